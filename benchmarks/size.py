@@ -1,13 +1,16 @@
 """Size of the package: lines, files, functions, constants.
 
 ``python -m benchmarks.size`` prints the table for this checkout; ``python -m benchmarks.size
-OTHER`` compares it with another checkout.
+OTHER`` compares it with another checkout. ``--words`` counts unclear words in docstrings, comments
+and messages instead.
 """
 
 import argparse
 import ast
 import io
+import re
 import tokenize
+from collections.abc import Iterator
 from pathlib import Path
 
 PACKAGE = "sheafcoarsen"
@@ -20,6 +23,22 @@ NOT_CODE = {
     tokenize.ENCODING,
     tokenize.ENDMARKER,
 }
+WORDS = {
+    "so many": r"so many",
+    "room": r"rooms?",
+    "judge": r"judge[ds]?|judging",
+    "told": r"told",
+    "beside": r"besides?",
+    "stands": r"stands?",
+    "found": r"found",
+    "asked, asks": r"ask(ed|s)",
+    "whole": r"whole",
+    "share": r"shares?",
+    "None where": r"none where",
+    "beyond": r"beyond",
+}
+"""Patterns of words that have a clearer replacement, such as workspace for room."""
+
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -119,13 +138,42 @@ def measured(root: Path) -> dict[str, float]:
     }
 
 
+def prose(text: str) -> Iterator[tuple[int, str, str]]:
+    """Yield (line, kind, text) of the docstrings, comments and messages of a module."""
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], "comment", token.string
+    nodes = list(ast.walk(ast.parse(text)))
+    docstrings = {node.value for node in nodes if is_string(node)}
+    for node in nodes:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            kind = "docstring" if node in docstrings else "message"
+            if kind == "docstring" or " " in node.value:
+                yield node.lineno, kind, node.value
+
+
+def occurrences(name: str, text: str) -> list[str]:
+    """Return the occurrences of one of `WORDS` in a text."""
+    pattern = WORDS[name].replace(" ", r"\s+")
+    return [match.group() for match in re.finditer(rf"\b({pattern})\b", text, re.IGNORECASE)]
+
+
+def word_counts(root: Path) -> dict[str, float]:
+    """Return the number of occurrences of each of `WORDS` in the package of a checkout."""
+    paths = sorted((root / PACKAGE).rglob("*.py"))
+    text = "\n".join(part for path in paths for *_, part in prose(path.read_text("utf-8")))
+    return {name: len(occurrences(name, text)) for name in WORDS}
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description="Size of the package")
     parser.add_argument("other", nargs="?", type=Path, help="another checkout, shown first")
-    other = parser.parse_args().other
+    parser.add_argument("--words", action="store_true", help="count unclear words instead")
+    options = parser.parse_args()
+    other, count = options.other, word_counts if options.words else measured
     here = Path(__file__).parents[1]
-    columns = [measured(root) for root in ([other] if other else []) + [here]]
+    columns = [count(root) for root in ([other] if other else []) + [here]]
     print("| |" + (" other |" if other else "") + " here |")
     print("|---|" + "---:|" * len(columns))
     for name, value in columns[-1].items():

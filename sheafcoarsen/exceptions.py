@@ -1,31 +1,31 @@
-"""One warning class for each thing a user may want to silence, and the error of an iteration."""
+"""Warning classes, one for each condition that a user may want to silence, and `NotConverged`."""
 
 import numpy as np
 
 
 class TiedModesWarning(UserWarning):
-    """The cut between kept and discarded modes splits a multiple eigenvalue.
+    """The cut between retained and discarded modes splits a multiple eigenvalue.
 
-    So the coarse space is not unique.
+    The coarse space is then not unique.
     """
 
 
 class SingularDegreeWarning(UserWarning):
-    """A diagonal block of the Laplacian is singular, and the pseudo-inverse was taken."""
+    """A diagonal block of the Laplacian is singular, so its pseudo-inverse was used."""
 
 
 class SingularProblemWarning(UserWarning):
-    """The problem has no unique answer, or one that rounding decides."""
+    """The problem has no unique solution, or one that depends on rounding."""
 
 
 class SmallComponentsWarning(UserWarning):
-    """Small components hold so many clusters that a large one is left in few, heavy ones."""
+    """Small components use up most clusters, so that a large component gets few, large ones."""
 
 
 class NotConverged(np.linalg.LinAlgError):
-    """An iteration ended before it reached its tolerance.
+    """An iteration stopped before it reached its tolerance.
 
-    ``result`` holds what it had found by then, of the type that the function returns.
+    ``result`` holds the last iterate, of the type that the function returns.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How many modes each cluster keeps: rules that look at the clusters' spectra, or do not.
+"""Rank rules: the number of modes that each cluster retains.
 
 A rule is a small frozen object; ``rule.whole_multiplets()`` widens it so that no multiple
 eigenvalue is split.
@@ -21,32 +21,32 @@ def __dir__() -> list[str]:
 
 
 class Spectra(NamedTuple):
-    """What a rule sees of the clusters."""
+    """Spectral data of all clusters, the input of a rule."""
 
     dims: np.ndarray  # (K,) N_a
-    starts: np.ndarray  # (K + 1,) where each cluster's scores begin
-    scores: np.ndarray  # (sum N_a,) ascending inside each cluster; none unless the rule needs them
+    starts: np.ndarray  # (K + 1,) offsets of each cluster's scores
+    scores: np.ndarray  # (sum N_a,) ascending in each cluster; empty unless the rule needs them
     kernels: np.ndarray
     """(K,) dimension of each local kernel, decided by singular values.
 
-    Zeros unless the rule looks at it or modes are oversampled.
+    Zeros unless the rule needs them or modes are oversampled.
     """
     ties: np.ndarray
-    """(sum N_a,) the gap up to which a score and the next one are one multiplet.
+    """(sum N_a,) gap up to which a score and the next one form one multiplet.
 
-    None unless the rule looks at scores.
+    None unless the rule needs scores.
     """
 
 
 @dataclass(frozen=True)
 class Rule:
-    """Base of all rules: how it chooses, and what it must be shown."""
+    """Base class of all rules."""
 
     needs_scores = True
     needs_kernels = False
 
     def ranks(self, spectra: Spectra) -> np.ndarray:
-        """Return how many modes each cluster keeps, shape (K,), at most N_a."""
+        """Return the number of modes that each cluster retains, shape (K,), at most N_a."""
         raise TypeError(
             f"{type(self).__name__} chooses no ranks: use one of the rules in sheafcoarsen.ranks"
         )
@@ -54,7 +54,7 @@ class Rule:
     def whole_multiplets(self) -> "Rule":
         """Return this rule widened to the end of a multiplet wherever it would split one.
 
-        Two neighbouring scores belong together when their gap is at most sqrt(eps) times the norm
+        Two adjacent scores belong to one multiplet if their gap is at most sqrt(eps) times the norm
         of the local operator.
 
         Returns
@@ -105,7 +105,7 @@ class Below(Rule):
     tau: float
 
     def ranks(self, spectra: Spectra) -> np.ndarray:
-        """Return how many scores are at most tau."""
+        """Return the number of scores that are at most tau."""
         return _count(spectra, spectra.scores <= self.tau)
 
 
@@ -116,11 +116,11 @@ class Budget(Rule):
     total: int
 
     def ranks(self, spectra: Spectra) -> np.ndarray:
-        """Return the split of the budget."""
+        """Return the number of each cluster's modes among the ``total`` lowest."""
         chosen = np.zeros(len(spectra.scores), dtype=bool)
-        # stable: ties go by cluster index
+        # stable sort: ties are broken by cluster index
         chosen[np.argsort(spectra.scores, kind="stable")[: self.total]] = True
-        # the kernels are those of oversampled modes, which are kept whole
+        # the kernels are those of oversampled modes, which are always retained
         return np.maximum(_count(spectra, chosen), spectra.kernels)
 
 
@@ -131,13 +131,13 @@ class Gap(Rule):
     max_rank: int
 
     def ranks(self, spectra: Spectra) -> np.ndarray:
-        """Return the place of the widest gap among the first max_rank + 1 scores."""
+        """Return the position of the widest gap among the first max_rank + 1 scores."""
         ranks = spectra.dims.copy()
         jump = np.diff(spectra.scores, append=0.0)
         first = np.flatnonzero(spectra.dims > 1)
         length = np.minimum(self.max_rank, spectra.dims[first] - 1)  # candidates r = 1 .. length
         widest = np.full(len(first), -1.0)
-        for k in range(int(length.max(initial=0))):  # one round per candidate rank, not per cluster
+        for k in range(int(length.max(initial=0))):  # loop over candidate ranks, not clusters
             here = np.flatnonzero(k < length)
             gaps = jump[spectra.starts[:-1][first[here]] + k]
             better = here[gaps > widest[here]]
@@ -148,17 +148,17 @@ class Gap(Rule):
 
 @dataclass(frozen=True)
 class WholeMultiplets(Rule):
-    """Another rule, widened to the end of a multiplet."""
+    """A rule whose ranks are extended to the end of a multiplet."""
 
     rule: Rule
 
     @property
     def needs_kernels(self) -> bool:  # type: ignore[override]
-        """Whether the rule inside looks at kernels."""
+        """Whether the wrapped rule needs kernels."""
         return self.rule.needs_kernels
 
     def ranks(self, spectra: Spectra) -> np.ndarray:
-        """Return the widened ranks."""
+        """Return the ranks of the wrapped rule, extended to the ends of multiplets."""
         ranks = self.rule.ranks(spectra)
         n = len(spectra.scores)
         jump = np.diff(spectra.scores, append=np.inf)
@@ -179,12 +179,12 @@ def _count(spectra: Spectra, chosen: np.ndarray) -> np.ndarray:
 
 
 def fixed(r: int) -> Fixed:
-    """Keep ``r`` modes in every cluster: what an integer means.
+    """Keep ``r`` modes in every cluster; an integer ``rank`` means this rule.
 
     Parameters
     ----------
     r : int
-        At least 0; clipped to N_a where a cluster has fewer modes.
+        At least 0; clipped to N_a in clusters with fewer modes.
 
     Returns
     -------
@@ -204,9 +204,9 @@ def fixed(r: int) -> Fixed:
 def kernel() -> Kernel:
     """Keep all modes of zero energy: the local sections.
 
-    The dimension is decided by the singular values of the local coboundary, at most ``max(rows,
-    N_a) eps`` times the largest, and the basis is its right singular vectors: eigenvalues of L_a
-    would resolve maps only to about sqrt(eps) of each other. The coarse sheaf then needs no loops
+    Singular values of the local coboundary up to ``max(rows, N_a) eps`` times the largest count as
+    zero, and the basis consists of right singular vectors; eigenvalues of L_a would resolve maps
+    only to about sqrt(eps) of each other. The coarse sheaf then needs no loops
     (``eq:loopless_condition``).
 
     Returns
@@ -258,10 +258,10 @@ def below(tau: float) -> Below:
 def budget(total: int) -> Budget:
     """Keep the ``total`` smallest scores over all clusters, ties by cluster index.
 
-    The ranks add up to ``min(total, dim_c0)``; to more where the kernels of oversampled modes,
-    which are kept whole, alone exceed it: ``LocalModes.over_budget`` says by how many. One global
-    order mostly serves better than equal ranks, because hard clusters get more modes; where weights
-    differ much from region to region it may not.
+    The ranks sum to ``min(total, dim_c0)``. Kernels of oversampled modes are always retained; if
+    they alone exceed the budget, ``LocalModes.over_budget`` is the excess. A global order usually
+    gives better results than equal ranks, because hard clusters get more modes; it may not if
+    weights vary strongly between regions.
 
     Parameters
     ----------
@@ -287,7 +287,7 @@ def gap(max_rank: int) -> Gap:
     """Cut each spectrum at its widest gap.
 
     A cluster keeps the r in 1 .. min(max_rank, N_a - 1) with the largest score_{r+1} - score_r, the
-    first if several; N_a where N_a is at most 1.
+    smallest such r; N_a if N_a is at most 1.
 
     Parameters
     ----------
@@ -310,7 +310,7 @@ def gap(max_rank: int) -> Gap:
 
 
 RankLike: TypeAlias = int | Sequence[int] | np.ndarray | Rule
-"""What ``rank=`` takes: an integer, one integer per cluster, or a rule."""
+"""Type of ``rank=``: an integer, one integer per cluster, or a rule."""
 
 
 _WANTED = (
@@ -320,7 +320,7 @@ _WANTED = (
 
 
 def as_rule(rank: RankLike, n_clusters: int) -> Rule:
-    """Return the rule that ``rank`` stands for, which may be one already.
+    """Return the rule that ``rank`` denotes; a rule is returned unchanged.
 
     Parameters
     ----------
@@ -350,7 +350,7 @@ def as_rule(rank: RankLike, n_clusters: int) -> Rule:
         if getattr(rank, "__module__", None) == __name__:
             hint = f": call it, sc.ranks.{getattr(rank, '__name__', 'rule')}(...)"
         raise TypeError(f"{_WANTED}, got {rank!r}{hint}")
-    if isinstance(rank, list | tuple):  # clipped like a single integer, before 64 bits are too few
+    if isinstance(rank, list | tuple):  # clip like a single integer, before conversion to 64 bits
         rank = [min(r, MAX_DIMENSION) if type(r) is int else r for r in rank]
     try:
         array = np.asarray(rank)

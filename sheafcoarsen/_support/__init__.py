@@ -1,15 +1,15 @@
-"""Checks of arguments, norms, ragged arrays, threads, files: what every layer above uses.
+"""Common functions of all layers: checks of arguments, norms, ragged arrays, threads, files.
 
-Checks come first: every public function casts and checks its arguments once, through these, so
-that kernels and helpers behind it trust what they get. A message names the argument in backticks,
-says what was expected, what came, and what to do:
+Every public function converts and checks its arguments once, with these functions; internal
+functions and kernels do not check. A message names the argument in backticks, what was expected,
+what was passed, and a remedy:
 
 >>> from sheafcoarsen._support import offsets, range_of_blocks, whole_number
 >>> whole_number("dim", 2.5)
 Traceback (most recent call last):
 TypeError: `dim` must be an integer, got 2.5
 
-Ragged data (stalks, maps, clusters) is one flat array and the offsets of its blocks:
+Ragged data (stalks, maps, clusters) is a flat array with the offsets of its blocks:
 
 >>> starts = offsets([2, 0, 3])
 >>> starts
@@ -20,16 +20,16 @@ array([0, 1, 2, 3, 4])
 The modules:
 
 ``checks``, ``arrays``, ``cochains``
-    One value; an array; cochains and entries whose squares must stay finite.
+        Checks of a single value, of an array, of cochains and entries whose squares must be finite.
 ``linalg``, ``ragged``
     Norms and thresholds relative to rounding; offsets and blocks.
 ``surfaces``
     Points in space, and faces between them with areas and normals.
 ``threads``, ``blas``
-    Ranges of items in parallel, with a progress bar if requested; BLAS limited to one thread
-    meanwhile.
+        Parallel loops over ranges, with an optional progress bar; BLAS limited to one thread
+        meanwhile.
 ``files``, ``labels``, ``tables``
-    Files that are replaced whole or not at all; vertex labels as JSON; tables as text and HTML.
+        Atomic replacement of files; vertex labels as JSON; tables as text and HTML.
 """
 
 from sheafcoarsen._kernels.dense import EPS

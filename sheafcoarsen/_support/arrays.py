@@ -1,4 +1,4 @@
-"""Casts arrays once, to the four scalar types or to integers, and says what does not fit."""
+"""Conversion of arrays to the four scalar types or to integers, with checks."""
 
 import numbers
 from collections.abc import Iterable, Sequence
@@ -11,14 +11,14 @@ import scipy.sparse
 from sheafcoarsen._support.checks import MAX_DIMENSION, whole_number
 
 SCALARS = (np.float32, np.float64, np.complex64, np.complex128)
-"""The scalar types that are kept through the whole pipeline."""
+"""The four scalar types, which results preserve."""
 
 LABEL_HINT = "F.vertex_labels.index(name) is the number of a vertex"
-"""What to do with the names of vertices where numbers are wanted."""
+"""Hint for names of vertices that were passed as numbers."""
 
 
 def scalar_array(name: str, value: npt.ArrayLike) -> np.ndarray:
-    """Cast to an array of one of the four scalar types; integers become float64."""
+    """Convert to an array of one of the four scalar types; integers become float64."""
     if scipy.sparse.issparse(value):
         raise TypeError(f"`{name}` must be a dense array, got a sparse one: use .toarray()")
     try:
@@ -38,7 +38,7 @@ def scalar_array(name: str, value: npt.ArrayLike) -> np.ndarray:
 
 
 def real_array(name: str, value: npt.ArrayLike, shapes: Sequence | None, what: str) -> np.ndarray:
-    """Return a finite real array that has one of the shapes; ``what`` says what it must hold."""
+    """Return a finite real array with one of the shapes; ``what`` describes valid contents."""
     array = scalar_array(name, value)
     if array.dtype.kind == "c":
         raise TypeError(
@@ -50,12 +50,12 @@ def real_array(name: str, value: npt.ArrayLike, shapes: Sequence | None, what: s
 
 
 def finite(what: str, array: np.ndarray, remedy: str = "") -> np.ndarray:
-    """Return an array, and refuse the first entry that is not finite."""
+    """Return an array after checking that it is finite."""
     return _all(f"{what} must be finite", np.isfinite(array), array, remedy)
 
 
 def _all(what: str, holds: np.ndarray, array: np.ndarray, remedy: str = "") -> np.ndarray:
-    """Return an array, and refuse the first entry for which a condition does not hold."""
+    """Return an array, or raise an error for the first entry that violates a condition."""
     if not np.all(holds):
         where = tuple(np.argwhere(~holds)[0].tolist())
         at = f" at {_place(where)}" if where else ""
@@ -77,7 +77,7 @@ def scalar_type(name: str, value: npt.DTypeLike) -> np.dtype:
 
 
 def csr_matrix(name: str, matrix: Any) -> scipy.sparse.csr_array:
-    """Return a copy of a sparse matrix as csr; scipy checks the indices of new matrices alone."""
+    """Return a copy of a sparse matrix as csr; scipy does not check the indices of old matrices."""
     if matrix.format == "lil":
         sizes = [len(row) for row in matrix.rows], [len(row) for row in matrix.data]
         _check_structure(name, sizes[0] == sizes[1], "rows of `rows` and `data` differ in length")
@@ -121,7 +121,7 @@ def _check_structure(name: str, holds: bool | np.bool_, message: str) -> None:
 
 
 def integer_array(name: str, value: npt.ArrayLike, *, ndim: int = 1, names: str = "") -> np.ndarray:
-    """Cast to int64, also whole floats; ``names`` is the hint where text is given for numbers."""
+    """Convert to int64, also from integral floats; ``names`` is the hint if text is passed."""
     try:
         array = np.asarray(value)
     except ValueError as error:
@@ -152,7 +152,7 @@ def integer_array(name: str, value: npt.ArrayLike, *, ndim: int = 1, names: str 
 
 
 def _no_sequence(value: object, names: str) -> str:
-    """Return what came in place of a sequence, and what to do."""
+    """Return a description of a value that is not a sequence, with a remedy."""
     if isinstance(value, numbers.Number):
         return f"{value!r}: pass [{value!r}]"
     if isinstance(value, str):
@@ -175,7 +175,7 @@ def items(name: str, value: object, what: str) -> tuple:
 
 
 def is_scalar(name: str, value: npt.ArrayLike) -> bool:
-    """Tell a single value from a sequence, also a ragged one."""
+    """Return whether a value is a scalar, not a sequence, which may be ragged."""
     try:
         return np.ndim(value) == 0
     except ValueError as error:
@@ -183,7 +183,7 @@ def is_scalar(name: str, value: npt.ArrayLike) -> bool:
 
 
 def dimensions(name: str, value: npt.ArrayLike, count: int, what: str) -> np.ndarray:
-    """Return ``count`` int64 dimensions; one integer serves for all; ``what`` has them."""
+    """Return ``count`` int64 dimensions; an integer applies to all; ``what`` is the noun."""
     if is_scalar(name, value):
         one = whole_number(name, value[()] if isinstance(value, np.ndarray) else value, at_least=0)
         value = np.full(count, min(one, MAX_DIMENSION + 1), dtype=np.int64)
@@ -205,7 +205,7 @@ def dimensions(name: str, value: npt.ArrayLike, count: int, what: str) -> np.nda
 
 
 def vertex_mask(name: str, value: npt.ArrayLike, n: int, *, once: bool = False) -> np.ndarray:
-    """Return a mask of shape (n,) from indices or a mask; ``once`` refuses repeated indices."""
+    """Return a mask of shape (n,) from indices or a mask; ``once`` forbids repeated indices."""
     array = np.asarray(value)
     if array.dtype == bool:
         if array.shape != (n,):

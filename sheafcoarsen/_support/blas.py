@@ -1,14 +1,13 @@
-"""Keeps BLAS to one thread: where our own threads call it, and wherever results depend on it.
+"""Limit BLAS to one thread, for our own threads and for reproducible results.
 
-Decompositions round differently with the number of threads, and with many small matrices threads
-only wait for each other. So whatever calls LAPACK holds BLAS, and results are the same bits from
-any thread and with any number of callers.
+Decompositions round differently with the number of threads, and for many small matrices threads
+only wait for each other. So all code that calls LAPACK limits BLAS, and the bits of results do not
+depend on the thread or the number of callers.
 
-Two things make this harder than it looks. The thread count of most libraries belongs to the whole
-process, so that callers from several threads must share one note of what it was. And threadpoolctl
-(from 3.7 on) lets only one thread of the process set it for OpenBLAS, the first that ever tried;
-called from another, its ``set_num_threads`` does nothing. So OpenBLAS's own function is called
-here, under a lock of our own.
+There are two difficulties. The thread count of most libraries is global to the process, so callers
+from several threads must store its old value together. And threadpoolctl (3.7 and later) can set it
+for OpenBLAS only from the first thread of the process that ever did; from others
+``set_num_threads`` has no effect. So OpenBLAS's function is called directly here, under a lock.
 """
 
 import functools
@@ -24,22 +23,22 @@ Result = TypeVar("Result")
 
 
 class _Library(NamedTuple):
-    """A BLAS library that is loaded."""
+    """A loaded BLAS library."""
 
     get: Callable[[], int]
     set: Callable[[int], Any]
-    shared: bool  # one count for the whole process, rather than one for each thread
+    shared: bool  # one count for the process, not one for each thread
 
 
 class _Hold:
-    """Who needs one thread, and what the counts were before the first of them came."""
+    """Users of single-threaded BLAS, and the thread counts before the first of them."""
 
     def __init__(self) -> None:
         self.users: set = set()
         self.before: list[tuple[_Library, int]] | None = None
 
     def take(self, user: object, libraries: list[_Library]) -> None:
-        """Set all counts to one; noted before anything changes, because an interrupt may come."""
+        """Set all counts to one; recorded first, because an interrupt may occur."""
         self.users.add(user)
         if self.before is None:
             self.before = [(library, library.get()) for library in libraries]
@@ -47,7 +46,7 @@ class _Hold:
             library.set(1)
 
     def give_back(self, user: object) -> None:
-        """Restore the counts when nobody needs one thread any more; to repeat it does no harm."""
+        """Restore the counts after the last user; repeated calls have no effect."""
         self.users.discard(user)
         if not self.users and self.before is not None:
             for library, count in self.before:
@@ -56,7 +55,7 @@ class _Hold:
 
 
 class _OfThread(threading.local):
-    """A hold of each thread's own."""
+    """A separate hold for each thread."""
 
     def __init__(self) -> None:
         self.hold = _Hold()
@@ -64,20 +63,20 @@ class _OfThread(threading.local):
 
 _lock = threading.Lock()
 
-_process = _Hold()  # touched with the lock only
+_process = _Hold()  # accessed only with the lock
 
 _thread = _OfThread()
 
 
 class single_threaded_blas:  # noqa: N801 (used like a function)
-    """Hold BLAS at one thread while any caller is inside, from whatever threads they come.
+    """Limit BLAS to one thread while any caller is inside, from any thread.
 
-    The last one to leave restores the counts, also on errors and interrupts. As a decorator,
-    ``@single_threaded_blas()``, it is entered anew by each call.
+    The last caller restores the counts, also after errors and interrupts. As a decorator,
+    ``@single_threaded_blas()``, it applies to each call.
     """
 
     def __call__(self, function: Callable[Given, Result]) -> Callable[Given, Result]:
-        """Decorate a function; one that warns had better use ``with``, for its stack level."""
+        """Decorate a function; use ``with`` in functions that warn, because of the stack level."""
 
         @functools.wraps(function)
         def held(*args: Given.args, **options: Given.kwargs) -> Result:
@@ -111,7 +110,7 @@ class single_threaded_blas:  # noqa: N801 (used like a function)
 
 
 def is_held() -> bool:
-    """Tell whether this thread is inside, so that threads that it starts should be, too."""
+    """Return whether this thread is inside; threads that it starts should be too."""
     return bool(_thread.hold.users)
 
 
@@ -134,7 +133,7 @@ def _library(controller: Any) -> _Library:
 
 
 def _is_shared(controller: Any) -> bool:
-    """Try whether a count set in one thread is seen in another; libraries and versions differ."""
+    """Return whether a count set in one thread is visible in another, which varies by version."""
     before = controller.get_num_threads()
     if before == 1:
         return True  # nothing to hold
@@ -148,7 +147,7 @@ def _is_shared(controller: Any) -> bool:
 
 
 def _forget() -> None:
-    """Start afresh after a fork, in which only one thread goes on: the others will not leave."""
+    """Reset after a fork, in which other threads do not exist and cannot leave."""
     global _lock, _process
     left, _lock, _process = _process, threading.Lock(), _Hold()
     for library, count in left.before or []:

@@ -1,4 +1,4 @@
-"""Checks single values once, with messages that say what was expected, what came and what to do."""
+"""Checks of single values, with messages of what was expected, what was passed and a remedy."""
 
 import contextlib
 import functools
@@ -11,19 +11,19 @@ from typing import TypeAlias
 import numpy as np
 
 MAX_DIMENSION = 2**53
-"""Largest dimension of C^0 or C^1: far beyond any memory, and sums of dimensions stay exact."""
+"""Largest dimension of C^0 or C^1: far above any memory, and sums of dimensions are exact."""
 
 
 MAX_VERTICES = 2**31 - 1
-"""Most vertices: kernels label them in 32 bits."""
+"""Largest number of vertices, which kernels label in 32 bits."""
 
 
 MAX_ENTRIES = 2**40
-"""Most map entries that one call may ask for: 8 TiB in double precision."""
+"""Largest number of map entries of one call: 8 TiB in double precision."""
 
 
 def whole_number(name: str, value: object, *, at_least: int | None = None) -> int:
-    """Return an int, refusing floats, bools and numbers that are too small."""
+    """Return an int; raise an error for floats, bools and numbers that are too small."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
@@ -34,7 +34,7 @@ def whole_number(name: str, value: object, *, at_least: int | None = None) -> in
 
 
 def real_number(name: str, value: object) -> float:
-    """Return a float, refusing bools, complex numbers, text and integers that overflow."""
+    """Return a float; raise an error for bools, complex numbers, text and large integers."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
         raise TypeError(f"`{name}` must be a real number, got {value!r}")
     try:
@@ -46,14 +46,14 @@ def real_number(name: str, value: object) -> float:
 
 
 def flag(name: str, value: object) -> bool:
-    """Return True or False; other values that count as true, like "no", are refused."""
+    """Return True or False; raise an error for other values, such as "no"."""
     if not isinstance(value, bool | np.bool_):
         raise TypeError(f"`{name}` must be True or False, got {value!r}")
     return bool(value)
 
 
 def choice(name: str, value: object, choices: Iterable[str]) -> str:
-    """Return ``value`` when it is one of the named choices."""
+    """Return ``value`` if it is one of the choices."""
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(repr(c) for c in choices)
         raise ValueError(f"`{name}` must be one of {listed}, got {value!r}")
@@ -72,25 +72,25 @@ def random_generator(name: str, seed: object) -> np.random.Generator:
 
 
 def vertex_count(name: str, count: int) -> None:
-    """Refuse more vertices than kernels can number, or memory holds."""
+    """Raise an error for more vertices than kernels can number, or memory can hold."""
     if count > MAX_VERTICES:
         wanted = str(count) if count < 10**40 else _amount(count)
         raise ValueError(
-            f"`{name}` asks for {wanted} vertices, but there may be at most {MAX_VERTICES}"
+            f"`{name}` requires {wanted} vertices, but there may be at most {MAX_VERTICES}"
         )
-    size = 16 * count  # a dimension and an offset for each
+    size = 16 * count  # bytes of a dimension and an offset for each
     if size > physical_memory():
         raise ValueError(
-            f"`{name}` asks for {count} vertices, {_gigabytes(size)} and more, which is beyond "
+            f"`{name}` requires {count} vertices, {_gigabytes(size)} and more, which is beyond "
             f"this machine's memory"
         )
 
 
 @contextlib.contextmanager
 def room_for_entries(name: str, entries: float, itemsize: int = 8) -> Iterator[None]:
-    """Refuse more map entries than memory holds, also where the system finds that out."""
+    """Raise an error for more map entries than memory holds, also if allocation fails inside."""
     size = _gigabytes(entries * itemsize)
-    message = f"`{name}` asks for {_amount(entries)} map entries, {size}, more than memory holds"
+    message = f"`{name}` requires {_amount(entries)} map entries, {size}, more than memory holds"
     if entries > MAX_ENTRIES or entries * itemsize > physical_memory():
         raise ValueError(message)
     try:
@@ -100,7 +100,7 @@ def room_for_entries(name: str, entries: float, itemsize: int = 8) -> Iterator[N
 
 
 def _amount(number: float) -> str:
-    """Return a number in three digits; it may be an integer beyond the range of doubles."""
+    """Format a number with three digits; integers may exceed the range of doubles."""
     return f"{float(number):.3g}" if number < 1e300 else f"1e+{int(math.log10(number))}"
 
 
@@ -110,7 +110,7 @@ def _gigabytes(size: float) -> str:
 
 @functools.cache
 def physical_memory() -> float:
-    """Return the bytes of memory of this machine, infinity where it does not say."""
+    """Return the bytes of memory of this machine, or infinity if unknown."""
     try:
         return float(os.sysconf("SC_PHYS_PAGES")) * float(os.sysconf("SC_PAGE_SIZE"))
     except (AttributeError, ValueError, OSError):
@@ -118,7 +118,7 @@ def physical_memory() -> float:
 
 
 def file_path(value: object) -> str:
-    """Return a path as text; an integer would name an open file of the process."""
+    """Return a path as text; an integer would refer to an open file of the process."""
     if isinstance(value, bytes) or not isinstance(value, str | os.PathLike):
         raise TypeError(f"`path` must be a path, got {type(value).__name__}")
     path = os.fsdecode(value)
@@ -130,17 +130,17 @@ def file_path(value: object) -> str:
 
 
 def check_matplotlib() -> None:
-    """Say what to install where matplotlib is missing."""
+    """Raise an error with the install command if matplotlib is missing."""
     try:
         import matplotlib.axes  # noqa: F401
     except ModuleNotFoundError as error:
         if error.name != "matplotlib":
             raise
-        raise ImportError('pictures need matplotlib: pip install "sheafcoarsen[plot]"') from None
+        raise ImportError('plots need matplotlib: pip install "sheafcoarsen[plot]"') from None
 
 
 Seed: TypeAlias = int | np.random.Generator | None
-"""What ``numpy.random.default_rng`` is given; None draws anew each time."""
+"""Argument of ``numpy.random.default_rng``; None is not reproducible."""
 
 PathLike: TypeAlias = str | os.PathLike[str]
-"""A file's name."""
+"""Path of a file."""

@@ -1,4 +1,4 @@
-"""How large the entries of maps and cochains may be, so that their squares stay finite."""
+"""Limits on the entries of maps and cochains, whose squares must be finite."""
 
 from typing import Protocol
 
@@ -10,13 +10,13 @@ from sheafcoarsen._support.arrays import scalar_array
 
 
 def range_limits(dtype: npt.DTypeLike) -> tuple[float, float]:
-    """Return limits of a sheaf's largest entry, whose square is in L (docs/conventions.md, 1)."""
+    """Return the bounds of a sheaf's largest entry (docs/conventions.md, section 1)."""
     info = np.finfo(dtype)
     return float(np.sqrt(info.tiny)) * 1e4, float(np.sqrt(info.max)) / 1e4
 
 
 def check_range(name: str, largest: float, dtype: npt.DTypeLike) -> None:
-    """Refuse maps whose squares would over- or underflow."""
+    """Raise an error for maps whose squares would over- or underflow."""
     low, high = range_limits(dtype)
     if largest > high or 0 < largest < low:
         raise ValueError(
@@ -27,7 +27,7 @@ def check_range(name: str, largest: float, dtype: npt.DTypeLike) -> None:
 
 
 def check_squares(name: str, largest: float, dtype: npt.DTypeLike) -> None:
-    """Refuse stored entries whose squares overflow; a coarse sheaf may exceed `range_limits`."""
+    """Raise an error if squares of stored entries overflow; `range_limits` do not apply to them."""
     if largest > 1e3 * range_limits(dtype)[1]:
         raise ValueError(
             f"{name} have entries up to {largest:.3g}, whose squares overflow in {np.dtype(dtype)}"
@@ -35,27 +35,27 @@ def check_squares(name: str, largest: float, dtype: npt.DTypeLike) -> None:
 
 
 class Stalks(Protocol):
-    """What a 0-cochain is measured against: a sheaf, of which this floor knows no more."""
+    """Interface of a sheaf that the checks of a 0-cochain need."""
 
     @property
     def dtype(self) -> np.dtype:
-        """The scalar type of its maps."""
+        """Scalar type of the maps."""
 
     @property
     def dim_c0(self) -> int:
-        """The length of a 0-cochain."""
+        """Length of a 0-cochain."""
 
     @property
     def n_vertices(self) -> int:
-        """The number of its vertices."""
+        """Number of vertices."""
 
     @property
     def largest_entry(self) -> float:
-        """The largest modulus of a map entry."""
+        """Largest absolute value of a map entry."""
 
 
 def cochain(sheaf: Stalks, x: npt.ArrayLike, name: str = "x", what: str = "") -> np.ndarray:
-    """Return a C-ordered 0-cochain in the common scalar type; ``what`` says of which sheaf."""
+    """Return a C-ordered 0-cochain in the common scalar type; ``what`` names the sheaf."""
     array, size = _columns(sheaf, x, name, what)
     if size * max(sheaf.largest_entry, 1.0) > 100 * range_limits(array.dtype)[1]:
         raise ValueError(
@@ -66,7 +66,7 @@ def cochain(sheaf: Stalks, x: npt.ArrayLike, name: str = "x", what: str = "") ->
 
 
 def right_side(sheaf: Stalks, b: npt.ArrayLike, name: str = "b", what: str = "") -> np.ndarray:
-    """Return the right side of a system with L as ``cochain`` does; it may be as large as L is."""
+    """Return a right side of a system with L, which may have larger entries than ``cochain``."""
     array, size = _columns(sheaf, b, name, what)
     if size > np.finfo(array.dtype).max / 1e4:
         raise ValueError(
@@ -93,7 +93,7 @@ def _columns(sheaf: Stalks, x: npt.ArrayLike, name: str, what: str) -> tuple[np.
 
 
 def _reshaping(sheaf: Stalks, array: np.ndarray, name: str) -> str:
-    """Return how an array of another shape may have been meant."""
+    """Return a hint for an array whose shape can be converted."""
     if array.ndim != 2:
         return ""
     if array.size == sheaf.dim_c0:

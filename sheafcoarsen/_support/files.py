@@ -1,4 +1,4 @@
-"""Writes a temporary file and renames it: whatever happens, an old file stays complete."""
+"""Atomic replacement of files: write a temporary file and rename it."""
 
 import contextlib
 import functools
@@ -18,12 +18,12 @@ except ImportError:  # Windows does not remove a file that a process has open
     fcntl = None  # type: ignore[assignment]
 
 TEMPORARY = ".sheafcoarsen-"
-"""How names of temporary files begin; they do not contain the target's, which may be of full
-length."""
+"""Prefix of temporary files' names; the target's name is not part of them, since it may have the
+maximum length."""
 
 
 def output_path(path: object) -> Path:
-    """Return a path that a file can be written to, symbolic links followed, or say why not."""
+    """Return a path that can be written to, with symbolic links resolved, or raise an error."""
     given = file_path(path)
     target = Path(os.path.realpath(given) if os.path.islink(given) else given)
     if not target.parent.is_dir():
@@ -37,15 +37,15 @@ def output_path(path: object) -> Path:
 
 @contextlib.contextmanager
 def replacing(path: object) -> Iterator[BinaryIO]:
-    """Open a new file that takes the place of ``path``, and its mode, when all has gone well.
+    """Open a new file that replaces ``path``, with its mode, if no error occurs.
 
-    Otherwise nothing is left behind, but by a process that is killed: that is removed at the next
-    call for the same folder.
+    After an error it is removed; the file of a killed process is removed by the next call for the
+    same folder.
     """
     target = output_path(path)
-    handled = sys.exc_info()[1]  # what the caller is busy with is not ours
+    handled = sys.exc_info()[1]  # an exception that the caller handles is not ours
     _remove_abandoned(target.parent)
-    # known before the file exists: an interrupt may come as soon as it does
+    # named before the file exists: an interrupt may occur right after its creation
     name = target.with_name(f"{TEMPORARY}{secrets.token_hex(8)}.tmp")
     try:
         with _temporary_file(name, target) as stream:
@@ -60,7 +60,7 @@ def replacing(path: object) -> Iterator[BinaryIO]:
         name.unlink(missing_ok=True)
         cause = error.__context__
         while cause is not None and cause is not handled:
-            # zipfile complains that it cannot close what was interrupted
+            # zipfile raises an error when it closes an interrupted file
             if isinstance(cause, KeyboardInterrupt):
                 raise cause from None
             cause = cause.__context__
@@ -68,7 +68,7 @@ def replacing(path: object) -> Iterator[BinaryIO]:
 
 
 def _temporary_file(name: Path, target: Path) -> BinaryIO:
-    """Open a new file with the mode of the target; it is locked as long as it is open."""
+    """Open a new file with the mode of the target; it is locked while it is open."""
     mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
     opener = functools.partial(os.open, mode=0o666 if mode is None else mode)
     while True:
@@ -81,14 +81,14 @@ def _temporary_file(name: Path, target: Path) -> BinaryIO:
 
 
 def _locked(stream: BinaryIO) -> bool:
-    """Lock a new file, and tell whether it is still there: another process may have removed it."""
+    """Lock a new file; return whether it still exists: another process may have removed it."""
     with contextlib.suppress(OSError):  # some network drives have no locks; nothing is removed then
         fcntl.flock(stream, fcntl.LOCK_EX)
     return os.fstat(stream.fileno()).st_nlink > 0
 
 
 def _remove_abandoned(folder: Path) -> None:
-    """Remove temporary files of processes that died: the system released their locks."""
+    """Remove temporary files of dead processes, whose locks the system has released."""
     for name in folder.glob(f"{TEMPORARY}*.tmp"):
         with contextlib.suppress(OSError):
             if fcntl is None:

@@ -1,4 +1,4 @@
-"""Vertex labels as JSON, in files and in stores."""
+"""Encoding of vertex labels as JSON, for files and stores."""
 
 import json
 from collections.abc import Hashable, Iterable
@@ -12,7 +12,7 @@ def encode_labels(labels: Iterable[Hashable]) -> np.ndarray:
 
 
 def decode_labels(data: np.ndarray, n_vertices: int) -> tuple[Hashable, ...]:
-    """Return the labels that `encode_labels` wrote; a ValueError unless they are distinct names."""
+    """Decode labels from `encode_labels`; a ValueError unless they are distinct names."""
     try:
         labels = tuple(map(_label, json.loads(data.tobytes().decode())))
     except (ValueError, TypeError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""Scaled norms, thresholds in units of rounding, and the ratio that judges every identity."""
+"""Scaled norms, thresholds in units of rounding, and relative residuals."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,24 +7,24 @@ import numpy as np
 import numpy.typing as npt
 
 RESIDUAL_LIMIT = 30.0
-"""An identity holds when ``norm(error) / (n eps product of norms)`` is below this.
+"""Bound of ``norm(error) / (n eps product of norms)`` for an identity to hold.
 
-LAPACK's own tests judge so.
+LAPACK's tests use the same bound.
 """
 
 
 ZERO_FACTOR = 4.0
-"""A quantity is zero to working accuracy at or below this times ``n eps norm``."""
+"""Factor of ``n eps norm`` at or below which a quantity is zero to working accuracy."""
 
 
 def eps_of(dtype: npt.DTypeLike) -> float:
-    """Return the unit roundoff spacing of a real or complex dtype."""
+    """Return the machine epsilon of a real or complex dtype."""
     return float(np.finfo(dtype).eps)
 
 
 def norm(array: npt.ArrayLike) -> float:
-    """Frobenius norm that neither overflows nor vanishes: divides by the largest entry first."""
-    moduli = np.abs(array).ravel()  # dividing complex numbers by a subnormal one would overflow
+    """Return the Frobenius norm, scaled by the largest entry against over- and underflow."""
+    moduli = np.abs(array).ravel()  # division of complex numbers by subnormal ones would overflow
     if moduli.size == 0:
         return 0.0
     largest = float(moduli.max())
@@ -32,7 +32,7 @@ def norm(array: npt.ArrayLike) -> float:
         return largest
     moduli = moduli / moduli.dtype.type(largest)
     moduli *= moduli
-    # numpy sums in one order only; BLAS would split the sum among its threads
+    # numpy sums in a fixed order; BLAS would divide the sum among its threads
     return largest * float(np.sqrt(moduli.sum()))
 
 
@@ -49,9 +49,9 @@ def zero_level(n: Any, eps: float, size: Any) -> Any:
 def residual_ratio(
     error: npt.ArrayLike, n: npt.ArrayLike, eps: float, *norms: npt.ArrayLike
 ) -> np.ndarray:
-    """Return ``error / (n eps product of norms)``, 0/0 being 0; arguments broadcast."""
+    """Return ``error / (n eps product of norms)``, with 0/0 = 0; arguments broadcast."""
     ratio = np.asarray(error, dtype=np.float64) / (np.maximum(n, 1) * eps)
-    # below what doubles resolve
+    # errors of a few subnormal numbers cannot be resolved
     zero = np.asarray(error) <= 64 * np.maximum(n, 1) * np.finfo(np.float64).smallest_subnormal
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         for size in norms:
@@ -60,7 +60,7 @@ def residual_ratio(
 
 
 def by_real_columns(function: Callable[[np.ndarray], np.ndarray], X: np.ndarray) -> np.ndarray:
-    """Return f(X) for a real linear f: of complex columns, from twice as many real ones."""
+    """Return f(X) for a real linear f: complex columns as twice as many real ones."""
     if X.dtype.kind != "c":
         return function(X)
     columns = np.ascontiguousarray(X).reshape(len(X), -1)

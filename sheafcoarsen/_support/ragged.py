@@ -24,24 +24,24 @@ def ranges(starts: npt.ArrayLike, lengths: npt.ArrayLike) -> np.ndarray:
 
 
 def range_of_blocks(starts: np.ndarray, chosen: np.ndarray | list[int]) -> np.ndarray:
-    """Return where the entries of the chosen blocks stand, block after block in the order given."""
+    """Return the indices of the entries of chosen blocks, in the given order."""
     first = starts[:-1][chosen]
     return ranges(first, starts[1:][chosen] - first)
 
 
 def blocks(data: np.ndarray, starts: np.ndarray, chosen: np.ndarray | list[int]) -> np.ndarray:
-    """Return the chosen blocks, one after the other in the order given, as flat data."""
+    """Return the chosen blocks as flat data, in the given order."""
     return data[range_of_blocks(starts, chosen)]
 
 
 def read_only(array: np.ndarray) -> np.ndarray:
-    """Freeze an array that belongs to us and return it."""
+    """Make an owned array read-only and return it."""
     array.setflags(write=False)
     return array
 
 
 class ReadOnly:
-    """Keep arrays read-only in copies and pickles, which leave cached properties out."""
+    """Base class that keeps arrays read-only in copies and pickles, without cached properties."""
 
     def __getstate__(self) -> dict[str, Any]:
         kind = type(self)
@@ -58,7 +58,7 @@ class ReadOnly:
 
 
 def _lock(value: Any) -> None:
-    """Make arrays, those of sparse matrices and those in tuples read-only."""
+    """Make arrays read-only, including those of sparse matrices and in tuples."""
     if isinstance(value, np.ndarray):
         value.setflags(write=False)
     elif isinstance(value, tuple):

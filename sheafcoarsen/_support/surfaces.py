@@ -1,4 +1,4 @@
-"""Points in space, pairs of them, and surfaces of polygons: checks, areas, normals."""
+"""Points, pairs of points, and polygon surfaces: checks, areas, normals."""
 
 from collections.abc import Sized
 
@@ -12,13 +12,13 @@ from sheafcoarsen._support.linalg import eps_of, zero_level
 
 
 def surface_arrays(points: npt.ArrayLike, faces: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """Return points (n, 3) and faces (f, k), at most two at a side, see :func:`_turned_alike`."""
+    """Return points (n, 3) and oriented faces (f, k), see :func:`_turned_alike`."""
     points = point_array(points, columns=3)
     faces = _faces(faces, len(points))
     scaled, _ = scaled_points(points)
     area, size = area_vectors(scaled, faces)
     corners = scaled[faces]
-    # corners are rounded themselves, each relative to its distance from the origin
+    # corners have rounding errors relative to their distance from the origin
     size += np.abs(corners).max(axis=(1, 2), initial=0) * np.ptp(corners, axis=1).max(
         axis=1, initial=0
     )
@@ -45,7 +45,7 @@ def surface_arrays(points: npt.ArrayLike, faces: npt.ArrayLike) -> tuple[np.ndar
 
 
 def _turned_alike(faces: np.ndarray, keys: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """Turn faces as the first of their component, if two-sided; ``order`` sorts the sides."""
+    """Orient faces like the first of their component, if two-sided; ``order`` sorts the sides."""
     count, k = faces.shape
     shared = np.flatnonzero(keys[1:] == keys[:-1])
     f, g = order[shared] // k, order[shared + 1] // k
@@ -53,7 +53,7 @@ def _turned_alike(faces: np.ndarray, keys: np.ndarray, order: np.ndarray) -> np.
     disagree = ascends[order[shared]] == ascends[order[shared + 1]]
     if not disagree.any():
         return faces
-    # two copies of each face, as given and turned over: those that agree are joined
+    # two copies of each face, as given and reversed; consistent copies are joined
     over = np.where(disagree, count, 0)
     ends = np.concatenate([[f, g + over], [f + count, g + count - over]], axis=1)
     joined = csr_array((np.ones(2 * len(f), bool), tuple(ends)), shape=(2 * count, 2 * count))
@@ -66,7 +66,7 @@ def _turned_alike(faces: np.ndarray, keys: np.ndarray, order: np.ndarray) -> np.
 
 
 def _faces(value: npt.ArrayLike, n: int) -> np.ndarray:
-    """Return faces whose corners exist and differ, shape (f, k)."""
+    """Return faces with valid, distinct corners, shape (f, k)."""
     if isinstance(value, Sized) and len(value) == 0:
         return np.zeros((0, 3), dtype=np.int64)
     faces = integer_array("faces", value, ndim=2)
@@ -92,15 +92,15 @@ def side_keys(faces: np.ndarray, n: int) -> np.ndarray:
 
 
 def area_vectors(points: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return twice the area vectors, shape (f, 3), and what their rounding is relative to, (f,)."""
+    """Return twice the area vectors, shape (f, 3), and the scale of their rounding errors, (f,)."""
     sides = points[faces[:, 1:]] - points[faces[:, :1]]
-    area = np.cross(sides[:, :-1], sides[:, 1:]).sum(axis=1)  # a fan around the first corner
+    area = np.cross(sides[:, :-1], sides[:, 1:]).sum(axis=1)  # triangle fan at the first corner
     lengths = np.linalg.norm(sides, axis=2)
     return area, (lengths[:, :-1] * lengths[:, 1:]).sum(axis=1)
 
 
 def vertex_normals(points: np.ndarray, faces: np.ndarray) -> np.ndarray:
-    """Return unit normals, (0, 0, 1) where the faces' area vectors cancel up to rounding."""
+    """Return unit normals; (0, 0, 1) if the faces' area vectors cancel up to rounding."""
     n = len(points)
     area, size = area_vectors(points, faces)
     corners = faces.reshape(-1)
@@ -132,7 +132,7 @@ def point_array(value: npt.ArrayLike, columns: int | None = None) -> np.ndarray:
 
 
 def scaled_points(points: np.ndarray) -> tuple[np.ndarray, int]:
-    """Return float64 points over the power of two that makes squares safe, and its exponent."""
+    """Return float64 points over a power of two that makes squares safe, and its exponent."""
     _, exponent = np.frexp(np.abs(points).max(initial=0))
     return np.ldexp(points.astype(np.float64), -int(exponent)), int(exponent)
 
@@ -148,5 +148,5 @@ def pair_keys(u: np.ndarray, v: np.ndarray, n: int) -> np.ndarray:
 
 
 def pairs_of_keys(keys: np.ndarray, n: int) -> np.ndarray:
-    """Return the pairs that `pair_keys` stands for, smaller vertex first."""
+    """Return the pairs with given `pair_keys`, smaller vertex first."""
     return np.stack(np.divmod(keys, max(n, 1)), axis=1).astype(np.int64)

@@ -1,6 +1,6 @@
-"""Tables for terminals, notebooks and the report.
+"""Tables for terminals, notebooks and the HTML report.
 
-As HTML every text is escaped, and without colours, so that light and dark themes serve.
+HTML is escaped and without colours, for light and dark themes.
 """
 
 import html
@@ -11,20 +11,20 @@ from numbers import Number
 import numpy as np
 
 SHOWN = 8
-"""Columns or names up to which all are shown."""
+"""Largest number of columns or names that are all shown."""
 
 
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Characters that steer a terminal, or turn the direction of the text around them."""
+"""Control characters, and characters that change the direction of text."""
 
 
 def counted(n: int, one: str, many: str | None = None) -> str:
-    """Return a number with its noun, in the singular or the plural."""
+    """Return a number with its noun, singular or plural."""
     return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
 def printable(value: object) -> str:
-    """Return a value as text on one line, with escapes for control characters."""
+    """Return a value as one line of text, with escapes for control characters."""
     return CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), str(value))
 
 
@@ -50,7 +50,7 @@ def _row(cells: Sequence, first: str, others: str) -> str:
 
 
 def text(cell: object) -> str:
-    """Return a cell as escaped text: counts with commas, other numbers in four digits."""
+    """Return a cell as escaped text: integers with commas, other numbers with four digits."""
     if isinstance(cell, bool | np.bool_):
         return "yes" if cell else "no"
     if isinstance(cell, int | np.integer):
@@ -61,7 +61,7 @@ def text(cell: object) -> str:
 
 
 def aligned(rows: Sequence[Sequence[str]], align: Callable[[str, int], str]) -> list[str]:
-    """Return a line of plain text for each row of cells, in columns of one width."""
+    """Return a line of plain text for each row of cells, with aligned columns."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(map(align, row, widths)).rstrip() for row in rows]
 
@@ -75,14 +75,14 @@ def span(values: np.ndarray) -> str:
 
 
 def names(labels: Sequence, shown: int = SHOWN) -> str:
-    """Return the first few of some names, each cut to a bearable length."""
+    """Return the first few of some names, each abbreviated."""
     first = [printable(label) for label in labels[:shown]]
     cut = [name if len(name) <= 40 else name[:39] + "…" for name in first]
     return ", ".join(cut) + (f", … ({len(labels):,} in all)" if len(labels) > shown else "")
 
 
 def number_rows(lines: dict) -> list[tuple]:
-    """Return a row for each named number or row of numbers, of which the first few are shown."""
+    """Return a row for each named number or sequence of numbers, the first few of which appear."""
     rows: list[tuple] = []
     for name, value in lines.items():
         row = np.asarray(value).reshape(-1).tolist()
@@ -91,7 +91,7 @@ def number_rows(lines: dict) -> list[tuple]:
 
 
 def number_lines(lines: dict) -> str:
-    """Return a line of plain text for each named number or row of numbers."""
+    """Return a line of plain text for each named number or sequence of numbers."""
     width = max(map(len, lines)) + 2
     return "\n".join(
         f"  {name:<{width}}{np.array2string(np.asarray(value), precision=6)}"

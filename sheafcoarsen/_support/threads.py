@@ -1,4 +1,4 @@
-"""Runs ranges of items side by side."""
+"""Parallel loops over ranges of items."""
 
 import contextlib
 import importlib.util
@@ -16,9 +16,9 @@ import tqdm
 from sheafcoarsen._support.blas import is_held, single_threaded_blas
 
 CHUNKS_PER_THREAD = 8
-"""Ranges handed out per thread.
+"""Number of ranges per thread.
 
-Enough to even out unequal clusters, few enough that a hand-over (about 10 us) is lost in them.
+Large enough to balance unequal clusters, small enough to hide the cost of a call (about 10 us).
 """
 
 
@@ -26,7 +26,7 @@ _limit: ContextVar[int | None] = ContextVar("threads", default=None)
 
 
 def thread_count() -> int:
-    """Return ``NUMBA_NUM_THREADS`` or the number of processors, within a `thread_limit`."""
+    """Return ``NUMBA_NUM_THREADS`` or the number of processors, at most the `thread_limit`."""
     count = max(1, int(numba.config.NUMBA_NUM_THREADS))
     limit = _limit.get()
     return count if limit is None else min(count, limit)
@@ -34,7 +34,7 @@ def thread_count() -> int:
 
 @contextlib.contextmanager
 def thread_limit(limit: int | None) -> Iterator[None]:
-    """Use so many threads at most in what this thread calls inside; None is no limit."""
+    """Limit the number of threads of the calls that this thread makes inside; None is no limit."""
     token = _limit.set(limit)
     try:
         yield
@@ -43,7 +43,7 @@ def thread_limit(limit: int | None) -> Iterator[None]:
 
 
 def interruptible(work: Callable, *args: Any, **options: Any) -> Any:
-    """Return ``work(...)``, computed in another thread: Ctrl-C does not wait for its end."""
+    """Return ``work(...)``, computed in another thread, so that Ctrl-C takes effect immediately."""
     result: Future = Future()
 
     def run() -> None:
@@ -57,7 +57,7 @@ def interruptible(work: Callable, *args: Any, **options: Any) -> Any:
 
 
 def _dismiss(pool: ThreadPoolExecutor, waiting: deque) -> None:
-    """Wait until the threads have ended the ranges they are in, also when interrupted meanwhile."""
+    """Wait until the threads have finished their current ranges, also if interrupted."""
     interrupt = None
     while True:
         try:
@@ -79,11 +79,11 @@ def run_ranges(
     description: str = "",
     progress: bool = False,
 ) -> list:
-    """Call ``work(lo, hi)`` on ranges that cover all items; return what it returned, in order.
+    """Call ``work(lo, hi)`` on ranges that cover all items; return the results in order.
 
-    ``work`` must release the GIL to run side by side, and write what belongs to its items alone.
-    Ranges get about equal shares of ``cost``, one number for each item, or offsets of them where it
-    is ``cumulative``; below ``serial_below`` in all, the calling thread does everything.
+    ``work`` must release the GIL to run in parallel, and write only to entries of its items. Ranges
+    have about equal sums of ``cost``, one number per item, or its offsets if ``cumulative``; if the
+    total is below ``serial_below``, the calling thread processes all items.
     """
     n_items = len(cost) - cumulative
     if n_items <= 0:
@@ -91,7 +91,7 @@ def run_ranges(
     total = cost[1:] if cumulative else np.cumsum(cost, dtype=np.float64)
     threads = thread_count() if total[-1] >= serial_below else 1
     n_ranges = min(n_items, threads * CHUNKS_PER_THREAD if threads > 1 or progress else 1)
-    # in the type of `total`, or searchsorted would cast all of that
+    # in the type of `total`, since searchsorted would cast all of it
     targets = (float(total[-1]) * np.arange(1, n_ranges) / n_ranges).astype(total.dtype)
     bounds = np.unique(np.concatenate([[0], np.searchsorted(total, targets), [n_items]]))
     pieces = list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
@@ -112,7 +112,7 @@ def run_ranges(
                     while finished:
                         shown.update(finished.popleft())
         except BaseException:
-            waiting.clear()  # the others stop after the range they are in
+            waiting.clear()  # the other threads stop after their current range
             raise
 
     def help_out() -> None:
@@ -124,7 +124,7 @@ def run_ranges(
         if threads == 1 or len(pieces) == 1:
             drain(shown)
             return results
-        # starts as many threads as there are tasks; this one works too
+        # starts as many threads as there are tasks; the calling thread works too
         pool = ThreadPoolExecutor(threads)
         try:
             others = [pool.submit(help_out) for _ in range(min(threads, len(pieces)) - 1)]
@@ -132,7 +132,7 @@ def run_ranges(
             for other in others:
                 other.result()
         except BaseException:
-            waiting.clear()  # an interrupt may also come before this thread drains
+            waiting.clear()  # an interrupt may also occur before this thread starts working
             raise
         finally:
             _dismiss(pool, waiting)
@@ -142,12 +142,12 @@ def run_ranges(
 
 
 def bar(total: int, description: str, show: bool) -> tqdm.tqdm:
-    """Return a progress bar over ``total`` steps, a silent one unless ``show``."""
+    """Return a progress bar over ``total`` steps, disabled unless ``show``."""
     if not show:
         return tqdm.tqdm(total=total, disable=True)
-    # a notebook's own kind needs them, and warns without
+    # the notebook version requires them, and warns otherwise
     if importlib.util.find_spec("ipywidgets") is None:
         return tqdm.tqdm(total=total, desc=description)
-    from tqdm import auto  # only now: it looks for a notebook, which takes a while
+    from tqdm import auto  # imported late: it searches for a notebook, which is slow
 
     return auto.tqdm(total=total, desc=description)

@@ -1,17 +1,17 @@
-"""The command line, and what it compiles ahead of time.
+"""The command line.
 
 ``commands``
-    What a user types: ``sheafcoarsen coarsen | store | eliminate | synchronize | info | verify |
-    compile | demo``. Exit status 0; 1 where a check failed; 2 for bad input, with one line on
+    The commands ``sheafcoarsen coarsen | store | eliminate | synchronize | info | verify |
+    compile | demo``. Exit status 0; 1 if a check failed; 2 for bad input, with one line on
     standard error.
 ``poses``
-    From a file of relative poses to a certified map.
+    ``synchronize``: certified poses from a file of relative poses.
 ``outputs``
-    Files that commands write, and what they say of them.
+    Output files of commands.
 ``stores``
-    From store to store, shard by shard.
+    Commands on stores, shard by shard.
 ``compilation``
-    Kernels compiled ahead of their first use by processes side by side, for images and clusters.
+    Parallel compilation of kernels ahead of their first use, for images and clusters.
 
 >>> from sheafcoarsen.cli import main
 >>> main(["info", "no such file.mtx"])

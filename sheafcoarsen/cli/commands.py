@@ -1,4 +1,4 @@
-"""What is typed: ``coarsen | store | eliminate | synchronize | info | verify | compile | demo``."""
+"""Commands ``coarsen | store | eliminate | synchronize | info | verify | compile | demo``."""
 
 import argparse
 import contextlib
@@ -47,10 +47,10 @@ REMARKS = {
 
 
 class _Parser(argparse.ArgumentParser):
-    """An argument parser that complains in one line."""
+    """An argument parser that reports errors in one line."""
 
     def error(self, message: str) -> NoReturn:
-        raise ValueError(f"{message} ({self.prog} --help tells the usage)".replace("\n", " "))
+        raise ValueError(f"{message} (see {self.prog} --help)".replace("\n", " "))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -75,7 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     outputs = _Parser(add_help=False)
     outputs.add_argument("--out", metavar="FILE.npz", help="save the result here")
     outputs.add_argument(
-        "--report", metavar="FILE.html", help="write a page about it here; needs matplotlib"
+        "--report", metavar="FILE.html", help="write an HTML report here; needs matplotlib"
     )
 
     coarse = commands.add_parser(
@@ -88,21 +88,21 @@ def _parser() -> argparse.ArgumentParser:
     stored = commands.add_parser(
         "store", parents=[given], help="write a sheaf into a store, for coarsen --store"
     )
-    stored.add_argument("folder", metavar="FOLDER", help="a new folder, or an address for fsspec")
+    stored.add_argument("folder", metavar="FOLDER", help="a new folder, or a URL for fsspec")
     stored.set_defaults(run=lambda args: write_sheaf(_read_sheaf(args), args.folder))
 
     remove = commands.add_parser(
         "eliminate",
         parents=[given, outputs],
-        help="solve for leaves and chains: a smaller sheaf from which all follows",
+        help="eliminate leaves and chains exactly, which gives a smaller equivalent sheaf",
     )
-    remove.add_argument("--keep", metavar="FILE", help="a text file of vertices that are to stay")
+    remove.add_argument("--keep", metavar="FILE", help="a text file of vertices to retain")
     remove.add_argument(
         "--max-neighbors",
         type=int,
         default=2,
         metavar="N",
-        help="how many neighbours a vertex may have that goes (default 2; more: connections alone)",
+        help="largest degree of an eliminated vertex (default 2; more for connections only)",
     )
     remove.set_defaults(run=_eliminate)
 
@@ -110,7 +110,7 @@ def _parser() -> argparse.ArgumentParser:
     pose_options(poses)
     poses.set_defaults(run=synchronize_file)
 
-    info = commands.add_parser("info", parents=[given], help="say what a file or a store holds")
+    info = commands.add_parser("info", parents=[given], help="describe a file or a store")
     info.set_defaults(run=_info)
 
     check = commands.add_parser(
@@ -149,7 +149,7 @@ def _coarsening_options(parser: argparse.ArgumentParser, *, required: bool) -> N
     )
     parser.add_argument("--method", choices=METHODS, help="how to choose clusters (default auto)")
     parser.add_argument(
-        "--local-operator", choices=tuple(OPERATORS), help="whose modes to keep (default internal)"
+        "--local-operator", choices=tuple(OPERATORS), help="default internal; see local_modes"
     )
     parser.add_argument("--seed", type=int, help="for the choice of clusters (default 0)")
 
@@ -160,12 +160,12 @@ def _graph_options(parser: argparse.ArgumentParser) -> None:
         "--vertices",
         type=int,
         metavar="N",
-        help="for an edge list whose last vertices are isolated, or whose numbers are sparse",
+        help="for an edge list with isolated last vertices, or with gaps in its numbering",
     )
     parser.add_argument(
         "--signed",
         action="store_true",
-        help="for a graph with negative weights: the signed Laplacian instead of an error",
+        help="for a graph with negative weights: use the signed Laplacian",
     )
 
 
@@ -174,15 +174,15 @@ def _read(
 ) -> CellularSheaf | Partition | Coarsening | Hierarchy | Elimination:
     path, dim = args.input, args.dim
     if is_store(path):
-        raise ValueError(f"{path}: is no file; a store goes with coarsen --store, info and verify")
+        raise ValueError(f"{path}: is not a file; for a store use coarsen --store, info or verify")
     plain = path.lower().removesuffix(".gz")
     ours = plain.endswith(".npz") or _is_zip(path)
     if dim is not None and (ours or plain.endswith(".g2o")):
-        raise ValueError(f"--dim is the stalk dimension for a graph; {path} brings its own")
+        raise ValueError(f"--dim is the stalk dimension for a graph; {path} has its own")
     if args.vertices is not None and (ours or plain.endswith(".g2o")):
-        raise ValueError(f"--vertices goes with an edge list; {path} says how many there are")
+        raise ValueError(f"--vertices is for edge lists; {path} has a number of vertices")
     if args.signed and (ours or plain.endswith(".g2o")):
-        raise ValueError(f"--signed goes with the weights of a graph; {path} brings its maps")
+        raise ValueError(f"--signed is for the weights of a graph; {path} has its own maps")
     if ours:
         return load(path)
     if plain.endswith(".g2o"):
@@ -193,7 +193,7 @@ def _read(
 
 @contextlib.contextmanager
 def _warnings_as_lines() -> Iterator[None]:
-    """Print each warning as one line, as mistakes are."""
+    """Print each warning as one line, like errors."""
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         yield
@@ -202,12 +202,12 @@ def _warnings_as_lines() -> Iterator[None]:
 
 
 def _is_zip(path: str) -> bool:
-    """Tell an .npz by its first bytes, whatever its name."""
+    """Return whether a file is an .npz, by its first bytes."""
     try:
         with open(path, "rb") as stream:
             return stream.read(4) == b"PK\x03\x04"
     except OSError:
-        return False  # the reader will say what is wrong
+        return False  # the reader reports the error
 
 
 def _read_sheaf(args: argparse.Namespace) -> CellularSheaf:
@@ -239,10 +239,10 @@ def _coarsened(
     times: dict[str, float],
 ) -> Coarsening:
     with stage(times, "select"), _warnings_as_lines():
-        # the sheaf carries the file's weights
+        # the sheaf contains the file's weights
         P = select(sheaf, clusters, method=method, weights="sheaf", seed=seed)
     with stage(times, "local modes"):
-        # the number of ties is printed, not warned of
+        # the number of ties is printed instead of the warning
         modes = compute_modes(sheaf, P, rank, local_operator_of(local_operator))
     with stage(times, "coarse maps"):
         return coarsen(sheaf, P, modes)
@@ -307,7 +307,7 @@ def _coarsen(args: argparse.Namespace) -> int:
         return coarsen_store(args, args.seed or 0)
     for option in ("shards", "scheduler"):
         if getattr(args, option) is not None:
-            raise ValueError(f"--{option} goes with --store")
+            raise ValueError(f"--{option} requires --store")
     times: dict[str, float] = {}
     check_outputs(args, (".npz",))
     C = _make(args, times)
@@ -320,7 +320,7 @@ def _written(
     times: dict[str, float],
     show: Callable[[], None],
 ) -> int:
-    """Save a result, write the page about it, say what it is, and return the exit status."""
+    """Save a result, write the report, describe it, and return the exit status."""
     if args.out is not None:
         with stage(times, "save"):
             save(args.out, result)
@@ -336,7 +336,7 @@ def _written(
 
 
 def _vertices_in(path: str, F: CellularSheaf) -> np.ndarray:
-    """Return the vertices named in a text file, by number or name; # begins a comment."""
+    """Return the vertices listed in a text file, by number or name; # begins a comment."""
     with open(path, encoding="utf-8") as stream:
         words = [word for line in stream for word in line.partition("#")[0].split()]
     names = {str(label): v for v, label in enumerate(F.vertex_labels or ())}
@@ -398,7 +398,7 @@ def _verify(args: argparse.Namespace) -> int:
     if args.clusters is None:
         for option in ("method", "local_operator", "seed"):
             if getattr(args, option) is not None:
-                raise ValueError(f"--{option.replace('_', '-')} goes with --clusters and --rank")
+                raise ValueError(f"--{option.replace('_', '-')} requires --clusters and --rank")
         if is_store(args.input):
             return about_store(args, verify=True)
         obj = _read(args)
@@ -454,17 +454,17 @@ def _demo(args: argparse.Namespace) -> int:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the command line; returns the exit status: 0, 1 a check failed, 2 bad input or usage."""
+    """Run the command line; return the exit status: 0, 1 if a check failed, 2 for bad input."""
     try:
         words = sys.argv[1:] if argv is None else argv
         args = _parser().parse_args(words)
         args.typed = shlex.join(["sheafcoarsen", *words])
         return args.run(args)
-    except BrokenPipeError:  # the reader of our output went away
+    except BrokenPipeError:  # the reader of our output has exited
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115
         return 0
     except (KeyboardInterrupt, SystemError) as error:
-        # Ctrl-C while numba converts the arguments of a kernel comes out as a SystemError
+        # Ctrl-C while numba converts the arguments of a kernel raises a SystemError
         if isinstance(error, SystemError) and not isinstance(error.__cause__, KeyboardInterrupt):
             raise
         print("sheafcoarsen: interrupted", file=sys.stderr)

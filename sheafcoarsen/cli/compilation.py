@@ -1,9 +1,9 @@
-"""Compile kernels ahead of their first use, several processes side by side into one cache.
+"""Compile kernels ahead of their first use, in several processes with one cache.
 
-For images of containers and for clusters, where the first user should not be kept waiting::
+For container images and for clusters, so that the first user need not wait::
 
-    sheafcoarsen compile            what most work in double precision needs
-    sheafcoarsen compile --all      all of it, for the four scalar types
+    sheafcoarsen compile            kernels that most work in double precision needs
+    sheafcoarsen compile --all      all kernels, for the four scalar types
 """
 
 import logging
@@ -37,7 +37,7 @@ Example = tuple[CellularSheaf, Partition]
 def _example(
     scalar: str, dims: Any = 1, shape: tuple[int, int] = (4, 6), parts: int = 4
 ) -> Example:
-    """Return a sheaf on a small grid and a partition of it, for neither of which kernels run."""
+    """Return a sheaf on a small grid and a partition of it, without running kernels."""
     n = shape[0] * shape[1]
     graph = nx.convert_node_labels_to_integers(nx.grid_2d_graph(*shape))
     sheaf = CellularSheaf.random(graph, dims, 2, seed=0, dtype=np.dtype(scalar))
@@ -98,7 +98,7 @@ def _sections(scalar: str) -> None:
 Job: TypeAlias = Callable[[str], None]
 
 USUAL: tuple[Job, ...] = (
-    # the longest first, so that no process is left with one of them at the end
+    # the longest first, so that the processes finish at about the same time
     partial(_modes, local_operator="oversampled"),
     _sections,
     partial(_modes, large=True),
@@ -111,14 +111,14 @@ RARE: tuple[Job, ...] = (partial(_modes, local_operator="oversampled", large=Tru
 
 
 def compile_one(job: Job, scalar: str) -> None:
-    """Run one job, without a word."""
+    """Run one job without warnings or log messages."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about the examples
         job(scalar)
 
 
 def _be_silent() -> None:
-    logging.getLogger("sheafcoarsen").setLevel(logging.ERROR)  # the caller knows what is going on
+    logging.getLogger("sheafcoarsen").setLevel(logging.ERROR)  # the caller reports progress
 
 
 def compile_kernels(
@@ -128,7 +128,7 @@ def compile_kernels(
     processes: int | None = None,
     progress: bool = False,
 ) -> None:
-    """Compile kernels into the cache on disk, ``rare``: those of few calls too, by processes."""
+    """Compile kernels into the cache on disk; ``rare`` includes rarely used ones."""
     jobs = [(job, scalar) for scalar in scalars for job in USUAL + (RARE if rare else ())]
     count = min(processes or os.cpu_count() or 1, len(jobs))
     context = multiprocessing.get_context("spawn")

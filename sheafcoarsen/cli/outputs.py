@@ -1,4 +1,4 @@
-"""Files that commands write, and what they say of them."""
+"""Output files of commands."""
 
 import argparse
 
@@ -6,7 +6,7 @@ from sheafcoarsen._support import check_matplotlib, output_path, tables
 
 
 def check_outputs(args: argparse.Namespace, endings: tuple[str, ...]) -> None:
-    """Refuse outputs that cannot be written before the work is done."""
+    """Check that the outputs can be written, before the computation."""
     for option, path, allowed in (
         ("--out", args.out, endings),
         ("--report", args.report, (".html",)),
@@ -24,12 +24,12 @@ def check_outputs(args: argparse.Namespace, endings: tuple[str, ...]) -> None:
 
 
 def show_times(times: dict[str, float]) -> None:
-    """Print how long each stage took."""
+    """Print the time of each stage in seconds."""
     print("time    " + ", ".join(f"{name} {seconds:.3f} s" for name, seconds in times.items()))
 
 
 def show_files(args: argparse.Namespace, remark: str = "") -> None:
-    """Print what was written, with a remark on the report."""
+    """Print the paths of written files, with a remark after that of the report."""
     if args.out is not None:
         print(f"saved   {tables.printable(args.out)}")
     if args.report is not None:

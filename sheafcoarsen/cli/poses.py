@@ -1,4 +1,4 @@
-"""``sheafcoarsen synchronize``: from a file of relative poses to a certified map."""
+"""``sheafcoarsen synchronize``: certified poses from a file of relative poses."""
 
 import argparse
 import os
@@ -11,19 +11,19 @@ from sheafcoarsen.synchronization import synchronize
 
 
 def pose_options(parser: argparse.ArgumentParser) -> None:
-    """Add what ``synchronize`` takes."""
+    """Add the options of ``synchronize``."""
     parser.add_argument("input", metavar="INPUT", help="a pose graph .g2o, or .g2o.gz")
     parser.add_argument("-o", "--out", metavar="OUT.g2o", help="write the poses here, .gz too")
     parser.add_argument(
-        "--robust", action="store_true", help="leave out measurements that contradict the others"
+        "--robust", action="store_true", help="remove measurements that contradict the others"
     )
     parser.add_argument(
-        "--report", metavar="FILE.html", help="write a page about it here; needs matplotlib"
+        "--report", metavar="FILE.html", help="write an HTML report here; needs matplotlib"
     )
 
 
 def synchronize_file(args: argparse.Namespace) -> int:
-    """Find the poses of a file, certify, print and write them."""
+    """Compute the poses of a file, certify, print and write them."""
     check_outputs(args, (".g2o", ".g2o.gz"))
     times: dict[str, float] = {}
     with stage(times, "read"):

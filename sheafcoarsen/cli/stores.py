@@ -1,4 +1,4 @@
-"""Stores on the command line: made, coarsened, told of and verified."""
+"""Commands on stores: write, coarsen, describe and verify."""
 
 import argparse
 import os
@@ -16,35 +16,35 @@ from sheafcoarsen.verification import Verification
 
 
 def store_options(coarse: argparse.ArgumentParser) -> None:
-    """Add what ``coarsen`` takes from store to store."""
+    """Add the options of ``coarsen`` for stores."""
     coarse.add_argument(
         "--store",
         metavar="OUT",
         help="INPUT is a store (sheafcoarsen store makes one): coarsen it shard by shard into OUT; "
-        "the same command goes on with what it left unfinished",
+        "the same command resumes an unfinished run",
     )
-    coarse.add_argument("--shards", type=int, metavar="S", help="with --store: how many shards")
+    coarse.add_argument("--shards", type=int, metavar="S", help="with --store: number of shards")
     coarse.add_argument(
-        "--scheduler", metavar="ADDRESS", help="with --store: of a Dask cluster, tcp://host:8786"
+        "--scheduler", metavar="ADDRESS", help="with --store: a Dask scheduler, tcp://host:8786"
     )
 
 
 def write_sheaf(sheaf: CellularSheaf, folder: str) -> int:
-    """Write a sheaf into a new store and say what it is."""
+    """Write a sheaf into a new store and describe it."""
     print(dist.to_store(folder, sheaf))
     return 0
 
 
 def coarsen_store(args: argparse.Namespace, seed: int) -> int:
-    """Coarsen a store into a store, and check the result."""
+    """Coarsen a store into another store, and check the result."""
     for option in ("out", "report", "dim", "vertices", "signed"):
         if getattr(args, option) not in (None, False):
-            raise ValueError(f"--{option} does not go with --store, which names the result")
+            raise ValueError(f"--{option} cannot be combined with --store, which names the result")
     source = dist.open_store(args.input)
     if not isinstance(source, dist.SheafStore):
         raise ValueError(f"{args.input}: holds a partition, not a sheaf")
     edges, vertex_dims, _ = source.topology()
-    # all vertices, also those that no edge names
+    # all vertices, also isolated ones
     n, ends = len(vertex_dims), (edges[:, 0], edges[:, 1])
     half = scipy.sparse.coo_array((np.ones(len(edges), np.float32), ends), shape=(n, n)).tocsr()
     method: Method = args.method or "auto"
@@ -69,18 +69,18 @@ def coarsen_store(args: argparse.Namespace, seed: int) -> int:
 
 
 def is_store(path: str) -> bool:
-    """Tell a store, or what should be one, from a file."""
+    """Return whether a path is a store, or should be one, rather than a file."""
     return "://" in path or os.path.isdir(path)
 
 
 def about_store(args: argparse.Namespace, *, verify: bool = False) -> int:
-    """Say what a store holds, or check a stored coarsening, or levels of them, on probes."""
+    """Describe a store, or check its coarsening or levels with random probes."""
     for option in ("dim", "vertices", "signed"):
         if getattr(args, option) not in (None, False):
-            raise ValueError(f"--{option} goes with a graph, not with a store")
+            raise ValueError(f"--{option} is for graphs, not for stores")
     try:
         found = _coarsening(args.input)
-    except dist.StoreError:  # another kind, or a coarsening whose source is gone
+    except dist.StoreError:  # not a coarsening, or its source no longer exists
         if verify:
             raise
         found = dist.open_store(args.input)
@@ -94,7 +94,7 @@ def about_store(args: argparse.Namespace, *, verify: bool = False) -> int:
 
 
 def print_checks(levels: Iterable[Any], check: Callable[[Any], Verification] | None = None) -> int:
-    """Check coarsenings, those of stores by their own method; return the exit status."""
+    """Check coarsenings, stored ones by their own method; return the exit status."""
     passed = True
     for C in levels:
         result = C.verify() if check is None else check(C)

@@ -1,39 +1,38 @@
-"""Beyond one machine: a sheaf in a store, coarsened shard by shard.
+"""Out-of-core coarsening: a sheaf in a store, coarsened shard by shard.
 
-What does not fit in memory, or takes too long on one machine, goes through the same mathematics on
-an engine that people already run: Dask, with threads here or on any cluster behind a ``Client``.
-Data lies in Zarr groups, on a disk or behind any address that fsspec knows. The result is the same
-to the last bit as that of ``sc.coarsen``.
+Coarsens sheaves that do not fit in memory, or take too long on one machine, with Dask: in threads
+of this process, or on any cluster with a ``Client``. Data are stored as Zarr groups, on a disk or
+at any fsspec URL. The result is bitwise identical to that of ``sc.coarsen``.
 
 >>> import networkx as nx
 >>> import numpy as np
 >>> import sheafcoarsen as sc
 >>> import sheafcoarsen.distributed as dist
 >>> F = sc.CellularSheaf.random(nx.grid_2d_graph(20, 20), 2, 3, seed=3)
->>> src = dist.to_store("memory://sheaf", F)      # or write_store, for what never is in memory
->>> P = sc.select(src.topology()[0], 20)          # from the graph alone, or any labels
+>>> src = dist.to_store("memory://sheaf", F)      # or write_store, if F does not fit in memory
+>>> P = sc.select(src.topology()[0], 20)          # from the graph only, or any labels
 >>> C = dist.coarsen(src, "memory://coarse-sheaf", P, rank=4, n_shards=3)
 >>> C.verify().passed
 True
 >>> C.sheaf.n_vertices, len(C.lift(np.ones(C.sheaf.dim_c0)))
 (20, 800)
 
-The files, in the order in which data flows:
+The modules, in the order in which data flows:
 
 ``location``, ``arrays``
-    An address with blobs and notes; arrays as Zarr has them, and as one blob.
+    Locations of stores, with blobs and notes; arrays in Zarr format, and several in one blob.
 ``header``, ``_open_store``, ``_write_store``
-    The attributes of a store; a stored sheaf, which is read a part at a time; how one is written.
+    Attributes of a store; reading a stored sheaf part by part; writing one.
     The schema is in docs/guides/distributed.md.
 ``plan``, ``_estimate``
-    What topology decides, once: shards of whole clusters, where every map goes; what a caller
-    requests, checked, and what it will take.
+    The plan of a run, from topology only: shards of whole clusters, destinations of maps;
+    checked arguments, and the estimated cost.
 ``tasks``, ``executors``, ``write_lock``, ``_coarsen``
-    The kinds of task, each done once; where they run; one run at a time; the run as a whole.
+    The kinds of task, each run once; their executors; the exclusive lock; the run.
 ``streaming_operators``, ``_open_coarsening``
-    Operators applied part by part; the result, with its ledger and its checks.
+    Operators applied part by part; the stored result with its ledger and checks.
 ``_to_store``, ``_coarsen_levels``
-    Writing what is in memory; level after level, in memory once it fits.
+    Writing objects from memory; coarsening into several levels, in memory once they fit.
 """
 
 from sheafcoarsen.distributed._coarsen import coarsen

@@ -1,4 +1,4 @@
-"""Coarsens a store into a store: plan, split, shards, borders, seal."""
+"""Coarsen a store into another store: plan, split, shards, borders, seal."""
 
 import sys
 import time
@@ -50,32 +50,31 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
 ) -> StoredCoarsening:
     """Coarsen a stored sheaf into another store, shard by shard: the bits of ``sc.coarsen``.
 
-    The same call goes on with an ``out`` that it left unfinished, whatever ended it, and does no
-    finished task again; it returns one that is finished. Only the topology is in memory here, and
-    one shard in a task.
+    An unfinished ``out`` of the same call is resumed without repeating finished tasks; a finished
+    one is returned. Only the topology is in memory in this process, and one shard in a task.
 
     Parameters
     ----------
     src : SheafStore
-    out : path or address
+    out : path or URL
         Location of the result, which must not exist, unless left by an unfinished identical call.
     P : Partition, PartitionStore, or labels of shape (n,)
     rank : int, array_like of int of shape (K,), or rule from ``sc.ranks``
-        A rule that looks at all clusters takes one more pass over the maps.
+        A rule that depends on spectra takes one more pass over the maps.
     local_operator : {"internal", "principal"}
         See :func:`sheafcoarsen.local_modes`.
     loops, compress : bool
         See :func:`sheafcoarsen.coarsen`; here edge stalks are compressed by default.
     n_shards : int, optional
-        How many shards the clusters are grouped into, which changes no result; by default as many
-        as make 64 MB of maps each, or fewer bytes where workers have little memory.
+        Number of groups of clusters, which does not change the result; by default shards have
+        64 MB of maps, or fewer bytes if workers have little memory.
     client : dask.distributed.Client, optional
-        Where tasks run, on any cluster whose workers have this library and reach both stores. By
-        default here, one after the other, with the library's threads.
+        Client of any cluster whose workers have this library and can access both stores. By
+        default tasks run sequentially in this process, with the library's threads.
     progress : bool
-        Tell what it will take, show a bar, and tell what it took.
+        Print the estimated cost, a progress bar, and the actual cost.
     storage_options : dict, optional
-        What the file system of ``out`` must be told; by default what that of ``src`` was.
+        Options of the file system of ``out``; by default those of ``src``.
 
     Returns
     -------
@@ -84,25 +83,25 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
     Raises
     ------
     FileExistsError
-        Where something else stands at ``out``.
+        If something else exists at ``out``.
     BlockingIOError
-        Where another run is writing there.
+        If another run is writing to ``out``.
     MemoryError
-        Before it starts: a shard, a part or a cluster that is too large for a worker, with what
-        would fit.
+        Before it starts: a shard, a part or a cluster that is too large for a worker; the
+        message names sizes that fit.
     StoreError
         A chunk that is missing or damaged, or a store of another version.
     RuntimeError
-        A client whose workers lack the library, or do not see the files that this process sees.
+        A client whose workers lack the library, or cannot read the files of this process.
     ValueError, TypeError
-        Labels that do not match the store, oversampled modes, and what ``sc.coarsen`` refuses.
+        Labels that do not match the store, oversampled modes, and whatever ``sc.coarsen`` refuses.
 
     Warns
     -----
     TiedModesWarning
-        Where the cut between kept and discarded modes splits a multiple eigenvalue.
+        If the cut between retained and discarded modes splits a multiple eigenvalue.
     SingularProblemWarning
-        Where ``ranks.kernel()`` finds no local section: the coarse sheaf then has dimension 0.
+        If ``ranks.kernel()`` retains no mode: the coarse sheaf then has dimension 0.
 
     Examples
     --------
@@ -154,13 +153,13 @@ def made_once(
     """Return the requested coarsening, made under an exclusive lock."""
     claim(place, asked, check_only=True)
     with exclusive(place / "work/lock"):
-        if C := finished(place, asked):  # by a run that this one has waited for
+        if C := finished(place, asked):  # by a run that held the lock before
             return C
         root = Root(place, claim(place, asked))
         try:
             C = make(root)
         except (MemoryError, ValueError, TypeError):
-            if (place / "work/plan.json").read_note() is None:  # refused before it began
+            if (place / "work/plan.json").read_note() is None:  # it failed before it started
                 (place / "work").remove()
             raise
     (place / "work").remove()
@@ -180,7 +179,7 @@ def finished(place: Place, asked: Request) -> StoredCoarsening | None:
 
 
 def claim(place: Place, asked: Request, *, check_only: bool = False) -> str:
-    """Return the id of the store that this call writes to a place; refuse what holds another."""
+    """Return the id of the store that this call writes; raise an error for another's."""
     note = place / "work/claim.json"
     mine = {"run": asked.run, "library": version("sheafcoarsen")}
     held = note.read_note()
@@ -198,10 +197,10 @@ def claim(place: Place, asked: Request, *, check_only: bool = False) -> str:
 
 
 class RunPlan(NamedTuple):
-    """What the driver needs of a plan."""
+    """Data of a plan that the driver needs."""
 
-    dims: np.ndarray  # of C^0 on each cluster
-    providers: list[list[int]]  # the shards whose rows of R each border needs
+    dims: np.ndarray  # dimension of C^0 on each cluster
+    providers: list[list[int]]  # shards whose rows of R each border needs
     whole: Whole
     estimate: Estimate
 
@@ -269,16 +268,16 @@ class Run:
         return self.sealed(ranks, inner, coarse, report)
 
     def plan(self) -> RunPlan:
-        """Decide where everything goes, as an earlier run did, and write it for the tasks."""
+        """Return the plan, made now or by an earlier run, and write it for the tasks."""
         asked, engine, note = self.asked, self.engine, self.work / "plan.json"
         known, wanted = note.read_note(), self.asked.n_shards
         if known is not None:
-            self.tell(f"going on with {self.place.url}")
+            self.tell(f"resuming {self.place.url}")
             shards = known["shards"]
             if wanted is not None and min(wanted, max(asked.P.n_clusters, 1)) != shards:
                 raise FileExistsError(
                     f"{self.place.url} holds an unfinished run of this call with {shards} "
-                    f"shards: leave `n_shards` out to go on with it, or remove it"
+                    f"shards: leave `n_shards` out to resume it, or remove it"
                 )
             asked = replace(asked, n_shards=shards)
         plan, found = planned(asked, engine.memory, engine.at_once)
@@ -315,7 +314,7 @@ class Run:
         coarse: list[dict[str, Any]],
         report: dict[str, Any],
     ) -> StoredCoarsening:
-        """Put the parts' topology together, in the order of the library, and write it last."""
+        """Merge the topology of all parts, in the order of the library, and write it last."""
         asked, parts = self.asked, [result for result in coarse if result["n_edges"]]
         topology = [get_arrays(self.work / f"topology/{part['name']}") for part in parts]
         edges = np.concatenate([np.zeros((0, 2), np.int64), *(part["edges"] for part in topology)])
@@ -325,7 +324,7 @@ class Run:
         numbers = np.empty_like(order)
         numbers[order] = np.arange(len(order))
         names = {"parts": [r["name"] for r in parts], "basis": [r["name"] for r in shards]}
-        for folder, used in names.items():  # of tasks that ran twice or were killed
+        for folder, used in names.items():  # files of tasks that ran twice or were killed
             for name in set((self.place / folder).names()) - {*used, "zarr.json"}:
                 (self.place / f"{folder}/{name}").remove()
         new_group(self.place / "basis")
@@ -349,7 +348,7 @@ class Run:
             report=report,
         )
         self.tell(
-            f"{report['tasks_done']} tasks done, {report['tasks_found']} found done, in "
+            f"{report['tasks_done']} tasks run, {report['tasks_found']} reused, in "
             f"{report['seconds']:.1f} s; about {amount(report['estimate']['bytes_moved'])} moved\n"
             f"{sheaf}"
         )

@@ -1,4 +1,4 @@
-"""Coarsens a store level after level, into stores first and in memory from where it fits."""
+"""Coarsen a store into several levels, in stores until a level fits in memory."""
 
 import itertools
 import re
@@ -42,21 +42,21 @@ from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StoredHierarchy:
-    """A stored sheaf coarsened level after level; :func:`coarsen_levels` makes it.
+    """Levels of a stored sheaf, returned by :func:`coarsen_levels`.
 
-    ``H[i]`` is level i, a :class:`StoredCoarsening` or, from where it fits in memory, a
-    :class:`~sheafcoarsen.Coarsening`; ``len(H)`` counts both, and iteration goes through them.
+    ``H[i]`` is level i, a :class:`StoredCoarsening` or, if it was made in memory, a
+    :class:`~sheafcoarsen.Coarsening`; ``len(H)`` and iteration include both.
 
     Attributes
     ----------
     stored : tuple of StoredCoarsening
-        The levels that were made from store to store, each of the one before; all of them where the
-        result was opened again.
+        The levels that were made from store to store; all levels if the result was opened
+        again.
     rest : Hierarchy, optional
-        What followed in memory, beginning with the sheaf of the last store; None where that does
-        not fit and there is no further level. Its levels were stored too.
+        The levels made in memory, beginning with the sheaf of the last store; None if that sheaf
+        does not fit and there is no further level. These levels were stored too.
     stopped_because : str
-        Why there is no further level.
+        The reason why there is no further level.
 
     Examples
     --------
@@ -145,20 +145,20 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
 ) -> StoredHierarchy:
     """Coarsen a stored sheaf, then its coarse sheaf, and so on: the bits of ``sc.coarsen_levels``.
 
-    Level i goes into the store ``out``/level-i, shard by shard while the maps of the sheaf before
-    it are too large for memory, and is made in memory from where they fit. The same call goes on
-    with what it left unfinished; :func:`open_levels` opens what is finished.
+    Level i is written to the store ``out``/level-i, shard by shard if the maps of its fine sheaf
+    do not fit in memory, and otherwise in memory. The same call resumes an unfinished one;
+    :func:`open_levels` opens the finished result.
 
     Parameters
     ----------
     src : SheafStore
-    out : path or address
+    out : path or URL
         A folder for the stores.
     factor, n_levels, min_vertices, rank, partitions, method, local_operator, loops, compress, seed
         See :func:`sheafcoarsen.coarsen_levels`.
     memory_bytes : float, optional
-        Bytes of maps up to which a sheaf is coarsened in memory, by default an eighth of this
-        machine's memory; 0 never does.
+        Largest number of bytes of maps to coarsen in memory, by default an eighth of this
+        machine's memory; 0 disables it.
     client, progress, storage_options
         See :func:`coarsen`.
 
@@ -248,7 +248,7 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
 
 
 def skeleton_of(store: SheafStore) -> CellularSheaf:
-    """Return a stored sheaf without its maps, from which clusters are selected."""
+    """Return a stored sheaf without its maps, for the selection of clusters."""
     edges, vertex_dims, edge_dims = store.topology()
     nothing = np.zeros(0, store.dtype)
     return trusted_sheaf(
@@ -283,12 +283,12 @@ def open_levels(url: object, *, source: object = None, **storage_options: Any) -
 
     Parameters
     ----------
-    url : path or address
-        What :func:`coarsen_levels` was given as ``out``.
-    source : path, address or SheafStore, optional
-        Where the store that they were made of is; see :func:`open_coarsening`.
+    url : path or URL
+        The ``out`` of :func:`coarsen_levels`.
+    source : path, URL or SheafStore, optional
+        Location of the fine store; see :func:`open_coarsening`.
     **storage_options
-        What the file system must be told; see fsspec.
+        Options of the file system; see fsspec.
 
     Returns
     -------
@@ -297,7 +297,7 @@ def open_levels(url: object, *, source: object = None, **storage_options: Any) -
     Raises
     ------
     StoreError
-        Where there is none, it is unfinished, or its source is gone.
+        If there is none, it is unfinished, or its source does not exist.
 
     Examples
     --------

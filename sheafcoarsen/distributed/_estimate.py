@@ -1,4 +1,4 @@
-"""Checked arguments of `coarsen`, and an estimate of the memory and bytes that it takes."""
+"""Checked arguments of `coarsen`, and an estimate of its memory and input/output."""
 
 import hashlib
 import math
@@ -24,14 +24,14 @@ from sheafcoarsen.partition import Partition
 from sheafcoarsen.ranks import Budget, Fixed, Gap, RankLike, Rule, WholeMultiplets, as_rule
 
 BASE = 2.6e8
-"""Bytes of a process that has loaded the library."""
+"""Bytes of a process that has imported the library."""
 
 NEED = 2.0
-"""Bytes that a task takes for each byte of its maps, and of the rows of R and the coarse maps that
-it makes: themselves, and as much on the way in or out."""
+"""Ratio of a task's bytes to those of its maps and of the rows of R and coarse maps that it
+makes: the arrays themselves, and as much for input and output."""
 
 USABLE = 0.8
-"""The share of its memory at which Dask pauses a worker."""
+"""Fraction of its memory at which Dask pauses a worker."""
 
 
 @dataclass(frozen=True)
@@ -94,11 +94,11 @@ def loaded(P: Any) -> Any:
 
 
 def checked_operator(local_operator: LocalOperatorLike) -> LocalOperator:
-    """Return the local operator, refusing one whose patches reach into other shards."""
+    """Return the local operator; raise an error if its patches extend into other shards."""
     operator = local_operator_of(local_operator)
     if isinstance(operator, Oversampled):
         raise ValueError(
-            '`local_operator` = "oversampled" looks at patches that reach into other shards, '
+            '`local_operator` = "oversampled" needs patches that extend into other shards, '
             'which stores do not offer: use "internal" or "principal", or coarsen src.load()'
         )
     return operator
@@ -106,32 +106,32 @@ def checked_operator(local_operator: LocalOperatorLike) -> LocalOperator:
 
 @dataclass(frozen=True)
 class Estimate:
-    """Memory and bytes that coarsening a stored sheaf takes; :func:`estimate` makes it.
+    """Memory and bytes needed to coarsen a stored sheaf, returned by :func:`estimate`.
 
     Attributes
     ----------
     n_shards, n_parts : int
-        Shards of whole clusters; parts of the source.
+        Number of shards, and of parts of the source.
     source_bytes : int
-        All maps.
+        Bytes of all maps.
     largest_shard, largest_part : int
-        Bytes of maps of the largest of each, border included where a task reads it too.
+        Bytes of maps of the largest shard and part, with the border if a task reads it too.
     largest_cluster : int
-        Bytes of maps of the largest cluster, which no number of shards makes smaller.
+        Bytes of maps of the largest cluster, a lower limit for any number of shards.
     dense_bytes : int
-        Work space for the largest cluster whose modes take dense matrices.
+        Workspace for the largest cluster whose modes take dense matrices.
     border_share : float
-        Share of the maps that belong to edges between two shards.
+        Fraction of the maps that belong to edges between two shards.
     task_bytes : int
-        Memory that the largest task takes, a process with the library included.
+        Memory of the largest task, including a process with the library.
     driver_bytes : int
-        Memory of the process that plans, beside the library: arrays of edges and vertices.
+        Memory of the planning process without the library: arrays of edges and vertices.
     bytes_moved : int
-        Read and written in all.
+        Bytes read and written in total.
     scratch_bytes : int
-        Bytes of temporary files while it runs, in addition to the result.
+        Bytes of temporary files during the run, in addition to the result.
     out_bytes : int
-        Bytes of the result, at most; compression makes it smaller.
+        Bytes of the result without compression.
 
     Examples
     --------
@@ -190,16 +190,16 @@ def estimate(
     n_shards: int | None = None,
     local_operator: LocalOperatorLike = "internal",
 ) -> Estimate:
-    """Return the shards, memory, bytes moved and disk space that :func:`coarsen` would take.
+    """Estimate the shards, memory, bytes moved and disk space of :func:`coarsen`.
 
-    Only the topology is read. :func:`coarsen` checks the same before it starts.
+    Only the topology is read. :func:`coarsen` checks the same estimate before it starts.
 
     Parameters
     ----------
     src : SheafStore
     P : Partition, PartitionStore, or labels of shape (n,)
     rank : int, array_like of int of shape (K,), or rule from ``sc.ranks``
-        Where a rule must see spectra first, what depends on ranks is a bound.
+        For a rule that depends on spectra, numbers that depend on ranks are upper bounds.
     n_shards : int, optional
         By default shards of about 64 MB of maps.
     local_operator : {"internal", "principal"}
@@ -228,7 +228,7 @@ def estimate(
 
 
 def bound_of_ranks(rule: Rule, dims: np.ndarray) -> np.ndarray:
-    """Return how many modes a cluster may keep, as far as that is known before spectra are."""
+    """Return an upper bound of each cluster's rank that does not need spectra."""
     inner = rule.rule if isinstance(rule, WholeMultiplets) else rule
     if isinstance(inner, Fixed):
         return np.minimum(np.asarray(inner.r, np.int64), dims)
@@ -240,7 +240,7 @@ def bound_of_ranks(rule: Rule, dims: np.ndarray) -> np.ndarray:
 
 
 def estimate_of(plan: Plan, rule: Rule) -> Estimate:
-    """Return the estimate of a plan, with the most modes that a rule may keep."""
+    """Return the estimate of a plan, for the largest ranks that a rule may choose."""
     S, size = plan.n_shards, plan.itemsize
     ranks = bound_of_ranks(rule, plan.dims)
     by_destination = plan.bytes
@@ -277,7 +277,7 @@ def estimate_of(plan: Plan, rule: Rule) -> Estimate:
         border_share=float(border.sum() / max(source, 1)),
         dense_bytes=dense,
         task_bytes=int(BASE + max(NEED * part, shard)),
-        driver_bytes=int(2 * driver),  # and as much again on the way
+        driver_bytes=int(2 * driver),  # twice, for temporary arrays
         bytes_moved=source + 2 * moved + out + 2 * halo + 2 * plan_bytes,
         scratch_bytes=moved + halo + plan_bytes,
         out_bytes=out,
@@ -287,11 +287,11 @@ def estimate_of(plan: Plan, rule: Rule) -> Estimate:
 def default_shards(n_bytes: int, memory: float, at_once: int = 1) -> int:
     """Return the number of shards for ``n_bytes`` of maps and tasks of ``memory`` bytes.
 
-    All of ``at_once`` tasks have work until the end, if shards of 4 MB or more allow it.
+    The number keeps ``at_once`` tasks busy until the end, if shards of 4 MB or more allow it.
     """
     shard = 64e6  # bytes of maps
     if math.isfinite(memory):
-        # half of what would fit, since shards are not of one size, and as much for what they make
+        # half of what would fit, since shards differ in size, and as much for the task's results
         shard = min(shard, max((USABLE * memory - BASE) / (6 * NEED), 1e6))
     count = max(1, math.ceil(n_bytes / shard))
     even = math.ceil(count / at_once) * at_once
@@ -299,7 +299,7 @@ def default_shards(n_bytes: int, memory: float, at_once: int = 1) -> int:
 
 
 def check_memory(found: Estimate, memory: float, where: str) -> None:
-    """Refuse shards, parts or clusters that are too large, and name a size that fits."""
+    """Raise an error for shards, parts or clusters that are too large, with a size that fits."""
     if found.task_bytes <= USABLE * memory:
         return
     free = max(USABLE * memory - BASE, 0)

@@ -29,32 +29,38 @@ from sheafcoarsen.io import read_level, reading
 from sheafcoarsen.modes import block_layout
 from sheafcoarsen.operators import as_columns, canonical_csr
 from sheafcoarsen.partition import Partition, clusters_of
-from sheafcoarsen.verification import Judged, Verification, check_of, judged, norms_by
+from sheafcoarsen.verification import (
+    RelativeResidual,
+    Verification,
+    check_of,
+    norms_by,
+    relative_residual,
+)
 
 
 class Blocks(NamedTuple):
-    """The rows of R of one shard."""
+    """Rows of R of one shard."""
 
-    R: scipy.sparse.csr_array  # (coordinates, sum of its ranks)
+    R: scipy.sparse.csr_array  # (coordinates, sum of the shard's ranks)
     rows: np.ndarray  # their indices in R
     columns: np.ndarray
     clusters: np.ndarray
 
 
 class StoredCoarsening:
-    """A coarsened sheaf in a store, and how it came about; :func:`coarsen` makes it.
+    """A stored coarsening, returned by :func:`coarsen`.
 
-    ``sheaf`` is a :class:`SheafStore` again, so that levels follow levels. Vectors are in memory,
-    maps and R are read a piece at a time.
+    ``sheaf`` is a :class:`SheafStore`, so it can be coarsened again. Cochains are in memory; maps
+    and R are read part by part.
 
     Attributes
     ----------
     sheaf : SheafStore
-        The coarse sheaf, edges numbered as in memory: crossing ones by (a, b), then loops.
+        The coarse sheaf, edges numbered as in memory: crossing edges by (a, b), then loops.
     fine : SheafStore
     report : dict
-        What it took: seconds and plan_seconds of the run that finished it, tasks that it did and
-        found done, seconds of all tasks, bytes.
+        Costs: seconds and plan_seconds of the run that completed it, the numbers of tasks that it
+        ran and that had been done before, seconds of all tasks, bytes.
 
     Examples
     --------
@@ -100,7 +106,7 @@ class StoredCoarsening:
         return read_only(self.sheaf.vertex_dims().astype(np.int64))
 
     def _shards(self) -> Iterator[tuple[str, np.ndarray]]:
-        """Yield the folder and the clusters of each shard, which must hold each cluster once."""
+        """Yield the folder and the clusters of each shard; check that every cluster occurs once."""
         seen = np.zeros(self.sheaf.n_vertices, np.int64)
         for name in self.sheaf.header.basis:
             clusters = self.sheaf.numbers(f"basis/{name}/clusters", len(seen))
@@ -116,7 +122,7 @@ class StoredCoarsening:
             )
 
     def _blocks(self) -> Iterator[Blocks]:
-        """Yield R shard by shard."""
+        """Yield the blocks of R shard by shard."""
         sheaf, dims, ranks, labels = self.sheaf, self.fine_dims, self.ranks, self.partition.labels
         row_starts, column_starts = offsets(dims), offsets(ranks)
         count = 0
@@ -144,7 +150,7 @@ class StoredCoarsening:
     def spectral(
         self, name: str, dtype: npt.DTypeLike | None = None, counts: np.ndarray | None = None
     ) -> np.ndarray:
-        """Return an array over all clusters, with ``counts`` entries of each or one."""
+        """Return an array over all clusters, with ``counts`` entries each, or one."""
         starts = offsets(np.ones(self.sheaf.n_vertices, np.int64) if counts is None else counts)
         real = np.zeros(0, self.sheaf.dtype).real.dtype
         out: np.ndarray = np.empty(int(starts[-1]), dtype or real)
@@ -200,7 +206,7 @@ class StoredCoarsening:
         return z
 
     def ledger(self, x: npt.ArrayLike) -> EnergyLedger:
-        """Account for the energy norm(delta x)^2 of a fine cochain as a sum of six lines.
+        """Decompose the energy norm(delta x)^2 of a fine cochain into a sum of six lines.
 
         See :func:`sheafcoarsen.energy_ledger`; the fine store is read once.
 
@@ -231,12 +237,12 @@ class StoredCoarsening:
         )
 
     def verify(self, probes: int = 3, seed: int = 0) -> Verification:
-        """Check on random cochains that the coarse Laplacian is R* L R, and what goes with it.
+        """Check statements about R and the coarse Laplacian R* L R on random cochains.
 
         Parameters
         ----------
         probes : int
-            How many random cochains.
+            Number of random cochains.
         seed : int
 
         Returns
@@ -251,7 +257,7 @@ class StoredCoarsening:
         """
         probes = whole_number("probes", probes, at_least=1)
         seed = whole_number("seed", seed, at_least=0)
-        # twelve fine cochains of each probe are in memory together
+        # twelve fine cochains for each probe are in memory at once
         column, have = 12 * self.fine.dim_c0 * self.fine.dtype.itemsize, physical_memory()
         if probes * column > have:
             raise ValueError(
@@ -263,7 +269,7 @@ class StoredCoarsening:
         return _verified(StoredCoarsening(sheaf, fine), np.random.default_rng(seed), probes)
 
     def load(self) -> Coarsening:
-        """Return the coarsening in memory, with both sheaves, as ``sc.coarsen`` returns it.
+        """Load the coarsening with both sheaves into memory, as ``sc.coarsen`` returns it.
 
         Returns
         -------
@@ -319,7 +325,7 @@ class StoredCoarsening:
 
 
 def _verified(C: StoredCoarsening, rng: np.random.Generator, probes: int) -> Verification:
-    """Check the statements about R and the coarse sheaf on random cochains, streamed."""
+    """Check the statements about R and the coarse sheaf on random cochains, part by part."""
     sheaf, fine, eps = C.sheaf, C.fine, eps_of(C.fine.dtype)
     columns = []
     for store in (sheaf, fine):
@@ -341,13 +347,13 @@ def _verified(C: StoredCoarsening, rng: np.random.Generator, probes: int) -> Ver
     error = np.linalg.norm(coarse - galerkin, axis=0)
     realized: Any = "loops=False leaves out the retained internal energy"
     if sheaf.header.loops:
-        realized = judged(error, n, eps, bound, sizes, stretch), "probe"
+        realized = relative_residual(error, n, eps, bound, sizes, stretch), "probe"
     E = C.ledger(X)
     lines = np.array(list(E.lines.values()))
     factors = bound**0.5, lengths, np.maximum(stretch, 1) ** 2, np.sqrt(np.abs(lines).sum(axis=0))
-    gap = judged(np.abs(lines.sum(axis=0) - E.fine_energy), n, eps, *factors)
-    adjoint = judged(pairing, n, eps, lengths, sizes)
-    identity = judged(missed, n, eps, bound, sizes, sizes)
+    gap = relative_residual(np.abs(lines.sum(axis=0) - E.fine_energy), n, eps, *factors)
+    adjoint = relative_residual(pairing, n, eps, lengths, sizes)
+    identity = relative_residual(missed, n, eps, bound, sizes, sizes)
     outcomes: list[tuple[str, str, Any]] = [
         ("columns of R are orthonormal", "section-2", isometry),
         ("pool is the adjoint of lift", "eq:local_pooling_adjoint", (adjoint, "probe")),
@@ -358,15 +364,15 @@ def _verified(C: StoredCoarsening, rng: np.random.Generator, probes: int) -> Ver
     return Verification(tuple(check_of(*outcome) for outcome in outcomes))
 
 
-def _isometry(C: StoredCoarsening, dims: np.ndarray, eps: float) -> tuple[Judged, str]:
+def _isometry(C: StoredCoarsening, dims: np.ndarray, eps: float) -> tuple[RelativeResidual, str]:
     """Return the worst of norm(R_a* R_a - I) over all clusters, in units of rounding."""
-    worst = Judged(0.0, 0.0, 0.0)
+    worst = RelativeResidual(0.0, 0.0, 0.0)
     for part in C._blocks():
         ranks = C.ranks[part.clusters]
         defect = part.R.conj().T @ part.R - scipy.sparse.eye_array(part.R.shape[1])
         cluster = np.repeat(np.arange(len(ranks)), ranks)
         errors = norms_by(defect, cluster, None, len(ranks))
-        found = judged(errors, dims[part.clusters], eps, np.maximum(ranks, 1))
+        found = relative_residual(errors, dims[part.clusters], eps, np.maximum(ranks, 1))
         worst = max(worst, found)
     return worst, "exact"
 
@@ -390,13 +396,13 @@ def open_coarsening(
 
     Parameters
     ----------
-    url : path or address
-        What :func:`coarsen` was given as ``out``.
-    source : path, address or SheafStore, optional
-        Where the store that it was made of is. By default the address that the coarsening names,
-        which is not followed to another file system, host or bucket than that of ``url``.
+    url : path or URL
+        The ``out`` of :func:`coarsen`.
+    source : path, URL or SheafStore, optional
+        Location of the fine store. By default the URL stored in the coarsening, which must be on
+        the same file system, host or bucket as ``url``.
     **storage_options
-        What the file system must be told; see fsspec.
+        Options of the file system; see fsspec.
 
     Returns
     -------
@@ -405,7 +411,7 @@ def open_coarsening(
     Raises
     ------
     StoreError
-        Where there is none, or its source is gone, somewhere else, or has been written again.
+        If there is none, or its source does not exist, is elsewhere, or was rewritten.
 
     Examples
     --------
@@ -427,7 +433,7 @@ def open_coarsening(
         return StoredCoarsening(sheaf, source)
     if source is not None:
         here = place_of(source, None, "source")
-    elif header.source["url"] == "fine":  # in the same folder, wherever that is now
+    elif header.source["url"] == "fine":  # a subfolder, wherever the folder is now
         here = place / "fine"
     else:
         here = stored_place(place, header.source["url"])
@@ -437,7 +443,7 @@ def open_coarsening(
 
 
 def stored_place(place: Place, url: str) -> Place:
-    """Return the place of an address that a store names, if it is where that store is."""
+    """Return the location of a URL that a store contains, if it is on the store's file system."""
     try:
         found = place_of(url)
     except ValueError:

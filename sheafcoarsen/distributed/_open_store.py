@@ -1,4 +1,4 @@
-"""Stored sheaves and partitions: topology in memory, maps read one part at a time."""
+"""Stored sheaves and partitions: topology in memory, maps read part by part."""
 
 from functools import cached_property, partial
 from typing import Any, Literal
@@ -26,7 +26,7 @@ ENDS: tuple[Literal["tail", "head"], ...] = ("tail", "head")
 
 
 class Store(ReadOnly):
-    """What is stored at a place: its header, and its arrays on request."""
+    """Base class of stored objects: a header, and arrays that are read on request."""
 
     def __init__(self, place: Place) -> None:
         self.place, self.url, self.header = place, place.url, header_of(place)
@@ -46,7 +46,7 @@ class Store(ReadOnly):
         return values
 
     def read_partition(self, n_vertices: int, n_clusters: int) -> Partition:
-        """Read the partition of the array of labels."""
+        """Read the partition from the array ``labels``."""
         labels = self.numbers("labels", n_clusters, (n_vertices,))
         with reading(self.url, StoreError):
             P = Partition(labels)
@@ -58,23 +58,23 @@ class Store(ReadOnly):
 
 
 class SheafStore(Store):
-    """A stored sheaf: sizes are at hand, the topology on request, the maps part by part.
+    """A stored sheaf: sizes in memory, the topology read on request, maps part by part.
 
-    :func:`open_store`, :func:`to_store` and :func:`write_store` return it, and so does a coarsening
-    of one, as its coarse sheaf.
+    Returned by :func:`open_store`, :func:`to_store` and :func:`write_store`; also the coarse sheaf
+    of a stored coarsening.
 
     Attributes
     ----------
     url : str
     n_vertices, n_edges, dim_c0, dim_c1 : int
     dtype : dtype
-        The scalar type of the maps.
+        Scalar type of the maps.
     n_bytes : int
-        Of all maps.
+        Bytes of all maps.
     parts : list of str
-        The names of the parts, in the order in which they stand in the store.
+        Names of the parts, in the order of the store.
     largest_entry : float
-        The largest modulus of a map entry.
+        Largest absolute value of a map entry.
 
     Examples
     --------
@@ -103,7 +103,7 @@ class SheafStore(Store):
 
     @cached_property
     def part_ptr(self) -> np.ndarray:
-        """Where the edges of each part begin among those stored, shape (P + 1,)."""
+        """Offsets of the parts among the stored edges, shape (P + 1,)."""
         starts = self.numbers("part_ptr", self.n_edges + 1, (len(self.parts) + 1,))
         if starts[0] or starts[-1] != self.n_edges or (starts[1:] < starts[:-1]).any():
             raise StoreError(
@@ -113,7 +113,7 @@ class SheafStore(Store):
 
     @cached_property
     def edge_numbers(self) -> np.ndarray | None:
-        """The number of each edge in the order in which they are stored; None where it is that."""
+        """Number of each stored edge; None if edges are stored in order."""
         if not self.header.permuted:
             return None
         found = self.numbers("edge_numbers", self.n_edges, (self.n_edges,))
@@ -168,29 +168,29 @@ class SheafStore(Store):
         return int(p) % len(self.parts)
 
     def maps(self, p: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the maps of the edges of part ``p``, those of tails and those of heads.
+        """Return the tail maps and head maps of the edges of part ``p``.
 
         Parameters
         ----------
         p : int
-            The part.
+            Index of the part.
 
         Returns
         -------
         tail, head : ndarray
-            Map after map in the order of ``edges_of(p)``, each row-major.
+            Flat maps in the order of ``edges_of(p)``, each row-major.
 
         Raises
         ------
         StoreError
-            For a chunk that is missing or damaged; it names the chunk.
+            For a chunk that is missing or damaged; the message names it.
         """
         return self.maps_at(p, "tail"), self.maps_at(p, "head")
 
     def maps_at(
         self, p: int, end: Literal["tail", "head"], entries: int | None = None
     ) -> np.ndarray:
-        """Return the maps of one end of the edges of part ``p``: so many entries, where known."""
+        """Return the maps of one end of the edges of part ``p``; check for ``entries`` entries."""
         part = self._part(p)
         name = f"parts/{self.parts[part]}/{end}"
         maps = self.array(name, self.dtype, what=f"part {part}")
@@ -202,12 +202,12 @@ class SheafStore(Store):
             )
         if self.unit == 1:
             return maps
-        # a power of two, so that squares are safe; numpy divides complex ones by a reciprocal
+        # a power of two, so squares cannot overflow; numpy divides complex numbers by a reciprocal
         real = np.zeros(0, self.dtype).real.dtype
         return (maps.view(real) / real.type(self.unit)).view(self.dtype)
 
     def load(self) -> CellularSheaf:
-        """Return the whole sheaf in memory.
+        """Load the full sheaf into memory.
 
         Returns
         -------
@@ -216,7 +216,7 @@ class SheafStore(Store):
         Raises
         ------
         StoreError
-            For a chunk that is missing or damaged, or of another length than the dimensions say.
+            For a chunk that is missing or damaged, or whose length contradicts the dimensions.
         """
         edges, vertex_dims, edge_dims = (
             array.astype(np.int64, copy=False) for array in self.topology()
@@ -249,9 +249,9 @@ class SheafStore(Store):
 
 
 class PartitionStore(Store):
-    """A stored partition; :func:`to_store` and :func:`open_store` return it.
+    """A stored partition, returned by :func:`to_store` and :func:`open_store`.
 
-    :func:`coarsen` takes it in place of a partition.
+    :func:`coarsen` accepts it as a partition.
 
     Attributes
     ----------
@@ -273,7 +273,7 @@ class PartitionStore(Store):
         self.n_vertices, self.n_clusters = self.header.n_vertices, self.header.n_clusters
 
     def load(self) -> Partition:
-        """Return the partition in memory.
+        """Load the partition into memory.
 
         Returns
         -------
@@ -296,15 +296,15 @@ class PartitionStore(Store):
 def map_bytes(
     edges: np.ndarray, vertex_dims: np.ndarray, edge_dims: np.ndarray, dtype: np.dtype
 ) -> int:
-    """Return the bytes of all maps."""
+    """Return the number of bytes of all maps."""
     ends = (vertex_dims[edges[:, end]] for end in (0, 1))
-    # as floats, because integers of a damaged store might wrap around
+    # as floats, because integers of a damaged store might overflow
     entries = sum(np.einsum("i,i", edge_dims, dims, dtype=float) for dims in ends)
     return int(entries) * dtype.itemsize
 
 
 def check_store(store: Any, name: str) -> SheafStore:
-    """Return a stored sheaf that is still the one that was opened."""
+    """Return a stored sheaf after checking that it was not rewritten since it was opened."""
     if not isinstance(store, SheafStore):
         raise TypeError(
             f"`{name}` must be a SheafStore, got {type(store).__name__}: open_store(url) opens "
@@ -319,7 +319,7 @@ def check_store(store: Any, name: str) -> SheafStore:
 
 
 def check_entries(name: str, values: np.ndarray) -> None:
-    """Refuse stored entries that are not finite, or whose squares overflow."""
+    """Raise an error for stored entries that are not finite, or whose squares overflow."""
     bad, largest = scan(values)
     if bad >= 0:
         raise StoreError(f"{name} must be finite, got {values[bad]} at index {bad}")
@@ -330,7 +330,7 @@ def check_entries(name: str, values: np.ndarray) -> None:
 
 
 def amount(size: float) -> str:
-    """Return a number of bytes as people read it."""
+    """Format a number of bytes with a unit."""
     for unit, name in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
         if size >= unit:
             return (
@@ -340,16 +340,16 @@ def amount(size: float) -> str:
 
 
 def open_store(url: object, **storage_options: Any) -> SheafStore | PartitionStore:
-    """Open a stored sheaf or partition: only its sizes are read.
+    """Open a stored sheaf or partition; only its sizes are read.
 
-    Of a stored coarsening it opens the coarse sheaf; :func:`open_coarsening` opens all of it.
+    For a stored coarsening it opens the coarse sheaf; :func:`open_coarsening` opens all of it.
 
     Parameters
     ----------
-    url : path or address
-        A folder, or any address that fsspec knows, such as "s3://bucket/name".
+    url : path or URL
+        A folder, or any fsspec URL, such as "s3://bucket/name".
     **storage_options
-        What the file system must be told; see fsspec.
+        Options of the file system; see fsspec.
 
     Returns
     -------
@@ -358,7 +358,7 @@ def open_store(url: object, **storage_options: Any) -> SheafStore | PartitionSto
     Raises
     ------
     StoreError
-        Where there is none, its writing did not end, or it is of another version.
+        If there is no store, it is unfinished, or it has another version.
 
     Examples
     --------

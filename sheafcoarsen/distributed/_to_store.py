@@ -1,4 +1,4 @@
-"""Writes sheaves, partitions and coarsenings from memory into stores."""
+"""Write sheaves, partitions and coarsenings from memory to stores."""
 
 from typing import Any, overload
 
@@ -40,18 +40,18 @@ def to_store(
     part_bytes: float = PART_BYTES,
     **storage_options: Any,
 ) -> SheafStore | PartitionStore | StoredCoarsening:
-    """Write a sheaf, a partition or a coarsening that is in memory.
+    """Write a sheaf, a partition or a coarsening from memory to a new store.
 
     Parameters
     ----------
-    url : path or address
-        A folder that is not there yet, or any address that fsspec knows.
+    url : path or URL
+        A folder that does not exist, or any fsspec URL.
     sheaf : CellularSheaf, Partition or Coarsening
-        The fine sheaf of a coarsening goes into the same folder.
+        The fine sheaf of a coarsening is written to the same folder.
     part_bytes : float
-        Bytes of maps in a part, which tasks read whole.
+        Number of bytes of maps in a part, the unit that tasks read.
     **storage_options
-        What the file system must be told; see fsspec.
+        Options of the file system; see fsspec.
 
     Returns
     -------
@@ -60,7 +60,7 @@ def to_store(
     Raises
     ------
     FileExistsError
-        Where something stands already.
+        If something exists at ``url``.
     TypeError
         For another object, or vertex labels that are not numbers, strings, booleans, None or tuples
         of them.
@@ -94,7 +94,7 @@ def to_store(
 def write_sheaf(
     root: Root, sheaf: CellularSheaf, part_bytes: float, **attributes: Any
 ) -> SheafStore:
-    """Write a sheaf, and further attributes of its store."""
+    """Write a sheaf, and additional attributes of its store."""
     labels = None if sheaf.vertex_labels is None else encode_labels(sheaf.vertex_labels)
     piece = sheaf.edges, sheaf.edge_dims, sheaf.tail_data, sheaf.head_data
     return write_pieces(root, sheaf.vertex_dims, [piece], part_bytes, labels, **attributes)
@@ -107,10 +107,10 @@ def write_coarsening(
     fine: SheafStore | None = None,
     run: str | None = None,
 ) -> StoredCoarsening:
-    """Write a coarsening, and R as if there were one shard.
+    """Write a coarsening, with R as a single shard.
 
-    Its fine sheaf goes below it where that stands in no store. ``run`` is the fingerprint of the
-    call of `coarsen` that it is the result of.
+    Its fine sheaf is written to a subfolder unless it is stored already. ``run`` is the
+    fingerprint of the call of `coarsen` that returned the coarsening.
     """
     url = "fine"
     if fine is None:

@@ -1,4 +1,4 @@
-"""Writes a store: parts as they come, the topology after them, and last the attributes."""
+"""Write a store: parts first, then the topology, and the attributes last."""
 
 import itertools
 import os
@@ -24,7 +24,7 @@ from sheafcoarsen.modes import LocalModes
 from sheafcoarsen.sheaf import CellularSheaf, checked_edges
 
 PART_BYTES = 32e6
-"""Bytes of maps in a part, unless a caller says otherwise."""
+"""Default number of bytes of maps in a part."""
 
 Piece = Sequence[npt.ArrayLike]
 """Edges, edge_dims, tail_data and head_data of some edges."""
@@ -36,7 +36,7 @@ def index_type(count: int) -> type:
 
 
 def new_group(place: Place) -> None:
-    """Make a Zarr group."""
+    """Create a Zarr group."""
     (place / "zarr.json").put(b'{"zarr_format": 3, "node_type": "group", "attributes": {}}')
 
 
@@ -55,7 +55,7 @@ def seal(
     dtype: np.dtype,
     **attributes: Any,
 ) -> SheafStore:
-    """Write the topology, and last the attributes without which nothing counts as a store."""
+    """Write the topology, and last the attributes, which mark the store as complete."""
     edges, vertex_dims, edge_dims = topology
     new_group(root.place / "parts")
     dims = index_type(int(max(vertex_dims.max(initial=0), edge_dims.max(initial=0))))
@@ -80,7 +80,7 @@ def seal(
 
 
 def mark(root: Root, **attributes: Any) -> None:
-    """Write the attributes that make a group a store."""
+    """Write the attributes that mark a group as a store."""
     place = root.place
     with failures(place, "opened"):
         group = optional("zarr").open_group(
@@ -90,7 +90,7 @@ def mark(root: Root, **attributes: Any) -> None:
 
 
 def free_root(url: object, options: dict[str, Any]) -> Root:
-    """Return the root of a new store, where nothing is stored yet."""
+    """Return the root of a new store at a location where nothing exists."""
     place = place_of(url, options)
     if is_unfinished(place):
         raise FileExistsError(
@@ -111,7 +111,7 @@ def write_basis(
     modes: LocalModes | None,
     own: np.ndarray,
 ) -> None:
-    """Write rows of R, and spectra of ``clusters``, which are the clusters ``own`` of the modes."""
+    """Write rows of R and the spectra of ``clusters``, which are ``own`` among the modes."""
     new_group(root.place / f"basis/{name}")
     arrays = {"vertices": vertices, "clusters": clusters, "data": data}
     if modes is not None:
@@ -131,7 +131,7 @@ def write_pieces(
     labels: np.ndarray | None = None,
     **attributes: Any,
 ) -> SheafStore:
-    """Check pieces and write each as one part or more; then the topology and the attributes."""
+    """Check pieces and write each as one or more parts; then the topology and the attributes."""
     part_bytes = real_number("part_bytes", part_bytes)
     if not part_bytes >= 1:
         raise ValueError(f"`part_bytes` must be at least 1, got {part_bytes:g}")
@@ -198,20 +198,20 @@ def write_store(
     part_bytes: float = PART_BYTES,
     **storage_options: Any,
 ) -> SheafStore:
-    """Write a sheaf that comes in pieces, so that its maps never need to be in memory together.
+    """Write a sheaf given in pieces, so that its maps need not fit in memory.
 
     Parameters
     ----------
-    url : path or address
-        A folder that is not there yet, or any address that fsspec knows.
+    url : path or URL
+        A folder that does not exist, or any fsspec URL.
     vertex_dims : array_like of int, shape (n,)
     pieces : iterable of (edges, edge_dims, tail_data, head_data)
-        Some edges each, as :meth:`CellularSheaf.from_flat` takes them: edges of shape (k, 2), one
-        integer or k of them, and flat maps. Edges are numbered in the order in which they come.
+        Some edges each, as in :meth:`CellularSheaf.from_flat`: edges of shape (k, 2), one
+        integer or k of them, and flat maps. Edges are numbered in the order of the pieces.
     part_bytes : float
-        Bytes of maps in a part, which tasks read whole; a larger piece becomes several parts.
+        Number of bytes of maps in a part, the unit that tasks read; larger pieces are split.
     **storage_options
-        What the file system must be told; see fsspec.
+        Options of the file system; see fsspec.
 
     Returns
     -------
@@ -220,14 +220,14 @@ def write_store(
     Raises
     ------
     FileExistsError
-        Where something stands already.
+        If something exists at ``url``.
     ValueError, TypeError
-        A piece whose arrays do not fit, of another scalar type than the first, or with entries that
-        are not finite; the piece is named.
+        A piece whose arrays are inconsistent, of another scalar type than the first, or with
+        entries that are not finite; the message names the piece.
 
     Examples
     --------
-    A path whose edges come two at a time:
+    A path, two edges at a time:
 
     >>> import numpy as np
     >>> import sheafcoarsen.distributed as dist

@@ -1,8 +1,8 @@
-"""Arrays of a store: Zarr arrays of format 3 in one layout; and arrays of a task in one blob.
+"""Arrays of a store in Zarr format 3, and arrays of a task in one blob.
 
-Metadata and chunks of the former are written and read here: with zarr-python, which reads them too,
+Metadata and chunks are written and read here: with zarr-python, which can read them too,
 a run from store to store takes 1.5 times the processor time in shards of 3 MB, every chunk is in
-memory twice, and chunks that are missing, or larger than they should be, are not refused.
+memory twice, and missing or oversized chunks are not detected.
 """
 
 import json
@@ -25,18 +25,18 @@ from sheafcoarsen.distributed.location import (
 )
 
 VERSION = 2
-"""Version of the schema that this library writes; arrays of version 1 do not say whose they are."""
+"""Schema version that this library writes; arrays of version 1 do not contain their owner."""
 
 CHUNK = 1 << 20
-"""Entries of a chunk of the topology."""
+"""Number of entries in a chunk of the topology."""
 
 TYPES = ("int8", "int16", "int32", "int64", *(scalar.__name__ for scalar in SCALARS))
-"""Types of entries, as Zarr calls them."""
+"""Zarr names of the data types."""
 
 
 @dataclass(frozen=True)
 class Root:
-    """A store to which arrays belong: where it is, and the id of its writing."""
+    """A store that owns arrays: its location, and the id of its writing."""
 
     place: Place
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
@@ -44,9 +44,9 @@ class Root:
 
 
 def metadata(shape: list[int], dtype: np.dtype, rows: int, packed: bool) -> dict[str, Any]:
-    """Return what Zarr is told of an array in chunks of so many rows.
+    """Return the Zarr metadata of an array in chunks of ``rows`` rows.
 
-    To other readers a chunk that is lost is NaN or -1, which no array holds, and never 0.
+    Other readers see a missing chunk as NaN or -1, which no array contains, and never as 0.
     """
     zstd = {"name": "zstd", "configuration": {"level": 1, "checksum": False}}
     return {
@@ -66,12 +66,12 @@ def metadata(shape: list[int], dtype: np.dtype, rows: int, packed: bool) -> dict
 
 
 def owner_check(root: Root, name: str, values: np.ndarray) -> int:
-    """Return the checksum of the id of a store, the name of an array in it, and its values."""
+    """Return the checksum of a store's id, the name of an array in it, and its values."""
     return crc32c(values.reshape(-1).view(np.uint8), crc32c(f"{root.id}/{name}".encode()))
 
 
 def write_array(root: Root, name: str, values: np.ndarray, *, packed: bool = True) -> None:
-    """Write one array, each chunk with a checksum; ``packed`` for integers, which compress well."""
+    """Write one array with a checksum per chunk; ``packed`` compresses it, for integers."""
     values = np.ascontiguousarray(values, values.dtype.newbyteorder("<"))
     rows = max(1, min(CHUNK, len(values)) if packed else len(values))
     described = metadata(list(values.shape), values.dtype, rows, packed)
@@ -79,7 +79,7 @@ def write_array(root: Root, name: str, values: np.ndarray, *, packed: bool = Tru
     (root.place / name / "zarr.json").put(json.dumps(described).encode())
     for k in range(-(-len(values) // rows)):
         piece = values[k * rows : (k + 1) * rows]
-        if len(piece) < rows:  # the last chunk is filled up
+        if len(piece) < rows:  # pad the last chunk
             filled = np.full((rows, *values.shape[1:]), -1, values.dtype)
             filled[: len(piece)] = piece
             piece = filled
@@ -96,10 +96,10 @@ def read_array(
     shape: tuple[int | None, ...] = (None,),
     what: str = "",
 ) -> np.ndarray:
-    """Read an array of some type (None: integers) and shape (None: any length).
+    """Read an array of a dtype (None: integers) and shape (None: any length).
 
-    What is damaged, missing, of another store, name or shape is an error that names it. Maps are
-    one chunk and what was read of it, which cannot be written to.
+    Raises a StoreError that names the array if it is damaged or missing, or has another owner,
+    name or shape. Maps are one chunk, returned as a read-only view of its bytes.
     """
     where = f"{root.place.url}: {what + ': ' if what else ''}"
     text = (root.place / name / "zarr.json").find()
@@ -127,7 +127,7 @@ def read_array(
         sought = ", ".join("any" if n is None else str(n) for n in shape)
         raise StoreError(
             f"{where}the array {name} must hold {'integers' if dtype is None else np.dtype(dtype)} "
-            f"of shape ({sought}), but its zarr.json says {kind}, {tuple(size)}"
+            f"of shape ({sought}), but according to its zarr.json it holds {kind}, {tuple(size)}"
         )
     try:
         values = np.empty(size if packed else (0, *size[1:]), kind)
@@ -146,7 +146,7 @@ def read_array(
             if packed:
                 held = values[k * rows : (k + 1) * rows]
                 piece = held if len(held) == rows else np.empty((rows, *size[1:]), kind)
-                piece[...] = -1  # where the chunk is shorter
+                piece[...] = -1  # padding of a short chunk
                 optional("numcodecs.zstd").decompress(body, piece.reshape(-1).view(np.uint8))
                 held[:] = piece[: len(held)]
             else:
@@ -166,7 +166,7 @@ def _chunk(name: str, k: int, ndim: int) -> str:
 
 
 def put_arrays(place: Place, arrays: dict[str, np.ndarray]) -> None:
-    """Write arrays as one blob, with a checksum of the file's name and of them."""
+    """Write arrays as one blob, with a checksum of the file's name and the content."""
     head = json.dumps([(name, a.dtype.str, a.shape, a.nbytes) for name, a in arrays.items()])
     pieces = [np.ascontiguousarray(values).tobytes() for values in arrays.values()]
     body = b"".join([len(head).to_bytes(8, "little"), head.encode(), *pieces])
@@ -174,11 +174,11 @@ def put_arrays(place: Place, arrays: dict[str, np.ndarray]) -> None:
 
 
 def get_arrays(place: Place) -> dict[str, np.ndarray]:
-    """Read arrays that `put_arrays` wrote; as npz, blobs of a shard would take 30 times as long."""
+    """Read arrays that `put_arrays` wrote; reading npz would take 30 times as long."""
     body = without_checksum(place.get(), place.url, place.name)
     begin, arrays = 8 + int.from_bytes(body[:8], "little"), {}
     for name, dtype, shape, size in json.loads(bytes(body[8:begin])):
         values = np.frombuffer(body[begin : begin + size], dtype)
-        arrays[name] = values.reshape(shape).copy()  # aligned, as kernels are compiled for
+        arrays[name] = values.reshape(shape).copy()  # aligned, as compiled kernels require
         begin += size
     return arrays

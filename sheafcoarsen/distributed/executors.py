@@ -1,4 +1,4 @@
-"""Runs tasks by Dask: on the workers of a client, or in this process, one after the other."""
+"""Execution of tasks by Dask: on the workers of a client, or sequentially in this process."""
 
 from collections.abc import Callable
 from importlib.metadata import version
@@ -14,11 +14,11 @@ Result = dict[str, Any]
 
 
 class Engine:
-    """Executor of tasks: each has all memory and threads here, or the share of one thread there."""
+    """Executor of tasks, with all memory and threads locally, or those of one worker thread."""
 
     def __init__(self, client: Any, run: str) -> None:
         self.client, self.run = client, run
-        self.threads: int | None = None  # all that the library may use
+        self.threads: int | None = None  # None: all that the library may use
         self.memory, self.at_once, self.where = physical_memory(), 1, "this machine has"
         if client is not None:
             check_client(client)
@@ -33,13 +33,13 @@ class Engine:
             self.threads, self.at_once = 1, max(sum(client.nthreads().values()), 1)
 
     def start(self, function: Callable, job: Any, i: int, *args: Any) -> Any:
-        """Return task ``i`` of a kind, whose arguments may be earlier tasks."""
-        kind = function.__name__.removesuffix("_task")  # by which Dask's dashboard groups tasks
+        """Submit task ``i`` of a kind; its arguments may be earlier tasks."""
+        kind = function.__name__.removesuffix("_task")  # Dask's dashboard groups tasks by this name
         task = optional("dask").delayed(function, name=kind, pure=True)
         return task(job, i, *args, dask_key_name=(f"{kind}-{self.run}", i))
 
     def check_seen(self, note: Place) -> None:
-        """Refuse workers that do not see a note that this process has written."""
+        """Raise an error for workers that cannot read a note written by this process."""
         found = {} if self.client is None else self.client.run(note.read_note, on_error="return")
         for address, held in found.items():
             if held is None:
@@ -50,7 +50,7 @@ class Engine:
                 )
 
     def results(self, tasks: list[Any], shown: tqdm.tqdm) -> list[Result]:
-        """Run tasks, and those that they depend on, and return their results."""
+        """Run tasks and their dependencies, and return their results."""
         if self.client is None:
             with optional("dask.callbacks").Callback(posttask=lambda *_: shown.update()):
                 return list(
@@ -67,12 +67,12 @@ class Engine:
 
 
 def connect(address: str) -> Any:
-    """Return a client of the scheduler at an address, for people who have no Dask at hand."""
+    """Return a Dask client of the scheduler at an address."""
     return optional("distributed").Client(address, timeout="20s")
 
 
 def check_client(client: Any) -> None:
-    """Refuse anything but a connected client whose workers have this version of the library."""
+    """Check for a connected client whose workers have this version of the library."""
     if not isinstance(client, optional("distributed").Client):
         raise TypeError(
             f"`client` must be a dask.distributed.Client or None, got {type(client).__name__}"
@@ -83,7 +83,7 @@ def check_client(client: Any) -> None:
         raise ValueError(f"`client` is {client.status}: give one that is connected")
     wanted = version("sheafcoarsen")
 
-    def look() -> str:  # goes to the workers as it is, since they may lack this module
+    def look() -> str:  # pickled by value, since workers may lack this module
         import importlib
 
         try:
@@ -95,7 +95,7 @@ def check_client(client: Any) -> None:
 
     found = client.run(look, on_error="return")
     for address, there in sorted(found.items()):
-        if isinstance(there, OSError):  # it died, or is not there yet: Dask will do without it
+        if isinstance(there, OSError):  # it died or has not started; Dask continues without it
             continue
         if isinstance(there, Exception):
             raise there

@@ -1,4 +1,4 @@
-"""Attributes of a store, checked where they are read."""
+"""Attributes of a store, checked when they are read."""
 
 import json
 import re
@@ -21,7 +21,7 @@ FORMAT = "sheafcoarsen-store"
 
 @dataclass(frozen=True)
 class StoreHeader:
-    """Attributes of a store; those that its kind does not have keep their defaults."""
+    """Attributes of a store; those that its kind lacks have default values."""
 
     kind: str
     id: str = ""
@@ -52,7 +52,7 @@ class StoreHeader:
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """The attributes that are written, with their checksum."""
+        """The attributes to write, with their checksum."""
         found = {
             name: value
             for name, value in self.__dict__.items()
@@ -73,13 +73,13 @@ REQUIRED = {
     "coarsening": (*SHEAF, "source", "basis", "report", "loops", "compress", "singular"),
     "hierarchy": (*COMMON, "levels", "stopped_because"),
 }
-"""The attributes that a store of each kind must have."""
+"""The required attributes of each kind of store."""
 
 REMEDY = "restore zarr.json from a copy, or write the store again"
 
 
 def header_of(place: Place) -> StoreHeader:
-    """Return the header of a finished store of a version that this library reads."""
+    """Return the header of a finished store of a supported version."""
     attributes = found_attributes(place)
     if attributes is None and not is_unfinished(place):
         raise StoreError(f"{place.url}: there is no store")
@@ -106,13 +106,13 @@ def header_of(place: Place) -> StoreHeader:
 
 
 def attributes_crc(attributes: dict[str, Any]) -> int:
-    """Return the checksum of the attributes that this library writes, whoever adds others."""
+    """Return the checksum of the attributes that this library writes, ignoring others."""
     own = {name: attributes[name] for name in DEFAULTS if name in attributes}
     return crc32c(json.dumps(own, sort_keys=True).encode())
 
 
 def check_attributes(place: Place, attributes: dict[str, Any], names: Iterable[str]) -> None:
-    """Refuse attributes that are missing or hold what this library never writes."""
+    """Raise an error for attributes that are missing or have invalid values."""
     for name in names:
         if name not in attributes:
             raise StoreError(
@@ -166,7 +166,7 @@ EXPECTED: dict[Any, tuple[str, Callable[[Any], bool]]] = {
 
 
 def found_attributes(place: Place) -> dict[str, Any] | None:
-    """Return the attributes of the group at a place, or None; refuse what cannot be read."""
+    """Return the attributes of the group at a location, or None; raise an error if damaged."""
     with failures(place, "opened"):
         text = (place / "zarr.json").find()
     if text is None:
@@ -184,6 +184,6 @@ def found_attributes(place: Place) -> dict[str, Any] | None:
 
 
 def is_unfinished(place: Place) -> bool:
-    """Tell whether a location holds a store whose attributes, written last, are missing."""
+    """Return whether a location holds a store without attributes, which are written last."""
     names = set(place.names())
     return "zarr.json" not in names and bool(names & {"parts", "basis", "labels", "fine", "work"})

@@ -1,4 +1,4 @@
-"""Locations of stores, and the packages of the extra ``distributed``, loaded where one is used."""
+"""Locations of stores, and lazy imports of the extra ``distributed``."""
 
 import importlib
 import json
@@ -16,7 +16,7 @@ INSTALL = 'sheaves in stores need it: pip install "sheafcoarsen[distributed]"'
 
 
 def optional(name: str) -> ModuleType:
-    """Return a module of the extra ``distributed``, loaded now, or say what to install."""
+    """Import a module of the extra ``distributed``, or raise an error with the install command."""
     top = name.partition(".")[0]
     try:
         return importlib.import_module(name)
@@ -27,18 +27,18 @@ def optional(name: str) -> ModuleType:
 
 
 def crc32c(data: Any, begin: int = 0) -> int:
-    """Return the checksum of bytes, or of an array's memory, that follow those of ``begin``."""
+    """Return the CRC-32C checksum of bytes or of an array, continuing from ``begin``."""
     return int(optional("google_crc32c").extend(begin, np.frombuffer(data, np.uint8)))
 
 
 def checksum(data: Any, name: str | None = None) -> bytes:
-    """Return the checksum that is written after bytes, of the name of their place too."""
+    """Return the checksum to append to ``data``; it includes the file's ``name`` if given."""
     begin = 0 if name is None else crc32c(name.encode())
     return crc32c(data, begin).to_bytes(4, "little")
 
 
 def without_checksum(data: bytes, what: str, name: str | None = None) -> memoryview:
-    """Return bytes without the checksum that follows them, or refuse them as damaged."""
+    """Return data without their appended checksum, or raise an error if they are damaged."""
     body = memoryview(data)[:-4]
     if len(data) < 4 or checksum(body, name) != data[-4:]:
         raise StoreError(f"{what} is damaged: its checksum is wrong")
@@ -61,7 +61,7 @@ class StoreError(ValueError):
 
 @dataclass(frozen=True)
 class Place:
-    """Location of a store or a file in one: local path or fsspec address, and options."""
+    """Location of a store or of a file in one: local path or fsspec URL, and options."""
 
     url: str
     options: dict[str, Any] = field(default_factory=dict)
@@ -70,39 +70,39 @@ class Place:
         return Place(f"{self.url.rstrip('/')}/{name}", self.options)
 
     def file_system(self) -> tuple[Any, str]:
-        """Return the file system, which remembers no listing, and the path in it."""
+        """Return the file system, without a cache of listings, and the path in it."""
         fs, path = optional("fsspec").core.url_to_fs(self.url, **self.options)
         fs.invalidate_cache()
         return fs, path
 
     @property
     def name(self) -> str:
-        """The last part of the address."""
+        """Last component of the URL."""
         return self.url.rpartition("/")[2]
 
     @property
     def local_path(self) -> str | None:
-        """The local path, or None for an address."""
+        """The local path, or None for a URL."""
         if "://" not in self.url and "::" not in self.url:
             return self.url
         return None
 
     @property
     def folder(self) -> str:
-        """The resolved address of a folder, which is a prefix of all addresses in it."""
+        """The resolved URL of a folder, a prefix of all URLs in it."""
         path = self.local_path
         return (self.url if path is None else os.path.realpath(path)).rstrip("/") + "/"
 
     @property
     def origin(self) -> str:
-        """The file system with its host or bucket, which stored addresses must share."""
+        """The file system with its host or bucket; a stored URL must have the same."""
         if self.local_path is not None:
             return "this machine's disks"
         protocol, _, path = self.url.rpartition("://")
         return protocol if protocol == "memory" else f"{protocol}://{path.partition('/')[0]}"
 
     def remove(self) -> None:
-        """Remove a file or a folder; a worker that is late may keep it, and no run from ending."""
+        """Remove a file or a folder; a file that a late worker keeps open is not an error."""
         fs, path = self.file_system()
         try:
             if fs.exists(path):
@@ -111,7 +111,7 @@ class Place:
             return
 
     def names(self) -> list[str]:
-        """Return the names in a folder; none if there is no folder."""
+        """Return the names in a folder; none if the folder does not exist."""
         fs, path = self.file_system()
         try:
             found = fs.ls(path, detail=False)
@@ -120,12 +120,12 @@ class Place:
         return sorted(name.rstrip("/").rsplit("/", 1)[-1] for name in found)
 
     def modified(self) -> float:
-        """Return when a file was written, in seconds by the clock of the file system."""
+        """Return the modification time of a file in seconds, by the file system's clock."""
         fs, path = self.file_system()
         return float(fs.modified(path).timestamp())
 
     def put(self, *pieces: Any) -> None:
-        """Write a blob of one piece or more."""
+        """Write a blob that consists of one or more pieces."""
         fs, path = self.file_system()
         with failures(self, "written"):
             fs.makedirs(path.rsplit("/", 1)[0], exist_ok=True)
@@ -134,14 +134,14 @@ class Place:
                     file.write(data)
 
     def get(self) -> bytes:
-        """Return a blob."""
+        """Return the content of a blob."""
         found = self.find()
         if found is None:
             raise StoreError(f"{self.url} is missing")
         return found
 
     def find(self) -> bytes | None:
-        """Return a blob, or None where there is none."""
+        """Return the content of a blob, or None if it does not exist."""
         fs, path = self.file_system()
         try:
             return fs.cat_file(path)
@@ -149,7 +149,7 @@ class Place:
             return None
 
     def slices(self, names: list[str], starts: list[int], stops: list[int]) -> list[bytes]:
-        """Return ranges of blobs in this folder, fetched side by side where that can be."""
+        """Return ranges of blobs in this folder, fetched concurrently if possible."""
         fs, path = self.file_system()
         paths = [f"{path}/{name}" for name in names]
         try:
@@ -163,7 +163,7 @@ class Place:
         self.put(body, checksum(body, self.name))
 
     def read_note(self) -> dict | None:
-        """Return the note, or None where there is none or only a part of one."""
+        """Return the note, or None if it is missing or incomplete."""
         try:
             note: dict = json.loads(bytes(without_checksum(self.find() or b"", "", self.name)))
         except ValueError:
@@ -172,7 +172,7 @@ class Place:
 
 
 def place_of(url: object, options: dict[str, Any] | None = None, name: str = "url") -> Place:
-    """Return the location that a caller names; paths become absolute, as workers need them."""
+    """Return the location that a caller specifies; paths become absolute, for workers."""
     if isinstance(url, bytes) or not isinstance(url, str | os.PathLike):
         raise TypeError(f"`{name}` must be a path or an address, got {type(url).__name__}")
     text = os.fsdecode(url)
@@ -192,7 +192,7 @@ def place_of(url: object, options: dict[str, Any] | None = None, name: str = "ur
         fsspec = optional("fsspec")
         if found and protocol not in {*fsspec.available_protocols(), *fsspec.registry}:
             raise ValueError(
-                f"`{name}` = {text!r}: fsspec knows no protocol {protocol!r}; a path without "
+                f"`{name}` = {text!r}: fsspec has no protocol {protocol!r}; a path without "
                 f"'://' is one on this machine's disks"
             )
     return Place(text, dict(options or {}))
@@ -200,7 +200,7 @@ def place_of(url: object, options: dict[str, Any] | None = None, name: str = "ur
 
 @contextmanager
 def failures(place: Place, what: str) -> Iterator[None]:
-    """Let an error of the system name the place, which that of a full disk does not."""
+    """Add the location to system errors; that of a full disk has none."""
     try:
         yield
     except FileNotFoundError:
@@ -213,5 +213,5 @@ def failures(place: Place, what: str) -> Iterator[None]:
 
 
 def fresh_name(name: str) -> str:
-    """Return a name nobody else writes to: of tasks that run twice, notes say which counts."""
+    """Return a unique name; if a task runs twice, its note names the file that counts."""
     return f"{name}-{uuid.uuid4().hex[:8]}"

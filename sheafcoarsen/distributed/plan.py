@@ -1,11 +1,11 @@
-"""Plan of a run, from topology alone: shards of whole clusters, destinations of all maps.
+"""Plan of a run, from topology only: shards of whole clusters, destinations of all maps.
 
 Destinations 0 .. S-1 are the shards (edges with both ends in the shard), S .. 2S-1 their borders
-(edges between two shards, owned by the shard of the lower cluster). Principal modes look at both
-ends of a border, so a copy of its edges goes to the other shard too: 2S .. 3S-1. The driver decides
-all of it once and writes one blob for every task, which then reads nothing else.
+(edges between two shards, owned by the shard of the lower cluster). Principal modes need the maps
+of both ends of border edges, so the other shard gets a copy of them too: 2S .. 3S-1. The driver
+decides everything once and writes one blob for every task, its only input from the plan.
 
-A bucket file holds the maps of one part, destination after destination: its tails, then its heads.
+A bucket file contains the maps of one part, ordered by destination: its tails, then its heads.
 """
 
 import itertools
@@ -25,7 +25,7 @@ from sheafcoarsen.sheaf import trusted_sheaf
 
 
 def sorted_by(keys: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the indices of keys 0 .. count-1 in stable order, and where each key begins."""
+    """Return the indices of keys 0 .. count-1 in stable order, and the offsets of each key."""
     counts = np.zeros(count, np.int64)
     kernels.count_keys(keys, counts)
     ptr = offsets(counts)
@@ -35,9 +35,9 @@ def sorted_by(keys: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 class Plan:
-    """Shards, destinations of edges, and the arrays that tasks read.
+    """Shards, destinations of edges, and input arrays of tasks.
 
-    ``order`` lists the edges of each destination as they are read: in the order of the store.
+    ``order`` lists the edges of each destination in reading order: the order of the store.
     """
 
     def __init__(self, source: SheafStore, P: Partition, n_shards: int, *, copies: bool) -> None:
@@ -46,9 +46,9 @@ class Plan:
         self.labels = P.labels.astype(np.int32)
         self.dims = np.bincount(self.labels, self.vertex_dims, P.n_clusters).astype(np.int64)  # N_a
         S = self.n_shards = max(1, min(n_shards, P.n_clusters))
-        # map entries of each cluster, half of those of its crossing edges
+        # map entries of each cluster, with half of those of its crossing edges
         self.weights = np.zeros(P.n_clusters, np.int64)
-        self.shard_of = self._shards()  # (K + 1,), the number of shards last
+        self.shard_of = self._shards()  # (K + 1,), the last entry is the number of shards
         m, D = len(self.edges), (3 if copies else 2) * S
         self.dest: np.ndarray = np.empty(m, np.uint16 if D < 2**16 else np.int32)
         kernels.find_destinations(self.edges, self.labels, self.shard_of, self.dest)
@@ -64,7 +64,7 @@ class Plan:
             self.order = np.concatenate([self.order, border[order]])
             self.ptr = np.concatenate([self.ptr, m + ptr[1:]])
         parts = range(len(source.parts))
-        self.tails = np.zeros((len(parts), D), np.int64)  # map entries, by part and destination
+        self.tails = np.zeros((len(parts), D), np.int64)  # number of map entries
         self.heads = np.zeros_like(self.tails)
         for p in parts:
             own, copied, dest = self._entries(p)
@@ -72,7 +72,7 @@ class Plan:
             sizes = self.tails[p], self.heads[p]
             kernels.sum_sizes(entries, dest, self.edges, self.vertex_dims, self.edge_dims, *sizes)
         held = self.tails + self.heads
-        self.starts = np.zeros((len(parts), D + 1), np.int64)  # of destinations in bucket files
+        self.starts = np.zeros((len(parts), D + 1), np.int64)  # offsets in bucket files
         np.cumsum(held, axis=1, out=self.starts[:, 1:])
         self.bytes = held.sum(axis=0) * self.itemsize
         self.by_shard, self.vertex_ptr = sorted_by(self.shard_of[self.labels], S)
@@ -80,7 +80,7 @@ class Plan:
         self.place_of[self.by_shard] = np.arange(len(self.by_shard), dtype=self.by_shard.dtype)
 
     def _shards(self) -> np.ndarray:
-        """Group clusters into shards of about the same size, with few edges between shards."""
+        """Return shards of clusters, of about equal size and with few edges between shards."""
         crossing = kernels.weigh_clusters(
             self.edges, self.labels, self.vertex_dims, self.edge_dims, self.weights
         )
@@ -91,13 +91,13 @@ class Plan:
         elif self.n_shards > 1:
             pairs = np.empty((crossing, 2), np.int64)
             kernels.crossing_pairs(self.edges, self.labels, pairs)
-            # a graph whose vertices have weights is a sheaf without maps
+            # a graph with vertex weights, as a sheaf without maps
             mean = max(1.0, float(self.weights.mean()))
             sizes = np.maximum(1, np.rint(100 * self.weights / mean)).astype(np.int64)
             no_maps = np.zeros(0)
             graph = trusted_sheaf(pairs, sizes, np.zeros(crossing, np.int64), no_maps, no_maps)
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # nobody asked for these clusters
+                warnings.simplefilter("ignore")  # the user did not request these clusters
                 shard_of[:K] = select(graph, self.n_shards).labels
         shard_of[K] = self.n_shards
         return shard_of
@@ -108,7 +108,7 @@ class Plan:
         return shards.sum(axis=1) - (self.dest[border].astype(np.int64) - self.n_shards)
 
     def _entries(self, p: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the edges of a part, which of them go to a second shard, and all destinations."""
+        """Return the edges of a part, those needed by a second shard, and all destinations."""
         own = self.source.edges_of(p)
         dest = self.dest[own]
         copied = np.flatnonzero(dest >= self.n_shards) if self.copies else np.zeros(0, np.int64)
@@ -128,9 +128,9 @@ class Plan:
         }
 
     def read(self, destinations: list[int]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-        """Return the edges of some destinations, ascending, and where their maps are.
+        """Return the edges of some destinations, ascending, and the locations of their maps.
 
-        ``sequence`` lists them by their indices in the order in which they are read, if that is
+        ``sequence`` holds their indices in reading order, if that is another order.
         another one.
         """
         edges = np.concatenate([self.order[self.ptr[d] : self.ptr[d + 1]] for d in destinations])
@@ -151,7 +151,7 @@ class Plan:
         }
 
     def _stalks(self, vertices: np.ndarray) -> dict[str, np.ndarray]:
-        """Return the stalks of some vertices and their clusters, numbered anew in their order."""
+        """Return the stalks of some vertices and their clusters, renumbered in their order."""
         clusters, labels = np.unique(self.labels[vertices], return_inverse=True)
         return {
             "dims": self.vertex_dims[vertices],
@@ -180,7 +180,7 @@ class Plan:
         """Return the arrays of the task of a shard; ``supply`` lists (border, local vertices)."""
         S, begin = self.n_shards, int(self.vertex_ptr[s])
         own = self.by_shard[begin : self.vertex_ptr[s + 1]]  # ascending
-        # with copies the edges that join it to others too, with ghosts at their far ends
+        # with copies: also edges to other shards, with ghosts at their far ends
         edges, arrays = self.read([s, S + s, 2 * S + s] if self.copies else [s])
         ends = self.place_of[self.edges[edges]].astype(np.int64) - begin
         far = (ends < 0) | (ends >= len(own))

@@ -1,4 +1,4 @@
-"""Operators of a stored sheaf, part by part."""
+"""Operators of a stored sheaf, applied part by part."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -13,15 +13,15 @@ from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 
 
 class Part(NamedTuple):
-    """Some edges of a stored sheaf, on the vertices at their ends."""
+    """Some edges of a stored sheaf, with the vertices at their ends."""
 
     sheaf: CellularSheaf
-    vertices: np.ndarray  # those of its vertices
-    rows: np.ndarray  # where its coordinates stand in a cochain
+    vertices: np.ndarray  # numbers of its vertices in the stored sheaf
+    rows: np.ndarray  # indices of its coordinates in a cochain
 
 
 def parts_of(store: SheafStore) -> Iterator[Part]:
-    """Yield a stored sheaf part by part."""
+    """Yield the parts of a stored sheaf as sheaves."""
     edges, vertex_dims, edge_dims = store.topology()
     starts = offsets(vertex_dims)
     for p in range(len(store.parts)):
@@ -40,8 +40,8 @@ def parts_of(store: SheafStore) -> Iterator[Part]:
 def laplacian_operator(store: SheafStore) -> LinearOperator:
     """Return x -> delta* (delta x) of a stored sheaf, which reads its maps part by part.
 
-    Rayleigh quotients of lifted modes, and any iteration of scipy, run on it; every application
-    reads the store once, so give it many columns at a time.
+    For Rayleigh quotients of lifted modes, and for scipy's iterative methods. Every application
+    reads the store once, so apply it to many columns at a time.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def laplacian_operator(store: SheafStore) -> LinearOperator:
     TypeError
         For anything but a SheafStore.
     StoreError
-        A store that has been written again; when applied, for a chunk that is missing or damaged.
+        A store that was rewritten; when applied, for a chunk that is missing or damaged.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""The kinds of task: split a part of the source, look at spectra, coarsen a shard, then a border.
+"""The kinds of task: split a part of the source, compute spectra, coarsen a shard or a border.
 
-Each reads one blob of the plan, writes under names of its own and then its note. A task that finds
-its note does nothing, so that tasks may run twice, at once or after a crash. A shard is a sheaf,
-and the library does with it what it does in memory.
+Each reads one blob of the plan, writes under unique names and then writes its note. A task whose
+note exists does nothing, so tasks may run twice, at once or after a crash. A shard is a sheaf,
+processed as in memory.
 """
 
 import functools
@@ -45,26 +45,26 @@ from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 
 @dataclass(frozen=True)
 class Job:
-    """Locations and options that all tasks of a run share."""
+    """Locations and options that all tasks of a run have in common."""
 
     source: Root
     out: Root
     run: str  # fingerprint of source, partition and options
     operator: LocalOperator
-    rule: Rule | None  # None where ranks are known beforehand
+    rule: Rule | None  # None if ranks are given
     singular: bool
     loops: bool
     compress: bool
-    whole: Whole  # what a shard must know so that it computes as the whole would
-    threads: int | None = None  # that a task may use; None: all
+    whole: Whole  # global decisions that a shard needs to compute the same bits
+    threads: int | None = None  # number that a task may use; None: all
 
     @property
     def work(self) -> Place:
-        """Location of scratch files, removed at the end."""
+        """Location of temporary files, removed at the end."""
         return self.out.place / "work"
 
     def opened(self) -> SheafStore:
-        """Return the source, if it is the one that was planned for."""
+        """Return the source, after checking that it is the one that was planned for."""
         store = SheafStore(self.source.place)
         if store.header.id != self.source.id:
             raise StoreError(f"{store.url} has been written again since it was opened")
@@ -75,10 +75,10 @@ Task = Callable[..., dict[str, Any]]
 
 
 def once(work: Task) -> Task:
-    """Return a task that is not done again where it has left a note of this run."""
+    """Return a task that does nothing if it has left a note of this run."""
     kind = work.__name__.removesuffix("_task")
 
-    @functools.wraps(work)  # by its name it is sent to workers
+    @functools.wraps(work)  # workers receive it by its name
     def task(job: Job, i: int, *inputs: Any) -> dict[str, Any]:
         note = job.work / f"notes/{kind}-{i:06d}.json"
         done = note.read_note()
@@ -86,7 +86,7 @@ def once(work: Task) -> Task:
             return {**done, "found": True}
         start = time.perf_counter()
         with thread_limit(job.threads), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the driver warns, of the whole
+            warnings.simplefilter("ignore")  # the driver warns about the full result
             try:
                 result = work(job, i, *inputs)
             except np.linalg.LinAlgError as error:
@@ -98,14 +98,14 @@ def once(work: Task) -> Task:
     return task
 
 
-# ---------------------------------------------------------------- the shuffle
+# ---------------------------------------------------------------- shuffle
 
 
 def copy_maps(
     data: np.ndarray, starts: np.ndarray, sizes: np.ndarray, to: np.ndarray, out: np.ndarray
 ) -> None:
     """Copy maps of the given starts and sizes in ``data`` to their starts in ``out``."""
-    words = data.itemsize // 4  # as integers, so that the kernel need not know scalar types
+    words = data.itemsize // 4  # as integers, so that one kernel serves all scalar types
     flat = data.view(np.int32), starts * words, sizes * words, to * words, out.view(np.int32)
     kernels.copy_blocks(*flat)
 
@@ -119,7 +119,7 @@ def split_task(job: Job, p: int) -> dict[str, Any]:
     edges = np.concatenate([np.arange(len(told["tails"])), told["copied"]])[order]
     bucket = np.empty(int(told["starts"][-1]), store.dtype)
     begin = told["starts"][:-1].copy()
-    for end in ENDS:  # one in memory at a time
+    for end in ENDS:  # one end in memory at a time
         sizes = told[f"{end}s"].astype(np.int64)
         where = offsets(sizes)
         total = offsets(sizes[edges])
@@ -140,7 +140,7 @@ def split_task(job: Job, p: int) -> dict[str, Any]:
 def gathered(
     job: Job, dtype: np.dtype, told: dict[str, np.ndarray], buckets: str
 ) -> list[np.ndarray]:
-    """Read the maps that a shard or a border is to have; return those of tails and of heads."""
+    """Read the maps of a shard or a border; return those of tails and of heads."""
     names = get_arrays(job.work / buckets)["names"][told["parts"]].tolist()
     dest, n_tails = told["destinations"].tolist(), told["tails"].tolist()
     sizes = (told["tails"] + told["heads"]) * dtype.itemsize
@@ -148,7 +148,7 @@ def gathered(
     data = [np.empty(int(told[end].sum()), dtype) for end in ("tails", "heads")]
     at = [0, 0]
     folder = job.work / "buckets"
-    batch = np.cumsum(sizes) // 8_000_000  # bytes, besides the maps themselves
+    batch = np.cumsum(sizes) // 8_000_000  # bytes, in addition to the maps
     for some in np.split(np.arange(len(sizes)), np.flatnonzero(np.diff(batch)) + 1):
         lo, hi = begin[some].tolist(), (begin[some] + sizes[some] + 4).tolist()
         pieces = folder.slices([names[k] for k in some], lo, hi)
@@ -170,7 +170,7 @@ def local_sheaf(
     data = gathered(job, job.opened().dtype, told, buckets)
     for end in (0, 1) if len(sequence) else ():
         sizes = edge_dims * dims[edges[:, end]]
-        read = np.empty_like(sizes)  # the sizes in the order in which they were read
+        read = np.empty_like(sizes)  # the sizes in reading order
         read[sequence] = sizes
         held, data[end] = data[end], np.empty_like(data[end])
         copy_maps(held, offsets(read)[sequence], sizes, offsets(sizes)[:-1], data[end])
@@ -200,7 +200,7 @@ class Shard:
         self.job, self.told = job, get_arrays(job.work / f"plan/shard-{s:06d}")
         self.sheaf, self.P, clusters = local_sheaf(job, self.told, buckets)
         self.n_own = len(self.told["vertices"])
-        self.own = np.unique(self.P.labels[: self.n_own])  # its clusters among those of ghosts
+        self.own = np.unique(self.P.labels[: self.n_own])  # its clusters, without those of ghosts
         self.clusters = clusters[self.own]
         index = job.operator.index(self.sheaf, clusters_of(self.sheaf, self.P))
         self.problems = local_problems(self.sheaf, self.P, index, job.operator)
@@ -224,7 +224,7 @@ class Shard:
         """Return its modes, R on its own vertices, and its coarse sheaf."""
         job, P = self.job, self.P
         self.problems.whole = job.whole._replace(modes=bool(ranks["reducing"]))
-        here = np.zeros(P.n_clusters, np.int64)  # ghosts keep nothing
+        here = np.zeros(P.n_clusters, np.int64)  # ghosts have rank 0
         here[self.own] = ranks["ranks"][self.clusters]
         modes = self.problems.modes(here, singular=job.singular)
         R = modes.R
@@ -240,14 +240,14 @@ class Shard:
 def prolongation(
     sheaf: CellularSheaf, P: Partition, ranks: np.ndarray, data: np.ndarray
 ) -> Prolongation:
-    """Return R of which the entries are known."""
+    """Return R with given entries."""
     clusters = clusters_of(sheaf, P)
     return Prolongation(sheaf, clusters, ranks, *block_layout(sheaf, clusters, ranks), data)
 
 
 @once
 def spectra_task(job: Job, s: int, buckets: str) -> dict[str, Any]:
-    """Write the spectra of a shard's clusters, which the driver puts together."""
+    """Write the spectra of a shard's clusters; the driver combines them."""
     name = fresh_name(f"spectra-{s:06d}")
     put_arrays(job.work / name, Shard(job, s, buckets).spectra())
     return {"name": name}
@@ -274,7 +274,7 @@ def shard_task(job: Job, s: int, buckets: str, ranks: str) -> dict[str, Any]:
 def write_coarse(
     job: Job, name: str, clusters: np.ndarray, coarse: CellularSheaf
 ) -> dict[str, Any]:
-    """Write a part of the coarse store, and the topology that only now is known."""
+    """Write a part of the coarse store, and its topology."""
     write_part(job.out, name, coarse.tail_data, coarse.head_data)
     topology = {"edges": clusters[coarse.edges], "edge_dims": coarse.edge_dims}
     put_arrays(job.work / f"topology/{name}", topology)
@@ -295,7 +295,7 @@ def border_task(
     here = get_arrays(job.work / ranks)["ranks"][clusters]
     data = [get_arrays(job.work / f"halo/{shard['name']}-{s}")["R"] for shard in shards]
     R = prolongation(sheaf, P, here, np.concatenate(data))
-    noise = rounding_of(told["sizes"], sheaf.dtype)  # of whole clusters
+    noise = rounding_of(told["sizes"], sheaf.dtype)  # norms of whole clusters
     tallest = job.whole.tallest
     coarse = realize(R, None, compress=job.compress, noise=noise, tallest=tallest)
     return write_coarse(job, fresh_name(f"border-{s:06d}"), clusters, coarse)

@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from sheafcoarsen.distributed.location import Place
 
 LEASE, RENEWAL = 90.0, 20.0
-"""Seconds after which a lease that nobody renewed is void, and how often a run renews its own."""
+"""Seconds after which a lease expires, and between its renewals."""
 
 
 @contextlib.contextmanager
 def exclusive(place: Place) -> Iterator[None]:
-    """Hold a place alone: a lock of the system on disks, elsewhere a lease that is renewed."""
+    """Hold the write lock of a location: a system lock on local disks, else a renewed lease."""
     path = place.local_path
     if path is None:
         with _lease(place):
@@ -61,7 +61,7 @@ def _lease(place: Place) -> Iterator[None]:
             return
         age = age_of(place)
         if age < LEASE:
-            died = f"the place is free {LEASE:.0f} s after that"
+            died = f"its lease expires {LEASE:.0f} s after that"
             if age == -math.inf:
                 died = f"remove {place.url}"
             other = held.decode(errors="replace").partition("\n")[0]
@@ -70,8 +70,8 @@ def _lease(place: Place) -> Iterator[None]:
 
     check()
     place.put(mine)
-    # another run may have looked at the same moment: the last one has it
-    if not place.url.startswith("memory://"):  # which only this process sees
+    # another run may have checked at the same moment: the last lease written counts
+    if not place.url.startswith("memory://"):  # visible in this process only
         time.sleep(1.0)  # seconds until every run sees what another one has written
     check()
     ended = threading.Event()
@@ -92,12 +92,12 @@ def _lease(place: Place) -> Iterator[None]:
 
 
 def age_of(place: Place) -> float:
-    """Return the seconds since a file was written by its file system's clock; -inf without one."""
+    """Return the age of a file in seconds, by the file system's clock; -inf if it is missing."""
     now = Place(f"{place.url}-{uuid.uuid4().hex[:8]}", place.options)
     now.put(b"")
     try:
         return now.modified() - place.modified()
-    except FileNotFoundError:  # given back meanwhile
+    except FileNotFoundError:  # released in the meantime
         return math.inf
     except NotImplementedError:
         return -math.inf

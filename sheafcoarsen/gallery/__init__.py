@@ -1,14 +1,14 @@
-"""Sheaves with known answers, and sheaves from points, meshes and frameworks.
+"""Example sheaves with known sections or spectra, and sheaves of points, meshes and frameworks.
 
-Where the answer is known, a method can be judged. A bundle without noise has as many global
-sections as its stalks have dimensions, however its frames are turned:
+Known results serve to test methods. A bundle without noise has as many global sections as its
+stalks have dimensions, whatever the random bases of its stalks:
 
 >>> import networkx as nx
 >>> import sheafcoarsen as sc
 >>> sc.global_sections(sc.gallery.bundle(nx.grid_2d_graph(5, 5), dim=3, seed=0)).h0
 3
 
-The tangent planes of a sphere have no parallel field at all:
+The tangent planes of a sphere have no parallel field:
 
 >>> octahedron = [[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]]
 >>> faces = [[0, 2, 4], [2, 1, 4], [1, 3, 4], [3, 0, 4], [2, 0, 5], [1, 2, 5], [3, 1, 5], [0, 3, 5]]
@@ -16,14 +16,14 @@ The tangent planes of a sphere have no parallel field at all:
 >>> sc.global_sections(F).h0
 0
 
-The files, each one kind of sheaf:
+The modules, one for each kind of sheaf:
 
 ``bundles``
-    `bundle` and `cycle`: connections whose sections and spectrum are known.
+        `bundle` and `cycle`: connections with known sections and spectrum.
 ``surfaces``
     `tangent_bundle` of a mesh, its bases (`tangent_frames`) and its masses (`vertex_areas`).
 ``clouds``
-    `nearest_neighbors` of points, and `connection_from_points` where they lie on a manifold.
+        `nearest_neighbors` of points, and `connection_from_points` for points on a manifold.
 ``frameworks``
     `bar_framework`: joints and bars.
 """
@@ -46,5 +46,5 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """Name the sheaves, not the files they are in."""
+    """List the functions, not the modules."""
     return __all__

@@ -1,4 +1,4 @@
-"""Bundles whose sections and spectrum are known: constant ones in disguise, and cycles."""
+"""Bundles with known sections and spectrum: trivial ones in random bases, and cycles."""
 
 import numpy as np
 import numpy.typing as npt
@@ -24,12 +24,12 @@ from sheafcoarsen.sheaf import (
 
 
 def bundle(graph: GraphLike, dim: int, noise: float = 0.0, seed: Seed = None) -> CellularSheaf:
-    """Build a constant sheaf in disguise: random orthogonal bases g_v of the stalks, then noise.
+    """Return a constant sheaf in random orthogonal bases g_v of the stalks, with optional noise.
 
     The transports are ``U_e = g_u g_v^T`` for e = (u, v), so that ``x_v = g_v c`` is a section for
-    every c: without noise the dimension of H^0 is ``dim`` in every component, and the spectrum is
-    that of ``CellularSheaf.constant(graph, dim)``. Noise multiplies each transport by its own
-    random rotation ``exp(noise K)``, which leaves it orthogonal.
+    every c: without noise, H^0 has dimension ``dim`` for every component, and the spectrum is that
+    of ``CellularSheaf.constant(graph, dim)``. Noise multiplies each transport by a random rotation
+    ``exp(noise K)``, so it remains orthogonal.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def bundle(graph: GraphLike, dim: int, noise: float = 0.0, seed: Seed = None) ->
         standard deviation of the angle; in dimension 1, where no small rotation exists, it has no
         effect.
     seed : None, int or numpy Generator
-        One seed gives the same bases g_v with and without noise.
+        The bases g_v of a seed do not depend on the noise.
 
     Returns
     -------
@@ -88,15 +88,15 @@ def _random_rotations(rng: np.random.Generator, count: int, dim: int, noise: flo
     K = (A - A.swapaxes(1, 2)) / np.sqrt(2)
     if count * dim == 0:
         return K
-    # through the Hermitian -iK the result is orthogonal to rounding, however large the noise
+    # by way of the Hermitian -iK the result is orthogonal to rounding for any noise
     w, V = np.linalg.eigh(-1j * K)
     return ((V * np.exp(1j * noise * w)[:, None, :]) @ V.conj().swapaxes(1, 2)).real
 
 
 def cycle(n: int, holonomy: npt.ArrayLike) -> CellularSheaf:
-    """Build a cycle with identity transports, except on the last edge, which carries the holonomy.
+    """Return a cycle with identity transports, except for the holonomy on the last edge.
 
-    H^0 is the space of the vectors that the holonomy H fixes, of dimension dim ker(I - H).
+    H^0 consists of the fixed vectors of the holonomy H, so its dimension is dim ker(I - H).
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def cycle(n: int, holonomy: npt.ArrayLike) -> CellularSheaf:
         Number of vertices and of edges ``0 -> 1 -> ... -> n - 1 -> 0``, at least 1: one vertex has
         a loop, two have parallel edges.
     holonomy : float or array_like, shape (d, d)
-        The angle of a rotation of the plane, or an orthogonal or unitary matrix.
+        The angle of a plane rotation, or an orthogonal or unitary matrix.
 
     Returns
     -------

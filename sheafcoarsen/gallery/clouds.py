@@ -1,4 +1,4 @@
-"""Clouds of points: who is near whom, and how the tangent planes of what they lie on turn."""
+"""Point clouds: nearest neighbours, and the connection of the sampled manifold."""
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from sheafcoarsen._support import (
 from sheafcoarsen.sheaf import CellularSheaf
 
 CHUNK = 2**22
-"""Entries of neighbours' offsets that are in memory at a time."""
+"""Number of entries of neighbours' offsets in memory at a time."""
 
 
 def nearest_neighbors(points: npt.ArrayLike, k: int) -> np.ndarray:
@@ -25,10 +25,10 @@ def nearest_neighbors(points: npt.ArrayLike, k: int) -> np.ndarray:
     Parameters
     ----------
     points : array_like, shape (n, d)
-        Points in the same place are neighbours at distance 0. Among equally distant ones the choice
-        is arbitrary.
+        Coinciding points are neighbours at distance 0. Ties between distances are broken
+        arbitrarily.
     k : int
-        Neighbours of each point, itself excluded: 1 <= k < n.
+        Number of neighbours of each point, without itself: 1 <= k < n.
 
     Returns
     -------
@@ -38,7 +38,7 @@ def nearest_neighbors(points: npt.ArrayLike, k: int) -> np.ndarray:
     Raises
     ------
     ValueError, TypeError
-        Points that are not finite real numbers, or no more than k of them.
+        Points that are not finite real numbers, or at most k of them.
 
     Examples
     --------
@@ -62,11 +62,11 @@ def _checked_count(k: int, n: int) -> int:
 
 
 def _neighbors(points: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the k nearest others of each point, shape (n, k), the nearest first, and how far."""
+    """Return the k nearest others of each point, shape (n, k), nearest first, and distances."""
     n = len(points)
     distances, found = cKDTree(points).query(points, k + 1)
     own = found == np.arange(n)[:, None]
-    # where more than k others share its place, a point may be missing among its own nearest
+    # if more than k others coincide with it, a point may be missing among its own nearest
     own[~own.any(axis=1), -1] = True
     return found[~own].reshape(n, k), distances[~own].reshape(n, k)
 
@@ -75,17 +75,17 @@ def _neighbors(points: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
 def connection_from_points(
     points: npt.ArrayLike, k: int, dim: int
 ) -> tuple[CellularSheaf, np.ndarray]:
-    """Build the connection of the manifold that a cloud of points lies on.
+    """Return the connection of the manifold sampled by a point cloud, and its bases.
 
     This is the construction of vector diffusion maps: the tangent space at a point is spanned by
     the ``dim`` leading directions T_v of its neighbours (local principal components), and the
     transport of an edge (u, v) is the orthogonal matrix nearest to ``T_u^T T_v`` (Procrustes),
-    which carries coordinates at v to coordinates at u (``eq:app-connection-restrictions``).
+    which maps coordinates at v to coordinates at u (``eq:app-connection-restrictions``).
 
     Parameters
     ----------
     points : array_like, shape (n, D)
-        No two in the same place.
+        Distinct points.
     k : int
         Neighbours of each point: dim <= k < n. An edge joins two points of which one is among the k
         nearest of the other, as in :func:`nearest_neighbors`.
@@ -95,15 +95,15 @@ def connection_from_points(
     Returns
     -------
     F : CellularSheaf
-        Stalks of dimension ``dim``; every edge weighs 1.
+        Stalks of dimension ``dim``; every edge has weight 1.
     frames : ndarray, shape (n, D, dim)
-        The bases T_v: orthonormal columns, ``T_v x`` is the vector in space of the coordinates x.
+        The bases T_v: orthonormal columns; ``T_v x`` is the vector with coordinates x.
 
     Raises
     ------
     ValueError, TypeError
-        Points that are not finite or share a place; a ``k`` below ``dim``, or not below n; a
-        ``dim`` above D; a point whose neighbours span less than ``dim`` dimensions.
+        Points that are not finite or coincide; a ``k`` below ``dim``, or not below n; a ``dim``
+        above D; a point whose neighbours span less than ``dim`` dimensions.
 
     See Also
     --------
@@ -114,14 +114,14 @@ def connection_from_points(
     The offsets of the neighbours x_j of a point x_i are weighted with the root of exp(-5 r^2), r
     being the distance over that of the farthest neighbour, as in Singer and Wu, "Vector Diffusion
     Maps and the Connection Laplacian" (Communications on Pure and Applied Mathematics, 2012). The
-    planes are off by about that distance over the radius of curvature, and by its square where
-    neighbours lie evenly around a point. Their bases are not oriented alike, so that transports may
-    have determinant -1 also where the manifold could be oriented. Two neighbours with orthogonal
-    tangent spaces have no unique transport.
+    error of the planes is about that distance over the radius of curvature, and its square if
+    neighbours are evenly distributed around a point. Their bases are not oriented consistently, so
+    transports may have determinant -1 even on an orientable manifold. Two neighbours with
+    orthogonal tangent spaces have no unique transport.
 
     Examples
     --------
-    Points on a circle have one tangent direction each, and a parallel field of them:
+    Points on a circle have one tangent direction each, which form a parallel field:
 
     >>> import numpy as np
     >>> import sheafcoarsen as sc
@@ -169,14 +169,14 @@ def connection_from_points(
 def _local_frames(
     points: np.ndarray, found: np.ndarray, distances: np.ndarray, dim: int, eps: float, start: int
 ) -> np.ndarray:
-    """Return the leading directions of the neighbours of points ``start`` and on."""
+    """Return the leading directions of the neighbours of consecutive points from ``start`` on."""
     reach = distances / distances[:, -1:]
     weights = np.exp(-2.5 * reach**2)
     centres = points[start : start + len(found), None]
     _, sizes, directions = np.linalg.svd(
         weights[:, :, None] * (points[found] - centres), full_matrices=False
     )
-    # offsets have the rounding of the points themselves
+    # offsets have the rounding errors of the points
     level = zero_level(found.shape[1], eps, sizes[:, 0] + np.abs(centres).max(axis=(1, 2)))
     flat = np.flatnonzero(sizes[:, dim - 1] <= level)
     if flat.size:
@@ -187,6 +187,6 @@ def _local_frames(
             f"{dim} dimensions: raise `k`"
         )
     frames = directions[:, :dim].swapaxes(1, 2)
-    # the sign of a principal direction is anybody's choice: its largest entry is positive
+    # fix the arbitrary sign of a principal direction: its largest entry is positive
     largest = np.take_along_axis(frames, np.abs(frames).argmax(axis=1)[:, None], axis=1)
     return frames * np.where(largest < 0, -1.0, 1.0)

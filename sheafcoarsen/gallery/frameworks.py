@@ -1,4 +1,4 @@
-"""Frameworks of bars: which motions stretch none of them."""
+"""Bar frameworks and their infinitesimal motions."""
 
 import networkx as nx
 import numpy as np
@@ -10,20 +10,20 @@ from sheafcoarsen.sheaf import CellularSheaf, GraphLike, graph_arrays, trusted_s
 
 
 def bar_framework(graph: GraphLike, points: npt.ArrayLike) -> CellularSheaf:
-    """Build the sheaf of a framework of bars: which motions of its joints stretch no bar.
+    """Return the sheaf of a bar framework, whose sections are motions that stretch no bar.
 
     Joint v has the stalk R^d of its velocities, bar e = (u, v) the stalk R^1, and both maps are the
     bar's unit direction from u to v: ``(delta x)_e = direction_e . (x_u - x_v)`` is the rate at
-    which the bar gets shorter. H^0 is the space of infinitesimal motions, rigid ones included; L is
-    the stiffness matrix of bars of stiffness 1.
+    which the bar gets shorter. H^0 is the space of infinitesimal motions, including rigid ones; L
+    is the stiffness matrix of bars of stiffness 1.
 
     Parameters
     ----------
     graph : networkx Graph or MultiGraph, scipy sparse adjacency, or (m, 2) integer array
         Weights are not used.
     points : array_like, shape (n, d)
-        Where the joints are, in vertex order. With an edge array, rows beyond its last vertex are
-        joints without a bar.
+        Positions of the joints, in vertex order. For an edge array, rows beyond its last vertex
+        are joints without a bar.
 
     Returns
     -------
@@ -32,7 +32,7 @@ def bar_framework(graph: GraphLike, points: npt.ArrayLike) -> CellularSheaf:
     Raises
     ------
     ValueError, TypeError
-        Points that are not finite, are not one per vertex, or coincide where a bar joins them.
+        Points that are not finite, are not one per vertex, or coincide at the ends of a bar.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Tangent planes of a surface, the transport between them, and the areas of its vertices."""
+"""Tangent bundles of surface meshes: planes, transport, and vertex areas."""
 
 from typing import Literal, TypeAlias, get_args
 
@@ -23,14 +23,14 @@ from sheafcoarsen._support import (
 from sheafcoarsen.sheaf import CellularSheaf, check_unitary
 
 SurfaceWeights: TypeAlias = Literal["uniform", "cotan"]
-"""What the edges of a surface weigh."""
+"""Edge weights of a surface."""
 
 
 def tangent_frames(points: npt.ArrayLike, faces: npt.ArrayLike) -> np.ndarray:
     """Return an orthonormal basis of the tangent plane at every vertex of a surface mesh.
 
-    With T_v the basis at v, a tangent vector t has coordinates ``T_v^T t``, which is what cochains
-    of :func:`tangent_bundle` hold, and coordinates x stand for the vector ``T_v x``.
+    With T_v the basis at v, a tangent vector t has the coordinates ``T_v^T t``, as in cochains of
+    :func:`tangent_bundle`, and coordinates x represent the vector ``T_v x``.
 
     Parameters
     ----------
@@ -41,8 +41,8 @@ def tangent_frames(points: npt.ArrayLike, faces: npt.ArrayLike) -> np.ndarray:
     Returns
     -------
     ndarray, shape (n, 3, 2)
-        The two columns of T_v are counterclockwise seen from the normal's tip: their cross product
-        is the normal.
+        The two columns of T_v are counterclockwise as seen from the tip of the normal, which is
+        their cross product.
 
     Raises
     ------
@@ -55,11 +55,11 @@ def tangent_frames(points: npt.ArrayLike, faces: npt.ArrayLike) -> np.ndarray:
 
     Notes
     -----
-    A vertex's normal is the sum of the normals of its faces, weighted by area; faces joined by
-    sides are first turned as the first of them, unless the surface is one-sided. Where the sum
-    vanishes, or there is no face, the normal is (0, 0, 1). The first column is horizontal with
-    respect to the coordinate axis farthest from the normal; like any choice of bases on a sphere,
-    this one jumps somewhere, and the transport makes up for it.
+    A vertex's normal is the sum of the normals of its faces, weighted by area; adjacent faces are
+    first oriented consistently, unless the surface is one-sided. If the sum vanishes, or there is
+    no face, the normal is (0, 0, 1). The first column is orthogonal to the coordinate axis farthest
+    from the normal; like any choice of bases on a sphere, this one is discontinuous, which the
+    transport accounts for.
 
     Examples
     --------
@@ -89,14 +89,14 @@ def tangent_bundle(
     weights: SurfaceWeights = "uniform",
     power: int = 1,
 ) -> CellularSheaf:
-    """Build parallel transport on a surface mesh: an O(2) connection on its tangent planes.
+    """Return parallel transport on a surface mesh: an O(2) connection on its tangent planes.
 
-    Each vertex has an orthonormal basis T_v of its tangent plane, that of :func:`tangent_frames`
-    or one of yours. The transport of an edge (u, v) is the orthogonal matrix nearest to
-    ``T_u^T T_v`` (its polar factor), which carries tangent vectors at v to tangent vectors at u
-    (``eq:app-connection-restrictions``). Its determinant is the sign of the two normals' scalar
-    product: -1 where the orientation flips, as it must somewhere on a one-sided surface. Faces need
-    not be given turned alike: they follow the first face of their component.
+    Each vertex has an orthonormal basis T_v of its tangent plane, by default that of
+    :func:`tangent_frames`. The transport of an edge (u, v) is the orthogonal matrix nearest to
+    ``T_u^T T_v`` (its polar factor), which maps tangent vectors at v to tangent vectors at u
+    (``eq:app-connection-restrictions``). Its determinant is the sign of the scalar product of the
+    two normals: -1 where the orientation flips, as it must somewhere on a one-sided surface. Faces
+    may be oriented differently: they are reoriented like the first face of their component.
 
     Parameters
     ----------
@@ -104,16 +104,16 @@ def tangent_bundle(
     faces : array_like of int, shape (f, k)
         Triangles (k = 3) or larger polygons, vertices in order around the face.
     frames : array_like, shape (n, 3, 2), optional
-        Orthonormal columns T_v: cochains are coordinates in these.
+        Orthonormal columns T_v, the bases of cochains.
     weights : {"uniform", "cotan"}
-        ``"uniform"``: every edge weighs 1. ``"cotan"``: w = (cot a + cot b) / 2 with a and b the
-        angles opposite to the edge, of triangles only; L is then the cotan Laplacian with the
-        transport in it, and does not depend on how evenly the mesh is cut.
+        ``"uniform"``: every edge has weight 1. ``"cotan"``: w = (cot a + cot b) / 2 with a and b
+        the angles opposite to the edge, for triangles only; L is then the cotan Laplacian with
+        transport, and does not depend on the uniformity of the mesh.
     power : int
-        At least 1. With k > 1 the transport turns by k times the angle, so that a section is a
-        field of k directions at equal angles, the same at each turn by 1/k of the circle (k-RoSy:
-        2 for lines, 4 for crosses). As complex numbers in the frame, the directions at v are the
-        k-th roots of x_v.
+        At least 1. With k > 1 the transport rotates by k times the angle, so that a section is a
+        field of k directions at equal angles, invariant under rotation by 1/k of the circle
+        (k-RoSy: 2 for lines, 4 for crosses). As complex numbers in the basis, the directions at v
+        are the k-th roots of x_v.
 
     Returns
     -------
@@ -123,9 +123,9 @@ def tangent_bundle(
     Raises
     ------
     ValueError, TypeError
-        Points that are not finite; faces that are out of range, name a vertex twice or have no
-        area; an edge with more than two faces; frames that are not orthonormal; cotan weights of
-        other polygons than triangles.
+        Points that are not finite; faces that are out of range, repeat a vertex or have no
+        area; an edge with more than two faces; frames that are not orthonormal; cotan weights for
+        polygons other than triangles.
 
     See Also
     --------
@@ -134,15 +134,15 @@ def tangent_bundle(
 
     Notes
     -----
-    Two neighbours with orthogonal normals have no unique transport. Where the angles opposite to
-    an edge sum to more than pi, the cotan weight is negative, which no sheaf has, since L = delta*
-    delta: such an edge gets weight 0 and stays in the list. That disconnects nothing. The weights
-    that cross a cut of the mesh sum to the energy of the piecewise linear function that is 1 on one
-    side and 0 on the other, so one of them is positive.
+    Two neighbours with orthogonal normals have no unique transport. If the angles opposite to an
+    edge sum to more than pi, its cotan weight is negative, which is impossible in a sheaf, since
+    L = delta* delta: such an edge gets weight 0 but is not removed. No component is disconnected
+    by that: the weights across a cut of the mesh sum to the energy of the piecewise linear
+    function that is 1 on one side and 0 on the other, so one of them is positive.
 
     Examples
     --------
-    In a flat mesh, nothing turns:
+    In a flat mesh the transport is the identity:
 
     >>> from sheafcoarsen import gallery
     >>> corners = [[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]]
@@ -153,7 +153,7 @@ def tangent_bundle(
     array([[1., 0.],
            [0., 1.]])
 
-    With cotan weights the diagonal, opposite to two right angles, weighs nothing:
+    With cotan weights the diagonal, opposite to two right angles, has weight zero:
 
     >>> F = gallery.tangent_bundle(corners, [[0, 1, 2], [0, 2, 3]], weights="cotan")
     >>> [round(float(F.tail_map(e)[0, 0]) ** 2, 9) for e in range(5)]
@@ -194,7 +194,7 @@ def _power_of(U: np.ndarray, k: int) -> np.ndarray:
 
 
 def _cotan_weights(points: np.ndarray, faces: np.ndarray, side: np.ndarray) -> np.ndarray:
-    """Return (cot a + cot b) / 2 for each edge; ``side`` says which one each side of a face is."""
+    """Return (cot a + cot b) / 2 of each edge; ``side`` is the edge of each side of a face."""
     if faces.shape[1] != 3:
         raise ValueError(
             f"`weights`='cotan' needs triangles, but `faces` has {faces.shape[1]} columns: cut "
@@ -208,16 +208,16 @@ def _cotan_weights(points: np.ndarray, faces: np.ndarray, side: np.ndarray) -> n
     cotan = (a * b).sum(axis=2) / area
     one_over_sine = np.linalg.norm(a, axis=2) * np.linalg.norm(b, axis=2) / area
     weights = np.bincount(side, cotan.reshape(-1)) / 2
-    # two right angles make 0, up to this
+    # two right angles give 0 up to this bound
     rounding = zero_level(1, eps_of(float), np.bincount(side, one_over_sine.reshape(-1)))
     return np.where(np.abs(weights) <= rounding, 0.0, weights)
 
 
 def vertex_areas(points: npt.ArrayLike, faces: npt.ArrayLike) -> np.ndarray:
-    """Return the area that belongs to each vertex: of every face at it, an equal share.
+    """Return the area of each vertex: an equal part of the area of every adjacent face.
 
-    They sum to the area of the surface, and are what ``eigenmodes(F, k, mass=areas)`` takes so that
-    eigenvalues are those of the surface, however unevenly it is cut.
+    They sum to the area of the surface. With ``eigenmodes(F, k, mass=areas)`` the eigenvalues
+    approximate those of the surface, however nonuniform the mesh.
 
     Parameters
     ----------
@@ -234,12 +234,11 @@ def vertex_areas(points: npt.ArrayLike, faces: npt.ArrayLike) -> np.ndarray:
     Raises
     ------
     ValueError, TypeError
-        As in :func:`tangent_bundle`; points so large or so small that their areas are not numbers
-        of their precision.
+        As in :func:`tangent_bundle`; points so large or small that areas over- or underflow.
 
     See Also
     --------
-    tangent_bundle : with ``weights="cotan"``, the operator that goes with these areas.
+    tangent_bundle : with ``weights="cotan"``, the operator to use with these areas.
 
     Examples
     --------

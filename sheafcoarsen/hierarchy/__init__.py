@@ -1,4 +1,4 @@
-"""Level after level: a sheaf coarsened, its coarse sheaf coarsened again, and so on.
+"""Repeated coarsening of a sheaf, its coarse sheaf, and so on.
 
 >>> import networkx as nx
 >>> import sheafcoarsen as sc
@@ -9,9 +9,9 @@
 >>> float(H.lift(H.pool([1.0] * 64)).min().round(9))  # constants survive both ways
 1.0
 
-``_coarsen_levels`` has the loop over levels, after the plan of ``level_plan``: which partition and
-which ranks each of them takes. ``_hierarchy`` is the result, with the way between any two sheaves
-and what becomes of a cochain's energy on it.
+``_coarsen_levels`` has the loop over levels, and ``level_plan`` the partition and the ranks of
+each. ``_hierarchy`` is the result, with transfer between any two sheaves and the energy ledger of
+all levels.
 """
 
 from sheafcoarsen.hierarchy._coarsen_levels import coarsen_levels, further_levels

@@ -1,4 +1,4 @@
-"""Coarsens a sheaf, then the coarse sheaf, and so on."""
+"""Coarsen a sheaf, then its coarse sheaf, and so on."""
 
 import itertools
 import time
@@ -50,46 +50,46 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
 ) -> Hierarchy:
     """Coarsen a sheaf, then its coarse sheaf, and so on.
 
-    A level is made while the sheaf has more than ``min_vertices`` vertices or, with ``n_levels``,
-    until there are so many; or for each of ``partitions``. It ends early where a level cannot
-    shrink: no two vertices are linked any more, ``factor`` leaves every vertex a cluster of its
-    own, or the ranks keep no mode at all. ``stopped_because`` of the result says which.
+    Levels are added while the sheaf has more than ``min_vertices`` vertices; or ``n_levels`` of
+    them, or one for each of ``partitions``. The result has fewer if a level cannot shrink: no two
+    vertices are linked, every vertex would be a cluster, or all ranks are zero. ``stopped_because``
+    of the result is the reason.
 
     Parameters
     ----------
     sheaf : CellularSheaf
     factor : float
-        Vertices per cluster, above 1: of n vertices, ceil(n / factor) clusters are made. Connected
-        components of at most ``factor`` vertices are a cluster each, and do not count in n then;
-        there is at least one cluster for each of the others.
+        Vertices per cluster, above 1: n vertices give ceil(n / factor) clusters. Connected
+        components of at most ``factor`` vertices are a cluster each, not counted in n; every other
+        component has at least one cluster.
     n_levels : int, optional
-        Exactly so many levels, instead of ``min_vertices``.
+        Number of levels, instead of ``min_vertices``.
     min_vertices : int
-        A sheaf of so many vertices or fewer is not coarsened further.
+        A sheaf of at most this number of vertices is not coarsened further.
     rank : int, rule from ``sc.ranks``, or list or tuple of one entry per level
-        An entry is an integer, a rule, or an array of one integer per cluster of its level. Where
-        neither ``n_levels`` nor ``partitions`` says how many levels there are, there are at most as
-        many as entries.
+        An entry is an integer, a rule, or an array of one integer per cluster of its level.
+        Without ``n_levels`` and ``partitions`` there are at most as many levels as entries.
     partitions : sequence of Partition, optional
-        Your own, one per level: ``partitions[i + 1]`` labels the clusters of ``partitions[i]``.
-        Instead of ``factor``, ``n_levels``, ``min_vertices``, ``method`` and ``seed``.
+        User-supplied partitions, one per level: ``partitions[i + 1]`` labels the clusters of
+        ``partitions[i]``. They replace ``factor``, ``n_levels``, ``min_vertices``, ``method`` and
+        ``seed``.
     method : {"auto", "balls", "matching", "spectral", "metis"}
         See :func:`select`.
     local_operator : {"internal", "principal", "oversampled"}
         See :func:`local_modes`.
     rings, target : int and float, optional
-        For "oversampled" alone; see :func:`local_modes`. All levels have one target, by default
+        For "oversampled" only; see :func:`local_modes`. All levels have one target, by default
         that of the finest level's pilot.
     loops : bool
-        False leaves the loop-cells out: every level then lacks the internal energy that the level
-        before it retained.
+        False omits the loop-cells: every level then lacks the internal energy that the previous
+        level retained.
     compress : bool
-        See :func:`coarsen`. Without it the coarse edge stalks hold every fine edge that crosses,
-        level after level.
+        See :func:`coarsen`. If False, the coarse edge stalks contain every fine crossing edge at
+        all levels.
     eliminate : bool
-        Let the first level be an :class:`Elimination`: ``H[0]`` has no leaves and chains left, and
-        ``n_levels``, ``rank`` and ``partitions`` begin with the level after it. Its prolongation
-        is harmonic and no isometry, so that eigenvalues do not interlace with the fine ones.
+        Make the first level an :class:`Elimination`: ``H[0]`` eliminates leaves and chains, and
+        ``n_levels``, ``rank`` and ``partitions`` begin with the next level. Its prolongation is
+        harmonic and not an isometry, so eigenvalues do not interlace with the fine ones.
     seed : int
         For :func:`select`.
     progress : bool
@@ -102,16 +102,16 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
     Raises
     ------
     ValueError, TypeError
-        Partitions that do not fit one another, arguments that exclude each other, and whatever
-        :func:`select` and :func:`coarsen` refuse; from "level 0:" on where it arises at a level.
+        Partitions that do not fit each other, arguments that exclude each other, and whatever
+        :func:`select` and :func:`coarsen` refuse; errors at a level begin with "level 0:" etc.
 
     Warns
     -----
     TiedModesWarning
-        Where the cut splits a multiple eigenvalue, once per level.
+        If the cut splits a multiple eigenvalue, once per level.
     SingularProblemWarning
-        Where ``ranks.kernel()`` finds no local section: there is then no level, or one of dimension
-        0 for a partition of your own.
+        If ``ranks.kernel()`` retains no mode: the level is then omitted, or has dimension 0 for a
+        user-supplied partition.
 
     Examples
     --------
@@ -161,7 +161,7 @@ def further_levels(
     begin: int = 0,
     before: int = 0,
 ) -> tuple[list[Coarsening], str, list[float]]:
-    """Make the levels of a plan from ``begin`` on; return them, why they end, and their seconds."""
+    """Return the levels of a plan from ``begin`` on, why they stop, and their seconds."""
     given = isinstance(plan.partitions, GivenPartitions)
     levels: list[Coarsening] = []
     seconds: list[float] = []
@@ -175,7 +175,7 @@ def further_levels(
                 return levels, step, seconds
             P, ranks = step
             modes = make_modes(above, P, ranks, found=target)
-            target = modes.target  # of all levels, as the finest one's pilot found it
+            target = modes.target  # of all levels, from the finest level's pilot
         where = f"level {number}: "
         seeks_sections = isinstance(ranks, Rule) and ranks.needs_kernels
         if seeks_sections and (i == 0 or given):

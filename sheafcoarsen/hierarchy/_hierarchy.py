@@ -1,4 +1,4 @@
-"""The result: levels, the way between any two of them, and what is kept of an energy on it."""
+"""Hierarchies of coarsenings: transfer between levels, and their energy ledger."""
 
 import contextlib
 import math
@@ -29,18 +29,18 @@ from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, same_topology
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HierarchyLedger(Ledger):
-    """The energy of a fine cochain x on its way to the coarsest sheaf.
+    """Energy of a fine cochain x, followed to the coarsest sheaf.
 
-    :meth:`Hierarchy.ledger` makes it.
+    Returned by :meth:`Hierarchy.ledger`.
 
-    Level i has the cochain x_i = R_{i-1}* ... R_0* x. With loops the energy that it keeps is the
-    fine energy of level i + 1, so that all that leaves is discarded or coupling energy; without
-    loops the retained internal energy leaves too (realization loss).
+    Level i has the cochain x_i = R_{i-1}* ... R_0* x. With loops its retained energy is the fine
+    energy of level i + 1, so only discarded and coupling energy is lost; without loops the retained
+    internal energy is lost too (realization loss).
 
     Attributes
     ----------
     levels : tuple of EnergyLedger
-        That of each level for its own cochain.
+        Ledger of each level for its own cochain.
     loops : tuple of bool
         Whether each level has loop-cells.
     coarsest_energy : float or ndarray, shape (h,)
@@ -63,12 +63,12 @@ class HierarchyLedger(Ledger):
 
     @property
     def fine_energy(self) -> float | np.ndarray:
-        """norm(delta x)^2, computed on its own: the lines add up to it."""
+        """norm(delta x)^2, computed independently: the lines sum to it."""
         return self.levels[0].fine_energy if self.levels else self.coarsest_energy
 
     @property
     def lines(self) -> dict[str, float | np.ndarray]:
-        """What leaves at each level, and the coarsest sheaf's energy: in all the fine energy."""
+        """Energy lost at each level and that of the coarsest sheaf, in total the fine energy."""
         lines = {}
         for i, (E, loops) in enumerate(zip(self.levels, self.loops, strict=True)):
             kept = ("retained internal", "retained crossing") if loops else ("retained crossing",)
@@ -80,10 +80,10 @@ class HierarchyLedger(Ledger):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Hierarchy:
-    """A sheaf coarsened level after level; :func:`coarsen_levels` makes it.
+    """Levels of coarsening of a sheaf, returned by :func:`coarsen_levels`.
 
-    ``H[i]`` is the coarsening that leads from ``H.sheaves[i]`` to ``H.sheaves[i + 1]``; ``len(H)``
-    counts them, and iteration goes through them. With loops the last sheaf's Laplacian is exactly
+    ``H[i]`` is the coarsening from ``H.sheaves[i]`` to ``H.sheaves[i + 1]``; ``len(H)`` is the
+    number of levels, and iteration yields them. With loops the last sheaf's Laplacian is exactly
     (R_0 R_1 ...)* L (R_0 R_1 ...), because at every level the coarse sheaf's Laplacian is the
     Galerkin operator (``thm:Galerkin_realization``).
 
@@ -91,12 +91,12 @@ class Hierarchy:
     ----------
     fine : CellularSheaf
     levels : tuple of Coarsening
-        Each ``fine`` is the ``sheaf`` of the one before; none where nothing was to be coarsened.
-        The first may be an :class:`Elimination`, which has a ``prolongation`` too.
+        The ``fine`` of each level is the ``sheaf`` of the previous one; empty if nothing was
+        coarsened. The first may be an :class:`Elimination`, which also has a ``prolongation``.
     stopped_because : str
-        Why there is no further level.
+        The reason why there is no further level.
     seconds : tuple of float
-        How long each level took; NaN where that is not known, as after loading.
+        Time of each level; NaN if unknown, as after loading.
 
     Examples
     --------
@@ -156,7 +156,7 @@ class Hierarchy:
     def rebuilt_levels(self) -> tuple[int, ...]:
         """Levels whose index work :meth:`recoarsen` repeated.
 
-        The level before them had to put loop rows back.
+        The previous level had to restore loop rows.
         """
         return tuple(
             i
@@ -167,7 +167,7 @@ class Hierarchy:
     def prolongation(self, level: int | None = None) -> scipy.sparse.csr_array:
         """Return R_0 R_1 ... R_{level-1}, from C^0 of ``sheaves[level]`` to the fine C^0.
 
-        It is an isometry where every R_i is one.
+        It is an isometry if every R_i is one.
 
         Parameters
         ----------
@@ -192,7 +192,7 @@ class Hierarchy:
         if level == 0:
             return scipy.sparse.eye_array(self.fine.dim_c0, dtype=self.fine.dtype, format="csr")
         R = self[level - 1].prolongation
-        for C in reversed(self.levels[: level - 1]):  # small products first
+        for C in reversed(self.levels[: level - 1]):  # coarse products first, which are small
             R = C.prolongation @ R
         if level == 1:
             return R.copy()
@@ -258,7 +258,7 @@ class Hierarchy:
         return x
 
     def _level(self, level: int | None) -> int:
-        """Return a valid number of a sheaf."""
+        """Return a valid index of a sheaf."""
         if level is None:
             return len(self)
         level = whole_number("level", level, at_least=0)
@@ -270,7 +270,7 @@ class Hierarchy:
         return level
 
     def ledger(self, x: ArrayLike) -> HierarchyLedger:
-        """Account for the energy of a fine cochain on its whole way down.
+        """Decompose the energy of a fine cochain over all levels.
 
         Parameters
         ----------
@@ -294,7 +294,7 @@ class Hierarchy:
         >>> E = H.ledger([0.0, 1.0] * 32)
         >>> E.fine_energy, bool(abs(E.closure) < 1e-14)
         (63.0, True)
-        >>> E.coarsest_energy < 1e-3 * E.fine_energy  # what swings is hardly kept
+        >>> E.coarsest_energy < 1e-3 * E.fine_energy  # oscillations are hardly retained
         True
         """
         if self.levels and isinstance(self[0], Elimination):
@@ -315,15 +315,15 @@ class Hierarchy:
     def recoarsen(self, sheaf: CellularSheaf) -> "Hierarchy":
         """Coarsen another sheaf on the same graph with the same partitions and ranks.
 
-        Every level is refreshed as :meth:`Coarsening.recoarsen` does it, without index work. Where
-        a level must put loop rows back, its coarse sheaf has other loops than before: the next
-        level is then rebuilt with the same partition and ranks, and ``rebuilt_levels`` names it.
+        Every level is refreshed by :meth:`Coarsening.recoarsen`, without index work. If a level
+        must restore loop rows, its coarse sheaf has other loops than before: the next level is then
+        rebuilt with the same partition and ranks, and ``rebuilt_levels`` contains it.
 
         Parameters
         ----------
         sheaf : CellularSheaf
-            On the graph of ``fine``, with stalks of the same dimensions; its scalar type may be
-            another.
+            On the graph of ``fine``, with stalks of the same dimensions; it may have another scalar
+            type.
 
         Returns
         -------
@@ -371,7 +371,7 @@ class Hierarchy:
         return timed(Hierarchy(sheaf, tuple(levels), self.stopped_because), seconds)
 
     def _rows(self) -> list[tuple[str, ...]]:
-        """The table of all sheaves, its head first."""
+        """Return the table of all sheaves, its head first."""
         total = sum(self.seconds)
         shares = [
             "",
@@ -385,7 +385,7 @@ class Hierarchy:
         return rows
 
     def _remarks(self) -> list[str]:
-        """What the table does not tell: eliminations, Laplacians that grew, levels rebuilt."""
+        """Return remarks on the table: eliminations, Laplacians that grew, levels rebuilt."""
         notes = [
             f"level {i}: {note}"
             for i, C in enumerate(self)
@@ -412,15 +412,15 @@ class Hierarchy:
 
 
 def timed(H: Hierarchy, seconds: Iterable[float]) -> Hierarchy:
-    """Let a hierarchy that was just made say how long each of its levels took."""
+    """Set the times of the levels of a new hierarchy."""
     object.__setattr__(H, "seconds", tuple(seconds))
     return H
 
 
 @contextlib.contextmanager
 def at_level(level: int) -> Iterator[None]:
-    """Let errors begin with the level at which they arise."""
+    """Prefix errors with the level at which they occur."""
     try:
         yield
-    except (ValueError, TypeError) as error:  # LinAlgError among them
+    except (ValueError, TypeError) as error:  # includes LinAlgError
         raise type(error)(f"level {level}: {error}") from error

@@ -1,4 +1,4 @@
-"""Which partition and which ranks the next level takes, or why there is none."""
+"""Partition and ranks of the next level, or the reason why there is none."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -15,7 +15,7 @@ from sheafcoarsen.sheaf import CellularSheaf, component_labels
 
 @dataclass(frozen=True)
 class GivenPartitions:
-    """The caller's own partitions of a sheaf, one per level, checked before any work is done."""
+    """User-supplied partitions of a sheaf, one per level, checked in advance."""
 
     fine: CellularSheaf
     partitions: tuple[Partition, ...]
@@ -37,7 +37,7 @@ class GivenPartitions:
 
     @property
     def n_levels(self) -> int:
-        """How many levels there will be."""
+        """Number of levels."""
         return len(self.partitions)
 
     def next(self, sheaf: CellularSheaf, level: int) -> Partition | str:
@@ -49,7 +49,7 @@ class GivenPartitions:
 
 @dataclass(frozen=True)
 class SelectedPartitions:
-    """Partitions by ``select``, until there are levels enough or vertices few enough."""
+    """Partitions by ``select``, up to a number of levels or down to a number of vertices."""
 
     factor: float = 10
     n_levels: int | None = None
@@ -89,7 +89,7 @@ class SelectedPartitions:
         components = np.bincount(component_labels(n, sheaf.edges))
         if len(components) >= n:
             return f"{stuck}: none of its {n} vertices is linked to another"
-        rest = components[components > self.factor]  # the small ones are a cluster each
+        rest = components[components > self.factor]  # each small one is a cluster
         count = len(components) - len(rest) + math.ceil(rest.sum() / self.factor)
         if count >= n:
             return f"{stuck}: `factor` = {self.factor:g} makes {count} clusters of {n} vertices"
@@ -104,13 +104,13 @@ def partitions_of(
     progress: bool,
     read: Callable[[Any], Any] = lambda P: P,
 ) -> GivenPartitions | SelectedPartitions:
-    """Return given partitions, each as it is read, or those that the selection finds."""
+    """Return the given partitions, converted by ``read``, or those by selection."""
     if given is None:
         return SelectedPartitions(**selection, progress=progress)
     defaults = {field.name: field.default for field in fields(SelectedPartitions)}
     for name, value in selection.items():
         if type(value) is not type(defaults[name]) or value != defaults[name]:
-            raise ValueError(f"`partitions` says what the levels are: leave `{name}` out")
+            raise ValueError(f"`partitions` determines the levels: leave `{name}` out")
     what = "Partitions, one per level"
     if isinstance(given, Partition):
         raise TypeError(
@@ -149,7 +149,7 @@ class LevelPlan:
 
 
 def _checked_ranks(rank: Any, count: int | None) -> Rule | list:
-    """Return what ``rank`` means for ``count`` levels, or for as many as it has entries."""
+    """Return ``rank`` as a rule, or one for each of ``count`` levels (None: of its entries)."""
     if isinstance(rank, list | tuple):
         if count is not None and len(rank) != count:
             raise ValueError(
@@ -174,7 +174,7 @@ def _has_items(rank: Any) -> bool:
 
 
 def _rule(name: str, rank: Any) -> Rule:
-    """Return the rule that an integer or a rule stands for."""
+    """Return the rule that an integer or a rule denotes."""
     try:
         return as_rule(rank, 0)
     except (ValueError, TypeError) as error:

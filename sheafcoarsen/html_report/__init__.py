@@ -1,4 +1,4 @@
-"""One self-contained page about a coarsening: a verdict first, then sizes, losses, spectra, checks.
+"""A self-contained HTML report: a verdict, then sizes, losses, spectra, checks.
 
 >>> import pathlib, tempfile
 >>> import networkx as nx
@@ -12,10 +12,10 @@
 (True, True)
 
 ``_report``
-    `report`, and the page: what objects show of themselves in notebooks, with pictures, in one
-    template; written at once or not at all.
+    `report` and the page: the notebook representations of objects, with pictures, in one
+    template; written atomically.
 ``results``
-    What is computed for it: ledgers of two cochains, low spectra, checks; the verdict on them.
+    The data of the report: ledgers of two cochains, low spectra, checks; and the verdict.
 """
 
 from sheafcoarsen.html_report._report import EDGE_HEAD, report, worst_edges, write_report

@@ -1,4 +1,4 @@
-"""One self-contained HTML page: what objects show of themselves in notebooks, and pictures."""
+"""A self-contained HTML page: the notebook representations of objects, and pictures."""
 
 import base64
 import datetime
@@ -78,7 +78,7 @@ figure img { max-width: 100%; height: auto; background: #ffffff; border: 1px sol
   .wide td:nth-child(n + 5):last-child { min-width: 16rem; }
 }
 """
-"""Light and dark, wide and narrow; dark pages turn pictures over, which keep their hues."""
+"""Style for light and dark, wide and narrow pages; dark pages invert pictures but keep hues."""
 
 PAGE = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8">
@@ -90,40 +90,40 @@ PAGE = """<!DOCTYPE html>
 """
 
 
-Section = tuple[str, list[str]]  # a heading, and HTML under it
+Section = tuple[str, list[str]]  # a heading, and the HTML below it
 
 
 def report(
     C: Coarsening | Elimination | Synchronization, path: str | os.PathLike, name: str | None = None
 ) -> Verification | PoseCertificate:
-    """Write one self-contained HTML page about a coarsening, an elimination or poses.
+    """Write a self-contained HTML page about a coarsening, an elimination or poses.
 
-    It begins with a verdict in one sentence: what is kept of a smooth cochain, how far the low
-    spectrum is off, whether the Laplacian grew. Then it says how it was made, what went in and what
-    came out, what is lost, how near the low spectra are, where the fine C^0 has dimension 100,000
-    at most, and what :func:`verify` finds, with pictures. Of an elimination it says what went and
-    what is left, and how far right sides and rounding grow. Of poses it has the certificate, the
-    map before and after, and the worst edges. The page is written beside ``path`` and renamed, so
-    that a file that was there stays whole where anything fails. It needs matplotlib.
+    It begins with a verdict in one sentence: the retained fraction of a smooth cochain, the errors
+    of the low spectrum, the change in the size of the Laplacian. Then follow the call, the sheaves,
+    the losses, the low spectra if the dimension of the fine C^0 is at most 100,000, and the result
+    of :func:`verify`, with pictures. For an elimination it shows the eliminated and the remaining
+    vertices, and the growth of right sides and rounding. For poses it has the certificate, the map
+    before and after, and the worst edges. The page is written to a temporary name and renamed, so
+    an old file is not damaged by an error. It needs matplotlib.
 
     Parameters
     ----------
     C : Coarsening, Elimination or Synchronization
     path : str or path-like
     name : str, optional
-        Of what went in, for the title.
+        Name of the input, for the title.
 
     Returns
     -------
     Verification or PoseCertificate
-        The one in the page.
+        The one shown in the page.
 
     Raises
     ------
     ImportError
         Without matplotlib: ``pip install "sheafcoarsen[plot]"``.
     OSError
-        Where the page cannot be written.
+        If the page cannot be written.
 
     Examples
     --------
@@ -150,11 +150,11 @@ def write_report(
     command: str | None = None,
     times: dict[str, float] | None = None,
 ) -> Verification | PoseCertificate:
-    """Write the page of `report`; with the line that was typed, and seconds of stages before it."""
+    """Write the page of `report`, with the command line and the seconds of earlier stages."""
     if isinstance(C, Hierarchy):
         raise TypeError(
             "`C` must be a Coarsening or an Elimination, got a Hierarchy: write a page for each of "
-            "its levels, report(H[i], path); print(H) tells of all"
+            "its levels, report(H[i], path); print(H) describes all"
         )
     if not isinstance(C, Elimination | Synchronization):
         check_coarsening(C)
@@ -222,7 +222,7 @@ _ABOUT_CERTIFICATES = (
 
 
 def _coarsening_sections(C: Coarsening, found: Findings) -> list[Section]:
-    """Return what objects say of a coarsening, each with its picture."""
+    """Return the representations of a coarsening's parts, each with its picture."""
     clusters = [_shown(C.partition), _cluster_table(C)]
     if C.modes is not None:
         alt = "Kept and first discarded eigenvalues of every cluster"
@@ -230,7 +230,7 @@ def _coarsening_sections(C: Coarsening, found: Findings) -> list[Section]:
     alt = "The fine graph in its clusters, and the coarse graph"
     sheaves = [_shown(C), figure("partition", alt, plot.partition, C, size=(12.5, 7))]
     if not C.loops:
-        sheaves.append(note("No loop-cells were asked for: retained internal energy is left out."))
+        sheaves.append(note("No loop-cells were requested: retained internal energy is omitted."))
     if isinstance(found.ledgers, str):
         losses = [note(found.ledgers)]
     else:
@@ -278,13 +278,13 @@ def _pose_sections(S: Synchronization) -> list[Section]:
         maps = []
         if G.poses is not None:
             maps += [note("As the file has it:"), figure("map", "The map before", plot.poses, G)]
-            maps.append(note("As it was found, the worst edges in red:"))
+            maps.append(note("The computed map, with the worst edges in red:"))
         draw = partial(plot.poses, outliers=min(WORST, S.n_edges))
-        maps.append(figure("map", "The map that was found", draw, S))
+        maps.append(figure("map", "The computed map", draw, S))
         sections.append(("The map", maps))
     return [
         *sections,
-        ("What was found", [_shown(S)]),
+        ("Result", [_shown(S)]),
         ("Worst edges", [_wide(tables.table(worst_edges(S), head=EDGE_HEAD))]),
     ]
 
@@ -292,11 +292,11 @@ def _pose_sections(S: Synchronization) -> list[Section]:
 EDGE_HEAD = ("edge", "from", "to", "standard deviations", "angle (degrees)", "distance", "weight")
 
 WORST = 10
-"""Number of edges in a table."""
+"""Number of edges in the table."""
 
 
 def worst_edges(S: Synchronization) -> list[tuple]:
-    """Return a row for each of the edges that fit the others worst."""
+    """Return a table row for each of the edges with the largest residuals."""
     names = range(S.n_vertices) if S.vertex_labels is None else S.vertex_labels
     rows = []
     for e in S.outliers()[:WORST].tolist():
@@ -309,7 +309,7 @@ def worst_edges(S: Synchronization) -> list[tuple]:
 
 
 def _cluster_table(C: Coarsening) -> str:
-    """Return a row for each of the first clusters, eigenvalues of rounding size as 0."""
+    """Return a table of the first clusters, with eigenvalues of rounding size as 0."""
     K, rows, limit = C.partition.n_clusters, [], 20
     names = range(C.fine.n_vertices) if C.fine.vertex_labels is None else C.fine.vertex_labels
     kept, after = [""] * K, [""] * K
@@ -328,7 +328,7 @@ def _cluster_table(C: Coarsening) -> str:
 
 
 def _reproduction(name: str | None, command: str | None, call: str, kind: str) -> list[str]:
-    """Say what to do for the same again: input, date, versions, command."""
+    """Return how to reproduce the result: input, date, versions, command."""
     versions = [
         f"{package} {importlib.metadata.version(package)}"
         for package in ("sheafcoarsen", "numpy", "scipy", "numba")
@@ -347,7 +347,7 @@ def _reproduction(name: str | None, command: str | None, call: str, kind: str) -
 
 
 def call_of(C: Coarsening) -> str:
-    """Return the call of `coarsen` that makes it of its sheaf F and partition P."""
+    """Return the call of `coarsen` that creates C from its sheaf F and partition P."""
     if C.modes is None:
         options = ["basis=blocks"]
     else:
@@ -361,7 +361,7 @@ def call_of(C: Coarsening) -> str:
 
 
 def _times(given: dict[str, float], own: dict[str, float]) -> list[str]:
-    """Return how long it took: the stages that the caller measured, and those of the report."""
+    """Return the seconds of the stages that the caller measured, and of the report's."""
     rows = [(name, f"{seconds:.3f} s") for name, seconds in given.items()]
     rows += [(f"this report: {name}", f"{seconds:.3f} s") for name, seconds in own.items()]
     return [_wide(tables.table(rows))]
@@ -380,18 +380,18 @@ def _shown(item: Any) -> str:
 
 
 def _wide(table: str) -> str:
-    """Return a table that scrolls where it is wider than the page."""
+    """Return a table that scrolls if it is wider than the page."""
     return f'<div class="wide">{table}</div>'
 
 
 def figure(name: str, alt: str, draw: Callable, *what: Any, size: tuple = (7.5, 4.2)) -> str:
-    """Return a picture with its words."""
+    """Return a picture as an HTML figure with its description."""
     source = drawn(draw, *what, size=size)
     return f'<figure class="{name}"><img alt="{tables.text(alt)}" src="{source}"></figure>'
 
 
 def drawn(draw: Callable, *what: Any, size: tuple[float, float]) -> str:
-    """Return a picture, drawn without pyplot, as an SVG in a data URI."""
+    """Return a picture, drawn without pyplot, as an SVG data URI."""
     from matplotlib.figure import Figure
     from matplotlib.transforms import Bbox
 

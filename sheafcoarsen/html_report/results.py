@@ -1,4 +1,4 @@
-"""What a page reports: checks, ledgers of two cochains, low spectra, and a sentence of them."""
+"""Data of a report: checks, ledgers of two cochains, low spectra, and the verdict."""
 
 import contextlib
 import time
@@ -17,23 +17,23 @@ from sheafcoarsen.synchronization import Synchronization
 from sheafcoarsen.verification import Verification, verify
 
 QUALITY_BELOW = 100_000
-"""Fine dimension up to which eigenvalues are computed, so that a report takes bounded time."""
+"""Largest fine dimension for which eigenvalues are computed, to bound the time of a report."""
 
 
 SMOOTHING_STEPS = 50
-"""Damped steps that turn a random cochain into the smooth one whose losses are reported."""
+"""Number of damped steps that turn a random cochain into the smooth one of the report."""
 
 
 class Findings(NamedTuple):
-    """What was found; a text stands for what could not be computed and says why."""
+    """Results; a text explains why a result could not be computed."""
 
     verdict: Verification
-    ledgers: tuple[EnergyLedger, EnergyLedger] | str  # of a random and a smooth cochain; of this
+    ledgers: tuple[EnergyLedger, EnergyLedger] | str  # of a random and a smooth cochain
     quality: tuple[SpectralQuality, Certificate | None] | str
 
 
 def findings_of(C: Coarsening, times: dict[str, float]) -> Findings:
-    """Compute all of it, and note how long each part takes."""
+    """Compute all results, and record the seconds of each."""
     with stage(times, "verification"):
         verdict = verify(C)
     with stage(times, "losses"):
@@ -51,7 +51,7 @@ def findings_of(C: Coarsening, times: dict[str, float]) -> Findings:
 
 @contextlib.contextmanager
 def stage(times: dict[str, float], name: str) -> Iterator[None]:
-    """Note under ``name`` how many seconds a stage took."""
+    """Record the seconds of a stage under ``name``."""
     start = time.perf_counter()
     yield
     times[name] = time.perf_counter() - start
@@ -80,7 +80,7 @@ def smooth_cochain(sheaf: CellularSheaf) -> np.ndarray:
     A = laplacian_operator(sheaf)
     x = random_cochain(sheaf)
     top = x
-    for _ in range(10):  # a few power steps; twice their estimate is a safe step for smoothing
+    for _ in range(10):  # power iteration; twice the estimate is a safe bound for smoothing
         top = A @ top
         top /= top.dtype.type(float(np.abs(top).max(initial=0)) or 1.0)
     bound = 2 * float(np.abs(A @ top).max(initial=0)) or 1.0
@@ -90,7 +90,7 @@ def smooth_cochain(sheaf: CellularSheaf) -> np.ndarray:
 
 
 def random_cochain(sheaf: CellularSheaf) -> np.ndarray:
-    """Return a normally distributed cochain, always the same, of norm 1."""
+    """Return a normally distributed cochain of norm 1, with a fixed seed."""
     x = np.random.default_rng(0).standard_normal(sheaf.dim_c0).astype(sheaf.dtype)
     return x / x.dtype.type(float(np.linalg.norm(x)) or 1.0)
 
@@ -99,7 +99,7 @@ def random_cochain(sheaf: CellularSheaf) -> np.ndarray:
 
 
 def verdict_of(C: Coarsening, found: Findings) -> str:
-    """Return a sentence: what is kept, how far the spectrum is off, what it costs."""
+    """Return a sentence: the retained fraction, the errors of the spectrum, the cost."""
     kept = "what is kept of a smooth cochain is not known, because R is no isometry"
     if not isinstance(found.ledgers, str):
         share = 1 - float(found.ledgers[1].discarded_norm2.sum())
@@ -115,7 +115,7 @@ def verdict_of(C: Coarsening, found: Findings) -> str:
 
 
 def poses_verdict(S: Synchronization) -> str:
-    """Return the sentence for poses."""
+    """Return the sentence about poses."""
     Z = S.certify()
     if Z.is_optimal:
         known = f"no poses have a lower cost than these, {Z.cost:.6g}"
@@ -167,7 +167,7 @@ def _size(C: Coarsening) -> str:
 
 
 def elimination_verdict(K: Elimination, verdict: Verification) -> str:
-    """Return the sentence of an elimination: its size, its cost, and how far rounding goes."""
+    """Return the sentence about an elimination: its size, its cost, and the growth of rounding."""
     S = K.sizes
     gone, before = S.vertices[0] - S.vertices[1], max(S.nonzeros[0], 1)
     growth = "without bound" if np.isinf(K.growth) else f"up to {K.growth:.3g} times"
@@ -185,7 +185,7 @@ def elimination_verdict(K: Elimination, verdict: Verification) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share in percent, so many digits that it does not look like all or nothing."""
+    """Format a fraction in percent, with enough digits not to round to 0 or 100."""
     if share >= 10:
         return f"{tables.text(100 * share)} %"
     if 0.99 < share < 1:

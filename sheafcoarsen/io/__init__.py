@@ -1,7 +1,7 @@
-r"""Files and other libraries: sheaves read in, and all that the library makes written out.
+r"""Input and output: files, networkx and PyTorch Geometric.
 
-A graph file becomes the constant sheaf or a signed one, a pose graph a connection; ``save`` writes
-any object of the library, and ``load`` reads it again:
+A graph file is read as the constant or a signed sheaf, a pose graph as a connection; ``save``
+writes any object of the library, and ``load`` reads it:
 
 >>> import pathlib, tempfile
 >>> import sheafcoarsen as sc
@@ -13,22 +13,22 @@ any object of the library, and ``load`` reads it again:
 ...     sc.load(path / "triangle.npz").vertex_labels
 ('a', 'b', 'c')
 
-The files:
+The modules:
 
 ``_read_graph``
-    `read_graph`: the ending decides which of ``matrix_market``, ``metis``, ``edge_list`` and
-    networkx reads.
+        `read_graph`, with one reader for each ending: ``matrix_market``, ``metis``, ``edge_list``
+        and networkx.
 ``_read_g2o``, ``g2o_lines``, ``_write_g2o``
-    Pose graphs, there and back.
+        Readers and writers of pose graphs.
 ``_read_mesh``
     `read_mesh`: surfaces, by ``off_obj`` and ``ply``; ``polygons`` checks their faces.
 ``text``
-    Lines and numbers, with messages that begin ``path:line``.
+        Lines and numbers, with error messages that begin ``path:line``.
 ``_save_load``, ``schema``
-    `save` and `load`: ``schema`` makes arrays of objects, and of arrays objects that fit together,
-    for files and for stores.
+        `save` and `load`: ``schema`` converts objects to arrays and consistent arrays to objects,
+        for files and for stores.
 ``_networkx``, ``_from_edge_index``
-    Maps on the edges of a networkx graph, there and back; the edges of PyTorch Geometric.
+        Conversion to and from networkx graphs with maps on edges; edges of PyTorch Geometric.
 """
 
 from sheafcoarsen.io._from_edge_index import from_edge_index

@@ -1,4 +1,4 @@
-"""Sheaves from the edge lists of graph learning: every edge in both directions, with its maps."""
+"""Sheaves from PyTorch Geometric's edge lists, which have every edge in both directions."""
 
 import numpy as np
 import numpy.typing as npt
@@ -25,33 +25,33 @@ def from_edge_index(
 ) -> CellularSheaf:
     """Build a sheaf from the ``edge_index`` of PyTorch Geometric.
 
-    It holds every edge in both directions. Column k = (u, v) stands for one end of an edge:
-    ``maps[k]`` maps the stalk of u into the edge's stalk, and the column (v, u) that belongs to it
-    has the map of v. Which two columns belong together:
+    It contains every edge in both directions. Column k = (u, v) represents one end of an edge:
+    ``maps[k]`` maps the stalk of u to the edge's stalk, and its partner, a column (v, u), has the
+    map of v. Columns are paired as follows:
 
-    - where the second half of the columns is the first half reversed, as
-      ``torch.cat([E, E.flip(0)], 1)`` makes them, column k and column m + k;
-    - otherwise, in order of appearance: a column belongs to the first one before it that is its
-      reverse and still alone. So the i-th (u, v) goes with the i-th (v, u), and of columns (u, u)
+    - if the second half of the columns is the reversed first half, as in
+      ``torch.cat([E, E.flip(0)], 1)``, column k with column m + k;
+    - otherwise in order of occurrence: a column is paired with the first unpaired column before it
+      that is its reverse. So the i-th (u, v) is paired with the i-th (v, u), and of columns (u, u)
       the first with the second, the third with the fourth;
-    - but where some (u, u) occurs an odd number of times, every such column is a loop of its own,
-      as coalesced graphs and ``add_self_loops`` have them. One column is both directions of its
-      loop: both ends have its map, so that it takes no energy, as in the sum over columns.
+    - but if some (u, u) occurs an odd number of times, every such column is a loop by itself, as in
+      coalesced graphs and after ``add_self_loops``. The column is both directions of its loop: both
+      ends have its map, so the loop has no energy, as in the sum over columns.
 
-    The edge is oriented as its first column, and edges are in the order of their first columns.
+    Edges have the orientation and the order of their first columns.
     The energy of a cochain is half the sum over columns.
 
     Parameters
     ----------
     edge_index : array_like of int, shape (2, 2 m)
-        A tensor on the CPU will do, as anything that numpy takes.
+        Anything that numpy converts, such as a tensor on the CPU.
     maps : array_like, shape (2 m, d_e, d_v), or sequence of 2 m 2-D arrays
         ``maps[k]`` has shape (d_e, d_u), u = ``edge_index[0, k]``.
     vertex_dims : int or array_like of int, shape (n,), optional
-        Needed only for vertices that no edge touches; otherwise read off the maps.
+        Required for isolated vertices; by default the numbers of columns of the maps.
     n_vertices : int, optional
-        For isolated last vertices, ``data.num_nodes``. Their stalks have the dimension that
-        ``vertex_dims`` or all maps have.
+        Number of vertices, ``data.num_nodes``, if the last ones are isolated. Their stalks have
+        the dimension ``vertex_dims``, or that of all maps.
 
     Returns
     -------
@@ -61,8 +61,8 @@ def from_edge_index(
     ------
     ValueError
         For a column without its reverse, maps of an edge with different numbers of rows, a vertex
-        beyond ``n_vertices``, vertices of which nothing tells the dimension, and whatever
-        :class:`CellularSheaf` refuses.
+        beyond ``n_vertices``, vertices of unknown dimension, and whatever :class:`CellularSheaf`
+        refuses.
     TypeError
         For endpoints that are not integers, or maps that are not numbers.
 
@@ -119,7 +119,7 @@ def _dimensions(
     vertex_dims: npt.ArrayLike | None,
     n_vertices: int | None,
 ) -> npt.ArrayLike | None:
-    """Return one dimension for each vertex where one number stands for all."""
+    """Return ``vertex_dims``, or one number if all vertices have the same dimension."""
     n = int(columns.max(initial=-1)) + 1
     if n_vertices is not None:
         n_vertices = whole_number("n_vertices", n_vertices, at_least=0)
@@ -187,11 +187,11 @@ def _pairs(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _paired(every: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the two columns of every edge among the chosen ones."""
+    """Return the two columns of every edge among the chosen columns."""
     columns = every[chosen]
     u, v = columns[:, 0], columns[:, 1]
     low, high, loop, backward = np.minimum(u, v), np.maximum(u, v), u == v, u > v
-    # how many columns of the same pair and direction come before: lexsort is stable
+    # number of earlier columns with the same pair and direction: lexsort is stable
     order = np.lexsort((backward, high, low))
     same = np.ones(len(columns), bool)
     same[1:] = (columns[order[1:]] == columns[order[:-1]]).all(axis=1)
@@ -200,7 +200,7 @@ def _paired(every: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarr
     rank = np.empty(len(columns), np.int64)
     rank[order] = np.arange(len(columns)) - begin
     rank = np.where(loop, rank // 2, rank)
-    order = np.lexsort((backward, rank, high, low))  # the two columns of an edge are now neighbours
+    order = np.lexsort((backward, rank, high, low))  # makes the two columns of an edge adjacent
     key = np.stack([low, high, rank], axis=1)[order]
     twin = np.zeros(len(columns), bool)
     twin[1:] = (key[1:] == key[:-1]).all(axis=1)

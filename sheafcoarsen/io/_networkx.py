@@ -1,4 +1,4 @@
-"""Sheaves as networkx graphs that carry the maps on their edges."""
+"""Conversion of sheaves to and from networkx graphs with maps on the edges."""
 
 from collections.abc import Hashable
 
@@ -10,13 +10,13 @@ from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
 
 def to_networkx(sheaf: CellularSheaf) -> nx.MultiDiGraph:
-    """Write a sheaf as a networkx graph: maps on the edges, dimensions on the nodes.
+    """Convert a sheaf to a networkx graph: maps on the edges, dimensions on the nodes.
 
     Nodes are the vertex labels, or 0 .. n-1, in vertex order, each with its dimension as attribute
     ``dim``. The edge tail -> head has the attributes ``tail_map`` and ``head_map``, read-only
     arrays of shape (d_e, d_tail) and (d_e, d_head), and ``index``, its number in the sheaf. The
-    graph has the attributes ``dtype`` and, where its nodes are numbers only because the sheaf has
-    no labels, ``unlabelled``.
+    graph has the attribute ``dtype``, and ``unlabelled`` if the sheaf has no labels, so that nodes
+    are numbers.
 
     Parameters
     ----------
@@ -25,8 +25,8 @@ def to_networkx(sheaf: CellularSheaf) -> nx.MultiDiGraph:
     Returns
     -------
     networkx.MultiDiGraph
-        :func:`from_networkx` makes the same sheaf of it: same order, orientation, entries, scalar
-        type and labels.
+        :func:`from_networkx` converts it to the same sheaf: same order, orientation, entries,
+        scalar type and labels.
 
     Raises
     ------
@@ -60,17 +60,17 @@ def to_networkx(sheaf: CellularSheaf) -> nx.MultiDiGraph:
 
 
 def from_networkx(graph: nx.DiGraph) -> CellularSheaf:
-    """Read a sheaf off a directed networkx graph that carries the maps on its edges.
+    """Convert a directed networkx graph with maps on its edges to a sheaf.
 
-    An edge u -> v is the edge with tail u and head v. Edges come in the order of their attribute
-    ``index``, as :func:`to_networkx` writes it, or of ``graph.edges`` where none has one; vertices
-    in the order of ``graph.nodes``.
+    An edge u -> v is the edge with tail u and head v. Edges are ordered by their attribute
+    ``index``, as written by :func:`to_networkx`, or as in ``graph.edges`` if none has one; vertices
+    as in ``graph.nodes``.
 
     Parameters
     ----------
     graph : networkx.DiGraph or MultiDiGraph
         Edge attributes ``tail_map`` and ``head_map``, arrays of shape (d_e, d_u) and (d_e, d_v);
-        node attribute ``dim``, needed only for nodes that no edge touches.
+        node attribute ``dim``, required for isolated nodes only.
 
     Returns
     -------
@@ -82,9 +82,8 @@ def from_networkx(graph: nx.DiGraph) -> CellularSheaf:
     TypeError
         For anything but a networkx graph, or maps that are not numbers.
     ValueError
-        For an edge without maps, an undirected graph (it does not say which end a map belongs to),
-        a node whose dimension is unknown, maps whose shapes disagree, or entries that are not
-        finite.
+        For an edge without maps, an undirected graph (which end a map belongs to is ambiguous), a
+        node of unknown dimension, maps whose shapes disagree, or entries that are not finite.
 
     Examples
     --------
@@ -114,14 +113,14 @@ def from_networkx(graph: nx.DiGraph) -> CellularSheaf:
     vertex_dims = dimensions("dim", given, len(labels), "node")
     sheaf = CellularSheaf(ends, [tail for tail, _ in maps], [head for _, head in maps], vertex_dims)
     unlabelled = graph.graph.get("unlabelled") is True and labels == tuple(range(len(labels)))
-    if not edges:  # no map says what the scalar type is
+    if not edges:  # no map determines the scalar type
         none = np.zeros(0, scalar_type("graph.graph['dtype']", graph.graph.get("dtype", float)))
         sheaf = sheaf.with_maps(none, none)
     return sheaf if unlabelled else sheaf.with_labels(labels)
 
 
 def _in_order(edges: list) -> list:
-    """Sort edges by their attribute ``index`` where they have one."""
+    """Sort edges by their attribute ``index`` if they have one."""
     if all(data.get("index") is None for _, _, data in edges):
         return edges
     places: dict = {}

@@ -1,4 +1,4 @@
-"""Pose graphs in g2o text: measured relative poses, and the rotations as a connection sheaf."""
+"""Reader of pose graphs in g2o text, as measurements or as a connection sheaf of rotations."""
 
 import warnings
 from typing import Literal, TypeAlias, get_args, overload
@@ -19,7 +19,7 @@ from sheafcoarsen.synchronization import (
 )
 
 G2oWeights: TypeAlias = Literal["information", "unit"]
-"""What the weights of edges are taken from."""
+"""Source of the edge weights."""
 
 
 @overload
@@ -39,36 +39,36 @@ def read_g2o(path: PathLike, weights: G2oWeights, poses: Literal[True]) -> PoseG
 def read_g2o(
     path: PathLike, weights: G2oWeights = "information", poses: bool = False
 ) -> CellularSheaf | PoseGraph:
-    r"""Read a pose graph, SE(2) or SE(3): its rotations as a connection, or all that it holds.
+    r"""Read a pose graph, SE(2) or SE(3): its rotations as a connection, or all its data.
 
     A line ``EDGE_SE2 i j dx dy dtheta`` or ``EDGE_SE3:QUAT i j dx dy dz qx qy qz qw``, followed by
-    the upper triangle of the information matrix row by row, measures the pose of j seen from i. It
-    becomes the edge with tail i and head j whose transport R_ij is the measured rotation
+    the upper triangle of the information matrix row by row, measures the pose of j in the frame of
+    i. It becomes the edge with tail i and head j whose transport R_ij is the measured rotation
     (``eq:app-connection-restrictions``)::
 
         (delta x)_e = sqrt(w) (x_i - R_ij x_j)
 
-    Every ``EDGE`` line is an edge of its own, so that repeated measurements become parallel edges
-    and i = j a loop. Vertices are numbered in the order in which ``VERTEX`` and ``EDGE`` lines
-    first name them; ``vertex_labels`` holds their ids. Comments (``#``), ``FIX`` and
-    ``PARAMS_...`` lines are passed over. ``VERTEX2`` and ``EDGE2`` lines are those of TORO, whose
-    information has another order.
+    Every ``EDGE`` line is a separate edge, so repeated measurements are parallel edges and i = j is
+    a loop. Vertices are numbered in the order of their first occurrence in ``VERTEX`` and ``EDGE``
+    lines; ``vertex_labels`` holds their ids. Comments (``#``), ``FIX`` and ``PARAMS_...`` lines are
+    ignored. ``VERTEX2`` and ``EDGE2`` lines have the format of TORO, with another order of the
+    information entries.
 
     Parameters
     ----------
     path : str or path-like
-        Plain text, or gzipped where the name ends in ``.gz``.
+        Plain text, or gzipped if the name ends in ``.gz``.
     weights : {"information", "unit"}
         ``"information"``: w is the angle's information, in SE(3) ``3 / (2 tr(inv(Omega)))`` with
         Omega the information of the rotation (the lower right 3 x 3 block). ``"unit"``: w = 1; the
-        information entries are counted, but not looked at.
+        information entries are counted, but not parsed.
     poses : bool
         Return a :class:`PoseGraph`: that sheaf, translations, information, poses of ``VERTEX``
         lines, and landmarks (``VERTEX_XY``, ``EDGE_SE2_XY``, ``VERTEX_TRACKXYZ``,
         ``EDGE_SE3_TRACKXYZ``; ``LANDMARK2 pose landmark x y`` with three entries of information,
-        whose landmarks are numbered apart from poses, and have no labels if some id is that of a
-        pose, too). Its ``kappa`` is w, its ``tau`` is ``d / tr(inv(Omega_t))`` with Omega_t the
-        information of the translation, and 1 for unit weights.
+        whose landmarks are numbered separately from poses, and have no labels if an id is also
+        that of a pose). Its ``kappa`` is w, its ``tau`` is ``d / tr(inv(Omega_t))`` with Omega_t
+        the information of the translation, and 1 for unit weights.
 
     Returns
     -------
@@ -81,14 +81,14 @@ def read_g2o(
     ValueError
         ``path:line: ...`` for landmarks and other tags that are not poses, SE2 mixed with SE3,
         wrong or missing numbers, a quaternion of length zero, or rotation information that is not
-        positive definite. With ``poses``, too: information of the translation that is not, a vertex
-        with two ``VERTEX`` lines, or with none where others have one.
+        positive definite. With ``poses`` also for such information of the translation, a vertex
+        with two ``VERTEX`` lines, or without one if others have one.
 
     Warns
     -----
     UserWarning
-        With ``poses``: how many information matrices are not positive definite as a whole, though
-        both of their blocks are.
+        With ``poses``: the number of information matrices that are indefinite although both of
+        their diagonal blocks are positive definite.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def read_g2o(
     lines = G2oLines(path, landmarks=poses)
     d = lines.group.dim
     labels = lines.ids.integers()
-    placed = lines.poses.numbers()  # also where they are not needed: no damaged file should pass
+    placed = lines.poses.numbers()  # parsed even if not needed, to detect damaged files
     index = {label: v for v, label in enumerate(dict.fromkeys(labels))}
     vertices = np.array([index[label] for label in labels], dtype=np.int64)
     tails = np.array(lines.ends, dtype=np.int64)
@@ -145,7 +145,7 @@ def read_g2o(
             len(index),
             _sightings(lines, vertices, index, weights),
         )
-    except ValueError as error:  # weights too large or too small to be squared
+    except ValueError as error:  # weights whose squares over- or underflow
         message = str(error)
         raise (error if message.startswith(path) else file_error(path, None, message)) from None
 
@@ -169,7 +169,7 @@ def _rotations(source: Words, numbers: np.ndarray) -> np.ndarray:
 
 
 def _symmetric(source: Words, n_entries: int) -> np.ndarray:
-    """Return symmetric matrices from upper triangles of so many entries, row by row."""
+    """Return symmetric matrices from rows of ``n_entries`` entries of upper triangles."""
     entries = source.numbers().reshape(-1, n_entries)
     size = int(np.sqrt(2 * n_entries))
     rows, columns = np.triu_indices(size)
@@ -179,7 +179,7 @@ def _symmetric(source: Words, n_entries: int) -> np.ndarray:
 
 
 def _check_definite(lines: G2oLines, found: Concentrations, poses: bool) -> None:
-    """Refuse matrices without weights; count those that are indefinite only as a whole."""
+    """Refuse indefinite diagonal blocks; warn of matrices that are indefinite otherwise."""
     for bad, what in ((found.rotation_fails, "rotation"), (found.fails & poses, "translation")):
         edges = np.flatnonzero(bad)
         if edges.size:
@@ -205,7 +205,7 @@ def _check_definite(lines: G2oLines, found: Concentrations, poses: bool) -> None
 def _poses(
     lines: G2oLines, vertices: np.ndarray, numbers: np.ndarray, n: int
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return the poses of VERTEX lines in the order of the vertices, or None without such lines."""
+    """Return the poses of VERTEX lines in vertex order, or None without such lines."""
     if not lines.placed:
         return None
     at = vertices[np.array(lines.placed)]
@@ -233,7 +233,7 @@ def _poses(
 def _sightings(
     lines: G2oLines, vertices: np.ndarray, index: dict[int, int], weights: G2oWeights
 ) -> Sightings | None:
-    """Return the landmarks and how they were seen, or None where there are none."""
+    """Return the landmarks and their sightings, or None if there are none."""
     named, sighted = lines.landmark_ids.integers(), lines.sighted_ids.integers()
     if not named and not sighted:
         return None

@@ -1,4 +1,4 @@
-"""Weighted graphs in five text formats, each read as the constant sheaf or as a signed one."""
+"""Readers of weighted graphs in five text formats, as the constant or a signed sheaf."""
 
 import re
 import zlib
@@ -25,7 +25,7 @@ def read_graphml(path: str, signed: bool = False) -> nx.Graph:
             raise file_error(path, error.position[0], f"not XML: {error}") from None
         except (EOFError, OSError, zlib.error):  # the file cannot be read
             raise
-        except Exception as error:  # networkx lets KeyError and others of its own through
+        except Exception as error:  # networkx may raise KeyError and others
             said = str(error) or type(error).__name__
             raise file_error(path, None, f"not a GraphML graph: {said}") from None
     if graph.is_directed():
@@ -35,14 +35,14 @@ def read_graphml(path: str, signed: bool = False) -> nx.Graph:
 
 
 def read_gml(path: str, signed: bool = False) -> nx.Graph:
-    """Read GML; nodes are named by their labels where each has one of its own, else by id."""
+    """Read GML; nodes are named by their labels if these are distinct, else by id."""
     lines = ["" if line.startswith("#") else line for line in read_lines(path)]  # no comments
     try:
         graph = nx.parse_gml(lines, label=None)
         labels = [label for _, label in graph.nodes(data="label")]
         if None not in labels and len(set(labels)) == len(labels):
             graph = nx.relabel_nodes(graph, dict(zip(graph, labels, strict=True)))
-    except Exception as error:  # networkx lets TypeError, RecursionError and others through
+    except Exception as error:  # networkx may raise TypeError, RecursionError and others
         said = str(error) or type(error).__name__
         place = re.search(r" at \((\d+), \d+\)$", said)
         line = int(place[1]) if place else None
@@ -60,7 +60,7 @@ READERS: dict[str, Callable[..., EdgeList | nx.Graph]] = {
     ".graphml": read_graphml,
     ".gml": read_gml,
 }
-"""How each ending is read; the flag says that weights may be negative."""
+"""Reader of each file ending; its flag allows negative weights."""
 
 
 def read_graph(
@@ -68,32 +68,31 @@ def read_graph(
 ) -> CellularSheaf:
     r"""Read a weighted graph as the constant sheaf: sqrt(w) I on both ends of every edge.
 
-    With ``signed`` weights may be negative, and it is sqrt(abs(w)) I at the tail and sign(w) times
-    that at the head: for ``dim=1`` the O(1) sheaf of :meth:`CellularSheaf.signed`, whose Laplacian
-    is that of the signed graph.
+    With ``signed`` weights may be negative, and the maps are sqrt(abs(w)) I at the tail and sign(w)
+    times that at the head: for ``dim=1`` the O(1) sheaf of :meth:`CellularSheaf.signed`, whose
+    Laplacian is that of the signed graph.
 
-    The ending decides the format; each may be followed by ``.gz``:
+    The format follows from the ending, which may be followed by ``.gz``:
 
     ``.mtx``
-        MatrixMarket. Symmetric, or general with symmetric entries; a pattern has weight 1, a
+        MatrixMarket. Symmetric, or general with symmetric entries; pattern entries have weight 1, a
         diagonal entry is a loop. Edges are the upper triangle row by row.
     ``.graph``
         METIS adjacency: ``n m [fmt [ncon]]``, then a line for each vertex. Vertex sizes and
-        weights are passed over. Each edge is kept as (u, v), u < v, in the order of the lines.
+        weights are ignored. Each edge is stored as (u, v), u < v, in the order of the lines.
     ``.txt .edges .edgelist .el .csv .tsv``
-        Edge list: ``u v [weight]`` (missing = 1), separated by white space or commas; ``#`` and
-        ``%`` begin a comment. Edges stay in the order of the file; repeated ones are parallel,
-        u = v is a loop. Where all names are integers from 0 on, they are indices: vertex i is row i
-        of everything, and numbers that no line names are isolated vertices. So is vertex 0 of a
-        file that counts from 1, with a warning. ``3.000e+00`` is 3, as ``numpy.savetxt`` writes
-        it. Other names, and integers of which one is negative, are numbered in the order of their
-        first appearance and kept as ``vertex_labels``; so are numbers that are too sparse to be
-        indices, the largest at least four times as large as there are different ones, with a
-        warning.
+        Edge list: ``u v [weight]`` (default 1), separated by white space or commas; ``#`` and ``%``
+        begin a comment. Edges stay in the order of the file; repeated ones are parallel, u = v is a
+        loop. Integer names from 0 on are indices: vertex i is row i of every array, and numbers
+        that do not occur are isolated vertices. For a file that counts from 1, vertex 0 is
+        isolated, with a warning. ``3.000e+00`` is 3, as ``numpy.savetxt`` writes it. Other names,
+        and integers if one is negative, are numbered in order of occurrence and stored as
+        ``vertex_labels``; so are sparse numbers, of which the largest is at least four times the
+        number of different ones, with a warning.
     ``.graphml``
-        As networkx reads it, undirected, with the edge attribute "weight" (missing = 1).
+        As read by networkx, undirected, with the edge attribute "weight" (default 1).
     ``.gml``
-        The same. Names are the nodes' labels where each has one of its own, else their ids.
+        The same. Names are the nodes' labels if these are distinct, else their ids.
 
     Parameters
     ----------
@@ -101,31 +100,31 @@ def read_graph(
     dim : int
         Dimension of every stalk.
     signed : bool
-        Whether negative weights are signs, or an error. A weight of 0 has the sign 1.
+        Whether negative weights are signs; otherwise they are an error. The sign of 0 is 1.
     n_vertices : int, optional
-        Of an edge list whose names are integers, which are then indices however sparse; for
-        isolated last vertices. Of a MatrixMarket file, the number that it says: needed where more
-        than a million vertices have no edge.
+        For an edge list: integer names are indices however sparse, and last vertices may be
+        isolated. For a MatrixMarket file: its own number of vertices, required if more than a
+        million vertices have no edge.
 
     Returns
     -------
     CellularSheaf
-        ``vertex_labels`` are the names, or None where vertices are named by their numbers.
+        ``vertex_labels`` are the names, or None if vertices are numbered.
 
     Raises
     ------
     FileNotFoundError
     ValueError
-        ``path:line: ...`` or ``path: ...`` for a file that is damaged, contradicts itself, or has
+        ``path:line: ...`` or ``path: ...`` for a file that is damaged or inconsistent, or has
         weights that are not finite, or negative without ``signed``; another ending; a vertex beyond
         ``n_vertices``.
 
     Warns
     -----
     UserWarning
-        Numbers of an edge list that are too sparse for indices and therefore kept as names, or
-        that begin above 0, as of a file that counts from 1: vertex 0 has no edge then, and
-        ``F.subsheaf(range(1, F.n_vertices))`` is without it. Never with ``n_vertices``.
+        Numbers of an edge list that are too sparse for indices and therefore become names, or that
+        begin above 0, as in a file that counts from 1: vertex 0 then has no edge, and
+        ``F.subsheaf(range(1, F.n_vertices))`` excludes it. Never with ``n_vertices``.
 
     Examples
     --------
@@ -149,7 +148,7 @@ def read_graph(
     ...     read_graph(path, signed=True).head_data
     array([ 1., -2.])
 
-    Numbers are indices, so that labels and features of another file fit:
+    Numbers are indices, so labels and features of another file match:
 
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder) / "path.txt"
@@ -165,7 +164,7 @@ def read_graph(
     if n_vertices is not None:
         n_vertices = whole_number("n_vertices", n_vertices, at_least=0)
         if reader not in (read_edge_list, read_matrix_market):
-            message = "`n_vertices` goes with an edge list; this format says how many there are"
+            message = "`n_vertices` is for edge lists; this format has a number of vertices"
             raise file_error(path, None, message)
     graph: EdgeList | nx.Graph
     if reader is read_edge_list:
@@ -187,7 +186,7 @@ def read_graph(
 
 
 def _signed(graph: nx.Graph | EdgeList, dim: int) -> CellularSheaf:
-    """Return the sheaf of a graph whose weights carry signs."""
+    """Return the sheaf of a graph whose weights include signs."""
     if isinstance(graph, nx.Graph):
         values = [weight for _, _, weight in graph.edges(data="weight", default=1)]
         weights = scalar_array("weight", values) if values else np.ones(0)

@@ -1,9 +1,9 @@
-"""Surfaces in three formats, each read as points and faces.
+"""Readers of surface meshes in three formats, as points and faces.
 
-By hand: meshio 5.3 reads negative numbers of OBJ as other vertices, ends the process where a file
-is not as it expects, and never returns for a PLY header that is cut off; trimesh 5.2 reads one in
-ten damaged files as a smaller surface, cuts quadrilaterals, repeats vertices at changes of material
-and refuses binary PLY with polygons of several sizes; plyfile is under another licence.
+Not by libraries: meshio 5.3 misreads negative indices of OBJ, ends the process on malformed
+files, and does not return for a truncated PLY header; trimesh 5.2 reads one in ten damaged files as
+a smaller surface, splits quadrilaterals, repeats vertices at changes of material and refuses binary
+PLY with polygons of several sizes; plyfile has another licence.
 """
 
 from collections.abc import Callable
@@ -21,20 +21,20 @@ READERS: dict[str, Callable[[str], Polygons]] = {
     ".obj": read_obj,
     ".ply": read_ply,
 }
-"""How each ending is read."""
+"""Reader of each file ending."""
 
 
 def read_mesh(path: PathLike) -> tuple[np.ndarray, np.ndarray]:
-    r"""Read a surface: its points, and the faces between them.
+    r"""Read a surface mesh: its points and faces.
 
-    The ending decides the format; each may be followed by ``.gz``:
+    The format follows from the ending, which may be followed by ``.gz``:
 
     ``.off``
-        Text. Normals, colours and the like behind coordinates and corners (``NOFF``, ``COFF``) are
-        passed over.
+        Text. Additional columns such as normals and colours (``NOFF``, ``COFF``) are
+        ignored.
     ``.obj``
-        The lines ``v x y z`` and ``f a b c``, the latter also ``f a/t/n ...`` and with negative
-        numbers, which count from the last vertex. All others are passed over.
+        The lines ``v x y z`` and ``f a b c``, also ``f a/t/n ...``; negative numbers count
+        from the last vertex. All other lines are ignored.
     ``.ply``
         Text or binary: x, y, z of the element "vertex" and the list "vertex_indices" (or
         "vertex_index") of "face".
@@ -48,16 +48,16 @@ def read_mesh(path: PathLike) -> tuple[np.ndarray, np.ndarray]:
     points : ndarray, shape (n, 3)
         In the order of the file, float64.
     faces : ndarray of int, shape (f, k)
-        Vertices count from 0, in order around each face. Where the polygons of a file differ in
-        size, they are cut into triangles at their first corners, so that k = 3.
+        Vertices count from 0, in order around each face. If the faces of a file differ in size,
+        they are split into triangles at their first corners, so k = 3.
 
     Raises
     ------
     FileNotFoundError
     ValueError
-        ``path:line: ...`` or ``path: ...`` for a file that is cut off, contradicts itself, or holds
-        what is no finite number; a face of less than three corners, one that names a vertex twice
-        or one that does not exist; another ending.
+        ``path:line: ...`` or ``path: ...`` for a file that is truncated or inconsistent, or has
+        values that are not finite numbers; a face of less than three corners, with a repeated
+        vertex or one that does not exist; another ending.
 
     See Also
     --------

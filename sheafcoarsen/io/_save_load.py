@@ -1,8 +1,8 @@
-"""Saves and loads the library's objects: one ``.npz`` file, no pickle.
+"""Save and load the library's objects in ``.npz`` files, without pickle.
 
-docs/file_format.md describes the file. It is written beside its place and then renamed. It is read
-as if a stranger had written it: one that is not whole or not ours is a ValueError, before anything
-of a size that the file only claims is allocated.
+docs/file_format.md describes the file. It is written to a temporary name and then renamed. Input is
+untrusted: a truncated or foreign file is a ValueError, raised before anything of a size that the
+file merely claims is allocated.
 """
 
 import io
@@ -16,18 +16,18 @@ from sheafcoarsen._support import PathLike, file_path, replacing
 from sheafcoarsen.io.schema import KINDS, Arrays, Saved, reading, text_of, to_arrays
 
 VERSION = 2
-"""Of the format; higher ones are refused."""
+"""Version of the format; higher versions are refused."""
 
 
 def save(path: PathLike, obj: Saved) -> None:
     """Save a sheaf, partition, coarsening, hierarchy or elimination to one ``.npz`` file.
 
-    The file is written beside ``path`` and renamed, so that a crash leaves an old file whole.
+    The file is written to a temporary name and renamed, so a crash does not damage an old file.
 
     Parameters
     ----------
     path : str or path-like
-        Taken literally; no ending is added.
+        Used literally; no ending is added.
     obj : CellularSheaf, Partition, Coarsening, Hierarchy or Elimination
 
     Raises
@@ -61,10 +61,10 @@ def save(path: PathLike, obj: Saved) -> None:
 
 
 def load(path: PathLike) -> Saved:
-    """Load what :func:`save` wrote.
+    """Load an object written by :func:`save`.
 
-    Files from anywhere may be loaded: nothing in them is executed, and what does not fit together
-    is refused.
+    Untrusted files are safe to load: nothing in them is executed, and inconsistent data is an
+    error.
 
     Parameters
     ----------
@@ -79,8 +79,8 @@ def load(path: PathLike) -> Saved:
     FileNotFoundError, OSError
         The file cannot be opened.
     ValueError
-        The file is truncated, damaged, not one of ours, or from a newer version, or its parts
-        contradict each other.
+        The file is truncated, damaged, of another format or from a newer version, or its contents
+        are inconsistent.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def load(path: PathLike) -> Saved:
 
 
 class RefusedError(ValueError):
-    """What is wrong with a file that is whole."""
+    """Error in an intact file, for example in its contents or version."""
 
 
 def read_arrays(path: str) -> tuple[str, Arrays]:
@@ -124,14 +124,14 @@ def read_arrays(path: str) -> tuple[str, Arrays]:
                 return kind, {name: _member(archive, info) for name, info in members.items()}
         except RefusedError as error:
             raise ValueError(f"{path}: {error}") from None
-        # zipfile and numpy let KeyError, struct.error, MemoryError and others through
+        # zipfile and numpy may raise KeyError, struct.error, MemoryError and others
         except Exception as error:
             what = " ".join(str(error).split()) or type(error).__name__
             raise ValueError(f"{path}: truncated or damaged ({what})") from None
 
 
 def _kind(header: Arrays) -> str:
-    """Return what a file holds, if it is one of ours and not too new."""
+    """Return the kind of object in a file of a supported version."""
     if "format" not in header or text_of(header, "format") != "sheafcoarsen":
         raise RefusedError("not a sheafcoarsen file")
     version = header.get("version", np.array(0))
@@ -147,7 +147,7 @@ def _kind(header: Arrays) -> str:
 
 
 def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
-    """Return one array, read-only, whose bytes are as many as its header says."""
+    """Return one array, read-only, after checking its size against its header."""
     if info.compress_type != zipfile.ZIP_STORED or info.compress_size != info.file_size:
         raise RefusedError(
             f"array {info.filename!r} is compressed: write it with numpy.savez, not "
@@ -164,7 +164,7 @@ def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
         raise RefusedError(f"array {info.filename!r} holds {dtype}, not numbers or text")
     size = math.prod(shape)
     if min(shape, default=0) < 0 or stream.tell() + size * dtype.itemsize != len(content):
-        raise RefusedError(f"array {info.filename!r} is not as long as its shape {shape} says")
+        raise RefusedError(f"array {info.filename!r} is not as long as its shape {shape} requires")
     array = np.zeros(0, dtype)
     if size:
         array = np.frombuffer(content, dtype, size, stream.tell())

@@ -1,4 +1,4 @@
-"""Pose graphs written as g2o text."""
+"""Writer of pose graphs in g2o text."""
 
 import gzip
 from collections.abc import Iterator
@@ -17,18 +17,18 @@ NAMES = {
 
 
 def write_g2o(path: PathLike, G: PoseGraph, S: Synchronization | None = None) -> None:
-    """Write a pose graph as g2o text, with the poses that were found or those that it came with.
+    """Write a pose graph as g2o text, with computed poses or those that it contains.
 
-    :func:`read_g2o` with ``poses=True`` reads it again: numbers are written with all their digits,
-    rotations as angles or quaternions. The file is written beside ``path`` and renamed, so that a
-    crash leaves an old file whole.
+    :func:`read_g2o` with ``poses=True`` reads it without loss: numbers are written with all digits,
+    rotations as angles or quaternions. The file is written to a temporary name and renamed, so a
+    crash does not damage an old file.
 
     Parameters
     ----------
     path : str or path-like
-        Gzipped where the name ends in ``.gz``.
+        Gzipped if the name ends in ``.gz``.
     G : PoseGraph
-        Its vertex labels must be whole numbers; without labels, vertices are numbered from 0.
+        Its vertex labels must be integers; without labels, vertices are numbered from 0.
     S : Synchronization, optional
         Poses for the ``VERTEX`` lines; by default those of ``G``, if it has any.
 
@@ -37,8 +37,8 @@ def write_g2o(path: PathLike, G: PoseGraph, S: Synchronization | None = None) ->
     FileNotFoundError, OSError
         There is no such folder, or the file cannot be written.
     TypeError, ValueError
-        Labels that are not whole numbers, poses of another graph, or neither poses nor a
-        measurement for a vertex, which would be lost.
+        Labels that are not integers, poses of another graph, or a vertex with neither a pose nor a
+        measurement, which would be lost.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def write_g2o(path: PathLike, G: PoseGraph, S: Synchronization | None = None) ->
         raise TypeError(f"`G` must be a PoseGraph, got {type(G).__name__}")
     text = "".join(_lines(G, S)).encode()
     with replacing(target) as stream:
-        # without a time stamp, so that equal graphs make equal files
+        # without a time stamp, so that equal graphs give equal files
         stream.write(gzip.compress(text, mtime=0) if target.lower().endswith(".gz") else text)
 
 
@@ -117,13 +117,13 @@ def _poses(G: PoseGraph, S: Synchronization | None) -> tuple[np.ndarray, np.ndar
 
 
 def _pose_numbers(rotations: np.ndarray, translations: np.ndarray) -> np.ndarray:
-    """Return what a line says of each pose."""
+    """Return the numbers of each pose's line."""
     if rotations.shape[1] == 2:
         angles = np.arctan2(rotations[:, 1, 0], rotations[:, 0, 0])
         return np.hstack([translations, angles[:, None]])
     if not len(rotations):
         return np.zeros((0, 7))
-    # a copy: scipy before 1.15 refuses arrays that are frozen
+    # a copy: scipy before 1.15 refuses read-only arrays
     quaternions = Rotation.from_matrix(rotations.copy()).as_quat(canonical=True)
     return np.hstack([translations, quaternions])
 
@@ -135,7 +135,7 @@ def _triangles(matrices: np.ndarray) -> np.ndarray:
 
 
 def _rows(tags: list[str], names: list[list[int]], numbers: np.ndarray) -> Iterator[str]:
-    """Return a line for each row: the tag, the ids, the shortest numbers that say all."""
+    """Return a line for each row: the tag, the ids, and the shortest exact numbers."""
     for *ids, row in zip(*names, (numbers + 0.0).tolist(), strict=True):
         words = [*tags, *map(str, ids), *map(_shortest, row)]
         yield " ".join(words) + "\n"
@@ -158,7 +158,7 @@ def _whole_numbers(name: str, labels: tuple | None, count: int) -> list[int]:
 
 
 def _landmark_ids(G: PoseGraph, ids: list[int]) -> list[int]:
-    """Return the ids of landmarks; without labels, numbers behind those of the poses."""
+    """Return the ids of landmarks; without labels, numbers after those of the poses."""
     if G.sightings is None:
         return []
     if G.sightings.labels is None:
@@ -168,7 +168,7 @@ def _landmark_ids(G: PoseGraph, ids: list[int]) -> list[int]:
 
 
 def _check_different(ids: list[int], marks: list[int]) -> None:
-    """Refuse an id that two vertices have, poses or landmarks."""
+    """Raise an error for an id of two vertices, poses or landmarks."""
     seen: dict[int, str] = {}
     kinds = (("G.vertex_labels", "pose", ids), ("G.sightings.labels", "landmark", marks))
     for name, kind, numbers in kinds:
@@ -176,6 +176,6 @@ def _check_different(ids: list[int], marks: list[int]) -> None:
             if number in seen:
                 raise ValueError(
                     f"`{name}[{k}]` = {number} is also the id of {seen[number]}, but a g2o file "
-                    f"tells vertices apart by their ids: give each its own, or no labels"
+                    f"identifies vertices by their ids: give each its own, or no labels"
                 )
             seen[number] = f"{kind} {k}"

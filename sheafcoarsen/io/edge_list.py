@@ -1,4 +1,4 @@
-"""Edges as graph files give them, and edge lists: a line for each edge."""
+"""Edges and weights of a graph file, and the reader of edge lists, one edge per line."""
 
 import re
 import warnings
@@ -12,16 +12,16 @@ from sheafcoarsen.io.text import Words, file_error, read_lines, shown
 _SEPARATOR = re.compile(r"\s*,\s*|\s+")
 
 SIGNS = "CellularSheaf.signed takes signs, and so do read_graph(path, signed=True) and --signed"
-"""What to do with negative weights."""
+"""Remedy for negative weights, for messages."""
 
 
 class EdgeList(NamedTuple):
-    """What a file says of a graph."""
+    """Contents of a graph file."""
 
     n_vertices: int
     edges: np.ndarray  # (m, 2) int64
-    weights: np.ndarray  # (m,) float64, finite; negative only where signs were asked for
-    names: tuple | None  # of the vertices, where they are not their numbers
+    weights: np.ndarray  # (m,) float64, finite; negative only if signs are allowed
+    names: tuple | None  # of the vertices; None if they are numbers
 
 
 def read_edge_list(
@@ -35,7 +35,7 @@ def read_edge_list(
         _refuse_headings(path, ends, lines, number_of)
         if n_vertices is not None:
             k = next(k for k, word in enumerate(ends) if word not in number_of)
-            message = f"`n_vertices` goes with names that are integers, got {shown(ends[k])}"
+            message = f"`n_vertices` requires names that are integers, got {shown(ends[k])}"
             raise file_error(path, lines[k // 2], message)
         return _by_appearance(ends, spellings, weights)
     integers = [number_of[name] for name in ends]
@@ -65,11 +65,11 @@ def read_edge_list(
 
 
 def _lines(path: str, signed: bool) -> tuple[list[str], list[int], np.ndarray]:
-    """Return the ends of the edges one after the other, the lines they stand in, and weights."""
+    """Return the ends of all edges, flat, the line of each edge, and the weights."""
     ends: list[str] = []
     lines: list[int] = []
     weights = Words(path, "the weight of an edge")
-    weighted: list[int] = []  # the edges that have one
+    weighted: list[int] = []  # edges with a weight
     for number, line in enumerate(read_lines(path), start=1):
         words = _SEPARATOR.split(line.strip()) if "," in line else line.split()
         if "#" in line or "%" in line:
@@ -105,7 +105,7 @@ def _lines(path: str, signed: bool) -> tuple[list[str], list[int], np.ndarray]:
 
 
 def _refuse_headings(path: str, ends: list[str], lines: list[int], integers: dict) -> None:
-    """Refuse a first line that looks like the headings of a table of integers."""
+    """Raise an error for a first line that looks like the headings of a table of integers."""
     headings = {*ends[:2]}
     alone = headings.isdisjoint(ends[2:]) and headings.isdisjoint(integers)
     if alone and len(lines) > 2 and len(headings) == 2 and integers.keys() >= {*ends[2:]}:
@@ -117,7 +117,7 @@ def _refuse_headings(path: str, ends: list[str], lines: list[int], integers: dic
 
 
 def _refuse_beyond(path: str, integers: list[int], lines: list[int], n_vertices: int) -> None:
-    """Refuse names that are no indices of ``n_vertices`` vertices."""
+    """Raise an error for names that are not indices of ``n_vertices`` vertices."""
     vertex_count("n_vertices", n_vertices)
     for k, v in enumerate(integers):
         if not 0 <= v < n_vertices:
@@ -126,15 +126,15 @@ def _refuse_beyond(path: str, integers: list[int], lines: list[int], n_vertices:
 
 
 def _by_appearance(ends: list, names: dict, weights: np.ndarray) -> EdgeList:
-    """Number names in the order of their first appearance."""
+    """Number names in the order of their first occurrence."""
     place = {name: v for v, name in enumerate(names)}
     edges = np.array([place[name] for name in ends], dtype=np.int64).reshape(-1, 2)
     return EdgeList(len(place), edges, weights, tuple(names))
 
 
 def _integer(word: str) -> int | None:
-    """Return the integer that a word is, also as ``3.000e+00``, which numpy.savetxt writes."""
-    if not word.isascii() or "_" in word:  # int reads 1_000 and digits of other scripts too
+    """Return the integer that a word denotes, also as ``3.000e+00``, as numpy.savetxt writes it."""
+    if not word.isascii() or "_" in word:  # int accepts 1_000 and digits of other scripts
         return None
     try:
         return int(word)
@@ -144,14 +144,14 @@ def _integer(word: str) -> int | None:
         value = float(word)
     except ValueError:
         return None
-    # above, a number with a point or an exponent is no certain integer, and stays a name
+    # above 2^53 a number with a point or an exponent is not exact, and stays a name
     return int(value) if value.is_integer() and abs(value) < 2.0**53 else None
 
 
 def first_unpaired(
     rows: np.ndarray, columns: np.ndarray, weights: np.ndarray, n: int
 ) -> tuple[int, str, int] | None:
-    """Return (entry, why, other) for the first one repeated or unlike its mirror image."""
+    """Return (entry, reason, other) for the first entry that is repeated or not symmetric."""
     if not len(rows):
         return None
     keys = rows * n + columns

@@ -1,4 +1,4 @@
-"""The lines of a g2o file: tags, ids and numbers, gathered by kind."""
+"""Parser of g2o lines: tags, ids and numbers, collected by kind."""
 
 from typing import NamedTuple
 
@@ -8,13 +8,13 @@ from sheafcoarsen.io.text import Words, file_error, read_lines, shown
 
 
 class Group(NamedTuple):
-    """How the lines of SE(2) or SE(3) are laid out."""
+    """Layout of the lines of SE(2) or SE(3)."""
 
     name: str
-    dim: int  # of space, and so of the stalks
+    dim: int  # of space, and of the stalks
     n_pose: int  # numbers in a pose or measurement
     n_information: int  # entries in the upper triangle of its information matrix
-    n_sighting: int  # entries in that of a landmark's place
+    n_sighting: int  # entries in that of a landmark's position
 
 
 SE2 = Group("SE2", 2, 3, 6, 3)
@@ -26,8 +26,8 @@ VERTEX_TAGS = {"VERTEX_SE2": SE2, "VERTEX2": SE2, "VERTEX_SE3:QUAT": SE3}
 EDGE_TAGS = {"EDGE_SE2": SE2, "EDGE2": SE2, "EDGE_SE3:QUAT": SE3}
 
 TORO_ORDER = 0, 1, 4, 2, 5, 3
-"""Which entry of an ``EDGE2`` line is each of the upper triangle, row by row: TORO writes xx, xy,
-yy, then that of the angle, then those of x and y with it.
+"""Index in an ``EDGE2`` line of each entry of the upper triangle, row by row: TORO writes xx, xy,
+yy, then the entry of the angle, then those of x and y with it.
 """
 
 LANDMARK_TAGS = {"VERTEX_XY": SE2, "VERTEX_TRACKXYZ": SE3}
@@ -39,33 +39,33 @@ POSE_TAGS = ", ".join([*VERTEX_TAGS, *EDGE_TAGS, "FIX"])
 ALL_TAGS = ", ".join([POSE_TAGS, *LANDMARK_TAGS, *SIGHTING_TAGS])
 
 OFFSET_TAG = "PARAMS_SE3OFFSET"
-"""Where a sensor sits on its pose; sightings in space name one by its id."""
+"""Tag of a sensor's position on its pose; sightings in space refer to it by its id."""
 
 
 class G2oLines:
-    """What the lines of a file say, kind by kind; numbers are read when they are asked for.
+    """Parsed lines of a file by kind; numbers are converted on request.
 
     Parameters
     ----------
     path : str
     landmarks : bool
-        Whether lines of landmarks are read, and not refused.
+        Whether lines of landmarks are read; otherwise they are an error.
     """
 
     def __init__(self, path: str, landmarks: bool):
         self.path = path
         self._landmarks = landmarks
-        self.ids = Words(path, "a vertex id")  # of poses, in the order in which lines name them
-        self.ends: list[int] = []  # where in `ids` the two ends of each edge begin
-        self.placed: list[int] = []  # where in `ids` the id of each VERTEX line stands
-        self.seen_from: list[int] = []  # where in `ids` the pose of each sighting stands
+        self.ids = Words(path, "a vertex id")  # of poses, in order of occurrence
+        self.ends: list[int] = []  # index in `ids` of the first end of each edge
+        self.placed: list[int] = []  # index in `ids` of each VERTEX line's vertex
+        self.seen_from: list[int] = []  # index in `ids` of each sighting's pose
         self.poses = Words(path, "an entry of a pose")
         self.measured = Words(path, "an entry of a measurement")
         self.information = Words(path, "an entry of an information matrix")
         self.landmark_ids = Words(path, "a landmark id")  # of VERTEX lines
         self.landmark_places = Words(path, "an entry of a place")
         self.sighted_ids = Words(path, "a landmark id")  # of sightings
-        self.numbered_apart: list[bool] = []  # whether its landmark's id is no id of a vertex
+        self.numbered_apart: list[bool] = []  # whether landmark ids are separate from vertex ids
         self.sighted = Words(path, "an entry of a measurement")
         self.sighting_information = Words(path, "an entry of an information matrix")
         self._offsets = Words(path, "an entry of an offset")
@@ -100,7 +100,7 @@ class G2oLines:
         return group
 
     def _take(self, number: int, tag: str, fields: list[str], group: Group) -> None:
-        """Sort the words of one line."""
+        """Store the words of one line by kind."""
         if tag in EDGE_TAGS:
             counts = (2, group.n_pose, group.n_information)
             ids, measured, information = _split(self.path, number, fields, counts, "pose")
@@ -130,7 +130,7 @@ class G2oLines:
             self.sighting_information.add(number, information)
 
     def check_offsets(self) -> None:
-        """Refuse a sensor that does not sit on its pose: its sightings would be read wrongly."""
+        """Raise an error for sightings of a sensor that is not at its pose's origin."""
         offsets = self._offsets.numbers()
         if len(self.sighted.words) == 0 or not len(offsets):
             return
@@ -145,7 +145,7 @@ class G2oLines:
 def _split(
     path: str, number: int, fields: list[str], counts: tuple[int, int, int], what: str
 ) -> tuple[list[str], list[str], list[str]]:
-    """Return the ids, the pose or place, and the information of a line."""
+    """Return the ids, the pose or position, and the information of a line."""
     n_ids, n_pose, _ = counts
     if len(fields) != 1 + sum(counts):
         raise file_error(path, number, _about_count(fields[0], counts, what, len(fields) - 1))

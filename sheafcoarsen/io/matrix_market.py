@@ -1,4 +1,4 @@
-"""MatrixMarket files: a symmetric matrix as the adjacency of a graph."""
+"""Reader of MatrixMarket files: a symmetric matrix as the adjacency of a graph."""
 
 from typing import NamedTuple
 
@@ -10,28 +10,28 @@ from sheafcoarsen.io.text import Words, file_error, read_lines, shown
 
 
 class _Banner(NamedTuple):
-    """What the first line says."""
+    """Contents of the first line."""
 
-    coordinate: bool  # row, column and weight; else all entries, column by column
-    pattern: bool  # no weights
-    symmetric: bool  # one triangle stands for both
+    coordinate: bool  # lines are row, column and weight; else all entries, column by column
+    pattern: bool  # entries have no weights
+    symmetric: bool  # only one triangle is listed
 
 
 class _Entries(NamedTuple):
-    """Entries of the matrix as the file lists them."""
+    """Entries of the matrix in the order of the file."""
 
     rows: np.ndarray
     columns: np.ndarray
     weights: np.ndarray
-    lines: list[int]  # of the file
+    lines: list[int]  # line numbers in the file
 
 
 IDLE = 2**20
-"""Vertices without an edge that a file may have unasked: a short one could claim any number."""
+"""Number of isolated vertices that need ``n_vertices``: a short file could claim any number."""
 
 
 def read_matrix_market(path: str, signed: bool = False, n_vertices: int | None = None) -> EdgeList:
-    """Read the upper triangle, row by row; ``n_vertices`` confirms what the file claims."""
+    """Read the upper triangle, row by row; ``n_vertices`` confirms the number of vertices."""
     lines = read_lines(path)
     banner = _banner(path, next(lines, ""))
     numbered = [
@@ -44,7 +44,7 @@ def read_matrix_market(path: str, signed: bool = False, n_vertices: int | None =
     (header, size), body = numbered[0], numbered[1:]
     n, count = _sizes(path, header, size, banner)
     if n_vertices not in (None, n):
-        message = f"`n_vertices` = {n_vertices} contradicts the size line, which says {n}"
+        message = f"`n_vertices` = {n_vertices} contradicts the size line, {n}"
         raise file_error(path, header, message)
     if n_vertices is None and banner.coordinate and n > 2 * count + IDLE:
         message = f"{n} vertices, of which {count} entries name at most {2 * count}"
@@ -56,7 +56,7 @@ def read_matrix_market(path: str, signed: bool = False, n_vertices: int | None =
 
 
 def _banner(path: str, line: str) -> _Banner:
-    """Read the first line."""
+    """Parse the first line."""
     words = line.lower().split()
     if len(words) != 5 or words[:2] != ["%%matrixmarket", "matrix"]:
         message = (
@@ -96,7 +96,7 @@ def _sizes(path: str, line: int, text: str, banner: _Banner) -> tuple[int, int]:
 
 
 def _entries(path: str, n: int, body: list[tuple[int, str]], banner: _Banner) -> _Entries:
-    """Read the lines after the size line."""
+    """Parse the lines after the size line."""
     ends = Words(path, "a row or column")
     weights = Words(path, "the weight of an edge")
     n_ends = 2 * banner.coordinate
@@ -122,11 +122,11 @@ def _entries(path: str, n: int, body: list[tuple[int, str]], banner: _Banner) ->
 def _upper_triangle(
     path: str, n: int, entries: _Entries, banner: _Banner, signed: bool
 ) -> EdgeList:
-    """Return the upper triangle row by row of a matrix that is symmetric as its entries say."""
+    """Return the upper triangle, row by row, after checking the symmetry of the entries."""
     rows, columns, weights, lines = entries
     entry = np.arange(len(rows)) if banner.coordinate else np.flatnonzero(weights)
     mirrored = entry[rows[entry] != columns[entry]] if banner.symmetric else entry[:0]
-    # a mirror image right after its entry
+    # sort each mirror image right after its entry
     order = np.argsort(np.concatenate([entry, mirrored]), kind="stable")
     rows, columns = (
         np.concatenate([rows[entry], columns[mirrored]])[order],

@@ -1,4 +1,4 @@
-"""METIS graph files: a line of neighbours for each vertex."""
+"""Reader of METIS graph files, which have a line of neighbours for each vertex."""
 
 import re
 from typing import NamedTuple
@@ -11,19 +11,19 @@ from sheafcoarsen.io.text import Words, file_error, read_lines, shown
 
 
 class _Header(NamedTuple):
-    """What the first line says."""
+    """Contents of the first line."""
 
-    line: int  # of the file
-    n: int  # vertices
-    m: int  # edges
-    skip: int  # vertex sizes and weights at the beginning of each line
+    line: int  # line number in the file
+    n: int  # number of vertices
+    m: int  # number of edges
+    skip: int  # number of vertex sizes and weights at the beginning of each line
     weighted: bool  # whether a weight follows each neighbour
 
 
 class _Neighbours(NamedTuple):
-    """Every edge twice, once from each of its ends."""
+    """Adjacency lists, with every edge once from each of its ends."""
 
-    words: Words  # the neighbours, as the file has them
+    words: Words  # the neighbours as in the file
     rows: np.ndarray
     columns: np.ndarray
     weights: np.ndarray
@@ -59,7 +59,7 @@ def read_metis(path: str, signed: bool = False) -> EdgeList:
 
 
 def _header(path: str, line: int, words: list[str]) -> _Header:
-    """Read the first line, ``n m [fmt [ncon]]``."""
+    """Parse the first line, ``n m [fmt [ncon]]``."""
     if not 2 <= len(words) <= 4:
         message = f"the header must be `n m [fmt [ncon]]`, got {counted(len(words), 'word')}"
         raise file_error(path, line, message)
@@ -78,7 +78,7 @@ def _header(path: str, line: int, words: list[str]) -> _Header:
 
 
 def _neighbours(path: str, header: _Header, body: list[tuple[int, str]]) -> _Neighbours:
-    """Read one line for each vertex."""
+    """Parse one line for each vertex."""
     step = 1 + header.weighted
     skipped = Words(path, "a vertex size or weight")
     neighbours = Words(path, "a neighbour")
@@ -97,7 +97,7 @@ def _neighbours(path: str, header: _Header, body: list[tuple[int, str]]) -> _Nei
         neighbours.add(number, words[header.skip :: step])
         if header.weighted:
             weights.add(number, words[header.skip + 1 :: step])
-    skipped.numbers()  # they are not needed, but a damaged file should not pass
+    skipped.numbers()  # parsed although not needed, to detect damaged files
     rows = np.repeat(np.arange(header.n), degrees)
     columns = neighbours.indices(header.n)
     values = weights.numbers() if header.weighted else np.ones(len(rows))
@@ -105,7 +105,7 @@ def _neighbours(path: str, header: _Header, body: list[tuple[int, str]]) -> _Nei
 
 
 def _check_pairs(found: _Neighbours, n: int, body: list[tuple[int, str]], signed: bool) -> None:
-    """Refuse negative weights, loops, and edges that their two ends do not agree about."""
+    """Raise an error for negative weights, loops, and edges that differ at their two ends."""
     words, rows, columns, weights = found
 
     def refuse(k: int, message: str) -> None:

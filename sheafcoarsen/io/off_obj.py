@@ -1,4 +1,4 @@
-"""Meshes as lines of text: OFF and OBJ."""
+"""Readers of meshes in OFF and OBJ text."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -7,11 +7,11 @@ from sheafcoarsen.io.polygons import FaceLines, Polygons
 from sheafcoarsen.io.text import Words, file_error, read_lines, shown
 
 Fields = Iterator[tuple[int, list[str]]]
-"""Numbers of lines and their words."""
+"""Pairs of a line number and the words of that line."""
 
 
 def read_off(path: str) -> Polygons:
-    """Read the text form of OFF."""
+    """Read an OFF file in text form."""
     lines = _fields(read_lines(path))
     number, fields = next(lines, (None, ["nothing"]))
     if not re.fullmatch(r"(ST)?C?N?OFF", fields[0]):
@@ -48,7 +48,7 @@ def read_off(path: str) -> Polygons:
 def read_obj(path: str) -> Polygons:
     """Read the vertices and faces of an OBJ file."""
     mesh = FaceLines(path)
-    before: list[int] = []  # how many vertices there were before each corner
+    before: list[int] = []  # number of vertices before each corner
     for number, fields in _fields(_joined(list(read_lines(path)))):
         if fields[0] == "v":
             if len(fields) < 4:
@@ -70,7 +70,7 @@ def read_obj(path: str) -> Polygons:
 
 
 def _fields(lines: Iterable[str]) -> Fields:
-    """Yield numbers and words of lines that hold more than a comment."""
+    """Yield the numbers and words of lines that are not empty or comments."""
     for number, line in enumerate(lines, start=1):
         fields = (line.partition("#")[0] if "#" in line else line).split()
         if fields:
@@ -78,7 +78,7 @@ def _fields(lines: Iterable[str]) -> Fields:
 
 
 def _joined(lines: list[str]) -> list[str]:
-    """Join lines that end in a backslash with the next one, which is left empty."""
+    """Join lines that end in a backslash with the next one, and leave that one empty."""
     if not any(line.endswith("\\") for line in lines):
         return lines
     joined = list(lines)
@@ -90,7 +90,7 @@ def _joined(lines: list[str]) -> list[str]:
 
 
 def _exactly(path: str, lines: Fields, count: int, what: str) -> Fields:
-    """Yield ``count`` lines, or say that the file ends too early."""
+    """Yield ``count`` lines, or raise an error if the file ends too early."""
     for i in range(count):
         found = next(lines, None)
         if found is None:

@@ -1,4 +1,4 @@
-"""Meshes in the PLY format, as text or binary."""
+"""Reader of meshes in the PLY format, text or binary."""
 
 import struct
 from typing import NamedTuple
@@ -18,25 +18,25 @@ TYPES = {
     **dict.fromkeys(("float", "float32"), "f4"),
     **dict.fromkeys(("double", "float64"), "f8"),
 }
-"""Number types of PLY as numpy calls them."""
+"""Numpy names of the PLY number types."""
 
 FORMATS = {"ascii": "", "binary_little_endian": "<", "binary_big_endian": ">"}
-"""Byte orders of binary files; text has none."""
+"""Byte order of each format; empty for text."""
 
 CORNERS = ("vertex_indices", "vertex_index")
-"""What the list of a face's vertices is called."""
+"""Possible names of the list of a face's vertices."""
 
 
 class _Property(NamedTuple):
-    """One column of an element: a number, or a list with its length before it."""
+    """One column of an element: a number, or a list preceded by its length."""
 
     name: str
-    kind: str  # a numpy type
-    length: str | None = None  # that of the length of a list
+    kind: str  # numpy type
+    length: str | None = None  # numpy type of a list's length
 
 
 class _Element(NamedTuple):
-    """Rows of one kind."""
+    """A table of the file, with one row per item."""
 
     name: str
     rows: int
@@ -47,22 +47,22 @@ class _Element(NamedTuple):
         return any(column.length is not None for column in self.properties)
 
     def place(self, *names: str) -> int | None:
-        """Return which property has one of those names."""
+        """Return the index of the property with one of those names."""
         found = [i for i, column in enumerate(self.properties) if column.name in names]
         return found[0] if found else None
 
 
 class _Header(NamedTuple):
-    """What stands above the data."""
+    """Parsed header of the file."""
 
-    order: str  # "" for text
+    order: str  # byte order, "" for text
     elements: list[_Element]
-    length: int  # bytes
+    length: int  # number of bytes
     lines: int
 
 
 def read_ply(path: str) -> Polygons:
-    """Read the points and faces of a PLY file; other elements are passed over."""
+    """Read the points and faces of a PLY file; other elements are ignored."""
     content = read_bytes(path)
     header = _header(path, content)
     vertex = next((e for e in header.elements if e.name == "vertex"), None)
@@ -85,7 +85,7 @@ def read_ply(path: str) -> Polygons:
 
 
 def _header(path: str, content: bytes) -> _Header:
-    """Read the lines down to end_header."""
+    """Parse the lines up to end_header."""
     if not content.startswith(b"ply"):
         raise file_error(path, 1, "a PLY file begins with a line ply")
     elements: list[_Element] = []
@@ -117,7 +117,7 @@ def _header(path: str, content: bytes) -> _Header:
         elif text and text[0] not in ("ply", "comment", "obj_info"):
             raise file_error(path, number, f"unknown word {shown(text[0])} in the header")
     if order is None:
-        raise file_error(path, None, "the header says no format")
+        raise file_error(path, None, "the header has no format")
     empty = next((element for element in elements if not element.properties), None)
     if empty is not None:
         raise file_error(path, None, f"the element {shown(empty.name)} has no properties")
@@ -147,7 +147,7 @@ def _cut_off(path: str, element: _Element) -> ValueError:
 
 
 def _from_text(path: str, content: bytes, header: _Header) -> Polygons:
-    """Read the rows of a text file, one a line."""
+    """Parse the rows of a text file, one per line."""
     text = content[header.length :].decode("ascii", "replace")
     lines = enumerate(text.split("\n"), start=header.lines + 1)
     rows = ((number, line.split()) for number, line in lines if line.strip())
@@ -176,7 +176,7 @@ def _from_text(path: str, content: bytes, header: _Header) -> Polygons:
 
 
 class _Binary:
-    """Reads elements of a binary file one after the other."""
+    """Sequential reader of the elements of a binary file."""
 
     def __init__(self, path: str, content: bytes, header: _Header):
         self.path = path
@@ -205,7 +205,7 @@ class _Binary:
         return Polygons(points, corners, sizes, None)
 
     def _dtype(self, properties: list[_Property], k: int = 0) -> np.dtype:
-        """Return a row as a dtype with fields f0, f1, ...; of lists, all have length k."""
+        """Return the dtype of a row, with fields f0, f1, ...; all lists have length k."""
         fields: list = []
         for i, column in enumerate(properties):
             kind = self.header.order + column.kind
@@ -216,7 +216,7 @@ class _Binary:
         return np.dtype(fields)
 
     def _table(self, element: _Element, dtype: np.dtype) -> np.ndarray:
-        """Return rows of one size, and go on behind them."""
+        """Return rows of a fixed size, and advance past them."""
         end = self.at + element.rows * dtype.itemsize
         if end > len(self.content):
             raise _cut_off(self.path, element)
@@ -225,11 +225,11 @@ class _Binary:
         return np.zeros(0, dtype) if rows is None else rows
 
     def _faces(self, element: _Element) -> tuple[np.ndarray, np.ndarray]:
-        """Return the corners of all faces and how many each has."""
+        """Return the corners of all faces and the number of corners of each."""
         at = element.place(*CORNERS) or 0
         start = self.at
         if element.rows and sum(column.length is not None for column in element.properties) == 1:
-            # nearly always all faces are of one size, that of the first
+            # usually all faces have the size of the first
             before = self._dtype(element.properties[:at]).itemsize
             count = np.dtype(self.header.order + str(element.properties[at].length))
             if start + before + count.itemsize > len(self.content):
@@ -246,7 +246,7 @@ class _Binary:
         return self._rows(element, at)
 
     def _rows(self, element: _Element, at: int) -> tuple[np.ndarray, np.ndarray]:
-        """Go through rows of differing sizes; return the lists at one place and their lengths."""
+        """Traverse rows of varying size; return the lists of property ``at`` and their lengths."""
         order, content = self.header.order, self.content
         found: list = []
         sizes = []

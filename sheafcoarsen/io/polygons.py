@@ -1,4 +1,4 @@
-"""What a mesh file holds: points and polygons of any size, with the lines that name them."""
+"""Points and polygons of a mesh file, with their line numbers for messages."""
 
 from typing import NamedTuple
 
@@ -9,16 +9,16 @@ from sheafcoarsen.io.text import Words, file_error
 
 
 class Polygons(NamedTuple):
-    """Points and faces as a file gives them, faces not checked yet."""
+    """Points and faces of a file; faces are not validated yet."""
 
     points: np.ndarray  # (n, 3) of float64
-    corners: np.ndarray  # vertices of all faces, one face after the other
-    sizes: np.ndarray  # (f,) corners of each face
-    lines: np.ndarray | None  # (f,) lines of the file, None where it is no text
-    first: int = 0  # what the file calls the first vertex
+    corners: np.ndarray  # vertices of all faces, flat
+    sizes: np.ndarray  # (f,) number of corners of each face
+    lines: np.ndarray | None  # (f,) line numbers, None for binary files
+    first: int = 0  # number of the first vertex in the file
 
     def faces(self, path: str) -> np.ndarray:
-        """Return the faces as an array; where their sizes differ, cut into triangles."""
+        """Return the faces as an array; if their sizes differ, split into triangles."""
         self._check(path)
         if not len(self.sizes):
             return np.zeros((0, 3), dtype=np.int64)
@@ -31,7 +31,7 @@ class Polygons(NamedTuple):
         return np.stack([self.corners[first], self.corners[second], self.corners[second + 1]], 1)
 
     def _check(self, path: str) -> None:
-        """Refuse faces of less than three corners, that do not exist or are named twice."""
+        """Refuse faces with less than three corners, or with invalid or repeated vertices."""
         n = len(self.points)
         bad = np.flatnonzero(self.sizes < 3)
         if bad.size:
@@ -57,7 +57,7 @@ class Polygons(NamedTuple):
 
 
 class FaceLines:
-    """Points and faces of a mesh that is text, gathered line by line."""
+    """Points and faces of a text mesh, collected line by line."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -66,9 +66,9 @@ class FaceLines:
         self.lengths = Words(path, "the number of corners of a face")
 
     def add_face(self, number: int, words: list[str]) -> None:
-        """Append a face: its number of corners and so many vertices; more words are passed over."""
+        """Append a face: the number of corners and the vertices; further words are ignored."""
         self.lengths.add(number, words[:1])
-        # what is no number at all gets its message later
+        # words that are not numbers raise an error later
         k = int(words[0]) if words and words[0].isascii() and words[0].isdigit() else 0
         if len(words) <= k:
             message = f"a face of {k} corners needs as many vertices, got {len(words) - 1}"
@@ -76,7 +76,7 @@ class FaceLines:
         self.corners.add(number, words[1 : 1 + k])
 
     def polygons(self, corners: list[int] | None = None, first: int = 0) -> Polygons:
-        """Return words as numbers; indices are clipped, so that huge ones are out of range."""
+        """Return the parsed faces; indices are clipped, so that huge ones are reported too."""
         corners = self.corners.integers() if corners is None else corners
         return Polygons(
             self.points.numbers().reshape(-1, 3),

@@ -1,7 +1,7 @@
-"""One schema: the library's objects as named arrays, and such arrays as objects again.
+"""Conversion of the library's objects to named arrays, and of such arrays to objects.
 
-docs/file_format.md describes the arrays. They are read as if a stranger had written them: parts
-that contradict each other are a ValueError. What contains them is another matter.
+docs/file_format.md describes the arrays. Input is untrusted: inconsistent arrays are a ValueError.
+Containers (files, stores) are implemented elsewhere.
 """
 
 import contextlib
@@ -31,15 +31,15 @@ from sheafcoarsen.sheaf import CellularSheaf, checked_sheaf
 Arrays: TypeAlias = dict[str, np.ndarray]
 
 Saved: TypeAlias = CellularSheaf | Partition | Coarsening | Hierarchy | Elimination
-"""What has a schema."""
+"""Types of objects that can be saved."""
 
 STEPS = ("vertices", "starts", "neighbors", "blocks", "inverses")
-"""The arrays of the steps of an elimination."""
+"""Names of the arrays of an elimination's steps."""
 
 SETTINGS = ("rings", "target", "pilot", "over_budget")
-"""Settings that only oversampled modes have.
+"""Names of the settings of oversampled modes.
 
-Versions that do not know these refuse the operator by its name.
+Versions without them refuse the operator by its name.
 """
 
 
@@ -68,7 +68,7 @@ def to_arrays(obj: Saved) -> tuple[str, Arrays]:
 
 @contextlib.contextmanager
 def reading(where: str, refusal: type[ValueError] = ValueError) -> Iterator[None]:
-    """Refuse what is missing or contradictory by one error that names the file, if none has yet."""
+    """Convert errors for missing or inconsistent arrays to one error that names the file."""
     try:
         yield
     except (KeyError, TypeError, ValueError) as error:
@@ -82,7 +82,7 @@ def reading(where: str, refusal: type[ValueError] = ValueError) -> Iterator[None
 
 
 def sheaf_arrays(sheaf: CellularSheaf, prefix: str = "") -> dict[str, np.ndarray]:
-    """Return what a sheaf is made of."""
+    """Return the arrays of a sheaf."""
     names = ("edges", "vertex_dims", "edge_dims", "tail_data", "head_data")
     arrays = {prefix + name: getattr(sheaf, name) for name in names}
     if sheaf.vertex_labels is not None:
@@ -91,7 +91,7 @@ def sheaf_arrays(sheaf: CellularSheaf, prefix: str = "") -> dict[str, np.ndarray
 
 
 def level_arrays(C: Coarsening) -> dict[str, np.ndarray]:
-    """Return what a coarsening holds beside its two sheaves."""
+    """Return the arrays of a coarsening except those of its two sheaves."""
     arrays = {
         "partition.labels": C.partition.labels,
         **_csr_arrays(C.prolongation, "R."),
@@ -115,7 +115,7 @@ def level_arrays(C: Coarsening) -> dict[str, np.ndarray]:
 
 
 def between_arrays(level: Coarsening | Elimination, prefix: str = "") -> dict[str, np.ndarray]:
-    """Return what a coarsening or an elimination holds beside its two sheaves."""
+    """Return the arrays of a coarsening or an elimination except those of its two sheaves."""
     if isinstance(level, Elimination):
         own = {f"steps.{name}": getattr(level.steps, name) for name in STEPS}
         own |= {"kept": level.kept, "max_neighbors": np.array(level.max_neighbors)}
@@ -132,7 +132,7 @@ def _csr_arrays(R: scipy.sparse.csr_array, prefix: str) -> dict[str, np.ndarray]
 
 
 def text_of(arrays: Arrays, name: str) -> str:
-    """Return one array as a line of text."""
+    """Return an array that holds one line of text, as a string."""
     array = arrays[name]
     if array.shape != () or array.dtype.kind != "U" or not str(array).isprintable():
         raise ValueError(f"`{name}` must be one line of text")
@@ -140,7 +140,7 @@ def text_of(arrays: Arrays, name: str) -> str:
 
 
 def read_sheaf(arrays: Arrays, prefix: str = "") -> CellularSheaf:
-    """Return a sheaf."""
+    """Return the sheaf of validated arrays."""
     names = ("edges", "tail_data", "head_data", "vertex_dims", "edge_dims")
     edges, tail, head, vertex_dims, edge_dims = (arrays[prefix + name] for name in names)
     if vertex_dims.ndim != 1 or edge_dims.ndim != 1:
@@ -153,7 +153,7 @@ def read_sheaf(arrays: Arrays, prefix: str = "") -> CellularSheaf:
 
 
 def read_partition(arrays: Arrays, prefix: str = "") -> Partition:
-    """Return a partition."""
+    """Return the partition of validated arrays."""
     return Partition(arrays[prefix + "labels"])
 
 
@@ -175,7 +175,7 @@ def _csr(arrays: Arrays, prefix: str, shape: tuple[int, int]) -> scipy.sparse.cs
 
 
 def _steps(arrays: Arrays, fine: CellularSheaf, left: CellularSheaf) -> Elimination:
-    """Read what an elimination holds beside its two sheaves, and refuse what does not fit them."""
+    """Return the elimination between two sheaves; arrays that do not fit them are an error."""
     most = arrays["max_neighbors"]
     if most.shape != () or most.dtype.kind not in "iu" or most < 0:
         raise ValueError("`max_neighbors` must be an integer of at least 0")
@@ -188,13 +188,13 @@ def _steps(arrays: Arrays, fine: CellularSheaf, left: CellularSheaf) -> Eliminat
 
 
 def read_hierarchy(arrays: Arrays) -> Hierarchy:
-    """Return a hierarchy; each level must fit its two sheaves."""
+    """Return the hierarchy of validated arrays; each level must fit its two sheaves."""
     count = arrays["n_levels"]
     if count.shape != () or count.dtype.kind not in "iu" or count < 0:
         raise ValueError("`n_levels` must be an integer of at least 0")
     sheaves = [read_sheaf(arrays, "sheaves.0.")]
     levels: list[Coarsening | Elimination] = []
-    for i in range(int(count)):  # a count that is too large runs into a missing array
+    for i in range(int(count)):  # for a count that is too large an array is missing
         sheaves.append(read_sheaf(arrays, f"sheaves.{i + 1}."))
         start = f"levels.{i}."
         own = {
@@ -213,7 +213,7 @@ def read_hierarchy(arrays: Arrays) -> Hierarchy:
 
 
 def read_level(arrays: Arrays, fine: CellularSheaf, coarse: CellularSheaf) -> Coarsening:
-    """Read what a coarsening holds beside its two sheaves, and refuse what does not fit them."""
+    """Return the coarsening between two sheaves; arrays that do not fit them are an error."""
     partition = read_partition(arrays, "partition.")
     if partition.n_vertices != fine.n_vertices or partition.n_clusters != coarse.n_vertices:
         raise ValueError(
@@ -289,4 +289,4 @@ KINDS: dict[str, Callable[[Arrays], Saved]] = {
     "hierarchy": read_hierarchy,
     "elimination": lambda a: _steps(a, read_sheaf(a, "fine."), read_sheaf(a, "sheaf.")),
 }
-"""How each kind of object is read."""
+"""Function that reads each kind of object."""

@@ -1,4 +1,4 @@
-"""Text files, plain or gzipped, as lines and numbers; every complaint begins with path and line."""
+"""Text files, plain or gzipped, as lines and numbers; error messages begin with path and line."""
 
 import contextlib
 import gzip
@@ -13,16 +13,16 @@ import numpy as np
 from sheafcoarsen._support import tables
 
 BLOCK = 2**18
-"""Bytes that are read at a time."""
+"""Number of bytes to read at a time."""
 
 LONGEST = 2**28
-"""Most bytes of a line, so that a small compressed file cannot ask for unlimited memory."""
+"""Largest length of a line in bytes, so that a small compressed file cannot exhaust memory."""
 
 Reader = TypeVar("Reader", bound=Callable)
 
 
 def file_error(path: str, line: int | None, message: str) -> ValueError:
-    """Return the error for a file that cannot be used, as one line ``path:line: message``."""
+    """Return the error for an unusable file, as one line ``path:line: message``."""
     place = path if line is None else f"{path}:{line}"
     return ValueError(tables.printable(f"{place}: {' '.join(message.split())}"))
 
@@ -41,13 +41,13 @@ def reader_of(
 
 
 def shown(word: str) -> str:
-    """Quote a word of a file for a message; a line of garbage is cut short."""
+    """Quote a word of a file for a message, abbreviated if it is long."""
     return repr(word if len(word) <= 40 else word[:37] + "...")
 
 
 @contextlib.contextmanager
 def opened(path: str) -> Iterator[BinaryIO]:
-    """Open a file, decompressed if the name ends in ``.gz``."""
+    """Open a file; decompress it if the name ends in ``.gz``."""
     if not path.lower().endswith(".gz"):
         with open(path, "rb") as file:
             yield file
@@ -63,11 +63,11 @@ def opened(path: str) -> Iterator[BinaryIO]:
 
 
 def read_lines(path: str) -> Iterator[str]:
-    """Yield the lines of a UTF-8 text file, without their ends; a block of them is in memory."""
+    """Yield the lines of a UTF-8 text file without line ends, reading in blocks."""
     before, parts = 0, []
     with opened(path) as file:
         while block := file.read(BLOCK):
-            # a \r at the end may be half of an end of line
+            # a \r at the end may be the first half of a line end
             cut = max(block.rfind(b"\n"), block.rfind(b"\r", 0, -1)) + 1
             parts.append(block[:cut] or block)
             if cut:
@@ -88,7 +88,7 @@ def read_bytes(path: str) -> bytes:
 
 
 def _decoded(path: str, content: bytes, before: int) -> list[str]:
-    """Return the lines of a part of a file, which follows ``before`` other ones."""
+    """Return the lines of a block of a file, which follows ``before`` other lines."""
     try:
         text = content.decode("utf-8" if before else "utf-8-sig")
     except UnicodeDecodeError as error:
@@ -98,7 +98,7 @@ def _decoded(path: str, content: bytes, before: int) -> list[str]:
         hint = "; it is gzipped, so its name must end in .gz" if gzipped else ""
         message = f"not a text file: byte 0x{byte:02x} is not UTF-8{hint}"
         raise file_error(path, line, message) from None
-    # not str.splitlines, which also ends lines at form feeds and the like and so would count others
+    # not str.splitlines, which also ends lines at form feeds, so line numbers would differ
     return _with_newlines(text).removesuffix("\n").split("\n")
 
 
@@ -107,14 +107,14 @@ def _with_newlines(text: str) -> str:
 
 
 class Words:
-    """Words of one kind over the lines of a file; ``what`` is what a message calls one."""
+    """Words of one kind in the lines of a file; ``what`` is the name of one in messages."""
 
     def __init__(self, path: str, what: str):
         self.path = path
         self.what = what
         self.words: list[str] = []
         self.lines: list[int] = []
-        self.ends: list[int] = []  # where in `words` each of the lines ends
+        self.ends: list[int] = []  # offset in `words` of the end of each line
 
     def add(self, line: int, words: list[str]) -> None:
         """Append the words of a line."""
@@ -131,7 +131,7 @@ class Words:
         return self._convert(int, "a whole number")
 
     def indices(self, n: int) -> np.ndarray:
-        """Return the words, which must count from 1 to n, as indices from 0."""
+        """Return the words, integers from 1 to n, as indices from 0."""
         numbers = self.integers()
         if numbers and not (min(numbers) >= 1 and max(numbers) <= n):
             k = next(k for k, v in enumerate(numbers) if not 1 <= v <= n)
@@ -168,5 +168,5 @@ class Words:
 
 
 def _plain(text: str) -> bool:
-    """Tell whether ``text`` is free of 1_000 and foreign digits, which Python reads as numbers."""
+    """Return whether ``text`` has no underscores or foreign digits, which Python would accept."""
     return text.isascii() and "_" not in text

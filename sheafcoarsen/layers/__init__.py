@@ -1,7 +1,7 @@
-"""Layers of a sheaf network with given weights: pooling, its readout, and a step of diffusion.
+"""Layers of a sheaf network with given weights: pooling, readout, and a diffusion step.
 
-``_hisp`` is the paper's pooling layer, one level of coarsening with features on it;
-``_diffusion_step`` is what goes before it.
+``_hisp`` is the paper's pooling layer, one level of coarsening with features;
+``_diffusion_step`` is the layer before it.
 
 >>> import networkx as nx
 >>> import numpy as np

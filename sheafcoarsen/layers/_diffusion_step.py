@@ -1,4 +1,4 @@
-"""One step of a sheaf network with given weights."""
+"""One diffusion step of a sheaf network with given weights."""
 
 from collections.abc import Callable
 from typing import Any
@@ -20,11 +20,10 @@ def diffusion_step(
 ) -> np.ndarray:
     """Return X - activation(Delta (I (x) W1) X W2), a discrete step of neural sheaf diffusion.
 
-    That is ``eq:nsd-layer`` and ``eq:app-discrete-nsd``, for given maps and weights; on the
+    This is ``eq:nsd-layer`` and ``eq:app-discrete-nsd``, for given maps and weights; on the
     constant sheaf, with W1, W2 and the activation identities, ``eq:app-euler-graph-diffusion``.
-    Delta is the normalized sheaf Laplacian, as in the paper: the step normalizes the sheaf itself,
-    with the pseudo-inverse where a diagonal block is singular. A sheaf that is normalized already
-    stays as it is.
+    Delta is the normalized sheaf Laplacian, as in the paper: the step normalizes the sheaf, with
+    the pseudo-inverse if a diagonal block is singular. A normalized sheaf is not changed.
 
     Parameters
     ----------
@@ -43,7 +42,7 @@ def diffusion_step(
     Returns
     -------
     ndarray, shape (N d, f)
-        In the common scalar type of all four.
+        In the common scalar type of all four arrays.
 
     Raises
     ------
@@ -53,17 +52,17 @@ def diffusion_step(
     Warns
     -----
     SingularDegreeWarning
-        Where a diagonal block of L is singular, as in :func:`normalize`.
+        If a diagonal block of L is singular, as in :func:`normalize`.
 
     Notes
     -----
-    With another operator the step is a line: ``X - np.tanh(sc.laplacian_operator(F) @ Y)``, where
-    ``Y = (W1 @ X.reshape(N, d, f)).reshape(N * d, f) @ W2``; without the normalization, or with
+    Another operator needs one line: ``X - np.tanh(sc.laplacian_operator(F) @ Y)``, where
+    ``Y = (W1 @ X.reshape(N, d, f)).reshape(N * d, f) @ W2``; without normalization, or with
     ``sc.normalize(F, "augment")`` for F.
 
     Examples
     --------
-    One round of a sheaf network, whose maps come from elsewhere, here from a fixed function of the
+    One layer of a sheaf network, whose maps are given, here as a fixed function of the
     features; then pooling:
 
     >>> import networkx as nx

@@ -36,17 +36,17 @@ from sheafcoarsen.partition import (
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, graph_arrays
 
 SelfLoops: TypeAlias = Literal["remove", "keep"]
-"""What becomes of the diagonal of a pooled adjacency."""
+"""Treatment of the diagonal of a pooled adjacency."""
 
 Readout: TypeAlias = Literal["mean", "sum", "max"]
-"""What a channel's values over all clusters become."""
+"""Reduction of a channel's values over all clusters."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Pooling(ReadOnly):
-    """Features pooled by :class:`HiSP`, and the way back.
+    """Features pooled by :class:`HiSP`, with the adjoint operation.
 
-    For another layer take ``coarsening.sheaf``, ``x_lifted`` and ``adjacency``.
+    The inputs of another layer are ``coarsening.sheaf``, ``x_lifted`` and ``adjacency``.
 
     Attributes
     ----------
@@ -56,13 +56,13 @@ class Pooling(ReadOnly):
         R* X, a cochain of the coarse sheaf, r_a = min(n_modes, N_a).
     x : ndarray, shape (K, M h)
         The same, one row per cluster, M = ``n_modes``: mode i, channel c at position i h + c, zero
-        where i >= r_a. It shares the memory of ``x_lifted`` where no cluster is padded.
+        if i >= r_a. It shares the memory of ``x_lifted`` if no cluster is padded.
     adjacency : csr_array, shape (K, K)
         A_c = S^T A S, exactly symmetric.
     n_modes : int
         M.
     node_major : bool
-        Whether X came as (N, d h), the form that :meth:`lift` returns; else it came lifted.
+        Whether X had shape (N, d h), the form that :meth:`lift` returns; else it was lifted.
 
     Examples
     --------
@@ -79,11 +79,11 @@ class Pooling(ReadOnly):
     x_lifted: np.ndarray  # (sum r_a, h)
     adjacency: scipy.sparse.csr_array  # S^T A S, (K, K)
     n_modes: int  # M
-    node_major: bool  # X came as (N, d h), not lifted
+    node_major: bool  # X had shape (N, d h), not lifted
 
     @property
     def partition(self) -> Partition:
-        """The clusters, which Select found or the caller gave."""
+        """The clusters, from Select or supplied by the caller."""
         return self.coarsening.partition
 
     @cached_property
@@ -99,24 +99,24 @@ class Pooling(ReadOnly):
 
     @property
     def _kept_rows(self) -> np.ndarray:
-        """The rows of x, seen as (K M, h), that are not padding."""
+        """Return the indices of the rows of x, as (K M, h), that are not padding."""
         ranks = self.coarsening.ranks
         return ranges(self.n_modes * np.arange(len(ranks)), ranks)
 
     def lift(self, x: npt.ArrayLike) -> np.ndarray:
-        """Return R x in the form X had.
+        """Return R x in the form of X.
 
         Parameters
         ----------
         x : array_like, shape (K, M g) or (sum r_a, g)
-            Coarse features like ``x`` or ``x_lifted``, with any number g of channels. What stands
-            in the padding is ignored, so that Lift is the adjoint of Reduce. Where K = sum r_a and
-            M > 1 the rows do not tell which form is meant: a width of h is then taken for the
-            lifted one, M h for the other, and any other width is refused.
+            Coarse features like ``x`` or ``x_lifted``, with any number g of channels. Padding is
+            ignored, so that Lift is the adjoint of Reduce. If K = sum r_a and M > 1, the number of
+            rows does not determine the form: a width of h then means the lifted one, M h the other,
+            and any other width is an error.
 
         Returns
         -------
-        ndarray, shape (N, d g) or, where X came lifted, (dim_c0, g)
+        ndarray, shape (N, d g) or, if X was lifted, (dim_c0, g)
 
         Raises
         ------
@@ -162,15 +162,15 @@ class Pooling(ReadOnly):
         )
 
     def refresh(self, sheaf: CellularSheaf, X: npt.ArrayLike) -> "Pooling":
-        """Pool again with new maps on the same graph, as between two steps of training.
+        """Pool again with new maps on the same graph, for example between two training steps.
 
-        Clusters and adjacency stay; neither Select nor any index work is repeated
+        Clusters and adjacency are reused; neither Select nor any index work is repeated
         (:meth:`Coarsening.recoarsen`).
 
         Parameters
         ----------
         sheaf : CellularSheaf
-            On the graph that was pooled, with stalks of the same dimensions.
+            On the graph of the fine sheaf, with stalks of the same dimensions.
         X : array_like, as in the call of :class:`HiSP`
 
         Returns
@@ -224,34 +224,33 @@ class Pooling(ReadOnly):
 class HiSP:
     """The hierarchical sheaf pooling layer of the paper, section 5.1.
 
-    Calling it pools a sheaf and features on it.
+    Calling it pools a sheaf and its features.
 
-    *Select* partitions the vertices. *Reduce* takes U_a* X_a, the coefficients of each cluster's
-    features in its
-    M lowest modes. *Connect* gives the coarse adjacency S^T A S, whose diagonal counts an internal
-    edge twice and an input self-loop once. *Lift* applies R = blockdiag(U_a).
+    *Select* partitions the vertices. *Reduce* computes U_a* X_a, the coefficients of each cluster's
+    features in its M lowest modes. *Connect* computes the coarse adjacency S^T A S, whose diagonal
+    counts an internal edge twice and an input self-loop once. *Lift* applies R = blockdiag(U_a).
 
     On the trivial scalar sheaf, with ``local_operator="internal"``, Reduce is the pooling of
-    EigenPool (``eq:local_spectral_reduction``). A disjoint union, pooled with the union of the
-    parts' partitions, gives what the parts give.
+    EigenPool (``eq:local_spectral_reduction``). Pooling commutes with disjoint unions of sheaves
+    and partitions.
 
     Parameters
     ----------
     n_modes : int
-        M, the modes kept per cluster, at most the cluster's dimension N_a; pooled features are
-        padded where N_a < M.
+        M, the number of modes per cluster, at most the cluster's dimension N_a; pooled features
+        are padded if N_a < M.
     n_clusters : int
-        K; not used where a partition is given.
+        K; not used if a partition is given.
     method : {"auto", "balls", "matching", "spectral", "metis"}
         See :func:`select`. "spectral" is the paper's choice, slow on large graphs and for at most a
         few hundred clusters.
     local_operator : {"internal", "principal", "oversampled"}
         See :func:`local_modes`. "principal" is the paper's layer, "internal" its theory, which
-        keeps global sections.
+        preserves global sections.
     self_loops : {"remove", "keep"}
-        What becomes of the diagonal of S^T A S.
+        Treatment of the diagonal of S^T A S.
     seed : int
-        For Select.
+        Seed of Select.
 
     Examples
     --------
@@ -293,19 +292,19 @@ class HiSP:
         adjacency: scipy.sparse.sparray | npt.ArrayLike | None = None,
         partition: Partition | None = None,
     ) -> Pooling:
-        """Pool.
+        """Pool a sheaf and features.
 
         Parameters
         ----------
         sheaf : CellularSheaf
         X : array_like, shape (N, d h) or (dim_c0, h)
             Features: one row per vertex, stalk coordinate i and channel c at position i h + c,
-            where all stalks have one dimension d; or lifted, one row per stalk coordinate.
+            if all stalks have one dimension d; or lifted, one row per stalk coordinate.
         adjacency : scipy sparse or array_like, shape (N, N), optional
             Symmetric weights, for Connect and Select. By default those of the sheaf's graph: 1 per
             edge, parallel edges summed, a loop once on the diagonal.
         partition : Partition, optional
-            Your own clusters instead of Select's.
+            Clusters that replace Select's.
 
         Returns
         -------
@@ -320,7 +319,7 @@ class HiSP:
         Warns
         -----
         TiedModesWarning
-            Where the cut after M modes splits a multiple eigenvalue.
+            If the cut after M modes splits a multiple eigenvalue.
         SmallComponentsWarning
             As :func:`select` does.
         """
@@ -353,12 +352,12 @@ class HiSP:
 
 
 def readout(x: npt.ArrayLike, how: Readout = "mean") -> np.ndarray:
-    """Return one row for a whole graph, out of one per vertex, as graph-level models end.
+    """Reduce one row per vertex to one row per graph, the output of graph-level models.
 
     Parameters
     ----------
     x : array_like, shape (K, c)
-        Such as the ``x`` of the last :class:`HiSP`; zeros that pad it count like any other.
+        Such as the ``x`` of the last :class:`HiSP`; its padding zeros are included.
     how : {"mean", "sum", "max"}
         "max" is for real features.
 
@@ -369,7 +368,7 @@ def readout(x: npt.ArrayLike, how: Readout = "mean") -> np.ndarray:
     Raises
     ------
     ValueError, TypeError
-        For what is not a finite matrix with rows, the largest of complex numbers, or sums that
+        For anything but a finite matrix with rows, the maximum of complex numbers, or sums that
         overflow.
 
     Examples
@@ -408,7 +407,7 @@ def _feature_array(name: str, value: Any) -> np.ndarray:
 
 
 def _lifted(sheaf: CellularSheaf, X: Any) -> tuple[np.ndarray, bool]:
-    """Return X as (dim_c0, h), and whether it came as (N, d h)."""
+    """Return X as (dim_c0, h), and whether its shape was (N, d h)."""
     X = _feature_array("X", X)
     n, dims, dim = sheaf.n_vertices, sheaf.vertex_dims, sheaf.dim_c0
     if len(X) == dim:
@@ -460,7 +459,7 @@ def _upper_triangle(matrix: scipy.sparse.csr_array) -> tuple[np.ndarray, np.ndar
     """Return the edges (i <= j) of a symmetric adjacency and their weights."""
     try:
         arrays = graph_arrays(matrix)
-    except ValueError as error:  # not finite or not symmetric
+    except ValueError as error:  # entries not finite, or not symmetric
         raise ValueError(str(error).replace("`graph`", "`adjacency`")) from None
     return arrays.edges, np.asarray(arrays.attribute("weight"))
 
@@ -478,16 +477,16 @@ def _refuse_negative(edges: np.ndarray, weights: np.ndarray) -> None:
 def _connect(
     edges: np.ndarray, weights: np.ndarray, partition: Partition, *, keep_loops: bool
 ) -> scipy.sparse.csr_array:
-    """Return A_c = S^T A S, A by the edges of its upper triangle: read-only, exactly symmetric."""
+    """Return A_c = S^T A S from the upper triangle of A: read-only, exactly symmetric."""
     K = partition.n_clusters
     ends = np.sort(partition.labels[edges], axis=1)
     internal = ends[:, 0] == ends[:, 1]
     if keep_loops:
-        with np.errstate(over="ignore"):  # what overflows is refused at the end
+        with np.errstate(over="ignore"):  # overflow is an error below
             weights = np.where(internal & (edges[:, 0] != edges[:, 1]), 2 * weights, weights)
     else:
         ends, weights = ends[~internal], weights[~internal]
-    # duplicates are summed
+    # sums duplicates
     upper = scipy.sparse.csr_array((weights, (ends[:, 0], ends[:, 1])), shape=(K, K))
     A_c = scipy.sparse.csr_array(upper + scipy.sparse.triu(upper, 1).T)
     A_c.sort_indices()

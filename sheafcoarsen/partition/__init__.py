@@ -1,7 +1,7 @@
 """Partitions of the vertices into clusters.
 
-A :class:`Partition` holds a label for each vertex; no cluster is empty. :func:`select` finds one
-whose clusters are connected, densely linked inside and of about equal weight:
+A :class:`Partition` holds a label for each vertex; no cluster is empty. :func:`select` computes one
+with connected, densely linked clusters of about equal weight:
 
 >>> import networkx as nx
 >>> import sheafcoarsen as sc
@@ -11,8 +11,8 @@ Partition(n_vertices=16, n_clusters=4, sizes 4 .. 4)
 >>> P.cluster(0)
 array([ 4,  5, 12, 13])
 
-A vertex weighs as much as the dimension of its stalk, and ``weights="sheaf"`` takes the weights of
-edges from the maps:
+The weight of a vertex is the dimension of its stalk, and ``weights="sheaf"`` computes the weights
+of edges from the maps:
 
 >>> import numpy as np
 >>> F = sc.CellularSheaf.random(nx.path_graph(40), np.repeat([3, 1], 20), 1, seed=1)
@@ -23,18 +23,18 @@ edges from the maps:
 The modules:
 
 ``_partition``
-    The class, and what it can be made from.
+        The class and its constructors.
 ``links``
-    The weighted graph to be partitioned, as neighbour lists.
+        The weighted graph to partition, as adjacency lists.
 ``methods``
     Balls, matching, spectral clustering, METIS; each returns about the requested number of
     clusters.
 ``repair``
-    Connected clusters in exactly the requested number; small components are packed together.
+        Repair to exactly n connected clusters; small components are packed together.
 ``_select``
-    ``select`` itself.
+        The public function ``select``.
 ``clusters``
-    The index structure of loops over clusters: internal edges of each cluster and crossing edges
+        Index structure for loops over clusters: internal edges of each cluster and crossing edges
     of each pair, computed once for a graph and a partition.
 """
 

@@ -1,4 +1,4 @@
-"""The class ``Partition``: vertices sorted into non-empty clusters."""
+"""The class ``Partition``: a label for each vertex, with non-empty clusters."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from sheafcoarsen._support import (
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class Partition(ReadOnly):
-    """The vertices sorted into clusters (``eq:vertex_partition``), each in exactly one, none empty.
+    """A partition of the vertices into non-empty clusters (``eq:vertex_partition``).
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class Partition(ReadOnly):
 
     @classmethod
     def from_clusters(cls, clusters: Sequence[Sequence[int] | np.ndarray]) -> "Partition":
-        """Build from the vertices of each cluster; every vertex 0 .. n-1 must occur exactly once.
+        """Construct from the vertices of each cluster, which must contain each vertex once.
 
         Vertices are numbers, in the order of ``graph.nodes``; for clusters of networkx node names,
         such as communities, map the names first: ``number = {name: i for i, name in
@@ -85,8 +85,7 @@ class Partition(ReadOnly):
         Raises
         ------
         ValueError, TypeError
-            A vertex that is missing or occurs twice, an empty cluster, or names in place of
-            numbers.
+            A missing or repeated vertex, an empty cluster, or names instead of numbers.
 
         Examples
         --------
@@ -135,7 +134,7 @@ class Partition(ReadOnly):
 
     @classmethod
     def from_assignment(cls, S: scipy.sparse.sparray | npt.ArrayLike) -> "Partition":
-        """Build from a hard assignment matrix, N x K with a single 1 in each row.
+        """Construct from a hard assignment matrix, N x K with a single 1 in each row.
 
         Parameters
         ----------
@@ -208,7 +207,7 @@ class Partition(ReadOnly):
 
     @cached_property
     def cluster_offsets(self) -> np.ndarray:
-        """Where each cluster begins in ``members``, shape (K + 1,)."""
+        """Offset of each cluster in ``members``, shape (K + 1,)."""
         return read_only(offsets(self.sizes))
 
     @cached_property
@@ -222,7 +221,7 @@ class Partition(ReadOnly):
         Parameters
         ----------
         a : int
-            Counted from the end where negative.
+            Negative numbers count from the end.
 
         Returns
         -------
@@ -231,7 +230,7 @@ class Partition(ReadOnly):
         Raises
         ------
         IndexError, TypeError
-            For what is not the number of a cluster.
+            For anything but the number of a cluster.
 
         Examples
         --------
@@ -247,7 +246,7 @@ class Partition(ReadOnly):
         return self.members[self.cluster_offsets[a] : self.cluster_offsets[a + 1]]
 
     def assignment_matrix(self) -> scipy.sparse.csr_array:
-        """Return S, n x K, with S[v, a] = 1 where vertex v lies in cluster a.
+        """Return S, n x K, with S[v, a] = 1 if vertex v is in cluster a.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Select: partitions into an exact number of connected clusters of about equal weight."""
+"""Selection of clusters: exactly n connected clusters of about equal weight."""
 
 import functools
 from collections.abc import Callable
@@ -29,23 +29,23 @@ FINDERS: dict[str, Finder] = {
     "spectral": cluster_spectrally,
     "metis": part_by_metis,
 }
-"""Each returns labels of about as many clusters as asked for; ``repair_labels`` does the rest."""
+"""Functions that label about ``n_clusters`` clusters, to be corrected by ``repair_labels``."""
 
 
 Method: TypeAlias = Literal["auto", "balls", "matching", "spectral", "metis"]
-"""How clusters are found."""
+"""Method of selecting clusters."""
 
 
 Weights: TypeAlias = Literal["graph", "sheaf"]
-"""What the weights of edges are taken from."""
+"""Source of the edge weights."""
 
 
 METHODS = get_args(Method)
-"""The names that ``method`` may take."""
+"""Values of ``method``."""
 
 
 AUTO = "balls"
-"""What "auto" stands for."""
+"""The method that "auto" selects."""
 
 
 def select(
@@ -56,19 +56,19 @@ def select(
     seed: Seed = 0,
     progress: bool = False,
 ) -> Partition:
-    """Partition the vertices into clusters that are strongly linked inside.
+    """Partition the vertices into clusters with strong internal links.
 
-    That is the Select phase of a pooling layer. For every method, in this order of priority: there
+    This is the Select phase of a pooling layer. For every method, in this order of priority: there
     are exactly ``n_clusters`` clusters, none empty; no cluster joins two components of the graph,
-    unless there are more components than clusters; clusters are connected; and they weigh about
-    the same, a vertex weighing its stalk's dimension (at least 1; 1 for a plain graph). The same
-    arguments give the same partition.
+    unless there are more components than clusters; clusters are connected; and their weights are
+    about equal, the weight of a vertex being its stalk's dimension (at least 1; 1 for a plain
+    graph). The same arguments give the same partition.
 
-    With more components than clusters the small ones, lighter than a cluster in the mean, are
-    packed together, each whole, into as many clusters as their weight asks for. The others are
-    partitioned as if they were alone, so that a large component is not left in one piece. With as
-    many clusters as components or a few more, hundreds of small ones can leave a large one next to
-    none: a warning then says how many clusters are enough.
+    If there are more components than clusters, those lighter than the mean cluster are packed,
+    undivided, into a number of clusters proportional to their weight; the others are partitioned
+    separately, so that a large component is divided. If there are as many clusters as components or
+    a few more, hundreds of small components can leave too few clusters for a large one: a warning
+    then states a sufficient number.
 
     Parameters
     ----------
@@ -79,32 +79,32 @@ def select(
         1 .. n.
     method : {"auto", "balls", "matching", "spectral", "metis"}
         "balls"
-            Vertices are matched along heavy links, level upon level, until there are eight groups a
-            cluster. Breadth-first balls of groups each take next the group with the heaviest links
-            into it, and moves of single groups and vertices refine them on each level. Linear time
-            but for the logarithm of a heap: a million vertices in two seconds.
+            Vertices are matched along heavy links, level by level, until there are eight groups per
+            cluster. Breadth-first balls of groups grow by the group with the heaviest links to
+            them, and moves of single groups and vertices refine them on each level. The time is
+            linear except for the logarithm of a heap: two seconds for a million vertices.
         "matching"
-            Matching alone, until there are as many groups as clusters, as Graclus does, and the
-            same refinement. Linear time too; often the smaller cut, and less even clusters.
+            Matching only, until there are as many groups as clusters, as in Graclus, with the same
+            refinement. Also linear time; often a smaller cut, and less balanced clusters.
         "spectral"
-            Spectral clustering on the adjacency, as in the paper: k-means on the rows, normalized,
-            of the lowest eigenvectors of the normalized graph Laplacian, component by component,
-            then disconnected clusters are repaired. At most 500 clusters; balance is left to the
-            eigenvectors. Of a sheaf whose maps are more than weights, the sheaf's own low modes are
-            taken: camps of a signed graph, and clusters of consistent transports, are found.
+            Spectral clustering of the adjacency, as in the paper: k-means on the normalized rows
+            of the lowest eigenvectors of the normalized graph Laplacian, component by component;
+            then disconnected clusters are repaired. At most 500 clusters, not balanced. For a
+            sheaf whose maps are more than weights the rows are those of its own low modes, which
+            find the camps of a signed graph and clusters of consistent transports.
         "metis"
-            METIS, through the optional package pymetis; its empty and disconnected parts are
+            METIS, with the optional package pymetis; its empty and disconnected parts are
             repaired.
         "auto"
             "balls".
     weights : {"graph", "sheaf"}
-        "graph": the graph's weights (a networkx edge's "weight", an adjacency's entries, missing =
-        1); a sheaf stores none, not even the ones it was made with: 1 per edge. "sheaf":
-        norm(F_{u->e}* F_{v->e})_F, so that strong maps keep vertices together.
+        "graph": the graph's weights (a networkx edge's "weight", an adjacency's entries, default
+        1); edges of a sheaf have weight 1, since a sheaf does not store its graph's weights.
+        "sheaf": norm(F_{u->e}* F_{v->e})_F, so that strong maps keep vertices together.
     seed : int
-        Chooses the starting vertex, or whatever is random in the method.
+        Seed of the starting vertex, or of the method's random numbers.
     progress : bool
-        Show a bar over the stages.
+        Show a progress bar over the stages.
 
     Returns
     -------
@@ -121,8 +121,8 @@ def select(
     Warns
     -----
     SmallComponentsWarning
-        Small components hold so many clusters, one each, that those of a large one must be heavier
-        than four times the mean.
+        Small components, one cluster each, leave too few clusters for a large one: one of its
+        clusters must be heavier than four times the mean.
 
     Examples
     --------
@@ -146,7 +146,7 @@ def find_clusters(
     seed: Seed = 0,
     progress: bool = False,
 ) -> tuple[Links, np.ndarray]:
-    """Return the links and the clusters that `select` finds, silent about starved components."""
+    """Return the links and the clusters of `select`, without its warning."""
     choice("method", method, METHODS)
     choice("weights", weights, get_args(Weights))
     flag("progress", progress)
@@ -164,7 +164,7 @@ def find_clusters(
             find = functools.partial(cluster_spectrally, sheaf=own)
         cluster = functools.partial(_cluster, find, rng, finder != "spectral")
         labels = cluster(links, n_clusters)
-        if labels.max() >= n_clusters:  # whole components, and too many of them
+        if labels.max() >= n_clusters:  # the labels are components, which are too many
             labels = pack_small_components(links, labels, n_clusters, cluster)
         shown.update(2)
     return links, labels
@@ -173,7 +173,7 @@ def find_clusters(
 def _cluster(
     find: Finder, rng: np.random.Generator, balanced: bool, links: Links, n_clusters: int
 ) -> np.ndarray:
-    """Return labels of ``n_clusters`` clusters, or of the components where there are more."""
+    """Return labels of ``n_clusters`` clusters, or of the components if there are more."""
     n = len(links.sizes)
     if n_clusters == n:
         return np.arange(n, dtype=np.int32)
@@ -181,14 +181,14 @@ def _cluster(
         return np.zeros(n, dtype=np.int32)
     labels = repair_labels(links, find(links, n_clusters, rng), n_clusters, balanced)
     weight = grouped_sums(labels, links.sizes)
-    if balanced and weight.max() > HEAVIEST * weight.mean():  # by a piece that joined it
+    if balanced and weight.max() > HEAVIEST * weight.mean():  # a small piece was merged into it
         refine(links, labels, n_clusters)
         labels = repair_labels(links, labels, n_clusters, balanced)
     return labels
 
 
 def _check_count(n_clusters: int, n: int, method: str) -> None:
-    """Refuse a number of clusters that n vertices, or the method, cannot have."""
+    """Raise an error for a number of clusters that is invalid for n vertices or the method."""
     if n == 0:
         raise ValueError(
             f"`n_clusters` = {n_clusters} clusters need vertices, but the graph has no vertices"

@@ -1,4 +1,4 @@
-"""Which edges are internal to a cluster and which cross between a pair: found once."""
+"""Index structure of a partition: internal edges by cluster, crossing edges by pair."""
 
 from typing import NamedTuple
 
@@ -11,20 +11,20 @@ from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
 
 class Clusters(NamedTuple):
-    """The index structure of a graph with a partition, which kernels read.
+    """Index structure of a graph with a partition, the input of kernels.
 
     In the paper: N_a (``eq:local_cochain_space``), the internal edges E_a
     (``eq:internal_coboundary_domain``) and the crossing edges E_ab (``eq:crossing_edge_set``).
 
     labels : (n,) cluster of each vertex
     members, member_ptr : vertices by cluster, ascending inside each
-    local_offsets : (n,) where a vertex's stalk begins among the coordinates of its cluster
+    local_offsets : (n,) offset of a vertex's stalk among the coordinates of its cluster
     dims : (K,) N_a, the dimension of C^0 on each cluster
     internal_edges, internal_ptr : edges with both ends in one cluster (loops too), by cluster, then
         by index
     crossing_edges, pair_ptr : the others, by pair (a < b), then by index
     pairs : (P, 2) the pairs of clusters joined by an edge, sorted
-    half_edges, half_ptr : near ends of crossing edges, as 2 e + end, by cluster; none but after
+    half_edges, half_ptr : near ends of crossing edges, as 2 e + end, by cluster; empty until
         :meth:`with_half_edges`
     """
 
@@ -47,7 +47,7 @@ class Clusters(NamedTuple):
         return len(self.dims)
 
     def with_half_edges(self, sheaf: CellularSheaf) -> "Clusters":
-        """Return the structure with the crossing half-edges, which principal operators hold."""
+        """Return the structure with crossing half-edges, which principal operators need."""
         halves = np.concatenate([2 * self.crossing_edges, 2 * self.crossing_edges + 1])
         cluster = self.labels[sheaf.edges[halves >> 1, halves & 1]]
         starts = offsets(np.bincount(cluster, minlength=self.n_clusters))
@@ -56,7 +56,7 @@ class Clusters(NamedTuple):
 
 
 def check_partition(sheaf: CellularSheaf, partition: Partition, name: str = "P") -> None:
-    """Refuse a partition of another number of vertices, and arguments of the wrong type."""
+    """Raise an error for another type, or a partition of another number of vertices."""
     check_sheaf(sheaf)
     if not isinstance(partition, Partition):
         raise TypeError(
@@ -71,7 +71,7 @@ def check_partition(sheaf: CellularSheaf, partition: Partition, name: str = "P")
 
 
 def clusters_of(sheaf: CellularSheaf, partition: Partition) -> Clusters:
-    """Sort the edges of a sheaf by the clusters of a checked partition."""
+    """Return the index structure of a sheaf and a checked partition."""
     labels, members, K = partition.labels, partition.members, partition.n_clusters
     at = offsets(sheaf.vertex_dims[members])
     first = at[partition.cluster_offsets]
@@ -108,6 +108,6 @@ def clusters_of(sheaf: CellularSheaf, partition: Partition) -> Clusters:
 
 
 def edge_clusters(sheaf: CellularSheaf, partition: Partition) -> np.ndarray:
-    """Return the cluster each edge is internal to, or -1 for a crossing edge, shape (m,)."""
+    """Return the cluster of each internal edge, and -1 for crossing edges, shape (m,)."""
     ends = partition.labels[sheaf.edges]
     return np.where(ends[:, 0] == ends[:, 1], ends[:, 0], -1)

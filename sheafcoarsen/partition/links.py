@@ -1,4 +1,4 @@
-"""The links that a partition is selected by: a graph, or the maps of a sheaf."""
+"""Weighted links for the selection of a partition, from a graph or the maps of a sheaf."""
 
 from typing import Any, NamedTuple
 
@@ -10,22 +10,22 @@ from sheafcoarsen._support import offsets, ranges, read_only
 from sheafcoarsen.sheaf import CellularSheaf, edge_weights, graph_arrays, unit_sheaf
 
 LIGHTEST, HEAVIEST = 1 / 3, 1.35
-"""Weights that clusters keep to if they can, relative to the mean."""
+"""Preferred bounds of a cluster's weight, relative to the mean."""
 
 
 TOO_HEAVY = 2.0
-"""Clusters heavier than this, relative to the mean, are split."""
+"""Weight of a cluster, relative to the mean, above which it is split."""
 
 
 class Links(NamedTuple):
-    """A weighted graph as neighbour lists, v's being ``ends[starts[v]:starts[v + 1]]``.
+    """A weighted graph as adjacency lists; those of v are ``ends[starts[v]:starts[v + 1]]``.
 
-    Each neighbour stands there once, and v does not.
+    Each neighbour occurs once, and v itself does not.
 
     starts : (n + 1,) int64
     ends : (2m,) int32
     weights : (2m,) float64, >= 0, the largest edge weight being 1
-    sizes : (n,) int64, >= 1, what a vertex weighs in the balance
+    sizes : (n,) int64, >= 1, weight of each vertex in the balance
     """
 
     starts: np.ndarray
@@ -35,7 +35,7 @@ class Links(NamedTuple):
 
 
 def links_of(F_or_graph: Any, weights: str) -> Links:
-    """Read a sheaf or a graph as neighbour lists."""
+    """Convert a sheaf or a graph to adjacency lists."""
     if isinstance(F_or_graph, CellularSheaf):
         edges = F_or_graph.edges
         sizes = np.maximum(F_or_graph.vertex_dims, 1)
@@ -57,7 +57,7 @@ def links_of(F_or_graph: Any, weights: str) -> Links:
 
 
 def relative_strengths(sheaf: CellularSheaf) -> np.ndarray:
-    """Return norm(F_u* F_v)_F of every edge, 0 of loops, of maps with the largest entry 1."""
+    """Return norm(F_u* F_v)_F of every edge, 0 for loops, with maps scaled to largest entry 1."""
     values = np.empty(sheaf.n_edges)
     largest = max(sheaf.largest_entry, np.finfo(float).tiny)
     kernels.strengths(sheaf.arrays, 1 / largest, values)
@@ -65,7 +65,7 @@ def relative_strengths(sheaf: CellularSheaf) -> np.ndarray:
 
 
 def edge_strengths(sheaf: CellularSheaf) -> np.ndarray:
-    """Return norm(F_u* F_v)_F of every edge, 0 of loops."""
+    """Return norm(F_u* F_v)_F of every edge, 0 for loops."""
     return relative_strengths(sheaf) * sheaf.largest_entry**2
 
 
@@ -103,9 +103,9 @@ def is_plain(sheaf: CellularSheaf) -> bool:
 
 
 def neighbour_lists(edges: np.ndarray, values: np.ndarray, sizes: np.ndarray) -> Links:
-    """Sum parallel edges and leave loops out.
+    """Return adjacency lists with parallel edges summed and without loops.
 
-    Weights are scaled so that sums of them neither overflow nor vanish.
+    Weights are scaled so that their sums neither overflow nor underflow.
     """
     starts = np.empty(len(sizes) + 1, dtype=np.int64)
     ends = np.empty(2 * len(edges), dtype=np.int32)

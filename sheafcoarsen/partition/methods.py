@@ -23,7 +23,7 @@ from sheafcoarsen.partition.repair import repair_labels
 from sheafcoarsen.sheaf import CellularSheaf
 
 STALLED = 0.95
-"""A level that keeps more than this of its groups is the last: stars of full clusters."""
+"""Fraction of its vertices above which a new level is the last: stars of full clusters stall."""
 
 
 def match_levels(links: Links, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
@@ -35,10 +35,10 @@ def match_levels(links: Links, n_clusters: int, rng: np.random.Generator) -> np.
 def _matched(
     links: Links, n_groups: int, high: float, rng: np.random.Generator
 ) -> tuple[list[tuple[Links, np.ndarray]], Links]:
-    """Return levels of about half the vertices each, with their groups, and the links of the last.
+    """Return levels of about half the vertices each, with their groups, and the last level's links.
 
-    Groups are no heavier than ``high``; the last level has about ``n_groups``. (Karypis and Kumar,
-    A fast and high quality multilevel scheme for partitioning irregular graphs, 1998.)
+    Groups are not heavier than ``high``; the last level has about ``n_groups`` (Karypis and Kumar,
+    A fast and high quality multilevel scheme for partitioning irregular graphs, 1998).
     """
     levels: list[tuple[Links, np.ndarray]] = []
     level = links
@@ -51,7 +51,7 @@ def _matched(
         count = kernels.match(level, order, aim, high, groups)
         levels.append((level, groups))
         level = _grouped(level, groups)
-        if count > STALLED * n:  # the repair merges them
+        if count > STALLED * n:  # repair_labels merges them
             break
     return levels, level
 
@@ -78,11 +78,11 @@ def _grouped(level: Links, groups: np.ndarray) -> Links:
 
 
 SWEEPS = 4
-"""Refinement sweeps on a level, after which hardly a vertex moves."""
+"""Number of refinement sweeps on a level, after which few vertices move."""
 
 
 BALL_OF = 8
-"""Matched groups of vertices in a ball, if there are so many vertices.
+"""Number of matched groups per ball.
 
 On a 3-D nearest-neighbour graph balls of 40 vertices cut .191 of the edges, of 16 groups .187, of
 10 .185, of 6 .183; a 3-D grid .326, .320, .316, .318.
@@ -102,7 +102,7 @@ def find_balls(links: Links, n_clusters: int, rng: np.random.Generator) -> np.nd
 
 
 def refine(links: Links, labels: np.ndarray, n_clusters: int) -> None:
-    """Move single vertices to the clusters they are linked to best, in place."""
+    """Move single vertices to the clusters with the strongest links to them, in place."""
     mean = links.sizes.sum() / n_clusters
     weight = grouped_sums(labels, links.sizes)
     K = len(weight)
@@ -120,7 +120,7 @@ def part_by_metis(links: Links, n_clusters: int, rng: np.random.Generator) -> np
         ) from None
     same = (links.weights == 1).all()
     starts = links.starts.astype(np.int32)
-    if hasattr(pymetis, "CSRAdjacency"):  # 2025.2 and later, which deprecate the other form
+    if hasattr(pymetis, "CSRAdjacency"):  # 2025.2 and later, where the other form is deprecated
         graph = {"adjacency": pymetis.CSRAdjacency(starts, links.ends)}
     else:
         graph = {"xadj": starts, "adjncy": links.ends}
@@ -130,15 +130,15 @@ def part_by_metis(links: Links, n_clusters: int, rng: np.random.Generator) -> np
         vweights=None if (links.sizes == 1).all() else _small_integers(links.sizes),
         eweights=None if same else _small_integers(links.weights),
         options=pymetis.Options(seed=int(rng.integers(2**31))),
-        # k-way takes 3 times as long, and may cut 155 edges of a 12 x 13 grid where this cuts 57,
-        # whatever the seed
+        # k-way takes 3 times as long, and can cut 155 edges of a 12 x 13 grid where this cuts 57,
+        # for all seeds
         recursive=True,
     )
     return np.asarray(labels, dtype=np.int32)
 
 
 def _small_integers(values: np.ndarray) -> np.ndarray:
-    """Scale to integers from 1 whose sum stays in METIS's 31 bits; integers that fit are kept."""
+    """Scale to integers from 1 whose sum fits METIS's 31 bits; integers that fit are unchanged."""
     if values.dtype.kind == "f":
         values = values * (1000 / max(values.max(initial=0), 1e-300))
     room = 2**30 / max(float(values.sum()), 1.0)
@@ -146,11 +146,11 @@ def _small_integers(values: np.ndarray) -> np.ndarray:
 
 
 MOST_SPECTRAL = 500
-"""Clusters that spectral clustering takes on: it needs as many eigenvectors."""
+"""Largest number of clusters for spectral clustering, which needs as many eigenvectors."""
 
 
 DENSE_SPECTRAL = 1000
-"""Vertices of a component up to which all of its eigenvectors are cheaper than a few."""
+"""Largest number of vertices for which a dense eigensolver is faster than Lanczos."""
 
 
 MOST_FACTORS = 24
@@ -165,7 +165,7 @@ def cluster_spectrally(
     Rows of eigenvectors are those of the graph, or of the sheaf on the same vertices.
     """
     n = len(links.sizes)
-    weights = np.maximum(links.weights, EPS)  # keeps what is linked by zeros together
+    weights = np.maximum(links.weights, EPS)  # zero weights also link vertices
     matrix = scipy.sparse.csr_array((weights, links.ends, links.starts), shape=(n, n))
     n_components, component = scipy.sparse.csgraph.connected_components(matrix, directed=False)
     labels = component.astype(np.int32)
@@ -197,7 +197,7 @@ def _clustered(rows: np.ndarray, k: int, rng: np.random.Generator) -> np.ndarray
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
     rows = rows / np.where(norms == 0, 1, norms)
     with warnings.catch_warnings():
-        # the repair makes up for it
+        # repair_labels handles empty clusters
         warnings.filterwarnings("ignore", "One of the clusters is empty")
         return kmeans2(rows, k, iter=30, minit="++", seed=rng)[1]
 
@@ -252,10 +252,9 @@ def _leading_eigenvectors(
 def _largest_eigenvectors(
     matrix: scipy.sparse.csr_array, k: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Return the k leading eigenvectors by Lanczos.
+    """Return the k leading eigenvectors by Lanczos iteration.
 
-    Where the eigenvalues are too close for it, as on long paths, the matrix is shifted and
-    inverted.
+    If the eigenvalues are too close for it, as for long paths, shift-and-invert mode is used.
     """
     v0 = rng.standard_normal(matrix.shape[0])
     try:

@@ -11,12 +11,12 @@ from sheafcoarsen.partition.links import HEAVIEST, LIGHTEST, TOO_HEAVY, Links, g
 
 
 def repair_labels(links: Links, labels: np.ndarray, n_clusters: int, balanced: bool) -> np.ndarray:
-    """Turn any labels into exactly ``n_clusters`` connected clusters.
+    """Convert any labels to exactly ``n_clusters`` connected clusters.
 
-    Pieces cut off from their cluster and light clusters join a neighbour, heavy clusters are split;
-    then the lightest are merged or the heaviest split until the count is exact. Without
-    ``balanced`` only what connectedness and the count ask for is done. Where there are more
-    components than clusters, the components are returned.
+    Disconnected pieces and light clusters are merged with a neighbour, heavy clusters are split;
+    then the lightest are merged or the heaviest split until the number is exact. Without
+    ``balanced`` only connectedness and the number are enforced. If there are more components than
+    clusters, the components are returned.
     """
     labels, weight, main = _pieces(links, labels)
     mean = links.sizes.sum() / n_clusters
@@ -27,7 +27,7 @@ def repair_labels(links: Links, labels: np.ndarray, n_clusters: int, balanced: b
         labels, weight = _split(links, labels, weight, np.minimum(wanted, np.bincount(labels)))
         main = np.ones(len(weight), dtype=np.uint8)
     labels, weight = _merge(links, labels, weight, main, n_clusters, (0.0, high))
-    if len(weight) >= n_clusters:  # more where they are whole components
+    if len(weight) >= n_clusters:  # more if the labels are components
         return labels
     parts = np.empty(len(weight), dtype=np.int64)
     heap = np.empty_like(parts)
@@ -36,9 +36,9 @@ def repair_labels(links: Links, labels: np.ndarray, n_clusters: int, balanced: b
 
 
 def _pieces(links: Links, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Label the connected pieces in the order of ``labels``.
+    """Label the connected pieces of clusters, in the order of ``labels``.
 
-    Returns labels, weights, and which pieces are the main ones of their clusters.
+    Returns labels, weights, and whether each piece is the main one of its cluster.
     """
     pieces = np.empty(len(labels), dtype=np.int32)
     count = kernels.fragments(links, labels, pieces, np.empty_like(pieces))
@@ -62,7 +62,7 @@ def _merge(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Merge clusters below the lower bound, and the lightest while there are too many.
 
-    Returns labels and weights; clusters stay below the upper bound where they can.
+    Returns labels and weights; clusters stay below the upper bound if possible.
     """
     K = len(weight)
     if n_clusters >= K and (weight >= bounds[0]).all():
@@ -79,7 +79,7 @@ def _merge(
 def _split(
     links: Links, labels: np.ndarray, weight: np.ndarray, parts: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Split cluster a in ``parts[a]``; return labels and weights."""
+    """Split cluster a into ``parts[a]`` clusters; return labels and weights."""
     if (parts == 1).all():
         return labels, weight
     first = np.empty(len(weight), dtype=np.int32)
@@ -101,12 +101,13 @@ def pack_small_components(
     """Return labels of exactly ``n_clusters`` clusters, fewer than there are components.
 
     Components lighter than the mean cluster are packed, undivided and heaviest first, into bins,
-    which are clusters. The number of bins is proportional to their weight, at least one, and large
-    enough that the other vertices suffice for the other clusters, which ``cluster`` computes.
+    which become clusters. The number of bins is proportional to their weight, at least one, and
+    large enough that the other vertices suffice for the remaining clusters, labelled by
+    ``cluster``.
     """
     weight = grouped_sums(component, links.sizes)
     mean = weight.sum() / n_clusters
-    small = np.flatnonzero(weight < mean)  # some are: all together would weigh too much
+    small = np.flatnonzero(weight < mean)  # not empty: there are more components than clusters
     others = np.flatnonzero(~np.isin(component, small))
     n_bins = max(int(np.rint(weight[small].sum() / mean)), n_clusters - len(others), 1)
     bins = np.zeros(len(weight), dtype=np.int32)
@@ -120,7 +121,7 @@ def pack_small_components(
 
 
 def _induced(links: Links, vertices: np.ndarray) -> Links:
-    """Return the links among vertices that make up whole components."""
+    """Return the links among vertices that form whole components."""
     number = np.full(len(links.sizes), -1, dtype=np.int32)
     number[vertices] = np.arange(len(vertices), dtype=np.int32)
     lengths = np.diff(links.starts)
@@ -130,10 +131,10 @@ def _induced(links: Links, vertices: np.ndarray) -> Links:
 
 
 def warn_if_starved(links: Links, labels: np.ndarray, stacklevel: int) -> None:
-    """Warn where small components hold so many clusters that a large one is hardly cut.
+    """Warn if small components leave too few clusters for a large one.
 
-    That is where there are enough clusters for all components, so that none are joined, and more
-    are needed for none to be heavier than ``STARVED`` times the mean.
+    There must be enough clusters for all components, so that none are joined, but not enough for
+    all clusters to be at most ``STARVED`` times the mean.
     """
     weight = grouped_sums(labels, links.sizes)
     mean = weight.mean()
@@ -158,11 +159,11 @@ def warn_if_starved(links: Links, labels: np.ndarray, stacklevel: int) -> None:
 
 
 def clusters_needed(weight: np.ndarray, n_vertices: np.ndarray, most: float) -> int:
-    """Return the least number of clusters none of which need be heavier than ``most`` times mean.
+    """Return the least number of clusters that allows all to be at most ``most`` times the mean.
 
-    Component c, of ``n_vertices[c]`` vertices, holds as many as its weight asks for at that size,
-    at least one and at most one for each vertex. ``most`` is at least 2, which twice as many
-    clusters as components always reach.
+    Component c, of ``n_vertices[c]`` vertices, gets a number proportional to its weight, at least
+    one and at most one per vertex. ``most`` is at least 2, which twice as many clusters as
+    components always satisfy.
     """
     share = weight / (most * weight.sum())
     low, high = len(weight), min(2 * len(weight), int(n_vertices.sum()))

@@ -1,6 +1,6 @@
-"""Pictures of a coarsening, by matplotlib, which is loaded when the first one is drawn.
+"""Plots of coarsenings by matplotlib, which is imported when the first one is drawn.
 
-Every function draws into ``ax`` and returns it; without ``ax`` it makes a pyplot figure with one.
+Every function draws into ``ax`` and returns it; without ``ax`` it creates a pyplot figure.
 
 >>> import networkx as nx
 >>> import sheafcoarsen as sc
@@ -10,24 +10,24 @@ Every function draws into ``ax`` and returns it; without ``ax`` it makes a pyplo
 >>> sc.plot.spectra(C, ax=Figure().add_subplot()).get_title()
 'local spectra: what is kept, and the gap to what is not'
 
-The files, each one kind of picture:
+The modules, one for each kind of plot:
 
 ``_partition``
-    `partition`: both graphs, side by side, in places by ``layout``.
+    `partition`: both graphs, side by side; ``positions`` and ``layout`` compute positions.
 ``_elimination``
-    `elimination`: what goes, and what is left beside it.
+    `elimination`: the fine graph and the remaining one.
 ``_surface``
-    `surface` and `field`: numbers and tangent vectors on a mesh, as seen by ``projection``.
+    `surface` and `field`: numbers and tangent vectors on a mesh; ``projection`` has the view.
 ``_spectra``
-    `spectra` of every cluster, and `quality`: the low spectra of both sheaves.
+    `spectra` of all clusters, and `quality`: the low spectra of both sheaves.
 ``_modes``
-    `modes`: the lowest eigenvalues of a whole sheaf, and the fields that have them.
+    `modes`: the lowest eigenvalues of a sheaf, and their eigenvectors.
 ``_poses``
-    `poses`: the way that was taken, and what was measured across it.
+    `poses`: trajectory, measurements and landmarks.
 ``_ledger``, ``_hierarchy``
-    `ledger`: energy, line by line; `hierarchy`: level after level.
+    `ledger`: energy, line by line; `hierarchy`: sizes of all levels.
 ``axes``
-    What they share.
+    Common functions: axes, scales, lines, legends, colours.
 """
 
 from sheafcoarsen.plot._elimination import elimination
@@ -54,5 +54,5 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """Name the pictures, not the files they are in."""
+    """List the plot functions, not the modules."""
     return __all__

@@ -1,4 +1,4 @@
-"""The picture of an elimination: what goes, in grey, and the graph that is left beside it."""
+"""Plot of an elimination: the fine graph and the remaining graph."""
 
 from __future__ import annotations
 
@@ -32,20 +32,21 @@ DARK, GREY = "0.1", "0.6"
 def elimination(
     K: Elimination, pos: ArrayLike | Mapping | None = None, *, ax: Axes | None = None
 ) -> Axes:
-    """Draw what an elimination takes out of a graph, and what is left beside it.
+    """Plot the fine graph and the graph that remains after an elimination.
 
-    On the left eliminated vertices are small and grey, kept ones dark. On the right are the kept
-    ones at the same places: solid edges join what an edge joined before, dashed ones stand for what
-    was between their ends, and a ring is a loop. More than 50,000 edges are not drawn.
+    On the left eliminated vertices are small and grey, retained ones dark. On the right are the
+    retained ones at the same positions: solid edges join vertices that were adjacent, dashed ones
+    replace paths through eliminated vertices, and a ring is a loop. More than 50,000 edges are not
+    drawn.
 
     Parameters
     ----------
     K : Elimination
-    pos : array_like, shape (n, 2), or dict from vertex labels to places, optional
-        Places of the fine vertices. By default computed from distances in the graph.
+    pos : array_like, shape (n, 2), or dict from vertex labels to positions, optional
+        Positions of the fine vertices. By default computed from distances in the graph.
     ax : matplotlib Axes, optional
-        Its area takes two inset axes, which are its ``child_axes``: the fine graph and what is
-        left.
+        Its area is divided into two inset axes, ``child_axes``: the fine graph and the remaining
+        graph.
 
     Returns
     -------
@@ -54,7 +55,7 @@ def elimination(
     Raises
     ------
     ValueError, TypeError
-        Something else than an elimination; places that are not finite, or not two coordinates for
+        Any other object; positions that are not finite, or do not have two coordinates for
         each vertex.
     ImportError
         Without matplotlib: ``pip install "sheafcoarsen[plot]"``.
@@ -62,7 +63,7 @@ def elimination(
     See Also
     --------
     partition : a coarsening, both graphs side by side.
-    sheafcoarsen.eliminate : makes what is drawn.
+    sheafcoarsen.eliminate : computes what is drawn.
 
     Examples
     --------
@@ -111,7 +112,7 @@ def _draw_all(ax: Axes, K: Elimination, places: np.ndarray, size: float) -> None
 
 
 def _draw_left(ax: Axes, K: Elimination, places: np.ndarray, size: float) -> None:
-    """Draw what is left."""
+    """Draw the remaining graph."""
     G, places = K.sheaf, places[K.kept]
     loops = G.edges[:, 0] == G.edges[:, 1]
     edges = G.edges[~loops]
@@ -135,7 +136,7 @@ def _draw_left(ax: Axes, K: Elimination, places: np.ndarray, size: float) -> Non
 
 
 def _is_new(K: Elimination, edges: np.ndarray) -> np.ndarray:
-    """Whether each edge that is left joins vertices that no edge of the fine graph joins."""
+    """Return whether each edge joins vertices that are not adjacent in the fine graph."""
     n = K.fine.n_vertices
     low, high = np.sort(K.fine.edges, axis=1).T
     a, b = np.sort(K.kept[edges], axis=1).T
@@ -145,7 +146,7 @@ def _is_new(K: Elimination, edges: np.ndarray) -> np.ndarray:
 def _draw_edges(
     ax: Axes, label: str, places: np.ndarray, edges: np.ndarray, **style: Any
 ) -> list[str]:
-    """Draw edges, unless there are none or too many, and return what is to be said of them."""
+    """Draw edges, unless there are none or too many, and return notes about them."""
     if len(edges) > LINES:
         return [f"{len(edges):,} {label} not drawn"]
     if len(edges):
@@ -154,12 +155,12 @@ def _draw_edges(
 
 
 def _finish(ax: Axes, handles: list, notes: list[str]) -> None:
-    """Put a legend below, and under the picture what it leaves out."""
+    """Add a legend below, and under the plot the notes."""
     if notes:
         ax.set_xlabel("; ".join(notes), fontsize=9)
     shown = [handle for handle in handles if len(handle.get_offsets())]
     style: dict = {"fontsize": 9, "ncols": 4, "columnspacing": 1.2}
     legend: Any = add_legend_below(ax, shown, 18 if notes else 2, **style)
-    for mark in legend.legend_handles:  # of a large graph they are hardly to be seen
+    for mark in legend.legend_handles:  # those of a large graph are hardly visible
         if hasattr(mark, "set_sizes") and mark.get_label() != "loops":
             mark.set_sizes([25.0])

@@ -1,4 +1,4 @@
-"""The picture of an energy ledger."""
+"""Plot of an energy ledger."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def ledger(E: EnergyLedger | HierarchyLedger, *, ax: Axes | None = None) -> Axes:
-    """Draw an energy ledger as a waterfall, from zero to the fine energy norm(delta x)^2.
+    """Plot an energy ledger as a waterfall, from zero to the fine energy norm(delta x)^2.
 
-    Dark bars are kept, light ones discarded, hatched ones coupling energy, of either sign. Of
-    several cochains the sums over all of them are drawn.
+    Dark bars are retained energy, light ones discarded, hatched ones coupling energy, of either
+    sign. For several cochains their sums are drawn.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def ledger(E: EnergyLedger | HierarchyLedger, *, ax: Axes | None = None) -> Axes
     """
     check_kind("E", E, (EnergyLedger, HierarchyLedger))
     lines = {name: float(np.sum(value)) for name, value in E.lines.items()}
-    if isinstance(E, EnergyLedger):  # what is kept first
+    if isinstance(E, EnergyLedger):  # retained lines first
         lines = dict(sorted(lines.items(), key=lambda line: list(_BARS).index(_role(line[0]))))
     fine = float(np.sum(E.fine_energy))
     ax = axes_or_new(ax, 7, 1.2 + 0.4 * (len(lines) + 1))
@@ -79,7 +79,7 @@ def ledger(E: EnergyLedger | HierarchyLedger, *, ax: Axes | None = None) -> Axes
     ax.invert_yaxis()
     low, high = min(float(starts.min()), float((starts + values).min()), 0.0), float(right.max())
     span = high - low or 1.0
-    room = span * 110 / max(square_points(ax) - 110, 110)  # for the numbers beside the bars
+    room = span * 110 / max(square_points(ax) - 110, 110)  # for the numbers next to the bars
     ax.set_xlim(low - (0.03 * span if low < 0 else 0), high + room)
     columns = np.size(E.fine_energy)
     summed = f", summed over {columns} cochains" if columns != 1 else ""
@@ -98,7 +98,7 @@ _BARS = {
 
 
 def _role(name: str) -> str:
-    """Return what a line of the ledger is about."""
+    """Return the role of a line of the ledger, by its name."""
     if name == "fine energy":
         return "total"
     if "coupling" in name:

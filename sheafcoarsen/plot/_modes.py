@@ -1,4 +1,4 @@
-"""The picture of eigenmodes: their eigenvalues, and the lowest ones where the vertices are."""
+"""Plot of eigenmodes: eigenvalues, and the lowest modes on the vertices."""
 
 from __future__ import annotations
 
@@ -34,21 +34,22 @@ if TYPE_CHECKING:
 
 
 def modes(E: Eigenmodes, pos: ArrayLike | Mapping | None = None, *, ax: Axes | None = None) -> Axes:
-    """Draw eigenvalues, and beside them the lowest six modes on the places of the vertices.
+    """Plot eigenvalues, and the lowest six modes at the positions of the vertices.
 
-    Where stalks have dimension 1, a mode is drawn in colours, with zero in the middle; real stalks
-    of dimension 2 and complex ones of dimension 1 carry arrows, in the coordinates of the stalks;
-    of others the colour is the length of x_v. A mode has no sign, and those of one eigenvalue no
-    order: another basis of the same space would show them mixed.
+    For stalks of dimension 1 a mode is drawn in colours centred at zero; for real stalks of
+    dimension 2 and complex ones of dimension 1 as arrows, in the coordinates of the stalks; for
+    others the colour is norm(x_v). The sign of a mode is arbitrary, and so is the basis of the
+    modes of one eigenvalue.
 
     Parameters
     ----------
     E : Eigenmodes
-    pos : array_like, shape (n, 2) or (n, 3), or dict from vertex labels to places, optional
-        Those in space are seen from 20 degrees above. By default computed from distances in the
+    pos : array_like, shape (n, 2) or (n, 3), or dict from vertex labels to positions, optional
+        Positions in space are seen from 20 degrees above. By default computed from distances in the
         graph.
     ax : matplotlib Axes, optional
-        Its area takes inset axes, which are its ``child_axes``: the eigenvalues, then a mode each.
+        Its area is divided into inset axes, ``child_axes``: the eigenvalues, then one for each
+        mode.
 
     Returns
     -------
@@ -57,7 +58,7 @@ def modes(E: Eigenmodes, pos: ArrayLike | Mapping | None = None, *, ax: Axes | N
     Raises
     ------
     ValueError, TypeError
-        Places that are not finite, or not two or three coordinates for each vertex.
+        Positions that are not finite, or do not have two or three coordinates for each vertex.
     ImportError
         Without matplotlib: ``pip install "sheafcoarsen[plot]"``.
 
@@ -90,7 +91,7 @@ def modes(E: Eigenmodes, pos: ArrayLike | Mapping | None = None, *, ax: Axes | N
     rows = -(-count // columns)
     fresh = ax is None
     ax = axes_or_new(ax, 4 + 2.6 * columns, max(2.7 * rows, 3.2) + 0.4)
-    if fresh:  # the panels have their places; a layout would leave margins for them once more
+    if fresh:  # the panels have positions; a layout engine would add margins again
         ax.figure.set_layout_engine("none")  # type: ignore[union-attr]
         ax.set_position((0.01, 0.02, 0.98, 0.90))
     ax.set_axis_off()
@@ -111,7 +112,7 @@ def modes(E: Eigenmodes, pos: ArrayLike | Mapping | None = None, *, ax: Axes | N
 
 
 def _draw_values(ax: Axes, E: Eigenmodes) -> None:
-    """Draw the eigenvalues by number, zeros hollow, and that the last multiplet goes on."""
+    """Draw the eigenvalues by index, zeros hollow, and mark a last multiplet that is cut."""
     values = E.values.astype(np.float64)
     number = np.arange(1, len(values) + 1)
     style: dict = {"linestyle": "none", "marker": "o", "markersize": 5, "clip_on": False}
@@ -127,7 +128,7 @@ def _draw_values(ax: Axes, E: Eigenmodes) -> None:
 
 
 def _draw_mode(ax: Axes, E: Eigenmodes, i: int, places: np.ndarray, order: np.ndarray) -> str:
-    """Draw one mode on the places, what lies behind first, and say how."""
+    """Draw one mode, points farther from the viewer first, and return a description."""
     F, x = E.sheaf, E.vectors[:, i]
     dims = F.vertex_dims
     proper = F.edges[F.edges[:, 0] != F.edges[:, 1]]
@@ -160,7 +161,7 @@ def _draw_mode(ax: Axes, E: Eigenmodes, i: int, places: np.ndarray, order: np.nd
 
 
 def _draw_arrows(ax: Axes, places: np.ndarray, arrows: np.ndarray) -> None:
-    """Draw an arrow at each vertex, or at some that are spread out; the longest as a gap is."""
+    """Draw arrows at all or evenly spread vertices, scaled to the distance between them."""
     some = spread_out(places, 400) if len(places) > 400 else np.arange(len(places))
     longest = float(np.linalg.norm(arrows, axis=1).max(initial=0.0)) or 1.0
     shown = 1.1 * usual_gap(places[some]) * arrows[some] / longest

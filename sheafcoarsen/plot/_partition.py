@@ -1,8 +1,8 @@
-"""The picture of a partition: the fine graph in its clusters, and the coarse graph beside it.
+"""Plot of a partition: the fine graph with its clusters, and the coarse graph.
 
-What tells things apart is lightness, shape or place, never hue alone. Large pictures hold one
-collection of many markers, drawn as pixels inside a vector file, and leave out lines that nobody
-could tell apart, which they say.
+Lightness, shape or position distinguish objects, never hue alone. Large plots consist of one
+collection of markers, rasterized in vector files, and omit lines that would be indistinguishable;
+a note says so.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 NARROW = 5e4
-"""Area of a panel, in square points, below which words are put in two lines."""
+"""Area of a panel, in square points, below which labels have two lines."""
 
 
 def partition(
@@ -55,34 +55,34 @@ def partition(
     up: UpAxis = "z",
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the fine graph in its clusters and the coarse graph beside it.
+    """Plot the fine graph with its clusters, and the coarse graph next to it.
 
-    A coarse vertex stands at the mean of its cluster's places. It has an area in proportion to the
-    dimension r_a of its stalk (hollow where that is 0), a coarse edge a width in proportion to that
-    of its stalk; a ring is a loop-cell. Both pictures give a cluster the same colour, and never
-    that of a neighbour; up to 20 clusters carry their numbers.
+    A coarse vertex is drawn at the mean position of its cluster. Its area is proportional to the
+    dimension r_a of its stalk (hollow if that is 0), the width of a coarse edge to the dimension of
+    its stalk; a ring is a loop-cell. Both panels draw a cluster in the same colour, different from
+    its neighbours'; up to 20 clusters are numbered.
 
-    Without given places, a graph of more than 50,000 edges, or with a few hubs at which all lines
-    would meet, is drawn by its quotient: a disc of vertices for each cluster, and lines for the
-    strongest links between clusters. More than 50,000 edges between given places are not drawn.
+    Without ``pos``, a graph with more than 50,000 edges, or with a few hubs that most edges meet,
+    is drawn by its quotient: a disc of vertices for each cluster, and lines for the strongest links
+    between clusters. With ``pos``, more than 50,000 edges are not drawn.
 
     Parameters
     ----------
     C : Coarsening
-    pos : array_like, shape (n, 2) or (n, 3), or dict from vertex labels to places, optional
-        Places of the fine vertices. By default computed from distances in the graph, in near-linear
-        time.
+    pos : array_like, shape (n, 2) or (n, 3), or dict from vertex labels to positions, optional
+        Positions of the fine vertices. By default computed from distances in the graph, in
+        near-linear time.
     faces : array_like of int, shape (f, k), optional
-        Faces of a surface with the vertices ``pos`` in space: they are filled, and what they hide
-        is not drawn. A coarse vertex stands in the middle of what is seen of its cluster.
+        Faces of a surface with the vertices ``pos`` in space: they are filled, and hidden vertices
+        are not drawn. A coarse vertex is drawn in the middle of its cluster's visible vertices.
     view : pair of float
-        Elevation and azimuth in degrees from which places in space are seen, as in matplotlib's
+        Elevation and azimuth in degrees of the view of positions in space, as in matplotlib's
         ``view_init``.
     up : {"z", "y", "x"}
         The coordinate axis that points up.
     ax : matplotlib Axes, optional
-        Its area takes two inset axes, which are its ``child_axes``: the fine graph and the coarse
-        one.
+        Its area is divided into two inset axes, ``child_axes``: the fine graph and the coarse
+        graph.
 
     Returns
     -------
@@ -91,15 +91,15 @@ def partition(
     Raises
     ------
     ValueError, TypeError
-        Places that are not finite, or not two or three coordinates for each vertex; faces that
-        make no surface.
+        Positions that are not finite, or do not have two or three coordinates for each vertex;
+        faces that are not a surface.
     ImportError
         Without matplotlib: ``pip install "sheafcoarsen[plot]"``.
 
     See Also
     --------
     surface : numbers on a surface.
-    elimination : what an elimination takes out, and what is left.
+    elimination : the eliminated vertices and the remaining graph.
     hierarchy : the sizes of all levels.
     sheafcoarsen.Coarsening.quotient : the graph of clusters for networkx.
 
@@ -119,11 +119,12 @@ def partition(
     scene = None
     if faces is not None:
         if pos is None:
-            raise ValueError("`faces` go with places in space: give `pos` of shape (n, 3)")
+            raise ValueError("`faces` require positions in space: give `pos` of shape (n, 3)")
         given = vertex_places(C.fine, pos)
         if given.shape[1] != 3:
             raise ValueError(
-                f"`faces` go with places in space: `pos` must have shape (n, 3), got {given.shape}"
+                "`faces` require positions in space: `pos` must have shape (n, 3), "
+                f"got {given.shape}"
             )
         scene = scene_of(given, faces, view, up)
         places = surface_places(C, scene)
@@ -144,7 +145,7 @@ def partition(
         shown = np.flatnonzero(places.seen)
         beside = np.full(len(colors), 0.0 if places.by_quotient else 6.0)
         _write_numbers(left, shown, places.coarse, beside)
-        # beside a disc that is smaller than a number
+        # next to a disc that is smaller than its number
         beside = np.where(discs > 120, 0.0, np.sqrt(discs) / 2 + 4)
         _write_numbers(right, shown, places.coarse, beside)
     return ax
@@ -179,7 +180,7 @@ def _draw_fine(
 def _draw_edges(
     ax: Axes, places: np.ndarray, edges: np.ndarray, labels: np.ndarray, colors: np.ndarray
 ) -> str:
-    """Draw the fine edges, unless too many, and return what the picture says about them."""
+    """Draw the fine edges, unless there are too many, and return a description of them."""
     if len(edges) > LINES:
         return f"{len(edges):,} edges not drawn"
     few = len(edges) <= MARKERS
@@ -194,7 +195,7 @@ def _draw_edges(
 
 
 def _draw_links(ax: Axes, C: Coarsening, places: Places, n_edges: int) -> str:
-    """Draw a line for each link between clusters that is kept, and return what it stands for."""
+    """Draw a line for each retained link between clusters, and return a description of them."""
     counts = np.diff(C.clusters.pair_ptr)
     kept = counts[places.links]
     widths = 0.4 + 3.5 * np.sqrt(kept / max(int(kept.max(initial=1)), 1))
@@ -251,13 +252,13 @@ def _draw_coarse(
 
 
 def _line_widths(C: Coarsening, dims: Any, area: float) -> np.ndarray:
-    """Return widths in proportion to the dimensions of edge stalks."""
+    """Return widths that are proportional to the dimensions of edge stalks."""
     widest = max(int(C.sheaf.edge_dims.max(initial=0)), 1)
     return float(np.clip(0.4 * np.sqrt(area), 0.5, 5)) * np.asarray(dims) / widest
 
 
 def _draw_crossing_edges(ax: Axes, C: Coarsening, places: Places, area: float) -> list:
-    """Draw the coarse crossing edges, unless too many, and return what the legend shows."""
+    """Draw the coarse crossing edges, unless there are too many, and return legend entries."""
     from matplotlib.lines import Line2D
 
     if places.links.sum() > LINES:
@@ -276,7 +277,7 @@ def _draw_crossing_edges(ax: Axes, C: Coarsening, places: Places, area: float) -
 
 
 def _draw_loops(ax: Axes, C: Coarsening, places: Places, sizes: np.ndarray, area: float) -> list:
-    """Draw a ring for each loop-cell, unless too many, and return what the legend shows."""
+    """Draw a ring for each loop-cell, unless there are too many, and return legend entries."""
     means = places.coarse
     if len(means) > MARKERS:
         return []
@@ -298,7 +299,7 @@ def _draw_loops(ax: Axes, C: Coarsening, places: Places, sizes: np.ndarray, area
 
 
 def _disc_handle(label: str, **style: Any) -> Any:
-    """Return a disc or a ring for a legend."""
+    """Return a disc or a ring as a legend entry."""
     from matplotlib.lines import Line2D
 
     return Line2D([], [], linestyle="none", marker="o", label=label, **style)
@@ -310,12 +311,12 @@ def _title(ax: Axes, what: str, counts: str, room: float) -> None:
 
 
 def _both_ends(values: np.ndarray) -> list[int]:
-    """Return the smallest and the largest value, once where they are one."""
+    """Return the smallest and the largest value, or one value if they are equal."""
     return sorted({int(values.min()), int(values.max())}) if len(values) else []
 
 
 def _write_numbers(ax: Axes, which: np.ndarray, places: np.ndarray, shifts: np.ndarray) -> None:
-    """Write the numbers of these clusters, so many points up and to the right of their places."""
+    """Write the numbers of some clusters, shifted up and to the right by points."""
     from matplotlib.patheffects import withStroke
 
     halo = [withStroke(linewidth=2.5, foreground="white")]

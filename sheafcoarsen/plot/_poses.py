@@ -1,4 +1,4 @@
-"""The picture of poses: the way that was taken, and what was measured across it."""
+"""Plot of poses: trajectory, loop closures and landmarks."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ if TYPE_CHECKING:
 def poses(
     S: Synchronization | PoseGraph, *, outliers: int | None = None, ax: Axes | None = None
 ) -> Axes:
-    """Draw where the poses are: the way from each to the next, and measurements across it.
+    """Plot poses with odometry, loop closures and landmarks.
 
     Dark lines join poses with consecutive numbers that were measured from each other (odometry),
-    light ones all other pairs (loop closures); crosses are landmarks. Components, whose frames have
-    nothing to do with each other, stand side by side, each with its landmarks. Poses in space are
-    drawn in three-dimensional axes, or in given two-dimensional ones as seen along the direction in
-    which they extend least.
+    light ones all other pairs (loop closures); crosses are landmarks. Components, whose frames are
+    unrelated, are drawn side by side, each with its landmarks. Poses in space are drawn in
+    three-dimensional axes, or in given two-dimensional ones as projected along the direction of
+    smallest extent.
 
     Parameters
     ----------
     S : Synchronization or PoseGraph
-        With translations; of a PoseGraph, the poses that it came with.
+        It must have translations; for a PoseGraph its own poses are drawn.
     outliers : int, optional
-        How many of the worst edges, as ``S.outliers()`` ranks them, are drawn dashed and red,
-        with a ring around the middle of each. By default the edges that a robust fit left out,
-        those with ``S.weights`` below 1/2.
+        Number of the worst edges, as ranked by ``S.outliers()``, to draw dashed and red, with a
+        ring around the middle of each. By default the edges that a robust fit left out, those
+        with ``S.weights`` below 1/2.
     ax : matplotlib Axes, optional
 
     Returns
@@ -51,7 +51,7 @@ def poses(
     Raises
     ------
     TypeError, ValueError
-        Something else than poses; rotations without translations; a pose graph without poses.
+        An object without poses; rotations without translations; a pose graph without poses.
     ImportError
         Without matplotlib: ``pip install "sheafcoarsen[plot]"``.
 
@@ -88,7 +88,7 @@ def poses(
     ax.autoscale_view()
     ax.set_aspect("equal")
     if ax.name == "3d":
-        ax.locator_params(nbins=4)  # a low building would have its heights on top of each other
+        ax.locator_params(nbins=4)  # labels would overlap on a short vertical axis
     add_legend(ax)
     words = [counted(len(component), "pose"), counted(len(edges), "measurement")]
     count = int(component.max(initial=-1)) + 1
@@ -101,7 +101,7 @@ def poses(
 def _places(
     S: Synchronization | PoseGraph,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return the places of poses and landmarks, and which of each stand in one frame."""
+    """Return the positions of poses and landmarks, and the component of each."""
     if isinstance(S, Synchronization):
         if S.translations is None:
             raise ValueError(
@@ -111,26 +111,26 @@ def _places(
         n, marks = S.n_vertices, S.landmarks
         if marks is None:
             return S.translations, S.translations[:0], S.component, S.component[:0]
-        # landmarks hold the places of poses together, too
+        # landmarks also connect the poses that saw them
         joined = [S.edges, S.measurements.sightings.edges + np.array([0, n])]  # type: ignore
         component = component_labels(n + len(marks), np.concatenate(joined))
         beside = component[n:]
-        beside[beside > component[:n].max(initial=0)] = 0  # of landmarks that no pose saw
+        beside[beside > component[:n].max(initial=0)] = 0  # landmarks without a sighting
         return S.translations, marks, component[:n], beside
     if S.poses is None:
         raise ValueError("`S` is a pose graph without poses: synchronize(S) finds some")
     places = S.poses[1]
     marks = None if S.sightings is None else S.sightings.places
     marks = places[:0] if marks is None else marks
-    # poses of a file are in one frame
+    # poses of a file have one frame
     return places, marks, np.zeros(len(places), np.int64), np.zeros(len(marks), np.int64)
 
 
 def _seen_flat(places: np.ndarray, marks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return places in the plane of their two largest extents."""
+    """Return positions projected to the plane of their two largest extents."""
     middle = places.mean(axis=0)
     axes = np.linalg.svd(places - middle, full_matrices=False)[2][:2]
-    # so that the picture does not depend on the signs that the decomposition chose
+    # so that the plot does not depend on the signs of the singular vectors
     largest = np.abs(axes).argmax(axis=1)
     axes = axes * np.sign(axes[[0, 1], largest])[:, None]
     return (places - middle) @ axes.T, (marks - middle) @ axes.T
@@ -139,7 +139,7 @@ def _seen_flat(places: np.ndarray, marks: np.ndarray) -> tuple[np.ndarray, np.nd
 def _side_by_side(
     places: np.ndarray, marks: np.ndarray, component: np.ndarray, beside: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return places with every component to the right of the one before, landmarks with theirs."""
+    """Return positions with each component translated to the right of the previous one."""
     count = int(component.max(initial=-1)) + 1
     if count < 2:
         return places, marks

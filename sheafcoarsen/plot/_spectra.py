@@ -1,4 +1,4 @@
-"""Pictures of eigenvalues: of every cluster, and of both sheaves."""
+"""Plots of eigenvalues: of all clusters, and of both sheaves."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 
 
 def spectra(C: Coarsening, *, ax: Axes | None = None) -> Axes:
-    """Draw every cluster's kept eigenvalues, the first discarded one, and the gap between them.
+    """Plot each cluster's retained eigenvalues, the first discarded one, and the gap.
 
-    What is zero to working accuracy stands at 0. Up to 60 clusters have a column each; more are
-    sorted by their first discarded eigenvalue. The scale is linear up to the smallest positive
-    eigenvalue and logarithmic beyond where they spread over more than two decades.
+    Values that are zero to working accuracy are drawn at 0. Up to 60 clusters have a column each;
+    more are sorted by their first discarded eigenvalue. If eigenvalues span more than two decades,
+    the scale is linear up to the smallest positive one and logarithmic above.
 
     Parameters
     ----------
     C : Coarsening
-        With modes, not a basis of your own.
+        It must have modes, not a user-supplied basis.
     ax : matplotlib Axes, optional
 
     Returns
@@ -46,7 +46,7 @@ def spectra(C: Coarsening, *, ax: Axes | None = None) -> Axes:
     Raises
     ------
     ValueError
-        For a basis of your own.
+        For a user-supplied basis.
     ImportError
         Without matplotlib: ``pip install "sheafcoarsen[plot]"``.
 
@@ -54,7 +54,7 @@ def spectra(C: Coarsening, *, ax: Axes | None = None) -> Axes:
     --------
     quality : the low spectra of both sheaves.
     sheafcoarsen.local_modes : what is drawn.
-    sheafcoarsen.ranks : rules for how many modes are kept.
+    sheafcoarsen.ranks : rules for the number of retained modes.
 
     Examples
     --------
@@ -75,16 +75,16 @@ def spectra(C: Coarsening, *, ax: Axes | None = None) -> Axes:
     ax = axes_or_new(ax, 7, 4)
     kept, after = modes._without_rounding()
     cluster, K = np.repeat(np.arange(len(after)), modes.ranks), len(after)
-    last, some = np.zeros(K), modes.ranks > 0  # the last kept one of each cluster
+    last, some = np.zeros(K), modes.ranks > 0  # the last retained eigenvalue of each cluster
     last[some] = kept[modes.rank_offsets[1:][some] - 1]
-    cut = np.isfinite(after)  # clusters that discard something
+    cut = np.isfinite(after)  # clusters with discarded modes
     place, many = np.arange(K), K > 60
     if many:
         place[np.lexsort((last, after))] = np.arange(K)
     at, size = place[cluster], float(np.clip(2000 / max(K, 1), 0.3, 30))
     style: dict = {"zorder": 3, "rasterized": len(kept) > MARKERS}
     ax.scatter(at, kept, s=size, color=DARK, linewidths=0, label="kept", **style)
-    if many:  # a line, and the gaps as the area below
+    if many:  # a line, with the gaps as the area below it
         order = np.argsort(place)
         low, high = last[order[cut[order]]], after[order[cut[order]]]
         area: dict = {"color": LIGHT, "linewidth": 0, "zorder": 1, "rasterized": K > MARKERS}
@@ -114,7 +114,7 @@ def spectra(C: Coarsening, *, ax: Axes | None = None) -> Axes:
 
 
 def _write_multiplicities(ax: Axes, x: np.ndarray, values: np.ndarray, near: np.ndarray) -> None:
-    """Write beside a place how many eigenvalues stand there; they ascend for each x."""
+    """Write the multiplicity next to coinciding eigenvalues, which ascend for each x."""
     first = np.flatnonzero(
         np.append(True, (np.diff(x) != 0) | (np.diff(values) > near[1:]))[: len(x)]
     )
@@ -133,20 +133,20 @@ def _write_multiplicities(ax: Axes, x: np.ndarray, values: np.ndarray, near: np.
 def quality(
     Q: SpectralQuality, certificate: Certificate | None = None, *, ax: Axes | None = None
 ) -> Axes:
-    """Draw the low positive eigenvalues of L beside those of R* L R.
+    """Plot the low positive eigenvalues of L and of R* L R.
 
-    With a certificate, the band in which each eigenvalue of L lies is drawn, too.
+    With a certificate, also plot the interval that contains each eigenvalue of L.
 
-    The i-th eigenvalue is counted with the zeros, so that the band of the i-th coarse one encloses
-    the i-th fine one also where a global section is lost. Eigenvalues that the coarse space does
-    not have are left out, and so is the part of the band more than four decades below the
+    The index i counts the zero eigenvalues, so that the interval of the i-th coarse eigenvalue
+    contains the i-th fine one even if a global section is lost. Fine eigenvalues without a coarse
+    counterpart are omitted, and so is the part of an interval more than four decades below the
     eigenvalues.
 
     Parameters
     ----------
     Q : SpectralQuality
     certificate : Certificate, optional
-        That of the same coarsening.
+        Certificate of the same coarsening.
     ax : matplotlib Axes, optional
 
     Returns
@@ -162,7 +162,7 @@ def quality(
     --------
     spectra : the spectra of the clusters.
     sheafcoarsen.spectral_quality : what is drawn.
-    sheafcoarsen.certificate : the bands around the eigenvalues.
+    sheafcoarsen.certificate : the intervals around the eigenvalues.
 
     Examples
     --------
@@ -210,7 +210,7 @@ def quality(
 def _draw_certificate(
     ax: Axes, j: int, coarse: np.ndarray, certificate: Certificate, floor: float
 ) -> float:
-    """Draw the band of each fine eigenvalue; return where it ends below, or ``floor``."""
+    """Draw the interval of each fine eigenvalue; return its lower end, or ``floor``."""
     lower, upper = certificate.interval(coarse)
     shown = np.maximum(lower, floor / 2)
     below = " (and below the axis)" if (lower < floor).any() else ""

@@ -1,4 +1,4 @@
-"""Pictures of surfaces: numbers on them as colours, tangent vectors as arrows."""
+"""Plots of surfaces: numbers as colours, tangent vectors as arrows."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
 
 
 PLAIN = (0.86, 0.87, 0.89)
-"""Colour of faces that show no numbers."""
+"""Colour of faces without numbers."""
 
 
 class Scene(NamedTuple):
-    """A surface that is looked at."""
+    """A surface and its view."""
 
     points: np.ndarray  # (n, 3), scaled to about 1
     faces: np.ndarray  # (f, k)
     view: View
-    drawn: np.ndarray  # faces, those behind first
+    drawn: np.ndarray  # faces, farthest from the viewer first
     normals: np.ndarray  # (f, 3)
     angles: tuple[float, float, UpAxis]
 
@@ -58,10 +58,10 @@ def surface(
     colorbar: bool = True,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a surface mesh, its faces filled and shaded, coloured by numbers.
+    """Plot a surface mesh with filled and shaded faces, coloured by numbers.
 
-    Nearer faces cover those behind them. Numbers of both signs get a diverging colour map with zero
-    in its middle, others a sequential one.
+    Nearer faces cover those behind them. Numbers of both signs have a diverging colour map centred
+    at zero, others a sequential one.
 
     Parameters
     ----------
@@ -69,17 +69,17 @@ def surface(
     faces : array_like of int, shape (f, k)
         As in :func:`sheafcoarsen.gallery.tangent_bundle`.
     values : array_like, shape (n,) or (f,), optional
-        A real number for each vertex, of which a face shows the mean over its corners, or one for
-        each face (vertices, where n = f).
+        A real number for each vertex, averaged over the corners of a face, or one for each face
+        (for each vertex if n = f).
     view : pair of float
         Elevation and azimuth of the viewer in degrees, as in matplotlib's ``view_init``.
     up : {"z", "y", "x"}
         The coordinate axis that points up.
     colorbar : bool
-        Whether a bar says which colour is which number.
+        Whether to add a colour bar.
     ax : matplotlib Axes, optional
-        Plane axes hold the picture as seen from ``view``; axes with ``projection="3d"`` can be
-        turned, and hold all faces.
+        Plane axes show the surface as seen from ``view``; axes with ``projection="3d"`` can be
+        rotated, and show all faces.
 
     Returns
     -------
@@ -88,7 +88,7 @@ def surface(
     Raises
     ------
     ValueError, TypeError
-        What is no surface; values that are not finite real numbers, one for each vertex or face.
+        Invalid surfaces; values that are not finite real numbers, one for each vertex or face.
     ImportError
         Without matplotlib: ``pip install "sheafcoarsen[plot]"``.
 
@@ -137,10 +137,10 @@ def field(  # noqa: PLR0913 (options by keyword)
     colorbar: bool = True,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw tangent vectors of a surface mesh as arrows on its filled faces.
+    """Plot tangent vectors of a surface mesh as arrows on its filled faces.
 
-    Arrows are spread evenly over what can be seen; those whose foot a face hides are not drawn. The
-    longest is about as long as the distance between two of them, the others in proportion.
+    Arrows are evenly distributed over the visible surface. The longest is about as long as the
+    distance between two arrows, the others are in proportion.
 
     Parameters
     ----------
@@ -148,28 +148,28 @@ def field(  # noqa: PLR0913 (options by keyword)
     faces : array_like of int, shape (f, k)
         As in :func:`sheafcoarsen.gallery.tangent_bundle`.
     vectors : array_like, shape (2 n,), (n, 2) or (n, 3)
-        A cochain of the tangent bundle, which holds coordinates in ``frames``, or vectors in space.
+        A cochain of the tangent bundle, with coordinates in ``frames``, or vectors in space.
     values : array_like, shape (n,) or (f,), optional
         Numbers that colour the faces, as in :func:`surface`.
     frames : array_like, shape (n, 3, 2), optional
-        Bases T_v, so that coordinates x stand for ``T_v x``; by default those of
+        Bases T_v, so that coordinates x represent ``T_v x``; by default those of
         :func:`sheafcoarsen.gallery.tangent_frames`.
     power : int
         As in :func:`sheafcoarsen.gallery.tangent_bundle`: with k > 1, k directions are drawn at
         each vertex, without heads.
     n_arrows : int
-        How many places have arrows, at most.
+        Largest number of arrows.
     unit : bool
-        Whether all arrows are equally long, but those of vectors that are zero.
+        Whether all nonzero vectors have arrows of equal length.
     view : pair of float
         Elevation and azimuth of the viewer in degrees, as in matplotlib's ``view_init``.
     up : {"z", "y", "x"}
         The coordinate axis that points up.
     colorbar : bool
-        Whether a bar says which colour is which number, where there are ``values``.
+        Whether to add a colour bar for ``values``.
     ax : matplotlib Axes, optional
-        Plane axes hold the picture as seen from ``view``; axes with ``projection="3d"`` can be
-        turned, and hold all faces.
+        Plane axes show the surface as seen from ``view``; axes with ``projection="3d"`` can be
+        rotated, and show all faces.
 
     Returns
     -------
@@ -179,7 +179,7 @@ def field(  # noqa: PLR0913 (options by keyword)
     ------
     ValueError, TypeError
         What is no surface; vectors of another shape, or not finite; a power with vectors in space.
-    ImportError
+    Invalid surfaces; vectors of another shape, or not finite; a power with vectors in space.
         Without matplotlib: ``pip install "sheafcoarsen[plot]"``.
 
     See Also
@@ -222,11 +222,11 @@ def field(  # noqa: PLR0913 (options by keyword)
     return ax
 
 
-# ---------------------------------------------------------------- what is given
+# ---------------------------------------------------------------- input
 
 
 def scene_of(points: Any, faces: Any, view: Any, up: Any) -> Scene:
-    """Check a surface and from where it is seen, and find the order in which it is drawn."""
+    """Return a surface and its view after checks, with its faces in drawing order."""
     points, faces = surface_arrays(points, faces)
     scaled, _ = scaled_points(points)
     if len(scaled):
@@ -253,12 +253,12 @@ def _vectors(value: Any, scene: Scene, frames: Any, power: int) -> np.ndarray:
         f"({n}, 3)"
     )
     vectors = real_array("vectors", value, [(2 * n,), (n, 2), (n, 3)], what)
-    # lengths are of no account, and their squares must not overflow
+    # scale first: lengths do not matter, and their squares must not overflow
     vectors = vectors.astype(np.float64) / max(float(np.abs(vectors).max(initial=0)), 1e-300)
     if vectors.shape == (n, 3):
         if power > 1:
             raise ValueError(
-                "`power` above 1 goes with coordinates, shape (n, 2): vectors in space are "
+                "`power` above 1 requires coordinates, shape (n, 2): vectors in space are "
                 "directions already"
             )
         return vectors[:, None]
@@ -272,11 +272,11 @@ def _vectors(value: Any, scene: Scene, frames: Any, power: int) -> np.ndarray:
     return roots @ T.swapaxes(1, 2)
 
 
-# ---------------------------------------------------------------- what is drawn
+# ---------------------------------------------------------------- drawing
 
 
 def _draw_faces(ax: Axes, scene: Scene, shown: np.ndarray | None, colorbar: bool) -> None:
-    """Draw the faces, and the bar of their colours."""
+    """Draw the faces, and their colour bar."""
     from matplotlib.cm import ScalarMappable
 
     if shown is None:
@@ -291,21 +291,21 @@ def _draw_faces(ax: Axes, scene: Scene, shown: np.ndarray | None, colorbar: bool
 
 
 def fill_faces(ax: Any, scene: Scene, colors: np.ndarray) -> None:
-    """Draw faces in these colours, shape (f, 3), in light and shade."""
+    """Draw faces in given colours, shape (f, 3), with shading."""
     lit = colors * shades(scene.normals, scene.view)[:, None]
     if ax.name == "3d":
         from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 
         solid = Poly3DCollection(scene.points[scene.faces], facecolors=lit, edgecolors=lit)
         solid.set_linewidth(0.2)
-        ax.computed_zorder = False  # by mean depth, which hides all arrows behind the surface
+        ax.computed_zorder = False  # the order by mean depth hides all arrows behind the surface
         ax.add_collection(solid)
         return
     _fill(ax, scene.view.project(scene.points)[scene.faces[scene.drawn]], lit[scene.drawn], "faces")
 
 
 def _fill(ax: Axes, polygons: Any, colors: np.ndarray, label: str) -> None:
-    """Draw polygons; outlines of their own colours close the hairlines between neighbours."""
+    """Draw polygons, with outlines in their own colours to close gaps between them."""
     from matplotlib.collections import PolyCollection
 
     style: dict = {"facecolors": colors, "edgecolors": colors, "linewidths": 0.8, "label": label}
@@ -313,7 +313,7 @@ def _fill(ax: Axes, polygons: Any, colors: np.ndarray, label: str) -> None:
 
 
 def fill_cells(ax: Axes, scene: Scene, colors: np.ndarray) -> None:
-    """Draw faces in colours of their vertices, (n, 3); each takes what is nearest to its corner."""
+    """Draw faces in colours of their vertices, (n, 3), divided into the cells of the corners."""
     faces = scene.faces[scene.drawn]
     k = faces.shape[1]
     corners = scene.view.project(scene.points)[faces]
@@ -324,8 +324,8 @@ def fill_cells(ax: Axes, scene: Scene, colors: np.ndarray) -> None:
     parts = np.stack([corners, middles, centres, np.roll(middles, 1, axis=1)], axis=2)
     whole = np.flatnonzero(~mixed)
     at = np.concatenate([whole, np.repeat(np.flatnonzero(mixed), k)])
-    order = np.argsort(at, kind="stable")  # far faces first, as before
-    # polygons of one size make one array: the last corner is repeated
+    order = np.argsort(at, kind="stable")  # farthest faces first
+    # repeat the last corner, so that polygons of one size form one array
     size = max(k, 4)
     padded = [
         np.pad(polygons, ((0, 0), (0, size - polygons.shape[1]), (0, 0)), "edge")
@@ -338,7 +338,7 @@ def fill_cells(ax: Axes, scene: Scene, colors: np.ndarray) -> None:
 def _draw_arrows(
     ax: Axes, scene: Scene, vectors: np.ndarray, n_arrows: int, unit: bool, halo: bool
 ) -> int:
-    """Draw arrows at visible vertices, evenly spread, with a halo on dark faces; count them."""
+    """Draw arrows at evenly spread visible vertices, with a halo on dark faces; count them."""
     used = np.unique(scene.faces)
     at = used[visible_points(used, scene.points, scene.faces, scene.view)]
     feet = at[spread_out(scene.points[at], n_arrows)]
@@ -381,7 +381,7 @@ def _draw_arrows(
 
 
 def _frame(ax: Any, scene: Scene) -> None:
-    """Show all of the surface with a small margin, equal units in all directions, no ticks."""
+    """Set limits with a small margin and equal units, without ticks."""
     ax.set_axis_off()
     if ax.name != "3d":
         draw_frame(ax, scene.view.project(scene.points))

@@ -1,4 +1,4 @@
-"""What several pictures share: axes, scales, lines, legends, colours."""
+"""Common functions of plots: axes, scales, lines, legends, colours."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ DARK, MIDDLE, LIGHT = "#2B1A4F", "#2A788E", "#C9C9C9"
 
 
 MARKERS = 500
-"""Markers or lines up to which a vector file holds them one by one; more are drawn as pixels."""
+"""Largest number of vector markers or lines in a file; more are rasterized."""
 
 
 NUMBERED = 20
-"""Clusters up to which each carries its number."""
+"""Largest number of clusters that are numbered."""
 
 
 def axes_or_new(ax: Axes | None, width: float, height: float, **kind: Any) -> Axes:
-    """Return the axes to draw into, new ones where none are given."""
+    """Return the given axes, or new ones."""
     check_matplotlib()
     if ax is None:
         from matplotlib import pyplot
@@ -47,12 +47,12 @@ def axes_or_new(ax: Axes | None, width: float, height: float, **kind: Any) -> Ax
 
 
 def square_points(ax: Axes) -> float:
-    """Return the present width of the axes, in points."""
+    """Return the current width of the axes in points."""
     return 72 * ax.bbox.width / ax.figure.dpi
 
 
 def two_panels(ax: Axes | None, places: np.ndarray, words: float) -> tuple[Axes, Axes, Axes, float]:
-    """Return axes, two insets for places above ``words`` inches of text, and the area of one."""
+    """Return axes, two insets with ``words`` inches of text below, and the area of one."""
     spread = np.ptp(places, axis=0) if len(places) else np.ones(2)
     height = float(np.clip(5 * spread[1] / max(spread[0], 1e-300), 1.2, 5.5)) + words
     ax = axes_or_new(ax, 10, height)
@@ -62,14 +62,14 @@ def two_panels(ax: Axes | None, places: np.ndarray, words: float) -> tuple[Axes,
 
 
 def tick_whole_numbers(ax: Axes) -> None:
-    """Have ticks of x at whole numbers alone."""
+    """Restrict the ticks of x to integers."""
     from matplotlib.ticker import MaxNLocator
 
     ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
 
 
 def check_kind(name: str, value: object, kind: type | tuple[type, ...]) -> None:
-    """Refuse a value of another type than those."""
+    """Raise an error for a value of another type."""
     kinds = kind if isinstance(kind, tuple) else (kind,)
     if not isinstance(value, kinds):
         articles = ("an" if k.__name__[0] in "AEIO" else "a" for k in kinds)
@@ -78,7 +78,7 @@ def check_kind(name: str, value: object, kind: type | tuple[type, ...]) -> None:
 
 
 def set_scale(ax: Axes, values: np.ndarray) -> None:
-    """Choose a scale of y that tells values of several decades, and zeros beside them, apart."""
+    """Choose a scale of y that resolves values of several decades, and zeros."""
     positive = values[values > 0]
     if not positive.size or positive.max() <= 100 * positive.min():
         ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
@@ -97,7 +97,7 @@ def set_scale(ax: Axes, values: np.ndarray) -> None:
 
 
 def add_legend(ax: Axes) -> None:
-    """Put a legend below the axes, with marks that can be seen."""
+    """Add a legend below the axes, with visible markers."""
     handles, labels = ax.get_legend_handles_labels()
     if handles:
         legend = add_legend_below(
@@ -114,7 +114,7 @@ def add_legend(ax: Axes) -> None:
 
 
 def add_legend_below(ax: Axes, handles: list, points: float, **style: Any) -> Legend:
-    """Put a legend so many points below the axes, where it covers nothing."""
+    """Add a legend ``points`` below the axes."""
     from matplotlib.transforms import ScaledTranslation
 
     below = ax.transAxes + ScaledTranslation(0, -points / 72, ax.figure.dpi_scale_trans)
@@ -145,14 +145,14 @@ def draw_lines(ax: Axes, label: str, places: np.ndarray, edges: np.ndarray, **st
 def draw_discs(
     ax: Axes, label: str, places: np.ndarray, areas: Any, colors: Any, outline: float = 0
 ) -> Any:
-    """Draw vertices of these areas, as pixels where they are many, and return them."""
+    """Draw vertices with given areas, rasterized if there are many, and return the artist."""
     style: dict = {"rasterized": len(places) > MARKERS, "edgecolors": "0.15", "zorder": 3}
     style |= {"s": areas, "c": colors, "linewidths": outline, "label": label}
     return ax.scatter(*places.T, **style)
 
 
 def draw_frame(ax: Axes, places: np.ndarray) -> None:
-    """Show all places with a margin, equal units in both directions, and no ticks."""
+    """Set limits that show all positions with a margin, equal units, and no ticks."""
     low, high = (
         (places.min(axis=0), places.max(axis=0)) if len(places) else (np.zeros(2), np.ones(2))
     )
@@ -167,7 +167,7 @@ def draw_frame(ax: Axes, places: np.ndarray) -> None:
 
 
 def disc_area(means: np.ndarray, room: float) -> float:
-    """Return an area for the largest disc, in square points, so that most do not overlap."""
+    """Return the area of the largest disc, in square points, so that most do not overlap."""
     largest = 500 * room / 1e5
     if len(means) < 2:
         return largest
@@ -182,11 +182,11 @@ def disc_area(means: np.ndarray, room: float) -> float:
 
 
 PALETTE = ("#440154", "#FDE725", "#31688E", "#8FD744", "#443A83", "#35B779")
-"""Viridis, neighbours in the list of different lightness: it reads in grey, too."""
+"""Viridis colours of alternating lightness, which also differ in greyscale."""
 
 
 def cluster_colors(pairs: np.ndarray, n: int) -> np.ndarray:
-    """Return a colour for each of n clusters, (n, 4), other than its neighbours' in ``pairs``."""
+    """Return a colour for each of n clusters, (n, 4), different for each of ``pairs``."""
     which = np.arange(n)
     if n > len(PALETTE):
         graph = nx.empty_graph(n)
@@ -197,11 +197,11 @@ def cluster_colors(pairs: np.ndarray, n: int) -> np.ndarray:
 
 
 def palette(count: int) -> np.ndarray:
-    """Return so many different colours, shape (count, 4); beyond the palette by steps of hue."""
+    """Return distinct colours, shape (count, 4); more than the palette by steps of hue."""
     from matplotlib.colors import to_rgba_array
 
     lightnesses = (0.72, 0.38, 0.55)
-    golden = (np.sqrt(5) - 1) / 2  # hues at multiples of it are spread evenly, however many
+    golden = (np.sqrt(5) - 1) / 2  # hues at multiples of it are evenly distributed
     more = [
         colorsys.hls_to_rgb((0.02 + i * golden) % 1, lightnesses[i % len(lightnesses)], 0.65)
         for i in range(count - len(PALETTE))
@@ -210,7 +210,7 @@ def palette(count: int) -> np.ndarray:
 
 
 def number_colors(values: np.ndarray) -> tuple[Colormap, Normalize]:
-    """Return a colour map and a scale: with zero in the middle where values have both signs."""
+    """Return a colour map and a scale, centred at zero if values have both signs."""
     import matplotlib as mpl
     from matplotlib.colors import Normalize
 

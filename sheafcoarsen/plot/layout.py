@@ -1,6 +1,6 @@
-"""Places for the vertices of a graph in the plane, at any size.
+"""Two-dimensional layout of a graph of any size.
 
-By distances to a few pivots; where the graph is small, by least stress.
+From distances to a few pivots; for small graphs, by stress majorization.
 """
 
 import networkx as nx
@@ -10,17 +10,17 @@ from scipy.sparse.csgraph import connected_components, dijkstra
 
 
 def graph_layout(edges: np.ndarray, n: int) -> np.ndarray:
-    """Return a place for each vertex, shape (n, 2), always the same.
+    """Return a deterministic 2-D layout, shape (n, 2).
 
-    Neighbours are near each other, and components side by side.
+    Neighbours are close to each other; components are side by side.
 
-    Components of more than 600 vertices are laid out by PivotMDS (Brandes and Pich):
-    the two leading singular vectors of the doubly centred squared distances to a few pivots, at the
-    cost of one breadth-first search per pivot; flat ones are stretched a little, since a panel has
-    room for it. Smaller ones start there, with every vertex a pivot,
-    and then lower the stress sum ((|x_i - x_j| - d_ij) / d_ij)^2.
+    Components of more than 600 vertices are laid out by PivotMDS (Brandes and Pich): the two
+    leading singular vectors of the doubly centred squared distances to a few pivots, at the cost of
+    one breadth-first search per pivot; flat layouts are stretched a little to fill the panel.
+    Smaller components start from this layout with every vertex a pivot, and then reduce the stress
+    sum ((|x_i - x_j| - d_ij) / d_ij)^2.
     """
-    ends = edges.T.astype(np.int32)  # scipy 1.14 finds shortest paths with no other indices
+    ends = edges.T.astype(np.int32)  # scipy 1.14 requires these indices for shortest paths
     graph = scipy.sparse.csr_array((np.ones(len(edges)), tuple(ends)), shape=(n, n))
     graph = scipy.sparse.csr_array(graph + graph.T)
     graph.data[:] = 1.0
@@ -29,7 +29,7 @@ def graph_layout(edges: np.ndarray, n: int) -> np.ndarray:
     members = np.argsort(piece, kind="stable")
     starts = np.concatenate([[0], np.cumsum(sizes)])
     pos = _circles(piece, sizes, members, starts)
-    for c in np.argsort(-sizes, kind="stable")[:20].tolist():  # others stay circles
+    for c in np.argsort(-sizes, kind="stable")[:20].tolist():  # others remain circles
         if sizes[c] > 2:
             own = members[starts[c] : starts[c + 1]]
             pos[own] = _fitted(
@@ -41,7 +41,7 @@ def graph_layout(edges: np.ndarray, n: int) -> np.ndarray:
 def _circles(
     piece: np.ndarray, sizes: np.ndarray, members: np.ndarray, starts: np.ndarray
 ) -> np.ndarray:
-    """Return the vertices of every component on a circle about the origin."""
+    """Return positions with the vertices of every component on a circle about the origin."""
     rank = np.empty(len(piece))
     rank[members] = np.arange(len(piece)) - starts[piece[members]]
     angle = 2 * np.pi * rank / sizes[piece]
@@ -50,7 +50,7 @@ def _circles(
 
 
 def _shelves(sides: np.ndarray) -> np.ndarray:
-    """Return centres of squares of these sides, the largest first, in rows of about one width."""
+    """Return centres of squares of given sides, the largest first, in rows of similar width."""
     order = np.argsort(-sides, kind="stable")
     ends = np.cumsum(sides[order])
     width = np.sqrt((sides**2).sum()) * 1.1
@@ -66,13 +66,13 @@ def _shelves(sides: np.ndarray) -> np.ndarray:
 
 
 def _fitted(pos: np.ndarray, side: float) -> np.ndarray:
-    """Return the places moved and scaled into a square about the origin."""
+    """Return the positions translated and scaled into a square about the origin."""
     low, high = pos.min(axis=0), pos.max(axis=0)
     return (pos - (low + high) / 2) * (side / max(float((high - low).max()), 1e-300))
 
 
 def _connected_layout(graph: nx.Graph) -> np.ndarray:
-    """Return places for the vertices of a connected graph."""
+    """Return the positions of the vertices of a connected graph."""
     n = graph.shape[0]
     small = n <= 600
     distances = dijkstra(graph, unweighted=True) if small else _distances_to_pivots(graph)
@@ -86,13 +86,13 @@ def _connected_layout(graph: nx.Graph) -> np.ndarray:
     if small:
         return _least_stress(pos, distances)
     width, height = np.ptp(pos, axis=0)
-    # stretched where flatter than 1.6, at most twofold
+    # stretch layouts flatter than 1.6, at most twofold
     pos[:, 1] *= np.clip(width / (1.6 * max(height, 1e-300)), 1.0, 2.0)
     return pos
 
 
 def _distances_to_pivots(graph: nx.Graph) -> np.ndarray:
-    """Return the distances of all vertices to pivots, each the farthest from those before it."""
+    """Return distances of all vertices to pivots from farthest-point sampling."""
     start = int(dijkstra(graph, unweighted=True, indices=0).argmax())
     rows = [dijkstra(graph, unweighted=True, indices=start)]
     nearest = rows[0]
@@ -103,14 +103,14 @@ def _distances_to_pivots(graph: nx.Graph) -> np.ndarray:
 
 
 def _least_stress(pos: np.ndarray, distances: np.ndarray) -> np.ndarray:
-    """Lower the stress with weights 1 / d^2 by majorization (Gansner, Koren and North)."""
+    """Reduce the stress with weights 1 / d^2 by majorization (Gansner, Koren and North)."""
     n = len(pos)
     with np.errstate(divide="ignore"):
         weights = np.where(distances > 0, distances**-2.0, 0.0)
     laplacian = np.diag(weights.sum(axis=1)) - weights
-    inverse = np.linalg.inv(laplacian + 1 / n)  # constants move nothing
+    inverse = np.linalg.inv(laplacian + 1 / n)  # constants are in the kernel
     scale = (distances * weights).sum() / max(float((_lengths(pos) * weights).sum()), 1e-300)
-    # places that coincide, as of leaves of one star, must come apart
+    # separate coinciding positions, such as those of the leaves of a star
     pos = scale * pos + 1e-3 * np.random.default_rng(0).standard_normal(pos.shape)
     for _ in range(60):
         lengths = _lengths(pos)

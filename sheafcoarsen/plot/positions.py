@@ -1,4 +1,4 @@
-"""Where both graphs of a coarsening are drawn: as given, by distances, or by their quotient."""
+"""Positions of both graphs of a coarsening: given, by distances, or by the quotient."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from sheafcoarsen.plot.projection import View, visible_points
 from sheafcoarsen.sheaf import CellularSheaf
 
 LINES = 50_000
-"""Edges up to which they are drawn."""
+"""Largest number of edges that are drawn."""
 
 
 class Places(NamedTuple):
-    """Places in the picture, and what is drawn there."""
+    """Positions in the plot, and the objects to draw."""
 
     fine: np.ndarray  # (n, 2)
     coarse: np.ndarray  # (K, 2)
-    order: np.ndarray  # vertices that are drawn, what lies behind first
-    seen: np.ndarray  # (K,) of bool, clusters that are drawn
-    links: np.ndarray  # (P,) of bool, pairs of clusters that are drawn as joined
-    by_quotient: bool  # whether lines stand for links between clusters, not for edges
-    how: str  # where the places come from
+    order: np.ndarray  # vertices to draw, farthest from the viewer first
+    seen: np.ndarray  # (K,) of bool, clusters to draw
+    links: np.ndarray  # (P,) of bool, pairs of clusters to join by a line
+    by_quotient: bool  # whether lines are links between clusters, not edges
+    how: str  # origin of the positions
 
 
 def vertex_places(F: CellularSheaf, pos: Any) -> np.ndarray:
-    """Return the given places as an array, shape (n, 2) or (n, 3)."""
+    """Return the given positions as an array, shape (n, 2) or (n, 3)."""
     n = F.n_vertices
     if isinstance(pos, dict):
         names = F.vertex_labels if F.vertex_labels is not None else range(n)
@@ -49,7 +49,7 @@ def vertex_places(F: CellularSheaf, pos: Any) -> np.ndarray:
 
 
 def flat_places(C: Coarsening, pos: np.ndarray, view: View) -> Places:
-    """Return given places, those in space as they are seen; clusters stand at their means."""
+    """Return given positions, projected if in space, with clusters at their means."""
     order = np.arange(len(pos))
     if pos.shape[1] == 3:
         order = np.argsort(view.depth(pos), kind="stable")
@@ -58,7 +58,7 @@ def flat_places(C: Coarsening, pos: np.ndarray, view: View) -> Places:
 
 
 def computed_places(C: Coarsening) -> Places:
-    """Return places by distances in the graph, or by those in its quotient."""
+    """Return positions from distances in the graph, or in its quotient."""
     if _is_hairball(C):
         return _quotient_places(C)
     n = C.fine.n_vertices
@@ -89,7 +89,7 @@ def surface_places(C: Coarsening, scene: Scene) -> Places:
     coarse = np.zeros((K, 2))
     coarse[seen] = flat[front[order[first]]]
     links = (sizes > 0)[C.clusters.pairs].all(axis=1)
-    none = np.zeros(0, dtype=np.int64)  # faces stand for the vertices
+    none = np.zeros(0, dtype=np.int64)  # faces are drawn instead of vertices
     return Places(flat, coarse, none, sizes > 0, links, False, "as given, in space")
 
 
@@ -97,7 +97,7 @@ def surface_places(C: Coarsening, scene: Scene) -> Places:
 
 
 def _is_hairball(C: Coarsening) -> bool:
-    """Tell whether lines between vertices would hide each other: too many, or at a few hubs."""
+    """Return whether edges would cover each other: too many, or at a few hubs."""
     edges = C.fine.edges[C.fine.edges[:, 0] != C.fine.edges[:, 1]]
     if len(edges) > LINES:
         return True
@@ -107,7 +107,7 @@ def _is_hairball(C: Coarsening) -> bool:
 
 
 def _quotient_places(C: Coarsening) -> Places:
-    """Return a disc for each cluster, its vertices in it, and the strongest links between them."""
+    """Return a disc of vertices for each cluster, and the strongest links between clusters."""
     K, pairs = C.partition.n_clusters, C.clusters.pairs
     strength = np.diff(C.clusters.pair_ptr).astype(np.float64)
     links = _strongest(pairs, strength, K)
@@ -118,7 +118,7 @@ def _quotient_places(C: Coarsening) -> Places:
     order = np.lexsort((-degrees, labels))
     rank = np.empty(len(labels))
     rank[order] = np.arange(len(labels)) - C.clusters.member_ptr[labels[order]]
-    # a sunflower, vertices of large degree in its middle
+    # a sunflower pattern with vertices of large degree in its middle
     angle = rank * np.pi * (3 - np.sqrt(5))
     reach = 0.9 * np.sqrt(rank + 0.5)
     places = centres[labels] + reach[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
@@ -128,29 +128,29 @@ def _quotient_places(C: Coarsening) -> Places:
 
 
 def _strongest(pairs: np.ndarray, strength: np.ndarray, n: int) -> np.ndarray:
-    """Return which links are kept: a few for each cluster, and what keeps together the whole."""
+    """Return which links to draw: a few for each cluster, and a spanning forest."""
     kept = np.zeros(len(pairs), dtype=bool)
     ends = np.concatenate([pairs[:, 0], pairs[:, 1]])
     both = np.tile(np.arange(len(pairs)), 2)
-    # relative to what both have in all, so that hubs do not take everything
+    # relative to the total strength of both clusters, so that hubs do not dominate
     total = np.bincount(ends, np.tile(strength, 2), minlength=n)
     relative = strength / np.sqrt(total[pairs[:, 0]] * total[pairs[:, 1]])
     order = np.lexsort((-relative[both], ends))
     place = np.arange(len(ends)) - np.searchsorted(ends[order], ends[order])
     kept[both[order[place < 3]]] = True  # three links of each cluster
-    narrow = tuple(pairs.T.astype(np.int32))  # scipy 1.14 knows no other indices here
+    narrow = tuple(pairs.T.astype(np.int32))  # scipy 1.14 requires these indices
     tree = minimum_spanning_tree(csr_array((2 - relative, narrow), shape=(n, n))).tocoo()
     kept[np.searchsorted(pairs @ [n, 1], tree.row.astype(np.int64) * n + tree.col)] = True
     return kept
 
 
 def _apart(centres: np.ndarray, radii: np.ndarray, pairs: np.ndarray) -> np.ndarray:
-    """Return places of discs so that hardly two overlap, each near those that it is linked to."""
+    """Return positions of discs that hardly overlap, each near those that it is linked to."""
     if len(pairs):
         between = np.linalg.norm(centres[pairs[:, 0]] - centres[pairs[:, 1]], axis=1)
         wanted = 1.3 * radii[pairs].sum(axis=1)
         centres = centres * float(np.median(wanted / np.maximum(between, 1e-9)))
-    # the few largest ones would have all others for neighbours
+    # the few largest discs would have all others as neighbours
     reach = 2.3 * float(np.quantile(radii, 0.98)) if len(radii) else 0.0
     for _ in range(200 if len(radii) <= 2000 else 40):
         tree = cKDTree(centres)

@@ -1,4 +1,4 @@
-"""Surfaces seen from somewhere: axes of the picture, what hides what, light and shade."""
+"""Projection of surfaces to the plane: view axes, visibility, shading."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ UpAxis: TypeAlias = Literal["x", "y", "z"]
 
 
 class View(NamedTuple):
-    """Unit vectors of the picture: to the right, up, and from the scene towards the viewer."""
+    """Unit vectors of the view: to the right, up, and towards the viewer."""
 
     right: np.ndarray
     up: np.ndarray
     toward: np.ndarray
 
     def project(self, points: np.ndarray) -> np.ndarray:
-        """Return places in the picture, shape (..., 2)."""
+        """Return the coordinates of points in the picture, shape (..., 2)."""
         return points @ np.stack([self.right, self.up], axis=1)
 
     def depth(self, points: np.ndarray) -> np.ndarray:
-        """Return how near points are to the viewer."""
+        """Return the depth of points, larger for points closer to the viewer."""
         return points @ self.toward
 
 
 def checked_view(view: object, up: object) -> tuple[float, float, UpAxis]:
-    """Return elevation, azimuth in degrees and the axis that points up."""
+    """Return elevation and azimuth in degrees, and the axis that points up."""
     choice("up", up, get_args(UpAxis))
     if not isinstance(view, tuple | list | np.ndarray) or len(view) != 2:
         raise ValueError(f"`view` must be two angles, elevation and azimuth, got {view!r}")
@@ -41,25 +41,25 @@ def checked_view(view: object, up: object) -> tuple[float, float, UpAxis]:
 
 
 def view_from(elevation: float, azimuth: float, up: UpAxis) -> View:
-    """Return the view from a direction given in degrees, as matplotlib's ``view_init`` has it."""
+    """Return the view from a direction in degrees, as defined by matplotlib's ``view_init``."""
     e, a = np.radians([elevation, azimuth])
     toward = np.array([np.cos(e) * np.cos(a), np.cos(e) * np.sin(a), np.sin(e)])
     right = np.array([-np.sin(a), np.cos(a), 0.0])
-    # the third axis, which points up, becomes the one that is asked for
+    # cyclic permutation that maps the third axis to ``up``
     turn = {"z": 0, "y": 2, "x": 1}[up]
     toward, right = np.roll(toward, turn), np.roll(right, turn)
     return View(right, np.cross(toward, right), toward)
 
 
 def face_normals(points: np.ndarray, faces: np.ndarray) -> np.ndarray:
-    """Return unit normals of faces, right-handed with their corners."""
+    """Return unit normals of faces by the right-hand rule."""
     area, _ = area_vectors(points, faces)
     length = np.linalg.norm(area, axis=1)
     return area / np.where(length > 0, length, 1.0)[:, None]
 
 
 def shades(normals: np.ndarray, view: View) -> np.ndarray:
-    """Return how bright faces are, from 0.45 to 1: light from the upper left, on both sides."""
+    """Return the brightness of faces, 0.45 to 1, for a two-sided light from the upper left."""
     light = view.toward + 0.55 * view.up - 0.45 * view.right
     light /= np.linalg.norm(light)
     facing = np.where(normals @ view.toward < 0, -1.0, 1.0)
@@ -67,7 +67,7 @@ def shades(normals: np.ndarray, view: View) -> np.ndarray:
 
 
 def visible_points(at: np.ndarray, points: np.ndarray, faces: np.ndarray, view: View) -> np.ndarray:
-    """Tell which vertices no face hides that lies nearer to the viewer, shape (k,) of bool."""
+    """Return which vertices are not hidden by a face closer to the viewer, shape (k,) of bool."""
     flat, depth = view.project(points), view.depth(points)
     corners, depths = flat[faces], depth[faces]
     visible = np.ones(len(at), dtype=bool)
@@ -75,7 +75,7 @@ def visible_points(at: np.ndarray, points: np.ndarray, faces: np.ndarray, view: 
         return visible
     low, high = corners.min(axis=1), corners.max(axis=1)
     middle, reach = low / 2 + high / 2, np.linalg.norm(high - low, axis=1) / 2
-    # faces of about one size at a time, so that few lie around a point that do not cover it
+    # faces of similar size at a time, so that the search radius fits each
     _, size = np.frexp(reach)
     seen_points = cKDTree(flat[at])
     for exponent in np.unique(size).tolist():
@@ -95,9 +95,9 @@ def visible_points(at: np.ndarray, points: np.ndarray, faces: np.ndarray, view: 
 def _is_behind(
     p: np.ndarray, depth: np.ndarray, corners: np.ndarray, depths: np.ndarray
 ) -> np.ndarray:
-    """Tell which point is inside its polygon in the picture, and behind its plane."""
+    """Return which points are inside their polygon in the picture and behind its plane."""
     hidden = np.zeros(len(p), dtype=bool)
-    for j in range(1, corners.shape[1] - 1):  # a fan of triangles around the first corner
+    for j in range(1, corners.shape[1] - 1):  # triangle fan at the first corner
         a, b = corners[:, j] - corners[:, 0], corners[:, j + 1] - corners[:, 0]
         q = p - corners[:, 0]
         area = a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]
@@ -111,7 +111,7 @@ def _is_behind(
 
 
 def spread_out(points: np.ndarray, count: int) -> np.ndarray:
-    """Return ``count`` points, each the farthest from all before it, the first from the mean."""
+    """Return ``count`` points by farthest-point sampling; the first is farthest from the mean."""
     if not len(points):
         return np.zeros(0, dtype=np.int64)
     chosen = [int(((points - points.mean(axis=0)) ** 2).sum(axis=1).argmax())]
@@ -126,7 +126,7 @@ def spread_out(points: np.ndarray, count: int) -> np.ndarray:
 
 
 def usual_gap(points: np.ndarray) -> float:
-    """Return the distance that half of the points have to their nearest neighbour; else 1."""
+    """Return the median distance of points to their nearest neighbours, or 1."""
     if len(points) < 2:
         return 1.0
     return float(np.median(cKDTree(points).query(points, k=2)[0][:, 1])) or 1.0

@@ -1,8 +1,8 @@
-"""The container: a cellular sheaf, and the graphs and maps that it is read from.
+"""Cellular sheaves, and their construction from graphs, maps and matrices.
 
-A sheaf is a vector space on every vertex and edge of a graph and a linear map for every incident
-pair, kept as flat read-only arrays. One is made of edges and maps, or of a graph and values on its
-edges:
+A sheaf assigns a vector space to every vertex and edge of a graph and a linear map to every
+incident pair; it is stored as flat read-only arrays. It is constructed from edges and maps, or from
+a graph and values on its edges:
 
 >>> import sheafcoarsen as sc
 >>> F = sc.CellularSheaf.constant([[0, 1], [1, 2]], dim=2, weight=[1.0, 4.0])
@@ -12,7 +12,7 @@ CellularSheaf(n_vertices=3, n_edges=2, dim_c0=6, dim_c1=4, dtype=float64)
 array([[2., 0.],
        [0., 2.]])
 
-Nothing changes in place; what is new is a new sheaf, with all that can be shared:
+Sheaves are immutable; methods return a new sheaf that shares unchanged arrays:
 
 >>> F.with_maps(3 * F.tail_data, 3 * F.head_data).head_map(1)
 array([[6., 0.],
@@ -23,20 +23,20 @@ array([[6., 0.],
 The modules, in the order in which data flows:
 
 ``graphs``, ``values``
-    A graph as arrays; values on its edges, and the maps of each kind of sheaf made of them.
+    A graph as arrays; values on its edges, and the maps of each kind of sheaf.
 ``maps``
-    Maps and flat data of a caller, checked against each other and the graph.
+    User-supplied maps and flat data, checked against each other and the graph.
 ``from_matrices``
-    Maps of the blocks of a Laplacian.
+    Maps from the blocks of a Laplacian.
 ``from_graphs``, ``properties``, ``from_sheaves``, ``_cellular_sheaf``
-    The class: ``FromGraphs`` has the class methods that take a graph, ``Views`` the properties of
-    its arrays, ``FromSheaves`` the methods that return another sheaf, ``CellularSheaf`` the arrays.
-    `trusted_sheaf` and `sheaf_like` build one of arrays that need no check.
+    The class: ``FromGraphs`` has the class methods that take a graph, ``Views`` the properties,
+    ``FromSheaves`` the methods that return another sheaf, ``CellularSheaf`` the arrays.
+    `trusted_sheaf` and `sheaf_like` build one from arrays without checks.
 ``_fit_maps``
     Maps fitted to signals: `fit_connection` and `fit_maps`.
 ``checks``, ``comparison``, ``_components``, ``_disjoint_union``
-    Functions on sheaves; ``comparison`` compares two bit for bit, up to rounding, or by their graph
-    and stalks alone.
+    Functions on sheaves; ``comparison`` compares two bit for bit, up to rounding, or by graph
+    and stalks only.
 """
 
 from sheafcoarsen.sheaf._cellular_sheaf import CellularSheaf, sheaf_rows, trusted_sheaf

@@ -1,4 +1,4 @@
-"""The container: a cellular sheaf on a graph, as flat arrays."""
+"""Cellular sheaves on graphs, stored as flat arrays."""
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class CellularSheaf(FromSheaves, ReadOnly):
     tail_maps, head_maps : array_like, shape (m, d_e, d_v), or sequence of m 2-D arrays
         Map e has shape (d_e, d_u) at the tail and (d_e, d_v) at the head. Integers become float64.
     vertex_dims : array_like of int, shape (n,), optional
-        Needed only for vertices that no edge touches; otherwise read off the maps.
+        Required for isolated vertices; by default the numbers of columns of the maps.
     vertex_labels : sequence of n hashable names, all different, optional
         In vertex order.
 
@@ -47,17 +47,17 @@ class CellularSheaf(FromSheaves, ReadOnly):
         The maps one after the other, each row-major: map e is
         ``tail_data[tail_offsets[e]:tail_offsets[e + 1]]``.
     vertex_labels : tuple or None
-        The graph's own node names in vertex order.
+        Node names of the graph in vertex order.
 
     Raises
     ------
     ValueError
         Endpoints out of range, maps whose shapes disagree, entries that are not finite, or a
-        largest entry whose square would over- or underflow; another number of names than vertices,
-        or a name used twice.
+        largest entry whose square would over- or underflow; a number of names other than n, or a
+        repeated name.
     TypeError
-        Maps of another scalar type than float32, float64, complex64, complex128 or integers; names
-        that cannot be hashed.
+        Maps of a scalar type other than float32, float64, complex64, complex128 or integers;
+        names that are not hashable.
 
     Examples
     --------
@@ -78,7 +78,7 @@ class CellularSheaf(FromSheaves, ReadOnly):
     # flat: map e is tail_data[tail_offsets[e]:tail_offsets[e + 1]], row-major
     tail_data: np.ndarray
     head_data: np.ndarray  # the same for the heads
-    vertex_labels: tuple | None  # the graph's own node names in vertex order, or None
+    vertex_labels: tuple | None  # node names in vertex order
 
     def __init__(
         self,
@@ -112,7 +112,7 @@ class CellularSheaf(FromSheaves, ReadOnly):
         head_data: np.ndarray,
         vertex_labels: tuple | None,
     ) -> None:
-        """Take ownership of consistent arrays; only `__init__` and `_of_arrays` call this."""
+        """Store owned, consistent arrays; only `__init__` and `_of_arrays` call this."""
         dtype = np.result_type(tail_data.dtype, head_data.dtype)
         for name, value in (
             ("edges", edges),
@@ -163,7 +163,7 @@ class CellularSheaf(FromSheaves, ReadOnly):
         Raises
         ------
         ValueError, TypeError
-            As the constructor; flat data of another length than the dimensions say.
+            As the constructor; flat data whose length does not match the dimensions.
 
         Examples
         --------
@@ -178,9 +178,9 @@ class CellularSheaf(FromSheaves, ReadOnly):
         return sheaf
 
     def equals(self, other: Self) -> bool:
-        """Tell whether another sheaf is the same to the last bit.
+        """Return whether another sheaf is identical, bit for bit.
 
-        That is graph, orientation, stalks, vertex labels, scalar type and every bit of the maps; 0
+        Compares graph, orientation, stalks, vertex labels, scalar type and every bit of the maps; 0
         and -0 differ.
 
         Parameters
@@ -190,7 +190,7 @@ class CellularSheaf(FromSheaves, ReadOnly):
         Returns
         -------
         bool
-            False for anything that is no sheaf.
+            False for anything but a sheaf.
 
         Examples
         --------
@@ -202,19 +202,19 @@ class CellularSheaf(FromSheaves, ReadOnly):
         return isinstance(other, CellularSheaf) and same_bits(self, other)
 
     def allclose(self, other: Self, rtol: float | None = None) -> bool:
-        """Tell whether another sheaf is the same but for rounding in its maps.
+        """Return whether another sheaf is equal up to rounding in its maps.
 
         Graph, orientation, stalks and vertex labels must be the same. A map may differ by ``rtol``
-        times its own largest modulus, so that the answer is the same at every scale: there is no
-        absolute tolerance, and next to a map that is 0 only 0 is close.
+        times its largest absolute value; there is no absolute tolerance, so the result does not
+        depend on the scale, and only 0 is close to a map that is 0.
 
         Parameters
         ----------
         other : CellularSheaf
-            Its scalar type may be another.
+            May have another scalar type.
         rtol : float, optional
-            By default 30 d eps: d is the largest dimension of a stalk, eps that of the coarser
-            scalar type.
+            Default 30 d eps: d is the largest dimension of a stalk, eps that of the coarser scalar
+            type.
 
         Returns
         -------
@@ -223,7 +223,7 @@ class CellularSheaf(FromSheaves, ReadOnly):
         Raises
         ------
         ValueError, TypeError
-            For anything but a sheaf, and an ``rtol`` that is negative or not finite.
+            For anything but a sheaf, or an ``rtol`` that is negative or not finite.
 
         Examples
         --------
@@ -265,14 +265,14 @@ def trusted_sheaf(
     head_data: np.ndarray,
     vertex_labels: tuple | None = None,
 ) -> CellularSheaf:
-    """Build from consistent arrays that belong to us: no check, no copy."""
+    """Return a sheaf of owned, consistent arrays: no check, no copy."""
     return CellularSheaf._of_arrays(
         edges, vertex_dims, edge_dims, tail_data, head_data, vertex_labels
     )
 
 
 def sheaf_rows(sheaf: CellularSheaf) -> list[tuple]:
-    """Return what a sheaf is, in names and values."""
+    """Return the rows of a sheaf's table, as names and values."""
     return [
         ("vertices", sheaf.n_vertices),
         (

@@ -1,4 +1,4 @@
-"""The connected components of a graph."""
+"""Connected components and spanning forests of a graph."""
 
 import numpy as np
 import scipy.sparse
@@ -12,8 +12,8 @@ from sheafcoarsen.sheaf.checks import check_sheaf
 def components(sheaf: CellularSheaf) -> np.ndarray:
     """Return the connected component of each vertex, as labels from 0.
 
-    The graph decides: an edge joins its ends whatever its maps are, zero or not. Components are
-    numbered in the order of their first vertices, so that vertex 0 is in component 0.
+    Maps do not matter: an edge with zero maps also joins its ends. Components are numbered in the
+    order of their first vertices, so vertex 0 is in component 0.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def components(sheaf: CellularSheaf) -> np.ndarray:
 
     Examples
     --------
-    The largest component as a sheaf of its own (the first, where several are as large):
+    The largest component (the first of several of equal size) as a sheaf:
 
     >>> import numpy as np
     >>> import sheafcoarsen as sc
@@ -55,13 +55,13 @@ def component_labels(n_vertices: int, edges: np.ndarray) -> np.ndarray:
 def spanning_forest(
     n_vertices: int, edges: np.ndarray, roots: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return a breadth-first order, and of each vertex its parent and an edge to it.
+    """Return a breadth-first order, and the parent of each vertex with an edge to it.
 
-    There is one root in every component; parent and edge are -1 there.
+    ``roots`` has one vertex of every component; parent and edge are -1 there.
     """
     n, joins = n_vertices, np.flatnonzero(edges[:, 0] != edges[:, 1])
     u, v = edges[joins].T
-    # a root of all roots joins the components
+    # an additional vertex joined to all roots
     ends = np.concatenate([u, np.full(len(roots), n)]), np.concatenate([v, roots])
     ones = np.ones(len(ends[0]), bool)
     graph = scipy.sparse.coo_array((ones, ends), shape=(n + 1, n + 1)).tocsr()

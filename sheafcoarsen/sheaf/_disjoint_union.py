@@ -1,4 +1,4 @@
-"""Several sheaves side by side in one, and apart again."""
+"""Disjoint union of sheaves, and its inverse."""
 
 from collections.abc import Iterable
 
@@ -13,7 +13,7 @@ from sheafcoarsen.sheaf.checks import check_sheaf
 def disjoint_union(
     sheaves: Iterable[CellularSheaf],
 ) -> tuple[CellularSheaf, np.ndarray, np.ndarray]:
-    """Put several sheaves side by side in one.
+    """Return the disjoint union of several sheaves.
 
     Parameters
     ----------
@@ -22,9 +22,10 @@ def disjoint_union(
     Returns
     -------
     union : CellularSheaf
-        In the common scalar type; vertices and edges in the order of the parts, no vertex labels.
+        In the common scalar type, with vertices and edges in the order of the parts, without
+        labels.
     vertex_starts, edge_starts : ndarray of int, shape (k + 1,)
-        Where each part begins.
+        Index of the first vertex and edge of each part.
 
     Raises
     ------
@@ -49,7 +50,7 @@ def disjoint_union(
     numbers, scalars = (
         np.zeros(0, np.int64),
         np.zeros(0, dtype),
-    )  # np.concatenate wants one at least
+    )  # np.concatenate requires at least one array
     shifted = [part.edges + start for part, start in zip(parts, vertex_starts, strict=False)]
     union = trusted_sheaf(
         np.concatenate([numbers.reshape(0, 2), *shifted]),
@@ -62,7 +63,7 @@ def disjoint_union(
 
 
 def split(sheaf: CellularSheaf, vertex_starts: npt.ArrayLike) -> list[CellularSheaf]:
-    """Take a disjoint union apart again.
+    """Split a disjoint union into its parts.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What is refused where a sheaf is asked for, and a sheaf of flat data that is checked."""
+"""Check that an argument is a sheaf, and build sheaves from flat data with checks."""
 
 import networkx as nx
 import numpy as np
@@ -10,7 +10,7 @@ from sheafcoarsen.sheaf.maps import edge_arrays, flat_arrays
 
 
 def check_sheaf(value: object, name: str = "sheaf") -> CellularSheaf:
-    """Refuse anything but a sheaf, with the way from what came to one."""
+    """Raise an error with a remedy for anything but a sheaf."""
     if isinstance(value, CellularSheaf):
         return value
     remedy = ""
@@ -31,9 +31,9 @@ def checked_sheaf(
     edge_dims: npt.ArrayLike,
     vertex_labels: tuple | None = None,
 ) -> CellularSheaf:
-    """Build of what a file holds: all is checked but the range of the maps.
+    """Return the sheaf that a file describes; everything but the range of the maps is checked.
 
-    A coarse sheaf may be beyond the range that a caller's own maps must keep.
+    A coarse sheaf may exceed the range that is allowed for user-supplied maps.
     """
     arrays = flat_arrays(edges, tail_data, head_data, vertex_dims, edge_dims)
     sheaf = trusted_sheaf(*arrays, vertex_labels)
@@ -48,7 +48,7 @@ def checked_edges(
     vertex_dims: np.ndarray,
     edge_dims: npt.ArrayLike,
 ) -> CellularSheaf:
-    """Build of some edges on vertices whose dimensions are right; maps are not copied."""
+    """Return the sheaf of some edges on vertices with valid dimensions; maps are not copied."""
     edges, rows, tail, head = edge_arrays(edges, tail_data, head_data, vertex_dims, edge_dims)
     sheaf = trusted_sheaf(edges, vertex_dims, rows, tail.view(), head.view())
     sheaf._check_finite()

@@ -11,7 +11,7 @@ SHAPES = ("edges", "vertex_dims", "edge_dims")
 
 
 def same_array(mine: np.ndarray, other: object) -> bool:
-    """Compare two index arrays, at no cost where they are one."""
+    """Return whether two index arrays are equal, without a comparison if they are one object."""
     if mine is other:
         return True
     if not isinstance(other, np.ndarray) or mine.shape != other.shape:
@@ -25,7 +25,7 @@ def same_array(mine: np.ndarray, other: object) -> bool:
 
 
 def same_bits(F: Views, G: Views) -> bool:
-    """Tell whether scalar type, graph, stalks, names and all bits of the maps are the same."""
+    """Return whether scalar type, graph, stalks, names and all bits of the maps are the same."""
     return (
         F.dtype == G.dtype
         and _same_frame(F, G)
@@ -35,10 +35,10 @@ def same_bits(F: Views, G: Views) -> bool:
 
 
 def nearly_same(F: Views, G: Views, rtol: float | None) -> bool:
-    """Tell whether graph, stalks and names are the same, and every map up to rounding.
+    """Return whether graph, stalks and names are the same, and every map up to rounding.
 
-    A map may differ by ``rtol`` times its largest modulus; by default ``rtol`` is 30 d eps, where d
-    is the largest dimension of a stalk and eps that of the coarser scalar type.
+    A map may differ by ``rtol`` times its largest absolute value; by default ``rtol`` is 30 d eps,
+    d the largest dimension of a stalk and eps that of the coarser scalar type.
     """
     if not _same_frame(F, G):
         return False
@@ -51,17 +51,17 @@ def nearly_same(F: Views, G: Views, rtol: float | None) -> bool:
 
 
 def _same_frame(F: Views, G: Views) -> bool:
-    """Compare what is not a map."""
+    """Return whether everything but the maps is the same."""
     same = all(same_array(getattr(F, name), getattr(G, name)) for name in SHAPES)
     return same and F.vertex_labels == G.vertex_labels
 
 
 def _close(mine: np.ndarray, other: np.ndarray, starts: np.ndarray, rtol: float) -> bool:
-    """Compare maps one by one, each with its own largest modulus."""
+    """Return whether each map is close, relative to its own largest absolute value."""
     filled = np.flatnonzero(np.diff(starts))
     if not filled.size:
         return True
-    begins = starts[filled]  # the maps between two of them are empty
+    begins = starts[filled]  # maps between two of these are empty
     sizes = np.maximum(*(np.maximum.reduceat(np.abs(data), begins) for data in (mine, other)))
     with np.errstate(over="ignore"):
         errors = np.maximum.reduceat(np.abs(mine - other), begins)
@@ -69,7 +69,7 @@ def _close(mine: np.ndarray, other: np.ndarray, starts: np.ndarray, rtol: float)
 
 
 class Topology(NamedTuple):
-    """The arrays of a sheaf that say all but its maps, to be kept without the maps."""
+    """The arrays of a sheaf without its maps."""
 
     edges: np.ndarray
     vertex_dims: np.ndarray
@@ -77,7 +77,7 @@ class Topology(NamedTuple):
 
     @classmethod
     def of(cls, sheaf: Views) -> "Topology":
-        """Return the topology of a sheaf, whose arrays are shared."""
+        """Return the topology of a sheaf; its arrays are shared."""
         return cls(sheaf.edges, sheaf.vertex_dims, sheaf.edge_dims)
 
 
@@ -85,12 +85,12 @@ HasTopology: TypeAlias = "Views | Topology"
 
 
 def same_topology(F: HasTopology, G: HasTopology) -> bool:
-    """Tell whether both have the same edges, in the same order, and the same stalks."""
+    """Return whether both have the same edges, in the same order, and the same stalks."""
     return _first_difference(F, G) is None
 
 
 def check_same_topology(F: HasTopology, sheaf: Views, wanted: str, remedy: str) -> None:
-    """Refuse a sheaf with other edges or stalks than F's, which the message calls ``wanted``."""
+    """Raise an error for a sheaf whose edges or stalks differ from F's, which are ``wanted``."""
     name = _first_difference(F, sheaf)
     if name is None:
         return
@@ -99,12 +99,12 @@ def check_same_topology(F: HasTopology, sheaf: Views, wanted: str, remedy: str) 
         what = f"there are {len(other)} of them, not {len(mine)}"
     else:
         i = int(np.argmax((mine != other).reshape(len(mine), -1).any(axis=1)))
-        what = f"first at index {i}, where {other[i].tolist()} stands for {mine[i].tolist()}"
+        what = f"first at index {i}, with {other[i].tolist()} instead of {mine[i].tolist()}"
     raise ValueError(f"`sheaf` must have {wanted}, but its {name} differ, {what}: {remedy}")
 
 
 def _first_difference(F: HasTopology, G: HasTopology) -> str | None:
-    """Return the first field of the topology in which they differ."""
+    """Return the name of the first field in which two topologies differ."""
     for name in Topology._fields:
         if not same_array(getattr(F, name), getattr(G, name)):
             return name

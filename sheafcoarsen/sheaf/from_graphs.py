@@ -1,4 +1,4 @@
-"""The kinds of sheaves that are made of a graph, as class methods of the sheaf."""
+"""Class methods that construct a sheaf from a graph."""
 
 from typing import TYPE_CHECKING, Self, get_args
 
@@ -28,9 +28,9 @@ from sheafcoarsen.sheaf.values import (
 
 
 class FromGraphs:
-    """What :class:`CellularSheaf` knows to make of a graph, or of a Laplacian."""
+    """Constructors of :class:`CellularSheaf` from a graph or from a Laplacian."""
 
-    if TYPE_CHECKING:  # what the container has
+    if TYPE_CHECKING:  # attributes of CellularSheaf
 
         @classmethod
         def _of_arrays(
@@ -47,7 +47,7 @@ class FromGraphs:
 
     @classmethod
     def _uniform(cls, graph: GraphArrays, tail: np.ndarray, head: np.ndarray) -> Self:
-        """Build from (m, d, d) arrays of our own; values are checked, shapes are known."""
+        """Build from owned (m, d, d) arrays; values are checked, shapes are not."""
         m, d = tail.shape[:2]
         sheaf = cls._of_arrays(
             graph.edges,
@@ -77,15 +77,15 @@ class FromGraphs:
         Parameters
         ----------
         graph : networkx Graph or MultiGraph, symmetric scipy sparse adjacency, or integer (m, 2)
-            A dense array lists edges, also one of shape (2, 2): [[0, 1], [1, 0]] is two parallel
-            edges. Make a dense adjacency sparse, ``scipy.sparse.csr_array(A)``.
+            A dense array is a list of edges, even if its shape is (2, 2): [[0, 1], [1, 0]] is two
+            parallel edges. Convert a dense adjacency: ``scipy.sparse.csr_array(A)``.
         dim : int
             Dimension of every stalk.
         weight : str or array_like, shape (m,), or None
-            An edge attribute (missing = 1; an adjacency's entries are its "weight"), the weights,
-            or None for 1.
+            An edge attribute (default 1; the entries of an adjacency are its "weight"), the
+            weights, or None for 1.
         n_vertices : int, optional
-            For an edge array with isolated last vertices.
+            Number of vertices, if the last ones of an edge array are isolated.
 
         Returns
         -------
@@ -120,11 +120,10 @@ class FromGraphs:
         ----------
         graph, weight, n_vertices : as in :meth:`constant`
         transports : str or array_like, shape (m, d, d)
-            U_e for e = (u, v) carries the head's stalk to the tail's, x_u = U_e x_v; orthogonal or
-            unitary to sqrt(eps). If yours carry the tail to the head, x_v = R x_u, pass their
-            conjugate transposes. Mind that an undirected networkx graph orients an edge by the
-            order in which its nodes were added; an (m, 2) edge array keeps the orientation you
-            give.
+            U_e for e = (u, v) maps the head's stalk to the tail's, x_u = U_e x_v; orthogonal or
+            unitary to sqrt(eps). For matrices that map the tail to the head, x_v = R x_u, pass
+            their conjugate transposes. An undirected networkx graph orients an edge by the order in
+            which its nodes were added; an (m, 2) edge array keeps its orientation.
 
         Returns
         -------
@@ -133,8 +132,8 @@ class FromGraphs:
         Raises
         ------
         ValueError, TypeError
-            A graph that cannot be read, or values that are not orthogonal, or weights that are
-            negative; the message names the first edge.
+            A graph that cannot be read, matrices that are not orthogonal, or negative weights; the
+            message names the first edge.
 
         Examples
         --------
@@ -170,8 +169,8 @@ class FromGraphs:
         Raises
         ------
         ValueError, TypeError
-            A graph that cannot be read, or values that are not arrays of one shape; the message
-            names the first edge.
+            A graph that cannot be read, or values whose shapes differ; the message names the first
+            edge.
 
         Examples
         --------
@@ -194,14 +193,14 @@ class FromGraphs:
     ) -> Self:
         """Build the O(1) sheaf of a signed graph: sqrt(w) at the tail, sign sqrt(w) at the head.
 
-        Its Laplacian is the signed graph Laplacian, degrees on the diagonal and -sign w beside it.
+        Its Laplacian is the signed graph Laplacian, with off-diagonal entries -sign w.
 
         Parameters
         ----------
         graph, n_vertices : as in :meth:`constant`
         sign : str or array_like, shape (m,)
-            An edge attribute or the values, each 1 or -1. An adjacency carries its signs in its
-            entries. A negative loop of weight w adds 4 w to the diagonal.
+            An edge attribute or the values, each 1 or -1. The entries of an adjacency include their
+            signs. A negative loop of weight w adds 4 w to the diagonal.
         weight : as in :meth:`constant`
 
         Returns
@@ -230,34 +229,34 @@ class FromGraphs:
     def from_laplacian(cls, L: MatrixLike, dims: npt.ArrayLike) -> Self:
         """Build a sheaf whose Laplacian is a given matrix, such as a connection Laplacian.
 
-        Every off-diagonal block that is not zero becomes an edge, -L_uv = F_u* F_v, with factors
-        of the same singular values: of w U, U unitary, sqrt(w) I at the tail and sqrt(w) U at the
-        head. What the edges leave of a diagonal block goes to a loop there, whose head map is 0.
+        Every nonzero off-diagonal block becomes an edge, -L_uv = F_u* F_v, with factors of equal
+        singular values: for w U, U unitary, sqrt(w) I at the tail and sqrt(w) U at the head. The
+        remainder of a diagonal block becomes a loop whose head map is 0.
 
         Parameters
         ----------
         L : scipy sparse or array_like, shape (dim_c0, dim_c0)
             Hermitian, positive semidefinite.
         dims : int or array_like of int, shape (n,)
-            Dimensions of the vertex stalks, which divide rows and columns into blocks.
+            Dimensions of the vertex stalks, which partition rows and columns into blocks.
 
         Returns
         -------
         CellularSheaf
-            Edges (u, v), u < v, sorted, then loops sorted; ``laplacian`` of it is L up to rounding.
+            Edges (u, v), u < v, sorted, then loops, sorted; its ``laplacian`` is L up to rounding.
 
         Raises
         ------
         ValueError, TypeError
-            A matrix that is not Hermitian, dimensions that do not add up to its size, or a diagonal
-            block too small for its edges: the message says which.
+            A matrix that is not Hermitian, dimensions that do not sum to its size, or a diagonal
+            block too small for its edges; the message names the block.
 
         Notes
         -----
-        Where equal shares are too much for a diagonal block, as in a normalized Laplacian, ends
-        share in the way of the lowest eigenvector of the block norms. For stalks of dimension 1
-        that finds a sheaf whenever there is one with these edges. Larger stalks allow matrices,
-        even Laplacians of sheaves, that no such sharing makes; they are refused too.
+        If factors of equal singular values exceed a diagonal block, as in a normalized Laplacian,
+        the ends are scaled by the lowest eigenvector of the block norms. For stalks of dimension 1
+        this finds a sheaf whenever there is one with these edges. For larger stalks some matrices
+        are refused although they are Laplacians of sheaves.
 
         Examples
         --------
@@ -292,7 +291,7 @@ class FromGraphs:
         vertex_dims, edge_dims : int or array_like of int, shape (n,) and (m,)
         kind : {"general", "orthogonal", "diagonal"}
             Standard normal entries; maps with orthonormal rows or columns, whichever are fewer; or
-            standard normal entries on the diagonal alone.
+            diagonal maps with standard normal entries.
         seed : None, int or numpy Generator
         dtype : float32, float64, complex64 or complex128
 
@@ -311,7 +310,7 @@ class FromGraphs:
         scalar = scalar_type("dtype", dtype)
         arrays = graph_arrays(graph)
         n, m = arrays.n_vertices, len(arrays.edges)
-        # an edge array does not know its isolated last vertices
+        # an edge array does not contain its isolated last vertices
         if arrays.labels is None and not is_scalar("vertex_dims", vertex_dims):
             n = max(n, len(np.asarray(vertex_dims)))
         dims = dimensions("vertex_dims", vertex_dims, n, "vertex")

@@ -1,11 +1,11 @@
-"""A sheaf whose Laplacian is a given matrix: an edge for every block, loops for the rest.
+"""Construct a sheaf from its Laplacian: an edge for every off-diagonal block, and loops.
 
-An off-diagonal block is -B = U S V* and becomes an edge whose maps are U S^(1/2) U* and
-U S^(1/2) V*, which take U S U* and V S V* from the diagonal blocks at its ends. Where that is too
-much, the ends share otherwise: diagonal blocks are scaled to the identity, and an edge between u
-and v takes y_v / y_u times as much at u, y > 0 being the lowest eigenvector of the matrix of block
-norms. For stalks of dimension 1 that finds a sheaf whenever there is one with these edges: the
-matrices of factor width 2 (Boman, Chen, Parekh, Toledo, 2005).
+An off-diagonal block is -B = U S V* and becomes an edge with the maps U S^(1/2) U* and
+U S^(1/2) V*, which subtract U S U* and V S V* from the diagonal blocks at its ends. If the
+remainder is indefinite, the singular values are scaled: with diagonal blocks scaled to the
+identity, an edge between u and v subtracts y_v / y_u times as much at u, y > 0 being the lowest
+eigenvector of the matrix of block norms. For stalks of dimension 1 this finds a sheaf whenever
+there is one with these edges: matrices of factor width 2 (Boman, Chen, Parekh, Toledo, 2005).
 """
 
 from typing import Any, NamedTuple, TypeAlias
@@ -31,15 +31,15 @@ from sheafcoarsen._support import (
 )
 
 MatrixLike: TypeAlias = scipy.sparse.sparray | scipy.sparse.spmatrix | npt.ArrayLike
-"""A sparse or a dense matrix."""
+"""A sparse or dense matrix."""
 
 
 STEPS = 4
-"""Of inverse iteration for the shares of the ends, each of which gains half the digits."""
+"""Number of steps of inverse iteration for the scaling of edges; each gains half the digits."""
 
 
 class SheafData(NamedTuple):
-    """What a sheaf is built of."""
+    """Arguments of a sheaf's constructor."""
 
     edges: np.ndarray
     vertex_dims: np.ndarray
@@ -49,22 +49,22 @@ class SheafData(NamedTuple):
 
 
 class Blocks(NamedTuple):
-    """Dense blocks of one matrix: block k is entries[starts[k]:starts[k + 1]], row by row."""
+    """Dense blocks of a matrix: block k is entries[starts[k]:starts[k + 1]], row-major."""
 
-    pairs: np.ndarray  # (k, 2) the vertices of its rows and columns
+    pairs: np.ndarray  # (k, 2) vertices of the rows and columns of each block
     starts: np.ndarray  # (k + 1,)
     entries: np.ndarray
 
 
 class Stack(NamedTuple):
-    """Blocks of one shape."""
+    """Blocks of equal shape."""
 
-    where: np.ndarray  # which blocks
+    where: np.ndarray  # indices of the blocks
     blocks: np.ndarray  # (len(where), rows, columns)
 
 
 class Maps(NamedTuple):
-    """Maps of the edges of one shape."""
+    """Maps of edges of equal shape."""
 
     where: np.ndarray
     tail: np.ndarray
@@ -72,7 +72,7 @@ class Maps(NamedTuple):
 
 
 def sheaf_of_laplacian(L: Any, dims: npt.ArrayLike) -> SheafData:
-    """Return edges by (u, v), u < v, then loops by u, whose Laplacian is L up to rounding."""
+    """Return sorted edges (u, v), u < v, then sorted loops, whose Laplacian is L up to rounding."""
     matrix = _square_matrix(L)
     dims = _stalk_dims(dims, matrix.shape[0])
     matrix = _hermitian(matrix, dims)
@@ -158,7 +158,7 @@ def _hermitian(matrix: scipy.sparse.csr_array, dims: np.ndarray) -> scipy.sparse
 
 
 def _blocks(matrix: scipy.sparse.csr_array, dims: np.ndarray) -> tuple[Blocks, Blocks]:
-    """Return all diagonal blocks, and the blocks above them that are not zero, by (u, v)."""
+    """Return all diagonal blocks, and the nonzero blocks above them sorted by (u, v)."""
     n = len(dims)
     starts = offsets(dims)
     vertex = np.repeat(np.arange(n), dims)
@@ -180,7 +180,7 @@ def _blocks(matrix: scipy.sparse.csr_array, dims: np.ndarray) -> tuple[Blocks, B
 
 
 def _stacks(blocks: Blocks, dims: np.ndarray) -> list[Stack]:
-    """Sort blocks by their shape."""
+    """Group blocks by shape."""
     shapes = dims[blocks.pairs]
     kinds, which = np.unique(shapes, axis=0, return_inverse=True)
     stacks = []
@@ -192,7 +192,7 @@ def _stacks(blocks: Blocks, dims: np.ndarray) -> list[Stack]:
 
 
 def _refuse_indefinite(diagonal: Blocks, dims: np.ndarray) -> None:
-    """Refuse a diagonal block that is not positive semidefinite itself."""
+    """Raise an error for a diagonal block that is not positive semidefinite."""
     for stack in _stacks(diagonal, dims):
         if not stack.blocks.size:
             continue
@@ -216,12 +216,12 @@ def _eigenvalues(blocks: np.ndarray) -> np.ndarray:
 
 
 def _equal_shares(stack: Stack) -> Maps:
-    """Return maps of which both ends have the same singular values."""
+    """Return maps with equal singular values at both ends."""
     return _maps(stack.where, *_factors(-stack.blocks))
 
 
 def _factors(blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return U, S and V* of blocks with as many columns, values and rows as the smaller side."""
+    """Return U, S and V* of the thin singular value decomposition of each block."""
     if blocks.shape[1:] == (1, 1):
         sizes = np.abs(blocks)
         units = np.divide(blocks, sizes, out=np.ones_like(blocks), where=sizes > 0)
@@ -230,7 +230,7 @@ def _factors(blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _maps(where: np.ndarray, U: np.ndarray, S: np.ndarray, Vh: np.ndarray) -> Maps:
-    """Return the maps U S^(1/2) U* and U S^(1/2) V*, in the frame of the smaller end."""
+    """Return the maps U S^(1/2) U* and U S^(1/2) V*, in the basis of the smaller end."""
     roots = np.sqrt(S)[:, :, None]
     Uh, V = _adjoint(U), _adjoint(Vh)
     frame = U if U.shape[1] <= Vh.shape[2] else V
@@ -244,7 +244,7 @@ def _adjoint(blocks: np.ndarray) -> np.ndarray:
 def _unequal_shares(
     stacks: list[Stack], beside: Blocks, diagonal: Blocks, dims: np.ndarray
 ) -> list[Maps] | None:
-    """Return maps of which the ends have what their diagonal blocks can give; None if none can."""
+    """Return maps scaled by the lowest eigenvector of the block norms; None if there is none."""
     roots, inverses = _roots(diagonal, dims)
     factors, sizes = [], np.zeros(len(beside.pairs))
     for stack in stacks:
@@ -266,13 +266,13 @@ def _unequal_shares(
         head = head / share @ _gathered(roots, dims, v)
         missed = np.abs(_adjoint(tail) @ head + stack.blocks).max(axis=(1, 2), initial=0)
         if (missed > RESIDUAL_LIMIT * eps * reach[u] * reach[v]).any():
-            return None  # a block where its diagonal blocks are zero
+            return None  # a nonzero block at zero diagonal blocks
         found.append(Maps(stack.where, tail, head))
     return found
 
 
 def _norm_bounds(diagonal: Blocks, dims: np.ndarray) -> np.ndarray:
-    """Return d times the largest modulus of every diagonal block."""
+    """Return d times the largest absolute value in every diagonal block."""
     bounds = np.zeros(len(dims))
     for stack in _stacks(diagonal, dims):
         bounds[stack.where] = np.abs(stack.blocks).max(axis=(1, 2), initial=0)
@@ -280,7 +280,7 @@ def _norm_bounds(diagonal: Blocks, dims: np.ndarray) -> np.ndarray:
 
 
 def _roots(diagonal: Blocks, dims: np.ndarray) -> tuple[dict, dict]:
-    """Return the roots of the diagonal blocks and their inverses, by dimension."""
+    """Return the square roots of the diagonal blocks and their inverses, by dimension."""
     roots: dict = {}
     inverses: dict = {}
     for stack in _stacks(diagonal, dims):
@@ -297,16 +297,16 @@ def _roots(diagonal: Blocks, dims: np.ndarray) -> tuple[dict, dict]:
 
 
 def _gathered(store: dict, dims: np.ndarray, vertices: np.ndarray) -> np.ndarray:
-    """Return the matrices of vertices of one dimension."""
+    """Return the matrices of vertices of equal dimension."""
     number, matrices = store[int(dims[vertices[0]])]
     return matrices[number[vertices]]
 
 
 def _lowest_positive(pairs: np.ndarray, sizes: np.ndarray, n: int) -> np.ndarray | None:
-    """Return the lowest eigenvector of I - N, N the symmetric matrix of sizes; None if none is > 0.
+    """Return the lowest eigenvector of I - N, N the matrix of ``sizes``; None if not positive.
 
-    Inverse iteration with a shift of sqrt(eps), so that I - N may be singular; then power
-    iteration with (I + N) / 2, which evens out what rounding does to small entries.
+    Inverse iteration with the shift sqrt(eps), since I - N may be singular, then power iteration
+    with (I + N) / 2, which reduces the effect of rounding on small entries.
     """
     rows, columns = pairs.T
     upper = scipy.sparse.coo_array((sizes, (rows, columns)), shape=(n, n)).tocsr()
@@ -315,7 +315,7 @@ def _lowest_positive(pairs: np.ndarray, sizes: np.ndarray, n: int) -> np.ndarray
     A = scipy.sparse.csc_array((1 + shift) * scipy.sparse.eye_array(n) - N)
     try:
         solve = scipy.sparse.linalg.splu(A, permc_spec="MMD_AT_PLUS_A").solve
-    except RuntimeError:  # exactly singular, so that L is not semidefinite
+    except RuntimeError:  # exactly singular, so L is not semidefinite
         return None
     y = np.ones(n)
     for _ in range(STEPS):
@@ -325,11 +325,11 @@ def _lowest_positive(pairs: np.ndarray, sizes: np.ndarray, n: int) -> np.ndarray
     return y
 
 
-# ---------------------------------------------------------------- what they leave
+# ---------------------------------------------------------------- loops
 
 
 def _rest(diagonal: Blocks, pairs: np.ndarray, maps: list[Maps], dims: np.ndarray) -> Blocks:
-    """Return the diagonal blocks without what the edges have of them."""
+    """Return the diagonal blocks minus the contributions of the edges."""
     entries = diagonal.entries.copy()
     for where, tail, head in maps:
         for ends, part in ((pairs[where, 0], tail), (pairs[where, 1], head)):
@@ -343,9 +343,9 @@ def _rest(diagonal: Blocks, pairs: np.ndarray, maps: list[Maps], dims: np.ndarra
 def _loops(
     rest: Blocks, diagonal: Blocks, pairs: np.ndarray, dims: np.ndarray
 ) -> tuple[list[tuple[np.ndarray, np.ndarray]], tuple | None]:
-    """Return (vertex of every row, rows) for each dimension, and the worst block left indefinite.
+    """Return (vertex of every row, rows) for each dimension, and the most indefinite block.
 
-    That is (vertex, lowest eigenvalue of its rest, what rounding explains).
+    That is (vertex, lowest eigenvalue of its remainder, bound of its rounding error).
     """
     degrees = np.bincount(pairs.reshape(-1), minlength=len(dims))
     noise = (dims + degrees) * eps_of(rest.entries.dtype) * _norm_bounds(diagonal, dims)
@@ -370,7 +370,7 @@ def _loops(
 def _too_small(vertex: int, lowest: float, allowed: float) -> str:
     return (
         f"no sheaf with one edge for each block of `L` was found: the diagonal block of vertex "
-        f"{vertex} is too small for the balanced maps of its edges, what they leave of it has the "
+        f"{vertex} is too small for the balanced maps of its edges, its remainder has the "
         f"eigenvalue {lowest:.6g} (at least -{allowed:.2g} would be rounding); "
         f"build the sheaf from its maps"
     )
@@ -382,7 +382,7 @@ def _assembled(
     loops: list[tuple[np.ndarray, np.ndarray]],
     dims: np.ndarray,
 ) -> SheafData:
-    """Put edges and loops together, the loops of a vertex's rows in one edge."""
+    """Return all edges and loops; the loop rows of a vertex form one edge."""
     ranks = np.zeros(len(dims), np.int64)
     for vertices, _ in loops:
         ranks += np.bincount(vertices, minlength=len(dims))

@@ -1,4 +1,4 @@
-"""What is made of a sheaf: new maps, other names, fewer vertices."""
+"""Methods that derive a sheaf from another: new maps, new labels, subsheaves."""
 
 from collections.abc import Hashable, Iterable
 from typing import Self, TypeVar
@@ -23,16 +23,16 @@ Sheaf = TypeVar("Sheaf", bound="FromSheaves")
 
 
 class FromSheaves(Views, FromGraphs):
-    """What a :class:`CellularSheaf` makes of itself."""
+    """Methods of :class:`CellularSheaf` that return another sheaf."""
 
     def with_maps(self, tail_maps: MapsLike, head_maps: MapsLike) -> Self:
-        """Return the same graph and stalks with new maps; the graph is not validated again.
+        """Return a sheaf with new maps on the same graph and stalks, without validating the graph.
 
         Parameters
         ----------
         tail_maps, head_maps : array_like or sequence
-            As in the constructor, or flat like ``tail_data`` and ``head_data``. Shapes must be
-            those of this sheaf.
+            As in the constructor, or flat like ``tail_data`` and ``head_data``. Shapes must match
+            this sheaf.
 
         Returns
         -------
@@ -58,7 +58,7 @@ class FromSheaves(Views, FromGraphs):
             self._replacement("head_maps", head_maps, 1, len(self.head_data)),
         )
         sheaf._check_finite()
-        # a coarse sheaf may be beyond the limits for a caller's own maps, and keeps its own range
+        # a coarse sheaf may exceed the range allowed for user-supplied maps
         low, high = range_limits(sheaf.dtype)
         if self.dtype == sheaf.dtype and self.largest_entry > 0:
             low, high = min(low, self.largest_entry), max(high, self.largest_entry)
@@ -67,7 +67,7 @@ class FromSheaves(Views, FromGraphs):
         return sheaf
 
     def _replacement(self, name: str, maps: MapsLike, end: int, size: int) -> np.ndarray:
-        """Return new maps for one end as flat data of our own; their shapes are checked."""
+        """Return new maps of one end as an owned flat array; their shapes are checked."""
         if isinstance(maps, np.ndarray) and maps.ndim == 1 and maps.dtype != object:
             flat = scalar_array(name, maps).copy()
             if len(flat) != size:
@@ -85,7 +85,7 @@ class FromSheaves(Views, FromGraphs):
         return flat
 
     def with_labels(self, vertex_labels: Iterable[Hashable] | None) -> Self:
-        """Return the same sheaf with names for its vertices; its maps are shared, not copied.
+        """Return the sheaf with new vertex labels; the maps are shared, not copied.
 
         Parameters
         ----------
@@ -99,7 +99,7 @@ class FromSheaves(Views, FromGraphs):
         Raises
         ------
         ValueError, TypeError
-            Another number of names than vertices, a name used twice, or one that cannot be hashed.
+            The number of names differs from n, a name is repeated, or a name is not hashable.
 
         Examples
         --------
@@ -113,18 +113,17 @@ class FromSheaves(Views, FromGraphs):
         return sheaf
 
     def subsheaf(self, vertices: npt.ArrayLike) -> Self:
-        """Return the sheaf on some vertices, in the order of this sheaf, not of ``vertices``.
+        """Return the induced sheaf on some vertices, in the order of this sheaf.
 
-        ``F.subsheaf([7, 2, 5])`` has the vertices 2, 5, 7: vertex i of the result is
-        ``np.sort(vertices)[i]``, and that is the order for a table of one row per vertex. With
-        ``mask`` true at the vertices, a cochain x of this sheaf becomes
-        ``x[np.repeat(mask, F.vertex_dims)]``. Edges are those with both ends among the vertices;
-        they and vertex labels keep their order, too.
+        The order of ``vertices`` does not matter: vertex i of the result is
+        ``np.sort(vertices)[i]``. With a boolean ``mask`` of the vertices, a cochain x of this sheaf
+        restricts to ``x[np.repeat(mask, F.vertex_dims)]``. Edges are those with both ends among the
+        vertices; edges and vertex labels keep their order.
 
         Parameters
         ----------
         vertices : array_like of int, or of bool and shape (n,)
-            Their numbers, each once, or a mask.
+            Distinct vertex numbers, or a mask.
 
         Returns
         -------
@@ -133,12 +132,12 @@ class FromSheaves(Views, FromGraphs):
         Raises
         ------
         ValueError, TypeError
-            Vertices that do not exist or that are named twice, a mask of another length, or
-            anything but integers and a mask.
+            Vertices out of range or repeated, a mask of another length, or anything but integers
+            and a mask.
 
         Examples
         --------
-        The largest component, its vertices, and a cochain on them:
+        The largest component, its vertices, and a cochain restricted to them:
 
         >>> import numpy as np
         >>> import sheafcoarsen as sc
@@ -165,9 +164,9 @@ class FromSheaves(Views, FromGraphs):
 
 
 def sheaf_like(F: Sheaf, tail_data: np.ndarray, head_data: np.ndarray) -> Sheaf:
-    """Build on the graph, stalks and labels of ``F`` from flat maps of our own, without a check."""
+    """Return a sheaf on the graph, stalks and labels of ``F`` with owned flat maps, unchecked."""
     sheaf = F._of_arrays(F.edges, F.vertex_dims, F.edge_dims, tail_data, head_data, F.vertex_labels)
-    # shapes alone decide these, and to compute them takes as long as to fill in maps again
+    # these depend on shapes only, and recomputing them takes as long as filling in maps
     for name in ("vertex_offsets", "edge_offsets", "tail_offsets", "head_offsets"):
         sheaf.__dict__[name] = getattr(F, name)
     return sheaf
@@ -176,13 +175,13 @@ def sheaf_like(F: Sheaf, tail_data: np.ndarray, head_data: np.ndarray) -> Sheaf:
 def unit_sheaf(F: Sheaf) -> tuple[Sheaf, float]:
     """Return the sheaf in double precision with maps divided by ``unit``, and ``unit``.
 
-    It is the power of two just above the largest entry (1 where all are zero): entries of the new
-    maps are below 1, the largest is at least 1/2, and dividing rounds nothing but what lies 1e-308
-    below it. So coboundaries scale by ``unit``, Laplacians and energies by its square.
+    ``unit`` is the power of two just above the largest entry (1 if all are zero): entries of the
+    new maps are below 1, the largest is at least 1/2, and the division is exact except for entries
+    below 1e-308. Coboundaries scale by ``unit``, Laplacians and energies by its square.
     """
     unit = power_of_two(F.largest_entry)
     double = np.result_type(F.dtype, np.float64)
-    # as reals, because numpy divides complex numbers through a reciprocal
+    # as reals, because numpy divides complex numbers by way of a reciprocal
     tail, head = (
         (data.astype(double, copy=False).view(np.float64) / unit).view(double)
         for data in (F.tail_data, F.head_data)

@@ -1,4 +1,4 @@
-"""A networkx graph, a scipy adjacency or an edge array, read as ends and node names."""
+"""Conversion of a networkx graph, scipy adjacency or edge array to endpoints and node names."""
 
 from collections.abc import Callable, Hashable, Iterable
 from typing import NamedTuple, TypeAlias
@@ -20,7 +20,7 @@ from sheafcoarsen._support import (
 GraphLike: TypeAlias = nx.Graph | scipy.sparse.sparray | scipy.sparse.spmatrix | npt.ArrayLike
 """A networkx Graph or MultiGraph, a symmetric scipy adjacency, or an (m, 2) integer array.
 
-A dense array is a list of edges, also where it is 2 x 2: an adjacency is a scipy sparse matrix.
+A dense array is a list of edges even if it is 2 x 2; an adjacency is a scipy sparse matrix.
 """
 
 
@@ -31,14 +31,14 @@ class GraphArrays(NamedTuple):
     edges: np.ndarray  # (m, 2) int64, row e = (tail, head)
     labels: tuple | None  # node names in vertex order
     attribute: Callable[[str], list | np.ndarray]
-    """Name of an edge attribute -> list of its values, None where an edge lacks it.
+    """Function from an attribute's name to its values on edges; None is a missing value.
 
-    Raises KeyError for a graph that stores no attribute of that name.
+    Raises KeyError if the graph has no attribute of that name.
     """
 
 
 def graph_arrays(graph: GraphLike, n_vertices: int | None = None) -> GraphArrays:
-    """Read a graph in any of the forms of `GraphLike`.
+    """Convert a graph in any of the forms of `GraphLike` to arrays.
 
     Raises
     ------
@@ -48,12 +48,12 @@ def graph_arrays(graph: GraphLike, n_vertices: int | None = None) -> GraphArrays
     if isinstance(graph, nx.Graph):
         if n_vertices is not None:
             raise ValueError(
-                "`n_vertices` goes with an edge array; a networkx graph knows its nodes"
+                "`n_vertices` is for edge arrays; a networkx graph has a list of nodes"
             )
         return _from_networkx(graph)
     if scipy.sparse.issparse(graph):
         if n_vertices is not None:
-            raise ValueError("`n_vertices` goes with an edge array; an adjacency knows its size")
+            raise ValueError("`n_vertices` is for edge arrays; an adjacency has a size")
         return _from_adjacency(graph)
     return _from_edges(graph, n_vertices)
 
@@ -94,7 +94,7 @@ def _from_adjacency(adjacency: scipy.sparse.sparray) -> GraphArrays:
         raise ValueError(
             f"`graph` must be finite, got {matrix.data[bad[0]]} at ({i}, {matrix.indices[bad[0]]})"
         )
-    if matrix.dtype.kind in "iub":  # their differences and moduli could wrap around
+    if matrix.dtype.kind in "iub":  # differences and absolute values could overflow
         matrix = matrix.astype(np.int64)
     difference = scipy.sparse.coo_array(matrix - matrix.T)
     scale = np.abs(matrix.data).max(initial=0)
@@ -188,7 +188,7 @@ def _refuse_no_array(name: str, value: object) -> None:
 
 
 def vertex_names(labels: Iterable[Hashable], n: int) -> tuple:
-    """Return the names of n vertices, which must differ."""
+    """Return the distinct names of n vertices."""
     names = items("vertex_labels", labels, "names")
     if len(names) != n:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Restriction maps as a caller gives them, read as flat data and checked."""
+"""Conversion of user-supplied restriction maps to checked flat data."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
@@ -21,8 +21,8 @@ MapsLike: TypeAlias = npt.ArrayLike | Sequence[npt.ArrayLike]
 
 
 def flat_maps(name: str, maps: MapsLike, m: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return (flat data of our own, rows per map, columns per map)."""
-    if hasattr(maps, "__array__"):  # a tensor, too
+    """Return (owned flat data, rows per map, columns per map)."""
+    if hasattr(maps, "__array__"):  # includes tensors
         maps = np.asarray(maps)
     if isinstance(maps, np.ndarray) and maps.dtype == object:
         raise TypeError(
@@ -60,7 +60,7 @@ def flat_maps(name: str, maps: MapsLike, m: int) -> tuple[np.ndarray, np.ndarray
 
 
 def check_endpoints(edges: np.ndarray, n: int) -> None:
-    """Refuse edges with an end beyond the last of n vertices."""
+    """Raise an error for an edge with an endpoint of n or more."""
     beyond = np.flatnonzero((edges >= n).any(axis=1))
     if beyond.size:
         e = int(beyond[0])
@@ -79,7 +79,7 @@ def stalk_dims(
 ) -> np.ndarray:
     """Return the dimensions of the vertex stalks, and check every map against them.
 
-    They are given, or read off the columns of the maps.
+    They are ``vertex_dims``, or the numbers of columns of the maps.
     """
     if vertex_dims is None:
         dims = _dims_of_maps(edges, tail_cols, head_cols)
@@ -102,17 +102,17 @@ def stalk_dims(
 
 
 def _dims_of_maps(edges: np.ndarray, tail_cols: np.ndarray, head_cols: np.ndarray) -> np.ndarray:
-    """Return for each vertex the columns of the first map that touches it."""
+    """Return for each vertex the number of columns of the first map at it."""
     ends = edges.reshape(-1)
     n = int(edges.max(initial=-1)) + 1
     if n > len(ends):
-        # vertices are missing, perhaps because names were taken for numbers: no array so long
+        # vertices are missing, perhaps because names were passed as numbers: avoid a huge array
         touched = np.unique(ends)
         untouched = np.flatnonzero(touched != np.arange(len(touched)))
     else:
         dims = np.full(n, -1, dtype=np.int64)
         cols = np.stack([tail_cols, head_cols], axis=1).reshape(-1)
-        dims[ends[::-1]] = cols[::-1]  # the first map that touches a vertex is written last
+        dims[ends[::-1]] = cols[::-1]  # the first map of a vertex is written last
         untouched = np.flatnonzero(dims < 0)
     if untouched.size:
         raise ValueError(
@@ -123,7 +123,7 @@ def _dims_of_maps(edges: np.ndarray, tail_cols: np.ndarray, head_cols: np.ndarra
 
 
 def check_unitary(maps: np.ndarray, name: Callable[[int], str]) -> None:
-    """Refuse (m, d, k) matrices without orthonormal columns to sqrt(eps); ``name(e)`` names one."""
+    """Check (m, d, k) matrices for orthonormal columns to sqrt(eps); ``name(e)`` names one."""
     eye = np.eye(maps.shape[2], dtype=maps.dtype)
     with np.errstate(over="ignore", invalid="ignore"):
         errors = np.abs(maps.conj().swapaxes(1, 2) @ maps - eye).max(axis=(1, 2), initial=0)
@@ -146,7 +146,7 @@ def flat_arrays(
     vertex_dims: npt.ArrayLike,
     edge_dims: npt.ArrayLike,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return edges, vertex dims, edge dims, tail data and head data, as arrays of our own."""
+    """Return edges, vertex dims, edge dims, tail data and head data, as owned arrays."""
     edges = edge_array("edges", edges)
     count = int(edges.max(initial=-1)) + 1
     if not is_scalar("vertex_dims", vertex_dims):
@@ -164,14 +164,14 @@ def edge_arrays(
     dims: np.ndarray,
     edge_dims: npt.ArrayLike,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return edges, edge dims, tail data and head data that fit the dimensions of all vertices."""
+    """Return edges, edge dims, tail data and head data, checked against vertex dimensions."""
     edges = edge_array("edges", edges)
     check_endpoints(edges, len(dims))
     rows = dimensions("edge_dims", edge_dims, len(edges), "edge")
     data = []
     for name, given, end in (("tail_data", tail_data, 0), ("head_data", head_data, 1)):
         flat = scalar_array(name, given)
-        # as floats, because integers might wrap around
+        # as floats, because integers might overflow
         wanted = float((rows.astype(np.float64) * dims[edges[:, end]]).sum())
         if flat.shape != (wanted,):
             raise ValueError(

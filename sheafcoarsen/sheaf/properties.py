@@ -1,4 +1,4 @@
-"""Sizes, offsets and single maps of a sheaf, as its flat arrays say."""
+"""Sizes, offsets and single maps of a sheaf."""
 
 from functools import cached_property
 
@@ -9,7 +9,7 @@ from sheafcoarsen._support import check_range, offsets, read_only
 
 
 class Views:
-    """What a :class:`CellularSheaf` shows of its flat arrays."""
+    """Properties of :class:`CellularSheaf` that derive from its flat arrays."""
 
     edges: np.ndarray
     vertex_dims: np.ndarray
@@ -20,16 +20,16 @@ class Views:
 
     @cached_property
     def _scans(self) -> tuple[tuple[int, float], tuple[int, float]]:
-        """Of tails and heads: first entry that is not finite (-1: none), largest modulus."""
+        """Index of the first non-finite entry (or -1) and largest absolute value, by end."""
         return scan(self.tail_data), scan(self.head_data)
 
     @cached_property
     def largest_entry(self) -> float:
-        """Largest modulus of a map entry, by which norms are scaled."""
+        """Largest absolute value of a map entry, used to scale norms."""
         return max(size for _, size in self._scans)
 
     def _check_finite(self) -> None:
-        """Refuse an entry that is not finite, and name its edge."""
+        """Raise an error that names the edge of an entry that is not finite."""
         for name, (bad, _) in zip(("tail_maps", "head_maps"), self._scans, strict=True):
             if bad >= 0:
                 tails = name == "tail_maps"
@@ -65,32 +65,32 @@ class Views:
 
     @property
     def dtype(self) -> np.dtype:
-        """The scalar type of the maps."""
+        """Scalar type of the maps."""
         return self.tail_data.dtype
 
     @cached_property
     def vertex_offsets(self) -> np.ndarray:
-        """Where each vertex's stalk begins in C^0, shape (n + 1,)."""
+        """Offset of each vertex's stalk in C^0, shape (n + 1,)."""
         return read_only(offsets(self.vertex_dims))
 
     @cached_property
     def edge_offsets(self) -> np.ndarray:
-        """Where each edge's stalk begins in C^1, shape (m + 1,)."""
+        """Offset of each edge's stalk in C^1, shape (m + 1,)."""
         return read_only(offsets(self.edge_dims))
 
     @cached_property
     def tail_offsets(self) -> np.ndarray:
-        """Where each map begins in ``tail_data``, shape (m + 1,)."""
+        """Offset of each map in ``tail_data``, shape (m + 1,)."""
         return read_only(offsets(self.edge_dims * self.vertex_dims[self.edges[:, 0]]))
 
     @cached_property
     def head_offsets(self) -> np.ndarray:
-        """Where each map begins in ``head_data``, shape (m + 1,)."""
+        """Offset of each map in ``head_data``, shape (m + 1,)."""
         return read_only(offsets(self.edge_dims * self.vertex_dims[self.edges[:, 1]]))
 
     @cached_property
     def map_shape(self) -> tuple[int, int] | None:
-        """(d_e, d_v) where all edge stalks have one dimension, and all vertex stalks; else None."""
+        """(d_e, d_v) if edge stalks and vertex stalks have one dimension each, else None."""
         if not len(self.edge_dims) or (self.edge_dims != self.edge_dims[0]).any():
             return None
         if (self.vertex_dims != self.vertex_dims[0]).any():
@@ -99,7 +99,7 @@ class Views:
 
     @cached_property
     def arrays(self) -> SheafArrays:
-        """What kernels take."""
+        """Arrays that kernels take."""
         return SheafArrays(
             self.edges,
             self.vertex_dims,
@@ -127,7 +127,7 @@ class Views:
         Parameters
         ----------
         e : int
-            Counted from the end where negative.
+            Negative numbers count from the end.
 
         Returns
         -------
@@ -144,12 +144,12 @@ class Views:
         return self._map(e, self.tail_data, self.tail_offsets, 0)
 
     def head_map(self, e: int) -> np.ndarray:
-        """Return F_{v->e} of edge ``e = (u, v)``, a read-only view of shape (d_e, d_v).
+        """Return F_{v->e} of edge ``e = (u, v)``, read-only.
 
         Parameters
         ----------
         e : int
-            Counted from the end where negative.
+            Negative numbers count from the end.
 
         Returns
         -------

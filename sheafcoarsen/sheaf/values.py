@@ -1,4 +1,4 @@
-"""Values on edges as a caller gives them, and the maps of each kind of sheaf."""
+"""User-supplied values on edges, and the maps of each kind of sheaf."""
 
 from typing import Literal, TypeAlias
 
@@ -36,15 +36,15 @@ def edge_values(
     value : str or array_like
         An attribute's name, or the values in edge order.
     name : str
-        What messages call the argument.
+        Argument name in messages.
     shape : tuple of int
-        Shape of one edge's value; -1 stands for any size.
+        Shape of one edge's value; -1 means any size.
     missing : number, optional
-        Stands in where the attribute is missing; without it a missing one is an error.
+        Value of edges without the attribute; by default a missing value is an error.
     """
     m = len(graph.edges)
     given = _attribute(graph, value, name, missing) if isinstance(value, str) else value
-    # an empty list does not say how large a value is
+    # an empty list does not determine the shape of a value
     if shape and m == 0 and not (isinstance(given, np.ndarray) and given.ndim == 1 + len(shape)):
         return np.zeros((0, *(max(s, 1) for s in shape)))
     sizes = ", ".join("d" if s == -1 else str(s) for s in shape)
@@ -90,12 +90,12 @@ def _attribute(
 
 
 def edge_name(graph: GraphArrays, e: int) -> str:
-    """Return how messages name an edge."""
+    """Return the name of an edge in messages."""
     return f"edge {e} {tuple(graph.edges[e].tolist())}"
 
 
 def edge_weights(graph: GraphArrays, weight: EdgeValues | None, name: str = "weight") -> np.ndarray:
-    """Return real non-negative edge weights, of which a root can be taken; None means all 1."""
+    """Return real non-negative edge weights; None means all 1."""
     if weight is None:
         return np.ones(len(graph.edges))
     values = edge_values(graph, weight, name, missing=1)
@@ -140,7 +140,7 @@ def connection_maps(
 def diagonal_maps(
     graph: GraphArrays, tail: EdgeValues, head: EdgeValues
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the maps that have the given (m, d) diagonals."""
+    """Return maps with the given (m, d) diagonals."""
     tails = edge_values(graph, tail, "tail", shape=(-1,))
     heads = edge_values(graph, head, "head", shape=(-1,))
     if tails.shape != heads.shape:
@@ -174,7 +174,7 @@ def signed_maps(
 
 
 def _is_adjacency(graph: GraphArrays) -> bool:
-    """Tell an adjacency, whose entries carry the signs, from a networkx graph and an edge array."""
+    """Return whether a graph is an adjacency, whose entries contain the signs."""
     if graph.labels is not None:
         return False
     try:
@@ -197,7 +197,7 @@ def random_maps(
         return _normal(rng, int(starts[-1]), dtype)
     data = np.zeros(int(starts[-1]), dtype)
     shapes, which = np.unique(np.stack([rows, cols], axis=1), axis=0, return_inverse=True)
-    for s, (r, c) in enumerate(shapes.tolist()):  # one round per shape, not per edge
+    for s, (r, c) in enumerate(shapes.tolist()):  # loop over shapes, not edges
         here = np.flatnonzero(which.reshape(-1) == s)
         k = min(r, c)
         if kind == "diagonal":

@@ -1,4 +1,4 @@
-"""Every statement of the theory, checked on one coarsening.
+"""Checks of every statement of the theory on a given coarsening or elimination.
 
 >>> import networkx as nx
 >>> import sheafcoarsen as sc
@@ -15,7 +15,19 @@ statements about an elimination, ``sparse`` those about a sparsification.
 """
 
 from sheafcoarsen.verification._verify import check_of, verify
-from sheafcoarsen.verification.relative_residual import Judged, judged, norms_by
+from sheafcoarsen.verification.relative_residual import (
+    RelativeResidual,
+    norms_by,
+    relative_residual,
+)
 from sheafcoarsen.verification.result import Check, Verification
 
-__all__ = ["Check", "Judged", "Verification", "check_of", "judged", "norms_by", "verify"]
+__all__ = [
+    "Check",
+    "RelativeResidual",
+    "Verification",
+    "check_of",
+    "norms_by",
+    "relative_residual",
+    "verify",
+]

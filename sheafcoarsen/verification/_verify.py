@@ -1,4 +1,4 @@
-"""Every statement that applies, checked on one coarsening."""
+"""Check every applicable statement on a coarsening or elimination."""
 
 from collections.abc import Callable, Sequence
 
@@ -19,13 +19,13 @@ from sheafcoarsen.verification.statements import STATEMENTS
 def verify(C: Coarsening | Elimination | Sparsification, seed: int = 0) -> Verification:
     """Check every statement of the theory that applies to a coarsening, on that coarsening.
 
-    Of an elimination: that the Laplacian that is left is the Schur complement, that solutions come
-    back, and that sections are kept. Of a sparsification: that maps are scaled by their weights,
-    that its bounds hold, and that sections are kept.
+    For an elimination: its Laplacian is the Schur complement, solutions extend to solutions, and
+    global sections are preserved. For a sparsification: maps are scaled by their weights, its
+    bounds hold, and global sections are preserved.
 
-    Each is judged by ``norm(error) / (n eps norms)`` below 30, n the size of the block compared,
-    and the worst block counts (docs/conventions.md, section 3), so the verdict does not depend on
-    the scale of the maps.
+    The residual ``norm(error) / (n eps norms)`` must be below 30, n the size of the block compared.
+    The largest over all blocks decides (docs/conventions.md, section 3), so the verdict does not
+    depend on the scale of the maps.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def verify(C: Coarsening | Elimination | Sparsification, seed: int = 0) -> Verif
     Raises
     ------
     TypeError, ValueError
-        For anything but a coarsening, or one whose parts do not fit together.
+        For anything but a coarsening or elimination, or one whose fields are inconsistent.
 
     Examples
     --------
@@ -62,14 +62,14 @@ def verify(C: Coarsening | Elimination | Sparsification, seed: int = 0) -> Verif
         with single_threaded_blas():
             return _judged(SPARSE, SparseEvidence(C, seed))
     check_coarsening(C)
-    # small dense blocks: more threads would only wait for each other
+    # small dense blocks: BLAS threads would only wait for each other
     with single_threaded_blas():
         evidence = Evidence(C, seed)
     return _judged(STATEMENTS, evidence)
 
 
 def _judged(statements: Sequence[tuple[str, str, Callable]], evidence: object) -> Verification:
-    """Check statements on what they need, one line of the table for each."""
+    """Evaluate statements on their evidence; one check for each."""
     checks = []
     for name, label, statement in statements:
         with single_threaded_blas():
@@ -79,7 +79,7 @@ def _judged(statements: Sequence[tuple[str, str, Callable]], evidence: object) -
 
 
 def check_of(name: str, label: str, outcome: Outcome) -> Check:
-    """Return the check of a worst error and how it was found, or why there is none."""
+    """Return the check of a relative residual, or of the reason why there is none."""
     if isinstance(outcome, str):
         return Check(name, label, None, RESIDUAL_LIMIT, True, outcome, None)
     worst, how = outcome

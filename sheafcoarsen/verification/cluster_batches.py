@@ -1,8 +1,8 @@
-"""A coarsening a few clusters at a time, so that checking it takes little memory.
+"""A coarsening in batches of clusters, so that checks need little memory.
 
-A piece is a coarsening in small: the fine edges that touch its clusters, the rows of R at their
-ends, and the coarse edges that touch its clusters. Rows and columns of L and of R* L R that belong
-to the clusters of the piece are whole there; they come first.
+A batch (`Piece`) consists of the fine edges that touch its clusters, the rows of R at their ends,
+and the coarse edges that touch its clusters. Rows and columns of L and of R* L R that belong to
+its clusters are complete; they come first.
 """
 
 import contextlib
@@ -20,11 +20,11 @@ from sheafcoarsen.operators import coboundary, laplacian
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 
 PIECE = 60_000
-"""Coordinates of C^0 and C^1 in a piece, enough that calls cost little beside products."""
+"""Number of coordinates of C^0 and C^1 in a batch, enough to make overhead negligible."""
 
 
 class FoundOnce(cached_property):
-    """A cached property without the lock that threads with a piece each share in Python 3.11."""
+    """A cached property without the lock that Python 3.11 shares between all instances."""
 
     def __init__(self, find: Callable) -> None:
         super().__init__(find)
@@ -32,7 +32,7 @@ class FoundOnce(cached_property):
 
 
 class EdgeIndex:
-    """Edges by the clusters that they touch, from the clusters of their ends, shape (m, 2)."""
+    """Edges indexed by the clusters that they touch, given the clusters of their ends (m, 2)."""
 
     def __init__(self, ends: np.ndarray, n_clusters: int) -> None:
         self.first, last = ends.min(axis=1), ends.max(axis=1)
@@ -50,7 +50,7 @@ class EdgeIndex:
 
 
 class Pieces:
-    """All pieces of a coarsening, which threads take side by side."""
+    """All batches of a coarsening, to be processed by threads."""
 
     def __init__(self, C: Coarsening) -> None:
         self.C = C
@@ -60,7 +60,7 @@ class Pieces:
 
     @cached_property
     def bounds(self) -> np.ndarray:
-        """The clusters at which pieces begin, and K."""
+        """First cluster of each batch, and K."""
         C, first = self.C, self.fine_edges.first
         size = np.bincount(C.partition.labels, C.fine.vertex_dims, minlength=self.n_clusters)
         size += np.bincount(first, C.fine.edge_dims, minlength=self.n_clusters)
@@ -69,10 +69,10 @@ class Pieces:
         return np.unique(ends)
 
     def each(self, measure: Callable[["Piece"], Any]) -> list:
-        """Return ``measure(piece)`` of every piece, in order; it may write what is its own."""
+        """Return ``measure(piece)`` of all batches, in order; calls may run in parallel."""
 
         def work(first: int, last: int) -> list:
-            # pieces are what threads share: inside of one there is nothing to win
+            # threads take batches; inside a batch more threads gain nothing
             with thread_limit(1):
                 ends = self.bounds[first : last + 1].tolist()
                 return [measure(Piece(self, lo, hi)) for lo, hi in itertools.pairwise(ends)]
@@ -82,7 +82,7 @@ class Pieces:
 
 
 def renumbered(values: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Return the positions of values in ``known``, which holds each once, in any order."""
+    """Return the positions of values in ``known``, whose entries differ, in any order."""
     order = np.argsort(known)
     return order[np.searchsorted(known, values, sorter=order)]
 
@@ -90,7 +90,7 @@ def renumbered(values: np.ndarray, known: np.ndarray) -> np.ndarray:
 def part_of(
     F: CellularSheaf, edges: np.ndarray, vertices: np.ndarray, dtype: Any = None
 ) -> CellularSheaf:
-    """Return some edges of a sheaf on some vertices, which are numbered in that order."""
+    """Return the sheaf of some edges on some vertices, renumbered in the given order."""
     dtype = F.dtype if dtype is None else dtype
     return trusted_sheaf(
         renumbered(F.edges[edges], vertices),
@@ -120,12 +120,12 @@ class Piece:
         beyond = np.unique(far[(far < lo) | (far >= hi)])
         self.clusters = np.concatenate([np.arange(lo, hi), beyond])
         self.sheaf = part_of(C.fine, self.edges, self.vertices)
-        self.internal = np.flatnonzero(away[:, 0] == away[:, 1])  # edges of the piece
+        self.internal = np.flatnonzero(away[:, 0] == away[:, 1])  # edges of the batch
         self.internal_cluster = away[self.internal, 0] - lo
         self.coarse = part_of(C.sheaf, self.coarse_edges, self.clusters)
         dims = C.fine.vertex_dims
         self.coordinates = range_of_blocks(C.fine.vertex_offsets, self.vertices)
-        self.n_rows = int(dims[self.own].sum())  # of C^0, in the clusters
+        self.n_rows = int(dims[self.own].sum())  # rows of C^0 in the clusters
         self.row_cluster = np.repeat(labels[self.own] - lo, dims[self.own])
         self.row_vertex = np.repeat(np.arange(len(self.own)), dims[self.own])
         ranks = C.sheaf.vertex_dims[self.clusters]
@@ -134,13 +134,13 @@ class Piece:
         self.labels = renumbered(labels[self.vertices], self.clusters)
 
     def forget(self, *names: str) -> None:
-        """Give back the memory of what is not needed any more."""
+        """Delete cached matrices that are no longer needed."""
         for name in names:
             self.__dict__.pop(name, None)
 
     @FoundOnce
     def R(self) -> scipy.sparse.csr_array:
-        """The rows of R, with their columns numbered as in the piece."""
+        """The rows of R, with columns numbered as in the batch."""
         C = self.C
         columns = range_of_blocks(C.sheaf.vertex_offsets, self.clusters)
         R = C.prolongation[self.coordinates]
@@ -161,12 +161,12 @@ class Piece:
 
     @FoundOnce
     def internal_rows(self) -> np.ndarray:
-        """Rows of C^1 in the piece of edges inside one of its clusters."""
+        """Rows of C^1 in the batch that belong to edges inside one of its clusters."""
         return range_of_blocks(self.sheaf.edge_offsets, self.internal)
 
     @property
     def crossing_rows(self) -> np.ndarray:
-        """All other rows of C^1 in the piece."""
+        """All other rows of C^1 in the batch."""
         crossing = np.delete(np.arange(len(self.edges)), self.internal)
         return range_of_blocks(self.sheaf.edge_offsets, crossing)
 
@@ -197,7 +197,7 @@ class Piece:
 
     @FoundOnce
     def internal_delta_R(self) -> scipy.sparse.csr_array:
-        """Its rows of edges inside a cluster, of which the columns outside are empty."""
+        """Rows of delta R of edges inside a cluster; columns of other clusters are empty."""
         return self.delta_R[self.internal_rows]
 
     @property
@@ -212,7 +212,7 @@ class Piece:
 
     def gram(self, X: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
         """Return the rows of X* X that belong to the clusters."""
-        # rows of the transpose, which are one slice, for the columns of X
+        # the own rows of X*, a slice, times X
         own = X.conj(copy=False).T.tocsr()[: self.n_columns]
         return scipy.sparse.csr_array(own @ X)
 
@@ -223,11 +223,11 @@ class Piece:
 
     @FoundOnce
     def coarse_crossing(self) -> np.ndarray:
-        """Which coarse edges of the piece are crossing edges."""
+        """Indices of the coarse edges of the batch that are crossing edges."""
         return np.flatnonzero(self.coarse.edges[:, 0] != self.coarse.edges[:, 1])
 
     def coarse_rows(self, loops: bool) -> scipy.sparse.csr_array:
-        """The coarse coboundary of loops, or of crossing edges: delta_x, from the coarse sheaf."""
+        """Return the coarse coboundary of loops, or of crossing edges: delta_x."""
         edges = np.flatnonzero((self.coarse.edges[:, 0] == self.coarse.edges[:, 1]) == loops)
         return self.coarse_delta[range_of_blocks(self.coarse.edge_offsets, edges)]
 

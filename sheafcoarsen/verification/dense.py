@@ -1,4 +1,4 @@
-"""References by dense solvers: eigenvalues of clusters, and global sections of small sheaves."""
+"""Dense references: eigenvalues of clusters, and global sections of small sheaves."""
 
 from typing import Any
 
@@ -12,13 +12,18 @@ from sheafcoarsen.modes import ClusterPatches, LocalModes, Oversampled
 from sheafcoarsen.operators import coboundary, laplacian
 from sheafcoarsen.sheaf import CellularSheaf, unit_sheaf
 from sheafcoarsen.verification.cluster_batches import Piece, part_of
-from sheafcoarsen.verification.relative_residual import NOTHING, Judged, judged, scaled_norms
+from sheafcoarsen.verification.relative_residual import (
+    ZERO,
+    RelativeResidual,
+    relative_residual,
+    scaled_norms,
+)
 
 
 def dense_blocks(
     matrix: scipy.sparse.csr_array, starts: np.ndarray, which: np.ndarray, size: int
 ) -> np.ndarray:
-    """Return diagonal blocks of one size of a block diagonal matrix, dense, one after another."""
+    """Return diagonal blocks of one size of a block diagonal matrix, dense, stacked."""
     rows = ranges(starts[which], np.full(len(which), size))
     part = scipy.sparse.coo_array(matrix[rows])
     out = np.zeros((len(which), size, size), part.dtype)
@@ -34,11 +39,11 @@ def worst_eigenvalue(
     checked: np.ndarray,
     norms: np.ndarray,
     eps: float,
-) -> Judged:
+) -> RelativeResidual:
     """Return the worst error of ``checked`` eigenvalues and the first discarded against numpy's."""
     sizes = np.bincount(piece.row_cluster, minlength=piece.hi - piece.lo)
-    starts, worst = offsets(sizes), NOTHING
-    for size in np.unique(sizes[checked]).tolist():  # one batch per size of cluster
+    starts, worst = offsets(sizes), ZERO
+    for size in np.unique(sizes[checked]).tolist():  # one batch per cluster size
         members = checked[sizes[checked] == size]
         for part in np.array_split(members, -(-len(members) * size**2 // 2_000_000)):
             exact = np.linalg.eigvalsh(dense_blocks(operator, starts, part, size)).clip(min=0)
@@ -50,17 +55,17 @@ def worst_eigenvalue(
             ours[np.arange(len(part)), ranks] = modes.next_eigenvalues[clusters]
             known = np.arange(size) <= ranks[:, None]
             error = np.abs(np.where(known, ours[:, :size], exact) - exact).max(axis=1)
-            worst = max(worst, judged(error, size, eps, norms[clusters]))
+            worst = max(worst, relative_residual(error, size, eps, norms[clusters]))
     return worst
 
 
-def worst_response(C: Coarsening, sample: np.ndarray, eps: float) -> Judged:
+def worst_response(C: Coarsening, sample: np.ndarray, eps: float) -> RelativeResidual:
     """Return the worst error of scores of oversampled modes, retained or first discarded.
 
-    Positive ones are compared with Rayleigh quotients of G on R_a and with its norm on the
+    Positive scores are compared with Rayleigh quotients of G on R_a and with its norm on the
     complement (docs/conventions.md, section 10), for a ``sample`` of clusters.
     """
-    modes, worst = C.modes, NOTHING
+    modes, worst = C.modes, ZERO
     assert modes is not None
     assert isinstance(modes.operator, Oversampled)
     assert modes.target is not None
@@ -95,12 +100,12 @@ def worst_response(C: Coarsening, sample: np.ndarray, eps: float) -> Judged:
             claimed = np.append(claimed, following**-2)
         rounding = max(eps, np.finfo(float).eps * np.linalg.cond(A))
         size = np.linalg.norm(full) * np.linalg.norm(M)
-        worst = max(worst, judged(np.abs(found - claimed), N, rounding, size))
+        worst = max(worst, relative_residual(np.abs(found - claimed), N, rounding, size))
     return worst
 
 
 def dense_sections(F: CellularSheaf, eps: float, dtype: Any) -> tuple[np.ndarray, float]:
-    """Return a basis of ker delta, rank against the maps as given, and the least nonzero sigma."""
+    """Return a basis of ker delta, its rank relative to the given maps, and the least sigma > 0."""
     delta, largest = coboundary(F).astype(dtype), F.largest_entry
     m, n = delta.shape
     if n == 0 or largest == 0:
@@ -110,7 +115,7 @@ def dense_sections(F: CellularSheaf, eps: float, dtype: Any) -> tuple[np.ndarray
     which = np.repeat(np.arange(F.n_edges), np.diff(F.head_offsets))
     given = max(given, scaled_norms(np.abs(F.head_data), which, F.n_edges).max() / largest)
     triangle = np.zeros((0, n), dtype)
-    # QR of a few rows at a time: there may be far more of them than columns
+    # QR of a few rows at a time: there may be many more rows than columns
     for lo in range(0, m, 4 * n):
         rows = delta[lo : lo + 4 * n].toarray() / largest
         triangle = np.linalg.qr(np.concatenate([triangle, rows]), mode="r")  # type: ignore[assignment]

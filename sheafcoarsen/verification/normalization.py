@@ -1,4 +1,4 @@
-"""D_v^{-1/2} a second time, and what normalizing by it gives."""
+"""D_v^{-1/2} computed independently, and residuals of the normalized sheaf."""
 
 import warnings
 from functools import cached_property
@@ -14,31 +14,31 @@ from sheafcoarsen.operators import degree_factors, energy, laplacian, loop_sizes
 from sheafcoarsen.sheaf import CellularSheaf
 from sheafcoarsen.verification.cluster_batches import Piece, Pieces, part_of
 from sheafcoarsen.verification.relative_residual import (
-    NOTHING,
-    Judged,
+    ZERO,
+    RelativeResidual,
     block_norms,
-    judged,
+    relative_residual,
     scaled_norms,
 )
 
 
 class Degrees:
-    """The blocks D_v of L and D_v^{-1/2}, by factors R_v* R_v = D_v checked against L."""
+    """The blocks D_v of L and D_v^{-1/2}, from factors R_v* R_v = D_v checked against L."""
 
     def __init__(self, C: Coarsening, eps: float, dtype: Any) -> None:
         F = C.fine
         self.C, self.eps, self.dtype = C, eps, dtype
         self.starts = offsets(F.vertex_dims**2)
-        self.roots = np.zeros(int(self.starts[-1]), dtype)  # D_v^{-1/2}, vertex after vertex
+        self.roots = np.zeros(int(self.starts[-1]), dtype)  # D_v^{-1/2}, flat, by vertex
         self.norms = np.zeros(F.n_vertices)  # norm(D_v)_F
         self.factors, self.loop_sizes = degree_factors(F)[1], loop_sizes(F)
-        # of each piece: by how much its factors miss D_v, and the norm of its rows of L
-        self.factor_errors: list[Judged] = []
+        # for each batch: largest residual of its factors of D_v, and the norm of its rows of L
+        self.factor_errors: list[RelativeResidual] = []
         self.row_norms: list[float] = []
 
-    def measure(self, piece: Piece) -> tuple[Judged, float]:
-        """Find the roots of a piece's vertices; return its factors' worst error, and norm(L)."""
-        L, vertex, worst = piece.L, piece.row_vertex, NOTHING
+    def measure(self, piece: Piece) -> tuple[RelativeResidual, float]:
+        """Compute the roots of a batch's vertices; return the largest residual, and norm(L)."""
+        L, vertex, worst = piece.L, piece.row_vertex, ZERO
         row = np.repeat(np.arange(piece.n_rows), np.diff(L.indptr))
         every = np.append(vertex, -1)
         inside = vertex[row] == every[np.minimum(L.indices, piece.n_rows)]
@@ -60,7 +60,7 @@ class Degrees:
             error = np.abs(R.conj().swapaxes(1, 2) @ R - D).reshape(-1)
             error = scaled_norms(error, np.repeat(np.arange(len(members)), d * d), len(members))
             n = np.maximum(d, self.terms[own])
-            worst = max(worst, judged(error, n, self.eps, self.norms[own]))
+            worst = max(worst, relative_residual(error, n, self.eps, self.norms[own]))
             self.roots[where] = inverse_roots(R, self.eps, self.loop_sizes[own]).reshape(-1)
         return worst, norm(L.data)
 
@@ -76,7 +76,7 @@ class Degrees:
 
     @cached_property
     def terms(self) -> np.ndarray:
-        """How many products are summed in each entry of D_v, shape (n,)."""
+        """Number of products that are summed in each entry of D_v, shape (n,)."""
         F = self.C.fine
         rows = np.repeat(F.edge_dims, 2)
         return np.bincount(F.edges.reshape(-1), rows, minlength=F.n_vertices)
@@ -89,7 +89,7 @@ class Degrees:
 
 
 def inverse_roots(R: np.ndarray, eps: float, sizes: np.ndarray) -> np.ndarray:
-    """Return (R* R)^{-1/2}, pseudo-inverted; ``sizes`` are the norms of the maps of loops."""
+    """Return (R* R)^{-1/2}, a pseudo-inverse; ``sizes`` are the norms of the maps of loops."""
     _, w, V = np.linalg.svd(R)
     zero = w <= zero_level(R.shape[1], eps, np.maximum(w[:, 0], sizes)[:, None])
     inverse = np.where(zero, 0, 1 / np.where(zero, 1, w))
@@ -97,7 +97,7 @@ def inverse_roots(R: np.ndarray, eps: float, sizes: np.ndarray) -> np.ndarray:
 
 
 class Normalized:
-    """``normalize(F)`` against D^{-1/2} L D^{-1/2}, block by block and in energies of cochains."""
+    """Residuals of ``normalize(F)`` against D^{-1/2} L D^{-1/2}, in blocks and in energies."""
 
     def __init__(self, degrees: Degrees, pieces: Pieces, probes: np.ndarray) -> None:
         C, self.degrees = degrees.C, degrees
@@ -105,7 +105,7 @@ class Normalized:
             warnings.simplefilter("ignore", SingularDegreeWarning)
             sheaf = normalize(C.fine)
 
-        def measure(piece: Piece) -> tuple[Judged, np.ndarray]:
+        def measure(piece: Piece) -> tuple[RelativeResidual, np.ndarray]:
             roots = degrees.root_matrix(piece.vertices)
             own = roots[: piece.n_rows, : piece.n_rows]
             y = roots @ probes[piece.coordinates]
@@ -113,11 +113,13 @@ class Normalized:
             return self._worst_block(piece, own, roots, sheaf), energies
 
         found = pieces.each(measure)
-        self.worst_block = max([NOTHING, *degrees.factor_errors, *(block for block, _ in found)])
+        self.worst_block = max([ZERO, *degrees.factor_errors, *(block for block, _ in found)])
         exact = np.array([energies for _, energies in found]).sum(axis=0)
         self.energy_errors = np.abs(exact - energy(sheaf, probes))
 
-    def _worst_block(self, piece: Piece, own: Any, roots: Any, sheaf: CellularSheaf) -> Judged:
+    def _worst_block(
+        self, piece: Piece, own: Any, roots: Any, sheaf: CellularSheaf
+    ) -> RelativeResidual:
         degrees, F = self.degrees, self.degrees.C.fine
         change = own @ piece.L
         piece.forget("L", "sheaf", "coarse")
@@ -132,4 +134,4 @@ class Normalized:
         roots_of, sizes_of = degrees.root_norms, np.sqrt(degrees.norms)
         n = np.maximum(F.vertex_dims, degrees.terms)
         factors = (roots_of[u], roots_of[v], sizes_of[u], sizes_of[v])
-        return judged(sizes, np.maximum(n[u], n[v]), degrees.eps, *factors)
+        return relative_residual(sizes, np.maximum(n[u], n[v]), degrees.eps, *factors)

@@ -1,4 +1,4 @@
-"""Norms of groups of entries, without over- or underflow, and the worst of ratios."""
+"""Norms of groups of entries without over- or underflow, and the largest relative residual."""
 
 from typing import Any, NamedTuple
 
@@ -31,12 +31,12 @@ def norms_by(matrix: Any, row_group: np.ndarray, column_group: Any, count: int) 
 def block_norms(
     matrix: scipy.sparse.csr_array, row_group: np.ndarray, column_group: np.ndarray, width: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return row groups, column groups and norms of all nonzero blocks; groups are contiguous."""
+    """Return row groups, column groups and norms of the nonzero blocks; groups are contiguous."""
     M = scipy.sparse.csr_array(matrix)
     M.sort_indices()
     if M.nnz == 0:
         return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
-    # runs of entries of one row and one column group first: there are far fewer of them
+    # first merge runs of entries in one row and one column group, which are far fewer
     column = column_group[M.indices]
     begins = np.empty(M.nnz, bool)
     begins[0] = True
@@ -49,26 +49,26 @@ def block_norms(
     return keys // width, keys % width, scaled_norms(np.abs(M.data), entries, len(keys))
 
 
-class Judged(NamedTuple):
-    """The worst of some errors: its ratio to rounding, its norm, and rounding, n eps norms."""
+class RelativeResidual(NamedTuple):
+    """The largest of some relative residuals: ratio = error / rounding, rounding = n eps norms."""
 
     ratio: float
     error: float
     rounding: float
 
 
-Outcome = tuple[Judged, str] | str
-"""The worst error and how it was found, or the reason why the statement does not apply."""
+Outcome = tuple[RelativeResidual, str] | str
+"""The largest relative residual and how it was computed, or why the statement does not apply."""
 
-NOTHING = Judged(0.0, 0.0, 0.0)
-WRONG = Judged(np.inf, np.inf, 0.0)
+ZERO = RelativeResidual(0.0, 0.0, 0.0)
+FAILED = RelativeResidual(np.inf, np.inf, 0.0)
 
 
-def judged(error: Any, n: Any, eps: float, *norms: Any) -> Judged:
-    """Return the worst of errors, each in units of ``n eps product of norms``."""
+def relative_residual(error: Any, n: Any, eps: float, *norms: Any) -> RelativeResidual:
+    """Return the largest of errors relative to ``n eps product of norms``; NaN counts as inf."""
     ratios = residual_ratio(error, n, eps, *norms)
     if ratios.size == 0:
-        return NOTHING
+        return ZERO
     ratios = np.where(np.isnan(ratios), np.inf, ratios)
     at = np.unravel_index(np.argmax(ratios), ratios.shape)
     with np.errstate(over="ignore", under="ignore"):
@@ -76,4 +76,4 @@ def judged(error: Any, n: Any, eps: float, *norms: Any) -> Judged:
         for size in norms:
             rounding = rounding * np.asarray(size, dtype=np.float64)
     error, rounding = (np.broadcast_to(side, ratios.shape)[at] for side in (error, rounding))
-    return Judged(float(ratios[at]), float(error), float(rounding))
+    return RelativeResidual(float(ratios[at]), float(error), float(rounding))

@@ -1,8 +1,8 @@
-"""What the checks of a coarsening rest on: sizes of errors, and of what they are measured against.
+"""Residuals of a coarsening and the norms that they are compared with, for `verify`.
 
-Everything is computed a second time and in another way than in the library: by sparse products of
-the coboundary and R, where the library assembles block by block. The coarsening is read piece by
-piece; what is kept of a piece is one number per cluster, per block of R* L R, or per edge.
+Everything is computed independently of the library: by sparse products of the coboundary and R
+instead of block by block. The coarsening is processed in batches of clusters; of each batch only
+one number per cluster, per block of R* L R, or per edge is stored.
 """
 
 from functools import cached_property
@@ -26,34 +26,34 @@ from sheafcoarsen.verification.cluster_batches import Piece, Pieces, adjoint_pro
 from sheafcoarsen.verification.dense import worst_eigenvalue, worst_response
 from sheafcoarsen.verification.normalization import Degrees, Normalized
 from sheafcoarsen.verification.relative_residual import (
-    NOTHING,
-    WRONG,
-    Judged,
+    FAILED,
+    ZERO,
+    RelativeResidual,
     block_norms,
-    judged,
     norms_by,
+    relative_residual,
     scaled_norms,
 )
 
 DENSE_BUDGET = 1e9
-"""Sum of N_a^3 up to which all modes are checked against a dense solver; else a sample."""
+"""Largest sum of N_a^3 for which all modes are compared with a dense solver, not a sample."""
 
 
 class Measured(NamedTuple):
-    """What measuring a piece returns: of all pieces it is joined in their order."""
+    """Results of one batch; those of all batches are combined in order."""
 
-    factors: tuple[Judged, float]
+    factors: tuple[RelativeResidual, float]
     delta_norm: float
     loopless: bool
     edges_missing: bool
-    worst_eigenvalue: Judged
+    worst_eigenvalue: RelativeResidual
 
 
 class Evidence:
-    """What several checks need, computed once from the coarsening's fields.
+    """Residuals and norms that several checks need, computed once.
 
-    Attributes that end in ``_norms`` have one entry per cluster, ``block_errors[name]`` one per
-    cluster and one per pair of clusters: the norms of the blocks of a coarse matrix that ought to
+    Attributes that end in ``_norms`` have one entry per cluster; ``block_errors[name]`` has one per
+    cluster and one per pair of clusters: norms of the blocks of a coarse matrix that should
     vanish.
     """
 
@@ -86,7 +86,7 @@ class Evidence:
         if self.spectral:
             self.block_errors["spectral"] = np.zeros(K + len(self.pairs))
         self.degrees = Degrees(C, self.eps, self.double)
-        # what is found once, before threads ask for it
+        # computed once before threads read it
         _ = self.probes, self.crossing_starts, self.degrees.terms
         if C.modes is not None:
             _ = self.same_graph, self.scores, self.checked
@@ -97,10 +97,10 @@ class Evidence:
         self.delta_norms = [one.delta_norm for one in found]
         self.loopless = all(one.loopless for one in found)
         self.edges_missing = any(one.edges_missing for one in found)
-        self.worst_eigenvalue = max((one.worst_eigenvalue for one in found), default=NOTHING)
+        self.worst_eigenvalue = max((one.worst_eigenvalue for one in found), default=ZERO)
 
     def _measure(self, piece: Piece) -> "Measured":
-        """Write what belongs to the piece's clusters, pairs and edges, and return the rest."""
+        """Store residuals of the batch's clusters, pairs and edges; return the other results."""
         factors = self.degrees.measure(piece)
         delta_norm = self._measure_sizes(piece)
         loopless = bool((self.internal_rows_ratio(piece.lo, piece.hi) < RESIDUAL_LIMIT).all())
@@ -111,7 +111,7 @@ class Evidence:
         return Measured(factors, delta_norm, loopless, edges_missing, self._measure_modes(piece))
 
     def _measure_sizes(self, piece: Piece) -> float:
-        """Measure R, L, delta and internal rows of delta R; return the norm of this delta."""
+        """Compute the norms of R, L, delta and internal rows of delta R; return that of delta."""
         k, here = piece.hi - piece.lo, slice(piece.lo, piece.hi)
         rows, columns = piece.row_cluster, piece.column_cluster
         own = piece.own_R
@@ -130,7 +130,7 @@ class Evidence:
         return norm(piece.delta.data)
 
     def _measure_blocks(self, piece: Piece, loopless: bool) -> None:
-        """Measure what R* L R differs by from each of the matrices that it ought to be."""
+        """Compare R* L R with each matrix that it should equal."""
         G = piece.galerkin
         piece.forget("L", "galerkin")
         self._put("identity", piece, G - piece.lifted)
@@ -148,7 +148,7 @@ class Evidence:
             self._put("spectral", piece, piece.retained[:, : hi - lo] - scores)
 
     def _put(self, name: str, piece: Piece, difference: Any) -> None:
-        """Keep the norms of the blocks on and above the diagonal."""
+        """Store the norms of the blocks on and above the diagonal."""
         width = len(piece.clusters)
         own = piece.column_cluster[: piece.n_columns]
         a, b, sizes = block_norms(difference, own, piece.column_cluster, width)
@@ -158,12 +158,12 @@ class Evidence:
         at = np.searchsorted(self.pairs, a[above] * self.K + b[above])
         out[self.K + at] = sizes[above]
 
-    def worst_block(self, name: str) -> Judged:
-        """Return the worst ratio over the blocks of a matrix, each against its own factors."""
+    def worst_block(self, name: str) -> RelativeResidual:
+        """Return the largest relative residual over the blocks of a matrix."""
         every = np.arange(self.K)
         a = np.concatenate([every, self.pairs // max(self.K, 1)])
         b = np.concatenate([every, self.pairs % max(self.K, 1)])
-        return judged(
+        return relative_residual(
             self.block_errors[name],
             np.maximum(self.n[a], self.n[b]),
             self.eps,
@@ -176,8 +176,8 @@ class Evidence:
     def _measure_crossing_edges(self, piece: Piece) -> bool:
         """Compare delta_x with delta R edge by edge; return whether a crossing edge is missing."""
         ends = piece.clusters[piece.coarse.edges[piece.coarse_crossing]]
-        mine = ends.min(axis=1) >= piece.lo  # the others were in the piece of that end
-        edges = piece.coarse_crossing[mine]  # of the piece
+        mine = ends.min(axis=1) >= piece.lo  # the others belong to the batch of their lower end
+        edges = piece.coarse_crossing[mine]  # numbered in the batch
         numbers = np.searchsorted(self.crossing, piece.coarse_edges[edges])
         coarse_rows = range_of_blocks(piece.coarse.edge_offsets, edges)
         coarse = piece.coarse_delta[coarse_rows]
@@ -192,7 +192,7 @@ class Evidence:
             difference, of_row = grams[0][0] - grams[1][0], grams[0][1]
         else:
             named = self._named_rows(piece, numbers)
-            if named is None:  # their errors stay infinite
+            if named is None:  # the errors of these edges stay infinite
                 return False
             rows, of_fine_row = named, of_row
             difference = coarse - piece.delta_R[rows]
@@ -201,7 +201,7 @@ class Evidence:
         return missing
 
     def _named_rows(self, piece: Piece, numbers: np.ndarray) -> np.ndarray | None:
-        """Return the rows of the piece that ``crossing_rows`` names for coarse edges, if any."""
+        """Return the rows of the batch that ``crossing_rows`` lists for coarse edges, if any."""
         starts = self.crossing_starts
         wanted = range_of_blocks(starts, numbers)
         named = self.C.crossing_rows
@@ -216,7 +216,7 @@ class Evidence:
         return at
 
     def _fine_rows(self, piece: Piece, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
-        """Return the rows of fine edges that cross, their coarse edges, whether one has none."""
+        """Return rows of fine crossing edges, their coarse edges, and whether one has none."""
         labels = piece.labels[piece.sheaf.edges]
         ends = np.sort(piece.clusters[labels], axis=1)
         crossing = np.flatnonzero((labels[:, 0] != labels[:, 1]) & (ends[:, 0] >= piece.lo))
@@ -233,21 +233,21 @@ class Evidence:
         place = np.repeat(at[found], piece.sheaf.edge_dims[crossing[found]])
         return rows, place, not bool(found.all())
 
-    def worst_crossing_edge(self) -> Judged:
-        """Return the worst ratio over coarse crossing edges."""
+    def worst_crossing_edge(self) -> RelativeResidual:
+        """Largest ratio over coarse crossing edges."""
         a, b = np.sort(self.C.sheaf.edges[self.crossing], axis=1).T
         if self.edges_missing:
-            return WRONG
+            return FAILED
         powers = 2 if self.C.crossing_rows is None else 1
         factors = (self.edge_norms, np.maximum(self.R_norms[a], self.R_norms[b])) * powers
         n = np.maximum(self.n[a], self.n[b])
-        return judged(self.edge_errors, n, self.eps, *factors)
+        return relative_residual(self.edge_errors, n, self.eps, *factors)
 
-    def _measure_modes(self, piece: Piece) -> Judged:
-        """Measure residuals of modes and how R differs from them; return the worst eigenvalue."""
+    def _measure_modes(self, piece: Piece) -> RelativeResidual:
+        """Compute residuals of modes and their distance to R; return the worst eigenvalue error."""
         modes, here = self.C.modes, slice(piece.lo, piece.hi)
         if modes is None or not self.same_graph:
-            return NOTHING
+            return ZERO
         if modes.prolongation is not self.C.prolongation:
             rows = piece.coordinates[: piece.n_rows]
             difference = self.C.prolongation[rows] - modes.prolongation[rows]
@@ -255,7 +255,7 @@ class Evidence:
                 difference, piece.row_cluster, None, piece.hi - piece.lo
             )
         if isinstance(modes.operator, Oversampled):
-            return NOTHING
+            return ZERO
         internal = modes.operator.spectral
         operator = piece.internal_laplacian if internal else piece.principal_laplacian
         rows, k = piece.row_cluster, piece.hi - piece.lo
@@ -270,8 +270,8 @@ class Evidence:
         )
 
     @cached_property
-    def worst_response(self) -> Judged:
-        """Worst error of scores of oversampled modes, on sampled clusters."""
+    def worst_response(self) -> RelativeResidual:
+        """Largest error of the scores of oversampled modes, on sampled clusters."""
         return worst_response(self.C, self.sample, self.eps)
 
     @cached_property
@@ -284,42 +284,42 @@ class Evidence:
         )
 
     @property
-    def isometry(self) -> Judged:
-        """Worst norm(R_a* R_a - I) in units of rounding."""
+    def isometry(self) -> RelativeResidual:
+        """Largest norm(R_a* R_a - I), relative to rounding."""
         ranks = np.maximum(self.C.ranks, 1)
         eps = eps_of(self.C.prolongation.dtype)
-        return judged(self.isometry_errors, self.n, eps, ranks)
+        return relative_residual(self.isometry_errors, self.n, eps, ranks)
 
     def internal_rows_ratio(self, lo: int, hi: int) -> np.ndarray:
-        """Return norm(delta_a R_a) of clusters in units of rounding; small if L_a R_a = 0."""
+        """Return norm(delta_a R_a) of clusters relative to rounding; small if L_a R_a = 0."""
         sides = self.internal_delta_norms, self.R_norms, self.internal_row_errors, self.n
         delta, R, errors, n = (side[lo:hi] for side in sides)
         return residual_ratio(errors, n, self.eps, delta, R)
 
     @property
-    def internal_rows(self) -> Judged:
-        """The worst norm(delta_a R_a)."""
+    def internal_rows(self) -> RelativeResidual:
+        """Largest norm(delta_a R_a), relative to rounding."""
         factors = (self.internal_delta_norms, self.R_norms)
-        return judged(self.internal_row_errors, self.n, self.eps, *factors)
+        return relative_residual(self.internal_row_errors, self.n, self.eps, *factors)
 
     @property
     def delta_norm(self) -> float:
-        """norm(delta)_F, crossing edges between pieces counted twice."""
+        """norm(delta)_F, with crossing edges between batches counted twice."""
         return norm(np.array(self.delta_norms))
 
     @cached_property
     def crossing(self) -> np.ndarray:
-        """Which edges of the coarse sheaf are crossing edges."""
+        """Indices of the crossing edges of the coarse sheaf."""
         return np.flatnonzero(self.C.sheaf.edges[:, 0] != self.C.sheaf.edges[:, 1])
 
     @cached_property
     def crossing_starts(self) -> np.ndarray:
-        """Where the rows of each crossing edge begin among those of all crossing edges."""
+        """Offsets of the rows of each crossing edge among the rows of all crossing edges."""
         return offsets(self.C.sheaf.edge_dims[self.crossing])
 
     @property
     def modes(self) -> LocalModes:
-        """The modes, for statements that apply to spectral ones alone."""
+        """The modes, for statements that hold for spectral modes only."""
         assert self.C.modes is not None
         return self.C.modes
 
@@ -335,12 +335,12 @@ class Evidence:
 
     @cached_property
     def all_clusters_dense(self) -> bool:
-        """Whether there is time for a dense solver on every cluster."""
+        """Whether all clusters are small enough for a dense solver."""
         return bool((self.dims.astype(np.float64) ** 3).sum() <= DENSE_BUDGET)
 
     @cached_property
     def sample(self) -> np.ndarray:
-        """A few clusters, the largest among them, none too large for dense work."""
+        """A few clusters that are small enough for dense work, the largest of these included."""
         small = self.dims.astype(float) ** 3 <= DENSE_BUDGET
         fits = np.flatnonzero((self.dims > 0) & small)
         if len(fits) <= 16:
@@ -355,7 +355,7 @@ class Evidence:
 
     @cached_property
     def ties(self) -> np.ndarray:
-        """Where the cut splits a multiple eigenvalue, by the modes' own numbers, shape (K,)."""
+        """Whether the cut splits a multiple eigenvalue, by the stored eigenvalues, shape (K,)."""
         modes, ranks = self.modes, self.modes.ranks
         last = np.zeros(self.K)
         last[ranks > 0] = self.scores[modes.rank_offsets[1:][ranks > 0] - 1]
@@ -367,11 +367,11 @@ class Evidence:
 
     @cached_property
     def row_cluster(self) -> np.ndarray:
-        """The cluster of each row of C^0."""
+        """Cluster of each row of C^0."""
         return np.repeat(self.C.partition.labels, self.C.fine.vertex_dims)
 
     def rows(self, a: int) -> np.ndarray:
-        """Return the rows of C^0 on a cluster."""
+        """Return the rows of C^0 of a cluster."""
         return range_of_blocks(self.C.fine.vertex_offsets, self.C.partition.cluster(a))
 
     def dense(self, a: int) -> tuple[np.ndarray, np.ndarray]:
@@ -381,7 +381,7 @@ class Evidence:
 
     @cached_property
     def probes(self) -> np.ndarray:
-        """Random fine cochains; the second is smooth, so that small energies are seen as well."""
+        """Random fine cochains; the second is smooth, so that small energies are tested as well."""
         rng = np.random.default_rng(self.seed)
         R = self.C.prolongation
         x = rng.standard_normal((self.C.fine.dim_c0, 2))
@@ -398,17 +398,17 @@ class Evidence:
 
     @cached_property
     def normalized(self) -> Normalized:
-        """What normalizing gives, against what it ought to."""
+        """Comparison of ``normalize(F)`` with its definition."""
         return Normalized(self.degrees, self.pieces, self.probes)
 
     @cached_property
     def ledger(self) -> EnergyLedger:
-        """The ledger of the probes; R must be an isometry."""
+        """Energy ledger of the probes; R must be an isometry."""
         return energy_ledger(self.C, self.probes)
 
 
 def pooled(R: scipy.sparse.csr_array, x: np.ndarray) -> np.ndarray:
-    """Return R* x without a copy of R."""
+    """Return R* x without copying R."""
     return (R.T @ x.conj()).conj()
 
 

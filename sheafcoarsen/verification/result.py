@@ -1,4 +1,4 @@
-"""One check, and all of them."""
+"""Results of `verify`: a check of one statement, and the table of all."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,23 +9,23 @@ from sheafcoarsen._support import RESIDUAL_LIMIT, tables
 
 @dataclass(frozen=True)
 class Check:
-    """One statement, checked or not applicable.
+    """Result of checking one statement.
 
-    ``ratio`` is the worst ``norm(error) / (n eps norms)``, below ``threshold`` when the statement
-    holds; None where it does not apply, and then ``skipped_because`` says why (and ``passed`` is
-    vacuously true). ``how``: "exact" when everything was compared, block by block; "probe" when on
-    random cochains or sampled clusters; "dense" when on dense matrices.
+    ``ratio`` is the largest ``norm(error) / (n eps norms)``, below ``threshold`` if the statement
+    holds; None if it does not apply: then ``skipped_because`` is the reason and ``passed`` is true.
+    ``how``: "exact" if everything was compared, block by block; "probe" if random cochains or
+    sampled clusters were; "dense" if dense matrices were.
 
     Attributes
     ----------
     name, label : str
-        What is checked, and the label of the statement in the paper or the number of the fact.
+        Name of the statement, and its label in the paper or the number of the fact.
     ratio, threshold : float or None, float
     passed : bool
     skipped_because, how : str or None
     error, allowed : float or None
-        The two sides at the worst place: norm(error) there, and how large it may be, ``threshold n
-        eps norms``. They are in units of what is compared, so they scale with the maps.
+        The two sides where the ratio is largest: norm(error), and its bound ``threshold n
+        eps norms``. They are in units of the quantity compared, so they scale with the maps.
 
     Examples
     --------
@@ -52,14 +52,14 @@ class Check:
 
     @property
     def slack(self) -> float | None:
-        """``allowed - error``, negative where the statement fails; None where it does not apply."""
+        """``allowed - error``, negative if the statement fails; None if it does not apply."""
         if self.error is None or self.allowed is None:
             return None
         return self.allowed - self.error
 
     @property
     def verdict(self) -> str:
-        """What came out, in a word or a sentence."""
+        """The outcome, as a word or a sentence."""
         if self.skipped_because is not None:
             return f"does not apply: {self.skipped_because}"
         return "ok" if self.passed else "FAILED"
@@ -67,9 +67,9 @@ class Check:
 
 @dataclass(frozen=True, eq=False)
 class Verification:
-    """The table of checks; ``str`` shows it, and so do notebooks. It is true when ``passed`` is.
+    """Table of checks, true if ``passed`` is; shown by ``str`` and in notebooks.
 
-    Iteration goes through the checks; ``V[label]`` is the one of a label, ``V[i]`` the one at a
+    Iterates over the checks; ``V[label]`` is the check with a label, ``V[i]`` the one at a
     position.
 
     Attributes
@@ -112,9 +112,9 @@ class Verification:
     def __getitem__(self, which: slice) -> tuple[Check, ...]: ...
 
     def __getitem__(self, which: str | SupportsIndex | slice) -> Check | tuple[Check, ...]:
-        """Return the check of a label, such as ``"thm:Galerkin_realization"``, or of a name.
+        """Return the check with a label, such as ``"thm:Galerkin_realization"``, or a name.
 
-        Integers and slices count checks in the order of the table.
+        Integers and slices index checks in the order of the table.
         """
         if not isinstance(which, str):
             return self.checks[which]

@@ -1,8 +1,8 @@
-"""What elimination promises (docs/conventions.md, section 12), checked on one elimination.
+"""Statements about an elimination (docs/conventions.md, section 12).
 
-Everything is compared with sparse products of the fine Laplacian, which elimination never forms. A
-vertex is judged by the size of the products that are summed in the eliminated component that it
-belongs to or touches, and by its dimension n.
+Everything is compared with sparse products of the fine Laplacian, which elimination never forms.
+The residual of a vertex is relative to the products summed in the eliminated component that it
+belongs to or touches, with n the dimension of that component.
 """
 
 from collections.abc import Callable
@@ -15,14 +15,20 @@ from sheafcoarsen._support import eps_of, range_of_blocks
 from sheafcoarsen.elimination import Elimination
 from sheafcoarsen.operators import coboundary, laplacian
 from sheafcoarsen.sheaf import CellularSheaf, component_labels, sheaf_like, unit_sheaf
-from sheafcoarsen.verification.relative_residual import WRONG, Judged, Outcome, judged, norms_by
+from sheafcoarsen.verification.relative_residual import (
+    FAILED,
+    Outcome,
+    RelativeResidual,
+    norms_by,
+    relative_residual,
+)
 
 DENSE = 1000
-"""Dimension up to which kernels are compared, by dense decompositions."""
+"""Largest dimension for which kernels are compared, by dense decompositions."""
 
 
 class SchurEvidence:
-    """What the checks of an elimination share; maps are divided by a power of two."""
+    """Data that the checks of an elimination need; maps are divided by a power of two."""
 
     def __init__(self, K: Elimination, seed: int) -> None:
         self.K, self.rng = K, np.random.default_rng(seed)
@@ -30,7 +36,7 @@ class SchurEvidence:
         self.eps = eps_of(F.dtype)
         self.fine, self.unit = unit_sheaf(F)
         self.L = laplacian(self.fine)
-        # of abs(delta)* abs(delta): L without what cancels in it
+        # products = abs(delta)* abs(delta): L without cancellation
         sizes = sheaf_like(self.fine, abs(self.fine.tail_data), -abs(self.fine.head_data))
         self.products = laplacian(sizes)
         self.S = laplacian(scaled(K.sheaf, self.unit))
@@ -44,7 +50,7 @@ class SchurEvidence:
         self.n = self._sizes()
 
     def _sizes(self) -> np.ndarray:
-        """Return for each vertex the dimension of what was eliminated there or beside it."""
+        """Return n of each vertex: 1 + the dimension of its eliminated component or stalk."""
         F = self.K.fine
         sizes = np.bincount(self.part, F.vertex_dims * self.is_gone)[self.part]
         return np.maximum(self.largest_around(sizes * self.is_gone), F.vertex_dims).astype(int) + 1
@@ -60,10 +66,10 @@ class SchurEvidence:
             np.maximum.at(out, a, around[b])
         return out
 
-    def by_vertex(self, error: Any, size: Any) -> Judged:
-        """Judge rows of C^0, vertex by vertex; both are sparse or dense matrices."""
+    def by_vertex(self, error: Any, size: Any) -> RelativeResidual:
+        """Return the residual of rows of C^0, by vertex; both matrices are sparse or dense."""
         count = self.K.fine.n_vertices
-        return judged(
+        return relative_residual(
             norms_by(scipy.sparse.csr_array(error), self.vertex, None, count),
             self.n,
             self.eps,
@@ -71,7 +77,7 @@ class SchurEvidence:
         )
 
     def spread(self, rows: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
-        """Put rows of the kept coordinates where they stand in C^0."""
+        """Return rows of the retained coordinates as rows of C^0."""
         place = scipy.sparse.csr_array(
             (np.ones(len(self.kept)), self.kept, np.arange(len(self.kept) + 1)),
             shape=(len(self.kept), len(self.vertex)),
@@ -87,7 +93,7 @@ def scaled(F: CellularSheaf, unit: float) -> CellularSheaf:
 
 
 def _schur_complement(e: SchurEvidence) -> Outcome:
-    """L P = S at kept vertices, and 0 at the others: P* L P = S, the Schur complement."""
+    """L P = S at retained vertices, and 0 at the others: P* L P = S, the Schur complement."""
     P = e.K.prolongation
     product = e.L @ P
     size = e.products @ abs(P) + e.spread(abs(e.S))
@@ -95,16 +101,16 @@ def _schur_complement(e: SchurEvidence) -> Outcome:
 
 
 def _solutions(e: SchurEvidence) -> Outcome:
-    """For b in the range of L: x = extend(z, b) solves at eliminated vertices.
+    """For b in the range of L: x = extend(z, b) satisfies the equations at eliminated vertices.
 
-    At the others L x - b = S z - reduce(b), so that a solution of one system is one of the other.
+    At the others L x - b = S z - reduce(b), so a solution of one system gives one of the other.
     """
     F, K = e.K.fine, e.K
     if K.growth**2 * eps_of(np.float64) > 1:
         return f"right sides, and rounding, grow by {K.growth:.1g} on their way (`growth`)"
     y, z = (e.rng.standard_normal((size, 3)).astype(F.dtype) for size in (F.dim_c0, K.sheaf.dim_c0))
     b = (e.L @ y).astype(F.dtype)
-    # K speaks of L, e.L is in units of its own
+    # K.growth uses the sheaf's unit, e.L its own
     x = K.extend(z) + K.extend(0 * z, b) * e.unit * e.unit
     left = e.S @ z - K.reduce(b)
     size = e.products @ (abs(x) + abs(y))
@@ -115,7 +121,7 @@ def _solutions(e: SchurEvidence) -> Outcome:
 
 
 def _sections(e: SchurEvidence) -> Outcome:
-    """The dimension of H^0 is that of what is left, and of what lives on eliminated vertices."""
+    """The dimension of H^0 is that of the reduced sheaf plus that of the interior kernel."""
     F = e.K.fine
     if max(F.dim_c0, F.dim_c1) > DENSE:
         return f"dimensions above {DENSE} are too large for a dense decomposition"
@@ -126,11 +132,11 @@ def _sections(e: SchurEvidence) -> Outcome:
         matrix.shape[1] - int((np.linalg.svd(matrix, compute_uv=False) > level).sum())
         for matrix in (delta, left, delta[:, e.gone])
     ]
-    return (Judged(0.0, 0.0, 1.0) if lost[0] == lost[1] + lost[2] else WRONG), "dense"
+    return (RelativeResidual(0.0, 0.0, 1.0) if lost[0] == lost[1] + lost[2] else FAILED), "dense"
 
 
 def _least_norm(e: SchurEvidence) -> Outcome:
-    """What extend fills in is orthogonal to what has no energy beside kept vertices."""
+    """Extensions are orthogonal to cochains of zero energy that vanish on retained vertices."""
     F = e.K.fine
     if max(F.dim_c0, F.dim_c1) > DENSE:
         return f"dimensions above {DENSE} are too large for a dense decomposition"
@@ -144,7 +150,9 @@ def _least_norm(e: SchurEvidence) -> Outcome:
     if smallest < 1e-3:
         return "the maps are so ill conditioned that a dense decomposition does not know the kernel"
     size = float(np.sqrt((abs(P) ** 2).sum())) / smallest
-    return judged(np.array([error]), np.array([len(e.gone)]), e.eps, np.array([size])), "dense"
+    return relative_residual(
+        np.array([error]), np.array([len(e.gone)]), e.eps, np.array([size])
+    ), "dense"
 
 
 STATEMENTS: tuple[tuple[str, str, Callable[[SchurEvidence], Outcome]], ...] = (

@@ -11,11 +11,11 @@ from sheafcoarsen.sheaf import CellularSheaf, sheaf_like, unit_sheaf
 from sheafcoarsen.solve import Sparsification
 from sheafcoarsen.verification.dense import dense_sections
 from sheafcoarsen.verification.relative_residual import (
-    NOTHING,
-    WRONG,
-    Judged,
+    FAILED,
+    ZERO,
     Outcome,
-    judged,
+    RelativeResidual,
+    relative_residual,
     scaled_norms,
 )
 
@@ -40,7 +40,7 @@ class SparseEvidence:
 
 def _maps(e: SparseEvidence) -> Outcome:
     """Maps are those of the fine sheaf times the root of the weight, edge by edge."""
-    Z, worst = e.Z, NOTHING
+    Z, worst = e.Z, ZERO
     for end, given, found, starts in (
         (0, e.fine.tail_data, e.sparse.tail_data, e.fine.tail_offsets),
         (1, e.fine.head_data, e.sparse.head_data, e.fine.head_offsets),
@@ -49,7 +49,7 @@ def _maps(e: SparseEvidence) -> Outcome:
         which, count = np.repeat(np.arange(len(sizes)), sizes), len(sizes)
         wanted = given[range_of_blocks(starts, Z.edges)] * np.sqrt(Z.weights)[which]
         error, size = (scaled_norms(np.abs(x), which, count) for x in (found - wanted, wanted))
-        worst = max(worst, judged(error, 1, eps_of(Z.fine.dtype), size))
+        worst = max(worst, relative_residual(error, 1, eps_of(Z.fine.dtype), size))
     return worst, "exact"
 
 
@@ -61,7 +61,7 @@ def _bounds(e: SparseEvidence) -> Outcome:
         C = np.linalg.qr(K, mode="complete")[0][:, K.shape[1] :]
         R, S = (np.linalg.qr(coboundary(F) @ C).R for F in (e.fine, e.sparse))
         if not C.shape[1]:
-            return NOTHING, "dense"
+            return ZERO, "dense"
         ratios = np.linalg.svd(np.linalg.solve(R.T, S.T), compute_uv=False) ** 2
         found = np.array([ratios[-1] if len(ratios) == len(R) else 0.0, ratios[0]])
         error, how = np.abs(found - [lo, hi]), "dense"
@@ -73,13 +73,13 @@ def _bounds(e: SparseEvidence) -> Outcome:
         )
         ratios = above[below > 0] / below[below > 0]
         error, how = np.maximum(np.append(lo - ratios, ratios - hi), 0), "probe"
-    return judged(error, 1, CLOSE / RESIDUAL_LIMIT, max(hi, 1.0)), how
+    return relative_residual(error, 1, CLOSE / RESIDUAL_LIMIT, max(hi, 1.0)), how
 
 
 def _kernel(e: SparseEvidence) -> Outcome:
     """Global sections of the sparse sheaf are those of the fine one: H^0 has one dimension."""
     fine, sparse = (global_sections(F).h0 for F in (e.Z.fine, e.Z.sheaf))
-    return (Judged(0.0, 0.0, 1.0) if fine == sparse else WRONG), "exact"
+    return (RelativeResidual(0.0, 0.0, 1.0) if fine == sparse else FAILED), "exact"
 
 
 STATEMENTS: tuple[tuple[str, str, Callable[[SparseEvidence], Outcome]], ...] = (

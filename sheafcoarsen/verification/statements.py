@@ -1,6 +1,6 @@
-"""Every statement of the theory, as one function under the paper's label.
+"""Statements of the theory, one function per label of the paper.
 
-Each returns the worst ratio of error to rounding and how it was found, or the reason why the
+Each returns the largest ratio of error to rounding and how it was computed, or the reason why the
 statement does not apply. The numbers that it compares are in ``residuals``.
 """
 
@@ -15,17 +15,17 @@ from sheafcoarsen.operators import coboundary, laplacian
 from sheafcoarsen.partition import edge_clusters
 from sheafcoarsen.verification.dense import dense_sections
 from sheafcoarsen.verification.relative_residual import (
-    NOTHING,
-    WRONG,
-    Judged,
+    FAILED,
+    ZERO,
     Outcome,
-    judged,
+    RelativeResidual,
     norms_by,
+    relative_residual,
 )
 from sheafcoarsen.verification.residuals import Evidence, pooled
 
 DENSE = 2000
-"""Dimension up to which statements about whole spectra are checked on dense matrices."""
+"""Largest dimension for which statements about full spectra are checked with dense matrices."""
 
 
 def _energy_identity(e: Evidence) -> Outcome:
@@ -36,21 +36,21 @@ def _energy_identity(e: Evidence) -> Outcome:
 def _decomposition(e: Evidence) -> Outcome:
     """L_Gal = delta_x* delta_x + blockdiag(R_a* L_a R_a) (``eq:galerkin_operator_decomposition``).
 
-    As forms, ``eq:galerkin_energy_decomposition``. And delta_x is delta R on the crossing edges:
-    sign included, or in Gram matrices where compressed.
+    As forms, ``eq:galerkin_energy_decomposition``. Also, delta_x equals delta R on crossing edges:
+    entry by entry, or in Gram matrices if compressed.
     """
     return max(e.worst_block("decomposition"), e.worst_crossing_edge()), "exact"
 
 
 def _realization(e: Evidence) -> Outcome:
-    """delta_c* delta_c = L_Gal (``eq:augmented_exact_realization``), and L of ``C.sheaf`` too."""
+    """delta_c* delta_c = L_Gal (``eq:augmented_exact_realization``), also for ``C.sheaf``."""
     if not e.C.loops and not e.loopless:
         return "loops=False leaves out the retained internal energy"
     return max(e.worst_block("realization"), e.worst_block("laplacian")), "exact"
 
 
 def _ledger_closes(e: Evidence) -> Outcome:
-    """The six lines of the energy ledger add up to the fine energy, for every isometry R."""
+    """The six lines of the energy ledger sum to the fine energy, for every isometry R."""
     if e.isometry.ratio >= RESIDUAL_LIMIT:
         return "R is not an isometry"
     E = e.ledger
@@ -63,31 +63,31 @@ def _ledger_closes(e: Evidence) -> Outcome:
     return max(in_all, by_cluster), "probe"
 
 
-def _closing_gap(lines: Any, energy: Any, n: Any, eps: float, B: Any) -> Judged:
-    """Return the worst gap over eps n B (sqrt(M) + n eps B), M the sum of the lines' moduli."""
+def _closing_gap(lines: Any, energy: Any, n: Any, eps: float, B: Any) -> RelativeResidual:
+    """Return the gap relative to eps n B (sqrt(M) + n eps B), M the sum of absolute lines."""
     allowed = B * (np.sqrt(np.abs(lines).sum(axis=0)) + n * eps * B)
-    return judged(np.abs(lines.sum(axis=0) - energy), n, eps, allowed)
+    return relative_residual(np.abs(lines.sum(axis=0) - energy), n, eps, allowed)
 
 
 def _modes(e: Evidence) -> Outcome:
-    """The modes are the lowest of their operator, internal or principal, and R holds them.
+    """The modes are the lowest of their operator, internal or principal, and R consists of them.
 
-    Where the cut splits a multiple eigenvalue, they say so.
+    ``tied`` marks the clusters whose cut splits a multiple eigenvalue.
     """
     if e.C.modes is None:
         return "the basis is your own"
     if not e.same_graph:
-        return WRONG, "exact"
+        return FAILED, "exact"
     lengths = np.maximum(e.R_norms, 1)
-    same = judged(e.mode_errors, e.n, e.eps, lengths)
+    same = relative_residual(e.mode_errors, e.n, e.eps, lengths)
     if isinstance(e.modes.operator, Oversampled):
         return max(same, e.isometry, e.worst_response), "probe"
     ratios = [
-        judged(e.mode_residuals, e.n, e.eps, e.mode_norms, lengths),
+        relative_residual(e.mode_residuals, e.n, e.eps, e.mode_norms, lengths),
         same,
         e.isometry,
         e.worst_eigenvalue,
-        NOTHING if np.array_equal(e.modes.tied, e.ties) else WRONG,
+        ZERO if np.array_equal(e.modes.tied, e.ties) else FAILED,
     ]
     return max(ratios), "exact" if e.all_clusters_dense else "probe"
 
@@ -113,7 +113,7 @@ def _spectral_form(e: Evidence) -> Outcome:
 def _local_optimality(e: Evidence) -> Outcome:
     """U_a spans the lowest modes: residual, orthonormality, an independent solver's eigenvalues.
 
-    And no subspace does better (``eq:minmax_local_energy``, ``eq:appendix_courant_fischer``).
+    No other subspace is better (``eq:minmax_local_energy``, ``eq:appendix_courant_fischer``).
     """
     if reason := _spectral_reason(e):
         return reason
@@ -122,7 +122,7 @@ def _local_optimality(e: Evidence) -> Outcome:
     ratios = [outcome[0]]
     rng = np.random.default_rng(e.seed)
     for a in e.sample.tolist():
-        # a random subspace near or far from span U_a has a larger largest energy
+        # a random subspace, near span U_a or far from it, has a larger maximal energy
         U, L = e.dense(a)
         r = U.shape[1]
         if 0 < r < len(L):
@@ -131,12 +131,12 @@ def _local_optimality(e: Evidence) -> Outcome:
             W = np.linalg.qr(U + V * 10.0 ** -rng.integers(0, 4))[0]
             top = np.linalg.eigvalsh(W.conj().T @ L @ W)[-1]
             shortfall = max(float(e.modes.eigenvalues(a)[-1]) - float(top), 0.0)
-            ratios.append(judged(shortfall, len(L), e.eps, e.mode_norms[a]))
+            ratios.append(relative_residual(shortfall, len(L), e.eps, e.mode_norms[a]))
     return max(ratios), outcome[1]
 
 
 def _truncation(e: Evidence) -> Outcome:
-    """norm(x_disc)^2 = sum |alpha|^2 and its energy = sum lambda |alpha|^2; and the gap bound.
+    """norm(x_disc)^2 = sum |alpha|^2, its energy = sum lambda |alpha|^2, and the gap bound.
 
     alpha are the coefficients of ``eq:local_eigen_expansion_truncation``, those of the discarded
     modes alone (``eq:retained_discarded_expansion``).
@@ -147,21 +147,21 @@ def _truncation(e: Evidence) -> Outcome:
         return e.isometry, "exact"
     E = e.ledger
     assert E.truncation_bound is not None
-    # by how much the bound is missed, as an energy, so that a tiny gap divides nothing
+    # violation of the bound as an energy, so that nothing is divided by a tiny gap
     finite = np.isfinite(E.truncation_bound) & (E.truncation_bound > 0)
     excess = E.discarded_norm2 / np.where(finite, E.truncation_bound, 1) - 1
     missed = np.where(finite, excess.clip(min=0), 0) * (E.retained_internal + E.discarded_internal)
     factors = (e.mode_norms[:, None], e.probe_norms2)
-    ratios = [judged(missed, e.n[:, None], e.eps, *factors)]
+    ratios = [relative_residual(missed, e.n[:, None], e.eps, *factors)]
     ratios += [_discarded_modes(e, a) for a in e.sample.tolist()]
     return max(ratios), "probe"
 
 
-def _discarded_modes(e: Evidence, a: int) -> Judged:
-    """Return the worst ratio of the three identities for the probes on one cluster."""
+def _discarded_modes(e: Evidence, a: int) -> RelativeResidual:
+    """Return the largest ratio of the three identities for the probes on one cluster."""
     U, L = e.dense(a)
     r, n, E = U.shape[1], len(L), e.ledger
-    # from the orthogonal complement, so that a tie at the cut is no ambiguity
+    # from the orthogonal complement, which is unique also if the cut splits a multiplet
     Q = np.linalg.qr(U, mode="complete")[0][:, r:]
     values, V = np.zeros(0), np.zeros((0, 0))
     if r < n:
@@ -174,11 +174,11 @@ def _discarded_modes(e: Evidence, a: int) -> Judged:
         (np.abs(alpha2.sum(axis=0) - E.discarded_norm2[a]), x2),
         (np.abs(values @ alpha2 - E.discarded_internal[a]), size, x2),
     )
-    return max(judged(error, n, e.eps, *norms) for error, *norms in errors)
+    return max(relative_residual(error, n, e.eps, *norms) for error, *norms in errors)
 
 
 def _two_losses(e: Evidence) -> Outcome:
-    """Retained internal energy = sum lambda_i |z_i|^2, no coupling, and the rest is discarded."""
+    """Retained internal energy = sum lambda_i |z_i|^2, no coupling; the rest is discarded."""
     if reason := _spectral_reason(e):
         return reason
     if e.isometry.ratio >= RESIDUAL_LIMIT:
@@ -194,7 +194,7 @@ def _two_losses(e: Evidence) -> Outcome:
         E.discarded_internal - (e.internal_energy - E.retained_internal),
     )
     n, factors = e.n[:, None], (e.mode_norms[:, None], e.probe_norms2)
-    ratios = [judged(np.abs(error), n, e.eps, *factors) for error in errors]
+    ratios = [relative_residual(np.abs(error), n, e.eps, *factors) for error in errors]
     return max(ratios), "probe"
 
 
@@ -217,12 +217,11 @@ def _loopless_realization(e: Evidence) -> Outcome:
 
 
 def _kernel_preservation(e: Evidence) -> Outcome:
-    """R* L R and delta have one kernel on im R (``eq:kernel_preservation_image``).
+    """R* L R and delta have the same kernel on im R (``eq:kernel_preservation_image``).
 
-    For delta R has delta_x as its crossing rows and zero internal rows
-    (``eq:kernel_preservation``).
-    Compressed, delta_x has the Gram matrices of those crossing rows instead, edge by edge, and so
-    their kernel.
+    The crossing rows of delta R are delta_x, and its internal rows are zero
+    (``eq:kernel_preservation``). Compressed, delta_x has the Gram matrices of the crossing rows,
+    edge by edge, and hence the same kernel.
     """
     if reason := _loopless_reason(e):
         return reason
@@ -230,12 +229,12 @@ def _kernel_preservation(e: Evidence) -> Outcome:
 
 
 def _interlacing(e: Evidence) -> Outcome:
-    """lambda_i(L) <= lambda_i(L_Gal), and the crossing-only operator lies below L_Gal."""
+    """lambda_i(L) <= lambda_i(L_Gal), and the crossing-only operator is below L_Gal."""
     C = e.C
     if e.isometry.ratio >= RESIDUAL_LIMIT:
         return "R is not an isometry"
     if max(C.fine.dim_c0, C.sheaf.dim_c0) > DENSE:
-        # it follows from R* R = I, which was compared, and the energy decomposition
+        # follows from R* R = I, checked above, and the energy decomposition
         return e.isometry, "exact"
     L = laplacian(C.fine).toarray().astype(e.double)
     G = C.galerkin().toarray().astype(e.double)
@@ -247,11 +246,11 @@ def _interlacing(e: Evidence) -> Outcome:
     rest = G - (X.conj().T @ X).toarray()
     lowest = np.linalg.eigvalsh((rest + rest.conj().T) / 2).min(initial=0.0)
     missed = (fine[: len(coarse)] - coarse).max(initial=0.0)
-    return judged([missed, -lowest], n, e.eps, size), "dense"
+    return relative_residual([missed, -lowest], n, e.eps, size), "dense"
 
 
 def _sections_kept(e: Evidence) -> Outcome:
-    """H^0 is preserved when every local section is kept: all global sections lie in im R."""
+    """H^0 is preserved if every local section is retained: all global sections lie in im R."""
     C = e.C
     oversampled = C.modes is not None and isinstance(C.modes.operator, Oversampled)
     if not oversampled and (reason := _spectral_reason(e)):
@@ -265,28 +264,28 @@ def _sections_kept(e: Evidence) -> Outcome:
     if lost.size:
         return f"a local section may be discarded, first in cluster {lost[0]}"
     if C.fine.dim_c0 > DENSE:
-        # a global section restricts to local ones, and all of those lie in im R
+        # a global section restricts to local sections, which all lie in im R
         return e.isometry, "exact"
     sections, gap = dense_sections(C.fine, e.eps, e.double)
     missed = sections - C.prolongation @ pooled(C.prolongation, sections)
     discarded = norms_by(missed, e.row_cluster, None, e.K)
     n = max(C.fine.dim_c0, C.fine.dim_c1)
-    # maps as given: of those of a loop that cancel, rounding is left
+    # norm of the given maps: maps of a loop that cancel leave rounding
     size = norm([norm(C.fine.tail_data), norm(C.fine.head_data)])
     # a dense solver finds sections to eps norm(delta) over the smallest nonzero singular value;
-    # what is discarded of spectral modes has at least the first discarded eigenvalue
+    # the discarded component of spectral modes has at least the first discarded eigenvalue
     if oversampled:
         discarded = np.where(_are_local_sections(e, sections), discarded, 0)
-        worst = judged(discarded * gap, n, e.eps, size, norm(sections))
+        worst = relative_residual(discarded * gap, n, e.eps, size, norm(sections))
     else:
         gaps = np.minimum(modes.next_eigenvalues, modes.operator_norms).astype(np.float64)
         factors = (e.internal_delta_norms, size, norm(sections))
-        worst = judged(discarded * gaps, n, e.eps, *factors)
+        worst = relative_residual(discarded * gaps, n, e.eps, *factors)
     return worst, "dense"
 
 
 def _are_local_sections(e: Evidence, sections: np.ndarray) -> np.ndarray:
-    """Tell on which clusters sections have energy of rounding size; cancelling loops have more."""
+    """Return the clusters on which sections have energy of rounding size, unlike some loops."""
     C = e.C
     of_edge = edge_clusters(C.fine, C.partition)
     rows = np.flatnonzero(np.repeat(of_edge >= 0, C.fine.edge_dims))
@@ -298,21 +297,21 @@ def _are_local_sections(e: Evidence, sections: np.ndarray) -> np.ndarray:
 
 
 def _normalization(e: Evidence) -> Outcome:
-    """Normalizing is a change of maps: the Laplacian of normalize(F) is D^{-1/2} L D^{-1/2}."""
+    """L of normalize(F) is D^{-1/2} L D^{-1/2}."""
     return e.normalized.worst_block, "exact"
 
 
 def _dirichlet(e: Evidence) -> Outcome:
     """The Dirichlet energy x* Delta x is the energy of the normalized sheaf, without a factor 1/2.
 
-    For every edge counts once (``eq:app-dirichlet-energy-edge``).
+    Every edge counts once (``eq:app-dirichlet-energy-edge``).
     """
     F = e.C.fine
-    # not norm(y): D^{-1/2} x may cancel, and does in the sheaf's maps too
+    # not norm(y): D^{-1/2} x may cancel, and so do the maps of the sheaf
     spread = np.repeat(e.degrees.root_norms, F.vertex_dims)[:, None] * np.abs(e.probes)
     x2 = np.array([norm(column) for column in spread.T]) ** 2
     size = norm(np.array(e.degrees.row_norms))
-    return judged(e.normalized.energy_errors, F.dim_c0, e.eps, size, x2), "probe"
+    return relative_residual(e.normalized.energy_errors, F.dim_c0, e.eps, size, x2), "probe"
 
 
 STATEMENTS: tuple[tuple[str, str, Callable[[Evidence], Outcome]], ...] = (

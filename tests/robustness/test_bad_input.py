@@ -197,7 +197,7 @@ REFUSED: dict = {
         ),
         (
             lambda: CellularSheaf.from_flat([[0, 10**15]], [1.0], [1.0], 1, 1),
-            "`edges` asks for 1000000000000001 vertices, but there may be at most 2147483647",
+            "`edges` requires 1000000000000001 vertices, but there may be at most 2147483647",
         ),
         (
             lambda: CellularSheaf.constant([[0, 1], [0, HUGE]]),
@@ -205,49 +205,49 @@ REFUSED: dict = {
         ),
         (
             lambda: CellularSheaf.constant([[0, 1]], n_vertices=10**15),
-            "`n_vertices` asks for 1000000000000000 vertices",
+            "`n_vertices` requires 1000000000000000 vertices",
         ),
         (
             lambda: CellularSheaf.constant(scipy.sparse.coo_array((10**15, 10**15))),
-            "`graph` asks for 1000000000000000 vertices",
+            "`graph` requires 1000000000000000 vertices",
         ),
         (
             lambda: Partition.from_assignment(scipy.sparse.coo_array((10**15, 2))),
-            "`S` asks for 1000000000000000 vertices",
+            "`S` requires 1000000000000000 vertices",
         ),
         # sizes that no memory holds
-        (lambda: CellularSheaf.constant(PATH, 10**6), "`dim` asks for 3e+12 map entries"),
-        (lambda: CellularSheaf.constant([], HUGE), "`dim` asks for 1e+60 map entries"),
-        (lambda: gallery.bundle(PATH, 2**31), "`dim` asks for 1.84e+19 map entries"),
-        (lambda: gallery.cycle(HUGE, 0.0), f"`n` asks for {HUGE} vertices"),
+        (lambda: CellularSheaf.constant(PATH, 10**6), "`dim` requires 3e+12 map entries"),
+        (lambda: CellularSheaf.constant([], HUGE), "`dim` requires 1e+60 map entries"),
+        (lambda: gallery.bundle(PATH, 2**31), "`dim` requires 1.84e+19 map entries"),
+        (lambda: gallery.cycle(HUGE, 0.0), f"`n` requires {HUGE} vertices"),
         (
             lambda: CellularSheaf.random(PATH, 10**6, 10**6),
-            "`vertex_dims` with `edge_dims` asks for 6e+12 map entries, 4.8e+04 GB",
+            "`vertex_dims` with `edge_dims` requires 6e+12 map entries, 4.8e+04 GB",
         ),
         (
             lambda: CellularSheaf.random(PATH, [1, 2**31, 1, 1], 4, dtype=np.float32),
-            "`vertex_dims` with `edge_dims` asks for 1.72e+10 map entries, 68.7 GB",
+            "`vertex_dims` with `edge_dims` requires 1.72e+10 map entries, 68.7 GB",
         ),
         (
             lambda: CellularSheaf.constant(PATH, 10**400),
-            "`dim` asks for 1e+800 map entries, 1e+792 GB, more than memory holds",
+            "`dim` requires 1e+800 map entries, 1e+792 GB, more than memory holds",
         ),
         (
             lambda: gallery.bundle(PATH, 10**400),
-            "`dim` asks for 1e+800 map entries, 1e+792 GB, more than memory holds",
+            "`dim` requires 1e+800 map entries, 1e+792 GB, more than memory holds",
         ),
-        (lambda: gallery.cycle(10**400, 0.1), "`n` asks for 1e+400 vertices"),
+        (lambda: gallery.cycle(10**400, 0.1), "`n` requires 1e+400 vertices"),
         (
             lambda: gallery.cycle(2**31 - 1, np.eye(9)),
-            "`n` asks for 2147483647 vertices, 34.4 GB and more",
+            "`n` requires 2147483647 vertices, 34.4 GB and more",
         ),
         (
             lambda: gallery.cycle(10**8, np.eye(9)),
-            "`n` asks for 8.1e+09 map entries, 64.8 GB, more than memory holds",
+            "`n` requires 8.1e+09 map entries, 64.8 GB, more than memory holds",
         ),
         (
             lambda: CellularSheaf.constant([[0, 1]], n_vertices=2**31 - 1),
-            "`n_vertices` asks for 2147483647 vertices, 34.4 GB and more",
+            "`n_vertices` requires 2147483647 vertices, 34.4 GB and more",
         ),
         (lambda: CellularSheaf.random(PATH, HUGE, 1), "`vertex_dims` must sum to at most"),
         (

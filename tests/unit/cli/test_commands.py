@@ -71,7 +71,7 @@ def test_signed_graphs_need_the_option(tmp_path, capsys):
     assert sc.load(out).fine.equals(sc.read_graph(path, signed=True))
     capsys.readouterr()
     assert main(["info", str(out), "--signed"]) == 2
-    assert "--signed goes with the weights of a graph" in capsys.readouterr().err
+    assert "--signed is for the weights of a graph" in capsys.readouterr().err
 
 
 def test_out_holds_the_coarsening_and_verify_passes(pose_file, tmp_path, capsys):
@@ -224,7 +224,7 @@ SMALL = ["coarsen", "GRAPH", "--clusters", "2", "--rank", "1"]
             ["coarsen", "POSE", "--clusters", "2", "--rank", "1", "--dim", "3"],
             "--dim is the stalk dimension for a graph",
         ),
-        (["verify", "GRAPH", "--method", "balls"], "--method goes with --clusters and --rank"),
+        (["verify", "GRAPH", "--method", "balls"], "--method requires --clusters and --rank"),
         (["verify", "DONE", "--clusters", "2", "--rank", "1"], "holds a coarsening already"),
         (["verify", "GRAPH", "--rank", "1"], "--clusters and --rank go together"),
         (["info", "BROKEN"], "broken.g2o:2: "),
@@ -337,7 +337,7 @@ def test_numbers_of_an_edge_list(tmp_path, capsys):
     assert main(["info", str(path), "--vertices", "50"]) == 2
     assert "vertex 99 is out of range for `n_vertices` = 50" in capsys.readouterr().err
     assert main(["info", "some.g2o", "--vertices", "50"]) == 2
-    assert "--vertices goes with an edge list" in capsys.readouterr().err
+    assert "--vertices is for edge lists" in capsys.readouterr().err
 
 
 def test_small_components_that_starve_a_large_one_are_one_line(tmp_path, capsys):

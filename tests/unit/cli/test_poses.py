@@ -56,7 +56,7 @@ def test_the_page_has_the_map_the_certificate_and_the_edges(measured, tmp_path):
     for words in (
         "<h1>in.g2o: 60 poses</h1>",
         "1 of 100 measurements were left out.",
-        "The map that was found",
+        "The computed map",
         "<h2>Certificate</h2>",
         "<h2>Worst edges</h2>",
         "synchronize",

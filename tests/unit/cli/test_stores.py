@@ -64,10 +64,10 @@ def test_what_stores_hold_is_told_and_verified(files, tmp_path, capsys):
         assert "all 5 that apply hold" in capsys.readouterr().out
     for arguments, message in (
         (["verify", src], "holds a sheaf, not a coarsening"),
-        (["verify", src, "--clusters", "4", "--rank", "2"], "is no file; a store goes with"),
-        (["info", src, "--dim", "2"], "--dim goes with a graph, not with a store"),
+        (["verify", src, "--clusters", "4", "--rank", "2"], "is not a file; for a store use"),
+        (["info", src, "--dim", "2"], "--dim is for graphs, not for stores"),
         (["info", str(tmp_path)], "there is no store"),
-        (["coarsen", src, "--clusters", "4", "--rank", "2"], "a store goes with coarsen --store"),
+        (["coarsen", src, "--clusters", "4", "--rank", "2"], "for a store use coarsen --store"),
     ):
         assert main(arguments) == 2
         assert message in capsys.readouterr().err
@@ -83,11 +83,11 @@ def test_what_stores_hold_is_told_and_verified(files, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--store", "OUT", "--signed"], "--signed does not go with --store"),
-        (["--store", "OUT", "--out", "x.npz"], "--out does not go with --store"),
-        (["--store", "OUT", "--dim", "2"], "--dim does not go with --store"),
-        (["--shards", "2"], "--shards goes with --store"),
-        (["--scheduler", "tcp://127.0.0.1:1"], "--scheduler goes with --store"),
+        (["--store", "OUT", "--signed"], "--signed cannot be combined with --store"),
+        (["--store", "OUT", "--out", "x.npz"], "--out cannot be combined with --store"),
+        (["--store", "OUT", "--dim", "2"], "--dim cannot be combined with --store"),
+        (["--shards", "2"], "--shards requires --store"),
+        (["--scheduler", "tcp://127.0.0.1:1"], "--scheduler requires --store"),
         (["--store", "OUT"], "there is no store"),
     ],
 )

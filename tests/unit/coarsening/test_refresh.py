@@ -331,16 +331,16 @@ def test_another_topology_is_refused():
     for other, message in (
         (
             CellularSheaf.random([[0, 1], [2, 1], [2, 3]], 2, 3),
-            r"edges differ, first at index 1, where \[2, 1\] stands for \[1, 2\]",
+            r"edges differ, first at index 1, with \[2, 1\] instead of \[1, 2\]",
         ),
         (CellularSheaf.random(nx.path_graph(5), 2, 3), "edges differ, there are 4 of them, not 3"),
         (
             CellularSheaf.random(nx.path_graph(4), [2, 2, 1, 2], 3),
-            "vertex_dims differ, first at index 2, where 1 stands for 2",
+            "vertex_dims differ, first at index 2, with 1 instead of 2",
         ),
         (
             CellularSheaf.random(nx.path_graph(4), 2, [3, 3, 4]),
-            "edge_dims differ, first at index 2, where 4 stands for 3",
+            "edge_dims differ, first at index 2, with 4 instead of 3",
         ),
         (
             CellularSheaf.random(F.edges, [2] * 5, 3),

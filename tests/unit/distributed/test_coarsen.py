@@ -369,7 +369,7 @@ def test_what_another_run_has_finished_meanwhile_is_returned(call, monkeypatch):
 def test_progress_is_told(call, capsys):
     call(progress=True)
     said = capsys.readouterr().err
-    for word in ("source", "memory", "scratch", "coarsen:", "tasks done", "SheafStore("):
+    for word in ("source", "memory", "scratch", "coarsen:", "tasks run", "SheafStore("):
         assert word in said
     with pytest.raises(TypeError, match="`progress` must be True or False"):
         call(progress=1)

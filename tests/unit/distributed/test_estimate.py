@@ -48,7 +48,7 @@ BAD = [
     ({"src": "somewhere"}, TypeError, "`src` must be a SheafStore, got str: open_store"),
     ({"P": np.zeros(15, int)}, ValueError, r"`P` must label the 16 vertices .* got .* of 15"),
     ({"P": np.arange(16) * 2}, ValueError, "without gaps"),
-    ({"local_operator": "oversampled"}, ValueError, '`local_operator` = "oversampled" looks'),
+    ({"local_operator": "oversampled"}, ValueError, '`local_operator` = "oversampled" needs'),
     ({"local_operator": "other"}, ValueError, "`local_operator` must be one of"),
     ({"n_shards": 0}, ValueError, "`n_shards` must be at least 1, got 0"),
     ({"n_shards": 2.5}, TypeError, "`n_shards` must be an integer"),

@@ -26,7 +26,7 @@ def test_what_is_no_address(bad):
         place_of(bad)
     with pytest.raises(ValueError, match="empty"):
         place_of("")
-    with pytest.raises(ValueError, match="`out` = 'foo://x': fsspec knows no protocol 'foo'"):
+    with pytest.raises(ValueError, match="`out` = 'foo://x': fsspec has no protocol 'foo'"):
         place_of("foo://x", name="out")
 
 

@@ -272,12 +272,12 @@ THREE, TWO = Partition([0, 0, 1, 1, 2, 2]), Partition([0, 0, 1])
         (
             {"partitions": [THREE], "factor": 3},
             ValueError,
-            "`partitions` says what the levels are: leave `factor` out",
+            "`partitions` determines the levels: leave `factor` out",
         ),
         (
             {"partitions": [THREE], "n_levels": 1},
             ValueError,
-            "`partitions` says what the levels are: leave `n_levels` out",
+            "`partitions` determines the levels: leave `n_levels` out",
         ),
         ({"partitions": [THREE], "min_vertices": 5}, ValueError, "leave `min_vertices` out"),
         ({"partitions": [THREE], "method": "metis"}, ValueError, "leave `method` out"),

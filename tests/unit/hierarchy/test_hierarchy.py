@@ -300,7 +300,7 @@ def test_maps_of_another_topology_are_refused():
             levels.recoarsen(CellularSheaf.random(nx.path_graph(5), 2, 2))
         with pytest.raises(
             ValueError,
-            match="vertex_dims differ, first at index 0, where 1 stands for 2: use coarsen_l",
+            match="vertex_dims differ, first at index 0, with 1 instead of 2: use coarsen_l",
         ):
             levels.recoarsen(CellularSheaf.random(nx.path_graph(6), 1, 2))
         for junk in (H, None, 3):

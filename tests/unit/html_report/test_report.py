@@ -178,7 +178,7 @@ def complex_one():
         (lambda: of_basis(1), "own basis", 3, True),
         (lambda: of_basis(2), "the ledger needs an isometry", 1, False),
         (lambda: coarsened(local_operator="principal"), "principal", 4, False),
-        (lambda: coarsened(loops=False), "retained internal energy is left out", 4, True),
+        (lambda: coarsened(loops=False), "retained internal energy is omitted", 4, True),
         (lambda: coarsened(compress=True), "edge stalks are compressed", 4, False),
         (complex_one, "complex128", 4, True),
         (lambda: coarsened(rank=[0] * 4), "the coarse C^0 has dimension 0", 3, True),
@@ -463,11 +463,11 @@ def test_without_matplotlib_the_command_line_does_nothing(
     out.write_text("precious")
 
     def missing():
-        raise ImportError('pictures need matplotlib: pip install "sheafcoarsen[plot]"')
+        raise ImportError('plots need matplotlib: pip install "sheafcoarsen[plot]"')
 
     monkeypatch.setattr("sheafcoarsen.cli.outputs.check_matplotlib", missing)
     assert run(graph_file, out) == 2
-    said = 'sheafcoarsen: pictures need matplotlib: pip install "sheafcoarsen[plot]"\n'
+    said = 'sheafcoarsen: plots need matplotlib: pip install "sheafcoarsen[plot]"\n'
     assert capsys.readouterr().err == said
     assert out.read_text() == "precious"
 

@@ -118,13 +118,13 @@ def test_what_a_number_of_vertices_does_not_go_with(write):
         read_graph(path, n_vertices=-1)
     with pytest.raises(TypeError, match="`n_vertices` must be an integer, got 3.0"):
         read_graph(path, n_vertices=3.0)
-    with pytest.raises(ValueError, match="`n_vertices` asks for .* vertices"):
+    with pytest.raises(ValueError, match="`n_vertices` requires .* vertices"):
         read_graph(path, n_vertices=2**40)
     with pytest.raises(ValueError, match=r"g.txt:1: vertex -1 is out of range"):
         read_graph(write("-1 1\n", "g.txt"), n_vertices=3)
-    with pytest.raises(ValueError, match=r"goes with names that are integers, got 'b'"):
+    with pytest.raises(ValueError, match=r"requires names that are integers, got 'b'"):
         read_graph(write("0 b\n", "g.txt"), n_vertices=3)
-    with pytest.raises(ValueError, match=r"`n_vertices` goes with an edge list"):
+    with pytest.raises(ValueError, match=r"`n_vertices` is for edge lists"):
         read_graph(write("1 1\n2\n\n", "g.graph"), n_vertices=3)
 
 

@@ -43,7 +43,7 @@ def test_a_short_mtx_with_millions_of_vertices_wants_their_number_confirmed(writ
     path = write(PATTERN + f"{n + 1} {n + 1} 2\n2 1\n4 3\n", "g.mtx")
     refuses(path, 2, f"{n + 1} vertices, of which 2 entries name at most 4: n_vertices={n + 1}")
     check(read_graph(path, n_vertices=n + 1), [[0, 1], [2, 3]], [1, 1], n=n + 1)
-    message = rf"g\.mtx:2: `n_vertices` = {n} contradicts the size line, which says {n + 1}"
+    message = rf"g\.mtx:2: `n_vertices` = {n} contradicts the size line, {n + 1}"
     with pytest.raises(ValueError, match=message):
         read_graph(path, n_vertices=n)
 

@@ -65,7 +65,7 @@ HUGE = "{'descr': '<f8', 'fortran_order': False, 'shape': (%s,), }"
     [
         (
             npy(HUGE % 10**13),
-            r"'fine.edges.npy' is not as long as its shape \(10000000000000,\) says",
+            r"'fine.edges.npy' is not as long as its shape \(10000000000000,\) requires",
         ),
         (npy(HUGE % 10**30), "is not as long as its shape"),
         (npy(HUGE % 2, bytes(8)), "is not as long as its shape"),

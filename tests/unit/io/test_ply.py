@@ -59,7 +59,7 @@ BAD = {
     "off": ("OFF\n", 1, "begins with a line ply"),
     "no-end": ("ply\nformat ascii 1.0\n", None, "the file ends before end_header"),
     "format": ("ply\nformat text 1.0\n", 2, "the format must be one of ascii, binary_little"),
-    "no-format": ("ply\nend_header\n", None, "the header says no format"),
+    "no-format": ("ply\nend_header\n", None, "the header has no format"),
     "word": ("ply\nfoo\nend_header\n", 2, "unknown word 'foo' in the header"),
     "element": ("ply\nelement vertex -3\nend_header\n", 2, "an element needs a name and how many"),
     "early": ("ply\nproperty int a\nend_header\n", 2, "a property before any element"),

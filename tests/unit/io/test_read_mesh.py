@@ -123,7 +123,7 @@ def test_files_that_are_cut_off_say_so(write, name, cut):
     # text without the last line; any number of bytes of a binary file
     kept = content[: int(cut * (len(content) - 2))]
     kept = kept if name.startswith("little") else kept[: kept.rfind(b"\n") + 1]
-    with pytest.raises(ValueError, match="the file ends|must follow|begins with|says no format"):
+    with pytest.raises(ValueError, match="the file ends|must follow|begins with|has no format"):
         sc.read_mesh(write(kept, name))
 
 

@@ -146,7 +146,7 @@ def test_a_surface_is_filled_in_the_colors_of_its_clusters(K, ax):
 
 
 def test_faces_need_places_in_space(C, ax):
-    with pytest.raises(ValueError, match="`faces` go with places in space"):
+    with pytest.raises(ValueError, match="`faces` require positions in space"):
         plot.partition(C, faces=[[0, 1, 2]], ax=ax)
     with pytest.raises(ValueError, match=r"`pos` must have shape \(n, 3\), got \(34, 2\)"):
         plot.partition(C, np.zeros((34, 2)), [[0, 1, 2]], ax=ax)

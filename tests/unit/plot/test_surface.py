@@ -185,7 +185,7 @@ def test_bad_values_are_refused(values, error, message, ax):
         ({"vectors": np.zeros(23)}, ValueError, "must be a cochain of shape (24,)"),
         ({"vectors": np.zeros((12, 3)) * 1j}, TypeError, "`vectors` must be real"),
         ({"vectors": np.full((12, 3), np.inf)}, ValueError, "`vectors` must be finite, got inf at"),
-        ({"vectors": POINTS, "power": 2}, ValueError, "`power` above 1 goes with coordinates"),
+        ({"vectors": POINTS, "power": 2}, ValueError, "`power` above 1 requires coordinates"),
         ({"power": 0}, ValueError, "`power` must be at least 1, got 0"),
         ({"n_arrows": 0}, ValueError, "`n_arrows` must be at least 1, got 0"),
         ({"frames": np.zeros((12, 2, 3))}, ValueError, "`frames` must have shape (12, 3, 2)"),

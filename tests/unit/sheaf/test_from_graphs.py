@@ -323,7 +323,7 @@ BAD_ARGUMENTS = {
     "n_vertices with networkx": (
         lambda: CellularSheaf.signed(nx.path_graph(2), sign=[1], n_vertices=2),
         ValueError,
-        "`n_vertices` goes with an edge array",
+        "`n_vertices` is for edge arrays",
     ),
     "dim negative": (
         lambda: CellularSheaf.constant(PATH, dim=-1),

@@ -200,12 +200,12 @@ BAD_GRAPHS = {
     ),
     "negative n_vertices": (TRIANGLE, -1, ValueError, "`n_vertices` must be at least 0, got -1"),
     "fractional n_vertices": (TRIANGLE, 3.0, TypeError, "`n_vertices` must be an integer, got 3.0"),
-    "n_vertices of a networkx graph": (nx.path_graph(3), 3, ValueError, "knows its nodes"),
+    "n_vertices of a networkx graph": (nx.path_graph(3), 3, ValueError, "has a list of nodes"),
     "n_vertices of an adjacency": (
         scipy.sparse.csr_array(np.ones((2, 2))),
         2,
         ValueError,
-        "knows its size",
+        "has a size",
     ),
 }
 

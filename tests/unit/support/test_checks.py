@@ -101,9 +101,9 @@ def test_more_than_kernels_number_is_refused_at_the_limit(monkeypatch):
     assert np.iinfo(np.int32).max == MAX_VERTICES  # labels have 32 bits
     vertex_count("n", MAX_VERTICES)
     entry_count("dim", MAX_ENTRIES)
-    with refuses(ValueError, f"`n` asks for {MAX_VERTICES + 1} vertices, but there may be"):
+    with refuses(ValueError, f"`n` requires {MAX_VERTICES + 1} vertices, but there may be"):
         vertex_count("n", MAX_VERTICES + 1)
-    with refuses(ValueError, "`dim` asks for 1.1e+12 map entries, 8.8e+03 GB, more than memory"):
+    with refuses(ValueError, "`dim` requires 1.1e+12 map entries, 8.8e+03 GB, more than memory"):
         entry_count("dim", MAX_ENTRIES + 1)
 
 
@@ -112,10 +112,10 @@ def test_more_than_this_machine_holds_is_refused_at_the_limit(monkeypatch):
     vertex_count("n", 10**9)
     entry_count("dim", 2 * 10**9)
     entry_count("dim", 4 * 10**9, itemsize=4)
-    with refuses(ValueError, f"`n` asks for {10**9 + 1} vertices, 16 GB and more, which is beyond"):
+    with refuses(ValueError, f"`n` requires {10**9 + 1} vertices, 16 GB and more, which is beyond"):
         vertex_count("n", 10**9 + 1)
     for itemsize in (8, 16):
-        with refuses(ValueError, f"`dim` asks for 2e+09 map entries, {2 * itemsize} GB, more than"):
+        with refuses(ValueError, f"`dim` requires 2e+09 map entries, {2 * itemsize} GB, more than"):
             entry_count("dim", 2 * 10**9 + 1, itemsize)
 
 
@@ -131,7 +131,7 @@ def test_a_system_short_of_memory_is_refused_in_the_same_words():
     with room_for_entries("dim", 10):
         pass
     with (
-        refuses(ValueError, "`dim` asks for 10 map entries, 8e-08 GB, more than memory holds"),
+        refuses(ValueError, "`dim` requires 10 map entries, 8e-08 GB, more than memory holds"),
         room_for_entries("dim", 10),
     ):
         raise MemoryError

@@ -93,7 +93,7 @@ BAD = {
         "`sightings.edges[1]` names pose 3, but there are 3 poses",
     ),
     "negative count": ({"n_vertices": -1}, "`n_vertices` must be at least 3"),
-    "huge count": ({"n_vertices": 10**400}, "`n_vertices` asks for 1e+400 vertices"),
+    "huge count": ({"n_vertices": 10**400}, "`n_vertices` requires 1e+400 vertices"),
     "one array": ({"poses": (np.zeros((3, 2, 2)),)}, "`poses` must be a pair of arrays"),
     "no array": ({"poses": 3, "n_vertices": None}, "`poses` must be a pair of arrays"),
     "scalars": ({"poses": (1.0, 2.0), "n_vertices": None}, "`poses[1]` must have shape (n, d)"),

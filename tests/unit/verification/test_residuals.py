@@ -13,7 +13,7 @@ from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen.verification import cluster_batches, normalization
 from sheafcoarsen.verification.dense import dense_sections
 from sheafcoarsen.verification.normalization import inverse_roots
-from sheafcoarsen.verification.relative_residual import judged, norms_by, scaled_norms
+from sheafcoarsen.verification.relative_residual import norms_by, relative_residual, scaled_norms
 from sheafcoarsen.verification.residuals import Evidence
 from tests.support.helpers import assert_residual, eps_of
 
@@ -93,9 +93,9 @@ def test_row_groups_and_diagonal_blocks(form):
 
 
 def test_the_worst_error_hides_no_nan():
-    assert judged([], 3, 1.0).ratio == 0.0
-    assert judged([1.5, 6.0], 3, 1.0, [1.0, 1.0]) == (2.0, 6.0, 3.0)
-    assert judged([1.5, np.nan], 3, 1.0).ratio == np.inf
+    assert relative_residual([], 3, 1.0).ratio == 0.0
+    assert relative_residual([1.5, 6.0], 3, 1.0, [1.0, 1.0]) == (2.0, 6.0, 3.0)
+    assert relative_residual([1.5, np.nan], 3, 1.0).ratio == np.inf
 
 
 # ---------------------------------------------------------------- sections and normalization
