@@ -29,13 +29,13 @@ The modules:
     Ranges of items in parallel, with a progress bar if requested; BLAS limited to one thread
     meanwhile.
 ``files``, ``labels``, ``tables``
-    Files that are replaced whole or not at all; vertex labels as JSON; tables as text and HTML.
+    Files that are replaced whole or not at all; vertex labels, looked up and as JSON; tables as
+    text and HTML.
 """
 
 from sheafcoarsen._kernels.dense import EPS
 from sheafcoarsen._support import tables
 from sheafcoarsen._support.arrays import (
-    LABEL_HINT,
     SCALARS,
     csr_matrix,
     dimensions,
@@ -46,7 +46,6 @@ from sheafcoarsen._support.arrays import (
     real_array,
     scalar_array,
     scalar_type,
-    vertex_mask,
 )
 from sheafcoarsen._support.blas import single_threaded_blas
 from sheafcoarsen._support.checks import (
@@ -74,7 +73,13 @@ from sheafcoarsen._support.cochains import (
     right_side,
 )
 from sheafcoarsen._support.files import output_path, replacing
-from sheafcoarsen._support.labels import decode_labels, encode_labels
+from sheafcoarsen._support.labels import (
+    Vertices,
+    decode_labels,
+    encode_labels,
+    vertex_indices,
+    vertex_mask,
+)
 from sheafcoarsen._support.linalg import (
     RESIDUAL_LIMIT,
     by_real_columns,
@@ -107,7 +112,6 @@ from sheafcoarsen._support.threads import bar, interruptible, run_ranges, thread
 
 __all__ = [
     "EPS",
-    "LABEL_HINT",
     "MAX_DIMENSION",
     "MAX_ENTRIES",
     "MAX_VERTICES",
@@ -116,6 +120,7 @@ __all__ = [
     "PathLike",
     "ReadOnly",
     "Seed",
+    "Vertices",
     "area_vectors",
     "bar",
     "blocks",
@@ -167,6 +172,7 @@ __all__ = [
     "thread_limit",
     "unique_pairs",
     "vertex_count",
+    "vertex_indices",
     "vertex_mask",
     "vertex_normals",
     "whole_number",

@@ -336,7 +336,7 @@ def _written(
 
 
 def _vertices_in(path: str, F: CellularSheaf) -> np.ndarray:
-    """Return the vertices named in a text file, by number or name; # begins a comment."""
+    """Return a mask of the vertices named in a text file, by number or name; # begins a comment."""
     with open(path, encoding="utf-8") as stream:
         words = [word for line in stream for word in line.partition("#")[0].split()]
     names = {str(label): v for v, label in enumerate(F.vertex_labels or ())}
@@ -349,7 +349,7 @@ def _vertices_in(path: str, F: CellularSheaf) -> np.ndarray:
         else:
             what = "name" if names else f"number from 0 to {F.n_vertices - 1}"
             raise ValueError(f"--keep {path}: {word!r} is no vertex; one is given by its {what}")
-    return np.array(found, np.int64)
+    return np.isin(np.arange(F.n_vertices), found)
 
 
 def _eliminate(args: argparse.Namespace) -> int:

@@ -256,7 +256,9 @@ def without_chains(F: CellularSheaf) -> Elimination | None:
     n = F.n_vertices
     labels = component_labels(n, F.edges)
     order = np.lexsort((-np.bincount(F.edges.reshape(-1), minlength=n), labels))
-    K = eliminate(F, keep=order[np.diff(labels[order], prepend=-1) > 0])
+    keep = np.zeros(n, bool)
+    keep[order[np.diff(labels[order], prepend=-1) > 0]] = True
+    K = eliminate(F, keep)
     pays = clustering.LAST < K.sheaf.dim_c0 <= (1 - SHARE) * F.dim_c0 and K.is_determined
     return K if pays and K.growth < MOST_PASSED else None
 

@@ -4,14 +4,15 @@ from collections.abc import Hashable, Iterable
 from typing import Self, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from sheafcoarsen._kernels.dense import power_of_two
 from sheafcoarsen._support import (
+    Vertices,
     blocks,
     check_range,
     range_limits,
     scalar_array,
+    vertex_indices,
     vertex_mask,
 )
 from sheafcoarsen.sheaf.from_graphs import FromGraphs
@@ -112,7 +113,40 @@ class FromSheaves(Views, FromGraphs):
         object.__setattr__(sheaf, "vertex_labels", labels)
         return sheaf
 
-    def subsheaf(self, vertices: npt.ArrayLike) -> Self:
+    def vertices_of(self, names: Vertices) -> np.ndarray:
+        """Return the indices of vertices given by name, in the order of the names.
+
+        Wherever vertices are arguments, names do as well as indices where the sheaf has names, also
+        mixed. There an integer that is the name of one vertex and the index of another is refused;
+        here it is a name. Without names, vertices are called 0 .. n-1.
+
+        Parameters
+        ----------
+        names : sequence of k names, or a mask of shape (n,)
+
+        Returns
+        -------
+        ndarray of int64, shape (k,)
+            Such that ``F.vertex_labels[indices[i]] == names[i]``.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For what is not the name of a vertex.
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> import sheafcoarsen as sc
+        >>> F = sc.CellularSheaf.constant(nx.Graph(["ab", "bc", "cd"]))
+        >>> F.vertices_of(["d", "a"])
+        array([3, 0])
+        >>> F.subsheaf(["a", "b"]).edges.tolist()
+        [[0, 1]]
+        """
+        return vertex_indices("names", names, self, names_only=True)
+
+    def subsheaf(self, vertices: Vertices) -> Self:
         """Return the sheaf on some vertices, in the order of this sheaf, not of ``vertices``.
 
         ``F.subsheaf([7, 2, 5])`` has the vertices 2, 5, 7: vertex i of the result is
@@ -123,8 +157,8 @@ class FromSheaves(Views, FromGraphs):
 
         Parameters
         ----------
-        vertices : array_like of int, or of bool and shape (n,)
-            Their numbers, each once, or a mask.
+        vertices : array_like of int, or of bool and shape (n,), or sequence of names
+            Their indices or names (:meth:`vertices_of`), each once, or a mask.
 
         Returns
         -------
@@ -151,7 +185,7 @@ class FromSheaves(Views, FromGraphs):
         >>> x[np.repeat(largest, F.vertex_dims)]
         array([10., 20., 30.])
         """
-        mask = vertex_mask("vertices", vertices, self.n_vertices, once=True)
+        mask = vertex_mask("vertices", vertices, self, once=True)
         kept = np.flatnonzero(mask[self.edges].all(axis=1))
         labels = self.vertex_labels
         return self._of_arrays(

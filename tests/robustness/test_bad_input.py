@@ -518,6 +518,7 @@ CALLS = {
         {"L": sc.laplacian(CellularSheaf.constant(PATH, 2)), "dims": 2},
     ),
     "CellularSheaf.subsheaf": (F.subsheaf, {"vertices": [0, 2]}),
+    "CellularSheaf.vertices_of": (F.vertices_of, {"names": [0, 2]}),
     "CellularSheaf.equals": (F.equals, {"other": F}),
     "CellularSheaf.allclose": (F.allclose, {"other": F, "rtol": 1e-3}),
     "components": (sc.components, SHEAF),
