@@ -558,6 +558,10 @@ CALLS = {
         F.with_maps,
         {"tail_maps": F.tail_data, "head_maps": np.ones((3, 2, 2))},
     ),
+    "CellularSheaf.with_columns": (
+        sc.from_edge_index([[0, 1], [1, 0]], np.ones((2, 1, 1))).with_columns,
+        {"maps": np.ones((2, 1, 1))},
+    ),
     "CellularSheaf.with_labels": (F.with_labels, {"vertex_labels": ["a", "b", ("c", 1), 4]}),
     "CellularSheaf.tail_map": (F.tail_map, {"e": 0}),
     "CellularSheaf.head_map": (F.head_map, {"e": 0}),
