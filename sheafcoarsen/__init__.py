@@ -60,6 +60,7 @@ Sections and diffusion
     nearest_section         the orthogonal projection on ker delta
     harmonic_extension      values given at some vertices, extended to the others
     diffuse                 exp(-t L) X
+    transport               vectors carried to all vertices, the vector heat method
     diffusion_step          one layer of neural sheaf diffusion with given weights
 
 Pictures
@@ -154,6 +155,7 @@ from sheafcoarsen.solve import (
     harmonic_extension,
     least_squares,
     nearest_section,
+    transport,
     transported_frames,
 )
 from sheafcoarsen.synchronization import (
@@ -235,6 +237,7 @@ __all__ = [
     "split",
     "synchronize",
     "to_networkx",
+    "transport",
     "transported_frames",
     "verify",
     "write_g2o",
