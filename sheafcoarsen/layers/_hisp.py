@@ -1,6 +1,6 @@
 """The paper's pooling layer, section 5.1: Select, Reduce, Connect and Lift."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -282,6 +282,10 @@ class HiSP:
         choice("self_loops", self.self_loops, get_args(SelfLoops))
         for name, least in (("n_modes", 1), ("n_clusters", 1), ("seed", 0)):
             object.__setattr__(self, name, whole_number(name, getattr(self, name), at_least=least))
+
+    def _repr_html_(self) -> str:
+        rows = [(item.name, str(getattr(self, item.name))) for item in fields(self)]
+        return tables.table(rows, caption="HiSP")
 
     def __call__(
         self,

@@ -16,6 +16,7 @@ from sheafcoarsen._support import (
     eps_of,
     read_only,
     single_threaded_blas,
+    tables,
 )
 from sheafcoarsen.elimination import Elimination, dim_of_few_edges, eliminate
 from sheafcoarsen.exceptions import SingularProblemWarning
@@ -132,6 +133,17 @@ class GlobalSections(ReadOnly):
             f"GlobalSections(h0={self.h0}, {kind} basis, largest_zero={self.largest_zero:.2g}, "
             f"smallest_nonzero={self.smallest_nonzero:.2g}, residual={self.residual:.2g})"
         )
+
+    def _repr_html_(self) -> str:
+        kind = "sparse" if scipy.sparse.issparse(self.basis) else "dense"
+        rows = [
+            ("h0", self.h0),
+            ("basis", f"{kind}, {self.basis.shape[0]:,} x {self.h0:,}, {self.basis.dtype}"),
+            ("largest singular value taken as zero", self.largest_zero),
+            ("smallest other one", self.smallest_nonzero),
+            ("residual", self.residual),
+        ]
+        return tables.table(rows, caption="GlobalSections")
 
 
 def global_sections(sheaf: CellularSheaf) -> GlobalSections:

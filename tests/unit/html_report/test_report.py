@@ -589,6 +589,11 @@ def objects():
         "HierarchyLedger": (H.ledger(x[:, 0]), ["coarsest energy", "level 1: discarded crossing"]),
         "Hierarchy": (H, ["34", "12", "4", "nonzeros"]),
         "Pooling": (sc.HiSP(2, 4)(C.fine, x[:, :3]), ["34", "4", "3"]),
+        "HiSP": (sc.HiSP(2, 4, seed=7), ["n_modes", "2", "7", "principal"]),
+        "GlobalSections": (sc.global_sections(C.fine), ["h0", "1", "dense, 34 x 1, float64"]),
+        "LaplacianPattern": (sc.LaplacianPattern(C.fine), ["csr", "34", "190"]),
+        "Fixed": (sc.ranks.fixed(5), ["5"]),
+        "WholeMultiplets": (sc.ranks.budget(9).whole_multiplets(), ["Budget(total=9)"]),
         "SpectralQuality": (
             sc.spectral_quality(C, 3),
             ["principal angle", "restricted similarity"],
