@@ -1,9 +1,11 @@
 """The command line, and what it compiles ahead of time.
 
 ``commands``
-    What a user types: ``sheafcoarsen coarsen | store | eliminate | synchronize | info | verify |
-    compile | demo``. Exit status 0; 1 where a check failed; 2 for bad input, with one line on
+    What a user types: ``sheafcoarsen coarsen | store | eliminate | synchronize | modes |
+    levels | info | verify | compile | demo``. Exit status 0; 1 where a check failed; 2 for bad input, with one line on
     standard error.
+``answers``
+    Lowest modes, and a hierarchy of levels.
 ``poses``
     From a file of relative poses to a certified map.
 ``outputs``
