@@ -1,9 +1,9 @@
 """The command line, and what it compiles ahead of time.
 
 ``commands``
-    What a user types: ``sheafcoarsen coarsen | store | eliminate | synchronize | modes |
-    levels | info | verify | compile | demo``. Exit status 0; 1 where a check failed; 2 for bad input, with one line on
-    standard error.
+    What a user types: ``sheafcoarsen coarsen | store | eliminate | synchronize | modes | levels |
+    info | verify | compile | demo``. Exit status 0; 1 where a check failed; 2 for bad input, with
+    one line on standard error.
 ``answers``
     Lowest modes, and a hierarchy of levels.
 ``poses``
