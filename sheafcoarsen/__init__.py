@@ -67,6 +67,7 @@ Sections and diffusion
     nearest_section         the orthogonal projection on ker delta
     harmonic_extension      values given at some vertices, extended to the others
     diffuse                 exp(-t L) X
+    transport               vectors carried to all vertices, the vector heat method
     diffusion_step          one layer of neural sheaf diffusion with given weights
 
 Pictures
@@ -171,6 +172,7 @@ from sheafcoarsen.solve import (
     leverages,
     nearest_section,
     sparsify,
+    transport,
     transported_frames,
 )
 from sheafcoarsen.synchronization import (
@@ -257,6 +259,7 @@ __all__ = [
     "split",
     "synchronize",
     "to_networkx",
+    "transport",
     "transported_frames",
     "verify",
     "write_g2o",

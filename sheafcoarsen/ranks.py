@@ -5,12 +5,12 @@ eigenvalue is split.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from sheafcoarsen._support import MAX_DIMENSION, integer_array, real_number, whole_number
+from sheafcoarsen._support import MAX_DIMENSION, integer_array, real_number, tables, whole_number
 
 __all__ = ["below", "budget", "fixed", "gap", "kernel"]
 
@@ -72,6 +72,10 @@ class Rule:
         array([3])
         """
         return WholeMultiplets(self)
+
+    def _repr_html_(self) -> str:
+        rows = [(item.name, str(getattr(self, item.name))) for item in fields(self)]
+        return tables.table(rows, caption=f"{type(self).__name__}, a rank rule")
 
 
 @dataclass(frozen=True)

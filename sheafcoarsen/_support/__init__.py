@@ -20,22 +20,21 @@ array([0, 1, 2, 3, 4])
 The modules:
 
 ``checks``, ``arrays``, ``cochains``
-        Checks of a single value, of an array, of cochains and entries whose squares must be finite.
+    Checks of a single value, of an array, of cochains and entries whose squares must be finite.
 ``linalg``, ``ragged``
     Norms and thresholds relative to rounding; offsets and blocks.
 ``surfaces``
     Points in space, and faces between them with areas and normals.
 ``threads``, ``blas``
-        Parallel loops over ranges, with an optional progress bar; BLAS limited to one thread
-        meanwhile.
+    Parallel loops over ranges, with an optional progress bar; BLAS limited to one thread
+    meanwhile.
 ``files``, ``labels``, ``tables``
-        Atomic replacement of files; vertex labels as JSON; tables as text and HTML.
+    Atomic replacement of files; vertex labels, looked up and as JSON; tables as text and HTML.
 """
 
 from sheafcoarsen._kernels.dense import EPS
 from sheafcoarsen._support import tables
 from sheafcoarsen._support.arrays import (
-    LABEL_HINT,
     SCALARS,
     csr_matrix,
     dimensions,
@@ -46,7 +45,6 @@ from sheafcoarsen._support.arrays import (
     real_array,
     scalar_array,
     scalar_type,
-    vertex_mask,
 )
 from sheafcoarsen._support.blas import single_threaded_blas
 from sheafcoarsen._support.checks import (
@@ -74,7 +72,14 @@ from sheafcoarsen._support.cochains import (
     right_side,
 )
 from sheafcoarsen._support.files import output_path, replacing
-from sheafcoarsen._support.labels import decode_labels, encode_labels
+from sheafcoarsen._support.labels import (
+    Vertices,
+    decode_labels,
+    encode_labels,
+    named_vertices,
+    vertex_indices,
+    vertex_mask,
+)
 from sheafcoarsen._support.linalg import (
     RESIDUAL_LIMIT,
     by_real_columns,
@@ -107,7 +112,6 @@ from sheafcoarsen._support.threads import bar, interruptible, run_ranges, thread
 
 __all__ = [
     "EPS",
-    "LABEL_HINT",
     "MAX_DIMENSION",
     "MAX_ENTRIES",
     "MAX_VERTICES",
@@ -116,6 +120,7 @@ __all__ = [
     "PathLike",
     "ReadOnly",
     "Seed",
+    "Vertices",
     "area_vectors",
     "bar",
     "blocks",
@@ -139,6 +144,7 @@ __all__ = [
     "interruptible",
     "is_scalar",
     "items",
+    "named_vertices",
     "norm",
     "offsets",
     "output_path",
@@ -167,6 +173,7 @@ __all__ = [
     "thread_limit",
     "unique_pairs",
     "vertex_count",
+    "vertex_indices",
     "vertex_mask",
     "vertex_normals",
     "whole_number",

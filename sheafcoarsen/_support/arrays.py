@@ -13,9 +13,6 @@ from sheafcoarsen._support.checks import MAX_DIMENSION, whole_number
 SCALARS = (np.float32, np.float64, np.complex64, np.complex128)
 """The four scalar types, which results preserve."""
 
-LABEL_HINT = "F.vertex_labels.index(name) is the number of a vertex"
-"""Hint for names of vertices that were passed as numbers."""
-
 
 def scalar_array(name: str, value: npt.ArrayLike) -> np.ndarray:
     """Convert to an array of one of the four scalar types; integers become float64."""
@@ -202,29 +199,3 @@ def dimensions(name: str, value: npt.ArrayLike, count: int, what: str) -> np.nda
             f"`{name}` must sum to at most {MAX_DIMENSION}, got {dims.sum(dtype=np.float64):.3g}"
         )
     return dims
-
-
-def vertex_mask(name: str, value: npt.ArrayLike, n: int, *, once: bool = False) -> np.ndarray:
-    """Return a mask of shape (n,) from indices or a mask; ``once`` forbids repeated indices."""
-    array = np.asarray(value)
-    if array.dtype == bool:
-        if array.shape != (n,):
-            raise ValueError(f"`{name}`, a mask, must have shape ({n},), got {array.shape}")
-        return array.copy()
-    array = integer_array(name, array, names=LABEL_HINT)
-    beyond = np.flatnonzero((array < 0) | (array >= n))
-    if beyond.size:
-        i = int(beyond[0])
-        raise ValueError(
-            f"`{name}[{i}]` = {array[i]} is out of range for {n} vertices (0 .. {n - 1})"
-        )
-    mask = np.zeros(n, bool)
-    mask[array] = True
-    if once and np.count_nonzero(mask) < len(array):
-        twice = int(np.flatnonzero(np.bincount(array) > 1)[0])
-        i, j = np.flatnonzero(array == twice)[:2].tolist()
-        raise ValueError(
-            f"`{name}` must name every vertex once, got vertex {twice} at index {i} and again at "
-            f"{j}"
-        )
-    return mask

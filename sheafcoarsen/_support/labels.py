@@ -1,9 +1,100 @@
-"""Encoding of vertex labels as JSON, for files and stores."""
+"""Vertex labels: the vertices that they name, and their encoding as JSON."""
 
 import json
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any, Protocol, TypeAlias, TypeGuard
 
 import numpy as np
+import numpy.typing as npt
+
+from sheafcoarsen._support.arrays import integer_array
+
+Vertices: TypeAlias = npt.ArrayLike | Sequence[Hashable]
+"""Indices of vertices, their names if the sheaf has some, or a mask."""
+
+NUMBERS = int | float | np.integer | np.floating | np.bool_
+
+
+class Named(Protocol):
+    """Interface of a sheaf that looking up vertices needs."""
+
+    @property
+    def vertex_labels(self) -> tuple | None:
+        """The names of its vertices."""
+
+    @property
+    def n_vertices(self) -> int:
+        """The number of its vertices."""
+
+
+def vertex_indices(name: str, value: Vertices, sheaf: Named, *, once: bool = False) -> np.ndarray:
+    """Return indices of vertices given by indices, by names if the sheaf has some, or a mask.
+
+    Integers are indices. ``once`` refuses repeated vertices.
+    """
+    n, labels = sheaf.n_vertices, sheaf.vertex_labels
+    if labels is not None and _are_names(value) and labels != tuple(range(n)):
+        found = named_vertices(name, list(value), labels)
+    else:
+        array = np.asarray(value)
+        if array.dtype == bool:
+            if array.shape != (n,):
+                raise ValueError(f"`{name}`, a mask, must have shape ({n},), got {array.shape}")
+            return np.flatnonzero(array)
+        hint = "this sheaf has no names, F.with_labels(names) gives it some"
+        found = integer_array(name, array, names=hint if labels is None else "pass a list of names")
+        outside = np.flatnonzero((found < 0) | (found >= n))
+        if outside.size:
+            i = int(outside[0])
+            raise ValueError(
+                f"`{name}[{i}]` = {found[i]} is out of range for {n} vertices (0 .. {n - 1})"
+            )
+    if once and len(found) and (counts := np.bincount(found)).max() > 1:
+        twice = int(counts.argmax())
+        i, j = np.flatnonzero(found == twice)[:2].tolist()
+        raise ValueError(
+            f"`{name}` must name every vertex once, got vertex {twice} at index {i} and again at "
+            f"{j}"
+        )
+    return found
+
+
+def _are_names(value: Any) -> TypeGuard[Sequence[Hashable]]:
+    """Return whether a sequence or an array of objects or strings holds other than numbers."""
+    if isinstance(value, np.ndarray):
+        return value.ndim == 1 and value.dtype.kind in "UO"
+    if not isinstance(value, Sequence) or isinstance(value, str | bytes):
+        return False
+    return not all(isinstance(item, NUMBERS) for item in value)
+
+
+def named_vertices(name: str, items: Sequence[Hashable], labels: Sequence[Hashable]) -> np.ndarray:
+    """Return the index of each name."""
+    if isinstance(items, str | bytes):
+        raise ValueError(f"`{name}` must be 1-dimensional, got {items!r}: pass a list of names")
+    where = {label: v for v, label in enumerate(labels)}
+    found = np.empty(len(items), np.int64)
+    for i, item in enumerate(items):
+        try:
+            found[i] = where[item]
+        except TypeError:
+            raise TypeError(f"`{name}[{i}]` must be the name of a vertex, got {item!r}") from None
+        except KeyError:
+            raise ValueError(f"`{name}[{i}]` = {item!r} is not the name of a vertex") from None
+    return found
+
+
+def vertex_mask(
+    name: str,
+    value: Vertices,
+    sheaf: Named,
+    *,
+    once: bool = False,
+) -> np.ndarray:
+    """Return a mask of shape (n,) of the vertices that `vertex_indices` finds."""
+    mask = np.zeros(sheaf.n_vertices, bool)
+    mask[vertex_indices(name, value, sheaf, once=once)] = True
+    return mask
 
 
 def encode_labels(labels: Iterable[Hashable]) -> np.ndarray:

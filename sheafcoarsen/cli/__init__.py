@@ -1,9 +1,11 @@
 """The command line.
 
 ``commands``
-    The commands ``sheafcoarsen coarsen | store | eliminate | synchronize | info | verify |
-    compile | demo``. Exit status 0; 1 if a check failed; 2 for bad input, with one line on
-    standard error.
+    The commands ``sheafcoarsen coarsen | store | eliminate | synchronize | modes | levels |
+    info | verify | compile | demo``. Exit status 0; 1 if a check failed; 2 for bad input, with
+    one line on standard error.
+``answers``
+    Lowest modes, and a hierarchy of levels.
 ``poses``
     ``synchronize``: certified poses from a file of relative poses.
 ``outputs``

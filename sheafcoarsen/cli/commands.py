@@ -1,4 +1,4 @@
-"""Commands ``coarsen | store | eliminate | synchronize | info | verify | compile | demo``."""
+"""The commands of ``sheafcoarsen``, their options, and what they print."""
 
 import argparse
 import contextlib
@@ -15,6 +15,7 @@ import networkx as nx
 import numpy as np
 
 from sheafcoarsen._support import counted, tables
+from sheafcoarsen.cli.answers import answer_options, show_levels, show_modes, typed_rank
 from sheafcoarsen.cli.compilation import SCALARS, compile_kernels
 from sheafcoarsen.cli.outputs import check_outputs, show_files, show_times
 from sheafcoarsen.cli.poses import pose_options, synchronize_file
@@ -33,6 +34,7 @@ from sheafcoarsen.html_report import SMOOTHING_STEPS, smooth_cochain, stage, wri
 from sheafcoarsen.io import load, read_g2o, read_graph, save
 from sheafcoarsen.modes import OPERATORS, compute_modes, local_operator_of
 from sheafcoarsen.partition import METHODS, Method, Partition, select
+from sheafcoarsen.ranks import Rule
 from sheafcoarsen.sheaf import CellularSheaf, component_count
 from sheafcoarsen.verification import verify
 
@@ -73,7 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     given = _Parser(add_help=False, parents=[graph])
     given.add_argument("input", metavar="INPUT", help=inputs)
     outputs = _Parser(add_help=False)
-    outputs.add_argument("--out", metavar="FILE.npz", help="save the result here")
+    outputs.add_argument("-o", "--out", metavar="FILE.npz", help="save the result here")
     outputs.add_argument(
         "--report", metavar="FILE.html", help="write an HTML report here; needs matplotlib"
     )
@@ -110,6 +112,12 @@ def _parser() -> argparse.ArgumentParser:
     pose_options(poses)
     poses.set_defaults(run=synchronize_file)
 
+    modes = commands.add_parser("modes", parents=[given], help="find the lowest modes of a sheaf")
+    modes.set_defaults(run=lambda args: show_modes(_read_sheaf(args), args))
+    levels = commands.add_parser("levels", parents=[given], help="coarsen into several levels")
+    levels.set_defaults(run=lambda args: show_levels(_read_sheaf(args), args))
+    answer_options(modes, levels)
+
     info = commands.add_parser("info", parents=[given], help="describe a file or a store")
     info.set_defaults(run=_info)
 
@@ -142,10 +150,15 @@ def _parser() -> argparse.ArgumentParser:
 
 def _coarsening_options(parser: argparse.ArgumentParser, *, required: bool) -> None:
     parser.add_argument(
-        "--clusters", type=int, metavar="K", required=required, help="number of clusters"
+        "-k", "--clusters", type=int, metavar="K", required=required, help="number of clusters"
     )
     parser.add_argument(
-        "--rank", type=int, metavar="R", required=required, help="modes kept per cluster"
+        "-r",
+        "--rank",
+        type=typed_rank,
+        metavar="R",
+        required=required,
+        help="modes kept per cluster: a number, kernel or budget:N",
     )
     parser.add_argument("--method", choices=METHODS, help="how to choose clusters (default auto)")
     parser.add_argument(
@@ -232,7 +245,7 @@ def _make(args: argparse.Namespace, times: dict) -> Coarsening:
 def _coarsened(
     sheaf: CellularSheaf,
     clusters: int,
-    rank: int,
+    rank: int | Rule,
     method: Method,
     local_operator: str,
     seed: int,
@@ -336,7 +349,7 @@ def _written(
 
 
 def _vertices_in(path: str, F: CellularSheaf) -> np.ndarray:
-    """Return the vertices listed in a text file, by number or name; # begins a comment."""
+    """Return a mask of the vertices listed in a text file, by number or name; # is a comment."""
     with open(path, encoding="utf-8") as stream:
         words = [word for line in stream for word in line.partition("#")[0].split()]
     names = {str(label): v for v, label in enumerate(F.vertex_labels or ())}
@@ -349,7 +362,7 @@ def _vertices_in(path: str, F: CellularSheaf) -> np.ndarray:
         else:
             what = "name" if names else f"number from 0 to {F.n_vertices - 1}"
             raise ValueError(f"--keep {path}: {word!r} is no vertex; one is given by its {what}")
-    return np.array(found, np.int64)
+    return np.isin(np.arange(F.n_vertices), found)
 
 
 def _eliminate(args: argparse.Namespace) -> int:

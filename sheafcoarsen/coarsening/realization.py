@@ -79,7 +79,11 @@ def realize(
         to[at] = tail_starts[n_pairs:-1]
         kernels.put_loops(loops, ranks, to, tail)
         np.negative(tail[tail_starts[n_pairs] :], out=head[head_starts[n_pairs] :])
-    coarse = trusted_sheaf(edges, ranks, edge_dims, tail, head)
+    fine, labels = sheaf.vertex_labels, None
+    if fine is not None:
+        groups = np.split(clusters.members, clusters.member_ptr[1:])[:-1]
+        labels = tuple(tuple(fine[v] for v in group.tolist()) for group in groups)
+    coarse = trusted_sheaf(edges, ranks, edge_dims, tail, head, labels)
     coarse.__dict__.update(starts)
     return coarse
 

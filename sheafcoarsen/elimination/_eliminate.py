@@ -12,6 +12,7 @@ import scipy.sparse
 from sheafcoarsen._kernels.elimination import FREE, Links, Record
 from sheafcoarsen._support import (
     ReadOnly,
+    Vertices,
     cochain,
     range_of_blocks,
     read_only,
@@ -312,7 +313,7 @@ class Elimination(ReadOnly):
 
 
 def eliminate(
-    sheaf: CellularSheaf, keep: npt.ArrayLike | None = None, max_neighbors: int = 2
+    sheaf: CellularSheaf, keep: Vertices | None = None, max_neighbors: int = 2
 ) -> Elimination:
     """Eliminate vertices with few neighbours; the Schur complement is the new sheaf's Laplacian.
 
@@ -326,8 +327,8 @@ def eliminate(
     Parameters
     ----------
     sheaf : CellularSheaf
-    keep : array_like of int or bool, optional
-        Vertices that are never eliminated: their numbers, or a mask of shape (n,).
+    keep : array_like of int or bool, or sequence of names, optional
+        Vertices that are never eliminated: their indices or names, or a mask of shape (n,).
     max_neighbors : int
         Largest number of neighbours of an eliminated vertex. Above 2 only for connections, whose
         maps are scaled isometries: star-mesh is then exact, with w_i w_j / sum w for each pair of
@@ -373,7 +374,7 @@ def eliminate(
            [-0.25, -0.25, -0.25,  0.75]])
     """
     check_sheaf(sheaf)
-    mask = vertex_mask("keep", () if keep is None else keep, sheaf.n_vertices)
+    mask = vertex_mask("keep", () if keep is None else keep, sheaf)
     most = whole_number("max_neighbors", max_neighbors, at_least=0)
     return _eliminated(sheaf, mask, most)
 

@@ -19,11 +19,12 @@ The tangent planes of a sphere have no parallel field:
 The modules, one for each kind of sheaf:
 
 ``bundles``
-        `bundle` and `cycle`: connections with known sections and spectrum.
+    `bundle` and `cycle`: connections with known sections and spectrum.
 ``surfaces``
-    `tangent_bundle` of a mesh, its bases (`tangent_frames`) and its masses (`vertex_areas`).
+    `tangent_bundle` of a mesh, its bases (`tangent_frames`), its masses (`vertex_areas`) and where
+    its fields turn (`field_indices`).
 ``clouds``
-        `nearest_neighbors` of points, and `connection_from_points` for points on a manifold.
+    `nearest_neighbors` of points, and `connection_from_points` for points on a manifold.
 ``frameworks``
     `bar_framework`: joints and bars.
 """
@@ -31,13 +32,19 @@ The modules, one for each kind of sheaf:
 from sheafcoarsen.gallery.bundles import bundle, cycle
 from sheafcoarsen.gallery.clouds import connection_from_points, nearest_neighbors
 from sheafcoarsen.gallery.frameworks import bar_framework
-from sheafcoarsen.gallery.surfaces import tangent_bundle, tangent_frames, vertex_areas
+from sheafcoarsen.gallery.surfaces import (
+    field_indices,
+    tangent_bundle,
+    tangent_frames,
+    vertex_areas,
+)
 
 __all__ = [
     "bar_framework",
     "bundle",
     "connection_from_points",
     "cycle",
+    "field_indices",
     "nearest_neighbors",
     "tangent_bundle",
     "tangent_frames",

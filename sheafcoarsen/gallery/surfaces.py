@@ -1,4 +1,4 @@
-"""Tangent bundles of surface meshes: planes, transport, and vertex areas."""
+"""Tangent bundles of surface meshes: planes, transport, vertex areas, indices of fields."""
 
 from typing import Literal, TypeAlias, get_args
 
@@ -263,3 +263,79 @@ def vertex_areas(points: npt.ArrayLike, faces: npt.ArrayLike) -> np.ndarray:
             f"{points.dtype} number: rescale the points"
         )
     return returned
+
+
+def field_indices(
+    points: npt.ArrayLike, faces: npt.ArrayLike, vectors: npt.ArrayLike
+) -> np.ndarray:
+    """Return how often a tangent field turns around each face: its index, 0 but at singularities.
+
+    From corner to corner the field turns by an angle in (-pi, pi] against the connection of
+    :func:`tangent_bundle`; around a face these angles and the curvature in it sum to 2 pi times the
+    index (Knoeppel, Crane, Pinkall, Schroeder, ACM TOG 2013). The curvature is the signed area of
+    the polygon of vertex normals on the sphere, which is the holonomy of the connection.
+
+    Parameters
+    ----------
+    points : array_like, shape (n, 3)
+    faces : array_like of int, shape (f, k)
+        As in :func:`tangent_bundle`, of a surface with two sides.
+    vectors : array_like, shape (2 n,), (n, 2) or (n, 3)
+        A cochain of the tangent bundle, coordinates in :func:`tangent_frames`, or vectors in space,
+        of which the tangential part counts. Where that is zero the first basis vector stands in.
+
+    Returns
+    -------
+    ndarray of int64, shape (f,)
+        On a closed surface they sum to the Euler characteristic (Poincare and Hopf), unless the
+        mesh is so coarse that its normals do not turn as those of the surface.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As in :func:`tangent_bundle`; a one-sided surface; vectors of another shape or not finite.
+
+    Examples
+    --------
+    A field around the z axis has a vortex at each pole:
+
+    >>> from sheafcoarsen import gallery
+    >>> points = [[1, 0, -1], [-1, 1, -1], [-1, -1, -1], [1, 0, 1], [-1, 1, 1], [-1, -1, 1]]
+    >>> faces = [[0, 2, 1], [3, 4, 5], [0, 1, 4], [0, 4, 3], [1, 2, 5], [1, 5, 4], [2, 0, 3],
+    ...          [2, 3, 5]]
+    >>> gallery.field_indices(points, faces, [[-y, x, 0] for x, y, z in points])
+    array([1, 1, 0, 0, 0, 0, 0, 0])
+    """
+    points, faces = surface_arrays(points, faces)
+    n = len(points)
+    what = f"have shape (2 n,), (n, 2) or (n, 3) for n = {n} points"
+    given = real_array("vectors", vectors, [(2 * n,), (n, 2), (n, 3)], what).astype(np.float64)
+    after = np.roll(faces, -1, axis=1)
+    ends, side = np.unique(side_keys(faces, n), return_inverse=True)
+    edges, ascends = pairs_of_keys(ends, n), faces < after
+    ahead = np.bincount(side.reshape(-1), np.where(ascends, 1, -1).reshape(-1))
+    if (np.abs(ahead) > 1).any():
+        u, v = edges[np.abs(ahead) > 1][0].tolist()
+        raise ValueError(
+            f"`faces` make a one-sided surface, whose fields turn neither left nor right: the two "
+            f"at edge ({u}, {v}) do not agree"
+        )
+    normals = vertex_normals(scaled_points(points)[0], faces)
+    T = _frames(normals)
+    if given.shape == (n, 3):
+        given = np.einsum("vik,vi->vk", T, given)
+    x = given.reshape(n, 2)
+    x = x / np.where(scales := np.abs(x).max(axis=1, initial=0), scales, 1)[:, None]
+    z = np.where(scales > 0, x[:, 0] + 1j * x[:, 1], 1.0)
+    u, v = edges.T
+    # the rotation nearest to T_u^T T_v, as a complex number
+    M = T[u].swapaxes(1, 2) @ T[v]
+    turns = M[:, 0, 0] + M[:, 1, 1] + 1j * (M[:, 1, 0] - M[:, 0, 1])
+    angles = np.angle(turns * z[v] * z[u].conj())[side.reshape(faces.shape)]
+    N = normals[faces]
+    first, second, third = N[:, :1], N[:, 1:-1], N[:, 2:]
+    volume = (first * np.cross(second, third)).sum(axis=2)
+    cosines = [(a * b).sum(axis=2) for a, b in ((first, second), (second, third), (third, first))]
+    areas = 2 * np.arctan2(volume, 1 + np.sum(cosines, axis=0))
+    total = np.where(ascends, angles, -angles).sum(axis=1) + areas.sum(axis=1)
+    return np.rint(total / (2 * np.pi)).astype(np.int64)

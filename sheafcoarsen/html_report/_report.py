@@ -6,11 +6,12 @@ import importlib.metadata
 import io
 import os
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from sheafcoarsen import plot
 from sheafcoarsen._support import (
@@ -94,7 +95,10 @@ Section = tuple[str, list[str]]  # a heading, and the HTML below it
 
 
 def report(
-    C: Coarsening | Elimination | Synchronization, path: str | os.PathLike, name: str | None = None
+    C: Coarsening | Elimination | Synchronization,
+    path: str | os.PathLike,
+    name: str | None = None,
+    pos: npt.ArrayLike | Mapping | None = None,
 ) -> Verification | PoseCertificate:
     """Write a self-contained HTML page about a coarsening, an elimination or poses.
 
@@ -112,6 +116,9 @@ def report(
     path : str or path-like
     name : str, optional
         Name of the input, for the title.
+    pos : array_like, shape (n, 2) or (n, 3), or dict from vertex labels to positions, optional
+        Positions of the fine vertices in the pictures, as in :func:`sheafcoarsen.plot.partition`;
+        poses have their own.
 
     Returns
     -------
@@ -124,6 +131,8 @@ def report(
         Without matplotlib: ``pip install "sheafcoarsen[plot]"``.
     OSError
         If the page cannot be written.
+    ValueError, TypeError
+        Positions that do not fit the vertices, or positions for poses.
 
     Examples
     --------
@@ -140,7 +149,7 @@ def report(
     """
     if name is not None and not isinstance(name, str):
         raise TypeError(f"`name` must be a text, got {type(name).__name__}")
-    return write_report(C, path, name)
+    return write_report(C, path, name, pos=pos)
 
 
 def write_report(
@@ -149,6 +158,7 @@ def write_report(
     name: str | None = None,
     command: str | None = None,
     times: dict[str, float] | None = None,
+    pos: npt.ArrayLike | Mapping | None = None,
 ) -> Verification | PoseCertificate:
     """Write the page of `report`, with the command line and the seconds of earlier stages."""
     if isinstance(C, Hierarchy):
@@ -158,6 +168,8 @@ def write_report(
         )
     if not isinstance(C, Elimination | Synchronization):
         check_coarsening(C)
+    if pos is not None and isinstance(C, Synchronization):
+        raise ValueError("`pos` goes with a coarsening or an elimination: poses are places")
     target = output_path(path)
     check_matplotlib()
     own: dict[str, float] = {}
@@ -175,12 +187,12 @@ def write_report(
         sentence = elimination_verdict(C, verdict)
         call = f"sc.eliminate(F, keep=kept, max_neighbors={C.max_neighbors})"
         with stage(own, "pictures"):
-            sections = _elimination_sections(C)
+            sections = _elimination_sections(C, pos)
     else:
         found = findings_of(C, own)
         verdict, sentence, call = found.verdict, verdict_of(C, found), call_of(C)
         with stage(own, "pictures"):
-            sections = _coarsening_sections(C, found)
+            sections = _coarsening_sections(C, found, pos)
     kind, body = type(C).__name__, []
     if isinstance(C, Synchronization):
         title = f"{name or kind}: {C.n_vertices:,} poses"
@@ -221,14 +233,19 @@ _ABOUT_CERTIFICATES = (
 # ---------------------------------------------------------------- sections
 
 
-def _coarsening_sections(C: Coarsening, found: Findings) -> list[Section]:
+def _coarsening_sections(
+    C: Coarsening, found: Findings, pos: npt.ArrayLike | Mapping | None
+) -> list[Section]:
     """Return the representations of a coarsening's parts, each with its picture."""
     clusters = [_shown(C.partition), _cluster_table(C)]
     if C.modes is not None:
         alt = "Kept and first discarded eigenvalues of every cluster"
         clusters += [_shown(C.modes), figure("spectra", alt, plot.spectra, C)]
     alt = "The fine graph in its clusters, and the coarse graph"
-    sheaves = [_shown(C), figure("partition", alt, plot.partition, C, size=(12.5, 7))]
+    sheaves = [
+        _shown(C),
+        figure("partition", alt, partial(plot.partition, pos=pos), C, size=(12.5, 7)),
+    ]
     if not C.loops:
         sheaves.append(note("No loop-cells were requested: retained internal energy is omitted."))
     if isinstance(found.ledgers, str):
@@ -261,9 +278,9 @@ _ABOUT_LEDGER = (
 )
 
 
-def _elimination_sections(K: Elimination) -> list[Section]:
+def _elimination_sections(K: Elimination, pos: npt.ArrayLike | Mapping | None) -> list[Section]:
     alt = "The fine graph, and the graph that is left"
-    picture = figure("partition", alt, plot.elimination, K, size=(12.5, 7))
+    picture = figure("partition", alt, partial(plot.elimination, pos=pos), K, size=(12.5, 7))
     return [
         ("What went, and what is left", [_shown(K), picture]),
         ("What is left", [_shown(K.sheaf)]),

@@ -16,19 +16,19 @@ writes any object of the library, and ``load`` reads it:
 The modules:
 
 ``_read_graph``
-        `read_graph`, with one reader for each ending: ``matrix_market``, ``metis``, ``edge_list``
-        and networkx.
+    `read_graph`, with one reader for each ending: ``matrix_market``, ``metis``, ``edge_list``
+    and networkx.
 ``_read_g2o``, ``g2o_lines``, ``_write_g2o``
-        Readers and writers of pose graphs.
+    Readers and writers of pose graphs.
 ``_read_mesh``
     `read_mesh`: surfaces, by ``off_obj`` and ``ply``; ``polygons`` checks their faces.
 ``text``
-        Lines and numbers, with error messages that begin ``path:line``.
+    Lines and numbers, with error messages that begin ``path:line``.
 ``_save_load``, ``schema``
-        `save` and `load`: ``schema`` converts objects to arrays and consistent arrays to objects,
-        for files and for stores.
+    `save` and `load`: ``schema`` converts objects to arrays and consistent arrays to objects,
+    for files and for stores.
 ``_networkx``, ``_from_edge_index``
-        Conversion to and from networkx graphs with maps on edges; edges of PyTorch Geometric.
+    Conversion to and from networkx graphs with maps on edges; edges of PyTorch Geometric.
 """
 
 from sheafcoarsen.io._from_edge_index import from_edge_index

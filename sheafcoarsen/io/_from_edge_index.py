@@ -11,6 +11,7 @@ from sheafcoarsen._support import (
     integer_array,
     is_scalar,
     offsets,
+    read_only,
     vertex_count,
     whole_number,
 )
@@ -66,6 +67,10 @@ def from_edge_index(
     TypeError
         For endpoints that are not integers, or maps that are not numbers.
 
+    See Also
+    --------
+    CellularSheaf.with_columns : new maps for the same columns, which are paired once.
+
     Examples
     --------
     >>> import numpy as np
@@ -109,7 +114,9 @@ def from_edge_index(
         )
     check_range("maps", largest, flat.dtype)
     tail, head = (blocks(flat, starts, k) for k in (first, second))
-    return trusted_sheaf(columns[first], dims, rows[first], tail, head)
+    sheaf = trusted_sheaf(columns[first], dims, rows[first], tail, head)
+    object.__setattr__(sheaf, "_columns", read_only(np.stack([first, second])))
+    return sheaf
 
 
 def _dimensions(

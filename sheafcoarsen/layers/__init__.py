@@ -14,6 +14,7 @@
 """
 
 from sheafcoarsen.layers._diffusion_step import diffusion_step
-from sheafcoarsen.layers._hisp import HiSP, Pooling, readout
+from sheafcoarsen.layers._hisp import HiSP, Pooling
+from sheafcoarsen.layers._readout import readout
 
 __all__ = ["HiSP", "Pooling", "diffusion_step", "readout"]

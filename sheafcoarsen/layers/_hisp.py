@@ -1,6 +1,6 @@
 """The paper's pooling layer, section 5.1: Select, Reduce, Connect and Lift."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -15,7 +15,6 @@ from sheafcoarsen._support import (
     choice,
     cochain,
     csr_matrix,
-    finite,
     ranges,
     read_only,
     scalar_array,
@@ -23,6 +22,7 @@ from sheafcoarsen._support import (
     whole_number,
 )
 from sheafcoarsen.coarsening import Coarsening, check_topology, coarsen, refresh_coarsening
+from sheafcoarsen.layers._readout import feature_array
 from sheafcoarsen.modes import LocalOperatorLike, compute_modes, local_operator_of, warn_if_tied
 from sheafcoarsen.operators import canonical_csr
 from sheafcoarsen.partition import (
@@ -37,9 +37,6 @@ from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, graph_arrays
 
 SelfLoops: TypeAlias = Literal["remove", "keep"]
 """Treatment of the diagonal of a pooled adjacency."""
-
-Readout: TypeAlias = Literal["mean", "sum", "max"]
-"""Reduction of a channel's values over all clusters."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -136,7 +133,7 @@ class Pooling(ReadOnly):
                [5.],
                [5.]])
         """
-        x = _feature_array("x", x)
+        x = feature_array("x", x)
         C, M = self.coarsening, self.n_modes
         K, dim, width = len(C.ranks), C.sheaf.dim_c0, x.shape[1]
         h = self.x_lifted.shape[1]
@@ -285,6 +282,10 @@ class HiSP:
         for name, least in (("n_modes", 1), ("n_clusters", 1), ("seed", 0)):
             object.__setattr__(self, name, whole_number(name, getattr(self, name), at_least=least))
 
+    def _repr_html_(self) -> str:
+        rows = [(item.name, str(getattr(self, item.name))) for item in fields(self)]
+        return tables.table(rows, caption="HiSP")
+
     def __call__(
         self,
         sheaf: CellularSheaf,
@@ -351,64 +352,9 @@ class HiSP:
         return Pooling(C, read_only(C.pool(lifted)), A_c, self.n_modes, node_major)
 
 
-def readout(x: npt.ArrayLike, how: Readout = "mean") -> np.ndarray:
-    """Reduce one row per vertex to one row per graph, the output of graph-level models.
-
-    Parameters
-    ----------
-    x : array_like, shape (K, c)
-        Such as the ``x`` of the last :class:`HiSP`; its padding zeros are included.
-    how : {"mean", "sum", "max"}
-        "max" is for real features.
-
-    Returns
-    -------
-    ndarray, shape (c,)
-
-    Raises
-    ------
-    ValueError, TypeError
-        For anything but a finite matrix with rows, the maximum of complex numbers, or sums that
-        overflow.
-
-    Examples
-    --------
-    >>> import sheafcoarsen as sc
-    >>> sc.readout([[1.0, 4.0], [3.0, 0.0]], "max")
-    array([3., 4.])
-    """
-    choice("how", how, get_args(Readout))
-    x = _feature_array("x", x)
-    if len(x) == 0 and how != "sum":
-        raise ValueError(f'`x` has no rows, of which there is no {how}: `how` = "sum" gives zeros')
-    if how == "max":
-        if x.dtype.kind == "c":
-            raise TypeError(
-                f"`x` is {x.dtype}, of which there is no largest: take another `how`, or abs(x)"
-            )
-        return x.max(axis=0)
-    with np.errstate(over="ignore", invalid="ignore"):
-        total = x.sum(axis=0, dtype=np.result_type(x.dtype, np.float64))
-        result = (total / len(x) if how == "mean" else total).astype(x.dtype)
-    if not np.isfinite(result).all():
-        raise ValueError(f"the {how} of `x` exceeds the range of {x.dtype}: rescale `x`")
-    return result
-
-
-def _feature_array(name: str, value: Any) -> np.ndarray:
-    """Return a finite 2-D array, C-ordered so that its views share memory."""
-    array = np.ascontiguousarray(scalar_array(name, value))
-    if np.ndim(value) != 2:
-        raise ValueError(
-            f"`{name}` must be 2-dimensional, got shape {np.shape(value)}: {name}[:, None] makes "
-            "a single channel"
-        )
-    return finite(f"`{name}`", array)
-
-
 def _lifted(sheaf: CellularSheaf, X: Any) -> tuple[np.ndarray, bool]:
     """Return X as (dim_c0, h), and whether its shape was (N, d h)."""
-    X = _feature_array("X", X)
+    X = feature_array("X", X)
     n, dims, dim = sheaf.n_vertices, sheaf.vertex_dims, sheaf.dim_c0
     if len(X) == dim:
         return cochain(sheaf, X, "X"), False

@@ -1,13 +1,13 @@
 """The sheaf Laplacian as a sparse matrix."""
 
 from collections.abc import Callable
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args, overload
 
 import numpy as np
 import scipy.sparse
 
 from sheafcoarsen._kernels import operators as assembly
-from sheafcoarsen._support import choice, offsets, read_only, run_ranges
+from sheafcoarsen._support import choice, offsets, read_only, run_ranges, tables
 from sheafcoarsen.operators.csr import canonical_csr, index_dtype
 from sheafcoarsen.sheaf import (
     CellularSheaf,
@@ -259,6 +259,23 @@ class LaplacianPattern:
     def __repr__(self) -> str:
         blocks = len(self._blocks.columns)
         return f"LaplacianPattern(format={self.format!r}, blocks={blocks}, entries={self._nnz})"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            ("format", self.format),
+            ("rows", self.shape[0]),
+            ("blocks", len(self._blocks.columns)),
+            ("entries", self._nnz),
+        ]
+        return tables.table(rows, caption="LaplacianPattern")
+
+
+@overload
+def laplacian(sheaf: CellularSheaf, format: Literal["csr"] = "csr") -> scipy.sparse.csr_array: ...
+
+
+@overload
+def laplacian(sheaf: CellularSheaf, format: Literal["bsr"]) -> scipy.sparse.bsr_array: ...
 
 
 def laplacian(

@@ -23,18 +23,18 @@ of edges from the maps:
 The modules:
 
 ``_partition``
-        The class and its constructors.
+    The class and its constructors.
 ``links``
-        The weighted graph to partition, as adjacency lists.
+    The weighted graph to partition, as adjacency lists.
 ``methods``
     Balls, matching, spectral clustering, METIS; each returns about the requested number of
     clusters.
 ``repair``
-        Repair to exactly n connected clusters; small components are packed together.
+    Repair to exactly n connected clusters; small components are packed together.
 ``_select``
-        The public function ``select``.
+    The public function ``select``.
 ``clusters``
-        Index structure for loops over clusters: internal edges of each cluster and crossing edges
+    Index structure for loops over clusters: internal edges of each cluster and crossing edges
     of each pair, computed once for a graph and a partition.
 """
 

@@ -46,7 +46,7 @@ from sheafcoarsen.sections._global_sections import (
     find_sections,
     global_sections,
 )
-from sheafcoarsen.sections.boundary import given_values, given_vertices
+from sheafcoarsen.sections.boundary import given_values
 from sheafcoarsen.sections.factorization_cost import fills_little
 
 __all__ = [
@@ -55,6 +55,5 @@ __all__ = [
     "fills_little",
     "find_sections",
     "given_values",
-    "given_vertices",
     "global_sections",
 ]

@@ -16,6 +16,7 @@ from sheafcoarsen._support import (
     eps_of,
     read_only,
     single_threaded_blas,
+    tables,
 )
 from sheafcoarsen.elimination import Elimination, dim_of_few_edges, eliminate
 from sheafcoarsen.exceptions import SingularProblemWarning
@@ -132,6 +133,17 @@ class GlobalSections(ReadOnly):
             f"GlobalSections(h0={self.h0}, {kind} basis, largest_zero={self.largest_zero:.2g}, "
             f"smallest_nonzero={self.smallest_nonzero:.2g}, residual={self.residual:.2g})"
         )
+
+    def _repr_html_(self) -> str:
+        kind = "sparse" if scipy.sparse.issparse(self.basis) else "dense"
+        rows = [
+            ("h0", self.h0),
+            ("basis", f"{kind}, {self.basis.shape[0]:,} x {self.h0:,}, {self.basis.dtype}"),
+            ("largest singular value taken as zero", self.largest_zero),
+            ("smallest other one", self.smallest_nonzero),
+            ("residual", self.residual),
+        ]
+        return tables.table(rows, caption="GlobalSections")
 
 
 def global_sections(sheaf: CellularSheaf) -> GlobalSections:
@@ -256,7 +268,9 @@ def without_chains(F: CellularSheaf) -> Elimination | None:
     n = F.n_vertices
     labels = component_labels(n, F.edges)
     order = np.lexsort((-np.bincount(F.edges.reshape(-1), minlength=n), labels))
-    K = eliminate(F, keep=order[np.diff(labels[order], prepend=-1) > 0])
+    keep = np.zeros(n, bool)
+    keep[order[np.diff(labels[order], prepend=-1) > 0]] = True
+    K = eliminate(F, keep=keep)
     fits = clustering.LAST < K.sheaf.dim_c0 <= (1 - LEAST_REMOVED) * F.dim_c0
     return K if fits and K.is_determined and K.growth < LARGEST_GROWTH else None
 

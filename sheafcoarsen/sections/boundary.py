@@ -3,32 +3,11 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse
 
-from sheafcoarsen._support import LABEL_HINT, SCALARS, integer_array, scalar_array
+from sheafcoarsen._support import SCALARS, scalar_array
 from sheafcoarsen.operators import as_columns
 from sheafcoarsen.sheaf import CellularSheaf
-
-
-def given_vertices(sheaf: CellularSheaf, vertices: npt.ArrayLike) -> np.ndarray:
-    """Return the vertices, checked to exist and be distinct."""
-    vertices = integer_array("vertices", vertices, names=LABEL_HINT)
-    bad = np.flatnonzero((vertices < 0) | (vertices >= sheaf.n_vertices))
-    if bad.size:
-        raise ValueError(
-            f"`vertices` must be numbers from 0 to {sheaf.n_vertices - 1}, "
-            f"got {vertices[bad[0]]} at index {bad[0]}"
-        )
-    _, first, index = np.unique(vertices, return_index=True, return_inverse=True)
-    again = np.flatnonzero(first[index] != np.arange(len(vertices)))
-    if again.size:
-        i = int(again[0])
-        raise ValueError(
-            f"`vertices` must not repeat, got vertex {vertices[i]} at index {first[index[i]]} "
-            f"and again at {i}"
-        )
-    return vertices
 
 
 def given_values(sheaf: CellularSheaf, vertices: np.ndarray, values: Any) -> np.ndarray:

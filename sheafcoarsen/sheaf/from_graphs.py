@@ -199,8 +199,9 @@ class FromGraphs:
         ----------
         graph, n_vertices : as in :meth:`constant`
         sign : str or array_like, shape (m,)
-            An edge attribute or the values, each 1 or -1. The entries of an adjacency include their
-            signs. A negative loop of weight w adds 4 w to the diagonal.
+            An edge attribute or the values, each 1 or -1. If no edge has an attribute "sign", the
+            sign and the absolute value of ``weight`` are taken, as of the entries of an adjacency.
+            A negative loop of weight w adds 4 w to the diagonal.
         weight : as in :meth:`constant`
 
         Returns
@@ -221,6 +222,14 @@ class FromGraphs:
         array([[ 1., -1.,  0.],
                [-1.,  2.,  1.],
                [ 0.,  1.,  1.]])
+
+        The same, read from a graph with weights of both signs:
+
+        >>> import networkx as nx
+        >>> G = nx.Graph()
+        >>> G.add_weighted_edges_from([("a", "b", 1.0), ("b", "c", -1.0)])
+        >>> F.allclose(sc.CellularSheaf.signed(G).with_labels(None))
+        True
         """
         arrays = graph_arrays(graph, n_vertices)
         return cls._uniform(arrays, *signed_maps(arrays, sign, weight))

@@ -1,15 +1,18 @@
 """Methods that derive a sheaf from another: new maps, new labels, subsheaves."""
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Self, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from sheafcoarsen._kernels.arrays import scan
 from sheafcoarsen._kernels.dense import power_of_two
 from sheafcoarsen._support import (
+    Vertices,
     blocks,
     check_range,
+    named_vertices,
+    offsets,
     range_limits,
     scalar_array,
     vertex_mask,
@@ -66,6 +69,57 @@ class FromSheaves(Views, FromGraphs):
             check_range("tail_maps and head_maps", sheaf.largest_entry, sheaf.dtype)
         return sheaf
 
+    def with_columns(self, maps: MapsLike) -> Self:
+        """Return the same graph and stalks with new maps, one for each column of its edge index.
+
+        Columns are not paired again: for maps that a model learns, which change at each step. A
+        sheaf with other maps or labels still knows its columns, one that was saved and loaded or
+        lost vertices does not.
+
+        Parameters
+        ----------
+        maps : array_like, shape (2 m, d_e, d_v), or sequence of 2 m 2-D arrays
+            ``maps[k]`` is the map of column k of the ``edge_index``, of the shape that it had.
+
+        Returns
+        -------
+        CellularSheaf
+
+        Raises
+        ------
+        ValueError, TypeError
+            A sheaf that is not from :func:`from_edge_index`; maps of other shapes, or entries that
+            the constructor refuses.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import sheafcoarsen as sc
+        >>> F = sc.from_edge_index([[1, 0, 2, 1], [0, 1, 1, 2]], np.ones((4, 1, 1)))
+        >>> G = F.with_columns(np.arange(1.0, 5.0).reshape(4, 1, 1))
+        >>> sc.coboundary(G).toarray()
+        array([[-2.,  1.,  0.],
+               [ 0., -4.,  3.]])
+        """
+        if self._columns is None:
+            raise ValueError(
+                "`with_columns` needs a sheaf of from_edge_index(edge_index, maps), whose columns "
+                "are known: with_maps(tail_maps, head_maps) takes maps in the order of the edges"
+            )
+        first, second = self._columns
+        flat, rows, cols = flat_maps("maps", maps, int(self._columns.max(initial=-1)) + 1)
+        wanted = np.empty((len(rows), 2), np.int64)
+        for end, which in enumerate((first, second)):
+            wanted[which, 0] = self.edge_dims
+            wanted[which, 1] = self.vertex_dims[self.edges[:, end]]
+        starts = offsets(rows * cols)
+        _check_shapes("maps", rows, cols, *wanted.T)
+        bad, _ = scan(flat)
+        if bad >= 0:
+            k = int(np.searchsorted(starts, bad, side="right")) - 1
+            raise ValueError(f"`maps[{k}]` must be finite, got {flat[bad]}")
+        return self.with_maps(blocks(flat, starts, first), blocks(flat, starts, second))
+
     def _replacement(self, name: str, maps: MapsLike, end: int, size: int) -> np.ndarray:
         """Return new maps of one end as an owned flat array; their shapes are checked."""
         if isinstance(maps, np.ndarray) and maps.ndim == 1 and maps.dtype != object:
@@ -75,13 +129,7 @@ class FromSheaves(Views, FromGraphs):
             return flat
         flat, rows, cols = flat_maps(name, maps, self.n_edges)
         wanted = self.vertex_dims[self.edges[:, end]]
-        differ = np.flatnonzero((rows != self.edge_dims) | (cols != wanted))
-        if differ.size:
-            e = int(differ[0])
-            raise ValueError(
-                f"`{name}[{e}]` must have shape {(int(self.edge_dims[e]), int(wanted[e]))}, as in "
-                f"the sheaf it replaces, got {(int(rows[e]), int(cols[e]))}"
-            )
+        _check_shapes(name, rows, cols, self.edge_dims, wanted)
         return flat
 
     def with_labels(self, vertex_labels: Iterable[Hashable] | None) -> Self:
@@ -112,7 +160,41 @@ class FromSheaves(Views, FromGraphs):
         object.__setattr__(sheaf, "vertex_labels", labels)
         return sheaf
 
-    def subsheaf(self, vertices: npt.ArrayLike) -> Self:
+    def vertices_of(self, names: Sequence[Hashable]) -> np.ndarray:
+        """Return the indices of vertices given by name, in the order of the names.
+
+        Arguments that are vertices take indices, masks, and, if the sheaf has names, sequences of
+        names. There an integer is always an index; here it is a name. Without names, vertices are
+        called 0 .. n-1.
+
+        Parameters
+        ----------
+        names : sequence of k names
+
+        Returns
+        -------
+        ndarray of int64, shape (k,)
+            Such that ``F.vertex_labels[indices[i]] == names[i]``.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For what is not the name of a vertex.
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> import sheafcoarsen as sc
+        >>> F = sc.CellularSheaf.constant(nx.Graph(["ab", "bc", "cd"]))
+        >>> F.vertices_of(["d", "a"])
+        array([3, 0])
+        >>> F.subsheaf(["a", "b"]).edges.tolist()
+        [[0, 1]]
+        """
+        labels = self.vertex_labels
+        return named_vertices("names", names, range(self.n_vertices) if labels is None else labels)
+
+    def subsheaf(self, vertices: Vertices) -> Self:
         """Return the induced sheaf on some vertices, in the order of this sheaf.
 
         The order of ``vertices`` does not matter: vertex i of the result is
@@ -122,8 +204,8 @@ class FromSheaves(Views, FromGraphs):
 
         Parameters
         ----------
-        vertices : array_like of int, or of bool and shape (n,)
-            Distinct vertex numbers, or a mask.
+        vertices : array_like of int, or of bool and shape (n,), or sequence of names
+            Their indices or names (:meth:`vertices_of`), each once, or a mask.
 
         Returns
         -------
@@ -150,7 +232,7 @@ class FromSheaves(Views, FromGraphs):
         >>> x[np.repeat(largest, F.vertex_dims)]
         array([10., 20., 30.])
         """
-        mask = vertex_mask("vertices", vertices, self.n_vertices, once=True)
+        mask = vertex_mask("vertices", vertices, self, once=True)
         kept = np.flatnonzero(mask[self.edges].all(axis=1))
         labels = self.vertex_labels
         return self._of_arrays(
@@ -163,9 +245,23 @@ class FromSheaves(Views, FromGraphs):
         )
 
 
+def _check_shapes(
+    name: str, rows: np.ndarray, cols: np.ndarray, edge_dims: np.ndarray, dims: np.ndarray
+) -> None:
+    """Refuse the first map whose shape is not (edge_dims[k], dims[k])."""
+    differ = np.flatnonzero((rows != edge_dims) | (cols != dims))
+    if differ.size:
+        k = int(differ[0])
+        raise ValueError(
+            f"`{name}[{k}]` must have shape {(int(edge_dims[k]), int(dims[k]))}, as in the sheaf "
+            f"it replaces, got {(int(rows[k]), int(cols[k]))}"
+        )
+
+
 def sheaf_like(F: Sheaf, tail_data: np.ndarray, head_data: np.ndarray) -> Sheaf:
     """Return a sheaf on the graph, stalks and labels of ``F`` with owned flat maps, unchecked."""
     sheaf = F._of_arrays(F.edges, F.vertex_dims, F.edge_dims, tail_data, head_data, F.vertex_labels)
+    object.__setattr__(sheaf, "_columns", F._columns)
     # these depend on shapes only, and recomputing them takes as long as filling in maps
     for name in ("vertex_offsets", "edge_offsets", "tail_offsets", "head_offsets"):
         sheaf.__dict__[name] = getattr(F, name)

@@ -17,6 +17,8 @@ class Views:
     tail_data: np.ndarray
     head_data: np.ndarray
     vertex_labels: tuple | None
+    _columns: np.ndarray | None = None
+    """Of a sheaf from ``from_edge_index``, the columns of tails and of heads, shape (2, m)."""
 
     @cached_property
     def _scans(self) -> tuple[tuple[int, float], tuple[int, float]]:

@@ -158,10 +158,19 @@ def signed_maps(
     graph: GraphArrays, sign: EdgeValues, weight: EdgeValues | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return sqrt(w) and sign sqrt(w), of shape (m, 1, 1)."""
-    if isinstance(sign, str) and sign == "sign" and _is_adjacency(graph):
-        entries = edge_values(graph, "weight", "graph")
+    m, adjacency = len(graph.edges), graph.labels is None and _stores(graph, "weight")
+    if isinstance(sign, str) and sign == "sign" and m and not _stores(graph, sign):
+        source = "weight" if weight is None or adjacency else weight
+        if isinstance(source, str) and not _stores(graph, source):
+            raise ValueError(
+                f"`sign` = 'sign' names an edge attribute that no edge of the graph has, nor has "
+                f"one {source!r}, whose sign would count: pass a name or an array of 1 and -1"
+            )
+        entries = edge_values(graph, source, "weight", missing=1)
+        if entries.dtype.kind == "c":
+            raise TypeError(f"`weight` must be real, got dtype {entries.dtype}")
         signs = np.where(entries < 0, -1.0, 1.0)
-        if isinstance(weight, str) and weight == "weight":
+        if isinstance(weight, str) or source is weight:
             weight = np.abs(entries)
     else:
         signs = edge_values(graph, sign, "sign")
@@ -173,12 +182,10 @@ def signed_maps(
     return roots[:, None, None], (signs.real * roots)[:, None, None]
 
 
-def _is_adjacency(graph: GraphArrays) -> bool:
-    """Return whether a graph is an adjacency, whose entries contain the signs."""
-    if graph.labels is not None:
-        return False
+def _stores(graph: GraphArrays, name: str) -> bool:
+    """Return whether a graph has an edge attribute; an adjacency has "weight", its entries."""
     try:
-        graph.attribute("weight")
+        graph.attribute(name)
     except KeyError:
         return False
     return True

@@ -35,6 +35,8 @@ Modules, lowest layer first:
     least squares for data on edges, by QR or the normal equations.
 ``normal_equations``, ``_harmonic_extension``, ``_nearest_section``
     harmonic extension and projection on the global sections, both to rounding.
+``_transport``
+    vectors carried to all vertices by heat.
 ``_transported_frames``
     frames transported along a spanning tree: near-kernel candidates for other solvers.
 ``deflation``, ``lobpcg``, ``pencil``, ``eigensolver``, ``complex_structure``, ``_eigenmodes``
@@ -54,6 +56,7 @@ from sheafcoarsen.solve._leverages import leverages
 from sheafcoarsen.solve._nearest_section import nearest_section
 from sheafcoarsen.solve._solver import Solver, tolerance
 from sheafcoarsen.solve._sparsify import Sparsification, sparsify
+from sheafcoarsen.solve._transport import transport
 from sheafcoarsen.solve._transported_frames import transported_frames
 from sheafcoarsen.solve.complex_structure import complex_line
 from sheafcoarsen.solve.deflation import independent
@@ -81,5 +84,6 @@ __all__ = [
     "nearest_section",
     "sparsify",
     "tolerance",
+    "transport",
     "transported_frames",
 ]

@@ -8,7 +8,7 @@ import numpy.typing as npt
 import scipy.sparse
 import scipy.special
 
-from sheafcoarsen._support import cochain, eps_of, real_number, vertex_mask
+from sheafcoarsen._support import Vertices, cochain, eps_of, real_number, vertex_mask
 from sheafcoarsen.operators import as_columns, coboundary, laplacian
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, unit_sheaf
 
@@ -29,7 +29,7 @@ def diffuse(
     sheaf: CellularSheaf,
     X: npt.ArrayLike,
     t: float | Sequence[float] | np.ndarray,
-    fixed: npt.ArrayLike | None = None,
+    fixed: Vertices | None = None,
 ) -> np.ndarray:
     """Return exp(-t L) X, the sheaf diffusion of X for a time t (``eq:app-sheaf-diffusion``).
 
@@ -47,8 +47,8 @@ def diffuse(
     t : float, or a sequence of them
         At least 0. Several times cost as much as the longest. With beta = norm(L, inf), t beta may
         be at most 1e6: the number of products with L grows like 6 sqrt(t beta).
-    fixed : array_like of int, or of bool and shape (n,), optional
-        Vertices whose values do not change, as numbers or as a mask. beta is then that of L_II.
+    fixed : array_like of int, or of bool and shape (n,), or sequence of names, optional
+        Vertices whose values do not change: indices, names or a mask. beta is then that of L_II.
 
     Returns
     -------
@@ -93,7 +93,7 @@ def diffuse(
     """
     X = cochain(check_sheaf(sheaf), X, "X")
     times = _times(t)
-    stays = vertex_mask("fixed", () if fixed is None else fixed, sheaf.n_vertices)
+    stays = vertex_mask("fixed", () if fixed is None else fixed, sheaf)
     flows = np.repeat(~stays, sheaf.vertex_dims)
     result = np.repeat(X[None], len(times), axis=0)
     unit, scale = unit_sheaf(sheaf)

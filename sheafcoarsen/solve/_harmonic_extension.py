@@ -9,6 +9,7 @@ import scipy.sparse
 
 from sheafcoarsen._support import (
     EPS,
+    Vertices,
     check_range,
     cochain,
     eps_of,
@@ -16,10 +17,11 @@ from sheafcoarsen._support import (
     offsets,
     ranges,
     scalar_array,
+    vertex_indices,
 )
 from sheafcoarsen.exceptions import SingularProblemWarning
 from sheafcoarsen.operators import as_columns, coboundary
-from sheafcoarsen.sections import given_values, given_vertices
+from sheafcoarsen.sections import given_values
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, trusted_sheaf, unit_sheaf
 from sheafcoarsen.solve.dirichlet import grounded
 from sheafcoarsen.solve.normal_equations import NormalEquations, column_units, minimize
@@ -36,7 +38,7 @@ TOUCHED = 1e-6
 
 def harmonic_extension(
     sheaf: CellularSheaf,
-    vertices: npt.ArrayLike,
+    vertices: Vertices,
     values: npt.ArrayLike | Sequence[npt.ArrayLike],
     *,
     weight: float | npt.ArrayLike | None = None,
@@ -54,8 +56,8 @@ def harmonic_extension(
     Parameters
     ----------
     sheaf : CellularSheaf
-    vertices : array_like of int, shape (k,)
-        Distinct vertices.
+    vertices : array_like of int, shape (k,), or sequence of k names
+        Distinct vertices; names as in :meth:`CellularSheaf.vertices_of`.
     values : sequence of k arrays, or one array of shape (k, d) or (k, d, h)
         One value for each vertex, of shape (d_v,) or (d_v, h) with the same h.
     weight : float or array_like, shape (k,), optional
@@ -107,7 +109,7 @@ def harmonic_extension(
     """
     check_sheaf(sheaf)
     progress = flag("progress", progress)
-    vertices = given_vertices(sheaf, vertices)
+    vertices = vertex_indices("vertices", vertices, sheaf, once=True)
     given = given_values(sheaf, vertices, values)
     dim_c0 = sheaf.dim_c0
     if weight is not None:

@@ -12,6 +12,7 @@ from sheafcoarsen._kernels import operators as kernels
 from sheafcoarsen._support import (
     RESIDUAL_LIMIT,
     ReadOnly,
+    Vertices,
     choice,
     eps_of,
     flag,
@@ -20,10 +21,11 @@ from sheafcoarsen._support import (
     read_only,
     scalar_array,
     tables,
+    vertex_indices,
 )
 from sheafcoarsen.exceptions import NotConverged
 from sheafcoarsen.operators import as_columns, coboundary
-from sheafcoarsen.sections import given_values, given_vertices
+from sheafcoarsen.sections import given_values
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 from sheafcoarsen.solve._solver import (
     METHODS,
@@ -95,7 +97,7 @@ def least_squares(
     sheaf: CellularSheaf,
     b: npt.ArrayLike,
     *,
-    vertices: npt.ArrayLike | None = None,
+    vertices: Vertices | None = None,
     values: Any = None,
     tol: float = 1e-10,
     method: Method = "auto",
@@ -153,17 +155,18 @@ def least_squares(
         raise ValueError(f"`vertices` and `values` go together, but `{missing}` is not given")
     columns = as_columns(data)
     x = np.zeros((sheaf.dim_c0, columns.shape[1]), columns.dtype)
-    fixed = None
+    fixed = np.zeros(sheaf.n_vertices, bool)
     if vertices is not None:
-        fixed = given_vertices(sheaf, vertices)
-        given = given_values(sheaf, fixed, values)
+        at = vertex_indices("vertices", vertices, sheaf, once=True)
+        fixed[at] = True
+        given = given_values(sheaf, at, values)
         if given.ndim == 2 and given.shape[1] != columns.shape[1]:
             raise ValueError(
                 f"`values` have {given.shape[1]} columns and `b` has {columns.shape[1]}: they must "
                 f"agree"
             )
         x = x.astype(np.result_type(x, given))
-        x[ranges(sheaf.vertex_offsets[fixed], sheaf.vertex_dims[fixed])] = as_columns(given)
+        x[ranges(sheaf.vertex_offsets[at], sheaf.vertex_dims[at])] = as_columns(given)
     dtype = np.result_type(data, sheaf.dtype)
     if x.dtype.kind == "c":
         dtype = np.result_type(dtype, np.complex64)

@@ -10,6 +10,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from sheafcoarsen._support import (
     RESIDUAL_LIMIT,
+    Vertices,
     choice,
     eps_of,
     flag,
@@ -65,11 +66,10 @@ class Solver:
     method : {"auto", "direct", "multigrid", "jacobi"}
         "auto" factors if the dimension is small or factors stay sparse, and uses multigrid
         otherwise. "jacobi" is fastest for well conditioned sheaves, such as random maps.
-        "multigrid" may raise NotConverged if clusters have many more sections than stalks have
-        dimensions, as on trees with maps 3 -> 1; "auto" factors those.
+        "multigrid" may raise NotConverged if clusters have many more sections than dimensions.
     shift : float
         At least 0, in the units of L.
-    fixed : array_like of int or bool, optional
+    fixed : array_like of int or bool, or sequence of names, optional
         Vertices at which x is 0 and b is ignored: L is restricted to the others.
     progress : bool
         Show a progress bar.
@@ -108,7 +108,7 @@ class Solver:
         sheaf: CellularSheaf,
         method: Method = "auto",
         shift: float = 0.0,
-        fixed: npt.ArrayLike | None = None,
+        fixed: Vertices | None = None,
         progress: bool = False,
     ) -> None:
         check_sheaf(sheaf)
@@ -118,7 +118,7 @@ class Solver:
         if not 0 <= self.shift < np.inf:
             raise ValueError(f"`shift` must be at least 0 and finite, got {self.shift:g}")
         self._progress = flag("progress", progress)
-        self.fixed = vertex_mask("fixed", () if fixed is None else fixed, sheaf.n_vertices)
+        self.fixed = vertex_mask("fixed", () if fixed is None else fixed, sheaf)
         self.iterations, self.residual = 0, 0.0
         with single_threaded_blas():
             self._set_up(sheaf, None)

@@ -166,7 +166,7 @@ def least_energy(
     double = np.result_type(sheaf.dtype, np.float64)
     sheaf = sheaf.with_maps(
         sheaf.tail_data.astype(double, copy=False), sheaf.head_data.astype(double, copy=False)
-    )
+    ).with_labels(None)  # roots are indices
     fixed = range_of_blocks(sheaf.vertex_offsets, roots)
     x = np.zeros((sheaf.dim_c0, b.shape[1]), np.result_type(sheaf.dtype, b, values))
     free = np.ones(len(x), bool)

@@ -12,6 +12,7 @@ SHOWN = {
         "bundle",
         "connection_from_points",
         "cycle",
+        "field_indices",
         "nearest_neighbors",
         "tangent_bundle",
         "tangent_frames",

@@ -94,6 +94,7 @@ TAKES_A_SHEAF = {
     "diffusion_step": lambda value: sc.diffusion_step(value, X[:, None], np.eye(2), np.eye(1)),
     "eigenmodes": lambda value: sc.eigenmodes(value, 1),
     "Solver": sc.Solver,
+    "transport": lambda value: sc.transport(value, 0, [1.0]),
     "transported_frames": sc.transported_frames,
     "Solver.update": SOLVE.update,
     "least_squares": lambda value: sc.least_squares(value, np.ones(F.dim_c1)),
@@ -519,6 +520,7 @@ CALLS = {
         {"L": sc.laplacian(CellularSheaf.constant(PATH, 2)), "dims": 2},
     ),
     "CellularSheaf.subsheaf": (F.subsheaf, {"vertices": [0, 2]}),
+    "CellularSheaf.vertices_of": (F.vertices_of, {"names": [0, 2]}),
     "CellularSheaf.equals": (F.equals, {"other": F}),
     "CellularSheaf.allclose": (F.allclose, {"other": F, "rtol": 1e-3}),
     "components": (sc.components, SHEAF),
@@ -561,6 +563,10 @@ CALLS = {
     "CellularSheaf.with_maps": (
         F.with_maps,
         {"tail_maps": F.tail_data, "head_maps": np.ones((3, 2, 2))},
+    ),
+    "CellularSheaf.with_columns": (
+        sc.from_edge_index([[0, 1], [1, 0]], np.ones((2, 1, 1))).with_columns,
+        {"maps": np.ones((2, 1, 1))},
     ),
     "CellularSheaf.with_labels": (F.with_labels, {"vertex_labels": ["a", "b", ("c", 1), 4]}),
     "CellularSheaf.tail_map": (F.tail_map, {"e": 0}),
@@ -712,6 +718,10 @@ CALLS = {
         {**SHEAF, "method": "direct", "shift": 1.0, "fixed": [0], "progress": False},
     ),
     "transported_frames": (sc.transported_frames, SHEAF),
+    "transport": (
+        sc.transport,
+        {"sheaf": CellularSheaf.constant(PATH, 2), "vertex": 0, "value": [1.0, 2.0], "t": 2.0},
+    ),
     "Solver()": (SOLVE, {"b": X, "tol": 1e-8, "x0": X}),
     "Solver.update": (SOLVE.update, SHEAF),
     "least_squares": (
@@ -763,6 +773,7 @@ CALLS = {
     ),
     "gallery.tangent_frames": (gallery.tangent_frames, MESH),
     "gallery.vertex_areas": (gallery.vertex_areas, MESH),
+    "gallery.field_indices": (gallery.field_indices, {**MESH, "vectors": np.ones((4, 3))}),
     "gallery.connection_from_points": (
         gallery.connection_from_points,
         {"points": TETRAHEDRON, "k": 3, "dim": 2},

@@ -57,6 +57,51 @@ def test_coarsen_says_sizes_losses_and_times(graph_file, capsys):
     assert total > 0
 
 
+@pytest.mark.parametrize(
+    ("rank", "rule"), [("2", 2), ("kernel", sc.ranks.kernel()), ("budget:7", sc.ranks.budget(7))]
+)
+def test_ranks_as_they_are_typed(rank, rule, graph_file, tmp_path):
+    out = tmp_path / "c.npz"
+    assert main(["coarsen", graph_file, "-k", "4", "-r", rank, "-o", str(out)]) == 0
+    C = sc.load(out)
+    assert C.partition.n_clusters == 4
+    expected = sc.coarsen(C.fine, C.partition, rule)
+    np.testing.assert_array_equal(C.ranks, expected.ranks)
+
+
+@pytest.mark.parametrize("rank", ["two", "budget:", "budget:x", "kernel:3"])
+def test_what_is_no_rank_is_said(rank, graph_file, capsys):
+    assert main(["coarsen", graph_file, "-k", "4", "-r", rank]) == 2
+    said = capsys.readouterr().err
+    assert f"{rank!r} is no rank: give a number, kernel or budget:N" in said
+
+
+def test_modes_are_printed_and_saved(graph_file, tmp_path, capsys):
+    out = tmp_path / "modes.npz"
+    assert main(["modes", graph_file, "-k", "3", "-o", str(out)]) == 0
+    said = capsys.readouterr().out
+    expected = sc.eigenmodes(sc.read_graph(graph_file), 3)
+    assert all(f"{value:.8g}  residual" in said for value in expected.values[1:])
+    assert f"saved   {out}" in said
+    with np.load(out) as saved:
+        np.testing.assert_allclose(saved["values"], expected.values, atol=1e-12)
+        assert saved["vectors"].shape == (34, 3)
+    assert main(["modes", graph_file, "-k", "99"]) == 2
+
+
+def test_levels_are_printed_and_saved(tmp_path, capsys):
+    path, out = tmp_path / "grid.edges", tmp_path / "levels.npz"
+    nx.write_edgelist(
+        nx.convert_node_labels_to_integers(nx.grid_2d_graph(20, 20)), path, data=False
+    )
+    assert main(["levels", str(path), "--dim", "2", "-r", "3", "-o", str(out)]) == 0
+    H = sc.load(out)
+    assert "400" in capsys.readouterr().out
+    assert (len(H), H[0].ranks.max()) == (1, 3)
+    assert main(["levels", str(path), "--dim", "2", "-o", str(out)]) == 0
+    assert sc.load(out)[0].ranks.max() == 2
+
+
 def test_signed_graphs_need_the_option(tmp_path, capsys):
     path = tmp_path / "signed.txt"
     path.write_text("0 1\n1 2 -4\n2 0\n")
@@ -205,7 +250,7 @@ SMALL = ["coarsen", "GRAPH", "--clusters", "2", "--rank", "1"]
     [
         ([], "arguments are required: command"),
         (["fold", "x"], "invalid choice: 'fold'"),
-        (["coarsen", "GRAPH"], "required: --clusters, --rank"),
+        (["coarsen", "GRAPH"], "required: -k/--clusters, -r/--rank"),
         (["coarsen", "GRAPH", "--clusters", "three", "--rank", "1"], "invalid int value: 'three'"),
         (["coarsen", "GRAPH", "--clusters", "0", "--rank", "1"], "`n_clusters`"),
         (["coarsen", "GRAPH", "--clusters", "99", "--rank", "1"], "`n_clusters`"),

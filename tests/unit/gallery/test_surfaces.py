@@ -240,6 +240,21 @@ def icosphere(levels):
     return points / np.linalg.norm(points, axis=1)[:, None], faces
 
 
+def torus():
+    """Return a ring of 24 x 12 squares, each cut into two triangles."""
+    major, minor = np.meshgrid(np.arange(24), np.arange(12), indexing="ij")
+    a, b = 2 * np.pi * major.ravel() / 24, 2 * np.pi * minor.ravel() / 12
+    ring = 2 + 0.7 * np.cos(b)
+    points = np.stack([ring * np.cos(a), ring * np.sin(a), 0.7 * np.sin(b)], axis=1)
+
+    def at(i, j):
+        return (i % 24 * 12 + j % 12).ravel()
+
+    corners = [at(major + i, minor + j) for i, j in ((0, 0), (1, 0), (1, 1), (0, 1))]
+    faces = np.vstack([np.stack(corners, 1)[:, [0, 1, 2]], np.stack(corners, 1)[:, [0, 2, 3]]])
+    return points, faces
+
+
 # ---------------------------------------------------------------- frames
 
 
@@ -488,17 +503,67 @@ def test_singularities_of_the_smoothest_field_of_a_sphere_sum_to_two(power, weig
     assert set(found.tolist()) == {0, 1}
 
 
+CUBE = [[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)]
+CLOSED = {
+    "sphere": (*icosphere(2), 2),
+    "octahedron": (
+        [[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]],
+        [[0, 2, 4], [1, 2, 4], [1, 3, 4], [3, 0, 4], [2, 0, 5], [1, 2, 5], [3, 1, 5], [0, 3, 5]],
+        2,
+    ),
+    "tetrahedron": (np.eye(4)[:, :3], [[0, 1, 2], [0, 1, 3], [0, 2, 3], [1, 2, 3]], 2),
+    "cube": (
+        CUBE,
+        [[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3]],
+        2,
+    ),
+    "torus": (*torus(), 0),
+}
+
+
+@pytest.mark.parametrize("name", CLOSED)
+@pytest.mark.parametrize("columns", [2, 3])
+def test_indices_of_any_field_sum_to_the_euler_characteristic(name, columns):
+    points, faces, expected = CLOSED[name]
+    for seed in range(5):
+        vectors = np.random.default_rng(seed).standard_normal((len(points), columns))
+        found = gallery.field_indices(points, faces, vectors)
+        assert found.shape == (len(faces),)
+        assert found.sum() == expected
+        assert np.abs(found).sum() > expected or len(faces) < 20
+    over = np.fliplr(faces)
+    np.testing.assert_array_equal(gallery.field_indices(points, over, vectors).sum(), expected)
+
+
+def test_indices_are_where_a_smooth_field_has_its_singularities():
+    points, faces = icosphere(2)
+    points = points * [1.0, 1.1, 1.3]
+    F = gallery.tangent_bundle(points, faces)
+    x = sc.eigenmodes(F, 1).vectors[:, 0]
+    np.testing.assert_array_equal(gallery.field_indices(points, faces, x), indices(faces, F, x)[0])
+    flat = np.random.default_rng(0).uniform(-1, 1, (200, 2))
+    faces = scipy.spatial.Delaunay(flat).simplices
+    z = flat @ [1, 1j]
+    for k in (1, -1, 2):
+        w = (z - 0.1) ** k if k > 0 else (z - 0.1).conj()
+        field = np.stack([w.real, w.imag, 0 * w.real], axis=1)
+        found = gallery.field_indices(np.insert(flat, 2, 7.0, axis=1), faces, field)
+        hit = scipy.spatial.Delaunay(flat).find_simplex([[0.1, 0.0]])[0]
+        near = np.abs(flat[faces].mean(axis=1) - [0.1, 0.0]).max(axis=1) < 0.5
+        assert found.sum() == k
+        assert not found[~near].any()
+        assert abs(k) > 1 or found[hit] == k
+
+
+def test_a_one_sided_surface_has_no_indices():
+    strip = [[i, (i + 1) % 5, (i + 2) % 5] for i in range(5)]
+    points = np.random.default_rng(0).standard_normal((5, 3))
+    with pytest.raises(ValueError, match="`faces` make a one-sided surface"):
+        gallery.field_indices(points, strip, np.ones((5, 2)))
+
+
 def test_a_torus_has_a_field_without_singularities():
-    major, minor = np.meshgrid(np.arange(24), np.arange(12), indexing="ij")
-    a, b = 2 * np.pi * major.ravel() / 24, 2 * np.pi * minor.ravel() / 12
-    ring = 2 + 0.7 * np.cos(b)
-    points = np.stack([ring * np.cos(a), ring * np.sin(a), 0.7 * np.sin(b)], axis=1)
-
-    def at(i, j):
-        return (i % 24 * 12 + j % 12).ravel()
-
-    corners = [at(major + i, minor + j) for i, j in ((0, 0), (1, 0), (1, 1), (0, 1))]
-    faces = np.vstack([np.stack(corners, 1)[:, [0, 1, 2]], np.stack(corners, 1)[:, [0, 2, 3]]])
+    points, faces = torus()
     F = gallery.tangent_bundle(points, faces, weights="cotan")
     E = sc.eigenmodes(F, 1, mass=gallery.vertex_areas(points, faces))
     found, curvature = indices(faces, gallery.tangent_bundle(points, faces), E.vectors[:, 0])

@@ -162,6 +162,30 @@ def test_a_failed_check_is_said_at_the_top(C, tmp_path):
     assert text.index("FAILED") < text.index("What went in")
 
 
+@pytest.mark.parametrize("made", ["coarsening", "elimination"])
+def test_the_picture_of_the_graph_has_the_given_places(made, C, tmp_path, monkeypatch):
+    seen = []
+
+    def recorded(draw, *what, size):
+        from matplotlib.figure import Figure
+
+        if getattr(draw, "func", None) in (sc.plot.partition, sc.plot.elimination):
+            ax = draw(*what, ax=Figure().subplots())
+            axes = ax.child_axes or [ax]
+            seen.extend(c.get_offsets() for c in axes[0].collections if len(c.get_offsets()) > 1)
+        return "data:,"
+
+    monkeypatch.setattr("sheafcoarsen.html_report._report.drawn", recorded)
+    made = C if made == "coarsening" else sc.eliminate(C.fine)
+    places = np.random.default_rng(0).uniform(size=(C.fine.n_vertices, 2))
+    sc.report(made, tmp_path / "r.html", pos=places)
+    drawn = {tuple(np.round(xy, 9)) for offsets in seen for xy in np.asarray(offsets)}
+    assert {tuple(np.round(xy, 9)) for xy in places} <= drawn
+    with pytest.raises(ValueError, match="`pos` must hold two or three real coordinates"):
+        sc.report(made, tmp_path / "other.html", pos=places[1:])
+    assert not (tmp_path / "other.html").exists()
+
+
 def of_basis(factor):
     C = coarsened()
     return sc.coarsen(C.fine, C.partition, basis=[factor * C.block(a) for a in range(4)])
@@ -565,6 +589,11 @@ def objects():
         "HierarchyLedger": (H.ledger(x[:, 0]), ["coarsest energy", "level 1: discarded crossing"]),
         "Hierarchy": (H, ["34", "12", "4", "nonzeros"]),
         "Pooling": (sc.HiSP(2, 4)(C.fine, x[:, :3]), ["34", "4", "3"]),
+        "HiSP": (sc.HiSP(2, 4, seed=7), ["n_modes", "2", "7", "principal"]),
+        "GlobalSections": (sc.global_sections(C.fine), ["h0", "1", "dense, 34 x 1, float64"]),
+        "LaplacianPattern": (sc.LaplacianPattern(C.fine), ["csr", "34", "190"]),
+        "Fixed": (sc.ranks.fixed(5), ["5"]),
+        "WholeMultiplets": (sc.ranks.budget(9).whole_multiplets(), ["Budget(total=9)"]),
         "SpectralQuality": (
             sc.spectral_quality(C, 3),
             ["principal angle", "restricted similarity"],

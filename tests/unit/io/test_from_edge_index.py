@@ -1,5 +1,8 @@
 """`from_edge_index`: columns are paired by one rule, whatever order they come in."""
 
+import pickle
+import re
+
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -38,7 +41,10 @@ def test_an_edge_and_its_reverse_side_by_side(F, as_array):
     assume(m < 2 or not np.array_equal(columns[:, :m], columns[::-1, m:]))
     if as_array and len({M.shape for M in maps}) == 1:
         maps = np.stack(maps)
-    assert_same(F, sc.from_edge_index(columns, maps, F.vertex_dims))
+    G = sc.from_edge_index(columns, maps, F.vertex_dims)
+    assert_same(F, G)
+    other = G.with_maps(-G.tail_data, 2 * G.head_data).with_labels(range(G.n_vertices))
+    assert_same(F, other.with_columns(maps).with_labels(None))
 
 
 def paired_one_by_one(columns):
@@ -248,6 +254,32 @@ ONES = np.ones((2, 1, 1))
 def test_what_is_wrong_is_named(edge_index, maps, message):
     with pytest.raises(ValueError, match=message):
         sc.from_edge_index(edge_index, maps)
+
+
+def test_single_loops_are_refilled_at_both_ends():
+    F = sc.from_edge_index([[0, 1, 1], [1, 0, 1]], np.ones((3, 1, 1)))
+    G = F.with_columns([[[2.0]], [[3.0]], [[5.0]]])
+    assert (G.tail_data.tolist(), G.head_data.tolist()) == ([2, 5], [3, 5])
+    again = pickle.loads(pickle.dumps(G)).with_columns(np.ones((3, 1, 1)))
+    assert again.equals(F)
+
+
+@pytest.mark.parametrize(
+    ("maps", "error", "message"),
+    [
+        (np.ones((3, 1, 1)), ValueError, "`maps`"),
+        ([[[1.0]], [[1.0, 1.0]], [[1.0]], [[1.0]]], ValueError, "`maps[1]` must have shape (1, 1)"),
+        ([[[1.0]], [[1.0]], [[1.0]], [[np.inf]]], ValueError, "`maps[3]` must be finite, got inf"),
+        (np.full((4, 1, 1), 1e200), ValueError, "rescale the maps"),
+        (np.full((4, 1, 1), "a"), TypeError, "`maps`"),
+    ],
+)
+def test_new_maps_that_do_not_fit_are_named(maps, error, message):
+    F = sc.from_edge_index([[0, 1, 1, 2], [1, 0, 2, 1]], np.ones((4, 1, 1)))
+    with pytest.raises(error, match=re.escape(message)):
+        F.with_columns(maps)
+    with pytest.raises(ValueError, match="`with_columns` needs a sheaf of from_edge_index"):
+        F.subsheaf([0, 1]).with_columns(maps)
 
 
 def test_endpoints_must_be_integers():

@@ -459,6 +459,19 @@ def test_readout_is_numpys(dtype):
     assert size(sc.readout(x, "sum") - sc.readout(x, "mean")) > 0.1
 
 
+@pytest.mark.parametrize("how", ["mean", "sum", "max"])
+def test_readout_of_a_batch_has_the_row_of_each_graph(how):
+    x, batch = features(CellularSheaf.constant(nx.path_graph(9)), 3, 1), [2, 0, 1, 1, 2, 0, 2, 1, 2]
+    result = sc.readout(x, how, batch=batch)
+    expected = [sc.readout(x[np.equal(batch, g)], how) for g in range(3)]
+    np.testing.assert_array_equal(result, expected)
+    if how == "sum":
+        with_a_gap = sc.readout(x, how, 2 * np.array(batch))
+        np.testing.assert_array_equal(with_a_gap[::2], expected)
+        assert with_a_gap.shape == (5, 3)
+        assert not with_a_gap[1::2].any()
+
+
 def test_single_precision_is_summed_in_double():
     x = np.ones((65, 1), np.float32)
     x[0] = 2**24  # to which single precision cannot add 1
@@ -494,6 +507,9 @@ def test_single_precision_is_summed_in_double():
             "the sum of `x` exceeds the range of float32",
         ),
         (([["a"]],), TypeError, "`x` must hold float32"),
+        ((np.ones((2, 1)), "sum", [0]), ValueError, "each of the 2 rows of `x`, got 1"),
+        ((np.ones((2, 1)), "sum", [0, -1]), ValueError, "0 .. g-1, got -1 at index 1"),
+        ((np.ones((2, 1)), "max", [0, 2]), ValueError, "`batch` names no vertex of graph 1"),
     ],
 )
 def test_readouts_that_do_not_fit_are_refused(arguments, error, message):

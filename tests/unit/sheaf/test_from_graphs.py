@@ -174,6 +174,25 @@ def test_signed_takes_the_signs_of_an_adjacency_from_its_entries():
     assert F.head_data.tolist() == [-4, 1, -1]
 
 
+def test_signed_takes_the_signs_of_weights_where_no_edge_has_a_sign():
+    G = nx.MultiGraph()
+    G.add_weighted_edges_from([("a", "b", -4.0), ("c", "b", 9.0), ("c", "c", -1.0)])
+    G.add_edge("a", "c")
+    for F in (
+        CellularSheaf.signed(G),
+        CellularSheaf.signed(G, weight=[w for *_, w in G.edges(data="weight", default=1.0)]),
+        CellularSheaf.signed([[0, 1], [0, 2], [1, 2], [2, 2]], weight=[-4.0, 1.0, 9.0, -1.0]),
+    ):
+        assert F.tail_data.tolist() == [2, 1, 3, 1]
+        assert F.head_data.tolist() == [-2, 1, 3, -1]
+    for *_, data in G.edges(data=True):
+        data["charge"] = -16.0
+    assert CellularSheaf.signed(G, weight="charge").head_data.tolist() == [-4, -4, -4, -4]
+    assert CellularSheaf.signed(G, weight=None).head_data.tolist() == [-1, 1, 1, -1]
+    with pytest.raises(TypeError, match="`weight` must be real, got dtype complex128"):
+        CellularSheaf.signed(G, weight=[1j, 1, 1, 1])
+
+
 def test_diagonal_maps_stand_on_the_diagonal_of_their_own_end():
     F = CellularSheaf.diagonal([[1, 0], [2, 0]], [[1, 2], [3, 4]], [[5, 6], [7, 8]], n_vertices=4)
     assert F.edges.tolist() == [[1, 0], [2, 0]]

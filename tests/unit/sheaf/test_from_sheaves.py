@@ -2,6 +2,7 @@
 
 import re
 
+import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given
@@ -54,19 +55,96 @@ def test_names_and_order_stay():
         ([-1], ValueError, "`vertices[0]` = -1 is out of range for 4 vertices (0 .. 3)"),
         ([2, 1, 2], ValueError, "once, got vertex 2 at index 0 and again at 2"),
         ([True, False], ValueError, "`vertices`, a mask, must have shape (4,), got (2,)"),
-        (["a"], TypeError, "dtype <U1: F.vertex_labels.index(name) is the number of a vertex"),
+        (["a"], TypeError, "dtype <U1: this sheaf has no names"),
         ([0.5], ValueError, "`vertices` must hold whole numbers, got 0.5 at index 0"),
         (None, ValueError, "`vertices` must be 1-dimensional, got None"),
         (3, ValueError, "`vertices` must be 1-dimensional, got 3: pass [3]"),
         ({1, 2}, ValueError, "1-dimensional, got a set: pass list(...) of it"),
         ({1: 2}, ValueError, "1-dimensional, got a dict: pass list(...) of it"),
         ((v for v in [1]), ValueError, "got a generator: pass list(...) of it"),
-        ("abc", ValueError, "got 'abc': F.vertex_labels.index(name) is the number of a vertex"),
+        ("abc", ValueError, "got 'abc': this sheaf has no names"),
     ],
 )
 def test_bad_input(vertices, error, message):
     with pytest.raises(error, match=re.escape(message)):
         mixed_sheaf().subsheaf(vertices)
+
+
+@pytest.mark.parametrize(
+    ("labels", "names", "expected"),
+    [
+        (None, [3, 1], [3, 1]),
+        (list("abcd"), ["d", "b"], [3, 1]),
+        (list("abcd"), np.array(["d", "b"]), [3, 1]),
+        ([(0, 0), (0, 1), (1, 0), (1, 1)], [(1, 1), (0, 1)], [3, 1]),
+        ([10, 20, 30, 40], [40, 20], [3, 1]),
+        ([1, 2, 3, 0], np.array([0, 2]), [3, 1]),
+    ],
+)
+def test_vertices_by_name(labels, names, expected):
+    F = mixed_sheaf().with_labels(labels)
+    found = F.vertices_of(names)
+    assert found.dtype == np.int64
+    assert found.tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("labels", "vertices", "error", "message"),
+    [
+        (list("abcd"), ["a", "x"], ValueError, "`names[1]` = 'x' is not the name of a vertex"),
+        (list("abcd"), [0], ValueError, "`names[0]` = 0 is not the name of a vertex"),
+        (list("abcd"), "ab", ValueError, "`names` must be 1-dimensional, got 'ab': pass a list"),
+        (list("abcd"), [["a"]], TypeError, "`names[0]` must be the name of a vertex, got ['a']"),
+        (None, ["a"], ValueError, "`names[0]` = 'a' is not the name of a vertex"),
+    ],
+)
+def test_what_names_no_vertex(labels, vertices, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        mixed_sheaf().with_labels(labels).vertices_of(vertices)
+
+
+def test_an_integer_is_an_index():
+    F = mixed_sheaf()
+    G = F.with_labels([0, 2, 30, 7])
+    assert G.subsheaf([2, 1]).vertex_labels == (2, 30)
+    assert G.subsheaf(G.vertices_of([2, 7])).vertex_labels == (2, 7)
+    with pytest.raises(ValueError, match=re.escape("`vertices[0]` = 4 is out of range")):
+        G.subsheaf([4])
+    with pytest.raises(ValueError, match=re.escape("`vertices[1]` = 1 is not the name")):
+        F.with_labels(list("abcd")).subsheaf(["a", 1])
+    with pytest.raises(ValueError, match="once, got vertex 1 at index 0 and again at 1"):
+        F.with_labels(list("abcd")).subsheaf(["b", "b"])
+
+
+NAMED = sc.CellularSheaf.random(nx.path_graph(list("dcbae")), 2, 2, seed=1)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda v: sc.Solver(NAMED, fixed=v)(np.arange(10.0)),
+        lambda v: sc.diffuse(NAMED, np.arange(10.0), 1.0, fixed=v),
+        lambda v: sc.eliminate(NAMED, keep=v).kept,
+        lambda v: sc.harmonic_extension(NAMED, v, [[1.0, 2.0], [3.0, 4.0]]),
+        lambda v: (
+            sc.least_squares(NAMED, np.arange(8.0), vertices=v, values=[[1.0, 2.0], [3.0, 4.0]]).x
+        ),
+    ],
+    ids=["Solver", "diffuse", "eliminate", "harmonic_extension", "least_squares"],
+)
+def test_names_serve_wherever_vertices_are_arguments(call):
+    expected = call([3, 1])
+    np.testing.assert_array_equal(call(["a", "c"]), expected)
+    assert not np.array_equal(call(["a", "d"]), expected)
+
+
+def test_coarse_vertices_are_named_by_what_went_into_them():
+    P = sc.Partition([1, 0, 0, 1, 0])
+    C = sc.coarsen(NAMED, P, sc.ranks.budget(4))
+    assert C.sheaf.vertex_labels == (("c", "b", "e"), ("d", "a"))
+    assert C.recoarsen(NAMED).sheaf.vertex_labels == C.sheaf.vertex_labels
+    assert C.sheaf.vertices_of([("d", "a")]).tolist() == [1]
+    assert sc.coarsen(NAMED.with_labels(None), P, 10).sheaf.vertex_labels is None
 
 
 def test_data_of_a_subsheaf_is_in_the_order_of_the_sheaf():

@@ -1,0 +1,95 @@
+"""`transport`: parallel transport where the connection is flat, Levi-Civita's on a sphere."""
+
+import re
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import sheafcoarsen as sc
+from sheafcoarsen import gallery
+from tests.support.helpers import assert_residual
+from tests.unit.gallery.test_surfaces import icosphere
+
+
+@pytest.mark.parametrize("t", [None, 0.01, 1e4])
+@pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
+@pytest.mark.parametrize("dim", [1, 3])
+def test_on_a_flat_connection_it_is_the_parallel_section(dim, scale, t):
+    F = gallery.bundle(nx.grid_2d_graph(12, 9), dim, seed=3).with_labels(None)
+    S = sc.global_sections(F).basis
+    value = np.arange(1.0, dim + 1)
+    at = F.vertex_offsets[40]
+    section = S @ np.linalg.solve(S[at : at + dim], value)
+    scaled = F.with_maps(scale * F.tail_data, scale * F.head_data)
+    x = sc.transport(scaled, 40, value, None if t is None else t / scale**2)
+    assert_residual(x - section, section, n=F.dim_c0)
+
+
+def test_single_precision_complex_maps_and_names():
+    F = gallery.bundle(nx.path_graph(list("cab")), 1, seed=0).with_maps([[[1j]]] * 2, [[[1.0]]] * 2)
+    F = F.with_maps(F.tail_data.astype(np.complex64), F.head_data.astype(np.complex64))
+    x = sc.transport(F, "b", np.array([2.0], np.float32))
+    assert x.dtype == np.complex64
+    assert_residual(sc.coboundary(F) @ x, x, n=3)
+    assert abs(x[2] - 2) < 1e-5
+
+
+def test_on_a_sphere_it_follows_meridians():
+    points, faces = icosphere(3)
+    F, T = (
+        gallery.tangent_bundle(points, faces, weights="cotan"),
+        gallery.tangent_frames(points, faces),
+    )
+    pole = points[0]
+    given = T[0] @ [1.0, 0.5]
+    x = np.einsum("vij,vj->vi", T, sc.transport(F, 0, [1.0, 0.5]).reshape(-1, 2))
+    # the smallest rotation that takes the pole to a point
+    axis, cosine = np.cross(pole, points), points @ pole
+    cross = np.cross(axis, given)
+    exact = given + cross + np.cross(axis, cross) / (1 + np.maximum(cosine, -0.99))[:, None]
+    near = cosine > -0.8
+    assert np.linalg.norm(x - exact, axis=1)[near].max() < 0.1 * np.linalg.norm(given)
+    np.testing.assert_allclose(np.linalg.norm(x, axis=1), np.linalg.norm(given), rtol=1e-10)
+
+
+def test_lengths_between_two_sources_and_what_t_does():
+    F = sc.CellularSheaf.constant(nx.path_graph(21), 2)
+    values = [[3.0, 0.0], [0.0, 1.0]]
+    sharp, wide = (
+        np.linalg.norm(sc.transport(F, [20, 0], values, t).reshape(-1, 2), axis=1)
+        for t in (0.1, 1e3)
+    )
+    np.testing.assert_allclose(sharp[[0, 4, 10, 16, 20]], [1, 1, 2, 3, 3], rtol=1e-4)
+    np.testing.assert_allclose(wide, 2, rtol=0.2)
+    alone = sc.transport(sc.CellularSheaf.constant([[0, 1]], 2, n_vertices=4), 1, [1.0, 2.0])
+    assert alone.tolist() == pytest.approx([1, 2, 1, 2, 0, 0, 0, 0])
+
+
+def test_it_reaches_the_end_of_a_long_path():
+    x = sc.transport(sc.CellularSheaf.constant(nx.path_graph(5000)), 0, [-2.0])
+    np.testing.assert_allclose(x, -2.0, rtol=1e-9)
+
+
+PLANE = sc.CellularSheaf.constant(nx.path_graph(2000), 2)
+
+
+@pytest.mark.parametrize(
+    ("F", "arguments", "message"),
+    [
+        (PLANE, (2000, [1.0, 0.0]), "`vertex[0]` = 2000 is out of range"),
+        (PLANE, (0, [1.0]), "`values[0]` must have shape (2,)"),
+        (PLANE, (0, [1.0, 0.0], 0.0), "`t` must be positive"),
+        (PLANE, (0, [1.0, 0.0], 0.01), "is so small that heat does not reach vertex"),
+        (PLANE, (0, np.ones((2, 3))), "`value` must hold one vector"),
+        (
+            sc.CellularSheaf.diagonal([[0, 1]], [[1.0, 2.0]], [[1.0, 2.0]]),
+            (0, [1.0, 0.0]),
+            "be a con",
+        ),
+        (sc.CellularSheaf.random([[0, 1]], [1, 2], 2, seed=0), (0, [1.0]), "must be a connection"),
+    ],
+)
+def test_what_cannot_be_carried_is_refused(F, arguments, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        sc.transport(F, *arguments)
