@@ -42,7 +42,9 @@ def vertex_indices(name: str, value: Vertices, sheaf: Named, *, once: bool = Fal
                 raise ValueError(f"`{name}`, a mask, must have shape ({n},), got {array.shape}")
             return np.flatnonzero(array)
         hint = "this sheaf has no names, F.with_labels(names) gives it some"
-        found = integer_array(name, array, names=hint if labels is None else "pass a list of names")
+        if labels is not None:
+            hint = f"vertices are named {labels[0]!r} .. {labels[-1]!r}" if n else "no vertices"
+        found = integer_array(name, array, names=hint)
         outside = np.flatnonzero((found < 0) | (found >= n))
         if outside.size:
             i = int(outside[0])

@@ -46,7 +46,7 @@ ONES = [[1.0, 1.0], [1.0, 1.0]]
         (([[0, 1]], ONES), ValueError, "`vertices` must be 1-dimensional, got shape (1, 2)"),
         ((0, [[1.0, 1.0]]), ValueError, "`vertices` must be 1-dimensional, got 0: pass [0]"),
         (([True, False], ONES), ValueError, "`vertices`, a mask, must have shape (4,), got (2,)"),
-        ((["a", "b"], ONES), TypeError, "got dtype <U1: pass a list of names"),
+        ((["a", "b"], ONES), TypeError, "got dtype <U1: vertices are named 0 .. 3"),
         (
             ([0, 1, 2], ONES),
             ValueError,
