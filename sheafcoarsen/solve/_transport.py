@@ -86,7 +86,8 @@ def transport(
     scalar = laplacian(CellularSheaf.constant(sheaf.edges, weight=weights, n_vertices=n))
     L = laplacian(unit)
     _check_connection(sheaf, L, scalar.diagonal())
-    graph = coo_array((weights, sheaf.edges.T), (n, n)).tocsr()
+    ends = sheaf.edges.T.astype(np.int32)  # scipy before 1.15 needs int32
+    graph = coo_array((weights, tuple(ends)), (n, n)).tocsr()
     graph.eliminate_zeros()
     hops = dijkstra(graph, directed=False, indices=at, unweighted=True, min_only=True)
     reached = np.isfinite(hops)

@@ -82,8 +82,9 @@ def test_a_level_too_large_to_be_factored_is_followed_by_another_look(monkeypatc
     F = sc.CellularSheaf.random(EXPANDER, 3, 1, seed=2)
     monkeypatch.setattr(full_rank, "LARGEST", 80)  # of 90 rows first, then of 70
     S = sc.global_sections(F)
-    # the dimension between them depends on rounding
-    assert (S.h0, S.levels[0], S.levels[2:]) == (60, 180, (134,))
+    # the dimensions after the first depend on rounding
+    assert (S.h0, S.levels[0], len(S.levels)) == (60, 180, 3)
+    assert 180 > S.levels[1] > S.levels[2] > 120
 
 
 def test_rows_of_rounding_size_are_no_rank(monkeypatch):

@@ -140,7 +140,7 @@ def test_names_serve_wherever_vertices_are_arguments(call):
 
 def test_coarse_vertices_are_named_by_what_went_into_them():
     P = sc.Partition([1, 0, 0, 1, 0])
-    C = sc.coarsen(NAMED, P, sc.ranks.budget(4))
+    C = sc.coarsen(NAMED, P, sc.ranks.kernel())
     assert C.sheaf.vertex_labels == (("c", "b", "e"), ("d", "a"))
     assert C.recoarsen(NAMED).sheaf.vertex_labels == C.sheaf.vertex_labels
     assert C.sheaf.vertices_of([("d", "a")]).tolist() == [1]

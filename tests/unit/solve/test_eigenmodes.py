@@ -453,7 +453,7 @@ def test_pairs_are_counted_away_from_a_multiplet_that_k_splits(dim):
         assert_residual(found.values - values[:k], L, n=F.dim_c0)
 
 
-@pytest.mark.parametrize("seed", [1, 2, 6, 7])
+@pytest.mark.parametrize("seed", [1, 2, 6, 8])
 def test_slow_pairs_get_more_columns(seed, monkeypatch):
     """Weights over four decades along a path: with two more columns they would not converge."""
     monkeypatch.setattr(multigrid, "COARSEST", 20)
