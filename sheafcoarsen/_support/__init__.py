@@ -1,8 +1,8 @@
 """Common functions of all layers: checks of arguments, norms, ragged arrays, threads, files.
 
 Every public function converts and checks its arguments once, with these functions; internal
-functions and kernels do not check. A message names the argument in backticks, what was expected,
-what was passed, and a remedy:
+functions and kernels do not check. Messages give the argument in backticks, the expected and the
+actual value, and a remedy:
 
 >>> from sheafcoarsen._support import offsets, range_of_blocks, whole_number
 >>> whole_number("dim", 2.5)

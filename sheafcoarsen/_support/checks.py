@@ -56,7 +56,8 @@ def choice(name: str, value: object, choices: Iterable[str]) -> str:
     """Return ``value`` if it is one of the choices."""
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(repr(c) for c in choices)
-        raise ValueError(f"`{name}` must be one of {listed}, got {value!r}")
+        several = "one of " * ("," in listed)
+        raise ValueError(f"`{name}` must be {several}{listed}, got {value!r}")
     return value
 
 

@@ -3,11 +3,10 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse
 
 from sheafcoarsen._kernels import partition as kernels
-from sheafcoarsen._support import offsets, ranges, read_only
-from sheafcoarsen.sheaf import CellularSheaf, edge_weights, graph_arrays, unit_sheaf
+from sheafcoarsen._support import read_only
+from sheafcoarsen.sheaf import CellularSheaf, edge_weights, graph_arrays
 
 LIGHTEST, HEAVIEST = 1 / 3, 1.35
 """Preferred bounds of a cluster's weight, relative to the mean."""
@@ -69,37 +68,14 @@ def edge_strengths(sheaf: CellularSheaf) -> np.ndarray:
     return relative_strengths(sheaf) * sheaf.largest_entry**2
 
 
-def relative_coboundary(sheaf: CellularSheaf) -> scipy.sparse.csr_array:
-    """Return the coboundary in double precision, of maps scaled to the largest entry about 1."""
-    F = unit_sheaf(sheaf)[0]
-    rows = np.repeat(np.arange(F.n_edges), F.edge_dims)
-    total = scipy.sparse.csr_array((F.dim_c1, F.dim_c0), dtype=F.dtype)
-    inner = np.arange(F.dim_c1) - F.edge_offsets[rows]
-    for end, data, starts, sign in (
-        (0, F.tail_data, F.tail_offsets, 1),
-        (1, F.head_data, F.head_offsets, -1),
-    ):
-        vertex = F.edges[rows, end]
-        width = F.vertex_dims[vertex]
-        columns = ranges(F.vertex_offsets[vertex], width)
-        entries = data[ranges(starts[rows] + inner * width, width)]
-        total = total + scipy.sparse.csr_array(
-            (sign * entries, columns, offsets(width)), shape=total.shape
-        )
-    return total
-
-
 def is_plain(sheaf: CellularSheaf) -> bool:
-    """Whether every edge has one multiple of the identity at both ends: no more than a graph."""
+    """Return whether both maps of every edge are the same multiple of the identity."""
     shape = sheaf.map_shape
-    if (
-        shape is None
-        or shape[0] != shape[1]
-        or not np.array_equal(sheaf.tail_data, sheaf.head_data)
-    ):
-        return shape is None and not sheaf.n_edges
-    maps = sheaf.tail_data.reshape(-1, *shape)
-    return not shape[0] or np.array_equal(maps, maps[:, :1, :1] * np.eye(shape[0]))
+    if shape is None or shape[0] != shape[1]:
+        return not sheaf.n_edges
+    maps = sheaf.tail_data.reshape(sheaf.n_edges, *shape)
+    multiples = maps[:, :1, :1] * np.eye(shape[0])
+    return np.array_equal(maps, multiples) and np.array_equal(sheaf.tail_data, sheaf.head_data)
 
 
 def neighbour_lists(edges: np.ndarray, values: np.ndarray, sizes: np.ndarray) -> Links:

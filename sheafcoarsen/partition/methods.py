@@ -11,16 +11,16 @@ from scipy.cluster.vq import kmeans2
 
 from sheafcoarsen._kernels import partition as kernels
 from sheafcoarsen._support import EPS, read_only, single_threaded_blas
+from sheafcoarsen.operators import coboundary
 from sheafcoarsen.partition.links import (
     HEAVIEST,
     LIGHTEST,
     Links,
     grouped_sums,
     neighbour_lists,
-    relative_coboundary,
 )
 from sheafcoarsen.partition.repair import repair_labels
-from sheafcoarsen.sheaf import CellularSheaf
+from sheafcoarsen.sheaf import CellularSheaf, unit_sheaf
 
 STALLED = 0.95
 """Fraction of its vertices above which a new level is the last: stars of full clusters stall."""
@@ -217,7 +217,7 @@ def _sheaf_rows(sheaf: CellularSheaf, k: int, rng: np.random.Generator) -> np.nd
     """
     dims, n = sheaf.vertex_dims, sheaf.n_vertices
     signs = bool((dims == 1).all()) and sheaf.dtype.kind != "c"
-    delta = relative_coboundary(sheaf)
+    delta = coboundary(unit_sheaf(sheaf)[0])
     vertex = np.repeat(np.arange(n), dims)
     squares = np.bincount(vertex, (abs(delta) ** 2).sum(axis=0), n)
     degree = squares / np.maximum(dims, 1)

@@ -10,7 +10,9 @@ from sheafcoarsen.operators import as_columns
 from sheafcoarsen.sheaf import CellularSheaf
 
 
-def given_values(sheaf: CellularSheaf, vertices: np.ndarray, values: Any) -> np.ndarray:
+def given_values(
+    sheaf: CellularSheaf, vertices: np.ndarray, values: Any, name: str = "values"
+) -> np.ndarray:
     """Return the concatenated stalk values, (sum d_v,) or (sum d_v, h)."""
     if (
         scipy.sparse.issparse(values)
@@ -18,34 +20,34 @@ def given_values(sheaf: CellularSheaf, vertices: np.ndarray, values: Any) -> np.
         or isinstance(values, str | bytes | dict | set)
     ):
         raise TypeError(
-            "`values` must be a sequence of arrays, one for each vertex, "
+            f"`{name}` must be a sequence of arrays, one for each vertex, "
             f"got {type(values).__name__}"
         )
     if len(values) != len(vertices):
         raise ValueError(
-            f"`values` must hold one array for each of the {len(vertices)} vertices, "
+            f"`{name}` must hold one array for each of the {len(vertices)} vertices, "
             f"got {len(values)} of them"
         )
     if not len(vertices):
         return np.zeros(0, sheaf.dtype)
     if isinstance(values, np.ndarray) and values.ndim in (2, 3):
-        given = scalar_array("values", values)
+        given = scalar_array(name, values)
         bad = np.flatnonzero(sheaf.vertex_dims[vertices] != given.shape[1])
         if bad.size:
             v = int(vertices[bad[0]])
             raise ValueError(
-                f"`values[{bad[0]}]` must have shape {_shapes(sheaf, v)}, got shape "
+                f"`{name}[{bad[0]}]` must have shape {_shapes(sheaf, v)}, got shape "
                 f"{given.shape[1:]}"
             )
         given = given.reshape(given.shape[0] * given.shape[1], *given.shape[2:])
     else:
-        given = _joined(sheaf, vertices, values)
+        given = _joined(sheaf, vertices, values, name)
     finite = np.isfinite(as_columns(given)).all(axis=1)
     if not finite.all():
         row = int(np.flatnonzero(~finite)[0])
         i = int(np.searchsorted(np.cumsum(sheaf.vertex_dims[vertices]), row, side="right"))
         raise ValueError(
-            f"`values[{i}]` must be finite, got {given[row].tolist()} for vertex {vertices[i]}"
+            f"`{name}[{i}]` must be finite, got {given[row].tolist()} for vertex {vertices[i]}"
         )
     return given
 
@@ -56,12 +58,12 @@ def _shapes(sheaf: CellularSheaf, v: int) -> str:
     return f"({d},) or ({d}, h), the dimension of vertex {v}"
 
 
-def _joined(sheaf: CellularSheaf, vertices: np.ndarray, values: Any) -> np.ndarray:
+def _joined(sheaf: CellularSheaf, vertices: np.ndarray, values: Any, name: str) -> np.ndarray:
     """Return a sequence of stalk values in one array."""
     try:
         arrays = [np.asarray(value) for value in values]
     except ValueError as error:
-        raise ValueError(f"`values` must hold rectangular arrays of numbers: {error}") from None
+        raise ValueError(f"`{name}` must hold rectangular arrays of numbers: {error}") from None
     for i, array in enumerate(arrays):  # sequences have no faster way
         v = vertices[i]
         if (
@@ -70,16 +72,16 @@ def _joined(sheaf: CellularSheaf, vertices: np.ndarray, values: Any) -> np.ndarr
             and array.dtype.kind not in "iu"
         ):
             raise TypeError(
-                f"`values[{i}]` must hold float32, float64, complex64, complex128 or integers, "
+                f"`{name}[{i}]` must hold float32, float64, complex64, complex128 or integers, "
                 f"got dtype {array.dtype}"
             )
         if array.ndim not in (1, 2) or len(array) != sheaf.vertex_dims[v]:
             raise ValueError(
-                f"`values[{i}]` must have shape {_shapes(sheaf, v)}, got shape {array.shape}"
+                f"`{name}[{i}]` must have shape {_shapes(sheaf, v)}, got shape {array.shape}"
             )
         if array.shape[1:] != arrays[0].shape[1:]:
             raise ValueError(
-                "`values` must all have the same number of columns, "
+                f"`{name}` must all have the same number of columns, "
                 f"got shape {arrays[0].shape} at index 0 and {array.shape} at {i}"
             )
     types = {array.dtype.newbyteorder("=") for array in arrays if array.size}

@@ -273,11 +273,13 @@ def _signals(X: Any) -> _Signals:
                 f"`X` must have shape (n, d, s) or be a list of n arrays of shape (d_v, s), got "
                 f"shape {X.shape}"
             )
-        stalks = list(scalar_array("X", X))
+        array = scalar_array("X", X)
+        stalks, dims = [array[0]] if len(array) else [], np.full(len(array), array.shape[1])
     else:
         stalks = [
             scalar_array(f"X[{v}]", x) for v, x in enumerate(items("X", X, "arrays (d_v, s)"))
         ]
+        array, dims = None, np.array([len(stalk) if stalk.ndim else 0 for stalk in stalks])
     if not stalks:
         raise ValueError("`X` must hold the signals of at least one vertex, got none")
     for v, stalk in enumerate(stalks):
@@ -286,12 +288,15 @@ def _signals(X: Any) -> _Signals:
                 f"`X[{v}]` must have shape (d_v, s), at least one signal and as many as at the "
                 f"other vertices, got shape {stalk.shape}"
             )
-        if not np.isfinite(stalk).all():
-            at = tuple(np.argwhere(~np.isfinite(stalk))[0].tolist())
-            raise ValueError(f"`X[{v}]` must be finite, got {stalk[at]} at index {at}")
-    dtype = np.result_type(*stalks)
-    data = np.concatenate(stalks).astype(np.result_type(dtype, np.float64))
-    dims = np.array([len(stalk) for stalk in stalks], np.int64)
+    data = np.concatenate(stalks) if array is None else array.reshape(-1, array.shape[2])
+    finite = np.isfinite(data).all(axis=1)
+    if not finite.all():
+        row = int(np.flatnonzero(~finite)[0])
+        v = int(np.searchsorted(np.cumsum(dims), row, side="right"))
+        at = row - int(dims[:v].sum()), int(np.flatnonzero(~np.isfinite(data[row]))[0])
+        raise ValueError(f"`X[{v}]` must be finite, got {data[row, at[1]]} at index {at}")
+    dtype = data.dtype
+    data = data.astype(np.result_type(dtype, np.float64))
     vertex = np.repeat(np.arange(len(dims)), dims)
     parts = data.view(np.float64)
     largest = np.zeros(len(dims))

@@ -77,7 +77,7 @@ def transport(
     several = isinstance(vertex, list | np.ndarray)
     names: Any = vertex if several else [vertex]
     at = vertex_indices("vertex", names, sheaf, once=True)
-    given = given_values(sheaf, at, value if several else [value])
+    given = given_values(sheaf, at, value if several else [value], "value")
     if given.ndim != 1:
         raise ValueError(f"`value` must hold one vector for each vertex, got shape {given.shape}")
     n, d = sheaf.n_vertices, int(sheaf.vertex_dims[:1].sum())

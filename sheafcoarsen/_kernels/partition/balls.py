@@ -24,9 +24,9 @@ def grow(links, n_clusters, start, labels, heap, workspace):
     to the earlier balls (``start`` for the first one). It takes next the vertex with the largest
     total link into it, relative to the root of all its links (else balls run through hubs: 205
     balls instead of 283 where 293 are wanted, on a graph of degrees up to 2138), ties by waiting
-    time. A ball that is stuck below a third of the mean joins a ball next to it. The weight aimed
-    at follows what is left to cover and how much such pockets have added. ``workspace`` holds
-    each vertex: (3, n) floats, (6, n) 32-bit integers and (n,) 64-bit ones.
+    time. A ball that is stuck below a third of the mean joins a ball next to it. The target
+    weight follows the weight that is not covered yet and that of such pockets. ``workspace`` holds
+    (3, n) floats, (6, n) 32-bit integers and (n,) 64-bit ones.
     """
     starts, ends, weights, sizes = links.starts, links.ends, links.weights, links.sizes
     n = labels.size

@@ -220,12 +220,12 @@ def add_values(rows, first, data, at, scale, state, v, height):
 
 
 @pasted
-def stack_edge(f, starts, e, child, state, workspace):
+def stack_edge(f, starts, e, child, state, work):
     """Write [A U_u, -C U_v]* for an edge, or (F_tail - F_head) U_u for a loop.
 
     Each map is divided by a power of two; the powers are returned.
     """
-    rows, counts = workspace.rows, state[1]
+    rows, counts = work.rows, state[1]
     height, u, v = f.edge_dims[e], f.edges[e, 0], f.edges[e, 1]
     dims = f.vertex_dims
     tail, head = starts[0][e], starts[1][e]
@@ -249,112 +249,85 @@ def stack_edge(f, starts, e, child, state, workspace):
 
 
 @pasted
-def kernel_of(workspace, size, eps):
+def kernel_of(work, size, eps):
     """Write an orthonormal basis of what a map, given as adjoint, kills; return its dimension.
 
     -1 where the rank is in doubt.
     """
     height, width = size
     for i in range(height):
-        workspace.powers[i] = 0
-        normalize_row(workspace.rows, workspace.powers, i, width)
+        work.powers[i] = 0
+        normalize_row(work.rows, work.powers, i, width)
     floor = ZERO_FACTOR * max(height, width) * eps
     rank, least = triangulate(
-        workspace.rows,
-        workspace.powers,
-        workspace.vectors,
-        workspace.turns,
-        workspace.marks,
-        size,
-        floor,
+        work.rows, work.powers, work.vectors, work.turns, work.marks, size, floor
     )
     if least <= CLEAR_RANK * floor:
         return -1
     place = (rank, height, rank, height - rank)
-    put_orthonormal(workspace.vectors, workspace.turns, workspace.marks[1], place, workspace.basis)
+    put_orthonormal(work.vectors, work.turns, work.marks[1], place, work.basis)
     return height - rank
 
 
 @pasted
-def is_led_on(workspace, height, width, floor):
+def is_led_on(work, height, width, floor):
     """Whether the part at the root of orthonormal columns, of so many rows, determines the rest.
 
     By one edge alone: that values shrink from edge to edge is no matter.
     """
     for i in range(height):
-        workspace.powers[i] = 0
+        work.powers[i] = 0
         for j in range(width):
-            workspace.rows[i, j] = workspace.basis[i, j]
-        normalize_row(workspace.rows, workspace.powers, i, width)
+            work.rows[i, j] = work.basis[i, j]
+        normalize_row(work.rows, work.powers, i, width)
     rank, _ = triangulate(
-        workspace.rows,
-        workspace.powers,
-        workspace.vectors,
-        workspace.turns,
-        workspace.marks,
-        (height, width),
-        floor,
+        work.rows, work.powers, work.vectors, work.turns, work.marks, (height, width), floor
     )
     return rank == width
 
 
 @pasted
-def weigh(state, u, v, shifts, width, workspace):
+def weigh(state, u, v, shifts, width, work):
     """Write coordinates z by orthonormal ones: the basis, with the weights of u and v, is Q R."""
     offsets, counts, _, scales = state
     height = np.int64(counts[u])
     for part in range(1 if v < 0 else 2):
         at, first = (v, height) if part else (u, 0)
         for k in range(counts[at]):
-            workspace.powers[first + k] = -scales[offsets[at] + k] - shifts[part]
+            work.powers[first + k] = -scales[offsets[at] + k] - shifts[part]
             for j in range(width):
-                workspace.rows[first + k, j] = workspace.basis[first + k, j]
-            normalize_row(workspace.rows, workspace.powers, first + k, width)
+                work.rows[first + k, j] = work.basis[first + k, j]
+            normalize_row(work.rows, work.powers, first + k, width)
     height += 0 if v < 0 else np.int64(counts[v])
     size = (height, width)
-    rank, _ = triangulate(
-        workspace.rows,
-        workspace.powers,
-        workspace.vectors,
-        workspace.turns,
-        workspace.marks,
-        size,
-        0.0,
-    )
+    rank, _ = triangulate(work.rows, work.powers, work.vectors, work.turns, work.marks, size, 0.0)
     place = (rank, height, 0, width)
-    put_orthonormal(workspace.vectors, workspace.turns, workspace.marks[1], place, workspace.factor)
+    put_orthonormal(work.vectors, work.turns, work.marks[1], place, work.factor)
     return rank
 
 
 @pasted
-def put_root_values(state, u, shift, width, workspace):
+def put_root_values(state, u, shift, width, work):
     """Let x_u be U D w again, w the new coordinates, which are turned so that D is diagonal."""
     offsets, counts, values, scales = state
     begin, d = offsets[u], offsets[u + 1] - offsets[u]
-    rows, lines, levels, columns = (
-        workspace.rows,
-        workspace.lines,
-        workspace.levels,
-        workspace.marks[2],
-    )
+    rows, lines, levels, columns = (work.rows, work.lines, work.levels, work.marks[2])
     for i in range(width):
-        levels[i] = -workspace.powers[i] - shift
+        levels[i] = -work.powers[i] - shift
         column = columns[i]
         for a in range(d):
             x = rows[0, 0] * 0
             for k in range(counts[u]):
-                x += values[begin + a, k] * workspace.basis[k, column]
+                x += values[begin + a, k] * work.basis[k, column]
             for m in range(i):
                 x -= np.conj(lines[m, a]) * rows[m, column]
             lines[i, a] = np.conj(x / rows[i, column])
     for i in range(width):
         normalize_row(lines, levels, i, d)
     size = (width, d)
-    rank, _ = triangulate(
-        lines, levels, workspace.vectors, workspace.turns, workspace.marks, size, 0.0
-    )
+    rank, _ = triangulate(lines, levels, work.vectors, work.turns, work.marks, size, 0.0)
     place = (rank, width, 0, width)
-    put_orthonormal(workspace.vectors, workspace.turns, workspace.marks[1], place, workspace.turned)
+    put_orthonormal(work.vectors, work.turns, work.marks[1], place, work.turned)
     for i in range(width):
         scales[begin + i] = levels[i] if i < rank else 0
         for a in range(d):
@@ -363,7 +336,7 @@ def put_root_values(state, u, shift, width, workspace):
 
 
 @kernel
-def join_subtrees(f, starts, steps, eps, state, workspace, shapes, factors):
+def join_subtrees(f, starts, steps, eps, state, work, shapes, factors):
     """Join the subtrees of the ends of one edge after the other; tell whether that failed.
 
     It does where the rank of an edge is near its rounding, or there are more sections than the
@@ -378,25 +351,25 @@ def join_subtrees(f, starts, steps, eps, state, workspace, shapes, factors):
     for step in range(order.size):
         e, v = order[step], children[step]
         u = f.edges[e, 0] if f.edges[e, 0] != v else f.edges[e, 1]
-        shifts = stack_edge(f, starts, e, v, state, workspace)
+        shifts = stack_edge(f, starts, e, v, state, work)
         ku, kv = np.int64(counts[u]), np.int64(0)
         if v >= 0:
             kv = np.int64(counts[v])
-        width = kernel_of(workspace, (ku + kv, np.int64(f.edge_dims[e])), eps)
+        width = kernel_of(work, (ku + kv, np.int64(f.edge_dims[e])), eps)
         if width < 0:
             return True
         floor = ZERO_FACTOR * max(ku + kv, np.int64(f.edge_dims[e])) * eps
-        if width > f.vertex_dims[u] or not is_led_on(workspace, ku, width, floor):
+        if width > f.vertex_dims[u] or not is_led_on(work, ku, width, floor):
             return True
-        if weigh(state, u, v, shifts, width, workspace) < width:
+        if weigh(state, u, v, shifts, width, work) < width:
             return True
-        put_root_values(state, u, shifts[0], width, workspace)
+        put_root_values(state, u, shifts[0], width, work)
         shapes[step, 0], shapes[step, 1], shapes[step, 2] = ku, kv, width
         for i in range(ku + kv):
             for j in range(width):
-                x = workspace.factor[0, 0] * 0
+                x = work.factor[0, 0] * 0
                 for k in range(width):
-                    x += workspace.factor[i, k] * workspace.turned[k, j]
+                    x += work.factor[i, k] * work.turned[k, j]
                 factors[at] = x
                 at += 1
     return False

@@ -202,16 +202,17 @@ def test_real_data_and_complex_values(method):
     assert np.linalg.norm(x - real - 1j * imaginary) <= 1e-8 * np.linalg.norm(x)
 
 
-def test_gradients_are_taken_anew_where_some_edges_weigh_far_more():
+@pytest.mark.parametrize("seed", [1, 4, 6])
+def test_gradients_are_taken_anew_where_some_edges_weigh_far_more(seed):
     """Too large for QR here; one solution of the normal equations is off by 4e-4."""
     edges = np.array(nx.convert_node_labels_to_integers(nx.grid_2d_graph(25, 25)).edges)
     weights = np.ones((len(edges), 1))
     weights[::97] = 1e6
     F = sc.CellularSheaf.diagonal(edges, weights, weights)
-    b = np.random.default_rng(0).standard_normal(len(edges))
+    b = np.random.default_rng(seed).standard_normal(len(edges))
     x = sc.least_squares(F, b, vertices=[0], values=[[0.0]]).x[1:]
     wanted = np.linalg.lstsq(sc.coboundary(F).toarray()[:, 1:], b, rcond=None)[0]
-    assert np.linalg.norm(x - wanted) <= 1e-5 * np.linalg.norm(wanted)
+    assert np.linalg.norm(x - wanted) <= 1e-7 * np.linalg.norm(wanted)
 
 
 @pytest.mark.parametrize("method", METHODS)
