@@ -45,6 +45,14 @@ def real_number(name: str, value: object) -> float:
         ) from None
 
 
+def fraction(name: str, value: object) -> float:
+    """Return a number between 0 and 1, both excluded."""
+    number = real_number(name, value)
+    if not 0 < number < 1:
+        raise ValueError(f"`{name}` must be above 0 and below 1, got {number:g}")
+    return number
+
+
 def flag(name: str, value: object) -> bool:
     """Return True or False; raise an error for other values, such as "no"."""
     if not isinstance(value, bool | np.bool_):

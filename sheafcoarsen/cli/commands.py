@@ -36,6 +36,7 @@ from sheafcoarsen.modes import OPERATORS, compute_modes, local_operator_of
 from sheafcoarsen.partition import METHODS, Method, Partition, select
 from sheafcoarsen.ranks import Rule
 from sheafcoarsen.sheaf import CellularSheaf, component_count
+from sheafcoarsen.solve import Sparsification
 from sheafcoarsen.verification import verify
 
 REMARKS = {
@@ -184,7 +185,7 @@ def _graph_options(parser: argparse.ArgumentParser) -> None:
 
 def _read(
     args: argparse.Namespace,
-) -> CellularSheaf | Partition | Coarsening | Hierarchy | Elimination:
+) -> CellularSheaf | Partition | Coarsening | Hierarchy | Elimination | Sparsification:
     path, dim = args.input, args.dim
     if is_store(path):
         raise ValueError(f"{path}: is not a file; for a store use coarsen --store, info or verify")
@@ -225,7 +226,7 @@ def _is_zip(path: str) -> bool:
 
 def _read_sheaf(args: argparse.Namespace) -> CellularSheaf:
     obj = _read(args)
-    if isinstance(obj, Coarsening | Elimination):
+    if isinstance(obj, Coarsening | Elimination | Sparsification):
         return obj.sheaf
     if isinstance(obj, Hierarchy):
         return obj.sheaves[-1]
@@ -387,7 +388,7 @@ def _info(args: argparse.Namespace) -> int:
     if is_store(args.input):
         return about_store(args)
     obj = _read(args)
-    if isinstance(obj, Coarsening | Elimination):
+    if isinstance(obj, Coarsening | Elimination | Sparsification):
         print(obj)
         print(f"fine    {_describe(obj.fine)}")
         print(f"coarse  {_describe(obj.sheaf)}")
@@ -416,7 +417,7 @@ def _verify(args: argparse.Namespace) -> int:
             return about_store(args, verify=True)
         obj = _read(args)
         held = obj if isinstance(obj, Hierarchy) else [obj]
-        levels = [C for C in held if isinstance(C, Coarsening | Elimination)]
+        levels = [C for C in held if isinstance(C, Coarsening | Elimination | Sparsification)]
         if not levels:
             raise ValueError(
                 f"{args.input}: does not hold a coarsening: give --clusters and --rank to make one"

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-from sheafcoarsen import elimination
-from sheafcoarsen._support import flag
-from sheafcoarsen.coarsening import Coarsening, realized
+from sheafcoarsen import elimination, solve
+from sheafcoarsen._support import flag, fraction
+from sheafcoarsen.coarsening import Coarsening, growth_of, realized
 from sheafcoarsen.elimination import Elimination
 from sheafcoarsen.hierarchy._hierarchy import Hierarchy, at_level, timed
 from sheafcoarsen.hierarchy.level_plan import (
@@ -28,6 +28,7 @@ from sheafcoarsen.modes import (
 from sheafcoarsen.partition import Method, Partition
 from sheafcoarsen.ranks import Rule
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
+from sheafcoarsen.solve import Sparsification
 
 
 def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
@@ -45,6 +46,7 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
     loops: bool = True,
     compress: bool = True,
     eliminate: bool = False,
+    sparsify: float | None = None,
     seed: int = 0,
     progress: bool = False,
 ) -> Hierarchy:
@@ -90,8 +92,12 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
         Make the first level an :class:`Elimination`: ``H[0]`` eliminates leaves and chains, and
         ``n_levels``, ``rank`` and ``partitions`` begin with the next level. Its prolongation is
         harmonic and not an isometry, so eigenvalues do not interlace with the fine ones.
+    sparsify : float, optional
+        eps of :func:`sparsify`, for each level whose Laplacian has more entries than that of the
+        previous one: a :class:`Sparsification` of its sheaf is then the next level. The bounds
+        of these levels multiply.
     seed : int
-        For :func:`select`.
+        For :func:`select` and :func:`sparsify`.
     progress : bool
         Show progress bars.
 
@@ -131,6 +137,7 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
     operator = local_operator_of(local_operator, rings, target)
     loops, compress = flag("loops", loops), flag("compress", compress)
     progress = flag("progress", progress)
+    eps = None if sparsify is None else fraction("sparsify", sparsify)
     options: dict[str, Any] = {
         "factor": factor,
         "n_levels": n_levels,
@@ -146,8 +153,9 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
     source = partitions_of(finest, partitions, options, progress)
     make_modes = partial(compute_modes, operator=operator, progress=progress)
     realize = partial(realized, loops=loops, compress=compress)
+    thin = None if eps is None else partial(solve.sparsify, eps=eps, seed=seed)
     levels, why, more = further_levels(
-        finest, LevelPlan(source, rank), make_modes, realize, before=len(first)
+        finest, LevelPlan(source, rank), make_modes, realize, before=len(first), thin=thin
     )
     return timed(Hierarchy(sheaf, (*first, *levels), why), [*seconds, *more])
 
@@ -160,14 +168,18 @@ def further_levels(
     *,
     begin: int = 0,
     before: int = 0,
-) -> tuple[list[Coarsening], str, list[float]]:
-    """Return the levels of a plan from ``begin`` on, why they stop, and their seconds."""
+    thin: Callable[[CellularSheaf], Sparsification] | None = None,
+) -> tuple[list[Any], str, list[float]]:
+    """Return the levels of a plan from ``begin`` on, why they stop, and their seconds.
+
+    ``thin`` makes a further level after each whose Laplacian grew, unless all edges are kept.
+    """
     given = isinstance(plan.partitions, GivenPartitions)
-    levels: list[Coarsening] = []
+    levels: list[Any] = []
     seconds: list[float] = []
     target: float | None = None
     for i in itertools.count(begin):
-        start, number = time.perf_counter(), i + before
+        start, number = time.perf_counter(), begin + before + len(levels)
         above = levels[-1].sheaf if levels else finest
         with at_level(number):
             step = plan.next(above, i)
@@ -187,4 +199,10 @@ def further_levels(
         warn_if_tied(modes, stacklevel=4, where=where)
         levels.append(C)
         seconds.append(time.perf_counter() - start)
+        if thin is not None and growth_of(C):
+            start = time.perf_counter()
+            Z = thin(C.sheaf)
+            if Z.sheaf.n_edges < C.sheaf.n_edges:
+                levels.append(Z)
+                seconds.append(time.perf_counter() - start)
     raise AssertionError

@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike
 from sheafcoarsen._support import cochain, counted, tables, whole_number
 from sheafcoarsen.coarsening import (
     Coarsening,
-    EnergyLedger,
     Ledger,
     check_topology,
     energy_ledger,
@@ -25,6 +24,20 @@ from sheafcoarsen.elimination import Elimination
 from sheafcoarsen.modes import warn_if_tied
 from sheafcoarsen.operators import count_nonzeros, energy
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, same_topology
+from sheafcoarsen.solve import Sparsification, sparsify
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EdgeLedger(Ledger):
+    """Energy of a cochain in a sheaf and in a sparsification of it."""
+
+    fine_energy: float | np.ndarray
+    retained: float | np.ndarray
+
+    @property
+    def lines(self) -> dict[str, float | np.ndarray]:
+        """The energy of the edges left out, less what weights add to the others, and the rest."""
+        return {"edges left out": self.fine_energy - self.retained, "retained": self.retained}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -35,12 +48,13 @@ class HierarchyLedger(Ledger):
 
     Level i has the cochain x_i = R_{i-1}* ... R_0* x. With loops its retained energy is the fine
     energy of level i + 1, so only discarded and coupling energy is lost; without loops the retained
-    internal energy is lost too (realization loss).
+    internal energy is lost too (realization loss). At a sparsification x_i stays as it is and its
+    energy changes, by either sign: "edges left out" is the difference.
 
     Attributes
     ----------
     levels : tuple of EnergyLedger
-        Ledger of each level for its own cochain.
+        Ledger of each level for its own cochain; that of a sparsification has two lines.
     loops : tuple of bool
         Whether each level has loop-cells.
     coarsest_energy : float or ndarray, shape (h,)
@@ -57,7 +71,7 @@ class HierarchyLedger(Ledger):
     (2, (True, True), True)
     """
 
-    levels: tuple[EnergyLedger, ...]
+    levels: tuple[Any, ...]
     loops: tuple[bool, ...]
     coarsest_energy: float | np.ndarray
 
@@ -71,7 +85,7 @@ class HierarchyLedger(Ledger):
         """Energy lost at each level and that of the coarsest sheaf, in total the fine energy."""
         lines = {}
         for i, (E, loops) in enumerate(zip(self.levels, self.loops, strict=True)):
-            kept = ("retained internal", "retained crossing") if loops else ("retained crossing",)
+            kept = ("retained", "retained crossing", "retained internal")[: 3 if loops else 2]
             lines.update(
                 {f"level {i}: {name}": value for name, value in E.lines.items() if name not in kept}
             )
@@ -83,16 +97,17 @@ class Hierarchy:
     """Levels of coarsening of a sheaf, returned by :func:`coarsen_levels`.
 
     ``H[i]`` is the coarsening from ``H.sheaves[i]`` to ``H.sheaves[i + 1]``; ``len(H)`` is the
-    number of levels, and iteration yields them. With loops the last sheaf's Laplacian is exactly
-    (R_0 R_1 ...)* L (R_0 R_1 ...), because at every level the coarse sheaf's Laplacian is the
-    Galerkin operator (``thm:Galerkin_realization``).
+    number of levels, and iteration yields them. With loops and without sparsifications the last
+    sheaf's Laplacian is exactly (R_0 R_1 ...)* L (R_0 R_1 ...), because at every level the coarse
+    sheaf's Laplacian is the Galerkin operator (``thm:Galerkin_realization``).
 
     Attributes
     ----------
     fine : CellularSheaf
     levels : tuple of Coarsening
         The ``fine`` of each level is the ``sheaf`` of the previous one; empty if nothing was
-        coarsened. The first may be an :class:`Elimination`, which also has a ``prolongation``.
+        coarsened. The first may be an :class:`Elimination`, and later ones a
+        :class:`Sparsification`; these also have a ``prolongation``.
     stopped_because : str
         The reason why there is no further level.
     seconds : tuple of float
@@ -109,7 +124,7 @@ class Hierarchy:
     """
 
     fine: CellularSheaf
-    levels: tuple[Any, ...]  # Coarsenings, after an Elimination or not
+    levels: tuple[Any, ...]  # Coarsenings, perhaps an Elimination first and Sparsifications between
     stopped_because: str = ""
     seconds: tuple[float, ...] = field(init=False)
 
@@ -122,7 +137,7 @@ class Hierarchy:
         object.__setattr__(self, "seconds", (math.nan,) * len(self.levels))
         above = check_sheaf(self.fine, "fine")
         for i, C in enumerate(self.levels):
-            if not isinstance(C, Coarsening) and not (i == 0 and isinstance(C, Elimination)):
+            if not isinstance(C, Coarsening | (Sparsification if i else Elimination)):
                 raise TypeError(f"`levels[{i}]` must be a Coarsening, got {type(C).__name__}")
             if C.fine is not above:
                 before = f"`levels[{i - 1}].sheaf`" if i else "`fine`"
@@ -303,21 +318,24 @@ class Hierarchy:
                 "none: take energy_ledger(H[i], x) for the levels after it"
             )
         z = cochain(self.fine, x, "x", " of the fine sheaf")
-        ledgers = []
+        ledgers: list[Ledger] = []
         for i, C in enumerate(self.levels):
+            if isinstance(C, Sparsification):
+                ledgers.append(EdgeLedger(energy(C.fine, z), energy(C.sheaf, z)))
+                continue
             with at_level(i):
                 ledgers.append(energy_ledger(C, z))
             z = C.prolongation.conj().T @ z
-        return HierarchyLedger(
-            tuple(ledgers), tuple(C.loops for C in self.levels), energy(self.sheaves[-1], z)
-        )
+        loops = tuple(getattr(C, "loops", True) for C in self.levels)
+        return HierarchyLedger(tuple(ledgers), loops, energy(self.sheaves[-1], z))
 
     def recoarsen(self, sheaf: CellularSheaf) -> "Hierarchy":
         """Coarsen another sheaf on the same graph with the same partitions and ranks.
 
         Every level is refreshed by :meth:`Coarsening.recoarsen`, without index work. If a level
         must restore loop rows, its coarse sheaf has other loops than before: the next level is then
-        rebuilt with the same partition and ranks, and ``rebuilt_levels`` contains it.
+        rebuilt with the same partition and ranks, and ``rebuilt_levels`` contains it. A
+        sparsification is repeated with bounds as close to 1 as before, and the next level rebuilt.
 
         Parameters
         ----------
@@ -358,6 +376,10 @@ class Hierarchy:
             start, above = time.perf_counter(), levels[-1].sheaf if levels else sheaf
             if isinstance(old, Elimination):
                 levels.append(old.refresh(above))
+            elif isinstance(old, Sparsification):
+                lo, hi = old.bounds()
+                with at_level(i):
+                    levels.append(sparsify(above, max(1 - lo, hi - 1)))
             else:
                 new_loops = i > 0 and not same_topology(old.fine, above)
                 finest = next((C for C in levels if isinstance(C, Coarsening)), None)
@@ -386,11 +408,7 @@ class Hierarchy:
 
     def _remarks(self) -> list[str]:
         """Return remarks on the table: eliminations, Laplacians that grew, levels rebuilt."""
-        notes = [
-            f"level {i}: {note}"
-            for i, C in enumerate(self)
-            if (note := C.sizes.remark if isinstance(C, Elimination) else growth_of(C))
-        ]
+        notes = [f"level {i}: {note}" for i, C in enumerate(self) if (note := _remark(C))]
         return notes + [
             f"level {i} rebuilt: loop rows put back in {self[i - 1].restored_loops.size} "
             f"clusters of level {i - 1}"
@@ -409,6 +427,13 @@ class Hierarchy:
     def __repr__(self) -> str:
         lines = [*tables.aligned(self._rows(), str.rjust), *self._remarks()]
         return "\n".join([self._head(), *(f"  {line}" for line in lines)])
+
+
+def _remark(C: Any) -> str | None:
+    """Return a note on one level, or None."""
+    if isinstance(C, Elimination):
+        return C.sizes.remark
+    return C.remark if isinstance(C, Sparsification) else growth_of(C)
 
 
 def timed(H: Hierarchy, seconds: Iterable[float]) -> Hierarchy:

@@ -20,7 +20,7 @@ VERSION = 2
 
 
 def save(path: PathLike, obj: Saved) -> None:
-    """Save a sheaf, partition, coarsening, hierarchy or elimination to one ``.npz`` file.
+    """Save a sheaf, a partition, a hierarchy or one of its levels to one ``.npz`` file.
 
     The file is written to a temporary name and renamed, so a crash does not damage an old file.
 
@@ -28,7 +28,7 @@ def save(path: PathLike, obj: Saved) -> None:
     ----------
     path : str or path-like
         Used literally; no ending is added.
-    obj : CellularSheaf, Partition, Coarsening, Hierarchy or Elimination
+    obj : CellularSheaf, Partition, Coarsening, Hierarchy, Elimination or Sparsification
 
     Raises
     ------
@@ -72,7 +72,7 @@ def load(path: PathLike) -> Saved:
 
     Returns
     -------
-    CellularSheaf, Partition, Coarsening, Hierarchy or Elimination
+    CellularSheaf, Partition, Coarsening, Hierarchy, Elimination or Sparsification
 
     Raises
     ------

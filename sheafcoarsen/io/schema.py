@@ -6,6 +6,7 @@ Containers (files, stores) are implemented elsewhere.
 
 import contextlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -18,6 +19,7 @@ from sheafcoarsen._support import (
     encode_labels,
     integer_array,
     read_only,
+    real_array,
     scalar_array,
 )
 from sheafcoarsen.coarsening import Coarsening, check_pattern
@@ -27,10 +29,14 @@ from sheafcoarsen.modes import OPERATORS, LocalModes, Oversampled
 from sheafcoarsen.operators import index_dtype
 from sheafcoarsen.partition import Partition
 from sheafcoarsen.sheaf import CellularSheaf, checked_sheaf
+from sheafcoarsen.solve import Sparsification
 
 Arrays: TypeAlias = dict[str, np.ndarray]
 
-Saved: TypeAlias = CellularSheaf | Partition | Coarsening | Hierarchy | Elimination
+Level: TypeAlias = Coarsening | Elimination | Sparsification
+"""Types of the levels of a hierarchy."""
+
+Saved: TypeAlias = CellularSheaf | Partition | Hierarchy | Level
 """Types of objects that can be saved."""
 
 STEPS = ("vertices", "starts", "neighbors", "blocks", "inverses")
@@ -56,13 +62,12 @@ def to_arrays(obj: Saved) -> tuple[str, Arrays]:
         for i, level in enumerate(obj):
             arrays |= between_arrays(level, f"levels.{i}.")
         return "hierarchy", arrays
-    if isinstance(obj, Coarsening | Elimination):
+    if isinstance(obj, Level):
         sheaves = {**sheaf_arrays(obj.fine, "fine."), **sheaf_arrays(obj.sheaf, "sheaf.")}
-        kind = "coarsening" if isinstance(obj, Coarsening) else "elimination"
-        return kind, {**sheaves, **between_arrays(obj)}
+        return type(obj).__name__.lower(), {**sheaves, **between_arrays(obj)}
     raise TypeError(
-        f"`obj` must be a CellularSheaf, a Partition, a Coarsening, a Hierarchy or an "
-        f"Elimination, got {type(obj).__name__}"
+        f"`obj` must be a CellularSheaf, a Partition, a Coarsening, a Hierarchy, an Elimination "
+        f"or a Sparsification, got {type(obj).__name__}"
     )
 
 
@@ -114,11 +119,13 @@ def level_arrays(C: Coarsening) -> dict[str, np.ndarray]:
     return arrays
 
 
-def between_arrays(level: Coarsening | Elimination, prefix: str = "") -> dict[str, np.ndarray]:
-    """Return the arrays of a coarsening or an elimination except those of its two sheaves."""
+def between_arrays(level: Level, prefix: str = "") -> dict[str, np.ndarray]:
+    """Return the arrays of a level except those of its two sheaves."""
     if isinstance(level, Elimination):
         own = {f"steps.{name}": getattr(level.steps, name) for name in STEPS}
         own |= {"kept": level.kept, "max_neighbors": np.array(level.max_neighbors)}
+    elif isinstance(level, Sparsification):
+        own = {"edges": level.edges, "weights": level.weights}
     else:
         own = level_arrays(level)
     return {prefix + name: array for name, array in own.items()}
@@ -187,13 +194,20 @@ def _steps(arrays: Arrays, fine: CellularSheaf, left: CellularSheaf) -> Eliminat
     return Elimination(fine, left, kept, int(most), steps)
 
 
+def _edges(arrays: Arrays, fine: CellularSheaf, sparse: CellularSheaf) -> Sparsification:
+    """Return the sparsification between two sheaves; arrays that do not fit them are an error."""
+    edges, weights = integer_array("edges", arrays["edges"]), arrays["weights"]
+    weights = real_array("weights", weights, [(len(edges),)], "have one entry per edge")
+    return Sparsification(fine, sparse, read_only(edges), read_only(weights))
+
+
 def read_hierarchy(arrays: Arrays) -> Hierarchy:
     """Return the hierarchy of validated arrays; each level must fit its two sheaves."""
     count = arrays["n_levels"]
     if count.shape != () or count.dtype.kind not in "iu" or count < 0:
         raise ValueError("`n_levels` must be an integer of at least 0")
     sheaves = [read_sheaf(arrays, "sheaves.0.")]
-    levels: list[Coarsening | Elimination] = []
+    levels: list[Level] = []
     for i in range(int(count)):  # for a count that is too large an array is missing
         sheaves.append(read_sheaf(arrays, f"sheaves.{i + 1}."))
         start = f"levels.{i}."
@@ -203,7 +217,7 @@ def read_hierarchy(arrays: Arrays) -> Hierarchy:
             if name.startswith(start)
         }
         try:
-            read = _steps if i == 0 and "steps.vertices" in own else read_level
+            read = _steps if "steps.vertices" in own else _edges if "weights" in own else read_level
             levels.append(read(own, sheaves[i], sheaves[i + 1]))
         except KeyError as error:
             raise KeyError(start + error.args[0]) from None
@@ -282,11 +296,17 @@ def _modes(
     )
 
 
+def _with_sheaves(read: Callable[..., Level], arrays: Arrays) -> Level:
+    """Return a level of its own, read together with its two sheaves."""
+    return read(arrays, read_sheaf(arrays, "fine."), read_sheaf(arrays, "sheaf."))
+
+
 KINDS: dict[str, Callable[[Arrays], Saved]] = {
     "sheaf": read_sheaf,
     "partition": read_partition,
-    "coarsening": lambda a: read_level(a, read_sheaf(a, "fine."), read_sheaf(a, "sheaf.")),
+    "coarsening": partial(_with_sheaves, read_level),
     "hierarchy": read_hierarchy,
-    "elimination": lambda a: _steps(a, read_sheaf(a, "fine."), read_sheaf(a, "sheaf.")),
+    "elimination": partial(_with_sheaves, _steps),
+    "sparsification": partial(_with_sheaves, _edges),
 }
 """Function that reads each kind of object."""

@@ -80,7 +80,7 @@ def fit_connection(X: npt.ArrayLike, edges: npt.ArrayLike) -> CellularSheaf:
     unique = np.ones(m, bool)
     with single_threaded_blas():
         for part in _parts(np.arange(m), 2 * d * s):
-            A, B = (signals.at(edges[part, end]) for end in (0, 1))
+            A, B = (_scaled(signals.at(edges[part, end]))[0] for end in (0, 1))
             U, sigma, V = np.linalg.svd(B @ A.conj().swapaxes(1, 2))
             transports[part] = U @ V
             sizes = np.linalg.norm(A, axis=(1, 2)) * np.linalg.norm(B, axis=(1, 2))
@@ -170,7 +170,7 @@ def fit_maps(
     [[0, 1], [0, 5], [1, 2], [2, 3], [3, 4], [4, 5]]
     """
     signals = _signals(X)
-    dims, s, eps = signals.dims, signals.data.shape[1], signals.eps
+    dims, s, eps = signals.dims, signals.data.shape[1], eps_of(signals.dtype)
     edges = _edges_without_loops(edges, len(dims))
     rows = whole_number("edge_dim", edge_dim, at_least=1)
     sums = dims[edges].sum(axis=1)
@@ -187,30 +187,30 @@ def fit_maps(
         raise ValueError(f"`n_edges` must be at most the number of `edges`, {m}, got {kept}")
     starts = [offsets(rows * dims[edges[:, end]]) for end in (0, 1)]
     data = [np.empty(int(ends[-1]), signals.data.dtype) for ends in starts]
-    # root of the energy, and norm of the signals, in units of the largest signal
-    energy, size = np.empty(m), np.empty(m)
+    # root of the energy, and norm of the signals, in units of 2**exponents
+    energy, size, exponents = np.empty(m), np.empty(m), np.zeros(m, int)
     few, tied = np.zeros((2, m), bool)
     shapes, shape_of = np.unique(dims[edges], axis=0, return_inverse=True)
     with single_threaded_blas():
         for k, (d, _) in enumerate(shapes.tolist()):
             for part in _parts(np.flatnonzero(shape_of.reshape(-1) == k), s * int(shapes[k].sum())):
                 ends = edges[part]
-                exponent = signals.exponents[ends].max(axis=1)
-                Z = np.concatenate([signals.at(ends[:, end], exponent) for end in (0, 1)], axis=1)
+                Z = np.concatenate([signals.at(ends[:, end]) for end in (0, 1)], axis=1)
+                Z, exponents[part] = _scaled(Z)
                 values, vectors = np.linalg.eigh(Z @ Z.conj().swapaxes(1, 2))
                 C = vectors[:, :, :rows].conj().swapaxes(1, 2)
                 for flat, start, block in zip(
                     data, starts, (C[:, :, :d], -C[:, :, d:]), strict=True
                 ):
                     flat[range_of_blocks(start, part)] = block.reshape(-1)
-                shift = exponent - signals.exponents.max()
                 # more exact than the eigenvalues where these are small
-                energy[part] = np.ldexp(np.linalg.norm(C @ Z, axis=(1, 2)), shift)
-                size[part] = np.ldexp(np.linalg.norm(Z, axis=(1, 2)), shift)
+                energy[part] = np.linalg.norm(C @ Z, axis=(1, 2))
+                size[part] = np.linalg.norm(Z, axis=(1, 2))
                 if rows < values.shape[1]:
                     level = zero_level(max(values.shape[1], s), eps, values[:, -1])
                     few[part] = values[:, rows] <= level
                     tied[part] = (values[:, rows] - values[:, rows - 1] <= level) & ~few[part]
+    energy, size = (np.ldexp(x, exponents - exponents.max(initial=0)) for x in (energy, size))
     order = np.argsort(energy, kind="stable")
     chosen = np.sort(order[:kept])
     _warn(
@@ -243,29 +243,28 @@ def fit_maps(
 
 
 class _Signals(NamedTuple):
-    """Signals in double precision; those at vertex v are divided by 2**exponents[v]."""
+    """Signals at all vertices, in double precision, and the scalar type in which they came."""
 
     data: np.ndarray  # (sum of d_v, s)
     dims: np.ndarray  # (n,)
     starts: np.ndarray  # (n + 1,)
-    exponents: np.ndarray  # (n,)
     dtype: np.dtype
 
-    @property
-    def eps(self) -> float:
-        return eps_of(self.dtype)
-
-    def at(self, vertices: np.ndarray, exponents: np.ndarray | None = None) -> np.ndarray:
-        """Return the signals at vertices of one dimension, (k, d, s), perhaps in a common unit."""
+    def at(self, vertices: np.ndarray) -> np.ndarray:
+        """Return the signals at vertices of one dimension, (k, d, s)."""
         d = int(self.dims[vertices[0]]) if len(vertices) else 0
-        stack = self.data[self.starts[vertices][:, None] + np.arange(d)]
-        if exponents is None:
-            return stack
-        return stack * np.exp2(self.exponents[vertices] - exponents)[:, None, None]
+        return self.data[self.starts[vertices][:, None] + np.arange(d)]
+
+
+def _scaled(Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return each matrix of a stack divided by a power of two, with entries of about 1, and it."""
+    parts = np.ascontiguousarray(Z).view(np.float64)
+    exponents = np.frexp(np.abs(parts).max(axis=(1, 2), initial=0))[1]
+    return np.ldexp(parts, -exponents[:, None, None]).view(Z.dtype), exponents
 
 
 def _signals(X: Any) -> _Signals:
-    """Check signals of all vertices, and scale them to norms of about 1."""
+    """Return signals of all vertices after checking them."""
     X = np.asarray(X) if hasattr(X, "__array__") else X
     if isinstance(X, np.ndarray) and X.dtype != object:
         if X.ndim != 3:
@@ -295,15 +294,8 @@ def _signals(X: Any) -> _Signals:
         v = int(np.searchsorted(np.cumsum(dims), row, side="right"))
         at = row - int(dims[:v].sum()), int(np.flatnonzero(~np.isfinite(data[row]))[0])
         raise ValueError(f"`X[{v}]` must be finite, got {data[row, at[1]]} at index {at}")
-    dtype = data.dtype
-    data = data.astype(np.result_type(dtype, np.float64))
-    vertex = np.repeat(np.arange(len(dims)), dims)
-    parts = data.view(np.float64)
-    largest = np.zeros(len(dims))
-    np.maximum.at(largest, vertex, np.abs(parts).max(axis=1))
-    exponents = np.frexp(largest)[1]
-    data = np.ldexp(parts, -exponents[vertex][:, None]).view(data.dtype)
-    return _Signals(data, dims, offsets(dims), exponents, dtype)
+    in_double = data.astype(np.result_type(data.dtype, np.float64))
+    return _Signals(in_double, dims, offsets(dims), data.dtype)
 
 
 def _edges_without_loops(edges: npt.ArrayLike, n: int) -> np.ndarray:

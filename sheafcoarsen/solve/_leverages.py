@@ -11,8 +11,8 @@ from sheafcoarsen._support import (
     EPS,
     Seed,
     choice,
+    fraction,
     random_generator,
-    real_number,
     single_threaded_blas,
 )
 from sheafcoarsen.operators import coboundary
@@ -115,14 +115,6 @@ def own_unit(F: CellularSheaf) -> CellularSheaf:
     """
     unit = unit_sheaf(F)[0]
     return sheaf_like(F, unit.tail_data.astype(F.dtype), unit.head_data.astype(F.dtype))
-
-
-def fraction(name: str, value: float) -> float:
-    """Return a number between 0 and 1, both excluded."""
-    eps = real_number(name, value)
-    if not 0 < eps < 1:
-        raise ValueError(f"`{name}` must be above 0 and below 1, got {eps:g}")
-    return eps
 
 
 def _by_decomposition(F: CellularSheaf, delta: scipy.sparse.csr_array) -> np.ndarray:

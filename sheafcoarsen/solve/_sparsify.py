@@ -3,12 +3,14 @@
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.sparse
 from scipy.linalg import eigh_tridiagonal
 
 from sheafcoarsen._support import (
     ReadOnly,
     Seed,
     blocks,
+    fraction,
     random_generator,
     read_only,
     single_threaded_blas,
@@ -24,7 +26,7 @@ from sheafcoarsen.sheaf import (
     trusted_sheaf,
     unit_sheaf,
 )
-from sheafcoarsen.solve._leverages import by_edge, fraction, own_unit, sketched
+from sheafcoarsen.solve._leverages import by_edge, own_unit, sketched
 from sheafcoarsen.solve._solver import Solver, approximate_inverse, solve_in_range
 from sheafcoarsen.solve.deflation import deflated
 
@@ -103,11 +105,18 @@ class Sparsification(ReadOnly):
             raise ValueError(
                 f"{wrong}`edges` must ascend and be edges of a sheaf of {self.fine.n_edges}"
             )
+        if not ((weights > 0) & (weights < np.inf)).all():
+            raise ValueError(f"{wrong}`weights` must be positive and finite")
         if not np.array_equal(self.fine.edges[edges], self.sheaf.edges) or not (
             np.array_equal(self.fine.vertex_dims, self.sheaf.vertex_dims)
             and np.array_equal(self.fine.edge_dims[edges], self.sheaf.edge_dims)
         ):
             raise ValueError(f"{wrong}`sheaf` is not on the edges and stalks of `fine`")
+
+    @property
+    def prolongation(self) -> scipy.sparse.csr_array:
+        """The identity: the vertices and their stalks are those of ``fine``."""
+        return scipy.sparse.eye_array(self.fine.dim_c0, dtype=self.fine.dtype, format="csr")
 
     def bounds(self) -> tuple[float, float]:
         """Return the extreme generalized eigenvalues of (L', L) on the range of L.
@@ -139,12 +148,15 @@ class Sparsification(ReadOnly):
             self.__dict__["_bounds"] = known
         return known
 
+    @property
+    def remark(self) -> str:
+        """The numbers of edges, and the bounds if they were computed."""
+        known = self.__dict__.get("_bounds")
+        bounds = ", {:.3g} L <= L' <= {:.3g} L".format(*known) if known else ""
+        return f"{self.fine.n_edges} -> {self.sheaf.n_edges} edges{bounds}"
+
     def __repr__(self) -> str:
-        lo, hi = self.bounds()
-        return (
-            f"Sparsification({self.fine.n_edges} -> {self.sheaf.n_edges} edges, "
-            f"{lo:.3g} L <= L' <= {hi:.3g} L)"
-        )
+        return f"Sparsification({self.remark})"
 
     def _repr_html_(self) -> str:
         lo, hi = self.bounds()

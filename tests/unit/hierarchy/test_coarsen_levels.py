@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, Partition, gallery
 from tests.support import reference
+from tests.support.helpers import assert_residual
 from tests.support.strategies import mode_counts, partitions, sheaves
 from tests.unit.coarsening.test_coarsen import blocks_of
 
@@ -387,3 +388,63 @@ def test_all_may_be_eliminated_before_the_first_level():
     assert H.prolongation().shape == (255, 0)
     with pytest.raises(TypeError, match="`eliminate` must be True or False"):
         sc.coarsen_levels(sc.CellularSheaf.constant([[0, 1]]), rank=1, eliminate="yes")
+
+
+def test_levels_whose_laplacian_grew_are_sparsified(tmp_path):
+    graph = nx.random_regular_graph(12, 1500, seed=0)
+    F = sc.gallery.bundle(graph, 1, noise=0.3, seed=0)
+    options = {"factor": 15, "rank": 3, "n_levels": 2}
+    H = sc.coarsen_levels(F, sparsify=0.6, seed=4, **options)
+    assert [type(C).__name__ for C in H] == ["Coarsening", "Sparsification", "Coarsening"]
+    Z, again = H[1], sc.sparsify(H[0].sheaf, 0.6, seed=4)
+    assert Z.fine is H[0].sheaf
+    assert H[2].fine is Z.sheaf
+    assert np.array_equal(Z.edges, again.edges)
+    assert Z.sheaf.n_edges < 0.9 * Z.fine.n_edges
+    assert sc.verify(Z).passed
+    lo, hi = Z.bounds()
+    edges = f"level 1: {Z.fine.n_edges} -> {Z.sheaf.n_edges} edges"
+    assert f"  {edges}, {lo:.3g} L <= L' <= {hi:.3g} L" in repr(H)
+
+    P, Q = H.prolongation(), H.prolongation(level=2)
+    assert (H[0].prolongation != Q).nnz == 0
+    x = np.random.default_rng(0).standard_normal((F.dim_c0, 2))
+    z = H[0].prolongation.T @ x
+    assert np.array_equal(H.pool(x, level=2), z)
+    E = H.ledger(x)
+    energies = [np.einsum("ih,ih->h", z, sc.laplacian(G) @ z) for G in (Z.fine, Z.sheaf)]
+    gap = E.lines["level 1: edges left out"] - (energies[0] - energies[1])
+    assert_residual(gap, energies[0], n=Z.fine.dim_c1)
+    assert_residual(np.max(np.abs(E.closure)), n=F.dim_c1)
+    fine = (P.T @ sc.laplacian(F) @ P).toarray()
+    coarse = sc.laplacian(H.sheaves[-1]).toarray()
+    slack = 1e-5 * np.linalg.norm(fine, 2)  # of computed bounds
+    assert np.linalg.eigvalsh(coarse - lo * fine)[0] > -slack
+    assert np.linalg.eigvalsh(hi * fine - coarse)[0] > -slack
+
+    sc.save(tmp_path / "h.npz", H)
+    loaded = sc.load(tmp_path / "h.npz")
+    assert edges in repr(loaded)
+    assert np.array_equal(loaded[1].edges, Z.edges)
+    assert np.array_equal(loaded[1].weights, Z.weights)
+    heads = F.head_data * np.linspace(1, 2, F.head_data.size)
+    for start in (H, loaded):
+        R = start.recoarsen(F.with_maps(F.tail_data, heads))
+        assert R[1].fine is R[0].sheaf
+        assert 1 - R[1].bounds()[0] <= max(1 - lo, hi - 1) + 2e-5
+        assert R[1].bounds()[1] - 1 <= max(1 - lo, hi - 1) + 2e-5
+        assert np.array_equal(R[2].partition.labels, H[2].partition.labels)
+
+
+@pytest.mark.parametrize(
+    ("eps", "error"), [(1, ValueError), (0.0, ValueError), ("half", TypeError), (True, TypeError)]
+)
+def test_sparsify_is_a_number_between_0_and_1(eps, error):
+    with pytest.raises(error, match="`sparsify` must be"):
+        sc.coarsen_levels(sc.CellularSheaf.constant([[0, 1]]), rank=1, sparsify=eps)
+
+
+def test_levels_that_shrink_are_not_sparsified():
+    F = sc.CellularSheaf.constant(nx.complete_graph(120))
+    H = sc.coarsen_levels(F, factor=3, rank=1, n_levels=2, sparsify=0.6)
+    assert [type(C) for C in H] == [sc.Coarsening] * 2
