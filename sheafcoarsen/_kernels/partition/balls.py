@@ -164,12 +164,13 @@ def refine(links, labels, weight, bounds, sweeps, workspace):
                     near[n_near] = t
                     n_near += 1
                 tally[t] += weights[p]
-            # too heavy a cluster gives its vertices away
+            # too heavy a cluster gives its vertices to any that stays lighter than it was
+            limit = max(high, weight[a] - 1)
             best, most, least = a, inside if weight[a] <= high else -1.0, weight[a]
             for i in range(n_near):
                 t = near[i]
                 load = weight[t] + sizes[v]
-                if load <= high and (tally[t] > most or (tally[t] == most and load < least)):
+                if load <= limit and (tally[t] > most or (tally[t] == most and load < least)):
                     best, most, least = t, tally[t], load
                 tally[t] = -1.0
             if best != a:
