@@ -147,9 +147,9 @@ def layers_of_the_linter():
     return [set(re.split(r"\s*:\s*", layer)) for layer in layers["layers"]]
 
 
-def test_the_layers_of_the_readme_are_those_of_the_linter():
-    text = (REPOSITORY / "README.md").read_text("utf-8")
-    table = text.partition("## How it is built")[2].partition("| layer |")[2]
+def test_the_documented_layers_are_those_of_the_linter():
+    text = (REPOSITORY / "docs" / "architecture.md").read_text("utf-8")
+    table = text.partition("| layer |")[2]
     rows = []
     for line in table.splitlines()[2:]:
         if not line.startswith("|"):
