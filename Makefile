@@ -117,7 +117,7 @@ packages: $(VENV)/installed-dev
 	.ci/packages $(BIN)/python
 
 clean:
-	rm -rf $(VENV) $(LOWEST) docs/_build docs/generated docs/api.rst \
+	rm -rf $(VENV) $(LOWEST) docs/_build docs/generated docs/api.rst docs/api \
 	  docs/notebooks docs/jupyter_execute docs/gallery.md docs/_static/thumbnails build dist \
 	  .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -55,7 +55,7 @@ def karate():
 def surface():
     """Draw the smoothest tangent field of a mesh."""
     points, faces = sc.read_mesh(DATA / "spot.off.gz")
-    F = sc.gallery.tangent_bundle(points, faces)
+    F = sc.gallery.tangent_bundle(points, faces, weights="cotan")
     E = sc.eigenmodes(F, 1, mass=sc.gallery.vertex_areas(points, faces))
     figure = plt.figure(figsize=SIZE, layout="constrained")
     ax = figure.add_subplot()
