@@ -21,7 +21,7 @@ help:
 	@echo "make test-lowest  the suite with kernels as plain Python, NaN in all uninitialised memory and"
 	@echo "                  fewer examples, with the lowest versions that pyproject.toml promises"
 	@echo "make coverage     which lines no test reaches, in kernels too"
-	@echo "make notebooks    run every notebook"
+	@echo "make notebooks    run every notebook, and compare what it prints with what is stored"
 	@echo "make lint         ruff, types and import contracts"
 	@echo "make docs         the site, with the notebooks' pictures, in docs/_build"
 	@echo "make bench        benchmarks against named yardsticks (SIZE=smoke, small, medium or large)"
@@ -83,7 +83,8 @@ coverage: $(VENV)/installed-test
 	  --source=sheafcoarsen -m pytest -m "not real_data and not cluster" tests
 	COVERAGE_FILE=$(VENV)/coverage $(BIN)/python -m coverage report --show-missing --skip-covered
 
-# they run on a copy, which the site shows with their outputs
+# they run on a copy, which the site shows with their outputs; what they print is compared with the
+# outputs that are stored
 RUN := docs/notebooks
 $(RUN)/.ran: $(wildcard notebooks/*.ipynb notebooks/data/*) $(shell find sheafcoarsen -name '*.py') \
   | $(VENV)/installed-test $(VENV)/installed-notebooks
@@ -91,6 +92,7 @@ $(RUN)/.ran: $(wildcard notebooks/*.ipynb notebooks/data/*) $(shell find sheafco
 	cp -r notebooks $(RUN)
 	$(BIN)/python -m pytest -p no:hypothesispytest --nbmake --nbmake-timeout=300 --overwrite \
 	  --durations=0 $(RUN)
+	$(BIN)/python -m tests.docs.notebook_outputs compare
 	@touch $@
 
 notebooks: $(RUN)/.ran
@@ -115,7 +117,7 @@ packages: $(VENV)/installed-dev
 	.ci/packages $(BIN)/python
 
 clean:
-	rm -rf $(VENV) $(LOWEST) docs/_build docs/generated docs/api.rst \
+	rm -rf $(VENV) $(LOWEST) docs/_build docs/generated docs/api.rst docs/api \
 	  docs/notebooks docs/jupyter_execute docs/gallery.md docs/_static/thumbnails build dist \
 	  .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

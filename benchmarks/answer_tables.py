@@ -1,4 +1,4 @@
-"""The README's tables of :mod:`benchmarks.answers`: a line for each problem, not each figure."""
+"""The tables of :mod:`benchmarks.answers`: a line for each problem, not each figure."""
 
 import textwrap
 

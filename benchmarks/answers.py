@@ -1,13 +1,13 @@
 """Asks large sheaves questions and times the answers beside what else could give them.
 
-    python -m benchmarks.answers [--size smoke|small|medium|large] [--readme] [--only TEXT]
+    python -m benchmarks.answers [--size smoke|small|medium|large] [--docs] [--only TEXT]
 
 The ten lowest eigenpairs, linear systems, products with L, extensions. Every problem runs in a
 process of its own, one thread for everybody; both sides of a ratio run there, interleaved, and
 their answers are checked against each other. Figures are processor seconds, medians of rounds. A
 ratio marked >= says how many times faster than the yardstick; one below 1 is marked: ours loses
 there. ``--size medium`` are the problems of the floors, about half an hour and 4 GB; large is the
-same. ``--readme`` writes the tables into README.md.
+same. ``--docs`` writes the tables into docs/benchmarks.md.
 """
 
 import argparse
@@ -402,7 +402,9 @@ def main():
     )
     parser.add_argument("--size", choices=SIZES, default="small")
     parser.add_argument("--json", metavar="FILE")
-    parser.add_argument("--readme", action="store_true", help="write the tables into README.md")
+    parser.add_argument(
+        "--docs", action="store_true", help="write the tables into docs/benchmarks.md"
+    )
     parser.add_argument("--only", default="", help="kinds or problems that hold this text")
     parser.add_argument("--ask", type=int, help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -437,7 +439,7 @@ def main():
                 indent=1,
             )
     tables = markdown(rows, data)
-    if args.readme:
+    if args.docs:
         report.put_table(MARKER, tables)
 
 

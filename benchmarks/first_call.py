@@ -1,6 +1,6 @@
 """What the first calls on a machine cost: seconds of compiling from an empty cache.
 
-    python -m benchmarks.first_call                the rows of the README's table
+    python -m benchmarks.first_call                the row of docs/benchmarks.md
     python -m benchmarks.first_call --top 12       and the kernels that took most, call by call
 
 Each chain of calls runs in a fresh process with an empty ``NUMBA_CACHE_DIR`` and one thread; what

@@ -1,12 +1,12 @@
 """Times every stage on large sparse sheaves beside named yardsticks, and shows ratios.
 
-    python -m benchmarks.large_sparse [--size smoke|small|medium|large] [--json FILE] [--readme]
+    python -m benchmarks.large_sparse [--size smoke|small|medium|large] [--json FILE] [--docs]
 
 Every answer, ours and the yardstick's, is checked before its time is shown. Set-up and compilation
 are outside the clock; figures are medians of interleaved rounds. A ratio marked >= says how many
 times faster than the yardstick, one marked <= what share of the yardstick's time or memory; the
 floor is what the library should reach, and nothing fails where it does not. ``--size large`` takes
-about ten minutes and 10 GB; ``--readme`` writes the table into README.md.
+about ten minutes and 10 GB; ``--docs`` writes the table into docs/benchmarks.md.
 """
 
 import argparse
@@ -62,7 +62,9 @@ def main():
     )
     parser.add_argument("--size", choices=SIZES, default="small")
     parser.add_argument("--json", metavar="FILE")
-    parser.add_argument("--readme", action="store_true", help="write the table into README.md")
+    parser.add_argument(
+        "--docs", action="store_true", help="write the table into docs/benchmarks.md"
+    )
     args = parser.parse_args()
     warnings.simplefilter("ignore", sc.TiedModesWarning)
     data = report.machine()
@@ -78,8 +80,8 @@ def main():
                 stream,
                 indent=1,
             )
-    if args.readme:
-        report.write_readme(rows, data)
+    if args.docs:
+        report.write_page(rows, data)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Rows of the benchmark, as lines on the terminal, as JSON and as the README's table."""
+"""Rows of the benchmark, as lines on the terminal, as JSON and as a table of docs/benchmarks.md."""
 
 import dataclasses
 import importlib.metadata
@@ -13,7 +13,7 @@ import numba
 
 from benchmarks.peers import blas
 
-README = Path(__file__).parent.parent / "README.md"
+PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 COLUMNS = ("W1", "W2", "W3")
 
 
@@ -112,7 +112,7 @@ def machine_line(data):
 
 
 def markdown(rows, data):
-    """Return the README's table: a row per claim, a column per workload."""
+    """Return the table: a row per claim, a column per workload."""
     claims = dict.fromkeys((row.claim, row.against) for row in rows)
     sizes = {row.workload: f"{row.vertices:,}" for row in reversed(rows)}
     heads = " | ".join(f"{name}, n = {sizes.get(name, '-')}" for name in COLUMNS)
@@ -148,18 +148,18 @@ def _cell(row):
     )
 
 
-def write_readme(rows, data):
-    """Put the table of all stages into the README."""
+def write_page(rows, data):
+    """Put the table of all stages into docs/benchmarks.md."""
     put_table("benchmark", markdown(rows, data))
 
 
 def put_table(name, table):
-    """Put a table between the README's two markers of that name."""
-    text = README.read_text(encoding="utf-8")
+    """Put a table between the two markers of that name in docs/benchmarks.md."""
+    text = PAGE.read_text(encoding="utf-8")
     marker = f"<!-- {name} -->"
     if text.count(marker) != 2:
-        raise SystemExit(f"README.md must hold {marker} twice, where the table begins and ends")
+        raise SystemExit(f"{PAGE.name} must hold {marker} twice, where the table begins and ends")
     table = f"{marker}\n{table}\n{marker}"
-    README.write_text(
+    PAGE.write_text(
         re.sub(f"{marker}.*{marker}", lambda _: table, text, flags=re.DOTALL), encoding="utf-8"
     )

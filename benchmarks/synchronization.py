@@ -1,6 +1,6 @@
 """Times the rotations that synchronization begins with beside gtsam's.
 
-    python -m benchmarks.synchronization [--rounds 9] [--readme] [--only TEXT]
+    python -m benchmarks.synchronization [--rounds 9] [--docs] [--only TEXT]
 
 ``gtsam.fastSyncRot2`` and ``fastSyncRot3`` are the chordal relaxation with one frame held,
 rounded: what `synchronize` does with ``method="anchored"``; by default it takes the lowest modes.
@@ -199,7 +199,9 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--readme", action="store_true", help="write the table into README.md")
+    parser.add_argument(
+        "--docs", action="store_true", help="write the table into docs/benchmarks.md"
+    )
     parser.add_argument("--only", default="", help="problems whose names hold this text")
     args = parser.parse_args()
     gtsam = peers.installed("gtsam")
@@ -218,7 +220,7 @@ def main():
             if name == "intel" and args.rounds > 1:
                 robust, plain = (f"{one.min()} to {one.max()}" for one in planted(G))
                 print(f"  planted outliers: {robust} of 40; {plain} by least squares", flush=True)
-    if args.readme:
+    if args.docs:
         lines = [" | ".join(HEADS), "---|" * len(HEADS), *(" | ".join(row) for row in rows)]
         table = "\n".join(f"| {line} |" if "---|" not in line else f"|{line}" for line in lines)
         data = report.machine()

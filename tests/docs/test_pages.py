@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 import sheafcoarsen as sc
+from benchmarks import answers, report, synchronization
+from sheafcoarsen._kernels import compile_notice
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -34,13 +36,28 @@ def test_prose_keeps_to_100_columns(page):
 
 @pages
 def test_links_lead_somewhere(page):
-    for target in re.findall(r"\]\(([^)#]+)\)", prose_of(page)):
+    text = prose_of(page)
+    for target in re.findall(r"\]\(([^)#]+)\)", text) + re.findall(r'<img src="([^"]+)"', text):
         # the site shows notebooks beside its pages
         of_the_site = ROOT / target.removeprefix("../")
         exists = (page.parent / target).exists() or (
             target[-6:] == ".ipynb" and of_the_site.exists()
         )
         assert target.startswith("https://") or exists, target
+
+
+def test_pages_name_one_compile_time():
+    """The time in the notice of the first call is the one that pages name."""
+    [time] = re.findall(r"the first coarsening takes .* half a minute", compile_notice.NOTICE)
+    pages = ("README.md", "docs/install.md", "docs/troubleshooting.md")
+    texts = [" ".join((ROOT / page).read_text(encoding="utf-8").split()) for page in pages]
+    assert [time in text for text in texts] == [True] * len(pages)
+
+
+def test_tables_of_benchmarks_have_a_place():
+    text = report.PAGE.read_text(encoding="utf-8")
+    names = [f"<!-- {name} -->" for name in ("benchmark", answers.MARKER, synchronization.MARKER)]
+    assert [text.count(name) for name in names] == [2, 2, 2]
 
 
 @pages

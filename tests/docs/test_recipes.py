@@ -39,9 +39,10 @@ def names_of(block):
 def test_blocks_use_what_was_imported_or_made_before(page):
     text = (GUIDES / page).read_text("utf-8")
     known = {*dir(builtins), *YOURS}
-    for kind, block in re.findall(r"^```(python|pycon)\n(.*?)^```", text, flags=re.M | re.S):
-        if kind == "pycon":
-            block = "".join(re.findall(r"^(?:>>>|\.\.\.) ?(.*\n)", block, flags=re.M))
+    blocks = r"^```(python|pycon|{eval-rst})\n(.*?)^```"
+    for kind, block in re.findall(blocks, text, flags=re.M | re.S):
+        if kind != "python":
+            block = "".join(re.findall(r"^ *(?:>>>|\.\.\.) ?(.*\n)", block, flags=re.M))
         made, used = names_of(block)
         known |= made
         assert used <= known, f"{page}: {sorted(used - known)} in\n{block}"

@@ -147,9 +147,9 @@ def layers_of_the_linter():
     return [set(re.split(r"\s*:\s*", layer)) for layer in layers["layers"]]
 
 
-def test_the_layers_of_the_readme_are_those_of_the_linter():
-    text = (REPOSITORY / "README.md").read_text("utf-8")
-    table = text.partition("## How it is built")[2].partition("| layer |")[2]
+def test_the_documented_layers_are_those_of_the_linter():
+    text = (REPOSITORY / "docs" / "architecture.md").read_text("utf-8")
+    table = text.partition("| layer |")[2]
     rows = []
     for line in table.splitlines()[2:]:
         if not line.startswith("|"):
@@ -181,6 +181,25 @@ def test_what_is_cited_is_what_is_released():
     assert f"authors:\n  - name: {author['name']}\n" in citation
     keywords = citation.partition("keywords:\n")[2].partition("references:")[0]
     assert keywords.split("\n")[:-1] == [f"  - {keyword}" for keyword in project["keywords"]]
+
+
+def test_the_recipe_has_the_version_and_requirements_of_the_package():
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
+    recipe = (REPOSITORY / "recipe" / "meta.yaml").read_text("utf-8")
+    assert re.findall(r"^  version: (.+)$", recipe, re.MULTILINE) == [project["version"]]
+    needed = recipe.partition("  run:\n")[2].partition("  run_constrained:")[0]
+    found = [line.removeprefix("    - ").replace(" ", "") for line in needed.splitlines()]
+    assert found == [f"python{project['requires-python']}", *project["dependencies"]]
+    assert recipe.count("sheafcoarsen.cli:main") == 1
+
+
+def test_hosted_checks_run_the_oldest_and_the_newest_python():
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
+    workflow = (REPOSITORY / ".github" / "workflows" / "ci.yml").read_text("utf-8")
+    run = re.findall(r'"(3\.\d+)"', re.search(r"python: \[(.*)\]", workflow)[1])
+    named = re.findall(r":: (3\.\d+)", "\n".join(project["classifiers"]))
+    assert (run[0], run[-1]) == (named[0], named[-1]) == ("3.11", "3.14")
+    assert set(run) <= set(named)
 
 
 def test_hosted_checks_take_the_steps_of_the_check():
