@@ -25,7 +25,7 @@ def test_modes_bring_their_own_operator():
 
 def test_a_basis_has_no_operator():
     for operator in ("principal", Principal(), Oversampled()):
-        with pytest.raises(ValueError, match="chooses modes, but `basis` replaces modes"):
+        with pytest.raises(ValueError, match="selects modes, but `basis` replaces them"):
             sc.coarsen(F, P, basis=[np.eye(6, 2)] * 2, local_operator=operator)
 
 

@@ -287,11 +287,11 @@ def test_modes_whose_matrix_was_written_to_are_refused():
 def test_exactly_one_of_rank_and_basis():
     F, P = CellularSheaf.constant(nx.path_graph(2)), Partition([0, 1])
     with pytest.raises(
-        ValueError, match="exactly one of `rank` and `basis` must be given, got neither"
+        ValueError, match="exactly one of `rank` and `basis` must be passed, got neither"
     ):
         sc.coarsen(F, P)
     with pytest.raises(
-        ValueError, match="exactly one of `rank` and `basis` must be given, got both"
+        ValueError, match="exactly one of `rank` and `basis` must be passed, got both"
     ):
         sc.coarsen(F, P, 1, basis=[np.ones((1, 1))] * 2)
     with pytest.raises(ValueError, match="`local_operator` must be one of"):

@@ -342,7 +342,7 @@ def test_a_basis_that_is_not_orthonormal_is_refused_with_the_remedy(case, data):
 def test_a_basis_that_is_nearly_orthonormal_is_refused_too(defect):
     F, P = CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1])
     skew = np.array([[1.0, defect], [0.0, 1.0]])
-    with pytest.raises(ValueError, match=r"the ledger needs an isometry.*cluster 1"):
+    with pytest.raises(ValueError, match=r"the ledger requires orthonormal columns.*cluster 1"):
         sc.energy_ledger(sc.coarsen(F, P, basis=[np.eye(2), skew]), np.zeros(4))
 
 

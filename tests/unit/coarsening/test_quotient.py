@@ -64,7 +64,7 @@ def test_maps_say_what_an_edge_weighs():
 @pytest.mark.parametrize(
     ("weight", "error", "message"),
     [
-        ("weight", ValueError, "a sheaf has no edge attributes"),
+        ("weight", ValueError, "a sheaf stores no edge attributes"),
         (np.ones(3), ValueError, r"one number for each of the 78 fine edges, got shape \(3,\)"),
         (np.full(78, np.nan), ValueError, "`weight` must be finite, got nan at index 0"),
         (np.full(78, 1j), TypeError, "`weight` must be real, got dtype complex128"),

@@ -45,7 +45,7 @@ def test_scales_of_single_maps_do_not_matter(scale):
 def test_steps_of_another_elimination_are_refused():
     K = sc.eliminate(CellularSheaf.constant(nx.path_graph(5)), keep=[0])
     other = sc.eliminate(CellularSheaf.constant(nx.path_graph(7)), keep=[0])
-    with pytest.raises(ValueError, match="`steps.vertices` must be vertices of a sheaf of 5"):
+    with pytest.raises(ValueError, match="`steps.vertices` must hold vertex indices in 0 .. 4"):
         dataclasses.replace(K, steps=other.steps)
     with pytest.raises(TypeError, match="`steps` must be the steps"):
         dataclasses.replace(K, steps=())
@@ -55,11 +55,11 @@ def test_steps_of_another_elimination_are_refused():
     ("change", "message"),
     [
         ({"kept": lambda K: K.kept[::-1]}, "the kept ones ascending"),
-        ({"neighbors": lambda s: s.vertices}, "a vertex follows from one that was eliminated"),
+        ({"neighbors": lambda s: s.vertices}, "a step refers to a vertex that was eliminated"),
         ({"starts": lambda s: [0, 2, 1, 3]}, "are not lists of neighbours"),
         ({"starts": lambda s: [0, 1, 2, 2]}, "are not lists of neighbours"),
         ({"starts": lambda s: [1, 1, 2, 3]}, "are not lists of neighbours"),
-        ({"blocks": lambda s: s.blocks[1:]}, "have other sizes"),
+        ({"blocks": lambda s: s.blocks[1:]}, "`steps.inverses` must have sizes"),
         ({"blocks": lambda s: np.nan * s.blocks}, "`steps` must be finite"),
         ({"inverses": lambda s: np.nan * s.inverses}, "`steps` must be finite"),
     ],

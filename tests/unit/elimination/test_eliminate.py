@@ -198,7 +198,7 @@ def test_the_result_is_read_only_and_can_be_put_together_again():
     for array in (K.kept, K.eliminated, *K.steps[:5], P.data, P.indices, P.indptr):
         assert not array.flags.writeable
     assert dataclasses.replace(K, max_neighbors=2).sheaf is K.sheaf
-    with pytest.raises(ValueError, match="does not fit together"):
+    with pytest.raises(ValueError, match="the elimination is inconsistent"):
         dataclasses.replace(K, sheaf=KARATE)
     with pytest.raises(dataclasses.FrozenInstanceError):
         K.kept = None

@@ -258,7 +258,7 @@ THREE, TWO = Partition([0, 0, 1, 1, 2, 2]), Partition([0, 0, 1])
         (
             {"partitions": THREE},
             TypeError,
-            "`partitions` must be a sequence of Partitions, one per level, got a single one: [P]",
+            "`partitions` must be a sequence of Partitions, one per level, got a single one: pass",
         ),
         (
             {"partitions": 3},
@@ -273,12 +273,12 @@ THREE, TWO = Partition([0, 0, 1, 1, 2, 2]), Partition([0, 0, 1])
         (
             {"partitions": [THREE], "factor": 3},
             ValueError,
-            "`partitions` determines the levels: leave `factor` out",
+            "`partitions` determines the levels: omit `factor`",
         ),
         (
             {"partitions": [THREE], "n_levels": 1},
             ValueError,
-            "`partitions` determines the levels: leave `n_levels` out",
+            "`partitions` determines the levels: omit `n_levels`",
         ),
         ({"partitions": [THREE], "min_vertices": 5}, ValueError, "leave `min_vertices` out"),
         ({"partitions": [THREE], "method": "metis"}, ValueError, "leave `method` out"),
@@ -301,7 +301,7 @@ THREE, TWO = Partition([0, 0, 1, 1, 2, 2]), Partition([0, 0, 1])
         (
             {"rank": np.array([2, 3])},
             TypeError,
-            "got an array of shape (2,): list(rank) is one rank per level, [rank] the ranks of one",
+            "got an array of shape (2,): pass list(rank) for one rank per level, or [rank] for the",
         ),
         ({"rank": sc.local_modes(SIX, THREE, 4)}, TypeError, "`rank` must be an integer"),
         (
@@ -324,7 +324,7 @@ THREE, TWO = Partition([0, 0, 1, 1, 2, 2]), Partition([0, 0, 1])
         (
             {"n_levels": 2, "min_vertices": 5},
             ValueError,
-            "`n_levels` = 2 and `min_vertices` = 5 both say when to stop: leave one",
+            "`n_levels` = 2 and `min_vertices` = 5 exclude each other: omit one",
         ),
         ({"method": "best"}, ValueError, "`method` must be one of"),
         ({"local_operator": "best"}, ValueError, "`local_operator` must be one of"),
@@ -369,7 +369,7 @@ def test_elimination_is_a_first_level(tmp_path):
     )
     assert repr(H).splitlines()[-1] == f"  {wanted}"
     assert f"<p>{wanted.replace('>', '&gt;')}</p>" in H._repr_html_()
-    with pytest.raises(ValueError, match="a ledger needs isometries"):
+    with pytest.raises(ValueError, match="an energy ledger requires isometric"):
         H.ledger(x)
     rng = np.random.default_rng(3)
     G = F.with_maps(rng.standard_normal(F.tail_data.shape), F.head_data)

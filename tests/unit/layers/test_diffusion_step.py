@@ -123,23 +123,27 @@ I2 = np.eye(2)
         (
             (RAGGED, X[:5], I2, I2),
             ValueError,
-            "`sheaf` must have vertex stalks of one dimension, on which `W1` acts; vertex 2 has",
+            "`W1` acts on all of them, but vertex 2 has dimension 1 and vertex 0 has 2",
         ),
         (
             (PATH, X.reshape(4, 4), I2, I2),
             ValueError,
             "`X` must have shape (dim_c0,) or (dim_c0, h) with dim_c0 = 8",
         ),
-        ((PATH, X[:, 0], I2, I2), ValueError, "`X` must have shape (N d, f), got (8,): X[:, None]"),
+        (
+            (PATH, X[:, 0], I2, I2),
+            ValueError,
+            "`X` must have shape (N d, f), got (8,): pass X[:, None]",
+        ),
         (
             (PATH, X, np.eye(3), I2),
             ValueError,
-            "`W1` must have shape (2, 2), the dimension of the stalks twice, got (3, 3)",
+            "`W1` must have shape (2, 2), where 2 is the dimension of the stalks, got (3, 3)",
         ),
         (
             (PATH, X[:, :1], I2, I2),
             ValueError,
-            "`W2` must have shape (1, 1), the number of channels twice, got (2, 2)",
+            "`W2` must have shape (1, 1), where 1 is the number of channels, got (2, 2)",
         ),
         ((PATH, X, 1.0, I2), ValueError, "`W1` must have shape (2, 2)"),
         (

@@ -326,7 +326,7 @@ def test_one_cluster_and_as_many_as_vertices():
     )
     with pytest.raises(
         ValueError,
-        match=r"`x` of shape \(5, 4\) may be \(K, M g\) or \(sum r_a, g\), because both have 5",
+        match=r"its shape \(5, 4\) can be \(K, M g\) or \(sum r_a, g\), because both have 5",
     ):
         K_is_dim.lift(np.ones((5, 4)))
 
@@ -487,14 +487,14 @@ def test_single_precision_is_summed_in_double():
             ValueError,
             "`how` must be one of 'mean', 'sum', 'max', got 'median'",
         ),
-        ((np.ones(3),), ValueError, "`x` must be 2-dimensional, got shape (3,): x[:, None]"),
-        ((np.ones((0, 3)), "mean"), ValueError, "`x` has no rows, of which there is no mean"),
-        ((np.ones((0, 3)), "max"), ValueError, "`x` has no rows, of which there is no max"),
+        ((np.ones(3),), ValueError, "`x` must be 2-dimensional, got shape (3,): pass x[:, None]"),
+        ((np.ones((0, 3)), "mean"), ValueError, "`x` has no rows, so their mean is undefined"),
+        ((np.ones((0, 3)), "max"), ValueError, "`x` has no rows, so their max is undefined"),
         (([[1.0], [np.nan]],), ValueError, "`x` must be finite, got nan at index (1, 0)"),
         (
             (1j * np.ones((2, 2)), "max"),
             TypeError,
-            "`x` is complex128, of which there is no largest",
+            "is undefined for complex `x` of type complex128",
         ),
         (
             (np.full((4, 1), 1e308), "sum"),
@@ -509,7 +509,7 @@ def test_single_precision_is_summed_in_double():
         (([["a"]],), TypeError, "`x` must hold float32"),
         ((np.ones((2, 1)), "sum", [0]), ValueError, "each of the 2 rows of `x`, got 1"),
         ((np.ones((2, 1)), "sum", [0, -1]), ValueError, "0 .. g-1, got -1 at index 1"),
-        ((np.ones((2, 1)), "max", [0, 2]), ValueError, "`batch` names no vertex of graph 1"),
+        ((np.ones((2, 1)), "max", [0, 2]), ValueError, "`batch` assigns no vertex to graph 1"),
     ],
 )
 def test_readouts_that_do_not_fit_are_refused(arguments, error, message):
@@ -573,21 +573,18 @@ def asymmetric(i, j, value):
         (
             (F, np.ones(8)),
             ValueError,
-            "`X` must be 2-dimensional, got shape (8,): X[:, None] makes a single channel",
+            "`X` must be 2-dimensional, got shape (8,): pass X[:, None] for a single channel",
         ),
         ((F, 1.0), ValueError, "`X` must be 2-dimensional, got shape ()"),
         (
             (RAGGED, X),
             ValueError,
-            (
-                "`X` must be lifted, shape (dim_c0, h) with dim_c0 = 7, because vertex 2 has "
-                "dimension 1 and"
-            ),
+            "`X` must have the lifted shape (dim_c0, h) with dim_c0 = 7, because vertex 2 has",
         ),
         (
             (RAGGED, X),
             ValueError,
-            "stack the vertices' (d_v, h) blocks, numpy.concatenate(blocks); got shape (4, 6)",
+            "got shape (4, 6): stack the (d_v, h) blocks of all vertices by",
         ),
         (
             (F, np.where(np.eye(4, 6) * [[0], [1], [0], [0]], np.inf, 1)),
@@ -620,7 +617,7 @@ def asymmetric(i, j, value):
         (
             (F, X, asymmetric(2, 2, -1.0)),
             ValueError,
-            "`adjacency` must not be negative for Select, got -1.0 at (2, 2): pass",
+            "`adjacency` must be nonnegative for Select, got -1.0 at (2, 2): pass",
         ),
         (
             (F, X, A * 1j),
@@ -635,7 +632,7 @@ def asymmetric(i, j, value):
         (
             (F, X, nx.path_graph(4)),
             TypeError,
-            "`adjacency` must be a matrix, got a networkx graph: nx.to_scipy_sparse_array",
+            "`adjacency` must be a matrix, got a networkx graph: pass nx.to_scipy_sparse_array",
         ),
         ((F, X, "A"), TypeError, "`adjacency` must hold float32"),
         (
@@ -661,7 +658,7 @@ def test_too_many_clusters_are_refused():
     assert HiSP(1, 600)(large, np.ones((700, 1))).x.shape == (600, 1)  # "auto" takes any number
     with pytest.raises(
         ValueError,
-        match="`n_modes` pads the pooled features to 6e.30 entries, more than memory holds",
+        match="`n_modes` = .* pads the pooled features to 6e.30 entries, which exceed the memory",
     ):
         HiSP(10**30, 2)(F, X)
 

@@ -425,7 +425,7 @@ def test_files_keep_rings_and_target(tmp_path):
 
 def test_the_certificate_does_not_apply():
     F, P = grid()
-    with pytest.raises(ValueError, match="must be made of internal modes, got oversampled modes"):
+    with pytest.raises(ValueError, match="must have internal modes, got oversampled modes"):
         sc.certificate(oversampled(F, P, 2))
     assert sc.energy_ledger(oversampled(F, P, 2), np.ones(F.dim_c0)).truncation_bound is None
 
@@ -457,12 +457,12 @@ def test_pooling_takes_them():
         (
             {"local_operator": "internal", "rings": 1},
             ValueError,
-            "`rings` is for `local_operator` = \"oversampled\", got 1 with 'internal'",
+            "`rings` applies only to `local_operator` = \"oversampled\", got 1 with 'internal'",
         ),
         (
             {"local_operator": "principal", "target": 1.0},
             ValueError,
-            '`target` is for `local_operator` = "oversampled"',
+            '`target` applies only to `local_operator` = "oversampled"',
         ),
     ],
 )
@@ -483,14 +483,11 @@ def test_rings_and_target_are_for_modes_that_are_computed():
     for name, value in (("rings", 1), ("target", 1.0)):
         with pytest.raises(
             ValueError,
-            match=(
-                f"`{name}` is for modes that are computed here, but the LocalModes in `rank` "
-                "are given"
-            ),
+            match=f"`{name}` applies only to modes .* omit it or LocalModes in `rank`",
         ):
             sc.coarsen(F, P, M, local_operator="oversampled", **{name: value})
         with pytest.raises(
-            ValueError, match=f"`{name}` is for modes that are computed here, but `basis` are given"
+            ValueError, match=f"`{name}` applies only to modes .* omit it or `basis`"
         ):
             sc.coarsen(F, P, basis=[M.basis(a) for a in range(4)], **{name: value})
     assert sc.coarsen(F, P, M).modes is M
@@ -499,15 +496,15 @@ def test_rings_and_target_are_for_modes_that_are_computed():
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"rings": None}, "oversampled modes have `rings` and a `target`"),
-        ({"target": None}, "oversampled modes have `rings` and a `target`"),
+        ({"rings": None}, "oversampled modes must have `rings` and a `target`"),
+        ({"target": None}, "oversampled modes must have `rings` and a `target`"),
         ({"target": np.nan}, "`target` must be positive and finite"),
         ({"rings": -1}, "`rings` must be at least 0"),
         ({"over_budget": -1}, "`over_budget` must be at least 0"),
-        ({"ranks": np.full(4, 99)}, r"`ranks\[0\]` = 99 is more than the cluster's dimension"),
+        ({"ranks": np.full(4, 99)}, r"`ranks\[0\]` = 99 exceeds the cluster's dimension"),
         ({"operator_norms": np.full(4, np.inf)}, "`operator_norms` must be finite, got inf"),
         ({"next_eigenvalues": np.full(4, np.nan)}, "`next_eigenvalues` must be finite, got nan"),
-        ({"local_operator": "internal"}, '`rings` is for `local_operator` = "oversampled"'),
+        ({"local_operator": "internal"}, '`rings` applies only to `local_operator` = "over'),
     ],
 )
 def test_modes_that_do_not_fit_together(fields, message):

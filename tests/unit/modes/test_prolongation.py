@@ -92,7 +92,7 @@ def test_own_blocks_are_cast_to_the_precision_of_the_sheaf(dtype, given_dtype):
 def test_own_blocks_beyond_the_precision_of_the_sheaf_are_refused():
     F = CellularSheaf.random(nx.path_graph(3), 1, 1, seed=3, dtype=np.float32)
     with pytest.raises(
-        ValueError, match=r"`basis\[0\]` must be finite as float32, got 1e\+300 in row 1"
+        ValueError, match=r"`basis\[0\]` must be finite in float32, got 1e\+300 in row 1"
     ):
         sc.coarsen(F, PAIR_AND_ONE, basis=[[[1.0], [1e300]], [[1.0]]])
 

@@ -53,7 +53,7 @@ def test_the_threshold_grows_with_what_was_left_out():
 def test_what_comes_near_the_threshold_is_told(zero, nonzero, clear):
     reason = rank_decision.doubt(zero, nonzero, 1e-12, 1.0, DOUBLE)
     assert (reason is None) == clear
-    assert clear or f"taken for zero is {zero:.2g}" in reason
+    assert clear or f"counted as zero is {zero:.2g}" in reason
 
 
 def test_a_threshold_that_is_far_above_rounding_leaves_more_room_below():

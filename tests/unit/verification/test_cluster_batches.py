@@ -39,7 +39,7 @@ def test_a_prolongation_between_clusters_is_refused(C, size, cluster, column, mo
     wrong = sc.coarsen(C.fine, C.partition, C.ranks)
     for name in ("data", "indices", "indptr"):  # nothing but verify looks at what is put there
         setattr(wrong.prolongation, name, getattr(damaged, name))
-    with pytest.raises(ValueError, match="R must hold nothing outside of its diagonal blocks, but"):
+    with pytest.raises(ValueError, match="R must be zero outside its diagonal blocks, but"):
         sc.verify(wrong)
 
 

@@ -61,7 +61,9 @@ def test_checks_are_found_by_label_and_iterated_in_order(C):
         V[len(V)]
     with pytest.raises(TypeError):
         V[1.0]
-    with pytest.raises(KeyError, match=r"no check has the label 'other'; there are section-2, "):
+    with pytest.raises(
+        KeyError, match=r"no check has the label 'other'; the labels are section-2, "
+    ):
         V["other"]
 
 

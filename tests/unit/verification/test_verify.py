@@ -40,7 +40,7 @@ def test_seed_chooses_the_probes(C):
         (
             lambda C: sc.verify(dataclasses.replace(C, sheaf=C.fine)),
             ValueError,
-            "does not fit together",
+            "the coarsening is inconsistent",
         ),
     ],
 )
