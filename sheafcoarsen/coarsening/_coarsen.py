@@ -187,7 +187,9 @@ def growth_of(C: Coarsening) -> str | None:
 def check_coarsening(C: object) -> Coarsening:
     """Check that C is a Coarsening, and return it."""
     if not isinstance(C, Coarsening):
-        raise TypeError(f"`C` must be a Coarsening as returned by coarsen, got {type(C).__name__}")
+        raise TypeError(
+            f"`C` must be a Coarsening, got {type(C).__name__}: use coarsen(sheaf, P, rank)"
+        )
     return C
 
 
