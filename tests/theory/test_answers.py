@@ -48,7 +48,7 @@ def quietly(function, *args, **options):
 
 @settings(max_examples=60)
 @given(answered(scales=SCALES, dtypes=DOUBLE), st.data())
-def test_no_eigenpair_is_missed_wherever_k_cuts(F, data):
+def test_no_eigenpair_is_missed_for_any_k(F, data):
     assume(F.dim_c0)
     L, unit = dense(F)
     values, vectors = np.linalg.eigh(L)
@@ -70,7 +70,7 @@ def test_no_eigenpair_is_missed_wherever_k_cuts(F, data):
 
 
 @given(answered(scales=(1.0,), dtypes=DOUBLE), st.integers(0, 99))
-def test_vertices_may_have_any_mass(F, seed):
+def test_eigenmodes_for_any_vertex_masses_match_a_dense_solver(F, seed):
     assume(F.dim_c0)
     mass = np.random.default_rng(seed).uniform(1e-3, 10.0, F.n_vertices)
     L, unit = dense(F, mass)
@@ -115,7 +115,7 @@ def test_solutions_satisfy_their_equations_and_are_linear(F, method, data):
 
 
 @given(answered(scales=SCALES, dtypes=DOUBLE), st.integers(0, 99))
-def test_fits_are_those_of_dense_least_squares(F, seed):
+def test_least_squares_fits_match_a_dense_solver(F, seed):
     assume(F.dim_c0 and F.dim_c1)
     delta = reference.coboundary(F)
     unit = float(np.abs(delta).max(initial=0.0)) or 1.0
@@ -134,7 +134,7 @@ def test_fits_are_those_of_dense_least_squares(F, seed):
 
 @given(answered(scales=(1.0,), dtypes=DOUBLE), st.randoms(use_true_random=False))
 @settings(max_examples=30)
-def test_the_order_of_vertices_changes_nothing(F, random):
+def test_vertex_order_does_not_change_eigenvalues_or_nearest_sections(F, random):
     assume(F.dim_c0)
     n = F.n_vertices
     order = list(range(n))
@@ -160,7 +160,7 @@ def test_the_order_of_vertices_changes_nothing(F, random):
     assert eps_of(p) == eps_of(q)
 
 
-def test_what_cannot_be_asked():
+def test_invalid_masses_and_values_raise_and_fully_prescribed_values_are_returned():
     F = sc.CellularSheaf.constant([[0, 1], [1, 2]])
     for mass in ([1.0, -1.0, 1.0], [1.0, np.nan, 1.0], [1.0, np.inf, 1.0]):
         with pytest.raises(ValueError, match="`mass` must be positive and finite, got .* vertex 1"):

@@ -38,7 +38,7 @@ def random_cochain(F, columns=None, seed=7):
 
 
 @given(F=sheaves(graph=GRAPHS), data=st.data())
-def test_what_is_left_has_the_schur_complement_as_laplacian(F, data):
+def test_laplacian_after_elimination_is_the_schur_complement(F, data):
     keep = data.draw(some_vertices(F))
     K = sc.eliminate(F, keep=np.array(keep, int))
     assert set(keep) <= set(K.kept.tolist())
@@ -51,7 +51,7 @@ def test_what_is_left_has_the_schur_complement_as_laplacian(F, data):
 
 
 @given(F=sheaves(graph=GRAPHS), data=st.data())
-def test_nothing_is_left_that_could_be_eliminated(F, data):
+def test_remaining_vertices_have_more_than_two_neighbors_or_are_kept(F, data):
     keep = data.draw(some_vertices(F))
     K = sc.eliminate(F, keep=np.array(keep, int))
     around = [set() for _ in range(K.sheaf.n_vertices)]
@@ -64,7 +64,7 @@ def test_nothing_is_left_that_could_be_eliminated(F, data):
 
 
 @given(F=sheaves(graph=GRAPHS), data=st.data())
-def test_the_order_of_elimination_does_not_matter(F, data):
+def test_laplacian_does_not_depend_on_the_order_of_elimination(F, data):
     """The same vertices, eliminated in two ways: what is in ``keep`` at first goes later."""
     first = sc.eliminate(F, keep=np.array(data.draw(some_vertices(F)), int))
     second = sc.eliminate(first.sheaf)
@@ -76,7 +76,7 @@ def test_the_order_of_elimination_does_not_matter(F, data):
 
 
 @given(F=sheaves(graph=GRAPHS), data=st.data())
-def test_extensions_have_least_energy_and_norm(F, data):
+def test_extensions_have_minimum_energy_and_minimum_norm(F, data):
     K = sc.eliminate(F, keep=np.array(data.draw(some_vertices(F)), int))
     wanted = reference.schur_complement(F, K.kept.tolist())
     z = random_cochain(K.sheaf, 2)
@@ -97,7 +97,7 @@ def test_extensions_have_least_energy_and_norm(F, data):
 
 
 @given(F=sheaves(graph=GRAPHS, scales=(1.0,), spread=False), data=st.data())
-def test_solutions_are_those_of_the_whole_system(F, data):
+def test_extended_solutions_solve_the_fine_system(F, data):
     K = sc.eliminate(F, keep=np.array(data.draw(some_vertices(F)), int))
     wanted = reference.schur_complement(F, K.kept.tolist())
     L = reference.laplacian(F).astype(np.result_type(F.dtype, float))
@@ -113,7 +113,7 @@ def test_solutions_are_those_of_the_whole_system(F, data):
 
 @pytest.mark.filterwarnings("ignore::sheafcoarsen.SingularProblemWarning")
 @given(F=sheaves(graph=GRAPHS, spread=False, scales=(1.0,)), data=st.data())
-def test_sections_restrict_onto_sections(F, data):
+def test_sections_of_the_reduced_sheaf_are_restrictions_of_fine_sections(F, data):
     """The kernel of the restriction is what lives on the eliminated vertices alone."""
     K = sc.eliminate(F, keep=np.array(data.draw(some_vertices(F)), int))
     wanted = reference.schur_complement(F, K.kept.tolist())
@@ -131,7 +131,7 @@ def test_sections_restrict_onto_sections(F, data):
 
 
 @given(known=known_sections(kinds=("cycle", "bundle")))
-def test_trivial_holonomy_leaves_no_rounding_behind(known):
+def test_elimination_of_flat_cycles_leaves_no_rows_at_rounding_level(known):
     """What cancels around a cycle is zero, not a row of the size of rounding."""
     K = sc.eliminate(known.sheaf, keep=[0])
     delta = reference.coboundary(K.sheaf)
@@ -141,7 +141,7 @@ def test_trivial_holonomy_leaves_no_rounding_behind(known):
 
 @pytest.mark.parametrize("spread", [0, 4, 8])
 @pytest.mark.parametrize("dim", [1, 2])
-def test_long_cycles_without_holonomy_leave_nothing(dim, spread):
+def test_elimination_of_long_flat_cycles_leaves_no_edge(dim, spread):
     """Rounding comes together from all steps, and all of it is known to be rounding."""
     n = 40
     edges = np.stack([np.arange(n), (np.arange(n) + 1) % n], axis=1)
@@ -155,7 +155,7 @@ def test_long_cycles_without_holonomy_leave_nothing(dim, spread):
 
 
 @pytest.mark.parametrize("dim", [1, 2, 3])
-def test_meshes_without_holonomy_leave_nothing(dim):
+def test_star_mesh_on_flat_complete_graphs_leaves_one_vertex_and_no_edge(dim):
     for seed in range(5):
         rng = np.random.default_rng(seed)
         edges = np.array(nx.complete_graph(9).edges)

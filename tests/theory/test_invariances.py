@@ -405,21 +405,21 @@ RANKS = st.integers(0, 5)
 
 
 @given(CASES, RANKS, OPERATORS, SEEDS)
-def test_bases_of_vertex_stalks(case, rank, operator, seed):
+def test_changing_bases_of_vertex_stalks_changes_nothing(case, rank, operator, seed):
     F, P = case
     Q = unitary(np.random.default_rng(seed), F.vertex_dims, F.dtype)
     check(F, P, image(F, P, bases=(Q, None)), rank, operator, seed)
 
 
 @given(CASES, RANKS, OPERATORS, SEEDS)
-def test_bases_of_edge_stalks(case, rank, operator, seed):
+def test_changing_bases_of_edge_stalks_changes_nothing(case, rank, operator, seed):
     F, P = case
     W = unitary(np.random.default_rng(seed), F.edge_dims, F.dtype)
     check(F, P, image(F, P, bases=(None, W)), rank, operator, seed)
 
 
 @given(CASES, RANKS, OPERATORS, SEEDS, st.data())
-def test_numbers_of_vertices(case, rank, operator, seed, data):
+def test_renumbering_vertices_changes_nothing(case, rank, operator, seed, data):
     F, P = case
     check(
         F,
@@ -432,7 +432,7 @@ def test_numbers_of_vertices(case, rank, operator, seed, data):
 
 
 @given(CASES, RANKS, OPERATORS, SEEDS, st.data())
-def test_numbers_of_edges(case, rank, operator, seed, data):
+def test_renumbering_edges_changes_nothing(case, rank, operator, seed, data):
     F, P = case
     check(
         F, P, image(F, P, edges=data.draw(st.permutations(range(F.n_edges)))), rank, operator, seed
@@ -440,7 +440,7 @@ def test_numbers_of_edges(case, rank, operator, seed, data):
 
 
 @given(CASES, RANKS, OPERATORS, SEEDS, st.data())
-def test_numbers_of_clusters(case, rank, operator, seed, data):
+def test_renumbering_clusters_changes_only_edge_directions(case, rank, operator, seed, data):
     """Renumbering clusters turns crossing edges round.
 
     The rows of the coarse coboundary keep their signs.
@@ -457,7 +457,7 @@ def test_numbers_of_clusters(case, rank, operator, seed, data):
 
 
 @given(CASES, RANKS, OPERATORS, SEEDS, st.data())
-def test_orientations(case, rank, operator, seed, data):
+def test_reversing_edges_changes_only_signs_of_rows(case, rank, operator, seed, data):
     """Tail and head are swapped on some edges, loops among them.
 
     Their rows change sign, the Laplacians stay.
@@ -469,7 +469,7 @@ def test_orientations(case, rank, operator, seed, data):
 
 
 @given(sheaves_with_partitions(scales=(1.0,)), RANKS, OPERATORS, SEEDS, st.data())
-def test_scale(case, rank, operator, seed, data):
+def test_scaling_maps_scales_eigenvalues_by_the_square(case, rank, operator, seed, data):
     """All maps times s: eigenvalues times s^2, the same spaces.
 
     At 1e-100 and 1e100 in double, 1e-12 and 1e12 in single precision.
@@ -484,7 +484,7 @@ def test_scale(case, rank, operator, seed, data):
 
 @pytest.mark.parametrize("operator", ["internal", "principal"])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_scale_of_a_path(dtype, operator):
+def test_scaling_maps_of_a_path_keeps_its_loops(dtype, operator):
     """The same with modes of positive energy for certain.
 
     A loop dropped by an absolute threshold would show.
@@ -501,7 +501,7 @@ def test_scale_of_a_path(dtype, operator):
 
 
 @given(CASES, RANKS, OPERATORS, SEEDS, st.data())
-def test_all_at_once(case, rank, operator, seed, data):
+def test_all_transformations_combined_change_nothing(case, rank, operator, seed, data):
     F, P = case
     rng = np.random.default_rng(seed)
     im = image(
@@ -528,7 +528,7 @@ def assert_edges(C, D):
 
 
 @given(CASES, OPERATORS, SEEDS, st.data())
-def test_local_kernels(case, operator, seed, data):
+def test_local_kernels_do_not_depend_on_numbering_and_orientation(case, operator, seed, data):
     """Their dimensions and spaces do not depend on numbers and orientations.
 
     At scales that are powers of two.
@@ -596,7 +596,7 @@ def embedding(parts, which, joined, P):
 
 
 @given(two_cases(), RANKS, OPERATORS, SEEDS)
-def test_disjoint_union(parts, rank, operator, seed):
+def test_coarsening_commutes_with_disjoint_union(parts, rank, operator, seed):
     """The union with the joined partition coarsens to the union of the coarsenings."""
     F, starts, _ = sc.disjoint_union([G for G, _ in parts])
     assert F.dtype == parts[0][0].dtype
@@ -710,7 +710,7 @@ def test_split_is_the_inverse_of_union(parts, seed):
 
 
 @given(sheaves_with_partitions(graph=None), RANKS, OPERATORS, SEEDS, st.data())
-def test_zero_edge(case, rank, operator, seed, data):
+def test_a_zero_edge_adds_only_zero_rows(case, rank, operator, seed, data):
     """It adds itself, zero rows, and a zero coarse edge where no other joins its clusters.
 
     Nothing else changes.

@@ -36,7 +36,7 @@ def nullity(sheaf, scale):
 
 
 @given(known_sections())
-def test_the_sections_are_what_they_are_said_to_be(case):
+def test_known_sections_are_an_orthonormal_basis_of_the_kernel(case):
     F, Z = case
     assert_residual(reference.coboundary(F) @ Z, maps(F), Z, n=F.dim_c0)
     assert_residual(Z.conj().T @ Z - np.eye(Z.shape[1]), n=F.dim_c0)
@@ -45,7 +45,7 @@ def test_the_sections_are_what_they_are_said_to_be(case):
 
 @pytest.mark.filterwarnings("ignore::sheafcoarsen.SingularProblemWarning")
 @given(known_sections(), st.data())
-def test_kernels_preserve_them_level_after_level(case, data):
+def test_kernel_modes_preserve_global_sections_on_every_level(case, data):
     """fact-2 and prop:kernel_preservation_loopless: repeated, this computes the global sections."""
     F, Z = case
     scale = size(maps(F))
@@ -67,7 +67,7 @@ def test_kernels_preserve_them_level_after_level(case, data):
 
 
 @given(known_sections(), st.data(), st.integers(0, 3))
-def test_more_modes_preserve_them_too_and_loops_carry_the_rest(case, data, more):
+def test_additional_modes_with_loops_also_preserve_global_sections(case, data, more):
     F, Z = case
     P = data.draw(partitions(F.n_vertices))
     kernels = sc.local_modes(F, P, sc.ranks.kernel()).ranks
@@ -79,7 +79,7 @@ def test_more_modes_preserve_them_too_and_loops_carry_the_rest(case, data, more)
     assert_residual(L @ pooled, maps(F), maps(F), pooled, n=F.dim_c0, eps=1e3 * np.finfo(float).eps)
 
 
-def test_the_principal_operator_loses_them():
+def test_the_principal_operator_loses_global_sections():
     F = sc.gallery.cycle(12, 0.0)
     P = sc.Partition(np.arange(12) // 4)
     kept = {}

@@ -35,7 +35,7 @@ def spectrum(A):
 
 
 @given(multigraphs(min_vertices=1, min_edges=2), st.integers(1, 3), st.booleans())
-def test_constant_sheaf_is_networkx_laplacian(G, d, weighted):
+def test_laplacian_of_the_constant_sheaf_is_that_of_networkx(G, d, weighted):
     """Weighted MultiGraph with loops and parallel edges; nodes in the graph's own order."""
     weight = "weight" if weighted else None
     exact = nx.laplacian_matrix(G, nodelist=list(G.nodes), weight=weight).toarray().astype(float)
@@ -50,7 +50,7 @@ def test_constant_sheaf_is_networkx_laplacian(G, d, weighted):
 
 
 @given(multigraphs(min_vertices=1, min_edges=2), st.integers(1, 3))
-def test_normalized_sheaf_is_networkx_normalized_laplacian(G, d):
+def test_laplacian_of_the_normalized_sheaf_is_that_of_networkx(G, d):
     """Without loops, which networkx counts in the degree."""
     G.remove_edges_from(list(nx.selfloop_edges(G, keys=True)))
     exact = nx.normalized_laplacian_matrix(G, nodelist=list(G.nodes)).toarray()
@@ -145,7 +145,7 @@ def connection_size(n, edges, weights, transports):
 
 
 @given(connections())
-def test_connection_is_a_sum_of_kronecker_products(case):
+def test_laplacian_of_a_connection_is_a_sum_of_kronecker_products(case):
     """With loops, parallel edges and both orientations.
 
     Weights are of single precision where the transports are.
@@ -169,7 +169,7 @@ def test_connection_is_a_sum_of_kronecker_products(case):
     assert_residual(delta - by_hand, np.sqrt(scale), **what)
 
 
-def test_the_orientation_of_a_transport_matters():
+def test_reversing_transports_changes_the_section_of_a_tree():
     """x_u = U x_v: on a tree the section grows from the root.
 
     With the transports turned round it does not.
@@ -202,7 +202,7 @@ def test_the_orientation_of_a_transport_matters():
             )
 
 
-def test_a_networkx_edge_is_oriented_as_the_graph_lists_it():
+def test_networkx_edges_are_oriented_as_listed_by_the_graph():
     """The attribute of ("b", "a"), listed as ("a", "b"), carries b's stalk to a's."""
     quarter = np.array([[0.0, -1.0], [1.0, 0.0]])
     G = nx.Graph()
@@ -214,7 +214,7 @@ def test_a_networkx_edge_is_oriented_as_the_graph_lists_it():
 
 
 @given(connections(), st.data())
-def test_coarse_connection_from_kronecker_blocks(case, data):
+def test_coarsening_of_a_connection_matches_kronecker_products(case, data):
     """Local spectra, both operators, and R* L R from Kronecker products.
 
     Of the edges inside, and of all edges.
@@ -251,7 +251,7 @@ def test_coarse_connection_from_kronecker_blocks(case, data):
 
 
 @given(graphs(min_vertices=1, min_edges=3), st.data())
-def test_signed_sheaf_is_degree_minus_signed_adjacency(graph, data):
+def test_laplacian_of_a_signed_sheaf_is_degree_minus_signed_adjacency(graph, data):
     """D - A, where a loop counts twice in D and in A.
 
     It adds 4 w to the diagonal if negative, nothing if positive.
@@ -281,7 +281,7 @@ def test_signed_sheaf_is_degree_minus_signed_adjacency(graph, data):
     assert_residual(sc.laplacian(sc.CellularSheaf.signed(G, "s", "w")) - (D - A), D, n=n)
 
 
-def test_signed_adjacency():
+def test_signed_graphs_have_a_section_only_if_balanced():
     """Entries carry sign and weight; a balanced graph has a section, an unbalanced one has none."""
     A = np.array([[0, 2, -3], [2, 0, 1], [-3, 1, 0]], float)
     L = sc.laplacian(sc.CellularSheaf.signed(scipy.sparse.csr_array(A))).toarray()
@@ -304,7 +304,7 @@ def multiplets(values, scale):
 @given(
     st.integers(6, 24), st.integers(0, 2**16), st.integers(1, 5), st.integers(1, 4), st.booleans()
 )
-def test_internal_modes_are_eigenpool(n, seed, K, h, weighted):
+def test_pooling_with_internal_modes_is_eigenpool(n, seed, K, h, weighted):
     """Pooling of the constant sheaf is U_j^T X_j.
 
     U_j holds the eigenvectors of nx.laplacian_matrix of the induced subgraph.
@@ -347,7 +347,7 @@ def test_internal_modes_are_eigenpool(n, seed, K, h, weighted):
                 )
 
 
-def test_eigenpool_by_rank():
+def test_coarse_stalk_rows_are_pooled_features_of_eigenpool():
     """EigenPool's l-th pooled feature matrix, K x h, is row l of every coarse stalk."""
     G = nx.path_graph(7)
     P = sc.Partition([0, 0, 0, 0, 1, 1, 1])
@@ -405,7 +405,7 @@ CLOSED_FORMS = {
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("d", [1, 3])
 @pytest.mark.parametrize("name", CLOSED_FORMS)
-def test_closed_forms(name, d, dtype):
+def test_spectra_of_known_graphs_match_closed_forms(name, d, dtype):
     """The spectrum by `laplacian`, and by the modes of one cluster.
 
     Each eigenvalue once for every dimension of the stalk.
@@ -441,7 +441,7 @@ def test_closed_forms(name, d, dtype):
 
 @pytest.mark.parametrize("theta", [0.0, 1e-4, 0.3, pi / 2, 2.0, pi, -1.1, 7.0])
 @pytest.mark.parametrize("n", [1, 2, 3, 10, 33])
-def test_cycle_with_holonomy(n, theta):
+def test_spectrum_of_a_cycle_with_holonomy_matches_its_closed_form(n, theta):
     """2 - 2 cos((2 pi k + theta) / n), each double in the plane; over C a phase gives each once."""
     F = sc.gallery.cycle(n, theta)
     exact = np.sort(np.repeat(cycle(n, theta), 2))
@@ -457,7 +457,7 @@ def test_cycle_with_holonomy(n, theta):
 
 
 @pytest.mark.parametrize("cut", [0, 2, 7])
-def test_arcs_of_a_cycle_are_paths_and_remember_the_holonomy(cut):
+def test_arcs_have_spectra_of_paths_and_coarse_cycles_keep_the_holonomy(cut):
     """Two arcs have the spectra of paths wherever the twisted edge lies.
 
     All modes kept, the coarse sheaf has the cycle's.
@@ -514,7 +514,7 @@ def test_a_bundle_has_the_spectrum_of_the_constant_sheaf(name, d):
 # ---------------------------------------------------------------- by hand
 
 
-def test_two_levels_of_a_path_by_hand():
+def test_two_levels_of_a_path_match_hand_computation():
     """Eight vertices, pairs with both modes, then pairs of pairs with one."""
     F = sc.CellularSheaf.constant(nx.path_graph(8))
     first = sc.coarsen(F, sc.Partition([0, 0, 1, 1, 2, 2, 3, 3]), 2)
@@ -563,7 +563,7 @@ def test_two_levels_of_a_path_by_hand():
     )
 
 
-def test_ledger_of_a_path_by_hand():
+def test_ledger_of_a_path_matches_hand_computation():
     """On two pairs x = (0, 1, 3, 6).
 
     x_ret = (1/2, 1/2, 9/2, 9/2), x_disc = (-1/2, 1/2, -3/2, 3/2), and 14 = 10 + 16 - 16 + 4.

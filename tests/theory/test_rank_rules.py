@@ -40,7 +40,7 @@ CLUSTERS = st.lists(st.lists(st.integers(0, 5).map(float), max_size=7), max_size
 
 
 @given(CLUSTERS, st.integers(0, 6))
-def test_below_counts_scores_up_to_and_with_tau(clusters, tau):
+def test_below_counts_scores_at_most_tau(clusters, tau):
     expected = [sum(score <= tau for score in c) for c in clusters]
     assert sc.ranks.below(tau).ranks(spectra(*clusters)).tolist() == expected
 
@@ -59,7 +59,7 @@ def test_budget_takes_the_smallest_scores_and_breaks_ties_by_cluster(clusters, t
 
 
 @given(CLUSTERS, st.integers(1, 8))
-def test_gap_cuts_at_the_widest_gap_the_first_if_several(clusters, max_rank):
+def test_gap_cuts_at_the_first_of_the_widest_gaps(clusters, max_rank):
     def brute(c):
         c = sorted(c)
         if len(c) <= 1:
@@ -70,7 +70,7 @@ def test_gap_cuts_at_the_widest_gap_the_first_if_several(clusters, max_rank):
 
 
 @given(CLUSTERS, st.integers(0, 7), st.sampled_from([0.0, 1.0]))
-def test_whole_multiplets_widen_to_the_end_of_a_tie(clusters, r, tie):
+def test_whole_multiplets_extend_ranks_to_the_end_of_a_tie(clusters, r, tie):
     def brute(c):
         c, k = sorted(c), min(r, len(c))
         while 0 < k < len(c) and c[k] - c[k - 1] <= tie:
@@ -82,7 +82,7 @@ def test_whole_multiplets_widen_to_the_end_of_a_tie(clusters, r, tie):
 
 
 @given(CLUSTERS, st.integers(0, 20))
-def test_any_rule_can_be_widened(clusters, total):
+def test_whole_multiplets_can_wrap_any_rule(clusters, total):
     seen = spectra(*clusters)
     for rule in (
         sc.ranks.budget(total),
@@ -99,7 +99,7 @@ def test_any_rule_can_be_widened(clusters, total):
 
 @quiet
 @given(sheaves_with_partitions(spread=False), OPERATORS, st.floats(0.1, 0.9))
-def test_below_sees_the_spectrum_of_the_local_operator(case, operator, share):
+def test_below_counts_eigenvalues_of_the_local_operator(case, operator, share):
     F, P = case
     values = [reference.local_modes(F, P, a, 10**6, operator)[0] for a in range(P.n_clusters)]
     top = max((v.max(initial=0) for v in values), default=0)
@@ -114,7 +114,7 @@ def test_below_sees_the_spectrum_of_the_local_operator(case, operator, share):
 
 @quiet
 @given(sheaves_with_partitions(), OPERATORS, st.integers(0, 30))
-def test_budget_spends_exactly_its_total(case, operator, total):
+def test_budget_retains_exactly_its_total(case, operator, total):
     F, P = case
     M = sc.local_modes(F, P, sc.ranks.budget(total), operator)
     assert M.ranks.sum() == min(total, F.dim_c0)
@@ -160,7 +160,7 @@ def local_stack(F, P, a, operator):
 
 @quiet
 @given(sheaves_with_partitions(), OPERATORS)
-def test_kernel_is_that_of_the_local_coboundary_by_singular_values(case, operator):
+def test_kernel_rank_is_the_nullity_of_the_local_coboundary(case, operator):
     F, P = case
     M = sc.local_modes(F, P, sc.ranks.kernel(), operator)
     for a in range(P.n_clusters):
@@ -175,7 +175,7 @@ def test_kernel_is_that_of_the_local_coboundary_by_singular_values(case, operato
 @pytest.mark.filterwarnings("ignore::sheafcoarsen.SingularProblemWarning")
 @quiet
 @given(sheaves_with_partitions(spread=False))
-def test_kernels_need_no_loops_and_keep_global_sections(case):
+def test_kernel_modes_need_no_loops_and_preserve_global_sections(case):
     """Fact 2: H^0 of the loopless coarse sheaf is that of the fine one.
 
     With every local section kept and nothing else.
@@ -206,7 +206,7 @@ def _well_conditioned(F):
     return positive.size > 0 and positive.min() > 1e-3 * positive.max()
 
 
-def test_kernel_finds_what_eigenvalues_cannot_resolve():
+def test_kernel_resolves_singular_values_below_the_root_of_eps():
     """Maps 1e-10 apart: the square, 1e-20, is rounding, the singular value is not."""
     F = sc.CellularSheaf([[0, 1], [0, 1]], [[[1.0]], [[1.0]]], [[[1.0]], [[1.0 + 1e-10]]])
     P = sc.Partition([0, 0])
@@ -216,7 +216,7 @@ def test_kernel_finds_what_eigenvalues_cannot_resolve():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
-def test_kernels_of_a_bundle(dtype):
+def test_kernel_modes_of_a_bundle_match_dense_kernels(dtype):
     bundle = sc.gallery.bundle(nx.random_regular_graph(4, 120, seed=3), 3, seed=5)
     F = bundle.with_maps(bundle.tail_data.astype(dtype), bundle.head_data.astype(dtype))
     P = sc.select(F, 4)
@@ -250,12 +250,12 @@ def test_kernels_of_a_bundle(dtype):
         ),
     ],
 )
-def test_bad_rules(build, error, message):
+def test_invalid_arguments_of_rules_raise(build, error, message):
     with pytest.raises(error, match=message):
         build()
 
 
-def test_rules_are_values():
+def test_rules_are_compared_and_hashed_by_value():
     assert sc.ranks.below(1) == sc.ranks.below(1.0) != sc.ranks.below(2)
     assert sc.ranks.gap(2).whole_multiplets() == sc.ranks.gap(2).whole_multiplets()
     assert len({sc.ranks.kernel(), sc.ranks.kernel(), sc.ranks.budget(3)}) == 2
@@ -265,7 +265,7 @@ def test_rules_are_values():
 @pytest.mark.parametrize("operator", ["internal", "oversampled"])
 @pytest.mark.parametrize("n", [4, 40])
 @pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
-def test_rounding_that_a_loop_leaves_is_no_rank(operator, n, scale):
+def test_rounding_errors_of_a_cancelling_loop_do_not_count_as_rank(operator, n, scale):
     """Its maps cancel to a few units in the last place, which are more than n eps of the others."""
     A = 1e3 * np.random.default_rng(3).standard_normal((2, 2))
     path = sc.CellularSheaf.constant(nx.path_graph(n), 2)

@@ -41,7 +41,7 @@ def feeder(path):
 
 
 @pytest.mark.real_data
-def test_feeder_ieee8500(data_folder):
+def test_coarsening_of_the_ieee8500_feeder_passes_verification(data_folder):
     F, voltages = feeder(data_folder / "feeder_ieee8500.json.gz")
     assert (F.n_vertices, F.n_edges) == (4876, 3698)
     np.testing.assert_array_equal(np.bincount(F.vertex_dims), [0, 1870, 2357, 649])
@@ -66,7 +66,7 @@ def test_feeder_ieee8500(data_folder):
 
 
 @pytest.mark.real_data
-def test_feeder_ieee13_against_the_reference(data_folder):
+def test_coarsening_of_the_ieee13_feeder_matches_the_reference(data_folder):
     F, _ = feeder(data_folder / "feeder_ieee13.json.gz")
     P = sc.select(F, 6)
     C = sc.coarsen(F, P, 2)
@@ -75,7 +75,7 @@ def test_feeder_ieee13_against_the_reference(data_folder):
 
 
 @pytest.mark.real_data
-def test_a_real_pose_graph_is_nearly_consistent(data_folder):
+def test_poses_have_much_less_energy_than_with_transposed_transports(data_folder):
     """The orientation convention is right.
 
     Poses of the file as a cochain have far less energy than with transports transposed.
@@ -97,7 +97,7 @@ def test_a_real_pose_graph_is_nearly_consistent(data_folder):
 
 
 @pytest.mark.real_data
-def test_levels_of_a_pose_graph(data_folder):
+def test_levels_of_a_pose_graph_are_exact(data_folder):
     F = sc.read_g2o(data_folder / "g2o_city10000.g2o.gz")
     H = sc.coarsen_levels(F, rank=4, min_vertices=99)
     assert [G.n_vertices for G in H.sheaves] == [10000, 1000, 100, 10]
@@ -108,7 +108,7 @@ def test_levels_of_a_pose_graph(data_folder):
 
 
 @pytest.mark.real_data
-def test_levels_of_a_graph_with_hubs(data_folder):
+def test_levels_of_a_graph_with_hubs_are_exact(data_folder):
     F = sc.read_graph(data_folder / "nodes_tolokers_edges.txt.gz")
     assert np.bincount(F.edges.reshape(-1)).max() == 2138
     H = sc.coarsen_levels(F, rank=4)
@@ -142,7 +142,7 @@ def assert_levels_are_exact(H):
     assert E.coarsest_energy > 0
 
 
-def test_no_real_data_test_is_skipped_where_the_folder_is_named(request):
+def test_no_real_data_test_is_skipped_if_the_folder_is_set(request):
     marked = [item for item in request.session.items if item.get_closest_marker("real_data")]
     skipped = [item.nodeid for item in marked if item.get_closest_marker("skip")]
     if os.environ.get("SHEAFCOARSEN_DATA"):

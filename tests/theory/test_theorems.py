@@ -297,7 +297,7 @@ def test_galerkin_realization(case):
 
 @pytest.mark.statement("thm:Galerkin_realization")
 @pytest.mark.parametrize("power", [-530, -40, 40, 400])
-def test_a_scaled_basis_scales_the_coarse_sheaf(power):
+def test_scaling_the_basis_scales_the_coarse_coboundary(power):
     """delta_c is linear in R, though loops come from the square R_a* L_a R_a.
 
     Which would underflow for the smallest.
@@ -317,7 +317,7 @@ def test_a_scaled_basis_scales_the_coarse_sheaf(power):
         assert_residual(ours - s * exact, s, exact, n=6)
 
 
-def test_a_loop_row_is_zero_against_what_the_loop_contributes():
+def test_loop_rows_count_as_zero_relative_to_the_difference_of_their_maps():
     """Two large maps that nearly cancel contribute their difference, 1, not their size."""
     F = sc.CellularSheaf([[0, 0]], [[[1e8]]], [[[1e8 - 1]]])
     C = sc.coarsen(F, sc.Partition([0]), basis=[np.ones((1, 1))])
@@ -325,7 +325,7 @@ def test_a_loop_row_is_zero_against_what_the_loop_contributes():
     assert_residual(sc.laplacian(C.sheaf).toarray() - 1, n=1)
 
 
-def test_a_zero_column_does_not_make_rounding_a_loop():
+def test_a_zero_column_does_not_turn_rounding_errors_into_a_loop():
     """What is zero is measured against the largest column of R_a, wherever that stands."""
     F = sc.gallery.bundle(nx.complete_graph(6), 3, seed=5)
     blocks = kernel_bases(F, HALVES, 0, mixed=False)
@@ -343,7 +343,7 @@ def pairwise(n):
 
 @pytest.mark.statement("thm:Galerkin_realization")
 @given(coarsenings(), st.data())
-def test_galerkin_realization_three_levels_deep(case, data):
+def test_galerkin_realization_on_three_levels(case, data):
     """The coarse sheaf is a sheaf: coarsening it again realizes (R_0 R_1)* L (R_0 R_1).
 
     And once more, by modes or own bases.
@@ -592,7 +592,7 @@ def smallest_kept_out(F, P, ranks):
 
 @pytest.mark.statement("fact-2")
 @given(sheaves_with_partitions(), st.integers(0, 3), st.booleans())
-def test_sections_are_kept_with_every_local_section(case, more, loops):
+def test_global_sections_are_kept_if_every_local_section_is(case, more, loops):
     """With r_a >= dim ker L_a the global sections lie in im R.
 
     They are those of the coarse sheaf, one to one.
@@ -659,7 +659,7 @@ def normalize(F, *args):
     st.sampled_from(["pinv", "regularize", "augment"]),
     st.sampled_from([1e-8, 1e-3, 1.0]),
 )
-def test_normalizing_is_a_change_of_maps(F, singular, eps):
+def test_laplacian_of_the_normalized_sheaf_is_the_normalized_laplacian(F, singular, eps):
     """The Laplacian of normalize(F) is D^{-1/2} L D^{-1/2}, D the diagonal block of L.
 
     For each treatment of singular D_v.
@@ -697,7 +697,7 @@ def test_normalizing_is_a_change_of_maps(F, singular, eps):
 
 @pytest.mark.statement("fact-6")
 @given(sheaves(), st.integers(0, 999))
-def test_the_dirichlet_energy_counts_every_edge_once(F, seed):
+def test_dirichlet_energy_counts_every_edge_once(F, seed):
     """x* Delta x = energy(normalize(F), x): each edge once, no factor 1/2.
 
     It is half of the edge terms taken in both orientations.
@@ -733,7 +733,7 @@ def test_the_dirichlet_energy_counts_every_edge_once(F, seed):
 
 
 @pytest.mark.parametrize("scale", [1e-100, 1e-3, 1.0, 1e3, 1e100])
-def test_multiplets_are_the_same_at_every_scale(scale):
+def test_multiplets_do_not_depend_on_the_scale_of_the_maps(scale):
     """The gap that counts as a tie is relative to the operator.
 
     A square has 0, 2, 2, 4 whatever its maps are scaled by.
@@ -752,7 +752,7 @@ def test_multiplets_are_the_same_at_every_scale(scale):
         assert_residual(M.next_eigenvalues[0] - 2 * scale**2, 4 * scale**2, n=4)
 
 
-def test_scores_by_singular_values_are_squares():
+def test_scores_of_kernel_modes_are_squared_singular_values():
     """A kernel widened to its multiplet keeps a direction of small energy.
 
     Its score is sigma^2, 1.5e-10, and not sigma.
@@ -836,7 +836,7 @@ def test_principal_modes_are_not_locally_optimal():
     assert (U.T @ reference.internal_laplacian(_path(), HALVES, 0) @ U)[0, 0] > low[0] + 0.01
 
 
-def test_modes_two_to_r_plus_one_are_not_locally_optimal():
+def test_modes_2_to_r_plus_1_are_not_locally_optimal():
     """They have the residuals and the orthogonality of modes; lambda tells them apart."""
     L = reference.internal_laplacian(_path(), HALVES, 0)
     exact, U = np.linalg.eigvalsh(L), sc.local_modes(_path(), HALVES, 3).basis(0)[:, 1:]
@@ -851,7 +851,7 @@ def test_the_gap_bound_fails_for_principal_modes():
     assert np.abs(E.retained_internal + E.discarded_internal + E.internal_coupling).max() < 1e-14
 
 
-def test_the_ledger_needs_an_isometry():
+def test_the_ledger_raises_if_r_is_not_an_isometry():
     C = sc.coarsen(_path(), HALVES, basis=[np.eye(3), 2 * np.eye(3)])
     with pytest.raises(
         ValueError, match=r"not the identity in cluster 1 .*orthonormalize each block"
@@ -859,7 +859,7 @@ def test_the_ledger_needs_an_isometry():
         sc.energy_ledger(C, np.ones(6))
 
 
-def test_interlacing_needs_an_isometry():
+def test_interlacing_fails_if_r_is_not_an_isometry():
     C = sc.coarsen(_path(), HALVES, basis=[0.1 * np.eye(3)] * 2)
     fine, coarse = (np.linalg.eigvalsh(sc.laplacian(F).toarray()) for F in (C.fine, C.sheaf))
     assert (coarse[1:] < 0.1 * fine[1:]).all()
@@ -897,7 +897,7 @@ def test_the_operator_of_the_normalized_sheaf_is_not_the_normalized_operator():
     assert size(reference.internal_laplacian(N, HALVES, 0) - root @ internal @ root) > 0.1
 
 
-def test_half_of_the_sum_over_edges_is_not_the_dirichlet_energy():
+def test_dirichlet_energy_is_not_half_of_the_sum_over_edges():
     N, x = sc.normalize(_path()), np.arange(6.0)
     delta = sc.laplacian(N).toarray()
     assert_residual(sc.edge_energy(N, x).sum() - x @ delta @ x, delta, x, x, n=6)

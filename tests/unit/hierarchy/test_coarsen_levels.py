@@ -82,7 +82,7 @@ def grid(n=20, **options):
     return gallery.bundle(nx.grid_2d_graph(n, n), 2, noise=0.3, seed=3, **options)
 
 
-def test_levels_are_made_while_there_are_more_than_min_vertices():
+def test_levels_are_added_while_there_are_more_than_min_vertices():
     H = sc.coarsen_levels(grid(), factor=3.5, min_vertices=33, rank=3)
     assert [G.n_vertices for G in H.sheaves] == [400, 115, 33]
     assert H.stopped_because == "33 vertices are at most `min_vertices` = 33"
@@ -98,14 +98,14 @@ def test_levels_are_made_while_there_are_more_than_min_vertices():
     )
 
 
-def test_exactly_so_many_levels_as_were_asked_for():
+def test_n_levels_determines_the_number_of_levels():
     for n_levels in range(4):
         H = sc.coarsen_levels(grid(), 4, n_levels, rank=3)
         assert [G.n_vertices for G in H.sheaves] == [400, 100, 25, 7][: n_levels + 1]
         assert H.stopped_because == f"`n_levels` = {n_levels}"
 
 
-def test_levels_end_where_they_cannot_shrink():
+def test_levels_end_if_the_next_one_cannot_shrink():
     F = grid()
     H = sc.coarsen_levels(F, 4, 9, rank=3)
     assert [G.n_vertices for G in H.sheaves] == [400, 100, 25, 7, 2, 1]
@@ -137,7 +137,7 @@ def test_levels_end_where_they_cannot_shrink():
 
 
 @pytest.mark.parametrize("operator", ["internal", "oversampled"])
-def test_a_level_of_ones_own_that_keeps_nothing_is_told(operator):
+def test_a_user_supplied_partition_without_retained_modes_warns(operator):
     noisy, P = grid(6), Partition(np.arange(36) // 9)
     Q, rank = Partition([0, 0, 1, 1]), [sc.ranks.kernel()] * 2
     with pytest.warns(sc.SingularProblemWarning, match="level 0: ") as caught:
@@ -146,7 +146,7 @@ def test_a_level_of_ones_own_that_keeps_nothing_is_told(operator):
     assert [G.dim_c0 for G in H.sheaves] == [72, 0, 0]
 
 
-def test_sections_that_end_after_some_levels_are_no_surprise():
+def test_a_later_level_without_local_sections_does_not_warn():
     """`stopped_because` says it; the levels that there are hold what was asked for."""
     F = gallery.cycle(60, np.array([[0.6, -0.8], [0.8, 0.6]]))
     H = sc.coarsen_levels(F, 10, min_vertices=1, rank=sc.ranks.kernel())
@@ -155,7 +155,7 @@ def test_sections_that_end_after_some_levels_are_no_surprise():
 
 
 @pytest.mark.parametrize("small", [1, 2, 7, 10])
-def test_large_components_have_their_share_of_clusters(small):
+def test_large_components_are_cut_as_if_alone(small):
     """Hundreds of small components hold a cluster each, and the large one is cut as if alone."""
     parts = [nx.random_regular_graph(4, 1500, seed=1), *[nx.path_graph(small)] * 300]
     F = CellularSheaf.constant(nx.disjoint_union_all(parts))
@@ -172,7 +172,7 @@ def test_large_components_have_their_share_of_clusters(small):
     assert H[0].partition.n_clusters == 64
 
 
-def test_every_option_reaches_its_levels():
+def test_every_option_applies_to_all_levels():
     F = grid()
     plain = sc.coarsen_levels(F, 4, 2, rank=3)
     for C in plain:
@@ -195,14 +195,14 @@ def test_every_option_reaches_its_levels():
             assert (expected != sc.select(C.fine, C.partition.n_clusters).labels).any()
 
 
-def test_a_progress_bar_is_shown_when_asked_for(capsys):
+def test_a_progress_bar_is_shown_on_request(capsys):
     sc.coarsen_levels(grid(), 4, 1, rank=3)
     assert capsys.readouterr().err == ""
     sc.coarsen_levels(grid(), 4, 1, rank=3, progress=True)
     assert "local modes" in capsys.readouterr().err
 
 
-def test_given_partitions():
+def test_user_supplied_partitions_determine_the_levels():
     F = grid()
     first, second = Partition(np.arange(400) % 7), Partition([0, 0, 1, 1, 2, 2, 2])
     rank = [3, sc.ranks.kernel()]
@@ -219,7 +219,7 @@ def test_given_partitions():
     assert len(sc.coarsen_levels(F, partitions=[], rank=5)) == 0
 
 
-def test_ranks_level_by_level():
+def test_each_level_uses_its_entry_of_rank():
     F, P, Q = grid(), Partition(np.arange(400) // 100), Partition([0, 0, 1, 1])
     H = sc.coarsen_levels(F, partitions=[P, Q], rank=(2, [1, 3]))
     assert [C.ranks.tolist() for C in H] == [[2] * 4, [1, 3]]
@@ -333,7 +333,7 @@ THREE, TWO = Partition([0, 0, 1, 1, 2, 2]), Partition([0, 0, 1])
         ({"seed": -1}, ValueError, "`seed` must be at least 0"),
     ],
 )
-def test_arguments_that_do_not_fit_are_refused(options, error, message):
+def test_inconsistent_arguments_raise(options, error, message):
     with pytest.raises(error, match=re.escape(message)):
         sc.coarsen_levels(SIX, **{"rank": 1, **options})
 
@@ -346,7 +346,7 @@ def test_errors_name_their_level():
         sc.coarsen_levels(large, 2, rank=1, method="spectral")
 
 
-def test_elimination_is_a_first_level(tmp_path):
+def test_eliminate_adds_an_exact_first_level(tmp_path):
     """Road-like: a grid with chains on it; what the coarsest level has is P* L P all the way."""
     graph = nx.disjoint_union(nx.grid_2d_graph(6, 6), nx.path_graph(30))
     graph.add_edges_from([(0, 40), (35, 65), (7, 50)])
@@ -382,7 +382,7 @@ def test_elimination_is_a_first_level(tmp_path):
     assert abs(loaded.prolongation() - H.prolongation()).max() == 0
 
 
-def test_all_may_be_eliminated_before_the_first_level():
+def test_all_vertices_may_be_eliminated_before_the_first_level():
     H = sc.coarsen_levels(sc.CellularSheaf.constant(nx.balanced_tree(2, 7)), rank=2, eliminate=True)
     assert [G.n_vertices for G in H.sheaves] == [255, 0]
     assert H.prolongation().shape == (255, 0)
@@ -439,7 +439,7 @@ def test_levels_whose_laplacian_grew_are_sparsified(tmp_path):
 @pytest.mark.parametrize(
     ("eps", "error"), [(1, ValueError), (0.0, ValueError), ("half", TypeError), (True, TypeError)]
 )
-def test_sparsify_is_a_number_between_0_and_1(eps, error):
+def test_sparsify_must_lie_between_0_and_1(eps, error):
     with pytest.raises(error, match="`sparsify` must be"):
         sc.coarsen_levels(sc.CellularSheaf.constant([[0, 1]]), rank=1, sparsify=eps)
 

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
 
 @given(hierarchies(), st.data())
-def test_the_ledger_of_the_whole_descent_closes(H, data):
+def test_the_ledger_of_all_levels_closes(H, data):
     x = data.draw(cochains(H.fine))
     E, eps = H.ledger(x), eps_of(H.fine.dtype)
     columns = [x] if x.ndim == 1 else list(x.T)
@@ -74,7 +74,7 @@ def test_the_ledger_of_each_level_is_that_of_the_pooled_cochain(H, data):
     np.testing.assert_array_equal(E.lines["coarsest energy"], sc.energy(H.sheaves[-1], H.pool(x)))
 
 
-def test_the_ledger_by_hand():
+def test_the_ledger_matches_hand_computation():
     F = CellularSheaf.constant(nx.path_graph(4))
     H = sc.coarsen_levels(F, partitions=[Partition([0, 0, 1, 1]), Partition([0, 0])], rank=1)
     E = H.ledger([0.0, 1.0, 2.0, 4.0])

@@ -34,7 +34,7 @@ def blocks(out):
 @given(
     sheaves_with_partitions(), OPERATORS, st.integers(1, 8), st.integers(0, 3), st.integers(0, 99)
 )
-def test_reduce_and_lift_are_those_of_the_definition(case, local_operator, M, h, seed):
+def test_reduce_and_lift_match_their_definitions(case, local_operator, M, h, seed):
     F, P = case
     x = features(F, h, seed)
     out = HiSP(M, 1, local_operator=local_operator)(F, x, partition=P)
@@ -60,7 +60,7 @@ def test_reduce_and_lift_are_those_of_the_definition(case, local_operator, M, h,
 @given(
     sheaves(uniform=True, dims=(1, 6)), OPERATORS, st.integers(1, 8), st.integers(0, 3), st.data()
 )
-def test_both_forms_of_the_features_say_the_same(F, local_operator, M, h, data):
+def test_lifted_and_node_major_features_give_the_same_result(F, local_operator, M, h, data):
     P = Partition(
         data.draw(st.permutations([v % 3 for v in range(F.n_vertices)]))
         if F.n_vertices > 2
@@ -80,7 +80,7 @@ def test_both_forms_of_the_features_say_the_same(F, local_operator, M, h, data):
     )
 
 
-def test_positions_in_a_row_are_stalk_coordinate_then_channel():
+def test_rows_are_ordered_by_stalk_coordinate_then_channel():
     """One cluster with as many modes as coordinates.
 
     The sheaf is diagonal, and its modes are the coordinates.
@@ -93,7 +93,7 @@ def test_positions_in_a_row_are_stalk_coordinate_then_channel():
     assert out.lift([[1.0, 2.0]]).tolist() == [[1, 2]]  # another number of channels
 
 
-def test_both_views_share_memory_and_cannot_be_changed():
+def test_x_and_x_lifted_share_memory_and_are_read_only():
     F = CellularSheaf.random(nx.path_graph(6), 2, 2, seed=1)
     out = HiSP(3, 1)(F, np.ones((6, 4)), partition=Partition([0, 0, 0, 1, 1, 1]))
     assert np.shares_memory(out.x, out.x_lifted)
@@ -133,7 +133,7 @@ def test_padding_is_zero_and_ignored():
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("scale", [1, 1e-12, 1e12])
-def test_scalar_types_and_scales_are_kept(dtype, scale):
+def test_scalar_type_and_scale_are_preserved(dtype, scale):
     F = CellularSheaf.random(nx.path_graph(6), 2, 2, seed=1, dtype=dtype)
     F = F.with_maps(F.tail_data * dtype(scale), F.head_data * dtype(scale))
     out = HiSP(2, 2)(F, features(F, 3, 0), adjacency=np.ones((6, 6), np.float32))
@@ -150,7 +150,7 @@ def test_scalar_types_and_scales_are_kept(dtype, scale):
     assert wide.x.dtype == np.result_type(dtype, np.float64)
 
 
-def test_a_copy_of_the_features_is_pooled():
+def test_pooled_features_do_not_share_memory_with_the_input():
     F = CellularSheaf.constant(nx.path_graph(3))
     X = np.array([[1.0], [2.0], [3.0]])
     out = HiSP(3, 1, local_operator="internal")(F, X)
@@ -197,7 +197,7 @@ def test_on_the_trivial_scalar_sheaf_internal_modes_give_eigenpool(graph, H, dat
         )
 
 
-def test_eigenpool_by_hand():
+def test_eigenpool_of_two_triangles_matches_hand_computation():
     """Two triangles with a path between: the first mode of each is its scaled sum."""
     G = nx.Graph([(0, 1), (1, 2), (2, 0), (2, 3), (3, 4), (4, 5), (5, 3)])
     X = np.arange(6.0)[:, None]
@@ -229,7 +229,7 @@ def test_connect_counts_the_edges_of_the_sheaf(case, self_loops):
 @given(
     sheaves_with_partitions(), st.sampled_from(["keep", "remove"]), st.integers(0, 99), st.data()
 )
-def test_connect_adds_given_weights(case, self_loops, seed, data):
+def test_connect_sums_the_weights_of_an_adjacency_matrix(case, self_loops, seed, data):
     F, P = case
     rng = np.random.default_rng(seed)
     n = F.n_vertices
@@ -250,7 +250,7 @@ def test_connect_adds_given_weights(case, self_loops, seed, data):
     np.testing.assert_array_equal(out.adjacency.toarray(), out.adjacency.toarray().T)
 
 
-def test_connect_by_hand():
+def test_connect_matches_hand_computation():
     """0 - 1 in one cluster with weight 3 and a self-loop of 5 at 0.
 
     Weights 2 and 4 go to the other.
@@ -269,7 +269,7 @@ def test_connect_by_hand():
     assert bools.dtype == float
 
 
-def test_weights_that_were_summed_may_be_summed_again():
+def test_pooled_weights_can_be_pooled_again():
     """Sums of many weights in two orders differ.
 
     By more than the symmetry of an adjacency allows.
@@ -289,7 +289,7 @@ def test_weights_that_were_summed_may_be_summed_again():
 # ---------------------------------------------------------------- Select
 
 
-def test_select_takes_the_sheafs_graph_or_the_given_weights():
+def test_select_uses_the_graph_of_the_sheaf_or_the_adjacency_matrix():
     """A cycle of 8 whose weights make two other halves than its numbers do."""
     G = nx.cycle_graph(8)
     F = CellularSheaf.random(G, 2, 2, seed=1)
@@ -307,7 +307,7 @@ def test_select_takes_the_sheafs_graph_or_the_given_weights():
             np.testing.assert_array_equal(labels, sc.select(F, 2, method, seed=seed).labels)
 
 
-def test_one_cluster_and_as_many_as_vertices():
+def test_pooling_to_one_cluster_and_to_one_cluster_per_vertex():
     F = CellularSheaf.random(nx.cycle_graph(5), 2, 2, seed=1)
     x = features(F, 3, 0)
     one = HiSP(10, 1)(F, x)
@@ -331,7 +331,7 @@ def test_one_cluster_and_as_many_as_vertices():
         K_is_dim.lift(np.ones((5, 4)))
 
 
-def test_empty_sheaves_and_stalks():
+def test_empty_sheaves_and_empty_stalks_can_be_pooled():
     empty = CellularSheaf.from_flat([], [], [], [], [])
     out = HiSP(2, 1)(empty, np.zeros((0, 3)), partition=Partition([]))
     assert out.x.shape == (0, 6)
@@ -423,7 +423,7 @@ def test_select_never_joins_two_members_of_a_batch(method):
         np.testing.assert_array_equal(alone.x, out.x[home == i])
 
 
-def test_one_round_with_maps_learned_elsewhere():
+def test_maps_computed_from_features_can_be_used_in_a_step_and_pooling():
     """Maps made of features fill L, take a step and are pooled, as in a training loop."""
     d, h, rng = 2, 3, np.random.default_rng(0)
     topology = CellularSheaf.constant(nx.random_regular_graph(3, 20, seed=1), d)
@@ -446,7 +446,7 @@ def test_one_round_with_maps_learned_elsewhere():
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_readout_is_numpys(dtype):
+def test_readout_matches_numpy(dtype):
     x = features(CellularSheaf.random(nx.path_graph(7), 1, 1, seed=0, dtype=dtype), 4, 0)
     for how, function in (("mean", np.mean), ("sum", np.sum), ("max", np.max)):
         if how == "max" and x.dtype.kind == "c":
@@ -460,7 +460,7 @@ def test_readout_is_numpys(dtype):
 
 
 @pytest.mark.parametrize("how", ["mean", "sum", "max"])
-def test_readout_of_a_batch_has_the_row_of_each_graph(how):
+def test_readout_of_a_batch_has_one_row_per_graph(how):
     x, batch = features(CellularSheaf.constant(nx.path_graph(9)), 3, 1), [2, 0, 1, 1, 2, 0, 2, 1, 2]
     result = sc.readout(x, how, batch=batch)
     expected = [sc.readout(x[np.equal(batch, g)], how) for g in range(3)]
@@ -512,7 +512,7 @@ def test_single_precision_is_summed_in_double():
         ((np.ones((2, 1)), "max", [0, 2]), ValueError, "`batch` assigns no vertex to graph 1"),
     ],
 )
-def test_readouts_that_do_not_fit_are_refused(arguments, error, message):
+def test_invalid_readouts_raise(arguments, error, message):
     with pytest.raises(error, match=re.escape(message)):
         sc.readout(*arguments)
 
@@ -549,7 +549,7 @@ OUT = POOL(F, X)
         ({"seed": -1}, ValueError, "`seed` must be at least 0, got -1"),
     ],
 )
-def test_layers_that_make_no_sense_are_refused(options, error, message):
+def test_invalid_layers_raise(options, error, message):
     with pytest.raises(error, match=re.escape(message)):
         HiSP(**{"n_modes": 2, "n_clusters": 2, **options})
 
@@ -642,12 +642,12 @@ def asymmetric(i, j, value):
         ),
     ],
 )
-def test_calls_that_do_not_fit_are_refused(arguments, error, message):
+def test_invalid_calls_raise(arguments, error, message):
     with pytest.raises(error, match=re.escape(message)):
         POOL(*arguments)
 
 
-def test_too_many_clusters_are_refused():
+def test_too_many_clusters_raise():
     with pytest.raises(
         ValueError, match="`n_clusters` must be between 1 and the number of vertices, 4, got 5"
     ):
@@ -676,7 +676,7 @@ def test_too_many_clusters_are_refused():
         ([[0.0, 1.0], [np.nan, 0.0]], ValueError, "`x` must be finite, got nan at index (1, 0)"),
     ],
 )
-def test_lifts_that_do_not_fit_are_refused(x, error, message):
+def test_invalid_lifts_raise(x, error, message):
     with pytest.raises(error, match=re.escape(message)):
         OUT.lift(x)
 
@@ -686,7 +686,7 @@ def test_lifts_that_do_not_fit_are_refused(x, error, message):
 
 
 @given(sheaves_with_partitions(), OPERATORS, st.integers(1, 4), st.integers(0, 99))
-def test_a_refreshed_layer_pools_as_a_new_one(case, local_operator, M, seed):
+def test_refresh_pools_like_a_new_call(case, local_operator, M, seed):
     F, P = case
     layer = HiSP(M, max(P.n_clusters, 1), local_operator=local_operator)
     out = layer(F, features(F, 2, seed), partition=P)
@@ -700,7 +700,7 @@ def test_a_refreshed_layer_pools_as_a_new_one(case, local_operator, M, seed):
     np.testing.assert_array_equal(again.x_lifted, new.x_lifted)
 
 
-def test_a_refresh_shares_the_index_work():
+def test_refresh_shares_index_arrays():
     F = CellularSheaf.random(nx.grid_2d_graph(8, 8), 2, 2, seed=3)
     X = features(F, 1, 5)
     out = HiSP(3, 8)(F, X)
@@ -718,7 +718,7 @@ def test_a_refresh_shares_the_index_work():
     assert (out.node_major, out.refresh(F, X.reshape(64, -1)).node_major) == (False, True)
 
 
-def test_refreshes_that_do_not_fit_are_refused():
+def test_invalid_refreshes_raise():
     F = CellularSheaf.random(nx.path_graph(6), 2, 2, seed=3)
     out = HiSP(2, 2)(F, features(F, 1, 5))
     other = CellularSheaf.random(nx.cycle_graph(6), 2, 2, seed=3)
@@ -730,7 +730,7 @@ def test_refreshes_that_do_not_fit_are_refused():
         out.refresh(nx.path_graph(6), features(F, 1, 5))
 
 
-def test_a_tied_cut_is_told_where_the_layer_is_called():
+def test_a_tied_cut_warns_at_the_line_that_calls_the_layer():
     constant = CellularSheaf.constant(nx.cycle_graph(4), 2)
     with pytest.warns(sc.TiedModesWarning, match="the cut splits a multiple eigenvalue") as caught:
         HiSP(1, 1)(constant, np.ones((4, 2)))

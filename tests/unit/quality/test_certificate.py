@@ -43,7 +43,7 @@ def test_the_interval_encloses_every_fine_eigenvalue(C):
 
 
 @given(coarsenings(kinds=("internal", "kernel")))
-def test_the_certificate_is_made_of_its_definitions(C):
+def test_constants_of_the_certificate_match_their_definitions(C):
     F, P = C.fine, C.partition
     B = sc.certificate(C)
     gaps, levels, eps = [np.inf], [0.0], eps_of(F.dtype)
@@ -80,7 +80,7 @@ def test_the_certificate_is_made_of_its_definitions(C):
 
 
 @given(coarsenings(kinds=("internal",)))
-def test_beta_bounds_the_crossing_rows(C):
+def test_beta_is_an_upper_bound_on_the_norm_of_the_crossing_rows(C):
     delta_X = exact(reference.fine_crossing_coboundary(C.fine, C.partition))
     squares, unit = squared_spectrum(delta_X)
     true = float(np.sqrt(squares.max(initial=0.0))) * unit
@@ -102,7 +102,7 @@ GRAPHS = {
 
 @pytest.mark.parametrize("kind", ["constant", "general", "orthogonal", "feeder"])
 @pytest.mark.parametrize("graph", GRAPHS)
-def test_beta_is_tight(graph, kind):
+def test_beta_is_close_to_the_norm_of_the_crossing_rows(graph, kind):
     G = nx.convert_node_labels_to_integers(GRAPHS[graph])
     n = G.number_of_nodes()
     rng = np.random.default_rng(3)
@@ -120,13 +120,13 @@ def test_beta_is_tight(graph, kind):
     assert true * (1 - 1e-13) <= beta <= 1.5 * true
 
 
-def test_beta_is_sharp_on_one_edge_and_scales():
+def test_beta_is_exact_on_one_edge_and_scales_with_the_maps():
     F = CellularSheaf([[0, 1]], [[[3e100, 0], [0, 1e100]]], [[[4e100], [0]]], [2, 1])
     C = coarsen(F, Partition([0, 1]), 1)
     assert sc.certificate(C).beta == pytest.approx(5e100, rel=1e-12)
 
 
-def test_a_crossing_edge_far_below_the_others_still_counts():
+def test_beta_includes_crossing_edges_with_much_smaller_maps():
     F = CellularSheaf(
         [[0, 1], [1, 2]],
         np.array([1e140, 1e-60])[:, None, None],
@@ -137,7 +137,7 @@ def test_a_crossing_edge_far_below_the_others_still_counts():
     )
 
 
-def test_gamma_is_infinite_where_nothing_is_discarded_and_zero_where_a_section_is():
+def test_gamma_is_infinite_if_nothing_is_discarded_and_zero_if_a_section_is():
     F, P = CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1])
     B = sc.certificate(sc.coarsen(F, P, 2))
     assert (B.gamma, B.kappa, B.mu) == (np.inf, 0, 1)
@@ -150,7 +150,7 @@ def test_gamma_is_infinite_where_nothing_is_discarded_and_zero_where_a_section_i
     assert [end.tolist() for end in B.interval([[1, 2]])] == [[[0, 0]], [[1, 2]]]
 
 
-def test_the_lower_end_is_that_of_the_path_by_hand():
+def test_the_lower_bound_for_a_path_matches_hand_computation():
     # gamma = 2, beta^2 = 2, kappa = 1, mu = (3 + sqrt(5)) / 2
     B = sc.certificate(
         sc.coarsen(CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1]), 1)
@@ -182,7 +182,7 @@ def test_only_internal_modes_are_certified(kind):
         ("one", TypeError, "`nu` must hold"),
     ],
 )
-def test_what_is_no_eigenvalue_is_refused(nu, error, message):
+def test_values_that_are_not_eigenvalues_raise(nu, error, message):
     B = sc.certificate(
         sc.coarsen(CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1]), 1)
     )
@@ -190,7 +190,7 @@ def test_what_is_no_eigenvalue_is_refused(nu, error, message):
         B.interval(nu)
 
 
-def test_beta_is_a_bound_in_exact_arithmetic():
+def test_beta_is_an_upper_bound_in_spite_of_rounding():
     """Rounding in the norms would put it below the true one about every other time."""
     rng = np.random.default_rng(11)
     for a, b in rng.standard_normal((60, 2)).tolist():
@@ -201,7 +201,7 @@ def test_beta_is_a_bound_in_exact_arithmetic():
 
 
 @pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
-def test_gamma_is_less_than_a_gap_by_the_rounding_of_that(scale):
+def test_gamma_is_the_gap_minus_its_rounding_error(scale):
     """So that it is a lower bound, although eigenvalues are computed."""
     F = CellularSheaf.constant(nx.path_graph(6))
     F = F.with_maps(F.tail_data * scale, F.head_data * scale)

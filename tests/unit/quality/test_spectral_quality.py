@@ -68,7 +68,7 @@ def dense_kernel_size(values, n, eps, norm2):
 
 
 @given(coarsenings(), st.data())
-def test_the_quality_is_that_of_dense_linear_algebra(C, data):
+def test_quality_matches_dense_linear_algebra(C, data):
     assume(C.sheaf.dim_c0)
     k = data.draw(st.integers(1, C.sheaf.dim_c0), label="k")
     F, eps = C.fine, eps_of(C.fine.dtype)
@@ -125,7 +125,7 @@ def test_the_quality_is_that_of_dense_linear_algebra(C, data):
 
 
 @given(coarsenings(spread=False), st.data())
-def test_the_angles_are_those_between_the_lifted_and_the_fine_space(C, data):
+def test_angles_are_those_between_lifted_and_fine_eigenvectors(C, data):
     assume(C.sheaf.dim_c0)
     Q = sc.spectral_quality(C, data.draw(st.integers(1, C.sheaf.dim_c0), label="k"))
     delta, R = exact(reference.coboundary(C.fine)), prolongation(C)
@@ -166,7 +166,7 @@ def test_the_angles_are_those_between_the_lifted_and_the_fine_space(C, data):
 
 
 @pytest.mark.parametrize("dtype", [float, complex])
-def test_small_angles_beside_large_ones(dtype):
+def test_small_angles_are_accurate_beside_large_ones(dtype):
     """They are exact, where scipy's are off by the root of rounding."""
     wanted = np.array([0.0, 1e-12, 1e-3, 0.7, 0.8, np.pi / 2])
     k = len(wanted)
@@ -179,7 +179,7 @@ def test_small_angles_beside_large_ones(dtype):
     assert_residual(principal_angles(V[:, :3], U) - wanted[:3], 1.0, n=2 * k)
 
 
-def test_a_multiplet_is_widened():
+def test_k_is_increased_to_the_end_of_a_multiplet():
     F = CellularSheaf.constant(nx.cycle_graph(6))  # 0, 1, 1, 3, 3, 4
     C = sc.coarsen(F, Partition([0, 0, 1, 1, 2, 2]), 2)
     for k, count in ((1, 2), (2, 2), (3, 4), (5, 5), (6, 5)):
@@ -204,7 +204,7 @@ def test_a_lost_section_makes_the_similarity_infinite():
     assert kept.restricted_similarity < np.inf
 
 
-def test_all_of_a_multiple_coarse_eigenvalue_counts_for_the_angles():
+def test_angles_include_all_vectors_of_a_multiple_coarse_eigenvalue():
     """Two paths in a stalk whose coarse eigenvalues are both 1, the fine ones 0.59 and 0.98."""
     gauge = random_orthonormal(np.random.default_rng(0), 4, 2, 2, np.dtype(float))
     maps = np.array([np.diag(row) for row in ([1.0, 10.0], [1.0, 1.0], [1.0, 10.0])])
@@ -216,7 +216,7 @@ def test_all_of_a_multiple_coarse_eigenvalue_counts_for_the_angles():
     assert Q.angles == pytest.approx(np.arccos(np.abs(u).sum() / 2), abs=1e-12)
 
 
-def test_what_lost_sections_became_is_not_compared():
+def test_coarse_eigenvalues_of_lost_sections_are_not_compared():
     """By their numbers, so that no error is negative.
 
     The principal operator makes positive eigenvalues of three zeros.
@@ -236,7 +236,7 @@ def test_what_lost_sections_became_is_not_compared():
     assert (Q.relative_errors > 0.1).all()
 
 
-def test_a_path_by_hand():
+def test_quality_of_a_path_matches_hand_computation():
     # R z is constant on each pair: L_Gal = [[.5, -.5], [-.5, .5]], so nu = 1, and lambda_2 = 2 -
     # sqrt(2)
     Q = sc.spectral_quality(
@@ -276,7 +276,7 @@ def test_the_sparse_method_agrees_with_the_dense_one(monkeypatch, dtype):
     assert found.restricted_similarity == pytest.approx(dense.restricted_similarity, rel=1e-5)
 
 
-def test_a_missed_eigenvalue_is_an_error(monkeypatch):
+def test_missed_and_inaccurate_eigenpairs_raise(monkeypatch):
     F = CellularSheaf.constant(nx.convert_node_labels_to_integers(nx.grid_2d_graph(40, 23)))
     C = coarsen(F, Partition(np.arange(920) // 8), 3)
     real, pairs = eigensolver.lowest_pairs, smallest_singular_values.lowest_eigenpairs
@@ -306,7 +306,7 @@ def test_a_missed_eigenvalue_is_an_error(monkeypatch):
 
 
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
-def test_earlier_fine_pairs_are_used(monkeypatch):
+def test_fine_pairs_passed_by_the_user_are_reused(monkeypatch):
     G = nx.convert_node_labels_to_integers(nx.grid_2d_graph(40, 23))
     F = gallery.bundle(G, 2, noise=0.1, seed=3)
     P = Partition(np.arange(920) // 8)
@@ -333,7 +333,7 @@ def test_earlier_fine_pairs_are_used(monkeypatch):
     assert wanted.fine_vectors.shape == (1840, len(wanted.fine))
 
 
-def test_fine_pairs_that_cut_a_multiplet_are_completed():
+def test_fine_pairs_that_split_a_multiplet_are_completed():
     """Of the double eigenvalue of a cycle one vector is given: the other one is looked for."""
     F = CellularSheaf.constant(nx.cycle_graph(24), 1)
     C = coarsen(F, Partition(np.arange(24) // 4), 2)
@@ -361,7 +361,7 @@ def test_wheels_have_one_section_and_many_eigenvalues_near_one():
 
 
 @pytest.mark.parametrize("leaves", [60, 300, 1000])
-def test_a_multiplet_of_the_size_of_the_graph_is_cut_with_a_warning(leaves):
+def test_a_multiplet_as_large_as_the_graph_is_split_with_a_warning(leaves):
     """All eigenvalues of a star but two are 1; up to a hundred beyond the k-th are computed."""
     F = CellularSheaf.constant(nx.star_graph(leaves))
     C = coarsen(F, Partition(np.arange(leaves + 1) // 20), 3)
@@ -376,7 +376,7 @@ def test_a_multiplet_of_the_size_of_the_graph_is_cut_with_a_warning(leaves):
     assert Q.kernel_fine == 1
 
 
-def test_a_multiplet_of_many_components_is_cut():
+def test_a_multiplet_of_many_components_is_split_with_a_warning():
     graphs = [nx.path_graph(2)] * 450
     F = CellularSheaf.constant(nx.disjoint_union_all(graphs))
     C = coarsen(F, Partition(np.arange(900) // 2), 2)
@@ -395,7 +395,7 @@ def test_sections_in_single_precision_are_counted(dim):
         assert (Q.kernel_fine, Q.kernel_coarse) == (dim, dim)
 
 
-def test_fine_pairs_of_something_else_are_refused():
+def test_fine_pairs_of_another_sheaf_or_with_mass_raise():
     F = CellularSheaf.constant(nx.path_graph(30), 2)
     C = coarsen(F, Partition(np.arange(30) // 5), 2)
     E = sc.eigenmodes(F, 9)
@@ -416,7 +416,7 @@ def test_fine_pairs_of_something_else_are_refused():
         sc.spectral_quality(C, 3, fine=C)
 
 
-def test_progress_is_shown_only_when_asked_for(capsys):
+def test_progress_is_shown_only_on_request(capsys):
     C = sc.coarsen(CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1]), 1)
     Q = sc.spectral_quality(C, 1)
     assert capsys.readouterr().err == ""
@@ -434,7 +434,7 @@ def test_a_large_kernel_does_not_hide_the_positive_eigenvalues():
     assert_residual(Q.fine - (2 - 2 * np.cos(np.pi * np.array([1, 2]) / 40)), 4.0, n=40)
 
 
-def test_a_sheaf_without_energy():
+def test_a_sheaf_without_energy_has_no_positive_eigenvalues():
     F = CellularSheaf.from_flat([], [], [], [1, 2, 0], [])
     Q = sc.spectral_quality(coarsen(F, Partition([0, 0, 1]), 2), 1)
     assert (Q.kernel_fine, Q.kernel_coarse, Q.restricted_similarity) == (3, 2, np.inf)
@@ -449,13 +449,13 @@ def test_a_sheaf_without_energy():
         (1.0, TypeError, "`k` must be an integer, got 1.0"),
     ],
 )
-def test_numbers_of_pairs_that_cannot_be(k, error, message):
+def test_an_invalid_number_of_pairs_raises(k, error, message):
     C = sc.coarsen(CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1]), 1)
     with pytest.raises(error, match=message):
         sc.spectral_quality(C, k)
 
 
-def test_a_basis_that_is_not_orthonormal_is_refused_with_the_remedy():
+def test_a_basis_that_is_not_orthonormal_raises_with_a_suggestion():
     F, P = CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1])
     C = sc.coarsen(F, P, basis=[np.eye(2), np.array([[1.0, 1e-6], [0.0, 1.0]])])
     with pytest.raises(
@@ -464,7 +464,7 @@ def test_a_basis_that_is_not_orthonormal_is_refused_with_the_remedy():
         sc.spectral_quality(C, 1)
 
 
-def test_the_table_and_the_picture_number_eigenvalues_alike():
+def test_the_table_and_the_plot_number_eigenvalues_alike():
     """Both count the zeros: beside three sections the first positive eigenvalue is the fourth."""
     from matplotlib.figure import Figure
 

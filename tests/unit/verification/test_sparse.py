@@ -25,14 +25,14 @@ def other(Z, what):
 
 
 @pytest.mark.parametrize("fine", [F, LARGE], ids=["dense", "probe"])
-def test_they_hold_and_say_how(fine):
+def test_statements_hold_and_report_their_method(fine):
     V = sc.verify(sc.sparsify(fine, 0.6))
     assert V.passed, str(V)
     assert [check.label for check in V] == LABELS
     assert V["fact-12"].how == ("dense" if fine is F else "probe")
 
 
-def test_they_notice_maps_and_sections_that_changed():
+def test_changed_maps_and_sections_are_caught():
     Z = sc.sparsify(F, 0.6)
     assert not sc.verify(other(Z, "maps"))["fact-12-maps"].passed
     assert not sc.verify(other(Z, "sections"))["fact-12-sections"].passed
@@ -40,7 +40,7 @@ def test_they_notice_maps_and_sections_that_changed():
 
 @pytest.mark.parametrize("fine", [F, LARGE], ids=["dense", "probe"])
 @pytest.mark.parametrize("factor", [0.7, 1.4])
-def test_they_notice_wrong_bounds(fine, factor):
+def test_wrong_bounds_are_caught(fine, factor):
     Z = sc.sparsify(fine, 0.6)
     lo, hi = Z.bounds()
     middle = (lo + hi) / 2 if factor > 1 or fine is LARGE else lo

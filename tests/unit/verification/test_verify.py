@@ -16,13 +16,13 @@ pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
 
 @given(coarsenings())
-def test_passes_on_every_coarsening(case):
+def test_every_coarsening_passes(case):
     V = sc.verify(case[0])
     assert V.passed, str(V)
     assert applied(V) >= ALWAYS
 
 
-def test_seed_chooses_the_probes(C):
+def test_the_seed_determines_the_probes(C):
     ratios = [
         [check.ratio for check in sc.verify(C, seed=seed).checks if check.how == "probe"]
         for seed in (3, 3, 4)
@@ -44,14 +44,14 @@ def test_seed_chooses_the_probes(C):
         ),
     ],
 )
-def test_bad_input(C, build, error, message):
+def test_invalid_input_raises(C, build, error, message):
     with pytest.raises(error, match=message):
         build(C)
 
 
 @pytest.mark.parametrize(("operator", "compress"), [("internal", False), ("principal", True)])
 @pytest.mark.parametrize("scale", [1e-138, 1e-140, 1e-142, 1e-145, 1e-149, 1e150])
-def test_the_ends_of_the_range(scale, operator, compress):
+def test_coarsenings_at_the_ends_of_the_floating_point_range_pass(scale, operator, compress):
     """Squares of squares leave the range of doubles here: what is squared is scaled first."""
     G = sc.CellularSheaf.random(
         nx.gnm_random_graph(12, 20, seed=3), 2, 2, kind="orthogonal", seed=3
@@ -71,7 +71,7 @@ def test_the_ends_of_the_range(scale, operator, compress):
 
 
 @pytest.mark.parametrize("kind", ["internal", "basis"])
-def test_one_cluster_is_far_weaker_than_the_others(kind):
+def test_a_cluster_with_far_smaller_maps_than_the_others_passes(kind):
     """The range is about the largest entry alone.
 
     A cluster 1e-155 times weaker has modes like any other.
@@ -98,7 +98,7 @@ def test_one_cluster_is_far_weaker_than_the_others(kind):
     assert abs(ratio - 1) < 30 * 3 * (np.finfo(float).eps + subnormal)
 
 
-def test_maps_of_any_size_survive_saving(tmp_path):
+def test_coarsenings_at_any_scale_pass_after_saving_and_loading(tmp_path):
     """Loop maps are sqrt(lambda) / 2, larger than any fine map.
 
     Kernels leave crossing maps of rounding size.
@@ -116,7 +116,7 @@ def test_maps_of_any_size_survive_saving(tmp_path):
     C.sheaf.with_maps(C.sheaf.tail_data, C.sheaf.head_data)
 
 
-def test_a_hub_is_no_reason_to_fail():
+def test_a_coarsening_with_a_hub_passes():
     """The diagonal block of a vertex of degree d is a sum of d terms.
 
     Each of them is rounded in the same direction.
