@@ -206,8 +206,8 @@ def _checked_blocks(sheaf: CellularSheaf, clusters: Clusters, basis: Any) -> lis
     for a, item in enumerate(blocks):
         if item.ndim != 2 or item.shape[0] != clusters.dims[a]:
             raise ValueError(
-                f"`basis[{a}]` must have shape (N, r) with the dimension N = {clusters.dims[a]} "
-                f"of its cluster, got {item.shape}"
+                f"`basis[{a}]` must have shape ({clusters.dims[a]}, r), where {clusters.dims[a]} "
+                f"is the dimension of its cluster, got {item.shape}"
             )
         with np.errstate(over="ignore"):
             blocks[a] = np.ascontiguousarray(item, dtype=dtype)

@@ -268,7 +268,7 @@ THREE, TWO = Partition([0, 0, 1, 1, 2, 2]), Partition([0, 0, 1])
         (
             {"partitions": [[0, 0, 0, 1, 1, 1]]},
             TypeError,
-            "`partitions[0]` must be a Partition, got list: Partition(labels) makes",
+            "`partitions[0]` must be a Partition, got list: use Partition(labels)",
         ),
         (
             {"partitions": [THREE], "factor": 3},
@@ -280,10 +280,10 @@ THREE, TWO = Partition([0, 0, 1, 1, 2, 2]), Partition([0, 0, 1])
             ValueError,
             "`partitions` determines the levels: omit `n_levels`",
         ),
-        ({"partitions": [THREE], "min_vertices": 5}, ValueError, "leave `min_vertices` out"),
-        ({"partitions": [THREE], "method": "metis"}, ValueError, "leave `method` out"),
-        ({"partitions": [THREE], "seed": 3}, ValueError, "leave `seed` out"),
-        ({"partitions": [THREE], "factor": np.ones(2)}, ValueError, "leave `factor` out"),
+        ({"partitions": [THREE], "min_vertices": 5}, ValueError, "omit `min_vertices`"),
+        ({"partitions": [THREE], "method": "metis"}, ValueError, "omit `method`"),
+        ({"partitions": [THREE], "seed": 3}, ValueError, "omit `seed`"),
+        ({"partitions": [THREE], "factor": np.ones(2)}, ValueError, "omit `factor`"),
         (
             {"partitions": [THREE, TWO], "rank": [1]},
             ValueError,

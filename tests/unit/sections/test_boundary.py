@@ -11,7 +11,7 @@ from sheafcoarsen import CellularSheaf
 from tests.unit.solve.test_normal_equations import PATH
 
 
-def test_values_come_in_many_forms():
+def test_values_may_be_lists_or_arrays():
     F = CellularSheaf.random(nx.path_graph(3), 2, 2, seed=1)
     x = sc.harmonic_extension(F, [0, 2], [[1, 2], [3, 4]])
     for values in (
@@ -105,12 +105,12 @@ ONES = [[1.0, 1.0], [1.0, 1.0]]
         (([], []), ValueError, "`vertices` is empty and L is singular, first at vertex 0"),
     ],
 )
-def test_values_that_do_not_fit_are_refused(arguments, error, message):
+def test_invalid_values_raise(arguments, error, message):
     with pytest.raises(error, match=re.escape(message)):
         sc.harmonic_extension(PATH, *arguments)
 
 
-def test_the_first_entry_of_a_value_is_its_own():
+def test_the_error_names_the_first_value_that_is_not_finite():
     F = sc.CellularSheaf.constant([[0, 1]], 2)
     with pytest.raises(ValueError, match=r"`values\[1\]` must be finite, got nan"):
         sc.harmonic_extension(F, [0, 1], [[0.0, 1.0], [np.nan, 1.0]])
