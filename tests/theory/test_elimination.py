@@ -65,7 +65,7 @@ def test_remaining_vertices_have_more_than_two_neighbors_or_are_kept(F, data):
 
 @given(F=sheaves(graph=GRAPHS), data=st.data())
 def test_laplacian_does_not_depend_on_the_order_of_elimination(F, data):
-    """The same vertices, eliminated in two ways: what is in ``keep`` at first goes later."""
+    """Eliminate the same vertices at once, and in two calls of which the first keeps some."""
     first = sc.eliminate(F, keep=np.array(data.draw(some_vertices(F)), int))
     second = sc.eliminate(first.sheaf)
     at_once = sc.eliminate(F, keep=first.kept[second.kept])
@@ -85,7 +85,7 @@ def test_extensions_have_minimum_energy_and_minimum_norm(F, data):
     delta = reference.coboundary(F)
     unit = size(delta) or 1.0
     lines = delta / unit @ x
-    for j in range(2):  # the energy does not change to first order, in any direction
+    for j in range(2):  # the derivative of the energy is zero in every direction
         slope = (delta / unit).conj().T[wanted.eliminated] @ lines[:, j]
         bound = (delta / unit, delta / unit, x[:, j])
         assert_residual(slope, *bound, n=F.dim_c0, eps=eps_of(F))
@@ -114,7 +114,7 @@ def test_extended_solutions_solve_the_fine_system(F, data):
 @pytest.mark.filterwarnings("ignore::sheafcoarsen.SingularProblemWarning")
 @given(F=sheaves(graph=GRAPHS, spread=False, scales=(1.0,)), data=st.data())
 def test_sections_of_the_reduced_sheaf_are_restrictions_of_fine_sections(F, data):
-    """The kernel of the restriction is what lives on the eliminated vertices alone."""
+    """The kernel of the restriction consists of sections on the eliminated vertices."""
     K = sc.eliminate(F, keep=np.array(data.draw(some_vertices(F)), int))
     wanted = reference.schur_complement(F, K.kept.tolist())
     level = 100 * max(F.dim_c1, F.dim_c0, 1) * eps_of(F) * max(F.largest_entry, 1)
@@ -132,7 +132,7 @@ def test_sections_of_the_reduced_sheaf_are_restrictions_of_fine_sections(F, data
 
 @given(known=known_sections(kinds=("cycle", "bundle")))
 def test_elimination_of_flat_cycles_leaves_no_rows_at_rounding_level(known):
-    """What cancels around a cycle is zero, not a row of the size of rounding."""
+    """Rows that cancel around a cycle become zero, not rows at rounding level."""
     K = sc.eliminate(known.sheaf, keep=[0])
     delta = reference.coboundary(K.sheaf)
     sigma = np.linalg.svd(delta, compute_uv=False) if delta.size else np.zeros(0)
@@ -142,7 +142,7 @@ def test_elimination_of_flat_cycles_leaves_no_rows_at_rounding_level(known):
 @pytest.mark.parametrize("spread", [0, 4, 8])
 @pytest.mark.parametrize("dim", [1, 2])
 def test_elimination_of_long_flat_cycles_leaves_no_edge(dim, spread):
-    """Rounding comes together from all steps, and all of it is known to be rounding."""
+    """Rounding errors accumulate over all steps and must be recognized as such."""
     n = 40
     edges = np.stack([np.arange(n), (np.arange(n) + 1) % n], axis=1)
     for seed in range(10):
@@ -196,6 +196,6 @@ def test_star_mesh_is_exact_for_connections(graph, dim, most, seed, dtype, flat)
     z = random_cochain(K.sheaf)
     error = K.extend(z)[wanted.eliminated] - wanted.extension @ z
     assert size(error) <= LIMIT * F.dim_c0 * eps_of(F) * max(size(z), 1) / wanted.smallest**2
-    if flat or dim == 1:  # then nothing gets in the way
+    if flat or dim == 1:  # without holonomy every vertex can be eliminated
         around = nx.Graph(K.sheaf.edges[K.sheaf.edges[:, 0] != K.sheaf.edges[:, 1]].tolist())
         assert all(d > most for v, d in around.degree() if K.kept[v] not in keep)

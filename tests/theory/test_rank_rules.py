@@ -26,7 +26,7 @@ OPERATORS = st.sampled_from(["internal", "principal"])
 
 
 def spectra(*clusters, ties=0.0):
-    """Spectra with the given scores, kernels as many as are zero."""
+    """Return Spectra with the scores passed, in which zero scores count as kernels."""
     scores = [np.sort(np.array(c, float)) for c in clusters]
     dims = np.array([len(c) for c in scores], np.int64)
     starts = np.concatenate([[0], np.cumsum(dims)])
@@ -50,7 +50,7 @@ def test_budget_takes_the_smallest_scores_and_breaks_ties_by_cluster(clusters, t
     everything = sorted((score, a) for a, c in enumerate(clusters) for score in c)
     taken = [a for _, a in everything[:total]]
     seen = spectra(*clusters)
-    # kernels that are shown, as those of oversampled modes, are kept
+    # kernels that are known, as for oversampled modes, are retained
     whole = sc.ranks.budget(total).ranks(seen)
     assert whole.tolist() == [max(taken.count(a), c.count(0)) for a, c in enumerate(clusters)]
     ranks = sc.ranks.budget(total).ranks(seen._replace(kernels=0 * seen.kernels))
@@ -107,7 +107,7 @@ def test_below_counts_eigenvalues_of_the_local_operator(case, operator, share):
     if any(
         np.abs(v - tau).min(initial=np.inf) <= 1e3 * len(v) * eps_of(F.dtype) * top for v in values
     ):
-        return  # too near an eigenvalue to say
+        return  # tau is too close to an eigenvalue
     M = sc.local_modes(F, P, sc.ranks.below(tau), operator)
     assert M.ranks.tolist() == [int((v <= tau).sum()) for v in values]
 
@@ -143,10 +143,7 @@ def test_whole_multiplets_are_never_tied(case, operator, r):
 
 
 def local_stack(F, P, a, operator):
-    """The matrix whose Gram matrix is the local operator.
-
-    delta_a, and for "principal" the near maps of crossing edges.
-    """
+    """Return delta_a, for "principal" with the near maps of crossing edges."""
     delta = reference.internal_coboundary(F, P, a)
     if operator == "internal":
         return delta
@@ -176,10 +173,7 @@ def test_kernel_rank_is_the_nullity_of_the_local_coboundary(case, operator):
 @quiet
 @given(sheaves_with_partitions(spread=False))
 def test_kernel_modes_need_no_loops_and_preserve_global_sections(case):
-    """Fact 2: H^0 of the loopless coarse sheaf is that of the fine one.
-
-    With every local section kept and nothing else.
-    """
+    """By fact 2, retaining exactly all local sections preserves H^0 without loops."""
     F, P = case
     C = sc.coarsen(F, P, sc.ranks.kernel())
     assert C.sheaf.n_edges == C.n_crossing_edges
@@ -192,14 +186,14 @@ def test_kernel_modes_need_no_loops_and_preserve_global_sections(case):
     fine = reference.global_sections(F)
     if _well_conditioned(F):
         assert_residual(fine - R @ (R.conj().T @ fine), fine, n=F.dim_c0, eps=1e3 * eps_of(F.dtype))
-        # zero crossing maps are of rounding size, so the fine coboundary says what zero is
+        # zero crossing maps may be at rounding level, so zero is relative to the fine coboundary
         zero = 30 * max(F.dim_c0, F.dim_c1) * eps_of(F.dtype) * size(reference.coboundary(F))
         sigma = singular_values(reference.coboundary(C.sheaf))
         assert C.sheaf.dim_c0 - int((sigma > zero).sum()) == fine.shape[1]
 
 
 def _well_conditioned(F):
-    """Whether all positive singular values of delta are within 1e3 of each other."""
+    """Return whether the positive singular values of delta differ by less than 1e3."""
     delta = reference.coboundary(F)
     sigma = singular_values(delta)
     positive = sigma[sigma > max(delta.shape) * eps_of(F.dtype) * sigma.max(initial=0)]
@@ -207,7 +201,7 @@ def _well_conditioned(F):
 
 
 def test_kernel_resolves_singular_values_below_the_root_of_eps():
-    """Maps 1e-10 apart: the square, 1e-20, is rounding, the singular value is not."""
+    """Maps that differ by 1e-10 have an eigenvalue of 1e-20, which is below rounding."""
     F = sc.CellularSheaf([[0, 1], [0, 1]], [[[1.0]], [[1.0]]], [[[1.0]], [[1.0 + 1e-10]]])
     P = sc.Partition([0, 0])
     assert sc.local_modes(F, P, sc.ranks.kernel()).ranks.tolist() == [0]
@@ -266,7 +260,7 @@ def test_rules_are_compared_and_hashed_by_value():
 @pytest.mark.parametrize("n", [4, 40])
 @pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
 def test_rounding_errors_of_a_cancelling_loop_do_not_count_as_rank(operator, n, scale):
-    """Its maps cancel to a few units in the last place, which are more than n eps of the others."""
+    """The maps differ by a few units in the last place, more than n eps times the other maps."""
     A = 1e3 * np.random.default_rng(3).standard_normal((2, 2))
     path = sc.CellularSheaf.constant(nx.path_graph(n), 2)
     tails, heads = ([get(e) for e in range(n - 1)] for get in (path.tail_map, path.head_map))
@@ -277,7 +271,7 @@ def test_rounding_errors_of_a_cancelling_loop_do_not_count_as_rank(operator, n, 
     assert C.ranks.tolist() == [2]
     constants = C.prolongation.toarray().reshape(n, 2, 2)
     assert_residual(constants - constants[0], 1.0, n=2 * n)
-    twice = sc.CellularSheaf(edges, tails, [*heads[:-1], A + 1e-9])  # of rank one, and no rounding
+    twice = sc.CellularSheaf(edges, tails, [*heads[:-1], A + 1e-9])  # this loop has rank 1
     assert sc.local_modes(
         twice, sc.Partition(np.zeros(n, int)), sc.ranks.kernel(), operator
     ).ranks.tolist() == [1]

@@ -1,4 +1,4 @@
-"""How many levels there are, where they end, which partitions, ranks and options they take."""
+"""Number of levels, and their partitions, ranks and options."""
 
 import re
 import warnings
@@ -20,10 +20,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
 @st.composite
 def descents(draw, min_levels=0, **options):
-    """Draw (F, partitions, ranks): one partition and one entry of ranks per level.
-
-    There are any clusters, one, or as many as vertices.
-    """
+    """Draw (F, partitions, ranks) with one partition and one entry of ranks per level."""
     F = draw(sheaves(**options))
     given_, ranks, n = [], [], F.n_vertices
     for _ in range(draw(st.integers(min_levels, 3))):
@@ -41,7 +38,7 @@ def hierarchies(draw, loops=(True, False), **options):
     F, given_, ranks = draw(descents(**options))
     operator = draw(st.sampled_from(["internal", "principal", "oversampled"]))
     options = {"loops": draw(st.sampled_from(loops)), "compress": draw(st.booleans())}
-    with warnings.catch_warnings():  # that a kernel is empty, which has tests of its own
+    with warnings.catch_warnings():  # ignore warnings about empty kernels
         warnings.simplefilter("ignore", sc.SingularProblemWarning)
         return sc.coarsen_levels(
             F, partitions=given_, rank=ranks, local_operator=operator, **options
@@ -49,10 +46,7 @@ def hierarchies(draw, loops=(True, False), **options):
 
 
 def composite(H):
-    """The whole way as one coarsening of the oracle, R_0 R_1 ... as blocks.
-
-    With the fine vertices under each coarsest one.
-    """
+    """Return R_0 R_1 ... as blocks, with the partition of the fine vertices."""
     labels = np.arange(H.fine.n_vertices)
     for C in H:
         labels = C.partition.labels[labels]
@@ -71,7 +65,7 @@ def composite(H):
 
 
 def block_size(H):
-    """Largest block of any level, times the levels whose rounding adds up."""
+    """Return the largest block size times the number of levels, whose errors add up."""
     return sum(max((max(R_a.shape) for R_a in blocks_of(C)), default=1) for C in H) + 1
 
 
@@ -128,7 +122,7 @@ def test_levels_end_if_the_next_one_cannot_shrink():
         H = sc.coarsen_levels(noisy, rank=sc.ranks.kernel())
     assert [w.filename for w in caught] == [__file__]
     assert (len(H), H.stopped_because) == (0, "level 0 would keep no mode of any cluster")
-    H = sc.coarsen_levels(noisy, rank=0)  # as asked for
+    H = sc.coarsen_levels(noisy, rank=0)
     assert (len(H), H.stopped_because) == (0, "level 0 would keep no mode of any cluster")
     nothing = CellularSheaf.from_flat([], [], [], [], [])
     assert sc.coarsen_levels(nothing, n_levels=1, rank=1).stopped_because.endswith(
@@ -142,12 +136,12 @@ def test_a_user_supplied_partition_without_retained_modes_warns(operator):
     Q, rank = Partition([0, 0, 1, 1]), [sc.ranks.kernel()] * 2
     with pytest.warns(sc.SingularProblemWarning, match="level 0: ") as caught:
         H = sc.coarsen_levels(noisy, partitions=[P, Q], rank=rank, local_operator=operator)
-    assert [w.filename for w in caught] == [__file__]  # level 1 has nothing to lose
+    assert [w.filename for w in caught] == [__file__]  # level 1 does not warn, because it is empty
     assert [G.dim_c0 for G in H.sheaves] == [72, 0, 0]
 
 
 def test_a_later_level_without_local_sections_does_not_warn():
-    """`stopped_because` says it; the levels that there are hold what was asked for."""
+    """`stopped_because` gives the reason, and the existing levels are correct."""
     F = gallery.cycle(60, np.array([[0.6, -0.8], [0.8, 0.6]]))
     H = sc.coarsen_levels(F, 10, min_vertices=1, rank=sc.ranks.kernel())
     assert len(H) == 1
@@ -156,18 +150,20 @@ def test_a_later_level_without_local_sections_does_not_warn():
 
 @pytest.mark.parametrize("small", [1, 2, 7, 10])
 def test_large_components_are_cut_as_if_alone(small):
-    """Hundreds of small components hold a cluster each, and the large one is cut as if alone."""
+    """Hundreds of small components are one cluster each."""
     parts = [nx.random_regular_graph(4, 1500, seed=1), *[nx.path_graph(small)] * 300]
     F = CellularSheaf.constant(nx.disjoint_union_all(parts))
     H = sc.coarsen_levels(F, factor=10, n_levels=2, rank=1)
     assert [G.n_vertices for G in H.sheaves] == [1500 + 300 * small, 300 + 150, 300 + 15]
     sizes = H[0].partition.sizes[np.unique(H[0].partition.labels[:1500])]
-    assert abs(len(sizes) - 150) <= 3  # where all are alike, a small one may be cut
+    assert abs(len(sizes) - 150) <= 3  # if all components are alike, a small one may be cut
     assert sizes.max() <= 25
     assert len(np.unique(H[0].partition.labels[1500:])) + len(sizes) == 450
     exactly = sc.disjoint_union([CellularSheaf.constant(nx.path_graph(k)) for k in (10, 11)])[0]
     assert sc.coarsen_levels(exactly, 10, 1, rank=1)[0].partition.n_clusters == 1 + 2
-    larger = sc.disjoint_union([grid(4)] * 40)[0]  # 16 vertices each, more than `factor`
+    larger = sc.disjoint_union([grid(4)] * 40)[
+        0
+    ]  # components of 16 vertices are larger than `factor`
     H = sc.coarsen_levels(larger, factor=10, n_levels=1, rank=1)
     assert H[0].partition.n_clusters == 64
 
@@ -214,7 +210,7 @@ def test_user_supplied_partitions_determine_the_levels():
     H = sc.coarsen_levels(F, partitions=everything, rank=5)
     assert [G.n_vertices for G in H.sheaves] == [400, 400, 1, 1]
     assert [G.dim_c0 for G in H.sheaves] == [800, 800, 5, 5]
-    # as asked for
+
     assert sc.coarsen_levels(F, partitions=everything, rank=0).sheaves[-1].dim_c0 == 0
     assert len(sc.coarsen_levels(F, partitions=[], rank=5)) == 0
 
@@ -229,11 +225,13 @@ def test_each_level_uses_its_entry_of_rank():
     H = sc.coarsen_levels(F, 4, min_vertices=10, rank=[3, 4])
     assert [set(C.ranks.tolist()) for C in H] == [{3}, {4}]
     assert H.stopped_because == "`rank` has entries for 2 levels"
-    H = sc.coarsen_levels(F, 10, rank=[3, 4, 5])  # fewer vertices come first
+    H = sc.coarsen_levels(
+        F, 10, rank=[3, 4, 5]
+    )  # `min_vertices` ends the levels before `rank` does
     assert (len(H), H.stopped_because) == (1, "40 vertices are at most `min_vertices` = 100")
 
 
-# ---------------------------------------------------------------- what is refused
+# ---------------------------------------------------------------- invalid input
 
 
 SIX = CellularSheaf.random(nx.path_graph(6), 2, 2, seed=3)
@@ -347,7 +345,7 @@ def test_errors_name_their_level():
 
 
 def test_eliminate_adds_an_exact_first_level(tmp_path):
-    """Road-like: a grid with chains on it; what the coarsest level has is P* L P all the way."""
+    """On a grid with chains, the coarsest Laplacian is P* L P for the product P of all levels."""
     graph = nx.disjoint_union(nx.grid_2d_graph(6, 6), nx.path_graph(30))
     graph.add_edges_from([(0, 40), (35, 65), (7, 50)])
     F = sc.CellularSheaf.random(graph, 2, 2, kind="orthogonal", seed=3)
@@ -418,7 +416,7 @@ def test_levels_whose_laplacian_grew_are_sparsified(tmp_path):
     assert_residual(np.max(np.abs(E.closure)), n=F.dim_c1)
     fine = (P.T @ sc.laplacian(F) @ P).toarray()
     coarse = sc.laplacian(H.sheaves[-1]).toarray()
-    slack = 1e-5 * np.linalg.norm(fine, 2)  # of computed bounds
+    slack = 1e-5 * np.linalg.norm(fine, 2)  # accuracy of computed bounds
     assert np.linalg.eigvalsh(coarse - lo * fine)[0] > -slack
     assert np.linalg.eigvalsh(hi * fine - coarse)[0] > -slack
 

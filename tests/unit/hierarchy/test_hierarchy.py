@@ -1,4 +1,4 @@
-"""All levels at once: they compose exactly, are refreshed as if rebuilt, and must fit together."""
+"""Hierarchies: composition, transfer, recoarsening, table and invalid input."""
 
 import dataclasses
 import re
@@ -129,7 +129,7 @@ def test_recoarsen_equals_rebuilding_with_the_same_ranks(H, kind, dtype, seed):
             C.modes.local_operator,
         )
         if not C.modes.singular:
-            # all levels share that of the finest; 0: a pilot found no energy
+            # all levels use the target of the finest; a pilot returns 0 without energy
             target = C2.modes.target or None
             D = sc.coarsen(
                 current,
@@ -176,7 +176,7 @@ def test_the_level_after_restored_loop_rows_is_rebuilt():
     H = sc.coarsen_levels(F, partitions=given_, rank=1)
     assert [G.n_edges for G in H.sheaves] == [351, 36, 3, 0]
     tail = F.tail_data.copy()
-    # constants have energy in the first cluster alone
+    # constants have energy only in the first cluster
     tail[(F.edges < 3).all(axis=1)] *= np.linspace(1, 3, 3)
     H2 = H.recoarsen(F.with_maps(tail, F.head_data))
     assert H2.rebuilt_levels == (1, 2)
@@ -218,10 +218,7 @@ def test_levels_with_a_user_supplied_basis_can_be_recoarsened():
 @pytest.mark.filterwarnings("ignore::sheafcoarsen.SingularProblemWarning")
 @given(known_sections(), st.integers(1, 3), st.booleans())
 def test_levels_that_keep_all_local_sections_keep_global_sections(case, n_levels, compress):
-    """Fact 2 of docs/conventions.md, through all levels.
-
-    Kernel ranks without loops keep H^0 exactly.
-    """
+    """By fact 2 of docs/conventions.md, kernel ranks without loops preserve H^0."""
     F, sections = case
     H = sc.coarsen_levels(F, factor=2, n_levels=n_levels, rank=sc.ranks.kernel(), compress=compress)
     R = H.prolongation().toarray()
@@ -287,7 +284,7 @@ def test_the_table_remarks_on_laplacians_that_grew(compress):
     assert "Laplacian" not in repr(lean) + lean._repr_html_()
 
 
-# ---------------------------------------------------------------- what is refused
+# ---------------------------------------------------------------- invalid input
 
 
 def test_recoarsen_with_another_topology_raises():
@@ -353,7 +350,9 @@ def test_levels_that_are_not_consecutive_raise():
     ):
         sc.Hierarchy(SIX, (H[0], SIX))
     with pytest.raises(TypeError, match="seconds"):
-        sc.Hierarchy(H.fine, H.levels, seconds=(1.0, 2.0))  # measured, not given
+        sc.Hierarchy(
+            H.fine, H.levels, seconds=(1.0, 2.0)
+        )  # seconds are measured and not an argument
 
 
 @pytest.mark.filterwarnings("default::sheafcoarsen.TiedModesWarning")

@@ -41,7 +41,7 @@ def quietly(*arguments):
 def test_a_step_matches_its_definition(F, activation, f, seed):
     clearly_singular(F)
     if F.dtype.kind == "c":
-        activation = identity  # the others have no order or poles
+        activation = identity  # other activations need an order or have poles
     rng = np.random.default_rng(seed)
     d = int(F.vertex_dims[0]) if F.n_vertices else 2
     x, W1, W2 = (
@@ -70,7 +70,7 @@ def root_v(root, v, d):
 
 
 def test_a_step_matches_hand_computation():
-    """An edge of scalars with maps 2 and 1: Delta = [[1, -1], [-1, 1]]."""
+    """An edge with scalar maps 2 and 1 has Delta = [[1, -1], [-1, 1]]."""
     F = CellularSheaf([[0, 1]], [[[2.0]]], [[[1.0]]])
     y = sc.diffusion_step(
         F, [[1.0, 0.0], [3.0, 1.0]], [[0.5]], [[1.0, 2.0], [0.0, 1.0]], activation=identity

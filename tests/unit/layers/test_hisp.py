@@ -81,16 +81,13 @@ def test_lifted_and_node_major_features_give_the_same_result(F, local_operator, 
 
 
 def test_rows_are_ordered_by_stalk_coordinate_then_channel():
-    """One cluster with as many modes as coordinates.
-
-    The sheaf is diagonal, and its modes are the coordinates.
-    """
+    """All modes of a diagonal sheaf are retained; they are its coordinate vectors."""
     F = CellularSheaf([[0, 0]], [[[1.0, 0.0], [0.0, 2.0]]], [[[0.0, 0.0], [0.0, 0.0]]])
     out = HiSP(2, 1, method="balls")(F, [[10.0, 11.0, 12.0, 20.0, 21.0, 22.0]])
     assert out.x.tolist() == [[10, 11, 12, 20, 21, 22]]
     assert out.x_lifted.tolist() == [[10, 11, 12], [20, 21, 22]]
     assert out.lift(out.x).tolist() == [[10, 11, 12, 20, 21, 22]]
-    assert out.lift([[1.0, 2.0]]).tolist() == [[1, 2]]  # another number of channels
+    assert out.lift([[1.0, 2.0]]).tolist() == [[1, 2]]  # lift accepts another number of channels
 
 
 def test_x_and_x_lifted_share_memory_and_are_read_only():
@@ -124,7 +121,7 @@ def test_padding_is_zero_and_ignored():
     assert (out.x[~padding] != 0).all()
     filled = np.where(padding, 7.0, out.x)
     np.testing.assert_array_equal(out.lift(filled), out.lift(out.x))
-    assert_residual(out.lift(out.x) - x, x, n=7)  # every mode is kept
+    assert_residual(out.lift(out.x) - x, x, n=7)  # all modes are retained
     # Lift is the adjoint of Reduce: <R z, y> = <z, R* y> with the padded forms on the coarse side
     y, z = features(F, 2, 1), np.random.default_rng(2).standard_normal((3, 10))
     reduced = HiSP(5, 1)(F, y, partition=P).x
@@ -185,9 +182,9 @@ def test_on_the_trivial_scalar_sheaf_internal_modes_give_eigenpool(graph, H, dat
         U = reference.local_fourier_basis(A, vertices, H)
         assert out.coarsening.ranks[a] == U.shape[1]
         if out.coarsening.modes.tied[a]:
-            continue  # the definition itself does not say which
-        # eigenvectors inside a multiplet and their signs are a choice; the space, and so the pooled
-        # energy, is not
+            continue  # the definition does not determine the modes
+        # eigenvectors of a multiplet and their signs are not unique, but their span and the pooled
+        # energy are
         gap = out.coarsening.modes.next_eigenvalues[a] - out.coarsening.modes.eigenvalues(a)[-1]
         condition = 1 + (0 if np.isinf(gap) else out.coarsening.modes.operator_norms[a] / gap)
         assert_residual(subspace_difference(out.coarsening.block(a), U), condition, n=len(vertices))
@@ -198,7 +195,7 @@ def test_on_the_trivial_scalar_sheaf_internal_modes_give_eigenpool(graph, H, dat
 
 
 def test_eigenpool_of_two_triangles_matches_hand_computation():
-    """Two triangles with a path between: the first mode of each is its scaled sum."""
+    """Two triangles are joined by a path; the first mode of each is constant."""
     G = nx.Graph([(0, 1), (1, 2), (2, 0), (2, 3), (3, 4), (4, 5), (5, 3)])
     X = np.arange(6.0)[:, None]
     out = HiSP(1, 2, local_operator="internal")(CellularSheaf.constant(G), X)
@@ -251,10 +248,7 @@ def test_connect_sums_the_weights_of_an_adjacency_matrix(case, self_loops, seed,
 
 
 def test_connect_matches_hand_computation():
-    """0 - 1 in one cluster with weight 3 and a self-loop of 5 at 0.
-
-    Weights 2 and 4 go to the other.
-    """
+    """Cluster {0, 1} has an edge of weight 3 and a loop of weight 5; edges 2 and 4 cross."""
     F = CellularSheaf.constant(nx.path_graph(3))
     A = np.array([[5, 3, 2], [3, 0, 4], [2, 4, 0]])
     P = Partition([0, 0, 1])
@@ -270,10 +264,7 @@ def test_connect_matches_hand_computation():
 
 
 def test_pooled_weights_can_be_pooled_again():
-    """Sums of many weights in two orders differ.
-
-    By more than the symmetry of an adjacency allows.
-    """
+    """Sums in different orders may differ by more than the tolerance for symmetry."""
     n = 120
     W = np.random.default_rng(0).random((n, n)) * 10.0 ** np.random.default_rng(1).integers(
         -8, 1, (n, n)
@@ -290,7 +281,7 @@ def test_pooled_weights_can_be_pooled_again():
 
 
 def test_select_uses_the_graph_of_the_sheaf_or_the_adjacency_matrix():
-    """A cycle of 8 whose weights make two other halves than its numbers do."""
+    """Weights divide a cycle of 8 into other halves than its numbering."""
     G = nx.cycle_graph(8)
     F = CellularSheaf.random(G, 2, 2, seed=1)
     A = nx.to_numpy_array(G) * 1e-3
@@ -318,7 +309,7 @@ def test_pooling_to_one_cluster_and_to_one_cluster_per_vertex():
     every = HiSP(2, 5)(F, x)
     assert_residual(every.lift(every.x) - x, x, n=2)
     np.testing.assert_array_equal(every.adjacency.toarray(), nx.to_numpy_array(nx.cycle_graph(5)))
-    # padded: N_a = 1 < M
+    # features are padded if N_a = 1 < M
     K_is_dim = HiSP(2, 5)(CellularSheaf.constant(nx.cycle_graph(5)), np.ones((5, 1)))
     assert K_is_dim.x.tolist() == [[1, 0]] * 5
     assert (
@@ -351,7 +342,7 @@ def test_empty_sheaves_and_empty_stalks_can_be_pooled():
 
 @given(sheaves(dims=(1, 6)), OPERATORS, st.integers(1, 3), st.data())
 def test_layers_stack_on_the_coarse_sheaf(F, local_operator, M, data):
-    """Three layers pool by the product of the prolongations, and lift back along it."""
+    """Three layers pool and lift by the product of their prolongations."""
     x = features(F, 2, 1)
     R = np.eye(F.dim_c0, dtype=F.dtype)
     sheaf, y, A, layers = F, x, None, []
@@ -369,7 +360,7 @@ def test_layers_stack_on_the_coarse_sheaf(F, local_operator, M, data):
     n, eps = max(F.dim_c0, 1), eps_of(F.dtype)
     assert_residual(y - R.conj().T @ x, x, n=n, eps=eps)
     if layers:
-        assert A.sum() == reference.adjacency(F).sum()  # every level keeps the weight of all edges
+        assert A.sum() == reference.adjacency(F).sum()  # every level preserves the total weight
         assert_residual(
             sc.laplacian(sheaf).toarray() - R.conj().T @ reference.laplacian(F) @ R,
             reference.coboundary(F),
@@ -424,7 +415,7 @@ def test_select_never_joins_two_members_of_a_batch(method):
 
 
 def test_maps_computed_from_features_can_be_used_in_a_step_and_pooling():
-    """Maps made of features fill L, take a step and are pooled, as in a training loop."""
+    """As in a training loop, maps from features define L, a diffusion step and pooling."""
     d, h, rng = 2, 3, np.random.default_rng(0)
     topology = CellularSheaf.constant(nx.random_regular_graph(3, 20, seed=1), d)
     X, weights = rng.standard_normal((20, d * h)), rng.standard_normal((2 * d * h, d * d))
@@ -474,7 +465,7 @@ def test_readout_of_a_batch_has_one_row_per_graph(how):
 
 def test_single_precision_is_summed_in_double():
     x = np.ones((65, 1), np.float32)
-    x[0] = 2**24  # to which single precision cannot add 1
+    x[0] = 2**24  # single precision cannot represent 2**24 + 1
     assert sc.readout(x, "sum") == 2**24 + 64
     assert sc.readout(x, "mean") == np.float32((2**24 + 64) / 65)
 
@@ -517,7 +508,7 @@ def test_invalid_readouts_raise(arguments, error, message):
         sc.readout(*arguments)
 
 
-# ---------------------------------------------------------------- what is refused
+# ---------------------------------------------------------------- invalid input
 
 
 F = CellularSheaf.random(nx.path_graph(4), 2, 2, seed=1)
@@ -655,7 +646,10 @@ def test_too_many_clusters_raise():
     large = CellularSheaf.constant(nx.path_graph(700))
     with pytest.raises(ValueError, match='must be at most 500 for method "spectral".*use "balls"'):
         HiSP(1, 600, "spectral")(large, np.ones((700, 1)))
-    assert HiSP(1, 600)(large, np.ones((700, 1))).x.shape == (600, 1)  # "auto" takes any number
+    assert HiSP(1, 600)(large, np.ones((700, 1))).x.shape == (
+        600,
+        1,
+    )  # "auto" allows any number of clusters
     with pytest.raises(
         ValueError,
         match="`n_modes` = .* pads the pooled features to 6e.30 entries, which exceed the memory",

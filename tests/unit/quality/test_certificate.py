@@ -1,4 +1,4 @@
-"""The certificate encloses, and its constants are those of their definitions."""
+"""Certificates enclose fine eigenvalues, and their constants match their definitions."""
 
 from fractions import Fraction
 
@@ -21,7 +21,7 @@ from tests.unit.quality.test_spectral_quality import (
 
 
 def both_spectra(C):
-    """Eigenvalues of L and of R* L R by dense singular values, in the units of the sheaf."""
+    """Return the eigenvalues of L and of R* L R from dense singular values."""
     delta = exact(reference.coboundary(C.fine))
     found = [squared_spectrum(delta), squared_spectrum(delta @ prolongation(C))]
     return [values * unit * unit for values, unit in found]
@@ -60,7 +60,7 @@ def test_constants_of_the_certificate_match_their_definitions(C):
             B.gamma - max(min(gaps), 0.0), max(levels) / eps if max(levels) else 1.0, n=1, eps=eps
         )
         assert B.gamma <= min(gaps) or B.gamma - min(gaps) <= 4 * max(levels)
-    # at least that of a dense solver on R* L R
+    # at least the error of a dense solver on R* L R
     norm = np.linalg.norm(reference.coboundary(F), 2) ** 2 if F.dim_c1 and F.dim_c0 else 0.0
     assert B.rounding >= 0.99 * 30 * C.sheaf.dim_c0 * eps * norm
     if B.gamma == 0:
@@ -69,7 +69,7 @@ def test_constants_of_the_certificate_match_their_definitions(C):
         kappa = B.beta / B.gamma * B.beta
         assert B.kappa == pytest.approx(kappa, rel=1e-12)
         if 0 < kappa < 1e150:
-            # the root beyond 1 of (mu - 1)^2 = kappa mu
+            # mu is the root above 1 of (mu - 1)^2 = kappa mu
             assert (B.mu - 1) ** 2 == pytest.approx(kappa * B.mu, rel=1e-6 / min(kappa, 1) ** 0.5)
         assert B.mu >= 1
         for nu in (0.0, B.gamma if np.isfinite(B.gamma) else 1.0):
@@ -86,7 +86,7 @@ def test_beta_is_an_upper_bound_on_the_norm_of_the_crossing_rows(C):
     true = float(np.sqrt(squares.max(initial=0.0))) * unit
     beta = sc.certificate(C).beta
     assert beta >= true * (1 - 1e-13)
-    # blocks of one norm that cancel in the whole
+    # blocks of equal norm that cancel in the matrix
     assert beta <= true * np.sqrt(max(C.fine.n_vertices, 1)) * (1 + 1e-9)
     assert (beta == 0) == (true == 0)
 
@@ -191,7 +191,7 @@ def test_values_that_are_not_eigenvalues_raise(nu, error, message):
 
 
 def test_beta_is_an_upper_bound_in_spite_of_rounding():
-    """Rounding in the norms would put it below the true one about every other time."""
+    """Without a correction, rounding would put beta below the norm in half of the cases."""
     rng = np.random.default_rng(11)
     for a, b in rng.standard_normal((60, 2)).tolist():
         F = CellularSheaf([[0, 1]], [[[a]]], [[[b]]])
@@ -202,7 +202,7 @@ def test_beta_is_an_upper_bound_in_spite_of_rounding():
 
 @pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
 def test_gamma_is_the_gap_minus_its_rounding_error(scale):
-    """So that it is a lower bound, although eigenvalues are computed."""
+    """It is then a lower bound, although eigenvalues are computed."""
     F = CellularSheaf.constant(nx.path_graph(6))
     F = F.with_maps(F.tail_data * scale, F.head_data * scale)
     C = sc.coarsen(F, Partition([0, 0, 0, 1, 1, 1]), 1)

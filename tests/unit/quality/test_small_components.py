@@ -1,4 +1,4 @@
-"""Small components apart: all their singular values, and the sheaf on the others."""
+"""Singular values of small components, and the sheaf on the other components."""
 
 import networkx as nx
 import numpy as np

@@ -1,4 +1,4 @@
-"""The lowest positive singular values, however many zeros lie below them."""
+"""The smallest positive singular values, above any number of zeros."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ EPS = np.finfo(float).eps
 
 
 def many_components(count, dim=3):
-    """Return the constant sheaf on a grid and many small paths, as citation graphs have them."""
+    """Return the constant sheaf on a grid and many small paths, as in citation graphs."""
     trees = [nx.path_graph(2 + i % 2) for i in range(count)] + [nx.grid_2d_graph(12, 11)]
     return sc.CellularSheaf.constant(nx.disjoint_union_all(trees), dim)
 
@@ -50,7 +50,7 @@ def test_a_wrong_kernel_is_rejected_and_computed_densely(monkeypatch):
 
 
 def test_spectral_quality_of_a_sheaf_with_many_zeros(monkeypatch):
-    """Neither the fine nor the coarse zeros are left to iteration, nor to a dense solver."""
+    """Neither fine nor coarse zeros are computed by the iteration or by a dense solver."""
     F = many_components(200)
     C = sc.coarsen(F, sc.select(F, 450), 2, loops=False)
     monkeypatch.setattr(room, "MAX_DENSE", 1000)
@@ -111,17 +111,17 @@ def test_pairs_are_computed_to_the_end_of_the_multiplet(monkeypatch):
 @pytest.mark.parametrize("method", ["direct", "multilevel"])
 @pytest.mark.parametrize("strict", [False, True])
 def test_zeros_are_counted_whether_or_not_the_sections_are_accepted(monkeypatch, method, strict):
-    """Where the level of zero refuses them, too: then all is dense."""
+    """If the sections are rejected, the problem is solved densely."""
     monkeypatch.setattr(EigenProblem, "chosen", lambda self: method)
     F = sc.CellularSheaf.constant(nx.grid_2d_graph(25, 25), 2)
     D = sc.coboundary(F)
-    if strict:  # what comes from elsewhere is none
+    if strict:  # reject all sections
         monkeypatch.setattr(room, "largest_column", lambda Y: 1.0)
     found = low_pairs(
         D, 2, EPS, EPS, sheaf_of=lambda: F, kernel_of=lambda F: sc.global_sections(F).basis
     )
     assert (found.kernel, found.end) == (2, 4)
-    assert found.zero < 1e-12  # of no vector that was refused
+    assert found.zero < 1e-12  # rejected vectors do not count
     np.testing.assert_allclose(found.sigma[:4] ** 2, 2 - 2 * np.cos(np.pi / 25), rtol=1e-9)
 
 
@@ -139,7 +139,7 @@ def test_the_largest_zero_may_come_from_a_small_component():
 @pytest.mark.parametrize("rows", [5, 1024, 1025, 5000])
 @pytest.mark.parametrize("dtype", [float, complex])
 def test_singular_values_of_tall_matrices_are_resolved_below_the_root_of_eps(rows, dtype):
-    """Singular values far below the square root of rounding are kept."""
+    """Singular values far below sqrt(eps) are accurate."""
     rng = np.random.default_rng(rows)
     X = np.linalg.qr(rng.standard_normal((40, 7)).astype(dtype))[0]
     D = rng.standard_normal((rows, 40)).astype(dtype)

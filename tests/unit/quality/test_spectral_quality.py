@@ -22,7 +22,7 @@ from tests.support.strategies import bases, mode_counts, sheaves_with_partitions
 
 
 def coarsen(*args, **kwargs):
-    """Coarsen, whatever is tied and even where kernels keep nothing."""
+    """Coarsen without warnings about ties or empty kernels."""
     with ties_allowed():
         warnings.simplefilter("ignore", sc.SingularProblemWarning)
         return sc.coarsen(*args, **kwargs)
@@ -49,10 +49,7 @@ def exact(A):
 
 
 def squared_spectrum(D):
-    """Eigenvalues of D* D, ascending, in units of the square of the second result.
-
-    By singular values.
-    """
+    """Return the eigenvalues of D* D from singular values, and the root of their unit."""
     largest = float(np.abs(D).max(initial=0.0))
     if largest == 0:
         return np.zeros(D.shape[1]), 1.0
@@ -61,7 +58,7 @@ def squared_spectrum(D):
 
 
 def dense_kernel_size(values, n, eps, norm2):
-    """Number of zero eigenvalues; the example is given up where rounding decides."""
+    """Return the number of zero eigenvalues; reject examples decided by rounding."""
     sigma, unit = np.sqrt(values), np.sqrt(norm2)
     assume(not ((sigma > 1e-2 * n * eps * unit) & (sigma < 1e2 * n * eps * unit)).any())
     return int((sigma <= n * eps * unit).sum())
@@ -85,7 +82,7 @@ def test_quality_matches_dense_linear_algebra(C, data):
     Q = sc.spectral_quality(C, k)
     assert (Q.kernel_fine, Q.kernel_coarse) == (kernel, kernel_coarse)
     assert_residual(Q.section_residual, n=n, eps=eps)
-    # widened to the end of the multiplet
+    # k is increased to the end of the multiplet
     count = len(Q.fine)
     positive = values[kernel:]
     assert count >= min(k, len(positive))
@@ -96,12 +93,12 @@ def test_quality_matches_dense_linear_algebra(C, data):
         assert positive[j] - positive[j - 1] <= 1e-7 * positive[j] + 8 * n * eps * norm2
     L = reference.coboundary(F)
     assert_residual(Q.fine - positive[:count] * unit**2, L, L, n=n, eps=eps)
-    found = nu[max(kernel, kernel_coarse) :][:count]  # those of the same numbers
+    found = nu[max(kernel, kernel_coarse) :][:count]  # the coarse eigenvalues with the same indices
     assert_residual(Q.coarse[: len(found)] - found * unit**2, L, L, n=n, eps=eps)
     assert np.isinf(Q.coarse[len(found) :]).all()
     m = len(found)
     errors, above = Q.relative_errors[:m], Q.coarse[:m] - Q.fine[:m]
-    clipped = (above < 0) & (errors == 0)  # by rounding only
+    clipped = (above < 0) & (errors == 0)  # only rounding makes errors negative
     assert_residual(above[clipped], L, L, n=n, eps=eps)
     expected = np.where(clipped, 0.0, above / Q.fine[:m])
     assert errors == pytest.approx(expected, rel=1e-9, abs=1e-12)
@@ -113,7 +110,7 @@ def test_quality_matches_dense_linear_algebra(C, data):
     if not count:
         assert Q.restricted_similarity == 0
         return
-    # the formula, by vectors of another solver; they and the projector count with norm(L) / gap and
+    # the formula with vectors of a dense solver, whose errors are amplified by norm(L) / gap and
     # 1 / lambda
     vh = np.linalg.svd(delta)[2]
     U = vh[::-1].conj().T[:, kernel : kernel + count]
@@ -134,7 +131,7 @@ def test_angles_are_those_between_lifted_and_fine_eigenvectors(C, data):
     count, eps = len(Q.fine), eps_of(C.fine.dtype)
     if not count:
         return
-    delta = delta / np.abs(delta).max()  # so that the unit of the spectrum is 1
+    delta = delta / np.abs(delta).max()  # so that the spectrum is of order 1
     values, vh = squared_spectrum(delta)[0], np.linalg.svd(delta)[2][::-1]
     coarse = delta @ R
     nu, coarse_unit = squared_spectrum(coarse)
@@ -145,7 +142,7 @@ def test_angles_are_those_between_lifted_and_fine_eigenvectors(C, data):
     while (
         end < len(have) and have[end] - have[end - 1] <= 1e-7 * have[end] + 100 * eps * values[-1]
     ):
-        end += 1  # a multiple eigenvalue counts whole
+        end += 1  # include multiple eigenvalues completely
     top = Q.kernel_fine + count
     gaps = [values[top] - values[top - 1]] if top < len(values) else []
     gaps += [values[Q.kernel_fine]]
@@ -167,7 +164,7 @@ def test_angles_are_those_between_lifted_and_fine_eigenvectors(C, data):
 
 @pytest.mark.parametrize("dtype", [float, complex])
 def test_small_angles_are_accurate_beside_large_ones(dtype):
-    """They are exact, where scipy's are off by the root of rounding."""
+    """They are accurate, while those of scipy have errors of sqrt(eps)."""
     wanted = np.array([0.0, 1e-12, 1e-3, 0.7, 0.8, np.pi / 2])
     k = len(wanted)
     rng = np.random.default_rng(1)
@@ -205,7 +202,7 @@ def test_a_lost_section_makes_the_similarity_infinite():
 
 
 def test_angles_include_all_vectors_of_a_multiple_coarse_eigenvalue():
-    """Two paths in a stalk whose coarse eigenvalues are both 1, the fine ones 0.59 and 0.98."""
+    """Two paths have the coarse eigenvalue 1 twice, but fine eigenvalues 0.59 and 0.98."""
     gauge = random_orthonormal(np.random.default_rng(0), 4, 2, 2, np.dtype(float))
     maps = np.array([np.diag(row) for row in ([1.0, 10.0], [1.0, 1.0], [1.0, 10.0])])
     F = CellularSheaf([[0, 1], [1, 2], [2, 3]], maps @ gauge[:3], maps @ gauge[1:])
@@ -217,15 +214,12 @@ def test_angles_include_all_vectors_of_a_multiple_coarse_eigenvalue():
 
 
 def test_coarse_eigenvalues_of_lost_sections_are_not_compared():
-    """By their numbers, so that no error is negative.
-
-    The principal operator makes positive eigenvalues of three zeros.
-    """
+    """Principal modes turn three zeros into positive eigenvalues, which are skipped."""
     F = gallery.bundle(nx.grid_2d_graph(6, 6), 3, seed=3)
     C = coarsen(F, sc.select(F, 4), 6, local_operator="principal")
     Q = sc.spectral_quality(C, 4)
     assert (Q.kernel_fine, Q.kernel_coarse) == (3, 0)
-    assert Q.section_residual == 0  # of no section
+    assert Q.section_residual == 0  # no section is left
     count = len(Q.fine)
     assert_residual(
         Q.fine - np.linalg.eigvalsh(reference.laplacian(F))[3 : 3 + count], 8.0, n=F.dim_c0
@@ -319,13 +313,13 @@ def test_fine_pairs_passed_by_the_user_are_reused(monkeypatch):
     monkeypatch.setattr(
         smallest_singular_values, "lowest_eigenpairs", lambda *a: asked.append(a) or real(*a)
     )
-    for fine in (wanted, other, modes):  # the coarse dimensions are solved densely
+    for fine in (wanted, other, modes):  # coarse problems are solved densely
         Q = sc.spectral_quality(C, 5, fine=fine)
         np.testing.assert_allclose(Q.fine, wanted.fine, rtol=1e-9)
         np.testing.assert_allclose(Q.angles, wanted.angles, rtol=1e-8)
         assert Q.kernel_fine == wanted.kernel_fine
     assert asked == []
-    for fine, k in ((wanted, 12), (modes, 9), (rough, 5)):  # too few, or too rough
+    for fine, k in ((wanted, 12), (modes, 9), (rough, 5)):  # too few or too inaccurate pairs
         Q = sc.spectral_quality(C, k, fine=fine)
         again = sc.spectral_quality(C, k)
         np.testing.assert_allclose(Q.fine, again.fine, rtol=1e-9)
@@ -334,12 +328,12 @@ def test_fine_pairs_passed_by_the_user_are_reused(monkeypatch):
 
 
 def test_fine_pairs_that_split_a_multiplet_are_completed():
-    """Of the double eigenvalue of a cycle one vector is given: the other one is looked for."""
+    """One vector of a double eigenvalue of a cycle is passed; the other one is computed."""
     F = CellularSheaf.constant(nx.cycle_graph(24), 1)
     C = coarsen(F, Partition(np.arange(24) // 4), 2)
     wanted = sc.spectral_quality(C, 1)
     assert len(wanted.fine) == 2
-    for k in (2, 3):  # the zero is among them
+    for k in (2, 3):  # k includes the zero eigenvalue
         E = sc.eigenmodes(F, k)
         assert E.tied == (k == 2)
         Q = sc.spectral_quality(C, 1, fine=E)
@@ -349,7 +343,7 @@ def test_fine_pairs_that_split_a_multiplet_are_completed():
 
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
 def test_wheels_have_one_section_and_many_eigenvalues_near_one():
-    """Their norm is that of the hub, so that neighbours differ by 1e-10 of it."""
+    """The hub determines norm(L), so neighbouring eigenvalues differ by 1e-10 norm(L)."""
     n = 5000
     F = CellularSheaf.constant(nx.wheel_graph(n))
     C = coarsen(F, sc.select(F, n // 12), 2)
@@ -401,7 +395,7 @@ def test_fine_pairs_of_another_sheaf_or_with_mass_raise():
     E = sc.eigenmodes(F, 9)
     same = dataclasses.replace(E, vectors=E.vectors[:, [0, 1, 2, 2, 4, 5, 6, 7, 8]])
     with pytest.raises(ValueError, match="its vectors are not orthonormal"):
-        sc.spectral_quality(C, 3, fine=same)  # each is an eigenvector
+        sc.spectral_quality(C, 3, fine=same)  # every vector is an eigenvector, but one occurs twice
     other = CellularSheaf.constant(nx.cycle_graph(30), 2)
     for fine in (sc.eigenmodes(other, 9), sc.eigenmodes(F, 9, mass=np.arange(1.0, 31))):
         with pytest.raises(
@@ -465,7 +459,7 @@ def test_a_basis_that_is_not_orthonormal_raises_with_a_suggestion():
 
 
 def test_the_table_and_the_plot_number_eigenvalues_alike():
-    """Both count the zeros: beside three sections the first positive eigenvalue is the fourth."""
+    """Both count zeros: with three sections the first positive eigenvalue is the fourth."""
     from matplotlib.figure import Figure
 
     F = sc.CellularSheaf.constant(nx.path_graph(12), 3)
@@ -480,7 +474,7 @@ def test_the_table_and_the_plot_number_eigenvalues_alike():
 
 @pytest.mark.parametrize("seed", range(6))
 def test_no_error_is_negative_by_rounding(seed):
-    """Where everything is kept, the coarse eigenvalues are the fine ones, up to rounding."""
+    """If all modes are retained, coarse and fine eigenvalues agree up to rounding."""
     F = sc.CellularSheaf.random(nx.cycle_graph(30), 2, 2, seed=seed)
     C = sc.coarsen(F, sc.Partition(np.arange(30) // 6), 12)
     Q = sc.spectral_quality(C, 20)

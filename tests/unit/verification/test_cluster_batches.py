@@ -1,4 +1,4 @@
-"""A coarsening in pieces: whole rows of L and R* L R, whatever the size of a piece."""
+"""Batches of clusters give the same results for any batch size and number of threads."""
 
 import dataclasses
 import threading
@@ -37,7 +37,7 @@ def test_entries_outside_the_diagonal_blocks_of_r_raise(C, size, cluster, column
     with pytest.raises(ValueError, match="R must hold a full block for every cluster"):
         dataclasses.replace(C, prolongation=damaged)
     wrong = sc.coarsen(C.fine, C.partition, C.ranks)
-    for name in ("data", "indices", "indptr"):  # nothing but verify looks at what is put there
+    for name in ("data", "indices", "indptr"):  # only verify notices arrays that are replaced
         setattr(wrong.prolongation, name, getattr(damaged, name))
     with pytest.raises(ValueError, match="R must be zero outside its diagonal blocks, but"):
         sc.verify(wrong)
@@ -58,7 +58,7 @@ def test_an_error_in_one_of_many_batches_is_caught(monkeypatch):
 
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
 def test_peak_memory_is_bounded_by_the_batch_size(monkeypatch):
-    """What is kept is a number per cluster, edge and block, beside a few pieces."""
+    """Only one number per cluster, edge and block is stored, besides a few batches."""
     import tracemalloc
 
     monkeypatch.setattr(cluster_batches, "PIECE", 5000)

@@ -1,4 +1,4 @@
-"""What the checks rest on: samples, bounded memory, norms of groups, sections, normalization."""
+"""Residuals: samples, memory, norms of groups, sections and normalization."""
 
 import dataclasses
 import tracemalloc
@@ -65,7 +65,7 @@ def test_dense_sections_of_many_edges_take_little_memory():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert V.passed, str(V)
-    assert peak < 50e6  # a square factor of the rows would be 512 MB
+    assert peak < 50e6  # a square matrix of the number of rows would take 512 MB
 
 
 # ---------------------------------------------------------------- norms of groups, and ratios
@@ -103,7 +103,7 @@ def test_nan_errors_count_as_infinite():
 
 @pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
 def test_rounding_errors_of_cancelling_loop_maps_do_not_count_as_rank(scale):
-    """The loop's tail - head of 2e-16 is measured against the maps, not against itself."""
+    """The difference of the loop maps, 2e-16, is compared with the maps, not with itself."""
     tail, head = scale * np.eye(2), scale * np.diag([1, 1 + 3e-16])
     F = sc.CellularSheaf([[0, 0]], [tail], [head])
     sections, gap = dense_sections(F, np.finfo(float).eps, np.dtype(float))

@@ -1,4 +1,4 @@
-"""What `verify` returns: every statement once, in a table, and a verdict."""
+"""Results of `verify`: a table of all statements, and a verdict."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""The checks of an elimination: they hold, at any scale, and they notice what is wrong."""
+"""Checks of eliminations: they hold at any scale and catch errors."""
 
 import dataclasses
 
@@ -29,7 +29,7 @@ def test_statements_hold_after_star_mesh():
 
 @pytest.mark.parametrize("dtype", [float, np.float32])
 def test_statements_hold_if_products_of_maps_cancel(dtype):
-    """Tail and head are orthogonal: what follows from the kept vertex is rounding alone."""
+    """Tail and head maps are orthogonal, so extended values consist of rounding errors."""
     for a, b in np.ndindex(5, 5):
         maps = np.array([[[a + 1], [b + 1]]], dtype), np.array([[[b + 1], [-a - 1]]], dtype)
         V = sc.verify(sc.eliminate(CellularSheaf([[0, 1]], *maps), keep=[0]))
@@ -37,7 +37,7 @@ def test_statements_hold_if_products_of_maps_cancel(dtype):
 
 
 def other(K, what):
-    """Return an elimination in which something is wrong."""
+    """Return an elimination with an error in one of its parts."""
     if what == "maps":
         left = K.sheaf
         tail = left.tail_data.copy()
@@ -100,7 +100,7 @@ def test_statements_hold_for_a_long_chain():
 
 @pytest.mark.parametrize("share", [1e-9, 1.0])
 def test_extensions_that_do_not_have_minimum_norm_are_caught(share):
-    """Two values and one equation: a part that costs no energy, on an eliminated vertex."""
+    """An eliminated vertex with one equation for two values has a component of zero energy."""
     F = CellularSheaf.random([[0, 1], [1, 2]], [1, 3, 1], 1, seed=3)
     K = sc.eliminate(F, keep=[0, 2])
     V = sc.verify(K)
@@ -113,5 +113,5 @@ def test_extensions_that_do_not_have_minimum_norm_are_caught(share):
     longer[1:4] += share * free[:, None]
     object.__setattr__(K, "prolongation", scipy.sparse.csr_array(longer))
     V = sc.verify(K)
-    assert V["fact-9"].passed  # no energy tells
+    assert V["fact-9"].passed  # the energy does not depend on it
     assert not V["fact-9-norm"].passed

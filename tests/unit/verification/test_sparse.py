@@ -1,4 +1,4 @@
-"""The checks of a sparsification notice what is wrong."""
+"""Checks of sparsifications catch errors."""
 
 import dataclasses
 
@@ -14,12 +14,12 @@ LARGE = sc.CellularSheaf.constant(nx.random_regular_graph(60, 1200, seed=0))
 
 
 def other(Z, what):
-    """Return a sparsification in which something is wrong."""
+    """Return a sparsification with an error in one of its parts."""
     G, weights = Z.sheaf, Z.weights
     tail, head = G.tail_data.copy(), G.head_data.copy()
     if what == "maps":
         weights = weights * (1 + 1e-9)
-    else:  # one edge is no longer consistent
+    else:  # make one edge inconsistent
         tail[:4] *= 1 + 1e-4
     return dataclasses.replace(Z, sheaf=G.with_maps(tail, head), weights=weights)
 

@@ -1,4 +1,4 @@
-"""Every statement: which apply, and that each catches what is damaged."""
+"""Statements about coarsenings: when they apply, and which errors each of them catches."""
 
 import dataclasses
 
@@ -100,7 +100,7 @@ def test_a_wrong_first_discarded_eigenvalue_is_caught(C):
 
 
 def test_a_row_negated_in_both_maps_is_caught(C):
-    """The Laplacian does not see it, the rows of the coboundary do."""
+    """The Laplacian does not change, but the rows of the coboundary do."""
     data = {"tail": C.sheaf.tail_data.copy(), "head": C.sheaf.head_data.copy()}
     for side, starts, end in (("tail", C.sheaf.tail_offsets, 0), ("head", C.sheaf.head_offsets, 1)):
         data[side][starts[1] : starts[1] + C.sheaf.vertex_dims[C.sheaf.edges[1, end]]] *= -1
@@ -135,7 +135,7 @@ def test_a_relative_error_of_1e_6_in_a_compressed_map_is_caught(compressed, side
 
 
 def test_energy_at_the_wrong_compressed_edge_is_caught(compressed):
-    """Gram matrices see at which of two edges of a vertex energy stands, L does not."""
+    """Gram matrices of edges change if energy moves between edges; the diagonal of L does not."""
     data = {"tail": compressed.sheaf.tail_data.copy(), "head": compressed.sheaf.head_data.copy()}
     first, second = np.flatnonzero(compressed.sheaf.edges[: compressed.n_crossing_edges, 0] == 0)[
         :2
@@ -161,7 +161,9 @@ def test_kernel_preservation_holds_if_edges_are_compressed():
 
 
 def test_a_missing_edge_is_caught(C, compressed):
-    kept = np.delete(np.arange(C.sheaf.n_edges), C.n_crossing_edges + 1)  # without a loop
+    kept = np.delete(
+        np.arange(C.sheaf.n_edges), C.n_crossing_edges + 1
+    )  # all edges except one loop
     assert failed(with_sheaf(C, edges=kept)) == {"thm:Galerkin_realization"}
     for whole in (C, compressed):
         kept = np.delete(np.arange(whole.sheaf.n_edges), 1)
@@ -172,10 +174,7 @@ def test_a_missing_edge_is_caught(C, compressed):
 
 
 def test_modes_2_to_r_plus_1_are_caught(C):
-    """Residual, orthogonality and spectral form all hold for them.
-
-    The independent eigenvalues do not.
-    """
+    """Only the independently computed eigenvalues differ."""
     more = sc.local_modes(C.fine, C.partition, C.ranks + 1)
     shifted = sc.coarsen(C.fine, C.partition, basis=[more.basis(a)[:, 1:] for a in range(5)])
     scores = np.concatenate([more.eigenvalues(a)[1:] for a in range(5)])
@@ -196,10 +195,7 @@ def test_a_scaled_column_is_caught(C):
 
 
 def test_wrong_principal_modes_are_caught():
-    """The theorems are silent on them, so the modes themselves are checked.
-
-    Values, vectors and ties.
-    """
+    """No theorem applies to them, so values, vectors and ties are checked directly."""
     F, P = sc.CellularSheaf.constant(nx.path_graph(8)), sc.Partition([0] * 4 + [1] * 4)
     right = sc.coarsen(F, P, 2, local_operator="principal")
     assert sc.verify(right).passed
@@ -224,7 +220,7 @@ def test_wrong_principal_modes_are_caught():
 
 @pytest.mark.parametrize(("scale", "rank"), [(1e-100, 6), (1e100, sc.ranks.budget(40))], ids=str)
 def test_wrong_oversampled_modes_are_caught(scale, rank):
-    """Scores of a cluster, and the first discarded one, above kernels of dimension 2."""
+    """Retained scores and next eigenvalues are changed, above kernels of dimension 2."""
     F = sc.gallery.bundle(nx.grid_2d_graph(6, 6), 2, seed=3)
     F = F.with_maps(scale * F.tail_data, scale * F.head_data)
     right = sc.coarsen(F, sc.select(F, 4), rank, local_operator="oversampled")
@@ -258,7 +254,7 @@ LEDGER, LOSSES, TRUNCATION = (
     ],
 )
 def test_a_wrong_line_of_the_ledger_is_caught(C, line, labels, monkeypatch):
-    """One cluster's number is off, or the total, by a hundred thousandth of the energy."""
+    """The value of a cluster, or the total, is changed by 1e-5 of the energy."""
 
     def damaged(C, x):
         E = sc.energy_ledger(C, x)
@@ -298,7 +294,7 @@ def test_opposite_errors_in_two_clusters_of_the_ledger_are_caught(C, monkeypatch
 
 
 def test_violations_of_interlacing_are_caught(C, monkeypatch):
-    """Crossing maps above the Galerkin operator, and coarse eigenvalues below fine ones."""
+    """The crossing operator exceeds L_Gal, or coarse eigenvalues lie below fine ones."""
     data = {"tail": 2 * C.sheaf.tail_data, "head": 2 * C.sheaf.head_data}
     assert "fact-1" in failed(with_sheaf(C, **data))
     one = sc.coarsen(C.fine, sc.Partition(np.zeros(C.fine.n_vertices, int)), 4)
@@ -317,7 +313,7 @@ def test_a_laplacian_other_than_that_of_the_coboundary_is_caught(C, monkeypatch)
 
 @pytest.mark.parametrize("tied", [False, True])
 def test_gaps_near_the_tie_threshold_may_be_marked_either_way(C, tied):
-    """The gap is within a thousandth of sqrt(eps) times the norm of the operator."""
+    """The gap differs from sqrt(eps) times the norm by less than a thousandth."""
     last = np.array([C.modes.eigenvalues(a)[-1] for a in range(len(C.ranks))])
     gap = np.sqrt(np.finfo(float).eps) * C.modes.operator_norms
     for factor, doubtful in ((1 - 1e-4, True), (1 + 1e-4, True), (0.9, False), (1.1, False)):
@@ -336,7 +332,7 @@ def test_wrong_ties_are_caught(C):
 
 @pytest.mark.parametrize("spread", [0.0, 1e-11, 1e-9])
 def test_eigenvalues_closer_than_the_root_of_eps_are_tied(spread):
-    """The pairs of a cycle, taken apart by weights: less than 1.5e-8 of the norm is a tie."""
+    """Weights split the eigenvalue pairs of a cycle; gaps below 1.5e-8 norm(L_a) are ties."""
     edges = np.array([[v, (v + 1) % 12] for v in range(12)])
     weight = 1 + spread * np.cos(np.pi * np.arange(12) / 3)
     F = sc.CellularSheaf.constant(edges, weight=weight)
@@ -359,10 +355,7 @@ def test_a_discarded_eigenvalue_at_rounding_level_counts_as_a_local_section(C):
 
 
 def test_a_lost_section_is_caught():
-    """With a kernel direction left out, H^0 of the fine sheaf does not lie in im R.
-
-    And the modes are not the lowest.
-    """
+    """Without one kernel direction, global sections are not in im R."""
     F, P = sc.CellularSheaf.constant(nx.path_graph(6)), sc.Partition([0, 0, 0, 1, 1, 1])
     more = sc.local_modes(F, P, 2)
     shifted = sc.coarsen(F, P, basis=[more.basis(a)[:, 1:] for a in (0, 1)])
@@ -381,7 +374,7 @@ def test_a_lost_section_is_caught():
 @pytest.mark.parametrize("rounding", [1.2e-16, 2.3e-16, 3e-16])
 @pytest.mark.parametrize("dims", [[1], [2], [2, 1], [3, 1]])
 def test_a_loop_that_cancels_up_to_rounding_passes(dims, rounding, operator):
-    """Its tail - head has no rank against the maps as given, whatever the modes make of it."""
+    """The difference of the loop maps has rank 0 relative to the maps."""
     d = dims[0]
     noise = np.random.default_rng(d).choice([0.0, rounding, 2 * rounding], (d, d))
     F = sc.CellularSheaf([[0, 0]], [np.eye(d)], [np.eye(d) + noise], vertex_dims=dims)
@@ -394,7 +387,7 @@ def test_a_loop_that_cancels_up_to_rounding_passes(dims, rounding, operator):
 @pytest.mark.parametrize("labels", [[0, 1, 1], [0, 1, 2]])
 @pytest.mark.parametrize("rounding", [2.2e-16, 3e-16])
 def test_a_cancelling_loop_beside_maps_of_norm_1_passes(labels, rounding):
-    """Oversampled modes measure it against itself; a global section is one against all maps."""
+    """Oversampled modes scale the loop by itself, but sections are relative to all maps."""
     F = sc.CellularSheaf([[0, 0], [1, 2]], [[[1.0]], [[1.0]]], [[[1 + rounding]], [[1.0]]])
     C = sc.coarsen(F, sc.Partition(labels), sc.ranks.kernel(), local_operator="oversampled")
     V = sc.verify(C)

@@ -1,4 +1,4 @@
-"""`verify` passes what is right at any scale, and refuses what it cannot check."""
+"""`verify` passes correct coarsenings at any scale and raises for invalid input."""
 
 import dataclasses
 
@@ -52,7 +52,7 @@ def test_invalid_input_raises(C, build, error, message):
 @pytest.mark.parametrize(("operator", "compress"), [("internal", False), ("principal", True)])
 @pytest.mark.parametrize("scale", [1e-138, 1e-140, 1e-142, 1e-145, 1e-149, 1e150])
 def test_coarsenings_at_the_ends_of_the_floating_point_range_pass(scale, operator, compress):
-    """Squares of squares leave the range of doubles here: what is squared is scaled first."""
+    """Fourth powers overflow at these scales, so numbers must be scaled before squaring."""
     G = sc.CellularSheaf.random(
         nx.gnm_random_graph(12, 20, seed=3), 2, 2, kind="orthogonal", seed=3
     )
@@ -72,10 +72,7 @@ def test_coarsenings_at_the_ends_of_the_floating_point_range_pass(scale, operato
 
 @pytest.mark.parametrize("kind", ["internal", "basis"])
 def test_a_cluster_with_far_smaller_maps_than_the_others_passes(kind):
-    """The range is about the largest entry alone.
-
-    A cluster 1e-155 times weaker has modes like any other.
-    """
+    """Limits apply only to the largest entry; a cluster 1e-155 times weaker has modes."""
     F = sc.CellularSheaf.constant(nx.path_graph(6))
     weak = np.where(np.arange(5) < 2, 1e-155, 1.0)
     F = F.with_maps(F.tail_data * weak, F.head_data * weak)
@@ -94,15 +91,14 @@ def test_a_cluster_with_far_smaller_maps_than_the_others_passes(kind):
     }
     assert sorted(loops) == [0, 1]
     ratio = np.linalg.norm(loops[0] / 1e-155) / np.linalg.norm(loops[1])
-    subnormal = np.finfo(float).smallest_subnormal / 1e-310  # what an eigenvalue of 1e-310 resolves
+    subnormal = (
+        np.finfo(float).smallest_subnormal / 1e-310
+    )  # relative accuracy of an eigenvalue of 1e-310
     assert abs(ratio - 1) < 30 * 3 * (np.finfo(float).eps + subnormal)
 
 
 def test_coarsenings_at_any_scale_pass_after_saving_and_loading(tmp_path):
-    """Loop maps are sqrt(lambda) / 2, larger than any fine map.
-
-    Kernels leave crossing maps of rounding size.
-    """
+    """Loop maps sqrt(lambda) / 2 exceed fine maps; kernels give crossing maps near zero."""
     limit = np.sqrt(np.finfo(float).max) / 1e4 * 0.9
     F = sc.CellularSheaf.constant(nx.star_graph(30))
     F = F.with_maps(F.tail_data * limit, F.head_data * limit)
@@ -117,10 +113,7 @@ def test_coarsenings_at_any_scale_pass_after_saving_and_loading(tmp_path):
 
 
 def test_a_coarsening_with_a_hub_passes():
-    """The diagonal block of a vertex of degree d is a sum of d terms.
-
-    Each of them is rounded in the same direction.
-    """
+    """The diagonal block of a hub of degree d sums d terms, all rounded in one direction."""
     F = sc.CellularSheaf.constant(nx.star_graph(3000))
     V = sc.verify(sc.coarsen(F, sc.Partition(np.arange(3001) % 150), sc.ranks.kernel()))
     assert V.passed, str(V)
