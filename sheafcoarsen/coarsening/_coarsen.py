@@ -342,7 +342,7 @@ def trusted_coarsening(R: Prolongation, **fields: Any) -> Coarsening:
 def refresh_coarsening(
     C: Coarsening, sheaf: CellularSheaf, *, new_loops: bool = False, found: float | None = None
 ) -> Coarsening:
-    """Return the coarsening of another sheaf with the settings of ``C``, without warning of ties.
+    """Coarsen another sheaf with the settings of ``C``, without warning about ties.
 
     The sheaf must be on the graph of ``C.fine``; with ``new_loops`` its loops may differ, and
     index arrays are recomputed. ``found`` replaces the target of a pilot.

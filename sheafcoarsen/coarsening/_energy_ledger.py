@@ -259,7 +259,8 @@ def ledger_over(
     columns, retained = as_columns(x), np.ascontiguousarray(retained)
     discarded = columns - retained
     K, h = int(labels.max(initial=-1)) + 1, columns.shape[1]
-    inside, crossing = np.zeros((4, K, h)), np.zeros((4, h))  # fine, retained, discarded, coupling
+    # energies: fine, retained, discarded, coupling
+    inside, crossing = np.zeros((4, K, h)), np.zeros((4, h))
     for F, vertices, rows in parts:
         cochains = (columns, retained, discarded)
         y, y_ret, y_disc = (apply_coboundary(F, some[rows]) for some in cochains)

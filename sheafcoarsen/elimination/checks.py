@@ -76,7 +76,7 @@ def _check_steps(fine: CellularSheaf, record: Record, wrong: str) -> None:
         or around.min(initial=0) < 0
         or around.max(initial=-1) >= fine.n_vertices
     ):
-        raise ValueError(f"{wrong}`steps.starts` and `steps.neighbors` are not lists of neighbours")
+        raise ValueError(f"{wrong}`steps.starts` and `steps.neighbors` must be lists of neighbours")
     step_of = np.full(fine.n_vertices, steps)
     step_of[record.vertices] = np.arange(steps)
     at = np.repeat(np.arange(steps), np.diff(starts))

@@ -40,7 +40,7 @@ class Sizes(NamedTuple):
 
     @property
     def summary(self) -> str:
-        """The counts in one line."""
+        """One line with the counts, for the repr of an elimination."""
         fine, reduced = self.vertices
         what = self._eliminated()
         edges, loops = self.edges[1] - self.loops[1], self.loops[1]

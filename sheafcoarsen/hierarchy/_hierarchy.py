@@ -214,7 +214,7 @@ class Hierarchy:
         return R
 
     def pool(self, x: ArrayLike, level: int | None = None) -> np.ndarray:
-        """Map a fine cochain x to the cochain R* x of ``sheaves[level]``, where R = R_0 R_1 ....
+        """Return R_{level-1}* ... R_0* x, the fine cochain x pooled to ``sheaves[level]``.
 
         Parameters
         ----------
@@ -243,7 +243,7 @@ class Hierarchy:
         return z
 
     def lift(self, z: ArrayLike, level: int | None = None) -> np.ndarray:
-        """Map a cochain z of ``sheaves[level]`` to the fine cochain R z, where R = R_0 R_1 ....
+        """Return R_0 ... R_{level-1} z, a cochain of ``sheaves[level]`` lifted to the fine sheaf.
 
         Parameters
         ----------
@@ -447,5 +447,5 @@ def at_level(level: int) -> Iterator[None]:
     """Prefix error messages with the level at which the errors occur."""
     try:
         yield
-    except (ValueError, TypeError) as error:  # includes LinAlgError
+    except (ValueError, TypeError) as error:  # LinAlgError is a ValueError
         raise type(error)(f"level {level}: {error}") from error

@@ -119,7 +119,7 @@ def partitions_of(
     return GivenPartitions(fine, tuple(read(P) for P in items("partitions", given, what)))
 
 
-RankPerLevel = int | Rule | Sequence  # one for all levels, or one entry per level
+RankPerLevel = int | Rule | Sequence  # one rank or rule for all levels, or one entry per level
 
 
 @dataclass(frozen=True)

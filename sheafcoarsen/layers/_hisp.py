@@ -77,7 +77,7 @@ class Pooling(ReadOnly):
     coarsening: Coarsening
     x_lifted: np.ndarray  # (sum r_a, h)
     adjacency: scipy.sparse.csr_array  # S^T A S, (K, K)
-    n_modes: int  # M
+    n_modes: int  # M, the number of modes per cluster
     node_major: bool  # whether X had shape (N, d h) instead of the lifted shape (dim_c0, h)
 
     @property
@@ -347,7 +347,7 @@ class HiSP:
         if entries > MAX_ENTRIES:
             raise ValueError(
                 f"`n_modes` = {self.n_modes} pads the pooled features to {entries:.3g} entries, "
-                "which exceed the memory: use a smaller `n_modes`"
+                "which do not fit in memory: use a smaller `n_modes`"
             )
         operator = local_operator_of(self.local_operator)
         modes = compute_modes(sheaf, partition, self.n_modes, operator)
@@ -409,7 +409,7 @@ def _upper_triangle(matrix: scipy.sparse.csr_array) -> tuple[np.ndarray, np.ndar
     """Return the edges (i <= j) of a symmetric adjacency matrix and their weights."""
     try:
         arrays = graph_arrays(matrix)
-    except ValueError as error:  # entries not finite, or not symmetric
+    except ValueError as error:  # entries that are not finite or not symmetric
         raise ValueError(str(error).replace("`graph`", "`adjacency`")) from None
     return arrays.edges, np.asarray(arrays.attribute("weight"))
 

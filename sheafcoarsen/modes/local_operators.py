@@ -14,7 +14,7 @@ class LocalOperator:
     """Base class of the local operators; :func:`local_operator_of` looks them up by name."""
 
     name: ClassVar[str] = ""
-    label: ClassVar[str] = ""  # axis label
+    label: ClassVar[str] = ""  # label of the operator in plots
     spectral: ClassVar[bool] = False  # whether U_a* L_a U_a = diag(lambda)
     keeps_sections: ClassVar[bool] = False  # whether retaining all local sections preserves H^0
 

@@ -50,8 +50,8 @@ class OversampledProblems(LocalProblems):
             a = int(self.patches.dims.argmax())
             raise ValueError(
                 f"the patch of cluster {a} has dimension {self.patches.dims[a]} (the cluster "
-                f"itself {clusters.dims[a]}); oversampled modes need dense matrices, which are "
-                f"limited to dimension {MAX_DENSE}: use more clusters"
+                f"itself {clusters.dims[a]}), but oversampled modes require dense matrices, which "
+                f"are limited to dimension {MAX_DENSE}: use more clusters"
             )
         self.target = found if operator.target is None else operator.target
         if self.target is None:

@@ -44,7 +44,7 @@ class Whole(NamedTuple):
 
     @classmethod
     def of(cls, dims: np.ndarray, ranks: np.ndarray | None, tallest: int) -> "Whole":
-        """Return the decisions for clusters with given dimensions and numbers of modes."""
+        """Return the global decisions for clusters with given dimensions and mode counts."""
         modes = False
         if ranks is not None:
             wanted = np.minimum(ranks + 1, dims)

@@ -62,7 +62,7 @@ class Prolongation:
         return self._given(canonical_csr(self.data, self.indices, self.indptr, shape))
 
     def _given(self, matrix: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
-        """Remember the arrays of the user's matrix, because scipy allows replacing them."""
+        """Store the arrays of a matrix that users get, because scipy allows replacing them."""
         self.__dict__["_arrays"] = (matrix.indptr, matrix.indices, matrix.data)
         return matrix
 
@@ -179,7 +179,7 @@ def cluster_number(partition: Partition, a: int) -> int:
     """Check a cluster index and return it; negative indices count from the end."""
     K = partition.n_clusters
     if isinstance(a, bool) or not isinstance(a, int | np.integer):
-        raise TypeError(f"a cluster is named by an integer, got {a!r}")
+        raise TypeError(f"the index of a cluster must be an integer, got {a!r}")
     if not -K <= a < K:
         raise IndexError(f"cluster {a} is out of range for {K} clusters")
     return int(a) % K

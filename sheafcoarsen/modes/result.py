@@ -113,7 +113,7 @@ class LocalModes(ReadOnly):
 
     @cached_property
     def operator(self) -> LocalOperator:
-        """The local operator as requested."""
+        """The local operator with the settings that the user passed."""
         if self.local_operator != Oversampled.name:
             return local_operator_of(self.local_operator)
         assert self.rings is not None

@@ -142,7 +142,7 @@ def _lanczos(
     rng: np.random.Generator,
     tol: float,
 ) -> np.ndarray:
-    """Return leading eigenvectors of the inverse in the complement of ``found``, (n, count)."""
+    """Return leading eigenvectors of the inverse, orthogonal to ``found``, shape (n, count)."""
 
     def project(x: np.ndarray) -> np.ndarray:
         return x - found @ (found.conj().T @ x)

@@ -192,7 +192,7 @@ def _crossing_norm(C: Coarsening) -> float:
     for _ in range(60):
         z = N @ y
         square = min(square, float((z / y).max()))
-        y = z / z.max() + y  # stays positive
+        y = z / z.max() + y  # adding y keeps it positive
         y /= y.max()
     rows = np.bincount(X.edges.reshape(-1), np.repeat(X.edge_dims, 2), minlength=1).max()
     rounding = 8 * EPS * (rows + 2) ** 1.5 * max(int(X.vertex_dims.max()), 1)

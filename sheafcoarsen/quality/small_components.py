@@ -10,7 +10,7 @@ from sheafcoarsen.sheaf import CellularSheaf, component_labels
 from sheafcoarsen.solve import grounded
 
 SMALL = 100
-"""Maximum dimension of a component that is decomposed densely; it may have 4 times as many rows."""
+"""Maximum dimension of a component that is decomposed densely, with at most ``4 * SMALL`` rows."""
 
 
 class Group(NamedTuple):

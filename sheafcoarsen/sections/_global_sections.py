@@ -289,12 +289,12 @@ def extended_basis(K: Elimination, basis: np.ndarray) -> np.ndarray | None:
 def _coarsened(F: CellularSheaf, stacklevel: int) -> GlobalSections:
     """Return the sections by steps (a) to (d) of the algorithm in the package docstring."""
     eps = eps_of(F.dtype)
-    sheaf, stalks = equilibrate(F, eps)  # (a)
-    descent = _descend(sheaf, F.dtype)  # (b), (c)
+    sheaf, stalks = equilibrate(F, eps)  # step (a)
+    descent = _descend(sheaf, F.dtype)  # steps (b) and (c)
     last, levels = descent.last, descent.levels
     threshold = zero_threshold(last.dim_c0, eps, descent.dropped)
     if descent.full is None:
-        Z, sigma = right_singular_vectors(last)  # (d)
+        Z, sigma = right_singular_vectors(last)  # step (d)
         h, weight = _count_zeros(stalks, levels, Z, sigma, threshold)
         zero = max(descent.zero, float(sigma[:h].max(initial=0)))
         nonzero = float(sigma[h:].min(initial=np.inf))
@@ -322,10 +322,10 @@ def _warn_if_unclear(F: CellularSheaf, h0: int, reason: str | None, stacklevel: 
 
 
 class _Descent(NamedTuple):
-    """Levels and last sheaf, with the largest singular value removed as zero in ``zero``.
+    """Levels of the coarsening and its last sheaf, with two singular values.
 
-    ``dropped`` is the smallest eliminated singular value; ``full`` holds the sections of the last
-    sheaf if its coboundary has full rank.
+    ``zero`` is the largest one removed as zero, and ``dropped`` the smallest one eliminated.
+    ``full`` holds the sections of the last sheaf if its coboundary has full rank.
     """
 
     levels: list[Level]

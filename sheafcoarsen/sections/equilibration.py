@@ -127,7 +127,7 @@ def _vertex_bases(F: CellularSheaf, f: Any, eps: float) -> kernels.StalkBases:
     dims, n, dtype = F.vertex_dims, F.n_vertices, f.tail_data.dtype
     ends = F.edges.reshape(-1)
     is_loop = np.repeat(F.edges[:, 0] == F.edges[:, 1], 2)
-    halves = np.flatnonzero((np.arange(len(ends)) % 2 == 0) | ~is_loop)  # a loop counts once
+    halves = np.flatnonzero((np.arange(len(ends)) % 2 == 0) | ~is_loop)  # list a loop once
     halves = halves[np.argsort(ends[halves], kind="stable")]
     incident = kernels.HalfEdges(offsets(np.bincount(ends[halves], minlength=n)), halves)
     starts = offsets(dims**2)

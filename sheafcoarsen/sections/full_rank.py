@@ -14,8 +14,7 @@ LARGEST = 10_000
 """Maximum dimension of delta delta* or delta* delta for which it is factored densely."""
 
 CLEAR = 1e-7
-"""Smallest eigenvalue, estimated after scaling to unit diagonal, from which on a matrix certainly
-has full rank.
+"""Estimated smallest eigenvalue of a unit-diagonal matrix above which it certainly has full rank.
 
 The estimate is correct within a factor of 10, and squaring loses singular values below 1e-8.
 """

@@ -65,7 +65,7 @@ def split_hubs(sheaf: CellularSheaf, P: Partition, largest: int, capacity: int) 
 
 
 def _find_hubs(sheaf: CellularSheaf, P: Partition, largest: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return a mask of hubs, and the components that remain of too large clusters without hubs.
+    """Return a mask of hubs, and the components of large clusters after removal of their hubs.
 
     Hubs are the vertices of highest degree inside their cluster: one, two, four ... of them, until
     no component is larger than ``largest``. Vertices of other clusters have component -1.

@@ -19,7 +19,7 @@ from sheafcoarsen.sections.reduction import Level
 from sheafcoarsen.sheaf import CellularSheaf, unit_sheaf
 
 DENSE_ENTRIES, DENSE_COLUMNS = 1 << 22, 16
-"""The basis is a dense array if it has at most this number of entries or of columns."""
+"""Maximum number of entries, and of columns, of a dense basis; more of both make it sparse."""
 
 
 def is_sparse(F: CellularSheaf, h0: int) -> bool:

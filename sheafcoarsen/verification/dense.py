@@ -46,7 +46,7 @@ def worst_eigenvalue(
     """
     sizes = np.bincount(piece.row_cluster, minlength=piece.hi - piece.lo)
     starts, worst = offsets(sizes), ZERO
-    for size in np.unique(sizes[checked]).tolist():  # one batch per cluster size
+    for size in np.unique(sizes[checked]).tolist():  # all clusters of the same size at once
         members = checked[sizes[checked] == size]
         for part in np.array_split(members, -(-len(members) * size**2 // 2_000_000)):
             exact = np.linalg.eigvalsh(dense_blocks(operator, starts, part, size)).clip(min=0)

@@ -43,7 +43,7 @@ def _decomposition(e: Evidence) -> Outcome:
 
 
 def _realization(e: Evidence) -> Outcome:
-    """delta_c* delta_c = L_Gal (``eq:augmented_exact_realization``), also by ``laplacian``."""
+    """delta_c* delta_c = laplacian(C.sheaf) = L_Gal (``eq:augmented_exact_realization``)."""
     if not e.C.loops and not e.loopless:
         return "loops=False omits the retained internal energy"
     return max(e.worst_block("realization"), e.worst_block("laplacian")), "exact"
@@ -178,7 +178,7 @@ def _discarded_modes(e: Evidence, a: int) -> RelativeResidual:
 
 
 def _two_losses(e: Evidence) -> Outcome:
-    """Retained internal energy is sum lambda_i |z_i|^2, and all other internal energy discarded."""
+    """Retained internal energy is sum lambda_i |z_i|^2; all other internal energy is discarded."""
     if reason := _spectral_reason(e):
         return reason
     if e.isometry.ratio >= RESIDUAL_LIMIT:

@@ -403,7 +403,7 @@ REFUSED: dict = {
         ),
         (lambda: P.cluster([1]), "a cluster is named by an integer, got [1]"),
         (lambda: P.cluster(True), "a cluster is named by an integer, got True"),
-        (lambda: C.block(None), "a cluster is named by an integer, got None"),
+        (lambda: C.block(None), "the index of a cluster must be an integer, got None"),
         (lambda: F.tail_map(None), "an edge is named by an integer, got None"),
         (lambda: F.head_map(0.0), "an edge is named by an integer, got 0.0"),
         (

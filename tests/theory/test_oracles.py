@@ -527,9 +527,8 @@ def test_two_levels_of_a_path_match_hand_computation():
     # one mode per cluster on three levels retains only the mean
     x = np.array([1.0, 2, 3, 4, 5, 6, 7, 12])
     pooled = second.pool(first.pool(x))
-    assert_residual(
-        pooled - [5.0, 15.0], x, condition, n=8
-    )  # the sums 10 and 30 of four entries, divided by sqrt 4
+    # the sums 10 and 30 of four entries, divided by sqrt 4
+    assert_residual(pooled - [5.0, 15.0], x, condition, n=8)
     assert_residual(
         first.lift(second.lift(pooled)) - np.array([2.5] * 4 + [7.5] * 4), x, condition, n=8
     )

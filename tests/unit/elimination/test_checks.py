@@ -58,9 +58,9 @@ def test_steps_of_another_elimination_raise():
     [
         ({"kept": lambda K: K.kept[::-1]}, "kept ones ascending"),
         ({"neighbors": lambda s: s.vertices}, "a step refers to a vertex that was eliminated"),
-        ({"starts": lambda s: [0, 2, 1, 3]}, "are not lists of neighbours"),
-        ({"starts": lambda s: [0, 1, 2, 2]}, "are not lists of neighbours"),
-        ({"starts": lambda s: [1, 1, 2, 3]}, "are not lists of neighbours"),
+        ({"starts": lambda s: [0, 2, 1, 3]}, "must be lists of neighbours"),
+        ({"starts": lambda s: [0, 1, 2, 2]}, "must be lists of neighbours"),
+        ({"starts": lambda s: [1, 1, 2, 3]}, "must be lists of neighbours"),
         ({"blocks": lambda s: s.blocks[1:]}, "`steps.inverses` must have sizes"),
         ({"blocks": lambda s: np.nan * s.blocks}, "`steps` must be finite"),
         ({"inverses": lambda s: np.nan * s.inverses}, "`steps` must be finite"),

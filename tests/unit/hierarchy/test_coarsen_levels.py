@@ -161,9 +161,8 @@ def test_large_components_are_cut_as_if_alone(small):
     assert len(np.unique(H[0].partition.labels[1500:])) + len(sizes) == 450
     exactly = sc.disjoint_union([CellularSheaf.constant(nx.path_graph(k)) for k in (10, 11)])[0]
     assert sc.coarsen_levels(exactly, 10, 1, rank=1)[0].partition.n_clusters == 1 + 2
-    larger = sc.disjoint_union([grid(4)] * 40)[
-        0
-    ]  # components of 16 vertices are larger than `factor`
+    # components of 16 vertices are larger than `factor`
+    larger = sc.disjoint_union([grid(4)] * 40)[0]
     H = sc.coarsen_levels(larger, factor=10, n_levels=1, rank=1)
     assert H[0].partition.n_clusters == 64
 
@@ -225,9 +224,8 @@ def test_each_level_uses_its_entry_of_rank():
     H = sc.coarsen_levels(F, 4, min_vertices=10, rank=[3, 4])
     assert [set(C.ranks.tolist()) for C in H] == [{3}, {4}]
     assert H.stopped_because == "`rank` has entries for 2 levels"
-    H = sc.coarsen_levels(
-        F, 10, rank=[3, 4, 5]
-    )  # `min_vertices` ends the levels before `rank` does
+    # `min_vertices` ends the levels before `rank` does
+    H = sc.coarsen_levels(F, 10, rank=[3, 4, 5])
     assert (len(H), H.stopped_because) == (1, "40 vertices are at most `min_vertices` = 100")
 
 

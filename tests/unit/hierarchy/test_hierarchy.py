@@ -350,9 +350,8 @@ def test_levels_that_are_not_consecutive_raise():
     ):
         sc.Hierarchy(SIX, (H[0], SIX))
     with pytest.raises(TypeError, match="seconds"):
-        sc.Hierarchy(
-            H.fine, H.levels, seconds=(1.0, 2.0)
-        )  # seconds are measured and not an argument
+        # seconds are measured and not an argument
+        sc.Hierarchy(H.fine, H.levels, seconds=(1.0, 2.0))
 
 
 @pytest.mark.filterwarnings("default::sheafcoarsen.TiedModesWarning")

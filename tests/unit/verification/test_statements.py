@@ -161,9 +161,8 @@ def test_kernel_preservation_holds_if_edges_are_compressed():
 
 
 def test_a_missing_edge_is_caught(C, compressed):
-    kept = np.delete(
-        np.arange(C.sheaf.n_edges), C.n_crossing_edges + 1
-    )  # all edges except one loop
+    # all edges except one loop
+    kept = np.delete(np.arange(C.sheaf.n_edges), C.n_crossing_edges + 1)
     assert failed(with_sheaf(C, edges=kept)) == {"thm:Galerkin_realization"}
     for whole in (C, compressed):
         kept = np.delete(np.arange(whole.sheaf.n_edges), 1)

@@ -91,9 +91,8 @@ def test_a_cluster_with_far_smaller_maps_than_the_others_passes(kind):
     }
     assert sorted(loops) == [0, 1]
     ratio = np.linalg.norm(loops[0] / 1e-155) / np.linalg.norm(loops[1])
-    subnormal = (
-        np.finfo(float).smallest_subnormal / 1e-310
-    )  # relative accuracy of an eigenvalue of 1e-310
+    # relative accuracy of an eigenvalue of 1e-310
+    subnormal = np.finfo(float).smallest_subnormal / 1e-310
     assert abs(ratio - 1) < 30 * 3 * (np.finfo(float).eps + subnormal)
 
 
