@@ -1,20 +1,21 @@
 """One level of coarsening: a prolongation and a coarse sheaf from a sheaf and a partition.
 
 ``_coarsen``
-    :func:`coarsen` and its result, :class:`Coarsening`, which also coarsens new maps;
+    :func:`coarsen` and its result, :class:`Coarsening`, which can also coarsen new maps;
 ``realization``
-    the coarse sheaf of an R, whose Laplacian is R* L R (``thm:Galerkin_realization``): first the
-    maps of crossing edges, fine maps times blocks of R, optionally compressed; then
-    ``loops``, a loop at each coarse vertex for the energy retained in its cluster;
+    the coarse sheaf of a prolongation R, whose Laplacian is R* L R (``thm:Galerkin_realization``).
+    Maps of crossing edges are products of fine maps with blocks of R, optionally compressed;
+``loops``
+    a loop at each coarse vertex, which carries the energy retained in its cluster;
 ``views``
-    lift and pool, operators, the graph of clusters;
+    lift and pool, operators, the quotient graph;
 ``checks``
-    checks of arguments and of conforming parts;
+    checks of arguments, and of the parts of a coarsening against each other;
 ``_energy_ledger``
     the energy of a cochain as a sum of retained, discarded and coupling terms.
 
-For any R, crossing rows of the coarse coboundary are rows of the fine one times R, and the loops
-contain the other energy:
+For any R, the crossing rows of the coarse coboundary are rows of the fine one times R, and the
+loops contain the remaining energy:
 
 >>> import networkx as nx
 >>> import numpy as np

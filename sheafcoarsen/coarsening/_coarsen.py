@@ -45,23 +45,24 @@ class Coarsening(Views, ReadOnly):
     fine : CellularSheaf
     partition : Partition
     modes : LocalModes or None
-        None for a user's own basis.
+        None for a basis passed by the user.
     prolongation : csr_array, shape (dim_c0, sum r_a)
-        R = blockdiag(R_a), rows in the order of the fine C^0 (``eq:global_block_prolongation``,
-        ``eq:global_prolongation_problem``).
+        R = blockdiag(R_a), with rows in the order of the fine C^0
+        (``eq:global_block_prolongation``, ``eq:global_prolongation_problem``).
     sheaf : CellularSheaf
-        The coarse sheaf: crossing edges sorted by (a, b), then loops sorted by a; its C^0 is the
-        direct sum of the coarse stalks (``eq:global_coarse_cochain_space``). For a coarsening D of
-        ``C.sheaf``, ``C.prolongation @ D.prolongation`` maps the coarsest cochains to the finest.
+        The coarse sheaf. Its edges are crossing edges sorted by (a, b), then loops sorted by a;
+        its C^0 is the direct sum of the coarse stalks (``eq:global_coarse_cochain_space``). For a
+        coarsening D of ``C.sheaf``, ``C.prolongation @ D.prolongation`` maps the coarsest cochains
+        to the finest.
     crossing_rows : ndarray of int or None
-        The row of C^1(fine) of each crossing row of C^1(sheaf), so that the coarse crossing
-        coboundary is these rows of delta R (``eq:crossing_coboundary_domain``,
-        ``eq:crossing_coboundary``); None if edge stalks are compressed.
+        The row of C^1(fine) that each crossing row of C^1(sheaf) comes from: the coarse crossing
+        coboundary consists of these rows of delta R (``eq:crossing_coboundary_domain``,
+        ``eq:crossing_coboundary``). None if edge stalks are compressed.
     loops : bool
         Whether loop-cells were requested; clusters without retained internal energy have none.
     restored_loops : ndarray of int
-        After :meth:`recoarsen`: the clusters whose loop has more rows, because the new maps have
-        energy there.
+        The clusters whose loop has more rows after :meth:`recoarsen` than before, because the new
+        maps have energy in these rows.
 
     Examples
     --------
@@ -94,16 +95,16 @@ class Coarsening(Views, ReadOnly):
     def recoarsen(self, sheaf: CellularSheaf) -> "Coarsening":
         """Return the same coarsening of another sheaf on the same graph.
 
-        The result shares the index arrays of this coarsening, and its loops have the same rows,
-        even if they are zero for the new maps, so that ``LaplacianPattern(C.sheaf)`` also fits the
-        new coarse sheaf. If the new maps have energy in an omitted loop row, the row is restored,
-        and ``restored_loops`` contains the cluster.
+        The result shares the index arrays of this coarsening. Its loops have the same rows, even
+        if they are zero for the new maps, so that ``LaplacianPattern(C.sheaf)`` remains valid for
+        the new coarse sheaf. If the new maps have energy in an omitted loop row, the row is
+        restored, and ``restored_loops`` contains the cluster.
 
         Parameters
         ----------
         sheaf : CellularSheaf
-            On the graph of ``fine``, with stalks of the same dimensions; its scalar type may
-            differ.
+            A sheaf on the graph of ``fine`` with stalks of the same dimensions; its scalar type
+            may differ.
 
         Returns
         -------
@@ -171,7 +172,7 @@ class Coarsening(Views, ReadOnly):
 def growth_of(C: Coarsening) -> str | None:
     """Return a note if the coarse Laplacian has more entries than the fine one, else None.
 
-    It is computed from graphs and dimensions, without either Laplacian.
+    Entries are counted from graphs and dimensions, without assembling either Laplacian.
     """
     before, after = count_nonzeros(C.fine), count_nonzeros(C.sheaf)
     if after <= before:
@@ -184,9 +185,11 @@ def growth_of(C: Coarsening) -> str | None:
 
 
 def check_coarsening(C: object) -> Coarsening:
-    """Return C; raise if it is not a Coarsening."""
+    """Check that C is a Coarsening, and return it."""
     if not isinstance(C, Coarsening):
-        raise TypeError(f"`C` must be a Coarsening, got {type(C).__name__}: coarsen makes one")
+        raise TypeError(
+            f"`C` must be a Coarsening, got {type(C).__name__}: use coarsen(sheaf, P, rank)"
+        )
     return C
 
 
@@ -203,11 +206,11 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
     compress: bool = False,
     progress: bool = False,
 ) -> Coarsening:
-    """Coarsen a sheaf: one coarse vertex per cluster, whose stalk is spanned by its lowest modes.
+    """Coarsen a sheaf to one vertex per cluster, with the cluster's lowest modes as its stalk.
 
     With R = blockdiag(R_a), the coarse sheaf's Laplacian is exactly the Galerkin operator R* L R
-    (``thm:Galerkin_realization``, which answers ``eq:coarse_sheaf_realization_problem``): a coarse
-    edge between two clusters stacks the fine edges that cross
+    (``thm:Galerkin_realization``, which answers ``eq:coarse_sheaf_realization_problem``). A coarse
+    edge between two clusters stacks the fine edges between them
     (``eq:coarse_crossing_edge_stalk``), and a loop at each coarse vertex carries the energy H_a =
     R_a* L_a R_a of the retained modes inside their cluster (``thm:galerkin_energy_decomposition``).
 
@@ -216,21 +219,22 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
     sheaf : CellularSheaf
     P : Partition
     rank : int, array_like of int of shape (K,), rule from ``sc.ranks``, or LocalModes
-        Exactly one of ``rank`` and ``basis``. LocalModes have their own local operator.
+        Number of modes that each cluster retains, or modes that are already computed, with their
+        own local operator. Pass either ``rank`` or ``basis``.
     basis : sequence of arrays, R_a of shape (N_a, r_a), optional
-        Your own prolongation blocks; they need not be orthonormal. They are cast to the sheaf's
+        Your own prolongation blocks, which need not be orthonormal and are cast to the sheaf's
         precision.
     local_operator : {"internal", "principal", "oversampled"}
         See :func:`local_modes`.
     rings, target : int and float, optional
         Only for "oversampled"; see :func:`local_modes`.
     loops : bool
-        False omits the loop-cells: the coarse sheaf then lacks the retained internal energy
+        If False, omit the loop-cells; the coarse sheaf then lacks the retained internal energy
         (realization loss).
     compress : bool
-        Replace the maps [A | -B] of every coarse edge of more than r_a + r_b rows by their
-        triangular QR factor with nonnegative diagonal, of r_a + r_b rows, with the same Laplacian.
-        ``crossing_rows`` is then None.
+        Replace the maps [A | -B] of every coarse edge that has more than r_a + r_b rows by their
+        triangular QR factor with nonnegative diagonal, which has r_a + r_b rows. The Laplacian
+        stays the same; ``crossing_rows`` is then None.
     progress : bool
         Show a progress bar.
 
@@ -241,15 +245,15 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
     Raises
     ------
     ValueError, TypeError
-        If both or neither of ``rank`` and ``basis`` are given, shapes do not conform, or the
-        partition or the modes are of another sheaf.
+        If both or neither of ``rank`` and ``basis`` are passed, shapes do not match, or the
+        partition or the modes belong to another sheaf.
 
     Warns
     -----
     TiedModesWarning
         If the cut between retained and discarded modes splits a multiple eigenvalue.
     SingularProblemWarning
-        If ``ranks.kernel()`` retains no local section: the coarse sheaf then has dimension 0.
+        If ``ranks.kernel()`` retains no local section, so that the coarse sheaf has dimension 0.
 
     Examples
     --------
@@ -296,7 +300,7 @@ def realized(
     like: Coarsening | None = None,
     tallest: int = 0,
 ) -> Coarsening:
-    """Return the coarsening by R (`realize`), with the pattern of ``like`` if given."""
+    """Return the coarsening with prolongation R, using the sparsity pattern of ``like`` if any."""
     least = np.zeros(len(R.ranks), np.int64) if like is None else loop_rows(like.sheaf)
     factors = None
     if loops and modes is not None and modes.operator.spectral:
@@ -305,7 +309,7 @@ def realized(
         factors = factored_loops(R, least)
     pattern = None if like is None else like.sheaf
     noise = rounding_of(R.clusters.dims, np.result_type(R.sheaf.dtype, R.dtype))
-    if modes is None:  # columns of a user's basis may have any norm
+    if modes is None:  # columns of a user's basis need not have norm 1
         noise = noise * shortest_columns(R)
     coarse = realize(R, factors, compress=compress, like=pattern, noise=noise, tallest=tallest)
     if compress:
@@ -329,7 +333,7 @@ def realized(
 
 
 def trusted_coarsening(R: Prolongation, **fields: Any) -> Coarsening:
-    """Return a coarsening without checks, of parts that conform."""
+    """Return a coarsening without validation, from parts that are known to be consistent."""
     C = object.__new__(Coarsening)
     C.__dict__.update(fine=R.sheaf, prolongation=R.matrix, R=R, clusters=R.clusters, **fields)
     return C
@@ -338,10 +342,10 @@ def trusted_coarsening(R: Prolongation, **fields: Any) -> Coarsening:
 def refresh_coarsening(
     C: Coarsening, sheaf: CellularSheaf, *, new_loops: bool = False, found: float | None = None
 ) -> Coarsening:
-    """Return the coarsening of a sheaf in the same way as ``C``, without warning of ties.
+    """Coarsen another sheaf with the settings of ``C``, without warning about ties.
 
-    The sheaf is on the graph of ``C.fine``; with ``new_loops`` its loops may differ, and index
-    arrays are recomputed. ``found`` replaces a pilot's target.
+    The sheaf must be on the graph of ``C.fine``; with ``new_loops`` its loops may differ, and
+    index arrays are recomputed. ``found`` replaces the target of a pilot.
     """
     check_partition(sheaf, C.partition)
     if C.modes is not None:
@@ -351,7 +355,7 @@ def refresh_coarsening(
         R = modes.R
     else:
         if not C.R.is_held_by(C.prolongation):
-            C = replace(C)  # checks the matrix, whose arrays were replaced
+            C = replace(C)  # validates the matrix again, because its arrays were replaced
         modes = None
         R = C.R.on(sheaf, clusters_of(sheaf, C.partition) if new_loops else C.clusters)
     compress = C.crossing_rows is None

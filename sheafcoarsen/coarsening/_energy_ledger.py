@@ -26,17 +26,17 @@ from sheafcoarsen.sheaf import CellularSheaf
 
 
 class Ledger:
-    """Terms (lines) that add up to the energy of a fine cochain, and their table."""
+    """Base class of ledgers: terms that add up to the energy of a fine cochain, and their table."""
 
     fine_energy: Any
     lines: Any
 
     @property
     def closure(self) -> float | np.ndarray:
-        """(sum of lines - fine energy) / (sum of their absolute values), 0 if all are 0.
+        """(sum of lines - fine energy) / (sum of their absolute values), 0 if all lines are 0.
 
-        Near a global section all lines are rounding and it is meaningless; ``verify`` uses
-        residuals relative to norms.
+        It is meaningless near a global section, where all lines are rounding errors; ``verify``
+        uses residuals relative to norms.
         """
         values = np.array(list(self.lines.values()))
         gap, size = values.sum(axis=0) - self.fine_energy, np.abs(values).sum(axis=0)
@@ -44,7 +44,7 @@ class Ledger:
         return result if result.ndim else float(result)
 
     def _shown(self) -> dict[str, float | np.ndarray]:
-        """Return the lines, their sum and the closure."""
+        """Return the lines, the fine energy and the closure."""
         return {**self.lines, "fine energy": self.fine_energy, "closure": self.closure}
 
     def __repr__(self) -> str:
@@ -58,37 +58,36 @@ class Ledger:
 class EnergyLedger(Ledger, ReadOnly):
     """The energy of a fine cochain x, split into retained, discarded and coupling terms.
 
-    x_ret = R R* x is the retained component, x_disc = x - x_ret the discarded one
-    (``eq:retained_discarded_definition``). For internal modes the internal lines are sums over
-    modes, ``lambda_i |alpha_i|^2`` each (``eq:retained_internal_energy_modes``,
-    ``eq:discarded_norm_truncation``,
-    ``eq:discarded_energy_truncation``; ``prop:truncation_loss``).
+    The retained component is x_ret = R R* x and the discarded one x_disc = x - x_ret
+    (``eq:retained_discarded_definition``). For internal modes, the internal lines are sums of
+    ``lambda_i |alpha_i|^2`` over modes (``eq:retained_internal_energy_modes``,
+    ``eq:discarded_norm_truncation``, ``eq:discarded_energy_truncation``;
+    ``prop:truncation_loss``).
 
     Per cluster, shape (K,) or (K, h)::
 
-        retained_internal    norm(delta_a x_ret)^2   omitted by a sheaf without loops
+        retained_internal    norm(delta_a x_ret)^2   omitted by a coarse sheaf without loops
                              (eq:loss_accounting_realization)
         discarded_internal   norm(delta_a x_disc)^2  truncation loss (eq:loss_accounting_truncation)
-        internal_coupling    2 Re <delta_a x_ret, delta_a x_disc>, zero for spectral internal
-                             modes only
+        internal_coupling    2 Re <delta_a x_ret, delta_a x_disc>, zero only for internal modes
         discarded_norm2      norm(x_disc)^2 on the cluster
-        truncation_bound     E_a / lambda_{r_a+1}, which bounds discarded_norm2
+        truncation_bound     E_a / lambda_{r_a+1}, an upper bound on discarded_norm2
                              (eq:spectral_gap_truncation_bound); None unless the modes
-                             are spectral and internal
+                             are internal modes
 
-    Totals, float or (h,), with delta_X the rows of delta of crossing edges::
+    Totals, float or (h,), where delta_X consists of the rows of delta of crossing edges::
 
         retained_crossing    norm(delta_X x_ret)^2
-        crossing_coupling    2 Re <delta_X x_ret, delta_X x_disc>, either sign
+        crossing_coupling    2 Re <delta_X x_ret, delta_X x_disc>, of either sign
         discarded_crossing   norm(delta_X x_disc)^2
-        fine_energy          norm(delta x)^2, computed on its own: the six lines add up to it
+        fine_energy          norm(delta x)^2, computed independently; the six lines add up to it
         galerkin_energy      norm(delta x_ret)^2, the energy of the retained component
         realization_loss     sum of retained_internal
         truncation_loss      sum of discarded_internal
         closure              (sum of lines - fine_energy) / (sum of absolute values)
 
-    Near a global section all lines are rounding and ``closure`` is meaningless; compare the gap
-    with norm(delta)^2 norm(x)^2.
+    Near a global section all lines are rounding errors and ``closure`` is meaningless; compare the
+    gap with norm(delta)^2 norm(x)^2 instead.
 
     Attributes
     ----------
@@ -176,27 +175,28 @@ def isometry_defect(C: Coarsening) -> np.ndarray:
 
 
 def check_isometry(C: Coarsening, what: str) -> None:
-    """Raise if R is not an isometry, as ``what`` requires."""
+    """Raise if R is not an isometry; ``what`` names the computation that requires it."""
     bad = np.flatnonzero(isometry_defect(C) > RESIDUAL_LIMIT)
     if bad.size:
         raise ValueError(
-            f"{what} needs an isometry, but R_a* R_a is not the identity in cluster {bad[0]} "
-            f"(and {bad.size - 1} others): orthonormalize each block, e.g. numpy.linalg.qr(R_a)[0]"
+            f"{what} requires orthonormal columns, but R_a* R_a is not the identity in cluster "
+            f"{bad[0]} (and {bad.size - 1} others): orthonormalize each block of the basis, "
+            f"e.g. by numpy.linalg.qr(R_a)[0]"
         )
 
 
 def energy_ledger(C: Coarsening, x: npt.ArrayLike) -> EnergyLedger:
     """Return the energy norm(delta x)^2 of a fine cochain as a sum of six terms.
 
-    The terms are those of docs/conventions.md, section 4.
-    With x_ret = R R* x and x_disc = x - x_ret, each term is computed from the cochains, none as a
-    remainder, so that the closure is a check. For spectral internal modes the internal terms are
-    the paper's two losses (``cor:truncation_realization_errors``).
+    The terms are those of docs/conventions.md, section 4. Each is computed from the cochains
+    x_ret = R R* x and x_disc = x - x_ret, and none as a remainder, so the closure is a check. For
+    internal modes, the internal terms are the paper's two losses
+    (``cor:truncation_realization_errors``).
 
     Parameters
     ----------
     C : Coarsening
-        Its R must be an isometry.
+        A coarsening whose prolongation R is an isometry.
     x : array_like, shape (dim_c0,) or (dim_c0, h)
 
     Returns
@@ -242,24 +242,25 @@ def ledger_over(
     retained: np.ndarray,
     gaps: tuple[np.ndarray, np.ndarray, np.dtype] | None,
 ) -> EnergyLedger:
-    """Return the ledger of a fine cochain from parts of the fine sheaf, one at a time.
+    """Return the ledger of a fine cochain, processing the fine sheaf in parts.
 
     Parameters
     ----------
     parts : iterable of (CellularSheaf, vertices, rows)
-        Each part has some edges on some vertices; ``rows`` are their coordinates in C^0.
+        Each part holds some edges and their vertices; ``rows`` are the vertices' rows in C^0.
     labels, vertex_dims : ndarray of int, shape (n,)
         The cluster and the stalk dimension of each fine vertex.
     x : ndarray, shape (dim_c0,) or (dim_c0, h)
     retained : ndarray, shape (dim_c0, h)
         R R* x.
     gaps : (next eigenvalues, operator norms, dtype), optional
-        Those of internal modes, for the truncation bound.
+        The next eigenvalues, norms and scalar type of internal modes, for the truncation bound.
     """
     columns, retained = as_columns(x), np.ascontiguousarray(retained)
     discarded = columns - retained
     K, h = int(labels.max(initial=-1)) + 1, columns.shape[1]
-    inside, crossing = np.zeros((4, K, h)), np.zeros((4, h))  # fine, retained, discarded, coupling
+    # energies: fine, retained, discarded, coupling
+    inside, crossing = np.zeros((4, K, h)), np.zeros((4, h))
     for F, vertices, rows in parts:
         cochains = (columns, retained, discarded)
         y, y_ret, y_disc = (apply_coboundary(F, some[rows]) for some in cochains)
@@ -299,7 +300,7 @@ def ledger_over(
 
 
 def sums_by(groups: np.ndarray, values: np.ndarray, count: int) -> np.ndarray:
-    """Return the sum of the rows of each group, shape (count, h)."""
+    """Return the sum of the rows of ``values`` in each group, shape (count, h)."""
     indices = groups, np.arange(len(groups))
     select = scipy.sparse.csr_array((np.ones(len(groups)), indices), shape=(count, len(groups)))
     return select @ values
@@ -312,7 +313,7 @@ def truncation_bound(
     dims: np.ndarray,
     dtype: npt.DTypeLike,
 ) -> np.ndarray:
-    """Return E_a / lambda_{r_a+1}: 0 if nothing is discarded, inf if the eigenvalue is zero."""
+    """Return E_a / lambda_{r_a+1}, which is 0 if no mode is discarded, inf if lambda is zero."""
     gap = next_eigenvalues.astype(np.float64)
     level = zero_level(dims, eps_of(dtype), operator_norms.astype(np.float64))
     gap = np.where(gap <= level, 0.0, gap)[:, None]

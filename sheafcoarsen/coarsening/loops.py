@@ -1,4 +1,4 @@
-"""Loop-cells: the retained internal energy as the maps of loops."""
+"""Loop-cells: loops whose maps carry the retained internal energy."""
 
 from typing import Any
 
@@ -16,8 +16,8 @@ from sheafcoarsen.sheaf import CellularSheaf
 def spectral_loops(modes: LocalModes, least: np.ndarray) -> Loops:
     """Return B_a = diag(sqrt(lambda)) of internal modes (``eq:retained_internal_energy_spectral``).
 
-    Rows whose eigenvalue is zero to working accuracy are omitted, except for the last ``least[a]``
-    rows of a cluster.
+    Rows whose eigenvalue is zero to working accuracy are omitted, but the last ``least[a]`` rows of
+    cluster a are always kept.
     """
     ranks, clusters = modes.ranks, modes.clusters
     levels = zero_level(
@@ -39,11 +39,12 @@ def spectral_loops(modes: LocalModes, least: np.ndarray) -> Loops:
 
 
 def factored_loops(R: Prolongation, least: np.ndarray) -> Loops:
-    """Return the factors of H_a = R_a* L_a R_a = B_a* B_a (``eq:local_residual_factorization``).
+    """Return B_a with H_a = R_a* L_a R_a = B_a* B_a (``eq:local_residual_factorization``).
 
-    For any R. H_a is computed from the maps; maps and R_a are scaled by powers of two per cluster,
-    so that squares do not overflow. Rows whose energy is zero to working accuracy, relative to L_a
-    and R_a, are omitted, but a cluster has at least ``least[a]`` rows, the last ones possibly zero.
+    R may be any prolongation. H_a is computed from the maps; in each cluster, maps and R_a are
+    scaled by powers of two, so that squares do not overflow. Rows whose energy is zero to working
+    accuracy, relative to L_a and R_a, are omitted, but B_a has at least ``least[a]`` rows, of which
+    the last ones may be zero.
     """
     sheaf, ranks, clusters = R.sheaf, R.ranks, R.clusters
     f, K, dims = sheaf.arrays, clusters.n_clusters, clusters.dims
@@ -82,7 +83,7 @@ def factored_loops(R: Prolongation, least: np.ndarray) -> Loops:
 
 
 def loop_rows(coarse: CellularSheaf) -> np.ndarray:
-    """Return the number of rows of each vertex's loops, shape (K,)."""
+    """Return the number of loop rows at each coarse vertex, shape (K,)."""
     loops = np.flatnonzero(coarse.edges[:, 0] == coarse.edges[:, 1])
     counts = np.bincount(
         coarse.edges[loops, 0], coarse.edge_dims[loops], minlength=coarse.n_vertices

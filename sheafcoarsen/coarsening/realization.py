@@ -1,4 +1,4 @@
-"""The coarse sheaf: crossing edges between clusters, and loop-cells for internal energy."""
+"""Construction of the coarse sheaf from crossing edges and loop-cells."""
 
 import math
 
@@ -11,12 +11,12 @@ from sheafcoarsen.modes import Prolongation
 from sheafcoarsen.sheaf import CellularSheaf, Topology, same_array, same_topology, trusted_sheaf
 
 SERIAL_BELOW = 300_000.0
-"""Number of multiplications below which one thread is used."""
+"""Number of multiplications below which a single thread is used."""
 
 CHUNK = 128
 """Number of rows of a coarse edge that are compressed at a time.
 
-They are many relative to the factor, but fit into the cache.
+They are many more than the rows of a typical factor, but few enough to fit in the cache.
 """
 
 
@@ -29,25 +29,26 @@ def realize(
     noise: np.ndarray | None = None,
     tallest: int = 0,
 ) -> CellularSheaf:
-    """Return the coarse sheaf: crossing edges sorted by (a, b), then loops sorted by a.
+    """Return the coarse sheaf, with crossing edges sorted by (a, b), then loops sorted by a.
 
-    The edge stalk of eps_ab is the direct sum of the fine edge stalks between a and b
-    (``eq:coarse_crossing_edge_stalk``), or, compressed, min(rows, r_a + r_b) rows with the same
+    The stalk of the coarse edge eps_ab is the direct sum of the fine edge stalks between a and b
+    (``eq:coarse_crossing_edge_stalk``). Compressed maps have min(rows, r_a + r_b) rows and the same
     Gram matrix.
 
     Parameters
     ----------
     loops : Loops or None
-        The factors B_a; the loop at a gets the maps B_a / 2 and -B_a / 2, so that its coboundary is
-        B_a (``eq:loop_coboundary``), after the crossing ones (``eq:augmented_coboundary``), and the
-        Laplacian R* L R (``eq:augmented_exact_realization``). None omits the loops.
+        The factors B_a. The loop at a gets the maps B_a / 2 and -B_a / 2, so that its coboundary is
+        B_a (``eq:loop_coboundary``). Its rows follow the crossing ones
+        (``eq:augmented_coboundary``), and the Laplacian becomes R* L R
+        (``eq:augmented_exact_realization``). None omits the loops.
     like : CellularSheaf, optional
         An earlier result, whose index arrays are shared if they are equal.
     noise : ndarray, shape (K,), optional
-        Norm of coarse rows, relative to the fine row, at or below which they are set to zero
-        (`rounding_of`); by default no row is.
+        Coarse rows of at most this norm, relative to the fine row, are set to zero (`rounding_of`).
+        By default none are.
     tallest : int
-        Largest dimension of a crossing edge's stalk in the full sheaf, if R is a part.
+        Maximum stalk dimension of a crossing edge in the full sheaf, if R covers only a part of it.
     """
     sheaf, clusters, ranks = R.sheaf, R.clusters, R.ranks
     first, second = clusters.pairs.T
@@ -97,8 +98,8 @@ def write_crossing_maps(
 ) -> None:
     """Write the maps of the crossing edges, compressed if their height is less than ``rows``.
 
-    They are ``eq:coarse_restriction_left`` and ``eq:coarse_restriction_right``. ``noise``
-    is that of `realize`; ``tallest`` makes chunks equal to those of the full sheaf.
+    They are ``eq:coarse_restriction_left`` and ``eq:coarse_restriction_right``. ``noise`` and
+    ``tallest`` are as in `realize`; ``tallest`` makes chunks equal to those of the full sheaf.
     """
     sheaf, clusters, ranks, blocks = R.sheaf, R.clusters, R.ranks, R.blocks
     f = sheaf.arrays
@@ -131,15 +132,15 @@ def write_crossing_maps(
 
 
 def rounding_of(dims: np.ndarray, dtype: npt.DTypeLike) -> np.ndarray:
-    """Return n eps for clusters of dimension n, the error of orthonormal modes, shape (K,).
+    """Return n eps, the rounding error of orthonormal modes, for clusters of dimension n.
 
-    Setting rows of this norm to zero changes a block of R* L R by at most rounding.
+    Setting rows of this norm to zero changes a block of R* L R by no more than rounding errors.
     """
     return eps_of(dtype) * dims
 
 
 def shortest_columns(R: Prolongation) -> np.ndarray:
-    """Return the minimum over columns of R_a of the largest entry, 0 without columns, (K,)."""
+    """Return the smallest max norm of a column of R_a, or 0 if there are no columns, shape (K,)."""
     largest = np.zeros(int(R.offsets[-1]))
     np.maximum.at(largest, R.indices, np.abs(R.data))
     shortest = np.where(R.ranks > 0, np.inf, 0.0)

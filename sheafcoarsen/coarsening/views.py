@@ -1,4 +1,4 @@
-"""Methods of a coarsening: lift and pool, operators, the quotient graph."""
+"""Methods of a coarsening: lift and pool, operators, and the quotient graph."""
 
 from functools import cached_property
 
@@ -25,7 +25,7 @@ class Views:
 
     @cached_property
     def R(self) -> Prolongation:
-        """R as dense blocks, one for every cluster."""
+        """The prolongation R as dense blocks, one per cluster."""
         return Prolongation.from_matrix(
             self.fine, self.clusters, self.sheaf.vertex_dims, self.prolongation, "Coarsening"
         )
@@ -42,7 +42,7 @@ class Views:
 
     @cached_property
     def clusters(self) -> Clusters:
-        """The index structure of the fine graph with its partition."""
+        """The index arrays of the partitioned fine graph."""
         modes = self.modes
         if modes is not None and modes.sheaf is self.fine and modes.partition is self.partition:
             return modes.clusters
@@ -51,7 +51,7 @@ class Views:
     def block(self, a: int) -> np.ndarray:
         """Return R_a (``eq:local_prolongation``), shape (N_a, r_a).
 
-        Rows are the cluster's vertices ascending, stalk coordinates inside.
+        Rows are ordered by vertex of the cluster, then by stalk coordinate.
 
         Parameters
         ----------
@@ -77,7 +77,8 @@ class Views:
     def internal_operator(self, a: int) -> np.ndarray:
         """Return H_a = R_a* L_a R_a (``eq:local_residual_operator``), shape (r_a, r_a).
 
-        It is the Gram matrix of delta_a R_a (``eq:internal_coboundary``), from the fine maps.
+        It is computed from the fine maps, as the Gram matrix of delta_a R_a
+        (``eq:internal_coboundary``).
 
         Parameters
         ----------
@@ -107,7 +108,7 @@ class Views:
         return y.conj().T @ y
 
     def lift(self, z: npt.ArrayLike) -> np.ndarray:
-        """Return R z, a fine cochain, for a coarse one (``eq:local_lift``).
+        """Return R z, the fine cochain that a coarse cochain z is lifted to (``eq:local_lift``).
 
         Parameters
         ----------
@@ -129,7 +130,7 @@ class Views:
         return self.prolongation @ cochain(self.sheaf, z, "z", " of the coarse sheaf")
 
     def pool(self, x: npt.ArrayLike) -> np.ndarray:
-        """Return R* x (``eq:local_pooling_adjoint``), a coarse cochain, for a fine one.
+        """Return R* x, the coarse cochain of a fine cochain x (``eq:local_pooling_adjoint``).
 
         Parameters
         ----------
@@ -153,9 +154,9 @@ class Views:
     def galerkin(self) -> scipy.sparse.csr_array:
         """Return L_Gal = R* L R (``eq:sheaf_galerkin_operator``), computed from R and the fine L.
 
-        It does not use the coarse sheaf, so that it is a test of ``laplacian(C.sheaf)``. On the
-        constant sheaf of dimension 1, with the columns of an assignment matrix as
-        ``basis``, it is S* L S (``eq:SLS``).
+        It does not use the coarse sheaf, so it can test ``laplacian(C.sheaf)``. For the constant
+        sheaf of dimension 1, if ``basis`` holds the columns of an assignment matrix S, it is S* L S
+        (``eq:SLS``).
 
         Returns
         -------
@@ -177,24 +178,24 @@ class Views:
         return product
 
     def quotient(self, weight: npt.ArrayLike | str | None = None) -> nx.Graph:
-        """Return the weighted graph of clusters, with the labels of their vertices.
+        """Return the weighted quotient graph, whose nodes are the clusters.
 
-        It is for networkx: drawing, centrality, paths. Of the coarse sheaf only the dimensions are
-        used.
+        It can be drawn and analysed with networkx. Of the coarse sheaf only the stalk dimensions
+        are used.
 
         Parameters
         ----------
         weight : array_like, shape (m,), or "sheaf", optional
-            Weights of the fine edges, which are summed. By default each is 1, so that sums are
-            numbers of edges; "sheaf" is norm(F_u* F_v) of an edge, which is the weight for a
-            constant or signed sheaf of dimension 1, and 0 for loops.
+            Weights of the fine edges, which are summed. By default each weight is 1, so that sums
+            count edges. "sheaf" stands for the weights norm(F_u* F_v), which are the edge weights
+            of a constant or signed sheaf of dimension 1; loops then have weight 0.
 
         Returns
         -------
         networkx.Graph
-            Nodes 0 .. K-1 with the attributes ``members``, the labels of the vertices (or their
-            numbers) in order; ``size``, their number; ``dim``, the dimension of the coarse stalk;
-            and ``inside``, the weight of the edges in the cluster. Edges have ``weight`` and
+            Nodes 0 .. K-1 have the attributes ``members``, the labels (or indices) of the vertices
+            in order; ``size``, their number; ``dim``, the dimension of the coarse stalk; and
+            ``inside``, the total weight of the edges in the cluster. Edges have ``weight`` and
             ``count``, the number of fine edges. There are no loops.
 
         Raises
@@ -235,7 +236,7 @@ def _edge_weights(sheaf: CellularSheaf, weight: npt.ArrayLike | str | None) -> n
         if weight != "sheaf":
             raise ValueError(
                 f'`weight` must be None, "sheaf" or an array of {sheaf.n_edges} numbers, got '
-                f"{weight!r}: a sheaf has no edge attributes"
+                f"{weight!r}: a sheaf stores no edge attributes"
             )
         return edge_strengths(sheaf)
     what = f"hold one number for each of the {sheaf.n_edges} fine edges"
@@ -243,6 +244,6 @@ def _edge_weights(sheaf: CellularSheaf, weight: npt.ArrayLike | str | None) -> n
 
 
 def _sums(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """Return the sum of each range of values, 0 for an empty one."""
+    """Return the sum of each range of values; empty ranges have the sum 0."""
     which = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     return np.bincount(which, weights=values, minlength=len(starts) - 1)

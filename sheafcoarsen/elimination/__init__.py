@@ -1,8 +1,8 @@
 """Exact elimination of vertices (Schur complement), with back substitution.
 
-A third of the vertices of real networks are in leaves and chains. If a vertex has at most two
-neighbours, its elimination gives an edge between them, or a loop: the Schur complement is the
-Laplacian of a sheaf again. Galerkin coarsening approximates low modes; elimination is exact for
+In real networks, a third of the vertices are leaves or in chains. If a vertex has at most two
+neighbours, its elimination adds an edge between them, or a loop, so the Schur complement is again
+the Laplacian of a sheaf. Galerkin coarsening approximates low modes; elimination is exact for
 everything that the retained vertices determine:
 
 >>> import networkx as nx
@@ -13,7 +13,7 @@ everything that the retained vertices determine:
 >>> K
 Elimination(34 -> 22 vertices: 1 leaf, 11 in chains; dim C^0 34 -> 22, 78 -> 56 edges + 0 loops)
 
-A linear system is solved on the retained vertices and extended exactly to the others:
+Solve a linear system on the retained vertices and extend the solution exactly to the others:
 
 >>> b = np.zeros(34)
 >>> b[0], b[33] = 1.0, -1.0
@@ -27,13 +27,15 @@ The files:
 ``_eliminate``
     :func:`eliminate` and its result, :class:`Elimination`;
 ``factorization``
-    elimination vertex by vertex, and the sheaf on the retained ones;
+    elimination vertex by vertex, and the sheaf on the retained vertices;
 ``substitution``
     forward and back substitution of cochains, and the prolongation;
 ``interior_kernel``
-    the kernel of the eliminated block, to which extensions of least norm are orthogonal;
-``checks``, ``summary``
-    checks of connections for star-mesh and of conforming parts; counts before and after.
+    the kernel of the eliminated block, to which extensions of minimum norm are orthogonal;
+``checks``
+    checks that star-mesh is exact, and that the parts of an elimination are consistent;
+``summary``
+    numbers of vertices, edges and dimensions before and after.
 """
 
 from sheafcoarsen.elimination._eliminate import Elimination, eliminate

@@ -31,7 +31,7 @@ from sheafcoarsen.sheaf import CellularSheaf, check_same_topology, check_sheaf
 
 
 class _Begun(NamedTuple):
-    """The adjacency lists before the first step, which depend on the graph alone."""
+    """Adjacency lists before the first step, which depend only on the graph."""
 
     keep: np.ndarray
     links: Links
@@ -39,28 +39,29 @@ class _Begun(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Elimination(ReadOnly):
-    """A sheaf without the eliminated vertices; :func:`eliminate` computes it.
+    """A sheaf reduced to the kept vertices, computed by :func:`eliminate`.
 
-    The Laplacian of ``sheaf`` is the generalized Schur complement of the fine one: systems with L
-    reduce to systems with it, and global sections correspond. Eigenvalues differ, since the
-    eliminated vertices have no mass.
+    The Laplacian of ``sheaf`` is the generalized Schur complement of the fine Laplacian L: systems
+    with L reduce to systems with it, and global sections correspond one to one to those of the fine
+    sheaf. Eigenvalues differ, because the eliminated vertices have no mass.
 
     Attributes
     ----------
     fine : CellularSheaf
     sheaf : CellularSheaf
-        On the kept vertices: edges sorted by (a, b), at most one for each pair, then loops sorted
-        by a. Edges that no elimination changed have their original maps.
+        The sheaf on the kept vertices. Its edges are sorted by (a, b), at most one per pair, and
+        followed by loops sorted by a. Edges that no elimination changed have their original maps.
     kept : ndarray of int
-        The vertices of ``sheaf`` as vertices of ``fine``, ascending.
+        Indices in ``fine`` of the vertices of ``sheaf``, ascending.
     max_neighbors : int
-        Largest number of neighbours of a vertex when it was eliminated.
+        Maximum number of neighbours of a vertex at its elimination.
     steps : NamedTuple of arrays
-        The eliminated vertices in order, with the maps that determine them from their neighbours.
+        The eliminated vertices in order, and the maps that determine their values from their
+        neighbours.
 
     Examples
     --------
-    A square with a leaf; two corners are kept, and their effective resistance is preserved:
+    Keep two corners of a square with a leaf; their effective resistance is preserved:
 
     >>> import sheafcoarsen as sc
     >>> F = sc.CellularSheaf.constant([[0, 1], [1, 2], [2, 3], [3, 0], [2, 4]])
@@ -90,17 +91,20 @@ class Elimination(ReadOnly):
 
     @cached_property
     def sizes(self) -> Sizes:
-        """Numbers of vertices, edges, loops and dimensions before and after."""
+        """Numbers of vertices, edges, loops and dimensions before and after the elimination."""
         return sizes_of(self.fine, self.sheaf, self.steps)
 
     def solution_from(
         self, right: np.ndarray, solve: Callable[[np.ndarray], np.ndarray]
     ) -> np.ndarray:
-        """Return extend(solve(reduce(right)), right) for trusted columns, by one pass each way.
+        """Return extend(solve(reduce(right)), right) for validated columns.
+
+        It needs only one forward and one back substitution.
 
         Parameters
         ----------
         right : ndarray, shape (dim_c0, h)
+            Right-hand sides.
         solve : callable
             Solver of the reduced system, (dim, h) -> (dim, h).
 
@@ -125,12 +129,12 @@ class Elimination(ReadOnly):
 
     @property
     def is_determined(self) -> bool:
-        """Whether kept vertices and right side determine all others: no L_vv is singular."""
+        """Whether kept vertices and the right-hand side determine x: no L_vv is singular."""
         return bool(self.steps.counters[FREE] == 0)
 
     @cached_property
     def growth(self) -> float:
-        """Growth factor of right sides, and of rounding errors, by the elimination.
+        """Factor by which forward substitution enlarges right-hand sides and rounding errors.
 
         It is modest for connections. If maps expand along hundreds of edges of a tree, extended
         values have relative errors of ``growth`` eps, or are infinite.
@@ -155,25 +159,26 @@ class Elimination(ReadOnly):
         return self.fine.vertex_dims, self.fine.vertex_offsets
 
     def _reduced_right(self, right: np.ndarray) -> np.ndarray:
-        """Return a right side after all steps, projected on the range of L_ee."""
+        """Return a right-hand side after all steps, projected onto the range of L_ee."""
         if self._free is None:
             return forward(self._stalks, self.steps, right)
         return self._free.forward(right)
 
     def extend(self, z: npt.ArrayLike, b: npt.ArrayLike | None = None) -> np.ndarray:
-        """Return the fine cochain of least energy, then least norm, that equals z on kept vertices.
+        """Extend z from the kept vertices to the fine cochain of minimum energy, then minimum norm.
 
-        With a right side b, x_v = L_vv^+ (b_v - L_vk z) on the eliminated vertices: if z solves the
-        reduced system with ``reduce(b)``, x solves L x = b. Values along a tree follow from each
-        other, so that values and rounding errors grow by ``growth`` if maps expand over hundreds of
-        edges. The norm is least to ``growth`` eps, unless sections on eliminated vertices are
-        parallel up to rounding.
+        With a right-hand side b, x_v = L_vv^+ (b_v - L_vk z) on the eliminated vertices: if z
+        solves the reduced system with ``reduce(b)``, x solves L x = b. Values along a tree are
+        computed one from another, so values and rounding errors grow by the factor ``growth`` if
+        maps expand over hundreds of edges. The norm is minimal up to relative errors of ``growth``
+        eps, unless sections on eliminated vertices are parallel up to rounding.
 
         Parameters
         ----------
-        z : array_like, shape (dim,) or (dim, h), dim that of C^0 of ``sheaf``
+        z : array_like, shape (dim,) or (dim, h)
+            A cochain of ``sheaf``; dim is the dimension of its C^0.
         b : array_like, shape (dim_c0,) or (dim_c0, h), optional
-            Only its values at eliminated vertices are used.
+            Right-hand side, of which only the values at eliminated vertices are used.
 
         Returns
         -------
@@ -213,7 +218,7 @@ class Elimination(ReadOnly):
         return x.reshape(len(x), *z.shape[1:]).astype(dtype, copy=False)
 
     def reduce(self, b: npt.ArrayLike) -> np.ndarray:
-        """Return the right side b_kept - L_kv L_vv^+ b_v of the system on the kept vertices.
+        """Return the right-hand side b_kept - L_kv L_vv^+ b_v of the reduced system.
 
         Parameters
         ----------
@@ -221,7 +226,8 @@ class Elimination(ReadOnly):
 
         Returns
         -------
-        ndarray, shape (dim,) or (dim, h), dim that of C^0 of ``sheaf``
+        ndarray, shape (dim,) or (dim, h)
+            Here dim is the dimension of C^0 of ``sheaf``.
 
         Raises
         ------
@@ -230,7 +236,7 @@ class Elimination(ReadOnly):
 
         Examples
         --------
-        A current into the middle of a path leaves at its ends:
+        A current that enters a path at an inner vertex leaves at the ends:
 
         >>> import networkx as nx
         >>> import sheafcoarsen as sc
@@ -262,14 +268,14 @@ class Elimination(ReadOnly):
         Parameters
         ----------
         sheaf : CellularSheaf
-            On the graph of ``fine``, with stalks of the same dimensions; its scalar type may
-            differ.
+            A sheaf on the graph of ``fine`` with stalks of the same dimensions; its scalar type
+            may differ.
 
         Returns
         -------
         Elimination
-            With the same ``kept`` vertices, or more of them if star-mesh is not exact for the new
-            maps.
+            It has the same ``kept`` vertices, or more of them if star-mesh is not exact for the
+            new maps.
 
         Raises
         ------
@@ -278,8 +284,8 @@ class Elimination(ReadOnly):
 
         Notes
         -----
-        All steps are repeated, as in :func:`eliminate`. The adjacency lists are cached from the
-        first call on, also for the result.
+        All steps are repeated, as in :func:`eliminate`. The first call caches the adjacency lists,
+        for this elimination and its result.
 
         Examples
         --------
@@ -294,7 +300,7 @@ class Elimination(ReadOnly):
         check_same_topology(
             self.fine,
             check_sheaf(sheaf),
-            "the graph and the stalks of the sheaf that was reduced",
+            "the graph and the stalks of the original sheaf",
             "use eliminate for another graph",
         )
         return _eliminated(sheaf, self._begun.keep, self.max_neighbors, self._begun)
@@ -317,12 +323,12 @@ def eliminate(
 ) -> Elimination:
     """Eliminate vertices with few neighbours; the Schur complement is the new sheaf's Laplacian.
 
-    Let the rows of all edges and loops at a vertex v be A_u x_u + A_w x_w - M x_v, stacked, and Q
-    an orthonormal basis of the complement of im M. The least energy over x_v is norm(Q* A_u x_u +
-    Q* A_w x_w)^2: that of an edge between the neighbours u and w, for any maps, or of a loop at a
-    single neighbour. The minimizer is x_v = M^+ (A_u x_u + A_w x_w). Leaves and chains are
-    eliminated until all other vertices have more neighbours or are in ``keep``. The Laplacian does
-    not depend on the order (docs/conventions.md, section 12).
+    Stack the rows of all edges and loops at a vertex v as A_u x_u + A_w x_w - M x_v, and let Q be
+    an orthonormal basis of the complement of im M. The minimum energy over x_v is norm(Q* A_u x_u +
+    Q* A_w x_w)^2, which for any maps is the energy of an edge between the neighbours u and w, or of
+    a loop at a single neighbour. The minimizer is x_v = M^+ (A_u x_u + A_w x_w). Leaves and chains
+    are eliminated until all other vertices have more than two neighbours or are in ``keep``. The
+    resulting Laplacian does not depend on the order (docs/conventions.md, section 12).
 
     Parameters
     ----------
@@ -330,10 +336,11 @@ def eliminate(
     keep : array_like of int or bool, or sequence of names, optional
         Vertices that are never eliminated: their indices or names, or a mask of shape (n,).
     max_neighbors : int
-        Largest number of neighbours of an eliminated vertex. Above 2 only for connections, whose
-        maps are scaled isometries: star-mesh is then exact, with w_i w_j / sum w for each pair of
-        neighbours, unless transports along different paths differ or loops have holonomy; such
-        vertices are kept. Vertices with fewest neighbours are eliminated first.
+        Maximum number of neighbours of an eliminated vertex. Values above 2 are allowed only for
+        connections, whose maps are scaled isometries. Star-mesh then replaces a vertex by edges of
+        weight w_i w_j / sum w between its neighbours, which is exact unless transports along
+        different paths differ or loops have holonomy; such vertices are kept. Vertices with the
+        fewest neighbours are eliminated first.
 
     Returns
     -------
@@ -348,13 +355,13 @@ def eliminate(
     Notes
     -----
     The time is linear in the number of edges. Rows are stacked and reduced by Householder
-    reflections in double precision, which does not square the condition of the maps. The rank of M
-    is decided row by row relative to the given maps: rows that cancel to rounding would otherwise
-    have full rank.
+    reflections in double precision, which does not square the condition number of the maps. The
+    rank of M is decided row by row, relative to the original maps; otherwise rows that cancel up to
+    rounding would count as nonzero.
 
     Examples
     --------
-    Trees are eliminated, cycles of a graph are not:
+    Trees are eliminated entirely, but cycles are not:
 
     >>> import networkx as nx
     >>> import sheafcoarsen as sc
@@ -382,7 +389,7 @@ def eliminate(
 def _eliminated(
     F: CellularSheaf, keep: np.ndarray, most: int, begun: _Begun | None = None
 ) -> Elimination:
-    """Return the elimination for checked arguments."""
+    """Return the elimination for validated arguments."""
     if most > 2:
         check_connection(F, most)
     if begun is None:
@@ -390,7 +397,7 @@ def _eliminated(
     else:
         links = Links(*(array.copy() for array in begun.links))
     shrunk = shrink(F, keep, links)
-    K = object.__new__(Elimination)  # the parts conform by construction
+    K = object.__new__(Elimination)  # skip validation: the parts are consistent by construction
     K.__dict__.update(
         fine=F,
         sheaf=sheaf_of(F, shrunk),

@@ -1,4 +1,4 @@
-"""Checks of eliminations: scaled isometries for star-mesh, and conforming parts."""
+"""Checks of eliminations: maps that star-mesh needs, and consistency of the parts."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 def check_connection(F: CellularSheaf, max_neighbors: int) -> None:
     """Raise if a map A of an edge between two vertices is not a scaled isometry.
 
-    A* A = a^2 I to rounding; 1 x 1 maps always are.
+    It is one if A* A = a^2 I up to rounding, as for all 1 x 1 maps.
     """
     crossing = F.edges[:, 0] != F.edges[:, 1]
     eps = eps_of(F.dtype)
@@ -34,9 +34,9 @@ def check_connection(F: CellularSheaf, max_neighbors: int) -> None:
                 e = int(edges[bad[0]])
                 u, v = F.edges[e].tolist()
                 raise ValueError(
-                    f"`max_neighbors` = {max_neighbors} is for connections, whose maps are scaled "
-                    f"isometries, but the {name} map of edge {e} ({u} -> {v}) is not one: A* A "
-                    f"differs from a^2 I by {off[bad[0]] / max(trace[bad[0]], 1e-300):.2g} a^2; "
+                    f"`max_neighbors` = {max_neighbors} requires a connection, whose maps are "
+                    f"scaled isometries, but for the {name} map A of edge {e} ({u} -> {v}) A* A "
+                    f"differs from a^2 I by {off[bad[0]] / max(trace[bad[0]], 1e-300):.2g} a^2: "
                     f"use `max_neighbors` = 2, which is exact for any maps"
                 )
 
@@ -44,24 +44,24 @@ def check_connection(F: CellularSheaf, max_neighbors: int) -> None:
 def check_parts(
     fine: CellularSheaf, sheaf: CellularSheaf, kept: np.ndarray, record: Record
 ) -> None:
-    """Raise unless the parts of an elimination conform."""
+    """Raise unless the parts of an elimination are consistent."""
     check_sheaf(fine, "fine")
     check_sheaf(sheaf, "sheaf")
     if not isinstance(record, Record):
         raise TypeError(f"`steps` must be the steps of an elimination, got {type(record).__name__}")
-    n, wrong = fine.n_vertices, "the elimination does not fit together: "
+    n, wrong = fine.n_vertices, "the elimination is inconsistent: "
     counts = np.zeros(n, np.int64)
     for name, vertices in (("kept", kept), ("steps.vertices", record.vertices)):
         if vertices.ndim != 1 or vertices.min(initial=0) < 0 or vertices.max(initial=-1) >= n:
-            raise ValueError(f"{wrong}`{name}` must be vertices of a sheaf of {n}")
+            raise ValueError(f"{wrong}`{name}` must hold vertex indices in 0 .. {n - 1}")
         counts += np.bincount(vertices, minlength=n)
     if (counts != 1).any() or (np.diff(kept) <= 0).any():
         raise ValueError(
-            f"{wrong}{len(kept)} kept and {len(record.vertices)} eliminated vertices of {n}, which "
-            "must be all vertices, each once, the kept ones ascending"
+            f"{wrong}every vertex must be listed once as kept or eliminated, kept ones ascending, "
+            f"got {len(kept)} kept and {len(record.vertices)} eliminated vertices of {n}"
         )
     if not np.array_equal(fine.vertex_dims[kept], sheaf.vertex_dims):
-        raise ValueError(f"{wrong}its stalks are not those of the kept vertices")
+        raise ValueError(f"{wrong}the stalks of `sheaf` are not those of the kept vertices")
     _check_steps(fine, record, wrong)
 
 
@@ -76,15 +76,17 @@ def _check_steps(fine: CellularSheaf, record: Record, wrong: str) -> None:
         or around.min(initial=0) < 0
         or around.max(initial=-1) >= fine.n_vertices
     ):
-        raise ValueError(f"{wrong}`steps.starts` and `steps.neighbors` are not lists of neighbours")
+        raise ValueError(f"{wrong}`steps.starts` and `steps.neighbors` must be lists of neighbours")
     step_of = np.full(fine.n_vertices, steps)
     step_of[record.vertices] = np.arange(steps)
     at = np.repeat(np.arange(steps), np.diff(starts))
     if (step_of[around] <= at).any():
-        raise ValueError(f"{wrong}a vertex follows from one that was eliminated before it")
+        raise ValueError(f"{wrong}a step refers to a vertex that was eliminated before it")
     dims = fine.vertex_dims[record.vertices]
     sizes = int((dims[at] * fine.vertex_dims[around]).sum()), int((dims**2).sum())
     if (record.blocks.shape, record.inverses.shape) != ((sizes[0],), (sizes[1],)):
-        raise ValueError(f"{wrong}`steps.blocks` and `steps.inverses` have other sizes")
+        raise ValueError(
+            f"{wrong}`steps.blocks` and `steps.inverses` must have sizes {sizes[0]} and {sizes[1]}"
+        )
     if not (np.isfinite(record.blocks).all() and np.isfinite(record.inverses).all()):
         raise ValueError(f"{wrong}`steps` must be finite")

@@ -1,4 +1,4 @@
-"""The steps of an elimination, in arrays that grow, and the remaining sheaf."""
+"""Elimination vertex by vertex into arrays that grow, and the sheaf that remains."""
 
 from typing import NamedTuple
 
@@ -17,16 +17,16 @@ from sheafcoarsen._support import (
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 
 UNKNOWN = -1
-"""Value of the kernel dimension in saved steps, which do not contain it."""
+"""Placeholder for the kernel dimension in saved steps, which do not store it."""
 
 SPARE = 64
-"""Initial number of spare edge ids."""
+"""Initial number of unused edge slots in the adjacency lists."""
 
 
 class Shrunk(NamedTuple):
-    """An elimination: the steps, and the scaled maps of the remaining sheaf.
+    """Steps of an elimination and the scaled maps of the remaining sheaf.
 
-    ``kept`` are the remaining vertices, ascending.
+    ``kept`` holds the remaining vertices, ascending; maps are scaled by 1 / ``unit``.
     """
 
     record: kernels.Record
@@ -38,7 +38,7 @@ class Shrunk(NamedTuple):
 
 
 def links_of(F: CellularSheaf, keep: np.ndarray, max_neighbors: int) -> kernels.Links:
-    """Return the adjacency lists with which an elimination starts."""
+    """Return the adjacency lists before the first elimination step."""
     n, m, tallest = F.n_vertices, F.n_edges, int(F.edge_dims.max(initial=0))
     itype = np.int32 if max(4 * (n + m), tallest) < np.iinfo(np.int32).max else np.int64
     most = min(max_neighbors, max(n - 1, 0))
@@ -53,7 +53,7 @@ def links_of(F: CellularSheaf, keep: np.ndarray, max_neighbors: int) -> kernels.
 
 
 def shrink(F: CellularSheaf, keep: np.ndarray, links: kernels.Links) -> Shrunk:
-    """Eliminate vertices outside the mask ``keep``; overwrites the adjacency lists."""
+    """Eliminate vertices outside the mask ``keep``, overwriting the adjacency lists."""
     m, dtype = F.n_edges, np.result_type(F.dtype, np.float64)
     tallest, largest = int(F.edge_dims.max(initial=0)), int(F.vertex_dims.max(initial=0))
     ids, itype = len(links.edges), links.edges.dtype
@@ -93,7 +93,7 @@ def shrink(F: CellularSheaf, keep: np.ndarray, links: kernels.Links) -> Shrunk:
 
 
 def _entries(F: CellularSheaf) -> int:
-    """Return the number of entries of all rows, with the rounding level of each row."""
+    """Return the number of entries of all map rows, plus one rounding level per row."""
     loops = F.edges[:, 0] == F.edges[:, 1]
     heads = int((F.edge_dims * F.vertex_dims[F.edges[:, 1]])[~loops].sum())
     return len(F.tail_data) + heads + F.dim_c1
@@ -106,9 +106,10 @@ def as_steps(
     blocks: np.ndarray,
     inverses: np.ndarray,
 ) -> kernels.Record:
-    """Return the steps of an elimination from saved arrays; ``lists``: starts and members.
+    """Return the steps of an elimination from saved arrays.
 
-    ``Elimination`` checks that they conform.
+    ``lists`` are the starts and members of the neighbour lists. ``Elimination`` checks that the
+    arrays are consistent.
     """
     dtype = np.result_type(F.dtype, np.float64)
     small = 4 * (F.n_vertices + F.n_edges) < np.iinfo(np.int32).max
@@ -129,7 +130,7 @@ def as_steps(
 
 
 def _larger(array: np.ndarray, least: int) -> np.ndarray:
-    """Return a copy with about twice the capacity."""
+    """Return a copy with more than twice the capacity."""
     out = np.empty((2 * len(array) + least, *array.shape[1:]), array.dtype)
     out[: len(array)] = array
     return out
@@ -138,7 +139,7 @@ def _larger(array: np.ndarray, least: int) -> np.ndarray:
 def _workspace(
     largest: int, tallest: int, dtype: np.dtype, eps: float
 ) -> kernels.EliminationWorkspace:
-    """Return the workspace for a vertex with two neighbours, of stalks up to ``largest``."""
+    """Allocate for a vertex with two neighbours and stalks of dimension at most ``largest``."""
     width = max(2 * largest, 1)
     height = 2 * width + max(tallest, width) + 16
     lines = max(3 * largest, 1)
@@ -179,7 +180,7 @@ def _cut(array: np.ndarray, length: int) -> np.ndarray:
 
 
 def sheaf_of(F: CellularSheaf, shrunk: Shrunk) -> CellularSheaf:
-    """Return the remaining sheaf: edges sorted by (a, b), a < b, then loops sorted by a."""
+    """Return the remaining sheaf, with edges a < b sorted by (a, b), then loops sorted by a."""
     links, maps, workspace, kept = shrunk.links, shrunk.maps, shrunk.workspace, shrunk.kept
     number = np.full(F.n_vertices, -1)
     number[kept] = np.arange(len(kept))
@@ -220,7 +221,7 @@ def sheaf_of(F: CellularSheaf, shrunk: Shrunk) -> CellularSheaf:
 def _bundles(
     links: kernels.Links, kept: np.ndarray, number: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return one edge for each adjacent pair: its ends and the rows of all parallel edges."""
+    """Return one edge per adjacent pair, its ends, and the total rows of its parallel edges."""
     chosen = np.empty(len(links.edges), np.int64)
     rows = np.empty(len(links.edges), np.int64)
     count = kernels.list_edges(kept, links, chosen, rows)
@@ -237,7 +238,7 @@ def _bundles(
 def _cells(
     heights: np.ndarray, tails: np.ndarray, heads: np.ndarray, dtype: np.dtype
 ) -> kernels.Cells:
-    """Return the workspace for the maps of edges with at most ``heights`` rows."""
+    """Allocate the maps of edges with at most ``heights`` rows."""
     return kernels.Cells(
         heights.copy(),
         np.empty(int((heights * tails).sum()), dtype),

@@ -1,8 +1,8 @@
-"""Kernel of the eliminated block L_ee; extensions are made orthogonal to it, of minimum norm.
+"""Kernel of the eliminated block L_ee, to which extensions of minimum norm are orthogonal.
 
-Back substitution with x_v = M^+ c does not give a cochain of least norm: if M has a kernel, there
-is a section supported on v and the vertices that depend on it. These sections span ker L_ee, and
-x_e = L_ee^+ (b_e - L_ek z) is orthogonal to them.
+Back substitution with x_v = M^+ c does not give the cochain of minimum norm if M has a kernel,
+because there is then a section supported on v and the vertices that depend on it. These sections
+span ker L_ee, and x_e = L_ee^+ (b_e - L_ek z) is orthogonal to them.
 """
 
 import numpy as np
@@ -15,21 +15,21 @@ from sheafcoarsen.elimination.substitution import backward, forward, prolongatio
 from sheafcoarsen.operators import Factors
 
 ROUNDS = 2
-"""Number of projections orthogonal to the sections: refinement of the Gram system."""
+"""Number of times that the sections are projected out; the second time corrects rounding errors."""
 
 TOGETHER = 64
-"""Largest number of overlapping sections that are made orthonormal together."""
+"""Maximum number of overlapping sections that are orthonormalized by a dense matrix."""
 
 ROUNDING = 100
-"""Least difference of nearly parallel sections, in units of eps."""
+"""Minimum difference, in units of eps, at which nearly parallel sections count as independent."""
 
 
 class FreeSections:
     """The sections supported on eliminated vertices, as columns of norm 1 in ``basis``.
 
-    In the steps ``widened`` a vertex whose M has a kernel has an additional last neighbour with the
-    coordinates of x_v in that kernel; the columns of ``change`` are the sections in these
-    coordinates, with their growth factors.
+    In the steps ``widened``, every vertex whose M has a kernel gets an additional last neighbour,
+    which holds the coordinates of x_v in that kernel. ``change`` consists of a matrix, whose
+    columns are the sections in these coordinates, and of the growth factors of the sections.
     """
 
     def __init__(
@@ -47,10 +47,10 @@ class FreeSections:
         self._sizes = sizes[:, None]
 
     def forward(self, b: np.ndarray) -> np.ndarray:
-        """Return ``forward`` of b, of shape (dim_c0, h), projected orthogonally to the sections.
+        """Return ``forward`` of b, of shape (dim_c0, h), after projecting out the sections.
 
-        The component of b in the sections accumulates at vertices whose M has a kernel, with
-        rounding errors that grow like the sections, and is removed there.
+        The component of b in the span of the sections accumulates at vertices whose M has a kernel,
+        with rounding errors that grow like the sections, and is removed there.
         """
         dim = len(b)
         reduced = self._forward(b)
@@ -60,14 +60,14 @@ class FreeSections:
         return reduced[:dim]
 
     def _forward(self, b: np.ndarray) -> np.ndarray:
-        """Return the result of ``forward`` at all vertices, then in the kernels."""
+        """Return the result of ``forward`` at all vertices, followed by kernel coordinates."""
         wide = np.concatenate([b, np.zeros((self.change.shape[0], b.shape[1]), b.dtype)])
         return forward((self._dims, self._starts), self._widened, wide)
 
     def extend(self, x: np.ndarray, reduced: np.ndarray | None) -> np.ndarray:
-        """Return the result of ``backward``, orthogonal to the sections.
+        """Return the result of ``backward`` after projecting out the sections.
 
-        The component is removed before substitution, so that values stay small.
+        Their component is removed before substitution, so that values stay small.
         """
         dim = len(x)
         wide = np.concatenate([x, np.zeros((self.change.shape[0], x.shape[1]), x.dtype)])
@@ -77,18 +77,19 @@ class FreeSections:
             wide[dim:] -= self.change @ coefficients
             backward((self._dims, self._starts), self._widened, wide, reduced)
         x = wide[:dim]
-        coefficients = self._solve(self.adjoint @ x)  # rounding errors
-        largest = abs(x).max(axis=0, initial=0.0)  # squares of x may overflow
+        coefficients = self._solve(self.adjoint @ x)  # components left by rounding errors
+        largest = abs(x).max(axis=0, initial=0.0)  # scale x, because its squares may overflow
         norms = largest * np.linalg.norm(x / np.where(largest > 0, largest, 1), axis=0)
-        coefficients[abs(coefficients) * self._sizes > norms] = 0  # rounding errors
+        # sections with large growth factors are too inaccurate to be subtracted
+        coefficients[abs(coefficients) * self._sizes > norms] = 0
         return x - self.basis @ coefficients
 
     def project_sparse(self, P: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
-        """Return sparse columns projected orthogonally to the sections.
+        """Return sparse columns after projecting out the sections.
 
-        Sections overlap only within one component of the eliminated vertices. Few columns are
-        supported in one component (after leaves and chains those of at most two kept stalks), and
-        columns of different components are solved as one dense column.
+        Sections overlap only within a connected component of the eliminated vertices. Few columns
+        have entries in one component (for leaves and chains, those of at most two kept stalks), so
+        columns with entries in different components are merged into one dense column.
         """
         part = connected_components(abs(self._gram), directed=False)[1]
         for _ in range(ROUNDS):
@@ -98,13 +99,13 @@ class FreeSections:
         return P
 
     def _solve(self, right: np.ndarray) -> np.ndarray:
-        """Solve with the Gram matrix."""
+        """Solve a system with the Gram matrix of the sections."""
         return self._factors.solve(right) if right.size else right
 
     def _solve_sparse(
         self, coefficients: scipy.sparse.csr_array, part: np.ndarray
     ) -> scipy.sparse.csr_array:
-        """Solve with the Gram matrix, with one block per component, for sparse columns."""
+        """Solve a system with the block diagonal Gram matrix for sparse right-hand sides."""
         height, width = coefficients.shape
         rows, columns = scipy.sparse.coo_array(coefficients).coords
         pairs, which = np.unique(part[rows] * width + columns, return_inverse=True)
@@ -124,13 +125,13 @@ class FreeSections:
 def free_sections(dims: np.ndarray, record: Record, kept: np.ndarray) -> FreeSections | None:
     """Return the sections that vanish on kept vertices, or None if there are none.
 
-    Also None if they overflow or are parallel up to rounding.
+    None is returned as well if the sections overflow or are parallel up to rounding.
     """
     count, kernels = _kernels(dims, record)
     if not count.any():
         return None
     n, at = len(dims), np.flatnonzero(count)
-    pseudo = n + np.arange(len(at))  # vertices for coordinates in the kernel of M
+    pseudo = n + np.arange(len(at))  # additional vertices, for coordinates in the kernels of M
     widened = _with_neighbors(dims, record, (count, pseudo), kernels)
     all_kept = np.append(kept, pseudo)
     all_dims = np.append(dims, count[at])
@@ -150,10 +151,10 @@ def free_sections(dims: np.ndarray, record: Record, kept: np.ndarray) -> FreeSec
 
 
 def _orthonormalizing(basis: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
-    """Return the change of basis that makes unit sections orthonormal if few of them overlap.
+    """Return the change of basis that orthonormalizes unit sections where few of them overlap.
 
     If maps expand along a tree, all sections from its root approach the direction of largest
-    growth, and their Gram matrix would be singular to rounding.
+    growth, so the Gram matrix of the original sections would be singular up to rounding.
     """
     change = scipy.sparse.eye_array(basis.shape[1], format="csr", dtype=basis.dtype)
     for _ in range(ROUNDS):
@@ -164,7 +165,7 @@ def _orthonormalizing(basis: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
 def _towards_orthonormal(basis: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
     """Return a change of basis after which overlapping columns are nearly orthonormal."""
     gram = scipy.sparse.csr_array(basis.conj().T @ basis)
-    gram.sum_duplicates()  # else done in place later
+    gram.sum_duplicates()  # must precede the use of its indices; scipy would do it later, in place
     h, columns = gram.shape[0], gram.indices
     rows = np.repeat(np.arange(h), np.diff(gram.indptr))
     part = connected_components(abs(gram), directed=False)[1]
@@ -196,7 +197,7 @@ def _towards_orthonormal(basis: scipy.sparse.csr_array) -> scipy.sparse.csr_arra
 def _kernels(dims: np.ndarray, record: Record) -> tuple[np.ndarray, np.ndarray]:
     """Return dim ker M of each step, and orthonormal bases of ker M, flattened and concatenated.
 
-    They are orthogonal to the rank M nonzero columns of W, since (M* M)^+ = W W*.
+    Since (M* M)^+ = W W*, ker M is the orthogonal complement of the nonzero columns of W.
     """
     d = dims[record.vertices].astype(np.int64)
     W = record.inverses
@@ -226,15 +227,15 @@ def _with_neighbors(
 ) -> Record:
     """Return the record in which some steps have an additional neighbour with given blocks.
 
-    ``more``: the dimension of the additional neighbour of each step, 0 without one, and these new
-    vertices.
+    ``more`` holds the dimension of the additional neighbour of each step, or 0 if there is none,
+    and the indices of these new vertices.
     """
     count, vertices = more
     starts, neighbors = record.starts.astype(np.int64), record.neighbors
     d = dims[record.vertices].astype(np.int64)
     total = offsets(dims[neighbors])
     width = total[starts[1:]] - total[starts[:-1]]
-    # starts of the rows of G with the new columns after the others
+    # in every row of G, the new columns follow the old ones
     wide, added = np.repeat(width, d), np.repeat(count, d)
     begin = offsets(wide + added)
     old = np.repeat(begin[:-1] - offsets(wide)[:-1], wide) + np.arange(len(record.blocks))

@@ -10,9 +10,9 @@ from sheafcoarsen._support import offsets, range_of_blocks
 def forward(
     stalks: tuple[np.ndarray, np.ndarray], record: kernels.Record, b: np.ndarray
 ) -> np.ndarray:
-    """Return b, of shape (dim, h), after forward substitution from eliminated vertices.
+    """Return b, of shape (dim, h), after forward substitution.
 
-    ``stalks`` are the dimensions and offsets of the stalks.
+    ``stalks`` holds the dimensions and offsets of the stalks.
     """
     b = np.array(b, dtype=np.result_type(b.dtype, record.blocks.dtype), order="C")
     kernels.reduce_forward(record, *stalks, b)
@@ -25,7 +25,10 @@ def backward(
     x: np.ndarray,
     reduced: np.ndarray | None,
 ) -> None:
-    """Set x, of shape (dim, h), at eliminated vertices; ``reduced`` is the result of `forward`."""
+    """Compute x, of shape (dim, h), at eliminated vertices by back substitution.
+
+    ``reduced`` is the result of `forward`, or None for the right-hand side 0.
+    """
     b = np.empty((0, x.shape[1]), x.dtype) if reduced is None else reduced
     kernels.extend_backward(record, *stalks, x, b)
 
@@ -33,9 +36,9 @@ def backward(
 def prolongation_matrix(
     dims: np.ndarray, record: kernels.Record, kept: np.ndarray
 ) -> scipy.sparse.csr_array:
-    """Return the matrix of `backward`: rows in the order of C^0, columns those of kept stalks.
+    """Return the matrix of `backward`, with rows for C^0 and columns for the kept stalks.
 
-    ``dims`` are the dimensions of all stalks.
+    ``dims`` holds the dimensions of all stalks.
     """
     steps, n, dim = len(record.vertices), len(dims), int(dims.sum())
     step_of = np.empty(n, np.int64)
@@ -53,7 +56,7 @@ def prolongation_matrix(
             break
         workspace *= 2
     columns = offsets(dims[kept])
-    widths = np.ones(n, np.int64)  # entries in a row, for each vertex
+    widths = np.ones(n, np.int64)  # number of entries in each row of a vertex
     used = int((anchors.starts + anchors.counts).max(initial=0))
     sizes = offsets(dims[kept][anchors.kept[:used]])
     widths[record.vertices] = sizes[anchors.starts + anchors.counts] - sizes[anchors.starts]

@@ -1,4 +1,4 @@
-"""Counts before and after an elimination."""
+"""Numbers of vertices, edges and dimensions before and after an elimination."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -11,9 +11,9 @@ from sheafcoarsen.sheaf import CellularSheaf
 
 
 class Sizes(NamedTuple):
-    """Counts, each for the fine and the reduced sheaf.
+    """Counts for the fine and the reduced sheaf, as pairs.
 
-    ``by_neighbors[k]`` is the number of vertices that had k neighbours when eliminated.
+    ``by_neighbors[k]`` is the number of vertices that had k neighbours at their elimination.
     """
 
     vertices: tuple[int, int]
@@ -26,7 +26,7 @@ class Sizes(NamedTuple):
 
     @property
     def rows(self) -> list[tuple]:
-        """Rows of a table: name, fine, reduced."""
+        """Rows of the HTML table, with the columns name, fine and reduced."""
         names = {
             "vertices": self.vertices,
             "edges": self.edges,
@@ -40,7 +40,7 @@ class Sizes(NamedTuple):
 
     @property
     def summary(self) -> str:
-        """The counts in one line."""
+        """One line with the counts, for the repr of an elimination."""
         fine, reduced = self.vertices
         what = self._eliminated()
         edges, loops = self.edges[1] - self.loops[1], self.loops[1]
@@ -52,7 +52,7 @@ class Sizes(NamedTuple):
 
     @property
     def remark(self) -> str:
-        """The eliminated vertices, in one line about a level."""
+        """One line on the eliminated vertices, for the table of a hierarchy."""
         fine, reduced = self.vertices
         words = ", ".join(self._eliminated()) or "nothing"
         return (
@@ -61,7 +61,7 @@ class Sizes(NamedTuple):
         )
 
     def _eliminated(self) -> list[str]:
-        """Return the numbers of eliminated vertices, as texts."""
+        """Return texts such as "11 in chains" that count the eliminated vertices."""
         words = []
         for k, count in enumerate(self.by_neighbors):
             if count == 0:
@@ -78,7 +78,7 @@ class Sizes(NamedTuple):
 
 
 def dim_of_few_edges(sheaf: CellularSheaf) -> int:
-    """Return the dimension of all stalks of vertices with at most two half-edges.
+    """Return the total dimension of the stalks of vertices with at most two half-edges.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def dim_of_few_edges(sheaf: CellularSheaf) -> int:
 
 
 def sizes_of(fine: CellularSheaf, reduced: CellularSheaf, record: Record) -> Sizes:
-    """Return the counts of an elimination."""
+    """Return the counts for an elimination."""
 
     def both(count: Callable[[CellularSheaf], int]) -> tuple[int, int]:
         return int(count(fine)), int(count(reduced))

@@ -1,17 +1,17 @@
-"""Repeated coarsening of a sheaf, its coarse sheaf, and so on.
+"""Repeated coarsening: of a sheaf, then of its coarse sheaf, and so on.
 
 >>> import networkx as nx
 >>> import sheafcoarsen as sc
 >>> F = sc.CellularSheaf.constant(nx.path_graph(64))
 >>> H = sc.coarsen_levels(F, factor=4, n_levels=2, rank=3)
->>> [G.n_vertices for G in H.sheaves]  # level i leads from sheaf i to sheaf i + 1
+>>> [G.n_vertices for G in H.sheaves]  # level i coarsens sheaf i to sheaf i + 1
 [64, 16, 4]
->>> float(H.lift(H.pool([1.0] * 64)).min().round(9))  # constants survive both ways
+>>> float(H.lift(H.pool([1.0] * 64)).min().round(9))  # constants are preserved
 1.0
 
-``_coarsen_levels`` has the loop over levels, and ``level_plan`` the partition and the ranks of
-each. ``_hierarchy`` is the result, with transfer between any two sheaves and the energy ledger of
-all levels.
+``_coarsen_levels`` contains the loop over levels, and ``level_plan`` determines the partition and
+the ranks of each level. ``_hierarchy`` defines the result, with transfer between the fine sheaf and
+any level, and the energy ledger of all levels.
 """
 
 from sheafcoarsen.hierarchy._coarsen_levels import coarsen_levels, further_levels

@@ -1,4 +1,4 @@
-"""Coarsen a sheaf, then its coarse sheaf, and so on."""
+"""Repeated coarsening, level by level."""
 
 import itertools
 import time
@@ -50,27 +50,28 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
     seed: int = 0,
     progress: bool = False,
 ) -> Hierarchy:
-    """Coarsen a sheaf, then its coarse sheaf, and so on.
+    """Coarsen a sheaf repeatedly: first the sheaf, then its coarse sheaf, and so on.
 
-    Levels are added while the sheaf has more than ``min_vertices`` vertices; or ``n_levels`` of
-    them, or one for each of ``partitions``. The result has fewer if a level cannot shrink: no two
-    vertices are linked, every vertex would be a cluster, or all ranks are zero. ``stopped_because``
-    of the result is the reason.
+    Levels are added as long as the sheaf has more than ``min_vertices`` vertices, or until there
+    are ``n_levels`` levels or one per partition in ``partitions``. There are fewer levels if a
+    level cannot shrink, because no two vertices are linked, every vertex would be a cluster, or all
+    ranks are zero. ``stopped_because`` of the result gives the reason.
 
     Parameters
     ----------
     sheaf : CellularSheaf
     factor : float
-        Vertices per cluster, above 1: n vertices give ceil(n / factor) clusters. Connected
-        components of at most ``factor`` vertices are a cluster each, not counted in n; every other
-        component has at least one cluster.
+        Mean number of vertices per cluster, above 1: n vertices give ceil(n / factor) clusters.
+        Every connected component of at most ``factor`` vertices is one cluster and not counted in
+        n; every other component has at least one cluster.
     n_levels : int, optional
-        Number of levels, instead of ``min_vertices``.
+        Number of levels, as an alternative to ``min_vertices``.
     min_vertices : int
-        A sheaf of at most this number of vertices is not coarsened further.
+        A sheaf with at most this number of vertices is not coarsened further.
     rank : int, rule from ``sc.ranks``, or list or tuple of one entry per level
-        An entry is an integer, a rule, or an array of one integer per cluster of its level.
-        Without ``n_levels`` and ``partitions`` there are at most as many levels as entries.
+        Number of modes per cluster. An entry is an integer, a rule, or an array of one integer per
+        cluster of its level. Without ``n_levels`` and ``partitions`` there are at most as many
+        levels as entries.
     partitions : sequence of Partition, optional
         User-supplied partitions, one per level: ``partitions[i + 1]`` labels the clusters of
         ``partitions[i]``. They replace ``factor``, ``n_levels``, ``min_vertices``, ``method`` and
@@ -80,10 +81,10 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
     local_operator : {"internal", "principal", "oversampled"}
         See :func:`local_modes`.
     rings, target : int and float, optional
-        For "oversampled" only; see :func:`local_modes`. All levels have one target, by default
-        that of the finest level's pilot.
+        For "oversampled" only; see :func:`local_modes`. All levels have the same target, by
+        default that of the finest level's pilot.
     loops : bool
-        False omits the loop-cells: every level then lacks the internal energy that the previous
+        If False, omit the loop-cells; every level then lacks the internal energy that the previous
         level retained.
     compress : bool
         See :func:`coarsen`. If False, the coarse edge stalks contain every fine crossing edge at
@@ -93,11 +94,11 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
         ``n_levels``, ``rank`` and ``partitions`` begin with the next level. Its prolongation is
         harmonic and not an isometry, so eigenvalues do not interlace with the fine ones.
     sparsify : float, optional
-        eps of :func:`sparsify`, for each level whose Laplacian has more entries than that of the
-        previous one: a :class:`Sparsification` of its sheaf is then the next level. The bounds
-        of these levels multiply.
+        The ``eps`` of :func:`sparsify`. After each level whose Laplacian has more entries than
+        that of the previous level, a :class:`Sparsification` of its sheaf is added as the next
+        level. The bounds of these levels multiply.
     seed : int
-        For :func:`select` and :func:`sparsify`.
+        Random seed for :func:`select` and :func:`sparsify`.
     progress : bool
         Show progress bars.
 
@@ -108,13 +109,13 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
     Raises
     ------
     ValueError, TypeError
-        Partitions that do not fit each other, arguments that exclude each other, and whatever
-        :func:`select` and :func:`coarsen` refuse; errors at a level begin with "level 0:" etc.
+        If partitions are inconsistent, arguments exclude each other, or :func:`select` or
+        :func:`coarsen` raise an error; the message then begins with the level, as in "level 0:".
 
     Warns
     -----
     TiedModesWarning
-        If the cut splits a multiple eigenvalue, once per level.
+        If the cut splits a multiple eigenvalue; at most once per level.
     SingularProblemWarning
         If ``ranks.kernel()`` retains no mode: the level is then omitted, or has dimension 0 for a
         user-supplied partition.
@@ -170,9 +171,10 @@ def further_levels(
     before: int = 0,
     thin: Callable[[CellularSheaf], Sparsification] | None = None,
 ) -> tuple[list[Any], str, list[float]]:
-    """Return the levels of a plan from ``begin`` on, why they stop, and their seconds.
+    """Return the levels of a plan from ``begin`` on, the reason why they end, and their times.
 
-    ``thin`` makes a further level after each whose Laplacian grew, unless all edges are kept.
+    After each level whose Laplacian grew, ``thin`` adds a sparsified level unless it keeps all
+    edges.
     """
     given = isinstance(plan.partitions, GivenPartitions)
     levels: list[Any] = []
@@ -187,7 +189,7 @@ def further_levels(
                 return levels, step, seconds
             P, ranks = step
             modes = make_modes(above, P, ranks, found=target)
-            target = modes.target  # of all levels, from the finest level's pilot
+            target = modes.target  # the finest level's pilot determines the target of all levels
         where = f"level {number}: "
         seeks_sections = isinstance(ranks, Rule) and ranks.needs_kernels
         if seeks_sections and (i == 0 or given):

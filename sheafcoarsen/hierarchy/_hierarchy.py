@@ -1,4 +1,4 @@
-"""Hierarchies of coarsenings: transfer between levels, and their energy ledger."""
+"""Hierarchies of coarsenings, with transfer between levels and an energy ledger."""
 
 import contextlib
 import math
@@ -29,36 +29,35 @@ from sheafcoarsen.solve import Sparsification, sparsify
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EdgeLedger(Ledger):
-    """Energy of a cochain in a sheaf and in a sparsification of it."""
+    """Energies of a cochain in a sheaf and in its sparsification."""
 
     fine_energy: float | np.ndarray
     retained: float | np.ndarray
 
     @property
     def lines(self) -> dict[str, float | np.ndarray]:
-        """The energy of the edges left out, less what weights add to the others, and the rest."""
+        """Difference of the two energies ("edges left out"), and the energy retained."""
         return {"edges left out": self.fine_energy - self.retained, "retained": self.retained}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HierarchyLedger(Ledger):
-    """Energy of a fine cochain x, followed to the coarsest sheaf.
+    """Energy of a fine cochain x, split into the losses of all levels and the coarsest energy.
 
-    Returned by :meth:`Hierarchy.ledger`.
-
-    Level i has the cochain x_i = R_{i-1}* ... R_0* x. With loops its retained energy is the fine
-    energy of level i + 1, so only discarded and coupling energy is lost; without loops the retained
-    internal energy is lost too (realization loss). At a sparsification x_i stays as it is and its
-    energy changes, by either sign: "edges left out" is the difference.
+    It is returned by :meth:`Hierarchy.ledger`. The cochain of level i is x_i = R_{i-1}* ... R_0* x.
+    With loops, its retained energy is the fine energy of level i + 1, so only discarded and
+    coupling energy is lost; without loops, the retained internal energy is lost too (realization
+    loss). A sparsification leaves x_i unchanged, but its energy increases or decreases by "edges
+    left out".
 
     Attributes
     ----------
     levels : tuple of EnergyLedger
-        Ledger of each level for its own cochain; that of a sparsification has two lines.
+        Ledger of each level for its cochain x_i; the ledger of a sparsification has two lines.
     loops : tuple of bool
         Whether each level has loop-cells.
     coarsest_energy : float or ndarray, shape (h,)
-        Energy of the pooled cochain in the coarsest sheaf, computed there.
+        Energy of the pooled cochain, computed in the coarsest sheaf.
 
     Examples
     --------
@@ -77,12 +76,12 @@ class HierarchyLedger(Ledger):
 
     @property
     def fine_energy(self) -> float | np.ndarray:
-        """norm(delta x)^2, computed independently: the lines sum to it."""
+        """norm(delta x)^2, computed independently; the lines add up to it."""
         return self.levels[0].fine_energy if self.levels else self.coarsest_energy
 
     @property
     def lines(self) -> dict[str, float | np.ndarray]:
-        """Energy lost at each level and that of the coarsest sheaf, in total the fine energy."""
+        """Energies lost at each level and the coarsest energy, which add up to the fine energy."""
         lines = {}
         for i, (E, loops) in enumerate(zip(self.levels, self.loops, strict=True)):
             kept = ("retained", "retained crossing", "retained internal")[: 3 if loops else 2]
@@ -97,21 +96,21 @@ class Hierarchy:
     """Levels of coarsening of a sheaf, returned by :func:`coarsen_levels`.
 
     ``H[i]`` is the coarsening from ``H.sheaves[i]`` to ``H.sheaves[i + 1]``; ``len(H)`` is the
-    number of levels, and iteration yields them. With loops and without sparsifications the last
-    sheaf's Laplacian is exactly (R_0 R_1 ...)* L (R_0 R_1 ...), because at every level the coarse
-    sheaf's Laplacian is the Galerkin operator (``thm:Galerkin_realization``).
+    number of levels, and iterating over H yields the levels. With loops and without sparsifications
+    the Laplacian of the last sheaf is exactly (R_0 R_1 ...)* L (R_0 R_1 ...), because at every
+    level the coarse sheaf's Laplacian is the Galerkin operator (``thm:Galerkin_realization``).
 
     Attributes
     ----------
     fine : CellularSheaf
     levels : tuple of Coarsening
-        The ``fine`` of each level is the ``sheaf`` of the previous one; empty if nothing was
-        coarsened. The first may be an :class:`Elimination`, and later ones a
-        :class:`Sparsification`; these also have a ``prolongation``.
+        The ``fine`` of each level is the ``sheaf`` of the previous one. The first level may be an
+        :class:`Elimination`, and later ones a :class:`Sparsification`, which also have a
+        ``prolongation``. The tuple is empty if nothing was coarsened.
     stopped_because : str
         The reason why there is no further level.
     seconds : tuple of float
-        Time of each level; NaN if unknown, as after loading.
+        Time of each level, or NaN if it is unknown, for example after loading.
 
     Examples
     --------
@@ -124,7 +123,7 @@ class Hierarchy:
     """
 
     fine: CellularSheaf
-    levels: tuple[Any, ...]  # Coarsenings, perhaps an Elimination first and Sparsifications between
+    levels: tuple[Any, ...]  # Coarsenings; the first may be an Elimination, others Sparsifications
     stopped_because: str = ""
     seconds: tuple[float, ...] = field(init=False)
 
@@ -164,14 +163,14 @@ class Hierarchy:
 
     @property
     def sheaves(self) -> tuple[CellularSheaf, ...]:
-        """The sheaves, the fine one first: one more than there are levels."""
+        """All sheaves from the fine to the coarsest one; there is one more sheaf than levels."""
         return (self.fine, *(C.sheaf for C in self.levels))
 
     @property
     def rebuilt_levels(self) -> tuple[int, ...]:
-        """Levels whose index work :meth:`recoarsen` repeated.
+        """Levels whose index arrays :meth:`recoarsen` recomputed.
 
-        The previous level had to restore loop rows.
+        It does so if the previous level had to restore loop rows.
         """
         return tuple(
             i
@@ -180,14 +179,14 @@ class Hierarchy:
         )
 
     def prolongation(self, level: int | None = None) -> scipy.sparse.csr_array:
-        """Return R_0 R_1 ... R_{level-1}, from C^0 of ``sheaves[level]`` to the fine C^0.
+        """Return R_0 R_1 ... R_{level-1}, which maps C^0 of ``sheaves[level]`` to the fine C^0.
 
-        It is an isometry if every R_i is one.
+        It is an isometry if every R_i is an isometry.
 
         Parameters
         ----------
         level : int, optional
-            0 .. len(H), where 0 gives the identity; the coarsest by default.
+            Level in 0 .. len(H), where 0 gives the identity; by default the coarsest level.
 
         Returns
         -------
@@ -207,7 +206,7 @@ class Hierarchy:
         if level == 0:
             return scipy.sparse.eye_array(self.fine.dim_c0, dtype=self.fine.dtype, format="csr")
         R = self[level - 1].prolongation
-        for C in reversed(self.levels[: level - 1]):  # coarse products first, which are small
+        for C in reversed(self.levels[: level - 1]):  # multiply the small coarse matrices first
             R = C.prolongation @ R
         if level == 1:
             return R.copy()
@@ -215,17 +214,18 @@ class Hierarchy:
         return R
 
     def pool(self, x: ArrayLike, level: int | None = None) -> np.ndarray:
-        """Return R* x, R = R_0 R_1 ..., a cochain of ``sheaves[level]``, the coarsest by default.
+        """Return R_{level-1}* ... R_0* x, the fine cochain x pooled to ``sheaves[level]``.
 
         Parameters
         ----------
         x : array_like, shape (dim_c0,) or (dim_c0, h)
         level : int, optional
-            0 .. len(H).
+            Level in 0 .. len(H); by default the coarsest level.
 
         Returns
         -------
-        ndarray, shape (dim,) or (dim, h), dim that of C^0 there
+        ndarray, shape (dim,) or (dim, h)
+            Here dim is the dimension of C^0 of ``sheaves[level]``.
 
         Examples
         --------
@@ -243,15 +243,14 @@ class Hierarchy:
         return z
 
     def lift(self, z: ArrayLike, level: int | None = None) -> np.ndarray:
-        """Return the fine cochain R z, R = R_0 R_1 ..., for z on ``sheaves[level]``.
-
-        By default z is on the coarsest sheaf.
+        """Return R_0 ... R_{level-1} z, a cochain of ``sheaves[level]`` lifted to the fine sheaf.
 
         Parameters
         ----------
-        z : array_like, shape (dim,) or (dim, h), dim that of C^0 there
+        z : array_like, shape (dim,) or (dim, h)
+            Here dim is the dimension of C^0 of ``sheaves[level]``.
         level : int, optional
-            0 .. len(H).
+            Level in 0 .. len(H); by default the coarsest level.
 
         Returns
         -------
@@ -273,14 +272,14 @@ class Hierarchy:
         return x
 
     def _level(self, level: int | None) -> int:
-        """Return a valid index of a sheaf."""
+        """Check the index of a sheaf and return it; None stands for the coarsest sheaf."""
         if level is None:
             return len(self)
         level = whole_number("level", level, at_least=0)
         if level > len(self):
             raise ValueError(
-                f"`level` must be between 0, the fine sheaf, and {len(self)}, the coarsest, "
-                f"got {level}: `sheaves[level]` is meant"
+                f"`level` must be an index of `sheaves`, from 0 for the fine sheaf to {len(self)} "
+                f"for the coarsest one, got {level}"
             )
         return level
 
@@ -298,7 +297,7 @@ class Hierarchy:
         Raises
         ------
         ValueError
-            For a level whose basis is not orthonormal.
+            If the basis of a level is not orthonormal.
 
         Examples
         --------
@@ -314,8 +313,8 @@ class Hierarchy:
         """
         if self.levels and isinstance(self[0], Elimination):
             raise ValueError(
-                "a ledger needs isometries, and the prolongation of the elimination at level 0 is "
-                "none: take energy_ledger(H[i], x) for the levels after it"
+                "an energy ledger requires isometric prolongations, but level 0 is an elimination, "
+                "whose prolongation is not isometric: use energy_ledger(H[i], x) for later levels"
             )
         z = cochain(self.fine, x, "x", " of the fine sheaf")
         ledgers: list[Ledger] = []
@@ -332,16 +331,17 @@ class Hierarchy:
     def recoarsen(self, sheaf: CellularSheaf) -> "Hierarchy":
         """Coarsen another sheaf on the same graph with the same partitions and ranks.
 
-        Every level is refreshed by :meth:`Coarsening.recoarsen`, without index work. If a level
-        must restore loop rows, its coarse sheaf has other loops than before: the next level is then
-        rebuilt with the same partition and ranks, and ``rebuilt_levels`` contains it. A
-        sparsification is repeated with bounds as close to 1 as before, and the next level rebuilt.
+        Every level is recomputed by :meth:`Coarsening.recoarsen`, which reuses its index arrays. If
+        a level must restore loop rows, its coarse sheaf has other loops than before; the next level
+        is then rebuilt with the same partition and ranks, and ``rebuilt_levels`` contains it. A
+        sparsification is repeated with bounds as close to 1 as before, and the next level is
+        rebuilt.
 
         Parameters
         ----------
         sheaf : CellularSheaf
-            On the graph of ``fine``, with stalks of the same dimensions; it may have another scalar
-            type.
+            A sheaf on the graph of ``fine`` with stalks of the same dimensions; its scalar type
+            may differ.
 
         Returns
         -------
@@ -350,12 +350,12 @@ class Hierarchy:
         Raises
         ------
         ValueError
-            For a sheaf on another graph or with other stalks.
+            If the graph or the stalks differ.
 
         Warns
         -----
         TiedModesWarning
-            As :func:`coarsen_levels` does.
+            As in :func:`coarsen_levels`.
 
         Examples
         --------
@@ -393,7 +393,7 @@ class Hierarchy:
         return timed(Hierarchy(sheaf, tuple(levels), self.stopped_because), seconds)
 
     def _rows(self) -> list[tuple[str, ...]]:
-        """Return the table of all sheaves, its head first."""
+        """Return the table of all sheaves; its first row is the header."""
         total = sum(self.seconds)
         shares = [
             "",
@@ -407,7 +407,7 @@ class Hierarchy:
         return rows
 
     def _remarks(self) -> list[str]:
-        """Return remarks on the table: eliminations, Laplacians that grew, levels rebuilt."""
+        """Return remarks on eliminations, sparsifications, growth and rebuilt levels."""
         notes = [f"level {i}: {note}" for i, C in enumerate(self) if (note := _remark(C))]
         return notes + [
             f"level {i} rebuilt: loop rows put back in {self[i - 1].restored_loops.size} "
@@ -437,15 +437,15 @@ def _remark(C: Any) -> str | None:
 
 
 def timed(H: Hierarchy, seconds: Iterable[float]) -> Hierarchy:
-    """Set the times of the levels of a new hierarchy."""
+    """Store the times of the levels in a new hierarchy, and return it."""
     object.__setattr__(H, "seconds", tuple(seconds))
     return H
 
 
 @contextlib.contextmanager
 def at_level(level: int) -> Iterator[None]:
-    """Prefix errors with the level at which they occur."""
+    """Prefix error messages with the level at which the errors occur."""
     try:
         yield
-    except (ValueError, TypeError) as error:  # includes LinAlgError
+    except (ValueError, TypeError) as error:  # LinAlgError is a ValueError
         raise type(error)(f"level {level}: {error}") from error

@@ -1,4 +1,4 @@
-"""Partition and ranks of the next level, or the reason why there is none."""
+"""Partition and ranks of the next level, or the reason why there is no further level."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -15,7 +15,7 @@ from sheafcoarsen.sheaf import CellularSheaf, component_labels
 
 @dataclass(frozen=True)
 class GivenPartitions:
-    """User-supplied partitions of a sheaf, one per level, checked in advance."""
+    """User-supplied partitions of a sheaf, one per level, validated on construction."""
 
     fine: CellularSheaf
     partitions: tuple[Partition, ...]
@@ -26,7 +26,7 @@ class GivenPartitions:
             if not isinstance(P, Partition):
                 raise TypeError(
                     f"`partitions[{i}]` must be a Partition, got {type(P).__name__}: "
-                    "Partition(labels) makes one"
+                    "use Partition(labels) to make one"
                 )
             if P.n_vertices != n:
                 raise ValueError(
@@ -41,7 +41,7 @@ class GivenPartitions:
         return len(self.partitions)
 
     def next(self, sheaf: CellularSheaf, level: int) -> Partition | str:
-        """Return the partition of a level, or why there is none."""
+        """Return the partition of a level, or the reason why there is none."""
         if level < len(self.partitions):
             return self.partitions[level]
         return f"`partitions` holds {len(self.partitions)}"
@@ -71,12 +71,12 @@ class SelectedPartitions:
         if self.n_levels is not None and self.min_vertices != 100:
             raise ValueError(
                 f"`n_levels` = {self.n_levels} and `min_vertices` = {self.min_vertices} "
-                "both say when to stop: leave one of them out"
+                "exclude each other: omit one of them"
             )
         choice("method", self.method, METHODS)
 
     def next(self, sheaf: CellularSheaf, level: int) -> Partition | str:
-        """Return the partition of a level, or why there is none."""
+        """Return the partition of a level, or the reason why there is none."""
         n = sheaf.n_vertices
         if self.n_levels is not None and level >= self.n_levels:
             return f"`n_levels` = {self.n_levels}"
@@ -89,7 +89,7 @@ class SelectedPartitions:
         components = np.bincount(component_labels(n, sheaf.edges))
         if len(components) >= n:
             return f"{stuck}: none of its {n} vertices is linked to another"
-        rest = components[components > self.factor]  # each small one is a cluster
+        rest = components[components > self.factor]  # each smaller component is one cluster
         count = len(components) - len(rest) + math.ceil(rest.sum() / self.factor)
         if count >= n:
             return f"{stuck}: `factor` = {self.factor:g} makes {count} clusters of {n} vertices"
@@ -104,27 +104,27 @@ def partitions_of(
     progress: bool,
     read: Callable[[Any], Any] = lambda P: P,
 ) -> GivenPartitions | SelectedPartitions:
-    """Return the given partitions, converted by ``read``, or those by selection."""
+    """Return user-supplied partitions, converted by ``read``, or partitions by selection."""
     if given is None:
         return SelectedPartitions(**selection, progress=progress)
     defaults = {field.name: field.default for field in fields(SelectedPartitions)}
     for name, value in selection.items():
         if type(value) is not type(defaults[name]) or value != defaults[name]:
-            raise ValueError(f"`partitions` determines the levels: leave `{name}` out")
+            raise ValueError(f"`partitions` determines the levels: omit `{name}`")
     what = "Partitions, one per level"
     if isinstance(given, Partition):
         raise TypeError(
-            f"`partitions` must be a sequence of {what}, got a single one: [P] makes one level"
+            f"`partitions` must be a sequence of {what}, got a single one: pass [P] for one level"
         )
     return GivenPartitions(fine, tuple(read(P) for P in items("partitions", given, what)))
 
 
-RankPerLevel = int | Rule | Sequence  # one for all levels, or one entry per level
+RankPerLevel = int | Rule | Sequence  # one rank or rule for all levels, or one entry per level
 
 
 @dataclass(frozen=True)
 class LevelPlan:
-    """A partition and ranks for every level: one rule for all, or one entry per level."""
+    """Partition and ranks of every level; ``ranks`` is one rule, or a list with one per level."""
 
     partitions: GivenPartitions | SelectedPartitions
     ranks: RankPerLevel
@@ -134,7 +134,7 @@ class LevelPlan:
         object.__setattr__(self, "ranks", ranks)
 
     def next(self, sheaf: CellularSheaf, level: int) -> tuple[Partition, object] | str:
-        """Return the partition and the ranks of a level, or why there is none."""
+        """Return the partition and the ranks of a level, or why there is no such level."""
         ranks, open_end = self.ranks, self.partitions.n_levels is None
         if isinstance(ranks, list) and open_end and level == len(ranks):
             return f"`rank` has entries for {level} levels"
@@ -142,19 +142,22 @@ class LevelPlan:
         return P if isinstance(P, str) else (P, self.rank(level))
 
     def rank(self, level: int) -> object:
-        """Return the entry of a level."""
+        """Return the ranks of a level."""
         if not isinstance(self.ranks, list):
             return self.ranks
         return self.ranks[level] if level < len(self.ranks) else None
 
 
 def _checked_ranks(rank: Any, count: int | None) -> Rule | list:
-    """Return ``rank`` as a rule, or one for each of ``count`` levels (None: of its entries)."""
+    """Return ``rank`` as a rule, or as a list of one entry per level if it is a list.
+
+    A list must have ``count`` entries unless ``count`` is None.
+    """
     if isinstance(rank, list | tuple):
         if count is not None and len(rank) != count:
             raise ValueError(
                 f"`rank` must have one entry per level, {count} in all, got {len(rank)}: "
-                "an entry may itself be a list, the ranks of its level's clusters"
+                "to set the rank of every cluster of a level, use a list as its entry"
             )
         return [
             entry if _has_items(entry) else _rule(f"rank[{i}]", entry)
@@ -163,8 +166,8 @@ def _checked_ranks(rank: Any, count: int | None) -> Rule | list:
     if _has_items(rank):
         raise TypeError(
             "`rank` must be an integer, a rule, or a list of one entry per level, "
-            f"got an array of shape {rank.shape}: list(rank) is one rank per level, "
-            "[rank] the ranks of one level's clusters"
+            f"got an array of shape {rank.shape}: pass list(rank) for one rank per level, or "
+            "[rank] for the ranks of the clusters of a single level"
         )
     return _rule("rank", rank)
 
@@ -174,7 +177,7 @@ def _has_items(rank: Any) -> bool:
 
 
 def _rule(name: str, rank: Any) -> Rule:
-    """Return the rule that an integer or a rule denotes."""
+    """Return the rank rule for an argument that is a rule or an integer."""
     try:
         return as_rule(rank, 0)
     except (ValueError, TypeError) as error:

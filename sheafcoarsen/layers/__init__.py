@@ -1,7 +1,7 @@
 """Layers of a sheaf network with given weights: pooling, readout, and a diffusion step.
 
-``_hisp`` is the paper's pooling layer, one level of coarsening with features;
-``_diffusion_step`` is the layer before it.
+``_hisp`` is the paper's pooling layer, one level of coarsening with features, and
+``_diffusion_step`` the layer that precedes it. ``_readout`` ends a model with one row per graph.
 
 >>> import networkx as nx
 >>> import numpy as np

@@ -20,34 +20,35 @@ def diffusion_step(
 ) -> np.ndarray:
     """Return X - activation(Delta (I (x) W1) X W2), a discrete step of neural sheaf diffusion.
 
-    This is ``eq:nsd-layer`` and ``eq:app-discrete-nsd``, for given maps and weights; on the
-    constant sheaf, with W1, W2 and the activation identities, ``eq:app-euler-graph-diffusion``.
-    Delta is the normalized sheaf Laplacian, as in the paper: the step normalizes the sheaf, with
-    the pseudo-inverse if a diagonal block is singular. A normalized sheaf is not changed.
+    This is ``eq:nsd-layer`` and ``eq:app-discrete-nsd`` for given maps and weights. On the constant
+    sheaf, if W1, W2 and the activation are identities, it is ``eq:app-euler-graph-diffusion``.
+    Delta is the normalized sheaf Laplacian, as in the paper: the function normalizes the sheaf,
+    using the pseudo-inverse if a diagonal block is singular. A sheaf that is already normalized
+    does not change.
 
     Parameters
     ----------
     sheaf : CellularSheaf
-        All vertex stalks of one dimension d.
+        A sheaf whose vertex stalks have the same dimension d.
     X : array_like, shape (N d, f)
         Lifted features: one row per stalk coordinate, one column per channel
         (``eq:nsd-feature-matrix``).
     W1 : array_like, shape (d, d)
-        Acts on the stalks.
+        Weights that act on the stalks.
     W2 : array_like, shape (f, f)
-        Acts on the channels.
+        Weights that act on the channels.
     activation : callable
-        Array to array of the same shape, such as ``np.tanh``.
+        Function that maps an array to an array of the same shape, such as ``np.tanh``.
 
     Returns
     -------
     ndarray, shape (N d, f)
-        In the common scalar type of all four arrays.
+        The new features, in the common scalar type of all four arrays.
 
     Raises
     ------
     ValueError, TypeError
-        Weights of other shapes, an activation that changes the shape, or results that overflow.
+        If weights have other shapes, the activation changes the shape, or results overflow.
 
     Warns
     -----
@@ -56,14 +57,14 @@ def diffusion_step(
 
     Notes
     -----
-    Another operator needs one line: ``X - np.tanh(sc.laplacian_operator(F) @ Y)``, where
-    ``Y = (W1 @ X.reshape(N, d, f)).reshape(N * d, f) @ W2``; without normalization, or with
-    ``sc.normalize(F, "augment")`` for F.
+    With ``Y = (W1 @ X.reshape(N, d, f)).reshape(N * d, f) @ W2``, a step without normalization is
+    ``X - np.tanh(sc.laplacian_operator(F) @ Y)``. For another normalization, replace F by
+    ``sc.normalize(F, "augment")``.
 
     Examples
     --------
-    One layer of a sheaf network, whose maps are given, here as a fixed function of the
-    features; then pooling:
+    Apply one layer of a sheaf network, whose maps are a fixed function of the features, then
+    pool the result:
 
     >>> import networkx as nx
     >>> import numpy as np
@@ -88,21 +89,20 @@ def diffusion_step(
     if (dims != dims[:1]).any():
         v = int(np.flatnonzero(dims != dims[0])[0])
         raise ValueError(
-            f"`sheaf` must have vertex stalks of one dimension, on which `W1` acts; vertex {v} "
-            f"has dimension {dims[v]}, "
-            f"vertex 0 has {dims[0]}: write the step with one matrix per dimension and "
-            "laplacian_operator(normalize(sheaf))"
+            "`sheaf` must have vertex stalks of the same dimension, because `W1` acts on all of "
+            f"them, but vertex {v} has dimension {dims[v]} and vertex 0 has {dims[0]}: apply "
+            "laplacian_operator(normalize(sheaf)) with one matrix per dimension"
         )
     X = cochain(sheaf, X, "X")
     if X.ndim != 2:
         raise ValueError(
-            f"`X` must have shape (N d, f), got {X.shape}: X[:, None] makes a single channel"
+            f"`X` must have shape (N d, f), got {X.shape}: pass X[:, None] for a single channel"
         )
     n, f = sheaf.n_vertices, X.shape[1]
     d = int(dims[0]) if n else len(np.atleast_1d(scalar_array("W1", W1)))
     W1, W2 = (
-        _weights("W1", W1, d, "the dimension of the stalks"),
-        _weights("W2", W2, f, "the number of channels"),
+        _weights("W1", W1, d, "dimension of the stalks"),
+        _weights("W2", W2, f, "number of channels"),
     )
     if not callable(activation):
         raise TypeError(
@@ -124,6 +124,7 @@ def _weights(name: str, value: Any, size: int, what: str) -> np.ndarray:
     array = scalar_array(name, value)
     if array.shape != (size, size):
         raise ValueError(
-            f"`{name}` must have shape ({size}, {size}), {what} twice, got {array.shape}"
+            f"`{name}` must have shape ({size}, {size}), where {size} is the {what}, "
+            f"got {array.shape}"
         )
-    return finite(f"`{name}`", array, ": check where the weights come from")
+    return finite(f"`{name}`", array, ": check how the weights were computed")

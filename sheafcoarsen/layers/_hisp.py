@@ -1,4 +1,4 @@
-"""The paper's pooling layer, section 5.1: Select, Reduce, Connect and Lift."""
+"""The pooling layer of the paper's section 5.1: Select, Reduce, Connect and Lift."""
 
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -36,30 +36,32 @@ from sheafcoarsen.partition import (
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, graph_arrays
 
 SelfLoops: TypeAlias = Literal["remove", "keep"]
-"""Treatment of the diagonal of a pooled adjacency."""
+"""Treatment of the diagonal of a pooled adjacency matrix."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Pooling(ReadOnly):
-    """Features pooled by :class:`HiSP`, with the adjoint operation.
+    """Features pooled by :class:`HiSP`, and the adjoint operation :meth:`lift`.
 
-    The inputs of another layer are ``coarsening.sheaf``, ``x_lifted`` and ``adjacency``.
+    Another layer takes ``coarsening.sheaf``, ``x_lifted`` and ``adjacency`` as inputs.
 
     Attributes
     ----------
     coarsening : Coarsening
-        R and the coarse sheaf, which the paper's layer does not build.
+        The prolongation R and the coarse sheaf, which the paper's layer does not construct.
     x_lifted : ndarray, shape (sum r_a, h)
-        R* X, a cochain of the coarse sheaf, r_a = min(n_modes, N_a).
+        The cochain R* X of the coarse sheaf, where r_a = min(n_modes, N_a).
     x : ndarray, shape (K, M h)
-        The same, one row per cluster, M = ``n_modes``: mode i, channel c at position i h + c, zero
-        if i >= r_a. It shares the memory of ``x_lifted`` if no cluster is padded.
+        The values of ``x_lifted`` as one row per cluster, where M = ``n_modes``. Channel c of mode
+        i is at position i h + c and zero if i >= r_a. The array shares the memory of ``x_lifted``
+        if no cluster is padded.
     adjacency : csr_array, shape (K, K)
         A_c = S^T A S, exactly symmetric.
     n_modes : int
-        M.
+        Number of modes M per cluster.
     node_major : bool
-        Whether X had shape (N, d h), the form that :meth:`lift` returns; else it was lifted.
+        Whether X had shape (N, d h), in which case :meth:`lift` returns this shape; otherwise X
+        was lifted.
 
     Examples
     --------
@@ -75,17 +77,17 @@ class Pooling(ReadOnly):
     coarsening: Coarsening
     x_lifted: np.ndarray  # (sum r_a, h)
     adjacency: scipy.sparse.csr_array  # S^T A S, (K, K)
-    n_modes: int  # M
-    node_major: bool  # X had shape (N, d h), not lifted
+    n_modes: int  # M, the number of modes per cluster
+    node_major: bool  # whether X had shape (N, d h) instead of the lifted shape (dim_c0, h)
 
     @property
     def partition(self) -> Partition:
-        """The clusters, from Select or supplied by the caller."""
+        """The clusters, computed by Select or passed by the user."""
         return self.coarsening.partition
 
     @cached_property
     def x(self) -> np.ndarray:
-        """U_a* X_a in row a, zero-padded to M modes, shape (K, M h)."""
+        """Pooled features, with U_a* X_a zero-padded to M modes in row a, shape (K, M h)."""
         ranks, h = self.coarsening.ranks, self.x_lifted.shape[1]
         shape = (len(ranks), self.n_modes * h)
         if (ranks == self.n_modes).all():
@@ -96,20 +98,20 @@ class Pooling(ReadOnly):
 
     @property
     def _kept_rows(self) -> np.ndarray:
-        """Return the indices of the rows of x, as (K M, h), that are not padding."""
+        """Indices of the rows of x that are not padding, if x is reshaped to (K M, h)."""
         ranks = self.coarsening.ranks
         return ranges(self.n_modes * np.arange(len(ranks)), ranks)
 
     def lift(self, x: npt.ArrayLike) -> np.ndarray:
-        """Return R x in the form of X.
+        """Return the fine features R x, in the same layout as X.
 
         Parameters
         ----------
         x : array_like, shape (K, M g) or (sum r_a, g)
-            Coarse features like ``x`` or ``x_lifted``, with any number g of channels. Padding is
-            ignored, so that Lift is the adjoint of Reduce. If K = sum r_a and M > 1, the number of
-            rows does not determine the form: a width of h then means the lifted one, M h the other,
-            and any other width is an error.
+            Coarse features in the layout of ``x`` or ``x_lifted``, with any number g of channels.
+            Padding is ignored, so that Lift is the adjoint of Reduce. If K = sum r_a and M > 1, the
+            number of rows does not determine the layout. Then h columns mean the layout of
+            ``x_lifted`` and M h columns that of ``x``; any other number raises an error.
 
         Returns
         -------
@@ -118,7 +120,7 @@ class Pooling(ReadOnly):
         Raises
         ------
         ValueError, TypeError
-            For features of another shape than ``x``.
+            If ``x`` has another shape.
 
         Examples
         --------
@@ -139,9 +141,8 @@ class Pooling(ReadOnly):
         h = self.x_lifted.shape[1]
         if dim == K and M > 1 and len(x) == K and width not in (h, M * h):
             raise ValueError(
-                f"`x` of shape {x.shape} may be (K, M g) or (sum r_a, g), because both have {K} "
-                "rows: take "
-                f"`coarsening.lift(z)` for lifted z"
+                f"the layout of `x` is ambiguous: its shape {x.shape} can be (K, M g) or "
+                f"(sum r_a, g), because both have {K} rows; use `coarsening.lift(z)` for lifted z"
             )
         if len(x) == dim and not (dim == K and width == M * h):
             z = x
@@ -161,14 +162,15 @@ class Pooling(ReadOnly):
     def refresh(self, sheaf: CellularSheaf, X: npt.ArrayLike) -> "Pooling":
         """Pool again with new maps on the same graph, for example between two training steps.
 
-        Clusters and adjacency are reused; neither Select nor any index work is repeated
+        Clusters, the adjacency matrix and all index arrays are reused
         (:meth:`Coarsening.recoarsen`).
 
         Parameters
         ----------
         sheaf : CellularSheaf
-            On the graph of the fine sheaf, with stalks of the same dimensions.
-        X : array_like, as in the call of :class:`HiSP`
+            A sheaf on the graph of the fine sheaf, with stalks of the same dimensions.
+        X : array_like
+            Features, as in the call of :class:`HiSP`.
 
         Returns
         -------
@@ -177,7 +179,7 @@ class Pooling(ReadOnly):
         Warns
         -----
         TiedModesWarning
-            As the call of :class:`HiSP` does.
+            As in the call of :class:`HiSP`.
 
         Examples
         --------
@@ -219,13 +221,14 @@ class Pooling(ReadOnly):
 
 @dataclass(frozen=True)
 class HiSP:
-    """The hierarchical sheaf pooling layer of the paper, section 5.1.
+    """The hierarchical sheaf pooling layer of the paper's section 5.1.
 
     Calling it pools a sheaf and its features.
 
     *Select* partitions the vertices. *Reduce* computes U_a* X_a, the coefficients of each cluster's
-    features in its M lowest modes. *Connect* computes the coarse adjacency S^T A S, whose diagonal
-    counts an internal edge twice and an input self-loop once. *Lift* applies R = blockdiag(U_a).
+    features in its M lowest modes. *Connect* computes the coarse adjacency matrix S^T A S, whose
+    diagonal counts an internal edge twice and an input self-loop once. *Lift* applies R =
+    blockdiag(U_a).
 
     On the trivial scalar sheaf, with ``local_operator="internal"``, Reduce is the pooling of
     EigenPool (``eq:local_spectral_reduction``). Pooling commutes with disjoint unions of sheaves
@@ -234,24 +237,24 @@ class HiSP:
     Parameters
     ----------
     n_modes : int
-        M, the number of modes per cluster, at most the cluster's dimension N_a; pooled features
-        are padded if N_a < M.
+        Number of modes M per cluster. A cluster of dimension N_a < M retains N_a modes, and its
+        pooled features are padded with zeros.
     n_clusters : int
-        K; not used if a partition is given.
+        Number of clusters K; ignored if a partition is passed.
     method : {"auto", "balls", "matching", "spectral", "metis"}
-        See :func:`select`. "spectral" is the paper's choice, slow on large graphs and for at most a
-        few hundred clusters.
+        See :func:`select`. "spectral" is the paper's choice; it is slow on large graphs and allows
+        at most a few hundred clusters.
     local_operator : {"internal", "principal", "oversampled"}
-        See :func:`local_modes`. "principal" is the paper's layer, "internal" its theory, which
-        preserves global sections.
+        See :func:`local_modes`. "principal" is the operator of the paper's layer; "internal" is
+        that of its theory and preserves global sections.
     self_loops : {"remove", "keep"}
         Treatment of the diagonal of S^T A S.
     seed : int
-        Seed of Select.
+        Random seed of Select.
 
     Examples
     --------
-    Two layers and a readout; the coarse sheaf of one layer is the sheaf of the next:
+    Two layers and a readout; the coarse sheaf of the first layer is the input of the second:
 
     >>> import networkx as nx
     >>> import numpy as np
@@ -293,19 +296,20 @@ class HiSP:
         adjacency: scipy.sparse.sparray | npt.ArrayLike | None = None,
         partition: Partition | None = None,
     ) -> Pooling:
-        """Pool a sheaf and features.
+        """Pool a sheaf and its features.
 
         Parameters
         ----------
         sheaf : CellularSheaf
         X : array_like, shape (N, d h) or (dim_c0, h)
-            Features: one row per vertex, stalk coordinate i and channel c at position i h + c,
-            if all stalks have one dimension d; or lifted, one row per stalk coordinate.
+            Features. If all stalks have the same dimension d, X may have one row per vertex, with
+            channel c of stalk coordinate i at position i h + c. Lifted features have one row per
+            stalk coordinate.
         adjacency : scipy sparse or array_like, shape (N, N), optional
-            Symmetric weights, for Connect and Select. By default those of the sheaf's graph: 1 per
-            edge, parallel edges summed, a loop once on the diagonal.
+            Symmetric weights for Connect and Select. By default every edge of the sheaf's graph has
+            weight 1; parallel edges are summed, and a loop counts once on the diagonal.
         partition : Partition, optional
-            Clusters that replace Select's.
+            Clusters that replace those of Select.
 
         Returns
         -------
@@ -314,15 +318,16 @@ class HiSP:
         Raises
         ------
         ValueError
-            Features, adjacency or partition of another size than the sheaf; whatever :func:`select`
-            refuses, such as more than a few hundred clusters for "spectral".
+            If the features, the adjacency matrix or the partition do not match the size of the
+            sheaf, or :func:`select` raises an error, as for "spectral" with more than a few hundred
+            clusters.
 
         Warns
         -----
         TiedModesWarning
             If the cut after M modes splits a multiple eigenvalue.
         SmallComponentsWarning
-            As :func:`select` does.
+            As in :func:`select`.
         """
         check_sheaf(sheaf)
         lifted, node_major = _lifted(sheaf, X)
@@ -341,8 +346,8 @@ class HiSP:
         entries = float(self.n_modes) * partition.n_clusters * lifted.shape[1]
         if entries > MAX_ENTRIES:
             raise ValueError(
-                f"`n_modes` pads the pooled features to {entries:.3g} entries, more than memory "
-                "holds"
+                f"`n_modes` = {self.n_modes} pads the pooled features to {entries:.3g} entries, "
+                "which do not fit in memory: use a smaller `n_modes`"
             )
         operator = local_operator_of(self.local_operator)
         modes = compute_modes(sheaf, partition, self.n_modes, operator)
@@ -362,10 +367,9 @@ def _lifted(sheaf: CellularSheaf, X: Any) -> tuple[np.ndarray, bool]:
     if odd.size:
         v = int(odd[0])
         raise ValueError(
-            f"`X` must be lifted, shape (dim_c0, h) with dim_c0 = {dim}, because vertex {v} has "
-            f"dimension {dims[v]} and "
-            f"vertex 0 has {dims[0]}: stack the vertices' (d_v, h) blocks, "
-            f"numpy.concatenate(blocks); got shape {X.shape}"
+            f"`X` must have the lifted shape (dim_c0, h) with dim_c0 = {dim}, because vertex {v} "
+            f"has dimension {dims[v]} and vertex 0 has {dims[0]}, got shape {X.shape}: stack the "
+            "(d_v, h) blocks of all vertices by numpy.concatenate(blocks)"
         )
     d = int(dims[0]) if n else 0
     if len(X) != n or (X.shape[1] % d if d else X.shape[1]):
@@ -377,11 +381,11 @@ def _lifted(sheaf: CellularSheaf, X: Any) -> tuple[np.ndarray, bool]:
 
 
 def _adjacency_matrix(sheaf: CellularSheaf, adjacency: Any) -> scipy.sparse.csr_array:
-    """Return a real csr matrix of the sheaf's size from a sparse or dense one."""
+    """Check a sparse or dense adjacency matrix and return it as a real csr_array."""
     if isinstance(adjacency, nx.Graph):
         raise TypeError(
-            "`adjacency` must be a matrix, got a networkx graph: nx.to_scipy_sparse_array(graph) "
-            "makes one"
+            "`adjacency` must be a matrix, got a networkx graph: pass "
+            "nx.to_scipy_sparse_array(graph)"
         )
     if not scipy.sparse.issparse(adjacency):
         is_array = isinstance(adjacency, np.ndarray)
@@ -402,10 +406,10 @@ def _adjacency_matrix(sheaf: CellularSheaf, adjacency: Any) -> scipy.sparse.csr_
 
 
 def _upper_triangle(matrix: scipy.sparse.csr_array) -> tuple[np.ndarray, np.ndarray]:
-    """Return the edges (i <= j) of a symmetric adjacency and their weights."""
+    """Return the edges (i <= j) of a symmetric adjacency matrix and their weights."""
     try:
         arrays = graph_arrays(matrix)
-    except ValueError as error:  # entries not finite, or not symmetric
+    except ValueError as error:  # entries that are not finite or not symmetric
         raise ValueError(str(error).replace("`graph`", "`adjacency`")) from None
     return arrays.edges, np.asarray(arrays.attribute("weight"))
 
@@ -415,24 +419,24 @@ def _refuse_negative(edges: np.ndarray, weights: np.ndarray) -> None:
     if negative.size:
         e = int(negative[0])
         raise ValueError(
-            f"`adjacency` must not be negative for Select, got {weights[e]} at "
-            f"{tuple(edges[e].tolist())}: pass `partition`"
+            f"`adjacency` must be nonnegative for Select, got {weights[e]} at "
+            f"{tuple(edges[e].tolist())}: pass `partition` to allow negative weights"
         )
 
 
 def _connect(
     edges: np.ndarray, weights: np.ndarray, partition: Partition, *, keep_loops: bool
 ) -> scipy.sparse.csr_array:
-    """Return A_c = S^T A S from the upper triangle of A: read-only, exactly symmetric."""
+    """Return A_c = S^T A S, read-only and exactly symmetric, from the upper triangle of A."""
     K = partition.n_clusters
     ends = np.sort(partition.labels[edges], axis=1)
     internal = ends[:, 0] == ends[:, 1]
     if keep_loops:
-        with np.errstate(over="ignore"):  # overflow is an error below
+        with np.errstate(over="ignore"):  # overflow raises an error below
             weights = np.where(internal & (edges[:, 0] != edges[:, 1]), 2 * weights, weights)
     else:
         ends, weights = ends[~internal], weights[~internal]
-    # sums duplicates
+    # the conversion to csr sums duplicates
     upper = scipy.sparse.csr_array((weights, (ends[:, 0], ends[:, 1])), shape=(K, K))
     A_c = scipy.sparse.csr_array(upper + scipy.sparse.triu(upper, 1).T)
     A_c.sort_indices()

@@ -1,4 +1,4 @@
-"""The end of a graph-level model: one row for each graph, out of one per vertex."""
+"""Readout of a graph-level model, from one row per vertex to one row per graph."""
 
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -15,23 +15,24 @@ from sheafcoarsen._support import (
 )
 
 Readout: TypeAlias = Literal["mean", "sum", "max"]
-"""What a channel's values over all clusters become."""
+"""Function that reduces the values of a channel over all clusters to a single value."""
 
 
 def readout(
     x: npt.ArrayLike, how: Readout = "mean", batch: npt.ArrayLike | None = None
 ) -> np.ndarray:
-    """Return one row for a whole graph, out of one per vertex, as graph-level models end.
+    """Reduce vertex features to one row per graph, as the last step of a graph-level model.
 
     Parameters
     ----------
     x : array_like, shape (K, c)
-        Such as the ``x`` of the last :class:`HiSP`; zeros that pad it count like any other.
+        Features, such as the ``x`` of the last :class:`HiSP`. Zeros from padding count like any
+        other value.
     how : {"mean", "sum", "max"}
-        "max" is for real features.
+        Function applied to each channel; "max" requires real features.
     batch : array_like of int, shape (K,), optional
-        The graph that each vertex is in, 0 .. g-1 in any order, as PyTorch Geometric has it: one
-        row for each graph.
+        Index in 0 .. g-1 of the graph that each vertex belongs to, in any order, as in PyTorch
+        Geometric. The result then has one row per graph.
 
     Returns
     -------
@@ -40,8 +41,8 @@ def readout(
     Raises
     ------
     ValueError, TypeError
-        For what is not a finite matrix with rows, the largest of complex numbers, or sums that
-        overflow; a graph without vertices, unless ``how`` is "sum".
+        If ``x`` is not a finite matrix, a graph has no vertices and ``how`` is not "sum", ``how``
+        is "max" for complex features, or sums overflow.
 
     Examples
     --------
@@ -55,10 +56,13 @@ def readout(
     choice("how", how, get_args(Readout))
     x = feature_array("x", x)
     if len(x) == 0 and how != "sum":
-        raise ValueError(f'`x` has no rows, of which there is no {how}: `how` = "sum" gives zeros')
+        raise ValueError(
+            f'`x` has no rows, so their {how} is undefined: use `how` = "sum" for zeros'
+        )
     if how == "max" and x.dtype.kind == "c":
         raise TypeError(
-            f"`x` is {x.dtype}, of which there is no largest: take another `how`, or abs(x)"
+            f'`how` = "max" is undefined for complex `x` of type {x.dtype}: use another `how` or '
+            "pass abs(x)"
         )
     graphs = np.zeros(len(x), np.int64) if batch is None else _graphs(batch, len(x))
     counts = np.bincount(graphs, minlength=int(batch is None))
@@ -66,8 +70,8 @@ def readout(
     if len(some) < len(counts) and how != "sum":
         g = int(np.flatnonzero(counts == 0)[0])
         raise ValueError(
-            f"`batch` names no vertex of graph {g}, of which there is no {how}: `how` = "
-            f'"sum" gives zeros'
+            f"`batch` assigns no vertex to graph {g}, so its {how} is undefined: use `how` = "
+            f'"sum" for zeros'
         )
     by_graph, first = x[np.argsort(graphs, kind="stable")], offsets(counts)[some]
     gather = np.maximum if how == "max" else np.add
@@ -82,26 +86,26 @@ def readout(
 
 
 def _graphs(batch: npt.ArrayLike, n: int) -> np.ndarray:
-    """Return the graph that each of n vertices is in."""
+    """Check ``batch`` and return the index of the graph that each of n vertices belongs to."""
     graphs = integer_array("batch", batch)
     if len(graphs) != n:
         raise ValueError(
-            f"`batch` must hold one graph for each of the {n} rows of `x`, got {len(graphs)}"
+            f"`batch` must hold one index for each of the {n} rows of `x`, got {len(graphs)}"
         )
     bad = np.flatnonzero((graphs < 0) | (graphs >= MAX_VERTICES))
     if bad.size:
         raise ValueError(
-            f"`batch` must hold numbers of graphs, 0 .. g-1, got {graphs[bad[0]]} at index {bad[0]}"
+            f"`batch` must hold graph indices in 0 .. g-1, got {graphs[bad[0]]} at index {bad[0]}"
         )
     return graphs
 
 
 def feature_array(name: str, value: Any) -> np.ndarray:
-    """Return a finite 2-D array, C-ordered so that its views share memory."""
+    """Check features and return them as a C-ordered 2-D array, so that reshaping is a view."""
     array = np.ascontiguousarray(scalar_array(name, value))
     if np.ndim(value) != 2:
         raise ValueError(
-            f"`{name}` must be 2-dimensional, got shape {np.shape(value)}: {name}[:, None] makes "
-            "a single channel"
+            f"`{name}` must be 2-dimensional, got shape {np.shape(value)}: pass {name}[:, None] "
+            "for a single channel"
         )
     return finite(f"`{name}`", array)

@@ -1,26 +1,26 @@
 """The lowest modes of every cluster, which become the stalks of the coarse sheaf.
 
 ``result``
-    the result, :class:`LocalModes`, checked when it is made or altered;
+    the result, :class:`LocalModes`, which is validated on construction;
 ``local_operators``
-    the operators: ``Internal()`` of the paper's theory, ``Principal()`` of its layer,
-    ``Oversampled(rings, target)`` for the lowest errors; strings name them;
+    the operators, which can also be selected by name: ``Internal()`` of the paper's theory,
+    ``Principal()`` of its layer, and ``Oversampled(rings, target)`` for the smallest errors;
 ``_local_modes``
-    :func:`local_modes`, which computes the modes that a rule selects from the spectra; also for
-    new maps;
+    :func:`local_modes`, which computes the modes that a rule selects from the spectra, and
+    :func:`refresh_modes`, which recomputes them for new maps;
 ``problems``
-    the dense eigenproblems of all clusters, by ``_kernels/modes/``; large clusters are solved by
-    ``sparse``;
+    the dense eigenproblems of all clusters, solved in ``_kernels/modes/``; large clusters are
+    solved by ``sparse``;
 ``oversampled``
-    responses of a cluster to sources in a patch around it. Of docs/conventions.md, section 5.7,
-    the patches T are in ``patches``, the target s of a pilot is ``pilot_target``, and in
-    ``_kernels/modes/`` ker L_T is ``patch_kernel``, and the border b, A, X, Y, G, the order of
-    K_C before the rest, and the scores are ``oversampled``;
+    responses of a cluster to sources in a patch around it (docs/conventions.md, section 5.7). The
+    patches T are computed in ``patches``, the target s of a pilot in ``pilot_target``, ker L_T in
+    ``_kernels/modes/patch_kernel``, and the border b, A, X, Y, G, K_C and the scores in
+    ``_kernels/modes/oversampled``;
 ``prolongation``
-    :class:`Prolongation`, R = blockdiag(R_a) as dense blocks, from modes or from a basis of the
-    user's own.
+    :class:`Prolongation`, R = blockdiag(R_a) stored as dense blocks, from modes or from a basis
+    that the user passes.
 
-A grid in four clusters; each retains its three lowest modes, the columns of R:
+Partition a grid into four clusters; each retains its three lowest modes, which are columns of R:
 
 >>> import networkx as nx
 >>> import sheafcoarsen as sc

@@ -30,20 +30,21 @@ def local_modes(
     """Return the lowest modes of every cluster's local operator.
 
     ``"internal"`` is the internal Laplacian L_a of the paper's theory
-    (``eq:internal_sheaf_laplacian``): edges with both ends in the cluster. Its first r_a
-    eigenvectors (``eq:internal_sheaf_spectrum``; of the constant sheaf, ``eq:graph_fourier_modes``)
-    span the space of least energy (``eq:optimal_local_subspace``, by
-    ``thm:local_spectral_optimality``). ``"principal"`` is the block L[C_a, C_a] of the paper's
-    layer (section 5.1, Reduce), which also contains F* F of the crossing edges on boundary
+    (``eq:internal_sheaf_laplacian``), which contains the edges with both ends in the cluster. Its
+    first r_a eigenvectors (``eq:internal_sheaf_spectrum``; for the constant sheaf,
+    ``eq:graph_fourier_modes``) span the subspace of minimum energy (``eq:optimal_local_subspace``,
+    by ``thm:local_spectral_optimality``). ``"principal"`` is the block L[C_a, C_a] of the paper's
+    layer (section 5.1, Reduce), which also contains F* F of the crossing edges at boundary
     vertices; it loses global sections and the low spectrum (docs/conventions.md, section 2).
 
-    ``"oversampled"`` modes approximate best the responses of a cluster to sources on the border of
-    a patch T around it, and to interior sources scaled by the wanted eigenvalues
-    (docs/conventions.md, section 10): with A = L_T + 0.1 s I, X = A^{-1} P_C* and Y = A^{-1} X,
-    first the sections of T restricted to the cluster, then the leading eigenvectors of G = X_b* X_b
-    + s^2 Y* Y in their complement. The scores, and so ``eigenvalues``, are 0 and then (eigenvalue
-    of G)^{-1/2}. The errors of the low spectrum are then smaller, by orders of magnitude if many
-    modes are retained, most so with ``sc.ranks.budget`` (docs/fidelity.md).
+    ``"oversampled"`` modes give the best approximation of a cluster's responses to sources on the
+    border of a patch T around it, and to interior sources scaled by the wanted eigenvalues
+    (docs/conventions.md, section 10). With A = L_T + 0.1 s I, X = A^{-1} P_C* and Y = A^{-1} X,
+    the modes are the sections of T restricted to the cluster, followed by the leading eigenvectors
+    of G = X_b* X_b + s^2 Y* Y in their orthogonal complement. The scores, which ``eigenvalues``
+    returns, are 0 for the former and (eigenvalue of G)^{-1/2} for the latter. Errors of the low
+    spectrum are smaller than with internal modes: by orders of magnitude if many modes are
+    retained, and smallest with ``sc.ranks.budget`` (docs/fidelity.md).
 
     Parameters
     ----------
@@ -53,11 +54,12 @@ def local_modes(
         Number of modes that each cluster retains, clipped to the cluster's dimension N_a.
     local_operator : {"internal", "principal", "oversampled"}
     rings : int, optional
-        For "oversampled", 1 by default: a patch is the cluster with at most this many rings of
-        neighbours, the most strongly coupled first, of at most twice its dimension.
+        For "oversampled", 1 by default: maximum number of rings of neighbours that are added to a
+        cluster to form its patch. Strongly coupled neighbours are added first, until the patch
+        has twice the dimension of the cluster.
     target : float, optional
-        For "oversampled": s, the largest eigenvalue of interest. By default it is estimated by a
-        pilot: the 10th positive eigenvalue of a coarsening with N_a / 20 internal modes per
+        For "oversampled": s, the largest eigenvalue of interest. By default it is estimated as
+        the 10th positive eigenvalue of a pilot, a coarsening with N_a / 20 internal modes per
         cluster.
     progress : bool
         Show a progress bar.
@@ -69,11 +71,11 @@ def local_modes(
     Warns
     -----
     TiedModesWarning
-        If the cut splits a multiple eigenvalue: the retained space is then not unique.
+        If the cut splits a multiple eigenvalue, because the retained space is then not unique.
 
     Examples
     --------
-    A path cut in the middle; the lowest mode of each half is the constant:
+    Cut a path in the middle; the lowest mode of each half is constant:
 
     >>> import networkx as nx
     >>> import sheafcoarsen as sc
@@ -101,7 +103,10 @@ def compute_modes(
     found: float | None = None,
     progress: bool = False,
 ) -> LocalModes:
-    """Return modes without warning of ties; ``found`` is a pilot's target from a finer level."""
+    """Return the modes without warning about ties.
+
+    ``found`` is the target that a pilot of a finer level found.
+    """
     check_partition(sheaf, P)
     rule = as_rule(rank, P.n_clusters)
     clusters = operator.index(sheaf, clusters_of(sheaf, P))
@@ -114,9 +119,10 @@ def compute_modes(
 def refresh_modes(
     modes: LocalModes, sheaf: CellularSheaf, *, new_edges: bool = False, found: float | None = None
 ) -> LocalModes:
-    """Return as many modes of the same operator for another sheaf on the same vertices.
+    """Return the same number of modes per cluster for another sheaf on the same vertices.
 
-    Index arrays are shared unless it has ``new_edges``. ``found`` replaces a pilot's target.
+    Index arrays are shared unless the sheaf has ``new_edges``. ``found`` replaces the target of a
+    pilot.
     """
     operator, clusters = modes.operator, modes.clusters
     if new_edges:
@@ -134,7 +140,7 @@ def local_problems(
     found: float | None = None,
     progress: bool = False,
 ) -> LocalProblems:
-    """Return the local problems of an operator."""
+    """Return the local eigenproblems of all clusters for an operator."""
     if isinstance(operator, Oversampled):
         return OversampledProblems(sheaf, P, clusters, operator, progress, found)
     return LocalProblems(sheaf, P, clusters, operator, progress)

@@ -11,21 +11,24 @@ from sheafcoarsen.sheaf import CellularSheaf
 
 @dataclass(frozen=True)
 class LocalOperator:
-    """Base class of the local operators; strings name them (:func:`local_operator_of`)."""
+    """Base class of the local operators; :func:`local_operator_of` looks them up by name."""
 
     name: ClassVar[str] = ""
-    label: ClassVar[str] = ""  # axis label
+    label: ClassVar[str] = ""  # label of the operator in plots
     spectral: ClassVar[bool] = False  # whether U_a* L_a U_a = diag(lambda)
-    keeps_sections: ClassVar[bool] = False  # whether all local sections give H^0
+    keeps_sections: ClassVar[bool] = False  # whether retaining all local sections preserves H^0
 
     def index(self, sheaf: CellularSheaf, clusters: Clusters) -> Clusters:
-        """Return the index structure that the operator needs."""
+        """Return the index arrays of the clusters that the operator needs."""
         return clusters
 
 
 @dataclass(frozen=True)
 class Internal(LocalOperator):
-    """L_a of the paper's theory (``eq:internal_sheaf_laplacian``): edges with both ends in C_a."""
+    """Internal Laplacian L_a of the edges with both ends in C_a (``eq:internal_sheaf_laplacian``).
+
+    It is the operator of the paper's theory.
+    """
 
     name = "internal"
     label = "internal Laplacian $L_a$"
@@ -35,26 +38,29 @@ class Internal(LocalOperator):
 
 @dataclass(frozen=True)
 class Principal(LocalOperator):
-    """The block L[C_a, C_a] of the paper's layer: L_a and the near maps of crossing edges."""
+    """Principal block L[C_a, C_a]: L_a plus F* F of the near ends of crossing edges.
+
+    It is the operator of the paper's layer.
+    """
 
     name = "principal"
     label = "principal block $L[C_a, C_a]$"
 
     def index(self, sheaf: CellularSheaf, clusters: Clusters) -> Clusters:
-        """Add the near ends of crossing edges."""
+        """Return the index arrays extended by the near ends of crossing edges."""
         return clusters.with_half_edges(sheaf)
 
 
 @dataclass(frozen=True)
 class Oversampled(LocalOperator):
-    """Responses of a cluster to sources in a patch around it (docs/conventions.md, section 10).
+    """Operator of a cluster's responses to sources in a patch (docs/conventions.md, section 10).
 
     Attributes
     ----------
     rings : int
-        Largest number of rings of neighbours in a patch.
+        Maximum number of rings of neighbours in a patch.
     target : float or None
-        The largest eigenvalue of interest; None uses a pilot's estimate.
+        The largest eigenvalue of interest; None estimates it by a pilot.
     """
 
     name = "oversampled"
@@ -73,7 +79,7 @@ class Oversampled(LocalOperator):
         if not 0 < target < math.inf:
             raise ValueError(
                 f"`target` must be positive and finite, got {self.target!r}: "
-                "it is the largest eigenvalue of interest, and None estimates it"
+                "pass the largest eigenvalue of interest, or None to estimate it"
             )
         object.__setattr__(self, "target", target)
 
@@ -91,21 +97,21 @@ LocalOperatorLike: TypeAlias = Literal["internal", "principal", "oversampled"] |
 def local_operator_of(
     local_operator: str | LocalOperator, rings: int | None = None, target: float | None = None
 ) -> LocalOperator:
-    """Return the operator of a name or object; raise for settings that do not belong to it."""
+    """Return the operator for a name or object; raise for settings that do not apply to it."""
     given = {"rings": rings, "target": target}
     given = {name: value for name, value in given.items() if value is not None}
     if isinstance(local_operator, Internal | Principal | Oversampled):
         for name, value in given.items():
             raise ValueError(
-                f"`{name}` is part of a `local_operator` that is an object, got {value!r} "
-                f"with {local_operator!r}: leave it out"
+                f"`{name}` = {value!r} is not allowed with `local_operator` = {local_operator!r}, "
+                f"an object with its own settings: omit it"
             )
         return local_operator
     operator = OPERATORS[choice("local_operator", local_operator, tuple(OPERATORS))]
     if operator is not Oversampled:
         for name, value in given.items():
             raise ValueError(
-                f'`{name}` is for `local_operator` = "oversampled", '
-                f"got {value!r} with {local_operator!r}: leave it out"
+                f'`{name}` applies only to `local_operator` = "oversampled", '
+                f"got {value!r} with {local_operator!r}: omit it"
             )
     return operator(**given)

@@ -1,7 +1,7 @@
-"""Local problems with rings of neighbours (oversampled modes; docs/conventions.md, 5.7).
+"""Local problems of oversampled modes (docs/conventions.md, section 5.7).
 
-The modes are the strongest responses of a cluster to sources on the border of its patch and to
-interior sources scaled by the target, after the sections of the patch.
+The first modes of a cluster are the sections of its patch. They are followed by the strongest
+responses to sources on the border of the patch and to interior sources scaled by the target.
 """
 
 from collections.abc import Callable
@@ -22,11 +22,11 @@ from sheafcoarsen.ranks import Rule, Spectra
 from sheafcoarsen.sheaf import CellularSheaf
 
 STORED_BELOW = 2**26
-"""Sum of N_a^2 up to which G of all clusters is stored, for rules that need spectra."""
+"""Maximum sum of N_a^2 for which rules that need spectra store G of all clusters for the modes."""
 
 
 class OversampledProblems(LocalProblems):
-    """The responses of all clusters; ``found`` is the target of an earlier pilot."""
+    """Local problems of oversampled modes; ``found`` is the target of an earlier pilot."""
 
     operator: Oversampled
 
@@ -50,8 +50,8 @@ class OversampledProblems(LocalProblems):
             a = int(self.patches.dims.argmax())
             raise ValueError(
                 f"the patch of cluster {a} has dimension {self.patches.dims[a]} (the cluster "
-                f"itself {clusters.dims[a]}); oversampled modes need dense matrices, which are "
-                f"limited to dimension {MAX_DENSE}: use more clusters"
+                f"itself {clusters.dims[a]}), but oversampled modes require dense matrices, which "
+                f"are limited to dimension {MAX_DENSE}: use more clusters"
             )
         self.target = found if operator.target is None else operator.target
         if self.target is None:
@@ -67,7 +67,7 @@ class OversampledProblems(LocalProblems):
         self.known = self.allocate_responses(np.zeros(0, np.int64))
 
     def allocate_responses(self, dims: np.ndarray) -> kernels.Responses:
-        """Allocate the responses stored for the modes, for clusters of given dimensions."""
+        """Allocate memory for the responses of clusters of given dimensions."""
         starts = offsets(dims**2)
         return kernels.Responses(
             starts=starts,
@@ -77,7 +77,7 @@ class OversampledProblems(LocalProblems):
         )
 
     def run_patches(self, what: str, work: Callable, wanted: np.ndarray, reduction: bool) -> None:
-        """Call ``work(lo, hi, patch workspace)`` as ``run`` does."""
+        """Call ``work(lo, hi, patch_workspace)`` over all clusters, see ``run``."""
         self.run(
             what,
             work,
@@ -108,14 +108,14 @@ class OversampledProblems(LocalProblems):
         return Spectra(c.dims, starts, scores, known.kernels, ties)
 
     def compute(self, singular: bool, out: kernels.ModesOut) -> dict:
-        """Fill ``out`` and return the settings of the result."""
+        """Compute the modes into ``out`` and return the settings of the result."""
         dims = self.clusters.dims
         self.run_patches(
             "local modes",
             lambda lo, hi, workspace: kernels.oversampled_modes(
                 lo, hi, self.problems, workspace, self.known, out
             ),
-            dims,  # K_C may have any dimension
+            dims,  # all modes are wanted, because K_C may have any dimension up to N_a
             worth_reducing(dims, np.minimum(out.blocks.ranks + 1, dims)),
         )
         return {
@@ -129,13 +129,14 @@ class OversampledProblems(LocalProblems):
 def pilot_target(sheaf: CellularSheaf, P: Partition) -> float:
     """Return an upper estimate of the 10th positive eigenvalue of L, or 0 if L = 0.
 
-    It is that of R* L R, with N_a / 20 internal modes per cluster and at least its kernel
-    (interlacing). If there are fewer, it is the largest; if there are none, norm(L, inf).
+    It is the 10th positive eigenvalue of R* L R, with N_a / 20 internal modes per cluster and at
+    least its local kernel; it is an upper bound by interlacing. If R* L R has fewer positive
+    eigenvalues, the largest is returned; if it has none, norm(L, inf).
     """
     local = LocalProblems(sheaf, P, clusters_of(sheaf, P), Internal())
     dims, eps = local.clusters.dims, eps_of(sheaf.dtype)
     least, number = -(-dims // 20), 10
-    # a few more, since splitting a multiplet would let rounding choose vectors
+    # compute a few more modes: if the cut split a multiplet, rounding would decide what is retained
     more = max(int(sheaf.vertex_dims.max(initial=0)) - 1, 1)
     modes = local.modes(np.minimum(least + more, dims), singular=False)
     zero = zero_level(dims, eps, modes.operator_norms)

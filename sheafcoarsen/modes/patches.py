@@ -1,4 +1,4 @@
-"""Patches: clusters with some of their neighbours, on which oversampled modes are computed."""
+"""Patches: clusters extended by neighbouring vertices, for oversampled modes."""
 
 import numpy as np
 
@@ -12,15 +12,16 @@ from sheafcoarsen.sheaf import CellularSheaf
 
 
 class ClusterPatches:
-    """The patch T of every cluster C: ``rings`` rings of neighbours, cut to dim T <= 2 dim C.
+    """The patch T of every cluster C: C and ``rings`` rings of neighbours, with dim T <= 2 dim C.
 
-    The most strongly coupled neighbours are added first. The sheaf is in double precision. The
-    coupling of two vertices is norm(F_{u->e}* F_{v->e})_F, summed over the edges between them.
+    The most strongly coupled neighbours are added first; the coupling of two vertices is
+    norm(F_{u->e}* F_{v->e})_F, summed over the edges between them. The sheaf must be in double
+    precision.
     """
 
     def __init__(self, sheaf: CellularSheaf, clusters: Clusters, rings: int):
         n, K, f = sheaf.n_vertices, clusters.n_clusters, sheaf.arrays
-        # ring vertices have stalks of dimension at least 1, at most N_a in total
+        # rings add at most N_a vertices: their stalks have dimension >= 1, and at most N_a in total
         starts = offsets(np.diff(clusters.member_ptr) + clusters.dims)
         degrees = np.bincount(sheaf.edges.reshape(-1), minlength=n)
         tails, heads = sheaf.edges.T
@@ -49,7 +50,7 @@ class ClusterPatches:
     def allocate(
         self, lo: int, hi: int, map_size: int, wanted: np.ndarray, reduction: bool
     ) -> kernels.PatchWorkspace:
-        """Allocate a workspace for the patches of clusters lo .. hi."""
+        """Allocate a workspace for the patches of clusters lo to hi - 1."""
         N, n = int(self.dims[lo:hi].max()), int(self.cluster_dims[lo:hi].max())
         most = int(wanted[lo:hi].max())
         index = kernels.PatchIndex(
@@ -72,7 +73,7 @@ class ClusterPatches:
 
 
 def couplings(sheaf: CellularSheaf) -> kernels.Neighbours:
-    """Return the adjacency lists of the graph, with the strengths of its couplings."""
+    """Return the adjacency lists of the graph, with the coupling strength of each edge."""
     n, m = sheaf.n_vertices, sheaf.n_edges
     of_edges = np.empty(m)
     strengths(sheaf.arrays, 1 / max(sheaf.largest_entry, np.finfo(float).tiny), of_edges)

@@ -1,4 +1,4 @@
-"""The local eigenproblems of all clusters."""
+"""Local eigenproblems of all clusters."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -25,26 +25,26 @@ from sheafcoarsen.ranks import Rule, Spectra
 from sheafcoarsen.sheaf import CellularSheaf
 
 MAX_DENSE = 12_000
-"""Largest cluster dimension solved as a dense matrix.
+"""Maximum dimension of a cluster that is solved as a dense matrix.
 
-The workspace of five times its square is 5.8 GB in double precision.
+At this dimension n, the workspace of 5 n^2 numbers takes 5.8 GB in double precision.
 """
 
 
 SERIAL_BELOW = 2e6
-"""Sum of N_a^3 below which one thread is used."""
+"""Sum of N_a^3 over all clusters below which a single thread is used."""
 
 
 class Whole(NamedTuple):
-    """Global decisions that make the results on a part of a sheaf equal those on all of it."""
+    """Global decisions that make results on part of a sheaf equal to those on the whole sheaf."""
 
-    spectra: bool  # whether `worth_reducing` holds for spectra
-    modes: bool  # and for modes
-    tallest: int  # largest dimension of the stalk of a crossing edge
+    spectra: bool  # whether `worth_reducing` holds when spectra are computed
+    modes: bool  # whether `worth_reducing` holds when modes are computed
+    tallest: int  # maximum stalk dimension of a crossing edge
 
     @classmethod
     def of(cls, dims: np.ndarray, ranks: np.ndarray | None, tallest: int) -> "Whole":
-        """Return the decisions for clusters of given dimensions and numbers of modes."""
+        """Return the global decisions for clusters with given dimensions and mode counts."""
         modes = False
         if ranks is not None:
             wanted = np.minimum(ranks + 1, dims)
@@ -53,7 +53,7 @@ class Whole(NamedTuple):
 
 
 def is_large(dims: Any, wanted: Any) -> Any:
-    """Return which clusters are too large for dense matrices, for a number of wanted modes."""
+    """Return which clusters the sparse method solves faster, given the number of wanted modes."""
     return (dims > SPARSE_ABOVE) & (SPARSE_SHARE * wanted <= dims)
 
 
@@ -67,16 +67,16 @@ def check_dense(dims: np.ndarray, why: str) -> None:
     if dims.max(initial=0) > MAX_DENSE:
         a = int(dims.argmax())
         raise ValueError(
-            f"cluster {a} has dimension {dims[a]}; {why} needs dense matrices, which are "
-            f"limited to dimension {MAX_DENSE}: use more clusters, or keep few modes by an "
+            f"cluster {a} has dimension {dims[a]}; {why} requires dense matrices, which are "
+            f"limited to dimension {MAX_DENSE}: use more clusters, or retain few modes with an "
             f"integer `rank`"
         )
 
 
 class LocalProblems:
-    """The local operators of all clusters, solved range by range in private workspaces.
+    """Local eigenproblems of all clusters, solved in ranges, each with its own workspace.
 
-    ``whole`` has the decisions for the full sheaf if this one is a part of it, else None.
+    If the sheaf is part of a larger one, ``whole`` holds the decisions for the larger one.
     """
 
     whole: Whole | None = None
@@ -91,14 +91,14 @@ class LocalProblems:
     ):
         self.sheaf, self.partition, self.clusters = sheaf, P, clusters
         self.operator, self.progress = operator, progress
-        self.work = sheaf  # in the working precision
+        self.work = sheaf  # the sheaf in the working precision
         self.real = np.zeros(0, sheaf.dtype).real.dtype
         self.eps = eps_of(sheaf.dtype)
         map_sizes = np.diff(sheaf.tail_offsets) + np.diff(sheaf.head_offsets)
         self.map_size = int(map_sizes.max(initial=0))
 
     def stack_rows(self) -> np.ndarray:
-        """Return the number of rows of G_a, with G_a* G_a the local operator, shape (K,)."""
+        """Return the number of rows of G_a, where G_a* G_a is the local operator, shape (K,)."""
         f, c = self.sheaf, self.clusters
         rows = np.bincount(
             c.labels[f.edges[c.internal_edges, 0]],
@@ -112,10 +112,10 @@ class LocalProblems:
         return (rows + near).astype(np.int64)
 
     def run(self, what: str, task: Callable, dims: np.ndarray, allocate: Callable) -> None:
-        """Call ``task(lo, hi, allocate(lo, hi))`` over all clusters with BLAS at one thread.
+        """Call ``task(lo, hi, allocate(lo, hi))`` on ranges of clusters, with one BLAS thread.
 
-        ``dims`` are the sizes of the dense problems. An error names the cluster on which LAPACK
-        failed.
+        ``dims`` are the sizes of the dense problems. The error message names the cluster on which
+        LAPACK failed.
         """
         with single_threaded_blas():
             failed = run_ranges(
@@ -134,7 +134,7 @@ class LocalProblems:
     def allocate(self, dims: np.ndarray, wanted: np.ndarray, reduction: bool | None) -> Callable:
         """Return a function that allocates a workspace for a range of clusters.
 
-        ``reduction`` is whether a reduction is cheaper; None decides it here.
+        ``reduction`` says whether reducing the matrices first is cheaper; None decides it here.
         """
         if reduction is None:
             reduction = worth_reducing(dims, wanted)
@@ -192,10 +192,10 @@ class LocalProblems:
         layout: Prolongation | None = None,
         over_budget: int = 0,
     ) -> LocalModes:
-        """Return the lowest modes: eigenvectors, or right singular vectors for exact kernels.
+        """Return the lowest modes: eigenvectors, or if ``singular``, right singular vectors.
 
-        ``layout`` is an R of the same shape, whose index arrays are shared; ``over_budget`` is
-        stored in the result.
+        Singular vectors give exact kernels. ``layout`` is an R of the same shape, whose index
+        arrays are shared; ``over_budget`` is stored in the result.
         """
         K = self.clusters.n_clusters
         if layout is None:
@@ -230,7 +230,7 @@ class LocalProblems:
         )
 
     def compute(self, singular: bool, out: kernels.ModesOut) -> dict:
-        """Fill ``out`` and return the settings of the result."""
+        """Compute the modes into ``out`` and return the settings of the result."""
         f, c, eps, ranks = self.sheaf.arrays, self.clusters, self.eps, out.blocks.ranks
         settings = {"singular": singular, "rings": None, "target": None, "pilot": False}
         if singular:
@@ -246,7 +246,7 @@ class LocalProblems:
         large = is_large(c.dims, wanted)
         check_dense(np.where(large, 0, c.dims), "retaining this fraction of its modes")
         with single_threaded_blas():
-            # few, since each is larger than SPARSE_ABOVE
+            # a Python loop suffices: clusters larger than SPARSE_ABOVE are few
             for a in np.flatnonzero(large).tolist():
                 try:
                     self.large_modes(a, out)
@@ -264,7 +264,7 @@ class LocalProblems:
         return settings
 
     def large_modes(self, a: int, out: kernels.ModesOut) -> None:
-        """Compute the modes of one cluster that is too large for a dense matrix."""
+        """Compute the modes of one large cluster by the sparse method."""
         local, unit = local_sheaf(self.sheaf, self.clusters, a)
         A, r = laplacian(local), int(out.blocks.ranks[a])
         top = inf_norm(A)

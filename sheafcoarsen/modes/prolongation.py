@@ -1,9 +1,9 @@
-"""The prolongation R = blockdiag(R_a) (``eq:global_block_prolongation``), K dense blocks.
+"""The prolongation R = blockdiag(R_a) as K dense blocks (``eq:global_block_prolongation``).
 
-Row i of R belongs to a stalk coordinate of a vertex v and has exactly r_a entries, with a the
-cluster of v. So the csr data are the blocks row by row, with consecutive rows for vertex v: kernels
-read a vertex's d_v x r_a block at ``data[indptr[vertex_offsets[v]]]``, and users get the same
-memory as a sparse matrix.
+Row i of R belongs to a stalk coordinate of a vertex v and has exactly r_a entries, where a is the
+cluster of v. The csr data therefore hold the blocks row by row, and the rows of vertex v are
+consecutive: kernels read the d_v x r_a block of v at ``data[indptr[vertex_offsets[v]]]``, and the
+sparse matrix that users get shares this memory.
 """
 
 from collections.abc import Sequence
@@ -24,9 +24,9 @@ from sheafcoarsen.sheaf import CellularSheaf
 
 @dataclass(frozen=True, eq=False)
 class Prolongation:
-    """R on C^0 of a sheaf, from the coarse stalks of dimensions r_a (``eq:coarse_stalk``).
+    """The map R from coarse stalks of dimensions r_a to C^0 of a sheaf (``eq:coarse_stalk``).
 
-    Its arrays are read-only; :meth:`from_blocks` and :meth:`from_matrix` check those of users.
+    Its arrays are read-only; :meth:`from_blocks` and :meth:`from_matrix` validate user input.
     """
 
     sheaf: CellularSheaf
@@ -47,27 +47,27 @@ class Prolongation:
 
     @cached_property
     def offsets(self) -> np.ndarray:
-        """First column of each cluster, shape (K + 1,)."""
+        """Index of the first column of each cluster, shape (K + 1,)."""
         return read_only(offsets(self.ranks))
 
     @cached_property
     def blocks(self) -> kernels.Blocks:
-        """The arrays for kernels."""
+        """The arrays that compiled kernels read."""
         return kernels.Blocks(self.indptr, self.data, self.ranks)
 
     @cached_property
     def matrix(self) -> scipy.sparse.csr_array:
-        """R as a sparse matrix on the same memory, shape (dim_c0, sum r_a)."""
+        """R as a sparse matrix that shares the memory, shape (dim_c0, sum r_a)."""
         shape = (len(self.indptr) - 1, int(self.offsets[-1]))
         return self._given(canonical_csr(self.data, self.indices, self.indptr, shape))
 
     def _given(self, matrix: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
-        """Store the arrays of the matrix that users get, since scipy allows replacing them."""
+        """Store the arrays of a matrix that users get, because scipy allows replacing them."""
         self.__dict__["_arrays"] = (matrix.indptr, matrix.indices, matrix.data)
         return matrix
 
     def is_held_by(self, matrix: scipy.sparse.csr_array) -> bool:
-        """Return whether this is the matrix that users got, with its original arrays."""
+        """Return whether this is the matrix returned to the user, with its original arrays."""
         if matrix is not self.matrix:
             return False
         held = (matrix.indptr, matrix.indices, matrix.data)
@@ -80,7 +80,7 @@ class Prolongation:
     def from_matrix(
         cls, sheaf: CellularSheaf, clusters: Clusters, ranks: np.ndarray, R: Any, what: str
     ) -> "Prolongation":
-        """Return R from a matrix that a user may have altered; raise unless all blocks are full."""
+        """Return R from a matrix that a user may have altered; raise if a block is not full."""
         if not isinstance(R, scipy.sparse.csr_array) or R.dtype.type not in SCALARS:
             raise TypeError(
                 f"{what}: R must be a csr_array of one of the four scalar types, "
@@ -95,7 +95,7 @@ class Prolongation:
             or not kernels.has_block_indices(*layout)
         ):
             raise ValueError(
-                f"{what}: R must hold a full block for every cluster, as local_modes makes it"
+                f"{what}: R must hold a full block for every cluster, as returned by local_modes"
             )
         bad = scan(R.data)[0]
         if bad >= 0:
@@ -111,7 +111,7 @@ class Prolongation:
     def from_blocks(
         cls, sheaf: CellularSheaf, clusters: Clusters, basis: Sequence
     ) -> "Prolongation":
-        """Return R from a user's blocks R_a, of shape (N_a, r_a), in the sheaf's precision."""
+        """Return R in the sheaf's precision from a user's blocks R_a of shape (N_a, r_a)."""
         blocks = _checked_blocks(sheaf, clusters, basis)
         ranks = np.array([block.shape[1] for block in blocks], dtype=np.int64)
         dtype = blocks[0].dtype if blocks else sheaf.dtype
@@ -124,7 +124,7 @@ class Prolongation:
         return cls(sheaf, clusters, ranks, indptr, indices, data)
 
     def coordinates(self, a: int) -> np.ndarray:
-        """Return the rows of cluster ``a``: vertices ascending, stalk coordinates inside."""
+        """Return the rows of cluster ``a``, ordered by vertex, then by stalk coordinate."""
         begin, end = self.clusters.member_ptr[a : a + 2]
         vertices = self.clusters.members[begin:end]
         return ranges(self.sheaf.vertex_offsets[vertices], self.sheaf.vertex_dims[vertices])
@@ -135,9 +135,10 @@ class Prolongation:
         return self.data[starts[:, None] + np.arange(self.ranks[a])]
 
     def on(self, sheaf: CellularSheaf, clusters: Clusters) -> "Prolongation":
-        """Return the same blocks on another sheaf of the same stalks, in that sheaf's precision.
+        """Return the same blocks on another sheaf with the same stalks, in its precision.
 
-        Zero imaginary parts are dropped: they may be due to the old sheaf's maps.
+        Imaginary parts are dropped if all are zero, because complex maps of the old sheaf may be
+        the only reason why R is complex.
         """
         dtype, data = sheaf.dtype, self.data
         if data.dtype.kind == "c" and dtype.kind != "c":
@@ -165,7 +166,7 @@ def frozen(array: np.ndarray) -> np.ndarray:
 def block_layout(
     sheaf: CellularSheaf, clusters: Clusters | Partition, ranks: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return (indptr, indices) of R for the given ranks, read-only."""
+    """Return the read-only arrays (indptr, indices) of R for the given ranks."""
     labels, dims = clusters.labels, sheaf.vertex_dims
     count = int((ranks[labels] * dims).sum())
     itype = index_dtype(max(count, int(ranks.sum()), sheaf.dim_c0))
@@ -175,17 +176,17 @@ def block_layout(
 
 
 def cluster_number(partition: Partition, a: int) -> int:
-    """Return a valid cluster number; negative ones count from the end, as in sequences."""
+    """Check a cluster index and return it; negative indices count from the end."""
     K = partition.n_clusters
     if isinstance(a, bool) or not isinstance(a, int | np.integer):
-        raise TypeError(f"a cluster is named by an integer, got {a!r}")
+        raise TypeError(f"the index of a cluster must be an integer, got {a!r}")
     if not -K <= a < K:
         raise IndexError(f"cluster {a} is out of range for {K} clusters")
     return int(a) % K
 
 
 def _checked_blocks(sheaf: CellularSheaf, clusters: Clusters, basis: Any) -> list[np.ndarray]:
-    """Return a user's blocks, contiguous and in one scalar type."""
+    """Check a user's blocks and return them as contiguous arrays of one scalar type."""
     if isinstance(basis, np.ndarray) and basis.dtype == object:
         basis = list(basis)
     try:
@@ -200,13 +201,13 @@ def _checked_blocks(sheaf: CellularSheaf, clusters: Clusters, basis: Any) -> lis
         )
     blocks = [scalar_array(f"basis[{a}]", item) for a, item in enumerate(basis)]
     complex_ones = any(item.dtype.kind == "c" for item in blocks)
-    # the sheaf's own precision
+    # a basis in another precision is cast to that of the sheaf
     dtype = np.result_type(sheaf.dtype, np.complex64) if complex_ones else sheaf.dtype
     for a, item in enumerate(blocks):
         if item.ndim != 2 or item.shape[0] != clusters.dims[a]:
             raise ValueError(
-                f"`basis[{a}]` must have shape ({clusters.dims[a]}, r), "
-                f"the dimension of its cluster first, got {item.shape}"
+                f"`basis[{a}]` must have shape ({clusters.dims[a]}, r), where {clusters.dims[a]} "
+                f"is the dimension of its cluster, got {item.shape}"
             )
         with np.errstate(over="ignore"):
             blocks[a] = np.ascontiguousarray(item, dtype=dtype)
@@ -214,16 +215,16 @@ def _checked_blocks(sheaf: CellularSheaf, clusters: Clusters, basis: Any) -> lis
         _check_size(sheaf, f"`basis[{a}]`", size, item.shape[0], dtype)
         if bad >= 0:
             raise ValueError(
-                f"`basis[{a}]` must be finite as {dtype}, got {item.reshape(-1)[bad]} "
+                f"`basis[{a}]` must be finite in {dtype}, got {item.reshape(-1)[bad]} "
                 f"in row {bad // item.shape[1]}"
             )
     return blocks
 
 
 def _check_size(sheaf: CellularSheaf, name: str, size: float, height: int, dtype: Any) -> None:
-    """Raise if squares of the coarse maps might overflow, by the height and entries of blocks.
+    """Raise if squares of the coarse maps might overflow, given the height and size of blocks.
 
-    Coarse maps may exceed the limit for a caller's maps.
+    Coarse maps may exceed the limit that holds for maps passed by a user.
     """
     limit, entry = 100 * range_limits(dtype)[1], sheaf.largest_entry
     if size * np.sqrt(max(height, 1)) * max(entry, 1.0) > limit:

@@ -1,4 +1,4 @@
-"""The result of local modes, checked when it is made or altered."""
+"""Local modes of all clusters, validated on construction."""
 
 import warnings
 from dataclasses import dataclass
@@ -28,8 +28,8 @@ from sheafcoarsen.sheaf import CellularSheaf
 class LocalModes(ReadOnly):
     """The first r_a modes of every cluster (``eq:local_spectral_basis``), and the next eigenvalue.
 
-    ``eigenvalues(a)`` and ``basis(a)`` return those of one cluster; the arrays below hold those of
-    all K clusters.
+    ``eigenvalues(a)`` and ``basis(a)`` return the modes of one cluster; the arrays below hold the
+    modes of all K clusters.
 
     Attributes
     ----------
@@ -38,25 +38,25 @@ class LocalModes(ReadOnly):
     ranks : ndarray of int, shape (K,)
         Number of retained modes r_a of each cluster.
     scores : ndarray, shape (sum r_a,)
-        The retained eigenvalues, by cluster, ascending in each.
+        The retained eigenvalues, sorted by cluster and ascending within each cluster.
     next_eigenvalues : ndarray, shape (K,)
-        The first discarded eigenvalue, inf if nothing is discarded.
+        The first discarded eigenvalue of each cluster, or inf if none is discarded.
     tied : ndarray of bool, shape (K,)
         Whether the cut splits a multiple eigenvalue, so that the retained space is not unique.
     operator_norms : ndarray, shape (K,)
-        norm(., inf) of the local operators, relative to which ties are decided; for oversampled
-        modes, of the Laplacians of the patches.
+        norm(., inf) of the local operators, or for oversampled modes of the Laplacians of the
+        patches. Eigenvalues count as equal if they differ by little relative to this norm.
     prolongation : csr_array, shape (dim_c0, sum r_a)
-        R = blockdiag(U_a), rows in the order of C^0.
+        R = blockdiag(U_a), with rows in the order of C^0.
     singular : bool
-        Whether the modes are singular vectors of the local coboundary, as for kernels, or
-        eigenvectors.
+        Whether the modes are singular vectors of the local coboundary, which give exact kernels,
+        rather than eigenvectors.
     rings, target : int and float, or None
-        For oversampled modes: rings of neighbours in a patch, and the largest eigenvalue of
-        interest.
+        For oversampled modes: maximum number of rings of neighbours in a patch, and the largest
+        eigenvalue of interest.
     pilot : bool
-        Whether ``target`` is a pilot's; :meth:`Coarsening.recoarsen` then recomputes it for new
-        maps.
+        Whether ``target`` was estimated by a pilot; :meth:`Coarsening.recoarsen` then recomputes
+        it for new maps.
     over_budget : int
         Number of modes by which the kernels alone exceed ``ranks.budget``.
 
@@ -95,25 +95,25 @@ class LocalModes(ReadOnly):
 
     @cached_property
     def R(self) -> Prolongation:
-        """The prolongation as dense blocks, one for every cluster."""
+        """The prolongation as dense blocks, one per cluster."""
         return Prolongation.from_matrix(
             self.sheaf, self.clusters, self.ranks, self.prolongation, "LocalModes"
         )
 
     @cached_property
     def rank_offsets(self) -> np.ndarray:
-        """First index of each cluster in ``scores`` and the columns of R, shape (K + 1,)."""
+        """First index of each cluster in ``scores`` and in the columns of R, shape (K + 1,)."""
         return read_only(offsets(self.ranks))
 
     @cached_property
     def clusters(self) -> Clusters:
-        """The index structure of the partitioned graph for the local operator."""
+        """The index arrays of the partitioned graph that the local operator needs."""
         clusters = clusters_of(self.sheaf, self.partition)
         return self.operator.index(self.sheaf, clusters)
 
     @cached_property
     def operator(self) -> LocalOperator:
-        """The local operator as requested."""
+        """The local operator with the settings that the user passed."""
         if self.local_operator != Oversampled.name:
             return local_operator_of(self.local_operator)
         assert self.rings is not None
@@ -121,7 +121,7 @@ class LocalModes(ReadOnly):
 
     @property
     def holds_sections(self) -> bool:
-        """Whether these are all local sections, as ``ranks.kernel()`` chooses them."""
+        """Whether the modes include all local sections, as with ``ranks.kernel()``."""
         oversampled = self.local_operator == Oversampled.name
         return self.singular or (oversampled and bool((self.next_eigenvalues > 0).all()))
 
@@ -152,7 +152,7 @@ class LocalModes(ReadOnly):
     def basis(self, a: int) -> np.ndarray:
         """Return U_a, shape (N_a, r_a).
 
-        Its rows are the cluster's vertices ascending, stalk coordinates inside.
+        Its rows are ordered by vertex of the cluster, then by stalk coordinate.
 
         Parameters
         ----------
@@ -189,7 +189,7 @@ class LocalModes(ReadOnly):
         return tables.table(self._rows(), caption="LocalModes")
 
     def _without_rounding(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return scores and next eigenvalues in double precision, zero below working accuracy."""
+        """Return scores and next eigenvalues as float64, set to zero below working accuracy."""
         dims = np.bincount(self.partition.labels, self.sheaf.vertex_dims, len(self.ranks))
         zero = zero_level(dims, eps_of(self.sheaf.dtype), self.operator_norms.astype(np.float64))
         kept, after = self.scores.astype(np.float64), self.next_eigenvalues.astype(np.float64)
@@ -199,7 +199,7 @@ class LocalModes(ReadOnly):
         )
 
     def _rows(self) -> list[tuple]:
-        """Return names and values for a table."""
+        """Return names and values for the HTML table."""
         kept, after = self._without_rounding()
         return [
             ("clusters", len(self.ranks)),
@@ -213,7 +213,7 @@ class LocalModes(ReadOnly):
 
 
 def trusted_modes(R: Prolongation, **fields: Any) -> LocalModes:
-    """Return modes without checks, for arrays that were just computed."""
+    """Return modes without validation, for arrays computed by the library itself."""
     modes = object.__new__(LocalModes)
     for array in (value for value in fields.values() if isinstance(value, np.ndarray)):
         read_only(array)
@@ -224,10 +224,10 @@ def trusted_modes(R: Prolongation, **fields: Any) -> LocalModes:
 
 
 def warn_if_tied(modes: LocalModes, stacklevel: int, where: str = "") -> None:
-    """Warn if a cut splits a multiple eigenvalue, with a constant message.
+    """Warn if a cut splits a multiple eigenvalue; ``where`` is a prefix of the message.
 
-    Python then shows it once per line of code; the values are in ``tied`` and ``next_eigenvalues``.
-    ``where`` is a prefix.
+    The message does not contain values, so that Python shows it once per line of code; they are
+    in ``tied`` and ``next_eigenvalues``.
     """
     warn_if_tied_in(int(modes.tied.sum()), stacklevel + 1, where)
 
@@ -237,40 +237,37 @@ def warn_if_tied_in(count: int, stacklevel: int, where: str = "") -> None:
     if count:
         warnings.warn(
             f"{where}the cut splits a multiple eigenvalue in the clusters where `tied` of the "
-            f"modes is True: the coarse space is not unique there; "
-            f"rank rules have .whole_multiplets(), which keeps multiplets whole",
+            f"modes is True, so the coarse space is not unique there: call .whole_multiplets() on "
+            f"the rank rule to keep multiplets whole",
             TiedModesWarning,
             stacklevel=stacklevel,
         )
 
 
 def warn_if_empty(modes: LocalModes, stacklevel: int, where: str = "") -> None:
-    """Warn if a rule for local sections retains none: the coarse sheaf has dimension 0.
-
-    ``where`` is a prefix.
-    """
+    """Warn if a rule for local sections retains none; ``where`` is a prefix of the message."""
     warn_if_empty_in(modes.sheaf.dim_c0, modes.ranks, modes.next_eigenvalues, stacklevel + 1, where)
 
 
 def warn_if_empty_in(
     dim: int, ranks: np.ndarray, next_eigenvalues: np.ndarray, stacklevel: int, where: str = ""
 ) -> None:
-    """Warn if no cluster of a sheaf of dimension ``dim`` has a local section."""
+    """Warn if a sheaf with dim C^0 = ``dim`` has no local section in any cluster."""
     if dim and not ranks.any():
         lowest = next_eigenvalues[np.isfinite(next_eigenvalues)]
         low, high = lowest.min(), lowest.max()
         warnings.warn(
-            f"{where}no cluster has a local section, so that `ranks.kernel()` keeps none of {dim} "
-            f"dimensions and the coarse sheaf has dimension 0; the lowest eigenvalues of the "
-            f"clusters are {low:.3g} to {high:.3g}: ranks.below({high:.3g}) keeps the modes up to "
-            f"there, ranks.fixed(r) the r lowest of every cluster",
+            f"{where}no cluster has a local section, so `ranks.kernel()` retains none of {dim} "
+            f"dimensions and the coarse sheaf has dimension 0. The lowest eigenvalues of the "
+            f"clusters are {low:.3g} to {high:.3g}: use ranks.below({high:.3g}) to retain modes up "
+            f"to this eigenvalue, or ranks.fixed(r) to retain the r lowest modes of every cluster",
             SingularProblemWarning,
             stacklevel=stacklevel,
         )
 
 
 def check_settings(modes: LocalModes) -> None:
-    """Raise if settings of modes are inconsistent."""
+    """Raise if the settings of modes are inconsistent."""
     for name in ("singular", "pilot"):
         if not isinstance(getattr(modes, name), bool):
             raise TypeError(
@@ -278,10 +275,10 @@ def check_settings(modes: LocalModes) -> None:
             )
     oversampled = modes.local_operator == Oversampled.name
     try:
-        if not (oversampled and modes.target == 0):  # 0: L = 0 in a pilot
+        if not (oversampled and modes.target == 0):  # a pilot found the target 0 because L = 0
             local_operator_of(modes.local_operator, modes.rings, modes.target)
         if oversampled and (modes.rings is None or modes.target is None):
-            raise ValueError("oversampled modes have `rings` and a `target`")
+            raise ValueError("oversampled modes must have `rings` and a `target`, got None")
         whole_number("over_budget", modes.over_budget, at_least=0)
     except (ValueError, TypeError) as error:
         raise type(error)(f"LocalModes: {error}") from None
@@ -296,13 +293,12 @@ def check_arrays(modes: LocalModes) -> None:
         or ranks.shape != (K,)
         or (ranks < 0).any()
     ):
-        raise ValueError(f"LocalModes: `ranks` must hold {K} integers of at least 0")
+        raise ValueError(f"LocalModes: `ranks` must be an int64 array of {K} nonnegative integers")
     dims = np.bincount(modes.partition.labels, modes.sheaf.vertex_dims, minlength=K)
     if (ranks > dims).any():
         a = int(np.argmax(ranks > dims))
         raise ValueError(
-            f"LocalModes: `ranks[{a}]` = {ranks[a]} is more than the cluster's "
-            f"dimension {dims[a]:.0f}"
+            f"LocalModes: `ranks[{a}]` = {ranks[a]} exceeds the cluster's dimension {dims[a]:.0f}"
         )
     real = np.zeros(0, modes.sheaf.dtype).real.dtype
     lengths = {"scores": int(ranks.sum()), "next_eigenvalues": K, "operator_norms": K}

@@ -1,4 +1,4 @@
-"""Local modes of a cluster too large for a dense matrix: shift-invert Lanczos, then refinement."""
+"""Local modes of large clusters by shift-invert Lanczos and inverse iteration."""
 
 import contextlib
 from collections.abc import Callable
@@ -19,30 +19,30 @@ SPARSE_ABOVE = 800
 
 
 SPARSE_SHARE = 20
-"""Least ratio of dimension to wanted modes for which the sparse method is used."""
+"""Minimum ratio of dimension to number of wanted modes for which the sparse method is used."""
 
 
 MOST_ROUNDS = 12
-"""Largest number of rounds of inverse iteration before a large residual is an error."""
+"""Maximum number of inverse iterations; a residual that is still large raises an error."""
 
 
 TOLERANCES = (1e-3, 1e-8, 1e-13)
 """Tolerances of Lanczos, tried in order until the residuals are small.
 
-Inverse iteration corrects a loose one if eigenvalues are separated.
+If eigenvalues are well separated, inverse iteration refines the result of a loose tolerance.
 """
 
 
 RESTARTS = 300
-"""Largest number of restarts of Lanczos; few are needed unless it fails to converge."""
+"""Maximum number of Lanczos restarts; runs that converge need only a few."""
 
 
 def local_sheaf(sheaf: CellularSheaf, clusters: Clusters, a: int) -> tuple[CellularSheaf, float]:
-    """Return the sheaf whose Laplacian is the scaled local operator of cluster a, and the scale.
+    """Return a sheaf whose Laplacian is the scaled local operator of cluster a, and the scale.
 
-    The scale is a power of two, see ``unit_sheaf``. Half-edges and loops (with the difference of
-    their maps) become edges to an additional vertex with a stalk of dimension 0. In double
-    precision.
+    The scale is a power of two (``unit_sheaf``), and the maps are in double precision. Half-edges
+    and loops become edges to an additional vertex with a stalk of dimension 0; the new edge of a
+    loop has the difference of its two maps.
     """
     members = clusters.members[clusters.member_ptr[a] : clusters.member_ptr[a + 1]]
     inner = clusters.internal_edges[clusters.internal_ptr[a] : clusters.internal_ptr[a + 1]]
@@ -84,24 +84,25 @@ def lowest_sparse(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the ``count`` lowest eigenpairs of a sparse semidefinite matrix, ascending.
 
-    Lanczos (ARPACK) on (A + s I)^{-1} finds copies of a multiple eigenvalue only by rounding. So it
-    is repeated orthogonally to known vectors until no lower value appears, and inverse iteration
-    reduces every residual to n eps norm(A).
+    Lanczos (ARPACK) on (A + s I)^{-1} finds the copies of a multiple eigenvalue only because of
+    rounding errors. It is therefore repeated in the orthogonal complement of the vectors found so
+    far until no lower eigenvalue appears, and inverse iteration reduces every residual to
+    n eps norm(A).
 
     Raises
     ------
     numpy.linalg.LinAlgError
-        If a residual does not decrease enough.
+        If a residual stays larger than this.
     """
     n = A.shape[0]
     bound = inf_norm(A)
-    # distance below which eigenvalues are equal; a larger shift would merge more of them
+    # eigenvalues closer than this count as equal; a larger shift would hide larger differences
     level = n * eps * bound
     solve = Factors(A, level).solve
     for tol in TOLERANCES:
         with contextlib.suppress(np.linalg.LinAlgError):
             return _lowest(A, solve, count, level, tol)
-    # eigenvalues barely above the level, such as perturbed zeros, dominate without a larger shift
+    # with a small shift, eigenvalues barely above the level, such as perturbed zeros, dominate
     solve = Factors(A, 1e-4 * float(A.diagonal().real.mean())).solve
     return _lowest(A, solve, count, level, TOLERANCES[-1])
 
@@ -109,7 +110,7 @@ def lowest_sparse(
 def _lowest(
     A: scipy.sparse.csr_array, solve: Callable, count: int, level: float, tol: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the result of ``lowest_sparse`` with Lanczos to ``tol``; zeros are below ``level``."""
+    """Return the lowest eigenpairs by Lanczos with tolerance ``tol``; zeros are below ``level``."""
     rng = np.random.default_rng(0)
     n = A.shape[0]
     found = np.zeros((n, 0), A.dtype)
@@ -127,7 +128,7 @@ def _lowest(
         before = values
         values, rotation = scipy.linalg.eigh(found.conj().T @ (A @ found))
         found = found @ rotation
-        # compare all of them: a copy of a multiple eigenvalue may replace another value
+        # compare all values, because a copy of a multiple eigenvalue may displace another one
         if len(before) >= count and (values[:count] >= before[:count] - level).all():
             return values[:count], np.ascontiguousarray(found[:, :count])
 
@@ -171,7 +172,7 @@ def _lanczos(
 def _refined(
     A: scipy.sparse.csr_array, solve: Callable, X: Any, count: int, level: float
 ) -> tuple[np.ndarray, float]:
-    """Return X refined by inverse iteration, and the largest residual of the lowest pairs."""
+    """Refine X by inverse iteration; return it with the largest residual of the lowest pairs."""
     worst = np.inf
     for _ in range(MOST_ROUNDS):
         X = scipy.linalg.qr(solve(X), mode="economic")[0]

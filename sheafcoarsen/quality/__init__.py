@@ -1,4 +1,4 @@
-"""Quality of a coarsening: its low spectrum compared with the fine one, or certified without it.
+"""Quality of a coarsening: comparison of low spectra, and certified bounds on fine eigenvalues.
 
 >>> import networkx as nx
 >>> import sheafcoarsen as sc
@@ -10,9 +10,9 @@ array([0.042, 0.   ])
 >>> bool((lower <= upper).all())
 True
 
-``_spectral_quality`` compares eigenvalues and eigenspaces, which ``smallest_singular_values``
-computes, separately for small components (``small_components``); ``_certificate`` encloses every
-fine eigenvalue by the coarse ones alone.
+``_spectral_quality`` compares eigenvalues and eigenspaces. ``smallest_singular_values`` computes
+them, with ``small_components`` for small connected components. ``_certificate`` encloses every fine
+eigenvalue in terms of coarse ones only.
 """
 
 from sheafcoarsen.quality._certificate import Certificate, certificate

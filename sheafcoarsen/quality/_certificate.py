@@ -25,21 +25,21 @@ from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf, unit_sheaf
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """An enclosure of every eigenvalue of L from those of R* L R (docs/conventions.md, section 8).
+    """Constants that enclose eigenvalues of L by those of R* L R (docs/conventions.md, section 8).
 
     Attributes
     ----------
     gamma : float
-        Lower bound of the first discarded eigenvalues of all clusters: inf if nothing is discarded,
-        0 if one is zero to working accuracy.
+        Lower bound on the first discarded eigenvalues of all clusters. It is inf if nothing is
+        discarded, and 0 if one of them is zero to working accuracy.
     beta : float
-        Upper bound of norm(delta_X), with delta_X the rows of delta of crossing edges.
+        Upper bound on norm(delta_X), where delta_X consists of the rows of delta of crossing edges.
     kappa : float
         beta^2 / gamma.
     mu : float
         1 + (kappa + sqrt(kappa^2 + 4 kappa)) / 2.
     rounding : float
-        Largest rounding error of a computed eigenvalue of R* L R; the enclosure holds up to this
+        Maximum rounding error of a computed eigenvalue of R* L R; the enclosure holds up to this
         error.
 
     Examples
@@ -68,20 +68,20 @@ class Certificate:
         )
 
     def interval(self, nu: npt.ArrayLike) -> tuple:
-        """Return nu / (mu + nu / gamma) and nu, which enclose the i-th eigenvalue of L.
+        """Return nu / (mu + nu / gamma) and nu, which enclose an eigenvalue of L.
 
-        nu is the i-th eigenvalue of R* L R.
+        If nu is the i-th eigenvalue of R* L R, they enclose the i-th eigenvalue of L.
 
         Parameters
         ----------
-        nu : float or array_like of them
-            Eigenvalues of ``C.galerkin()``, the Laplacian of a coarse sheaf with loops. Zeros that
-            are negative by rounding get the interval [0, 0].
+        nu : float or array_like of float
+            Eigenvalues of ``C.galerkin()``, which is the Laplacian of the coarse sheaf if it has
+            loops. Zeros that are negative by rounding get the interval [0, 0].
 
         Returns
         -------
         lower, upper : float or ndarray
-            Of the shape of nu.
+            They have the shape of nu.
 
         Raises
         ------
@@ -95,14 +95,14 @@ class Certificate:
         >>> F = sc.CellularSheaf.constant(nx.path_graph(4))
         >>> C = sc.coarsen(F, sc.Partition([0, 0, 1, 1]), rank=1)
         >>> lower, upper = sc.certificate(C).interval(1.0)  # the coarse eigenvalues are 0 and 1
-        >>> bool(lower <= 2 - 2**0.5 <= upper)  # the fine one
+        >>> bool(lower <= 2 - 2**0.5 <= upper)  # the second fine eigenvalue
         True
         """
         values = real_array("nu", nu, None, "")
         if (values < -self.rounding).any():
             raise ValueError(
                 f"`nu` must hold eigenvalues of a semidefinite matrix, got {values.min():.6g}: "
-                "take those of C.galerkin()"
+                "pass those of C.galerkin()"
             )
         values = np.maximum(values.astype(np.float64), 0.0)
         if self.gamma == 0:
@@ -114,17 +114,17 @@ class Certificate:
 
 
 def certificate(C: Coarsening) -> Certificate:
-    """Return constants that enclose every eigenvalue of L by the coarse ones alone.
+    """Return constants that enclose every eigenvalue of L in terms of coarse eigenvalues only.
 
-    With gamma the smallest first discarded eigenvalue, beta at least norm(delta_X), kappa = beta^2
-    / gamma and mu = 1 + (kappa + sqrt(kappa^2 + 4 kappa)) / 2, the i-th eigenvalues nu_i of R* L R
-    and lambda_i of L satisfy nu_i / (mu + nu_i / gamma) <= lambda_i <= nu_i for every i
-    (docs/conventions.md, section 8).
+    Let gamma be the minimum of the first discarded eigenvalues of all clusters, beta an upper bound
+    on norm(delta_X), kappa = beta^2 / gamma and mu = 1 + (kappa + sqrt(kappa^2 + 4 kappa)) / 2.
+    Then the i-th eigenvalues nu_i of R* L R and lambda_i of L satisfy nu_i / (mu + nu_i / gamma) <=
+    lambda_i <= nu_i for every i (docs/conventions.md, section 8).
 
     Parameters
     ----------
     C : Coarsening
-        A coarsening by internal modes.
+        A coarsening with internal modes.
 
     Returns
     -------
@@ -133,7 +133,7 @@ def certificate(C: Coarsening) -> Certificate:
     Raises
     ------
     ValueError
-        For other modes or a basis of your own.
+        If ``C`` has other modes or a basis of your own.
 
     Examples
     --------
@@ -154,7 +154,7 @@ def certificate(C: Coarsening) -> Certificate:
     if modes is None or not modes.operator.spectral:
         what = "a basis of your own" if modes is None else f"{modes.local_operator} modes"
         raise ValueError(
-            f"`C` must be made of internal modes, got {what}: coarsen(sheaf, P, rank, "
+            f"`C` must have internal modes, got {what}: use coarsen(sheaf, P, rank, "
             'local_operator="internal")'
         )
     gap = modes.next_eigenvalues.astype(np.float64)
@@ -174,10 +174,10 @@ def certificate(C: Coarsening) -> Certificate:
 
 
 def _crossing_norm(C: Coarsening) -> float:
-    """Return an upper bound of norm(delta_X).
+    """Return an upper bound on norm(delta_X).
 
-    With N the spectral norms of the blocks of delta_X* delta_X, norm(delta_X)^2 <= rho(N) <= max_i
-    (N y)_i / y_i for any positive y (Collatz and Wielandt), here by power iteration.
+    Let N hold the spectral norms of the blocks of delta_X* delta_X. Then norm(delta_X)^2 <= rho(N)
+    <= max_i (N y)_i / y_i for any positive y (Collatz and Wielandt); y is found by power iteration.
     """
     F, crossing = C.fine, C.clusters.crossing_edges
     tail = blocks(F.tail_data, F.tail_offsets, crossing)
@@ -192,7 +192,7 @@ def _crossing_norm(C: Coarsening) -> float:
     for _ in range(60):
         z = N @ y
         square = min(square, float((z / y).max()))
-        y = z / z.max() + y  # stays positive
+        y = z / z.max() + y  # adding y keeps it positive
         y /= y.max()
     rows = np.bincount(X.edges.reshape(-1), np.repeat(X.edge_dims, 2), minlength=1).max()
     rounding = 8 * EPS * (rows + 2) ** 1.5 * max(int(X.vertex_dims.max()), 1)
@@ -200,12 +200,13 @@ def _crossing_norm(C: Coarsening) -> float:
 
 
 def _block_norms(X: CellularSheaf) -> scipy.sparse.csr_array:
-    """Return the spectral norms of the blocks of a sheaf's Laplacian, shape (n, n)."""
+    """Return the spectral norm of each block of a sheaf's Laplacian, shape (n, n)."""
     L = laplacian(X).tocoo()
     stalk = np.repeat(np.arange(X.n_vertices), X.vertex_dims)
     row, column = (stalk[at] for at in L.coords)
     blocks, index = np.unique(row * X.n_vertices + column, return_inverse=True)
-    entries = L.data[np.argsort(index, kind="stable")]  # by blocks, row by row, all stored
+    # sorted by block, and row by row in it; L stores all entries of a block
+    entries = L.data[np.argsort(index, kind="stable")]
     rows, columns = blocks // X.n_vertices, blocks % X.n_vertices
     shapes = np.stack([X.vertex_dims[rows], X.vertex_dims[columns]], axis=1)
     starts = offsets(shapes.prod(axis=1))

@@ -1,4 +1,4 @@
-"""Quality of a coarse space: the low spectra of L and of R* L R."""
+"""Comparison of the low spectra of L and of R* L R."""
 
 import warnings
 from dataclasses import dataclass
@@ -32,27 +32,27 @@ from sheafcoarsen.solve import Eigenmodes
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SpectralQuality(ReadOnly):
-    """The first k positive eigenpairs of L and of R* L R, and the global sections of both.
+    """Errors of the first k positive eigenpairs of R* L R relative to those of L.
 
     Attributes
     ----------
     fine, coarse : ndarray, shape (k,)
-        The lowest positive eigenvalues of L, and those of R* L R with the same indices, ascending;
-        inf in ``coarse`` if the coarse space has fewer. So coarse eigenvalues of lost global
-        sections are not compared.
+        The lowest positive eigenvalues of L, and the eigenvalues of R* L R with the same indices,
+        ascending. They are inf in ``coarse`` if the coarse space has too few. Coarse eigenvalues
+        that replace lost global sections are not compared.
     relative_errors : ndarray, shape (k,)
-        (coarse - fine) / fine, not negative (interlacing, docs/conventions.md, section 8); values
-        that are negative by rounding are set to 0.
+        (coarse - fine) / fine, which is nonnegative by interlacing (docs/conventions.md, section
+        8); values that are negative by rounding are set to 0.
     angles : ndarray, shape (k,)
-        Principal angles between the spans of the fine eigenvectors and of the lifts R z of the
-        coarse ones, ascending, pi / 2 for missing ones. A multiple coarse eigenvalue split by k is
-        included completely.
+        Principal angles between the span of the fine eigenvectors and the span of the lifts R z of
+        the coarse ones, ascending; pi / 2 for missing ones. A multiple coarse eigenvalue that k
+        splits is included completely.
     restricted_similarity : float
         norm(L^{1/2} (I - R R*) U_k Lambda_k^{-1/2}); inf if a global section is lost.
     kernel_fine, kernel_coarse : int
-        Number of zero eigenvalues, decided by singular values of delta and of delta R.
+        Number of zero eigenvalues, determined from singular values of delta and of delta R.
     section_residual : float
-        Largest norm(delta R z) / norm(delta) of coarse sections z: rounding.
+        Maximum of norm(delta R z) / norm(delta) over coarse sections z; it is due to rounding.
     fine_vectors : ndarray, shape (dim_c0, k)
         Orthonormal eigenvectors of the ``fine`` eigenvalues, if stored.
 
@@ -94,7 +94,7 @@ class SpectralQuality(ReadOnly):
     def _repr_html_(self) -> str:
         columns = (self.fine, self.coarse, self.relative_errors, self.angles)
         rows: list[tuple] = [
-            (self.kernel_fine + 1 + i, *row)  # numbered with the zeros
+            (self.kernel_fine + 1 + i, *row)  # zero eigenvalues are counted, too
             for i, row in enumerate(zip(*(c[:10].tolist() for c in columns), strict=True))
         ]
         if len(self.fine) > 10:
@@ -109,10 +109,11 @@ class SpectralQuality(ReadOnly):
 
 
 def principal_angles(U: np.ndarray, V: np.ndarray) -> np.ndarray:
-    """Return the angles between two column spaces, ascending, small ones by their sines.
+    """Return the principal angles between two column spaces, ascending.
 
-    Bjorck and Golub (Math. Comp. 27, 1973). scipy's ``subspace_angles`` uses cosines for some small
-    angles if there are also large ones, with errors of sqrt(eps).
+    Small angles are computed from their sines (Bjorck and Golub, Math. Comp. 27, 1973). scipy's
+    ``subspace_angles`` uses cosines for some small angles if there are also large ones, which
+    causes errors of sqrt(eps).
     """
     U, V = (scipy.linalg.qr(X, mode="economic")[0] for X in (U, V))
     if U.shape[1] < V.shape[1]:
@@ -133,21 +134,22 @@ def spectral_quality(
 ) -> SpectralQuality:
     """Compare the first k positive eigenpairs of L with those of L_Gal = R* L R.
 
-    L_Gal is the operator of ``eq:sheaf_galerkin_operator``.
-    Zero eigenvalues are counted, and of the others the i-th of L is compared with the i-th of R* L
-    R. If k splits a multiple eigenvalue of L, k is increased to its end, by less than 100; if L has
-    fewer positive eigenvalues, all are compared. All pairs have converged, or an error is raised:
-    large problems are solved as by :func:`eigenmodes`, which searches for missing pairs.
+    L_Gal is the operator of ``eq:sheaf_galerkin_operator``. The i-th positive eigenvalue of L is
+    compared with the eigenvalue of R* L R with the same index; zero eigenvalues are only counted.
+    If k splits a multiple eigenvalue of L, k is increased by less than 100 to include it
+    completely; if L has fewer than k positive eigenvalues, all are compared. All pairs have
+    converged, or an error is raised: large problems are solved as by :func:`eigenmodes`, which
+    searches for missing pairs.
 
     Parameters
     ----------
     C : Coarsening
-        Its R must be an isometry.
+        A coarsening whose prolongation R is an isometry.
     k : int
-        At least 1, at most dim C^0 of the coarse sheaf.
+        Number of eigenpairs, from 1 to dim C^0 of the coarse sheaf.
     fine : Eigenmodes or SpectralQuality, optional
-        Eigenmodes of ``C.fine``, or the quality of another coarsening of it, whose pairs are reused
-        and completed if necessary.
+        Eigenmodes of ``C.fine``, or the quality of another coarsening of ``C.fine``. Their pairs
+        are reused, and missing pairs are computed.
     progress : bool
         Show a progress bar.
 
@@ -158,7 +160,7 @@ def spectral_quality(
     Raises
     ------
     ValueError
-        If k is out of range, the basis is not orthonormal, or ``fine`` is of another sheaf.
+        If k is out of range, the basis is not orthonormal, or ``fine`` belongs to another sheaf.
     TypeError
         If ``fine`` has another type.
     numpy.linalg.LinAlgError
@@ -167,8 +169,8 @@ def spectral_quality(
     Warns
     -----
     SingularProblemWarning
-        If k splits an eigenvalue of L or of R* L R of larger multiplicity, as on stars: k pairs are
-        compared, with some of its vectors.
+        If k splits an eigenvalue of L or of R* L R of larger multiplicity, as on stars. Exactly k
+        pairs are then compared, and which of its eigenvectors are included is arbitrary.
 
     Examples
     --------
@@ -182,8 +184,8 @@ def spectral_quality(
     k, progress = whole_number("k", k, at_least=1), flag("progress", progress)
     if k > check_coarsening(C).sheaf.dim_c0:
         raise ValueError(
-            f"`k` = {k} is more than the dimension {C.sheaf.dim_c0} of the coarse C^0: use "
-            "a smaller `k` or keep more modes"
+            f"`k` = {k} exceeds the dimension {C.sheaf.dim_c0} of the coarse C^0: use "
+            "a smaller `k` or retain more modes"
         )
     check_isometry(C, "spectral quality")
     F, unit = unit_sheaf(C.fine)
@@ -203,7 +205,7 @@ def spectral_quality(
     pairs = solve(delta, k, sheaf_of=lambda: F, known=known)
     sigma, U = pairs.sigma[: pairs.end], pairs.vectors[:, : pairs.end]
     count, lost = len(sigma), pairs.kernel - coarse.kernel
-    first = max(lost, 0)  # lost sections shift the indices
+    first = max(lost, 0)  # skip the positive coarse eigenvalues that replace lost sections
     if coarse.end < count + first:
         coarse = of_coarse(count + first)
     steps.update()
@@ -212,9 +214,9 @@ def spectral_quality(
     if cut is not None:
         value = float(cut.sigma[cut.end - 1] * unit) ** 2
         warnings.warn(
-            f"`k` = {k} splits {value:.6g}, an eigenvalue of {'L' if cut is pairs else 'R* L R'} "
-            f"with at least {WIDENED} more copies: {k} pairs are compared, and angles and "
-            "similarity depend on which of them",
+            f"`k` = {k} splits the eigenvalue {value:.6g} of {'L' if cut is pairs else 'R* L R'}, "
+            f"which has at least {WIDENED} more copies: {k} pairs are compared, and angles and "
+            "similarity depend on the choice of eigenvectors",
             SingularProblemWarning,
             stacklevel=2,
         )
@@ -250,7 +252,7 @@ def spectral_quality(
 def _reused(
     fine: Eigenmodes | SpectralQuality, sheaf: CellularSheaf, delta: Any, unit: float
 ) -> KnownPairs:
-    """Return given fine pairs in the units of ``delta``; raise if they are not pairs of it."""
+    """Check that pairs are eigenpairs of the fine sheaf, and return them in units of ``delta``."""
     if isinstance(fine, Eigenmodes):
         values, U, zeros, more = fine.values, fine.vectors, 0, not fine.tied
     elif isinstance(fine, SpectralQuality) and fine.fine_vectors is not None:
@@ -261,8 +263,8 @@ def _reused(
         )
     if len(U) != delta.shape[1]:
         raise ValueError(
-            f"`fine` must be of C.fine, whose C^0 has dimension {delta.shape[1]}, but its vectors "
-            f"have {len(U)} entries"
+            f"`fine` must belong to C.fine, whose C^0 has dimension {delta.shape[1]}, but its "
+            f"vectors have {len(U)} entries"
         )
     U = U.astype(np.result_type(U.dtype, delta.dtype))
     scaled = values.astype(np.float64) / unit / unit
@@ -271,23 +273,26 @@ def _reused(
     bound = inf_norm(L)
     bad = np.flatnonzero(errors > 1e-5 * bound * np.maximum(np.linalg.norm(U, axis=0), 1))
     if bad.size or abs(U.conj().T @ U - np.eye(U.shape[1])).max(initial=0.0) > 1e-5:
-        where = f"pair {bad[0]} is not one" if bad.size else "its vectors are not orthonormal"
+        where = f"pair {bad[0]} is none" if bad.size else "its vectors are not orthonormal"
         raise ValueError(
-            f"`fine` must be eigenmodes of C.fine, without mass, but {where}: "
-            "eigenmodes(C.fine, k) makes them"
+            f"`fine` must hold eigenpairs of C.fine, computed without mass, but {where}: "
+            "use eigenmodes(C.fine, k)"
         )
     return KnownPairs(U, zeros, more)
 
 
 def _sections(F: CellularSheaf) -> np.ndarray | scipy.sparse.csr_array:
-    """Return an orthonormal basis of the global sections, without warnings; it is checked later."""
+    """Return an orthonormal basis of the global sections without warnings.
+
+    Whether they are sections is checked later.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SingularProblemWarning)
         return global_sections(F).basis
 
 
 def _coarse_sheaf(C: Coarsening, F: CellularSheaf) -> CellularSheaf:
-    """Return a sheaf with the Laplacian R* L R; ``F`` is the fine one in double precision."""
+    """Return a sheaf with Laplacian R* L R; ``F`` is the fine sheaf in double precision."""
     if C.loops and C.fine.dtype == F.dtype:
         return unit_sheaf(C.sheaf)[0]
     basis = [C.block(a) for a in range(C.partition.n_clusters)]
@@ -295,6 +300,6 @@ def _coarse_sheaf(C: Coarsening, F: CellularSheaf) -> CellularSheaf:
 
 
 def _nonnegative(errors: np.ndarray, values: np.ndarray, size: float, eps: float) -> np.ndarray:
-    """Return errors with negative ones set to 0 if they are rounding (interlacing)."""
+    """Set negative errors to 0 if they are due to rounding, since interlacing rules them out."""
     rounding = RESIDUAL_LIMIT * eps * size * size / values
     return np.where((errors < 0) & (errors >= -rounding), 0.0, errors)

@@ -1,4 +1,4 @@
-"""Singular values of all small components by dense decompositions, and the remaining sheaf."""
+"""Dense decomposition of small connected components."""
 
 from typing import NamedTuple
 
@@ -10,18 +10,18 @@ from sheafcoarsen.sheaf import CellularSheaf, component_labels
 from sheafcoarsen.solve import grounded
 
 SMALL = 100
-"""Dimension up to which a component is decomposed densely, with at most four times as many rows."""
+"""Maximum dimension of a component that is decomposed densely, with at most ``4 * SMALL`` rows."""
 
 
 class Group(NamedTuple):
-    """Components with matrices of one shape."""
+    """Connected components whose matrices have the same shape."""
 
     coordinates: np.ndarray  # (components, d) in C^0
     vectors: np.ndarray  # (components, d, d) right singular vectors as rows
 
 
 class SmallComponents(NamedTuple):
-    """All singular values of small components, ascending, and the indices of their vectors."""
+    """Singular values of all small components, ascending, with the indices of their vectors."""
 
     sigma: np.ndarray  # (N,)
     indices: np.ndarray  # (N, 3) group, component, row
@@ -29,7 +29,7 @@ class SmallComponents(NamedTuple):
     dim: int
 
     def vectors(self, which: np.ndarray) -> np.ndarray:
-        """Return vectors as columns, shape (dim, len(which))."""
+        """Return the singular vectors ``which`` as columns, shape (dim, len(which))."""
         X = np.zeros((self.dim, len(which)), self.groups[0].vectors.dtype)
         group, component, row = self.indices[which].T
         for g, (coordinates, vectors) in enumerate(self.groups):
@@ -43,9 +43,9 @@ class SmallComponents(NamedTuple):
 def split_components(
     D: scipy.sparse.csr_array, sheaf: CellularSheaf
 ) -> tuple[SmallComponents, np.ndarray, CellularSheaf] | None:
-    """Return small components of D, the other coordinates as a mask, and the sheaf on these.
+    """Return the small components of D, a mask of all other coordinates, and the sheaf on them.
 
-    Returns None without small components. The columns of D are those of the sheaf's coboundary.
+    Returns None if there are no small components. The columns of D are those of the coboundary.
     """
     labels = component_labels(sheaf.n_vertices, sheaf.edges)
     count = int(labels.max(initial=-1)) + 1

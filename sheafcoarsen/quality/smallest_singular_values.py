@@ -1,7 +1,7 @@
-"""The smallest singular values of a coboundary: the number of zeros, and the first positive ones.
+"""Number of zero singular values of a coboundary, and its smallest positive ones.
 
-Small problems are solved densely; for large ones, the pairs orthogonal to the global sections of a
-sheaf are iterated.
+Small problems are solved densely; large ones iteratively, in the orthogonal complement of the
+global sections.
 """
 
 from collections.abc import Callable
@@ -26,40 +26,40 @@ from sheafcoarsen.solve import (
 EPS = eps_of(np.float64)
 
 CONVERGED = 1e-4
-"""Largest residual of a converged positive eigenpair, relative to its eigenvalue.
+"""Maximum residual of a converged positive eigenpair, relative to its eigenvalue.
 
 The relative error of the eigenvalue is about the square of this.
 """
 
 ACCURATE, ENOUGH = 1e-6, 1e-5
-"""Residual target relative to the lowest eigenvalue, and the accepted residual near rounding
-(``TINY``).
+"""Target residual relative to the lowest positive eigenvalue, and the residual accepted instead if
+the target is below rounding level (``TINY``).
 """
 
 TOL, TINY = 1e-8, 1e-13
-"""Largest residual relative to norm(L), and the residual at rounding level."""
+"""Maximum residual and rounding level of residuals, both relative to norm(L)."""
 
 ROWS = 1024
-"""Number of rows of a tall matrix that are decomposed at a time, to stay in the cache."""
+"""Number of rows of a tall matrix that are decomposed at a time, so that they fit in the cache."""
 
 MOST_REPEATS = 3
-"""Largest number of further iterations for inaccurate pairs."""
+"""Maximum number of times that the solver is restarted for inaccurate pairs."""
 
 ALL_VECTORS_BELOW = 20_000_000
-"""Number of entries of a dense coboundary up to which all singular vectors are computed."""
+"""Maximum number of entries of a dense coboundary for which all singular vectors are computed."""
 
 WIDENED = 100
-"""Largest number of pairs after the k-th that are computed to complete its multiplet.
+"""Maximum number of pairs beyond the k-th that are computed to complete its multiplet.
 
-On a star the multiplet is as large as the graph.
+A limit is needed because the multiplet of a star is as large as the graph.
 """
 
 
 class LowPairs(NamedTuple):
-    """The lowest positive singular values of a coboundary D, ascending, and their right vectors.
+    """The lowest positive singular values of a coboundary, ascending, with right singular vectors.
 
-    The first ``end`` of them include the multiplet of the k-th, or end with the k-th if the
-    multiplet ``is_cut``; ``kernel`` is the number of singular values that count as zero, ``zero``
+    The first ``end`` of them include the whole multiplet of the k-th value, or end with the k-th
+    value if ``is_cut``. ``kernel`` is the number of singular values that count as zero, ``zero``
     the largest of these, and ``size`` the norm to which they are compared.
     """
 
@@ -73,9 +73,10 @@ class LowPairs(NamedTuple):
 
 
 class KnownPairs(NamedTuple):
-    """Known lowest eigenvectors.
+    """Lowest eigenvectors known from an earlier computation.
 
-    They contain all but ``zeros`` zeros; ``complete`` is whether the last one ends a multiplet.
+    The first ``zeros`` eigenvectors, of the eigenvalue 0, are missing; ``complete`` says whether
+    the last vector ends a multiplet.
     """
 
     vectors: np.ndarray
@@ -94,12 +95,12 @@ def low_pairs(
     kernel_of: Callable[[CellularSheaf], Any] | None = None,
     known: KnownPairs | np.ndarray | None = None,
 ) -> LowPairs:
-    """Return the first k positive singular values of D, or more, to the end of a multiplet.
+    """Return the first k positive singular values of D, or more to complete the last multiplet.
 
-    ``accuracy`` times ``size``, by default a bound of norm(D), is the threshold of zero.
-    ``sheaf_of`` returns a sheaf with the Laplacian D* D, up to a factor, and ``kernel_of`` an
-    orthonormal basis of its global sections; without them the computation is dense. ``known`` are
-    pairs or approximate vectors.
+    Singular values up to ``accuracy * size`` count as zero, where ``size`` is by default an upper
+    bound on norm(D). ``sheaf_of`` returns a sheaf with Laplacian D* D up to a factor, and
+    ``kernel_of`` an orthonormal basis of its global sections; without them the computation is
+    dense. ``known`` holds known pairs or approximate vectors.
     """
     n = D.shape[1]
     if size is None:
@@ -134,13 +135,13 @@ def low_pairs(
         else:
             if n > MAX_DENSE:
                 raise np.linalg.LinAlgError(
-                    f"k, the zero eigenvalues and the multiple ones together need more than "
-                    f"{n // SPARSE_SHARE} of {n} eigenpairs, too many for a dense solver: "
-                    "use a smaller k"
+                    f"the first k positive eigenvalues, the zeros and multiplets together require "
+                    f"more than {n // SPARSE_SHARE} of {n} eigenpairs, but the dimension is too "
+                    "large for a dense solver: use a smaller k"
                 )
             A = (D.conj().T @ D).toarray()
             X = scipy.linalg.eigh(A, subset_by_index=[0, min(m, n - 1)])[1]
-        remaining = n - kernel  # dimension orthogonal to the known kernel
+        remaining = n - kernel  # dimension of the complement of the known kernel
         sigma, X = singular_pairs(D, X)
         zeros = int((sigma <= level).sum())
         values = sigma**2
@@ -162,7 +163,7 @@ def _from_known(
     known: KnownPairs,
     size: float,
 ) -> LowPairs | None:
-    """Return known pairs, or None if they are too few or too inaccurate."""
+    """Return the known pairs, or None if there are too few or they are too inaccurate."""
     sigma, X = singular_pairs(D, known.vectors)
     values, zeros = sigma**2, int((sigma <= level).sum())
     is_complete = known.complete and len(values) >= zeros + k
@@ -181,9 +182,9 @@ def _with_small(
     parts: tuple[SmallComponents, np.ndarray, CellularSheaf],
     kernel_of: Callable[[CellularSheaf], Any] | None,
 ) -> LowPairs:
-    """Return the pairs of small components merged with ``low_pairs`` of the others.
+    """Return the pairs of small components merged with the ``low_pairs`` of the other ones.
 
-    ``measures`` are accuracy, eps and size.
+    ``measures`` holds accuracy, eps and size.
     """
     small, others, rest = parts
     accuracy, eps, size = measures
@@ -214,7 +215,7 @@ def _with_small(
 
 
 class _Iterated:
-    """Pairs of a sheaf orthogonal to its global sections."""
+    """Iterative computation of eigenpairs orthogonal to the global sections of a sheaf."""
 
     def __init__(
         self,
@@ -230,11 +231,11 @@ class _Iterated:
         self.sections: Any = None
 
     def _expanded(self, X: Any) -> Any:
-        """Return columns on the given sheaf."""
+        """Return columns as cochains of the original sheaf instead of its complex line sheaf."""
         return X if self.line is None else self.line.expand(X)
 
     def _targets(self, values: np.ndarray) -> np.ndarray:
-        """Return the residual targets for ascending Ritz values."""
+        """Return the target residuals for ascending Ritz values."""
         norm = self.pencil.norm
         zeros = int((values <= TOL * norm).sum())
         targets = np.full(len(values), TOL * norm / 2)
@@ -242,7 +243,7 @@ class _Iterated:
         return targets
 
     def _kernel(self, method: str) -> Any:
-        """Return the sections and count them; none if one exceeds the threshold of zero."""
+        """Return the sections and store their number; return none if one exceeds ``level``."""
         if self.sections is None:
             sheaf = self.pencil.sheaf
             none = np.zeros((sheaf.dim_c0, 0))
@@ -258,7 +259,7 @@ class _Iterated:
     def pairs(self, m: int, start: np.ndarray | None) -> tuple[np.ndarray, int, float] | None:
         """Return vectors of the m + 1 lowest pairs, the number of zeros and the largest zero.
 
-        Returns None if the complement of the kernel is small: it is then decomposed densely.
+        Returns None if the complement of the kernel is so small that it is decomposed densely.
         """
         count = m if self.line is None else (m + 1) // 2
         problem = EigenProblem(
@@ -275,7 +276,7 @@ class _Iterated:
             enough = np.maximum(ENOUGH * found.values, self._targets(found.values))[:count]
             if (residuals <= enough).all():
                 break
-            # converges for any spectrum
+            # repeat with "direct", which converges for any spectrum
             found = lowest_eigenpairs(problem, "direct", found.vectors, self.sections)
         if found is None:
             return None
@@ -283,7 +284,7 @@ class _Iterated:
 
 
 def _accurate(values: Any, norm: float) -> Any:
-    """Return the residual targets for positive eigenvalues."""
+    """Return the target residuals for positive eigenvalues."""
     return np.maximum(ACCURATE * values, np.minimum(TINY * norm, ENOUGH * values))
 
 
@@ -295,9 +296,9 @@ def _is_sparse(n: int, m: int) -> bool:
 def _end(
     values: np.ndarray, zeros: int, k: int, least: float, is_all: bool
 ) -> tuple[int | None, bool]:
-    """Return the end of the multiplet of the k-th positive value, and whether it is cut there.
+    """Return the end of the multiplet of the k-th positive value, and whether it is cut.
 
-    The end is None if more values are needed; ``is_all`` is whether there are none.
+    The end is None if more values are needed; ``is_all`` says that all values are known.
     """
     tie = np.sqrt(EPS) * values[1:] + least
     ends = np.flatnonzero(np.diff(values) > tie) + 1
@@ -311,19 +312,19 @@ def _end(
 
 
 def largest_column(Y: Any) -> float:
-    """Return the largest norm of a column, 0 without columns."""
+    """Return the maximum norm of a column, or 0 if there are no columns."""
     squares = abs(Y).power(2) if scipy.sparse.issparse(Y) else np.abs(Y) ** 2
     return float(np.sqrt(squares.sum(axis=0).max(initial=0.0)))
 
 
 def singular_pairs(D: scipy.sparse.csr_array, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the singular values of D on span X, ascending, and their right vectors.
+    """Return the singular values of D on span X, ascending, and their right singular vectors.
 
-    Eigenvalues of D* D would resolve them only to sqrt(eps). X has orthonormal columns.
+    X must have orthonormal columns. The eigenvalues of D* D would be accurate only to sqrt(eps).
     """
     Y = D @ X
     m = X.shape[1]
-    if Y.shape[0] < m:  # for m singular values
+    if Y.shape[0] < m:  # append zero rows, to get m singular values
         Y = np.vstack([Y, np.zeros((m - Y.shape[0], m), Y.dtype)])
     pieces = [np.linalg.qr(Y[row : row + ROWS], mode="r") for row in range(0, len(Y), ROWS)]
     _, sigma, V = np.linalg.svd(np.linalg.qr(np.vstack(pieces), mode="r"))
@@ -331,21 +332,21 @@ def singular_pairs(D: scipy.sparse.csr_array, X: np.ndarray) -> tuple[np.ndarray
 
 
 def norm_bound(A: scipy.sparse.csr_array) -> float:
-    """Return an upper bound of norm(D), the root of norm(A, inf), for A = D* D."""
+    """Return the upper bound sqrt(norm(A, inf)) on norm(D), where A = D* D."""
     return float(np.sqrt(inf_norm(A)))
 
 
 def _relative_residual(D: scipy.sparse.csr_array, values: np.ndarray, U: np.ndarray) -> float:
-    """Return the largest residual relative to its eigenvalue."""
+    """Return the maximum over all pairs of the residual divided by the eigenvalue."""
     residuals = np.linalg.norm(D.conj().T @ (D @ U) - U * values, axis=0)
     return float((residuals / values).max(initial=0.0))
 
 
 def _check_converged(D: scipy.sparse.csr_array, values: np.ndarray, U: np.ndarray) -> None:
-    """Raise if pairs have not converged."""
+    """Raise if an eigenpair has not converged."""
     worst = _relative_residual(D, values, U)
     if worst > CONVERGED:
         raise np.linalg.LinAlgError(
-            f"an eigenpair has not converged: residual {worst:.3g} times its eigenvalue; "
-            "the low spectrum is too close to zero"
+            f"an eigenpair has not converged, with a residual of {worst:.3g} times its eigenvalue: "
+            "the lowest eigenvalues are too close to zero"
         )

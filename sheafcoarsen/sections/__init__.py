@@ -1,7 +1,7 @@
 """Global sections: the cochains x with delta x = 0.
 
-A flat bundle of rotations, given by a change of frames at the vertices, has as many sections as its
-stalks have dimensions; one with nontrivial holonomy has fewer, or none:
+For a flat bundle of rotations, h0 equals the dimension of its stalks; with nontrivial holonomy it
+is smaller, or zero:
 
 >>> import numpy as np
 >>> import sheafcoarsen as sc
@@ -14,30 +14,32 @@ stalks have dimensions; one with nontrivial holonomy has fewer, or none:
 
 **Algorithm** (``_global_sections``). Every cluster retains a subspace that contains the
 restrictions of all sections; these subspaces are the stalks of a coarse sheaf with the same H^0.
-The number of levels is logarithmic, the work linear. The steps, each with its function:
+The number of levels is logarithmic and the work linear in the size of the sheaf. The steps are:
 
-(a) ``equilibration.equilibrate``: every edge's [A | -B] is scaled to norm 1 and every stalk gets a
-    basis in which the stacked maps at the vertex are an isometry: zero is decided relative to 1.
-(b) ``clustering.choose_clusters``, ``reduction.reduce_level``: in each cluster coordinates are
-    eliminated, largest pivot first, while a pivot exceeds keep^2. The retained subspace is {x :
-    delta_I* delta_a x = 0}, with I the eliminated coordinates; it contains the local sections, and
-    loop cells carry the energy of the others.
-(c) ``reduction.reduce_level``: the common kernel of all crossing maps and the loop consists of
-    sections supported in one cluster. They are removed, so that few dimensions remain if there are
-    many sections.
-(d) ``coarsening.realize`` compresses the edges, and (b) begins again, until
-    ``rank_decision.right_singular_vectors`` can decompose the rest; ``zero_threshold`` is the level
-    of zero there and ``doubt`` checks whether the decision is clear. If coarsening stalls, as on
-    expanders, ``full_rank`` checks whether delta has independent rows or columns.
+(a) ``equilibration.equilibrate`` scales the maps [A | -B] of every edge to norm 1 and changes the
+    basis of every stalk such that the stacked maps at the vertex are an isometry. Zero can then be
+    decided relative to 1.
+(b) ``clustering.choose_clusters`` selects clusters, and ``reduction.reduce_level`` eliminates
+    coordinates in each of them, largest pivot first, while the pivot exceeds keep^2. The retained
+    subspace is {x : delta_I* delta_a x = 0}, where I are the eliminated coordinates. It contains
+    the local sections; loop-cells carry the energy of its other vectors.
+(c) ``reduction.reduce_level`` also removes the common kernel of all crossing maps and the loop,
+    which consists of sections supported in one cluster. Few dimensions then remain even if there
+    are many sections.
+(d) ``coarsening.realize`` compresses the edges, and step (b) is repeated until
+    ``rank_decision.right_singular_vectors`` can decompose the remaining sheaf. Its singular values
+    up to ``zero_threshold`` count as zero, and ``doubt`` checks whether this decision is clear. If
+    coarsening stalls, as on expanders, ``full_rank`` checks whether delta has independent rows or
+    columns.
 
-For forests ``forests.forest_sections`` proceeds from the leaves to the roots, with accuracy
-independent of the depth of the trees. ``without_chains`` eliminates the leaves and chains of other
-graphs, and the sections are extended to them at the end.
+For forests, ``forests.forest_sections`` proceeds from the leaves to the roots, with an accuracy
+that does not depend on the depth of the trees. In other graphs, ``without_chains`` eliminates
+leaves and chains, to which sections are extended at the end. ``lifting.lift_sections`` lifts the
+sections through the levels and orthonormalizes them.
 
-``lifting.lift_sections`` lifts the sections through the levels and makes them orthonormal.
-
-Two modules serve :mod:`sheafcoarsen.solve`: ``boundary`` checks values given at vertices,
-``factorization_cost.fills_little`` compares the cost of sparse factors with that of iterating.
+Two modules serve :mod:`sheafcoarsen.solve`: ``boundary`` checks values given at vertices, and
+``factorization_cost.fills_little`` compares the cost of a sparse factorization with that of
+iterative solvers.
 """
 
 from sheafcoarsen.sections._global_sections import (

@@ -1,4 +1,4 @@
-"""Global sections and cohomology dimensions of sheaves of any size, by exact coarsening."""
+"""Global sections and cohomology dimensions by exact coarsening."""
 
 import dataclasses
 import functools
@@ -38,24 +38,26 @@ from sheafcoarsen.sections.reduction import Level, reduce_level
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, component_labels
 
 KEEP = {8: 1e-3, 4: 3e-2}
-"""Singular value inside a cluster at or below which a direction is retained, by bytes of a real.
+"""Singular value at or below which a cluster retains a direction, by bytes per real number.
 
-The rounding error of an elimination is eps over this number.
+Rounding errors of the eliminated directions are eps divided by this value.
 """
 
 
 LARGEST_ERROR = 1e-11
-"""Largest rounding error of a level at which the threshold may be lowered if coarsening stalls."""
+"""Rounding error eps / keep below which the threshold ``keep`` may be lowered if coarsening stalls.
+"""
 
 
 SLOW = 0.5
-"""Dimension of a level, relative to the previous one, above which the rank of delta is checked:
-independent rows or columns determine the sections.
+"""Dimension of a level, relative to the previous one, above which the rank of delta is checked.
+
+If delta has independent rows or columns, they determine the sections.
 """
 
 
 MOST_CHECKS = 2
-"""Largest number of these checks."""
+"""Maximum number of checks of the rank of delta."""
 
 
 STALLED = 0.9
@@ -63,37 +65,38 @@ STALLED = 0.9
 
 
 MOST_GROWTH = 8
-"""Largest factor by which clusters are enlarged."""
+"""Maximum factor by which clusters are enlarged."""
 
 
 LARGE, LEAST_REMOVED = 2000, 0.25
-"""Dimension, and fraction of it in leaves and chains, above which these are eliminated first."""
+"""Dimension of C^0 above which leaves and chains are eliminated first, and the minimum fraction of
+it that they must contain."""
 
 
 LARGEST_GROWTH = 1e3
-"""Largest growth of rounding errors in an elimination that is used."""
+"""Maximum growth of rounding errors at which the result of an elimination is used."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GlobalSections(ReadOnly):
-    """A basis of the global sections H^0 = ker delta, and how clear the rank decision was.
+    """Basis of the global sections H^0 = ker delta, with the singular values that decided h0.
 
     Attributes
     ----------
     basis : ndarray or csr_array, shape (dim_c0, h0)
-        Orthonormal columns; sparse if there are many.
+        Matrix with orthonormal columns; it is sparse if there are many columns.
     h0 : int
         Dimension of H^0.
     largest_zero, smallest_nonzero : float
         Singular values of the equilibrated coboundary on the last level: the largest that counts
-        as zero (0 if there is none), and the smallest other (inf if there is none). No singular
-        value decides for forests.
+        as zero (0 if there is none), and the smallest one that does not (inf if there is none).
+        For forests they are 0 and inf, because no singular values are computed.
     residual : float
         norm(delta S) / norm(delta) in Frobenius norms, for the basis S.
     levels : tuple of int
         Dimension of C^0 on each level, from the equilibrated sheaf to the one that was decomposed
-        densely; one number for a forest. The first is that of the input if leaves and chains were
-        eliminated.
+        densely. For a forest it is a single number. If leaves and chains were eliminated, the
+        first number is the dimension of the input.
 
     Examples
     --------
@@ -139,8 +142,8 @@ class GlobalSections(ReadOnly):
         rows = [
             ("h0", self.h0),
             ("basis", f"{kind}, {self.basis.shape[0]:,} x {self.h0:,}, {self.basis.dtype}"),
-            ("largest singular value taken as zero", self.largest_zero),
-            ("smallest other one", self.smallest_nonzero),
+            ("largest singular value counted as zero", self.largest_zero),
+            ("smallest nonzero singular value", self.smallest_nonzero),
             ("residual", self.residual),
         ]
         return tables.table(rows, caption="GlobalSections")
@@ -149,15 +152,15 @@ class GlobalSections(ReadOnly):
 def global_sections(sheaf: CellularSheaf) -> GlobalSections:
     """Return an orthonormal basis of the global sections, H^0 = ker delta, by exact coarsening.
 
-    They are the cochains of zero energy (``eq:global-sections``, ``eq:app-global-sections``,
-    ``eq:app-zero-energy-kernel``), those of ``normalize(sheaf)`` the harmonic space of the
-    normalized flow (``eq:app-harmonic-space-normalized``).
+    Global sections are the cochains of zero energy (``eq:global-sections``,
+    ``eq:app-global-sections``, ``eq:app-zero-energy-kernel``). Those of ``normalize(sheaf)`` form
+    the harmonic space of the normalized flow (``eq:app-harmonic-space-normalized``).
 
-    Clusters retain their local sections, and near sections with their energy; sections supported in
-    one cluster are removed; the others are those of a small sheaf
-    (``prop:kernel_preservation_loopless``), which is coarsened again. Forests are solved edge by
-    edge from the leaves to the roots: with invertible d x d maps each tree has d sections, at any
-    length.
+    Clusters retain their local sections, and vectors of small energy together with their energy.
+    Sections supported in one cluster are removed; the others correspond to the sections of a small
+    sheaf (``prop:kernel_preservation_loopless``), which is coarsened again. Forests are solved edge
+    by edge from the leaves to the roots: with invertible d x d maps each tree has d sections,
+    however long its paths are.
 
     Parameters
     ----------
@@ -166,30 +169,31 @@ def global_sections(sheaf: CellularSheaf) -> GlobalSections:
     Returns
     -------
     GlobalSections
-        The ``basis`` in the scalar type of the sheaf, ``h0``, the singular values next to the
-        threshold of zero, and the residual.
+        The ``basis`` in the scalar type of the sheaf, ``h0``, the singular values closest to the
+        threshold below which they count as zero, and the residual.
 
     Raises
     ------
     numpy.linalg.LinAlgError
-        If coarsening stalls at more than 6000 dimensions, as it may on expanders with edge stalks
-        smaller than the vertex stalks, or if a single stalk has more.
+        If coarsening stalls at more than 6000 dimensions, as it may on expanders whose edge stalks
+        are smaller than the vertex stalks, or if the dimension of a single stalk exceeds 6000.
 
     Warns
     -----
     SingularProblemWarning
-        If rounding may have decided h0: the smallest nonzero singular value is less than 1000 times
-        the largest zero or the threshold (3 times, in single precision), or the largest zero is
-        above 100 eps and a thousandth of the threshold; or h0 exceeds an upper bound from a
-        spanning tree, as it may if maps grow and decay along long paths.
+        If rounding errors may have determined h0, for one of three reasons. The smallest nonzero
+        singular value is less than 1000 times the largest zero or 1000 times the threshold (3 times
+        in single precision). The largest zero is above 100 eps and a thousandth of the threshold.
+        Or h0 exceeds an upper bound from a spanning tree, as it may if maps grow and decay along
+        long paths.
 
     Notes
     -----
-    Edges and stalks are equilibrated first, so that every [A | -B] has norm 1 and the maps at every
-    vertex, stacked, are an isometry; zero is then decided relative to 1: singular values up to ``10
-    eps n / g`` count as zero, with n the dimension of the last sheaf and g the smallest eliminated
-    singular value. The computation uses double precision; for maps in single precision, ``eps n``
-    is replaced by their eps.
+    Edges and stalks are equilibrated first: every [A | -B] gets norm 1, and the stacked maps at
+    every vertex become an isometry, so that zero can be decided relative to 1. Singular values up
+    to ``10 eps n / g`` count as zero, where n is the dimension of the last sheaf and g the smallest
+    eliminated singular value. The computation uses double precision; for maps in single precision,
+    ``eps n`` is replaced by their eps.
 
     Examples
     --------
@@ -211,7 +215,7 @@ def global_sections(sheaf: CellularSheaf) -> GlobalSections:
 
 
 def cohomology_dims(sheaf: CellularSheaf) -> tuple[int, int]:
-    """Return (dim H^0, dim H^1); dim H^1 = dim H^0 - dim C^0 + dim C^1.
+    """Return (dim H^0, dim H^1), where dim H^1 = dim H^0 - dim C^0 + dim C^1.
 
     Parameters
     ----------
@@ -224,7 +228,7 @@ def cohomology_dims(sheaf: CellularSheaf) -> tuple[int, int]:
     Warns
     -----
     SingularProblemWarning
-        If rounding may have decided, as in :func:`global_sections`.
+        If rounding errors may have determined h0, as in :func:`global_sections`.
 
     Examples
     --------
@@ -239,7 +243,7 @@ def cohomology_dims(sheaf: CellularSheaf) -> tuple[int, int]:
 
 
 def find_sections(F: CellularSheaf, stacklevel: int) -> GlobalSections:
-    """Return the sections of F, by forests, elimination or coarsening."""
+    """Return the global sections of F, by tree substitution, elimination or coarsening."""
     check_sheaf(F)
     with single_threaded_blas():
         full = forest_sections(F)
@@ -258,10 +262,10 @@ def find_sections(F: CellularSheaf, stacklevel: int) -> GlobalSections:
 
 
 def without_chains(F: CellularSheaf) -> Elimination | None:
-    """Return the elimination of leaves and chains, or None if it removes little.
+    """Return the elimination of leaves and chains, or None if it is not worthwhile or accurate.
 
-    One vertex of each component, of the highest degree, is kept. If the kept vertices determine all
-    others, H^0 is mapped isomorphically: docs/conventions.md, section 12.
+    In each component a vertex of maximum degree is kept. If the kept vertices determine all others,
+    H^0 is mapped isomorphically (docs/conventions.md, section 12).
     """
     if F.dim_c0 <= LARGE or dim_of_few_edges(F) < LEAST_REMOVED * F.dim_c0:
         return None
@@ -276,21 +280,21 @@ def without_chains(F: CellularSheaf) -> Elimination | None:
 
 
 def extended_basis(K: Elimination, basis: np.ndarray) -> np.ndarray | None:
-    """Return an orthonormal basis of the extended sections, None if rounding errors have grown."""
+    """Return an orthonormal basis of the extended sections, or None if it is inaccurate."""
     full = np.linalg.qr(K.extend(basis))[0]
     good = section_residual(K.fine, full) <= RESIDUAL_LIMIT * eps_of(K.fine.dtype)
     return full if good else None
 
 
 def _coarsened(F: CellularSheaf, stacklevel: int) -> GlobalSections:
-    """Return the sections by steps (a) to (d) of the package's docstring."""
+    """Return the sections by steps (a) to (d) of the algorithm in the package docstring."""
     eps = eps_of(F.dtype)
-    sheaf, stalks = equilibrate(F, eps)  # (a)
-    descent = _descend(sheaf, F.dtype)  # (b), (c)
+    sheaf, stalks = equilibrate(F, eps)  # step (a)
+    descent = _descend(sheaf, F.dtype)  # steps (b) and (c)
     last, levels = descent.last, descent.levels
     threshold = zero_threshold(last.dim_c0, eps, descent.dropped)
     if descent.full is None:
-        Z, sigma = right_singular_vectors(last)  # (d)
+        Z, sigma = right_singular_vectors(last)  # step (d)
         h, weight = _count_zeros(stalks, levels, Z, sigma, threshold)
         zero = max(descent.zero, float(sigma[:h].max(initial=0)))
         nonzero = float(sigma[h:].min(initial=np.inf))
@@ -306,21 +310,22 @@ def _coarsened(F: CellularSheaf, stacklevel: int) -> GlobalSections:
 
 
 def _warn_if_unclear(F: CellularSheaf, h0: int, reason: str | None, stacklevel: int) -> None:
-    """Warn if the rank decision is unclear, or h0 exceeds its bound."""
+    """Warn if the rank decision is unclear or h0 exceeds its upper bound."""
     if reason is None and exceeds_bound(F, h0):
         reason = (
-            f"{h0} cochains are sections to rounding, but a spanning tree bounds h0 by "
-            f"{section_bound(F)}: maps grow and decay along long paths"
+            f"{h0} cochains are sections up to rounding, but a spanning tree bounds h0 by "
+            f"{section_bound(F)}, because maps grow and decay along long paths"
         )
     if reason is not None:
-        message = f"the number of sections is decided by rounding: {reason}"
+        message = f"rounding errors determine the number of sections: {reason}"
         warnings.warn(message, SingularProblemWarning, stacklevel=stacklevel)
 
 
 class _Descent(NamedTuple):
-    """Levels, last sheaf, largest singular value removed as zero, smallest one eliminated.
+    """Levels of the coarsening and its last sheaf, with two singular values.
 
-    full: the sections of the last sheaf if its coboundary has full rank.
+    ``zero`` is the largest one removed as zero, and ``dropped`` the smallest one eliminated.
+    ``full`` holds the sections of the last sheaf if its coboundary has full rank.
     """
 
     levels: list[Level]
@@ -331,7 +336,7 @@ class _Descent(NamedTuple):
 
 
 def _descend(sheaf: CellularSheaf, dtype: np.dtype) -> _Descent:
-    """Return the levels down to dimension ``LAST``, or to where coarsening stalls."""
+    """Coarsen down to dimension ``LAST`` or until coarsening stalls, and return the levels."""
     levels: list[Level] = []
     keep, eps = KEEP[real_bytes(dtype)], eps_of(dtype)
     zero, dropped, growth, checks = 0.0, 1.0, 1, 0
@@ -354,14 +359,14 @@ def _descend(sheaf: CellularSheaf, dtype: np.dtype) -> _Descent:
         if growth < MOST_GROWTH:
             growth *= 2
         elif eps / keep < LARGEST_ERROR:
-            keep /= 10  # rounding errors grow, which ``dropped`` records
+            keep /= 10  # this increases rounding errors; ``dropped`` keeps track of them
         else:
             break
     if sheaf.dim_c0 > clustering.LARGEST_LAST:
         raise np.linalg.LinAlgError(
-            f"coarsening stalled at dimension {sheaf.dim_c0}, and dense decompositions are limited "
-            f"to {clustering.LARGEST_LAST}: the graph has no small separators, or the sheaf no "
-            "decay"
+            f"coarsening for global sections stalled at dimension {sheaf.dim_c0}, but dense "
+            f"decompositions are limited to dimension {clustering.LARGEST_LAST}; this happens if "
+            "the graph has no small separators"
         )
     return _Descent(levels, sheaf, zero, dropped)
 
@@ -369,11 +374,11 @@ def _descend(sheaf: CellularSheaf, dtype: np.dtype) -> _Descent:
 def _count_zeros(
     stalks: Stalks, levels: list[Level], Z: np.ndarray, sigma: np.ndarray, threshold: float
 ) -> tuple[int, float]:
-    """Return the number of zeros among ascending singular values, and their weight, at least 1.
+    """Return the number of zeros among ascending singular values, and the weight of the last one.
 
-    The weight of a cochain x is its sensitivity to relative errors of the maps, the root of the sum
-    of norm(D_v) norm(x_v)^2; it is 1 for well-conditioned maps. A singular value is zero if it is
-    at most ``threshold`` times the weight.
+    The weight of a cochain x is its sensitivity to relative errors of the maps, the square root of
+    the sum of norm(D_v) norm(x_v)^2; it is 1 for well-conditioned maps. A singular value counts as
+    zero if it is at most ``threshold`` times the weight. The returned weight is at least 1.
     """
     zeros = int((sigma <= threshold).sum())
     weigh = functools.cache(functools.partial(_weight, stalks, levels, Z))
@@ -383,7 +388,7 @@ def _count_zeros(
 
 
 def _weight(stalks: Stalks, levels: list[Level], Z: np.ndarray, column: int) -> float:
-    """Return the root of the sum of norm(D_v) norm(x_v)^2 for a cochain of the last sheaf."""
+    """Return the weight of the lifted cochain in a column of Z, see ``_count_zeros``."""
     y = Z[:, column]
     for level in reversed(levels):
         y = level.lift(y)

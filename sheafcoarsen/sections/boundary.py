@@ -1,4 +1,4 @@
-"""Checks of values given at some vertices."""
+"""Checks of stalk values that users pass for some vertices."""
 
 from typing import Any
 
@@ -13,20 +13,19 @@ from sheafcoarsen.sheaf import CellularSheaf
 def given_values(
     sheaf: CellularSheaf, vertices: np.ndarray, values: Any, name: str = "values"
 ) -> np.ndarray:
-    """Return the concatenated stalk values, (sum d_v,) or (sum d_v, h)."""
+    """Check stalk values and return them concatenated, shape (sum d_v,) or (sum d_v, h)."""
     if (
         scipy.sparse.issparse(values)
         or not hasattr(values, "__len__")
         or isinstance(values, str | bytes | dict | set)
     ):
         raise TypeError(
-            f"`{name}` must be a sequence of arrays, one for each vertex, "
-            f"got {type(values).__name__}"
+            f"`{name}` must be a sequence of arrays, one per vertex, got {type(values).__name__}"
         )
     if len(values) != len(vertices):
         raise ValueError(
             f"`{name}` must hold one array for each of the {len(vertices)} vertices, "
-            f"got {len(values)} of them"
+            f"got {len(values)}"
         )
     if not len(vertices):
         return np.zeros(0, sheaf.dtype)
@@ -53,18 +52,18 @@ def given_values(
 
 
 def _shapes(sheaf: CellularSheaf, v: int) -> str:
-    """Return the admissible shapes of a value at vertex v."""
+    """Return the part of error messages that describes the valid shapes at vertex v."""
     d = sheaf.vertex_dims[v]
-    return f"({d},) or ({d}, h), the dimension of vertex {v}"
+    return f"({d},) or ({d}, h), because the stalk of vertex {v} has dimension {d}"
 
 
 def _joined(sheaf: CellularSheaf, vertices: np.ndarray, values: Any, name: str) -> np.ndarray:
-    """Return a sequence of stalk values in one array."""
+    """Check a sequence of stalk values and return them in one array."""
     try:
         arrays = [np.asarray(value) for value in values]
     except ValueError as error:
         raise ValueError(f"`{name}` must hold rectangular arrays of numbers: {error}") from None
-    for i, array in enumerate(arrays):  # sequences have no faster way
+    for i, array in enumerate(arrays):  # a Python loop, because the values are separate objects
         v = vertices[i]
         if (
             array.size
@@ -81,8 +80,8 @@ def _joined(sheaf: CellularSheaf, vertices: np.ndarray, values: Any, name: str) 
             )
         if array.shape[1:] != arrays[0].shape[1:]:
             raise ValueError(
-                f"`{name}` must all have the same number of columns, "
-                f"got shape {arrays[0].shape} at index 0 and {array.shape} at {i}"
+                f"the arrays in `{name}` must have the same number of columns, "
+                f"got shape {arrays[0].shape} at index 0 and {array.shape} at index {i}"
             )
     types = {array.dtype.newbyteorder("=") for array in arrays if array.size}
     dtype = np.result_type(sheaf.dtype, *(t if t.kind in "fc" else np.float64 for t in types))

@@ -1,4 +1,4 @@
-"""Clusters of the next level, of bounded size."""
+"""Selection of clusters of bounded size for the next level."""
 
 from typing import NamedTuple
 
@@ -9,22 +9,23 @@ from sheafcoarsen.sections.hubs import Split, split_hubs
 from sheafcoarsen.sheaf import CellularSheaf, component_count
 
 VERTICES, DIMENSION = 40, 120
-"""Target size of a cluster, in vertices and in dimensions."""
+"""Target number of vertices, and target dimension, of a cluster."""
 
 LAST = 400
-"""Dimension at or below which the last level is decomposed densely."""
+"""Dimension at or below which coarsening ends and the last level is decomposed densely."""
 
 LARGEST_LAST = 6000
-"""Dimension up to which the last level is decomposed densely if coarsening stalls."""
+"""Maximum dimension of a level that is decomposed densely if coarsening stalls."""
 
 TOO_LARGE = 4
-"""Dimension of a cluster relative to the mean above which it is split."""
+"""Ratio of a cluster's dimension to the mean above which the cluster is split."""
 
 
 def cluster_count(sheaf: CellularSheaf, growth: int) -> int:
     """Return the number of clusters, for clusters ``growth`` times as large as usual.
 
-    It exceeds the number of components, since ``select`` would otherwise merge components.
+    There is at least one cluster per connected component, because clusters would otherwise
+    merge components.
     """
     n = sheaf.n_vertices
     by_dimension = min(sheaf.dim_c0 / (DIMENSION * growth), n / 4)
@@ -33,7 +34,7 @@ def cluster_count(sheaf: CellularSheaf, growth: int) -> int:
 
 
 class Choice(NamedTuple):
-    """Clusters of a sheaf, or of one in which hubs are split."""
+    """Clusters of a sheaf, or of a copy of it in which hubs are split."""
 
     sheaf: CellularSheaf
     partition: Partition
@@ -42,9 +43,10 @@ class Choice(NamedTuple):
 
 
 def choose_clusters(sheaf: CellularSheaf, growth: int) -> Choice:
-    """Return the clusters of the next level, none far larger than the mean.
+    """Return the clusters of the next level, none of them much larger than the mean.
 
-    Hubs are split first; then vertices are removed from clusters that are still too large.
+    Hubs of large clusters are split first. Vertices are then removed from clusters that are still
+    too large.
     """
     labels = find_clusters(sheaf, cluster_count(sheaf, growth), "balls")[1]
     partition, split = Partition(labels), None
@@ -58,10 +60,10 @@ def choose_clusters(sheaf: CellularSheaf, growth: int) -> Choice:
 
 
 def shrink_clusters(sheaf: CellularSheaf, P: Partition, largest: int) -> tuple[Partition, bool]:
-    """Remove vertices from clusters larger than ``largest``, those of lowest degree first.
+    """Remove vertices of lowest degree from clusters larger than ``largest``.
 
     Returns the partition and whether it changed. Removed vertices become clusters of one vertex,
-    which are merged on a later level. This is for hubs whose stalks are too large to be copied.
+    which are merged on a later level. It is needed if the stalks of hubs are too large for copies.
     """
     labels, dims, K = P.labels, sheaf.vertex_dims, P.n_clusters
     if np.bincount(labels, dims).max() <= largest:

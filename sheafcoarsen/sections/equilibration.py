@@ -1,4 +1,4 @@
-"""Step (a): the equilibrated sheaf, whose edges have norm 1 and whose stalks carry an isometry."""
+"""Step (a): equilibration, which scales edges to norm 1 and maps at a vertex to an isometry."""
 
 from typing import Any, NamedTuple
 
@@ -18,9 +18,9 @@ from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 def cluster_workspace(
     n: int, k: int, dtype: np.dtype, map_size: int = 0
 ) -> kernels.ClusterWorkspace:
-    """Allocate a workspace for clusters of dimension at most n that retain at most k.
+    """Allocate a workspace for clusters of dimension at most n that retain at most k directions.
 
-    ``map_size``: number of entries of both maps of an edge, if operators are assembled.
+    ``map_size`` is the number of entries of both maps of an edge, needed to assemble operators.
     """
     lapack = svd_workspace(n, n, dtype, map_size)
     n, k = max(n, 1), max(k, 1)
@@ -30,7 +30,7 @@ def cluster_workspace(
 
 
 def check_status(failed: list[int], what: str) -> None:
-    """Raise if a status is not -1: it is the vertex or cluster on which LAPACK failed."""
+    """Raise if LAPACK failed; each status is -1 or the vertex or cluster on which it failed."""
     for a in failed:
         if a >= 0:
             raise np.linalg.LinAlgError(f"LAPACK failed on {what} {a}")
@@ -44,7 +44,7 @@ def block_columns(
     first: np.ndarray,
     counts: np.ndarray,
 ) -> Prolongation:
-    """Return columns first .. first + counts of every cluster's N_a x widths[a] block."""
+    """Return the ``counts[a]`` columns from ``first[a]`` on of each N_a x ``widths[a]`` block."""
     indptr, indices = block_layout(sheaf, clusters, counts)
     data = np.empty(len(indices), blocks.data.dtype)
     out = Blocks(indptr, data, read_only(counts))
@@ -53,10 +53,10 @@ def block_columns(
 
 
 class Stalks(NamedTuple):
-    """The bases and weights of equilibrated stalks.
+    """Bases and weights of equilibrated stalks.
 
-    bases : see ``_kernels.sections.equilibration.find_vertex_bases``
-    weights : (dim_c0,) tr(D_v) / d_v, for every coordinate of v
+    ``bases`` is filled by ``_kernels.sections.equilibration.find_vertex_bases``, and ``weights``,
+    of shape (dim_c0,), holds tr(D_v) / d_v for every coordinate of v.
     """
 
     sheaf: CellularSheaf
@@ -70,7 +70,7 @@ class Stalks(NamedTuple):
         return self.bases.ranks
 
     def columns(self, blocks: np.ndarray, first: Any, counts: np.ndarray) -> scipy.sparse.csr_array:
-        """Return columns first .. first + counts of every stalk's block, block-diagonal."""
+        """Return the block-diagonal matrix of ``counts`` columns per block, from ``first`` on."""
         ragged = kernels.Ragged(self.bases.starts, blocks)
         dims = self.sheaf.vertex_dims
         return block_columns(self.sheaf, self.clusters, dims, ragged, first, counts).matrix
@@ -87,8 +87,8 @@ class Stalks(NamedTuple):
 def equilibrate(F: CellularSheaf, eps: float) -> tuple[CellularSheaf, Stalks]:
     """Return the equilibrated sheaf, in double precision, and the bases of its stalks.
 
-    Every [A | -B] is divided by its norm; then W_v makes the stacked maps at v an isometry, and
-    every map F_{v->e} becomes F_{v->e} W_v. So zero is decided relative to 1.
+    Every [A | -B] is divided by its norm. Then every map F_{v->e} is multiplied by a matrix W_v
+    such that the stacked maps at v become an isometry. Zero can then be decided relative to 1.
     """
     f = _scaled_edges(F)
     bases, n = _vertex_bases(F, f, eps), F.n_vertices
@@ -111,7 +111,7 @@ def _edge_costs(F: CellularSheaf) -> np.ndarray:
 
 
 def _scaled_edges(F: CellularSheaf) -> Any:
-    """Return the arrays with edges of norm 1 and loops replaced by their difference maps."""
+    """Return the sheaf's arrays with edges scaled to norm 1 and loops replaced by A - B."""
     f, dtype = F.arrays, np.result_type(F.dtype, np.float64)
     tail, head = np.zeros(len(F.tail_data), dtype), np.zeros(len(F.head_data), dtype)
 
@@ -123,11 +123,11 @@ def _scaled_edges(F: CellularSheaf) -> Any:
 
 
 def _vertex_bases(F: CellularSheaf, f: Any, eps: float) -> kernels.StalkBases:
-    """Return the bases W_v and V_v of all stalks; ``f`` are the arrays with edges of norm 1."""
+    """Return the bases W_v and V_v of all stalks; ``f`` holds the maps scaled to norm 1."""
     dims, n, dtype = F.vertex_dims, F.n_vertices, f.tail_data.dtype
     ends = F.edges.reshape(-1)
     is_loop = np.repeat(F.edges[:, 0] == F.edges[:, 1], 2)
-    halves = np.flatnonzero((np.arange(len(ends)) % 2 == 0) | ~is_loop)  # a loop counts once
+    halves = np.flatnonzero((np.arange(len(ends)) % 2 == 0) | ~is_loop)  # list a loop once
     halves = halves[np.argsort(ends[halves], kind="stable")]
     incident = kernels.HalfEdges(offsets(np.bincount(ends[halves], minlength=n)), halves)
     starts = offsets(dims**2)

@@ -1,4 +1,4 @@
-"""Whether sparse factors are cheaper than iterating."""
+"""Comparison of the cost of a sparse factorization with that of iterative solvers."""
 
 import numpy as np
 import scipy.sparse
@@ -7,37 +7,40 @@ from scipy.sparse.csgraph import connected_components, dijkstra
 from sheafcoarsen.operators import elimination_order
 
 DIRECT_UP_TO = 5000
-"""Number of unknowns up to which a factorization is affordable unless rows have many entries."""
+"""Number of unknowns up to which L is factored unless its rows have many entries."""
 
 
 FULL_ROWS = 50
-"""Entries in a row of L, in the mean, above which factors of small matrices fill up, too: those of
-5000 vertices with 200 edges each take twenty times as long as multigrid.
+"""Mean number of entries per row of L above which factors of small matrices fill in, too.
+
+For 5000 vertices with 200 edges each, a factorization takes twenty times as long as multigrid.
 """
 
 
 DIRECT_BEFORE = 20
-"""Affordable operations of a factorization over depth nnz(L), with depth the number of levels.
+"""Maximum number of operations of a factorization, relative to nnz(L) times the number of
+breadth-first levels.
 
-About 4 depth iterations cost a few nnz(L) each. Surfaces are factored; 3-D grids are iterated on
-from 30^3.
+An iterative solver needs about 4 iterations per level, each of a few nnz(L) operations. Surfaces
+are factored; 3-D grids are solved iteratively from 30^3 vertices on.
 """
 
 
 DIRECT_OPERATIONS = 1e9
-"""Operations that are always affordable: a third of a second.
+"""Number of operations up to which L is always factored; they take a third of a second.
 
-The number of iterations also depends on the maps: with one anchored frame, on a pose graph of 6000
-poses and 1000 chords, iterating does not converge, and factors take 5e8 operations.
+Iterative solvers may fail to converge because of the maps: they do so on a pose graph of 6000
+poses and 1000 chords with one anchored frame, where a factorization takes 5e8 operations.
 """
 
 
 def fills_little(L: scipy.sparse.csr_array) -> bool:
-    """Return whether factors of L are cheaper than iterating with L.
+    """Return whether factoring L is cheaper than solving with L iteratively.
 
-    Breadth-first levels of the graph are separators: if the largest has size w, factors take about
-    w^3 operations. This quick bound is far too large for sparse graphs with wide levels, such as a
-    path with chords; for these the operations are counted in the order of the factorization.
+    Breadth-first levels of the graph are separators: if the largest has size w, a factorization
+    takes about w^3 operations. This quick estimate is far too large for sparse graphs with wide
+    levels, such as a path with chords; for these the operations are counted in a fill-reducing
+    order.
     """
     if L.shape[0] <= DIRECT_UP_TO and L.nnz <= FULL_ROWS * L.shape[0]:
         return True
@@ -52,7 +55,7 @@ def fills_little(L: scipy.sparse.csr_array) -> bool:
 
 
 def _level_sizes(L: scipy.sparse.csr_array, component: np.ndarray) -> np.ndarray:
-    """Return the sizes of the breadth-first levels of a component from a peripheral vertex."""
+    """Return the sizes of a component's breadth-first levels, seen from a peripheral vertex."""
     start = component[0]
     for _ in range(2):
         depth = dijkstra(L, unweighted=True, indices=start)

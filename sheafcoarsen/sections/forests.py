@@ -1,8 +1,8 @@
-"""Sections of forests, from the leaves to the roots and back: exact at any length.
+"""Sections of forests, computed from the leaves to the roots and back, accurate at any length.
 
-The sections on a subtree are stored by orthonormal coordinates and by their values at its root; the
-edge to the root's parent decides which of them extend. So ranks are decided for single edges, never
-for products of maps: docs/conventions.md, section 6.
+The sections on a subtree are stored in orthonormal coordinates, together with their values at its
+root; the edge to the root's parent determines which of them extend. Ranks are therefore decided for
+single edges, never for products of maps (docs/conventions.md, section 6).
 """
 
 import numpy as np
@@ -15,10 +15,10 @@ from sheafcoarsen.sheaf import CellularSheaf, component_labels, spanning_forest,
 
 
 def forest_sections(F: CellularSheaf) -> np.ndarray | scipy.sparse.csr_array | None:
-    """Return an orthonormal basis of H^0, sparse if there are many trees.
+    """Return an orthonormal basis of H^0 of a forest, sparse if there are many trees.
 
-    Returns None if there is a cycle, the rank of an edge is unclear, or more sections end at a
-    vertex than its stalk has dimensions.
+    Returns None if there is a cycle, the rank of an edge is unclear, or the number of sections that
+    end at a vertex exceeds the dimension of its stalk.
     """
     loops = F.edges[:, 0] == F.edges[:, 1]
     if len(loops) - loops.sum() >= max(F.n_vertices, 1):
@@ -54,7 +54,7 @@ def forest_sections(F: CellularSheaf) -> np.ndarray | scipy.sparse.csr_array | N
 
 
 def _steps(F: CellularSheaf, loops: np.ndarray, roots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the loops, then the other edges from the leaves on, and the child end of each."""
+    """Return all edges, loops first, then from leaves to roots, and the child end of each."""
     found, _, at = spanning_forest(F.n_vertices, F.edges, roots)
     children = found[::-1]
     children = children[at[children] >= 0]
@@ -83,7 +83,7 @@ def _workspace(largest: int, tallest: int, dtype: np.dtype) -> kernels.ForestWor
 def _basis(
     F: CellularSheaf, z: np.ndarray, anchors: np.ndarray, ranks: np.ndarray
 ) -> np.ndarray | scipy.sparse.csr_array:
-    """Return the columns of z as a matrix with separate columns for each tree."""
+    """Return z as a matrix in which every tree has its own columns."""
     tree = np.repeat(anchors, F.vertex_dims)
     mine = np.arange(z.shape[1]) < ranks[tree][:, None]
     indices = (offsets(ranks)[tree][:, None] + np.arange(z.shape[1]))[mine]
@@ -92,5 +92,5 @@ def _basis(
     basis = scipy.sparse.csr_array((z[mine], indices, offsets(ranks[tree])), shape=shape)
     if not is_sparse(F, h0):
         basis = basis.toarray()
-    # products of n factors lose orthogonality by n eps: one step to the polar factor
+    # products of n factors are orthogonal only up to n eps: do a Newton step to the polar factor
     return 1.5 * basis - 0.5 * (basis @ (basis.conj().T @ basis))

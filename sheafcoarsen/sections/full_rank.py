@@ -11,31 +11,33 @@ from sheafcoarsen.operators import coboundary
 from sheafcoarsen.sheaf import CellularSheaf
 
 LARGEST = 10_000
-"""Dimension up to which delta delta* or delta* delta is factored densely."""
+"""Maximum dimension of delta delta* or delta* delta for which it is factored densely."""
 
 CLEAR = 1e-7
-"""Estimated smallest eigenvalue, after scaling to unit diagonal, from which full rank is clear.
+"""Estimated smallest eigenvalue of a unit-diagonal matrix above which it certainly has full rank.
 
-The estimate is right up to a factor of 10, and squaring loses singular values below 1e-8.
+The estimate is correct within a factor of 10, and squaring loses singular values below 1e-8.
 """
 
 ESTIMATE_ABOVE, CLEAR_ESTIMATE, RESTARTS = 2000, 1e-5, 20
-"""Dimension above which Lanczos first estimates the smallest eigenvalue, the least estimate with
-which dense factors are computed, and the number of restarts: 0.1 seconds may save several.
+"""Above dimension ``ESTIMATE_ABOVE``, the matrix is factored only if Lanczos with ``RESTARTS``
+restarts finds a smallest eigenvalue above ``CLEAR_ESTIMATE``.
+
+The estimate takes 0.1 seconds and can save a factorization of several seconds.
 """
 
 BLOCK = 64
-"""Number of reflections that LAPACK applies at a time."""
+"""Number of Householder reflections that LAPACK applies at a time."""
 
 STEPS = 8
-"""Number of steps of inverse iteration for the smallest eigenvalue."""
+"""Number of inverse iterations for the smallest eigenvalue."""
 
 
 class FullRank(NamedTuple):
-    """The orthogonal complement of the rows of delta, and its smallest singular value.
+    """Sections of a coboundary of full rank, as the orthogonal complement of its rows.
 
-    The columns of ``adjoint`` are the rows of delta scaled to norm 1, at most as many as
-    coordinates.
+    The columns of ``adjoint`` are the rows of delta scaled to norm 1, or as many of them as there
+    are coordinates; ``smallest`` is the smallest singular value of delta.
     """
 
     adjoint: scipy.sparse.csr_array
@@ -43,14 +45,15 @@ class FullRank(NamedTuple):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Shape of a basis."""
+        """Shape of a basis of ker delta."""
         n, k = self.adjoint.shape
         return n, n - k
 
     def basis(self, back: scipy.sparse.csr_array | None = None) -> np.ndarray:
-        """Return a basis of ker delta, orthonormal in the coordinates that ``back`` maps to these.
+        """Return an orthonormal basis of ker delta.
 
-        The basis is given in those coordinates.
+        If ``back`` is a change of coordinates to those of delta, the basis consists of coordinates
+        before this change, in which it is orthonormal.
         """
         n, h = self.shape
         if h == 0:
@@ -62,7 +65,8 @@ class FullRank(NamedTuple):
 def sections_of_full_rank(sheaf: CellularSheaf) -> FullRank | None:
     """Return the sections if delta clearly has independent rows or columns, else None.
 
-    With independent rows (H^1 = 0) they are the orthogonal complement of the rows.
+    If the rows are independent (H^1 = 0), the sections are their orthogonal complement; if the
+    columns are independent, there are none.
     """
     D = coboundary(sheaf)
     rows, columns = D.shape
@@ -89,9 +93,9 @@ def sections_of_full_rank(sheaf: CellularSheaf) -> FullRank | None:
 
 
 def orthogonal_complement(A: np.ndarray) -> np.ndarray:
-    """Return an orthonormal basis of the complement of the columns of A, of full rank.
+    """Return an orthonormal basis of the orthogonal complement of the columns of A.
 
-    By Householder reflections, applied to the last unit vectors.
+    A must have full rank. Its Householder reflections are applied to the last unit vectors.
     """
     n, k = A.shape
     name = "unmqr" if A.dtype.kind == "c" else "ormqr"
@@ -104,7 +108,7 @@ def orthogonal_complement(A: np.ndarray) -> np.ndarray:
 
 
 def _looks_regular(K: scipy.sparse.csr_array) -> bool:
-    """Return whether Lanczos finds the smallest eigenvalue quickly, and it is not near zero."""
+    """Return whether Lanczos quickly finds a smallest eigenvalue that is not near zero."""
     start = np.random.default_rng(0).standard_normal(K.shape[0]).astype(K.dtype)
     try:
         found = eigsh(
@@ -116,7 +120,7 @@ def _looks_regular(K: scipy.sparse.csr_array) -> bool:
 
 
 def _smallest(factor: np.ndarray) -> float:
-    """Return an estimate of the smallest singular value of L, by inverse iteration."""
+    """Return an estimate of the smallest singular value of a Cholesky factor."""
     x = np.random.default_rng(0).standard_normal(len(factor)).astype(factor.dtype)
     size = 1.0
     for _ in range(STEPS):

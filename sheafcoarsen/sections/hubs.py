@@ -1,9 +1,10 @@
-"""Splitting of hubs with more neighbours than a cluster can hold.
+"""Splitting of hubs, vertices with more neighbours than a cluster can contain.
 
-Leaves of a hub cannot be in several connected clusters, and in one cluster they would be a dense
-problem of their size. So the hub is replaced by several copies, joined by edges with identity maps;
-each copy is adjacent to a group of its neighbours. Sections correspond: the values at the k copies
-are equal, divided by sqrt(k) to preserve norms.
+Leaves of a hub cannot be distributed to several connected clusters, and a cluster with all of them
+would be too large for dense matrices. The hub is therefore replaced by several copies, joined by
+edges with identity maps; each copy is adjacent to a group of the hub's neighbours. Sections
+correspond one to one: the values at the k copies are equal, and divided by sqrt(k) to preserve
+norms.
 """
 
 from typing import NamedTuple
@@ -16,7 +17,7 @@ from sheafcoarsen.partition import Partition
 from sheafcoarsen.sheaf import CellularSheaf, component_labels, trusted_sheaf
 
 GROUP_OVER_HUBS = 4
-"""Least dimension of a group of neighbours relative to that of the hubs copied for it."""
+"""Minimum ratio of the dimension of a group of neighbours to that of the hubs copied for it."""
 
 
 FAN = 8
@@ -24,10 +25,10 @@ FAN = 8
 
 
 class Split(NamedTuple):
-    """A clustered sheaf with split hubs, and its map of sections to the given sheaf.
+    """A partitioned sheaf with split hubs, and the map of its sections to the original sheaf.
 
-    owners : (n',) the given vertex of which each new vertex is a copy, or which it is
-    J : (dim C^0, dim C^0 of the new sheaf), sections of that to sections of the given sheaf
+    ``owners``, of shape (n',), holds the original vertex of each new vertex. ``J``, of shape
+    (dim C^0, dim C^0 of the new sheaf), maps sections of the new sheaf to the original one.
     """
 
     sheaf: CellularSheaf
@@ -37,10 +38,10 @@ class Split(NamedTuple):
 
 
 def split_hubs(sheaf: CellularSheaf, P: Partition, largest: int, capacity: int) -> Split | None:
-    """Return the sheaf with split hubs of clusters larger than ``largest``, or None without hubs.
+    """Split the hubs of clusters larger than ``largest``; return None if there are no hubs.
 
-    Their neighbours form groups of dimension about ``capacity``, more if hubs are large. Clusters
-    that remain connected without a few vertices are not split.
+    The neighbours of the hubs form groups of dimension about ``capacity``, or more if the hubs are
+    large. Clusters that remain connected without a few vertices are not split.
     """
     is_hub, pieces = _find_hubs(sheaf, P, largest)
     if not is_hub.any():
@@ -64,10 +65,10 @@ def split_hubs(sheaf: CellularSheaf, P: Partition, largest: int, capacity: int) 
 
 
 def _find_hubs(sheaf: CellularSheaf, P: Partition, largest: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the mask of hubs, and the components of heavy clusters without them.
+    """Return a mask of hubs, and the components of large clusters after removal of their hubs.
 
     Hubs are the vertices of highest degree inside their cluster: one, two, four ... of them, until
-    no component is larger than ``largest``. Vertices of other clusters are in component -1.
+    no component is larger than ``largest``. Vertices of other clusters have component -1.
     """
     n, dims = sheaf.n_vertices, sheaf.vertex_dims
     is_hub, pieces = np.zeros(n, bool), np.full(n, -1)
@@ -86,7 +87,7 @@ def _find_hubs(sheaf: CellularSheaf, P: Partition, largest: int) -> tuple[np.nda
         weights = np.bincount(labels, dims * within)
         too_heavy = np.zeros(P.n_clusters, bool)
         too_heavy[P.labels[within & (weights[labels] > largest)]] = True
-        # copies would be as large as their groups
+        # do not split hubs whose copies would be as large as the groups of their neighbours
         hub_dims = np.bincount(P.labels, dims * chosen, minlength=P.n_clusters)
         hopeless = heavy & (hub_dims * (1 + GROUP_OVER_HUBS) > largest)
         done = heavy & ~too_heavy & ~hopeless
@@ -101,7 +102,7 @@ def _find_hubs(sheaf: CellularSheaf, P: Partition, largest: int) -> tuple[np.nda
 def _grouped(
     sheaf: CellularSheaf, P: Partition, is_hub: np.ndarray, pieces: np.ndarray, capacity: int
 ) -> np.ndarray:
-    """Return labels of clusters in which pieces are grouped; the first group contains the hubs."""
+    """Group pieces into new clusters and return the labels; the first group keeps the hubs."""
     dims, labels = sheaf.vertex_dims, P.labels.copy()
     here = np.flatnonzero(pieces >= 0)
     first, piece = np.unique(pieces[here], return_index=True, return_inverse=True)[1:]
@@ -124,7 +125,7 @@ def _grouped(
 def _split_sheaf(
     sheaf: CellularSheaf, edges: np.ndarray, owners: np.ndarray, partition: Partition
 ) -> Split:
-    """Return the sheaf on ``edges``, in which hubs have copies, with the copies joined."""
+    """Return the sheaf on ``edges``, in which hubs have copies, and join the copies by edges."""
     factor = 1 / np.sqrt(np.bincount(owners)[owners])
     joins = _joins(owners, sheaf.n_vertices)
     dims = sheaf.vertex_dims[owners]
@@ -147,15 +148,15 @@ def _split_sheaf(
 
 def _joins(owners: np.ndarray, n: int) -> np.ndarray:
     """Return the edges of trees that join the copies of each hub."""
-    copies = np.arange(n, len(owners))  # by hub
-    starts = np.searchsorted(owners[n:], owners[n:])  # the first copy of the same hub
-    parent = (copies - n - starts) // FAN - 1  # -1: the hub itself
+    copies = np.arange(n, len(owners))  # sorted by hub
+    starts = np.searchsorted(owners[n:], owners[n:])  # index of the first copy of the same hub
+    parent = (copies - n - starts) // FAN - 1  # -1 stands for the hub itself
     above = np.where(parent < 0, owners[n:], n + starts + parent)
     return np.stack([above, copies], axis=1)
 
 
 def _identities(dims: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Return flattened identities over sqrt(2): two of them make rows of norm 1."""
+    """Return flattened identities divided by sqrt(2), so that rows of [I | -I] have norm 1."""
     starts = offsets(dims**2)
     out = np.zeros(int(starts[-1]), dtype)
     within = ranges(np.zeros_like(dims), dims)

@@ -1,4 +1,4 @@
-"""Lifting from the last level: an orthonormal basis of H^0, and its residual."""
+"""Lifting of sections from the last level to an orthonormal basis of H^0."""
 
 from typing import Any
 
@@ -19,21 +19,21 @@ from sheafcoarsen.sections.reduction import Level
 from sheafcoarsen.sheaf import CellularSheaf, unit_sheaf
 
 DENSE_ENTRIES, DENSE_COLUMNS = 1 << 22, 16
-"""Number of entries, or of columns, up to which the basis is a dense array."""
+"""Maximum number of entries, and of columns, of a dense basis; more of both make it sparse."""
 
 
 def is_sparse(F: CellularSheaf, h0: int) -> bool:
-    """Return whether a basis of this shape is stored as a sparse matrix."""
+    """Return whether a basis of H^0 with h0 columns is stored as a sparse matrix."""
     return h0 > DENSE_COLUMNS and h0 * F.dim_c0 > DENSE_ENTRIES
 
 
 def lift_sections(
     stalks: Stalks, levels: list[Level], last: CellularSheaf, Z: np.ndarray | FullRank
 ) -> np.ndarray | scipy.sparse.csr_array:
-    """Return an orthonormal basis of H^0 in the dtype of the input.
+    """Return an orthonormal basis of H^0 in the scalar type of the input.
 
-    It spans the kernels of the maps at single vertices, the sections removed on the levels, and the
-    sections Z of the last sheaf.
+    It spans the common kernels of the maps at single vertices, the sections removed on all levels,
+    and the sections Z of the last sheaf.
     """
     F = stalks.sheaf
     h0 = Z.shape[1] + sum(int(level.P.offsets[-1]) for level in levels)
@@ -45,7 +45,7 @@ def lift_sections(
         Y = np.concatenate([level.lift(Y), level.lift_removed().toarray()], axis=1)
     W = stalks.leading(stalks.bases.W)
     for _ in range(2 if Y.shape[1] else 0):
-        # in coordinates where delta has norm 1: the residual does not depend on the condition of W
+        # orthonormalize before multiplying by W: the residual is then independent of cond(W)
         triangle = np.linalg.qr(W @ Y, mode="r")
         Y = scipy.linalg.solve_triangular(triangle, Y.T, trans="T", lower=False).T
     return np.concatenate([W @ Y, stalks.alone().toarray()], axis=1).astype(F.dtype)
@@ -54,11 +54,11 @@ def lift_sections(
 def _sparse_basis(
     stalks: Stalks, levels: list[Level], last: CellularSheaf, Z: np.ndarray | FullRank
 ) -> scipy.sparse.csr_array:
-    """Return the sparse basis; a section removed on a level is supported in its cluster."""
+    """Return a sparse basis, in which every removed section is supported in its cluster."""
     steps, Q = _orthonormal_steps(stalks, levels, last, Z)
     E = stalks.leading(stalks.bases.V)
     for k, (R, P) in reversed(list(enumerate(steps))):
-        R, P = (R, P) if k else (E @ R, E @ P)  # here with few columns
+        R, P = (R, P) if k else (E @ R, E @ P)  # multiply by E before Q, since R has few columns
         Q = _product_and_columns(R, Q, P)
     Q = _hstack(Q if steps else E @ Q, stalks.alone())
     return scipy.sparse.csr_array(Q).astype(stalks.sheaf.dtype, copy=False)
@@ -71,7 +71,7 @@ def _hstack(A: Any, B: scipy.sparse.csr_array) -> Any:
 def _product_and_columns(
     R: scipy.sparse.csr_array, Q: Any, P: scipy.sparse.csr_array
 ) -> scipy.sparse.csr_array:
-    """Return [R Q | P], with a dense product R Q if Q is nearly dense, which is 4 times faster."""
+    """Return [R Q | P]; if Q is nearly dense, R Q is computed densely, which is 4 times faster."""
     n, h = Q.shape
     if scipy.sparse.issparse(Q):
         if 2 * Q.nnz < n * h:
@@ -96,9 +96,10 @@ def _orthonormal_steps(
 ) -> Any:
     """Return R and P of each level, and Z, in orthonormal bases of im W_v.
 
-    From the finest level up, every cluster makes the removed sections orthogonal to the retained
-    directions in the metric of C^0, and the next level gets the triangular factor of the metric of
-    the latter. So sections are orthonormal and supported in their clusters.
+    Starting at the finest level, the removed sections of every cluster are orthogonalized against
+    the retained directions in the metric of C^0, and the triangular factor of the metric on the
+    retained directions is passed to the next level. The resulting sections are orthonormal and
+    supported in their clusters.
     """
     metric = _squares(stalks.ranks, stalks.bases.W.dtype)
     kernels.write_stalk_metrics(stalks.sheaf.vertex_dims, stalks.bases, metric)
@@ -109,7 +110,7 @@ def _orthonormal_steps(
     indptr, indices = block_layout(last, Partition(np.arange(last.n_vertices)), last.vertex_dims)
     shape = (last.dim_c0, last.dim_c0)
     factors = scipy.sparse.csr_array((metric.data, indices, indptr), shape=shape)
-    if isinstance(Z, FullRank):  # orthonormal from the start
+    if isinstance(Z, FullRank):  # no QR needed: the complement of rows is computed orthonormal
         inverses = _inverses(metric, last.vertex_dims)
         factors = scipy.sparse.csr_array((inverses, indices, indptr), shape=shape)
         return steps, Z.basis(factors)
@@ -117,7 +118,7 @@ def _orthonormal_steps(
 
 
 def _inverses(metric: kernels.Ragged, sizes: np.ndarray) -> np.ndarray:
-    """Return the inverses of square blocks, concatenated."""
+    """Return the concatenated inverses of square blocks."""
     out = np.empty_like(metric.data)
     for size in np.unique(sizes[sizes > 0]).tolist():
         entries = metric.starts[:-1][sizes == size][:, None] + np.arange(size * size)
@@ -132,9 +133,10 @@ def _squares(sizes: np.ndarray, dtype: np.dtype) -> kernels.Ragged:
 
 
 def _orthonormalize(level: Level, metric: kernels.Ragged) -> Any:
-    """Return R and P of one level in orthonormal bases, and the metric of the retained directions.
+    """Return R and P of one level in orthonormal bases, and the metric of retained directions.
 
-    The k copies of a hub have its metric, since sections are divided by sqrt(k) there.
+    The k copies of a hub have the same metric as the hub, because their values are divided by
+    sqrt(k).
     """
     if level.split is not None:
         sizes = level.split.sheaf.vertex_dims
@@ -161,7 +163,7 @@ def _orthonormalize(level: Level, metric: kernels.Ragged) -> Any:
 
 
 def section_residual(F: CellularSheaf, basis: np.ndarray | scipy.sparse.csr_array) -> float:
-    """Return norm(delta S) / norm(delta), at any scale."""
+    """Return norm(delta S) / norm(delta) for a basis S, without overflow or underflow."""
     if F.largest_entry == 0 or basis.shape[1] == 0:
         return 0.0
     delta = coboundary(unit_sheaf(F)[0])

@@ -1,4 +1,4 @@
-"""Step (d): dense decomposition of the last sheaf, and the decision which values are zero."""
+"""Step (d): dense decomposition of the last sheaf, and decision which singular values are zero."""
 
 import numpy as np
 
@@ -8,31 +8,32 @@ from sheafcoarsen.operators import coboundary
 from sheafcoarsen.sheaf import CellularSheaf, component_labels, spanning_forest, unit_sheaf
 
 DENSE_ROWS = 1000
-"""Least number of rows of delta that are converted to dense at a time."""
+"""Minimum number of rows of delta that are converted to a dense array at a time."""
 
 
 LARGE_ZERO = 100
-"""Largest zero, in units of eps, above which a warning is given unless it is far below the
-threshold."""
+"""Size of a zero singular value, in units of eps, above which it is doubtful unless it is far below
+the threshold."""
 
 
 CLEAR = {8: 1e3, 4: 3.0}
-"""Ratio of a singular value to the threshold of zero above which it is clearly positive, by bytes
-of a real.
+"""Ratio to the threshold at which a singular value is clearly positive, by bytes per real number.
 
-Single precision rounds the maps only, so that its effect is known more precisely.
+The ratio is smaller for single precision: only the maps are rounded to it, and the effect of that
+error is known more precisely.
 """
 
 
 SMALL_GAP = 1e3
-"""Least ratio of the threshold to clear zeros, and of other values to zeros."""
+"""Minimum ratio of the threshold to values that are clearly zero, and of the smallest nonzero value
+to the largest zero."""
 
 
 def right_singular_vectors(sheaf: CellularSheaf) -> tuple[np.ndarray, np.ndarray]:
     """Return the right singular vectors of delta as columns, and the singular values, ascending."""
     n = sheaf.dim_c0
     delta = coboundary(sheaf)
-    rows = max(DENSE_ROWS, 2 * n)  # dense rows take at most a few times n^2
+    rows = max(DENSE_ROWS, 2 * n)  # so that the dense block has at most a few times n^2 entries
     triangle = np.zeros((0, n), sheaf.dtype)
     for lo in range(0, delta.shape[0], rows):
         triangle = np.concatenate([triangle, delta[lo : lo + rows].toarray()])
@@ -47,10 +48,10 @@ def right_singular_vectors(sheaf: CellularSheaf) -> tuple[np.ndarray, np.ndarray
 
 
 def zero_threshold(n: int, eps: float, dropped: float) -> float:
-    """Return the singular value at or below which a unit cochain is a section, in dimension n.
+    """Return the threshold at or below which singular values count as zero, in dimension n.
 
-    Rounding errors of eliminated directions, of singular values at least ``dropped``, are divided
-    by it.
+    Elimination divides rounding errors by the eliminated singular values, which are at least
+    ``dropped``.
     """
     return ZERO_ROUNDING * max(eps, n * EPS) / dropped
 
@@ -58,33 +59,34 @@ def zero_threshold(n: int, eps: float, dropped: float) -> float:
 def doubt(
     zero: float, nonzero: float, threshold: float, weight: float, dtype: np.dtype
 ) -> str | None:
-    """Return why rounding may have decided the rank, or None if it is clear.
+    """Return the reason why rounding may have determined the rank, or None if the rank is clear.
 
-    Rounding errors of ill-conditioned maps perturb zeros by a factor of ``weight``. The decision is
+    Ill-conditioned maps amplify rounding errors of zeros by the factor ``weight``. The decision is
     unclear if such errors may move a singular value across the threshold.
     """
     largest = max(LARGE_ZERO * eps_of(dtype), threshold / SMALL_GAP) * weight
     smallest = max(CLEAR[real_bytes(dtype)] * threshold, SMALL_GAP * zero)
     if zero <= largest and nonzero >= smallest:
         return None
-    other = "there is no other" if nonzero == np.inf else f"the smallest other is {nonzero:.2g}"
+    other = "" if nonzero == np.inf else f" and the smallest nonzero one is {nonzero:.2g}"
     return (
-        f"the largest singular value taken for zero is {zero:.2g}, {other}; a clear decision has "
-        f"none between {largest:.2g} and {smallest:.2g}"
+        f"the largest singular value counted as zero is {zero:.2g}{other}; the decision would be "
+        f"clear without singular values between {largest:.2g} and {smallest:.2g}"
     )
 
 
 def real_bytes(dtype: np.dtype) -> int:
-    """Return the size of a real number, or of the parts of a complex one."""
+    """Return the size in bytes of a real number, or of the real part of a complex one."""
     return dtype.type(0).real.itemsize
 
 
 def section_bound(F: CellularSheaf) -> int:
-    """Return an upper bound of h0 from the ranks of single maps.
+    """Return an upper bound on h0 from the ranks of individual maps.
 
-    A section is determined by its values at the roots of a spanning forest and its components in
-    the kernels of the maps at the far ends of edges: F_{v->e} x_v = F_{u->e} x_u, with u nearer to
-    the root. No products of maps occur, which could grow or decay along paths.
+    Since F_{v->e} x_v = F_{u->e} x_u, a section is determined by its values at the roots of a
+    spanning forest and by its components in the kernels of the maps F_{v->e} at the ends v of tree
+    edges that are farther from the root. The bound avoids products of maps, which could grow or
+    decay along paths.
     """
     labels = component_labels(F.n_vertices, F.edges)
     by_dimension = np.lexsort((F.vertex_dims, labels))
@@ -97,14 +99,14 @@ def section_bound(F: CellularSheaf) -> int:
 
 
 def exceeds_bound(F: CellularSheaf, h0: int) -> bool:
-    """Return whether h0 exceeds its bound; ranks are computed only if it may."""
+    """Return whether h0 exceeds ``section_bound``, which is computed only if necessary."""
     if h0 <= max(F.dim_c0 - F.dim_c1, F.vertex_dims.min(initial=0)):
-        return False  # h0 is at most a trivial bound
+        return False  # the bound is at least as large as these numbers
     return h0 > section_bound(F)
 
 
 def _nullities(F: CellularSheaf, edges: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """Return the dimensions of the kernels of half-edge maps, with clear and possible zeros."""
+    """Return the kernel dimensions of half-edge maps, counting doubtful zeros as zeros."""
     out = np.zeros(len(edges), np.int64)
     unit, _ = unit_sheaf(F)
     eps = eps_of(F.dtype)

@@ -1,4 +1,4 @@
-"""Steps (b) and (c) for one level: retained directions of clusters, removal of local sections."""
+"""Steps (b) and (c) for one level: reduction of clusters and removal of local sections."""
 
 from typing import Any, NamedTuple
 
@@ -21,7 +21,7 @@ from sheafcoarsen.sheaf import CellularSheaf
 class Level(NamedTuple):
     """One level: the retained directions R and the removed sections P of the clusters.
 
-    split: the copies of hubs if the clusters are those of a sheaf with split hubs.
+    ``split`` holds the copies of hubs if the clusters belong to a sheaf with split hubs.
     """
 
     R: Prolongation
@@ -29,24 +29,27 @@ class Level(NamedTuple):
     split: Split | None = None
 
     def lift(self, y: np.ndarray) -> np.ndarray:
-        """Return the cochains of the level below."""
+        """Map cochains of the coarse sheaf to the finer level."""
         y = self.R.matrix @ y
         return y if self.split is None else self.split.J @ y
 
     def lift_removed(self) -> scipy.sparse.csr_array:
-        """Return the removed sections as cochains of the level below."""
+        """Return the removed sections as cochains of the finer level."""
         return self.P.matrix if self.split is None else self.split.J @ self.P.matrix
 
 
 def reduce_level(
     sheaf: CellularSheaf, partition: Partition, cut: kernels.Cut
 ) -> tuple[Level, CellularSheaf, float, float]:
-    """Return level, coarse sheaf, largest value removed as zero and smallest value eliminated."""
+    """Reduce all clusters; return the level and the coarse sheaf, with two singular values.
+
+    These are the largest one removed as zero and the smallest one eliminated.
+    """
     clusters = clusters_of(sheaf, partition)
     if (largest := int(clusters.dims.max())) > clustering.LARGEST_LAST:
         raise np.linalg.LinAlgError(
-            f"a cluster of dimension {largest} would need a dense factorization, which is limited "
-            f"to {clustering.LARGEST_LAST}: it is a single stalk, of the sheaf or of a coarse level"
+            f"a single stalk of the sheaf or of a coarse level has dimension {largest}, but dense "
+            f"factorizations are limited to dimension {clustering.LARGEST_LAST}"
         )
     kept = _reduce(sheaf, clusters, cut)
     retained = kept.widths - kept.peeled
@@ -62,7 +65,7 @@ def reduce_level(
 
 
 def _reduce(sheaf: CellularSheaf, clusters: Clusters, cut: kernels.Cut) -> kernels.Kept:
-    """Return the retained directions of every cluster, and the sections among them."""
+    """Return the retained directions of every cluster, and the removed sections among them."""
     f, dims, K, dtype = sheaf.arrays, clusters.dims, clusters.n_clusters, sheaf.dtype
     map_size = int((sheaf.edge_dims * sheaf.vertex_dims[sheaf.edges].sum(axis=1)).max(initial=0))
     widths = np.zeros(K, np.int64)

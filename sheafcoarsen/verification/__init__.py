@@ -1,4 +1,4 @@
-"""Checks of every statement of the theory on a given coarsening or elimination.
+"""Checks of all statements of the theory on a given coarsening, elimination or sparsification.
 
 >>> import networkx as nx
 >>> import sheafcoarsen as sc
@@ -7,11 +7,12 @@
 >>> V.passed, V["thm:Galerkin_realization"].how
 (True, 'exact')
 
-``_verify`` has the public function and ``result`` what it returns. ``statements`` has one function
-for each label of the paper; they compare the numbers of ``residuals``, computed by batches of
-clusters (``cluster_batches``), by dense solvers on small clusters (``dense``) and for the
-normalized sheaf (``normalization``), with the norms of ``relative_residual``. ``schur`` has the
-statements about an elimination, ``sparse`` those about a sparsification.
+``_verify`` contains the public function, and ``result`` the classes that it returns.
+``statements`` has one function for each label of the paper, ``schur`` has the statements about an
+elimination, and ``sparse`` those about a sparsification. The functions use residuals computed by
+``residuals`` in batches of clusters (``cluster_batches``), by dense solvers on small clusters
+(``dense``) and for the normalized sheaf (``normalization``). ``relative_residual`` divides them by
+norms.
 """
 
 from sheafcoarsen.verification._verify import check_of, verify

@@ -1,4 +1,4 @@
-"""Check every applicable statement on a coarsening or elimination."""
+"""Check of all statements that apply to a coarsening, elimination or sparsification."""
 
 from collections.abc import Callable, Sequence
 
@@ -17,31 +17,31 @@ from sheafcoarsen.verification.statements import STATEMENTS
 
 
 def verify(C: Coarsening | Elimination | Sparsification, seed: int = 0) -> Verification:
-    """Check every statement of the theory that applies to a coarsening, on that coarsening.
+    """Check numerically every statement of the theory that applies to a coarsening.
 
-    For an elimination: its Laplacian is the Schur complement, solutions extend to solutions, and
-    global sections are preserved. For a sparsification: maps are scaled by their weights, its
-    bounds hold, and global sections are preserved.
+    For an elimination, the statements are that its Laplacian is the Schur complement, solutions
+    extend to solutions, and global sections are preserved. For a sparsification, they are that maps
+    are scaled by the weights, the bounds hold, and global sections are preserved.
 
-    The residual ``norm(error) / (n eps norms)`` must be below 30, n the size of the block compared.
-    The largest over all blocks decides (docs/conventions.md, section 3), so the verdict does not
-    depend on the scale of the maps.
+    A statement holds if the residual ``norm(error) / (n eps norms)`` is below 30 in every block,
+    where n is the size of the block (docs/conventions.md, section 3). The verdict therefore does
+    not depend on the scale of the maps.
 
     Parameters
     ----------
     C : Coarsening, Elimination or Sparsification
     seed : int
-        For random cochains and sampled clusters.
+        Random seed for cochains and for the choice of sampled clusters.
 
     Returns
     -------
     Verification
-        ``passed``, ``checks``, and a table as ``str``.
+        It has the attributes ``passed`` and ``checks``; ``str`` returns a table.
 
     Raises
     ------
     TypeError, ValueError
-        For anything but a coarsening or elimination, or one whose fields are inconsistent.
+        If ``C`` has another type or its fields are inconsistent.
 
     Examples
     --------
@@ -62,14 +62,14 @@ def verify(C: Coarsening | Elimination | Sparsification, seed: int = 0) -> Verif
         with single_threaded_blas():
             return _judged(SPARSE, SparseEvidence(C, seed))
     check_coarsening(C)
-    # small dense blocks: BLAS threads would only wait for each other
+    # on small dense blocks several BLAS threads would only wait for each other
     with single_threaded_blas():
         evidence = Evidence(C, seed)
     return _judged(STATEMENTS, evidence)
 
 
 def _judged(statements: Sequence[tuple[str, str, Callable]], evidence: object) -> Verification:
-    """Evaluate statements on their evidence; one check for each."""
+    """Evaluate all statements on their evidence and return the table of checks."""
     checks = []
     for name, label, statement in statements:
         with single_threaded_blas():
@@ -79,7 +79,7 @@ def _judged(statements: Sequence[tuple[str, str, Callable]], evidence: object) -
 
 
 def check_of(name: str, label: str, outcome: Outcome) -> Check:
-    """Return the check of a relative residual, or of the reason why there is none."""
+    """Return the check for an outcome: a residual, or the reason why there is none."""
     if isinstance(outcome, str):
         return Check(name, label, None, RESIDUAL_LIMIT, True, outcome, None)
     worst, how = outcome

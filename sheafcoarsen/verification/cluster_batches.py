@@ -1,8 +1,8 @@
-"""A coarsening in batches of clusters, so that checks need little memory.
+"""Batches of clusters, in which a coarsening is checked with little memory.
 
-A batch (`Piece`) consists of the fine edges that touch its clusters, the rows of R at their ends,
-and the coarse edges that touch its clusters. Rows and columns of L and of R* L R that belong to
-its clusters are complete; they come first.
+A batch (`Piece`) consists of the fine edges with an end in its clusters, the rows of R at both ends
+of these edges, and the coarse edges with an end in its clusters. The rows and columns of L and of
+R* L R that belong to its clusters are complete and come first.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ from sheafcoarsen.operators import coboundary, laplacian
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 
 PIECE = 60_000
-"""Number of coordinates of C^0 and C^1 in a batch, enough to make overhead negligible."""
+"""Number of coordinates of C^0 and C^1 per batch, large enough to make overhead negligible."""
 
 
 class FoundOnce(cached_property):
@@ -32,7 +32,7 @@ class FoundOnce(cached_property):
 
 
 class EdgeIndex:
-    """Edges indexed by the clusters that they touch, given the clusters of their ends (m, 2)."""
+    """Index of edges by the clusters of their ends, which ``ends`` holds, shape (m, 2)."""
 
     def __init__(self, ends: np.ndarray, n_clusters: int) -> None:
         self.first, last = ends.min(axis=1), ends.max(axis=1)
@@ -43,14 +43,14 @@ class EdgeIndex:
         self.last_starts = offsets(np.bincount(last[crossing], minlength=n_clusters))
 
     def touching(self, lo: int, hi: int) -> np.ndarray:
-        """Return the edges with an end in clusters lo .. hi - 1, ascending."""
+        """Return the edges with an end in one of the clusters lo to hi - 1, ascending."""
         here = self.by_first[self.first_starts[lo] : self.first_starts[hi]]
         from_below = self.by_last[self.last_starts[lo] : self.last_starts[hi]]
         return np.sort(np.concatenate([here, from_below[self.first[from_below] < lo]]))
 
 
 class Pieces:
-    """All batches of a coarsening, to be processed by threads."""
+    """All batches of a coarsening, which threads process in parallel."""
 
     def __init__(self, C: Coarsening) -> None:
         self.C = C
@@ -60,7 +60,7 @@ class Pieces:
 
     @cached_property
     def bounds(self) -> np.ndarray:
-        """First cluster of each batch, and K."""
+        """First cluster of each batch, followed by K."""
         C, first = self.C, self.fine_edges.first
         size = np.bincount(C.partition.labels, C.fine.vertex_dims, minlength=self.n_clusters)
         size += np.bincount(first, C.fine.edge_dims, minlength=self.n_clusters)
@@ -69,10 +69,10 @@ class Pieces:
         return np.unique(ends)
 
     def each(self, measure: Callable[["Piece"], Any]) -> list:
-        """Return ``measure(piece)`` of all batches, in order; calls may run in parallel."""
+        """Return ``measure(piece)`` for every batch in order; calls may run in parallel."""
 
         def work(first: int, last: int) -> list:
-            # threads take batches; inside a batch more threads gain nothing
+            # batches already run in parallel, so threads inside a batch would gain nothing
             with thread_limit(1):
                 ends = self.bounds[first : last + 1].tolist()
                 return [measure(Piece(self, lo, hi)) for lo, hi in itertools.pairwise(ends)]
@@ -82,7 +82,7 @@ class Pieces:
 
 
 def renumbered(values: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Return the positions of values in ``known``, whose entries differ, in any order."""
+    """Return the positions of values in ``known``, whose entries are distinct but unsorted."""
     order = np.argsort(known)
     return order[np.searchsorted(known, values, sorter=order)]
 
@@ -90,7 +90,7 @@ def renumbered(values: np.ndarray, known: np.ndarray) -> np.ndarray:
 def part_of(
     F: CellularSheaf, edges: np.ndarray, vertices: np.ndarray, dtype: Any = None
 ) -> CellularSheaf:
-    """Return the sheaf of some edges on some vertices, renumbered in the given order."""
+    """Return the sheaf on some edges and vertices, renumbered in the order passed."""
     dtype = F.dtype if dtype is None else dtype
     return trusted_sheaf(
         renumbered(F.edges[edges], vertices),
@@ -102,7 +102,7 @@ def part_of(
 
 
 class Piece:
-    """Clusters lo .. hi - 1 and what touches them; their own rows and columns come first."""
+    """Clusters lo to hi - 1 with all adjacent edges; their own rows and columns come first."""
 
     def __init__(self, whole: Pieces, lo: int, hi: int) -> None:
         C = whole.C
@@ -120,12 +120,12 @@ class Piece:
         beyond = np.unique(far[(far < lo) | (far >= hi)])
         self.clusters = np.concatenate([np.arange(lo, hi), beyond])
         self.sheaf = part_of(C.fine, self.edges, self.vertices)
-        self.internal = np.flatnonzero(away[:, 0] == away[:, 1])  # edges of the batch
+        self.internal = np.flatnonzero(away[:, 0] == away[:, 1])  # indices of edges in the batch
         self.internal_cluster = away[self.internal, 0] - lo
         self.coarse = part_of(C.sheaf, self.coarse_edges, self.clusters)
         dims = C.fine.vertex_dims
         self.coordinates = range_of_blocks(C.fine.vertex_offsets, self.vertices)
-        self.n_rows = int(dims[self.own].sum())  # rows of C^0 in the clusters
+        self.n_rows = int(dims[self.own].sum())  # number of rows of C^0 that belong to the clusters
         self.row_cluster = np.repeat(labels[self.own] - lo, dims[self.own])
         self.row_vertex = np.repeat(np.arange(len(self.own)), dims[self.own])
         ranks = C.sheaf.vertex_dims[self.clusters]
@@ -140,7 +140,7 @@ class Piece:
 
     @FoundOnce
     def R(self) -> scipy.sparse.csr_array:
-        """The rows of R, with columns numbered as in the batch."""
+        """The rows of R in the batch, with columns numbered as in the batch."""
         C = self.C
         columns = range_of_blocks(C.sheaf.vertex_offsets, self.clusters)
         R = C.prolongation[self.coordinates]
@@ -151,8 +151,8 @@ class Piece:
         if astray.any():
             a = int(of_row[np.argmax(astray)])
             raise ValueError(
-                "`C` does not fit together: R must hold nothing outside of its diagonal blocks, "
-                f"but rows of cluster {a} have entries in columns of another one"
+                "`C` is inconsistent: R must be zero outside its diagonal blocks, "
+                f"but rows of cluster {a} have entries in columns of another cluster"
             )
         shape = (len(self.coordinates), len(self.column_cluster))
         return scipy.sparse.csr_array(
@@ -161,28 +161,28 @@ class Piece:
 
     @FoundOnce
     def internal_rows(self) -> np.ndarray:
-        """Rows of C^1 in the batch that belong to edges inside one of its clusters."""
+        """Rows of C^1 in the batch that belong to edges inside a cluster."""
         return range_of_blocks(self.sheaf.edge_offsets, self.internal)
 
     @property
     def crossing_rows(self) -> np.ndarray:
-        """All other rows of C^1 in the batch."""
+        """Rows of C^1 in the batch that belong to crossing edges."""
         crossing = np.delete(np.arange(len(self.edges)), self.internal)
         return range_of_blocks(self.sheaf.edge_offsets, crossing)
 
     @FoundOnce
     def delta(self) -> scipy.sparse.csr_array:
-        """The coboundary of the fine edges."""
+        """The coboundary on the fine edges of the batch."""
         return coboundary(self.sheaf)
 
     @FoundOnce
     def L(self) -> scipy.sparse.csr_array:
-        """The rows of L that belong to the clusters."""
+        """The rows of L that belong to the clusters of the batch."""
         return laplacian(self.sheaf)[: self.n_rows]
 
     @FoundOnce
     def own_R(self) -> scipy.sparse.csr_array:
-        """blockdiag(R_a)."""
+        """blockdiag(R_a) over the clusters of the batch."""
         return self.R[: self.n_rows, : self.n_columns]
 
     @FoundOnce
@@ -192,12 +192,12 @@ class Piece:
 
     @FoundOnce
     def delta_R(self) -> scipy.sparse.csr_array:
-        """The coboundary of lifted coarse cochains."""
+        """The product delta R on the fine edges of the batch."""
         return scipy.sparse.csr_array(self.delta @ self.R)
 
     @FoundOnce
     def internal_delta_R(self) -> scipy.sparse.csr_array:
-        """Rows of delta R of edges inside a cluster; columns of other clusters are empty."""
+        """Rows of delta R for edges inside a cluster; columns of other clusters are zero."""
         return self.delta_R[self.internal_rows]
 
     @property
@@ -207,39 +207,39 @@ class Piece:
 
     @FoundOnce
     def retained(self) -> scipy.sparse.csr_array:
-        """blockdiag(R_a* L_a R_a), from the fine sheaf."""
+        """blockdiag(R_a* L_a R_a), computed from the fine sheaf."""
         return self.gram(self.internal_delta_R)
 
     def gram(self, X: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
         """Return the rows of X* X that belong to the clusters."""
-        # the own rows of X*, a slice, times X
+        # multiply only the rows of X* that belong to the clusters
         own = X.conj(copy=False).T.tocsr()[: self.n_columns]
         return scipy.sparse.csr_array(own @ X)
 
     @FoundOnce
     def coarse_delta(self) -> scipy.sparse.csr_array:
-        """The coboundary of the coarse edges."""
+        """The coboundary on the coarse edges of the batch."""
         return coboundary(self.coarse)
 
     @FoundOnce
     def coarse_crossing(self) -> np.ndarray:
-        """Indices of the coarse edges of the batch that are crossing edges."""
+        """Indices in the batch of the coarse edges that are crossing edges."""
         return np.flatnonzero(self.coarse.edges[:, 0] != self.coarse.edges[:, 1])
 
     def coarse_rows(self, loops: bool) -> scipy.sparse.csr_array:
-        """Return the coarse coboundary of loops, or of crossing edges: delta_x."""
+        """Return the rows of the coarse coboundary for loops, or for crossing edges (delta_x)."""
         edges = np.flatnonzero((self.coarse.edges[:, 0] == self.coarse.edges[:, 1]) == loops)
         return self.coarse_delta[range_of_blocks(self.coarse.edge_offsets, edges)]
 
     @FoundOnce
     def internal_laplacian(self) -> scipy.sparse.csr_array:
-        """blockdiag(L_a) in double precision, the reference for the modes."""
+        """blockdiag(L_a) in double precision, the reference for internal modes."""
         vertices = np.arange(len(self.own))
         return laplacian(part_of(self.sheaf, self.internal, vertices, self.double))
 
     @FoundOnce
     def principal_laplacian(self) -> scipy.sparse.csr_array:
-        """blockdiag(L[C_a, C_a]) in double precision."""
+        """blockdiag(L[C_a, C_a]) in double precision, the reference for principal modes."""
         every = np.arange(len(self.edges)), np.arange(len(self.vertices))
         L = scipy.sparse.coo_array(laplacian(part_of(self.sheaf, *every, self.double)))
         row, column = L.coords
@@ -251,5 +251,5 @@ class Piece:
 
 
 def adjoint_product(A: scipy.sparse.csr_array, B: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
-    """Return A* B."""
+    """Return the product A* B."""
     return scipy.sparse.csr_array(A.conj(copy=False).T @ B)

@@ -1,4 +1,4 @@
-"""Dense references: eigenvalues of clusters, and global sections of small sheaves."""
+"""Dense reference computations: modes of clusters, and global sections of small sheaves."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ from sheafcoarsen.verification.relative_residual import (
 def dense_blocks(
     matrix: scipy.sparse.csr_array, starts: np.ndarray, which: np.ndarray, size: int
 ) -> np.ndarray:
-    """Return diagonal blocks of one size of a block diagonal matrix, dense, stacked."""
+    """Return the diagonal blocks ``which``, all of the same size, as a stack of dense matrices."""
     rows = ranges(starts[which], np.full(len(which), size))
     part = scipy.sparse.coo_array(matrix[rows])
     out = np.zeros((len(which), size, size), part.dtype)
@@ -40,10 +40,13 @@ def worst_eigenvalue(
     norms: np.ndarray,
     eps: float,
 ) -> RelativeResidual:
-    """Return the worst error of ``checked`` eigenvalues and the first discarded against numpy's."""
+    """Compare retained and next eigenvalues of ``checked`` clusters with numpy's.
+
+    Returns the largest relative error.
+    """
     sizes = np.bincount(piece.row_cluster, minlength=piece.hi - piece.lo)
     starts, worst = offsets(sizes), ZERO
-    for size in np.unique(sizes[checked]).tolist():  # one batch per cluster size
+    for size in np.unique(sizes[checked]).tolist():  # all clusters of the same size at once
         members = checked[sizes[checked] == size]
         for part in np.array_split(members, -(-len(members) * size**2 // 2_000_000)):
             exact = np.linalg.eigvalsh(dense_blocks(operator, starts, part, size)).clip(min=0)
@@ -60,10 +63,10 @@ def worst_eigenvalue(
 
 
 def worst_response(C: Coarsening, sample: np.ndarray, eps: float) -> RelativeResidual:
-    """Return the worst error of scores of oversampled modes, retained or first discarded.
+    """Return the largest error of the scores of oversampled modes on a ``sample`` of clusters.
 
-    Positive scores are compared with Rayleigh quotients of G on R_a and with its norm on the
-    complement (docs/conventions.md, section 10), for a ``sample`` of clusters.
+    Positive scores are compared with Rayleigh quotients of G on R_a, and the next eigenvalue with
+    the norm of G on the complement (docs/conventions.md, section 10).
     """
     modes, worst = C.modes, ZERO
     assert modes is not None
@@ -105,7 +108,10 @@ def worst_response(C: Coarsening, sample: np.ndarray, eps: float) -> RelativeRes
 
 
 def dense_sections(F: CellularSheaf, eps: float, dtype: Any) -> tuple[np.ndarray, float]:
-    """Return a basis of ker delta, its rank relative to the given maps, and the least sigma > 0."""
+    """Return a basis of ker delta and the smallest nonzero singular value of delta.
+
+    The rank is decided relative to the norm of the maps, since the maps of a loop may cancel.
+    """
     delta, largest = coboundary(F).astype(dtype), F.largest_entry
     m, n = delta.shape
     if n == 0 or largest == 0:
@@ -115,7 +121,7 @@ def dense_sections(F: CellularSheaf, eps: float, dtype: Any) -> tuple[np.ndarray
     which = np.repeat(np.arange(F.n_edges), np.diff(F.head_offsets))
     given = max(given, scaled_norms(np.abs(F.head_data), which, F.n_edges).max() / largest)
     triangle = np.zeros((0, n), dtype)
-    # QR of a few rows at a time: there may be many more rows than columns
+    # QR of a few rows at a time, because there may be many more rows than columns
     for lo in range(0, m, 4 * n):
         rows = delta[lo : lo + 4 * n].toarray() / largest
         triangle = np.linalg.qr(np.concatenate([triangle, rows]), mode="r")  # type: ignore[assignment]

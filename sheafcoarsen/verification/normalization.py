@@ -1,4 +1,4 @@
-"""D_v^{-1/2} computed independently, and residuals of the normalized sheaf."""
+"""Independent computation of D_v^{-1/2}, and residuals of the normalized sheaf."""
 
 import warnings
 from functools import cached_property
@@ -23,21 +23,21 @@ from sheafcoarsen.verification.relative_residual import (
 
 
 class Degrees:
-    """The blocks D_v of L and D_v^{-1/2}, from factors R_v* R_v = D_v checked against L."""
+    """Diagonal blocks D_v of L and D_v^{-1/2}, from factors R_v* R_v = D_v checked against L."""
 
     def __init__(self, C: Coarsening, eps: float, dtype: Any) -> None:
         F = C.fine
         self.C, self.eps, self.dtype = C, eps, dtype
         self.starts = offsets(F.vertex_dims**2)
-        self.roots = np.zeros(int(self.starts[-1]), dtype)  # D_v^{-1/2}, flat, by vertex
+        self.roots = np.zeros(int(self.starts[-1]), dtype)  # all D_v^{-1/2}, flattened
         self.norms = np.zeros(F.n_vertices)  # norm(D_v)_F
         self.factors, self.loop_sizes = degree_factors(F)[1], loop_sizes(F)
-        # for each batch: largest residual of its factors of D_v, and the norm of its rows of L
+        # one entry per batch: the largest residual of the factors of D_v, and the norm of its L
         self.factor_errors: list[RelativeResidual] = []
         self.row_norms: list[float] = []
 
     def measure(self, piece: Piece) -> tuple[RelativeResidual, float]:
-        """Compute the roots of a batch's vertices; return the largest residual, and norm(L)."""
+        """Compute D_v^{-1/2} in a batch; return the largest residual of factors, and norm(L)."""
         L, vertex, worst = piece.L, piece.row_vertex, ZERO
         row = np.repeat(np.arange(piece.n_rows), np.diff(L.indptr))
         every = np.append(vertex, -1)
@@ -47,7 +47,7 @@ class Degrees:
         first = offsets(dims)
         self.norms[piece.own] = scaled_norms(np.abs(value), vertex[i], len(dims))
         of_entry, place = dims[vertex[i]], np.zeros(len(dims), np.int64)
-        for d in np.unique(dims[dims > 0]).tolist():  # one batch per dimension
+        for d in np.unique(dims[dims > 0]).tolist():  # all stalks of the same dimension at once
             members = np.flatnonzero(dims == d)
             place[members] = np.arange(len(members))
             here = of_entry == d
@@ -65,7 +65,7 @@ class Degrees:
         return worst, norm(L.data)
 
     def root_matrix(self, vertices: np.ndarray) -> scipy.sparse.csr_array:
-        """Return blockdiag(D_v^{-1/2}) over some vertices."""
+        """Return blockdiag(D_v^{-1/2}) over the vertices passed."""
         dims = self.C.fine.vertex_dims[vertices]
         width = np.repeat(dims, dims)
         first = np.repeat(offsets(dims)[:-1], dims)
@@ -83,13 +83,13 @@ class Degrees:
 
     @cached_property
     def root_norms(self) -> np.ndarray:
-        """norm(D_v^{-1/2})_F, shape (n,)."""
+        """norm(D_v^{-1/2})_F of every vertex, shape (n,)."""
         which = np.repeat(np.arange(len(self.norms)), np.diff(self.starts))
         return scaled_norms(np.abs(self.roots), which, len(self.norms))
 
 
 def inverse_roots(R: np.ndarray, eps: float, sizes: np.ndarray) -> np.ndarray:
-    """Return (R* R)^{-1/2}, a pseudo-inverse; ``sizes`` are the norms of the maps of loops."""
+    """Return the pseudo-inverse of (R* R)^{1/2}; ``sizes`` are the norms of the maps of loops."""
     _, w, V = np.linalg.svd(R)
     zero = w <= zero_level(R.shape[1], eps, np.maximum(w[:, 0], sizes)[:, None])
     inverse = np.where(zero, 0, 1 / np.where(zero, 1, w))
@@ -97,7 +97,7 @@ def inverse_roots(R: np.ndarray, eps: float, sizes: np.ndarray) -> np.ndarray:
 
 
 class Normalized:
-    """Residuals of ``normalize(F)`` against D^{-1/2} L D^{-1/2}, in blocks and in energies."""
+    """Comparison of ``normalize(F)`` with D^{-1/2} L D^{-1/2}, in blocks and in energies."""
 
     def __init__(self, degrees: Degrees, pieces: Pieces, probes: np.ndarray) -> None:
         C, self.degrees = degrees.C, degrees

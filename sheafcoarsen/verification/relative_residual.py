@@ -1,4 +1,4 @@
-"""Norms of groups of entries without over- or underflow, and the largest relative residual."""
+"""Norms of groups of entries without overflow or underflow, and the largest relative residual."""
 
 from typing import Any, NamedTuple
 
@@ -9,7 +9,7 @@ from sheafcoarsen._support import residual_ratio
 
 
 def scaled_norms(moduli: np.ndarray, which: np.ndarray, count: int) -> np.ndarray:
-    """Return the norm of each group of entries, scaled against over- and underflow."""
+    """Return the norm of each group of entries, scaling to avoid overflow and underflow."""
     moduli = moduli.astype(np.float64, copy=False)
     largest = np.zeros(count)
     np.maximum.at(largest, which, moduli)
@@ -31,12 +31,15 @@ def norms_by(matrix: Any, row_group: np.ndarray, column_group: Any, count: int) 
 def block_norms(
     matrix: scipy.sparse.csr_array, row_group: np.ndarray, column_group: np.ndarray, width: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return row groups, column groups and norms of the nonzero blocks; groups are contiguous."""
+    """Return the row group, column group and norm of each nonzero block of a matrix.
+
+    Groups of rows and columns must be contiguous.
+    """
     M = scipy.sparse.csr_array(matrix)
     M.sort_indices()
     if M.nnz == 0:
         return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
-    # first merge runs of entries in one row and one column group, which are far fewer
+    # first merge consecutive entries of a row in the same column group, to sort fewer keys
     column = column_group[M.indices]
     begins = np.empty(M.nnz, bool)
     begins[0] = True
@@ -50,7 +53,7 @@ def block_norms(
 
 
 class RelativeResidual(NamedTuple):
-    """The largest of some relative residuals: ratio = error / rounding, rounding = n eps norms."""
+    """Relative residual: ratio = error / rounding, where rounding = n * eps * prod(norms)."""
 
     ratio: float
     error: float
@@ -58,14 +61,14 @@ class RelativeResidual(NamedTuple):
 
 
 Outcome = tuple[RelativeResidual, str] | str
-"""The largest relative residual and how it was computed, or why the statement does not apply."""
+"""Largest relative residual and method of the check, or reason why the statement does not apply."""
 
 ZERO = RelativeResidual(0.0, 0.0, 0.0)
 FAILED = RelativeResidual(np.inf, np.inf, 0.0)
 
 
 def relative_residual(error: Any, n: Any, eps: float, *norms: Any) -> RelativeResidual:
-    """Return the largest of errors relative to ``n eps product of norms``; NaN counts as inf."""
+    """Return the largest error relative to ``n * eps * prod(norms)``; NaN counts as inf."""
     ratios = residual_ratio(error, n, eps, *norms)
     if ratios.size == 0:
         return ZERO

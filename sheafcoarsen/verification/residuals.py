@@ -1,8 +1,8 @@
-"""Residuals of a coarsening and the norms that they are compared with, for `verify`.
+"""Residuals of a coarsening, and the norms to which they are compared by `verify`.
 
-Everything is computed independently of the library: by sparse products of the coboundary and R
-instead of block by block. The coarsening is processed in batches of clusters; of each batch only
-one number per cluster, per block of R* L R, or per edge is stored.
+All residuals are computed independently of the coarsening kernels, by sparse products of the
+coboundary and R instead of block by block. The coarsening is processed in batches of clusters; only
+one number per cluster, per block of R* L R and per edge is stored.
 """
 
 from functools import cached_property
@@ -36,11 +36,11 @@ from sheafcoarsen.verification.relative_residual import (
 )
 
 DENSE_BUDGET = 1e9
-"""Largest sum of N_a^3 for which all modes are compared with a dense solver, not a sample."""
+"""Maximum sum of N_a^3 for which all modes, not only a sample, are compared with a dense solver."""
 
 
 class Measured(NamedTuple):
-    """Results of one batch; those of all batches are combined in order."""
+    """Results of one batch that are combined with those of the other batches."""
 
     factors: tuple[RelativeResidual, float]
     delta_norm: float
@@ -52,9 +52,9 @@ class Measured(NamedTuple):
 class Evidence:
     """Residuals and norms that several checks need, computed once.
 
-    Attributes that end in ``_norms`` have one entry per cluster; ``block_errors[name]`` has one per
-    cluster and one per pair of clusters: norms of the blocks of a coarse matrix that should
-    vanish.
+    Attributes that end in ``_norms`` have one entry per cluster. ``block_errors[name]`` has one
+    entry per cluster and one per pair of clusters, the norms of the diagonal and off-diagonal
+    blocks of a coarse matrix that should vanish.
     """
 
     def __init__(self, C: Coarsening, seed: int) -> None:
@@ -67,7 +67,7 @@ class Evidence:
         self.n = np.maximum(self.dims, C.ranks)
         self.double = np.result_type(C.fine.dtype, C.prolongation.dtype, np.float64)
         self.pieces = Pieces(C)
-        # a K + b, ascending, for clusters a < b joined by a fine or a coarse edge
+        # keys a K + b, ascending, of clusters a < b that a fine or a coarse edge joins
         both = (C.partition.labels[C.fine.edges], C.sheaf.edges)
         pairs = np.union1d(*(ends.min(axis=1) * K + ends.max(axis=1) for ends in both))
         self.pairs = pairs[pairs // max(K, 1) != pairs % max(K, 1)]
@@ -86,7 +86,7 @@ class Evidence:
         if self.spectral:
             self.block_errors["spectral"] = np.zeros(K + len(self.pairs))
         self.degrees = Degrees(C, self.eps, self.double)
-        # computed once before threads read it
+        # compute cached properties before several threads read them
         _ = self.probes, self.crossing_starts, self.degrees.terms
         if C.modes is not None:
             _ = self.same_graph, self.scores, self.checked
@@ -100,7 +100,7 @@ class Evidence:
         self.worst_eigenvalue = max((one.worst_eigenvalue for one in found), default=ZERO)
 
     def _measure(self, piece: Piece) -> "Measured":
-        """Store residuals of the batch's clusters, pairs and edges; return the other results."""
+        """Store the residuals of clusters, pairs and edges of a batch; return the other results."""
         factors = self.degrees.measure(piece)
         delta_norm = self._measure_sizes(piece)
         loopless = bool((self.internal_rows_ratio(piece.lo, piece.hi) < RESIDUAL_LIMIT).all())
@@ -111,7 +111,7 @@ class Evidence:
         return Measured(factors, delta_norm, loopless, edges_missing, self._measure_modes(piece))
 
     def _measure_sizes(self, piece: Piece) -> float:
-        """Compute the norms of R, L, delta and internal rows of delta R; return that of delta."""
+        """Store norms of R, L and internal rows of delta and delta R; return norm(delta)."""
         k, here = piece.hi - piece.lo, slice(piece.lo, piece.hi)
         rows, columns = piece.row_cluster, piece.column_cluster
         own = piece.own_R
@@ -130,7 +130,7 @@ class Evidence:
         return norm(piece.delta.data)
 
     def _measure_blocks(self, piece: Piece, loopless: bool) -> None:
-        """Compare R* L R with each matrix that it should equal."""
+        """Store the differences between R* L R and all matrices that it should equal."""
         G = piece.galerkin
         piece.forget("L", "galerkin")
         self._put("identity", piece, G - piece.lifted)
@@ -148,7 +148,7 @@ class Evidence:
             self._put("spectral", piece, piece.retained[:, : hi - lo] - scores)
 
     def _put(self, name: str, piece: Piece, difference: Any) -> None:
-        """Store the norms of the blocks on and above the diagonal."""
+        """Store the norms of the blocks of a difference on and above the diagonal."""
         width = len(piece.clusters)
         own = piece.column_cluster[: piece.n_columns]
         a, b, sizes = block_norms(difference, own, piece.column_cluster, width)
@@ -159,7 +159,7 @@ class Evidence:
         out[self.K + at] = sizes[above]
 
     def worst_block(self, name: str) -> RelativeResidual:
-        """Return the largest relative residual over the blocks of a matrix."""
+        """Return the largest relative residual over the blocks in ``block_errors[name]``."""
         every = np.arange(self.K)
         a = np.concatenate([every, self.pairs // max(self.K, 1)])
         b = np.concatenate([every, self.pairs % max(self.K, 1)])
@@ -176,8 +176,8 @@ class Evidence:
     def _measure_crossing_edges(self, piece: Piece) -> bool:
         """Compare delta_x with delta R edge by edge; return whether a crossing edge is missing."""
         ends = piece.clusters[piece.coarse.edges[piece.coarse_crossing]]
-        mine = ends.min(axis=1) >= piece.lo  # the others belong to the batch of their lower end
-        edges = piece.coarse_crossing[mine]  # numbered in the batch
+        mine = ends.min(axis=1) >= piece.lo  # other edges belong to the batch of their lower end
+        edges = piece.coarse_crossing[mine]  # indices in the batch
         numbers = np.searchsorted(self.crossing, piece.coarse_edges[edges])
         coarse_rows = range_of_blocks(piece.coarse.edge_offsets, edges)
         coarse = piece.coarse_delta[coarse_rows]
@@ -192,7 +192,7 @@ class Evidence:
             difference, of_row = grams[0][0] - grams[1][0], grams[0][1]
         else:
             named = self._named_rows(piece, numbers)
-            if named is None:  # the errors of these edges stay infinite
+            if named is None:  # wrong rows: the errors of these edges remain infinite
                 return False
             rows, of_fine_row = named, of_row
             difference = coarse - piece.delta_R[rows]
@@ -201,7 +201,10 @@ class Evidence:
         return missing
 
     def _named_rows(self, piece: Piece, numbers: np.ndarray) -> np.ndarray | None:
-        """Return the rows of the batch that ``crossing_rows`` lists for coarse edges, if any."""
+        """Return the rows that ``crossing_rows`` lists for coarse edges, as indices in the batch.
+
+        Returns None if the batch does not contain them.
+        """
         starts = self.crossing_starts
         wanted = range_of_blocks(starts, numbers)
         named = self.C.crossing_rows
@@ -216,7 +219,10 @@ class Evidence:
         return at
 
     def _fine_rows(self, piece: Piece, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
-        """Return rows of fine crossing edges, their coarse edges, and whether one has none."""
+        """Return the rows of fine crossing edges and the coarse edge of each row.
+
+        The last result says whether some fine crossing edge has no coarse edge.
+        """
         labels = piece.labels[piece.sheaf.edges]
         ends = np.sort(piece.clusters[labels], axis=1)
         crossing = np.flatnonzero((labels[:, 0] != labels[:, 1]) & (ends[:, 0] >= piece.lo))
@@ -234,7 +240,7 @@ class Evidence:
         return rows, place, not bool(found.all())
 
     def worst_crossing_edge(self) -> RelativeResidual:
-        """Largest ratio over coarse crossing edges."""
+        """Return the largest relative residual over coarse crossing edges."""
         a, b = np.sort(self.C.sheaf.edges[self.crossing], axis=1).T
         if self.edges_missing:
             return FAILED
@@ -244,7 +250,7 @@ class Evidence:
         return relative_residual(self.edge_errors, n, self.eps, *factors)
 
     def _measure_modes(self, piece: Piece) -> RelativeResidual:
-        """Compute residuals of modes and their distance to R; return the worst eigenvalue error."""
+        """Store residuals of modes and their distance to R; return the largest eigenvalue error."""
         modes, here = self.C.modes, slice(piece.lo, piece.hi)
         if modes is None or not self.same_graph:
             return ZERO
@@ -276,7 +282,7 @@ class Evidence:
 
     @cached_property
     def same_graph(self) -> bool:
-        """Whether the modes belong to the fine sheaf's graph."""
+        """Whether the sheaf of the modes has the graph and stalk dimensions of the fine sheaf."""
         mine, fine = self.modes.sheaf, self.C.fine
         return all(
             np.array_equal(getattr(mine, name), getattr(fine, name))
@@ -291,7 +297,7 @@ class Evidence:
         return relative_residual(self.isometry_errors, self.n, eps, ranks)
 
     def internal_rows_ratio(self, lo: int, hi: int) -> np.ndarray:
-        """Return norm(delta_a R_a) of clusters relative to rounding; small if L_a R_a = 0."""
+        """Return norm(delta_a R_a) relative to rounding; it is small if L_a R_a = 0."""
         sides = self.internal_delta_norms, self.R_norms, self.internal_row_errors, self.n
         delta, R, errors, n = (side[lo:hi] for side in sides)
         return residual_ratio(errors, n, self.eps, delta, R)
@@ -304,7 +310,7 @@ class Evidence:
 
     @property
     def delta_norm(self) -> float:
-        """norm(delta)_F, with crossing edges between batches counted twice."""
+        """norm(delta)_F, in which crossing edges between batches count twice."""
         return norm(np.array(self.delta_norms))
 
     @cached_property
@@ -314,12 +320,12 @@ class Evidence:
 
     @cached_property
     def crossing_starts(self) -> np.ndarray:
-        """Offsets of the rows of each crossing edge among the rows of all crossing edges."""
+        """Offsets of the coarse crossing edges in the rows of all coarse crossing edges."""
         return offsets(self.C.sheaf.edge_dims[self.crossing])
 
     @property
     def modes(self) -> LocalModes:
-        """The modes, for statements that hold for spectral modes only."""
+        """The modes of the coarsening, which must not have a basis passed by the user."""
         assert self.C.modes is not None
         return self.C.modes
 
@@ -340,7 +346,7 @@ class Evidence:
 
     @cached_property
     def sample(self) -> np.ndarray:
-        """A few clusters that are small enough for dense work, the largest of these included."""
+        """A sample of clusters small enough for dense matrices, including the largest of them."""
         small = self.dims.astype(float) ** 3 <= DENSE_BUDGET
         fits = np.flatnonzero((self.dims > 0) & small)
         if len(fits) <= 16:
@@ -350,12 +356,12 @@ class Evidence:
 
     @cached_property
     def checked(self) -> np.ndarray:
-        """Clusters whose eigenvalues are compared with a dense solver's, ascending."""
+        """Clusters whose eigenvalues are compared with those of a dense solver, ascending."""
         return np.flatnonzero(self.dims > 0) if self.all_clusters_dense else self.sample
 
     @cached_property
     def ties(self) -> np.ndarray:
-        """Whether the cut splits a multiple eigenvalue, by the stored eigenvalues, shape (K,)."""
+        """Whether the stored eigenvalues are tied at the cut, shape (K,)."""
         modes, ranks = self.modes, self.modes.ranks
         last = np.zeros(self.K)
         last[ranks > 0] = self.scores[modes.rank_offsets[1:][ranks > 0] - 1]
@@ -367,21 +373,21 @@ class Evidence:
 
     @cached_property
     def row_cluster(self) -> np.ndarray:
-        """Cluster of each row of C^0."""
+        """Cluster index of each row of C^0."""
         return np.repeat(self.C.partition.labels, self.C.fine.vertex_dims)
 
     def rows(self, a: int) -> np.ndarray:
-        """Return the rows of C^0 of a cluster."""
+        """Return the rows of C^0 that belong to a cluster."""
         return range_of_blocks(self.C.fine.vertex_offsets, self.C.partition.cluster(a))
 
     def dense(self, a: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return (R_a, L_a) of one cluster, dense, in double precision."""
+        """Return R_a and L_a of one cluster as dense matrices in double precision."""
         piece = Piece(self.pieces, a, a + 1)
         return piece.own_R.toarray().astype(self.double), piece.internal_laplacian.toarray()
 
     @cached_property
     def probes(self) -> np.ndarray:
-        """Random fine cochains; the second is smooth, so that small energies are tested as well."""
+        """Random fine cochains; the second one is smooth, to test small energies as well."""
         rng = np.random.default_rng(self.seed)
         R = self.C.prolongation
         x = rng.standard_normal((self.C.fine.dim_c0, 2))
@@ -398,24 +404,24 @@ class Evidence:
 
     @cached_property
     def normalized(self) -> Normalized:
-        """Comparison of ``normalize(F)`` with its definition."""
+        """Comparison of ``normalize(F)`` with D^{-1/2} L D^{-1/2}."""
         return Normalized(self.degrees, self.pieces, self.probes)
 
     @cached_property
     def ledger(self) -> EnergyLedger:
-        """Energy ledger of the probes; R must be an isometry."""
+        """Energy ledger of the probes, which requires that R is an isometry."""
         return energy_ledger(self.C, self.probes)
 
 
 def pooled(R: scipy.sparse.csr_array, x: np.ndarray) -> np.ndarray:
-    """Return R* x without copying R."""
+    """Return R* x without forming R*, which would copy a complex R."""
     return (R.T @ x.conj()).conj()
 
 
 def edge_grams(
     piece: Piece, edges: np.ndarray, X: scipy.sparse.csr_array, edge: np.ndarray
 ) -> tuple[scipy.sparse.csr_array, np.ndarray]:
-    """Return blockdiag(X_e* X_e), X_e the rows of X of coarse edge e, and the edge of each row."""
+    """Return blockdiag(X_e* X_e) and the coarse edge e of each row; X_e are the rows of e in X."""
     ends = piece.coarse.edges[edges]
     ranks = piece.coarse.vertex_dims[ends]
     starts = piece.coarse.vertex_offsets[:-1][ends]

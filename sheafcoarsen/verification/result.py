@@ -1,4 +1,4 @@
-"""Results of `verify`: a check of one statement, and the table of all."""
+"""Results of `verify`: the check of one statement, and the table of all checks."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,10 +11,10 @@ from sheafcoarsen._support import RESIDUAL_LIMIT, tables
 class Check:
     """Result of checking one statement.
 
-    ``ratio`` is the largest ``norm(error) / (n eps norms)``, below ``threshold`` if the statement
-    holds; None if it does not apply: then ``skipped_because`` is the reason and ``passed`` is true.
-    ``how``: "exact" if everything was compared, block by block; "probe" if random cochains or
-    sampled clusters were; "dense" if dense matrices were.
+    ``ratio`` is the largest ``norm(error) / (n eps norms)``, which is below ``threshold`` if the
+    statement holds. If the statement does not apply, ``ratio`` is None, ``passed`` is True, and
+    ``skipped_because`` gives the reason. ``how`` is "exact" if all blocks were compared, "probe" if
+    random cochains or sampled clusters were compared, and "dense" if dense matrices were compared.
 
     Attributes
     ----------
@@ -24,8 +24,8 @@ class Check:
     passed : bool
     skipped_because, how : str or None
     error, allowed : float or None
-        The two sides where the ratio is largest: norm(error), and its bound ``threshold n
-        eps norms``. They are in units of the quantity compared, so they scale with the maps.
+        norm(error) and its bound ``threshold n eps norms`` in the block where the ratio is largest.
+        They have the units of the quantity that is compared, so they scale with the maps.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class Check:
 
     @property
     def verdict(self) -> str:
-        """The outcome, as a word or a sentence."""
+        """The outcome as text: "ok", "FAILED", or the reason why the statement does not apply."""
         if self.skipped_because is not None:
             return f"does not apply: {self.skipped_because}"
         return "ok" if self.passed else "FAILED"
@@ -67,15 +67,15 @@ class Check:
 
 @dataclass(frozen=True, eq=False)
 class Verification:
-    """Table of checks, true if ``passed`` is; shown by ``str`` and in notebooks.
+    """Table of checks, printed by ``str`` and displayed in notebooks.
 
-    Iterates over the checks; ``V[label]`` is the check with a label, ``V[i]`` the one at a
-    position.
+    Its truth value is ``passed``. Iteration yields the checks; ``V[label]`` is the check with that
+    label, and ``V[i]`` the check at position i.
 
     Attributes
     ----------
     checks : tuple of Check
-        One for each statement, in the order of the table.
+        One check for each statement, in the order of the table.
 
     Examples
     --------
@@ -112,9 +112,9 @@ class Verification:
     def __getitem__(self, which: slice) -> tuple[Check, ...]: ...
 
     def __getitem__(self, which: str | SupportsIndex | slice) -> Check | tuple[Check, ...]:
-        """Return the check with a label, such as ``"thm:Galerkin_realization"``, or a name.
+        """Return the check with a label, such as ``"thm:Galerkin_realization"``, or with a name.
 
-        Integers and slices index checks in the order of the table.
+        Integers and slices select checks by position in the table.
         """
         if not isinstance(which, str):
             return self.checks[which]
@@ -122,7 +122,7 @@ class Verification:
             if which in (check.label, check.name):
                 return check
         labels = ", ".join(check.label for check in self.checks)
-        raise KeyError(f"no check has the label {which!r}; there are {labels}")
+        raise KeyError(f"no check has the label {which!r}; the labels are {labels}")
 
     def __bool__(self) -> bool:
         return self.passed

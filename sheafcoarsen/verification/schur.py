@@ -1,8 +1,8 @@
 """Statements about an elimination (docs/conventions.md, section 12).
 
-Everything is compared with sparse products of the fine Laplacian, which elimination never forms.
-The residual of a vertex is relative to the products summed in the eliminated component that it
-belongs to or touches, with n the dimension of that component.
+All results are compared with sparse products of the fine Laplacian, which elimination never forms.
+The residual of a vertex is relative to the sum of the absolute products in the eliminated component
+that it belongs to or is adjacent to; n is the dimension of that component.
 """
 
 from collections.abc import Callable
@@ -24,11 +24,11 @@ from sheafcoarsen.verification.relative_residual import (
 )
 
 DENSE = 1000
-"""Largest dimension for which kernels are compared, by dense decompositions."""
+"""Maximum dimension for which kernels are compared, by dense decompositions."""
 
 
 class SchurEvidence:
-    """Data that the checks of an elimination need; maps are divided by a power of two."""
+    """Data for the checks of an elimination; all maps are divided by a power of two."""
 
     def __init__(self, K: Elimination, seed: int) -> None:
         self.K, self.rng = K, np.random.default_rng(seed)
@@ -36,7 +36,7 @@ class SchurEvidence:
         self.eps = eps_of(F.dtype)
         self.fine, self.unit = unit_sheaf(F)
         self.L = laplacian(self.fine)
-        # products = abs(delta)* abs(delta): L without cancellation
+        # abs(delta)* abs(delta), which is L without cancellation
         sizes = sheaf_like(self.fine, abs(self.fine.tail_data), -abs(self.fine.head_data))
         self.products = laplacian(sizes)
         self.S = laplacian(scaled(K.sheaf, self.unit))
@@ -50,13 +50,13 @@ class SchurEvidence:
         self.n = self._sizes()
 
     def _sizes(self) -> np.ndarray:
-        """Return n of each vertex: 1 + the dimension of its eliminated component or stalk."""
+        """Return n of each vertex: one more than the dimension of its component or stalk."""
         F = self.K.fine
         sizes = np.bincount(self.part, F.vertex_dims * self.is_gone)[self.part]
         return np.maximum(self.largest_around(sizes * self.is_gone), F.vertex_dims).astype(int) + 1
 
     def largest_around(self, values: np.ndarray) -> np.ndarray:
-        """Return the largest value in the eliminated component that a vertex is in or touches."""
+        """Return the maximum over the eliminated component that contains or touches a vertex."""
         out = np.array(values, dtype=float)
         largest = np.zeros(len(values))
         np.maximum.at(largest, self.part[self.is_gone], out[self.is_gone])
@@ -67,7 +67,7 @@ class SchurEvidence:
         return out
 
     def by_vertex(self, error: Any, size: Any) -> RelativeResidual:
-        """Return the residual of rows of C^0, by vertex; both matrices are sparse or dense."""
+        """Return the largest residual over vertices; both matrices may be sparse or dense."""
         count = self.K.fine.n_vertices
         return relative_residual(
             norms_by(scipy.sparse.csr_array(error), self.vertex, None, count),
@@ -77,7 +77,7 @@ class SchurEvidence:
         )
 
     def spread(self, rows: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
-        """Return rows of the retained coordinates as rows of C^0."""
+        """Return a matrix on the retained coordinates, with zero rows for all others."""
         place = scipy.sparse.csr_array(
             (np.ones(len(self.kept)), self.kept, np.arange(len(self.kept) + 1)),
             shape=(len(self.kept), len(self.vertex)),
@@ -86,14 +86,14 @@ class SchurEvidence:
 
 
 def scaled(F: CellularSheaf, unit: float) -> CellularSheaf:
-    """Return a sheaf in double precision with maps divided by a power of two."""
+    """Return a sheaf in double precision with maps divided by ``unit``, a power of two."""
     own, size = unit_sheaf(F)
     share = size / unit
     return sheaf_like(own, own.tail_data * share, own.head_data * share)
 
 
 def _schur_complement(e: SchurEvidence) -> Outcome:
-    """L P = S at retained vertices, and 0 at the others: P* L P = S, the Schur complement."""
+    """L P = S at retained vertices and 0 at all others, so P* L P = S is the Schur complement."""
     P = e.K.prolongation
     product = e.L @ P
     size = e.products @ abs(P) + e.spread(abs(e.S))
@@ -101,16 +101,17 @@ def _schur_complement(e: SchurEvidence) -> Outcome:
 
 
 def _solutions(e: SchurEvidence) -> Outcome:
-    """For b in the range of L: x = extend(z, b) satisfies the equations at eliminated vertices.
+    """For b in the range of L, x = extend(z, b) satisfies the equations at eliminated vertices.
 
-    At the others L x - b = S z - reduce(b), so a solution of one system gives one of the other.
+    At retained vertices L x - b = S z - reduce(b), so a solution of either system gives a solution
+    of the other one.
     """
     F, K = e.K.fine, e.K
     if K.growth**2 * eps_of(np.float64) > 1:
-        return f"right sides, and rounding, grow by {K.growth:.1g} on their way (`growth`)"
+        return f"forward substitution enlarges rounding errors by `growth` = {K.growth:.1g}"
     y, z = (e.rng.standard_normal((size, 3)).astype(F.dtype) for size in (F.dim_c0, K.sheaf.dim_c0))
     b = (e.L @ y).astype(F.dtype)
-    # K.growth uses the sheaf's unit, e.L its own
+    # K solves with L = unit^2 e.L, so the part of x that depends on b is scaled by unit^2
     x = K.extend(z) + K.extend(0 * z, b) * e.unit * e.unit
     left = e.S @ z - K.reduce(b)
     size = e.products @ (abs(x) + abs(y))
@@ -121,7 +122,7 @@ def _solutions(e: SchurEvidence) -> Outcome:
 
 
 def _sections(e: SchurEvidence) -> Outcome:
-    """The dimension of H^0 is that of the reduced sheaf plus that of the interior kernel."""
+    """The fine dim H^0 is the dim H^0 of the reduced sheaf plus dim ker L_ee."""
     F = e.K.fine
     if max(F.dim_c0, F.dim_c1) > DENSE:
         return f"dimensions above {DENSE} are too large for a dense decomposition"
@@ -148,7 +149,7 @@ def _least_norm(e: SchurEvidence) -> Outcome:
     error = float(np.linalg.norm(kernel @ P.toarray())) if P.shape[1] else 0.0
     smallest = float(sigma[sigma > level].min(initial=1.0))
     if smallest < 1e-3:
-        return "the maps are so ill conditioned that a dense decomposition does not know the kernel"
+        return "the maps are too ill-conditioned to find the kernel by a dense decomposition"
     size = float(np.sqrt((abs(P) ** 2).sum())) / smallest
     return relative_residual(
         np.array([error]), np.array([len(e.gone)]), e.eps, np.array([size])

@@ -1,4 +1,4 @@
-"""What sparsification promises (docs/conventions.md, section 14), checked on one of them."""
+"""Statements about a sparsification (docs/conventions.md, section 14)."""
 
 from collections.abc import Callable
 
@@ -20,14 +20,14 @@ from sheafcoarsen.verification.relative_residual import (
 )
 
 DENSE = 1000
-"""Dimension up to which all generalized eigenvalues are computed."""
+"""Maximum dimension for which all generalized eigenvalues are computed."""
 
 CLOSE = 1e-5
-"""Relative error that computed bounds may have."""
+"""Maximum relative error of computed bounds."""
 
 
 class SparseEvidence:
-    """The sparsification, and both sheaves in double precision, divided by one power of two."""
+    """A sparsification, with both sheaves in double precision divided by the same power of two."""
 
     def __init__(self, Z: Sparsification, seed: int) -> None:
         self.Z, self.rng = Z, np.random.default_rng(seed)
@@ -39,7 +39,7 @@ class SparseEvidence:
 
 
 def _maps(e: SparseEvidence) -> Outcome:
-    """Maps are those of the fine sheaf times the root of the weight, edge by edge."""
+    """The maps of each edge are those of the fine sheaf times the square root of its weight."""
     Z, worst = e.Z, ZERO
     for end, given, found, starts in (
         (0, e.fine.tail_data, e.sparse.tail_data, e.fine.tail_offsets),
@@ -54,7 +54,10 @@ def _maps(e: SparseEvidence) -> Outcome:
 
 
 def _bounds(e: SparseEvidence) -> Outcome:
-    """The bounds are the extreme generalized eigenvalues; or quotients do not leave them."""
+    """The bounds are the extreme generalized eigenvalues.
+
+    Above dimension ``DENSE``, only Rayleigh quotients are checked to lie between the bounds.
+    """
     lo, hi = e.Z.bounds()
     if e.fine.dim_c0 <= DENSE:
         K, _ = dense_sections(e.fine, eps_of(e.Z.fine.dtype), e.fine.dtype)
@@ -77,7 +80,7 @@ def _bounds(e: SparseEvidence) -> Outcome:
 
 
 def _kernel(e: SparseEvidence) -> Outcome:
-    """Global sections of the sparse sheaf are those of the fine one: H^0 has one dimension."""
+    """The sparse and the fine sheaf have the same global sections; dim H^0 is compared."""
     fine, sparse = (global_sections(F).h0 for F in (e.Z.fine, e.Z.sheaf))
     return (RelativeResidual(0.0, 0.0, 1.0) if fine == sparse else FAILED), "exact"
 

@@ -1,7 +1,7 @@
 """Statements of the theory, one function per label of the paper.
 
-Each returns the largest ratio of error to rounding and how it was computed, or the reason why the
-statement does not apply. The numbers that it compares are in ``residuals``.
+Each function returns the largest ratio of error to rounding and how it was computed, or the reason
+why the statement does not apply. The residuals that it compares are computed in ``residuals``.
 """
 
 from collections.abc import Callable
@@ -25,32 +25,32 @@ from sheafcoarsen.verification.relative_residual import (
 from sheafcoarsen.verification.residuals import Evidence, pooled
 
 DENSE = 2000
-"""Largest dimension for which statements about full spectra are checked with dense matrices."""
+"""Maximum dimension for which statements about full spectra are checked with dense matrices."""
 
 
 def _energy_identity(e: Evidence) -> Outcome:
-    """z* L_Gal z = norm(delta R z)^2 for every z: as operators, R* L R = (delta R)* (delta R)."""
+    """z* L_Gal z = norm(delta R z)^2 for every z, or as operators R* L R = (delta R)* (delta R)."""
     return e.worst_block("identity"), "exact"
 
 
 def _decomposition(e: Evidence) -> Outcome:
     """L_Gal = delta_x* delta_x + blockdiag(R_a* L_a R_a) (``eq:galerkin_operator_decomposition``).
 
-    As forms, ``eq:galerkin_energy_decomposition``. Also, delta_x equals delta R on crossing edges:
-    entry by entry, or in Gram matrices if compressed.
+    As quadratic forms, it is ``eq:galerkin_energy_decomposition``. Moreover, delta_x equals delta R
+    on crossing edges: entry by entry, or if edges are compressed, in Gram matrices.
     """
     return max(e.worst_block("decomposition"), e.worst_crossing_edge()), "exact"
 
 
 def _realization(e: Evidence) -> Outcome:
-    """delta_c* delta_c = L_Gal (``eq:augmented_exact_realization``), also for ``C.sheaf``."""
+    """delta_c* delta_c = laplacian(C.sheaf) = L_Gal (``eq:augmented_exact_realization``)."""
     if not e.C.loops and not e.loopless:
-        return "loops=False leaves out the retained internal energy"
+        return "loops=False omits the retained internal energy"
     return max(e.worst_block("realization"), e.worst_block("laplacian")), "exact"
 
 
 def _ledger_closes(e: Evidence) -> Outcome:
-    """The six lines of the energy ledger sum to the fine energy, for every isometry R."""
+    """The six lines of the energy ledger add up to the fine energy for every isometry R."""
     if e.isometry.ratio >= RESIDUAL_LIMIT:
         return "R is not an isometry"
     E = e.ledger
@@ -64,15 +64,15 @@ def _ledger_closes(e: Evidence) -> Outcome:
 
 
 def _closing_gap(lines: Any, energy: Any, n: Any, eps: float, B: Any) -> RelativeResidual:
-    """Return the gap relative to eps n B (sqrt(M) + n eps B), M the sum of absolute lines."""
+    """Return the gap relative to eps n B (sqrt(M) + n eps B); M is the sum of absolute lines."""
     allowed = B * (np.sqrt(np.abs(lines).sum(axis=0)) + n * eps * B)
     return relative_residual(np.abs(lines.sum(axis=0) - energy), n, eps, allowed)
 
 
 def _modes(e: Evidence) -> Outcome:
-    """The modes are the lowest of their operator, internal or principal, and R consists of them.
+    """The modes are the lowest eigenvectors of their operator, and R consists of them.
 
-    ``tied`` marks the clusters whose cut splits a multiple eigenvalue.
+    ``tied`` must mark the clusters whose cut splits a multiple eigenvalue.
     """
     if e.C.modes is None:
         return "the basis is your own"
@@ -93,7 +93,7 @@ def _modes(e: Evidence) -> Outcome:
 
 
 def _spectral_reason(e: Evidence) -> str | None:
-    """Return why statements about spectral internal modes do not apply."""
+    """Return the reason why statements about internal modes do not apply, or None."""
     if e.C.modes is None:
         return "the basis is your own"
     if isinstance(e.C.modes.operator, Oversampled):
@@ -111,7 +111,7 @@ def _spectral_form(e: Evidence) -> Outcome:
 
 
 def _local_optimality(e: Evidence) -> Outcome:
-    """U_a spans the lowest modes: residual, orthonormality, an independent solver's eigenvalues.
+    """U_a spans the lowest modes, by residuals, orthonormality and independent eigenvalues.
 
     No other subspace is better (``eq:minmax_local_energy``, ``eq:appendix_courant_fischer``).
     """
@@ -122,7 +122,7 @@ def _local_optimality(e: Evidence) -> Outcome:
     ratios = [outcome[0]]
     rng = np.random.default_rng(e.seed)
     for a in e.sample.tolist():
-        # a random subspace, near span U_a or far from it, has a larger maximal energy
+        # a random subspace, close to span U_a or far from it, must have a larger maximum energy
         U, L = e.dense(a)
         r = U.shape[1]
         if 0 < r < len(L):
@@ -136,10 +136,10 @@ def _local_optimality(e: Evidence) -> Outcome:
 
 
 def _truncation(e: Evidence) -> Outcome:
-    """norm(x_disc)^2 = sum |alpha|^2, its energy = sum lambda |alpha|^2, and the gap bound.
+    """norm(x_disc)^2 = sum |alpha|^2, energy(x_disc) = sum lambda |alpha|^2, and the gap bound.
 
-    alpha are the coefficients of ``eq:local_eigen_expansion_truncation``, those of the discarded
-    modes alone (``eq:retained_discarded_expansion``).
+    alpha are the coefficients of the discarded modes (``eq:retained_discarded_expansion``) in
+    ``eq:local_eigen_expansion_truncation``.
     """
     if reason := _spectral_reason(e):
         return reason
@@ -147,7 +147,7 @@ def _truncation(e: Evidence) -> Outcome:
         return e.isometry, "exact"
     E = e.ledger
     assert E.truncation_bound is not None
-    # violation of the bound as an energy, so that nothing is divided by a tiny gap
+    # measure a violation of the bound as an energy, to avoid a division by a tiny gap
     finite = np.isfinite(E.truncation_bound) & (E.truncation_bound > 0)
     excess = E.discarded_norm2 / np.where(finite, E.truncation_bound, 1) - 1
     missed = np.where(finite, excess.clip(min=0), 0) * (E.retained_internal + E.discarded_internal)
@@ -158,10 +158,10 @@ def _truncation(e: Evidence) -> Outcome:
 
 
 def _discarded_modes(e: Evidence, a: int) -> RelativeResidual:
-    """Return the largest ratio of the three identities for the probes on one cluster."""
+    """Return the largest residual of three identities for the probes on one cluster."""
     U, L = e.dense(a)
     r, n, E = U.shape[1], len(L), e.ledger
-    # from the orthogonal complement, which is unique also if the cut splits a multiplet
+    # compute discarded modes in the complement of U, since they are not unique if the cut is tied
     Q = np.linalg.qr(U, mode="complete")[0][:, r:]
     values, V = np.zeros(0), np.zeros((0, 0))
     if r < n:
@@ -178,7 +178,7 @@ def _discarded_modes(e: Evidence, a: int) -> RelativeResidual:
 
 
 def _two_losses(e: Evidence) -> Outcome:
-    """Retained internal energy = sum lambda_i |z_i|^2, no coupling; the rest is discarded."""
+    """Retained internal energy is sum lambda_i |z_i|^2; all other internal energy is discarded."""
     if reason := _spectral_reason(e):
         return reason
     if e.isometry.ratio >= RESIDUAL_LIMIT:
@@ -199,18 +199,18 @@ def _two_losses(e: Evidence) -> Outcome:
 
 
 def _loopless_reason(e: Evidence) -> str | None:
-    """Return why statements about modes without internal energy do not apply."""
+    """Return the reason why statements on modes without internal energy do not apply, or None."""
     if e.loopless:
         return None
     a = int(np.argmax(e.internal_rows_ratio(0, e.K) >= RESIDUAL_LIMIT))
     return (
-        f"retained modes have internal energy, first in cluster {a}: rank=ranks.kernel() keeps "
-        f"those that have none"
+        f"retained modes have internal energy, first in cluster {a}: use rank=ranks.kernel() to "
+        f"retain only modes without energy"
     )
 
 
 def _loopless_realization(e: Evidence) -> Outcome:
-    """delta_x* delta_x = L_Gal (``eq:loopless_exact_realization``) when im R_a lies in ker L_a."""
+    """If im R_a lies in ker L_a, delta_x* delta_x = L_Gal (``eq:loopless_exact_realization``)."""
     if reason := _loopless_reason(e):
         return reason
     return e.worst_block("loopless"), "exact"
@@ -220,8 +220,8 @@ def _kernel_preservation(e: Evidence) -> Outcome:
     """R* L R and delta have the same kernel on im R (``eq:kernel_preservation_image``).
 
     The crossing rows of delta R are delta_x, and its internal rows are zero
-    (``eq:kernel_preservation``). Compressed, delta_x has the Gram matrices of the crossing rows,
-    edge by edge, and hence the same kernel.
+    (``eq:kernel_preservation``). If edges are compressed, delta_x has the same Gram matrices as the
+    crossing rows, edge by edge, and hence the same kernel.
     """
     if reason := _loopless_reason(e):
         return reason
@@ -234,7 +234,7 @@ def _interlacing(e: Evidence) -> Outcome:
     if e.isometry.ratio >= RESIDUAL_LIMIT:
         return "R is not an isometry"
     if max(C.fine.dim_c0, C.sheaf.dim_c0) > DENSE:
-        # follows from R* R = I, checked above, and the energy decomposition
+        # interlacing follows from R* R = I, which was checked, and from the energy decomposition
         return e.isometry, "exact"
     L = laplacian(C.fine).toarray().astype(e.double)
     G = C.galerkin().toarray().astype(e.double)
@@ -250,7 +250,7 @@ def _interlacing(e: Evidence) -> Outcome:
 
 
 def _sections_kept(e: Evidence) -> Outcome:
-    """H^0 is preserved if every local section is retained: all global sections lie in im R."""
+    """If every local section is retained, all global sections lie in im R."""
     C = e.C
     oversampled = C.modes is not None and isinstance(C.modes.operator, Oversampled)
     if not oversampled and (reason := _spectral_reason(e)):
@@ -264,16 +264,16 @@ def _sections_kept(e: Evidence) -> Outcome:
     if lost.size:
         return f"a local section may be discarded, first in cluster {lost[0]}"
     if C.fine.dim_c0 > DENSE:
-        # a global section restricts to local sections, which all lie in im R
+        # R* R = I suffices: a global section restricts to local sections, which all lie in im R
         return e.isometry, "exact"
     sections, gap = dense_sections(C.fine, e.eps, e.double)
     missed = sections - C.prolongation @ pooled(C.prolongation, sections)
     discarded = norms_by(missed, e.row_cluster, None, e.K)
     n = max(C.fine.dim_c0, C.fine.dim_c1)
-    # norm of the given maps: maps of a loop that cancel leave rounding
+    # the norm of the maps, not of delta: where the maps of a loop cancel, rounding errors remain
     size = norm([norm(C.fine.tail_data), norm(C.fine.head_data)])
-    # a dense solver finds sections to eps norm(delta) over the smallest nonzero singular value;
-    # the discarded component of spectral modes has at least the first discarded eigenvalue
+    # dense sections x have errors of eps norm(delta) / gap, with gap the smallest nonzero singular
+    # value; for internal modes, norm(L_a x) >= next eigenvalue times norm of the discarded part
     if oversampled:
         discarded = np.where(_are_local_sections(e, sections), discarded, 0)
         worst = relative_residual(discarded * gap, n, e.eps, size, norm(sections))
@@ -285,7 +285,10 @@ def _sections_kept(e: Evidence) -> Outcome:
 
 
 def _are_local_sections(e: Evidence, sections: np.ndarray) -> np.ndarray:
-    """Return the clusters on which sections have energy of rounding size, unlike some loops."""
+    """Return on which clusters the energy of the sections is at rounding level.
+
+    It may be larger in clusters with loops whose maps nearly cancel.
+    """
     C = e.C
     of_edge = edge_clusters(C.fine, C.partition)
     rows = np.flatnonzero(np.repeat(of_edge >= 0, C.fine.edge_dims))
@@ -297,17 +300,17 @@ def _are_local_sections(e: Evidence, sections: np.ndarray) -> np.ndarray:
 
 
 def _normalization(e: Evidence) -> Outcome:
-    """L of normalize(F) is D^{-1/2} L D^{-1/2}."""
+    """The Laplacian of normalize(F) is D^{-1/2} L D^{-1/2}."""
     return e.normalized.worst_block, "exact"
 
 
 def _dirichlet(e: Evidence) -> Outcome:
-    """The Dirichlet energy x* Delta x is the energy of the normalized sheaf, without a factor 1/2.
+    """x* Delta x is the energy of the normalized sheaf, without a factor 1/2.
 
-    Every edge counts once (``eq:app-dirichlet-energy-edge``).
+    Every edge counts once in the Dirichlet energy (``eq:app-dirichlet-energy-edge``).
     """
     F = e.C.fine
-    # not norm(y): D^{-1/2} x may cancel, and so do the maps of the sheaf
+    # use absolute values, because D^{-1/2} x may be small by cancellation
     spread = np.repeat(e.degrees.root_norms, F.vertex_dims)[:, None] * np.abs(e.probes)
     x2 = np.array([norm(column) for column in spread.T]) ** 2
     size = norm(np.array(e.degrees.row_norms))

@@ -297,7 +297,7 @@ REFUSED: dict = {
         # coarsening, and new maps
         (
             lambda: sc.coarsen(F, P, basis=[np.eye(4)] * 2, local_operator="principal"),
-            "`local_operator` = 'principal' chooses modes, but `basis` replaces modes: leave",
+            "`local_operator` = 'principal' selects modes, but `basis` replaces them: omit",
         ),
         (lambda: sc.ranks.below(10**400), "`tau` must fit into double precision"),
         (lambda: sc.normalize(F, eps=10**400), "`eps` must fit into double precision"),
@@ -308,7 +308,7 @@ REFUSED: dict = {
         ),
         (
             lambda: coarsen_with(prolongation=ANOTHER_PARTITION.prolongation),
-            "LocalModes: R must hold a full block for every cluster, as local_modes makes it",
+            "LocalModes: R must hold a full block for every cluster, as returned by local_modes",
         ),
         (lambda: coarsen_with(ranks=np.array([1, 3])), "R must hold a full block"),
         (
@@ -323,7 +323,7 @@ REFUSED: dict = {
             lambda: coarsen_with(scores=M.scores * [1, 1, np.nan, 1]),
             "LocalModes: `scores` must be finite, got nan at index 2",
         ),
-        (lambda: coarsen_with(ranks=None), "`ranks` must hold 2 integers of at least 0"),
+        (lambda: coarsen_with(ranks=None), "`ranks` must be an int64 array of 2 nonnegative"),
         (
             lambda: coarsen_with(local_operator="outer"),
             "`local_operator` must be one of 'internal', 'principal', 'oversampled', got 'outer'",
@@ -403,7 +403,7 @@ REFUSED: dict = {
         ),
         (lambda: P.cluster([1]), "a cluster is named by an integer, got [1]"),
         (lambda: P.cluster(True), "a cluster is named by an integer, got True"),
-        (lambda: C.block(None), "a cluster is named by an integer, got None"),
+        (lambda: C.block(None), "the index of a cluster must be an integer, got None"),
         (lambda: F.tail_map(None), "an edge is named by an integer, got None"),
         (lambda: F.head_map(0.0), "an edge is named by an integer, got 0.0"),
         (

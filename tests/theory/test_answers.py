@@ -1,4 +1,4 @@
-"""What eigenpairs, solutions and fits must satisfy on any sheaf, against dense linear algebra."""
+"""Eigenpairs, solutions and fits on random sheaves against dense linear algebra."""
 
 import warnings
 
@@ -25,13 +25,13 @@ def _several_levels():
 
 
 def answered(**options):
-    """Sheaves with something to ask, in one scalar type of either precision or both."""
+    """Draw sheaves on connected or disconnected graphs of 8 to 14 vertices."""
     options = {"spread": False, "dims": (0, 4)} | options
     return sheaves(graphs(min_vertices=8, max_vertices=14, min_edges=3, max_edges=24), **options)
 
 
 def dense(F, mass=None):
-    """L in units of the largest entry squared, M^-1/2 L M^-1/2 with a mass, and that entry."""
+    """Return L or M^-1/2 L M^-1/2 in units of the squared largest entry, and that entry."""
     delta = reference.coboundary(F).astype(np.result_type(F.dtype, np.float64))
     unit = float(np.abs(delta).max(initial=0.0)) or 1.0
     delta = delta / unit
@@ -48,7 +48,7 @@ def quietly(function, *args, **options):
 
 @settings(max_examples=60)
 @given(answered(scales=SCALES, dtypes=DOUBLE), st.data())
-def test_no_eigenpair_is_missed_wherever_k_cuts(F, data):
+def test_no_eigenpair_is_missed_for_any_k(F, data):
     assume(F.dim_c0)
     L, unit = dense(F)
     values, vectors = np.linalg.eigh(L)
@@ -70,7 +70,7 @@ def test_no_eigenpair_is_missed_wherever_k_cuts(F, data):
 
 
 @given(answered(scales=(1.0,), dtypes=DOUBLE), st.integers(0, 99))
-def test_vertices_may_have_any_mass(F, seed):
+def test_eigenmodes_for_any_vertex_masses_match_a_dense_solver(F, seed):
     assume(F.dim_c0)
     mass = np.random.default_rng(seed).uniform(1e-3, 10.0, F.n_vertices)
     L, unit = dense(F, mass)
@@ -110,12 +110,12 @@ def test_solutions_satisfy_their_equations_and_are_linear(F, method, data):
     assert size(A @ x - b) <= 1e-10 * size(b)
     both = solve(b @ [1.0, -2.0], tol=1e-11) * unit * unit
     assert size(both - x @ [1.0, -2.0]) <= 1e-5 * max(size(x), 1e-300)
-    wanted = np.linalg.pinv(A, hermitian=True, rcond=1e-10) @ b  # the one of least norm
+    wanted = np.linalg.pinv(A, hermitian=True, rcond=1e-10) @ b  # the solution of minimum norm
     assert size(x - wanted) <= 1e-5 * max(size(wanted), 1e-300)
 
 
 @given(answered(scales=SCALES, dtypes=DOUBLE), st.integers(0, 99))
-def test_fits_are_those_of_dense_least_squares(F, seed):
+def test_least_squares_fits_match_a_dense_solver(F, seed):
     assume(F.dim_c0 and F.dim_c1)
     delta = reference.coboundary(F)
     unit = float(np.abs(delta).max(initial=0.0)) or 1.0
@@ -129,12 +129,12 @@ def test_fits_are_those_of_dense_least_squares(F, seed):
     assert size(R.x * unit - wanted) <= 1e-5 * max(size(wanted), 1e-300)
     edges = np.add.reduceat(np.append(np.abs(delta @ wanted - b) ** 2, 0), F.edge_offsets[:-1])
     edges[F.edge_dims == 0] = 0
-    assert np.abs(R.edge_residuals - edges).max() <= 1e-5 * size(b) ** 2  # of the tolerance
+    assert np.abs(R.edge_residuals - edges).max() <= 1e-5 * size(b) ** 2
 
 
 @given(answered(scales=(1.0,), dtypes=DOUBLE), st.randoms(use_true_random=False))
 @settings(max_examples=30)
-def test_the_order_of_vertices_changes_nothing(F, random):
+def test_vertex_order_does_not_change_eigenvalues_or_nearest_sections(F, random):
     assume(F.dim_c0)
     n = F.n_vertices
     order = list(range(n))
@@ -149,7 +149,7 @@ def test_the_order_of_vertices_changes_nothing(F, random):
     k = min(4, F.dim_c0)
     one, other = (quietly(sc.eigenmodes, H, k, method="multilevel") for H in (F, G))
     top = np.abs(reference.laplacian(F)).sum(axis=1).max(initial=0.0)
-    assert np.abs(one.values - other.values).max() <= 1e-7 * top  # ten times the tolerance
+    assert np.abs(one.values - other.values).max() <= 1e-7 * top  # 1e-7 is ten times the tolerance
     assert one.n_zero == other.n_zero
     coordinates = np.concatenate(
         [reference.vertex_coordinates(F, v) for v in order] or [np.zeros(0, int)]
@@ -160,7 +160,7 @@ def test_the_order_of_vertices_changes_nothing(F, random):
     assert eps_of(p) == eps_of(q)
 
 
-def test_what_cannot_be_asked():
+def test_invalid_masses_and_values_raise_and_fully_prescribed_values_are_returned():
     F = sc.CellularSheaf.constant([[0, 1], [1, 2]])
     for mass in ([1.0, -1.0, 1.0], [1.0, np.nan, 1.0], [1.0, np.inf, 1.0]):
         with pytest.raises(ValueError, match="`mass` must be positive and finite, got .* vertex 1"):

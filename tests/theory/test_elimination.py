@@ -38,7 +38,7 @@ def random_cochain(F, columns=None, seed=7):
 
 
 @given(F=sheaves(graph=GRAPHS), data=st.data())
-def test_what_is_left_has_the_schur_complement_as_laplacian(F, data):
+def test_laplacian_after_elimination_is_the_schur_complement(F, data):
     keep = data.draw(some_vertices(F))
     K = sc.eliminate(F, keep=np.array(keep, int))
     assert set(keep) <= set(K.kept.tolist())
@@ -51,7 +51,7 @@ def test_what_is_left_has_the_schur_complement_as_laplacian(F, data):
 
 
 @given(F=sheaves(graph=GRAPHS), data=st.data())
-def test_nothing_is_left_that_could_be_eliminated(F, data):
+def test_remaining_vertices_have_more_than_two_neighbors_or_are_kept(F, data):
     keep = data.draw(some_vertices(F))
     K = sc.eliminate(F, keep=np.array(keep, int))
     around = [set() for _ in range(K.sheaf.n_vertices)]
@@ -64,8 +64,8 @@ def test_nothing_is_left_that_could_be_eliminated(F, data):
 
 
 @given(F=sheaves(graph=GRAPHS), data=st.data())
-def test_the_order_of_elimination_does_not_matter(F, data):
-    """The same vertices, eliminated in two ways: what is in ``keep`` at first goes later."""
+def test_laplacian_does_not_depend_on_the_order_of_elimination(F, data):
+    """Eliminate the same vertices at once, and in two calls of which the first keeps some."""
     first = sc.eliminate(F, keep=np.array(data.draw(some_vertices(F)), int))
     second = sc.eliminate(first.sheaf)
     at_once = sc.eliminate(F, keep=first.kept[second.kept])
@@ -76,7 +76,7 @@ def test_the_order_of_elimination_does_not_matter(F, data):
 
 
 @given(F=sheaves(graph=GRAPHS), data=st.data())
-def test_extensions_have_least_energy_and_norm(F, data):
+def test_extensions_have_minimum_energy_and_minimum_norm(F, data):
     K = sc.eliminate(F, keep=np.array(data.draw(some_vertices(F)), int))
     wanted = reference.schur_complement(F, K.kept.tolist())
     z = random_cochain(K.sheaf, 2)
@@ -85,7 +85,7 @@ def test_extensions_have_least_energy_and_norm(F, data):
     delta = reference.coboundary(F)
     unit = size(delta) or 1.0
     lines = delta / unit @ x
-    for j in range(2):  # the energy does not change to first order, in any direction
+    for j in range(2):  # the derivative of the energy is zero in every direction
         slope = (delta / unit).conj().T[wanted.eliminated] @ lines[:, j]
         bound = (delta / unit, delta / unit, x[:, j])
         assert_residual(slope, *bound, n=F.dim_c0, eps=eps_of(F))
@@ -97,7 +97,7 @@ def test_extensions_have_least_energy_and_norm(F, data):
 
 
 @given(F=sheaves(graph=GRAPHS, scales=(1.0,), spread=False), data=st.data())
-def test_solutions_are_those_of_the_whole_system(F, data):
+def test_extended_solutions_solve_the_fine_system(F, data):
     K = sc.eliminate(F, keep=np.array(data.draw(some_vertices(F)), int))
     wanted = reference.schur_complement(F, K.kept.tolist())
     L = reference.laplacian(F).astype(np.result_type(F.dtype, float))
@@ -113,8 +113,8 @@ def test_solutions_are_those_of_the_whole_system(F, data):
 
 @pytest.mark.filterwarnings("ignore::sheafcoarsen.SingularProblemWarning")
 @given(F=sheaves(graph=GRAPHS, spread=False, scales=(1.0,)), data=st.data())
-def test_sections_restrict_onto_sections(F, data):
-    """The kernel of the restriction is what lives on the eliminated vertices alone."""
+def test_sections_of_the_reduced_sheaf_are_restrictions_of_fine_sections(F, data):
+    """The kernel of the restriction consists of sections on the eliminated vertices."""
     K = sc.eliminate(F, keep=np.array(data.draw(some_vertices(F)), int))
     wanted = reference.schur_complement(F, K.kept.tolist())
     level = 100 * max(F.dim_c1, F.dim_c0, 1) * eps_of(F) * max(F.largest_entry, 1)
@@ -131,8 +131,8 @@ def test_sections_restrict_onto_sections(F, data):
 
 
 @given(known=known_sections(kinds=("cycle", "bundle")))
-def test_trivial_holonomy_leaves_no_rounding_behind(known):
-    """What cancels around a cycle is zero, not a row of the size of rounding."""
+def test_elimination_of_flat_cycles_leaves_no_rows_at_rounding_level(known):
+    """Rows that cancel around a cycle become zero, not rows at rounding level."""
     K = sc.eliminate(known.sheaf, keep=[0])
     delta = reference.coboundary(K.sheaf)
     sigma = np.linalg.svd(delta, compute_uv=False) if delta.size else np.zeros(0)
@@ -141,8 +141,8 @@ def test_trivial_holonomy_leaves_no_rounding_behind(known):
 
 @pytest.mark.parametrize("spread", [0, 4, 8])
 @pytest.mark.parametrize("dim", [1, 2])
-def test_long_cycles_without_holonomy_leave_nothing(dim, spread):
-    """Rounding comes together from all steps, and all of it is known to be rounding."""
+def test_elimination_of_long_flat_cycles_leaves_no_edge(dim, spread):
+    """Rounding errors accumulate over all steps and must be recognized as such."""
     n = 40
     edges = np.stack([np.arange(n), (np.arange(n) + 1) % n], axis=1)
     for seed in range(10):
@@ -155,7 +155,7 @@ def test_long_cycles_without_holonomy_leave_nothing(dim, spread):
 
 
 @pytest.mark.parametrize("dim", [1, 2, 3])
-def test_meshes_without_holonomy_leave_nothing(dim):
+def test_star_mesh_on_flat_complete_graphs_leaves_one_vertex_and_no_edge(dim):
     for seed in range(5):
         rng = np.random.default_rng(seed)
         edges = np.array(nx.complete_graph(9).edges)
@@ -196,6 +196,6 @@ def test_star_mesh_is_exact_for_connections(graph, dim, most, seed, dtype, flat)
     z = random_cochain(K.sheaf)
     error = K.extend(z)[wanted.eliminated] - wanted.extension @ z
     assert size(error) <= LIMIT * F.dim_c0 * eps_of(F) * max(size(z), 1) / wanted.smallest**2
-    if flat or dim == 1:  # then nothing gets in the way
+    if flat or dim == 1:  # without holonomy every vertex can be eliminated
         around = nx.Graph(K.sheaf.edges[K.sheaf.edges[:, 0] != K.sheaf.edges[:, 1]].tolist())
         assert all(d > most for v, d in around.degree() if K.kept[v] not in keep)

@@ -1,10 +1,9 @@
-"""What must not matter: bases, numbering, orientation, scale, company, empty edges.
+"""Invariance under bases, numbering, orientation, scale, disjoint unions and zero edges.
 
-Every test draws a sheaf F, builds its image F' by hand, and says how the two belong together: an
-isometry T of C^0, one of C^1, where each cluster and each edge went, and by what the maps were
-scaled. `check` compares everything the library computes of the one with what it computes of the
-other. Coarse operators are compared twice: with F's own modes carried over to F' (any rank, no gap
-needed), and with the modes that the library finds in F' (condition = norm / gap at the cut).
+Every test draws a sheaf F and constructs an image F', related to F by isometries of C^0 and C^1,
+by renumbered clusters and edges, and by a scale of the maps. `check` compares all results of the
+library for F and F'. Coarse operators are compared twice: with the modes of F mapped to F' (for any
+rank, without a gap), and with modes computed for F' (with condition number norm / gap at the cut).
 """
 
 from typing import NamedTuple
@@ -26,15 +25,15 @@ OPERATORS = st.sampled_from(["internal", "internal", "principal"])
 
 
 class Image(NamedTuple):
-    """A sheaf and a partition made from others."""
+    """A transformed sheaf and partition, with the maps from the original."""
 
     sheaf: sc.CellularSheaf
     partition: sc.Partition
     T: np.ndarray  # C^0 of the original -> C^0 of the image, T* T = I
-    S: np.ndarray  # the same for C^1
-    clusters: np.ndarray  # the image's number of every cluster
-    edges: np.ndarray  # and of every edge
-    scale: float  # of the maps
+    S: np.ndarray  # C^1 of the original -> C^1 of the image
+    clusters: np.ndarray  # index in the image of every cluster
+    edges: np.ndarray  # index in the image of every edge
+    scale: float  # factor of the maps
 
 
 # ---------------------------------------------------------------- images
@@ -43,9 +42,9 @@ class Image(NamedTuple):
 def image(
     F, P, *, vertices=None, edges=None, clusters=None, bases=(None, None), flip=None, scale=1.0
 ):
-    """Renumber (new number of each), change bases, flip edges (bool for each), scale.
+    """Renumber vertices, edges and clusters, change bases, flip edges and scale.
 
-    Bases change by a unitary matrix for each stalk, of vertices and of edges.
+    Every vertex stalk and edge stalk gets a random unitary change of basis.
     """
     Q, W = bases
     n, m, K = F.n_vertices, F.n_edges, P.n_clusters
@@ -78,7 +77,7 @@ def double(F):
 
 
 def isometry(dims, numbers, bases, dtype, signs=None):
-    """Move block v of a direct sum to place numbers[v], multiplied by its basis and sign."""
+    """Return the isometry that moves block v to position numbers[v], with basis and sign."""
     moved = np.zeros(len(dims), np.int64)
     moved[numbers] = dims
     here, there = (np.concatenate([[0], np.cumsum(d)]).astype(int) for d in (dims, moved))
@@ -105,9 +104,9 @@ def unitary(rng, dims, dtype):
 
 
 class Sizes(NamedTuple):
-    """Norms by which a difference is judged.
+    """Norms to which differences are compared.
 
-    They are of Laplacians with every loop taken as two half-edges, so that nothing cancels.
+    In these Laplacians a loop counts as two half-edges, so that its maps do not cancel.
     """
 
     whole: float
@@ -138,13 +137,13 @@ def sizes(F, P):
     return Sizes(size(D.conj().T @ D), internal, principal)
 
 
-# ---------------------------------------------------------------- what is compared
+# ---------------------------------------------------------------- comparisons
 
 
 def check(F, P, im, rank, operator, seed, *, whole=True):
-    """Compare everything; returns the two coarsenings.
+    """Compare a coarsening with that of its image, and return both.
 
-    ``whole`` says that the image has no vertices of its own.
+    ``whole`` says that the image has no additional vertices.
     """
     s = sizes(F, P)
     x = np.random.default_rng(seed).standard_normal((F.dim_c0, 2))
@@ -156,7 +155,7 @@ def check(F, P, im, rank, operator, seed, *, whole=True):
     local = s.internal if operator == "internal" else s.principal
     check_ties(F, P, im, rank, operator, local)
 
-    # F's own modes, carried over
+    # the modes of F, mapped to the image
     U = carried(C, im)
     blocks = [block.astype(F.dtype) for block in others(im)]
     for a, block in enumerate(U):
@@ -166,7 +165,7 @@ def check(F, P, im, rank, operator, seed, *, whole=True):
     check_coarse(C, D, im, s, exact, [1.0] * len(exact), whole=whole)
     check_ledger(C, D, im, s, x, [1.0] * len(exact), whole=whole)
 
-    # the modes the library finds there
+    # the modes computed for the image
     ranks = im_ranks(C.ranks, im)
     D = sc.coarsen(im.sheaf, im.partition, ranks, local_operator=operator)
     conditions = check_modes(C.modes, D.modes, im, local, U)
@@ -182,26 +181,26 @@ def check(F, P, im, rank, operator, seed, *, whole=True):
 
 
 def im_ranks(ranks, im):
-    """Ranks in the image's order; clusters that came from elsewhere keep one mode."""
+    """Return the ranks in the order of the image; additional clusters retain one mode."""
     out = np.ones(im.partition.n_clusters, np.int64)
     out[im.clusters] = ranks
     return out
 
 
 def others(im):
-    """Blocks of rank 0 for every cluster of the image."""
+    """Return blocks of rank 0 for every cluster of the image."""
     F, P = im.sheaf, im.partition
     return [np.zeros((len(reference.cluster_coordinates(F, P, a)), 0)) for a in range(P.n_clusters)]
 
 
 def where(im, F, P, a):
-    """Coordinates of cluster a in the original and in the image."""
+    """Return the coordinates of cluster a in the original and in the image."""
     here = reference.cluster_coordinates(F, P, a)
     return here, reference.cluster_coordinates(im.sheaf, im.partition, im.clusters[a])
 
 
 def carried(C, im):
-    """T_a U_a for every cluster of the original."""
+    """Return T_a U_a for every cluster of the original."""
     out = []
     for a in range(C.partition.n_clusters):
         here, there = where(im, C.fine, C.partition, a)
@@ -210,7 +209,7 @@ def carried(C, im):
 
 
 def check_operators(F, P, im, s, x, *, whole):
-    """The coboundary by edges, the Laplacian by blocks of clusters, energies, the spectrum."""
+    """Compare coboundaries by edge, Laplacians by blocks of clusters, energies and spectra."""
     eps, s2 = eps_of(F.dtype), im.scale**2
     n = max(F.dim_c0, 1)
     d, d2 = (dense(sc.coboundary(G), F) for G in (F, im.sheaf))
@@ -247,9 +246,9 @@ def moved(im, x):
 
 
 def check_ties(F, P, im, rank, operator, local):
-    """A cut that splits a multiplet does so in the image too.
+    """Check that a cut splits a multiplet in the image if it does in the original.
 
-    Wherever the gap is far from what counts as one.
+    Gaps near the threshold are ignored.
     """
     M = sc.local_modes(F, P, rank, operator)
     M2 = sc.local_modes(im.sheaf, im.partition, im_ranks(M.ranks, im), operator)
@@ -267,9 +266,9 @@ def check_ties(F, P, im, rank, operator, local):
 
 
 def check_modes(M, M2, im, local, U):
-    """Eigenvalues, first discarded ones and kept spaces.
+    """Compare eigenvalues, first discarded eigenvalues and retained spaces.
 
-    Returns by how much each space may move: norm / gap.
+    Returns the condition number norm / gap of each space.
     """
     F, s2 = M.sheaf, im.scale**2
     eps, conditions = eps_of(F.dtype), []
@@ -294,9 +293,9 @@ def check_modes(M, M2, im, local, U):
 
 
 def check_coarse(C, D, im, s, rotations, conditions, *, whole):
-    """R* L R, the coarse sheaf's Laplacian and its crossing rows.
+    """Compare R* L R, the Laplacian of the coarse sheaf and its crossing rows.
 
-    ``rotations`` carry C's coarse stalks to D's.
+    ``rotations`` map the coarse stalks of C to those of D.
     """
     F, P, s2 = C.fine, C.partition, im.scale**2
     eps, K = eps_of(F.dtype), P.n_clusters
@@ -308,7 +307,7 @@ def check_coarse(C, D, im, s, rotations, conditions, *, whole):
         )
         Z[rows, columns] = rotations[a]
     dims = [max(len(reference.cluster_coordinates(F, P, a)), 1) for a in range(K)]
-    # the norm of an isometry counts
+    # include the norm of an isometry among the factors
     n_eps = [
         (dims[a], max(np.sqrt(C.ranks[a]), 1.0) * conditions[a] * np.sqrt(s.principal[a]))
         for a in range(K)
@@ -350,7 +349,7 @@ def check_coarse(C, D, im, s, rotations, conditions, *, whole):
 
 
 def ambient(C, F):
-    """The crossing rows of the coarse coboundary, at the rows of the fine C^1 they come from."""
+    """Return the coarse crossing rows, placed at the fine rows that they come from."""
     X = np.zeros((C.fine.dim_c1, C.sheaf.dim_c0), double(F))
     rows = int(C.sheaf.edge_offsets[C.n_crossing_edges])
     assert sorted(C.crossing_rows.tolist()) == sorted(reference.crossing_rows(C.fine, C.partition))
@@ -359,7 +358,7 @@ def ambient(C, F):
 
 
 def check_ledger(C, D, im, s, x, conditions, *, whole):
-    """Every line, cluster by cluster and in total, and pooling and lifting."""
+    """Compare all lines by cluster and in total, and the results of pool and lift."""
     F, P, s2 = C.fine, C.partition, im.scale**2
     eps, n = eps_of(F.dtype), max(F.dim_c0, 1)
     worst = max(conditions, default=1.0)
@@ -405,21 +404,21 @@ RANKS = st.integers(0, 5)
 
 
 @given(CASES, RANKS, OPERATORS, SEEDS)
-def test_bases_of_vertex_stalks(case, rank, operator, seed):
+def test_changing_bases_of_vertex_stalks_changes_nothing(case, rank, operator, seed):
     F, P = case
     Q = unitary(np.random.default_rng(seed), F.vertex_dims, F.dtype)
     check(F, P, image(F, P, bases=(Q, None)), rank, operator, seed)
 
 
 @given(CASES, RANKS, OPERATORS, SEEDS)
-def test_bases_of_edge_stalks(case, rank, operator, seed):
+def test_changing_bases_of_edge_stalks_changes_nothing(case, rank, operator, seed):
     F, P = case
     W = unitary(np.random.default_rng(seed), F.edge_dims, F.dtype)
     check(F, P, image(F, P, bases=(None, W)), rank, operator, seed)
 
 
 @given(CASES, RANKS, OPERATORS, SEEDS, st.data())
-def test_numbers_of_vertices(case, rank, operator, seed, data):
+def test_renumbering_vertices_changes_nothing(case, rank, operator, seed, data):
     F, P = case
     check(
         F,
@@ -432,7 +431,7 @@ def test_numbers_of_vertices(case, rank, operator, seed, data):
 
 
 @given(CASES, RANKS, OPERATORS, SEEDS, st.data())
-def test_numbers_of_edges(case, rank, operator, seed, data):
+def test_renumbering_edges_changes_nothing(case, rank, operator, seed, data):
     F, P = case
     check(
         F, P, image(F, P, edges=data.draw(st.permutations(range(F.n_edges)))), rank, operator, seed
@@ -440,8 +439,8 @@ def test_numbers_of_edges(case, rank, operator, seed, data):
 
 
 @given(CASES, RANKS, OPERATORS, SEEDS, st.data())
-def test_numbers_of_clusters(case, rank, operator, seed, data):
-    """Renumbering clusters turns crossing edges round.
+def test_renumbering_clusters_changes_only_edge_directions(case, rank, operator, seed, data):
+    """Renumbering clusters reverses crossing edges.
 
     The rows of the coarse coboundary keep their signs.
     """
@@ -457,10 +456,10 @@ def test_numbers_of_clusters(case, rank, operator, seed, data):
 
 
 @given(CASES, RANKS, OPERATORS, SEEDS, st.data())
-def test_orientations(case, rank, operator, seed, data):
-    """Tail and head are swapped on some edges, loops among them.
+def test_reversing_edges_changes_only_signs_of_rows(case, rank, operator, seed, data):
+    """Swap tail and head of some edges and loops.
 
-    Their rows change sign, the Laplacians stay.
+    Their rows change sign; Laplacians stay the same.
     """
     F, P = case
     m = F.n_edges
@@ -469,10 +468,10 @@ def test_orientations(case, rank, operator, seed, data):
 
 
 @given(sheaves_with_partitions(scales=(1.0,)), RANKS, OPERATORS, SEEDS, st.data())
-def test_scale(case, rank, operator, seed, data):
-    """All maps times s: eigenvalues times s^2, the same spaces.
+def test_scaling_maps_scales_eigenvalues_by_the_square(case, rank, operator, seed, data):
+    """If all maps are scaled by s, eigenvalues are scaled by s^2 and spaces stay the same.
 
-    At 1e-100 and 1e100 in double, 1e-12 and 1e12 in single precision.
+    Scales are 1e-100 and 1e100 in double, 1e-12 and 1e12 in single precision.
     """
     F, P = case
     s = data.draw(
@@ -484,10 +483,10 @@ def test_scale(case, rank, operator, seed, data):
 
 @pytest.mark.parametrize("operator", ["internal", "principal"])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_scale_of_a_path(dtype, operator):
-    """The same with modes of positive energy for certain.
+def test_scaling_maps_of_a_path_keeps_its_loops(dtype, operator):
+    """Modes of a path have positive energy.
 
-    A loop dropped by an absolute threshold would show.
+    An absolute threshold would drop their loops at small scales.
     """
     ends = np.stack([np.arange(7), np.arange(1, 8)], axis=1)
     F, P = (
@@ -501,7 +500,7 @@ def test_scale_of_a_path(dtype, operator):
 
 
 @given(CASES, RANKS, OPERATORS, SEEDS, st.data())
-def test_all_at_once(case, rank, operator, seed, data):
+def test_all_transformations_combined_change_nothing(case, rank, operator, seed, data):
     F, P = case
     rng = np.random.default_rng(seed)
     im = image(
@@ -518,7 +517,7 @@ def test_all_at_once(case, rank, operator, seed, data):
 
 
 def assert_edges(C, D):
-    """Two coarse sheaves have the same crossing edges."""
+    """Assert that two coarse sheaves have the same crossing edges."""
     k = C.n_crossing_edges
     np.testing.assert_array_equal(D.sheaf.edges[:k], C.sheaf.edges[:k])
     np.testing.assert_array_equal(D.sheaf.edge_dims[:k], C.sheaf.edge_dims[:k])
@@ -528,11 +527,8 @@ def assert_edges(C, D):
 
 
 @given(CASES, OPERATORS, SEEDS, st.data())
-def test_local_kernels(case, operator, seed, data):
-    """Their dimensions and spaces do not depend on numbers and orientations.
-
-    At scales that are powers of two.
-    """
+def test_local_kernels_do_not_depend_on_numbering_and_orientation(case, operator, seed, data):
+    """Scales are powers of two, which do not change rounding errors."""
     F, P = case
     rng = np.random.default_rng(seed)
     im = image(
@@ -561,12 +557,12 @@ def test_local_kernels(case, operator, seed, data):
             )
 
 
-# ---------------------------------------------------------------- company
+# ---------------------------------------------------------------- disjoint unions
 
 
 @st.composite
 def two_cases(draw):
-    """Two sheaves of one scalar type, each with a partition, scales of their own."""
+    """Draw two sheaves of the same scalar type, with different scales and a partition each."""
     dtypes = (draw(st.sampled_from(DTYPES)),)
     pairs = []
     for _ in range(2):
@@ -576,7 +572,7 @@ def two_cases(draw):
 
 
 def embedding(parts, which, joined, P):
-    """The image of one part in the union."""
+    """Return a part of a union as an image of the part."""
     F, Q = parts[which]
     before = parts[:which]
     v, e, c0, c1, k = (
@@ -596,8 +592,8 @@ def embedding(parts, which, joined, P):
 
 
 @given(two_cases(), RANKS, OPERATORS, SEEDS)
-def test_disjoint_union(parts, rank, operator, seed):
-    """The union with the joined partition coarsens to the union of the coarsenings."""
+def test_coarsening_commutes_with_disjoint_union(parts, rank, operator, seed):
+    """The coarsening of a union is the union of the coarsenings."""
     F, starts, _ = sc.disjoint_union([G for G, _ in parts])
     assert F.dtype == parts[0][0].dtype
     P = sc.Partition(
@@ -642,16 +638,13 @@ def test_disjoint_union(parts, rank, operator, seed):
             assert_residual(getattr(E, name) - exact, *factors, n=n, eps=eps)
     V = sc.verify(C)
     assert V.passed, str(V)
-    # and apart again
+    # splitting the union returns the parts
     for again, (G, _) in zip(sc.split(F, starts), parts, strict=True):
         assert_same_sheaf(again, G)
 
 
 def assert_union(C, separate):
-    """Edges and edge stalks of the coarse union: crossing edges of both, then loops of both.
-
-    No block joins the two.
-    """
+    """Assert that the coarse union has the crossing edges, then the loops, of both parts."""
     first, second = separate
     K = first.partition.n_clusters
     k, m = first.n_crossing_edges, second.n_crossing_edges
@@ -682,10 +675,7 @@ def assert_same_sheaf(F, G):
 
 @given(st.lists(sheaves(), max_size=4), SEEDS)
 def test_split_is_the_inverse_of_union(parts, seed):
-    """Also of a union whose edges were shuffled, or flipped.
-
-    Each part gets its own back, in their order.
-    """
+    """It holds for shuffled or flipped edges; each part gets its edges in their order."""
     F, starts, edge_starts = sc.disjoint_union(parts)
     assert F.dtype == np.result_type(np.float32, *[G.dtype for G in parts]) if parts else True
     for again, G in zip(sc.split(F, starts), parts, strict=True):
@@ -706,15 +696,12 @@ def test_split_is_the_inverse_of_union(parts, seed):
             np.testing.assert_array_equal(piece.head_map(k), F.head_map(e))
 
 
-# ---------------------------------------------------------------- an edge that carries nothing
+# ---------------------------------------------------------------- zero edges
 
 
 @given(sheaves_with_partitions(graph=None), RANKS, OPERATORS, SEEDS, st.data())
-def test_zero_edge(case, rank, operator, seed, data):
-    """It adds itself, zero rows, and a zero coarse edge where no other joins its clusters.
-
-    Nothing else changes.
-    """
+def test_a_zero_edge_adds_only_zero_rows(case, rank, operator, seed, data):
+    """A zero coarse edge is added only if no other edge joins the two clusters."""
     F, P = case
     if F.n_vertices == 0:
         return

@@ -1,7 +1,4 @@
-"""H^0 where it is known, through one and two levels of exact coarsening.
-
-Trees, cycles with holonomy and bundles.
-"""
+"""Trees, cycles and bundles of known H^0, through one and two levels of exact coarsening."""
 
 import numpy as np
 import pytest
@@ -23,12 +20,12 @@ pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
 
 def maps(sheaf):
-    """All map entries: what rounding is measured against, because a loop's two maps may cancel."""
+    """Return all map entries, whose norm rounding is relative to, since loop maps may cancel."""
     return np.concatenate([sheaf.tail_data, sheaf.head_data, [np.finfo(float).tiny]])
 
 
 def nullity(sheaf, scale):
-    """Dimension of H^0, what is zero being measured against the fine coboundary."""
+    """Return dim H^0, where zero is relative to the fine coboundary."""
     sigma = singular_values(reference.coboundary(sheaf))
     return sheaf.dim_c0 - int(
         (sigma > 30 * max(sheaf.dim_c0, 1) * np.finfo(float).eps * scale).sum()
@@ -36,7 +33,7 @@ def nullity(sheaf, scale):
 
 
 @given(known_sections())
-def test_the_sections_are_what_they_are_said_to_be(case):
+def test_known_sections_are_an_orthonormal_basis_of_the_kernel(case):
     F, Z = case
     assert_residual(reference.coboundary(F) @ Z, maps(F), Z, n=F.dim_c0)
     assert_residual(Z.conj().T @ Z - np.eye(Z.shape[1]), n=F.dim_c0)
@@ -45,8 +42,8 @@ def test_the_sections_are_what_they_are_said_to_be(case):
 
 @pytest.mark.filterwarnings("ignore::sheafcoarsen.SingularProblemWarning")
 @given(known_sections(), st.data())
-def test_kernels_preserve_them_level_after_level(case, data):
-    """fact-2 and prop:kernel_preservation_loopless: repeated, this computes the global sections."""
+def test_kernel_modes_preserve_global_sections_on_every_level(case, data):
+    """By fact-2 and prop:kernel_preservation_loopless, repeated coarsening computes H^0."""
     F, Z = case
     scale = size(maps(F))
     sheaf, R = F, np.eye(F.dim_c0)
@@ -58,7 +55,7 @@ def test_kernels_preserve_them_level_after_level(case, data):
         assert_residual(Z - R @ (R.conj().T @ Z), Z, n=F.dim_c0)
     sigma = singular_values(reference.coboundary(sheaf))
     if Z.shape[1] and (sigma <= 30 * F.dim_c0 * np.finfo(float).eps * scale).all():
-        lifted = R  # everything left is a section
+        lifted = R  # all remaining vectors are sections
     elif Z.shape[1]:
         lifted = R @ dense_kernel(reference.coboundary(sheaf))
     else:
@@ -67,7 +64,7 @@ def test_kernels_preserve_them_level_after_level(case, data):
 
 
 @given(known_sections(), st.data(), st.integers(0, 3))
-def test_more_modes_preserve_them_too_and_loops_carry_the_rest(case, data, more):
+def test_additional_modes_with_loops_also_preserve_global_sections(case, data, more):
     F, Z = case
     P = data.draw(partitions(F.n_vertices))
     kernels = sc.local_modes(F, P, sc.ranks.kernel()).ranks
@@ -79,7 +76,7 @@ def test_more_modes_preserve_them_too_and_loops_carry_the_rest(case, data, more)
     assert_residual(L @ pooled, maps(F), maps(F), pooled, n=F.dim_c0, eps=1e3 * np.finfo(float).eps)
 
 
-def test_the_principal_operator_loses_them():
+def test_the_principal_operator_loses_global_sections():
     F = sc.gallery.cycle(12, 0.0)
     P = sc.Partition(np.arange(12) // 4)
     kept = {}

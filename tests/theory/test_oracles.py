@@ -1,7 +1,4 @@
-"""Oracles that are not ours.
-
-networkx, Kronecker products, EigenPool's definition, closed forms, arithmetic by hand.
-"""
+"""Comparison with networkx, Kronecker products, EigenPool, closed forms and hand computation."""
 
 from math import comb, pi, sqrt
 
@@ -35,8 +32,8 @@ def spectrum(A):
 
 
 @given(multigraphs(min_vertices=1, min_edges=2), st.integers(1, 3), st.booleans())
-def test_constant_sheaf_is_networkx_laplacian(G, d, weighted):
-    """Weighted MultiGraph with loops and parallel edges; nodes in the graph's own order."""
+def test_laplacian_of_the_constant_sheaf_is_that_of_networkx(G, d, weighted):
+    """Use weighted multigraphs with loops and parallel edges, in the node order of the graph."""
     weight = "weight" if weighted else None
     exact = nx.laplacian_matrix(G, nodelist=list(G.nodes), weight=weight).toarray().astype(float)
     F = sc.CellularSheaf.constant(G, d, weight=weight)
@@ -50,8 +47,8 @@ def test_constant_sheaf_is_networkx_laplacian(G, d, weighted):
 
 
 @given(multigraphs(min_vertices=1, min_edges=2), st.integers(1, 3))
-def test_normalized_sheaf_is_networkx_normalized_laplacian(G, d):
-    """Without loops, which networkx counts in the degree."""
+def test_laplacian_of_the_normalized_sheaf_is_that_of_networkx(G, d):
+    """Graphs have no loops, because networkx counts loops in the degree."""
     G.remove_edges_from(list(nx.selfloop_edges(G, keys=True)))
     exact = nx.normalized_laplacian_matrix(G, nodelist=list(G.nodes)).toarray()
     found = sc.laplacian(sc.normalize(sc.CellularSheaf.constant(G, d)))
@@ -60,10 +57,7 @@ def test_normalized_sheaf_is_networkx_normalized_laplacian(G, d):
 
 @given(multigraphs(min_vertices=2, min_edges=4), st.integers(1, 4), st.integers(0, 999))
 def test_an_assignment_as_basis_gives_the_scalar_galerkin_operator(G, K, seed):
-    """S^T L S with networkx's L (``eq:SLS``) is the Laplacian of the graph of clusters.
-
-    Loops aside.
-    """
+    """S^T L S (``eq:SLS``) is the Laplacian of the graph of clusters without loops."""
     labels = np.random.default_rng(seed).permutation(np.arange(len(G)) % K)
     P = sc.Partition(np.unique(labels, return_inverse=True)[1])
     C = sc.coarsen(sc.CellularSheaf.constant(G), P, basis=[np.ones((n, 1)) for n in P.sizes])
@@ -76,10 +70,7 @@ def test_an_assignment_as_basis_gives_the_scalar_galerkin_operator(G, K, seed):
 
 @given(multigraphs(min_vertices=2, min_edges=4))
 def test_energy_of_the_constant_sheaf_is_a_sum_over_edges(G):
-    """Sum of w (x_u - x_v)^2 over the edges, each once.
-
-    Of w (x_u / sqrt d_u - x_v / sqrt d_v)^2 for the Dirichlet energy.
-    """
+    """Sum w (x_u - x_v)^2 over edges, or w (x_u / sqrt d_u - x_v / sqrt d_v)^2 if normalized."""
     x = dict(zip(G.nodes, np.random.default_rng(5).standard_normal(len(G)), strict=True))
     values = np.array(list(x.values()))
     terms = [(u, v, data.get("weight", 1)) for u, v, data in G.edges(data=True)]
@@ -105,7 +96,7 @@ def unit(n, i, j):
 
 
 def kronecker_laplacian(n, edges, weights, transports):
-    """Degrees (x) I less, for every edge, w E_uv (x) U and its conjugate transpose.
+    """Return degrees (x) I minus w E_uv (x) U and its conjugate transpose for every edge.
 
     A loop counts twice in the degree.
     """
@@ -123,7 +114,7 @@ def kronecker_laplacian(n, edges, weights, transports):
 def connections(draw, *, loops=True, kinds=DTYPES):
     """Draw (n, edges, weights, transports).
 
-    Transports are Haar random, orthogonal or unitary: none is its own inverse for d > 1.
+    Transports are Haar random orthogonal or unitary matrices, not their own inverse for d > 1.
     """
     n, edges = draw(graphs(min_vertices=2, min_edges=3))
     if not loops:
@@ -139,17 +130,14 @@ def connections(draw, *, loops=True, kinds=DTYPES):
 
 
 def connection_size(n, edges, weights, transports):
-    """Norm of the degrees: the Laplacian's own may cancel in a loop."""
+    """Return the norm of the degrees, since the Laplacian may be small if a loop cancels."""
     degree = np.bincount(edges.ravel(), np.repeat(weights, 2), minlength=n)
     return size(degree) * sqrt(transports.shape[1])
 
 
 @given(connections())
-def test_connection_is_a_sum_of_kronecker_products(case):
-    """With loops, parallel edges and both orientations.
-
-    Weights are of single precision where the transports are.
-    """
+def test_laplacian_of_a_connection_is_a_sum_of_kronecker_products(case):
+    """Graphs have loops, parallel edges and both orientations."""
     n, edges, weights, U = case
     weights = weights.astype(U.real.dtype)
     exact = kronecker_laplacian(n, edges, weights, U)
@@ -169,11 +157,8 @@ def test_connection_is_a_sum_of_kronecker_products(case):
     assert_residual(delta - by_hand, np.sqrt(scale), **what)
 
 
-def test_the_orientation_of_a_transport_matters():
-    """x_u = U x_v: on a tree the section grows from the root.
-
-    With the transports turned round it does not.
-    """
+def test_reversing_transports_changes_the_section_of_a_tree():
+    """On a tree the section follows from x_u = U x_v; with inverse transports it differs."""
     tree = nx.random_labeled_tree(9, seed=3)
     edges = np.array([(u, v) if (u + v) % 2 else (v, u) for u, v in tree.edges])
     rng = np.random.default_rng(4)
@@ -202,8 +187,8 @@ def test_the_orientation_of_a_transport_matters():
             )
 
 
-def test_a_networkx_edge_is_oriented_as_the_graph_lists_it():
-    """The attribute of ("b", "a"), listed as ("a", "b"), carries b's stalk to a's."""
+def test_networkx_edges_are_oriented_as_listed_by_the_graph():
+    """The attribute of ("b", "a"), listed as ("a", "b"), maps the stalk of b to that of a."""
     quarter = np.array([[0.0, -1.0], [1.0, 0.0]])
     G = nx.Graph()
     G.add_nodes_from("ab")
@@ -214,11 +199,8 @@ def test_a_networkx_edge_is_oriented_as_the_graph_lists_it():
 
 
 @given(connections(), st.data())
-def test_coarse_connection_from_kronecker_blocks(case, data):
-    """Local spectra, both operators, and R* L R from Kronecker products.
-
-    Of the edges inside, and of all edges.
-    """
+def test_coarsening_of_a_connection_matches_kronecker_products(case, data):
+    """Compare local spectra of both operators and R* L R with Kronecker products."""
     n, edges, weights, U = case
     weights = weights.astype(U.real.dtype)
     P = data.draw(partitions(n))
@@ -251,11 +233,8 @@ def test_coarse_connection_from_kronecker_blocks(case, data):
 
 
 @given(graphs(min_vertices=1, min_edges=3), st.data())
-def test_signed_sheaf_is_degree_minus_signed_adjacency(graph, data):
-    """D - A, where a loop counts twice in D and in A.
-
-    It adds 4 w to the diagonal if negative, nothing if positive.
-    """
+def test_laplacian_of_a_signed_sheaf_is_degree_minus_signed_adjacency(graph, data):
+    """A loop counts twice in D and in A: it adds 4 w to the diagonal if negative, else 0."""
     n, edges = graph
     m = len(edges)
     signs = np.array(data.draw(st.lists(st.sampled_from([1, -1]), min_size=m, max_size=m)))
@@ -281,8 +260,8 @@ def test_signed_sheaf_is_degree_minus_signed_adjacency(graph, data):
     assert_residual(sc.laplacian(sc.CellularSheaf.signed(G, "s", "w")) - (D - A), D, n=n)
 
 
-def test_signed_adjacency():
-    """Entries carry sign and weight; a balanced graph has a section, an unbalanced one has none."""
+def test_signed_graphs_have_a_section_only_if_balanced():
+    """Entries of the adjacency matrix have a sign and a weight."""
     A = np.array([[0, 2, -3], [2, 0, 1], [-3, 1, 0]], float)
     L = sc.laplacian(sc.CellularSheaf.signed(scipy.sparse.csr_array(A))).toarray()
     assert_residual(L - (np.diag(np.abs(A).sum(axis=1)) - A), A, n=3)
@@ -296,7 +275,7 @@ def test_signed_adjacency():
 
 
 def multiplets(values, scale):
-    """Ranges of eigenvalues that are equal up to sqrt(eps) of the norm."""
+    """Yield ranges of eigenvalues that are equal up to sqrt(eps) times the norm."""
     cuts = np.flatnonzero(np.diff(values) > 1e-7 * max(scale, 1e-300)) + 1
     return list(zip([0, *cuts], [*cuts, len(values)], strict=True))
 
@@ -304,7 +283,7 @@ def multiplets(values, scale):
 @given(
     st.integers(6, 24), st.integers(0, 2**16), st.integers(1, 5), st.integers(1, 4), st.booleans()
 )
-def test_internal_modes_are_eigenpool(n, seed, K, h, weighted):
+def test_pooling_with_internal_modes_is_eigenpool(n, seed, K, h, weighted):
     """Pooling of the constant sheaf is U_j^T X_j.
 
     U_j holds the eigenvectors of nx.laplacian_matrix of the induced subgraph.
@@ -316,7 +295,7 @@ def test_internal_modes_are_eigenpool(n, seed, K, h, weighted):
     labels = rng.permutation(np.arange(n) % K)
     P = sc.Partition(labels)
     X = rng.standard_normal((n, h))
-    # every mode; multiplets are told apart below
+    # all modes; multiplets are treated separately below
     C = sc.coarsen(sc.CellularSheaf.constant(G), P, n)
     Z = C.pool(X)
     for j in range(K):
@@ -337,17 +316,17 @@ def test_internal_modes_are_eigenpool(n, seed, K, h, weighted):
             condition = max(size(L) / gap, 1.0)
             V = vectors[:, lo:hi]
             assert same_subspace(U[:, lo:hi], V, condition=condition)
-            # the pooled signal of a multiplet, up to an orthogonal mixing of its channels
+            # pooled signals of a multiplet are unique up to an orthogonal transformation
             gram, exact = pooled[lo:hi].T @ pooled[lo:hi], X[members].T @ V @ V.T @ X[members]
             assert_residual(gram - exact, X[members], X[members], condition, n=len(L))
-            if hi == lo + 1:  # a simple eigenvalue: the vector itself, up to its sign
+            if hi == lo + 1:  # the vector of a simple eigenvalue is unique up to its sign
                 sign = np.sign(U[:, lo] @ V[:, 0])
                 assert_residual(
                     pooled[lo] - sign * (V[:, 0] @ X[members]), X[members], condition, n=len(L)
                 )
 
 
-def test_eigenpool_by_rank():
+def test_coarse_stalk_rows_are_pooled_features_of_eigenpool():
     """EigenPool's l-th pooled feature matrix, K x h, is row l of every coarse stalk."""
     G = nx.path_graph(7)
     P = sc.Partition([0, 0, 0, 0, 1, 1, 1])
@@ -405,11 +384,8 @@ CLOSED_FORMS = {
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("d", [1, 3])
 @pytest.mark.parametrize("name", CLOSED_FORMS)
-def test_closed_forms(name, d, dtype):
-    """The spectrum by `laplacian`, and by the modes of one cluster.
-
-    Each eigenvalue once for every dimension of the stalk.
-    """
+def test_spectra_of_known_graphs_match_closed_forms(name, d, dtype):
+    """The spectra of `laplacian` and of the modes of one cluster are compared."""
     G, values = CLOSED_FORMS[name]
     F = sc.CellularSheaf.constant(G, d)
     F = F.with_maps(F.tail_data.astype(dtype), F.head_data.astype(dtype))
@@ -435,14 +411,14 @@ def test_closed_forms(name, d, dtype):
     if dtype is np.float64 and len(G) > 1:
         half = sc.Partition(np.arange(len(G)) * 2 // len(G))
         nu = spectrum(sc.laplacian(sc.coarsen(F, half, sc.ranks.fixed(F.dim_c0)).sheaf))
-        # nothing truncated: the coarse sheaf has the whole spectrum
+        # no mode is discarded, so the coarse sheaf has the whole spectrum
         assert_residual(nu - exact, top, n=F.dim_c0)
 
 
 @pytest.mark.parametrize("theta", [0.0, 1e-4, 0.3, pi / 2, 2.0, pi, -1.1, 7.0])
 @pytest.mark.parametrize("n", [1, 2, 3, 10, 33])
-def test_cycle_with_holonomy(n, theta):
-    """2 - 2 cos((2 pi k + theta) / n), each double in the plane; over C a phase gives each once."""
+def test_spectrum_of_a_cycle_with_holonomy_matches_its_closed_form(n, theta):
+    """Eigenvalues 2 - 2 cos((2 pi k + theta) / n) are double for rotations, simple for phases."""
     F = sc.gallery.cycle(n, theta)
     exact = np.sort(np.repeat(cycle(n, theta), 2))
     one = sc.Partition([0] * n)
@@ -457,11 +433,8 @@ def test_cycle_with_holonomy(n, theta):
 
 
 @pytest.mark.parametrize("cut", [0, 2, 7])
-def test_arcs_of_a_cycle_are_paths_and_remember_the_holonomy(cut):
-    """Two arcs have the spectra of paths wherever the twisted edge lies.
-
-    All modes kept, the coarse sheaf has the cycle's.
-    """
+def test_arcs_have_spectra_of_paths_and_coarse_cycles_keep_the_holonomy(cut):
+    """With all modes retained, the coarse sheaf has the spectrum of the twisted cycle."""
     n, theta = 11, 0.7
     labels = np.ones(n, int)
     labels[(cut + np.arange(5)) % n] = 0
@@ -474,10 +447,7 @@ def test_arcs_of_a_cycle_are_paths_and_remember_the_holonomy(cut):
 
 
 def test_exact_coarsening_of_a_cycle_keeps_the_holonomy():
-    """One section per arc: K arcs become a K-cycle whose ends turn by theta.
-
-    Weights are 1 / arc length.
-    """
+    """With one section per arc, K arcs become a K-cycle with weights 1 / arc length."""
     n, K, theta = 12, 4, 0.9
     C = sc.coarsen(sc.gallery.cycle(n, theta), sc.Partition(np.arange(n) // 3), sc.ranks.kernel())
     assert C.sheaf.n_edges == K
@@ -488,7 +458,7 @@ def test_exact_coarsening_of_a_cycle_keeps_the_holonomy():
 @pytest.mark.parametrize("d", [1, 2, 4])
 @pytest.mark.parametrize("name", ["path 12", "cycle 25", "torus 4 5", "hypercube 5", "star 7"])
 def test_a_bundle_has_the_spectrum_of_the_constant_sheaf(name, d):
-    """Also cluster by cluster, and of every Galerkin operator built from whole multiplets."""
+    """It holds also for every cluster, and for Galerkin operators of whole multiplets."""
     G, values = CLOSED_FORMS[name]
     bundle, constant = sc.gallery.bundle(G, d, seed=8), sc.CellularSheaf.constant(G, d)
     exact = np.sort(np.repeat(values, d))
@@ -514,8 +484,8 @@ def test_a_bundle_has_the_spectrum_of_the_constant_sheaf(name, d):
 # ---------------------------------------------------------------- by hand
 
 
-def test_two_levels_of_a_path_by_hand():
-    """Eight vertices, pairs with both modes, then pairs of pairs with one."""
+def test_two_levels_of_a_path_match_hand_computation():
+    """Eight vertices form pairs with both modes, then pairs of pairs with one mode."""
     F = sc.CellularSheaf.constant(nx.path_graph(8))
     first = sc.coarsen(F, sc.Partition([0, 0, 1, 1, 2, 2, 3, 3]), 2)
     h = 0.7071067811865476
@@ -542,7 +512,7 @@ def test_two_levels_of_a_path_by_hand():
     assert_residual(sc.laplacian(first.sheaf) - np.array(exact), 4.0, n=8)
     assert_residual(first.galerkin() - np.array(exact), 4.0, n=8)
     second = sc.coarsen(first.sheaf, sc.Partition([0, 0, 1, 1]), 1)
-    for a in range(2):  # a path of four: 0, 2 - sqrt 2, 2, 2 + sqrt 2
+    for a in range(2):  # a path of four vertices has eigenvalues 0, 2 - sqrt 2, 2, 2 + sqrt 2
         assert_residual(second.modes.eigenvalues(a), 4.0, n=4)
         assert_residual(second.modes.next_eigenvalues[a] - 0.5857864376269049, 4.0, n=4)
         assert_residual(second.modes.basis(a) - [[h], [0], [h], [0]], 4.0 / 0.5857864376269049, n=4)
@@ -554,16 +524,17 @@ def test_two_levels_of_a_path_by_hand():
         sc.laplacian(second.sheaf) - np.array([[0.25, -0.25], [-0.25, 0.25]]), condition, n=4
     )
     assert_residual(spectrum(sc.laplacian(second.sheaf)) - [0.0, 0.5], condition, n=4)
-    # one mode per cluster, three times, from the bottom: the total mean and nothing else
+    # one mode per cluster on three levels retains only the mean
     x = np.array([1.0, 2, 3, 4, 5, 6, 7, 12])
     pooled = second.pool(first.pool(x))
-    assert_residual(pooled - [5.0, 15.0], x, condition, n=8)  # sums 10 and 30 of four, over sqrt 4
+    # the sums 10 and 30 of four entries, divided by sqrt 4
+    assert_residual(pooled - [5.0, 15.0], x, condition, n=8)
     assert_residual(
         first.lift(second.lift(pooled)) - np.array([2.5] * 4 + [7.5] * 4), x, condition, n=8
     )
 
 
-def test_ledger_of_a_path_by_hand():
+def test_ledger_of_a_path_matches_hand_computation():
     """On two pairs x = (0, 1, 3, 6).
 
     x_ret = (1/2, 1/2, 9/2, 9/2), x_disc = (-1/2, 1/2, -3/2, 3/2), and 14 = 10 + 16 - 16 + 4.

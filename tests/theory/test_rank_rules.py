@@ -26,7 +26,7 @@ OPERATORS = st.sampled_from(["internal", "principal"])
 
 
 def spectra(*clusters, ties=0.0):
-    """Spectra with the given scores, kernels as many as are zero."""
+    """Return Spectra with the scores passed, in which zero scores count as kernels."""
     scores = [np.sort(np.array(c, float)) for c in clusters]
     dims = np.array([len(c) for c in scores], np.int64)
     starts = np.concatenate([[0], np.cumsum(dims)])
@@ -40,7 +40,7 @@ CLUSTERS = st.lists(st.lists(st.integers(0, 5).map(float), max_size=7), max_size
 
 
 @given(CLUSTERS, st.integers(0, 6))
-def test_below_counts_scores_up_to_and_with_tau(clusters, tau):
+def test_below_counts_scores_at_most_tau(clusters, tau):
     expected = [sum(score <= tau for score in c) for c in clusters]
     assert sc.ranks.below(tau).ranks(spectra(*clusters)).tolist() == expected
 
@@ -50,7 +50,7 @@ def test_budget_takes_the_smallest_scores_and_breaks_ties_by_cluster(clusters, t
     everything = sorted((score, a) for a, c in enumerate(clusters) for score in c)
     taken = [a for _, a in everything[:total]]
     seen = spectra(*clusters)
-    # kernels that are shown, as those of oversampled modes, are kept
+    # kernels that are known, as for oversampled modes, are retained
     whole = sc.ranks.budget(total).ranks(seen)
     assert whole.tolist() == [max(taken.count(a), c.count(0)) for a, c in enumerate(clusters)]
     ranks = sc.ranks.budget(total).ranks(seen._replace(kernels=0 * seen.kernels))
@@ -59,7 +59,7 @@ def test_budget_takes_the_smallest_scores_and_breaks_ties_by_cluster(clusters, t
 
 
 @given(CLUSTERS, st.integers(1, 8))
-def test_gap_cuts_at_the_widest_gap_the_first_if_several(clusters, max_rank):
+def test_gap_cuts_at_the_first_of_the_widest_gaps(clusters, max_rank):
     def brute(c):
         c = sorted(c)
         if len(c) <= 1:
@@ -70,7 +70,7 @@ def test_gap_cuts_at_the_widest_gap_the_first_if_several(clusters, max_rank):
 
 
 @given(CLUSTERS, st.integers(0, 7), st.sampled_from([0.0, 1.0]))
-def test_whole_multiplets_widen_to_the_end_of_a_tie(clusters, r, tie):
+def test_whole_multiplets_extend_ranks_to_the_end_of_a_tie(clusters, r, tie):
     def brute(c):
         c, k = sorted(c), min(r, len(c))
         while 0 < k < len(c) and c[k] - c[k - 1] <= tie:
@@ -82,7 +82,7 @@ def test_whole_multiplets_widen_to_the_end_of_a_tie(clusters, r, tie):
 
 
 @given(CLUSTERS, st.integers(0, 20))
-def test_any_rule_can_be_widened(clusters, total):
+def test_whole_multiplets_can_wrap_any_rule(clusters, total):
     seen = spectra(*clusters)
     for rule in (
         sc.ranks.budget(total),
@@ -99,7 +99,7 @@ def test_any_rule_can_be_widened(clusters, total):
 
 @quiet
 @given(sheaves_with_partitions(spread=False), OPERATORS, st.floats(0.1, 0.9))
-def test_below_sees_the_spectrum_of_the_local_operator(case, operator, share):
+def test_below_counts_eigenvalues_of_the_local_operator(case, operator, share):
     F, P = case
     values = [reference.local_modes(F, P, a, 10**6, operator)[0] for a in range(P.n_clusters)]
     top = max((v.max(initial=0) for v in values), default=0)
@@ -107,14 +107,14 @@ def test_below_sees_the_spectrum_of_the_local_operator(case, operator, share):
     if any(
         np.abs(v - tau).min(initial=np.inf) <= 1e3 * len(v) * eps_of(F.dtype) * top for v in values
     ):
-        return  # too near an eigenvalue to say
+        return  # tau is too close to an eigenvalue
     M = sc.local_modes(F, P, sc.ranks.below(tau), operator)
     assert M.ranks.tolist() == [int((v <= tau).sum()) for v in values]
 
 
 @quiet
 @given(sheaves_with_partitions(), OPERATORS, st.integers(0, 30))
-def test_budget_spends_exactly_its_total(case, operator, total):
+def test_budget_retains_exactly_its_total(case, operator, total):
     F, P = case
     M = sc.local_modes(F, P, sc.ranks.budget(total), operator)
     assert M.ranks.sum() == min(total, F.dim_c0)
@@ -143,10 +143,7 @@ def test_whole_multiplets_are_never_tied(case, operator, r):
 
 
 def local_stack(F, P, a, operator):
-    """The matrix whose Gram matrix is the local operator.
-
-    delta_a, and for "principal" the near maps of crossing edges.
-    """
+    """Return delta_a, for "principal" with the near maps of crossing edges."""
     delta = reference.internal_coboundary(F, P, a)
     if operator == "internal":
         return delta
@@ -160,7 +157,7 @@ def local_stack(F, P, a, operator):
 
 @quiet
 @given(sheaves_with_partitions(), OPERATORS)
-def test_kernel_is_that_of_the_local_coboundary_by_singular_values(case, operator):
+def test_kernel_rank_is_the_nullity_of_the_local_coboundary(case, operator):
     F, P = case
     M = sc.local_modes(F, P, sc.ranks.kernel(), operator)
     for a in range(P.n_clusters):
@@ -175,11 +172,8 @@ def test_kernel_is_that_of_the_local_coboundary_by_singular_values(case, operato
 @pytest.mark.filterwarnings("ignore::sheafcoarsen.SingularProblemWarning")
 @quiet
 @given(sheaves_with_partitions(spread=False))
-def test_kernels_need_no_loops_and_keep_global_sections(case):
-    """Fact 2: H^0 of the loopless coarse sheaf is that of the fine one.
-
-    With every local section kept and nothing else.
-    """
+def test_kernel_modes_need_no_loops_and_preserve_global_sections(case):
+    """By fact 2, retaining exactly all local sections preserves H^0 without loops."""
     F, P = case
     C = sc.coarsen(F, P, sc.ranks.kernel())
     assert C.sheaf.n_edges == C.n_crossing_edges
@@ -192,22 +186,22 @@ def test_kernels_need_no_loops_and_keep_global_sections(case):
     fine = reference.global_sections(F)
     if _well_conditioned(F):
         assert_residual(fine - R @ (R.conj().T @ fine), fine, n=F.dim_c0, eps=1e3 * eps_of(F.dtype))
-        # zero crossing maps are of rounding size, so the fine coboundary says what zero is
+        # zero crossing maps may be at rounding level, so zero is relative to the fine coboundary
         zero = 30 * max(F.dim_c0, F.dim_c1) * eps_of(F.dtype) * size(reference.coboundary(F))
         sigma = singular_values(reference.coboundary(C.sheaf))
         assert C.sheaf.dim_c0 - int((sigma > zero).sum()) == fine.shape[1]
 
 
 def _well_conditioned(F):
-    """Whether all positive singular values of delta are within 1e3 of each other."""
+    """Return whether the positive singular values of delta differ by less than 1e3."""
     delta = reference.coboundary(F)
     sigma = singular_values(delta)
     positive = sigma[sigma > max(delta.shape) * eps_of(F.dtype) * sigma.max(initial=0)]
     return positive.size > 0 and positive.min() > 1e-3 * positive.max()
 
 
-def test_kernel_finds_what_eigenvalues_cannot_resolve():
-    """Maps 1e-10 apart: the square, 1e-20, is rounding, the singular value is not."""
+def test_kernel_resolves_singular_values_below_the_root_of_eps():
+    """Maps that differ by 1e-10 have an eigenvalue of 1e-20, which is below rounding."""
     F = sc.CellularSheaf([[0, 1], [0, 1]], [[[1.0]], [[1.0]]], [[[1.0]], [[1.0 + 1e-10]]])
     P = sc.Partition([0, 0])
     assert sc.local_modes(F, P, sc.ranks.kernel()).ranks.tolist() == [0]
@@ -216,7 +210,7 @@ def test_kernel_finds_what_eigenvalues_cannot_resolve():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
-def test_kernels_of_a_bundle(dtype):
+def test_kernel_modes_of_a_bundle_match_dense_kernels(dtype):
     bundle = sc.gallery.bundle(nx.random_regular_graph(4, 120, seed=3), 3, seed=5)
     F = bundle.with_maps(bundle.tail_data.astype(dtype), bundle.head_data.astype(dtype))
     P = sc.select(F, 4)
@@ -250,12 +244,12 @@ def test_kernels_of_a_bundle(dtype):
         ),
     ],
 )
-def test_bad_rules(build, error, message):
+def test_invalid_arguments_of_rules_raise(build, error, message):
     with pytest.raises(error, match=message):
         build()
 
 
-def test_rules_are_values():
+def test_rules_are_compared_and_hashed_by_value():
     assert sc.ranks.below(1) == sc.ranks.below(1.0) != sc.ranks.below(2)
     assert sc.ranks.gap(2).whole_multiplets() == sc.ranks.gap(2).whole_multiplets()
     assert len({sc.ranks.kernel(), sc.ranks.kernel(), sc.ranks.budget(3)}) == 2
@@ -265,8 +259,8 @@ def test_rules_are_values():
 @pytest.mark.parametrize("operator", ["internal", "oversampled"])
 @pytest.mark.parametrize("n", [4, 40])
 @pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
-def test_rounding_that_a_loop_leaves_is_no_rank(operator, n, scale):
-    """Its maps cancel to a few units in the last place, which are more than n eps of the others."""
+def test_rounding_errors_of_a_cancelling_loop_do_not_count_as_rank(operator, n, scale):
+    """The maps differ by a few units in the last place, more than n eps times the other maps."""
     A = 1e3 * np.random.default_rng(3).standard_normal((2, 2))
     path = sc.CellularSheaf.constant(nx.path_graph(n), 2)
     tails, heads = ([get(e) for e in range(n - 1)] for get in (path.tail_map, path.head_map))
@@ -277,7 +271,7 @@ def test_rounding_that_a_loop_leaves_is_no_rank(operator, n, scale):
     assert C.ranks.tolist() == [2]
     constants = C.prolongation.toarray().reshape(n, 2, 2)
     assert_residual(constants - constants[0], 1.0, n=2 * n)
-    twice = sc.CellularSheaf(edges, tails, [*heads[:-1], A + 1e-9])  # of rank one, and no rounding
+    twice = sc.CellularSheaf(edges, tails, [*heads[:-1], A + 1e-9])  # this loop has rank 1
     assert sc.local_modes(
         twice, sc.Partition(np.zeros(n, int)), sc.ranks.kernel(), operator
     ).ranks.tolist() == [1]

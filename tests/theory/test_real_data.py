@@ -1,4 +1,4 @@
-"""Sheaves from real data, built in Python, coarsened and verified; no test is lost unseen."""
+"""Coarsening and verification of sheaves from real data."""
 
 import gzip
 import json
@@ -17,9 +17,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
 
 def feeder(path):
-    """The sheaf of a power feeder, stalks being the phases of a bus.
+    """Return the sheaf of a power feeder, whose stalks are the phases of a bus.
 
-    Maps choose phases, then apply a root of the line's conductance.
+    Maps select phases and apply a square root of the conductance of a line.
     """
     with gzip.open(path, "rt") as stream:
         data = json.load(stream)
@@ -41,7 +41,7 @@ def feeder(path):
 
 
 @pytest.mark.real_data
-def test_feeder_ieee8500(data_folder):
+def test_coarsening_of_the_ieee8500_feeder_passes_verification(data_folder):
     F, voltages = feeder(data_folder / "feeder_ieee8500.json.gz")
     assert (F.n_vertices, F.n_edges) == (4876, 3698)
     np.testing.assert_array_equal(np.bincount(F.vertex_dims), [0, 1870, 2357, 649])
@@ -51,7 +51,7 @@ def test_feeder_ieee8500(data_folder):
         C = sc.coarsen(F, P, 2, local_operator=operator)
         V = sc.verify(C)
         assert V.passed, str(V)
-        E = sc.energy_ledger(C, voltages)  # complex cochain on a real sheaf
+        E = sc.energy_ledger(C, voltages)  # a complex cochain on a real sheaf
         bound = size(sc.coboundary(F).data) * size(voltages)
         assert 0 < E.fine_energy <= bound**2
         assert_closes(
@@ -66,7 +66,7 @@ def test_feeder_ieee8500(data_folder):
 
 
 @pytest.mark.real_data
-def test_feeder_ieee13_against_the_reference(data_folder):
+def test_coarsening_of_the_ieee13_feeder_matches_the_reference(data_folder):
     F, _ = feeder(data_folder / "feeder_ieee13.json.gz")
     P = sc.select(F, 6)
     C = sc.coarsen(F, P, 2)
@@ -75,11 +75,8 @@ def test_feeder_ieee13_against_the_reference(data_folder):
 
 
 @pytest.mark.real_data
-def test_a_real_pose_graph_is_nearly_consistent(data_folder):
-    """The orientation convention is right.
-
-    Poses of the file as a cochain have far less energy than with transports transposed.
-    """
+def test_poses_have_much_less_energy_than_with_transposed_transports(data_folder):
+    """Transports in files follow the orientation convention of the library."""
     path = data_folder / "g2o_m3500.g2o.gz"
     F = sc.read_g2o(path, weights="unit")
     angles = {}
@@ -97,7 +94,7 @@ def test_a_real_pose_graph_is_nearly_consistent(data_folder):
 
 
 @pytest.mark.real_data
-def test_levels_of_a_pose_graph(data_folder):
+def test_levels_of_a_pose_graph_are_exact(data_folder):
     F = sc.read_g2o(data_folder / "g2o_city10000.g2o.gz")
     H = sc.coarsen_levels(F, rank=4, min_vertices=99)
     assert [G.n_vertices for G in H.sheaves] == [10000, 1000, 100, 10]
@@ -108,29 +105,26 @@ def test_levels_of_a_pose_graph(data_folder):
 
 
 @pytest.mark.real_data
-def test_levels_of_a_graph_with_hubs(data_folder):
+def test_levels_of_a_graph_with_hubs_are_exact(data_folder):
     F = sc.read_graph(data_folder / "nodes_tolokers_edges.txt.gz")
     assert np.bincount(F.edges.reshape(-1)).max() == 2138
     H = sc.coarsen_levels(F, rank=4)
     assert [G.n_vertices for G in H.sheaves] == [11758, 1176, 118, 12]
-    # compressed, a coarse edge has no more rows than its ends have coordinates, however many cross
+    # a compressed edge has at most as many rows as its ends have coordinates
     for C in H:
         assert C.sheaf.edge_dims[: C.n_crossing_edges].max() <= 8
-    V = sc.verify(H[2])  # the others take some fifteen seconds
+    V = sc.verify(H[2])  # verifying the other levels takes 15 seconds
     assert V.passed, str(V)
     assert_levels_are_exact(H)
 
 
 def assert_levels_are_exact(H):
-    """Assert that the last Laplacian is the Galerkin operator of all levels.
-
-    And that the ledger closes.
-    """
+    """Assert that the last Laplacian is the Galerkin operator and that the ledger closes."""
     F, R = H.fine, H.prolongation()
     n = sum(int(C.clusters.dims.max()) for C in H) + int(np.bincount(F.edges.reshape(-1)).max())
     L = sc.laplacian(F)
     error = sc.laplacian(H.sheaves[-1]) - R.conj().T @ (L @ R)
-    norms = scipy.sparse.linalg.norm(R, axis=0)  # of every column: 1
+    norms = scipy.sparse.linalg.norm(R, axis=0)  # every column has norm 1
     assert_residual(norms - 1, n=n)
     delta = sc.coboundary(F)
     assert_residual(error.toarray(), delta.data, delta.data, n=n)
@@ -142,7 +136,7 @@ def assert_levels_are_exact(H):
     assert E.coarsest_energy > 0
 
 
-def test_no_real_data_test_is_skipped_where_the_folder_is_named(request):
+def test_no_real_data_test_is_skipped_if_the_folder_is_set(request):
     marked = [item for item in request.session.items if item.get_closest_marker("real_data")]
     skipped = [item.nodeid for item in marked if item.get_closest_marker("skip")]
     if os.environ.get("SHEAFCOARSEN_DATA"):

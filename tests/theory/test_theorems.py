@@ -34,7 +34,7 @@ RANKS = st.integers(0, 4)
 HALVES = sc.Partition([0, 0, 0, 1, 1, 1])
 KINDS = ("internal", "principal", "oversampled", "isometric", "any")
 ISOMETRIC = ("internal", "principal", "oversampled", "isometric")
-# whose singular values are zero or well away from it
+# maps whose singular values are zero or clearly positive
 STRUCTURED = (
     "integer",
     "repeated",
@@ -44,10 +44,10 @@ STRUCTURED = (
 
 
 def draw_coarsening(draw, F, P, kind, loops=True):
-    """Coarsen by modes of either operator, or by own blocks, orthonormal or of any kind."""
+    """Draw a coarsening by modes of either operator or by user blocks of any kind."""
     if kind in ("internal", "principal", "oversampled"):
         return sc.coarsen(F, P, draw(RANKS), local_operator=kind, loops=loops)
-    # beyond it a scaled basis is refused
+    # a larger basis raises an error
     few = F.dtype in (np.float32, np.complex64) and F.largest_entry > 1e6
     of_any_kind = tuple(k for k in BASIS_KINDS if k != "scaled" or not few)
     basis = draw(bases(F, P, kinds=("orthonormal",) if kind == "isometric" else of_any_kind))
@@ -56,7 +56,7 @@ def draw_coarsening(draw, F, P, kind, loops=True):
 
 @st.composite
 def coarsenings(draw, kinds=KINDS, loops=True, **options):
-    """Pairs (coarsening, dense blocks R_a) for every kind of prolongation.
+    """Draw pairs (coarsening, dense blocks R_a) for every kind of prolongation.
 
     ``loops`` may be a strategy.
     """
@@ -67,10 +67,7 @@ def coarsenings(draw, kinds=KINDS, loops=True, **options):
 
 
 def block_norms(C):
-    """(size n of each cluster's blocks, norm(R_a), norm(L[C_a, C_a])).
-
-    For the factors of docs/conventions.md, section 3.
-    """
+    """Return the factors of docs/conventions.md, section 3: n, norm(R_a), norm(L[C_a, C_a])."""
     F, P = C.fine, C.partition
     L = reference.laplacian(F)
     where = [reference.cluster_coordinates(F, P, a) for a in range(P.n_clusters)]
@@ -82,10 +79,7 @@ def block_norms(C):
 
 
 def assert_blocks(C, difference):
-    """Judge a coarse matrix that ought to vanish block by block.
-
-    Each block against the factors of its own two clusters.
-    """
+    """Assert that each block of a matrix is zero relative to the factors of its clusters."""
     assert_blocks_by(*block_norms(C), C.sheaf, difference)
 
 
@@ -99,7 +93,7 @@ def assert_blocks_by(n, R, L, coarse, difference):
 
 
 def assert_crossing_rows(C, X):
-    """Judge X, a coarse crossing coboundary, against the same rows of delta R, edge by edge."""
+    """Assert that a coarse crossing coboundary X equals the rows of delta R, edge by edge."""
     F, P = C.fine, C.partition
     delta, R = reference.coboundary(F), C.prolongation.toarray()
     n, norms, _ = block_norms(C)
@@ -121,7 +115,7 @@ def assert_crossing_rows(C, X):
 
 
 def crossing_coboundary(C):
-    """Return delta_x as the coarse sheaf has it."""
+    """Return the crossing coboundary delta_x of the coarse sheaf."""
     return sc.coboundary(C.sheaf).toarray()[: int(C.sheaf.edge_offsets[C.n_crossing_edges])]
 
 
@@ -130,7 +124,7 @@ def double(A):
 
 
 def local(C, a):
-    """(L_a, R_a, coordinates) of a cluster in double precision."""
+    """Return (L_a, R_a, coordinates) of a cluster in double precision."""
     L = reference.internal_laplacian(C.fine, C.partition, a)
     return double(L), double(C.block(a)), reference.cluster_coordinates(C.fine, C.partition, a)
 
@@ -151,10 +145,7 @@ def clusters(C):
 @pytest.mark.statement("eq:galerkin_energy_identity")
 @given(coarsenings(loops=st.booleans()), st.integers(0, 999))
 def test_galerkin_energy_identity(case, seed):
-    """z* L_Gal z = norm(delta R z)^2 for every z, as operators and for a cochain.
-
-    Loops or not makes no difference.
-    """
+    """z* L_Gal z = norm(delta R z)^2 for every z, with and without loops."""
     C, blocks = case
     G = C.galerkin().toarray()
     R = reference.prolongation(C.fine, C.partition, blocks)
@@ -179,10 +170,7 @@ def test_galerkin_energy_identity(case, seed):
 @pytest.mark.statement("thm:local_spectral_optimality")
 @given(coarsenings(kinds=("internal",), loops=st.booleans()), st.integers(0, 999))
 def test_local_spectral_optimality(case, seed):
-    """The maximum over span U_a is lambda_r, and no subspace does better.
-
-    An independent solver finds the same.
-    """
+    """The maximum over span U_a is lambda_r, and it is larger on any other subspace."""
     C, _ = case
     rng = np.random.default_rng(seed)
     eps = eps_of(C.fine.dtype)
@@ -209,7 +197,7 @@ def test_local_spectral_optimality(case, seed):
 @pytest.mark.statement("prop:truncation_loss")
 @given(coarsenings(kinds=("internal",), loops=st.booleans()), st.integers(0, 999))
 def test_truncation_loss(case, seed):
-    """The three identities and the gap bound."""
+    """Check the three identities and the gap bound."""
     C, _ = case
     x = random_cochain(C.fine, seed)
     E, lifted, eps = sc.energy_ledger(C, x), C.lift(C.pool(x)), eps_of(C.fine.dtype)
@@ -234,17 +222,14 @@ def test_truncation_loss(case, seed):
         assert_residual(max(E.discarded_norm2[a] * gap - energy, 0.0), L, xa, xa, n=n, eps=eps)
         if np.isfinite(E.truncation_bound[a]):
             assert_residual(E.truncation_bound[a] * gap - energy, L, xa, xa, n=n, eps=eps)
-        else:  # a gap that is zero to working accuracy bounds nothing
+        else:  # without a positive gap there is no bound
             assert_residual(gap, L, n=n, eps=eps)
 
 
 @pytest.mark.statement("thm:galerkin_energy_decomposition")
 @given(coarsenings(loops=st.booleans()))
 def test_galerkin_energy_decomposition(case):
-    """L_Gal = delta_x* delta_x + blockdiag(R_a* L_a R_a), for every R, loops or not.
-
-    Rows of delta_x are those of delta R.
-    """
+    """L_Gal = delta_x* delta_x + blockdiag(R_a* L_a R_a), with and without loops."""
     C, blocks = case
     F, P = C.fine, C.partition
     X = crossing_coboundary(C)
@@ -257,7 +242,7 @@ def test_galerkin_energy_decomposition(case):
     assert_blocks(
         C, reference.block_diagonal([B - A for A, B in zip(ours, H, strict=True)], C.sheaf.dtype)
     )
-    if not C.loops:  # realization loss: what such a sheaf lacks is the retained internal energy
+    if not C.loops:  # such a sheaf lacks the retained internal energy (realization loss)
         assert C.sheaf.n_edges == C.n_crossing_edges
         assert_blocks(
             C, G - sc.laplacian(C.sheaf).toarray() - reference.block_diagonal(H, C.sheaf.dtype)
@@ -280,7 +265,7 @@ def test_retained_internal_energy_spectral(case):
 @pytest.mark.statement("thm:Galerkin_realization")
 @given(coarsenings())
 def test_galerkin_realization(case):
-    """The coarse sheaf's own Laplacian is R* L R, for every R; loops are halved and opposite."""
+    """For every R, the Laplacian of the coarse sheaf is R* L R; loop maps are B_a / 2, -B_a / 2."""
     C, blocks = case
     exact = reference.galerkin(C.fine, C.partition, blocks)
     delta_c = reference.coboundary(C.sheaf)
@@ -297,11 +282,8 @@ def test_galerkin_realization(case):
 
 @pytest.mark.statement("thm:Galerkin_realization")
 @pytest.mark.parametrize("power", [-530, -40, 40, 400])
-def test_a_scaled_basis_scales_the_coarse_sheaf(power):
-    """delta_c is linear in R, though loops come from the square R_a* L_a R_a.
-
-    Which would underflow for the smallest.
-    """
+def test_scaling_the_basis_scales_the_coarse_coboundary(power):
+    """Loops are linear in R, although R_a* L_a R_a underflows for the smallest scale."""
     F = sc.CellularSheaf.random(nx.complete_graph(6), 2, 2, seed=3)
     blocks, s = (
         [np.linalg.qr(np.random.default_rng(a).standard_normal((6, 3)))[0] for a in (0, 1)],
@@ -317,16 +299,16 @@ def test_a_scaled_basis_scales_the_coarse_sheaf(power):
         assert_residual(ours - s * exact, s, exact, n=6)
 
 
-def test_a_loop_row_is_zero_against_what_the_loop_contributes():
-    """Two large maps that nearly cancel contribute their difference, 1, not their size."""
+def test_loop_rows_count_as_zero_relative_to_the_difference_of_their_maps():
+    """Two large maps that nearly cancel contribute only their difference 1."""
     F = sc.CellularSheaf([[0, 0]], [[[1e8]]], [[[1e8 - 1]]])
     C = sc.coarsen(F, sc.Partition([0]), basis=[np.ones((1, 1))])
     assert C.sheaf.n_edges == 1
     assert_residual(sc.laplacian(C.sheaf).toarray() - 1, n=1)
 
 
-def test_a_zero_column_does_not_make_rounding_a_loop():
-    """What is zero is measured against the largest column of R_a, wherever that stands."""
+def test_a_zero_column_does_not_turn_rounding_errors_into_a_loop():
+    """Zero is relative to the largest column of R_a, at any position."""
     F = sc.gallery.bundle(nx.complete_graph(6), 3, seed=5)
     blocks = kernel_bases(F, HALVES, 0, mixed=False)
     for order in (slice(None), slice(None, None, -1)):
@@ -337,17 +319,14 @@ def test_a_zero_column_does_not_make_rounding_a_loop():
 
 
 def pairwise(n):
-    """Clusters of two vertices next to each other."""
+    """Return clusters of two consecutive vertices."""
     return sc.Partition(np.arange(n) // 2)
 
 
 @pytest.mark.statement("thm:Galerkin_realization")
 @given(coarsenings(), st.data())
-def test_galerkin_realization_three_levels_deep(case, data):
-    """The coarse sheaf is a sheaf: coarsening it again realizes (R_0 R_1)* L (R_0 R_1).
-
-    And once more, by modes or own bases.
-    """
+def test_galerkin_realization_on_three_levels(case, data):
+    """Coarsening the coarse sheaf again realizes (R_0 R_1)* L (R_0 R_1), and so on."""
     levels = [case[0]]
     for _ in range(2):
         fine = levels[-1].sheaf
@@ -375,10 +354,7 @@ def test_galerkin_realization_three_levels_deep(case, data):
 @pytest.mark.statement("cor:truncation_realization_errors")
 @given(coarsenings(kinds=("internal",), loops=st.booleans()), st.integers(0, 999))
 def test_truncation_realization_errors(case, seed):
-    """Realization loss = sum lambda |z|^2 over kept modes, truncation loss = the rest.
-
-    There is no coupling inside.
-    """
+    """The realization loss is sum lambda |z|^2 over retained modes; there is no coupling."""
     C, _ = case
     x = random_cochain(C.fine, seed)
     E, z, eps = sc.energy_ledger(C, x), C.pool(x), eps_of(C.fine.dtype)
@@ -399,10 +375,7 @@ def test_truncation_realization_errors(case, seed):
 
 
 def kernel_bases(F, P, seed, *, mixed, some=False):
-    """Bases of ker delta_a by singular values, whole or in part.
-
-    "mixed": times an invertible matrix; "some": only the first half of it.
-    """
+    """Return bases of ker delta_a; "mixed" multiplies them, "some" takes the first half."""
     rng = np.random.default_rng(seed)
     blocks = []
     for a in range(P.n_clusters):
@@ -419,10 +392,7 @@ def kernel_bases(F, P, seed, *, mixed, some=False):
 @pytest.mark.statement("eq:loopless_exact_realization")
 @given(sheaves_with_partitions(), st.integers(0, 999), st.booleans(), st.booleans(), st.booleans())
 def test_loopless_exact_realization(case, seed, mixed, some, loops):
-    """With im R_a in ker L_a no loop is needed.
-
-    delta_x* delta_x = L_Gal, whether loops were asked for or not.
-    """
+    """If im R_a lies in ker L_a, delta_x* delta_x = L_Gal, and there are no loops."""
     F, P = case
     C = sc.coarsen(F, P, basis=kernel_bases(F, P, seed, mixed=mixed, some=some), loops=loops)
     assert C.sheaf.n_edges == C.n_crossing_edges
@@ -434,7 +404,7 @@ def test_loopless_exact_realization(case, seed, mixed, some, loops):
 @pytest.mark.statement("prop:kernel_preservation_loopless")
 @given(sheaves_with_partitions(), st.integers(0, 999), st.booleans(), st.booleans())
 def test_kernel_preservation_row_by_row(case, seed, mixed, some):
-    """At any size and scale: delta R has delta_x as its crossing rows, and zero internal rows."""
+    """The crossing rows of delta R are delta_x, and its internal rows are zero."""
     F, P = case
     C = sc.coarsen(F, P, basis=kernel_bases(F, P, seed, mixed=mixed, some=some))
     assert_crossing_rows(C, sc.coboundary(C.sheaf).toarray())
@@ -444,10 +414,7 @@ def test_kernel_preservation_row_by_row(case, seed, mixed, some):
 
 
 def kernel_above(A, level):
-    """Right singular vectors whose singular value is at most ``level``.
-
-    None where that is a matter of rounding.
-    """
+    """Return right singular vectors with values up to ``level``, or None if that is unclear."""
     _, sigma, vh = np.linalg.svd(double(A))
     if ((sigma > level / 100) & (sigma < 100 * level)).any():
         return None
@@ -462,10 +429,7 @@ def kernel_above(A, level):
     st.booleans(),
 )
 def test_kernel_preservation_as_subspaces(case, seed, mixed, some):
-    """R(ker delta_x) is the intersection of ker delta and im R.
-
-    The intersection is found from the angles between the two.
-    """
+    """R(ker delta_x) is the intersection of ker delta and im R, found from principal angles."""
     F, P = case
     C = sc.coarsen(F, P, basis=kernel_bases(F, P, seed, mixed=mixed, some=some))
     delta, R = double(reference.coboundary(F)), double(C.prolongation.toarray())
@@ -484,7 +448,7 @@ def test_kernel_preservation_as_subspaces(case, seed, mixed, some):
     tiny = 1e3 * n * np.sqrt(eps)
     assume(not ((sines > tiny / 10) & (sines < 10 * tiny)).any() or tiny > 0.1)
     if tiny < 0.1:
-        assert kept.shape[1] == int((sines < tiny).sum())  # and there are no others in im R
+        assert kept.shape[1] == int((sines < tiny).sum())  # im R contains no other sections
 
 
 # ---------------------------------------------------------------- docs/conventions.md, section 4
@@ -493,17 +457,14 @@ def test_kernel_preservation_as_subspaces(case, seed, mixed, some):
 @pytest.mark.statement("section-4")
 @given(coarsenings(kinds=ISOMETRIC, loops=st.booleans()), st.integers(0, 999))
 def test_energy_ledger_closes(case, seed):
-    """The lines add up to the fine energy, in total and per cluster, for every isometric R.
-
-    Near global sections too.
-    """
+    """The lines add up to the fine energy in total and per cluster for every isometry R."""
     C, _ = case
     F = C.fine
     delta, eps = reference.coboundary(F), eps_of(C.sheaf.dtype)
     x = np.stack([random_cochain(F, seed), np.zeros(F.dim_c0, F.dtype)], axis=1)
     if F.dim_c0:
         smooth = np.linalg.svd(delta / max(size(delta), np.finfo(F.dtype).tiny))[2][-1].conj()
-        # squares of less underflow in single precision
+        # squares of smaller numbers underflow in single precision
         x[:, 1] = np.where(np.abs(smooth) > eps_of(F.dtype), smooth, 0)
     E = sc.energy_ledger(C, x)
     lines = np.array(list(E.lines.values()))
@@ -533,7 +494,7 @@ def test_energy_ledger_closes(case, seed):
 @pytest.mark.statement("section-4")
 @given(coarsenings(kinds=ISOMETRIC, loops=st.booleans()), st.integers(0, 999))
 def test_energy_ledger_line_by_line(case, seed):
-    """Every line is what the definition says."""
+    """Every line matches its definition."""
     C, blocks = case
     F, P = C.fine, C.partition
     x = random_cochain(F, seed)
@@ -562,7 +523,7 @@ def test_energy_ledger_line_by_line(case, seed):
 @pytest.mark.statement("fact-1")
 @given(coarsenings(kinds=ISOMETRIC))
 def test_interlacing(case):
-    """lambda_i(L) <= lambda_i(L_Gal) for every i; the crossing-only operator lies below L_Gal."""
+    """For every i, lambda_i(L) <= lambda_i(L_Gal); the crossing-only operator is <= L_Gal."""
     C, _ = case
     L, G = double(reference.laplacian(C.fine)), double(sc.laplacian(C.sheaf).toarray())
     X = double(crossing_coboundary(C))
@@ -570,15 +531,12 @@ def test_interlacing(case):
     fine, coarse = np.linalg.eigvalsh(L), np.linalg.eigvalsh(G)
     assert_residual((fine[: len(coarse)] - coarse).max(initial=0.0), L, n=n, eps=eps)
     assert_residual(np.linalg.eigvalsh(G - X.conj().T @ X).min(initial=0.0), L, n=n, eps=eps)
-    if len(coarse):  # from above too: norm(L_Gal) <= norm(L)
+    if len(coarse):  # norm(L_Gal) <= norm(L) holds as well
         assert_residual(max(coarse[-1] - fine[-1], 0.0), L, n=n, eps=eps)
 
 
 def smallest_kept_out(F, P, ranks):
-    """The smallest singular value of any delta_a that belongs to a discarded direction.
-
-    inf if there is none.
-    """
+    """Return the smallest singular value of a discarded direction over all delta_a, or inf."""
     smallest = np.inf
     for a in range(P.n_clusters):
         delta = reference.internal_coboundary(F, P, a)
@@ -592,11 +550,8 @@ def smallest_kept_out(F, P, ranks):
 
 @pytest.mark.statement("fact-2")
 @given(sheaves_with_partitions(), st.integers(0, 3), st.booleans())
-def test_sections_are_kept_with_every_local_section(case, more, loops):
-    """With r_a >= dim ker L_a the global sections lie in im R.
-
-    They are those of the coarse sheaf, one to one.
-    """
+def test_global_sections_are_kept_if_every_local_section_is(case, more, loops):
+    """If r_a >= dim ker L_a, global sections lie in im R and are those of the coarse sheaf."""
     F, P = case
     kernels = sc.local_modes(F, P, sc.ranks.kernel()).ranks
     C = sc.coarsen(F, P, kernels + more if more else sc.ranks.kernel(), loops=loops or more > 0)
@@ -624,7 +579,7 @@ def test_sections_are_kept_with_every_local_section(case, more, loops):
 
 
 def shifted_blocks(F, singular, eps):
-    """D_v plus what a treatment of singular ones adds to it."""
+    """Return D_v plus the shift that a treatment of singular blocks adds."""
     blocks = [double(D) for D in reference.diagonal_blocks(F)]
     shift = {"pinv": 0.0, "regularize": eps * max(map(size, blocks), default=0.0), "augment": 1.0}[
         singular
@@ -633,10 +588,7 @@ def shifted_blocks(F, singular, eps):
 
 
 def assume_ranks_are_clear(F, blocks, singular="pinv"):
-    """Drop sheaves where rounding decides whether a D_v is singular.
-
-    Or drowns what was added to a singular one.
-    """
+    """Reject examples in which rounding determines whether a D_v is singular."""
     for D in blocks:
         values = np.linalg.eigvalsh(D)
         level = 4 * len(D) * eps_of(F.dtype) * values.max(initial=0)
@@ -659,11 +611,8 @@ def normalize(F, *args):
     st.sampled_from(["pinv", "regularize", "augment"]),
     st.sampled_from([1e-8, 1e-3, 1.0]),
 )
-def test_normalizing_is_a_change_of_maps(F, singular, eps):
-    """The Laplacian of normalize(F) is D^{-1/2} L D^{-1/2}, D the diagonal block of L.
-
-    For each treatment of singular D_v.
-    """
+def test_laplacian_of_the_normalized_sheaf_is_the_normalized_laplacian(F, singular, eps):
+    """The Laplacian of normalize(F) is D^{-1/2} L D^{-1/2} for all treatments of singular D_v."""
     blocks = shifted_blocks(F, singular, eps)
     assume_ranks_are_clear(F, blocks, singular)
     N = normalize(F, singular, eps)
@@ -697,11 +646,8 @@ def test_normalizing_is_a_change_of_maps(F, singular, eps):
 
 @pytest.mark.statement("fact-6")
 @given(sheaves(), st.integers(0, 999))
-def test_the_dirichlet_energy_counts_every_edge_once(F, seed):
-    """x* Delta x = energy(normalize(F), x): each edge once, no factor 1/2.
-
-    It is half of the edge terms taken in both orientations.
-    """
+def test_dirichlet_energy_counts_every_edge_once(F, seed):
+    """x* Delta x = energy(normalize(F), x), which is half the sum over both orientations."""
     assume_ranks_are_clear(F, shifted_blocks(F, "pinv", 0.0))
     x, N = random_cochain(F, seed), normalize(F)
     exact, root = reference.normalized(F)
@@ -725,7 +671,7 @@ def test_the_dirichlet_energy_counts_every_edge_once(F, seed):
     both_ways = sum(size(t) ** 2 for t in terms) + sum(size(-t) ** 2 for t in terms)
     delta = reference.coboundary(N)
     assert_residual(value - both_ways / 2, delta, delta, x, x, n=n, eps=eps)
-    X = np.stack([x, 2 * x], axis=1)  # several channels: the trace
+    X = np.stack([x, 2 * x], axis=1)  # for several channels, compare the trace
     assert_residual(sc.energy(N, X).sum() - 5 * value, delta, delta, x, x, n=n, eps=eps)
 
 
@@ -733,11 +679,8 @@ def test_the_dirichlet_energy_counts_every_edge_once(F, seed):
 
 
 @pytest.mark.parametrize("scale", [1e-100, 1e-3, 1.0, 1e3, 1e100])
-def test_multiplets_are_the_same_at_every_scale(scale):
-    """The gap that counts as a tie is relative to the operator.
-
-    A square has 0, 2, 2, 4 whatever its maps are scaled by.
-    """
+def test_multiplets_do_not_depend_on_the_scale_of_the_maps(scale):
+    """Ties are relative to the operator, here with eigenvalues 0, 2, 2, 4 times a scale."""
     F = sc.CellularSheaf.constant(nx.cycle_graph(4))
     F = F.with_maps(scale * F.tail_data, scale * F.head_data)
     ranks = [sc.ranks.fixed(r).whole_multiplets() for r in (1, 2, 3)]
@@ -752,11 +695,8 @@ def test_multiplets_are_the_same_at_every_scale(scale):
         assert_residual(M.next_eigenvalues[0] - 2 * scale**2, 4 * scale**2, n=4)
 
 
-def test_scores_by_singular_values_are_squares():
-    """A kernel widened to its multiplet keeps a direction of small energy.
-
-    Its score is sigma^2, 1.5e-10, and not sigma.
-    """
+def test_scores_of_kernel_modes_are_squared_singular_values():
+    """A kernel extended to its multiplet retains a direction of score sigma^2 = 1.5e-10."""
     F = sc.CellularSheaf([[0, 1], [1, 2]], [[[1.0]], [[1e-5]]], [[[1.0]], [[1e-5]]])
     M = sc.local_modes(F, sc.Partition([0, 0, 0]), sc.ranks.kernel().whole_multiplets())
     assert M.ranks.tolist() == [2]
@@ -771,10 +711,7 @@ def _path(n=6):
 
 
 def test_loopless_realization_fails_with_positive_modes():
-    """With retained modes of positive energy and no loops it fails.
-
-    The coarse sheaf does not realize the Galerkin operator.
-    """
+    """Without loops, retained modes of positive energy are not realized."""
     C = sc.coarsen(_path(), HALVES, 2, loops=False)
     missing = C.galerkin() - sc.laplacian(C.sheaf)
     assert size(missing) > 0.5
@@ -790,10 +727,7 @@ def test_loopless_realization_fails_for_most_sheaves(rank):
 
 
 def test_kernel_is_not_preserved_with_positive_modes():
-    """The fluctuation of each half has no crossing row that sees it, but it is no section.
-
-    R(ker delta_x) is too large.
-    """
+    """No crossing row acts on the fluctuation of each half, which is not a section."""
     F = sc.CellularSheaf([[0, 1], [1, 2]], [[[1.0]], [[1.0]]], [[[1.0]], [[1.0]]])
     C = sc.coarsen(
         F, sc.Partition([0, 0, 1]), basis=[np.array([[1.0], [0.0]]), np.ones((1, 1))], loops=False
@@ -805,7 +739,7 @@ def test_kernel_is_not_preserved_with_positive_modes():
 
 
 def test_kernel_is_not_preserved_one_to_one_unless_r_is_injective():
-    """One section twice in R: ker delta_x gains a dimension that is lifted to nothing."""
+    """If R contains a section twice, ker delta_x has a vector that is lifted to zero."""
     F, one = _path(), np.ones((3, 1))
     twice = sc.coarsen(F, HALVES, basis=[np.hstack([one, one]), one])
     once = sc.coarsen(F, HALVES, basis=[one, one])
@@ -816,10 +750,7 @@ def test_kernel_is_not_preserved_one_to_one_unless_r_is_injective():
 
 
 def test_principal_modes_do_not_satisfy_the_lambda_formulas():
-    """With the principal operator H_a is full and not diag(lambda).
-
-    The two parts of a cochain are coupled.
-    """
+    """For principal modes H_a is full, and the retained and discarded parts are coupled."""
     C = sc.coarsen(_path(), HALVES, 2, local_operator="principal")
     H = C.internal_operator(0)
     assert size(H - np.diag(C.modes.eigenvalues(0))) > 0.1 * size(H)
@@ -830,28 +761,28 @@ def test_principal_modes_do_not_satisfy_the_lambda_formulas():
 
 
 def test_principal_modes_are_not_locally_optimal():
-    """The largest internal energy over their span is above lambda_r of L_a."""
+    """The maximum internal energy over their span is larger than lambda_r of L_a."""
     low = np.linalg.eigvalsh(reference.internal_laplacian(_path(), HALVES, 0))
     U = sc.local_modes(_path(), HALVES, 1, "principal").basis(0)
     assert (U.T @ reference.internal_laplacian(_path(), HALVES, 0) @ U)[0, 0] > low[0] + 0.01
 
 
-def test_modes_two_to_r_plus_one_are_not_locally_optimal():
-    """They have the residuals and the orthogonality of modes; lambda tells them apart."""
+def test_modes_2_to_r_plus_1_are_not_locally_optimal():
+    """They are orthonormal eigenvectors, but their eigenvalues are not the lowest."""
     L = reference.internal_laplacian(_path(), HALVES, 0)
     exact, U = np.linalg.eigvalsh(L), sc.local_modes(_path(), HALVES, 3).basis(0)[:, 1:]
     assert np.linalg.eigvalsh(U.T @ L @ U)[-1] > exact[1] + 1
 
 
 def test_the_gap_bound_fails_for_principal_modes():
-    """The constant has no internal energy, so by the bound none of it could be discarded."""
+    """The constant has no internal energy, but a part of it is discarded."""
     C = sc.coarsen(_path(), HALVES, 1, local_operator="principal")
     E = sc.energy_ledger(C, np.ones(6))
     assert E.discarded_norm2.min() > 0.01
     assert np.abs(E.retained_internal + E.discarded_internal + E.internal_coupling).max() < 1e-14
 
 
-def test_the_ledger_needs_an_isometry():
+def test_the_ledger_raises_if_r_is_not_an_isometry():
     C = sc.coarsen(_path(), HALVES, basis=[np.eye(3), 2 * np.eye(3)])
     with pytest.raises(
         ValueError, match=r"not the identity in cluster 1 .*orthonormalize each block"
@@ -859,14 +790,14 @@ def test_the_ledger_needs_an_isometry():
         sc.energy_ledger(C, np.ones(6))
 
 
-def test_interlacing_needs_an_isometry():
+def test_interlacing_fails_if_r_is_not_an_isometry():
     C = sc.coarsen(_path(), HALVES, basis=[0.1 * np.eye(3)] * 2)
     fine, coarse = (np.linalg.eigvalsh(sc.laplacian(F).toarray()) for F in (C.fine, C.sheaf))
     assert (coarse[1:] < 0.1 * fine[1:]).all()
 
 
 def test_principal_modes_lose_global_sections():
-    """H^0 of the path survives internal coarsening and is lost by the principal operator."""
+    """H^0 of a path is preserved by internal modes and lost by principal ones."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         low = {
@@ -880,7 +811,7 @@ def test_principal_modes_lose_global_sections():
 
 
 def test_a_discarded_local_section_loses_global_ones():
-    """A bundle with three sections: two modes per cluster keep two of them, three all."""
+    """Of a bundle with three sections, two modes per cluster keep two, three modes all."""
     F = sc.gallery.bundle(nx.complete_graph(6), 3, seed=5)
     found = []
     for r in (2, 3):
@@ -891,13 +822,13 @@ def test_a_discarded_local_section_loses_global_ones():
 
 
 def test_the_operator_of_the_normalized_sheaf_is_not_the_normalized_operator():
-    """D belongs to the whole graph: ends of the cut have degree 2, inside their cluster only 1."""
+    """Vertices at the cut have degree 2 in the graph, but degree 1 inside their cluster."""
     N, internal = sc.normalize(_path()), reference.internal_laplacian(_path(), HALVES, 0)
     root = np.diag(1 / np.sqrt(np.diag(internal)))
     assert size(reference.internal_laplacian(N, HALVES, 0) - root @ internal @ root) > 0.1
 
 
-def test_half_of_the_sum_over_edges_is_not_the_dirichlet_energy():
+def test_dirichlet_energy_is_not_half_of_the_sum_over_edges():
     N, x = sc.normalize(_path()), np.arange(6.0)
     delta = sc.laplacian(N).toarray()
     assert_residual(sc.edge_energy(N, x).sum() - x @ delta @ x, delta, x, x, n=6)

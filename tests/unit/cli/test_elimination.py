@@ -52,4 +52,4 @@ def test_more_neighbors(tmp_path, capsys):
     sc.save(tmp_path / "star.npz", sc.CellularSheaf.random(nx.star_graph(4), 2, 2, seed=3))
     arguments = ["eliminate", str(tmp_path / "star.npz"), "--max-neighbors", "3"]
     assert main(arguments) == 2
-    assert "is for connections" in capsys.readouterr().err
+    assert "requires a connection" in capsys.readouterr().err

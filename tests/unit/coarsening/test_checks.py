@@ -14,7 +14,7 @@ F = CellularSheaf.random(nx.path_graph(6), 2, 3, seed=3)
 P = Partition([0, 0, 0, 1, 1, 1])
 
 
-def test_modes_bring_their_own_operator():
+def test_a_local_operator_that_contradicts_precomputed_modes_raises():
     M = sc.local_modes(F, P, 2, Oversampled(rings=2, target=0.5))
     for operator in ("internal", "oversampled", Internal(), M.operator):
         assert sc.coarsen(F, P, M, local_operator=operator).modes is M
@@ -23,13 +23,13 @@ def test_modes_bring_their_own_operator():
             sc.coarsen(F, P, M, local_operator=operator)
 
 
-def test_a_basis_has_no_operator():
+def test_a_local_operator_with_a_basis_raises():
     for operator in ("principal", Principal(), Oversampled()):
-        with pytest.raises(ValueError, match="chooses modes, but `basis` replaces modes"):
+        with pytest.raises(ValueError, match="selects modes, but `basis` replaces them"):
             sc.coarsen(F, P, basis=[np.eye(6, 2)] * 2, local_operator=operator)
 
 
-def test_a_coarsening_may_be_put_together_from_parts_that_fit():
+def test_a_coarsening_can_be_constructed_from_consistent_parts():
     C = sc.coarsen(F, P, 2)
     D = sc.Coarsening(F, P, None, C.prolongation, C.sheaf, C.crossing_rows)
     assert D.prolongation is C.prolongation
@@ -37,7 +37,7 @@ def test_a_coarsening_may_be_put_together_from_parts_that_fit():
     np.testing.assert_array_equal(D.block(1), C.block(1))
 
 
-def test_a_matrix_that_may_still_be_changed_is_copied():
+def test_a_writeable_prolongation_is_copied():
     C = sc.coarsen(F, P, 2)
     R = C.prolongation.copy()
     D = dataclasses.replace(C, prolongation=R)
@@ -54,9 +54,9 @@ def test_a_matrix_that_may_still_be_changed_is_copied():
         ({"sheaf": None}, TypeError, "must be a CellularSheaf, got NoneType"),
         ({"partition": None}, TypeError, "`P` must be a Partition, got NoneType"),
         ({"partition": Partition([0, 1])}, ValueError, "`P` must label the sheaf's 6 vertices"),
-        ({"sheaf": F}, ValueError, "a partition into 2 clusters, a coarse sheaf of 6 vertices"),
+        ({"sheaf": F}, ValueError, "has 2 clusters, but the coarse sheaf has 6 vertices"),
         ({"modes": 3}, TypeError, "`modes` must be LocalModes or None, got int"),
-        ({"modes": sc.local_modes(F, P, 3)}, ValueError, "ranks of its modes are not the dimens"),
+        ({"modes": sc.local_modes(F, P, 3)}, ValueError, "ranks of its modes do not match"),
         (
             {"modes": sc.local_modes(F, Partition([0, 1, 1, 1, 1, 1]), 2)},
             ValueError,
@@ -67,6 +67,6 @@ def test_a_matrix_that_may_still_be_changed_is_copied():
         ({"loops": "no"}, TypeError, "`loops` must be True or False, got 'no'"),
     ],
 )
-def test_parts_that_do_not_fit_are_refused(fields, error, message):
+def test_inconsistent_parts_raise(fields, error, message):
     with pytest.raises(error, match=message):
         dataclasses.replace(sc.coarsen(F, P, 2), **fields)

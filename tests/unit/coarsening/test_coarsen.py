@@ -77,13 +77,13 @@ def assert_is_galerkin(operator, F, P, bases_, levels=1):
 
 
 @given(coarsenings())
-def test_the_coarse_sheafs_own_laplacian_is_the_galerkin_operator(C):
+def test_laplacian_of_the_coarse_sheaf_is_the_galerkin_operator(C):
     assert_is_galerkin(sc.laplacian(C.sheaf).toarray(), C.fine, C.partition, blocks_of(C))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_realization_of_a_sheaf_with_everything(kind, dtype):
+def test_realization_of_a_sheaf_with_all_features(kind, dtype):
     edges = [
         [0, 1],
         [1, 0],
@@ -113,7 +113,7 @@ def test_the_realization_of_a_sheaf_with_everything(kind, dtype):
 
 
 @given(coarsenings())
-def test_galerkin_is_r_star_l_r(C):
+def test_galerkin_returns_r_star_l_r(C):
     G = C.galerkin()
     assert isinstance(G, scipy.sparse.csr_array)
     assert G.dtype == C.sheaf.dtype == np.result_type(C.fine.dtype, C.prolongation.dtype)
@@ -122,7 +122,7 @@ def test_galerkin_is_r_star_l_r(C):
     assert_is_galerkin(G.toarray(), C.fine, C.partition, blocks_of(C))
 
 
-def test_galerkin_does_not_look_at_the_coarse_sheaf():
+def test_galerkin_does_not_use_the_coarse_sheaf():
     F = CellularSheaf.random(nx.path_graph(6), 2, 3, seed=3)
     C = sc.coarsen(F, Partition([0, 0, 0, 1, 1, 1]), 2)
     wrong = dataclasses.replace(
@@ -134,7 +134,7 @@ def test_galerkin_does_not_look_at_the_coarse_sheaf():
 
 @pytest.mark.filterwarnings("ignore::sheafcoarsen.SingularProblemWarning")
 @given(coarsenings())
-def test_the_decomposition_into_crossing_and_internal_energy(C):
+def test_galerkin_energy_is_crossing_plus_internal_energy(C):
     bases_ = blocks_of(C)
     decomposed = reference.coarse_laplacian(C.fine, C.partition, bases_)
     assert_is_galerkin(decomposed, C.fine, C.partition, bases_)  # the oracle itself
@@ -156,7 +156,7 @@ def _without_loops(C):
 
 
 @given(coarsenings())
-def test_internal_operators(C):
+def test_internal_operators_match_their_definition(C):
     bases_ = blocks_of(C)
     for a, R_a in enumerate(bases_):
         H = C.internal_operator(a)
@@ -204,7 +204,7 @@ def test_lift_and_pool_apply_r_and_its_adjoint(C, data):
         assert_residual(difference, R, z, x, n=max(C.fine.dim_c0, 1), eps=eps)
 
 
-def test_lift_and_pool_refuse_cochains_of_the_other_level():
+def test_lift_and_pool_raise_for_cochains_of_the_other_level():
     F = CellularSheaf.constant(nx.path_graph(4))
     C = sc.coarsen(F, Partition([0, 0, 1, 1]), 1)
     with pytest.raises(
@@ -223,7 +223,7 @@ def test_lift_and_pool_refuse_cochains_of_the_other_level():
 
 
 @given(sheaves_with_partitions(), st.data())
-def test_modes_are_computed_or_brought_along(case, data):
+def test_precomputed_modes_give_the_same_coarsening(case, data):
     F, P = case
     rank = data.draw(mode_counts(P))
     kind = data.draw(st.sampled_from(["internal", "principal"]))
@@ -242,7 +242,7 @@ def test_modes_are_computed_or_brought_along(case, data):
         np.testing.assert_array_equal(E.prolongation.data, M.prolongation.data)
 
 
-def test_modes_of_another_sheaf_or_partition_are_refused():
+def test_modes_of_another_sheaf_or_partition_raise():
     F, P = CellularSheaf.random(nx.path_graph(4), 2, 3, seed=3), Partition([0, 0, 1, 1])
     M = sc.local_modes(F, P, 2)
     twin = F.with_maps(F.tail_data, F.head_data)
@@ -260,7 +260,7 @@ def test_modes_of_another_sheaf_or_partition_are_refused():
 
 
 @pytest.mark.parametrize("damage", ["data", "indices", "indptr"])
-def test_modes_whose_matrix_was_given_other_arrays_are_refused(damage):
+def test_modes_whose_prolongation_got_other_arrays_raise(damage):
     F, P = CellularSheaf.random(nx.path_graph(4), 2, 3, seed=3), Partition([0, 0, 1, 1])
     M = sc.local_modes(F, P, 2)
     other = getattr(M.prolongation, damage).copy()
@@ -271,7 +271,7 @@ def test_modes_whose_matrix_was_given_other_arrays_are_refused(damage):
         sc.coarsen(F, P, M)
 
 
-def test_modes_whose_matrix_was_written_to_are_refused():
+def test_modes_whose_prolongation_was_overwritten_raise():
     F, P = CellularSheaf.random(nx.path_graph(4), 2, 3, seed=3), Partition([0, 0, 1, 1])
     M = sc.local_modes(F, P, 2)
     M.prolongation.indptr.setflags(write=True)
@@ -284,14 +284,14 @@ def test_modes_whose_matrix_was_written_to_are_refused():
         sc.coarsen(F, P, M)
 
 
-def test_exactly_one_of_rank_and_basis():
+def test_passing_both_or_neither_of_rank_and_basis_raises():
     F, P = CellularSheaf.constant(nx.path_graph(2)), Partition([0, 1])
     with pytest.raises(
-        ValueError, match="exactly one of `rank` and `basis` must be given, got neither"
+        ValueError, match="exactly one of `rank` and `basis` must be passed, got neither"
     ):
         sc.coarsen(F, P)
     with pytest.raises(
-        ValueError, match="exactly one of `rank` and `basis` must be given, got both"
+        ValueError, match="exactly one of `rank` and `basis` must be passed, got both"
     ):
         sc.coarsen(F, P, 1, basis=[np.ones((1, 1))] * 2)
     with pytest.raises(ValueError, match="`local_operator` must be one of"):
@@ -308,7 +308,7 @@ def test_exactly_one_of_rank_and_basis():
     "kind", ["orthonormal", "general", "scaled", "rank-deficient", "zero column", "complex"]
 )
 @given(data=st.data())
-def test_own_bases_of_every_kind(kind, data):
+def test_user_bases_of_every_kind_are_realized(kind, data):
     F, P = data.draw(sheaves_with_partitions())
     basis = data.draw(bases(F, P, kinds=[kind]))
     C = sc.coarsen(F, P, basis=basis)
@@ -318,7 +318,7 @@ def test_own_bases_of_every_kind(kind, data):
     assert_is_galerkin(sc.laplacian(C.sheaf).toarray(), F, P, basis)
 
 
-def test_a_complex_basis_makes_the_coarse_sheaf_of_a_real_one_complex():
+def test_a_complex_basis_makes_the_coarse_sheaf_complex():
     F = CellularSheaf([[0, 1], [0, 2]], [[[1.0]], [[2.0]]], [[[3.0]], [[1.0]]])
     R_0 = np.array([[1j], [1.0]])
     C = sc.coarsen(F, Partition([0, 0, 1]), basis=[R_0, [[1.0]]])
@@ -341,7 +341,7 @@ def test_progress_is_shown_on_request(capfd):
 
 
 @given(sheaves(), st.sampled_from(["internal", "principal"]))
-def test_all_modes_of_a_single_cluster_keep_the_spectrum(F, kind):
+def test_all_modes_of_a_single_cluster_preserve_the_spectrum(F, kind):
     C = coarsen(F, Partition(np.zeros(F.n_vertices, int)), F.dim_c0, local_operator=kind)
     assert C.n_crossing_edges == 0
     assert C.crossing_rows.size == 0
@@ -353,7 +353,7 @@ def test_all_modes_of_a_single_cluster_keep_the_spectrum(F, kind):
 
 
 @given(sheaves(), st.integers(0, 8))
-def test_one_cluster_for_each_vertex_gathers_parallel_edges(F, r):
+def test_one_cluster_per_vertex_merges_parallel_edges(F, r):
     P = Partition(np.arange(F.n_vertices))
     C = coarsen(F, P, r)
     pairs = {tuple(sorted(edge)) for edge in F.edges.tolist() if edge[0] != edge[1]}
@@ -362,7 +362,7 @@ def test_one_cluster_for_each_vertex_gathers_parallel_edges(F, r):
     assert_is_galerkin(sc.laplacian(C.sheaf).toarray(), F, P, blocks_of(C))
 
 
-def test_nothing_can_be_coarsened():
+def test_an_empty_sheaf_can_be_coarsened():
     nothing = np.zeros((0, 1, 1), np.complex64)
     F = CellularSheaf([], nothing, nothing)
     for C in (sc.coarsen(F, Partition([]), 3), sc.coarsen(F, Partition([]), basis=[])):
@@ -374,7 +374,7 @@ def test_nothing_can_be_coarsened():
         assert C.clusters.n_clusters == 0
 
 
-def test_rank_zero_leaves_points():
+def test_rank_zero_gives_vertices_with_empty_stalks():
     C = sc.coarsen(CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1]), 0)
     assert C.ranks.tolist() == [0, 0]
     assert C.sheaf.edges.tolist() == [[0, 1]]  # the graph keeps its edge, of stalk dimension 1
@@ -387,7 +387,7 @@ def test_rank_zero_leaves_points():
 
 
 @given(sheaves(), st.data())
-def test_three_levels_compose(F, data):
+def test_coarsenings_of_three_levels_compose(F, data):
     sheaf, labels, R = F, np.arange(F.n_vertices), np.eye(F.dim_c0, dtype=F.dtype)
     for _ in range(3):
         P = data.draw(partitions(sheaf.n_vertices))
@@ -408,7 +408,7 @@ def test_three_levels_compose(F, data):
     assert_is_galerkin(sc.laplacian(sheaf).toarray(), F, P, bases_)
 
 
-def test_sections_survive_every_level():
+def test_global_sections_are_preserved_on_every_level():
     F = gallery.bundle(nx.grid_2d_graph(6, 6), 2, seed=3)
     sheaf, R = F, np.eye(72)
     for k in (12, 4, 1):
@@ -431,7 +431,7 @@ def _graph(sheaf, vertices):
 # ---------------------------------------------------------------- the result
 
 
-def test_the_result_cannot_be_changed_but_replaced():
+def test_a_coarsening_is_immutable_but_fields_can_be_replaced():
     F, P = CellularSheaf.random(nx.path_graph(6), 2, 3, seed=3), Partition([0, 0, 0, 1, 1, 1])
     C = sc.coarsen(F, P, 2)
     assert C.fine is F
@@ -463,7 +463,7 @@ def test_the_result_cannot_be_changed_but_replaced():
     assert dataclasses.replace(C, sheaf=twice).n_crossing_edges == 2
 
 
-def test_the_result_says_what_it_is():
+def test_the_repr_of_a_coarsening_lists_its_sizes():
     F, P = CellularSheaf.constant(nx.path_graph(6)), Partition([0, 0, 0, 1, 1, 1])
     text = " modes: 6 -> 2 vertices, dim C^0 6 -> 4, 5 -> 1 edges + 2 loops)"
     assert repr(sc.coarsen(F, P, 2)) == "Coarsening(internal" + text
@@ -471,7 +471,7 @@ def test_the_result_says_what_it_is():
     assert "own basis" in repr(sc.coarsen(F, P, basis=[np.eye(3)] * 2))
 
 
-def test_a_path_by_hand():
+def test_coarsening_of_a_path_matches_hand_computation():
     C = sc.coarsen(CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1]), 1)
     assert C.crossing_rows.tolist() == [1]
     assert C.n_crossing_edges == 1
@@ -484,7 +484,7 @@ def test_a_path_by_hand():
 
 
 @pytest.mark.parametrize("block", [np.full((2, 1), 1e60), np.array([[1e160], [0.0]])])
-def test_a_basis_whose_coarse_maps_would_overflow_is_refused(block):
+def test_a_basis_whose_coarse_maps_would_overflow_raises(block):
     F = CellularSheaf.constant(nx.path_graph(4))
     F = F.with_maps(F.tail_data * 1e100, F.head_data * 1e100)
     with pytest.raises(ValueError, match=r"`basis\[1\]` has entries up to .*rescale the basis"):
@@ -492,7 +492,7 @@ def test_a_basis_whose_coarse_maps_would_overflow_is_refused(block):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_the_longest_column_whose_energy_has_a_laplacian(dtype):
+def test_basis_columns_up_to_the_overflow_limit_are_accepted(dtype):
     """A column may be as long as squares allow, however many entries share its length."""
     n, limit = 400, 100 * np.sqrt(float(np.finfo(dtype).max)) / 1e4
     F = CellularSheaf.constant(nx.star_graph(n - 1))
@@ -505,7 +505,7 @@ def test_the_longest_column_whose_energy_has_a_laplacian(dtype):
 
 
 @pytest.mark.parametrize("operator", ["internal", "oversampled"])
-def test_a_coarse_sheaf_without_any_dimension_is_told(operator):
+def test_a_coarse_sheaf_of_dimension_zero_warns(operator):
     noisy = sc.gallery.bundle(nx.grid_2d_graph(6, 6), 2, noise=0.1, seed=3)
     P = sc.select(noisy, 4)
     with pytest.warns(sc.SingularProblemWarning, match="none of 72 dimensions") as caught:

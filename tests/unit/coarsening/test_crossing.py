@@ -70,13 +70,13 @@ def assert_compressed(C, D):
 
 
 @given(pairs())
-def test_every_coarse_edge_keeps_its_gram_matrix_in_as_few_rows_as_topology_and_ranks_allow(case):
+def test_compressed_edges_keep_their_gram_matrices_with_at_most_r_a_plus_r_b_rows(case):
     assert_compressed(*case)
     assert case[1].crossing_rows is None
 
 
 @given(pairs())
-def test_the_laplacian_is_the_galerkin_operator(case):
+def test_laplacian_of_the_compressed_sheaf_is_the_galerkin_operator(case):
     C, D = case
     assert D.loops is C.loops
     if D.loops:
@@ -84,7 +84,7 @@ def test_the_laplacian_is_the_galerkin_operator(case):
 
 
 @given(pairs())
-def test_every_statement_holds_on_it(case):
+def test_every_statement_holds_on_a_compressed_coarsening(case):
     V = sc.verify(case[1])
     assert V.passed, str(V)
     skipped = [
@@ -94,7 +94,7 @@ def test_every_statement_holds_on_it(case):
 
 
 @given(pairs())
-def test_compressing_again_does_nothing(case):
+def test_compressing_again_changes_nothing(case):
     D = case[1]
     again = sc.coarsen(
         D.sheaf,
@@ -110,7 +110,7 @@ def test_compressing_again_does_nothing(case):
 @pytest.mark.parametrize("scale", [0, 1, 2])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("chunk", [1, 128])
-def test_piece_by_piece_at_every_scale(dtype, scale, chunk, monkeypatch):
+def test_edges_compressed_in_many_chunks_keep_their_gram_matrices(dtype, scale, chunk, monkeypatch):
     """A hub of an edge goes through the workspace in many pieces.
 
     Its columns differ in size by many decades.
@@ -135,14 +135,14 @@ def test_piece_by_piece_at_every_scale(dtype, scale, chunk, monkeypatch):
     assert sc.verify(D).passed, str(sc.verify(D))
 
 
-def test_the_stalk_of_an_edge_may_be_taller_than_a_piece():
+def test_an_edge_stalk_may_be_larger_than_a_chunk():
     F = CellularSheaf.random([[0, 1], [1, 0], [0, 1]], 2, [400, 1, 300], seed=3)
     C, D = (sc.coarsen(F, Partition([0, 1]), 2, compress=compress) for compress in (False, True))
     assert D.sheaf.edge_dims.tolist() == [4]
     assert_compressed(C, D)
 
 
-def test_columns_whose_squares_leave_the_range():
+def test_columns_whose_squares_underflow_keep_their_accuracy():
     """Norms are taken of scaled columns: 1e-200 beside 1 keeps its relative accuracy."""
     F = CellularSheaf.random([[0, 1]] * 5, 1, 1, seed=3)
     D = sc.coarsen(F, Partition([0, 1]), basis=[[[1e-200]], [[1.0]]], compress=True)
@@ -152,7 +152,7 @@ def test_columns_whose_squares_leave_the_range():
     assert np.abs(C.sheaf.tail_map(0)).max() > 0.1
 
 
-def test_by_hand():
+def test_compression_of_two_parallel_edges_matches_hand_computation():
     """Two parallel edges between numbers, of maps (3, 0) and (4, 5).
 
     [3 0; 4 -5] = Q [5 -4; 0 3].
@@ -166,7 +166,7 @@ def test_by_hand():
     assert "3 -> 1 edges (compressed) + 0 loops" in repr(D)
 
 
-def test_ranks_of_zero():
+def test_clusters_of_rank_zero_are_compressed():
     F = CellularSheaf.random([[0, 1], [1, 0], [1, 2], [2, 1]], 2, 2, seed=3)
     D = sc.coarsen(F, Partition([0, 1, 2]), [0, 0, 1], compress=True)
     assert D.sheaf.edges.tolist() == [[0, 1], [1, 2]]
@@ -176,7 +176,7 @@ def test_ranks_of_zero():
 
 
 @given(sheaves(), st.sampled_from(OPERATORS))
-def test_level_after_level(F, operator):
+def test_compression_on_several_levels_preserves_the_laplacian(F, operator):
     sheaf, labels, R = F, np.arange(F.n_vertices), np.eye(F.dim_c0, dtype=F.dtype)
     for _ in range(3):
         P = Partition(np.arange(sheaf.n_vertices) // 2)
@@ -195,7 +195,7 @@ def test_level_after_level(F, operator):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_the_number_of_threads_does_not_change_a_bit(dtype, monkeypatch):
+def test_results_do_not_depend_on_the_number_of_threads(dtype, monkeypatch):
     F = CellularSheaf.random(nx.gnm_random_graph(120, 3000, seed=3), 3, 2, seed=5, dtype=dtype)
     P = Partition(np.arange(120) // 8)
     rng = np.random.default_rng(7)

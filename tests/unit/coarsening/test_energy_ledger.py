@@ -101,13 +101,13 @@ def assert_closes(lines, fine, bound, n, eps):
 
 
 @given(coarsenings(), st.data())
-def test_every_line_is_that_of_the_definition(C, data):
+def test_every_line_matches_its_definition(C, data):
     x = data.draw(cochains(C.fine))
     assert_same_ledger(C, sc.energy_ledger(C, x), x)
 
 
 @given(coarsenings(), st.data())
-def test_a_complex_cochain_on_any_sheaf(C, data):
+def test_the_ledger_of_a_complex_cochain_matches_its_definition(C, data):
     x = (1 + 2j) * data.draw(cochains(C.fine))
     assert_same_ledger(C, sc.energy_ledger(C, x), x)
 
@@ -153,7 +153,7 @@ def test_the_ledger_closes_in_total_and_in_every_cluster(C, data):
 
 
 @given(coarsenings(), st.data())
-def test_energies_and_moduli_are_not_negative(C, data):
+def test_energies_and_norms_are_nonnegative(C, data):
     E = sc.energy_ledger(C, data.draw(cochains(C.fine)))
     for name in NOT_NEGATIVE:
         assert (np.asarray(getattr(E, name)) >= 0).all()
@@ -208,7 +208,7 @@ def test_internal_modes_do_not_couple_and_their_losses_are_sums_over_modes(C, da
 
 
 @pytest.mark.parametrize("kind", ["principal", "basis"])
-def test_other_bases_couple(kind):
+def test_bases_other_than_internal_modes_have_internal_coupling(kind):
     F = CellularSheaf.random(nx.gnm_random_graph(10, 25, seed=3), 2, 2, seed=5)
     P = Partition(np.arange(10) // 5)
     x = np.random.default_rng(7).standard_normal(20)
@@ -224,7 +224,7 @@ def test_other_bases_couple(kind):
 
 
 @given(coarsenings(kinds=["internal"]), st.data())
-def test_the_truncation_bound_bounds_what_was_discarded(C, data):
+def test_the_truncation_bound_is_an_upper_bound_on_the_discarded_norm(C, data):
     F, P, M = C.fine, C.partition, C.modes
     x = data.draw(cochains(F))
     E, eps, columns = sc.energy_ledger(C, x), eps_of(F.dtype), columns_of(x, x)
@@ -263,7 +263,7 @@ def x_a_in(F, x_a, c):
     return x
 
 
-def test_the_bound_is_zero_infinite_or_sharp():
+def test_the_truncation_bound_can_be_zero_or_infinite_or_attained():
     F, P = CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1])
     # the discarded vector of cluster 0, eigenvalue 2, and half of cluster 1's
     x = np.array([1.0, -1.0, 0.0, 1.0])
@@ -278,7 +278,7 @@ def test_the_bound_is_zero_infinite_or_sharp():
     assert sc.energy_ledger(sections, np.zeros(12)).truncation_bound.tolist() == [np.inf]
 
 
-def test_the_bound_takes_the_whole_internal_energy_retained_and_discarded():
+def test_the_truncation_bound_uses_retained_and_discarded_internal_energy():
     F = CellularSheaf.constant(nx.path_graph(3))  # eigenvalues 0, 1, 3
     x = np.array([1, 0, -1]) / np.sqrt(2) + np.array([1, -2, 1]) / np.sqrt(6)
     E = sc.energy_ledger(sc.coarsen(F, Partition([0, 0, 0]), 2), x)
@@ -286,7 +286,7 @@ def test_the_bound_takes_the_whole_internal_energy_retained_and_discarded():
     assert_residual(E.discarded_norm2[0] - 1, 4.0, n=3)
 
 
-def test_a_path_by_hand():
+def test_the_ledger_of_a_path_matches_hand_computation():
     F, P = CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1])
     E = sc.energy_ledger(sc.coarsen(F, P, 1), [0.0, 1.0, 2.0, 4.0])
     # x_ret = (.5, .5, 3, 3), x_disc = (-.5, .5, -1, 1)
@@ -305,7 +305,7 @@ def test_a_path_by_hand():
     assert_residual(E.closure, n=2)
 
 
-def test_the_fine_energy_is_not_the_sum_of_the_lines():
+def test_the_fine_energy_is_computed_independently_of_the_lines():
     C = sc.coarsen(CellularSheaf.constant(nx.path_graph(6)), Partition([0, 0, 0, 1, 1, 1]), 2)
     x = np.random.default_rng(5).integers(-9, 10, size=(6, 60))
     E = sc.energy_ledger(C, x)
@@ -318,7 +318,7 @@ def test_the_fine_energy_is_not_the_sum_of_the_lines():
 
 
 @given(sheaves_with_partitions(), st.data())
-def test_a_basis_that_is_not_orthonormal_is_refused_with_the_remedy(case, data):
+def test_a_basis_that_is_not_orthonormal_raises_with_a_suggestion(case, data):
     F, P = case
     basis = data.draw(bases(F, P, kinds=["orthonormal"]))
     wide = [a for a, R_a in enumerate(basis) if R_a.shape[1]]
@@ -327,7 +327,7 @@ def test_a_basis_that_is_not_orthonormal_is_refused_with_the_remedy(case, data):
     basis[a] = basis[a] * F.dtype.type(1 + data.draw(st.sampled_from([1e-2, 1.0, 1e3, -1.0])))
     x = np.zeros(F.dim_c0)
     match = (
-        rf"not the identity in cluster {a} .*orthonormalize each block, e.g. "
+        rf"not the identity in cluster {a} .*orthonormalize each block of the basis, e.g. by "
         rf"numpy.linalg.qr\(R_a\)\[0\]"
     )
     with pytest.raises(ValueError, match=match):
@@ -339,14 +339,14 @@ def test_a_basis_that_is_not_orthonormal_is_refused_with_the_remedy(case, data):
 
 
 @pytest.mark.parametrize("defect", [1e-6, 1e-9, 1e-11])
-def test_a_basis_that_is_nearly_orthonormal_is_refused_too(defect):
+def test_a_basis_that_is_only_nearly_orthonormal_raises(defect):
     F, P = CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1])
     skew = np.array([[1.0, defect], [0.0, 1.0]])
-    with pytest.raises(ValueError, match=r"the ledger needs an isometry.*cluster 1"):
+    with pytest.raises(ValueError, match=r"the ledger requires orthonormal columns.*cluster 1"):
         sc.energy_ledger(sc.coarsen(F, P, basis=[np.eye(2), skew]), np.zeros(4))
 
 
-def test_cochains_that_do_not_fit_are_refused():
+def test_invalid_cochains_raise():
     C = sc.coarsen(CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1]), 1)
     with pytest.raises(ValueError, match="with dim_c0 = 4 of the fine sheaf, got shape"):
         sc.energy_ledger(C, np.zeros(2))
@@ -354,7 +354,7 @@ def test_cochains_that_do_not_fit_are_refused():
         sc.energy_ledger(C, [0, 0, 0, np.nan])
 
 
-def test_the_ledger_of_nothing():
+def test_the_ledger_of_an_empty_sheaf_is_zero():
     nothing = np.zeros((0, 1, 1))
     C = sc.coarsen(CellularSheaf([], nothing, nothing), Partition([]), 1)
     E = sc.energy_ledger(C, np.zeros(0))

@@ -14,7 +14,7 @@ HUB = CellularSheaf.constant(nx.star_graph(40), 2)
 """Few entries: its arms meet in the middle alone."""
 
 
-def test_it_says_both_counts_and_what_helps():
+def test_a_larger_coarse_laplacian_is_noted_with_counts_and_a_suggestion():
     ring = nx.circulant_graph(40, [1, 7, 11])
     F, P = CellularSheaf.random(ring, 1, 1, seed=3), Partition(np.arange(40) // 4)
     C = sc.coarsen(F, P, 4)
@@ -38,7 +38,7 @@ def test_it_says_both_counts_and_what_helps():
 
 
 @pytest.mark.parametrize("rank", [1, 2])
-def test_a_laplacian_that_shrinks_or_stays_is_passed_over(rank):
+def test_a_coarse_laplacian_that_is_not_larger_is_not_noted(rank):
     P = Partition(np.arange(41) // 10)
     C = sc.coarsen(HUB, P, rank)
     assert sc.laplacian(C.sheaf).nnz <= sc.laplacian(HUB).nnz

@@ -49,7 +49,7 @@ def test_loops_hold_half_a_factor_of_the_retained_energy_at_either_end(C):
 
 
 @given(sheaves_with_partitions(), st.data())
-def test_loops_of_spectral_modes_are_diagonal_without_rows_of_zero_energy(case, data):
+def test_loops_of_internal_modes_are_diagonal_without_rows_of_zero_energy(case, data):
     F, P = case
     with ties_allowed():
         M = sc.local_modes(F, P, data.draw(mode_counts(P)))
@@ -124,7 +124,7 @@ def test_without_loops_the_coarse_sheaf_is_that_of_the_crossing_edges(C):
 @pytest.mark.parametrize("scale", [1.0, 1e-100, 1e100])
 @pytest.mark.parametrize("column", [1.0, 2.0**-20, 2.0**20])
 @pytest.mark.parametrize("n", [2, 128])
-def test_what_is_zero_is_measured_against_the_maps_that_meet_and_the_columns(n, scale, column):
+def test_zero_energy_is_relative_to_the_trace_at_a_vertex_and_the_columns(n, scale, column):
     """A thousand parallel edges keep the constant; a half-edge beside them gives it energy.
 
     To working accuracy that is zero up to 4 n eps times the trace at a vertex, of about 1000. The
@@ -143,7 +143,7 @@ def test_what_is_zero_is_measured_against_the_maps_that_meet_and_the_columns(n, 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
-def test_dependent_columns_make_one_row(dtype, scale):
+def test_dependent_columns_give_a_single_loop_row(dtype, scale):
     """All are multiples of the vector of the largest energy, so that H_a is as large as can be."""
     rng, n = np.random.default_rng(0), 16
     F = CellularSheaf.constant(nx.complete_bipartite_graph(n, n))

@@ -16,7 +16,7 @@ C = sc.coarsen(F, sc.select(F, 5), rank=1)
 
 
 @given(sheaves(), st.data())
-def test_sums_over_edges_and_members(F, data):
+def test_quotient_weights_match_networkx(F, data):
     P = data.draw(partitions(F.n_vertices))
     weights = np.random.default_rng(3).standard_normal(F.n_edges)
     with ties_allowed():
@@ -41,7 +41,7 @@ def test_sums_over_edges_and_members(F, data):
     assert list(Q.edges) == sorted(Q.edges)
 
 
-def test_edges_count_one_each_by_default():
+def test_edges_have_weight_1_by_default():
     Q = C.quotient()
     names = [set(members) for _, members in Q.nodes(data="members")]
     theirs = nx.quotient_graph(KARATE, names, relabel=True)
@@ -52,7 +52,7 @@ def test_edges_count_one_each_by_default():
     assert inside + sum(w for *_, w in Q.edges(data="weight")) == F.n_edges
 
 
-def test_maps_say_what_an_edge_weighs():
+def test_sheaf_weights_are_norms_of_products_of_maps():
     weight = [data["weight"] for *_, data in KARATE.edges(data=True)]
     by_maps, given_ones = C.quotient("sheaf"), C.quotient(weight)
     for a, b, w in given_ones.edges(data="weight"):
@@ -64,13 +64,13 @@ def test_maps_say_what_an_edge_weighs():
 @pytest.mark.parametrize(
     ("weight", "error", "message"),
     [
-        ("weight", ValueError, "a sheaf has no edge attributes"),
+        ("weight", ValueError, "a sheaf stores no edge attributes"),
         (np.ones(3), ValueError, r"one number for each of the 78 fine edges, got shape \(3,\)"),
         (np.full(78, np.nan), ValueError, "`weight` must be finite, got nan at index 0"),
         (np.full(78, 1j), TypeError, "`weight` must be real, got dtype complex128"),
         (["a"] * 78, TypeError, "`weight` must hold float32"),
     ],
 )
-def test_bad_weights(weight, error, message):
+def test_invalid_weights_raise(weight, error, message):
     with pytest.raises(error, match=message):
         C.quotient(weight)

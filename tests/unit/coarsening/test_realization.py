@@ -46,7 +46,7 @@ def dims_of(C):
 
 
 @given(coarsenings())
-def test_crossing_edges_are_sorted_pairs_then_come_loops_sorted_too(C):
+def test_crossing_edges_are_sorted_and_followed_by_sorted_loops(C):
     F, P = C.fine, C.partition
     groups = reference.crossing_groups(F, P)
     crossing, loops = (
@@ -65,7 +65,7 @@ def test_crossing_edges_are_sorted_pairs_then_come_loops_sorted_too(C):
 
 
 @given(coarsenings())
-def test_maps_of_crossing_edges_are_those_of_the_definition(C):
+def test_maps_of_crossing_edges_match_their_definition(C):
     F, P, bases_ = C.fine, C.partition, blocks_of(C)
     delta, R, n = reference.coboundary(F), C.prolongation.toarray(), dims_of(C)
     expected = reference.crossing_maps(F, P, bases_)
@@ -80,7 +80,7 @@ def test_maps_of_crossing_edges_are_those_of_the_definition(C):
 
 
 @given(coarsenings())
-def test_crossing_rows_of_the_coarse_coboundary_are_rows_of_the_fine_one_sign_included(C):
+def test_coarse_crossing_rows_are_fine_rows_times_r_with_the_same_sign(C):
     F, P = C.fine, C.partition
     coarse = sc.coboundary(C.sheaf).toarray()
     delta, R = reference.coboundary(F), C.prolongation.toarray()
@@ -95,7 +95,7 @@ def test_crossing_rows_of_the_coarse_coboundary_are_rows_of_the_fine_one_sign_in
 
 
 @pytest.mark.parametrize("ends", [(0, 1), (1, 0)], ids=["tail in a", "tail in b"])
-def test_a_coarse_edge_by_hand(ends):
+def test_a_coarse_edge_matches_hand_computation(ends):
     F = CellularSheaf([ends, (0, 1)], [[[2.0]], [[5.0]]], [[[3.0]], [[7.0]]])
     C = sc.coarsen(F, Partition([0, 1]), 1)
     tail, head = C.sheaf.tail_map(0), C.sheaf.head_map(0)
@@ -121,7 +121,7 @@ THREE_BALLS = Partition(np.arange(30) // 10)
 
 @pytest.mark.parametrize("kind", ["internal", "principal", "basis"])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_the_number_of_threads_does_not_change_a_bit(kind, dtype, monkeypatch):
+def test_results_do_not_depend_on_the_number_of_threads(kind, dtype, monkeypatch):
     F = CellularSheaf.random(nx.gnm_random_graph(120, 4000, seed=3), 3, 2, seed=5, dtype=dtype)
     P = Partition(np.arange(120) // 8)
     options = {"rank": 5, "local_operator": kind}
@@ -149,7 +149,7 @@ def test_the_number_of_threads_does_not_change_a_bit(kind, dtype, monkeypatch):
         np.testing.assert_array_equal(getattr(one.sheaf, name), getattr(two.sheaf, name))
 
 
-def test_own_blocks_on_a_bundle_give_no_warning():
+def test_a_user_basis_on_a_bundle_gives_no_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         basis = [np.eye(30, 2)] * 3

@@ -106,7 +106,7 @@ def assert_shared(C, D):
 
 
 @given(refreshable())
-def test_it_is_the_coarsening_from_scratch_with_loop_rows_kept(case):
+def test_recoarsen_equals_a_new_coarsening_except_for_kept_loop_rows(case):
     C, F2, D = case
     C2 = C.recoarsen(F2)
     assert C2.fine is F2
@@ -133,7 +133,7 @@ def test_it_is_the_coarsening_from_scratch_with_loop_rows_kept(case):
 
 
 @given(refreshable())
-def test_it_is_exact_and_every_statement_holds(case):
+def test_every_statement_holds_after_recoarsen(case):
     C, F2, _ = case
     C2 = C.recoarsen(F2)
     V = sc.verify(C2)
@@ -147,7 +147,7 @@ def test_it_is_exact_and_every_statement_holds(case):
 
 
 @given(refreshable(), st.integers(0, 99))
-def test_patterns_survive_two_refreshes_in_a_row(case, seed):
+def test_laplacian_patterns_stay_valid_after_the_first_recoarsen(case, seed):
     """After all that was needed once is there, nothing is put back again.
 
     Not even after maps of zero.
@@ -166,7 +166,7 @@ def test_patterns_survive_two_refreshes_in_a_row(case, seed):
     assert again.restored_loops.size == zero.restored_loops.size == 0
 
 
-def test_loops_that_must_be_put_back():
+def test_missing_loops_are_restored():
     F, P = CellularSheaf.constant(nx.complete_graph(8)), Partition([0] * 4 + [1] * 4)
     C = sc.coarsen(F, P, 1)
     assert C.sheaf.n_edges == C.n_crossing_edges == 1
@@ -187,7 +187,7 @@ def test_loops_that_must_be_put_back():
 
 
 @pytest.mark.parametrize("kind", ["internal", "basis"])
-def test_rows_of_a_loop_that_is_there_are_put_back_too(kind):
+def test_missing_rows_of_an_existing_loop_are_restored(kind):
     F, P = CellularSheaf.constant(nx.complete_graph(6)), Partition([0] * 6)
     R = np.linalg.qr(np.vander(np.linspace(-1, 1, 6), 3, increasing=True))[0]
     C = sc.coarsen(F, P, 3) if kind == "internal" else sc.coarsen(F, P, basis=[R])
@@ -209,7 +209,7 @@ def stiff(F, seed):
     return F.with_maps(F.tail_data * per_entry, F.head_data * per_entry)
 
 
-def test_a_kernel_ranked_coarsening_stays_loopless_where_the_new_maps_allow():
+def test_recoarsen_with_kernel_modes_stays_loopless_if_the_new_maps_allow():
     graph = nx.connected_watts_strogatz_graph(30, 4, 0.3, seed=5)
     P = Partition(np.arange(30) // 10)
     F, F2 = (stiff(gallery.bundle(graph, 2, seed=seed), seed) for seed in (3, 7))
@@ -229,7 +229,7 @@ def test_a_kernel_ranked_coarsening_stays_loopless_where_the_new_maps_allow():
 
 
 @given(sheaves_with_partitions(), st.integers(0, 99), st.sampled_from(NEW_MAPS), st.booleans())
-def test_kernel_ranks_of_any_sheaf(case, seed, kind, compress):
+def test_recoarsen_keeps_kernel_ranks_for_any_new_maps(case, seed, kind, compress):
     F, P = case
     C = sc.coarsen(F, P, sc.ranks.kernel(), compress=compress)
     C2 = C.recoarsen(new_maps(F, kind, seed))
@@ -243,7 +243,7 @@ def test_kernel_ranks_of_any_sheaf(case, seed, kind, compress):
 # ---------------------------------------------------------------- modes and bases
 
 
-def test_modes_brought_along_are_refreshed_by_their_own_operator():
+def test_recoarsen_uses_the_operator_of_precomputed_modes():
     F, P = (
         CellularSheaf.random(nx.gnm_random_graph(12, 30, seed=3), 2, 2, seed=5),
         Partition([0] * 6 + [1] * 6),
@@ -261,7 +261,7 @@ def test_modes_brought_along_are_refreshed_by_their_own_operator():
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("other", DTYPES)
-def test_the_new_maps_bring_their_scalar_type(dtype, other):
+def test_recoarsen_uses_the_scalar_type_of_the_new_maps(dtype, other):
     F = CellularSheaf.random(nx.gnm_random_graph(12, 30, seed=3), 2, 2, seed=5, dtype=dtype)
     P = Partition([0] * 6 + [1] * 6)
     F2 = new_maps(F, "general", 7, other)
@@ -273,7 +273,7 @@ def test_the_new_maps_bring_their_scalar_type(dtype, other):
         assert_shared(C, C2)
 
 
-def test_a_basis_is_kept():
+def test_recoarsen_keeps_a_user_basis():
     F, P = (
         CellularSheaf.random(nx.gnm_random_graph(12, 30, seed=3), 2, 2, seed=5),
         Partition([0] * 6 + [1] * 6),
@@ -290,7 +290,7 @@ def test_a_basis_is_kept():
     assert C.recoarsen(F2).modes is None
 
 
-def test_a_basis_too_large_for_the_new_maps():
+def test_a_basis_whose_coarse_maps_would_overflow_raises():
     F, P = CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1])
     C = sc.coarsen(F, P, basis=[np.full((2, 1), 1e10)] * 2)
     with pytest.raises(
@@ -301,7 +301,7 @@ def test_a_basis_too_large_for_the_new_maps():
 
 @pytest.mark.parametrize("scale", [1e-100, 1e100])
 @pytest.mark.parametrize("kind", KINDS)
-def test_at_every_scale(kind, scale):
+def test_recoarsen_works_at_every_scale(kind, scale):
     F, P = CellularSheaf.constant(nx.complete_graph(8)), Partition([0] * 4 + [1] * 4)
     C = (
         sc.coarsen(F, P, basis=[np.eye(4, 2)] * 2)
@@ -314,7 +314,7 @@ def test_at_every_scale(kind, scale):
     assert index_arrays(C2)[2].tolist() == index_arrays(unscaled)[2].tolist()
 
 
-def test_ties_are_told_where_it_is_called():
+def test_ties_warn_at_the_line_that_calls_recoarsen():
     F, P = CellularSheaf.random(nx.cycle_graph(4), 1, 1, seed=3), Partition([0] * 4)
     C = sc.coarsen(F, P, 2)
     with pytest.warns(sc.TiedModesWarning, match="splits a multiple eigenvalue") as caught:
@@ -325,7 +325,7 @@ def test_ties_are_told_where_it_is_called():
 # ---------------------------------------------------------------- bad input
 
 
-def test_another_topology_is_refused():
+def test_another_topology_raises():
     F, P = CellularSheaf.random(nx.path_graph(4), 2, 3, seed=3), Partition([0, 0, 1, 1])
     C = sc.coarsen(F, P, 2)
     for other, message in (
@@ -354,7 +354,7 @@ def test_another_topology_is_refused():
             C.recoarsen(junk)
 
 
-def test_parts_that_do_not_fit_are_refused():
+def test_inconsistent_parts_raise():
     F, P = CellularSheaf.random(nx.path_graph(6), 2, 3, seed=3), Partition([0, 0, 0, 1, 1, 1])
     C, basis = sc.coarsen(F, P, 2), sc.coarsen(F, P, basis=[np.eye(6, 2)] * 2)
     other = sc.coarsen(F, Partition([0, 0, 1, 1, 1, 1]), 2)
@@ -378,7 +378,7 @@ def test_parts_that_do_not_fit_are_refused():
         basis.recoarsen(F)
 
 
-def test_replaced_fields_are_obeyed():
+def test_recoarsen_uses_replaced_fields():
     F, P = CellularSheaf.random(nx.path_graph(6), 2, 3, seed=3), Partition([0, 0, 0, 1, 1, 1])
     C = sc.coarsen(F, P, 2)
     assert C.sheaf.n_edges == 3

@@ -45,7 +45,7 @@ def coarse_h0(C):
 
 
 @pytest.mark.parametrize(("dtype", "scale", "compress"), CASES)
-def test_sections_survive_where_a_crossing_map_is_rounding(dtype, scale, compress):
+def test_sections_are_preserved_if_a_crossing_map_is_at_rounding_level(dtype, scale, compress):
     least = 1e-7 if np.zeros(0, dtype).real.itemsize == 8 else 1e-4
     for seed, t in enumerate((1.0, 1e-2, least)):
         F = hidden_section(seed, t, dtype, scale)
@@ -57,7 +57,7 @@ def test_sections_survive_where_a_crossing_map_is_rounding(dtype, scale, compres
 
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("compress", [False, True])
-def test_both_ends_of_edges_of_either_direction(reverse, compress):
+def test_crossing_maps_at_rounding_level_are_zero_in_both_directions(reverse, compress):
     F = hidden_section(0, 1e-3, float)
     data = F.tail_data, F.head_data
     if reverse:
@@ -70,7 +70,7 @@ def test_both_ends_of_edges_of_either_direction(reverse, compress):
         assert not C.sheaf.head_data.any()
 
 
-def test_a_map_is_compared_with_its_own_fine_row():
+def test_coarse_rows_are_judged_relative_to_their_own_fine_row():
     """Edges of weight 1e-40 keep their maps beside those of weight 1, and rows beside rows."""
     weights = np.array([1.0, 1.0, 1e-20])
     F = CellularSheaf.from_flat([[0, 1], [2, 3], [1, 2]], weights, weights, 1, 1)
@@ -85,7 +85,7 @@ def test_a_map_is_compared_with_its_own_fine_row():
 
 @pytest.mark.parametrize("compress", [False, True])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_rounding_is_n_eps_of_the_shortest_column(dtype, compress):
+def test_rounding_level_is_n_eps_times_the_shortest_column(dtype, compress):
     """For a cluster of dimension n = 3 and a basis whose columns have entries 1 and 1e-20."""
     eps = float(np.finfo(dtype).eps)
     F = CellularSheaf([[0, 1]] * 4, [np.eye(3, dtype=dtype)[2:]] * 4, [np.eye(1, dtype=dtype)] * 4)
@@ -100,7 +100,7 @@ def test_rounding_is_n_eps_of_the_shortest_column(dtype, compress):
             assert sc.verify(C).passed
 
 
-def test_rows_are_judged_by_the_norm_of_a_fine_row_not_by_its_largest_entry():
+def test_rounding_level_is_relative_to_the_norm_of_the_fine_row():
     """A row of 16 ones: 16 eps times its norm is 64 eps, times an entry 16 eps."""
     eps = np.finfo(float).eps
     F = CellularSheaf([[0, 1]] * 2, [np.ones((1, 16))] * 2, [np.eye(1)] * 2)
@@ -112,7 +112,7 @@ def test_rows_are_judged_by_the_norm_of_a_fine_row_not_by_its_largest_entry():
 
 
 @pytest.mark.parametrize("scale", [1e-30, 1e30])
-def test_a_basis_of_any_norm(scale):
+def test_rounding_is_independent_of_the_norm_of_the_basis(scale):
     F = hidden_section(5, 1e-2, float)
     C = sc.coarsen(F, P, sc.ranks.kernel())
     basis = [scale * C.block(0), C.block(1)]
@@ -120,7 +120,7 @@ def test_a_basis_of_any_norm(scale):
 
 
 @pytest.mark.parametrize("local_operator", ["internal", "principal"])
-def test_shards_and_their_borders_find_the_same_zeros(local_operator, tmp_path):
+def test_distributed_coarsening_finds_the_same_zeros(local_operator, tmp_path):
     """In a cycle of such sheaves, whose crossing edges have one end that is rounding."""
     n = 12
     parts = [hidden_section(k, 0.1, float) for k in range(n)]

@@ -10,7 +10,7 @@ from tests.support.strategies import partitions, sheaves
 
 
 @given(sheaves(), st.data())
-def test_blocks_of_r_make_up_r(F, data):
+def test_blocks_are_the_diagonal_blocks_of_r(F, data):
     P = data.draw(partitions(F.n_vertices))
     with ties_allowed():
         C = sc.coarsen(F, P, 2)

@@ -135,7 +135,7 @@ def test_levels_that_cannot_be(memory):
     with pytest.raises(ValueError, match="`memory_bytes` must be at least 0, got -5"):
         dist.coarsen_levels(src, memory("out"), rank=1, memory_bytes=-5)
     P = sc.Partition(np.zeros(16, int))
-    with pytest.raises(ValueError, match="`partitions` determines the levels: leave `factor`"):
+    with pytest.raises(ValueError, match="`partitions` determines the levels: omit `factor`"):
         dist.coarsen_levels(src, memory("out"), 4, rank=1, partitions=[P])
     with pytest.raises(ValueError, match="must label the sheaf's 16 vertices"):
         dist.coarsen_levels(src, memory("out"), rank=1, partitions=[sc.Partition([0, 1])])

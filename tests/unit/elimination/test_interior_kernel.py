@@ -46,7 +46,7 @@ def norm2(matrix):
 @pytest.mark.parametrize(
     ("dtype", "scale"), [(float, 1.0), (complex, 1e60), (np.float32, 1e-6), (np.complex64, 1.0)]
 )
-def test_it_is_the_pseudo_inverse(seed, dtype, scale):
+def test_extensions_match_the_dense_pseudo_inverse(seed, dtype, scale):
     F = ragged(seed, dtype, scale)
     K = sc.eliminate(F, keep=[1, 7])
     inverse, coupling, kept = parts(K)
@@ -70,7 +70,7 @@ def test_it_is_the_pseudo_inverse(seed, dtype, scale):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_they_are_all_sections_that_vanish_there(seed):
+def test_free_sections_are_all_sections_that_vanish_on_kept_vertices(seed):
     F = ragged(seed)
     K = sc.eliminate(F, keep=[1, 7])
     N = free_sections(F.vertex_dims, K.steps, K.kept).basis
@@ -83,19 +83,19 @@ def test_they_are_all_sections_that_vanish_there(seed):
     assert_residual(np.linalg.norm(N.toarray(), axis=0) - 1, 1.0, n=F.dim_c0)
 
 
-def test_where_nothing_is_free_there_are_none():
+def test_there_are_no_free_sections_if_kept_vertices_determine_all_others():
     K = sc.eliminate(CellularSheaf.constant(nx.path_graph(5)), keep=[0])
     assert free_sections(K.fine.vertex_dims, K.steps, K.kept) is None
 
 
-def test_where_sections_grow_beyond_all_numbers_there_are_none():
+def test_free_sections_that_overflow_are_not_used():
     G = CellularSheaf.random(nx.path_graph(20_000), 2, 2, seed=0)
     K = sc.eliminate(G)
     assert free_sections(G.vertex_dims, K.steps, K.kept) is None
 
 
 @pytest.mark.parametrize("seed", range(24))
-def test_solutions_on_a_tree_lie_in_the_range(seed):
+def test_solutions_on_a_tree_are_orthogonal_to_global_sections(seed):
     """Maps expand and contract by 1e4 to 1e13 on the way; what arrives at the root is rounding."""
     F = CellularSheaf.random(nx.random_labeled_tree(60, seed=seed), 2, 2, seed=seed)
     K = sc.eliminate(F)
@@ -111,7 +111,7 @@ def test_solutions_on_a_tree_lie_in_the_range(seed):
 
 
 @pytest.mark.parametrize("dtype", [float, complex])
-def test_sections_that_overlap_are_orthonormal(dtype):
+def test_overlapping_sections_are_orthonormalized(dtype):
     """Paths with one row an edge: a section for each vertex and one more, all in one part."""
     counts = [3, 6, 6, interior_kernel.TOGETHER, interior_kernel.TOGETHER + 1]
     graph = nx.disjoint_union_all([nx.path_graph(k - 1) for k in counts])
@@ -131,7 +131,7 @@ def test_sections_that_overlap_are_orthonormal(dtype):
 
 
 @pytest.mark.parametrize("seed", [0, 4, 9, 13])
-def test_the_prolongation_has_no_part_in_them(seed):
+def test_the_prolongation_is_orthogonal_to_free_sections(seed):
     F = CellularSheaf.random(nx.random_labeled_tree(60, seed=seed), 2, 1, seed=seed)
     K = sc.eliminate(F, keep=[3])
     N, P = free_sections(F.vertex_dims, K.steps, K.kept).basis, K.prolongation
@@ -140,7 +140,7 @@ def test_the_prolongation_has_no_part_in_them(seed):
 
 
 @pytest.mark.parametrize(("n", "apart"), [(20, True), (70, False)])
-def test_sections_that_are_parallel_to_rounding_are_left(n, apart):
+def test_sections_that_are_parallel_up_to_rounding_are_not_used(n, apart):
     """Expanded by 1.9 and by 1 from edge to edge, they differ by 1.9^-n at the end."""
     slanted = np.array([[1.0, 1.0], [0.0, 1.0]])
     M = slanted @ np.diag([1.9, 1.0]) @ np.linalg.inv(slanted)
@@ -157,7 +157,7 @@ def test_sections_that_are_parallel_to_rounding_are_left(n, apart):
     assert np.linalg.norm(kernel.T @ x) < 1e-9 * np.linalg.norm(x) or not apart
 
 
-def test_many_leaves_with_sections_of_their_own():
+def test_many_leaves_with_free_sections_are_extended_by_pseudo_inverses():
     F = CellularSheaf.random(nx.star_graph(3000), 3, 1, seed=0)
     K = sc.eliminate(F, keep=[0])
     P = K.prolongation
@@ -169,7 +169,7 @@ def test_many_leaves_with_sections_of_their_own():
         assert_residual(P[rows].toarray() - np.linalg.pinv(M) @ F.tail_map(v - 1), 1.0, P, n=3)
 
 
-def test_complex_values_on_a_real_sheaf():
+def test_complex_cochains_on_a_real_sheaf_are_extended():
     F = ragged(3)
     K = sc.eliminate(F, keep=[1, 7])
     rng = np.random.default_rng(3)
@@ -181,7 +181,7 @@ def test_complex_values_on_a_real_sheaf():
     assert_residual(K.reduce(1j * b).imag - K.reduce(b), b, n=F.dim_c0)
 
 
-def test_no_columns():
+def test_cochains_without_columns_are_accepted():
     K = sc.eliminate(ragged(3), keep=[1, 7])
     assert K.extend(np.ones((K.sheaf.dim_c0, 0))).shape == (K.fine.dim_c0, 0)
     assert K.reduce(np.ones((K.fine.dim_c0, 0))).shape == (K.sheaf.dim_c0, 0)

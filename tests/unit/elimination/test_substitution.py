@@ -15,7 +15,7 @@ from tests.support.helpers import assert_residual
 
 @pytest.mark.parametrize("dtype", [float, complex])
 @pytest.mark.parametrize("most", [2, 5])
-def test_the_prolongation_is_the_extension_and_galerkin_the_schur_complement(dtype, most):
+def test_the_prolongation_is_the_extension_and_gives_the_schur_complement(dtype, most):
     graph = nx.disjoint_union(nx.grid_2d_graph(4, 4), nx.lollipop_graph(5, 9))
     kind = "orthogonal" if most > 2 else "general"
     F = CellularSheaf.random(graph, 2, 2, kind=kind, seed=5, dtype=dtype)
@@ -30,12 +30,12 @@ def test_the_prolongation_is_the_extension_and_galerkin_the_schur_complement(dty
     assert_residual(K.reduce(np.eye(n, dtype=dtype)) - R.conj().T, R, n=n)  # its adjoint
 
 
-def test_a_chain_depends_on_its_two_ends_alone():
+def test_prolongation_rows_of_a_chain_depend_only_on_its_two_ends():
     K = sc.eliminate(CellularSheaf.constant(nx.path_graph(50)), keep=[0, 25, 49])
     assert (np.diff(K.prolongation.indptr) <= 2).all()
 
 
-def test_single_precision_is_worked_on_in_double():
+def test_single_precision_is_computed_in_double():
     n = 400
     edges, ones = np.array(nx.path_graph(n).edges), np.ones((n - 1, 1, 1), np.float32)
     F = CellularSheaf(edges, ones, ones)
@@ -44,7 +44,7 @@ def test_single_precision_is_worked_on_in_double():
     assert np.abs(right - n / 2).max() <= 2 * np.spacing(np.float32(n / 2))
 
 
-def test_columns_are_taken_one_by_one():
+def test_columns_are_extended_independently():
     F = CellularSheaf.random(nx.karate_club_graph(), 2, 3, seed=5)
     K = sc.eliminate(F)
     rng = np.random.default_rng(5)
@@ -58,7 +58,7 @@ def test_columns_are_taken_one_by_one():
 
 
 @pytest.mark.parametrize("dim", [1, 2])
-def test_one_right_side_comes_back_as_several_do(dim):
+def test_one_right_hand_side_gives_the_same_bits_as_several(dim):
     """To the same bits, with numbers that are complex."""
     F = sc.CellularSheaf.random(nx.karate_club_graph(), dim, dim, seed=3, dtype=complex)
     K, rng = sc.eliminate(F, keep=[0]), np.random.default_rng(3)
@@ -73,7 +73,7 @@ def test_one_right_side_comes_back_as_several_do(dim):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
 @pytest.mark.parametrize("seed", range(40))
-def test_every_entry_is_computed_where_stalks_are_empty(seed, dtype, monkeypatch):
+def test_every_entry_is_computed_if_some_stalks_are_empty(seed, dtype, monkeypatch):
     """Also of one column, with as many neighbours as these have dimensions together."""
     monkeypatch.setattr(_eliminate, "np", SimpleNamespace(**{**vars(np), **poison.NAMES}))
     rng = np.random.default_rng(seed)

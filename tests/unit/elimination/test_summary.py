@@ -7,7 +7,7 @@ from sheafcoarsen import CellularSheaf
 from sheafcoarsen.elimination import dim_of_few_edges
 
 
-def test_counts_before_and_after():
+def test_counts_before_and_after_an_elimination():
     F = CellularSheaf.constant([[0, 1], [1, 2], [2, 3], [3, 0], [2, 4], [0, 0]], n_vertices=6)
     K = sc.eliminate(F, keep=[0, 2])
     S = K.sizes
@@ -30,26 +30,26 @@ def test_counts_before_and_after():
     assert S.remark == wanted
 
 
-def test_nothing_to_be_done():
+def test_summary_of_an_elimination_without_eliminated_vertices():
     K = sc.eliminate(CellularSheaf.constant(nx.complete_graph(4)))
     assert repr(K) == "Elimination(4 -> 4 vertices; dim C^0 4 -> 4, 6 -> 6 edges + 0 loops)"
     assert K.sizes.remark == "0 of 4 vertices eliminated exactly (nothing); dim C^0 4 -> 4"
 
 
-def test_loops_that_are_left_are_no_edges():
+def test_remaining_loops_are_not_counted_as_edges():
     K = sc.eliminate(CellularSheaf.random(nx.star_graph(3), [2, 1, 1, 1], 2, seed=3), keep=[0])
     assert (
         repr(K) == "Elimination(4 -> 1 vertices: 3 leaves; dim C^0 5 -> 2, 3 -> 0 edges + 1 loops)"
     )
 
 
-def test_stars_made_meshes_are_counted():
+def test_vertices_eliminated_by_star_mesh_are_counted():
     F = CellularSheaf.constant(nx.star_graph(3))
     K = sc.eliminate(F, keep=[1, 2, 3], max_neighbors=3)
     assert K.sizes.by_neighbors == (0, 0, 0, 1)
     assert "1 with 3 neighbours" in repr(K)
 
 
-def test_the_dimension_of_vertices_with_few_edges():
+def test_dim_of_few_edges_counts_stalks_with_at_most_two_half_edges():
     F = CellularSheaf.random([[0, 1], [1, 2], [1, 3], [3, 3], [3, 0]], [1, 2, 4, 8], 1, seed=3)
     assert dim_of_few_edges(F) == 1 + 4 + 8  # a loop is no way on

@@ -1,4 +1,4 @@
-"""How many levels there are, where they end, which partitions, ranks and options they take."""
+"""Number of levels, and their partitions, ranks and options."""
 
 import re
 import warnings
@@ -20,10 +20,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
 @st.composite
 def descents(draw, min_levels=0, **options):
-    """Draw (F, partitions, ranks): one partition and one entry of ranks per level.
-
-    There are any clusters, one, or as many as vertices.
-    """
+    """Draw (F, partitions, ranks) with one partition and one entry of ranks per level."""
     F = draw(sheaves(**options))
     given_, ranks, n = [], [], F.n_vertices
     for _ in range(draw(st.integers(min_levels, 3))):
@@ -41,7 +38,7 @@ def hierarchies(draw, loops=(True, False), **options):
     F, given_, ranks = draw(descents(**options))
     operator = draw(st.sampled_from(["internal", "principal", "oversampled"]))
     options = {"loops": draw(st.sampled_from(loops)), "compress": draw(st.booleans())}
-    with warnings.catch_warnings():  # that a kernel is empty, which has tests of its own
+    with warnings.catch_warnings():  # ignore warnings about empty kernels
         warnings.simplefilter("ignore", sc.SingularProblemWarning)
         return sc.coarsen_levels(
             F, partitions=given_, rank=ranks, local_operator=operator, **options
@@ -49,10 +46,7 @@ def hierarchies(draw, loops=(True, False), **options):
 
 
 def composite(H):
-    """The whole way as one coarsening of the oracle, R_0 R_1 ... as blocks.
-
-    With the fine vertices under each coarsest one.
-    """
+    """Return R_0 R_1 ... as blocks, with the partition of the fine vertices."""
     labels = np.arange(H.fine.n_vertices)
     for C in H:
         labels = C.partition.labels[labels]
@@ -71,7 +65,7 @@ def composite(H):
 
 
 def block_size(H):
-    """Largest block of any level, times the levels whose rounding adds up."""
+    """Return the largest block size times the number of levels, whose errors add up."""
     return sum(max((max(R_a.shape) for R_a in blocks_of(C)), default=1) for C in H) + 1
 
 
@@ -82,7 +76,7 @@ def grid(n=20, **options):
     return gallery.bundle(nx.grid_2d_graph(n, n), 2, noise=0.3, seed=3, **options)
 
 
-def test_levels_are_made_while_there_are_more_than_min_vertices():
+def test_levels_are_added_while_there_are_more_than_min_vertices():
     H = sc.coarsen_levels(grid(), factor=3.5, min_vertices=33, rank=3)
     assert [G.n_vertices for G in H.sheaves] == [400, 115, 33]
     assert H.stopped_because == "33 vertices are at most `min_vertices` = 33"
@@ -98,14 +92,14 @@ def test_levels_are_made_while_there_are_more_than_min_vertices():
     )
 
 
-def test_exactly_so_many_levels_as_were_asked_for():
+def test_n_levels_determines_the_number_of_levels():
     for n_levels in range(4):
         H = sc.coarsen_levels(grid(), 4, n_levels, rank=3)
         assert [G.n_vertices for G in H.sheaves] == [400, 100, 25, 7][: n_levels + 1]
         assert H.stopped_because == f"`n_levels` = {n_levels}"
 
 
-def test_levels_end_where_they_cannot_shrink():
+def test_levels_end_if_the_next_one_cannot_shrink():
     F = grid()
     H = sc.coarsen_levels(F, 4, 9, rank=3)
     assert [G.n_vertices for G in H.sheaves] == [400, 100, 25, 7, 2, 1]
@@ -128,7 +122,7 @@ def test_levels_end_where_they_cannot_shrink():
         H = sc.coarsen_levels(noisy, rank=sc.ranks.kernel())
     assert [w.filename for w in caught] == [__file__]
     assert (len(H), H.stopped_because) == (0, "level 0 would keep no mode of any cluster")
-    H = sc.coarsen_levels(noisy, rank=0)  # as asked for
+    H = sc.coarsen_levels(noisy, rank=0)
     assert (len(H), H.stopped_because) == (0, "level 0 would keep no mode of any cluster")
     nothing = CellularSheaf.from_flat([], [], [], [], [])
     assert sc.coarsen_levels(nothing, n_levels=1, rank=1).stopped_because.endswith(
@@ -137,17 +131,17 @@ def test_levels_end_where_they_cannot_shrink():
 
 
 @pytest.mark.parametrize("operator", ["internal", "oversampled"])
-def test_a_level_of_ones_own_that_keeps_nothing_is_told(operator):
+def test_a_user_supplied_partition_without_retained_modes_warns(operator):
     noisy, P = grid(6), Partition(np.arange(36) // 9)
     Q, rank = Partition([0, 0, 1, 1]), [sc.ranks.kernel()] * 2
     with pytest.warns(sc.SingularProblemWarning, match="level 0: ") as caught:
         H = sc.coarsen_levels(noisy, partitions=[P, Q], rank=rank, local_operator=operator)
-    assert [w.filename for w in caught] == [__file__]  # level 1 has nothing to lose
+    assert [w.filename for w in caught] == [__file__]  # level 1 does not warn, because it is empty
     assert [G.dim_c0 for G in H.sheaves] == [72, 0, 0]
 
 
-def test_sections_that_end_after_some_levels_are_no_surprise():
-    """`stopped_because` says it; the levels that there are hold what was asked for."""
+def test_a_later_level_without_local_sections_does_not_warn():
+    """`stopped_because` gives the reason, and the existing levels are correct."""
     F = gallery.cycle(60, np.array([[0.6, -0.8], [0.8, 0.6]]))
     H = sc.coarsen_levels(F, 10, min_vertices=1, rank=sc.ranks.kernel())
     assert len(H) == 1
@@ -155,24 +149,25 @@ def test_sections_that_end_after_some_levels_are_no_surprise():
 
 
 @pytest.mark.parametrize("small", [1, 2, 7, 10])
-def test_large_components_have_their_share_of_clusters(small):
-    """Hundreds of small components hold a cluster each, and the large one is cut as if alone."""
+def test_large_components_are_cut_as_if_alone(small):
+    """Hundreds of small components are one cluster each."""
     parts = [nx.random_regular_graph(4, 1500, seed=1), *[nx.path_graph(small)] * 300]
     F = CellularSheaf.constant(nx.disjoint_union_all(parts))
     H = sc.coarsen_levels(F, factor=10, n_levels=2, rank=1)
     assert [G.n_vertices for G in H.sheaves] == [1500 + 300 * small, 300 + 150, 300 + 15]
     sizes = H[0].partition.sizes[np.unique(H[0].partition.labels[:1500])]
-    assert abs(len(sizes) - 150) <= 3  # where all are alike, a small one may be cut
+    assert abs(len(sizes) - 150) <= 3  # if all components are alike, a small one may be cut
     assert sizes.max() <= 25
     assert len(np.unique(H[0].partition.labels[1500:])) + len(sizes) == 450
     exactly = sc.disjoint_union([CellularSheaf.constant(nx.path_graph(k)) for k in (10, 11)])[0]
     assert sc.coarsen_levels(exactly, 10, 1, rank=1)[0].partition.n_clusters == 1 + 2
-    larger = sc.disjoint_union([grid(4)] * 40)[0]  # 16 vertices each, more than `factor`
+    # components of 16 vertices are larger than `factor`
+    larger = sc.disjoint_union([grid(4)] * 40)[0]
     H = sc.coarsen_levels(larger, factor=10, n_levels=1, rank=1)
     assert H[0].partition.n_clusters == 64
 
 
-def test_every_option_reaches_its_levels():
+def test_every_option_applies_to_all_levels():
     F = grid()
     plain = sc.coarsen_levels(F, 4, 2, rank=3)
     for C in plain:
@@ -195,14 +190,14 @@ def test_every_option_reaches_its_levels():
             assert (expected != sc.select(C.fine, C.partition.n_clusters).labels).any()
 
 
-def test_a_progress_bar_is_shown_when_asked_for(capsys):
+def test_a_progress_bar_is_shown_on_request(capsys):
     sc.coarsen_levels(grid(), 4, 1, rank=3)
     assert capsys.readouterr().err == ""
     sc.coarsen_levels(grid(), 4, 1, rank=3, progress=True)
     assert "local modes" in capsys.readouterr().err
 
 
-def test_given_partitions():
+def test_user_supplied_partitions_determine_the_levels():
     F = grid()
     first, second = Partition(np.arange(400) % 7), Partition([0, 0, 1, 1, 2, 2, 2])
     rank = [3, sc.ranks.kernel()]
@@ -214,12 +209,12 @@ def test_given_partitions():
     H = sc.coarsen_levels(F, partitions=everything, rank=5)
     assert [G.n_vertices for G in H.sheaves] == [400, 400, 1, 1]
     assert [G.dim_c0 for G in H.sheaves] == [800, 800, 5, 5]
-    # as asked for
+
     assert sc.coarsen_levels(F, partitions=everything, rank=0).sheaves[-1].dim_c0 == 0
     assert len(sc.coarsen_levels(F, partitions=[], rank=5)) == 0
 
 
-def test_ranks_level_by_level():
+def test_each_level_uses_its_entry_of_rank():
     F, P, Q = grid(), Partition(np.arange(400) // 100), Partition([0, 0, 1, 1])
     H = sc.coarsen_levels(F, partitions=[P, Q], rank=(2, [1, 3]))
     assert [C.ranks.tolist() for C in H] == [[2] * 4, [1, 3]]
@@ -229,11 +224,12 @@ def test_ranks_level_by_level():
     H = sc.coarsen_levels(F, 4, min_vertices=10, rank=[3, 4])
     assert [set(C.ranks.tolist()) for C in H] == [{3}, {4}]
     assert H.stopped_because == "`rank` has entries for 2 levels"
-    H = sc.coarsen_levels(F, 10, rank=[3, 4, 5])  # fewer vertices come first
+    # `min_vertices` ends the levels before `rank` does
+    H = sc.coarsen_levels(F, 10, rank=[3, 4, 5])
     assert (len(H), H.stopped_because) == (1, "40 vertices are at most `min_vertices` = 100")
 
 
-# ---------------------------------------------------------------- what is refused
+# ---------------------------------------------------------------- invalid input
 
 
 SIX = CellularSheaf.random(nx.path_graph(6), 2, 2, seed=3)
@@ -258,7 +254,7 @@ THREE, TWO = Partition([0, 0, 1, 1, 2, 2]), Partition([0, 0, 1])
         (
             {"partitions": THREE},
             TypeError,
-            "`partitions` must be a sequence of Partitions, one per level, got a single one: [P]",
+            "`partitions` must be a sequence of Partitions, one per level, got a single one: pass",
         ),
         (
             {"partitions": 3},
@@ -268,22 +264,22 @@ THREE, TWO = Partition([0, 0, 1, 1, 2, 2]), Partition([0, 0, 1])
         (
             {"partitions": [[0, 0, 0, 1, 1, 1]]},
             TypeError,
-            "`partitions[0]` must be a Partition, got list: Partition(labels) makes",
+            "`partitions[0]` must be a Partition, got list: use Partition(labels)",
         ),
         (
             {"partitions": [THREE], "factor": 3},
             ValueError,
-            "`partitions` determines the levels: leave `factor` out",
+            "`partitions` determines the levels: omit `factor`",
         ),
         (
             {"partitions": [THREE], "n_levels": 1},
             ValueError,
-            "`partitions` determines the levels: leave `n_levels` out",
+            "`partitions` determines the levels: omit `n_levels`",
         ),
-        ({"partitions": [THREE], "min_vertices": 5}, ValueError, "leave `min_vertices` out"),
-        ({"partitions": [THREE], "method": "metis"}, ValueError, "leave `method` out"),
-        ({"partitions": [THREE], "seed": 3}, ValueError, "leave `seed` out"),
-        ({"partitions": [THREE], "factor": np.ones(2)}, ValueError, "leave `factor` out"),
+        ({"partitions": [THREE], "min_vertices": 5}, ValueError, "omit `min_vertices`"),
+        ({"partitions": [THREE], "method": "metis"}, ValueError, "omit `method`"),
+        ({"partitions": [THREE], "seed": 3}, ValueError, "omit `seed`"),
+        ({"partitions": [THREE], "factor": np.ones(2)}, ValueError, "omit `factor`"),
         (
             {"partitions": [THREE, TWO], "rank": [1]},
             ValueError,
@@ -301,7 +297,7 @@ THREE, TWO = Partition([0, 0, 1, 1, 2, 2]), Partition([0, 0, 1])
         (
             {"rank": np.array([2, 3])},
             TypeError,
-            "got an array of shape (2,): list(rank) is one rank per level, [rank] the ranks of one",
+            "got an array of shape (2,): pass list(rank) for one rank per level, or [rank] for the",
         ),
         ({"rank": sc.local_modes(SIX, THREE, 4)}, TypeError, "`rank` must be an integer"),
         (
@@ -324,7 +320,7 @@ THREE, TWO = Partition([0, 0, 1, 1, 2, 2]), Partition([0, 0, 1])
         (
             {"n_levels": 2, "min_vertices": 5},
             ValueError,
-            "`n_levels` = 2 and `min_vertices` = 5 both say when to stop: leave one",
+            "`n_levels` = 2 and `min_vertices` = 5 exclude each other: omit one",
         ),
         ({"method": "best"}, ValueError, "`method` must be one of"),
         ({"local_operator": "best"}, ValueError, "`local_operator` must be one of"),
@@ -333,7 +329,7 @@ THREE, TWO = Partition([0, 0, 1, 1, 2, 2]), Partition([0, 0, 1])
         ({"seed": -1}, ValueError, "`seed` must be at least 0"),
     ],
 )
-def test_arguments_that_do_not_fit_are_refused(options, error, message):
+def test_inconsistent_arguments_raise(options, error, message):
     with pytest.raises(error, match=re.escape(message)):
         sc.coarsen_levels(SIX, **{"rank": 1, **options})
 
@@ -346,8 +342,8 @@ def test_errors_name_their_level():
         sc.coarsen_levels(large, 2, rank=1, method="spectral")
 
 
-def test_elimination_is_a_first_level(tmp_path):
-    """Road-like: a grid with chains on it; what the coarsest level has is P* L P all the way."""
+def test_eliminate_adds_an_exact_first_level(tmp_path):
+    """On a grid with chains, the coarsest Laplacian is P* L P for the product P of all levels."""
     graph = nx.disjoint_union(nx.grid_2d_graph(6, 6), nx.path_graph(30))
     graph.add_edges_from([(0, 40), (35, 65), (7, 50)])
     F = sc.CellularSheaf.random(graph, 2, 2, kind="orthogonal", seed=3)
@@ -369,7 +365,7 @@ def test_elimination_is_a_first_level(tmp_path):
     )
     assert repr(H).splitlines()[-1] == f"  {wanted}"
     assert f"<p>{wanted.replace('>', '&gt;')}</p>" in H._repr_html_()
-    with pytest.raises(ValueError, match="a ledger needs isometries"):
+    with pytest.raises(ValueError, match="an energy ledger requires isometric"):
         H.ledger(x)
     rng = np.random.default_rng(3)
     G = F.with_maps(rng.standard_normal(F.tail_data.shape), F.head_data)
@@ -382,7 +378,7 @@ def test_elimination_is_a_first_level(tmp_path):
     assert abs(loaded.prolongation() - H.prolongation()).max() == 0
 
 
-def test_all_may_be_eliminated_before_the_first_level():
+def test_all_vertices_may_be_eliminated_before_the_first_level():
     H = sc.coarsen_levels(sc.CellularSheaf.constant(nx.balanced_tree(2, 7)), rank=2, eliminate=True)
     assert [G.n_vertices for G in H.sheaves] == [255, 0]
     assert H.prolongation().shape == (255, 0)
@@ -418,7 +414,7 @@ def test_levels_whose_laplacian_grew_are_sparsified(tmp_path):
     assert_residual(np.max(np.abs(E.closure)), n=F.dim_c1)
     fine = (P.T @ sc.laplacian(F) @ P).toarray()
     coarse = sc.laplacian(H.sheaves[-1]).toarray()
-    slack = 1e-5 * np.linalg.norm(fine, 2)  # of computed bounds
+    slack = 1e-5 * np.linalg.norm(fine, 2)  # accuracy of computed bounds
     assert np.linalg.eigvalsh(coarse - lo * fine)[0] > -slack
     assert np.linalg.eigvalsh(hi * fine - coarse)[0] > -slack
 
@@ -439,7 +435,7 @@ def test_levels_whose_laplacian_grew_are_sparsified(tmp_path):
 @pytest.mark.parametrize(
     ("eps", "error"), [(1, ValueError), (0.0, ValueError), ("half", TypeError), (True, TypeError)]
 )
-def test_sparsify_is_a_number_between_0_and_1(eps, error):
+def test_sparsify_must_lie_between_0_and_1(eps, error):
     with pytest.raises(error, match="`sparsify` must be"):
         sc.coarsen_levels(sc.CellularSheaf.constant([[0, 1]]), rank=1, sparsify=eps)
 

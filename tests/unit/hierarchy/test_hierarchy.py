@@ -1,4 +1,4 @@
-"""All levels at once: they compose exactly, are refreshed as if rebuilt, and must fit together."""
+"""Hierarchies: composition, transfer, recoarsening, table and invalid input."""
 
 import dataclasses
 import re
@@ -34,14 +34,14 @@ pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
 
 @given(hierarchies(loops=(True,)))
-def test_the_last_laplacian_is_the_galerkin_operator_of_all_levels_at_once(H):
+def test_the_last_laplacian_is_the_galerkin_operator_of_all_levels(H):
     P, _, blocks = composite(H)
     assert_is_galerkin(sc.laplacian(H.sheaves[-1]).toarray(), H.fine, P, blocks, levels=len(H) + 1)
 
 
 @pytest.mark.filterwarnings("ignore::sheafcoarsen.SingularProblemWarning")
 @given(hierarchies())
-def test_every_level_is_that_coarsening_of_the_level_before(H):
+def test_every_level_is_a_coarsening_of_the_previous_sheaf(H):
     assert len(H.sheaves) == len(H) + 1
     assert H.sheaves[0] is H.fine
     for i, C in enumerate(H):
@@ -80,7 +80,7 @@ def test_prolongation_pool_and_lift_are_the_product_of_all_levels(H, data):
     assert_residual(gram - np.eye(len(gram)), np.sqrt(max(len(gram), 1)), n=n, eps=eps)
 
 
-def test_what_is_handed_out_is_fresh():
+def test_returned_arrays_are_copies():
     F = CellularSheaf.constant(nx.path_graph(8))
     H = sc.coarsen_levels(F, partitions=[Partition([0] * 4 + [1] * 4)], rank=2)
     x = np.ones(8)
@@ -112,7 +112,7 @@ def test_levels_with_and_without_compression_have_the_same_laplacians(case, loop
 
 
 @given(hierarchies(), st.sampled_from(NEW_MAPS), st.sampled_from(DTYPES), st.integers(0, 99))
-def test_recoarsen_is_rebuilding_with_the_same_ranks(H, kind, dtype, seed):
+def test_recoarsen_equals_rebuilding_with_the_same_ranks(H, kind, dtype, seed):
     F2 = new_maps(H.fine, kind, seed, dtype)
     H2 = H.recoarsen(F2)
     assert H2.fine is F2
@@ -129,7 +129,7 @@ def test_recoarsen_is_rebuilding_with_the_same_ranks(H, kind, dtype, seed):
             C.modes.local_operator,
         )
         if not C.modes.singular:
-            # all levels share that of the finest; 0: a pilot found no energy
+            # all levels use the target of the finest; a pilot returns 0 without energy
             target = C2.modes.target or None
             D = sc.coarsen(
                 current,
@@ -161,7 +161,7 @@ def test_recoarsen_is_rebuilding_with_the_same_ranks(H, kind, dtype, seed):
 
 
 @given(hierarchies(), st.integers(0, 99))
-def test_patterns_survive_once_all_loop_rows_are_there(H, seed):
+def test_laplacian_patterns_stay_valid_once_all_loop_rows_exist(H, seed):
     full = H.recoarsen(new_maps(H.fine, "general", seed))
     zero = full.recoarsen(new_maps(H.fine, "zero", seed))
     assert zero.rebuilt_levels == ()
@@ -170,13 +170,13 @@ def test_patterns_survive_once_all_loop_rows_are_there(H, seed):
         assert not D.sheaf.tail_data.any()
 
 
-def test_a_level_below_loops_that_were_put_back_is_rebuilt():
+def test_the_level_after_restored_loop_rows_is_rebuilt():
     F = CellularSheaf.constant(nx.complete_graph(27))
     given_ = [Partition(np.arange(27) // 3), Partition(np.arange(9) // 3), Partition([0, 0, 0])]
     H = sc.coarsen_levels(F, partitions=given_, rank=1)
     assert [G.n_edges for G in H.sheaves] == [351, 36, 3, 0]
     tail = F.tail_data.copy()
-    # constants have energy in the first cluster alone
+    # constants have energy only in the first cluster
     tail[(F.edges < 3).all(axis=1)] *= np.linspace(1, 3, 3)
     H2 = H.recoarsen(F.with_maps(tail, F.head_data))
     assert H2.rebuilt_levels == (1, 2)
@@ -192,7 +192,7 @@ def test_a_level_below_loops_that_were_put_back_is_rebuilt():
         assert_shared(C, D)
 
 
-def test_levels_of_a_basis_of_ones_own_are_refreshed_too():
+def test_levels_with_a_user_supplied_basis_can_be_recoarsened():
     F = CellularSheaf.random(nx.complete_graph(8), 1, 1, seed=3)
     C = sc.coarsen(F, Partition(np.arange(8) // 2), basis=[np.eye(2, 1)] * 4)
     D = sc.coarsen(C.sheaf, Partition([0, 0, 1, 1]), basis=[np.eye(2) * 2] * 2)
@@ -200,7 +200,7 @@ def test_levels_of_a_basis_of_ones_own_are_refreshed_too():
     F2 = new_maps(F, "general", 3)
     H2 = H.recoarsen(F2)
     assert_is_galerkin(sc.laplacian(H2.sheaves[-1]).toarray(), F2, *composite(H2)[::2], levels=3)
-    with pytest.raises(ValueError, match="level 1: the ledger needs an isometry"):
+    with pytest.raises(ValueError, match="level 1: the ledger requires orthonormal columns"):
         H.ledger(np.ones(8))
     constant = CellularSheaf.constant(nx.complete_graph(8))
     H = sc.Hierarchy(constant, [sc.coarsen(constant, C.partition, basis=[np.ones((2, 1))] * 4)])
@@ -217,11 +217,8 @@ def test_levels_of_a_basis_of_ones_own_are_refreshed_too():
 
 @pytest.mark.filterwarnings("ignore::sheafcoarsen.SingularProblemWarning")
 @given(known_sections(), st.integers(1, 3), st.booleans())
-def test_every_level_that_keeps_all_local_sections_keeps_the_global_ones(case, n_levels, compress):
-    """Fact 2 of docs/conventions.md, through all levels.
-
-    Kernel ranks without loops keep H^0 exactly.
-    """
+def test_levels_that_keep_all_local_sections_keep_global_sections(case, n_levels, compress):
+    """By fact 2 of docs/conventions.md, kernel ranks without loops preserve H^0."""
     F, sections = case
     H = sc.coarsen_levels(F, factor=2, n_levels=n_levels, rank=sc.ranks.kernel(), compress=compress)
     R = H.prolongation().toarray()
@@ -234,7 +231,7 @@ def test_every_level_that_keeps_all_local_sections_keeps_the_global_ones(case, n
 # ---------------------------------------------------------------- the table
 
 
-def test_the_table():
+def test_the_table_shows_sizes_and_times_of_all_sheaves():
     H = sc.coarsen_levels(grid(), 4, 2, rank=3)
     head, names, *rows = repr(H).splitlines()
     assert head == "Hierarchy: 2 levels; stopped because `n_levels` = 2"
@@ -264,13 +261,13 @@ def test_the_table():
 
 
 @given(sheaves())
-def test_the_table_counts_what_the_laplacian_stores(F):
+def test_the_table_counts_the_stored_entries_of_the_laplacian(F):
     row = repr(sc.Hierarchy(F, ())).splitlines()[2].split()
     assert int(row[5]) == sc.laplacian(F).nnz
 
 
 @pytest.mark.parametrize("compress", [True, False])
-def test_a_laplacian_that_grew_is_remarked_level_by_level(compress):
+def test_the_table_remarks_on_laplacians_that_grew(compress):
     ring = CellularSheaf.random(nx.circulant_graph(40, [1, 7, 11]), 1, 1, seed=3)
     partitions = [Partition(np.arange(40) // 4), Partition(np.arange(10) // 5)]
     H = sc.coarsen_levels(ring, partitions=partitions, rank=[4, 1], compress=compress)
@@ -287,10 +284,10 @@ def test_a_laplacian_that_grew_is_remarked_level_by_level(compress):
     assert "Laplacian" not in repr(lean) + lean._repr_html_()
 
 
-# ---------------------------------------------------------------- what is refused
+# ---------------------------------------------------------------- invalid input
 
 
-def test_maps_of_another_topology_are_refused():
+def test_recoarsen_with_another_topology_raises():
     H = sc.coarsen_levels(SIX, partitions=[THREE, TWO], rank=2)
     for levels in (H, sc.coarsen_levels(SIX, partitions=[], rank=2)):
         with pytest.raises(
@@ -308,7 +305,7 @@ def test_maps_of_another_topology_are_refused():
                 levels.recoarsen(junk)
 
 
-def test_levels_and_cochains_that_do_not_fit_are_refused():
+def test_invalid_levels_and_cochains_raise():
     H = sc.coarsen_levels(SIX, partitions=[THREE, TWO], rank=2)
     for call in (
         H.prolongation,
@@ -317,7 +314,7 @@ def test_levels_and_cochains_that_do_not_fit_are_refused():
     ):
         with pytest.raises(
             ValueError,
-            match="`level` must be between 0, the fine sheaf, and 2, the coarsest, got 3",
+            match="`level` must be an index of `sheaves`, from 0 for the fine sheaf to 2 .*, got 3",
         ):
             call(3)
         with pytest.raises(ValueError, match="`level` must be at least 0, got -1"):
@@ -340,7 +337,7 @@ def test_levels_and_cochains_that_do_not_fit_are_refused():
         H[2]
 
 
-def test_levels_that_do_not_follow_one_another_are_refused():
+def test_levels_that_are_not_consecutive_raise():
     H = sc.coarsen_levels(SIX, partitions=[THREE, TWO], rank=2)
     for levels, message in (
         ((H[1],), "`levels[0]` must be a coarsening of `fine`"),
@@ -353,11 +350,12 @@ def test_levels_that_do_not_follow_one_another_are_refused():
     ):
         sc.Hierarchy(SIX, (H[0], SIX))
     with pytest.raises(TypeError, match="seconds"):
-        sc.Hierarchy(H.fine, H.levels, seconds=(1.0, 2.0))  # measured, not given
+        # seconds are measured and not an argument
+        sc.Hierarchy(H.fine, H.levels, seconds=(1.0, 2.0))
 
 
 @pytest.mark.filterwarnings("default::sheafcoarsen.TiedModesWarning")
-def test_ties_are_told_where_it_is_called_once_per_level():
+def test_ties_warn_once_per_level_at_the_line_of_the_call():
     constant = CellularSheaf.constant(nx.complete_graph(8))
     given_ = [Partition([0, 0, 0, 0, 1, 1, 1, 1]), Partition([0, 0])]
     with pytest.warns(sc.TiedModesWarning) as caught:

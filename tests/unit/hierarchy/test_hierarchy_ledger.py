@@ -1,4 +1,4 @@
-"""The ledger of a whole descent closes, and is that of its levels."""
+"""The ledger of a hierarchy closes and consists of the ledgers of its levels."""
 
 import networkx as nx
 import numpy as np
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
 
 @given(hierarchies(), st.data())
-def test_the_ledger_of_the_whole_descent_closes(H, data):
+def test_the_ledger_of_all_levels_closes(H, data):
     x = data.draw(cochains(H.fine))
     E, eps = H.ledger(x), eps_of(H.fine.dtype)
     columns = [x] if x.ndim == 1 else list(x.T)
@@ -46,7 +46,9 @@ def test_the_ledger_of_the_whole_descent_closes(H, data):
         assert_closes(lines, fine, bound * size(column), n=block_size(H), eps=eps)
         total, closure = sum(map(abs, lines)), np.atleast_1d(E.closure)[k]
         assert_residual(closure - ((sum(lines) - fine) / total if total else 0), n=len(lines))
-        if all(C.loops for C in H):  # what arrives is the energy of what is kept of all
+        if all(
+            C.loops for C in H
+        ):  # the coarsest energy is that of the component retained by all levels
             kept = reference.energy(
                 H.fine, reference.prolongation(H.fine, P, blocks) @ H.pool(column)
             )
@@ -74,11 +76,11 @@ def test_the_ledger_of_each_level_is_that_of_the_pooled_cochain(H, data):
     np.testing.assert_array_equal(E.lines["coarsest energy"], sc.energy(H.sheaves[-1], H.pool(x)))
 
 
-def test_the_ledger_by_hand():
+def test_the_ledger_matches_hand_computation():
     F = CellularSheaf.constant(nx.path_graph(4))
     H = sc.coarsen_levels(F, partitions=[Partition([0, 0, 1, 1]), Partition([0, 0])], rank=1)
     E = H.ledger([0.0, 1.0, 2.0, 4.0])
-    # (.5, .5, 3, 3) on two vertices of value sqrt 2 times .5 and 3, then their mean
+    # x_ret = (.5, .5, 3, 3) has coarse values sqrt 2 (.5, 3), then their mean is retained
     expected = {
         "level 0: discarded internal": 5,
         "level 0: crossing coupling": -7.5,

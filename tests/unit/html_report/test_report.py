@@ -200,7 +200,7 @@ def complex_one():
     ("make", "said", "n_images", "is_drawn"),
     [
         (lambda: of_basis(1), "own basis", 3, True),
-        (lambda: of_basis(2), "the ledger needs an isometry", 1, False),
+        (lambda: of_basis(2), "the ledger requires orthonormal columns", 1, False),
         (lambda: coarsened(local_operator="principal"), "principal", 4, False),
         (lambda: coarsened(loops=False), "retained internal energy is omitted", 4, True),
         (lambda: coarsened(compress=True), "edge stalks are compressed", 4, False),

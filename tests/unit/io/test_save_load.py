@@ -259,16 +259,19 @@ def changed(arrays, name, at, value):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda a: changed(a, "kept", 0, 99), "`kept` must be vertices of a sheaf of 34"),
-        (lambda a: changed(a, "steps.vertices", 0, a["steps.vertices"][1]), "each once"),
+        (lambda a: changed(a, "kept", 0, 99), "`kept` must hold vertex indices in 0 .. 33"),
+        (lambda a: changed(a, "steps.vertices", 0, a["steps.vertices"][1]), "must be listed once"),
         (lambda a: changed(a, "steps.starts", 3, 99), "not lists of neighbours"),
         (lambda a: changed(a, "steps.neighbors", 0, -1), "not lists of neighbours"),
         (
             lambda a: changed(a, "steps.neighbors", -1, a["steps.vertices"][0]),
-            "follows from one that was eliminated before it",
+            "refers to a vertex that was eliminated before it",
         ),
         (lambda a: changed(a, "steps.blocks", 0, np.nan), "`steps` must be finite"),
-        (lambda a: {**a, "steps.blocks": a["steps.blocks"][1:]}, "have other sizes"),
+        (
+            lambda a: {**a, "steps.blocks": a["steps.blocks"][1:]},
+            "`steps.inverses` must have sizes",
+        ),
         (lambda a: {**a, "steps.inverses": a["steps.inverses"] * 1j}, "must be real"),
         (lambda a: {**a, "max_neighbors": np.array(-1)}, "`max_neighbors` must be an integer"),
         (lambda a: {k: v for k, v in a.items() if k != "steps.starts"}, "has no array"),

@@ -130,9 +130,9 @@ def test_a_coarse_sheaf_with_tiny_maps_is_not_refused(tmp_path):
         ({"crossing_rows": None}, "has no array 'crossing_rows'"),
         (
             {"crossing_rows": [10**6]},
-            "`crossing_rows` must be the rows of the fine edges that cross",
+            "`crossing_rows` must hold the rows of crossing fine edges",
         ),
-        ({"restored_loops": [2]}, "`restored_loops` must lie in 0 .. 1"),
+        ({"restored_loops": [2]}, "`restored_loops` must be strictly increasing in 0 .. 1"),
         ({"compress": "maybe"}, "`compress` must be true or false"),
         ({"modes__singular": [True, False]}, "`modes.singular` must be true or false"),
         ({"modes__ranks": [1, 2]}, "ranks of its modes"),
@@ -175,14 +175,14 @@ def test_a_coarse_sheaf_with_tiny_maps_is_not_refused(tmp_path):
         ),
         (
             {"crossing_rows": lambda a: a[::-1].copy()},
-            "`crossing_rows` must be the rows of the fine edges that cross",
+            "`crossing_rows` must hold the rows of crossing fine edges",
         ),
-        ({"restored_loops": [1, 0]}, "`restored_loops` must lie in 0 .. 1 and ascend"),
-        ({"restored_loops": [1, 1]}, "`restored_loops` must lie in 0 .. 1 and ascend"),
+        ({"restored_loops": [1, 0]}, "`restored_loops` must be strictly increasing in 0 .. 1"),
+        ({"restored_loops": [1, 1]}, "`restored_loops` must be strictly increasing in 0 .. 1"),
         ({"loops": None}, "has no array 'loops'"),
         (
             {"sheaf__edges": lambda a: a[:, ::-1]},
-            "does not have the crossing edges of its fine sheaf",
+            "edges of the coarse sheaf do not match the fine sheaf",
         ),
         ({"modes__local_operator": "spectral"}, "local operator 'spectral'"),
     ],
@@ -198,11 +198,11 @@ def test_damaged_contents(file, changes, message):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"loops": False}, "the loops of its coarse sheaf must"),
-        ({"sheaf__edges": lambda a: a[[0, 2, 1]]}, "the loops of its coarse sheaf must"),
-        ({"sheaf__edges": lambda a: a[[0, 1, 1]]}, "the loops of its coarse sheaf must"),
-        ({"sheaf__edges": lambda a: a[[1, 0, 2]]}, "does not have the crossing edges"),
-        ({"sheaf__edges": lambda a: np.maximum(a, 1)}, "does not have the crossing edges"),
+        ({"loops": False}, "the loops of the coarse sheaf must"),
+        ({"sheaf__edges": lambda a: a[[0, 2, 1]]}, "the loops of the coarse sheaf must"),
+        ({"sheaf__edges": lambda a: a[[0, 1, 1]]}, "the loops of the coarse sheaf must"),
+        ({"sheaf__edges": lambda a: a[[1, 0, 2]]}, "edges of the coarse sheaf do not match"),
+        ({"sheaf__edges": lambda a: np.maximum(a, 1)}, "edges of the coarse sheaf do not match"),
     ],
 )
 def test_coarse_sheaves_that_no_coarsening_makes(tmp_path, changes, message):

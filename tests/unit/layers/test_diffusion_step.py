@@ -38,10 +38,10 @@ def quietly(*arguments):
     st.integers(0, 3),
     st.integers(0, 99),
 )
-def test_a_step_is_that_of_the_definition(F, activation, f, seed):
+def test_a_step_matches_its_definition(F, activation, f, seed):
     clearly_singular(F)
     if F.dtype.kind == "c":
-        activation = identity  # the others have no order or poles
+        activation = identity  # other activations need an order or have poles
     rng = np.random.default_rng(seed)
     d = int(F.vertex_dims[0]) if F.n_vertices else 2
     x, W1, W2 = (
@@ -69,8 +69,8 @@ def root_v(root, v, d):
     return root[v * d : (v + 1) * d, v * d : (v + 1) * d]
 
 
-def test_a_step_by_hand():
-    """An edge of scalars with maps 2 and 1: Delta = [[1, -1], [-1, 1]]."""
+def test_a_step_matches_hand_computation():
+    """An edge with scalar maps 2 and 1 has Delta = [[1, -1], [-1, 1]]."""
     F = CellularSheaf([[0, 1]], [[[2.0]]], [[[1.0]]])
     y = sc.diffusion_step(
         F, [[1.0, 0.0], [3.0, 1.0]], [[0.5]], [[1.0, 2.0], [0.0, 1.0]], activation=identity
@@ -86,7 +86,7 @@ def test_the_default_activation_is_tanh():
     assert size(y - sc.diffusion_step(PATH, X, W1, W2, identity)) > 0.1
 
 
-def test_a_normalized_sheaf_stays_as_it_is():
+def test_a_normalized_sheaf_is_not_normalized_again():
     y = sc.diffusion_step(PATH, X, np.eye(2), np.eye(2))
     assert_residual(
         sc.diffusion_step(sc.normalize(PATH), X, np.eye(2), np.eye(2)) - y,
@@ -96,7 +96,7 @@ def test_a_normalized_sheaf_stays_as_it_is():
     )
 
 
-def test_a_singular_degree_is_told():
+def test_a_singular_diagonal_block_warns():
     F = CellularSheaf.constant(nx.path_graph(2), n_vertices=None)
     F = CellularSheaf(
         F.edges, F.tail_data.reshape(1, 1, 1), F.head_data.reshape(1, 1, 1), vertex_dims=[1, 1, 1]
@@ -107,7 +107,7 @@ def test_a_singular_degree_is_told():
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_scalar_types_are_the_common_ones(dtype):
+def test_results_have_the_common_scalar_type(dtype):
     F = CellularSheaf.random(nx.path_graph(3), 2, 2, seed=0, dtype=np.float32)
     x, W1, W2 = np.ones((6, 1), np.float32), np.eye(2, dtype=np.float32), np.ones((1, 1), dtype)
     assert sc.diffusion_step(F, x, W1, W2).dtype == np.result_type(np.float32, dtype)
@@ -123,23 +123,27 @@ I2 = np.eye(2)
         (
             (RAGGED, X[:5], I2, I2),
             ValueError,
-            "`sheaf` must have vertex stalks of one dimension, on which `W1` acts; vertex 2 has",
+            "`W1` acts on all of them, but vertex 2 has dimension 1 and vertex 0 has 2",
         ),
         (
             (PATH, X.reshape(4, 4), I2, I2),
             ValueError,
             "`X` must have shape (dim_c0,) or (dim_c0, h) with dim_c0 = 8",
         ),
-        ((PATH, X[:, 0], I2, I2), ValueError, "`X` must have shape (N d, f), got (8,): X[:, None]"),
+        (
+            (PATH, X[:, 0], I2, I2),
+            ValueError,
+            "`X` must have shape (N d, f), got (8,): pass X[:, None]",
+        ),
         (
             (PATH, X, np.eye(3), I2),
             ValueError,
-            "`W1` must have shape (2, 2), the dimension of the stalks twice, got (3, 3)",
+            "`W1` must have shape (2, 2), where 2 is the dimension of the stalks, got (3, 3)",
         ),
         (
             (PATH, X[:, :1], I2, I2),
             ValueError,
-            "`W2` must have shape (1, 1), the number of channels twice, got (2, 2)",
+            "`W2` must have shape (1, 1), where 1 is the number of channels, got (2, 2)",
         ),
         ((PATH, X, 1.0, I2), ValueError, "`W1` must have shape (2, 2)"),
         (
@@ -170,6 +174,6 @@ I2 = np.eye(2)
     ],
 )
 @pytest.mark.filterwarnings("ignore:invalid value")
-def test_steps_that_do_not_fit_are_refused(arguments, error, message):
+def test_invalid_arguments_raise(arguments, error, message):
     with pytest.raises(error, match=re.escape(message)):
         sc.diffusion_step(*arguments)

@@ -105,7 +105,7 @@ def test_modes_are_the_lowest_eigenpairs_of_each_cluster(case, local_operator, d
 
 
 @given(sheaves_with_partitions(), st.sampled_from(OPERATORS), st.data())
-def test_a_tie_is_reported_exactly_where_the_cut_splits_a_multiple_eigenvalue(
+def test_ties_are_reported_exactly_if_the_cut_splits_a_multiple_eigenvalue(
     case, local_operator, data
 ):
     F, P = case
@@ -145,7 +145,7 @@ def test_the_first_large_entry_of_a_mode_is_real_and_positive(case, local_operat
 
 
 @given(sheaves_with_partitions(), st.sampled_from(OPERATORS), st.data())
-def test_runs_repeat_to_the_last_bit(case, local_operator, data):
+def test_repeated_runs_give_identical_modes(case, local_operator, data):
     F, P = case
     rank = data.draw(mode_counts(P))
     one, two = (modes_of(F, P, rank, local_operator) for _ in range(2))
@@ -154,7 +154,7 @@ def test_runs_repeat_to_the_last_bit(case, local_operator, data):
     np.testing.assert_array_equal(one.prolongation.data, two.prolongation.data)
 
 
-def test_principal_modes_see_the_crossing_edges():
+def test_principal_modes_depend_on_crossing_edges():
     F, P = CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1])
     internal, principal = (
         sc.local_modes(F, P, 1),
@@ -171,7 +171,7 @@ def test_principal_modes_see_the_crossing_edges():
 # ---------------------------------------------------------------- ties
 
 
-def test_a_cycle_of_planes_is_tied_at_odd_ranks():
+def test_modes_of_a_plane_bundle_on_a_cycle_are_tied_at_odd_ranks():
     F = gallery.cycle(5, [[0.0, -1.0], [1.0, 0.0]])
     P = one_cluster(F)
     for r in range(11):
@@ -182,7 +182,7 @@ def test_a_cycle_of_planes_is_tied_at_odd_ranks():
         assert len(caught) == r % 2
 
 
-def test_the_result_names_the_tied_clusters_and_their_eigenvalue():
+def test_the_result_lists_tied_clusters_and_their_next_eigenvalue():
     triangle_and_path = [[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [6, 7], [7, 8], [8, 6]]
     F = CellularSheaf.constant(triangle_and_path)
     P = Partition([1, 1, 1, 0, 0, 0, 2, 2, 2])
@@ -210,7 +210,7 @@ def test_a_cluster_without_edges_keeps_its_first_coordinates():
             assert M.basis(a).tolist() == np.eye(3, r).tolist()
 
 
-def test_ties_are_judged_at_sqrt_eps():
+def test_eigenvalues_within_sqrt_eps_of_each_other_are_tied():
     for exponent, tied in ((-9.5, True), (-6.5, False)):  # sqrt(eps) = 1.5e-8
         weights = [1.0, 1.0 + 10.0**exponent]
         F = CellularSheaf.diagonal([[0, 0]], [np.sqrt(weights)], [[0.0, 0.0]])
@@ -220,7 +220,7 @@ def test_ties_are_judged_at_sqrt_eps():
 
 
 @pytest.mark.parametrize(("gap", "tied"), [(5e-7, True), (1.5e-6, False)])
-def test_ties_are_judged_by_the_inf_norm_of_the_operator(gap, tied):
+def test_ties_are_relative_to_the_inf_norm_of_the_operator(gap, tied):
     rows = np.zeros((3, 64))
     rows[0, :62] = 1  # 62 once and 0 61 times, entries 1: norm(L, inf) = 62
     rows[1, 62], rows[2, 63] = 1, np.sqrt(1 + gap)
@@ -232,14 +232,14 @@ def test_ties_are_judged_by_the_inf_norm_of_the_operator(gap, tied):
     ("first", "second"),
     [(1 - 1e-9, -1), (-1 + 1e-9, 1), (1, -1 + 1e-9)],
 )
-def test_the_phase_is_that_of_the_first_entry_of_nearly_the_largest_modulus(first, second):
+def test_the_first_entry_of_nearly_maximum_modulus_determines_the_phase(first, second):
     # (first, second) spans the kernel
     F = CellularSheaf([[0, 0]], [[[second, -first]]], [[[0.0, 0.0]]])
     u = sc.local_modes(F, one_cluster(F), 1).basis(0)[:, 0]
     assert u[0] > 0 > u[1]
 
 
-def test_an_entry_that_is_merely_large_does_not_decide_the_phase():
+def test_an_entry_clearly_below_the_maximum_modulus_does_not_determine_the_phase():
     F = CellularSheaf([[0, 0]], [[[1.0, 0.95]]], [[[0.0, 0.0]]])
     u = sc.local_modes(F, one_cluster(F), 1).basis(0)[:, 0]
     assert u[0] < 0 < u[1]
@@ -248,7 +248,7 @@ def test_an_entry_that_is_merely_large_does_not_decide_the_phase():
 # ---------------------------------------------------------------- the result, and arguments
 
 
-def test_wrong_arguments_are_refused(monkeypatch):
+def test_invalid_arguments_raise(monkeypatch):
     F, P = CellularSheaf.constant(nx.path_graph(3)), Partition([0, 0, 1])
     with pytest.raises(
         ValueError,

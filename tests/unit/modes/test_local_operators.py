@@ -23,7 +23,7 @@ F = CellularSheaf.random(nx.grid_2d_graph(6, 6), 2, 3, seed=3)
 P = sc.select(F, 4)
 
 
-def test_a_name_stands_for_an_operator():
+def test_names_are_converted_to_operators():
     assert list(OPERATORS) == ["internal", "principal", "oversampled"]
     assert local_operator_of("internal") == Internal()
     assert local_operator_of("principal") == Principal()
@@ -35,7 +35,7 @@ def test_a_name_stands_for_an_operator():
     assert local_operator_of(own) is own
 
 
-def test_only_internal_modes_have_the_formulas_with_lambda():
+def test_spectral_formulas_apply_only_to_internal_modes():
     assert [operator.spectral for operator in OPERATORS.values()] == [True, False, False]
     for operator in OPERATORS.values():
         C = sc.coarsen(F, P, 3, local_operator=operator())
@@ -54,7 +54,7 @@ def test_only_internal_modes_have_the_formulas_with_lambda():
     ],
     ids=repr,
 )
-def test_the_object_does_what_the_name_does(operator, name, settings):
+def test_an_operator_object_gives_the_same_modes_as_its_name(operator, name, settings):
     for make in (
         lambda **kind: sc.local_modes(F, P, 3, **kind),
         lambda **kind: sc.coarsen(F, P, 3, **kind).modes,
@@ -68,13 +68,13 @@ def test_the_object_does_what_the_name_does(operator, name, settings):
         np.testing.assert_array_equal(one.scores, two.scores)
 
 
-def test_a_layer_takes_an_object_too():
+def test_hisp_accepts_an_operator_object():
     X = np.random.default_rng(3).standard_normal((36, 4))
     one, two = (sc.HiSP(2, 4, "balls", kind)(F, X) for kind in (Oversampled(), "oversampled"))
     np.testing.assert_array_equal(one.x, two.x)
 
 
-def test_they_cannot_be_changed():
+def test_operators_are_immutable():
     with pytest.raises(dataclasses.FrozenInstanceError):
         Oversampled().rings = 2
 
@@ -86,16 +86,24 @@ def test_they_cannot_be_changed():
         ((3,), ValueError, "`local_operator` must be one of"),
         ((LocalOperator(),), ValueError, "`local_operator` must be one of"),
         ((Oversampled,), ValueError, "`local_operator` must be one of"),
-        (("internal", 1), ValueError, '`rings` is for `local_operator` = "oversampled", got 1'),
-        (("principal", None, 2.0), ValueError, "`target` is for `local_operator`"),
-        ((Oversampled(), 1), ValueError, "`rings` is part of a `local_operator` that is an object"),
-        ((Internal(), None, 2.0), ValueError, "`target` is part of a `local_operator`"),
+        (
+            ("internal", 1),
+            ValueError,
+            '`rings` applies only to `local_operator` = "oversampled", got 1',
+        ),
+        (("principal", None, 2.0), ValueError, "`target` applies only to `local_operator`"),
+        ((Oversampled(), 1), ValueError, "`rings` = 1 is not allowed with `local_operator`"),
+        (
+            (Internal(), None, 2.0),
+            ValueError,
+            "`target` = 2.0 is not allowed with `local_operator`",
+        ),
         (("oversampled", -1), ValueError, "`rings` must be at least 0, got -1"),
         (("oversampled", 1.5), TypeError, "`rings` must be an integer, got 1.5"),
         (("oversampled", 1, 0.0), ValueError, "`target` must be positive and finite, got 0.0"),
         (("oversampled", 1, np.inf), ValueError, "`target` must be positive and finite, got inf"),
     ],
 )
-def test_what_names_no_operator_is_refused(arguments, error, message):
+def test_invalid_operators_and_settings_raise(arguments, error, message):
     with pytest.raises(error, match=message):
         local_operator_of(*arguments)

@@ -48,7 +48,7 @@ def grid(n=6, d=2, noise=0.0):
     sheaves_with_partitions(**TAME), RINGS, st.sampled_from([0.03, 1.0, 30.0]), st.integers(0, 12)
 )
 @settings(max_examples=60)
-def test_modes_are_those_of_the_dense_reference(case, rings, target, total):
+def test_oversampled_modes_match_the_dense_reference(case, rings, target, total):
     F, P = case
     M = sc.local_modes(F, P, sc.ranks.budget(total), "oversampled", rings=rings, target=target)
     expected = [reference.oversampled(F, P, a, target, rings) for a in range(P.n_clusters)]
@@ -116,7 +116,7 @@ def test_every_statement_holds_on_any_sheaf(case, rings, rank, compress):
 
 @pytest.mark.parametrize("rings", [0, 1, 2])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_global_sections_are_kept(dtype, rings):
+def test_oversampled_modes_keep_global_sections(dtype, rings):
     F, P = grid(6, 3)
     F = F.with_maps(F.tail_data.astype(dtype), F.head_data.astype(dtype))
     for rule in (sc.ranks.kernel(), sc.ranks.budget(30)):
@@ -133,7 +133,7 @@ def test_global_sections_are_kept(dtype, rings):
 
 @pytest.mark.filterwarnings("ignore::sheafcoarsen.SingularProblemWarning")
 @given(sheaves_with_partitions(kinds=("bundle", "integer", "rank-deficient"), spread=False), RINGS)
-def test_a_coarse_sheaf_of_kernels_has_the_sections_of_the_fine_one(case, rings):
+def test_kernel_ranks_preserve_global_sections(case, rings):
     F, P = case
     C = oversampled(F, P, sc.ranks.kernel(), rings=rings)
     delta, coarse = reference.coboundary(F), reference.coboundary(C.sheaf)
@@ -144,7 +144,7 @@ def test_a_coarse_sheaf_of_kernels_has_the_sections_of_the_fine_one(case, rings)
     assert C.sheaf.dim_c0 - (sigma > zero).sum() == F.dim_c0 - fine
 
 
-def test_kernels_that_exceed_the_budget_are_kept_and_the_result_says_so():
+def test_kernels_over_budget_are_retained_and_reported():
     F = CellularSheaf.random(nx.grid_2d_graph(5, 5), 3, 1, seed=0)
     P = sc.select(F, 3)
     M = sc.local_modes(F, P, sc.ranks.budget(4), "oversampled")
@@ -157,7 +157,7 @@ def test_kernels_that_exceed_the_budget_are_kept_and_the_result_says_so():
     assert "over budget" not in repr(sc.local_modes(F, P, sc.ranks.budget(60), "oversampled"))
 
 
-def test_the_kernel_of_many_dimensions_and_of_none():
+def test_patch_kernels_of_many_dimensions_and_of_none_match_the_reference():
     """Inverse iteration doubles its block, or gives way to singular values.
 
     The reference takes singular values always.
@@ -183,7 +183,7 @@ def test_the_kernel_of_many_dimensions_and_of_none():
     ).ranks.tolist() == [0]
 
 
-def test_without_energy_every_vector_is_a_section():
+def test_every_vector_is_a_section_if_all_maps_are_zero():
     F = CellularSheaf.constant(nx.path_graph(4)).with_maps(np.zeros(3), np.zeros(3))
     M = sc.local_modes(F, Partition([0, 0, 1, 1]), 1, "oversampled")
     np.testing.assert_array_equal(M.basis(0), [[1], [0]])
@@ -246,7 +246,7 @@ def test_relabelling_changes_nothing():
 
 
 @pytest.mark.parametrize("dtype", [float, complex])
-def test_the_number_of_threads_does_not_change_a_bit(dtype, monkeypatch):
+def test_results_do_not_depend_on_the_number_of_threads(dtype, monkeypatch):
     F = CellularSheaf.random(nx.grid_2d_graph(12, 12), 2, 2, seed=2, dtype=dtype)
     P = sc.select(F, 12)
     monkeypatch.setattr("sheafcoarsen.modes.problems.SERIAL_BELOW", 0)
@@ -262,7 +262,7 @@ def test_the_number_of_threads_does_not_change_a_bit(dtype, monkeypatch):
 
 
 @pytest.mark.parametrize("dtype", [float, complex])
-def test_what_spectra_keep_is_what_is_computed_again(dtype, monkeypatch):
+def test_stored_responses_give_the_same_modes_as_recomputed_ones(dtype, monkeypatch):
     F = CellularSheaf.random(nx.grid_2d_graph(6, 6), 2, 2, seed=2, dtype=dtype)
     P = sc.select(F, 4)
     one = sc.local_modes(F, P, sc.ranks.budget(24), "oversampled")
@@ -284,14 +284,14 @@ def relative_errors(F, P, total, **options):
 
 
 @pytest.mark.parametrize("d", [1, 3])
-def test_the_low_spectrum_is_closer_by_far(d):
+def test_oversampled_modes_approximate_the_low_spectrum_better_than_internal_modes(d):
     F = gallery.bundle(nx.grid_2d_graph(16, 16), d, noise=0.05 * (d > 1), seed=0)
     P = sc.select(F, 8)
     internal = relative_errors(F, P, F.dim_c0 * 3 // 10)
     assert relative_errors(F, P, F.dim_c0 * 3 // 10, local_operator="oversampled") < internal / 5
 
 
-def test_the_pilot_is_an_upper_bound_of_the_tenth_positive_eigenvalue():
+def test_the_pilot_target_is_an_upper_bound_on_the_tenth_positive_eigenvalue():
     F, P = gallery.bundle(nx.grid_2d_graph(16, 16), 2, seed=0), None
     P = sc.select(F, 8)
     M = sc.local_modes(F, P, 8, "oversampled")
@@ -324,7 +324,7 @@ def eigenvalues_of_pilot(F, P):
     return values[values > 1e-12 * values[-1]]
 
 
-def test_the_pilot_takes_a_twentieth_of_all_modes():
+def test_the_pilot_retains_a_twentieth_of_all_modes():
     F = CellularSheaf.random(nx.circulant_graph(360, [1, 2]), 1, 1, seed=5)
     P = Partition(np.arange(360) // 36)
     values = eigenvalues_of_pilot(F, P)
@@ -332,7 +332,7 @@ def test_the_pilot_takes_a_twentieth_of_all_modes():
     assert oversampled_problems.pilot_target(F, P) == pytest.approx(values[9], rel=1e-9)
 
 
-def test_the_pilot_splits_no_multiplet():
+def test_the_pilot_does_not_split_multiplets():
     """Multiplets of 4, the stalk's dimension, of which a twentieth of 120 takes one and a half."""
     F, P = gallery.bundle(nx.grid_2d_graph(6, 30), 4, seed=0), Partition(np.arange(180) // 30)
     values = eigenvalues_of_pilot(F, P)
@@ -340,7 +340,7 @@ def test_the_pilot_splits_no_multiplet():
     assert oversampled_problems.pilot_target(F, P) == pytest.approx(values[9], rel=1e-9)
 
 
-def test_the_pilot_takes_kernels_whole():
+def test_the_pilot_retains_entire_kernels():
     """Six of twelve dimensions that no edge inside a cluster sees, where a mode would do."""
     rng = np.random.default_rng(7)
     n, inside = 12, np.array([[v, v + 1] for v in range(6)])
@@ -365,7 +365,7 @@ def test_a_large_pilot_is_solved_as_a_sparse_matrix(monkeypatch):
     assert oversampled_problems.pilot_target(F, P) == pytest.approx(dense, rel=1e-8)
 
 
-def test_a_pilot_with_few_positive_eigenvalues_takes_the_largest():
+def test_a_pilot_with_few_positive_eigenvalues_uses_the_largest():
     F = CellularSheaf.constant(nx.path_graph(4))
     M = sc.local_modes(F, Partition([0, 0, 1, 1]), 1, "oversampled")
     assert M.target == pytest.approx(1.0)  # constants on two halves: 1/2 (1, -1; -1, 1)
@@ -378,7 +378,7 @@ def test_a_pilot_with_few_positive_eigenvalues_takes_the_largest():
 
 @given(sheaves_with_partitions(), RINGS, st.integers(0, 99), st.sampled_from([None, 0.5]))
 @settings(max_examples=40)
-def test_recoarsening_is_coarsening(case, rings, seed, target):
+def test_recoarsen_equals_a_new_coarsening_with_a_new_pilot(case, rings, seed, target):
     F, P = case
     F2 = new_maps(F, "general", seed)
     C = oversampled(F, P, 3, rings=rings, target=target)
@@ -392,7 +392,7 @@ def test_recoarsening_is_coarsening(case, rings, seed, target):
     )
 
 
-def test_all_levels_have_the_target_of_the_finest():
+def test_all_levels_use_the_target_of_the_finest_level():
     F, _ = grid(12, 2, noise=0.1)
     options = {"factor": 4, "n_levels": 2, "rank": 3, "local_operator": "oversampled", "rings": 2}
     H = sc.coarsen_levels(F, **options)
@@ -412,7 +412,7 @@ def test_all_levels_have_the_target_of_the_finest():
     assert [(C.modes.target, C.modes.pilot) for C in own.recoarsen(F2)] == [(0.25, False)] * 2
 
 
-def test_files_keep_rings_and_target(tmp_path):
+def test_saved_files_preserve_rings_and_target(tmp_path):
     F, P = grid()
     for C in (oversampled(F, P, 3, rings=2, target=0.3), oversampled(F, P, sc.ranks.budget(1))):
         sc.save(tmp_path / "c.npz", C)
@@ -423,14 +423,14 @@ def test_files_keep_rings_and_target(tmp_path):
         np.testing.assert_array_equal(D.recoarsen(F).prolongation.data, C.prolongation.data)
 
 
-def test_the_certificate_does_not_apply():
+def test_certificates_of_oversampled_modes_raise():
     F, P = grid()
-    with pytest.raises(ValueError, match="must be made of internal modes, got oversampled modes"):
+    with pytest.raises(ValueError, match="must have internal modes, got oversampled modes"):
         sc.certificate(oversampled(F, P, 2))
     assert sc.energy_ledger(oversampled(F, P, 2), np.ones(F.dim_c0)).truncation_bound is None
 
 
-def test_pooling_takes_them():
+def test_hisp_accepts_oversampled_modes():
     F, P = grid()
     out = sc.HiSP(3, 4, local_operator="oversampled")(F, np.ones((F.n_vertices, 2)), partition=P)
     assert out.coarsening.modes.local_operator == "oversampled"
@@ -457,16 +457,16 @@ def test_pooling_takes_them():
         (
             {"local_operator": "internal", "rings": 1},
             ValueError,
-            "`rings` is for `local_operator` = \"oversampled\", got 1 with 'internal'",
+            "`rings` applies only to `local_operator` = \"oversampled\", got 1 with 'internal'",
         ),
         (
             {"local_operator": "principal", "target": 1.0},
             ValueError,
-            '`target` is for `local_operator` = "oversampled"',
+            '`target` applies only to `local_operator` = "oversampled"',
         ),
     ],
 )
-def test_bad_arguments(options, error, message):
+def test_invalid_arguments_raise(options, error, message):
     F, P = grid(4)
     options = {"local_operator": "oversampled", **options}
     with pytest.raises(error, match=message):
@@ -477,20 +477,17 @@ def test_bad_arguments(options, error, message):
         sc.coarsen_levels(F, 4, rank=2, **options)
 
 
-def test_rings_and_target_are_for_modes_that_are_computed():
+def test_rings_and_target_with_precomputed_modes_or_a_basis_raise():
     F, P = grid(4)
     M = sc.local_modes(F, P, 2, "oversampled")
     for name, value in (("rings", 1), ("target", 1.0)):
         with pytest.raises(
             ValueError,
-            match=(
-                f"`{name}` is for modes that are computed here, but the LocalModes in `rank` "
-                "are given"
-            ),
+            match=f"`{name}` applies only to modes .* omit it or LocalModes in `rank`",
         ):
             sc.coarsen(F, P, M, local_operator="oversampled", **{name: value})
         with pytest.raises(
-            ValueError, match=f"`{name}` is for modes that are computed here, but `basis` are given"
+            ValueError, match=f"`{name}` applies only to modes .* omit it or `basis`"
         ):
             sc.coarsen(F, P, basis=[M.basis(a) for a in range(4)], **{name: value})
     assert sc.coarsen(F, P, M).modes is M
@@ -499,24 +496,24 @@ def test_rings_and_target_are_for_modes_that_are_computed():
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"rings": None}, "oversampled modes have `rings` and a `target`"),
-        ({"target": None}, "oversampled modes have `rings` and a `target`"),
+        ({"rings": None}, "oversampled modes must have `rings` and a `target`"),
+        ({"target": None}, "oversampled modes must have `rings` and a `target`"),
         ({"target": np.nan}, "`target` must be positive and finite"),
         ({"rings": -1}, "`rings` must be at least 0"),
         ({"over_budget": -1}, "`over_budget` must be at least 0"),
-        ({"ranks": np.full(4, 99)}, r"`ranks\[0\]` = 99 is more than the cluster's dimension"),
+        ({"ranks": np.full(4, 99)}, r"`ranks\[0\]` = 99 exceeds the cluster's dimension"),
         ({"operator_norms": np.full(4, np.inf)}, "`operator_norms` must be finite, got inf"),
         ({"next_eigenvalues": np.full(4, np.nan)}, "`next_eigenvalues` must be finite, got nan"),
-        ({"local_operator": "internal"}, '`rings` is for `local_operator` = "oversampled"'),
+        ({"local_operator": "internal"}, '`rings` applies only to `local_operator` = "over'),
     ],
 )
-def test_modes_that_do_not_fit_together(fields, message):
+def test_inconsistent_fields_raise(fields, message):
     M = oversampled(*grid(4), 2).modes
     with pytest.raises(ValueError, match=f"LocalModes: {message}"):
         dataclasses.replace(M, **fields)
 
 
-def test_patches_too_large_for_a_dense_matrix(monkeypatch):
+def test_patches_too_large_for_a_dense_matrix_raise(monkeypatch):
     F, P = grid()
     monkeypatch.setattr("sheafcoarsen.modes.problems.MAX_DENSE", 20)
     monkeypatch.setattr("sheafcoarsen.modes.oversampled.MAX_DENSE", 20)
@@ -531,7 +528,7 @@ def test_patches_too_large_for_a_dense_matrix(monkeypatch):
 
 
 @pytest.mark.parametrize("dim", [1, 2])
-def test_scores_of_responses_below_rounding_are_finite(dim):
+def test_scores_are_finite_if_responses_are_at_rounding_level(dim):
     """Weights over six decades: most eigenvalues of the response are rounding, of either sign."""
     F = CellularSheaf.constant(nx.star_graph(30), dim)
     weights = np.repeat(10.0 ** np.random.default_rng(4).uniform(-3, 3, 30), dim**2)

@@ -17,7 +17,7 @@ def patches_of(F, P, rings):
     return ClusterPatches(F, clusters_of(F, P), rings)
 
 
-def test_a_hub_does_not_make_its_patch_large():
+def test_patches_of_clusters_beside_a_hub_have_bounded_size():
     G = nx.star_graph(60)
     nx.add_path(G, range(1, 61))
     F = CellularSheaf.constant(G)
@@ -31,7 +31,7 @@ def test_a_hub_does_not_make_its_patch_large():
 
 
 @pytest.mark.parametrize("scale", [1e-140, 1.0, 1e140])
-def test_the_most_strongly_coupled_neighbours_come_first(scale):
+def test_the_most_strongly_coupled_neighbours_are_added_first(scale):
     """Vertex 0 with neighbours of strengths 1, 9, 4: one fits."""
     F = CellularSheaf.constant(
         np.array([[0, 1], [2, 0], [0, 3]]), weight=[1.0, 9.0, 4.0], n_vertices=4
@@ -46,7 +46,7 @@ def test_the_most_strongly_coupled_neighbours_come_first(scale):
     assert members == [[0, 2], [1, 0], [2, 0], [3, 0]]
 
 
-def test_more_rings_reach_farther():
+def test_more_rings_add_more_distant_vertices():
     F = CellularSheaf.constant(nx.path_graph(12))
     P = Partition(np.arange(12) // 4)
     counts = [patches_of(F, P, rings).arrays.counts.tolist() for rings in range(5)]

@@ -54,7 +54,7 @@ def large_sheaf(kind, dtype, seed):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("local_operator", OPERATORS)
 @pytest.mark.parametrize("kind", ["general", "orthogonal", "few edges", "graded"])
-def test_large_clusters(kind, local_operator, dtype):
+def test_modes_of_large_clusters_match_the_dense_solver(kind, local_operator, dtype):
     F, P = large_sheaf(kind, dtype, seed=13)
     M = modes_of(F, P, [7, 1, 23], local_operator)
     assert min(len(M.basis(a)) for a in range(3)) > 12
@@ -64,7 +64,7 @@ def test_large_clusters(kind, local_operator, dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("scale", [1.0, "small", "large"])
-def test_large_clusters_at_any_scale_and_rank(dtype, scale):
+def test_modes_of_large_clusters_match_at_any_scale_and_rank(dtype, scale):
     eight = np.finfo(dtype).eps < 1e-10
     scale = {1.0: 1.0, "small": 1e-100 if eight else 1e-12, "large": 1e100 if eight else 1e12}[
         scale
@@ -122,7 +122,7 @@ DEGENERATE = {
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", DEGENERATE)
-def test_large_multiplicities(name, dtype):
+def test_eigenvalues_of_large_multiplicity_match_the_dense_solver(name, dtype):
     F = DEGENERATE[name]
     F = F.with_maps(F.tail_data.astype(dtype), F.head_data.astype(dtype))
     P = one_cluster(F)
@@ -146,7 +146,7 @@ def watch_threads(monkeypatch):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("local_operator", OPERATORS)
-def test_the_number_of_threads_does_not_change_a_bit(dtype, local_operator, monkeypatch):
+def test_results_do_not_depend_on_the_number_of_threads(dtype, local_operator, monkeypatch):
     F = CellularSheaf.random(nx.gnm_random_graph(120, 4000, seed=3), 3, 2, seed=5, dtype=dtype)
     P = Partition(np.arange(120) // 15)  # N_a = 45, more than 60 internal rows
     started = watch_threads(monkeypatch)
@@ -164,7 +164,7 @@ def test_the_number_of_threads_does_not_change_a_bit(dtype, local_operator, monk
         np.testing.assert_array_equal(results[0].prolongation.data, other.prolongation.data)
 
 
-def test_small_problems_stay_in_one_thread(monkeypatch):
+def test_small_problems_use_one_thread(monkeypatch):
     started = watch_threads(monkeypatch)
     monkeypatch.setattr("sheafcoarsen._support.threads.thread_count", lambda: 2)
     F = CellularSheaf.random(nx.path_graph(40), 2, 2, seed=3)
@@ -172,7 +172,7 @@ def test_small_problems_stay_in_one_thread(monkeypatch):
     assert started == []
 
 
-def test_progress_is_shown_on_request_and_changes_nothing(capfd):
+def test_progress_is_shown_on_request_without_changing_results(capfd):
     F, P = CellularSheaf.random(nx.path_graph(40), 2, 2, seed=3), Partition(np.arange(40) // 4)
     quiet = sc.local_modes(F, P, 2)
     assert "local modes" not in "".join(capfd.readouterr())

@@ -47,7 +47,7 @@ def test_prolongation_is_the_direct_sum_of_the_modes(case, data):
 
 
 @given(sheaves_with_partitions(), st.data())
-def test_prolongation_of_own_blocks_holds_them_as_they_are(case, data):
+def test_prolongation_of_a_user_basis_contains_its_blocks(case, data):
     F, P = case
     basis = data.draw(bases(F, P))
     C = sc.coarsen(F, P, basis=basis)
@@ -59,7 +59,7 @@ def test_prolongation_of_own_blocks_holds_them_as_they_are(case, data):
         assert C.block(a).dtype == dtype
 
 
-def test_rows_are_vertices_ascending_even_where_clusters_interleave():
+def test_rows_of_blocks_ascend_by_vertex_even_if_clusters_interleave():
     F = CellularSheaf.random(nx.path_graph(4), [1, 2, 1, 1], 1, seed=7)
     P = Partition([1, 0, 1, 0])
     basis = [[[10], [20], [30]], [[1, 2], [3, 4]]]
@@ -69,7 +69,7 @@ def test_rows_are_vertices_ascending_even_where_clusters_interleave():
     assert C.R.coordinates(0).tolist() == [1, 2, 4]
 
 
-def test_blocks_may_be_lists_integers_or_an_object_array():
+def test_blocks_may_be_lists_or_integers_or_object_arrays():
     blocks = np.empty(2, object)
     blocks[:] = [np.array([[1], [2]]), np.array([[3]], np.float32)]
     for basis in (blocks, list(blocks), tuple(blocks), [[[1], [2]], [[3]]]):
@@ -80,7 +80,7 @@ def test_blocks_may_be_lists_integers_or_an_object_array():
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("given_dtype", [*DTYPES, int])
-def test_own_blocks_are_cast_to_the_precision_of_the_sheaf(dtype, given_dtype):
+def test_user_blocks_are_cast_to_the_precision_of_the_sheaf(dtype, given_dtype):
     F = CellularSheaf.random(nx.path_graph(3), 1, 1, seed=3, dtype=dtype)
     basis = [np.ones((2, 1), given_dtype), np.ones((1, 1), np.float32)]
     C = sc.coarsen(F, PAIR_AND_ONE, basis=basis)
@@ -89,15 +89,15 @@ def test_own_blocks_are_cast_to_the_precision_of_the_sheaf(dtype, given_dtype):
     assert C.prolongation.dtype == C.sheaf.dtype == expected
 
 
-def test_own_blocks_beyond_the_precision_of_the_sheaf_are_refused():
+def test_user_blocks_that_overflow_in_the_precision_of_the_sheaf_raise():
     F = CellularSheaf.random(nx.path_graph(3), 1, 1, seed=3, dtype=np.float32)
     with pytest.raises(
-        ValueError, match=r"`basis\[0\]` must be finite as float32, got 1e\+300 in row 1"
+        ValueError, match=r"`basis\[0\]` must be finite in float32, got 1e\+300 in row 1"
     ):
         sc.coarsen(F, PAIR_AND_ONE, basis=[[[1.0], [1e300]], [[1.0]]])
 
 
-def test_own_blocks_stay_the_callers():
+def test_user_blocks_are_copied():
     basis = [np.ones((2, 1)), np.ones((1, 1))]
     R = sc.coarsen(PATH, PAIR_AND_ONE, basis=basis).prolongation
     basis[0][:] = 5
@@ -117,7 +117,7 @@ def test_own_blocks_stay_the_callers():
         (
             [np.ones((1, 2)), np.ones((1, 1))],
             ValueError,
-            r"`basis\[0\]` must have shape \(2, r\), the dimension",
+            r"`basis\[0\]` must have shape \(2, r\), where 2 is the dim",
         ),
         ([np.ones(2), np.ones((1, 1))], ValueError, r"got \(2,\)"),
         (
@@ -139,6 +139,6 @@ def test_own_blocks_stay_the_callers():
     ],
     ids=["too few", "a number", "rows of 1", "rows of 0", "flat", "nan", "inf", "half", "words"],
 )
-def test_own_blocks_that_do_not_fit_are_refused(basis, error, message):
+def test_invalid_user_blocks_raise(basis, error, message):
     with pytest.raises(error, match=message):
         sc.coarsen(PATH, PAIR_AND_ONE, basis=basis)

@@ -14,7 +14,7 @@ from tests.support.helpers import (
 )
 
 
-def test_oversampled_modes_that_leave_sections_out_are_not_said_to_hold_them():
+def test_oversampled_modes_without_all_sections_cause_no_warning_about_them():
     """A warning, which is an error here, would say that there is no local section."""
     edges = [(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5), (2, 3)]
     for sign in (1, -1):  # a triangle whose signs do not agree has none
@@ -24,7 +24,7 @@ def test_oversampled_modes_that_leave_sections_out_are_not_said_to_hold_them():
         assert sc.coarsen(F, P, none).sheaf.dim_c0 == 0
 
 
-def test_the_result_cannot_be_changed_but_replaced():
+def test_local_modes_are_immutable_but_fields_can_be_replaced():
     F, P = CellularSheaf.random(nx.path_graph(6), 2, 3, seed=3), Partition([0, 0, 0, 1, 1, 1])
     M = sc.local_modes(F, P, 2)
     for array in (
@@ -56,7 +56,7 @@ def test_the_result_cannot_be_changed_but_replaced():
     assert M.clusters.labels.tolist() == P.labels.tolist()
 
 
-def test_clusters_count_from_the_end_too_but_not_beyond():
+def test_negative_cluster_indices_count_from_the_end():
     M = sc.local_modes(
         CellularSheaf.random(nx.path_graph(5), 2, 3, seed=3), Partition([0, 0, 0, 1, 1]), [1, 2]
     )
@@ -68,7 +68,7 @@ def test_clusters_count_from_the_end_too_but_not_beyond():
                 get(a)
 
 
-def test_the_result_says_what_it_holds():
+def test_the_repr_of_local_modes_lists_their_sizes():
     F = CellularSheaf.constant(nx.path_graph(4))
     M = sc.local_modes(F, Partition([0, 0, 0, 1]), [2, 1], "principal")
     assert repr(M) == "LocalModes('principal', n_clusters=2, ranks 1 .. 2, dim 3 of 4, tied=0)"
@@ -88,7 +88,7 @@ def test_empty_sheaves_have_no_modes():
     assert M.next_eigenvalues.tolist() == [np.inf, np.inf]
 
 
-def test_ties_are_told_in_words_that_do_not_vary():
+def test_the_warning_about_ties_contains_no_values():
     """So that Python's rule of once per line holds: figures would make every text a new one."""
     texts = set()
     for graph, scale, rank in ((nx.cycle_graph(4), 1.0, 2), (nx.complete_graph(7), 1.7, 3)):

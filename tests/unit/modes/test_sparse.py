@@ -40,7 +40,9 @@ SPARSE = {
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("local_operator", OPERATORS)
 @pytest.mark.parametrize("name", SPARSE)
-def test_clusters_too_large_for_a_dense_matrix(name, local_operator, dtype, monkeypatch):
+def test_clusters_too_large_for_a_dense_matrix_are_solved_by_the_sparse_method(
+    name, local_operator, dtype, monkeypatch
+):
     monkeypatch.setattr("sheafcoarsen.modes.problems.SPARSE_ABOVE", 35)
     monkeypatch.setattr("sheafcoarsen.modes.problems.SPARSE_SHARE", 4)
     called = []
@@ -68,7 +70,7 @@ def test_clusters_too_large_for_a_dense_matrix(name, local_operator, dtype, monk
 
 
 @pytest.mark.parametrize("dim", [2, 3, 4])
-def test_zeros_that_rounding_lifts_do_not_drown_the_others(dim):
+def test_perturbed_zeros_do_not_hide_other_eigenvalues(dim):
     """The inverse of what is barely above rounding is so large that no other value is seen."""
     A = sc.laplacian(CellularSheaf.constant(nx.grid_2d_graph(6, 7), dim))
     expected = np.linalg.eigvalsh(A.toarray())
@@ -79,7 +81,7 @@ def test_zeros_that_rounding_lifts_do_not_drown_the_others(dim):
 
 
 @pytest.mark.parametrize("scale", [1e-100, 1e100])
-def test_large_clusters_by_the_sparse_method_at_any_scale(scale, monkeypatch):
+def test_the_sparse_method_matches_the_dense_solver_at_any_scale(scale, monkeypatch):
     monkeypatch.setattr("sheafcoarsen.modes.problems.SPARSE_ABOVE", 35)
     F = CellularSheaf.random(nx.gnm_random_graph(60, 150, seed=3), 2, 2, seed=5)
     unscaled = sc.local_modes(F, one_cluster(F), 3)
@@ -94,7 +96,7 @@ def test_large_clusters_by_the_sparse_method_at_any_scale(scale, monkeypatch):
     "graph", [nx.path_graph(100), nx.star_graph(100), nx.grid_2d_graph(10, 10)]
 )
 @pytest.mark.parametrize("decades", [4, 8])
-def test_large_clusters_of_graded_maps(graph, decades, monkeypatch):
+def test_the_sparse_method_handles_maps_of_very_different_size(graph, decades, monkeypatch):
     monkeypatch.setattr("sheafcoarsen.modes.problems.SPARSE_ABOVE", 35)
     monkeypatch.setattr("sheafcoarsen.modes.problems.MAX_DENSE", 35)  # nothing to fall back on
     F = CellularSheaf.constant(graph)
@@ -103,7 +105,7 @@ def test_large_clusters_of_graded_maps(graph, decades, monkeypatch):
     assert_lowest_eigenpairs(M, 0)
 
 
-def test_a_large_cluster_at_which_the_sparse_method_fails_is_computed_densely(monkeypatch):
+def test_a_cluster_is_solved_densely_if_the_sparse_method_fails(monkeypatch):
     monkeypatch.setattr("sheafcoarsen.modes.problems.SPARSE_ABOVE", 35)
 
     def fails(*args):
@@ -119,7 +121,7 @@ def test_a_large_cluster_at_which_the_sparse_method_fails_is_computed_densely(mo
         sc.local_modes(F, one_cluster(F), 3)
 
 
-def test_rules_that_look_at_whole_spectra_refuse_a_huge_cluster(monkeypatch):
+def test_rules_that_need_whole_spectra_raise_for_huge_clusters(monkeypatch):
     monkeypatch.setattr("sheafcoarsen.modes.problems.MAX_DENSE", 30)
     monkeypatch.setattr("sheafcoarsen.modes.oversampled.MAX_DENSE", 30)
     F = CellularSheaf.constant(nx.path_graph(40))
@@ -135,7 +137,9 @@ def test_rules_that_look_at_whole_spectra_refuse_a_huge_cluster(monkeypatch):
 @pytest.mark.parametrize(
     ("dtype", "big", "small"), [(float, 1e100, 1e-100), (np.float32, 1e12, 1e-12)]
 )
-def test_a_loop_whose_maps_cancel_hides_nothing(dtype, big, small, method, monkeypatch):
+def test_a_cancelling_loop_does_not_hide_eigenvalues_of_a_large_cluster(
+    dtype, big, small, method, monkeypatch
+):
     if method == "sparse":
         monkeypatch.setattr("sheafcoarsen.modes.problems.SPARSE_ABOVE", 1)
         monkeypatch.setattr("sheafcoarsen.modes.problems.SPARSE_SHARE", 1)
@@ -151,7 +155,7 @@ def test_a_loop_whose_maps_cancel_hides_nothing(dtype, big, small, method, monke
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_a_tie_of_a_large_cluster_is_told(dtype, monkeypatch):
+def test_ties_of_large_clusters_are_reported(dtype, monkeypatch):
     """A cycle has pairs of equal eigenvalues; weights that differ take them apart."""
     monkeypatch.setattr("sheafcoarsen.modes.problems.SPARSE_ABOVE", 35)
     sqrt_eps = float(np.sqrt(np.finfo(dtype).eps))
@@ -166,7 +170,7 @@ def test_a_tie_of_a_large_cluster_is_told(dtype, monkeypatch):
             assert M.tied.tolist() == [tied and r == 2], (spread, r)
 
 
-def test_a_residual_above_rounding_is_an_error(monkeypatch):
+def test_residuals_above_rounding_level_raise(monkeypatch):
     A = sc.laplacian(CellularSheaf.constant(nx.cycle_graph(60)))
     polish = sparse._refined
 
@@ -179,7 +183,7 @@ def test_a_residual_above_rounding_is_an_error(monkeypatch):
         sparse.lowest_sparse(A, 3, eps_of(A.dtype))
 
 
-def test_a_multiple_eigenvalue_is_found_as_often_as_it_is_there(monkeypatch):
+def test_multiple_eigenvalues_are_found_with_full_multiplicity(monkeypatch):
     """Lanczos is run again until nothing lower turns up, one copy at a time."""
     A = sc.laplacian(CellularSheaf.constant(nx.path_graph(20), 5))
 
@@ -200,7 +204,7 @@ def test_a_multiple_eigenvalue_is_found_as_often_as_it_is_there(monkeypatch):
         assert_residual(values - expected[:count], 4.0, n=100)
 
 
-def test_inverse_iteration_makes_up_for_a_loose_lanczos(monkeypatch):
+def test_inverse_iteration_corrects_a_loose_lanczos_tolerance(monkeypatch):
     """In one round it would not, so that the next tolerance, and more Lanczos, would be needed."""
     loose = []
 
@@ -220,7 +224,7 @@ def test_inverse_iteration_makes_up_for_a_loose_lanczos(monkeypatch):
 
 
 @pytest.mark.parametrize("rule", [sc.ranks.kernel(), sc.ranks.below(0.1)])
-def test_the_largest_dense_cluster(rule, monkeypatch):
+def test_a_cluster_of_the_maximum_dense_dimension_is_solved(rule, monkeypatch):
     """12,000 coordinates: a matrix of a gigabyte, and minutes."""
 
     def too_much(*args):

@@ -1,4 +1,4 @@
-"""The certificate encloses, and its constants are those of their definitions."""
+"""Certificates enclose fine eigenvalues, and their constants match their definitions."""
 
 from fractions import Fraction
 
@@ -21,7 +21,7 @@ from tests.unit.quality.test_spectral_quality import (
 
 
 def both_spectra(C):
-    """Eigenvalues of L and of R* L R by dense singular values, in the units of the sheaf."""
+    """Return the eigenvalues of L and of R* L R from dense singular values."""
     delta = exact(reference.coboundary(C.fine))
     found = [squared_spectrum(delta), squared_spectrum(delta @ prolongation(C))]
     return [values * unit * unit for values, unit in found]
@@ -43,7 +43,7 @@ def test_the_interval_encloses_every_fine_eigenvalue(C):
 
 
 @given(coarsenings(kinds=("internal", "kernel")))
-def test_the_certificate_is_made_of_its_definitions(C):
+def test_constants_of_the_certificate_match_their_definitions(C):
     F, P = C.fine, C.partition
     B = sc.certificate(C)
     gaps, levels, eps = [np.inf], [0.0], eps_of(F.dtype)
@@ -60,7 +60,7 @@ def test_the_certificate_is_made_of_its_definitions(C):
             B.gamma - max(min(gaps), 0.0), max(levels) / eps if max(levels) else 1.0, n=1, eps=eps
         )
         assert B.gamma <= min(gaps) or B.gamma - min(gaps) <= 4 * max(levels)
-    # at least that of a dense solver on R* L R
+    # at least the error of a dense solver on R* L R
     norm = np.linalg.norm(reference.coboundary(F), 2) ** 2 if F.dim_c1 and F.dim_c0 else 0.0
     assert B.rounding >= 0.99 * 30 * C.sheaf.dim_c0 * eps * norm
     if B.gamma == 0:
@@ -69,7 +69,7 @@ def test_the_certificate_is_made_of_its_definitions(C):
         kappa = B.beta / B.gamma * B.beta
         assert B.kappa == pytest.approx(kappa, rel=1e-12)
         if 0 < kappa < 1e150:
-            # the root beyond 1 of (mu - 1)^2 = kappa mu
+            # mu is the root above 1 of (mu - 1)^2 = kappa mu
             assert (B.mu - 1) ** 2 == pytest.approx(kappa * B.mu, rel=1e-6 / min(kappa, 1) ** 0.5)
         assert B.mu >= 1
         for nu in (0.0, B.gamma if np.isfinite(B.gamma) else 1.0):
@@ -80,13 +80,13 @@ def test_the_certificate_is_made_of_its_definitions(C):
 
 
 @given(coarsenings(kinds=("internal",)))
-def test_beta_bounds_the_crossing_rows(C):
+def test_beta_is_an_upper_bound_on_the_norm_of_the_crossing_rows(C):
     delta_X = exact(reference.fine_crossing_coboundary(C.fine, C.partition))
     squares, unit = squared_spectrum(delta_X)
     true = float(np.sqrt(squares.max(initial=0.0))) * unit
     beta = sc.certificate(C).beta
     assert beta >= true * (1 - 1e-13)
-    # blocks of one norm that cancel in the whole
+    # blocks of equal norm that cancel in the matrix
     assert beta <= true * np.sqrt(max(C.fine.n_vertices, 1)) * (1 + 1e-9)
     assert (beta == 0) == (true == 0)
 
@@ -102,7 +102,7 @@ GRAPHS = {
 
 @pytest.mark.parametrize("kind", ["constant", "general", "orthogonal", "feeder"])
 @pytest.mark.parametrize("graph", GRAPHS)
-def test_beta_is_tight(graph, kind):
+def test_beta_is_close_to_the_norm_of_the_crossing_rows(graph, kind):
     G = nx.convert_node_labels_to_integers(GRAPHS[graph])
     n = G.number_of_nodes()
     rng = np.random.default_rng(3)
@@ -120,13 +120,13 @@ def test_beta_is_tight(graph, kind):
     assert true * (1 - 1e-13) <= beta <= 1.5 * true
 
 
-def test_beta_is_sharp_on_one_edge_and_scales():
+def test_beta_is_exact_on_one_edge_and_scales_with_the_maps():
     F = CellularSheaf([[0, 1]], [[[3e100, 0], [0, 1e100]]], [[[4e100], [0]]], [2, 1])
     C = coarsen(F, Partition([0, 1]), 1)
     assert sc.certificate(C).beta == pytest.approx(5e100, rel=1e-12)
 
 
-def test_a_crossing_edge_far_below_the_others_still_counts():
+def test_beta_includes_crossing_edges_with_much_smaller_maps():
     F = CellularSheaf(
         [[0, 1], [1, 2]],
         np.array([1e140, 1e-60])[:, None, None],
@@ -137,7 +137,7 @@ def test_a_crossing_edge_far_below_the_others_still_counts():
     )
 
 
-def test_gamma_is_infinite_where_nothing_is_discarded_and_zero_where_a_section_is():
+def test_gamma_is_infinite_if_nothing_is_discarded_and_zero_if_a_section_is():
     F, P = CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1])
     B = sc.certificate(sc.coarsen(F, P, 2))
     assert (B.gamma, B.kappa, B.mu) == (np.inf, 0, 1)
@@ -150,7 +150,7 @@ def test_gamma_is_infinite_where_nothing_is_discarded_and_zero_where_a_section_i
     assert [end.tolist() for end in B.interval([[1, 2]])] == [[[0, 0]], [[1, 2]]]
 
 
-def test_the_lower_end_is_that_of_the_path_by_hand():
+def test_the_lower_bound_for_a_path_matches_hand_computation():
     # gamma = 2, beta^2 = 2, kappa = 1, mu = (3 + sqrt(5)) / 2
     B = sc.certificate(
         sc.coarsen(CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1]), 1)
@@ -167,7 +167,7 @@ def test_only_internal_modes_are_certified(kind):
     else:
         C, what = sc.coarsen(F, P, 1, local_operator="principal"), "principal modes"
     with pytest.raises(
-        ValueError, match=f'internal modes, got {what}: coarsen.*local_operator="internal"'
+        ValueError, match=f'internal modes, got {what}: use coarsen.*local_operator="internal"'
     ):
         sc.certificate(C)
 
@@ -177,12 +177,12 @@ def test_only_internal_modes_are_certified(kind):
     [
         ([1.0, np.nan], ValueError, "`nu` must be finite, got nan"),
         (np.inf, ValueError, "`nu` must be finite, got inf"),
-        ([1.0, -1e-3], ValueError, "got -0.001: take those of C.galerkin"),
+        ([1.0, -1e-3], ValueError, "got -0.001: pass those of C.galerkin"),
         (1j, TypeError, "`nu` must be real, got dtype complex128"),
         ("one", TypeError, "`nu` must hold"),
     ],
 )
-def test_what_is_no_eigenvalue_is_refused(nu, error, message):
+def test_values_that_are_not_eigenvalues_raise(nu, error, message):
     B = sc.certificate(
         sc.coarsen(CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1]), 1)
     )
@@ -190,8 +190,8 @@ def test_what_is_no_eigenvalue_is_refused(nu, error, message):
         B.interval(nu)
 
 
-def test_beta_is_a_bound_in_exact_arithmetic():
-    """Rounding in the norms would put it below the true one about every other time."""
+def test_beta_is_an_upper_bound_in_spite_of_rounding():
+    """Without a correction, rounding would put beta below the norm in half of the cases."""
     rng = np.random.default_rng(11)
     for a, b in rng.standard_normal((60, 2)).tolist():
         F = CellularSheaf([[0, 1]], [[[a]]], [[[b]]])
@@ -201,8 +201,8 @@ def test_beta_is_a_bound_in_exact_arithmetic():
 
 
 @pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
-def test_gamma_is_less_than_a_gap_by_the_rounding_of_that(scale):
-    """So that it is a lower bound, although eigenvalues are computed."""
+def test_gamma_is_the_gap_minus_its_rounding_error(scale):
+    """It is then a lower bound, although eigenvalues are computed."""
     F = CellularSheaf.constant(nx.path_graph(6))
     F = F.with_maps(F.tail_data * scale, F.head_data * scale)
     C = sc.coarsen(F, Partition([0, 0, 0, 1, 1, 1]), 1)

@@ -1,4 +1,4 @@
-"""Small components apart: all their singular values, and the sheaf on the others."""
+"""Singular values of small components, and the sheaf on the other components."""
 
 import networkx as nx
 import numpy as np
@@ -10,7 +10,7 @@ from tests.support.helpers import assert_residual
 
 
 @pytest.mark.parametrize("dtype", [float, complex])
-def test_the_parts_make_the_whole(dtype):
+def test_small_components_and_the_rest_have_the_whole_spectrum(dtype):
     graphs = [nx.path_graph(2 + i % 3) for i in range(9)] + [nx.grid_2d_graph(9, 9)]
     graphs.insert(3, nx.empty_graph(2))
     G = nx.disjoint_union_all(graphs)
@@ -40,6 +40,6 @@ def test_the_parts_make_the_whole(dtype):
     np.testing.assert_array_equal(some, X[:, [7, 2]])
 
 
-def test_a_connected_sheaf_has_no_parts():
+def test_a_connected_sheaf_has_no_small_components():
     F = sc.CellularSheaf.constant(nx.path_graph(200))
     assert split_components(sc.coboundary(F), F) is None

@@ -1,4 +1,4 @@
-"""The lowest positive singular values, however many zeros lie below them."""
+"""The smallest positive singular values, above any number of zeros."""
 
 from dataclasses import replace
 
@@ -18,13 +18,13 @@ EPS = np.finfo(float).eps
 
 
 def many_components(count, dim=3):
-    """Return the constant sheaf on a grid and many small paths, as citation graphs have them."""
+    """Return the constant sheaf on a grid and many small paths, as in citation graphs."""
     trees = [nx.path_graph(2 + i % 2) for i in range(count)] + [nx.grid_2d_graph(12, 11)]
     return sc.CellularSheaf.constant(nx.disjoint_union_all(trees), dim)
 
 
 @pytest.mark.parametrize(("count", "dim"), [(170, 3), (300, 3), (300, 2)])
-def test_positive_values_above_many_zeros(count, dim):
+def test_positive_singular_values_are_found_above_many_zeros(count, dim):
     F = many_components(count, dim)
     D = sc.coboundary(F)
     Z = sc.global_sections(F).basis
@@ -41,7 +41,7 @@ def test_positive_values_above_many_zeros(count, dim):
     assert abs(found.vectors.T @ Z).max() < 1e-9
 
 
-def test_what_is_no_kernel_is_not_taken_for_one(monkeypatch):
+def test_a_wrong_kernel_is_rejected_and_computed_densely(monkeypatch):
     F = many_components(170)
     D = sc.coboundary(F)
     wrong = np.linalg.qr(np.random.default_rng(3).standard_normal((F.dim_c0, 513)))[0]
@@ -49,8 +49,8 @@ def test_what_is_no_kernel_is_not_taken_for_one(monkeypatch):
     assert found.kernel == 513
 
 
-def test_quality_of_a_sheaf_with_many_zeros(monkeypatch):
-    """Neither the fine nor the coarse zeros are left to iteration, nor to a dense solver."""
+def test_spectral_quality_of_a_sheaf_with_many_zeros(monkeypatch):
+    """Neither fine nor coarse zeros are computed by the iteration or by a dense solver."""
     F = many_components(200)
     C = sc.coarsen(F, sc.select(F, 450), 2, loops=False)
     monkeypatch.setattr(room, "MAX_DENSE", 1000)
@@ -77,7 +77,7 @@ def test_a_sheaf_without_zeros_needs_no_kernel():
     np.testing.assert_allclose(found.sigma[: found.end], exact[: found.end], rtol=1e-9)
 
 
-def test_pairs_that_stay_rough_are_iterated_again_with_factors(monkeypatch):
+def test_inaccurate_pairs_are_iterated_again_by_the_direct_method(monkeypatch):
     F = sc.gallery.bundle(nx.grid_2d_graph(21, 21), 2, noise=0.1, seed=3)
     methods, solver = [], room.lowest_eigenpairs
 
@@ -96,7 +96,7 @@ def test_pairs_that_stay_rough_are_iterated_again_with_factors(monkeypatch):
     np.testing.assert_allclose(found.sigma[:5], exact, rtol=1e-9)
 
 
-def test_more_pairs_are_computed_until_the_multiplet_ends(monkeypatch):
+def test_pairs_are_computed_to_the_end_of_the_multiplet(monkeypatch):
     """The second eigenvalue of a square grid is double, here with stalks of dimension 7."""
     monkeypatch.setattr(room, "SPARSE_SHARE", 5)
     F = sc.CellularSheaf.constant(nx.grid_2d_graph(12, 12), 7)
@@ -110,22 +110,22 @@ def test_more_pairs_are_computed_until_the_multiplet_ends(monkeypatch):
 
 @pytest.mark.parametrize("method", ["direct", "multilevel"])
 @pytest.mark.parametrize("strict", [False, True])
-def test_zeros_are_counted_whoever_tells_them(monkeypatch, method, strict):
-    """Where the level of zero refuses them, too: then all is dense."""
+def test_zeros_are_counted_whether_or_not_the_sections_are_accepted(monkeypatch, method, strict):
+    """If the sections are rejected, the problem is solved densely."""
     monkeypatch.setattr(EigenProblem, "chosen", lambda self: method)
     F = sc.CellularSheaf.constant(nx.grid_2d_graph(25, 25), 2)
     D = sc.coboundary(F)
-    if strict:  # what comes from elsewhere is none
+    if strict:  # reject all sections
         monkeypatch.setattr(room, "largest_column", lambda Y: 1.0)
     found = low_pairs(
         D, 2, EPS, EPS, sheaf_of=lambda: F, kernel_of=lambda F: sc.global_sections(F).basis
     )
     assert (found.kernel, found.end) == (2, 4)
-    assert found.zero < 1e-12  # of no vector that was refused
+    assert found.zero < 1e-12  # rejected vectors do not count
     np.testing.assert_allclose(found.sigma[:4] ** 2, 2 - 2 * np.cos(np.pi / 25), rtol=1e-9)
 
 
-def test_the_largest_zero_may_be_of_a_small_component():
+def test_the_largest_zero_may_come_from_a_small_component():
     F = sc.CellularSheaf.constant(nx.disjoint_union(nx.grid_2d_graph(29, 29), nx.path_graph(2)))
     maps = np.append(np.ones(F.n_edges - 1), 1e-13)
     F = F.with_maps(maps, maps)
@@ -138,8 +138,8 @@ def test_the_largest_zero_may_be_of_a_small_component():
 
 @pytest.mark.parametrize("rows", [5, 1024, 1025, 5000])
 @pytest.mark.parametrize("dtype", [float, complex])
-def test_singular_pairs_of_tall_matrices(rows, dtype):
-    """Singular values far below the square root of rounding are kept."""
+def test_singular_values_of_tall_matrices_are_resolved_below_the_root_of_eps(rows, dtype):
+    """Singular values far below sqrt(eps) are accurate."""
     rng = np.random.default_rng(rows)
     X = np.linalg.qr(rng.standard_normal((40, 7)).astype(dtype))[0]
     D = rng.standard_normal((rows, 40)).astype(dtype)
@@ -155,7 +155,7 @@ def test_singular_pairs_of_tall_matrices(rows, dtype):
     assert_residual(V - X @ (X.conj().T @ V), n=40)
 
 
-def test_many_tiny_components_beside_a_graph_with_hubs():
+def test_tiny_components_beside_a_graph_with_hubs_match_a_dense_solver():
     graphs = [nx.barabasi_albert_graph(300, 2, seed=1)]
     graphs += [nx.path_graph(2 + i % 4) for i in range(70)]
     F = sc.gallery.bundle(nx.disjoint_union_all(graphs), 3, 0.0, seed=1)

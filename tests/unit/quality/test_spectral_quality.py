@@ -22,7 +22,7 @@ from tests.support.strategies import bases, mode_counts, sheaves_with_partitions
 
 
 def coarsen(*args, **kwargs):
-    """Coarsen, whatever is tied and even where kernels keep nothing."""
+    """Coarsen without warnings about ties or empty kernels."""
     with ties_allowed():
         warnings.simplefilter("ignore", sc.SingularProblemWarning)
         return sc.coarsen(*args, **kwargs)
@@ -49,10 +49,7 @@ def exact(A):
 
 
 def squared_spectrum(D):
-    """Eigenvalues of D* D, ascending, in units of the square of the second result.
-
-    By singular values.
-    """
+    """Return the eigenvalues of D* D from singular values, and the root of their unit."""
     largest = float(np.abs(D).max(initial=0.0))
     if largest == 0:
         return np.zeros(D.shape[1]), 1.0
@@ -61,14 +58,14 @@ def squared_spectrum(D):
 
 
 def dense_kernel_size(values, n, eps, norm2):
-    """Number of zero eigenvalues; the example is given up where rounding decides."""
+    """Return the number of zero eigenvalues; reject examples decided by rounding."""
     sigma, unit = np.sqrt(values), np.sqrt(norm2)
     assume(not ((sigma > 1e-2 * n * eps * unit) & (sigma < 1e2 * n * eps * unit)).any())
     return int((sigma <= n * eps * unit).sum())
 
 
 @given(coarsenings(), st.data())
-def test_the_quality_is_that_of_dense_linear_algebra(C, data):
+def test_quality_matches_dense_linear_algebra(C, data):
     assume(C.sheaf.dim_c0)
     k = data.draw(st.integers(1, C.sheaf.dim_c0), label="k")
     F, eps = C.fine, eps_of(C.fine.dtype)
@@ -85,7 +82,7 @@ def test_the_quality_is_that_of_dense_linear_algebra(C, data):
     Q = sc.spectral_quality(C, k)
     assert (Q.kernel_fine, Q.kernel_coarse) == (kernel, kernel_coarse)
     assert_residual(Q.section_residual, n=n, eps=eps)
-    # widened to the end of the multiplet
+    # k is increased to the end of the multiplet
     count = len(Q.fine)
     positive = values[kernel:]
     assert count >= min(k, len(positive))
@@ -96,12 +93,12 @@ def test_the_quality_is_that_of_dense_linear_algebra(C, data):
         assert positive[j] - positive[j - 1] <= 1e-7 * positive[j] + 8 * n * eps * norm2
     L = reference.coboundary(F)
     assert_residual(Q.fine - positive[:count] * unit**2, L, L, n=n, eps=eps)
-    found = nu[max(kernel, kernel_coarse) :][:count]  # those of the same numbers
+    found = nu[max(kernel, kernel_coarse) :][:count]  # the coarse eigenvalues with the same indices
     assert_residual(Q.coarse[: len(found)] - found * unit**2, L, L, n=n, eps=eps)
     assert np.isinf(Q.coarse[len(found) :]).all()
     m = len(found)
     errors, above = Q.relative_errors[:m], Q.coarse[:m] - Q.fine[:m]
-    clipped = (above < 0) & (errors == 0)  # by rounding only
+    clipped = (above < 0) & (errors == 0)  # only rounding makes errors negative
     assert_residual(above[clipped], L, L, n=n, eps=eps)
     expected = np.where(clipped, 0.0, above / Q.fine[:m])
     assert errors == pytest.approx(expected, rel=1e-9, abs=1e-12)
@@ -113,7 +110,7 @@ def test_the_quality_is_that_of_dense_linear_algebra(C, data):
     if not count:
         assert Q.restricted_similarity == 0
         return
-    # the formula, by vectors of another solver; they and the projector count with norm(L) / gap and
+    # the formula with vectors of a dense solver, whose errors are amplified by norm(L) / gap and
     # 1 / lambda
     vh = np.linalg.svd(delta)[2]
     U = vh[::-1].conj().T[:, kernel : kernel + count]
@@ -125,7 +122,7 @@ def test_the_quality_is_that_of_dense_linear_algebra(C, data):
 
 
 @given(coarsenings(spread=False), st.data())
-def test_the_angles_are_those_between_the_lifted_and_the_fine_space(C, data):
+def test_angles_are_those_between_lifted_and_fine_eigenvectors(C, data):
     assume(C.sheaf.dim_c0)
     Q = sc.spectral_quality(C, data.draw(st.integers(1, C.sheaf.dim_c0), label="k"))
     delta, R = exact(reference.coboundary(C.fine)), prolongation(C)
@@ -134,7 +131,7 @@ def test_the_angles_are_those_between_the_lifted_and_the_fine_space(C, data):
     count, eps = len(Q.fine), eps_of(C.fine.dtype)
     if not count:
         return
-    delta = delta / np.abs(delta).max()  # so that the unit of the spectrum is 1
+    delta = delta / np.abs(delta).max()  # so that the spectrum is of order 1
     values, vh = squared_spectrum(delta)[0], np.linalg.svd(delta)[2][::-1]
     coarse = delta @ R
     nu, coarse_unit = squared_spectrum(coarse)
@@ -145,7 +142,7 @@ def test_the_angles_are_those_between_the_lifted_and_the_fine_space(C, data):
     while (
         end < len(have) and have[end] - have[end - 1] <= 1e-7 * have[end] + 100 * eps * values[-1]
     ):
-        end += 1  # a multiple eigenvalue counts whole
+        end += 1  # include multiple eigenvalues completely
     top = Q.kernel_fine + count
     gaps = [values[top] - values[top - 1]] if top < len(values) else []
     gaps += [values[Q.kernel_fine]]
@@ -166,8 +163,8 @@ def test_the_angles_are_those_between_the_lifted_and_the_fine_space(C, data):
 
 
 @pytest.mark.parametrize("dtype", [float, complex])
-def test_small_angles_beside_large_ones(dtype):
-    """They are exact, where scipy's are off by the root of rounding."""
+def test_small_angles_are_accurate_beside_large_ones(dtype):
+    """They are accurate, while those of scipy have errors of sqrt(eps)."""
     wanted = np.array([0.0, 1e-12, 1e-3, 0.7, 0.8, np.pi / 2])
     k = len(wanted)
     rng = np.random.default_rng(1)
@@ -179,7 +176,7 @@ def test_small_angles_beside_large_ones(dtype):
     assert_residual(principal_angles(V[:, :3], U) - wanted[:3], 1.0, n=2 * k)
 
 
-def test_a_multiplet_is_widened():
+def test_k_is_increased_to_the_end_of_a_multiplet():
     F = CellularSheaf.constant(nx.cycle_graph(6))  # 0, 1, 1, 3, 3, 4
     C = sc.coarsen(F, Partition([0, 0, 1, 1, 2, 2]), 2)
     for k, count in ((1, 2), (2, 2), (3, 4), (5, 5), (6, 5)):
@@ -204,8 +201,8 @@ def test_a_lost_section_makes_the_similarity_infinite():
     assert kept.restricted_similarity < np.inf
 
 
-def test_all_of_a_multiple_coarse_eigenvalue_counts_for_the_angles():
-    """Two paths in a stalk whose coarse eigenvalues are both 1, the fine ones 0.59 and 0.98."""
+def test_angles_include_all_vectors_of_a_multiple_coarse_eigenvalue():
+    """Two paths have the coarse eigenvalue 1 twice, but fine eigenvalues 0.59 and 0.98."""
     gauge = random_orthonormal(np.random.default_rng(0), 4, 2, 2, np.dtype(float))
     maps = np.array([np.diag(row) for row in ([1.0, 10.0], [1.0, 1.0], [1.0, 10.0])])
     F = CellularSheaf([[0, 1], [1, 2], [2, 3]], maps @ gauge[:3], maps @ gauge[1:])
@@ -216,16 +213,13 @@ def test_all_of_a_multiple_coarse_eigenvalue_counts_for_the_angles():
     assert Q.angles == pytest.approx(np.arccos(np.abs(u).sum() / 2), abs=1e-12)
 
 
-def test_what_lost_sections_became_is_not_compared():
-    """By their numbers, so that no error is negative.
-
-    The principal operator makes positive eigenvalues of three zeros.
-    """
+def test_coarse_eigenvalues_of_lost_sections_are_not_compared():
+    """Principal modes turn three zeros into positive eigenvalues, which are skipped."""
     F = gallery.bundle(nx.grid_2d_graph(6, 6), 3, seed=3)
     C = coarsen(F, sc.select(F, 4), 6, local_operator="principal")
     Q = sc.spectral_quality(C, 4)
     assert (Q.kernel_fine, Q.kernel_coarse) == (3, 0)
-    assert Q.section_residual == 0  # of no section
+    assert Q.section_residual == 0  # no section is left
     count = len(Q.fine)
     assert_residual(
         Q.fine - np.linalg.eigvalsh(reference.laplacian(F))[3 : 3 + count], 8.0, n=F.dim_c0
@@ -236,7 +230,7 @@ def test_what_lost_sections_became_is_not_compared():
     assert (Q.relative_errors > 0.1).all()
 
 
-def test_a_path_by_hand():
+def test_quality_of_a_path_matches_hand_computation():
     # R z is constant on each pair: L_Gal = [[.5, -.5], [-.5, .5]], so nu = 1, and lambda_2 = 2 -
     # sqrt(2)
     Q = sc.spectral_quality(
@@ -276,7 +270,7 @@ def test_the_sparse_method_agrees_with_the_dense_one(monkeypatch, dtype):
     assert found.restricted_similarity == pytest.approx(dense.restricted_similarity, rel=1e-5)
 
 
-def test_a_missed_eigenvalue_is_an_error(monkeypatch):
+def test_missed_and_inaccurate_eigenpairs_raise(monkeypatch):
     F = CellularSheaf.constant(nx.convert_node_labels_to_integers(nx.grid_2d_graph(40, 23)))
     C = coarsen(F, Partition(np.arange(920) // 8), 3)
     real, pairs = eigensolver.lowest_pairs, smallest_singular_values.lowest_eigenpairs
@@ -301,12 +295,12 @@ def test_a_missed_eigenvalue_is_an_error(monkeypatch):
         return dataclasses.replace(found, vectors=np.linalg.qr(found.vectors + noise)[0])
 
     monkeypatch.setattr(smallest_singular_values, "lowest_eigenpairs", noisy)
-    with pytest.raises(np.linalg.LinAlgError, match="has not converged: residual"):
+    with pytest.raises(np.linalg.LinAlgError, match="has not converged, with a residual"):
         sc.spectral_quality(C, 4)
 
 
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
-def test_earlier_fine_pairs_are_used(monkeypatch):
+def test_fine_pairs_passed_by_the_user_are_reused(monkeypatch):
     G = nx.convert_node_labels_to_integers(nx.grid_2d_graph(40, 23))
     F = gallery.bundle(G, 2, noise=0.1, seed=3)
     P = Partition(np.arange(920) // 8)
@@ -319,13 +313,13 @@ def test_earlier_fine_pairs_are_used(monkeypatch):
     monkeypatch.setattr(
         smallest_singular_values, "lowest_eigenpairs", lambda *a: asked.append(a) or real(*a)
     )
-    for fine in (wanted, other, modes):  # the coarse dimensions are solved densely
+    for fine in (wanted, other, modes):  # coarse problems are solved densely
         Q = sc.spectral_quality(C, 5, fine=fine)
         np.testing.assert_allclose(Q.fine, wanted.fine, rtol=1e-9)
         np.testing.assert_allclose(Q.angles, wanted.angles, rtol=1e-8)
         assert Q.kernel_fine == wanted.kernel_fine
     assert asked == []
-    for fine, k in ((wanted, 12), (modes, 9), (rough, 5)):  # too few, or too rough
+    for fine, k in ((wanted, 12), (modes, 9), (rough, 5)):  # too few or too inaccurate pairs
         Q = sc.spectral_quality(C, k, fine=fine)
         again = sc.spectral_quality(C, k)
         np.testing.assert_allclose(Q.fine, again.fine, rtol=1e-9)
@@ -333,13 +327,13 @@ def test_earlier_fine_pairs_are_used(monkeypatch):
     assert wanted.fine_vectors.shape == (1840, len(wanted.fine))
 
 
-def test_fine_pairs_that_cut_a_multiplet_are_completed():
-    """Of the double eigenvalue of a cycle one vector is given: the other one is looked for."""
+def test_fine_pairs_that_split_a_multiplet_are_completed():
+    """One vector of a double eigenvalue of a cycle is passed; the other one is computed."""
     F = CellularSheaf.constant(nx.cycle_graph(24), 1)
     C = coarsen(F, Partition(np.arange(24) // 4), 2)
     wanted = sc.spectral_quality(C, 1)
     assert len(wanted.fine) == 2
-    for k in (2, 3):  # the zero is among them
+    for k in (2, 3):  # k includes the zero eigenvalue
         E = sc.eigenmodes(F, k)
         assert E.tied == (k == 2)
         Q = sc.spectral_quality(C, 1, fine=E)
@@ -349,7 +343,7 @@ def test_fine_pairs_that_cut_a_multiplet_are_completed():
 
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
 def test_wheels_have_one_section_and_many_eigenvalues_near_one():
-    """Their norm is that of the hub, so that neighbours differ by 1e-10 of it."""
+    """The hub determines norm(L), so neighbouring eigenvalues differ by 1e-10 norm(L)."""
     n = 5000
     F = CellularSheaf.constant(nx.wheel_graph(n))
     C = coarsen(F, sc.select(F, n // 12), 2)
@@ -361,7 +355,7 @@ def test_wheels_have_one_section_and_many_eigenvalues_near_one():
 
 
 @pytest.mark.parametrize("leaves", [60, 300, 1000])
-def test_a_multiplet_of_the_size_of_the_graph_is_cut_with_a_warning(leaves):
+def test_a_multiplet_as_large_as_the_graph_is_split_with_a_warning(leaves):
     """All eigenvalues of a star but two are 1; up to a hundred beyond the k-th are computed."""
     F = CellularSheaf.constant(nx.star_graph(leaves))
     C = coarsen(F, Partition(np.arange(leaves + 1) // 20), 3)
@@ -376,7 +370,7 @@ def test_a_multiplet_of_the_size_of_the_graph_is_cut_with_a_warning(leaves):
     assert Q.kernel_fine == 1
 
 
-def test_a_multiplet_of_many_components_is_cut():
+def test_a_multiplet_of_many_components_is_split_with_a_warning():
     graphs = [nx.path_graph(2)] * 450
     F = CellularSheaf.constant(nx.disjoint_union_all(graphs))
     C = coarsen(F, Partition(np.arange(900) // 2), 2)
@@ -395,24 +389,28 @@ def test_sections_in_single_precision_are_counted(dim):
         assert (Q.kernel_fine, Q.kernel_coarse) == (dim, dim)
 
 
-def test_fine_pairs_of_something_else_are_refused():
+def test_fine_pairs_of_another_sheaf_or_with_mass_raise():
     F = CellularSheaf.constant(nx.path_graph(30), 2)
     C = coarsen(F, Partition(np.arange(30) // 5), 2)
     E = sc.eigenmodes(F, 9)
     same = dataclasses.replace(E, vectors=E.vectors[:, [0, 1, 2, 2, 4, 5, 6, 7, 8]])
     with pytest.raises(ValueError, match="its vectors are not orthonormal"):
-        sc.spectral_quality(C, 3, fine=same)  # each is an eigenvector
+        sc.spectral_quality(C, 3, fine=same)  # every vector is an eigenvector, but one occurs twice
     other = CellularSheaf.constant(nx.cycle_graph(30), 2)
     for fine in (sc.eigenmodes(other, 9), sc.eigenmodes(F, 9, mass=np.arange(1.0, 31))):
-        with pytest.raises(ValueError, match="must be eigenmodes of C.fine, without mass, but"):
+        with pytest.raises(
+            ValueError, match="must hold eigenpairs of C.fine, computed without mass, but"
+        ):
             sc.spectral_quality(C, 3, fine=fine)
-    with pytest.raises(ValueError, match=r"`fine` must be of C.fine, whose C\^0 has dimension 60"):
+    with pytest.raises(
+        ValueError, match=r"`fine` must belong to C.fine, whose C\^0 has dimension 60"
+    ):
         sc.spectral_quality(C, 3, fine=sc.eigenmodes(CellularSheaf.constant([[0, 1]]), 1))
     with pytest.raises(TypeError, match="`fine` must be Eigenmodes or a SpectralQuality, got Coar"):
         sc.spectral_quality(C, 3, fine=C)
 
 
-def test_progress_is_shown_only_when_asked_for(capsys):
+def test_progress_is_shown_only_on_request(capsys):
     C = sc.coarsen(CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1]), 1)
     Q = sc.spectral_quality(C, 1)
     assert capsys.readouterr().err == ""
@@ -430,7 +428,7 @@ def test_a_large_kernel_does_not_hide_the_positive_eigenvalues():
     assert_residual(Q.fine - (2 - 2 * np.cos(np.pi * np.array([1, 2]) / 40)), 4.0, n=40)
 
 
-def test_a_sheaf_without_energy():
+def test_a_sheaf_without_energy_has_no_positive_eigenvalues():
     F = CellularSheaf.from_flat([], [], [], [1, 2, 0], [])
     Q = sc.spectral_quality(coarsen(F, Partition([0, 0, 1]), 2), 1)
     assert (Q.kernel_fine, Q.kernel_coarse, Q.restricted_similarity) == (3, 2, np.inf)
@@ -441,17 +439,17 @@ def test_a_sheaf_without_energy():
     ("k", "error", "message"),
     [
         (0, ValueError, "`k` must be at least 1, got 0"),
-        (5, ValueError, "`k` = 5 is more than the dimension 2 of the coarse C\\^0: use a smaller"),
+        (5, ValueError, "`k` = 5 exceeds the dimension 2 of the coarse C\\^0: use a smaller"),
         (1.0, TypeError, "`k` must be an integer, got 1.0"),
     ],
 )
-def test_numbers_of_pairs_that_cannot_be(k, error, message):
+def test_an_invalid_number_of_pairs_raises(k, error, message):
     C = sc.coarsen(CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1]), 1)
     with pytest.raises(error, match=message):
         sc.spectral_quality(C, k)
 
 
-def test_a_basis_that_is_not_orthonormal_is_refused_with_the_remedy():
+def test_a_basis_that_is_not_orthonormal_raises_with_a_suggestion():
     F, P = CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1])
     C = sc.coarsen(F, P, basis=[np.eye(2), np.array([[1.0, 1e-6], [0.0, 1.0]])])
     with pytest.raises(
@@ -460,8 +458,8 @@ def test_a_basis_that_is_not_orthonormal_is_refused_with_the_remedy():
         sc.spectral_quality(C, 1)
 
 
-def test_the_table_and_the_picture_number_eigenvalues_alike():
-    """Both count the zeros: beside three sections the first positive eigenvalue is the fourth."""
+def test_the_table_and_the_plot_number_eigenvalues_alike():
+    """Both count zeros: with three sections the first positive eigenvalue is the fourth."""
     from matplotlib.figure import Figure
 
     F = sc.CellularSheaf.constant(nx.path_graph(12), 3)
@@ -476,7 +474,7 @@ def test_the_table_and_the_picture_number_eigenvalues_alike():
 
 @pytest.mark.parametrize("seed", range(6))
 def test_no_error_is_negative_by_rounding(seed):
-    """Where everything is kept, the coarse eigenvalues are the fine ones, up to rounding."""
+    """If all modes are retained, coarse and fine eigenvalues agree up to rounding."""
     F = sc.CellularSheaf.random(nx.cycle_graph(30), 2, 2, seed=seed)
     C = sc.coarsen(F, sc.Partition(np.arange(30) // 6), 12)
     Q = sc.spectral_quality(C, 20)

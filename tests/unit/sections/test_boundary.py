@@ -11,7 +11,7 @@ from sheafcoarsen import CellularSheaf
 from tests.unit.solve.test_normal_equations import PATH
 
 
-def test_values_come_in_many_forms():
+def test_values_may_be_lists_or_arrays():
     F = CellularSheaf.random(nx.path_graph(3), 2, 2, seed=1)
     x = sc.harmonic_extension(F, [0, 2], [[1, 2], [3, 4]])
     for values in (
@@ -50,17 +50,17 @@ ONES = [[1.0, 1.0], [1.0, 1.0]]
         (
             ([0, 1, 2], ONES),
             ValueError,
-            "`values` must hold one array for each of the 3 vertices, got 2 of them",
+            "`values` must hold one array for each of the 3 vertices, got 2",
         ),
         (
             ([0, 1], [[1.0, 1.0], [1.0]]),
             ValueError,
-            "`values[1]` must have shape (2,) or (2, h), the dimension of vertex 1",
+            "`values[1]` must have shape (2,) or (2, h), because the stalk of vertex 1",
         ),
         (
             ([0, 1], np.ones((2, 3))),
             ValueError,
-            "`values[0]` must have shape (2,) or (2, h), the dimension of vertex 0",
+            "`values[0]` must have shape (2,) or (2, h), because the stalk of vertex 0",
         ),
         (([0, 1], [1.0, 2.0]), ValueError, "`values[0]` must have shape (2,) or (2, h)"),
         (([0, 1], np.ones((2, 2, 1, 1))), ValueError, "`values[0]` must have shape (2,) or (2, h)"),
@@ -68,8 +68,8 @@ ONES = [[1.0, 1.0], [1.0, 1.0]]
             ([0, 1], [np.ones(2), np.ones((2, 1))]),
             ValueError,
             (
-                "`values` must all have the same number of columns, got shape (2,) at index 0 "
-                "and (2, 1) at 1"
+                "the arrays in `values` must have the same number of columns, "
+                "got shape (2,) at index 0 and (2, 1) at index 1"
             ),
         ),
         (
@@ -94,23 +94,23 @@ ONES = [[1.0, 1.0], [1.0, 1.0]]
         (
             ([0], 1.0),
             TypeError,
-            "`values` must be a sequence of arrays, one for each vertex, got float",
+            "`values` must be a sequence of arrays, one per vertex, got float",
         ),
         (
             ([0], "ab"),
             TypeError,
-            "`values` must be a sequence of arrays, one for each vertex, got str",
+            "`values` must be a sequence of arrays, one per vertex, got str",
         ),
         (([0], [[1e200, 1.0]]), ValueError, "`values` has entries up to 1e+200"),
         (([], []), ValueError, "`vertices` is empty and L is singular, first at vertex 0"),
     ],
 )
-def test_values_that_do_not_fit_are_refused(arguments, error, message):
+def test_invalid_values_raise(arguments, error, message):
     with pytest.raises(error, match=re.escape(message)):
         sc.harmonic_extension(PATH, *arguments)
 
 
-def test_the_first_entry_of_a_value_is_its_own():
+def test_the_error_names_the_first_value_that_is_not_finite():
     F = sc.CellularSheaf.constant([[0, 1]], 2)
     with pytest.raises(ValueError, match=r"`values\[1\]` must be finite, got nan"):
         sc.harmonic_extension(F, [0, 1], [[0.0, 1.0], [np.nan, 1.0]])

@@ -9,7 +9,7 @@ from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen.sections import _global_sections, clustering
 
 
-def test_every_component_has_a_cluster_beyond_those_that_sizes_ask_for():
+def test_the_number_of_clusters_grows_with_the_number_of_components():
     F = sc.CellularSheaf.constant(nx.path_graph(400))
     assert clustering.cluster_count(F, 1) == 10
     many, _, _ = sc.disjoint_union([F, F, sc.CellularSheaf([], [], [], vertex_dims=[1] * 30)])
@@ -17,12 +17,12 @@ def test_every_component_has_a_cluster_beyond_those_that_sizes_ask_for():
     assert clustering.cluster_count(many, 4) == 31 + 6
 
 
-def test_there_are_four_vertices_to_a_cluster_at_least():
+def test_clusters_have_at_least_four_vertices():
     F = sc.CellularSheaf.constant(nx.path_graph(40), dim=100)
     assert clustering.cluster_count(F, 1) == 10
 
 
-def test_clusters_of_meshes_are_those_of_select():
+def test_clusters_of_meshes_match_select():
     F = sc.CellularSheaf.constant(nx.convert_node_labels_to_integers(nx.grid_2d_graph(30, 30)))
     sheaf, partition, split, is_cut = clustering.choose_clusters(F, 1)
     assert sheaf is F
@@ -31,7 +31,7 @@ def test_clusters_of_meshes_are_those_of_select():
     assert (partition.labels == labels).all()
 
 
-def test_a_heap_is_cut_down_to_what_is_allowed(monkeypatch):
+def test_clusters_that_are_too_large_are_shrunk(monkeypatch):
     monkeypatch.setattr(clustering, "LAST", 20)
     F = sc.CellularSheaf.constant(nx.star_graph(99), dim=2)
     labels = np.repeat([0, 1], 50)
@@ -46,7 +46,7 @@ def test_a_heap_is_cut_down_to_what_is_allowed(monkeypatch):
     assert (same.labels == labels).all()
 
 
-def test_levels_end_at_the_size_of_the_last():
+def test_coarsening_stops_at_the_size_of_the_last_level():
     F = sc.gallery.bundle(nx.convert_node_labels_to_integers(nx.grid_2d_graph(18, 18)), 2, seed=0)
     S = sc.global_sections(F)
     assert S.levels[0] == 648
@@ -57,7 +57,7 @@ def test_levels_end_at_the_size_of_the_last():
 
 
 @pytest.mark.parametrize("dim", [1, 3, 6])
-def test_clusters_have_about_forty_vertices_or_120_dimensions(dim):
+def test_clusters_have_about_40_vertices_or_120_dimensions(dim):
     F = sc.CellularSheaf.constant(nx.grid_2d_graph(40, 40), dim=dim)
     mean = min(clustering.VERTICES, clustering.DIMENSION / dim)
     for growth in (1, 2):
@@ -68,22 +68,24 @@ def test_clusters_have_about_forty_vertices_or_120_dimensions(dim):
         assert choice.partition.n_clusters == count
 
 
-def test_what_is_decomposed_densely_is_bounded(monkeypatch):
+def test_the_dimension_of_dense_decompositions_is_bounded(monkeypatch):
     monkeypatch.setattr(_global_sections, "sections_of_full_rank", lambda sheaf: None)
     monkeypatch.setattr(clustering, "LAST", 10)
     monkeypatch.setattr(clustering, "LARGEST_LAST", 19)
     F = sc.CellularSheaf.random(nx.random_regular_graph(4, 20, seed=1), 1, 1, seed=1)
     monkeypatch.setattr(clustering, "cluster_count", lambda sheaf, growth: sheaf.n_vertices)
-    with pytest.raises(np.linalg.LinAlgError, match="stalled at dimension 20, .* to 19"):
+    with pytest.raises(np.linalg.LinAlgError, match="stalled at dimension 20, .* to dimension 19"):
         sc.global_sections(F)
     monkeypatch.setattr(clustering, "LARGEST_LAST", 20)
     assert sc.global_sections(F).h0 == 0
 
 
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
-def test_six_thousand_dimensions_are_decomposed_at_most(monkeypatch):
+def test_dense_decompositions_have_at_most_6000_dimensions(monkeypatch):
     monkeypatch.setattr(_global_sections, "sections_of_full_rank", lambda sheaf: None)
     F = sc.CellularSheaf.random(nx.random_regular_graph(4, 6002, seed=1), 1, 1, seed=1)
     monkeypatch.setattr(clustering, "cluster_count", lambda sheaf, growth: sheaf.n_vertices)
-    with pytest.raises(np.linalg.LinAlgError, match="stalled at dimension 6002, .* to 6000"):
+    with pytest.raises(
+        np.linalg.LinAlgError, match="stalled at dimension 6002, .* to dimension 6000"
+    ):
         sc.global_sections(F)

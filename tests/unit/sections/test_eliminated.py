@@ -28,7 +28,7 @@ def streets(n=600, seed=3):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
-def test_the_same_sections_as_of_the_whole(dtype, monkeypatch):
+def test_elimination_gives_the_same_sections(dtype, monkeypatch):
     F = sc.gallery.bundle(streets(), 2, seed=3)
     F = F.with_maps(F.tail_data.astype(dtype), F.head_data.astype(dtype))
     S = sc.global_sections(F)
@@ -46,7 +46,7 @@ def test_the_same_sections_as_of_the_whole(dtype, monkeypatch):
     assert S.residual < 10 * eps
 
 
-def test_no_sections_come_back_as_none():
+def test_sections_vanish_on_components_without_sections():
     F = sc.CellularSheaf.random(streets(), 2, 2, kind="orthogonal", seed=3)
     S = sc.global_sections(F)
     assert S.h0 == 2  # those of the tree
@@ -54,7 +54,7 @@ def test_no_sections_come_back_as_none():
     assert abs(S.basis[: -5 * 2]).max() < 1e-13
 
 
-def test_where_it_does_not_pay():
+def test_elimination_is_not_used_if_it_removes_little():
     dense, long = nx.random_regular_graph(3, 3000, seed=3), nx.cycle_graph(3000)
     assert without_chains(sc.CellularSheaf.constant(dense)) is None
     assert without_chains(sc.CellularSheaf.constant(long)) is None  # little is left
@@ -70,7 +70,7 @@ def test_where_it_does_not_pay():
     assert without_chains(sc.CellularSheaf(edges, *maps)) is None  # values double
 
 
-def test_what_does_not_come_back_to_rounding_is_not_taken():
+def test_extended_sections_with_large_residuals_are_not_used():
     F = sc.CellularSheaf.constant(streets(800))
     K = without_chains(F)
     basis = sc.global_sections(K.sheaf).basis
@@ -80,7 +80,7 @@ def test_what_does_not_come_back_to_rounding_is_not_taken():
 
 @pytest.mark.parametrize("dim", [2, 3])
 @pytest.mark.parametrize("seed", range(3))
-def test_networks_of_many_components(seed, dim):
+def test_elimination_keeps_one_vertex_per_component(seed, dim):
     """Components keep a vertex each, also those that are one vertex or an edge."""
     core = nx.random_regular_graph(4, 900, seed=seed)
     for rest in (nx.empty_graph(400), nx.gnm_random_graph(900, 300, seed=seed)):
@@ -91,7 +91,7 @@ def test_networks_of_many_components(seed, dim):
         assert sc.cohomology_dims(sc.gallery.bundle(graph, dim, seed=seed))[0] == S.h0
 
 
-def test_solvers_and_projections_on_many_components():
+def test_solvers_and_projections_work_on_many_components():
     graph = nx.disjoint_union(nx.random_regular_graph(4, 900, seed=0), nx.empty_graph(400))
     F = sc.CellularSheaf.constant(graph, dim=2)
     x = np.random.default_rng(0).standard_normal(F.dim_c0)

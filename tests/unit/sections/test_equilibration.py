@@ -18,7 +18,7 @@ def scaled_edges(F, factors):
     return F.with_maps(tail, F.head_data * np.repeat(factors, np.diff(F.head_offsets)))
 
 
-def test_edges_over_six_decades():
+def test_sections_of_edges_scaled_over_six_decades():
     rng = np.random.default_rng(0)
     F = sc.gallery.bundle(neighbours(600), 3, seed=1)
     G = scaled_edges(F, 10.0 ** (-6 * rng.random(F.n_edges)))
@@ -29,7 +29,7 @@ def test_edges_over_six_decades():
 
 
 @pytest.mark.parametrize("condition", [1e4, 1e6, 1e8])
-def test_vertex_maps_of_any_condition(condition):
+def test_sections_do_not_depend_on_the_condition_number_of_vertex_bases(condition):
     """Bases of that condition at the vertices, random rotations of the edges' stalks.
 
     h0 stays 3.
@@ -50,7 +50,7 @@ def test_vertex_maps_of_any_condition(condition):
     check_basis(F, S)
 
 
-def test_columns_are_those_of_the_blocks_from_the_first_asked_for():
+def test_block_columns_start_at_the_first_requested_column():
     """Clusters interleave; rows are vertices ascending, columns clusters one after the other."""
     F = CellularSheaf.random(nx.path_graph(4), [1, 2, 1, 2], 1, seed=3)
     P = Partition([0, 1, 0, 1])
@@ -66,14 +66,14 @@ def test_columns_are_those_of_the_blocks_from_the_first_asked_for():
     assert R.tolist() == expected.tolist()
 
 
-def test_a_failure_of_lapack_names_its_cluster():
+def test_a_failure_of_lapack_raises_with_the_cluster():
     check_status([-1, -1], "cluster")
     check_status([], "cluster")
     with pytest.raises(np.linalg.LinAlgError, match="LAPACK failed on cluster 3"):
         check_status([-1, 3, 5], "cluster")
 
 
-def test_weights_are_one_where_maps_are_isometric():
+def test_weights_are_1_if_maps_are_isometries():
     """They say what errors in the maps weigh in a cochain of equilibrated coordinates."""
     _, stalks = equilibrate(sc.gallery.bundle(neighbours(50), 3, seed=1), 2.0**-52)
     y = np.random.default_rng(0).standard_normal(150)

@@ -29,14 +29,14 @@ def test_wide_levels_with_little_fill_are_factored():
     assert_residual((L @ x)[3:], L, x, n=10)
 
 
-def test_what_is_spent_is_bounded(monkeypatch):
+def test_counting_operations_stops_at_the_limit(monkeypatch):
     L = sc.laplacian(sc.CellularSheaf.constant(chords(6000, 2000)))
     assert factorization_cost.fills_little(L)
     monkeypatch.setattr(factorization_cost, "DIRECT_OPERATIONS", 1e4)
     assert not factorization_cost.fills_little(L)
 
 
-def test_few_unknowns_are_factored_whatever_they_fill(monkeypatch):
+def test_small_matrices_are_factored_regardless_of_fill(monkeypatch):
     for name in ("DIRECT_BEFORE", "DIRECT_OPERATIONS"):
         monkeypatch.setattr(factorization_cost, name, -1)
     for n, little in ((5000, True), (5002, False)):
@@ -44,7 +44,7 @@ def test_few_unknowns_are_factored_whatever_they_fill(monkeypatch):
         assert factorization_cost.fills_little(L) == little
 
 
-def test_surfaces_are_factored_for_the_sake_of_their_narrow_levels(monkeypatch):
+def test_surfaces_are_factored_because_their_levels_are_narrow(monkeypatch):
     """Without a count, which takes longer than a look."""
     monkeypatch.setattr(
         factorization_cost, "elimination_order", lambda L, most: Order(np.arange(0), np.inf, 0)
@@ -57,7 +57,7 @@ def test_surfaces_are_factored_for_the_sake_of_their_narrow_levels(monkeypatch):
         assert factorization_cost.fills_little(L) == little
 
 
-def test_small_matrices_with_full_rows_are_iterated_on():
+def test_small_matrices_with_full_rows_are_not_factored():
     """Factors of a dense network fill up: 22 s instead of 1 s for 5000 vertices, 200 edges each."""
     dense = sc.CellularSheaf.constant(np.random.default_rng(0).integers(0, 3000, (150_000, 2)))
     assert not factorization_cost.fills_little(sc.laplacian(dense))

@@ -69,7 +69,7 @@ def assert_are_sections(F, S, h0):
 @pytest.mark.parametrize("kind", ["path", "star", "tree", "caterpillar"])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("n", "dim"), [(10, 3), (1000, 2), (SIZE, 1), (SIZE, 2)])
-def test_there_are_as_many_as_the_stalk_has_dimensions(kind, dtype, n, dim):
+def test_a_tree_with_invertible_maps_has_as_many_sections_as_stalk_dimensions(kind, dtype, n, dim):
     n = min(n, SIZE)
     scale = {10: 1e-15, 1000: 1e12}.get(n, 1.0)
     F = gaussian(ends_of(kind, n), dim, dtype, scale)
@@ -78,7 +78,7 @@ def test_there_are_as_many_as_the_stalk_has_dimensions(kind, dtype, n, dim):
 
 @pytest.mark.parametrize("scale", [1e-120, 1e120])
 @pytest.mark.parametrize("seed", range(3))
-def test_scales_change_nothing(scale, seed):
+def test_sections_of_trees_do_not_depend_on_scale(scale, seed):
     edges = ends_of("path", 200, seed)
     wanted = sc.global_sections(gaussian(edges, 2, seed=seed))
     S = without_warnings(gaussian(edges, 2, scale=scale, seed=seed))
@@ -130,7 +130,7 @@ def solved(M, right):
 
 @pytest.mark.parametrize("kind", ["path", "tree", "caterpillar"])
 @pytest.mark.parametrize("dim", [1, 2, 3])
-def test_equal_to_exact_answers(kind, dim):
+def test_sections_of_trees_match_exact_arithmetic(kind, dim):
     """The same space, not only one whose residual is small: there are many of those."""
     n, rng = {1: 200, 2: 100, 3: 40}[dim], np.random.default_rng(3)
     edges = ends_of(kind, n)
@@ -144,7 +144,7 @@ def test_equal_to_exact_answers(kind, dim):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_root_does_not_matter(seed):
+def test_sections_of_trees_do_not_depend_on_the_root(seed):
     n = min(SIZE, 3000)
     edges = ends_of("path", n, seed)
     F = gaussian(edges, 2, seed=seed)
@@ -175,7 +175,7 @@ def rank_of(rows):
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_any_maps_of_whole_numbers(seed):
+def test_h0_of_integer_maps_matches_exact_arithmetic(seed):
     """Stalks of 0 to 3 dimensions, singular maps, loops: the number is that of exact arithmetic."""
     rng = np.random.default_rng(seed)
     n = 12
@@ -198,7 +198,7 @@ def test_any_maps_of_whole_numbers(seed):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex128])
 @pytest.mark.parametrize(("dim", "rank"), [(2, 1), (3, 2)])
-def test_singular_maps_with_their_rounding(dim, rank, dtype):
+def test_rounding_errors_of_singular_maps_do_not_count_as_rank(dim, rank, dtype):
     """Products of thin factors: what rounding leaves beyond their rank leads nowhere."""
     edges = ends_of("tree", 9, 4)
     rng = np.random.default_rng(8)
@@ -210,7 +210,7 @@ def test_singular_maps_with_their_rounding(dim, rank, dtype):
     assert without_warnings(F).h0 == h0 > dim
 
 
-def test_what_a_forest_decides():
+def test_forests_are_solved_by_tree_substitution():
     """Most of what is above does not go the way of other sheaves."""
     decided = 0
     for seed in range(40):
@@ -219,7 +219,7 @@ def test_what_a_forest_decides():
     assert decided == 40
 
 
-def test_an_end_that_is_nearly_singular_leaves_no_doubt():
+def test_a_nearly_singular_map_at_one_end_does_not_make_the_rank_unclear():
     """At one end of half of the edges: whichever end it is, the other one leads on."""
     n = SIZE
     F = gaussian(ends_of("path", n), 2)
@@ -230,7 +230,7 @@ def test_an_end_that_is_nearly_singular_leaves_no_doubt():
 
 
 @pytest.mark.parametrize("small", [0.0, 1e-15, 1e-14])
-def test_edges_that_both_ends_leave_in_doubt(small):
+def test_edges_with_unclear_ranks_at_both_ends_are_left_to_coarsening(small):
     """A row that is nothing, or near it, at both ends."""
     F = gaussian(ends_of("path", 30), 2)
     tails, heads = F.tail_data.reshape(-1, 2, 2).copy(), F.head_data.reshape(-1, 2, 2).copy()
@@ -240,7 +240,7 @@ def test_edges_that_both_ends_leave_in_doubt(small):
     assert forest_sections(G) is None
 
 
-def test_several_trees_and_a_grounded_one():
+def test_sections_of_several_trees_with_a_grounded_one():
     graph = nx.disjoint_union(nx.star_graph(SIZE // 4), nx.path_graph(SIZE))
     F = CellularSheaf.constant(graph, dim=2)
     assert_are_sections(F, without_warnings(F), 4)
@@ -254,7 +254,7 @@ def test_several_trees_and_a_grounded_one():
         assert_are_sections(held, without_warnings(held), 4 - rank)
 
 
-def test_loops_that_cancel_hold_nothing():
+def test_loops_that_cancel_do_not_constrain_sections():
     F = gaussian(np.vstack([ends_of("path", 50), [[3, 3], [9, 9]]]), 2)
     tails, heads = F.tail_data.reshape(-1, 2, 2), F.head_data.reshape(-1, 2, 2).copy()
     heads[-2:] = tails[-2:] * (1 + 2e-16)
@@ -276,7 +276,7 @@ def test_many_trees_have_a_sparse_basis(monkeypatch):
     assert_are_sections(F, S, 40)
 
 
-def test_what_is_left_to_other_ways():
+def test_cycles_and_underdetermined_trees_are_left_to_coarsening():
     assert forest_sections(CellularSheaf.constant(nx.cycle_graph(600))) is None
     assert forest_sections(CellularSheaf.constant([[0, 1], [0, 1], [2, 3]])) is None
     assert forest_sections(CellularSheaf.random(nx.path_graph(600), 2, 1, seed=3)) is None

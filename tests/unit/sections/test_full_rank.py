@@ -17,7 +17,7 @@ EXPANDER = nx.random_regular_graph(4, 60, seed=1)
 
 @pytest.mark.parametrize("dtype", [float, complex])
 @pytest.mark.parametrize(("edge_dim", "h0"), [(1, 60), (2, 0), (3, 0)])
-def test_the_sections_are_those_of_a_dense_decomposition(dtype, edge_dim, h0):
+def test_sections_of_full_rank_match_a_dense_decomposition(dtype, edge_dim, h0):
     F = sc.CellularSheaf.random(EXPANDER, 3, edge_dim, seed=2, dtype=dtype)
     F = sc.normalize(F)
     found = sections_of_full_rank(F)
@@ -48,7 +48,7 @@ def test_a_basis_is_orthonormal_in_other_coordinates(dtype, condition):
     assert_residual(Y.conj().T @ Y - np.eye(60), n=180)
 
 
-def test_what_is_not_clear_is_left_to_others(monkeypatch):
+def test_unclear_ranks_are_left_to_coarsening(monkeypatch):
     constant = sc.CellularSheaf.constant(EXPANDER)  # a section more than rows and columns say
     assert sections_of_full_rank(constant) is None
     G = nx.convert_node_labels_to_integers(nx.grid_2d_graph(8, 8))
@@ -63,7 +63,7 @@ def test_what_is_not_clear_is_left_to_others(monkeypatch):
     assert sections_of_full_rank(sc.CellularSheaf.random(EXPANDER, 3, 2, seed=2)) is None
 
 
-def test_what_looks_nearly_singular_is_not_factored(monkeypatch):
+def test_matrices_that_look_nearly_singular_are_not_factored(monkeypatch):
     """Smallest eigenvalues of 1e-6 and 1e-2 at sizes where factors take seconds."""
     real, calls = scipy.linalg.cholesky, []
     monkeypatch.setattr("scipy.linalg.cholesky", lambda *a, **k: calls.append(0) or real(*a, **k))
@@ -76,7 +76,7 @@ def test_what_looks_nearly_singular_is_not_factored(monkeypatch):
     assert calls == [0]
 
 
-def test_a_level_too_large_to_be_factored_is_followed_by_another_look(monkeypatch):
+def test_the_rank_is_checked_again_after_a_level_too_large_to_factor(monkeypatch):
     for name, size in (("LAST", 100), ("VERTICES", 2), ("DIMENSION", 6)):
         monkeypatch.setattr(clustering, name, size)
     F = sc.CellularSheaf.random(EXPANDER, 3, 1, seed=2)
@@ -87,7 +87,7 @@ def test_a_level_too_large_to_be_factored_is_followed_by_another_look(monkeypatc
     assert 180 > S.levels[1] > S.levels[2] > 120
 
 
-def test_rows_of_rounding_size_are_no_rank(monkeypatch):
+def test_rows_at_rounding_level_do_not_count_as_rank(monkeypatch):
     """Of two rows on each edge one is 1e-16 of the other: 240 sections, not 120."""
     for name, size in (("LAST", 100), ("VERTICES", 2), ("DIMENSION", 6)):
         monkeypatch.setattr(clustering, name, size)
@@ -100,7 +100,7 @@ def test_rows_of_rounding_size_are_no_rank(monkeypatch):
 
 @pytest.mark.parametrize("entries", [0, 1 << 22], ids=["sparse", "dense"])
 @pytest.mark.parametrize("condition", [1.0, 1e6])
-def test_where_coarsening_stalls(monkeypatch, condition, entries):
+def test_full_rank_is_used_if_coarsening_stalls(monkeypatch, condition, entries):
     monkeypatch.setattr("sheafcoarsen.sections.lifting.DENSE_ENTRIES", entries)
     for name, size in (("LAST", 100), ("VERTICES", 2), ("DIMENSION", 6)):
         monkeypatch.setattr(clustering, name, size)

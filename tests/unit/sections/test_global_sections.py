@@ -74,7 +74,7 @@ def clear_kernel(F):
 
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("levels", [False, True])
-def test_equal_to_a_dense_decomposition(levels, sparse, request):
+def test_sections_match_a_dense_decomposition(levels, sparse, request):
     if levels:
         request.getfixturevalue("small_clusters")
     if sparse:
@@ -94,7 +94,7 @@ def test_equal_to_a_dense_decomposition(levels, sparse, request):
 
 
 @given(known_sections())
-def test_known_sections(case):
+def test_known_sections_are_found(case):
     F, Z = case
     S = sc.global_sections(F)
     assert S.h0 == Z.shape[1]
@@ -103,7 +103,7 @@ def test_known_sections(case):
 
 @pytest.mark.usefixtures("small_clusters")
 @given(known_sections(max_vertices=20))
-def test_known_sections_level_after_level(case):
+def test_known_sections_are_found_through_several_levels(case):
     F, Z = case
     S = sc.global_sections(F)
     assert S.h0 == Z.shape[1]
@@ -126,7 +126,7 @@ def neighbours(n, dim=3, k=6, seed=0):
         (np.diag([1.0, -1.0, 1.0]), 2, True),
     ],
 )
-def test_a_long_cycle(holonomy, h0, clear):
+def test_a_tiny_holonomy_of_a_long_cycle_is_detected_with_a_warning(holonomy, h0, clear):
     """A holonomy of 1e-8 is told from none, but with a warning: its singular value is 2e-11."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -138,7 +138,7 @@ def test_a_long_cycle(holonomy, h0, clear):
 
 
 @pytest.mark.parametrize("scale", [1e-100, 1e100])
-def test_scale_changes_nothing(scale):
+def test_sections_do_not_depend_on_scale(scale):
     F = sc.gallery.bundle(neighbours(300), 2, seed=1)
     S = sc.global_sections(F)
     T = sc.global_sections(F.with_maps(F.tail_data * scale, F.head_data * scale))
@@ -147,7 +147,7 @@ def test_scale_changes_nothing(scale):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.complex64])
-def test_single_precision_is_judged_as_such(dtype):
+def test_zeros_are_judged_by_the_eps_of_single_precision(dtype):
     F = sc.gallery.bundle(neighbours(300), 2, seed=1)
     G = sc.CellularSheaf.from_flat(
         F.edges, F.tail_data.astype(dtype), F.head_data.astype(dtype), F.vertex_dims, F.edge_dims
@@ -171,7 +171,7 @@ def regular_graph(n: int) -> np.ndarray:
         return file[f"{n} vertices"].astype(np.int64)
 
 
-def test_single_precision_tells_small_singular_values_from_zero():
+def test_small_singular_values_are_positive_in_single_precision():
     """What rounding of the maps does does not grow with the dimension: 1e-4 is far from zero."""
     F = sc.CellularSheaf.random(regular_graph(260), 4, 2, seed=2, dtype=np.float32)
     assert 5e-5 < singular_values(reference.coboundary(F).astype(float)).min() < 2e-4
@@ -181,7 +181,7 @@ def test_single_precision_tells_small_singular_values_from_zero():
     assert 5e-5 < S.smallest_nonzero < 2e-4
 
 
-def test_no_vertices_no_edges_no_dimensions():
+def test_sheaves_without_vertices_or_edges_or_dimensions():
     for F, h0 in [
         (sc.CellularSheaf([], [], [], vertex_dims=[]), 0),
         (sc.CellularSheaf([], [], [], vertex_dims=[0, 0]), 0),
@@ -198,7 +198,7 @@ def test_no_vertices_no_edges_no_dimensions():
         assert sc.cohomology_dims(F) == (h0, h0 - F.dim_c0 + F.dim_c1)
 
 
-def test_the_gap_is_reported():
+def test_largest_zero_and_smallest_nonzero_are_reported():
     S = sc.global_sections(sc.gallery.cycle(30, 0.1))
     delta = sc.coboundary(sc.normalize(sc.gallery.cycle(30, 0.1))).toarray()
     np.testing.assert_allclose(S.smallest_nonzero, np.linalg.svd(delta)[1][-1], rtol=1e-10)
@@ -210,10 +210,10 @@ def test_the_gap_is_reported():
 
 
 @pytest.mark.parametrize("function", [sc.global_sections, sc.cohomology_dims])
-def test_a_small_gap_is_warned_of(function):
+def test_a_small_gap_warns(function):
     """Two cycles whose holonomy is just zero to working accuracy, and just not."""
     F, _, _ = sc.disjoint_union([sc.gallery.cycle(12, 3e-13), sc.gallery.cycle(12, 1e-11)])
-    with pytest.warns(sc.SingularProblemWarning, match="decided by rounding") as caught:
+    with pytest.warns(sc.SingularProblemWarning, match="rounding errors determine") as caught:
         function(F)
     assert caught[0].filename == __file__
     with warnings.catch_warnings():
@@ -222,7 +222,7 @@ def test_a_small_gap_is_warned_of(function):
 
 
 @pytest.mark.skipif(JIT_IS_OFF, reason="plain Python has one thread")
-def test_the_same_bits_with_any_number_of_threads(monkeypatch, always_sparse):
+def test_results_do_not_depend_on_the_number_of_threads(monkeypatch, always_sparse):
     F = sc.CellularSheaf.random(nx.grid_2d_graph(20, 20), 3, 1, seed=0)
     found = []
     for threads in (1, 2):
@@ -240,18 +240,18 @@ def test_the_same_bits_with_any_number_of_threads(monkeypatch, always_sparse):
 
 
 @pytest.mark.parametrize("function", [sc.global_sections, sc.cohomology_dims])
-def test_something_else_than_a_sheaf(function):
+def test_an_argument_that_is_not_a_sheaf_raises(function):
     with pytest.raises(TypeError, match="must be a CellularSheaf, got ndarray"):
         function(np.eye(3))
 
 
-def test_repr_names_what_matters():
+def test_the_repr_shows_h0_and_the_singular_values():
     assert repr(sc.global_sections(sc.CellularSheaf.constant(nx.path_graph(3)))).startswith(
         "GlobalSections(h0=1, dense basis, largest_zero="
     )
 
 
-def test_a_large_zero_without_another_singular_value_is_worth_a_warning(monkeypatch):
+def test_a_large_zero_without_other_singular_values_warns(monkeypatch):
     monkeypatch.setattr("sheafcoarsen.sections.clustering.LAST", 100)
     F = sc.CellularSheaf.random(regular_graph(100), 4, 2, seed=1, dtype=np.float32)
     with pytest.warns(sc.SingularProblemWarning, match="there is no other"):
@@ -261,7 +261,7 @@ def test_a_large_zero_without_another_singular_value_is_worth_a_warning(monkeypa
 
 
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
-def test_clusters_grow_only_where_a_level_keeps_nearly_all(monkeypatch):
+def test_clusters_grow_only_after_a_level_that_stalls(monkeypatch):
     """Levels of 2696, 542 and 242 dimensions take clusters of the usual size."""
     growths, choose = [], _global_sections.choose_clusters
     monkeypatch.setattr(
@@ -275,7 +275,7 @@ def test_clusters_grow_only_where_a_level_keeps_nearly_all(monkeypatch):
 
 
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
-def test_a_level_that_stalls_in_large_clusters_keeps_less(monkeypatch):
+def test_the_threshold_is_lowered_if_large_clusters_stall(monkeypatch):
     """With all kept that is below 2, nothing is eliminated until a tenth of that is the limit."""
     monkeypatch.setattr(_global_sections, "KEEP", {8: 2.0})
     graph = nx.convert_node_labels_to_integers(nx.grid_2d_graph(18, 18))

@@ -41,7 +41,7 @@ def tangled(dtype=float):
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_a_hub_and_its_leaves_are_no_dense_problem(monkeypatch, request, small, sparse):
+def test_a_hub_with_many_leaves_is_split_into_small_clusters(monkeypatch, request, small, sparse):
     """Connected clusters cannot share the leaves of a star, but those of its copies can."""
     if sparse:
         request.getfixturevalue("always_sparse")
@@ -70,7 +70,7 @@ def _heaviest(F, P):
 
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex128])
-def test_anything_at_a_hub_keeps_its_sections(request, small, sparse, dtype):
+def test_splitting_hubs_preserves_sections_for_any_neighbours(request, small, sparse, dtype):
     if sparse:
         request.getfixturevalue("always_sparse")
     F = tangled(dtype)
@@ -82,7 +82,7 @@ def test_anything_at_a_hub_keeps_its_sections(request, small, sparse, dtype):
 
 
 @pytest.mark.parametrize("dtype", [float, complex])
-def test_sections_of_the_split_sheaf_are_those_of_the_given_one(dtype):
+def test_sections_of_the_split_sheaf_map_to_those_of_the_original_sheaf(dtype):
     """J maps one kernel onto the other and keeps norms: s_i times the value, sum s_i^2 = 1."""
     F = tangled(dtype)
     P = sc.Partition(np.zeros(F.n_vertices, int))
@@ -112,7 +112,7 @@ def test_only_heavy_clusters_are_split():
     assert set(split.owners[403:]) == {0, 151}
 
 
-def test_a_cluster_without_hubs_stays():
+def test_a_cluster_without_hubs_is_not_split():
     path = sc.gallery.bundle(nx.complete_graph(40), 2, seed=0)
     assert hubs.split_hubs(path, sc.Partition(np.zeros(40, int)), 20, 10) is None
 
@@ -130,7 +130,7 @@ def test_copies_are_joined_by_trees():
     assert nx.eccentricity(tree, 0) <= 3
 
 
-def test_groups_are_larger_where_hubs_are():
+def test_groups_of_large_hubs_are_larger():
     """A copy of dimension 10 is made for 40 dimensions of neighbours, not for 20."""
     F = sc.CellularSheaf.random(nx.star_graph(400), [10, *[1] * 400], 1, seed=0)
     split = hubs.split_hubs(F, sc.Partition(np.zeros(401, int)), 100, 20)
@@ -138,7 +138,7 @@ def test_groups_are_larger_where_hubs_are():
     assert weights.tolist() == [50] * 10
 
 
-def test_a_hub_too_large_to_be_copied_loses_its_leaves_one_by_one(small):
+def test_leaves_of_a_hub_too_large_to_copy_become_single_clusters(small):
     """Its stalk is as large as the clusters are."""
     dims = [40, *[2] * 120]
     F = sc.CellularSheaf.random(nx.star_graph(120), dims, 2, seed=0)
@@ -157,7 +157,7 @@ def star(n):
 
 
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
-def test_thirty_thousand_leaves_take_three_levels():
+def test_a_star_of_30000_leaves_takes_three_levels():
     """It was 114 levels, each with all that was left."""
     S = sc.global_sections(star(30_000))
     assert S.h0 == 3
@@ -167,7 +167,7 @@ def test_thirty_thousand_leaves_take_three_levels():
 
 
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
-def test_the_same_bits_with_any_number_of_threads(monkeypatch, small):
+def test_results_do_not_depend_on_the_number_of_threads(monkeypatch, small):
     found = []
     for threads in (1, 2):
         monkeypatch.setattr(

@@ -16,7 +16,7 @@ from tests.unit.sections.test_global_sections import check_basis, neighbours
 
 
 @pytest.mark.parametrize("dtype", [float, complex])
-def test_sections_that_grow_with_the_graph_are_sparse(dtype, monkeypatch):
+def test_many_sections_have_a_sparse_basis(dtype, monkeypatch):
     monkeypatch.setattr("sheafcoarsen.sections.lifting.DENSE_ENTRIES", 1 << 16)
     graph = nx.grid_2d_graph(20, 20)
     F = sc.CellularSheaf.random(graph, 3, 1, seed=0, dtype=dtype)
@@ -30,7 +30,7 @@ def test_sections_that_grow_with_the_graph_are_sparse(dtype, monkeypatch):
     assert sc.cohomology_dims(F) == (440, 440 - F.dim_c0 + F.dim_c1)
 
 
-def test_many_components_and_isolated_vertices():
+def test_sections_of_many_components_and_isolated_vertices():
     parts = [sc.gallery.bundle(neighbours(30, seed=s), 2, seed=s) for s in range(15)]
     F, _, _ = sc.disjoint_union([*parts, sc.CellularSheaf([], [], [], vertex_dims=[3, 0, 1])])
     S = sc.global_sections(F)
@@ -40,7 +40,7 @@ def test_many_components_and_isolated_vertices():
 
 
 @pytest.mark.parametrize(("components", "sparse"), [(16, False), (17, True)])
-def test_few_sections_are_dense_whatever_their_length(components, sparse, monkeypatch):
+def test_few_sections_have_a_dense_basis_at_any_length(components, sparse, monkeypatch):
     monkeypatch.setattr("sheafcoarsen.sections.lifting.DENSE_ENTRIES", 0)
     F = sc.CellularSheaf.constant(nx.disjoint_union_all([nx.path_graph(3)] * components))
     assert scipy.sparse.issparse(sc.global_sections(F).basis) == sparse
@@ -48,7 +48,7 @@ def test_few_sections_are_dense_whatever_their_length(components, sparse, monkey
 
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
 @pytest.mark.parametrize(("size", "sparse"), [(20, False), (40, True)])
-def test_a_basis_of_more_than_four_million_entries_is_sparse(size, sparse):
+def test_a_basis_with_more_than_4_million_entries_is_sparse(size, sparse):
     """440 sections of 1200 coordinates, 1680 of 4800."""
     F = sc.CellularSheaf.random(nx.grid_2d_graph(size, size), 3, 1, seed=0)
     S = sc.global_sections(F)
@@ -57,7 +57,7 @@ def test_a_basis_of_more_than_four_million_entries_is_sparse(size, sparse):
 
 
 @pytest.mark.parametrize("shear", [1e3, 1e4])
-def test_bases_are_orthonormal_where_stalks_are_sheared(shear):
+def test_bases_are_orthonormal_for_ill_conditioned_stalks(shear):
     """Coordinates in which sections are nearly parallel, of condition ``shear``^2 and more."""
     edges = np.array(nx.random_regular_graph(4, 40, seed=0).edges)
     base = np.triu(np.full((3, 3), shear), 1) + np.eye(3)

@@ -13,7 +13,7 @@ DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.complex64)
 
 
 @pytest.mark.parametrize("rows", [1, 1000])
-def test_singular_vectors_are_those_of_the_coboundary(rows, monkeypatch):
+def test_singular_vectors_match_those_of_the_coboundary(rows, monkeypatch):
     """Also where the rows are taken in by and by."""
     monkeypatch.setattr(rank_decision, "DENSE_ROWS", rows)
     F = sc.CellularSheaf.random(nx.complete_graph(9), 2, 3, seed=1)
@@ -24,14 +24,14 @@ def test_singular_vectors_are_those_of_the_coboundary(rows, monkeypatch):
     assert_residual(V.T @ V - np.eye(18), n=18)
 
 
-def test_fewer_rows_than_columns_leave_zeros():
+def test_fewer_rows_than_columns_give_zero_singular_values():
     F = sc.CellularSheaf.random(nx.path_graph(3), 3, 1, seed=1)
     sigma = rank_decision.right_singular_vectors(F)[1]
     assert (sigma[:7] == 0).all()
     assert (sigma[7:] > 0.1).all()
 
 
-def test_the_threshold_grows_with_what_was_left_out():
+def test_the_threshold_grows_if_small_singular_values_were_eliminated():
     eps = 2.0**-52
     assert rank_decision.zero_threshold(400, eps, 1.0) == 10 * 400 * eps
     assert rank_decision.zero_threshold(400, eps, 0.01) == 10 * 400 * eps / 0.01
@@ -50,31 +50,31 @@ def test_the_threshold_grows_with_what_was_left_out():
         (2.5e-14, np.inf, False),
     ],
 )
-def test_what_comes_near_the_threshold_is_told(zero, nonzero, clear):
+def test_singular_values_near_the_threshold_are_doubtful(zero, nonzero, clear):
     reason = rank_decision.doubt(zero, nonzero, 1e-12, 1.0, DOUBLE)
     assert (reason is None) == clear
-    assert clear or f"taken for zero is {zero:.2g}" in reason
+    assert clear or f"counted as zero is {zero:.2g}" in reason
 
 
-def test_a_threshold_that_is_far_above_rounding_leaves_more_room_below():
+def test_zeros_may_be_larger_if_the_threshold_is_far_above_rounding():
     assert rank_decision.doubt(0.9e-13, 1.0, 1e-10, 1.0, DOUBLE) is None
     assert rank_decision.doubt(1.1e-13, 1.0, 1e-10, 1.0, DOUBLE) is not None
 
 
-def test_a_zero_taken_for_one_beyond_the_threshold_needs_a_gap_too():
+def test_zeros_above_the_threshold_also_need_a_gap():
     """Zeros may lie above the threshold, where errors in the maps weigh more."""
     assert rank_decision.doubt(0.9e-14, 1.1e-11, 1e-15, 1.0, DOUBLE) is None
     assert rank_decision.doubt(0.9e-14, 0.8e-11, 1e-15, 1.0, DOUBLE) is not None
 
 
-def test_single_precision_is_clear_sooner():
+def test_single_precision_needs_a_smaller_gap():
     assert rank_decision.doubt(0.0, 4e-5, 1e-5, 1.0, SINGLE) is None
     assert rank_decision.doubt(0.0, 2.9e-5, 1e-5, 1.0, SINGLE) is not None
     assert rank_decision.doubt(1.1e-5, 1.0, 1e-5, 1.0, SINGLE) is None
     assert rank_decision.doubt(1.3e-5, 1.0, 1e-5, 1.0, SINGLE) is not None
 
 
-def test_ill_conditioned_maps_have_larger_zeros():
+def test_zeros_of_ill_conditioned_maps_may_be_larger():
     assert rank_decision.doubt(1e-11, 1.0, 1e-12, 1.0, DOUBLE) is not None
     assert rank_decision.doubt(1e-11, 1.0, 1e-12, 1e3, DOUBLE) is None
     assert rank_decision.doubt(1e-11, 0.9e-8, 1e-12, 1e3, DOUBLE) is not None

@@ -33,7 +33,7 @@ def test_the_bound_holds_on_any_sheaf(F):
     assert exceeds_bound(F, F.dim_c0 + 1)
 
 
-def test_what_the_bound_is():
+def test_the_bound_matches_known_values():
     assert section_bound(chain(20, 3, seed=0)) == 3
     assert section_bound(sc.CellularSheaf.constant([[0, 1], [2, 3]], dim=2)) == 4
     # roots of least dimension; one map of rank 1 on a stalk of 3
@@ -47,12 +47,12 @@ def test_what_the_bound_is():
 
 
 @pytest.mark.parametrize("scale", [1e-149, 1e100])
-def test_ranks_are_those_of_maps_at_any_scale(scale):
+def test_ranks_of_maps_do_not_depend_on_scale(scale):
     F = chain(20, 2, seed=1)
     assert section_bound(F.with_maps(F.tail_data * scale, F.head_data * scale)) == 2
 
 
-def test_maps_singular_to_rounding_are_not_counted_on():
+def test_maps_that_are_singular_up_to_rounding_count_as_singular():
     turn = np.linalg.qr(np.random.default_rng(0).standard_normal((3, 3)))[0]
     for small, bound in ((1e-10, 3), (1e-15, 4)):
         A = turn @ np.diag([1.0, 1.0, small]) @ turn.T
@@ -67,7 +67,7 @@ def by_coarsening(monkeypatch):
 
 @pytest.mark.usefixtures("by_coarsening")
 @pytest.mark.parametrize("function", [sc.global_sections, sc.cohomology_dims])
-def test_a_wrong_number_on_a_long_chain_is_never_silent(function):
+def test_a_wrong_h0_on_a_long_chain_always_warns(function):
     """Forests are decided exactly; by coarsening, rounding decides on most of these chains."""
     wrong = 0
     for n, dim in ((600, 1), (1000, 1), (3000, 1), (300, 3), (1000, 3)):
@@ -80,7 +80,7 @@ def test_a_wrong_number_on_a_long_chain_is_never_silent(function):
             wrong += 1
             assert [w.category for w in caught] == [sc.SingularProblemWarning]
             assert caught[0].filename == __file__
-            assert "decided by rounding" in str(caught[0].message)
+            assert "rounding errors determine" in str(caught[0].message)
     assert wrong >= 4
 
 
@@ -91,14 +91,14 @@ def tree_of(seed):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_the_number_on_a_long_tree_is_right(seed):
+def test_h0_of_a_long_tree_is_correct(seed):
     assert sc.global_sections(chain(0, 1, seed, tree_of(seed))).h0 == 1
 
 
 @pytest.mark.usefixtures("by_coarsening")
 @pytest.mark.parametrize("seed", range(4))
-def test_a_wrong_number_on_a_long_tree_is_never_silent(seed):
-    with pytest.warns(sc.SingularProblemWarning, match="decided by rounding"):
+def test_a_wrong_h0_on_a_long_tree_always_warns(seed):
+    with pytest.warns(sc.SingularProblemWarning, match="rounding errors determine"):
         assert sc.global_sections(chain(0, 1, seed, tree_of(seed))).h0 > 1
 
 
@@ -111,14 +111,14 @@ def valley():
 
 
 @pytest.mark.usefixtures("by_coarsening")
-def test_counting_by_elimination_warns_where_singular_values_are_clear():
+def test_h0_above_the_bound_warns_even_if_singular_values_are_clear():
     with pytest.warns(sc.SingularProblemWarning, match="a spanning tree bounds h0 by 1") as caught:
         S = sc.global_sections(valley())
     assert S.h0 == 2
     assert caught[0].filename == __file__
 
 
-def test_a_deep_valley_is_crossed_leaf_by_leaf():
+def test_tree_substitution_is_exact_if_maps_decay_and_grow_again():
     S = sc.global_sections(valley())
     assert S.h0 == 1
     assert S.residual < 1e-15

@@ -214,7 +214,7 @@ def test_what_rounding_of_the_maps_decides_is_told(turn, warns):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         sc.harmonic_extension(F, [0], [[2.0]])
-    assert ["decided by rounding" in str(w.message) for w in caught] == [True] * warns
+    assert ["rounding errors determine" in str(w.message) for w in caught] == [True] * warns
 
 
 # ---------------------------------------------------------------- guides

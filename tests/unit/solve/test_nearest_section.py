@@ -99,7 +99,7 @@ def test_sections_that_rounding_makes_are_told(monkeypatch):
     monkeypatch.setattr("sheafcoarsen.sections._global_sections.forest_sections", lambda F: None)
     rng = np.random.default_rng(5)
     F = sc.CellularSheaf.diagonal(nx.path_graph(3001), *rng.standard_normal((2, 3000, 1)))
-    with pytest.warns(sc.SingularProblemWarning, match="decided by rounding") as caught:
+    with pytest.warns(sc.SingularProblemWarning, match="rounding errors determine") as caught:
         sc.nearest_section(F, np.ones(3001))
     assert caught[0].filename == __file__
 

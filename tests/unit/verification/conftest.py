@@ -1,4 +1,4 @@
-"""A coarsening that every statement holds on."""
+"""A coarsening for which all statements hold."""
 
 import networkx as nx
 import pytest

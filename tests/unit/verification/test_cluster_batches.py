@@ -1,4 +1,4 @@
-"""A coarsening in pieces: whole rows of L and R* L R, whatever the size of a piece."""
+"""Batches of clusters give the same results for any batch size and number of threads."""
 
 import dataclasses
 import threading
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
 
 @pytest.mark.parametrize("size", [1, 40])
-def test_the_verdict_does_not_depend_on_the_size_of_a_piece(C, size, monkeypatch):
+def test_ratios_do_not_depend_on_the_batch_size(C, size, monkeypatch):
     whole = sc.verify(C)
     monkeypatch.setattr(cluster_batches, "PIECE", size)
     for ours, theirs in zip(sc.verify(C).checks, whole.checks, strict=True):
@@ -29,7 +29,7 @@ def test_the_verdict_does_not_depend_on_the_size_of_a_piece(C, size, monkeypatch
 
 @pytest.mark.parametrize("size", [1, 10**9])
 @pytest.mark.parametrize(("cluster", "column"), [(1, 0), (0, -1)])
-def test_a_prolongation_between_clusters_is_refused(C, size, cluster, column, monkeypatch):
+def test_entries_outside_the_diagonal_blocks_of_r_raise(C, size, cluster, column, monkeypatch):
     monkeypatch.setattr(cluster_batches, "PIECE", size)
     R = C.prolongation.toarray()
     R[C.fine.vertex_offsets[C.partition.cluster(cluster)[0]], column] = 1e-3
@@ -37,13 +37,13 @@ def test_a_prolongation_between_clusters_is_refused(C, size, cluster, column, mo
     with pytest.raises(ValueError, match="R must hold a full block for every cluster"):
         dataclasses.replace(C, prolongation=damaged)
     wrong = sc.coarsen(C.fine, C.partition, C.ranks)
-    for name in ("data", "indices", "indptr"):  # nothing but verify looks at what is put there
+    for name in ("data", "indices", "indptr"):  # only verify notices arrays that are replaced
         setattr(wrong.prolongation, name, getattr(damaged, name))
-    with pytest.raises(ValueError, match="R must hold nothing outside of its diagonal blocks, but"):
+    with pytest.raises(ValueError, match="R must be zero outside its diagonal blocks, but"):
         sc.verify(wrong)
 
 
-def test_one_wrong_piece_among_many_is_caught(monkeypatch):
+def test_an_error_in_one_of_many_batches_is_caught(monkeypatch):
     monkeypatch.setattr(cluster_batches, "PIECE", 50)
     F = sc.CellularSheaf.random(nx.grid_2d_graph(12, 12), 2, 2, seed=5)
     C = sc.coarsen(F, sc.select(F, 24), 3)
@@ -57,8 +57,8 @@ def test_one_wrong_piece_among_many_is_caught(monkeypatch):
 
 
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
-def test_memory_does_not_grow_with_the_sheaf(monkeypatch):
-    """What is kept is a number per cluster, edge and block, beside a few pieces."""
+def test_peak_memory_is_bounded_by_the_batch_size(monkeypatch):
+    """Only one number per cluster, edge and block is stored, besides a few batches."""
     import tracemalloc
 
     monkeypatch.setattr(cluster_batches, "PIECE", 5000)
@@ -76,7 +76,7 @@ def test_memory_does_not_grow_with_the_sheaf(monkeypatch):
     assert peak < 5 * given, (peak, given)
 
 
-def test_the_figures_do_not_depend_on_the_number_of_threads(C, monkeypatch):
+def test_ratios_do_not_depend_on_the_number_of_threads(C, monkeypatch):
     monkeypatch.setattr(cluster_batches, "PIECE", 40)
     with thread_limit(1):
         alone = sc.verify(C).checks
@@ -84,7 +84,7 @@ def test_the_figures_do_not_depend_on_the_number_of_threads(C, monkeypatch):
     assert sc.verify(C).checks == alone
 
 
-def test_threads_with_a_piece_each_do_not_wait_for_one_another():
+def test_properties_of_different_batches_are_computed_concurrently():
     meet = threading.Barrier(2, timeout=20)
 
     class Part:

@@ -1,4 +1,4 @@
-"""What the checks rest on: samples, bounded memory, norms of groups, sections, normalization."""
+"""Residuals: samples, memory, norms of groups, sections and normalization."""
 
 import dataclasses
 import tracemalloc
@@ -20,14 +20,14 @@ from tests.support.helpers import assert_residual, eps_of
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
 
-def test_samples_where_all_clusters_would_take_too_long(C, monkeypatch):
+def test_clusters_are_sampled_above_the_dense_budget(C, monkeypatch):
     monkeypatch.setattr("sheafcoarsen.verification.residuals.DENSE_BUDGET", 1e5)
     how = {check.label: check.how for check in sc.verify(C).checks}
     assert how["thm:local_spectral_optimality"] == "probe"
     assert sc.verify(C).passed
 
 
-def test_a_sample_is_large_enough_to_find_what_is_wrong_in_a_quarter_of_all(monkeypatch):
+def test_a_sample_finds_errors_that_affect_a_quarter_of_the_clusters(monkeypatch):
     monkeypatch.setattr("sheafcoarsen.verification.residuals.DENSE_BUDGET", 1000.0)
     labels = np.append(np.arange(117) // 3, 7)  # cluster 7 is the largest
     F = sc.CellularSheaf.random(nx.path_graph(118), 2, 2, seed=3)
@@ -46,7 +46,7 @@ def test_a_sample_is_large_enough_to_find_what_is_wrong_in_a_quarter_of_all(monk
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
-def test_clusters_beyond_the_small_solver(dtype):
+def test_coarsenings_with_large_clusters_pass_in_all_scalar_types(dtype):
     F = sc.CellularSheaf.random(nx.random_regular_graph(4, 200, seed=3), 2, 2, seed=1, dtype=dtype)
     C = sc.coarsen(F, sc.select(F, 4), 7)
     V = sc.verify(C)
@@ -56,7 +56,7 @@ def test_clusters_beyond_the_small_solver(dtype):
 
 
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
-def test_global_sections_of_few_coordinates_and_many_edges_take_little_memory():
+def test_dense_sections_of_many_edges_take_little_memory():
     F = sc.CellularSheaf.random([[0, 1], [1, 2]] * 4000, 1, 1, seed=3)
     C = sc.coarsen(F, sc.Partition([0, 0, 1]), 2)
     sc.verify(C)
@@ -65,26 +65,26 @@ def test_global_sections_of_few_coordinates_and_many_edges_take_little_memory():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert V.passed, str(V)
-    assert peak < 50e6  # a square factor of the rows would be 512 MB
+    assert peak < 50e6  # a square matrix of the number of rows would take 512 MB
 
 
 # ---------------------------------------------------------------- norms of groups, and ratios
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1.0, 1e300])
-def test_norms_of_groups_of_any_size(scale):
+def test_group_norms_match_numpy_at_any_scale(scale):
     moduli = np.array([3.0, 1.0, 4.0]) * scale
     norms = scaled_norms(moduli, np.array([2, 0, 2]), 4)
     np.testing.assert_allclose(norms, np.array([1.0, 0.0, 5.0, 0.0]) * scale, rtol=1e-15)
 
 
-def test_groups_of_very_different_size_do_not_hide_each_other():
+def test_group_norms_are_accurate_beside_much_larger_groups():
     norms = scaled_norms(np.array([1e300, 3e-300, 4e-300]), np.array([0, 1, 1]), 2)
     np.testing.assert_allclose(norms, [1e300, 5e-300], rtol=1e-15)
 
 
 @pytest.mark.parametrize("form", [scipy.sparse.csr_array, scipy.sparse.coo_array])
-def test_row_groups_and_diagonal_blocks(form):
+def test_norms_by_row_groups_and_by_diagonal_blocks(form):
     A = np.array([[3.0, 1.0, 0.0], [4.0j, 0.0, 2.0], [0.0, 5.0, 12.0]])
     rows, columns = np.array([0, 0, 1]), np.array([0, 1, 1])
     whole = [np.linalg.norm(A[:2]), np.linalg.norm(A[2:])]
@@ -92,7 +92,7 @@ def test_row_groups_and_diagonal_blocks(form):
     np.testing.assert_allclose(norms_by(form(A), rows, columns, 2), [5.0, 13.0])
 
 
-def test_the_worst_error_hides_no_nan():
+def test_nan_errors_count_as_infinite():
     assert relative_residual([], 3, 1.0).ratio == 0.0
     assert relative_residual([1.5, 6.0], 3, 1.0, [1.0, 1.0]) == (2.0, 6.0, 3.0)
     assert relative_residual([1.5, np.nan], 3, 1.0).ratio == np.inf
@@ -102,8 +102,8 @@ def test_the_worst_error_hides_no_nan():
 
 
 @pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
-def test_maps_that_cancel_to_rounding_leave_no_rank(scale):
-    """The loop's tail - head of 2e-16 is measured against the maps, not against itself."""
+def test_rounding_errors_of_cancelling_loop_maps_do_not_count_as_rank(scale):
+    """The difference of the loop maps, 2e-16, is compared with the maps, not with itself."""
     tail, head = scale * np.eye(2), scale * np.diag([1, 1 + 3e-16])
     F = sc.CellularSheaf([[0, 0]], [tail], [head])
     sections, gap = dense_sections(F, np.finfo(float).eps, np.dtype(float))
@@ -119,7 +119,7 @@ def ratios(C):
 
 
 @pytest.mark.parametrize("size", [30, 10**9])
-def test_catches_a_wrong_normalization(C, size, monkeypatch):
+def test_a_wrong_normalization_is_caught(C, size, monkeypatch):
     monkeypatch.setattr(cluster_batches, "PIECE", size)
     assert max(ratios(C).values()) < 5
 
@@ -131,7 +131,7 @@ def test_catches_a_wrong_normalization(C, size, monkeypatch):
     assert min(ratios(C).values()) > 30
 
 
-def test_roots_of_ragged_stalks_stand_where_their_vertices_do():
+def test_degree_roots_of_ragged_stalks_start_at_vertex_offsets():
     F = sc.CellularSheaf.random(nx.path_graph(5), [2, 0, 3, 1, 2], 2, seed=5)
     C = sc.coarsen(F, sc.Partition([0, 1, 0, 1, 0]), 2)
     degrees = Evidence(C, 0).degrees
@@ -143,6 +143,6 @@ def test_roots_of_ragged_stalks_stand_where_their_vertices_do():
     assert_residual(roots - roots.T, roots, n=3)
 
 
-def test_what_rounding_leaves_of_maps_that_cancel_has_no_root():
+def test_degree_roots_ignore_rounding_errors_of_cancelling_maps():
     R = np.array([[[1e-17]], [[2.0]]])
     assert inverse_roots(R, 2e-16, np.ones(2)).reshape(-1).tolist() == [0, 0.5]

@@ -1,4 +1,4 @@
-"""What `verify` returns: every statement once, in a table, and a verdict."""
+"""Results of `verify`: a table of all statements, and a verdict."""
 
 import dataclasses
 
@@ -18,7 +18,7 @@ def test_every_statement_is_listed_once(C):
     assert set(labels) >= SPECTRAL | LOOPLESS | ALWAYS
 
 
-def test_table_says_everything(C):
+def test_the_table_shows_all_checks_and_reasons(C):
     V = sc.verify(C)
     for check in V.checks:
         assert check.label in str(V)
@@ -32,14 +32,14 @@ def test_table_says_everything(C):
     assert bool(V)
 
 
-def test_table_in_a_notebook(C):
+def test_the_notebook_table_shows_all_checks(C):
     page = sc.verify(C)._repr_html_()
     for check in sc.verify(C).checks:
         assert check.label in page
     assert page.count("<tr>") == len(sc.verify(C).checks) + 1
 
 
-def test_truth_is_the_verdict(C):
+def test_truth_value_of_a_verification_is_passed(C):
     assert bool(sc.verify(C))
     zero = with_sheaf(
         C, tail=np.zeros_like(C.sheaf.tail_data), head=np.zeros_like(C.sheaf.head_data)
@@ -48,7 +48,7 @@ def test_truth_is_the_verdict(C):
     assert "FAILED" in str(sc.verify(zero))
 
 
-def test_checks_are_found_by_label_and_iterated_in_order(C):
+def test_checks_are_indexed_by_label_and_iterated_in_order(C):
     V = sc.verify(C)
     assert len(V) == len(V.checks) == len(list(V))
     assert [V[check.label] for check in V] == list(V.checks)
@@ -61,11 +61,13 @@ def test_checks_are_found_by_label_and_iterated_in_order(C):
         V[len(V)]
     with pytest.raises(TypeError):
         V[1.0]
-    with pytest.raises(KeyError, match=r"no check has the label 'other'; there are section-2, "):
+    with pytest.raises(
+        KeyError, match=r"no check has the label 'other'; the labels are section-2, "
+    ):
         V["other"]
 
 
-def test_a_check_has_both_sides_and_the_slack(C):
+def test_a_check_has_its_error_bound_and_slack(C):
     damaged = dataclasses.replace(
         C, sheaf=C.sheaf.with_maps(C.sheaf.tail_data * (1 + 1e-6), C.sheaf.head_data)
     )
@@ -79,7 +81,7 @@ def test_a_check_has_both_sides_and_the_slack(C):
     assert skipped.error is skipped.allowed is skipped.slack is None
 
 
-def test_sides_scale_with_the_maps():
+def test_errors_and_bounds_scale_with_the_maps():
     F = sc.CellularSheaf.random(nx.cycle_graph(12), 2, 2, seed=3)
     errors = []
     for scale in (1.0, 2.0**100):

@@ -1,4 +1,4 @@
-"""The checks of an elimination: they hold, at any scale, and they notice what is wrong."""
+"""Checks of eliminations: they hold at any scale and catch errors."""
 
 import dataclasses
 
@@ -16,20 +16,20 @@ LABELS = ["fact-9", "fact-9-solutions", "fact-9-sections", "fact-9-norm"]
 
 
 @given(F=sheaves(graph=graphs(max_vertices=8), spread=False))
-def test_they_hold_for_all_kinds_of_sheaves(F):
+def test_statements_hold_for_all_kinds_of_sheaves(F):
     V = sc.verify(sc.eliminate(F, keep=[0] if F.n_vertices else None))
     assert V.passed, str(V)
     assert [check.label for check in V] == LABELS
 
 
-def test_they_hold_after_star_mesh():
+def test_statements_hold_after_star_mesh():
     F = CellularSheaf.random(nx.grid_2d_graph(5, 5), 2, 2, kind="orthogonal", seed=3)
     assert sc.verify(sc.eliminate(F, keep=[0, 24], max_neighbors=4), seed=5).passed
 
 
 @pytest.mark.parametrize("dtype", [float, np.float32])
-def test_they_hold_where_products_of_maps_cancel(dtype):
-    """Tail and head are orthogonal: what follows from the kept vertex is rounding alone."""
+def test_statements_hold_if_products_of_maps_cancel(dtype):
+    """Tail and head maps are orthogonal, so extended values consist of rounding errors."""
     for a, b in np.ndindex(5, 5):
         maps = np.array([[[a + 1], [b + 1]]], dtype), np.array([[[b + 1], [-a - 1]]], dtype)
         V = sc.verify(sc.eliminate(CellularSheaf([[0, 1]], *maps), keep=[0]))
@@ -37,7 +37,7 @@ def test_they_hold_where_products_of_maps_cancel(dtype):
 
 
 def other(K, what):
-    """Return an elimination in which something is wrong."""
+    """Return an elimination with an error in one of its parts."""
     if what == "maps":
         left = K.sheaf
         tail = left.tail_data.copy()
@@ -55,7 +55,7 @@ def other(K, what):
     ("what", "label"),
     [("maps", "fact-9"), ("extension", "fact-9"), ("inverses", "fact-9-solutions")],
 )
-def test_they_notice_what_is_wrong_in_the_tenth_digit(what, label):
+def test_errors_in_the_tenth_digit_are_caught(what, label):
     F = CellularSheaf.random(nx.karate_club_graph(), 2, 2, seed=3)
     K = sc.eliminate(F)
     assert sc.verify(K).passed
@@ -65,7 +65,7 @@ def test_they_notice_what_is_wrong_in_the_tenth_digit(what, label):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_trees_along_which_rounding_grows(seed):
+def test_statements_hold_on_trees_that_enlarge_rounding_errors(seed):
     F = CellularSheaf.random(nx.random_labeled_tree(30, seed=seed), 2, 2, seed=seed)
     K = sc.eliminate(F)
     assert 1e3 < K.growth < 1e8
@@ -74,14 +74,14 @@ def test_trees_along_which_rounding_grows(seed):
     assert not sc.verify(wrong)["fact-9-solutions"].passed
 
 
-def test_where_rounding_grows_too_much_it_is_said():
+def test_solutions_are_skipped_if_rounding_errors_grow_too_much():
     F = CellularSheaf.random(nx.random_labeled_tree(3000, seed=0), 2, 2, seed=0)
     V = sc.verify(sc.eliminate(F))
-    assert "grow by 8e+30" in V["fact-9-solutions"].skipped_because
+    assert "`growth` = 8e+30" in V["fact-9-solutions"].skipped_because
     assert V.passed
 
 
-def test_sections_that_are_lost_are_noticed():
+def test_lost_sections_are_caught():
     F = CellularSheaf.constant(nx.karate_club_graph())
     K = sc.eliminate(F)
     left = K.sheaf
@@ -89,7 +89,7 @@ def test_sections_that_are_lost_are_noticed():
     assert not V["fact-9-sections"].passed
 
 
-def test_a_long_chain_in_reasonable_units():
+def test_statements_hold_for_a_long_chain():
     n = 2000
     K = sc.eliminate(CellularSheaf.constant(nx.path_graph(n)), keep=[0, n - 1])
     V = sc.verify(K)
@@ -99,8 +99,8 @@ def test_a_long_chain_in_reasonable_units():
 
 
 @pytest.mark.parametrize("share", [1e-9, 1.0])
-def test_extensions_that_are_longer_than_they_need_be_are_noticed(share):
-    """Two values and one equation: a part that costs no energy, on an eliminated vertex."""
+def test_extensions_that_do_not_have_minimum_norm_are_caught(share):
+    """An eliminated vertex with one equation for two values has a component of zero energy."""
     F = CellularSheaf.random([[0, 1], [1, 2]], [1, 3, 1], 1, seed=3)
     K = sc.eliminate(F, keep=[0, 2])
     V = sc.verify(K)
@@ -113,5 +113,5 @@ def test_extensions_that_are_longer_than_they_need_be_are_noticed(share):
     longer[1:4] += share * free[:, None]
     object.__setattr__(K, "prolongation", scipy.sparse.csr_array(longer))
     V = sc.verify(K)
-    assert V["fact-9"].passed  # no energy tells
+    assert V["fact-9"].passed  # the energy does not depend on it
     assert not V["fact-9-norm"].passed

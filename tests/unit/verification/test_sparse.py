@@ -1,4 +1,4 @@
-"""The checks of a sparsification notice what is wrong."""
+"""Checks of sparsifications catch errors."""
 
 import dataclasses
 
@@ -14,25 +14,25 @@ LARGE = sc.CellularSheaf.constant(nx.random_regular_graph(60, 1200, seed=0))
 
 
 def other(Z, what):
-    """Return a sparsification in which something is wrong."""
+    """Return a sparsification with an error in one of its parts."""
     G, weights = Z.sheaf, Z.weights
     tail, head = G.tail_data.copy(), G.head_data.copy()
     if what == "maps":
         weights = weights * (1 + 1e-9)
-    else:  # one edge is no longer consistent
+    else:  # make one edge inconsistent
         tail[:4] *= 1 + 1e-4
     return dataclasses.replace(Z, sheaf=G.with_maps(tail, head), weights=weights)
 
 
 @pytest.mark.parametrize("fine", [F, LARGE], ids=["dense", "probe"])
-def test_they_hold_and_say_how(fine):
+def test_statements_hold_and_report_their_method(fine):
     V = sc.verify(sc.sparsify(fine, 0.6))
     assert V.passed, str(V)
     assert [check.label for check in V] == LABELS
     assert V["fact-12"].how == ("dense" if fine is F else "probe")
 
 
-def test_they_notice_maps_and_sections_that_changed():
+def test_changed_maps_and_sections_are_caught():
     Z = sc.sparsify(F, 0.6)
     assert not sc.verify(other(Z, "maps"))["fact-12-maps"].passed
     assert not sc.verify(other(Z, "sections"))["fact-12-sections"].passed
@@ -40,7 +40,7 @@ def test_they_notice_maps_and_sections_that_changed():
 
 @pytest.mark.parametrize("fine", [F, LARGE], ids=["dense", "probe"])
 @pytest.mark.parametrize("factor", [0.7, 1.4])
-def test_they_notice_wrong_bounds(fine, factor):
+def test_wrong_bounds_are_caught(fine, factor):
     Z = sc.sparsify(fine, 0.6)
     lo, hi = Z.bounds()
     middle = (lo + hi) / 2 if factor > 1 or fine is LARGE else lo

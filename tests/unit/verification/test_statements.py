@@ -1,4 +1,4 @@
-"""Every statement: which apply, and that each catches what is damaged."""
+"""Statements about coarsenings: when they apply, and which errors each of them catches."""
 
 import dataclasses
 
@@ -38,7 +38,7 @@ def applied(V):
     return {check.label for check in V.checks if check.skipped_because is None}
 
 
-def test_which_statements_apply(C):
+def test_statements_apply_as_the_modes_allow(C):
     assert applied(sc.verify(C)) >= SPECTRAL | ALWAYS
     principal = sc.verify(sc.coarsen(C.fine, C.partition, 3, local_operator="principal"))
     assert not applied(principal) & SPECTRAL
@@ -50,7 +50,7 @@ def test_which_statements_apply(C):
 
 
 @pytest.mark.parametrize(("n", "how"), [(300, "dense"), (2001, "exact")])
-def test_whole_spectra_are_compared_up_to_dimension_2000(n, how):
+def test_full_spectra_are_compared_up_to_dimension_2000(n, how):
     F = sc.CellularSheaf.constant(nx.path_graph(n))
     V = sc.verify(sc.coarsen(F, sc.Partition(np.arange(n) // 20), 2))
     assert V.passed
@@ -70,7 +70,7 @@ def with_sheaf(C, *, edges=None, tail=None, head=None):
 
 
 @pytest.mark.parametrize("where", ["crossing tail", "crossing head", "loop"])
-def test_catches_one_entry_of_a_map_off_by_a_millionth(C, where):
+def test_a_relative_error_of_1e_6_in_a_map_entry_is_caught(C, where):
     e = C.sheaf.n_edges - 1 if where == "loop" else 2
     tail, head = C.sheaf.tail_data.copy(), C.sheaf.head_data.copy()
     data, starts = (
@@ -84,7 +84,7 @@ def test_catches_one_entry_of_a_map_off_by_a_millionth(C, where):
         assert "thm:galerkin_energy_decomposition" in failed(damaged)
 
 
-def test_catches_one_eigenvalue_off_by_a_millionth(C):
+def test_a_relative_error_of_1e_6_in_an_eigenvalue_is_caught(C):
     scores = C.modes.scores.copy()
     scores[5] *= 1 + 1e-6
     modes = dataclasses.replace(C.modes, scores=scores)
@@ -94,20 +94,20 @@ def test_catches_one_eigenvalue_off_by_a_millionth(C):
     }
 
 
-def test_catches_a_wrong_first_discarded_eigenvalue(C):
+def test_a_wrong_first_discarded_eigenvalue_is_caught(C):
     modes = dataclasses.replace(C.modes, next_eigenvalues=C.modes.next_eigenvalues * (1 + 1e-6))
     assert "thm:local_spectral_optimality" in failed(dataclasses.replace(C, modes=modes))
 
 
-def test_catches_a_row_negated_in_both_maps(C):
-    """The Laplacian does not see it, the rows of the coboundary do."""
+def test_a_row_negated_in_both_maps_is_caught(C):
+    """The Laplacian does not change, but the rows of the coboundary do."""
     data = {"tail": C.sheaf.tail_data.copy(), "head": C.sheaf.head_data.copy()}
     for side, starts, end in (("tail", C.sheaf.tail_offsets, 0), ("head", C.sheaf.head_offsets, 1)):
         data[side][starts[1] : starts[1] + C.sheaf.vertex_dims[C.sheaf.edges[1, end]]] *= -1
     assert failed(with_sheaf(C, **data)) == {"thm:galerkin_energy_decomposition"}
 
 
-def test_catches_crossing_rows_that_name_other_rows(C):
+def test_wrong_crossing_rows_are_caught(C):
     rows = C.crossing_rows
     for wrong in (rows[::-1], rows[:-1], rows + C.fine.dim_c1):
         damaged = dataclasses.replace(C, crossing_rows=wrong)
@@ -122,7 +122,7 @@ def compressed(C):
 
 
 @pytest.mark.parametrize("side", ["tail", "head"])
-def test_catches_one_entry_of_a_compressed_map_off_by_a_millionth(compressed, side):
+def test_a_relative_error_of_1e_6_in_a_compressed_map_is_caught(compressed, side):
     assert sc.verify(compressed).passed
     data = {"tail": compressed.sheaf.tail_data.copy(), "head": compressed.sheaf.head_data.copy()}
     starts = compressed.sheaf.tail_offsets if side == "tail" else compressed.sheaf.head_offsets
@@ -134,8 +134,8 @@ def test_catches_one_entry_of_a_compressed_map_off_by_a_millionth(compressed, si
     }
 
 
-def test_catches_energy_at_the_wrong_compressed_edge(compressed):
-    """Gram matrices see at which of two edges of a vertex energy stands, L does not."""
+def test_energy_at_the_wrong_compressed_edge_is_caught(compressed):
+    """Gram matrices of edges change if energy moves between edges; the diagonal of L does not."""
     data = {"tail": compressed.sheaf.tail_data.copy(), "head": compressed.sheaf.head_data.copy()}
     first, second = np.flatnonzero(compressed.sheaf.edges[: compressed.n_crossing_edges, 0] == 0)[
         :2
@@ -150,7 +150,7 @@ def test_catches_energy_at_the_wrong_compressed_edge(compressed):
     assert failed(with_sheaf(compressed, **data)) == {"thm:galerkin_energy_decomposition"}
 
 
-def test_kernel_preservation_where_edges_are_compressed():
+def test_kernel_preservation_holds_if_edges_are_compressed():
     bundle = sc.gallery.bundle(nx.grid_2d_graph(8, 8), 2, seed=5)
     C = sc.coarsen(bundle, sc.select(bundle, 4), 2, compress=True)
     V = sc.verify(C)
@@ -160,8 +160,9 @@ def test_kernel_preservation_where_edges_are_compressed():
     assert failed(with_sheaf(C, tail=tail)) >= {*LOOPLESS, "thm:galerkin_energy_decomposition"}
 
 
-def test_catches_a_dropped_edge(C, compressed):
-    kept = np.delete(np.arange(C.sheaf.n_edges), C.n_crossing_edges + 1)  # without a loop
+def test_a_missing_edge_is_caught(C, compressed):
+    # all edges except one loop
+    kept = np.delete(np.arange(C.sheaf.n_edges), C.n_crossing_edges + 1)
     assert failed(with_sheaf(C, edges=kept)) == {"thm:Galerkin_realization"}
     for whole in (C, compressed):
         kept = np.delete(np.arange(whole.sheaf.n_edges), 1)
@@ -171,11 +172,8 @@ def test_catches_a_dropped_edge(C, compressed):
         }
 
 
-def test_catches_modes_two_to_r_plus_one(C):
-    """Residual, orthogonality and spectral form all hold for them.
-
-    The independent eigenvalues do not.
-    """
+def test_modes_2_to_r_plus_1_are_caught(C):
+    """Only the independently computed eigenvalues differ."""
     more = sc.local_modes(C.fine, C.partition, C.ranks + 1)
     shifted = sc.coarsen(C.fine, C.partition, basis=[more.basis(a)[:, 1:] for a in range(5)])
     scores = np.concatenate([more.eigenvalues(a)[1:] for a in range(5)])
@@ -185,7 +183,7 @@ def test_catches_modes_two_to_r_plus_one(C):
     assert "thm:local_spectral_optimality" in failed(dataclasses.replace(shifted, modes=modes))
 
 
-def test_catches_a_scaled_column(C):
+def test_a_scaled_column_is_caught(C):
     R = C.prolongation.copy()
     R.data[R.indices == 3] *= 1 + 1e-6
     assert failed(dataclasses.replace(C, prolongation=R)) >= {
@@ -195,11 +193,8 @@ def test_catches_a_scaled_column(C):
     }
 
 
-def test_catches_wrong_principal_modes():
-    """The theorems are silent on them, so the modes themselves are checked.
-
-    Values, vectors and ties.
-    """
+def test_wrong_principal_modes_are_caught():
+    """No theorem applies to them, so values, vectors and ties are checked directly."""
     F, P = sc.CellularSheaf.constant(nx.path_graph(8)), sc.Partition([0] * 4 + [1] * 4)
     right = sc.coarsen(F, P, 2, local_operator="principal")
     assert sc.verify(right).passed
@@ -223,8 +218,8 @@ def test_catches_wrong_principal_modes():
 
 
 @pytest.mark.parametrize(("scale", "rank"), [(1e-100, 6), (1e100, sc.ranks.budget(40))], ids=str)
-def test_catches_wrong_oversampled_modes(scale, rank):
-    """Scores of a cluster, and the first discarded one, above kernels of dimension 2."""
+def test_wrong_oversampled_modes_are_caught(scale, rank):
+    """Retained scores and next eigenvalues are changed, above kernels of dimension 2."""
     F = sc.gallery.bundle(nx.grid_2d_graph(6, 6), 2, seed=3)
     F = F.with_maps(scale * F.tail_data, scale * F.head_data)
     right = sc.coarsen(F, sc.select(F, 4), rank, local_operator="oversampled")
@@ -257,8 +252,8 @@ LEDGER, LOSSES, TRUNCATION = (
         ("fine_energy", {LEDGER}),
     ],
 )
-def test_catches_a_wrong_line_of_the_ledger(C, line, labels, monkeypatch):
-    """One cluster's number is off, or the total, by a hundred thousandth of the energy."""
+def test_a_wrong_line_of_the_ledger_is_caught(C, line, labels, monkeypatch):
+    """The value of a cluster, or the total, is changed by 1e-5 of the energy."""
 
     def damaged(C, x):
         E = sc.energy_ledger(C, x)
@@ -275,7 +270,7 @@ def test_catches_a_wrong_line_of_the_ledger(C, line, labels, monkeypatch):
     assert failed(C) == labels
 
 
-def test_catches_a_small_line_of_the_ledger_off_by_a_hundred_millionth(monkeypatch):
+def test_an_error_of_1e_8_in_a_small_line_of_the_ledger_is_caught(monkeypatch):
     def damaged(C, x):
         E = sc.energy_ledger(C, x)
         return dataclasses.replace(E, retained_internal=E.retained_internal * (1 + 1e-8))
@@ -285,7 +280,7 @@ def test_catches_a_small_line_of_the_ledger_off_by_a_hundred_millionth(monkeypat
     assert failed(sc.coarsen(F, sc.Partition(np.arange(600) // 60), 2)) == {LEDGER, LOSSES}
 
 
-def test_catches_lines_of_two_clusters_that_add_up_to_the_right_total(C, monkeypatch):
+def test_opposite_errors_in_two_clusters_of_the_ledger_are_caught(C, monkeypatch):
     def damaged(C, x):
         E = sc.energy_ledger(C, x)
         values = E.internal_coupling + 1e-5 * np.max(E.fine_energy) * np.eye(len(C.ranks))[:, :1]
@@ -297,8 +292,8 @@ def test_catches_lines_of_two_clusters_that_add_up_to_the_right_total(C, monkeyp
     assert failed(principal) == {LEDGER}
 
 
-def test_catches_what_interlacing_forbids(C, monkeypatch):
-    """Crossing maps above the Galerkin operator, and coarse eigenvalues below fine ones."""
+def test_violations_of_interlacing_are_caught(C, monkeypatch):
+    """The crossing operator exceeds L_Gal, or coarse eigenvalues lie below fine ones."""
     data = {"tail": 2 * C.sheaf.tail_data, "head": 2 * C.sheaf.head_data}
     assert "fact-1" in failed(with_sheaf(C, **data))
     one = sc.coarsen(C.fine, sc.Partition(np.zeros(C.fine.n_vertices, int)), 4)
@@ -307,7 +302,7 @@ def test_catches_what_interlacing_forbids(C, monkeypatch):
     assert failed(one) == {"fact-1"}
 
 
-def test_catches_a_laplacian_that_is_not_that_of_the_coboundary(C, monkeypatch):
+def test_a_laplacian_other_than_that_of_the_coboundary_is_caught(C, monkeypatch):
     def damaged(F):
         return sc.laplacian(F) * (1 + 1e-6)
 
@@ -316,8 +311,8 @@ def test_catches_a_laplacian_that_is_not_that_of_the_coboundary(C, monkeypatch):
 
 
 @pytest.mark.parametrize("tied", [False, True])
-def test_a_gap_that_rounding_may_call_a_tie_or_not_is_either(C, tied):
-    """The gap is within a thousandth of sqrt(eps) times the norm of the operator."""
+def test_gaps_near_the_tie_threshold_may_be_marked_either_way(C, tied):
+    """The gap differs from sqrt(eps) times the norm by less than a thousandth."""
     last = np.array([C.modes.eigenvalues(a)[-1] for a in range(len(C.ranks))])
     gap = np.sqrt(np.finfo(float).eps) * C.modes.operator_norms
     for factor, doubtful in ((1 - 1e-4, True), (1 + 1e-4, True), (0.9, False), (1.1, False)):
@@ -328,15 +323,15 @@ def test_a_gap_that_rounding_may_call_a_tie_or_not_is_either(C, tied):
         assert (ties == (tied if doubtful else factor < 1)).all()
 
 
-def test_catches_wrong_ties(C):
+def test_wrong_ties_are_caught(C):
     assert failed(
         dataclasses.replace(C, modes=dataclasses.replace(C.modes, tied=~C.modes.tied))
     ) >= {"section-2"}
 
 
 @pytest.mark.parametrize("spread", [0.0, 1e-11, 1e-9])
-def test_eigenvalues_nearer_than_the_root_of_eps_are_tied(spread):
-    """The pairs of a cycle, taken apart by weights: less than 1.5e-8 of the norm is a tie."""
+def test_eigenvalues_closer_than_the_root_of_eps_are_tied(spread):
+    """Weights split the eigenvalue pairs of a cycle; gaps below 1.5e-8 norm(L_a) are ties."""
     edges = np.array([[v, (v + 1) % 12] for v in range(12)])
     weight = 1 + spread * np.cos(np.pi * np.arange(12) / 3)
     F = sc.CellularSheaf.constant(edges, weight=weight)
@@ -347,7 +342,7 @@ def test_eigenvalues_nearer_than_the_root_of_eps_are_tied(spread):
     assert "section-2" in failed(dataclasses.replace(C, modes=untied))
 
 
-def test_a_discarded_zero_that_rounding_lifted_is_a_local_section(C):
+def test_a_discarded_eigenvalue_at_rounding_level_counts_as_a_local_section(C):
     rounding = np.full(len(C.ranks), 1e-17) * C.modes.operator_norms.max()
     modes = dataclasses.replace(C.modes, next_eigenvalues=rounding)
     check = next(
@@ -358,11 +353,8 @@ def test_a_discarded_zero_that_rounding_lifted_is_a_local_section(C):
     assert check.skipped_because == "a local section may be discarded, first in cluster 0"
 
 
-def test_catches_a_lost_section():
-    """With a kernel direction left out, H^0 of the fine sheaf does not lie in im R.
-
-    And the modes are not the lowest.
-    """
+def test_a_lost_section_is_caught():
+    """Without one kernel direction, global sections are not in im R."""
     F, P = sc.CellularSheaf.constant(nx.path_graph(6)), sc.Partition([0, 0, 0, 1, 1, 1])
     more = sc.local_modes(F, P, 2)
     shifted = sc.coarsen(F, P, basis=[more.basis(a)[:, 1:] for a in (0, 1)])
@@ -380,8 +372,8 @@ def test_catches_a_lost_section():
 @pytest.mark.parametrize("operator", ["internal", "oversampled"])
 @pytest.mark.parametrize("rounding", [1.2e-16, 2.3e-16, 3e-16])
 @pytest.mark.parametrize("dims", [[1], [2], [2, 1], [3, 1]])
-def test_a_loop_that_cancels_to_rounding_is_no_reason_to_fail(dims, rounding, operator):
-    """Its tail - head has no rank against the maps as given, whatever the modes make of it."""
+def test_a_loop_that_cancels_up_to_rounding_passes(dims, rounding, operator):
+    """The difference of the loop maps has rank 0 relative to the maps."""
     d = dims[0]
     noise = np.random.default_rng(d).choice([0.0, rounding, 2 * rounding], (d, d))
     F = sc.CellularSheaf([[0, 0]], [np.eye(d)], [np.eye(d) + noise], vertex_dims=dims)
@@ -393,8 +385,8 @@ def test_a_loop_that_cancels_to_rounding_is_no_reason_to_fail(dims, rounding, op
 
 @pytest.mark.parametrize("labels", [[0, 1, 1], [0, 1, 2]])
 @pytest.mark.parametrize("rounding", [2.2e-16, 3e-16])
-def test_a_loop_that_cancels_beside_maps_of_the_size_of_1(labels, rounding):
-    """Oversampled modes measure it against itself; a global section is one against all maps."""
+def test_a_cancelling_loop_beside_maps_of_norm_1_passes(labels, rounding):
+    """Oversampled modes scale the loop by itself, but sections are relative to all maps."""
     F = sc.CellularSheaf([[0, 0], [1, 2]], [[[1.0]], [[1.0]]], [[[1 + rounding]], [[1.0]]])
     C = sc.coarsen(F, sc.Partition(labels), sc.ranks.kernel(), local_operator="oversampled")
     V = sc.verify(C)
@@ -402,7 +394,7 @@ def test_a_loop_that_cancels_beside_maps_of_the_size_of_1(labels, rounding):
     assert V["fact-2"].skipped_because is None
 
 
-def test_catches_a_section_that_oversampled_modes_lost():
+def test_a_section_lost_by_oversampled_modes_is_caught():
     F, P = sc.CellularSheaf.constant(nx.path_graph(6)), sc.Partition([0, 0, 0, 1, 1, 1])
     C = sc.coarsen(F, P, 2, local_operator="oversampled")
     R = C.prolongation.toarray()

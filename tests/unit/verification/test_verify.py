@@ -1,4 +1,4 @@
-"""`verify` passes what is right at any scale, and refuses what it cannot check."""
+"""`verify` passes correct coarsenings at any scale and raises for invalid input."""
 
 import dataclasses
 
@@ -16,13 +16,13 @@ pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
 
 @given(coarsenings())
-def test_passes_on_every_coarsening(case):
+def test_every_coarsening_passes(case):
     V = sc.verify(case[0])
     assert V.passed, str(V)
     assert applied(V) >= ALWAYS
 
 
-def test_seed_chooses_the_probes(C):
+def test_the_seed_determines_the_probes(C):
     ratios = [
         [check.ratio for check in sc.verify(C, seed=seed).checks if check.how == "probe"]
         for seed in (3, 3, 4)
@@ -40,19 +40,19 @@ def test_seed_chooses_the_probes(C):
         (
             lambda C: sc.verify(dataclasses.replace(C, sheaf=C.fine)),
             ValueError,
-            "does not fit together",
+            "the coarsening is inconsistent",
         ),
     ],
 )
-def test_bad_input(C, build, error, message):
+def test_invalid_input_raises(C, build, error, message):
     with pytest.raises(error, match=message):
         build(C)
 
 
 @pytest.mark.parametrize(("operator", "compress"), [("internal", False), ("principal", True)])
 @pytest.mark.parametrize("scale", [1e-138, 1e-140, 1e-142, 1e-145, 1e-149, 1e150])
-def test_the_ends_of_the_range(scale, operator, compress):
-    """Squares of squares leave the range of doubles here: what is squared is scaled first."""
+def test_coarsenings_at_the_ends_of_the_floating_point_range_pass(scale, operator, compress):
+    """Fourth powers overflow at these scales, so numbers must be scaled before squaring."""
     G = sc.CellularSheaf.random(
         nx.gnm_random_graph(12, 20, seed=3), 2, 2, kind="orthogonal", seed=3
     )
@@ -71,11 +71,8 @@ def test_the_ends_of_the_range(scale, operator, compress):
 
 
 @pytest.mark.parametrize("kind", ["internal", "basis"])
-def test_one_cluster_is_far_weaker_than_the_others(kind):
-    """The range is about the largest entry alone.
-
-    A cluster 1e-155 times weaker has modes like any other.
-    """
+def test_a_cluster_with_far_smaller_maps_than_the_others_passes(kind):
+    """Limits apply only to the largest entry; a cluster 1e-155 times weaker has modes."""
     F = sc.CellularSheaf.constant(nx.path_graph(6))
     weak = np.where(np.arange(5) < 2, 1e-155, 1.0)
     F = F.with_maps(F.tail_data * weak, F.head_data * weak)
@@ -94,15 +91,13 @@ def test_one_cluster_is_far_weaker_than_the_others(kind):
     }
     assert sorted(loops) == [0, 1]
     ratio = np.linalg.norm(loops[0] / 1e-155) / np.linalg.norm(loops[1])
-    subnormal = np.finfo(float).smallest_subnormal / 1e-310  # what an eigenvalue of 1e-310 resolves
+    # relative accuracy of an eigenvalue of 1e-310
+    subnormal = np.finfo(float).smallest_subnormal / 1e-310
     assert abs(ratio - 1) < 30 * 3 * (np.finfo(float).eps + subnormal)
 
 
-def test_maps_of_any_size_survive_saving(tmp_path):
-    """Loop maps are sqrt(lambda) / 2, larger than any fine map.
-
-    Kernels leave crossing maps of rounding size.
-    """
+def test_coarsenings_at_any_scale_pass_after_saving_and_loading(tmp_path):
+    """Loop maps sqrt(lambda) / 2 exceed fine maps; kernels give crossing maps near zero."""
     limit = np.sqrt(np.finfo(float).max) / 1e4 * 0.9
     F = sc.CellularSheaf.constant(nx.star_graph(30))
     F = F.with_maps(F.tail_data * limit, F.head_data * limit)
@@ -116,11 +111,8 @@ def test_maps_of_any_size_survive_saving(tmp_path):
     C.sheaf.with_maps(C.sheaf.tail_data, C.sheaf.head_data)
 
 
-def test_a_hub_is_no_reason_to_fail():
-    """The diagonal block of a vertex of degree d is a sum of d terms.
-
-    Each of them is rounded in the same direction.
-    """
+def test_a_coarsening_with_a_hub_passes():
+    """The diagonal block of a hub of degree d sums d terms, all rounded in one direction."""
     F = sc.CellularSheaf.constant(nx.star_graph(3000))
     V = sc.verify(sc.coarsen(F, sc.Partition(np.arange(3001) % 150), sc.ranks.kernel()))
     assert V.passed, str(V)
