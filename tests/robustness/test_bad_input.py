@@ -223,19 +223,19 @@ REFUSED: dict = {
         (lambda: gallery.cycle(HUGE, 0.0), f"`n` requires {HUGE} vertices"),
         (
             lambda: CellularSheaf.random(PATH, 10**6, 10**6),
-            "`vertex_dims` with `edge_dims` requires 6e+12 map entries, 4.8e+04 GB",
+            "`vertex_dims` with `edge_dims` requires 6e+12 map entries (4.8e+04 GB)",
         ),
         (
             lambda: CellularSheaf.random(PATH, [1, 2**31, 1, 1], 4, dtype=np.float32),
-            "`vertex_dims` with `edge_dims` requires 1.72e+10 map entries, 68.7 GB",
+            "`vertex_dims` with `edge_dims` requires 1.72e+10 map entries (68.7 GB)",
         ),
         (
             lambda: CellularSheaf.constant(PATH, 10**400),
-            "`dim` requires 1e+800 map entries, 1e+792 GB, more than memory holds",
+            "`dim` requires 1e+800 map entries (1e+792 GB), more than fits in memory",
         ),
         (
             lambda: gallery.bundle(PATH, 10**400),
-            "`dim` requires 1e+800 map entries, 1e+792 GB, more than memory holds",
+            "`dim` requires 1e+800 map entries (1e+792 GB), more than fits in memory",
         ),
         (lambda: gallery.cycle(10**400, 0.1), "`n` requires 1e+400 vertices"),
         (
@@ -244,7 +244,7 @@ REFUSED: dict = {
         ),
         (
             lambda: gallery.cycle(10**8, np.eye(9)),
-            "`n` requires 8.1e+09 map entries, 64.8 GB, more than memory holds",
+            "`n` requires 8.1e+09 map entries (64.8 GB), more than fits in memory",
         ),
         (
             lambda: CellularSheaf.constant([[0, 1]], n_vertices=2**31 - 1),
@@ -292,16 +292,16 @@ REFUSED: dict = {
                 CellularSheaf.random(PATH, 2, 2, seed=1, dtype=np.float32),
                 np.full(8, 1e30, np.float32),
             ),
-            "energies of float32 would overflow: rescale `x`",
+            "energies would overflow in float32: rescale `x`",
         ),
         # coarsening, and new maps
         (
             lambda: sc.coarsen(F, P, basis=[np.eye(4)] * 2, local_operator="principal"),
             "`local_operator` = 'principal' chooses modes, but `basis` replaces modes: leave",
         ),
-        (lambda: sc.ranks.below(10**400), "`tau` must fit into double precision"),
-        (lambda: sc.normalize(F, eps=10**400), "`eps` must fit into double precision"),
-        (lambda: gallery.bundle(PATH, 2, 10**400), "`noise` must fit into double"),
+        (lambda: sc.ranks.below(10**400), "`tau` must be representable in double precision"),
+        (lambda: sc.normalize(F, eps=10**400), "`eps` must be representable in double precision"),
+        (lambda: gallery.bundle(PATH, 2, 10**400), "`noise` must be representable in double"),
         (
             out_of_another_pattern,
             "`out` must be an earlier result of this pattern, with its own memory unchanged",
@@ -355,7 +355,7 @@ REFUSED: dict = {
             for function in TAKES_A_PATH
             for path, message in (
                 ("", "`path` must name a file, got an empty path"),
-                ("a\0.mtx", "`path` must not hold a null character"),
+                ("a\0.mtx", "`path` must not contain a null character"),
             )
         ),
     ],
@@ -376,7 +376,7 @@ REFUSED: dict = {
         ),
         (
             lambda: CellularSheaf.random(PATH, 1, 1, seed=0.5),
-            "`seed` must be None, an integer of at least 0 or a numpy Generator, got 0.5",
+            "`seed` must be None, a non-negative integer or a numpy Generator, got 0.5",
         ),
         (lambda: CellularSheaf.random(PATH, 1, 1, seed=True), "or a numpy Generator, got True"),
         (lambda: gallery.bundle(PATH, 1, seed=[1, 2]), "a numpy Generator, got [1, 2]"),

@@ -97,7 +97,7 @@ def test_the_range_is_inclusive_and_guards_both_ends(dtype, end):
     for outside in (0.99 * low, 1.01 * high):
         with pytest.raises(
             ValueError,
-            match=rf"the largest entry of .* is .*squares of {np.dtype(dtype)} are safe: rescale",
+            match=rf"the largest entry of .* is .*squares in {np.dtype(dtype)} are safe: rescale",
         ):
             build(outside)
         with pytest.raises(ValueError, match="rescale the maps"):
