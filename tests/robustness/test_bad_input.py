@@ -104,7 +104,7 @@ INSTEAD_OF_A_SHEAF = {
     "a networkx graph": (PATH, "got Graph: CellularSheaf.constant(graph) makes one"),
     "an adjacency": (ADJACENCY, "got csr_array: CellularSheaf.constant(graph) makes one"),
     "edges": (EDGES, "got ndarray: CellularSheaf.constant(graph) makes one"),
-    "a Coarsening": (C, "got Coarsening: it has one in its attribute `sheaf`"),
+    "a Coarsening": (C, "got Coarsening: pass its attribute `sheaf`"),
     "a Partition": (P, "got Partition"),
     "None": (None, "got NoneType"),
 }
@@ -367,7 +367,7 @@ REFUSED: dict = {
         (lambda: sc.select(P, 2), "or an (m, 2) array, got Partition"),
         (
             lambda: CellularSheaf(PATH, X, X),
-            "`edges` must be an (m, 2) array, got Graph: the vertices' numbers, edge by edge",
+            "`edges` must be an (m, 2) array of vertex indices, got Graph",
         ),
         (lambda: CellularSheaf(ADJACENCY, X, X), "`edges` must be an (m, 2) array, got"),
         (
@@ -404,8 +404,8 @@ REFUSED: dict = {
         (lambda: P.cluster([1]), "a cluster is named by an integer, got [1]"),
         (lambda: P.cluster(True), "a cluster is named by an integer, got True"),
         (lambda: C.block(None), "a cluster is named by an integer, got None"),
-        (lambda: F.tail_map(None), "an edge is named by an integer, got None"),
-        (lambda: F.head_map(0.0), "an edge is named by an integer, got 0.0"),
+        (lambda: F.tail_map(None), "`e` must be an integer, the index of an edge, got None"),
+        (lambda: F.head_map(0.0), "`e` must be an integer, the index of an edge, got 0.0"),
         (
             lambda: in_folder(lambda folder: sc.save(folder / "m.npz", M)),
             "`obj` must be a CellularSheaf, a Partition, a Coarsening, a Hierarchy or an",
