@@ -304,7 +304,7 @@ REFUSED: dict = {
         (lambda: gallery.bundle(PATH, 2, 10**400), "`noise` must be representable in double"),
         (
             out_of_another_pattern,
-            "`out` must be an earlier result of this pattern, with its own memory unchanged",
+            "`out` must be an earlier result of this pattern, with its original arrays",
         ),
         (
             lambda: coarsen_with(prolongation=ANOTHER_PARTITION.prolongation),
@@ -401,8 +401,8 @@ REFUSED: dict = {
             lambda: F.with_maps(1.0, np.ones((3, 2, 2))),
             "`tail_maps` must be an (m, d_e, d_v) array or a sequence of 2-D arrays, got float",
         ),
-        (lambda: P.cluster([1]), "a cluster is named by an integer, got [1]"),
-        (lambda: P.cluster(True), "a cluster is named by an integer, got True"),
+        (lambda: P.cluster([1]), "`a` must be an integer, the index of a cluster, got [1]"),
+        (lambda: P.cluster(True), "`a` must be an integer, the index of a cluster, got True"),
         (lambda: C.block(None), "a cluster is named by an integer, got None"),
         (lambda: F.tail_map(None), "`e` must be an integer, the index of an edge, got None"),
         (lambda: F.head_map(0.0), "`e` must be an integer, the index of an edge, got 0.0"),

@@ -139,7 +139,10 @@ BAD = {
     "not finite": ((np.where(X > 2, np.nan, X), EDGES), r"`X\[\d\]` must be finite, got nan"),
     "out of range": ((X[:3], EDGES), r"`edges\[2\]` = \(2, 3\) is out of range for 3 vertices"),
     "a loop": ((X, [[0, 1], [2, 2]]), r"`edges\[1\]` = \(2, 2\) is a loop"),
-    "no signal": ((X[:, :, :0], EDGES), r"`X\[0\]` must have shape \(d_v, s\), with the same number"),
+    "no signal": (
+        (X[:, :, :0], EDGES),
+        r"`X\[0\]` must have shape \(d_v, s\), with the same number",
+    ),
     "no vertex": ((X[:0], np.zeros((0, 2), int)), "`X` must hold the signals of at least one"),
 }
 BAD_MAPS = {
