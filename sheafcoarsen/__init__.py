@@ -1,13 +1,12 @@
 """Exact coarsening of cellular sheaves, with an account of what was lost.
 
-A sheaf goes in, a coarse one comes out, and what comes out is a sheaf again. Import as ``import
-sheafcoarsen as sc``.
+The result of coarsening a sheaf is a smaller sheaf. Import as ``import sheafcoarsen as sc``.
 
 Sheaves
     CellularSheaf           vector spaces on a graph's vertices and edges, and the maps between them
-    gallery                 sheaves with known answers, and of data: bundles, meshes, frameworks
-    disjoint_union          several sheaves side by side as one
-    split                   the parts of such a union again
+    gallery                 example sheaves: bundles, surfaces, point clouds, frameworks
+    disjoint_union          the disjoint union of several sheaves
+    split                   the parts of such a union
     components              which vertices are connected
     fit_connection          orthogonal maps fitted to signals
     fit_maps                maps with orthonormal rows fitted to signals, on the best edges
@@ -15,11 +14,11 @@ Sheaves
 Operators
     coboundary              delta as a sparse matrix
     laplacian               L = delta* delta as a sparse matrix
-    LaplacianPattern        where its blocks stand, to be filled with new maps again and again
-    laplacian_operator      x -> delta* delta x straight from the maps
+    LaplacianPattern        the sparsity pattern of L, to compute L for new maps repeatedly
+    laplacian_operator      x -> delta* delta x, matrix-free
     normalize               the sheaf whose Laplacian is D^-1/2 L D^-1/2
     energy                  norm of delta x squared, the quadratic form of L
-    edge_energy             the same edge by edge
+    edge_energy             the contribution of each edge to it
 
 Partitions
     Partition               which vertex belongs to which cluster
@@ -28,17 +27,17 @@ Partitions
 Modes and coarsening
     local_modes             the lowest modes of every cluster
     LocalModes              what it returns
-    ranks                   rules for how many of them to keep
-    coarsen                 one level: R, the coarse sheaf, and how they came about
+    ranks                   rules for the number of modes to keep
+    coarsen                 one level: the coarse sheaf, R, and the modes used
     Coarsening              what it returns
 
 Vertices eliminated
-    eliminate               leaves and chains solved for: the Schur complement as a sheaf
-    Elimination             what it returns, and how they are put back
+    eliminate               the Schur complement of leaves and chains as a sheaf
+    Elimination             what it returns, with the way to restore these vertices
 
 Fewer edges
-    leverages               weight times effective resistance, for every edge and any maps
-    sparsify                some of the edges, with nearly the same Laplacian
+    leverages               weight times effective resistance of every edge, for any maps
+    sparsify                a sheaf on fewer edges with nearly the same Laplacian
     Sparsification          what it returns, with computed bounds
 
 Losses, checks, quality
@@ -50,12 +49,12 @@ Losses, checks, quality
     Certificate             what it returns
     verify                  every statement of the theory, checked on one coarsening
     Verification            what it returns
-    Check                   one line of it
+    Check                   the result for one of these statements
 
 Levels and pooling
-    coarsen_levels          level after level
+    coarsen_levels          repeated coarsening, level by level
     Hierarchy               what it returns
-    HierarchyLedger         what is kept and lost on the whole way down
+    HierarchyLedger         what is kept and lost over all levels
     HiSP                    the paper's pooling layer
     Pooling                 what it returns
     readout                 mean, sum or maximum over clusters
@@ -64,53 +63,54 @@ Sections and diffusion
     global_sections         an orthonormal basis of ker delta
     GlobalSections          what it returns
     cohomology_dims         dimensions of H^0 and H^1
-    nearest_section         the orthogonal projection on ker delta
-    harmonic_extension      values given at some vertices, extended to the others
+    nearest_section         the orthogonal projection onto ker delta
+    harmonic_extension      the extension of values at some vertices to all others
     diffuse                 exp(-t L) X
-    transport               vectors carried to all vertices, the vector heat method
+    transport               parallel extension of vectors to all vertices, by the vector heat method
     diffusion_step          one layer of neural sheaf diffusion with given weights
 
-Pictures
-    plot                    partitions, spectra, ledgers, surfaces and more as matplotlib pictures
+Figures
+    plot                    partitions, spectra, ledgers, surfaces and more as matplotlib figures
     report                  one self-contained HTML page about a coarsening
 
-Answers
+Equations and eigenvalues
     eigenmodes              the lowest eigenpairs of the whole sheaf
     Eigenmodes              what it returns
     Solver                  linear systems with L, set up once and solved many times
     least_squares           the cochain nearest to data on edges: min norm(delta x - b)
     LeastSquares            what it returns
-    transported_frames      frames carried along a tree: near-kernel candidates for pyamg
-    NotConverged            the error of an iteration that ends too early, with what it had
+    transported_frames      near-kernel candidates for pyamg, computed along a spanning tree
+    NotConverged            the error of an iteration that did not converge, with its last iterate
 
 Poses
     synchronize             absolute poses, or frames, from measured relative ones
     Synchronization         what it returns, with every edge's disagreement
-    PoseCertificate         a lower bound of the cost of all poses
+    PoseCertificate         a lower bound on the cost of all poses
     PoseGraph               measured relative poses, with their information
     Sightings               landmarks seen from poses
 
 Files and other libraries
     save                    write a sheaf, partition, coarsening or hierarchy to one .npz file
-    load                    read it again; safe with files from others, too
-    read_g2o                a pose graph, whole or its rotations as a connection
-    write_g2o               the way back, with the poses that were found
+    load                    read such a file, which need not be trusted
+    read_g2o                a pose graph, or only its rotations as a connection
+    write_g2o               a .g2o file of a pose graph, with the poses found
     read_graph              a graph file as a constant or a signed sheaf
     read_mesh               a surface: points and faces
-    from_networkx           a sheaf off a directed networkx graph with maps on its edges
-    to_networkx             the way back
+    from_networkx           a sheaf from a directed networkx graph with maps on its edges
+    to_networkx             the inverse conversion
     from_edge_index         a sheaf from the edge list of PyTorch Geometric
 
 Warning classes
     TiedModesWarning        a cut between equal eigenvalues: the kept modes are not unique
     SingularDegreeWarning   a degree block that cannot be inverted
-    SingularProblemWarning  a question whose answer is not unique or does not exist
-    SmallComponentsWarning  small pieces of a graph hold the clusters that a large one would need
+    SingularProblemWarning  a problem whose solution is not unique or does not exist
+    SmallComponentsWarning  small pieces of a graph leave too few clusters for a large one
 
-Beyond one machine there is ``import sheafcoarsen.distributed as dist``: sheaves in stores.
+For sheaves in files that exceed memory, ``import sheafcoarsen.distributed as dist``.
 
-``help(sc.coarsen)`` tells more of one of them. Labels such as ``thm:Galerkin_realization`` name
-statements of the paper "Hierarchical Pooling for Sheaf Neural Networks".
+``help(sc.coarsen)``, for example, describes one of these. Labels such as
+``thm:Galerkin_realization`` name statements of the paper "Hierarchical Pooling for Sheaf Neural
+Networks".
 """
 
 from importlib.metadata import version

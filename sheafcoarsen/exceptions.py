@@ -19,13 +19,13 @@ class SingularProblemWarning(UserWarning):
 
 
 class SmallComponentsWarning(UserWarning):
-    """Small components use up most clusters, so that a large component gets few, large ones."""
+    """Small components use up most clusters, so that a large component gets too few."""
 
 
 class NotConverged(np.linalg.LinAlgError):
     """An iteration stopped before it reached its tolerance.
 
-    ``result`` holds the last iterate, of the type that the function returns.
+    ``result`` holds the last iterate, as the object that the function would return.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Rank rules: the number of modes that each cluster retains.
 
-A rule is a small frozen object; ``rule.whole_multiplets()`` widens it so that no multiple
-eigenvalue is split.
+A rule is a small frozen object; ``rule.whole_multiplets()`` returns a rule that does not split
+multiple eigenvalues.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ __all__ = ["below", "budget", "fixed", "gap", "kernel"]
 
 
 def __dir__() -> list[str]:
-    """Name the rules, not what they are made with."""
+    """Return the names of the rules only."""
     return __all__
 
 
@@ -32,7 +32,7 @@ class Spectra(NamedTuple):
     Zeros unless the rule needs them or modes are oversampled.
     """
     ties: np.ndarray
-    """(sum N_a,) gap up to which a score and the next one form one multiplet.
+    """(sum N_a,) maximum gap between a score and the next one in the same multiplet.
 
     None unless the rule needs scores.
     """
@@ -48,11 +48,11 @@ class Rule:
     def ranks(self, spectra: Spectra) -> np.ndarray:
         """Return the number of modes that each cluster retains, shape (K,), at most N_a."""
         raise TypeError(
-            f"{type(self).__name__} chooses no ranks: use one of the rules in sheafcoarsen.ranks"
+            f"{type(self).__name__} is not a rank rule: use one of those in sheafcoarsen.ranks"
         )
 
     def whole_multiplets(self) -> "Rule":
-        """Return this rule widened to the end of a multiplet wherever it would split one.
+        """Return a rule that keeps whole multiplets where this rule would split them.
 
         Two adjacent scores belong to one multiplet if their gap is at most sqrt(eps) times the norm
         of the local operator.
@@ -80,7 +80,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Fixed(Rule):
-    """See :func:`fixed`."""
+    """Rule that :func:`fixed` returns."""
 
     r: int | tuple[int, ...]
     needs_scores = False
@@ -92,7 +92,7 @@ class Fixed(Rule):
 
 @dataclass(frozen=True)
 class Kernel(Rule):
-    """See :func:`kernel`."""
+    """Rule that :func:`kernel` returns."""
 
     needs_scores = False
     needs_kernels = True
@@ -104,7 +104,7 @@ class Kernel(Rule):
 
 @dataclass(frozen=True)
 class Below(Rule):
-    """See :func:`below`."""
+    """Rule that :func:`below` returns."""
 
     tau: float
 
@@ -115,22 +115,22 @@ class Below(Rule):
 
 @dataclass(frozen=True)
 class Budget(Rule):
-    """See :func:`budget`."""
+    """Rule that :func:`budget` returns."""
 
     total: int
 
     def ranks(self, spectra: Spectra) -> np.ndarray:
-        """Return the number of each cluster's modes among the ``total`` lowest."""
+        """Return how many of the ``total`` lowest modes belong to each cluster."""
         chosen = np.zeros(len(spectra.scores), dtype=bool)
         # stable sort: ties are broken by cluster index
         chosen[np.argsort(spectra.scores, kind="stable")[: self.total]] = True
-        # the kernels are those of oversampled modes, which are always retained
+        # kernels are nonzero only for oversampled modes, which always retain them
         return np.maximum(_count(spectra, chosen), spectra.kernels)
 
 
 @dataclass(frozen=True)
 class Gap(Rule):
-    """See :func:`gap`."""
+    """Rule that :func:`gap` returns."""
 
     max_rank: int
 
@@ -152,7 +152,7 @@ class Gap(Rule):
 
 @dataclass(frozen=True)
 class WholeMultiplets(Rule):
-    """A rule whose ranks are extended to the end of a multiplet."""
+    """Rule that extends the ranks of another rule to the ends of multiplets."""
 
     rule: Rule
 
@@ -209,8 +209,8 @@ def kernel() -> Kernel:
     """Keep all modes of zero energy: the local sections.
 
     Singular values of the local coboundary up to ``max(rows, N_a) eps`` times the largest count as
-    zero, and the basis consists of right singular vectors; eigenvalues of L_a would resolve maps
-    only to about sqrt(eps) of each other. The coarse sheaf then needs no loops
+    zero, and the basis consists of right singular vectors; eigenvalues of L_a could not distinguish
+    maps that differ by less than about sqrt(eps). The coarse sheaf then needs no loops
     (``eq:loopless_condition``).
 
     Returns
@@ -260,7 +260,7 @@ def below(tau: float) -> Below:
 
 
 def budget(total: int) -> Budget:
-    """Keep the ``total`` smallest scores over all clusters, ties by cluster index.
+    """Keep the ``total`` modes of lowest score over all clusters; break ties by cluster index.
 
     The ranks sum to ``min(total, dim_c0)``. Kernels of oversampled modes are always retained; if
     they alone exceed the budget, ``LocalModes.over_budget`` is the excess. A global order usually
@@ -324,13 +324,13 @@ _WANTED = (
 
 
 def as_rule(rank: RankLike, n_clusters: int) -> Rule:
-    """Return the rule that ``rank`` denotes; a rule is returned unchanged.
+    """Convert ``rank`` to a rank rule; a rule is returned unchanged.
 
     Parameters
     ----------
     rank : int, array_like of int, shape (K,), or Rule
     n_clusters : int
-        K.
+        Number of clusters K.
 
     Returns
     -------
@@ -339,7 +339,7 @@ def as_rule(rank: RankLike, n_clusters: int) -> Rule:
     Raises
     ------
     ValueError, TypeError
-        For anything else.
+        For any other value.
 
     Examples
     --------
@@ -354,7 +354,7 @@ def as_rule(rank: RankLike, n_clusters: int) -> Rule:
         if getattr(rank, "__module__", None) == __name__:
             hint = f": call it, sc.ranks.{getattr(rank, '__name__', 'rule')}(...)"
         raise TypeError(f"{_WANTED}, got {rank!r}{hint}")
-    if isinstance(rank, list | tuple):  # clip like a single integer, before conversion to 64 bits
+    if isinstance(rank, list | tuple):  # clip before conversion to 64 bits
         rank = [min(r, MAX_DIMENSION) if type(r) is int else r for r in rank]
     try:
         array = np.asarray(rank)

@@ -20,16 +20,16 @@ array([0, 1, 2, 3, 4])
 The modules:
 
 ``checks``, ``arrays``, ``cochains``
-    Checks of a single value, of an array, of cochains and entries whose squares must be finite.
+    Checks of single values, of arrays, and of cochains, whose squares must be finite.
 ``linalg``, ``ragged``
     Norms and thresholds relative to rounding; offsets and blocks.
 ``surfaces``
     Points in space, and faces between them with areas and normals.
 ``threads``, ``blas``
-    Parallel loops over ranges, with an optional progress bar; BLAS limited to one thread
-    meanwhile.
+    Parallel loops over ranges, with an optional progress bar; a limit of one BLAS thread.
 ``files``, ``labels``, ``tables``
-    Atomic replacement of files; vertex labels, looked up and as JSON; tables as text and HTML.
+    Atomic replacement of files; lookup of vertex labels, and their encoding as JSON; tables as
+    text and HTML.
 """
 
 from sheafcoarsen._kernels.dense import EPS

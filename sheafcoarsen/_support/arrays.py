@@ -11,7 +11,7 @@ import scipy.sparse
 from sheafcoarsen._support.checks import MAX_DIMENSION, whole_number
 
 SCALARS = (np.float32, np.float64, np.complex64, np.complex128)
-"""The four scalar types, which results preserve."""
+"""The four supported scalar types. Results have the scalar type of the input."""
 
 
 def scalar_array(name: str, value: npt.ArrayLike) -> np.ndarray:
@@ -20,7 +20,7 @@ def scalar_array(name: str, value: npt.ArrayLike) -> np.ndarray:
         raise TypeError(f"`{name}` must be a dense array, got a sparse one: use .toarray()")
     try:
         array = np.asarray(value)
-    except ValueError as error:  # a ragged nested list
+    except ValueError as error:  # numpy raises it for ragged nested lists
         raise ValueError(f"`{name}` must be a rectangular array of numbers: {error}") from None
     if array.dtype.type in SCALARS and array.dtype.isnative:
         return array
@@ -35,11 +35,11 @@ def scalar_array(name: str, value: npt.ArrayLike) -> np.ndarray:
 
 
 def real_array(name: str, value: npt.ArrayLike, shapes: Sequence | None, what: str) -> np.ndarray:
-    """Return a finite real array with one of the shapes; ``what`` describes valid contents."""
+    """Check that an array is real, finite and of an allowed shape; errors say it must ``what``."""
     array = scalar_array(name, value)
     if array.dtype.kind == "c":
         raise TypeError(
-            f"`{name}` must be real, got dtype {array.dtype}: take .real, .imag or numpy.abs of it"
+            f"`{name}` must be real, got dtype {array.dtype}: pass its .real, .imag or numpy.abs"
         )
     if shapes is not None and array.shape not in shapes:
         raise ValueError(f"`{name}` must {what}, got shape {array.shape}")
@@ -47,12 +47,12 @@ def real_array(name: str, value: npt.ArrayLike, shapes: Sequence | None, what: s
 
 
 def finite(what: str, array: np.ndarray, remedy: str = "") -> np.ndarray:
-    """Return an array after checking that it is finite."""
+    """Check that all entries of an array are finite, and return it."""
     return _all(f"{what} must be finite", np.isfinite(array), array, remedy)
 
 
 def _all(what: str, holds: np.ndarray, array: np.ndarray, remedy: str = "") -> np.ndarray:
-    """Return an array, or raise an error for the first entry that violates a condition."""
+    """Return an array, or raise an error that names the first entry violating a condition."""
     if not np.all(holds):
         where = tuple(np.argwhere(~holds)[0].tolist())
         at = f" at {_place(where)}" if where else ""
@@ -61,7 +61,7 @@ def _all(what: str, holds: np.ndarray, array: np.ndarray, remedy: str = "") -> n
 
 
 def scalar_type(name: str, value: npt.DTypeLike) -> np.dtype:
-    """Return one of the four scalar types, in native byte order."""
+    """Check that a dtype is one of the four scalar types; return it in native byte order."""
     try:
         dtype = np.dtype(value).newbyteorder("=")
     except (TypeError, ValueError, SyntaxError):
@@ -74,10 +74,10 @@ def scalar_type(name: str, value: npt.DTypeLike) -> np.dtype:
 
 
 def csr_matrix(name: str, matrix: Any) -> scipy.sparse.csr_array:
-    """Return a copy of a sparse matrix as csr; scipy does not check the indices of old matrices."""
+    """Return a CSR copy of a sparse matrix, after checking the index arrays that scipy trusts."""
     if matrix.format == "lil":
         sizes = [len(row) for row in matrix.rows], [len(row) for row in matrix.data]
-        _check_structure(name, sizes[0] == sizes[1], "rows of `rows` and `data` differ in length")
+        _check_structure(name, sizes[0] == sizes[1], "its `rows` and `data` differ in length")
     if matrix.format in ("lil", "dok", "dia"):
         try:
             matrix = matrix.tocoo()
@@ -95,9 +95,9 @@ def csr_matrix(name: str, matrix: Any) -> scipy.sparse.csr_array:
             rows, columns = rows // matrix.blocksize[0], columns // matrix.blocksize[1]
         starts = np.asarray(matrix.indptr)
         ascends = starts.shape == (rows + 1,) and starts[0] == 0 and (np.diff(starts) >= 0).all()
-        _check_structure(name, ascends, f"`indptr` must be {rows + 1} numbers that ascend from 0")
+        _check_structure(name, ascends, f"`indptr` must ascend from 0 and have length {rows + 1}")
         entries = int(starts[-1])
-        _check_structure(name, entries <= len(matrix.data), f"`data` needs {entries} entries")
+        _check_structure(name, entries <= len(matrix.data), f"`data` must have {entries} entries")
         axis = "row" if matrix.format == "csc" else "column"
         _check_indices(name, axis, matrix.indices[:entries], columns, entries)
     return scipy.sparse.csr_array(matrix, copy=True)
@@ -118,7 +118,7 @@ def _check_structure(name: str, holds: bool | np.bool_, message: str) -> None:
 
 
 def integer_array(name: str, value: npt.ArrayLike, *, ndim: int = 1, names: str = "") -> np.ndarray:
-    """Convert to int64, also from integral floats; ``names`` is the hint if text is passed."""
+    """Convert integers or integral floats to int64; ``names`` is a hint in errors about text."""
     try:
         array = np.asarray(value)
     except ValueError as error:
@@ -149,7 +149,7 @@ def integer_array(name: str, value: npt.ArrayLike, *, ndim: int = 1, names: str 
 
 
 def _no_sequence(value: object, names: str) -> str:
-    """Return a description of a value that is not a sequence, with a remedy."""
+    """Return the part of an error message that describes a value which is not a sequence."""
     if isinstance(value, numbers.Number):
         return f"{value!r}: pass [{value!r}]"
     if isinstance(value, str):
@@ -164,7 +164,7 @@ def _place(where: Sequence) -> str:
 
 
 def items(name: str, value: object, what: str) -> tuple:
-    """Return the items of an iterable other than text and sparse matrices."""
+    """Return the items of an iterable as a tuple; reject text and sparse matrices."""
     refused = isinstance(value, str | bytes) or scipy.sparse.issparse(value)
     if refused or not isinstance(value, Iterable):
         raise TypeError(f"`{name}` must be a sequence of {what}, got {type(value).__name__}")
@@ -172,7 +172,7 @@ def items(name: str, value: object, what: str) -> tuple:
 
 
 def is_scalar(name: str, value: npt.ArrayLike) -> bool:
-    """Return whether a value is a scalar, not a sequence, which may be ragged."""
+    """Return whether a value is a scalar; raise an error for a ragged sequence."""
     try:
         return np.ndim(value) == 0
     except ValueError as error:
@@ -180,7 +180,7 @@ def is_scalar(name: str, value: npt.ArrayLike) -> bool:
 
 
 def dimensions(name: str, value: npt.ArrayLike, count: int, what: str) -> np.ndarray:
-    """Return ``count`` int64 dimensions; an integer applies to all; ``what`` is the noun."""
+    """Return ``count`` dimensions, repeating an integer; ``what`` names one item in errors."""
     if is_scalar(name, value):
         one = whole_number(name, value[()] if isinstance(value, np.ndarray) else value, at_least=0)
         value = np.full(count, min(one, MAX_DIMENSION + 1), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Limit BLAS to one thread, for our own threads and for reproducible results.
+"""Limit BLAS to one thread, for reproducible results and during parallel loops.
 
 Decompositions round differently with the number of threads, and for many small matrices threads
 only wait for each other. So all code that calls LAPACK limits BLAS, and the bits of results do not
@@ -27,18 +27,18 @@ class _Library(NamedTuple):
 
     get: Callable[[], int]
     set: Callable[[int], Any]
-    shared: bool  # one count for the process, not one for each thread
+    shared: bool  # whether all threads of the process share one thread count
 
 
 class _Hold:
-    """Users of single-threaded BLAS, and the thread counts before the first of them."""
+    """Current users of single-threaded BLAS, and the thread counts to restore after them."""
 
     def __init__(self) -> None:
         self.users: set = set()
         self.before: list[tuple[_Library, int]] | None = None
 
     def take(self, user: object, libraries: list[_Library]) -> None:
-        """Set all counts to one; recorded first, because an interrupt may occur."""
+        """Add a user and set all thread counts to one; first record what is to be restored."""
         self.users.add(user)
         if self.before is None:
             self.before = [(library, library.get()) for library in libraries]
@@ -46,7 +46,7 @@ class _Hold:
             library.set(1)
 
     def give_back(self, user: object) -> None:
-        """Restore the counts after the last user; repeated calls have no effect."""
+        """Remove a user, and restore the counts after the last; repeated calls do nothing."""
         self.users.discard(user)
         if not self.users and self.before is not None:
             for library, count in self.before:
@@ -55,7 +55,7 @@ class _Hold:
 
 
 class _OfThread(threading.local):
-    """A separate hold for each thread."""
+    """Separate `_Hold` for each thread, for libraries with one thread count per thread."""
 
     def __init__(self) -> None:
         self.hold = _Hold()
@@ -63,7 +63,7 @@ class _OfThread(threading.local):
 
 _lock = threading.Lock()
 
-_process = _Hold()  # accessed only with the lock
+_process = _Hold()  # accessed only while `_lock` is held
 
 _thread = _OfThread()
 
@@ -76,7 +76,7 @@ class single_threaded_blas:  # noqa: N801 (used like a function)
     """
 
     def __call__(self, function: Callable[Given, Result]) -> Callable[Given, Result]:
-        """Decorate a function; use ``with`` in functions that warn, because of the stack level."""
+        """Decorate a function; use ``with`` if it warns, because a wrapper adds a stack level."""
 
         @functools.wraps(function)
         def held(*args: Given.args, **options: Given.kwargs) -> Result:
@@ -110,7 +110,7 @@ class single_threaded_blas:  # noqa: N801 (used like a function)
 
 
 def is_held() -> bool:
-    """Return whether this thread is inside; threads that it starts should be too."""
+    """Return whether this thread has limited BLAS; the threads that it starts must do so too."""
     return bool(_thread.hold.users)
 
 
@@ -133,10 +133,10 @@ def _library(controller: Any) -> _Library:
 
 
 def _is_shared(controller: Any) -> bool:
-    """Return whether a count set in one thread is visible in another, which varies by version."""
+    """Return whether threads share one thread count, which depends on the library's version."""
     before = controller.get_num_threads()
     if before == 1:
-        return True  # nothing to hold
+        return True  # there is nothing to limit
     thread = threading.Thread(target=controller.set_num_threads, args=(1,))
     thread.start()
     thread.join()
@@ -147,7 +147,7 @@ def _is_shared(controller: Any) -> bool:
 
 
 def _forget() -> None:
-    """Reset after a fork, in which other threads do not exist and cannot leave."""
+    """Restore the counts after a fork, since threads of the parent do not exist in the child."""
     global _lock, _process
     left, _lock, _process = _process, threading.Lock(), _Hold()
     for library, count in left.before or []:

@@ -1,4 +1,4 @@
-"""Checks of single values, with messages of what was expected, what was passed and a remedy."""
+"""Checks of single values; errors say what was expected, what was passed and what to do."""
 
 import contextlib
 import functools
@@ -11,19 +11,19 @@ from typing import TypeAlias
 import numpy as np
 
 MAX_DIMENSION = 2**53
-"""Largest dimension of C^0 or C^1: far above any memory, and sums of dimensions are exact."""
+"""Maximum dimension of C^0 or C^1. Doubles represent integers exactly up to this number."""
 
 
 MAX_VERTICES = 2**31 - 1
-"""Largest number of vertices, which kernels label in 32 bits."""
+"""Maximum number of vertices. Kernels use signed 32-bit vertex indices."""
 
 
 MAX_ENTRIES = 2**40
-"""Largest number of map entries of one call: 8 TiB in double precision."""
+"""Maximum number of map entries in one call: 8 TiB in double precision."""
 
 
 def whole_number(name: str, value: object, *, at_least: int | None = None) -> int:
-    """Return an int; raise an error for floats, bools and numbers that are too small."""
+    """Check that a value is an integer and at least ``at_least``, and return it as an int."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
@@ -34,19 +34,19 @@ def whole_number(name: str, value: object, *, at_least: int | None = None) -> in
 
 
 def real_number(name: str, value: object) -> float:
-    """Return a float; raise an error for bools, complex numbers, text and large integers."""
+    """Check that a value is a real number in the range of doubles, and return it as a float."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
         raise TypeError(f"`{name}` must be a real number, got {value!r}")
     try:
         return float(value)
     except OverflowError:
         raise ValueError(
-            f"`{name}` must fit into double precision, got a number beyond it"
+            f"`{name}` must be representable in double precision, got a larger number"
         ) from None
 
 
 def fraction(name: str, value: object) -> float:
-    """Return a number between 0 and 1, both excluded."""
+    """Check that a number lies strictly between 0 and 1, and return it."""
     number = real_number(name, value)
     if not 0 < number < 1:
         raise ValueError(f"`{name}` must be above 0 and below 1, got {number:g}")
@@ -54,14 +54,14 @@ def fraction(name: str, value: object) -> float:
 
 
 def flag(name: str, value: object) -> bool:
-    """Return True or False; raise an error for other values, such as "no"."""
+    """Check that a value is True or False, and return it as a bool."""
     if not isinstance(value, bool | np.bool_):
         raise TypeError(f"`{name}` must be True or False, got {value!r}")
     return bool(value)
 
 
 def choice(name: str, value: object, choices: Iterable[str]) -> str:
-    """Return ``value`` if it is one of the choices."""
+    """Check that a value is one of the choices, and return it."""
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(repr(c) for c in choices)
         several = "one of " * ("," in listed)
@@ -70,36 +70,36 @@ def choice(name: str, value: object, choices: Iterable[str]) -> str:
 
 
 def random_generator(name: str, seed: object) -> np.random.Generator:
-    """Return a numpy generator from None, an integer or a generator."""
+    """Return the numpy generator of a seed, which is None, an integer or a generator."""
     if seed is None or isinstance(seed, np.random.Generator):
         return np.random.default_rng(seed)
     if isinstance(seed, bool | np.bool_) or not isinstance(seed, numbers.Integral):
         raise TypeError(
-            f"`{name}` must be None, an integer of at least 0 or a numpy Generator, got {seed!r}"
+            f"`{name}` must be None, a non-negative integer or a numpy Generator, got {seed!r}"
         )
     return np.random.default_rng(whole_number(name, seed, at_least=0))
 
 
 def vertex_count(name: str, count: int) -> None:
-    """Raise an error for more vertices than kernels can number, or memory can hold."""
+    """Raise an error for more vertices than kernels can index or memory can hold."""
     if count > MAX_VERTICES:
         wanted = str(count) if count < 10**40 else _amount(count)
         raise ValueError(
             f"`{name}` requires {wanted} vertices, but there may be at most {MAX_VERTICES}"
         )
-    size = 16 * count  # bytes of a dimension and an offset for each
+    size = 16 * count  # 8 bytes each for the dimension and the offset of a vertex
     if size > physical_memory():
         raise ValueError(
-            f"`{name}` requires {count} vertices, {_gigabytes(size)} and more, which is beyond "
-            f"this machine's memory"
+            f"`{name}` requires {count} vertices, at least {_gigabytes(size)}, which exceeds this "
+            f"machine's memory"
         )
 
 
 @contextlib.contextmanager
 def room_for_entries(name: str, entries: float, itemsize: int = 8) -> Iterator[None]:
-    """Raise an error for more map entries than memory holds, also if allocation fails inside."""
+    """Raise a ValueError if map entries exceed memory, or if an allocation in the block fails."""
     size = _gigabytes(entries * itemsize)
-    message = f"`{name}` requires {_amount(entries)} map entries, {size}, more than memory holds"
+    message = f"`{name}` requires {_amount(entries)} map entries ({size}), more than fits in memory"
     if entries > MAX_ENTRIES or entries * itemsize > physical_memory():
         raise ValueError(message)
     try:
@@ -119,7 +119,7 @@ def _gigabytes(size: float) -> str:
 
 @functools.cache
 def physical_memory() -> float:
-    """Return the bytes of memory of this machine, or infinity if unknown."""
+    """Return the physical memory of this machine in bytes, or infinity if unknown."""
     try:
         return float(os.sysconf("SC_PHYS_PAGES")) * float(os.sysconf("SC_PAGE_SIZE"))
     except (AttributeError, ValueError, OSError):
@@ -127,14 +127,14 @@ def physical_memory() -> float:
 
 
 def file_path(value: object) -> str:
-    """Return a path as text; an integer would refer to an open file of the process."""
+    """Check that a value is a path, not a file descriptor, and return it as text."""
     if isinstance(value, bytes) or not isinstance(value, str | os.PathLike):
         raise TypeError(f"`path` must be a path, got {type(value).__name__}")
     path = os.fsdecode(value)
     if not path:
         raise ValueError("`path` must name a file, got an empty path")
     if "\0" in path:
-        raise ValueError(f"`path` must not hold a null character, got {path!r}")
+        raise ValueError(f"`path` must not contain a null character, got {path!r}")
     return path
 
 
@@ -149,7 +149,7 @@ def check_matplotlib() -> None:
 
 
 Seed: TypeAlias = int | np.random.Generator | None
-"""Argument of ``numpy.random.default_rng``; None is not reproducible."""
+"""Seed of ``numpy.random.default_rng``; with None, results are not reproducible."""
 
 PathLike: TypeAlias = str | os.PathLike[str]
 """Path of a file."""

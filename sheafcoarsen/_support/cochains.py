@@ -1,4 +1,4 @@
-"""Limits on the entries of maps and cochains, whose squares must be finite."""
+"""Checks of maps and cochains, including limits on entries that keep their squares finite."""
 
 from typing import Protocol
 
@@ -10,24 +10,24 @@ from sheafcoarsen._support.arrays import scalar_array
 
 
 def range_limits(dtype: npt.DTypeLike) -> tuple[float, float]:
-    """Return the bounds of a sheaf's largest entry (docs/conventions.md, section 1)."""
+    """Return the allowed range of a sheaf's largest entry (docs/conventions.md, section 1)."""
     info = np.finfo(dtype)
     return float(np.sqrt(info.tiny)) * 1e4, float(np.sqrt(info.max)) / 1e4
 
 
 def check_range(name: str, largest: float, dtype: npt.DTypeLike) -> None:
-    """Raise an error for maps whose squares would over- or underflow."""
+    """Raise an error for maps with entries whose squares would overflow or underflow."""
     low, high = range_limits(dtype)
     if largest > high or 0 < largest < low:
         raise ValueError(
             f"the largest entry of `{name}` is {largest:.3g}, outside {low:.2g} .. {high:.2g}, "
-            f"where squares of {np.dtype(dtype)} are safe: rescale the maps (L scales with the "
-            f"square)"
+            f"where squares in {np.dtype(dtype)} are safe: rescale the maps (L scales with the "
+            f"square of the factor)"
         )
 
 
 def check_squares(name: str, largest: float, dtype: npt.DTypeLike) -> None:
-    """Raise an error if squares of stored entries overflow; `range_limits` do not apply to them."""
+    """Raise an error if squares of stored entries overflow; these may exceed `range_limits`."""
     if largest > 1e3 * range_limits(dtype)[1]:
         raise ValueError(
             f"{name} have entries up to {largest:.3g}, whose squares overflow in {np.dtype(dtype)}"
@@ -35,7 +35,7 @@ def check_squares(name: str, largest: float, dtype: npt.DTypeLike) -> None:
 
 
 class Stalks(Protocol):
-    """Interface of a sheaf that the checks of a 0-cochain need."""
+    """Part of a sheaf's interface that the checks of a 0-cochain need."""
 
     @property
     def dtype(self) -> np.dtype:
@@ -55,29 +55,29 @@ class Stalks(Protocol):
 
 
 def cochain(sheaf: Stalks, x: npt.ArrayLike, name: str = "x", what: str = "") -> np.ndarray:
-    """Return a C-ordered 0-cochain in the common scalar type; ``what`` names the sheaf."""
+    """Check a 0-cochain and return it in the common scalar type; errors include ``what``."""
     array, size = _columns(sheaf, x, name, what)
     if size * max(sheaf.largest_entry, 1.0) > 100 * range_limits(array.dtype)[1]:
         raise ValueError(
-            f"`{name}` has entries up to {size:.3g}: with maps up to {sheaf.largest_entry:.3g} "
-            f"energies of {array.dtype} would overflow: rescale `{name}`"
+            f"`{name}` has entries up to {size:.3g} and the maps up to {sheaf.largest_entry:.3g}, "
+            f"so energies would overflow in {array.dtype}: rescale `{name}`"
         )
     return array
 
 
 def right_side(sheaf: Stalks, b: npt.ArrayLike, name: str = "b", what: str = "") -> np.ndarray:
-    """Return a right side of a system with L, which may have larger entries than ``cochain``."""
+    """Check a right-hand side of L x = b; its entries may be larger than `cochain` allows."""
     array, size = _columns(sheaf, b, name, what)
     if size > np.finfo(array.dtype).max / 1e4:
         raise ValueError(
-            f"`{name}` has entries up to {size:.3g}, whose norm {array.dtype} may not hold: "
+            f"`{name}` has entries up to {size:.3g}, so its norm may overflow in {array.dtype}: "
             f"rescale `{name}`"
         )
     return array
 
 
 def _columns(sheaf: Stalks, x: npt.ArrayLike, name: str, what: str) -> tuple[np.ndarray, float]:
-    """Return one or more columns over C^0, and their largest entry."""
+    """Return one or several checked cochains, and their largest absolute value."""
     array = scalar_array(name, x)
     if array.ndim not in (1, 2) or array.shape[0] != sheaf.dim_c0:
         raise ValueError(
@@ -93,12 +93,12 @@ def _columns(sheaf: Stalks, x: npt.ArrayLike, name: str, what: str) -> tuple[np.
 
 
 def _reshaping(sheaf: Stalks, array: np.ndarray, name: str) -> str:
-    """Return a hint for an array whose shape can be converted."""
+    """Return a hint for an array that becomes valid by reshaping, or an empty string."""
     if array.ndim != 2:
         return ""
     if array.size == sheaf.dim_c0:
         return f"; {name}.reshape(-1) stacks the stalks of one cochain"
     if sheaf.dim_c0 and array.shape[0] == sheaf.n_vertices and array.size % sheaf.dim_c0 == 0:
         lifted = f"{name}.reshape({sheaf.dim_c0}, -1)"
-        return f"; {lifted} lifts features of equal stalks, one row per vertex"
+        return f"; {lifted} converts features of equal stalks, one row per vertex"
     return ""

@@ -14,16 +14,16 @@ from sheafcoarsen._support.checks import file_path
 
 try:
     import fcntl
-except ImportError:  # Windows does not remove a file that a process has open
+except ImportError:  # not needed on Windows, where open files cannot be removed
     fcntl = None  # type: ignore[assignment]
 
 TEMPORARY = ".sheafcoarsen-"
-"""Prefix of temporary files' names; the target's name is not part of them, since it may have the
-maximum length."""
+"""Prefix of the names of temporary files. The target's name is not included, because it may already
+have the maximum length."""
 
 
 def output_path(path: object) -> Path:
-    """Return a path that can be written to, with symbolic links resolved, or raise an error."""
+    """Check that a file can be written at a path; return the path with its link resolved."""
     given = file_path(path)
     target = Path(os.path.realpath(given) if os.path.islink(given) else given)
     if not target.parent.is_dir():
@@ -37,22 +37,22 @@ def output_path(path: object) -> Path:
 
 @contextlib.contextmanager
 def replacing(path: object) -> Iterator[BinaryIO]:
-    """Open a new file that replaces ``path``, with its mode, if no error occurs.
+    """Open a temporary file that replaces ``path``, keeping its mode, if no error occurs.
 
-    After an error it is removed; the file of a killed process is removed by the next call for the
-    same folder.
+    The temporary file is removed after an error. If the process is killed, the next call for the
+    same folder removes it.
     """
     target = output_path(path)
-    handled = sys.exc_info()[1]  # an exception that the caller handles is not ours
+    handled = sys.exc_info()[1]  # an exception that the caller is handling
     _remove_abandoned(target.parent)
-    # named before the file exists: an interrupt may occur right after its creation
+    # choose the name first, because an interrupt may occur right after the file is created
     name = target.with_name(f"{TEMPORARY}{secrets.token_hex(8)}.tmp")
     try:
         with _temporary_file(name, target) as stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
-            if fcntl is not None:  # while the lock is held
+            if fcntl is not None:  # rename while the lock is held
                 os.replace(name, target)
         if fcntl is None:
             os.replace(name, target)
@@ -60,7 +60,7 @@ def replacing(path: object) -> Iterator[BinaryIO]:
         name.unlink(missing_ok=True)
         cause = error.__context__
         while cause is not None and cause is not handled:
-            # zipfile raises an error when it closes an interrupted file
+            # closing a zipfile after an interrupt raises another error
             if isinstance(cause, KeyboardInterrupt):
                 raise cause from None
             cause = cause.__context__
@@ -68,21 +68,21 @@ def replacing(path: object) -> Iterator[BinaryIO]:
 
 
 def _temporary_file(name: Path, target: Path) -> BinaryIO:
-    """Open a new file with the mode of the target; it is locked while it is open."""
+    """Create a file with the mode of the target; it is locked while it is open."""
     mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
     opener = functools.partial(os.open, mode=0o666 if mode is None else mode)
     while True:
         stream = open(name, "xb", opener=opener)  # noqa: SIM115
         if mode is not None:
-            os.chmod(name, mode)  # the creation mask of the process may have removed bits
+            os.chmod(name, mode)  # the umask of the process may have cleared bits
         if fcntl is None or _locked(stream):
             return stream
         stream.close()
 
 
 def _locked(stream: BinaryIO) -> bool:
-    """Lock a new file; return whether it still exists: another process may have removed it."""
-    with contextlib.suppress(OSError):  # some network drives have no locks; nothing is removed then
+    """Lock a new file; return whether it still exists, since another process may remove it."""
+    with contextlib.suppress(OSError):  # without locks, nothing is removed
         fcntl.flock(stream, fcntl.LOCK_EX)
     return os.fstat(stream.fileno()).st_nlink > 0
 

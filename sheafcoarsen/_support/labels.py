@@ -1,4 +1,4 @@
-"""Vertex labels: the vertices that they name, and their encoding as JSON."""
+"""Vertex labels: lookup of the vertices that they name, and encoding as JSON."""
 
 import json
 from collections.abc import Hashable, Iterable, Sequence
@@ -10,27 +10,27 @@ import numpy.typing as npt
 from sheafcoarsen._support.arrays import integer_array
 
 Vertices: TypeAlias = npt.ArrayLike | Sequence[Hashable]
-"""Indices of vertices, their names if the sheaf has some, or a mask."""
+"""Vertices as indices, as names (if the sheaf has names) or as a mask."""
 
 NUMBERS = int | float | np.integer | np.floating | np.bool_
 
 
 class Named(Protocol):
-    """Interface of a sheaf that looking up vertices needs."""
+    """Part of a sheaf's interface that is needed to look up vertices."""
 
     @property
     def vertex_labels(self) -> tuple | None:
-        """The names of its vertices."""
+        """Names of the vertices, or None."""
 
     @property
     def n_vertices(self) -> int:
-        """The number of its vertices."""
+        """Number of vertices."""
 
 
 def vertex_indices(name: str, value: Vertices, sheaf: Named, *, once: bool = False) -> np.ndarray:
-    """Return indices of vertices given by indices, by names if the sheaf has some, or a mask.
+    """Return indices of vertices given as indices, as names (if there are any) or as a mask.
 
-    Integers are indices. ``once`` refuses repeated vertices.
+    Integers are always indices. ``once`` rejects repeated vertices.
     """
     n, labels = sheaf.n_vertices, sheaf.vertex_labels
     if labels is not None and _are_names(value) and labels != tuple(range(n)):
@@ -41,7 +41,7 @@ def vertex_indices(name: str, value: Vertices, sheaf: Named, *, once: bool = Fal
             if array.shape != (n,):
                 raise ValueError(f"`{name}`, a mask, must have shape ({n},), got {array.shape}")
             return np.flatnonzero(array)
-        hint = "this sheaf has no names, F.with_labels(names) gives it some"
+        hint = "the vertices have no names; F.with_labels(names) sets them"
         if labels is not None:
             hint = f"vertices are named {labels[0]!r} .. {labels[-1]!r}" if n else "no vertices"
         found = integer_array(name, array, names=hint)
@@ -55,14 +55,13 @@ def vertex_indices(name: str, value: Vertices, sheaf: Named, *, once: bool = Fal
         twice = int(counts.argmax())
         i, j = np.flatnonzero(found == twice)[:2].tolist()
         raise ValueError(
-            f"`{name}` must name every vertex once, got vertex {twice} at index {i} and again at "
-            f"{j}"
+            f"`{name}` must not repeat a vertex, got vertex {twice} at indices {i} and {j}"
         )
     return found
 
 
 def _are_names(value: Any) -> TypeGuard[Sequence[Hashable]]:
-    """Return whether a sequence or an array of objects or strings holds other than numbers."""
+    """Return whether a value is an array of strings or objects, or a sequence with a name."""
     if isinstance(value, np.ndarray):
         return value.ndim == 1 and value.dtype.kind in "UO"
     if not isinstance(value, Sequence) or isinstance(value, str | bytes):
@@ -71,7 +70,7 @@ def _are_names(value: Any) -> TypeGuard[Sequence[Hashable]]:
 
 
 def named_vertices(name: str, items: Sequence[Hashable], labels: Sequence[Hashable]) -> np.ndarray:
-    """Return the index of each name."""
+    """Return the vertex index of each name in ``items``."""
     if isinstance(items, str | bytes):
         raise ValueError(f"`{name}` must be 1-dimensional, got {items!r}: pass a list of names")
     where = {label: v for v, label in enumerate(labels)}
@@ -93,25 +92,25 @@ def vertex_mask(
     *,
     once: bool = False,
 ) -> np.ndarray:
-    """Return a mask of shape (n,) of the vertices that `vertex_indices` finds."""
+    """Return a mask of shape (n,) that is True at the vertices found by `vertex_indices`."""
     mask = np.zeros(sheaf.n_vertices, bool)
     mask[vertex_indices(name, value, sheaf, once=once)] = True
     return mask
 
 
 def encode_labels(labels: Iterable[Hashable]) -> np.ndarray:
-    """Return labels as the bytes of a JSON list, a tuple as {"tuple": [...]}; or a TypeError."""
+    """Encode labels as the bytes of a JSON list, in which a tuple becomes {"tuple": [...]}."""
     return np.frombuffer(json.dumps([_plain(label) for label in labels]).encode(), np.uint8)
 
 
 def decode_labels(data: np.ndarray, n_vertices: int) -> tuple[Hashable, ...]:
-    """Decode labels from `encode_labels`; a ValueError unless they are distinct names."""
+    """Decode the labels of `encode_labels`; raise a ValueError unless they are distinct names."""
     try:
         labels = tuple(map(_label, json.loads(data.tobytes().decode())))
     except (ValueError, TypeError, RecursionError) as error:
         raise ValueError(f"`vertex_labels` cannot be read ({error})") from None
     if len(set(labels)) < len(labels) or None in labels:
-        raise ValueError("`vertex_labels` must be names that tell the vertices apart")
+        raise ValueError("`vertex_labels` must be distinct names")
     if len(labels) != n_vertices:
         raise ValueError(f"`vertex_labels` has {len(labels)} names for {n_vertices} vertices")
     return labels
@@ -126,7 +125,7 @@ def _plain(label: object) -> object:
         return label
     raise TypeError(
         f"vertex label {label!r} cannot be saved: only numbers, strings, booleans, None and "
-        f"tuples of them can; F.with_labels(None) leaves them out"
+        f"tuples of them can; F.with_labels(None) removes all labels"
     )
 
 

@@ -1,4 +1,4 @@
-"""Scaled norms, thresholds in units of rounding, and relative residuals."""
+"""Scaled norms, thresholds for rounding errors, and relative residuals."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,14 +7,14 @@ import numpy as np
 import numpy.typing as npt
 
 RESIDUAL_LIMIT = 30.0
-"""Bound of ``norm(error) / (n eps product of norms)`` for an identity to hold.
+"""Upper bound on ``norm(error) / (n eps product of norms)`` for identities that hold.
 
 LAPACK's tests use the same bound.
 """
 
 
 ZERO_FACTOR = 4.0
-"""Factor of ``n eps norm`` at or below which a quantity is zero to working accuracy."""
+"""Multiple of ``n eps norm`` at or below which a number counts as zero."""
 
 
 def eps_of(dtype: npt.DTypeLike) -> float:
@@ -23,8 +23,8 @@ def eps_of(dtype: npt.DTypeLike) -> float:
 
 
 def norm(array: npt.ArrayLike) -> float:
-    """Return the Frobenius norm, scaled by the largest entry against over- and underflow."""
-    moduli = np.abs(array).ravel()  # division of complex numbers by subnormal ones would overflow
+    """Return the Frobenius norm, scaling internally to avoid overflow and underflow."""
+    moduli = np.abs(array).ravel()  # complex division by a subnormal number would overflow
     if moduli.size == 0:
         return 0.0
     largest = float(moduli.max())
@@ -42,7 +42,7 @@ def inf_norm(A: Any) -> float:
 
 
 def zero_level(n: Any, eps: float, size: Any) -> Any:
-    """Return the level below which a number is zero relative to ``size``; arrays broadcast."""
+    """Return the threshold up to which a number counts as zero relative to ``size``."""
     return ZERO_FACTOR * n * eps * size
 
 
@@ -51,7 +51,7 @@ def residual_ratio(
 ) -> np.ndarray:
     """Return ``error / (n eps product of norms)``, with 0/0 = 0; arguments broadcast."""
     ratio = np.asarray(error, dtype=np.float64) / (np.maximum(n, 1) * eps)
-    # errors of a few subnormal numbers cannot be resolved
+    # a few subnormal units of error count as zero: their ratio to the norms is meaningless
     zero = np.asarray(error) <= 64 * np.maximum(n, 1) * np.finfo(np.float64).smallest_subnormal
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         for size in norms:
@@ -60,7 +60,7 @@ def residual_ratio(
 
 
 def by_real_columns(function: Callable[[np.ndarray], np.ndarray], X: np.ndarray) -> np.ndarray:
-    """Return f(X) for a real linear f: complex columns as twice as many real ones."""
+    """Return f(X) for a real linear f, passing complex columns as twice as many real ones."""
     if X.dtype.kind != "c":
         return function(X)
     columns = np.ascontiguousarray(X).reshape(len(X), -1)

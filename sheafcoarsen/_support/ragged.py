@@ -9,7 +9,7 @@ import scipy.sparse
 
 
 def offsets(lengths: npt.ArrayLike) -> np.ndarray:
-    """Return the int64 offsets (length n + 1) of blocks of the given lengths."""
+    """Return the n + 1 int64 offsets of n blocks with the given lengths."""
     lengths = np.asarray(lengths)
     out = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=out[1:])
@@ -41,7 +41,7 @@ def read_only(array: np.ndarray) -> np.ndarray:
 
 
 class ReadOnly:
-    """Base class that keeps arrays read-only in copies and pickles, without cached properties."""
+    """Base class whose copies and pickles have read-only arrays and no cached properties."""
 
     def __getstate__(self) -> dict[str, Any]:
         kind = type(self)
@@ -58,7 +58,7 @@ class ReadOnly:
 
 
 def _lock(value: Any) -> None:
-    """Make arrays read-only, including those of sparse matrices and in tuples."""
+    """Make an array read-only, or all arrays in a tuple or a sparse matrix."""
     if isinstance(value, np.ndarray):
         value.setflags(write=False)
     elif isinstance(value, tuple):

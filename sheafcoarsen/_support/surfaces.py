@@ -12,7 +12,7 @@ from sheafcoarsen._support.linalg import eps_of, zero_level
 
 
 def surface_arrays(points: npt.ArrayLike, faces: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """Return points (n, 3) and oriented faces (f, k), see :func:`_turned_alike`."""
+    """Check a polygon surface; return points (n, 3) and consistently oriented faces (f, k)."""
     points = point_array(points, columns=3)
     faces = _faces(faces, len(points))
     scaled, _ = scaled_points(points)
@@ -26,8 +26,8 @@ def surface_arrays(points: npt.ArrayLike, faces: npt.ArrayLike) -> tuple[np.ndar
     bad = np.flatnonzero(np.linalg.norm(area, axis=1) <= flat)
     if bad.size:
         raise ValueError(
-            f"{_face(faces, bad[0])} has no area, since its corners lie on a line: leave it out, "
-            f"or merge corners in the same place"
+            f"{_face(faces, bad[0])} has no area, since its corners lie on a line: omit it, or "
+            f"merge coinciding corners"
         )
     keys = side_keys(faces, len(points))
     order = np.argsort(keys, kind="stable")
@@ -38,14 +38,14 @@ def surface_arrays(points: npt.ArrayLike, faces: npt.ArrayLike) -> tuple[np.ndar
         first, second, more = (int(side) // faces.shape[1] for side in order[at : at + 3])
         raise ValueError(
             f"edge {edge} is a side of `faces[{first}]`, `faces[{second}]` and `faces[{more}]`, "
-            f"but a surface has at most two faces at an edge: leave one out, or split the edge's "
+            f"but a surface has at most two faces at an edge: omit one, or duplicate the edge's "
             f"vertices"
         )
     return points, _turned_alike(faces, keys[order], order)
 
 
 def _turned_alike(faces: np.ndarray, keys: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """Orient faces like the first of their component, if two-sided; ``order`` sorts the sides."""
+    """Orient faces like the first of their component, if orientable; ``order`` sorts the sides."""
     count, k = faces.shape
     shared = np.flatnonzero(keys[1:] == keys[:-1])
     f, g = order[shared] // k, order[shared + 1] // k
@@ -53,7 +53,7 @@ def _turned_alike(faces: np.ndarray, keys: np.ndarray, order: np.ndarray) -> np.
     disagree = ascends[order[shared]] == ascends[order[shared + 1]]
     if not disagree.any():
         return faces
-    # two copies of each face, as given and reversed; consistent copies are joined
+    # graph on two copies of each face, as given and reversed, that joins consistent copies
     over = np.where(disagree, count, 0)
     ends = np.concatenate([[f, g + over], [f + count, g + count - over]], axis=1)
     joined = csr_array((np.ones(2 * len(f), bool), tuple(ends)), shape=(2 * count, 2 * count))
@@ -66,7 +66,7 @@ def _turned_alike(faces: np.ndarray, keys: np.ndarray, order: np.ndarray) -> np.
 
 
 def _faces(value: npt.ArrayLike, n: int) -> np.ndarray:
-    """Return faces with valid, distinct corners, shape (f, k)."""
+    """Check that the corners of each face are valid and distinct; return faces (f, k)."""
     if isinstance(value, Sized) and len(value) == 0:
         return np.zeros((0, 3), dtype=np.int64)
     faces = integer_array("faces", value, ndim=2)
@@ -87,12 +87,12 @@ def _face(faces: np.ndarray, f: int) -> str:
 
 
 def side_keys(faces: np.ndarray, n: int) -> np.ndarray:
-    """Return the key of every side of every face, shape (f k,): corner j to corner j + 1."""
+    """Return `pair_keys` of the sides of all faces, shape (f k,); side j joins corners j, j + 1."""
     return pair_keys(faces.reshape(-1), np.roll(faces, -1, axis=1).reshape(-1), n)
 
 
 def area_vectors(points: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return twice the area vectors, shape (f, 3), and the scale of their rounding errors, (f,)."""
+    """Return twice the area vector of each face, and the scale of its rounding error."""
     sides = points[faces[:, 1:]] - points[faces[:, :1]]
     area = np.cross(sides[:, :-1], sides[:, 1:]).sum(axis=1)  # triangle fan at the first corner
     lengths = np.linalg.norm(sides, axis=2)
@@ -100,7 +100,7 @@ def area_vectors(points: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.
 
 
 def vertex_normals(points: np.ndarray, faces: np.ndarray) -> np.ndarray:
-    """Return unit normals; (0, 0, 1) if the faces' area vectors cancel up to rounding."""
+    """Return unit vertex normals, or (0, 0, 1) where area vectors cancel up to rounding."""
     n = len(points)
     area, size = area_vectors(points, faces)
     corners = faces.reshape(-1)
@@ -119,7 +119,7 @@ def vertex_normals(points: np.ndarray, faces: np.ndarray) -> np.ndarray:
 
 
 def point_array(value: npt.ArrayLike, columns: int | None = None) -> np.ndarray:
-    """Return finite real points, shape (n, d); ``columns`` fixes d."""
+    """Check that points are real, finite and of shape (n, d); ``columns`` prescribes d."""
     points = scalar_array("points", value)
     if points.dtype.kind == "c":
         raise TypeError(f"`points` must be real, got dtype {points.dtype}")
@@ -132,21 +132,21 @@ def point_array(value: npt.ArrayLike, columns: int | None = None) -> np.ndarray:
 
 
 def scaled_points(points: np.ndarray) -> tuple[np.ndarray, int]:
-    """Return float64 points over a power of two that makes squares safe, and its exponent."""
+    """Return points divided by the power of two that makes squares safe, and its exponent."""
     _, exponent = np.frexp(np.abs(points).max(initial=0))
     return np.ldexp(points.astype(np.float64), -int(exponent)), int(exponent)
 
 
 def unique_pairs(u: np.ndarray, v: np.ndarray, n: int) -> np.ndarray:
-    """Return each unordered pair once, smaller vertex first, sorted."""
+    """Return the distinct unordered pairs, sorted, each with the smaller vertex first."""
     return pairs_of_keys(np.unique(pair_keys(u, v, n)), n)
 
 
 def pair_keys(u: np.ndarray, v: np.ndarray, n: int) -> np.ndarray:
-    """Return one integer for each unordered pair of vertices, in the order of the pairs."""
+    """Return an integer key for each unordered pair of vertices; keys sort like the pairs."""
     return np.minimum(u, v) * n + np.maximum(u, v)
 
 
 def pairs_of_keys(keys: np.ndarray, n: int) -> np.ndarray:
-    """Return the pairs with given `pair_keys`, smaller vertex first."""
+    """Return the pairs that have the given `pair_keys`, smaller vertex first."""
     return np.stack(np.divmod(keys, max(n, 1)), axis=1).astype(np.int64)

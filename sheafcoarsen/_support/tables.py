@@ -11,7 +11,7 @@ from numbers import Number
 import numpy as np
 
 SHOWN = 8
-"""Largest number of columns or names that are all shown."""
+"""Maximum number of columns or names that are shown."""
 
 
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -29,7 +29,7 @@ def printable(value: object) -> str:
 
 
 def table(rows: Iterable[Sequence], head: Sequence | None = None, caption: str = "") -> str:
-    """Return an HTML table of rows of cells; without ``head``, a row's first cell is its name."""
+    """Return an HTML table; without ``head``, the first cell of each row is its header."""
     parts = ["<table>"]
     if caption:
         parts.append(f"<caption>{text(caption)}</caption>")
@@ -61,13 +61,13 @@ def text(cell: object) -> str:
 
 
 def aligned(rows: Sequence[Sequence[str]], align: Callable[[str, int], str]) -> list[str]:
-    """Return a line of plain text for each row of cells, with aligned columns."""
+    """Return rows of cells as lines of plain text with aligned columns."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(map(align, row, widths)).rstrip() for row in rows]
 
 
 def span(values: np.ndarray) -> str:
-    """Return the range of an array of numbers in words."""
+    """Return the range of an array of numbers as text, such as ``2 .. 5``."""
     if not len(values):
         return "none"
     low, high = text(values.min()), text(values.max())
@@ -75,14 +75,14 @@ def span(values: np.ndarray) -> str:
 
 
 def names(labels: Sequence, shown: int = SHOWN) -> str:
-    """Return the first few of some names, each abbreviated."""
+    """Return the first ``shown`` names as text, each cut to 40 characters."""
     first = [printable(label) for label in labels[:shown]]
     cut = [name if len(name) <= 40 else name[:39] + "…" for name in first]
     return ", ".join(cut) + (f", … ({len(labels):,} in all)" if len(labels) > shown else "")
 
 
 def number_rows(lines: dict) -> list[tuple]:
-    """Return a row for each named number or sequence of numbers, the first few of which appear."""
+    """Return a table row for each named number or sequence, with at most `SHOWN` entries."""
     rows: list[tuple] = []
     for name, value in lines.items():
         row = np.asarray(value).reshape(-1).tolist()

@@ -18,7 +18,8 @@ from sheafcoarsen._support.blas import is_held, single_threaded_blas
 CHUNKS_PER_THREAD = 8
 """Number of ranges per thread.
 
-Large enough to balance unequal clusters, small enough to hide the cost of a call (about 10 us).
+It is large enough to balance items of unequal cost, and small enough that the overhead of a call,
+about 10 us, does not matter.
 """
 
 
@@ -26,7 +27,7 @@ _limit: ContextVar[int | None] = ContextVar("threads", default=None)
 
 
 def thread_count() -> int:
-    """Return ``NUMBA_NUM_THREADS`` or the number of processors, at most the `thread_limit`."""
+    """Return the number of threads that numba is set to use, at most the `thread_limit`."""
     count = max(1, int(numba.config.NUMBA_NUM_THREADS))
     limit = _limit.get()
     return count if limit is None else min(count, limit)
@@ -34,7 +35,7 @@ def thread_count() -> int:
 
 @contextlib.contextmanager
 def thread_limit(limit: int | None) -> Iterator[None]:
-    """Limit the number of threads of the calls that this thread makes inside; None is no limit."""
+    """Limit the threads that calls from this thread use in the block; None means no limit."""
     token = _limit.set(limit)
     try:
         yield
@@ -43,7 +44,7 @@ def thread_limit(limit: int | None) -> Iterator[None]:
 
 
 def interruptible(work: Callable, *args: Any, **options: Any) -> Any:
-    """Return ``work(...)``, computed in another thread, so that Ctrl-C takes effect immediately."""
+    """Return ``work(...)``, computed in another thread so that Ctrl-C takes effect at once."""
     result: Future = Future()
 
     def run() -> None:
@@ -57,7 +58,7 @@ def interruptible(work: Callable, *args: Any, **options: Any) -> Any:
 
 
 def _dismiss(pool: ThreadPoolExecutor, waiting: deque) -> None:
-    """Wait until the threads have finished their current ranges, also if interrupted."""
+    """Wait for the current ranges of all threads; if interrupted, drop the waiting ranges."""
     interrupt = None
     while True:
         try:
@@ -82,8 +83,8 @@ def run_ranges(
     """Call ``work(lo, hi)`` on ranges that cover all items; return the results in order.
 
     ``work`` must release the GIL to run in parallel, and write only to entries of its items. Ranges
-    have about equal sums of ``cost``, one number per item, or its offsets if ``cumulative``; if the
-    total is below ``serial_below``, the calling thread processes all items.
+    have about equal costs; ``cost`` has one number per item, or is their n + 1 cumulative sums if
+    ``cumulative``. If the total is below ``serial_below``, the calling thread processes all items.
     """
     n_items = len(cost) - cumulative
     if n_items <= 0:
@@ -91,7 +92,7 @@ def run_ranges(
     total = cost[1:] if cumulative else np.cumsum(cost, dtype=np.float64)
     threads = thread_count() if total[-1] >= serial_below else 1
     n_ranges = min(n_items, threads * CHUNKS_PER_THREAD if threads > 1 or progress else 1)
-    # in the type of `total`, since searchsorted would cast all of it
+    # same dtype as `total`, because searchsorted would otherwise convert all of `total`
     targets = (float(total[-1]) * np.arange(1, n_ranges) / n_ranges).astype(total.dtype)
     bounds = np.unique(np.concatenate([[0], np.searchsorted(total, targets), [n_items]]))
     pieces = list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
@@ -124,7 +125,7 @@ def run_ranges(
         if threads == 1 or len(pieces) == 1:
             drain(shown)
             return results
-        # starts as many threads as there are tasks; the calling thread works too
+        # the pool starts one thread per submitted task; the calling thread works too
         pool = ThreadPoolExecutor(threads)
         try:
             others = [pool.submit(help_out) for _ in range(min(threads, len(pieces)) - 1)]
@@ -145,7 +146,7 @@ def bar(total: int, description: str, show: bool) -> tqdm.tqdm:
     """Return a progress bar over ``total`` steps, disabled unless ``show``."""
     if not show:
         return tqdm.tqdm(total=total, disable=True)
-    # the notebook version requires them, and warns otherwise
+    # the notebook version needs ipywidgets, and warns without them
     if importlib.util.find_spec("ipywidgets") is None:
         return tqdm.tqdm(total=total, desc=description)
     from tqdm import auto  # imported late: it searches for a notebook, which is slow

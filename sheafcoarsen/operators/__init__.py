@@ -1,4 +1,4 @@
-"""Coboundary, Laplacian, energy, normalization."""
+"""Operators of a sheaf: coboundary, Laplacian, energy, normalization, and sparse factorization."""
 
 from sheafcoarsen.operators._coboundary import (
     apply_coboundary,

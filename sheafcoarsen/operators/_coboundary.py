@@ -13,13 +13,13 @@ from sheafcoarsen.operators.csr import canonical_csr, index_dtype
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
 LANES = (8, 4, 1), (4, 1)
-"""Numbers of columns that kernels process at once, real and complex."""
+"""Numbers of columns that kernels process at a time, for real and for complex scalars."""
 
 LONGEST = 8
-"""Largest stalk dimension that kernels hold in one SIMD vector."""
+"""Maximum stalk dimension that kernels hold in one SIMD vector."""
 
 MASKS = bool(binding.get_host_cpu_features().get("avx"))
-"""Whether the processor has masked loads of SIMD vectors."""
+"""Whether the processor supports masked loads of SIMD vectors."""
 
 
 def coboundary(sheaf: CellularSheaf) -> scipy.sparse.csr_array:
@@ -83,9 +83,9 @@ def apply_laplacian(sheaf: CellularSheaf, x: np.ndarray) -> np.ndarray:
 
 
 def _apply_laplacian(sheaf: CellularSheaf, arrays: SheafArrays, x: np.ndarray) -> np.ndarray:
-    """Return L x with the arrays of ``without_loops``.
+    """Return L x, given the arrays that ``without_loops`` returns.
 
-    Threads process different columns, so that sums do not depend on their number.
+    Threads process different columns, so that results do not depend on the number of threads.
     """
     out = np.zeros(x.shape, np.result_type(sheaf.dtype, x.dtype))
     given, result = _as_the_maps(sheaf, x.astype(out.dtype, copy=False)), _as_the_maps(sheaf, out)
@@ -106,7 +106,7 @@ def _apply_laplacian(sheaf: CellularSheaf, arrays: SheafArrays, x: np.ndarray) -
 
 
 def without_loops(sheaf: CellularSheaf) -> SheafArrays:
-    """Return the arrays, with F_tail - F_head as tail map of each loop and zero as head map."""
+    """Return a sheaf's arrays in which loops have the tail map F_tail - F_head and head map 0."""
     f = sheaf.arrays
     loops = np.flatnonzero(f.edges[:, 0] == f.edges[:, 1])
     if len(loops) == 0:
@@ -120,22 +120,22 @@ def without_loops(sheaf: CellularSheaf) -> SheafArrays:
 
 
 def _lanes(out: np.ndarray) -> tuple:
-    """Return a tuple of zeros as long as the number of columns processed at once."""
+    """Return a tuple whose length tells kernels how many columns to process at a time."""
     widths = LANES[out.dtype.kind == "c"]
     return (out.dtype.type(0),) * next(width for width in widths if width <= out.shape[1])
 
 
 def _blocks(sheaf: CellularSheaf) -> tuple[tuple, tuple, tuple]:
-    """Return tuples as long as the rows and columns of the blocks that tile a map."""
+    """Return tuples whose lengths tell kernels the shape of blocks, and if maps are one block."""
     shape = sheaf.map_shape or (1, 1)
     sizes = tuple(next((k for k in (4, 3, 2) if n and n % k == 0), 1) for n in shape)
     return (0,) * sizes[0], (0,) * sizes[1], (0,) * (sheaf.map_shape == sizes)
 
 
 def _along_stalks(sheaf: CellularSheaf, out: np.ndarray) -> tuple[tuple, tuple] | None:
-    """Return tuples as long as a stalk, the second empty unless all stalks have the same dimension.
+    """Return tuples whose lengths are the SIMD width of a stalk, and 1 if all stalks are equal.
 
-    Returns None if a stalk is too long.
+    Returns None if a stalk does not fit into a SIMD vector.
     """
     longest = int(sheaf.vertex_dims.max(initial=0))
     uniform = sheaf.map_shape is not None and longest > 0
@@ -145,7 +145,7 @@ def _along_stalks(sheaf: CellularSheaf, out: np.ndarray) -> tuple[tuple, tuple] 
 
 
 def _as_the_maps(sheaf: CellularSheaf, x: np.ndarray) -> np.ndarray:
-    """Return complex columns for real maps as a view on twice as many real ones."""
+    """Return a view of columns, in which complex ones are pairs of real ones if maps are real."""
     if x.dtype.kind == "c" and sheaf.dtype.kind != "c":
         return x.reshape(-1).view(x.real.dtype).reshape(x.shape[0], 2 * x.shape[1])
     return x

@@ -18,13 +18,13 @@ from sheafcoarsen.sheaf import (
 )
 
 SERIAL_BELOW = 200_000.0
-"""Number of map entries below which one thread is used."""
+"""Number of map entries below which a single thread is used."""
 
 
 def block_pattern(edges: np.ndarray, n: int) -> assembly.BlockPattern:
-    """Return the block sparsity pattern of L by a counting sort, or by two for unsorted edges.
+    """Return the block sparsity pattern of L, by one counting sort or two for unsorted edges.
 
-    Columns are always read-only, so that kernels are compiled once: they may be the indices of L.
+    Columns are always read-only, since they may be the indices of L; so kernels compile only once.
     """
     m = len(edges)
     columns = np.empty(n + 2 * m, np.int32)
@@ -46,21 +46,21 @@ def block_pattern(edges: np.ndarray, n: int) -> assembly.BlockPattern:
 
 
 def check_equal_dims(dims: np.ndarray) -> None:
-    """Raise unless all vertex stalks have the same dimension, as bsr needs."""
+    """Raise an error unless all vertex stalks have the same dimension, as BSR requires."""
     if not len(dims):
         had = "there are no vertices"
     elif dims[0] == 0 or (dims != dims[0]).any():
-        v = int(np.argmax(dims != dims[0]))  # 0 where all are 0
+        v = int(np.argmax(dims != dims[0]))  # 0 if all dimensions are 0
         had = f"vertex {v} has dimension {dims[v]}, vertex 0 has {dims[0]}"
     else:
         return
     raise ValueError(
-        f'`format` = "bsr" needs vertex stalks of the same dimension, at least 1; {had}: use "csr"'
+        f'`format` = "bsr" requires equal dimensions of vertex stalks, at least 1; {had}: use "csr"'
     )
 
 
 def row_starts(blocks: assembly.BlockPattern, dims: np.ndarray, one_size: bool) -> np.ndarray:
-    """Return the offsets (n + 1,) of the entries of the scalar rows of every vertex."""
+    """Return the offset of each vertex's rows in the entries of L, shape (n + 1,)."""
     if one_size:
         return blocks.block_ptr * int(dims[0]) ** 2
     widths = np.empty(len(dims), np.int64)
@@ -69,7 +69,7 @@ def row_starts(blocks: assembly.BlockPattern, dims: np.ndarray, one_size: bool) 
 
 
 def block_indices(blocks: assembly.BlockPattern) -> tuple[np.ndarray, np.ndarray]:
-    """Return indices and indptr, a column index for every block."""
+    """Return indices and indptr of L, with one column index per block."""
     itype = index_dtype(max(len(blocks.columns), len(blocks.block_ptr) - 1))
     return blocks.columns.astype(itype, copy=False), blocks.block_ptr.astype(itype)
 
@@ -77,7 +77,7 @@ def block_indices(blocks: assembly.BlockPattern) -> tuple[np.ndarray, np.ndarray
 def scalar_indices(
     sheaf: CellularSheaf, blocks: assembly.BlockPattern, starts: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return indices and indptr, a column index for every entry."""
+    """Return indices and indptr of L, with one column index per entry."""
     nnz = int(starts[-1])
     itype = index_dtype(max(nnz, sheaf.dim_c0))
     indptr, indices = np.empty(sheaf.dim_c0 + 1, itype), np.empty(nnz, itype)
@@ -109,14 +109,14 @@ class LaplacianPattern:
 
     It is computed once for any number of sheaves on the same graph: ``fill`` writes values only.
     Uniform stalks of dimension 1, 2 and 3 on a graph without loops and parallel edges have special
-    kernels, compiled on first use. ``fill`` is faster if neighbours have near numbers.
+    kernels, compiled on first use. ``fill`` is faster if neighbours have nearby indices.
 
     Parameters
     ----------
     sheaf : CellularSheaf
         Only its graph and dimensions are read.
     format : {"csr", "bsr"}
-        "bsr" needs vertex stalks of the same dimension, at least 1.
+        "bsr" requires vertex stalks of the same dimension, at least 1.
 
     Examples
     --------
@@ -157,7 +157,7 @@ class LaplacianPattern:
         sheaf: CellularSheaf,
         out: scipy.sparse.csr_array | scipy.sparse.bsr_array | None = None,
     ) -> scipy.sparse.csr_array | scipy.sparse.bsr_array:
-        """Return L of a sheaf on the same topology; its index arrays are shared with the pattern.
+        """Return L of a sheaf with the pattern's topology; it shares the pattern's index arrays.
 
         Parameters
         ----------
@@ -165,7 +165,7 @@ class LaplacianPattern:
             The same edges and dimensions as the pattern's.
         out : sparse, optional
             An earlier result of this pattern with the same scalar type, which is overwritten and
-            returned. This is faster than new memory.
+            returned. This is faster than allocating memory.
 
         Returns
         -------
@@ -217,7 +217,7 @@ class LaplacianPattern:
         return canonical_csr(data, self.indices, self.indptr, self.shape)
 
     def _check_out(self, out: Any, dtype: np.dtype) -> None:
-        """Raise if ``out`` was not made by this pattern, or for another dtype."""
+        """Raise an error unless ``out`` is a result of this pattern with the given dtype."""
         wanted = scipy.sparse.bsr_array if self.format == "bsr" else scipy.sparse.csr_array
         if not (
             isinstance(out, wanted)
@@ -229,14 +229,14 @@ class LaplacianPattern:
             and out.data.flags.writeable
         ):
             raise ValueError(
-                "`out` must be an earlier result of this pattern, with its own memory unchanged in "
-                "layout"
+                "`out` must be an earlier result of this pattern, with its original arrays or "
+                "equal ones"
             )
         if out.dtype != dtype:
             raise ValueError(f"`out` must have the sheaf's scalar type {dtype}, got {out.dtype}")
 
     def _write_uniform(self, sheaf: CellularSheaf, data: np.ndarray) -> None:
-        """Write the values of L by the kernel compiled for the stalk dimension."""
+        """Write the values of L with the kernel compiled for the stalk dimension."""
         d, edge_dims = int(sheaf.vertex_dims[0]), sheaf.edge_dims
         rows = int(edge_dims[0]) if len(edge_dims) else 0
         columns, square = (0,) * d, (0,) if rows == d else ()
@@ -291,7 +291,7 @@ def laplacian(
     ----------
     sheaf : CellularSheaf
     format : {"csr", "bsr"}
-        "bsr" needs vertex stalks of the same dimension.
+        "bsr" requires vertex stalks of the same dimension.
 
     Returns
     -------
@@ -309,7 +309,7 @@ def laplacian(
     """
     pattern = LaplacianPattern(sheaf, format)
     matrix = pattern.fill(sheaf)
-    # the arrays are not shared, so make them writeable
+    # make the index arrays writeable, since the pattern is not used again
     for name in ("indices", "indptr"):
         own = getattr(pattern, name)
         own.setflags(write=True)

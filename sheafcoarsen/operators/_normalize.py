@@ -1,4 +1,4 @@
-"""The normalized sheaf."""
+"""Normalization of a sheaf by the diagonal blocks of its Laplacian."""
 
 import math
 import warnings
@@ -22,7 +22,7 @@ from sheafcoarsen.exceptions import SingularDegreeWarning
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, trusted_sheaf
 
 SERIAL_BELOW = 200_000.0
-"""Number of multiplications below which one thread is used."""
+"""Number of multiplications below which a single thread is used."""
 
 Singular: TypeAlias = Literal["pinv", "regularize", "augment"]
 """Treatment of singular blocks of D."""
@@ -73,7 +73,7 @@ def normalized(
     choice("singular", singular, get_args(Singular))
     if not 0 < real_number("eps", eps) < np.inf:
         raise ValueError(f"`eps` must be positive and finite, got {eps!r}")
-    # always in double precision: in single a shift of 1e-8 would be lost
+    # always in double precision: in single precision a shift of 1e-8 would be lost
     starts, factors = degree_factors(sheaf)
     sizes = loop_sizes(sheaf)
     machine_eps = eps_of(sheaf.dtype)
@@ -93,7 +93,7 @@ def normalized(
     for vertices, where, sigma, adjoint in decomposed:
         against = np.maximum(sigma[:, 0], sizes[vertices])[:, None]
         zero = sigma <= zero_level(sigma.shape[1], machine_eps, against)
-        if root_shift > 0:  # if D + shift rounds to D, the shift only amplifies rounding
+        if root_shift > 0:  # if D + shift rounds to D, the shift only amplifies rounding errors
             zero &= root_shift <= np.sqrt(zero_level(sigma.shape[1], EPS, 1.0)) * sigma[:, :1]
         inverse = np.where(zero, 0, 1 / np.where(zero, 1, np.hypot(sigma, root_shift)))
         roots[where] = (adjoint.conj().swapaxes(1, 2) @ (inverse[:, :, None] * adjoint)).reshape(-1)
@@ -122,10 +122,10 @@ def normalized(
 
 
 def degree_factors(sheaf: CellularSheaf) -> tuple[np.ndarray, np.ndarray]:
-    """Return the offsets of the factors, and the triangular R_v with R_v* R_v = D_v.
+    """Return offsets and entries of the triangular factors R_v with R_v* R_v = D_v.
 
     The singular values of R_v are those of the stacked maps at v, accurate to eps times the
-    largest; from D_v they would be accurate to sqrt(eps). In double precision.
+    largest; from D_v they would be accurate to sqrt(eps). Factors are in double precision.
     """
     n, m = sheaf.n_vertices, sheaf.n_edges
     starts = offsets(sheaf.vertex_dims**2)
@@ -145,7 +145,7 @@ def degree_factors(sheaf: CellularSheaf) -> tuple[np.ndarray, np.ndarray]:
 
 
 def loop_sizes(sheaf: CellularSheaf) -> np.ndarray:
-    """Return the largest entry of the loops' maps at each vertex; their difference may cancel."""
+    """Return the largest map entry of the loops at each vertex, before F_tail - F_head cancels."""
     sizes = np.zeros(sheaf.n_vertices)
     loops = np.flatnonzero(sheaf.edges[:, 0] == sheaf.edges[:, 1])
     for data, begin in (

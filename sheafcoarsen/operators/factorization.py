@@ -11,28 +11,28 @@ from sheafcoarsen._support import by_real_columns, interruptible
 from sheafcoarsen.operators.ordering import Order, elimination_order
 
 OWN_SOLVE_ABOVE, OWN_ORDER_ABOVE = 5000, 20_000
-"""Dimensions above which triangular solves of this package (3 times as fast for 16 columns) and its
-orders replace those of SuperLU, with whose minimum degree factorizations of 3-D grids take 2 to 3
-times as long.
+"""Dimensions above which triangular solves, and elimination orders, of this package replace
+SuperLU's. The solves are 3 times as fast for 16 columns. With SuperLU's minimum degree order,
+factorizations of 3-D grids take 2 to 3 times as long.
 """
 
 RELAX = 1
-"""Size of SuperLU's relaxed supernodes. Larger ones take ten times as long for a pose graph of
-100,000 vertices in such an order.
+"""Size of SuperLU's relaxed supernodes. With larger ones, factoring a pose graph of 100,000
+vertices in a fill-reducing order takes ten times as long.
 """
 
 FEW, PANEL = 2e4, 2
-"""Number of operations per row up to which SuperLU's panel size is the second number. The default
-of 20 takes 10 to 40 % longer on pose graphs, and a quarter less on 3-D grids, with 7e4 operations
-per row and more.
+"""Up to ``FEW`` operations per row, SuperLU's panel size is ``PANEL``. The default of 20 takes 10
+to 40 % longer on pose graphs, but 25 % less time on 3-D grids, which need at least 7e4 operations
+per row.
 """
 
 LANES = (16, 4, 1), (4, 1)
-"""Numbers of right sides that kernels process at once, for real and complex scalars."""
+"""Numbers of right-hand sides that kernels process at a time, for real and for complex scalars."""
 
 
 class Factors:
-    """A + shift I = L D L* without pivoting, in a fill-reducing order or a given one."""
+    """Factorization A + shift I = L D L* without pivoting, in a fill-reducing or given order."""
 
     def __init__(self, A: scipy.sparse.csr_array, shift: float, order: Order | None = None) -> None:
         n = A.shape[0]
@@ -63,10 +63,10 @@ class Factors:
             rows = np.argsort(factors.perm_c)
             self._rows = rows if order is None else order.rows[rows]
             self._lower, self._pivots = factors.L, factors.U.diagonal()
-            self._factors = None  # U is D L*
+            self._factors = None  # U is not needed, because it is D L*
 
     def solve(self, b: np.ndarray) -> np.ndarray:
-        """Return (A + shift I)^{-1} b, for one right side or several columns."""
+        """Return (A + shift I)^{-1} b for one right-hand side or several columns."""
         if b.dtype.kind == "c" and self._dtype.kind != "c":
             return by_real_columns(self.solve, b)
         if self._rows is None:
@@ -78,7 +78,7 @@ class Factors:
         return x
 
     def _solve_triangular(self, y: np.ndarray) -> np.ndarray:
-        """Return the solution for y in the order of elimination, which may be overwritten."""
+        """Solve L D L* x = y in the order of elimination; ``y`` may be overwritten."""
         L = self._lower
         y = y.astype(np.result_type(y, L.dtype), copy=False)
         columns = y.reshape(len(y), -1)
@@ -99,6 +99,6 @@ class Factors:
     def count_negative(self) -> int:
         """Return the number of eigenvalues of A below -shift, by Sylvester's law of inertia.
 
-        It is -1 if the factorization pivoted.
+        The result is -1 if the factorization pivoted.
         """
         return -1 if self._has_pivoted else int((self.pivots.real < 0).sum())

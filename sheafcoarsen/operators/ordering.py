@@ -15,30 +15,31 @@ from sheafcoarsen._kernels.operators import (
 from sheafcoarsen._support import offsets, ranges
 
 DEGREE_ABOVE = 100
-"""Operations per vertex of nested dissection above which minimum degree is tried as well.
+"""Number of operations per vertex with nested dissection above which minimum degree is tried too.
 
-Minimum degree takes a third to all of the operations of dissection on pose graphs, a ninth on a
-chain of poses with chords, twice as many on 3-D grids.
+Minimum degree needs 1/3 to 1 times as many operations on pose graphs, 1/9 times on a chain of poses
+with chords, and 2 times on 3-D grids.
 """
 
 TOO_EXPENSIVE = 16
-"""Operations of dissection, over the affordable ones, above which minimum degree is skipped.
-"""
+"""Minimum degree is skipped if dissection exceeds the affordable operations by this factor."""
 
 DEGREE_UP_TO = 2e11
-"""Operations of dissection above which minimum degree, which then takes a second, is skipped."""
+"""Number of operations with nested dissection, for stalks of dimension 1, above which minimum
+degree is skipped, because finding that order takes a second.
+"""
 
 MOST = 2**62
-"""Largest number of operations that are counted."""
+"""Maximum number of operations that are counted."""
 
 PER_OPERATION, PER_ENTRY, PER_SOLVE = 2e-10, 5e-8, 1e-9
-"""Seconds of a factorization per operation and per entry, and of a solve per entry and column, as
-measured on one thread.
+"""Seconds per operation and per entry of a factorization, and seconds per entry and column of a
+solve, measured on one thread.
 """
 
 
 class Order(NamedTuple):
-    """Rows in the order of elimination, and the operations and entries of the Cholesky factor."""
+    """Rows in the order of elimination, with the operations and entries of the factorization."""
 
     rows: np.ndarray
     operations: float
@@ -56,12 +57,12 @@ class Order(NamedTuple):
 
 
 def factorization_cost(A: scipy.sparse.csr_array, seconds: float = np.inf) -> Order:
-    """Return an order of elimination with its cost; counting stops at ``seconds``."""
+    """Return an elimination order and its cost; counting stops at an estimate of ``seconds``."""
     return elimination_order(A, seconds / PER_OPERATION)
 
 
 def elimination_order(A: scipy.sparse.csr_array, most: float = np.inf) -> Order:
-    """Return a fill-reducing order for a matrix with a symmetric pattern, diagonal included.
+    """Return a fill-reducing order for a matrix with a symmetric pattern and a full diagonal.
 
     The search and the count stop at ``most`` operations. Rows with the same pattern, such as those
     of a stalk, are ordered as one vertex.
@@ -83,9 +84,9 @@ def order_of_graph(
 ) -> Order:
     """Return vertices in a fill-reducing order; vertex v represents widths[v] rows.
 
-    ``graph``: indptr and indices, int64, without loops. Leaves and chains are first, then the
-    cheaper order of nested dissection and minimum degree; the latter is tried if the former takes
-    more than ``least`` operations per vertex.
+    ``graph`` is (indptr, indices) in int64, without loops. Leaves and chains are eliminated first.
+    The others have the cheaper order of nested dissection and minimum degree; the latter is tried
+    if the former takes more than ``least`` operations per vertex.
     """
     indptr, indices = graph
     n, most = len(widths), float(min(most, MOST))
@@ -111,7 +112,7 @@ def order_of_graph(
 
 
 def quotient(A: scipy.sparse.csr_array) -> tuple[np.ndarray, scipy.sparse.csr_array]:
-    """Return the starts of runs of rows with the same pattern, and the pattern of these runs."""
+    """Group adjacent rows with the same pattern; return their starts and the groups' pattern."""
     A = scipy.sparse.csr_array((np.ones(A.nnz), A.indices, A.indptr), shape=A.shape)
     A.sort_indices()
     begins = np.zeros(A.shape[0], bool)
@@ -121,7 +122,7 @@ def quotient(A: scipy.sparse.csr_array) -> tuple[np.ndarray, scipy.sparse.csr_ar
 
 
 def _minimum_degree(indptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
-    """Return vertices in minimum degree order, from an incomplete factorization."""
+    """Return vertices in SuperLU's minimum degree order, from an incomplete factorization."""
     n = len(indptr) - 1
     A = scipy.sparse.csr_array((np.ones(len(indices)), indices, indptr), shape=(n, n))
     dominant = scipy.sparse.csc_array(A + 2 * n * scipy.sparse.eye_array(n))

@@ -30,7 +30,7 @@ The modules:
     Balls, matching, spectral clustering, METIS; each returns about the requested number of
     clusters.
 ``repair``
-    Repair to exactly n connected clusters; small components are packed together.
+    Repair of labels, to exactly n connected clusters; small components are packed together.
 ``_select``
     The public function ``select``.
 ``clusters``

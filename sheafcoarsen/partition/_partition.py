@@ -43,7 +43,7 @@ class Partition(ReadOnly):
     labels: np.ndarray  # (n,) int64
 
     def __init__(self, labels: npt.ArrayLike) -> None:
-        numbered = "numpy.unique(labels, return_inverse=True)[1] numbers names"
+        numbered = "numpy.unique(labels, return_inverse=True)[1] converts names to integers"
         labels = integer_array("labels", labels, names=numbered)
         negative = np.flatnonzero(labels < 0)
         if negative.size:
@@ -68,15 +68,15 @@ class Partition(ReadOnly):
 
     @classmethod
     def from_clusters(cls, clusters: Sequence[Sequence[int] | np.ndarray]) -> "Partition":
-        """Construct from the vertices of each cluster, which must contain each vertex once.
+        """Construct a partition from a list of vertices for each cluster.
 
-        Vertices are numbers, in the order of ``graph.nodes``; for clusters of networkx node names,
-        such as communities, map the names first: ``number = {name: i for i, name in
-        enumerate(F.vertex_labels)}``.
+        Vertices are indices in the order of ``graph.nodes``. For clusters of networkx node names,
+        such as communities, convert the names first, for instance by ``F.vertices_of(names)``.
 
         Parameters
         ----------
         clusters : sequence of sequences of int
+            Must contain every vertex once.
 
         Returns
         -------
@@ -85,7 +85,7 @@ class Partition(ReadOnly):
         Raises
         ------
         ValueError, TypeError
-            A missing or repeated vertex, an empty cluster, or names instead of numbers.
+            A missing or repeated vertex, an empty cluster, or names instead of indices.
 
         Examples
         --------
@@ -104,8 +104,8 @@ class Partition(ReadOnly):
             listed = list(c)
             if any(isinstance(v, str) for v in listed):
                 raise TypeError(
-                    f"`clusters[{a}]` must hold vertex numbers 0 .. n-1, got names: a sheaf's "
-                    "vertex_labels tell which is which"
+                    f"`clusters[{a}]` must hold vertex indices 0 .. n-1, got names: "
+                    "F.vertices_of(names) converts them"
                 )
             members.append(integer_array(f"clusters[{a}]", listed))
         for a, c in enumerate(members):
@@ -134,7 +134,7 @@ class Partition(ReadOnly):
 
     @classmethod
     def from_assignment(cls, S: scipy.sparse.sparray | npt.ArrayLike) -> "Partition":
-        """Construct from a hard assignment matrix, N x K with a single 1 in each row.
+        """Construct a partition from an N x K assignment matrix with a single 1 in each row.
 
         Parameters
         ----------
@@ -157,7 +157,7 @@ class Partition(ReadOnly):
         """
         try:
             matrix: Any = S if scipy.sparse.issparse(S) else np.asarray(S)
-        except ValueError as error:  # a ragged nested list
+        except ValueError as error:  # numpy raises it for ragged nested lists
             raise ValueError(f"`S` must be N x K: {error}") from None
         if matrix.dtype.kind not in "fiub":
             raise TypeError(f"`S` must hold zeros and ones, got dtype {matrix.dtype}")
@@ -212,7 +212,7 @@ class Partition(ReadOnly):
 
     @cached_property
     def members(self) -> np.ndarray:
-        """Vertices sorted by cluster, ascending inside each, shape (n,)."""
+        """Vertices sorted by cluster, and ascending within each cluster, shape (n,)."""
         return read_only(np.argsort(self.labels, kind="stable").astype(np.int64))
 
     def cluster(self, a: int) -> np.ndarray:
@@ -221,7 +221,7 @@ class Partition(ReadOnly):
         Parameters
         ----------
         a : int
-            Negative numbers count from the end.
+            Index of the cluster; negative indices count from the end.
 
         Returns
         -------
@@ -230,7 +230,7 @@ class Partition(ReadOnly):
         Raises
         ------
         IndexError, TypeError
-            For anything but the number of a cluster.
+            For anything but the index of a cluster.
 
         Examples
         --------
@@ -239,14 +239,14 @@ class Partition(ReadOnly):
         array([0, 2])
         """
         if isinstance(a, bool) or not isinstance(a, int | np.integer):
-            raise TypeError(f"a cluster is named by an integer, got {a!r}")
+            raise TypeError(f"`a` must be an integer, the index of a cluster, got {a!r}")
         if not -self.n_clusters <= a < self.n_clusters:
             raise IndexError(f"cluster {a} is out of range for {self.n_clusters} clusters")
         a = range(self.n_clusters)[a]
         return self.members[self.cluster_offsets[a] : self.cluster_offsets[a + 1]]
 
     def assignment_matrix(self) -> scipy.sparse.csr_array:
-        """Return S, n x K, with S[v, a] = 1 if vertex v is in cluster a.
+        """Return the n x K matrix S with S[v, a] = 1 if vertex v is in cluster a, else 0.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Selection of clusters: exactly n connected clusters of about equal weight."""
+"""Selection of a partition into a given number of connected clusters of about equal weight."""
 
 import functools
 from collections.abc import Callable
@@ -29,7 +29,7 @@ FINDERS: dict[str, Finder] = {
     "spectral": cluster_spectrally,
     "metis": part_by_metis,
 }
-"""Functions that label about ``n_clusters`` clusters, to be corrected by ``repair_labels``."""
+"""Functions that find about ``n_clusters`` clusters, which ``repair_labels`` corrects."""
 
 
 Method: TypeAlias = Literal["auto", "balls", "matching", "spectral", "metis"]
@@ -41,11 +41,11 @@ Weights: TypeAlias = Literal["graph", "sheaf"]
 
 
 METHODS = get_args(Method)
-"""Values of ``method``."""
+"""Allowed values of ``method``."""
 
 
 AUTO = "balls"
-"""The method that "auto" selects."""
+"""Method that "auto" stands for."""
 
 
 def select(
@@ -76,7 +76,7 @@ def select(
         (m, 2) integer array
         Loops are ignored, parallel edges summed.
     n_clusters : int
-        1 .. n.
+        Number of clusters, 1 .. n.
     method : {"auto", "balls", "matching", "spectral", "metis"}
         "balls"
             Vertices are matched along heavy links, level by level, until there are eight groups per
@@ -85,13 +85,15 @@ def select(
             linear except for the logarithm of a heap: two seconds for a million vertices.
         "matching"
             Matching only, until there are as many groups as clusters, as in Graclus, with the same
-            refinement. Also linear time; often a smaller cut, and less balanced clusters.
+            refinement. It also takes linear time; clusters often have a smaller cut and are less
+            balanced.
         "spectral"
             Spectral clustering of the adjacency, as in the paper: k-means on the normalized rows
             of the lowest eigenvectors of the normalized graph Laplacian, component by component;
-            then disconnected clusters are repaired. At most 500 clusters, not balanced. For a
-            sheaf whose maps are more than weights the rows are those of its own low modes, which
-            find the camps of a signed graph and clusters of consistent transports.
+            then disconnected clusters are repaired. There may be at most 500 clusters, which are
+            not balanced. For a sheaf, unless its maps are multiples of the identity, the rows are
+            those of its own low modes, which reveal the camps of a signed graph and clusters of
+            consistent transports.
         "metis"
             METIS, with the optional package pymetis; its empty and disconnected parts are
             repaired.
@@ -146,7 +148,7 @@ def find_clusters(
     seed: Seed = 0,
     progress: bool = False,
 ) -> tuple[Links, np.ndarray]:
-    """Return the links and the clusters of `select`, without its warning."""
+    """Return the links and the labels that `select` computes, without its warning."""
     choice("method", method, METHODS)
     choice("weights", weights, get_args(Weights))
     flag("progress", progress)
@@ -164,7 +166,7 @@ def find_clusters(
             find = functools.partial(cluster_spectrally, sheaf=own)
         cluster = functools.partial(_cluster, find, rng, finder != "spectral")
         labels = cluster(links, n_clusters)
-        if labels.max() >= n_clusters:  # the labels are components, which are too many
+        if labels.max() >= n_clusters:  # the labels are those of components
             labels = pack_small_components(links, labels, n_clusters, cluster)
         shown.update(2)
     return links, labels
@@ -181,7 +183,7 @@ def _cluster(
         return np.zeros(n, dtype=np.int32)
     labels = repair_labels(links, find(links, n_clusters, rng), n_clusters, balanced)
     weight = grouped_sums(labels, links.sizes)
-    if balanced and weight.max() > HEAVIEST * weight.mean():  # a small piece was merged into it
+    if balanced and weight.max() > HEAVIEST * weight.mean():  # after merging small pieces
         refine(links, labels, n_clusters)
         labels = repair_labels(links, labels, n_clusters, balanced)
     return labels

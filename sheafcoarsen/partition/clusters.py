@@ -11,7 +11,7 @@ from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
 
 class Clusters(NamedTuple):
-    """Index structure of a graph with a partition, the input of kernels.
+    """Index structure of a graph with a partition, which kernels take as input.
 
     In the paper: N_a (``eq:local_cochain_space``), the internal edges E_a
     (``eq:internal_coboundary_domain``) and the crossing edges E_ab (``eq:crossing_edge_set``).
@@ -22,7 +22,7 @@ class Clusters(NamedTuple):
     dims : (K,) N_a, the dimension of C^0 on each cluster
     internal_edges, internal_ptr : edges with both ends in one cluster (loops too), by cluster, then
         by index
-    crossing_edges, pair_ptr : the others, by pair (a < b), then by index
+    crossing_edges, pair_ptr : the other edges, by pair (a < b), then by index
     pairs : (P, 2) the pairs of clusters joined by an edge, sorted
     half_edges, half_ptr : near ends of crossing edges, as 2 e + end, by cluster; empty until
         :meth:`with_half_edges`
@@ -47,7 +47,7 @@ class Clusters(NamedTuple):
         return len(self.dims)
 
     def with_half_edges(self, sheaf: CellularSheaf) -> "Clusters":
-        """Return the structure with crossing half-edges, which principal operators need."""
+        """Return the index structure with its half-edges, which principal operators need."""
         halves = np.concatenate([2 * self.crossing_edges, 2 * self.crossing_edges + 1])
         cluster = self.labels[sheaf.edges[halves >> 1, halves & 1]]
         starts = offsets(np.bincount(cluster, minlength=self.n_clusters))
@@ -56,7 +56,7 @@ class Clusters(NamedTuple):
 
 
 def check_partition(sheaf: CellularSheaf, partition: Partition, name: str = "P") -> None:
-    """Raise an error for another type, or a partition of another number of vertices."""
+    """Raise an error unless ``partition`` is a Partition of the sheaf's vertices."""
     check_sheaf(sheaf)
     if not isinstance(partition, Partition):
         raise TypeError(

@@ -1,4 +1,4 @@
-"""Weighted links for the selection of a partition, from a graph or the maps of a sheaf."""
+"""Weighted adjacency lists for `select`, from a graph or from the maps of a sheaf."""
 
 from typing import Any, NamedTuple
 
@@ -9,7 +9,7 @@ from sheafcoarsen._support import read_only
 from sheafcoarsen.sheaf import CellularSheaf, edge_weights, graph_arrays
 
 LIGHTEST, HEAVIEST = 1 / 3, 1.35
-"""Preferred bounds of a cluster's weight, relative to the mean."""
+"""Preferred minimum and maximum weight of a cluster, relative to the mean."""
 
 
 TOO_HEAVY = 2.0
@@ -17,14 +17,14 @@ TOO_HEAVY = 2.0
 
 
 class Links(NamedTuple):
-    """A weighted graph as adjacency lists; those of v are ``ends[starts[v]:starts[v + 1]]``.
+    """A weighted graph as adjacency lists: v has neighbours ``ends[starts[v]:starts[v + 1]]``.
 
-    Each neighbour occurs once, and v itself does not.
+    Each neighbour occurs once, and v itself does not occur.
 
     starts : (n + 1,) int64
     ends : (2m,) int32
     weights : (2m,) float64, >= 0, the largest edge weight being 1
-    sizes : (n,) int64, >= 1, weight of each vertex in the balance
+    sizes : (n,) int64, >= 1, weight of each vertex, which clusters balance
     """
 
     starts: np.ndarray
@@ -56,7 +56,7 @@ def links_of(F_or_graph: Any, weights: str) -> Links:
 
 
 def relative_strengths(sheaf: CellularSheaf) -> np.ndarray:
-    """Return norm(F_u* F_v)_F of every edge, 0 for loops, with maps scaled to largest entry 1."""
+    """Return norm(F_u* F_v)_F of every edge, 0 for loops, after scaling the largest entry to 1."""
     values = np.empty(sheaf.n_edges)
     largest = max(sheaf.largest_entry, np.finfo(float).tiny)
     kernels.strengths(sheaf.arrays, 1 / largest, values)

@@ -23,11 +23,12 @@ from sheafcoarsen.partition.repair import repair_labels
 from sheafcoarsen.sheaf import CellularSheaf, unit_sheaf
 
 STALLED = 0.95
-"""Fraction of its vertices above which a new level is the last: stars of full clusters stall."""
+"""Ratio of vertices of a new level to those of the previous one above which matching stops. Stars
+stall it if the groups of their centres are full."""
 
 
 def match_levels(links: Links, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
-    """Return labels of about ``n_clusters`` matched groups, refined on each level."""
+    """Return labels of about ``n_clusters`` groups found by matching, refined on each level."""
     levels, top = _matched(links, n_clusters, HEAVIEST * links.sizes.sum() / n_clusters, rng)
     return _refined(levels, top, np.arange(len(top.sizes), dtype=np.int32), n_clusters)
 
@@ -35,23 +36,23 @@ def match_levels(links: Links, n_clusters: int, rng: np.random.Generator) -> np.
 def _matched(
     links: Links, n_groups: int, high: float, rng: np.random.Generator
 ) -> tuple[list[tuple[Links, np.ndarray]], Links]:
-    """Return levels of about half the vertices each, with their groups, and the last level's links.
+    """Return levels with their groups, each with half as many vertices, and the last level's links.
 
-    Groups are not heavier than ``high``; the last level has about ``n_groups`` (Karypis and Kumar,
-    A fast and high quality multilevel scheme for partitioning irregular graphs, 1998).
+    Groups are not heavier than ``high``; the last level has about ``n_groups`` vertices (Karypis
+    and Kumar, A fast and high quality multilevel scheme for partitioning irregular graphs, 1998).
     """
     levels: list[tuple[Links, np.ndarray]] = []
     level = links
     while (n := len(level.sizes)) > n_groups:
         order = rng.permutation(n)
-        order = order[np.argsort(level.sizes[order], kind="stable")]  # the lightest first
+        order = order[np.argsort(level.sizes[order], kind="stable")]  # lightest vertices first
         levels_left = np.ceil(np.log2(n / n_groups))
-        aim = int(np.ceil(n * (n_groups / n) ** (1 / levels_left)))  # alike, so that sizes are
+        aim = int(np.ceil(n * (n_groups / n) ** (1 / levels_left)))  # the same factor on all levels
         groups = np.empty(n, dtype=np.int32)
         count = kernels.match(level, order, aim, high, groups)
         levels.append((level, groups))
         level = _grouped(level, groups)
-        if count > STALLED * n:  # repair_labels merges them
+        if count > STALLED * n:  # repair_labels merges the remaining groups
             break
     return levels, level
 
@@ -59,7 +60,7 @@ def _matched(
 def _refined(
     levels: list[tuple[Links, np.ndarray]], top: Links, labels: np.ndarray, n_clusters: int
 ) -> np.ndarray:
-    """Repair labels of the last level; return those of the first, refined on each level."""
+    """Repair labels of the coarsest level, and refine them on each level down to the finest."""
     labels = repair_labels(top, labels, n_clusters, balanced=True)
     refine(top, labels, n_clusters)
     for level, groups in reversed(levels):
@@ -78,14 +79,14 @@ def _grouped(level: Links, groups: np.ndarray) -> Links:
 
 
 SWEEPS = 4
-"""Number of refinement sweeps on a level, after which few vertices move."""
+"""Number of refinement sweeps per level. Few vertices would move in later sweeps."""
 
 
 BALL_OF = 8
 """Number of matched groups per ball.
 
-On a 3-D nearest-neighbour graph balls of 40 vertices cut .191 of the edges, of 16 groups .187, of
-10 .185, of 6 .183; a 3-D grid .326, .320, .316, .318.
+Fraction of edges cut by balls of 40 vertices, and of 16, 10 and 6 groups: .191, .187, .185, .183 on
+a 3-D nearest-neighbour graph, and .326, .320, .316, .318 on a 3-D grid.
 """
 
 
@@ -111,7 +112,7 @@ def refine(links: Links, labels: np.ndarray, n_clusters: int) -> None:
 
 
 def part_by_metis(links: Links, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
-    """Return METIS's labels by recursive bisection; parts may be empty or disconnected."""
+    """Return labels from METIS's recursive bisection; parts may be empty or disconnected."""
     try:
         import pymetis
     except ImportError:
@@ -120,7 +121,7 @@ def part_by_metis(links: Links, n_clusters: int, rng: np.random.Generator) -> np
         ) from None
     same = (links.weights == 1).all()
     starts = links.starts.astype(np.int32)
-    if hasattr(pymetis, "CSRAdjacency"):  # 2025.2 and later, where the other form is deprecated
+    if hasattr(pymetis, "CSRAdjacency"):  # pymetis 2025.2 and later
         graph = {"adjacency": pymetis.CSRAdjacency(starts, links.ends)}
     else:
         graph = {"xadj": starts, "adjncy": links.ends}
@@ -130,31 +131,31 @@ def part_by_metis(links: Links, n_clusters: int, rng: np.random.Generator) -> np
         vweights=None if (links.sizes == 1).all() else _small_integers(links.sizes),
         eweights=None if same else _small_integers(links.weights),
         options=pymetis.Options(seed=int(rng.integers(2**31))),
-        # k-way takes 3 times as long, and can cut 155 edges of a 12 x 13 grid where this cuts 57,
-        # for all seeds
+        # k-way partitioning takes 3 times as long; on a 12 x 13 grid it can cut 155 edges, where
+        # bisection cuts 57, for all seeds
         recursive=True,
     )
     return np.asarray(labels, dtype=np.int32)
 
 
 def _small_integers(values: np.ndarray) -> np.ndarray:
-    """Scale to integers from 1 whose sum fits METIS's 31 bits; integers that fit are unchanged."""
+    """Scale to positive integers whose sum fits into 31 bits; integers that fit are unchanged."""
     if values.dtype.kind == "f":
         values = values * (1000 / max(values.max(initial=0), 1e-300))
-    room = 2**30 / max(float(values.sum()), 1.0)
-    return np.maximum(np.rint(values * min(room, 1.0)), 1).astype(np.int32)
+    scale = 2**30 / max(float(values.sum()), 1.0)
+    return np.maximum(np.rint(values * min(scale, 1.0)), 1).astype(np.int32)
 
 
 MOST_SPECTRAL = 500
-"""Largest number of clusters for spectral clustering, which needs as many eigenvectors."""
+"""Maximum number of clusters for spectral clustering, which needs as many eigenvectors."""
 
 
 DENSE_SPECTRAL = 1000
-"""Largest number of vertices for which a dense eigensolver is faster than Lanczos."""
+"""Maximum dimension for which a dense eigensolver is faster than Lanczos."""
 
 
 MOST_FACTORS = 24
-"""Columns to which the modes at a vertex are projected before their Gram matrix is a feature."""
+"""Maximum number of modes in Gram matrices. More are replaced by random linear combinations."""
 
 
 def cluster_spectrally(
@@ -162,10 +163,10 @@ def cluster_spectrally(
 ) -> np.ndarray:
     """Return labels of spectral clustering, component by component.
 
-    Rows of eigenvectors are those of the graph, or of the sheaf on the same vertices.
+    The eigenvectors are those of the graph, or of ``sheaf`` if it has the same vertices.
     """
     n = len(links.sizes)
-    weights = np.maximum(links.weights, EPS)  # zero weights also link vertices
+    weights = np.maximum(links.weights, EPS)  # links of weight 0 also connect vertices
     matrix = scipy.sparse.csr_array((weights, links.ends, links.starts), shape=(n, n))
     n_components, component = scipy.sparse.csgraph.connected_components(matrix, directed=False)
     labels = component.astype(np.int32)
@@ -175,12 +176,12 @@ def cluster_spectrally(
     weight, limits = grouped_sums(labels, links.sizes), np.bincount(component)
     kernels.apportion(weight, limits, n_clusters, parts, np.empty_like(parts))
     first = np.cumsum(parts) - parts
-    for c in range(n_components):  # fewer than MOST_SPECTRAL
+    for c in range(n_components):  # at most MOST_SPECTRAL iterations
         members, k = np.flatnonzero(component == c), int(parts[c])
         if k in (1, len(members)):
             labels[members] = first[c] + np.arange(len(members)) * (k > 1)
             continue
-        if sheaf is None or len(sheaf.vertex_dims) != n:  # small components were left out
+        if sheaf is None or len(sheaf.vertex_dims) != n:  # or if small components were left out
             rows = _graph_rows(matrix[members][:, members], k, rng)
         else:
             rows = _sheaf_rows(sheaf.subsheaf(members), k, rng)
@@ -190,9 +191,9 @@ def cluster_spectrally(
 
 @single_threaded_blas()
 def _clustered(rows: np.ndarray, k: int, rng: np.random.Generator) -> np.ndarray:
-    """Return k-means labels of the normalized rows.
+    """Return k-means labels of rows after normalizing them.
 
-    (von Luxburg, A tutorial on spectral clustering, 2007, after Ng, Jordan and Weiss.)
+    See von Luxburg, A tutorial on spectral clustering, 2007, after Ng, Jordan and Weiss.
     """
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
     rows = rows / np.where(norms == 0, 1, norms)
@@ -209,11 +210,11 @@ def _graph_rows(matrix: scipy.sparse.csr_array, k: int, rng: np.random.Generator
 
 
 def _sheaf_rows(sheaf: CellularSheaf, k: int, rng: np.random.Generator) -> np.ndarray:
-    """Return what the low modes of a sheaf are at each vertex, for its k clusters.
+    """Return features of each vertex for k clusters, computed from the low modes of a sheaf.
 
-    On real stalks of dimension 1 these are their values: the signs tell camps apart. On others the
-    Gram matrix of the modes at a vertex, which no change of the vertex's basis alters: k clusters
-    with consistent transports have k d low modes.
+    On real stalks of dimension 1 these are the values of k modes, whose signs distinguish camps. On
+    other stalks they are Gram matrices of the modes' rows at each vertex, which do not depend on
+    the basis of the stalk; k clusters with consistent transports have k d low modes.
     """
     dims, n = sheaf.vertex_dims, sheaf.n_vertices
     signs = bool((dims == 1).all()) and sheaf.dtype.kind != "c"
@@ -241,7 +242,7 @@ def _sheaf_rows(sheaf: CellularSheaf, k: int, rng: np.random.Generator) -> np.nd
 def _leading_eigenvectors(
     matrix: scipy.sparse.csr_array, k: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Return the k leading eigenvectors of I - L, L normalized, by all or by a few of them."""
+    """Return the k leading eigenvectors of I - L, L normalized, by a dense solver or by Lanczos."""
     n = matrix.shape[0]
     if n > DENSE_SPECTRAL:
         return _largest_eigenvectors(matrix, k, rng)
@@ -254,7 +255,8 @@ def _largest_eigenvectors(
 ) -> np.ndarray:
     """Return the k leading eigenvectors by Lanczos iteration.
 
-    If the eigenvalues are too close for it, as for long paths, shift-and-invert mode is used.
+    If it does not converge because eigenvalues are close, as for long paths, shift-and-invert mode
+    is used.
     """
     v0 = rng.standard_normal(matrix.shape[0])
     try:

@@ -1,4 +1,4 @@
-"""Repair of labels: exactly n connected clusters, small components packed together."""
+"""Repair of labels, to exactly n connected clusters, and packing of small components."""
 
 import warnings
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from sheafcoarsen.partition.links import HEAVIEST, LIGHTEST, TOO_HEAVY, Links, g
 
 
 def repair_labels(links: Links, labels: np.ndarray, n_clusters: int, balanced: bool) -> np.ndarray:
-    """Convert any labels to exactly ``n_clusters`` connected clusters.
+    """Convert arbitrary labels to labels of exactly ``n_clusters`` connected clusters.
 
     Disconnected pieces and light clusters are merged with a neighbour, heavy clusters are split;
     then the lightest are merged or the heaviest split until the number is exact. Without
@@ -27,7 +27,7 @@ def repair_labels(links: Links, labels: np.ndarray, n_clusters: int, balanced: b
         labels, weight = _split(links, labels, weight, np.minimum(wanted, np.bincount(labels)))
         main = np.ones(len(weight), dtype=np.uint8)
     labels, weight = _merge(links, labels, weight, main, n_clusters, (0.0, high))
-    if len(weight) >= n_clusters:  # more if the labels are components
+    if len(weight) >= n_clusters:  # more only if the labels are those of components
         return labels
     parts = np.empty(len(weight), dtype=np.int64)
     heap = np.empty_like(parts)
@@ -38,7 +38,7 @@ def repair_labels(links: Links, labels: np.ndarray, n_clusters: int, balanced: b
 def _pieces(links: Links, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Label the connected pieces of clusters, in the order of ``labels``.
 
-    Returns labels, weights, and whether each piece is the main one of its cluster.
+    Returns labels, weights, and whether each piece is the heaviest one of its cluster.
     """
     pieces = np.empty(len(labels), dtype=np.int32)
     count = kernels.fragments(links, labels, pieces, np.empty_like(pieces))
@@ -60,7 +60,7 @@ def _merge(
     n_clusters: int,
     bounds: tuple[float, float],
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Merge clusters below the lower bound, and the lightest while there are too many.
+    """Merge clusters below the lower bound, and the lightest ones while there are too many.
 
     Returns labels and weights; clusters stay below the upper bound if possible.
     """
@@ -98,7 +98,7 @@ def pack_small_components(
     n_clusters: int,
     cluster: Callable[[Links, int], np.ndarray],
 ) -> np.ndarray:
-    """Return labels of exactly ``n_clusters`` clusters, fewer than there are components.
+    """Return labels of exactly ``n_clusters`` clusters if there are more components than that.
 
     Components lighter than the mean cluster are packed, undivided and heaviest first, into bins,
     which become clusters. The number of bins is proportional to their weight, at least one, and
@@ -147,23 +147,23 @@ def warn_if_starved(links: Links, labels: np.ndarray, stacklevel: int) -> None:
     if len(weight) < count or clusters_needed(of_component, n_vertices, STARVED) <= len(weight):
         return
     warnings.warn(
-        f"`n_clusters` = {len(weight)} starves large components: one cluster has "
-        f"{np.bincount(labels)[weight.argmax()]} of {len(labels)} vertices, because "
+        f"`n_clusters` = {len(weight)} leaves too few clusters for large components: one cluster "
+        f"has {np.bincount(labels)[weight.argmax()]} of {len(labels)} vertices, because "
         f"{(of_component < mean).sum()} of {count} components are smaller than the mean cluster "
-        f"and hold at least one each; "
-        f"n_clusters={clusters_needed(of_component, n_vertices, TOO_HEAVY)} leaves a balanced "
-        f"number for the others, and below {count} small components share clusters",
+        f"but need one each. Pass "
+        f"n_clusters={clusters_needed(of_component, n_vertices, TOO_HEAVY)} to balance the others, "
+        f"or fewer than {count} to let small components share clusters",
         SmallComponentsWarning,
         stacklevel=stacklevel,
     )
 
 
 def clusters_needed(weight: np.ndarray, n_vertices: np.ndarray, most: float) -> int:
-    """Return the least number of clusters that allows all to be at most ``most`` times the mean.
+    """Return the minimum number of clusters that allows weights up to ``most`` times the mean.
 
-    Component c, of ``n_vertices[c]`` vertices, gets a number proportional to its weight, at least
-    one and at most one per vertex. ``most`` is at least 2, which twice as many clusters as
-    components always satisfy.
+    Component c, of ``n_vertices[c]`` vertices, gets a number of clusters proportional to its
+    weight, at least one and at most one per vertex. ``most`` must be at least 2; then twice as many
+    clusters as components are always enough.
     """
     share = weight / (most * weight.sum())
     low, high = len(weight), min(2 * len(weight), int(n_vertices.sum()))

@@ -35,8 +35,8 @@ The modules, in the order in which data flows:
 ``_fit_maps``
     Maps fitted to signals: `fit_connection` and `fit_maps`.
 ``checks``, ``comparison``, ``_components``, ``_disjoint_union``
-    Functions on sheaves; ``comparison`` compares two bit for bit, up to rounding, or by graph
-    and stalks only.
+    Functions on sheaves; ``comparison`` compares two sheaves bit for bit, up to rounding, or by
+    graph and stalks only.
 """
 
 from sheafcoarsen.sheaf._cellular_sheaf import CellularSheaf, sheaf_rows, trusted_sheaf

@@ -61,7 +61,7 @@ class CellularSheaf(FromSheaves, ReadOnly):
 
     Examples
     --------
-    Two vertices of dimension 1 and 2, compared in a plane:
+    Two vertices with stalks of dimension 1 and 2, and an edge with a stalk of dimension 2:
 
     >>> import sheafcoarsen as sc
     >>> F = sc.CellularSheaf([[0, 1]], [[[1.0], [0.0]]], [[[1.0, 0.0], [0.0, 2.0]]])
@@ -77,7 +77,7 @@ class CellularSheaf(FromSheaves, ReadOnly):
     edge_dims: np.ndarray  # (m,) int64
     # flat: map e is tail_data[tail_offsets[e]:tail_offsets[e + 1]], row-major
     tail_data: np.ndarray
-    head_data: np.ndarray  # the same for the heads
+    head_data: np.ndarray  # head maps, stored like tail maps
     vertex_labels: tuple | None  # node names in vertex order
 
     def __init__(
@@ -96,7 +96,8 @@ class CellularSheaf(FromSheaves, ReadOnly):
             e = int(differ[0])
             raise ValueError(
                 f"`tail_maps[{e}]` has {tail_rows[e]} rows and `head_maps[{e}]` has "
-                f"{head_rows[e]}; both must have the dimension of the edge's stalk"
+                f"{head_rows[e]}: the number of rows of both must be the dimension of the edge's "
+                f"stalk"
             )
         dims = stalk_dims(edges, tail_cols, head_cols, vertex_dims)
         labels = None if vertex_labels is None else vertex_names(vertex_labels, len(dims))
@@ -112,7 +113,7 @@ class CellularSheaf(FromSheaves, ReadOnly):
         head_data: np.ndarray,
         vertex_labels: tuple | None,
     ) -> None:
-        """Store owned, consistent arrays; only `__init__` and `_of_arrays` call this."""
+        """Store owned, consistent arrays; called only by `__init__` and `_of_arrays`."""
         dtype = np.result_type(tail_data.dtype, head_data.dtype)
         for name, value in (
             ("edges", edges),
@@ -147,7 +148,7 @@ class CellularSheaf(FromSheaves, ReadOnly):
         vertex_dims: npt.ArrayLike,
         edge_dims: npt.ArrayLike,
     ) -> Self:
-        """Build from flat map data: for large ragged sheaves, where a list of m arrays is slow.
+        """Build a sheaf from flat map data, which is faster than m arrays for ragged stalks.
 
         Parameters
         ----------
@@ -202,7 +203,7 @@ class CellularSheaf(FromSheaves, ReadOnly):
         return isinstance(other, CellularSheaf) and same_bits(self, other)
 
     def allclose(self, other: Self, rtol: float | None = None) -> bool:
-        """Return whether another sheaf is equal up to rounding in its maps.
+        """Return whether another sheaf is the same, except for rounding errors in its maps.
 
         Graph, orientation, stalks and vertex labels must be the same. A map may differ by ``rtol``
         times its largest absolute value; there is no absolute tolerance, so the result does not
@@ -213,8 +214,8 @@ class CellularSheaf(FromSheaves, ReadOnly):
         other : CellularSheaf
             May have another scalar type.
         rtol : float, optional
-            Default 30 d eps: d is the largest dimension of a stalk, eps that of the coarser scalar
-            type.
+            Default 30 d eps, where d is the largest dimension of a stalk and eps belongs to the
+            less precise scalar type.
 
         Returns
         -------
@@ -265,14 +266,14 @@ def trusted_sheaf(
     head_data: np.ndarray,
     vertex_labels: tuple | None = None,
 ) -> CellularSheaf:
-    """Return a sheaf of owned, consistent arrays: no check, no copy."""
+    """Return a sheaf that takes ownership of consistent arrays, without checks or copies."""
     return CellularSheaf._of_arrays(
         edges, vertex_dims, edge_dims, tail_data, head_data, vertex_labels
     )
 
 
 def sheaf_rows(sheaf: CellularSheaf) -> list[tuple]:
-    """Return the rows of a sheaf's table, as names and values."""
+    """Return the rows (name, value) of the table that describes a sheaf."""
     return [
         ("vertices", sheaf.n_vertices),
         (

@@ -46,7 +46,7 @@ def components(sheaf: CellularSheaf) -> np.ndarray:
 
 
 def component_labels(n_vertices: int, edges: np.ndarray) -> np.ndarray:
-    """Return the component of each vertex, numbered in the order of their first vertices."""
+    """Return the component of each vertex; components are ordered by their first vertices."""
     labels = np.empty(n_vertices, np.int64)
     label_components(np.ascontiguousarray(edges, np.int64).reshape(-1, 2), labels)
     return labels
@@ -55,13 +55,13 @@ def component_labels(n_vertices: int, edges: np.ndarray) -> np.ndarray:
 def spanning_forest(
     n_vertices: int, edges: np.ndarray, roots: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return a breadth-first order, and the parent of each vertex with an edge to it.
+    """Return a breadth-first order, the parent of each vertex, and the edge to the parent.
 
-    ``roots`` has one vertex of every component; parent and edge are -1 there.
+    ``roots`` holds one vertex of every component; their parents and edges are -1.
     """
     n, joins = n_vertices, np.flatnonzero(edges[:, 0] != edges[:, 1])
     u, v = edges[joins].T
-    # an additional vertex joined to all roots
+    # one search reaches all components from an additional vertex n joined to all roots
     ends = np.concatenate([u, np.full(len(roots), n)]), np.concatenate([v, roots])
     ones = np.ones(len(ends[0]), bool)
     graph = scipy.sparse.coo_array((ones, ends), shape=(n + 1, n + 1)).tocsr()

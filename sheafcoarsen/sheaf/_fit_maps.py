@@ -1,4 +1,4 @@
-"""Sheaves fitted to signals: the maps of least energy, edge by edge."""
+"""Sheaves fitted to signals: each edge gets maps of minimum energy."""
 
 import warnings
 from collections.abc import Iterator, Sequence
@@ -23,15 +23,15 @@ from sheafcoarsen.sheaf.graphs import edge_array
 from sheafcoarsen.sheaf.maps import check_endpoints
 
 CHUNK = 2**18
-"""Signal entries that are gathered at once, 2 MB in double precision: they stay in the cache."""
+"""Number of signal entries gathered at a time: 2 MB in double precision fit into the cache."""
 
 
 def fit_connection(X: npt.ArrayLike, edges: npt.ArrayLike) -> CellularSheaf:
-    """Return the connection of least energy for given signals on given edges.
+    """Return the connection of minimum energy for given signals on given edges.
 
     The tail map of an edge (u, v) is the orthogonal (unitary) matrix O_e that minimizes
-    norm(O X_u - X_v)_F, its head map the identity. That is the orthogonal Procrustes problem:
-    O_e = U V* of the singular vectors of X_v X_u* = U S V*.
+    norm(O X_u - X_v)_F, and the head map is the identity. This is the orthogonal Procrustes
+    problem: O_e = U V*, where X_v X_u* = U S V* is a singular value decomposition.
 
     Parameters
     ----------
@@ -89,8 +89,8 @@ def fit_connection(X: npt.ArrayLike, edges: npt.ArrayLike) -> CellularSheaf:
     _warn(
         SingularProblemWarning,
         edges[~unique],
-        f"have orthogonal maps that are not unique: signals at their ends do not correlate in all "
-        f"{d} directions; {d} or more independent signals are needed",
+        f"have orthogonal maps that are not unique, because X_v X_u* does not have rank {d}; this "
+        f"requires at least {d} independent signals",
     )
     heads = np.tile(np.eye(d, dtype=array.dtype), (m, 1, 1))
     dims = np.full(n, d, np.int64), np.full(m, d, np.int64)
@@ -105,24 +105,24 @@ def fit_maps(
     edge_dim: int,
     n_edges: int | None = None,
 ) -> CellularSheaf:
-    """Return the sheaf of least energy for given signals, with orthonormal rows [A | -B].
+    """Return the sheaf of minimum energy for given signals, with orthonormal rows [A | -B].
 
-    Of all maps A at the tail and B at the head of an edge such that the ``edge_dim`` rows of
-    [A | -B] are orthonormal, those of least energy norm(A X_u - B X_v)_F^2 are the lowest
-    eigenvectors of the Gram matrix of the stacked signals [X_u; X_v]. They are unique up to a
-    rotation of the edge's stalk.
+    Let A be the tail map and B the head map of an edge, such that the ``edge_dim`` rows of
+    [A | -B] are orthonormal. The energy norm(A X_u - B X_v)_F^2 is minimal if the rows are the
+    lowest eigenvectors of the Gram matrix of the stacked signals [X_u; X_v]. These maps are unique
+    up to a rotation of the edge's stalk.
 
     Parameters
     ----------
     X : array_like, shape (n, d, s), or sequence of n arrays of shape (d_v, s)
         s signals on the stalks of n vertices, real or complex.
     edges : array_like of int, shape (m, 2)
-        Candidates, without loops.
+        Candidate edges, without loops.
     edge_dim : int
         Dimension of every edge's stalk, at most d_u + d_v.
     n_edges : int, optional
-        How many of the edges are kept, those of least energy; by default all. No other choice has
-        a smaller total.
+        Number of edges to keep, by default all. Those of lowest energy are kept, which minimizes
+        the total energy.
 
     Returns
     -------
@@ -140,24 +140,25 @@ def fit_maps(
     SingularProblemWarning
         There are too few signals: at a kept edge more than ``edge_dim`` rows have no energy.
     TiedModesWarning
-        At a kept edge the last eigenvalue equals the next one, or an edge that is not kept has the
-        energy of one that is.
+        At a kept edge the last eigenvalue used equals the next one, or a kept edge has the same
+        energy as one that is not kept.
 
     Notes
     -----
-    Where the graph is unknown, nearest neighbours of the signals are candidates for stalks of
-    equal dimension::
+    If the graph is unknown and all stalks have the same dimension, nearest neighbours of the
+    signals can be the candidates::
 
         near = scipy.spatial.cKDTree(X.reshape(len(X), -1)).query(X.reshape(len(X), -1), k + 1)[1]
         pairs = np.stack([np.repeat(np.arange(len(X)), k), near[:, 1:].ravel()], axis=1)
         edges = np.unique(np.sort(pairs, axis=1), axis=0)
 
-    That compares coordinates of stalks as they are. Where stalks have frames of their own, take
-    what frames do not change, such as the Gram matrices X_v* X_v, or all pairs.
+    This compares the coordinates of signals at different vertices. If every stalk has its own
+    frame, compare quantities that do not depend on it, such as the Gram matrices X_v* X_v, or pass
+    all pairs as candidates.
 
     Examples
     --------
-    Of all pairs of vertices, those that a bundle on a cycle relates:
+    The edges of a bundle on a cycle, selected among all pairs of vertices:
 
     >>> import itertools
     >>> import networkx as nx
@@ -203,7 +204,7 @@ def fit_maps(
                     data, starts, (C[:, :, :d], -C[:, :, d:]), strict=True
                 ):
                     flat[range_of_blocks(start, part)] = block.reshape(-1)
-                # more exact than the eigenvalues where these are small
+                # more accurate than the eigenvalues if these are small
                 energy[part] = np.linalg.norm(C @ Z, axis=(1, 2))
                 size[part] = np.linalg.norm(Z, axis=(1, 2))
                 if rows < values.shape[1]:
@@ -216,14 +217,14 @@ def fit_maps(
     _warn(
         SingularProblemWarning,
         edges[chosen[few[chosen]]],
-        f"have maps that are not unique: {s} signals leave more than {rows} rows of [A | -B] "
-        f"without energy; give more signals, or a larger `edge_dim`",
+        f"have maps that are not unique: with {s} signals, more than {rows} rows of [A | -B] have "
+        f"energy 0; pass more signals or a larger `edge_dim`",
     )
     _warn(
         TiedModesWarning,
         edges[chosen[tied[chosen]]],
         f"have maps that are not unique: eigenvalues {rows} and {rows + 1} of the Gram matrix of "
-        f"their signals are equal; take another `edge_dim`",
+        f"their signals are equal; pass another `edge_dim`",
     )
     if 0 < kept < m:
         last, following = order[kept - 1 : kept + 1]
@@ -232,7 +233,7 @@ def fit_maps(
             _warn(
                 TiedModesWarning,
                 edges[[last, following]],
-                f"have the same energy, and only one of them is among the {kept} kept: take "
+                f"have the same energy, and only one of them is among the {kept} kept: pass "
                 f"another `n_edges`",
             )
     maps = [
@@ -243,7 +244,7 @@ def fit_maps(
 
 
 class _Signals(NamedTuple):
-    """Signals at all vertices, in double precision, and the scalar type in which they came."""
+    """Signals at all vertices in double precision, with their original scalar type."""
 
     data: np.ndarray  # (sum of d_v, s)
     dims: np.ndarray  # (n,)
@@ -251,20 +252,20 @@ class _Signals(NamedTuple):
     dtype: np.dtype
 
     def at(self, vertices: np.ndarray) -> np.ndarray:
-        """Return the signals at vertices of one dimension, (k, d, s)."""
+        """Return the signals at k vertices with stalks of equal dimension, shape (k, d, s)."""
         d = int(self.dims[vertices[0]]) if len(vertices) else 0
         return self.data[self.starts[vertices][:, None] + np.arange(d)]
 
 
 def _scaled(Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return each matrix of a stack divided by a power of two, with entries of about 1, and it."""
+    """Scale each matrix of a stack to entries below 1; return them, and the exponents of two."""
     parts = np.ascontiguousarray(Z).view(np.float64)
     exponents = np.frexp(np.abs(parts).max(axis=(1, 2), initial=0))[1]
     return np.ldexp(parts, -exponents[:, None, None]).view(Z.dtype), exponents
 
 
 def _signals(X: Any) -> _Signals:
-    """Return signals of all vertices after checking them."""
+    """Check the signals at all vertices, and return them in double precision."""
     X = np.asarray(X) if hasattr(X, "__array__") else X
     if isinstance(X, np.ndarray) and X.dtype != object:
         if X.ndim != 3:
@@ -284,8 +285,8 @@ def _signals(X: Any) -> _Signals:
     for v, stalk in enumerate(stalks):
         if stalk.ndim != 2 or stalk.shape[1] != stalks[0].shape[-1] or not stalk.shape[1]:
             raise ValueError(
-                f"`X[{v}]` must have shape (d_v, s), at least one signal and as many as at the "
-                f"other vertices, got shape {stalk.shape}"
+                f"`X[{v}]` must have shape (d_v, s), with the same number s >= 1 of signals at all "
+                f"vertices, got shape {stalk.shape}"
             )
     data = np.concatenate(stalks) if array is None else array.reshape(-1, array.shape[2])
     finite = np.isfinite(data).all(axis=1)
@@ -299,27 +300,27 @@ def _signals(X: Any) -> _Signals:
 
 
 def _edges_without_loops(edges: npt.ArrayLike, n: int) -> np.ndarray:
-    """Return edges of n vertices, refusing loops, whose maps signals do not determine."""
+    """Return edges of n vertices; reject loops, whose maps signals cannot determine."""
     array = edge_array("edges", edges)
     check_endpoints(array, n)
     loops = np.flatnonzero(array[:, 0] == array[:, 1])
     if loops.size:
         e = int(loops[0])
         raise ValueError(
-            f"`edges[{e}]` = {tuple(array[e].tolist())} is a loop: maps are fitted between two "
-            f"vertices; leave it out"
+            f"`edges[{e}]` = {tuple(array[e].tolist())} is a loop, whose maps signals cannot "
+            f"determine: omit it"
         )
     return array
 
 
 def _parts(edges: np.ndarray, entries: int) -> Iterator[np.ndarray]:
-    """Yield edges, of which each has that many signal entries, in parts that fit into the cache."""
+    """Yield parts of the edges, whose ``entries`` signal entries per edge fit into the cache."""
     step = max(CHUNK // max(entries, 1), 1)
     return (edges[first : first + step] for first in range(0, len(edges), step))
 
 
 def _warn(category: type[Warning], edges: np.ndarray, message: str) -> None:
-    """Warn of edges, if there are any."""
+    """Warn about edges, if there are any."""
     if len(edges):
         first = ", ".join(str(tuple(edge)) for edge in edges[:2].tolist())
         listed = first if len(edges) < 3 else f"{first}, ..."

@@ -1,4 +1,4 @@
-"""Check that an argument is a sheaf, and build sheaves from flat data with checks."""
+"""Checks that an argument is a sheaf, and construction of sheaves from unchecked flat data."""
 
 import networkx as nx
 import numpy as np
@@ -10,12 +10,12 @@ from sheafcoarsen.sheaf.maps import edge_arrays, flat_arrays
 
 
 def check_sheaf(value: object, name: str = "sheaf") -> CellularSheaf:
-    """Raise an error with a remedy for anything but a sheaf."""
+    """Check that a value is a sheaf, and return it; the error suggests a fix."""
     if isinstance(value, CellularSheaf):
         return value
     remedy = ""
     if isinstance(getattr(value, "sheaf", None), CellularSheaf):
-        remedy = ": it has one in its attribute `sheaf`"
+        remedy = ": pass its attribute `sheaf`"
     elif (
         isinstance(value, nx.Graph) or scipy.sparse.issparse(value) or isinstance(value, np.ndarray)
     ):
@@ -31,7 +31,7 @@ def checked_sheaf(
     edge_dims: npt.ArrayLike,
     vertex_labels: tuple | None = None,
 ) -> CellularSheaf:
-    """Return the sheaf that a file describes; everything but the range of the maps is checked.
+    """Return the sheaf that a file describes, after checking everything but the maps' range.
 
     A coarse sheaf may exceed the range that is allowed for user-supplied maps.
     """
@@ -48,7 +48,7 @@ def checked_edges(
     vertex_dims: np.ndarray,
     edge_dims: npt.ArrayLike,
 ) -> CellularSheaf:
-    """Return the sheaf of some edges on vertices with valid dimensions; maps are not copied."""
+    """Return the sheaf on checked edges and valid vertex dimensions, without copying its maps."""
     edges, rows, tail, head = edge_arrays(edges, tail_data, head_data, vertex_dims, edge_dims)
     sheaf = trusted_sheaf(edges, vertex_dims, rows, tail.view(), head.view())
     sheaf._check_finite()

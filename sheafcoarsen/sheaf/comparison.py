@@ -1,4 +1,4 @@
-"""Comparison of two sheaves: bit for bit, up to rounding, or by graph and stalks alone."""
+"""Comparison of two sheaves: bit for bit, up to rounding, or by graph and stalks only."""
 
 from typing import NamedTuple, TypeAlias
 
@@ -11,7 +11,7 @@ SHAPES = ("edges", "vertex_dims", "edge_dims")
 
 
 def same_array(mine: np.ndarray, other: object) -> bool:
-    """Return whether two index arrays are equal, without a comparison if they are one object."""
+    """Return whether two index arrays are equal; those that share all memory are not read."""
     if mine is other:
         return True
     if not isinstance(other, np.ndarray) or mine.shape != other.shape:
@@ -25,7 +25,7 @@ def same_array(mine: np.ndarray, other: object) -> bool:
 
 
 def same_bits(F: Views, G: Views) -> bool:
-    """Return whether scalar type, graph, stalks, names and all bits of the maps are the same."""
+    """Return whether two sheaves have the same scalar type, graph, stalks, names and map bits."""
     return (
         F.dtype == G.dtype
         and _same_frame(F, G)
@@ -35,10 +35,10 @@ def same_bits(F: Views, G: Views) -> bool:
 
 
 def nearly_same(F: Views, G: Views, rtol: float | None) -> bool:
-    """Return whether graph, stalks and names are the same, and every map up to rounding.
+    """Return whether two sheaves have the same graph, stalks and names, and nearly equal maps.
 
     A map may differ by ``rtol`` times its largest absolute value; by default ``rtol`` is 30 d eps,
-    d the largest dimension of a stalk and eps that of the coarser scalar type.
+    where d is the largest dimension of a stalk and eps belongs to the less precise scalar type.
     """
     if not _same_frame(F, G):
         return False
@@ -51,17 +51,17 @@ def nearly_same(F: Views, G: Views, rtol: float | None) -> bool:
 
 
 def _same_frame(F: Views, G: Views) -> bool:
-    """Return whether everything but the maps is the same."""
+    """Return whether two sheaves are the same except for their maps."""
     same = all(same_array(getattr(F, name), getattr(G, name)) for name in SHAPES)
     return same and F.vertex_labels == G.vertex_labels
 
 
 def _close(mine: np.ndarray, other: np.ndarray, starts: np.ndarray, rtol: float) -> bool:
-    """Return whether each map is close, relative to its own largest absolute value."""
+    """Return whether each pair of maps agrees, relative to its largest absolute value."""
     filled = np.flatnonzero(np.diff(starts))
     if not filled.size:
         return True
-    begins = starts[filled]  # maps between two of these are empty
+    begins = starts[filled]  # reduceat cannot skip empty maps, so they are left out
     sizes = np.maximum(*(np.maximum.reduceat(np.abs(data), begins) for data in (mine, other)))
     with np.errstate(over="ignore"):
         errors = np.maximum.reduceat(np.abs(mine - other), begins)
@@ -69,7 +69,7 @@ def _close(mine: np.ndarray, other: np.ndarray, starts: np.ndarray, rtol: float)
 
 
 class Topology(NamedTuple):
-    """The arrays of a sheaf without its maps."""
+    """Edges and stalk dimensions of a sheaf, without its maps."""
 
     edges: np.ndarray
     vertex_dims: np.ndarray
@@ -77,7 +77,7 @@ class Topology(NamedTuple):
 
     @classmethod
     def of(cls, sheaf: Views) -> "Topology":
-        """Return the topology of a sheaf; its arrays are shared."""
+        """Return the topology of a sheaf, sharing its arrays."""
         return cls(sheaf.edges, sheaf.vertex_dims, sheaf.edge_dims)
 
 
@@ -85,12 +85,12 @@ HasTopology: TypeAlias = "Views | Topology"
 
 
 def same_topology(F: HasTopology, G: HasTopology) -> bool:
-    """Return whether both have the same edges, in the same order, and the same stalks."""
+    """Return whether two sheaves have the same edges, in the same order, and the same stalks."""
     return _first_difference(F, G) is None
 
 
 def check_same_topology(F: HasTopology, sheaf: Views, wanted: str, remedy: str) -> None:
-    """Raise an error for a sheaf whose edges or stalks differ from F's, which are ``wanted``."""
+    """Raise an error unless a sheaf has the edges and stalks of F, described by ``wanted``."""
     name = _first_difference(F, sheaf)
     if name is None:
         return
@@ -104,7 +104,7 @@ def check_same_topology(F: HasTopology, sheaf: Views, wanted: str, remedy: str) 
 
 
 def _first_difference(F: HasTopology, G: HasTopology) -> str | None:
-    """Return the name of the first field in which two topologies differ."""
+    """Return the name of the first field in which two topologies differ, or None."""
     for name in Topology._fields:
         if not same_array(getattr(F, name), getattr(G, name)):
             return name

@@ -47,7 +47,7 @@ class FromGraphs:
 
     @classmethod
     def _uniform(cls, graph: GraphArrays, tail: np.ndarray, head: np.ndarray) -> Self:
-        """Build from owned (m, d, d) arrays; values are checked, shapes are not."""
+        """Build a sheaf from owned (m, d, d) arrays; values are checked, shapes are not."""
         m, d = tail.shape[:2]
         sheaf = cls._of_arrays(
             graph.edges,
@@ -68,7 +68,7 @@ class FromGraphs:
         weight: EdgeValues | None = "weight",
         n_vertices: int | None = None,
     ) -> Self:
-        """Build the constant sheaf: sqrt(w) I on both ends of every edge.
+        """Build the constant sheaf, whose maps are sqrt(w) I at both ends of every edge.
 
         The maps are those of ``eq:app-scalar-restrictions``. For ``dim=1`` its Laplacian is the
         weighted graph Laplacian, its energy the sum of w (x_u - x_v)^2
@@ -82,8 +82,8 @@ class FromGraphs:
         dim : int
             Dimension of every stalk.
         weight : str or array_like, shape (m,), or None
-            An edge attribute (default 1; the entries of an adjacency are its "weight"), the
-            weights, or None for 1.
+            Name of an edge attribute (1 if it is missing; "weight" for the entries of an
+            adjacency), the weights themselves, or None if all are 1.
         n_vertices : int, optional
             Number of vertices, if the last ones of an edge array are isolated.
 
@@ -111,7 +111,7 @@ class FromGraphs:
         weight: EdgeValues | None = "weight",
         n_vertices: int | None = None,
     ) -> Self:
-        """Build a connection: sqrt(w) I at the tail, sqrt(w) U_e at the head.
+        """Build a connection, with maps sqrt(w) I at the tails and sqrt(w) U_e at the heads.
 
         The maps are those of ``eq:app-connection-restrictions``; an edge has the energy
         w norm(x_u - U_e x_v)^2 (``eq:app-connection-energy``).
@@ -120,10 +120,11 @@ class FromGraphs:
         ----------
         graph, weight, n_vertices : as in :meth:`constant`
         transports : str or array_like, shape (m, d, d)
-            U_e for e = (u, v) maps the head's stalk to the tail's, x_u = U_e x_v; orthogonal or
-            unitary to sqrt(eps). For matrices that map the tail to the head, x_v = R x_u, pass
-            their conjugate transposes. An undirected networkx graph orients an edge by the order in
-            which its nodes were added; an (m, 2) edge array keeps its orientation.
+            U_e for e = (u, v) maps the head's stalk to the tail's, x_u = U_e x_v. It must be
+            orthogonal or unitary up to sqrt(eps). For matrices that map the tail to the head,
+            x_v = R x_u, pass their conjugate transposes. An undirected networkx graph orients an
+            edge by the order in which its nodes were added; an (m, 2) edge array keeps its
+            orientation.
 
         Returns
         -------
@@ -191,7 +192,9 @@ class FromGraphs:
         weight: EdgeValues | None = "weight",
         n_vertices: int | None = None,
     ) -> Self:
-        """Build the O(1) sheaf of a signed graph: sqrt(w) at the tail, sign sqrt(w) at the head.
+        """Build the O(1) sheaf of a signed graph, with maps sqrt(w) and sign sqrt(w).
+
+        These are the tail map and the head map of an edge.
 
         Its Laplacian is the signed graph Laplacian, with off-diagonal entries -sign w.
 
@@ -199,9 +202,9 @@ class FromGraphs:
         ----------
         graph, n_vertices : as in :meth:`constant`
         sign : str or array_like, shape (m,)
-            An edge attribute or the values, each 1 or -1. If no edge has an attribute "sign", the
-            sign and the absolute value of ``weight`` are taken, as of the entries of an adjacency.
-            A negative loop of weight w adds 4 w to the diagonal.
+            Name of an edge attribute or the values, each 1 or -1. If no edge has an attribute
+            "sign", as in an adjacency, the signs and absolute values of ``weight`` are used. A
+            negative loop of weight w adds 4 w to the diagonal.
         weight : as in :meth:`constant`
 
         Returns
@@ -238,9 +241,9 @@ class FromGraphs:
     def from_laplacian(cls, L: MatrixLike, dims: npt.ArrayLike) -> Self:
         """Build a sheaf whose Laplacian is a given matrix, such as a connection Laplacian.
 
-        Every nonzero off-diagonal block becomes an edge, -L_uv = F_u* F_v, with factors of equal
-        singular values: for w U, U unitary, sqrt(w) I at the tail and sqrt(w) U at the head. The
-        remainder of a diagonal block becomes a loop whose head map is 0.
+        Every nonzero off-diagonal block becomes an edge, -L_uv = F_u* F_v, whose maps have the
+        same singular values: if -L_uv = w U with U unitary, they are sqrt(w) I at the tail and
+        sqrt(w) U at the head. The remainder of a diagonal block becomes a loop whose head map is 0.
 
         Parameters
         ----------
@@ -262,10 +265,10 @@ class FromGraphs:
 
         Notes
         -----
-        If factors of equal singular values exceed a diagonal block, as in a normalized Laplacian,
-        the ends are scaled by the lowest eigenvector of the block norms. For stalks of dimension 1
-        this finds a sheaf whenever there is one with these edges. For larger stalks some matrices
-        are refused although they are Laplacians of sheaves.
+        If maps with the same singular values exceed a diagonal block, as in a normalized Laplacian,
+        the two ends of edges are scaled differently, using the lowest eigenvector of a matrix of
+        block norms. For stalks of dimension 1 this finds a sheaf whenever there is one with these
+        edges. For larger stalks some Laplacians of sheaves are rejected.
 
         Examples
         --------
@@ -319,7 +322,7 @@ class FromGraphs:
         scalar = scalar_type("dtype", dtype)
         arrays = graph_arrays(graph)
         n, m = arrays.n_vertices, len(arrays.edges)
-        # an edge array does not contain its isolated last vertices
+        # an edge array does not show isolated vertices after its highest index
         if arrays.labels is None and not is_scalar("vertex_dims", vertex_dims):
             n = max(n, len(np.asarray(vertex_dims)))
         dims = dimensions("vertex_dims", vertex_dims, n, "vertex")

@@ -1,11 +1,11 @@
-"""Construct a sheaf from its Laplacian: an edge for every off-diagonal block, and loops.
+"""Construction of a sheaf from its Laplacian: an edge for every off-diagonal block, and loops.
 
 An off-diagonal block is -B = U S V* and becomes an edge with the maps U S^(1/2) U* and
 U S^(1/2) V*, which subtract U S U* and V S V* from the diagonal blocks at its ends. If the
-remainder is indefinite, the singular values are scaled: with diagonal blocks scaled to the
-identity, an edge between u and v subtracts y_v / y_u times as much at u, y > 0 being the lowest
-eigenvector of the matrix of block norms. For stalks of dimension 1 this finds a sheaf whenever
-there is one with these edges: matrices of factor width 2 (Boman, Chen, Parekh, Toledo, 2005).
+remainder is indefinite, the maps are scaled: after scaling the diagonal blocks to the identity, an
+edge between u and v subtracts y_v / y_u times as much at u, where y > 0 is the lowest eigenvector
+of I - N, and N is the matrix of block norms. For stalks of dimension 1 this finds a sheaf whenever
+there is one with these edges: for matrices of factor width 2 (Boman, Chen, Parekh, Toledo, 2005).
 """
 
 from typing import Any, NamedTuple, TypeAlias
@@ -35,11 +35,11 @@ MatrixLike: TypeAlias = scipy.sparse.sparray | scipy.sparse.spmatrix | npt.Array
 
 
 STEPS = 4
-"""Number of steps of inverse iteration for the scaling of edges; each gains half the digits."""
+"""Number of inverse iterations for the scaling of edges. Each step gains half of the digits."""
 
 
 class SheafData(NamedTuple):
-    """Arguments of a sheaf's constructor."""
+    """Arrays that define a sheaf."""
 
     edges: np.ndarray
     vertex_dims: np.ndarray
@@ -64,7 +64,7 @@ class Stack(NamedTuple):
 
 
 class Maps(NamedTuple):
-    """Maps of edges of equal shape."""
+    """Edge maps of equal shape."""
 
     where: np.ndarray
     tail: np.ndarray
@@ -72,7 +72,7 @@ class Maps(NamedTuple):
 
 
 def sheaf_of_laplacian(L: Any, dims: npt.ArrayLike) -> SheafData:
-    """Return sorted edges (u, v), u < v, then sorted loops, whose Laplacian is L up to rounding."""
+    """Return a sheaf with Laplacian L: sorted edges (u, v) with u < v, then sorted loops."""
     matrix = _square_matrix(L)
     dims = _stalk_dims(dims, matrix.shape[0])
     matrix = _hermitian(matrix, dims)
@@ -158,7 +158,7 @@ def _hermitian(matrix: scipy.sparse.csr_array, dims: np.ndarray) -> scipy.sparse
 
 
 def _blocks(matrix: scipy.sparse.csr_array, dims: np.ndarray) -> tuple[Blocks, Blocks]:
-    """Return all diagonal blocks, and the nonzero blocks above them sorted by (u, v)."""
+    """Return all diagonal blocks, and the nonzero blocks above the diagonal sorted by (u, v)."""
     n = len(dims)
     starts = offsets(dims)
     vertex = np.repeat(np.arange(n), dims)
@@ -203,8 +203,9 @@ def _refuse_indefinite(diagonal: Blocks, dims: np.ndarray) -> None:
         if bad.size:
             k = int(bad[0])
             raise ValueError(
-                f"`L` is not a sheaf's: its diagonal block ({stack.where[k]}, {stack.where[k]}) "
-                f"must be positive semidefinite, but has the eigenvalue {values[k, 0]:.6g}"
+                f"`L` is not the Laplacian of a sheaf: its diagonal block ({stack.where[k]}, "
+                f"{stack.where[k]}) must be positive semidefinite, but has the eigenvalue "
+                f"{values[k, 0]:.6g}"
             )
 
 
@@ -216,7 +217,7 @@ def _eigenvalues(blocks: np.ndarray) -> np.ndarray:
 
 
 def _equal_shares(stack: Stack) -> Maps:
-    """Return maps with equal singular values at both ends."""
+    """Return tail and head maps with the same singular values."""
     return _maps(stack.where, *_factors(-stack.blocks))
 
 
@@ -230,7 +231,7 @@ def _factors(blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _maps(where: np.ndarray, U: np.ndarray, S: np.ndarray, Vh: np.ndarray) -> Maps:
-    """Return the maps U S^(1/2) U* and U S^(1/2) V*, in the basis of the smaller end."""
+    """Return the maps W S^(1/2) U* and W S^(1/2) V*, where W is U or V, whichever is smaller."""
     roots = np.sqrt(S)[:, :, None]
     Uh, V = _adjoint(U), _adjoint(Vh)
     frame = U if U.shape[1] <= Vh.shape[2] else V
@@ -244,7 +245,7 @@ def _adjoint(blocks: np.ndarray) -> np.ndarray:
 def _unequal_shares(
     stacks: list[Stack], beside: Blocks, diagonal: Blocks, dims: np.ndarray
 ) -> list[Maps] | None:
-    """Return maps scaled by the lowest eigenvector of the block norms; None if there is none."""
+    """Return maps scaled by the vector of `_lowest_positive`, or None if they do not exist."""
     roots, inverses = _roots(diagonal, dims)
     factors, sizes = [], np.zeros(len(beside.pairs))
     for stack in stacks:
@@ -266,13 +267,13 @@ def _unequal_shares(
         head = head / share @ _gathered(roots, dims, v)
         missed = np.abs(_adjoint(tail) @ head + stack.blocks).max(axis=(1, 2), initial=0)
         if (missed > RESIDUAL_LIMIT * eps * reach[u] * reach[v]).any():
-            return None  # a nonzero block at zero diagonal blocks
+            return None  # the block is nonzero where a diagonal block is zero
         found.append(Maps(stack.where, tail, head))
     return found
 
 
 def _norm_bounds(diagonal: Blocks, dims: np.ndarray) -> np.ndarray:
-    """Return d times the largest absolute value in every diagonal block."""
+    """Return d times the largest absolute value of every d x d diagonal block."""
     bounds = np.zeros(len(dims))
     for stack in _stacks(diagonal, dims):
         bounds[stack.where] = np.abs(stack.blocks).max(axis=(1, 2), initial=0)
@@ -280,7 +281,7 @@ def _norm_bounds(diagonal: Blocks, dims: np.ndarray) -> np.ndarray:
 
 
 def _roots(diagonal: Blocks, dims: np.ndarray) -> tuple[dict, dict]:
-    """Return the square roots of the diagonal blocks and their inverses, by dimension."""
+    """Return square roots of the diagonal blocks and their pseudo-inverses, by dimension."""
     roots: dict = {}
     inverses: dict = {}
     for stack in _stacks(diagonal, dims):
@@ -297,16 +298,16 @@ def _roots(diagonal: Blocks, dims: np.ndarray) -> tuple[dict, dict]:
 
 
 def _gathered(store: dict, dims: np.ndarray, vertices: np.ndarray) -> np.ndarray:
-    """Return the matrices of vertices of equal dimension."""
+    """Return the matrices that belong to vertices with stalks of equal dimension."""
     number, matrices = store[int(dims[vertices[0]])]
     return matrices[number[vertices]]
 
 
 def _lowest_positive(pairs: np.ndarray, sizes: np.ndarray, n: int) -> np.ndarray | None:
-    """Return the lowest eigenvector of I - N, N the matrix of ``sizes``; None if not positive.
+    """Return the lowest eigenvector of I - N, or None if it is not positive.
 
-    Inverse iteration with the shift sqrt(eps), since I - N may be singular, then power iteration
-    with (I + N) / 2, which reduces the effect of rounding on small entries.
+    N is the symmetric matrix of ``sizes``. Inverse iteration has the shift sqrt(eps), since I - N
+    may be singular.
     """
     rows, columns = pairs.T
     upper = scipy.sparse.coo_array((sizes, (rows, columns)), shape=(n, n)).tocsr()
@@ -343,9 +344,9 @@ def _rest(diagonal: Blocks, pairs: np.ndarray, maps: list[Maps], dims: np.ndarra
 def _loops(
     rest: Blocks, diagonal: Blocks, pairs: np.ndarray, dims: np.ndarray
 ) -> tuple[list[tuple[np.ndarray, np.ndarray]], tuple | None]:
-    """Return (vertex of every row, rows) for each dimension, and the most indefinite block.
+    """Return loops as (vertex of every row, rows) by dimension, and the most indefinite block.
 
-    That is (vertex, lowest eigenvalue of its remainder, bound of its rounding error).
+    The latter is (vertex, lowest eigenvalue of its remainder, bound on the rounding error) or None.
     """
     degrees = np.bincount(pairs.reshape(-1), minlength=len(dims))
     noise = (dims + degrees) * eps_of(rest.entries.dtype) * _norm_bounds(diagonal, dims)
@@ -370,9 +371,8 @@ def _loops(
 def _too_small(vertex: int, lowest: float, allowed: float) -> str:
     return (
         f"no sheaf with one edge for each block of `L` was found: the diagonal block of vertex "
-        f"{vertex} is too small for the balanced maps of its edges, its remainder has the "
-        f"eigenvalue {lowest:.6g} (at least -{allowed:.2g} would be rounding); "
-        f"build the sheaf from its maps"
+        f"{vertex} is too small for the balanced maps of its edges and leaves the eigenvalue "
+        f"{lowest:.6g} (rounding errors may cause -{allowed:.2g}); build the sheaf from its maps"
     )
 
 
@@ -382,7 +382,7 @@ def _assembled(
     loops: list[tuple[np.ndarray, np.ndarray]],
     dims: np.ndarray,
 ) -> SheafData:
-    """Return all edges and loops; the loop rows of a vertex form one edge."""
+    """Return the sheaf of all edges and loops; the loop rows of a vertex form one loop."""
     ranks = np.zeros(len(dims), np.int64)
     for vertices, _ in loops:
         ranks += np.bincount(vertices, minlength=len(dims))

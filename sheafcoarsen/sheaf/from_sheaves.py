@@ -29,7 +29,7 @@ class FromSheaves(Views, FromGraphs):
     """Methods of :class:`CellularSheaf` that return another sheaf."""
 
     def with_maps(self, tail_maps: MapsLike, head_maps: MapsLike) -> Self:
-        """Return a sheaf with new maps on the same graph and stalks, without validating the graph.
+        """Return a sheaf with new maps on the same graph and stalks, which are not validated.
 
         Parameters
         ----------
@@ -44,7 +44,7 @@ class FromSheaves(Views, FromGraphs):
         Raises
         ------
         ValueError, TypeError
-            Maps of other shapes, or entries that the constructor refuses.
+            Maps of other shapes, or entries that the constructor rejects.
 
         Examples
         --------
@@ -70,16 +70,16 @@ class FromSheaves(Views, FromGraphs):
         return sheaf
 
     def with_columns(self, maps: MapsLike) -> Self:
-        """Return the same graph and stalks with new maps, one for each column of its edge index.
+        """Return a sheaf on the same graph with new maps, one per column of its edge index.
 
-        Columns are not paired again: for maps that a model learns, which change at each step. A
-        sheaf with other maps or labels still knows its columns, one that was saved and loaded or
-        lost vertices does not.
+        Columns are not paired again, which saves time if a model learns maps and changes them at
+        each step. Sheaves made by :meth:`with_maps` and :meth:`with_labels` still know their
+        columns; subsheaves and sheaves that were saved and loaded do not.
 
         Parameters
         ----------
         maps : array_like, shape (2 m, d_e, d_v), or sequence of 2 m 2-D arrays
-            ``maps[k]`` is the map of column k of the ``edge_index``, of the shape that it had.
+            ``maps[k]`` is the map of column k of the ``edge_index``, with its original shape.
 
         Returns
         -------
@@ -89,7 +89,7 @@ class FromSheaves(Views, FromGraphs):
         ------
         ValueError, TypeError
             A sheaf that is not from :func:`from_edge_index`; maps of other shapes, or entries that
-            the constructor refuses.
+            the constructor rejects.
 
         Examples
         --------
@@ -103,8 +103,8 @@ class FromSheaves(Views, FromGraphs):
         """
         if self._columns is None:
             raise ValueError(
-                "`with_columns` needs a sheaf of from_edge_index(edge_index, maps), whose columns "
-                "are known: with_maps(tail_maps, head_maps) takes maps in the order of the edges"
+                "`with_columns` requires a sheaf from from_edge_index(edge_index, maps): for other "
+                "sheaves use with_maps(tail_maps, head_maps), with maps in edge order"
             )
         first, second = self._columns
         flat, rows, cols = flat_maps("maps", maps, int(self._columns.max(initial=-1)) + 1)
@@ -121,7 +121,7 @@ class FromSheaves(Views, FromGraphs):
         return self.with_maps(blocks(flat, starts, first), blocks(flat, starts, second))
 
     def _replacement(self, name: str, maps: MapsLike, end: int, size: int) -> np.ndarray:
-        """Return new maps of one end as an owned flat array; their shapes are checked."""
+        """Return new maps of one end as an owned flat array, after checking their shapes."""
         if isinstance(maps, np.ndarray) and maps.ndim == 1 and maps.dtype != object:
             flat = scalar_array(name, maps).copy()
             if len(flat) != size:
@@ -163,9 +163,9 @@ class FromSheaves(Views, FromGraphs):
     def vertices_of(self, names: Sequence[Hashable]) -> np.ndarray:
         """Return the indices of vertices given by name, in the order of the names.
 
-        Arguments that are vertices take indices, masks, and, if the sheaf has names, sequences of
-        names. There an integer is always an index; here it is a name. Without names, vertices are
-        called 0 .. n-1.
+        Other functions accept vertices as indices, masks and, if the sheaf has names, sequences of
+        names. There an integer is always an index; here it is a name. The names of a sheaf without
+        labels are 0 .. n-1.
 
         Parameters
         ----------
@@ -179,7 +179,7 @@ class FromSheaves(Views, FromGraphs):
         Raises
         ------
         ValueError, TypeError
-            For what is not the name of a vertex.
+            For anything that is not the name of a vertex.
 
         Examples
         --------
@@ -195,7 +195,7 @@ class FromSheaves(Views, FromGraphs):
         return named_vertices("names", names, range(self.n_vertices) if labels is None else labels)
 
     def subsheaf(self, vertices: Vertices) -> Self:
-        """Return the induced sheaf on some vertices, in the order of this sheaf.
+        """Return the subsheaf induced on some vertices, in the order of this sheaf.
 
         The order of ``vertices`` does not matter: vertex i of the result is
         ``np.sort(vertices)[i]``. With a boolean ``mask`` of the vertices, a cochain x of this sheaf
@@ -248,7 +248,7 @@ class FromSheaves(Views, FromGraphs):
 def _check_shapes(
     name: str, rows: np.ndarray, cols: np.ndarray, edge_dims: np.ndarray, dims: np.ndarray
 ) -> None:
-    """Refuse the first map whose shape is not (edge_dims[k], dims[k])."""
+    """Raise an error for the first map whose shape is not (edge_dims[k], dims[k])."""
     differ = np.flatnonzero((rows != edge_dims) | (cols != dims))
     if differ.size:
         k = int(differ[0])
@@ -259,7 +259,7 @@ def _check_shapes(
 
 
 def sheaf_like(F: Sheaf, tail_data: np.ndarray, head_data: np.ndarray) -> Sheaf:
-    """Return a sheaf on the graph, stalks and labels of ``F`` with owned flat maps, unchecked."""
+    """Return a sheaf with the graph, stalks and labels of ``F`` and new maps, unchecked."""
     sheaf = F._of_arrays(F.edges, F.vertex_dims, F.edge_dims, tail_data, head_data, F.vertex_labels)
     object.__setattr__(sheaf, "_columns", F._columns)
     # these depend on shapes only, and recomputing them takes as long as filling in maps
@@ -269,7 +269,7 @@ def sheaf_like(F: Sheaf, tail_data: np.ndarray, head_data: np.ndarray) -> Sheaf:
 
 
 def unit_sheaf(F: Sheaf) -> tuple[Sheaf, float]:
-    """Return the sheaf in double precision with maps divided by ``unit``, and ``unit``.
+    """Return the sheaf in double precision with its maps divided by ``unit``, and ``unit``.
 
     ``unit`` is the power of two just above the largest entry (1 if all are zero): entries of the
     new maps are below 1, the largest is at least 1/2, and the division is exact except for entries
@@ -277,7 +277,7 @@ def unit_sheaf(F: Sheaf) -> tuple[Sheaf, float]:
     """
     unit = power_of_two(F.largest_entry)
     double = np.result_type(F.dtype, np.float64)
-    # as reals, because numpy divides complex numbers by way of a reciprocal
+    # divide as reals: numpy's complex division multiplies by a reciprocal, which is less exact
     tail, head = (
         (data.astype(double, copy=False).view(np.float64) / unit).view(double)
         for data in (F.tail_data, F.head_data)

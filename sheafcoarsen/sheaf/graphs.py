@@ -25,7 +25,7 @@ A dense array is a list of edges even if it is 2 x 2; an adjacency is a scipy sp
 
 
 class GraphArrays(NamedTuple):
-    """A graph as arrays, edges in its own order and orientation."""
+    """A graph as arrays; edges keep the graph's order and orientation."""
 
     n_vertices: int
     edges: np.ndarray  # (m, 2) int64, row e = (tail, head)
@@ -48,12 +48,12 @@ def graph_arrays(graph: GraphLike, n_vertices: int | None = None) -> GraphArrays
     if isinstance(graph, nx.Graph):
         if n_vertices is not None:
             raise ValueError(
-                "`n_vertices` is for edge arrays; a networkx graph has a list of nodes"
+                "`n_vertices` applies to edge arrays only; a networkx graph has a list of nodes"
             )
         return _from_networkx(graph)
     if scipy.sparse.issparse(graph):
         if n_vertices is not None:
-            raise ValueError("`n_vertices` is for edge arrays; an adjacency has a size")
+            raise ValueError("`n_vertices` applies to edge arrays only; an adjacency has a size")
         return _from_adjacency(graph)
     return _from_edges(graph, n_vertices)
 
@@ -63,7 +63,7 @@ def _from_networkx(graph: nx.Graph) -> GraphArrays:
         raise ValueError(
             "`graph` must be undirected, got a directed networkx graph: pass an (m, 2) array of "
             "its edges, with values in the same order, to keep their orientation; "
-            "graph.to_undirected() forgets it"
+            "graph.to_undirected() discards it"
         )
     labels = tuple(graph.nodes)
     number = {label: i for i, label in enumerate(labels)}
@@ -94,7 +94,7 @@ def _from_adjacency(adjacency: scipy.sparse.sparray) -> GraphArrays:
         raise ValueError(
             f"`graph` must be finite, got {matrix.data[bad[0]]} at ({i}, {matrix.indices[bad[0]]})"
         )
-    if matrix.dtype.kind in "iub":  # differences and absolute values could overflow
+    if matrix.dtype.kind in "iub":  # since differences and absolute values could overflow
         matrix = matrix.astype(np.int64)
     difference = scipy.sparse.coo_array(matrix - matrix.T)
     scale = np.abs(matrix.data).max(initial=0)
@@ -126,8 +126,8 @@ def _from_edges(graph: npt.ArrayLike, n_vertices: int | None) -> GraphArrays:
         e = int(np.flatnonzero(edges.max(axis=1) == n - 1)[0])
         raise ValueError(
             f"`graph[{e}]` = {tuple(edges[e].tolist())} has a vertex beyond {MAX_VERTICES - 1}; "
-            f"vertices count from 0 without gaps: numpy.unique(edges, return_inverse=True)[1]"
-            f".reshape(-1, 2) renumbers names"
+            f"vertices are numbered from 0 without gaps: "
+            f"numpy.unique(edges, return_inverse=True)[1].reshape(-1, 2) renumbers them"
         )
     if n_vertices is not None:
         n_vertices = whole_number("n_vertices", n_vertices, at_least=0)
@@ -147,7 +147,7 @@ def _from_edges(graph: npt.ArrayLike, n_vertices: int | None) -> GraphArrays:
 
 
 def edge_array(name: str, value: object) -> np.ndarray:
-    """Return an (m, 2) int64 array of non-negative endpoints."""
+    """Check that a value is an (m, 2) array of non-negative endpoints; return it as int64."""
     _refuse_no_array(name, value)
     if getattr(value, "shape", None) != () and len(value) == 0:  # type: ignore[arg-type]
         return np.zeros((0, 2), dtype=np.int64)
@@ -156,7 +156,7 @@ def edge_array(name: str, value: object) -> np.ndarray:
             f"`{name}` must hold integers, got dtype {value.dtype}: for a dense adjacency write "
             f"scipy.sparse.csr_array(A), for edges .astype(int)"
         )
-    numbered = f"numpy.unique({name}, return_inverse=True)[1] numbers names"
+    numbered = f"numpy.unique({name}, return_inverse=True)[1] converts names to indices"
     edges = integer_array(name, value, ndim=2, names=numbered)  # type: ignore[arg-type]
     if edges.shape[1] != 2:
         hint = ""
@@ -169,7 +169,9 @@ def edge_array(name: str, value: object) -> np.ndarray:
     if negative.size:
         e = int(negative[0])
         ends = tuple(edges[e].tolist())
-        raise ValueError(f"`{name}[{e}]` = {ends} has a negative endpoint; vertices count from 0")
+        raise ValueError(
+            f"`{name}[{e}]` = {ends} has a negative endpoint; vertices are numbered from 0"
+        )
     return edges
 
 
@@ -179,16 +181,15 @@ def _refuse_no_array(name: str, value: object) -> None:
         raise TypeError(f"{wanted}, got {value!r}")
     if isinstance(value, nx.Graph) or scipy.sparse.issparse(value):
         raise TypeError(
-            f"`{name}` must be an (m, 2) array, got {type(value).__name__}: the vertices' "
-            f"numbers, edge by edge"
+            f"`{name}` must be an (m, 2) array of vertex indices, got {type(value).__name__}"
         )
     if not hasattr(value, "__len__") and not hasattr(value, "__array__"):
-        hint = ": it has a sheaf in its attribute `sheaf`" if hasattr(value, "sheaf") else ""
+        hint = ": pass its attribute `sheaf`" if hasattr(value, "sheaf") else ""
         raise TypeError(f"{wanted}, got {type(value).__name__}{hint}")
 
 
 def vertex_names(labels: Iterable[Hashable], n: int) -> tuple:
-    """Return the distinct names of n vertices."""
+    """Check that labels are n distinct hashable names, and return them as a tuple."""
     names = items("vertex_labels", labels, "names")
     if len(names) != n:
         raise ValueError(
@@ -202,8 +203,8 @@ def vertex_names(labels: Iterable[Hashable], n: int) -> tuple:
             hash(name)
         except TypeError:
             raise TypeError(
-                f"`vertex_labels` must hold names that can be hashed, got {name!r} for vertex {v}: "
-                f"a tuple can where a list cannot"
+                f"`vertex_labels` must hold hashable names, got {name!r} for vertex {v}: pass "
+                f"tuples instead of lists"
             ) from None
         if first.setdefault(name, v) != v:
             raise ValueError(

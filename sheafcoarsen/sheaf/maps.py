@@ -21,8 +21,8 @@ MapsLike: TypeAlias = npt.ArrayLike | Sequence[npt.ArrayLike]
 
 
 def flat_maps(name: str, maps: MapsLike, m: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return (owned flat data, rows per map, columns per map)."""
-    if hasattr(maps, "__array__"):  # includes tensors
+    """Return maps as owned flat data, with the numbers of rows and columns of each map."""
+    if hasattr(maps, "__array__"):  # such as a tensor
         maps = np.asarray(maps)
     if isinstance(maps, np.ndarray) and maps.dtype == object:
         raise TypeError(
@@ -60,7 +60,7 @@ def flat_maps(name: str, maps: MapsLike, m: int) -> tuple[np.ndarray, np.ndarray
 
 
 def check_endpoints(edges: np.ndarray, n: int) -> None:
-    """Raise an error for an edge with an endpoint of n or more."""
+    """Raise an error for an edge with an endpoint that is not less than n."""
     beyond = np.flatnonzero((edges >= n).any(axis=1))
     if beyond.size:
         e = int(beyond[0])
@@ -83,11 +83,11 @@ def stalk_dims(
     """
     if vertex_dims is None:
         dims = _dims_of_maps(edges, tail_cols, head_cols)
-        said = "by the first map that touches it"
+        said = "in its first map"
     else:
         dims = integer_array("vertex_dims", vertex_dims)
         dims = dimensions("vertex_dims", dims, len(dims), "vertex")
-        said = "by `vertex_dims`"
+        said = "in `vertex_dims`"
     check_endpoints(edges, len(dims))
     for name, cols, end in ((names[0], tail_cols, 0), (names[1], head_cols, 1)):
         differ = np.flatnonzero(cols != dims[edges[:, end]])
@@ -102,11 +102,11 @@ def stalk_dims(
 
 
 def _dims_of_maps(edges: np.ndarray, tail_cols: np.ndarray, head_cols: np.ndarray) -> np.ndarray:
-    """Return for each vertex the number of columns of the first map at it."""
+    """Return, for each vertex, the number of columns of the first map defined on it."""
     ends = edges.reshape(-1)
     n = int(edges.max(initial=-1)) + 1
     if n > len(ends):
-        # vertices are missing, perhaps because names were passed as numbers: avoid a huge array
+        # avoid a huge array: indices are missing, perhaps because names were passed as indices
         touched = np.unique(ends)
         untouched = np.flatnonzero(touched != np.arange(len(touched)))
     else:
@@ -116,14 +116,14 @@ def _dims_of_maps(edges: np.ndarray, tail_cols: np.ndarray, head_cols: np.ndarra
         untouched = np.flatnonzero(dims < 0)
     if untouched.size:
         raise ValueError(
-            f"vertex {untouched[0]} touches no edge, so its dimension cannot be read off the "
-            f"maps: pass `vertex_dims`"
+            f"vertex {untouched[0]} has no edges, so the maps do not determine its "
+            f"dimension: pass `vertex_dims`"
         )
     return dims
 
 
 def check_unitary(maps: np.ndarray, name: Callable[[int], str]) -> None:
-    """Check (m, d, k) matrices for orthonormal columns to sqrt(eps); ``name(e)`` names one."""
+    """Check that matrices have orthonormal columns up to sqrt(eps); errors use ``name(e)``."""
     eye = np.eye(maps.shape[2], dtype=maps.dtype)
     with np.errstate(over="ignore", invalid="ignore"):
         errors = np.abs(maps.conj().swapaxes(1, 2) @ maps - eye).max(axis=(1, 2), initial=0)
@@ -134,8 +134,8 @@ def check_unitary(maps: np.ndarray, name: Callable[[int], str]) -> None:
         square = maps.shape[1] == maps.shape[2]
         what = "be orthogonal or unitary" if square else "have orthonormal columns"
         raise ValueError(
-            f"{name(e)} must {what}: an entry of U* U - I is {errors[e]:.3g}, "
-            f"allowed is {allowed:.1g}"
+            f"{name(e)} must {what}, but an entry of U* U - I is {errors[e]:.3g}, above "
+            f"{allowed:.1g}"
         )
 
 

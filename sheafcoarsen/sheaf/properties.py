@@ -18,11 +18,11 @@ class Views:
     head_data: np.ndarray
     vertex_labels: tuple | None
     _columns: np.ndarray | None = None
-    """Of a sheaf from ``from_edge_index``, the columns of tails and of heads, shape (2, m)."""
+    """For a sheaf of ``from_edge_index``: columns of the tail and head maps, shape (2, m)."""
 
     @cached_property
     def _scans(self) -> tuple[tuple[int, float], tuple[int, float]]:
-        """Index of the first non-finite entry (or -1) and largest absolute value, by end."""
+        """For tails and heads: index of the first non-finite entry or -1, largest modulus."""
         return scan(self.tail_data), scan(self.head_data)
 
     @cached_property
@@ -92,7 +92,7 @@ class Views:
 
     @cached_property
     def map_shape(self) -> tuple[int, int] | None:
-        """(d_e, d_v) if edge stalks and vertex stalks have one dimension each, else None."""
+        """(d_e, d_v) if all edge stalks and all vertex stalks have equal dimensions, or None."""
         if not len(self.edge_dims) or (self.edge_dims != self.edge_dims[0]).any():
             return None
         if (self.vertex_dims != self.vertex_dims[0]).any():
@@ -101,7 +101,7 @@ class Views:
 
     @cached_property
     def arrays(self) -> SheafArrays:
-        """Arrays that kernels take."""
+        """Arrays of the sheaf as a tuple, which kernels take as one argument."""
         return SheafArrays(
             self.edges,
             self.vertex_dims,
@@ -116,7 +116,7 @@ class Views:
 
     def _map(self, e: int, data: np.ndarray, starts: np.ndarray, end: int) -> np.ndarray:
         if isinstance(e, bool) or not isinstance(e, int | np.integer):
-            raise TypeError(f"an edge is named by an integer, got {e!r}")
+            raise TypeError(f"`e` must be an integer, the index of an edge, got {e!r}")
         if not -self.n_edges <= e < self.n_edges:
             raise IndexError(f"edge {e} is out of range for {self.n_edges} edges")
         e = range(self.n_edges)[e]
@@ -129,7 +129,7 @@ class Views:
         Parameters
         ----------
         e : int
-            Negative numbers count from the end.
+            Index of the edge; negative indices count from the end.
 
         Returns
         -------
@@ -151,7 +151,7 @@ class Views:
         Parameters
         ----------
         e : int
-            Negative numbers count from the end.
+            Index of the edge; negative indices count from the end.
 
         Returns
         -------

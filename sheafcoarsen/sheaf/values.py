@@ -36,7 +36,7 @@ def edge_values(
     value : str or array_like
         An attribute's name, or the values in edge order.
     name : str
-        Argument name in messages.
+        Name of the argument in error messages.
     shape : tuple of int
         Shape of one edge's value; -1 means any size.
     missing : number, optional
@@ -70,7 +70,7 @@ def edge_values(
 def _attribute(
     graph: GraphArrays, value: str, name: str, missing: float | None
 ) -> list | np.ndarray:
-    """Return the values of an edge attribute, ``missing`` where an edge lacks it."""
+    """Return the values of an edge attribute, or ``missing`` on edges without it."""
     m = len(graph.edges)
     try:
         given = graph.attribute(value)
@@ -78,7 +78,7 @@ def _attribute(
         if (missing is None or (value != "weight" and graph.labels is None)) and m:
             raise ValueError(
                 f"`{name}` = {value!r} names an edge attribute that no edge of the graph has: "
-                f"pass its name or an array"
+                f"pass the name of another attribute, or an array"
             ) from None
         return np.full(m, missing if missing is not None else 0)
     if not isinstance(given, list):
@@ -90,12 +90,12 @@ def _attribute(
 
 
 def edge_name(graph: GraphArrays, e: int) -> str:
-    """Return the name of an edge in messages."""
+    """Return the name of an edge in error messages."""
     return f"edge {e} {tuple(graph.edges[e].tolist())}"
 
 
 def edge_weights(graph: GraphArrays, weight: EdgeValues | None, name: str = "weight") -> np.ndarray:
-    """Return real non-negative edge weights; None means all 1."""
+    """Check that edge weights are real and non-negative, and return them; None means all 1."""
     if weight is None:
         return np.ones(len(graph.edges))
     values = edge_values(graph, weight, name, missing=1)
@@ -106,7 +106,7 @@ def edge_weights(graph: GraphArrays, weight: EdgeValues | None, name: str = "wei
         e = int(negative[0])
         raise ValueError(
             f"`{name}` must not be negative, because its root is taken, got {values[e]} for "
-            f"{edge_name(graph, e)}; CellularSheaf.signed takes signs"
+            f"{edge_name(graph, e)}; CellularSheaf.signed accepts negative weights"
         )
     return values
 
@@ -117,7 +117,7 @@ def edge_weights(graph: GraphArrays, weight: EdgeValues | None, name: str = "wei
 def constant_maps(
     graph: GraphArrays, dim: int, weight: EdgeValues | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return sqrt(w) I on both ends (``eq:app-scalar-restrictions``)."""
+    """Return tail and head maps sqrt(w) I (``eq:app-scalar-restrictions``)."""
     d = whole_number("dim", dim, at_least=0)
     roots = np.sqrt(edge_weights(graph, weight))
     with room_for_entries("dim", max(len(graph.edges), 1) * d * d, roots.itemsize):
@@ -128,7 +128,7 @@ def constant_maps(
 def connection_maps(
     graph: GraphArrays, transports: EdgeValues, weight: EdgeValues | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return sqrt(w) I and sqrt(w) U_e (``eq:app-connection-restrictions``)."""
+    """Return tail maps sqrt(w) I, head maps sqrt(w) U_e (``eq:app-connection-restrictions``)."""
     U = edge_values(graph, transports, "transports", shape=(-1, -1))
     if U.shape[1] != U.shape[2]:
         raise ValueError(f"`transports` must be square, got shape {U.shape}")
@@ -140,12 +140,12 @@ def connection_maps(
 def diagonal_maps(
     graph: GraphArrays, tail: EdgeValues, head: EdgeValues
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return maps with the given (m, d) diagonals."""
+    """Return diagonal tail and head maps with the given (m, d) diagonals."""
     tails = edge_values(graph, tail, "tail", shape=(-1,))
     heads = edge_values(graph, head, "head", shape=(-1,))
     if tails.shape != heads.shape:
         raise ValueError(
-            f"`tail` and `head` must have one shape, got {tails.shape} and {heads.shape}"
+            f"`tail` and `head` must have the same shape, got {tails.shape} and {heads.shape}"
         )
     d = tails.shape[1]
     return (
@@ -157,14 +157,14 @@ def diagonal_maps(
 def signed_maps(
     graph: GraphArrays, sign: EdgeValues, weight: EdgeValues | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return sqrt(w) and sign sqrt(w), of shape (m, 1, 1)."""
+    """Return tail maps sqrt(w) and head maps sign sqrt(w), both of shape (m, 1, 1)."""
     m, adjacency = len(graph.edges), graph.labels is None and _stores(graph, "weight")
     if isinstance(sign, str) and sign == "sign" and m and not _stores(graph, sign):
         source = "weight" if weight is None or adjacency else weight
         if isinstance(source, str) and not _stores(graph, source):
             raise ValueError(
-                f"`sign` = 'sign' names an edge attribute that no edge of the graph has, nor has "
-                f"one {source!r}, whose sign would count: pass a name or an array of 1 and -1"
+                f"`sign` = 'sign' names an edge attribute that no edge of the graph has, and there "
+                f"is no {source!r} whose sign could be used: pass an array of 1 and -1"
             )
         entries = edge_values(graph, source, "weight", missing=1)
         if entries.dtype.kind == "c":
@@ -183,7 +183,7 @@ def signed_maps(
 
 
 def _stores(graph: GraphArrays, name: str) -> bool:
-    """Return whether a graph has an edge attribute; an adjacency has "weight", its entries."""
+    """Return whether a graph has an edge attribute; "weight" is the entries of an adjacency."""
     try:
         graph.attribute(name)
     except KeyError:
@@ -198,7 +198,7 @@ MapKind: TypeAlias = Literal["general", "orthogonal", "diagonal"]
 def random_maps(
     rng: np.random.Generator, rows: np.ndarray, cols: np.ndarray, kind: MapKind, dtype: np.dtype
 ) -> np.ndarray:
-    """Return flat data of maps of the given shapes; see :meth:`CellularSheaf.random`."""
+    """Return flat random maps of the given shapes; see :meth:`CellularSheaf.random`."""
     starts = offsets(rows * cols)
     if kind == "general":
         return _normal(rng, int(starts[-1]), dtype)

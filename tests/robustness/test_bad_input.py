@@ -104,7 +104,7 @@ INSTEAD_OF_A_SHEAF = {
     "a networkx graph": (PATH, "got Graph: CellularSheaf.constant(graph) makes one"),
     "an adjacency": (ADJACENCY, "got csr_array: CellularSheaf.constant(graph) makes one"),
     "edges": (EDGES, "got ndarray: CellularSheaf.constant(graph) makes one"),
-    "a Coarsening": (C, "got Coarsening: it has one in its attribute `sheaf`"),
+    "a Coarsening": (C, "got Coarsening: pass its attribute `sheaf`"),
     "a Partition": (P, "got Partition"),
     "None": (None, "got NoneType"),
 }
@@ -223,19 +223,19 @@ REFUSED: dict = {
         (lambda: gallery.cycle(HUGE, 0.0), f"`n` requires {HUGE} vertices"),
         (
             lambda: CellularSheaf.random(PATH, 10**6, 10**6),
-            "`vertex_dims` with `edge_dims` requires 6e+12 map entries, 4.8e+04 GB",
+            "`vertex_dims` with `edge_dims` requires 6e+12 map entries (4.8e+04 GB)",
         ),
         (
             lambda: CellularSheaf.random(PATH, [1, 2**31, 1, 1], 4, dtype=np.float32),
-            "`vertex_dims` with `edge_dims` requires 1.72e+10 map entries, 68.7 GB",
+            "`vertex_dims` with `edge_dims` requires 1.72e+10 map entries (68.7 GB)",
         ),
         (
             lambda: CellularSheaf.constant(PATH, 10**400),
-            "`dim` requires 1e+800 map entries, 1e+792 GB, more than memory holds",
+            "`dim` requires 1e+800 map entries (1e+792 GB), more than fits in memory",
         ),
         (
             lambda: gallery.bundle(PATH, 10**400),
-            "`dim` requires 1e+800 map entries, 1e+792 GB, more than memory holds",
+            "`dim` requires 1e+800 map entries (1e+792 GB), more than fits in memory",
         ),
         (lambda: gallery.cycle(10**400, 0.1), "`n` requires 1e+400 vertices"),
         (
@@ -244,7 +244,7 @@ REFUSED: dict = {
         ),
         (
             lambda: gallery.cycle(10**8, np.eye(9)),
-            "`n` requires 8.1e+09 map entries, 64.8 GB, more than memory holds",
+            "`n` requires 8.1e+09 map entries (64.8 GB), more than fits in memory",
         ),
         (
             lambda: CellularSheaf.constant([[0, 1]], n_vertices=2**31 - 1),
@@ -292,19 +292,19 @@ REFUSED: dict = {
                 CellularSheaf.random(PATH, 2, 2, seed=1, dtype=np.float32),
                 np.full(8, 1e30, np.float32),
             ),
-            "energies of float32 would overflow: rescale `x`",
+            "energies would overflow in float32: rescale `x`",
         ),
         # coarsening, and new maps
         (
             lambda: sc.coarsen(F, P, basis=[np.eye(4)] * 2, local_operator="principal"),
             "`local_operator` = 'principal' selects modes, but `basis` replaces them: omit",
         ),
-        (lambda: sc.ranks.below(10**400), "`tau` must fit into double precision"),
-        (lambda: sc.normalize(F, eps=10**400), "`eps` must fit into double precision"),
-        (lambda: gallery.bundle(PATH, 2, 10**400), "`noise` must fit into double"),
+        (lambda: sc.ranks.below(10**400), "`tau` must be representable in double precision"),
+        (lambda: sc.normalize(F, eps=10**400), "`eps` must be representable in double precision"),
+        (lambda: gallery.bundle(PATH, 2, 10**400), "`noise` must be representable in double"),
         (
             out_of_another_pattern,
-            "`out` must be an earlier result of this pattern, with its own memory unchanged",
+            "`out` must be an earlier result of this pattern, with its original arrays",
         ),
         (
             lambda: coarsen_with(prolongation=ANOTHER_PARTITION.prolongation),
@@ -355,7 +355,7 @@ REFUSED: dict = {
             for function in TAKES_A_PATH
             for path, message in (
                 ("", "`path` must name a file, got an empty path"),
-                ("a\0.mtx", "`path` must not hold a null character"),
+                ("a\0.mtx", "`path` must not contain a null character"),
             )
         ),
     ],
@@ -367,7 +367,7 @@ REFUSED: dict = {
         (lambda: sc.select(P, 2), "or an (m, 2) array, got Partition"),
         (
             lambda: CellularSheaf(PATH, X, X),
-            "`edges` must be an (m, 2) array, got Graph: the vertices' numbers, edge by edge",
+            "`edges` must be an (m, 2) array of vertex indices, got Graph",
         ),
         (lambda: CellularSheaf(ADJACENCY, X, X), "`edges` must be an (m, 2) array, got"),
         (
@@ -376,7 +376,7 @@ REFUSED: dict = {
         ),
         (
             lambda: CellularSheaf.random(PATH, 1, 1, seed=0.5),
-            "`seed` must be None, an integer of at least 0 or a numpy Generator, got 0.5",
+            "`seed` must be None, a non-negative integer or a numpy Generator, got 0.5",
         ),
         (lambda: CellularSheaf.random(PATH, 1, 1, seed=True), "or a numpy Generator, got True"),
         (lambda: gallery.bundle(PATH, 1, seed=[1, 2]), "a numpy Generator, got [1, 2]"),
@@ -401,14 +401,14 @@ REFUSED: dict = {
             lambda: F.with_maps(1.0, np.ones((3, 2, 2))),
             "`tail_maps` must be an (m, d_e, d_v) array or a sequence of 2-D arrays, got float",
         ),
-        (lambda: P.cluster([1]), "a cluster is named by an integer, got [1]"),
-        (lambda: P.cluster(True), "a cluster is named by an integer, got True"),
+        (lambda: P.cluster([1]), "`a` must be an integer, the index of a cluster, got [1]"),
+        (lambda: P.cluster(True), "`a` must be an integer, the index of a cluster, got True"),
         (lambda: C.block(None), "the index of a cluster must be an integer, got None"),
-        (lambda: F.tail_map(None), "an edge is named by an integer, got None"),
-        (lambda: F.head_map(0.0), "an edge is named by an integer, got 0.0"),
+        (lambda: F.tail_map(None), "`e` must be an integer, the index of an edge, got None"),
+        (lambda: F.head_map(0.0), "`e` must be an integer, the index of an edge, got 0.0"),
         (
             lambda: in_folder(lambda folder: sc.save(folder / "m.npz", M)),
-            "`obj` must be a CellularSheaf, a Partition, a Coarsening, a Hierarchy or an",
+            "`obj` must be a CellularSheaf, a Partition, a Coarsening, a Hierarchy, an",
         ),
         *(
             (lambda dtype=dtype: CellularSheaf.random(PATH, 1, 1, dtype=dtype), message)

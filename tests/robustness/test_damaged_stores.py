@@ -264,7 +264,7 @@ def test_a_partition_that_is_none_is_refused(labels, message, memory):
     ("text", "message"),
     [
         (b"[1, 2", "cannot be read"),
-        (b"[1, 2, 2, 3]", "tell the vertices apart"),
+        (b"[1, 2, 2, 3]", "must be distinct names"),
         (b"[1, 2]", "2 names for 4 vertices"),
         (b"[" * 10**5, "cannot be read"),
     ],

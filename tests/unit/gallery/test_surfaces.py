@@ -298,7 +298,7 @@ def test_cochains_are_coordinates_in_the_given_frames(power):
         (
             np.tile(np.eye(3)[:, :2], (3, 1, 1)) * [[[1.0]], [[1.1]], [[0.0]]],
             ValueError,
-            "`frames[1]` must have orthonormal columns: an entry of U* U - I is 0.21",
+            "`frames[1]` must have orthonormal columns, but an entry of U* U - I is 0.21",
         ),
         (np.full((3, 3, 2), np.nan), ValueError, "`frames` must be finite, got nan"),
     ],

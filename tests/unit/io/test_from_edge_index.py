@@ -122,7 +122,7 @@ def test_tensors():
 
 def test_a_vertex_that_no_edge_touches():
     columns, maps = [[0, 2], [2, 0]], np.ones((2, 1, 1))
-    with pytest.raises(ValueError, match="vertex 1 touches no edge.*pass `vertex_dims`"):
+    with pytest.raises(ValueError, match="vertex 1 has no edges.*pass `vertex_dims`"):
         sc.from_edge_index(columns, maps)
     assert sc.from_edge_index(columns, maps, [1, 0, 1, 5]).vertex_dims.tolist() == [1, 0, 1, 5]
 
@@ -278,7 +278,7 @@ def test_new_maps_that_do_not_fit_are_named(maps, error, message):
     F = sc.from_edge_index([[0, 1, 1, 2], [1, 0, 2, 1]], np.ones((4, 1, 1)))
     with pytest.raises(error, match=re.escape(message)):
         F.with_columns(maps)
-    with pytest.raises(ValueError, match="`with_columns` needs a sheaf of from_edge_index"):
+    with pytest.raises(ValueError, match="`with_columns` requires a sheaf from from_edge_index"):
         F.subsheaf([0, 1]).with_columns(maps)
 
 

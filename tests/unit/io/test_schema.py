@@ -149,11 +149,11 @@ def test_a_coarse_sheaf_with_tiny_maps_is_not_refused(tmp_path):
         ({"kind": "coar\nsening"}, "`kind` must be one line of text"),
         (
             {"fine__vertex_labels": labels("[1, 2, 3, 4, 5, 1]")},
-            "names that tell the vertices apart",
+            "must be distinct names",
         ),
         (
             {"fine__vertex_labels": labels("[1, 2, 3, 4, 5, null]")},
-            "names that tell the vertices apart",
+            "must be distinct names",
         ),
         (
             {"fine__vertex_labels": labels("[1, 2, 3, 4, 5, [1]]")},

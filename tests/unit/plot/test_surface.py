@@ -170,7 +170,11 @@ POINTS, FACES = icosphere(0)
         (np.zeros(13), ValueError, "one number for each of 12 vertices, or of 20 faces"),
         (np.zeros((12, 2)), ValueError, "got shape (12, 2)"),
         (np.full(12, np.nan), ValueError, "`values` must be finite, got nan at index 0"),
-        (np.zeros(12) * 1j, TypeError, "`values` must be real, got dtype complex128: take .real"),
+        (
+            np.zeros(12) * 1j,
+            TypeError,
+            "`values` must be real, got dtype complex128: pass its .real",
+        ),
     ],
 )
 def test_bad_values_are_refused(values, error, message, ax):

@@ -38,7 +38,7 @@ ONES = [[1.0, 1.0], [1.0, 1.0]]
         (
             ([0, 0], ONES),
             ValueError,
-            "`vertices` must name every vertex once, got vertex 0 at index 0 and again at 1",
+            "`vertices` must not repeat a vertex, got vertex 0 at indices 0 and 1",
         ),
         (([0, 4], ONES), ValueError, "`vertices[1]` = 4 is out of range for 4 vertices"),
         (([-1, 2], ONES), ValueError, "`vertices[0]` = -1 is out of range for 4 vertices"),

@@ -319,7 +319,7 @@ def test_names_change_nothing_but_the_names(F):
         (["a"], ValueError, "must hold one name per vertex, 3 in all, got 1"),
         (["a", "b", "a"], ValueError, "must all differ, got 'a' for the vertices 0 and 2"),
         ([1, True, 2], ValueError, "must all differ, got True for the vertices 0 and 1"),
-        (["a", [], "b"], TypeError, "names that can be hashed, got [] for vertex 1"),
+        (["a", [], "b"], TypeError, "hashable names, got [] for vertex 1"),
         (["a", "b", None], ValueError, "must hold names, got None for vertex 2"),
         ("abc", TypeError, "`vertex_labels` must be a sequence of names, got str"),
         (7, TypeError, "`vertex_labels` must be a sequence of names, got int"),

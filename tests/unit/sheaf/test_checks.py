@@ -19,7 +19,7 @@ F = CellularSheaf.constant(nx.path_graph(3))
         (nx.path_graph(3), "got Graph: CellularSheaf.constant(graph) makes one"),
         (np.eye(3), "got ndarray: CellularSheaf.constant(graph) makes one"),
         (scipy.sparse.eye_array(3), "_array: CellularSheaf.constant(graph) makes one"),
-        (coarsen(F, Partition([0, 0, 1]), 1), "got Coarsening: it has one in its attribute"),
+        (coarsen(F, Partition([0, 0, 1]), 1), "got Coarsening: pass its attribute `sheaf`"),
         (None, "got NoneType"),
     ],
     ids=["graph", "array", "sparse", "coarsening", "none"],

@@ -121,7 +121,7 @@ def test_answers_that_are_not_unique_warn():
     _, X = planted(float, s=2)
     with pytest.warns(sc.SingularProblemWarning, match=r"5 edges \(\(0, 1\), \(2, 1\), ...\)"):
         sc.fit_connection(X, EDGES)
-    with pytest.warns(sc.SingularProblemWarning, match="2 signals leave more than 3 rows"):
+    with pytest.warns(sc.SingularProblemWarning, match="with 2 signals, more than 3 rows"):
         sc.fit_maps(X, EDGES, 3)
     sc.fit_maps(X, EDGES, 4)  # all that has no energy
     X = np.eye(4).reshape(2, 2, 4)
@@ -139,7 +139,10 @@ BAD = {
     "not finite": ((np.where(X > 2, np.nan, X), EDGES), r"`X\[\d\]` must be finite, got nan"),
     "out of range": ((X[:3], EDGES), r"`edges\[2\]` = \(2, 3\) is out of range for 3 vertices"),
     "a loop": ((X, [[0, 1], [2, 2]]), r"`edges\[1\]` = \(2, 2\) is a loop"),
-    "no signal": ((X[:, :, :0], EDGES), r"`X\[0\]` must have shape \(d_v, s\), at least one"),
+    "no signal": (
+        (X[:, :, :0], EDGES),
+        r"`X\[0\]` must have shape \(d_v, s\), with the same number",
+    ),
     "no vertex": ((X[:0], np.zeros((0, 2), int)), "`X` must hold the signals of at least one"),
 }
 BAD_MAPS = {

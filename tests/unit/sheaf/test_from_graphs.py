@@ -262,12 +262,12 @@ BAD_ARGUMENTS = {
     "transports not orthogonal": (
         lambda: CellularSheaf.connection(PATH, [np.eye(2), [[1.0, 0.25], [0.0, 1.0]]]),
         ValueError,
-        "`transports[1]` (edge (1, 2)) must be orthogonal or unitary: an entry of U* U - I is 0.25",
+        "(edge (1, 2)) must be orthogonal or unitary, but an entry of U* U - I is 0.25",
     ),
     "transports scaled": (
         lambda: CellularSheaf.connection([[0, 1]], [(1 + 1e-6) * np.eye(2)]),
         ValueError,
-        "an entry of U* U - I is 2e-06, allowed is 1e-08",
+        "an entry of U* U - I is 2e-06, above 1e-08",
     ),
     "transports whose squares overflow": (
         lambda: CellularSheaf.connection(
@@ -322,7 +322,7 @@ BAD_ARGUMENTS = {
     "negative weight of a networkx edge": (
         lambda: CellularSheaf.constant(nx.Graph([("a", "b", {"weight": -2})])),
         ValueError,
-        "got -2.0 for edge 0 (0, 1); CellularSheaf.signed takes signs",
+        "got -2.0 for edge 0 (0, 1); CellularSheaf.signed accepts negative weights",
     ),
     "directed": (
         lambda: CellularSheaf.constant(nx.DiGraph([(0, 1)])),
@@ -342,7 +342,7 @@ BAD_ARGUMENTS = {
     "n_vertices with networkx": (
         lambda: CellularSheaf.signed(nx.path_graph(2), sign=[1], n_vertices=2),
         ValueError,
-        "`n_vertices` is for edge arrays",
+        "`n_vertices` applies to edge arrays",
     ),
     "dim negative": (
         lambda: CellularSheaf.constant(PATH, dim=-1),
@@ -382,7 +382,7 @@ BAD_ARGUMENTS = {
     "diagonals differ": (
         lambda: CellularSheaf.diagonal(PATH, np.ones((2, 2)), np.ones((2, 3))),
         ValueError,
-        "`tail` and `head` must have one shape, got (2, 2) and (2, 3)",
+        "`tail` and `head` must have the same shape, got (2, 2) and (2, 3)",
     ),
     "diagonals too few": (
         lambda: CellularSheaf.diagonal(PATH, np.ones((2, 2)), np.ones((1, 2))),

@@ -134,8 +134,8 @@ BAD = {
         [[5.0, 0, 0], [0, 1.0, -2.0], [0, -2.0, 1.0]],
         1,
         ValueError,
-        "the diagonal block of vertex 1 is too small for the balanced maps of its edges, its "
-        "remainder has the eigenvalue -1",
+        "the diagonal block of vertex 1 is too small for the balanced maps of its edges and "
+        "leaves the eigenvalue -1 ",
     ),
 }
 

@@ -53,16 +53,16 @@ def test_names_and_order_stay():
     [
         ([0, 4], ValueError, "`vertices[1]` = 4 is out of range for 4 vertices (0 .. 3)"),
         ([-1], ValueError, "`vertices[0]` = -1 is out of range for 4 vertices (0 .. 3)"),
-        ([2, 1, 2], ValueError, "once, got vertex 2 at index 0 and again at 2"),
+        ([2, 1, 2], ValueError, "repeat a vertex, got vertex 2 at indices 0 and 2"),
         ([True, False], ValueError, "`vertices`, a mask, must have shape (4,), got (2,)"),
-        (["a"], TypeError, "dtype <U1: this sheaf has no names"),
+        (["a"], TypeError, "dtype <U1: the vertices have no names"),
         ([0.5], ValueError, "`vertices` must hold whole numbers, got 0.5 at index 0"),
         (None, ValueError, "`vertices` must be 1-dimensional, got None"),
         (3, ValueError, "`vertices` must be 1-dimensional, got 3: pass [3]"),
         ({1, 2}, ValueError, "1-dimensional, got a set: pass list(...) of it"),
         ({1: 2}, ValueError, "1-dimensional, got a dict: pass list(...) of it"),
         ((v for v in [1]), ValueError, "got a generator: pass list(...) of it"),
-        ("abc", ValueError, "got 'abc': this sheaf has no names"),
+        ("abc", ValueError, "got 'abc': the vertices have no names"),
     ],
 )
 def test_bad_input(vertices, error, message):
@@ -112,7 +112,7 @@ def test_an_integer_is_an_index():
         G.subsheaf([4])
     with pytest.raises(ValueError, match=re.escape("`vertices[1]` = 1 is not the name")):
         F.with_labels(list("abcd")).subsheaf(["a", 1])
-    with pytest.raises(ValueError, match="once, got vertex 1 at index 0 and again at 1"):
+    with pytest.raises(ValueError, match="repeat a vertex, got vertex 1 at indices 0 and 1"):
         F.with_labels(list("abcd")).subsheaf(["b", "b"])
 
 
@@ -209,5 +209,5 @@ def test_a_coarse_sheaf_keeps_its_own_range(size, beyond):
     G = sc.coarsen(F, sc.Partition([0, 1]), basis=[[[beyond / size]], [[beyond / size]]]).sheaf
     assert G.with_maps(G.tail_data, G.head_data).equals(G)
     factor = beyond / size
-    with pytest.raises(ValueError, match="where squares of float64 are safe"):
+    with pytest.raises(ValueError, match="where squares in float64 are safe"):
         G.with_maps(factor * G.tail_data, factor * G.head_data)

@@ -189,7 +189,7 @@ BAD_GRAPHS = {
         TypeError,
         (
             "`graph` must hold integers, got dtype <U1: numpy.unique(graph, "
-            "return_inverse=True)[1] numbers"
+            "return_inverse=True)[1] converts"
         ),
     ),
     "too few vertices": (

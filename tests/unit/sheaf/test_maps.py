@@ -97,7 +97,7 @@ def test_the_range_is_inclusive_and_guards_both_ends(dtype, end):
     for outside in (0.99 * low, 1.01 * high):
         with pytest.raises(
             ValueError,
-            match=rf"the largest entry of .* is .*squares of {np.dtype(dtype)} are safe: rescale",
+            match=rf"the largest entry of .* is .*squares in {np.dtype(dtype)} are safe: rescale",
         ):
             build(outside)
         with pytest.raises(ValueError, match="rescale the maps"):
@@ -147,14 +147,11 @@ BAD_SHEAVES = {
     ),
     "columns differ between maps": (
         (PATH, [np.eye(1), np.ones((1, 3))], [np.ones((1, 2)), np.eye(1)]),
-        (
-            "`tail_maps[1]` has 3 columns, but vertex 1 has dimension 2 by the first map that "
-            "touches it"
-        ),
+        ("`tail_maps[1]` has 3 columns, but vertex 1 has dimension 2 in its first map"),
     ),
     "columns differ from vertex_dims": (
         (PATH, TWO, TWO, [1, 1, 2]),
-        "`head_maps[1]` has 1 columns, but vertex 2 has dimension 2 by `vertex_dims`",
+        "`head_maps[1]` has 1 columns, but vertex 2 has dimension 2 in `vertex_dims`",
     ),
     "loop with two dimensions": (
         ([[0, 0]], [np.ones((1, 2))], [np.ones((1, 3))]),
@@ -162,12 +159,9 @@ BAD_SHEAVES = {
     ),
     "untouched vertex": (
         ([[0, 2]], ONE, ONE),
-        (
-            "vertex 1 touches no edge, so its dimension cannot be read off the maps: pass "
-            "`vertex_dims`"
-        ),
+        ("vertex 1 has no edges, so the maps do not determine its dimension: pass `vertex_dims`"),
     ),
-    "untouched vertices before a huge one": (([[0, 10**15]], ONE, ONE), "vertex 1 touches no edge"),
+    "untouched vertices before a huge one": (([[0, 10**15]], ONE, ONE), "vertex 1 has no edges"),
     "vertex_dims negative": (
         ([[0, 1]], ONE, ONE, [1, 1, -2]),
         "`vertex_dims` must not be negative, got -2 at index 2",

@@ -184,7 +184,7 @@ def test_damaged_matrices_of_other_formats_are_refused():
         (coo, "entry 2 has the column index 3, out of range for 3 columns"),
         (row, "entry 0 has the row index -1, out of range for 3 rows"),
         (rows, "axis 1 index 3 exceeds matrix dimension 3"),
-        (data, "rows of `rows` and `data` differ in length"),
+        (data, "its `rows` and `data` differ in length"),
     ):
         with refuses(ValueError, f"`A` is a damaged sparse matrix: {message}"):
             csr_matrix("A", A)

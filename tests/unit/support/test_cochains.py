@@ -27,7 +27,7 @@ def test_squares_are_safe_within_the_range_and_not_far_beyond_it(dtype):
     check_range("maps", high, dtype)
     check_range("maps", 0.0, dtype)
     for outside in (low * 0.999, high * 1.001):
-        with refuses(f"squares of {np.dtype(dtype)} are safe: rescale the maps"):
+        with refuses(f"squares in {np.dtype(dtype)} are safe: rescale the maps"):
             check_range("maps", outside, dtype)
 
 
@@ -45,7 +45,7 @@ def test_cochains_come_in_the_common_scalar_type_and_c_order():
         ((5,), ""),
         ((6, 1, 1), ""),
         ((3, 2), "; y.reshape(-1) stacks the stalks of one cochain"),
-        ((3, 4), "; y.reshape(6, -1) lifts features of equal stalks, one row per vertex"),
+        ((3, 4), "; y.reshape(6, -1) converts features of equal stalks, one row per vertex"),
         ((3, 3), ""),
     ],
     ids=str,
@@ -68,20 +68,20 @@ def test_the_first_entry_that_is_not_finite_is_named_by_its_row():
 def test_entries_beside_which_energies_overflow_are_refused():
     high = range_limits(np.float64)[1]
     assert np.isfinite(cochain(PATH, np.full(6, 99 * high))).all()
-    with refuses("energies of float64 would overflow: rescale `x`"):
+    with refuses("energies would overflow in float64: rescale `x`"):
         cochain(PATH, np.full(6, 101 * high))
     large = CellularSheaf([[0, 1]], np.full((1, 1, 1), 1e3), np.ones((1, 1, 1)))
-    with refuses("with maps up to 1e+03 energies"):
+    with refuses("the maps up to 1e+03, so energies"):
         cochain(large, np.full(2, high))
     small = CellularSheaf([[0, 1]], np.full((1, 1, 1), 1e-100), np.ones((1, 1, 1)) * 1e-100)
-    with refuses("with maps up to 1e-100 energies"):  # squares of cochains are taken alone, too
+    with refuses("the maps up to 1e-100, so energies"):  # squares of cochains are taken alone, too
         cochain(small, np.full(2, 1e160))
 
 
 def test_right_sides_may_be_as_large_as_the_laplacian():
     large = CellularSheaf([[0, 1]], np.full((1, 1, 1), 1e100), np.ones((1, 1, 1)))
     assert right_side(large, [1e200, -1e200]).tolist() == [1e200, -1e200]
-    with refuses("`b` has entries up to 1e+305, whose norm float64 may not hold: rescale `b`"):
+    with refuses("`b` has entries up to 1e+305, so its norm may overflow in float64: rescale `b`"):
         right_side(large, [0.0, 1e305])
     with refuses("`b` must be finite, got inf in row 1"):
         right_side(large, [0.0, np.inf])
