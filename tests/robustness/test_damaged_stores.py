@@ -109,7 +109,7 @@ def put(index, value):
 
 
 SOURCE = [
-    ("edges", put(3, 60), "the array edges holds 60 at index 3, outside of 0 .. 59"),
+    ("edges", put(3, 60), "the array edges holds 60 at index 3, outside 0 .. 59"),
     ("edges", put(0, -1), "the array edges holds -1 at index 0"),
     ("edges", lambda values: values[:-1], r"the array edges must hold integers of shape \(150, 2"),
     ("edges", lambda values: values.astype(float), "the array edges must hold integers"),
@@ -200,7 +200,7 @@ def test_shards_that_lack_a_cluster_or_a_vertex_are_refused(stored, url):
     for name in ("vertices", "clusters"):
         write_array(C.root, f"{folder}/{name}", empty)
     write_array(C.root, f"{folder}/data", data[:0], packed=False)
-    with pytest.raises(dist.StoreError, match="its shards hold cluster . not once"):
+    with pytest.raises(dist.StoreError, match="must hold each cluster once, but"):
         dist.open_coarsening(url("out")).pool(np.ones(stored.fine.dim_c0))
 
 
@@ -285,14 +285,14 @@ def test_a_stored_address_is_not_followed_to_another_file_system(url, memory):
     C = sc.coarsen(F, sc.Partition(np.arange(16) // 4), 2)
     src = dist.to_store(memory("src"), F)
     dist.coarsen(src, url("out"), C.partition, 2)
-    with pytest.raises(dist.StoreError, match=r"out names 'memory://.*, which is not in this mach"):
+    with pytest.raises(dist.StoreError, match=r"out names 'memory://.*, which is outside this "):
         dist.open_coarsening(url("out"))
     for source in (memory("src"), src):
         D = dist.open_coarsening(url("out"), source=source)
         assert np.array_equal(D.load().sheaf.edges, C.sheaf.edges)
     with pytest.raises(dist.StoreError, match="is not the store that"):
         dist.open_coarsening(url("out"), source=dist.to_store(memory("other"), F))
-    with pytest.raises(TypeError, match="`source` must be a path or an address, got int"):
+    with pytest.raises(TypeError, match="`source` must be a path or a URL, got int"):
         dist.open_coarsening(url("out"), source=3)
 
 
@@ -318,7 +318,7 @@ def test_which_stored_addresses_are_followed(out, source, followed):
     if followed:
         assert stored_place(place_of(out), source).url == source
     else:
-        with pytest.raises(dist.StoreError, match="give that address, or the store opened, as `s"):
+        with pytest.raises(dist.StoreError, match="pass that URL, or the opened store, as `s"):
             stored_place(place_of(out), source)
 
 

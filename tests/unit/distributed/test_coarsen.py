@@ -185,7 +185,7 @@ def test_what_is_another_s_is_refused(call, url):
     mine = Path(url("mine"))
     mine.mkdir()
     (mine / "thesis.txt").write_text("all of it")
-    with pytest.raises(FileExistsError, match="exists and is another's"):
+    with pytest.raises(FileExistsError, match="exists and holds other files"):
         dist.coarsen(dist.open_store(url("src")), mine, np.zeros(81, int), 1)
     assert (mine / "thesis.txt").read_text() == "all of it"
     assert [path.name for path in mine.iterdir()] == ["thesis.txt"]
@@ -231,7 +231,7 @@ def test_options_of_the_source_are_not_those_of_a_disk(memory, url):
 
 def test_an_out_that_is_no_address(call, url):
     src = dist.open_store(url("src"))
-    with pytest.raises(TypeError, match="`out` must be a path or an address, got NoneType"):
+    with pytest.raises(TypeError, match="`out` must be a path or a URL, got NoneType"):
         dist.coarsen(src, None, np.zeros(81, int), 1)
 
 
@@ -318,7 +318,7 @@ def test_an_unfinished_run_keeps_its_shards(call, url):
     shutil.rmtree(url("out"))
     with stopped_at("shard_task"), pytest.raises(RuntimeError, match="power cut"):
         call(n_shards=4)
-    with pytest.raises(FileExistsError, match="of this call with 4 shards: leave `n_shards` out"):
+    with pytest.raises(FileExistsError, match="of this call with 4 shards: omit `n_shards`"):
         call(n_shards=2)
     C = call(n_shards=None)
     assert C.report["shards"] == 4

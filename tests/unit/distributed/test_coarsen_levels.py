@@ -139,7 +139,7 @@ def test_levels_that_cannot_be(memory):
         dist.coarsen_levels(src, memory("out"), 4, rank=1, partitions=[P])
     with pytest.raises(ValueError, match="must label the sheaf's 16 vertices"):
         dist.coarsen_levels(src, memory("out"), rank=1, partitions=[sc.Partition([0, 1])])
-    with pytest.raises(FileExistsError, match="exists and is another's"):
+    with pytest.raises(FileExistsError, match="exists and holds other files"):
         dist.coarsen_levels(src, dist.to_store(memory("P"), P).url, rank=1)
     with pytest.raises(ValueError, match="oversampled"):
         dist.coarsen_levels(src, memory("out"), rank=1, local_operator="oversampled")

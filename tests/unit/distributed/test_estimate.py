@@ -173,13 +173,13 @@ def test_what_does_not_fit_is_refused_with_what_would(memory):
 
     check_memory(E, E.task_bytes / USABLE, "it has")
     fixed = BASE + E.dense_bytes
-    found = r"`n_shards` = 2: .* but it has .* of which 80% can be used: (\d+) shards fit"
+    found = r"`n_shards` = 2: .* but it has .* of which 80% can be used: use (\d+) shards"
     refused(fixed + 0.6 * (E.task_bytes - fixed), found, largest_part=0)
-    refused(BASE, r"`P`: its largest cluster has .* use more clusters")
+    refused(BASE, r"`P`: the maps of its largest cluster take .* use more clusters")
     dense = {"dense_bytes": 10**8, "task_bytes": int(3.6e8)}
-    refused(3e8, r"`P`: .* takes about 360 MB with dense matrices", **dense)
+    refused(3e8, r"`P`: .* need about 360 MB with the dense matrices", **dense)
     large = {"largest_part": 10**9, "task_bytes": int(BASE + NEED * 1e9)}
-    refused(1e9, r"`src`: its largest part has 1 GB.* at most 370 MB \(`part_bytes`\)", **large)
+    refused(1e9, r"`src`: .* largest part take 1 GB.* at most 370 MB \(`part_bytes`\)", **large)
 
 
 def test_the_number_of_shards_that_would_fit_fits(memory):
@@ -188,7 +188,7 @@ def test_the_number_of_shards_that_would_fit_fits(memory):
     limit = (fixed + 0.7 * (E.task_bytes - fixed)) / USABLE
     with pytest.raises(MemoryError) as refused:
         check_memory(dataclasses.replace(E, largest_part=0), limit, "it has")
-    count = int(re.search(r"(\d+) shards fit", str(refused.value))[1])
+    count = int(re.search(r"use (\d+) shards", str(refused.value))[1])
     more = dist.estimate(dist.open_store(memory("src")), sc.select(F, 9), 3, count)
     check_memory(more, limit, "it has")
     assert count > 2

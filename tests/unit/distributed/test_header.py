@@ -20,7 +20,7 @@ def test_what_is_no_store(url):
     del whole["attributes"]["check"]  # as of one who edits by hand
     for change, message in (
         ({"format": "another"}, "whose writing did not end"),
-        ({"version": 3}, "of version 3, this library reads versions 1 to 2"),
+        ({"version": 3}, "of version 3, but this library reads versions 1 to 2"),
         ({"version": 0}, "of version 0"),
         ({"kind": "hierarchy"}, "`levels` is missing"),
         ({"kind": "tree"}, "`kind` in zarr.json must be one of partition, sheaf, .*, got 'tree'"),
@@ -60,9 +60,13 @@ def test_a_damaged_zarr_json_is_named(url):
 
 ATTRIBUTES = [
     ("parts", None, "`parts` is missing"),
-    ("parts", [0], r"`parts` in zarr.json must be a list of different names .*, got \[0\]"),
-    ("parts", ["../other/parts/000000"], "`parts` in zarr.json must be a list of different names"),
-    ("parts", ["000000", "000000"], "`parts` in zarr.json must be a list of different names"),
+    ("parts", [0], r"`parts` in zarr.json must be a list of different folder names, got \[0\]"),
+    ("parts", ["../other/parts/000000"], "`parts` in zarr.json must be a list of different folder"),
+    (
+        "parts",
+        ["000000", "000000"],
+        "`parts` in zarr.json must be a list of different folder names",
+    ),
     ("dtype", "int8", "`dtype` in zarr.json must be one of <f4, .*, got 'int8'"),
     ("dtype", ",f8", "`dtype` in zarr.json must be one of <f4"),
     ("dtype", [], "`dtype` in zarr.json must be one of <f4"),
@@ -76,7 +80,7 @@ ATTRIBUTES = [
     ("oversampled", [], "`oversampled` in zarr.json must be null or an object with"),
     ("run", 3, "`run` in zarr.json must be a string or null"),
     ("report", [], "`report` in zarr.json must be an object"),
-    ("basis", ["."], "`basis` in zarr.json must be a list of different names"),
+    ("basis", ["."], "`basis` in zarr.json must be a list of different folder names"),
     ("version", "1", "`version` in zarr.json must be an integer of at least 0, got '1'"),
     ("id", None, "`id` is missing"),
     ("n_vertices", -1, "`n_vertices` in zarr.json must be an integer"),

@@ -22,7 +22,7 @@ def test_paths_become_absolute(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("bad", [3, None, b"path"])
 def test_what_is_no_address(bad):
-    with pytest.raises(TypeError, match="`url` must be a path or an address"):
+    with pytest.raises(TypeError, match="`url` must be a path or a URL"):
         place_of(bad)
     with pytest.raises(ValueError, match="empty"):
         place_of("")

@@ -180,7 +180,7 @@ def test_without_loops_realization_does_not_apply(memory):
     assert V["thm:Galerkin_realization"].skipped_because.startswith("loops=False")
     with pytest.raises(ValueError, match="`probes` must be at least 1"):
         D.verify(probes=0)
-    with pytest.raises(ValueError, match=r"`probes` = 4294967296 .*: give at most \d+$"):
+    with pytest.raises(ValueError, match=r"`probes` = 4294967296 .*: use at most \d+$"):
         D.verify(probes=2**32)
     assert D.verify(probes=50).passed
 

@@ -49,7 +49,7 @@ def test_parts_hold_consecutive_edges(memory):
 @pytest.mark.parametrize("bad", [True, 1.0, "0"])
 def test_parts_are_named_by_integers(bad, memory):
     src = dist.to_store(memory("src"), grid_sheaf(4))
-    with pytest.raises(TypeError, match="a part is named by an integer"):
+    with pytest.raises(TypeError, match="the index of a part must be an integer"):
         src.maps(bad)
     with pytest.raises(IndexError, match="part 1 is out of range for 1 parts"):
         src.maps(1)
@@ -101,7 +101,7 @@ def test_a_part_of_another_store_is_refused(url):
         dist.open_store(url("src")).load()
     older = dist.open_store(url("src"))
     older.array = partial(read_array, replace(older.root, version=1))
-    with pytest.raises(dist.StoreError, match="part 0 holds 114 entries of tail maps, but 24 by"):
+    with pytest.raises(dist.StoreError, match="114 entries of tail maps, but its dim"):
         older.load()
 
 

@@ -99,7 +99,7 @@ BAD = [
     ),
     (([[0, 1]], -1, [1.0], [1.0]), ValueError, "at least 0"),
     (([[0, 1]], 1, [1.0], [np.nan]), ValueError, r"1\]`: `head_maps\[0\]` \(edge 0 -> 1\) must be"),
-    (([[0, 1]], 1, [1.0], [1j]), TypeError, "holds complex128, but earlier ones hold float64"),
+    (([[0, 1]], 1, [1.0], [1j]), TypeError, "holds complex128, but earlier pieces hold float64"),
     (([[0, 1]], 1, [1.0], ["x"]), TypeError, "must hold float32"),
     (([[0, 1]], 1, [1e300], [1.0]), ValueError, "the maps of all pieces"),
 ]

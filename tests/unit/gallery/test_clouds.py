@@ -190,9 +190,9 @@ LINE = np.arange(12.0)[:, None] * [1.0, 2.0, 3.0]
             5,
             2,
             ValueError,
-            "`points` 7 and 20 are in the same place: keep one of each",
+            "`points` 7 and 20 coincide: remove duplicates",
         ),
-        (LINE, 4, 2, ValueError, "neighbours of point 0 span 1 of `dim` = 2 dimensions: raise `k`"),
+        (LINE, 4, 2, ValueError, "neighbours of point 0 span 1 of `dim` = 2 dimensions: increase"),
         (
             np.vstack([sphere(20)[0], LINE[:6] / 50 + 9]),
             3,

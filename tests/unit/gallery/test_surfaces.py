@@ -452,9 +452,9 @@ def test_areas_at_every_scale_that_they_have():
     for exponent in (-400, 400):
         scaled = gallery.vertex_areas(np.ldexp(points, exponent), faces)
         np.testing.assert_array_equal(scaled, np.ldexp(areas, 2 * exponent))
-    with pytest.raises(ValueError, match="the area of vertex 0 is no float64 number: rescale"):
+    with pytest.raises(ValueError, match="the area of vertex 0 is not representable in float64"):
         gallery.vertex_areas(np.ldexp(points, 600), faces)
-    with pytest.raises(ValueError, match="the area of vertex 0 is no float32 number: rescale"):
+    with pytest.raises(ValueError, match="the area of vertex 0 is not representable in float32"):
         gallery.vertex_areas(np.ldexp(points, -80).astype(np.float32), faces)
 
 
@@ -558,7 +558,7 @@ def test_indices_are_where_a_smooth_field_has_its_singularities():
 def test_a_one_sided_surface_has_no_indices():
     strip = [[i, (i + 1) % 5, (i + 2) % 5] for i in range(5)]
     points = np.random.default_rng(0).standard_normal((5, 3))
-    with pytest.raises(ValueError, match="`faces` make a one-sided surface"):
+    with pytest.raises(ValueError, match="`faces` must form an orientable surface"):
         gallery.field_indices(points, strip, np.ones((5, 2)))
 
 

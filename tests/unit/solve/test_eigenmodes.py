@@ -418,7 +418,7 @@ def test_what_does_not_converge_is_an_error_with_what_there_is(monkeypatch):
         (1.5, {}, TypeError, "`k` must be an integer"),
         (2, {"tol": 1e-18}, ValueError, "`tol` must be at least 2e-15, the level of"),
         (2, {"mass": np.zeros(56)}, ValueError, "must be positive and finite, got 0 at vertex 0"),
-        (2, {"mass": np.full(56, 1e-320)}, ValueError, "`mass` is as small as 9.99989e-321, with"),
+        (2, {"mass": np.full(56, 1e-320)}, ValueError, "`mass` is as small as 9.99989e-321, so"),
         (
             2,
             {"mass": np.append(np.ones(55), 1e-30)},
@@ -428,7 +428,7 @@ def test_what_does_not_converge_is_an_error_with_what_there_is(monkeypatch):
         ),
         (2, {"mass": np.ones(3)}, ValueError, "one real number for each of 56 vertices"),
         (2, {"method": "power"}, ValueError, "`method` must be one of 'auto', 'dense'"),
-        (2, {"start": np.ones(56)}, ValueError, "`start` must hold finite vectors as columns"),
+        (2, {"start": np.ones(56)}, ValueError, "`start` must have vectors as columns"),
         (
             2,
             {"start": [[1.0, np.nan]] * 56},
@@ -472,5 +472,5 @@ def test_masses_with_which_eigenvalues_overflow_are_refused(scale):
     F = F.with_maps(scale * F.tail_data, scale * F.head_data)
     lightest = scale * scale * 1e-300
     assert np.isfinite(sc.eigenmodes(F, 5, mass=np.full(5, lightest)).values).all()
-    with pytest.raises(ValueError, match="above the range of doubles"):
+    with pytest.raises(ValueError, match="which overflows float64"):
         sc.eigenmodes(F, 5, mass=np.full(5, 1e-10 * lightest))

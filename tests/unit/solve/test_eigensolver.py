@@ -113,6 +113,6 @@ def test_what_factors_cost_decides_whatever_the_size():
 def test_pairs_beyond_what_factors_count_are_an_error(monkeypatch):
     monkeypatch.setattr(eigensolver, "_counted", lambda *_: (9, 0.5, 1))
     problem = EigenProblem(Pencil(SHEAVES["noisy bundle"]), 9, 1e-8)
-    message = "found 9 eigenvalues below 0.5 where inertia counts 1"
+    message = "found 9 eigenvalues below 0.5, but inertia counts 1"
     with pytest.raises(sc.NotConverged, match=message):
         lowest_eigenpairs(problem, "direct")

@@ -88,8 +88,8 @@ def test_at_any_scale(scale):
     [
         (np.zeros(3), {}, r"`b` must have shape \(dim_c1,\) or \(dim_c1, h\) with dim_c1 = 97"),
         (np.full(97, np.inf), {}, r"`b` must be finite, got inf in row 0"),
-        (np.zeros(97), {"vertices": [0]}, "`values` is not given"),
-        (np.zeros(97), {"values": [[0.0]]}, "`vertices` is not given"),
+        (np.zeros(97), {"vertices": [0]}, "`values` is missing"),
+        (np.zeros(97), {"values": [[0.0]]}, "`vertices` is missing"),
         (np.zeros(97), {"vertices": [0], "values": [[0.0, 1.0]]}, r"`values\[0\]` must have shape"),
         (np.zeros(97), {"tol": 0.0}, "`tol` must be at least"),
     ],

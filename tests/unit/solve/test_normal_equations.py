@@ -142,7 +142,7 @@ def test_an_iteration_that_does_not_converge_is_an_error(monkeypatch):
     monkeypatch.setattr("sheafcoarsen.solve.normal_equations.DIRECT_AT_LAST", 100)
     F = CellularSheaf.constant(nx.path_graph(200))
     with pytest.raises(
-        np.linalg.LinAlgError, match="the iteration stopped at .* times the residual allowed"
+        np.linalg.LinAlgError, match="the iteration stopped at .* times the allowed residual"
     ):
         sc.harmonic_extension(F, [0, 199], [[0.0], [199.0]])
 

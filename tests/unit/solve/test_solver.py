@@ -323,7 +323,7 @@ def test_what_does_not_converge_is_an_error_with_what_there_is(monkeypatch):
     monkeypatch.setattr("sheafcoarsen.solve.conjugate_gradients.MOST_STEPS", 2)
     solve = sc.Solver(SHEAVES["noisy bundle"], method="jacobi")
     with pytest.raises(
-        sc.NotConverged, match="0 of 1 right sides reached `tol` = 1e-08 in 2"
+        sc.NotConverged, match="0 of 1 right-hand sides reached `tol` = 1e-08 in 2"
     ) as error:
         solve(np.ones(112))
     assert error.value.result.shape == (112,)

@@ -137,7 +137,7 @@ def test_results_are_immutable_pickle_and_show_themselves():
     again = dataclasses.replace(Z)
     np.testing.assert_allclose(again.bounds(), (lo, hi), rtol=1e-12)
     for change in ({"edges": Z.edges[::-1]}, {"weights": Z.weights[1:]}, {"fine": Z.sheaf}):
-        with pytest.raises(ValueError, match="does not fit together"):
+        with pytest.raises(ValueError, match="the sparsification is inconsistent"):
             dataclasses.replace(Z, **change)
 
 
