@@ -45,7 +45,7 @@ def test_what_changes_the_result_changes_the_run(src):
 
 
 BAD = [
-    ({"src": "somewhere"}, TypeError, "`src` must be a SheafStore, got str: open_store"),
+    ({"src": "somewhere"}, TypeError, "`src` must be a SheafStore, got str: open one"),
     ({"P": np.zeros(15, int)}, ValueError, r"`P` must label the 16 vertices .* got .* of 15"),
     ({"P": np.arange(16) * 2}, ValueError, "without gaps"),
     ({"local_operator": "oversampled"}, ValueError, '`local_operator` = "oversampled" needs'),
