@@ -108,7 +108,7 @@ def agree(what, ours, theirs, norm):
     """Exit with an error if eigenvalues differ."""
     worst = float(abs(ours - theirs).max())
     if not worst <= 10 * TOL * norm:
-        raise SystemExit(f"{what}: eigenvalues differ by {worst / norm:.2g} of the norm of L")
+        raise SystemExit(f"{what}: eigenvalues differ by {worst / norm:.2g} norm(L)")
 
 
 def modes(F, question, rounds):
@@ -226,7 +226,7 @@ def solve(F, question, rounds):
             start, target = np.zeros_like(right), np.array([TOL * size])
             found = conjugate_gradients(A.__matmul__, precondition, right, start, target)
             if found.residuals[0] > 2 * TOL * size:
-                raise SystemExit(f"{question.problem}: pyamg did not solve it")
+                raise SystemExit(f"{question.problem}: pyamg did not reach the tolerance")
             return found.steps
 
         return lambda: rivals.by_columns(set_up()), ask
@@ -309,7 +309,7 @@ def products(F, question, rounds):
         X = X[:, 0].copy() if h == 1 else X
         times = timed({"ours": lambda X=X: operator @ X, "csr": lambda X=X: A @ X}, 20 * rounds)
         if abs(times.answers["ours"] - times.answers["csr"]).max() > 1e-9:
-            raise SystemExit("products differ")
+            raise SystemExit(f"{question.problem}: laplacian_operator and csr products differ")
         ratio = times.ratio("ours", "csr")
         yield row(
             F,
@@ -344,7 +344,7 @@ def cameras(F, question, rounds):
     """Time the zero eigenvalues of a strip of cameras."""
     times = timed({"ours": lambda: sc.eigenmodes(F, 4)}, 3 * rounds)
     if times.answers["ours"].n_zero != 3:
-        raise SystemExit("the strip has three zeros")
+        raise SystemExit("the strip must have three zero eigenvalues")
     yield row(
         F,
         question,

@@ -21,7 +21,7 @@ def require(what, errors, sizes):
         / EPS
     )
     if not worst < LIMIT:  # also true for nan
-        raise WrongAnswerError(f"{what}: error {worst:.3g} n eps norm, allowed {LIMIT:g}")
+        raise WrongAnswerError(f"{what}: error of {worst:.3g} n eps norm, above {LIMIT:g}")
 
 
 def same_products(what, A, B, terms):

@@ -52,7 +52,7 @@ def _stream(lo, hi, pieces, a, b, out):
 
 
 class Stream:
-    """Reads all maps and writes as many numbers as L has, a lower bound on the time of a refill."""
+    """Read all maps and write as many numbers as L has: a lower bound on the time of a refill."""
 
     def __init__(self, F, size):
         self.F, self.out = F, np.zeros(size)

@@ -14,7 +14,7 @@ from benchmarks.case import RANK, Case
 from benchmarks.timing import paired
 
 SAMPLE, SLICED = 2500, 100
-"""Number of clusters that peers solve, and fewer for the slow slicing loop; times are scaled up."""
+"""Number of clusters that peers solve, and that the slow slicing loop solves; times are scaled."""
 PAUSE = 0.15
 """Idle seconds before each call that runs with the default number of BLAS threads."""
 

@@ -1,4 +1,4 @@
-"""Coarsen a store into another store: plan, split, shards, borders, seal."""
+"""Coarsen a stored sheaf into another store in steps: plan, split, shards, borders, seal."""
 
 import sys
 import time

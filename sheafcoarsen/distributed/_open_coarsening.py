@@ -111,9 +111,7 @@ class StoredCoarsening:
         for name in self.sheaf.header.basis:
             clusters = self.sheaf.numbers(f"basis/{name}/clusters", len(seen))
             if (clusters[1:] <= clusters[:-1]).any():
-                raise StoreError(
-                    f"{self.sheaf.url}: the array basis/{name}/clusters does not ascend"
-                )
+                raise StoreError(f"{self.sheaf.url}: the array basis/{name}/clusters must ascend")
             seen[clusters] += 1
             yield f"basis/{name}", clusters
         if (seen != 1).any():
@@ -132,8 +130,8 @@ class StoredCoarsening:
             ascend = (vertices[1:] > vertices[:-1]).all()
             if not ascend or not np.isin(labels[vertices], clusters).all():
                 raise StoreError(
-                    f"{sheaf.url}: the array {folder}/vertices does not hold vertices of its "
-                    f"clusters, ascending"
+                    f"{sheaf.url}: the array {folder}/vertices must hold vertices of its clusters "
+                    f"in ascending order"
                 )
             count += len(vertices)
             local, starts = np.searchsorted(clusters, labels[vertices]), offsets(ranks[clusters])
@@ -146,7 +144,9 @@ class StoredCoarsening:
             rows = range_of_blocks(row_starts, vertices)
             yield Blocks(R, rows, range_of_blocks(column_starts, clusters), clusters)
         if count != len(labels):
-            raise StoreError(f"{sheaf.url}: its shards hold {count} of {len(labels)} fine vertices")
+            raise StoreError(
+                f"{sheaf.url}: its shards must hold all {len(labels)} fine vertices, got {count}"
+            )
 
     def spectral(
         self, name: str, dtype: npt.DTypeLike | None = None, counts: np.ndarray | None = None
@@ -434,7 +434,7 @@ def open_coarsening(
         return StoredCoarsening(sheaf, source)
     if source is not None:
         here = place_of(source, None, "source")
-    elif header.source["url"] == "fine":  # a subfolder, wherever the folder is now
+    elif header.source["url"] == "fine":  # a subfolder, even if the folder was moved
         here = place / "fine"
     else:
         here = stored_place(place, header.source["url"])

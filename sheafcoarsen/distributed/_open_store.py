@@ -52,7 +52,7 @@ class Store(ReadOnly):
             P = Partition(labels)
         if P.n_clusters != n_clusters:
             raise StoreError(
-                f"{self.url}: the array labels has {P.n_clusters} clusters, not {n_clusters}"
+                f"{self.url}: the array labels must have {n_clusters} clusters, got {P.n_clusters}"
             )
         return P
 

@@ -31,7 +31,7 @@ CHUNK = 1 << 20
 """Number of rows in a chunk of a topology array."""
 
 TYPES = ("int8", "int16", "int32", "int64", *(scalar.__name__ for scalar in SCALARS))
-"""Zarr names of the data types."""
+"""Zarr names of the supported data types."""
 
 
 @dataclass(frozen=True)

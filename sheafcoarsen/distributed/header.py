@@ -162,7 +162,7 @@ EXPECTED: dict[Any, tuple[str, Callable[[Any], bool]]] = {
     ),
     "run": ("a string or null", lambda value: value is None or isinstance(value, str)),
 }
-"""Condition on each attribute, by its name or its type."""
+"""Description and check of the values of each attribute, by its name or its type."""
 
 
 def found_attributes(place: Place) -> dict[str, Any] | None:

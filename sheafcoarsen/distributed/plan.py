@@ -46,11 +46,11 @@ class Plan:
         self.source, self.itemsize, self.copies = source, source.dtype.itemsize, copies
         self.edges, self.vertex_dims, self.edge_dims = source.topology()
         self.labels = P.labels.astype(np.int32)
-        self.dims = np.bincount(self.labels, self.vertex_dims, P.n_clusters).astype(np.int64)  # N_a
+        self.dims = np.bincount(self.labels, self.vertex_dims, P.n_clusters).astype(np.int64)
         S = self.n_shards = max(1, min(n_shards, P.n_clusters))
         # map entries of each cluster, including half of those of its crossing edges
         self.weights = np.zeros(P.n_clusters, np.int64)
-        self.shard_of = self._shards()  # (K + 1,), the last entry is the number of shards
+        self.shard_of = self._shards()  # shape (K + 1,); the last entry is the number of shards
         m, D = len(self.edges), (3 if copies else 2) * S
         self.dest: np.ndarray = np.empty(m, np.uint16 if D < 2**16 else np.int32)
         kernels.find_destinations(self.edges, self.labels, self.shard_of, self.dest)
@@ -66,7 +66,7 @@ class Plan:
             self.order = np.concatenate([self.order, border[order]])
             self.ptr = np.concatenate([self.ptr, m + ptr[1:]])
         parts = range(len(source.parts))
-        self.tails = np.zeros((len(parts), D), np.int64)  # number of map entries
+        self.tails = np.zeros((len(parts), D), np.int64)  # map entries by part and destination
         self.heads = np.zeros_like(self.tails)
         for p in parts:
             own, copied, dest = self._entries(p)
@@ -99,7 +99,7 @@ class Plan:
             no_maps = np.zeros(0)
             graph = trusted_sheaf(pairs, sizes, np.zeros(crossing, np.int64), no_maps, no_maps)
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # the user did not request these clusters
+                warnings.simplefilter("ignore")  # the user did not ask for this selection
                 shard_of[:K] = select(graph, self.n_shards).labels
         shard_of[K] = self.n_shards
         return shard_of
@@ -110,7 +110,10 @@ class Plan:
         return shards.sum(axis=1) - (self.dest[border].astype(np.int64) - self.n_shards)
 
     def _entries(self, p: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the edges of a part, which of them a second shard needs, and all destinations."""
+        """Return a part's edges, the indices of those that a second shard needs, and destinations.
+
+        Destinations are those of all edges, followed by those of the copies.
+        """
         own = self.source.edges_of(p)
         dest = self.dest[own]
         copied = np.flatnonzero(dest >= self.n_shards) if self.copies else np.zeros(0, np.int64)
@@ -180,7 +183,7 @@ class Plan:
     def shard_arrays(self, s: int, supply: list) -> dict[str, np.ndarray]:
         """Return the input of a shard's task; ``supply`` lists pairs (border, local vertices)."""
         S, begin = self.n_shards, int(self.vertex_ptr[s])
-        own = self.by_shard[begin : self.vertex_ptr[s + 1]]  # ascending
+        own = self.by_shard[begin : self.vertex_ptr[s + 1]]  # vertices of the shard, ascending
         # with copies, also read the edges to other shards; their far ends become ghosts
         edges, arrays = self.read([s, S + s, 2 * S + s] if self.copies else [s])
         ends = self.place_of[self.edges[edges]].astype(np.int64) - begin

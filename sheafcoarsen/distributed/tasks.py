@@ -90,7 +90,8 @@ def once(work: Task) -> Task:
             try:
                 result = work(job, i, *inputs)
             except np.linalg.LinAlgError as error:
-                raise type(error)(f"{kind} {i}, clusters counted in it: {error}") from error
+                message = f"{kind} {i}, in which clusters are numbered separately: {error}"
+                raise type(error)(message) from error
         result = {**result, "run": job.run, "seconds": time.perf_counter() - start}
         note.note(result)
         return result

@@ -42,7 +42,7 @@ def _refused(url: str, what: str) -> BlockingIOError:
 def _lock_file(descriptor: int) -> None:
     try:
         import fcntl
-    except ImportError:  # Windows
+    except ImportError:  # Windows has no fcntl
         import msvcrt
 
         msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
@@ -72,7 +72,7 @@ def _lease(place: Place) -> Iterator[None]:
     place.put(mine)
     # another run may have checked at the same moment: the lease that was written last is valid
     if not place.url.startswith("memory://"):  # memory is visible in this process only
-        time.sleep(1.0)  # seconds until every run sees what another one has written
+        time.sleep(1.0)  # wait until all runs can see the leases of others
     check()
     ended = threading.Event()
 

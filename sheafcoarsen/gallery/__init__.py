@@ -53,5 +53,5 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """List the functions, not the modules."""
+    """Return the names of the functions, without those of the modules."""
     return __all__

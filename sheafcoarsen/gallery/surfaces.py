@@ -23,7 +23,7 @@ from sheafcoarsen._support import (
 from sheafcoarsen.sheaf import CellularSheaf, check_unitary
 
 SurfaceWeights: TypeAlias = Literal["uniform", "cotan"]
-"""Edge weights of a surface."""
+"""Kinds of edge weights on a surface mesh."""
 
 
 def tangent_frames(points: npt.ArrayLike, faces: npt.ArrayLike) -> np.ndarray:

@@ -13,7 +13,7 @@ from sheafcoarsen.operators import as_columns, coboundary, laplacian
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, unit_sheaf
 
 LONGEST = 1e6
-"""Maximum t norm(L) that `diffuse` accepts. It takes about 7,000 products with L."""
+"""Maximum t norm(L) that `diffuse` accepts; about 7,000 products with L are then needed."""
 
 STAGES = (1e2, 1e4)
 """Values of t norm(L) at which `diffuse` restarts.
@@ -126,7 +126,7 @@ def diffuse(
 
 
 def _remedy(stays: np.ndarray) -> str:
-    """Return the part of the error message that says what to do instead of a long diffusion."""
+    """Return the alternatives to a long diffusion, for the error message."""
     if stays.any():
         return (
             "use the limit of long times, harmonic_extension(sheaf, fixed, values), to which the "
@@ -145,7 +145,7 @@ def _times(t: Any) -> np.ndarray:
     elif np.ndim(t) == 1:
         named = {f"t[{i}]": value for i, value in enumerate(t)}
     else:
-        raise ValueError(f"`t` must be a number or a sequence of them, got shape {np.shape(t)}")
+        raise ValueError(f"`t` must be a number or a sequence of numbers, got shape {np.shape(t)}")
     times = np.array([real_number(name, value) for name, value in named.items()], np.float64)
     bad = np.flatnonzero(~((times >= 0) & (times < np.inf)))
     if bad.size:
@@ -179,7 +179,7 @@ def _flow(
 
 
 def _coefficients(tau: float, eps: float) -> np.ndarray:
-    """Return the c_k of exp(-tau (1 - z)) = sum_k c_k T_k(z), without a tail of sum below 2 eps."""
+    """Return c_k with exp(-tau (1 - z)) = sum_k c_k T_k(z), omitting a tail of at most 2 eps."""
     # c_k is the probability that a random walk in continuous time is at distance k from its start,
     # so Bernstein's inequality bounds the tail
     decay = np.log(2 / eps)

@@ -36,7 +36,7 @@ AFFORDABLE = 30.0
 """Seconds that "auto" may spend on a factorization after "multilevel" did not converge."""
 
 LIGHTEST = 1e-20
-"""Minimum mass, relative to the maximum."""
+"""Minimum ratio of a mass to the largest mass."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -185,7 +185,7 @@ def eigenmodes(
         problem = EigenProblem(half, (k + 1) // 2, tol, seed=rng)
     with single_threaded_blas():
         found = lowest_eigenpairs(problem, problem.chosen() if method == "auto" else method, given)
-        assert found is not None  # None only if ``positive``
+        assert found is not None  # None is returned only if ``positive`` is set
         units = unit, weight_unit
         result, reached = _finished(full, _expanded(found, line), units, sheaf, tol)
         if reached < k and method == "auto" and found.method == "multilevel":
@@ -325,6 +325,6 @@ def _start(sheaf: CellularSheaf, start: npt.ArrayLike) -> np.ndarray:
     if bad.size:
         row, column = bad[0]
         raise ValueError(f"`start[{row}, {column}]` must be finite, got {X[row, column]}")
-    if X.dtype.kind == "c" and sheaf.dtype.kind != "c":  # real eigenvectors span complex ones
+    if X.dtype.kind == "c" and sheaf.dtype.kind != "c":  # both parts span the eigenspaces
         X = np.hstack([X.real, X.imag])
     return independent(X.astype(np.result_type(X.dtype, sheaf.dtype, np.float64)))

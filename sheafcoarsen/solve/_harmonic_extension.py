@@ -27,13 +27,13 @@ from sheafcoarsen.solve.dirichlet import grounded
 from sheafcoarsen.solve.normal_equations import NormalEquations, column_units, minimize
 
 WEAK = 4 * EPS**0.5
-"""Singular value of delta_I, relative to its norm, whose square in L_II is lost in rounding."""
+"""Singular value of delta_I, relative to norm(delta_I), whose square is below rounding in L_II."""
 
 PROBES = 2
-"""Number of random cochains; their projections onto a kernel show its support without a basis."""
+"""Number of random cochains whose projections onto a kernel reveal its support."""
 
 TOUCHED = 1e-6
-"""Entry of a kernel vector, relative to the largest, below which it counts as rounding."""
+"""Entry of a kernel vector, relative to the largest, below which it counts as a rounding error."""
 
 
 def harmonic_extension(

@@ -162,8 +162,8 @@ def least_squares(
         given = given_values(sheaf, at, values)
         if given.ndim == 2 and given.shape[1] != columns.shape[1]:
             raise ValueError(
-                f"`values` have {given.shape[1]} columns and `b` has {columns.shape[1]}: they must "
-                f"agree"
+                f"`values` and `b` must have the same number of columns, got {given.shape[1]} and "
+                f"{columns.shape[1]}"
             )
         x = x.astype(np.result_type(x, given))
         x[ranges(sheaf.vertex_offsets[at], sheaf.vertex_dims[at])] = as_columns(given)

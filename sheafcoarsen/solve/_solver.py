@@ -43,10 +43,10 @@ Method = Literal["auto", "direct", "multigrid", "jacobi"]
 METHODS = get_args(Method)
 
 DIRECT_BELOW = 2000
-"""Dimension up to which "auto" factors without counting the fill-in."""
+"""Dimension up to which "auto" uses factors without estimating the fill-in."""
 
 LEAST_REMOVED = 0.1
-"""Fraction of the dimension in leaves and chains from which these are eliminated first."""
+"""Minimum fraction of the dimension in leaves and chains for eliminating these first."""
 
 MOST_GROWTH = 1e8
 """Growth of rounding errors up to which an elimination is used. Half of the digits remain."""
@@ -271,7 +271,7 @@ class Solver:
             B = self._in_range(B)
         start = self._precondition(B) if self._exact and x0 is None else np.zeros_like(B)
         if x0 is not None:
-            guess = right_side(self.sheaf, x0, "x0")  # solutions may be larger than b
+            guess = right_side(self.sheaf, x0, "x0")  # the limits on entries of b do not apply
             if guess.shape != given.shape:
                 raise ValueError(
                     f"`x0` must have the shape of `b`, {given.shape}, got {guess.shape}"
@@ -366,7 +366,7 @@ class Solver:
             self._set_up(self.sheaf, None)
 
     def as_preconditioner(self) -> LinearOperator:
-        """Return an approximate inverse of L + shift I as a scipy operator, for cg, minres, lobpcg.
+        """Return an approximate inverse of L + shift I as a scipy operator, for cg or lobpcg.
 
         It is zero at fixed vertices and on ker L, and Hermitian up to single precision, or to a few
         percent if clusters have many more sections than stalks have dimensions.

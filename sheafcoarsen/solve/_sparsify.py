@@ -60,7 +60,7 @@ SOLVE_TOL = 1e-8
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sparsification(ReadOnly):
-    """Sheaf on some edges of a sheaf, with larger maps, computed by :func:`sparsify`.
+    """Sheaf with larger maps on some of the edges of a sheaf, computed by :func:`sparsify`.
 
     Attributes
     ----------
@@ -116,7 +116,7 @@ class Sparsification(ReadOnly):
 
     @property
     def prolongation(self) -> scipy.sparse.csr_array:
-        """The identity: the vertices and their stalks are those of ``fine``."""
+        """The identity, because the vertices and their stalks are those of ``fine``."""
         return scipy.sparse.eye_array(self.fine.dim_c0, dtype=self.fine.dtype, format="csr")
 
     def bounds(self) -> tuple[float, float]:

@@ -16,7 +16,7 @@ LARGEST_BLOCK = 64
 """Maximum number of entries of a block; matrices with larger blocks are stored as csr."""
 
 LANES = (8, 4, 1)
-"""Numbers of columns that the kernels multiply at once."""
+"""Numbers of columns that the kernels can multiply at once."""
 
 SERIAL_BELOW = 1e6
 """Number of multiplications below which a single thread is used."""

@@ -10,7 +10,7 @@ from sheafcoarsen.solve.block_matrix import complex_columns, real_columns
 from sheafcoarsen.solve.conjugate_gradients import conjugate_gradients
 
 Basis = Any
-"""Orthonormal columns: a dense array, or a sparse one if there are many."""
+"""Orthonormal columns: a dense array, or a sparse array if there are many columns."""
 
 
 def deflated(precondition: Callable, *bases: Basis, mass: np.ndarray | None = None) -> Callable:

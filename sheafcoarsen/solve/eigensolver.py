@@ -59,13 +59,13 @@ PER_COLUMN = 4
 """Minimum dimension per iterated column; smaller problems are decomposed densely."""
 
 BETWEEN = 2
-"""LOBPCG steps on each level between the coarsest and the finest."""
+"""Number of LOBPCG steps on each level between the coarsest and the finest."""
 
 PROBE_STEPS, ROUNDS = 8, 4
 """Minimum number of LOBPCG steps with random columns; maximum number of restarts."""
 
 SLOW = 8, 0.1
-"""Steps s and factor f: if residuals do not fall by f in s steps, the columns are doubled once.
+"""Number of steps, and factor by which residuals must fall, or the columns are doubled once.
 
 Slow convergence usually means that the columns split a multiplet.
 """
@@ -76,7 +76,7 @@ LOW = 0.1
 
 @dataclass(frozen=True)
 class EigenProblem:
-    """Problem: find the k lowest eigenpairs of a pencil, or the k lowest orthogonal to its kernel.
+    """Problem of finding the k lowest eigenpairs, perhaps only those orthogonal to the kernel.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class EigenProblem:
     seed: Any = 0
 
     def wanted(self, h0: int) -> int:
-        """Return the number of pairs to find orthogonally to h0 sections."""
+        """Return the number of pairs to find in the complement of h0 sections."""
         return self.k if self.positive else max(self.k - h0, 1)
 
     def is_small(self, h0: int = 0) -> bool:
@@ -134,7 +134,7 @@ class EigenProblem:
 
     @property
     def near(self) -> float:
-        """Value of t / norm(x)^2 up to which an eigenvalue may be zero."""
+        """Value of t / norm(x)^2 up to which the eigenvalue t may be zero."""
         return max(self.tol, 1e-10) * self.pencil.norm
 
     def count_near(self, values: np.ndarray, X: np.ndarray) -> int:

@@ -19,7 +19,7 @@ FRESH = 10
 """Number of steps after which the Gram matrices are recomputed."""
 
 HARM = 100
-"""Ratio of the last residual to the smallest one above which the pairs of the latter are returned.
+"""Ratio of the last to the smallest residual above which the pairs of the latter are returned.
 
 Smaller ratios are normal while Ritz values still decrease.
 """

@@ -86,8 +86,8 @@ DEGREE, SPREAD = 2, 6.0
 """Degree of the Chebyshev smoother, and ratio of the endpoints of the interval that it damps."""
 
 NEAR_SINGULAR = 1e-6
-"""If the smallest pivot, or eigenvalue of the coarsest level, is at most this relative to the
-largest, the kernel is computed before the iteration."""
+"""Ratio of the smallest pivot, or eigenvalue of the coarsest level, to the largest, up to which the
+kernel is computed before the iteration."""
 
 LEAST_DISCARDED = 1e-6
 """Eigenvalue up to which a discarded mode of a normalized sheaf may have zero energy."""

@@ -44,7 +44,7 @@ def square_bound(D: scipy.sparse.csr_array) -> float:
 
 
 def has_many_sections(sheaf: CellularSheaf) -> bool:
-    """Return whether the dimensions imply more sections than a basis is computed for."""
+    """Return whether the dimensions imply too many sections for computing a basis."""
     return sheaf.dim_c0 - sheaf.dim_c1 >= max(MANY, sheaf.dim_c0 // 10)
 
 

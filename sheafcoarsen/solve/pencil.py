@@ -108,7 +108,7 @@ class Pencil:
         return self.cycle.cycle if method == "multilevel" else self.solver(self.factors)
 
     def solver(self, factors: Factors) -> Callable:
-        """Return a function that solves with factors, for ``real_columns``."""
+        """Return a function that solves with factors for ``real_columns``."""
         if self.L.dtype.kind != "c":
             return factors.solve
         return lambda X: real_columns(factors.solve(complex_columns(X)))

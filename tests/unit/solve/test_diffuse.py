@@ -354,7 +354,7 @@ def test_several_times_share_one_recurrence(monkeypatch):
     [
         ([1.0, -1.0], r"`t\[1\]` must be finite and at least 0, got -1.0"),
         ([np.nan], r"`t\[0\]` must be finite"),
-        ([[1.0]], r"`t` must be a number or a sequence of them, got shape \(1, 1\)"),
+        ([[1.0]], r"`t` must be a number or a sequence of numbers, got shape \(1, 1\)"),
     ],
 )
 def test_invalid_times_raise_value_error(t, message):

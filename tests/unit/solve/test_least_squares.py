@@ -116,7 +116,7 @@ def test_empty_data_values_and_stalks_are_accepted(method):
 def test_inconsistent_numbers_of_columns_raise():
     F = sc.CellularSheaf.constant([[0, 1], [1, 2]])
     with pytest.raises(
-        ValueError, match=re.escape("`values` have 3 columns and `b` has 1: they must agree")
+        ValueError, match=re.escape("must have the same number of columns, got 3 and 1")
     ):
         sc.least_squares(F, [1.0, 1.0], vertices=[0], values=np.zeros((1, 1, 3)))
 
