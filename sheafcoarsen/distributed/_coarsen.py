@@ -168,10 +168,7 @@ def made_once(
 
 
 def finished(place: Place, asked: Request) -> StoredCoarsening | None:
-    """Return the coarsening stored at a location, or None if it is not finished.
-
-    Raises an error if it is the result of another call.
-    """
+    """Return the finished coarsening at a location, or None; reject the result of another call."""
     attributes = found_attributes(place)
     if attributes is None or attributes.get("format") != FORMAT:
         return None
@@ -183,10 +180,7 @@ def finished(place: Place, asked: Request) -> StoredCoarsening | None:
 
 
 def claim(place: Place, asked: Request, *, check_only: bool = False) -> str:
-    """Claim a location for this call, and return the id of the store that it writes.
-
-    Raises an error if the location holds anything that this call has not begun.
-    """
+    """Claim a location, unless it has other content, and return the id of the store to write."""
     note = place / "work/claim.json"
     mine = {"run": asked.run, "library": version("sheafcoarsen")}
     held = note.read_note()

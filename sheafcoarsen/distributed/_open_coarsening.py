@@ -444,10 +444,7 @@ def open_coarsening(
 
 
 def stored_place(place: Place, url: str) -> Place:
-    """Return the location of a URL that a store names; raise an error if it is elsewhere.
-
-    Elsewhere means on another file system, host or bucket than the store.
-    """
+    """Return the location of a URL named in a store; reject other file systems than the store's."""
     try:
         found = place_of(url)
     except ValueError:

@@ -304,10 +304,7 @@ def map_bytes(
 
 
 def check_store(store: Any, name: str) -> SheafStore:
-    """Check that an object is a stored sheaf and was not rewritten since it was opened; return it.
-
-    ``name`` is the argument in error messages.
-    """
+    """Check that a stored sheaf was not rewritten since it was opened, and return it."""
     if not isinstance(store, SheafStore):
         raise TypeError(
             f"`{name}` must be a SheafStore, got {type(store).__name__}: open one with "

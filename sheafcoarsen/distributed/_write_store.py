@@ -111,10 +111,7 @@ def write_basis(
     modes: LocalModes | None,
     own: np.ndarray,
 ) -> None:
-    """Write rows of R and the spectra of ``clusters``, which have the indices ``own`` in ``modes``.
-
-    ``data`` holds the entries of R at ``vertices``.
-    """
+    """Write entries of R and the spectra of ``clusters``, which have indices ``own`` in modes."""
     new_group(root.place / f"basis/{name}")
     arrays = {"vertices": vertices, "clusters": clusters, "data": data}
     if modes is not None:

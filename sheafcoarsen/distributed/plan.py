@@ -110,10 +110,7 @@ class Plan:
         return shards.sum(axis=1) - (self.dest[border].astype(np.int64) - self.n_shards)
 
     def _entries(self, p: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return a part's edges, the indices of those that a second shard needs, and destinations.
-
-        Destinations are those of all edges, followed by those of the copies.
-        """
+        """Return a part's edges, indices of those copied to a second shard, and destinations."""
         own = self.source.edges_of(p)
         dest = self.dest[own]
         copied = np.flatnonzero(dest >= self.n_shards) if self.copies else np.zeros(0, np.int64)

@@ -62,10 +62,7 @@ def _checked_count(k: int, n: int) -> int:
 
 
 def _neighbors(points: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the k nearest neighbours of each point, shape (n, k), and their distances.
-
-    The nearest neighbour comes first.
-    """
+    """Return the k nearest neighbours of each point (n, k), nearest first, and their distances."""
     n = len(points)
     distances, found = cKDTree(points).query(points, k + 1)
     own = found == np.arange(n)[:, None]

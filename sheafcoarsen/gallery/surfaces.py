@@ -74,10 +74,7 @@ def tangent_frames(points: npt.ArrayLike, faces: npt.ArrayLike) -> np.ndarray:
 
 
 def _frames(normals: np.ndarray) -> np.ndarray:
-    """Return (n, 3, 2) orthonormal bases of the planes orthogonal to unit normals.
-
-    The cross product of the two columns is the normal.
-    """
+    """Return bases (n, 3, 2) of planes; the cross product of their columns is the unit normal."""
     axis = np.eye(3)[np.abs(normals).argmin(axis=1)]  # the coordinate axis farthest from the normal
     first = np.cross(axis, normals)
     first /= np.linalg.norm(first, axis=1)[:, None]

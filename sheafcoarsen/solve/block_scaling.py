@@ -12,10 +12,7 @@ Matrix = Any
 """A sparse array, csr or bsr."""
 
 NEARLY_SINGULAR = 1e-10
-"""Pivot of a diagonal block, relative to its largest entry, below which eigenvalues decide rank.
-
-Larger pivots show that the block is regular.
-"""
+"""Pivot of a diagonal block, over its largest entry, below which eigenvalues determine the rank."""
 
 
 def inverse_roots(

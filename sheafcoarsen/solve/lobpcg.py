@@ -193,10 +193,7 @@ def _concatenated(parts: Parts, rows: slice) -> np.ndarray:
 def _fresh(
     apply: Callable, weigh: Callable, X: np.ndarray, out: np.ndarray, ritz: Callable
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return Ritz values and vectors of span X.
-
-    The vectors are stored in ``out``, which may be X, unless the columns of X are dependent.
-    """
+    """Return Ritz values and vectors of span X, the latter in ``out`` unless some are lost."""
     GA, GB = (_hermitian(_inner((X,), (product(X),))) for product in (apply, weigh))
     values, C = ritz(GA, GB, X.shape[2])
     if C.shape[1] < X.shape[2]:
@@ -271,10 +268,7 @@ def _hermitian(G: np.ndarray) -> np.ndarray:
 
 
 def rayleigh_ritz(GA: np.ndarray, GB: np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the m lowest eigenvalues of GA c = t GB c, and C with C* GB C = I.
-
-    GB may be singular.
-    """
+    """Return the m lowest t with GA c = t GB c, GB perhaps singular, and C with C* GB C = I."""
     scale = np.diag(GB).real
     scale = 1 / np.sqrt(np.where(scale > 0, scale, 1))
     GA, GB = (_hermitian(G * scale[:, None] * scale) for G in (GA, GB))

@@ -77,10 +77,7 @@ LARGEST_DENSE = 3000
 """Dimension up to which the coarsest level is solved densely if coarsening stalls."""
 
 THICK = 30
-"""Cost of P* A P, relative to the number of entries of A, above which P is not smoothed.
-
-Hubs cause such a cost.
-"""
+"""Cost of P* A P (high at hubs), over the number of entries of A, above which P is not smoothed."""
 
 DEGREE, SPREAD = 2, 6.0
 """Degree of the Chebyshev smoother, and ratio of the endpoints of the interval that it damps."""

@@ -62,11 +62,7 @@ ATTRIBUTES = [
     ("parts", None, "`parts` is missing"),
     ("parts", [0], r"`parts` in zarr.json must be a list of different folder names, got \[0\]"),
     ("parts", ["../other/parts/000000"], "`parts` in zarr.json must be a list of different folder"),
-    (
-        "parts",
-        ["000000", "000000"],
-        "`parts` in zarr.json must be a list of different folder names",
-    ),
+    ("parts", ["000000", "000000"], "`parts` in zarr.json must be a list of different folder"),
     ("dtype", "int8", "`dtype` in zarr.json must be one of <f4, .*, got 'int8'"),
     ("dtype", ",f8", "`dtype` in zarr.json must be one of <f4"),
     ("dtype", [], "`dtype` in zarr.json must be one of <f4"),
