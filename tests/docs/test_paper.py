@@ -75,7 +75,7 @@ def test_every_label_has_one_row():
 
 
 @pytest.mark.parametrize("row", ROWS, ids=LABELS)
-def test_the_code_exists_and_cites_the_label(row):
+def test_the_named_code_exists_and_cites_the_label(row):
     label, _, code, test = row
     names = names_of(code)
     if not names:  # then the cell must say why there is no code

@@ -11,7 +11,7 @@ import pytest
 from sheafcoarsen.distributed.location import StoreError, crc32c, optional, place_of
 
 
-def test_paths_become_absolute(tmp_path, monkeypatch):
+def test_relative_paths_become_absolute(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert place_of("here").url == place_of(Path("here")).url == os.path.join(tmp_path, "here")
     assert place_of("file:///somewhere").local_path == "/somewhere"

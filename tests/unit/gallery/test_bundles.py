@@ -48,7 +48,7 @@ def test_a_bundle_without_noise_has_the_spectrum_of_the_constant_sheaf(graph, di
         assert_residual(difference, scale, n=len(L))
 
 
-def test_sections_of_a_bundle_are_the_gauge_times_a_vector():
+def test_sections_of_a_bundle_are_its_bases_times_a_vector():
     graph = nx.grid_2d_graph(3, 4)
     F = gallery.bundle(graph, 3, seed=917)
     number = {v: i for i, v in enumerate(graph.nodes)}
@@ -66,7 +66,7 @@ def test_sections_of_a_bundle_are_the_gauge_times_a_vector():
     assert np.abs(transports(F) - np.eye(3)).max() > 0.1  # the bases are not trivial
 
 
-def test_bundle_uses_weights_components_and_isolated_vertices():
+def test_bundle_supports_weights_components_and_isolated_vertices():
     graph = nx.Graph()
     graph.add_nodes_from("abcd")
     graph.add_edge("a", "b", weight=9.0)

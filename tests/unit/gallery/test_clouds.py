@@ -131,7 +131,7 @@ def test_the_flat_torus_has_two_nearly_parallel_fields_and_the_sphere_none():
     assert low[sphere][0] > 0.5 * low[sphere][2]
 
 
-def test_edges_are_those_of_nearest_neighbors():
+def test_the_connection_has_the_edges_of_nearest_neighbors():
     points, _ = torus(200)
     F, _ = gallery.connection_from_points(points, 5, 3)
     np.testing.assert_array_equal(F.edges, gallery.nearest_neighbors(points, 5))

@@ -36,7 +36,7 @@ def test_rigid_motions_are_in_the_kernel_and_a_stretch_is_not(d):
     assert_residual(delta @ points.reshape(-1) + lengths, delta, points, n=F.dim_c0)
 
 
-def test_a_square_without_diagonal_has_one_more_motion_than_with_one():
+def test_a_missing_diagonal_adds_one_motion_to_a_square():
     square = [[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]
     sides = [[0, 1], [1, 2], [2, 3], [3, 0]]
     assert h0(gallery.bar_framework(sides, square)) == 4

@@ -77,7 +77,7 @@ def test_transport_on_a_sphere_is_the_smallest_rotation_between_the_tangent_plan
     assert h0(F) == 0  # no parallel vector field
 
 
-def test_holonomy_around_a_face_of_the_icosahedron_is_a_twentieth_of_the_sphere():
+def test_holonomy_around_an_icosahedron_face_is_its_solid_angle():
     points, faces = icosphere(0)
     F = gallery.tangent_bundle(points, faces)
     U = np.zeros((12, 12, 2, 2))
@@ -88,7 +88,7 @@ def test_holonomy_around_a_face_of_the_icosahedron_is_a_twentieth_of_the_sphere(
         assert_residual(around - rotation(-4 * np.pi / 20), around, 12.0, n=2)
 
 
-def test_a_flat_mesh_has_two_parallel_fields_in_any_position():
+def test_a_rotated_flat_mesh_has_identity_transports():
     rng = np.random.default_rng(313)
     plane, faces = delaunay(rng, 12)
     points = plane[:, :2] @ np.linalg.qr(rng.standard_normal((3, 3)))[0][:2] + rng.standard_normal(
@@ -312,7 +312,7 @@ def test_invalid_frames_raise(frames, error, message):
 
 
 @pytest.mark.parametrize("power", [2, 3, 4, 7])
-def test_powers_multiply_the_angle_and_keep_flips(power):
+def test_powers_multiply_transport_angles_and_keep_reflections(power):
     points, faces = sphere(np.random.default_rng(61), n=30)
     rng = np.random.default_rng(3)
     T = gallery.tangent_frames(points, faces)
@@ -431,7 +431,7 @@ def test_cotan_weights_need_triangles():
         gallery.tangent_bundle(corners, [[0, 1, 2, 3]], weights="cotan")
 
 
-def test_vertex_areas_share_every_face_equally():
+def test_vertex_areas_are_equal_shares_of_face_areas():
     points, faces = sphere(np.random.default_rng(70), n=40)
     expected = np.zeros(41)
     for face in faces:
@@ -523,7 +523,7 @@ CLOSED = {
 
 @pytest.mark.parametrize("name", CLOSED)
 @pytest.mark.parametrize("columns", [2, 3])
-def test_indices_of_any_field_sum_to_the_euler_characteristic(name, columns):
+def test_field_indices_sum_to_the_euler_characteristic(name, columns):
     points, faces, expected = CLOSED[name]
     for seed in range(5):
         vectors = np.random.default_rng(seed).standard_normal((len(points), columns))
@@ -535,7 +535,7 @@ def test_indices_of_any_field_sum_to_the_euler_characteristic(name, columns):
     np.testing.assert_array_equal(gallery.field_indices(points, over, vectors).sum(), expected)
 
 
-def test_indices_are_where_a_smooth_field_has_its_singularities():
+def test_field_indices_locate_singularities_of_smooth_fields():
     points, faces = icosphere(2)
     points = points * [1.0, 1.1, 1.3]
     F = gallery.tangent_bundle(points, faces)

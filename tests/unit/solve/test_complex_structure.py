@@ -39,7 +39,7 @@ def test_the_complex_sheaf_has_the_same_laplacian(graph, mirror):
     assert np.abs(product - sc.laplacian(F) @ line.expand(Z)).max() <= 10 * allowed
 
 
-def test_sparse_columns_stay_sparse():
+def test_expand_keeps_sparse_columns_sparse():
     line = complex_line(SHEAVES["noisy bundle"])
     Z = np.random.default_rng(1).standard_normal((line.sheaf.dim_c0, 5)) * (1 + 2j)
     Z[Z.real < 0.5] = 0

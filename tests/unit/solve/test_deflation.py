@@ -28,7 +28,7 @@ def test_columns_and_preconditioners_are_projected_onto_the_complement(form, dty
     assert abs(found - 2 * X).max() <= 300 * EPS
 
 
-def test_an_empty_basis_changes_nothing():
+def test_deflation_by_an_empty_basis_changes_nothing():
     none = np.zeros((5, 0))
     X = np.eye(5)[:, :2]
     assert deflated(np.negative, none)(X) is not X

@@ -95,7 +95,7 @@ def test_single_precision_is_accurate_to_eps():
 
 
 @pytest.mark.parametrize("scale", [1e-100, 1e100, 2.5e140])
-def test_only_the_product_of_time_and_norm_matters(scale):
+def test_diffusion_depends_on_time_times_squared_scale_only(scale):
     F = PATH.with_maps(PATH.tail_data * scale, PATH.head_data * scale)
     y = sc.diffuse(F, X, 3.0 / scale / scale)
     expected = sc.diffuse(PATH, X, 3.0)

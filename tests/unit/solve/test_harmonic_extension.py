@@ -125,7 +125,7 @@ def test_extensions_do_not_depend_on_the_scale_of_maps_and_values(scale, size_of
     np.testing.assert_allclose(y, x, rtol=1e-9)
 
 
-def test_sections_are_extended_to_sections():
+def test_values_of_a_section_are_extended_to_the_section():
     F = gallery.bundle(GRID, 3, seed=3)
     sections = reference.global_sections(F)
     x = sc.harmonic_extension(F, [40], [sections[120:123]])

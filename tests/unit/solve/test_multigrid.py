@@ -91,7 +91,7 @@ def test_discarded_zero_modes_are_detected():
 
 
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
-def test_a_hub_does_not_fill_the_next_level():
+def test_a_hub_does_not_make_the_next_level_dense():
     """Smoothing P would join all clusters through the centre of the star."""
     F = unit_sheaf(sc.CellularSheaf.constant(nx.star_graph(12_000)))[0]
     assert Multigrid(F).operators[1].nnz < F.n_vertices

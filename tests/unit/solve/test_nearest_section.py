@@ -51,7 +51,7 @@ def test_the_coboundary_of_the_nearest_section_is_at_rounding_level():
 
 
 @given(known_sections(), st.integers(0, 99))
-def test_known_sections_are_found(case, seed):
+def test_the_nearest_section_projects_onto_known_sections(case, seed):
     F, sections = case
     x = np.random.default_rng(seed).standard_normal((F.dim_c0, 2))
     p = sc.nearest_section(F, x)

@@ -71,7 +71,7 @@ def test_all_generalized_eigenvalues_are_within_eps(name, eps, scale):
     assert sc.verify(Z).passed
 
 
-def test_dense_networks_keep_few_edges():
+def test_sparsifying_dense_networks_keeps_few_edges():
     for name, share in (("graph", 0.3), ("bundle", 0.55), ("weights", 0.7)):
         F = SHEAVES[name]
         assert sc.sparsify(F, 0.5).sheaf.n_edges <= share * F.n_edges, name
