@@ -101,7 +101,7 @@ def polar(A):
 
 @pytest.mark.parametrize(("manifold", "smaller"), [(sphere, 0.45), (torus, 0.55)])
 def test_the_connection_of_points_converges_to_that_of_the_manifold(manifold, smaller):
-    """With four times as many points, distances and errors are halved, or better if even."""
+    """Four times as many points halve the distances, and about halve the errors or better."""
     worst = []
     for n in (500, 2000):
         points, planes = manifold(n)

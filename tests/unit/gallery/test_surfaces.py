@@ -38,7 +38,7 @@ def normals_one_by_one(points, faces):
 def parallel_transport(normal_u, normal_v):
     """Return the smallest rotation that maps normal_v to normal_u (Rodrigues)."""
     axis = np.cross(normal_v, normal_u)
-    K = np.cross(np.eye(3), axis)  # K x = axis x x, up to the sign fixed below
+    K = np.cross(np.eye(3), axis)  # K x = cross(axis, x), up to the sign, which the next line fixes
     K = -K if not np.allclose(K @ normal_v, np.cross(axis, normal_v)) else K
     return np.eye(3) + K + K @ K / (1 + normal_u @ normal_v)
 
@@ -355,7 +355,7 @@ def cotan_laplacian(points, faces):
         p = points[face]
         a, b = p[1] - p[0], p[2] - p[0]
         gram = np.array([[a @ a, a @ b], [a @ b, b @ b]])
-        slopes = np.array([[-1.0, -1.0], [1.0, 0.0], [0.0, 1.0]])  # of hat functions, along a, b
+        slopes = np.array([[-1.0, -1.0], [1.0, 0.0], [0.0, 1.0]])  # of hat functions
         area = np.sqrt(np.linalg.det(gram)) / 2
         L[np.ix_(face, face)] += area * slopes @ np.linalg.solve(gram, slopes.T)
     return L

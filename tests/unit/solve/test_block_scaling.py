@@ -51,7 +51,7 @@ def test_unit_roots_turn_diagonal_blocks_into_projections(name):
     assert round(np.trace(dense).real) == sum(
         np.linalg.matrix_rank(L.toarray()[a:b, a:b])
         for a, b in itertools.pairwise(F.vertex_offsets)
-        if a < b  # numpy before 2.2 gives an empty matrix no rank
+        if a < b  # numpy before 2.2 raises for empty matrices
     )
 
 

@@ -331,7 +331,7 @@ def test_several_times_give_a_leading_axis(shape):
     Y = sc.diffuse(F, X, times)
     assert Y.shape == (6, 16, *shape)
     for y, t in zip(Y, times, strict=True):
-        np.testing.assert_array_equal(y, sc.diffuse(F, X, t))  # the same bits as one at a time
+        np.testing.assert_array_equal(y, sc.diffuse(F, X, t))  # the same bits as single calls
     np.testing.assert_array_equal(Y, sc.diffuse(F, X, np.array(times)))
     assert sc.diffuse(F, X, [1.0]).shape == (1, 16, *shape)
     assert sc.diffuse(F, X, []).shape == (0, 16, *shape)

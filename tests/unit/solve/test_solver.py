@@ -266,7 +266,9 @@ def test_auto_is_direct_if_factors_are_sparse(monkeypatch):
     F = SHEAVES["consistent bundle"]
     assert sc.Solver(F).method == "direct"
     monkeypatch.setattr("sheafcoarsen.solve._solver.DIRECT_BELOW", 10)
-    assert sc.Solver(CellularSheaf.constant(nx.path_graph(50))).method == "direct"  # a tree
+    assert (
+        sc.Solver(CellularSheaf.constant(nx.path_graph(50))).method == "direct"
+    )  # trees have sparse factors
     monkeypatch.setattr("sheafcoarsen.solve._solver.fills_little", lambda L: False)
     assert sc.Solver(F).method == "multigrid"
 
