@@ -50,9 +50,8 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
 ) -> StoredCoarsening:
     """Coarsen a stored sheaf into another store, shard by shard, with the bits of ``sc.coarsen``.
 
-    If ``out`` holds an unfinished result of the same call, it is resumed without repeating finished
-    tasks; a finished result is returned. This process holds only the topology in memory, and a task
-    holds one shard.
+    If the same call left ``out`` unfinished, it is resumed without repeating finished tasks; if it
+    is finished, it is returned. This process holds the topology in memory, and a task one shard.
 
     Parameters
     ----------
@@ -88,8 +87,8 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
     BlockingIOError
         If another run is writing to ``out``.
     MemoryError
-        If a shard, a part or a cluster is too large for a worker; the message, before any task
-        runs, names sizes that fit.
+        If a shard, a part or a cluster is too large for a worker. It is raised before any task
+        runs, and the message names sizes that fit.
     StoreError
         If a chunk is missing or damaged, or the version of a store is not supported.
     RuntimeError

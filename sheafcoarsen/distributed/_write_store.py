@@ -209,8 +209,7 @@ def write_store(
         Each piece holds k edges, as in :meth:`CellularSheaf.from_flat`: edges of shape (k, 2), one
         edge dimension or k of them, and flat maps. Edges are numbered in the order of the pieces.
     part_bytes : float
-        Approximate number of bytes of maps in a part, the unit that tasks read; larger pieces are
-        split.
+        Approximate bytes of maps in a part, the unit that tasks read; larger pieces are split.
     **storage_options
         Options of the file system; see fsspec.
 

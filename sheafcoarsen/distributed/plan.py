@@ -3,11 +3,9 @@
 Destinations 0 .. S-1 are the shards (edges with both ends in the shard), S .. 2S-1 their borders
 (edges between two shards, owned by the shard of the lower cluster). Principal modes need the maps
 of both ends of border edges, so the other shard gets copies of these maps: 2S .. 3S-1. The driver
-decides everything once and writes one blob for each task, which is the task's only input from the
-plan.
+decides everything once and writes one blob for each task, its only input from the plan.
 
-A bucket file contains the maps of one part, ordered by destination; for each destination it holds
-the tail maps, then the head maps.
+A bucket file contains the maps of one part for one destination after the other, tail maps first.
 """
 
 import itertools

@@ -56,8 +56,7 @@ def laplacian_operator(store: SheafStore) -> LinearOperator:
     TypeError
         If ``store`` is not a SheafStore.
     StoreError
-        If the store was rewritten, or, when the operator is applied, if a chunk is missing or
-        damaged.
+        If the store was rewritten; when the operator is applied, if a chunk is missing or damaged.
 
     Examples
     --------

@@ -216,8 +216,8 @@ def _cotan_weights(points: np.ndarray, faces: np.ndarray, side: np.ndarray) -> n
 def vertex_areas(points: npt.ArrayLike, faces: npt.ArrayLike) -> np.ndarray:
     """Return the area of each vertex, to which every adjacent face contributes an equal share.
 
-    The vertex areas sum to the area of the surface. The eigenvalues of ``eigenmodes(F, k,
-    mass=areas)`` approximate those of the surface even if the mesh is nonuniform.
+    The vertex areas sum to the area of the surface. With ``eigenmodes(F, k, mass=areas)`` the
+    eigenvalues approximate those of the surface even if the mesh is nonuniform.
 
     Parameters
     ----------
@@ -234,8 +234,7 @@ def vertex_areas(points: npt.ArrayLike, faces: npt.ArrayLike) -> np.ndarray:
     Raises
     ------
     ValueError, TypeError
-        As in :func:`tangent_bundle`, or if points are so large or small that areas over- or
-        underflow.
+        As in :func:`tangent_bundle`, or if areas overflow or underflow.
 
     See Also
     --------
@@ -274,8 +273,7 @@ def field_indices(
     It is 0 except at singularities. From corner to corner the field turns by an angle in (-pi, pi]
     relative to the connection of :func:`tangent_bundle`; around a face these angles and the face's
     curvature sum to 2 pi times the index (Knoeppel, Crane, Pinkall, Schroeder, ACM TOG 2013). The
-    curvature is the signed area of the spherical polygon of vertex normals, which is the holonomy
-    of the connection.
+    curvature, the connection's holonomy, is the signed area of the polygon of unit normals.
 
     Parameters
     ----------
@@ -283,9 +281,8 @@ def field_indices(
     faces : array_like of int, shape (f, k)
         As in :func:`tangent_bundle`, of a surface with two sides.
     vectors : array_like, shape (2 n,), (n, 2) or (n, 3)
-        A cochain of the tangent bundle, with coordinates in :func:`tangent_frames`, or vectors in
-        space, which are projected onto the tangent planes. Zero vectors are replaced by the first
-        basis vector.
+        A cochain of the tangent bundle in the bases :func:`tangent_frames`, or vectors in space,
+        whose tangential parts are used. Zero vectors are replaced by the first basis vector.
 
     Returns
     -------
@@ -296,8 +293,7 @@ def field_indices(
     Raises
     ------
     ValueError, TypeError
-        As in :func:`tangent_bundle`, or if the surface is one-sided, or vectors have the wrong
-        shape or are not finite.
+        As in :func:`tangent_bundle`, or if the surface is one-sided or the vectors are invalid.
 
     Examples
     --------

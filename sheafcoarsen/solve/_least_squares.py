@@ -189,8 +189,7 @@ def _minimized(
 ) -> tuple[np.ndarray, float, int]:
     """Minimize over the free vertices; return x, its residual and the number of iterations.
 
-    The gradient is recomputed from the maps until it is small, because L squares their condition
-    number.
+    The gradient is recomputed from the maps until it is small: L squares the condition number.
     """
     delta = coboundary(solve.sheaf)
     unit = max(solve.sheaf.largest_entry, np.finfo(float).tiny)

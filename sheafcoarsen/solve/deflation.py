@@ -54,9 +54,8 @@ def orthonormal(X: np.ndarray, mass: np.ndarray | None) -> np.ndarray:
 def refined_kernel(apply: Callable, precondition: Callable, basis: Basis) -> np.ndarray:
     """Return the lowest eigenvectors of A from a basis N of them accurate to single precision.
 
-    With A Z = A N in the complement of N, the error of N - Z is the square of that of N. The
-    sections of maps rounded to single precision are such a basis N; inverse iteration with A would
-    amplify their error.
+    With A Z = A N in the complement of N, the error of N - Z is the square of that of N. Inverse
+    iteration would amplify the error if N contains sections of maps rounded to single precision.
     """
     N = np.linalg.qr(basis if isinstance(basis, np.ndarray) else basis.toarray())[0]
     inside = deflated(lambda X: X, N)

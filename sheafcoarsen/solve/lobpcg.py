@@ -64,8 +64,7 @@ def lowest_pairs(
     Parameters
     ----------
     apply, precondition : callable
-        X -> A X, and R -> an approximation of A^{-1} R. If X is complex, they are called with
-        ``real_columns``.
+        X -> A X, and R -> an approximation of A^{-1} R, for ``real_columns`` if X is complex.
     X : ndarray, shape (n, m)
         Start vectors in C order; overwritten.
     target : float or callable

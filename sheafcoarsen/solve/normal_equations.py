@@ -146,8 +146,7 @@ class NormalEquations:
     def smallest(self) -> float:
         """Return an estimate of the smallest positive singular value of D, relative to norm(D).
 
-        A step of inverse iteration gives this upper bound. It is sharp if that singular value is
-        far smaller than the others.
+        A step of inverse iteration gives this upper bound, sharp if the value is far below others.
         """
         if self.bound == 0 or self.method == "plain":
             return 1.0
