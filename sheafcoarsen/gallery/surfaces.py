@@ -273,7 +273,7 @@ def field_indices(
     It is 0 except at singularities. From corner to corner the field turns by an angle in (-pi, pi]
     relative to the connection of :func:`tangent_bundle`; around a face these angles and the face's
     curvature sum to 2 pi times the index (Knoeppel, Crane, Pinkall, Schroeder, ACM TOG 2013). The
-    curvature, the connection's holonomy, is the signed area of the polygon of unit normals.
+    curvature, the connection's holonomy, is the signed area of the spherical polygon of normals.
 
     Parameters
     ----------
