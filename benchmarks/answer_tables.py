@@ -1,4 +1,4 @@
-"""The tables of :mod:`benchmarks.answers`: a line for each problem, not each figure."""
+"""Tables of :mod:`benchmarks.answers` in docs/benchmarks.md, with one line per problem."""
 
 import textwrap
 
@@ -10,7 +10,7 @@ SENSES = {">=": "\N{GREATER-THAN OR EQUAL TO}", "<=": "\N{LESS-THAN OR EQUAL TO}
 
 
 def markdown(rows, data):
-    """Return all tables and what they were measured on."""
+    """Return all tables and a description of the machine."""
     taken = [*eigenpairs(rows), *systems(rows), *products(rows)]
     shown = {id(row) for _, used in taken for row in used}
     parts = [table for table, _ in taken]
@@ -19,28 +19,28 @@ def markdown(rows, data):
 
 
 def grid(heads, lines):
-    """Return a table, numbers to the right but in the first column."""
+    """Return a markdown table, right-aligned except for the first column."""
     rule = "|---|" + "---:|" * (len(heads) - 1)
     return "\n".join([f"| {' | '.join(heads)} |", rule, *(f"| {' | '.join(x)} |" for x in lines)])
 
 
 def name(row):
-    """Return the problem and its unknowns."""
+    """Return the name of the problem and its number of unknowns."""
     return f"{row.workload}, {row.vertices:,}" if row.vertices else row.workload
 
 
 def limit(row):
-    """Return the floor, with its sense."""
+    """Return the floor as text, with its sense."""
     return SENSES[row.sense] + row.limit.removeprefix(row.sense) if row.limit else ""
 
 
 def lost(row):
-    """Say where ours loses."""
+    """Return a remark if ours is slower than the yardstick."""
     return ", ours loses" * (row.sense == ">=" and row.ratio < 1)
 
 
 def figures(row):
-    """Return a cell: the ratio, marked where ours loses, the two sides, the note."""
+    """Return a cell: the ratio, a remark if ours loses, both times, and the note."""
     if row.ratio is None:
         value = f"{row.ours:g}" if not row.unit and row.ours is not None else row.result
         return " ".join(filter(None, [value, row.note and f"({row.note})"]))
@@ -53,7 +53,7 @@ def figures(row):
 
 
 def eigenpairs(rows):
-    """Yield the table of lowest eigenpairs against a yardstick, with their memory, and its rows."""
+    """Yield the table of eigenpairs against a yardstick, with peak memory, and its rows."""
     lines, used = [], []
     for row, following in zip(rows, [*rows[1:], None], strict=True):
         if not row.claim.endswith("lowest eigenpairs") or row.ratio is None:
@@ -71,7 +71,7 @@ def eigenpairs(rows):
 
 
 def systems(rows):
-    """Yield the table of linear systems, a column for each yardstick, and its rows."""
+    """Yield the table of linear systems, with a column for each yardstick, and its rows."""
     ratios = [row for row in rows if row.claim in PHASES]
     sizes = [row for row in rows if row.claim in SIZES]
     rivals = list(dict.fromkeys(row.against for row in ratios))
@@ -97,7 +97,7 @@ def systems(rows):
 
 
 def _phases(mine, against):
-    """Yield how many times faster than a yardstick in each phase that was compared."""
+    """Yield the speed-up over a yardstick in each phase that was compared."""
     for claim in PHASES:
         if (claim, against) in mine:
             ratio = mine[claim, against].ratio
@@ -107,7 +107,7 @@ def _phases(mine, against):
 
 
 def products(rows):
-    """Yield the table of products with L, a column for each number of columns, and its rows."""
+    """Yield the table of products with h columns, with a table column for each h, and its rows."""
     used = [row for row in rows if row.claim.startswith("laplacian_operator")]
     columns = list(dict.fromkeys(row.claim.partition(", ")[2] for row in used))
     lines = []
@@ -121,7 +121,7 @@ def products(rows):
 
 
 def others(rows):
-    """Return the table of what stands alone, or has one yardstick."""
+    """Return the table of the remaining rows, with at most one yardstick each."""
     lines = [
         (" : ".join(filter(None, (row.claim, row.against))), name(row), figures(row), limit(row))
         for row in rows

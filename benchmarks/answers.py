@@ -1,13 +1,13 @@
-"""Asks large sheaves questions and times the answers beside what else could give them.
+"""Time answers to questions about large sheaves against other methods that answer them.
 
     python -m benchmarks.answers [--size smoke|small|medium|large] [--docs] [--only TEXT]
 
-The ten lowest eigenpairs, linear systems, products with L, extensions. Every problem runs in a
-process of its own, one thread for everybody; both sides of a ratio run there, interleaved, and
-their answers are checked against each other. Figures are processor seconds, medians of rounds. A
-ratio marked >= says how many times faster than the yardstick; one below 1 is marked: ours loses
-there. ``--size medium`` are the problems of the floors, about half an hour and 4 GB; large is the
-same. ``--docs`` writes the tables into docs/benchmarks.md.
+The questions are the ten lowest eigenpairs, linear systems, products with L and extensions. Every
+problem runs in a separate process with one thread. Both sides of a ratio run there, interleaved,
+and their answers are compared. Figures are medians in processor seconds. A ratio marked >= is a
+speed-up over the yardstick; if it is below 1, a note says that ours loses. ``--size medium``, which
+takes half an hour and 4 GB, has the problems of the floors; large is the same. ``--docs`` writes
+the tables into docs/benchmarks.md.
 """
 
 import argparse
@@ -43,14 +43,14 @@ MEDIAN = "medians of the four"
 
 
 FACTORS_UP_TO = 2e8
-"""Entries of factors beyond which a direct solver is not tried."""
+"""Number of entries of factors above which a direct solver is not tried."""
 
 
-# ---------------------------------------------------------------- in a process of its own
+# ---------------------------------------------------------------- in a separate process
 
 
 def answer(question, rounds):
-    """Yield the rows of one question."""
+    """Answer one question, and yield its rows."""
     F = questions.build(question.problem)
     kinds = {
         "modes": modes,
@@ -92,11 +92,11 @@ def compared(F, question, claim, against, times, names, floor=None, note=""):
 
 
 def peak(call):
-    """Return what a call returns and its peak memory above what there was, None if unknown."""
+    """Return a call's result and the memory by which it raised the peak, or None if unknown."""
     gc.collect()
     try:
         with open("/proc/self/clear_refs", "w") as stream:
-            stream.write("5")  # the peak starts anew
+            stream.write("5")  # reset the recorded peak
         before = child.status("VmRSS")
         result = call()
         return result, child.status("VmHWM") - before
@@ -105,14 +105,14 @@ def peak(call):
 
 
 def agree(what, ours, theirs, norm):
-    """Refuse eigenvalues that are not the same."""
+    """Exit with an error if eigenvalues differ."""
     worst = float(abs(ours - theirs).max())
     if not worst <= 10 * TOL * norm:
-        raise SystemExit(f"{what}: eigenvalues differ by {worst / norm:.2g} of the norm of L")
+        raise SystemExit(f"{what}: eigenvalues differ by {worst / norm:.2g} norm(L)")
 
 
 def modes(F, question, rounds):
-    """The lowest eigenpairs, against shift-invert Lanczos."""
+    """Time the lowest eigenpairs against shift-invert Lanczos."""
     k, floor = question.pairs, question.floor
     norm = float(abs(sc.laplacian(F)).sum(axis=1).max())
     claim, alone = f"{k} lowest eigenpairs", isinstance(floor, Most)
@@ -120,7 +120,7 @@ def modes(F, question, rounds):
     def ours():
         return sc.eigenmodes(F, k, tol=TOL)
 
-    sc.eigenmodes(questions.build("3-D grid 9"), k, method="multilevel")  # compiles
+    sc.eigenmodes(questions.build("3-D grid 9"), k, method="multilevel")  # compile the kernels
     begin = time.process_time()
     E, memory = peak(ours)
     seconds = time.process_time() - begin
@@ -142,7 +142,7 @@ def modes(F, question, rounds):
 
 
 def quality(F, question, rounds):
-    """Both spectra of a coarsening and the angles, against Lanczos for the values alone."""
+    """Time spectra and angles of a coarsening against Lanczos for the eigenvalues only."""
     k = question.pairs
     norm = float(abs(sc.laplacian(F)).sum(axis=1).max())
     C = sc.coarsen(F, sc.select(F, F.n_vertices // 10), int(F.vertex_dims.max()) + 1)
@@ -161,7 +161,7 @@ def quality(F, question, rounds):
 
 
 def lobpcg(F, question, rounds):
-    """The same against lobpcg with the best pyamg preconditioner."""
+    """Time the lowest eigenpairs against lobpcg with the fastest pyamg preconditioner."""
     norm = float(abs(sc.laplacian(F)).sum(axis=1).max())
     candidates = {"ours": lambda: sc.eigenmodes(F, 10, tol=TOL)}
     for name, set_up in rivals.pyamg_set_ups(F).items():
@@ -170,7 +170,7 @@ def lobpcg(F, question, rounds):
     if len(candidates) == 1:
         return
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # lobpcg warns where it stops short
+        warnings.simplefilter("ignore")  # lobpcg warns if it does not converge
         times = timed(candidates, rounds)
     best = times.fastest(set(candidates) - {"ours"})
     E = times.answers["ours"]
@@ -190,7 +190,7 @@ def lobpcg(F, question, rounds):
 
 
 class Grounded(NamedTuple):
-    """A component with one vertex fixed, and a right side."""
+    """A component with one vertex fixed, and a right-hand side b."""
 
     sheaf: sc.CellularSheaf
     fixed: np.ndarray
@@ -198,7 +198,7 @@ class Grounded(NamedTuple):
 
     @classmethod
     def of(cls, F):
-        """Take the largest component and fix its largest stalk."""
+        """Return the largest component of F, with the vertex of its largest stalk fixed."""
         F = largest_component(F)
         fixed = np.arange(F.n_vertices) == F.vertex_dims.argmax()
         free = np.repeat(~fixed, F.vertex_dims)
@@ -207,7 +207,7 @@ class Grounded(NamedTuple):
 
 
 def solve(F, question, rounds):
-    """One right side to 1e-8: set-up and solve, the same conjugate gradients around everybody."""
+    """Time set-up and one solve to 1e-8; all preconditioners use the same conjugate gradients."""
     F, fixed, b = Grounded.of(F)
     free = np.flatnonzero(np.repeat(~fixed, F.vertex_dims))
     A, right = sc.laplacian(F)[free][:, free].tocsr(), b[free][:, None]
@@ -226,7 +226,7 @@ def solve(F, question, rounds):
             start, target = np.zeros_like(right), np.array([TOL * size])
             found = conjugate_gradients(A.__matmul__, precondition, right, start, target)
             if found.residuals[0] > 2 * TOL * size:
-                raise SystemExit(f"{question.problem}: pyamg did not solve it")
+                raise SystemExit(f"{question.problem}: pyamg did not reach the tolerance")
             return found.steps
 
         return lambda: rivals.by_columns(set_up()), ask
@@ -243,7 +243,7 @@ def solve(F, question, rounds):
             steps[name] = ask(ready)
             first[name].append(middle - begin)
             then[name].append(time.process_time() - middle)
-    # the first round is not counted: it compiles
+    # the first round compiles and is not counted
     first, then = ({k: statistics.median(v[1:]) for k, v in d.items()} for d in (first, then))
     whole = {name: first[name] + then[name] for name in both}
     phases = (("solve phase", then), ("set-up and one solve", whole))
@@ -279,13 +279,13 @@ def solve(F, question, rounds):
 
 
 def estimated_fill(A):
-    """Return a guess of the entries of factors: the 3-D law where rows are full."""
+    """Estimate the number of entries of factors, as for a 3-D grid if A has many per row."""
     n = A.shape[0]
     return n ** (4 / 3) * 10 if A.nnz / n > 5 else 30 * n
 
 
 def iterations(F, question, rounds):
-    """Iterations of a linear system to 1e-8."""
+    """Count the iterations of a linear system to 1e-8."""
     F, fixed, b = Grounded.of(F)
     solver = sc.Solver(F, "multigrid", fixed=fixed)
     solver(b, tol=TOL)
@@ -302,14 +302,14 @@ def iterations(F, question, rounds):
 
 
 def products(F, question, rounds):
-    """L x without L, against a product with L."""
+    """Time L x without an assembled L against a product with L."""
     A, operator = sc.laplacian(F), sc.laplacian_operator(F)
     for h in (1, 8, 32):
         X = np.random.default_rng(0).standard_normal((F.dim_c0, h))
         X = X[:, 0].copy() if h == 1 else X
         times = timed({"ours": lambda X=X: operator @ X, "csr": lambda X=X: A @ X}, 20 * rounds)
         if abs(times.answers["ours"] - times.answers["csr"]).max() > 1e-9:
-            raise SystemExit("products differ")
+            raise SystemExit(f"{question.problem}: laplacian_operator and csr products differ")
         ratio = times.ratio("ours", "csr")
         yield row(
             F,
@@ -325,7 +325,7 @@ def products(F, question, rounds):
 
 
 def extension(F, question, rounds):
-    """Values at three vertices extended to all."""
+    """Time the harmonic extension of values at three vertices."""
     at = [0, F.n_vertices // 2, F.n_vertices - 1]
     values = [np.ones(int(F.vertex_dims[v])) * i for i, v in enumerate(at)]
     times = timed({"ours": lambda: sc.harmonic_extension(F, at, values)}, rounds)
@@ -341,10 +341,10 @@ def extension(F, question, rounds):
 
 
 def cameras(F, question, rounds):
-    """The zeros of a strip of cameras."""
+    """Time the zero eigenvalues of a strip of cameras."""
     times = timed({"ours": lambda: sc.eigenmodes(F, 4)}, 3 * rounds)
     if times.answers["ours"].n_zero != 3:
-        raise SystemExit("the strip has three zeros")
+        raise SystemExit("the strip must have three zero eigenvalues")
     yield row(
         F,
         question,
@@ -356,7 +356,7 @@ def cameras(F, question, rounds):
     )
 
 
-# ---------------------------------------------------------------- all of them
+# ---------------------------------------------------------------- all questions
 
 
 MEDIANS = {
@@ -368,7 +368,7 @@ MEDIANS = {
 
 
 def medians(rows, counted):
-    """Return rows with the medians over the problems that are counted."""
+    """Yield rows with the median ratios over the ``counted`` problems."""
     for (claim, against), floor in MEDIANS.items():
         ratios = [
             r.ratio
@@ -380,7 +380,7 @@ def medians(rows, counted):
 
 
 def run(size, i):
-    """Ask one question in a process of its own."""
+    """Answer one question in a separate process, and return its rows."""
     threads = dict.fromkeys(
         ("NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"
     )
@@ -396,7 +396,7 @@ def run(size, i):
 
 
 def main():
-    """Run everything, print the table, and write what was asked for."""
+    """Answer all questions, print the rows, and write JSON or the README's tables on request."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -405,7 +405,7 @@ def main():
     parser.add_argument(
         "--docs", action="store_true", help="write the tables into docs/benchmarks.md"
     )
-    parser.add_argument("--only", default="", help="kinds or problems that hold this text")
+    parser.add_argument("--only", default="", help="only kinds or problems that contain this text")
     parser.add_argument("--ask", type=int, help=argparse.SUPPRESS)
     args = parser.parse_args()
     asked = SIZES[args.size]

@@ -1,20 +1,20 @@
-"""What :mod:`benchmarks.answers` asks, size by size, and the floors of it."""
+"""Questions of :mod:`benchmarks.answers` for each size, and their floors."""
 
 from typing import NamedTuple
 
 
 class Question(NamedTuple):
-    """What is asked of which sheaf, and the floor: a ratio, iterations or seconds."""
+    """Question about a sheaf, and its floor: a ratio, a number of iterations or seconds."""
 
     kind: str
     problem: str
     floor: float | None = None
-    counted: bool = False  # among the four whose medians have floors
+    counted: bool = False  # whether it is one of the four problems whose medians have floors
     pairs: int = 10
 
 
 class Most(NamedTuple):
-    """Floors of eigenpairs that are too many for a yardstick: iterations, bytes."""
+    """Maximum iterations and bytes for an eigenproblem that is too large for a yardstick."""
 
     iterations: int
     memory: float

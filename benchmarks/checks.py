@@ -1,4 +1,4 @@
-"""An answer is shown only when its error is below 30 n eps times its factors' norms."""
+"""Checks of answers: errors must be below 30 n eps times the product of the factors' norms."""
 
 import numpy as np
 import scipy.sparse
@@ -9,25 +9,25 @@ EPS = np.finfo(np.float64).eps
 
 
 class WrongAnswerError(Exception):
-    """Somebody's answer is wrong, so that its time means nothing."""
+    """An answer is wrong, so that its time is meaningless."""
 
 
 def require(what, errors, sizes):
-    """Refuse errors, numbers or arrays, that are not below LIMIT eps times their sizes."""
+    """Raise WrongAnswerError unless all errors are below LIMIT eps times their sizes."""
     worst = (
         float(
             np.max(np.asarray(errors) / np.maximum(sizes, np.finfo(np.float64).tiny), initial=0.0)
         )
         / EPS
     )
-    if not worst < LIMIT:  # also refuses nan
-        raise WrongAnswerError(f"{what}: error {worst:.3g} n eps norm, allowed {LIMIT:g}")
+    if not worst < LIMIT:  # also true for nan
+        raise WrongAnswerError(f"{what}: error of {worst:.3g} n eps norm, above {LIMIT:g}")
 
 
 def same_products(what, A, B, terms):
     """Compare two matrices X* X entry by entry.
 
-    Sums of ``terms`` products are bounded by the root of the two diagonal entries.
+    A sum of ``terms`` products is at most the geometric mean of the two diagonal entries.
     """
     difference = scipy.sparse.coo_array(scipy.sparse.csr_array(A) - scipy.sparse.csr_array(B))
     roots = np.sqrt(B.diagonal())
@@ -36,9 +36,9 @@ def same_products(what, A, B, terms):
 
 
 def same_coarse(what, coarse, galerkin, L, n):
-    """Compare two forms of R* L R entry by entry.
+    """Compare two matrices R* L R entry by entry.
 
-    Columns of R have norm 1 and at most n entries.
+    The columns of R have norm 1 and at most n entries.
     """
     difference = abs(scipy.sparse.csr_array(coarse) - scipy.sparse.csr_array(galerkin))
     require(what, difference.max(), n * abs(L).sum(axis=0).max())
@@ -51,7 +51,7 @@ def same_spectra(what, found, wanted, blocks):
 
 
 def local_modes(M, internal):
-    """Check norm(L_a U - U Lambda) and norm(U* U - I) of every cluster.
+    """Check norm(L_a U - U Lambda) and norm(U* U - I) for every cluster.
 
     ``internal`` is the direct sum of all L_a.
     """
@@ -79,4 +79,4 @@ def connected(P, edges):
     )
     pieces = connected_components(graph, directed=False)[0]
     if pieces != P.n_clusters:
-        raise WrongAnswerError(f"{P.n_clusters} clusters fall into {pieces} connected pieces")
+        raise WrongAnswerError(f"{P.n_clusters} clusters have {pieces} connected components")

@@ -1,10 +1,10 @@
-"""Measurements that need a process of their own; each prints one line of JSON.
+"""Measurements in a separate process, each of which prints one line of JSON.
 
     python -m benchmarks.child start                    seconds to import, to coarsen a small sheaf
     python -m benchmarks.child threads W1 10000 ROUNDS  seconds for modes, for the set-up
     python -m benchmarks.child memory W1 10000 [L]      peak memory above the input, bytes returned
 
-``benchmarks.stages`` starts them.
+``benchmarks.stages`` starts these processes.
 """
 
 import ctypes
@@ -21,7 +21,7 @@ REPOSITORY = Path(__file__).parent.parent
 
 
 def run(*arguments, threads=None):
-    """Start this module as a process and return what it prints."""
+    """Run this module in a new process, and return the JSON that it prints."""
     environment = dict(os.environ)
     if threads is not None:
         environment["NUMBA_NUM_THREADS"] = str(threads)
@@ -70,16 +70,16 @@ def memory(name, n, what=""):
 
     if sys.platform != "linux":
         return {"peak": None}
-    Case(name, 2000).whole()  # the kernels are loaded
+    Case(name, 2000).whole()  # load the kernels before measuring
     case = Case(name, int(n))
     gc.collect()
     libc = ctypes.CDLL(None)
-    if hasattr(libc, "malloc_trim"):  # what building the input left behind would hide what comes
+    if hasattr(libc, "malloc_trim"):  # memory freed after building the input would hide the peak
         libc.malloc_trim(0)
     known = buffers(case.F)
     try:
         with open("/proc/self/clear_refs", "w") as stream:
-            stream.write("5")  # the peak starts anew
+            stream.write("5")  # reset the recorded peak
         before = status("VmRSS")
         result = case.whole() if what else case.coarsened()
         peak = status("VmHWM") - before
@@ -95,7 +95,7 @@ def status(key):
 
 
 def buffers(*items):
-    """Return address and size of the memory behind all arrays reached from some objects."""
+    """Return the addresses and sizes of all array buffers that are reachable from given objects."""
     import numpy as np
     import scipy.sparse
 

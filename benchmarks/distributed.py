@@ -1,10 +1,10 @@
-"""Measures runs from store to store: processor time, the plan, two workers, memory.
+"""Measure runs from store to store: processor time, planning, two workers, memory.
 
     python -m benchmarks.distributed [--size smoke|small|medium|large] [--only NAME] [--folder DIR]
 
-Stores lie in a temporary folder, of --folder or the system's; ``--size large`` takes 20 GB there
-and a quarter of an hour. Workers are processes on this machine with one thread each. Their peaks
-are what the system recorded of them, asked from outside; every result is checked by probes.
+Stores are written to a temporary folder in --folder, or in that of the system; ``--size large``
+needs 20 GB and takes 15 minutes. Workers are processes on this machine with one thread each. Their
+peak memory is read from the operating system; every result is verified on random cochains.
 """
 
 import argparse
@@ -35,7 +35,7 @@ from sheafcoarsen.distributed.location import place_of
 
 
 class Size(NamedTuple):
-    """Vertices of W1 in memory too, side of the grid that never is, limit of a worker, rounds."""
+    """Vertices of W1, side of the grid that exceeds memory, memory limit of a worker, rounds."""
 
     vertices: int
     side: int
@@ -50,11 +50,11 @@ SIZES = {
     "large": Size(1_000_000, 198, "500MB", 2),
 }
 DIM = 4
-"""Of the stalks on the grid: 256 bytes of maps per edge."""
+"""Dimension of the stalks on the grid, with 256 bytes of maps per edge."""
 
 
 def grid_pieces(side, planes=2):
-    """Yield a 3-D grid with general maps near the identity, some planes of it at a time."""
+    """Yield pieces of a 3-D grid with general maps near the identity, some planes at a time."""
     index = np.arange(side**3, dtype=np.int32).reshape(side, side, side)
     for x in range(0, side, planes):
         rng = np.random.default_rng(x)
@@ -76,7 +76,7 @@ def grid_pieces(side, planes=2):
 
 @contextlib.contextmanager
 def workers(count, limit):
-    """Start workers of one thread, each of which has loaded what it needs; yield a client."""
+    """Start workers with one thread each, let them load the library, and yield a client."""
     import dask
     from distributed import Client, LocalCluster
 
@@ -102,9 +102,9 @@ def workers(count, limit):
 
 
 class Peaks:
-    """The largest resident memory of each worker, as the system recorded it, and of this process.
+    """Peak resident memory of each worker and of this process, from the operating system.
 
-    The record of a process lasts as long as the process: asked often, none is missed that dies.
+    A process's record ends with the process, so it is read often to catch workers that are killed.
     """
 
     def __init__(self, client):
@@ -114,7 +114,7 @@ class Peaks:
         self.thread = threading.Thread(target=self.watch, daemon=True)
 
     def look(self):
-        """Ask once, of workers that took the place of killed ones too."""
+        """Read the peaks once, including those of workers that replaced killed ones."""
         for parent in self.parents:
             for process in psutil.Process(parent).children(recursive=True):
                 with contextlib.suppress(psutil.Error, OSError, StopIteration):
@@ -123,17 +123,17 @@ class Peaks:
                         self.found[process.pid] = max(self.found.get(process.pid, 0), peak)
 
     def watch(self):
-        """Ask until told to stop."""
+        """Read the peaks repeatedly until ``ended`` is set."""
         while not self.ended.wait(0.05):
             self.look()
 
     def __enter__(self):
         gc.collect()
         libc = ctypes.CDLL(None)
-        if hasattr(libc, "malloc_trim"):  # what came before would hide what comes
+        if hasattr(libc, "malloc_trim"):  # memory freed before would hide the peak
             libc.malloc_trim(0)
         with contextlib.suppress(OSError), open("/proc/self/clear_refs", "w") as stream:
-            stream.write("5")  # the peak of this process starts anew
+            stream.write("5")  # reset the recorded peak of this process
         self.before = psutil.Process().memory_info().rss
         self.thread.start()
         return self
@@ -147,7 +147,7 @@ class Peaks:
 
 
 def high_water(pid):
-    """Return the record of a process, 0 where the system keeps none."""
+    """Return the peak resident memory of a process, or 0 if the system does not record it."""
     with contextlib.suppress(OSError), open(f"/proc/{pid}/status") as stream:
         for line in stream:
             if line.startswith("VmHWM"):
@@ -156,15 +156,15 @@ def high_water(pid):
 
 
 def clustered(src, size):
-    """Return clusters of a stored sheaf."""
+    """Return clusters of a stored sheaf with about ``size`` vertices each."""
     return sc.select(src.topology()[0], max(src.n_vertices // size, 2))
 
 
-# ---------------------------------------------------------------- what is measured
+# ---------------------------------------------------------------- measurements
 
 
 def processor_time(size, folder):
-    """Store to store beside memory, in one process."""
+    """Compare the processor time of a run from store to store with one in memory."""
     F = workloads.build("W1", size.vertices)
     P = sc.select(F, max(F.n_vertices // SIZE, 2))
     src = dist.to_store(folder / "src", F)
@@ -186,7 +186,7 @@ def processor_time(size, folder):
 
 
 def planning(size, folder):
-    """Time and memory per edge of what the driver decides and writes."""
+    """Measure time and memory per edge of making and writing the plan."""
     F = workloads.build("W1", size.vertices)
     src = dist.to_store(folder / "src", F)
     asked = checked(src, sc.select(F, max(F.n_vertices // SIZE, 2)), RANK)
@@ -206,7 +206,7 @@ def planning(size, folder):
 
 
 def two_workers(size, folder):
-    """Wall time of a run on one worker beside one on two; nothing else may run meanwhile."""
+    """Compare the wall times of one and two workers; nothing else may run at the same time."""
     F = workloads.build("W1", size.vertices)
     P = sc.select(F, max(F.n_vertices // SIZE, 2))
     src = dist.to_store(folder / "src", F)
@@ -225,7 +225,7 @@ def two_workers(size, folder):
 
 
 def memory(size, folder):
-    """A sheaf that is larger than the workers' memory, and never in memory as a whole."""
+    """Measure the memory of a run whose sheaf is larger than the memory of all workers."""
     dims = np.full(size.side**3, DIM)
     src = dist.write_store(folder / "src", dims, grid_pieces(size.side), part_bytes=16e6)
     P = clustered(src, 30)
@@ -286,7 +286,7 @@ MEASURES = {
 
 
 def main():
-    """Measure what was asked for and print it."""
+    """Run the requested measurements and print their rows."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,12 +1,12 @@
-"""Times eliminations, and solves with and without one, side by side in the same process.
+"""Time eliminations, and solves with and without elimination, in the same process.
 
     python -m benchmarks.elimination [--size smoke|small|medium] [--data FOLDER] [--cpu]
 
-Trees: `eliminate`, new maps by `refresh`, and `global_sections` with random 2 x 2 maps, which grow
-and decay along the way. Networks of the data folder, one vertex of each component grounded: the
-set-up of `Solver` and one right side to 1e-8, as it is and with no elimination. Answers are checked
-first: h0, and norm(L x - b). Figures are medians of interleaved rounds; ``--cpu`` counts seconds of
-the processor, where the machine is shared. Nothing fails where a ratio is low.
+On trees: `eliminate`, `refresh` with new maps, and `global_sections` with random 2 x 2 maps, whose
+products grow and decay along paths. On networks from the data folder, with one vertex of each
+component grounded: the set-up of `Solver` and one solve to 1e-8, with and without elimination.
+Answers are checked first: h0, and norm(L x - b). Figures are medians of interleaved rounds;
+``--cpu`` measures processor seconds, for shared machines. A low ratio is not an error.
 """
 
 import argparse
@@ -43,7 +43,7 @@ def tree(kind, n):
 
 
 def show_tree(kind, n, rounds, clock):
-    """Print the line of one tree."""
+    """Time one tree and print the result."""
     edges = tree(kind, n)
     numbers = sc.CellularSheaf.constant(edges)
     general = sc.CellularSheaf(edges, *np.random.default_rng(7).standard_normal((2, n - 1, 2, 2)))
@@ -62,7 +62,7 @@ def show_tree(kind, n, rounds, clock):
 
 
 def show_network(file, rounds, clock):
-    """Print the line of one network."""
+    """Time one network and print the result."""
     F = sc.read_g2o(file) if ".g2o" in file else sc.read_graph(file)
     fixed = np.unique(sc.components(F), return_index=True)[1]
     without = mock.patch("sheafcoarsen.solve._solver.without_leaves", return_value=None)
@@ -94,7 +94,7 @@ def show_network(file, rounds, clock):
 
 
 def main():
-    """Run all cases of a size."""
+    """Run all cases of the given size."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

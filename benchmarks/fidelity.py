@@ -1,17 +1,17 @@
-"""How well the coarse sheaf keeps the low spectrum, by every choice there is.
+"""Measure how well coarse sheaves preserve the low spectrum.
 
-Local operators, coarse dimensions, cluster sizes and selection methods compared:
+The study compares local operators, coarse dimensions, cluster sizes and selection methods:
 
     python -m benchmarks.fidelity [--size smoke|full] [--out FOLDER] [--docs]
 
-Every figure is the mean relative error of the first 10 positive eigenvalues, (nu - lambda) /
-lambda, nu those of R* L R; 1 means that they are twice what they should be. ``global sections``
-counts zero eigenvalues, coarse : fine. Ranks are given out by one order of all modes' scores
-(``sc.ranks.budget``). "principal" is the block of L that the paper's layer takes, "internal" the
-operator of its theory, "oversampled q" sees q rings of neighbours beyond the cluster. With
-``SHEAFCOARSEN_DATA`` set there are six more sets; ``--size full`` takes about ten minutes.
+Every figure is the mean relative error (nu - lambda) / lambda of the first 10 positive eigenvalues,
+nu being those of R* L R; 1 means that they are twice the correct values. ``global sections`` counts
+zero eigenvalues, coarse : fine. Ranks are chosen by the scores of all modes together
+(``sc.ranks.budget``). "principal" is the block of L that the paper's layer uses, "internal" the
+operator of its theory; "oversampled q" includes q rings of neighbours around the cluster. If
+``SHEAFCOARSEN_DATA`` is set, there are six more sets; ``--size full`` takes about ten minutes.
 
-Writes tables (fidelity.md) and pictures to FOLDER; ``--docs`` writes the tables into
+Tables (fidelity.md) and figures are written to FOLDER; ``--docs`` writes the tables into
 docs/fidelity.md.
 """
 
@@ -39,7 +39,7 @@ OPERATORS = {
 FRACTIONS = (0.1, 0.2, 0.3, 0.5)
 CLUSTERS = (20, 40, 80)
 METHODS = ("metis", "balls", "matching", "spectral")
-STYLES = {  # readable in grey and for colour-blind eyes
+STYLES = {  # distinguishable in greyscale and by colour-blind readers
     "principal": ("#000000", "x", ":"),
     "internal": ("#0072b2", "o", "-"),
     "oversampled 1": ("#d55e00", "s", "--"),
@@ -49,7 +49,7 @@ STYLES = {  # readable in grey and for colour-blind eyes
 
 
 class Case:
-    """One sheaf with its partitions, each computed once."""
+    """A sheaf with its partitions, each of which is computed once."""
 
     def __init__(self, name, F):
         self.name, self.F, self.partitions = name, F, {}
@@ -62,9 +62,9 @@ class Case:
         return self.partitions[size, method]
 
     def error(self, operator, fraction=0.3, size=40, method="metis"):
-        """Return (mean relative error, global sections kept, of how many).
+        """Return the mean relative error, and the numbers of coarse and of fine global sections.
 
-        None where the spectrum did not converge.
+        Returns None if the spectrum did not converge.
         """
         rank = sc.ranks.budget(int(fraction * self.F.dim_c0))
         C = sc.coarsen(self.F, self.partition(size, method), rank, **OPERATORS[operator])
@@ -75,10 +75,7 @@ class Case:
         return float(Q.relative_errors[:COUNT].mean()), Q.kernel_coarse, Q.kernel_fine
 
     def seconds(self, rounds=3):
-        """Return the median time of local modes of each operator at 0.3 n, in turns.
-
-        All are compiled before.
-        """
+        """Return the median time of local modes at 0.3 n for each operator, without compilation."""
         P, rank, times = (
             self.partition(),
             sc.ranks.budget(int(0.3 * self.F.dim_c0)),
@@ -93,7 +90,7 @@ class Case:
 
 
 def shown(found):
-    """Return a figure of a table."""
+    """Return the text of a table cell."""
     return "not converged" if found is None else f"{found[0]:.2g}"
 
 
@@ -104,14 +101,14 @@ def table(title, heads, rows):
 
 
 def against_operators(cases):
-    """Yield the paper's question: which local operator, at two coarse dimensions."""
+    """Yield the errors of all local operators for two coarse dimensions."""
     for fraction in (0.3, 0.1):
         found = {case.name: {key: case.error(key, fraction) for key in OPERATORS} for case in cases}
         yield fraction, found
 
 
 def study(cases, out):
-    """Compute everything; return the markdown and write the pictures where ``out`` is a folder."""
+    """Run the study, return the markdown, and write the figures if ``out`` is a folder."""
     parts, drawn = [], {}
     names = [case.name for case in cases]
     size = ", ".join(
@@ -192,7 +189,7 @@ def study(cases, out):
 
 
 def draw_operators(names, found, path):
-    """Draw the errors of all operators on all sets."""
+    """Plot the errors of all operators on all sets."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9, 4.2), layout="constrained")
@@ -221,7 +218,7 @@ def draw_operators(names, found, path):
 
 
 def draw_curves(curves, path):
-    """Draw error against coarse dimension, a panel for each set."""
+    """Plot the error against the coarse dimension, with a panel for each set."""
     from matplotlib.figure import Figure
 
     columns = 3
@@ -257,7 +254,7 @@ def draw_curves(curves, path):
 
 
 def main():
-    """Run the study and write what was asked for."""
+    """Run the study, and write the requested files."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,10 +1,10 @@
-"""What the first calls on a machine cost: seconds of compiling from an empty cache.
+"""Measure the cost of the first calls on a machine: seconds of compilation with an empty cache.
 
-    python -m benchmarks.first_call                the row of docs/benchmarks.md
-    python -m benchmarks.first_call --top 12       and the kernels that took most, call by call
+    python -m benchmarks.first_call                prints the rows of docs/benchmarks.md
+    python -m benchmarks.first_call --top 12       also prints the slowest kernels of each call
 
-Each chain of calls runs in a fresh process with an empty ``NUMBA_CACHE_DIR`` and one thread; what
-is counted is the processor time of compilations alone, as numba reports them.
+Each chain of calls runs in a fresh process with an empty ``NUMBA_CACHE_DIR`` and one thread. Only
+the processor time of compilations is counted, as numba reports them.
 """
 
 import argparse
@@ -25,18 +25,18 @@ CHAINS = (("select + coarsen", "oversampled after it"), ("select + coarsen", "ve
 
 
 class Clock(event.Listener):
-    """Processor time of compilations, in all and kernel by kernel without what it calls."""
+    """Processor time of compilations, in total, and of each kernel without those that it calls."""
 
     def __init__(self):
         self.open, self.seconds, self.kernels = [], 0.0, collections.Counter()
         event.register("numba:compile", self)
 
     def on_start(self, event):
-        """Begin the time of a kernel."""
+        """Start the clock of a kernel."""
         self.open.append([time.process_time(), 0.0])
 
     def on_end(self, event):
-        """End it, and take it from the kernel that asked for this one."""
+        """Stop the clock, and subtract its time from that of the calling kernel."""
         begun, inside = self.open.pop()
         seconds = time.process_time() - begun
         name = event.data["dispatcher"].py_func.__qualname__.partition("-")[0]
@@ -48,7 +48,7 @@ class Clock(event.Listener):
 
 
 def calls():
-    """Return the calls by name; each takes what the first one left."""
+    """Return the calls by name; all of them use the result of the first call."""
     import networkx as nx
 
     import sheafcoarsen as sc
@@ -68,7 +68,7 @@ def calls():
 
 
 def child(chain):
-    """Run a chain of calls and print what each compiled."""
+    """Run a chain of calls, and print the compilation times of each as JSON."""
     clock, results = Clock(), []
     functions = calls()
     for name in chain:
@@ -79,7 +79,7 @@ def child(chain):
 
 
 def measure(chain):
-    """Return what each call of a chain compiles in a fresh process with an empty cache."""
+    """Return the compilation times of a chain of calls in a fresh process with an empty cache."""
     with tempfile.TemporaryDirectory() as folder:
         one = dict.fromkeys(("NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
         done = subprocess.run(
@@ -96,7 +96,7 @@ def measure(chain):
 def main():
     """Measure every chain and print the rows."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--top", type=int, default=0, help="kernels to show for each call")
+    parser.add_argument("--top", type=int, default=0, help="number of kernels to show per call")
     parser.add_argument("--child", nargs="+", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.child:

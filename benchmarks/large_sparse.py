@@ -1,12 +1,12 @@
-"""Times every stage on large sparse sheaves beside named yardsticks, and shows ratios.
+"""Time every stage on large sparse sheaves against named yardsticks.
 
     python -m benchmarks.large_sparse [--size smoke|small|medium|large] [--json FILE] [--docs]
 
 Every answer, ours and the yardstick's, is checked before its time is shown. Set-up and compilation
-are outside the clock; figures are medians of interleaved rounds. A ratio marked >= says how many
-times faster than the yardstick, one marked <= what share of the yardstick's time or memory; the
-floor is what the library should reach, and nothing fails where it does not. ``--size large`` takes
-about ten minutes and 10 GB; ``--docs`` writes the table into docs/benchmarks.md.
+are not timed; figures are medians of interleaved rounds. A ratio marked >= is the speed-up over the
+yardstick; one marked <= is our time or memory over that of the yardstick. The floor is the target
+of the library; missing it is not an error. ``--size large`` takes about ten minutes and 10 GB;
+``--docs`` writes the table into docs/benchmarks.md.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from benchmarks.case import Case
 
 
 class Size(NamedTuple):
-    """How large, how often, and which sizes of W1 for the time per vertex."""
+    """Vertices of each workload, number of rounds, and sizes of W1 for the time per vertex."""
 
     vertices: dict[str, int]
     rounds: int
@@ -39,7 +39,7 @@ OTHER_ORDER = {"W1": "W1 shuffled", "W3": "W3 ordered"}
 
 
 def measure(size):
-    """Yield all rows."""
+    """Run all stages, and yield their rows."""
     for name, n in size.vertices.items():
         case = Case(name, n)
         yield from stages.refill(case, size.rounds)
@@ -56,7 +56,7 @@ def measure(size):
 
 
 def main():
-    """Run everything, print the table, and write what was asked for."""
+    """Run all stages, print the rows, and write JSON or the README's table on request."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,8 +1,6 @@
-"""What the library is measured against.
+"""Yardsticks: what a user of numpy, scipy, pyamg or KaMinPar would write, as fast as possible.
 
-What a user of numpy, scipy, pyamg or KaMinPar would write, as well as it can be written.
-
-Sheaves here have edges u < v without loops or parallel edges, as those of :mod:`workloads`.
+Sheaves here have edges u < v without loops or parallel edges, as in :mod:`workloads`.
 """
 
 import importlib
@@ -24,13 +22,13 @@ blas = ThreadpoolController()
 def one_thread():
     """Return a context in which BLAS uses one thread.
 
-    Its two pools, numpy's and scipy's, would fight for the processors.
+    Otherwise the thread pools of numpy's and scipy's BLAS would compete for the processors.
     """
     return blas.limit(limits=1, user_api="blas")
 
 
 def installed(name):
-    """Return an optional package, or None."""
+    """Return an optional package, or None if it is not installed."""
     try:
         return importlib.import_module(name)
     except ImportError:
@@ -40,8 +38,8 @@ def installed(name):
 # ---------------------------------------------------------------- bandwidth
 
 
-# a sum is read as fast as memory allows only where additions may change places; slices, since
-# checks for negative indices cost more
+# only with reassociated additions is a sum as fast as reading memory; slices avoid the cost of
+# checks for negative indices
 @numba.njit(nogil=True, fastmath={"reassoc", "nsz"}, cache=True)
 def _stream(lo, hi, pieces, a, b, out):
     for t in range(lo, hi):
@@ -54,7 +52,7 @@ def _stream(lo, hi, pieces, a, b, out):
 
 
 class Stream:
-    """Reads all maps and writes as many numbers as L has: what no refill can beat."""
+    """Read all maps and write as many numbers as L has: a lower bound on the time of a refill."""
 
     def __init__(self, F, size):
         self.F, self.out = F, np.zeros(size)
@@ -91,7 +89,7 @@ def coboundary_csr(F):
 
 
 def uniform(F):
-    """Whether all vertex stalks have one size and all edge stalks too."""
+    """Return whether all vertex stalks have the same dimension, and all edge stalks too."""
     return np.ptp(F.vertex_dims) == 0 and np.ptp(F.edge_dims) == 0
 
 
@@ -102,7 +100,7 @@ def stacked_maps(F):
 
 
 def coboundary_bsr(F):
-    """Build delta of a uniform sheaf from its blocks, two to a row."""
+    """Build delta of a uniform sheaf from its blocks, two per row."""
     tail, head = stacked_maps(F)
     data = np.stack([tail, -head], axis=1).reshape(-1, *tail.shape[1:])
     starts = np.arange(0, 2 * F.n_edges + 1, 2)
@@ -116,9 +114,9 @@ def scipy_laplacian(F):
 
 
 class BatchedRefill:
-    """Refill of L as neural sheaf diffusion does it: batched products and sums over segments.
+    """Refill of L as in neural sheaf diffusion: batched products and sums over segments.
 
-    The indices are ready.
+    The indices are computed in advance.
     """
 
     def __init__(self, F, L):
@@ -149,7 +147,7 @@ class BatchedRefill:
 
 
 class KaMinPar:
-    """KaMinPar on a sheaf's graph, vertices weighing their dimension, read from a file before."""
+    """KaMinPar on a sheaf's graph, weighted by vertex dimensions and loaded in advance."""
 
     def __init__(self, kaminpar, F, n_clusters):
         self.kaminpar, self.n_clusters = kaminpar, n_clusters
@@ -167,7 +165,7 @@ class KaMinPar:
             self.graph = kaminpar.load_graph(str(path), kaminpar.GraphFileFormat.METIS)
 
     def __call__(self):
-        """Return the labels by the fast preset on one thread."""
+        """Return the labels computed with the fast preset on one thread."""
         solver = self.kaminpar.KaMinPar(1, self.kaminpar.fast_context())
         return np.asarray(solver.compute_partition(self.graph, self.n_clusters))
 
@@ -176,10 +174,7 @@ class KaMinPar:
 
 
 def internal_laplacian(F, P):
-    """Return the direct sum of the L_a as delta* delta over the internal edges.
-
-    In the order of C^0.
-    """
+    """Return the direct sum of all L_a in the order of C^0, as delta* delta over internal edges."""
     ends = P.labels[F.edges]
     return _gram(
         coboundary_csr(F)[np.flatnonzero(np.repeat(ends[:, 0] == ends[:, 1], F.edge_dims))]
@@ -193,7 +188,7 @@ def _gram(delta):
 def dense_blocks(M, internal, chosen):
     """Return L_a of the chosen clusters as dense matrices.
 
-    They are cut out of the direct sum without a loop over its entries.
+    They are extracted from the direct sum without a loop over its entries.
     """
     F, clusters = M.sheaf, M.clusters
     cluster = np.repeat(clusters.labels, F.vertex_dims)
@@ -211,7 +206,7 @@ def dense_blocks(M, internal, chosen):
 
 
 def scipy_modes(blocks, rank):
-    """One block after the other, the lowest modes only, BLAS at one thread."""
+    """Compute the lowest modes of each block in a loop, with one BLAS thread."""
     with one_thread():
         return [
             scipy.linalg.eigh(
@@ -222,22 +217,22 @@ def scipy_modes(blocks, rank):
 
 
 def by_size(blocks):
-    """Stack blocks of one size: which they are, and the stack."""
+    """Stack blocks of equal size; return the indices and the stack of each size."""
     sizes = np.array([len(A) for A in blocks])
     groups = [np.flatnonzero(sizes == size) for size in np.unique(sizes)]
     return [(group, np.stack([blocks[i] for i in group])) for group in groups]
 
 
 def batched_modes(stacks):
-    """All modes of all blocks, one call for each size of blocks, BLAS at one thread."""
+    """Compute all modes of all blocks with one call for each size, with one BLAS thread."""
     with one_thread():
         return [np.linalg.eigh(stack) for _, stack in stacks]
 
 
 class SlicedModes:
-    """The lowest eigenvalues as a first attempt finds them: slice delta, multiply, solve.
+    """The lowest eigenvalues by straightforward code: slice delta, multiply, call eigh.
 
-    The lists of rows and columns are ready.
+    The lists of rows and columns are computed in advance.
     """
 
     def __init__(self, F, P, chosen, rank):
@@ -250,7 +245,7 @@ class SlicedModes:
         self.delta, self.rank = sc.coboundary(F), rank
 
     def __call__(self):
-        """Return them, cluster after cluster, BLAS at one thread."""
+        """Return the eigenvalues of each cluster, computed with one BLAS thread."""
         values = []
         with one_thread():
             for rows, columns in self.parts:
@@ -261,8 +256,7 @@ class SlicedModes:
         return values
 
 
-# ---------------------------------------------------------------- the coarse operator, and a whole
-# set-up
+# ---------------------------------------------------------------- coarse operator, full set-up
 
 
 def triple_product(R, L):
@@ -271,7 +265,7 @@ def triple_product(R, L):
 
 
 def prolongation_bsr(M):
-    """Return R with d x r blocks, for vertex stalks of one size d and clusters of one rank r."""
+    """Return R with d x r blocks, if all vertex stalks have dimension d and all clusters rank r."""
     d, r = int(M.sheaf.vertex_dims[0]), int(M.ranks[0])
     data, indices = M.prolongation.data.reshape(-1, d, r), M.partition.labels
     return scipy.sparse.bsr_array(
@@ -280,10 +274,7 @@ def prolongation_bsr(M):
 
 
 class SmoothedAggregation:
-    """Set-up of pyamg's smoothed aggregation on an L that is ready.
-
-    The constants are the near-kernel.
-    """
+    """Set-up of pyamg's smoothed aggregation for a given L, with constants as near-kernel."""
 
     def __init__(self, pyamg, F, L):
         self.solver = pyamg.smoothed_aggregation_solver

@@ -1,10 +1,10 @@
-"""The sheaves that questions are asked of: names such as "3-D grid 37", the same on every run.
+"""Sheaves of the benchmark `answers`, with names such as "3-D grid 37", the same on every run.
 
-Grids carry plane or space rotations near a random gauge ("noise" is the angle's deviation); "poses"
-is a random walk that closes loops with near poses, "chain" one that never returns; "near
-consistent" W1's graph with general maps near a consistent sheaf; "mixed" is W3; "strip" a sequence
-of cameras, each seeing the next two.
-Real data come from the folder named by ``SHEAFCOARSEN_DATA``.
+Maps of grids are rotations that are consistent up to noise (the standard deviation of the angle).
+"poses" is a random walk with loop closures between near poses; "chain" is a walk whose closures
+reach back at most 200 steps; "near consistent" has W1's graph and general maps near a consistent
+sheaf; "mixed" is W3; "strip" is a sequence of cameras, each of which sees the next two. Real data
+are read from the folder ``SHEAFCOARSEN_DATA``.
 """
 
 import os
@@ -30,7 +30,7 @@ def grid(*sides):
 
 
 def poses(n):
-    """Return a pose graph: a walk on a torus that now and then sees where it has been."""
+    """Return a pose graph: a random walk on a torus with loop closures at places seen before."""
     rng = np.random.default_rng(0)
     side = int(0.7 * np.sqrt(n))
     turns = rng.choice([1, 3], n) * (rng.random(n) < 0.3)
@@ -48,7 +48,7 @@ def poses(n):
 
 
 def chain(n):
-    """Return a walk that sees, half as often as it steps, a place of its last 200 steps."""
+    """Return a walk of n steps with n / 2 random closures, each over fewer than 200 steps."""
     rng = np.random.default_rng(1)
     steps, seen = np.arange(n - 1), rng.integers(0, n - 200, n // 2)
     back = np.stack([seen, seen + rng.integers(2, 200, n // 2)], axis=1)
@@ -57,7 +57,7 @@ def chain(n):
 
 
 def near_consistent(n):
-    """Return general 3 x 3 maps M_e T_v, disturbed by a hundredth."""
+    """Return a sheaf with general 3 x 3 maps M_e T_v, perturbed by 1 %."""
     F, rng = workloads.build("W1", n), np.random.default_rng(7)
     n, m, d = F.n_vertices, F.n_edges, 3
     frames = np.linalg.qr(rng.standard_normal((n, d, d)))[0]
@@ -71,7 +71,7 @@ def near_consistent(n):
 
 
 def strip(n):
-    """Return the identity of dimension 3 on the edges (i, i + 1) and (i, i + 2)."""
+    """Return the constant sheaf of dimension 3 with the edges (i, i + 1) and (i, i + 2)."""
     edges = [(i, i + k) for i in range(n) for k in (1, 2) if i + k < n]
     return sc.CellularSheaf.constant(np.array(edges), 3, weight=None)
 
@@ -106,12 +106,12 @@ READ = {
 
 
 def at_hand(name):
-    """Whether a problem can be built here."""
+    """Return whether a problem can be built: it is synthetic, or the data folder is set."""
     return name not in READ or bool(os.environ.get("SHEAFCOARSEN_DATA"))
 
 
 def build(name):
-    """Return the sheaf of that name, the size being its last word."""
+    """Return the sheaf with a given name, whose last word is the size."""
     if name in READ:
         return READ[name](Path(os.environ["SHEAFCOARSEN_DATA"]))
     kind, _, size = name.rpartition(" ")

@@ -1,4 +1,4 @@
-"""Rows of the benchmark, as lines on the terminal, as JSON and as a table of docs/benchmarks.md."""
+"""Rows of the benchmark, printed as lines, as JSON or as the table of docs/benchmarks.md."""
 
 import dataclasses
 import importlib.metadata
@@ -22,37 +22,35 @@ class Row:
     """One claim on one workload."""
 
     claim: str
-    against: str  # the yardstick
-    workload: str  # its name
+    against: str  # name of the yardstick, empty if there is none
+    workload: str  # name of the workload
     vertices: int
-    # the ratio says ">=" how many times faster than the yardstick, or "<=" what share of its time
+    # ">=": the ratio is theirs / ours (speed-up); "<=": it is ours / theirs
     sense: str = ">="
-    floor: float | None = (
-        None  # what the ratio should reach, or the time where there is no yardstick
-    )
+    floor: float | None = None  # target of the ratio, or of ours if there is no yardstick
     ours: float | None = None
     theirs: float | None = None
     ratio: float | None = None
-    unit: str = "s"  # "s", "B", "" of a number
+    unit: str = "s"  # "s" for seconds, "B" for bytes, "" for a number
     note: str = ""
 
     @property
     def result(self):
-        """The ratio, or a bare time where there is no yardstick."""
+        """Text of the ratio, or of ours if there is no yardstick."""
         if self.ratio is not None:
             return f"{self.ratio:.3g}"
         return amount(self.ours, self.unit) if self.ours is not None else "-"
 
     @property
     def limit(self):
-        """The floor, with its sense."""
+        """Text of the floor, with its sense."""
         if self.floor is None:
             return ""
         return f"{self.sense} {self.floor:g}{'' if self.against else ' ' + self.unit}".rstrip()
 
 
 def amount(value, unit):
-    """Return a number of seconds or bytes with a handy unit."""
+    """Return a number of seconds or bytes as text with a suitable unit."""
     if value is None:
         return "-"
     scales = {
@@ -82,7 +80,7 @@ PACKAGES = ("numpy", "scipy", "numba", "pyamg", "kaminpar")
 
 
 def machine():
-    """Return what the figures were measured on."""
+    """Return a description of the machine and the package versions, by name."""
     data = {
         "processors": len(os.sched_getaffinity(0))
         if hasattr(os, "sched_getaffinity")
@@ -124,7 +122,7 @@ def markdown(rows, data):
         mine = {row.workload: row for row in rows if (row.claim, row.against) == (claim, against)}
         cells = [_cell(mine[name]) if name in mine else "" for name in COLUMNS]
         limits = [mine[name].limit for name in COLUMNS if name in mine]
-        if len(set(limits)) > 1:  # the sense once, then the values
+        if len(set(limits)) > 1:  # show the sense once, then all floors
             limits = [limits[0], *(limit.split()[1] for limit in limits[1:])]
         else:
             limits = limits[:1]
@@ -149,16 +147,16 @@ def _cell(row):
 
 
 def write_page(rows, data):
-    """Put the table of all stages into docs/benchmarks.md."""
+    """Write the table of all stages into docs/benchmarks.md."""
     put_table("benchmark", markdown(rows, data))
 
 
 def put_table(name, table):
-    """Put a table between the two markers of that name in docs/benchmarks.md."""
+    """Write a table between the two markers of that name in docs/benchmarks.md."""
     text = PAGE.read_text(encoding="utf-8")
     marker = f"<!-- {name} -->"
     if text.count(marker) != 2:
-        raise SystemExit(f"{PAGE.name} must hold {marker} twice, where the table begins and ends")
+        raise SystemExit(f"{PAGE.name} must contain {marker} twice, before and after the table")
     table = f"{marker}\n{table}\n{marker}"
     PAGE.write_text(
         re.sub(f"{marker}.*{marker}", lambda _: table, text, flags=re.DOTALL), encoding="utf-8"

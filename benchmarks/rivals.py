@@ -1,4 +1,4 @@
-"""What else answers a question about a sheaf: factors, Lanczos, pyamg, as well as can be tuned."""
+"""Yardsticks of the benchmark `answers`, well tuned: Lanczos with factors, lobpcg and pyamg."""
 
 import numpy as np
 import scipy.sparse
@@ -19,7 +19,7 @@ IMPROVED = ("block_gauss_seidel", {"sweep": "symmetric", "iterations": 10})
 
 
 def matrix(F):
-    """Return L as pyamg multiplies it fastest."""
+    """Return L in the format that pyamg multiplies fastest."""
     d = F.vertex_dims
     if len(d) and d.min() == d.max() and d[0] > 1:
         return scipy.sparse.bsr_matrix(sc.laplacian(F, "bsr"))
@@ -27,9 +27,10 @@ def matrix(F):
 
 
 def pyamg_set_ups(F):
-    """Return set-ups of pyamg by name, "kron ..." and "frames ...", each without arguments.
+    """Return functions that set up pyamg, by name: "kron ..." and "frames ...".
 
-    Constants on all vertices, as they are and improved; frames carried along a tree.
+    Their near-kernel candidates are constants on all vertices, with or without improvement by
+    pyamg, and frames transported along a tree.
     """
     pyamg = peers.installed("pyamg")
     if pyamg is None or F.map_shape is None:
@@ -61,15 +62,15 @@ def pyamg_set_ups(F):
 
 
 def by_columns(M):
-    """Return a preconditioner of blocks from one of vectors."""
+    """Return a preconditioner that applies M to every column of a matrix."""
     return lambda X: np.stack([M @ x for x in X.T], axis=1)
 
 
 def lanczos(A, k):
-    """Return the k lowest eigenvalues by shift-invert Lanczos on the library's own factors.
+    """Return the k lowest eigenvalues by shift-invert Lanczos with the library's own factors.
 
-    Only rounding shows Lanczos the copies of a multiple eigenvalue: with a tolerance of 1e-9 it may
-    miss one.
+    Lanczos finds copies of a multiple eigenvalue only because of rounding errors; with a tolerance
+    of 1e-9 it may miss one.
     """
     shift = 1e-7 * abs(A).sum(axis=1).max()
     factors = Factors(A, shift)
@@ -84,7 +85,7 @@ def lanczos(A, k):
 
 
 def lobpcg(F, k, set_up, tol=1e-8):
-    """Return the k lowest eigenvalues by scipy's lobpcg with pyamg, from random vectors."""
+    """Return the k lowest eigenvalues by scipy's lobpcg with pyamg and a random start."""
     A, M = matrix(F), by_columns(set_up())
     norm = abs(A).sum(axis=1).max()
     X = np.random.default_rng(0).standard_normal((A.shape[0], k + max(4, k // 5)))

@@ -1,13 +1,13 @@
-"""Times global_sections beside scipy's eigsh and LOBPCG in the same process, and shows ratios.
+"""Time `global_sections` against scipy's eigsh and LOBPCG in the same process.
 
     python -m benchmarks.sections [--size smoke|small|medium] [--data FOLDER]
 
-Every answer is checked before its time is shown: the number of sections, orthonormality, and
-norm(delta S) below 1e-13 norm(delta); where a rival does not reach that, its residual is shown
-instead. Set-up and compilation are outside the clock; figures are medians of interleaved rounds, of
-one BLAS thread each. eigsh asks for h0 + 1 eigenpairs of L next to zero, by shift-invert as scipy
-does it ("plain"), and with a symmetric-mode splu as its inverse ("splu"). ``--data``: a folder with
-mesh_bunny.off.gz. Nothing fails where a ratio is low.
+Our answers are checked before times are shown: the number of sections, orthonormality, and
+norm(delta S) below 1e-13 norm(delta). The residuals of the others are shown. Set-up and compilation
+are not timed; figures are medians of interleaved rounds with one BLAS thread. eigsh computes h0 + 1
+eigenpairs of L next to zero, by shift-invert with scipy's default factorization ("plain") or with
+splu in symmetric mode ("splu"). ``--data`` is a folder with mesh_bunny.off.gz. A low ratio is not
+an error.
 """
 
 import argparse
@@ -28,13 +28,13 @@ ACCURACY = 1e-13
 
 
 def bundle(n, dim):
-    """Return a constant O(3) bundle in disguise on a 6-nearest-neighbour graph of random points."""
+    """Return a trivial O(3) bundle in random bases on the 6-nearest-neighbour graph of points."""
     points = np.random.default_rng(7).random((n, dim))
     return sc.gallery.bundle(sc.gallery.nearest_neighbors(points, 6), 3, seed=7)
 
 
 def bunny(folder):
-    """Return the tangent bundle of the bunny: no sections."""
+    """Return the tangent bundle of the bunny, which has no sections."""
     with gzip.open(os.path.join(folder, "mesh_bunny.off.gz"), "rt") as stream:
         words = stream.read().split()
     n, m = int(words[1]), int(words[2])
@@ -69,7 +69,7 @@ def lobpcg(L, k, shift):
 
 
 def shown(name, F, h0, rounds, rivals):
-    """Check all answers of one case and print its line."""
+    """Check our answer, print the times of one case, and return ours."""
     L, delta = sc.laplacian(F), sc.coboundary(F)
     size = scipy.sparse.linalg.norm(delta)
     shift = 1e-6 * L.diagonal().max()
@@ -100,7 +100,7 @@ def shown(name, F, h0, rounds, rivals):
 
 
 def main():
-    """Run all cases of a size."""
+    """Run all cases of the given size."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -111,7 +111,7 @@ def main():
     with threadpool_limits(1, user_api="blas"):
         for n in SIZES[args.size]:
             shown(f"planar bundle {n}", bundle(n, 2), 3, rounds, [eigsh_plain, eigsh_splu, lobpcg])
-            # beyond, its factors take minutes and gigabytes
+            # for larger n its factors take minutes and gigabytes
             plain = [eigsh_plain] if n <= 2000 else []
             shown(
                 f"3-D bundle {n}",

@@ -1,7 +1,4 @@
-"""The sheaves of the fidelity study, made here or read from real data.
-
-The latter come from the folder named by ``SHEAFCOARSEN_DATA``.
-"""
+"""The sheaves of the fidelity study: synthetic, or read from the folder ``SHEAFCOARSEN_DATA``."""
 
 import gzip
 import json
@@ -18,7 +15,7 @@ import sheafcoarsen as sc
 
 
 def induced(F, vertices):
-    """Return the sheaf on some vertices, ascending, and the edges between them."""
+    """Return the sheaf on given vertices, which ascend, and the edges between them."""
     place = np.full(F.n_vertices, -1)
     place[vertices] = np.arange(len(vertices))
     ends = place[F.edges]
@@ -35,7 +32,7 @@ def induced(F, vertices):
 
 
 def largest_component(F, limit=None):
-    """Return the largest component, of the first ``limit`` vertices where given."""
+    """Return the largest component of F, or of its first ``limit`` vertices."""
     F = F if limit is None else induced(F, np.arange(min(limit, F.n_vertices)))
     n = F.n_vertices
     links = scipy.sparse.coo_array((np.ones(F.n_edges), F.edges.T), shape=(n, n))
@@ -44,14 +41,14 @@ def largest_component(F, limit=None):
 
 
 def nearest(n, seed):
-    """Return the edges of the 6-nearest-neighbour graph of random points in space."""
+    """Return the edges of the 6-nearest-neighbour graph of random points in 3-D."""
     return sc.gallery.nearest_neighbors(np.random.default_rng(seed).random((n, 3)), 6)
 
 
 def roads(n, seed=0):
-    """Return a planar graph of mean degree 2.5, as road maps have.
+    """Return a planar graph of mean degree 2.5, which is typical of road maps.
 
-    It is a triangulation thinned to a spanning tree and a few sides more.
+    Of a triangulation it keeps a spanning tree and n / 4 random edges.
     """
     rng = np.random.default_rng(seed)
     faces = Delaunay(rng.random((n, 2))).simplices
@@ -72,9 +69,9 @@ def roads(n, seed=0):
 
 
 def feeder(path):
-    """Return the lines of a power feeder, stalks being the phases of a bus.
+    """Return the sheaf of a power feeder: edges are lines, and stalks the phases of a bus.
 
-    Maps choose phases, then apply a root of the conductance.
+    A map selects the line's phases and multiplies by the square root of the line's conductance.
     """
     with gzip.open(path, "rt") as stream:
         data = json.load(stream)
@@ -111,7 +108,7 @@ MADE = {
     "general": lambda size: sc.CellularSheaf.random(nearest(size // 2, 1), 3, 3, seed=2),
     "bundle": lambda size: sc.gallery.bundle(nearest(size * 3 // 8, 3), 3, seed=4),
 }
-"""Functions of the number of vertices of the largest of them."""
+"""Synthetic sheaves, as functions of the number of vertices of the largest one."""
 
 READ = {
     "minnesota": lambda folder: largest_component(sc.read_graph(folder / "graph_minnesota.mtx.gz")),
@@ -128,7 +125,7 @@ READ = {
 
 
 def build(size):
-    """Yield (name, sheaf) of all sets that can be had."""
+    """Yield (name, sheaf) for all available sets."""
     folder = os.environ.get("SHEAFCOARSEN_DATA")
     if folder and size >= 2000:
         for name, read in READ.items():

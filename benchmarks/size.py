@@ -43,7 +43,7 @@ FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def code_lines(text: str, tree: ast.Module) -> int:
-    """Return the number of lines that hold code: no blank line, comment or docstring."""
+    """Return the number of lines of code, without blank lines, comments and docstrings."""
     lines = set()
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type not in NOT_CODE:
@@ -55,7 +55,7 @@ def code_lines(text: str, tree: ast.Module) -> int:
 
 
 def is_string(node: ast.AST) -> bool:
-    """Return whether a statement is a string alone: the docstring of what it follows."""
+    """Return whether a statement consists of a string, as docstrings do."""
     return (
         isinstance(node, ast.Expr)
         and isinstance(node.value, ast.Constant)
@@ -64,7 +64,7 @@ def is_string(node: ast.AST) -> bool:
 
 
 def constants(tree: ast.Module) -> list[str]:
-    """Return the upper-case names that a module assigns, fields of classes included."""
+    """Return the upper-case names that a module assigns, including class attributes."""
     bodies = [tree.body, *(node.body for node in tree.body if isinstance(node, ast.ClassDef))]
     found = []
     for statement in (statement for body in bodies for statement in body):
@@ -78,7 +78,7 @@ def constants(tree: ast.Module) -> list[str]:
 
 
 def exported(tree: ast.Module) -> list[str]:
-    """Return the names of ``__all__``."""
+    """Return the names in ``__all__``."""
     for statement in tree.body:
         if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "__all__":
             return [ast.literal_eval(element) for element in statement.value.elts]
@@ -86,9 +86,9 @@ def exported(tree: ast.Module) -> list[str]:
 
 
 def public_functions(trees: dict[str, ast.Module]) -> int:
-    """Return the number of functions, and methods of classes, that a user may call.
+    """Return the number of public functions and methods.
 
-    They are exported by the package or by one of the modules that it exports.
+    They are exported by the package or by one of its public modules.
     """
     modules = [PACKAGE, *(f"{PACKAGE}.{name}" for name in ("gallery", "plot", "distributed"))]
     names = {name for module in modules for name in exported(trees[module])}
@@ -111,7 +111,7 @@ def public_functions(trees: dict[str, ast.Module]) -> int:
 
 
 def measured(root: Path) -> dict[str, float]:
-    """Return the figures of one checkout."""
+    """Return the sizes of one checkout, by name."""
     sources = {path: path.read_text("utf-8") for path in sorted((root / PACKAGE).rglob("*.py"))}
     by_path = {path: ast.parse(text) for path, text in sources.items()}
     trees = {}

@@ -1,12 +1,13 @@
-"""Times `sparsify` and `leverages` against one set-up of `Solver`, in one process.
+"""Time `sparsify` and `leverages` against one set-up of `Solver`, in one process.
 
     python -m benchmarks.sparsification [--vertices 5000] [--degree 200] [--eps 0.5]
 
-Networks of that many vertices and that mean degree: uniform, in clusters, with heavy tails, and a
-connection with stalks of dimension 2. Processor seconds of one thread, the median of three; the
-bounds are part of the time. "uniform draws" keeps as many edges by independent draws with the same
-probability for all, which is right for the uniform network, and says how far its generalized
-eigenvalues then are from 1. Last, `fit_connection` and `fit_maps` on 100,000 candidate edges.
+The networks have the given number of vertices and mean degree: uniform, in clusters, with heavy
+tails, and a connection with stalks of dimension 2. Times are medians of three, in processor seconds
+of one thread, and include the bounds. For "uniform draws", as many edges are drawn independently
+with equal probabilities, which is appropriate for the uniform network; the figure is the largest
+distance of a generalized eigenvalue from 1. At the end, `fit_connection` and `fit_maps` are timed
+on 100,000 candidate edges.
 """
 
 import argparse
@@ -22,7 +23,7 @@ ROUNDS = 3
 
 
 def networks(n, degree):
-    """Yield names and sheaves."""
+    """Yield the name and the sheaf of each network."""
     rng = np.random.default_rng(0)
     uniform = np.array(nx.gnm_random_graph(n, n * degree // 2, seed=0).edges)
     yield "uniform", sc.CellularSheaf.constant(uniform, n_vertices=n)
@@ -37,7 +38,7 @@ def networks(n, degree):
 
 
 def seconds(call):
-    """Return the median of the processor seconds of a call, and its last result."""
+    """Return the median processor seconds of a call, and its last result."""
     times = []
     for _ in range(ROUNDS):
         began = time.process_time()
@@ -47,7 +48,7 @@ def seconds(call):
 
 
 def drawn(F, count):
-    """Return how far from 1 the eigenvalues are if edges are drawn independently."""
+    """Return the distance of the eigenvalues from 1 if ``count`` edges are drawn independently."""
     share = count / F.n_edges
     edges = np.flatnonzero(np.random.default_rng(0).random(F.n_edges) < share)
     tail, head = (
@@ -67,7 +68,7 @@ def main():
     options = parser.parse_args()
     print("network       edges    kept  share   lo     hi   set-ups  sketch  uniform draws")
     for name, F in networks(options.vertices, options.degree):
-        sc.Solver(F)  # compiles
+        sc.Solver(F)  # compile the kernels before timing
         set_up, _ = seconds(lambda F=F: sc.Solver(F))
         took, Z = seconds(lambda F=F: sc.sparsify(F, options.eps))
         sketch, _ = seconds(lambda F=F: sc.leverages(F, method="sketch", eps=0.3))

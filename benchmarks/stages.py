@@ -1,6 +1,6 @@
-"""What is measured: each function times one stage beside its yardsticks.
+"""Stages of the benchmark: each function times one stage of the library against yardsticks.
 
-It checks all answers and returns rows.
+It checks all answers and yields rows of the table.
 """
 
 import inspect
@@ -14,26 +14,23 @@ from benchmarks.case import RANK, Case
 from benchmarks.timing import paired
 
 SAMPLE, SLICED = 2500, 100
-"""Clusters that peers solve, the slow loop of slices fewer; their time is scaled up."""
+"""Number of clusters that peers solve, and that the slow slicing loop solves; times are scaled."""
 PAUSE = 0.15
-"""Idle seconds before whatever runs with BLAS at its default."""
+"""Idle seconds before each call that runs with the default number of BLAS threads."""
 
 
 # ---------------------------------------------------------------- the fine Laplacian
 
 
 def touched(pattern, F):
-    """Return an L whose memory has been written to and holds zeros.
-
-    So a refill that does nothing is found out.
-    """
+    """Return a Laplacian filled with zeros, so that a refill that does nothing is detected."""
     out = pattern.fill(F)
     out.data[...] = 0
     return out
 
 
 def refill(case, rounds):
-    """Time new values in memory that has been touched, against streaming the same bytes."""
+    """Time the refill of L in memory that has been written before, against streaming its bytes."""
     F, pattern = case.F, sc.LaplacianPattern(case.F, case.format)
     out = touched(pattern, F)
     ordered, uniform = case.name in workloads.ORDERED, peers.uniform(F)
@@ -69,7 +66,7 @@ def refill(case, rounds):
 
 
 def assembly(case, rounds):
-    """Time pattern and values of L against delta* delta."""
+    """Time the computation of L's pattern and values against delta* delta."""
     F, out = case.F, touched(sc.LaplacianPattern(case.F, case.format), case.F)
     times = paired(
         {
@@ -122,7 +119,7 @@ def selection(case, rounds):
 
 
 def local_modes(case, rounds):
-    """Time the lowest modes of all clusters against loops over some of them, scaled up."""
+    """Time the lowest modes of all clusters against loops over a sample, scaled up."""
     K, claim = case.n_clusters, f"{RANK} local modes"
     chosen, few = (
         np.unique(np.linspace(0, K - 1, count).astype(int)) for count in (SAMPLE, SLICED)
@@ -160,7 +157,7 @@ def local_modes(case, rounds):
 
 
 def blas_threads(case, rounds):
-    """Time local modes when the user does not know about BLAS threads."""
+    """Time local modes with the default number of BLAS threads against one BLAS thread."""
 
     def limited():
         with peers.one_thread():
@@ -176,7 +173,7 @@ def blas_threads(case, rounds):
 
 
 def coarse_operator(case, rounds):
-    """Time coarse maps and coarse L against sparse triple products."""
+    """Time the coarse maps and the coarse L against sparse triple products."""
     F, P, M, R = case.F, case.P, case.M, case.M.prolongation
     fine = case.L.tocsr()
     candidates = {
@@ -200,7 +197,7 @@ def coarse_operator(case, rounds):
 
 
 def compression(case, rounds):
-    """Time what the compression of edge stalks adds to a level."""
+    """Time how much the compression of edge stalks adds to the set-up of a level."""
     claim, against = "compression of edge stalks", "set-up of its level"
     if "compress" not in inspect.signature(sc.coarsen).parameters:
         yield case.row(claim, against, sense="<=", floor=0.15)
@@ -225,7 +222,7 @@ def compression(case, rounds):
 
 
 def recoarsen(case, rounds):
-    """Time coarsening for new maps on the same graph against doing all anew."""
+    """Time recoarsening with new maps on the same graph against coarsening from scratch."""
     claim, against = "recoarsen with new maps", "select and coarsen"
     C, F = sc.coarsen(case.F, case.P, case.M), workloads.other_maps(case.F)
     if not hasattr(C, "recoarsen"):
@@ -242,7 +239,7 @@ def recoarsen(case, rounds):
     for answer in times.answers.values():
         case.check_coarse(answer, sc.laplacian(answer.sheaf), L)
         checks.local_modes(answer.modes, internal)
-    # select sees the graph alone
+    # the clusters are the same, because select depends on the graph only
     scores, wanted = (times.answers[key].modes.scores for key in ("ours", "anew"))
     checks.require(
         "the lowest modes", abs(scores - wanted), C.clusters.dims.max() * abs(L).sum(axis=0).max()
@@ -251,9 +248,9 @@ def recoarsen(case, rounds):
 
 
 def whole(case, rounds):
-    """Time the whole set-up against that of an algebraic multigrid solver.
+    """Time the full set-up against that of an algebraic multigrid solver.
 
-    BLAS is at its default for both.
+    Both use the default number of BLAS threads.
     """
     claim, against = "select, coarsen, L and coarse L", "pyamg smoothed aggregation, L ready"
     floor = 0.6 if peers.uniform(case.F) else 1.2
@@ -282,7 +279,7 @@ def whole(case, rounds):
 
 
 def growth(sizes, rounds):
-    """Time the whole set-up of W1 at several sizes."""
+    """Time the full set-up of W1 at several sizes."""
     cases = {n: Case("W1", n) for n in sizes}
     times = paired({n: case.whole for n, case in cases.items()}, rounds)
     for n, case in cases.items():
@@ -301,7 +298,7 @@ def growth(sizes, rounds):
 
 
 def memory(case, rounds):
-    """Peak memory above the input, in a process of its own."""
+    """Measure the peak memory in addition to the input, in a separate process."""
     for claim, option in (
         ("peak memory of select and coarsen", ()),
         ("peak memory with L and coarse L", ("L",)),
@@ -325,7 +322,7 @@ def memory(case, rounds):
 
 
 def threads(case, rounds):
-    """One thread against two, in processes of their own that take turns."""
+    """Time one thread against two, in separate processes that alternate."""
     half = (rounds + 1) // 2
     runs = [
         [
@@ -344,7 +341,7 @@ def threads(case, rounds):
 
 
 def second_process(case, rounds):
-    """Import and first use where the kernels have been compiled before."""
+    """Time import and first use in a process that finds compiled kernels in the cache."""
     child.run("start")
     found = [child.run("start") for _ in range(3)]
     imported = statistics.median(one["import"] for one in found)

@@ -1,22 +1,22 @@
-"""Times the rotations that synchronization begins with beside gtsam's.
+"""Time the initial rotations of `synchronize` against those of gtsam.
 
     python -m benchmarks.synchronization [--rounds 9] [--docs] [--only TEXT]
 
-``gtsam.fastSyncRot2`` and ``fastSyncRot3`` are the chordal relaxation with one frame held,
-rounded: what `synchronize` does with ``method="anchored"``; by default it takes the lowest modes.
-Both sides get the same measurements, in their own containers, outside the clock: for gtsam a graph
-of factors with the precisions kappa, for us the sheaf, or the pose graph whose places are found as
-well. Interleaved, processor seconds, medians, one thread; gtsam is in the extra ``bench``, except
-on Windows.
+``gtsam.fastSyncRot2`` and ``fastSyncRot3`` round the chordal relaxation with one frame held fixed,
+as `synchronize` does with ``method="anchored"``; its default uses the lowest modes. Both libraries
+get the same measurements in their own data structures, whose construction is not timed: gtsam a
+factor graph with precisions kappa, we the sheaf, or the pose graph, for which positions are
+computed too. Times are medians of interleaved rounds in processor seconds of one thread. gtsam is
+in the extra ``bench``, except on Windows.
 
-A ratio says how many times faster the start is. A cost is that of rotations in the convention of
-SE-Sync, ours over gtsam's. "refined" is F / f* - 1 after ``refine=True``, f* the certified
-optima of SE-Sync (Rosen et al., IJRR 2019, tables 1 and 2). Real pose graphs come from the folder
-named by ``SHEAFCOARSEN_DATA``; a grid of turns with loops is made here.
+A ratio is gtsam's time over ours. A cost is that of the rotations in the convention of SE-Sync,
+ours over gtsam's. "refined" is F / f* - 1 after ``refine=True``, where f* are the certified optima
+of SE-Sync (Rosen et al., IJRR 2019, tables 1 and 2). Real pose graphs are read from the folder
+``SHEAFCOARSEN_DATA``; a grid with loops is generated.
 
-The line "certified" is the time to rotations that are proved optimal, ours with ``refine=True`` and
-``certify()``, theirs by ``RiemannianStaircaseOptimizer`` from our start, and the relative
-difference of the costs. It certifies rotations alone, so translations are left out on both sides.
+The line "certified" compares the times until rotations are certified as optimal, ours with
+``refine=True`` and ``certify()``, theirs by ``RiemannianStaircaseOptimizer`` from our start, and
+the relative difference of the costs. Both solve for rotations only, without translations.
 """
 
 import argparse
@@ -42,7 +42,7 @@ MARKER = "synchronization"
 
 
 def made(side=SIDE):
-    """Return poses in space on a grid of cubes, neighbours measured with errors."""
+    """Return random poses on a 3-D grid, with noisy measurements between neighbours."""
     rng = np.random.default_rng(0)
     grid = nx.convert_node_labels_to_integers(nx.grid_graph([side] * 3))
     edges = np.array(grid.edges)
@@ -55,7 +55,7 @@ def made(side=SIDE):
 
 
 def problems(only):
-    """Yield the names and graphs that are at hand."""
+    """Yield the name and the pose graph of each available problem."""
     folder = os.environ.get("SHEAFCOARSEN_DATA")
     for name in REAL:
         if only in name and folder:
@@ -74,7 +74,7 @@ def rotation_cost(G, R):
 
 
 def gtsam_start(gtsam, G):
-    """Return a call of gtsam's start, and what turns its answer into rotations."""
+    """Return two functions: one that runs gtsam, and one that converts its answer to rotations."""
     graph = gtsam.NonlinearFactorGraph()
     precise = gtsam.noiseModel.Isotropic.Precision
     for (i, j), turn, kappa in zip(G.edges.tolist(), G.rotations, G.kappa, strict=True):
@@ -94,7 +94,7 @@ def gtsam_start(gtsam, G):
 
 
 def measured(name, G, gtsam, rounds):
-    """Return a row of figures."""
+    """Time one problem, and return its figures by name."""
     F = G.sheaf
     candidates = {
         "modes": lambda: sc.synchronize(F),
@@ -118,7 +118,7 @@ def measured(name, G, gtsam, rounds):
 
 
 def cells(row):
-    """Return the row's texts: times with their ratios and costs, and the refined cost."""
+    """Yield the cells of a row: times with their ratios and costs, and the refined cost."""
     yield row["problem"]
     yield report.amount(row["gtsam"], "s") if "gtsam" in row else "-"
     for key in ("modes", "with places", "anchored"):
@@ -130,9 +130,10 @@ def cells(row):
 
 
 def planted(G, draws=10, count=50, first=40):
-    """Return how many of so many planted outliers are among the first edges, draw by draw.
+    """Return how many of ``count`` planted outliers are among the ``first`` edges, in each draw.
 
-    By `outliers`, and by the residual angles of least squares. Loop closures get poses by chance.
+    Edges are ordered by `outliers`, and by the residual angles of least squares. The outliers are
+    loop closures whose measurements are replaced by random ones.
     """
     closures = np.flatnonzero(abs(G.edges[:, 0] - G.edges[:, 1]) > 1)
     found = []
@@ -151,7 +152,7 @@ def planted(G, draws=10, count=50, first=40):
 
 
 def certified(G, gtsam, rounds):
-    """Return the text that compares certified rotations; theirs may fail or be missing."""
+    """Return a text that compares certified rotations; those of gtsam may fail or be missing."""
     if not hasattr(gtsam, "RiemannianStaircaseOptimizer"):
         return "certified: gtsam has no certified optimizer here"
     F, d = G.sheaf, G.dim
@@ -184,7 +185,7 @@ def certified(G, gtsam, rounds):
         return f"certified: ours {seconds}, without rotations"
     values = found.roundedValues()
     R = np.array([values.atMatrix(i)[:, :d].T for i in range(G.n_vertices)])
-    left, _, right = np.linalg.svd(R)  # theirs are orthogonal to a few digits
+    left, _, right = np.linalg.svd(R)  # matrices of gtsam are orthogonal to a few digits only
     R = left @ right
     off = rotation_cost(G, R) / S.cost - 1
     return f"certified: ours {seconds}; {times.ratio('gtsam', 'ours'):.1f} times; cost {off:+.1g}"
@@ -194,7 +195,7 @@ HEADS = ("problem", "gtsam", "by modes", "with places", "anchored", "refined")
 
 
 def main():
-    """Measure everything, print it, and write what was asked for."""
+    """Run all problems, print the rows, and write the README's table on request."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -202,7 +203,7 @@ def main():
     parser.add_argument(
         "--docs", action="store_true", help="write the table into docs/benchmarks.md"
     )
-    parser.add_argument("--only", default="", help="problems whose names hold this text")
+    parser.add_argument("--only", default="", help="run problems whose names contain this text")
     args = parser.parse_args()
     gtsam = peers.installed("gtsam")
     if not hasattr(gtsam, "fastSyncRot3"):

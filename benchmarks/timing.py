@@ -1,4 +1,4 @@
-"""Interleaved timing: every candidate once per round, so a drift of the machine hits all alike."""
+"""Interleaved timing: each candidate runs once per round, so a drift in speed affects all alike."""
 
 import statistics
 import time
@@ -7,41 +7,41 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Timings:
-    """Seconds of every candidate, round by round, and what its untimed first call returned."""
+    """Seconds of every candidate in each round, and the result of its untimed first call."""
 
     seconds: dict[str, list[float]]
     answers: dict
 
     def median(self, name):
-        """Return the median of a candidate's seconds."""
+        """Return the median time of a candidate in seconds."""
         return statistics.median(self.seconds[name])
 
     def ratio(self, above, below):
-        """Return the median over the rounds of one candidate's time over another's."""
+        """Return the median over all rounds of the ratio of two candidates' times."""
         return statistics.median(
             a / b for a, b in zip(self.seconds[above], self.seconds[below], strict=True)
         )
 
     def fastest(self, names):
-        """Return the candidate with the lowest median."""
+        """Return the candidate with the lowest median time."""
         return min(names, key=self.median)
 
 
 def paired(candidates, rounds, pause=0.0, budget=40.0, clock=time.perf_counter) -> Timings:
-    """Time functions without arguments side by side.
+    """Time functions without arguments in interleaved rounds.
 
-    The first call of each is outside the clock: it compiles, touches memory, and gives the answer
-    to be checked.
+    The first call of each function is not timed: it compiles, touches memory, and returns the
+    answer to be checked.
 
     Parameters
     ----------
     pause : float
-        Idle seconds before each call. OpenBLAS threads spin for some milliseconds after their work
-        and would slow down whatever comes next: for candidates that leave BLAS at its default.
+        Idle seconds before each call, for candidates that use several BLAS threads: these spin for
+        some milliseconds after their work, and would slow down the next call.
     budget : float
-        No new round begins after so many seconds.
+        Seconds after which no new round begins.
     clock : callable
-        Where the machine is shared, ``time.process_time``.
+        Use ``time.process_time`` on a shared machine.
     """
     answers = {name: call() for name, call in candidates.items()}
     seconds = {name: [] for name in candidates}
@@ -52,7 +52,7 @@ def paired(candidates, rounds, pause=0.0, budget=40.0, clock=time.perf_counter) 
             start = clock()
             answer = call()
             seconds[name].append(clock() - start)
-            del answer  # freeing it is nobody's time
+            del answer  # free the memory while no clock is running
         if time.perf_counter() - begin > budget:
             break
     return Timings(seconds, answers)

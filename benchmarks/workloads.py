@@ -1,10 +1,10 @@
-"""The sheaves that are timed, of any number of vertices, the same on every run.
+"""Sheaves for timing, with any number of vertices, the same on every run.
 
 W1: a 3-D nearest-neighbour graph, general 3 x 3 maps near the identity. W2: a 3-D grid, plane
 rotations. W3: a 2-D nearest-neighbour graph, stalks of dimension 1 .. 6 on vertices and edges.
 
-Vertices of W1 and W2 come in an order in which neighbours are near each other, those of W3 at
-random; ``W1 shuffled`` and ``W3 ordered`` are the other way about.
+The vertices of W1 and W2 are ordered so that neighbours are near each other, those of W3 randomly;
+``W1 shuffled`` has a random order, and ``W3 ordered`` an order with neighbours near each other.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ import sheafcoarsen as sc
 
 
 def morton_order(points):
-    """Return the order of points along a Z-shaped curve."""
+    """Return the order of points along a Z-order (Morton) curve."""
     cells = np.minimum((points * 1024).astype(np.int64), 1023)
     code = np.zeros(len(points), np.int64)
     for bit in range(10):
@@ -74,12 +74,12 @@ ORDERED = ("W1", "W2", "W3 ordered")
 
 
 def build(name, n):
-    """Return the sheaf of that name with about n vertices."""
+    """Return the workload with a given name and about n vertices."""
     return WORKLOADS[name](n, np.random.default_rng(7))
 
 
 def other_maps(F):
-    """Return the same graph with other maps of the same kind, as after a training step."""
+    """Return a sheaf on the same graph with perturbed maps, as after a training step."""
     rng = np.random.default_rng(8)
     tail, head = (
         data * (1 + 0.1 * rng.standard_normal(len(data))) for data in (F.tail_data, F.head_data)

@@ -1,8 +1,8 @@
-"""Out-of-core coarsening: a sheaf in a store, coarsened shard by shard.
+"""Out-of-core coarsening of a stored sheaf, shard by shard.
 
-Coarsens sheaves that do not fit in memory, or take too long on one machine, with Dask: in threads
-of this process, or on any cluster with a ``Client``. Data are stored as Zarr groups, on a disk or
-at any fsspec URL. The result is bitwise identical to that of ``sc.coarsen``.
+With Dask, sheaves can be coarsened that do not fit in memory or take too long on one machine: in
+threads of this process, or on any cluster with a ``Client``. Data are stored as Zarr groups, on a
+disk or at any fsspec URL. The result is bitwise identical to that of ``sc.coarsen``.
 
 >>> import networkx as nx
 >>> import numpy as np
@@ -20,17 +20,17 @@ True
 The modules, in the order in which data flows:
 
 ``location``, ``arrays``
-    Locations of stores, with blobs and notes; arrays in Zarr format, and several in one blob.
+    Locations of stores, and their blobs and notes; arrays in Zarr format, or several in one blob.
 ``header``, ``_open_store``, ``_write_store``
-    Attributes of a store; reading a stored sheaf part by part; writing one.
+    Attributes of a store; reading a stored sheaf part by part; writing a store.
     The schema is in docs/guides/distributed.md.
 ``plan``, ``_estimate``
-    The plan of a run, from topology only: shards of whole clusters, destinations of maps;
-    checked arguments, and the estimated cost.
+    The plan of a run, made from the topology only: shards of whole clusters and destinations of
+    maps; the arguments, which are checked, and the estimated cost.
 ``tasks``, ``executors``, ``write_lock``, ``_coarsen``
-    The kinds of task, each run once; their executors; the exclusive lock; the run.
+    The kinds of task, each of which is run once; their executors; the exclusive lock; the run.
 ``streaming_operators``, ``_open_coarsening``
-    Operators applied part by part; the stored result with its ledger and checks.
+    Operators applied part by part; the stored result with its energy ledger and verification.
 ``_to_store``, ``_coarsen_levels``
     Writing objects from memory; coarsening into several levels, in memory once they fit.
 """

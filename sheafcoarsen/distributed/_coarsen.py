@@ -1,4 +1,4 @@
-"""Coarsen a store into another store: plan, split, shards, borders, seal."""
+"""Coarsen a stored sheaf into another store in steps: plan, split, shards, borders, seal."""
 
 import sys
 import time
@@ -48,16 +48,16 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
     progress: bool = False,
     storage_options: dict[str, Any] | None = None,
 ) -> StoredCoarsening:
-    """Coarsen a stored sheaf into another store, shard by shard: the bits of ``sc.coarsen``.
+    """Coarsen a stored sheaf into another store, shard by shard, with the bits of ``sc.coarsen``.
 
-    An unfinished ``out`` of the same call is resumed without repeating finished tasks; a finished
-    one is returned. Only the topology is in memory in this process, and one shard in a task.
+    If the same call left ``out`` unfinished, it is resumed without repeating finished tasks; if it
+    is finished, it is returned. This process holds the topology in memory, and a task one shard.
 
     Parameters
     ----------
     src : SheafStore
     out : path or URL
-        Location of the result, which must not exist, unless left by an unfinished identical call.
+        Location of the result. It must not exist, unless an identical call has written it.
     P : Partition, PartitionStore, or labels of shape (n,)
     rank : int, array_like of int of shape (K,), or rule from ``sc.ranks``
         A rule that depends on spectra takes one more pass over the maps.
@@ -66,8 +66,8 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
     loops, compress : bool
         See :func:`sheafcoarsen.coarsen`; here edge stalks are compressed by default.
     n_shards : int, optional
-        Number of groups of clusters, which does not change the result; by default shards have
-        64 MB of maps, or fewer bytes if workers have little memory.
+        Number of groups of clusters, which does not affect the result. By default shards have
+        64 MB of maps, or less if workers have little memory.
     client : dask.distributed.Client, optional
         Client of any cluster whose workers have this library and can access both stores. By
         default tasks run sequentially in this process, with the library's threads.
@@ -87,14 +87,14 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
     BlockingIOError
         If another run is writing to ``out``.
     MemoryError
-        Before it starts: a shard, a part or a cluster that is too large for a worker; the
-        message names sizes that fit.
+        If a shard, a part or a cluster is too large for a worker. It is raised before any task
+        runs, and the message names sizes that fit.
     StoreError
-        A chunk that is missing or damaged, or a store of another version.
+        If a chunk is missing or damaged, or the version of a store is not supported.
     RuntimeError
-        A client whose workers lack the library, or cannot read the files of this process.
+        If the client's workers lack the library, or cannot read the files of this process.
     ValueError, TypeError
-        Labels that do not match the store, oversampled modes, and whatever ``sc.coarsen`` refuses.
+        If labels do not match the store, modes are oversampled, or ``sc.coarsen`` would raise.
 
     Warns
     -----
@@ -133,14 +133,14 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
 
 
 def place_beside(src: SheafStore, out: object, options: dict[str, Any] | None) -> Place:
-    """Return the location of a result, by default with the storage options of ``src``."""
+    """Check and return the location of a result, by default with the options of ``src``."""
     place = place_of(out, {}, "out")
     if place.url == src.url:
-        raise FileExistsError(f"`out` = {place.url} is the source: give another path")
+        raise FileExistsError(f"`out` = {place.url} is the source: pass another path")
     if place.folder.startswith(src.place.folder):
         raise ValueError(
             f"`out` = {place.url} is inside the source {src.url} and would be removed with it: "
-            f"give another path"
+            f"pass another path"
         )
     if options is None and (place.local_path is None) == (src.place.local_path is None):
         options = src.place.options
@@ -150,16 +150,16 @@ def place_beside(src: SheafStore, out: object, options: dict[str, Any] | None) -
 def made_once(
     place: Place, asked: Request, make: Callable[[Root], StoredCoarsening]
 ) -> StoredCoarsening:
-    """Return the requested coarsening, made under an exclusive lock."""
+    """Return the requested coarsening after making it under an exclusive lock."""
     claim(place, asked, check_only=True)
     with exclusive(place / "work/lock"):
-        if C := finished(place, asked):  # by a run that held the lock before
+        if C := finished(place, asked):  # a run that held the lock before has finished it
             return C
         root = Root(place, claim(place, asked))
         try:
             C = make(root)
         except (MemoryError, ValueError, TypeError):
-            if (place / "work/plan.json").read_note() is None:  # it failed before it started
+            if (place / "work/plan.json").read_note() is None:  # it failed before any task ran
                 (place / "work").remove()
             raise
     (place / "work").remove()
@@ -167,19 +167,19 @@ def made_once(
 
 
 def finished(place: Place, asked: Request) -> StoredCoarsening | None:
-    """Return the coarsening stored at a location, if it is the requested one."""
+    """Return the finished coarsening at a location, or None; reject the result of another call."""
     attributes = found_attributes(place)
     if attributes is None or attributes.get("format") != FORMAT:
         return None
     if header_of(place).run != asked.run:
         raise FileExistsError(
-            f"{place.url} exists and is the result of another call: remove it, or give another path"
+            f"{place.url} exists and is the result of another call: remove it, or pass another path"
         )
     return StoredCoarsening(SheafStore(place), asked.source)
 
 
 def claim(place: Place, asked: Request, *, check_only: bool = False) -> str:
-    """Return the id of the store that this call writes; raise an error for another's."""
+    """Claim a location, unless it has other content, and return the id of the store to write."""
     note = place / "work/claim.json"
     mine = {"run": asked.run, "library": version("sheafcoarsen")}
     held = note.read_note()
@@ -188,8 +188,8 @@ def claim(place: Place, asked: Request, *, check_only: bool = False) -> str:
     names = set(place.names()) - {"work"} | set((place / "work").names()) - {"lock"}
     if held is not None or names:
         what = "holds an unfinished run of another call or version of the library"
-        what = what if held else "exists and is another's"
-        raise FileExistsError(f"{place.url} {what}: remove it, or give another path")
+        what = what if held else "exists and holds other files"
+        raise FileExistsError(f"{place.url} {what}: remove it, or pass another path")
     found = uuid.uuid4().hex
     if not check_only:
         note.note({**mine, "id": found})
@@ -200,13 +200,13 @@ class RunPlan(NamedTuple):
     """Data of a plan that the driver needs."""
 
     dims: np.ndarray  # dimension of C^0 on each cluster
-    providers: list[list[int]]  # shards whose rows of R each border needs
+    providers: list[list[int]]  # for each border, the shards whose rows of R it needs
     whole: Whole
     estimate: Estimate
 
 
 class Run:
-    """One run, from the plan to the seal."""
+    """One run of `coarsen`, from the plan to the finished store."""
 
     def __init__(self, asked: Request, root: Root, engine: Engine, progress: bool) -> None:
         self.asked, self.root, self.engine, self.progress = asked, root, engine, progress
@@ -268,7 +268,7 @@ class Run:
         return self.sealed(ranks, inner, coarse, report)
 
     def plan(self) -> RunPlan:
-        """Return the plan, made now or by an earlier run, and write it for the tasks."""
+        """Plan the run, as an earlier unfinished run did if there is one, and write the plan."""
         asked, engine, note = self.asked, self.engine, self.work / "plan.json"
         known, wanted = note.read_note(), self.asked.n_shards
         if known is not None:
@@ -277,7 +277,7 @@ class Run:
             if wanted is not None and min(wanted, max(asked.P.n_clusters, 1)) != shards:
                 raise FileExistsError(
                     f"{self.place.url} holds an unfinished run of this call with {shards} "
-                    f"shards: leave `n_shards` out to resume it, or remove it"
+                    f"shards: omit `n_shards` to resume it, or remove {self.place.url}"
                 )
             asked = replace(asked, n_shards=shards)
         plan, found = planned(asked, engine.memory, engine.at_once)
@@ -291,7 +291,7 @@ class Run:
         return RunPlan(plan.dims, providers, Whole.of(plan.dims, None, int(tallest)), found)
 
     def choose_ranks(self, dims: np.ndarray, results: list[dict[str, Any]]) -> str:
-        """Write the ranks that the rule chooses from the spectra of all shards; return the name."""
+        """Choose ranks from the spectra of all shards, write them, and return the file name."""
         rule = self.asked.rule
         starts = offsets(dims if rule.needs_scores else np.zeros(len(dims), np.int64))
         scores = np.zeros(int(starts[-1]), np.zeros(0, self.asked.source.dtype).real.dtype)
@@ -314,17 +314,17 @@ class Run:
         coarse: list[dict[str, Any]],
         report: dict[str, Any],
     ) -> StoredCoarsening:
-        """Merge the topology of all parts, in the order of the library, and write it last."""
+        """Merge the topologies of all parts in the library's edge order, and write them last."""
         asked, parts = self.asked, [result for result in coarse if result["n_edges"]]
         topology = [get_arrays(self.work / f"topology/{part['name']}") for part in parts]
         edges = np.concatenate([np.zeros((0, 2), np.int64), *(part["edges"] for part in topology)])
         edge_dims = np.concatenate([np.zeros(0, np.int64), *(p["edge_dims"] for p in topology)])
-        # crossing edges by (a, b), then loops
+        # the order in memory: crossing edges by (a, b), then loops
         order = np.lexsort((edges[:, 1], edges[:, 0], edges[:, 0] == edges[:, 1]))
         numbers = np.empty_like(order)
         numbers[order] = np.arange(len(order))
         names = {"parts": [r["name"] for r in parts], "basis": [r["name"] for r in shards]}
-        for folder, used in names.items():  # files of tasks that ran twice or were killed
+        for folder, used in names.items():  # remove files of tasks that ran twice or were killed
             for name in set((self.place / folder).names()) - {*used, "zarr.json"}:
                 (self.place / f"{folder}/{name}").remove()
         new_group(self.place / "basis")
@@ -355,6 +355,6 @@ class Run:
         return StoredCoarsening(sheaf, asked.source)
 
     def tell(self, text: str) -> None:
-        """Print a message, if progress is shown."""
+        """Print a message if progress is shown."""
         if self.progress:
             print(text, file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Coarsen a store into several levels, in stores until a level fits in memory."""
+"""Coarsen a store into several levels: from store to store until a level fits in memory."""
 
 import itertools
 import re
@@ -50,11 +50,11 @@ class StoredHierarchy:
     Attributes
     ----------
     stored : tuple of StoredCoarsening
-        The levels that were made from store to store; all levels if the result was opened
-        again.
+        The levels that were made from store to store, or all levels if the result was opened
+        with :func:`open_levels`.
     rest : Hierarchy, optional
         The levels made in memory, beginning with the sheaf of the last store; None if that sheaf
-        does not fit and there is no further level. These levels were stored too.
+        does not fit in memory and there is no further level. These levels were stored too.
     stopped_because : str
         The reason why there is no further level.
 
@@ -92,7 +92,7 @@ class StoredHierarchy:
         return levels[i]
 
     def lift(self, z: npt.ArrayLike) -> np.ndarray:
-        """Return R_0 R_1 ... z, a cochain of the finest sheaf, for one of the coarsest.
+        """Map a cochain z of the coarsest sheaf to the finest sheaf, as R_0 R_1 ... z.
 
         Parameters
         ----------
@@ -108,7 +108,7 @@ class StoredHierarchy:
         return x
 
     def pool(self, x: npt.ArrayLike) -> np.ndarray:
-        """Return ... R_1* R_0* x, a cochain of the coarsest sheaf, for one of the finest.
+        """Map a cochain x of the finest sheaf to the coarsest sheaf, as ... R_1* R_0* x.
 
         Parameters
         ----------
@@ -143,11 +143,11 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
     progress: bool = False,
     storage_options: dict[str, Any] | None = None,
 ) -> StoredHierarchy:
-    """Coarsen a stored sheaf, then its coarse sheaf, and so on: the bits of ``sc.coarsen_levels``.
+    """Coarsen a stored sheaf into several levels, with the bits of ``sc.coarsen_levels``.
 
-    Level i is written to the store ``out``/level-i, shard by shard if the maps of its fine sheaf
-    do not fit in memory, and otherwise in memory. The same call resumes an unfinished one;
-    :func:`open_levels` opens the finished result.
+    Level i is written to the store ``out``/level-i. It is made shard by shard if the maps of its
+    fine sheaf do not fit in memory, and otherwise in memory. Repeating an unfinished call resumes
+    it; :func:`open_levels` opens the finished result.
 
     Parameters
     ----------
@@ -157,8 +157,8 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
     factor, n_levels, min_vertices, rank, partitions, method, local_operator, loops, compress, seed
         See :func:`sheafcoarsen.coarsen_levels`.
     memory_bytes : float, optional
-        Largest number of bytes of maps to coarsen in memory, by default an eighth of this
-        machine's memory; 0 disables it.
+        Maximum number of bytes of maps to coarsen in memory, by default an eighth of this
+        machine's memory; with 0, no level is made in memory.
     client, progress, storage_options
         See :func:`coarsen`.
 
@@ -201,7 +201,7 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
     place = place_beside(src, out, storage_options)
     others = [name for name in place.names() if not re.fullmatch(r"level-\d+|zarr.json", name)]
     if others:
-        raise FileExistsError(f"{place.url} exists and is another's: give another path")
+        raise FileExistsError(f"{place.url} exists and holds other files: pass another path")
     selection: dict[str, Any] = {
         "factor": factor,
         "n_levels": n_levels,
@@ -264,7 +264,7 @@ def in_memory(
     options: dict[str, Any],
     progress: bool,
 ) -> Hierarchy:
-    """Make the levels of a plan from ``begin`` on in memory, and store them."""
+    """Make the levels ``begin``, ``begin + 1``, ... of a plan in memory, and store them."""
     finest = above.load()
     make_modes = partial(compute_modes, operator=options["local_operator"], progress=progress)
     realize = partial(realized, loops=options["loops"], compress=options["compress"])
@@ -297,7 +297,7 @@ def open_levels(url: object, *, source: object = None, **storage_options: Any) -
     Raises
     ------
     StoreError
-        If there is none, it is unfinished, or its source does not exist.
+        If there are no stored levels, they are unfinished, or their source does not exist.
 
     Examples
     --------
@@ -323,7 +323,7 @@ def open_levels(url: object, *, source: object = None, **storage_options: Any) -
 
 @contextmanager
 def warnings_at_the_caller() -> Iterator[None]:
-    """Issue warnings about levels at the line that called `coarsen_levels`."""
+    """Context that issues warnings about levels at the line that called `coarsen_levels`."""
     with warnings.catch_warnings(record=True) as said:
         for kind in (TiedModesWarning, SingularProblemWarning):
             warnings.simplefilter("always", kind)

@@ -24,19 +24,19 @@ from sheafcoarsen.partition import Partition
 from sheafcoarsen.ranks import Budget, Fixed, Gap, RankLike, Rule, WholeMultiplets, as_rule
 
 BASE = 2.6e8
-"""Bytes of a process that has imported the library."""
+"""Memory in bytes of a process that has imported the library."""
 
 NEED = 2.0
-"""Ratio of a task's bytes to those of its maps and of the rows of R and coarse maps that it
-makes: the arrays themselves, and as much for input and output."""
+"""Ratio of a task's memory to the size of its arrays: its maps, and the rows of R and the coarse
+maps that it makes. Input and output need as much memory again."""
 
 USABLE = 0.8
-"""Fraction of its memory at which Dask pauses a worker."""
+"""Fraction of a worker's memory at which Dask pauses the worker."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """Checked arguments of `coarsen`."""
+    """Arguments of `coarsen`, checked."""
 
     source: SheafStore
     P: Partition
@@ -48,7 +48,7 @@ class Request:
 
     @property
     def run(self) -> str:
-        """Fingerprint of all arguments that the result depends on."""
+        """Fingerprint of all arguments on which the result depends."""
         options = (
             self.source.header.id,
             repr(self.rule),
@@ -71,7 +71,7 @@ def checked(
     loops: bool = True,
     compress: bool = True,
 ) -> Request:
-    """Return the checked arguments of `coarsen`."""
+    """Check the arguments of `coarsen`, and return them."""
     src = check_store(src, "src")
     P = loaded(P)
     if not isinstance(P, Partition):
@@ -89,17 +89,17 @@ def checked(
 
 
 def loaded(P: Any) -> Any:
-    """Return a partition in memory if it is a stored one."""
+    """Load a partition into memory if it is stored; return other objects unchanged."""
     return P.load() if isinstance(P, PartitionStore) else P
 
 
 def checked_operator(local_operator: LocalOperatorLike) -> LocalOperator:
-    """Return the local operator; raise an error if its patches extend into other shards."""
+    """Return the local operator; raise an error for oversampling, which needs other shards."""
     operator = local_operator_of(local_operator)
     if isinstance(operator, Oversampled):
         raise ValueError(
             '`local_operator` = "oversampled" needs patches that extend into other shards, '
-            'which stores do not offer: use "internal" or "principal", or coarsen src.load()'
+            'which tasks cannot read: use "internal" or "principal", or coarsen src.load()'
         )
     return operator
 
@@ -115,17 +115,17 @@ class Estimate:
     source_bytes : int
         Bytes of all maps.
     largest_shard, largest_part : int
-        Bytes of maps of the largest shard and part, with the border if a task reads it too.
+        Bytes of maps of the largest shard and part, with the border if a shard's task reads it.
     largest_cluster : int
-        Bytes of maps of the largest cluster, a lower limit for any number of shards.
+        Bytes of maps of the largest cluster: no number of shards makes shards smaller than this.
     dense_bytes : int
-        Workspace for the largest cluster whose modes take dense matrices.
+        Workspace for the largest cluster whose modes are computed with dense matrices.
     border_share : float
         Fraction of the maps that belong to edges between two shards.
     task_bytes : int
-        Memory of the largest task, including a process with the library.
+        Memory of the largest task, including that of a process with the library.
     driver_bytes : int
-        Memory of the planning process without the library: arrays of edges and vertices.
+        Memory of the arrays of edges and vertices in the planning process.
     bytes_moved : int
         Bytes read and written in total.
     scratch_bytes : int
@@ -176,7 +176,7 @@ class Estimate:
 
 
 def planned(asked: Request, memory: float, at_once: int = 1) -> tuple[Plan, Estimate]:
-    """Return the plan of a run and its estimate."""
+    """Return the plan of a run and the estimate of its cost."""
     n_shards = asked.n_shards or default_shards(asked.source.n_bytes, memory, at_once)
     copies = isinstance(asked.operator, Principal)
     plan = Plan(asked.source, asked.P, n_shards, copies=copies)
@@ -199,9 +199,9 @@ def estimate(
     src : SheafStore
     P : Partition, PartitionStore, or labels of shape (n,)
     rank : int, array_like of int of shape (K,), or rule from ``sc.ranks``
-        For a rule that depends on spectra, numbers that depend on ranks are upper bounds.
+        For a rule that depends on spectra, estimates that depend on ranks are upper bounds.
     n_shards : int, optional
-        By default shards of about 64 MB of maps.
+        Number of shards; by default shards have about 64 MB of maps.
     local_operator : {"internal", "principal"}
 
     Returns
@@ -228,7 +228,7 @@ def estimate(
 
 
 def bound_of_ranks(rule: Rule, dims: np.ndarray) -> np.ndarray:
-    """Return an upper bound of each cluster's rank that does not need spectra."""
+    """Return an upper bound on each cluster's rank without computing spectra."""
     inner = rule.rule if isinstance(rule, WholeMultiplets) else rule
     if isinstance(inner, Fixed):
         return np.minimum(np.asarray(inner.r, np.int64), dims)
@@ -240,7 +240,7 @@ def bound_of_ranks(rule: Rule, dims: np.ndarray) -> np.ndarray:
 
 
 def estimate_of(plan: Plan, rule: Rule) -> Estimate:
-    """Return the estimate of a plan, for the largest ranks that a rule may choose."""
+    """Return the estimated cost of a plan for the largest ranks that a rule may choose."""
     S, size = plan.n_shards, plan.itemsize
     ranks = bound_of_ranks(rule, plan.dims)
     by_destination = plan.bytes
@@ -251,7 +251,7 @@ def estimate_of(plan: Plan, rule: Rule) -> Estimate:
     part = int(parts.max(initial=0))
     moved, source = int(parts.sum()), int(inner.sum() + border.sum())
     shards = plan.shard_of[:-1]
-    made = np.bincount(shards, (plan.dims + 2 * ranks) * ranks, S)  # R, loops
+    made = np.bincount(shards, (plan.dims + 2 * ranks) * ranks, S)  # entries of R and of loops
     rows = int((plan.dims * ranks).sum()) * size
     crossing = np.zeros(len(plan.bytes), np.int64)
     kernels.crossing_entries(plan.edges, plan.labels, plan.edge_dims, ranks, plan.dest, crossing)
@@ -277,7 +277,7 @@ def estimate_of(plan: Plan, rule: Rule) -> Estimate:
         border_share=float(border.sum() / max(source, 1)),
         dense_bytes=dense,
         task_bytes=int(BASE + max(NEED * part, shard)),
-        driver_bytes=int(2 * driver),  # twice, for temporary arrays
+        driver_bytes=int(2 * driver),  # doubled to allow for temporary arrays
         bytes_moved=source + 2 * moved + out + 2 * halo + 2 * plan_bytes,
         scratch_bytes=moved + halo + plan_bytes,
         out_bytes=out,
@@ -291,7 +291,7 @@ def default_shards(n_bytes: int, memory: float, at_once: int = 1) -> int:
     """
     shard = 64e6  # bytes of maps
     if math.isfinite(memory):
-        # half of what would fit, since shards differ in size, and as much for the task's results
+        # a sixth of what would fit, because shards differ in size and results need memory too
         shard = min(shard, max((USABLE * memory - BASE) / (6 * NEED), 1e6))
     count = max(1, math.ceil(n_bytes / shard))
     even = math.ceil(count / at_once) * at_once
@@ -299,7 +299,7 @@ def default_shards(n_bytes: int, memory: float, at_once: int = 1) -> int:
 
 
 def check_memory(found: Estimate, memory: float, where: str) -> None:
-    """Raise an error for shards, parts or clusters that are too large, with a size that fits."""
+    """Raise an error if shards, parts or clusters are too large, and name sizes that fit."""
     if found.task_bytes <= USABLE * memory:
         return
     free = max(USABLE * memory - BASE, 0)
@@ -308,19 +308,20 @@ def check_memory(found: Estimate, memory: float, where: str) -> None:
     if found.largest_cluster >= room:
         needed = BASE + found.dense_bytes + NEED * found.largest_cluster
         raise MemoryError(
-            f"`P`: its largest cluster has {amount(found.largest_cluster)} of maps, which takes "
-            f"about {amount(needed)} with dense matrices of its modes, but {have}: use more "
+            f"`P`: the maps of its largest cluster take {amount(found.largest_cluster)}, and need "
+            f"about {amount(needed)} with the dense matrices of its modes, but {have}: use more "
             f"clusters, or workers with more memory"
         )
     if found.largest_part > free / NEED:
         raise MemoryError(
-            f"`src`: its largest part has {amount(found.largest_part)} of maps, which takes about "
-            f"{amount(BASE + NEED * found.largest_part)}, but {have}: write it with parts of at "
-            f"most {amount(free / NEED)} (`part_bytes`), or use workers with more memory"
+            f"`src`: the maps of its largest part take {amount(found.largest_part)}, and need "
+            f"about {amount(BASE + NEED * found.largest_part)}, but {have}: write it with parts of "
+            f"at most {amount(free / NEED)} (`part_bytes`), or use workers with more memory"
         )
     per_shard = (found.task_bytes - BASE - found.dense_bytes) / NEED
     wanted = math.ceil(1.2 * found.n_shards * per_shard / room)
     raise MemoryError(
-        f"`n_shards` = {found.n_shards}: the largest shard has {amount(found.largest_shard)} of "
-        f"maps, which takes about {amount(found.task_bytes)}, but {have}: {wanted} shards fit"
+        f"`n_shards` = {found.n_shards}: the maps of the largest shard take "
+        f"{amount(found.largest_shard)}, and need about {amount(found.task_bytes)}, but {have}: "
+        f"use {wanted} shards"
     )

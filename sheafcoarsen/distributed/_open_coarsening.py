@@ -1,4 +1,4 @@
-"""Stored coarsenings: lift, pool, energy ledger, verification, loading."""
+"""Stored coarsenings: lifting, pooling, energy ledger, verification and loading."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -39,16 +39,16 @@ from sheafcoarsen.verification import (
 
 
 class Blocks(NamedTuple):
-    """Rows of R of one shard."""
+    """Block of R that belongs to one shard."""
 
     R: scipy.sparse.csr_array  # (coordinates, sum of the shard's ranks)
-    rows: np.ndarray  # their indices in R
+    rows: np.ndarray  # indices of the block's rows in the full R
     columns: np.ndarray
     clusters: np.ndarray
 
 
 class StoredCoarsening:
-    """A stored coarsening, returned by :func:`coarsen`.
+    """Stored coarsening, returned by :func:`coarsen`.
 
     ``sheaf`` is a :class:`SheafStore`, so it can be coarsened again. Cochains are in memory; maps
     and R are read part by part.
@@ -56,11 +56,11 @@ class StoredCoarsening:
     Attributes
     ----------
     sheaf : SheafStore
-        The coarse sheaf, edges numbered as in memory: crossing edges by (a, b), then loops.
+        The coarse sheaf; edges are numbered as in memory: crossing edges by (a, b), then loops.
     fine : SheafStore
     report : dict
-        Costs: seconds and plan_seconds of the run that completed it, the numbers of tasks that it
-        ran and that had been done before, seconds of all tasks, bytes.
+        Costs: seconds and plan_seconds of the run that completed the coarsening, the numbers of
+        tasks that this run did and that had been done before, seconds of all tasks, and bytes.
 
     Examples
     --------
@@ -84,7 +84,7 @@ class StoredCoarsening:
             raise StoreError(f"{sheaf.url}: holds a {header.kind}, not a coarsening")
         if header.source["id"] != fine.header.id:
             raise StoreError(
-                f"{fine.url} is not the store that {sheaf.url} was made of, "
+                f"{fine.url} is not the store that {sheaf.url} was made from, "
                 f"{header.source['url']}, or has been written again"
             )
         self.sheaf, self.fine = sheaf, fine
@@ -106,19 +106,18 @@ class StoredCoarsening:
         return read_only(self.sheaf.vertex_dims().astype(np.int64))
 
     def _shards(self) -> Iterator[tuple[str, np.ndarray]]:
-        """Yield the folder and the clusters of each shard; check that every cluster occurs once."""
+        """Yield the folder and the clusters of each shard, checking that clusters occur once."""
         seen = np.zeros(self.sheaf.n_vertices, np.int64)
         for name in self.sheaf.header.basis:
             clusters = self.sheaf.numbers(f"basis/{name}/clusters", len(seen))
             if (clusters[1:] <= clusters[:-1]).any():
-                raise StoreError(
-                    f"{self.sheaf.url}: the array basis/{name}/clusters does not ascend"
-                )
+                raise StoreError(f"{self.sheaf.url}: the array basis/{name}/clusters must ascend")
             seen[clusters] += 1
             yield f"basis/{name}", clusters
         if (seen != 1).any():
             raise StoreError(
-                f"{self.sheaf.url}: its shards hold cluster {np.argmax(seen != 1)} not once"
+                f"{self.sheaf.url}: its shards must hold each cluster once, but they hold cluster "
+                f"{np.argmax(seen != 1)} {seen[seen != 1][0]} times"
             )
 
     def _blocks(self) -> Iterator[Blocks]:
@@ -131,8 +130,8 @@ class StoredCoarsening:
             ascend = (vertices[1:] > vertices[:-1]).all()
             if not ascend or not np.isin(labels[vertices], clusters).all():
                 raise StoreError(
-                    f"{sheaf.url}: the array {folder}/vertices does not hold vertices of its "
-                    f"clusters, ascending"
+                    f"{sheaf.url}: the array {folder}/vertices must hold vertices of its clusters "
+                    f"in ascending order"
                 )
             count += len(vertices)
             local, starts = np.searchsorted(clusters, labels[vertices]), offsets(ranks[clusters])
@@ -145,12 +144,14 @@ class StoredCoarsening:
             rows = range_of_blocks(row_starts, vertices)
             yield Blocks(R, rows, range_of_blocks(column_starts, clusters), clusters)
         if count != len(labels):
-            raise StoreError(f"{sheaf.url}: its shards hold {count} of {len(labels)} fine vertices")
+            raise StoreError(
+                f"{sheaf.url}: its shards must hold all {len(labels)} fine vertices, got {count}"
+            )
 
     def spectral(
         self, name: str, dtype: npt.DTypeLike | None = None, counts: np.ndarray | None = None
     ) -> np.ndarray:
-        """Return an array over all clusters, with ``counts`` entries each, or one."""
+        """Return an array over all clusters, with ``counts`` entries (default: one) for each."""
         starts = offsets(np.ones(self.sheaf.n_vertices, np.int64) if counts is None else counts)
         real = np.zeros(0, self.sheaf.dtype).real.dtype
         out: np.ndarray = np.empty(int(starts[-1]), dtype or real)
@@ -162,7 +163,7 @@ class StoredCoarsening:
         return out
 
     def lift(self, z: npt.ArrayLike) -> np.ndarray:
-        """Return R z, a fine cochain, for a coarse one (``eq:local_lift``).
+        """Return R z, a cochain of the fine sheaf, for a coarse cochain z (``eq:local_lift``).
 
         Parameters
         ----------
@@ -184,7 +185,7 @@ class StoredCoarsening:
         return x
 
     def pool(self, x: npt.ArrayLike) -> np.ndarray:
-        """Return R* x (``eq:local_pooling_adjoint``), a coarse cochain, for a fine one.
+        """Return R* x, a coarse cochain, for a fine cochain x (``eq:local_pooling_adjoint``).
 
         Parameters
         ----------
@@ -206,9 +207,9 @@ class StoredCoarsening:
         return z
 
     def ledger(self, x: npt.ArrayLike) -> EnergyLedger:
-        """Decompose the energy norm(delta x)^2 of a fine cochain into a sum of six lines.
+        """Decompose the energy norm(delta x)^2 of a fine cochain into a sum of six terms.
 
-        See :func:`sheafcoarsen.energy_ledger`; the fine store is read once.
+        See :func:`sheafcoarsen.energy_ledger`. The fine store is read once.
 
         Parameters
         ----------
@@ -237,7 +238,7 @@ class StoredCoarsening:
         )
 
     def verify(self, probes: int = 3, seed: int = 0) -> Verification:
-        """Check statements about R and the coarse Laplacian R* L R on random cochains.
+        """Verify statements about R and the coarse Laplacian R* L R on random cochains.
 
         Parameters
         ----------
@@ -262,7 +263,7 @@ class StoredCoarsening:
         if probes * column > have:
             raise ValueError(
                 f"`probes` = {probes} random cochains take {amount(probes * column)}, but this "
-                f"machine has {amount(have)}: give at most {int(have / column)}"
+                f"machine has {amount(have)}: use at most {int(have / column)}"
             )
         unit = power_of_two(self.fine.largest_entry)
         sheaf, fine = (SheafStore(store.place, unit) for store in (self.sheaf, self.fine))
@@ -325,7 +326,7 @@ class StoredCoarsening:
 
 
 def _verified(C: StoredCoarsening, rng: np.random.Generator, probes: int) -> Verification:
-    """Check the statements about R and the coarse sheaf on random cochains, part by part."""
+    """Verify the statements about R and the coarse sheaf on random cochains, part by part."""
     sheaf, fine, eps = C.sheaf, C.fine, eps_of(C.fine.dtype)
     columns = []
     for store in (sheaf, fine):
@@ -378,7 +379,7 @@ def _isometry(C: StoredCoarsening, dims: np.ndarray, eps: float) -> tuple[Relati
 
 
 def _bound(store: SheafStore) -> float:
-    """Return a bound for norm(L): twice the largest sum of squared map entries at a vertex."""
+    """Return an upper bound on norm(L): twice the largest sum of squared entries at a vertex."""
     total = np.zeros(store.n_vertices)
     for F, vertices, _ in parts_of(store):
         ends = (F.tail_data, F.tail_offsets), (F.head_data, F.head_offsets)
@@ -392,7 +393,7 @@ def _bound(store: SheafStore) -> float:
 def open_coarsening(
     url: object, *, source: object = None, **storage_options: Any
 ) -> StoredCoarsening:
-    """Open a stored coarsening, and the store that it was made of.
+    """Open a stored coarsening, and the store that it was made from.
 
     Parameters
     ----------
@@ -411,7 +412,7 @@ def open_coarsening(
     Raises
     ------
     StoreError
-        If there is none, or its source does not exist, is elsewhere, or was rewritten.
+        If there is no coarsening, or its source does not exist, is elsewhere, or was rewritten.
 
     Examples
     --------
@@ -426,14 +427,14 @@ def open_coarsening(
     header = header_of(place)
     if header.kind != "coarsening":
         raise StoreError(
-            f"{place.url}: holds a {header.kind}, not a coarsening: open_store opens it"
+            f"{place.url}: holds a {header.kind}, not a coarsening: open it with open_store"
         )
     sheaf = SheafStore(place)
     if isinstance(source, SheafStore):
         return StoredCoarsening(sheaf, source)
     if source is not None:
         here = place_of(source, None, "source")
-    elif header.source["url"] == "fine":  # a subfolder, wherever the folder is now
+    elif header.source["url"] == "fine":  # a subfolder, even if the folder was moved
         here = place / "fine"
     else:
         here = stored_place(place, header.source["url"])
@@ -443,14 +444,14 @@ def open_coarsening(
 
 
 def stored_place(place: Place, url: str) -> Place:
-    """Return the location of a URL that a store contains, if it is on the store's file system."""
+    """Return the location of a URL named in a store; reject other file systems than the store's."""
     try:
         found = place_of(url)
     except ValueError:
         found = None
     if found is None or found.origin != place.origin:
         raise StoreError(
-            f"{place.url} names {url!r} as its source, which is not in {place.origin}: if you "
-            f"trust it, give that address, or the store opened, as `source`"
+            f"{place.url} names {url!r} as its source, which is outside {place.origin}: if you "
+            f"trust it, pass that URL, or the opened store, as `source`"
         )
     return found

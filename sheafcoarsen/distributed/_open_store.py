@@ -35,13 +35,13 @@ class Store(ReadOnly):
         self.array = partial(read_array, self.root)
 
     def numbers(self, name: str, below: int, shape: tuple[int | None, ...] = (None,)) -> np.ndarray:
-        """Read an array of integers of at least 0 and less than ``below``."""
+        """Read an array of integers, and check that they are at least 0 and less than ``below``."""
         values = self.array(name, None, shape)
         if values.size and not 0 <= values.min() <= values.max() < below:
             bad = np.flatnonzero((values < 0) | (values >= below))[0]
             raise StoreError(
                 f"{self.url}: the array {name} holds {values.reshape(-1)[bad]} at index {bad}, "
-                f"outside of 0 .. {below - 1}"
+                f"outside 0 .. {below - 1}"
             )
         return values
 
@@ -52,13 +52,13 @@ class Store(ReadOnly):
             P = Partition(labels)
         if P.n_clusters != n_clusters:
             raise StoreError(
-                f"{self.url}: the array labels has {P.n_clusters} clusters, not {n_clusters}"
+                f"{self.url}: the array labels must have {n_clusters} clusters, got {P.n_clusters}"
             )
         return P
 
 
 class SheafStore(Store):
-    """A stored sheaf: sizes in memory, the topology read on request, maps part by part.
+    """Stored sheaf: holds its sizes, and reads the topology on request and maps part by part.
 
     Returned by :func:`open_store`, :func:`to_store` and :func:`write_store`; also the coarse sheaf
     of a stored coarsening.
@@ -72,7 +72,7 @@ class SheafStore(Store):
     n_bytes : int
         Bytes of all maps.
     parts : list of str
-        Names of the parts, in the order of the store.
+        Names of the parts, in stored order.
     largest_entry : float
         Largest absolute value of a map entry.
 
@@ -113,7 +113,7 @@ class SheafStore(Store):
 
     @cached_property
     def edge_numbers(self) -> np.ndarray | None:
-        """Number of each stored edge; None if edges are stored in order."""
+        """Index of each stored edge in the sheaf; None if edges are stored in order."""
         if not self.header.permuted:
             return None
         found = self.numbers("edge_numbers", self.n_edges, (self.n_edges,))
@@ -122,12 +122,12 @@ class SheafStore(Store):
         return read_only(found)
 
     def edges_of(self, p: int) -> np.ndarray:
-        """Return the numbers of the edges of part ``p``, ascending."""
+        """Return the indices of the edges in part ``p``, ascending."""
         lo, hi = self.part_ptr[self._part(p) : self._part(p) + 2]
         return np.arange(lo, hi) if self.edge_numbers is None else self.edge_numbers[lo:hi]
 
     def topology(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the edges, shape (m, 2), and the dimensions of vertex and edge stalks, in memory.
+        """Read the edges, shape (m, 2), and the dimensions of vertex and edge stalks.
 
         Returns
         -------
@@ -136,7 +136,7 @@ class SheafStore(Store):
         Raises
         ------
         StoreError
-            For a chunk that is missing or damaged.
+            If a chunk is missing or damaged.
         """
         edges = self.numbers("edges", self.n_vertices, (self.n_edges, 2))
         vertex_dims = self.vertex_dims()
@@ -151,7 +151,7 @@ class SheafStore(Store):
         return edges, vertex_dims, edge_dims
 
     def vertex_dims(self) -> np.ndarray:
-        """Return the dimensions of the vertex stalks, shape (n,)."""
+        """Read the dimensions of the vertex stalks, shape (n,)."""
         dims = self.numbers("vertex_dims", self.dim_c0 + 1, (self.n_vertices,))
         if (total := int(dims.sum(dtype=np.int64))) != self.dim_c0:
             raise StoreError(
@@ -162,13 +162,13 @@ class SheafStore(Store):
 
     def _part(self, p: int) -> int:
         if isinstance(p, bool) or not isinstance(p, int | np.integer):
-            raise TypeError(f"a part is named by an integer, got {p!r}")
+            raise TypeError(f"the index of a part must be an integer, got {p!r}")
         if not -len(self.parts) <= p < len(self.parts):
             raise IndexError(f"part {p} is out of range for {len(self.parts)} parts")
         return int(p) % len(self.parts)
 
     def maps(self, p: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the tail maps and head maps of the edges of part ``p``.
+        """Read the tail maps and head maps of the edges of part ``p``.
 
         Parameters
         ----------
@@ -183,26 +183,26 @@ class SheafStore(Store):
         Raises
         ------
         StoreError
-            For a chunk that is missing or damaged; the message names it.
+            If a chunk, which the message names, is missing or damaged.
         """
         return self.maps_at(p, "tail"), self.maps_at(p, "head")
 
     def maps_at(
         self, p: int, end: Literal["tail", "head"], entries: int | None = None
     ) -> np.ndarray:
-        """Return the maps of one end of the edges of part ``p``; check for ``entries`` entries."""
+        """Read the maps at one end of part ``p``; check their number of ``entries`` if given."""
         part = self._part(p)
         name = f"parts/{self.parts[part]}/{end}"
         maps = self.array(name, self.dtype, what=f"part {part}")
         check_entries(f"{self.url}: part {part}: the {end} maps", maps)
         if entries not in (None, len(maps)):
             raise StoreError(
-                f"{self.url}: part {part} holds {len(maps)} entries of {end} maps, but {entries} "
-                f"by its dimensions"
+                f"{self.url}: part {part} holds {len(maps)} entries of {end} maps, but its "
+                f"dimensions require {entries}"
             )
         if self.unit == 1:
             return maps
-        # a power of two, so squares cannot overflow; numpy divides complex numbers by a reciprocal
+        # divide as real numbers: numpy multiplies complex ones by a reciprocal, which may overflow
         real = np.zeros(0, self.dtype).real.dtype
         return (maps.view(real) / real.type(self.unit)).view(self.dtype)
 
@@ -216,7 +216,7 @@ class SheafStore(Store):
         Raises
         ------
         StoreError
-            For a chunk that is missing or damaged, or whose length contradicts the dimensions.
+            If a chunk is missing or damaged, or its length contradicts the dimensions.
         """
         edges, vertex_dims, edge_dims = (
             array.astype(np.int64, copy=False) for array in self.topology()
@@ -249,9 +249,9 @@ class SheafStore(Store):
 
 
 class PartitionStore(Store):
-    """A stored partition, returned by :func:`to_store` and :func:`open_store`.
+    """Stored partition, returned by :func:`to_store` and :func:`open_store`.
 
-    :func:`coarsen` accepts it as a partition.
+    :func:`coarsen` accepts it in place of a partition.
 
     Attributes
     ----------
@@ -282,7 +282,7 @@ class PartitionStore(Store):
         Raises
         ------
         StoreError
-            For a chunk that is missing or damaged.
+            If a chunk is missing or damaged.
         """
         return self.read_partition(self.n_vertices, self.n_clusters)
 
@@ -296,19 +296,19 @@ class PartitionStore(Store):
 def map_bytes(
     edges: np.ndarray, vertex_dims: np.ndarray, edge_dims: np.ndarray, dtype: np.dtype
 ) -> int:
-    """Return the number of bytes of all maps."""
+    """Return the number of bytes that all maps occupy."""
     ends = (vertex_dims[edges[:, end]] for end in (0, 1))
-    # as floats, because integers of a damaged store might overflow
+    # sum as floats, because integers from a damaged store might overflow
     entries = sum(np.einsum("i,i", edge_dims, dims, dtype=float) for dims in ends)
     return int(entries) * dtype.itemsize
 
 
 def check_store(store: Any, name: str) -> SheafStore:
-    """Return a stored sheaf after checking that it was not rewritten since it was opened."""
+    """Check that a stored sheaf was not rewritten since it was opened, and return it."""
     if not isinstance(store, SheafStore):
         raise TypeError(
-            f"`{name}` must be a SheafStore, got {type(store).__name__}: open_store(url) opens "
-            f"one, to_store(url, F) makes one"
+            f"`{name}` must be a SheafStore, got {type(store).__name__}: open one with "
+            f"open_store(url), or write one with to_store(url, F)"
         )
     if header_of(store.place).id != store.header.id:
         raise StoreError(
@@ -319,7 +319,7 @@ def check_store(store: Any, name: str) -> SheafStore:
 
 
 def check_entries(name: str, values: np.ndarray) -> None:
-    """Raise an error for stored entries that are not finite, or whose squares overflow."""
+    """Raise an error if stored entries are not finite, or their squares overflow."""
     bad, largest = scan(values)
     if bad >= 0:
         raise StoreError(f"{name} must be finite, got {values[bad]} at index {bad}")
@@ -330,7 +330,7 @@ def check_entries(name: str, values: np.ndarray) -> None:
 
 
 def amount(size: float) -> str:
-    """Format a number of bytes with a unit."""
+    """Return a number of bytes as text with a unit."""
     for unit, name in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
         if size >= unit:
             return (
@@ -340,9 +340,9 @@ def amount(size: float) -> str:
 
 
 def open_store(url: object, **storage_options: Any) -> SheafStore | PartitionStore:
-    """Open a stored sheaf or partition; only its sizes are read.
+    """Open a stored sheaf or partition, reading only its sizes.
 
-    For a stored coarsening it opens the coarse sheaf; :func:`open_coarsening` opens all of it.
+    Of a stored coarsening, this opens the coarse sheaf; :func:`open_coarsening` opens all of it.
 
     Parameters
     ----------
@@ -358,7 +358,7 @@ def open_store(url: object, **storage_options: Any) -> SheafStore | PartitionSto
     Raises
     ------
     StoreError
-        If there is no store, it is unfinished, or it has another version.
+        If there is no store, it is unfinished, or its version is not supported.
 
     Examples
     --------

@@ -49,7 +49,7 @@ def to_store(
     sheaf : CellularSheaf, Partition or Coarsening
         The fine sheaf of a coarsening is written to the same folder.
     part_bytes : float
-        Number of bytes of maps in a part, the unit that tasks read.
+        Approximate number of bytes of maps in a part, the unit that tasks read.
     **storage_options
         Options of the file system; see fsspec.
 
@@ -62,8 +62,8 @@ def to_store(
     FileExistsError
         If something exists at ``url``.
     TypeError
-        For another object, or vertex labels that are not numbers, strings, booleans, None or tuples
-        of them.
+        If the object is of another type, or vertex labels are not numbers, strings, booleans, None
+        or tuples of these.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def to_store(
 def write_sheaf(
     root: Root, sheaf: CellularSheaf, part_bytes: float, **attributes: Any
 ) -> SheafStore:
-    """Write a sheaf, and additional attributes of its store."""
+    """Write a sheaf, with additional attributes of its store."""
     labels = None if sheaf.vertex_labels is None else encode_labels(sheaf.vertex_labels)
     piece = sheaf.edges, sheaf.edge_dims, sheaf.tail_data, sheaf.head_data
     return write_pieces(root, sheaf.vertex_dims, [piece], part_bytes, labels, **attributes)
@@ -109,7 +109,7 @@ def write_coarsening(
 ) -> StoredCoarsening:
     """Write a coarsening, with R as a single shard.
 
-    Its fine sheaf is written to a subfolder unless it is stored already. ``run`` is the
+    Its fine sheaf is written to a subfolder unless ``fine`` stores it already. ``run`` is the
     fingerprint of the call of `coarsen` that returned the coarsening.
     """
     url = "fine"

@@ -1,4 +1,4 @@
-"""Write a store: parts first, then the topology, and the attributes last."""
+"""Write a store: first the parts, then the topology, and last the attributes."""
 
 import itertools
 import os
@@ -27,11 +27,11 @@ PART_BYTES = 32e6
 """Default number of bytes of maps in a part."""
 
 Piece = Sequence[npt.ArrayLike]
-"""Edges, edge_dims, tail_data and head_data of some edges."""
+"""Arrays (edges, edge_dims, tail_data, head_data) of some of a sheaf's edges."""
 
 
 def index_type(count: int) -> type:
-    """Return the smallest of int32 and int64 that holds ``count``."""
+    """Return the smaller of int32 and int64 that can hold ``count``."""
     return np.int32 if count < 2**31 else np.int64
 
 
@@ -41,7 +41,7 @@ def new_group(place: Place) -> None:
 
 
 def write_part(root: Root, name: str, tail: np.ndarray, head: np.ndarray) -> None:
-    """Write the maps of a part, each end as one chunk."""
+    """Write the maps of a part: one chunk for the tail maps, one for the head maps."""
     new_group(root.place / f"parts/{name}")
     write_array(root, f"parts/{name}/tail", tail, packed=False)
     write_array(root, f"parts/{name}/head", head, packed=False)
@@ -55,7 +55,7 @@ def seal(
     dtype: np.dtype,
     **attributes: Any,
 ) -> SheafStore:
-    """Write the topology, and last the attributes, which mark the store as complete."""
+    """Write the topology, and then the attributes, which mark the store as complete."""
     edges, vertex_dims, edge_dims = topology
     new_group(root.place / "parts")
     dims = index_type(int(max(vertex_dims.max(initial=0), edge_dims.max(initial=0))))
@@ -90,15 +90,15 @@ def mark(root: Root, **attributes: Any) -> None:
 
 
 def free_root(url: object, options: dict[str, Any]) -> Root:
-    """Return the root of a new store at a location where nothing exists."""
+    """Return the root of a new store; raise an error if anything exists at its location."""
     place = place_of(url, options)
     if is_unfinished(place):
         raise FileExistsError(
             f"{place.url} holds a store whose writing did not end: remove it and write it again, "
-            f"or give another path"
+            f"or pass another path"
         )
     if place.names() or (place.local_path is not None and os.path.isfile(place.local_path)):
-        raise FileExistsError(f"{place.url} exists: remove it, or give another path")
+        raise FileExistsError(f"{place.url} exists: remove it, or pass another path")
     return Root(place)
 
 
@@ -111,7 +111,7 @@ def write_basis(
     modes: LocalModes | None,
     own: np.ndarray,
 ) -> None:
-    """Write rows of R and the spectra of ``clusters``, which are ``own`` among the modes."""
+    """Write entries of R and the spectra of ``clusters``, which have indices ``own`` in modes."""
     new_group(root.place / f"basis/{name}")
     arrays = {"vertices": vertices, "clusters": clusters, "data": data}
     if modes is not None:
@@ -131,7 +131,7 @@ def write_pieces(
     labels: np.ndarray | None = None,
     **attributes: Any,
 ) -> SheafStore:
-    """Check pieces and write each as one or more parts; then the topology and the attributes."""
+    """Check pieces, write each as one or more parts, and then write topology and attributes."""
     part_bytes = real_number("part_bytes", part_bytes)
     if not part_bytes >= 1:
         raise ValueError(f"`part_bytes` must be at least 1, got {part_bytes:g}")
@@ -145,7 +145,7 @@ def write_pieces(
         F = checked_piece(f"`pieces[{number}]`", piece, vertex_dims)
         if dtype is not None and dtype != F.dtype:
             raise TypeError(
-                f"`pieces[{number}]` holds {F.dtype}, but earlier ones hold {dtype}: a store has "
+                f"`pieces[{number}]` holds {F.dtype}, but earlier pieces hold {dtype}: a store has "
                 f"one scalar type"
             )
         dtype, largest = F.dtype, max(largest, F.largest_entry)
@@ -178,7 +178,7 @@ def write_pieces(
 
 
 def checked_piece(name: str, piece: Piece, vertex_dims: np.ndarray) -> CellularSheaf:
-    """Return the edges of a piece as a sheaf on all vertices; errors name the piece."""
+    """Check a piece, and return its edges as a sheaf on all vertices; errors name the piece."""
     try:
         edges, edge_dims, tail, head = piece
     except (TypeError, ValueError):
@@ -198,7 +198,7 @@ def write_store(
     part_bytes: float = PART_BYTES,
     **storage_options: Any,
 ) -> SheafStore:
-    """Write a sheaf given in pieces, so that its maps need not fit in memory.
+    """Write a sheaf to a store piece by piece, so that its maps need not fit in memory.
 
     Parameters
     ----------
@@ -206,10 +206,10 @@ def write_store(
         A folder that does not exist, or any fsspec URL.
     vertex_dims : array_like of int, shape (n,)
     pieces : iterable of (edges, edge_dims, tail_data, head_data)
-        Some edges each, as in :meth:`CellularSheaf.from_flat`: edges of shape (k, 2), one
-        integer or k of them, and flat maps. Edges are numbered in the order of the pieces.
+        Each piece holds k edges, as in :meth:`CellularSheaf.from_flat`: edges of shape (k, 2), one
+        edge dimension or k of them, and flat maps. Edges are numbered in the order of the pieces.
     part_bytes : float
-        Number of bytes of maps in a part, the unit that tasks read; larger pieces are split.
+        Approximate bytes of maps in a part, the unit that tasks read; larger pieces are split.
     **storage_options
         Options of the file system; see fsspec.
 
@@ -222,8 +222,8 @@ def write_store(
     FileExistsError
         If something exists at ``url``.
     ValueError, TypeError
-        A piece whose arrays are inconsistent, of another scalar type than the first, or with
-        entries that are not finite; the message names the piece.
+        If the arrays of a piece are inconsistent, of another scalar type than those of the first
+        piece, or not finite; the message names the piece.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """Arrays of a store in Zarr format 3, and arrays of a task in one blob.
 
-Metadata and chunks are written and read here: with zarr-python, which can read them too,
-a run from store to store takes 1.5 times the processor time in shards of 3 MB, every chunk is in
-memory twice, and missing or oversized chunks are not detected.
+Metadata and chunks are written and read here. zarr-python can read them too, but with it a run
+from store to store takes 1.5 times the processor time (in shards of 3 MB), every chunk is in memory
+twice, and missing or oversized chunks are not detected.
 """
 
 import json
@@ -25,18 +25,18 @@ from sheafcoarsen.distributed.location import (
 )
 
 VERSION = 2
-"""Schema version that this library writes; arrays of version 1 do not contain their owner."""
+"""Schema version that this library writes; arrays of version 1 do not record their store."""
 
 CHUNK = 1 << 20
-"""Number of entries in a chunk of the topology."""
+"""Number of rows in a chunk of a topology array."""
 
 TYPES = ("int8", "int16", "int32", "int64", *(scalar.__name__ for scalar in SCALARS))
-"""Zarr names of the data types."""
+"""Zarr names of the supported data types."""
 
 
 @dataclass(frozen=True)
 class Root:
-    """A store that owns arrays: its location, and the id of its writing."""
+    """Store that owns arrays: its location, and an id that is new each time it is written."""
 
     place: Place
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
@@ -46,7 +46,7 @@ class Root:
 def metadata(shape: list[int], dtype: np.dtype, rows: int, packed: bool) -> dict[str, Any]:
     """Return the Zarr metadata of an array in chunks of ``rows`` rows.
 
-    Other readers see a missing chunk as NaN or -1, which no array contains, and never as 0.
+    The fill value makes other readers see a missing chunk as NaN or -1, which no array contains.
     """
     zstd = {"name": "zstd", "configuration": {"level": 1, "checksum": False}}
     return {
@@ -71,7 +71,7 @@ def owner_check(root: Root, name: str, values: np.ndarray) -> int:
 
 
 def write_array(root: Root, name: str, values: np.ndarray, *, packed: bool = True) -> None:
-    """Write one array with a checksum per chunk; ``packed`` compresses it, for integers."""
+    """Write an array with a checksum per chunk; ``packed``, for integers, compresses it."""
     values = np.ascontiguousarray(values, values.dtype.newbyteorder("<"))
     rows = max(1, min(CHUNK, len(values)) if packed else len(values))
     described = metadata(list(values.shape), values.dtype, rows, packed)
@@ -96,10 +96,10 @@ def read_array(
     shape: tuple[int | None, ...] = (None,),
     what: str = "",
 ) -> np.ndarray:
-    """Read an array of a dtype (None: integers) and shape (None: any length).
+    """Read an array of a given dtype (None: integers) and shape (None: any length).
 
-    Raises a StoreError that names the array if it is damaged or missing, or has another owner,
-    name or shape. Maps are one chunk, returned as a read-only view of its bytes.
+    Raises a StoreError that names the array if it is missing or damaged, belongs to another store
+    or name, or has another shape. Maps are one chunk, returned as a read-only view of its bytes.
     """
     where = f"{root.place.url}: {what + ': ' if what else ''}"
     text = (root.place / name / "zarr.json").find()
@@ -134,7 +134,7 @@ def read_array(
     except MemoryError:
         raise StoreError(
             f"{where}the array {name} has {math.prod(size):.3g} entries by its zarr.json, "
-            f"more than there is memory for"
+            f"which do not fit in memory"
         ) from None
     for k in range(-(-size[0] // rows)):
         file = _chunk(name, k, len(size))
@@ -146,7 +146,7 @@ def read_array(
             if packed:
                 held = values[k * rows : (k + 1) * rows]
                 piece = held if len(held) == rows else np.empty((rows, *size[1:]), kind)
-                piece[...] = -1  # padding of a short chunk
+                piece[...] = -1  # in case the chunk is too short
                 optional("numcodecs.zstd").decompress(body, piece.reshape(-1).view(np.uint8))
                 held[:] = piece[: len(held)]
             else:
@@ -155,8 +155,8 @@ def read_array(
             raise StoreError(f"{where}the chunk {file} is damaged: {error}") from None
     if root.version > 1 and check != owner_check(root, name, values):
         raise StoreError(
-            f"{where}the array {name} is not the one that was written here: its chunks, or its "
-            f"zarr.json, are of another array, another place, or another writing of the store"
+            f"{where}the array {name} is not the one that was written here: its chunks or its "
+            f"zarr.json come from another array or another store"
         )
     return values
 
@@ -166,7 +166,7 @@ def _chunk(name: str, k: int, ndim: int) -> str:
 
 
 def put_arrays(place: Place, arrays: dict[str, np.ndarray]) -> None:
-    """Write arrays as one blob, with a checksum of the file's name and the content."""
+    """Write arrays as one blob, with a checksum of the file name and the content."""
     head = json.dumps([(name, a.dtype.str, a.shape, a.nbytes) for name, a in arrays.items()])
     pieces = [np.ascontiguousarray(values).tobytes() for values in arrays.values()]
     body = b"".join([len(head).to_bytes(8, "little"), head.encode(), *pieces])
@@ -174,7 +174,7 @@ def put_arrays(place: Place, arrays: dict[str, np.ndarray]) -> None:
 
 
 def get_arrays(place: Place) -> dict[str, np.ndarray]:
-    """Read arrays that `put_arrays` wrote; reading npz would take 30 times as long."""
+    """Read arrays that `put_arrays` wrote, 30 times faster than from an npz file."""
     body = without_checksum(place.get(), place.url, place.name)
     begin, arrays = 8 + int.from_bytes(body[:8], "little"), {}
     for name, dtype, shape, size in json.loads(bytes(body[8:begin])):

@@ -14,11 +14,11 @@ Result = dict[str, Any]
 
 
 class Engine:
-    """Executor of tasks, with all memory and threads locally, or those of one worker thread."""
+    """Task executor, with the limits of this machine or of one worker thread of a client."""
 
     def __init__(self, client: Any, run: str) -> None:
         self.client, self.run = client, run
-        self.threads: int | None = None  # None: all that the library may use
+        self.threads: int | None = None  # None: as many threads as the library may use
         self.memory, self.at_once, self.where = physical_memory(), 1, "this machine has"
         if client is not None:
             check_client(client)
@@ -33,19 +33,19 @@ class Engine:
             self.threads, self.at_once = 1, max(sum(client.nthreads().values()), 1)
 
     def start(self, function: Callable, job: Any, i: int, *args: Any) -> Any:
-        """Submit task ``i`` of a kind; its arguments may be earlier tasks."""
+        """Return task ``i`` of a kind, to be run later; its arguments may be earlier tasks."""
         kind = function.__name__.removesuffix("_task")  # Dask's dashboard groups tasks by this name
         task = optional("dask").delayed(function, name=kind, pure=True)
         return task(job, i, *args, dask_key_name=(f"{kind}-{self.run}", i))
 
     def check_seen(self, note: Place) -> None:
-        """Raise an error for workers that cannot read a note written by this process."""
+        """Raise an error if a worker cannot read a note that this process wrote."""
         found = {} if self.client is None else self.client.run(note.read_note, on_error="return")
         for address, held in found.items():
             if held is None:
                 raise RuntimeError(
-                    f"the worker {address} does not see {note.url}, which this process has "
-                    f"written: both stores must be on a file system that all of them share, or in "
+                    f"the worker {address} cannot read {note.url}, which this process has "
+                    f"written: both stores must be on a file system that all workers share, or in "
                     f"an object store"
                 )
 
@@ -72,18 +72,18 @@ def connect(address: str) -> Any:
 
 
 def check_client(client: Any) -> None:
-    """Check for a connected client whose workers have this version of the library."""
+    """Raise an error unless a client is connected and its workers have this library version."""
     if not isinstance(client, optional("distributed").Client):
         raise TypeError(
             f"`client` must be a dask.distributed.Client or None, got {type(client).__name__}"
         )
     if client.asynchronous:
-        raise ValueError("`client` is asynchronous: give one that is not, Client(address)")
+        raise ValueError("`client` is asynchronous: pass a synchronous one, Client(address)")
     if client.status != "running":
-        raise ValueError(f"`client` is {client.status}: give one that is connected")
+        raise ValueError(f"`client` is {client.status}: pass a connected client")
     wanted = version("sheafcoarsen")
 
-    def look() -> str:  # pickled by value, since workers may lack this module
+    def look() -> str:  # a local function is pickled by value: workers may lack this module
         import importlib
 
         try:
@@ -95,14 +95,14 @@ def check_client(client: Any) -> None:
 
     found = client.run(look, on_error="return")
     for address, there in sorted(found.items()):
-        if isinstance(there, OSError):  # it died or has not started; Dask continues without it
+        if isinstance(there, OSError):  # the worker is not running; Dask continues without it
             continue
         if isinstance(there, Exception):
             raise there
         if there != wanted:
             others = sum(other != wanted for other in found.values()) - 1
             remedy = f"install sheafcoarsen[distributed] {wanted} on all workers"
-            what = f"has version {there} of sheafcoarsen, this process {wanted}"
+            what = f"has version {there} of sheafcoarsen, but this process has {wanted}"
             if "cannot" in there:
-                what = f"lacks sheafcoarsen, or what it needs; it {there}"
+                what = f"lacks sheafcoarsen or its dependencies; it {there}"
             raise RuntimeError(f"the worker {address} (and {others} others) {what}: {remedy}")

@@ -1,4 +1,4 @@
-"""Attributes of a store, checked when they are read."""
+"""Attributes of a store, which are checked when they are read."""
 
 import json
 import re
@@ -21,7 +21,7 @@ FORMAT = "sheafcoarsen-store"
 
 @dataclass(frozen=True)
 class StoreHeader:
-    """Attributes of a store; those that its kind lacks have default values."""
+    """Attributes of a store; attributes that its kind does not have keep their defaults."""
 
     kind: str
     id: str = ""
@@ -52,7 +52,7 @@ class StoreHeader:
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """The attributes to write, with their checksum."""
+        """Attributes to be written, including their checksum."""
         found = {
             name: value
             for name, value in self.__dict__.items()
@@ -85,34 +85,34 @@ def header_of(place: Place) -> StoreHeader:
         raise StoreError(f"{place.url}: there is no store")
     if attributes is None or attributes.get("format") != FORMAT:
         raise StoreError(
-            f"{place.url}: not a store of this library, or one whose writing did not end: make the "
-            f"same call of coarsen again if that began it, or else remove it and write it again"
+            f"{place.url}: not a store of this library, or one whose writing did not end: repeat "
+            f"the call of coarsen that began it, or else remove it and write it again"
         )
     check_attributes(place, attributes, COMMON)
     version = attributes["version"]
     if not 1 <= version <= VERSION:
         raise StoreError(
-            f"{place.url}: a store of version {version}, this library reads versions 1 to "
+            f"{place.url}: a store of version {version}, but this library reads versions 1 to "
             f"{VERSION}: update the library, or write the store again"
         )
     required = REQUIRED[attributes["kind"]]
     check_attributes(place, attributes, [n for n in DEFAULTS if n in required or n in attributes])
     if attributes.get("check", attributes_crc(attributes)) != attributes_crc(attributes):
         raise StoreError(
-            f"{place.url}: zarr.json is damaged, since the checksum of its attributes is wrong: "
-            f"{REMEDY}; after an edit by hand remove the attribute `check`"
+            f"{place.url}: zarr.json is damaged, because the checksum of its attributes is wrong: "
+            f"{REMEDY}; if you edited it, remove the attribute `check`"
         )
     return StoreHeader(**{name: attributes[name] for name in DEFAULTS if name in attributes})
 
 
 def attributes_crc(attributes: dict[str, Any]) -> int:
-    """Return the checksum of the attributes that this library writes, ignoring others."""
+    """Return the checksum of the attributes that this library writes; ignore other attributes."""
     own = {name: attributes[name] for name in DEFAULTS if name in attributes}
     return crc32c(json.dumps(own, sort_keys=True).encode())
 
 
 def check_attributes(place: Place, attributes: dict[str, Any], names: Iterable[str]) -> None:
-    """Raise an error for attributes that are missing or have invalid values."""
+    """Raise an error if attributes are missing or have invalid values."""
     for name in names:
         if name not in attributes:
             raise StoreError(
@@ -144,7 +144,7 @@ EXPECTED: dict[Any, tuple[str, Callable[[Any], bool]]] = {
     float: ("a finite number of at least 0", lambda v: type(v) in (int, float) and 0 <= v < inf),
     str: ("a string", lambda value: isinstance(value, str)),
     bool: ("true or false", lambda value: isinstance(value, bool)),
-    list: ("a list of different names of folders", _is_folders),
+    list: ("a list of different folder names", _is_folders),
     dict: ("an object", lambda value: isinstance(value, dict)),
     "kind": _one_of(*REQUIRED),
     "dtype": _one_of(*(np.dtype(scalar).str for scalar in SCALARS)),
@@ -162,11 +162,11 @@ EXPECTED: dict[Any, tuple[str, Callable[[Any], bool]]] = {
     ),
     "run": ("a string or null", lambda value: value is None or isinstance(value, str)),
 }
-"""Condition on each attribute, by its name or its type."""
+"""Description and check of the values of each attribute, by its name or its type."""
 
 
 def found_attributes(place: Place) -> dict[str, Any] | None:
-    """Return the attributes of the group at a location, or None; raise an error if damaged."""
+    """Return the attributes of the group at a location, or None if there is no group."""
     with failures(place, "opened"):
         text = (place / "zarr.json").find()
     if text is None:
@@ -175,15 +175,15 @@ def found_attributes(place: Place) -> dict[str, Any] | None:
         group = json.loads(text)
         attributes = group.get("attributes", {})
         if not isinstance(attributes, dict):
-            raise ValueError("its attributes are no object")
+            raise ValueError("its attributes are not an object")
         if attributes and (group.get("zarr_format"), group.get("node_type")) != (3, "group"):
-            raise ValueError("it describes no group of format 3")
+            raise ValueError("it does not describe a group of format 3")
     except (ValueError, AttributeError, RecursionError) as error:
         raise StoreError(f"{place.url}: zarr.json is damaged ({error}): {REMEDY}") from None
     return attributes
 
 
 def is_unfinished(place: Place) -> bool:
-    """Return whether a location holds a store without attributes, which are written last."""
+    """Return whether a location holds a store without its attributes, which are written last."""
     names = set(place.names())
     return "zarr.json" not in names and bool(names & {"parts", "basis", "labels", "fine", "work"})

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-INSTALL = 'sheaves in stores need it: pip install "sheafcoarsen[distributed]"'
+INSTALL = 'stored sheaves require it: pip install "sheafcoarsen[distributed]"'
 
 
 def optional(name: str) -> ModuleType:
@@ -23,22 +23,22 @@ def optional(name: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] != top:
             raise
-        raise ImportError(f"there is no package {top}, but {INSTALL}") from None
+        raise ImportError(f"the package {top} is not installed, but {INSTALL}") from None
 
 
 def crc32c(data: Any, begin: int = 0) -> int:
-    """Return the CRC-32C checksum of bytes or of an array, continuing from ``begin``."""
+    """Return the CRC-32C checksum of bytes or of an array, continuing from checksum ``begin``."""
     return int(optional("google_crc32c").extend(begin, np.frombuffer(data, np.uint8)))
 
 
 def checksum(data: Any, name: str | None = None) -> bytes:
-    """Return the checksum to append to ``data``; it includes the file's ``name`` if given."""
+    """Return the checksum to append to ``data``; it also covers the file's ``name`` if given."""
     begin = 0 if name is None else crc32c(name.encode())
     return crc32c(data, begin).to_bytes(4, "little")
 
 
 def without_checksum(data: bytes, what: str, name: str | None = None) -> memoryview:
-    """Return data without their appended checksum, or raise an error if they are damaged."""
+    """Return data without the appended checksum; raise an error if the checksum is wrong."""
     body = memoryview(data)[:-4]
     if len(data) < 4 or checksum(body, name) != data[-4:]:
         raise StoreError(f"{what} is damaged: its checksum is wrong")
@@ -46,7 +46,7 @@ def without_checksum(data: bytes, what: str, name: str | None = None) -> memoryv
 
 
 class StoreError(ValueError):
-    """A store that is missing, unfinished, damaged or of another version.
+    """Error for a store that is missing, unfinished, damaged or of an unsupported version.
 
     Examples
     --------
@@ -82,7 +82,7 @@ class Place:
 
     @property
     def local_path(self) -> str | None:
-        """The local path, or None for a URL."""
+        """The URL if it is a local path, else None."""
         if "://" not in self.url and "::" not in self.url:
             return self.url
         return None
@@ -95,7 +95,7 @@ class Place:
 
     @property
     def origin(self) -> str:
-        """The file system with its host or bucket; a stored URL must have the same."""
+        """The file system with its host or bucket; URLs named in a store must have the same."""
         if self.local_path is not None:
             return "this machine's disks"
         protocol, _, path = self.url.rpartition("://")
@@ -111,7 +111,7 @@ class Place:
             return
 
     def names(self) -> list[str]:
-        """Return the names in a folder; none if the folder does not exist."""
+        """Return the names in a folder, or an empty list if the folder does not exist."""
         fs, path = self.file_system()
         try:
             found = fs.ls(path, detail=False)
@@ -163,7 +163,7 @@ class Place:
         self.put(body, checksum(body, self.name))
 
     def read_note(self) -> dict | None:
-        """Return the note, or None if it is missing or incomplete."""
+        """Return a JSON object written by ``note``, or None if it is missing or incomplete."""
         try:
             note: dict = json.loads(bytes(without_checksum(self.find() or b"", "", self.name)))
         except ValueError:
@@ -172,9 +172,9 @@ class Place:
 
 
 def place_of(url: object, options: dict[str, Any] | None = None, name: str = "url") -> Place:
-    """Return the location that a caller specifies; paths become absolute, for workers."""
+    """Return the location of a path or URL; paths become absolute, because workers use them too."""
     if isinstance(url, bytes) or not isinstance(url, str | os.PathLike):
-        raise TypeError(f"`{name}` must be a path or an address, got {type(url).__name__}")
+        raise TypeError(f"`{name}` must be a path or a URL, got {type(url).__name__}")
     text = os.fsdecode(url)
     if not text:
         raise ValueError(f"`{name}` must name a folder, got an empty path")
@@ -185,22 +185,22 @@ def place_of(url: object, options: dict[str, Any] | None = None, name: str = "ur
         if options:
             raise TypeError(
                 f"`{name}` = {text} is a path on this machine's disks, which takes no option "
-                f"`{next(iter(options))}`: leave it out, or give an address such as s3://..."
+                f"`{next(iter(options))}`: omit the option, or pass a URL such as s3://..."
             )
     for part in text.split("::"):
         protocol, found, _ = part.partition("://")
         fsspec = optional("fsspec")
         if found and protocol not in {*fsspec.available_protocols(), *fsspec.registry}:
             raise ValueError(
-                f"`{name}` = {text!r}: fsspec has no protocol {protocol!r}; a path without "
-                f"'://' is one on this machine's disks"
+                f"`{name}` = {text!r}: fsspec has no protocol {protocol!r}; a path on this "
+                f"machine's disks must not contain '://'"
             )
     return Place(text, dict(options or {}))
 
 
 @contextmanager
 def failures(place: Place, what: str) -> Iterator[None]:
-    """Add the location to system errors; that of a full disk has none."""
+    """Add the location to system errors without one, such as that of a full disk."""
     try:
         yield
     except FileNotFoundError:
@@ -213,5 +213,5 @@ def failures(place: Place, what: str) -> Iterator[None]:
 
 
 def fresh_name(name: str) -> str:
-    """Return a unique name; if a task runs twice, its note names the file that counts."""
+    """Return a unique file name; if a task runs twice, its note names the valid file."""
     return f"{name}-{uuid.uuid4().hex[:8]}"

@@ -1,11 +1,11 @@
-"""Plan of a run, from topology only: shards of whole clusters, destinations of all maps.
+"""Plan of a run, from the topology only: shards of whole clusters, and destinations of all maps.
 
 Destinations 0 .. S-1 are the shards (edges with both ends in the shard), S .. 2S-1 their borders
 (edges between two shards, owned by the shard of the lower cluster). Principal modes need the maps
-of both ends of border edges, so the other shard gets a copy of them too: 2S .. 3S-1. The driver
-decides everything once and writes one blob for every task, its only input from the plan.
+of both ends of border edges, so the other shard gets copies of these maps: 2S .. 3S-1. The driver
+decides everything once and writes one blob for each task, its only input from the plan.
 
-A bucket file contains the maps of one part, ordered by destination: its tails, then its heads.
+A bucket file contains the maps of one part for one destination after the other, tail maps first.
 """
 
 import itertools
@@ -25,7 +25,7 @@ from sheafcoarsen.sheaf import trusted_sheaf
 
 
 def sorted_by(keys: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the indices of keys 0 .. count-1 in stable order, and the offsets of each key."""
+    """Return the indices that sort keys 0 .. count-1 stably, and the offset of each key."""
     counts = np.zeros(count, np.int64)
     kernels.count_keys(keys, counts)
     ptr = offsets(counts)
@@ -37,18 +37,18 @@ def sorted_by(keys: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
 class Plan:
     """Shards, destinations of edges, and input arrays of tasks.
 
-    ``order`` lists the edges of each destination in reading order: the order of the store.
+    ``order`` lists the edges of each destination in reading order, that is, in stored order.
     """
 
     def __init__(self, source: SheafStore, P: Partition, n_shards: int, *, copies: bool) -> None:
         self.source, self.itemsize, self.copies = source, source.dtype.itemsize, copies
         self.edges, self.vertex_dims, self.edge_dims = source.topology()
         self.labels = P.labels.astype(np.int32)
-        self.dims = np.bincount(self.labels, self.vertex_dims, P.n_clusters).astype(np.int64)  # N_a
+        self.dims = np.bincount(self.labels, self.vertex_dims, P.n_clusters).astype(np.int64)
         S = self.n_shards = max(1, min(n_shards, P.n_clusters))
-        # map entries of each cluster, with half of those of its crossing edges
+        # map entries of each cluster, including half of those of its crossing edges
         self.weights = np.zeros(P.n_clusters, np.int64)
-        self.shard_of = self._shards()  # (K + 1,), the last entry is the number of shards
+        self.shard_of = self._shards()  # shape (K + 1,); the last entry is the number of shards
         m, D = len(self.edges), (3 if copies else 2) * S
         self.dest: np.ndarray = np.empty(m, np.uint16 if D < 2**16 else np.int32)
         kernels.find_destinations(self.edges, self.labels, self.shard_of, self.dest)
@@ -64,7 +64,7 @@ class Plan:
             self.order = np.concatenate([self.order, border[order]])
             self.ptr = np.concatenate([self.ptr, m + ptr[1:]])
         parts = range(len(source.parts))
-        self.tails = np.zeros((len(parts), D), np.int64)  # number of map entries
+        self.tails = np.zeros((len(parts), D), np.int64)  # map entries by part and destination
         self.heads = np.zeros_like(self.tails)
         for p in parts:
             own, copied, dest = self._entries(p)
@@ -80,7 +80,7 @@ class Plan:
         self.place_of[self.by_shard] = np.arange(len(self.by_shard), dtype=self.by_shard.dtype)
 
     def _shards(self) -> np.ndarray:
-        """Return shards of clusters, of about equal size and with few edges between shards."""
+        """Group clusters into shards of about equal size with few edges between shards."""
         crossing = kernels.weigh_clusters(
             self.edges, self.labels, self.vertex_dims, self.edge_dims, self.weights
         )
@@ -91,24 +91,24 @@ class Plan:
         elif self.n_shards > 1:
             pairs = np.empty((crossing, 2), np.int64)
             kernels.crossing_pairs(self.edges, self.labels, pairs)
-            # a graph with vertex weights, as a sheaf without maps
+            # the graph of clusters with vertex weights, represented by a sheaf without maps
             mean = max(1.0, float(self.weights.mean()))
             sizes = np.maximum(1, np.rint(100 * self.weights / mean)).astype(np.int64)
             no_maps = np.zeros(0)
             graph = trusted_sheaf(pairs, sizes, np.zeros(crossing, np.int64), no_maps, no_maps)
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # the user did not request these clusters
+                warnings.simplefilter("ignore")  # the user did not ask for this selection
                 shard_of[:K] = select(graph, self.n_shards).labels
         shard_of[K] = self.n_shards
         return shard_of
 
     def _other_shard(self, border: np.ndarray) -> np.ndarray:
-        """Return the shards of the higher clusters of edges between two shards."""
+        """Return, for edges between two shards, the shard that does not own the edge."""
         shards = self.shard_of[self.labels[self.edges[border]]]
         return shards.sum(axis=1) - (self.dest[border].astype(np.int64) - self.n_shards)
 
     def _entries(self, p: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the edges of a part, those needed by a second shard, and all destinations."""
+        """Return a part's edges, indices of those copied to a second shard, and destinations."""
         own = self.source.edges_of(p)
         dest = self.dest[own]
         copied = np.flatnonzero(dest >= self.n_shards) if self.copies else np.zeros(0, np.int64)
@@ -116,7 +116,7 @@ class Plan:
         return own, copied, np.concatenate([dest, other.astype(dest.dtype)])
 
     def split_arrays(self, p: int) -> dict[str, np.ndarray]:
-        """Return the arrays of the task that splits a part."""
+        """Return the input arrays of the task that splits a part."""
         own, copied, dest = self._entries(p)
         edges, rows = self.edges[own], self.edge_dims[own]
         return {
@@ -130,8 +130,7 @@ class Plan:
     def read(self, destinations: list[int]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         """Return the edges of some destinations, ascending, and the locations of their maps.
 
-        ``sequence`` holds their indices in reading order, if that is another order.
-        another one.
+        ``sequence`` holds the positions of the edges in reading order, if these do not ascend.
         """
         edges = np.concatenate([self.order[self.ptr[d] : self.ptr[d + 1]] for d in destinations])
         sequence = np.zeros(0, np.int32)
@@ -151,7 +150,7 @@ class Plan:
         }
 
     def _stalks(self, vertices: np.ndarray) -> dict[str, np.ndarray]:
-        """Return the stalks of some vertices and their clusters, renumbered in their order."""
+        """Return the stalks of some vertices and of their clusters, which are renumbered."""
         clusters, labels = np.unique(self.labels[vertices], return_inverse=True)
         return {
             "dims": self.vertex_dims[vertices],
@@ -161,7 +160,7 @@ class Plan:
         }
 
     def border_arrays(self, s: int, supplies: dict[int, list]) -> dict[str, np.ndarray]:
-        """Return the arrays of the task of a border; add the rows of R it needs to ``supplies``."""
+        """Return the input of a border's task; add the rows of R that it needs to ``supplies``."""
         edges, arrays = self.read([self.n_shards + s])
         places, ends = np.unique(self.place_of[self.edges[edges]], return_inverse=True)
         provider = np.searchsorted(self.vertex_ptr, places, side="right") - 1
@@ -177,10 +176,10 @@ class Plan:
         }
 
     def shard_arrays(self, s: int, supply: list) -> dict[str, np.ndarray]:
-        """Return the arrays of the task of a shard; ``supply`` lists (border, local vertices)."""
+        """Return the input of a shard's task; ``supply`` lists pairs (border, local vertices)."""
         S, begin = self.n_shards, int(self.vertex_ptr[s])
-        own = self.by_shard[begin : self.vertex_ptr[s + 1]]  # ascending
-        # with copies: also edges to other shards, with ghosts at their far ends
+        own = self.by_shard[begin : self.vertex_ptr[s + 1]]  # vertices of the shard, ascending
+        # with copies, also read the edges to other shards; their far ends become ghosts
         edges, arrays = self.read([s, S + s, 2 * S + s] if self.copies else [s])
         ends = self.place_of[self.edges[edges]].astype(np.int64) - begin
         far = (ends < 0) | (ends >= len(own))
@@ -198,7 +197,7 @@ class Plan:
         }
 
     def write(self, place: Place) -> list[list[int]]:
-        """Write a blob for every task; return the shards whose rows of R each border needs."""
+        """Write a blob for every task; return, for each border, the shards whose R it needs."""
         S = self.n_shards
         for p in range(len(self.source.parts)):
             put_arrays(place / f"split-{p:06d}", self.split_arrays(p))

@@ -16,7 +16,7 @@ class Part(NamedTuple):
     """Some edges of a stored sheaf, with the vertices at their ends."""
 
     sheaf: CellularSheaf
-    vertices: np.ndarray  # numbers of its vertices in the stored sheaf
+    vertices: np.ndarray  # indices of its vertices in the stored sheaf
     rows: np.ndarray  # indices of its coordinates in a cochain
 
 
@@ -38,10 +38,10 @@ def parts_of(store: SheafStore) -> Iterator[Part]:
 
 
 def laplacian_operator(store: SheafStore) -> LinearOperator:
-    """Return x -> delta* (delta x) of a stored sheaf, which reads its maps part by part.
+    """Return the operator x -> delta* (delta x) of a stored sheaf, applied part by part.
 
-    For Rayleigh quotients of lifted modes, and for scipy's iterative methods. Every application
-    reads the store once, so apply it to many columns at a time.
+    It serves for Rayleigh quotients of lifted modes, and for scipy's iterative methods. Every
+    application reads the store once, so apply it to many columns at a time.
 
     Parameters
     ----------
@@ -54,9 +54,9 @@ def laplacian_operator(store: SheafStore) -> LinearOperator:
     Raises
     ------
     TypeError
-        For anything but a SheafStore.
+        If ``store`` is not a SheafStore.
     StoreError
-        A store that was rewritten; when applied, for a chunk that is missing or damaged.
+        If the store was rewritten; when the operator is applied, if a chunk is missing or damaged.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def laplacian_operator(store: SheafStore) -> LinearOperator:
 
 
 def energy_of(store: SheafStore, x: np.ndarray) -> np.ndarray:
-    """Return norm(delta x)^2 of every column."""
+    """Return norm(delta x)^2 for every column of x."""
     total = np.zeros(x.shape[1])
     for part in parts_of(store):
         total += np.square(np.abs(apply_coboundary(part.sheaf, x[part.rows]))).sum(

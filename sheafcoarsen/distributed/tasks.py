@@ -1,8 +1,8 @@
 """The kinds of task: split a part of the source, compute spectra, coarsen a shard or a border.
 
-Each reads one blob of the plan, writes under unique names and then writes its note. A task whose
-note exists does nothing, so tasks may run twice, at once or after a crash. A shard is a sheaf,
-processed as in memory.
+Each task reads one blob of the plan, writes files with unique names, and then writes its note. A
+task whose note exists does nothing, so a task may be run again after a crash, or twice at the same
+time. A shard is a sheaf, and is processed like a sheaf in memory.
 """
 
 import functools
@@ -51,20 +51,20 @@ class Job:
     out: Root
     run: str  # fingerprint of source, partition and options
     operator: LocalOperator
-    rule: Rule | None  # None if ranks are given
+    rule: Rule | None  # None if ranks do not depend on spectra
     singular: bool
     loops: bool
     compress: bool
-    whole: Whole  # global decisions that a shard needs to compute the same bits
-    threads: int | None = None  # number that a task may use; None: all
+    whole: Whole  # decisions for the full sheaf that a shard needs to compute the same bits
+    threads: int | None = None  # number of threads that a task may use; None: all
 
     @property
     def work(self) -> Place:
-        """Location of temporary files, removed at the end."""
+        """Location of temporary files, which are removed at the end of the run."""
         return self.out.place / "work"
 
     def opened(self) -> SheafStore:
-        """Return the source, after checking that it is the one that was planned for."""
+        """Open the source, and check that it was not written again since the run was planned."""
         store = SheafStore(self.source.place)
         if store.header.id != self.source.id:
             raise StoreError(f"{store.url} has been written again since it was opened")
@@ -75,10 +75,10 @@ Task = Callable[..., dict[str, Any]]
 
 
 def once(work: Task) -> Task:
-    """Return a task that does nothing if it has left a note of this run."""
+    """Decorate a task, so that it does nothing if it has already left a note for this run."""
     kind = work.__name__.removesuffix("_task")
 
-    @functools.wraps(work)  # workers receive it by its name
+    @functools.wraps(work)  # workers import the task by its name
     def task(job: Job, i: int, *inputs: Any) -> dict[str, Any]:
         note = job.work / f"notes/{kind}-{i:06d}.json"
         done = note.read_note()
@@ -90,7 +90,8 @@ def once(work: Task) -> Task:
             try:
                 result = work(job, i, *inputs)
             except np.linalg.LinAlgError as error:
-                raise type(error)(f"{kind} {i}, clusters counted in it: {error}") from error
+                message = f"{kind} {i}, in which clusters are numbered separately: {error}"
+                raise type(error)(message) from error
         result = {**result, "run": job.run, "seconds": time.perf_counter() - start}
         note.note(result)
         return result
@@ -104,22 +105,22 @@ def once(work: Task) -> Task:
 def copy_maps(
     data: np.ndarray, starts: np.ndarray, sizes: np.ndarray, to: np.ndarray, out: np.ndarray
 ) -> None:
-    """Copy maps of the given starts and sizes in ``data`` to their starts in ``out``."""
-    words = data.itemsize // 4  # as integers, so that one kernel serves all scalar types
+    """Copy maps with the given starts and sizes in ``data`` to the starts ``to`` in ``out``."""
+    words = data.itemsize // 4  # copied as integers, so that one kernel serves all scalar types
     flat = data.view(np.int32), starts * words, sizes * words, to * words, out.view(np.int32)
     kernels.copy_blocks(*flat)
 
 
 @once
 def split_task(job: Job, p: int) -> dict[str, Any]:
-    """Sort the maps of a part of the source by destination into one bucket file."""
+    """Write one bucket file with the maps of a part of the source, sorted by destination."""
     store = job.opened()
     told = get_arrays(job.work / f"plan/split-{p:06d}")
     order, ptr = sorted_by(told["dest"], len(told["starts"]) - 1)
     edges = np.concatenate([np.arange(len(told["tails"])), told["copied"]])[order]
     bucket = np.empty(int(told["starts"][-1]), store.dtype)
     begin = told["starts"][:-1].copy()
-    for end in ENDS:  # one end in memory at a time
+    for end in ENDS:  # only the maps of one end are in memory at a time
         sizes = told[f"{end}s"].astype(np.int64)
         where = offsets(sizes)
         total = offsets(sizes[edges])
@@ -140,15 +141,15 @@ def split_task(job: Job, p: int) -> dict[str, Any]:
 def gathered(
     job: Job, dtype: np.dtype, told: dict[str, np.ndarray], buckets: str
 ) -> list[np.ndarray]:
-    """Read the maps of a shard or a border; return those of tails and of heads."""
+    """Read the maps of a shard or a border; return the tail maps and the head maps."""
     names = get_arrays(job.work / buckets)["names"][told["parts"]].tolist()
     dest, n_tails = told["destinations"].tolist(), told["tails"].tolist()
     sizes = (told["tails"] + told["heads"]) * dtype.itemsize
-    begin = told["starts"] * dtype.itemsize + 4 * told["destinations"]  # a checksum after each
+    begin = told["starts"] * dtype.itemsize + 4 * told["destinations"]  # 4 bytes per checksum
     data = [np.empty(int(told[end].sum()), dtype) for end in ("tails", "heads")]
     at = [0, 0]
     folder = job.work / "buckets"
-    batch = np.cumsum(sizes) // 8_000_000  # bytes, in addition to the maps
+    batch = np.cumsum(sizes) // 8_000_000  # number of bytes that are read at once
     for some in np.split(np.arange(len(sizes)), np.flatnonzero(np.diff(batch)) + 1):
         lo, hi = begin[some].tolist(), (begin[some] + sizes[some] + 4).tolist()
         pieces = folder.slices([names[k] for k in some], lo, hi)
@@ -164,13 +165,13 @@ def gathered(
 def local_sheaf(
     job: Job, told: dict[str, np.ndarray], buckets: str
 ) -> tuple[CellularSheaf, Partition, np.ndarray]:
-    """Return a shard or a border as a sheaf, its partition, and the numbers of its clusters."""
+    """Return a shard or a border as a sheaf, its partition, and the indices of its clusters."""
     dims, edge_dims = told["dims"].astype(np.int64), told["edge_dims"].astype(np.int64)
     edges, sequence = told["ends"].astype(np.int64), told["sequence"]
     data = gathered(job, job.opened().dtype, told, buckets)
     for end in (0, 1) if len(sequence) else ():
         sizes = edge_dims * dims[edges[:, end]]
-        read = np.empty_like(sizes)  # the sizes in reading order
+        read = np.empty_like(sizes)  # sizes of the maps in reading order
         read[sequence] = sizes
         held, data[end] = data[end], np.empty_like(data[end])
         copy_maps(held, offsets(read)[sequence], sizes, offsets(sizes)[:-1], data[end])
@@ -179,7 +180,7 @@ def local_sheaf(
 
 
 def own_part(sheaf: CellularSheaf, n_own: int) -> CellularSheaf:
-    """Return the edges of a sheaf that join two of its first vertices."""
+    """Return the sheaf on the first ``n_own`` vertices and the edges between them."""
     edges = np.flatnonzero((sheaf.edges < n_own).all(axis=1))
     return trusted_sheaf(
         sheaf.edges[edges],
@@ -194,19 +195,19 @@ def own_part(sheaf: CellularSheaf, n_own: int) -> CellularSheaf:
 
 
 class Shard:
-    """A shard with its local problems; with principal modes it has ghosts at its far ends."""
+    """Shard with its local problems; for principal modes it includes ghosts in other shards."""
 
     def __init__(self, job: Job, s: int, buckets: str) -> None:
         self.job, self.told = job, get_arrays(job.work / f"plan/shard-{s:06d}")
         self.sheaf, self.P, clusters = local_sheaf(job, self.told, buckets)
         self.n_own = len(self.told["vertices"])
-        self.own = np.unique(self.P.labels[: self.n_own])  # its clusters, without those of ghosts
+        self.own = np.unique(self.P.labels[: self.n_own])  # clusters without those of ghosts
         self.clusters = clusters[self.own]
         index = job.operator.index(self.sheaf, clusters_of(self.sheaf, self.P))
         self.problems = local_problems(self.sheaf, self.P, index, job.operator)
 
     def spectra(self) -> dict[str, np.ndarray]:
-        """Return the spectra of the shard's clusters, as rules need them."""
+        """Return the spectra of the shard's clusters, in the form that rank rules expect."""
         assert self.job.rule is not None
         self.problems.whole = self.job.whole
         spectra = self.problems.spectra(self.job.rule)
@@ -221,7 +222,7 @@ class Shard:
     def coarsened(
         self, ranks: dict[str, np.ndarray]
     ) -> tuple[LocalModes, Prolongation, CellularSheaf]:
-        """Return its modes, R on its own vertices, and its coarse sheaf."""
+        """Return the shard's modes, R on its own vertices, and its coarse sheaf."""
         job, P = self.job, self.P
         self.problems.whole = job.whole._replace(modes=bool(ranks["reducing"]))
         here = np.zeros(P.n_clusters, np.int64)  # ghosts have rank 0
@@ -240,14 +241,14 @@ class Shard:
 def prolongation(
     sheaf: CellularSheaf, P: Partition, ranks: np.ndarray, data: np.ndarray
 ) -> Prolongation:
-    """Return R with given entries."""
+    """Return the prolongation R of a sheaf and a partition with given ranks and entries."""
     clusters = clusters_of(sheaf, P)
     return Prolongation(sheaf, clusters, ranks, *block_layout(sheaf, clusters, ranks), data)
 
 
 @once
 def spectra_task(job: Job, s: int, buckets: str) -> dict[str, Any]:
-    """Write the spectra of a shard's clusters; the driver combines them."""
+    """Write the spectra of a shard's clusters, which the driver will combine."""
     name = fresh_name(f"spectra-{s:06d}")
     put_arrays(job.work / name, Shard(job, s, buckets).spectra())
     return {"name": name}
@@ -255,7 +256,7 @@ def spectra_task(job: Job, s: int, buckets: str) -> dict[str, Any]:
 
 @once
 def shard_task(job: Job, s: int, buckets: str, ranks: str) -> dict[str, Any]:
-    """Write modes, crossing edges and loops of a shard, and the rows of R its neighbours need."""
+    """Write modes, crossing edges and loops of a shard, and the rows of R that borders need."""
     shard = Shard(job, s, buckets)
     modes, R, coarse = shard.coarsened(get_arrays(job.work / ranks))
     name = fresh_name(f"inner-{s:06d}")
@@ -274,7 +275,7 @@ def shard_task(job: Job, s: int, buckets: str, ranks: str) -> dict[str, Any]:
 def write_coarse(
     job: Job, name: str, clusters: np.ndarray, coarse: CellularSheaf
 ) -> dict[str, Any]:
-    """Write a part of the coarse store, and its topology."""
+    """Write a part of the coarse store, and the topology of the part."""
     write_part(job.out, name, coarse.tail_data, coarse.head_data)
     topology = {"edges": clusters[coarse.edges], "edge_dims": coarse.edge_dims}
     put_arrays(job.work / f"topology/{name}", topology)
@@ -289,13 +290,13 @@ def write_coarse(
 def border_task(
     job: Job, s: int, buckets: str, ranks: str, shards: list[dict[str, Any]]
 ) -> dict[str, Any]:
-    """Write the coarse edges between a shard and others: fine maps times rows of R of both."""
+    """Write the coarse edges between a shard and others: fine maps times rows of R at both ends."""
     told = get_arrays(job.work / f"plan/border-{s:06d}")
     sheaf, P, clusters = local_sheaf(job, told, buckets)
     here = get_arrays(job.work / ranks)["ranks"][clusters]
     data = [get_arrays(job.work / f"halo/{shard['name']}-{s}")["R"] for shard in shards]
     R = prolongation(sheaf, P, here, np.concatenate(data))
-    noise = rounding_of(told["sizes"], sheaf.dtype)  # norms of whole clusters
+    noise = rounding_of(told["sizes"], sheaf.dtype)  # from the dimensions of whole clusters
     tallest = job.whole.tallest
     coarse = realize(R, None, compress=job.compress, noise=noise, tallest=tallest)
     return write_coarse(job, fresh_name(f"border-{s:06d}"), clusters, coarse)

@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from sheafcoarsen.distributed.location import Place
 
 LEASE, RENEWAL = 90.0, 20.0
-"""Seconds after which a lease expires, and between its renewals."""
+"""Seconds after which a lease expires, and seconds between its renewals."""
 
 
 @contextlib.contextmanager
 def exclusive(place: Place) -> Iterator[None]:
-    """Hold the write lock of a location: a system lock on local disks, else a renewed lease."""
+    """Hold the write lock of a location: a system lock on a local disk, or else a renewed lease."""
     path = place.local_path
     if path is None:
         with _lease(place):
@@ -34,15 +34,15 @@ def exclusive(place: Place) -> Iterator[None]:
 
 def _refused(url: str, what: str) -> BlockingIOError:
     return BlockingIOError(
-        f"{url.removesuffix('/work/lock')}: another run is writing there{what}: let it end, "
-        f"or give another `out`"
+        f"{url.removesuffix('/work/lock')}: another run is writing there{what}: wait until it "
+        f"ends, or pass another `out`"
     )
 
 
 def _lock_file(descriptor: int) -> None:
     try:
         import fcntl
-    except ImportError:  # Windows
+    except ImportError:  # Windows has no fcntl
         import msvcrt
 
         msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
@@ -70,9 +70,9 @@ def _lease(place: Place) -> Iterator[None]:
 
     check()
     place.put(mine)
-    # another run may have checked at the same moment: the last lease written counts
-    if not place.url.startswith("memory://"):  # visible in this process only
-        time.sleep(1.0)  # seconds until every run sees what another one has written
+    # another run may have checked at the same moment: the lease that was written last is valid
+    if not place.url.startswith("memory://"):  # memory is visible in this process only
+        time.sleep(1.0)  # wait until all runs can see the leases of others
     check()
     ended = threading.Event()
 

@@ -1,7 +1,7 @@
 """Example sheaves with known sections or spectra, and sheaves of points, meshes and frameworks.
 
-Known results serve to test methods. A bundle without noise has as many global sections as its
-stalks have dimensions, whatever the random bases of its stalks:
+Methods can be tested against known results. The dimension of the global sections of a bundle
+without noise is that of its stalks, whatever the random bases of its stalks:
 
 >>> import networkx as nx
 >>> import sheafcoarsen as sc
@@ -21,12 +21,12 @@ The modules, one for each kind of sheaf:
 ``bundles``
     `bundle` and `cycle`: connections with known sections and spectrum.
 ``surfaces``
-    `tangent_bundle` of a mesh, its bases (`tangent_frames`), its masses (`vertex_areas`) and where
-    its fields turn (`field_indices`).
+    `tangent_bundle` of a mesh, its bases (`tangent_frames`), its masses (`vertex_areas`) and the
+    singularities of its fields (`field_indices`).
 ``clouds``
     `nearest_neighbors` of points, and `connection_from_points` for points on a manifold.
 ``frameworks``
-    `bar_framework`: joints and bars.
+    `bar_framework`: joints that are connected by bars.
 """
 
 from sheafcoarsen.gallery.bundles import bundle, cycle
@@ -53,5 +53,5 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """List the functions, not the modules."""
+    """Return the names of the functions, without those of the modules."""
     return __all__

@@ -42,7 +42,7 @@ def bundle(graph: GraphLike, dim: int, noise: float = 0.0, seed: Seed = None) ->
         standard deviation of the angle; in dimension 1, where no small rotation exists, it has no
         effect.
     seed : None, int or numpy Generator
-        The bases g_v of a seed do not depend on the noise.
+        For a given seed the bases g_v do not depend on the noise.
 
     Returns
     -------
@@ -51,7 +51,7 @@ def bundle(graph: GraphLike, dim: int, noise: float = 0.0, seed: Seed = None) ->
     Raises
     ------
     ValueError, TypeError
-        Noise that is negative or not finite; a graph that cannot be read.
+        If the noise is negative or not finite, or the graph is invalid.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def _random_rotations(rng: np.random.Generator, count: int, dim: int, noise: flo
     K = (A - A.swapaxes(1, 2)) / np.sqrt(2)
     if count * dim == 0:
         return K
-    # by way of the Hermitian -iK the result is orthogonal to rounding for any noise
+    # with eigenvectors of the Hermitian -iK the result is orthogonal to rounding for any noise
     w, V = np.linalg.eigh(-1j * K)
     return ((V * np.exp(1j * noise * w)[:, None, :]) @ V.conj().swapaxes(1, 2)).real
 
@@ -101,8 +101,8 @@ def cycle(n: int, holonomy: npt.ArrayLike) -> CellularSheaf:
     Parameters
     ----------
     n : int
-        Number of vertices and of edges ``0 -> 1 -> ... -> n - 1 -> 0``, at least 1: one vertex has
-        a loop, two have parallel edges.
+        Number of vertices and of edges ``0 -> 1 -> ... -> n - 1 -> 0``, at least 1. For n = 1 the
+        edge is a loop, for n = 2 the edges are parallel.
     holonomy : float or array_like, shape (d, d)
         The angle of a plane rotation, or an orthogonal or unitary matrix.
 
@@ -113,7 +113,7 @@ def cycle(n: int, holonomy: npt.ArrayLike) -> CellularSheaf:
     Raises
     ------
     ValueError, TypeError
-        A holonomy that is neither a finite angle nor an orthogonal or unitary matrix.
+        If the holonomy is neither a finite angle nor an orthogonal or unitary matrix.
 
     Examples
     --------

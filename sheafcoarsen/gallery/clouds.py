@@ -16,11 +16,11 @@ from sheafcoarsen._support import (
 from sheafcoarsen.sheaf import CellularSheaf
 
 CHUNK = 2**22
-"""Number of entries of neighbours' offsets in memory at a time."""
+"""Number of coordinates of offsets to neighbours in memory at a time."""
 
 
 def nearest_neighbors(points: npt.ArrayLike, k: int) -> np.ndarray:
-    """Return the edges between points of which one is among the k nearest of the other.
+    """Return the edges between points of which one is among the k nearest neighbours of the other.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def nearest_neighbors(points: npt.ArrayLike, k: int) -> np.ndarray:
         Coinciding points are neighbours at distance 0. Ties between distances are broken
         arbitrarily.
     k : int
-        Number of neighbours of each point, without itself: 1 <= k < n.
+        Number of nearest neighbours of each point, not counting itself: 1 <= k < n.
 
     Returns
     -------
@@ -38,7 +38,7 @@ def nearest_neighbors(points: npt.ArrayLike, k: int) -> np.ndarray:
     Raises
     ------
     ValueError, TypeError
-        Points that are not finite real numbers, or at most k of them.
+        If points are not finite real numbers, or there are at most k points.
 
     Examples
     --------
@@ -62,11 +62,11 @@ def _checked_count(k: int, n: int) -> int:
 
 
 def _neighbors(points: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the k nearest others of each point, shape (n, k), nearest first, and distances."""
+    """Return the k nearest neighbours of each point (n, k), nearest first, and their distances."""
     n = len(points)
     distances, found = cKDTree(points).query(points, k + 1)
     own = found == np.arange(n)[:, None]
-    # if more than k others coincide with it, a point may be missing among its own nearest
+    # a point with which more than k others coincide may be missing among its own nearest points
     own[~own.any(axis=1), -1] = True
     return found[~own].reshape(n, k), distances[~own].reshape(n, k)
 
@@ -75,7 +75,7 @@ def _neighbors(points: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
 def connection_from_points(
     points: npt.ArrayLike, k: int, dim: int
 ) -> tuple[CellularSheaf, np.ndarray]:
-    """Return the connection of the manifold sampled by a point cloud, and its bases.
+    """Return the connection of the manifold sampled by a point cloud, and the tangent bases.
 
     This is the construction of vector diffusion maps: the tangent space at a point is spanned by
     the ``dim`` leading directions T_v of its neighbours (local principal components), and the
@@ -87,8 +87,8 @@ def connection_from_points(
     points : array_like, shape (n, D)
         Distinct points.
     k : int
-        Neighbours of each point: dim <= k < n. An edge joins two points of which one is among the k
-        nearest of the other, as in :func:`nearest_neighbors`.
+        Number of nearest neighbours of each point: dim <= k < n. An edge joins two points of which
+        one is a nearest neighbour of the other, as in :func:`nearest_neighbors`.
     dim : int
         Dimension of the manifold, 1 <= dim <= D.
 
@@ -102,8 +102,8 @@ def connection_from_points(
     Raises
     ------
     ValueError, TypeError
-        Points that are not finite or coincide; a ``k`` below ``dim``, or not below n; a ``dim``
-        above D; a point whose neighbours span less than ``dim`` dimensions.
+        If points are not finite or coincide, ``k`` is below ``dim`` or not below n, ``dim`` is
+        above D, or the neighbours of a point span fewer than ``dim`` dimensions.
 
     See Also
     --------
@@ -111,13 +111,13 @@ def connection_from_points(
 
     Notes
     -----
-    The offsets of the neighbours x_j of a point x_i are weighted with the root of exp(-5 r^2), r
-    being the distance over that of the farthest neighbour, as in Singer and Wu, "Vector Diffusion
-    Maps and the Connection Laplacian" (Communications on Pure and Applied Mathematics, 2012). The
-    error of the planes is about that distance over the radius of curvature, and its square if
-    neighbours are evenly distributed around a point. Their bases are not oriented consistently, so
-    transports may have determinant -1 even on an orientable manifold. Two neighbours with
-    orthogonal tangent spaces have no unique transport.
+    The offsets of the neighbours x_j of a point x_i are weighted with the square root of
+    exp(-5 r^2), where r is the distance relative to that of the farthest neighbour, as in Singer
+    and Wu, "Vector Diffusion Maps and the Connection Laplacian" (Communications on Pure and Applied
+    Mathematics, 2012). The error of a tangent space is about the farthest distance over the radius
+    of curvature, or the square of this ratio if neighbours are evenly distributed around the point.
+    The bases are not oriented consistently, so transports may have determinant -1 even on an
+    orientable manifold. Two neighbours with orthogonal tangent spaces have no unique transport.
 
     Examples
     --------
@@ -150,7 +150,7 @@ def connection_from_points(
     if alike.size:
         v = int(alike[0])
         raise ValueError(
-            f"`points` {v} and {int(found[v, 0])} are in the same place: keep one of each, "
+            f"`points` {v} and {int(found[v, 0])} coincide: remove duplicates with "
             f"numpy.unique(points, axis=0)"
         )
     frames = np.empty((n, D, dim))
@@ -169,14 +169,14 @@ def connection_from_points(
 def _local_frames(
     points: np.ndarray, found: np.ndarray, distances: np.ndarray, dim: int, eps: float, start: int
 ) -> np.ndarray:
-    """Return the leading directions of the neighbours of consecutive points from ``start`` on."""
+    """Return the leading directions of the neighbours of points ``start``, ``start + 1``, ..."""
     reach = distances / distances[:, -1:]
     weights = np.exp(-2.5 * reach**2)
     centres = points[start : start + len(found), None]
     _, sizes, directions = np.linalg.svd(
         weights[:, :, None] * (points[found] - centres), full_matrices=False
     )
-    # offsets have the rounding errors of the points
+    # offsets inherit the rounding errors of the points
     level = zero_level(found.shape[1], eps, sizes[:, 0] + np.abs(centres).max(axis=(1, 2)))
     flat = np.flatnonzero(sizes[:, dim - 1] <= level)
     if flat.size:
@@ -184,7 +184,7 @@ def _local_frames(
         rank = int((sizes[v] > level[v]).sum())
         raise ValueError(
             f"the {found.shape[1]} nearest neighbours of point {start + v} span {rank} of `dim` = "
-            f"{dim} dimensions: raise `k`"
+            f"{dim} dimensions: increase `k`"
         )
     frames = directions[:, :dim].swapaxes(1, 2)
     # fix the arbitrary sign of a principal direction: its largest entry is positive

@@ -10,7 +10,7 @@ from sheafcoarsen.sheaf import CellularSheaf, GraphLike, graph_arrays, trusted_s
 
 
 def bar_framework(graph: GraphLike, points: npt.ArrayLike) -> CellularSheaf:
-    """Return the sheaf of a bar framework, whose sections are motions that stretch no bar.
+    """Return the sheaf of a bar framework, whose sections are the motions that stretch no bar.
 
     Joint v has the stalk R^d of its velocities, bar e = (u, v) the stalk R^1, and both maps are the
     bar's unit direction from u to v: ``(delta x)_e = direction_e . (x_u - x_v)`` is the rate at
@@ -23,7 +23,7 @@ def bar_framework(graph: GraphLike, points: npt.ArrayLike) -> CellularSheaf:
         Weights are not used.
     points : array_like, shape (n, d)
         Positions of the joints, in vertex order. For an edge array, rows beyond its last vertex
-        are joints without a bar.
+        are joints without bars.
 
     Returns
     -------
@@ -32,7 +32,7 @@ def bar_framework(graph: GraphLike, points: npt.ArrayLike) -> CellularSheaf:
     Raises
     ------
     ValueError, TypeError
-        Points that are not finite, are not one per vertex, or coincide at the ends of a bar.
+        If points are not finite, not one per vertex, or equal at both ends of a bar.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def bar_framework(graph: GraphLike, points: npt.ArrayLike) -> CellularSheaf:
         e = int(zero[0])
         raise ValueError(
             f"edge {e} {tuple(arrays.edges[e].tolist())} has length zero in `points`, so it has no "
-            f"direction: move a point or leave the edge out"
+            f"direction: move a point or omit the edge"
         )
     bars /= longest[:, None]
     directions = (bars / np.linalg.norm(bars, axis=1)[:, None]).astype(points.dtype).reshape(-1)

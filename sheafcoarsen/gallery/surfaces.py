@@ -1,4 +1,4 @@
-"""Tangent bundles of surface meshes: planes, transport, vertex areas, indices of fields."""
+"""Tangent bundles of surface meshes: tangent planes, transport, vertex areas, indices of fields."""
 
 from typing import Literal, TypeAlias, get_args
 
@@ -23,13 +23,13 @@ from sheafcoarsen._support import (
 from sheafcoarsen.sheaf import CellularSheaf, check_unitary
 
 SurfaceWeights: TypeAlias = Literal["uniform", "cotan"]
-"""Edge weights of a surface."""
+"""Kinds of edge weights on a surface mesh."""
 
 
 def tangent_frames(points: npt.ArrayLike, faces: npt.ArrayLike) -> np.ndarray:
     """Return an orthonormal basis of the tangent plane at every vertex of a surface mesh.
 
-    With T_v the basis at v, a tangent vector t has the coordinates ``T_v^T t``, as in cochains of
+    If T_v is the basis at v, a tangent vector t has the coordinates ``T_v^T t``, as in cochains of
     :func:`tangent_bundle`, and coordinates x represent the vector ``T_v x``.
 
     Parameters
@@ -74,7 +74,7 @@ def tangent_frames(points: npt.ArrayLike, faces: npt.ArrayLike) -> np.ndarray:
 
 
 def _frames(normals: np.ndarray) -> np.ndarray:
-    """Return (n, 3, 2) bases of the planes orthogonal to unit normals, right-handed with them."""
+    """Return bases (n, 3, 2) of planes; the cross product of their columns is the unit normal."""
     axis = np.eye(3)[np.abs(normals).argmin(axis=1)]  # the coordinate axis farthest from the normal
     first = np.cross(axis, normals)
     first /= np.linalg.norm(first, axis=1)[:, None]
@@ -96,24 +96,24 @@ def tangent_bundle(
     ``T_u^T T_v`` (its polar factor), which maps tangent vectors at v to tangent vectors at u
     (``eq:app-connection-restrictions``). Its determinant is the sign of the scalar product of the
     two normals: -1 where the orientation flips, as it must somewhere on a one-sided surface. Faces
-    may be oriented differently: they are reoriented like the first face of their component.
+    may be oriented inconsistently: each is reoriented to match the first face of its component.
 
     Parameters
     ----------
     points : array_like, shape (n, 3)
     faces : array_like of int, shape (f, k)
-        Triangles (k = 3) or larger polygons, vertices in order around the face.
+        Vertices of each face in cyclic order; faces are triangles (k = 3) or larger polygons.
     frames : array_like, shape (n, 3, 2), optional
-        Orthonormal columns T_v, the bases of cochains.
+        Bases T_v with orthonormal columns, in which cochains have their coordinates.
     weights : {"uniform", "cotan"}
-        ``"uniform"``: every edge has weight 1. ``"cotan"``: w = (cot a + cot b) / 2 with a and b
-        the angles opposite to the edge, for triangles only; L is then the cotan Laplacian with
-        transport, and does not depend on the uniformity of the mesh.
+        ``"uniform"``: every edge has weight 1. ``"cotan"``: w = (cot a + cot b) / 2, where a and b
+        are the angles opposite to the edge, for triangles only; L is then the cotan Laplacian with
+        transport, which accounts for nonuniform meshes.
     power : int
-        At least 1. With k > 1 the transport rotates by k times the angle, so that a section is a
-        field of k directions at equal angles, invariant under rotation by 1/k of the circle
-        (k-RoSy: 2 for lines, 4 for crosses). As complex numbers in the basis, the directions at v
-        are the k-th roots of x_v.
+        An integer k of at least 1: the transport rotates by k times the angle, so that a section is
+        a field of k directions at equal angles, invariant under rotation by 1/k of the circle
+        (k-RoSy: k = 2 for lines, 4 for crosses). As complex numbers in the basis, the directions at
+        v are the k-th roots of x_v.
 
     Returns
     -------
@@ -123,22 +123,22 @@ def tangent_bundle(
     Raises
     ------
     ValueError, TypeError
-        Points that are not finite; faces that are out of range, repeat a vertex or have no
-        area; an edge with more than two faces; frames that are not orthonormal; cotan weights for
+        If points are not finite, faces are out of range, repeat a vertex or have no area, an edge
+        has more than two faces, frames are not orthonormal, or cotan weights are requested for
         polygons other than triangles.
 
     See Also
     --------
     tangent_frames : the bases T_v.
-    vertex_areas : the mass matrix that belongs to cotan weights.
+    vertex_areas : the diagonal mass matrix to use with cotan weights.
 
     Notes
     -----
     Two neighbours with orthogonal normals have no unique transport. If the angles opposite to an
     edge sum to more than pi, its cotan weight is negative, which is impossible in a sheaf, since
-    L = delta* delta: such an edge gets weight 0 but is not removed. No component is disconnected
-    by that: the weights across a cut of the mesh sum to the energy of the piecewise linear
-    function that is 1 on one side and 0 on the other, so one of them is positive.
+    L = delta* delta: such an edge gets weight 0 but is not removed. This disconnects no component:
+    the cotan weights across a cut of the mesh sum to the energy of the piecewise linear function
+    that is 1 on one side and 0 on the other, so one of them is positive.
 
     Examples
     --------
@@ -183,10 +183,10 @@ def tangent_bundle(
 
 
 def _power_of(U: np.ndarray, k: int) -> np.ndarray:
-    """Return O(2) matrices with k times the angle: as complex maps, z -> c z and z -> c conj(z)."""
+    """Multiply the angles of O(2) matrices by k: c becomes c^k in z -> c z and z -> c conj(z)."""
     if k == 1:
         return U
-    c = U[:, 0, 0] + 1j * U[:, 1, 0]  # the first column, of a rotation and of a reflection
+    c = U[:, 0, 0] + 1j * U[:, 1, 0]  # the first column, both for rotations and for reflections
     c = (c / np.abs(c)) ** k
     c /= np.abs(c)
     flips = np.where(np.linalg.det(U) < 0, -1.0, 1.0)
@@ -194,11 +194,11 @@ def _power_of(U: np.ndarray, k: int) -> np.ndarray:
 
 
 def _cotan_weights(points: np.ndarray, faces: np.ndarray, side: np.ndarray) -> np.ndarray:
-    """Return (cot a + cot b) / 2 of each edge; ``side`` is the edge of each side of a face."""
+    """Return (cot a + cot b) / 2 for each edge; ``side`` holds the edge of each side of a face."""
     if faces.shape[1] != 3:
         raise ValueError(
             f"`weights`='cotan' needs triangles, but `faces` has {faces.shape[1]} columns: cut "
-            f"each polygon into triangles, or take 'uniform'"
+            f"each polygon into triangles, or use 'uniform'"
         )
     corners = points[faces]
     # side j, from corner j to corner j + 1, is opposite to corner j + 2
@@ -208,22 +208,22 @@ def _cotan_weights(points: np.ndarray, faces: np.ndarray, side: np.ndarray) -> n
     cotan = (a * b).sum(axis=2) / area
     one_over_sine = np.linalg.norm(a, axis=2) * np.linalg.norm(b, axis=2) / area
     weights = np.bincount(side, cotan.reshape(-1)) / 2
-    # two right angles give 0 up to this bound
+    # rounding errors in the weight of an edge opposite to two right angles are within this bound
     rounding = zero_level(1, eps_of(float), np.bincount(side, one_over_sine.reshape(-1)))
     return np.where(np.abs(weights) <= rounding, 0.0, weights)
 
 
 def vertex_areas(points: npt.ArrayLike, faces: npt.ArrayLike) -> np.ndarray:
-    """Return the area of each vertex: an equal part of the area of every adjacent face.
+    """Return the area of each vertex, to which every adjacent face contributes an equal share.
 
-    They sum to the area of the surface. With ``eigenmodes(F, k, mass=areas)`` the eigenvalues
-    approximate those of the surface, however nonuniform the mesh.
+    The vertex areas sum to the area of the surface. With ``eigenmodes(F, k, mass=areas)`` the
+    eigenvalues approximate those of the surface even if the mesh is nonuniform.
 
     Parameters
     ----------
     points : array_like, shape (n, 3)
     faces : array_like of int, shape (f, k)
-        As in :func:`tangent_bundle`. The area of a polygon that is not flat is that of its
+        As in :func:`tangent_bundle`. The area of a polygon that is not flat is the area of its
         projection along its normal.
 
     Returns
@@ -234,7 +234,7 @@ def vertex_areas(points: npt.ArrayLike, faces: npt.ArrayLike) -> np.ndarray:
     Raises
     ------
     ValueError, TypeError
-        As in :func:`tangent_bundle`; points so large or small that areas over- or underflow.
+        As in :func:`tangent_bundle`, or if areas overflow or underflow.
 
     See Also
     --------
@@ -259,8 +259,8 @@ def vertex_areas(points: npt.ArrayLike, faces: npt.ArrayLike) -> np.ndarray:
     if bad.size:
         v = int(bad[0])
         raise ValueError(
-            f"`points` has coordinates up to 2**{exponent}, so that the area of vertex {v} is no "
-            f"{points.dtype} number: rescale the points"
+            f"`points` has coordinates up to 2**{exponent}, so that the area of vertex {v} is not "
+            f"representable in {points.dtype}: rescale the points"
         )
     return returned
 
@@ -268,12 +268,12 @@ def vertex_areas(points: npt.ArrayLike, faces: npt.ArrayLike) -> np.ndarray:
 def field_indices(
     points: npt.ArrayLike, faces: npt.ArrayLike, vectors: npt.ArrayLike
 ) -> np.ndarray:
-    """Return how often a tangent field turns around each face: its index, 0 but at singularities.
+    """Return the index of a tangent field at each face: its number of turns around the face.
 
-    From corner to corner the field turns by an angle in (-pi, pi] against the connection of
-    :func:`tangent_bundle`; around a face these angles and the curvature in it sum to 2 pi times the
-    index (Knoeppel, Crane, Pinkall, Schroeder, ACM TOG 2013). The curvature is the signed area of
-    the polygon of vertex normals on the sphere, which is the holonomy of the connection.
+    It is 0 except at singularities. From corner to corner the field turns by an angle in (-pi, pi]
+    relative to the connection of :func:`tangent_bundle`; around a face these angles and the face's
+    curvature sum to 2 pi times the index (Knoeppel, Crane, Pinkall, Schroeder, ACM TOG 2013). The
+    curvature, the connection's holonomy, is the signed area of the spherical polygon of normals.
 
     Parameters
     ----------
@@ -281,19 +281,19 @@ def field_indices(
     faces : array_like of int, shape (f, k)
         As in :func:`tangent_bundle`, of a surface with two sides.
     vectors : array_like, shape (2 n,), (n, 2) or (n, 3)
-        A cochain of the tangent bundle, coordinates in :func:`tangent_frames`, or vectors in space,
-        of which the tangential part counts. Where that is zero the first basis vector stands in.
+        A cochain of the tangent bundle in the bases :func:`tangent_frames`, or vectors in space,
+        whose tangential parts are used. Zero vectors are replaced by the first basis vector.
 
     Returns
     -------
     ndarray of int64, shape (f,)
-        On a closed surface they sum to the Euler characteristic (Poincare and Hopf), unless the
-        mesh is so coarse that its normals do not turn as those of the surface.
+        On a closed surface the indices sum to the Euler characteristic (Poincare and Hopf), unless
+        the mesh is so coarse that its normals do not follow those of the surface.
 
     Raises
     ------
     ValueError, TypeError
-        As in :func:`tangent_bundle`; a one-sided surface; vectors of another shape or not finite.
+        As in :func:`tangent_bundle`, or if the surface is one-sided or the vectors are invalid.
 
     Examples
     --------
@@ -317,8 +317,8 @@ def field_indices(
     if (np.abs(ahead) > 1).any():
         u, v = edges[np.abs(ahead) > 1][0].tolist()
         raise ValueError(
-            f"`faces` make a one-sided surface, whose fields turn neither left nor right: the two "
-            f"at edge ({u}, {v}) do not agree"
+            f"`faces` must form an orientable surface, since indices need a sense of rotation: the "
+            f"two faces at edge ({u}, {v}) have inconsistent orientations"
         )
     normals = vertex_normals(scaled_points(points)[0], faces)
     T = _frames(normals)

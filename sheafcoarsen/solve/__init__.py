@@ -1,7 +1,7 @@
-"""Solvers: lowest eigenpairs, linear systems, least squares, preconditioned by coarsening.
+"""Solvers for eigenpairs, linear systems and least squares, preconditioned by coarsening.
 
-The coarse sheaf preconditions solves with the fine one. The four lowest eigenvalues of the sheaf
-Laplacian, and their eigenvectors:
+The coarse sheaf preconditions solves with the fine one. The four lowest eigenpairs of the sheaf
+Laplacian:
 
 >>> import networkx as nx
 >>> import numpy as np
@@ -11,7 +11,7 @@ Laplacian, and their eigenvectors:
 >>> bool((E.residuals < 1e-8).all()), E.completeness
 (True, 'inertia')
 
-Potentials for currents, with a vertex grounded; the nearest potentials for measured differences:
+Potentials for given currents with one vertex grounded, and potentials for given differences:
 
 >>> solve = sc.Solver(F, fixed=[0], method="multigrid")
 >>> x = solve(np.ones(F.dim_c0))
@@ -34,9 +34,9 @@ Modules, lowest layer first:
 ``_least_squares``
     least squares for data on edges, by QR or the normal equations.
 ``normal_equations``, ``_harmonic_extension``, ``_nearest_section``
-    harmonic extension and projection on the global sections, both to rounding.
+    harmonic extension, and projection onto the global sections, both accurate to rounding.
 ``_transport``
-    vectors carried to all vertices by heat.
+    transport of vectors to all vertices by the heat method.
 ``_transported_frames``
     frames transported along a spanning tree: near-kernel candidates for other solvers.
 ``deflation``, ``lobpcg``, ``pencil``, ``eigensolver``, ``complex_structure``, ``_eigenmodes``
@@ -45,7 +45,7 @@ Modules, lowest layer first:
 ``_diffuse``
     the flow exp(-t L).
 ``_leverages``, ``_sparsify``
-    leverages of edges; some of the edges with nearly the same Laplacian.
+    leverages of edges; sheaves on fewer edges with nearly the same Laplacian.
 """
 
 from sheafcoarsen.solve._diffuse import diffuse

@@ -36,12 +36,12 @@ AFFORDABLE = 30.0
 """Seconds that "auto" may spend on a factorization after "multilevel" did not converge."""
 
 LIGHTEST = 1e-20
-"""Smallest mass, relative to the largest."""
+"""Minimum ratio of a mass to the largest mass."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Eigenmodes(ReadOnly):
-    """The k lowest eigenpairs of L x = lambda M x; :func:`eigenmodes` computes them.
+    """The k lowest eigenpairs of L x = lambda M x, computed by :func:`eigenmodes`.
 
     Attributes
     ----------
@@ -92,12 +92,12 @@ class Eigenmodes(ReadOnly):
     def _repr_html_(self) -> str:
         rows = [
             ("values", tables.span(self.values)),
-            ("of them zero", self.n_zero),
+            ("zero eigenvalues", self.n_zero),
             ("largest residual", f"{self.residuals.max(initial=0.0):.2g}"),
             ("splits a multiplet", self.tied),
             ("method", self.method),
             ("iterations", self.iterations),
-            ("known to be complete by", self.completeness),
+            ("completeness checked by", self.completeness),
         ]
         return tables.table(rows, caption="Eigenmodes")
 
@@ -115,26 +115,26 @@ def eigenmodes(
 ) -> Eigenmodes:
     """Return the k lowest eigenpairs of the sheaf Laplacian, complete and with multiplicities.
 
-    For large sheaves, eigenvectors of the coarsest level are lifted and improved level by level, on
-    the finest by block conjugate gradients with the multigrid cycle of the sheaf's own coarsening;
-    random columns then search for eigenvectors that the start did not contain.
+    For large sheaves, eigenvectors of the coarsest level are lifted and improved level by level. On
+    the finest level, block conjugate gradients use the multigrid cycle of the sheaf's own
+    coarsening, and random columns search for eigenvectors that the start did not contain.
 
     Parameters
     ----------
     sheaf : CellularSheaf
-        For the normalized Laplacian, ``normalize(sheaf)``.
+        For the normalized Laplacian, pass ``normalize(sheaf)``.
     k : int
         1 .. dim_c0.
     tol : float
-        Bound of norm(L x - lambda M x) / norm(x), relative to norm(L, inf); norm(x) = 1 without
+        Bound on norm(L x - lambda M x) / norm(x), relative to norm(L, inf); norm(x) = 1 without
         mass.
     method : {"auto", "dense", "direct", "multilevel"}
-        All eigenpairs; inverse iteration with a factorization, counted by inertia; or the sheaf's
-        own coarsening. "auto" estimates the cost of a factorization, and uses it if it is cheaper,
-        or if "multilevel" does not converge and it is affordable.
+        "dense" computes all eigenpairs, "direct" uses a factorization and counts by inertia, and
+        "multilevel" uses the sheaf's own coarsening. "auto" estimates the cost of a factorization,
+        and uses "direct" if it is cheaper, or affordable and "multilevel" does not converge.
     mass : array_like, shape (n,), optional
         Positive weights m_v of the vertices: L x = lambda M x with M = blockdiag(m_v I). For
-        example, the areas of a mesh's vertices. They may differ by up to 20 orders of magnitude.
+        example, the areas of a mesh's vertices. Masses may differ by up to 20 orders of magnitude.
     start : array_like, shape (dim_c0, h), optional
         Approximate eigenvectors; for a real sheaf, real and imaginary parts of complex ones are
         used.
@@ -185,7 +185,7 @@ def eigenmodes(
         problem = EigenProblem(half, (k + 1) // 2, tol, seed=rng)
     with single_threaded_blas():
         found = lowest_eigenpairs(problem, problem.chosen() if method == "auto" else method, given)
-        assert found is not None  # None only if ``positive``
+        assert found is not None  # None is returned only if ``positive`` is set
         units = unit, weight_unit
         result, reached = _finished(full, _expanded(found, line), units, sheaf, tol)
         if reached < k and method == "auto" and found.method == "multilevel":
@@ -217,7 +217,7 @@ def _by_factors(problem: EigenProblem, found: Eigenpairs) -> Eigenpairs:
 
 
 def _expanded(found: Eigenpairs, line: ComplexLine | None) -> Eigenpairs:
-    """Return pairs of the real sheaf: each pair of its complex line gives two."""
+    """Return pairs of the real sheaf, two for each pair of the complex sheaf (if there is one)."""
     if line is None:
         return found
     values, vectors, sections = found.values, found.vectors, found.sections
@@ -284,31 +284,30 @@ def _unit_mass(sheaf: CellularSheaf, mass: npt.ArrayLike | None) -> tuple[np.nda
         raise ValueError(
             f"`mass` must not differ by more than a factor of {1 / LIGHTEST:g}, got "
             f"{weights[light[0]]:g} at vertex {light[0]} and {largest:g} at vertex "
-            f"{weights.argmax()}: take larger ones for the lightest, whose modes are the highest"
+            f"{weights.argmax()}: increase the smallest masses, whose modes are the highest"
         )
     unit = 4.0 ** (math.frexp(largest)[1] // 2)
     return weights / unit, unit
 
 
 def _check_range(norm: float, unit: float, weights: np.ndarray, weight_unit: float) -> None:
-    """Raise if masses are so small that eigenvalues overflow."""
+    """Raise an error if masses are so small that eigenvalues overflow."""
     exponent = math.log10(max(norm, 1e-300)) + 2 * math.log10(unit)
     exponent -= math.log10(weights.min()) + math.log10(weight_unit)
     if exponent > math.log10(np.finfo(np.float64).max):
         raise ValueError(
-            f"`mass` is as small as {weights.min() * weight_unit:g}, with which eigenvalues may be "
-            "as large as 1e"
-            f"{exponent:.0f}, above the range of doubles: use masses in a smaller unit"
+            f"`mass` is as small as {weights.min() * weight_unit:g}, so eigenvalues may reach "
+            f"1e{exponent:.0f}, which overflows float64: use masses in a smaller unit"
         )
 
 
 def _of_stalks(sheaf: CellularSheaf, weights: np.ndarray | None) -> np.ndarray | None:
-    """Return the mass of every coordinate."""
+    """Return the mass of every coordinate, or None without masses."""
     return None if weights is None else np.repeat(weights, sheaf.vertex_dims)
 
 
 def _rounded(given: CellularSheaf, sheaf: CellularSheaf) -> CellularSheaf | None:
-    """Return the sheaf in single precision if the given one is, else None."""
+    """Return the sheaf in single precision if the ``given`` sheaf is, else None."""
     if eps_of(given.dtype) == eps_of(np.float64):
         return None
     dtype = np.complex64 if sheaf.dtype.kind == "c" else np.float32
@@ -320,12 +319,12 @@ def _start(sheaf: CellularSheaf, start: npt.ArrayLike) -> np.ndarray:
     X = scalar_array("start", start)
     if X.ndim != 2 or X.shape[0] != sheaf.dim_c0:
         raise ValueError(
-            f"`start` must hold finite vectors as columns, shape ({sheaf.dim_c0}, h), got {X.shape}"
+            f"`start` must have vectors as columns, shape ({sheaf.dim_c0}, h), got shape {X.shape}"
         )
     bad = np.argwhere(~np.isfinite(X))
     if bad.size:
         row, column = bad[0]
         raise ValueError(f"`start[{row}, {column}]` must be finite, got {X[row, column]}")
-    if X.dtype.kind == "c" and sheaf.dtype.kind != "c":  # real eigenvectors span complex ones
+    if X.dtype.kind == "c" and sheaf.dtype.kind != "c":  # both parts span the eigenspaces
         X = np.hstack([X.real, X.imag])
     return independent(X.astype(np.result_type(X.dtype, sheaf.dtype, np.float64)))

@@ -27,13 +27,13 @@ from sheafcoarsen.solve.dirichlet import grounded
 from sheafcoarsen.solve.normal_equations import NormalEquations, column_units, minimize
 
 WEAK = 4 * EPS**0.5
-"""Singular value of delta_I, relative to its norm, whose square in L_II is lost in rounding."""
+"""Singular value of delta_I, relative to norm(delta_I), whose square is below rounding in L_II."""
 
 PROBES = 2
-"""Number of random cochains whose projections show the support of a kernel without a basis."""
+"""Number of random cochains whose projections onto a kernel reveal its support."""
 
 TOUCHED = 1e-6
-"""Entry of a kernel vector, relative to the largest, below which it counts as rounding."""
+"""Entry of a kernel vector, relative to the largest, below which it counts as a rounding error."""
 
 
 def harmonic_extension(
@@ -61,9 +61,9 @@ def harmonic_extension(
     values : sequence of k arrays, or one array of shape (k, d) or (k, d, h)
         One value for each vertex, of shape (d_v,) or (d_v, h) with the same h.
     weight : float or array_like, shape (k,), optional
-        Positive penalty weight of all values or of each, in units of the squares of the maps. A
-        value is a constraint if its weight is infinite, or so large that it would change by less
-        than rounding.
+        Positive penalty weight, one for all values or one for each, in units of the squares of the
+        maps. A value is a constraint if its weight is infinite, or so large that the value would
+        change by less than rounding.
     progress : bool
         Show a progress bar.
 
@@ -76,8 +76,8 @@ def harmonic_extension(
     Raises
     ------
     ValueError
-        If vertices are repeated or do not exist, values have another number or shape, weights are
-        not positive, or no vertices are given although L is singular.
+        If vertices are repeated or do not exist, values have the wrong number or shape, weights
+        are not positive, or no vertices are given although L is singular.
     NotConverged
         If the iteration does not converge (a numpy.linalg.LinAlgError).
 
@@ -90,9 +90,9 @@ def harmonic_extension(
 
     Notes
     -----
-    Like :class:`Solver` with the vertices fixed, but residuals are computed as delta* (delta x) in
-    double precision and reduced to rounding level. :func:`global_sections` of the sheaf on the
-    other vertices determines the free directions.
+    The method is that of :class:`Solver` with the vertices fixed, but residuals are computed as
+    delta* (delta x) in double precision and reduced to rounding level. :func:`global_sections` of
+    the sheaf on the other vertices determines the free directions.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def harmonic_extension(
     >>> sc.harmonic_extension(F, [0, 4], [[0.0], [1.0]]).round(12)
     array([0.  , 0.25, 0.5 , 0.75, 1.  ])
 
-    With weights equal to those of the edges, both ends are approximated only:
+    With weights equal to those of the edges, the values at both ends are only approximated:
 
     >>> sc.harmonic_extension(F, [0, 4], [[0.0], [1.0]], weight=1.0).round(12)
     array([0.16666667, 0.33333333, 0.5       , 0.66666667, 0.83333333])
@@ -154,18 +154,18 @@ def _guide_weights(
     if bad.size:
         i = int(bad[0])
         raise ValueError(
-            f"`weight` must be above 0, got {weights[i]} for vertex {vertices[i]}: leave a vertex "
-            f"out whose value does not count"
+            f"`weight` must be above 0, got {weights[i]} for vertex {vertices[i]}: omit vertices "
+            f"whose values do not matter"
         )
     soft = weights[np.isfinite(weights)]
-    if soft.size:  # their roots become maps
+    if soft.size:  # the square roots of the weights become maps
         for extreme in (soft.min(), soft.max()):
             check_range("weight", float(np.sqrt(extreme)), dtype)
     return weights
 
 
 def _held(sheaf: CellularSheaf, vertices: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return a mask of the values whose weights are so large that they are constraints to rounding.
+    """Return which values are constraints up to rounding, because their weights are so large.
 
     Added to such a weight, the squares of the maps would be lost in rounding.
     """
@@ -207,19 +207,19 @@ def _with_guides(
 def _warn_if_undetermined(
     sheaf: CellularSheaf, vertices: np.ndarray, inside: np.ndarray, problem: NormalEquations
 ) -> None:
-    """Warn if interior directions are free or nearly so; raise if also no values are given."""
+    """Warn if interior directions are (nearly) free; raise an error if also no values are given."""
     count, free = _free_coordinates(problem)
     if free.size:
         first = int(np.searchsorted(sheaf.vertex_offsets, inside[free[0]], side="right")) - 1
         if not len(vertices):
             raise ValueError(
                 f"`vertices` is empty and L is singular, first at vertex {first}: any global "
-                "section is a solution. Give some vertices, or use the section nearest to a "
-                "cochain: nearest_section(sheaf, x)"
+                "section is a solution. Pass some vertices, or use nearest_section(sheaf, x), the "
+                "section nearest to a cochain"
             )
         message = (
             f"the given values leave {count} of {len(inside)} dimensions free, first at vertex "
-            f"{first}: the extension of least norm is returned (give a value in every component; "
+            f"{first}: the extension of least norm is returned (pass a value in every component; "
             "check that the maps at a vertex have no common kernel)"
         )
     elif problem.rank_warning is not None and len(vertices):
@@ -236,7 +236,7 @@ def _warn_if_undetermined(
 
 
 def _free_coordinates(problem: NormalEquations) -> tuple[str, np.ndarray]:
-    """Return the dimension of the kernel, as text, and the coordinates of its support."""
+    """Return the dimension of the kernel, as text, and the indices of its nonzero coordinates."""
     n = problem.D.shape[1]
     if problem.method == "plain" and problem.bound:
         random = np.random.default_rng(0).standard_normal((n, PROBES)).astype(problem.D.dtype)

@@ -1,4 +1,4 @@
-"""Least squares: the cochain whose coboundary is nearest to data on the edges."""
+"""Least squares: the cochain whose coboundary is nearest to given data on the edges."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -39,15 +39,15 @@ from sheafcoarsen.solve._solver import (
 )
 
 DENSE_BELOW = 100_000
-"""Number of entries of delta up to which it is decomposed densely, in about 10 milliseconds."""
+"""Number of entries of delta up to which its dense QR is computed, in about 10 milliseconds."""
 
 ROUNDS = 4
-"""Largest number of refinement rounds; each recomputes the gradient from the maps."""
+"""Maximum number of refinement rounds; each recomputes the gradient from the maps."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LeastSquares(ReadOnly):
-    """The solution of min norm(delta x - b); :func:`least_squares` computes it.
+    """Minimizer x of norm(delta x - b), computed by :func:`least_squares`.
 
     Attributes
     ----------
@@ -56,8 +56,8 @@ class LeastSquares(ReadOnly):
         norm((delta x - b)_e)^2.
     residual : float
         norm(delta* (delta x - b)) / norm(delta* (b - delta x_given)) over the free coordinates, or
-        the same ratio after stalks are scaled as in :class:`Solver` if that is larger; the maximum
-        over the columns, 0 at the minimum.
+        the same ratio after scaling stalks as in :class:`Solver` if that is larger. It is the
+        maximum over the columns, and 0 at an exact minimum.
     iterations : int
     method : str
 
@@ -105,9 +105,9 @@ def least_squares(
 ) -> LeastSquares:
     """Return the 0-cochain x of least norm among those that minimize norm(delta x - b).
 
-    Small problems are solved by a QR decomposition of delta; for others the normal equations L x =
-    delta* b are solved by :class:`Solver`. If values are given at some vertices, only the others
-    are computed.
+    Small problems are solved by a QR decomposition of delta, others by applying :class:`Solver` to
+    the normal equations L x = delta* b. If values are given at some vertices, only the values at
+    the other vertices are computed.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def least_squares(
     vertices, values : optional
         Values given at some vertices, as in :func:`harmonic_extension`.
     tol : float
-        Bound of the residual; a residual at the rounding level of products with delta counts as
+        Bound on the residual; a residual at the rounding level of products with delta counts as
         converged.
     method : {"auto", "direct", "multigrid", "jacobi"}
         As in :class:`Solver`.
@@ -130,14 +130,14 @@ def least_squares(
     Raises
     ------
     ValueError, TypeError
-        If data have another shape or are not finite, or only one of ``vertices`` and ``values`` is
-        given.
+        If data have the wrong shape or are not finite, or only one of ``vertices`` and ``values``
+        is passed.
     NotConverged
         If the iteration does not reach ``tol``.
 
     Examples
     --------
-    Heights from noisy differences, the height of each edge's tail above its head:
+    Heights from noisy differences, each the height of an edge's tail minus that of its head:
 
     >>> import sheafcoarsen as sc
     >>> F = sc.CellularSheaf.constant([[0, 1], [1, 2], [0, 2]])
@@ -152,7 +152,7 @@ def least_squares(
     data = _edge_data(sheaf, b)
     if (vertices is None) != (values is None):
         missing = "values" if values is None else "vertices"
-        raise ValueError(f"`vertices` and `values` go together, but `{missing}` is not given")
+        raise ValueError(f"`vertices` and `values` must be passed together: `{missing}` is missing")
     columns = as_columns(data)
     x = np.zeros((sheaf.dim_c0, columns.shape[1]), columns.dtype)
     fixed = np.zeros(sheaf.n_vertices, bool)
@@ -162,8 +162,8 @@ def least_squares(
         given = given_values(sheaf, at, values)
         if given.ndim == 2 and given.shape[1] != columns.shape[1]:
             raise ValueError(
-                f"`values` have {given.shape[1]} columns and `b` has {columns.shape[1]}: they must "
-                f"agree"
+                f"`values` and `b` must have the same number of columns, got {given.shape[1]} and "
+                f"{columns.shape[1]}"
             )
         x = x.astype(np.result_type(x, given))
         x[ranges(sheaf.vertex_offsets[at], sheaf.vertex_dims[at])] = as_columns(given)
@@ -187,9 +187,9 @@ def least_squares(
 def _minimized(
     solve: Solver, b: np.ndarray, x: np.ndarray, tol: float
 ) -> tuple[np.ndarray, float, int]:
-    """Return x improved at free vertices, its residual, and the iterations.
+    """Minimize over the free vertices; return x, its residual and the number of iterations.
 
-    The gradient is recomputed from the maps until it is small, since L squares their condition.
+    The gradient is recomputed from the maps until it is small: L squares the condition number.
     """
     delta = coboundary(solve.sheaf)
     unit = max(solve.sheaf.largest_entry, np.finfo(float).tiny)
@@ -207,13 +207,13 @@ def _minimized(
     for _ in range(0 if by_qr else ROUNDS):
         try:
             step = solve_in_range(solve, gradient, tol)
-        except NotConverged as error:  # the residual from the maps decides below
+        except NotConverged as error:  # whether x converged is decided below, from the gradient
             step = np.asarray(error.result)
         iterations += solve.iterations
         x = x + step * unit
         gradient, before = (adjoint @ (b - delta @ x))[free], residuals
         residuals = measure(gradient)
-        # with factors a round is cheap, and x may gain digits when the gradient is below tol
+        # with factors a round is cheap, and x may gain digits even if the gradient is below tol
         goes_on = (residuals > tol) | (solve.method == "direct")
         if not (goes_on & (residuals < before / 2)).any():
             break
@@ -247,8 +247,8 @@ def _edge_data(sheaf: CellularSheaf, b: npt.ArrayLike) -> np.ndarray:
     data = scalar_array("b", b)
     if data.ndim not in (1, 2) or len(data) != sheaf.dim_c1:
         raise ValueError(
-            f"`b` must have shape (dim_c1,) or (dim_c1, h) with dim_c1 = {sheaf.dim_c1}, got shape "
-            f"{data.shape}: it holds data on edges"
+            f"`b` must have shape (dim_c1,) or (dim_c1, h) with dim_c1 = {sheaf.dim_c1}, because "
+            f"it holds data on edges; got shape {data.shape}"
         )
     bad = np.flatnonzero(~np.isfinite(as_columns(data)).all(axis=1))
     if bad.size:

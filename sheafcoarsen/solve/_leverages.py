@@ -1,4 +1,4 @@
-"""Leverages of edges, which generalize effective resistances times weights."""
+"""Leverages of edges, which generalize weight times effective resistance."""
 
 import functools
 from typing import Literal, get_args
@@ -24,46 +24,46 @@ from sheafcoarsen.solve.block_scaling import in_blocks, unit_roots
 Method = Literal["auto", "exact", "sketch"]
 
 DENSE_BELOW = 1000
-"""Dimension of C^0 up to which L is decomposed: .5 s at most."""
+"""Dimension of C^0 up to which L is decomposed densely. This takes at most 0.5 s."""
 
 LOW = 1e-6
-"""Eigenvalue relative to the largest at or below which rounding would show in 1e-10."""
+"""Eigenvalue, relative to the largest, up to which rounding errors could exceed 1e-10."""
 
 PER_COLUMN = 8
-"""Columns of a sketch times eps^2: a relative error of sqrt(2 / columns) is eps / 2."""
+"""Number of columns of a sketch times eps^2. The relative error sqrt(2 / columns) is eps / 2."""
 
 ENTRIES = 2**24
-"""Entries of the random signs that are drawn at once, 128 MB."""
+"""Maximum number of entries of a dense block, of random signs or of rows: 128 MB."""
 
 COLUMNS = 64
-"""Largest number of right sides that are solved at once."""
+"""Maximum number of right-hand sides that are solved at once."""
 
 EXACT_TOL, SKETCH_TOL = 1e-10, 1e-6
-"""Relative residuals of the solves."""
+"""Relative residuals of the solves in the methods "exact" and "sketch"."""
 
 
 def leverages(
     sheaf: CellularSheaf, *, method: Method = "auto", eps: float = 0.1, seed: Seed = 0
 ) -> np.ndarray:
-    """Return the leverage of every edge: l_e = trace of F_e L^+ F_e*, F_e the rows of delta.
+    """Return the leverage l_e = trace(F_e L^+ F_e*) of every edge e, F_e being its rows of delta.
 
-    They are between 0 and d_e, and their sum is the rank of delta, dim C^0 - h^0 (Foster's
-    theorem): 0 for zero maps, d_e where the global sections would be more without the edge, in
-    every direction of its stalk. For a constant sheaf with stalks of dimension 1, l_e is the weight
-    of the edge times the effective resistance between its ends, the probability that a random
-    spanning tree has it. :func:`sparsify` samples edges by their leverages.
+    Leverages lie between 0 and d_e, and their sum is the rank of delta, dim C^0 - h^0 (Foster's
+    theorem). An edge with zero maps has leverage 0; an edge whose removal adds d_e dimensions of
+    global sections has leverage d_e. For a constant sheaf with stalks of dimension 1, l_e is the
+    weight of the edge times the effective resistance between its ends, which is the probability
+    that a random spanning tree contains the edge. :func:`sparsify` samples edges by leverage.
 
     Parameters
     ----------
     sheaf : CellularSheaf
     method : {"auto", "exact", "sketch"}
-        "exact" solves for each row of delta, or decomposes L where dim C^0 is at most 1000.
-        "sketch" solves for 8 / eps^2 random combinations of rows of delta. "auto" takes
-        the cheaper one.
+        "exact" solves for each row of delta, or decomposes L if dim C^0 is at most 1000.
+        "sketch" solves for 8 / eps^2 random combinations of rows of delta. "auto" uses
+        the cheaper method.
     eps : float
-        Relative error that nine of ten leverages keep with "sketch", above 0 and below 1.
+        Above 0 and below 1: nine out of ten leverages have this relative error with "sketch".
     seed : None, int or numpy Generator
-        Of the sketch.
+        Seed of the sketch.
 
     Returns
     -------
@@ -73,11 +73,11 @@ def leverages(
     Raises
     ------
     ValueError, TypeError
-        An unknown method; eps outside (0, 1).
+        If the method is unknown or eps is outside (0, 1).
 
     Examples
     --------
-    A triangle with a tail, which no spanning tree can do without:
+    A triangle with a pendant edge, which every spanning tree contains:
 
     >>> import sheafcoarsen as sc
     >>> F = sc.CellularSheaf.constant([[0, 1], [1, 2], [2, 0], [2, 3]])
@@ -103,15 +103,16 @@ def leverages(
 
 
 def by_edge(F: CellularSheaf, rows: np.ndarray) -> np.ndarray:
-    """Return the leverages of edges from those of the rows of delta."""
+    """Return the leverage of every edge: the sum of the leverages of its rows of delta."""
     edge = np.repeat(np.arange(F.n_edges), F.edge_dims)
-    return np.bincount(edge, np.clip(rows, 0, 1), F.n_edges).astype(float)  # integers if empty
+    # bincount returns integers if there are no edges
+    return np.bincount(edge, np.clip(rows, 0, 1), F.n_edges).astype(float)
 
 
 def own_unit(F: CellularSheaf) -> CellularSheaf:
     """Return the sheaf with maps divided by a power of two, in its own scalar type.
 
-    The type decides what is a section.
+    The scalar type determines which cochains count as sections.
     """
     unit = unit_sheaf(F)[0]
     return sheaf_like(F, unit.tail_data.astype(F.dtype), unit.head_data.astype(F.dtype))
@@ -120,8 +121,8 @@ def own_unit(F: CellularSheaf) -> CellularSheaf:
 def _by_decomposition(F: CellularSheaf, delta: scipy.sparse.csr_array) -> np.ndarray:
     """Return the squared row norms of an orthonormal basis of the range of delta.
 
-    Scaling stalks of vertices does not change the range; its dimension is that of C^0 without the
-    global sections, as these are decided elsewhere.
+    Scaling vertex stalks does not change the range. Its dimension is dim C^0 - h^0, with the number
+    of sections that ``global_sections`` finds.
     """
     rank = F.dim_c0 - global_sections(F).h0
     if not rank:
@@ -134,17 +135,17 @@ def _by_decomposition(F: CellularSheaf, delta: scipy.sparse.csr_array) -> np.nda
     parts = [unit[first : first + step] for first in range(0, unit.shape[0], step)]
     if values[-rank] > LOW * values[-1]:
         return np.concatenate([_row_squares(part @ W) for part in parts])
-    # delta W is not orthonormal to 1e-10; that W has a part in ker L does not matter
+    # delta W must be orthonormalized to reach 1e-10; components of W in ker L do no harm
     factor = scipy.linalg.cholesky(sum((part @ W).conj().T @ (part @ W) for part in parts))
     solve = functools.partial(scipy.linalg.solve_triangular, factor, trans="T", check_finite=False)
     return np.concatenate([_row_squares(solve((part @ W).T).T) for part in parts])
 
 
 def _by_solves(solve: Solver, delta: scipy.sparse.csr_array) -> np.ndarray:
-    """Return the diagonal of delta L^+ delta*, some of its columns at a time.
+    """Return the diagonal of delta L^+ delta*, computed in blocks of columns.
 
-    With x about L^+ delta* e it is 2 Re <e, delta x> - norm(delta x)^2, whose error is the square
-    of that of delta x.
+    The entry of a unit vector e is 2 Re <e, delta x> - norm(delta x)^2 with x near L^+ delta* e,
+    and its error is the square of the error of delta x.
     """
     rows = np.zeros(delta.shape[0])
     for first in range(0, len(rows), COLUMNS):
@@ -162,9 +163,9 @@ def sketched(
     tol: float,
     rng: np.random.Generator,
 ) -> np.ndarray:
-    """Return the squared row norms of delta L^+ delta* Q, Q random signs (Johnson-Lindenstrauss).
+    """Return the mean squares of the rows of delta L^+ delta* Q for random signs Q.
 
-    (Spielman and Srivastava, SIAM J. Comput. 40, 2011.)
+    This is a Johnson-Lindenstrauss sketch (Spielman and Srivastava, SIAM J. Comput. 40, 2011).
     """
     rows, delta_adjoint = np.zeros(delta.shape[0]), scipy.sparse.csr_array(delta.conj().T)
     width = min(max(ENTRIES // max(len(rows), 1), 1), COLUMNS)
@@ -176,5 +177,5 @@ def sketched(
 
 
 def _row_squares(A: np.ndarray) -> np.ndarray:
-    """Return the squared norms of the rows."""
+    """Return the squared norms of the rows of A."""
     return np.einsum("ij,ij->i", A.conj(), A).real

@@ -1,4 +1,4 @@
-"""The orthogonal projection on the global sections."""
+"""The orthogonal projection onto the global sections."""
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ from sheafcoarsen.solve.normal_equations import NormalEquations, column_units, h
 def nearest_section(
     sheaf: CellularSheaf, x: npt.ArrayLike, *, progress: bool = False
 ) -> np.ndarray:
-    """Return the orthogonal projection of x on the global sections, (I - delta^+ delta) x.
+    """Return the orthogonal projection of x onto the global sections, (I - delta^+ delta) x.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def nearest_section(
     Warns
     -----
     SingularProblemWarning
-        If rounding may have decided what a section is, as in :func:`global_sections`.
+        If rounding may have decided which cochains are sections, as in :func:`global_sections`.
 
     Notes
     -----
@@ -66,7 +66,7 @@ def nearest_section(
 
 
 def _projected(sheaf: CellularSheaf, work: np.ndarray) -> np.ndarray:
-    """Return the projection of columns, by a basis of the sections if it is not too large."""
+    """Return the projection of columns, with a basis of the sections unless that is too large."""
     many = has_many_sections(sheaf)
     if not many:
         try:
@@ -85,7 +85,7 @@ def _projected(sheaf: CellularSheaf, work: np.ndarray) -> np.ndarray:
 
 
 def _equal_rows(delta: scipy.sparse.csr_array, eps: float) -> scipy.sparse.csr_array:
-    """Return delta with rows scaled by powers of two to largest entries in 1/2 .. 1.
+    """Return delta with rows scaled by powers of two, so that their maxima are in 1/2 .. 1.
 
     Rows of rounding size keep their scale, so that they stay negligible.
     """

@@ -1,4 +1,4 @@
-"""Linear systems with L + shift I, set up once and solved many times."""
+"""Linear systems with L + shift I, set up once and solved for many right-hand sides."""
 
 from collections.abc import Callable
 from typing import Any, Literal, get_args
@@ -43,22 +43,22 @@ Method = Literal["auto", "direct", "multigrid", "jacobi"]
 METHODS = get_args(Method)
 
 DIRECT_BELOW = 2000
-"""Dimension up to which "auto" factors without counting the fill-in."""
+"""Dimension up to which "auto" uses factors without estimating the fill-in."""
 
 LEAST_REMOVED = 0.1
-"""Fraction of the dimension from which leaves and chains are eliminated first."""
+"""Minimum fraction of the dimension in leaves and chains for eliminating these first."""
 
 MOST_GROWTH = 1e8
-"""Largest growth of rounding errors in an elimination that is used: half the digits remain."""
+"""Growth of rounding errors up to which an elimination is used. Half of the digits remain."""
 
 
 class Solver:
-    """Solves (L + shift I) x = b for one sheaf and many right sides.
+    """Solver of (L + shift I) x = b for one sheaf and many right-hand sides b.
 
-    Set up once: a sparse factorization ("direct"), the sheaf's own coarsening as multigrid
-    ("multigrid"), or the inverse diagonal blocks ("jacobi"); each is the preconditioner of
-    conjugate gradients, so that every solution reaches the requested residual. Singular systems are
-    solved in the range of L, with the solution of least norm, and ker L by :func:`global_sections`.
+    A preconditioner of conjugate gradients is set up once, so that every solution reaches the
+    requested residual: a sparse factorization ("direct"), multigrid by the sheaf's own coarsening
+    ("multigrid"), or the inverse diagonal blocks ("jacobi"). In a singular system b must be in the
+    range of L; the solution of least norm is returned, with ker L by :func:`global_sections`.
 
     Parameters
     ----------
@@ -77,12 +77,12 @@ class Solver:
     Attributes
     ----------
     method : str
-        The method that is used, chosen by "auto" or given.
+        The method in use: the one passed, or the one that "auto" chose.
     iterations : int
         Number of iterations of the last call.
     residual : float
-        The larger of norm(r) / norm(b) and norm(S* r) / norm(S* b) of the last call, r = b - A x
-        recomputed and S S* the inverse diagonal blocks of A; the largest over the columns.
+        The larger of norm(r) / norm(b) and norm(S* r) / norm(S* b) in the last call, maximized over
+        the columns. r = b - A x is recomputed, and S S* holds the inverse diagonal blocks of A.
     levels : tuple of int
         Dimension of every level, the finest first.
 
@@ -148,7 +148,7 @@ class Solver:
         self.levels: tuple[int, ...] = (L.shape[0],)
         self._multigrid: Multigrid | None = None
         self._approximate: Callable[[np.ndarray], np.ndarray]
-        if size == 0:  # L = 0: only b = 0 is in its range; or no unknown remains
+        if size == 0:  # either no unknown remains, or L = 0 and only b = 0 is in its range
             self._approximate = np.zeros_like
             lowest = 1.0 if A.shape[0] == 0 < L.shape[0] else 0.0
         elif self.method == "direct":
@@ -176,7 +176,7 @@ class Solver:
         self._exact = reduced is not None and (self.method == "direct" or size == 0)
         self._kernel: Any = None
         coarse = self._multigrid if reduced is None else None
-        # zeros of L that clusters discarded do not occur on the coarsest level
+        # the coarsest level does not show zero modes of L that clusters discarded
         sees_all = self._multigrid is None or self._multigrid.holds_kernel
         if shift == 0 and (lowest <= NEAR_SINGULAR or not (sees_all or self._is_regular())):
             basis = coarse.kernel() if coarse is not None else None
@@ -196,7 +196,7 @@ class Solver:
         return bool(found.residuals[0] <= target[0]) and energy > least
 
     def _with_rounded(self, basis: Any, free: CellularSheaf) -> Any:
-        """Return a basis of ker L with the sections of maps rounded to single precision."""
+        """Return a basis of ker L that includes sections of maps rounded to single precision."""
         rounded = global_sections(free).basis
         if rounded.shape[1] <= basis.shape[1]:
             return basis
@@ -210,7 +210,7 @@ class Solver:
         return self._in_range(self._approximate(X))
 
     def _in_range(self, X: np.ndarray) -> np.ndarray:
-        """Return the projection of X on the range of L."""
+        """Return the projection of X onto the range of L."""
         if self._kernel is None:
             return X
         return X - self._kernel @ (self._kernel.conj().T @ X)
@@ -240,7 +240,7 @@ class Solver:
         Raises
         ------
         ValueError
-            If b is not in the range of L, has another shape or entries that are not finite.
+            If b is not in the range of L, has the wrong shape or has entries that are not finite.
         NotConverged
             If the residual does not reach ``tol``; ``result`` of the error is the best x.
         """
@@ -266,19 +266,19 @@ class Solver:
                     f"`b`{which} must lie in the range of L, but a fraction of "
                     f"{in_kernel[worst]:.3g} of its norm lies in ker L (dimension "
                     f"{self._kernel.shape[1]}): subtract nearest_section(sheaf, b), fix "
-                    f"vertices, or give a positive `shift`"
+                    f"vertices, or pass a positive `shift`"
                 )
             B = self._in_range(B)
         start = self._precondition(B) if self._exact and x0 is None else np.zeros_like(B)
         if x0 is not None:
-            guess = right_side(self.sheaf, x0, "x0")  # solutions may be larger than b
+            guess = right_side(self.sheaf, x0, "x0")  # the limits on entries of b do not apply
             if guess.shape != given.shape:
                 raise ValueError(
                     f"`x0` must have the shape of `b`, {given.shape}, got {guess.shape}"
                 )
             if guess.dtype.kind == "c" and given.dtype.kind != "c":
                 raise TypeError(
-                    "`x0` is complex, but `b` and the sheaf are real, and so is x: give x0.real"
+                    "`x0` is complex, but `b` and the sheaf are real, and so is x: pass x0.real"
                 )
             guess = as_columns(guess)[self._free] / scales * self._unit * self._unit
             guess = guess * (sizes > 0)  # for b = 0 the solution is 0
@@ -295,9 +295,9 @@ class Solver:
         missed = np.flatnonzero(~(residuals <= tol + attainable))
         if missed.size:
             raise NotConverged(
-                f"{len(sizes) - missed.size} of {len(sizes)} right sides reached `tol` = {tol:g} "
-                f"in {found.steps} iterations of method {self.method!r}; the largest residual is "
-                f"{self.residual:.2g}: use a larger `tol` or another `method`",
+                f"{len(sizes) - missed.size} of {len(sizes)} right-hand sides reached `tol` = "
+                f"{tol:g} in {found.steps} iterations of method {self.method!r}; the largest "
+                f"residual is {self.residual:.2g}: use a larger `tol` or another `method`",
                 out,
             )
         return out
@@ -321,7 +321,7 @@ class Solver:
         return found, RESIDUAL_LIMIT * self._eps * measure(sizes)
 
     def update(self, sheaf: CellularSheaf) -> None:
-        """Replace the maps, on the same graph; partitions, ranks and index structures are reused.
+        """Replace the maps on the same graph, reusing partitions, ranks and index structures.
 
         Parameters
         ----------
@@ -346,10 +346,10 @@ class Solver:
         check_same_topology(
             self.sheaf,
             sheaf,
-            "the graph and the stalks of the sheaf that was set up",
-            "make a new Solver for another one",
+            "the graph and the stalks of the Solver's sheaf",
+            "construct a new Solver for another graph or other stalks",
         )
-        fresh = object.__new__(Solver)  # an interrupt leaves the former state
+        fresh = object.__new__(Solver)  # so that an interrupt leaves the old state intact
         vars(fresh).update(vars(self))
         with single_threaded_blas():
             fresh._set_up(sheaf, self)
@@ -366,10 +366,10 @@ class Solver:
             self._set_up(self.sheaf, None)
 
     def as_preconditioner(self) -> LinearOperator:
-        """Return an approximate inverse of L + shift I as a scipy operator, for cg, minres, lobpcg.
+        """Return an approximate inverse of L + shift I as a scipy operator, for cg or lobpcg.
 
-        Zero at fixed vertices and on ker L. Hermitian up to the single precision of a V-cycle, or
-        to a few percent if clusters have many more sections than stalks have dimensions.
+        It is zero at fixed vertices and on ker L, and Hermitian up to single precision, or to a few
+        percent if clusters have many more sections than stalks have dimensions.
 
         Returns
         -------
@@ -412,9 +412,9 @@ class Solver:
 
 
 def solve_in_range(solve: Solver, b: np.ndarray, tol: float) -> np.ndarray:
-    """Return the solution for b at the free coordinates, projected on the range of L.
+    """Return the solution for b at the free coordinates, projected onto the range of L.
 
-    For least squares, whose right sides are in the range up to rounding.
+    This is for least squares, whose right-hand sides are in the range up to rounding.
     """
     right = np.zeros((len(solve._free), b.shape[1]), b.dtype)
     right[solve._free] = b
@@ -427,10 +427,10 @@ def free_coordinates(solve: Solver) -> np.ndarray:
 
 
 def relative_measure(solve: Solver, B: np.ndarray) -> Callable[..., np.ndarray]:
-    """Return a function of residuals R: norm(R) / norm(B) for each column.
+    """Return a function that maps residuals R to norm(R) / norm(B), column by column.
 
-    The larger of the plain ratio and that after scaling L to unit diagonal blocks. R may hold some
-    columns of B only.
+    It returns the larger of this ratio and the ratio after scaling L to unit diagonal blocks. R may
+    contain only some of the columns of B.
     """
     scaling = solve._scaling
     sizes, scaled_sizes = column_norms(B), column_norms(scaling @ B)
@@ -447,7 +447,7 @@ def relative_measure(solve: Solver, B: np.ndarray) -> Callable[..., np.ndarray]:
 def without_leaves(sheaf: CellularSheaf) -> Elimination | None:
     """Return the elimination of leaves and chains, or None if there are few.
 
-    Also None if maps along them would amplify rounding errors.
+    The result is also None if maps along leaves and chains would amplify rounding errors.
     """
     if sheaf.dim_c0 <= DIRECT_BELOW:
         return None
@@ -460,10 +460,10 @@ def without_leaves(sheaf: CellularSheaf) -> Elimination | None:
 def _factored(
     A: scipy.sparse.csr_array, dims: np.ndarray, eps: float
 ) -> tuple[Callable[[np.ndarray], np.ndarray], float]:
-    """Return A^{-1} by factors of S* A S, which has unit diagonal blocks, and its smallest pivot.
+    """Return a function X -> A^{-1} X, and the ratio of the smallest to the largest pivot.
 
-    The pivot is relative to the largest one. Scaling allows maps of very different norms; a shift
-    of the size of rounding keeps the factors of a singular matrix finite.
+    The factored matrix S* A S has unit diagonal blocks, which allows maps of very different norms.
+    A shift of the size of rounding keeps the factors of a singular matrix finite.
     """
     blocks = in_blocks(A, dims, dims)
     roots = unit_roots(blocks, dims)[0]
@@ -474,22 +474,22 @@ def _factored(
 
 
 def approximate_inverse(solve: Solver) -> tuple[Callable[[np.ndarray], np.ndarray], Any]:
-    """Return the preconditioner on the free coordinates, for maps scaled to norm 1, and ker L.
+    """Return the preconditioner on free coordinates, for maps of norm 1, and a basis of ker L.
 
-    The kernel is an orthonormal basis, or None if L is regular.
+    The basis is orthonormal; it is None if L is regular.
     """
     return solve._approximate, solve._kernel
 
 
 def column_norms(X: np.ndarray) -> np.ndarray:
-    """Return the norms of the columns, without overflow."""
+    """Return the norms of the columns, scaling internally to avoid overflow."""
     largest = np.abs(X).max(axis=0, initial=0.0)
     safe = np.where(largest > 0, largest, 1)
     return largest * np.linalg.norm(X / safe, axis=0)
 
 
 def tolerance(name: str, value: float, eps: float) -> float:
-    """Return a valid tolerance: at least 10 eps and below 1."""
+    """Check that a tolerance is at least 10 eps and below 1, and return it."""
     tol = real_number(name, value)
     least = 10 * eps
     if not least <= tol < 1:

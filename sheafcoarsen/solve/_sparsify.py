@@ -1,4 +1,4 @@
-"""Fewer edges with a guarantee: a sheaf on some of the edges, with nearly the same Laplacian."""
+"""Sparsification: a sheaf on fewer edges, with a bound on the change of the Laplacian."""
 
 from dataclasses import dataclass
 
@@ -31,36 +31,36 @@ from sheafcoarsen.solve._solver import Solver, approximate_inverse, solve_in_ran
 from sheafcoarsen.solve.deflation import deflated
 
 FIRST = 4.0
-"""First oversampling times eps^2: of a complete graph an edge is kept with probability 2 FIRST /
-(eps^2 n), the deviation is then about .7 eps.
+"""Initial oversampling times eps^2. In a complete graph each edge is then kept with probability
+2 FIRST / (eps^2 n), and the deviation is about 0.7 eps.
 """
 
 MORE = 2.0
-"""Factor of the oversampling where the bounds leave the interval."""
+"""Factor by which the oversampling is multiplied while the bounds leave the interval."""
 
 SKETCH_COLUMNS, SKETCH_TOL = 32, 1e-3
-"""Columns of the sketch of leverages, and residual of its solves: probabilities may be off by a
-quarter, which rounding to powers of 1/2 exceeds.
+"""Number of columns of the sketch of leverages, and relative residual of its solves. Probabilities
+are off by up to a quarter, which is less than the error of rounding them to powers of 1/2.
 """
 
 MOST_HALVINGS = 40
-"""An edge's maps are multiplied by at most 2 to the half of this."""
+"""Maximum number of times that an edge is subject to halving; its maps grow by at most 2**20."""
 
 STEPS = 400
-"""Largest number of Lanczos steps."""
+"""Maximum number of Lanczos steps."""
 
 CLOSE = 1e-5
-"""Residual at which Lanczos iterations end, relative to L; Ritz values are off by about its square
-over their distance, 1e-7 for a network of 5000 vertices.
+"""Residual, relative to L, at which Lanczos stops. The error of a Ritz value is about the squared
+residual divided by the spectral gap: 1e-7 for a network of 5000 vertices.
 """
 
 SOLVE_TOL = 1e-8
-"""Relative residual of the solves."""
+"""Relative residual of the solves in the Lanczos iteration."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sparsification(ReadOnly):
-    """Some edges of a sheaf, with larger maps; :func:`sparsify` computes it.
+    """Sheaf with larger maps on some of the edges of a sheaf, computed by :func:`sparsify`.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class Sparsification(ReadOnly):
     def __post_init__(self) -> None:
         check_sheaf(self.fine, "fine")
         check_sheaf(self.sheaf, "sheaf")
-        wrong = "the sparsification does not fit together: "
+        wrong = "the sparsification is inconsistent: "
         edges, weights = self.edges, self.weights
         if edges.shape != (self.sheaf.n_edges,) or weights.shape != edges.shape:
             raise ValueError(
@@ -103,7 +103,8 @@ class Sparsification(ReadOnly):
             edges[0] < 0 or edges[-1] >= self.fine.n_edges or (np.diff(edges) <= 0).any()
         ):
             raise ValueError(
-                f"{wrong}`edges` must ascend and be edges of a sheaf of {self.fine.n_edges}"
+                f"{wrong}`edges` must be ascending indices of the {self.fine.n_edges} edges of "
+                f"`fine`"
             )
         if not ((weights > 0) & (weights < np.inf)).all():
             raise ValueError(f"{wrong}`weights` must be positive and finite")
@@ -111,19 +112,19 @@ class Sparsification(ReadOnly):
             np.array_equal(self.fine.vertex_dims, self.sheaf.vertex_dims)
             and np.array_equal(self.fine.edge_dims[edges], self.sheaf.edge_dims)
         ):
-            raise ValueError(f"{wrong}`sheaf` is not on the edges and stalks of `fine`")
+            raise ValueError(f"{wrong}`sheaf` must have the stalks of `fine` and its edges `edges`")
 
     @property
     def prolongation(self) -> scipy.sparse.csr_array:
-        """The identity: the vertices and their stalks are those of ``fine``."""
+        """The identity, because the vertices and their stalks are those of ``fine``."""
         return scipy.sparse.eye_array(self.fine.dim_c0, dtype=self.fine.dtype, format="csr")
 
     def bounds(self) -> tuple[float, float]:
         """Return the extreme generalized eigenvalues of (L', L) on the range of L.
 
         L and L' are the Laplacians of ``fine`` and ``sheaf``: lo x* L x <= x* L' x <= hi x* L x for
-        every x. They are computed once, by Lanczos iterations with L^+ L' to a residual of 1e-5,
-        which leaves an error of about its square. (1, 1) where L = 0.
+        every x. The bounds are computed once, by Lanczos iterations with L^+ L' to a residual of
+        1e-5; their error is about its square. They are (1, 1) if L = 0.
 
         Returns
         -------
@@ -150,7 +151,7 @@ class Sparsification(ReadOnly):
 
     @property
     def remark(self) -> str:
-        """The numbers of edges, and the bounds if they were computed."""
+        """The number of edges of both sheaves, and the bounds if they were computed."""
         known = self.__dict__.get("_bounds")
         bounds = ", {:.3g} L <= L' <= {:.3g} L".format(*known) if known else ""
         return f"{self.fine.n_edges} -> {self.sheaf.n_edges} edges{bounds}"
@@ -172,11 +173,10 @@ class Sparsification(ReadOnly):
 def sparsify(sheaf: CellularSheaf, eps: float, *, seed: Seed = 0) -> Sparsification:
     """Return a sheaf on some of the edges with (1 - eps) L <= L' <= (1 + eps) L.
 
-    Edges are kept with probabilities in proportion to their leverages, and maps of kept ones are
-    divided by the roots of these. The extreme generalized eigenvalues of (L', L) are then computed;
-    as long as they leave the interval, more edges are drawn. So the bounds always hold, global
-    sections are the same, and energies and solutions differ by a factor between 1 - eps and
-    1 + eps.
+    Edges are kept with probabilities proportional to their leverages, and the maps of kept edges
+    are divided by the square roots of these probabilities. More edges are drawn until the extreme
+    generalized eigenvalues of (L', L) are in the interval. So the bounds always hold, global
+    sections are the same, and energies differ by a factor between 1 - eps and 1 + eps.
 
     Parameters
     ----------
@@ -188,24 +188,24 @@ def sparsify(sheaf: CellularSheaf, eps: float, *, seed: Seed = 0) -> Sparsificat
     Returns
     -------
     Sparsification
-        All edges with weights 1 where fewer do not suffice.
+        With all edges and weights 1 if fewer edges do not suffice.
 
     Raises
     ------
     ValueError, TypeError
-        eps outside (0, 1); anything but a sheaf.
+        If eps is outside (0, 1) or ``sheaf`` is not a sheaf.
     NotConverged
         If the solver or the eigenvalue iteration does not converge.
 
     Notes
     -----
-    Probabilities are powers of 1/2: edges are halved again and again. In each round the edges at a
-    vertex are paired at random, which makes chains of edges, and of each chain every second edge is
-    kept. So every edge is kept with its probability, and the edges at a vertex are halved to within
-    one. Independent draws would need about twice as many edges for the same bounds, because some
-    vertices would lose too many of theirs. The first oversampling is 4 / eps^2 without the
-    logarithm of Spielman and Srivastava's proof (SIAM J. Comput. 40, 2011; for sheaves Hansen and
-    Ghrist 2019), since the bounds are computed.
+    Probabilities are powers of 1/2, because edges are halved repeatedly: in each round the edges at
+    a vertex are paired at random, the pairs link edges to chains, and every second edge of a chain
+    is kept. So every edge is kept with its probability, and the number of edges at a vertex is
+    halved up to one edge. Independent draws would need about twice as many edges for the same
+    bounds, because some vertices would lose too many edges. The initial oversampling is 4 / eps^2.
+    It needs no logarithm as in Spielman and Srivastava's proof (SIAM J. Comput. 40, 2011; for
+    sheaves Hansen and Ghrist 2019), because the bounds are computed.
 
     Examples
     --------
@@ -224,7 +224,8 @@ def sparsify(sheaf: CellularSheaf, eps: float, *, seed: Seed = 0) -> Sparsificat
     delta = coboundary(unit_sheaf(F)[0])
     with single_threaded_blas():
         shares = by_edge(F, sketched(solve, delta, SKETCH_COLUMNS, SKETCH_TOL, rng))
-    shares /= np.minimum(F.edge_dims, F.vertex_dims[F.edges].sum(axis=1)).clip(min=1)  # the rank
+    # divide by the largest possible rank of the edge's rows
+    shares /= np.minimum(F.edge_dims, F.vertex_dims[F.edges].sum(axis=1)).clip(min=1)
     oversampling = FIRST / eps**2
     limits = 1 - eps + CLOSE, 1 + eps - CLOSE
     while True:
@@ -256,11 +257,11 @@ def _drawn(
 
 
 def _every_second(edges: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return which edges are kept when those at each vertex are paired, and one of a pair goes.
+    """Pair up the edges at each vertex and return which remain if each pair loses one.
 
-    Pairs make chains and cycles of edges; a coin for each decides which half of it is kept. In the
-    double cover by (edge, kept) and (edge, not kept), where each pair links opposites, an even
-    cycle has two components and an odd one a single one: that is opened at one pair.
+    Pairs link edges to chains and cycles; a random bit for each decides which half of it is kept.
+    In the double cover by (edge, kept) and (edge, not kept), where each pair links opposite states,
+    an even cycle has two components. An odd cycle has one, and is opened at one pair.
     """
     m = len(edges)
     loops = edges[:, 0] == edges[:, 1]
@@ -269,7 +270,7 @@ def _every_second(edges: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     order = rng.permutation(len(edge))
     order = order[np.argsort(vertex[order], kind="stable")]
     edge, vertex = edge[order], vertex[order]
-    # the first and second, third and fourth ... edge of every vertex
+    # pair the first and second, the third and fourth, ... edge of every vertex
     first = np.flatnonzero(np.diff(vertex, prepend=-1))
     place = np.arange(len(edge)) - np.repeat(first, np.diff(np.append(first, len(edge))))
     a = np.flatnonzero((place[:-1] % 2 == 0) & (vertex[:-1] == vertex[1:]))
@@ -310,14 +311,14 @@ def extreme_ratios(
 
     In the inner product of L the operator is Hermitian; residuals are measured in its norm, so that
     an eigenvalue lies within the residual of each Ritz value. Ritz values lie between the extreme
-    eigenvalues: outside of the limits the iteration ends early.
+    eigenvalues, so that the iteration ends as soon as one is outside the limits.
 
     Parameters
     ----------
     F, G : CellularSheaf
         On the same vertices; L and L' are their Laplacians.
     solve : Solver
-        Of ``own_unit(F)``.
+        The solver of ``own_unit(F)``.
     """
     fine, unit = unit_sheaf(F)
     with single_threaded_blas():
@@ -334,7 +335,7 @@ def extreme_ratios(
             return float(np.sqrt(max(np.vdot(y, L @ y).real, 0.0)))
 
         size = energy_norm(q)
-        if size == 0:  # no range
+        if size == 0:  # L = 0
             return 1.0, 1.0
         Q: list[np.ndarray] = []
         LQ: list[np.ndarray] = []
@@ -351,7 +352,7 @@ def extreme_ratios(
             basis, dual = np.array(Q), np.array(LQ)
             for _repeat in range(2):
                 w = w - basis.T @ (dual.conj() @ w)
-                w = inside(w)  # what is in ker L would grow from step to step
+                w = inside(w)  # components in ker L would grow from step to step
             size = energy_norm(w)
             values, vectors = eigh_tridiagonal(alpha, beta)
             beta.append(size)
@@ -361,6 +362,7 @@ def extreme_ratios(
                 return lo, hi
             q = w
     raise NotConverged(
-        f"the extreme eigenvalues of (L', L) have residuals of {residual:.2g} after {STEPS} steps",
+        f"the extreme eigenvalues of (L', L) have residuals of {residual:.2g}, above {CLOSE:g}, "
+        f"after {STEPS} steps",
         (lo, hi),
     )

@@ -1,4 +1,4 @@
-"""Vectors carried from some vertices to all others: the vector heat method."""
+"""Transport of vectors from some vertices to all others by the vector heat method."""
 
 import math
 from collections.abc import Hashable
@@ -16,7 +16,7 @@ from sheafcoarsen.sections import given_values
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, unit_sheaf
 
 FARTHEST = 300.0
-"""Hops after which heat has faded to exp(-300), which double precision still holds."""
+"""Number of hops after which heat has decayed to exp(-300), well above underflow."""
 
 
 def transport(
@@ -25,7 +25,7 @@ def transport(
     value: npt.ArrayLike,
     t: float | None = None,
 ) -> np.ndarray:
-    """Return a vector of one vertex carried to all others along shortest paths.
+    """Return vectors transported from one or more vertices to all others along shortest paths.
 
     The vector heat method (Sharp, Soliman, Crane, ACM TOG 2019): heat y = (I + t L)^{-1} b of the
     given vectors b has the direction of parallel transport where t is small. Its length comes from
@@ -38,22 +38,22 @@ def transport(
     sheaf : CellularSheaf
         A connection: both maps of an edge are sqrt(w) times orthogonal (unitary) d x d matrices.
     vertex : int or name, or list or array of k of them
-        Where vectors are given.
+        The vertices at which vectors are given.
     value : array_like, shape (d,), or (k, d) for several vertices
     t : float, optional
-        Above 0, in units of 1 / L. By default heat reaches one hop far, 1 / mean(w), or as far as
-        it must to be seen at the farthest vertex. Between several sources, a larger t averages
-        lengths more widely.
+        Diffusion time, above 0, in units of 1 / L. The default is 1 / mean(w), about one hop, or
+        longer if heat would otherwise underflow at the farthest vertex. Between several sources, a
+        larger t averages lengths more widely.
 
     Returns
     -------
     ndarray, shape (dim_c0,)
-        Zero where no path of positive weights leads.
+        Zero at vertices that no path of positive weights reaches.
 
     Raises
     ------
     ValueError, TypeError
-        Maps that are no connection, vertices that do not exist, values of another shape, a t that
+        If the maps are not a connection, vertices do not exist, values have the wrong shape, or t
         is not positive or so small that heat does not reach all vertices.
 
     See Also
@@ -62,7 +62,7 @@ def transport(
 
     Examples
     --------
-    In a cycle whose last edge turns by half a radian, each vertex is reached the shorter way:
+    In a cycle whose last edge turns by half a radian, each vertex is reached by the shorter way:
 
     >>> import sheafcoarsen as sc
     >>> F = sc.gallery.cycle(5, holonomy=0.5)
@@ -107,7 +107,7 @@ def transport(
     if (p[reached] < np.finfo(float).tiny).any():
         v = int(np.flatnonzero(reached & (p < np.finfo(float).tiny))[0])
         raise ValueError(
-            f"`t` = {t:g} is so small that heat does not reach vertex {v}: increase it"
+            f"`t` = {t:g} is so small that heat does not reach vertex {v}: increase `t`"
         )
     y = Factors(L, shift).solve(b.reshape(-1)).reshape(n, d)
     largest = np.abs(y).max(axis=1, initial=0.0)
@@ -119,7 +119,7 @@ def transport(
 
 
 def _check_connection(sheaf: CellularSheaf, L: csr_array, degrees: np.ndarray) -> None:
-    """Refuse stalks of several dimensions, and blocks of L on the diagonal other than degree I."""
+    """Reject stalks of several dimensions, and diagonal blocks of L other than degree * I."""
     d = int(sheaf.vertex_dims[:1].sum())
     holds = bool((sheaf.vertex_dims == d).all())
     if holds and d:
@@ -133,5 +133,5 @@ def _check_connection(sheaf: CellularSheaf, L: csr_array, degrees: np.ndarray) -
     if not holds:
         raise ValueError(
             "`sheaf` must be a connection, sqrt(w) times orthogonal matrices of one size at both "
-            "ends of an edge: CellularSheaf.connection makes one"
+            "ends of an edge: construct one with CellularSheaf.connection"
         )

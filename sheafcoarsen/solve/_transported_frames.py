@@ -6,16 +6,16 @@ from sheafcoarsen._kernels import solve as kernels
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, component_labels, spanning_forest
 
 LEAST = -2000
-"""Smallest exponent: 2^LEAST counts as zero."""
+"""Minimum exponent of the scale of a frame; 2.0**LEAST is zero in double precision."""
 
 
 def transported_frames(sheaf: CellularSheaf) -> np.ndarray:
-    """Return the identity at one vertex of every component, transported to the others along a tree.
+    """Return frames: the identity at one vertex per component, transported along a spanning tree.
 
-    Along an edge e = (v, w) of a breadth-first tree a frame X_v becomes X_w = F_{w->e}^+ F_{v->e}
+    Along an edge e = (v, w) of a breadth-first tree, a frame X_v becomes X_w = F_{w->e}^+ F_{v->e}
     X_v. Without holonomy the columns span the global sections; with little holonomy they are the
-    near-kernel candidates ``B`` that algebraic multigrid (pyamg) needs. If they would overflow the
-    scalar type, the full component is scaled down.
+    near-kernel candidates ``B`` that algebraic multigrid (pyamg) needs. If frames of a component
+    would overflow the scalar type, all frames of the component are scaled down.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def transported_frames(sheaf: CellularSheaf) -> np.ndarray:
         kernels.carry_frames(order, parents, transports, frames, exponents)
         largest = np.zeros(component.max() + 1, np.int64)
         np.maximum.at(largest, component, exponents)
-        most = np.finfo(frames.dtype).maxexp // 2  # so that their squares do not overflow
+        most = np.finfo(frames.dtype).maxexp // 2  # so that squares of entries do not overflow
         excess = np.maximum(largest - most, 0)[component]
         powers = np.ldexp(1.0, np.maximum(exponents - excess, LEAST))
         frames *= powers[:, None, None].astype(frames.real.dtype)

@@ -13,21 +13,21 @@ from sheafcoarsen.operators import index_dtype
 from sheafcoarsen.solve.block_scaling import Matrix, blocks_of, from_blocks
 
 LARGEST_BLOCK = 64
-"""Largest number of entries of a block; matrices with larger blocks are stored as csr."""
+"""Maximum number of entries of a block; matrices with larger blocks are stored as csr."""
 
 LANES = (8, 4, 1)
-"""Numbers of columns that the kernels multiply at once."""
+"""Numbers of columns that the kernels can multiply at once."""
 
 SERIAL_BELOW = 1e6
-"""Number of multiplications below which one thread is used."""
+"""Number of multiplications below which a single thread is used."""
 
 Term = tuple[float, np.ndarray]
 
 
 class BlockMatrix:
-    """A block-sparse matrix: its product with C-ordered columns plus other terms, in one pass.
+    """Block-sparse matrix that multiplies C-ordered columns and adds other terms in one pass.
 
-    A complex matrix is stored as the real one with a 2 x 2 block for each entry.
+    A complex matrix is stored as a real matrix with a 2 x 2 block for each entry.
 
     Parameters
     ----------
@@ -59,9 +59,9 @@ class BlockMatrix:
         Y, out : ndarray, shape (n, h)
             In C order, float32 or float64. Columns that only one of them has are ignored.
         by : float or array_like
-            Factor of all columns, or of each.
+            One factor for all columns, or one for each.
         plus : tuple of (float, ndarray)
-            Each T has the shape of out; one may be out if h is 1 or a multiple of 8.
+            Each T has the shape of out; one T may be out itself if h is 1 or a multiple of 8.
         """
         arrays, (p, q) = self._arrays, self._block
         h = min(Y.shape[1], out.shape[1])
@@ -93,7 +93,7 @@ class BlockMatrix:
 
 
 def real_form(blocks: np.ndarray) -> np.ndarray:
-    """Return complex blocks (..., p, q) as real ones (..., 2 p, 2 q) for ``real_columns``."""
+    """Return complex blocks (..., p, q) as real blocks (..., 2 p, 2 q) that act on real columns."""
     *before, p, q = blocks.shape
     out = np.empty((*before, 2 * p, 2 * q), blocks.real.dtype)
     out[..., ::2, ::2] = out[..., 1::2, 1::2] = blocks.real
@@ -103,21 +103,21 @@ def real_form(blocks: np.ndarray) -> np.ndarray:
 
 
 def real_columns(X: np.ndarray) -> np.ndarray:
-    """Return complex columns (n, h) as real ones (2 n, h), each real part before its imaginary."""
+    """Return complex columns (n, h) as real columns (2 n, h), alternating Re and Im."""
     out = np.empty((2 * len(X), X.shape[1]), X.real.dtype)
     out[::2], out[1::2] = X.real, X.imag
     return out
 
 
 def complex_columns(X: np.ndarray) -> np.ndarray:
-    """Return real columns (2 n, h) as complex ones (n, h)."""
+    """Return real columns (2 n, h), which alternate Re and Im, as complex columns (n, h)."""
     out = np.empty((len(X) // 2, X.shape[1]), np.result_type(X, np.complex64))
     out.real, out.imag = X[::2], X[1::2]
     return out
 
 
 def multiply(A: Matrix, B: Matrix) -> Matrix:
-    """Return A B of matrices with conforming blocks; indices are not sorted."""
+    """Return the product A B of matrices with conforming blocks, with unsorted indices."""
     left, right = blocks_of(A), blocks_of(B)
     (p, q), (rows, r) = left[2].shape[1:], right[2].shape[1:]
     if JIT_IS_OFF or q != rows or max(p * q, q * r, p * r) > LARGEST_BLOCK:

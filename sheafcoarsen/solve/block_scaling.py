@@ -12,13 +12,13 @@ Matrix = Any
 """A sparse array, csr or bsr."""
 
 NEARLY_SINGULAR = 1e-10
-"""Pivot of a diagonal block, relative to its largest entry, below which eigenvalues decide rank."""
+"""Pivot of a diagonal block, over its largest entry, below which eigenvalues determine the rank."""
 
 
 def inverse_roots(
     A: Matrix, dims: np.ndarray, *, power: float = -0.5, least: float = 0.0
 ) -> scipy.sparse.csr_array:
-    """Return D^{-1/2}, or another power, of D = the diagonal blocks of A on stalks ``dims``.
+    """Return D^{-1/2}, or another power of D, the diagonal blocks of A for stalks of size ``dims``.
 
     This is a pseudo-inverse: eigenvectors of D with eigenvalues that are zero to working accuracy
     or at most ``least`` are mapped to 0.
@@ -55,7 +55,7 @@ def inverse_roots(
 
 
 def block_size(dims: np.ndarray) -> int | None:
-    """Return the common dimension of all stalks, or None if they differ."""
+    """Return the common dimension of all stalks, or None if dimensions differ."""
     return int(dims[0]) if len(dims) and dims.min() == dims.max() and dims[0] > 0 else None
 
 
@@ -70,11 +70,11 @@ def in_blocks(A: Matrix, row_dims: np.ndarray, column_dims: np.ndarray) -> Matri
 
 
 def unit_roots(A: Matrix, dims: np.ndarray, least: float = 0.0) -> tuple[Matrix, Matrix]:
-    """Return S, block diagonal with S* A S of unit diagonal blocks, and T = S^{-1}.
+    """Return a block diagonal S such that S* A S has unit diagonal blocks, and T = S^{-1}.
 
     If a diagonal block D has eigenvalues that are zero to working accuracy or at most ``least``,
-    S* D S and T S are the projection on the other eigenvectors. S is triangular if stalks have the
-    same dimension and D is well conditioned, else D^{-1/2}.
+    S* D S and T S are the projection onto the other eigenvectors. S is triangular if stalks have
+    the same dimension and D is well conditioned, else D^{-1/2}.
     """
     d = block_size(dims)
     if d is None:

@@ -10,11 +10,11 @@ from sheafcoarsen.sheaf import CellularSheaf, component_labels, trusted_sheaf
 from sheafcoarsen.solve.block_matrix import complex_columns, real_columns, real_form
 
 ROUNDING = 16
-"""Largest deviation of a map from a scaled rotation or reflection, in units of eps."""
+"""Maximum relative deviation of a map from a scaled rotation or reflection, in units of eps."""
 
 
 class ComplexLine(NamedTuple):
-    """A complex sheaf with stalks of dimension 1 that represents a real one.
+    """Complex sheaf with stalks of dimension 1 that represents a real sheaf.
 
     A complex eigenvector z gives two real ones, z and i z.
     """
@@ -38,17 +38,17 @@ class ComplexLine(NamedTuple):
         return X.reshape(len(X), -1)
 
     def contract(self, X: np.ndarray) -> np.ndarray:
-        """Return the complex columns (n, m) of real ones (2 n, m)."""
+        """Return the complex columns (n, m) for real columns (2 n, m)."""
         Z = complex_columns(X)
         Z[self.mirrored] = Z[self.mirrored].conj()
         return Z
 
 
 def complex_line(sheaf: CellularSheaf) -> ComplexLine | None:
-    """Return the complex line sheaf of a real sheaf, or None if there is none.
+    """Return the complex sheaf that represents a real sheaf, or None if there is none.
 
-    All maps must be scaled rotations after some vertices and edges are reflected. Its eigenvalues
-    are those of the real sheaf with half the multiplicity.
+    It exists if reflecting some vertex and edge stalks turns all maps into scaled rotations. Its
+    eigenvalues are those of the real sheaf, with half the multiplicities.
     """
     if sheaf.map_shape != (2, 2) or sheaf.dtype.kind == "c":
         return None
@@ -56,7 +56,7 @@ def complex_line(sheaf: CellularSheaf) -> ComplexLine | None:
     numbers, reflects = [], []
     for data in (sheaf.tail_data, sheaf.head_data):
         (a, b), (c, d) = data.reshape(-1, 2, 2).transpose(1, 2, 0)
-        # z x + w conj(x)
+        # a map is x -> z x + w conj(x), with z the rotation and w the reflection
         rotation, reflection = (a + d + 1j * (c - b)) / 2, (a - d + 1j * (c + b)) / 2
         sizes = np.sort([abs(rotation), abs(reflection)], axis=0)
         if (sizes[0] > ROUNDING * eps_of(sheaf.dtype) * sizes[1]).any():

@@ -1,4 +1,4 @@
-"""Preconditioned conjugate gradients for several right sides at once."""
+"""Preconditioned conjugate gradients for several right-hand sides at once."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -11,7 +11,7 @@ STALLED = 2000
 """Number of steps without halving the best residual after which a column is no longer iterated."""
 
 MOST_STEPS = 20_000
-"""Largest number of steps."""
+"""Maximum number of steps."""
 
 
 class Iterated(NamedTuple):
@@ -33,8 +33,8 @@ def conjugate_gradients(
 ) -> Iterated:
     """Solve A x = b column by column until norm(b - A x) <= target or the residual stagnates.
 
-    The flexible variant (Notay, SIAM J. Sci. Comput. 22, 2000): beta with the difference of
-    residuals, because a cycle in single precision is not exactly a linear operator.
+    This is the flexible variant (Notay, SIAM J. Sci. Comput. 22, 2000), in which beta is computed
+    from the difference of residuals, because a cycle in single precision is not exactly linear.
 
     Parameters
     ----------
@@ -45,8 +45,8 @@ def conjugate_gradients(
         x is the initial guess and is not modified.
     target : ndarray, shape (h,)
     measure : callable, optional
-        (R, columns) -> the size of the residuals R of these columns, compared with the targets; by
-        default the norms.
+        (R, columns) -> sizes of the residuals R of these columns, to be compared with the targets;
+        by default their norms.
     """
     measure = measure or (lambda R, columns: np.linalg.norm(R, axis=0))
     x = x.copy()
@@ -70,7 +70,7 @@ def conjugate_gradients(
                 p = z + p * beta
             q = apply(p)
             curvature = _dots(p, q)
-            # elsewhere only rounding errors remain
+            # columns that are not usable contain only rounding errors
             usable = (curvature > 0) & (inner > 0)
             alpha = np.where(usable, inner / np.where(usable, curvature, 1), 0)
             x[:, active] += p * alpha
@@ -84,7 +84,7 @@ def conjugate_gradients(
             keep = (sizes[active] > target[active]) & (since[active] < STALLED) & usable
             if not keep.all():  # the recursion may have drifted: recompute the residual
                 ends = active[~keep]
-                p[:, ~keep] = 0  # conjugate to the drifted residuals, not to these
+                p[:, ~keep] = 0  # directions of the drifted residuals are no longer conjugate
                 r[:, ends] = b[:, ends] - apply(np.ascontiguousarray(x[:, ends]))
                 sizes[ends] = measure(r[:, ends], ends)
                 goes_on = (sizes[ends] > target[ends]) & (sizes[ends] < 0.5 * computed[ends])

@@ -10,11 +10,11 @@ from sheafcoarsen.solve.block_matrix import complex_columns, real_columns
 from sheafcoarsen.solve.conjugate_gradients import conjugate_gradients
 
 Basis = Any
-"""Orthonormal columns: a dense array, or a sparse one if there are many."""
+"""Orthonormal columns: a dense array, or a sparse array if there are many columns."""
 
 
 def deflated(precondition: Callable, *bases: Basis, mass: np.ndarray | None = None) -> Callable:
-    """Return a preconditioner projected on the M-orthogonal complement of given bases.
+    """Return a preconditioner projected onto the M-orthogonal complement of given bases.
 
     ``mass`` is the diagonal of M, the identity by default.
     """
@@ -31,7 +31,7 @@ def deflated(precondition: Callable, *bases: Basis, mass: np.ndarray | None = No
             X = X - (weighted(mass, part) if dual else part)
         return real_columns(X) if is_complex else np.ascontiguousarray(X)
 
-    # project before, too: the inverse amplifies rounding errors in the kernel
+    # project R too, because the preconditioner amplifies rounding errors in the kernel
     return lambda R: project(precondition(project(R, True)), False)
 
 
@@ -41,11 +41,11 @@ def weighted(mass: np.ndarray | None, X: np.ndarray) -> np.ndarray:
 
 
 def orthonormal(X: np.ndarray, mass: np.ndarray | None) -> np.ndarray:
-    """Return a basis of the columns of X, orthonormal in M."""
+    """Return an M-orthonormal basis of the columns of X."""
     if mass is None or not X.shape[1]:
         return scipy.linalg.qr(X, mode="economic")[0]
     roots = np.sqrt(mass)[:, None]
-    for _ in range(2):  # one pass loses digits with the condition of X in M
+    for _ in range(2):  # a single pass loses digits if X is ill-conditioned in M
         R = scipy.linalg.qr(roots * X, mode="r")[0][: X.shape[1]]
         X = scipy.linalg.solve_triangular(R, X.T, trans="T").T
     return X
@@ -54,8 +54,8 @@ def orthonormal(X: np.ndarray, mass: np.ndarray | None) -> np.ndarray:
 def refined_kernel(apply: Callable, precondition: Callable, basis: Basis) -> np.ndarray:
     """Return the lowest eigenvectors of A from a basis N of them accurate to single precision.
 
-    N - Z with A Z = A N in the complement of N squares the error. The sections of maps rounded to
-    single precision are such a basis, and solving with A would amplify their error.
+    With A Z = A N in the complement of N, the error of N - Z is the square of that of N. Inverse
+    iteration would amplify the error if N contains sections of maps rounded to single precision.
     """
     N = np.linalg.qr(basis if isinstance(basis, np.ndarray) else basis.toarray())[0]
     inside = deflated(lambda X: X, N)
@@ -79,7 +79,7 @@ def _adjoint(Q: Basis) -> Basis:
 def orthonormal_complement(
     X: np.ndarray, *bases: Basis, mass: np.ndarray | None = None
 ) -> np.ndarray:
-    """Return an M-orthonormal basis of the columns of X projected orthogonally to given bases."""
+    """Return an M-orthonormal basis of the columns of X after projecting out given bases."""
     pairs = [(Q, _adjoint(Q)) for Q in bases if Q.shape[1]]
     for repeat in range(3):
         for Q, Q_adjoint in pairs:
@@ -89,13 +89,13 @@ def orthonormal_complement(
 
 
 def independent(X: np.ndarray) -> np.ndarray:
-    """Return an orthonormal basis of the columns; directions below sqrt(eps) are dropped."""
+    """Return an orthonormal basis of the columns of X without directions below sqrt(eps)."""
     Q, R, _ = scipy.linalg.qr(X, mode="economic", pivoting=True)
     sizes = abs(np.diag(R))
     return Q[:, sizes > np.sqrt(np.finfo(X.dtype).eps) * sizes.max(initial=0.0)]
 
 
 def random_columns(rng: np.random.Generator, shape: tuple[int, int], dtype: np.dtype) -> np.ndarray:
-    """Return standard normal entries, real or complex."""
+    """Return a matrix with standard normal entries, real or complex."""
     X = rng.standard_normal(shape).astype(dtype)
     return X + 1j * rng.standard_normal(shape) if np.dtype(dtype).kind == "c" else X

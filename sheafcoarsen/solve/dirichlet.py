@@ -7,7 +7,7 @@ from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 
 
 def grounded(sheaf: CellularSheaf, fixed: np.ndarray) -> CellularSheaf:
-    """Return the sheaf on the free vertices whose Laplacian is their block of L.
+    """Return the sheaf on the free vertices whose Laplacian is the free block of L.
 
     An edge to a fixed vertex becomes a loop at its other end with head map 0; edges between fixed
     vertices are removed.

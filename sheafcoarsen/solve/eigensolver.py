@@ -1,4 +1,4 @@
-"""The eigensolver: lowest pairs of L x = t M x for the Laplacian L of a sheaf, by three methods.
+"""Eigensolver: the lowest pairs of L x = t M x, L the Laplacian of a sheaf, by three methods.
 
 Both methods for large problems run LOBPCG. ``shift_invert`` preconditions it by factors of L and
 counts the eigenvalues by inertia; ``multilevel`` preconditions it by the multigrid cycle and
@@ -37,56 +37,57 @@ DENSE_BELOW = 800
 """Dimension up to which "auto" uses "dense"."""
 
 SETTING_UP, PER_PAIR = 5e-6, 1e-6
-"""Seconds of "multilevel" per dimension, and per dimension and pair, as measured."""
+"""Measured seconds of "multilevel": setup per dimension; iteration per dimension and pair."""
 
 COUNTED_UP_TO, NEIGHBOURS = 20_000, 4.5
-"""Number of vertices, and mean number of blocks in a row of L, above which "auto" is "multilevel".
+"""Number of vertices, and mean number of blocks per row of L, above which "auto" is "multilevel".
 
-Factors are too full there, and estimating their cost takes a sixth of the time of "multilevel".
+Beyond both, factors have too much fill, and just estimating their cost takes a sixth of the time
+that "multilevel" needs.
 """
 
 AIM = 0.8
-"""Residual at which iterating stops, relative to the tolerance."""
+"""Residual at which the iteration stops, relative to the tolerance."""
 
 APART = 100
-"""Ratio of the gap after the k-th eigenvalue to the largest residual of the next pairs.
+"""Minimum ratio of the gap after the k-th eigenvalue to the residuals of the pairs after it.
 
-This accuracy decides whether k splits a multiplet.
+With this accuracy it can be decided whether k splits a multiplet.
 """
 
 PER_COLUMN = 4
-"""Least dimension per iterated column; smaller problems are decomposed densely."""
+"""Minimum dimension per iterated column; smaller problems are decomposed densely."""
 
 BETWEEN = 2
-"""LOBPCG steps on each level between the coarsest and the finest."""
+"""Number of LOBPCG steps on each level between the coarsest and the finest."""
 
 PROBE_STEPS, ROUNDS = 8, 4
-"""Least number of steps with random columns; largest number of restarts."""
+"""Minimum number of LOBPCG steps with random columns; maximum number of restarts."""
 
 SLOW = 8, 0.1
-"""Number of steps in which residuals must fall by the factor, or the columns are doubled once.
+"""Number of steps, and factor by which residuals must fall, or the columns are doubled once.
 
 Slow convergence usually means that the columns split a multiplet.
 """
 
 LOW = 0.1
-"""Eigenvalue relative to norm(L, inf) up to which rounding may mix eigenvectors with the kernel."""
+"""Eigenvalue, over norm(L, inf), up to which rounding may mix eigenvectors with the kernel."""
 
 
 @dataclass(frozen=True)
 class EigenProblem:
-    """The k lowest eigenpairs of a pencil, or the k lowest orthogonal to its kernel.
+    """Problem of finding the k lowest eigenpairs, perhaps only those orthogonal to the kernel.
 
     Attributes
     ----------
     pencil : Pencil
     k : int
     tol : float
-        Bound of the residuals norm(L x - t M x), relative to norm(L, inf) norm(x).
+        Bound on the residuals norm(L x - t M x), relative to norm(L, inf) norm(x).
     positive : bool
         Whether only pairs orthogonal to the kernel count among the k.
     kernel : callable, optional
-        Method -> orthonormal basis of the kernel; by default that of the pencil.
+        Method -> orthonormal basis of the kernel; by default ``pencil.kernel``.
     targets : callable, optional
         Ritz values -> residual targets, relative to norm(x); by default the tolerance.
     seed : Generator or int
@@ -102,17 +103,17 @@ class EigenProblem:
     seed: Any = 0
 
     def wanted(self, h0: int) -> int:
-        """Return the number of wanted pairs orthogonal to h0 sections."""
+        """Return the number of pairs to find in the complement of h0 sections."""
         return self.k if self.positive else max(self.k - h0, 1)
 
     def is_small(self, h0: int = 0) -> bool:
-        """Return whether the complement of h0 sections is too small to iterate in."""
+        """Return whether the complement of h0 sections is too small for an iteration."""
         return (
             self.pencil.norm == 0 or PER_COLUMN * (self.wanted(h0) + GUARDS) >= self.pencil.n - h0
         )
 
     def prefers_dense(self) -> bool:
-        """Return whether "auto" computes all pairs."""
+        """Return whether "auto" computes all pairs by a dense decomposition."""
         return self.pencil.n <= DENSE_BELOW or self.is_small()
 
     def chosen(self) -> str:
@@ -133,15 +134,15 @@ class EigenProblem:
 
     @property
     def near(self) -> float:
-        """Value of t / norm(x)^2 up to which an eigenvalue may be zero."""
+        """Value of t / norm(x)^2 up to which the eigenvalue t may be zero."""
         return max(self.tol, 1e-10) * self.pencil.norm
 
     def count_near(self, values: np.ndarray, X: np.ndarray) -> int:
-        """Return the number of ascending eigenvalues that may be zero, for any M."""
+        """Return how many of the ascending eigenvalues may be zero, for any M."""
         return int(np.cumprod(values <= self.near * self.pencil.squares(X)).sum())
 
     def residual_targets(self, values: np.ndarray, wanted: int) -> np.ndarray:
-        """Return the residual targets of the wanted pairs and the next ones."""
+        """Return the residual targets of the wanted pairs and of the pairs after them."""
         targets = self.targets(values) if self.targets else np.full(len(values), self.target)
         if self.pencil.mass is None:
             apart = (values[wanted:] - values[wanted - 1 : wanted]) / APART
@@ -151,7 +152,7 @@ class EigenProblem:
 
 @dataclass(frozen=True)
 class Eigenpairs:
-    """The lowest pairs orthogonal to ``sections``: one more than wanted if there is one."""
+    """Lowest pairs orthogonal to ``sections``, one more than wanted if that many exist."""
 
     values: np.ndarray
     vectors: np.ndarray
@@ -170,7 +171,7 @@ def lowest_eigenpairs(
     """Return the lowest pairs, with a basis of the kernel unless L is clearly regular.
 
     ``sections`` is that basis if it is known. Returns None if the complement of the kernel is too
-    small to iterate in; the caller then uses a dense decomposition.
+    small for an iteration; the caller then uses a dense decomposition.
     """
     pencil, rng = problem.pencil, np.random.default_rng(problem.seed)
     if method == "dense" or (not problem.positive and problem.is_small()):
@@ -179,7 +180,7 @@ def lowest_eigenpairs(
     start = none if start is None else start
     given = start.shape[1]
     if method == "multilevel":
-        # a given start may miss eigenvectors; vectors of the coarsest level and random ones do not
+        # a given start may miss eigenvectors, so add those of the coarsest level
         width = _width(problem.k)
         lifted = min(width - (width - problem.k) // 2, pencil.n // 4)
         start = np.hstack([start, _lifted(pencil, lifted)])
@@ -203,7 +204,7 @@ def lowest_eigenpairs(
 
 
 def _kernel(problem: EigenProblem, method: str) -> Basis:
-    """Return an M-orthonormal basis of the kernel, of at most k + 1 columns unless ``positive``."""
+    """Return an M-orthonormal basis of the kernel, at most k + 1 columns unless ``positive``."""
     basis, mass = (problem.kernel or problem.pencil.kernel)(method), problem.pencil.mass
     if problem.positive:
         return basis
@@ -213,7 +214,7 @@ def _kernel(problem: EigenProblem, method: str) -> Basis:
 
 
 def dense(problem: EigenProblem) -> Eigenpairs:
-    """Return pairs by a dense decomposition; the number of zeros does not depend on the mass."""
+    """Return pairs from a dense decomposition; the mass does not affect the number of zeros."""
     pencil, k = problem.pencil, problem.k
     A = pencil.L.toarray()
     values, X = scipy.linalg.eigh(A)
@@ -238,14 +239,14 @@ def dense(problem: EigenProblem) -> Eigenpairs:
 def shift_invert(
     problem: EigenProblem, sections: Basis, start: np.ndarray, rng: np.random.Generator, _: int
 ) -> Eigenpairs:
-    """Return pairs by LOBPCG with factors of L, counted by the signs of pivots (inertia)."""
+    """Return pairs found by LOBPCG with factors of L, and counted by inertia (signs of pivots)."""
     pencil, steps, h0 = problem.pencil, 0, sections.shape[1]
     inverse, wanted = pencil.inverse("direct"), problem.wanted(h0)
     for _ in range(ROUNDS):
         found = _iterated(problem, inverse, sections, start, rng)
         cut, shift, below = _counted(problem, found, h0)
         steps += found.steps
-        if below < 0:  # no factors to count with
+        if below < 0:  # inertia is not available: search with random columns
             found = _iterated(problem, inverse, sections, found.vectors, rng, probe=True)
             steps += found.steps
         if below in (cut, -1):
@@ -254,7 +255,7 @@ def shift_invert(
             return Eigenpairs(*vectors, sections, completeness, "direct", steps)
         if below < cut:
             break  # rounding has duplicated a pair, or the count is wrong
-        # only the missing pairs: with converged ones no step would be taken
+        # iterate on the missing pairs only: LOBPCG takes no step if the wanted columns converged
         known = sections, found.vectors[:, :wanted]
         columns = min(below - cut + GUARDS, pencil.n - h0 - wanted)
         Y = random_columns(rng, (pencil.n, columns), pencil.L.dtype)
@@ -262,16 +263,16 @@ def shift_invert(
         more = _lobpcg(problem, inverse, Y, min(below - cut, columns), known)
         start, steps = np.hstack([found.vectors, more.vectors]), steps + more.steps
     raise NotConverged(
-        f"method 'direct' found {cut} eigenvalues below {shift:g} where inertia counts "
-        f'{below}: take method="multilevel"'
+        f"method 'direct' found {cut} eigenvalues below {shift:g}, but inertia counts "
+        f'{below}: use method="multilevel"'
     )
 
 
 def _counted(problem: EigenProblem, found: Pairs, h0: int) -> tuple[int, float, int]:
-    """Return the number of values below a shift, the shift, and their number by inertia.
+    """Return the number of values found below a shift, the shift, and the number by inertia.
 
     The shift is below the multiplet of the last wanted value, which k may split. The last number
-    is -1 if nothing is below the shift or factors do not exist.
+    is -1 if no value is below the shift or factors do not exist.
     """
     pencil, values = problem.pencil, found.values[: problem.wanted(h0)]
     scale = float(pencil.squares(found.vectors[:, len(values) - 1 : len(values)])[0])
@@ -281,15 +282,15 @@ def _counted(problem: EigenProblem, found: Pairs, h0: int) -> tuple[int, float, 
     try:
         return cut, shift, pencil.factors_at(shift).count_negative() if cut else -1
     except np.linalg.LinAlgError:
-        return cut, shift, -1  # a pivot vanished
+        return cut, shift, -1  # a pivot is zero
 
 
 def multilevel(
     problem: EigenProblem, sections: Basis, start: np.ndarray, rng: np.random.Generator, given: int
 ) -> Eigenpairs:
-    """Return pairs by LOBPCG with the multigrid cycle; random columns search for missing ones.
+    """Return pairs found by LOBPCG with the multigrid cycle and random columns.
 
-    More columns than were ``given`` must converge: the given ones may miss eigenvectors.
+    More than the ``given`` start columns must converge, because these may miss eigenvectors.
     """
     pencil = problem.pencil
     if pencil.cycle.unseen:
@@ -304,7 +305,7 @@ SOLVERS = {"direct": shift_invert, "multilevel": multilevel}
 
 
 def _unseen_vectors(problem: EigenProblem, sections: Basis, rng: np.random.Generator) -> np.ndarray:
-    """Return random vectors in kernels of diagonal blocks of L, orthogonal to the sections."""
+    """Return random vectors in the kernels of L's diagonal blocks, orthogonal to the sections."""
     pencil = problem.pencil
     S, T = unit_roots(pencil.L, pencil.sheaf.vertex_dims)
     columns = min(pencil.cycle.unseen, problem.k + 1)
@@ -317,7 +318,7 @@ def _unseen_vectors(problem: EigenProblem, sections: Basis, rng: np.random.Gener
 def _lifted(pencil: Pencil, m: int) -> np.ndarray:
     """Return the m lowest eigenvectors of the coarsest level, lifted and improved on each level."""
     cycle, roots = pencil.cycle, pencil.cycle.roots
-    # M on each level, for LOBPCG steps there that save 3 steps on the finest level
+    # M on each level, for LOBPCG: its steps on coarser levels save 3 steps on the finest level
     massive = roots
     if pencil.mass is not None:
         massive = scipy.sparse.csr_array(scipy.sparse.diags_array(pencil.mass) @ roots)
@@ -343,7 +344,7 @@ def _lifted(pencil: Pencil, m: int) -> np.ndarray:
 
 
 def _width(wanted: int) -> int:
-    """Return the number of columns iterated for a number of wanted pairs."""
+    """Return the number of columns to iterate for a number of wanted pairs."""
     return padded(wanted + max(GUARDS, wanted // 5))
 
 
@@ -356,7 +357,7 @@ def _lobpcg(
     least: int = 0,
     **limits: Any,
 ) -> Pairs:
-    """Return the lowest pairs orthogonal to known vectors, and the next, which shows multiplets."""
+    """Return the lowest pairs orthogonal to known vectors, and one more to detect multiplets."""
     pencil, mass = problem.pencil, None
     if pencil.mass is not None:
         lanes = 1 + (pencil.L.dtype.kind == "c")
@@ -381,7 +382,7 @@ def _iterated(
     probe: bool = False,
     least: int = 0,
 ) -> Pairs:
-    """Return the lowest pairs orthogonal to the sections; ``probe`` searches for missing ones."""
+    """Return the lowest pairs orthogonal to the sections; ``probe`` searches for missed pairs."""
     pencil, wanted = problem.pencil, problem.wanted(sections.shape[1])
     dtype, mass, steps, slow = pencil.L.dtype, pencil.mass, 0, {"stalled": SLOW}
     more = max(_width(wanted) - X.shape[1], 1)

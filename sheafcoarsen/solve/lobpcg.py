@@ -2,9 +2,9 @@
 
 Knyazev's LOBPCG (SIAM J. Sci. Comput. 23, 2001) with soft locking: converged columns stay in the
 basis, the others get a preconditioned residual W and the direction P of their last step. A X and
-A W are recomputed in every step. Gram matrices are computed with W alone and updated by small
-matrices for the rest; every few steps they are recomputed. Tall matrices are processed in pieces of
-rows that fit into the cache.
+A W are recomputed in every step. Of the Gram matrices only the blocks of W are computed in each
+step; the others are updated by small matrices, and recomputed every few steps. Tall matrices are
+processed in blocks of rows that fit in the cache.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,22 +19,22 @@ FRESH = 10
 """Number of steps after which the Gram matrices are recomputed."""
 
 HARM = 100
-"""Growth of the residuals over their minimum above which the best pairs are returned.
+"""Ratio of the last to the smallest residual above which the pairs of the latter are returned.
 
-Smaller growth is normal while Ritz values still decrease.
+Smaller ratios are normal while Ritz values still decrease.
 """
 
 DEPENDENT = 1e-6
 """Relative eigenvalue of a scaled Gram matrix at or below which a direction is dropped.
 
-With 1e-10 a tenth of multiplets that k splits, at tol = 1e-12, got spurious Ritz values.
+With 1e-10 and tol = 1e-12, a tenth of the multiplets that k splits had spurious Ritz values.
 """
 
 ROWS = 1024
 """Number of rows of tall matrices that are processed at a time."""
 
 Parts = tuple[np.ndarray, ...]
-"""Blocks of columns such as X, W, P: each (n, 1, h), or (n, 2, h) for real and imaginary parts."""
+"""Blocks of columns such as X, W, P: shape (n, 1, h), or (n, 2, h) for real and imaginary parts."""
 
 
 class Pairs(NamedTuple):
@@ -57,24 +57,24 @@ def lowest_pairs(
     steps: tuple[int, int] = (0, 60),
     stalled: tuple[int, float] = (8, 0.7),
 ) -> Pairs:
-    """Return Ritz pairs, from X (n, m) on, with ``wanted`` residuals at or below ``target``.
+    """Return Ritz pairs, the first ``wanted`` of them with residuals of at most ``target``.
 
     Columns that become dependent up to rounding are dropped, so there may be fewer than m pairs.
 
     Parameters
     ----------
     apply, precondition : callable
-        X -> A X, and R -> an approximation of A^{-1} R; for complex X they get ``real_columns``.
+        X -> A X, and R -> an approximation of A^{-1} R, for ``real_columns`` if X is complex.
     X : ndarray, shape (n, m)
-        In C order; it is overwritten.
+        Start vectors in C order; overwritten.
     target : float or callable
-        Residual of all columns, or Ritz values (m,) -> the residual of each.
+        Target residual of all columns, or a function Ritz values (m,) -> target of each column.
     mass : matrix, optional
         B, Hermitian positive definite; by default the identity.
     steps : tuple of int
-        Least number of steps, for columns after the wanted ones, and largest number of steps.
+        Minimum number of steps unless all m columns converge earlier, and maximum number of steps.
     stalled : tuple of int and float
-        Number of steps in which the largest residual must fall by the factor; else iterating ends.
+        (s, f): the iteration ends if the largest residual does not fall by the factor f in s steps.
     """
     is_complex = X.dtype.kind == "c"
     lanes = 1 + is_complex
@@ -125,7 +125,7 @@ def lowest_pairs(
         E = np.hstack([C, _directions(C, GB, active)])
         next_X = X
         if X is kept.vectors:
-            fits = spare and spare[0].shape == X.shape  # columns may have been lost
+            fits = spare and spare[0].shape == X.shape  # shapes differ if columns were dropped
             next_X = spare.pop() if fits else np.empty_like(X)
         P = _combined((X, W, P), E, next_X)
         X = next_X
@@ -140,7 +140,7 @@ def lowest_pairs(
 
 
 def _of_stalks(operator: Callable, lanes: int) -> Callable:
-    """Return an operator on columns (n, h) as one on (n / lanes, lanes, h)."""
+    """Convert an operator on columns (n, h) to an operator on arrays (n / lanes, lanes, h)."""
 
     def apply(X: np.ndarray) -> np.ndarray:
         n, _, h = X.shape
@@ -150,12 +150,12 @@ def _of_stalks(operator: Callable, lanes: int) -> Callable:
 
 
 def _pieces(n: int) -> Iterator[slice]:
-    """Yield slices of rows that stay in the cache."""
+    """Yield slices of rows that fit in the cache."""
     return (slice(row, row + ROWS) for row in range(0, n, ROWS))
 
 
 def _unit(values: np.ndarray, lanes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return X* A X and X* B X of Ritz vectors."""
+    """Return X* A X and X* B X for B-orthonormal Ritz vectors X."""
     dtype = float if lanes == 1 else complex
     return np.diag(values).astype(dtype), np.eye(len(values), dtype=dtype)
 
@@ -184,7 +184,7 @@ def _inner(X: Parts, Y: Parts) -> np.ndarray:
 
 
 def _concatenated(parts: Parts, rows: slice) -> np.ndarray:
-    """Return rows of the concatenated blocks, all real parts before the imaginary ones."""
+    """Return rows of the concatenated blocks, with all real parts before the imaginary parts."""
     both = np.concatenate([part[rows] for part in parts], axis=2) if parts[1:] else parts[0][rows]
     return both.reshape(len(both), -1)
 
@@ -192,7 +192,7 @@ def _concatenated(parts: Parts, rows: slice) -> np.ndarray:
 def _fresh(
     apply: Callable, weigh: Callable, X: np.ndarray, out: np.ndarray, ritz: Callable
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return Ritz values and vectors of span X, in ``out`` (which may be X) if no rank is lost."""
+    """Return Ritz values and vectors of span X, the latter in ``out`` unless some are lost."""
     GA, GB = (_hermitian(_inner((X,), (product(X),))) for product in (apply, weigh))
     values, C = ritz(GA, GB, X.shape[2])
     if C.shape[1] < X.shape[2]:
@@ -204,7 +204,7 @@ def _fresh(
 def _measured(
     values: np.ndarray, X: np.ndarray, P: np.ndarray, AP: np.ndarray, BP: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return S* A S and S* B S for S = [X P]; P is A- and B-orthogonal to X."""
+    """Return S* A S and S* B S for S = [X P], where P is A- and B-orthogonal to X."""
     GA, GB = (
         scipy.linalg.block_diag(corner, _hermitian(_inner((P,), (Q,))))
         for corner, Q in zip(_unit(values, X.shape[1]), (AP, BP), strict=True)
@@ -215,7 +215,7 @@ def _measured(
 def _gram(
     S: Parts, AW: np.ndarray, BW: np.ndarray | None, known: tuple[np.ndarray, np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return S* A S and S* B S for S = [X W P], of which those of [X P] are known."""
+    """Return S* A S and S* B S for S = [X W P], given these matrices for [X P]."""
     m, w, p = (part.shape[2] for part in S)
     total = m + w + p
     measured = _inner(S, (AW, S[1] if BW is None else BW))
@@ -232,9 +232,9 @@ def _gram(
 
 
 def _combined(S: Parts, E: np.ndarray, X: np.ndarray) -> np.ndarray:
-    """Set X to the first columns of S E, and return the others, for S such as [X W P].
+    """Set X to the first columns of S E and return the other columns, for S such as [X W P].
 
-    X may be the first block of S; the last one is overwritten if the number of columns agrees.
+    X may be the first block of S. The last block is overwritten if it has the result's shape.
     """
     n, lanes, m = X.shape
     width = E.shape[1]
@@ -248,7 +248,7 @@ def _combined(S: Parts, E: np.ndarray, X: np.ndarray) -> np.ndarray:
 
 
 def _directions(C: np.ndarray, GB: np.ndarray, active: np.ndarray) -> np.ndarray:
-    """Return the steps of active columns as unit directions orthogonal to the new X."""
+    """Return the steps of active columns, orthogonal to the new X and normalized."""
     D = C[:, active]
     D[: C.shape[1]] = 0
     D = _normal(D, GB)
@@ -257,7 +257,7 @@ def _directions(C: np.ndarray, GB: np.ndarray, active: np.ndarray) -> np.ndarray
 
 
 def _normal(D: np.ndarray, GB: np.ndarray) -> np.ndarray:
-    """Return the normalized directions."""
+    """Normalize the columns of D in the inner product of GB."""
     squares = np.einsum("ij,ij->j", D.conj(), GB @ D).real
     return D / np.sqrt(np.where(squares > 0, squares, 1))
 
@@ -267,7 +267,7 @@ def _hermitian(G: np.ndarray) -> np.ndarray:
 
 
 def rayleigh_ritz(GA: np.ndarray, GB: np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the m lowest eigenvalues of GA c = t GB c, GB perhaps singular, and C, C* GB C = I."""
+    """Return the m lowest t with GA c = t GB c, GB perhaps singular, and C with C* GB C = I."""
     scale = np.diag(GB).real
     scale = 1 / np.sqrt(np.where(scale > 0, scale, 1))
     GA, GB = (_hermitian(G * scale[:, None] * scale) for G in (GA, GB))
@@ -283,9 +283,9 @@ def rayleigh_ritz(GA: np.ndarray, GB: np.ndarray, m: int) -> tuple[np.ndarray, n
 
 
 def graded_ritz(GA: np.ndarray, GB: np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return ``rayleigh_ritz`` by the largest eigenvalues of GB c = s (GA + shift GB) c.
+    """Return ``rayleigh_ritz``, from the largest eigenvalues of GB c = s (GA + shift GB) c.
 
-    The lowest t have small relative errors even if others are 1e16 times as large.
+    The lowest eigenvalues have small relative errors even if others are 1e16 times as large.
     """
     shift = float(np.median(np.diag(GA).real[:m] / np.diag(GB).real[:m].clip(1e-300))) or 1.0
     inverses, C = rayleigh_ritz(-GB, GA + shift * GB, m)
@@ -294,24 +294,24 @@ def graded_ritz(GA: np.ndarray, GB: np.ndarray, m: int) -> tuple[np.ndarray, np.
 
 
 def _inverse_factor(G: np.ndarray) -> np.ndarray | None:
-    """Return T triangular with T* G T = I, or None.
+    """Return a triangular T with T* G T = I, or None if G is nearly singular.
 
-    None if G, of unit diagonal, may have an eigenvalue below ``DEPENDENT`` times the largest. A
-    triangular T does not mix small columns with large ones.
+    G has unit diagonal. It counts as nearly singular if an eigenvalue may be below ``DEPENDENT``
+    times the largest. A triangular T does not mix small columns with large ones.
     """
     try:
         factor = np.linalg.cholesky(G)
     except np.linalg.LinAlgError:
         return None
     T = scipy.linalg.solve_triangular(factor, np.eye(len(G)), lower=True).conj().T
-    # the least eigenvalue is >= 1 / norm(T)^2, the largest <= the trace
+    # the smallest eigenvalue is at least 1 / norm(T)^2, and the largest at most the trace
     return T if np.linalg.norm(T) ** 2 * len(G) < 1 / DEPENDENT else None
 
 
 def _ritz_orthogonal(
     GA: np.ndarray, GB: np.ndarray, m: int, ritz: Callable
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return Ritz pairs, with columns first made orthogonal to the m orthonormal ones."""
+    """Return Ritz pairs, after orthogonalizing the other columns against the first m."""
     Q = np.eye(len(GA), dtype=GA.dtype)
     Q[:m, m:] = -GB[:m, m:]
     values, C = ritz(Q.conj().T @ GA @ Q, Q.conj().T @ GB @ Q, m)

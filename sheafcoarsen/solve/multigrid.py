@@ -1,10 +1,10 @@
 """Multigrid from the sheaf's own coarsening: smoothed aggregation with local modes.
 
-Level by level: the sheaf is normalized, so that every diagonal block of its Laplacian is I; small
+On each level the sheaf is normalized, so that every diagonal block of its Laplacian is I; small
 clusters retain their lowest local modes (:func:`sheafcoarsen.local_modes`); one Jacobi step smooths
 the prolongation, P = (I - 4 / (3 rho) A) P_0 (Vanek, Mandel, Brezina 1996); and P* A P is scaled to
-unit blocks again. The modes of the next level are those of the *unsmoothed* coarse sheaf with its
-loops. The cycle runs in single precision; its callers iterate in double precision.
+unit diagonal blocks again. The modes of the next level are those of the *unsmoothed* coarse sheaf
+with its loops. The cycle runs in single precision; its callers iterate in double precision.
 """
 
 import warnings
@@ -51,21 +51,21 @@ from sheafcoarsen.solve.block_scaling import (
 )
 
 CLUSTERS = (10, 8)
-"""Mean number of vertices of a cluster on the finest level, and on the others."""
+"""Mean number of vertices per cluster on the finest level, and on coarser levels."""
 
 MIXED_BELOW, MIXED_MOST = 0.25, 8
-"""Eigenvalue of a normalized sheaf below which modes are retained if stalk dimensions differ, and
-their largest number per cluster."""
+"""If stalk dimensions differ, modes of the normalized sheaf with eigenvalues below ``MIXED_BELOW``
+are retained, at most ``MIXED_MOST`` per cluster."""
 
 LOW_BELOW, LOW_MOST = 0.1, 6
-"""Eigenvalue below which modes are retained if d modes per cluster do not suffice for stalks of
-dimension d, and their largest number over d; they are at least d, and clusters follow strong
-edges."""
+"""If d modes per cluster do not suffice for stalks of dimension d, modes with eigenvalues below
+``LOW_BELOW`` are retained, at least d and at most ``LOW_MOST * d`` per cluster, and clusters follow
+strong edges."""
 
 MISSED = 10
 """Approximation error of smooth vectors by d modes per cluster, relative to their energy, above
-which more are retained: 4 to 8 on grids and meshes (10 to 25 iterations in all cases), 12 to 40 on
-corridors with few loops, which took 40 to 240 iterations with d modes and take 13 to 30."""
+which more modes are retained. The error is 4 to 8 on grids and meshes, with 10 to 25 iterations. It
+is 12 to 40 on corridors with few loops: 40 to 240 iterations with d modes, 13 to 30 with more."""
 
 SMOOTHINGS, PROBES = 10, 4
 """Number of Jacobi steps that smooth random vectors, and number of these vectors."""
@@ -77,39 +77,39 @@ LARGEST_DENSE = 3000
 """Dimension up to which the coarsest level is solved densely if coarsening stalls."""
 
 THICK = 30
-"""Cost of P* A P, relative to the entries of A, above which P is not smoothed (hubs)."""
+"""Cost of P* A P (high at hubs), over the number of entries of A, above which P is not smoothed."""
 
 DEGREE, SPREAD = 2, 6.0
-"""Degree of the Chebyshev smoother, and ratio of the ends of the interval that it smooths."""
+"""Degree of the Chebyshev smoother, and ratio of the endpoints of the interval that it damps."""
 
 NEAR_SINGULAR = 1e-6
-"""Smallest pivot, or eigenvalue of the coarsest level, relative to the largest, at or below which
-the kernel is computed before the iteration."""
+"""Ratio of the smallest pivot, or eigenvalue of the coarsest level, to the largest, up to which the
+kernel is computed before the iteration."""
 
 LEAST_DISCARDED = 1e-6
-"""Eigenvalue of a discarded mode of a normalized sheaf at or below which it may be zero."""
+"""Eigenvalue up to which a discarded mode of a normalized sheaf may have zero energy."""
 
 ROUNDING = 1e-13
-"""Relative accuracy of P* A P: directions of less energy, which P maps near the kernel of L, are
+"""Relative accuracy of P* A P. Directions with less energy, which P maps near the kernel of L, are
 dropped from the next level."""
 
 FLOOR = 1e-6
-"""Lower bound of the coarsest eigenvalues, relative to the largest: the cycle is positive definite
-for any kernel, and amplifies rounding errors in the kernel by at most its inverse. At or below it
-an eigenvalue may be zero."""
+"""Lower bound imposed on the coarsest eigenvalues, relative to the largest. It keeps the cycle
+positive definite, and limits the growth of rounding errors in the kernel to its inverse. An
+eigenvalue at or below it may be zero."""
 
 
 class Level(NamedTuple):
     """One level of the cycle in single precision, with the transfer to the next one."""
 
     operator: BlockMatrix
-    top: float  # bound of its spectrum
-    prolongation: BlockMatrix | None  # None on the coarsest
+    top: float  # upper bound on its spectrum
+    prolongation: BlockMatrix | None  # None on the coarsest level
     restriction: BlockMatrix | None
 
 
 class Multigrid:
-    """An approximate inverse of L + shift I, Hermitian positive definite up to single precision.
+    """Approximate inverse of L + shift I, Hermitian positive definite up to single precision.
 
     Parameters
     ----------
@@ -133,8 +133,8 @@ class Multigrid:
     lowest : float
         Ratio of the smallest to the largest eigenvalue of the coarsest operator; 0 if unknown.
     holds_kernel : bool
-        Whether every cluster retained all its modes of zero energy: then ker L is in the range of
-        the prolongations, and the coarsest operator has as many zeros as L.
+        Whether every cluster retained all its modes of zero energy. Then ker L is in the range of
+        the prolongations, and the coarsest operator has as many zero eigenvalues as L.
     operators, prolongations : list of sparse matrices
         A_l, with unit diagonal blocks, and P_l in double precision; A_0 = roots* L roots.
     """
@@ -158,7 +158,7 @@ class Multigrid:
         L = in_blocks(L, dims, dims)
         self.roots = unit_roots(L, dims)[0]
         A = scaled(self.roots, L, self.roots)
-        # a normalized block is the projection on the complement of the kernel of the stalk's maps
+        # a normalized block is the projection onto the complement of the kernel of the stalk's maps
         self.unseen = round(A.shape[0] - float(A.diagonal().real.sum()))
         h = _in_coordinates(sheaf, self.roots)
         self.operators, self.prolongations, self.coarsenings = [A], [], []
@@ -197,7 +197,7 @@ class Multigrid:
         """Invert the coarsest operator by its eigenvalues, or factor it if it is large."""
         A = scipy.sparse.csr_array(self.operators[-1])
         self._factors = None
-        if A.shape[0] > LARGEST_DENSE:  # coarsening stalled
+        if A.shape[0] > LARGEST_DENSE:  # because coarsening stalled
             self._factors = Factors(A, FLOOR * top)
             self.lowest, self.holds_kernel = 0.0, False
             return
@@ -225,7 +225,7 @@ class Multigrid:
     def kernel(self) -> np.ndarray | None:
         """Return an orthonormal basis of ker L, or None if coarsening does not determine it.
 
-        Its zero vectors are prolonged to the finest level, where delta must vanish on them.
+        The coarsest level's kernel is prolonged to the finest level, where delta must vanish on it.
         """
         if not self.holds_kernel:
             return None
@@ -244,7 +244,7 @@ class Multigrid:
     def _coarsened(
         self, h: CellularSheaf, product: BlockMatrix, top: float, like: "Multigrid | None"
     ) -> Coarsening | None:
-        """Return the coarsening to the next level, or None if there is no further one."""
+        """Return the coarsening to the next level, or None if there is no next level."""
         with warnings.catch_warnings():  # any choice among tied modes is valid
             warnings.simplefilter("ignore", TiedModesWarning)
             return self._choose_coarsening(h, product, top, like)
@@ -285,7 +285,7 @@ class Multigrid:
     def _scaled_cycle(
         self, level: int, X: np.ndarray, roots: tuple[BlockMatrix, BlockMatrix] | None
     ) -> np.ndarray:
-        """Apply the cycle to double precision columns, which are scaled to norm 1 for it."""
+        """Apply the cycle to double precision columns, each scaled to norm 1 beforehand."""
         is_complex = X.dtype.kind == "c"
         X = real_columns(X) if is_complex else np.ascontiguousarray(X)
         h = X.shape[1]
@@ -303,7 +303,7 @@ class Multigrid:
     def descend(self, level: int, B: np.ndarray) -> np.ndarray:
         """Return the V-cycle's approximation of A_level^{-1} B, in single precision.
 
-        Real columns, ``padded(h)`` of them; ``real_form`` columns for complex operators.
+        B has ``padded(h)`` columns; for complex operators they are ``real_columns``.
         """
         this = self._levels[level]
         if this.prolongation is None or this.restriction is None:
@@ -324,14 +324,14 @@ class Multigrid:
 
 
 def padded(h: int) -> int:
-    """Return h, rounded up to the number of columns that a cycle processes at once."""
+    """Return h rounded up to a multiple of the number of columns that kernels process at once."""
     return h if h <= 1 else -(-h // LANES[0]) * LANES[0]
 
 
 def _missed(A: BlockMatrix, top: float, P: scipy.sparse.csr_array) -> float:
-    """Return norm(x - P P* x)^2 top / <x, A x>, summed over smooth x: small is good.
+    """Return norm(x - P P* x)^2 top / <x, A x>, both sums taken over smooth vectors x.
 
-    The weak approximation property of algebraic multigrid, at smooth vectors.
+    It is small if the weak approximation property of algebraic multigrid holds.
     """
     X = np.random.default_rng(0).standard_normal((A.shape[0], PROBES)).astype(np.float32)
     Y = np.empty_like(X)
@@ -370,31 +370,31 @@ def _next_level(A: Matrix, top: float, C: Coarsening) -> tuple[Matrix, Matrix, M
 def _smooth(
     level: Level, B: np.ndarray, X: np.ndarray | None, spare: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Chebyshev iteration on the upper part of the spectrum, from X or from zero.
+    """Smooth the upper part of the spectrum by Chebyshev iteration, from X or from zero.
 
-    Saad, Iterative Methods for Sparse Linear Systems, algorithm 12.1; its step numbers. The step
-    d is the difference of the last two iterates, so that each costs one pass over the matrix.
-    Returns the iterate and a free array; X and ``spare`` are overwritten.
+    Comments give the step numbers of algorithm 12.1 in Saad, Iterative Methods for Sparse Linear
+    Systems. Its update d is the difference of the last two iterates, so that each iterate costs one
+    pass over the matrix. Returns the iterate and a free array; X and ``spare`` are overwritten.
     """
     A = level.operator
     high = 1.05 * level.top
     low = high / SPREAD
-    theta, delta = (high + low) / 2, (high - low) / 2  # 1
+    theta, delta = (high + low) / 2, (high - low) / 2  # step 1
     sigma = theta / delta
     rho = 1 / sigma
     before = X
     spare = np.empty_like(B) if spare is None else spare
-    if before is None:  # 2, 4
+    if before is None:  # steps 2 and 4
         X = np.multiply(B, B.dtype.type(1 / theta), out=spare)
         spare = np.empty_like(B)
     else:
         X = A.combine(before, spare, -1 / theta, ((1.0, before), (1 / theta, B)))
         spare = before
     for _ in range(DEGREE - 1):
-        next_rho = 1 / (2 * sigma - rho)  # 6
+        next_rho = 1 / (2 * sigma - rho)  # step 6
         keep, step = next_rho * rho, 2 * next_rho / delta
         last = () if before is None else ((-keep, before),)
-        terms = ((step, B), (1 + keep, X), *last)  # 5, 7
+        terms = ((step, B), (1 + keep, X), *last)  # steps 5 and 7
         before, X = X, A.combine(X, spare, -step, terms)
         spare = before
         rho = next_rho

@@ -1,4 +1,4 @@
-"""Least squares to rounding: conjugate gradients on the normal equations, with refinement."""
+"""Least squares accurate to rounding: refined conjugate gradients on the normal equations."""
 
 import warnings
 from collections.abc import Callable
@@ -15,45 +15,45 @@ from sheafcoarsen.solve._solver import Method, Solver, approximate_inverse, colu
 from sheafcoarsen.solve.conjugate_gradients import conjugate_gradients
 
 DIRECT_AT_LAST = 30_000
-"""Number of unknowns up to which L is factored, at any fill-in, after iterating failed.
+"""Number of unknowns up to which L is factored, whatever the fill-in, if the iteration fails.
 
-That takes at most minutes and a few gigabytes.
+This takes at most a few minutes and a few gigabytes.
 """
 
 MANY = 2000
-"""Lower bound of the number of sections, columns minus rows, from which no basis is computed."""
+"""Number of sections, at least columns minus rows of delta, from which no basis is computed."""
 
 ROUNDS = 8
-"""Largest number of refinement rounds."""
+"""Maximum number of refinement rounds."""
 
 ROUND = 1e-9
-"""Relative residual of one round."""
+"""Relative residual of the solve in each refinement round."""
 
 ROUGH = 1e-2
-"""Relative residual of a solve if only the order of magnitude is needed."""
+"""Relative residual of a solve of which only the order of magnitude is needed."""
 
 
 def column_units(x: np.ndarray) -> np.ndarray:
-    """Return for each column the power of two that scales its largest entry to 1/2 .. 1."""
+    """Return, per column, a power of two; dividing by it brings the largest entry to 1/2 .. 1."""
     return np.array([power_of_two(size) for size in np.abs(x).max(axis=0, initial=0.0)])
 
 
 def square_bound(D: scipy.sparse.csr_array) -> float:
-    """Return an upper bound of norm(D)^2, the product of the largest row and column sums."""
+    """Return an upper bound on norm(D)^2, the product of the largest row and column sums."""
     return inf_norm(D.T) * inf_norm(D)
 
 
 def has_many_sections(sheaf: CellularSheaf) -> bool:
-    """Return whether the dimensions imply too many sections to compute a basis."""
+    """Return whether the dimensions imply too many sections for computing a basis."""
     return sheaf.dim_c0 - sheaf.dim_c1 >= max(MANY, sheaf.dim_c0 // 10)
 
 
 class NormalEquations:
-    """Least-norm solutions of min norm(D y - r); D is the coboundary of a sheaf up to a factor.
+    """Solver for the y of least norm that minimizes norm(D y - r), D a multiple of a coboundary.
 
-    A :class:`Solver` of the sheaf preconditions. Products are computed as D* (D y), whose rounding
-    preserves small singular values of D. If there are very many sections and no ``method`` is
-    given, the iteration is not preconditioned: it starts at zero and needs no kernel.
+    A :class:`Solver` of the sheaf is the preconditioner. Products are computed as D* (D y), whose
+    rounding preserves small singular values of D. If there are very many sections, or no ``method``
+    is passed, the iteration has no preconditioner: it starts at zero and needs no kernel.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class NormalEquations:
         self.method = solve.method
 
     def project(self, X: np.ndarray) -> np.ndarray:
-        """Return the projection of X orthogonal to ker D."""
+        """Return the projection of X onto the orthogonal complement of ker D."""
         return X if self.kernel is None else X - self.kernel @ (self.kernel.conj().T @ X)
 
     def gradient(self, r: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -103,8 +103,8 @@ class NormalEquations:
     def solve(self, r: np.ndarray) -> np.ndarray:
         """Return the y of least norm that minimizes norm(D y - r), column by column.
 
-        Refinement ends when the gradient is at rounding level or does not decrease: solving with
-        the remainder would amplify it.
+        Refinement ends when the gradient is at rounding level or does not decrease, because another
+        solve would only amplify rounding errors.
         """
         y = np.zeros((self.D.shape[1], r.shape[1]), np.result_type(self.D.dtype, r.dtype))
         if self.bound == 0 or not r.size:
@@ -129,7 +129,7 @@ class NormalEquations:
 
     @single_threaded_blas()
     def correction(self, g: np.ndarray, tol: float) -> np.ndarray:
-        """Return (D* D)^+ g to a relative residual ``tol``."""
+        """Return (D* D)^+ g with relative residual ``tol``."""
         sizes = column_norms(g)
         target = tol * np.ones_like(sizes)
         unit = np.where(sizes > 0, sizes, 1)
@@ -144,9 +144,9 @@ class NormalEquations:
         return self.project(found.x) * sizes
 
     def smallest(self) -> float:
-        """Return an estimate of the smallest positive singular value over norm(D).
+        """Return an estimate of the smallest positive singular value of D, relative to norm(D).
 
-        By a step of inverse iteration: an upper bound, sharp if it is far smaller than the others.
+        A step of inverse iteration gives this upper bound, sharp if the value is far below others.
         """
         if self.bound == 0 or self.method == "plain":
             return 1.0
@@ -156,7 +156,7 @@ class NormalEquations:
         return float(np.linalg.norm(self.D @ z)) / size / np.sqrt(self.bound) if size else 1.0
 
     def kernel_part(self, x: np.ndarray) -> np.ndarray:
-        """Return the orthogonal projection of x on ker D, without a basis."""
+        """Return the orthogonal projection of x onto ker D, computed without a basis."""
         level = max(self.D.shape) * EPS * np.sqrt(self.bound) * np.linalg.norm(x, axis=0)
         for _ in range(ROUNDS):
             if (np.linalg.norm(self.D @ x, axis=0) <= level).all():
@@ -168,14 +168,14 @@ class NormalEquations:
         return self.bound * column_norms(y) + np.sqrt(self.bound) * column_norms(r)
 
     def _check(self, r: np.ndarray, y: np.ndarray) -> None:
-        """Raise if the normal equations do not hold to rounding."""
+        """Raise an error if the normal equations do not hold up to rounding."""
         gradient = column_norms(self.adjoint @ (r - self.D @ y))
         eps = eps_of(self.sheaf.dtype)
         allowed = RESIDUAL_LIMIT * max(self.D.shape[1], 1) * eps * self._scale(r, y)
         if (gradient > allowed).any():
             worst = float((gradient / np.where(allowed > 0, allowed, 1.0)).max())
             raise NotConverged(
-                f"the iteration stopped at {worst:.3g} times the residual allowed: the maps are "
+                f"the iteration stopped at {worst:.3g} times the allowed residual: the maps are "
                 "too ill-conditioned",
                 y,
             )
@@ -186,7 +186,7 @@ def minimize(
 ) -> tuple[np.ndarray, NormalEquations]:
     """Return the y of least norm that minimizes norm(D y - r), and its ``NormalEquations``.
 
-    If iterating fails and the problem is small enough, L is factored.
+    If the iteration fails and the problem is small enough, L is factored.
     """
     problem = NormalEquations(D, sheaf, progress, "auto")
     try:

@@ -1,4 +1,4 @@
-"""The pencil (L, M) of an eigenvalue problem, with the solvers for L."""
+"""The pencil (L, M) of an eigenvalue problem, with solvers for L."""
 
 from collections.abc import Callable
 from functools import cached_property
@@ -17,17 +17,17 @@ from sheafcoarsen.solve.deflation import Basis, refined_kernel, weighted
 from sheafcoarsen.solve.multigrid import NEAR_SINGULAR, Multigrid
 
 STEPS = 10
-"""Number of solves per column with the factors, for the cost of "direct"."""
+"""Number of solves with the factors per column, for estimating the cost of "direct"."""
 
 GUARDS = 3
-"""Least number of columns iterated in addition to the wanted ones."""
+"""Minimum number of columns iterated in addition to the wanted ones."""
 
 SHIFT = 1e-12
-"""Shift of the factors of L, relative to norm(L, inf)."""
+"""Shift added to L before it is factored, relative to norm(L, inf)."""
 
 
 class Pencil:
-    """L and M of a sheaf with maps of norm about 1; solvers for L are set up at first use.
+    """Matrices L and M of a sheaf with maps of norm about 1; L's solvers are set up at first use.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class Pencil:
     mass : ndarray, shape (dim_c0,), optional
         The diagonal of M, the identity by default.
     rounded : CellularSheaf, optional
-        The sheaf in single precision if its maps are; its sections are then the kernel.
+        The sheaf in single precision, if its maps were given so; its sections are the kernel.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Pencil:
 
     @property
     def zero(self) -> float:
-        """Threshold of zero for singular values of delta, by the rounding of the maps."""
+        """Threshold, from rounding of the maps, up to which singular values of delta are zero."""
         size, n = np.sqrt(self.norm), max(self.sheaf.dim_c0, self.sheaf.dim_c1)
         computed = zero_level(n, eps_of(np.float64), size)
         if self.rounded is None:
@@ -83,7 +83,7 @@ class Pencil:
         return max(computed, zero_level(1, eps_of(np.float32), size))  # as in global_sections
 
     def kernel(self, method: str) -> Basis:
-        """Return a basis of ker L, orthonormal for M = I, with the solver of a method.
+        """Return a basis of ker L, orthonormal if M = I, computed with the solver of a method.
 
         Zeros are decided by singular values of delta, which eigenvalues of L do not resolve.
         """
@@ -100,7 +100,7 @@ class Pencil:
         if method == "direct":
             pivots = np.abs(self.factors.pivots)
             return bool(pivots.min() <= NEAR_SINGULAR * pivots.max())
-        # the cycle is zero on stalk vectors that all maps send to 0
+        # the cycle maps to 0 the stalk vectors that all maps send to 0
         return self.cycle.unseen > 0 or self.cycle.lowest <= NEAR_SINGULAR
 
     def inverse(self, method: str) -> Callable:
@@ -108,7 +108,7 @@ class Pencil:
         return self.cycle.cycle if method == "multilevel" else self.solver(self.factors)
 
     def solver(self, factors: Factors) -> Callable:
-        """Return the solve of factors for ``real_columns``."""
+        """Return a function that solves with factors for ``real_columns``."""
         if self.L.dtype.kind != "c":
             return factors.solve
         return lambda X: real_columns(factors.solve(complex_columns(X)))
@@ -118,7 +118,7 @@ class Pencil:
 
     @cached_property
     def cycle(self) -> Multigrid:
-        """The multigrid cycle of the sheaf's own coarsening."""
+        """The multigrid cycle from the sheaf's own coarsening."""
         cycle = Multigrid(self.sheaf, L=self.L, progress=self.progress)
         cycle.forget()
         return cycle
@@ -137,7 +137,7 @@ class Pencil:
         return Factors(scipy.sparse.csr_array(A - t * M), 0.0, self._order)
 
     def is_factored_within(self, seconds: float, k: int) -> bool:
-        """Return whether "direct" takes at most that time for k pairs; if so, store the order."""
+        """Return whether "direct" finds k pairs in the given time; if so, store the order."""
         order = factorization_cost(scipy.sparse.csr_array(self.L), seconds)
         needed = 2 * order.seconds + STEPS * (k + GUARDS) * order.solve_seconds
         if needed <= seconds:
@@ -148,7 +148,7 @@ class Pencil:
 def resolved(
     delta: scipy.sparse.csr_array, values: np.ndarray, X: np.ndarray, m: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first m pairs as squared singular values of delta and their right vectors.
+    """Replace the first m pairs by squared singular values of delta and right singular vectors.
 
     Eigenvalues of L would resolve singular values only to sqrt(eps).
     """

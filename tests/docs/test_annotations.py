@@ -1,4 +1,4 @@
-"""Every argument and result of what a user may call has a type."""
+"""Every argument and result of a public function has a type annotation."""
 
 import inspect
 from functools import cached_property
@@ -9,7 +9,7 @@ import sheafcoarsen as sc
 
 
 def methods(owner):
-    """Return the methods and properties that a class gets from this library."""
+    """Yield the names and functions of a class's methods and properties from this library."""
     found = {}
     for base in reversed(inspect.getmro(owner)):
         if base.__module__.startswith("sheafcoarsen"):
@@ -28,7 +28,7 @@ def methods(owner):
 
 
 def public_functions():
-    """Return all functions and methods that a user may call, by name."""
+    """Return all public functions and methods, by name."""
     found = {}
     for name in sc.__all__:
         item = getattr(sc, name)
@@ -46,7 +46,7 @@ def public_functions():
 FUNCTIONS = public_functions()
 
 
-def test_the_functions_are_found():
+def test_public_functions_are_collected():
     assert {"coarsen", "gallery.cycle", "CellularSheaf.random", "Partition.__init__"} <= set(
         FUNCTIONS
     )
@@ -54,7 +54,7 @@ def test_the_functions_are_found():
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_arguments_and_results_have_types(name):
+def test_arguments_and_results_have_type_annotations(name):
     signature = inspect.signature(FUNCTIONS[name])
     missing = [
         parameter

@@ -1,7 +1,7 @@
-"""What `help` says.
+"""Docstrings of the public interface.
 
-A table of contents for the package; for every public name what goes in, what comes out and an
-example.
+The package has a table of contents; every public name describes its parameters and its result and
+has an example.
 """
 
 import doctest
@@ -18,7 +18,7 @@ import sheafcoarsen as sc
 SECTIONS = re.compile(r"^(\w+)\n-{3,}$", flags=re.MULTILINE)
 
 
-def test_the_package_says_what_it_holds():
+def test_the_package_docstring_lists_all_public_names():
     text = sc.__doc__
     entries = re.findall(r"^    (\w+)  +\S", text, flags=re.MULTILINE)
     assert sorted(entries) == sorted(sc.__all__)
@@ -33,7 +33,7 @@ def test_the_package_says_what_it_holds():
     )
 
 
-def test_the_example_of_the_documentation():
+def test_the_example_in_the_documentation_runs():
     page = pathlib.Path(__file__).parents[2] / "docs" / "index.md"
     result = doctest.testfile(str(page), module_relative=False)
     assert result.attempted > 3
@@ -41,7 +41,7 @@ def test_the_example_of_the_documentation():
 
 
 def public_items():
-    """Yield (name, function, class or property) for all that a user may call or look at."""
+    """Yield the name and the object of every public function, class, method and property."""
     for name in sc.__all__:
         item = getattr(sc, name)
         owners = [(name, item)]
@@ -76,7 +76,7 @@ def public_items():
 ITEMS = dict(public_items())
 
 
-def test_the_items_are_found():
+def test_public_items_are_collected():
     assert {
         "CellularSheaf.connection",
         "CellularSheaf.from_flat",
@@ -95,7 +95,7 @@ def wanted(name, item) -> set[str]:
     if inspect.isclass(item):
         return set() if name.startswith("ranks.") else {"Examples"}
     if name.startswith("ranks.") and name.endswith(".ranks"):
-        return set()  # what `Rule.ranks` says holds for all of them
+        return set()  # described in `Rule.ranks`
     sections = {"Examples"}
     signature = inspect.signature(item)
     if set(signature.parameters) - {"self", "cls"}:
@@ -111,7 +111,7 @@ def wanted(name, item) -> set[str]:
 
 
 @pytest.mark.parametrize("name", ITEMS)
-def test_docstrings_are_whole(name):
+def test_docstrings_have_all_sections_in_order(name):
     item = ITEMS[name]
     text = inspect.cleandoc(item.__doc__ or "")
     assert text
@@ -122,7 +122,7 @@ def test_docstrings_are_whole(name):
     assert found == [section for section in order if section in found]
     if "Examples" in found:
         assert ">>> " in text
-    # those are made by functions that describe them
+    # rules are excluded, because the functions that construct them describe their fields
     if inspect.isclass(item) and not name.startswith("ranks."):
         described = text[text.find("Parameters\n---") :] + text[text.find("Attributes\n---") :]
         fields = set(getattr(item, "__dataclass_fields__", {}))

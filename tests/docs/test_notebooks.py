@@ -23,7 +23,7 @@ def code_of(name: str) -> list[str]:
     return ["".join(cell["source"]) for cell in cells_of(name) if cell["cell_type"] == "code"]
 
 
-def test_they_are_numbered():
+def test_notebooks_are_numbered():
     numbers = [int(name[:2]) for name in NAMES]
     assert numbers[:7] == [1, 2, 3, 4, 5, 6, 7]
     assert len(set(numbers)) == len(numbers)
@@ -87,7 +87,7 @@ def test_what_is_stored_agrees_with_the_run():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_its_format_has_cell_ids_and_the_plain_kernel(name):
+def test_notebooks_have_cell_ids_and_the_default_kernel(name):
     notebook = json.loads((FOLDER / name).read_text(encoding="utf-8"))
     assert (notebook["nbformat"], notebook["nbformat_minor"]) == (4, 5)
     assert notebook["metadata"]["kernelspec"]["name"] == "python3"
@@ -97,7 +97,7 @@ def test_its_format_has_cell_ids_and_the_plain_kernel(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_it_names_no_path_of_a_machine_and_no_network(name):
+def test_notebooks_contain_no_machine_paths_or_network_access(name):
     text = re.sub(r'"image/png": "[^"]*"', "", (FOLDER / name).read_text(encoding="utf-8"))
     assert not re.search(r"(^|[^\w.])/(home|root|tmp|opt|work|usr|Users)/", text)
     assert not re.search(r"\b[A-Z]:\\\\", text)
@@ -107,7 +107,7 @@ def test_it_names_no_path_of_a_machine_and_no_network(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_it_begins_with_a_title_and_imports_the_library_under_its_name(name):
+def test_notebooks_begin_with_a_title_and_import_the_library(name):
     first = cells_of(name)[0]
     assert first["cell_type"] == "markdown"
     assert "".join(first["source"]).startswith("# ")

@@ -1,4 +1,4 @@
-"""``docs/paper.md``: every label of the paper has a row, and the code and tests it names exist."""
+"""``docs/paper.md``: every label of the paper has a row, and its code and tests exist."""
 
 import ast
 import collections
@@ -16,7 +16,7 @@ PAGE = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")
 LABEL = re.compile(r"\b(?:eq|thm|prop|cor):[A-Za-z](?:[\w-]*\w)?")
 TICKED = re.compile(r"`([^`]+)`")
 
-# (label, what it says, code, test), all as text
+# each row consists of label, statement, code and test, all as text
 ROWS = [
     tuple(cell.strip() for cell in line.strip("|").split(" | "))
     for line in PAGE.splitlines()
@@ -31,7 +31,7 @@ def names_of(cell: str) -> list[str]:
 
 
 def resolve(name: str):
-    """Return (what a dotted name stands for, what its docstring belongs to)."""
+    """Return the object with a dotted name, and the object whose docstring describes it."""
     parts = name.split(".")
     for k in range(len(parts), 0, -1):
         try:
@@ -67,7 +67,7 @@ def functions_of(path: Path) -> set[str]:
     return {item.name for item in body if isinstance(item, ast.FunctionDef)}
 
 
-def test_every_label_of_a_statement_or_an_equation_has_one_row():
+def test_every_label_has_one_row():
     assert [label for label, n in collections.Counter(LABELS).items() if n > 1] == []
     kinds = collections.Counter(label.partition(":")[0] for label in LABELS)
     assert kinds == {"eq": 86, "thm": 3, "prop": 2, "cor": 1}
@@ -75,10 +75,10 @@ def test_every_label_of_a_statement_or_an_equation_has_one_row():
 
 
 @pytest.mark.parametrize("row", ROWS, ids=LABELS)
-def test_the_code_exists_and_cites_the_label(row):
+def test_the_named_code_exists_and_cites_the_label(row):
     label, _, code, test = row
     names = names_of(code)
-    if not names:  # the cell says why there is none
+    if not names:  # then the cell must say why there is no code
         assert len(code.split()) > 2
         return
     assert test != "none"
@@ -87,7 +87,7 @@ def test_the_code_exists_and_cites_the_label(row):
 
 
 @pytest.mark.parametrize("row", ROWS, ids=LABELS)
-def test_the_tests_exist(row):
+def test_the_named_tests_exist(row):
     if row[3] == "none":
         return
     ids = TICKED.findall(row[3])
@@ -100,7 +100,7 @@ def test_the_tests_exist(row):
             raise AssertionError(f"{path} has no {name}; it is in {now}: change docs/paper.md")
 
 
-def test_other_names_in_the_page_exist():
+def test_other_names_on_the_page_exist():
     for name in TICKED.findall(re.sub(r"^\|.*$", "", PAGE, flags=re.MULTILINE)):
         if name.startswith("sheafcoarsen."):
             resolve(name)
@@ -108,7 +108,7 @@ def test_other_names_in_the_page_exist():
             assert (ROOT / name).exists(), name
 
 
-def test_no_label_is_cited_that_the_page_does_not_know():
+def test_all_cited_labels_are_on_the_page():
     files = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]
     files += (ROOT / "notebooks").glob("*.ipynb")
     for folder in ("sheafcoarsen", "tests", "benchmarks"):

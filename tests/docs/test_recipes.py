@@ -1,4 +1,4 @@
-"""The recipes of the guides run as they stand: those for PyTorch where it is installed."""
+"""The recipes of the guides can be run unchanged, those for PyTorch if it is installed."""
 
 import ast
 import builtins
@@ -16,11 +16,11 @@ GUIDES = Path(__file__).parents[2] / "docs" / "guides"
 
 
 YOURS = {"files", "read", "vertex_dims"}
-"""What blocks use and say is the reader's."""
+"""Names that code blocks use and that the reader has to define."""
 
 
 def names_of(block):
-    """Return the names that a block gives a value, and those that it uses."""
+    """Return the names that a code block defines, and the names that it uses."""
     made, used = set(), set()
     for node in ast.walk(ast.parse(block)):
         match node:
@@ -36,7 +36,7 @@ def names_of(block):
 
 
 @pytest.mark.parametrize("page", sorted(page.name for page in GUIDES.glob("*.md")))
-def test_blocks_use_what_was_imported_or_made_before(page):
+def test_code_blocks_use_only_defined_names(page):
     text = (GUIDES / page).read_text("utf-8")
     known = {*dir(builtins), *YOURS}
     blocks = r"^```(python|pycon|{eval-rst})\n(.*?)^```"
@@ -49,7 +49,7 @@ def test_blocks_use_what_was_imported_or_made_before(page):
 
 
 def run_blocks(page, holding=""):
-    """Run the Python blocks of a page that hold some word, in order; return what they leave."""
+    """Run the Python blocks of a page that contain a text, and return the names they define."""
     text = (GUIDES / page).read_text("utf-8")
     blocks = re.findall(r"^```python\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
     names = {"__name__": "recipe"}
@@ -59,18 +59,18 @@ def run_blocks(page, holding=""):
 
 
 @pytest.mark.parametrize("page", ["learned_maps.md", "power.md"])
-def test_examples_of_the_page(page):
+def test_examples_of_the_guides_run(page):
     result = doctest.testfile(str(GUIDES / page), module_relative=False)
     assert result.attempted > 3
     assert result.failed == 0
 
 
 @pytest.mark.skipif("SHEAFCOARSEN_DATA" not in os.environ, reason="SHEAFCOARSEN_DATA is not set")
-def test_power(monkeypatch, capsys):
+def test_the_power_grid_recipe_runs(monkeypatch, capsys):
     monkeypatch.chdir(os.environ["SHEAFCOARSEN_DATA"])
     names = run_blocks("power.md")
     out = capsys.readouterr().out
-    # what the solved voltages lose by the definition, phase by phase
+    # the power lost by the solved voltages, summed over all phases
     assert re.search(r"^96\.0 kW lost", out)
     voltages, injections = map(float, re.findall(r"\d\.\de-\d\d", out))
     assert voltages < 1e-3
@@ -80,13 +80,13 @@ def test_power(monkeypatch, capsys):
 
 @pytest.mark.skipif("SHEAFCOARSEN_DATA" not in os.environ, reason="SHEAFCOARSEN_DATA is not set")
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
-def test_cameras(monkeypatch, capsys):
+def test_the_camera_recipe_minimizes_the_pixel_errors(monkeypatch, capsys):
     monkeypatch.chdir(os.environ["SHEAFCOARSEN_DATA"])
     names = run_blocks("poses.md", holding="read_libmv")
     assert capsys.readouterr().out == "12.81 pixels at first, 1.30 at last\n"
     errors = names["errors"]
-    assert errors[-1] < 1.3038044  # that of the file, which its writer had adjusted
-    # the last step changed next to nothing: the gradient of the pixels' errors is small
+    assert errors[-1] < 1.3038044  # the error of the file, whose author had minimized it
+    # at the minimum the gradient of the pixel errors is small
     i, k, n = names["i"], names["k"], names["n"]
     guess, by_camera, by_point = names["linearized"](
         *(names[name] for name in ("R", "t", "X", "i", "k", "focal", "center"))
@@ -101,7 +101,7 @@ def test_cameras(monkeypatch, capsys):
 
 
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
-def test_torch(capsys):
+def test_the_torch_recipe_runs(capsys):
     pytest.importorskip("torch")
     run_blocks("learned_maps.md")
     assert "the energy of what is pooled went from" in capsys.readouterr().out

@@ -1,8 +1,8 @@
-"""Scripts that use only ``sc.`` names run unchanged: what the last version offered is still there.
+"""Public names of the last version still exist, so that scripts run unchanged.
 
-tests/data/signatures.txt holds its public names and parameters, as `tests.support.signatures`
-writes them. Each must be there with the same parameters, order and defaults; new ones may follow
-that can be left out. What went on purpose is listed here, with its reason.
+tests/data/signatures.txt records its public names and parameters, in the format of
+`tests.support.signatures`. Each name must have the same parameters, order and defaults; new
+optional parameters may follow. Intended removals are listed here, with their reasons.
 """
 
 from pathlib import Path
@@ -15,25 +15,25 @@ from tests.support.signatures import parameters_of
 RECORD = (Path(__file__).parents[1] / "data" / "signatures.txt").read_text("utf-8").splitlines()
 
 GONE_PARAMETERS = {
-    # they changed what is returned, and the residual is rounding
+    # it changed the type of the result, and the residual is only rounding
     "harmonic_extension": {"*return_residual=False"},
     "nearest_section": {"*return_residual=False"},
-    # what the command line alone needed
+    # only the command line needed it
     "report": {"times=None"},
-    # measured where levels are made, not given
+    # times are measured when levels are made, not passed
     "Hierarchy": {"seconds=None"},
 }
-GONE_NAMES = {"LocalModes.half_edges"}  # what kernels read, and nobody else
+GONE_NAMES = {"LocalModes.half_edges"}  # only kernels used it
 NEW_DEFAULTS = {
-    # spectral clustering took minutes where others take a second; it stays an option
+    # spectral clustering, still an option, took minutes where other methods take a second
     "HiSP": {"method": "'auto'"},
-    # of pose graphs it also tries the joint sheaf of poses and landmarks
+    # for pose graphs "auto" also tries the joint sheaf of poses and landmarks
     "synchronize": {"method": "'auto'"},
 }
 
 
 def found(name):
-    """Return the object of that name; fields of a class without a default stand for themselves."""
+    """Return the object with a given name; fields without a default are returned as fields."""
     item = sc
     for part in name.split("."):
         item = getattr(item, "__dataclass_fields__", {}).get(part) or getattr(item, part)
@@ -48,14 +48,14 @@ def is_positional(parameter):
     return not parameter.startswith("*")
 
 
-def test_the_record_is_whole():
+def test_the_record_lists_every_name_once():
     names = {line.partition(" | ")[0].removesuffix("()") for line in RECORD}
     assert len(names) == len(RECORD) > 200
     assert {name.partition(".")[0] for name in names} <= set(sc.__all__)
 
 
 @pytest.mark.parametrize("line", RECORD, ids=lambda line: line.partition(" | ")[0])
-def test_it_is_still_there(line):
+def test_recorded_names_keep_their_parameters(line):
     head, *old = line.split(" | ")
     name = head.removesuffix("()")
     if name in GONE_NAMES:
@@ -63,7 +63,7 @@ def test_it_is_still_there(line):
             found(name)
         return
     item = found(name)
-    if head == name:  # no callable
+    if head == name:  # the object is not callable
         return
     gone = GONE_PARAMETERS.get(name, set())
     assert gone <= set(old)

@@ -170,7 +170,7 @@ def test_every_package_has_a_layer():
 # ---------------------------------------------------------------- one source for each thing
 
 
-def test_what_is_cited_is_what_is_released():
+def test_the_citation_matches_the_released_project():
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
     citation = (REPOSITORY / "CITATION.cff").read_text("utf-8")
     said = dict(re.findall(r"^([a-z-]+): (.+)$", citation, flags=re.MULTILINE))
@@ -202,7 +202,7 @@ def test_hosted_checks_run_the_oldest_and_the_newest_python():
     assert set(run) <= set(named)
 
 
-def test_hosted_checks_take_the_steps_of_the_check():
+def test_hosted_checks_run_the_steps_of_the_local_check():
     """Every step of ``.ci/run`` is a target of the Makefile that the workflow calls too."""
     targets = r"(?<!nice )\bmake ([a-z-]+(?: SIZE=\w+)?)$"
     steps = re.findall(targets, (REPOSITORY / ".ci" / "run").read_text("utf-8"), re.MULTILINE)

@@ -1,4 +1,4 @@
-"""What TAB shows: the public names and nothing that happens to be imported."""
+"""Tab completion shows the public names, and no imported modules."""
 
 import inspect
 
@@ -35,14 +35,14 @@ SHOWN = {
 
 
 @pytest.mark.parametrize("name", SHOWN)
-def test_tab_shows_what_is_meant(name):
+def test_tab_completion_shows_only_public_names(name):
     module = getattr(sc, name)
     assert dir(module) == sorted(module.__all__) == SHOWN[name]
     assert all(inspect.isfunction(getattr(module, item)) for item in dir(module))
 
 
 @pytest.mark.parametrize("name", SHOWN)
-def test_a_star_import_brings_the_same(name):
+def test_a_star_import_gives_the_public_names(name):
     scope = {}
     exec(f"from sheafcoarsen.{name} import *", scope)
     assert sorted(scope.keys() - {"__builtins__"}) == SHOWN[name]

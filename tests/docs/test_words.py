@@ -1,4 +1,4 @@
-"""Plain words in docstrings and comments."""
+"""Unclear words do not occur in docstrings and comments."""
 
 import pathlib
 

@@ -308,7 +308,7 @@ def test_a_chunk_that_is_lost_is_named_by_the_worker_that_reads_it(
 def test_a_source_of_another_version(stores):
     meta = stores / "src/zarr.json"
     meta.write_text(meta.read_text().replace('"version": 2', '"version": 7'))
-    with pytest.raises(dist.StoreError, match="of version 7, this library reads versions 1 to 2"):
+    with pytest.raises(dist.StoreError, match="version 7, but this library reads versions 1 to 2"):
         coarsen(stores)
     assert not (stores / "out").exists()
 
@@ -353,7 +353,7 @@ def test_workers_that_do_not_see_the_store(stores):
     labels = np.load(stores / "labels.npy")
     with (
         cluster(n_workers=1) as client,
-        pytest.raises(RuntimeError, match=r"does not see memory://.*both stores must be on a file"),
+        pytest.raises(RuntimeError, match=r"cannot read memory://.*both stores must be on a file"),
     ):
         dist.coarsen(dist.open_store(stores / "src"), "memory://unseen", labels, 3, client=client)
 

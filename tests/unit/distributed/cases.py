@@ -1,4 +1,4 @@
-"""Stores that the tests of this folder share, and what two coarsenings must have in common."""
+"""Sheaves that the tests in this folder share, and the comparison of two coarsenings."""
 
 import networkx as nx
 import numpy as np
@@ -28,7 +28,7 @@ def grid_sheaf(side=9, dtype=np.float64):
 
 
 def differences(C, D):
-    """Return what differs, to the last bit, between two coarsenings in memory."""
+    """Return the names of the attributes in which two coarsenings in memory differ by any bit."""
     pairs = [(f"sheaf.{name}", getattr(C.sheaf, name), getattr(D.sheaf, name)) for name in ARRAYS]
     pairs += [
         (f"R.{name}", getattr(C.prolongation, name), getattr(D.prolongation, name))

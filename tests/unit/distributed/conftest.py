@@ -1,4 +1,4 @@
-"""Places for stores, on this machine's disk and in memory."""
+"""Locations for stores, on this machine's disk and in memory."""
 
 import uuid
 
@@ -7,12 +7,12 @@ import pytest
 
 @pytest.fixture
 def url(tmp_path):
-    """Return a function that names places on the disk."""
+    """Return a function that maps names to paths on the disk."""
     return lambda name: str(tmp_path / name)
 
 
 @pytest.fixture
 def memory():
-    """Return a function that names places in memory, which no other test uses."""
+    """Return a function that maps names to URLs in memory that no other test uses."""
     mine = uuid.uuid4().hex
     return lambda name: f"memory://{mine}/{name}"

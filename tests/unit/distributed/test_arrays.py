@@ -1,4 +1,4 @@
-"""Arrays whose chunks may be lost."""
+"""Arrays of a store, valid, damaged or incomplete, and blobs."""
 
 import tracemalloc
 from dataclasses import replace
@@ -34,7 +34,7 @@ def root_of(url):
         np.array([0, 1, 1], np.int8),
     ],
 )
-def test_arrays_come_back(values, memory):
+def test_array_round_trip(values, memory):
     root = root_of(memory("group"))
     write_array(root, "x", values, packed=values.dtype.kind == "i")
     found = read_array(root, "x", values.dtype, values.shape)
@@ -44,7 +44,7 @@ def test_arrays_come_back(values, memory):
 
 @pytest.mark.parametrize("values", [np.zeros(70), np.arange(140).reshape(70, 2), np.zeros(70, int)])
 @pytest.mark.parametrize(("chunk", "packed"), [(20, True), (70, True), (70, False)])
-def test_a_chunk_that_is_lost_or_damaged_is_named(values, chunk, packed, url, monkeypatch):
+def test_missing_or_damaged_chunks_are_named(values, chunk, packed, url, monkeypatch):
     monkeypatch.setattr("sheafcoarsen.distributed.arrays.CHUNK", chunk)
     root = root_of(url("group"))
     place = root.place
@@ -77,8 +77,8 @@ def test_a_chunk_that_is_lost_or_damaged_is_named(values, chunk, packed, url, mo
         (np.zeros((0, 2), np.int8), True),
     ],
 )
-def test_others_read_them(values, packed, url, monkeypatch):
-    """They are arrays as Zarr has them: zarr-python reads them."""
+def test_zarr_python_reads_the_arrays(values, packed, url, monkeypatch):
+    """Arrays follow the Zarr format, so that zarr-python can read them."""
     import zarr
 
     monkeypatch.setattr("sheafcoarsen.distributed.arrays.CHUNK", 20)
@@ -94,7 +94,7 @@ def test_others_read_them(values, packed, url, monkeypatch):
         lost = found == -1 if values.dtype.kind == "i" else np.isnan(found)
         assert lost.any()
         assert np.array_equal(found[~lost], values[~lost])
-        array[...] = 2 * values  # which does not know the checksum
+        array[...] = 2 * values  # zarr-python does not update the checksum
         with pytest.raises(StoreError, match="the array x is not the one that was written here"):
             read_array(root, "x", values.dtype, (None,) * values.ndim)
 
@@ -111,7 +111,7 @@ def test_others_read_them(values, packed, url, monkeypatch):
         ('"float64"', '"float32"', "must hold float64 of shape"),
     ],
 )
-def test_another_layout_is_refused(held, instead, message, url):
+def test_other_chunk_layouts_raise(held, instead, message, url):
     root = root_of(url("group"))
     write_array(root, "x", np.arange(7.0), packed=False)
     meta = Path(url("group"), "x/zarr.json")
@@ -123,13 +123,13 @@ def test_another_layout_is_refused(held, instead, message, url):
             read_array(older, "x", float)
 
 
-def test_an_array_that_is_lost(memory):
+def test_missing_arrays_raise(memory):
     with pytest.raises(StoreError, match="the array y is missing"):
         read_array(root_of(memory("group")), "y")
 
 
-def test_an_array_belongs_to_one_place_of_one_store(url):
-    """The same bytes elsewhere, or of another type or shape, are not that array."""
+def test_arrays_moved_from_another_name_or_store_raise(url):
+    """The same bytes under another name, or with another dtype or shape, are rejected."""
     root = root_of(url("group"))
     for name in "xy":
         write_array(root, name, np.arange(6))
@@ -154,14 +154,14 @@ def test_an_array_belongs_to_one_place_of_one_store(url):
 @pytest.mark.parametrize(
     ("dtype", "shape"), [(None, (7,)), (float, (None,)), (None, (None, 2)), (None, ())]
 )
-def test_an_array_of_another_type_or_shape_is_refused(dtype, shape, memory):
+def test_arrays_of_another_dtype_or_shape_raise(dtype, shape, memory):
     root = root_of(memory("group"))
     write_array(root, "x", np.arange(6))
     with pytest.raises(StoreError, match="the array x must hold .* of shape"):
         read_array(root, "x", dtype, shape)
 
 
-def test_no_memory_is_taken_for_what_a_chunk_or_a_header_claims(url):
+def test_false_sizes_in_chunks_and_headers_take_no_memory(url):
     root = replace(root_of(url("group")), version=1)
     write_array(root, "x", np.arange(6))
     packed = optional("numcodecs.zstd").compress(np.zeros(10**8, np.uint8), 1)
@@ -196,7 +196,7 @@ BLOB = {
 }
 
 
-def test_arrays_of_a_blob_come_back(memory):
+def test_blob_round_trip(memory):
     place = place_of(memory("blob"))
     put_arrays(place, BLOB)
     found = get_arrays(place)
@@ -206,7 +206,7 @@ def test_arrays_of_a_blob_come_back(memory):
         assert np.array_equal(found[name], values)
 
 
-def test_a_blob_that_is_cut_altered_or_of_another_name_is_refused(memory):
+def test_truncated_and_altered_and_renamed_blobs_raise(memory):
     here, there = place_of(memory("a/here")), place_of(memory("b/there"))
     put_arrays(here, BLOB)
     blob = here.get()

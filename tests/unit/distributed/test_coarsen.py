@@ -1,4 +1,4 @@
-"""The same bits as in memory, whatever the shards; and what `out` may hold."""
+"""`coarsen` from store to store: the same bits as in memory, and the content of `out`."""
 
 import contextlib
 import json
@@ -33,7 +33,7 @@ RULES = [
     [*((rule, "internal") for rule in RULES), *((rule, "principal") for rule in RULES[::2])],
     ids=str,
 )
-def test_every_rule_gives_the_same_bits(rank, local_operator, memory):
+def test_every_rank_rule_gives_the_same_bits_as_in_memory(rank, local_operator, memory):
     F = ragged_sheaf(n=60, m=150)
     P = sc.select(F, 10)
     src = dist.to_store(memory("src"), F, part_bytes=5000)
@@ -51,7 +51,7 @@ def test_every_rule_gives_the_same_bits(rank, local_operator, memory):
         (np.complex128, True, 8),
     ],
 )
-def test_every_scalar_type_gives_the_same_bits(dtype, compress, n_shards, memory):
+def test_every_scalar_type_gives_the_same_bits_as_in_memory(dtype, compress, n_shards, memory):
     F = ragged_sheaf(dtype, n=60, m=150)
     P = sc.select(F, 10)
     src = dist.to_store(memory("src"), F, part_bytes=5000)
@@ -63,7 +63,7 @@ def test_every_scalar_type_gives_the_same_bits(dtype, compress, n_shards, memory
 
 
 @pytest.mark.parametrize(("loops", "local_operator"), [(True, "internal"), (False, "principal")])
-def test_a_second_level_has_the_same_bits(loops, local_operator, memory):
+def test_a_second_level_has_the_same_bits_as_in_memory(loops, local_operator, memory):
     F = grid_sheaf(10)
     P = sc.select(F, 20)
     C = sc.coarsen(F, P, 3, loops=loops, compress=True)
@@ -78,8 +78,8 @@ def test_a_second_level_has_the_same_bits(loops, local_operator, memory):
     assert differences(D, two.load()) == []
 
 
-def test_stalks_higher_than_a_chunk_of_the_compression(memory):
-    """Chunks go by the highest stalk of all, which one shard alone may have."""
+def test_edge_stalks_above_a_compression_chunk_give_the_same_bits(memory):
+    """The chunk size depends on the largest edge stalk, which may be in a single shard."""
     rng = np.random.default_rng(0)
     edges = np.array([[k, k + 1] for k in range(11)] + [[0, 6], [0, 6], [0, 6]])
     edge_dims = np.full(14, 90)
@@ -109,7 +109,7 @@ EXTREMES = {
         ("one cluster each", "principal"),
     ],
 )
-def test_extremes(name, local_operator, memory):
+def test_extreme_graphs_and_partitions_give_the_same_coarsening(name, local_operator, memory):
     edges, labels = EXTREMES[name]
     m = len(edges)
     data = np.arange(1.0, 2 * m + 1)
@@ -130,7 +130,7 @@ def test_extremes(name, local_operator, memory):
     assert differences(C, D.load()) == []
 
 
-def test_it_warns_as_in_memory(memory):
+def test_warnings_are_those_of_coarsening_in_memory(memory):
     F = sc.CellularSheaf.constant([[0, 1], [1, 2], [2, 3]], dim=2)
     src, P = dist.to_store(memory("src"), F), sc.Partition([0, 0, 1, 1])
     with pytest.warns(sc.TiedModesWarning) as said:
@@ -153,7 +153,7 @@ def test_it_warns_as_in_memory(memory):
             assert C.sheaf.dim_c0 == 0
 
 
-# ---------------------------------------------------------------- what `out` may hold
+# ---------------------------------------------------------------- content of `out`
 
 
 @pytest.fixture
@@ -167,7 +167,7 @@ def call(url):
     return coarsen
 
 
-def test_what_is_finished_is_returned(call, url):
+def test_a_finished_result_is_returned_unchanged(call, url):
     first = call()
     assert not Path(url("out"), "work").exists()
     written = {path: path.stat().st_mtime_ns for path in Path(url("out")).rglob("*")}
@@ -176,7 +176,7 @@ def test_what_is_finished_is_returned(call, url):
     assert written == {path: path.stat().st_mtime_ns for path in Path(url("out")).rglob("*")}
 
 
-def test_what_is_another_s_is_refused(call, url):
+def test_an_out_with_other_content_raises(call, url):
     call()
     with pytest.raises(FileExistsError, match="is the result of another call"):
         call(rank=2)
@@ -185,13 +185,13 @@ def test_what_is_another_s_is_refused(call, url):
     mine = Path(url("mine"))
     mine.mkdir()
     (mine / "thesis.txt").write_text("all of it")
-    with pytest.raises(FileExistsError, match="exists and is another's"):
+    with pytest.raises(FileExistsError, match="exists and holds other files"):
         dist.coarsen(dist.open_store(url("src")), mine, np.zeros(81, int), 1)
     assert (mine / "thesis.txt").read_text() == "all of it"
     assert [path.name for path in mine.iterdir()] == ["thesis.txt"]
 
 
-def test_an_out_that_goes_with_the_source_is_refused(call, url, memory):
+def test_an_out_inside_the_source_raises(call, url, memory):
     for place in (url, memory):
         src = dist.to_store(place("st"), grid_sheaf(4))
         with pytest.raises(ValueError, match="`out` = .*st/f/c is inside the source"):
@@ -201,7 +201,7 @@ def test_an_out_that_goes_with_the_source_is_refused(call, url, memory):
         dist.coarsen(src, place("st-coarse"), np.arange(16) // 4, 2)
 
 
-def test_a_source_that_was_written_again_is_refused(url):
+def test_a_source_written_again_since_it_was_opened_raises(url):
     src = dist.to_store(url("st"), grid_sheaf(4))
     shutil.rmtree(url("st"))
     P = np.arange(16) // 4
@@ -221,7 +221,7 @@ def test_a_source_that_was_written_again_is_refused(url):
     assert dist.open_coarsening(url("out")).fine.n_vertices == 16
 
 
-def test_options_of_the_source_are_not_those_of_a_disk(memory, url):
+def test_storage_options_of_the_source_do_not_apply_to_a_local_disk(memory, url):
     src = dist.to_store(memory("src"), grid_sheaf(4), use_listings_cache=False)
     C = dist.coarsen(src, url("out"), np.arange(16) // 4, 2)
     assert (src.place.options, C.sheaf.place.options) == ({"use_listings_cache": False}, {})
@@ -229,13 +229,13 @@ def test_options_of_the_source_are_not_those_of_a_disk(memory, url):
     assert C.sheaf.place.options == src.place.options
 
 
-def test_an_out_that_is_no_address(call, url):
+def test_an_out_of_the_wrong_type_raises_type_error(call, url):
     src = dist.open_store(url("src"))
-    with pytest.raises(TypeError, match="`out` must be a path or an address, got NoneType"):
+    with pytest.raises(TypeError, match="`out` must be a path or a URL, got NoneType"):
         dist.coarsen(src, None, np.zeros(81, int), 1)
 
 
-def test_seconds_are_those_of_one_run(call):
+def test_reported_seconds_are_those_of_the_last_run(call):
     with stopped_at("shard_task"), slow_plans(), pytest.raises(RuntimeError, match="power cut"):
         call()
     report = call().report
@@ -263,8 +263,8 @@ KINDS = ["plan", "split_task", "shard_task", "border_task", "sealed", "clean"]
     [*((kind, 3) for kind in KINDS), ("spectra_task", sc.ranks.gap(3))],
     ids=str,
 )
-def test_what_is_unfinished_goes_on(kind, rank, call, url):
-    """Whatever a run was at when it ended: nothing looks complete, and no task is done again."""
+def test_unfinished_runs_are_resumed(kind, rank, call, url):
+    """Wherever a run stopped, its store is not valid, and finished tasks are not repeated."""
     with stopped_at(kind), pytest.raises(RuntimeError, match="power cut"):
         call(rank)
     if kind != "clean":
@@ -273,7 +273,7 @@ def test_what_is_unfinished_goes_on(kind, rank, call, url):
         with pytest.raises(FileExistsError, match="unfinished run of another call"):
             call(5)
     notes = {path: path.stat().st_mtime_ns for path in Path(url("out")).rglob("notes/*.json")}
-    if kind == "border_task":  # what a task leaves that is killed before its note
+    if kind == "border_task":  # imitate files of a task that was killed before it wrote its note
         Path(url("out"), "parts/inner-000001-killed").mkdir()
     C = call(rank)
     assert C.report["tasks_found"] == (0 if kind == "clean" else len(notes))
@@ -291,7 +291,7 @@ def test_what_is_unfinished_goes_on(kind, rank, call, url):
 
 @contextlib.contextmanager
 def stopped_at(kind):
-    """Let a run end at some step; of tasks, at the second one of their kind."""
+    """Context in which a run stops at a given step, or at the second task of a given kind."""
     owner, name = {
         "plan": (Plan, "write"),
         "sealed": (_coarsen, "seal"),
@@ -311,14 +311,14 @@ def stopped_at(kind):
         yield
 
 
-def test_an_unfinished_run_keeps_its_shards(call, url):
+def test_resumed_runs_keep_their_number_of_shards(call, url):
     with stopped_at("shard_task"), pytest.raises(RuntimeError, match="power cut"):
         call(2, n_shards=50)
-    assert call(2, n_shards=50).report["shards"] == 9  # of 9 clusters
+    assert call(2, n_shards=50).report["shards"] == 9  # the number of clusters
     shutil.rmtree(url("out"))
     with stopped_at("shard_task"), pytest.raises(RuntimeError, match="power cut"):
         call(n_shards=4)
-    with pytest.raises(FileExistsError, match="of this call with 4 shards: leave `n_shards` out"):
+    with pytest.raises(FileExistsError, match="of this call with 4 shards: omit `n_shards`"):
         call(n_shards=2)
     C = call(n_shards=None)
     assert C.report["shards"] == 4
@@ -332,10 +332,10 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("rank", "name", "value", "error", "message"), REFUSED)
-def test_what_is_refused_before_it_begins_leaves_nothing(
+def test_runs_that_fail_before_they_begin_leave_no_files(
     rank, name, value, error, message, call, url, monkeypatch
 ):
-    """The remedy in the message is another call, which finds the place free."""
+    """Another call, which the message suggests, can then use the same location."""
     with monkeypatch.context() as context:
         context.setattr(f"sheafcoarsen.{name}", value)
         with pytest.raises(error, match=message):
@@ -344,7 +344,7 @@ def test_what_is_refused_before_it_begins_leaves_nothing(
     assert call(2).sheaf.dim_c0 == 18
 
 
-def test_what_goes_on_with_less_memory_is_refused(call, monkeypatch):
+def test_resuming_with_too_little_memory_raises(call, monkeypatch):
     with stopped_at("shard_task"), pytest.raises(RuntimeError, match="power cut"):
         call()
     with monkeypatch.context() as context:
@@ -354,7 +354,7 @@ def test_what_goes_on_with_less_memory_is_refused(call, monkeypatch):
     assert call().report["tasks_found"] > 0
 
 
-def test_what_another_run_has_finished_meanwhile_is_returned(call, monkeypatch):
+def test_a_result_finished_by_another_run_is_returned(call, monkeypatch):
     held, ids = _coarsen.exclusive, []
 
     def later(place):
@@ -366,7 +366,7 @@ def test_what_another_run_has_finished_meanwhile_is_returned(call, monkeypatch):
     assert call().sheaf.header.id == ids[0]
 
 
-def test_progress_is_told(call, capsys):
+def test_progress_is_printed(call, capsys):
     call(progress=True)
     said = capsys.readouterr().err
     for word in ("source", "memory", "scratch", "coarsen:", "tasks run", "SheafStore("):
@@ -375,7 +375,7 @@ def test_progress_is_told(call, capsys):
         call(progress=1)
 
 
-def test_a_store_says_how_it_came_about(call, url):
+def test_stores_record_source_options_and_report(call, url):
     C = call()
     attributes = json.loads(Path(url("out"), "zarr.json").read_text())["attributes"]
     assert attributes["source"]["url"] == C.fine.url

@@ -1,4 +1,4 @@
-"""Level after level on stores, and in memory from where it fits."""
+"""Several levels: from store to store, and in memory once a level fits."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from tests.unit.distributed.cases import differences, grid_sheaf
 
 
 @pytest.mark.parametrize("n_stored", [0, 1, 2])
-def test_levels_are_those_of_memory(n_stored, memory):
+def test_levels_are_the_same_as_in_memory(n_stored, memory):
     F = grid_sheaf(10)
     src = dist.to_store(memory("src"), F)
     with ties_allowed():
@@ -27,7 +27,7 @@ def test_levels_are_those_of_memory(n_stored, memory):
     assert np.array_equal(H.pool(x), E.pool(x))
 
 
-def test_an_eighth_of_the_memory_is_used(memory, monkeypatch):
+def test_by_default_an_eighth_of_the_memory_is_used(memory, monkeypatch):
     src = dist.to_store(memory("src"), grid_sheaf(8))
     for n_stored, size in ((0, 8), (1, 7.9)):
         physical = f"{dist.coarsen_levels.__module__}.physical_memory"
@@ -37,7 +37,7 @@ def test_an_eighth_of_the_memory_is_used(memory, monkeypatch):
         assert (len(H), len(H.stored)) == (2, n_stored)
 
 
-def test_what_fits_nowhere_stays_in_stores(memory):
+def test_without_memory_all_levels_are_made_in_stores(memory):
     F = grid_sheaf(8)
     src = dist.to_store(memory("src"), F)
     with ties_allowed():
@@ -52,8 +52,8 @@ def test_what_fits_nowhere_stays_in_stores(memory):
 
 
 @pytest.mark.parametrize("memory_bytes", [0, 10_000, 1e6])
-def test_they_are_opened_again(memory_bytes, memory):
-    """Wherever a level was made, it is in a store at the end; the same call makes none again."""
+def test_levels_can_be_opened_again(memory_bytes, memory):
+    """All levels end up in stores, wherever they were made; repeating the call makes none again."""
     F = grid_sheaf(8)
     src = dist.to_store(memory("src"), F)
     labels = [np.arange(64) // 4, np.arange(16) // 8]
@@ -84,7 +84,7 @@ def test_they_are_opened_again(memory_bytes, memory):
     assert np.array_equal(H.lift(H.pool(x)), E.lift(E.pool(x)))
 
 
-def test_levels_unfinished_are_no_levels(memory, monkeypatch):
+def test_unfinished_levels_cannot_be_opened(memory, monkeypatch):
     src = dist.to_store(memory("src"), grid_sheaf(8))
 
     def call():
@@ -104,7 +104,7 @@ def test_levels_unfinished_are_no_levels(memory, monkeypatch):
         dist.open_levels(memory("src"))
 
 
-def test_where_nothing_is_kept_there_is_no_level(memory):
+def test_levels_without_modes_are_not_made(memory):
     F = sc.CellularSheaf([[0, 1], [0, 1], [1, 2]], [[[1.0]]] * 3, [[[2.0]], [[1.0]], [[3.0]]])
     src = dist.to_store(memory("src"), F)
     for n, memory_bytes in enumerate((0, 1e6)):
@@ -124,7 +124,7 @@ def test_warnings_point_to_the_caller(memory_bytes, memory):
     assert [warning.filename for warning in said] == [__file__]
 
 
-def test_levels_that_cannot_be(memory):
+def test_invalid_arguments_raise(memory):
     src = dist.to_store(memory("src"), grid_sheaf(4))
     with pytest.raises(ValueError, match="`rank` must have one entry per level"):
         dist.coarsen_levels(src, memory("out"), 4, 2, rank=[1], memory_bytes=0)
@@ -139,7 +139,7 @@ def test_levels_that_cannot_be(memory):
         dist.coarsen_levels(src, memory("out"), 4, rank=1, partitions=[P])
     with pytest.raises(ValueError, match="must label the sheaf's 16 vertices"):
         dist.coarsen_levels(src, memory("out"), rank=1, partitions=[sc.Partition([0, 1])])
-    with pytest.raises(FileExistsError, match="exists and is another's"):
+    with pytest.raises(FileExistsError, match="exists and holds other files"):
         dist.coarsen_levels(src, dist.to_store(memory("P"), P).url, rank=1)
     with pytest.raises(ValueError, match="oversampled"):
         dist.coarsen_levels(src, memory("out"), rank=1, local_operator="oversampled")

@@ -1,4 +1,4 @@
-"""What a caller asks for, and what is refused."""
+"""Checked arguments of `coarsen`, and estimates of its cost."""
 
 import dataclasses
 import re
@@ -28,7 +28,7 @@ def src(memory):
     return dist.to_store(memory("src"), grid_sheaf(4))
 
 
-def test_what_changes_the_result_changes_the_run(src):
+def test_the_fingerprint_depends_on_what_affects_the_result(src):
     P, Q = sc.Partition(np.arange(16) // 4), sc.Partition(np.arange(16) // 8)
     asked = [
         checked(src, P, 2),
@@ -45,7 +45,7 @@ def test_what_changes_the_result_changes_the_run(src):
 
 
 BAD = [
-    ({"src": "somewhere"}, TypeError, "`src` must be a SheafStore, got str: open_store"),
+    ({"src": "somewhere"}, TypeError, "`src` must be a SheafStore, got str: open one"),
     ({"P": np.zeros(15, int)}, ValueError, r"`P` must label the 16 vertices .* got .* of 15"),
     ({"P": np.arange(16) * 2}, ValueError, "without gaps"),
     ({"local_operator": "oversampled"}, ValueError, '`local_operator` = "oversampled" needs'),
@@ -60,7 +60,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("change", "error", "message"), BAD)
-def test_what_does_not_fit(change, error, message, src):
+def test_invalid_arguments_raise(change, error, message, src):
     given = {"src": src, "P": np.arange(16) // 4, "rank": 2, **change}
     with pytest.raises(error, match=message):
         checked(**given)
@@ -74,7 +74,7 @@ def asked(memory, n_shards=3):
     return dist.estimate(dist.to_store(memory("src"), F, 3000), sc.select(F, 9), 3, n_shards), F
 
 
-def test_an_estimate_adds_up(memory):
+def test_estimates_match_the_sizes_of_the_arrays(memory):
     E, F = asked(memory)
     size = F.tail_data.nbytes + F.head_data.nbytes
     assert E.source_bytes == size
@@ -92,10 +92,10 @@ def test_an_estimate_adds_up(memory):
         assert word in str(E)
 
 
-def test_what_an_estimate_goes_by(memory):
-    """Principal modes read borders twice; more shards are smaller; what is kept takes memory.
+def test_estimates_grow_with_borders_and_shards_and_ranks(memory):
+    """Principal modes read borders twice, and more shards are smaller.
 
-    R and the coarse maps are as large as the maps themselves where many modes are kept.
+    If many modes are kept, R and the coarse maps are as large as the fine maps.
     """
     F = grid_sheaf(12)
     src, P = dist.to_store(memory("src"), F, 3000), sc.select(F, 9)
@@ -123,11 +123,11 @@ def test_what_an_estimate_goes_by(memory):
         (sc.ranks.below(1.0), [9, 2, 5]),
     ],
 )
-def test_what_is_known_of_ranks(rule, expected):
+def test_bounds_on_ranks_follow_from_the_rule(rule, expected):
     assert bound_of_ranks(rule, np.array([9, 2, 5])).tolist() == expected
 
 
-def test_shards_by_default():
+def test_the_default_number_of_shards_follows_size_memory_and_workers():
     assert default_shards(10, float("inf")) == 1
     assert default_shards(640_000_000, float("inf")) == 10
     assert default_shards(640_000_000, 5e8) > 30
@@ -137,7 +137,7 @@ def test_shards_by_default():
 
 
 @pytest.mark.parametrize("local_operator", ["internal", "principal"])
-def test_planning_takes_the_memory_that_is_estimated(local_operator, memory, url):
+def test_planning_needs_about_the_estimated_memory(local_operator, memory, url):
     n = 40_000
     edges = np.concatenate([np.stack([np.arange(n - k), np.arange(k, n)], 1) for k in (1, 200)])
     F = sc.CellularSheaf.constant(edges)
@@ -152,19 +152,19 @@ def test_planning_takes_the_memory_that_is_estimated(local_operator, memory, url
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_dense_matrices_take_memory(dtype, memory):
-    """They are of double precision whatever the maps are."""
+def test_dense_matrices_are_included_in_the_estimate(dtype, memory):
+    """Dense matrices have double precision for maps of any precision."""
     F = sc.CellularSheaf.constant([[k, k + 1] for k in range(2999)])
     F = F.with_maps(F.tail_data.astype(dtype), F.head_data.astype(dtype))
     src, P = dist.to_store(memory("src"), F), np.arange(3000) // 1500
     few = dist.estimate(src, P, 3)
-    assert few.dense_bytes == 0  # by iteration
+    assert few.dense_bytes == 0  # few modes are computed by iteration
     whole = dist.estimate(src, P, sc.ranks.gap(3))
     assert whole.dense_bytes == 5 * 8 * 1500**2
     assert whole.task_bytes > few.task_bytes + whole.dense_bytes / 2
 
 
-def test_what_does_not_fit_is_refused_with_what_would(memory):
+def test_too_little_memory_raises_and_names_sizes_that_fit(memory):
     E, _ = asked(memory, 2)
 
     def refused(memory, message, **changes):
@@ -173,22 +173,22 @@ def test_what_does_not_fit_is_refused_with_what_would(memory):
 
     check_memory(E, E.task_bytes / USABLE, "it has")
     fixed = BASE + E.dense_bytes
-    found = r"`n_shards` = 2: .* but it has .* of which 80% can be used: (\d+) shards fit"
+    found = r"`n_shards` = 2: .* but it has .* of which 80% can be used: use (\d+) shards"
     refused(fixed + 0.6 * (E.task_bytes - fixed), found, largest_part=0)
-    refused(BASE, r"`P`: its largest cluster has .* use more clusters")
+    refused(BASE, r"`P`: the maps of its largest cluster take .* use more clusters")
     dense = {"dense_bytes": 10**8, "task_bytes": int(3.6e8)}
-    refused(3e8, r"`P`: .* takes about 360 MB with dense matrices", **dense)
+    refused(3e8, r"`P`: .* need about 360 MB with the dense matrices", **dense)
     large = {"largest_part": 10**9, "task_bytes": int(BASE + NEED * 1e9)}
-    refused(1e9, r"`src`: its largest part has 1 GB.* at most 370 MB \(`part_bytes`\)", **large)
+    refused(1e9, r"`src`: .* largest part take 1 GB.* at most 370 MB \(`part_bytes`\)", **large)
 
 
-def test_the_number_of_shards_that_would_fit_fits(memory):
+def test_the_suggested_number_of_shards_fits(memory):
     E, F = asked(memory, 2)
     fixed = BASE + E.dense_bytes
     limit = (fixed + 0.7 * (E.task_bytes - fixed)) / USABLE
     with pytest.raises(MemoryError) as refused:
         check_memory(dataclasses.replace(E, largest_part=0), limit, "it has")
-    count = int(re.search(r"(\d+) shards fit", str(refused.value))[1])
+    count = int(re.search(r"use (\d+) shards", str(refused.value))[1])
     more = dist.estimate(dist.open_store(memory("src")), sc.select(F, 9), 3, count)
     check_memory(more, limit, "it has")
     assert count > 2

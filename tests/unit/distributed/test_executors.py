@@ -1,4 +1,4 @@
-"""Where tasks run; a cluster is in tests/robustness/test_distributed.py."""
+"""Execution of tasks in this process; tests/robustness/test_distributed.py tests a cluster."""
 
 import pytest
 import tqdm
@@ -6,7 +6,7 @@ import tqdm
 from sheafcoarsen.distributed.executors import Engine
 
 
-def test_here_tasks_run_once_after_those_that_they_need():
+def test_local_tasks_run_once_and_after_their_dependencies():
     calls = []
 
     def work_task(job, i, inputs):
@@ -27,7 +27,7 @@ def test_here_tasks_run_once_after_those_that_they_need():
     assert results[0] == {"job": "job", "i": 2, "inputs": [0, 1]}
 
 
-def test_what_is_no_client():
+def test_objects_that_are_not_clients_raise_type_error():
     assert Engine(None, "run").threads is None
     with pytest.raises(TypeError, match="`client` must be a dask.distributed.Client or None"):
         Engine("tcp://127.0.0.1:8786", "run")

@@ -1,4 +1,4 @@
-"""The attributes of a store, and what is refused of them."""
+"""Attributes of a store, valid and invalid."""
 
 import json
 from pathlib import Path
@@ -11,16 +11,16 @@ import sheafcoarsen.distributed as dist
 from tests.unit.distributed.cases import grid_sheaf
 
 
-def test_what_is_no_store(url):
+def test_invalid_stores_raise_store_error(url):
     with pytest.raises(dist.StoreError, match="there is no store"):
         dist.open_store(url("nothing"))
     dist.to_store(url("src"), grid_sheaf(4))
     meta = Path(url("src"), "zarr.json")
     whole = json.loads(meta.read_text())
-    del whole["attributes"]["check"]  # as of one who edits by hand
+    del whole["attributes"]["check"]  # without the checksum, edited attributes are accepted
     for change, message in (
         ({"format": "another"}, "whose writing did not end"),
-        ({"version": 3}, "of version 3, this library reads versions 1 to 2"),
+        ({"version": 3}, "of version 3, but this library reads versions 1 to 2"),
         ({"version": 0}, "of version 0"),
         ({"kind": "hierarchy"}, "`levels` is missing"),
         ({"kind": "tree"}, "`kind` in zarr.json must be one of partition, sheaf, .*, got 'tree'"),
@@ -38,7 +38,7 @@ def test_what_is_no_store(url):
         dist.open_store(url("src"))
 
 
-def test_a_damaged_zarr_json_is_named(url):
+def test_a_damaged_zarr_json_raises_and_is_named(url):
     src = dist.to_store(url("src"), grid_sheaf(4))
     P = np.arange(16) // 4
     dist.coarsen(src, url("out"), P, 2)
@@ -60,9 +60,9 @@ def test_a_damaged_zarr_json_is_named(url):
 
 ATTRIBUTES = [
     ("parts", None, "`parts` is missing"),
-    ("parts", [0], r"`parts` in zarr.json must be a list of different names .*, got \[0\]"),
-    ("parts", ["../other/parts/000000"], "`parts` in zarr.json must be a list of different names"),
-    ("parts", ["000000", "000000"], "`parts` in zarr.json must be a list of different names"),
+    ("parts", [0], r"`parts` in zarr.json must be a list of different folder names, got \[0\]"),
+    ("parts", ["../other/parts/000000"], "`parts` in zarr.json must be a list of different folder"),
+    ("parts", ["000000", "000000"], "`parts` in zarr.json must be a list of different folder"),
     ("dtype", "int8", "`dtype` in zarr.json must be one of <f4, .*, got 'int8'"),
     ("dtype", ",f8", "`dtype` in zarr.json must be one of <f4"),
     ("dtype", [], "`dtype` in zarr.json must be one of <f4"),
@@ -76,7 +76,7 @@ ATTRIBUTES = [
     ("oversampled", [], "`oversampled` in zarr.json must be null or an object with"),
     ("run", 3, "`run` in zarr.json must be a string or null"),
     ("report", [], "`report` in zarr.json must be an object"),
-    ("basis", ["."], "`basis` in zarr.json must be a list of different names"),
+    ("basis", ["."], "`basis` in zarr.json must be a list of different folder names"),
     ("version", "1", "`version` in zarr.json must be an integer of at least 0, got '1'"),
     ("id", None, "`id` is missing"),
     ("n_vertices", -1, "`n_vertices` in zarr.json must be an integer"),
@@ -86,7 +86,7 @@ ATTRIBUTES = [
 
 
 @pytest.mark.parametrize(("name", "value", "message"), ATTRIBUTES)
-def test_an_attribute_that_is_lost_or_wrong_is_named(name, value, message, url):
+def test_missing_or_invalid_attributes_raise_and_are_named(name, value, message, url):
     dist.to_store(url("src"), sc.coarsen(grid_sheaf(4), sc.Partition(np.arange(16) // 4), 2))
     meta = Path(url("src"), "zarr.json")
     whole = json.loads(meta.read_text())
@@ -99,15 +99,15 @@ def test_an_attribute_that_is_lost_or_wrong_is_named(name, value, message, url):
             opened(url("src"))
 
 
-def test_no_single_bit_of_the_attributes_can_be_lost(url):
-    """What is read of them is checked, names and numbers too; others may add their own."""
+def test_flipped_bits_in_attributes_are_detected(url):
+    """The checksum covers names and values of the attributes; unknown attributes may be added."""
     F = grid_sheaf(4)
     src = dist.to_store(url("src"), F)
     dist.coarsen(src, url("out"), np.arange(16) // 4, 2)
     for place, opened in (("src", dist.open_store), ("out", dist.open_coarsening)):
         meta = Path(url(place), "zarr.json")
         whole = meta.read_bytes()
-        name = whole.index(b'"check"')  # without that name nothing is checked, nor damaged
+        name = whole.index(b'"check"')  # damaging this name would disable the check
         for byte in {*range(0, len(whole), 7)} - {*range(name, name + 8)}:
             damaged = whole[:byte] + bytes([whole[byte] ^ 1]) + whole[byte + 1 :]
             meta.write_bytes(damaged)

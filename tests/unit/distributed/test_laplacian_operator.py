@@ -10,7 +10,7 @@ from tests.unit.distributed.cases import grid_sheaf, ragged_sheaf
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.complex128])
-def test_the_laplacian_is_that_of_the_whole(dtype, memory):
+def test_the_operator_is_the_laplacian_of_the_full_sheaf(dtype, memory):
     F = ragged_sheaf(dtype)
     A = dist.laplacian_operator(dist.to_store(memory("src"), F, part_bytes=2000))
     L = sc.laplacian(F).toarray()
@@ -22,8 +22,8 @@ def test_the_laplacian_is_that_of_the_whole(dtype, memory):
     assert_residual(A @ (1j * X) - L @ (1j * X), L, X, n=F.dim_c0)
 
 
-def test_rayleigh_quotients_of_lifted_modes(memory):
-    """A coarse level's low modes, lifted, on the fine store: above the fine eigenvalues."""
+def test_rayleigh_quotients_of_lifted_modes_bound_fine_eigenvalues(memory):
+    """Lifted coarse modes have Rayleigh quotients above the fine eigenvalues."""
     F = sc.CellularSheaf.constant([[k, k + 1] for k in range(99)])
     P = sc.Partition(np.arange(100) // 5)
     src = dist.to_store(memory("src"), F, part_bytes=200)
@@ -38,6 +38,6 @@ def test_rayleigh_quotients_of_lifted_modes(memory):
 
 
 @pytest.mark.parametrize("bad", [5, grid_sheaf(4)])
-def test_an_operator_is_of_a_store(bad):
+def test_objects_that_are_not_stores_raise_type_error(bad):
     with pytest.raises(TypeError, match=r"`store` must be a SheafStore, got .*open_store\(url\)"):
         dist.laplacian_operator(bad)

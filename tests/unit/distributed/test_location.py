@@ -1,4 +1,4 @@
-"""Addresses, blobs, notes."""
+"""Locations of stores, with their blobs and notes."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ import pytest
 from sheafcoarsen.distributed.location import StoreError, crc32c, optional, place_of
 
 
-def test_paths_become_absolute(tmp_path, monkeypatch):
+def test_relative_paths_become_absolute(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert place_of("here").url == place_of(Path("here")).url == os.path.join(tmp_path, "here")
     assert place_of("file:///somewhere").local_path == "/somewhere"
@@ -21,8 +21,8 @@ def test_paths_become_absolute(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("bad", [3, None, b"path"])
-def test_what_is_no_address(bad):
-    with pytest.raises(TypeError, match="`url` must be a path or an address"):
+def test_invalid_locations_raise(bad):
+    with pytest.raises(TypeError, match="`url` must be a path or a URL"):
         place_of(bad)
     with pytest.raises(ValueError, match="empty"):
         place_of("")
@@ -31,7 +31,7 @@ def test_what_is_no_address(bad):
 
 
 @pytest.mark.parametrize("kind", ["url", "memory"])
-def test_blobs(kind, request):
+def test_blobs_can_be_written_read_and_removed(kind, request):
     place = place_of(request.getfixturevalue(kind)("folder"))
     assert place.names() == []
     (place / "a/b").put(b"0123456789")
@@ -47,7 +47,7 @@ def test_blobs(kind, request):
     assert place.names() == []
 
 
-def test_a_note_counts_when_it_is_whole(url):
+def test_damaged_notes_are_ignored(url):
     note = place_of(url("note.json"))
     assert note.read_note() is None
     note.note({"name": "x", "n": 3})
@@ -84,22 +84,22 @@ def said(script):
     ).stdout.strip()
 
 
-def test_without_the_extra_there_is_a_remedy():
+def test_missing_packages_raise_with_the_install_command():
     assert 'pip install "sheafcoarsen[distributed]"' in said(WITHOUT)
 
 
-def test_the_library_loads_nothing_of_it():
+def test_importing_the_library_does_not_import_the_extra():
     assert said(LOADED) == "[]"
 
 
-def test_a_package_that_is_broken_is_no_missing_one(monkeypatch, tmp_path):
+def test_a_broken_package_is_not_reported_as_missing(monkeypatch, tmp_path):
     (tmp_path / "broken_package.py").write_text("import no_such_package_at_all\n")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ModuleNotFoundError, match="no_such_package_at_all"):
         optional("broken_package")
 
 
-def test_checksums_are_those_of_the_standard():
+def test_crc32c_matches_the_standard_check_value():
     assert crc32c(b"123456789") == 0xE3069283
     assert crc32c(np.frombuffer(b"123456789", np.uint8)) == 0xE3069283
     assert crc32c(memoryview(b"0123456789")[1:]) == 0xE3069283

@@ -1,4 +1,4 @@
-"""A coarsening in a store: opened again, loaded, lifted with, accounted for and verified."""
+"""Stored coarsenings: opening, loading, lifting, energy ledger and verification."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def made(memory):
     return F, P, dist.coarsen(src, memory("out"), P, 3, n_shards=2, compress=False)
 
 
-def test_what_is_loaded_is_what_memory_has(made):
+def test_loading_gives_the_coarsening_made_in_memory(made):
     F, P, D = made
     C = sc.coarsen(F, P, 3)
     assert differences(C, D.load()) == []
@@ -28,7 +28,7 @@ def test_what_is_loaded_is_what_memory_has(made):
     assert np.array_equal(D.partition.labels, P.labels)
 
 
-def test_it_is_opened_again(made, memory):
+def test_coarsenings_can_be_opened_again(made, memory):
     _, _, D = made
     again = dist.open_coarsening(memory("out"))
     assert differences(D.load(), again.load()) == []
@@ -37,14 +37,14 @@ def test_it_is_opened_again(made, memory):
     assert "internal modes, 64 -> 6 vertices, dim C^0 128 -> 18" in repr(D)
 
 
-def test_a_sheaf_is_no_coarsening(made, memory):
+def test_opening_a_stored_sheaf_as_a_coarsening_raises(made, memory):
     with pytest.raises(dist.StoreError, match="holds a sheaf, not a coarsening"):
         dist.open_coarsening(memory("src"))
     with pytest.raises(dist.StoreError, match="holds a sheaf, not a coarsening"):
         dist.StoredCoarsening(dist.open_store(memory("src")), dist.open_store(memory("src")))
 
 
-def test_a_source_that_was_written_again_is_refused(made, memory):
+def test_a_source_written_again_raises(made, memory):
     F, _, D = made
     D.fine.place.remove()
     with pytest.raises(dist.StoreError, match="there is no store"):
@@ -55,7 +55,7 @@ def test_a_source_that_was_written_again_is_refused(made, memory):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.complex128])
-def test_up_and_down_as_in_memory(dtype, memory):
+def test_lift_and_pool_match_those_in_memory(dtype, memory):
     F = ragged_sheaf(dtype)
     P = sc.select(F, 6)
     with ties_allowed():
@@ -70,7 +70,7 @@ def test_up_and_down_as_in_memory(dtype, memory):
         assert D.lift(z).dtype == C.lift(z).dtype
 
 
-def test_vectors_of_another_length(memory):
+def test_cochains_of_the_wrong_length_raise(memory):
     F = ragged_sheaf()
     with ties_allowed():
         D = dist.coarsen(dist.to_store(memory("src"), F), memory("out"), sc.select(F, 6), 2)
@@ -87,7 +87,7 @@ LINES = (
 
 
 @pytest.mark.parametrize(("local_operator", "columns"), [("internal", (2,)), ("principal", ())])
-def test_the_ledger_is_that_of_memory(local_operator, columns, memory):
+def test_the_ledger_matches_that_in_memory(local_operator, columns, memory):
     F = ragged_sheaf(np.complex128)
     P = sc.select(F, 6)
     with ties_allowed():
@@ -118,7 +118,7 @@ def test_the_ledger_is_that_of_memory(local_operator, columns, memory):
 @pytest.mark.parametrize(
     ("dtype", "local_operator"), [(np.float32, "internal"), (np.complex128, "principal")]
 )
-def test_a_coarsening_passes(dtype, local_operator, memory, monkeypatch):
+def test_verification_passes_and_detects_a_wrong_energy(dtype, local_operator, memory, monkeypatch):
     F = ragged_sheaf(dtype)
     with ties_allowed():
         D = dist.coarsen(
@@ -144,8 +144,8 @@ def test_a_coarsening_passes(dtype, local_operator, memory, monkeypatch):
     ("dtype", "scale"),
     [(np.float64, 1e100), (np.float64, 1e-100), (np.complex64, 1e12), (np.complex64, 1e-12)],
 )
-def test_checks_hold_and_fail_at_any_scale(dtype, scale, tmp_path):
-    """Squares of squares of the maps must neither over- nor underflow."""
+def test_verification_passes_and_fails_correctly_at_any_scale(dtype, scale, tmp_path):
+    """Fourth powers of map entries must neither overflow nor underflow."""
     F = grid_sheaf(dtype=dtype)
     F = F.with_maps(F.tail_data * F.tail_data.real.dtype.type(scale), F.head_data * dtype(scale))
     D = dist.coarsen(dist.to_store(tmp_path / "src", F), tmp_path / "out", sc.select(F, 6), 3)
@@ -157,7 +157,7 @@ def test_checks_hold_and_fail_at_any_scale(dtype, scale, tmp_path):
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
-def test_checks_hold_and_fail_for_any_basis(scale, memory):
+def test_verification_passes_and_fails_correctly_for_any_basis(scale, memory):
     F = grid_sheaf()
     C = sc.coarsen(F, sc.select(F, 6), 3)
     basis = [scale * C.block(a) for a in range(6)]
@@ -169,7 +169,7 @@ def test_checks_hold_and_fail_for_any_basis(scale, memory):
     assert [check.label for check in V.checks if not check.passed] == ["thm:Galerkin_realization"]
 
 
-def test_without_loops_realization_does_not_apply(memory):
+def test_without_loops_the_realization_check_is_skipped(memory):
     F = ragged_sheaf()
     with ties_allowed():
         D = dist.coarsen(
@@ -180,14 +180,14 @@ def test_without_loops_realization_does_not_apply(memory):
     assert V["thm:Galerkin_realization"].skipped_because.startswith("loops=False")
     with pytest.raises(ValueError, match="`probes` must be at least 1"):
         D.verify(probes=0)
-    with pytest.raises(ValueError, match=r"`probes` = 4294967296 .*: give at most \d+$"):
+    with pytest.raises(ValueError, match=r"`probes` = 4294967296 .*: use at most \d+$"):
         D.verify(probes=2**32)
     assert D.verify(probes=50).passed
 
 
 @pytest.mark.parametrize("what", ["tail", "data"])
-def test_a_wrong_number_fails(what, url):
-    """A number that is wrong but not damaged, as a bug would leave it."""
+def test_verification_detects_a_wrong_entry(what, url):
+    """The entry is wrong but has a valid checksum, as after a bug."""
     F = grid_sheaf(6)
     with ties_allowed():
         D = dist.coarsen(dist.to_store(url("src"), F), url("out"), sc.select(F, 6), 3, n_shards=2)
@@ -204,7 +204,7 @@ def test_a_wrong_number_fails(what, url):
     assert D.sheaf.n_edges
 
 
-def test_the_bound_of_the_norm_holds(memory):
+def test_the_bound_on_the_norm_of_the_laplacian_holds(memory):
     F = ragged_sheaf()
     bound = _bound(dist.to_store(memory("src"), F, 3000))
     top = np.linalg.eigvalsh(sc.laplacian(F).toarray())[-1]

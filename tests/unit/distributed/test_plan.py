@@ -1,4 +1,4 @@
-"""Where edges go: shards of whole clusters, borders, copies for principal modes."""
+"""Destinations of edges: shards of whole clusters, borders, and copies for principal modes."""
 
 import numpy as np
 import pytest
@@ -25,8 +25,8 @@ def test_shards_hold_whole_clusters(n_shards, memory):
     assert plan.weights.sum() == len(F.tail_data) + len(F.head_data)
 
 
-def test_shards_are_balanced_by_maps_rather_than_by_clusters(memory):
-    """Along a path whose first quarter has large stalks."""
+def test_shards_are_balanced_by_the_size_of_maps(memory):
+    """The sheaf is a path whose first quarter has large stalks."""
     dims = np.repeat([20, 1], [16, 48])
     edges = np.stack([np.arange(63), np.arange(1, 64)], axis=1)
     data = [np.ones(2 * dims[edges[:, end]].sum()) for end in (0, 1)]
@@ -39,8 +39,8 @@ def test_shards_are_balanced_by_maps_rather_than_by_clusters(memory):
 
 
 @pytest.mark.parametrize("copies", [False, True])
-def test_local_topology_is_that_of_the_whole(copies, memory):
-    """Every edge goes to its shard, or to the border of its lower cluster, or there and further."""
+def test_shards_and_borders_cover_the_topology_of_the_sheaf(copies, memory):
+    """An edge goes to its shard, or to the border of its lower cluster and perhaps to copies."""
     F, P, plan = laid_out(memory, 3, copies)
     S, shard = 3, plan.shard_of[P.labels[F.edges]]
     low = np.where(P.labels[F.edges[:, 0]] < P.labels[F.edges[:, 1]], shard[:, 0], shard[:, 1])

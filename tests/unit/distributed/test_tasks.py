@@ -1,4 +1,4 @@
-"""Tasks: each is done once, and sees when what it reads is damaged."""
+"""Tasks are run once, and detect damaged input."""
 
 from pathlib import Path
 
@@ -30,7 +30,7 @@ def job_at(url, **options):
     return tasks.Job(**{**given, **options})
 
 
-def test_a_task_is_done_once_in_a_run(memory):
+def test_a_task_runs_once_per_run(memory):
     calls = []
 
     @tasks.once
@@ -49,20 +49,20 @@ def test_a_task_is_done_once_in_a_run(memory):
     assert calls == [(3, "x", 1), (4, "y", 1), (3, "z", 1)]
 
 
-def test_a_task_that_fails_leaves_no_note(memory):
+def test_failing_tasks_leave_no_note(memory):
     @tasks.once
     def failing_task(job, i):
         raise np.linalg.LinAlgError("cluster 2 did not converge")
 
     job = job_at(memory)
     for _ in range(2):
-        with pytest.raises(np.linalg.LinAlgError, match="failing 7, clusters counted in it"):
+        with pytest.raises(np.linalg.LinAlgError, match="failing 7, in which clusters"):
             failing_task(job, 7)
 
 
 @pytest.fixture
 def unfinished(url, monkeypatch):
-    """Return a call that ended between the shuffle and the shards, and how it goes on."""
+    """Interrupt a call of `coarsen` before its shards, and return a function that repeats it."""
     src = dist.to_store(url("src"), grid_sheaf(9), part_bytes=2000)
     P = sc.select(grid_sheaf(9), 9)
 
@@ -79,7 +79,7 @@ def unfinished(url, monkeypatch):
     return call
 
 
-def test_a_source_that_is_written_again_meanwhile_is_seen(unfinished, url):
+def test_a_source_written_again_during_a_run_raises(unfinished, url):
     src = dist.open_store(url("src"))
     job = job_at(url, source=src.root)
     assert job.opened().n_edges == src.n_edges
@@ -90,7 +90,7 @@ def test_a_source_that_is_written_again_meanwhile_is_seen(unfinished, url):
 
 
 @pytest.mark.parametrize("damage", ["altered", "gone"])
-def test_damaged_buckets_are_seen(damage, unfinished, url):
+def test_damaged_or_missing_buckets_raise(damage, unfinished, url):
     path = min(Path(url("out"), "work/buckets").iterdir())
     held = path.read_bytes()
     if damage == "gone":
@@ -105,8 +105,8 @@ def test_damaged_buckets_are_seen(damage, unfinished, url):
     assert C.verify().passed
 
 
-def test_buckets_swapped_are_seen(url, monkeypatch):
-    """Of two parts of one layout, whose checksums are right."""
+def test_swapped_buckets_raise(url, monkeypatch):
+    """The two parts have the same layout, and the checksums of both files are correct."""
     pieces = [([[k, k + 1]], 1, [1.0 + k], [2.0]) for k in (0, 2)]
     src = dist.write_store(url("src"), [1, 1, 1, 1], pieces)
     with monkeypatch.context() as context:
@@ -121,7 +121,7 @@ def test_buckets_swapped_are_seen(url, monkeypatch):
         dist.coarsen(src, url("out"), [0, 0, 0, 0], 1)
 
 
-def test_damaged_rows_of_a_neighbour_are_seen(url, monkeypatch):
+def test_damaged_rows_from_other_shards_raise(url, monkeypatch):
     src = dist.to_store(url("src"), grid_sheaf(9), part_bytes=2000)
     P = sc.select(grid_sheaf(9), 9)
     with monkeypatch.context() as context:

@@ -1,4 +1,4 @@
-"""What is in memory, written: sheaves, partitions, coarsenings."""
+"""Writing sheaves, partitions and coarsenings from memory to stores."""
 
 import json
 from pathlib import Path
@@ -33,7 +33,7 @@ COARSENINGS = {
 
 
 @pytest.mark.parametrize("kind", COARSENINGS)
-def test_a_coarsening_comes_back(kind, url):
+def test_coarsening_round_trip(kind, url):
     F = ragged_sheaf(np.complex64 if kind == "internal" else np.float64)
     P = sc.select(F, 6)
     with ties_allowed():
@@ -61,14 +61,14 @@ def test_a_coarsening_comes_back(kind, url):
     assert dist.open_store(url("moved")).load().equals(C.sheaf)
 
 
-def test_loops_that_were_put_back_are_named(memory):
+def test_restored_loops_are_stored(memory):
     F = sc.CellularSheaf.constant([[u, v] for u in range(6) for v in range(u)])
     C = sc.coarsen(F, sc.Partition([0, 0, 0, 1, 1, 1]), 1)
     C = C.recoarsen(F.with_maps(F.tail_data, 2 * F.head_data))
     assert dist.to_store(memory("C"), C).load().restored_loops.tolist() == [0, 1]
 
 
-def test_a_stored_coarsening_is_no_place_for_a_run(url):
+def test_a_coarsening_written_by_to_store_is_not_overwritten(url):
     F = grid_sheaf(6)
     P = sc.select(F, 4)
     dist.to_store(url("C"), sc.coarsen(F, P, 2))
@@ -76,7 +76,7 @@ def test_a_stored_coarsening_is_no_place_for_a_run(url):
         dist.coarsen(dist.open_store(url("C/fine")), url("C"), P, 2)
 
 
-def test_a_partition_comes_back_and_is_taken(url):
+def test_stored_partitions_round_trip_and_are_accepted(url):
     F = grid_sheaf(6)
     P = sc.select(F, 4)
     stored = dist.to_store(url("P"), P)
@@ -98,8 +98,8 @@ def test_a_partition_comes_back_and_is_taken(url):
         found.load()
 
 
-def test_what_was_not_finished_is_no_store(url, monkeypatch):
-    """The attributes come last, of whatever is stored."""
+def test_interrupted_writing_leaves_no_valid_store(url, monkeypatch):
+    """The attributes of every kind of store are written last."""
     F = grid_sheaf(6)
     C = sc.coarsen(F, sc.select(F, 4), 2)
 
@@ -115,7 +115,7 @@ def test_what_was_not_finished_is_no_store(url, monkeypatch):
             dist.open_store(url(name))
 
 
-def test_what_is_documented(url):
+def test_every_attribute_and_array_is_documented(url):
     F = grid_sheaf(6)
     dist.to_store(url("C"), sc.coarsen(F, sc.select(F, 4), 2))
     attributes = json.loads(Path(url("C"), "zarr.json").read_text())["attributes"]
@@ -127,7 +127,7 @@ def test_what_is_documented(url):
             assert f"{path.parent.name}`" in guide, path
 
 
-def test_what_cannot_be_stored(memory):
+def test_unsupported_objects_and_labels_raise(memory):
     with pytest.raises(TypeError, match="must be a CellularSheaf, a Partition or a Coarsening"):
         dist.to_store(memory("src"), [[0, 1]])
     F = sc.CellularSheaf.constant([[0, 1]]).with_labels([frozenset(), 1])

@@ -1,4 +1,4 @@
-"""One run at a time."""
+"""The write lock: only one run writes to a store at a time."""
 
 import subprocess
 import sys
@@ -20,7 +20,7 @@ with exclusive(place_of(sys.argv[1])):
 """
 
 
-def test_another_process_holds_it_until_it_dies(url):
+def test_a_process_holds_the_lock_until_it_dies(url):
     place = place_of(url("out")) / "work/lock"
     with subprocess.Popen(
         [sys.executable, "-c", HOLD, place.url], stdout=subprocess.PIPE, text=True
@@ -34,7 +34,7 @@ def test_another_process_holds_it_until_it_dies(url):
             pass
 
 
-def test_a_lease_is_held_renewed_and_given_back(memory, monkeypatch):
+def test_leases_are_held_and_renewed_and_released(memory, monkeypatch):
     monkeypatch.setattr(write_lock, "RENEWAL", 0.02)
     place = place_of(memory("out")) / "work/lock"
     with write_lock.exclusive(place):
@@ -51,8 +51,8 @@ def test_a_lease_is_held_renewed_and_given_back(memory, monkeypatch):
 
 
 @pytest.mark.parametrize("content", [b"it\nanother", b"", b'{"holder": "of another version"}'])
-def test_a_lease_that_nobody_renewed_is_void(content, memory):
-    """Whoever wrote it, by the clock of the file system."""
+def test_expired_leases_are_ignored(content, memory):
+    """The age of a lease is measured by the file system's clock, whatever its content is."""
     place = place_of(memory("out")) / "work/lock"
     place.put(content)
     written_ago(place, write_lock.LEASE - 2)
@@ -71,7 +71,7 @@ def written_ago(place, seconds):
     fs.store[path].modified = datetime.now(UTC) - timedelta(seconds=seconds)
 
 
-def test_a_file_system_without_times(memory, monkeypatch):
+def test_without_modification_times_the_lease_must_be_removed_by_hand(memory, monkeypatch):
     place = place_of(memory("out")) / "work/lock"
     place.put(b"it\nanother")
 
@@ -83,8 +83,8 @@ def test_a_file_system_without_times(memory, monkeypatch):
         write_lock.exclusive(place).__enter__()
 
 
-def test_of_two_at_the_same_moment_the_last_has_it(url, monkeypatch):
-    place = Place(f"file://{url('out')}/work/lock")  # as an address, which gets a lease
+def test_of_two_simultaneous_leases_the_last_one_wins(url, monkeypatch):
+    place = Place(f"file://{url('out')}/work/lock")  # a URL gets a lease instead of a system lock
     monkeypatch.setattr(write_lock.time, "sleep", lambda _: place.put(b"it"))
     with pytest.raises(BlockingIOError, match="another run"), write_lock.exclusive(place):
         pass

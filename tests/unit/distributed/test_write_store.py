@@ -1,4 +1,4 @@
-"""How a store is written, and what is refused before anything looks like one."""
+"""Writing a store from pieces, and errors that leave no valid store."""
 
 import itertools
 
@@ -21,7 +21,7 @@ def pieces_of(F, cuts):
     ("cuts", "part_bytes"),
     [([0, 90], 1000), ([0, 1, 30, 30, 90], 1000), ([0, 1, 2, 3, 40, 90], 32e6), ([0, 90], np.inf)],
 )
-def test_pieces_make_a_sheaf(cuts, part_bytes, memory):
+def test_pieces_are_written_as_one_sheaf(cuts, part_bytes, memory):
     F = ragged_sheaf(np.complex64)
     src = dist.write_store(memory("src"), F.vertex_dims, pieces_of(F, cuts), part_bytes)
     G = src.load()
@@ -32,7 +32,7 @@ def test_pieces_make_a_sheaf(cuts, part_bytes, memory):
     assert src.largest_entry == F.largest_entry
 
 
-def test_parts_keep_to_their_size(memory):
+def test_parts_are_about_as_large_as_requested(memory):
     F = ragged_sheaf()
     src = dist.to_store(memory("src"), F, part_bytes=1000)
     sizes = [sum(maps.nbytes for maps in src.maps(p)) for p in range(len(src.parts))]
@@ -41,13 +41,13 @@ def test_parts_keep_to_their_size(memory):
     assert min(sizes) > 1000 / 2 - largest
 
 
-def test_a_sheaf_without_edges_or_vertices(memory):
+def test_sheaves_without_edges_or_vertices_can_be_written(memory):
     src = dist.write_store(memory("vertices"), [2, 1], [])
     assert src.load().dim_c0 == 3
     assert dist.write_store(memory("nothing"), np.zeros(0, int), []).load().n_vertices == 0
 
 
-def test_nothing_is_written_over(url, memory):
+def test_existing_stores_are_not_overwritten(url, memory):
     F = sc.CellularSheaf.constant([[0, 1]])
     for place in (url, memory):
         dist.to_store(place("src"), F)
@@ -60,7 +60,7 @@ def test_nothing_is_written_over(url, memory):
 
 
 @pytest.mark.parametrize("kind", ["url", "memory"])
-def test_what_was_interrupted_says_so(kind, request):
+def test_stores_of_interrupted_writes_raise(kind, request):
     place = request.getfixturevalue(kind)
 
     def interrupted():
@@ -99,21 +99,21 @@ BAD = [
     ),
     (([[0, 1]], -1, [1.0], [1.0]), ValueError, "at least 0"),
     (([[0, 1]], 1, [1.0], [np.nan]), ValueError, r"1\]`: `head_maps\[0\]` \(edge 0 -> 1\) must be"),
-    (([[0, 1]], 1, [1.0], [1j]), TypeError, "holds complex128, but earlier ones hold float64"),
+    (([[0, 1]], 1, [1.0], [1j]), TypeError, "holds complex128, but earlier pieces hold float64"),
     (([[0, 1]], 1, [1.0], ["x"]), TypeError, "must hold float32"),
     (([[0, 1]], 1, [1e300], [1.0]), ValueError, "the maps of all pieces"),
 ]
 
 
 @pytest.mark.parametrize(("piece", "error", "message"), BAD)
-def test_a_piece_that_does_not_fit_is_named(piece, error, message, memory):
+def test_invalid_pieces_raise_and_are_named(piece, error, message, memory):
     with pytest.raises(error, match=message):
         dist.write_store(memory("src"), [1, 1, 1], [GOOD, piece])
     with pytest.raises(dist.StoreError):
         dist.open_store(memory("src"))
 
 
-def test_other_arguments(memory):
+def test_invalid_arguments_raise(memory):
     with pytest.raises(ValueError, match="`part_bytes` must be at least 1"):
         dist.write_store(memory("src"), [1], [], part_bytes=0)
     with pytest.raises(TypeError, match="`pieces` must be an iterable of .*, got int"):

@@ -1,4 +1,4 @@
-"""Bundles and cycles have the sections and spectra that they promise."""
+"""Bundles and cycles have the documented sections and spectra."""
 
 import re
 
@@ -43,16 +43,16 @@ def test_a_bundle_without_noise_has_the_spectrum_of_the_constant_sheaf(graph, di
     L, L0 = reference.laplacian(F), reference.laplacian(constant)
     difference = np.linalg.eigvalsh(L) - np.linalg.eigvalsh(L0)
     if len(difference):
-        delta = reference.coboundary(constant)  # loops cancel in it, but not their rounding in F
+        delta = reference.coboundary(constant)  # loops cancel here, but in F only up to rounding
         scale = np.linalg.norm(delta) ** 2 + np.linalg.norm(constant.tail_data) ** 2
         assert_residual(difference, scale, n=len(L))
 
 
-def test_sections_of_a_bundle_are_the_gauge_times_a_vector():
+def test_sections_of_a_bundle_are_its_bases_times_a_vector():
     graph = nx.grid_2d_graph(3, 4)
     F = gallery.bundle(graph, 3, seed=917)
     number = {v: i for i, v in enumerate(graph.nodes)}
-    # the gauge from the tree of breadth-first paths: x_u = U_e x_v
+    # compute the bases along a breadth-first tree: x_u = U_e x_v
     x = np.zeros((F.n_vertices, 3, 3))
     x[0] = np.eye(3)
     edge = {tuple(ends): e for e, ends in enumerate(F.edges.tolist())}
@@ -63,17 +63,17 @@ def test_sections_of_a_bundle_are_the_gauge_times_a_vector():
     delta = reference.coboundary(F)
     assert_residual(delta @ x, delta, x, n=F.dim_c0)
     assert h0(F) == 3
-    assert np.abs(transports(F) - np.eye(3)).max() > 0.1  # a disguise that hides something
+    assert np.abs(transports(F) - np.eye(3)).max() > 0.1  # the bases are not trivial
 
 
-def test_bundle_uses_weights_components_and_isolated_vertices():
+def test_bundle_supports_weights_components_and_isolated_vertices():
     graph = nx.Graph()
     graph.add_nodes_from("abcd")
     graph.add_edge("a", "b", weight=9.0)
     graph.add_edge("c", "c", weight=2.0)
     F = gallery.bundle(graph, 2, seed=71)
     assert_residual(F.tail_map(0) - 3 * np.eye(2), 3.0, n=2)
-    assert h0(F) == 6  # {a, b}, c with its loop, d
+    assert h0(F) == 6  # 2 for each component: {a, b}, c with its loop, d
 
 
 @pytest.mark.parametrize("dim", [1, 2, 3, 5])
@@ -103,7 +103,7 @@ def test_noise_is_the_standard_deviation_of_the_angle():
     assert abs(angles.mean()) < 6 * 0.01 / np.sqrt(m)
 
 
-def test_noise_goes_to_the_head_side():
+def test_noise_multiplies_transports_from_the_right():
     graph = nx.complete_graph(5)
     plain = transports(gallery.bundle(graph, 4, seed=88))
     noisy = transports(gallery.bundle(graph, 4, noise=1e-6, seed=88))
@@ -112,7 +112,7 @@ def test_noise_goes_to_the_head_side():
     assert 0.3 < np.abs(K).max() < 10
 
 
-def test_bundle_seeds():
+def test_equal_seeds_give_equal_bundles():
     graph = nx.path_graph(4)
     one, same, other = (gallery.bundle(graph, 2, 0.1, seed=s).head_data for s in (7, 7, 8))
     np.testing.assert_array_equal(one, same)
@@ -121,7 +121,7 @@ def test_bundle_seeds():
     np.testing.assert_array_equal(one, gallery.bundle(graph, 2, 0.1, seed=generator).head_data)
 
 
-def test_gauge_reaches_both_components_of_the_orthogonal_group():
+def test_random_bases_have_both_orientations():
     U = transports(gallery.bundle(nx.complete_graph(30), 3, seed=41))
     signs = np.sign(np.linalg.det(U))
     assert {-1.0, 1.0} == set(signs)
@@ -139,7 +139,7 @@ def test_gauge_reaches_both_components_of_the_orthogonal_group():
     ids=["edges", "adjacency", "networkx", "empty", "no-edges"],
 )
 @pytest.mark.parametrize("dim", [0, 2])
-def test_bundle_takes_every_kind_of_graph(graph, dim):
+def test_bundle_accepts_every_kind_of_graph(graph, dim):
     F = gallery.bundle(graph, dim, noise=0.0, seed=3)
     constant = CellularSheaf.constant(graph, dim)
     np.testing.assert_array_equal(F.edges, constant.edges)
@@ -160,7 +160,7 @@ def test_bundle_takes_every_kind_of_graph(graph, dim):
         ({"dim": 2, "noise": True}, TypeError, "`noise` must be a real number, got True"),
     ],
 )
-def test_bundle_refuses(arguments, error, message):
+def test_invalid_arguments_of_bundle_raise(arguments, error, message):
     with pytest.raises(error, match=re.escape(message)):
         gallery.bundle(nx.path_graph(3), **arguments)
 
@@ -186,13 +186,13 @@ def test_bundle_refuses(arguments, error, message):
     ],
     ids=["0", "int-0", "0.7", "pi", "-1", "1", "mirror", "permutation", "i", "diag-1-i", "float32"],
 )
-def test_sections_of_a_cycle_are_what_the_holonomy_fixes(n, holonomy, fixed):
+def test_sections_of_a_cycle_are_fixed_vectors_of_the_holonomy(n, holonomy, fixed):
     F = gallery.cycle(n, holonomy)
     assert (F.n_vertices, F.n_edges) == (n, n)
     assert h0(F) == fixed
 
 
-def test_cycle_spells_out_edges_and_transports():
+def test_cycle_has_identity_transports_except_for_the_holonomy():
     F = gallery.cycle(3, 0.3)
     assert F.edges.tolist() == [[0, 1], [1, 2], [2, 0]]
     np.testing.assert_array_equal(F.head_map(0), np.eye(2))
@@ -236,6 +236,6 @@ def test_cycle_keeps_the_scalar_type_of_a_matrix(dtype):
         ((3, True), TypeError, "`holonomy` must hold"),
     ],
 )
-def test_cycle_refuses(arguments, error, message):
+def test_invalid_arguments_of_cycle_raise(arguments, error, message):
     with pytest.raises(error, match=re.escape(message)):
         gallery.cycle(*arguments)

@@ -1,4 +1,4 @@
-"""Clouds of points: neighbours, and the connection of the manifold they lie on."""
+"""Point clouds: nearest neighbours, and the connection of the sampled manifold."""
 
 import re
 
@@ -23,7 +23,7 @@ def neighbours_one_by_one(points, k):
 
 
 @given(st.integers(2, 30), st.integers(1, 3), st.integers(0, 2**32), st.data())
-def test_nearest_neighbors_equals_sorting_all_distances(n, d, seed, data):
+def test_nearest_neighbors_match_sorted_distances(n, d, seed, data):
     k = data.draw(st.integers(1, n - 1))
     points = np.random.default_rng(seed).standard_normal((n, d))
     edges = gallery.nearest_neighbors(points, k)
@@ -32,18 +32,18 @@ def test_nearest_neighbors_equals_sorting_all_distances(n, d, seed, data):
 
 
 @pytest.mark.parametrize("k", [1, 2, 4])
-def test_points_in_one_place_are_neighbours_but_not_of_themselves(k):
+def test_coinciding_points_are_neighbours_without_loops(k):
     points = np.repeat([[0.0, 0.0], [10.0, 0.0]], [6, 3], axis=0)
     edges = gallery.nearest_neighbors(points, k)
     assert (edges[:, 0] < edges[:, 1]).all()
     degrees = np.bincount(edges.ravel(), minlength=9)
     assert (degrees >= k).all()
     across = (edges[:, 0] < 6) & (edges[:, 1] >= 6)
-    assert across.any() == (k > 2)  # the three points need others only for k > 2
+    assert across.any() == (k > 2)  # three coinciding points have only two neighbours there
 
 
 @pytest.mark.parametrize("scale", [1e-250, 1.0, 1e250])
-def test_nearest_neighbors_at_every_scale(scale):
+def test_nearest_neighbors_do_not_depend_on_the_scale(scale):
     points = np.random.default_rng(77).standard_normal((40, 3))
     edges = gallery.nearest_neighbors(points * scale, 4)
     assert edges.tolist() == neighbours_one_by_one(points, 4)
@@ -61,7 +61,7 @@ def test_nearest_neighbors_at_every_scale(scale):
         (np.eye(3) * 1j, 1, TypeError, "`points` must be real"),
     ],
 )
-def test_nearest_neighbors_refuses(points, k, error, message):
+def test_invalid_arguments_of_nearest_neighbors_raise(points, k, error, message):
     with pytest.raises(error, match=re.escape(message)):
         gallery.nearest_neighbors(points, k)
 
@@ -70,13 +70,13 @@ def test_nearest_neighbors_refuses(points, k, error, message):
 
 
 def angles_between(frames, planes):
-    """Return the sine of the largest angle between each frame and the plane it stands for."""
+    """Return the sine of the largest angle between each frame and the exact tangent plane."""
     outside = frames - planes @ (planes.swapaxes(1, 2) @ frames)
     return np.linalg.norm(outside, ord=2, axis=(1, 2))
 
 
 def sphere(n):
-    """Return points all over the sphere, evenly (Fibonacci's), and its tangent planes."""
+    """Return evenly distributed (Fibonacci) points on the sphere, and its tangent planes."""
     i = np.arange(n) + 0.5
     z, phi = 1 - 2 * i / n, np.pi * (1 + np.sqrt(5)) * i
     r = np.sqrt(1 - z**2)
@@ -100,8 +100,8 @@ def polar(A):
 
 
 @pytest.mark.parametrize(("manifold", "smaller"), [(sphere, 0.45), (torus, 0.55)])
-def test_the_connection_of_points_is_near_that_of_their_manifold(manifold, smaller):
-    """Four times as many points halve the distances, and errors more where they are even."""
+def test_the_connection_of_points_converges_to_that_of_the_manifold(manifold, smaller):
+    """Four times as many points halve the distances, and about halve the errors or better."""
     worst = []
     for n in (500, 2000):
         points, planes = manifold(n)
@@ -109,7 +109,7 @@ def test_the_connection_of_points_is_near_that_of_their_manifold(manifold, small
         assert frames.shape == (n, points.shape[1], 2)
         assert_residual(frames.swapaxes(1, 2) @ frames - np.eye(2), frames, n=2)
         u, v = F.edges.T
-        G = polar(planes.swapaxes(1, 2) @ frames)  # coordinates in frames to those in planes
+        G = polar(planes.swapaxes(1, 2) @ frames)  # from coordinates in frames to those in planes
         true = polar(planes[u].swapaxes(1, 2) @ planes[v])
         error = transports(F) - G[u].swapaxes(1, 2) @ true @ G[v]
         worst.append(
@@ -131,22 +131,22 @@ def test_the_flat_torus_has_two_nearly_parallel_fields_and_the_sphere_none():
     assert low[sphere][0] > 0.5 * low[sphere][2]
 
 
-def test_edges_are_those_of_nearest_neighbors():
+def test_the_connection_has_the_edges_of_nearest_neighbors():
     points, _ = torus(200)
     F, _ = gallery.connection_from_points(points, 5, 3)
     np.testing.assert_array_equal(F.edges, gallery.nearest_neighbors(points, 5))
     assert F.vertex_dims.tolist() == [3] * 200
 
 
-def test_in_as_many_dimensions_as_the_space_has_the_connection_is_trivial():
+def test_the_connection_of_full_dimension_is_trivial():
     points = np.random.default_rng(5).standard_normal((40, 3))
     F, frames = gallery.connection_from_points(points, 6, 3)
-    x = frames.swapaxes(1, 2) @ np.array([1.0, -2.0, 0.5])  # one vector of space, everywhere
+    x = frames.swapaxes(1, 2) @ np.array([1.0, -2.0, 0.5])  # the same vector at every point
     assert_residual(sc.coboundary(F) @ x.ravel(), x, n=F.dim_c0)
 
 
-def test_near_neighbours_count_more_than_far_ones():
-    """A plane with one outlier above its middle: the outlier is far and tilts it little."""
+def test_near_neighbours_have_larger_weights_than_far_ones():
+    """An outlier far above the centre of a planar grid hardly tilts the tangent plane."""
     grid = np.stack(np.meshgrid(*2 * [np.arange(-1.0, 2.0)]), axis=-1).reshape(-1, 2)
     points = np.vstack([np.pad(0.1 * grid, ((0, 0), (0, 1))), [[0.0, 0.6, 2.0]]])
     _, frames = gallery.connection_from_points(points, 9, 2)
@@ -155,7 +155,7 @@ def test_near_neighbours_count_more_than_far_ones():
 
 
 @pytest.mark.parametrize("scale", [1e-150, 1e150])
-def test_connection_from_points_at_every_scale(scale):
+def test_the_connection_does_not_depend_on_the_scale(scale):
     points = torus(60)[0]
     F, frames = gallery.connection_from_points(points, 6, 2)
     G, scaled = gallery.connection_from_points(points * scale, 6, 2)
@@ -165,7 +165,7 @@ def test_connection_from_points_at_every_scale(scale):
     assert single.dtype == frames.dtype == np.float32
 
 
-def test_chunks_change_nothing(monkeypatch):
+def test_the_chunk_size_does_not_change_the_connection(monkeypatch):
     points = sphere(100)[0]
     F, frames = gallery.connection_from_points(points, 6, 2)
     monkeypatch.setattr("sheafcoarsen.gallery.clouds.CHUNK", 6 * 3 * 7)
@@ -190,9 +190,9 @@ LINE = np.arange(12.0)[:, None] * [1.0, 2.0, 3.0]
             5,
             2,
             ValueError,
-            "`points` 7 and 20 are in the same place: keep one of each",
+            "`points` 7 and 20 coincide: remove duplicates",
         ),
-        (LINE, 4, 2, ValueError, "neighbours of point 0 span 1 of `dim` = 2 dimensions: raise `k`"),
+        (LINE, 4, 2, ValueError, "neighbours of point 0 span 1 of `dim` = 2 dimensions: increase"),
         (
             np.vstack([sphere(20)[0], LINE[:6] / 50 + 9]),
             3,
@@ -204,6 +204,6 @@ LINE = np.arange(12.0)[:, None] * [1.0, 2.0, 3.0]
         (LINE * 1j, 4, 1, TypeError, "`points` must be real"),
     ],
 )
-def test_connection_from_points_refuses(points, k, dim, error, message):
+def test_invalid_arguments_of_connection_from_points_raise(points, k, dim, error, message):
     with pytest.raises(error, match=re.escape(message)):
         gallery.connection_from_points(points, k, dim)

@@ -1,4 +1,4 @@
-"""Frameworks of bars: rigid motions, and what a missing bar adds."""
+"""Bar frameworks: rigid motions, and additional motions if a bar is missing."""
 
 import re
 
@@ -36,7 +36,7 @@ def test_rigid_motions_are_in_the_kernel_and_a_stretch_is_not(d):
     assert_residual(delta @ points.reshape(-1) + lengths, delta, points, n=F.dim_c0)
 
 
-def test_a_square_without_diagonal_has_one_more_motion_than_with_one():
+def test_a_missing_diagonal_adds_one_motion_to_a_square():
     square = [[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]
     sides = [[0, 1], [1, 2], [2, 3], [3, 0]]
     assert h0(gallery.bar_framework(sides, square)) == 4
@@ -54,13 +54,13 @@ def test_bar_framework_ignores_weights_and_keeps_names_and_scalar_type():
 
 
 @pytest.mark.parametrize("scale", [5e-324, 1e-300, 1.0, 1e308])
-def test_directions_at_every_scale(scale):
+def test_bar_directions_are_accurate_at_every_scale(scale):
     points = np.array([[-scale, 0.0], [0.0, scale], [0.5, 0.0]])
     F = gallery.bar_framework([[0, 1]], points)
     assert_residual(F.head_map(0) - np.sqrt([[0.5, 0.5]]), F.head_map(0), n=2)
 
 
-def test_points_far_from_the_origin_keep_their_distances():
+def test_bars_far_from_the_origin_have_accurate_directions():
     eps = np.finfo(float).eps
     F = gallery.bar_framework([[0, 1]], [[1.0, 1.0], [1.0 + 4 * eps, 1.0 + 3 * eps]])
     assert_residual(F.tail_map(0) - [[0.8, 0.6]], F.tail_map(0), n=2)
@@ -79,6 +79,6 @@ def test_points_far_from_the_origin_keep_their_distances():
         ([[0, 1]], [[0.0], [np.inf]], ValueError, "`points` must be finite, got [inf] in row 1"),
     ],
 )
-def test_bar_framework_refuses(graph, points, error, message):
+def test_invalid_arguments_raise(graph, points, error, message):
     with pytest.raises(error, match=re.escape(message)):
         gallery.bar_framework(graph, points)

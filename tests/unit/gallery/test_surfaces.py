@@ -1,4 +1,4 @@
-"""Tangent planes of surfaces: their bases, the transport between them, areas."""
+"""Tangent planes of surfaces: bases, transport, vertex areas and singularities of fields."""
 
 import re
 
@@ -36,15 +36,15 @@ def normals_one_by_one(points, faces):
 
 
 def parallel_transport(normal_u, normal_v):
-    """Return the smallest rotation that takes normal_v to normal_u (Rodrigues)."""
+    """Return the smallest rotation that maps normal_v to normal_u (Rodrigues)."""
     axis = np.cross(normal_v, normal_u)
-    K = np.cross(np.eye(3), axis)  # K x = axis x x, up to the sign fixed below
+    K = np.cross(np.eye(3), axis)  # K x = cross(axis, x), up to the sign, which the next line fixes
     K = -K if not np.allclose(K @ normal_v, np.cross(axis, normal_v)) else K
     return np.eye(3) + K + K @ K / (1 + normal_u @ normal_v)
 
 
 def frame(normal):
-    """Return some basis of the plane orthogonal to a normal, right-handed with it."""
+    """Return a basis of the plane orthogonal to a normal, whose cross product is the normal."""
     q = np.linalg.qr(np.column_stack([normal, np.eye(3)[:, :2]]))[0]
     T = q[:, 1:]
     return T if np.linalg.det(np.column_stack([normal, T])) > 0 else T[:, ::-1]
@@ -67,28 +67,28 @@ def test_transport_on_a_sphere_is_the_smallest_rotation_between_the_tangent_plan
         return T[u].T @ parallel_transport(normals[u], normals[v]) @ T[v]
 
     largest = 0.0
-    # around a triangle the bases cancel, up to a rotation that commutes
+    # around a triangle the choice of bases cancels, except for a rotation that commutes
     for a, b, c in faces.tolist():
         around = ours(a, b) @ ours(b, c) @ ours(c, a)
         assert_residual(around - theirs(a, b) @ theirs(b, c) @ theirs(c, a), around, 30.0, n=2)
         largest = max(largest, np.abs(around - around.T).max())
-    assert largest > 0.01  # the sphere is curved, so that a transposed transport would be noticed
+    assert largest > 0.01  # there is curvature, so that a transposed transport would be detected
     np.testing.assert_array_equal(np.sign(np.linalg.det(U)), 1.0)
     assert h0(F) == 0  # no parallel vector field
 
 
-def test_holonomy_around_a_face_of_the_icosahedron_is_a_twentieth_of_the_sphere():
+def test_holonomy_around_an_icosahedron_face_is_its_solid_angle():
     points, faces = icosphere(0)
     F = gallery.tangent_bundle(points, faces)
     U = np.zeros((12, 12, 2, 2))
     U[F.edges[:, 0], F.edges[:, 1]] = transports(F)
     U[F.edges[:, 1], F.edges[:, 0]] = transports(F).swapaxes(1, 2)
-    for a, b, c in faces.tolist():  # carried from a to c to b to a, clockwise seen from outside
+    for a, b, c in faces.tolist():  # transport from a to c to b to a, clockwise from outside
         around = U[a, b] @ U[b, c] @ U[c, a]
         assert_residual(around - rotation(-4 * np.pi / 20), around, 12.0, n=2)
 
 
-def test_a_flat_mesh_has_two_parallel_fields_in_any_position():
+def test_a_rotated_flat_mesh_has_identity_transports():
     rng = np.random.default_rng(313)
     plane, faces = delaunay(rng, 12)
     points = plane[:, :2] @ np.linalg.qr(rng.standard_normal((3, 3)))[0][:2] + rng.standard_normal(
@@ -98,8 +98,8 @@ def test_a_flat_mesh_has_two_parallel_fields_in_any_position():
     assert_residual(transports(F) - np.eye(2), transports(F), n=2 * F.n_vertices)
 
 
-def test_determinant_is_minus_one_where_two_neighbouring_faces_disagree():
-    # in the plane: a large triangle, a large one turned over (3, 4, 5), a small one between them
+def test_determinants_are_minus_one_where_orientations_flip():
+    # in the plane: a large triangle, a flipped large one (3, 4, 5), and a small one between them
     plane = [[0, 0], [4, 0], [0, 4], [5, 0], [5, 4], [9, 0], [4.5, 1]]
     F = gallery.tangent_bundle(np.pad(plane, ((0, 0), (0, 1))), [[0, 1, 2], [3, 4, 5], [1, 3, 6]])
     flips = np.linalg.det(transports(F)) < 0
@@ -107,7 +107,7 @@ def test_determinant_is_minus_one_where_two_neighbouring_faces_disagree():
     assert F.n_edges == 9
 
 
-def test_quads():
+def test_quadrilateral_meshes_are_accepted():
     grid = np.arange(12).reshape(3, 4)
     x, y = np.meshgrid(np.arange(4.0), np.arange(3.0))
     points = np.stack([x, y, np.sin(x) + y**2], axis=-1).reshape(-1, 3)
@@ -122,11 +122,11 @@ def test_quads():
     np.testing.assert_array_equal(np.sign(np.linalg.det(transports(F))), np.sign(cosines))
 
 
-def test_vertices_without_a_normal_take_the_third_axis():
+def test_vertices_without_a_normal_use_the_third_axis():
     points = [[0, 0, 0], [1, 0, 0], [0, 1, 1], [7, 7, 7], [0, 0.3, 0.1]]
     T = gallery.tangent_frames(points, [[0, 1, 2], [0, 2, 1]])
     normals = np.cross(T[..., 0], T[..., 1])
-    assert normals.tolist() == [[0, 0, 1.0]] * 5  # the two faces cancel; 3 and 4 are in none
+    assert normals.tolist() == [[0, 0, 1.0]] * 5  # the two faces cancel; 3 and 4 have no face
     F = gallery.tangent_bundle(points, [[0, 1, 2], [0, 2, 1]])
     assert (F.n_vertices, F.n_edges) == (5, 3)
     assert F.vertex_dims.tolist() == [2] * 5
@@ -141,8 +141,8 @@ def test_tangent_bundle_does_not_depend_on_the_scale(scale):
     assert_residual(difference, 20.0, n=20)
 
 
-def test_two_right_angles_weigh_nothing():
-    """Also where rounding of a turned rectangle leaves 1e-17."""
+def test_edges_opposite_to_two_right_angles_have_weight_zero():
+    """The weight is zero even if rounding in a rotated rectangle gives 1e-17."""
     corners = np.array([[0, 0, 0], [1, 0, 0], [1, 2, 0], [0, 2, 0]])
     for seed in range(5):
         Q = np.linalg.qr(np.random.default_rng(seed).standard_normal((3, 3)))[0]
@@ -183,13 +183,13 @@ FAN = [[0, 0, 0], [0, 0, 1], [1, 0, 0], [0, 1, 0], [-1, -1, 0]]
 @pytest.mark.parametrize(
     "function", [gallery.tangent_bundle, gallery.tangent_frames, gallery.vertex_areas]
 )
-def test_what_is_no_surface_is_refused(function, points, faces, error, message):
+def test_invalid_surfaces_raise(function, points, faces, error, message):
     with pytest.raises(error, match=re.escape(message)):
         function(points, faces)
 
 
-def test_faces_that_turn_differently_give_the_field_of_the_sphere():
-    """Transports and areas are those of faces that turn alike."""
+def test_inconsistent_face_orientations_do_not_matter():
+    """Transports, frames and areas are those of consistently oriented faces."""
     points, faces = sphere(np.random.default_rng(230), n=80)
     mixed = faces.copy()
     mixed[1::2] = mixed[1::2, ::-1]
@@ -215,7 +215,7 @@ def test_the_orientation_of_a_moebius_strip_flips_somewhere(data_folder):
     assert_residual(np.abs(determinants) - 1, determinants, n=2)
     flips = np.flatnonzero(determinants < 0)
     assert 0 < len(flips) < 10
-    # no choice of a side for each vertex removes the flips: the strip has only one
+    # no choice of a side at each vertex removes the flips, because the strip is one-sided
     orientation = CellularSheaf.signed(F.edges, np.sign(determinants), n_vertices=F.n_vertices)
     assert h0(orientation) == 0
     unflipped = CellularSheaf.signed(F.edges, np.ones(504), n_vertices=F.n_vertices)
@@ -223,7 +223,7 @@ def test_the_orientation_of_a_moebius_strip_flips_somewhere(data_folder):
 
 
 def icosphere(levels):
-    """Return the icosahedron with every triangle cut into four, again and again."""
+    """Return the icosahedron, subdivided ``levels`` times, projected onto the sphere."""
     golden = (1 + np.sqrt(5)) / 2
     points = np.array([[0, a, b * golden] for a in (1, -1) for b in (1, -1)])
     points = np.vstack([np.roll(points, shift, axis=1) for shift in range(3)])
@@ -241,7 +241,7 @@ def icosphere(levels):
 
 
 def torus():
-    """Return a ring of 24 x 12 squares, each cut into two triangles."""
+    """Return a torus of 24 x 12 squares, each divided into two triangles."""
     major, minor = np.meshgrid(np.arange(24), np.arange(12), indexing="ij")
     a, b = 2 * np.pi * major.ravel() / 24, 2 * np.pi * minor.ravel() / 12
     ring = 2 + 0.7 * np.cos(b)
@@ -258,7 +258,7 @@ def torus():
 # ---------------------------------------------------------------- frames
 
 
-def test_frames_are_tangent_orthonormal_and_turn_with_the_normal():
+def test_frames_are_orthonormal_bases_of_the_tangent_planes():
     points, faces = icosphere(1)
     T = gallery.tangent_frames(points, faces)
     assert T.shape == (42, 3, 2)
@@ -270,7 +270,7 @@ def test_frames_are_tangent_orthonormal_and_turn_with_the_normal():
 
 @pytest.mark.parametrize("power", [1, 2, 4])
 def test_cochains_are_coordinates_in_the_given_frames(power):
-    """Frames turned by angles g_v turn coordinates by -k g_v, mirrored ones mirror them."""
+    """Rotating frames by angles g_v rotates coordinates by -k g_v; reflections reflect them."""
     rng = np.random.default_rng(4211)
     points, faces = icosphere(1)
     T = gallery.tangent_frames(points, faces)
@@ -280,7 +280,7 @@ def test_cochains_are_coordinates_in_the_given_frames(power):
     turns[mirrored] = turns[mirrored] @ np.diag([1.0, -1.0])
     F = gallery.tangent_bundle(points, faces, power=power)
     G = gallery.tangent_bundle(points, faces, frames=T @ turns, power=power)
-    # x_v of the old frame has in the new one the coordinates Q_v^T x_v
+    # coordinates x_v in the old frame become Q_v^T x_v in the new frame
     Q = np.array([rotation(power * angle) for angle in angles])
     Q[mirrored] = Q[mirrored] @ np.diag([1.0, -1.0])
     u, v = F.edges.T
@@ -303,7 +303,7 @@ def test_cochains_are_coordinates_in_the_given_frames(power):
         (np.full((3, 3, 2), np.nan), ValueError, "`frames` must be finite, got nan"),
     ],
 )
-def test_frames_that_are_no_bases_are_refused(frames, error, message):
+def test_invalid_frames_raise(frames, error, message):
     with pytest.raises(error, match=re.escape(message)):
         gallery.tangent_bundle(np.eye(3), [[0, 1, 2]], frames)
 
@@ -312,11 +312,11 @@ def test_frames_that_are_no_bases_are_refused(frames, error, message):
 
 
 @pytest.mark.parametrize("power", [2, 3, 4, 7])
-def test_powers_multiply_the_angle_and_keep_flips(power):
+def test_powers_multiply_transport_angles_and_keep_reflections(power):
     points, faces = sphere(np.random.default_rng(61), n=30)
     rng = np.random.default_rng(3)
     T = gallery.tangent_frames(points, faces)
-    T[rng.random(30) < 0.5] *= [1.0, -1.0]  # flips
+    T[rng.random(30) < 0.5] *= [1.0, -1.0]  # reflect some frames
     U = transports(gallery.tangent_bundle(points, faces, T))
     V = transports(gallery.tangent_bundle(points, faces, T, power=power))
     np.testing.assert_array_equal(np.sign(np.linalg.det(V)), np.sign(np.linalg.det(U)))
@@ -325,7 +325,7 @@ def test_powers_multiply_the_angle_and_keep_flips(power):
     expected[np.linalg.det(U) < 0] @= np.diag([1.0, -1.0])
     assert_residual(V - expected, V, n=2 * power)
     assert_residual(V.swapaxes(1, 2) @ V - np.eye(2), V, n=2)
-    # a field of directions is carried edge by edge, and so is its power: (U z)^k = V z^k
+    # transport commutes with the power: (U z)^k = V z^k
     z = rng.standard_normal((len(U), 2)) @ [1, 1j]
     carried = (U @ np.stack([z.real, z.imag], axis=1)[..., None])[..., 0] @ [1, 1j]
     powers = (V @ np.stack([(z**power).real, (z**power).imag], axis=1)[..., None])[..., 0]
@@ -340,7 +340,7 @@ def test_powers_multiply_the_angle_and_keep_flips(power):
         ({"weights": "cotangent"}, ValueError, "`weights` must be one of 'uniform', 'cotan'"),
     ],
 )
-def test_unknown_options_are_refused(options, error, message):
+def test_invalid_options_raise(options, error, message):
     with pytest.raises(error, match=re.escape(message)):
         gallery.tangent_bundle(np.eye(3), [[0, 1, 2]], **options)
 
@@ -355,7 +355,7 @@ def cotan_laplacian(points, faces):
         p = points[face]
         a, b = p[1] - p[0], p[2] - p[0]
         gram = np.array([[a @ a, a @ b], [a @ b, b @ b]])
-        slopes = np.array([[-1.0, -1.0], [1.0, 0.0], [0.0, 1.0]])  # of the three, along a and b
+        slopes = np.array([[-1.0, -1.0], [1.0, 0.0], [0.0, 1.0]])  # of hat functions
         area = np.sqrt(np.linalg.det(gram)) / 2
         L[np.ix_(face, face)] += area * slopes @ np.linalg.solve(gram, slopes.T)
     return L
@@ -375,10 +375,10 @@ def delaunay(rng, n):
 
 
 @pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
-def test_cotan_weights_make_the_cotan_laplacian(scale):
-    """Of functions, where no angle sum is above pi, and of a flat surface's two coordinates.
+def test_cotan_weights_give_the_cotan_laplacian(scale):
+    """Compare with the cotan Laplacian of functions, and of both coordinates of flat fields.
 
-    The boundary of a Delaunay triangulation may have obtuse angles, so it is cut off.
+    The boundary of a Delaunay triangulation is removed, because it may have obtuse angles.
     """
     points, faces = delaunay(np.random.default_rng(87), 60)
     inner = np.linalg.norm(points, axis=1) < 1.1
@@ -400,7 +400,7 @@ def test_cotan_weights_make_the_cotan_laplacian(scale):
         assert_residual(reference.laplacian(F) - np.kron(L, np.eye(2)), L, n=120)
 
 
-def test_cotan_weights_of_the_sphere_are_those_of_its_functions():
+def test_cotan_weights_of_the_sphere_match_those_for_functions():
     points, faces = icosphere(2)
     L = cotan_laplacian(points, faces)
     F = gallery.tangent_bundle(points, faces, weights="cotan")
@@ -413,8 +413,8 @@ def test_cotan_weights_of_the_sphere_are_those_of_its_functions():
     assert single.dtype == np.float32
 
 
-def test_negative_cotans_become_zero_and_disconnect_nothing():
-    # two flat triangles whose common side is opposite to two obtuse angles
+def test_negative_cotan_weights_become_zero_without_disconnecting_components():
+    # two triangles in a plane whose common side is opposite to two obtuse angles
     points = [[-1, 0, 0], [1, 0, 0], [0, 0.1, 0], [0, -0.1, 0]]
     faces = [[0, 1, 2], [1, 0, 3]]
     F = gallery.tangent_bundle(points, faces, weights="cotan")
@@ -431,7 +431,7 @@ def test_cotan_weights_need_triangles():
         gallery.tangent_bundle(corners, [[0, 1, 2, 3]], weights="cotan")
 
 
-def test_vertex_areas_share_every_face_equally():
+def test_vertex_areas_are_equal_shares_of_face_areas():
     points, faces = sphere(np.random.default_rng(70), n=40)
     expected = np.zeros(41)
     for face in faces:
@@ -446,15 +446,15 @@ def test_vertex_areas_share_every_face_equally():
     assert gallery.vertex_areas(np.array(square, np.float32), [[0, 1, 2, 3]]).dtype == np.float32
 
 
-def test_areas_at_every_scale_that_they_have():
+def test_vertex_areas_are_accurate_at_every_representable_scale():
     points, faces = icosphere(0)
     areas = gallery.vertex_areas(points, faces)
     for exponent in (-400, 400):
         scaled = gallery.vertex_areas(np.ldexp(points, exponent), faces)
         np.testing.assert_array_equal(scaled, np.ldexp(areas, 2 * exponent))
-    with pytest.raises(ValueError, match="the area of vertex 0 is no float64 number: rescale"):
+    with pytest.raises(ValueError, match="the area of vertex 0 is not representable in float64"):
         gallery.vertex_areas(np.ldexp(points, 600), faces)
-    with pytest.raises(ValueError, match="the area of vertex 0 is no float32 number: rescale"):
+    with pytest.raises(ValueError, match="the area of vertex 0 is not representable in float32"):
         gallery.vertex_areas(np.ldexp(points, -80).astype(np.float32), faces)
 
 
@@ -462,10 +462,10 @@ def test_areas_at_every_scale_that_they_have():
 
 
 def indices(faces, F, x):
-    """Return the index of a field in every face, and its curvature, in whole turns.
+    """Return the index of a field in every face, and the curvature of the face, in full turns.
 
-    Between neighbours the field turns by an angle in (-pi, pi]; around a face those angles and the
-    connection's own turn, its curvature, sum to a multiple of 2 pi. F has weight 1.
+    Between neighbours the field turns by an angle in (-pi, pi]; around a face these angles and the
+    holonomy of the connection, the curvature, sum to a multiple of 2 pi. F has weight 1.
     """
     n = F.n_vertices
     keys = F.edges @ [n, 1]
@@ -488,17 +488,17 @@ def indices(faces, F, x):
 @pytest.mark.parametrize("power", [1, 2, 4])
 @pytest.mark.parametrize("weights", ["uniform", "cotan"])
 def test_singularities_of_the_smoothest_field_of_a_sphere_sum_to_two(power, weights):
-    """Poincare and Hopf; in a field of k directions each counts 1/k."""
+    """By the Poincare-Hopf theorem; in a field of k directions a singularity counts 1/k."""
     points, faces = icosphere(2)
     turned = np.linalg.qr(np.random.default_rng(8).standard_normal((3, 3)))[0]
-    points = points @ turned * [1.0, 1.1, 1.3]  # no symmetry to make multiple eigenvalues
+    points = points @ turned * [1.0, 1.1, 1.3]  # break the symmetry, which has multiplets
     F = gallery.tangent_bundle(points, faces, weights=weights, power=power)
     E = sc.eigenmodes(F, 1, mass=gallery.vertex_areas(points, faces))
     plain = gallery.tangent_bundle(points, faces, power=power)
     found, curvature = indices(faces, plain, E.vectors[:, 0])
     assert abs(curvature.sum() - 2 * power) < 1e-9
     assert found.sum() == 2 * power
-    # no more of them than there must be, so that the field is smooth
+    # a smooth field has no more singularities than necessary
     assert np.abs(found).sum() == 2 * power
     assert set(found.tolist()) == {0, 1}
 
@@ -523,7 +523,7 @@ CLOSED = {
 
 @pytest.mark.parametrize("name", CLOSED)
 @pytest.mark.parametrize("columns", [2, 3])
-def test_indices_of_any_field_sum_to_the_euler_characteristic(name, columns):
+def test_field_indices_sum_to_the_euler_characteristic(name, columns):
     points, faces, expected = CLOSED[name]
     for seed in range(5):
         vectors = np.random.default_rng(seed).standard_normal((len(points), columns))
@@ -535,7 +535,7 @@ def test_indices_of_any_field_sum_to_the_euler_characteristic(name, columns):
     np.testing.assert_array_equal(gallery.field_indices(points, over, vectors).sum(), expected)
 
 
-def test_indices_are_where_a_smooth_field_has_its_singularities():
+def test_field_indices_locate_singularities_of_smooth_fields():
     points, faces = icosphere(2)
     points = points * [1.0, 1.1, 1.3]
     F = gallery.tangent_bundle(points, faces)
@@ -555,14 +555,14 @@ def test_indices_are_where_a_smooth_field_has_its_singularities():
         assert abs(k) > 1 or found[hit] == k
 
 
-def test_a_one_sided_surface_has_no_indices():
+def test_field_indices_of_a_one_sided_surface_raise():
     strip = [[i, (i + 1) % 5, (i + 2) % 5] for i in range(5)]
     points = np.random.default_rng(0).standard_normal((5, 3))
-    with pytest.raises(ValueError, match="`faces` make a one-sided surface"):
+    with pytest.raises(ValueError, match="`faces` must form an orientable surface"):
         gallery.field_indices(points, strip, np.ones((5, 2)))
 
 
-def test_a_torus_has_a_field_without_singularities():
+def test_the_smoothest_field_of_a_torus_has_no_singularities():
     points, faces = torus()
     F = gallery.tangent_bundle(points, faces, weights="cotan")
     E = sc.eigenmodes(F, 1, mass=gallery.vertex_areas(points, faces))
@@ -571,8 +571,8 @@ def test_a_torus_has_a_field_without_singularities():
     assert not found.any()
 
 
-def test_eigenvalues_of_the_sphere():
-    """With areas for masses: that of tangent fields is 1, six times (curls and gradients)."""
+def test_eigenvalues_of_the_sphere_are_those_of_tangent_fields():
+    """With areas as masses, the lowest eigenvalue 1 has multiplicity 6 (curls and gradients)."""
     points, faces = icosphere(3)
     F = gallery.tangent_bundle(points, faces, weights="cotan")
     values = sc.eigenmodes(F, 7, mass=gallery.vertex_areas(points, faces)).values
@@ -581,7 +581,7 @@ def test_eigenvalues_of_the_sphere():
 
 
 @pytest.mark.real_data
-def test_the_smoothest_field_of_a_cow(data_folder):
+def test_the_smoothest_field_of_a_real_mesh_has_few_singularities(data_folder):
     points, faces = sc.read_mesh(data_folder / "mesh_spot.off.gz")
     F = gallery.tangent_bundle(points, faces, weights="cotan")
     assert (edge_weights(F) == 0).sum() > 100  # a real mesh, with negative cotans

@@ -1,4 +1,4 @@
-"""Sheaves that the tests of this folder solve on: all kinds, small enough for dense answers."""
+"""Sheaves of all kinds for the tests in this folder, small enough for dense reference solutions."""
 
 import networkx as nx
 import numpy as np
@@ -48,11 +48,11 @@ def corridors(
     spread: float = 0.0,
     seed: int = 0,
 ) -> CellularSheaf:
-    """Return the rotations of a simulated laser graph: long chains of poses, and few closures.
+    """Return the rotations of a simulated pose graph: long chains of poses and few loop closures.
 
-    A robot walks along the streets of a square, ``length`` poses from one crossing to the next; it
-    recognizes some of the places where it was before. ``spread`` is the standard deviation of the
-    logarithms of weights.
+    A robot walks along the streets of a square, ``length`` poses from one crossing to the next, and
+    recognizes some of the places it has visited. ``spread`` is the standard deviation of the
+    logarithms of the weights.
     """
     rng = np.random.default_rng(seed)
     crossing, heading, steps = np.zeros(2, int), None, []

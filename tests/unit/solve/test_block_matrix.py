@@ -30,7 +30,7 @@ def blocks(rows, columns, p, q, seed=0):
 
 @pytest.mark.parametrize("name", SHEAVES)
 @pytest.mark.parametrize("h", [0, 1, 3, 5, 14, 16])
-def test_products_are_those_of_the_matrix(name, h):
+def test_products_match_those_of_the_sparse_matrix(name, h):
     F = SHEAVES[name]
     L = in_blocks(sc.laplacian(F), F.vertex_dims, F.vertex_dims)
     rng = np.random.default_rng(h)
@@ -44,7 +44,7 @@ def test_products_are_those_of_the_matrix(name, h):
 
 @pytest.mark.parametrize("shape", [(1, 1), (2, 2), (3, 2), (2, 5), (9, 9)])
 @pytest.mark.parametrize("h", [1, 4, 8, 13])
-def test_what_is_added_to_a_product(shape, h):
+def test_combine_adds_scaled_terms_to_a_product(shape, h):
     A, rng = blocks(7, 5, *shape), np.random.default_rng(1)
     Y = rng.standard_normal((A.shape[1], h))
     T = [rng.standard_normal((A.shape[0], h)) for _ in range(3)]
@@ -54,7 +54,7 @@ def test_what_is_added_to_a_product(shape, h):
     assert_residual(out - whole, A.toarray(), Y, T[0], n=9)
 
 
-def test_a_term_may_be_written_over():
+def test_combine_may_overwrite_one_of_its_terms():
     A, rng = blocks(6, 6, 2, 2), np.random.default_rng(2)
     X, Y = rng.standard_normal((2, 12, 16))
     expected = A @ Y + 3 * X
@@ -62,11 +62,11 @@ def test_a_term_may_be_written_over():
     assert_residual(X - expected, A.toarray(), Y, X, n=9)
 
 
-def test_precisions_and_widths_may_differ():
+def test_input_and_output_may_differ_in_precision_and_width():
     A, rng = blocks(6, 4, 3, 3), np.random.default_rng(3)
     X = 1e-60 * rng.standard_normal((12, 14))
     wide = np.zeros((18, 16), np.float32)
-    BlockMatrix(A).combine(X, wide, 1e60)  # scaled before it is rounded
+    BlockMatrix(A).combine(X, wide, 1e60)  # must be scaled before it is rounded
     expected = 1e60 * (A @ X)
     single = eps_of(np.float32)
     assert_residual(wide[:, :14] - expected, A.toarray(), 1e60 * X, n=9, eps=single)
@@ -76,8 +76,8 @@ def test_precisions_and_widths_may_differ():
 
 
 @pytest.mark.parametrize("lanes", [1, 4, 8])
-def test_the_kernel_itself(lanes):
-    """Compiled or not; a part of the rows, and columns that the lanes do not divide."""
+def test_the_kernel_fills_only_the_given_rows(lanes):
+    """The number of columns is not a multiple of the lanes."""
     A, rng = blocks(5, 4, 2, 3), np.random.default_rng(4)
     Y, T = rng.standard_normal((12, 10)), rng.standard_normal((10, 10))
     matrix = Blocks(A.indptr, A.indices, A.data.reshape(-1))
@@ -90,7 +90,7 @@ def test_the_kernel_itself(lanes):
     assert np.isnan(out[8:]).all()
 
 
-def test_threads_change_nothing(monkeypatch):
+def test_the_number_of_threads_does_not_change_products(monkeypatch):
     monkeypatch.setattr(block_matrix, "SERIAL_BELOW", 0.0)
     A, X = BlockMatrix(blocks(50, 40, 2, 2)), np.random.default_rng(5).standard_normal((80, 14))
     with thread_limit(1):
@@ -100,14 +100,14 @@ def test_threads_change_nothing(monkeypatch):
 
 
 @pytest.mark.skipif(JIT_IS_OFF, reason="scipy multiplies there")
-def test_columns_do_not_depend_on_their_neighbours():
+def test_a_column_does_not_depend_on_the_other_columns():
     A, X = BlockMatrix(blocks(50, 40, 2, 2)), np.random.default_rng(6).standard_normal((80, 14))
     whole = A @ X
     for h in (1, 5, 8):
         assert np.array_equal(A @ X[:, :h], whole[:, :h])
 
 
-def test_complex_blocks_as_real_ones():
+def test_real_form_represents_complex_products():
     rng = np.random.default_rng(7)
     B, X = (rng.standard_normal((4, 3)) + 1j * rng.standard_normal((4, 3)) for _ in range(2))
     B = B.T
@@ -117,7 +117,7 @@ def test_complex_blocks_as_real_ones():
 
 
 @pytest.mark.parametrize("name", SHEAVES)
-def test_products_of_matrices_in_blocks(name):
+def test_multiply_matches_dense_products(name):
     F = SHEAVES[name]
     L = in_blocks(sc.laplacian(F), F.vertex_dims, F.vertex_dims)
     for A in (L, L[:, :0] if L.format == "csr" else L):
@@ -129,7 +129,7 @@ def test_products_of_matrices_in_blocks(name):
 
 
 @pytest.mark.parametrize("shape", [(1, 2, 3), (3, 3, 1), (2, 9, 9)])
-def test_blocks_that_are_not_square(shape):
+def test_multiply_accepts_rectangular_blocks(shape):
     p, q, r = shape
     A, B = blocks(7, 5, p, q), blocks(5, 6, q, r, seed=1)
     C = multiply(A, B)
@@ -138,7 +138,7 @@ def test_blocks_that_are_not_square(shape):
     assert C.blocksize == (p, r)
 
 
-def test_threads_share_the_rows_of_a_product(monkeypatch):
+def test_the_number_of_threads_does_not_change_multiply(monkeypatch):
     monkeypatch.setattr(block_matrix, "SERIAL_BELOW", 0.0)
     A, B = blocks(50, 40, 2, 3), blocks(40, 30, 3, 2, seed=1)
     with thread_limit(1):

@@ -19,7 +19,7 @@ from tests.unit.solve.problems import SHEAVES
 
 
 @pytest.mark.parametrize("name", SHEAVES)
-def test_inverse_roots_of_the_diagonal_blocks(name):
+def test_inverse_roots_are_pseudo_inverse_roots_of_the_diagonal_blocks(name):
     F = SHEAVES[name]
     L, at = sc.laplacian(F), F.vertex_offsets
     S, root = inverse_roots(L, F.vertex_dims), inverse_roots(L, F.vertex_dims, power=0.5)
@@ -34,7 +34,7 @@ def test_inverse_roots_of_the_diagonal_blocks(name):
 
 
 @pytest.mark.parametrize("name", SHEAVES)
-def test_unit_roots_make_diagonal_blocks_projections(name):
+def test_unit_roots_turn_diagonal_blocks_into_projections(name):
     F = SHEAVES[name]
     L = in_blocks(sc.laplacian(F), F.vertex_dims, F.vertex_dims)
     S, T = unit_roots(L, F.vertex_dims)
@@ -51,11 +51,11 @@ def test_unit_roots_make_diagonal_blocks_projections(name):
     assert round(np.trace(dense).real) == sum(
         np.linalg.matrix_rank(L.toarray()[a:b, a:b])
         for a, b in itertools.pairwise(F.vertex_offsets)
-        if a < b  # numpy before 2.2 gives an empty matrix no rank
+        if a < b  # numpy before 2.2 raises for empty matrices
     )
 
 
-def test_one_side_is_scaled_alone():
+def test_scaled_accepts_a_factor_on_one_side_only():
     F = SHEAVES["noisy bundle"]
     L = in_blocks(sc.laplacian(F), F.vertex_dims, F.vertex_dims)
     S = unit_roots(L, F.vertex_dims)[0]
@@ -66,7 +66,7 @@ def test_one_side_is_scaled_alone():
         assert_residual(A.toarray() - expected, S.toarray(), L.toarray(), n=4)
 
 
-def test_formats():
+def test_sparse_formats_follow_the_stalk_dimensions():
     F = SHEAVES["consistent bundle"]
     L = in_blocks(sc.laplacian(F), F.vertex_dims, F.vertex_dims)
     assert (L.format, L.blocksize) == ("bsr", (3, 3))
@@ -78,14 +78,14 @@ def test_formats():
         assert adjoint(A).format == A.format
 
 
-def test_an_estimate_of_the_largest_eigenvalue():
+def test_the_largest_eigenvalue_is_estimated():
     L = sc.laplacian(SHEAVES["complex connection"])
     top = np.linalg.eigvalsh(L.toarray())[-1]
     assert 0.8 * top <= largest_eigenvalue(L) <= 1.06 * top
     assert largest_eigenvalue(0 * L) == 0
 
 
-def test_norms_of_columns():
+def test_norms_are_those_of_the_columns():
     X = np.array([[3.0, 0.0, 1.0], [4.0, 0.0, -1.0]])
     assert np.allclose(norms(X), [5, 0, np.sqrt(2)], rtol=1e-15)
     assert np.allclose(norms(X * (3 + 4j)), [25, 0, 5 * np.sqrt(2)], rtol=1e-15)

@@ -13,7 +13,7 @@ LOOPS = nx.MultiGraph([(0, 0), (0, 1), (0, 1), (1, 2), (2, 0), (3, 3), (3, 4)])
 
 
 def turns(graph, mirrored):
-    """Return a sheaf of multiples of turns, in frames of which some are mirrored."""
+    """Return a sheaf whose maps are scaled rotations in bases of which some are reflected."""
     rng = np.random.default_rng(0)
     edges = np.array([e[:2] for e in graph.edges])
     n, m = graph.number_of_nodes(), len(edges)
@@ -28,7 +28,7 @@ def turns(graph, mirrored):
 
 @pytest.mark.parametrize("mirror", [False, True])
 @pytest.mark.parametrize("graph", [GRID, LOOPS], ids=["grid", "loops"])
-def test_the_same_products(graph, mirror):
+def test_the_complex_sheaf_has_the_same_laplacian(graph, mirror):
     F = turns(graph, mirror * np.arange(graph.number_of_nodes()) % 3 == 1)
     line = complex_line(F)
     assert line.mirrored.any() == mirror
@@ -39,7 +39,7 @@ def test_the_same_products(graph, mirror):
     assert np.abs(product - sc.laplacian(F) @ line.expand(Z)).max() <= 10 * allowed
 
 
-def test_sparse_columns_stay_sparse():
+def test_expand_keeps_sparse_columns_sparse():
     line = complex_line(SHEAVES["noisy bundle"])
     Z = np.random.default_rng(1).standard_normal((line.sheaf.dim_c0, 5)) * (1 + 2j)
     Z[Z.real < 0.5] = 0
@@ -49,7 +49,7 @@ def test_sparse_columns_stay_sparse():
     assert np.array_equal(X.toarray(), line.expand(Z))
 
 
-def test_what_is_none():
+def test_sheaves_without_complex_structure_return_none():
     for name in ("graph", "consistent bundle", "complex connection", "mixed stalks"):
         assert complex_line(SHEAVES[name]) is None
     F = SHEAVES["noisy bundle"]
@@ -59,7 +59,7 @@ def test_what_is_none():
     assert complex_line(F.with_maps(tail, head)) is None
 
 
-def test_a_band_with_one_side():
+def test_a_single_reflection_on_a_cycle_has_no_complex_structure():
     edges = np.array(nx.cycle_graph(7).edges)
     F = CellularSheaf.constant(edges, 2, weight=None)
     tail, head = (data.reshape(-1, 2, 2).copy() for data in (F.tail_data, F.head_data))
@@ -70,8 +70,8 @@ def test_a_band_with_one_side():
     assert complex_line(F.with_maps(tail, head)) is not None
 
 
-def test_an_edge_with_a_zero_map_mirrors_nothing():
-    """A cycle of three with one reflection, at whose other end the map is zero."""
+def test_edges_with_a_zero_map_do_not_constrain_reflections():
+    """In a cycle of three, the edge with a reflection has a zero map at its other end."""
     F = CellularSheaf.constant(nx.cycle_graph(3), 2)
     tail, head = (data.reshape(-1, 2, 2).copy() for data in (F.tail_data, F.head_data))
     tail[0], head[0] = np.diag([1.0, -1.0]), 0

@@ -7,12 +7,12 @@ RNG = np.random.default_rng(1)
 
 
 @pytest.mark.parametrize("dtype", [float, complex])
-def test_columns_end_when_they_are_good_enough(dtype):
+def test_converged_columns_are_no_longer_iterated(dtype):
     turn = 1j if dtype is complex else 0
     Q = np.linalg.qr(RNG.standard_normal((80, 80)) + turn * RNG.standard_normal((80, 80)))[0]
     A = (Q * np.linspace(0.01, 1, 80)) @ Q.conj().T
     b = RNG.standard_normal((80, 3)) * (1 + turn)
-    b[:, 1] = A @ Q[:, 5]  # an eigenvector: one step
+    b[:, 1] = A @ Q[:, 5]  # an eigenvector takes one step
     b[:, 2] = 0
     widths = []
 
@@ -23,11 +23,11 @@ def test_columns_end_when_they_are_good_enough(dtype):
     target = 1e-10 * np.linalg.norm(b, axis=0)
     found = conjugate_gradients(apply, lambda R: R, b, np.zeros_like(b), target)
     assert (np.linalg.norm(b - A @ found.x, axis=0) <= 2 * target).all()
-    assert widths[1:4] == [2, 1, 1]  # after the first residual
+    assert widths[1:4] == [2, 1, 1]  # widths[0] is that of the first residual
     assert not found.x[:, 2].any()
 
 
-def test_a_good_preconditioner_and_a_start():
+def test_an_exact_preconditioner_takes_one_step_and_an_exact_start_none():
     A = np.diag(np.linspace(1, 1e6, 50))
     b = RNG.standard_normal((50, 1))
     target = np.full(1, 1e-9)
@@ -39,8 +39,8 @@ def test_a_good_preconditioner_and_a_start():
     assert np.array_equal(again.x, one.x)
 
 
-def test_small_eigenvalues_cost_a_step_each():
-    """A few small eigenvalues beside the others, which the recursion does not find again."""
+def test_a_few_small_eigenvalues_do_not_stall_the_iteration():
+    """After a few small eigenvalues are found, the recursion does not find them again."""
     values = np.concatenate([np.geomspace(1e-6, 1e-3, 12), np.linspace(0.1, 1.0, 400)])
     b = np.random.default_rng(3).standard_normal((len(values), 1))
     A = np.diag(values)
@@ -52,8 +52,8 @@ def test_small_eigenvalues_cost_a_step_each():
 
 
 @pytest.mark.parametrize("size", [1e8, 1e12])
-def test_from_a_start_far_away_the_target_is_reached(size):
-    """The residual of the recursion is then off by rounding of the first one."""
+def test_the_target_is_reached_from_a_distant_start(size):
+    """The residual of the recursion then has the rounding errors of the large first residual."""
     d = np.linspace(0.5, 1, 60)[:, None]
     b = RNG.standard_normal((60, 2))
     target = 1e-12 * np.linalg.norm(b, axis=0)
@@ -61,7 +61,7 @@ def test_from_a_start_far_away_the_target_is_reached(size):
     assert (np.linalg.norm(b - d * found.x, axis=0) <= target).all()
 
 
-def test_what_rounding_does_not_allow_ends():
+def test_unreachable_targets_end_at_rounding_level():
     d = np.linspace(0.1, 1, 60)[:, None]
     b = RNG.standard_normal((60, 2))
     found = conjugate_gradients(lambda X: d * X, lambda R: R, b, 0 * b, np.full(2, 1e-18))
@@ -71,8 +71,8 @@ def test_what_rounding_does_not_allow_ends():
 
 
 @pytest.mark.parametrize(("part", "seen"), [(1.0, 1.0), (0.1, 1.0), (0.1, 0.0)])
-def test_a_part_in_the_kernel_does_not_grow(part, seen):
-    """In the second step p is in the kernel of A, or the preconditioner returns 0."""
+def test_kernel_components_do_not_grow(part, seen):
+    """In the second step, p is in the kernel of A or the preconditioner returns 0."""
     d, b, inverse = np.array([[1.0], [0.0]]), np.array([[1.0], [part]]), np.array([[1.0], [seen]])
     found = conjugate_gradients(lambda X: d * X, lambda R: inverse * R, b, 0 * b, np.zeros(1))
     assert np.array_equal(found.residuals, np.linalg.norm(b - d * found.x, axis=0))
@@ -80,8 +80,8 @@ def test_a_part_in_the_kernel_does_not_grow(part, seen):
     assert abs(found.x).max() <= 2
 
 
-def test_what_gets_no_further_is_given_up(monkeypatch):
-    """Residuals are those of x also where steps end it."""
+def test_stagnating_iterations_stop(monkeypatch):
+    """The residuals are those of x even if the maximum number of steps is reached."""
     d = np.geomspace(1e-16, 1, 200)[:, None]
     b = RNG.standard_normal((200, 1))
     assert conjugate_gradients(lambda X: d * X, lambda R: R, b, 0 * b, np.zeros(1)).steps < 10_000
@@ -91,8 +91,8 @@ def test_what_gets_no_further_is_given_up(monkeypatch):
     assert np.array_equal(found.residuals, np.linalg.norm(b - found.x, axis=0))
 
 
-def test_a_preconditioner_may_change_from_step_to_step():
-    """With beta of a constant one these would be 737 steps."""
+def test_the_preconditioner_may_change_between_steps():
+    """With the formula for beta of a constant preconditioner, it would take 737 steps."""
     d, turn = np.geomspace(1e-4, 1, 400)[:, None], iter(range(1000))
     b = np.random.default_rng(0).standard_normal((400, 2))
 
@@ -103,8 +103,8 @@ def test_a_preconditioner_may_change_from_step_to_step():
     assert conjugate_gradients(lambda X: d * X, changing, b, 0 * b, target).steps < 60
 
 
-def test_what_is_orthogonal_to_all_steps_ends_the_iteration():
-    """The residual lies in the kernel, and rounding of the preconditioner does not."""
+def test_a_residual_orthogonal_to_all_steps_ends_the_iteration():
+    """The residual lies in the kernel of A, but the preconditioned residual does not."""
     A, step = np.diag([2.0, 3.0, 0.0]), np.array([[1.0], [0.0], [0.0]])
     b, zero = np.array([[0.0], [0.0], [1.0]]), np.zeros((3, 1))
     found = conjugate_gradients(A.__matmul__, lambda R: step, b, zero, np.array([1e-3]))

@@ -15,7 +15,7 @@ EPS = np.finfo(float).eps
 
 @pytest.mark.parametrize("dtype", [float, complex])
 @pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array])
-def test_columns_orthogonal_to_a_basis(form, dtype):
+def test_columns_and_preconditioners_are_projected_onto_the_complement(form, dtype):
     rng = np.random.default_rng(0)
     Q = form(np.linalg.qr(random_columns(rng, (40, 3), dtype))[0])
     X = orthonormal_complement(random_columns(rng, (40, 4), dtype), Q)
@@ -28,7 +28,7 @@ def test_columns_orthogonal_to_a_basis(form, dtype):
     assert abs(found - 2 * X).max() <= 300 * EPS
 
 
-def test_an_empty_basis_changes_nothing():
+def test_deflation_by_an_empty_basis_changes_nothing():
     none = np.zeros((5, 0))
     X = np.eye(5)[:, :2]
     assert deflated(np.negative, none)(X) is not X
@@ -36,8 +36,8 @@ def test_an_empty_basis_changes_nothing():
 
 
 @pytest.mark.parametrize("dtype", [float, complex])
-def test_a_preconditioner_is_projected_in_the_metric_of_the_mass(dtype):
-    """P B P* for the M-orthogonal projection P on the complement: Hermitian, orthogonal to Q."""
+def test_preconditioners_are_projected_in_the_inner_product_of_the_mass(dtype):
+    """The result is P B P*, where P is the M-orthogonal projection onto the complement of Q."""
     rng = np.random.default_rng(1)
     mass = 10.0 ** rng.uniform(-3, 3, 20)
     Q = orthonormal_complement(random_columns(rng, (20, 3), dtype), mass=mass)

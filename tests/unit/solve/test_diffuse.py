@@ -20,14 +20,14 @@ X = np.arange(16.0).reshape(8, 2)
 
 
 def inf_norm(F):
-    """norm(L, inf) in double precision at any scale of the maps: (value / scale^2, scale)."""
+    """Return norm(L, inf) / scale^2 in double precision and the scale of the maps."""
     scale = max(F.largest_entry, 1e-300)
     delta = reference.coboundary(F).astype(np.result_type(F.dtype, np.float64)) / scale
     return float(np.abs(delta.conj().T @ delta).sum(axis=1).max(initial=0)), scale
 
 
 def time_for(F, reach):
-    """The t with t norm(L, inf) = reach."""
+    """Return the time t with t norm(L, inf) = reach."""
     value, scale = inf_norm(F)
     return reach / scale / scale / value if value > 0 else reach
 
@@ -36,13 +36,13 @@ def time_for(F, reach):
 
 
 @given(sheaves(), st.sampled_from([0.0, 1e-9, 0.1, 1.0, 7.0, 300.0]), st.data())
-def test_diffusion_is_the_exponential_of_the_definition(F, reach, data):
+def test_diffusion_matches_the_dense_exponential(F, reach, data):
     x = data.draw(cochains(F))
     t = time_for(F, reach)
     y = sc.diffuse(F, x, t)
     assert y.shape == x.shape
     assert y.dtype == F.dtype
-    # what a relative change of L by eps does to exp(-t L) grows with t norm(L)
+    # the effect of a relative change of L by eps on exp(-t L) grows with t norm(L)
     factor = 1 + (
         reach if F.dtype.itemsize in (8, 16) and F.dtype.name in ("float64", "complex128") else 0
     )
@@ -51,8 +51,8 @@ def test_diffusion_is_the_exponential_of_the_definition(F, reach, data):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("reach", [0.5, 30.0, 1e3, 9.9e5])
-def test_long_times_are_as_accurate_as_short_ones(reach, dtype):
-    """Against eigenvectors known in closed form, without the help of a condition number."""
+def test_long_times_are_as_accurate_as_short_times(reach, dtype):
+    """Compare with eigenvectors known in closed form; errors may not grow with t norm(L)."""
     n = 60
     rng = np.random.default_rng(3)
     x = rng.standard_normal((n, 2)).astype(dtype)
@@ -75,15 +75,15 @@ def test_long_times_are_as_accurate_as_short_ones(reach, dtype):
             expected = np.fft.ifft(decay[:, None] * np.fft.fft(wide, axis=0), axis=0)
         elif name == "complete":
             expected = mean + np.exp(-n * t) * (wide - mean)
-        else:  # eigenvalues 0: the constant; n: the centre against the leaves; 1: the rest
+        else:  # eigenvalues: 0 (constants), n (the centre against the leaves), 1 (all others)
             centre = np.concatenate([[n - 1.0], -np.ones(n - 1)])[:, None] / np.sqrt(n * (n - 1.0))
             against = centre @ (centre.T @ wide)
             expected = mean + np.exp(-n * t) * against + np.exp(-t) * (wide - mean - against)
-        # rounding that grew with the number of terms would show: n is 60, but held to 3
+        # n = 3 instead of 60 detects rounding errors that grow with the number of terms
         assert_residual(y - expected, x, n=3, eps=eps_of(dtype))
 
 
-def test_single_precision_is_as_accurate_as_it_can_be():
+def test_single_precision_is_accurate_to_eps():
     F = CellularSheaf.random(nx.random_regular_graph(4, 40, seed=1), 2, 2, seed=2)
     x = np.random.default_rng(0).standard_normal((80, 2)).astype(np.float32)
     single = F.with_maps(F.tail_data.astype(np.float32), F.head_data.astype(np.float32))
@@ -95,7 +95,7 @@ def test_single_precision_is_as_accurate_as_it_can_be():
 
 
 @pytest.mark.parametrize("scale", [1e-100, 1e100, 2.5e140])
-def test_only_the_product_of_time_and_norm_matters(scale):
+def test_diffusion_depends_on_time_times_squared_scale_only(scale):
     F = PATH.with_maps(PATH.tail_data * scale, PATH.head_data * scale)
     y = sc.diffuse(F, X, 3.0 / scale / scale)
     expected = sc.diffuse(PATH, X, 3.0)
@@ -103,8 +103,8 @@ def test_only_the_product_of_time_and_norm_matters(scale):
     assert size(expected - X) > 0.1 * size(X)
 
 
-def test_maps_of_rounding_size_flow_too():
-    """A coarse sheaf may hold complex maps whose reciprocal overflows."""
+def test_complex_maps_near_underflow_give_finite_results():
+    """A coarse sheaf may have complex maps whose reciprocals overflow."""
     tiny = np.full((1, 1, 1), 3e-310 + 0j)
     F = trusted_sheaf(
         np.array([[0, 1]]), np.array([1, 1]), np.array([1]), tiny.reshape(-1), tiny.reshape(-1)
@@ -113,13 +113,13 @@ def test_maps_of_rounding_size_flow_too():
 
 
 @given(known_sections(), st.sampled_from([1.0, 1e4]))
-def test_global_sections_stand_still(case, reach):
+def test_diffusion_leaves_global_sections_unchanged(case, reach):
     F, sections = case
     t = time_for(F, reach)
     assert_residual(sc.diffuse(F, sections, t) - sections, sections, 1 + reach, n=F.dim_c0)
 
 
-def test_the_limit_is_the_projection_on_the_global_sections():
+def test_the_limit_of_long_times_is_the_projection_onto_global_sections():
     F = gallery.bundle(nx.complete_graph(6), 2, seed=4)
     x = np.random.default_rng(0).standard_normal((12, 3))
     sections = reference.global_sections(F)
@@ -132,7 +132,7 @@ def test_the_limit_is_the_projection_on_the_global_sections():
 
 
 def grounded_flow(F, x, t, mask):
-    """Return exp of dx_I/dt = -L_II x_I - L_IS x_S, by the eigenvectors of L_II."""
+    """Solve dx_I/dt = -L_II x_I - L_IS x_S with the eigenvectors of L_II."""
     delta = reference.coboundary(F).astype(np.result_type(F.dtype, np.float64))
     flows = np.repeat(~mask, F.vertex_dims)
     inside, outside = delta[:, flows], delta[:, ~flows]
@@ -149,8 +149,8 @@ def grounded_flow(F, x, t, mask):
     return y
 
 
-def test_the_oracle_is_the_exponential_of_the_flow():
-    """Against expm of the matrix whose rows at stubborn vertices are zero."""
+def test_the_reference_flow_matches_expm():
+    """The matrix given to expm has zero rows at stubborn vertices."""
     mask = np.array([False, True, False, False])
     L = reference.laplacian(PATH)
     L[np.repeat(mask, 2)] = 0
@@ -159,7 +159,7 @@ def test_the_oracle_is_the_exponential_of_the_flow():
 
 
 @given(sheaves(), st.sampled_from([0.0, 1e-9, 0.1, 1.0, 7.0, 300.0]), st.data())
-def test_stubborn_vertices_stay_and_push_the_others(F, reach, data):
+def test_stubborn_vertices_stay_fixed_and_drive_the_others(F, reach, data):
     x = data.draw(cochains(F))
     mask = np.array(
         data.draw(st.lists(st.booleans(), min_size=F.n_vertices, max_size=F.n_vertices)), bool
@@ -169,7 +169,7 @@ def test_stubborn_vertices_stay_and_push_the_others(F, reach, data):
     stays = np.repeat(mask, F.vertex_dims)
     np.testing.assert_array_equal(y[stays], x[stays])
     expected = grounded_flow(F, x, t, mask)
-    # what a relative change of L by eps does grows with t norm(L)
+    # the effect of a relative change of L by eps grows with t norm(L)
     factor = 1 + (reach if eps_of(F.dtype) < 1e-10 else 0)
     grown = max(size(expected), size(x))
     assert_residual(y - expected, grown, factor, n=F.dim_c0, eps=eps_of(F.dtype))
@@ -178,7 +178,7 @@ def test_stubborn_vertices_stay_and_push_the_others(F, reach, data):
         np.testing.assert_array_equal(sc.diffuse(F, x, t), y)
 
 
-def test_several_times_with_stubborn_vertices():
+def test_several_times_with_stubborn_vertices_match_single_calls():
     times = [3.0, 0.0, 0.1, 200.0]
     flows = sc.diffuse(PATH, X, times, fixed=[3])
     assert flows.shape == (4, *X.shape)
@@ -188,7 +188,7 @@ def test_several_times_with_stubborn_vertices():
 
 
 @pytest.mark.parametrize("reach", [1e3, 9e5])
-def test_long_flows_come_to_the_harmonic_extension(reach):
+def test_long_flows_converge_to_the_harmonic_extension(reach):
     n = 40
     F = CellularSheaf.signed(nx.path_graph(n), sign=[(-1.0) ** (k // 7) for k in range(n - 1)])
     x = np.random.default_rng(2).standard_normal(n)
@@ -200,8 +200,8 @@ def test_long_flows_come_to_the_harmonic_extension(reach):
     assert size(y - x) > size(x) / 2
 
 
-def test_values_that_grow_are_as_exact_as_their_size():
-    """No maximum principle: a map of 1e3 pushes its neighbour far beyond what went in."""
+def test_growing_values_are_accurate_relative_to_their_size():
+    """There is no maximum principle: a map of 1e3 drives its neighbour far above the input."""
     F = CellularSheaf([[0, 1], [1, 1]], [[[1e3]], [[1.0]]], [[[1.0]], [[0.0]]])
     for t in (1e-3, 1.0, 1e3, 2e5):
         y = sc.diffuse(F, [1.0, 0.0], t, fixed=[0])
@@ -210,8 +210,8 @@ def test_values_that_grow_are_as_exact_as_their_size():
         assert abs(y[1] - expected) < 30 * eps_of(float) * 1e3 * max(1, np.sqrt(t))
 
 
-def test_a_heavy_stubborn_vertex_costs_nothing():
-    """Beta is that of L_II, so that a hub that does not move shortens no step."""
+def test_a_heavy_stubborn_vertex_does_not_limit_the_time():
+    """The norm is that of L_II, so that a fixed hub does not shorten the allowed time."""
     F = CellularSheaf.constant(nx.star_graph(50))
     x = np.arange(51.0)
     y = sc.diffuse(F, x, 5e5, fixed=[0])  # norm(L, inf) is 100, that of L_II 1
@@ -231,7 +231,7 @@ def test_a_heavy_stubborn_vertex_costs_nothing():
         (["a"], TypeError, "`fixed` must hold integers"),
     ],
 )
-def test_stubborn_vertices_that_are_none(fixed, error, message):
+def test_invalid_fixed_vertices_raise(fixed, error, message):
     with pytest.raises(error, match=message):
         sc.diffuse(PATH, X, 1.0, fixed)
 
@@ -239,7 +239,7 @@ def test_stubborn_vertices_that_are_none(fixed, error, message):
 # ---------------------------------------------------------------- the paper's flow
 
 
-def test_the_normalized_flow_is_that_of_the_normalized_sheaf():
+def test_diffusion_on_the_normalized_sheaf_is_the_normalized_flow():
     N, t = sc.normalize(PATH), 0.7
     Delta, _ = reference.normalized(PATH)
     values, V = np.linalg.eigh(Delta)
@@ -253,10 +253,10 @@ def test_time_zero_returns_a_copy(F, data):
     y = sc.diffuse(F, x, 0)
     np.testing.assert_array_equal(y, x)
     assert not np.shares_memory(x, y)
-    y[...] = 1  # writable
+    y[...] = 1  # the copy is writable
 
 
-def test_without_maps_or_energy_nothing_flows():
+def test_sheaves_without_energy_return_a_copy():
     isolated = CellularSheaf.from_flat([], [], [], [2, 1], [])
     loop = CellularSheaf([[0, 0]], [[[2.0]]], [[[2.0]]])
     for F, x in ((isolated, np.ones(3)), (loop, np.ones((1, 2)))):
@@ -266,12 +266,12 @@ def test_without_maps_or_energy_nothing_flows():
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_the_scalar_type_is_the_common_one(dtype):
+def test_the_result_has_the_common_scalar_type(dtype):
     F = CellularSheaf.random(nx.path_graph(3), 2, 2, seed=0, dtype=np.float32)
     assert sc.diffuse(F, np.ones(6, dtype), 1.0).dtype == np.result_type(np.float32, dtype)
 
 
-def test_the_limit_of_time():
+def test_times_above_the_limit_raise():
     F = CellularSheaf.constant(nx.complete_graph(5))  # norm(L, inf) = 8
     np.testing.assert_allclose(sc.diffuse(F, np.arange(5.0), 0.999e6 / 8), 2, rtol=1e-12)
     with pytest.raises(
@@ -284,7 +284,7 @@ def test_the_limit_of_time():
 
 
 @pytest.mark.parametrize("tau", [0.0, 1e-300, 1e-8, 0.3, 20.0, 1e3, 5e5])
-def test_coefficients_are_positive_sum_to_one_and_need_no_more_terms_than_they_must(tau):
+def test_coefficients_are_positive_and_few_and_sum_to_one(tau):
     eps = eps_of(float)
     c = _diffuse._coefficients(tau, eps)
     assert (c > 0).all()
@@ -315,7 +315,7 @@ def test_coefficients_are_positive_sum_to_one_and_need_no_more_terms_than_they_m
         ((nx.path_graph(4), X, 1.0), TypeError, "`sheaf` must be a CellularSheaf, got Graph"),
     ],
 )
-def test_flows_that_do_not_fit_are_refused(arguments, error, message):
+def test_invalid_arguments_raise(arguments, error, message):
     with pytest.raises(error, match=re.escape(message)):
         sc.diffuse(*arguments)
 
@@ -324,20 +324,20 @@ def test_flows_that_do_not_fit_are_refused(arguments, error, message):
 
 
 @pytest.mark.parametrize("shape", [(), (2,)])
-def test_several_times_are_a_leading_axis(shape):
+def test_several_times_give_a_leading_axis(shape):
     F = CellularSheaf.random(nx.cycle_graph(8), 2, 2, seed=3)
     X = np.random.default_rng(3).standard_normal((16, *shape))
     times = [3.0, 0.0, time_for(F, 5e2), 1e-3, time_for(F, 9e4), 3.0]
     Y = sc.diffuse(F, X, times)
     assert Y.shape == (6, 16, *shape)
     for y, t in zip(Y, times, strict=True):
-        np.testing.assert_array_equal(y, sc.diffuse(F, X, t))  # the same bits as one at a time
+        np.testing.assert_array_equal(y, sc.diffuse(F, X, t))  # the same bits as single calls
     np.testing.assert_array_equal(Y, sc.diffuse(F, X, np.array(times)))
     assert sc.diffuse(F, X, [1.0]).shape == (1, 16, *shape)
     assert sc.diffuse(F, X, []).shape == (0, 16, *shape)
 
 
-def test_several_times_cost_what_the_longest_does(monkeypatch):
+def test_several_times_share_one_recurrence(monkeypatch):
     from sheafcoarsen.solve import _diffuse
 
     F = CellularSheaf.random(nx.cycle_graph(8), 2, 2, seed=3)
@@ -346,7 +346,7 @@ def test_several_times_cost_what_the_longest_does(monkeypatch):
     flow = _diffuse._flow
     monkeypatch.setattr(_diffuse, "_flow", lambda *a: flows.append(len(a[4])) or flow(*a))
     sc.diffuse(F, np.ones(16), np.linspace(0, longest, 11))
-    assert flows == [11]  # one recurrence for ten positive times, and the end of the stage
+    assert flows == [11]  # one recurrence for ten positive times and the end of the stage
 
 
 @pytest.mark.parametrize(
@@ -354,15 +354,15 @@ def test_several_times_cost_what_the_longest_does(monkeypatch):
     [
         ([1.0, -1.0], r"`t\[1\]` must be finite and at least 0, got -1.0"),
         ([np.nan], r"`t\[0\]` must be finite"),
-        ([[1.0]], r"`t` must be a number or a sequence of them, got shape \(1, 1\)"),
+        ([[1.0]], r"`t` must be a number or a sequence of numbers, got shape \(1, 1\)"),
     ],
 )
-def test_times_that_are_none_are_refused(t, message):
+def test_invalid_times_raise_value_error(t, message):
     with pytest.raises(ValueError, match=message):
         sc.diffuse(PATH, np.ones(8), t)
 
 
-def test_the_advice_for_long_times_can_be_followed():
+def test_the_suggested_fix_for_long_times_works():
     F = CellularSheaf.constant(nx.path_graph(30))
     X = np.arange(30.0)
     with pytest.raises(ValueError, match=r"C.lift\(diffuse.*nearest_section\(sheaf, X\)"):

@@ -8,10 +8,10 @@ from tests.unit.solve.problems import SHEAVES
 
 
 @pytest.mark.parametrize("name", SHEAVES)
-def test_the_block_of_the_laplacian_is_that_of_a_sheaf(name):
+def test_the_free_block_of_the_laplacian_is_the_laplacian_of_a_sheaf(name):
     F = SHEAVES[name]
     fixed = np.zeros(F.n_vertices, bool)
-    fixed[[0, 1, 5, F.n_vertices - 1]] = True  # 0 and 1 are neighbours: their edge leaves
+    fixed[[0, 1, 5, F.n_vertices - 1]] = True  # the edge between 0 and 1 is removed
     G = grounded(F, fixed)
     free = np.repeat(~fixed, F.vertex_dims)
     wanted = sc.laplacian(F).toarray()[np.ix_(free, free)]
@@ -25,7 +25,7 @@ def test_the_block_of_the_laplacian_is_that_of_a_sheaf(name):
     assert loops == (inner.sum(axis=1) == 1).sum() + (was_loop & inner[:, 0]).sum()
 
 
-def test_nothing_is_left():
+def test_fixing_all_vertices_leaves_an_empty_sheaf():
     F = SHEAVES["graph"]
     G = grounded(F, np.ones(F.n_vertices, bool))
     assert (G.n_vertices, G.n_edges) == (0, 0)

@@ -1,4 +1,4 @@
-"""Pairs orthogonal to the global sections, by each method."""
+"""Eigenpairs orthogonal to the global sections, by each method."""
 
 import networkx as nx
 import numpy as np
@@ -31,8 +31,8 @@ def positive_pairs(F):
 @pytest.mark.parametrize("singular", [0.0, 1.0])
 @pytest.mark.parametrize("method", ["direct", "multilevel"])
 @pytest.mark.parametrize("name", ["graph", "two components", "noisy bundle", "mixed stalks"])
-def test_the_lowest_orthogonal_to_all_sections(name, method, singular, monkeypatch):
-    """Whether L is seen to be singular at once, or by zeros among its values."""
+def test_pairs_are_the_lowest_orthogonal_to_all_sections(name, method, singular, monkeypatch):
+    """L may be recognized as singular before the iteration, or by the zeros that it finds."""
     monkeypatch.setattr(pencil_module, "NEAR_SINGULAR", singular)
     F = sc.sheaf.unit_sheaf(SHEAVES[name])[0]
     values, vectors, zeros = positive_pairs(F)
@@ -53,13 +53,13 @@ def test_eigenvalues_near_zero_are_counted_in_any_unit_of_mass(mass):
 
 
 @pytest.mark.parametrize("method", ["direct", "multilevel"])
-def test_sections_that_are_known_are_not_found_again(method):
+def test_known_sections_are_not_computed_again(method):
     F = sc.sheaf.unit_sheaf(SHEAVES["two components"])[0]
     values, _, zeros = positive_pairs(F)
     Z = sc.global_sections(F).toarray()
 
     def never(method):
-        raise AssertionError("they are known")
+        raise AssertionError("the sections are known")
 
     for start in (None, np.hstack([Z, np.eye(len(Z), 4)])):
         found = lowest_eigenpairs(problem(F, 5, kernel=never), method, start, Z)
@@ -68,14 +68,14 @@ def test_sections_that_are_known_are_not_found_again(method):
         assert np.abs(Z.T @ found.vectors).max() <= 1e-12
 
 
-def test_beside_many_sections_a_dense_solver_is_asked_for():
+def test_none_is_returned_if_the_complement_of_the_kernel_is_small():
     F = SHEAVES["large kernel"]
     left = F.dim_c0 - positive_pairs(F)[2]
     assert lowest_eigenpairs(problem(F, left // 4), "multilevel") is None
 
 
 @pytest.mark.parametrize("method", ["direct", "multilevel"])
-def test_more_pairs_begin_where_fewer_ended(method):
+def test_pairs_can_be_extended_from_a_start(method):
     F = sc.sheaf.unit_sheaf(sc.gallery.bundle(nx.grid_2d_graph(12, 12), 3, noise=0.1, seed=3))[0]
     first = lowest_eigenpairs(problem(F, 4, 1e-9), method)
     again = lowest_eigenpairs(problem(F, 9, 1e-9), method, first.vectors)
@@ -85,7 +85,7 @@ def test_more_pairs_begin_where_fewer_ended(method):
 
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
 @pytest.mark.parametrize("method", ["direct", "multilevel"])
-def test_targets_of_residuals_far_below_the_tolerance(method):
+def test_residual_targets_far_below_the_tolerance_are_reached(method):
     F = sc.sheaf.unit_sheaf(SHEAVES["noisy bundle"])[0]
     exact = positive_pairs(F)[0]
     fine = problem(F, 5, 1e-4, targets=lambda values: np.full(len(values), 1e-10))
@@ -97,7 +97,7 @@ def test_targets_of_residuals_far_below_the_tolerance(method):
         assert found.completeness == {"direct": "inertia", "multilevel": "probe"}[method]
 
 
-def test_what_factors_cost_decides_whatever_the_size():
+def test_the_cost_of_factors_chooses_the_method():
     rng = np.random.default_rng(1)
     chords = rng.integers(0, 4800, 2500)
     path = np.stack([np.arange(4999), np.arange(1, 5000)], axis=1)
@@ -110,9 +110,9 @@ def test_what_factors_cost_decides_whatever_the_size():
         assert problem(F, 10).chosen() == method
 
 
-def test_pairs_beyond_what_factors_count_are_an_error(monkeypatch):
+def test_more_pairs_than_inertia_counts_raise(monkeypatch):
     monkeypatch.setattr(eigensolver, "_counted", lambda *_: (9, 0.5, 1))
     problem = EigenProblem(Pencil(SHEAVES["noisy bundle"]), 9, 1e-8)
-    message = "found 9 eigenvalues below 0.5 where inertia counts 1"
+    message = "found 9 eigenvalues below 0.5, but inertia counts 1"
     with pytest.raises(sc.NotConverged, match=message):
         lowest_eigenpairs(problem, "direct")

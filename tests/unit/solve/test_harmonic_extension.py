@@ -1,4 +1,4 @@
-"""Harmonic extensions against dense least squares, and what of the values is refused."""
+"""Harmonic extensions, compared with dense least squares, and invalid values."""
 
 import re
 import warnings
@@ -27,7 +27,7 @@ from tests.unit.solve.test_normal_equations import (
 
 @st.composite
 def boundaries(draw, F):
-    """Some vertices in any order, at least one, with values of the sheaf's scalar type."""
+    """Draw at least one vertex, in any order, with values of the sheaf's scalar type."""
     count = draw(st.integers(1, F.n_vertices))
     vertices = draw(st.permutations(range(F.n_vertices)))[:count]
     x = draw(cochains(F))
@@ -39,7 +39,7 @@ def boundaries(draw, F):
 
 
 @given(sheaves(), st.data())
-def test_an_extension_keeps_the_values_and_has_no_gradient_inside(F, data):
+def test_extensions_keep_the_values_and_have_zero_gradient_inside(F, data):
     assume(F.n_vertices)
     vertices, values = data.draw(boundaries(F))
     x = quietly(F, vertices, values)
@@ -54,7 +54,7 @@ def test_an_extension_keeps_the_values_and_has_no_gradient_inside(F, data):
 
 
 @given(sheaves(spread=False), st.data())
-def test_an_extension_is_the_least_squares_solution_of_least_norm(F, data):
+def test_extensions_are_least_squares_solutions_of_least_norm(F, data):
     assume(F.n_vertices)
     vertices, values = data.draw(boundaries(F))
     inside, (delta, _) = interior(F, vertices), exact(F)
@@ -88,7 +88,7 @@ def test_an_extension_is_the_least_squares_solution_of_least_norm(F, data):
 
 
 @given(sheaves(dtypes=(np.float64, np.complex128), spread=False), st.data())
-def test_any_other_extension_has_more_energy(F, data):
+def test_other_extensions_have_more_energy(F, data):
     assume(F.n_vertices)
     vertices, values = data.draw(boundaries(F))
     inside, (delta, _) = interior(F, vertices), exact(F)
@@ -99,12 +99,12 @@ def test_any_other_extension_has_more_energy(F, data):
     d = np.zeros_like(x)
     d[inside] = rng.standard_normal((len(inside), *x.shape[1:]))
     energy, raised = (np.linalg.norm(delta @ y) ** 2 for y in (x, x + d))
-    # exactly norm(delta d)^2 more: no term of first order
+    # the difference is norm(delta d)^2, because the first-order term vanishes
     scale = size(delta) ** 2 * (size(x) + size(d)) ** 2
     assert_residual(raised - energy - np.linalg.norm(delta @ d) ** 2, scale, n=F.dim_c0)
 
 
-def test_a_path_is_interpolated():
+def test_values_on_a_path_are_interpolated_linearly():
     F = CellularSheaf.constant(nx.path_graph(101))
     x = sc.harmonic_extension(F, [100, 0], [[1.0], [0.0]])
     assert_residual(x - np.linspace(0, 1, 101), x, n=101)
@@ -116,7 +116,7 @@ def test_a_path_is_interpolated():
 
 @pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
 @pytest.mark.parametrize("size_of_values", [1e-150, 1.0, 1e30])
-def test_scales_do_not_matter(scale, size_of_values):
+def test_extensions_do_not_depend_on_the_scale_of_maps_and_values(scale, size_of_values):
     G = nx.random_regular_graph(3, 30, seed=1)
     F = CellularSheaf.random(G, 2, 2, seed=2)
     x = sc.harmonic_extension(F, [3, 7], np.ones((2, 2, 1)))
@@ -125,7 +125,7 @@ def test_scales_do_not_matter(scale, size_of_values):
     np.testing.assert_allclose(y, x, rtol=1e-9)
 
 
-def test_sections_are_extended_to_sections():
+def test_values_of_a_section_are_extended_to_the_section():
     F = gallery.bundle(GRID, 3, seed=3)
     sections = reference.global_sections(F)
     x = sc.harmonic_extension(F, [40], [sections[120:123]])
@@ -141,7 +141,7 @@ def test_the_normal_equations_hold_to_rounding():
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_scalar_types_are_the_common_ones(dtype):
+def test_results_have_the_common_scalar_type(dtype):
     F = CellularSheaf.random(nx.path_graph(3), 2, 2, seed=0, dtype=np.float32)
     for values in ([np.ones(2, dtype)], np.ones((1, 2), dtype)):
         assert sc.harmonic_extension(F, [1], values).dtype == np.result_type(np.float32, dtype)
@@ -150,7 +150,7 @@ def test_scalar_types_are_the_common_ones(dtype):
     assert sc.harmonic_extension(empty, [0, 1], [[], np.ones(2, np.float32)]).dtype == np.float32
 
 
-def test_a_component_without_values_is_told_and_stays_zero():
+def test_a_component_without_values_warns_and_stays_zero():
     F = CellularSheaf.constant(nx.disjoint_union(nx.path_graph(3), nx.path_graph(3)))
     message = (
         r"leave 1 of 5 dimensions free, first at vertex 3: the extension of least norm is returned"
@@ -161,7 +161,7 @@ def test_a_component_without_values_is_told_and_stays_zero():
     assert not x[3:].any()
 
 
-def test_a_direction_that_no_map_sees_is_told_and_stays_zero():
+def test_a_direction_that_no_map_sees_warns_and_stays_zero():
     F = CellularSheaf([[0, 1]], [[[1.0, 0.0]]], [[[0.0, 3.0]]])
     with pytest.warns(
         sc.SingularProblemWarning, match=r"leave 1 of 2 dimensions free, first at vertex 1"
@@ -171,14 +171,14 @@ def test_a_direction_that_no_map_sees_is_told_and_stays_zero():
     assert x[2] == 0
 
 
-def test_the_first_free_vertex_may_have_the_smallest_entries():
-    """The kernel is (1e-3, 1) on vertices 1 and 2."""
+def test_the_warning_names_the_first_free_vertex_even_with_small_entries():
+    """The kernel has the entries (1e-3, 1) at vertices 1 and 2."""
     F = CellularSheaf([[0, 0], [1, 2]], [[[1.0]], [[1.0]]], [[[0.0]], [[1e-3]]])
     with pytest.warns(sc.SingularProblemWarning, match="leave 1 of 2 .* first at vertex 1:"):
         sc.harmonic_extension(F, [0], [[1.0]])
 
 
-def test_without_given_values():
+def test_singular_systems_without_given_values_raise():
     loop = CellularSheaf([[0, 0]], [np.eye(2)], [-np.eye(2)])
     np.testing.assert_array_equal(sc.harmonic_extension(loop, [], []), np.zeros(2))
     with pytest.raises(
@@ -198,7 +198,7 @@ def test_without_given_values():
 
 
 @pytest.mark.parametrize(("small", "warns"), [(1e-5, False), (1e-8, True)])
-def test_directions_that_are_hardly_determined_are_told(small, warns):
+def test_nearly_undetermined_directions_warn(small, warns):
     F = CellularSheaf([[0, 1], [1, 2]], [[[1.0]], [[small]]], [[[1.0]], [[small]]])
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -207,7 +207,7 @@ def test_directions_that_are_hardly_determined_are_told(small, warns):
 
 
 @pytest.mark.parametrize(("turn", "warns"), [(1e-5, True), (1e-3, False)])
-def test_what_rounding_of_the_maps_decides_is_told(turn, warns):
+def test_kernels_decided_by_rounding_of_the_maps_warn(turn, warns):
     """The rounding of single precision may make the holonomy of the triangle 1."""
     maps = np.array([[[0.0]], [[1.0]], [[1.0]], [[1.0 + turn]]], np.float32)
     F = CellularSheaf([[0, 0], [1, 2], [2, 3], [3, 1]], np.ones_like(maps), maps)
@@ -217,12 +217,12 @@ def test_what_rounding_of_the_maps_decides_is_told(turn, warns):
     assert ["rounding errors determine" in str(w.message) for w in caught] == [True] * warns
 
 
-# ---------------------------------------------------------------- guides
+# ---------------------------------------------------------------- weighted values
 
 
 @given(sheaves(spread=False), st.data())
-def test_guides_minimize_energy_and_what_they_are_missed_by(F, data):
-    """X solves (L + W) x = W g, where that has one solution."""
+def test_weighted_values_minimize_energy_plus_penalty(F, data):
+    """The result solves (L + W) x = W g if that has a unique solution."""
     assume(F.n_vertices)
     vertices, values = data.draw(boundaries(F))
     weights = data.draw(st.lists(st.sampled_from([0.25, 1.0, 7.0]), min_size=1, max_size=1)) * len(
@@ -241,8 +241,8 @@ def test_guides_minimize_energy_and_what_they_are_missed_by(F, data):
     assert_residual(gradient, largest, n=F.dim_c0 + 1, eps=eps_of(F.dtype))
 
 
-def test_guides_of_every_kind():
-    """One weight, one for each, and infinity, which holds; several columns, complex numbers."""
+def test_weights_may_be_shared_or_individual_or_infinite():
+    """Infinite weights are constraints; values may have several columns and be complex."""
     F = gallery.bundle(nx.grid_2d_graph(6, 6), 2, 0.3, seed=8)
     rng = np.random.default_rng(21)
     vertices, values = [3, 20, 31], rng.standard_normal((3, 2, 4)) + 1j
@@ -272,8 +272,8 @@ def test_guides_of_every_kind():
 
 
 @pytest.mark.parametrize("weight", [1e16, 1e20, 1e100, 1e290])
-def test_weights_that_drown_the_maps_hold(weight):
-    """No warning: as large as one likes is what one takes for held."""
+def test_weights_far_above_the_maps_act_as_constraints(weight):
+    """No warning is issued."""
     F = CellularSheaf.constant(nx.path_graph(5))
     x = sc.harmonic_extension(F, [0, 4], [[1.0], [3.0]], weight=[weight, np.inf])
     np.testing.assert_allclose(x, [1, 1.5, 2, 2.5, 3], rtol=1e-15)
@@ -281,10 +281,10 @@ def test_weights_that_drown_the_maps_hold(weight):
     np.testing.assert_allclose(x, [1, 1.4, 1.8, 2.2, 2.6], rtol=1e-15)
 
 
-def test_guides_of_ragged_stalks_and_in_single_precision():
+def test_weighted_values_of_ragged_stalks_in_single_precision():
     F = CellularSheaf.random(nx.cycle_graph(4), [1, 2, 0, 3], 2, seed=4, dtype=np.float32)
     x = sc.harmonic_extension(F, [3, 1], [[1.0, 2.0, 3.0], [4.0, 5.0]], weight=[2.0, 0.5])
-    assert x.dtype == np.float64  # that of the values
+    assert x.dtype == np.float64  # the dtype of the values
     W = np.diag([0.0, 0.5, 0.5, 2.0, 2.0, 2.0])
     g = np.array([0.0, 4.0, 5.0, 1.0, 2.0, 3.0])
     expected = np.linalg.solve(reference.laplacian(F) + W, W @ g)
@@ -303,7 +303,7 @@ def test_guides_of_ragged_stalks_and_in_single_precision():
         (1e308, ValueError, "the largest entry of `weight` is 1e+154"),
     ],
 )
-def test_weights_that_are_none_are_refused(weight, error, message):
+def test_invalid_weights_raise(weight, error, message):
     F = CellularSheaf.constant(nx.path_graph(5))
     with pytest.raises(error, match=re.escape(message)):
         sc.harmonic_extension(F, [1, 3], [[0.0], [1.0]], weight=weight)

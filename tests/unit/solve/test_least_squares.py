@@ -21,7 +21,7 @@ def unit_coboundary(F):
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", SHEAVES)
-def test_as_dense_least_squares(monkeypatch, name, method):
+def test_solutions_match_dense_least_squares(monkeypatch, name, method):
     monkeypatch.setattr("sheafcoarsen.solve.multigrid.COARSEST", 20)
     F = SHEAVES[name]
     delta, unit = unit_coboundary(F)
@@ -39,7 +39,7 @@ def test_as_dense_least_squares(monkeypatch, name, method):
 
 
 @pytest.mark.parametrize("name", ["graph", "noisy bundle", "complex mixed stalks"])
-def test_values_given_at_some_vertices(name):
+def test_solutions_with_given_values_match_dense_least_squares(name):
     F = SHEAVES[name]
     delta, unit = unit_coboundary(F)
     rng = np.random.default_rng(2)
@@ -55,7 +55,7 @@ def test_values_given_at_some_vertices(name):
     assert np.linalg.norm(R.x[free] - wanted) <= 1e-7 * np.linalg.norm(wanted)
 
 
-def test_without_data_it_is_the_harmonic_extension():
+def test_zero_data_give_the_harmonic_extension():
     F = SHEAVES["noisy bundle"]
     values = [[1.0, 0.0], [0.0, 1.0]]
     R = sc.least_squares(F, np.zeros(F.dim_c1), vertices=[0, 50], values=values, tol=1e-13)
@@ -63,7 +63,7 @@ def test_without_data_it_is_the_harmonic_extension():
     assert np.linalg.norm(R.x - wanted) <= 1e-9 * np.linalg.norm(wanted)
 
 
-def test_data_that_fit_exactly():
+def test_coboundaries_are_fitted_exactly():
     F = SHEAVES["consistent bundle"]
     x = np.random.default_rng(3).standard_normal(F.dim_c0)
     R = sc.least_squares(F, sc.coboundary(F) @ x)
@@ -75,7 +75,7 @@ def test_data_that_fit_exactly():
 
 
 @pytest.mark.parametrize("scale", [1e-100, 1e100])
-def test_at_any_scale(scale):
+def test_solutions_scale_inversely_with_the_maps(scale):
     F = SHEAVES["noisy bundle"]
     b = np.random.default_rng(4).standard_normal(F.dim_c1)
     wanted = sc.least_squares(F, b).x
@@ -88,19 +88,19 @@ def test_at_any_scale(scale):
     [
         (np.zeros(3), {}, r"`b` must have shape \(dim_c1,\) or \(dim_c1, h\) with dim_c1 = 97"),
         (np.full(97, np.inf), {}, r"`b` must be finite, got inf in row 0"),
-        (np.zeros(97), {"vertices": [0]}, "`values` is not given"),
-        (np.zeros(97), {"values": [[0.0]]}, "`vertices` is not given"),
+        (np.zeros(97), {"vertices": [0]}, "`values` is missing"),
+        (np.zeros(97), {"values": [[0.0]]}, "`vertices` is missing"),
         (np.zeros(97), {"vertices": [0], "values": [[0.0, 1.0]]}, r"`values\[0\]` must have shape"),
         (np.zeros(97), {"tol": 0.0}, "`tol` must be at least"),
     ],
 )
-def test_bad_input(b, options, message):
+def test_invalid_arguments_raise_value_error(b, options, message):
     with pytest.raises(ValueError, match=message):
         sc.least_squares(SHEAVES["graph"], b, **options)
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_no_columns_no_values_and_no_dimensions(method):
+def test_empty_data_values_and_stalks_are_accepted(method):
     F = sc.CellularSheaf.constant([[0, 1], [1, 2]])
     R = sc.least_squares(F, np.ones((2, 0)), method=method)
     assert R.x.shape == (3, 0)
@@ -113,15 +113,15 @@ def test_no_columns_no_values_and_no_dimensions(method):
     assert fixed.edge_residuals.tolist() == [2.0]
 
 
-def test_columns_of_values_where_data_are_one_column():
+def test_inconsistent_numbers_of_columns_raise():
     F = sc.CellularSheaf.constant([[0, 1], [1, 2]])
     with pytest.raises(
-        ValueError, match=re.escape("`values` have 3 columns and `b` has 1: they must agree")
+        ValueError, match=re.escape("must have the same number of columns, got 3 and 1")
     ):
         sc.least_squares(F, [1.0, 1.0], vertices=[0], values=np.zeros((1, 1, 3)))
 
 
-def test_data_whose_squares_overflow_are_refused():
+def test_data_whose_squares_overflow_raise():
     F = sc.CellularSheaf.constant([[0, 1], [1, 2]])
     with pytest.raises(
         ValueError,
@@ -153,10 +153,10 @@ def exact_fit(delta: np.ndarray, b: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("large", [1e6, 1e7, 1e8, 1e12])
 @pytest.mark.parametrize("both", [False, True])
 @pytest.mark.parametrize("edge", range(4))
-def test_one_map_far_larger_than_the_others(edge, both, large):
-    """QR is exact to eps times the condition number of delta, which L = delta* delta squares."""
+def test_qr_is_accurate_if_one_map_is_far_larger(edge, both, large):
+    """The error of QR is eps times the condition number of delta, which L would square."""
     tails, heads = np.ones((2, 4, 1, 1))
-    tails[(edge + 1) % 3] = 2.0  # else there is a section
+    tails[(edge + 1) % 3] = 2.0  # so that there is no section
     tails[edge] = large
     heads[edge] = large if both else 1.0
     F = sc.CellularSheaf([(0, 1), (1, 2), (2, 0), (2, 3)], tails, heads)
@@ -169,7 +169,7 @@ def test_one_map_far_larger_than_the_others(edge, both, large):
 
 
 @pytest.mark.parametrize("method", ["multigrid", "jacobi"])
-def test_iterations_are_refused_or_right_where_one_map_is_far_larger(method):
+def test_iterative_methods_are_accurate_if_one_map_is_far_larger(method):
     tails = np.ones((400, 1, 1))
     tails[7] = 1e7
     F = sc.CellularSheaf([(i, (i + 1) % 400) for i in range(400)], tails, np.full((400, 1, 1), 0.5))
@@ -179,7 +179,7 @@ def test_iterations_are_refused_or_right_where_one_map_is_far_larger(method):
     assert np.linalg.norm(x - wanted) <= 1e-8 * np.linalg.norm(wanted)
 
 
-def test_what_does_not_converge_is_an_error_with_the_best_fit(monkeypatch):
+def test_not_converged_holds_the_best_fit(monkeypatch):
     monkeypatch.setattr("sheafcoarsen.solve.conjugate_gradients.MOST_STEPS", 1)
     F = SHEAVES["noisy bundle"]
     with pytest.raises(sc.NotConverged, match="the residual is .* with `tol` = 1e-10") as error:
@@ -189,7 +189,7 @@ def test_what_does_not_converge_is_an_error_with_the_best_fit(monkeypatch):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_real_data_and_complex_values(method):
+def test_complex_values_with_real_data_solve_real_and_imaginary_parts(method):
     F = SHEAVES["noisy bundle"]
     b = np.random.default_rng(5).standard_normal(F.dim_c1)
     values = np.array([[1.0 + 2.0j, 0.5j]])
@@ -203,8 +203,8 @@ def test_real_data_and_complex_values(method):
 
 
 @pytest.mark.parametrize("seed", [1, 4, 6])
-def test_gradients_are_taken_anew_where_some_edges_weigh_far_more(seed):
-    """Too large for QR here; one solution of the normal equations is off by 4e-4."""
+def test_refinement_is_accurate_if_some_edges_weigh_far_more(seed):
+    """Too large for QR here; without refinement, the normal equations have an error of 4e-4."""
     edges = np.array(nx.convert_node_labels_to_integers(nx.grid_2d_graph(25, 25)).edges)
     weights = np.ones((len(edges), 1))
     weights[::97] = 1e6
@@ -218,7 +218,7 @@ def test_gradients_are_taken_anew_where_some_edges_weigh_far_more(seed):
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("spread", [2, 3])
 def test_tolerances_near_rounding_never_give_nan(spread, method, monkeypatch):
-    """Of two columns the first is zero, and the second takes several rounds."""
+    """The first of two columns is zero, and the second takes several rounds."""
     monkeypatch.setattr("sheafcoarsen.solve._least_squares.DENSE_BELOW", 0)
     monkeypatch.setattr("sheafcoarsen.solve.multigrid.COARSEST", 20)
     F = SHEAVES["graph"]

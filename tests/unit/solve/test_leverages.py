@@ -1,4 +1,4 @@
-"""Leverages against the diagonal of a dense projection, and against effective resistances."""
+"""Leverages, compared with the diagonal of a dense projection and with effective resistances."""
 
 import networkx as nx
 import numpy as np
@@ -31,7 +31,7 @@ def exact(request, monkeypatch):
 
 
 @given(F=sheaves(graph=graphs(max_vertices=8), spread=False))
-def test_the_sum_is_the_rank_of_the_coboundary(F):
+def test_leverages_sum_to_the_rank_of_the_coboundary(F):
     assert abs(sc.leverages(F).sum() - (F.dim_c0 - sc.global_sections(F).h0)) <= 1e-10
 
 
@@ -43,8 +43,8 @@ def test_exact_leverages_are_the_diagonal_of_the_projection(name, exact):
     assert_residual(found - by_projection(F), F.edge_dims, n=F.dim_c0, eps=eps_of(F.dtype))
 
 
-def test_a_weak_bridge_counts_in_full():
-    """Its weight in L, 1e-14, is near rounding; the singular value of delta is not."""
+def test_a_weak_bridge_has_full_leverage():
+    """Its weight in L, 1e-14, is near rounding, but its singular value of delta is not."""
     part = nx.gnm_random_graph(40, 150, seed=1)
     edges = np.array([*nx.disjoint_union(part, part).edges, (3, 47)])
     F = sc.gallery.bundle(edges, 2, seed=0)
@@ -54,8 +54,8 @@ def test_a_weak_bridge_counts_in_full():
     assert abs(found.sum() - 158) < 1e-10
 
 
-def test_eigenvalues_near_rounding_count_in_full():
-    """Of a bundle that is almost flat: three eigenvalues of L are 4e-15 of the largest."""
+def test_eigenvalues_near_rounding_count_fully_in_the_sum():
+    """In a nearly flat bundle, three eigenvalues of L are 4e-15 times the largest."""
     rng = np.random.default_rng(0)
     frames = np.linalg.qr(rng.standard_normal((30, 3, 3)))[0]
     noise = 1e-3 * rng.standard_normal((30, 3, 40))
@@ -64,7 +64,7 @@ def test_eigenvalues_near_rounding_count_in_full():
     assert abs(sc.leverages(F).sum() - (90 - sc.global_sections(F).h0)) <= 1e-10
 
 
-def test_scale_does_not_matter(exact):
+def test_leverages_do_not_depend_on_the_scale_of_the_maps(exact):
     F = CellularSheaf.random(nx.gnm_random_graph(12, 30, seed=0), 2, 1, seed=0)
     for scale in (1e-140, 1e140):
         G = F.with_maps(scale * F.tail_data, scale * F.head_data)
@@ -72,20 +72,20 @@ def test_scale_does_not_matter(exact):
 
 
 @pytest.mark.parametrize("graph", [nx.karate_club_graph(), nx.les_miserables_graph()])
-def test_of_a_constant_sheaf_they_are_weights_times_resistances(graph, exact):
+def test_leverages_of_a_constant_sheaf_are_weights_times_resistances(graph, exact):
     resistances = nx.resistance_distance(graph, weight="weight", invert_weight=False)
     wanted = [w * resistances[u][v] for u, v, w in graph.edges.data("weight")]
     np.testing.assert_allclose(exact(CellularSheaf.constant(graph)), wanted, rtol=1e-10)
 
 
-def test_of_a_complete_graph_they_are_two_over_n(exact):
+def test_leverages_of_a_complete_graph_are_two_over_n_per_dimension(exact):
     F = CellularSheaf.constant(nx.complete_graph(20), dim=3)
     np.testing.assert_allclose(exact(F), 3 * 2 / 20, rtol=1e-12)
 
 
 @pytest.mark.parametrize("eps", [0.1, 0.3])
 @pytest.mark.parametrize("dtype", [float, np.complex64])
-def test_nine_of_ten_sketched_ones_are_within_eps(eps, dtype):
+def test_nine_of_ten_sketched_leverages_are_within_eps(eps, dtype):
     F = CellularSheaf.random(
         nx.gnm_random_graph(40, 150, seed=0), 2, [1, 2] * 75, seed=0, dtype=dtype
     )
@@ -93,19 +93,19 @@ def test_nine_of_ten_sketched_ones_are_within_eps(eps, dtype):
     found = sc.leverages(F, method="sketch", eps=eps, seed=1)
     errors = abs(found - exact) / exact
     assert (errors <= eps).mean() >= 0.9
-    assert errors.max() > eps / 10  # it is a sketch
+    assert errors.max() > eps / 10  # the sketch was used
     assert not np.array_equal(found, sc.leverages(F, method="sketch", eps=eps, seed=2))
 
 
-def test_auto_sketches_where_that_takes_fewer_solves(monkeypatch):
+def test_auto_sketches_if_that_takes_fewer_solves(monkeypatch):
     monkeypatch.setattr(_leverages, "DENSE_BELOW", 10)
     F = CellularSheaf.constant(nx.grid_2d_graph(5, 8))  # 67 rows of delta
     exact, sketch = (sc.leverages(F, method=method, eps=0.35) for method in ("exact", "sketch"))
-    np.testing.assert_array_equal(sc.leverages(F, eps=0.35), sketch)  # 66 columns
-    np.testing.assert_array_equal(sc.leverages(F, eps=0.34), exact)  # 70
+    np.testing.assert_array_equal(sc.leverages(F, eps=0.35), sketch)  # a sketch has 66 columns
+    np.testing.assert_array_equal(sc.leverages(F, eps=0.34), exact)  # a sketch has 70 columns
 
 
 @pytest.mark.parametrize("eps", [0, 1, -0.1, np.nan])
-def test_eps_outside_of_the_unit_interval_is_refused(eps):
+def test_eps_outside_the_unit_interval_raises(eps):
     with pytest.raises(ValueError, match="`eps` must be above 0 and below 1"):
         sc.leverages(SHEAVES["graph"], eps=eps)

@@ -22,7 +22,7 @@ def problem(n=60, dtype=float):
 
 
 @pytest.mark.parametrize("dtype", [float, complex])
-def test_a_multiplet_and_the_next(dtype):
+def test_a_multiplet_and_the_next_pair_converge(dtype):
     A, values = problem(dtype=dtype)
     X = drawn(60, 7, dtype)
     apply = BlockMatrix(scipy.sparse.csr_array(A)).__matmul__
@@ -33,7 +33,7 @@ def test_a_multiplet_and_the_next(dtype):
     assert found.steps > 5
 
 
-def test_with_a_mass():
+def test_pairs_with_a_mass_solve_the_generalized_problem():
     A, _ = problem()
     B = np.diag(RNG.uniform(0.5, 2, 60))
     found = lowest_pairs(
@@ -44,7 +44,7 @@ def test_with_a_mass():
     assert np.abs(found.vectors.T @ B @ found.vectors - np.eye(7)).max() <= 1e-12
 
 
-def test_each_column_has_a_target_of_its_own():
+def test_each_column_has_its_own_target():
     A, values = problem()
     X = RNG.standard_normal((60, 7))
     aims = np.array([1e-9, 1e-9, 1e-9, 1e-2, 1.0, 1.0, 1.0])
@@ -54,14 +54,14 @@ def test_each_column_has_a_target_of_its_own():
     assert np.abs(found.values[:3] - values[:3]).max() <= 1e-13
 
 
-def test_it_ends_where_nothing_moves():
+def test_stagnating_iterations_stop():
     A, _ = problem()
     X = RNG.standard_normal((60, 7))
     assert lowest_pairs(A.__matmul__, lambda R: R, X, 3, 0.0, steps=(0, 9)).steps == 9
     assert lowest_pairs(A.__matmul__, lambda R: 0 * R, X, 3, 0.0, stalled=(4, 0.7)).steps <= 6
 
 
-def test_dependent_columns_are_left_out():
+def test_dependent_columns_are_dropped():
     A, values = problem()
     X = scipy.linalg.eigh(A)[1][:, :3]
     S = np.hstack([X, X[:, :2] + 1e-9 * RNG.standard_normal((60, 2))])
@@ -72,7 +72,7 @@ def test_dependent_columns_are_left_out():
 
 @pytest.mark.parametrize("lost", [1, 5])
 @pytest.mark.parametrize("where", ["measured afresh", "begun afresh"])
-def test_columns_lost_on_the_way(monkeypatch, where, lost):
+def test_the_iteration_continues_after_losing_columns(monkeypatch, where, lost):
     A, values = problem()
     fresh, orthogonal = lobpcg._fresh, lobpcg._ritz_orthogonal
     due, count = [], [0, 0]
@@ -104,8 +104,8 @@ def test_columns_lost_on_the_way(monkeypatch, where, lost):
     assert np.abs(found.vectors.T @ found.vectors - np.eye(left)).max() <= 1e-12
 
 
-def test_complex_columns_take_the_steps_of_real_ones():
-    """D A D* with D unitary and diagonal is A in other coordinates, also when measured afresh."""
+def test_complex_and_real_columns_take_the_same_steps():
+    """D A D* with D unitary and diagonal is A in other coordinates."""
     A, _ = problem(n=200)
     A = A + np.diag(np.linspace(0, 20, 200))
     X = RNG.standard_normal((200, 6))
@@ -119,7 +119,7 @@ def test_complex_columns_take_the_steps_of_real_ones():
     assert np.abs(one.values[:3] - other.values[:3]).max() <= 1e-12
 
 
-def test_columns_beyond_the_wanted_ones_get_the_least_number_of_steps():
+def test_unwanted_columns_get_the_minimum_number_of_steps():
     A, values = problem()
     X = np.hstack([scipy.linalg.eigh(A)[1][:, :2], RNG.standard_normal((60, 1))])
     found = [
@@ -131,8 +131,8 @@ def test_columns_beyond_the_wanted_ones_get_the_least_number_of_steps():
 
 
 @pytest.mark.parametrize("mass", [None, np.diag(np.linspace(0.5, 2, 60))])
-def test_the_best_pairs_are_returned_where_later_steps_do_harm(mass):
-    """From the sixteenth product on A X is not what it was, as where rounding takes over."""
+def test_the_best_pairs_are_returned_if_later_steps_do_harm(mass):
+    """From the 17th product on, A X is perturbed, as if rounding errors dominated."""
     A, _ = problem()
     calls = [0]
 

@@ -19,7 +19,7 @@ def _several_levels(monkeypatch):
 
 
 @pytest.mark.parametrize("name", SHEAVES)
-def test_levels_are_galerkin_with_unit_blocks(name):
+def test_level_operators_are_galerkin_products_with_unit_blocks(name):
     F = SHEAVES[name]
     M = Multigrid(unit_sheaf(F)[0])
     assert len(M.dims) > 1
@@ -27,7 +27,7 @@ def test_levels_are_galerkin_with_unit_blocks(name):
     roots = M.roots.toarray()
     first = M.operators[0].toarray()
     assert_residual(first - roots.conj().T @ L @ roots, roots, L, roots, n=10)
-    for a, b in itertools.pairwise(F.vertex_offsets):  # of what maps see
+    for a, b in itertools.pairwise(F.vertex_offsets):  # diagonal blocks are projections
         values = np.linalg.eigvalsh(first[a:b, a:b])
         assert np.minimum(abs(values), abs(values - 1)).max(initial=0.0) < 1e-6
     for A, P, coarse in zip(M.operators, M.prolongations, M.operators[1:], strict=False):
@@ -37,8 +37,8 @@ def test_levels_are_galerkin_with_unit_blocks(name):
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.05])
-def test_iterations_do_not_grow(noise):
-    """An error is reduced by a cycle as much on a large sheaf as on a small one."""
+def test_the_convergence_rate_does_not_depend_on_the_size(noise):
+    """A cycle reduces the error on a large sheaf as much as on a small one."""
     rates = []
     for side in (8, 16):
         F = sc.gallery.bundle(nx.grid_2d_graph(side, side), 2, noise=noise, seed=0)
@@ -53,14 +53,14 @@ def test_iterations_do_not_grow(noise):
     assert max(rates) < 0.6
 
 
-def test_a_shift_is_in_the_cycle():
+def test_the_cycle_includes_the_shift():
     F = SHEAVES["noisy bundle"]
     x = np.random.default_rng(2).standard_normal((F.dim_c0, 1))
     y = Multigrid(F, shift=1e6).cycle(x)
     assert np.linalg.norm(y * 1e6 - x) <= 1e-2 * np.linalg.norm(x)
 
 
-def test_what_no_map_sees():
+def test_directions_that_no_map_sees_are_counted_and_mapped_to_zero():
     assert Multigrid(SHEAVES["graph"]).unseen == 0
     assert Multigrid(SHEAVES["isolated vertices"]).unseen == 2 * 19
     F = SHEAVES["isolated vertices"]
@@ -69,7 +69,7 @@ def test_what_no_map_sees():
 
 
 @pytest.mark.parametrize("name", SHEAVES)
-def test_the_coarsest_level_knows_the_kernel_where_it_says_so(name):
+def test_a_kernel_from_the_coarsest_level_is_that_of_the_laplacian(name):
     F = unit_sheaf(SHEAVES[name])[0]
     M = Multigrid(F)
     h0 = sc.global_sections(F).h0
@@ -85,31 +85,31 @@ def test_the_coarsest_level_knows_the_kernel_where_it_says_so(name):
         assert name not in {"graph", "two components", "consistent bundle", "noisy bundle"}
 
 
-def test_a_cluster_that_discards_zeros_is_known():
-    """Maps 3 -> 1: clusters have more sections than they keep modes."""
+def test_discarded_zero_modes_are_detected():
+    """With maps from dimension 3 to 1, clusters have more sections than they keep modes."""
     assert not Multigrid(unit_sheaf(SHEAVES["large kernel"])[0]).holds_kernel
 
 
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
-def test_a_hub_does_not_fill_the_next_level():
+def test_a_hub_does_not_make_the_next_level_dense():
     """Smoothing P would join all clusters through the centre of the star."""
     F = unit_sheaf(sc.CellularSheaf.constant(nx.star_graph(12_000)))[0]
     assert Multigrid(F).operators[1].nnz < F.n_vertices
 
 
-def test_where_coarsening_gets_no_further_the_last_level_is_factored(monkeypatch):
+def test_the_last_level_is_factored_if_coarsening_stalls(monkeypatch):
     monkeypatch.setattr(multigrid, "CLUSTERS", (1e6,))
     monkeypatch.setattr(multigrid, "LARGEST_DENSE", 30)
     F = SHEAVES["noisy bundle"]
     M = Multigrid(F)
     assert M.dims == [F.dim_c0]
-    assert M.kernel() is None  # factors do not tell it
+    assert M.kernel() is None  # factors do not determine the kernel
     b = np.random.default_rng(3).standard_normal((F.dim_c0, 1))
     error = sc.laplacian(F) @ M.cycle(b) - b
     assert np.linalg.norm(error) <= 1e-2 * np.linalg.norm(b)
 
 
-def test_what_is_forgotten_is_not_needed():
+def test_forget_does_not_change_the_cycle():
     F = SHEAVES["noisy bundle"]
     M, X = Multigrid(F), np.random.default_rng(4).standard_normal((F.dim_c0, 3))
     expected = M.cycle(X)
@@ -121,7 +121,7 @@ def test_what_is_forgotten_is_not_needed():
     assert M.kernel() is not None
 
 
-def test_columns_do_not_depend_on_their_neighbours():
+def test_a_column_does_not_depend_on_the_other_columns():
     F = SHEAVES["complex connection"]
     M, X = Multigrid(F), np.random.default_rng(5).standard_normal((F.dim_c0, 9)) + 0j
     whole = M.cycle(X)
@@ -134,7 +134,7 @@ def test_columns_do_not_depend_on_their_neighbours():
     "options", [{}, {"streets": 20, "length": 20}, {"spread": 1.0}, {"closures": 300, "spread": 2}]
 )
 def test_corridors_with_few_closures_take_as_few_iterations_as_grids(options, monkeypatch):
-    """Weights of chains differ as their lengths do: clusters have more than d low modes."""
+    """Chains of different length have different stiffness, so clusters have over d low modes."""
     monkeypatch.undo()
     F = corridors(**options)
     solve = sc.Solver(F, method="multigrid", fixed=[0])
@@ -142,14 +142,14 @@ def test_corridors_with_few_closures_take_as_few_iterations_as_grids(options, mo
     assert solve.iterations <= 20
 
 
-def test_clusters_keep_d_modes_where_these_are_enough():
+def test_clusters_keep_d_modes_if_these_suffice():
     F = unit_sheaf(sc.gallery.bundle(nx.grid_2d_graph(40, 40), 2, noise=0.1, seed=0))[0]
     M = Multigrid(F)
     assert M.dims[1] == 2 * M.coarsenings[0].sheaf.n_vertices
 
 
-def test_a_single_cluster_that_discards_zeros_is_seen():
-    """Most clusters hold their sections; those of the maps 3 -> 1 do not."""
+def test_zero_modes_discarded_by_some_clusters_are_detected():
+    """Clusters of the bundle keep their sections; those with maps from dimension 3 to 1 do not."""
     many = sc.CellularSheaf.random(nx.random_regular_graph(4, 60, seed=0), 3, 1, seed=0)
     F = sc.disjoint_union([SHEAVES["consistent bundle"], many])[0]
     M = Multigrid(unit_sheaf(F)[0])
@@ -161,8 +161,8 @@ def test_a_single_cluster_that_discards_zeros_is_seen():
     assert M.kernel() is None
 
 
-def test_zeros_of_the_coarsest_level_that_are_no_sections(monkeypatch):
-    """Components that are clusters: nothing is left to lift, so sections are looked for."""
+def test_components_inside_clusters_are_solved_with_global_sections(monkeypatch):
+    """Each component is one cluster, so the coarsest level does not determine the kernel."""
     monkeypatch.undo()
     F = sc.disjoint_union([sc.CellularSheaf.constant(nx.cycle_graph(10))] * 60)[0]
     assert Multigrid(unit_sheaf(F)[0]).kernel() is None

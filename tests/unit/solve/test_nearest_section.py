@@ -1,4 +1,4 @@
-"""The nearest section against dense projections."""
+"""The nearest section, compared with dense projections."""
 
 import re
 
@@ -19,7 +19,7 @@ from tests.unit.solve.test_normal_equations import GRID, PATH, clear_rank, exact
 
 
 @given(sheaves(), st.data())
-def test_the_nearest_section_is_a_section_and_projecting_again_changes_nothing(F, data):
+def test_the_nearest_section_is_a_section(F, data):
     x = data.draw(cochains(F))
     p = sc.nearest_section(F, x)
     assert p.shape == x.shape
@@ -42,7 +42,7 @@ def test_the_nearest_section_is_the_orthogonal_projection(F, data):
     assert_residual(sections.conj().T @ (x - p), x, n=F.dim_c0, eps=eps_of(F.dtype))
 
 
-def test_the_section_is_one_to_rounding():
+def test_the_coboundary_of_the_nearest_section_is_at_rounding_level():
     x = np.random.default_rng(1).standard_normal(8)
     p = sc.nearest_section(PATH, x)
     delta, _ = exact(PATH)
@@ -51,7 +51,7 @@ def test_the_section_is_one_to_rounding():
 
 
 @given(known_sections(), st.integers(0, 99))
-def test_known_sections_are_found(case, seed):
+def test_the_nearest_section_projects_onto_known_sections(case, seed):
     F, sections = case
     x = np.random.default_rng(seed).standard_normal((F.dim_c0, 2))
     p = sc.nearest_section(F, x)
@@ -59,7 +59,7 @@ def test_known_sections_are_found(case, seed):
 
 
 @given(known_sections(), st.integers(0, 99))
-def test_edges_of_very_different_size_have_the_same_sections(case, seed):
+def test_scaling_edges_does_not_change_the_nearest_section(case, seed):
     F, sections = case
     rng = np.random.default_rng(seed)
     factors = np.repeat(
@@ -72,7 +72,7 @@ def test_edges_of_very_different_size_have_the_same_sections(case, seed):
     assert_residual(p - sections @ (sections.conj().T @ x), x, 100, n=F.dim_c0)
 
 
-def test_sections_of_single_precision_are_sections():
+def test_sections_of_rounded_maps_count_as_sections():
     F = gallery.bundle(GRID, 3, seed=3)
     sections = reference.global_sections(F)
     single = F.with_maps(F.tail_data.astype(np.float32), F.head_data.astype(np.float32))
@@ -91,10 +91,10 @@ def test_a_small_holonomy_leaves_no_section():
     assert size(sc.nearest_section(gallery.cycle(1000, 0.0), x)) > 0.1 * size(x)
 
 
-def test_sections_that_rounding_makes_are_told(monkeypatch):
-    """A path with random maps has one section, and more to rounding: maps grow and decay.
+def test_sections_decided_by_rounding_warn(monkeypatch):
+    """A path with random maps has one section, and more up to rounding: products of maps decay.
 
-    Paths are decided exactly; other sheaves with long ways are not.
+    The sections of paths are usually decided exactly, which is disabled here.
     """
     monkeypatch.setattr("sheafcoarsen.sections._global_sections.forest_sections", lambda F: None)
     rng = np.random.default_rng(5)
@@ -104,7 +104,7 @@ def test_sections_that_rounding_makes_are_told(monkeypatch):
     assert caught[0].filename == __file__
 
 
-# ---------------------------------------------------------------- what is refused
+# ---------------------------------------------------------------- invalid input
 
 
 @pytest.mark.parametrize(
@@ -120,14 +120,14 @@ def test_sections_that_rounding_makes_are_told(monkeypatch):
         ((nx.path_graph(4), np.ones(8)), TypeError, "`sheaf` must be a CellularSheaf, got Graph"),
     ],
 )
-def test_cochains_that_do_not_fit_are_refused(arguments, error, message):
+def test_invalid_cochains_raise(arguments, error, message):
     with pytest.raises(error, match=re.escape(message)):
         sc.nearest_section(*arguments)
 
 
 @pytest.mark.parametrize("small", [1e-10, 1e-17])
-def test_rows_of_rounding_size_do_not_count(small):
-    """With thousands of sections, that is; between them and rounding all edges count."""
+def test_rows_of_rounding_size_are_ignored(small):
+    """The sheaf has thousands of sections; rows above rounding size are not ignored."""
     maps = np.array([1.0, small])
     F = sc.CellularSheaf.diagonal(
         [[0, 1], [2, 3]], *np.tile(maps[:, None], (2, 1, 1)), n_vertices=2500

@@ -1,4 +1,4 @@
-"""Least squares to rounding, by every method, and the way from one to the other."""
+"""Least squares accurate to rounding by every method, and the choice of the method."""
 
 import warnings
 
@@ -39,19 +39,19 @@ def interior(F, vertices):
 
 
 def exact(F):
-    """Delta in double precision divided by its largest entry, and that entry."""
+    """Return delta in double precision divided by its largest entry, and that entry."""
     delta = reference.coboundary(F).astype(np.result_type(F.dtype, np.float64))
     unit = float(np.abs(delta).max(initial=0.0)) or 1.0
     return delta / unit, unit
 
 
 def norm_bound(D):
-    """An upper bound of norm(D), by its largest row and column sums."""
+    """Return an upper bound on norm(D) from its largest row and column sums."""
     return np.sqrt(abs(D).sum(axis=0).max() * abs(D).sum(axis=1).max())
 
 
 def gradient_ratio(F, vertices, x):
-    """norm(delta_I* delta x) in units of a bound of norm(delta_I)^2 norm(x), column by column."""
+    """Return norm(delta_I* delta x) over a bound on norm(delta_I)^2 norm(x) for each column."""
     delta = sc.coboundary(F) / F.largest_entry
     D = delta[:, interior(F, vertices)]
     gradient = D.conj().T @ (delta @ x)
@@ -59,9 +59,9 @@ def gradient_ratio(F, vertices, x):
 
 
 def clear_rank(D, eps):
-    """The rank of D and its smallest positive singular value.
+    """Return the rank of D and its smallest positive singular value.
 
-    Where there may be doubt about them the sheaf is put aside.
+    Sheaves whose rank is not clear are skipped.
     """
     sigma = np.linalg.svd(D, compute_uv=False)
     largest = sigma.max(initial=0.0)
@@ -76,7 +76,7 @@ def connection(n_rows, n_columns):
 
 
 @pytest.mark.parametrize("direct", [True, False])
-def test_both_methods_meet_their_residuals(monkeypatch, direct):
+def test_direct_and_iterative_solutions_are_accurate(monkeypatch, direct):
     F = gallery.bundle(GRID, 2, seed=1)
     F = sc.disjoint_union([F, F])[0]
     monkeypatch.setattr("sheafcoarsen.solve._solver.fills_little", lambda L: direct)
@@ -99,7 +99,7 @@ def test_both_methods_meet_their_residuals(monkeypatch, direct):
 
 
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
-def test_twenty_thousand_vertices():
+def test_large_sheaves_are_solved_to_rounding():
     F = connection(100, 200)
     vertices = np.array([3, 19_000, 777])
     x = sc.harmonic_extension(F, vertices, np.eye(3, 2))
@@ -112,7 +112,7 @@ def test_twenty_thousand_vertices():
     assert_residual(delta @ p, 3.0, x, n=1)
 
 
-def test_what_fills_up_is_iterated():
+def test_sheaves_with_much_fill_are_solved_iteratively():
     G = nx.convert_node_labels_to_integers(nx.grid_graph((9, 9, 9)))
     random = CellularSheaf.constant(nx.random_regular_graph(4, 8000, seed=1))
     for F, little in (
@@ -137,17 +137,17 @@ def no_factors(monkeypatch, steps):
     monkeypatch.setattr("sheafcoarsen.solve.conjugate_gradients.MOST_STEPS", steps)
 
 
-def test_an_iteration_that_does_not_converge_is_an_error(monkeypatch):
+def test_an_iteration_that_does_not_converge_raises(monkeypatch):
     no_factors(monkeypatch, 0)
     monkeypatch.setattr("sheafcoarsen.solve.normal_equations.DIRECT_AT_LAST", 100)
     F = CellularSheaf.constant(nx.path_graph(200))
     with pytest.raises(
-        np.linalg.LinAlgError, match="the iteration stopped at .* times the residual allowed"
+        np.linalg.LinAlgError, match="the iteration stopped at .* times the allowed residual"
     ):
         sc.harmonic_extension(F, [0, 199], [[0.0], [199.0]])
 
 
-def test_where_iterating_does_not_get_there_factors_do(monkeypatch):
+def test_factors_are_used_if_the_iteration_fails(monkeypatch):
     no_factors(monkeypatch, 1)
     F = CellularSheaf.constant(nx.path_graph(200))
     y = sc.harmonic_extension(F, [0, 199], [[0.0], [199.0]])
@@ -158,7 +158,7 @@ def test_where_iterating_does_not_get_there_factors_do(monkeypatch):
     assert_residual(y - np.append(np.arange(200), np.zeros(200)), y, 100, n=200)
 
 
-def test_where_no_basis_of_sections_is_found_iterating_goes_on(monkeypatch):
+def test_the_iteration_works_without_a_basis_of_sections(monkeypatch):
     def stalls(*arguments, **options):
         raise np.linalg.LinAlgError("coarsening stalled")
 
@@ -197,7 +197,7 @@ def test_thousands_of_sections_need_no_basis(monkeypatch):
     assert size(p) > 0.3 * size(x)
 
 
-def test_progress_is_shown_only_when_asked_for(capsys):
+def test_progress_is_shown_only_on_request(capsys):
     x = sc.nearest_section(PATH, np.ones(8))
     assert capsys.readouterr().err == ""
     np.testing.assert_array_equal(sc.nearest_section(PATH, np.ones(8), progress=True), x)
@@ -206,11 +206,11 @@ def test_progress_is_shown_only_when_asked_for(capsys):
     assert "conjugate gradients" in capsys.readouterr().err
 
 
-# ---------------------------------------------------------------- what is free
+# ---------------------------------------------------------------- free coordinates
 
 
 @pytest.mark.parametrize(("ratio", "free"), [(1e-2, [0, 1]), (1e-5, [0, 1]), (1e-8, [0])])
-def test_free_coordinates_of_any_size_above_rounding_are_named(ratio, free):
+def test_free_coordinates_above_rounding_size_are_reported(ratio, free):
     """The kernel is spanned by (1, ratio, 0)."""
     D = scipy.sparse.csr_array([[ratio, -1.0, 0.0], [0.0, 0.0, 1.0]])
     problem = NormalEquations(
@@ -223,8 +223,8 @@ def test_free_coordinates_of_any_size_above_rounding_are_named(ratio, free):
     assert coordinates.tolist() == free
 
 
-def test_probes_leave_no_coordinate_of_a_large_kernel_out():
-    """One in 300,000 is below a millionth of the largest in a probe, and hardly in two."""
+def test_probes_reach_every_coordinate_of_a_large_kernel():
+    """In one probe 1 of 300,000 coordinates is below 1e-6 times the largest; in two hardly any."""
     n = 1_000_000
     D = scipy.sparse.csr_array(([1.0], ([0], [7])), shape=(1, n))
     count, coordinates = _free_coordinates(NormalEquations(D, CellularSheaf.constant([[0, 1]])))
@@ -233,7 +233,7 @@ def test_probes_leave_no_coordinate_of_a_large_kernel_out():
     assert 7 not in coordinates
 
 
-def test_a_projection_that_takes_all_but_a_millionth_is_repeated(monkeypatch):
+def test_an_inexact_kernel_projection_is_repeated(monkeypatch):
     F = CellularSheaf.constant(nx.path_graph(30))
     D = sc.coboundary(F)
     problem, inverse, calls = NormalEquations(D, F), np.linalg.pinv(sc.laplacian(F).toarray()), []
@@ -249,7 +249,7 @@ def test_a_projection_that_takes_all_but_a_millionth_is_repeated(monkeypatch):
 
 
 @pytest.mark.parametrize("graph", [nx.star_graph(30), nx.path_graph(9), nx.complete_graph(7)])
-def test_the_bound_of_the_norm_holds(graph):
+def test_square_bound_is_an_upper_bound_on_the_squared_norm(graph):
     D = sc.coboundary(CellularSheaf.random(graph, 3, 2, seed=0, dtype=complex))
     norm = np.linalg.norm(D.toarray(), 2)
     for A in (D, scipy.sparse.csr_array(D.T)):

@@ -1,4 +1,4 @@
-"""L, M and what solves with them."""
+"""The pencil (L, M) and its solvers."""
 
 import networkx as nx
 import numpy as np
@@ -13,7 +13,7 @@ from tests.unit.solve.problems import SHEAVES
 
 
 @pytest.mark.parametrize("name", ["noisy bundle", "complex mixed stalks"])
-def test_factors_count_the_eigenvalues_below(name):
+def test_factors_count_the_eigenvalues_below_a_shift(name):
     F = sc.sheaf.unit_sheaf(SHEAVES[name])[0]
     L = sc.laplacian(F).toarray()
     mass = np.random.default_rng(1).uniform(0.5, 2, len(L))
@@ -24,7 +24,7 @@ def test_factors_count_the_eigenvalues_below(name):
         assert Pencil(F, M).factors_at(shift).count_negative() == 12
 
 
-def test_residuals_and_squares_of_columns():
+def test_residuals_and_squares_match_dense_products():
     F = sc.sheaf.unit_sheaf(SHEAVES["noisy bundle"])[0]
     L = sc.laplacian(F).toarray()
     mass = np.random.default_rng(1).uniform(0.5, 2, len(L))
@@ -37,7 +37,7 @@ def test_residuals_and_squares_of_columns():
     np.testing.assert_allclose(Pencil(F, mass).squares(X), np.linalg.norm(X, axis=0) ** 2)
 
 
-def test_large_graphs_with_cycles_are_not_counted(monkeypatch):
+def test_factorization_cost_is_not_estimated_for_large_graphs_with_cycles(monkeypatch):
     monkeypatch.setattr(spectrum_module, "COUNTED_UP_TO", 100)
     counted = []
     real = pencil_module.factorization_cost
@@ -56,8 +56,8 @@ def test_large_graphs_with_cycles_are_not_counted(monkeypatch):
 
 @pytest.mark.parametrize("m", [2, 5, 8])
 @pytest.mark.parametrize("dtype", [float, complex])
-def test_pairs_of_more_columns_than_rows_are_resolved(dtype, m):
-    """Of 3 rows and 8 columns, the first m of which are the lowest pairs in another basis."""
+def test_resolved_pairs_are_correct_if_delta_has_fewer_rows_than_columns(dtype, m):
+    """The coboundary has 3 rows and 8 columns; the first m pairs are given in another basis."""
     delta = np.random.default_rng(0).standard_normal((2, 3, 8)) * [1, 0.1, 1e-4, 1, 1, 1, 1, 1]
     delta = delta[0] + 1j * delta[1] if dtype is complex else delta[0]
     values, X = np.linalg.eigh(delta.conj().T @ delta)

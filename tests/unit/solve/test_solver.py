@@ -40,13 +40,13 @@ def solution(A: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def assert_solves(x: np.ndarray, wanted: np.ndarray, condition: float) -> None:
-    """A residual of TOL is an error of at most TOL times the condition number."""
+    """Check that the relative error is at most TOL times the condition number, up to a factor 2."""
     assert np.linalg.norm(x - wanted) <= 2 * TOL * condition * np.linalg.norm(wanted)
 
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", SHEAVES)
-def test_the_solution_of_least_norm(name, method):
+def test_solutions_match_dense_least_norm_solutions(name, method):
     F = SHEAVES[name]
     L, unit = dense(F)
     b = L @ np.random.default_rng(1).standard_normal((len(L), 3))
@@ -60,7 +60,7 @@ def test_the_solution_of_least_norm(name, method):
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", ["graph", "consistent bundle", "complex mixed stalks"])
-def test_fixed_vertices_and_a_shift(name, method):
+def test_solutions_with_fixed_vertices_and_a_shift_match_dense_ones(name, method):
     F = SHEAVES[name]
     L, unit = dense(F)
     fixed = np.array([3, 17, 30])
@@ -69,7 +69,7 @@ def test_fixed_vertices_and_a_shift(name, method):
     free = np.repeat(free, F.vertex_dims)
     shift = 0.01
     A = L[np.ix_(free, free)] + shift * np.eye(free.sum())
-    b = np.full(len(L), 7.0, L.dtype)  # not read at fixed vertices
+    b = np.full(len(L), 7.0, L.dtype)  # entries at fixed vertices must be ignored
     b[free] = np.random.default_rng(2).standard_normal(free.sum())
     x = sc.Solver(F, method=method, shift=shift * unit**2, fixed=fixed)(b, tol=TOL) * unit**2
     wanted, condition = solution(A, b[free])
@@ -82,7 +82,7 @@ def test_fixed_vertices_and_a_shift(name, method):
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("scale", [1e-100, 1e100])
-def test_at_any_scale(method, scale):
+def test_solutions_scale_with_the_maps(method, scale):
     F = SHEAVES["noisy bundle"]
     b = np.random.default_rng(3).standard_normal(F.dim_c0)
     wanted = sc.Solver(F, method=method)(b, tol=TOL)
@@ -90,12 +90,12 @@ def test_at_any_scale(method, scale):
     solve = sc.Solver(scaled, method=method)
     x = solve(b, tol=TOL) * scale * scale
     assert np.linalg.norm(x - wanted) <= 1e-9 * np.linalg.norm(wanted)
-    x = solve(b * scale * scale, tol=TOL)  # a right side of the size of L
+    x = solve(b * scale * scale, tol=TOL)  # a right-hand side of the size of L
     assert np.linalg.norm(x - wanted) <= 1e-9 * np.linalg.norm(wanted)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.complex64])
-def test_single_precision_in_and_out(dtype):
+def test_single_precision_solutions_are_accurate_and_keep_their_dtype(dtype):
     F = CellularSheaf.random(GRID, 2, 2, kind="orthogonal", seed=3, dtype=dtype)
     double = np.result_type(dtype, np.float64)
     L, unit = dense(F.with_maps(*(d.astype(double) for d in (F.tail_data, F.head_data))))
@@ -110,8 +110,8 @@ def test_single_precision_in_and_out(dtype):
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", ["bundle", "singular maps", "chain"])
-def test_sections_of_maps_in_single_precision(name, method, monkeypatch):
-    """Where rounding alone keeps L from being singular, x is of least norm beside the sections."""
+def test_sections_of_single_precision_maps_are_projected_out(name, method, monkeypatch):
+    """If only rounding of the maps makes L regular, x has no component in the sections."""
     monkeypatch.setattr(_solver, "DIRECT_BELOW", 0)
     rng = np.random.default_rng(3)
     graphs = {"singular maps": nx.balanced_tree(2, 4), "chain": nx.cycle_graph(30)}
@@ -138,7 +138,7 @@ def test_sections_of_maps_in_single_precision(name, method, monkeypatch):
     assert np.linalg.norm(fit - wanted) <= allowed * np.linalg.norm(wanted)
 
 
-def test_complex_right_sides_of_a_real_sheaf():
+def test_real_sheaves_accept_complex_right_hand_sides():
     F = SHEAVES["noisy bundle"]
     rng = np.random.default_rng(4)
     b = rng.standard_normal((F.dim_c0, 2)) + 1j * rng.standard_normal((F.dim_c0, 2))
@@ -147,7 +147,7 @@ def test_complex_right_sides_of_a_real_sheaf():
         assert_solves(sc.Solver(F, method=method)(b, tol=TOL) * unit**2, *solution(L, b))
 
 
-def test_a_start_is_used():
+def test_a_converged_initial_guess_takes_no_iterations():
     F = SHEAVES["noisy bundle"]
     b = np.random.default_rng(5).standard_normal(F.dim_c0)
     solve = sc.Solver(F, method="multigrid")
@@ -157,8 +157,8 @@ def test_a_start_is_used():
     assert solve.iterations == 0
 
 
-def test_a_part_that_is_rounding_is_judged_beside_the_other():
-    """On its own the imaginary part would lie out of range; it is nothing beside the real one."""
+def test_imaginary_parts_of_rounding_size_pass_the_range_check():
+    """The imaginary part is outside the range, but negligible relative to the real part."""
     F, rng = SHEAVES["graph"], np.random.default_rng(9)
     L = sc.laplacian(F)
     rounding = 1e-15j * abs(L).max() * rng.standard_normal(F.dim_c0)
@@ -172,7 +172,7 @@ def test_a_part_that_is_rounding_is_judged_beside_the_other():
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_zero_right_sides_have_the_solution_zero_from_any_start(method):
+def test_zero_right_hand_sides_have_zero_solutions_for_any_initial_guess(method):
     F, start = SHEAVES["graph"], np.random.default_rng(5).standard_normal((56, 2))
     b = sc.laplacian(F) @ start
     b[:, 1] = 0
@@ -183,7 +183,7 @@ def test_zero_right_sides_have_the_solution_zero_from_any_start(method):
     assert solve.residual <= 1e-8
 
 
-def test_a_solution_may_be_the_start_at_any_scale():
+def test_solutions_larger_than_b_are_valid_initial_guesses():
     F = SHEAVES["noisy bundle"]
     G = F.with_maps(1e-100 * F.tail_data, 1e-100 * F.head_data)
     solve = sc.Solver(G)
@@ -192,7 +192,7 @@ def test_a_solution_may_be_the_start_at_any_scale():
     assert solve.iterations == 0
 
 
-def test_a_complex_start_of_a_real_system_is_refused():
+def test_a_complex_initial_guess_of_a_real_system_raises_type_error():
     solve = sc.Solver(SHEAVES["noisy bundle"])
     b, start = np.ones(112), 1j * np.ones(112)
     with pytest.raises(TypeError, match="`x0` is complex, but `b` and the sheaf are real"):
@@ -200,7 +200,7 @@ def test_a_complex_start_of_a_real_system_is_refused():
     assert np.isfinite(solve(b + 0j, x0=start)).all()
 
 
-def test_new_maps_are_solved_with_and_old_clusters_kept():
+def test_update_solves_with_new_maps_on_the_same_levels():
     F, G = SHEAVES["noisy bundle"], sc.gallery.bundle(GRID, 2, noise=0.2, seed=9)
     b = np.random.default_rng(6).standard_normal(F.dim_c0)
     L, unit = dense(G)
@@ -216,7 +216,7 @@ def test_new_maps_are_solved_with_and_old_clusters_kept():
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", ["graph", "noisy bundle", "complex mixed stalks"])
-def test_the_preconditioner_is_hermitian_and_definite_on_the_range(name, method):
+def test_the_preconditioner_is_hermitian_and_positive_definite_on_the_range(name, method):
     F = SHEAVES[name]
     L, unit = dense(F)
     L = L + 0.01 * np.eye(len(L))
@@ -236,8 +236,8 @@ SINGULAR = ["graph", "two components", "consistent bundle", "isolated vertices",
 @pytest.mark.parametrize(
     ("name", "coarsest"), [*((name, 20) for name in SINGULAR), ("consistent bundle", 400)]
 )
-def test_the_preconditioner_is_hermitian_where_there_is_a_kernel(name, coarsest, monkeypatch):
-    """What the coarsest level knows of the kernel is not magnified."""
+def test_the_preconditioner_of_a_singular_operator_is_hermitian(name, coarsest, monkeypatch):
+    """The kernel on the coarsest level is not amplified."""
     monkeypatch.setattr("sheafcoarsen.solve.multigrid.COARSEST", coarsest)
     F = SHEAVES[name]
     solve = sc.Solver(F, method="multigrid")
@@ -250,7 +250,7 @@ def test_the_preconditioner_is_hermitian_where_there_is_a_kernel(name, coarsest,
     assert values[0] >= -30 * single * values[-1]
 
 
-def test_scipy_takes_it():
+def test_scipy_cg_accepts_the_preconditioner():
     F = SHEAVES["noisy bundle"]
     L = sc.laplacian(F)
     b = L @ np.ones(F.dim_c0)
@@ -262,17 +262,19 @@ def test_scipy_takes_it():
     assert np.linalg.norm(L @ x - b) <= 1e-9 * np.linalg.norm(b)
 
 
-def test_auto_is_direct_where_factors_are_small(monkeypatch):
+def test_auto_is_direct_if_factors_are_sparse(monkeypatch):
     F = SHEAVES["consistent bundle"]
     assert sc.Solver(F).method == "direct"
     monkeypatch.setattr("sheafcoarsen.solve._solver.DIRECT_BELOW", 10)
-    assert sc.Solver(CellularSheaf.constant(nx.path_graph(50))).method == "direct"  # a tree
+    assert (
+        sc.Solver(CellularSheaf.constant(nx.path_graph(50))).method == "direct"
+    )  # trees have sparse factors
     monkeypatch.setattr("sheafcoarsen.solve._solver.fills_little", lambda L: False)
     assert sc.Solver(F).method == "multigrid"
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_right_side_out_of_range(method):
+def test_right_hand_sides_outside_the_range_raise(method):
     solve = sc.Solver(SHEAVES["graph"], method=method)
     b = np.ones((56, 2))
     b[:, 0] = 0
@@ -288,8 +290,8 @@ def test_a_right_side_out_of_range(method):
     assert np.linalg.norm(sc.laplacian(SHEAVES["graph"]) @ solve(b, tol=1e-4) - b) <= 1e-4
 
 
-def test_a_right_side_out_of_range_at_eliminated_vertices():
-    """A stalk of dimension 2 at each leaf, and edges of dimension 1: the leaves have sections."""
+def test_right_hand_sides_outside_the_range_at_eliminated_leaves_raise():
+    """Leaves with stalks of dimension 2 on edges of dimension 1 have sections."""
     grid = nx.convert_node_labels_to_integers(nx.grid_2d_graph(45, 45))
     n, leaves = len(grid), 150
     edges = [*grid.edges, *((3 * k, n + k) for k in range(leaves))]
@@ -298,8 +300,8 @@ def test_a_right_side_out_of_range_at_eliminated_vertices():
         sc.Solver(F)(np.ones(F.dim_c0))
 
 
-def test_regular_systems_are_known_to_be_regular(monkeypatch):
-    """Clusters have more sections than they keep, and none of them is one of the whole."""
+def test_regular_systems_need_no_global_sections(monkeypatch):
+    """Clusters have more sections than they keep, but none of them extends to the full sheaf."""
     monkeypatch.setattr(_solver, "global_sections", None)
     F = CellularSheaf.random(nx.random_regular_graph(5, 100, seed=0), 2, 1, seed=0)
     b = np.random.default_rng(1).standard_normal(F.dim_c0)
@@ -307,23 +309,23 @@ def test_regular_systems_are_known_to_be_regular(monkeypatch):
     assert_solves(sc.Solver(F, method="multigrid")(b, tol=TOL) * unit**2, *solution(L, b))
 
 
-def test_a_sheaf_of_zeros():
+def test_zero_maps_allow_only_zero_right_hand_sides():
     F = CellularSheaf([[0, 1]], np.zeros((1, 2, 2)), np.zeros((1, 2, 2)))
     assert not sc.Solver(F)(np.zeros(4)).any()
     with pytest.raises(ValueError, match="must lie in the range"):
         sc.Solver(F)(np.ones(4))
 
 
-def test_everything_fixed():
+def test_the_solution_is_zero_if_all_vertices_are_fixed():
     F = SHEAVES["graph"]
     assert not sc.Solver(F, fixed=range(F.n_vertices))(np.ones(F.dim_c0)).any()
 
 
-def test_what_does_not_converge_is_an_error_with_what_there_is(monkeypatch):
+def test_not_converged_holds_the_best_solution(monkeypatch):
     monkeypatch.setattr("sheafcoarsen.solve.conjugate_gradients.MOST_STEPS", 2)
     solve = sc.Solver(SHEAVES["noisy bundle"], method="jacobi")
     with pytest.raises(
-        sc.NotConverged, match="0 of 1 right sides reached `tol` = 1e-08 in 2"
+        sc.NotConverged, match="0 of 1 right-hand sides reached `tol` = 1e-08 in 2"
     ) as error:
         solve(np.ones(112))
     assert error.value.result.shape == (112,)
@@ -339,7 +341,7 @@ def test_what_does_not_converge_is_an_error_with_what_there_is(monkeypatch):
         ({"method": "magic"}, "`method` must be one of 'auto', 'direct', 'multigrid', 'jacobi'"),
     ],
 )
-def test_bad_options(options, message):
+def test_invalid_options_raise_value_error(options, message):
     with pytest.raises(ValueError, match=message):
         sc.Solver(SHEAVES["graph"], **options)
 
@@ -353,7 +355,7 @@ def test_bad_options(options, message):
         (np.zeros(56), {"x0": np.zeros((56, 2))}, "`x0` must have the shape of `b`"),
     ],
 )
-def test_bad_right_sides(b, options, message):
+def test_invalid_right_hand_sides_raise_value_error(b, options, message):
     with pytest.raises(ValueError, match=message):
         sc.Solver(SHEAVES["graph"])(b, **options)
 
@@ -371,13 +373,13 @@ def blas_threads() -> list[int]:
 def _several_blas_threads():
     with threadpool_limits(3, user_api="blas"):
         if not blas_threads() or min(blas_threads()) < 2:
-            pytest.skip("no BLAS here whose threads can be counted")
+            pytest.skip("the number of BLAS threads cannot be counted")
         yield
 
 
 @pytest.mark.usefixtures("_several_blas_threads")
 @pytest.mark.parametrize("method", METHODS)
-def test_blas_is_held_at_one_thread_inside(method, monkeypatch):
+def test_blas_uses_one_thread_inside_the_solver(method, monkeypatch):
     F = SHEAVES["noisy bundle"]
     seen, before = [], blas_threads()
 
@@ -401,7 +403,7 @@ def test_blas_is_held_at_one_thread_inside(method, monkeypatch):
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("where", ["unit_sheaf", "laplacian", "eps_of"])
-def test_an_interrupted_update_leaves_the_solver_as_it_was(method, where, monkeypatch):
+def test_an_interrupted_update_leaves_the_solver_unchanged(method, where, monkeypatch):
     F = SHEAVES["noisy bundle"]
     G = F.with_maps(3 * F.tail_data, 3 * F.head_data)
     b, before = np.ones(F.dim_c0), blas_threads()
@@ -423,7 +425,7 @@ def test_an_interrupted_update_leaves_the_solver_as_it_was(method, where, monkey
 
 
 def caterpillar():
-    """A ring of 500 vertices, each with five leaves: large enough to be reduced."""
+    """Return the edges of a ring of 500 vertices with five leaves each, enough for elimination."""
     ring = np.arange(500)
     leaves = np.stack([np.repeat(ring, 5), np.arange(500, 3000)], axis=1)
     return np.concatenate([np.stack([ring, (ring + 1) % 500], axis=1), leaves])
@@ -444,8 +446,8 @@ def test_leaves_and_chains_are_eliminated_first(method, monkeypatch):
     assert sc.Solver(F, method="direct", fixed=[0]).levels == (2999,)
 
 
-def test_new_maps_along_which_rounding_grows_are_not_eliminated(monkeypatch):
-    """The path of 20 vertices at the grid is eliminated with the first maps only."""
+def test_update_stops_eliminating_chains_that_amplify_rounding(monkeypatch):
+    """The path of 20 vertices attached to the grid is eliminated with the first maps only."""
     monkeypatch.setattr(_solver, "DIRECT_BELOW", 0)
     F = CellularSheaf.constant([*GRID.edges, *((i, i + 1) for i in range(55, 75))])
     G = F.with_maps(np.where(F.edges[:, 1] > 55, 10.0, 1.0) * F.tail_data, F.head_data)
@@ -456,8 +458,8 @@ def test_new_maps_along_which_rounding_grows_are_not_eliminated(monkeypatch):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_residual_at_the_level_of_rounding_is_reached(method):
-    """The solution is 1e9 times as large as b: rounding of L x alone is above the tolerance."""
+def test_residuals_at_rounding_level_count_as_converged(method):
+    """The solution is 1e9 times as large as b, so that rounding of L x exceeds the tolerance."""
     F = SHEAVES["consistent bundle"]
     b = np.random.default_rng(0).standard_normal(F.dim_c0)
     L, unit = dense(F)
@@ -470,7 +472,7 @@ def test_a_residual_at_the_level_of_rounding_is_reached(method):
 
 @pytest.mark.parametrize("maps", [np.float32, np.complex64, np.float64])
 @pytest.mark.parametrize("method", METHODS)
-def test_a_right_side_rounded_in_single_precision_lies_in_the_range(method, maps):
+def test_right_hand_sides_rounded_to_single_precision_pass_the_range_check(method, maps):
     graph = nx.random_labeled_tree(6, seed=1)
     F = CellularSheaf.random(graph, 2, 2, kind="orthogonal", seed=1, dtype=maps)
     L = sc.laplacian(F)
@@ -484,7 +486,7 @@ def test_a_right_side_rounded_in_single_precision_lies_in_the_range(method, maps
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_no_columns_and_no_dimensions(method):
+def test_empty_right_hand_sides_and_zero_dimensional_stalks(method):
     G = CellularSheaf.constant(nx.path_graph(4))
     assert sc.Solver(G, method=method)(np.ones((4, 0))).shape == (4, 0)
     empty = CellularSheaf([[0, 1]], [np.zeros((2, 0))], [np.zeros((2, 0))])
@@ -493,8 +495,8 @@ def test_no_columns_and_no_dimensions(method):
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("large", [1e4, 1e7])
-def test_residuals_are_small_in_the_units_of_every_stalk(method, large):
-    """A right side of the size of the largest map does not hide what is missing elsewhere."""
+def test_residuals_are_small_relative_to_the_scale_of_every_stalk(method, large):
+    """A right-hand side of the size of the largest map does not hide errors at other stalks."""
     tails = np.ones((4, 1, 1))
     tails[0] = large
     F = sc.CellularSheaf([(0, 1), (1, 2), (2, 0), (2, 3)], tails, np.ones((4, 1, 1)))
@@ -509,8 +511,8 @@ def test_residuals_are_small_in_the_units_of_every_stalk(method, large):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_start_that_fits_the_largest_map_alone_is_not_enough(method):
-    """Relative to the norm of b its residual is 3e-7, in the units of every stalk it is 1."""
+def test_an_initial_guess_accurate_only_at_the_largest_map_is_improved(method):
+    """Its residual is 3e-7 relative to the norm of b, but 1 relative to the scale of each stalk."""
     tails = np.ones((4, 1, 1))
     tails[0] = 1e7
     F = sc.CellularSheaf([(0, 1), (1, 2), (2, 0), (2, 3)], tails, np.ones((4, 1, 1)))
@@ -525,7 +527,7 @@ def test_a_start_that_fits_the_largest_map_alone_is_not_enough(method):
 
 
 @pytest.mark.parametrize("method", ["auto", "multigrid", "jacobi"])
-def test_what_was_pickled_gives_the_same_answers(method):
+def test_pickled_solvers_give_the_same_solutions(method):
     F = SHEAVES["noisy bundle"]
     b = np.random.default_rng(6).standard_normal((F.dim_c0, 2))
     solve = sc.Solver(F, method=method, shift=0.1, fixed=[3])
@@ -540,7 +542,7 @@ def test_what_was_pickled_gives_the_same_answers(method):
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("scale", [1e-20, 1.0, 1e20])
-def test_the_preconditioner_has_the_units_of_the_inverse(method, scale):
+def test_the_preconditioner_scales_like_the_inverse(method, scale):
     F = SHEAVES["noisy bundle"]
     F = F.with_maps(F.tail_data * scale, F.head_data * scale)
     L = sc.laplacian(F).toarray() / scale**2

@@ -1,4 +1,4 @@
-"""`transport`: parallel transport where the connection is flat, Levi-Civita's on a sphere."""
+"""`transport` on flat connections and, compared with the Levi-Civita connection, on a sphere."""
 
 import re
 
@@ -15,7 +15,7 @@ from tests.unit.gallery.test_surfaces import icosphere
 @pytest.mark.parametrize("t", [None, 0.01, 1e4])
 @pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
 @pytest.mark.parametrize("dim", [1, 3])
-def test_on_a_flat_connection_it_is_the_parallel_section(dim, scale, t):
+def test_transport_on_a_flat_connection_is_the_parallel_section(dim, scale, t):
     F = gallery.bundle(nx.grid_2d_graph(12, 9), dim, seed=3).with_labels(None)
     S = sc.global_sections(F).basis
     value = np.arange(1.0, dim + 1)
@@ -26,7 +26,7 @@ def test_on_a_flat_connection_it_is_the_parallel_section(dim, scale, t):
     assert_residual(x - section, section, n=F.dim_c0)
 
 
-def test_single_precision_complex_maps_and_names():
+def test_transport_accepts_single_precision_complex_maps_and_names():
     F = gallery.bundle(nx.path_graph(list("cab")), 1, seed=0).with_maps([[[1j]]] * 2, [[[1.0]]] * 2)
     F = F.with_maps(F.tail_data.astype(np.complex64), F.head_data.astype(np.complex64))
     x = sc.transport(F, "b", np.array([2.0], np.float32))
@@ -35,7 +35,7 @@ def test_single_precision_complex_maps_and_names():
     assert abs(x[2] - 2) < 1e-5
 
 
-def test_on_a_sphere_it_follows_meridians():
+def test_transport_on_a_sphere_follows_meridians():
     points, faces = icosphere(3)
     F, T = (
         gallery.tangent_bundle(points, faces, weights="cotan"),
@@ -44,7 +44,7 @@ def test_on_a_sphere_it_follows_meridians():
     pole = points[0]
     given = T[0] @ [1.0, 0.5]
     x = np.einsum("vij,vj->vi", T, sc.transport(F, 0, [1.0, 0.5]).reshape(-1, 2))
-    # the smallest rotation that takes the pole to a point
+    # the smallest rotation that maps the pole to each point
     axis, cosine = np.cross(pole, points), points @ pole
     cross = np.cross(axis, given)
     exact = given + cross + np.cross(axis, cross) / (1 + np.maximum(cosine, -0.99))[:, None]
@@ -53,7 +53,7 @@ def test_on_a_sphere_it_follows_meridians():
     np.testing.assert_allclose(np.linalg.norm(x, axis=1), np.linalg.norm(given), rtol=1e-10)
 
 
-def test_lengths_between_two_sources_and_what_t_does():
+def test_lengths_between_two_sources_depend_on_t():
     F = sc.CellularSheaf.constant(nx.path_graph(21), 2)
     values = [[3.0, 0.0], [0.0, 1.0]]
     sharp, wide = (
@@ -66,7 +66,7 @@ def test_lengths_between_two_sources_and_what_t_does():
     assert alone.tolist() == pytest.approx([1, 2, 1, 2, 0, 0, 0, 0])
 
 
-def test_it_reaches_the_end_of_a_long_path():
+def test_transport_reaches_the_end_of_a_long_path():
     x = sc.transport(sc.CellularSheaf.constant(nx.path_graph(5000)), 0, [-2.0])
     np.testing.assert_allclose(x, -2.0, rtol=1e-9)
 
@@ -90,6 +90,6 @@ PLANE = sc.CellularSheaf.constant(nx.path_graph(2000), 2)
         (sc.CellularSheaf.random([[0, 1]], [1, 2], 2, seed=0), (0, [1.0]), "must be a connection"),
     ],
 )
-def test_what_cannot_be_carried_is_refused(F, arguments, message):
+def test_invalid_arguments_raise_value_error(F, arguments, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         sc.transport(F, *arguments)
