@@ -43,7 +43,10 @@ def answer_options(modes: argparse.ArgumentParser, levels: argparse.ArgumentPars
     for parser in (modes, levels):
         parser.add_argument("-o", "--out", metavar="FILE.npz", help="save the result here")
         parser.add_argument("--seed", type=int, default=0, help="of random starts (default 0)")
-        parser.set_defaults(report=None)
+    modes.set_defaults(report=None)
+    levels.add_argument(
+        "--report", metavar="FILE.html", help="write an HTML report here; needs matplotlib"
+    )
 
 
 def show_modes(sheaf: CellularSheaf, args: argparse.Namespace) -> int:
@@ -70,8 +73,11 @@ def show_levels(sheaf: CellularSheaf, args: argparse.Namespace) -> int:
     print(H)
     if args.out is not None:
         save(args.out, H)
-    show_files(args)
-    return 0
+    passed = True
+    if args.report is not None:
+        passed = bool(write_report(H, args.report, os.path.basename(args.input), args.typed))
+    show_files(args, "" if passed else ": a check FAILED")
+    return 0 if passed else 1
 
 
 def pose_options(parser: argparse.ArgumentParser) -> None:

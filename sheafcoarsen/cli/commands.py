@@ -210,7 +210,7 @@ def _make(args: argparse.Namespace, times: dict[str, float]) -> Coarsening:
         # the number of ties is printed instead of the warning
         modes = compute_modes(sheaf, P, args.rank, operator, **shown)
     with stage(times, "coarse maps"):
-        return coarsen(sheaf, P, modes, **shown)
+        return coarsen(sheaf, P, modes)
 
 
 def _coarsen(args: argparse.Namespace) -> int:

@@ -103,7 +103,10 @@ def test_levels_are_printed_and_saved(tmp_path, capsys):
     nx.write_edgelist(
         nx.convert_node_labels_to_integers(nx.grid_2d_graph(20, 20)), path, data=False
     )
-    assert main(["levels", str(path), "--dim", "2", "-r", "3", "-o", str(out)]) == 0
+    page = tmp_path / "levels.html"
+    command = ["levels", str(path), "--dim", "2", "-r", "3", "-o", str(out)]
+    assert main([*command, "--report", str(page)]) == 0
+    assert "<h1>grid.edges: 400 " in page.read_text(encoding="utf-8")
     H = sc.load(out)
     assert "400" in capsys.readouterr().out
     assert (len(H), H[0].ranks.max()) == (1, 3)
