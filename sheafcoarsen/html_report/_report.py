@@ -35,7 +35,6 @@ from sheafcoarsen.html_report.results import (
     stage,
     verdict_of,
 )
-from sheafcoarsen.plot.positions import vertex_places
 from sheafcoarsen.synchronization import PoseCertificate, PoseGraph, Synchronization
 from sheafcoarsen.verification import Verification, verify
 
@@ -326,19 +325,24 @@ def _hierarchy_sections(
         ("Levels", [_shown(H), sizes]),
         ("What was lost", losses),
     ]
-    places = None if pos is None else vertex_places(H.fine, pos)
+    places: Any = pos  # checked where the first level is drawn
     for i, level in enumerate(H):
         if isinstance(level, Elimination):
             parts = _elimination_sections(level, places)[0][1]
-            places = None if places is None else places[level.kept]
         else:
             alt = f"The graph of level {i} in its clusters, and the coarse graph"
             draw = partial(plot.partition, pos=places)
             parts = [_shown(level), figure("partition", alt, draw, level, size=(12.5, 7))]
-            if places is not None:  # the means of clusters
-                sums = level.partition.assignment_matrix().T @ places
-                places = sums / level.partition.sizes[:, None]
         sections.append((f"Level {i}", parts))
+        if isinstance(places, Mapping):
+            names = H.fine.vertex_labels or range(H.fine.n_vertices)
+            places = [places[name] for name in names]
+        if places is not None:
+            if isinstance(level, Elimination):
+                places = np.asarray(places, float)[level.kept]
+            else:  # the means of clusters
+                sums = level.partition.assignment_matrix().T @ np.asarray(places, float)
+                places = sums / level.partition.sizes[:, None]
     return sections
 
 
