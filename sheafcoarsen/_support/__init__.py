@@ -65,6 +65,7 @@ from sheafcoarsen._support.checks import (
     whole_number,
 )
 from sheafcoarsen._support.cochains import (
+    CochainLike,
     check_range,
     check_squares,
     cochain,
@@ -117,6 +118,7 @@ __all__ = [
     "MAX_VERTICES",
     "RESIDUAL_LIMIT",
     "SCALARS",
+    "CochainLike",
     "PathLike",
     "ReadOnly",
     "Seed",

@@ -11,6 +11,7 @@ import scipy.sparse
 from sheafcoarsen._kernels.operators import sum_products
 from sheafcoarsen._support import (
     RESIDUAL_LIMIT,
+    CochainLike,
     ReadOnly,
     cochain,
     eps_of,
@@ -185,7 +186,7 @@ def check_isometry(C: Coarsening, what: str) -> None:
         )
 
 
-def energy_ledger(C: Coarsening, x: npt.ArrayLike) -> EnergyLedger:
+def energy_ledger(C: Coarsening, x: CochainLike) -> EnergyLedger:
     """Return the energy norm(delta x)^2 of a fine cochain as a sum of six terms.
 
     The terms are those of docs/conventions.md, section 4.

@@ -12,6 +12,7 @@ import scipy.sparse
 from sheafcoarsen._kernels.dense import power_of_two
 from sheafcoarsen._kernels.operators import sum_products
 from sheafcoarsen._support import (
+    CochainLike,
     cochain,
     eps_of,
     offsets,
@@ -161,7 +162,7 @@ class StoredCoarsening:
             raise StoreError(f"{self.sheaf.url}: the arrays basis/.../{name} hold NaN")
         return out
 
-    def lift(self, z: npt.ArrayLike) -> np.ndarray:
+    def lift(self, z: CochainLike) -> np.ndarray:
         """Return R z, a fine cochain, for a coarse one (``eq:local_lift``).
 
         Parameters
@@ -183,7 +184,7 @@ class StoredCoarsening:
             x[part.rows] = part.R @ z[part.columns]
         return x
 
-    def pool(self, x: npt.ArrayLike) -> np.ndarray:
+    def pool(self, x: CochainLike) -> np.ndarray:
         """Return R* x (``eq:local_pooling_adjoint``), a coarse cochain, for a fine one.
 
         Parameters
@@ -205,7 +206,7 @@ class StoredCoarsening:
             z[part.columns] = part.R.conj().T @ x[part.rows]
         return z
 
-    def ledger(self, x: npt.ArrayLike) -> EnergyLedger:
+    def ledger(self, x: CochainLike) -> EnergyLedger:
         """Decompose the energy norm(delta x)^2 of a fine cochain into a sum of six lines.
 
         See :func:`sheafcoarsen.energy_ledger`; the fine store is read once.

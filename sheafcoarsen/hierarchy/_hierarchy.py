@@ -9,9 +9,8 @@ from typing import Any, SupportsIndex, overload
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import ArrayLike
 
-from sheafcoarsen._support import cochain, counted, tables, whole_number
+from sheafcoarsen._support import CochainLike, cochain, counted, tables, whole_number
 from sheafcoarsen.coarsening import (
     Coarsening,
     EnergyLedger,
@@ -199,7 +198,7 @@ class Hierarchy:
         R.sort_indices()
         return R
 
-    def pool(self, x: ArrayLike, level: int | None = None) -> np.ndarray:
+    def pool(self, x: CochainLike, level: int | None = None) -> np.ndarray:
         """Return R* x, R = R_0 R_1 ..., a cochain of ``sheaves[level]``, the coarsest by default.
 
         Parameters
@@ -227,7 +226,7 @@ class Hierarchy:
             z = C.prolongation.conj().T @ z
         return z
 
-    def lift(self, z: ArrayLike, level: int | None = None) -> np.ndarray:
+    def lift(self, z: CochainLike, level: int | None = None) -> np.ndarray:
         """Return the fine cochain R z, R = R_0 R_1 ..., for z on ``sheaves[level]``.
 
         By default z is on the coarsest sheaf.
@@ -269,7 +268,7 @@ class Hierarchy:
             )
         return level
 
-    def ledger(self, x: ArrayLike) -> HierarchyLedger:
+    def ledger(self, x: CochainLike) -> HierarchyLedger:
         """Decompose the energy of a fine cochain over all levels.
 
         Parameters

@@ -11,6 +11,7 @@ import scipy.sparse
 
 from sheafcoarsen._support import (
     MAX_ENTRIES,
+    CochainLike,
     ReadOnly,
     choice,
     cochain,
@@ -100,7 +101,7 @@ class Pooling(ReadOnly):
         ranks = self.coarsening.ranks
         return ranges(self.n_modes * np.arange(len(ranks)), ranks)
 
-    def lift(self, x: npt.ArrayLike) -> np.ndarray:
+    def lift(self, x: CochainLike) -> np.ndarray:
         """Return R x in the form of X.
 
         Parameters
@@ -158,7 +159,7 @@ class Pooling(ReadOnly):
             result.reshape(n, C.fine.dim_c0 // n * result.shape[1]) if self.node_major else result
         )
 
-    def refresh(self, sheaf: CellularSheaf, X: npt.ArrayLike) -> "Pooling":
+    def refresh(self, sheaf: CellularSheaf, X: CochainLike) -> "Pooling":
         """Pool again with new maps on the same graph, for example between two training steps.
 
         Clusters and adjacency are reused; neither Select nor any index work is repeated
@@ -289,7 +290,7 @@ class HiSP:
     def __call__(
         self,
         sheaf: CellularSheaf,
-        X: npt.ArrayLike,
+        X: CochainLike,
         adjacency: scipy.sparse.sparray | npt.ArrayLike | None = None,
         partition: Partition | None = None,
     ) -> Pooling:

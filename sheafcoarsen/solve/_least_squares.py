@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg
 import scipy.sparse
 
 from sheafcoarsen._kernels import operators as kernels
 from sheafcoarsen._support import (
     RESIDUAL_LIMIT,
+    CochainLike,
     ReadOnly,
     Vertices,
     choice,
@@ -95,7 +95,7 @@ class LeastSquares(ReadOnly):
 
 def least_squares(
     sheaf: CellularSheaf,
-    b: npt.ArrayLike,
+    b: CochainLike,
     *,
     vertices: Vertices | None = None,
     values: Any = None,
@@ -243,7 +243,7 @@ def _fit_densely(D: np.ndarray, r: np.ndarray, kernel: Any) -> np.ndarray:
     return y if kernel is None else y - kernel @ (kernel.conj().T @ y)
 
 
-def _edge_data(sheaf: CellularSheaf, b: npt.ArrayLike) -> np.ndarray:
+def _edge_data(sheaf: CellularSheaf, b: CochainLike) -> np.ndarray:
     data = scalar_array("b", b)
     if data.ndim not in (1, 2) or len(data) != sheaf.dim_c1:
         raise ValueError(

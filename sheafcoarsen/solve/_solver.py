@@ -4,12 +4,12 @@ from collections.abc import Callable
 from typing import Any, Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse
 from scipy.sparse.linalg import LinearOperator
 
 from sheafcoarsen._support import (
     RESIDUAL_LIMIT,
+    CochainLike,
     Vertices,
     choice,
     eps_of,
@@ -216,7 +216,7 @@ class Solver:
         return X - self._kernel @ (self._kernel.conj().T @ X)
 
     def __call__(
-        self, b: npt.ArrayLike, tol: float = 1e-8, x0: npt.ArrayLike | None = None
+        self, b: CochainLike, tol: float = 1e-8, x0: CochainLike | None = None
     ) -> np.ndarray:
         """Return x with norm(b - (L + shift I) x) <= tol norm(b), column by column.
 
@@ -248,7 +248,7 @@ class Solver:
         return self._solved(right_side(self.sheaf, b), tol, x0, 1e3 * rounding)
 
     def _solved(
-        self, given: np.ndarray, tol: float, x0: npt.ArrayLike | None, outside: float
+        self, given: np.ndarray, tol: float, x0: CochainLike | None, outside: float
     ) -> np.ndarray:
         """Solve for b, whose component in ker L may have relative norm ``outside``."""
         tol = tolerance("tol", tol, self._eps)
