@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,9 @@ from sheafcoarsen._support import (
 from sheafcoarsen.coarsening._coarsen import Coarsening, check_coarsening
 from sheafcoarsen.operators import apply_coboundary, as_columns
 from sheafcoarsen.sheaf import CellularSheaf
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class Ledger:
@@ -148,6 +151,28 @@ class EnergyLedger(Ledger, ReadOnly):
             "crossing coupling": self.crossing_coupling,
             "discarded crossing": self.discarded_crossing,
         }
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return the lines of each cluster as a pandas table.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each cluster, by index, or for each cluster and cochain if there are several;
+            the columns are the attributes of shape (K,).
+
+        Raises
+        ------
+        ImportError
+            Without pandas: ``pip install "sheafcoarsen[pandas]"``.
+        """
+        names = ("retained_internal", "discarded_internal", "internal_coupling", "discarded_norm2")
+        own = {name: getattr(self, name) for name in (*names, "truncation_bound")}
+        shape = self.retained_internal.shape
+        number = np.indices(shape).reshape(len(shape), -1)
+        columns = {"cochain": number[1]} if len(shape) == 2 else {}
+        columns |= {name: value.reshape(-1) for name, value in own.items() if value is not None}
+        return tables.data_frame("cluster", number[0], columns)
 
     def _shown(self) -> dict[str, float | np.ndarray]:
         kept = {"kept (Galerkin) energy": self.galerkin_energy, "closure": self.closure}
