@@ -165,6 +165,15 @@ class EnergyLedger(Ledger, ReadOnly):
         ------
         ImportError
             Without pandas: ``pip install "sheafcoarsen[pandas]"``.
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> import sheafcoarsen as sc
+        >>> F = sc.CellularSheaf.constant(nx.path_graph(4))
+        >>> C = sc.coarsen(F, sc.Partition([0, 0, 1, 1]), rank=1)
+        >>> frame = sc.energy_ledger(C, [1.0, 0.0, 0.0, 0.0]).to_frame()  # doctest: +SKIP
+        >>> frame.sort_values("discarded_internal")  # doctest: +SKIP
         """
         names = ("retained_internal", "discarded_internal", "internal_coupling", "discarded_norm2")
         own = {name: getattr(self, name) for name in (*names, "truncation_bound")}

@@ -78,8 +78,8 @@ def partition(
     view : pair of float
         Elevation and azimuth in degrees of the view of positions in space, as in matplotlib's
         ``view_init``.
-    up : {"z", "y", "x"}
-        The coordinate axis that points up.
+    up : {"z", "y", "x", "-z", "-y", "-x"}
+        The coordinate axis that points up, or down with a minus sign.
     ax : matplotlib Axes, optional
         Its area is divided into two inset axes, ``child_axes``: the fine graph and the coarse
         graph.

@@ -93,6 +93,14 @@ class SpectralQuality(ReadOnly):
         ------
         ImportError
             Without pandas: ``pip install "sheafcoarsen[pandas]"``.
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> import sheafcoarsen as sc
+        >>> F = sc.CellularSheaf.constant(nx.path_graph(4))
+        >>> C = sc.coarsen(F, sc.Partition([0, 0, 1, 1]), rank=1)
+        >>> sc.spectral_quality(C, k=1).to_frame()  # doctest: +SKIP
         """
         numbers = self.kernel_fine + 1 + np.arange(len(self.fine))
         columns = {"fine": self.fine, "coarse": self.coarse}

@@ -212,6 +212,12 @@ class Synchronization(ReadOnly):
         ------
         ImportError
             Without pandas: ``pip install "sheafcoarsen[pandas]"``.
+
+        Examples
+        --------
+        >>> import sheafcoarsen as sc
+        >>> S = sc.synchronize(sc.gallery.cycle(6, 0.6))
+        >>> S.to_frame()[["from", "to", "angle"]]  # doctest: +SKIP
         """
         worst = self.outliers()
         names = range(self.n_vertices) if self.vertex_labels is None else self.vertex_labels
