@@ -21,7 +21,7 @@ from sheafcoarsen._support import (
     read_only,
     whole_number,
 )
-from sheafcoarsen.coarsening import Coarsening, EnergyLedger, ledger_over
+from sheafcoarsen.coarsening import Coarsening, EnergyLedger, coarse_labels, ledger_over
 from sheafcoarsen.distributed._open_store import SheafStore, amount, check_entries
 from sheafcoarsen.distributed.header import header_of
 from sheafcoarsen.distributed.location import Place, StoreError, place_of
@@ -284,6 +284,7 @@ class StoredCoarsening:
         header, sheaf = self.sheaf.header, self.sheaf
         fine, coarse = self.fine.load(), sheaf.load()
         clusters = clusters_of(fine, self.partition)
+        coarse = coarse.with_labels(coarse_labels(fine, clusters))
         indptr, indices = block_layout(fine, clusters, self.ranks)
         data = np.empty(len(indices), coarse.dtype)
         for part in self._blocks():
