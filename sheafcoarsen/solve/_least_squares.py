@@ -32,7 +32,6 @@ from sheafcoarsen.solve._solver import (
     Method,
     Solver,
     approximate_inverse,
-    free_coordinates,
     relative_measure,
     solve_in_range,
     tolerance,
@@ -194,7 +193,7 @@ def _minimized(
     delta = coboundary(solve.sheaf)
     unit = max(solve.sheaf.largest_entry, np.finfo(float).tiny)
     adjoint = scipy.sparse.csr_array(delta.conj().T / unit)
-    free = free_coordinates(solve)
+    free = np.repeat(~solve.fixed, solve.sheaf.vertex_dims)
     first = gradient = (adjoint @ (b - delta @ x))[free]
     measure = relative_measure(solve, first)
     residuals, iterations = measure(gradient), 0
