@@ -49,10 +49,12 @@ def answer_options(modes: argparse.ArgumentParser, levels: argparse.ArgumentPars
     )
 
 
-def show_modes(sheaf: CellularSheaf, args: argparse.Namespace) -> int:
+def show_modes(
+    sheaf: CellularSheaf, args: argparse.Namespace, mass: np.ndarray | None = None
+) -> int:
     """Print the lowest eigenvalues of L, and save them with their vectors."""
     check_outputs(args, (".npz",))
-    E = eigenmodes(sheaf, args.k, seed=args.seed, progress=args.progress)
+    E = eigenmodes(sheaf, args.k, mass=mass, seed=args.seed, progress=args.progress)
     print(E)
     for value, residual in zip(E.values.tolist(), E.residuals.tolist(), strict=True):
         print(f"{value:>16.8g}  residual {residual:.1e}")

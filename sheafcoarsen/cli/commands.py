@@ -29,6 +29,7 @@ from sheafcoarsen.cli.compilation import SCALARS, compile_kernels
 from sheafcoarsen.cli.inputs import (
     graph_options,
     is_mesh,
+    masses,
     mesh_facts,
     read,
     read_sheaf,
@@ -83,9 +84,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(dest="command", required=True, parser_class=_Parser)
     inputs = (
-        "an .npz of this library (of a hierarchy: its coarsest sheaf), a pose graph .g2o, or a "
-        "graph: .mtx, .graph, edge list, .graphml, .gml; each also .gz; - for standard input, "
-        "whose format is seen from its content (not .graph)"
+        "an .npz of this library (of a hierarchy: its coarsest sheaf), a pose graph .g2o, a mesh "
+        ".off, .obj, .ply (its tangent bundle), or a graph: .mtx, .graph, edge list, .graphml, "
+        ".gml; each also .gz; - for standard input, whose format is seen from its content (not "
+        ".graph)"
     )
 
     graph = _Parser(add_help=False)
@@ -131,7 +133,7 @@ def _parser() -> argparse.ArgumentParser:
     poses.set_defaults(run=synchronize_file)
 
     modes = commands.add_parser("modes", parents=[given], help="find the lowest modes of a sheaf")
-    modes.set_defaults(run=lambda args: show_modes(read_sheaf(args), args))
+    modes.set_defaults(run=lambda args: show_modes(read_sheaf(args), args, masses(args.input)))
     levels = commands.add_parser("levels", parents=[given], help="coarsen into several levels")
     levels.set_defaults(run=lambda args: show_levels(read_sheaf(args), args))
     answer_options(modes, levels)

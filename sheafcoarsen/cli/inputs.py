@@ -12,10 +12,11 @@ import numpy as np
 from sheafcoarsen.cli.stores import is_store
 from sheafcoarsen.coarsening import Coarsening
 from sheafcoarsen.elimination import Elimination
+from sheafcoarsen.gallery import tangent_bundle, vertex_areas
 from sheafcoarsen.hierarchy import Hierarchy
 from sheafcoarsen.io import load, read_g2o, read_graph, read_mesh
 from sheafcoarsen.partition import Partition
-from sheafcoarsen.sheaf import CellularSheaf, component_labels
+from sheafcoarsen.sheaf import CellularSheaf, component_count
 
 MESHES = (".off", ".obj", ".ply")
 
@@ -57,22 +58,22 @@ def read(
     if is_store(path):
         raise ValueError(f"{path}: is not a file; for a store use coarsen --store, info or verify")
     plain = path.lower().removesuffix(".gz")
-    if plain.endswith(MESHES):
-        raise ValueError(
-            f"{path}: is a mesh, not a sheaf; gallery.tangent_bundle(*read_mesh(path)) makes one, "
-            f"and save(file, F) a file for this command"
-        )
     ours = plain.endswith(".npz") or _is_zip(path)
-    if dim is not None and (ours or plain.endswith(".g2o")):
-        raise ValueError(f"--dim is the stalk dimension for a graph; {path} has its own")
-    if args.vertices is not None and (ours or plain.endswith(".g2o")):
-        raise ValueError(f"--vertices is for edge lists; {path} has a number of vertices")
-    if args.signed and (ours or plain.endswith(".g2o")):
-        raise ValueError(f"--signed is for the weights of a graph; {path} has its own maps")
+    if ours or plain.endswith((".g2o", *MESHES)):
+        for option, use in (
+            ("dim", "the stalk dimension for a graph"),
+            ("vertices", "for edge lists"),
+            ("signed", "for the weights of a graph"),
+        ):
+            if getattr(args, option) not in (None, False):
+                raise ValueError(f"--{option} is {use}; {path} has its own")
     if ours:
         return load(path)
     if plain.endswith(".g2o"):
         return read_g2o(path)
+    if plain.endswith(MESHES):
+        points, faces = read_mesh(path)
+        return tangent_bundle(points, faces, weights="cotan" if faces.shape[1] == 3 else "uniform")
     return read_graph(path, 1 if dim is None else dim, args.signed, args.vertices)
 
 
@@ -115,21 +116,21 @@ def is_mesh(path: str) -> bool:
     return path.lower().removesuffix(".gz").endswith(MESHES)
 
 
+def masses(path: str) -> np.ndarray | None:
+    """Return the areas of a mesh's vertices; None for other files."""
+    return vertex_areas(*read_mesh(path)) if is_mesh(path) else None
+
+
 def mesh_facts(args: argparse.Namespace) -> dict[str, Any]:
     """Return what is known of a surface mesh as names and values."""
-    for option in ("dim", "vertices", "signed"):
-        if getattr(args, option) not in (None, False):
-            raise ValueError(f"--{option} is for graphs, not for meshes")
-    points, faces = read_mesh(args.input)
-    sides = np.sort(np.stack([faces, np.roll(faces, -1, axis=1)], axis=2), axis=2).reshape(-1, 2)
-    edges, count = np.unique(sides, axis=0, return_counts=True)
+    sheaf = read_sheaf(args)
+    faces = read_mesh(args.input)[1]
+    n, m, f = sheaf.n_vertices, sheaf.n_edges, len(faces)
+    sizes = {"vertices": n, "edges": m, "faces": f, "corners": faces.shape[1]}
     return {
         "kind": "mesh",
-        "vertices": len(points),
-        "edges": len(edges),
-        "faces": len(faces),
-        "corners": faces.shape[1],
-        "components": len(np.unique(component_labels(len(points), edges))),
-        "boundary_edges": int((count == 1).sum()),
-        "euler_characteristic": len(points) - len(edges) + len(faces),
+        **sizes,
+        "components": component_count(sheaf),
+        "boundary_edges": 2 * m - faces.size,  # an edge has one or two faces
+        "euler_characteristic": n - m + f,
     }

@@ -17,6 +17,8 @@ import pytest
 import sheafcoarsen as sc
 from sheafcoarsen.cli import main
 from sheafcoarsen.cli.compilation import SCALARS
+from tests.support.helpers import assert_residual
+from tests.unit.gallery.test_surfaces import icosphere
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
@@ -362,9 +364,28 @@ def test_meshes_are_described(tmp_path, capsys):
     assert main(["info", str(path)]) == 0
     assert "boundary edges        10\n" in capsys.readouterr().out
     assert main(["info", str(path), "--dim", "2"]) == 2
-    assert "--dim is for graphs, not for meshes" in capsys.readouterr().err
-    assert main(["coarsen", str(path), "-k", "2", "-r", "1"]) == 2
-    assert "ring.off: is a mesh, not a sheaf" in capsys.readouterr().err
+    assert "--dim is the stalk dimension for a graph" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("corners", [3, 4])
+def test_a_mesh_is_its_tangent_bundle(corners, tmp_path, capsys):
+    """With cotan weights for triangles, and areas as masses: uniform ones depend on the mesh."""
+    points, faces = icosphere(1)
+    if corners == 4:
+        points = np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)], float)
+        faces = np.array(
+            [[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3]]
+        )
+    path, out = tmp_path / "m.obj", tmp_path / "modes.npz"
+    rows = [f"v {x!r} {y!r} {z!r}" for x, y, z in points.tolist()]
+    path.write_text("\n".join(rows + ["f " + " ".join(map(str, f)) for f in faces + 1]) + "\n")
+    F = sc.gallery.tangent_bundle(points, faces, weights="cotan" if corners == 3 else "uniform")
+    assert main(["modes", str(path), "-k", "3", "-o", str(out)]) == 0
+    E = sc.eigenmodes(F, 3, mass=sc.gallery.vertex_areas(points, faces))
+    with np.load(out) as saved:
+        assert_residual(saved["values"] - E.values, E.values, n=F.dim_c0)
+    assert main(["coarsen", str(path), "-k", "2", "-r", "2", "-o", str(out)]) == 0
+    assert sc.load(out).fine.equals(F)
 
 
 @pytest.mark.parametrize("terminal", [False, True])
