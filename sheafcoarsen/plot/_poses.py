@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -86,7 +86,9 @@ def poses(
         outliers = whole_number("outliers", outliers, at_least=0)
     edges = S.edges
     places, marks, component, beside = _places(S, pos)
-    ax = axes_or_new(ax, 6.5, 6, projection="3d" if places.shape[1] == 3 else None)
+    extent = np.ptp(places, axis=0) if len(places) else np.ones(2)
+    flat = len(extent) == 3 and bool(extent[2] < 0.2 * extent.max())
+    ax = axes_or_new(ax, 6.5, 4.6 if flat else 6, projection="3d" if places.shape[1] == 3 else None)
     if places.shape[1] == 3 and ax.name != "3d":
         places, marks = _seen_flat(places, marks)
     places, marks = _side_by_side(places, marks, component, beside)
@@ -100,7 +102,9 @@ def poses(
     ax.autoscale_view()
     ax.set_aspect("equal")
     if ax.name == "3d":
-        ax.locator_params(nbins=4)  # labels would overlap on a short vertical axis
+        ax.locator_params(nbins=4)
+        if flat:  # labels would overlap on a short vertical axis, and the panel be half empty
+            _fill_panel(ax)
     add_legend(ax)
     words = [counted(len(component), "pose"), counted(len(edges), "measurement")]
     count = int(component.max(initial=-1)) + 1
@@ -108,6 +112,14 @@ def poses(
         words.append(f"{counted(count, 'component')}, a frame for each")
     ax.set_title(", ".join(words), fontsize=10)
     return ax
+
+
+def _fill_panel(ax: Any) -> None:
+    """Enlarge a flat scene in space, with one tick of the vertical axis."""
+    limits = np.array([ax.get_xlim(), ax.get_ylim(), ax.get_zlim()])
+    ax.set_box_aspect(np.ptp(limits, axis=1), zoom=1.25)
+    top = float(limits[2, 1])
+    ax.set_zticks([top], [f"{top:.3g}"])
 
 
 def _places(
