@@ -1,7 +1,6 @@
 """What commands print, as text or JSON, and the files that they write."""
 
 import argparse
-import dataclasses
 import json
 from typing import Any
 
@@ -15,16 +14,6 @@ from sheafcoarsen.hierarchy import Hierarchy
 from sheafcoarsen.html_report import SMOOTHING_STEPS, smooth_cochain
 from sheafcoarsen.partition import Partition
 from sheafcoarsen.sheaf import CellularSheaf, component_count
-from sheafcoarsen.verification import Verification
-
-REMARKS = {
-    "retained internal": "   in the loops; without them this is the realization loss",
-    "discarded internal": "  the truncation loss",
-    "internal coupling": "   between the two, zero for internal modes",
-    "retained crossing": "   in the crossing edges",
-    "crossing coupling": "   between kept and discarded, either sign",
-    "discarded crossing": "  lost with the discarded part",
-}
 
 
 def check_outputs(args: argparse.Namespace, endings: tuple[str, ...]) -> None:
@@ -86,6 +75,14 @@ def show_coarsening(C: Coarsening) -> None:
 
 def show_losses(C: Coarsening) -> None:
     """Print the energy of a random cochain, line by line, and the first discarded eigenvalue."""
+    remarks = {
+        "retained internal": "   in the loops; without them this is the realization loss",
+        "discarded internal": "  the truncation loss",
+        "internal coupling": "   between the two, zero for internal modes",
+        "retained crossing": "   in the crossing edges",
+        "crossing coupling": "   between kept and discarded, either sign",
+        "discarded crossing": "  lost with the discarded part",
+    }
     x = smooth_cochain(C.fine)
     E = energy_ledger(C, x)
     norm2 = max(float(np.vdot(x, x).real), np.finfo(float).tiny)
@@ -106,7 +103,7 @@ def show_losses(C: Coarsening) -> None:
     )
     for name, value in lines.items():
         shown = "0" if abs(value) <= noise else f"{value:.4g}"
-        print(f"        {shown:>12}  {name}{REMARKS[name]}")
+        print(f"        {shown:>12}  {name}{remarks[name]}")
     if C.modes is not None:
         gaps = C.modes.next_eigenvalues[np.isfinite(C.modes.next_eigenvalues)]
         if len(gaps):
@@ -158,12 +155,6 @@ def facts(obj: Any) -> dict[str, Any]:
         sizes["loops"] = int((obj.edges[:, 0] == obj.edges[:, 1]).sum())
         sizes["empty_stalks"] = int((obj.vertex_dims == 0).sum())
     return kind | sizes
-
-
-def checks_of(result: Verification) -> dict[str, Any]:
-    """Return the result of all checks as names and values."""
-    checks = [dataclasses.asdict(check) for check in result]
-    return {"passed": bool(result.passed), "checks": checks}
 
 
 def print_json(value: Any) -> None:

@@ -1,6 +1,7 @@
 """Commands on stores: write, coarsen, describe and verify."""
 
 import argparse
+import dataclasses
 import os
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -9,7 +10,7 @@ import numpy as np
 import scipy.sparse
 
 from sheafcoarsen import distributed as dist
-from sheafcoarsen.cli.outputs import checks_of, facts, print_json, show
+from sheafcoarsen.cli.outputs import facts, print_json, show
 from sheafcoarsen.modes import local_operator_of
 from sheafcoarsen.partition import Method, select
 from sheafcoarsen.sheaf import CellularSheaf
@@ -103,7 +104,8 @@ def print_checks(
     found = []
     for C in levels:
         result = C.verify() if check is None else check(C)
-        found.append(checks_of(result))
+        checks = [dataclasses.asdict(check) for check in result]
+        found.append({"passed": bool(result.passed), "checks": checks})
         if not args.json:
             print(C)
             print(result)

@@ -171,7 +171,7 @@ def _draw_fine(
         what = _draw_edges(ax, places.fine, C, colors)
     if scene is None:
         order, area = places.order, np.clip(0.12 * room / max(n, 1), 0.3, 60 * room / 1e5)
-        area = min(area, 2 * disc_area(places.fine, room))  # neighbours may touch
+        area = min(area, disc_area(places.fine, room, 0.7))
         outline = 0.4 if n <= 2000 else 0
         draw_discs(ax, "vertices", places.fine[order], area, colors[labels[order]], outline)
     loops = C.fine.n_edges - len(edges)
@@ -226,7 +226,7 @@ def _draw_coarse(
     loops = C.sheaf.edges[crossing:, 0]
     largest = max(int(C.ranks.max(initial=0)), 1)
     shown = places.seen
-    area = disc_area(places.coarse[shown], 0.5 * room)  # edges are to be seen between the rings
+    area = disc_area(places.coarse[shown], room, 0.35)  # edges are seen between the rings
     sizes = np.maximum(area * C.ranks / largest, 0.04 * area)
     handles = [*_draw_crossing_edges(ax, C, places, area), *_draw_loops(ax, C, places, sizes, area)]
     faces = np.where((C.ranks > 0)[:, None], colors, 1.0)
