@@ -66,6 +66,7 @@ from sheafcoarsen._support.checks import (
     whole_number,
 )
 from sheafcoarsen._support.cochains import (
+    CochainLike,
     check_range,
     check_squares,
     cochain,
@@ -118,6 +119,7 @@ __all__ = [
     "MAX_VERTICES",
     "RESIDUAL_LIMIT",
     "SCALARS",
+    "CochainLike",
     "PathLike",
     "ReadOnly",
     "Seed",

@@ -14,7 +14,7 @@ SCALARS = (np.float32, np.float64, np.complex64, np.complex128)
 """The four supported scalar types. Results have the scalar type of the input."""
 
 
-def scalar_array(name: str, value: npt.ArrayLike) -> np.ndarray:
+def scalar_array(name: str, value: object) -> np.ndarray:
     """Convert to an array of one of the four scalar types; integers become float64."""
     if scipy.sparse.issparse(value):
         raise TypeError(f"`{name}` must be a dense array, got a sparse one: use .toarray()")

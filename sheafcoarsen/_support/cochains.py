@@ -1,12 +1,26 @@
 """Checks of maps and cochains, including limits on entries that keep their squares finite."""
 
-from typing import Protocol
+from collections.abc import Sequence
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from sheafcoarsen._kernels.arrays import scan
 from sheafcoarsen._support.arrays import scalar_array
+
+
+class HasArray(Protocol):
+    """An array, or what numpy converts into one."""
+
+    def __array__(self) -> np.ndarray[Any, Any]:
+        """Return the array."""
+
+
+Number: TypeAlias = complex | HasArray
+
+CochainLike: TypeAlias = HasArray | Sequence[Number | Sequence[Number]]
+"""Numbers of one or several columns; unlike numpy's ``ArrayLike`` no text."""
 
 
 def range_limits(dtype: npt.DTypeLike) -> tuple[float, float]:
@@ -54,7 +68,7 @@ class Stalks(Protocol):
         """Largest absolute value of a map entry."""
 
 
-def cochain(sheaf: Stalks, x: npt.ArrayLike, name: str = "x", what: str = "") -> np.ndarray:
+def cochain(sheaf: Stalks, x: CochainLike, name: str = "x", what: str = "") -> np.ndarray:
     """Check a 0-cochain and return it in the common scalar type; errors include ``what``."""
     array, size = _columns(sheaf, x, name, what)
     if size * max(sheaf.largest_entry, 1.0) > 100 * range_limits(array.dtype)[1]:
@@ -65,7 +79,7 @@ def cochain(sheaf: Stalks, x: npt.ArrayLike, name: str = "x", what: str = "") ->
     return array
 
 
-def right_side(sheaf: Stalks, b: npt.ArrayLike, name: str = "b", what: str = "") -> np.ndarray:
+def right_side(sheaf: Stalks, b: CochainLike, name: str = "b", what: str = "") -> np.ndarray:
     """Check a right-hand side of L x = b; its entries may be larger than `cochain` allows."""
     array, size = _columns(sheaf, b, name, what)
     if size > np.finfo(array.dtype).max / 1e4:
@@ -76,7 +90,7 @@ def right_side(sheaf: Stalks, b: npt.ArrayLike, name: str = "b", what: str = "")
     return array
 
 
-def _columns(sheaf: Stalks, x: npt.ArrayLike, name: str, what: str) -> tuple[np.ndarray, float]:
+def _columns(sheaf: Stalks, x: CochainLike, name: str, what: str) -> tuple[np.ndarray, float]:
     """Return one or several checked cochains, and their largest absolute value."""
     array = scalar_array(name, x)
     if array.ndim not in (1, 2) or array.shape[0] != sheaf.dim_c0:

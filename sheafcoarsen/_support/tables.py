@@ -3,12 +3,18 @@
 HTML is escaped and without colours, for light and dark themes.
 """
 
+from __future__ import annotations
+
 import html
 import re
 from collections.abc import Callable, Iterable, Sequence
 from numbers import Number
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SHOWN = 8
 """Maximum number of columns or names that are shown."""
@@ -79,6 +85,18 @@ def names(labels: Sequence, shown: int = SHOWN) -> str:
     first = [printable(label) for label in labels[:shown]]
     cut = [name if len(name) <= 40 else name[:39] + "…" for name in first]
     return ", ".join(cut) + (f", … ({len(labels):,} in all)" if len(labels) > shown else "")
+
+
+def data_frame(index: str, numbers: Any, columns: dict[str, Any]) -> pd.DataFrame:
+    """Return named columns as a pandas table, without those that are None; rows are numbered."""
+    try:
+        import pandas as pd
+    except ModuleNotFoundError as error:
+        if error.name != "pandas":
+            raise
+        raise ImportError('to_frame() needs pandas: pip install "sheafcoarsen[pandas]"') from None
+    given = {name: column for name, column in columns.items() if column is not None}
+    return pd.DataFrame(given, index=pd.Index(numbers, name=index))
 
 
 def number_rows(lines: dict) -> list[tuple]:

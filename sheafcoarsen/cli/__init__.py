@@ -5,11 +5,9 @@
     info | verify | compile | demo``. Exit status 0; 1 if a check failed; 2 for bad input, with
     one line on standard error.
 ``answers``
-    Lowest modes, and a hierarchy of levels.
-``poses``
-    ``synchronize``: certified poses from a file of relative poses.
-``outputs``
-    Output files of commands.
+    Lowest modes, a hierarchy of levels, and certified poses from a file of relative ones.
+``inputs``, ``outputs``
+    Input files and standard input; text, JSON and output files.
 ``stores``
     Commands on stores, shard by shard.
 ``compilation``

@@ -1,16 +1,19 @@
-"""What ``modes`` and ``levels`` compute, print and save; ranks as they are typed."""
+"""What ``modes``, ``levels`` and ``synchronize`` compute, print and save; ranks as typed."""
 
 import argparse
+import os
 
 import numpy as np
 
 from sheafcoarsen import ranks
-from sheafcoarsen._support import output_path, replacing
-from sheafcoarsen.cli.outputs import check_outputs, show_files
+from sheafcoarsen._support import output_path, replacing, tables
+from sheafcoarsen.cli.outputs import check_outputs, show_files, show_times
 from sheafcoarsen.hierarchy import coarsen_levels
-from sheafcoarsen.io import save
+from sheafcoarsen.html_report import EDGE_HEAD, stage, worst_edges, write_report
+from sheafcoarsen.io import read_g2o, save, write_g2o
 from sheafcoarsen.sheaf import CellularSheaf
 from sheafcoarsen.solve import eigenmodes
+from sheafcoarsen.synchronization import synchronize
 
 
 def typed_rank(word: str) -> int | ranks.Rule:
@@ -40,13 +43,18 @@ def answer_options(modes: argparse.ArgumentParser, levels: argparse.ArgumentPars
     for parser in (modes, levels):
         parser.add_argument("-o", "--out", metavar="FILE.npz", help="save the result here")
         parser.add_argument("--seed", type=int, default=0, help="of random starts (default 0)")
-        parser.set_defaults(report=None)
+    modes.set_defaults(report=None)
+    levels.add_argument(
+        "--report", metavar="FILE.html", help="write an HTML report here; needs matplotlib"
+    )
 
 
-def show_modes(sheaf: CellularSheaf, args: argparse.Namespace) -> int:
+def show_modes(
+    sheaf: CellularSheaf, args: argparse.Namespace, mass: np.ndarray | None = None
+) -> int:
     """Print the lowest eigenvalues of L, and save them with their vectors."""
     check_outputs(args, (".npz",))
-    E = eigenmodes(sheaf, args.k, seed=args.seed)
+    E = eigenmodes(sheaf, args.k, mass=mass, seed=args.seed, progress=args.progress)
     print(E)
     for value, residual in zip(E.values.tolist(), E.residuals.tolist(), strict=True):
         print(f"{value:>16.8g}  residual {residual:.1e}")
@@ -63,9 +71,59 @@ def show_levels(sheaf: CellularSheaf, args: argparse.Namespace) -> int:
     rank = args.rank
     if rank is None:
         rank = max(1, int(sheaf.vertex_dims.max(initial=1)))
-    H = coarsen_levels(sheaf, rank=rank, seed=args.seed)
+    H = coarsen_levels(sheaf, rank=rank, seed=args.seed, progress=args.progress)
     print(H)
     if args.out is not None:
         save(args.out, H)
+    passed = True
+    if args.report is not None:
+        passed = bool(write_report(H, args.report, os.path.basename(args.input), args.typed))
+    show_files(args, "" if passed else ": a check FAILED")
+    return 0 if passed else 1
+
+
+def pose_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``synchronize``."""
+    parser.add_argument("input", metavar="INPUT", help="a pose graph .g2o, or .g2o.gz")
+    parser.add_argument("-o", "--out", metavar="OUT.g2o", help="write the poses here, .gz too")
+    parser.add_argument(
+        "--robust", action="store_true", help="remove measurements that contradict the others"
+    )
+    parser.add_argument(
+        "--report", metavar="FILE.html", help="write an HTML report here; needs matplotlib"
+    )
+
+
+def synchronize_file(args: argparse.Namespace) -> int:
+    """Compute the poses of a file, certify, print and write them."""
+    check_outputs(args, (".g2o", ".g2o.gz"))
+    times: dict[str, float] = {}
+    with stage(times, "read"):
+        G = read_g2o(args.input, poses=True)
+    with stage(times, "synchronize"):
+        S = synchronize(G, refine=True, robust="tls" if args.robust else None)
+    with stage(times, "certify"):
+        Z = S.certify()
+    if args.out is not None:
+        with stage(times, "write"):
+            write_g2o(args.out, G, S)
+    if args.report is not None:
+        name, before = os.path.basename(args.input), dict(times)
+        with stage(times, "report"):
+            write_report(S, args.report, name, args.typed, before)
+    print(G)
+    print(f"cost    {S.costs[0]:.6g} at the start, {S.cost:.9g} after {len(S.costs) - 1} steps")
+    verdict = "no poses cost less" if Z.is_optimal else "NOT certified: perhaps a local minimum"
+    print(f"bound   {Z.lower_bound:.9g}: {verdict}")
+    if S.weights is not None:
+        out = int((S.weights < 0.5).sum())
+        print(f"left    {out:,} of {S.n_edges:,} measurements out")
+    print("worst edges")
+    rows = [EDGE_HEAD, *worst_edges(S)]
+    widths = [max(len(str(row[k])) for row in rows) for k in range(len(EDGE_HEAD))]
+    for row in rows:
+        cells = (str(cell).rjust(width) for cell, width in zip(row, widths, strict=True))
+        print("  " + tables.printable("  ".join(cells)).rstrip())
+    show_times(times)
     show_files(args)
     return 0

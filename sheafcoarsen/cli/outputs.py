@@ -1,8 +1,19 @@
-"""Output files of commands."""
+"""What commands print, as text or JSON, and the files that they write."""
 
 import argparse
+import json
+from typing import Any
 
-from sheafcoarsen._support import check_matplotlib, output_path, tables
+import numpy as np
+
+from sheafcoarsen import distributed as dist
+from sheafcoarsen._support import check_matplotlib, counted, output_path, tables
+from sheafcoarsen.coarsening import Coarsening, energy_ledger, growth_of
+from sheafcoarsen.hierarchy import Hierarchy
+from sheafcoarsen.html_report import SMOOTHING_STEPS, smooth_cochain
+from sheafcoarsen.io import Level
+from sheafcoarsen.partition import Partition
+from sheafcoarsen.sheaf import CellularSheaf, component_count
 
 
 def check_outputs(args: argparse.Namespace, endings: tuple[str, ...]) -> None:
@@ -34,3 +45,128 @@ def show_files(args: argparse.Namespace, remark: str = "") -> None:
         print(f"saved   {tables.printable(args.out)}")
     if args.report is not None:
         print(f"report  {tables.printable(args.report)}{remark}")
+
+
+# ---------------------------------------------------------------- as text
+
+
+def describe(sheaf: CellularSheaf) -> str:
+    """Return the sizes of a sheaf as one line."""
+    dims = f"{sheaf.vertex_dims.min()} .. {sheaf.vertex_dims.max()}" if sheaf.n_vertices else "none"
+    return (
+        f"{sheaf.n_vertices} vertices (stalks {dims}), {sheaf.n_edges} edges, dim C^0 "
+        f"{sheaf.dim_c0}, dim C^1 {sheaf.dim_c1}, {sheaf.dtype}"
+    )
+
+
+def show_coarsening(C: Coarsening) -> None:
+    """Print the sizes of both sheaves."""
+    n_loops = C.sheaf.n_edges - C.n_crossing_edges
+    print(f"fine    {describe(C.fine)}")
+    print(f"coarse  {describe(C.sheaf)} ({C.n_crossing_edges} crossing, {n_loops} loops)")
+    if note := growth_of(C):
+        print(f"note    {note}")
+    if C.modes is not None and C.modes.tied.any():
+        print(
+            f"note    the cut splits a multiple eigenvalue in {int(C.modes.tied.sum())} of "
+            f"{len(C.ranks)} clusters, where the coarse space is not unique"
+        )
+
+
+def show_losses(C: Coarsening) -> None:
+    """Print the energy of a random cochain, line by line, and the first discarded eigenvalue."""
+    remarks = {
+        "retained internal": "   in the loops; without them this is the realization loss",
+        "discarded internal": "  the truncation loss",
+        "internal coupling": "   between the two, zero for internal modes",
+        "retained crossing": "   in the crossing edges",
+        "crossing coupling": "   between kept and discarded, either sign",
+        "discarded crossing": "  lost with the discarded part",
+    }
+    x = smooth_cochain(C.fine)
+    E = energy_ledger(C, x)
+    norm2 = max(float(np.vdot(x, x).real), np.finfo(float).tiny)
+    print(
+        f"lost    of a random cochain, smoothed in {SMOOTHING_STEPS} steps x - L x / (2 norm(L)): "
+        f"{100 * float(E.discarded_norm2.sum()) / norm2:.2f} % of its"
+    )
+    print(
+        f"        squared norm; its energy was {E.fine_energy:.4g}, what is kept has "
+        f"{E.galerkin_energy:.4g}. The account:"
+    )
+    lines = {name: float(value) for name, value in E.lines.items()}
+    noise = (
+        30
+        * np.finfo(C.fine.dtype).eps
+        * int(C.clusters.dims.max(initial=1))
+        * sum(map(abs, lines.values()))
+    )
+    for name, value in lines.items():
+        shown = "0" if abs(value) <= noise else f"{value:.4g}"
+        print(f"        {shown:>12}  {name}{remarks[name]}")
+    if C.modes is not None:
+        gaps = C.modes.next_eigenvalues[np.isfinite(C.modes.next_eigenvalues)]
+        if len(gaps):
+            print(
+                f"        first discarded eigenvalue {gaps.min():.4g} at least, "
+                f"{np.median(gaps):.4g} in the median cluster"
+            )
+
+
+def show(obj: Any) -> None:
+    """Print what an object or a store holds."""
+    if isinstance(obj, CellularSheaf):
+        known = facts(obj)
+        print(f"sheaf   {describe(obj)}")
+        print(
+            f"graph   {counted(known['components'], 'component')}, "
+            f"{counted(known['loops'], 'loop')}, {known['empty_stalks']} empty stalks"
+        )
+        return
+    print(obj)
+    if isinstance(obj, Level):
+        print(f"fine    {describe(obj.fine)}\ncoarse  {describe(obj.sheaf)}")
+    elif isinstance(obj, dist.StoredCoarsening):
+        print(f"fine    {obj.fine}\ncoarse  {obj.sheaf}")
+
+
+# ---------------------------------------------------------------- as JSON
+
+
+def facts(obj: Any) -> dict[str, Any]:
+    """Return what ``show`` prints as names and values."""
+    kind: dict[str, Any] = {"kind": type(obj).__name__}
+    if isinstance(obj, Partition):
+        return kind | {"vertices": obj.n_vertices, "clusters": obj.n_clusters}
+    if isinstance(obj, Hierarchy):
+        return kind | {"sheaves": [facts(F) for F in obj.sheaves]}
+    if isinstance(obj, dist.StoredHierarchy):
+        return kind | {"levels": [facts(obj[i]) for i in range(len(obj))]}
+    if isinstance(obj, Level | dist.StoredCoarsening):
+        return kind | {"fine": facts(obj.fine), "coarse": facts(obj.sheaf)}
+    names = {"vertices": "n_vertices", "edges": "n_edges", "dim_c0": "dim_c0", "dim_c1": "dim_c1"}
+    sizes: dict[str, Any] = {
+        name: int(getattr(obj, attribute)) for name, attribute in names.items()
+    }
+    sizes["dtype"] = str(obj.dtype)
+    if isinstance(obj, CellularSheaf):
+        sizes["stalks"] = [int(d) for d in np.unique(obj.vertex_dims)]
+        sizes["components"] = component_count(obj)
+        sizes["loops"] = int((obj.edges[:, 0] == obj.edges[:, 1]).sum())
+        sizes["empty_stalks"] = int((obj.vertex_dims == 0).sum())
+    return kind | sizes
+
+
+def print_json(value: Any) -> None:
+    """Print names and values as one line of JSON, with null for what is no finite number."""
+    print(json.dumps(_plain(value), allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not np.isfinite(value) else value

@@ -1,6 +1,7 @@
 """Commands on stores: write, coarsen, describe and verify."""
 
 import argparse
+import dataclasses
 import os
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -9,6 +10,7 @@ import numpy as np
 import scipy.sparse
 
 from sheafcoarsen import distributed as dist
+from sheafcoarsen.cli.outputs import facts, print_json, show
 from sheafcoarsen.modes import local_operator_of
 from sheafcoarsen.partition import Method, select
 from sheafcoarsen.sheaf import CellularSheaf
@@ -50,7 +52,8 @@ def coarsen_store(args: argparse.Namespace, seed: int) -> int:
     method: Method = args.method or "auto"
     P = select((half + half.T).tocsr(), args.clusters, method=method, seed=seed)
     operator = local_operator_of(args.local_operator or "internal")
-    print(dist.estimate(source, P, args.rank, args.shards, operator))
+    if not args.json:
+        print(dist.estimate(source, P, args.rank, args.shards, operator))
     client = None if args.scheduler is None else dist.connect(args.scheduler)
     C = dist.coarsen(
         source,
@@ -60,9 +63,11 @@ def coarsen_store(args: argparse.Namespace, seed: int) -> int:
         local_operator=operator,
         n_shards=args.shards,
         client=client,
+        progress=args.progress,
     )
-    status = print_checks([C])
-    print(C.sheaf)
+    status = print_checks([C], args)
+    if not args.json:
+        print(C.sheaf)
     if client is not None:
         client.close()
     return status
@@ -84,23 +89,29 @@ def about_store(args: argparse.Namespace, *, verify: bool = False) -> int:
         if verify:
             raise
         found = dist.open_store(args.input)
-    one = isinstance(found, dist.StoredCoarsening)
-    if not verify:
-        print(found)
-        if one:
-            print(f"fine    {found.fine}\ncoarse  {found.sheaf}")
-        return 0
-    return print_checks([found] if one else found)
+    if verify:
+        return print_checks([found] if isinstance(found, dist.StoredCoarsening) else found, args)
+    print_json(facts(found)) if args.json else show(found)
+    return 0
 
 
-def print_checks(levels: Iterable[Any], check: Callable[[Any], Verification] | None = None) -> int:
+def print_checks(
+    levels: Iterable[Any],
+    args: argparse.Namespace,
+    check: Callable[[Any], Verification] | None = None,
+) -> int:
     """Check coarsenings, stored ones by their own method; return the exit status."""
-    passed = True
+    found = []
     for C in levels:
         result = C.verify() if check is None else check(C)
-        print(C)
-        print(result)
-        passed = passed and result.passed
+        checks = [dataclasses.asdict(check) for check in result]
+        found.append({"passed": bool(result.passed), "checks": checks})
+        if not args.json:
+            print(C)
+            print(result)
+    passed = all(level["passed"] for level in found)
+    if args.json:
+        print_json({"passed": passed, "levels": found})
     return 0 if passed else 1
 
 

@@ -49,7 +49,7 @@ from sheafcoarsen.coarsening._energy_ledger import (
     ledger_over,
 )
 from sheafcoarsen.coarsening.checks import check_pattern, check_topology
-from sheafcoarsen.coarsening.realization import SERIAL_BELOW, realize, rounding_of
+from sheafcoarsen.coarsening.realization import SERIAL_BELOW, coarse_labels, realize, rounding_of
 
 __all__ = [
     "SERIAL_BELOW",
@@ -60,6 +60,7 @@ __all__ = [
     "check_isometry",
     "check_pattern",
     "check_topology",
+    "coarse_labels",
     "coarsen",
     "energy_ledger",
     "growth_of",

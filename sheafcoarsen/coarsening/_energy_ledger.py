@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,7 @@ import scipy.sparse
 from sheafcoarsen._kernels.operators import sum_products
 from sheafcoarsen._support import (
     RESIDUAL_LIMIT,
+    CochainLike,
     ReadOnly,
     cochain,
     eps_of,
@@ -23,6 +24,9 @@ from sheafcoarsen._support import (
 from sheafcoarsen.coarsening._coarsen import Coarsening, check_coarsening
 from sheafcoarsen.operators import apply_coboundary, as_columns
 from sheafcoarsen.sheaf import CellularSheaf
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class Ledger:
@@ -147,6 +151,37 @@ class EnergyLedger(Ledger, ReadOnly):
             "discarded crossing": self.discarded_crossing,
         }
 
+    def to_frame(self) -> "pd.DataFrame":
+        """Return the lines of each cluster as a pandas table.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each cluster, by index, or for each cluster and cochain if there are several;
+            the columns are the attributes of shape (K,).
+
+        Raises
+        ------
+        ImportError
+            Without pandas: ``pip install "sheafcoarsen[pandas]"``.
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> import sheafcoarsen as sc
+        >>> F = sc.CellularSheaf.constant(nx.path_graph(4))
+        >>> C = sc.coarsen(F, sc.Partition([0, 0, 1, 1]), rank=1)
+        >>> frame = sc.energy_ledger(C, [1.0, 0.0, 0.0, 0.0]).to_frame()  # doctest: +SKIP
+        >>> frame.sort_values("discarded_internal")  # doctest: +SKIP
+        """
+        names = ("retained_internal", "discarded_internal", "internal_coupling", "discarded_norm2")
+        own = {name: getattr(self, name) for name in (*names, "truncation_bound")}
+        shape = self.retained_internal.shape
+        number = np.indices(shape).reshape(len(shape), -1)
+        columns = {"cochain": number[1]} if len(shape) == 2 else {}
+        columns |= {name: value.reshape(-1) for name, value in own.items() if value is not None}
+        return tables.data_frame("cluster", number[0], columns)
+
     def _shown(self) -> dict[str, float | np.ndarray]:
         kept = {"kept (Galerkin) energy": self.galerkin_energy, "closure": self.closure}
         return {**self.lines, "fine energy": self.fine_energy, **kept}
@@ -185,7 +220,7 @@ def check_isometry(C: Coarsening, what: str) -> None:
         )
 
 
-def energy_ledger(C: Coarsening, x: npt.ArrayLike) -> EnergyLedger:
+def energy_ledger(C: Coarsening, x: CochainLike) -> EnergyLedger:
     """Return the energy norm(delta x)^2 of a fine cochain as a sum of six terms.
 
     The terms are those of docs/conventions.md, section 4. Each is computed from the cochains

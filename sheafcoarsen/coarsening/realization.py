@@ -8,6 +8,7 @@ import numpy.typing as npt
 from sheafcoarsen._kernels import coarsening as kernels
 from sheafcoarsen._support import eps_of, offsets, read_only, run_ranges
 from sheafcoarsen.modes import Prolongation
+from sheafcoarsen.partition import Clusters
 from sheafcoarsen.sheaf import CellularSheaf, Topology, same_array, same_topology, trusted_sheaf
 
 SERIAL_BELOW = 300_000.0
@@ -80,13 +81,17 @@ def realize(
         to[at] = tail_starts[n_pairs:-1]
         kernels.put_loops(loops, ranks, to, tail)
         np.negative(tail[tail_starts[n_pairs] :], out=head[head_starts[n_pairs] :])
-    fine, labels = sheaf.vertex_labels, None
-    if fine is not None:
-        groups = np.split(clusters.members, clusters.member_ptr[1:])[:-1]
-        labels = tuple(tuple(fine[v] for v in group.tolist()) for group in groups)
-    coarse = trusted_sheaf(edges, ranks, edge_dims, tail, head, labels)
+    coarse = trusted_sheaf(edges, ranks, edge_dims, tail, head, coarse_labels(sheaf, clusters))
     coarse.__dict__.update(starts)
     return coarse
+
+
+def coarse_labels(sheaf: CellularSheaf, clusters: Clusters) -> tuple[tuple, ...] | None:
+    """Return the name of each coarse vertex, the names in its cluster; None without names."""
+    if (fine := sheaf.vertex_labels) is None:
+        return None
+    groups = np.split(clusters.members, clusters.member_ptr[1:])[:-1]
+    return tuple(tuple(fine[v] for v in group.tolist()) for group in groups)
 
 
 def write_crossing_maps(

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from sheafcoarsen._support import cochain, range_of_blocks, real_array
+from sheafcoarsen._support import CochainLike, cochain, range_of_blocks, real_array
 from sheafcoarsen.modes import LocalModes, Prolongation, cluster_number
 from sheafcoarsen.operators import coboundary, laplacian
 from sheafcoarsen.partition import Clusters, Partition, clusters_of, edge_strengths
@@ -107,7 +107,7 @@ class Views:
         y = (coboundary(self.fine)[rows] @ self.prolongation[:, lo:hi]).toarray()
         return y.conj().T @ y
 
-    def lift(self, z: npt.ArrayLike) -> np.ndarray:
+    def lift(self, z: CochainLike) -> np.ndarray:
         """Return R z, the fine cochain that a coarse cochain z is lifted to (``eq:local_lift``).
 
         Parameters
@@ -129,7 +129,7 @@ class Views:
         """
         return self.prolongation @ cochain(self.sheaf, z, "z", " of the coarse sheaf")
 
-    def pool(self, x: npt.ArrayLike) -> np.ndarray:
+    def pool(self, x: CochainLike) -> np.ndarray:
         """Return R* x, the coarse cochain of a fine cochain x (``eq:local_pooling_adjoint``).
 
         Parameters

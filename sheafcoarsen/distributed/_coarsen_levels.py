@@ -10,9 +10,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from sheafcoarsen._support import counted, flag, physical_memory, real_number
+from sheafcoarsen._support import CochainLike, counted, flag, physical_memory, real_number
 from sheafcoarsen.coarsening import realized
 from sheafcoarsen.distributed._coarsen import coarsen, finished, made_once, place_beside
 from sheafcoarsen.distributed._estimate import checked, checked_operator, loaded
@@ -91,7 +90,7 @@ class StoredHierarchy:
         levels = self.stored if self.rest is None else (*self.stored, *self.rest)
         return levels[i]
 
-    def lift(self, z: npt.ArrayLike) -> np.ndarray:
+    def lift(self, z: CochainLike) -> np.ndarray:
         """Map a cochain z of the coarsest sheaf to the finest sheaf, as R_0 R_1 ... z.
 
         Parameters
@@ -107,7 +106,7 @@ class StoredHierarchy:
             x = self[i].lift(x)
         return x
 
-    def pool(self, x: npt.ArrayLike) -> np.ndarray:
+    def pool(self, x: CochainLike) -> np.ndarray:
         """Map a cochain x of the finest sheaf to the coarsest sheaf, as ... R_1* R_0* x.
 
         Parameters

@@ -12,6 +12,7 @@ import scipy.sparse
 from sheafcoarsen._kernels.dense import power_of_two
 from sheafcoarsen._kernels.operators import sum_products
 from sheafcoarsen._support import (
+    CochainLike,
     cochain,
     eps_of,
     offsets,
@@ -20,7 +21,7 @@ from sheafcoarsen._support import (
     read_only,
     whole_number,
 )
-from sheafcoarsen.coarsening import Coarsening, EnergyLedger, ledger_over
+from sheafcoarsen.coarsening import Coarsening, EnergyLedger, coarse_labels, ledger_over
 from sheafcoarsen.distributed._open_store import SheafStore, amount, check_entries
 from sheafcoarsen.distributed.header import header_of
 from sheafcoarsen.distributed.location import Place, StoreError, place_of
@@ -162,7 +163,7 @@ class StoredCoarsening:
             raise StoreError(f"{self.sheaf.url}: the arrays basis/.../{name} hold NaN")
         return out
 
-    def lift(self, z: npt.ArrayLike) -> np.ndarray:
+    def lift(self, z: CochainLike) -> np.ndarray:
         """Return R z, a cochain of the fine sheaf, for a coarse cochain z (``eq:local_lift``).
 
         Parameters
@@ -184,7 +185,7 @@ class StoredCoarsening:
             x[part.rows] = part.R @ z[part.columns]
         return x
 
-    def pool(self, x: npt.ArrayLike) -> np.ndarray:
+    def pool(self, x: CochainLike) -> np.ndarray:
         """Return R* x, a coarse cochain, for a fine cochain x (``eq:local_pooling_adjoint``).
 
         Parameters
@@ -206,7 +207,7 @@ class StoredCoarsening:
             z[part.columns] = part.R.conj().T @ x[part.rows]
         return z
 
-    def ledger(self, x: npt.ArrayLike) -> EnergyLedger:
+    def ledger(self, x: CochainLike) -> EnergyLedger:
         """Decompose the energy norm(delta x)^2 of a fine cochain into a sum of six terms.
 
         See :func:`sheafcoarsen.energy_ledger`. The fine store is read once.
@@ -284,6 +285,7 @@ class StoredCoarsening:
         header, sheaf = self.sheaf.header, self.sheaf
         fine, coarse = self.fine.load(), sheaf.load()
         clusters = clusters_of(fine, self.partition)
+        coarse = coarse.with_labels(coarse_labels(fine, clusters))
         indptr, indices = block_layout(fine, clusters, self.ranks)
         data = np.empty(len(indices), coarse.dtype)
         for part in self._blocks():

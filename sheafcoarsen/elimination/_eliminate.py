@@ -6,11 +6,11 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse
 
 from sheafcoarsen._kernels.elimination import FREE, Links, Record
 from sheafcoarsen._support import (
+    CochainLike,
     ReadOnly,
     Vertices,
     cochain,
@@ -164,7 +164,7 @@ class Elimination(ReadOnly):
             return forward(self._stalks, self.steps, right)
         return self._free.forward(right)
 
-    def extend(self, z: npt.ArrayLike, b: npt.ArrayLike | None = None) -> np.ndarray:
+    def extend(self, z: CochainLike, b: CochainLike | None = None) -> np.ndarray:
         """Extend z from the kept vertices to the fine cochain of minimum energy, then minimum norm.
 
         With a right-hand side b, x_v = L_vv^+ (b_v - L_vk z) on the eliminated vertices: if z
@@ -217,7 +217,7 @@ class Elimination(ReadOnly):
             x = self._free.extend(x, reduced)
         return x.reshape(len(x), *z.shape[1:]).astype(dtype, copy=False)
 
-    def reduce(self, b: npt.ArrayLike) -> np.ndarray:
+    def reduce(self, b: CochainLike) -> np.ndarray:
         """Return the right-hand side b_kept - L_kv L_vv^+ b_v of the reduced system.
 
         Parameters

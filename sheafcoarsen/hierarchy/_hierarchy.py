@@ -9,9 +9,8 @@ from typing import Any, SupportsIndex, overload
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import ArrayLike
 
-from sheafcoarsen._support import cochain, counted, tables, whole_number
+from sheafcoarsen._support import CochainLike, cochain, counted, tables, whole_number
 from sheafcoarsen.coarsening import (
     Coarsening,
     Ledger,
@@ -213,7 +212,7 @@ class Hierarchy:
         R.sort_indices()
         return R
 
-    def pool(self, x: ArrayLike, level: int | None = None) -> np.ndarray:
+    def pool(self, x: CochainLike, level: int | None = None) -> np.ndarray:
         """Return R_{level-1}* ... R_0* x, the fine cochain x pooled to ``sheaves[level]``.
 
         Parameters
@@ -242,7 +241,7 @@ class Hierarchy:
             z = C.prolongation.conj().T @ z
         return z
 
-    def lift(self, z: ArrayLike, level: int | None = None) -> np.ndarray:
+    def lift(self, z: CochainLike, level: int | None = None) -> np.ndarray:
         """Return R_0 ... R_{level-1} z, a cochain of ``sheaves[level]`` lifted to the fine sheaf.
 
         Parameters
@@ -283,7 +282,7 @@ class Hierarchy:
             )
         return level
 
-    def ledger(self, x: ArrayLike) -> HierarchyLedger:
+    def ledger(self, x: CochainLike) -> HierarchyLedger:
         """Decompose the energy of a fine cochain over all levels.
 
         Parameters

@@ -1,6 +1,7 @@
 """A self-contained HTML page: the notebook representations of objects, and pictures."""
 
 import base64
+import dataclasses
 import datetime
 import importlib.metadata
 import io
@@ -22,13 +23,15 @@ from sheafcoarsen._support import (
 )
 from sheafcoarsen.coarsening import Coarsening, check_coarsening
 from sheafcoarsen.elimination import Elimination
-from sheafcoarsen.hierarchy import Hierarchy
+from sheafcoarsen.hierarchy import Hierarchy, HierarchyLedger
 from sheafcoarsen.html_report.results import (
     SMOOTHING_STEPS,
     Findings,
     elimination_verdict,
     findings_of,
+    hierarchy_verdict,
     poses_verdict,
+    smooth_cochain,
     stage,
     verdict_of,
 )
@@ -95,35 +98,36 @@ Section = tuple[str, list[str]]  # a heading, and the HTML below it
 
 
 def report(
-    C: Coarsening | Elimination | Synchronization,
+    C: Coarsening | Elimination | Hierarchy | Synchronization,
     path: str | os.PathLike,
     name: str | None = None,
     pos: npt.ArrayLike | Mapping | None = None,
 ) -> Verification | PoseCertificate:
-    """Write a self-contained HTML page about a coarsening, an elimination or poses.
+    """Write a self-contained HTML page about a coarsening, its levels, an elimination or poses.
 
     It begins with a verdict in one sentence: the retained fraction of a smooth cochain, the errors
     of the low spectrum, the change in the size of the Laplacian. Then follow the call, the sheaves,
     the losses, the low spectra if the dimension of the fine C^0 is at most 100,000, and the result
     of :func:`verify`, with pictures. For an elimination it shows the eliminated and the remaining
-    vertices, and the growth of right sides and rounding. For poses it has the certificate, the map
+    vertices, and the growth of right sides and rounding. For a hierarchy it has the sizes of all
+    sheaves, the losses and a picture of each level. For poses it has the certificate, the map
     before and after, and the worst edges. The page is written to a temporary name and renamed, so
     an old file is not damaged by an error. It needs matplotlib.
 
     Parameters
     ----------
-    C : Coarsening, Elimination or Synchronization
+    C : Coarsening, Elimination, Hierarchy or Synchronization
     path : str or path-like
     name : str, optional
         Name of the input, for the title.
     pos : array_like, shape (n, 2) or (n, 3), or dict from vertex labels to positions, optional
-        Positions of the fine vertices in the pictures, as in :func:`sheafcoarsen.plot.partition`;
-        poses have their own.
+        Positions of the fine vertices in the pictures, as in :func:`sheafcoarsen.plot.partition`.
+        Of a synchronized sheaf, whose rotations have no positions, those for its map.
 
     Returns
     -------
     Verification or PoseCertificate
-        The one shown in the page.
+        The one shown in the page; for a hierarchy the checks of all levels, by level.
 
     Raises
     ------
@@ -132,7 +136,7 @@ def report(
     OSError
         If the page cannot be written.
     ValueError, TypeError
-        Positions that do not fit the vertices, or positions for poses.
+        Positions that do not fit the vertices.
 
     Examples
     --------
@@ -153,7 +157,7 @@ def report(
 
 
 def write_report(
-    C: Coarsening | Elimination | Synchronization,
+    C: Coarsening | Elimination | Hierarchy | Synchronization,
     path: str | os.PathLike,
     name: str | None = None,
     command: str | None = None,
@@ -161,15 +165,8 @@ def write_report(
     pos: npt.ArrayLike | Mapping | None = None,
 ) -> Verification | PoseCertificate:
     """Write the page of `report`, with the command line and the seconds of earlier stages."""
-    if isinstance(C, Hierarchy):
-        raise TypeError(
-            "`C` must be a Coarsening or an Elimination, got a Hierarchy: write a page for each of "
-            "its levels, report(H[i], path); print(H) describes all"
-        )
-    if not isinstance(C, Elimination | Synchronization):
+    if not isinstance(C, Elimination | Hierarchy | Synchronization):
         check_coarsening(C)
-    if pos is not None and isinstance(C, Synchronization):
-        raise ValueError("`pos` goes with a coarsening or an elimination: poses are places")
     target = output_path(path)
     check_matplotlib()
     own: dict[str, float] = {}
@@ -180,12 +177,25 @@ def write_report(
         sentence = poses_verdict(C)
         call = "sc.synchronize(G, refine=True)"
         with stage(own, "pictures"):
-            sections = _pose_sections(C)
+            sections = _pose_sections(C, pos)
+    elif isinstance(C, Hierarchy):
+        with stage(own, "verification"):
+            verdict = _verified_levels(C)
+        with stage(own, "losses"):
+            x = smooth_cochain(C.fine)
+            try:
+                ledger: HierarchyLedger | str = C.ledger(x)
+            except ValueError as error:
+                ledger = str(error)
+        lost = None if isinstance(ledger, str) else 1 - float(np.linalg.norm(C.pool(x)) ** 2)
+        sentence = hierarchy_verdict(C, lost, verdict)
+        call = "\n".join(f"level {i}: {call_of(level)}" for i, level in enumerate(C))
+        with stage(own, "pictures"):
+            sections = _hierarchy_sections(C, ledger, pos)
     elif isinstance(C, Elimination):
         with stage(own, "verification"):
             verdict = verify(C)
-        sentence = elimination_verdict(C, verdict)
-        call = f"sc.eliminate(F, keep=kept, max_neighbors={C.max_neighbors})"
+        sentence, call = elimination_verdict(C, verdict), call_of(C)
         with stage(own, "pictures"):
             sections = _elimination_sections(C, pos)
     else:
@@ -198,7 +208,8 @@ def write_report(
         title = f"{name or kind}: {C.n_vertices:,} poses"
         checks = ("Certificate", [_shown(verdict), note(_ABOUT_CERTIFICATES)])
     else:
-        title = f"{name or kind}: {C.fine.n_vertices:,} → {C.sheaf.n_vertices:,} vertices"
+        coarse = C.sheaves[-1] if isinstance(C, Hierarchy) else C.sheaf
+        title = f"{name or kind}: {C.fine.n_vertices:,} → {coarse.n_vertices:,} vertices"
         checks = ("Verification", [_shown(verdict), note(_ABOUT_CHECKS)])
     if isinstance(verdict, Verification) and not verdict.passed:
         body.append(f'<p class="failed">Verification: {tables.text(verdict.summary)}</p>')
@@ -208,7 +219,7 @@ def write_report(
         checks,
         ("Times", _times(times or {}, own)),
     ]
-    body += [f'<p class="verdict">{tables.text(sentence)}</p>', note(repr(C))]
+    body += [f'<p class="verdict">{tables.text(sentence)}</p>', note(repr(C).partition("\n")[0])]
     for heading, parts in sections:
         body += [f"<h2>{tables.text(heading)}</h2>", *parts]
     page = PAGE.format(title=tables.text(title), style=STYLE, body="\n".join(body))
@@ -287,16 +298,70 @@ def _elimination_sections(K: Elimination, pos: npt.ArrayLike | Mapping | None) -
     ]
 
 
-def _pose_sections(S: Synchronization) -> list[Section]:
+def _verified_levels(H: Hierarchy) -> Verification:
+    """Return the checks of all levels, named by level."""
+    return Verification(
+        tuple(
+            dataclasses.replace(check, name=f"level {i}: {check.name}")
+            for i, level in enumerate(H)
+            for check in verify(level)
+        )
+    )
+
+
+def _hierarchy_sections(
+    H: Hierarchy, ledger: HierarchyLedger | str, pos: npt.ArrayLike | Mapping | None
+) -> list[Section]:
+    """Return the sizes, the losses, and each level with its picture."""
+    sizes = figure("hierarchy", "The sizes of the sheaves of all levels", plot.hierarchy, H)
+    if isinstance(ledger, str):
+        losses = [note(ledger)]
+    else:
+        alt = "The energy of the smoothed cochain, line by line over all levels"
+        height = 1.5 + 0.32 * len(ledger.lines)
+        losses = [note(_ABOUT_LEVELS), figure("ledger", alt, plot.ledger, ledger, size=(8, height))]
+    sections = [
+        ("What went in", [_shown(H.fine)]),
+        ("Levels", [_shown(H), sizes]),
+        ("What was lost", losses),
+    ]
+    places: Any = pos  # checked where the first level is drawn
+    for i, level in enumerate(H):
+        if isinstance(level, Elimination):
+            parts = _elimination_sections(level, places)[0][1]
+        else:
+            alt = f"The graph of level {i} in its clusters, and the coarse graph"
+            draw = partial(plot.partition, pos=places)
+            parts = [_shown(level), figure("partition", alt, draw, level, size=(12.5, 7))]
+        sections.append((f"Level {i}", parts))
+        if isinstance(places, Mapping):
+            names = H.fine.vertex_labels or range(H.fine.n_vertices)
+            places = [places[name] for name in names]
+        if places is not None:
+            if isinstance(level, Elimination):
+                places = np.asarray(places, float)[level.kept]
+            else:  # the means of clusters
+                sums = level.partition.assignment_matrix().T @ np.asarray(places, float)
+                places = sums / level.partition.sizes[:, None]
+    return sections
+
+
+_ABOUT_LEVELS = (
+    f"The energy norm(delta x)^2 of a random cochain of norm 1 after {SMOOTHING_STEPS} damped "
+    "steps x - L x / (2 norm(L)), and what becomes of it from level to level."
+)
+
+
+def _pose_sections(S: Synchronization, pos: npt.ArrayLike | Mapping | None) -> list[Section]:
     """Return the measurements, the map before and after, and the worst edges."""
     G = S.measurements
     sections = [("What was measured", [_shown(G)])]
-    if isinstance(G, PoseGraph) and S.translations is not None:
+    if S.translations is not None or pos is not None:
         maps = []
-        if G.poses is not None:
+        if isinstance(G, PoseGraph) and G.poses is not None and pos is None:
             maps += [note("As the file has it:"), figure("map", "The map before", plot.poses, G)]
             maps.append(note("The computed map, with the worst edges in red:"))
-        draw = partial(plot.poses, outliers=min(WORST, S.n_edges))
+        draw = partial(plot.poses, outliers=min(WORST, S.n_edges), pos=pos)
         maps.append(figure("map", "The computed map", draw, S))
         sections.append(("The map", maps))
     return [
@@ -355,16 +420,19 @@ def _reproduction(name: str | None, command: str | None, call: str, kind: str) -
         ("date", datetime.datetime.now().astimezone().isoformat(sep=" ", timespec="minutes")),
         ("made with", ", ".join([*versions, f"Python {platform.python_version()}"])),
     ]
+    lines = "\n".join(map(tables.text, (command or call).splitlines()))
     said = f"The {kind} does not record where its sheaf came from."
     return [
         _wide(tables.table(rows)),
-        f'<pre class="wide">{tables.text(command or call)}</pre>',
+        f'<pre class="wide">{lines}</pre>',
         *([] if command else [note(said)]),
     ]
 
 
-def call_of(C: Coarsening) -> str:
-    """Return the call of `coarsen` that creates C from its sheaf F and partition P."""
+def call_of(C: Coarsening | Elimination) -> str:
+    """Return the call that creates C from its sheaf F, and its partition P or retained vertices."""
+    if isinstance(C, Elimination):
+        return f"sc.eliminate(F, keep=kept, max_neighbors={C.max_neighbors})"
     if C.modes is None:
         options = ["basis=blocks"]
     else:

@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sheafcoarsen._support import tables
+from sheafcoarsen._support import counted, tables
 from sheafcoarsen.coarsening import Coarsening, EnergyLedger, energy_ledger
 from sheafcoarsen.elimination import Elimination
+from sheafcoarsen.hierarchy import Hierarchy
 from sheafcoarsen.operators import count_nonzeros, laplacian_operator
 from sheafcoarsen.quality import Certificate, SpectralQuality, certificate, spectral_quality
 from sheafcoarsen.sheaf import CellularSheaf
@@ -104,14 +105,32 @@ def verdict_of(C: Coarsening, found: Findings) -> str:
     if not isinstance(found.ledgers, str):
         share = 1 - float(found.ledgers[1].discarded_norm2.sum())
         kept = f"{percent(share)} of the squared norm of a smooth cochain is kept"
-    applied = [check for check in found.verdict if check.skipped_because is None]
-    failed = sum(not check.passed for check in applied)
-    checks = f"all {len(applied)} checks of the theory that apply passed"
-    if failed:
-        checks = f"{failed} of {len(applied)} checks of the theory FAILED"
-    parts = [kept, _spectrum(found), _size(C), checks]
+    return _sentence(kept, _spectrum(found), _size(C.fine, C.sheaf), _checks(found.verdict))
+
+
+def hierarchy_verdict(H: Hierarchy, lost: float | None, verdict: Verification) -> str:
+    """Return the sentence about a hierarchy, with the lost fraction of a smooth cochain."""
+    levels = f"{counted(H.fine.n_vertices, 'vertex', 'vertices')} become "
+    levels += f"{H.sheaves[-1].n_vertices:,} in {counted(len(H), 'level')}"
+    kept = (
+        ""
+        if lost is None
+        else f"{percent(1 - lost)} of the squared norm of a smooth cochain is kept"
+    )
+    return _sentence(levels, kept, _size(H.fine, H.sheaves[-1]), _checks(verdict))
+
+
+def _sentence(*parts: str) -> str:
     sentence = "; ".join(part for part in parts if part)
     return sentence[:1].upper() + sentence[1:] + "."
+
+
+def _checks(verdict: Verification) -> str:
+    applied = [check for check in verdict if check.skipped_because is None]
+    failed = sum(not check.passed for check in applied)
+    if failed:
+        return f"{failed} of {len(applied)} checks of the theory FAILED"
+    return f"all {len(applied)} checks of the theory that apply passed"
 
 
 def poses_verdict(S: Synchronization) -> str:
@@ -127,7 +146,7 @@ def poses_verdict(S: Synchronization) -> str:
     if S.weights is not None:
         out = int((S.weights < 0.5).sum())
         known += f"; {out:,} of {S.n_edges:,} measurements were left out"
-    return f"{known[:1].upper()}{known[1:]}."
+    return _sentence(known)
 
 
 def _spectrum(found: Findings) -> str:
@@ -157,9 +176,9 @@ def _spectrum(found: Findings) -> str:
     return f"{zeros}, {much}"
 
 
-def _size(C: Coarsening) -> str:
-    before, after = count_nonzeros(C.fine), count_nonzeros(C.sheaf)
-    dims = f"dim C^0 is {C.sheaf.dim_c0:,} instead of {C.fine.dim_c0:,}"
+def _size(fine: CellularSheaf, coarse: CellularSheaf) -> str:
+    before, after = count_nonzeros(fine), count_nonzeros(coarse)
+    dims = f"dim C^0 is {coarse.dim_c0:,} instead of {fine.dim_c0:,}"
     word = "LARGER than it was" if after > before else "smaller than it was"
     if after == before:
         word = "as large as it was"

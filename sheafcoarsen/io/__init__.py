@@ -38,10 +38,12 @@ from sheafcoarsen.io._read_graph import read_graph
 from sheafcoarsen.io._read_mesh import read_mesh
 from sheafcoarsen.io._save_load import load, save
 from sheafcoarsen.io._write_g2o import write_g2o
-from sheafcoarsen.io.schema import SETTINGS, read_level, reading
+from sheafcoarsen.io.schema import SETTINGS, Level, Saved, read_level, reading
 
 __all__ = [
     "SETTINGS",
+    "Level",
+    "Saved",
     "from_edge_index",
     "from_networkx",
     "load",

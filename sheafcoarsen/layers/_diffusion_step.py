@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sheafcoarsen._support import cochain, finite, scalar_array
+from sheafcoarsen._support import CochainLike, cochain, finite, scalar_array
 from sheafcoarsen.operators import laplacian_operator, normalized
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
 
 def diffusion_step(
     sheaf: CellularSheaf,
-    X: npt.ArrayLike,
+    X: CochainLike,
     W1: npt.ArrayLike,
     W2: npt.ArrayLike,
     activation: Callable[[np.ndarray], np.ndarray] = np.tanh,

@@ -11,6 +11,7 @@ import scipy.sparse
 
 from sheafcoarsen._support import (
     MAX_ENTRIES,
+    CochainLike,
     ReadOnly,
     choice,
     cochain,
@@ -102,7 +103,7 @@ class Pooling(ReadOnly):
         ranks = self.coarsening.ranks
         return ranges(self.n_modes * np.arange(len(ranks)), ranks)
 
-    def lift(self, x: npt.ArrayLike) -> np.ndarray:
+    def lift(self, x: CochainLike) -> np.ndarray:
         """Return the fine features R x, in the same layout as X.
 
         Parameters
@@ -159,7 +160,7 @@ class Pooling(ReadOnly):
             result.reshape(n, C.fine.dim_c0 // n * result.shape[1]) if self.node_major else result
         )
 
-    def refresh(self, sheaf: CellularSheaf, X: npt.ArrayLike) -> "Pooling":
+    def refresh(self, sheaf: CellularSheaf, X: CochainLike) -> "Pooling":
         """Pool again with new maps on the same graph, for example between two training steps.
 
         Clusters, the adjacency matrix and all index arrays are reused
@@ -292,7 +293,7 @@ class HiSP:
     def __call__(
         self,
         sheaf: CellularSheaf,
-        X: npt.ArrayLike,
+        X: CochainLike,
         adjacency: scipy.sparse.sparray | npt.ArrayLike | None = None,
         partition: Partition | None = None,
     ) -> Pooling:

@@ -1,15 +1,14 @@
 """The energy of a cochain, in total and edge by edge."""
 
 import numpy as np
-import numpy.typing as npt
 
 from sheafcoarsen._kernels import operators as kernels
-from sheafcoarsen._support import cochain
+from sheafcoarsen._support import CochainLike, cochain
 from sheafcoarsen.operators._coboundary import apply_coboundary, as_columns
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
 
-def edge_energy(sheaf: CellularSheaf, x: npt.ArrayLike) -> np.ndarray:
+def edge_energy(sheaf: CellularSheaf, x: CochainLike) -> np.ndarray:
     """Return norm((delta x)_e)^2 for every edge, the summands of ``eq:sheaf-energy``.
 
     Parameters
@@ -34,7 +33,7 @@ def edge_energy(sheaf: CellularSheaf, x: npt.ArrayLike) -> np.ndarray:
     return out.reshape(sheaf.n_edges, *x.shape[1:])
 
 
-def energy(sheaf: CellularSheaf, x: npt.ArrayLike) -> float | np.ndarray:
+def energy(sheaf: CellularSheaf, x: CochainLike) -> float | np.ndarray:
     """Return the energy x* L x = norm(delta x)^2 (``eq:sheaf-energy``, ``eq:app-sheaf-energy``).
 
     The Dirichlet energy x* Delta x (``eq:app-dirichlet-energy-single``) is

@@ -11,11 +11,14 @@ from sheafcoarsen.plot.axes import (
     DARK,
     MARKERS,
     MIDDLE,
+    NEGATIVE,
     axes_or_new,
     check_kind,
     disc_area,
     draw_frame,
     draw_lines,
+    frame_ratio,
+    negative_edges,
     number_colors,
     set_scale,
     square_points,
@@ -88,9 +91,13 @@ def modes(E: Eigenmodes, pos: ArrayLike | Mapping | None = None, *, ax: Axes | N
         places = view.project(places)
     count = min(len(E.values), 6)
     columns = min(count, 2 if count == 4 else 3)
+    flat = frame_ratio(places)
+    if flat < 0.4:
+        columns = 1
     rows = -(-count // columns)
+    side = 2.6 if columns > 1 else 4.0
     fresh = ax is None
-    ax = axes_or_new(ax, 4 + 2.6 * columns, max(2.7 * rows, 3.2) + 0.4)
+    ax = axes_or_new(ax, 4 + side * columns, max((side * flat + 0.3) * rows, 3.2) + 0.4)
     if fresh:  # the panels have positions; a layout engine would add margins again
         ax.figure.set_layout_engine("none")  # type: ignore[union-attr]
         ax.set_position((0.01, 0.02, 0.98, 0.90))
@@ -100,7 +107,7 @@ def modes(E: Eigenmodes, pos: ArrayLike | Mapping | None = None, *, ax: Axes | N
     width, height = (1 - left) / columns, 1.0 / rows
     for i in range(count):
         row, column = divmod(i, columns)
-        box = (left + column * width, 1 - (row + 1) * height, 0.96 * width, 0.90 * height)
+        box = (left + column * width, 1 - (row + 1) * height, 0.96 * width, 0.86 * height)
         panel = ax.inset_axes(box)
         value = "0" if i < E.n_zero else f"{E.values[i]:.4g}"
         panel.set_title(f"{i + 1}: {value}", fontsize=9, pad=3)
@@ -132,9 +139,17 @@ def _draw_mode(ax: Axes, E: Eigenmodes, i: int, places: np.ndarray, order: np.nd
     F, x = E.sheaf, E.vectors[:, i]
     dims = F.vertex_dims
     proper = F.edges[F.edges[:, 0] != F.edges[:, 1]]
+    signs = ""
     if len(proper) <= LINES:
         many = len(proper) > 4 * MARKERS
-        draw_lines(ax, "edges", places, proper, color="0.8", linewidths=0.3 if many else 0.6)
+        width = 0.3 if many else 0.6
+        draw_lines(ax, "edges", places, proper, color="0.8", linewidths=width)
+        negative = negative_edges(F)[F.edges[:, 0] != F.edges[:, 1]]
+        if negative.any():
+            draw_lines(
+                ax, "negative edges", places, proper[negative], color=NEGATIVE, linewidths=width
+            )
+            signs = ", lines of negative edges red"
     one, two = bool((dims == 1).all()), bool((dims == 2).all())
     if (two and x.dtype.kind != "c") or (one and x.dtype.kind == "c"):
         arrows = x.reshape(-1, 2) if two else np.stack([x.real, x.imag], axis=1)
@@ -157,7 +172,7 @@ def _draw_mode(ax: Axes, E: Eigenmodes, i: int, places: np.ndarray, order: np.nd
         linewidths=0.3 if len(places) <= MARKERS else 0.0,
         **style,
     )
-    return "red and blue: the two signs" if one else "light: where stalks hold most"
+    return ("red and blue: the two signs" if one else "light: where stalks hold most") + signs
 
 
 def _draw_arrows(ax: Axes, places: np.ndarray, arrows: np.ndarray) -> None:

@@ -16,6 +16,7 @@ from sheafcoarsen.coarsening import Coarsening, check_coarsening
 from sheafcoarsen.plot._surface import PLAIN, Scene, fill_cells, fill_faces, scene_of
 from sheafcoarsen.plot.axes import (
     MARKERS,
+    NEGATIVE,
     NUMBERED,
     add_legend_below,
     cluster_colors,
@@ -23,6 +24,7 @@ from sheafcoarsen.plot.axes import (
     draw_discs,
     draw_frame,
     draw_lines,
+    negative_edges,
     two_panels,
 )
 from sheafcoarsen.plot.positions import (
@@ -60,7 +62,8 @@ def partition(
     A coarse vertex is drawn at the mean position of its cluster. Its area is proportional to the
     dimension r_a of its stalk (hollow if that is 0), the width of a coarse edge to the dimension of
     its stalk; a ring is a loop-cell. Both panels draw a cluster in the same colour, different from
-    its neighbours'; up to 20 clusters are numbered.
+    its neighbours'; up to 20 clusters are numbered. In sheaves with real stalks of dimension 1
+    negative edges are red.
 
     Without ``pos``, a graph with more than 50,000 edges, or with a few hubs that most edges meet,
     is drawn by its quotient: a disc of vertices for each cluster, and lines for the strongest links
@@ -78,8 +81,8 @@ def partition(
     view : pair of float
         Elevation and azimuth in degrees of the view of positions in space, as in matplotlib's
         ``view_init``.
-    up : {"z", "y", "x"}
-        The coordinate axis that points up.
+    up : {"z", "y", "x", "-z", "-y", "-x"}
+        The coordinate axis that points up, or down with a minus sign.
     ax : matplotlib Axes, optional
         Its area is divided into two inset axes, ``child_axes``: the fine graph and the coarse
         graph.
@@ -143,8 +146,10 @@ def partition(
         draw_frame(panel, places.fine)
     if len(colors) <= NUMBERED:
         shown = np.flatnonzero(places.seen)
-        beside = np.full(len(colors), 0.0 if places.by_quotient else 6.0)
-        _write_numbers(left, shown, places.coarse, beside)
+        inner = places.coarse
+        if scene is None and not places.by_quotient:
+            inner = _middle_vertices(C, places)
+        _write_numbers(left, shown, inner, np.zeros(len(colors)))
         # next to a disc that is smaller than its number
         beside = np.where(discs > 120, 0.0, np.sqrt(discs) / 2 + 4)
         _write_numbers(right, shown, places.coarse, beside)
@@ -163,9 +168,10 @@ def _draw_fine(
     elif places.by_quotient:
         what = _draw_links(ax, C, places, len(edges))
     else:
-        what = _draw_edges(ax, places.fine, edges, labels, colors)
+        what = _draw_edges(ax, places.fine, C, colors)
     if scene is None:
         order, area = places.order, np.clip(0.12 * room / max(n, 1), 0.3, 60 * room / 1e5)
+        area = min(area, disc_area(places.fine, room, 0.7))
         outline = 0.4 if n <= 2000 else 0
         draw_discs(ax, "vertices", places.fine[order], area, colors[labels[order]], outline)
     loops = C.fine.n_edges - len(edges)
@@ -177,21 +183,27 @@ def _draw_fine(
     ax.set_xlabel(text, fontsize=10 if room > NARROW else 8)
 
 
-def _draw_edges(
-    ax: Axes, places: np.ndarray, edges: np.ndarray, labels: np.ndarray, colors: np.ndarray
-) -> str:
+def _draw_edges(ax: Axes, places: np.ndarray, C: Coarsening, colors: np.ndarray) -> str:
     """Draw the fine edges, unless there are too many, and return a description of them."""
+    from matplotlib.colors import to_rgba
+
+    labels = C.partition.labels
+    proper = C.fine.edges[:, 0] != C.fine.edges[:, 1]
+    edges, negative = C.fine.edges[proper], negative_edges(C.fine)[proper]
     if len(edges) > LINES:
         return f"{len(edges):,} edges not drawn"
     few = len(edges) <= MARKERS
     inside = labels[edges[:, 0]] == labels[edges[:, 1]]
     width = float(np.clip(1500 / max(len(edges), 1), 0.4, 1.4))
-    own = colors[labels[edges[inside, 0]]]
-    style: dict = {"colors": "0.6", "linestyles": (0, (3, 2)) if few else "solid", "zorder": 1}
+    own = np.where(inside[:, None], colors[labels[edges[:, 0]]], to_rgba("0.6"))
+    own[negative] = to_rgba(NEGATIVE)
+    style: dict = {"linestyles": (0, (3, 2)) if few else "solid", "zorder": 1}
+    style["colors"] = own[~inside]
     draw_lines(ax, "crossing edges", places, edges[~inside], linewidths=0.7 * width, **style)
-    style = {"colors": own, "zorder": 2}
+    style = {"colors": own[inside], "zorder": 2}
     draw_lines(ax, "internal edges", places, edges[inside], linewidths=1.3 * width, **style)
-    return "solid: inside a cluster, dashed: crossing" if few else "grey: crossing edges"
+    what = "solid: inside a cluster, dashed: crossing" if few else "grey: crossing edges"
+    return what + "; red: negative" * bool(negative.any())
 
 
 def _draw_links(ax: Axes, C: Coarsening, places: Places, n_edges: int) -> str:
@@ -214,7 +226,7 @@ def _draw_coarse(
     loops = C.sheaf.edges[crossing:, 0]
     largest = max(int(C.ranks.max(initial=0)), 1)
     shown = places.seen
-    area = disc_area(places.coarse[shown], room)
+    area = disc_area(places.coarse[shown], room, 0.35)  # edges are seen between the rings
     sizes = np.maximum(area * C.ranks / largest, 0.04 * area)
     handles = [*_draw_crossing_edges(ax, C, places, area), *_draw_loops(ax, C, places, sizes, area)]
     faces = np.where((C.ranks > 0)[:, None], colors, 1.0)
@@ -259,21 +271,25 @@ def _line_widths(C: Coarsening, dims: Any, area: float) -> np.ndarray:
 
 def _draw_crossing_edges(ax: Axes, C: Coarsening, places: Places, area: float) -> list:
     """Draw the coarse crossing edges, unless there are too many, and return legend entries."""
+    from matplotlib.colors import to_rgba
     from matplotlib.lines import Line2D
 
     if places.links.sum() > LINES:
         return []
     crossing = np.flatnonzero(places.links)
     edges, dims = (of[crossing] for of in (C.sheaf.edges, C.sheaf.edge_dims))
+    negative = negative_edges(C.sheaf)[crossing]
     widths = np.maximum(_line_widths(C, dims, area), 0.15)
-    style: dict = {"colors": "0.55", "linewidths": widths, "zorder": 2}
+    lines = np.where(negative[:, None], to_rgba(NEGATIVE), to_rgba("0.55"))
+    style: dict = {"colors": lines, "linewidths": widths, "zorder": 2}
     draw_lines(ax, "crossing edges", places.coarse, edges, **style)
     ends = _both_ends(dims)
     widths = np.maximum(_line_widths(C, ends, area), 0.15)
+    signs = [Line2D([], [], color=NEGATIVE, label="negative edge")] if negative.any() else []
     return [
         Line2D([], [], color="0.55", linewidth=width, label=f"edge stalk dim {d}")
         for d, width in zip(ends, widths.tolist(), strict=True)
-    ]
+    ] + signs
 
 
 def _draw_loops(ax: Axes, C: Coarsening, places: Places, sizes: np.ndarray, area: float) -> list:
@@ -284,7 +300,7 @@ def _draw_loops(ax: Axes, C: Coarsening, places: Places, sizes: np.ndarray, area
     loops, dims = C.sheaf.edges[C.n_crossing_edges :, 0], C.sheaf.edge_dims[C.n_crossing_edges :]
     loops, dims = loops[places.seen[loops]], dims[places.seen[loops]]
     rings = _line_widths(C, dims, area)
-    gap = min(4.0, 0.35 * np.sqrt(area))
+    gap = min(4.0, 0.25 * np.sqrt(area))
     style: dict = {"facecolors": "none", "edgecolors": "0.3", "linewidths": np.maximum(rings, 0.3)}
     style |= {"zorder": 2, "rasterized": len(loops) > MARKERS, "label": "loop-cells"}
     style["s"] = (np.sqrt(sizes[loops]) + gap + rings) ** 2
@@ -313,6 +329,14 @@ def _title(ax: Axes, what: str, counts: str, room: float) -> None:
 def _both_ends(values: np.ndarray) -> list[int]:
     """Return the smallest and the largest value, or one value if they are equal."""
     return sorted({int(values.min()), int(values.max())}) if len(values) else []
+
+
+def _middle_vertices(C: Coarsening, places: Places) -> np.ndarray:
+    """Return the position of the vertex of each cluster that is nearest to the cluster's mean."""
+    labels = C.partition.labels
+    distances = ((places.fine - places.coarse[labels]) ** 2).sum(axis=1)
+    order = np.lexsort((distances, labels))
+    return places.fine[order[np.searchsorted(labels[order], np.arange(len(places.coarse)))]]
 
 
 def _write_numbers(ax: Axes, which: np.ndarray, places: np.ndarray, shifts: np.ndarray) -> None:

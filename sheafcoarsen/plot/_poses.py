@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,15 +16,23 @@ from sheafcoarsen.plot.axes import (
     check_kind,
     draw_lines,
 )
+from sheafcoarsen.plot.positions import vertex_places
 from sheafcoarsen.sheaf import component_labels
 from sheafcoarsen.synchronization import PoseGraph, Synchronization
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
 
 
 def poses(
-    S: Synchronization | PoseGraph, *, outliers: int | None = None, ax: Axes | None = None
+    S: Synchronization | PoseGraph,
+    *,
+    outliers: int | None = None,
+    pos: ArrayLike | Mapping | None = None,
+    ax: Axes | None = None,
 ) -> Axes:
     """Plot poses with odometry, loop closures and landmarks.
 
@@ -37,11 +45,14 @@ def poses(
     Parameters
     ----------
     S : Synchronization or PoseGraph
-        It must have translations; for a PoseGraph its own poses are drawn.
+        It must have translations, unless ``pos`` is given; for a PoseGraph its own poses are
+        drawn.
     outliers : int, optional
         Number of the worst edges, as ranked by ``S.outliers()``, to draw dashed and red, with a
         ring around the middle of each. By default the edges that a robust fit left out, those
         with ``S.weights`` below 1/2.
+    pos : array_like, shape (n, 2) or (n, 3), or dict from vertex labels to positions, optional
+        Positions to draw the vertices at, without landmarks, instead of the translations.
     ax : matplotlib Axes, optional
 
     Returns
@@ -51,7 +62,8 @@ def poses(
     Raises
     ------
     TypeError, ValueError
-        An object without poses; rotations without translations; a pose graph without poses.
+        An object without poses; rotations without translations; a pose graph without poses;
+        positions that are not finite, or do not have two or three coordinates for each vertex.
     ImportError
         Without matplotlib: ``pip install "sheafcoarsen[plot]"``.
 
@@ -73,8 +85,10 @@ def poses(
     if outliers is not None:
         outliers = whole_number("outliers", outliers, at_least=0)
     edges = S.edges
-    places, marks, component, beside = _places(S)
-    ax = axes_or_new(ax, 6.5, 6, projection="3d" if places.shape[1] == 3 else None)
+    places, marks, component, beside = _places(S, pos)
+    extent = np.ptp(places, axis=0) if len(places) else np.ones(2)
+    flat = len(extent) == 3 and bool(extent[2] < 0.2 * extent.max())
+    ax = axes_or_new(ax, 6.5, 4.6 if flat else 6, projection="3d" if places.shape[1] == 3 else None)
     if places.shape[1] == 3 and ax.name != "3d":
         places, marks = _seen_flat(places, marks)
     places, marks = _side_by_side(places, marks, component, beside)
@@ -88,7 +102,9 @@ def poses(
     ax.autoscale_view()
     ax.set_aspect("equal")
     if ax.name == "3d":
-        ax.locator_params(nbins=4)  # labels would overlap on a short vertical axis
+        ax.locator_params(nbins=4)
+        if flat:  # labels would overlap on a short vertical axis, and the panel be half empty
+            _fill_panel(ax)
     add_legend(ax)
     words = [counted(len(component), "pose"), counted(len(edges), "measurement")]
     count = int(component.max(initial=-1)) + 1
@@ -98,15 +114,26 @@ def poses(
     return ax
 
 
+def _fill_panel(ax: Any) -> None:
+    """Enlarge a flat scene in space, with one tick of the vertical axis."""
+    limits = np.array([ax.get_xlim(), ax.get_ylim(), ax.get_zlim()])
+    ax.set_box_aspect(np.ptp(limits, axis=1), zoom=1.25)
+    top = float(limits[2, 1])
+    ax.set_zticks([top], [f"{top:.3g}"])
+
+
 def _places(
-    S: Synchronization | PoseGraph,
+    S: Synchronization | PoseGraph, pos: ArrayLike | Mapping | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return the positions of poses and landmarks, and the component of each."""
+    if pos is not None:
+        places = vertex_places(S, pos)
+        return places, places[:0], np.zeros(len(places), np.int64), np.zeros(0, np.int64)
     if isinstance(S, Synchronization):
         if S.translations is None:
             raise ValueError(
                 "`S` must have translations, but a sheaf was synchronized: "
-                "read_g2o(path, poses=True) reads a pose graph"
+                "read_g2o(path, poses=True) reads a pose graph; or give `pos`"
             )
         n, marks = S.n_vertices, S.landmarks
         if marks is None:

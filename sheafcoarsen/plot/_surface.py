@@ -61,7 +61,8 @@ def surface(
     """Plot a surface mesh with filled and shaded faces, coloured by numbers.
 
     Nearer faces cover those behind them. Numbers of both signs have a diverging colour map centred
-    at zero, others a sequential one.
+    at zero, others a sequential one. Shading hardly changes these colours: values can be read off
+    the colour bar to a tenth of its range.
 
     Parameters
     ----------
@@ -73,8 +74,8 @@ def surface(
         (for each vertex if n = f).
     view : pair of float
         Elevation and azimuth of the viewer in degrees, as in matplotlib's ``view_init``.
-    up : {"z", "y", "x"}
-        The coordinate axis that points up.
+    up : {"z", "y", "x", "-z", "-y", "-x"}
+        The coordinate axis that points up, or down with a minus sign.
     colorbar : bool
         Whether to add a colour bar.
     ax : matplotlib Axes, optional
@@ -163,8 +164,8 @@ def field(  # noqa: PLR0913 (options by keyword)
         Whether all nonzero vectors have arrows of equal length.
     view : pair of float
         Elevation and azimuth of the viewer in degrees, as in matplotlib's ``view_init``.
-    up : {"z", "y", "x"}
-        The coordinate axis that points up.
+    up : {"z", "y", "x", "-z", "-y", "-x"}
+        The coordinate axis that points up, or down with a minus sign.
     colorbar : bool
         Whether to add a colour bar for ``values``.
     ax : matplotlib Axes, optional
@@ -178,8 +179,8 @@ def field(  # noqa: PLR0913 (options by keyword)
     Raises
     ------
     ValueError, TypeError
-        What is no surface; vectors of another shape, or not finite; a power with vectors in space.
-    Invalid surfaces; vectors of another shape, or not finite; a power with vectors in space.
+        Invalid surfaces; vectors of another shape, or not finite; a power with vectors in space.
+    ImportError
         Without matplotlib: ``pip install "sheafcoarsen[plot]"``.
 
     See Also
@@ -287,12 +288,13 @@ def _draw_faces(ax: Axes, scene: Scene, shown: np.ndarray | None, colorbar: bool
         if colorbar:
             style: dict = {"shrink": 0.7, "aspect": 25, "pad": 0.02}
             ax.figure.colorbar(ScalarMappable(norm, cmap), ax=ax, **style)
-    fill_faces(ax, scene, colors)
+    # strong shading would turn values into others of the colour bar
+    fill_faces(ax, scene, colors, 0.45 if shown is None else 0.9)
 
 
-def fill_faces(ax: Any, scene: Scene, colors: np.ndarray) -> None:
-    """Draw faces in given colours, shape (f, 3), with shading."""
-    lit = colors * shades(scene.normals, scene.view)[:, None]
+def fill_faces(ax: Any, scene: Scene, colors: np.ndarray, least: float = 0.45) -> None:
+    """Draw faces in given colours, shape (f, 3), with shading down to ``least``."""
+    lit = colors * shades(scene.normals, scene.view, least)[:, None]
     if ax.name == "3d":
         from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 
@@ -389,7 +391,8 @@ def _frame(ax: Any, scene: Scene) -> None:
     ax.set_aspect("equal")
     reach = max(float(np.abs(scene.points).max(initial=0)), 1e-300)
     elevation, azimuth, up = scene.angles
-    ax.view_init(elevation, azimuth, vertical_axis=up)
+    turned: dict = {"roll": 180} if up.startswith("-") else {}
+    ax.view_init(-elevation if turned else elevation, azimuth, vertical_axis=up[-1], **turned)
     for set_limits in (ax.set_xlim, ax.set_ylim, ax.set_zlim):
         set_limits(-reach, reach)
     ax.set_box_aspect((1, 1, 1), zoom=1.3)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import colorsys
 from typing import TYPE_CHECKING, Any
 
-import networkx as nx
 import numpy as np
+import scipy.sparse
 from scipy.spatial import cKDTree
 
 from sheafcoarsen._support import check_matplotlib
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.colors import Colormap, Normalize
     from matplotlib.legend import Legend
+
+    from sheafcoarsen.sheaf import CellularSheaf
 
 
 DARK, MIDDLE, LIGHT = "#2B1A4F", "#2A788E", "#C9C9C9"
@@ -153,12 +155,7 @@ def draw_discs(
 
 def draw_frame(ax: Axes, places: np.ndarray) -> None:
     """Set limits that show all positions with a margin, equal units, and no ticks."""
-    low, high = (
-        (places.min(axis=0), places.max(axis=0)) if len(places) else (np.zeros(2), np.ones(2))
-    )
-    middle, half = low / 2 + high / 2, max(float((high - low).max()) / 2, 1e-300)
-    half = 1.0 if half <= 1e-12 * float(np.abs(middle).max()) or half == 1e-300 else half
-    reach = np.maximum(high / 2 - low / 2, 0.2 * half) + 0.1 * half
+    middle, reach = _frame(places)
     ax.set_xlim(middle[0] - reach[0], middle[0] + reach[0])
     ax.set_ylim(middle[1] - reach[1], middle[1] + reach[1])
     ax.set_aspect("equal", adjustable="box")
@@ -166,34 +163,85 @@ def draw_frame(ax: Axes, places: np.ndarray) -> None:
     ax.set_yticks([])
 
 
-def disc_area(means: np.ndarray, room: float) -> float:
-    """Return the area of the largest disc, in square points, so that most do not overlap."""
+def frame_ratio(places: np.ndarray) -> float:
+    """Return height by width of the frame."""
+    _, reach = _frame(places)
+    return float(reach[1] / reach[0])
+
+
+def _frame(places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the middle of the frame, and half of its width and height."""
+    low, high = (
+        (places.min(axis=0), places.max(axis=0)) if len(places) else (np.zeros(2), np.ones(2))
+    )
+    middle, half = low / 2 + high / 2, max(float((high - low).max()) / 2, 1e-300)
+    half = 1.0 if half <= 1e-12 * float(np.abs(middle).max()) or half == 1e-300 else half
+    return middle, np.maximum(high / 2 - low / 2, 0.2 * half) + 0.1 * half
+
+
+def disc_area(means: np.ndarray, room: float, share: float = 0.5) -> float:
+    """Return the area of the largest disc, in square points, so that most do not overlap.
+
+    ``share`` is 0.75 for discs that touch.
+    """
     largest = 500 * room / 1e5
     if len(means) < 2:
         return largest
     gaps = cKDTree(means).query(means, k=2)[0][:, 1]
     extent = float(np.ptp(means, axis=0).max())
-    diameter = 0.5 * np.sqrt(room) * float(np.quantile(gaps, 0.3)) / (extent or 1.0)
-    least = np.clip(0.05 * room / len(means), 0.3, 60)
+    diameter = share * np.sqrt(room) * float(np.quantile(gaps, 0.3)) / (extent or 1.0)
+    least = np.clip(0.05 * room / len(means), 0.3, 12)
     return float(np.clip(diameter**2, least, max(largest, 60)))
 
 
 # ---------------------------------------------------------------- colours
 
 
-PALETTE = ("#440154", "#FDE725", "#31688E", "#8FD744", "#443A83", "#35B779")
-"""Viridis colours of alternating lightness, which also differ in greyscale."""
+PALETTE = ("#440154", "#FDE725", "#31688E", "#8FD744", "#6B3A0A", "#E69F00")
+"""Colours of alternating lightness, which also differ in greyscale."""
+
+NEGATIVE = "#E41A1C"
+"""Colour of negative edges, not used for clusters."""
 
 
 def cluster_colors(pairs: np.ndarray, n: int) -> np.ndarray:
-    """Return a colour for each of n clusters, (n, 4), different for each of ``pairs``."""
+    """Return a colour for each of n clusters, (n, 4), different for each of ``pairs``.
+
+    If the palette has several, a cluster takes the one that is rarest among clusters with a common
+    neighbour, and then overall: clusters may be close to each other in a plot without an edge.
+    """
     which = np.arange(n)
     if n > len(PALETTE):
-        graph = nx.empty_graph(n)
-        graph.add_edges_from(pairs[pairs[:, 0] != pairs[:, 1]].tolist())
-        found = nx.greedy_color(graph, "largest_first")
-        which = np.array([found[a] for a in range(n)])
+        ends = pairs[pairs[:, 0] != pairs[:, 1]].T
+        near = scipy.sparse.coo_array((np.ones(ends.shape[1]), tuple(ends)), shape=(n, n))
+        near = (near + near.T).tocsr()
+        groups = np.split(near.indices, near.indptr[1:-1])
+        which[:] = -1
+        used = np.zeros(len(PALETTE), np.int64)
+        for a in np.argsort(-np.diff(near.indptr), kind="stable").tolist():
+            taken = which[groups[a]]
+            around = np.concatenate([which[groups[b]] for b in groups[a].tolist()] or [taken])
+            count = np.bincount(around[around >= 0], minlength=n)[: len(PALETTE)] * n + used
+            count[taken[(taken >= 0) & (taken < len(PALETTE))]] = n * n
+            color = int(count.argmin())
+            if count[color] == n * n:  # the palette is not enough
+                color = int(np.setdiff1d(np.arange(len(PALETTE), n), taken)[0])
+            else:
+                used[color] += 1
+            which[a] = color
     return palette(int(which.max(initial=-1)) + 1)[which]
+
+
+def negative_edges(F: CellularSheaf) -> np.ndarray:
+    """Return which edges of a sheaf with real stalks of dimension 1 are negative, (m,) of bool.
+
+    The maps of a negative edge have opposite signs; of an edge stalk of larger dimension their
+    scalar product is negative.
+    """
+    if F.dtype.kind == "c" or (F.vertex_dims != 1).any():
+        return np.zeros(F.n_edges, bool)
+    edge = np.repeat(np.arange(F.n_edges), F.edge_dims)
+    return np.bincount(edge, F.tail_data * F.head_data, F.n_edges) < 0
 
 
 def palette(count: int) -> np.ndarray:

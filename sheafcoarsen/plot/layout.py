@@ -7,12 +7,14 @@ import networkx as nx
 import numpy as np
 import scipy.sparse
 from scipy.sparse.csgraph import connected_components, dijkstra
+from scipy.spatial import ConvexHull
 
 
 def graph_layout(edges: np.ndarray, n: int) -> np.ndarray:
     """Return a deterministic 2-D layout, shape (n, 2).
 
-    Neighbours are close to each other; components are side by side.
+    Neighbours are close to each other; components are side by side, each upright: in the smallest
+    rectangle, whose longer side is horizontal.
 
     Components of more than 600 vertices are laid out by PivotMDS (Brandes and Pich): the two
     leading singular vectors of the doubly centred squared distances to a few pivots, at the cost of
@@ -29,13 +31,15 @@ def graph_layout(edges: np.ndarray, n: int) -> np.ndarray:
     members = np.argsort(piece, kind="stable")
     starts = np.concatenate([[0], np.cumsum(sizes)])
     pos = _circles(piece, sizes, members, starts)
+    boxes = np.stack([0.8 * np.sqrt(sizes)] * 2, axis=1)
     for c in np.argsort(-sizes, kind="stable")[:20].tolist():  # others remain circles
         if sizes[c] > 2:
             own = members[starts[c] : starts[c + 1]]
             pos[own] = _fitted(
                 _connected_layout(graph[own][:, own] if count > 1 else graph), np.sqrt(sizes[c])
             )
-    return pos + _shelves(1.3 * np.sqrt(sizes))[piece]
+            boxes[c] = np.ptp(pos[own], axis=0)
+    return pos + _shelves(boxes + np.maximum(0.1 * np.sqrt(sizes), 1)[:, None])[piece]
 
 
 def _circles(
@@ -49,18 +53,22 @@ def _circles(
     return radius[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
 
 
-def _shelves(sides: np.ndarray) -> np.ndarray:
-    """Return centres of squares of given sides, the largest first, in rows of similar width."""
-    order = np.argsort(-sides, kind="stable")
-    ends = np.cumsum(sides[order])
-    width = np.sqrt((sides**2).sum()) * 1.1
-    row = ((ends - sides[order]) // width).astype(np.int64)
+def _shelves(boxes: np.ndarray) -> np.ndarray:
+    """Return centres of boxes of given widths and heights, in rows of similar width.
+
+    The highest are first, so that boxes of a row have similar heights.
+    """
+    order = np.lexsort((-boxes[:, 0], -boxes[:, 1]))
+    wide, high = boxes[order].T
+    ends = np.cumsum(wide)
+    width = max(float(wide.max(initial=0)), 1.3 * np.sqrt((wide * high).sum()))
+    row = ((ends - wide) // (width or 1.0)).astype(np.int64)
     first = np.searchsorted(row, row)  # rows are consecutive in this order
-    x = ends - sides[order] / 2 - (ends - sides[order])[first]
+    x = ends - wide / 2 - (ends - wide)[first]
     heights = np.zeros(row.max(initial=-1) + 1)
-    np.maximum.at(heights, row, sides[order])
+    np.maximum.at(heights, row, high)
     y = -(np.cumsum(heights) - heights / 2)[row] if len(row) else np.zeros(0)
-    centres = np.empty((len(sides), 2))
+    centres = np.empty((len(boxes), 2))
     centres[order] = np.stack([x, y], axis=1)
     return centres
 
@@ -84,11 +92,25 @@ def _connected_layout(graph: nx.Graph) -> np.ndarray:
         return np.pad(pos, ((0, 0), (0, 2 - pos.shape[1])))
     pos *= np.sign(np.where(vectors[0, :-3:-1] < 0, -1.0, 1.0))
     if small:
-        return _least_stress(pos, distances)
+        return _upright(_least_stress(pos, distances))
+    pos = _upright(pos)
     width, height = np.ptp(pos, axis=0)
     # stretch layouts flatter than 1.6, at most twofold
     pos[:, 1] *= np.clip(width / (1.6 * max(height, 1e-300)), 1.0, 2.0)
     return pos
+
+
+def _upright(pos: np.ndarray) -> np.ndarray:
+    """Return the positions rotated into their smallest rectangle, its longer side horizontal."""
+    hull = pos[ConvexHull(pos, qhull_options="QJ").vertices]  # joggled: a path is a line
+    sides = np.roll(hull, -1, axis=0) - hull
+    lengths = np.linalg.norm(sides, axis=1)
+    sides = sides[lengths > 0] / lengths[lengths > 0, None]  # vertices may coincide
+    x, y = hull @ sides.T, hull @ np.stack([-sides[:, 1], sides[:, 0]])
+    a, b = sides[int((np.ptp(x, axis=0) * np.ptp(y, axis=0)).argmin())]
+    pos = pos @ np.array([[a, -b], [b, a]])
+    width, height = np.ptp(pos, axis=0)
+    return pos if width >= height else pos[:, ::-1] * [1.0, -1.0]
 
 
 def _distances_to_pivots(graph: nx.Graph) -> np.ndarray:

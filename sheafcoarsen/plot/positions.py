@@ -15,7 +15,6 @@ from sheafcoarsen.plot._surface import Scene
 from sheafcoarsen.plot.axes import MARKERS
 from sheafcoarsen.plot.layout import graph_layout
 from sheafcoarsen.plot.projection import View, visible_points
-from sheafcoarsen.sheaf import CellularSheaf
 
 LINES = 50_000
 """Largest number of edges that are drawn."""
@@ -33,8 +32,8 @@ class Places(NamedTuple):
     how: str  # origin of the positions
 
 
-def vertex_places(F: CellularSheaf, pos: Any) -> np.ndarray:
-    """Return the given positions as an array, shape (n, 2) or (n, 3)."""
+def vertex_places(F: Any, pos: Any) -> np.ndarray:
+    """Return positions of the vertices of a sheaf or of poses as an array, (n, 2) or (n, 3)."""
     n = F.n_vertices
     if isinstance(pos, dict):
         names = F.vertex_labels if F.vertex_labels is not None else range(n)

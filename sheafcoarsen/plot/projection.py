@@ -9,8 +9,8 @@ from scipy.spatial import cKDTree
 
 from sheafcoarsen._support import area_vectors, choice, real_number
 
-UpAxis: TypeAlias = Literal["x", "y", "z"]
-"""The coordinate axis that points up in a picture."""
+UpAxis: TypeAlias = Literal["x", "y", "z", "-x", "-y", "-z"]
+"""The coordinate axis that points up in a picture, or down with a minus sign."""
 
 
 class View(NamedTuple):
@@ -42,6 +42,9 @@ def checked_view(view: object, up: object) -> tuple[float, float, UpAxis]:
 
 def view_from(elevation: float, azimuth: float, up: UpAxis) -> View:
     """Return the view from a direction in degrees, as defined by matplotlib's ``view_init``."""
+    if up.startswith("-"):  # the picture from below, rotated by half a turn
+        down = view_from(-elevation, azimuth, up[1:])  # type: ignore[arg-type]
+        return View(-down.right, -down.up, down.toward)
     e, a = np.radians([elevation, azimuth])
     toward = np.array([np.cos(e) * np.cos(a), np.cos(e) * np.sin(a), np.sin(e)])
     right = np.array([-np.sin(a), np.cos(a), 0.0])
@@ -58,12 +61,12 @@ def face_normals(points: np.ndarray, faces: np.ndarray) -> np.ndarray:
     return area / np.where(length > 0, length, 1.0)[:, None]
 
 
-def shades(normals: np.ndarray, view: View) -> np.ndarray:
-    """Return the brightness of faces, 0.45 to 1, for a two-sided light from the upper left."""
+def shades(normals: np.ndarray, view: View, least: float = 0.45) -> np.ndarray:
+    """Return the brightness of faces, ``least`` to 1, for a two-sided light from the upper left."""
     light = view.toward + 0.55 * view.up - 0.45 * view.right
     light /= np.linalg.norm(light)
     facing = np.where(normals @ view.toward < 0, -1.0, 1.0)
-    return 0.45 + 0.55 * np.maximum(facing * (normals @ light), 0.0)
+    return least + (1 - least) * np.maximum(facing * (normals @ light), 0.0)
 
 
 def visible_points(at: np.ndarray, points: np.ndarray, faces: np.ndarray, view: View) -> np.ndarray:

@@ -3,7 +3,7 @@
 import warnings
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.linalg
@@ -28,6 +28,9 @@ from sheafcoarsen.quality.smallest_singular_values import WIDENED, KnownPairs, l
 from sheafcoarsen.sections import global_sections
 from sheafcoarsen.sheaf import CellularSheaf, unit_sheaf
 from sheafcoarsen.solve import Eigenmodes
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -76,6 +79,33 @@ class SpectralQuality(ReadOnly):
     kernel_coarse: int
     section_residual: float
     fine_vectors: np.ndarray | None = None
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return the eigenvalues as a pandas table.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each positive eigenvalue, by its number from 1 on with the zeros; the columns
+            are fine, coarse, relative_error and angle.
+
+        Raises
+        ------
+        ImportError
+            Without pandas: ``pip install "sheafcoarsen[pandas]"``.
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> import sheafcoarsen as sc
+        >>> F = sc.CellularSheaf.constant(nx.path_graph(4))
+        >>> C = sc.coarsen(F, sc.Partition([0, 0, 1, 1]), rank=1)
+        >>> sc.spectral_quality(C, k=1).to_frame()  # doctest: +SKIP
+        """
+        numbers = self.kernel_fine + 1 + np.arange(len(self.fine))
+        columns = {"fine": self.fine, "coarse": self.coarse}
+        columns |= {"relative_error": self.relative_errors, "angle": self.angles}
+        return tables.data_frame("eigenvalue", numbers, columns)
 
     def __repr__(self) -> str:
         names = (

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse
 import scipy.special
 
-from sheafcoarsen._support import Vertices, cochain, eps_of, real_number, vertex_mask
+from sheafcoarsen._support import CochainLike, Vertices, cochain, eps_of, real_number, vertex_mask
 from sheafcoarsen.operators import as_columns, coboundary, laplacian
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, unit_sheaf
 
@@ -26,7 +25,7 @@ Measured on a complete graph at t norm(L) = 1e6: restarts reduce the error from 
 
 def diffuse(
     sheaf: CellularSheaf,
-    X: npt.ArrayLike,
+    X: CochainLike,
     t: float | Sequence[float] | np.ndarray,
     fixed: Vertices | None = None,
 ) -> np.ndarray:

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg
 import scipy.sparse
 
 from sheafcoarsen._kernels import operators as kernels
 from sheafcoarsen._support import (
     RESIDUAL_LIMIT,
+    CochainLike,
     ReadOnly,
     Vertices,
     choice,
@@ -32,7 +32,6 @@ from sheafcoarsen.solve._solver import (
     Method,
     Solver,
     approximate_inverse,
-    free_coordinates,
     relative_measure,
     solve_in_range,
     tolerance,
@@ -95,7 +94,7 @@ class LeastSquares(ReadOnly):
 
 def least_squares(
     sheaf: CellularSheaf,
-    b: npt.ArrayLike,
+    b: CochainLike,
     *,
     vertices: Vertices | None = None,
     values: Any = None,
@@ -194,7 +193,7 @@ def _minimized(
     delta = coboundary(solve.sheaf)
     unit = max(solve.sheaf.largest_entry, np.finfo(float).tiny)
     adjoint = scipy.sparse.csr_array(delta.conj().T / unit)
-    free = free_coordinates(solve)
+    free = np.repeat(~solve.fixed, solve.sheaf.vertex_dims)
     first = gradient = (adjoint @ (b - delta @ x))[free]
     measure = relative_measure(solve, first)
     residuals, iterations = measure(gradient), 0
@@ -243,7 +242,7 @@ def _fit_densely(D: np.ndarray, r: np.ndarray, kernel: Any) -> np.ndarray:
     return y if kernel is None else y - kernel @ (kernel.conj().T @ y)
 
 
-def _edge_data(sheaf: CellularSheaf, b: npt.ArrayLike) -> np.ndarray:
+def _edge_data(sheaf: CellularSheaf, b: CochainLike) -> np.ndarray:
     data = scalar_array("b", b)
     if data.ndim not in (1, 2) or len(data) != sheaf.dim_c1:
         raise ValueError(

@@ -1,19 +1,16 @@
 """The orthogonal projection onto the global sections."""
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse
 
-from sheafcoarsen._support import bar, cochain, eps_of, flag, single_threaded_blas
+from sheafcoarsen._support import CochainLike, bar, cochain, eps_of, flag, single_threaded_blas
 from sheafcoarsen.operators import as_columns, coboundary
 from sheafcoarsen.sections import find_sections
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, unit_sheaf
 from sheafcoarsen.solve.normal_equations import NormalEquations, column_units, has_many_sections
 
 
-def nearest_section(
-    sheaf: CellularSheaf, x: npt.ArrayLike, *, progress: bool = False
-) -> np.ndarray:
+def nearest_section(sheaf: CellularSheaf, x: CochainLike, *, progress: bool = False) -> np.ndarray:
     """Return the orthogonal projection of x onto the global sections, (I - delta^+ delta) x.
 
     Parameters

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from typing import Any, Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse
 from scipy.sparse.linalg import LinearOperator
 
 from sheafcoarsen._support import (
     RESIDUAL_LIMIT,
+    CochainLike,
     Vertices,
     choice,
     eps_of,
@@ -39,7 +39,6 @@ from sheafcoarsen.solve.dirichlet import grounded
 from sheafcoarsen.solve.multigrid import NEAR_SINGULAR, Multigrid
 
 Method = Literal["auto", "direct", "multigrid", "jacobi"]
-
 METHODS = get_args(Method)
 
 DIRECT_BELOW = 2000
@@ -216,7 +215,7 @@ class Solver:
         return X - self._kernel @ (self._kernel.conj().T @ X)
 
     def __call__(
-        self, b: npt.ArrayLike, tol: float = 1e-8, x0: npt.ArrayLike | None = None
+        self, b: CochainLike, tol: float = 1e-8, x0: CochainLike | None = None
     ) -> np.ndarray:
         """Return x with norm(b - (L + shift I) x) <= tol norm(b), column by column.
 
@@ -248,7 +247,7 @@ class Solver:
         return self._solved(right_side(self.sheaf, b), tol, x0, 1e3 * rounding)
 
     def _solved(
-        self, given: np.ndarray, tol: float, x0: npt.ArrayLike | None, outside: float
+        self, given: np.ndarray, tol: float, x0: CochainLike | None, outside: float
     ) -> np.ndarray:
         """Solve for b, whose component in ker L may have relative norm ``outside``."""
         tol = tolerance("tol", tol, self._eps)
@@ -387,28 +386,35 @@ class Solver:
         >>> status
         0
         """
-        n, scale = len(self._free), self._unit
-
-        def apply(X: np.ndarray) -> np.ndarray:
-            X = np.asarray(X).reshape(n, -1)
-            Y = np.zeros(X.shape, np.result_type(X, self._L.dtype))
-            inside = np.ascontiguousarray(X[self._free]).astype(Y.dtype)
-            with single_threaded_blas():
-                Y[self._free] = self._precondition(self._in_range(inside)) / scale / scale
-            return Y
-
-        return LinearOperator(
-            (n, n),
-            matvec=lambda x: apply(x).reshape(-1),
-            rmatvec=lambda x: apply(x).reshape(-1),
-            matmat=apply,
-            rmatmat=apply,
-            dtype=self._L.dtype,
-        )
+        return _Preconditioner(self)
 
     def __repr__(self) -> str:
         levels = " -> ".join(map(str, self.levels))
         return f"Solver({self.method}: {levels} unknowns, shift={self.shift:g})"
+
+
+class _Preconditioner(LinearOperator):
+    """The approximate inverse of a solver, which is pickled with it."""
+
+    def __init__(self, solve: Solver) -> None:
+        self.solve = solve
+        super().__init__(solve._L.dtype, (len(solve._free),) * 2)
+
+    def _matmat(self, X: np.ndarray) -> np.ndarray:
+        solve, X = self.solve, np.asarray(X)
+        Y = np.zeros(X.shape, np.result_type(X, solve._L.dtype))
+        inside = np.ascontiguousarray(X[solve._free]).astype(Y.dtype)
+        with single_threaded_blas():
+            Y[solve._free] = (
+                solve._precondition(solve._in_range(inside)) / solve._unit / solve._unit
+            )
+        return Y
+
+    def _matvec(self, x: np.ndarray) -> np.ndarray:
+        return self._matmat(np.reshape(x, (-1, 1))).reshape(-1)
+
+    def _adjoint(self) -> LinearOperator:
+        return self
 
 
 def solve_in_range(solve: Solver, b: np.ndarray, tol: float) -> np.ndarray:
@@ -419,11 +425,6 @@ def solve_in_range(solve: Solver, b: np.ndarray, tol: float) -> np.ndarray:
     right = np.zeros((len(solve._free), b.shape[1]), b.dtype)
     right[solve._free] = b
     return solve._solved(right, tol, None, np.inf)
-
-
-def free_coordinates(solve: Solver) -> np.ndarray:
-    """Return the mask of the free coordinates of C^0."""
-    return solve._free
 
 
 def relative_measure(solve: Solver, B: np.ndarray) -> Callable[..., np.ndarray]:
@@ -490,8 +491,7 @@ def column_norms(X: np.ndarray) -> np.ndarray:
 
 def tolerance(name: str, value: float, eps: float) -> float:
     """Check that a tolerance is at least 10 eps and below 1, and return it."""
-    tol = real_number(name, value)
-    least = 10 * eps
+    tol, least = real_number(name, value), 10 * eps
     if not least <= tol < 1:
         raise ValueError(
             f"`{name}` must be at least {least:.1g}, the level of rounding, and below 1, "

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,6 +22,9 @@ from sheafcoarsen.synchronization.residuals import (
     squared_distances,
 )
 from sheafcoarsen.synchronization.reweighting import least_residuals, squared_residuals, weighted
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -194,6 +198,35 @@ class Synchronization(ReadOnly):
         if np.isnan(threshold):
             raise ValueError("`threshold` must be a number of standard deviations, got nan")
         return ranked[self.suspicion[ranked] > threshold]
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return the residuals of all edges as a pandas table, worst first.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each edge, by index, in the order of ``outliers()``: the vertices it leads
+            from and to, suspicion, angle, cost, and distance and weight if known.
+
+        Raises
+        ------
+        ImportError
+            Without pandas: ``pip install "sheafcoarsen[pandas]"``.
+
+        Examples
+        --------
+        >>> import sheafcoarsen as sc
+        >>> S = sc.synchronize(sc.gallery.cycle(6, 0.6))
+        >>> S.to_frame()[["from", "to", "angle"]]  # doctest: +SKIP
+        """
+        worst = self.outliers()
+        names = range(self.n_vertices) if self.vertex_labels is None else self.vertex_labels
+        start, end = ([names[v] for v in ends] for ends in self.edges[worst].T.tolist())
+        numbers = {"suspicion": self.suspicion, "angle": self.angles, "cost": self.edge_costs}
+        optional = {"distance": self.distances, "weight": self.weights}
+        given = [*numbers.items(), *optional.items()]
+        columns = {name: None if value is None else value[worst] for name, value in given}
+        return tables.data_frame("edge", worst, {"from": start, "to": end, **columns})
 
     @cached_property
     def _certificates(self) -> dict[float, PoseCertificate]:

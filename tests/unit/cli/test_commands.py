@@ -1,9 +1,14 @@
 """The command line: what it prints, its exit status, one line for every mistake."""
 
 import dataclasses
+import gzip
+import io
+import json
+import logging
 import re
 import subprocess
 import sys
+import warnings
 
 import networkx as nx
 import numpy as np
@@ -12,6 +17,8 @@ import pytest
 import sheafcoarsen as sc
 from sheafcoarsen.cli import main
 from sheafcoarsen.cli.compilation import SCALARS
+from tests.support.helpers import assert_residual
+from tests.unit.gallery.test_surfaces import icosphere
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
@@ -37,7 +44,11 @@ def pose_file(tmp_path):
 
 def test_coarsen_says_sizes_losses_and_times(graph_file, capsys):
     assert main(["coarsen", graph_file, "--clusters", "5", "--rank", "2"]) == 0
+    brief = capsys.readouterr().out
+    assert main(["coarsen", graph_file, "--clusters", "5", "--rank", "2", "-v"]) == 0
     out = capsys.readouterr().out
+    assert "retained crossing" not in brief
+    assert brief.splitlines()[:2] == out.splitlines()[:2]
     assert "fine    34 vertices (stalks 1 .. 1), 78 edges, dim C^0 34" in out
     assert "coarse  5 vertices (stalks 2 .. 2)" in out
     for word in (
@@ -94,7 +105,10 @@ def test_levels_are_printed_and_saved(tmp_path, capsys):
     nx.write_edgelist(
         nx.convert_node_labels_to_integers(nx.grid_2d_graph(20, 20)), path, data=False
     )
-    assert main(["levels", str(path), "--dim", "2", "-r", "3", "-o", str(out)]) == 0
+    page = tmp_path / "levels.html"
+    command = ["levels", str(path), "--dim", "2", "-r", "3", "-o", str(out)]
+    assert main([*command, "--report", str(page)]) == 0
+    assert "<h1>grid.edges: 400 " in page.read_text(encoding="utf-8")
     H = sc.load(out)
     assert "400" in capsys.readouterr().out
     assert (len(H), H[0].ranks.max()) == (1, 3)
@@ -238,8 +252,170 @@ def test_what_is_compiled_ahead(monkeypatch, capsys):
 def test_demo(capsys):
     assert main(["demo"]) == 0
     out = capsys.readouterr().out
-    assert "34 vertices" in out
-    assert "that apply hold" in out
+    assert "34 members" in out
+    members = [list(map(int, re.findall(r"\d+", line))) for line in re.findall("cluster .*", out)]
+    assert sum(of for _, of, *_ in members) == 34
+    assert all(of == hi + officer for _, of, hi, officer in members)
+    held, applied = re.search(r"checked here: (\d+) of (\d+) statements", out).groups()
+    assert held == applied != "0"
+    rows = [re.findall(r"\d\.\d{3}", line) for line in out.splitlines()]
+    club, coarse = (np.array(row, float) for row in rows if row)
+    assert (coarse >= club).all()
+    assert len(club) == 4
+    assert max(map(len, out.splitlines())) <= 100
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_json_is_one_object_and_quiet_is_nothing(quiet, graph_file, tmp_path, capsys):
+    out = str(tmp_path / "c.npz")
+
+    def printed(*arguments):
+        assert main([*arguments, *["-q"] * quiet]) == 0
+        said = capsys.readouterr()
+        assert not said.err
+        assert bool(said.out) != quiet
+        return None if quiet else json.loads(said.out)
+
+    made = printed("coarsen", graph_file, "-k", "5", "-r", "2", "-o", out, "--json")
+    about = [printed("info", name, "--json") for name in (graph_file, out)]
+    verified = printed("verify", out, "--json")
+    C = sc.load(out)
+    sc.save(tmp_path / "p.npz", C.partition)
+    parts = printed("info", str(tmp_path / "p.npz"), "--json")
+    if quiet:
+        return
+    assert (made["passed"], made["out"], made["report"]) == (True, out, None)
+    assert list(made["seconds"]) == ["read", "select", "local modes", "coarse maps", "save"]
+    assert about[0] == made["fine"] == about[1]["fine"]
+    assert made["coarse"] == about[1]["coarse"]
+    sizes = {"vertices": 5, "dim_c0": 10, "stalks": [2], "dtype": "float64", "components": 1}
+    assert sizes.items() <= made["coarse"].items()
+    assert parts == {"kind": "Partition", "vertices": 34, "clusters": 5}
+    (level,) = verified["levels"]
+    assert verified["passed"]
+    assert level["checks"][0]["ratio"] == sc.verify(C).checks[0].ratio
+
+
+def test_what_is_no_number_is_null_in_json(graph_file, capsys, monkeypatch):
+    failed = sc.verify(sc.coarsen(sc.CellularSheaf.constant([[0, 1]]), sc.Partition([0, 1]), 1))
+    wrong = dataclasses.replace(failed.checks[0], ratio=np.inf, passed=False)
+    monkeypatch.setattr("sheafcoarsen.cli.commands.verify", lambda C: sc.Verification((wrong,)))
+    assert main(["verify", graph_file, "-k", "5", "-r", "2", "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found["passed"] is False
+    assert found["levels"][0]["checks"][0]["ratio"] is None
+
+
+STDIN = {
+    ".txt": b"a b 2\nb c\n",
+    ".mtx": b"%%MatrixMarket matrix coordinate pattern symmetric\n3 3 2\n2 1\n3 2\n",
+    ".g2o": b"# a pose graph\nEDGE_SE2 0 1 1 0 0 1 0 0 1 0 1\nEDGE_SE2 1 2 1 0 0 1 0 0 1 0 1\n",
+    ".gml": b'Creator "me"\ngraph [\n node [ id 0 ] node [ id 1 ] node [ id 2 ]\n'
+    b" edge [ source 0 target 1 ] edge [ source 1 target 2 ]\n]\n",
+    ".graphml": "\n".join(nx.generate_graphml(nx.path_graph(3))).encode(),
+    ".off": b"OFF\n3 1 0\n0 0 0\n1 0 0\n1 1 0\n3 0 1 2\n",
+    ".obj": b"# by hand\nv 0 0 0\nv 1 0 0\nv 1 1 0\nf 1 2 3\n",
+    ".ply": b"ply\nformat ascii 1.0\nelement vertex 3\nproperty float x\nproperty float y\n"
+    b"property float z\nelement face 1\nproperty list uchar int vertex_indices\nend_header\n"
+    b"0 0 0\n1 0 0\n1 1 0\n3 0 1 2\n",
+}
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("ending", [*STDIN, ".npz"])
+def test_standard_input_is_what_the_file_would_be(ending, packed, tmp_path, capsys, monkeypatch):
+    path = tmp_path / f"in{ending}"
+    if ending == ".npz":
+        sc.save(path, sc.CellularSheaf.constant(nx.path_graph(3)))
+    else:
+        path.write_bytes(STDIN[ending])
+    assert main(["info", str(path), "--json"]) == 0
+    expected = capsys.readouterr().out
+    assert json.loads(expected)["vertices"] == 3
+    data = gzip.compress(path.read_bytes()) if packed else path.read_bytes()
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
+    assert main(["info", "-", "--json"]) == 0
+    assert capsys.readouterr().out == expected
+
+
+def test_messages_about_standard_input_name_it(capsys, monkeypatch):
+    for data, status in ((b"4 5\n", 0), (b"4 5\n5 6 x\n", 2)):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
+        assert main(["info", "-"]) == status
+        assert capsys.readouterr().err.startswith("sheafcoarsen: stdin.txt:")
+
+
+def test_meshes_are_described(tmp_path, capsys):
+    path = tmp_path / "ring.off"
+    quads = [f"4 {k} {(k + 1) % 5} {5 + (k + 1) % 5} {5 + k}" for k in range(5)]
+    places = [f"{np.cos(k)} {np.sin(k)} {z}" for z in (0, 1) for k in range(5)]
+    path.write_text("\n".join(["OFF\n10 5 0", *places, *quads]) + "\n")
+    assert main(["info", str(path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "kind": "mesh",
+        "vertices": 10,
+        "edges": 15,
+        "faces": 5,
+        "corners": 4,
+        "components": 1,
+        "boundary_edges": 10,
+        "euler_characteristic": 0,
+    }
+    assert main(["info", str(path)]) == 0
+    assert "boundary edges        10\n" in capsys.readouterr().out
+    assert main(["info", str(path), "--dim", "2"]) == 2
+    assert "--dim is the stalk dimension for a graph" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("corners", [3, 4])
+def test_a_mesh_is_its_tangent_bundle(corners, tmp_path, capsys):
+    """With cotan weights for triangles, and areas as masses: uniform ones depend on the mesh."""
+    points, faces = icosphere(1)
+    if corners == 4:
+        points = np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)], float)
+        faces = np.array(
+            [[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3]]
+        )
+    path, out = tmp_path / "m.obj", tmp_path / "modes.npz"
+    rows = [f"v {x!r} {y!r} {z!r}" for x, y, z in points.tolist()]
+    path.write_text("\n".join(rows + ["f " + " ".join(map(str, f)) for f in faces + 1]) + "\n")
+    F = sc.gallery.tangent_bundle(points, faces, weights="cotan" if corners == 3 else "uniform")
+    assert main(["modes", str(path), "-k", "3", "-o", str(out)]) == 0
+    E = sc.eigenmodes(F, 3, mass=sc.gallery.vertex_areas(points, faces))
+    with np.load(out) as saved:
+        assert_residual(saved["values"] - E.values, E.values, n=F.dim_c0)
+    assert main(["coarsen", str(path), "-k", "2", "-r", "2", "-o", str(out)]) == 0
+    assert sc.load(out).fine.equals(F)
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_bars_are_shown_on_a_terminal_only(terminal, graph_file, capsys, monkeypatch):
+    for options, shown in (([], terminal), (["-q"], False)):
+        monkeypatch.setattr("sys.stderr.isatty", lambda: terminal)
+        assert main(["coarsen", graph_file, "-k", "5", "-r", "2", *options]) == 0
+        assert ("local modes" in capsys.readouterr().err) == shown
+
+
+def test_ties_are_a_note(tmp_path, capsys):
+    path = tmp_path / "ring.txt"
+    path.write_text("".join(f"{k} {(k + 1) % 9}\n" for k in range(9)))
+    assert main(["coarsen", str(path), "-k", "1", "-r", "2"]) == 0
+    said = capsys.readouterr()
+    assert "note    the cut splits a multiple eigenvalue in 1 of 1 clusters" in said.out
+    assert not said.err
+
+
+def test_warnings_are_plain_lines(graph_file, capsys, monkeypatch):
+    def warns(*given, **options):
+        assert logging.getLogger("sheafcoarsen").isEnabledFor(logging.WARNING) == (not quiet)
+        warnings.warn("take\ncare", UserWarning, stacklevel=2)
+        return sc.Partition(np.arange(34) % 2)
+
+    monkeypatch.setattr("sheafcoarsen.cli.commands.select", warns)
+    for quiet, expected in ((False, "sheafcoarsen: take care\n"), (True, "")):
+        options = ["-q"] * quiet
+        assert main(["coarsen", graph_file, "-k", "2", "-r", "1", *options]) == 0
+        assert capsys.readouterr().err == expected
 
 
 SMALL = ["coarsen", "GRAPH", "--clusters", "2", "--rank", "1"]

@@ -28,6 +28,14 @@ def test_loading_gives_the_coarsening_made_in_memory(made):
     assert np.array_equal(D.partition.labels, P.labels)
 
 
+def test_names_are_those_of_memory(memory):
+    F = grid_sheaf(4).with_labels([f"v{k}" for k in range(16)])
+    P = sc.select(F, 3)
+    D = dist.coarsen(dist.to_store(memory("src"), F), memory("out"), P, 2)
+    assert D.load().sheaf.vertex_labels == sc.coarsen(F, P, 2).sheaf.vertex_labels
+    assert D.load().sheaf.vertex_labels[1] == tuple(f"v{k}" for k in P.cluster(1))
+
+
 def test_coarsenings_can_be_opened_again(made, memory):
     _, _, D = made
     again = dist.open_coarsening(memory("out"))

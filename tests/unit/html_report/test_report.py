@@ -24,6 +24,7 @@ from sheafcoarsen.cli import main
 from sheafcoarsen.coarsening import growth_of
 from sheafcoarsen.html_report import write_report
 from sheafcoarsen.html_report._report import STYLE, _cluster_table, call_of
+from sheafcoarsen.html_report.results import percent, smooth_cochain
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
@@ -354,6 +355,107 @@ def test_from_the_prompt(tmp_path, capsys):
     assert main([*words, "--report", "page.txt"]) == 2
 
 
+# ---------------------------------------------------------------- levels and rotations
+
+
+def levels(**options):
+    F = sc.CellularSheaf.constant(nx.grid_2d_graph(6, 6))
+    return sc.coarsen_levels(F, 3, 2, rank=2, **options)
+
+
+def test_levels_have_a_page(tmp_path):
+    H = levels()
+    text, passed = page_of(H, tmp_path, name="a <grid>")
+    assert passed
+    n, _, k = (F.n_vertices for F in H.sheaves)
+    assert f"<h1>a &lt;grid&gt;: {n} → {k} vertices</h1>" in text
+    assert f"{n} vertices become {k} in 2 levels" in text
+    kept = float(np.linalg.norm(H.pool(smooth_cochain(H.fine))) ** 2)
+    assert f"{percent(kept)} of the squared norm" in text
+    assert f"dim C^0 is {H.sheaves[-1].dim_c0} instead of {H.fine.dim_c0}" in text
+    assert re.findall("<h2>(Level .)</h2>", text) == ["Level 0", "Level 1"]
+    for i, C in enumerate(H):
+        assert f"level {i}: {html.escape(call_of(C))}" in text
+        for check in sc.verify(C):
+            assert f"<td>level {i}: {check.name}</td>" in text
+    assert len(Page(text).images) == 4
+
+
+@pytest.mark.usefixtures("without_drawing")
+@pytest.mark.parametrize("damaged_level", [0, 1])
+def test_a_failed_level_is_said(damaged_level, tmp_path):
+    H = levels()
+    wrong = damaged(H[damaged_level])
+    made = (
+        (wrong, sc.coarsen(wrong.sheaf, H[1].partition, 2)) if not damaged_level else (H[0], wrong)
+    )
+    text, passed = page_of(dataclasses.replace(H, levels=made), tmp_path)
+    assert not passed
+    assert "of the theory FAILED" in text
+
+
+@pytest.mark.usefixtures("without_drawing")
+def test_a_level_that_is_no_isometry_has_no_account(tmp_path):
+    F = sc.CellularSheaf.constant(nx.grid_2d_graph(6, 6))
+    H = sc.coarsen_levels(F, 3, 2, rank=2, eliminate=True)
+    assert isinstance(H[0], sc.Elimination)
+    text, passed = page_of(H, tmp_path)
+    assert passed
+    assert "requires isometric prolongations" in text
+    assert "of the squared norm" not in text
+
+
+def pictures(result, tmp_path, monkeypatch, **options):
+    """Return the axes of all pictures of a page."""
+    from matplotlib.figure import Figure
+
+    seen = []
+
+    def recorded(draw, *what, size):
+        seen.append((getattr(draw, "func", draw), draw(*what, ax=Figure().subplots())))
+        return "data:,"
+
+    monkeypatch.setattr("sheafcoarsen.html_report._report.drawn", recorded)
+    sc.report(result, tmp_path / "r.html", **options)
+    return seen
+
+
+@pytest.mark.parametrize("eliminate", [False, True])
+def test_places_are_handed_down_the_levels(eliminate, tmp_path, monkeypatch):
+    H = levels(eliminate=eliminate)
+    places = {name: (3.0 * name[0], name[1]) for name in H.fine.vertex_labels}
+    seen = pictures(H, tmp_path, monkeypatch, pos=places)
+    expected = np.array(list(places.values()))
+    drawn = [ax for draw, ax in seen if draw in (sc.plot.partition, sc.plot.elimination)]
+    assert len(drawn) == len(H) == 2 + eliminate
+    for C, ax in zip(H, drawn, strict=True):
+        left = ax.child_axes[0]
+        dots = [np.asarray(c.get_offsets()) for c in left.collections]
+        found = {tuple(xy) for offsets in dots for xy in offsets.round(9)}
+        assert {tuple(xy) for xy in expected.round(9)} <= found
+        if isinstance(C, sc.Elimination):
+            expected = expected[C.kept]
+        else:
+            members = map(C.partition.cluster, range(C.partition.n_clusters))
+            expected = np.array([expected[v].mean(axis=0) for v in members])
+
+
+def test_rotations_have_a_map_where_places_are_given(tmp_path, monkeypatch):
+    turns = np.tile(np.eye(2), (6, 1, 1))
+    G = sc.CellularSheaf.connection(nx.cycle_graph(6), turns)
+    S = sc.synchronize(G)
+    assert not [draw for draw, _ in pictures(S, tmp_path, monkeypatch) if draw is sc.plot.poses]
+    places = np.random.default_rng(0).uniform(size=(6, 2))
+    ((draw, ax),) = pictures(S, tmp_path, monkeypatch, pos=places)
+    assert draw is sc.plot.poses
+    lines = [
+        path for c in ax.collections if hasattr(c, "get_segments") for path in c.get_segments()
+    ]
+    assert {tuple(xy) for path in lines for xy in path} == {tuple(xy) for xy in places}
+    with pytest.raises(ValueError, match="`pos` must hold two or three real coordinates"):
+        sc.report(S, tmp_path / "r.html", pos=places[1:])
+
+
 # ---------------------------------------------------------------- all or nothing
 
 
@@ -392,8 +494,6 @@ def test_what_cannot_be_written_is_refused_before_the_work(C, tmp_path, monkeypa
         sc.report(C, tmp_path / "r.html", name=3)
     with pytest.raises(TypeError, match="`C` must be a Coarsening, got CellularSheaf"):
         sc.report(C.fine, tmp_path / "r.html")
-    with pytest.raises(TypeError, match=r"got a Hierarchy.*report\(H\[i\], path\)"):
-        sc.report(sc.Hierarchy(C.fine, (C,), ""), tmp_path / "r.html")
 
 
 def test_no_figure_is_left_to_pyplot(C, tmp_path):

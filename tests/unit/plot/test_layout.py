@@ -3,6 +3,7 @@
 import networkx as nx
 import numpy as np
 import pytest
+from scipy.spatial import ConvexHull
 
 from sheafcoarsen.plot.layout import graph_layout
 from sheafcoarsen.plot.positions import _apart, _strongest
@@ -42,6 +43,33 @@ def test_a_grid_looks_like_a_grid(side):
     steps = np.array([distances[v] for v in range(len(G))])
     lengths = np.linalg.norm(pos - pos[0], axis=1)
     assert np.corrcoef(steps, lengths)[0, 1] > 0.95
+
+
+@pytest.mark.parametrize("sides", [(8, 8), (6, 17), (30, 30)])
+def test_a_grid_is_parallel_to_its_panel(sides):
+    """Not on a corner, which would leave half of the panel blank."""
+    G = nx.convert_node_labels_to_integers(nx.grid_2d_graph(*sides))
+    pos = graph_layout(np.array(G.edges), len(G))
+    width, height = np.ptp(pos, axis=0)
+    assert ConvexHull(pos).volume > 0.8 * width * height
+    assert width >= height
+
+
+def test_components_fill_their_panel():
+    """A long one does not take the room of a square."""
+    G = nx.disjoint_union_all([nx.grid_2d_graph(12, 12), *[nx.path_graph(40)] * 5])
+    pos = graph_layout(np.array(G.edges), len(G))
+    x, y = pos[:144].T
+    width, height = np.ptp(pos, axis=0)
+    assert np.ptp(x) * np.ptp(y) > 0.4 * width * height
+    for a in nx.connected_components(G):
+        for b in nx.connected_components(G):
+            if min(a) < min(b):
+                one, two = pos[list(a)], pos[list(b)]
+                apart = np.maximum(
+                    one.min(axis=0) - two.max(axis=0), two.min(axis=0) - one.max(axis=0)
+                )
+                assert apart.max() > 0.5
 
 
 def test_a_panel_is_not_left_empty_above_a_flat_graph():

@@ -3,6 +3,7 @@
 import networkx as nx
 import numpy as np
 import pytest
+from matplotlib import pyplot
 from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.quiver import Quiver
 
@@ -37,6 +38,30 @@ def test_scalar_modes_are_colours_with_zero_in_the_middle(ax):
         assert len(marks(panel, LineCollection)[0].get_segments()) == GRID.number_of_edges()
         assert panel.get_title() == f"{i + 1}: " + (f"{E.values[i]:.4g}" if i else "0")
     assert ax.get_title() == "8 lowest modes, 1 section; red and blue: the two signs"
+
+
+def test_negative_edges_are_red(ax):
+    signs = np.where(np.arange(GRID.number_of_edges()) % 5 == 2, -1.0, 1.0)
+    G = nx.Graph()
+    G.add_nodes_from(GRID)
+    G.add_edges_from((*e, {"weight": w}) for e, w in zip(GRID.edges, signs, strict=True))
+    F = sc.CellularSheaf.signed(G)
+    plot.modes(sc.eigenmodes(F, 1), POS, ax=ax)
+    _, red = marks(ax.child_axes[1], LineCollection)
+    expected = np.array(list(GRID))[F.edges[F.tail_data * F.head_data < 0]]
+    np.testing.assert_array_equal(red.get_segments(), expected)
+    assert "lines of negative edges red" in ax.get_title()
+
+
+@pytest.mark.parametrize("n", [40, 700])
+def test_flat_graphs_have_strips_that_fill_the_figure(n):
+    ax = plot.modes(sc.eigenmodes(sc.CellularSheaf.constant(nx.path_graph(n)), 4))
+    draw(ax)
+    boxes = [panel.get_window_extent() for panel in ax.child_axes[1:]]
+    assert len({round(box.x0) for box in boxes}) == 1  # one column
+    heights = sum(box.height for box in boxes)
+    pyplot.close(ax.figure)
+    assert heights > 0.6 * ax.bbox.height
 
 
 @pytest.mark.parametrize("kind", ["plane", "complex"])

@@ -50,18 +50,34 @@ def test_coarse_edges_have_widths_in_proportion_to_their_stalks(C, ax):
     np.testing.assert_allclose(rings / widths[0], dims[len(widths) :] / dims[0])
 
 
-@pytest.mark.parametrize("K", [40, 300])
-def test_rings_leave_room_for_the_edges_between_them(K):
+@pytest.mark.parametrize("K", [6, 40, 180, 300])
+def test_coarse_edges_are_seen_between_the_rings(K):
+    """Most edges show at least a third of their length."""
     F = sc.gallery.bundle(nx.grid_2d_graph(40, 40), dim=2, noise=0.1, seed=0)
-    ax = plot.partition(sc.coarsen(F, sc.select(F, K), sc.ranks.fixed(4).whole_multiplets()))
+    C = sc.coarsen(F, sc.select(F, K), sc.ranks.fixed(4).whole_multiplets())
+    ax = plot.partition(C, np.array(list(nx.grid_2d_graph(40, 40))))
     draw(ax)
     coarse = ax.child_axes[1]
     rings = collections(coarse)["loop-cells"]
     places = coarse.transData.transform(rings.get_offsets()) * 72 / ax.figure.dpi
-    nearest = np.sort(np.linalg.norm(places[:, None] - places, axis=2), axis=1)[:, 1]
-    outer = np.sqrt(rings.get_sizes()) + rings.get_linewidths()
+    radii = (np.sqrt(rings.get_sizes()) + rings.get_linewidths()) / 2
+    edges = C.sheaf.edges[: C.n_crossing_edges]
+    lengths = np.linalg.norm(places[edges[:, 0]] - places[edges[:, 1]], axis=1)
     mpl.pyplot.close(ax.figure)
-    assert np.mean(outer < nearest) > 0.7
+    assert np.mean(lengths - radii[edges].sum(axis=1) > lengths / 3) > 0.9
+
+
+@pytest.mark.parametrize("n", [30, 60])
+def test_vertices_of_a_path_hardly_overlap(n):
+    F = sc.CellularSheaf.constant(nx.path_graph(n))
+    ax = plot.partition(sc.coarsen(F, sc.select(F, 3), 1))
+    draw(ax)
+    fine = ax.child_axes[0]
+    discs = collections(fine)["vertices"]
+    places = fine.transData.transform(discs.get_offsets()) * 72 / ax.figure.dpi
+    gaps = np.linalg.norm(np.diff(places, axis=0), axis=1)
+    mpl.pyplot.close(ax.figure)
+    assert np.sqrt(discs.get_sizes()).max() < 1.3 * np.median(gaps)
 
 
 def test_given_positions_are_used_and_coarse_ones_are_their_means(C, ax):
@@ -260,10 +276,59 @@ def test_neighbouring_clusters_differ_in_grey(K, ax):
     )
 
 
-def test_few_clusters_carry_their_numbers(C, ax):
+@pytest.mark.parametrize("K", [4, 12])
+def test_few_clusters_carry_their_numbers(K, ax):
+    """At a vertex of their own."""
+    F = sc.CellularSheaf.constant(nx.karate_club_graph())
+    C = sc.coarsen(F, sc.select(F, K), 1)
     plot.partition(C, ax=ax)
     for panel in ax.child_axes:
-        assert [text.get_text() for text in panel.texts] == ["0", "1", "2", "3"]
+        assert [text.get_text() for text in panel.texts] == [str(a) for a in range(K)]
+    fine = ax.child_axes[0]
+    vertices = np.asarray(collections(fine)["vertices"].get_offsets())
+    for a, number in enumerate(fine.texts):
+        assert number.xyann == (0.0, 0.0)
+        at = np.flatnonzero((vertices == number.xy).all(axis=1))
+        assert C.partition.labels[at].tolist() == [a]
+        own = vertices[C.partition.cluster(a)]
+        distances = np.linalg.norm(own - own.mean(axis=0), axis=1)
+        assert np.linalg.norm(number.xy - own.mean(axis=0)) <= distances.min() * (1 + 1e-12)
+
+
+def test_clusters_with_a_common_neighbour_differ_too(ax):
+    """Two colours would be enough for a star of chains, but its arms would look like one."""
+    F = sc.CellularSheaf.constant(nx.balanced_tree(2, 6))
+    C = sc.coarsen(F, sc.select(F, 10), 1)
+    plot.partition(C, ax=ax)
+    colors = collections(ax.child_axes[1])["vertices"].get_facecolors()
+    names = [tuple(color) for color in colors]
+    assert len(set(names)) == 6
+    assert max(map(names.count, names)) <= 3
+
+
+@pytest.mark.parametrize("flip", [False, True])
+def test_negative_edges_are_red_in_both_graphs(flip, ax):
+    G = nx.Graph([(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5), (2, 3), (1, 4)])
+    negative = [(0, 1), (2, 3), (1, 4)] if flip else []
+    nx.set_edge_attributes(G, {e: -2.0 if e in negative else 2.0 for e in G.edges}, "weight")
+    C = sc.coarsen(sc.CellularSheaf.signed(G), sc.Partition([0, 0, 0, 1, 1, 1]), 1)
+    plot.partition(C, ax=ax)
+    red = mpl.colors.to_rgba("#E41A1C")
+    fine, coarse = map(collections, ax.child_axes)
+    inside = [(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5)]
+    for name, edges in (("internal edges", inside), ("crossing edges", [(2, 3), (1, 4)])):
+        drawn = [tuple(color) == red for color in fine[name].get_colors()]
+        ends = np.array(fine[name].get_segments())
+        places = np.asarray(fine["vertices"].get_offsets())
+        found = {
+            frozenset((places == end).all(axis=1).argmax() for end in line)
+            for line, is_red in zip(ends, drawn, strict=True)
+            if is_red
+        }
+        assert found == {frozenset(e) for e in edges if e in negative}
+    drawn = [tuple(color) == red for color in coarse["crossing edges"].get_colors()]
+    assert drawn == [bool((C.sheaf.tail_map(0) * C.sheaf.head_map(0)).sum() < 0)]
+    assert ("red: negative" in ax.child_axes[0].get_xlabel()) == flip
 
 
 def test_a_stalk_of_dimension_zero_is_hollow(ax):

@@ -99,6 +99,20 @@ def test_landmarks_stand_with_the_poses_that_saw_them(ax):
     np.testing.assert_array_equal(collections(other)["landmarks"].get_offsets(), joined.landmarks)
 
 
+@pytest.mark.parametrize("height", [0.01, 1.0])
+def test_flat_poses_in_space_fill_their_panel(height):
+    """With equal units; labels of a short vertical axis would overlap."""
+    G, found = pose_graph(3, ring_with_chords(9, 4))
+    G = dataclasses.replace(G, poses=(found[0], found[1] * [1, 1, height]))
+    ax = plot.poses(G)
+    draw(ax)
+    spans = [np.ptp(limits()) for limits in (ax.get_xlim, ax.get_ylim, ax.get_zlim)]
+    assert_residual(ax._box_aspect / ax._box_aspect[0] - spans / spans[0], 1.0, n=3)
+    assert (len(ax.get_zticks()) == 1) == (height < 1)
+    assert (ax.figure.get_figheight() < 5) == (height < 1)
+    pyplot.close(ax.figure)
+
+
 def test_space_is_drawn_in_space_and_flat_where_axes_are_flat(ax):
     G, _ = pose_graph(3, ring_with_chords(9, 4))
     G = dataclasses.replace(G, sightings=sc.Sightings([[0, 0]], [[1, 2, 3]], 1))

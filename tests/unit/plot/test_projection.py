@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from sheafcoarsen.plot import surface
 from sheafcoarsen.plot.projection import shades, spread_out, usual_gap, view_from, visible_points
 from tests.support.helpers import assert_residual
 from tests.unit.gallery.test_surfaces import icosphere
 
 
-@pytest.mark.parametrize("up", ["x", "y", "z"])
+@pytest.mark.parametrize("up", ["x", "y", "z", "-x", "-y", "-z"])
 @pytest.mark.parametrize(("elevation", "azimuth"), [(20, -60), (0, 0), (-35, 140)])
 def test_the_view_is_that_of_matplotlib(up, elevation, azimuth):
     """Points in its three-dimensional axes lie in the same directions, without perspective."""
@@ -18,12 +19,16 @@ def test_the_view_is_that_of_matplotlib(up, elevation, azimuth):
     assert_residual(axes @ axes.T - np.eye(3), axes, n=3)
     assert np.linalg.det(axes) > 0
     ax = Figure(figsize=(5, 5)).add_subplot(projection="3d", proj_type="ortho")
-    ax.view_init(elevation, azimuth, vertical_axis=up)
+    upwards = (-1 if up[0] == "-" else 1) * np.eye(3)["xyz".index(up[-1])]
+    assert view.up @ upwards > 0
+    assert abs(view.toward @ upwards - np.sin(np.radians(elevation))) < 1e-15
+    points = np.random.default_rng(4).uniform(-1, 1, (6, 3))
+    faces = np.arange(6).reshape(2, 3)
+    surface(points, faces, view=(elevation, azimuth), up=up, ax=ax)
     ax.set_box_aspect((1, 1, 1))
     for set_limits in (ax.set_xlim, ax.set_ylim, ax.set_zlim):
         set_limits(-1, 1)
     M = ax.get_proj()
-    points = np.random.default_rng(4).uniform(-1, 1, (6, 3))
     theirs = (np.c_[points, np.ones(6)] @ M.T)[:, :2] - (np.array([0, 0, 0, 1]) @ M.T)[:2]
     ours = view.project(points)
     ratio = (theirs * ours).sum() / (ours * ours).sum()

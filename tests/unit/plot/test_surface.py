@@ -48,6 +48,22 @@ def test_colors_are_those_of_the_values(ax):
     draw(ax)
 
 
+@pytest.mark.parametrize("shift", [0.0, 2.0])
+def test_the_bar_has_the_colors_of_the_values(shift, ax):
+    """Where shading makes faces darker, the bar still tells their values, to a tenth."""
+    points, faces = icosphere(3)
+    values = points[faces].mean(axis=1)[:, 0] + shift
+    plot.surface(points, faces, values, ax=ax)
+    [bar] = [other for other in ax.figure.axes if other is not ax]
+    scale = bar._colorbar.mappable
+    ticks = np.linspace(*bar.get_ylim(), 1000)
+    colors = ax.collections[0].get_facecolors()[:, None, :3] - scale.to_rgba(ticks)[:, :3]
+    read = ticks[(colors**2).sum(axis=2).argmin(axis=1)]
+    middle = points[faces].mean(axis=1)
+    drawn = values[np.argsort(VIEW.depth(middle), kind="stable")]
+    assert np.abs(read - drawn).max() < 0.1 * np.ptp(ticks)
+
+
 def test_values_of_faces_and_of_vertices(ax):
     points, faces = icosphere(1)
     heights = points[:, 2] + 2
@@ -197,7 +213,7 @@ def test_bad_values_are_refused(values, error, message, ax):
         ({"unit": 1}, TypeError, "`unit` must be True or False, got 1"),
         ({"colorbar": "no"}, TypeError, "`colorbar` must be True or False"),
         ({"faces": [[0, 1, 12]]}, ValueError, "`faces[0]` = (0, 1, 12) is out of range"),
-        ({"up": "Z"}, ValueError, "`up` must be one of 'x', 'y', 'z', got 'Z'"),
+        ({"up": "Z"}, ValueError, "`up` must be one of 'x', 'y', 'z', '-x', '-y', '-z', got 'Z'"),
         ({"view": "20"}, ValueError, "`view` must be two angles, elevation and azimuth, got '20'"),
         ({"view": (1, 2, 3)}, ValueError, "`view` must be two angles"),
         ({"view": (np.nan, 0)}, ValueError, "`view` must hold finite angles in degrees"),

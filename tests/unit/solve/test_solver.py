@@ -536,6 +536,10 @@ def test_pickled_solvers_give_the_same_solutions(method):
     assert (again.method, again.levels, again.shift) == (solve.method, solve.levels, 0.1)
     assert (again.iterations, again.residual) == (solve.iterations, solve.residual)
     assert np.array_equal(again(b), x)
+    M = solve.as_preconditioner()
+    for operator in (M, M.H):
+        assert np.array_equal(pickle.loads(pickle.dumps(operator)) @ b, M @ b)
+        assert operator.matvec(b[:, 0]).shape == (F.dim_c0,)
     again.update(F.with_maps(2 * F.tail_data, 2 * F.head_data))
     assert np.array_equal(copy.deepcopy(solve)(b), x)
 

@@ -1,0 +1,131 @@
+"""Input files of commands: their options, standard input, and meshes."""
+
+import argparse
+import gzip
+import os
+import re
+import sys
+from typing import Any
+
+import numpy as np
+
+from sheafcoarsen.cli.stores import is_store
+from sheafcoarsen.gallery import tangent_bundle, vertex_areas
+from sheafcoarsen.hierarchy import Hierarchy
+from sheafcoarsen.io import Level, Saved, load, read_g2o, read_graph, read_mesh
+from sheafcoarsen.sheaf import CellularSheaf, component_count
+
+MESHES = (".off", ".obj", ".ply")
+
+FORMATS = {
+    ".npz": rb"\APK\x03\x04",
+    ".mtx": rb"\A%%MatrixMarket",
+    ".g2o": rb"^(?:EDGE|VERTEX)(?:_SE|[23]\b)",
+    ".graphml": rb"\A\s*<",
+    ".gml": rb"^\s*graph\s*\[",
+    ".off": rb"\A\w*OFF\b",
+    ".ply": rb"\Aply\s",
+    ".obj": rb"^v(?:\s+[-+.\deE]+){3}",
+    ".txt": b"",
+}
+"""What each format begins with or contains in its first lines; anything may be an edge list."""
+
+
+def graph_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of files that hold a graph."""
+    parser.add_argument("--dim", type=int, help="stalk dimension for a graph (default 1)")
+    parser.add_argument(
+        "--vertices",
+        type=int,
+        metavar="N",
+        help="for an edge list with isolated last vertices, or with gaps in its numbering",
+    )
+    parser.add_argument(
+        "--signed",
+        action="store_true",
+        help="for a graph with negative weights: use the signed Laplacian",
+    )
+
+
+def read(args: argparse.Namespace) -> Saved:
+    """Return the object that a file holds."""
+    path, dim = args.input, args.dim
+    if is_store(path):
+        raise ValueError(f"{path}: is not a file; for a store use coarsen --store, info or verify")
+    plain = path.lower().removesuffix(".gz")
+    ours = plain.endswith(".npz") or _is_zip(path)
+    if ours or plain.endswith((".g2o", *MESHES)):
+        for option, use in (
+            ("dim", "the stalk dimension for a graph"),
+            ("vertices", "for edge lists"),
+            ("signed", "for the weights of a graph"),
+        ):
+            if getattr(args, option) not in (None, False):
+                raise ValueError(f"--{option} is {use}; {path} has its own")
+    if ours:
+        return load(path)
+    if plain.endswith(".g2o"):
+        return read_g2o(path)
+    if plain.endswith(MESHES):
+        points, faces = read_mesh(path)
+        return tangent_bundle(points, faces, weights="cotan" if faces.shape[1] == 3 else "uniform")
+    return read_graph(path, 1 if dim is None else dim, args.signed, args.vertices)
+
+
+def _is_zip(path: str) -> bool:
+    """Return whether a file is an .npz, by its first bytes."""
+    try:
+        with open(path, "rb") as stream:
+            return stream.read(4) == b"PK\x03\x04"
+    except OSError:
+        return False  # the reader reports the error
+
+
+def read_sheaf(args: argparse.Namespace) -> CellularSheaf:
+    """Return the sheaf of a file, the coarse one of a coarsening."""
+    obj = read(args)
+    if isinstance(obj, Level):
+        return obj.sheaf
+    if isinstance(obj, Hierarchy):
+        return obj.sheaves[-1]
+    if not isinstance(obj, CellularSheaf):
+        raise ValueError(f"{args.input}: holds a partition, not a sheaf")
+    return obj
+
+
+def standard_input(folder: str) -> str:
+    """Write standard input to a file whose ending says what it holds, and return its path."""
+    data = sys.stdin.buffer.read()
+    if data.startswith(b"\x1f\x8b"):
+        data = gzip.decompress(data)
+    head = data[:65536]
+    ending = next(end for end, begin in FORMATS.items() if re.search(begin, head, re.MULTILINE))
+    path = os.path.join(folder, f"stdin{ending}")
+    with open(path, "wb") as stream:
+        stream.write(data)
+    return path
+
+
+def is_mesh(path: str) -> bool:
+    """Return whether a path ends like a surface mesh."""
+    return path.lower().removesuffix(".gz").endswith(MESHES)
+
+
+def masses(path: str) -> np.ndarray | None:
+    """Return the areas of a mesh's vertices; None for other files."""
+    return vertex_areas(*read_mesh(path)) if is_mesh(path) else None
+
+
+def mesh_facts(args: argparse.Namespace) -> dict[str, Any]:
+    """Return what is known of a surface mesh as names and values."""
+    sheaf = read_sheaf(args)
+    faces = read_mesh(args.input)[1]
+    n, m, f = sheaf.n_vertices, sheaf.n_edges, len(faces)
+    sizes = {"vertices": n, "edges": m, "faces": f, "corners": faces.shape[1]}
+    return {
+        "kind": "mesh",
+        **sizes,
+        "components": component_count(sheaf),
+        "boundary_edges": 2 * m - faces.size,  # an edge has one or two faces
+        "euler_characteristic": n - m + f,
+    }
