@@ -1,50 +1,47 @@
-"""Sheaves read as connections, and those that are none."""
-
-from pathlib import Path
+"""Sheaves read as connections, and residuals of their edges."""
 
 import networkx as nx
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import sheafcoarsen as sc
-from sheafcoarsen.synchronization.connection import read_connection
+from sheafcoarsen.synchronization.connection import angles_of, read_connection
 from tests.support.helpers import assert_residual
+from tests.unit.synchronization.conftest import plane
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.complex128, np.float32])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
 def test_transports_and_weights_come_back(dtype):
     rng = np.random.default_rng(3)
-    edges = [[0, 1], [2, 1], [2, 2]]
-    A = rng.standard_normal((3, 3, 3)) + (
-        1j if dtype == np.complex128 else 0
-    ) * rng.standard_normal((3, 3, 3))
-    U = np.linalg.qr(A)[0].astype(dtype)
+    A = rng.standard_normal((2, 3, 3, 3)) + 1j * rng.standard_normal((2, 3, 3, 3))
+    P, Q = np.linalg.qr(A if np.dtype(dtype).kind == "c" else A.real)[0].astype(dtype)
     weights = np.array([1e-3, 7.0, 2.0], np.float32)
-    connection = read_connection(sc.CellularSheaf.connection(edges, U, weight=weights))
-    assert_residual(connection.transports - U, U, n=3, eps=np.finfo(dtype).eps)
+    roots = np.sqrt(weights)[:, None, None]
+    edges = [[0, 1], [2, 1], [2, 2]]
+    connection = read_connection(sc.CellularSheaf(edges, roots * P, roots * Q))
+    eps = np.finfo(dtype).eps
+    U = P.conj().swapaxes(1, 2) @ Q
+    assert_residual(connection.transports - U, U, n=3, eps=eps)
     assert_residual(connection.weights / weights - 1, n=3, eps=np.finfo(np.float32).eps)
     assert connection.component.tolist() == [0, 0, 0]
 
 
-def test_a_change_of_basis_at_both_ends_is_undone():
-    rng = np.random.default_rng(4)
-    P, Q = np.linalg.qr(rng.standard_normal((2, 3, 3)))[0]
-    F = sc.CellularSheaf([[0, 1]], [3 * P], [3 * Q])
-    connection = read_connection(F)
-    assert_residual(connection.transports[0] - P.T @ Q, n=3)
-    assert_residual(connection.weights[0] - 9, 9.0, n=3)
+@pytest.mark.parametrize("angle", [0.0, 1.0])
+def test_edges_of_weight_zero_join_nothing_and_have_no_angle(angle):
+    """They say nothing, so that poses neither agree nor disagree with them."""
+    heads, tails = plane(np.array([0, 0, angle, angle])), np.tile(np.eye(2), (4, 1, 1))
+    tails[2:] = heads[2:] = 0
+    heads[0] = plane(angle)
+    S = sc.synchronize(sc.CellularSheaf([(0, 1), (1, 2), (0, 2), (2, 3)], tails, heads))
+    assert np.isnan(S.angles).tolist() == [False, False, True, True]
+    assert S.edge_costs[2:].tolist() == [0, 0]
+    assert S.component.tolist() == [0, 0, 0, 1]
 
 
-def test_edges_without_weight_join_nothing():
-    F = sc.CellularSheaf.connection([[0, 1], [1, 2]], [np.eye(2)] * 2, weight=[0.0, 1.0])
-    connection = read_connection(F)
-    assert connection.component.tolist() == [0, 1, 1]
-    assert connection.roots.tolist() == [0, 1]
-
-
-def test_reflections_are_told_by_component():
+def test_reflections_count_in_their_component_only():
     F = sc.CellularSheaf.signed([[0, 1], [2, 3]], sign=[1, -1])
-    assert read_connection(F).turns_only.tolist() == [True, False]
+    assert read_connection(F).proper.tolist() == [True, True, False, False]
 
 
 @pytest.mark.parametrize(
@@ -53,30 +50,49 @@ def test_reflections_are_told_by_component():
     ids=["stretched", "two multiples", "singular"],
 )
 def test_the_edge_that_is_no_rotation_is_named(tail, head):
-    maps = np.tile(np.eye(2), (3, 1, 1))
-    tails, heads = maps.copy(), maps.copy()
-    tails[1], heads[1] = tail, head
-    F = sc.CellularSheaf([[0, 1], [2, 1], [0, 2]], tails, heads)
-    with pytest.raises(
-        ValueError, match=r"`F` must be a connection, but edge 1 \(2 -> 1\) is not one"
-    ):
+    maps = np.tile(np.eye(2), (2, 3, 1, 1))
+    maps[:, 1] = tail, head
+    F = sc.CellularSheaf([[0, 1], [2, 1], [0, 2]], *maps)
+    message = r"`F` must be a connection, but edge 1 \(2 -> 1\) is not one"
+    with pytest.raises(ValueError, match=message):
         sc.synchronize(F)
 
 
-def test_stalks_of_several_sizes_are_named():
-    F = sc.CellularSheaf.random(nx.path_graph(3), [2, 3, 2], 2, seed=0)
-    with pytest.raises(ValueError, match="vertex 1 has dimension 3 and vertex 0 has 2"):
+@pytest.mark.parametrize(
+    ("F", "message"),
+    [
+        (
+            sc.CellularSheaf.random(nx.path_graph(3), [2, 3, 2], 2, seed=0),
+            "vertex 1 has dimension 3 and vertex 0 has 2",
+        ),
+        (
+            sc.CellularSheaf.random(nx.path_graph(3), 2, [2, 1], seed=0),
+            "edge 1 has dimension 1 and vertex 0 has 2",
+        ),
+        (
+            sc.CellularSheaf(np.zeros((0, 2), int), [], []),
+            r"must have vertices .*, got CellularSheaf\(n_vertices=0",
+        ),
+    ],
+    ids=["vertex", "edge", "none"],
+)
+def test_stalks_of_several_sizes_are_named(F, message):
+    with pytest.raises(ValueError, match=message):
         sc.synchronize(F)
-    F = sc.CellularSheaf.random(nx.path_graph(3), 2, [2, 1], seed=0)
-    with pytest.raises(ValueError, match="edge 1 has dimension 1 and vertex 0 has 2"):
-        sc.synchronize(F)
-    with pytest.raises(ValueError, match=r"must have vertices .*, got CellularSheaf\(n_vertices=0"):
-        sc.synchronize(sc.CellularSheaf(np.zeros((0, 2), int), [], []))
 
 
-@pytest.mark.parametrize("path", ["intel.g2o", Path("intel.g2o")])
-def test_a_file_is_to_be_opened_first(path):
-    with pytest.raises(
-        TypeError, match=r"`F` must be .*: read_g2o\(path, poses=True\) opens a file"
-    ):
-        sc.synchronize(path)
+@pytest.mark.parametrize("angle", [0.0, 1e-12, 1e-8, 0.3, 2.0, np.pi - 1e-9, np.pi])
+def test_angles_are_exact_from_zero_to_pi(angle):
+    axis = np.array([2.0, -1, 2]) / 3
+    turns = Rotation.from_rotvec([angle * axis, -angle * axis]).as_matrix()
+    assert_residual(angles_of(turns) - angle, n=3)
+    assert_residual(angles_of(plane(np.array([angle, -angle]))) - angle, n=2)
+
+
+def test_other_groups_have_the_largest_angle():
+    block = np.zeros((4, 4))
+    block[:2, :2], block[2:, 2:] = plane(0.4), plane(1.1)
+    assert_residual(angles_of(block[None]) - 1.1, n=4)
+    assert angles_of(np.array([[[1.0]], [[-1.0]]])).tolist() == [0, np.pi]
+    assert angles_of(np.diag([1.0, -1])[None]).tolist() == [np.pi]
+    assert_residual(angles_of(np.exp([[[0.7j]]])) - 0.7, n=1)

@@ -8,7 +8,13 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import sheafcoarsen as sc
-from tests.unit.synchronization.conftest import pose_graph, random_rotations, ring_with_chords
+from tests.unit.synchronization.conftest import (
+    appended,
+    pose_graph,
+    random_rotations,
+    rescaled,
+    ring_with_chords,
+)
 
 PLANTED = 12
 
@@ -79,13 +85,8 @@ def with_random_loops(dim, count=40, seed=0):
     weights = {2: (1 / 0.05**2, 1 / 0.05**2), 3: (0.5 / 0.05**2, 1 / 0.05**2)}[dim]
     clean = dataclasses.replace(G, kappa=weights[0], tau=weights[1])
     i, j = rng.choice(100, (2, count))
-    H = sc.PoseGraph(
-        np.concatenate([G.edges, np.stack([i, j], axis=1)]),
-        np.concatenate([G.rotations, random_rotations(count, dim, rng)]),
-        np.concatenate([G.translations, 5 * rng.standard_normal((count, dim))]),
-        *weights,
-    )
-    return H, clean
+    turns, moves = random_rotations(count, dim, rng), 5 * rng.standard_normal((count, dim))
+    return appended(G, np.stack([i, j], axis=1), turns, moves, *weights), clean
 
 
 @pytest.mark.parametrize("trusted", [None, "mask", "none"])
@@ -102,8 +103,7 @@ def test_truncated_least_squares_leave_random_loops_out(dim, trusted, seed):
     assert S.certify().lower_bound == pytest.approx(best.cost, rel=1e-6)
     limit = S.suspicion[S.weights > 0].max()
     assert sorted(S.outliers(threshold=limit)) == np.flatnonzero(S.weights == 0).tolist()
-    scaled = dataclasses.replace(H, translations=1e3 * H.translations, tau=1e-6 * H.tau)
-    T = sc.synchronize(scaled, robust="tls", refine=True, trusted=given)
+    T = sc.synchronize(rescaled(H, unit=1e3), robust="tls", refine=True, trusted=given)
     np.testing.assert_array_equal(S.weights, T.weights)
 
 
@@ -156,13 +156,8 @@ def test_a_pose_that_only_outliers_hold_keeps_a_place():
     """Its only two measurements contradict trusted ones; they go, with a tiny weight left."""
     G, _ = pose_graph(2, ring_with_chords(10, 5), noise=0.01)
     turn = random_rotations(2, 2, np.random.default_rng(1))
-    H = sc.PoseGraph(
-        np.concatenate([G.edges, [[3, 10], [7, 10]]]),
-        np.concatenate([G.rotations, turn]),
-        np.concatenate([G.translations, [[40.0, 0.0], [0.0, -50.0]]]),
-        100.0,
-        100.0,
-    )
+    moves = [[40.0, 0.0], [0.0, -50.0]]
+    H = appended(G, [[3, 10], [7, 10]], turn, moves, 100.0, 100.0)
     S = sc.synchronize(H, robust="tls", refine=True)
     assert np.isfinite(S.rotations).all()
     assert np.isfinite(S.translations).all()

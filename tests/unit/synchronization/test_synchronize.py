@@ -4,14 +4,23 @@ import dataclasses
 import gzip
 import re
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import sheafcoarsen as sc
 from sheafcoarsen.synchronization import concentrations, harmonic_means
+from tests.support.helpers import assert_residual
 from tests.support.kernels import JIT_IS_OFF
-from tests.unit.synchronization.conftest import pose_graph, random_rotations, ring_with_chords
+from tests.unit.synchronization.conftest import (
+    appended,
+    plane,
+    pose_graph,
+    random_rotations,
+    ring_with_chords,
+    sighted,
+)
 
 
 @pytest.mark.parametrize("method", ["spectral", "anchored", "joint"])
@@ -19,8 +28,9 @@ from tests.unit.synchronization.conftest import pose_graph, random_rotations, ri
 def test_true_poses_come_back(dim, method, refine):
     G, (R, t) = pose_graph(dim, ring_with_chords(30, 20))
     S = sc.synchronize(G, method, refine)
-    assert abs(S.rotations - R).max() < 1e-6
-    assert abs(S.translations - t).max() < 1e-5
+    tolerance = 1e-6 if method == "spectral" else 1e-8  # of the eigensolver
+    assert abs(S.rotations - R).max() < tolerance
+    assert abs(S.translations - t).max() < 10 * tolerance
     assert (S.method, S.group) == (method, f"SO({dim})")
     assert (S.gap is None) == (method != "spectral")
 
@@ -35,19 +45,13 @@ def test_a_sheaf_has_no_joint_start(dim):
 def test_every_component_has_a_frame_of_its_own(dim):
     one, (R, t) = pose_graph(dim, ring_with_chords(8, 6), seed=1)
     two, (Q, s) = pose_graph(dim, ring_with_chords(7, 6), seed=2)
-    G = sc.PoseGraph(
-        np.concatenate([one.edges, two.edges + 8]),
-        np.concatenate([one.rotations, two.rotations]),
-        np.concatenate([one.translations, two.translations]),
-        n_vertices=16,
-    )
+    G = appended(one, two.edges + 8, two.rotations, two.translations, n_vertices=16)
     for S in (sc.synchronize(G), sc.synchronize(G, refine=True), sc.synchronize(G, "anchored")):
         assert S.n_components == 3
         assert S.component.tolist() == [0] * 8 + [1] * 7 + [2]
         assert abs(S.rotations[:15] - np.concatenate([R, Q])).max() < 1e-6
         assert abs(S.translations[:15] - np.concatenate([t, s])).max() < 1e-5
         np.testing.assert_array_equal(S.rotations[15], np.eye(dim))
-    lowest = [sc.synchronize(part.sheaf).gap for part in (one, two)]
     ones = [dataclasses.replace(part, kappa=1.0) for part in (one, two)]
     lowest = [sc.synchronize(part).gap for part in ones]
     assert sc.synchronize(G).gap == pytest.approx(min(lowest))
@@ -60,13 +64,32 @@ def test_seeds_repeat_and_do_not_matter(dim):
     assert abs(first.rotations - other.rotations).max() < 1e-6
 
 
-@pytest.mark.parametrize("scale", [1e-60, 1e60])
-def test_weights_of_any_scale(dim, scale):
-    G, _ = pose_graph(dim, ring_with_chords(12, 9), noise=0.2)
-    H = dataclasses.replace(G, kappa=scale * G.kappa, tau=scale * G.tau)
-    S, T = sc.synchronize(G, refine=True), sc.synchronize(H, refine=True)
-    assert abs(S.rotations - T.rotations).max() < 1e-5
-    assert T.cost == pytest.approx(scale * S.cost, rel=1e-8)
+def test_edges_have_angles_distances_and_costs(dim):
+    G, _ = pose_graph(dim, ring_with_chords(15, 10), noise=0.2)
+    S = sc.synchronize(G)
+    i, j = G.edges.T
+    off = S.translations[j] - S.translations[i]
+    off -= np.einsum("eij,ej->ei", S.rotations[i], G.translations)
+    np.testing.assert_allclose(S.distances, np.linalg.norm(off, axis=1), rtol=1e-9)
+    seen = S.rotations[i] @ G.rotations
+    cosines = (np.einsum("eij,eij->e", seen, S.rotations[j]) - (dim - 2)) / 2
+    assert_residual(np.cos(S.angles) - cosines, S.rotations[0], n=G.n_edges)
+    costs = G.kappa * np.square(S.rotations[j] - seen).sum(axis=(1, 2))
+    costs += G.tau * np.square(off).sum(axis=1)
+    assert_residual(S.edge_costs - costs, costs, n=dim)
+    assert S.cost == pytest.approx(S.edge_costs.sum())
+
+
+def test_the_result_is_read_only_and_says_what_it_is():
+    G, _ = pose_graph(2, [[0, 1], [2, 3]], vertex_labels="abcd")
+    S = sc.synchronize(G)
+    assert S.vertex_labels == tuple("abcd")
+    assert (S.n_vertices, S.n_edges) == (4, 2)
+    assert "2 components, a frame for each" in repr(S)
+    assert "2 components, a frame for each" in S._repr_html_()
+    for name in ("rotations", "translations", "angles", "distances", "edge_costs", "component"):
+        with pytest.raises(ValueError, match="read-only"):
+            getattr(S, name)[0] = 0
 
 
 def test_a_start_takes_the_place_of_modes(dim):
@@ -80,51 +103,41 @@ def test_a_start_takes_the_place_of_modes(dim):
 
 
 def test_landmarks_are_found(dim):
-    G, (R, t) = pose_graph(dim, ring_with_chords(12, 3))
+    G, poses = pose_graph(dim, ring_with_chords(12, 3))
     marks = np.random.default_rng(5).standard_normal((4, dim))
-    seen = np.array([[i, k] for i in range(12) for k in range(4) if (i + k) % 3])
-    i, k = seen.T
-    points = np.einsum("eji,ej->ei", R[i], marks[k] - t[i])
-    H = dataclasses.replace(G, sightings=sc.Sightings(seen, points, 1.0))
+    seen = [[i, k] for i in range(12) for k in range(4) if (i + k) % 3]
     for refine in (False, True):
-        S = sc.synchronize(H, refine=refine)
+        S = sc.synchronize(sighted(G, poses, marks, seen), refine=refine)
         assert abs(S.landmarks - marks).max() < 1e-5
-    noisy = dataclasses.replace(
-        H,
-        sightings=sc.Sightings(
-            seen, points + 0.1 * np.sin(np.arange(points.size)).reshape(points.shape), 1.0
-        ),
-    )
+    noisy = sighted(G, poses, marks, seen, noise=0.1)
     S, T = sc.synchronize(noisy), sc.synchronize(noisy, refine=True)
     assert T.cost < S.cost
     assert S.cost > S.edge_costs.sum()
 
 
+def two_chains(dim, n_landmarks):
+    """Return two odometry chains whose poses see the same landmarks, and the rotations."""
+    G, poses = pose_graph(dim, [[0, 1], [1, 2], [3, 4], [4, 5]])
+    marks = 3 * np.random.default_rng(5).standard_normal((n_landmarks, dim))
+    return sighted(G, poses, marks, list(np.ndindex(6, n_landmarks))), poses[0]
+
+
 def test_landmarks_turn_components_that_only_they_join(dim):
-    """Two odometry chains that saw the same five trees: refined, they share a frame."""
-    G, (R, t) = pose_graph(dim, [[0, 1], [1, 2], [3, 4], [4, 5]])
-    marks = 3 * np.random.default_rng(5).standard_normal((5, dim))
-    seen = np.array([[i, k] for i in range(6) for k in range(5)])
-    i, k = seen.T
-    points = np.einsum("eji,ej->ei", R[i], marks[k] - t[i])
-    H = dataclasses.replace(G, sightings=sc.Sightings(seen, points, 1.0))
+    """Refined, they share a frame."""
+    G, R = two_chains(dim, 5)
     start = R @ random_rotations(6, dim, np.random.default_rng(1), 0.3)
-    S = sc.synchronize(H, refine=True, start=start)
+    S = sc.synchronize(G, refine=True, start=start)
     assert S.cost < 1e-6 * S.costs[0]
 
 
 @pytest.mark.parametrize("n_landmarks", [1, 2, 3, 4])
-def test_parts_that_landmarks_join_loosely_are_told(dim, n_landmarks):
-    """One landmark leaves all turns about it, two in space those about the line between them."""
-    G, (R, t) = pose_graph(dim, [[0, 1], [1, 2], [3, 4], [4, 5]])
-    marks = 3 * np.random.default_rng(5).standard_normal((n_landmarks, dim))
-    i, k = np.array([[i, k] for i in range(6) for k in range(n_landmarks)]).T
-    points = np.einsum("eji,ej->ei", R[i], marks[k] - t[i])
-    H = dataclasses.replace(G, sightings=sc.Sightings(np.stack([i, k], axis=1), points, 1.0))
+def test_undetermined_poses_are_reported(dim, n_landmarks):
+    """One landmark leaves all rotations about it, two in space those about the line between."""
+    G, _ = two_chains(dim, n_landmarks)
     free = {2: [1, 0, 0, 0], 3: [3, 1, 0, 0]}[dim][n_landmarks - 1]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        S = sc.synchronize(H, refine=True)
+        S = sc.synchronize(G, refine=True)
     assert [w.category for w in caught] == [sc.SingularProblemWarning] * (free > 0)
     if free:
         assert f"can move in {free} way" in str(caught[0].message)
@@ -135,6 +148,8 @@ def test_parts_that_landmarks_join_loosely_are_told(dim, n_landmarks):
 
 BAD = {
     "not-a-sheaf": ((np.eye(2),), {}, TypeError, "`F` must be a CellularSheaf, got ndarray"),
+    "file": (("intel.g2o",), {}, TypeError, "got str: read_g2o(path, poses=True) opens a file"),
+    "path": ((Path("intel.g2o"),), {}, TypeError, ": read_g2o(path, poses=True) opens a file"),
     "method": ((), {"method": "lowest"}, ValueError, "`method` must be"),
     "refine": ((), {"refine": 1}, TypeError, "`refine`"),
     "seed": ((), {"seed": -1}, ValueError, "`seed`"),
@@ -227,8 +242,6 @@ def victoria_park(folder):
         words = [line.split() for line in file]
     odometry = np.array([row[1:] for row in words if row[:1] == ["ODOMETRY"]], float)
     seen = np.array([row[1:] for row in words if row[:1] == ["LANDMARK"]], float)
-    angle = odometry[:, 4]
-    c, s = np.cos(angle), np.sin(angle)
     poses, ends = np.unique(odometry[:, :2], return_inverse=True)
     found = concentrations(inverses(odometry[:, 5:], 3), 2)
     marks, mark = np.unique(seen[:, 1], return_inverse=True)
@@ -240,7 +253,7 @@ def victoria_park(folder):
     )
     return sc.PoseGraph(
         ends.reshape(-1, 2),
-        np.stack([c, -s, s, c], axis=1).reshape(-1, 2, 2),
+        plane(odometry[:, 4]),
         odometry[:, 2:4],
         found.kappa,
         found.tau,
@@ -281,13 +294,10 @@ def test_random_loops_are_left_out(data_folder, name):
     best = sc.synchronize(G, refine=True)
     rng = np.random.default_rng(0)
     count, m = G.n_edges // 5, G.n_edges
-    H = sc.PoseGraph(
-        np.concatenate([G.edges, rng.integers(G.n_vertices, size=(count, 2))]),
-        np.concatenate([G.rotations, random_rotations(count, G.dim, rng)]),
-        np.concatenate([G.translations, 5 * rng.standard_normal((count, G.dim))]),
-        np.concatenate([G.kappa, G.kappa[:count]]),
-        np.concatenate([G.tau, G.tau[:count]]),
-    )
+    edges = rng.integers(G.n_vertices, size=(count, 2))
+    turns, moves = random_rotations(count, G.dim, rng), 5 * rng.standard_normal((count, G.dim))
+    weights = (np.append(weight, weight[:count]) for weight in (G.kappa, G.tau))
+    H = appended(G, edges, turns, moves, *weights)
     S = sc.synchronize(H, robust="tls", refine=True)
     assert (S.weights[m:] < 0.5).all()
     assert (S.weights[:m] < 0.5).mean() <= 0.01
