@@ -83,17 +83,16 @@ def rescaled(G, scale=1.0, unit=1.0):
 
 
 def cost_by_hand(G, R, t):
-    """Return the cost of SE-Sync, edge by edge in a loop; landmarks follow poses in t."""
-    total = 0.0
-    for (i, j), turn, step, kappa, tau in zip(
-        G.edges, G.rotations, G.translations, G.kappa, G.tau, strict=True
-    ):
-        total += kappa * np.linalg.norm(R[j] - R[i] @ turn) ** 2
-        total += tau * np.linalg.norm(t[j] - t[i] - R[i] @ step) ** 2
+    """Return the cost of SE-Sync, edge by edge; landmarks follow poses in t."""
+    n, i, j = len(R), *G.edges.T
+    turns = R[j] - np.array([R[a] @ U for a, U in zip(i, G.rotations, strict=True)])
+    total = sum(G.kappa * np.linalg.norm(turns, axis=(1, 2)) ** 2)
+    moves = [(G.edges, G.translations, G.tau)]
     if G.sightings is not None:
-        seen = G.sightings
-        for (i, k), point, tau in zip(seen.edges, seen.points, seen.tau, strict=True):
-            total += tau * np.linalg.norm(t[len(R) + k] - t[i] - R[i] @ point) ** 2
+        moves.append((G.sightings.edges + [0, n], G.sightings.points, G.sightings.tau))
+    for ends, points, weights in moves:
+        for (a, b), point, tau in zip(ends, points, weights, strict=True):
+            total += tau * np.linalg.norm(t[b] - t[a] - R[a] @ point) ** 2
     return total
 
 

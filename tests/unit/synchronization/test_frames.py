@@ -1,14 +1,15 @@
-"""Frames by modes and by anchors, and their rounding."""
+"""Sheaves read as connections, angles, frames by modes and by anchors, and positions."""
 
 import warnings
 
 import networkx as nx
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import sheafcoarsen as sc
 from sheafcoarsen.synchronization._pose_graph import connection_from
-from sheafcoarsen.synchronization.connection import read_connection
+from sheafcoarsen.synchronization.connection import angles_of, read_connection
 from sheafcoarsen.synchronization.frames import nearest_rotations, spectral_frames, with_positions
 from tests.support.helpers import assert_residual, subspace_difference
 from tests.unit.synchronization.conftest import (
@@ -18,6 +19,82 @@ from tests.unit.synchronization.conftest import (
     ring_with_chords,
     sighted,
 )
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
+def test_transports_and_weights_come_back(dtype):
+    rng = np.random.default_rng(3)
+    A = rng.standard_normal((2, 3, 3, 3)) + 1j * rng.standard_normal((2, 3, 3, 3))
+    P, Q = np.linalg.qr(A if np.dtype(dtype).kind == "c" else A.real)[0].astype(dtype)
+    weights = np.array([1e-3, 7.0, 2.0], np.float32)
+    roots = np.sqrt(weights)[:, None, None]
+    edges = [[0, 1], [2, 1], [2, 2]]
+    connection = read_connection(sc.CellularSheaf(edges, roots * P, roots * Q))
+    eps = np.finfo(dtype).eps
+    U = P.conj().swapaxes(1, 2) @ Q
+    assert_residual(connection.transports - U, U, n=3, eps=eps)
+    assert_residual(connection.weights / weights - 1, n=3, eps=np.finfo(np.float32).eps)
+    assert connection.component.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("angle", [0.0, 1.0])
+def test_edges_of_weight_zero_join_nothing_and_have_no_angle(angle):
+    """They say nothing, so that poses neither agree nor disagree with them."""
+    heads, tails = plane(np.array([0, 0, angle, angle])), np.tile(np.eye(2), (4, 1, 1))
+    tails[2:] = heads[2:] = 0
+    heads[0] = plane(angle)
+    S = sc.synchronize(sc.CellularSheaf([(0, 1), (1, 2), (0, 2), (2, 3)], tails, heads))
+    assert np.isnan(S.angles).tolist() == [False, False, True, True]
+    assert S.edge_costs[2:].tolist() == [0, 0]
+    assert S.component.tolist() == [0, 0, 0, 1]
+
+
+def test_reflections_count_in_their_component_only():
+    F = sc.CellularSheaf.signed([[0, 1], [2, 3]], sign=[1, -1])
+    assert read_connection(F).proper.tolist() == [True, True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("tail", "head"),
+    [(np.eye(2), np.diag([1.0, 2.0])), (np.eye(2), 2 * np.eye(2)), (np.ones((2, 2)), np.eye(2))],
+    ids=["stretched", "two multiples", "singular"],
+)
+def test_the_edge_that_is_no_rotation_is_named(tail, head):
+    maps = np.tile(np.eye(2), (2, 3, 1, 1))
+    maps[:, 1] = tail, head
+    F = sc.CellularSheaf([[0, 1], [2, 1], [0, 2]], *maps)
+    message = r"`F` must be a connection, but edge 1 \(2 -> 1\) is not one"
+    with pytest.raises(ValueError, match=message):
+        sc.synchronize(F)
+
+
+def test_stalks_of_several_sizes_are_named():
+    path = nx.path_graph(3)
+    for dims, message in (
+        (([2, 3, 2], 2), "vertex 1 has dimension 3 and vertex 0 has 2"),
+        ((2, [2, 1]), "edge 1 has dimension 1 and vertex 0 has 2"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            sc.synchronize(sc.CellularSheaf.random(path, *dims, seed=0))
+    with pytest.raises(ValueError, match=r"must have vertices .*, got CellularSheaf\(n_vertices=0"):
+        sc.synchronize(sc.CellularSheaf(np.zeros((0, 2), int), [], []))
+
+
+@pytest.mark.parametrize("angle", [0.0, 1e-12, 1e-8, 0.3, 2.0, np.pi - 1e-9, np.pi])
+def test_angles_are_exact_from_zero_to_pi(angle):
+    axis = np.array([2.0, -1, 2]) / 3
+    turns = Rotation.from_rotvec([angle * axis, -angle * axis]).as_matrix()
+    assert_residual(angles_of(turns) - angle, n=3)
+    assert_residual(angles_of(plane(np.array([angle, -angle]))) - angle, n=2)
+
+
+def test_other_groups_have_the_largest_angle():
+    block = np.zeros((4, 4))
+    block[:2, :2], block[2:, 2:] = plane(0.4), plane(1.1)
+    assert_residual(angles_of(block[None]) - 1.1, n=4)
+    assert angles_of(np.array([[[1.0]], [[-1.0]]])).tolist() == [0, np.pi]
+    assert angles_of(np.diag([1.0, -1])[None]).tolist() == [np.pi]
+    assert_residual(angles_of(np.exp([[[0.7j]]])) - 0.7, n=1)
 
 
 def test_a_loop_that_turns_counts_in_a_pair_too():
@@ -80,13 +157,6 @@ def test_small_components_need_no_eigensolver(monkeypatch):
     assert frames.shape == (5, 3, 3)
 
 
-def test_a_unitary_edge_between_two_vertices_is_satisfied():
-    rng = np.random.default_rng(3)
-    U = np.linalg.qr(rng.standard_normal((2, 2)) + 1j * rng.standard_normal((2, 2)))[0]
-    S = sc.synchronize(sc.CellularSheaf.connection([[0, 1]], [U]))
-    assert_residual(S.rotations[1] - S.rotations[0] @ U, n=2)
-
-
 def test_signs_and_unitary_frames_are_rounded_to_their_groups():
     signs = [1, -1, -1, 1]
     F = sc.CellularSheaf.signed(nx.cycle_graph(4), sign=signs)
@@ -94,14 +164,13 @@ def test_signs_and_unitary_frames_are_rounded_to_their_groups():
     assert S.group == "O(1)"
     assert S.rotations.ravel().tolist() == [1, 1, -1, -1]
     rng = np.random.default_rng(2)
-    A = rng.standard_normal((6, 2, 2)) + 1j * rng.standard_normal((6, 2, 2))
-    g = np.linalg.qr(A)[0]
-    edges = ring_with_chords(6, 4)
-    U = g[edges[:, 0]].conj().swapaxes(1, 2) @ g[edges[:, 1]]
-    S = sc.synchronize(sc.CellularSheaf.connection(edges, U))
-    assert S.group == "U(2)"
-    assert abs(S.rotations - g[0].conj().T @ g).max() < 1e-6
-    assert S.angles.max() < 1e-6
+    g = np.linalg.qr(rng.standard_normal((6, 2, 2)) + 1j * rng.standard_normal((6, 2, 2)))[0]
+    for edges in (ring_with_chords(6, 4), np.array([[0, 1]])):
+        U = g[edges[:, 0]].conj().swapaxes(1, 2) @ g[edges[:, 1]]
+        S = sc.synchronize(sc.CellularSheaf.connection(edges, U))
+        assert S.group == "U(2)"
+        assert abs(S.rotations - g[0].conj().T @ g[: S.n_vertices]).max() < 1e-6
+        assert S.angles.max() < 1e-6
 
 
 @pytest.mark.parametrize("n", [6, 300])
@@ -158,21 +227,16 @@ def test_the_gap_where_weights_differ_by_twelve_decades(seed, dim):
     assert S.gap == pytest.approx(values[dim] - values[dim - 1], rel=2e-3)
 
 
-def test_true_positions_come_back_and_landmarks_join_components(dim):
-    G, (R, t) = pose_graph(dim, [[0, 1], [2, 3]])
-    mark = np.arange(1.0, dim + 1)[None]
-    H = sighted(G, (R, t), mark, [[0, 0], [1, 0], [2, 0]], tau=2.0)
+def test_positions_are_those_of_least_cost_and_landmarks_join_components(dim):
+    G, (R, t) = pose_graph(dim, [[0, 1], [1, 0], [2, 3]], noise=0.3)
+    seen = [[0, 0], [1, 0], [2, 0]]
+    H = sighted(G, (R, t), np.ones((1, dim)), seen, 0.3, [1.0, 2.0, 3.0])
     connection = connection_from(H)
     assert connection_from(G).joined.tolist() == [0, 0, 1, 1]
     assert connection.joined.tolist() == [0] * 5
-    assert abs(with_positions(connection, R).positions - np.vstack([t, mark])).max() < 1e-8
-
-
-def test_positions_are_those_of_least_cost(dim):
-    G, (R, t) = pose_graph(dim, ring_with_chords(12, 8), noise=0.3)
-    G = sighted(G, (R, t), np.ones((1, dim)), [[0, 0], [3, 0], [7, 0]], 0.3, [1.0, 2.0, 3.0])
-    S = sc.synchronize(G, start=R)
-    places = np.concatenate([S.translations, S.landmarks])
+    places = with_positions(connection, R).positions
+    np.testing.assert_array_equal(places[0], 0)
     rng = np.random.default_rng(1)
     for _ in range(5):
-        assert cost_by_hand(G, R, places + 1e-3 * rng.standard_normal(places.shape)) > S.cost
+        moved = places + 1e-3 * rng.standard_normal(places.shape)
+        assert cost_by_hand(H, R, moved) > cost_by_hand(H, R, places)

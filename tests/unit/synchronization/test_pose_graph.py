@@ -73,10 +73,6 @@ BAD = {
         "`sightings` are of dimension 3, poses of 2",
     ),
     "sighting": (
-        {"sightings": sc.Sightings([[9, 0]], [[1.0, 2.0]], 1.0)},
-        "`sightings.edges[0]` names pose 9, but there are 3 poses",
-    ),
-    "next": (
         {"sightings": sc.Sightings([[2, 0], [3, 0]], np.zeros((2, 2)), 1.0)},
         "`sightings.edges[1]` names pose 3, but there are 3 poses",
     ),

@@ -13,7 +13,6 @@ from tests.unit.synchronization.conftest import (
     cost_by_hand,
     pose_graph,
     random_rotations,
-    rescaled,
     ring_with_chords,
     sighted,
 )
@@ -60,21 +59,16 @@ def test_the_cost_never_rises_and_ends_at_a_stationary_point(dim):
         assert result.cost < result.costs[0]
 
 
-def test_steps_are_halved_where_they_would_raise_the_cost(monkeypatch, dim):
+def test_steps_are_halved_where_they_would_raise_the_cost_and_limited(monkeypatch, dim):
     """Without halving, a step from a bad start goes too far."""
     G, _ = pose_graph(dim, ring_with_chords(30, 30), noise=0.3)
     start = random_rotations(30, dim, np.random.default_rng(1))
-    free = sc.synchronize(G, refine=True, start=start)
-    monkeypatch.setattr(refinement, "HALVINGS", 1)
-    assert len(sc.synchronize(G, refine=True, start=start).costs) == 1 < len(free.costs)
-
-
-def test_unfinished_refinement_says_so(monkeypatch, dim):
-    G, _ = pose_graph(dim, ring_with_chords(30, 30), noise=0.3)
+    with monkeypatch.context() as patch:
+        patch.setattr(refinement, "HALVINGS", 1)
+        assert len(sc.synchronize(G, refine=True, start=start).costs) == 1
     monkeypatch.setattr(refinement, "MOST_STEPS", 1)
-    S = sc.synchronize(G, refine=True)
-    assert len(S.costs) == 2
-    assert not S.converged
+    S = sc.synchronize(G, refine=True, start=start)
+    assert (len(S.costs), S.converged) == (2, False)
 
 
 @pytest.mark.parametrize("weight", [1e12, 1e14, 1e15, 1e16, 1e18])
@@ -99,15 +93,3 @@ def test_the_roots_stay(dim):
     for root in (0, 3):
         np.testing.assert_array_equal(S.translations[root], 0)
         assert abs(S.rotations[root] - np.eye(dim)).max() < 1e-15
-
-
-@pytest.mark.parametrize("unit", [1e-100, 1e-8, 1e8, 1e60])
-def test_units_of_length_do_not_matter(dim, unit):
-    """Rotations and translations are solved for together; their sizes may be far apart."""
-    G, poses = pose_graph(dim, ring_with_chords(30, 30), noise=0.2)
-    G = sighted(G, poses, np.ones((1, dim)), [[0, 0], [3, 0]], 1.0, [1.0, 2.0])
-    S, other = (sc.synchronize(graph, refine=True) for graph in (G, rescaled(G, unit=unit)))
-    assert len(other.costs) == len(S.costs)
-    np.testing.assert_allclose(other.costs, S.costs, rtol=1e-10)
-    change = other.translations / unit - S.translations
-    assert np.linalg.norm(change) <= 1e-9 * np.linalg.norm(S.translations)

@@ -1,7 +1,6 @@
 """Edges that fit the others worst."""
 
 import dataclasses
-import re
 
 import numpy as np
 import pytest
@@ -43,16 +42,6 @@ def test_planted_outliers_come_first(dim, what):
         assert np.isin(bad, sc.synchronize(G.sheaf).outliers()[: PLANTED + 4]).sum() >= PLANTED - 3
 
 
-def test_it_is_better_than_the_residuals_of_least_squares(dim):
-    found = plain = 0
-    for seed in range(3):
-        G, bad = planted(dim, "both", seed)
-        S = sc.synchronize(G)
-        found += np.isin(S.outliers()[:PLANTED], bad).sum()
-        plain += np.isin(np.argsort(-S.angles)[:PLANTED], bad).sum()
-    assert found > plain
-
-
 def test_a_wrong_translation_lowers_the_weight_of_its_rotation(dim):
     """Where many chords are wrong, rotations alone would find three quarters of them."""
     found = 0
@@ -67,15 +56,6 @@ def test_a_wrong_translation_lowers_the_weight_of_its_rotation(dim):
         S = sc.synchronize(dataclasses.replace(G, rotations=R, translations=t))
         found += np.isin(bad, S.outliers()[:20]).sum()
     assert found >= 64
-
-
-def test_edges_without_outliers_and_without_edges_are_ranked_too():
-    G, _ = pose_graph(2, ring_with_chords(5, 0))
-    assert len(sc.synchronize(G).outliers()) == 5
-    lonely = sc.PoseGraph(
-        np.zeros((0, 2), int), np.zeros((0, 2, 2)), np.zeros((0, 2)), n_vertices=3
-    )
-    assert sc.synchronize(lonely, refine=True).outliers().tolist() == []
 
 
 def with_random_loops(dim, count=40, seed=0):
@@ -163,19 +143,3 @@ def test_a_pose_that_only_outliers_hold_keeps_a_place():
     assert np.isfinite(S.translations).all()
     assert S.weights[:15].min() == 1
     assert S.weights[15:].min() == 0
-
-
-WRONG = {
-    "robust": ({"robust": "huber"}, ValueError, "`robust` must be"),
-    "start": ({"robust": "tls", "start": np.zeros((5, 2, 2))}, ValueError, "`start` has no effect"),
-    "alone": ({"trusted": [0]}, ValueError, "`trusted` has no effect"),
-    "far": ({"robust": "tls", "trusted": [5]}, ValueError, "`trusted[0]` must be"),
-    "mask": ({"robust": "tls", "trusted": np.ones(3, bool)}, ValueError, "`trusted` must be"),
-}
-
-
-@pytest.mark.parametrize(("options", "error", "message"), WRONG.values(), ids=WRONG)
-def test_bad_options_are_named(options, error, message):
-    G, _ = pose_graph(2, ring_with_chords(5, 0))
-    with pytest.raises(error, match=re.escape(message)):
-        sc.synchronize(G, **options)
