@@ -68,6 +68,16 @@ def appended(G, edges, rotations, translations, kappa=1.0, tau=1.0, **options):
     )
 
 
+def planted(G, bad, rng, what="both"):
+    """Return a graph with random rotations, translations or both on some edges."""
+    R, t = G.rotations.copy(), G.translations.copy()
+    if what != "translations":
+        R[bad] = random_rotations(len(bad), G.dim, rng)
+    if what != "rotations":
+        t[bad] = 5 * rng.standard_normal((len(bad), G.dim))
+    return dataclasses.replace(G, rotations=R, translations=t)
+
+
 def rescaled(G, scale=1.0, unit=1.0):
     """Return a graph in another unit of length, with costs multiplied by a scale."""
     seen, by = G.sightings, scale / unit**2
@@ -83,17 +93,17 @@ def rescaled(G, scale=1.0, unit=1.0):
 
 
 def cost_by_hand(G, R, t):
-    """Return the cost of SE-Sync, edge by edge; landmarks follow poses in t."""
-    n, i, j = len(R), *G.edges.T
-    turns = R[j] - np.array([R[a] @ U for a, U in zip(i, G.rotations, strict=True)])
-    total = sum(G.kappa * np.linalg.norm(turns, axis=(1, 2)) ** 2)
-    moves = [(G.edges, G.translations, G.tau)]
+    """Return the cost of SE-Sync; landmarks follow poses in t."""
+    i, j = G.edges.T
+    cost = G.kappa @ np.square(R[j] - R[i] @ G.rotations).sum(axis=(1, 2))
+    ends, points, tau = G.edges, G.translations, G.tau
     if G.sightings is not None:
-        moves.append((G.sightings.edges + [0, n], G.sightings.points, G.sightings.tau))
-    for ends, points, weights in moves:
-        for (a, b), point, tau in zip(ends, points, weights, strict=True):
-            total += tau * np.linalg.norm(t[b] - t[a] - R[a] @ point) ** 2
-    return total
+        ends = np.concatenate([ends, G.sightings.edges + np.array([0, len(R)])])
+        points = np.concatenate([points, G.sightings.points])
+        tau = np.append(tau, G.sightings.tau)
+    i, j = ends.T
+    off = t[j] - t[i] - np.einsum("eij,ej->ei", R[i], points)
+    return cost + tau @ np.square(off).sum(axis=1)
 
 
 @pytest.fixture(params=[2, 3], ids=["SE2", "SE3"])

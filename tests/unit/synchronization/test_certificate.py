@@ -38,7 +38,9 @@ def test_the_energy_of_the_joint_sheaf_is_the_cost(dim):
     assert_residual(S.cost - wanted, wanted, n=F.n_edges)
     assert_residual(sc.energy(F, S.cochain()).sum() - wanted, wanted, n=F.n_edges)
     H, _ = pose_graph(dim, ring_with_chords(15, 10), noise=0.2)
-    alone = sc.synchronize(H.sheaf)
+    alone, same = (sc.synchronize(H.sheaf, method) for method in ("joint", "anchored"))
+    assert alone.method == "anchored"
+    np.testing.assert_array_equal(alone.rotations, same.rotations)
     assert_residual(sc.energy(H.sheaf, alone.cochain()).sum() - alone.cost, alone.cost, n=20)
     assert (alone.translations, alone.distances) == (None, None)
 

@@ -45,6 +45,10 @@ def test_isolated_vertices_and_labels():
     assert "components</th><td>3" in G._repr_html_()
 
 
+SPATIAL = sc.Sightings([[0, 0]], [[1.0, 2.0, 3.0]], 1.0)
+
+AWAY = sc.Sightings([[2, 0], [3, 0]], np.zeros((2, 2)), 1.0)
+
 BAD = {
     "one": ({"rotations": np.eye(2)}, "`rotations` must have shape (3, d, d), got (2, 2)"),
     "weights": ({"kappa": [1.0]}, "`kappa` must have shape (3,), got (1,)"),
@@ -60,22 +64,10 @@ BAD = {
     "negative": ({"edges": [[0, 1], [1, -2], [0, 2]]}, "`edges[1]` must not be negative"),
     "poses": ({"poses": (np.zeros((3, 2, 2)), np.zeros((3, 2)))}, "`poses[0][0]` must be a rota"),
     "few-poses": ({"poses": (np.zeros((2, 2, 2)), np.zeros((2, 2)))}, "`poses[0]` must have shape"),
-    "indefinite": (
-        {"information": np.zeros((3, 3, 3))},
-        "`information[0]` must have positive definite blocks",
-    ),
-    "contradiction": (
-        {"information": isotropic_information(np.ones(3), np.ones(3), 2)},
-        "`kappa[0]` = ",
-    ),
-    "mixed": (
-        {"sightings": sc.Sightings([[0, 0]], [[1.0, 2.0, 3.0]], 1.0)},
-        "`sightings` are of dimension 3, poses of 2",
-    ),
-    "sighting": (
-        {"sightings": sc.Sightings([[2, 0], [3, 0]], np.zeros((2, 2)), 1.0)},
-        "`sightings.edges[1]` names pose 3, but there are 3 poses",
-    ),
+    "indefinite": ({"information": np.zeros((3, 3, 3))}, "must have positive definite blocks"),
+    "contradiction": ({"information": np.tile(np.eye(3), (3, 1, 1))}, "`kappa[0]` = "),
+    "mixed": ({"sightings": SPATIAL}, "`sightings` are of dimension 3, poses of 2"),
+    "sighting": ({"sightings": AWAY}, "`sightings.edges[1]` names pose 3, but there are 3 poses"),
     "negative count": ({"n_vertices": -1}, "`n_vertices` must be at least 3"),
     "huge count": ({"n_vertices": 10**400}, "`n_vertices` requires 1e+400 vertices"),
     "one array": ({"poses": (np.zeros((3, 2, 2)),)}, "`poses` must be a pair of arrays"),
