@@ -17,9 +17,6 @@ from sheafcoarsen.synchronization.connection import (
 )
 from sheafcoarsen.synchronization.refinement import refined_poses, unrefinable
 
-DENSE = 200
-"""Number of rows of rotations up to which all eigenvalues are computed."""
-
 GROWTH = 100.0
 """Factor by which shifts grow until the shifted matrix is positive definite."""
 
@@ -167,7 +164,7 @@ def _smallest(M: scipy.sparse.csr_array, marked: np.ndarray, shift: float) -> tu
         padded[rows] = x
         return factors.solve(padded)[rows]
 
-    if len(rows) <= DENSE:
+    if len(rows) < 3:  # too few for ARPACK
         small = inverse(np.eye(len(rows)))
         largest = scipy.linalg.eigvalsh((small + small.conj().T) / 2)[-1:]
     else:

@@ -26,8 +26,6 @@ from sheafcoarsen.synchronization.reweighting import truncated_fit
 
 Method = Literal["auto", "joint", "spectral", "anchored"]
 
-METHODS = get_args(Method)
-
 Start: TypeAlias = tuple[str, np.ndarray, np.ndarray | None]
 """Name, rotations, and the lowest eigenvalues if they were computed."""
 
@@ -106,7 +104,7 @@ def synchronize(
     >>> S.rotations.shape, bool(S.angles.max() < 0.5), bool(S.cost < sc.synchronize(F).cost)
     ((100, 3, 3), True, True)
     """
-    choice("method", method, METHODS)
+    choice("method", method, get_args(Method))
     refine = flag("refine", refine)
     seed = whole_number("seed", seed, at_least=0)
     connection = connection_from(F)

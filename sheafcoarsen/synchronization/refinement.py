@@ -34,9 +34,6 @@ Extrapolated from the last two steps, whose decreases are about geometric.
 HALVINGS = 20
 """Largest number of halvings of a step that would raise the cost."""
 
-SUFFICIENT = 1e-4
-"""Least decrease of the cost relative to that of the linear model (Armijo)."""
-
 TOLERANCE = 1e-6
 """Tolerance of the linear solver; steps need not be exact."""
 
@@ -47,8 +44,8 @@ class PoseSheaf:
     Attributes
     ----------
     length : float
-        The unit of v, a power of two, such that rotations and translations change residuals about
-        equally in any units of positions.
+        The unit of v, a power of two: the length of a translation that changes residuals about as
+        much as a rotation by one radian, in any units of positions.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -61,17 +58,13 @@ class PoseSheaf:
         self.edge_dims = np.repeat([self.stalk, d], [m, len(self.ends) - m])
         self.rotation_roots = np.sqrt(8 * connection.weights)
         self.translation_roots = np.sqrt(np.zeros(0) if moves is None else moves.tau)
-        self.length = 1.0 if moves is None else self._unit_of_length(moves.points)
+        self.length = 1.0
+        if moves is not None and len(moves.tau):
+            sizes = self.translation_roots * np.linalg.norm(moves.points, axis=1)
+            turns = self.rotation_roots.sum() / 2 + sizes.sum()
+            if turns > 0:
+                self.length = float(2.0 ** np.round(np.log2(turns / self.translation_roots.sum())))
         self._sheaf: CellularSheaf | None = None
-
-    def _unit_of_length(self, points: np.ndarray) -> float:
-        """Return the length of a translation that costs as much as a rotation by one radian."""
-        moves = self.translation_roots.mean() if len(points) else 0.0
-        if not moves > 0:
-            return 1.0
-        turns = self.rotation_roots.mean() / 2 if len(self.rotation_roots) else 0.0
-        turns += (self.translation_roots * np.linalg.norm(points, axis=1)).mean()
-        return float(2.0 ** np.round(np.log2(turns / moves))) if turns > 0 else 1.0
 
     def at(self, poses: Poses) -> tuple[CellularSheaf, np.ndarray]:
         """Return the sheaf and the 1-cochain r: residuals after a step x are r - delta x."""
@@ -196,7 +189,7 @@ def refined_poses(connection: Connection, poses: Poses, steps: int = 0) -> Poses
             there = problem.after(poses, length * x)
             sheaf, r = problem.at(there)
             new_cost = float(r @ r)
-            if new_cost <= cost - SUFFICIENT * length * gain:
+            if new_cost <= cost:
                 break
             length /= 2
         else:

@@ -50,7 +50,7 @@ def with_random_loops(dim, count=40, seed=0):
     """Return a graph whose last measurements are random, and the graph without them."""
     rng = np.random.default_rng(seed)
     G, _ = pose_graph(dim, ring_with_chords(100, 100, seed), seed, noise=0.05)
-    weights = {2: (1 / 0.05**2, 1 / 0.05**2), 3: (0.5 / 0.05**2, 1 / 0.05**2)}[dim]
+    weights = 1 / 0.05**2 / (dim - 1), 1 / 0.05**2
     clean = dataclasses.replace(G, kappa=weights[0], tau=weights[1])
     i, j = rng.choice(100, (2, count))
     turns, moves = random_rotations(count, dim, rng), 5 * rng.standard_normal((count, dim))
@@ -80,9 +80,8 @@ def test_small_graphs_keep_their_right_loops(dim):
     lost = kept = 0
     for seed in range(12):
         rng = np.random.default_rng(seed)
-        chain = np.stack([np.arange(24), np.arange(1, 25)], axis=1)
-        loops = rng.integers(25, size=(20, 2))
-        G, _ = pose_graph(dim, np.concatenate([chain, loops]), seed, noise=0.07)
+        edges = np.append(np.arange(24)[:, None] + [0, 1], rng.integers(25, size=(20, 2)), axis=0)
+        G, _ = pose_graph(dim, edges, seed, noise=0.07)
         G = planted(G, range(41, 44), rng)
         H = dataclasses.replace(G, kappa=600.0 if dim == 2 else 300.0, tau=200.0)
         S = sc.synchronize(H, robust="tls", refine=True)
@@ -111,8 +110,7 @@ def test_rotations_of_a_sheaf_are_truncated_too():
     head = F.head_data.reshape(-1, 3, 3).copy()
     bad = 60 + np.arange(0, 80, 8)
     head[bad] = head[bad] @ random_rotations(10, 3, np.random.default_rng(0))
-    weight = 1e3
-    F = F.with_maps(F.tail_data * weight**0.5, head * weight**0.5)
+    F = F.with_maps(F.tail_data * 1e3**0.5, head * 1e3**0.5)
     S = sc.synchronize(F, robust="tls")
     assert np.flatnonzero(S.weights == 0).tolist() == bad.tolist()
     assert S.cost == pytest.approx(S.weights @ S.edge_costs)
@@ -126,7 +124,6 @@ def test_a_pose_that_only_outliers_hold_keeps_a_place():
     moves = [[40.0, 0.0], [0.0, -50.0]]
     H = appended(G, [[3, 10], [7, 10]], turn, moves, 100.0, 100.0)
     S = sc.synchronize(H, robust="tls", refine=True)
-    assert np.isfinite(S.rotations).all()
-    assert np.isfinite(S.translations).all()
+    assert np.isfinite(S.cochain()).all()
     assert S.weights[:15].min() == 1
     assert S.weights[15:].min() == 0
