@@ -2,9 +2,11 @@
 
 import dataclasses
 import pickle
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
+from scipy.sparse.linalg import ArpackNoConvergence
 
 import sheafcoarsen as sc
 from tests.support.helpers import assert_residual
@@ -87,6 +89,9 @@ def test_the_bound_holds_for_all_poses_and_is_the_minimum(dim):
         assert not Z.is_optimal
         if spread < 1:
             assert Z.lower_bound == pytest.approx(best.cost, rel=1e-6)
+    for bad in (0, 1, -1e-6, "small"):
+        with pytest.raises((ValueError, TypeError), match="`tol`"):
+            best.certify(bad)
 
 
 def half_turned_ring(n=40, turns=1):
@@ -142,6 +147,7 @@ def test_what_has_no_contradictions_is_certified(dim):
     once = dataclasses.replace(
         chain, sightings=sc.Sightings([[1, 0]], np.ones((1, dim)), 1.0, places=np.zeros((2, dim)))
     )
+    assert sc.synchronize(lonely).gap == np.inf
     for G in (chain, lonely, once):
         for method in ("auto", "joint", "spectral", "anchored"):
             for refine in (False, True):
@@ -171,18 +177,10 @@ def test_other_groups_have_bounds_too(d, scalars):
     assert S.cost > 1e-3 or d == 1
 
 
-@pytest.mark.parametrize("bad", [0, 1, -1e-6, "small"])
-def test_a_tolerance_out_of_range_is_refused(bad):
-    G, _ = half_turned_ring()
-    with pytest.raises((ValueError, TypeError), match="`tol`"):
-        sc.synchronize(G).certify(bad)
-
-
-@pytest.mark.parametrize("which", ["indices", "mask"])
-def test_a_subset_keeps_measurements_and_poses(dim, which):
+@pytest.mark.parametrize("kept", [[4, 2, 7], np.arange(19) % 7 == 3], ids=["indices", "mask"])
+def test_a_subset_keeps_measurements_and_poses(dim, kept):
     G = landmark_graph(dim)
-    kept = np.array([4, 2, 7] if which == "indices" else [2, 4, 7])
-    H = G.subset(kept if which == "indices" else np.isin(np.arange(G.n_edges), kept))
+    H = G.subset(kept)
     assert (H.n_vertices, H.n_edges) == (20, 3)
     for name in ("edges", "rotations", "translations", "kappa", "tau"):
         np.testing.assert_array_equal(getattr(H, name), getattr(G, name)[kept])
@@ -194,15 +192,19 @@ def test_a_subset_keeps_measurements_and_poses(dim, which):
 
 @pytest.mark.parametrize("tau", [1.0, 1e17])
 @pytest.mark.parametrize(("n", "turns"), [(101, 17), (151, 25), (301, 1)])
-def test_bounds_of_rings_wound_with_noise_are_below_the_optimum(n, turns, tau):
+def test_bounds_of_rings_wound_with_noise_are_below_the_optimum(n, turns, tau, monkeypatch):
     """Iterated eigenvalues may be too high, and weights of places hide those of rotations."""
     G, wound = half_turned_ring(n, turns)
     noise = plane(1e-3 * np.random.default_rng(n).standard_normal(n))
     G = dataclasses.replace(G, rotations=noise, tau=tau)
     best = sc.synchronize(G, refine=True).cost
-    Z = sc.synchronize(G, refine=True, start=wound).certify()
-    assert not Z.is_optimal
-    assert Z.lower_bound <= best * (1 + 1e-9)
+    S = sc.synchronize(G, refine=True, start=wound)
+    found = [S.certify()]
+    failed = Mock(side_effect=ArpackNoConvergence("", [], []))
+    monkeypatch.setattr("sheafcoarsen.synchronization._certificate.eigsh", failed)
+    for Z in (*found, S.certify(1e-5)):
+        assert not Z.is_optimal
+        assert Z.lower_bound <= best * (1 + 1e-9)
 
 
 @pytest.mark.parametrize(("far", "weight"), [(1e8, 1.0), (1.0, 1e30)])

@@ -46,7 +46,6 @@ def test_isolated_vertices_and_labels():
 
 
 SPATIAL = sc.Sightings([[0, 0]], [[1.0, 2.0, 3.0]], 1.0)
-
 AWAY = sc.Sightings([[2, 0], [3, 0]], np.zeros((2, 2)), 1.0)
 
 BAD = {

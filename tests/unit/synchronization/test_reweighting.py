@@ -67,7 +67,6 @@ def test_truncated_least_squares_leave_random_loops_out(dim, trusted, seed):
     assert (S.weights[:200] < 0.5).sum() <= 2
     best = sc.synchronize(clean.subset(S.weights[:200] > 0), refine=True)
     assert S.cost == pytest.approx(best.cost, rel=1e-6)
-    assert S.cost == pytest.approx(S.weights @ S.edge_costs)
     assert S.certify().lower_bound == pytest.approx(best.cost, rel=1e-6)
     limit = S.suspicion[S.weights > 0].max()
     assert sorted(S.outliers(threshold=limit)) == np.flatnonzero(S.weights == 0).tolist()
