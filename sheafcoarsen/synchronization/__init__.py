@@ -21,18 +21,16 @@ array([0.04, 0.04, 0.04, 0.04])
 Each connected component has its own frame, which no measurement determines. The modules, in the
 order of the computation:
 
-``information``, ``_pose_graph``
-    Information matrices and their means kappa and tau; the measurements, checked.
+``information``
+    Information matrices and their means kappa and tau.
 ``connection``
-    Transports and weights of a sheaf, checked to be a connection.
-``joint_sheaf``
-    Poses and landmarks as one sheaf, whose energy is the total cost.
+    Transports and displacements as a sheaf whose energy is the cost; residuals of its edges.
+``_pose_graph``
+    The measurements, checked.
 ``frames``
     Frames by the lowest modes or extended from a fixed vertex, rounded to the nearest rotations;
     positions for given rotations.
-``residuals``
-    Angles, offsets and costs of every edge.
-``linearization``, ``refinement``
+``refinement``
     The sheaf of the linearized residuals; Gauss-Newton steps on it until the cost stagnates.
 ``reweighting``
     Robust fits: by sums of residuals instead of squares, to rank outliers, and by truncated least

@@ -8,19 +8,14 @@ import scipy.sparse
 from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator, eigsh
 
 from sheafcoarsen._support import EPS, ReadOnly, range_of_blocks, tables
-from sheafcoarsen.operators import (
-    Factors,
-    Order,
-    apply_coboundary,
-    coboundary,
-    elimination_order,
-    laplacian,
+from sheafcoarsen.operators import Factors, Order, coboundary, elimination_order, laplacian
+from sheafcoarsen.synchronization.connection import (
+    Connection,
+    Poses,
+    agree_to_rounding,
+    first_vertices,
 )
-from sheafcoarsen.synchronization.connection import Connection, sheaf_of
-from sheafcoarsen.synchronization.joint_sheaf import joint_cochain, joint_sheaf
-
-DENSE = 200
-"""Number of rows of rotations up to which all eigenvalues are computed."""
+from sheafcoarsen.synchronization.refinement import refined_poses, unrefinable
 
 GROWTH = 100.0
 """Factor by which shifts grow until the shifted matrix is positive definite."""
@@ -88,15 +83,8 @@ class PoseCertificate(ReadOnly):
         return tables.table(rows, caption="PoseCertificate")
 
 
-def certificate(
-    connection: Connection,
-    rotations: np.ndarray,
-    positions: np.ndarray | None,
-    cost: float,
-    tol: float,
-    agree: bool,
-) -> PoseCertificate:
-    """Return the certificate by the Lagrange multipliers at given poses.
+def certificate(connection: Connection, poses: Poses, cost: float, tol: float) -> PoseCertificate:
+    """Return the certificate by the Lagrange multipliers at given poses, refined if possible.
 
     With Q the Laplacian of the joint sheaf, X its cochain, Lambda_i the symmetric part of
     (Q X)_i R_i, and S = Q - Lambda, the cost of other poses Z is the sum of the traces of Lambda_i
@@ -104,52 +92,44 @@ def certificate(
     positive definite on such cochains, every cost is therefore at least that of X minus tr(E* S^-1
     E), E = S X: a bound of second order in the gradient. Otherwise the bound is the sum of the
     traces plus n d mu, with mu the smallest eigenvalue of S after minimization over the rows of
-    positions (Rosen et al. 2019). ``agree``: whether the poses agree with all measurements to
-    rounding, so that they are optimal.
+    positions (Rosen et al. 2019). Poses that agree with all measurements to rounding are optimal.
     """
-    n, d = connection.n_vertices, connection.dim
-    measured, roots = connection.displacements, connection.fixed
-    if measured is None or positions is None:
-        sheaf = sheaf_of(connection)
-        X = rotations.conj().swapaxes(1, 2).reshape(-1, d)
-    else:
-        sheaf = joint_sheaf(n, connection.transports, connection.weights, measured)
-        X = joint_cochain(rotations, positions)
-    stalk = d + (measured is not None)
+    agree = agree_to_rounding(connection, poses)
+    if unrefinable(connection, poses.rotations) is None:
+        poses = refined_poses(connection, poses)
+    n, d, sheaf, X = connection.n_vertices, connection.dim, connection.sheaf, poses.cochain
+    stalk, roots = int(sheaf.vertex_dims[0]), first_vertices(connection.joined)
     marked = np.zeros(len(X), bool)  # rows of rotations
     marked[: n * stalk].reshape(n, stalk)[:, :d] = True
     delta = coboundary(sheaf)
-    residuals = apply_coboundary(sheaf, X)
+    residuals = delta @ X
     QX = delta.conj().T @ residuals  # accurate for small residuals
-    multipliers = QX[marked].reshape(n, d, d) @ rotations
+    multipliers = QX[marked].reshape(n, d, d) @ poses.rotations
     multipliers = (multipliers + multipliers.conj().swapaxes(1, 2)) / 2
-    trace = float(np.einsum("vii->", multipliers).real)
+    rows = np.flatnonzero(marked).reshape(n, d)
+    Lambda = scipy.sparse.coo_array(
+        (multipliers.ravel(), (np.repeat(rows, d), np.tile(rows, d).ravel())), shape=(len(X),) * 2
+    )
     Q = laplacian(sheaf)
     norm = float(abs(Q[marked][:, marked]).sum(axis=1).max(initial=0.0))
-    blocks = np.zeros((n, stalk, stalk), multipliers.dtype)
-    blocks[:, :d, :d] = multipliers
-    diagonal = scipy.sparse.bsr_array(
-        (blocks, np.arange(n), np.arange(n + 1)), shape=(n * stalk,) * 2
-    )
-    rest = scipy.sparse.csr_array((len(X) - n * stalk,) * 2)
-    M = scipy.sparse.csr_array(Q - scipy.sparse.block_diag([diagonal, rest], format="csr"))
-    E = QX.copy()
-    E[marked] -= (multipliers @ X[marked].reshape(n, d, d)).reshape(-1, d)
+    M, E = scipy.sparse.csr_array(Q - Lambda), QX - Lambda @ X
     free = np.ones(len(X), bool)
     free[range_of_blocks(sheaf.vertex_offsets, roots)] = False
     marks = scipy.sparse.diags_array(marked.astype(float), format="csr")
     shifted = scipy.sparse.csr_array(M - ROUNDING * norm * marks)
     factors = _positive(shifted[free][:, free]) if free.any() else None
-    energy = float(np.vdot(residuals, residuals).real)
     if factors is not None:
-        below = float(np.vdot(E[free], factors.solve(E[free])).real)
-        bound = min(max(0.0, energy - below), cost)
-        return PoseCertificate(cost, bound, -below, bool(cost - bound <= tol * cost or agree))
-    free[:] = True
-    if measured is not None:  # fix a position of each component
-        free[sheaf.vertex_offsets[roots + 1] - 1] = False
-    mu, certain = _smallest(M[free][:, free], marked[free], ROUNDING * norm) if norm else (0.0, 0.0)
-    bound = min(max(trace + n * d * min(certain, 0.0), 0.0), cost)
+        mu = -float(np.vdot(E[free], factors.solve(E[free])).real)
+        bound = float(np.vdot(residuals, residuals).real) + mu
+    else:
+        free[:] = True
+        if stalk > d:  # fix a position of each component
+            free[sheaf.vertex_offsets[roots + 1] - 1] = False
+        mu, certain = 0.0, 0.0
+        if norm:
+            mu, certain = _smallest(M[free][:, free], marked[free], ROUNDING * norm)
+        bound = float(np.einsum("vii->", multipliers).real) + n * d * min(certain, 0.0)
+    bound = min(max(0.0, bound), cost)
     return PoseCertificate(cost, bound, mu, bool(cost - bound <= tol * cost or agree))
 
 
@@ -184,7 +164,7 @@ def _smallest(M: scipy.sparse.csr_array, marked: np.ndarray, shift: float) -> tu
         padded[rows] = x
         return factors.solve(padded)[rows]
 
-    if len(rows) <= DENSE:
+    if len(rows) < 3:  # too few for ARPACK
         small = inverse(np.eye(len(rows)))
         largest = scipy.linalg.eigvalsh((small + small.conj().T) / 2)[-1:]
     else:

@@ -1,6 +1,7 @@
 """Pose graphs: measured relative rotations and translations with their weights."""
 
 import dataclasses
+import os
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,9 +20,9 @@ from sheafcoarsen._support import (
     vertex_count,
     whole_number,
 )
-from sheafcoarsen.sheaf import CellularSheaf, component_labels
+from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
+from sheafcoarsen.synchronization.connection import Connection, Displacements, read_connection
 from sheafcoarsen.synchronization.information import concentrations
-from sheafcoarsen.synchronization.joint_sheaf import Displacements, joint_sheaf
 
 AGREEMENT = 1e-6
 """Largest relative difference between kappa, tau and the means of the information matrices."""
@@ -292,28 +293,22 @@ class PoseGraph(ReadOnly):
     @cached_property
     def sheaf(self) -> CellularSheaf:
         """The connection of the measured rotations, weighted by kappa."""
-        sheaf = CellularSheaf.connection(
-            self.edges, self.rotations, weight=self.kappa, n_vertices=self.n_vertices
-        )
+        sheaf = self._connection.rotation_sheaf
         return sheaf if self.vertex_labels is None else sheaf.with_labels(self.vertex_labels)
 
-    @property
-    def _displacements(self) -> Displacements:
-        n = int(self.n_vertices or 0)
-        if self.sightings is None:
-            return Displacements(self.edges, self.translations, np.asarray(self.tau), n)
-        seen = self.sightings
-        return Displacements(
-            np.concatenate([self.edges, seen.edges + np.array([0, n])]),
-            np.concatenate([self.translations, seen.points]),
-            np.concatenate([np.asarray(self.tau), seen.tau]),
-            n + seen.n_landmarks,
-        )
-
     @cached_property
-    def _joint_sheaf(self) -> CellularSheaf:
+    def _connection(self) -> Connection:
         n = int(self.n_vertices or 0)
-        return joint_sheaf(n, self.rotations, np.asarray(self.kappa), self._displacements)
+        kappa, tau, seen = np.asarray(self.kappa), np.asarray(self.tau), self.sightings
+        measured = Displacements(self.edges, self.translations, tau, n)
+        if seen is not None:
+            measured = Displacements(
+                np.concatenate([self.edges, seen.edges + np.array([0, n])]),
+                np.concatenate([self.translations, seen.points]),
+                np.concatenate([tau, seen.tau]),
+                n + seen.n_landmarks,
+            )
+        return Connection(n, self.edges, self.rotations, kappa, measured)
 
     def joint_sheaf(self) -> CellularSheaf:
         """Return the sheaf of poses and landmarks whose energy is the total cost.
@@ -337,7 +332,7 @@ class PoseGraph(ReadOnly):
         >>> round(float(energy), 6), round(S.cost, 6)
         (1.607695, 1.607695)
         """
-        return self._joint_sheaf
+        return self._connection.sheaf
 
     def subset(self, edges: npt.ArrayLike) -> "PoseGraph":
         """Return the pose graph of some measurements, with all poses, landmarks and sightings.
@@ -390,7 +385,7 @@ class PoseGraph(ReadOnly):
             ("poses", self.n_vertices),
             ("in", f"SE({self.dim})"),
             ("measurements", len(self.edges)),
-            ("components", len(np.unique(component_labels(self.n_vertices or 0, self.edges)))),
+            ("components", len(np.unique(self._connection.component))),
             ("kappa", tables.span(np.asarray(self.kappa))),
             ("tau", tables.span(np.asarray(self.tau))),
             ("poses given", self.poses is not None),
@@ -399,6 +394,20 @@ class PoseGraph(ReadOnly):
             rows.append(("landmarks", self.sightings.n_landmarks))
             rows.append(("sightings", len(self.sightings.edges)))
         return tables.table(rows, caption="PoseGraph")
+
+
+def connection_from(F: CellularSheaf | PoseGraph) -> Connection:
+    """Return the connection of a sheaf or of a pose graph."""
+    if isinstance(F, str | os.PathLike):
+        raise TypeError(
+            f"`F` must be a CellularSheaf or a PoseGraph, got {type(F).__name__}: "
+            f"read_g2o(path, poses=True) opens a file"
+        )
+    if not isinstance(F, PoseGraph):
+        return read_connection(check_sheaf(F, "F"))
+    if not F.n_vertices:
+        raise ValueError("`F` must have poses, got a pose graph without any")
+    return F._connection
 
 
 def edge_indices(name: str, value: npt.ArrayLike, n_edges: int) -> np.ndarray:

@@ -12,23 +12,19 @@ from sheafcoarsen._support import choice, counted, flag, read_only, scalar_array
 from sheafcoarsen.exceptions import SingularProblemWarning
 from sheafcoarsen.sections import global_sections
 from sheafcoarsen.sheaf import CellularSheaf, component_labels
-from sheafcoarsen.synchronization._pose_graph import PoseGraph, edge_indices
-from sheafcoarsen.synchronization.connection import Connection, connection_from
+from sheafcoarsen.synchronization._pose_graph import PoseGraph, connection_from, edge_indices
+from sheafcoarsen.synchronization.connection import Connection, first_vertices
 from sheafcoarsen.synchronization.frames import (
-    anchored_frames,
-    joint_rotations,
+    extended_rotations,
     nearest_rotations,
-    positions_for,
     spectral_frames,
+    with_positions,
 )
-from sheafcoarsen.synchronization.linearization import PoseSheaf
-from sheafcoarsen.synchronization.refinement import Refined, refined_poses
+from sheafcoarsen.synchronization.refinement import PoseSheaf, refined_poses
 from sheafcoarsen.synchronization.result import Synchronization, result_at
 from sheafcoarsen.synchronization.reweighting import truncated_fit
 
 Method = Literal["auto", "joint", "spectral", "anchored"]
-
-METHODS = get_args(Method)
 
 Start: TypeAlias = tuple[str, np.ndarray, np.ndarray | None]
 """Name, rotations, and the lowest eigenvalues if they were computed."""
@@ -108,45 +104,44 @@ def synchronize(
     >>> S.rotations.shape, bool(S.angles.max() < 0.5), bool(S.cost < sc.synchronize(F).cost)
     ((100, 3, 3), True, True)
     """
-    choice("method", method, METHODS)
+    choice("method", method, get_args(Method))
     refine = flag("refine", refine)
     seed = whole_number("seed", seed, at_least=0)
     connection = connection_from(F)
+    how: dict[str, Any] = {}
     if robust is not None:
         choice("robust", robust, ("tls",))
         if start is not None or method != "auto":
             given = "start" if start is not None else "method"
             raise ValueError(f"`{given}` has no effect with `robust`, which computes its own start")
-        return _robust(F, connection, _trusted(F, trusted, connection), refine)
-    if trusted is not None:
+        weights, poses = truncated_fit(connection, _trusted(F, trusted, connection), refine)
+        found = result_at(F, connection, poses, "tls", read_only(weights))
+    elif trusted is not None:
         raise ValueError("`trusted` has no effect without `robust`: also pass robust='tls'")
-    starts: Iterable[Start] = _starts(connection, method, seed)
-    if start is not None:
-        starts = [("start", _given_rotations(start, connection), None)]
-    found, eigenvalues = None, None
-    for name, rotations, values in starts:
-        positions = positions_for(connection, rotations)
-        here = result_at(F, connection, rotations, positions, method=name)
-        found = here if found is None or here.cost < found.cost else found
-        eigenvalues = values if eigenvalues is None else eigenvalues
-    assert found is not None
-    how: dict[str, Any] = {}
-    if eigenvalues is not None:
-        how["gap"] = float(eigenvalues[-1] - eigenvalues[-2])
-        how["eigenvalues"] = read_only(eigenvalues)
-    if refine:
-        refined = refined_poses(connection, found.rotations, found._positions)
-        found = _result(F, connection, refined, method=found.method)
+    else:
+        starts: Iterable[Start] = _starts(connection, method, seed)
+        if start is not None:
+            starts = [("start", _given_rotations(start, connection), None)]
+        results = []
+        for name, rotations, values in starts:
+            results.append(result_at(F, connection, with_positions(connection, rotations), name))
+            if values is not None:
+                how = {"gap": float(values[-1] - values[-2]), "eigenvalues": read_only(values)}
+        found = min(results, key=lambda result: result.cost)
+        if refine:
+            poses = refined_poses(connection, found._poses)
+            found = result_at(F, connection, poses, found.method)
     _warn_if_undetermined(connection, found)
     return dataclasses.replace(found, **how)
 
 
 def _warn_if_undetermined(connection: Connection, found: Synchronization) -> None:
     """Warn if landmarks connect parts of the graph without determining their relative poses."""
-    if found.n_components == len(connection.roots):
+    if found.n_components == len(np.unique(connection.component)):
         return
-    sheaf, _ = PoseSheaf(connection).at(found.rotations, found._positions)
-    free = global_sections(sheaf).h0 - int(sheaf.vertex_dims[connection.fixed].sum())
+    sheaf, _ = PoseSheaf(connection).at(found._poses)
+    fixed = first_vertices(connection.joined)
+    free = global_sections(sheaf).h0 - int(sheaf.vertex_dims[fixed].sum())
     if free > 0:
         warnings.warn(
             f"poses are not determined: parts of the graph that only landmarks connect can move in "
@@ -162,21 +157,10 @@ def _starts(connection: Connection, method: Method, seed: int) -> Iterator[Start
         frames, values = spectral_frames(connection, seed)
         yield "spectral", nearest_rotations(frames, connection), values
     if connection.displacements is not None and method in ("auto", "joint"):
-        yield "joint", joint_rotations(connection), None
+        yield "joint", extended_rotations(connection), None
     elif method in ("joint", "anchored"):
-        yield "anchored", nearest_rotations(anchored_frames(connection), connection), None
-
-
-def _result(
-    F: CellularSheaf | PoseGraph,
-    connection: Connection,
-    poses: Refined,
-    **how: Any,
-) -> Synchronization:
-    """Return the result at refined poses."""
-    found = result_at(F, connection, poses.rotations, poses.positions, **how)
-    costs = np.array(poses.costs or [found.cost])
-    return dataclasses.replace(found, costs=read_only(costs), converged=poses.converged)
+        part = dataclasses.replace(connection, displacements=None)
+        yield "anchored", extended_rotations(part), None
 
 
 def _trusted(
@@ -195,19 +179,6 @@ def _trusted(
         if parts.max(initial=0) == connection.component.max(initial=0):
             mask[odometry] = True
     return mask
-
-
-def _robust(
-    F: CellularSheaf | PoseGraph,
-    connection: Connection,
-    trusted: np.ndarray,
-    refine: bool,
-) -> Synchronization:
-    """Return the fit by truncated least squares, with its weights."""
-    weights, poses = truncated_fit(connection, trusted, refine)
-    result = _result(F, connection, poses, method="tls", weights=read_only(weights))
-    _warn_if_undetermined(connection, result)
-    return result
 
 
 def _given_rotations(start: npt.ArrayLike, connection: Connection) -> np.ndarray:

@@ -48,14 +48,9 @@ def isotropic_information(kappa: np.ndarray, tau: np.ndarray, dim: int) -> np.nd
 def harmonic_means(blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return k / tr(inv(B)) of matrices (m, k, k), and which are not positive definite."""
     scaled, fails = _scaled(blocks)
-    k = blocks.shape[1]
-    diagonal = np.einsum("eii->ei", blocks)
-    smallest = np.where(fails, 1.0, diagonal.min(axis=1, initial=np.inf))
-    inverse = np.einsum("eii->ei", np.linalg.inv(scaled))
-    ratios = np.where(
-        fails[:, None], 1.0, smallest[:, None] / np.where(fails[:, None], 1, diagonal)
-    )
-    return k * smallest / (inverse * ratios).sum(axis=1), fails
+    diagonal = np.where(fails[:, None], 1.0, np.einsum("eii->ei", blocks))
+    inverse = np.einsum("eii->ei", np.linalg.inv(scaled)) / diagonal
+    return blocks.shape[1] / inverse.sum(axis=1), fails
 
 
 def _scaled(blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

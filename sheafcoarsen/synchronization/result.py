@@ -7,19 +7,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sheafcoarsen._support import ReadOnly, eps_of, read_only, real_number, tables
-from sheafcoarsen.sheaf import CellularSheaf, component_labels
+from sheafcoarsen.sheaf import CellularSheaf
 from sheafcoarsen.solve import tolerance
 from sheafcoarsen.synchronization._certificate import PoseCertificate, certificate
-from sheafcoarsen.synchronization._pose_graph import PoseGraph
-from sheafcoarsen.synchronization.connection import Connection, connection_from
-from sheafcoarsen.synchronization.joint_sheaf import joint_cochain
-from sheafcoarsen.synchronization.refinement import refined_poses, unrefinable
-from sheafcoarsen.synchronization.residuals import (
-    agree_to_rounding,
+from sheafcoarsen.synchronization._pose_graph import PoseGraph, connection_from
+from sheafcoarsen.synchronization.connection import (
+    Connection,
+    Poses,
     angles_of,
     costs_of,
     edge_turns,
-    squared_distances,
 )
 from sheafcoarsen.synchronization.reweighting import least_residuals, squared_residuals, weighted
 
@@ -119,11 +116,12 @@ class Synchronization(ReadOnly):
         return int(self.component.max(initial=-1)) + 1
 
     @property
-    def _positions(self) -> np.ndarray | None:
-        """The positions of poses, then of landmarks; None without translations."""
-        if self.translations is None or self.landmarks is None:
-            return self.translations
-        return np.concatenate([self.translations, self.landmarks])
+    def _poses(self) -> Poses:
+        """The poses, positions of landmarks last, in double precision."""
+        positions = self.translations
+        if positions is not None and self.landmarks is not None:
+            positions = np.concatenate([positions, self.landmarks])
+        return Poses(self.rotations.astype(np.result_type(self.rotations, np.float64)), positions)
 
     def cochain(self) -> np.ndarray:
         """Return the poses as d cochains of ``G.joint_sheaf()``, or of the given sheaf.
@@ -142,10 +140,7 @@ class Synchronization(ReadOnly):
         >>> round(float(sc.energy(F, S.cochain()).sum()), 6), round(S.cost, 6)
         (0.1199, 0.1199)
         """
-        positions = self._positions
-        if positions is None:
-            return self.rotations.conj().swapaxes(1, 2).reshape(-1, self.rotations.shape[1])
-        return joint_cochain(self.rotations, positions)
+        return self._poses.cochain.astype(self.rotations.dtype, copy=False)
 
     @cached_property
     def suspicion(self) -> np.ndarray:
@@ -159,7 +154,7 @@ class Synchronization(ReadOnly):
         if self.weights is None:
             squares = least_residuals(connection)
         else:
-            squares = squared_residuals(connection, self.rotations, self._positions)
+            squares = squared_residuals(connection, self._poses)
         return read_only(np.sqrt(squares))
 
     def outliers(self, threshold: float | None = None) -> np.ndarray:
@@ -257,21 +252,11 @@ class Synchronization(ReadOnly):
         """
         tol = tolerance("tol", tol, eps_of(np.float64))
         if tol not in self._certificates:
-            self._certificates[tol] = self._certified(tol)
+            connection = connection_from(self.measurements)
+            if self.weights is not None:
+                connection = weighted(connection, self.weights)
+            self._certificates[tol] = certificate(connection, self._poses, self.cost, tol)
         return self._certificates[tol]
-
-    def _certified(self, tol: float) -> PoseCertificate:
-        connection = connection_from(self.measurements)
-        if self.weights is not None:
-            connection = weighted(connection, self.weights)
-        double = np.result_type(self.rotations, np.float64)
-        connection = connection._replace(transports=connection.transports.astype(double))
-        rotations, positions = self.rotations.astype(double), self._positions
-        agree = agree_to_rounding(connection, rotations, positions)
-        if unrefinable(connection, rotations) is None:
-            there = refined_poses(connection, rotations, positions)
-            rotations, positions = there.rotations, there.positions
-        return certificate(connection, rotations, positions, self.cost, tol, agree)
 
     def _words(self) -> str:
         count = self.n_components
@@ -316,41 +301,39 @@ class Synchronization(ReadOnly):
 def result_at(
     F: CellularSheaf | PoseGraph,
     connection: Connection,
-    rotations: np.ndarray,
-    positions: np.ndarray | None,
+    poses: Poses,
     method: str,
     weights: np.ndarray | None = None,
 ) -> Synchronization:
     """Return the result at given poses: residuals of every edge and the cost."""
-    n, m = connection.n_vertices, len(connection.edges)
+    n, m, measured = connection.n_vertices, len(connection.edges), connection.displacements
+    dtype = F.dtype if isinstance(F, CellularSheaf) else np.float64
+    rotations, positions, costs, converged = poses
+    turns, moves = costs_of(connection, poses)
     angles = angles_of(edge_turns(connection, rotations))
     angles[connection.weights == 0] = np.nan
-    costs, moves = costs_of(connection, rotations, positions)
-    costs, seen = costs + moves[:m], float(moves[m:].sum())
-    component, measured = connection.component, connection.displacements
     distances = translations = landmarks = None
     if measured is not None and positions is not None:
-        squares = squared_distances(connection, rotations, positions)
-        distances = read_only(np.sqrt(squares[:m]))
+        distances = read_only(np.sqrt(moves[:m] / measured.tau[:m]))
         translations = read_only(positions[:n])
         landmarks = read_only(positions[n:]) if measured.n_vertices > n else None
-        component = component_labels(measured.n_vertices, measured.ends)[:n]
-    cost = float(costs.sum() if weights is None else weights @ costs) + seen
+    edge_costs, seen = turns + moves[:m], moves[m:].sum()
+    cost = float(edge_costs.sum() if weights is None else weights @ edge_costs) + float(seen)
     return Synchronization(
-        rotations=read_only(rotations),
+        rotations=read_only(rotations.astype(dtype)),
         translations=translations,
         landmarks=landmarks,
         edges=connection.edges,
         measurements=F,
         angles=read_only(angles),
         distances=distances,
-        edge_costs=read_only(costs),
+        edge_costs=read_only(edge_costs),
         cost=cost,
         gap=None,
         eigenvalues=None,
-        component=read_only(component),
-        costs=read_only(np.array([cost])),
-        converged=True,
+        component=read_only(connection.joined[:n]),
+        costs=read_only(np.array(costs or [cost])),
+        converged=converged,
         method=method,
         group=connection.group,
         vertex_labels=F.vertex_labels,

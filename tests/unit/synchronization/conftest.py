@@ -1,5 +1,7 @@
 """Pose graphs with known poses, in the plane and in space."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
@@ -7,12 +9,17 @@ from scipy.spatial.transform import Rotation
 import sheafcoarsen as sc
 
 
+def plane(angles):
+    """Return the rotations of the plane by given angles."""
+    c, s = np.cos(angles), np.sin(angles)
+    return np.stack([c, -s, s, c], axis=-1).reshape(*np.shape(angles), 2, 2)
+
+
 def random_rotations(count, dim, rng, spread=np.pi):
     """Return rotations by angles up to ``spread`` about random axes."""
     angles = rng.uniform(-spread, spread, count)
     if dim == 2:
-        c, s = np.cos(angles), np.sin(angles)
-        return np.stack([c, -s, s, c], axis=1).reshape(-1, 2, 2)
+        return plane(angles)
     axes = rng.standard_normal((count, 3))
     axes /= np.linalg.norm(axes, axis=1, keepdims=True)
     return Rotation.from_rotvec(angles[:, None] * axes).as_matrix()
@@ -41,15 +48,62 @@ def ring_with_chords(n, chords, seed=0):
     return np.concatenate([ring, rng.integers(n, size=(chords, 2))])
 
 
+def sighted(G, poses, marks, seen, noise=0.0, tau=1.0):
+    """Return a graph with sightings (pose, landmark) of landmarks at given points."""
+    (R, t), (i, k) = poses, np.transpose(seen)
+    points = np.einsum("eji,ej->ei", R[i], marks[k] - t[i])
+    points += noise * np.random.default_rng(1).standard_normal(points.shape)
+    return dataclasses.replace(G, sightings=sc.Sightings(seen, points, tau))
+
+
+def appended(G, edges, rotations, translations, kappa=1.0, tau=1.0, **options):
+    """Return a graph with more measurements, and new weights for all."""
+    return sc.PoseGraph(
+        np.concatenate([G.edges, edges]),
+        np.concatenate([G.rotations, rotations]),
+        np.concatenate([G.translations, translations]),
+        kappa,
+        tau,
+        **options,
+    )
+
+
+def planted(G, bad, rng, what="both"):
+    """Return a graph with random rotations, translations or both on some edges."""
+    R, t = G.rotations.copy(), G.translations.copy()
+    if what != "translations":
+        R[bad] = random_rotations(len(bad), G.dim, rng)
+    if what != "rotations":
+        t[bad] = 5 * rng.standard_normal((len(bad), G.dim))
+    return dataclasses.replace(G, rotations=R, translations=t)
+
+
+def rescaled(G, scale=1.0, unit=1.0):
+    """Return a graph in another unit of length, with costs multiplied by a scale."""
+    seen, by = G.sightings, scale / unit**2
+    if seen is not None:
+        seen = dataclasses.replace(seen, points=unit * seen.points, tau=by * seen.tau)
+    return dataclasses.replace(
+        G,
+        translations=unit * G.translations,
+        kappa=scale * G.kappa,
+        tau=by * G.tau,
+        sightings=seen,
+    )
+
+
 def cost_by_hand(G, R, t):
-    """Return the cost of SE-Sync, edge by edge in a loop."""
-    total = 0.0
-    for (i, j), turn, step, kappa, tau in zip(
-        G.edges, G.rotations, G.translations, G.kappa, G.tau, strict=True
-    ):
-        total += kappa * np.linalg.norm(R[j] - R[i] @ turn) ** 2
-        total += tau * np.linalg.norm(t[j] - t[i] - R[i] @ step) ** 2
-    return total
+    """Return the cost of SE-Sync; landmarks follow poses in t."""
+    i, j = G.edges.T
+    cost = G.kappa @ np.square(R[j] - R[i] @ G.rotations).sum(axis=(1, 2))
+    ends, points, tau = G.edges, G.translations, G.tau
+    if G.sightings is not None:
+        ends = np.concatenate([ends, G.sightings.edges + np.array([0, len(R)])])
+        points = np.concatenate([points, G.sightings.points])
+        tau = np.append(tau, G.sightings.tau)
+    i, j = ends.T
+    off = t[j] - t[i] - np.einsum("eij,ej->ei", R[i], points)
+    return cost + tau @ np.square(off).sum(axis=1)
 
 
 @pytest.fixture(params=[2, 3], ids=["SE2", "SE3"])

@@ -1,4 +1,4 @@
-"""What a pose graph holds, and what it refuses."""
+"""What a pose graph holds, and what it refuses; means of information matrices."""
 
 import dataclasses
 import re
@@ -7,33 +7,21 @@ import numpy as np
 import pytest
 
 import sheafcoarsen as sc
-from sheafcoarsen.synchronization import isotropic_information
+from sheafcoarsen.synchronization import concentrations, isotropic_information
 from tests.support.helpers import assert_residual
 from tests.unit.synchronization.conftest import pose_graph
 
 EDGES = [[0, 1], [1, 2], [2, 0]]
 
 
-def test_true_rotations_are_a_section_of_its_sheaf(dim):
+def test_true_rotations_are_a_section_of_its_sheaf_weighted_by_kappa(dim):
     G, (R, _) = pose_graph(dim, EDGES)
     section = R.swapaxes(1, 2).reshape(-1, dim)
     delta = sc.coboundary(G.sheaf)
     assert_residual(delta @ section, delta, section, n=dim)
-    assert G.sheaf.map_shape == (dim, dim)
-    assert G.dim == dim
-    assert G.n_edges == G.sheaf.n_edges == 3
-
-
-def test_weights_of_the_sheaf_are_kappa(dim):
-    G, _ = pose_graph(dim, EDGES)
-    for e in range(3):
-        assert_residual(G.sheaf.tail_map(e)[0, 0] ** 2 - G.kappa[e], G.kappa[e], n=dim)
-
-
-def test_replaced_measurements_reach_the_sheaf(dim):
-    G, _ = pose_graph(dim, EDGES)
-    eye = np.tile(np.eye(dim), (3, 1, 1))
-    H = dataclasses.replace(G, rotations=eye)
+    assert_residual(G.sheaf.tail_data[:: dim**2] ** 2 - G.kappa, G.kappa, n=dim)
+    assert (G.dim, G.n_edges, G.sheaf.n_edges, G.sheaf.map_shape) == (dim, 3, 3, (dim, dim))
+    H = dataclasses.replace(G, rotations=np.tile(np.eye(dim), (3, 1, 1)))
     assert sc.global_sections(H.sheaf).h0 == dim
     np.testing.assert_array_equal(H.translations, G.translations)
 
@@ -57,6 +45,9 @@ def test_isolated_vertices_and_labels():
     assert "components</th><td>3" in G._repr_html_()
 
 
+SPATIAL = sc.Sightings([[0, 0]], [[1.0, 2.0, 3.0]], 1.0)
+AWAY = sc.Sightings([[2, 0], [3, 0]], np.zeros((2, 2)), 1.0)
+
 BAD = {
     "one": ({"rotations": np.eye(2)}, "`rotations` must have shape (3, d, d), got (2, 2)"),
     "weights": ({"kappa": [1.0]}, "`kappa` must have shape (3,), got (1,)"),
@@ -72,26 +63,10 @@ BAD = {
     "negative": ({"edges": [[0, 1], [1, -2], [0, 2]]}, "`edges[1]` must not be negative"),
     "poses": ({"poses": (np.zeros((3, 2, 2)), np.zeros((3, 2)))}, "`poses[0][0]` must be a rota"),
     "few-poses": ({"poses": (np.zeros((2, 2, 2)), np.zeros((2, 2)))}, "`poses[0]` must have shape"),
-    "indefinite": (
-        {"information": np.zeros((3, 3, 3))},
-        "`information[0]` must have positive definite blocks",
-    ),
-    "contradiction": (
-        {"information": isotropic_information(np.ones(3), np.ones(3), 2)},
-        "`kappa[0]` = ",
-    ),
-    "mixed": (
-        {"sightings": sc.Sightings([[0, 0]], [[1.0, 2.0, 3.0]], 1.0)},
-        "`sightings` are of dimension 3, poses of 2",
-    ),
-    "sighting": (
-        {"sightings": sc.Sightings([[9, 0]], [[1.0, 2.0]], 1.0)},
-        "`sightings.edges[0]` names pose 9, but there are 3 poses",
-    ),
-    "next": (
-        {"sightings": sc.Sightings([[2, 0], [3, 0]], np.zeros((2, 2)), 1.0)},
-        "`sightings.edges[1]` names pose 3, but there are 3 poses",
-    ),
+    "indefinite": ({"information": np.zeros((3, 3, 3))}, "must have positive definite blocks"),
+    "contradiction": ({"information": np.tile(np.eye(3), (3, 1, 1))}, "`kappa[0]` = "),
+    "mixed": ({"sightings": SPATIAL}, "`sightings` are of dimension 3, poses of 2"),
+    "sighting": ({"sightings": AWAY}, "`sightings.edges[1]` names pose 3, but there are 3 poses"),
     "negative count": ({"n_vertices": -1}, "`n_vertices` must be at least 3"),
     "huge count": ({"n_vertices": 10**400}, "`n_vertices` requires 1e+400 vertices"),
     "one array": ({"poses": (np.zeros((3, 2, 2)),)}, "`poses` must be a pair of arrays"),
@@ -125,3 +100,34 @@ def test_landmarks_are_counted():
         dataclasses.replace(seen, places=np.zeros((2, 3)))
     with pytest.raises(ValueError, match=r"`labels` must name each of 3 landmarks, got 2"):
         dataclasses.replace(seen, labels=("tree", "lamp"))
+
+
+def test_isotropic_matrices_come_back(dim):
+    size = dim * (dim + 1) // 2
+    kappa, tau = np.array([2.0, 5e9, 1e-9]), np.array([3.0, 1e-6, 1e12])
+    matrices = isotropic_information(kappa, tau, dim)
+    assert matrices.shape == (3, size, size)
+    found = concentrations(matrices, dim)
+    assert_residual(found.kappa / kappa - 1, n=size)
+    assert_residual(found.tau / tau - 1, n=size)
+    assert not found.fails.any()
+
+
+def test_they_are_the_means_of_se_sync():
+    A = np.random.default_rng(5).standard_normal((6, 6))
+    omega = A @ A.T + np.eye(6)
+    found = concentrations(omega[None], 3)
+    assert_residual(found.tau[0] * np.trace(np.linalg.inv(omega[:3, :3])) / 3 - 1, 10.0, n=6)
+    assert_residual(found.kappa[0] * np.trace(np.linalg.inv(omega[3:, 3:])) / 1.5 - 1, 10.0, n=6)
+
+
+def test_what_is_not_positive_definite_is_reported_by_block(dim):
+    size = dim * (dim + 1) // 2
+    matrices = np.tile(np.eye(size), (4, 1, 1))
+    matrices[1, 0, 0] = 0
+    matrices[2, -1, -1] = -1
+    matrices[3, 0, -1] = matrices[3, -1, 0] = 2  # each block is, the whole is not
+    found = concentrations(matrices, dim)
+    assert found.rotation_fails.tolist() == [False, False, True, False]
+    assert found.fails.tolist() == [False, True, True, False]
+    assert found.indefinite.tolist() == [False, False, False, True]

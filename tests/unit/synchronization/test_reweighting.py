@@ -1,50 +1,33 @@
 """Edges that fit the others worst."""
 
 import dataclasses
-import re
 
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
 import sheafcoarsen as sc
-from tests.unit.synchronization.conftest import pose_graph, random_rotations, ring_with_chords
-
-PLANTED = 12
-
-
-def planted(dim, what, seed=0):
-    """Return a graph on whose chords random measurements were planted, and those edges."""
-    rng = np.random.default_rng(seed)
-    G, _ = pose_graph(dim, ring_with_chords(60, 80), noise=0.02)
-    bad = 60 + rng.choice(80, PLANTED, replace=False)
-    R, t = G.rotations.copy(), G.translations.copy()
-    if what != "translations":
-        R[bad] = random_rotations(PLANTED, dim, rng)
-    if what != "rotations":
-        t[bad] = 5 * rng.standard_normal((PLANTED, dim))
-    return dataclasses.replace(G, rotations=R, translations=t), bad
+from tests.unit.synchronization.conftest import (
+    appended,
+    planted,
+    pose_graph,
+    random_rotations,
+    rescaled,
+    ring_with_chords,
+)
 
 
 @pytest.mark.parametrize("what", ["both", "rotations", "translations"])
 def test_planted_outliers_come_first(dim, what):
-    G, bad = planted(dim, what)
-    S = sc.synchronize(G)
-    ranked = S.outliers()
-    assert sorted(ranked) == list(range(len(G.edges)))
-    assert np.isin(bad, ranked[: PLANTED + 2]).sum() >= PLANTED - 1
+    rng = np.random.default_rng(0)
+    G, _ = pose_graph(dim, ring_with_chords(60, 80), noise=0.02)
+    bad = 60 + rng.choice(80, 12, replace=False)
+    G = planted(G, bad, rng, what)
+    ranked = sc.synchronize(G).outliers()
+    assert sorted(ranked) == list(range(G.n_edges))
+    assert np.isin(bad, ranked[:14]).sum() >= 11
     if what == "both":  # where a sheaf has no translations, rotations tell
-        assert np.isin(bad, sc.synchronize(G.sheaf).outliers()[: PLANTED + 4]).sum() >= PLANTED - 3
-
-
-def test_it_is_better_than_the_residuals_of_least_squares(dim):
-    found = plain = 0
-    for seed in range(3):
-        G, bad = planted(dim, "both", seed)
-        S = sc.synchronize(G)
-        found += np.isin(S.outliers()[:PLANTED], bad).sum()
-        plain += np.isin(np.argsort(-S.angles)[:PLANTED], bad).sum()
-    assert found > plain
+        assert np.isin(bad, sc.synchronize(G.sheaf).outliers()[:16]).sum() >= 9
 
 
 def test_a_wrong_translation_lowers_the_weight_of_its_rotation(dim):
@@ -63,29 +46,15 @@ def test_a_wrong_translation_lowers_the_weight_of_its_rotation(dim):
     assert found >= 64
 
 
-def test_edges_without_outliers_and_without_edges_are_ranked_too():
-    G, _ = pose_graph(2, ring_with_chords(5, 0))
-    assert len(sc.synchronize(G).outliers()) == 5
-    lonely = sc.PoseGraph(
-        np.zeros((0, 2), int), np.zeros((0, 2, 2)), np.zeros((0, 2)), n_vertices=3
-    )
-    assert sc.synchronize(lonely, refine=True).outliers().tolist() == []
-
-
 def with_random_loops(dim, count=40, seed=0):
     """Return a graph whose last measurements are random, and the graph without them."""
     rng = np.random.default_rng(seed)
     G, _ = pose_graph(dim, ring_with_chords(100, 100, seed), seed, noise=0.05)
-    weights = {2: (1 / 0.05**2, 1 / 0.05**2), 3: (0.5 / 0.05**2, 1 / 0.05**2)}[dim]
+    weights = 1 / 0.05**2 / (dim - 1), 1 / 0.05**2
     clean = dataclasses.replace(G, kappa=weights[0], tau=weights[1])
     i, j = rng.choice(100, (2, count))
-    H = sc.PoseGraph(
-        np.concatenate([G.edges, np.stack([i, j], axis=1)]),
-        np.concatenate([G.rotations, random_rotations(count, dim, rng)]),
-        np.concatenate([G.translations, 5 * rng.standard_normal((count, dim))]),
-        *weights,
-    )
-    return H, clean
+    turns, moves = random_rotations(count, dim, rng), 5 * rng.standard_normal((count, dim))
+    return appended(G, np.stack([i, j], axis=1), turns, moves, *weights), clean
 
 
 @pytest.mark.parametrize("trusted", [None, "mask", "none"])
@@ -98,12 +67,10 @@ def test_truncated_least_squares_leave_random_loops_out(dim, trusted, seed):
     assert (S.weights[:200] < 0.5).sum() <= 2
     best = sc.synchronize(clean.subset(S.weights[:200] > 0), refine=True)
     assert S.cost == pytest.approx(best.cost, rel=1e-6)
-    assert S.cost == pytest.approx(S.weights @ S.edge_costs)
     assert S.certify().lower_bound == pytest.approx(best.cost, rel=1e-6)
     limit = S.suspicion[S.weights > 0].max()
     assert sorted(S.outliers(threshold=limit)) == np.flatnonzero(S.weights == 0).tolist()
-    scaled = dataclasses.replace(H, translations=1e3 * H.translations, tau=1e-6 * H.tau)
-    T = sc.synchronize(scaled, robust="tls", refine=True, trusted=given)
+    T = sc.synchronize(rescaled(H, unit=1e3), robust="tls", refine=True, trusted=given)
     np.testing.assert_array_equal(S.weights, T.weights)
 
 
@@ -112,12 +79,10 @@ def test_small_graphs_keep_their_right_loops(dim):
     lost = kept = 0
     for seed in range(12):
         rng = np.random.default_rng(seed)
-        chain = np.stack([np.arange(24), np.arange(1, 25)], axis=1)
-        loops = rng.integers(25, size=(20, 2))
-        G, _ = pose_graph(dim, np.concatenate([chain, loops]), seed, noise=0.07)
-        R, t = G.rotations.copy(), G.translations.copy()
-        R[-3:], t[-3:] = random_rotations(3, dim, rng), 5 * rng.standard_normal((3, dim))
-        H = sc.PoseGraph(G.edges, R, t, 600.0 if dim == 2 else 300.0, 200.0)
+        edges = np.append(np.arange(24)[:, None] + [0, 1], rng.integers(25, size=(20, 2)), axis=0)
+        G, _ = pose_graph(dim, edges, seed, noise=0.07)
+        G = planted(G, range(41, 44), rng)
+        H = dataclasses.replace(G, kappa=600.0 if dim == 2 else 300.0, tau=200.0)
         S = sc.synchronize(H, robust="tls", refine=True)
         lost += (S.weights[:-3] < 0.5).sum()
         kept += (S.weights[-3:] >= 0.5).sum()
@@ -144,8 +109,7 @@ def test_rotations_of_a_sheaf_are_truncated_too():
     head = F.head_data.reshape(-1, 3, 3).copy()
     bad = 60 + np.arange(0, 80, 8)
     head[bad] = head[bad] @ random_rotations(10, 3, np.random.default_rng(0))
-    weight = 1e3
-    F = F.with_maps(F.tail_data * weight**0.5, head * weight**0.5)
+    F = F.with_maps(F.tail_data * 1e3**0.5, head * 1e3**0.5)
     S = sc.synchronize(F, robust="tls")
     assert np.flatnonzero(S.weights == 0).tolist() == bad.tolist()
     assert S.cost == pytest.approx(S.weights @ S.edge_costs)
@@ -156,31 +120,9 @@ def test_a_pose_that_only_outliers_hold_keeps_a_place():
     """Its only two measurements contradict trusted ones; they go, with a tiny weight left."""
     G, _ = pose_graph(2, ring_with_chords(10, 5), noise=0.01)
     turn = random_rotations(2, 2, np.random.default_rng(1))
-    H = sc.PoseGraph(
-        np.concatenate([G.edges, [[3, 10], [7, 10]]]),
-        np.concatenate([G.rotations, turn]),
-        np.concatenate([G.translations, [[40.0, 0.0], [0.0, -50.0]]]),
-        100.0,
-        100.0,
-    )
+    moves = [[40.0, 0.0], [0.0, -50.0]]
+    H = appended(G, [[3, 10], [7, 10]], turn, moves, 100.0, 100.0)
     S = sc.synchronize(H, robust="tls", refine=True)
-    assert np.isfinite(S.rotations).all()
-    assert np.isfinite(S.translations).all()
+    assert np.isfinite(S.cochain()).all()
     assert S.weights[:15].min() == 1
     assert S.weights[15:].min() == 0
-
-
-WRONG = {
-    "robust": ({"robust": "huber"}, ValueError, "`robust` must be"),
-    "start": ({"robust": "tls", "start": np.zeros((5, 2, 2))}, ValueError, "`start` has no effect"),
-    "alone": ({"trusted": [0]}, ValueError, "`trusted` has no effect"),
-    "far": ({"robust": "tls", "trusted": [5]}, ValueError, "`trusted[0]` must be"),
-    "mask": ({"robust": "tls", "trusted": np.ones(3, bool)}, ValueError, "`trusted` must be"),
-}
-
-
-@pytest.mark.parametrize(("options", "error", "message"), WRONG.values(), ids=WRONG)
-def test_bad_options_are_named(options, error, message):
-    G, _ = pose_graph(2, ring_with_chords(5, 0))
-    with pytest.raises(error, match=re.escape(message)):
-        sc.synchronize(G, **options)
