@@ -1,4 +1,4 @@
-"""What kernels see of a sheaf; the first entry that is not finite."""
+"""The arrays of a sheaf as a NamedTuple, and a scan for entries that are not finite."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ from sheafcoarsen._kernels.jit import kernel
 
 
 class SheafArrays(NamedTuple):
-    """What a kernel sees of a sheaf; shapes as in ``CellularSheaf``."""
+    """The arrays of a sheaf, with shapes as in ``CellularSheaf``."""
 
     edges: np.ndarray
     vertex_dims: np.ndarray

@@ -1,9 +1,9 @@
-"""Which sources a compiled kernel depends on.
+"""Digest of the sources that a compiled kernel depends on.
 
-numba looks only at the file of a kernel when it asks whether its compiled code on disk is stale,
-and not at what that kernel calls. So a digest of every kernel module that a module imports, at any
-remove, goes into the name of the compiled code. To edit one folder leaves the code of those beside
-and below it as it is.
+To decide whether compiled code on disk is stale, numba looks only at the file of the kernel, not at
+the functions that the kernel calls. Therefore the name of the compiled code contains a digest of
+all kernel modules that its module imports, directly or indirectly. Editing one package does not
+invalidate the compiled code of packages that do not import it.
 
 >>> from sheafcoarsen._kernels.cache_key import fingerprint
 >>> one, other = (fingerprint(f"sheafcoarsen._kernels.{name}") for name in ("arrays", "jit"))
@@ -22,23 +22,23 @@ FOLDER = Path(__file__).parent
 IMPORT = re.compile(
     rf"^from {re.escape(PACKAGE)}([\w.]*) import (?:\(([^)]*)\)|(.*))$", re.MULTILINE
 )
-"""The one form in which a kernel module imports another one."""
+"""Pattern of the only form in which a kernel module may import another one."""
 
 LAYOUT = re.compile(r"^class \w+\(NamedTuple\):\n(?:[ \t].*\n|\n)*", re.MULTILINE)
-"""A tuple of arrays: the order of its entries is compiled into every kernel that reads one.
+"""Pattern of a NamedTuple, whose order of fields is compiled into every kernel that reads one.
 
-Its module is, too: compiled code on disk names it, and cannot be read once it has moved.
+Compiled code on disk also names the module of the tuple, and cannot be read once that has moved.
 """
 
 
 @functools.cache
 def fingerprint(module: str) -> str:
-    """Return the digest that code compiled from this module is named after."""
+    """Return the digest in the name of the code compiled from a module."""
     return digest_of(module, read_sources())
 
 
 def digest_of(module: str, sources: dict[str, str]) -> str:
-    """Return the digest of all that code compiled from ``module`` depends on."""
+    """Return the digest of all sources that the code compiled from ``module`` depends on."""
     names = needed(module, sources) if module in sources else set(sources)
     digest = hashlib.sha256(_layouts(tuple(sources.items())))
     for name in sorted(names | {f"{PACKAGE}.jit"}):
@@ -47,24 +47,24 @@ def digest_of(module: str, sources: dict[str, str]) -> str:
 
 
 def needed(module: str, sources: dict[str, str]) -> set[str]:
-    """Return the kernel modules that ``module`` imports at any remove, itself included."""
-    found, waiting = set(), [module]
-    while waiting:
-        module = waiting.pop()
-        if module not in found:
-            found.add(module)
-            for other, names in _imports(sources[module]):
-                waiting += [_home(other, name, sources) for name in names]
-    return found
+    """Return the kernel modules that ``module`` imports, directly or indirectly, and itself."""
+    visited, pending = set(), [module]
+    while pending:
+        module = pending.pop()
+        if module not in visited:
+            visited.add(module)
+            for target, names in _imports(sources[module]):
+                pending += [_defining_module(target, name, sources) for name in names]
+    return visited
 
 
-def _home(module: str, name: str, sources: dict[str, str]) -> str:
-    """Return the module that holds a name, past the doors of folders."""
+def _defining_module(module: str, name: str, sources: dict[str, str]) -> str:
+    """Return the module that defines a name, also if an ``__init__`` re-exports it."""
     if f"{module}.{name}" in sources:
         return f"{module}.{name}"
     for other, names in _imports(sources[module]):
         if name in names:
-            return _home(other, name, sources)
+            return _defining_module(other, name, sources)
     return module
 
 

@@ -1,7 +1,7 @@
-"""One line on the terminal while kernels compile for the first time on a machine.
+"""Log message about the first compilation of kernels on a machine.
 
-It goes through :mod:`logging` to standard error; ``logging.getLogger("sheafcoarsen")`` silences it
-by ``setLevel(logging.ERROR)``, and a handler of one's own takes it elsewhere.
+It goes to standard error through :mod:`logging`. ``setLevel(logging.ERROR)`` of
+``logging.getLogger("sheafcoarsen")`` silences it, and a handler of that logger redirects it.
 """
 
 import logging
@@ -11,7 +11,7 @@ import time
 from numba.core import event
 
 PATIENCE = 0.5
-"""Seconds of compiling that are not worth a word."""
+"""Seconds of compilation before the message is logged."""
 
 NOTICE = (
     "sheafcoarsen: compiling for this machine, once; the first coarsening takes a quarter of a "
@@ -22,16 +22,16 @@ logger = logging.getLogger("sheafcoarsen")
 
 
 class Notice(event.Listener):
-    """Says once per process that this package's kernels are being compiled, and for how long."""
+    """Listener that logs one message per process when compilation takes more than ``PATIENCE``."""
 
     def __init__(self):
         self.said = False
         self.spent = 0.0
-        self.begun = []  # when compilations under way began, the outermost first
+        self.begun = []  # start times of running compilations, the outermost first
         self.lock = threading.Lock()
 
     def on_start(self, event):
-        """Note a compilation, which numba reports only where no compiled code is on disk."""
+        """Record the start of a compilation, which numba reports only if the cache has no code."""
         if self.said or not _is_ours(event):
             return
         with self.lock:
@@ -44,7 +44,7 @@ class Notice(event.Listener):
         logger.warning(NOTICE)
 
     def on_end(self, event):
-        """Add up what the outermost compilations took."""
+        """Add the time of an outermost compilation to the total."""
         with self.lock:
             if self.begun and _is_ours(event):
                 begun = self.begun.pop()
@@ -60,5 +60,5 @@ notice = Notice()
 
 
 def watch() -> None:
-    """Listen to numba from now on."""
+    """Register the listener with numba."""
     event.register("numba:compile", notice)

@@ -1,4 +1,4 @@
-"""The only place with numba options."""
+"""Decorators of kernels, with all numba options."""
 
 import contextlib
 
@@ -10,77 +10,78 @@ from sheafcoarsen._kernels.cache_key import fingerprint
 JIT_IS_OFF = bool(numba.config.DISABLE_JIT)
 
 COMMON = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
-"""No kernel is called from C."""
+"""Options of every kernel; no C wrapper, since no kernel is called from C."""
 
 FROM_KERNELS = {"no_cpython_wrapper": True}
-"""The way in from Python takes a tenth of all time to compile."""
+"""Option of kernels called by kernels only: the Python wrapper is a tenth of compile time."""
 
 
 def kernel(function):
-    """Compile on first use, without the GIL, cached on disk where a cache can be written.
+    """Compile on first call, without the GIL and with a cache on disk if one can be written.
 
-    A kernel that only kernels call is a ``subkernel``, which costs less to compile.
+    Use ``subkernel``, which compiles faster, for functions that only kernels call.
 
-    No ``parallel=True``: kernels take a range of items and ``_support.threads`` runs ranges side by
-    side. That compiles in a fraction of the time, has a serial path for small work for free, and
-    gives the same bits for any number of threads. No fastmath: inputs may be of any scale.
+    There is no ``parallel=True``: kernels take a range of items, and ``_support.threads`` runs
+    ranges concurrently. That compiles in a fraction of the time, is serial for small input, and
+    gives the same bits for any number of threads. There is no fastmath, because inputs may have
+    any scale.
     """
     return _compiled(function)
 
 
 def borrowing_kernel(function):
-    """Compile as ``kernel`` does, without reference counts, here and in all that it calls.
+    """Compile as ``kernel`` does, without reference counts in the kernel and its callees.
 
-    For a kernel that makes no arrays. numba counts the references of each array in each tuple that
-    is handed over, by atomic operations: two thirds of the time of an elimination.
+    For kernels that allocate no arrays. numba counts references to every array of every tuple
+    passed, by atomic operations, which took two thirds of the time of an elimination.
     """
     return _compiled(function, _nrt=False)
 
 
 def subkernel(function):
-    """Compile as ``kernel`` does, without a way in from Python: only kernels may call it."""
+    """Compile as ``kernel`` does, without a Python wrapper: only kernels may call it."""
     return _compiled(function, **FROM_KERNELS)
 
 
-def summing_subkernel(function):
-    """Compile as ``subkernel`` does, but let sums be taken in any order, to vectorize them.
+def reassociating_subkernel(function):
+    """Compile as ``subkernel`` does, and let LLVM reassociate sums to vectorize them.
 
-    That makes no assumption on NaN, infinities or the sign of zero. Products must not be fused with
-    sums by a flag here: numba compiles complex multiplication once, with the flags of whoever comes
-    first, for all kernels. ``multiply_add`` fuses.
+    This assumes nothing about NaN, infinities or the sign of zero. Do not add the flag that fuses
+    products with sums: numba compiles complex multiplication once, with the flags of its first
+    caller, for all kernels. ``multiply_add`` fuses.
     """
     return _compiled(function, fastmath={"reassoc"}, **FROM_KERNELS)
 
 
-def inlined(function):
-    """Compile as ``subkernel`` does, into every caller: arrays need not be handed over."""
+def llvm_inlined(function):
+    """Compile into every caller by LLVM's inliner, so that arrays need not be passed."""
     return numba.njit(forceinline=True, **COMMON, **FROM_KERNELS)(function)
 
 
-def pasted(function):
-    """Compile as a part of every caller, which should be one or two, and not by itself.
+def numba_inlined(function):
+    """Compile as part of every caller, by numba's own inliner, and not separately.
 
-    numba links and optimizes what a kernel calls again in each kernel around it. What is long and
-    called at one place is typed, lowered and optimized once this way.
+    numba links and optimizes a callee again in every kernel around it. A long function with one
+    or two callers is typed, lowered and optimized only once this way.
     """
     return numba.njit(inline="always", **COMMON, **FROM_KERNELS)(function)
 
 
 def _compiled(function, **options):
     if not JIT_IS_OFF:
-        # numba names the file of the compiled code after it
+        # numba derives the name of the cache file from the qualified name
         function.__qualname__ += f"-{fingerprint(function.__module__)}"
     compiled = numba.njit(**COMMON, **options)(function)
     if not JIT_IS_OFF:
-        with contextlib.suppress(RuntimeError):  # numba found no folder: compile in memory
+        with contextlib.suppress(RuntimeError):  # no writable folder: compile in memory
             compiled._cache = KernelCache(function)
     return compiled
 
 
 class KernelCache(FunctionCache):
-    """Compiled code on disk, passed over if it cannot be read or written, as on a full disk."""
+    """Cache of compiled code on disk, ignored if it cannot be read or written."""
 
     @contextlib.contextmanager
-    def _guard_against_spurious_io_errors(self):  # around each access
+    def _guard_against_spurious_io_errors(self):  # wraps every read and write
         with contextlib.suppress(OSError):
             yield

@@ -1,4 +1,4 @@
-"""What numba has no word for: fused products, prefetching."""
+"""Operations that numba lacks: fused multiply-add and prefetching."""
 
 import numba
 from llvmlite import ir
@@ -16,12 +16,12 @@ if JIT_IS_OFF:
     multiply_add = _multiply_add
 
     def prefetch(array, index):
-        """Ask for ``array[index]`` to be brought into the cache."""
+        """Prefetch ``array[index]`` into the processor's cache."""
 else:
 
     @intrinsic
     def prefetch(typingctx, array, index):
-        """Ask for ``array[index]`` to be brought into the cache."""
+        """Prefetch ``array[index]`` into the processor's cache."""
 
         def codegen(context, builder, signature, args):
             struct = context.make_array(signature.args[0])(context, builder, args[0])
@@ -36,7 +36,7 @@ else:
 
     @intrinsic
     def multiply_add(typingctx, x, y, z):
-        """Return x y + z; real numbers are rounded once."""
+        """Return x y + z, rounded once for real numbers."""
 
         def codegen(context, builder, signature, args):
             if isinstance(z, numba.types.Float):

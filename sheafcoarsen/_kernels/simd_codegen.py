@@ -1,4 +1,4 @@
-"""LLVM code of the operations in ``simd``."""
+"""LLVM code generation for the operations in ``simd``."""
 
 import functools
 
@@ -9,7 +9,7 @@ from numba.extending import models, register_model
 
 
 class Vector(types.Type):
-    """Type of ``count`` numbers of the scalar type ``kind`` in one register."""
+    """Numba type of a register with ``count`` numbers of the scalar type ``kind``."""
 
     def __init__(self, kind, count):
         self.kind, self.count = kind, count
@@ -17,13 +17,13 @@ class Vector(types.Type):
 
 
 def number_of(kind):
-    """Return the real type of a number's parts."""
+    """Return the real type of the parts of a number."""
     return getattr(kind, "underlying_float", kind)
 
 
 @register_model(Vector)
 class VectorModel(models.PrimitiveModel):
-    """An LLVM vector of real parts, each before its imaginary part; a single real is a scalar."""
+    """LLVM vector of numbers, real and imaginary parts alternating; one real is a scalar."""
 
     def __init__(self, manager, vector):
         number = manager.lookup(number_of(vector.kind)).get_value_type()
@@ -32,7 +32,7 @@ class VectorModel(models.PrimitiveModel):
 
 
 class Registers:
-    """Instructions for vectors of one type."""
+    """Builder of instructions for vectors of one type."""
 
     def __init__(self, context, builder, vector):
         self.context, self.builder = context, builder
@@ -43,22 +43,24 @@ class Registers:
 
     def tuple_of(self, make, count, at, step):
         """Return the tuple of make(at), make(at + step), ..."""
-        found = []
+        values = []
         for _ in range(count):
-            found.append(make(at))
+            values.append(make(at))
             at = self.builder.add(at, step)
-        return cgutils.pack_array(self.builder, found)
+        return cgutils.pack_array(self.builder, values)
 
     def address(self, array_type, array, at):
+        """Return the address of an entry of an array."""
         struct = self.context.make_array(array_type)(self.context, self.builder, array)
         return self.builder.gep(struct.data, [at])
 
     def like(self, number):
-        """Return the LLVM type of as many numbers of another real type."""
+        """Return the LLVM type of equally many parts of another real type."""
         number = self.context.get_value_type(number)
         return number if self.count == 1 else ir.VectorType(number, self.count)
 
     def cast(self, value, kind, other):
+        """Return a vector cast from one scalar type to another."""
         kind, other = number_of(kind), number_of(other)
         if kind.bitwidth == other.bitwidth:
             return value
@@ -66,38 +68,43 @@ class Registers:
         return cast(value, self.like(other))
 
     def in_memory(self, array_type, array, at):
-        """Return the address of a vector in an array, and the alignment of the array's numbers."""
+        """Return the address of a vector in an array, and the alignment of the array's entries."""
         kind = number_of(array_type.dtype)
-        place = self.address(array_type, array, at)
-        return self.builder.bitcast(place, self.like(kind).as_pointer()), kind.bitwidth // 8
+        address = self.address(array_type, array, at)
+        return self.builder.bitcast(address, self.like(kind).as_pointer()), kind.bitwidth // 8
 
     def first(self, count_type, count):
-        """Return the mask of the first ``count`` numbers; None for all of them."""
+        """Return the mask of the first ``count`` numbers, or None for all of them."""
         if self.lanes == 1 or isinstance(count_type, types.NoneType | types.Omitted):
             return None
         indices = ir.VectorType(ir.IntType(32), self.count)
         limit = self.everywhere(self.builder.trunc(count, ir.IntType(32)), indices)
-        places = ir.Constant(indices, [i * self.lanes // self.count for i in range(self.count)])
-        return self.builder.icmp_signed("<", places, limit)
+        lanes_of_parts = ir.Constant(
+            indices, [i * self.lanes // self.count for i in range(self.count)]
+        )
+        return self.builder.icmp_signed("<", lanes_of_parts, limit)
 
     def loaded(self, array_type, array, at, mask=None):
-        place, align = self.in_memory(array_type, array, at)
+        """Return the vector at index ``at`` of an array, zero where the mask is false."""
+        address, align = self.in_memory(array_type, array, at)
         if mask is None:
-            value = self.builder.load(place, align=align)
+            value = self.builder.load(address, align=align)
         else:
-            zero = ir.Constant(place.type.pointee, None)
-            value = self.masked("load", zero.type, place, ir.IntType(32)(align), mask, zero)
+            zero = ir.Constant(address.type.pointee, None)
+            value = self.masked("load", zero.type, address, ir.IntType(32)(align), mask, zero)
         return self.cast(value, array_type.dtype, self.kind)
 
     def store(self, value, array_type, array, at, mask=None):
-        place, align = self.in_memory(array_type, array, at)
+        """Write a vector to an array, where the mask is true."""
+        address, align = self.in_memory(array_type, array, at)
         value = self.cast(value, self.kind, array_type.dtype)
         if mask is None:
-            self.builder.store(value, place, align=align)
+            self.builder.store(value, address, align=align)
         else:
-            self.masked("store", ir.VoidType(), value, place, ir.IntType(32)(align), mask)
+            self.masked("store", ir.VoidType(), value, address, ir.IntType(32)(align), mask)
 
     def masked(self, what, result, *args):
+        """Return the result of LLVM's masked load or store."""
         real = next(x.type.pointee.element for x in args if isinstance(x.type, ir.PointerType))
         name = f"llvm.masked.{what}.v{self.count}f{32 if real == ir.FloatType() else 64}.p0"
         kind = ir.FunctionType(result, [x.type for x in args])
@@ -105,21 +112,22 @@ class Registers:
         return self.builder.call(function, args)
 
     def everywhere(self, x, vector=None):
-        """Return a vector with x at all places."""
+        """Return a vector whose parts all equal x."""
         if self.count == 1:
             return x
         first = ir.Constant(vector or self.type, ir.Undefined)
         first = self.builder.insert_element(first, x, ir.IntType(32)(0))
         return self.shuffled(first, [0] * self.count)
 
-    def shuffled(self, value, places):
-        constant = ir.Constant(ir.VectorType(ir.IntType(32), len(places)), places)
+    def shuffled(self, value, indices):
+        """Return the parts of a vector at constant indices."""
+        constant = ir.Constant(ir.VectorType(ir.IntType(32), len(indices)), indices)
         return self.builder.shuffle_vector(value, value, constant)
 
     def entry(self, array_type, array, at, sign, conjugate):
-        """Return the real and imaginary part of sign times an entry, each as a vector.
+        """Return the real and imaginary part of sign times an entry, each as a constant vector.
 
-        The latter is None for real numbers.
+        The imaginary part is None for real numbers.
         """
         value = self.context.unpack_value(
             self.builder, array_type.dtype, self.address(array_type, array, at)
@@ -131,7 +139,7 @@ class Registers:
         return self.parts(value, sign, conjugate)
 
     def parts(self, value, sign=None, conjugate=False):
-        """Return the real and imaginary part of sign times a number, each as a vector."""
+        """Return the real and imaginary part of sign times a number, as constant vectors."""
         number = self.context.make_complex(self.builder, self.kind, value)
         real, imaginary = number.real, number.imag
         if conjugate:
@@ -141,14 +149,14 @@ class Registers:
         return self.everywhere(real), self.everywhere(imaginary)
 
     def spread(self, x):
-        """Return the real and imaginary parts of a vector's numbers, each at both places."""
+        """Return the real and the imaginary parts of a vector, each at both parts of its number."""
         if not self.is_complex:
             return x, None
         even = [i - i % 2 for i in range(self.count)]
         return self.shuffled(x, even), self.shuffled(x, [i + 1 for i in even])
 
     def folded(self, value):
-        """Return the sum of a vector's numbers: half by half, where it has two halves."""
+        """Return the sum of the numbers of a vector, by halving it while its length is even."""
         each, count = 1 + self.is_complex, self.count
         while count % (2 * each) == 0:
             count //= 2
@@ -171,22 +179,23 @@ class Registers:
         return number._getvalue()
 
     def added(self, total, parts, y, exact=False):
-        """Return a vector plus the product of an entry's parts with another vector, fused.
+        """Return a vector plus an entry, given by its parts, times another vector.
 
-        Where ``exact``, the products of complex numbers are not.
+        The operations are fused; with ``exact``, those of complex numbers are not.
         """
         real, imaginary = parts
         if imaginary is None:
             return self.fused(real, y, total)
-        turned = self.shuffled(y, [i ^ 1 for i in range(self.count)])
+        swapped = self.shuffled(y, [i ^ 1 for i in range(self.count)])
         signs = ir.Constant(self.type, [-1.0, 1.0] * (self.count // 2))
-        turned = self.builder.fmul(turned, signs)
+        swapped = self.builder.fmul(swapped, signs)
         if not exact:
-            return self.fused(imaginary, turned, self.fused(real, y, total))
-        products = self.builder.fmul(real, y), self.builder.fmul(imaginary, turned)
+            return self.fused(imaginary, swapped, self.fused(real, y, total))
+        products = self.builder.fmul(real, y), self.builder.fmul(imaginary, swapped)
         return self.builder.fadd(total, self.builder.fadd(*products))
 
     def fused(self, x, y, z):
+        """Return x y + z, rounded once."""
         width = "" if self.count == 1 else f"v{self.count}"
         kind = ir.FunctionType(self.type, [self.type] * 3)
         name = f"llvm.fma.{width}f{self.real.bitwidth}"

@@ -26,12 +26,10 @@ from sheafcoarsen.sheaf import trusted_sheaf
 
 def sorted_by(keys: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the indices that sort keys 0 .. count-1 stably, and the offset of each key."""
-    counts = np.zeros(count, np.int64)
-    kernels.count_keys(keys, counts)
-    ptr = offsets(counts)
+    starts = np.zeros(count + 1, np.int64)
     order: np.ndarray = np.empty(len(keys), index_type(len(keys)))
-    kernels.sort_by_keys(keys, ptr[:-1].copy(), order)
-    return order, ptr
+    kernels.sort_by_keys(keys, starts, order)
+    return order, starts
 
 
 class Plan:

@@ -79,7 +79,7 @@ def shrink(F: CellularSheaf, keep: np.ndarray, links: kernels.Links) -> Shrunk:
     while status := kernels.eliminate_vertices(links, maps, record, workspace, mesh):
         if status == kernels.IDS:
             links = links._replace(edges=_larger(links.edges, SPARE))
-            maps = maps._replace(place=_larger(maps.place, SPARE))
+            maps = maps._replace(positions=_larger(maps.positions, SPARE))
         elif status == kernels.POOL:
             least = (most + 2) ** 2 * 4 * (2 * largest + 2) ** 2
             maps = maps._replace(pool=_larger(maps.pool, least))
@@ -192,7 +192,7 @@ def sheaf_of(F: CellularSheaf, shrunk: Shrunk) -> CellularSheaf:
     kernels.put_pairs(links, maps, chosen, pairs, workspace, edges)
     with_loop = np.flatnonzero(links.vertices[kept, kernels.LOOPS] >= 0)
     loops = _cells(dims[with_loop], dims[with_loop], dims[with_loop], maps.pool.dtype)
-    kernels.put_left_loops(links, maps, kept[with_loop], workspace, loops)
+    kernels.put_kept_loops(links, maps, kept[with_loop], workspace, loops)
     at = with_loop[loops.heights > 0]
     ends = [np.stack([a, b], axis=1), np.stack([at, at], axis=1)]
     edge_dims = np.concatenate([edges.heights, loops.heights[loops.heights > 0]])

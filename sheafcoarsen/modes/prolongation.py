@@ -86,13 +86,12 @@ class Prolongation:
                 f"{what}: R must be a csr_array of one of the four scalar types, "
                 f"got {type(R).__name__}"
             )
-        layout = (clusters.labels, sheaf.vertex_dims, ranks, offsets(ranks), R.indptr, R.indices)
-        shape = (sheaf.dim_c0, int(ranks.sum()))
         if (
-            R.shape != shape
-            or len(R.indptr) != shape[0] + 1
-            or len(R.data) != len(R.indices)
-            or not kernels.has_block_indices(*layout)
+            R.shape != (sheaf.dim_c0, int(ranks.sum()))
+            or not len(R.data) == len(R.indices) == int(clusters.dims @ ranks)
+            or not all(
+                map(np.array_equal, (R.indptr, R.indices), block_layout(sheaf, clusters, ranks))
+            )
         ):
             raise ValueError(
                 f"{what}: R must hold a full block for every cluster, as returned by local_modes"

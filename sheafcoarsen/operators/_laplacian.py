@@ -239,11 +239,11 @@ class LaplacianPattern:
         """Write the values of L with the kernel compiled for the stalk dimension."""
         d, edge_dims = int(sheaf.vertex_dims[0]), sheaf.edge_dims
         rows = int(edge_dims[0]) if len(edge_dims) else 0
-        columns, square = (0,) * d, (0,) if rows == d else ()
+        lanes, square = (data.dtype.type(0),) * d, (0,) if rows == d else ()
         maps = assembly.UniformMaps(sheaf.tail_data, sheaf.head_data, rows)
         blocks, bsr = self._blocks, self.format == "bsr"
         self._over_vertices(
-            lambda lo, hi: assembly.fill_uniform(lo, hi, maps, blocks, bsr, columns, square, data)
+            lambda lo, hi: assembly.fill_uniform(lo, hi, maps, blocks, bsr, lanes, square, data)
         )
 
     def _write_general(self, sheaf: CellularSheaf, data: np.ndarray) -> None:

@@ -49,7 +49,7 @@ def forest_sections(F: CellularSheaf) -> np.ndarray | scipy.sparse.csr_array | N
     tree, column = np.nonzero(np.arange(width) < ranks[:, None])
     z[starts[roots[tree]] + column, column] = 1
     anchors[roots] = np.arange(len(roots))
-    kernels.part_subtrees(unit.arrays, starts, steps, shapes, factors, z, anchors)
+    kernels.split_subtrees(unit.arrays, starts, steps, shapes, factors, z, anchors)
     return _basis(F, z, anchors, ranks).astype(F.dtype)
 
 

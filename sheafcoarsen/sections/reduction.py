@@ -52,11 +52,11 @@ def reduce_level(
             f"factorizations are limited to dimension {clustering.LARGEST_LAST}"
         )
     kept = _reduce(sheaf, clusters, cut)
-    retained = kept.widths - kept.peeled
+    retained = kept.widths - kept.n_sections
     given = (sheaf, clusters, kept.widths, kept.columns)
     level = Level(
         block_columns(*given, np.zeros_like(retained), retained),
-        block_columns(*given, retained, kept.peeled),
+        block_columns(*given, retained, kept.n_sections),
     )
     loops = Loops(kept.loop_rows, kept.loops.starts, kept.loops.data)
     coarse = realize(level.R, loops, compress=True)
@@ -79,7 +79,7 @@ def _reduce(sheaf: CellularSheaf, clusters: Clusters, cut: kernels.Cut) -> kerne
     starts, loop_starts = offsets(dims * widths), offsets(widths**2)
     kept = kernels.Kept(
         widths=widths,
-        peeled=np.zeros(K, np.int64),
+        n_sections=np.zeros(K, np.int64),
         columns=kernels.Ragged(starts, np.empty(int(starts[-1]), dtype)),
         loops=kernels.Ragged(loop_starts, np.empty(int(loop_starts[-1]), dtype)),
         loop_rows=np.zeros(K, np.int64),

@@ -7,8 +7,8 @@ import pytest
 from benchmarks.size import occurrences, prose
 
 PACKAGE = pathlib.Path(__file__).parents[2] / "sheafcoarsen"
-UNREAD = ("__pycache__", "_kernels", "py.typed")
-ABSENT = ("so many", "room", "judge", "told")
+UNREAD = ("__pycache__", "py.typed")
+ABSENT = ("so many", "room", "judge", "told", "beside", "stands", "None where")
 REVIEWED = sorted(path.name for path in PACKAGE.iterdir() if path.name not in UNREAD)
 
 

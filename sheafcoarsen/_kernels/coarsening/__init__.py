@@ -1,4 +1,4 @@
-"""Loops of :mod:`sheafcoarsen.coarsening`: ``crossing`` edges and the ``loops`` of clusters."""
+"""Kernels of :mod:`sheafcoarsen.coarsening`: maps of ``crossing`` edges and of ``loops``."""
 
 from sheafcoarsen._kernels.coarsening.crossing import (
     CoarseMaps,

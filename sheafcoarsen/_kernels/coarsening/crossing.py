@@ -1,4 +1,4 @@
-"""Maps of the coarse sheaf's crossing edges, one after the other.
+"""Maps of the crossing edges of the coarse sheaf.
 
 ``f`` is a ``SheafArrays``, ``c`` a ``Clusters``, ``R`` the ``Blocks`` of the prolongation.
 """
@@ -9,18 +9,18 @@ from typing import NamedTuple
 import numpy as np
 
 from sheafcoarsen._kernels.dense import NOT_NEGATIVE, put_product, triangular_factor
-from sheafcoarsen._kernels.jit import inlined, kernel, subkernel
+from sheafcoarsen._kernels.jit import kernel, llvm_inlined, subkernel
 from sheafcoarsen._kernels.llvm_intrinsics import prefetch
 
 FAR, NEAR = 16, 8
-"""How many edges ahead their indices are fetched, and their maps and blocks of R.
+"""Numbers of edges ahead for which indices, or maps and blocks of R, are prefetched.
 
-Crossing edges lie scattered in memory.
+Crossing edges are scattered in memory.
 """
 
 
 class CoarseMaps(NamedTuple):
-    """The maps of the coarse sheaf: of edge p, heights[p] rows that begin at the two starts."""
+    """Maps of the coarse sheaf; those of edge p have heights[p] rows from the two starts."""
 
     heights: np.ndarray  # (P,)
     tail_starts: np.ndarray
@@ -30,14 +30,14 @@ class CoarseMaps(NamedTuple):
 
 
 class Noise(NamedTuple):
-    """Rounding of coarse rows: those of cluster a are zero up to norms[a] times their fine row."""
+    """Rounding of coarse rows: norms[a] times the norm of the fine row, in cluster a."""
 
     norms: np.ndarray  # (K,)
-    longest: float  # at least the norm of any fine row
+    longest: float  # upper bound of the norms of all fine rows
 
 
 class Rows(NamedTuple):
-    """Where the rows of one end's map go: ``columns`` entries from ``at`` on, ``stride`` apart."""
+    """Destination of the rows of a map: ``columns`` entries at ``at``, ``at + stride``, ..."""
 
     out: np.ndarray
     at: int
@@ -46,7 +46,7 @@ class Rows(NamedTuple):
 
 
 class FactorWorkspace(NamedTuple):
-    """Workspace for the triangular factor of a coarse edge, ``chunk`` rows at a time."""
+    """Workspace for the triangular factor of a coarse edge, from ``chunk`` rows at a time."""
 
     stack: np.ndarray
     column: np.ndarray
@@ -57,9 +57,9 @@ class FactorWorkspace(NamedTuple):
 
 @kernel
 def uniform_maps(lo, hi, f, c, R, out):
-    """Maps of the coarse edges lo .. hi where all fine maps are rows x d and all ranks r.
+    """Compute the maps of coarse edges lo .. hi if all fine maps are rows x d and all ranks r.
 
-    Where everything begins is then a product, which takes a third of the time of looking it up.
+    All offsets are then products, which takes a third of the time of reading them.
     """
     edges, labels, crossing = f.edges, c.labels, c.crossing_edges
     tail_data, head_data, data, tail, head = f.tail_data, f.head_data, R.data, out.tail, out.head
@@ -93,13 +93,13 @@ def uniform_maps(lo, hi, f, c, R, out):
 
 @kernel
 def stack_pair(begin, end, f, c, R, sign, tail, head):
-    """Write the rows of crossing edges number begin .. end, all between the same two clusters.
+    """Write fine maps times blocks of R for crossing edges begin .. end between two clusters.
 
-    Fine maps times blocks of R, stacked: A to the rows ``tail``, sign * B to the rows ``head``. A
-    fine edge stored with its tail in the second cluster has both rows negated, so that the coarse
-    coboundary equals the fine one row for row.
+    The maps A are written to the rows ``tail``, sign B to the rows ``head``. If a fine edge has its
+    tail in the second cluster, both rows are negated, so that the coarse coboundary equals the fine
+    one row by row.
     """
-    # taken out of the tuples once: they count references at every access
+    # fields are read once, because every access to one counts references
     edges, labels, crossing = f.edges, c.labels, c.crossing_edges
     vertex_dims, vertex_offsets, edge_dims = f.vertex_dims, f.vertex_offsets, f.edge_dims
     tail_data, tail_offsets = f.tail_data, f.tail_offsets
@@ -116,7 +116,7 @@ def stack_pair(begin, end, f, c, R, sign, tail, head):
             e = crossing[k + NEAR]
             fu, fv = tail_offsets[e], head_offsets[e]
             p, q = indptr[vertex_offsets[edges[e, 0]]], indptr[vertex_offsets[edges[e, 1]]]
-            for i in (0, 8):  # blocks are longer than a line of the cache
+            for i in (0, 8):  # blocks are longer than a cache line
                 prefetch(tail_data, fu + i)
                 prefetch(head_data, fv + i)
                 prefetch(data, p + i)
@@ -138,7 +138,7 @@ def stack_pair(begin, end, f, c, R, sign, tail, head):
 
 @kernel
 def crossing_maps(lo, hi, f, c, R, out):
-    """Maps of the coarse edges lo .. hi: fine maps times blocks of R, in increasing fine index."""
+    """Compute the maps of coarse edges lo .. hi: fine maps times blocks of R, by fine index."""
     for p in range(lo, hi):
         ra, rb = R.ranks[c.pairs[p, 0]], R.ranks[c.pairs[p, 1]]
         tail = Rows(out.tail, out.tail_starts[p], ra, ra)
@@ -146,9 +146,9 @@ def crossing_maps(lo, hi, f, c, R, out):
         stack_pair(c.pair_ptr[p], c.pair_ptr[p + 1], f, c, R, 1.0, tail, head)
 
 
-@inlined
+@llvm_inlined
 def least_first_entry(data, at, stride, rows):
-    """The smallest absolute value of the real part of the first entry of some rows."""
+    """Return the smallest absolute real part among the first entries of some rows."""
     least = np.inf
     for i in range(rows):
         least = min(least, float(abs(data[(at + i * stride) & NOT_NEGATIVE].real)))
@@ -156,13 +156,13 @@ def least_first_entry(data, at, stride, rows):
 
 
 @subkernel
-def clear_rows(begin, end, a, f, c, norm, at):
-    """Set the rows of crossing edges number begin .. end at cluster a to zero that are rounding.
+def clear_rows(begin, end, a, f, c, norm, target):
+    """Set rows of the maps at cluster a to zero if they are rounding; crossing edges begin .. end.
 
-    R_a has an error of n eps, and so has a row of F R_v, relative to its row of F. Where the row
-    ought to vanish, the error is all of it, and would count once maps are scaled to norm 1.
+    R_a has an error of n eps, hence so has a row of F R_v, relative to its row of F. A row that is
+    zero in exact arithmetic consists of this error, which would grow if maps are scaled to norm 1.
     """
-    out, row, columns, stride = at.out, at.at, at.columns, at.stride
+    out, row, columns, stride = target.out, target.at, target.columns, target.stride
     edges, edge_dims, labels, crossing = f.edges, f.edge_dims, c.labels, c.crossing_edges
     tail_data, tail_offsets = f.tail_data, f.tail_offsets
     head_data, head_offsets = f.head_data, f.head_offsets
@@ -185,7 +185,7 @@ def clear_rows(begin, end, a, f, c, norm, at):
 
 @subkernel
 def row_norm(data, starts, e, i, rows):
-    """The norm of row i of the map of edge e."""
+    """Return the norm of row i of the map of edge e."""
     columns, squares = (starts[e + 1] - starts[e]) // rows, 0.0
     for j in range(starts[e] + i * columns, starts[e] + (i + 1) * columns):
         squares += float(data[j].real) ** 2 + float(data[j].imag) ** 2
@@ -194,14 +194,14 @@ def row_norm(data, starts, e, i, rows):
 
 @kernel
 def clear_rounding(lo, hi, f, c, R, noise, out):
-    """Set the rows of coarse edges lo .. hi to zero that are rounding."""
+    """Set rows of the maps of coarse edges lo .. hi to zero if they are rounding."""
     tail, head, tail_starts, head_starts = out.tail, out.head, out.tail_starts, out.head_starts
     pairs, pair_ptr, ranks, norms, heights = c.pairs, c.pair_ptr, R.ranks, noise.norms, out.heights
     longest = noise.longest
     for p in range(lo, hi):
         a, b, rows = pairs[p, 0], pairs[p, 1], heights[p]
         begin, end, ra, rb = pair_ptr[p], pair_ptr[p + 1], ranks[a], ranks[b]
-        # few edges pass these tests, which need no fine map
+        # cheap tests, which read no fine map and which few edges pass
         if ra > 0 and least_first_entry(tail, tail_starts[p], ra, rows) <= norms[a] * longest:
             clear_rows(begin, end, a, f, c, norms[a], Rows(tail, tail_starts[p], ra, ra))
         if rb > 0 and least_first_entry(head, head_starts[p], rb, rows) <= norms[b] * longest:
@@ -210,10 +210,10 @@ def clear_rounding(lo, hi, f, c, R, noise, out):
 
 @kernel
 def compressed_maps(lo, hi, f, c, R, rows, out, workspace):
-    """Maps of the coarse edges lo .. hi, those that are to be lower than their ``rows`` compressed.
+    """Compute the maps of coarse edges lo .. hi, compressed where heights are less than ``rows``.
 
-    [A | -B] of one edge goes through the stack, at least ``chunk`` rows at a time, and becomes the
-    triangular factor of its QR, whose Gram matrix is the same; its diagonal is made non-negative.
+    [A | -B] of an edge is replaced by the triangular factor of its QR decomposition, which has the
+    same Gram matrix, at least ``chunk`` rows at a time. Its diagonal is made non-negative.
     """
     tail, head, m, norms = out.tail, out.head, workspace.stack, workspace.noise.norms
     for p in range(lo, hi):

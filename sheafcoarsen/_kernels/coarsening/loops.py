@@ -1,4 +1,4 @@
-"""The energy retained inside each cluster and its factor, which becomes the map of a loop.
+"""Energy retained inside each cluster, and its factor, which is the map of a loop.
 
 ``f`` is a ``SheafArrays``, ``c`` a ``Clusters``, ``R`` the ``Blocks`` of the prolongation.
 """
@@ -14,17 +14,17 @@ from sheafcoarsen._kernels.modes import cluster_unit
 
 
 class RetainedEnergy(NamedTuple):
-    """H_a = R_a* L_a R_a of every cluster, maps and R_a in units of their own."""
+    """H_a = R_a* L_a R_a of every cluster, in units of the maps and of R_a."""
 
-    starts: np.ndarray  # (K + 1,) where the r_a x r_a matrix of cluster a begins
+    starts: np.ndarray  # (K + 1,) offsets of the r_a x r_a matrices
     matrices: np.ndarray
     map_units: np.ndarray  # (K,) one over a power of two above the largest entry of the maps
-    block_units: np.ndarray  # (K,) the same of R_a
-    columns: np.ndarray  # (K,) largest squared norm of a column of R_a, in its unit
+    block_units: np.ndarray  # (K,) the same for R_a
+    columns: np.ndarray  # (K,) largest squared norm of the columns of R_a, in its unit
 
 
 class Loops(NamedTuple):
-    """Factors B_a of the retained energies: rows[a] rows of r_a entries, from starts[a] on."""
+    """Factors B_a of the retained energies: rows[a] rows of r_a entries, at starts[a]."""
 
     rows: np.ndarray  # (K,)
     starts: np.ndarray  # (K + 1,)
@@ -33,7 +33,7 @@ class Loops(NamedTuple):
 
 @kernel
 def put_loops(loops, widths, to, out):
-    """Write B_a / 2 of every cluster to out[to[a] ...]."""
+    """Write B_a / 2 of every cluster to ``out`` from index to[a]."""
     rows, starts, factors = loops.rows, loops.starts, loops.factors
     for a in range(rows.size):
         for i in range(rows[a] * widths[a]):
@@ -42,7 +42,7 @@ def put_loops(loops, widths, to, out):
 
 @subkernel
 def measure(a, f, c, R, out):
-    """Find the units of cluster a's maps and of R_a, and its largest column."""
+    """Compute the units of cluster a's maps and of R_a, and the largest norm of its columns."""
     vertex_dims, vertex_offsets = f.vertex_dims, f.vertex_offsets
     members, member_ptr = c.members, c.member_ptr
     indptr, data, r = R.indptr, R.data, R.ranks[a]
@@ -71,7 +71,7 @@ def measure(a, f, c, R, out):
 
 @kernel
 def internal_traces(f, c, map_units, out):
-    """out[v] += trace of the diagonal block that internal edges put at v, in units of clusters."""
+    """Add the traces of the diagonal blocks of internal edges, in units of clusters, to ``out``."""
     edges = f.edges
     tail_data, tail_offsets = f.tail_data, f.tail_offsets
     head_data, head_offsets = f.head_data, f.head_offsets
@@ -94,7 +94,7 @@ def internal_traces(f, c, map_units, out):
 
 @kernel
 def retained_energy(lo, hi, f, c, R, out):
-    """H_a = (delta_a R_a)* (delta_a R_a) of clusters lo .. hi, and their units."""
+    """Compute H_a = (delta_a R_a)* (delta_a R_a) of clusters lo .. hi, and their units."""
     edges, edge_dims, vertex_dims = f.edges, f.edge_dims, f.vertex_dims
     vertex_offsets = f.vertex_offsets
     tail_data, tail_offsets = f.tail_data, f.tail_offsets
@@ -144,11 +144,12 @@ def retained_energy(lo, hi, f, c, R, out):
 
 @kernel
 def factor(lo, hi, ranks, energy, zero, eps, s, rows):
-    """H_a = B_a* B_a for clusters lo .. hi: B_a = diag(sqrt(mu)) V*, rows[a] rows.
+    """Factor H_a = B_a* B_a for clusters lo .. hi: B_a = diag(sqrt(mu)) V*, rows[a] rows.
 
-    ``zero`` are 4 n eps and the sizes that it is relative to, in units of the cluster. mu is above
-    it, relative to norm(H_a) as well, which is larger where columns of R_a are dependent. B_a takes
-    the place of H_a, zeros below it. Returns -1, or the first cluster at which LAPACK failed.
+    ``zero`` are 4 n eps and the norms that it is relative to, in units of the cluster. Eigenvalues
+    mu up to this level are zero, also relative to norm(H_a), which may be larger if columns of R_a
+    are dependent. B_a, followed by zeros, overwrites H_a. Returns -1, or the first cluster for
+    which LAPACK failed.
     """
     matrices, starts, map_units = energy.matrices, energy.starts, energy.map_units
     block_units, matrix, w, z, reduction = energy.block_units, s.a, s.w, s.z, s.reduction

@@ -1,17 +1,13 @@
-"""Small dense algebra from inside numba: what a cluster's problem is made of.
-
-Matrices are row-major in flat arrays. From the bottom:
+"""Dense linear algebra of small matrices, row-major in flat arrays.
 
 ``scaling``, ``products``
-    Powers of two that bring a matrix near 1 and back; F* G added to a block, and F R.
+    Scaling by powers of two, norms and phases; the products F* G and F R.
 ``triangular``
-    Householder's triangular factor of stacked rows, and its inverse.
+    Triangular factor of the QR decomposition by Householder reflections, and its inverse.
 ``workspaces``, ``lapack``
-    Workspace allocated once for a range of clusters; LAPACK in the way that numba can cache.
-``scatter``
-    Numbers without a pattern, to begin iterations with.
+    Workspace for the problems of a range of clusters; LAPACK in a form that numba can cache.
 ``tridiagonal``, ``hermitian``
-    The lowest eigenpairs at the size of a cluster, faster than LAPACK finds them.
+    Lowest eigenpairs of Hermitian matrices of the size of a cluster, faster than LAPACK.
 
 >>> from sheafcoarsen._kernels.dense import power_of_two
 >>> power_of_two(3.0), power_of_two(0.0)
@@ -29,8 +25,8 @@ from sheafcoarsen._kernels.dense.scaling import (
     normalized,
     power_of_two,
 )
-from sheafcoarsen._kernels.dense.scatter import SEED, drawn, following
 from sheafcoarsen._kernels.dense.triangular import inverse_of_triangular, triangular_factor
+from sheafcoarsen._kernels.dense.tridiagonal import fill_random, orthonormalize
 from sheafcoarsen._kernels.dense.workspaces import (
     Workspace,
     svd_workspace,
@@ -41,19 +37,18 @@ from sheafcoarsen._kernels.dense.workspaces import (
 __all__ = [
     "EPS",
     "NOT_NEGATIVE",
-    "SEED",
     "Workspace",
     "add_gram",
     "brought_near_one",
-    "drawn",
     "eigh_lowest",
     "eigvalsh",
+    "fill_random",
     "fix_phase",
-    "following",
     "gram",
     "inf_norm",
     "inverse_of_triangular",
     "normalized",
+    "orthonormalize",
     "potrf",
     "potrs",
     "power_of_two",

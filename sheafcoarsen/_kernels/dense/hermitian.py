@@ -1,12 +1,11 @@
-"""The lowest eigenpairs of small dense Hermitian matrices, faster than by LAPACK.
+"""Lowest eigenpairs of small dense Hermitian matrices, faster than by LAPACK.
 
-Householder reduction to a real tridiagonal T (``tridiagonalize``), the wanted eigenvalues of T by
-bisection and their vectors by inverse iteration, eight at a time (``lowest_of_tridiagonal``), and
-the reflections applied to these few vectors alone (``reflect``). What comes out is checked; where
-it does not hold, LAPACK does it all again.
+The matrix is reduced to a real tridiagonal T by Householder reflections (``tridiagonalize``),
+eigenvalues of T are found by bisection and their vectors by inverse iteration
+(``lowest_of_tridiagonal``), and the reflections are applied to these vectors (``reflect``). If the
+residuals are too large, LAPACK repeats the computation.
 
-Rows are cut out as slices before they are looped over: numba then knows that no index is negative,
-and LLVM vectorizes.
+Loops run over slices of rows: numba then knows that no index is negative, and LLVM vectorizes.
 """
 
 import math
@@ -16,13 +15,13 @@ import numpy as np
 from sheafcoarsen._kernels.dense.lapack import heevd, sterf
 from sheafcoarsen._kernels.dense.tridiagonal import lowest_of_tridiagonal
 from sheafcoarsen._kernels.dense.workspaces import DENSE_SHARE, PANEL
-from sheafcoarsen._kernels.jit import JIT_IS_OFF, subkernel, summing_subkernel
+from sheafcoarsen._kernels.jit import JIT_IS_OFF, reassociating_subkernel, subkernel
 from sheafcoarsen._kernels.llvm_intrinsics import multiply_add
 
 
-@summing_subkernel
+@reassociating_subkernel
 def multiply(a, i, x, p):
-    """P = A x for the leading i x i block, given by its lower triangle, four rows at a time."""
+    """Write A x to p for the leading i x i block of A, given by its lower triangle."""
     for k in range(i):
         p[k] = 0
     zero = p[0] * 0
@@ -58,9 +57,9 @@ def multiply(a, i, x, p):
         j += 1
 
 
-@summing_subkernel
+@reassociating_subkernel
 def update(a, i, v, w):
-    """A -= V W* + W V* in the leading i x i block, lower triangle, for a full panel."""
+    """Subtract V W* + W V* of a full panel from the lower triangle of the leading i x i block."""
     v0, v1, v2, v3 = v[0], v[1], v[2], v[3]
     w0, w1, w2, w3 = w[0], w[1], w[2], w[3]
     for j in range(i):
@@ -78,19 +77,19 @@ def update(a, i, v, w):
             r[k] = multiply_add(y3, np.conj(v3[k]), t)
 
 
-@summing_subkernel
+@reassociating_subkernel
 def tridiagonalize(n, a, d, e, tau, panel, p, eps):
     """Reduce the Hermitian matrix a to T = Q* A Q with diagonal d and real subdiagonal e.
 
-    Row i of ``a`` then holds the vector v of the reflection H_i = I - tau_i v v*; Q = H_{n-1} ...
-    H_1. As LAPACK's ``?hetrd``: multiplications run on a matrix that is up to PANEL updates behind,
-    and are corrected for that.
+    Row i of ``a`` then holds the vector v of the reflection H_i = I - tau_i v v*, and Q = H_{n-1}
+    ... H_1. As in LAPACK's ``?hetrd``, up to PANEL updates of the matrix are delayed, and products
+    with it are corrected for them.
     """
     v, w = panel[:PANEL], panel[PANEL:]
-    behind = 0
+    n_delayed = 0
     for i in range(n - 1, 0, -1):
         row = a[i, : i + 1]
-        for q in range(behind):
+        for q in range(n_delayed):
             vq, wq = v[q], w[q]
             x, y = vq[i], wq[i]
             for k in range(i + 1):
@@ -100,14 +99,13 @@ def tridiagonalize(n, a, d, e, tau, panel, p, eps):
         for k in range(i - 1):
             rest += row[k].real * row[k].real + row[k].imag * row[k].imag
         alpha = np.conj(row[i - 1])
-        if (
-            rest + alpha.imag * alpha.imag <= eps**4
-        ):  # below eps^2 of norm(A), and squares might underflow
+        # entries below eps^2 norm(A) are zero, since their squares might underflow
+        if rest + alpha.imag * alpha.imag <= eps**4:
             e[i - 1] = alpha.real
             tau[i] = 0
             continue
-        size = math.sqrt(rest + alpha.real * alpha.real + alpha.imag * alpha.imag)
-        beta = -size if alpha.real > 0 else size
+        norm = math.sqrt(rest + alpha.real * alpha.real + alpha.imag * alpha.imag)
+        beta = -norm if alpha.real > 0 else norm
         e[i - 1] = beta
         t = (beta - alpha) / beta
         scale = 1 / (alpha - beta)
@@ -116,7 +114,7 @@ def tridiagonalize(n, a, d, e, tau, panel, p, eps):
         row[i - 1] = 1
         tau[i] = t
         multiply(a, i, row, p)
-        for q in range(behind):
+        for q in range(n_delayed):
             vq, wq = v[q], w[q]
             x, y = row[0] * 0, row[0] * 0
             for k in range(i):
@@ -128,23 +126,23 @@ def tridiagonalize(n, a, d, e, tau, panel, p, eps):
         for k in range(i):
             inner += np.conj(p[k]) * row[k]
         h = np.conj(t) * t * inner / 2
-        vq, wq = v[behind], w[behind]
+        vq, wq = v[n_delayed], w[n_delayed]
         for k in range(i):
             wq[k] = t * p[k] - h * row[k]
             vq[k] = row[k]
-        behind += 1
-        if behind == PANEL:
+        n_delayed += 1
+        if n_delayed == PANEL:
             update(a, i, v, w)
-            behind = 0
+            n_delayed = 0
     top = a[0, 0].real
-    for q in range(behind):
+    for q in range(n_delayed):
         top -= 2 * (v[q, 0] * np.conj(w[q, 0])).real
     d[0] = top
 
 
-@summing_subkernel
+@reassociating_subkernel
 def reflect(n, a, tau, z, first, last):
-    """Z <- Q z for rows first .. last of z, two at a time; Q as ``tridiagonalize`` left it."""
+    """Overwrite rows z of Z, first .. last, by Q z, with Q from ``tridiagonalize``."""
     zero = z[0, 0] * 0
     for i in range(1, n):
         t = tau[i]
@@ -176,21 +174,22 @@ def reflect(n, a, tau, z, first, last):
 
 @subkernel
 def eigh_lowest(n, wanted, eps, s, reduction):
-    """Lowest eigenpairs of the Hermitian n x n matrix in s.a (entries at most about 1 in modulus).
+    """Compute the lowest eigenpairs of the Hermitian n x n matrix in s.a.
 
-    s.a is row-major with the lower triangle filled, and is destroyed. The ``wanted`` lowest
-    eigenvalues ascend in s.w, their orthonormal eigenvectors are the first rows of s.z.
-    ``reduction`` is s.reduction, handed over by itself so that what None does not need is not
-    compiled. Returns 0, or LAPACK's info when it too failed.
+    s.a is row-major with the lower triangle filled and entries of absolute value at most about 1;
+    it is overwritten. The ``wanted`` lowest eigenvalues are written to s.w in ascending order,
+    their orthonormal eigenvectors to the first rows of s.z. ``reduction`` is s.reduction, as an
+    argument of its own so that numba omits the branch if it is None. Returns 0, or LAPACK's info
+    if LAPACK failed.
     """
     if n == 1:
         s.w[0] = s.a[0].real
         s.z[0] = 1
         return 0
-    found = False
+    is_accurate = False
     if reduction is not None and DENSE_SHARE * wanted <= n:
-        found = reduced_lowest(n, wanted, eps, s, reduction)
-    if found:
+        is_accurate = reduced_lowest(n, wanted, eps, s, reduction)
+    if is_accurate:
         return 0
     info = heevd(s.a, n, True, s)
     for i in range(wanted * n):
@@ -200,9 +199,9 @@ def eigh_lowest(n, wanted, eps, s, reduction):
 
 @subkernel
 def reduced_lowest(n, wanted, eps, s, t):
-    """Do what ``eigh_lowest`` does, without LAPACK.
+    """Compute the eigenpairs of ``eigh_lowest`` without LAPACK.
 
-    Returns whether it came out right; if not, s.a is as it was.
+    Returns whether the residuals are small enough; if not, s.a is restored.
     """
     if JIT_IS_OFF:
         return False
@@ -224,7 +223,7 @@ def reduced_lowest(n, wanted, eps, s, t):
 
 @subkernel
 def eigvalsh(n, eps, s, reduction):
-    """All eigenvalues of the matrix in s.a, as in ``eigh_lowest``, ascending in s.w."""
+    """Write all eigenvalues of the matrix in s.a to s.w, ascending; see ``eigh_lowest``."""
     if reduction is None or JIT_IS_OFF:
         return heevd(s.a, n, False, s)
     t = reduction

@@ -1,13 +1,13 @@
-"""LAPACK from inside numba, in the way that numba can cache.
+"""LAPACK routines that kernels can call without losing their cache.
 
-A ctypes pointer compiled into a kernel cannot be cached; a *named* external symbol can. So the
-addresses that scipy exports for Cython are registered with LLVM under names of our own, once per
-process, and kernels call those names. With the JIT off an external call would silently do nothing,
-so the plain Python bodies below call ``scipy.linalg.lapack`` instead.
+numba cannot cache code that contains the address of a function, but it can cache calls of *named*
+external symbols. Therefore the addresses that scipy exports for Cython are registered with LLVM
+under names of this package, once per process, and kernels call these names. With the JIT off, an
+external call would silently do nothing, so the Python bodies below call ``scipy.linalg.lapack``.
 
-Conventions: matrices are row-major with the lower triangle filled, which Fortran sees as the upper
-triangle of the transpose; for a complex matrix that is the conjugate, and the eigenvectors are
-conjugated back on the way out.
+Matrices are row-major with the lower triangle filled, which Fortran reads as the upper triangle of
+the transpose. For Hermitian matrices that is the conjugate, so eigenvectors are conjugated
+afterwards.
 """
 
 import llvmlite.binding
@@ -22,23 +22,23 @@ _PREFIX = {np.float32: "s", np.float64: "d", np.complex64: "c", np.complex128: "
 
 
 VECTORS, UPPER, NEITHER, ALL, ADJOINT = range(5)
-"""Where the letters V, U, N, A and C stand in ``Workspace.chars``; LAPACK takes their addresses."""
+"""Indices of the letters V, U, N, A and C in ``Workspace.chars``; LAPACK takes their addresses."""
 
 SIZE, COUNT, LEADING, RANK, INFO, WORK, RWORK, IWORK = range(8)
-"""What stands in ``Workspace.ints``: sizes of the problem, results, sizes of the work space."""
+"""Indices of sizes, results and sizes of the workspace in ``Workspace.ints``."""
 
 _SCALARS = (types.float32, types.float64, types.complex64, types.complex128)
 
 
 def external(name: str, n_arguments: int, module: str = "cython_lapack"):
-    """Return a routine that scipy exports for Cython, under a name that numba can cache."""
+    """Return a routine that scipy exports for Cython, as a named external function."""
     symbol = f"sheafcoarsen_{name}"
     llvmlite.binding.add_symbol(symbol, get_cython_function_address(f"scipy.linalg.{module}", name))
     return types.ExternalFunction(symbol, types.void(*[types.voidptr] * n_arguments))
 
 
 def _of_every_type(real: str, hermitian: str, n_arguments: tuple[int, int]) -> dict:
-    """Return a routine for the four scalar types; complex ones may take arguments of their own."""
+    """Return a routine for each scalar type; its number of arguments is (real, complex)."""
     names = ("s" + real, "d" + real, "c" + hermitian, "z" + hermitian)
     counts = (n_arguments[0], n_arguments[0], n_arguments[1], n_arguments[1])
     return {
@@ -57,7 +57,7 @@ _dsyrk, _zherk = external("dsyrk", 10, "cython_blas"), external("zherk", 10, "cy
 
 
 def heevd(a, n, vectors, s):
-    """Eigenvalues into s.w and, where asked, eigenvectors as rows into ``a``; returns the info."""
+    """Write eigenvalues to s.w and, if ``vectors``, eigenvectors to rows of ``a``; return info."""
     name = _PREFIX[a.dtype.type]
     full = a[: n * n].reshape(n, n).T
     solver = getattr(scipy_lapack, name + ("heevd" if a.dtype.kind == "c" else "syevd"))
@@ -69,7 +69,7 @@ def heevd(a, n, vectors, s):
 
 
 def _gesvd(a, rows, columns, vectors, s):
-    """Singular values, descending, of ``a`` into s.w; for the vectors see ``singular_rows``."""
+    """Write the singular values of ``a`` to s.w; for the vectors see ``singular_rows``."""
     name = _PREFIX[a.dtype.type]
     full = a[: rows * columns].reshape(rows, columns).T  # as Fortran sees it
     u, w, _, info = getattr(scipy_lapack, name + "gesvd")(
@@ -82,7 +82,7 @@ def _gesvd(a, rows, columns, vectors, s):
 
 
 def potrf(a, n, s):
-    """Overwrite the lower triangle of ``a``, n x n, by its Cholesky factor; returns the info."""
+    """Overwrite the lower triangle of ``a``, n x n, by its Cholesky factor; return info."""
     factor, info = getattr(scipy_lapack, _PREFIX[a.dtype.type] + "potrf")(
         a[: n * n].reshape(n, n).T, lower=0, clean=0
     )
@@ -91,7 +91,7 @@ def potrf(a, n, s):
 
 
 def potrs(a, n, b, count, s):
-    """B <- conj(A)^{-1} B with the factor that ``potrf`` left, for ``count`` vectors in a row."""
+    """Overwrite ``count`` consecutive vectors b by conj(A)^{-1} b; A was factored by ``potrf``."""
     solver = scipy_lapack.get_lapack_funcs("potrs", (a,))
     x, info = solver(a[: n * n].reshape(n, n).T, b[: n * count].reshape(count, n).T, lower=0)
     b[: n * count] = x.T.ravel()
@@ -99,15 +99,16 @@ def potrs(a, n, b, count, s):
 
 
 def gram(b, n, count, out, s):
-    """Lower triangle of the conjugate of B* B, whose ``count`` columns of length n follow in b."""
+    """Write the lower triangle of conj(B* B); b holds the ``count`` columns of B, of length n."""
     B = b[: n * count].reshape(count, n)
     out[: count * count] = (B @ B.conj().T).ravel()
 
 
 def pstrf(a, n, least, s):
-    """Cholesky with complete pivoting until no diagonal entry exceeds ``least``; returns the rank.
+    """Factor by Cholesky with complete pivoting while a pivot exceeds ``least``; return the rank.
 
-    a[p, p] = L L*: the first columns of L overwrite ``a``; the order p, from 1, is s.iwork[:n].
+    a[p][:, p] = L L*, where the first columns of L overwrite ``a`` and the order p, counted from
+    1, is s.iwork[:n].
     """
     full = a[: n * n].reshape(n, n).T
     factor, order, rank, _ = getattr(scipy_lapack, _PREFIX[a.dtype.type] + "pstrf")(
@@ -177,97 +178,46 @@ if not JIT_IS_OFF:
 
     @overload(heevd)
     def _compiled_heevd(a, n, vectors, s):
-        solver = _HEEVD[a.dtype]
+        solver, is_complex = _HEEVD[a.dtype], isinstance(a.dtype, types.Complex)
 
-        def real(a, n, vectors, s):
-            ints, upper = s.ints, s.chars[UPPER:].ctypes
-            job = s.chars[VECTORS if vectors else NEITHER :].ctypes
-            ints[SIZE], ints[INFO] = n, 0
-            ints[WORK], ints[IWORK] = s.work.size, s.iwork.size
-            size, info = ints.ctypes, ints[INFO:].ctypes
-            works, iworks = ints[WORK:].ctypes, ints[IWORK:].ctypes
-            work, iwork = s.work.ctypes, s.iwork.ctypes
-            solver(job, upper, size, a.ctypes, size, s.w.ctypes, work, works, iwork, iworks, info)
-            return np.int64(ints[INFO])
-
-        def hermitian(a, n, vectors, s):
+        def compiled(a, n, vectors, s):
             ints, upper = s.ints, s.chars[UPPER:].ctypes
             job = s.chars[VECTORS if vectors else NEITHER :].ctypes
             ints[SIZE], ints[INFO] = n, 0
             ints[WORK], ints[RWORK], ints[IWORK] = s.work.size, s.rwork.size, s.iwork.size
-            size, info = ints.ctypes, ints[INFO:].ctypes
-            works, rworks, iworks = ints[WORK:].ctypes, ints[RWORK:].ctypes, ints[IWORK:].ctypes
-            work, rwork, iwork = s.work.ctypes, s.rwork.ctypes, s.iwork.ctypes
-            matrix, values = a.ctypes, s.w.ctypes
-            solver(
-                job,
-                upper,
-                size,
-                matrix,
-                size,
-                values,
-                work,
-                works,
-                rwork,
-                rworks,
-                iwork,
-                iworks,
-                info,
-            )
+            size, works = ints.ctypes, ints[WORK:].ctypes
+            matrix = job, upper, size, a.ctypes, size, s.w.ctypes, s.work.ctypes, works
+            rwork = (s.rwork.ctypes, ints[RWORK:].ctypes) if is_complex else ()
+            iwork = s.iwork.ctypes, ints[IWORK:].ctypes, ints[INFO:].ctypes
+            solver(*(matrix + rwork + iwork))
             return np.int64(ints[INFO])
 
-        return hermitian if isinstance(a.dtype, types.Complex) else real
+        return compiled
 
     @overload(_gesvd)
     def _compiled_gesvd(a, rows, columns, vectors, s):
-        solver = _GESVD[a.dtype]
+        solver, is_complex = _GESVD[a.dtype], isinstance(a.dtype, types.Complex)
 
-        def real(a, rows, columns, vectors, s):
+        def compiled(a, rows, columns, vectors, s):
             ints, none = s.ints, s.chars[NEITHER:].ctypes
             job = s.chars[ALL if vectors else NEITHER :].ctypes
             ints[SIZE], ints[COUNT], ints[LEADING] = columns, rows, 1
             ints[INFO], ints[WORK] = 0, s.work.size
-            size, count, info = ints.ctypes, ints[COUNT:].ctypes, ints[INFO:].ctypes
-            one, works = ints[LEADING:].ctypes, ints[WORK:].ctypes
-            matrix, values, z, work = a.ctypes, s.w.ctypes, s.z.ctypes, s.work.ctypes
-            solver(job, none, size, count, matrix, size, values, z, size, z, one, work, works, info)
+            size, one, z = ints.ctypes, ints[LEADING:].ctypes, s.z.ctypes
+            matrix = job, none, size, ints[COUNT:].ctypes, a.ctypes, size, s.w.ctypes
+            work = z, size, z, one, s.work.ctypes, ints[WORK:].ctypes
+            rwork = (s.rwork.ctypes,) if is_complex else ()
+            solver(*(matrix + work + rwork + (ints[INFO:].ctypes,)))
             return np.int64(ints[INFO])
 
-        def hermitian(a, rows, columns, vectors, s):
-            ints, none = s.ints, s.chars[NEITHER:].ctypes
-            job = s.chars[ALL if vectors else NEITHER :].ctypes
-            ints[SIZE], ints[COUNT], ints[LEADING] = columns, rows, 1
-            ints[INFO], ints[WORK] = 0, s.work.size
-            size, count, info = ints.ctypes, ints[COUNT:].ctypes, ints[INFO:].ctypes
-            one, works, real_work = ints[LEADING:].ctypes, ints[WORK:].ctypes, s.rwork.ctypes
-            matrix, values, z, work = a.ctypes, s.w.ctypes, s.z.ctypes, s.work.ctypes
-            solver(
-                job,
-                none,
-                size,
-                count,
-                matrix,
-                size,
-                values,
-                z,
-                size,
-                z,
-                one,
-                work,
-                works,
-                real_work,
-                info,
-            )
-            return np.int64(ints[INFO])
-
-        return hermitian if isinstance(a.dtype, types.Complex) else real
+        return compiled
 
 
 @subkernel
 def sterf(n, d, e, s):
-    """All eigenvalues of a real tridiagonal matrix, ascending into d; returns LAPACK's info.
+    """Overwrite d by the eigenvalues of a real tridiagonal matrix, ascending; return info.
 
-    Only from compiled code.
+    Works in compiled code only.
     """
     s.ints[SIZE], s.ints[INFO] = n, 0
     _dsterf(s.ints.ctypes, d.ctypes, e.ctypes, s.ints[INFO:].ctypes)
@@ -276,10 +226,10 @@ def sterf(n, d, e, s):
 
 @subkernel
 def singular_rows(rows, columns, vectors, s):
-    """Singular values of the rows x columns matrix in s.a, descending in s.w.
+    """Write the singular values of the rows x columns matrix in s.a to s.w, descending.
 
-    With ``vectors`` all right singular vectors, those of the null space last, are the rows of s.z.
-    Returns LAPACK's info.
+    With ``vectors``, all right singular vectors are written to the rows of s.z, those of the null
+    space last. Returns LAPACK's info.
     """
     if rows == 0:
         if vectors:
@@ -289,7 +239,7 @@ def singular_rows(rows, columns, vectors, s):
                 s.z[i * columns + i] = 1
         return 0
     info = _gesvd(s.a, rows, columns, vectors, s)
-    if vectors:  # Fortran saw the transpose, whose left singular vectors are the conjugates
+    if vectors:  # Fortran reads the transpose, whose left singular vectors are the conjugates
         for i in range(columns * columns):
             s.z[i] = np.conj(s.z[i])
     return info

@@ -1,12 +1,11 @@
-"""Products of small dense matrices inside flat arrays, with the sums in registers.
+"""Products of small dense matrices in flat arrays, with the sums in registers.
 
-A matrix is handed over as the array it lies in and its place there, (where it begins, how far apart
-its rows are); the rows of a row-major matrix of its own are as far apart as it has columns. Two
-shapes are all that a sheaf needs: F* G added to a block of a Laplacian, and F R, a map times a
-block of R. Both run over up to three columns at a time.
+A matrix is given by the array that holds it and its position, (index of the first entry, distance
+between rows). The products are F* G, added to a block of a Laplacian, and F R, a map times a block
+of R, both for up to three columns at a time.
 """
 
-from sheafcoarsen._kernels.jit import inlined, subkernel
+from sheafcoarsen._kernels.jit import llvm_inlined, subkernel
 from sheafcoarsen._kernels.simd import (
     EXACT,
     ONE,
@@ -19,13 +18,13 @@ from sheafcoarsen._kernels.simd import (
 )
 
 NOT_NEGATIVE = (1 << 62) - 1
-"""Indices are masked by this: numba then does not ask whether they count from the end."""
+"""Mask for indices that are known not to be negative; numba then omits its check."""
 
 
-@inlined
-def add_gram_columns(lanes, out, to, a, place_a, b, place_b, sizes):
-    """Do what ``add_gram`` does in as many columns as there are ``lanes``; sizes: rows, sign."""
-    (at, stride), (p, columns), (q, step), (rows, sign) = to, place_a, place_b, sizes
+@llvm_inlined
+def add_gram_columns(lanes, out, to, a, at_a, b, at_b, sizes):
+    """Apply ``add_gram`` to ``len(lanes)`` columns; ``sizes`` are (rows, sign)."""
+    (at, stride), (p, columns), (q, step), (rows, sign) = to, at_a, at_b, sizes
     for i in range(columns):
         sums = zero(lanes, ONE)
         for k in range(rows):
@@ -36,32 +35,32 @@ def add_gram_columns(lanes, out, to, a, place_a, b, place_b, sizes):
 
 
 @subkernel
-def add_gram(out, to, a, place_a, b, place_b, rows, sign):
-    """Add sign A* B to the matrix at ``to``, for row-major A and B of the same number of rows.
+def add_gram(out, to, a, at_a, b, at_b, rows, sign):
+    """Add sign A* B to the matrix at position ``to``, for row-major A and B with ``rows`` rows.
 
-    Places are (begin, columns) for A and B and (begin, stride) for the result; the sign is 1.0 or
-    -1.0.
+    Positions are (begin, columns) for A and B, and (begin, stride) for the result. The sign is 1.0
+    or -1.0.
     """
     at, stride = to
-    q, step = place_b
+    q, step = at_b
     sizes, left, o = (rows, sign), step, out.dtype.type(0)
     while left > 0:
         to, of = (at, stride), (q, step)
         if left >= 3:
-            add_gram_columns((o, o, o), out, to, a, place_a, b, of, sizes)
+            add_gram_columns((o, o, o), out, to, a, at_a, b, of, sizes)
         elif left == 2:
-            add_gram_columns((o, o), out, to, a, place_a, b, of, sizes)
+            add_gram_columns((o, o), out, to, a, at_a, b, of, sizes)
         else:
-            add_gram_columns((o,), out, to, a, place_a, b, of, sizes)
+            add_gram_columns((o,), out, to, a, at_a, b, of, sizes)
         at += 3
         q += 3
         left -= 3
 
 
-@inlined
-def put_product_columns(lanes, out, to, a, place_a, b, place_b, sizes):
-    """Do what ``put_product`` does in as many columns as there are ``lanes``; sizes: rows, sign."""
-    (at, stride), (p, inner), (q, step), (rows, sign) = to, place_a, place_b, sizes
+@llvm_inlined
+def put_product_columns(lanes, out, to, a, at_a, b, at_b, sizes):
+    """Apply ``put_product`` to ``len(lanes)`` columns; ``sizes`` are (rows, sign)."""
+    (at, stride), (p, inner), (q, step), (rows, sign) = to, at_a, at_b, sizes
     for i in range(rows):
         sums = zero(lanes, ONE)
         for k in range(inner):
@@ -71,22 +70,22 @@ def put_product_columns(lanes, out, to, a, place_a, b, place_b, sizes):
 
 
 @subkernel
-def put_product(out, to, a, place_a, b, place_b, rows, sign):
-    """Write sign A B to the matrix at ``to``, for row-major A, of so many rows, and B.
+def put_product(out, to, a, at_a, b, at_b, rows, sign):
+    """Write sign A B to the matrix at position ``to``, for row-major A, with ``rows`` rows, and B.
 
-    Places and sign are those of ``add_gram``.
+    Positions and sign are those of ``add_gram``.
     """
     at, stride = to
-    q, step = place_b
+    q, step = at_b
     sizes, left, o = (rows, sign), step, out.dtype.type(0)
     while left > 0:
         to, of = (at, stride), (q, step)
         if left >= 3:
-            put_product_columns((o, o, o), out, to, a, place_a, b, of, sizes)
+            put_product_columns((o, o, o), out, to, a, at_a, b, of, sizes)
         elif left == 2:
-            put_product_columns((o, o), out, to, a, place_a, b, of, sizes)
+            put_product_columns((o, o), out, to, a, at_a, b, of, sizes)
         else:
-            put_product_columns((o,), out, to, a, place_a, b, of, sizes)
+            put_product_columns((o,), out, to, a, at_a, b, of, sizes)
         at += 3
         q += 3
         left -= 3

@@ -1,26 +1,29 @@
-"""Powers of two, norms and phases: what brings a small matrix near 1 and back, exactly."""
+"""Exact scaling of small matrices by powers of two; norms and phases."""
 
 import math
 
 import numpy as np
 
-from sheafcoarsen._kernels.jit import kernel, subkernel, summing_subkernel
+from sheafcoarsen._kernels.jit import kernel, reassociating_subkernel, subkernel
 
 EPS = 2.0**-52
-"""Spacing of double precision at 1."""
+"""Relative spacing of double precision at 1."""
 
 
 @kernel
 def power_of_two(size):
-    """The power of two just above ``size``, or near it where its inverse overflows; 1 for 0."""
+    """Return the power of two just above ``size``, within 2^-1000 .. 2^1000; 1 for 0."""
     if size == 0:
         return 1.0
     return math.ldexp(1.0, min(max(math.frexp(size)[1], -1000), 1000))
 
 
-@summing_subkernel
+@reassociating_subkernel
 def inf_norm(a, n, sums):
-    """norm(A, inf) of a Hermitian matrix given by its lower triangle; ``sums`` holds n floats."""
+    """Return norm(A, inf) of a Hermitian matrix given by its lower triangle.
+
+    ``sums`` is workspace for n numbers.
+    """
     for i in range(n):
         sums[i] = 0
     for i in range(n):
@@ -39,11 +42,9 @@ def inf_norm(a, n, sums):
 
 @subkernel
 def brought_near_one(a, n):
-    """Divide a semidefinite lower triangle by a power of two where it is far from 1.
+    """Divide a semidefinite matrix, given by its lower triangle, by a power of two if far from 1.
 
-    Returns that power, or 0 if A = 0.
-
-    The largest entry of such a matrix stands on its diagonal.
+    Returns that power, or 0 if A = 0. The largest entry of such a matrix is on its diagonal.
     """
     largest = 0.0
     for i in range(n):
@@ -60,23 +61,26 @@ def brought_near_one(a, n):
 
 @subkernel
 def fix_phase(z, at, n, sqrt_eps):
-    """Make the first entry of nearly the largest modulus real and positive, so that runs repeat."""
+    """Make the first entry of nearly the largest absolute value real and positive.
+
+    This makes eigenvectors reproducible.
+    """
     largest = 0.0
     for i in range(n):
         largest = max(largest, float(abs(z[at + i])))
     for i in range(n):
         size = float(abs(z[at + i]))
         if size >= (1 - sqrt_eps) * largest and size > 0:
-            turn = np.conj(z[at + i]) / size
+            phase = np.conj(z[at + i]) / size
             for k in range(n):
-                z[at + k] *= turn
+                z[at + k] *= phase
             z[at + i] = size
             return
 
 
 @kernel
 def normalized(out, count):
-    """Divide by a power of two near the largest entry, exactly; return it, or 0 if all are zero."""
+    """Divide by a power of two near the largest entry; return it, or 0 if all entries are zero."""
     largest = 0.0
     for i in range(count):
         largest = max(largest, float(abs(out[i])))

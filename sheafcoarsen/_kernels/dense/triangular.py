@@ -1,4 +1,4 @@
-"""Triangular factors and their inverses."""
+"""Triangular factor of a QR decomposition, and inverses of triangular matrices."""
 
 import math
 
@@ -10,12 +10,12 @@ from sheafcoarsen._kernels.jit import subkernel
 
 @subkernel
 def triangular_factor(m, rows, w, v, s):
-    """Overwrite the rows x w matrix in m by the triangular factor of its QR (Householder).
+    """Overwrite the rows x w matrix in m by the triangular factor of its QR decomposition.
 
-    Only norms are squares, and they are taken of columns divided by a power of two, so that nothing
-    over- or underflows. Rows are skipped where a reflection does not touch them: those of an
-    earlier factor. The diagonal is left real, of either sign. ``v`` and ``s`` have room for a
-    column and a row.
+    By Householder reflections. Norms are computed of columns divided by a power of two, so that
+    nothing over- or underflows. Rows with a zero in the column, such as those of an earlier factor,
+    are skipped. The diagonal is real, of either sign. ``v`` and ``s`` are workspace for a column
+    and a row.
     """
     for k in range(min(rows, w)):
         largest = 0.0
@@ -24,19 +24,19 @@ def triangular_factor(m, rows, w, v, s):
         if largest == 0:
             continue
         scale = power_of_two(largest)
-        size = 0.0
+        square = 0.0
         for i in range(k, rows):
             v[i] = m[i * w + k] / scale
-            size += float(v[i].real) ** 2 + float(v[i].imag) ** 2
-        beta = -math.copysign(math.sqrt(size), float(v[k].real))
+            square += float(v[i].real) ** 2 + float(v[i].imag) ** 2
+        beta = -math.copysign(math.sqrt(square), float(v[k].real))
         tau = (beta - v[k]) / beta
-        turn = 1 / (v[k] - beta)
+        factor = 1 / (v[k] - beta)
         for j in range(k + 1, w):
             s[j] = m[k * w + j]
         for i in range(k + 1, rows):
             if v[i] == 0:
                 continue
-            v[i] *= turn
+            v[i] *= factor
             for j in range(k + 1, w):
                 s[j] += np.conj(v[i]) * m[i * w + j]
         for j in range(k + 1, w):
@@ -53,8 +53,8 @@ def triangular_factor(m, rows, w, v, s):
 
 @subkernel
 def inverse_of_triangular(r, d, out):
-    """Out = R^{-1}, d x d; returns norm(R) norm(R^{-1}), infinite where R is singular."""
-    size, inverse_size = 0.0, 0.0
+    """Write R^{-1}, d x d; return norm(R) norm(R^{-1}), infinity if R is singular."""
+    square, inverse_square = 0.0, 0.0
     for i in range(d):
         if r[i * d + i] == 0:
             return np.inf
@@ -68,6 +68,6 @@ def inverse_of_triangular(r, d, out):
                 x += r[i * d + q] * out[q * d + j]
             out[i * d + j] = -x / r[i * d + i]
         for i in range(j + 1):
-            size += float(abs(r[i * d + j])) ** 2
-            inverse_size += float(abs(out[i * d + j])) ** 2
-    return math.sqrt(size) * math.sqrt(inverse_size)
+            square += float(abs(r[i * d + j])) ** 2
+            inverse_square += float(abs(out[i * d + j])) ** 2
+    return math.sqrt(square) * math.sqrt(inverse_square)

@@ -1,45 +1,63 @@
-"""Lowest eigenpairs of a tridiagonal T: bisection and inverse iteration, in eight lanes."""
+"""Lowest eigenpairs of a tridiagonal matrix T, eight at a time.
+
+Eigenvalues by bisection, eigenvectors by inverse iteration (EISPACK's BISECT and TINVIT).
+"""
 
 import math
 
 import numpy as np
 
-from sheafcoarsen._kernels.dense.scatter import SEED, drawn, following
 from sheafcoarsen._kernels.dense.workspaces import LANES
-from sheafcoarsen._kernels.jit import subkernel, summing_subkernel
+from sheafcoarsen._kernels.jit import reassociating_subkernel, subkernel
+
+SEED = 88172645463325252
+"""Initial state of the random number generator."""
 
 SOLVES = 6
-"""Inverse iterations at most.
+"""Maximum number of inverse iterations.
 
-The shifts are eigenvalues to working accuracy, so that two do but for multiple ones.
+Shifts are eigenvalues to working accuracy, so two suffice except for multiple eigenvalues.
 """
 
 
 @subkernel
+def fill_random(out, count, seed):
+    """Fill out[:count] with numbers between -1/2 and 1/2, by Marsaglia's xorshift generator.
+
+    ``seed`` is added to ``SEED``. J. Stat. Softw. 8(14), 2003.
+    """
+    state = np.uint64(SEED + seed)
+    for i in range(count):
+        state ^= state << np.uint64(13)
+        state ^= state >> np.uint64(7)
+        state ^= state << np.uint64(17)
+        out[i] = (state >> np.uint64(11)) * 2.0**-53 - 0.5
+
+
+@subkernel
 def count_below(n, d, e2, x, q, below):
-    """below[l] = how many eigenvalues of T are less than x[l], by Sturm's sequence.
+    """Write the number of eigenvalues of T below x[l] to below[l], by Sturm sequences.
 
-    e2 holds the squares of e, none of them zero.
-
-    A pivot of zero becomes an infinity in the next step and vanishes in the one after.
+    e2 holds the squares of e, none of them zero. A zero pivot becomes an infinity in the next step
+    and vanishes in the one after.
     """
     for lane in range(LANES):
         q[lane] = d[0] - x[lane]
         below[lane] = 1.0 if q[lane] < 0 else 0.0
     for i in range(1, n):
-        center, square = d[i], e2[i - 1]
+        center, e2_i = d[i], e2[i - 1]
         for lane in range(LANES):
-            y = center - x[lane] - square / q[lane]
+            y = center - x[lane] - e2_i / q[lane]
             q[lane] = y
             below[lane] += 1.0 if y < 0 else 0.0
 
 
 @subkernel
 def bisect(t, n, start, stop, bounds, tolerance):
-    """Eigenvalues start .. stop of T, all in ``bounds``, into t.w, each to ``tolerance``.
+    """Write eigenvalues start .. stop of T, which lie in ``bounds``, to t.w with ``tolerance``.
 
-    Eigenvalues whose intervals are still the same share them out among their lanes; every count
-    serves every lane.
+    Eigenvalues with the same interval divide it evenly among their lanes, and every count refines
+    the intervals of all lanes.
     """
     d, e2, out, lanes = t.d, t.e2, t.w, t.lanes
     x, q, below, lows, highs = lanes[0, 0], lanes[1, 0], lanes[2, 0], lanes[3, 0], lanes[4, 0]
@@ -47,7 +65,7 @@ def bisect(t, n, start, stop, bounds, tolerance):
     count = stop - start
     for j in range(LANES):
         lows[j], highs[j], x[j] = low, high, high
-    for _ in range(200):  # 60 halve an interval to working accuracy; NaN would go on forever
+    for _ in range(200):  # 60 reach working accuracy; the limit ends the loop for NaN
         widest = 0.0
         j = 0
         while j < count:
@@ -68,7 +86,7 @@ def bisect(t, n, start, stop, bounds, tolerance):
                     lows[j] = max(lows[j], x[i])
                 else:
                     highs[j] = min(highs[j], x[i])
-    for j in range(start, stop):  # counts are monotonic but for rounding
+    for j in range(start, stop):  # rounding may make counts decrease
         out[j] = (lows[j - start] + highs[j - start]) / 2
         if j > 0:
             out[j] = max(out[j], out[j - 1])
@@ -76,10 +94,10 @@ def bisect(t, n, start, stop, bounds, tolerance):
 
 @subkernel
 def factor_shifted(n, d, e, x, tiny, lanes):
-    """LU factors, rows swapped for the larger pivot, of T - x[l] I in every lane.
+    """Factor T - x[l] I = L U with partial pivoting in every lane.
 
     lanes : (5, n, LANES) inverse pivots, first and second superdiagonal, multipliers, and 1 where
-    row i was swapped with i + 1.
+    rows i and i + 1 are swapped.
     """
     inverse, first, second, multiplier, swapped = lanes[0], lanes[1], lanes[2], lanes[3], lanes[4]
     a, b = lanes[5, 0], lanes[5, 1]
@@ -110,7 +128,10 @@ def factor_shifted(n, d, e, x, tiny, lanes):
 
 @subkernel
 def solve_shifted(n, lanes, y):
-    """Y <- (T - x[l] I)^{-1} y in every lane; y (n + 2, LANES) has two rows of zeros at the end."""
+    """Overwrite y by (T - x[l] I)^{-1} y in every lane.
+
+    y has shape (n + 2, LANES) and zeros in its last two rows.
+    """
     inverse, first, second, multiplier, swapped = lanes[0], lanes[1], lanes[2], lanes[3], lanes[4]
     for i in range(n - 1):
         m, s, here, after = multiplier[i], swapped[i], y[i], y[i + 1]
@@ -125,35 +146,39 @@ def solve_shifted(n, lanes, y):
             here[lane] = (here[lane] - q[lane] * after[lane] - t[lane] * last[lane]) * p[lane]
 
 
-@summing_subkernel
+@reassociating_subkernel
 def orthonormalize(z, n, first, last):
-    """Make rows first .. last of z orthonormal, also to those before, by Gram-Schmidt, twice."""
+    """Orthonormalize rows first .. last of z against all rows before, by Gram-Schmidt twice."""
     for j in range(first, last):
         x = z[j, :n]
         for _ in range(2):
             largest = 0.0
             for k in range(n):
-                largest = max(largest, abs(x[k]))
+                largest = max(largest, float(abs(x[k])))
+            if largest == 0:
+                break
             for k in range(n):
                 x[k] /= largest
             for i in range(j):
                 y = z[i, :n]
-                s = 0.0
+                inner = x[0] * 0
                 for k in range(n):
-                    s += y[k] * x[k]
+                    inner += np.conj(y[k]) * x[k]
                 for k in range(n):
-                    x[k] -= s * y[k]
-            size = 0.0
+                    x[k] -= inner * y[k]
+            square = 0.0
             for k in range(n):
-                size += x[k] * x[k]
-            size = 1 / math.sqrt(size)
+                square += x[k].real * x[k].real + x[k].imag * x[k].imag
+            if square == 0:
+                break
+            scale = 1 / math.sqrt(square)
             for k in range(n):
-                x[k] *= size
+                x[k] *= scale
 
 
 @subkernel
 def worst_residual(n, d, e, w, z, first, last):
-    """Largest entry of T z - w z over rows first .. last of z; NaN counts as infinite."""
+    """Return the largest entry of T z - w z over rows first .. last of z, infinity for NaN."""
     worst = 0.0
     for j in range(first, last):
         x = z[j]
@@ -170,10 +195,10 @@ def worst_residual(n, d, e, w, z, first, last):
 
 @subkernel
 def lowest_of_tridiagonal(t, n, wanted, eps):
-    """The ``wanted`` lowest eigenpairs of T, to eps norm(T): values in t.w, vectors as rows of t.z.
+    """Compute the ``wanted`` lowest eigenpairs of T with residuals of order eps norm(T).
 
-    ``t`` is a ``ReductionWorkspace`` with T in d and e. Returns whether the vectors hold what they
-    promise.
+    ``t`` is a ``ReductionWorkspace`` with T in d and e. Eigenvalues are written to t.w, vectors to
+    the rows of t.z. Returns whether the residuals are small enough.
     """
     d, e, e2, w, z, lanes = t.d, t.e, t.e2, t.w, t.z, t.lanes
     low, high = d[0], d[0]
@@ -181,23 +206,19 @@ def lowest_of_tridiagonal(t, n, wanted, eps):
         radius = (abs(e[i - 1]) if i > 0 else 0.0) + (abs(e[i]) if i + 1 < n else 0.0)
         low = min(low, d[i] - radius)
         high = max(high, d[i] + radius)
-    size = max(abs(low), abs(high))
+    norm = max(abs(low), abs(high))
     for i in range(n - 1):
         e2[i] = max(e[i] * e[i], 1e-290)
-    slack = 2 * n * eps * size
+    slack = 2 * n * eps * norm
     y = lanes[6]
     for start in range(0, wanted, LANES):
         stop = min(start + LANES, wanted)
-        bisect(t, n, start, stop, (low - slack, high + slack), 2 * eps * size)
+        bisect(t, n, start, stop, (low - slack, high + slack), 2 * eps * norm)
         x = lanes[5, 2]
         for lane in range(LANES):
             x[lane] = w[min(start + lane, stop - 1)]
-        factor_shifted(n, d, e, x, eps * size, lanes)
-        state = np.uint64(SEED + start)
-        for i in range(n):
-            for lane in range(LANES):
-                state = following(state)
-                y[i, lane] = drawn(state)
+        factor_shifted(n, d, e, x, eps * norm, lanes)
+        fill_random(y.reshape(y.size), n * LANES, start)
         for step in range(SOLVES):
             if step > 0:
                 for lane in range(stop - start):
@@ -211,7 +232,7 @@ def lowest_of_tridiagonal(t, n, wanted, eps):
                 for i in range(n):
                     z[start + lane, i] = y[i, lane]
             orthonormalize(z, n, start, stop)
-            if step > 0 and worst_residual(n, d, e, w, z, start, stop) <= 2 * n * eps * size:
+            if step > 0 and worst_residual(n, d, e, w, z, start, stop) <= 2 * n * eps * norm:
                 break
         else:
             return False

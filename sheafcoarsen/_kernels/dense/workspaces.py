@@ -1,51 +1,51 @@
-"""Workspace for dense problems, allocated once for a range of clusters."""
+"""Workspace for the dense problems of a range of clusters."""
 
 from typing import NamedTuple
 
 import numpy as np
 
 LANES = 8
-"""Eigenpairs of a tridiagonal matrix computed side by side: the width of a vector register."""
+"""Number of eigenpairs of a tridiagonal matrix computed together, the width of a register."""
 
 
 DENSE_SHARE = 3
-"""LAPACK computes all pairs where more than one in so many is wanted."""
+"""Ratio of size to wanted eigenpairs below which LAPACK computes all pairs."""
 
 PANEL = 4
-"""Reflections by which a tridiagonalization may be behind."""
+"""Number of reflections of a tridiagonalization that are applied together."""
 
 
 REDUCE_ABOVE = 5e5
-"""Sum of n^3 from which on the eigensolver of ``hermitian.py`` is worth compiling.
+"""Sum of n^3 above which ``hermitian.py``'s own eigensolver is compiled.
 
-Below, LAPACK alone takes half a millisecond longer at most.
+Below it, LAPACK takes at most half a millisecond longer.
 """
 
 
 class ReductionWorkspace(NamedTuple):
-    """Arrays of a reduction to a tridiagonal T and of its eigenproblem, in double precision."""
+    """Arrays of a reduction to a tridiagonal T and of the eigenproblem of T."""
 
     tau: np.ndarray  # (n,) scalars of the reflections
-    panel: np.ndarray  # (2 PANEL, n) reflections that the matrix is behind by
+    panel: np.ndarray  # (2 PANEL, n) delayed updates, V and W
     p: np.ndarray  # (n,) matrix times vector
     d: np.ndarray  # (n,) diagonal of T
     e: np.ndarray  # (n,) subdiagonal
-    e2: np.ndarray  # (n,) its squares
+    e2: np.ndarray  # (n,) squares of e
     w: np.ndarray  # (wanted,) eigenvalues
     z: np.ndarray  # (wanted, n) eigenvectors as rows
     lanes: np.ndarray  # (7, n + 2, LANES)
 
 
 class Workspace(NamedTuple):
-    """Arrays of dense problems up to one size and one number of vectors; private to a thread."""
+    """Arrays for dense problems up to a given size and number of vectors; private to a thread."""
 
-    a: np.ndarray  # (n * n,) the matrix, destroyed
-    spare: np.ndarray  # (n * n,) space for a copy of it
+    a: np.ndarray  # (n * n,) the matrix, overwritten
+    spare: np.ndarray  # (n * n,) a copy of it
     w: np.ndarray  # (n,) eigenvalues or singular values
     z: np.ndarray  # (wanted * n,) vectors as rows
     map: np.ndarray  # both maps of an edge
-    reduction: ReductionWorkspace | None  # None: LAPACK does it all, and nothing else is compiled
-    work: np.ndarray  # this and what follows is LAPACK's
+    reduction: ReductionWorkspace | None  # None to use and compile LAPACK only
+    work: np.ndarray  # LAPACK's, as all fields but ``sums`` from here on
     rwork: np.ndarray
     iwork: np.ndarray
     ints: np.ndarray
@@ -54,13 +54,13 @@ class Workspace(NamedTuple):
 
 
 def worth_reducing(dims, wanted) -> bool:
-    """Return whether these sizes and numbers of eigenpairs want a ``ReductionWorkspace``."""
+    """Return whether problems of these sizes and numbers of eigenpairs use a reduction."""
     dims = np.asarray(dims, dtype=np.float64)
     return bool((dims[DENSE_SHARE * np.asarray(wanted) <= dims] ** 3).sum() >= REDUCE_ABOVE)
 
 
 def svd_workspace(rows: int, columns: int, dtype, map_size: int) -> Workspace:
-    """Allocate for all right singular vectors of matrices up to ``rows`` by ``columns``."""
+    """Allocate a workspace for all right singular vectors of matrices up to rows x columns."""
     rows, columns = max(int(rows), 1), max(int(columns), 1)
     work = workspace(columns, columns, dtype, map_size)
     small, large = min(rows, columns), max(rows, columns)
@@ -74,15 +74,15 @@ def svd_workspace(rows: int, columns: int, dtype, map_size: int) -> Workspace:
 def workspace(
     n: int, wanted: int, dtype, map_size: int = 0, *, reduction: bool = False
 ) -> Workspace:
-    """Allocate a workspace for n x n matrices of which up to ``wanted`` eigenvectors are asked.
+    """Allocate a workspace for n x n matrices and up to ``wanted`` eigenvectors.
 
-    ``map_size``: entries of both maps of an edge; ``reduction``: as ``worth_reducing`` says, the
-    same for all that runs side by side, since kernels are compiled for either.
+    ``map_size`` is the number of entries of both maps of an edge. ``reduction`` is the value of
+    ``worth_reducing``, the same for all concurrent ranges, since kernels are compiled for either.
     """
     n, wanted = max(int(n), 1), max(int(wanted), 1)
     dtype = np.dtype(dtype)
     real = np.zeros(0, dtype).real.dtype
-    square = 2 * n * n + 6 * n + 64  # what ?syevd and ?heevd ask for
+    square = 2 * n * n + 6 * n + 64  # required by ?syevd and ?heevd
     return Workspace(
         a=np.empty(n * n, dtype),
         spare=np.empty(n * n, dtype),

@@ -1,24 +1,22 @@
-"""Loops of :mod:`sheafcoarsen.elimination`: vertices solved for one by one, and put back.
+"""Kernels of :mod:`sheafcoarsen.elimination`: block elimination of single vertices.
 
 ``half_edges``
-    the graph as it shrinks: lists of edges at vertices, and which vertex is next;
+    The remaining graph: half-edges at each vertex, and vertices by degree.
 ``row_qr``, ``gather``
-    stacked rows reduced by reflections, each judged against the maps that it came from; the rows
-    of a bundle of edges brought together;
-``steps``, ``star_mesh``, ``record``
-    one vertex after the other: up to two neighbours for any maps, star-mesh beyond; what is written
-    down of it;
+    QR decomposition of stacked rows with an error bound for each row; storage of rows.
+``steps``, ``star_mesh``
+    Elimination of vertices with up to two neighbours, and of others by the star-mesh transform.
+``record``, ``prolongation``
+    The record of an elimination, forward and backward substitution; the prolongation.
 ``cells``
-    the maps of the sheaf that is left;
-``substitution``, ``prolongation``
-    right sides forward and values backward through the steps; the prolongation.
+    The maps of the remaining sheaf.
 """
 
 from sheafcoarsen._kernels.elimination.cells import (
     Cells,
     join_bundles,
     list_edges,
-    put_left_loops,
+    put_kept_loops,
     put_pairs,
 )
 from sheafcoarsen._kernels.elimination.gather import (
@@ -41,14 +39,12 @@ from sheafcoarsen._kernels.elimination.record import (
     NEIGHBORS,
     STEPS,
     Record,
-)
-from sheafcoarsen._kernels.elimination.row_qr import ZERO_FACTOR, Rows, size_of
-from sheafcoarsen._kernels.elimination.star_mesh import MeshWorkspace
-from sheafcoarsen._kernels.elimination.steps import DONE, IDS, POOL, RECORD, eliminate_vertices
-from sheafcoarsen._kernels.elimination.substitution import (
     extend_backward,
     reduce_forward,
 )
+from sheafcoarsen._kernels.elimination.row_qr import ZERO_FACTOR, Rows, magnitude
+from sheafcoarsen._kernels.elimination.star_mesh import MeshWorkspace
+from sheafcoarsen._kernels.elimination.steps import DONE, IDS, POOL, RECORD, eliminate_vertices
 
 __all__ = [
     "BLOCKS",
@@ -79,11 +75,11 @@ __all__ = [
     "find_anchors",
     "join_bundles",
     "list_edges",
+    "magnitude",
     "put_indices",
-    "put_left_loops",
+    "put_kept_loops",
     "put_pairs",
     "put_prolongation",
     "reduce_forward",
     "set_up",
-    "size_of",
 ]

@@ -1,4 +1,4 @@
-"""What is left: edges between vertices that were kept, a bundle each, and their loops."""
+"""The remaining sheaf: one edge for each bundle between kept vertices, and loops."""
 
 from typing import NamedTuple
 
@@ -6,12 +6,12 @@ import numpy as np
 
 from sheafcoarsen._kernels.elimination.gather import gather, put_edge
 from sheafcoarsen._kernels.elimination.half_edges import AFTER, FIRST, HEIGHT, LOOPS, RING
-from sheafcoarsen._kernels.elimination.row_qr import size_of
+from sheafcoarsen._kernels.elimination.row_qr import magnitude
 from sheafcoarsen._kernels.jit import borrowing_kernel, subkernel
 
 
 class Cells(NamedTuple):
-    """Maps of the sheaf that is left, edge after edge."""
+    """Maps of the remaining sheaf, edge by edge."""
 
     heights: np.ndarray
     tail: np.ndarray
@@ -20,10 +20,7 @@ class Cells(NamedTuple):
 
 @borrowing_kernel
 def list_edges(kept, links, chosen, rows):
-    """Write one edge for each that stands in the lists of kept vertices, and its bundle's rows.
-
-    Returns how many there are.
-    """
+    """Write one edge for each bundle at kept vertices, and its number of rows; return the count."""
     edges, vertices, _, _ = links
     count = 0
     for i in range(kept.size):
@@ -43,7 +40,7 @@ def list_edges(kept, links, chosen, rows):
 
 @borrowing_kernel
 def join_bundles(links, chosen, starts):
-    """Make one bundle of each group of edges chosen[starts[p]] .. chosen[starts[p + 1] - 1]."""
+    """Join each group of edges chosen[starts[p]] .. chosen[starts[p + 1] - 1] into one bundle."""
     edges = links.edges
     for p in range(starts.size - 1):
         e = chosen[starts[p]]
@@ -54,7 +51,7 @@ def join_bundles(links, chosen, starts):
 
 @subkernel
 def put_cell(rows, height, widths, at, out, signs):
-    """Write rows as tail and head maps, the first large entry of each row real and positive."""
+    """Write rows as tail and head maps, with a real positive first large entry in each row."""
     du, dw = widths
     to_tail, to_head = at
     sign_tail, sign_head = signs
@@ -62,28 +59,28 @@ def put_cell(rows, height, widths, at, out, signs):
     for k in range(height):
         largest, begin = 0.0, k * stride
         for j in range(begin, begin + stride):
-            largest = max(largest, size_of(data[j]))
-        turn = data[begin] * 0 + 1
+            largest = max(largest, magnitude(data[j]))
+        phase = data[begin] * 0 + 1
         for j in range(begin, begin + stride):
-            if size_of(data[j]) >= 0.5 * largest and largest > 0:
-                turn = np.conj(data[j] / largest) / abs(data[j] / largest)
+            if magnitude(data[j]) >= 0.5 * largest and largest > 0:
+                phase = np.conj(data[j] / largest) / abs(data[j] / largest)
                 break
         for j in range(du):
-            out.tail[to_tail + k * du + j] = sign_tail * (turn * data[begin + j])
+            out.tail[to_tail + k * du + j] = sign_tail * (phase * data[begin + j])
         for j in range(dw):
-            out.head[to_head + k * dw + j] = sign_head * (turn * data[begin + du + j])
+            out.head[to_head + k * dw + j] = sign_head * (phase * data[begin + du + j])
 
 
 @borrowing_kernel
 def put_pairs(links, maps, chosen, pairs, workspace, out):
-    """Write the maps of bundle ``chosen[p]`` between the vertices ``pairs[p]``, tail and head."""
-    edges, dims, place, bundle = links.edges, maps.dims, maps.place, workspace.bundle
+    """Write the maps of bundle ``chosen[p]``, from pairs[p, 0] to pairs[p, 1]."""
+    edges, dims, positions, bundle = links.edges, maps.dims, maps.positions, workspace.bundle
     tail, head, heights = out.tail, out.head, out.heights
     to_tail, to_head = 0, 0
     for p in range(chosen.size):
         e, u, w = chosen[p], pairs[p, 0], pairs[p, 1]
         du, dw, height = dims[u], dims[w], np.int64(edges[e, HEIGHT])
-        if place[e] < 0 and edges[e, RING] == e and height <= du + dw:  # as given
+        if positions[e] < 0 and edges[e, RING] == e and height <= du + dw:  # an input edge
             put_edge(edges, maps, e, u, bundle, 0, (du + dw, 0, du))
             for k in range(height):
                 for j in range(du):
@@ -99,8 +96,8 @@ def put_pairs(links, maps, chosen, pairs, workspace, out):
 
 
 @borrowing_kernel
-def put_left_loops(links, maps, kept, workspace, out):
-    """Write B / 2 and -B / 2 for the loops at each kept vertex, rows that are not zero."""
+def put_kept_loops(links, maps, kept, workspace, out):
+    """Write the nonzero rows of B / 2 and -B / 2 for the loops at each kept vertex."""
     vertices, dims = links.vertices, maps.dims
     at = 0
     for p in range(kept.size):

@@ -1,62 +1,70 @@
-"""The rows of edges: where they lie, and how those of a bundle come together.
+"""Storage of the rows of edges, and rows of a bundle gathered in one stack.
 
-Each edge has a block in the pool: its rows, each with what multiplies the value at the tail and
-then that at the head (for a loop: at its vertex), and then the noise of each row. Signs are in the
-rows: an edge as given has F_tail and -F_head.
+Each edge has a block in the pool: its rows, [F_tail, -F_head] (for a loop, F_tail - F_head), and
+then the noise of each row.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from sheafcoarsen._kernels.elimination.half_edges import END, HEIGHT, RING, join
+from sheafcoarsen._kernels.elimination.half_edges import (
+    END,
+    FIRST,
+    HEIGHT,
+    LOOPS,
+    RING,
+    join,
+    unlink,
+)
 from sheafcoarsen._kernels.elimination.row_qr import (
     Rows,
     clear_noise,
+    magnitude,
     reduce_rows,
-    size_of,
     without_zero_rows,
 )
-from sheafcoarsen._kernels.jit import borrowing_kernel, inlined, subkernel
+from sheafcoarsen._kernels.jit import borrowing_kernel, llvm_inlined, subkernel
 
 USED, IDS_USED, FREE_ID, FREE_BLOCKS = 0, 1, 2, 3
-"""In ``Maps.counters``: entries of the pool in use, ids in use, the first free id, or -1, and from
-there on where the first free block of at least 2^k entries begins, or -1.
+"""Indices in ``Maps.counters``: used entries of the pool, used ids, the first free id or -1.
+
+From FREE_BLOCKS + k on: the first free block of at least 2^k entries, or -1.
 """
 
 
 class Maps(NamedTuple):
-    """The rows of all edges."""
+    """Rows of all edges."""
 
     pool: np.ndarray
-    place: np.ndarray  # (ids,) where an edge's block begins; -1 - that for an edge as given
-    dims: np.ndarray  # (n,) of the stalks
+    positions: np.ndarray  # (ids,) index of the block of an edge; -1 - index for input edges
+    dims: np.ndarray  # (n,) dimensions of stalks
     counters: np.ndarray  # (3 + 64,)
 
 
 class EliminationWorkspace(NamedTuple):
-    """Workspace for the rows at one vertex."""
+    """Workspace for the rows at a vertex."""
 
-    bundle: Rows  # of one edge
-    stack: Rows  # of all
-    order: np.ndarray  # of the columns of either, as they were reduced
-    eps: float  # of the scalar type that the maps were given in
+    bundle: Rows  # rows of one bundle
+    stack: Rows  # rows of all bundles
+    order: np.ndarray  # order of columns in a reduction
+    eps: float  # of the scalar type of the input maps
 
 
 @borrowing_kernel
 def fill_pool(sheaf, unit, eps, maps):
-    """Write the rows of all edges as given, divided by ``unit``; their noise is eps times them."""
-    pool, place, dims, counters = maps
+    """Write the rows of all input edges, divided by ``unit``; noise is eps max(abs(maps))."""
+    pool, positions, dims, counters = maps
     edges, edge_dims, a, b = sheaf.edges, sheaf.edge_dims, sheaf.tail_data, sheaf.head_data
     p, q, at = 0, 0, 0
     for e in range(edge_dims.size):
         u, w, height = edges[e, 0], edges[e, 1], edge_dims[e]
         du, dw, largest = dims[u], dims[w], 0.0
-        place[e] = -1 - at
+        positions[e] = -1 - at
         for i in range(p, p + height * du):
-            largest = max(largest, size_of(a[i]))
+            largest = max(largest, magnitude(a[i]))
         for i in range(q, q + height * dw):
-            largest = max(largest, size_of(b[i]))
+            largest = max(largest, magnitude(b[i]))
         for _ in range(height):
             for i in range(du):
                 pool[at + i] = a[p + i]
@@ -77,35 +85,35 @@ def fill_pool(sheaf, unit, eps, maps):
     counters[USED] = at
 
 
-@inlined
+@llvm_inlined
 def class_above(size):
-    """The least k with 2^k >= size."""
+    """Return the least k with 2^k >= size."""
     k = 0
     while (1 << k) < size:
         k += 1
     return k
 
 
-@inlined
+@llvm_inlined
 def width_of(edges, dims, e):
-    """Return how long the rows of an edge are."""
+    """Return the length of the rows of an edge."""
     u, w = edges[e, END], edges[e, END + 1]
     return dims[u] if u == w else dims[u] + dims[w]
 
 
 @subkernel
 def release(edges, maps, e):
-    """Give the block of an edge back, and put its id in the chain of free ones."""
-    pool, place, dims, counters = maps
-    at = place[e]
+    """Free the block and the id of an edge."""
+    pool, positions, dims, counters = maps
+    at = positions[e]
     size = edges[e, HEIGHT] * (width_of(edges, dims, e) + 1)
     if at < 0:
         at = -1 - at
     else:
         size = max(size, 1)
-    k = class_above(size + 1) - 1  # a block as given is as long as it must be, a new one longer
+    k = class_above(size + 1) - 1  # blocks of input edges have no unused entries
     if size > 0:
-        if place[e] >= 0:
+        if positions[e] >= 0:
             k = class_above(size)
         pool[at] = counters[FREE_BLOCKS + k]
         counters[FREE_BLOCKS + k] = at
@@ -113,9 +121,9 @@ def release(edges, maps, e):
     counters[FREE_ID] = e
 
 
-@inlined
+@llvm_inlined
 def new_id(edges, counters):
-    """Return the id of an edge that is not in use; there is one."""
+    """Return a free id of an edge; there is one."""
     e = counters[FREE_ID]
     if e >= 0:
         counters[FREE_ID] = edges[e, RING]
@@ -126,16 +134,16 @@ def new_id(edges, counters):
 
 
 @subkernel
-def put_edge(edges, maps, e, v, rows, row, place):
-    """Write the rows of an edge or loop at v from ``row`` on.
+def put_edge(edges, maps, e, v, rows, row, columns):
+    """Write the rows of an edge or loop at v to a stack, starting at ``row``.
 
-    ``place`` is how long rows are, where what multiplies x_v goes, and where the rest does.
+    ``columns`` are the length of rows, the first column of v and that of the other end.
     """
-    pool, places, dims, _ = maps
+    pool, positions, dims, _ = maps
     data, noise = rows
-    stride, to, others = place
+    stride, to, others = columns
     tail, head, height = edges[e, END], edges[e, END + 1], edges[e, HEIGHT]
-    at = places[e]
+    at = positions[e]
     if at < 0:
         at = -1 - at
     da, db = dims[tail], dims[head]
@@ -155,10 +163,10 @@ def put_edge(edges, maps, e, v, rows, row, place):
 
 @subkernel
 def gather(edges, maps, e, v, workspace, tidy):
-    """Write the rows of a bundle, or of all loops at v, to ``workspace.bundle``; return how many.
+    """Write the rows of a bundle, or of all loops at v, to ``workspace.bundle``; count them.
 
-    What multiplies x_v comes first. Rows are compressed where there are more than columns, and
-    where ``tidy``, if they are of several edges or of one that was made here.
+    The columns of v come first. Rows are compressed if there are more of them than columns; with
+    ``tidy``, also those of several edges or of an edge made by elimination.
     """
     dims, rows, order = maps.dims, workspace.bundle, workspace.order
     u = edges[e, END] + edges[e, END + 1] - v
@@ -176,7 +184,7 @@ def gather(edges, maps, e, v, workspace, tidy):
         g = np.int64(edges[g, RING])
         if u != v and g == e:
             g = -1
-    if height > stride or (tidy and (count > 1 or maps.place[e] >= 0)):
+    if height > stride or (tidy and (count > 1 or maps.positions[e] >= 0)):
         height = reduce_rows(rows, height, stride, stride, order)
     if tidy:
         clear_noise(rows, 0, height, stride, stride)
@@ -186,9 +194,9 @@ def gather(edges, maps, e, v, workspace, tidy):
 
 @subkernel
 def add_edge(links, maps, u, w, rows, height):
-    """Let the rows, the first of a stack, be a new edge from u to w, or a loop where u = w."""
+    """Make the first rows of a stack a new edge from u to w, or a loop if u = w."""
     edges, vertices, _, _ = links
-    pool, place, dims, counters = maps
+    pool, positions, dims, counters = maps
     data, noise = rows
     e = new_id(edges, counters)
     join(edges, vertices, e, u, w)
@@ -201,8 +209,28 @@ def add_edge(links, maps, u, w, rows, height):
     else:
         at = counters[USED]
         counters[USED] += 1 << k
-    place[e] = at
+    positions[e] = at
     for i in range(size):
         pool[at + i] = data[i]
     for i in range(height):
         pool[at + size + i] = noise[i]
+
+
+@subkernel
+def detach(edges, vertices, maps, v, seen):
+    """Remove all edges and loops at v from the graph."""
+    for i in range(seen.size):
+        e, side = np.int64(seen[i] >> 1), seen[i] & 1
+        unlink(edges, vertices, e, 1 - side)
+        g = np.int64(edges[e, RING])
+        while g != e:
+            next_edge = np.int64(edges[g, RING])
+            release(edges, maps, g)
+            g = next_edge
+        release(edges, maps, e)
+    e = np.int64(vertices[v, LOOPS])
+    while e >= 0:
+        next_edge = np.int64(edges[e, RING])
+        release(edges, maps, e)
+        e = next_edge
+    vertices[v, LOOPS], vertices[v, FIRST] = -1, -1

@@ -1,44 +1,44 @@
-"""The graph as it shrinks: edges in lists of their vertices, and vertices by their neighbours.
+"""The remaining graph in an elimination: half-edges at each vertex, and vertices by degree.
 
-Edge e has the half-edges 2e, at its tail, and 2e + 1, at its head; h ^ 1 is the other half. The
-list of a vertex holds one edge for each bundle of parallel ones, as far as they were met: the rest
-of a bundle hangs in a ring on it. A parallel edge leaves the list when it is first met, and a look
-at a list ends with the neighbour that is one too many, so that all looks together take a time
-linear in the edges. Loops are in a chain of their own. -1 stands for the end of a list.
+Edge e has the half-edges 2e, at its tail, and 2e + 1, at its head; h ^ 1 is the opposite half-edge.
+Each vertex has a doubly linked list of half-edges and a singly linked list of loops; -1 ends a
+list. Parallel edges are joined in a bundle: one of them remains in the lists, the others are linked
+to it in a ring. They are joined when a search of a list finds them. Searches end at the first
+neighbour above the largest degree that is eliminated, so all of them take linear time in the edges.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from sheafcoarsen._kernels.jit import borrowing_kernel, inlined, subkernel
+from sheafcoarsen._kernels.jit import borrowing_kernel, llvm_inlined, subkernel
 
 END, AFTER, BEFORE, RING, HEIGHT = 0, 2, 4, 6, 7
-"""Columns of ``Links.edges``: of both halves the vertex, the next half-edge at that vertex and the
-one before; the next edge of a bundle, of a chain of loops, or of the free ids; rows of the maps.
+"""Columns of ``Links.edges``: for both half-edges the vertex, the next and the previous half-edge
+at that vertex; the next edge in a bundle, a list of loops or the free ids; the number of rows.
 """
 
 FIRST, LOOPS, DEGREE, LATER, EARLIER = range(5)
-"""Columns of ``Links.vertices``: the first half-edge and the first loop; neighbours, counted up to
-one too many, KEPT or GONE; the next vertex with as many and the one before.
+"""Columns of ``Links.vertices``: the first half-edge and the first loop; the degree, up to one
+above the largest eliminated one, or KEPT or GONE; the next and previous vertex of that degree.
 """
 
 KEPT, GONE = -1, -2
-"""The degree of a vertex that is never eliminated, and of one that was."""
+"""Degrees that mark a vertex to be kept and an eliminated vertex."""
 
 
 class Links(NamedTuple):
-    """Lists of edges and of vertices; all that belongs to one lies together in memory."""
+    """Linked lists of edges and of vertices; entries of one edge or vertex are contiguous."""
 
     edges: np.ndarray  # (ids, 8)
     vertices: np.ndarray  # (n, 5)
-    heads: np.ndarray  # (most + 1,) the first vertex with so many neighbours
-    lists: np.ndarray  # (3, most + 1) workspace: half-edges or vertices around a vertex
+    heads: np.ndarray  # (most + 1,) the first vertex of each degree
+    lists: np.ndarray  # (3, most + 1) workspace for neighbours of a vertex
 
 
-@inlined
+@llvm_inlined
 def link(edges, vertices, e, side):
-    """Put one half of an edge in front of its vertex's list."""
+    """Insert a half-edge at the front of the list of its vertex."""
     v = edges[e, END + side]
     first = vertices[v, FIRST]
     edges[e, AFTER + side], edges[e, BEFORE + side] = first, -1
@@ -47,9 +47,9 @@ def link(edges, vertices, e, side):
     vertices[v, FIRST] = 2 * e + side
 
 
-@inlined
+@llvm_inlined
 def unlink(edges, vertices, e, side):
-    """Take one half of an edge out of its vertex's list."""
+    """Remove a half-edge from the list of its vertex."""
     after, before = edges[e, AFTER + side], edges[e, BEFORE + side]
     if before >= 0:
         edges[before >> 1, AFTER + (before & 1)] = after
@@ -59,9 +59,9 @@ def unlink(edges, vertices, e, side):
         edges[after >> 1, BEFORE + (after & 1)] = before
 
 
-@inlined
+@llvm_inlined
 def join(edges, vertices, e, u, w):
-    """Put a new edge into the lists of its two ends, or, a loop, into the chain of its vertex."""
+    """Insert a new edge into the lists of both ends, or a loop into the list of its vertex."""
     edges[e, END], edges[e, END + 1] = u, w
     if u == w:
         edges[e, RING] = vertices[u, LOOPS]
@@ -72,15 +72,15 @@ def join(edges, vertices, e, u, w):
         link(edges, vertices, e, 1)
 
 
-@inlined
+@llvm_inlined
 def other_end(edges, h):
-    """The vertex to which a half-edge leads."""
+    """Return the vertex at the opposite end of a half-edge."""
     return edges[h >> 1, END + 1 - (h & 1)]
 
 
-@inlined
+@llvm_inlined
 def push(vertices, heads, v, degree):
-    """Put a vertex in front of the list of its degree."""
+    """Insert a vertex at the front of the list of its degree."""
     first = heads[degree]
     vertices[v, LATER], vertices[v, EARLIER] = first, -1
     if first >= 0:
@@ -88,9 +88,9 @@ def push(vertices, heads, v, degree):
     heads[degree] = v
 
 
-@inlined
+@llvm_inlined
 def pull(vertices, heads, v, degree):
-    """Take a vertex out of the list of its degree."""
+    """Remove a vertex from the list of its degree."""
     later, earlier = vertices[v, LATER], vertices[v, EARLIER]
     if earlier >= 0:
         vertices[earlier, LATER] = later
@@ -102,9 +102,9 @@ def pull(vertices, heads, v, degree):
 
 @subkernel
 def neighbors(edges, vertices, v, seen):
-    """Count v's neighbours, up to ``len(seen)``, put in ``seen`` the half-edges that lead there.
+    """Return the number of neighbours of v, up to ``len(seen)``, and write half-edges to them.
 
-    Parallel edges met on the way become one bundle.
+    Parallel edges found in the search are joined in bundles.
     """
     count, h = 0, vertices[v, FIRST]
     while h >= 0 and count < seen.size:
@@ -125,9 +125,9 @@ def neighbors(edges, vertices, v, seen):
     return count
 
 
-@inlined
+@llvm_inlined
 def requeue(edges, vertices, heads, v, seen):
-    """Count v's neighbours again, and put it in the list of those that have as many."""
+    """Update the degree of v and its list."""
     degree = vertices[v, DEGREE]
     if degree >= 0:
         count = neighbors(edges, vertices, v, seen)
@@ -141,7 +141,7 @@ def requeue(edges, vertices, heads, v, seen):
 
 @borrowing_kernel
 def set_up(sheaf, keep, links):
-    """Fill the lists from the edges of a sheaf; the vertices in the mask ``keep`` are kept."""
+    """Fill the lists from the edges of a sheaf; ``keep`` is the mask of vertices to be kept."""
     edges, vertices, heads, lists = links
     given, edge_dims = sheaf.edges, sheaf.edge_dims
     for v in range(keep.size):

@@ -1,4 +1,4 @@
-"""The prolongation: on which kept vertices each eliminated one depends, and how."""
+"""The prolongation of an elimination: kept vertices that each eliminated one depends on."""
 
 from typing import NamedTuple
 
@@ -8,17 +8,17 @@ from sheafcoarsen._kernels.jit import borrowing_kernel, subkernel
 
 
 class Anchors(NamedTuple):
-    """Of each step: numbers of the kept vertices that its vertex follows from, ascending."""
+    """For each step, the numbers of the kept vertices that its vertex depends on, ascending."""
 
-    step: np.ndarray  # (n,) at which a vertex was eliminated; -1 - its number for a kept one
-    starts: np.ndarray  # (steps,) where its anchors begin
-    counts: np.ndarray  # (steps,) how many there are
+    step: np.ndarray  # (n,) step of an eliminated vertex; -1 - its number for a kept one
+    starts: np.ndarray  # (steps,) offsets of the anchors
+    counts: np.ndarray  # (steps,) number of anchors
     kept: np.ndarray  # the anchors
 
 
 @subkernel
 def insert(kept, begin, count, k):
-    """Put k into the ascending kept[begin : begin + count] if it is not there; return the count."""
+    """Insert k into the ascending kept[begin : begin + count] unless present; return the count."""
     i = begin + count
     while i > begin and kept[i - 1] > k:
         i -= 1
@@ -32,7 +32,7 @@ def insert(kept, begin, count, k):
 
 @borrowing_kernel
 def find_anchors(record, anchors):
-    """Fill all but ``step``; return how many there are, or -1 if the arrays are too small."""
+    """Fill all fields but ``step``; return the number of anchors, -1 if arrays are too small."""
     starts, neighbors = record.starts, record.neighbors
     step_of, begins, counts, kept = anchors
     at = 0
@@ -55,7 +55,7 @@ def find_anchors(record, anchors):
 
 @borrowing_kernel
 def put_prolongation(record, anchors, sheaf, begins, data):
-    """Fill the rows of the eliminated vertices; those of v begin at data[begins[v]].
+    """Write the rows of the eliminated vertices; those of v begin at data[begins[v]].
 
     ``sheaf`` is (vertex_dims, offsets of the kept stalks one after the other).
     """
@@ -86,13 +86,13 @@ def put_prolongation(record, anchors, sheaf, begins, data):
             for i in range(count):
                 k = -1 - s if s < 0 else kept[begin + i]
                 total += kept_offsets[k + 1] - kept_offsets[k]
-            shift, mine, done = 0, first[step], 0
+            shift, anchor, done = 0, first[step], 0
             for i in range(count):
                 k = -1 - s if s < 0 else kept[begin + i]
                 size = kept_offsets[k + 1] - kept_offsets[k]
-                while kept[mine] != k:
-                    shift += kept_offsets[kept[mine] + 1] - kept_offsets[kept[mine]]
-                    mine += 1
+                while kept[anchor] != k:
+                    shift += kept_offsets[kept[anchor] + 1] - kept_offsets[kept[anchor]]
+                    anchor += 1
                 for a in range(d):
                     to = out + a * q + shift
                     for b in range(du):
@@ -109,7 +109,7 @@ def put_prolongation(record, anchors, sheaf, begins, data):
 
 @borrowing_kernel
 def put_indices(anchors, sheaf, begins, indices):
-    """Fill the column indices of the rows of all vertices; ``anchors`` as in ``Anchors``."""
+    """Write the column indices of the rows of all vertices."""
     dims, kept_offsets = sheaf
     step_of, first, counts, kept = anchors
     for v in range(dims.size):

@@ -1,47 +1,81 @@
-"""What is written down of every step, and the vertex taken out of the graph."""
+"""The record of an elimination, and forward and backward substitution with it."""
 
 from typing import NamedTuple
 
 import numpy as np
 
-from sheafcoarsen._kernels.elimination.gather import release
-from sheafcoarsen._kernels.elimination.half_edges import FIRST, LOOPS, RING, unlink
-from sheafcoarsen._kernels.jit import subkernel
+from sheafcoarsen._kernels.jit import borrowing_kernel
 
 STEPS, NEIGHBORS, BLOCKS, INVERSES, FREE = range(5)
-"""What ``Record.counters`` count; FREE: dimensions of stalks that nothing fixed when they went."""
+"""Indices in ``Record.counters``; FREE counts dimensions that no equation determines."""
 
 
 class Record(NamedTuple):
-    """What was eliminated, in order, and how it follows from its neighbours at that time.
+    """Eliminated vertices in order, and x_v = G x_neighbors + W W* b_v for each.
 
-    x_v = G x_neighbors + W W* b_v
+    The neighbours are those at the time of its elimination.
     """
 
     vertices: np.ndarray  # (steps,)
-    starts: np.ndarray  # (steps + 1,) of each one's neighbours
+    starts: np.ndarray  # (steps + 1,) offsets of the neighbours
     neighbors: np.ndarray
-    blocks: np.ndarray  # G, d_v rows each, one after the other
+    blocks: np.ndarray  # G, d_v rows each
     inverses: np.ndarray  # W, d_v x d_v
-    counters: np.ndarray  # (5,) how much of each is in use
-    unit: float  # the maps as given are so many times those that the kernel sees
+    counters: np.ndarray  # (5,) used length of each array
+    unit: float  # factor from the rows in the pool to the input maps
 
 
-@subkernel
-def detach(edges, vertices, maps, v, seen):
-    """Take all edges and loops at v out of the graph."""
-    for i in range(seen.size):
-        e, side = np.int64(seen[i] >> 1), seen[i] & 1
-        unlink(edges, vertices, e, 1 - side)
-        g = np.int64(edges[e, RING])
-        while g != e:
-            following = np.int64(edges[g, RING])
-            release(edges, maps, g)
-            g = following
-        release(edges, maps, e)
-    e = np.int64(vertices[v, LOOPS])
-    while e >= 0:
-        following = np.int64(edges[e, RING])
-        release(edges, maps, e)
-        e = following
-    vertices[v, LOOPS], vertices[v, FIRST] = -1, -1
+@borrowing_kernel
+def reduce_forward(record, dims, offsets, b):
+    """Add G_u* b_v to b_u for the neighbours u of each eliminated v, in order.
+
+    This is b_kept - L_kv L_vv^+ b_v, vertex by vertex. Columns of b are cochains.
+    """
+    vertices, starts, neighbors = record.vertices, record.starts, record.neighbors
+    blocks = record.blocks
+    at, h = 0, b.shape[1]
+    for step in range(vertices.size):
+        v = vertices[step]
+        for a in range(dims[v]):
+            row = offsets[v] + a
+            for p in range(starts[step], starts[step + 1]):
+                to = offsets[neighbors[p]]
+                for i in range(dims[neighbors[p]]):
+                    x = np.conj(blocks[at])
+                    at += 1
+                    for j in range(h):
+                        b[to + i, j] += x * b[row, j]
+
+
+@borrowing_kernel
+def extend_backward(record, dims, offsets, x, b):
+    """Write x_v = G x_neighbors + W W* b_v for each eliminated v, the last one first.
+
+    ``b`` is the result of ``reduce_forward``, or has no rows.
+    """
+    vertices, starts, neighbors = record.vertices, record.starts, record.neighbors
+    blocks, inverses = record.blocks, record.inverses
+    at, at_W, zero = blocks.size, inverses.size, x.dtype.type(0)
+    for step in range(vertices.size - 1, -1, -1):
+        v, width = vertices[step], 0
+        d, first = dims[v], offsets[v]
+        for p in range(starts[step], starts[step + 1]):
+            width += dims[neighbors[p]]
+        at -= d * width
+        at_W -= d * d
+        for j in range(x.shape[1]):
+            column = at
+            for row in range(first, first + d):
+                value = zero
+                for p in range(starts[step], starts[step + 1]):
+                    source = offsets[neighbors[p]]
+                    for i in range(source, source + dims[neighbors[p]]):
+                        value += blocks[column] * x[i, j]
+                        column += 1
+                x[row, j] = value
+            for k in range(at_W, at_W + d if b.shape[0] > 0 else at_W):
+                value = zero
+                for a in range(d):
+                    value += np.conj(inverses[k + a * d]) * b[first + a, j]
+                for a in range(d):
+                    x[first + a, j] += inverses[k + a * d] * value

@@ -1,10 +1,11 @@
-"""Orthogonal reduction of stacked rows, each judged against the maps that it came from.
+"""QR decomposition of stacked rows with an error bound, called noise, for each row.
 
-Rows of very different size stand in one stack: Householder reflections with the largest column and
-the largest row first are stable row by row (Powell and Reid 1969, Cox and Higham 1998). With each
-row goes its noise, what rounding has left in its entries: eps times the maps as given at first,
-then turned as the row is, and a rounding more for each reflection. What is not above the noise of
-its own row is zero. Measured against itself the rest of a cancellation would count as rank.
+Rows of a stack may have very different norms. Householder reflections with the largest column and
+the largest row first are stable row by row (Powell and Reid 1969, Cox and Higham 1998). The noise
+of a row bounds the rounding errors of its entries: eps times the input maps at first, then changed
+by the same reflections as the row, plus one rounding for each of them. Entries up to the noise of
+their row are zero; compared with the row itself, the remainder of a cancellation would count as
+rank.
 """
 
 import math
@@ -13,34 +14,34 @@ from typing import NamedTuple
 import numpy as np
 
 from sheafcoarsen._kernels.dense import EPS, power_of_two
-from sheafcoarsen._kernels.jit import inlined, subkernel
+from sheafcoarsen._kernels.jit import llvm_inlined, subkernel
 
 ZERO_FACTOR = 4.0
-"""An entry is zero up to so many times the size of the problem times the noise of its row."""
+"""Threshold of zero entries, in units of the size of the problem times the noise of the row."""
 
 
 class Rows(NamedTuple):
-    """A stack of rows of one length, in a flat array, and the noise of each."""
+    """A stack of rows of equal length, in a flat array, and the noise of each row."""
 
     data: np.ndarray
     noise: np.ndarray
 
 
-@inlined
-def size_of(x):
-    """About the modulus of a number: its larger part."""
+@llvm_inlined
+def magnitude(x):
+    """Return the larger absolute value of the real and imaginary part."""
     return max(float(abs(x.real)), float(abs(x.imag)))
 
 
 @subkernel
 def clear_noise(rows, lo, hi, stride, columns):
-    """Set rows lo .. hi to zero, in the first columns, that are not above their noise."""
+    """Set the first columns of rows lo .. hi to zero where they are not above their noise."""
     data, noise = rows
     factor = ZERO_FACTOR * max(hi, columns)
     for i in range(lo, hi):
         largest = 0.0
         for j in range(i * stride, i * stride + columns):
-            largest = max(largest, size_of(data[j]))
+            largest = max(largest, magnitude(data[j]))
         if largest <= factor * noise[i]:
             for j in range(i * stride, i * stride + columns):
                 data[j] = 0
@@ -48,13 +49,13 @@ def clear_noise(rows, lo, hi, stride, columns):
 
 @subkernel
 def without_zero_rows(rows, lo, hi, stride, to):
-    """Move rows lo .. hi that are not zero up, from row ``to`` on; return how many."""
+    """Move the nonzero rows among lo .. hi to row ``to`` onwards; return their number."""
     data, noise = rows
     count = 0
     for i in range(lo, hi):
         largest = 0.0
         for j in range(i * stride, (i + 1) * stride):
-            largest = max(largest, size_of(data[j]))
+            largest = max(largest, magnitude(data[j]))
         if largest > 0:
             if i != to + count:
                 for j in range(stride):
@@ -64,31 +65,31 @@ def without_zero_rows(rows, lo, hi, stride, to):
     return count
 
 
-@inlined
+@llvm_inlined
 def choose_pivot(data, top, height, shape, order):
-    """Return the largest entry of the rest, after the column with the largest norm came first."""
+    """Swap the column of largest norm to the front; return the largest entry of the columns."""
     stride, columns = shape
     largest = 0.0
     for i in range(top, height):
         for k in range(top, columns):
-            largest = max(largest, size_of(data[i * stride + order[k]]))
+            largest = max(largest, magnitude(data[i * stride + order[k]]))
     if largest == 0 or columns == top + 1:
         return largest
     scale, best, at = power_of_two(largest), -1.0, top
     for k in range(top, columns):
-        size = 0.0
+        square = 0.0
         for i in range(top, height):
             x = data[i * stride + order[k]] / scale
-            size += float(x.real) ** 2 + float(x.imag) ** 2
-        if size > best:
-            best, at = size, k
+            square += float(x.real) ** 2 + float(x.imag) ** 2
+        if square > best:
+            best, at = square, k
     order[top], order[at] = order[at], order[top]
     return largest
 
 
-@inlined
+@llvm_inlined
 def swap_rows(data, noise, i, k, stride):
-    """Exchange two rows."""
+    """Swap two rows."""
     for j in range(stride):
         x = data[i * stride + j]
         data[i * stride + j] = data[k * stride + j]
@@ -98,19 +99,19 @@ def swap_rows(data, noise, i, k, stride):
     noise[k] = level
 
 
-@inlined
+@llvm_inlined
 def add_rounding(data, noise, i, stride):
-    """Count the roundings of one reflection of row i: of the sum, and of what it changes."""
+    """Add the rounding errors of one reflection to the noise of row i."""
     largest = 0.0
     for j in range(i * stride, (i + 1) * stride):
-        largest = max(largest, size_of(data[j]))
+        largest = max(largest, magnitude(data[j]))
     noise[i] += 4 * EPS * largest
 
 
-@inlined
-def turn_noise(data, noise, place, turn):
-    """Turn the noise by |I - turn v v*|, in the sense of squares."""
-    top, height, stride, column = place
+@llvm_inlined
+def reflect_noise(data, noise, shape, tau):
+    """Apply |I - tau v v*| to the noise, with sums of squares for sums."""
+    top, height, stride, column = shape
     largest, total = 0.0, 0.0
     for i in range(top, height):
         largest = max(largest, float(abs(data[i * stride + column])) * noise[i])
@@ -122,46 +123,46 @@ def turn_noise(data, noise, place, turn):
         v = float(abs(data[i * stride + column]))
         if v > 0:
             others = largest * math.sqrt(max(total - (v * noise[i] / largest) ** 2, 0.0))
-            own = float(abs(1 - turn * (v * v))) * noise[i]
-            noise[i] = math.hypot(own, float(abs(turn)) * v * others)
+            own = float(abs(1 - tau * (v * v))) * noise[i]
+            noise[i] = math.hypot(own, float(abs(tau)) * v * others)
 
 
-@inlined
+@llvm_inlined
 def reflect(rows, top, height, stride, column):
-    """Reflect rows top .. height so that the column is zero below the first of them.
+    """Reflect rows top .. height so that ``column`` is zero below row ``top``.
 
-    That row has the column's largest entry. I - turn v v* goes over the rows, and noise with it in
-    the sense of squares; v stands in the column meanwhile, but for its first entry, 1.
+    Row ``top`` has the largest entry of the column. The rows are multiplied by I - tau v v*, and
+    the noise as in ``reflect_noise``; the column stores v in the meantime.
     """
     data, noise = rows
     first = top * stride + column
     for i in range(top, height):
         if data[i * stride + column] != 0:
             add_rounding(data, noise, i, stride)
-    scale, size, rest = power_of_two(size_of(data[first])), 0.0, 0.0
+    scale, square, rest = power_of_two(magnitude(data[first])), 0.0, 0.0
     for i in range(top, height):
         x = data[i * stride + column] / scale
         data[i * stride + column] = x
-        size += float(x.real) ** 2 + float(x.imag) ** 2
+        square += float(x.real) ** 2 + float(x.imag) ** 2
         if i > top:
-            rest = max(rest, size_of(x))
+            rest = max(rest, magnitude(x))
     x = data[first]
     if rest == 0:
         data[first] = x * scale
         return
-    beta = -math.copysign(math.sqrt(size), float(x.real))
-    turn, unit = np.conj((beta - x) / beta), 1 / (x - beta)
+    beta = -math.copysign(math.sqrt(square), float(x.real))
+    tau, unit = np.conj((beta - x) / beta), 1 / (x - beta)
     data[first] = 1
     for i in range(top + 1, height):
         data[i * stride + column] *= unit
-    turn_noise(data, noise, (top, height, stride, column), turn)
+    reflect_noise(data, noise, (top, height, stride, column), tau)
     for j in range(stride):
         if j == column:
             continue
         s = data[top * stride + j]
         for i in range(top + 1, height):
             s += np.conj(data[i * stride + column]) * data[i * stride + j]
-        s *= turn
+        s *= tau
         data[top * stride + j] -= s
         for i in range(top + 1, height):
             data[i * stride + j] -= data[i * stride + column] * s
@@ -172,11 +173,11 @@ def reflect(rows, top, height, stride, column):
 
 @subkernel
 def reduce_rows(rows, height, stride, columns, order):
-    """Bring the first columns of the stack to triangular form; return their rank.
+    """Reduce the first columns of the stack to triangular form; return their rank.
 
-    Below the first ``rank`` rows these columns are then zero, and the rows there are an orthonormal
-    basis of the complement of their range, times the stack. Column ``order[k]`` is zero below row
-    k. Over all columns that replaces the stack by as few rows with the same Gram matrix.
+    Column ``order[k]`` is zero below row k, and these columns are zero in all rows from ``rank``
+    on, which are the stack multiplied by an orthonormal basis of the complement of their range.
+    Applied to all columns, this replaces the stack by ``rank`` rows with the same Gram matrix.
     """
     data, noise = rows
     for k in range(columns):
@@ -186,7 +187,7 @@ def reduce_rows(rows, height, stride, columns, order):
         for i in range(rank, height):
             largest = 0.0
             for k in range(rank, columns):
-                largest = max(largest, size_of(data[i * stride + order[k]]))
+                largest = max(largest, magnitude(data[i * stride + order[k]]))
             if largest <= factor * noise[i]:
                 for k in range(rank, columns):
                     data[i * stride + order[k]] = 0
@@ -194,8 +195,8 @@ def reduce_rows(rows, height, stride, columns, order):
             break
         column, at, largest = order[rank], rank, 0.0
         for i in range(rank, height):
-            if size_of(data[i * stride + column]) > largest:
-                largest, at = size_of(data[i * stride + column]), i
+            if magnitude(data[i * stride + column]) > largest:
+                largest, at = magnitude(data[i * stride + column]), i
         if at != rank:
             swap_rows(data, noise, rank, at, stride)
         reflect(rows, rank, height, stride, column)
@@ -205,10 +206,10 @@ def reduce_rows(rows, height, stride, columns, order):
 
 @subkernel
 def put_inverse(rows, stride, rank, d, order, out, spare):
-    """Out = W, d x d with ``rank`` columns that are not zero, such that (M* M)^+ = W W*.
+    """Write W = R^+, d x d with ``rank`` nonzero columns, so that (M* M)^+ = W W*.
 
-    M was brought to the triangular form R in the first d columns of ``rows``; W = R^+. ``spare``
-    has 2 d^2 entries or more.
+    R is the triangular form of M in the first d columns of ``rows``. ``spare`` is workspace for
+    2 d^2 entries.
     """
     data = rows.data
     for i in range(d * d):
@@ -227,16 +228,16 @@ def put_inverse(rows, stride, rank, d, order, out, spare):
 
 @subkernel
 def put_deficient_inverse(data, stride, rank, d, out, spare):
-    """Do what ``put_inverse`` does where R has fewer rows than columns.
+    """Write R^+ as in ``put_inverse`` if R has fewer rows than columns.
 
-    R = T Q with orthonormal rows in Q and a lower triangular T, by Gram and Schmidt: pivots keep
-    the rows of R well apart. Then R^+ = Q* T^{-1}.
+    R = T Q with orthonormal rows of Q and lower triangular T, by Gram-Schmidt, which is stable
+    since pivoting makes the rows of R well conditioned. Then R^+ = Q* T^{-1}.
     """
     q, low = spare[: rank * d], spare[rank * d : rank * (d + rank)]
     for i in range(rank):
         largest = 0.0
         for j in range(d):
-            largest = max(largest, size_of(data[i * stride + j]))
+            largest = max(largest, magnitude(data[i * stride + j]))
         scale = power_of_two(largest)
         for j in range(d):
             q[i * d + j] = data[i * stride + j] / scale
@@ -247,13 +248,13 @@ def put_deficient_inverse(data, stride, rank, d, out, spare):
             low[i * rank + k] = x * scale
             for j in range(d):
                 q[i * d + j] -= x * q[k * d + j]
-        size = 0.0
+        norm = 0.0
         for j in range(d):
-            size += float(q[i * d + j].real) ** 2 + float(q[i * d + j].imag) ** 2
-        size = math.sqrt(size)
-        low[i * rank + i] = size * scale
+            norm += float(q[i * d + j].real) ** 2 + float(q[i * d + j].imag) ** 2
+        norm = math.sqrt(norm)
+        low[i * rank + i] = norm * scale
         for j in range(d):
-            q[i * d + j] /= size
+            q[i * d + j] /= norm
     for j in range(rank - 1, -1, -1):
         for a in range(d):
             x = np.conj(q[j * d + a])

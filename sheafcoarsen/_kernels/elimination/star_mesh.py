@@ -1,8 +1,9 @@
-"""Star-mesh: a vertex with more than two neighbours, eliminated where that makes pairs of them.
+"""Star-mesh transform: exact elimination of a vertex with more than two neighbours.
 
-With M_i the rows between x_v and the i-th neighbour, stacked, M_i* M_i = m_i^2 I for all of them,
-the least energy over x_v is a sum over pairs of neighbours. So it is for connections, until
-bundles of different transports or loops with a holonomy come together.
+Let M_i be the columns of x_v in the rows shared with the i-th neighbour. If M_i* M_i = m_i^2 I for
+all i, the least energy over x_v is a sum over pairs of neighbours, and the coarse sheaf has an edge
+for each pair. This holds for connections, except for bundles of different transports and loops with
+holonomy.
 """
 
 import math
@@ -11,28 +12,28 @@ from typing import NamedTuple
 import numpy as np
 
 from sheafcoarsen._kernels.dense import power_of_two
-from sheafcoarsen._kernels.elimination.gather import add_edge, gather
+from sheafcoarsen._kernels.elimination.gather import add_edge, detach, gather
 from sheafcoarsen._kernels.elimination.half_edges import LOOPS, other_end
-from sheafcoarsen._kernels.elimination.record import BLOCKS, FREE, INVERSES, detach
-from sheafcoarsen._kernels.elimination.row_qr import reduce_rows, size_of, without_zero_rows
+from sheafcoarsen._kernels.elimination.record import BLOCKS, FREE, INVERSES
+from sheafcoarsen._kernels.elimination.row_qr import magnitude, reduce_rows, without_zero_rows
 from sheafcoarsen._kernels.jit import subkernel
 
 ISOMETRY = 30.0
-"""M* M = m^2 I holds where it does up to so many times d eps m^2."""
+"""Tolerance of M* M = m^2 I, in units of d eps m^2."""
 
 
 class MeshWorkspace(NamedTuple):
-    """What the energy at v is made of: the sum of norm(m_i x_v + U_i x_i)^2."""
+    """Terms of the energy at v, the sum of norm(m_i x_v + U_i x_i)^2."""
 
     maps: np.ndarray  # (most, D D) U_i, d_v x d_i
     sizes: np.ndarray  # (most,) m_i
-    noise: np.ndarray  # (most,) of the rows of U_i
-    rest: np.ndarray  # (most,) rows without x_v that are left
+    noise: np.ndarray  # (most,) noise of the rows of U_i
+    rest: np.ndarray  # (most,) number of rows without x_v
 
 
 @subkernel
 def isometry(rows, height, stride, d, order, eps):
-    """Reduce the first d columns; return (m, rank), m = -1 where M* M is not m^2 I."""
+    """Reduce the first d columns M; return (m, rank), m = -1 if M* M is not m^2 I."""
     rank = reduce_rows(rows, height, stride, d, order)
     data = rows.data
     if rank == 0:
@@ -42,9 +43,9 @@ def isometry(rows, height, stride, d, order, eps):
     largest = 0.0
     for i in range(d):
         for j in range(d):
-            largest = max(largest, size_of(data[i * stride + j]))
+            largest = max(largest, magnitude(data[i * stride + j]))
     scale, trace, off = power_of_two(largest), 0.0, 0.0
-    for pair in range(2):  # first the trace, then how far the rest is from it
+    for pair in range(2):  # first the trace, then the distance from it
         for a in range(d):
             for b in range(a, d if pair else a + 1):
                 x = np.conj(data[a]) * data[b] * 0
@@ -63,8 +64,8 @@ def isometry(rows, height, stride, d, order, eps):
 
 
 @subkernel
-def put_turned(rows, stride, d, width, m, out):
-    """Out = R* C / m, d x width, R being the first d rows and columns and C what follows them."""
+def put_rotated(rows, stride, d, width, m, out):
+    """Write R* C / m, d x width, for the first d columns R and the next columns C of d rows."""
     data = rows.data
     for i in range(d * width):
         out[i] = 0
@@ -77,23 +78,23 @@ def put_turned(rows, stride, d, width, m, out):
 
 @subkernel
 def loop_of_rest(links, maps, v, h, workspace):
-    """Let what the rows of a bundle say of u alone, after x_v is eliminated, be a loop at u."""
+    """Make the rows of a bundle that remain after x_v is eliminated a loop at the neighbour u."""
     u, d, bundle = other_end(links.edges, h), maps.dims[v], workspace.bundle
     width = maps.dims[u]
     stride = d + width
     height = gather(links.edges, maps, h >> 1, v, workspace, False)
     rank = reduce_rows(bundle, height, stride, d, workspace.order)
-    rest, left = workspace.stack, height - rank
-    for k in range(left):
+    rest, n_rest = workspace.stack, height - rank
+    for k in range(n_rest):
         for j in range(width):
             rest.data[k * width + j] = bundle.data[(rank + k) * stride + d + j]
         rest.noise[k] = bundle.noise[rank + k]
-    put_loop(links, maps, u, rest, left, workspace.order)
+    put_loop(links, maps, u, rest, n_rest, workspace.order)
 
 
 @subkernel
 def put_loop(links, maps, u, rows, height, order):
-    """Let the rows be a loop at u, unless they are zero."""
+    """Make the rows a loop at u, unless they are zero."""
     width = maps.dims[u]
     if width == 0:
         return
@@ -105,9 +106,9 @@ def put_loop(links, maps, u, rows, height, order):
 
 
 @subkernel
-def put_scaled(rows, row, place, source, size, factor):
-    """Write factor times a matrix of the given size into the stack; ``place``: stride, column."""
-    stride, at = place
+def put_scaled(rows, row, target, source, size, factor):
+    """Write factor times a matrix of shape ``size`` to a stack; ``target`` is (stride, column)."""
+    stride, at = target
     height, width = size
     for i in range(height):
         for j in range(width):
@@ -116,7 +117,7 @@ def put_scaled(rows, row, place, source, size, factor):
 
 @subkernel
 def measure_hub(links, maps, v, seen, workspace, mesh):
-    """Fill ``mesh`` and return the size of the loops at v; -1 where star-mesh is not exact."""
+    """Fill ``mesh``; return m of the loops at v, or -1 if the star-mesh transform is not exact."""
     factors, sizes, noise, rest = mesh
     dims, rows, order, eps = maps.dims, workspace.bundle, workspace.order, workspace.eps
     d, loop = dims[v], 0.0
@@ -138,7 +139,7 @@ def measure_hub(links, maps, v, seen, workspace, mesh):
             return -1.0
         sizes[i], rest[i], noise[i] = m, height - rank, 0.0
         if m > 0:
-            put_turned(rows, d + width, d, width, m, factors[i])
+            put_rotated(rows, d + width, d, width, m, factors[i])
             for k in range(rank):
                 noise[i] = max(noise[i], rows.noise[k])
     return loop
@@ -146,9 +147,9 @@ def measure_hub(links, maps, v, seen, workspace, mesh):
 
 @subkernel
 def eliminate_hub(links, maps, record, v, edges, workspace, mesh):
-    """Eliminate v by star-mesh; False where that is not exact, and then nothing has changed.
+    """Eliminate v by the star-mesh transform; return False, changing nothing, if not exact.
 
-    ``edges``: half-edges at v, as many and more, and the vertices around.
+    ``edges`` are the half-edges at v, possibly followed by others, and the neighbours of v.
     """
     all_seen, around = edges
     seen = all_seen[: around.size]

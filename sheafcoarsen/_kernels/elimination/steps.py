@@ -1,8 +1,15 @@
-"""Vertices eliminated one after the other, those with fewest neighbours first."""
+"""Elimination of vertices in the order of their degrees."""
 
 import numpy as np
 
-from sheafcoarsen._kernels.elimination.gather import IDS_USED, USED, add_edge, gather, put_edge
+from sheafcoarsen._kernels.elimination.gather import (
+    IDS_USED,
+    USED,
+    add_edge,
+    detach,
+    gather,
+    put_edge,
+)
 from sheafcoarsen._kernels.elimination.half_edges import (
     DEGREE,
     GONE,
@@ -20,7 +27,6 @@ from sheafcoarsen._kernels.elimination.record import (
     INVERSES,
     NEIGHBORS,
     STEPS,
-    detach,
 )
 from sheafcoarsen._kernels.elimination.row_qr import (
     put_inverse,
@@ -28,26 +34,26 @@ from sheafcoarsen._kernels.elimination.row_qr import (
     without_zero_rows,
 )
 from sheafcoarsen._kernels.elimination.star_mesh import eliminate_hub
-from sheafcoarsen._kernels.jit import borrowing_kernel, pasted, subkernel
+from sheafcoarsen._kernels.jit import borrowing_kernel, numba_inlined, subkernel
 
 DONE, IDS, POOL, RECORD = range(4)
-"""What ``eliminate_vertices`` returns: DONE, or the array that is too small."""
+"""Return values of ``eliminate_vertices``: DONE, or the array that is too small."""
 
 
-@pasted
+@numba_inlined
 def demand(links, maps, record, d, around):
     """Return the array that is too small to eliminate a vertex, or DONE."""
     dims, counters, degree = maps.dims, record.counters, around.size
-    total, cells = 0, 0
+    total, entries = 0, 0
     for i in range(degree):
         du = dims[around[i]]
         total += du
-        for k in range(i + 1):  # two loops take less than an edge between two such stalks
+        for k in range(i + 1):  # k = i counts as an edge, which needs more than two loops
             width = du + dims[around[k]]
-            cells += 2 * (max(d, width) + 1) * (width + 2)
-    if maps.counters[IDS_USED] + degree * (degree + 3) // 2 + 1 > maps.place.size:
+            entries += 2 * (max(d, width) + 1) * (width + 2)
+    if maps.counters[IDS_USED] + degree * (degree + 3) // 2 + 1 > maps.positions.size:
         return IDS
-    if maps.counters[USED] + cells > maps.pool.size:
+    if maps.counters[USED] + entries > maps.pool.size:
         return POOL
     if (
         counters[NEIGHBORS] + degree > record.neighbors.size
@@ -59,12 +65,12 @@ def demand(links, maps, record, d, around):
 
 
 @subkernel
-def stack_bundle(edges, maps, e, v, place, workspace):
-    """Put a bundle, or all loops at v, into the stack; return how many rows it has.
+def stack_bundle(edges, maps, e, v, target, workspace):
+    """Write a bundle, or all loops at v, to the stack; return its number of rows.
 
-    ``place``: the first row, how long rows are, where those of the neighbour go, how long they are.
+    ``target`` is (first row, length of rows, first column of the neighbour, its dimension).
     """
-    height, stride, column, width = place
+    height, stride, column, width = target
     data, noise, bundle = workspace.stack.data, workspace.stack.noise, workspace.bundle
     d = maps.dims[v]
     count = gather(edges, maps, e, v, workspace, False)
@@ -80,9 +86,9 @@ def stack_bundle(edges, maps, e, v, place, workspace):
     return count
 
 
-@pasted
+@numba_inlined
 def stack_rows(links, maps, v, seen, around, workspace):
-    """Stack all rows that x_v is in, what multiplies it first; return their number and length."""
+    """Stack all rows that contain x_v, its columns first; return their number and length."""
     edges, vertices, _, _ = links
     dims, data = maps.dims, workspace.stack.data
     d, height = dims[v], np.int64(0)
@@ -109,9 +115,9 @@ def stack_rows(links, maps, v, seen, around, workspace):
     return height, stride
 
 
-@pasted
+@numba_inlined
 def solve(record, d, shape, rank, workspace):
-    """Write G and W of the vertex whose rows are in the stack, reduced."""
+    """Write G and W of the vertex whose reduced rows are in the stack."""
     _, stride = shape
     data, width = workspace.stack.data, stride - d
     blocks, inverses, counters = record.blocks, record.inverses, record.counters
@@ -132,42 +138,42 @@ def solve(record, d, shape, rank, workspace):
     counters[FREE] += d - rank
 
 
-@pasted
+@numba_inlined
 def complement(shape, d, rank, workspace):
-    """Move the remaining rows to the front of ``workspace.bundle``; return their number."""
+    """Move the rows without x_v to the front of ``workspace.bundle``; return their number."""
     height, stride = shape
-    width, left = stride - d, 0
+    width, n_rest = stride - d, 0
     if width == 0:
         return 0
     data, noise, rest = workspace.stack.data, workspace.stack.noise, workspace.bundle
     for k in range(rank, height):
         for j in range(width):
-            rest.data[left * width + j] = data[k * stride + d + j]
-        rest.noise[left] = noise[k]
-        left += 1
-    if left > width:
-        left = reduce_rows(rest, left, width, width, workspace.order)
-    return without_zero_rows(rest, 0, left, width, 0)
+            rest.data[n_rest * width + j] = data[k * stride + d + j]
+        rest.noise[n_rest] = noise[k]
+        n_rest += 1
+    if n_rest > width:
+        n_rest = reduce_rows(rest, n_rest, width, width, workspace.order)
+    return without_zero_rows(rest, 0, n_rest, width, 0)
 
 
-@pasted
+@numba_inlined
 def eliminate_one(links, maps, record, v, seen, around, workspace):
-    """Eliminate v, which has up to two neighbours: a cell between them, or a loop at the one."""
+    """Eliminate v, which has at most two neighbours, and add the edge or loop that results."""
     d = maps.dims[v]
     shape = stack_rows(links, maps, v, seen, around, workspace)
     rank = reduce_rows(workspace.stack, shape[0], shape[1], d, workspace.order)
     solve(record, d, shape, rank, workspace)
-    left = complement(shape, d, rank, workspace)
+    n_rest = complement(shape, d, rank, workspace)
     detach(links.edges, links.vertices, maps, v, seen[: around.size])
-    if around.size == 2 or (around.size == 1 and left > 0):
-        add_edge(links, maps, around[0], around[around.size - 1], workspace.bundle, left)
+    if around.size == 2 or (around.size == 1 and n_rest > 0):
+        add_edge(links, maps, around[0], around[around.size - 1], workspace.bundle, n_rest)
 
 
 @borrowing_kernel
 def eliminate_vertices(links, maps, record, workspace, mesh):
-    """Eliminate every vertex that can be; return DONE, or the array that is too small.
+    """Eliminate vertices while possible; return DONE, or the array that is too small.
 
-    Call it again then, with more of that.
+    In that case call it again with a larger array.
     """
     edges, vertices, heads, lists = links
     counters, starts, neighbors_of = record.counters, record.starts, record.neighbors
@@ -193,7 +199,7 @@ def eliminate_vertices(links, maps, record, workspace, mesh):
         elif mesh is not None and not eliminate_hub(
             links, maps, record, v, (seen, around), workspace, mesh
         ):
-            vertices[v, DEGREE] = most  # until its edges change
+            vertices[v, DEGREE] = most  # not tried again until its edges change
             continue
         vertices[v, DEGREE] = GONE
         step, at = counters[STEPS], counters[NEIGHBORS]

@@ -1,14 +1,13 @@
-"""Loops of :mod:`sheafcoarsen.modes`, one cluster after the other.
+"""Kernels of :mod:`sheafcoarsen.modes`.
 
-``local`` puts a cluster's operator together, ``modes`` finds its lowest modes, ``blocks`` holds
-what they are written to: R. The oversampled ones look at ``patches``, whose sections
-``patch_kernel`` finds, and come from ``oversampled``.
+``local`` assembles the operator of a cluster, ``modes`` computes its lowest modes, ``blocks``
+writes them to R. ``oversampled`` computes oversampled modes, on the ``patches`` around clusters,
+with the kernel of delta on a patch from ``patch_kernel``.
 """
 
 from sheafcoarsen._kernels.modes.blocks import (
     Blocks,
     block_indices,
-    has_block_indices,
     put_columns,
     put_modes,
 )
@@ -53,7 +52,6 @@ __all__ = [
     "block_indices",
     "cluster_unit",
     "grow_patches",
-    "has_block_indices",
     "kernel_dims",
     "local_modes",
     "local_spectra",

@@ -1,4 +1,4 @@
-"""R = blockdiag(R_a) as kernels see it: its dense blocks, row by row in the order of C^0."""
+"""The prolongation R = blockdiag(R_a) as dense blocks, row by row in the order of C^0."""
 
 import math
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from sheafcoarsen._kernels.jit import kernel, subkernel
 
 
 class Blocks(NamedTuple):
-    """Row i of C^0, in cluster a, holds the r_a entries of R from ``data[indptr[i]]`` on."""
+    """Arrays of R: row i, of cluster a, has its r_a entries at ``data[indptr[i]]`` onwards."""
 
     indptr: np.ndarray  # (dim_c0 + 1,)
     data: np.ndarray  # (sum N_a r_a,)
@@ -19,7 +19,7 @@ class Blocks(NamedTuple):
 
 @kernel
 def block_indices(labels, vertex_dims, ranks, first_columns, indptr, indices):
-    """Fill the csr index arrays: every row of a vertex in cluster a holds the r_a columns of a."""
+    """Fill the csr index arrays of R: rows of vertices in cluster a have the r_a columns of a."""
     row, at = 0, 0
     indptr[0] = 0
     for v in range(labels.size):
@@ -32,26 +32,9 @@ def block_indices(labels, vertex_dims, ranks, first_columns, indptr, indices):
             indptr[row] = at
 
 
-@kernel
-def has_block_indices(labels, vertex_dims, ranks, first_columns, indptr, indices):
-    """Whether the index arrays, of the right lengths, are those of ``block_indices``."""
-    row, at = 0, 0
-    for v in range(labels.size):
-        a = labels[v]
-        for _ in range(vertex_dims[v]):
-            if indptr[row] != at or at + ranks[a] > indices.size:
-                return False
-            for j in range(ranks[a]):
-                if indices[at + j] != first_columns[a] + j:
-                    return False
-            at += ranks[a]
-            row += 1
-    return indptr[row] == at and at == indices.size
-
-
 @subkernel
 def put_block(a, f, c, z, at, row_step, column_step, R):
-    """Write R_a, whose entry (i, j) stands at z[at + i row_step + j column_step]."""
+    """Write R_a, whose entry (i, j) is z[at + i row_step + j column_step], to R."""
     indptr, data, r = R.indptr, R.data, R.ranks[a]
     members, member_ptr, local_offsets = c.members, c.member_ptr, c.local_offsets
     vertex_dims, vertex_offsets = f.vertex_dims, f.vertex_offsets
@@ -66,14 +49,14 @@ def put_block(a, f, c, z, at, row_step, column_step, R):
 
 @kernel
 def put_columns(f, c, z, starts, widths, R):
-    """Write all of R: R_a stands at z[starts[a] ...], columns of a matrix of widths[a] of them."""
+    """Write all R_a to R: R_a is the first r_a of the widths[a] columns at z[starts[a]]."""
     for a in range(R.ranks.size):
         put_block(a, f, c, z, starts[a], widths[a], 1, R)
 
 
 @kernel
 def put_modes(a, f, c, z, eps, R):
-    """Fix the phases of the first r_a rows of z, vectors of length N_a, and write them to R_a."""
+    """Normalize the phases of the first r_a rows of z, of length N_a, and write them to R_a."""
     n = c.dims[a]
     for j in range(R.ranks[a]):
         fix_phase(z, j * n, n, math.sqrt(eps))

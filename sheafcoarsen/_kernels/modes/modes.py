@@ -1,7 +1,7 @@
-"""Local operators and their lowest modes, cluster by cluster, in a workspace that is never stored.
+"""Lowest modes and spectra of local operators, for ranges of clusters.
 
-``f`` is a ``SheafArrays``, ``c`` a ``Clusters``, ``s`` a LAPACK ``Workspace``. Kernels return -1,
-or the first cluster at which LAPACK failed.
+``f`` is a ``SheafArrays``, ``c`` a ``Clusters``, ``s`` a ``Workspace``. Kernels return -1, or the
+first cluster for which LAPACK failed.
 """
 
 import math
@@ -28,18 +28,18 @@ from sheafcoarsen._kernels.modes.local import (
 
 
 class ModesOut(NamedTuple):
-    """What the modes of all clusters are written to; the scores of cluster a begin at starts[a]."""
+    """Output arrays for the modes of all clusters; scores of cluster a start at starts[a]."""
 
     starts: np.ndarray  # (K + 1,)
     scores: np.ndarray  # (sum r_a,)
-    following: np.ndarray  # (K,) the first score that is discarded, inf where none is
+    following: np.ndarray  # (K,) the first discarded score, inf if none is discarded
     norms: np.ndarray  # (K,) norm(., inf) of the local operators
     tied: np.ndarray  # (K,) whether the cut splits a multiple eigenvalue
     blocks: Blocks
 
 
 class SpectraOut(NamedTuple):
-    """What whole spectra are written to; that of cluster a begins at starts[a]."""
+    """Output arrays for full spectra; that of cluster a starts at starts[a]."""
 
     starts: np.ndarray  # (K + 1,)
     scores: np.ndarray  # (sum N_a,)
@@ -48,7 +48,7 @@ class SpectraOut(NamedTuple):
 
 @kernel
 def local_modes(lo, hi, f, c, left_out, eps, s, out):
-    """Lowest modes of clusters lo .. hi; those ``left_out`` are not touched."""
+    """Compute the lowest modes of clusters lo .. hi, except those with ``left_out`` set."""
     sqrt_eps, ranks, starts = math.sqrt(eps), out.blocks.ranks, out.starts
     scores, following, norms, tied = out.scores, out.following, out.norms, out.tied
     matrix, w, z, sums, maps = s.a, s.w, s.z, s.sums, s.map
@@ -67,7 +67,7 @@ def local_modes(lo, hi, f, c, left_out, eps, s, out):
         at = starts[a]
         scale = brought_near_one(matrix, n)
         if scale == 0:
-            # L_a = 0: every vector is an eigenvector, and the first coordinates are as good as any
+            # L_a = 0: every vector is an eigenvector, so take the first coordinates
             for j in range(r):
                 scores[at + j] = 0
                 for i in range(n):
@@ -91,7 +91,7 @@ def local_modes(lo, hi, f, c, left_out, eps, s, out):
 
 @kernel
 def local_spectra(lo, hi, f, c, eps, s, out):
-    """All eigenvalues of the local operators of clusters lo .. hi, without vectors."""
+    """Compute all eigenvalues of the local operators of clusters lo .. hi."""
     starts, scores, norms = out.starts, out.scores, out.norms
     for a in range(lo, hi):
         n = c.dims[a]
@@ -133,7 +133,7 @@ def kernel_dims(lo, hi, f, c, rows, eps, s, dims):
 
 @kernel
 def singular_modes(lo, hi, f, c, rows, eps, s, out):
-    """The lowest modes of clusters lo .. hi as right singular vectors of the local stack."""
+    """Compute the lowest modes of clusters lo .. hi as right singular vectors of ``stack``."""
     sqrt_eps, ranks, starts = math.sqrt(eps), out.blocks.ranks, out.starts
     scores, following, norms, tied = out.scores, out.following, out.norms, out.tied
     for a in range(lo, hi):
@@ -148,20 +148,20 @@ def singular_modes(lo, hi, f, c, rows, eps, s, out):
         norms[a] = inf_norm(s.spare, n, s.sums) / unit / unit
         stack(a, f, c, rows[a], s.a)
         scale = normalized(s.a, rows[a] * n)
-        found = 0 if scale == 0 else min(rows[a], n)
+        n_values = 0 if scale == 0 else min(rows[a], n)
         if singular_rows(0 if scale == 0 else rows[a], n, True, s) != 0:
             return a
-        for j in range(n // 2):  # ascending: the null space first
+        for j in range(n // 2):  # ascending order: the null space first
             for i in range(n):
-                other = s.z[(n - 1 - j) * n + i]
+                entry = s.z[(n - 1 - j) * n + i]
                 s.z[(n - 1 - j) * n + i] = s.z[j * n + i]
-                s.z[j * n + i] = other
+                s.z[j * n + i] = entry
         at = starts[a]
         for j in range(r):
-            sigma = float(s.w[n - 1 - j]) * scale if n - 1 - j < found else 0.0
+            sigma = float(s.w[n - 1 - j]) * scale if n - 1 - j < n_values else 0.0
             scores[at + j] = sigma * sigma
         if r < n:
-            sigma = float(s.w[n - 1 - r]) * scale if n - 1 - r < found else 0.0
+            sigma = float(s.w[n - 1 - r]) * scale if n - 1 - r < n_values else 0.0
             following[a] = sigma * sigma
             tied[a] = r > 0 and following[a] - scores[at + r - 1] <= sqrt_eps * norms[a]
         put_modes(a, f, c, s.z, eps, out.blocks)

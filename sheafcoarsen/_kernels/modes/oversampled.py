@@ -1,8 +1,8 @@
-"""Oversampled modes, cluster by cluster: what a cluster answers to sources in the patch around it.
+"""Oversampled modes: leading responses of a cluster to sources in the patch around it.
 
 A patch is T, its cluster is C; N and n are their dimensions, and C has the first n coordinates of
-T. All in double precision. Kernels over clusters return -1, or the first cluster at which LAPACK
-failed.
+T. All computations are in double precision. Kernels over clusters return -1, or the first cluster
+for which LAPACK failed.
 """
 
 import math
@@ -20,65 +20,65 @@ from sheafcoarsen._kernels.dense import (
     potrs,
     power_of_two,
 )
-from sheafcoarsen._kernels.jit import kernel, pasted, subkernel
+from sheafcoarsen._kernels.jit import kernel, numba_inlined, subkernel
 from sheafcoarsen._kernels.modes.blocks import put_modes
 from sheafcoarsen._kernels.modes.local import assemble, cluster_unit
 from sheafcoarsen._kernels.modes.patch_kernel import patch_kernel, restriction
-from sheafcoarsen._kernels.modes.patches import Patches, enter, leave
+from sheafcoarsen._kernels.modes.patches import Patches, reset_patch, set_patch
 
 SHIFT = 0.1
-"""A = L_T + SHIFT target I: positive definite, and the responses hardly know of it."""
+"""Shift in A = L_T + SHIFT target I, which is definite and hardly changes the responses."""
 
 
 BORDER = 1e-12
-"""An edge that leaves T touches a coordinate where diag(L) exceeds diag(L_T) by more than this.
+"""Excess of diag(L) over diag(L_T), relative to max diag(L_T), at coordinates of the border.
 
-In units of the largest entry of diag(L_T).
+The border of T are the coordinates that edges leaving T touch.
 """
 
 
 class PatchProblems(NamedTuple):
-    """The sheaf, its clusters and their patches, and how accurately their responses are wanted."""
+    """The sheaf, its clusters and patches, and parameters of the responses."""
 
     f: tuple  # SheafArrays
     c: tuple  # Clusters
     p: Patches
     target: float
     eps: float  # of the scalar type of the user's sheaf
-    least: float  # smallest score that this type holds
+    least: float  # smallest positive score of this type
 
 
 class Responses(NamedTuple):
-    """What the spectra found and the modes need again, cluster after cluster; or empty arrays."""
+    """Responses stored by the spectra for reuse by the modes, or empty arrays."""
 
     starts: np.ndarray  # (K + 1,)
-    matrices: np.ndarray  # (sum N_a^2,) as ``prepare`` leaves them
+    matrices: np.ndarray  # (sum N_a^2,) results of ``prepare``
     kernels: np.ndarray  # (K,) dimension of K_C
     numbers: np.ndarray  # (K, 3) scale of G, unit of the maps, norm(L_T, inf)
 
 
 @subkernel
 def border_of(a, problems, unit, largest, L_T):
-    """Coordinates of patch a that are touched by an edge that leaves it."""
+    """Return the coordinates of patch a that edges leaving the patch touch."""
     vertex_dims, vertex_offsets = problems.f.vertex_dims, problems.f.vertex_offsets
     p = problems.p
     members, begin, diagonal, N = p.members, p.starts[a], p.diagonal, p.dims[a]
     border = np.empty(N, np.int64)
-    found, at = 0, 0
+    count, at = 0, 0
     for q in range(begin, begin + p.counts[a]):
         v = members[q]
         for i in range(vertex_dims[v]):
-            whole = diagonal[vertex_offsets[v] + i] * unit * unit
-            if whole - L_T[at * N + at].real > BORDER * largest:
-                border[found] = at
-                found += 1
+            full = diagonal[vertex_offsets[v] + i] * unit * unit
+            if full - L_T[at * N + at].real > BORDER * largest:
+                border[count] = at
+                count += 1
             at += 1
-    return border[:found]
+    return border[:count]
 
 
 @subkernel
-def leave_out(kernels, n, height, m):
-    """Write M (I - K K*) to M, where m holds the columns of conj(M); ``kernels`` those of K."""
+def project_out(kernels, n, height, m):
+    """Overwrite M by M (I - K K*); m has the columns of conj(M), ``kernels`` those of K."""
     inner = np.empty(height, m.dtype)
     for q in range(kernels.shape[0]):
         for i in range(height):
@@ -95,13 +95,13 @@ def leave_out(kernels, n, height, m):
 
 @subkernel
 def responses(n, target, border, kernels, workspace):
-    """s.a = -(I - K K*) G (I - K K*) / scale - c K K*, lower triangle, entries near 1.
+    """Write the lower triangle of -(I - K K*) G (I - K K*) / scale - c K K* to s.a.
 
-    With c above norm(G) / scale its lowest eigenvectors are K, then the leading ones of G in the
-    complement. Returns the scale and LAPACK's info.
+    Its entries are near 1. Since c exceeds norm(G) / scale, its lowest eigenvectors are K, followed
+    by the leading eigenvectors of G orthogonal to K. Returns the scale and LAPACK's info.
 
-    G = X_b* X_b + target^2 Y* Y with A = L_T + SHIFT target I, X = A^{-1} P_C*, Y = A^{-1} X, b the
-    border. ``target`` comes in units of the scaled maps.
+    G = X_b* X_b + target^2 Y* Y with A = L_T + SHIFT target I, X = A^{-1} P_C*, Y = A^{-1} X and b
+    the border. ``target`` is in units of the scaled maps.
     """
     s = workspace.s
     N, k, nb = workspace.t.dims[0], kernels.shape[0], border.size
@@ -124,43 +124,43 @@ def responses(n, target, border, kernels, workspace):
     for j in range(n):
         for i in range(N):
             m[j * height + nb + i] = target * x[j * N + i]
-    for _ in range(2):  # twice, since M K may be far larger than what is left
-        leave_out(kernels, n, height, m)
+    for _ in range(2):  # twice, because M K may be much larger than M (I - K K*)
+        project_out(kernels, n, height, m)
     out = s.a
     gram(m, height, n, out, s)
-    size = 0.0
+    largest = 0.0
     for i in range(n):
-        size = max(size, out[i * n + i].real)
-    scale = power_of_two(size)
+        largest = max(largest, out[i * n + i].real)
+    scale = power_of_two(largest)
     for i in range(n):
         for j in range(i + 1):
             out[i * n + j] /= -scale
-    apart = inf_norm(out, n, s.sums) + 1
+    shift = inf_norm(out, n, s.sums) + 1
     for q in range(k):
         for i in range(n):
             for j in range(i + 1):
-                out[i * n + j] -= apart * kernels[q, i] * np.conj(kernels[q, j])
+                out[i * n + j] -= shift * kernels[q, i] * np.conj(kernels[q, j])
     return scale, 0
 
 
-@pasted
+@numba_inlined
 def prepare(a, problems, workspace):
-    """Leave in s.a what ``responses`` leaves for cluster a.
+    """Write the matrix of ``responses`` for cluster a to s.a.
 
     Returns the dimension of K_C, the scale of G, the unit of the maps, norm(L_T, inf) and LAPACK's
     info.
     """
     f, p, t, s = problems.f, problems.p, workspace.t, workspace.s
     n, eps = problems.c.dims[a], problems.eps
-    rows = enter(a, f, p, t)
+    rows = set_patch(a, f, p, t)
     N, local, out = t.dims[0], workspace.a, s.a
     unit = cluster_unit(0, f, t)
     assemble(0, f, t, unit, workspace.map, local)
     largest = 0.0
     for i in range(N):
         largest = max(largest, local[i * N + i].real)
-    if largest == 0:  # every vector is a section, and the first coordinates are as good as any
-        leave(a, p, t)
+    if largest == 0:  # every vector is a section, so take the first coordinates
+        reset_patch(a, p, t)
         for i in range(n * n):
             out[i] = 0
         for i in range(n):
@@ -175,15 +175,15 @@ def prepare(a, problems, workspace):
     if info == 0:
         border = border_of(a, problems, unit, largest, local)
         scale, info = responses(n, wanted, border, kernels, workspace)
-    leave(a, p, t)
+    reset_patch(a, p, t)
     return kernels.shape[0], scale, unit, top / unit / unit, info
 
 
 @subkernel
 def score(j, k, w, n, scale, unit, least):
-    """Score j: 0 on K_C, of dimension k, else (eigenvalue of G)^{-1/2} within least .. 1 / least.
+    """Return score j: 0 on K_C, of dimension k, else (eigenvalue of G)^{-1/2}.
 
-    Eigenvalues of G below the rounding of its largest one count as that.
+    It is clipped to least .. 1 / least, and eigenvalues of G to the rounding of the largest one.
     """
     if j < k:
         return 0.0
@@ -193,13 +193,13 @@ def score(j, k, w, n, scale, unit, least):
 
 @kernel
 def oversampled_spectra(lo, hi, problems, workspace, out, responses_out):
-    """All scores of clusters lo .. hi and the dimensions of K_C.
+    """Compute all scores of clusters lo .. hi and the dimensions of K_C.
 
-    What ``prepare`` finds is kept for ``oversampled_modes``, unless there is no room for it.
+    Results of ``prepare`` are stored for ``oversampled_modes`` unless ``responses_out`` is empty.
     """
     s, least, dims = workspace.s, problems.least, problems.c.dims
-    starts, scores, kept, matrix, w = out.starts, out.scores, responses_out.matrices, s.a, s.w
-    places, reduction = responses_out.starts, s.reduction
+    starts, scores, matrices, matrix, w = out.starts, out.scores, responses_out.matrices, s.a, s.w
+    matrix_starts, reduction = responses_out.starts, s.reduction
     kernels, numbers = responses_out.kernels, responses_out.numbers
     for a in range(lo, hi):
         n = dims[a]
@@ -210,9 +210,9 @@ def oversampled_spectra(lo, hi, problems, workspace, out, responses_out):
         if info != 0:
             return a
         kernels[a] = k
-        if kept.size > 0:
+        if matrices.size > 0:
             for i in range(n * n):
-                kept[places[a] + i] = matrix[i]
+                matrices[matrix_starts[a] + i] = matrix[i]
             numbers[a, 0], numbers[a, 1], numbers[a, 2] = scale, unit, norm
         if eigvalsh(n, EPS, s, reduction) != 0:
             return a
@@ -223,11 +223,19 @@ def oversampled_spectra(lo, hi, problems, workspace, out, responses_out):
 
 @kernel
 def oversampled_modes(lo, hi, problems, workspace, known, out):
-    """The first modes of clusters lo .. hi; what ``oversampled_spectra`` kept is not repeated."""
+    """Compute the lowest oversampled modes of clusters lo .. hi.
+
+    ``known`` are the stored results of ``oversampled_spectra``, or empty.
+    """
     f, c, s, least, eps = problems.f, problems.c, workspace.s, problems.least, problems.eps
     sqrt_eps, ranks, starts = math.sqrt(eps), out.blocks.ranks, out.starts
     scores, following, norms, tied = out.scores, out.following, out.norms, out.tied
-    matrices, kernels, numbers, places = known.matrices, known.kernels, known.numbers, known.starts
+    matrices, kernels, numbers, matrix_starts = (
+        known.matrices,
+        known.kernels,
+        known.numbers,
+        known.starts,
+    )
     matrix, w, z, dims, blocks, reduction = s.a, s.w, s.z, c.dims, out.blocks, s.reduction
     for a in range(lo, hi):
         n, r = dims[a], ranks[a]
@@ -239,7 +247,7 @@ def oversampled_modes(lo, hi, problems, workspace, known, out):
         if matrices.size > 0:
             k, scale, unit, norms[a] = kernels[a], numbers[a, 0], numbers[a, 1], numbers[a, 2]
             for i in range(n * n):
-                matrix[i] = matrices[places[a] + i]
+                matrix[i] = matrices[matrix_starts[a] + i]
         else:
             k, scale, unit, norms[a], info = prepare(a, problems, workspace)
             if info != 0:

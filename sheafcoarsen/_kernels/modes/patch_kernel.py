@@ -1,4 +1,4 @@
-"""The kernel of a patch, decided on singular values."""
+"""Kernel of delta_T on a patch T, with ranks decided by singular values."""
 
 import math
 from typing import NamedTuple
@@ -7,42 +7,41 @@ import numpy as np
 
 from sheafcoarsen._kernels.dense import (
     EPS,
-    SEED,
     Workspace,
-    drawn,
-    following,
+    fill_random,
     normalized,
+    orthonormalize,
     potrf,
     potrs,
     singular_rows,
 )
-from sheafcoarsen._kernels.jit import pasted, subkernel
+from sheafcoarsen._kernels.jit import numba_inlined, subkernel
 from sheafcoarsen._kernels.modes.local import largest_loop_entry, stack
 from sheafcoarsen._kernels.modes.patches import PatchIndex
 
 FIRST_BLOCK = 4
-"""Vectors with which the search for a kernel begins; twice as many wherever they do not suffice."""
+"""Number of start vectors of the search for a kernel, doubled if all converge to it."""
 
 
-APART = 100.0
-"""Inverse iteration parts eigenvalues that are so many shifts from zero from a kernel."""
+SEPARATED = 100.0
+"""Ratio of eigenvalue to shift above which inverse iteration removes an eigenvector."""
 
 
 class PatchWorkspace(NamedTuple):
-    """Workspace for the largest patch of a range."""
+    """Workspace for patches up to the largest of a range."""
 
     t: PatchIndex
-    s: Workspace  # LAPACK's, for the clusters
+    s: Workspace  # for dense problems of clusters
     a: np.ndarray  # (N N,) L_T, then A and its factor
-    spare: np.ndarray  # (N N,) a factor for the search for a kernel
+    spare: np.ndarray  # (N N,) Cholesky factor of the shifted L_T
     x: np.ndarray  # (n N,) X, then Y, as rows
-    m: np.ndarray  # (n 2 N,) [X_b; target Y], its columns as rows
+    m: np.ndarray  # (n 2 N,) columns of [X_b; target Y] as rows
     map: np.ndarray  # both maps of an edge
 
 
 @subkernel
 def apply_delta(f, t, unit, x, y):
-    """Write y = unit delta_T x for the rows of x, (count, N); y (rows, count)."""
+    """Write unit delta_T x for the rows of x, (count, N), to the columns of y, (rows, count)."""
     edges, vertex_dims, edge_dims = f.edges, f.vertex_dims, f.edge_dims
     tail_data, tail_offsets = f.tail_data, f.tail_offsets
     head_data, head_offsets = f.head_data, f.head_offsets
@@ -52,26 +51,26 @@ def apply_delta(f, t, unit, x, y):
     for k in range(t.internal_ptr[1]):
         e = inner[k]
         u, v = edges[e, 0], edges[e, 1]
-        du, dv, at, to = vertex_dims[u], vertex_dims[v], local[u], local[v]
+        du, dv, at_u, at_v = vertex_dims[u], vertex_dims[v], local[u], local[v]
         for q in range(edge_dims[e]):
             tail, head = tail_offsets[e] + q * du, head_offsets[e] + q * dv
             for j in range(count):
                 total = y[row, j]
                 if u == v:
                     for i in range(du):
-                        total += (tail_data[tail + i] - head_data[head + i]) * unit * x[j, at + i]
+                        total += (tail_data[tail + i] - head_data[head + i]) * unit * x[j, at_u + i]
                 else:
                     for i in range(du):
-                        total += tail_data[tail + i] * unit * x[j, at + i]
+                        total += tail_data[tail + i] * unit * x[j, at_u + i]
                     for i in range(dv):
-                        total -= head_data[head + i] * unit * x[j, to + i]
+                        total -= head_data[head + i] * unit * x[j, at_v + i]
                 y[row, j] = total
             row += 1
 
 
 @subkernel
 def apply_adjoint(f, t, unit, y, x):
-    """Write x = the conjugate of unit delta_T* y, as rows (count, N), for y (rows, count)."""
+    """Write the conjugate of unit delta_T* y for y (rows, count) to the rows of x, (count, N)."""
     edges, vertex_dims, edge_dims = f.edges, f.vertex_dims, f.edge_dims
     tail_data, tail_offsets = f.tail_data, f.tail_offsets
     head_data, head_offsets = f.head_data, f.head_offsets
@@ -81,57 +80,27 @@ def apply_adjoint(f, t, unit, y, x):
     for k in range(t.internal_ptr[1]):
         e = inner[k]
         u, v = edges[e, 0], edges[e, 1]
-        du, dv, at, to = vertex_dims[u], vertex_dims[v], local[u], local[v]
+        du, dv, at_u, at_v = vertex_dims[u], vertex_dims[v], local[u], local[v]
         for q in range(edge_dims[e]):
             tail, head = tail_offsets[e] + q * du, head_offsets[e] + q * dv
             for j in range(count):
                 z = np.conj(y[row, j])
                 if u == v:
                     for i in range(du):
-                        x[j, at + i] += (tail_data[tail + i] - head_data[head + i]) * unit * z
+                        x[j, at_u + i] += (tail_data[tail + i] - head_data[head + i]) * unit * z
                 else:
                     for i in range(du):
-                        x[j, at + i] += tail_data[tail + i] * unit * z
+                        x[j, at_u + i] += tail_data[tail + i] * unit * z
                     for i in range(dv):
-                        x[j, to + i] -= head_data[head + i] * unit * z
+                        x[j, at_v + i] -= head_data[head + i] * unit * z
             row += 1
 
 
 @subkernel
-def orthonormalize(x):
-    """Make the rows of x orthonormal by Gram-Schmidt, twice."""
-    for j in range(x.shape[0]):
-        row = x[j]
-        for _ in range(2):
-            largest = 0.0
-            for k in range(row.size):
-                largest = max(largest, float(abs(row[k])))
-            if largest == 0:
-                break
-            for k in range(row.size):
-                row[k] /= largest
-            for i in range(j):
-                other = x[i]
-                inner = row[0] * 0
-                for k in range(row.size):
-                    inner += np.conj(other[k]) * row[k]
-                for k in range(row.size):
-                    row[k] -= inner * other[k]
-            size = 0.0
-            for k in range(row.size):
-                size += float(abs(row[k])) ** 2
-            size = math.sqrt(size)
-            if size == 0:
-                break
-            for k in range(row.size):
-                row[k] /= size
-
-
-@subkernel
 def right_vectors(rows, columns, matrix, s):
-    """Singular values, descending, and all right singular vectors, as rows; and LAPACK's info.
+    """Return singular values, descending, all right singular vectors as rows, and LAPACK's info.
 
-    The matrix is row-major and is destroyed.
+    The matrix is row-major and is overwritten.
     """
     small, large = min(rows, columns), max(rows, columns)
     z, w = np.empty(columns * columns, matrix.dtype), np.zeros(columns)
@@ -148,25 +117,25 @@ def right_vectors(rows, columns, matrix, s):
 
 @subkernel
 def kernel_by_svd(f, rows, tolerance, workspace):
-    """Orthonormal basis of ker delta_T as rows, (dim, N), by all singular values; and the info."""
+    """Return ker delta_T as in ``patch_kernel``, from a full singular value decomposition."""
     t, s = workspace.t, workspace.s
     n = t.dims[0]
     matrix = np.empty(max(rows * n, 1), workspace.a.dtype)
     stack(0, f, t, rows, matrix)
     scale = normalized(matrix, rows * n)
     w, z, info = right_vectors(rows, n, matrix, s)
-    size = w[0]
+    norm = w[0]
     if scale > 0:
-        size = max(size, largest_loop_entry(0, f, t) / scale)
+        norm = max(norm, largest_loop_entry(0, f, t) / scale)
     rank = 0
-    while rank < min(rows, n) and w[rank] > tolerance * size:
+    while rank < min(rows, n) and w[rank] > tolerance * norm:
         rank += 1
     return z[rank:], info
 
 
 @subkernel
 def combinations(z, begin, end, x, n):
-    """Rows begin .. end of z, times the first n columns of x."""
+    """Return rows begin .. end of z times the first n columns of x."""
     out = np.zeros((end - begin, n), x.dtype)
     for j in range(begin, end):
         for q in range(x.shape[0]):
@@ -178,28 +147,28 @@ def combinations(z, begin, end, x, n):
 
 @subkernel
 def shifted_copy(a, n, shift, out):
-    """Write A + shift I, for n x n matrices."""
+    """Write A + shift I for an n x n matrix A."""
     for i in range(n * n):
         out[i] = a[i]
     for i in range(n):
         out[i * n + i] += shift
 
 
-@pasted
+@numba_inlined
 def patch_kernel(f, rows, unit, largest, top, eps, workspace):
-    """Orthonormal basis of ker delta_T as rows, (dim, N), by singular values; and LAPACK's info.
+    """Return an orthonormal basis of ker delta_T as rows, (dim, N), and LAPACK's info.
 
-    A Cholesky factor of L_T - mu I proves that there is none. Else inverse iteration on L_T + mu I
-    finds the space of the smallest singular values, refined through delta_T itself, which resolves
-    them to eps norm(delta_T) and not to its square root. ``largest``: largest entry of unit^2 L_T;
-    ``top``: its norm(., inf).
+    A Cholesky factorization of L_T - mu I proves that the kernel is zero. Otherwise inverse
+    iteration with L_T + mu I computes the space of the smallest singular values. It is refined by
+    products with delta_T, which resolve singular values to eps norm(delta_T) instead of sqrt(eps)
+    norm(delta_T). ``largest`` is the largest entry of unit^2 L_T, ``top`` its norm(., inf).
     """
     t, s = workspace.t, workspace.s
     n = t.dims[0]
     a, spare = workspace.a, workspace.spare
     tolerance = max(rows, n) * eps
-    size = max(math.sqrt(top), largest_loop_entry(0, f, t) * unit)
-    mu = max(64 * n * EPS * largest, 4 * tolerance * tolerance * size * size)
+    norm = max(math.sqrt(top), largest_loop_entry(0, f, t) * unit)
+    mu = max(64 * n * EPS * largest, 4 * tolerance * tolerance * norm * norm)
     none = np.zeros((0, n), a.dtype)
     shifted_copy(a, n, -mu, spare)
     if potrf(spare, n, s) == 0:
@@ -212,55 +181,52 @@ def patch_kernel(f, rows, unit, largest, top, eps, workspace):
     while 3 * count <= n:
         x = np.empty((count, n), a.dtype)
         flat = x.reshape(count * n)
-        state = np.uint64(SEED)
-        for i in range(count * n):
-            state = following(state)
-            flat[i] = drawn(state)
+        fill_random(flat, count * n, 0)
         for _ in range(3):
             potrs(spare, n, flat, count, s)
-            orthonormalize(x)
-        for i in range(count * n):  # LAPACK saw the conjugate
+            orthonormalize(x, n, 0, x.shape[0])
+        for i in range(count * n):  # LAPACK read the conjugate of L_T
             flat[i] = np.conj(flat[i])
         y = np.empty((rows, count), a.dtype)
         apply_delta(f, t, unit, x, y)
         w, z, info = right_vectors(rows, count, y.reshape(rows * count), s)
         if info != 0:
             return none, info
-        near = 0
-        while near < count and w[count - 1 - near] ** 2 <= APART * mu:
-            near += 1
-        if near == 0:
+        n_small = 0
+        while n_small < count and w[count - 1 - n_small] ** 2 <= SEPARATED * mu:
+            n_small += 1
+        if n_small == 0:
             return none, 0
-        if near == count:
+        if n_small == count:
             count *= 2
             continue
-        x = combinations(z, count - near, count, x, n)
-        beyond = w[count - 1 - near] ** 2
-        y, step = np.empty((rows, near), a.dtype), np.empty((near, n), a.dtype)
-        for _ in range(max(2, math.ceil(math.log(EPS) / math.log(mu / beyond)))):
+        x = combinations(z, count - n_small, count, x, n)
+        next_square = w[count - 1 - n_small] ** 2
+        y, step = np.empty((rows, n_small), a.dtype), np.empty((n_small, n), a.dtype)
+        for _ in range(max(2, math.ceil(math.log(EPS) / math.log(mu / next_square)))):
             apply_delta(f, t, unit, x, y)
             apply_adjoint(f, t, unit, y, step)
-            potrs(spare, n, step.reshape(near * n), near, s)
-            for j in range(near):
+            potrs(spare, n, step.reshape(n_small * n), n_small, s)
+            for j in range(n_small):
                 for i in range(n):
                     x[j, i] -= np.conj(step[j, i])
-            orthonormalize(x)
+            orthonormalize(x, n, 0, x.shape[0])
         apply_delta(f, t, unit, x, y)
-        w, z, info = right_vectors(rows, near, y.reshape(rows * near), s)
+        w, z, info = right_vectors(rows, n_small, y.reshape(rows * n_small), s)
         zeros = 0
-        while zeros < near and w[near - 1 - zeros] <= tolerance * size:
+        while zeros < n_small and w[n_small - 1 - zeros] <= tolerance * norm:
             zeros += 1
-        x = combinations(z, near - zeros, near, x, n)
-        orthonormalize(x)
+        x = combinations(z, n_small - zeros, n_small, x, n)
+        orthonormalize(x, n, 0, x.shape[0])
         return x, info
     return kernel_by_svd(f, rows, tolerance, workspace)
 
 
 @subkernel
 def restriction(x, n, eps, s):
-    """Orthonormal basis, as rows (dim, n), of the rows of x on their first n coordinates.
+    """Return an orthonormal basis of the span of the first n columns of x, and LAPACK's info.
 
-    Returns LAPACK's info too.
+    The basis vectors are rows, (dim, n).
     """
     count = x.shape[0]
     matrix = np.empty(n * count, x.dtype)
@@ -268,9 +234,9 @@ def restriction(x, n, eps, s):
         for i in range(n):
             matrix[i * count + j] = x[j, i]
     w, z, info = right_vectors(n, count, matrix, s)
-    found = 0
-    while found < min(n, count) and w[found] > 4 * eps * x.shape[1]:
-        found += 1
-    out = combinations(z, 0, found, x, n)
-    orthonormalize(out)
+    rank = 0
+    while rank < min(n, count) and w[rank] > 4 * eps * x.shape[1]:
+        rank += 1
+    out = combinations(z, 0, rank, x, n)
+    orthonormalize(out, n, 0, rank)
     return out, info

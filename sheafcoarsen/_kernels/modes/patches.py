@@ -1,4 +1,4 @@
-"""Patches: a cluster and the rings around it, as index arrays."""
+"""Index arrays of patches, each a cluster and the rings of vertices around it."""
 
 import math
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from sheafcoarsen._kernels.jit import kernel, subkernel
 
 
 class Neighbours(NamedTuple):
-    """The graph by vertex: ``ends[starts[v] : starts[v + 1]]`` and how strong the couplings are."""
+    """Neighbours of each vertex, ``ends[starts[v] : starts[v + 1]]``, and coupling strengths."""
 
     starts: np.ndarray  # (n + 1,)
     ends: np.ndarray
@@ -17,10 +17,10 @@ class Neighbours(NamedTuple):
 
 
 class Patches(NamedTuple):
-    """The patch of every cluster, and what is needed to find its edges.
+    """Vertices of the patches of all clusters, and edges by vertex.
 
-    The vertices of patch a are ``members[starts[a] : starts[a] + counts[a]]``, first those of the
-    cluster, ascending.
+    The vertices of patch a are ``members[starts[a] : starts[a] + counts[a]]``, of which the first
+    are the vertices of the cluster, ascending.
     """
 
     members: np.ndarray
@@ -28,41 +28,41 @@ class Patches(NamedTuple):
     counts: np.ndarray  # (K,)
     dims: np.ndarray  # (K,) dimension of C^0 on the patch
     low_ptr: np.ndarray  # (n + 1,)
-    low_edges: np.ndarray  # (m,) edges by their end of fewer edges, so that no list is long
+    low_edges: np.ndarray  # (m,) edges by their end of lower degree, so that lists are short
     diagonal: np.ndarray  # (dim_c0,) diag(L)
 
 
 class PatchIndex(NamedTuple):
-    """One patch, as ``Clusters`` would hold it if it were the only cluster."""
+    """Index arrays of one patch, as of a ``Clusters`` with this cluster only."""
 
     dims: np.ndarray  # (1,)
     internal_edges: np.ndarray
     internal_ptr: np.ndarray  # (2,)
-    local_offsets: np.ndarray  # (n_vertices,) -1 outside
-    half_edges: np.ndarray  # (0,) a patch has none
+    local_offsets: np.ndarray  # (n_vertices,) -1 outside the patch
+    half_edges: np.ndarray  # (0,)
     half_ptr: np.ndarray  # (2,)
 
 
 @subkernel
-def coarse_number(size):
-    """Round to 20 bits, so that equal strengths remain equal where rounding told them apart."""
-    if size == 0:
+def rounded_strength(strength):
+    """Return a strength rounded to 20 bits, so that strengths equal up to rounding are equal."""
+    if strength == 0:
         return 0.0
-    fraction, power = math.frexp(size)
+    fraction, power = math.frexp(strength)
     return math.ldexp(math.floor(fraction * 2.0**20 + 0.5), power - 20)
 
 
 @subkernel
-def after(u, v, strength):
-    """Whether vertex u is coupled less strongly than v, or as strongly and of a higher number."""
+def comes_after(u, v, strength):
+    """Return whether vertex u comes after v: less strength, or equal strength and u > v."""
     return strength[u] < strength[v] or (strength[u] == strength[v] and u > v)
 
 
 @subkernel
 def sort_by_strength(items, count, strength):
-    """Sort ``count`` vertices by strength from above, then by number: a heap, the last on top."""
+    """Sort ``count`` vertices by descending strength, then by number, by heapsort."""
     for end in range(2 * count - 1, 0, -1):
-        # first the heap is built from its middle on, then the last vertex is taken off it
+        # build the heap from its middle, then remove the vertex on top repeatedly
         if end >= count:
             i, size = end - count, count
         else:
@@ -74,10 +74,10 @@ def sort_by_strength(items, count, strength):
             if child >= size:
                 break
             other = items[child]
-            if child + 1 < size and after(items[child + 1], other, strength):
+            if child + 1 < size and comes_after(items[child + 1], other, strength):
                 child += 1
                 other = items[child]
-            if not after(other, v, strength):
+            if not comes_after(other, v, strength):
                 break
             items[i] = other
             i = child
@@ -86,9 +86,9 @@ def sort_by_strength(items, count, strength):
 
 @kernel
 def grow_patches(lo, hi, f, c, links, rings, patches):
-    """Fill the patches of clusters lo .. hi, ring after ring, while dim T <= 2 dim C.
+    """Fill the patches T of clusters C in lo .. hi, ring by ring, while dim T <= 2 dim C.
 
-    Of a ring the neighbours most strongly coupled come first.
+    Within a ring, vertices are added in descending order of their coupling to the patch.
     """
     starts, ends, weights = links.starts, links.ends, links.strengths
     members, counts, dims = patches.members, patches.counts, patches.dims
@@ -108,44 +108,44 @@ def grow_patches(lo, hi, f, c, links, rings, patches):
         dims[a] = cluster_dims[a]
         first = 0
         for _ in range(rings):
-            found = 0
+            n_candidates = 0
             for k in range(first, count):
                 v = members[begin + k]
                 for i in range(starts[v], starts[v + 1]):
                     u = ends[i]
                     if seen[u] == a or vertex_dims[u] == 0:
                         continue
-                    if strength[u] == 0:  # a coupling of zero may come more than once
-                        candidates[found] = u
-                        found += 1
+                    if strength[u] == 0:  # also if couplings are zero, list u once
+                        candidates[n_candidates] = u
+                        n_candidates += 1
                         strength[u] = 5e-324
                     strength[u] += weights[i]
-            if found == 0:
+            if n_candidates == 0:
                 break
             first = count
-            for k in range(found):
+            for k in range(n_candidates):
                 u = candidates[k]
-                strength[u] = coarse_number(strength[u])
-            sort_by_strength(candidates, found, strength)
-            cut = False
-            for k in range(found):
+                strength[u] = rounded_strength(strength[u])
+            sort_by_strength(candidates, n_candidates, strength)
+            is_full = False
+            for k in range(n_candidates):
                 u = candidates[k]
                 strength[u] = 0
                 if dims[a] + vertex_dims[u] > 2 * cluster_dims[a]:
-                    cut = True
+                    is_full = True
                     continue
                 members[begin + count] = u
                 seen[u] = a
                 dims[a] += vertex_dims[u]
                 count += 1
-            if cut:
+            if is_full:
                 break
         counts[a] = count
 
 
 @subkernel
-def enter(a, f, p, t):
-    """Number the coordinates of patch a and list its edges; return how many rows delta_T has."""
+def set_patch(a, f, p, t):
+    """Set ``t`` to the index arrays of patch a; return the number of rows of delta_T."""
     edges, vertex_dims, edge_dims = f.edges, f.vertex_dims, f.edge_dims
     members, low_ptr, low_edges = p.members, p.low_ptr, p.low_edges
     local, inner = t.local_offsets, t.internal_edges
@@ -171,8 +171,8 @@ def enter(a, f, p, t):
 
 
 @subkernel
-def leave(a, p, t):
-    """Forget patch a."""
+def reset_patch(a, p, t):
+    """Reset the local offsets of patch a to -1."""
     members, local, begin = p.members, t.local_offsets, p.starts[a]
     for k in range(begin, begin + p.counts[a]):
         local[members[k]] = -1

@@ -1,4 +1,4 @@
-"""Loops of :mod:`sheafcoarsen.operators`."""
+"""Kernels of :mod:`sheafcoarsen.operators`: assembly, products and factorization of L."""
 
 from sheafcoarsen._kernels.operators.blocks import UniformMaps, fill, fill_uniform
 from sheafcoarsen._kernels.operators.delta import (
@@ -7,8 +7,13 @@ from sheafcoarsen._kernels.operators.delta import (
     stacked_factors,
     sum_products,
 )
-from sheafcoarsen._kernels.operators.fill_in import count_operations, mark_stalks
-from sheafcoarsen._kernels.operators.ordering import nested_dissection, order_chains
+from sheafcoarsen._kernels.operators.factorization import (
+    count_operations,
+    mark_stalks,
+    nested_dissection,
+    order_chains,
+    solve_factored,
+)
 from sheafcoarsen._kernels.operators.pattern import (
     BlockPattern,
     BlockRows,
@@ -23,7 +28,6 @@ from sheafcoarsen._kernels.operators.products import (
     apply_laplacian,
     apply_laplacian_column,
 )
-from sheafcoarsen._kernels.operators.triangular import solve_factored
 
 __all__ = [
     "BlockPattern",

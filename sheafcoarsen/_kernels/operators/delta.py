@@ -1,7 +1,6 @@
-"""The coboundary and what is summed edge by edge: its matrix, factors, energies.
+"""The matrix of the coboundary, and sums over edges or rows.
 
-``f`` is a ``SheafArrays``; ranges ``lo .. hi`` are vertices or edges, as the first line of each
-kernel says.
+``f`` is a ``SheafArrays``; ranges ``lo .. hi`` are vertices or edges, as stated.
 """
 
 import numpy as np
@@ -10,12 +9,12 @@ from sheafcoarsen._kernels.dense import triangular_factor
 from sheafcoarsen._kernels.jit import kernel, subkernel
 
 AT_A_TIME = 64
-"""Rows at least that are stacked before they are factored."""
+"""Minimum number of rows that are stacked before they are factored."""
 
 
 @subkernel
 def add_loop_gram(out, to, a, p, b, q, shape):
-    """Add (A - B)* (A - B) to the matrix at ``to``: the share of a loop with maps A and B."""
+    """Add (A - B)* (A - B), for the maps A and B of a loop, to the matrix at ``to``."""
     at, stride = to
     rows, d = shape
     for _ in range(rows):
@@ -29,19 +28,19 @@ def add_loop_gram(out, to, a, p, b, q, shape):
 
 @kernel
 def stacked_factors(lo, hi, f, half_ptr, half_edges, starts, out):
-    """Triangular R_v with R_v* R_v = D_v for vertices lo .. hi, d x d row-major at out[starts[v]].
+    """Write triangular R_v, R_v* R_v = D_v, for vertices lo .. hi, d x d row-major at starts[v].
 
-    By Householder reflections of the maps stacked at v, a loop's being the difference of its two,
-    and never through D_v, which would hold squares. ``half_edges`` are 2 e + end, by vertex.
+    R_v is the factor of the QR decomposition of the maps at v (for a loop, of their difference),
+    which loses fewer digits than a factor of D_v. ``half_edges`` are 2 e + end, by vertex.
     """
-    most, widest = 0, 0
+    tallest, widest = 0, 0
     for v in range(lo, hi):
         widest = max(widest, f.vertex_dims[v])
         for k in range(half_ptr[v], half_ptr[v + 1]):
-            most = max(most, f.edge_dims[half_edges[k] >> 1])
-    workspace = widest + max(most, AT_A_TIME)
-    m = np.empty(workspace * widest, out.dtype)
-    column, row = np.empty(workspace, out.dtype), np.empty(widest, out.dtype)
+            tallest = max(tallest, f.edge_dims[half_edges[k] >> 1])
+    height = widest + max(tallest, AT_A_TIME)
+    m = np.empty(height * widest, out.dtype)
+    column, row = np.empty(height, out.dtype), np.empty(widest, out.dtype)
     for v in range(lo, hi):
         d, filled = f.vertex_dims[v], 0
         for k in range(half_ptr[v], half_ptr[v + 1]):
@@ -50,7 +49,7 @@ def stacked_factors(lo, hi, f, half_ptr, half_edges, starts, out):
             if d == 0 or (loop and end == 1):
                 continue
             rows = f.edge_dims[e]
-            if filled + rows > workspace:
+            if filled + rows > height:
                 triangular_factor(m, filled, d, column, row)
                 filled = min(filled, d)
             tail, head, at = f.tail_offsets[e], f.head_offsets[e], filled * d
@@ -69,7 +68,7 @@ def stacked_factors(lo, hi, f, half_ptr, half_edges, starts, out):
 
 @kernel
 def multiply_maps(f, end, roots, root_offsets, out):
-    """Out = F_{v->e} W_v at one end of every edge, W_v the matrix at roots[root_offsets[v]]."""
+    """Write F_{v->e} W_v at one end of every edge, with W_v at roots[root_offsets[v]]."""
     data = f.tail_data if end == 0 else f.head_data
     starts = f.tail_offsets if end == 0 else f.head_offsets
     for e in range(f.edges.shape[0]):
@@ -88,7 +87,7 @@ def multiply_maps(f, end, roots, root_offsets, out):
 
 @kernel
 def coboundary_csr(f, indptr, indices, data):
-    """Write the coboundary in CSR with sorted columns; indptr is given."""
+    """Write the CSR indices and data of the coboundary, columns sorted; indptr is given."""
     for e in range(f.edges.shape[0]):
         u, v = f.edges[e, 0], f.edges[e, 1]
         du, dv = f.vertex_dims[u], f.vertex_dims[v]
@@ -112,7 +111,7 @@ def coboundary_csr(f, indptr, indices, data):
 
 @kernel
 def sum_products(starts, y, z, out):
-    """out[k, c] = Re sum of conj(y[r, c]) z[r, c] over the rows starts[k] .. starts[k+1]."""
+    """Write Re sum conj(y[r, c]) z[r, c] over rows starts[k] .. starts[k + 1] to out[k, c]."""
     h = y.shape[1]
     for k in range(starts.size - 1):
         for c in range(h):

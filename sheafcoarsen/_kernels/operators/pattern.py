@@ -1,4 +1,4 @@
-"""Which blocks of L stand where: index arrays from topology and dimensions alone."""
+"""Sparsity pattern of L: index arrays from the graph and the dimensions."""
 
 from typing import NamedTuple
 
@@ -8,23 +8,24 @@ from sheafcoarsen._kernels.dense import NOT_NEGATIVE
 from sheafcoarsen._kernels.jit import kernel
 
 DIAGONAL = -1
+"""Code of the diagonal block in a block row."""
 
 
 class BlockPattern(NamedTuple):
-    """The blocks of L, row by row, columns ascending, and the half-edges that make them.
+    """The blocks of L by rows, columns ascending, and the codes of their half-edges.
 
-    They are coded as the kernels of ``blocks`` say.
+    The codes are defined in ``blocks``.
     """
 
-    row_ptr: np.ndarray  # (n + 1,) int64, where each row's codes begin
-    codes: np.ndarray  # int32 while it fits
-    # (n + 1,) int64, where each row's blocks begin; row_ptr itself where there is a code per block
+    row_ptr: np.ndarray  # (n + 1,) int64, offsets of the codes of each row
+    codes: np.ndarray  # int32 if they fit
+    # (n + 1,) int64, offsets of the blocks of each row; row_ptr itself if each has one code
     block_ptr: np.ndarray
-    columns: np.ndarray  # int32, the block's column
+    columns: np.ndarray  # int32, column of each block
 
 
 class BlockRows(NamedTuple):
-    """Where the blocks of L stand and where its scalar rows begin, vertex by vertex."""
+    """Blocks of L by rows, and offsets of its scalar rows."""
 
     block_ptr: np.ndarray
     block_col: np.ndarray
@@ -34,27 +35,25 @@ class BlockRows(NamedTuple):
 
 
 @kernel
-def canonical_entries(edges, row_ptr, place, columns, codes):
-    """Write the entries and their columns, one block each, for canonical edges: one counting sort.
+def canonical_entries(edges, row_ptr, position, columns, codes):
+    """Write the codes and columns of all blocks for canonical edges, by one counting sort.
 
-    ``place`` begins as zeros.
-
-    Edges are canonical if each runs from the lower to the higher vertex and all are sorted, none
-    twice. Returns False for others.
+    Edges are canonical if u < v for each, and if they are sorted and distinct. Returns whether they
+    are. ``position`` is workspace, zeros on entry.
     """
-    n, m = place.size, edges.shape[0]
+    n, m = position.size, edges.shape[0]
     last_u, last_v = -1, -1
     for e in range(m):
         u, v = edges[e, 0], edges[e, 1]
         if u >= v or u < last_u or (u == last_u and v <= last_v):
             return False
         last_u, last_v = u, v
-        place[v & NOT_NEGATIVE] += 1
+        position[v & NOT_NEGATIVE] += 1
     e, p = 0, 0
-    for u in range(n):  # lower half-edges are counted, upper ones are the next edges
+    for u in range(n):  # lower half-edges are counted above, upper ones are the next edges
         row_ptr[u] = p
-        lower = place[u]
-        place[u] = p
+        lower = position[u]
+        position[u] = p
         p += lower
         columns[p & NOT_NEGATIVE] = u
         codes[p & NOT_NEGATIVE] = DIAGONAL
@@ -67,20 +66,19 @@ def canonical_entries(edges, row_ptr, place, columns, codes):
     row_ptr[n] = p
     for e in range(m):
         v = edges[e, 1] & NOT_NEGATIVE
-        p = place[v] & NOT_NEGATIVE
+        p = position[v] & NOT_NEGATIVE
         columns[p] = edges[e, 0]
         codes[p] = 4 * e + 1
-        place[v] = p + 1
+        position[v] = p + 1
     return True
 
 
 @kernel
 def sort_half_edges(edges, by_row, by_column, middle, sorted_entries):
-    """Sort all half-edges 2 e + side by row, then column, then edge: two counting sorts.
+    """Sort all half-edges 2 e + side by row, then column, then edge, by two counting sorts.
 
-    Both counts begin as zeros.
-
-    by_row[i] becomes where row i ends; loops are seen once, from their tail.
+    Both counts are zeros on entry; by_row[i] becomes the end of row i. A loop has one half-edge, at
+    its tail. Returns the number of half-edges.
     """
     n = by_row.size - 1
     for e in range(edges.shape[0]):
@@ -111,9 +109,9 @@ def sort_half_edges(edges, by_row, by_column, middle, sorted_entries):
 
 @kernel
 def group_entries(edges, row_ends, sorted_entries, row_ptr, block_ptr, columns, codes):
-    """Code sorted half-edges and group them into blocks; every row includes its diagonal block.
+    """Write the codes of sorted half-edges and group them into blocks; return their number.
 
-    Returns the number of blocks.
+    Every row has a diagonal block.
     """
     p, k, begin = 0, 0, 0
     for i in range(row_ptr.size - 1):
@@ -151,7 +149,7 @@ def group_entries(edges, row_ends, sorted_entries, row_ptr, block_ptr, columns, 
 
 @kernel
 def scalar_row_widths(block_ptr, block_col, dims, widths):
-    """Number of scalar columns stored in each block row."""
+    """Write the number of scalar columns of each block row."""
     for i in range(block_ptr.size - 1):
         w = 0
         for k in range(block_ptr[i], block_ptr[i + 1]):
@@ -161,7 +159,7 @@ def scalar_row_widths(block_ptr, block_col, dims, widths):
 
 @kernel
 def scalar_pattern(lo, hi, rows, indptr, indices):
-    """Fill the CSR indices of vertices lo .. hi; their scalar rows begin at row_starts."""
+    """Write the CSR indices of vertices lo .. hi, whose scalar rows start at row_starts."""
     block_ptr, block_col, dims, offsets, row_starts = rows
     for i in range(lo, hi):
         d = dims[i]
@@ -177,5 +175,5 @@ def scalar_pattern(lo, hi, rows, indptr, indices):
         width = p - start
         for a in range(d):
             indptr[offsets[i] + a] = start + a * width
-        for q in range(p, start + d * width):  # the other rows are like the first
+        for q in range(p, start + d * width):  # the other rows have the columns of the first
             indices[q] = indices[q - width]

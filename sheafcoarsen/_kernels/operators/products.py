@@ -1,17 +1,18 @@
-"""Products with delta and with delta* delta straight from the maps, in one pass over the edges.
+"""Products with delta and delta* delta from the maps, in one pass over the edges.
 
-``f`` is a ``SheafArrays`` whose loops have their difference for a tail map and zero for a head map.
-``lanes`` holds zeros of the scalar type of the result: for several columns as many as columns are
-worked on at a time, at most as many as x has; for one column at least as many as the longest stalk
-has entries. ``blocks`` are (rows, columns, uniform), tuples: the first two are as long as the
-blocks of maps that are worked on at a time, which divide the dimensions of all edge and vertex
-stalks. ``uniform`` is not empty where each map is one block, or each stalk fills the lanes; the
-compiler then knows all sizes, and sums stay in registers.
+``f`` is a ``SheafArrays`` in which the tail map of a loop is the difference of its maps, and the
+head map is zero. ``lanes`` is a tuple of zeros of the scalar type of the result. For several
+columns, ``len(lanes)`` is the number of columns computed together, at most that of x; for one
+column, it is at least the largest dimension of a vertex stalk. ``blocks`` are tuples (rows,
+columns, uniform). The lengths of the first two are the shape of the blocks of maps, and divide the
+dimensions of all edge and all vertex stalks. ``uniform`` is not empty if each map is one block, or
+for one column if each vertex stalk fills the lanes; the compiler then knows all sizes and keeps
+sums in registers.
 """
 
 import numpy as np
 
-from sheafcoarsen._kernels.jit import inlined, kernel
+from sheafcoarsen._kernels.jit import kernel, llvm_inlined
 from sheafcoarsen._kernels.simd import (
     ONE,
     add_adjoint,
@@ -24,12 +25,12 @@ from sheafcoarsen._kernels.simd import (
 )
 
 
-@inlined
+@llvm_inlined
 def image(lanes, rows, columns, maps, x, h):
     """Return the next rows of delta x as vectors.
 
-    ``maps`` are (a, p, du, u), (b, q, dv, v): the arrays of tail and head maps, where the rows
-    begin, how many entries each has, and where the stalks begin in x.
+    ``maps`` are (a, p, du, u), (b, q, dv, v): the arrays of tail and head maps, the index and
+    length of the rows in them, and the index of the stalks in x.
     """
     (a, p, du, u), (b, q, dv, v) = maps
     sums = zero(lanes, rows)
@@ -40,9 +41,9 @@ def image(lanes, rows, columns, maps, x, h):
     return sums
 
 
-@inlined
-def add_adjoint_image(lanes, blocks, sign, map_, y, to, h):
-    """Add sign times the adjoint of a map, (array, begin, rows, columns), times y to out[u ...]."""
+@llvm_inlined
+def add_adjoint_product(lanes, blocks, sign, map_, y, to, h):
+    """Add sign F* y to ``out`` at index u, for a map F given as (array, begin, rows, columns)."""
     (a, p, n, d), (out, u), (rows, columns, _) = map_, to, blocks
     for i in range(0, d, len(columns)):
         sums = read(lanes, columns, out, u + i * h, h)
@@ -54,7 +55,7 @@ def add_adjoint_image(lanes, blocks, sign, map_, y, to, h):
 
 @kernel
 def apply_coboundary(lo, hi, f, lanes, blocks, x, y):
-    """Y = delta x for edges lo .. hi; x is (dim_c0, h), y is (dim_c1, h)."""
+    """Write delta x, for edges lo .. hi, to y; x is (dim_c0, h), y is (dim_c1, h)."""
     edges, vertex_dims, vertex_offsets, edge_dims, edge_offsets, a, ps, b, qs = f
     (rows, columns, uniform), h, w = blocks, x.shape[1], len(lanes)
     x, y = x.reshape(-1), y.reshape(-1)
@@ -82,18 +83,18 @@ def apply_coboundary(lo, hi, f, lanes, blocks, x, y):
 
 @kernel
 def apply_laplacian(lo, hi, f, lanes, blocks, x, out):
-    """Out += delta* delta x, both (dim_c0, h), in whole vectors of columns lo .. hi.
+    """Add delta* delta x to ``out``, both (dim_c0, h), in the vectors of columns lo .. hi.
 
-    With the last of them come the columns left over.
+    The last vector includes the remaining columns.
     """
     edges, vertex_dims, vertex_offsets, edge_dims, _, a, ps, b, qs = f
     rows, columns, uniform = blocks
-    h, w, most = x.shape[1], len(lanes), len(rows)
+    h, w, tallest = x.shape[1], len(lanes), len(rows)
     x, out = x.reshape(-1), out.reshape(-1)
     end = h if hi == h // w else hi * w
     for e in range(edges.shape[0]):
-        most = max(most, edge_dims[e])
-    y = np.empty(most * w, out.dtype)
+        tallest = max(tallest, edge_dims[e])
+    y = np.empty(tallest * w, out.dtype)
     for e in range(edges.shape[0]):
         u, v = edges[e, 0], edges[e, 1]
         if len(uniform) > 0:
@@ -104,28 +105,38 @@ def apply_laplacian(lo, hi, f, lanes, blocks, x, out):
             u, v = vertex_offsets[u], vertex_offsets[v]
         for begin in range(lo * w, end, w):
             c = min(begin, h - w)
-            to, at = u * h + c, v * h + c
+            at_u, at_v = u * h + c, v * h + c
             for k in range(0, n, len(rows)):
-                maps = (a, p + k * du, du, to), (b, q + k * dv, dv, at)
+                maps = (a, p + k * du, du, at_u), (b, q + k * dv, dv, at_v)
                 sums = image(lanes, rows, columns, maps, x, h)
                 if len(uniform) == 0 or c < begin:
                     put(y, k * w, w, sums)
-                    for i in range(begin - c):  # columns that were done before
+                    for i in range(begin - c):  # columns of the previous vector
                         for j in range(len(rows)):
                             y[(k + j) * w + i] = 0
                     if len(uniform) > 0:
                         sums = read(lanes, rows, y, k * w, w)
             if len(uniform) > 0:
-                put(out, to, h, add_adjoint(read(lanes, columns, out, to, h), 1.0, a, p, du, sums))
-                put(out, at, h, add_adjoint(read(lanes, columns, out, at, h), -1.0, b, q, dv, sums))
+                put(
+                    out,
+                    at_u,
+                    h,
+                    add_adjoint(read(lanes, columns, out, at_u, h), 1.0, a, p, du, sums),
+                )
+                put(
+                    out,
+                    at_v,
+                    h,
+                    add_adjoint(read(lanes, columns, out, at_v, h), -1.0, b, q, dv, sums),
+                )
             else:
-                add_adjoint_image(lanes, blocks, 1.0, (a, p, n, du), y, (out, to), h)
-                add_adjoint_image(lanes, blocks, -1.0, (b, q, n, dv), y, (out, at), h)
+                add_adjoint_product(lanes, blocks, 1.0, (a, p, n, du), y, (out, at_u), h)
+                add_adjoint_product(lanes, blocks, -1.0, (b, q, n, dv), y, (out, at_v), h)
 
 
 @kernel
 def apply_laplacian_column(f, lanes, uniform, x, out):
-    """Out += delta* delta x for one column; of complex ones the conjugates."""
+    """Add delta* delta x to ``out`` for one column; both are conjugated if complex."""
     edges, vertex_dims, vertex_offsets, edge_dims, _, a, ps, b, qs = f
     for e in range(edges.shape[0]):
         u, v, n = edges[e, 0], edges[e, 1], edge_dims[e]

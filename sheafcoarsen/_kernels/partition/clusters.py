@@ -1,17 +1,17 @@
-"""Sorts edges into clusters and pairs of clusters, in a few counting passes."""
+"""Connected components, and edges grouped by clusters and pairs of clusters."""
 
-from sheafcoarsen._kernels.jit import kernel
+from sheafcoarsen._kernels.jit import kernel, subkernel
 
 
 @kernel
 def sort_edges(edges, labels, by_cluster, by_edge, pairs):
     """Group internal edges by cluster and crossing edges by pair (a < b), edges ascending.
 
-    ``by_cluster`` are (internal_ptr, low_ptr, high_ptr, place), zeros at first, ``by_edge`` are
-    (internal_edges, crossing_edges, pair_ptr, by_high); work space but for the pointers and edges
-    that are internal or crossing. Returns the number of pairs.
+    ``by_cluster`` are (internal_ptr, low_ptr, high_ptr, position), zeros on entry, ``by_edge`` are
+    (internal_edges, crossing_edges, pair_ptr, by_high); the other arrays are workspace. Returns the
+    number of pairs.
     """
-    internal_ptr, low_ptr, high_ptr, place = by_cluster
+    internal_ptr, low_ptr, high_ptr, position = by_cluster
     m, n_clusters, crossing = edges.shape[0], internal_ptr.size - 1, 0
     internal_edges, crossing_edges, pair_ptr, by_high = by_edge
     for e in range(m):
@@ -26,12 +26,12 @@ def sort_edges(edges, labels, by_cluster, by_edge, pairs):
         internal_ptr[a + 1] += internal_ptr[a]
         low_ptr[a + 1] += low_ptr[a]
         high_ptr[a + 1] += high_ptr[a]
-        place[a] = internal_ptr[a]
+        position[a] = internal_ptr[a]
     for e in range(m):
         a, b = labels[edges[e, 0]], labels[edges[e, 1]]
         if a == b:
-            internal_edges[place[a]] = e
-            place[a] += 1
+            internal_edges[position[a]] = e
+            position[a] += 1
         else:
             high = max(a, b)
             by_high[high_ptr[high]] = e
@@ -53,3 +53,29 @@ def sort_edges(edges, labels, by_cluster, by_edge, pairs):
             n_pairs += 1
     pair_ptr[n_pairs] = crossing
     return n_pairs
+
+
+@subkernel
+def _root(parents, v):
+    """Return the root of the tree that contains v, and halve the path to it."""
+    while parents[v] != v:
+        parents[v] = parents[parents[v]]
+        v = parents[v]
+    return v
+
+
+@kernel
+def label_components(edges, labels):
+    """Write the connected component of each vertex, numbered by lowest vertices."""
+    for v in range(labels.size):
+        labels[v] = v
+    for e in range(len(edges)):
+        u, v = _root(labels, edges[e, 0]), _root(labels, edges[e, 1])
+        labels[max(u, v)] = min(u, v)
+    count = 0
+    for v in range(labels.size):  # parents precede their children and are labelled already
+        if labels[v] == v:
+            labels[v] = count
+            count += 1
+        else:
+            labels[v] = labels[labels[v]]

@@ -1,22 +1,22 @@
-"""A binary heap of codes, each a key and an item in one integer, the least code on top."""
+"""Binary heap of codes, each a key and an item in one integer, with the least code on top."""
 
 import numpy as np
 
 from sheafcoarsen._kernels.jit import subkernel
 
 ITEM = 0xFFFFFFFF
-"""The bits of a code that are its item."""
+"""Mask of the bits of a code that hold its item."""
 
 
 @subkernel
 def ascending_code(key, item):
-    """Return a code that sorts by ``key`` >= 0, then by ``item`` < 2^32."""
+    """Return a code that sorts by ascending ``key`` >= 0, then by ``item`` < 2^32."""
     return (np.int64(np.float32(key).view(np.int32)) << 32) | item
 
 
 @subkernel
 def descending_code(key, item):
-    """Return a code that sorts by ``key`` >= 0 from above, then by ``item`` < 2^32."""
+    """Return a code that sorts by descending ``key`` >= 0, then by ``item`` < 2^32."""
     return (np.int64(0x7FFFFFFF - np.float32(key).view(np.int32)) << 32) | item
 
 
@@ -36,7 +36,7 @@ def heap_push(heap, size, code):
 
 @subkernel
 def heap_pop(heap, size):
-    """Remove ``heap[0]``, which the caller has read; return the new size."""
+    """Remove ``heap[0]``; return the new size."""
     size -= 1
     code = heap[size]
     i = 0

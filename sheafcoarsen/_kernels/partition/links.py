@@ -1,13 +1,13 @@
-"""Strengths of links and lists of neighbours."""
+"""Strengths of links, lists of neighbours, and sums of links to adjacent clusters."""
 
 import numpy as np
 
-from sheafcoarsen._kernels.jit import kernel
+from sheafcoarsen._kernels.jit import kernel, subkernel
 
 
 @kernel
 def strengths(sheaf, factor, out):
-    """out[e] = norm(F_{u->e}* F_{v->e})_F of the maps times ``factor``, 0 for loops."""
+    """Write norm(F_{u->e}* F_{v->e})_F of the maps times ``factor``; 0 for loops."""
     for e in range(sheaf.edges.shape[0]):
         u = sheaf.edges[e, 0]
         v = sheaf.edges[e, 1]
@@ -30,10 +30,10 @@ def strengths(sheaf, factor, out):
 
 
 @kernel
-def neighbours(edges, edge_weights, starts, ends, weights, place):
-    """Fill the neighbour lists of all vertices and return their total length.
+def neighbours(edges, edge_weights, starts, ends, weights, position):
+    """Write the neighbour lists of all vertices and return their total length.
 
-    Loops are left out, parallel edges summed. ``place`` is work space for each vertex.
+    Loops are omitted, weights of parallel edges summed. ``position`` is workspace for each vertex.
     """
     n = starts.size - 1
     for v in range(n + 1):
@@ -44,19 +44,19 @@ def neighbours(edges, edge_weights, starts, ends, weights, place):
             starts[edges[e, 1] + 1] += 1
     for v in range(n):
         starts[v + 1] += starts[v]
-        place[v] = starts[v]  # where the next neighbour goes
+        position[v] = starts[v]  # index of the next neighbour
     for e in range(edges.shape[0]):
         u = edges[e, 0]
         v = edges[e, 1]
         if u != v:
-            ends[place[u]] = v
-            weights[place[u]] = edge_weights[e]
-            place[u] += 1
-            ends[place[v]] = u
-            weights[place[v]] = edge_weights[e]
-            place[v] += 1
-    for v in range(n):  # where a neighbour stands in the list being written
-        place[v] = -1
+            ends[position[u]] = v
+            weights[position[u]] = edge_weights[e]
+            position[u] += 1
+            ends[position[v]] = u
+            weights[position[v]] = edge_weights[e]
+            position[v] += 1
+    for v in range(n):  # index of a vertex in the list being written
+        position[v] = -1
     count = 0
     begin = 0
     for v in range(n):
@@ -64,13 +64,56 @@ def neighbours(edges, edge_weights, starts, ends, weights, place):
         end = starts[v + 1]
         for p in range(begin, end):
             u = ends[p]
-            if place[u] >= first:
-                weights[place[u]] += weights[p]
+            if position[u] >= first:
+                weights[position[u]] += weights[p]
             else:
-                place[u] = count
+                position[u] = count
                 ends[count] = u
                 weights[count] = weights[p]
                 count += 1
         begin = end
         starts[v + 1] = count
     return count
+
+
+@subkernel
+def add_links(links, v, labels, own, link_sums, adjacent, n_adjacent):
+    """Add the links from vertex v into clusters other than ``own`` to ``link_sums``.
+
+    ``adjacent`` lists these clusters, and ``link_sums`` is negative for all others. Returns their
+    number.
+    """
+    for p in range(links.starts[v], links.starts[v + 1]):
+        t = labels[links.ends[p]]
+        if t != own:
+            if link_sums[t] < 0:
+                link_sums[t] = 0.0
+                adjacent[n_adjacent] = t
+                n_adjacent += 1
+            link_sums[t] += links.weights[p]
+    return n_adjacent
+
+
+@subkernel
+def best_linked(adjacent, n_adjacent, link_sums, cluster_weights, own, high):
+    """Return the adjacent cluster with the largest sum of links, or -1 if there is none.
+
+    Clusters whose weight would exceed ``high`` with ``own`` come last, the lightest of them first.
+    """
+    best = -1
+    best_fits = False
+    for i in range(n_adjacent):
+        t = adjacent[i]
+        fits = cluster_weights[t] + own <= high
+        if best < 0 or (fits and not best_fits):
+            better = True
+        elif fits != best_fits:
+            better = False
+        elif fits or cluster_weights[t] == cluster_weights[best]:
+            better = link_sums[t] > link_sums[best]
+        else:
+            better = cluster_weights[t] < cluster_weights[best]
+        if better:
+            best = t
+            best_fits = fits
+    return best

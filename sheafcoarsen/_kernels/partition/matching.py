@@ -7,17 +7,17 @@ from sheafcoarsen._kernels.jit import kernel
 
 @kernel
 def match(links, order, n_groups, high, groups):
-    """Join vertices along the link that is heaviest for what it joins; return the groups' number.
+    """Join vertices along the link that is heaviest relative to weights; return the groups' number.
 
-    Each vertex, in the given order, pairs with a free neighbour or is absorbed by a neighbour's
-    group, within weight ``high``. Absorbing is what keeps stars and heavy triangles going, where
-    pairs alone stall or take weak links. Stops at ``n_groups`` groups.
+    Each vertex, in the given order, is paired with a free neighbour or added to the group of a
+    neighbour, up to weight ``high``. Pairs alone would stall or use weak links in stars and heavy
+    triangles. Stops at ``n_groups`` groups.
     """
     starts, ends, weights, sizes = links.starts, links.ends, links.weights, links.sizes
     n = groups.size
     groups[:] = -1
     weight = np.zeros(n, np.int64)
-    left = n
+    n_left = n
     count = 0
     for i in range(n):
         v = order[i]
@@ -25,7 +25,7 @@ def match(links, order, n_groups, high, groups):
             continue
         best = -1
         score = -1.0
-        if left > n_groups:
+        if n_left > n_groups:
             for p in range(starts[v], starts[v + 1]):
                 u = ends[p]
                 other = sizes[u] if groups[u] < 0 else weight[groups[u]]
@@ -33,7 +33,7 @@ def match(links, order, n_groups, high, groups):
                     best = u
                     score = weights[p] / other
         if best >= 0:
-            left -= 1
+            n_left -= 1
         if best >= 0 and groups[best] >= 0:
             groups[v] = groups[best]
         else:

@@ -1,4 +1,4 @@
-"""Repair: pieces found, light clusters merged, items packed, parts apportioned.
+"""Repair of partitions: connected pieces, merging of light clusters, packing, apportionment.
 
 ``links`` is a :class:`sheafcoarsen.partition.links.Links`, as in ``balls``.
 """
@@ -6,7 +6,6 @@
 import numpy as np
 
 from sheafcoarsen._kernels.jit import kernel
-from sheafcoarsen._kernels.partition.adjacent import add_links, best_linked
 from sheafcoarsen._kernels.partition.heap import (
     ITEM,
     ascending_code,
@@ -14,16 +13,17 @@ from sheafcoarsen._kernels.partition.heap import (
     heap_pop,
     heap_push,
 )
+from sheafcoarsen._kernels.partition.links import add_links, best_linked
 
 PATIENCE = 2.0
-"""The growth of a neighbour after which a cluster that waits looks at its neighbours again."""
+"""Growth factor of a merged weight after which a waiting cluster is examined again."""
 
 
 @kernel
 def fragments(links, labels, out, queue):
-    """Fill ``out`` with the numbers of the clusters' connected pieces; return how many.
+    """Write the connected pieces of clusters, numbered, to ``out``; return their number.
 
-    ``queue`` is work space for each vertex.
+    ``queue`` is workspace for each vertex.
     """
     starts, ends = links.starts, links.ends
     n = labels.size
@@ -52,33 +52,33 @@ def fragments(links, labels, out, queue):
 
 @kernel
 def merge(links, labels, weight, main, n_clusters, bounds, workspace):
-    """Merge connected clusters into neighbours: those below low, then down to ``n_clusters``.
+    """Merge clusters into adjacent ones: those lighter than low, then down to ``n_clusters``.
 
-    Pieces cut off from their cluster (not ``main``) come first, then the lightest; one that has no
-    neighbour with room waits until nothing makes a lighter cluster than it would. ``labels`` are
-    changed in place; a cluster that has gone has ``weight`` 0. Returns the number left: above
-    ``n_clusters`` only where all of them are whole components.
+    Pieces cut off from their cluster (not ``main``) come first, then the lightest. If each merge of
+    a cluster would exceed ``high``, it waits until no other cluster gives a lighter merge.
+    ``labels`` are updated in place, and removed clusters get ``weight`` 0. Returns the number of
+    remaining clusters, above ``n_clusters`` only if each is a connected component.
 
-    The lighter of two moves, so that a vertex moves at most log2(total weight) times; and one that
-    waits is looked at again only after what it waits for has grown by ``PATIENCE``, so that a star
-    takes no quadratic time.
+    The lighter of two clusters is relabelled, so that a vertex is relabelled at most log2(total
+    weight) times. A waiting cluster is examined again only after the merged weight has grown by
+    ``PATIENCE``, so that stars take no quadratic time.
     """
     n, count, total, none = labels.size, weight.size, 0, np.int64(0)
-    (low, high), (following, first, near, tally, heap, turn) = bounds, workspace
+    (low, high), (next_vertex, first, adjacent, link_sums, heap, priority) = bounds, workspace
     for a in range(count):
-        first[a], tally[a] = -1, -1.0
-        turn[a] = weight[a]  # the weight by which a cluster waits
+        first[a], link_sums[a] = -1, -1.0
+        priority[a] = weight[a]  # the weight by which a cluster is ordered
         total += weight[a]
-    for v in range(n):  # circular lists of the clusters' vertices
-        following[v] = v
+    for v in range(n):  # circular lists of the vertices of clusters
+        next_vertex[v] = v
         f = first[labels[v]]
         if f < 0:
             first[labels[v]] = v
         else:
-            following[v], following[f] = following[f], following[v]
+            next_vertex[v], next_vertex[f] = next_vertex[f], next_vertex[v]
     size = none
-    for a in range(count):  # pieces first, then light ones: bit 62 is free for a share of at most 1
-        code = (np.int64(main[a]) << 62) | ascending_code(turn[a] / total, a)
+    for a in range(count):  # pieces first, then light ones: keys up to 1 leave bit 62 free
+        code = (np.int64(main[a]) << 62) | ascending_code(priority[a] / total, a)
         size = heap_push(heap, size, code)
     while size > 0:
         code = heap[0]
@@ -86,46 +86,46 @@ def merge(links, labels, weight, main, n_clusters, bounds, workspace):
         a = code & ITEM
         if weight[a] == 0:
             continue
-        if turn[a] < weight[a]:  # it has grown since
-            turn[a] = weight[a]
-            code = (np.int64(main[a]) << 62) | ascending_code(turn[a] / total, a)
+        if priority[a] < weight[a]:  # the cluster has grown since it was pushed
+            priority[a] = weight[a]
+            code = (np.int64(main[a]) << 62) | ascending_code(priority[a] / total, a)
             size = heap_push(heap, size, code)
             continue
         if count <= n_clusters and weight[a] >= low:
             continue
-        n_near = none
+        n_adjacent = none
         v = first[a]
         while True:
-            n_near = add_links(links, v, labels, a, tally, near, n_near)
-            v = following[v]
+            n_adjacent = add_links(links, v, labels, a, link_sums, adjacent, n_adjacent)
+            v = next_vertex[v]
             if v == first[a]:
                 break
-        best = best_linked(near, n_near, tally, weight, weight[a], high)
-        for i in range(n_near):
-            tally[near[i]] = -1.0
+        best = best_linked(adjacent, n_adjacent, link_sums, weight, weight[a], high)
+        for i in range(n_adjacent):
+            link_sums[adjacent[i]] = -1.0
         if best < 0:
             continue
         result = weight[a] + weight[best]
-        if result > high and result > PATIENCE * turn[a]:
-            turn[a] = result
-            code = (np.int64(main[a]) << 62) | ascending_code(turn[a] / total, a)
+        if result > high and result > PATIENCE * priority[a]:
+            priority[a] = result
+            code = (np.int64(main[a]) << 62) | ascending_code(priority[a] / total, a)
             size = heap_push(heap, size, code)
             continue
-        taken_over = weight[best] < weight[a]
-        if taken_over:
+        is_swapped = weight[best] < weight[a]
+        if is_swapped:
             a, best = best, a
         v = first[a]
         while labels[v] == a:
             labels[v] = best
-            v = following[v]
+            v = next_vertex[v]
         f = first[best]
-        following[v], following[f] = following[f], following[v]
+        next_vertex[v], next_vertex[f] = next_vertex[f], next_vertex[v]
         weight[best] = result
         weight[a] = 0
         main[best] |= main[a]
         count -= 1
-        if taken_over:  # its code has been popped
-            turn[best] = result
+        if is_swapped:  # since its code has been popped
+            priority[best] = result
             code = (np.int64(main[best]) << 62) | ascending_code(result / total, np.int64(best))
             size = heap_push(heap, size, code)
     return count
@@ -133,7 +133,7 @@ def merge(links, labels, weight, main, n_clusters, bounds, workspace):
 
 @kernel
 def pack(weight, order, bins, n_bins):
-    """Put items, heaviest first, each into the bin that is lightest so far: bins[item] = bin."""
+    """Assign items, heaviest first, each to the lightest bin so far: bins[item] = bin."""
     heap = np.arange(n_bins)  # all with key 0
     load = np.zeros(n_bins)
     for i in range(order.size):
@@ -146,9 +146,9 @@ def pack(weight, order, bins, n_bins):
 
 @kernel
 def apportion(weight, limits, total, parts, heap):
-    """Share ``total`` parts out: one each, then always to the largest weight per part.
+    """Apportion ``total`` parts: one to each item, then each to the largest weight per part.
 
-    At most ``limits[a]`` go to item a. ``heap`` is work space for each.
+    Item a gets at most ``limits[a]`` parts. ``heap`` is workspace for each item.
     """
     size = np.int64(0)
     for a in range(weight.size):

@@ -1,4 +1,4 @@
-"""A cluster cut in two or more connected parts."""
+"""Clusters split into connected parts."""
 
 import numpy as np
 
@@ -6,61 +6,61 @@ from sheafcoarsen._kernels.jit import kernel
 
 
 @kernel
-def carve(order, above, sizes, load, t, cuts, labels, label):
-    """Cut subtrees of weight at least ``t`` off a rooted tree, leaves first, at most ``cuts``.
+def cut_subtrees(order, parents, sizes, load, t, cuts, labels, label):
+    """Cut at most ``cuts`` subtrees of weight at least ``t`` off a rooted tree, leaves first.
 
-    ``order`` lists the root first and each vertex after the one ``above`` it. Returns the number of
-    parts of weight at least ``t``. With ``label`` >= 0 the parts that were cut off get the labels
-    ``label``, ``label`` + 1, ...
+    ``order`` lists the root first and each vertex after its parent. Returns the number of parts of
+    weight at least ``t``. If ``label`` >= 0, the subtrees get the labels ``label``, ``label`` + 1,
+    ...
     """
     for i in range(order.size):
         load[order[i]] = sizes[order[i]]
-    done = 0
+    n_cut = 0
     for i in range(order.size - 1, 0, -1):
         v = order[i]
-        if load[v] >= t and done < cuts:
-            load[v] = -1 - done  # remembers which part it heads
-            done += 1
+        if load[v] >= t and n_cut < cuts:
+            load[v] = -1 - n_cut  # encodes the number of the subtree of v
+            n_cut += 1
         else:
-            load[above[v]] += load[v]
+            load[parents[v]] += load[v]
             load[v] = 0
     if label >= 0:
-        home = labels[order[0]]
+        root_label = labels[order[0]]
         for i in range(1, order.size):
             v = order[i]
-            labels[v] = label - load[v] - 1 if load[v] < 0 else labels[above[v]]
-        labels[order[0]] = home
-    return done + (load[order[0]] >= t)
+            labels[v] = label - load[v] - 1 if load[v] < 0 else labels[parents[v]]
+        labels[order[0]] = root_label
+    return n_cut + (load[order[0]] >= t)
 
 
 @kernel
-def span(links, labels, root, order, above, cursor, deep):
-    """Span the cluster of ``root`` by a tree, breadth or depth first; return its size.
+def spanning_tree(links, labels, root, order, parents, cursor, depth_first):
+    """Write a spanning tree of the cluster of ``root``, breadth or depth first; return its size.
 
-    Fills ``order`` and ``above`` as ``carve`` reads them.
+    ``order`` and ``parents`` are those of ``cut_subtrees``.
     """
     a = labels[root]
     order[0] = root
-    above[root] = -1
+    parents[root] = -1
     cursor[root] = links.starts[root]
     count = 1
     head = 0
     v = root
     while v >= 0:
-        went = -1
+        child = -1
         while cursor[v] < links.starts[v + 1]:
             u = links.ends[cursor[v]]
             cursor[v] += 1
             if labels[u] == a and cursor[u] < 0:
-                above[u] = v
+                parents[u] = v
                 cursor[u] = links.starts[u]
                 order[count] = u
                 count += 1
-                if deep:
-                    went = u
+                if depth_first:
+                    child = u
                     break
-        if deep:
-            v = went if went >= 0 else above[v]
+        if depth_first:
+            v = child if child >= 0 else parents[v]
         else:
             head += 1
             v = order[head] if head < count else -1
@@ -71,16 +71,16 @@ def span(links, labels, root, order, above, cursor, deep):
 
 @kernel
 def split(links, labels, first, weight, parts):
-    """Split every cluster a in ``parts[a]`` connected ones; new labels follow the old ones.
+    """Split every cluster a into ``parts[a]`` connected parts; new labels follow the old ones.
 
-    The parts are subtrees of a spanning tree, cut so that the lightest is as heavy as that tree
-    allows. The tree is a breadth-first one from the rim, which makes compact parts, or, where its
-    best is under half of an even share (a hub makes it a star), a depth-first one if that does
-    better.
+    The parts are subtrees of a spanning tree, and the lightest of them is as heavy as that tree
+    allows. A breadth-first tree from a vertex at the rim gives compact parts. If the lightest part
+    has less than half of the mean weight, as for a star around a hub, a depth-first tree is used if
+    its lightest part is heavier.
     """
     n = labels.size
     order = np.empty(n, np.int32)
-    above = np.empty(n, np.int32)
+    parents = np.empty(n, np.int32)
     load = np.empty(n, np.int64)
     cursor = np.full(n, -1, np.int64)
     label = weight.size
@@ -88,25 +88,28 @@ def split(links, labels, first, weight, parts):
         p = parts[a]
         if p == 1:
             continue
-        count = span(links, labels, first[a], order, above, cursor, False)
+        count = spanning_tree(links, labels, first[a], order, parents, cursor, False)
         rim = order[count - 1]
         best = 0
-        best_deep = False
-        for deep in (False, True):
-            if deep and 2 * best * p >= weight[a]:
+        best_depth_first = False
+        for depth_first in (False, True):
+            if depth_first and 2 * best * p >= weight[a]:
                 break
-            span(links, labels, rim, order, above, cursor, deep)
+            spanning_tree(links, labels, rim, order, parents, cursor, depth_first)
             low = 1
             high = weight[a] // p
             while low < high:
                 t = (low + high + 1) // 2
-                if carve(order[:count], above, links.sizes, load, t, count, labels, -1) >= p:
+                if (
+                    cut_subtrees(order[:count], parents, links.sizes, load, t, count, labels, -1)
+                    >= p
+                ):
                     low = t
                 else:
                     high = t - 1
             if low > best:
                 best = low
-                best_deep = deep
-        span(links, labels, rim, order, above, cursor, best_deep)
-        carve(order[:count], above, links.sizes, load, best, p - 1, labels, label)
+                best_depth_first = depth_first
+        spanning_tree(links, labels, rim, order, parents, cursor, best_depth_first)
+        cut_subtrees(order[:count], parents, links.sizes, load, best, p - 1, labels, label)
         label += p - 1

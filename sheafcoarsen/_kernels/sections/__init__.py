@@ -1,8 +1,8 @@
-"""Loops of :mod:`sheafcoarsen.sections`.
+"""Kernels of :mod:`sheafcoarsen.sections`.
 
-``layout`` has the tuples that are handed over; ``equilibration``, ``elimination`` and ``reduction``
-go down, ``lifting`` comes back up.
-``forests`` goes from leaves to roots and back.
+``layout`` defines NamedTuples of arrays; ``equilibration``, ``elimination`` and ``reduction``
+compute one level of exact coarsening, ``lifting`` lifts sections to the finer level. ``forests``
+computes the sections of forests.
 """
 
 from sheafcoarsen._kernels.sections.elimination import STACKED_ROWS, count_kept
@@ -14,7 +14,7 @@ from sheafcoarsen._kernels.sections.equilibration import (
 from sheafcoarsen._kernels.sections.forests import (
     ForestWorkspace,
     join_subtrees,
-    part_subtrees,
+    split_subtrees,
 )
 from sheafcoarsen._kernels.sections.layout import (
     ClusterWorkspace,
@@ -45,8 +45,8 @@ __all__ = [
     "find_vertex_bases",
     "join_subtrees",
     "orthonormalize_columns",
-    "part_subtrees",
     "reduce_clusters",
     "scale_edges",
+    "split_subtrees",
     "write_stalk_metrics",
 ]

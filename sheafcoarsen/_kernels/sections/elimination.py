@@ -1,29 +1,29 @@
-"""The kernel of a cluster's coboundary, and what is nearly in it, by elimination with pivots."""
+"""The space of small singular values of delta_a, by elimination with pivoting."""
 
 import math
 
 import numpy as np
 
 from sheafcoarsen._kernels.dense import potrf, pstrf
-from sheafcoarsen._kernels.jit import inlined, kernel
+from sheafcoarsen._kernels.jit import kernel, llvm_inlined, subkernel
 from sheafcoarsen._kernels.modes import assemble
 
 STACKED_ROWS = 64
-"""Least number of rows between two factorizations of a QR that takes rows in one by one."""
+"""Minimum number of rows added between two factorizations of an incremental QR."""
 
 
-@inlined
+@llvm_inlined
 def stack_height(k):
-    """Return after how many rows of k entries a stack is factored.
+    """Return the number of rows of k entries at which a stack is factored.
 
-    By k alone: the largest of a range would make results depend on the number of threads.
+    It depends on k only: the largest k of a range would depend on the number of threads.
     """
     return k + max(k, STACKED_ROWS)
 
 
-@kernel
+@subkernel
 def put_times(a, at, rows, b, columns, out, to):
-    """Write A B to out[to:], for a row-major A with ``rows`` rows and the first columns of b."""
+    """Write A B to out[to:], for a row-major A with ``rows`` rows and B the first columns of b."""
     inner = b.shape[0]
     for row in range(rows):
         for j in range(columns):
@@ -33,9 +33,9 @@ def put_times(a, at, rows, b, columns, out, to):
             out[to + row * columns + j] = x
 
 
-@kernel
+@subkernel
 def factor_gram(z, n, k, factor, lapack):
-    """Fill ``factor`` with the lower Cholesky factor of Z* Z, k x k; return LAPACK's info."""
+    """Write the lower Cholesky factor of Z* Z, k x k; return LAPACK's info."""
     for i in range(k * k):
         factor[i] = 0
     for row in range(n):
@@ -47,9 +47,9 @@ def factor_gram(z, n, k, factor, lapack):
     return potrf(factor, k, lapack)
 
 
-@kernel
+@subkernel
 def divide_by_adjoint(z, n, k, lower):
-    """Z <- Z G^{-*} for a lower triangular G with a real diagonal."""
+    """Overwrite Z by Z G^{-*} for a lower triangular G with a real diagonal."""
     for row in range(n):
         x = row * k
         for j in range(k):
@@ -59,9 +59,9 @@ def divide_by_adjoint(z, n, k, lower):
             z[x + j] = y / lower[j * k + j].real
 
 
-@kernel
+@subkernel
 def divide_by_upper(z, n, k, upper):
-    """Z <- Z G^{-1} for an upper triangular G."""
+    """Overwrite Z by Z G^{-1} for an upper triangular G."""
     for row in range(n):
         x = row * k
         for j in range(k):
@@ -71,9 +71,9 @@ def divide_by_upper(z, n, k, upper):
             z[x + j] = y / upper[j * k + j]
 
 
-@kernel
+@subkernel
 def factor_with_pivots(a, f, c, keep, lapack):
-    """Cholesky of L_a with complete pivoting until keep^2 bounds the diagonal; return the rank."""
+    """Factor L_a by Cholesky with complete pivoting down to pivots of keep^2; return the rank."""
     n, matrix = c.dims[a], lapack.a
     assemble(a, f, c, 1.0, lapack.map, matrix)
     largest = 0.0
@@ -88,7 +88,7 @@ def factor_with_pivots(a, f, c, keep, lapack):
 
 @kernel
 def count_kept(lo, hi, f, c, keep, lapack, kept):
-    """kept[a] = coordinates of clusters lo .. hi that pivoting leaves; none if L_a > keep^2 I."""
+    """Write the numbers of coordinates not eliminated in clusters lo .. hi; 0 if L_a > keep^2 I."""
     matrix = lapack.a
     for a in range(lo, hi):
         n = c.dims[a]
@@ -102,17 +102,17 @@ def count_kept(lo, hi, f, c, keep, lapack, kept):
             kept[a] = n - factor_with_pivots(a, f, c, keep, lapack)
 
 
-@kernel
+@subkernel
 def solve_factored(r, n, lapack, b, k):
     """Solve L L* x = b in place for the k columns of the row-major b.
 
-    L is r x r, the result of ``factor_with_pivots``; its row i is coordinate ``iwork[i] - 1``.
+    L is the r x r factor from ``factor_with_pivots``; its row i is coordinate ``iwork[i] - 1``.
     """
-    factor, place = lapack.a, lapack.iwork
+    factor, order = lapack.a, lapack.iwork
     for i in range(r):
-        x = (place[i] - 1) * k
+        x = (order[i] - 1) * k
         for j in range(i):
-            g, y = factor[i * n + j], (place[j] - 1) * k
+            g, y = factor[i * n + j], (order[j] - 1) * k
             for q in range(k):
                 b[x + q] -= g * b[y + q]
         g = factor[i * n + i].real
@@ -121,48 +121,51 @@ def solve_factored(r, n, lapack, b, k):
     solve_adjoint(r, n, lapack, b, k)
 
 
-@kernel
+@subkernel
 def solve_adjoint(r, n, lapack, b, k):
-    """Solve L* x = b in place; otherwise as ``solve_factored``."""
-    factor, place = lapack.a, lapack.iwork
+    """Solve L* x = b in place, with L and b as in ``solve_factored``."""
+    factor, order = lapack.a, lapack.iwork
     for i in range(r - 1, -1, -1):
-        x = (place[i] - 1) * k
+        x = (order[i] - 1) * k
         g = factor[i * n + i].real
         for q in range(k):
             b[x + q] /= g
         for j in range(i):
-            h, y = np.conj(factor[i * n + j]), (place[j] - 1) * k
+            h, y = np.conj(factor[i * n + j]), (order[j] - 1) * k
             for q in range(k):
                 b[y + q] -= h * b[x + q]
 
 
-@kernel
+@subkernel
 def smallest_eliminated(r, n, lapack, t):
-    """Estimate by inverse iteration the smallest singular value of delta_a's eliminated columns."""
+    """Estimate the smallest singular value of the eliminated columns of delta_a.
+
+    By inverse iteration; infinity if r = 0.
+    """
     if r == 0:
         return np.inf
-    place = lapack.iwork
+    order = lapack.iwork
     for i in range(r):
-        t[place[i] - 1] = 0.5 + (i * 40503 % 65536) / 65536
-    size = 1.0
+        t[order[i] - 1] = 0.5 + (i * 40503 % 65536) / 65536
+    norm = 1.0
     for _ in range(4):
-        size = 0.0
+        norm = 0.0
         for i in range(r):
-            size += float(abs(t[place[i] - 1])) ** 2
-        size = math.sqrt(size)
+            norm += float(abs(t[order[i] - 1])) ** 2
+        norm = math.sqrt(norm)
         for i in range(r):
-            t[place[i] - 1] /= size
+            t[order[i] - 1] /= norm
         solve_factored(r, n, lapack, t, 1)
-        size = 0.0
+        norm = 0.0
         for i in range(r):
-            size += float(abs(t[place[i] - 1])) ** 2
-        size = math.sqrt(size)
-    return 1 / math.sqrt(size)
+            norm += float(abs(t[order[i] - 1])) ** 2
+        norm = math.sqrt(norm)
+    return 1 / math.sqrt(norm)
 
 
-@kernel
+@subkernel
 def put_edge_row(e, q, f, local, z, k, out, to):
-    """out[to ...] = row q of edge e in delta_a Z."""
+    """Write row q of edge e in delta_a Z to ``out`` from index ``to``."""
     u, v = f.edges[e, 0], f.edges[e, 1]
     du, dv = f.vertex_dims[u], f.vertex_dims[v]
     for j in range(k):
@@ -177,9 +180,9 @@ def put_edge_row(e, q, f, local, z, k, out, to):
             out[to + j] -= g * z[x + j]
 
 
-@kernel
+@subkernel
 def put_normal_product(a, f, c, k, workspace):
-    """T = delta_a* delta_a Z, without L_a: what is near the kernel keeps its digits."""
+    """Write delta_a* delta_a Z to ``workspace.t``, without L_a, which would lose small values."""
     local, z, t, row = c.local_offsets, workspace.z, workspace.t, workspace.row
     for i in range(c.dims[a] * k):
         t[i] = 0
@@ -199,31 +202,31 @@ def put_normal_product(a, f, c, k, workspace):
                     t[x + j] -= g * row[j]
 
 
-@kernel
+@subkernel
 def fill_kept_space(a, r, f, c, k, workspace):
-    """Fill workspace.z, n x k, with an orthonormal basis of {x : delta_I* delta_a x = 0}.
+    """Write an orthonormal basis of {x : delta_I* delta_a x = 0} to workspace.z, n x k.
 
-    I are the r eliminated coordinates, J the others, and ker delta_a lies in that space. x_I =
-    -L_II^{-1} L_IJ x_J, and then a step of refinement with products of delta_a itself brings the
-    error from eps / g^2 down to eps / g, g the smallest singular value of delta_I. Returns
-    LAPACK's info.
+    I are the r eliminated coordinates, J the others; the space contains ker delta_a. After x_I =
+    -L_II^{-1} L_IJ x_J, one step of iterative refinement with products of delta_a reduces the error
+    from eps / g^2 to eps / g, where g is the smallest singular value of delta_I. Returns LAPACK's
+    info.
     """
     lapack, z, t = workspace.lapack, workspace.z, workspace.t
-    factor, place, gram = lapack.a, lapack.iwork, lapack.spare
+    factor, order, gram = lapack.a, lapack.iwork, lapack.spare
     n = c.dims[a]
     for i in range(r):
-        x = (place[i] - 1) * k
+        x = (order[i] - 1) * k
         for j in range(k):
             z[x + j] = -np.conj(factor[(r + j) * n + i])
     for j in range(k):
-        x = (place[r + j] - 1) * k
+        x = (order[r + j] - 1) * k
         for i in range(k):
             z[x + i] = 1 if i == j else 0
     solve_adjoint(r, n, lapack, z, k)
     put_normal_product(a, f, c, k, workspace)
     solve_factored(r, n, lapack, t, k)
     for i in range(r):
-        x = (place[i] - 1) * k
+        x = (order[i] - 1) * k
         for j in range(k):
             z[x + j] -= t[x + j]
     for _ in range(2):

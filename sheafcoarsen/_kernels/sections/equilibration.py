@@ -1,4 +1,4 @@
-"""Equilibration: every edge of norm 1, then stalks in which the maps are an isometry."""
+"""Equilibration: edges scaled to norm 1, and stalk bases in which the maps are isometries."""
 
 import math
 
@@ -12,14 +12,14 @@ from sheafcoarsen._kernels.jit import kernel
 from sheafcoarsen._kernels.sections.elimination import put_times, stack_height
 
 REGULAR = 1e4
-"""Condition up to which the factor of a vertex's maps is inverted without singular values."""
+"""Condition number up to which the factor of the maps at a vertex is inverted directly."""
 
 
 @kernel
 def scale_edges(lo, hi, f, tail, head):
-    """Divide [A | -B] of edges lo .. hi by its Frobenius norm.
+    """Write the maps of edges lo .. hi divided by the Frobenius norm of [A | -B].
 
-    A loop gets the maps (A - B) / norm([A | -B]) and 0.
+    For a loop, the maps are (A - B) / norm([A | -B]) and 0.
     """
     edges, tail_data, tail_offsets = f.edges, f.tail_data, f.tail_offsets
     head_data, head_offsets = f.head_data, f.head_offsets
@@ -36,20 +36,20 @@ def scale_edges(lo, hi, f, tail, head):
         for i in range(b, b_end):
             largest = max(largest, float(abs(head_data[i])))
         scale = power_of_two(largest)
-        size = 0.0
+        square = 0.0
         for i in range(a, a_end):
             tail[i] = tail_data[i] / scale
-            size += float(abs(tail[i])) ** 2
+            square += float(abs(tail[i])) ** 2
         for i in range(b, b_end):
             head[i] = head_data[i] / scale
-            size += float(abs(head[i])) ** 2
-        if size == 0:
+            square += float(abs(head[i])) ** 2
+        if square == 0:
             continue
-        size = math.sqrt(size)
+        square = math.sqrt(square)
         for i in range(a, a_end):
-            tail[i] /= size
+            tail[i] /= square
         for i in range(b, b_end):
-            head[i] /= size
+            head[i] /= square
         if edges[e, 0] == edges[e, 1]:
             for i in range(a_end - a):
                 tail[a + i] -= head[b + i]
@@ -58,18 +58,19 @@ def scale_edges(lo, hi, f, tail, head):
 
 @kernel
 def stack_maps(v, f, incident, workspace):
-    """Factor the maps at vertex v into ``workspace.stack``; return its rows and a size.
+    """Write the triangular factor of the maps at vertex v to ``workspace.stack``.
 
-    The size is the squared Frobenius norm of the maps, of a loop's before they are subtracted.
+    Returns its number of rows and the squared Frobenius norm of the maps, for loops before the
+    subtraction.
     """
     stack, column, row = workspace.stack, workspace.column, workspace.row
-    d, filled, size = f.vertex_dims[v], 0, 0.0
+    d, filled, square = f.vertex_dims[v], 0, 0.0
     for k in range(incident.starts[v], incident.starts[v + 1]):
         e, end = incident.halves[k] >> 1, incident.halves[k] & 1
         data = f.tail_data if end == 0 else f.head_data
         begin = f.tail_offsets[e] if end == 0 else f.head_offsets[e]
         if f.edges[e, 0] == f.edges[e, 1]:
-            size += 1.0
+            square += 1.0
         for q in range(f.edge_dims[e]):
             if filled == stack_height(d):
                 triangular_factor(stack, filled, d, column, row)
@@ -77,26 +78,26 @@ def stack_maps(v, f, incident, workspace):
             for i in range(d):
                 x = data[begin + q * d + i]
                 stack[filled * d + i] = x
-                size += float(abs(x)) ** 2
+                square += float(abs(x)) ** 2
             filled += 1
     triangular_factor(stack, filled, d, column, row)
-    return min(filled, d), size
+    return min(filled, d), square
 
 
 @kernel
 def find_vertex_bases(lo, hi, f, incident, eps, workspace, bases):
-    """Bases W_v in which the maps at v, stacked, are an isometry, for vertices lo .. hi.
+    """Compute bases W_v in which the stacked maps at v are an isometry, for vertices lo .. hi.
 
-    W_v W_v* is D_v^+. W_v is the first ranks[v] columns of the d_v x d_v matrix W[starts[v] ...];
-    the columns of the unitary V_v there span im W_v, those beyond them what all maps at v kill.
-    Returns -1, or the first vertex at which LAPACK failed.
+    W_v W_v* = D_v^+, and W_v are the first ranks[v] columns of the d_v x d_v matrix W[starts[v]:].
+    The first ranks[v] columns of the unitary V_v span im W_v, the others the common kernel of all
+    maps at v. Returns -1, or the first vertex for which LAPACK failed.
     """
     lapack, stack = workspace.lapack, workspace.stack
     starts, ranks, W, V, sizes = bases.starts, bases.ranks, bases.W, bases.V, bases.sizes
     for v in range(lo, hi):
         d, at = f.vertex_dims[v], starts[v]
-        filled, size = stack_maps(v, f, incident, workspace)
-        ranks[v], sizes[v] = d, size
+        filled, square = stack_maps(v, f, incident, workspace)
+        ranks[v], sizes[v] = d, square
         for i in range(d * d):
             V[at + i] = 0
         for i in range(d):
@@ -109,7 +110,7 @@ def find_vertex_bases(lo, hi, f, incident, eps, workspace, bases):
             return v
         for j in range(d):
             sigma = float(lapack.w[j]) if j < filled else 0.0
-            zero = sigma <= 10 * d * eps * math.sqrt(size)
+            zero = sigma <= 10 * d * eps * math.sqrt(square)
             if zero:
                 ranks[v] = min(ranks[v], j)
             for i in range(d):
@@ -120,7 +121,7 @@ def find_vertex_bases(lo, hi, f, incident, eps, workspace, bases):
 
 @kernel
 def change_maps(lo, hi, f, bases, tail, head):
-    """Maps F_{v->e} W_v of edges lo .. hi, written to the blocks ``tail`` and ``head``."""
+    """Write the maps F_{v->e} W_v of edges lo .. hi to the blocks ``tail`` and ``head``."""
     starts, ranks, W = bases.starts, bases.ranks, bases.W
     for e in range(lo, hi):
         rows, u, v = f.edge_dims[e], f.edges[e, 0], f.edges[e, 1]

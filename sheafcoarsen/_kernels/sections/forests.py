@@ -1,13 +1,14 @@
-"""Sections of a forest, from the leaves to the roots, in orthonormal coordinates.
+"""Sections of a forest, computed from the leaves to the roots in orthonormal coordinates.
 
-z_v are coordinates of the sections on the subtree of v in which norms are theirs, and x_v = X_v
-z_v. An edge to the parent u lets pass what A X_u z_u = C X_v z_v holds for. An orthonormal basis of
-that gives z_u and z_v, and x_u, by coordinates for what is now the subtree of u. None but such
-bases are ever multiplied, and ranks are those of single edges.
+z_v are coordinates of the sections on the subtree of v in an orthonormal basis, and x_v = X_v z_v
+their values at v. On the edge to the parent u, with maps A and C, sections satisfy A X_u z_u = C
+X_v z_v. An orthonormal basis of the solutions (z_u, z_v) gives coordinates of the sections on the
+subtree of u joined with that of v. Only such bases are multiplied, and ranks are decided for single
+edges.
 
-What is large far below is small at u, by any power: X = U D, the columns of U near 1, D powers of
-two. Reflections go over rows with exponents, the largest column and row first, which is stable row
-by row (Cox and Higham 1998).
+A section that is large at leaves may be arbitrarily small at u, so X = U D with columns of U near 1
+and powers of two in D. Householder reflections of rows with exponents use the largest column and
+row first, which is stable row by row (Cox and Higham 1998).
 """
 
 import math
@@ -15,28 +16,28 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sheafcoarsen._kernels.elimination import ZERO_FACTOR, size_of
-from sheafcoarsen._kernels.jit import inlined, kernel, pasted, subkernel
+from sheafcoarsen._kernels.elimination import ZERO_FACTOR, magnitude
+from sheafcoarsen._kernels.jit import kernel, llvm_inlined, numba_inlined, subkernel
 
 CLEAR_RANK = 100.0
-"""A pivot that is not so many times what counts as zero leaves doubt."""
+"""Ratio of the smallest pivot to the threshold of zero above which a rank is certain."""
 
 NONE = -(1 << 60)
-"""The exponent of a row of zeros."""
+"""Exponent of a row of zeros."""
 
 LOWEST = -1070
-"""What is smaller than 2 to that is no double."""
+"""Exponent below which a power of two is replaced by zero in double precision."""
 
 
-@inlined
+@llvm_inlined
 def two_to(power):
-    """2^power; numpy's integers are none to Python's ldexp."""
+    """Return 2^power; Python's ldexp refuses numpy's integers."""
     return math.ldexp(1.0, int(power))
 
 
-@inlined
+@llvm_inlined
 def ratio(low, high):
-    """2^(low - high), the first being hardly larger."""
+    """Return 2^(low - high), where low exceeds high by little at most."""
     if low == high:
         return 1.0
     return two_to(low - high) if low - high > LOWEST else 0.0
@@ -44,10 +45,10 @@ def ratio(low, high):
 
 @subkernel
 def normalize_row(rows, powers, i, width):
-    """Bring the largest entry of a row near 1."""
+    """Scale a row by a power of two so that its largest entry is near 1."""
     largest = 0.0
     for j in range(width):
-        largest = max(largest, size_of(rows[i, j]))
+        largest = max(largest, magnitude(rows[i, j]))
     if largest == 0:
         powers[i] = NONE
         return
@@ -60,9 +61,9 @@ def normalize_row(rows, powers, i, width):
     powers[i] += power
 
 
-@inlined
-def exchange_rows(rows, i, k, width):
-    """Exchange two rows."""
+@llvm_inlined
+def swap_rows(rows, i, k, width):
+    """Swap two rows."""
     for j in range(width):
         x = rows[i, j]
         rows[i, j] = rows[k, j]
@@ -71,9 +72,10 @@ def exchange_rows(rows, i, k, width):
 
 @subkernel
 def put_pivot_first(rows, powers, marks, vectors, k, size):
-    """Bring the largest entry of the largest column among rows k.. to row k; return the column.
+    """Swap the largest entry of the largest column among rows from k on to row k.
 
-    -1 where all is zero. ``marks``: which columns are done, and the order of the rows.
+    Returns the column, or -1 if these rows are zero. ``marks`` are the mask of columns that are
+    done, and the order of the rows.
     """
     done, order = marks
     height, width = size
@@ -87,8 +89,8 @@ def put_pivot_first(rows, powers, marks, vectors, k, size):
             continue
         total = 0.0
         for i in range(k, height):
-            share = ratio(powers[i], highest)
-            total += (share * float(abs(rows[i, j]))) ** 2
+            weight = ratio(powers[i], highest)
+            total += (weight * float(abs(rows[i, j]))) ** 2
         if total > best:
             best, column = total, j
     at, largest = k, -1.0
@@ -97,8 +99,8 @@ def put_pivot_first(rows, powers, marks, vectors, k, size):
         if x > largest:
             at, largest = i, x
     if at != k:
-        exchange_rows(rows, k, at, width)
-        exchange_rows(vectors, k, at, min(height, width))
+        swap_rows(rows, k, at, width)
+        swap_rows(vectors, k, at, min(height, width))
         powers[k], powers[at] = powers[at], powers[k]
         order[k], order[at] = order[at], order[k]
     return column
@@ -113,18 +115,19 @@ class ForestWorkspace(NamedTuple):
     factor: np.ndarray  # (2 L, 2 L)
     lines: np.ndarray  # (L, L)
     levels: np.ndarray  # (L,)
-    turned: np.ndarray  # (L, L)
+    rotation: np.ndarray  # (L, L)
     vectors: np.ndarray  # (2 L, 2 L) of reflections
-    turns: np.ndarray  # (2 L,)
+    taus: np.ndarray  # (2 L,)
     marks: tuple[np.ndarray, np.ndarray, np.ndarray]  # see ``triangulate``
 
 
 @subkernel
-def triangulate(rows, powers, vectors, turns, marks, size, floor):
-    """Reduce a stack of rows with exponents; return the rank, and the smallest pivot.
+def triangulate(rows, powers, vectors, taus, marks, size, floor):
+    """Reduce a stack of rows with exponents to triangular form; return rank and smallest pivot.
 
-    The reflections stand in ``vectors`` and ``turns``. ``marks``: which columns are done, the order
-    of the rows and that of the columns. What is at most ``floor``, 0 where powers differ, is zero.
+    The reflections are written to ``vectors`` and ``taus``. ``marks`` are the mask of columns that
+    are done, the order of the rows and that of the columns. Pivots up to ``floor`` are zero;
+    ``floor`` must be 0 if powers differ.
     """
     height, width = size
     done, order, columns = marks
@@ -148,11 +151,11 @@ def triangulate(rows, powers, vectors, turns, marks, size, floor):
         done[column], columns[k] = True, column
         total = 0.0
         for i in range(k, height):
-            share = ratio(powers[i], powers[k])
-            total += (share * float(abs(rows[i, column]))) ** 2
+            weight = ratio(powers[i], powers[k])
+            total += (weight * float(abs(rows[i, column]))) ** 2
         beta = -math.copysign(math.sqrt(total), float(x.real))
-        turn, unit = np.conj((beta - x) / beta), 1 / (x - beta)
-        turns[k], vectors[k, k] = turn, 1
+        tau, unit = np.conj((beta - x) / beta), 1 / (x - beta)
+        taus[k], vectors[k, k] = tau, 1
         for i in range(k + 1, height):
             rows[i, column] *= unit
             vectors[i, k] = ratio(powers[i], powers[k]) * rows[i, column]
@@ -161,9 +164,9 @@ def triangulate(rows, powers, vectors, turns, marks, size, floor):
                 continue
             s = rows[k, j]
             for i in range(k + 1, height):
-                share = ratio(powers[i], powers[k])
-                s += np.conj(vectors[i, k]) * (share * rows[i, j])
-            s *= turn
+                weight = ratio(powers[i], powers[k])
+                s += np.conj(vectors[i, k]) * (weight * rows[i, j])
+            s *= tau
             rows[k, j] -= s
             for i in range(k + 1, height):
                 rows[i, j] -= rows[i, column] * s
@@ -176,39 +179,40 @@ def triangulate(rows, powers, vectors, turns, marks, size, floor):
 
 
 @subkernel
-def put_orthonormal(vectors, turns, order, place, out):
-    """Write columns of the orthonormal factor, its rows in the order as given.
+def put_orthonormal(vectors, taus, order, shape, out):
+    """Write columns of the orthonormal factor, with rows in their original order.
 
-    ``place``: how many reflections there are, the height, the first column and their number.
+    ``shape`` are the number of reflections, the number of rows, the first column and the number of
+    columns.
     """
-    rank, height, first, width = place
+    rank, height, first, width = shape
     for i in range(height):
         for j in range(width):
             out[order[i], j] = 1 if i == first + j else 0
     for k in range(rank - 1, -1, -1):
-        turn = np.conj(turns[k])
+        tau = np.conj(taus[k])
         for j in range(width):
             s = out[order[k], j]
             for i in range(k + 1, height):
                 s += np.conj(vectors[i, k]) * out[order[i], j]
-            s *= turn
+            s *= tau
             out[order[k], j] -= s
             for i in range(k + 1, height):
                 out[order[i], j] -= vectors[i, k] * s
 
 
-@inlined
+@llvm_inlined
 def power_of(data, at, size):
-    """Return the exponent of the power of two above the largest of so many entries."""
+    """Return the exponent of the power of two above the largest of ``size`` entries."""
     largest = 0.0
     for i in range(at, at + size):
-        largest = max(largest, size_of(data[i]))
+        largest = max(largest, magnitude(data[i]))
     return np.int64(math.frexp(largest)[1]) if largest > 0 else np.int64(NONE)
 
 
 @subkernel
 def add_values(rows, first, data, at, scale, state, v, height):
-    """Add (scale F U_v)* to the rows from ``first`` on, F being the map at v of so many rows."""
+    """Add (scale F U_v)* to the rows from ``first`` on, for the map F at v with ``height`` rows."""
     offsets, counts, values, _ = state
     begin, d = offsets[v], offsets[v + 1] - offsets[v]
     for k in range(counts[v]):
@@ -219,13 +223,13 @@ def add_values(rows, first, data, at, scale, state, v, height):
             rows[first + k, i] += scale * np.conj(x)
 
 
-@pasted
-def stack_edge(f, starts, e, child, state, work):
+@numba_inlined
+def stack_edge(f, starts, e, child, state, workspace):
     """Write [A U_u, -C U_v]* for an edge, or (F_tail - F_head) U_u for a loop.
 
-    Each map is divided by a power of two; the powers are returned.
+    Each map is divided by a power of two; returns the two powers.
     """
-    rows, counts = work.rows, state[1]
+    rows, counts = workspace.rows, state[1]
     height, u, v = f.edge_dims[e], f.edges[e, 0], f.edges[e, 1]
     dims = f.vertex_dims
     tail, head = starts[0][e], starts[1][e]
@@ -248,86 +252,119 @@ def stack_edge(f, starts, e, child, state, work):
     return (q, p) if child == u else (p, q)
 
 
-@pasted
-def kernel_of(work, size, eps):
-    """Write an orthonormal basis of what a map, given as adjoint, kills; return its dimension.
+@numba_inlined
+def kernel_of(workspace, size, eps):
+    """Write an orthonormal basis of the kernel of a map given by its adjoint.
 
-    -1 where the rank is in doubt.
+    Returns its dimension, or -1 if the rank is uncertain.
     """
     height, width = size
     for i in range(height):
-        work.powers[i] = 0
-        normalize_row(work.rows, work.powers, i, width)
+        workspace.powers[i] = 0
+        normalize_row(workspace.rows, workspace.powers, i, width)
     floor = ZERO_FACTOR * max(height, width) * eps
-    rank, least = triangulate(
-        work.rows, work.powers, work.vectors, work.turns, work.marks, size, floor
+    rank, smallest = triangulate(
+        workspace.rows,
+        workspace.powers,
+        workspace.vectors,
+        workspace.taus,
+        workspace.marks,
+        size,
+        floor,
     )
-    if least <= CLEAR_RANK * floor:
+    if smallest <= CLEAR_RANK * floor:
         return -1
-    place = (rank, height, rank, height - rank)
-    put_orthonormal(work.vectors, work.turns, work.marks[1], place, work.basis)
+    shape = (rank, height, rank, height - rank)
+    put_orthonormal(workspace.vectors, workspace.taus, workspace.marks[1], shape, workspace.basis)
     return height - rank
 
 
-@pasted
-def is_led_on(work, height, width, floor):
-    """Whether the part at the root of orthonormal columns, of so many rows, determines the rest.
+@numba_inlined
+def root_determines(workspace, height, width, floor):
+    """Return whether the first ``height`` rows of the basis, at the root, have full rank.
 
-    By one edge alone: that values shrink from edge to edge is no matter.
+    Then the value at the root determines a section. This is decided for one edge, so it does not
+    matter if sections decrease from edge to edge.
     """
     for i in range(height):
-        work.powers[i] = 0
+        workspace.powers[i] = 0
         for j in range(width):
-            work.rows[i, j] = work.basis[i, j]
-        normalize_row(work.rows, work.powers, i, width)
+            workspace.rows[i, j] = workspace.basis[i, j]
+        normalize_row(workspace.rows, workspace.powers, i, width)
     rank, _ = triangulate(
-        work.rows, work.powers, work.vectors, work.turns, work.marks, (height, width), floor
+        workspace.rows,
+        workspace.powers,
+        workspace.vectors,
+        workspace.taus,
+        workspace.marks,
+        (height, width),
+        floor,
     )
     return rank == width
 
 
-@pasted
-def weigh(state, u, v, shifts, width, work):
-    """Write coordinates z by orthonormal ones: the basis, with the weights of u and v, is Q R."""
+@numba_inlined
+def weighted_basis(state, u, v, shifts, width, workspace):
+    """Write the QR decomposition of the basis with the weights of u and v; return the rank.
+
+    Q maps new orthonormal coordinates to the coordinates of both subtrees.
+    """
     offsets, counts, _, scales = state
     height = np.int64(counts[u])
     for part in range(1 if v < 0 else 2):
         at, first = (v, height) if part else (u, 0)
         for k in range(counts[at]):
-            work.powers[first + k] = -scales[offsets[at] + k] - shifts[part]
+            workspace.powers[first + k] = -scales[offsets[at] + k] - shifts[part]
             for j in range(width):
-                work.rows[first + k, j] = work.basis[first + k, j]
-            normalize_row(work.rows, work.powers, first + k, width)
+                workspace.rows[first + k, j] = workspace.basis[first + k, j]
+            normalize_row(workspace.rows, workspace.powers, first + k, width)
     height += 0 if v < 0 else np.int64(counts[v])
     size = (height, width)
-    rank, _ = triangulate(work.rows, work.powers, work.vectors, work.turns, work.marks, size, 0.0)
-    place = (rank, height, 0, width)
-    put_orthonormal(work.vectors, work.turns, work.marks[1], place, work.factor)
+    rank, _ = triangulate(
+        workspace.rows,
+        workspace.powers,
+        workspace.vectors,
+        workspace.taus,
+        workspace.marks,
+        size,
+        0.0,
+    )
+    shape = (rank, height, 0, width)
+    put_orthonormal(workspace.vectors, workspace.taus, workspace.marks[1], shape, workspace.factor)
     return rank
 
 
-@pasted
-def put_root_values(state, u, shift, width, work):
-    """Let x_u be U D w again, w the new coordinates, which are turned so that D is diagonal."""
+@numba_inlined
+def put_root_values(state, u, shift, width, workspace):
+    """Write x_u = U D w for new coordinates w, rotated so that D is diagonal."""
     offsets, counts, values, scales = state
     begin, d = offsets[u], offsets[u + 1] - offsets[u]
-    rows, lines, levels, columns = (work.rows, work.lines, work.levels, work.marks[2])
+    rows, lines, levels, columns = (
+        workspace.rows,
+        workspace.lines,
+        workspace.levels,
+        workspace.marks[2],
+    )
     for i in range(width):
-        levels[i] = -work.powers[i] - shift
+        levels[i] = -workspace.powers[i] - shift
         column = columns[i]
         for a in range(d):
             x = rows[0, 0] * 0
             for k in range(counts[u]):
-                x += values[begin + a, k] * work.basis[k, column]
+                x += values[begin + a, k] * workspace.basis[k, column]
             for m in range(i):
                 x -= np.conj(lines[m, a]) * rows[m, column]
             lines[i, a] = np.conj(x / rows[i, column])
     for i in range(width):
         normalize_row(lines, levels, i, d)
     size = (width, d)
-    rank, _ = triangulate(lines, levels, work.vectors, work.turns, work.marks, size, 0.0)
-    place = (rank, width, 0, width)
-    put_orthonormal(work.vectors, work.turns, work.marks[1], place, work.turned)
+    rank, _ = triangulate(
+        lines, levels, workspace.vectors, workspace.taus, workspace.marks, size, 0.0
+    )
+    shape = (rank, width, 0, width)
+    put_orthonormal(
+        workspace.vectors, workspace.taus, workspace.marks[1], shape, workspace.rotation
+    )
     for i in range(width):
         scales[begin + i] = levels[i] if i < rank else 0
         for a in range(d):
@@ -336,50 +373,51 @@ def put_root_values(state, u, shift, width, work):
 
 
 @kernel
-def join_subtrees(f, starts, steps, eps, state, work, shapes, factors):
-    """Join the subtrees of the ends of one edge after the other; tell whether that failed.
+def join_subtrees(f, starts, steps, eps, state, workspace, shapes, factors):
+    """Join the subtrees at both ends of each edge; return whether that failed.
 
-    It does where the rank of an edge is near its rounding, or there are more sections than the
-    value at the root determines.
+    It fails if the rank of an edge is uncertain, or if there are more sections than the value at
+    the root determines.
 
-    ``steps``: the edges, and for each the child, or -1 for a loop. Of each the dimensions of z_u,
-    z_v and the new coordinates stand in ``shapes``; ``factors`` holds what leads back to z_u and
-    z_v. ``state`` is (offsets, dimensions of z, U, exponents of D), as of single vertices at first.
+    ``steps`` are the edges, and for each the child, or -1 for a loop. The dimensions of z_u, z_v
+    and the new coordinates are written to ``shapes``, the matrices from new coordinates to z_u and
+    z_v to ``factors``. ``state`` is (offsets, dimensions of z, U, exponents of D), for single
+    vertices on entry.
     """
     order, children = steps
     counts, at = state[1], 0
     for step in range(order.size):
         e, v = order[step], children[step]
         u = f.edges[e, 0] if f.edges[e, 0] != v else f.edges[e, 1]
-        shifts = stack_edge(f, starts, e, v, state, work)
+        shifts = stack_edge(f, starts, e, v, state, workspace)
         ku, kv = np.int64(counts[u]), np.int64(0)
         if v >= 0:
             kv = np.int64(counts[v])
-        width = kernel_of(work, (ku + kv, np.int64(f.edge_dims[e])), eps)
+        width = kernel_of(workspace, (ku + kv, np.int64(f.edge_dims[e])), eps)
         if width < 0:
             return True
         floor = ZERO_FACTOR * max(ku + kv, np.int64(f.edge_dims[e])) * eps
-        if width > f.vertex_dims[u] or not is_led_on(work, ku, width, floor):
+        if width > f.vertex_dims[u] or not root_determines(workspace, ku, width, floor):
             return True
-        if weigh(state, u, v, shifts, width, work) < width:
+        if weighted_basis(state, u, v, shifts, width, workspace) < width:
             return True
-        put_root_values(state, u, shifts[0], width, work)
+        put_root_values(state, u, shifts[0], width, workspace)
         shapes[step, 0], shapes[step, 1], shapes[step, 2] = ku, kv, width
         for i in range(ku + kv):
             for j in range(width):
-                x = work.factor[0, 0] * 0
+                x = workspace.factor[0, 0] * 0
                 for k in range(width):
-                    x += work.factor[i, k] * work.turned[k, j]
+                    x += workspace.factor[i, k] * workspace.rotation[k, j]
                 factors[at] = x
                 at += 1
     return False
 
 
 @kernel
-def part_subtrees(f, offsets, steps, shapes, factors, z, roots):
-    """Turn the coordinates of sections, at the roots, into their values; z is (dim_c0, columns).
+def split_subtrees(f, offsets, steps, shapes, factors, z, roots):
+    """Overwrite coordinates of sections at the roots by values; z has shape (dim_c0, columns).
 
-    What hangs on a vertex has the same root.
+    The root of each vertex is written to ``roots``.
     """
     order, children = steps
     at, h, tallest = 0, z.shape[1], 1
@@ -387,7 +425,7 @@ def part_subtrees(f, offsets, steps, shapes, factors, z, roots):
         ku, kv, width = shapes[step]
         at += (ku + kv) * width
         tallest = max(tallest, width)
-    before = np.empty((tallest, h), z.dtype)
+    root_values = np.empty((tallest, h), z.dtype)
     for step in range(order.size - 1, -1, -1):
         e, v = order[step], children[step]
         u = f.edges[e, 0] if f.edges[e, 0] != v else f.edges[e, 1]
@@ -397,7 +435,7 @@ def part_subtrees(f, offsets, steps, shapes, factors, z, roots):
             roots[v] = roots[u]
         for k in range(width):
             for j in range(h):
-                before[k, j] = z[offsets[u] + k, j]
+                root_values[k, j] = z[offsets[u] + k, j]
         for i in range(ku + kv):
             row = offsets[u] + i if i < ku else offsets[v] + i - ku
             for j in range(h):
@@ -405,4 +443,4 @@ def part_subtrees(f, offsets, steps, shapes, factors, z, roots):
             for k in range(width):
                 x = factors[at + i * width + k]
                 for j in range(h):
-                    z[row, j] += x * before[k, j]
+                    z[row, j] += x * root_values[k, j]

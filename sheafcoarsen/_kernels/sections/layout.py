@@ -1,4 +1,4 @@
-"""Tuples of arrays that the kernels of global sections read and fill, unpacked at their head."""
+"""NamedTuples of arrays that the kernels of global sections read and fill."""
 
 from typing import NamedTuple
 
@@ -8,14 +8,14 @@ from sheafcoarsen._kernels.dense import Workspace
 
 
 class Ragged(NamedTuple):
-    """Dense row-major blocks one after the other: that of item a begins at ``data[starts[a]]``."""
+    """Dense row-major blocks; that of item a begins at ``data[starts[a]]``."""
 
     starts: np.ndarray
     data: np.ndarray
 
 
 class HalfEdges(NamedTuple):
-    """Ends of edges, as 2 e + end, by the vertex or the cluster they belong to."""
+    """Half-edges 2 e + end, grouped by vertex or by cluster."""
 
     starts: np.ndarray
     halves: np.ndarray
@@ -24,7 +24,7 @@ class HalfEdges(NamedTuple):
 class StalkBases(NamedTuple):
     """Bases of the stalks, blocks d_v x d_v at ``starts``; see ``equilibration.find_vertex_bases``.
 
-    ranks : how many columns of W count; sizes : squared Frobenius norm of the maps at each vertex
+    ranks : number of nonzero columns of W; sizes : squared Frobenius norms of the maps at vertices
     """
 
     starts: np.ndarray
@@ -35,22 +35,22 @@ class StalkBases(NamedTuple):
 
 
 class Cut(NamedTuple):
-    """Where a cluster's coordinates stop to be eliminated, and the rounding of the maps."""
+    """Singular value down to which coordinates are eliminated, and the rounding of the maps."""
 
     keep: float
     eps: float
 
 
 class Kept(NamedTuple):
-    """What one level makes of its clusters; see ``reduction.reduce_clusters``.
+    """Output of ``reduction.reduce_clusters`` for all clusters of a level.
 
-    widths : columns kept; peeled : how many of them, the last ones, are sections of their own;
-    columns : (N_a, widths[a]); loops : (loop_rows[a], widths[a] - peeled[a]) at the beginning of
-    their blocks; dropped, zeros : (K,) singular values left out and taken for zero
+    widths : number of retained columns; n_sections : number of sections among them, the last ones;
+    columns : (N_a, widths[a]); loops : (loop_rows[a], widths[a] - n_sections[a]) at the start of
+    their blocks; dropped, zeros : (K,) smallest eliminated and largest zero singular value
     """
 
     widths: np.ndarray
-    peeled: np.ndarray
+    n_sections: np.ndarray
     columns: Ragged
     loops: Ragged
     loop_rows: np.ndarray
@@ -59,9 +59,9 @@ class Kept(NamedTuple):
 
 
 class ClusterWorkspace(NamedTuple):
-    """Workspace for clusters of dimension n that keep k; private to a thread.
+    """Workspace for clusters of dimension n with k retained columns; private to a thread.
 
-    lapack : for matrices n x n; stack : rows of a QR on their way; column, row : for its
+    lapack : for matrices n x n; stack : rows of an incremental QR; column, row : for its
     reflections; factor : (k, k); t, z : (n, k)
     """
 

@@ -1,9 +1,9 @@
-"""From the last level back up: columns made orthonormal in the metric of the stalks."""
+"""Orthonormalization of columns in the metric of the stalks, to lift sections."""
 
 import numpy as np
 
 from sheafcoarsen._kernels.dense import triangular_factor
-from sheafcoarsen._kernels.jit import kernel
+from sheafcoarsen._kernels.jit import kernel, subkernel
 from sheafcoarsen._kernels.sections.elimination import (
     divide_by_adjoint,
     divide_by_upper,
@@ -13,7 +13,7 @@ from sheafcoarsen._kernels.sections.elimination import (
 
 @kernel
 def write_stalk_metrics(vertex_dims, bases, out):
-    """Write V_v* W_v, ranks[v] x ranks[v], the first columns of both, to the squares ``out``."""
+    """Write V_v* W_v for the first ranks[v] columns of both to the square blocks ``out``."""
     starts, ranks, W, V = bases.starts, bases.ranks, bases.W, bases.V
     to, data = out.starts, out.data
     for v in range(ranks.size):
@@ -26,9 +26,9 @@ def write_stalk_metrics(vertex_dims, bases, out):
                 data[to[v] + i * r + j] = x
 
 
-@kernel
+@subkernel
 def put_in_metric(a, f, c, metric, columns, workspace):
-    """workspace.z = the columns (P, R) of cluster a in the coordinates that ``metric`` leads to."""
+    """Write the factors of the metric times the columns (P, R) of cluster a to workspace.z."""
     (starts, factors), (P, R), z = metric, columns, workspace.z
     p, r = P.ranks[a], R.ranks[a]
     k = p + r
@@ -48,9 +48,9 @@ def put_in_metric(a, f, c, metric, columns, workspace):
                     z[x + p + j] += g * R.data[R.indptr[row] + j]
 
 
-@kernel
-def take_back(a, f, c, columns, workspace):
-    """Write workspace.z to the columns (P, R) of cluster a."""
+@subkernel
+def copy_columns(a, f, c, columns, workspace):
+    """Copy workspace.z to the columns (P, R) of cluster a."""
     (P, R), z = columns, workspace.z
     p, r = P.ranks[a], R.ranks[a]
     for q in range(c.member_ptr[a], c.member_ptr[a + 1]):
@@ -65,12 +65,12 @@ def take_back(a, f, c, columns, workspace):
 
 @kernel
 def orthonormalize_columns(lo, hi, f, c, metrics, columns, workspace):
-    """Make [P_a | R_a] orthonormal in the metrics of the stalks, for clusters lo .. hi, in place.
+    """Overwrite [P_a | R_a] by orthonormal columns in the metrics of the stalks, clusters lo .. hi.
 
-    ``columns`` are P and R as ``Blocks``; ``metrics`` are the triangular factors of the stalks'
-    metrics, and those to be filled: of the metrics of what R_a carries on, P_a being split off.
-    What is written to P and R are coordinates in orthonormal bases. Returns -1, or the first
-    cluster at which LAPACK failed.
+    ``columns`` are P and R as ``Blocks``. ``metrics`` are the triangular factors of the metrics of
+    the stalks, and output for those of the coarse stalks, the columns of R_a orthogonal to P_a. P
+    and R become coordinates in orthonormal bases. Returns -1, or the first cluster for which
+    LAPACK failed.
     """
     (P, R), (metric, new) = columns, metrics
     z, factor, stack = workspace.z, workspace.factor, workspace.stack
@@ -84,7 +84,7 @@ def orthonormalize_columns(lo, hi, f, c, metrics, columns, workspace):
             stack[i] = z[i]
         triangular_factor(stack, n, k, workspace.column, workspace.row)
         divide_by_upper(z, n, k, stack)
-        # what was left of dependence goes in the second pass
+        # the second pass removes the remaining dependence
         if factor_gram(z, n, k, factor, workspace.lapack) != 0:
             return a
         divide_by_adjoint(z, n, k, factor)
@@ -94,5 +94,5 @@ def orthonormalize_columns(lo, hi, f, c, metrics, columns, workspace):
                 for h in range(i, j + 1):
                     x += np.conj(factor[(p + h) * k + p + i]) * stack[(p + h) * k + p + j]
                 new.data[new.starts[a] + i * r + j] = x
-        take_back(a, f, c, columns, workspace)
+        copy_columns(a, f, c, columns, workspace)
     return -1

@@ -1,4 +1,4 @@
-"""One level of exact coarsening: what each cluster keeps, peels off and carries on.
+"""One level of exact coarsening: retained columns, sections and loops of each cluster.
 
 ``f`` is a ``SheafArrays``, ``c`` a ``Clusters``; the other tuples are those of ``layout``. Small
 dense matrices are row-major in flat arrays, upper triangular factors square.
@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from sheafcoarsen._kernels.dense import EPS, singular_rows, triangular_factor
-from sheafcoarsen._kernels.jit import kernel
+from sheafcoarsen._kernels.jit import kernel, subkernel
 from sheafcoarsen._kernels.sections.elimination import (
     factor_with_pivots,
     fill_kept_space,
@@ -20,21 +20,21 @@ from sheafcoarsen._kernels.sections.elimination import (
 )
 
 ZERO_ROUNDING = 10.0
-"""Level of zero in units of n eps / g, where g is the smallest eliminated singular value."""
+"""Threshold of zero singular values, in units of n eps / g; g is the smallest eliminated one."""
 
 
-@kernel
+@subkernel
 def next_row(workspace, filled, k):
-    """Factor the stacked rows if they are as many as fit; return the index of the next row."""
+    """Factor the stacked rows if the stack is full; return the index of the next row."""
     if filled == stack_height(k):
         triangular_factor(workspace.stack, filled, k, workspace.column, workspace.row)
         filled = min(filled, k)
     return filled
 
 
-@kernel
+@subkernel
 def stack_internal(a, f, c, k, workspace):
-    """Factor delta_a Z into ``workspace.stack``; return its rows."""
+    """Write the triangular factor of delta_a Z to ``workspace.stack``; return its rows."""
     local, stack, z = c.local_offsets, workspace.stack, workspace.z
     filled = 0
     for p in range(c.internal_ptr[a], c.internal_ptr[a + 1]):
@@ -47,9 +47,9 @@ def stack_internal(a, f, c, k, workspace):
     return min(filled, k)
 
 
-@kernel
+@subkernel
 def stack_crossing(a, f, c, crossing, filled, k, workspace):
-    """Add the maps of crossing half-edges times Z to ``workspace.stack``; return its rows."""
+    """Add crossing half-edges' maps times Z to the factor in the stack; return its rows."""
     local, stack, z, halves = c.local_offsets, workspace.stack, workspace.z, crossing.halves
     for p in range(crossing.starts[a], crossing.starts[a + 1]):
         e, end = halves[p] >> 1, halves[p] & 1
@@ -70,27 +70,27 @@ def stack_crossing(a, f, c, crossing, filled, k, workspace):
     return min(filled, k)
 
 
-@kernel
+@subkernel
 def put_carried(a, n, rows, workspace, kept):
-    """Write the columns that cluster a keeps and the factor of its loop; return the loop's rows.
+    """Write the retained columns of cluster a and the factor of its loop; return the loop's rows.
 
-    Where columns are peeled off, both are turned by the right singular vectors in ``lapack.z``.
+    If sections are removed, both are multiplied by the right singular vectors in ``lapack.z``.
     """
     z, vectors, factor, stack = workspace.z, workspace.lapack.z, workspace.factor, workspace.stack
     columns, loops = kept.columns.data, kept.loops.data
     k, to, loop = kept.widths[a], kept.columns.starts[a], kept.loops.starts[a]
-    if kept.peeled[a] == 0:
+    if kept.n_sections[a] == 0:
         for i in range(n * k):
             columns[to + i] = z[i]
         for i in range(rows * k):
             loops[loop + i] = factor[i]
         return rows
-    turn = vectors[: k * k].reshape(k, k).T
-    put_times(z, 0, n, turn, k, columns, to)
-    width = k - kept.peeled[a]
+    rotation = vectors[: k * k].reshape(k, k).T
+    put_times(z, 0, n, rotation, k, columns, to)
+    width = k - kept.n_sections[a]
     if rows == 0 or width == 0:
         return 0
-    put_times(factor, 0, rows, turn, width, stack, 0)
+    put_times(factor, 0, rows, rotation, width, stack, 0)
     triangular_factor(stack, rows, width, workspace.column, workspace.row)
     rows = min(rows, width)
     for i in range(rows * width):
@@ -100,20 +100,20 @@ def put_carried(a, n, rows, workspace, kept):
 
 @kernel
 def reduce_clusters(lo, hi, f, c, crossing, cut, workspace, kept):
-    """What clusters lo .. hi keep: N_a x widths[a] columns, last those that are sections already.
+    """Write the retained columns of clusters lo .. hi, N_a x widths[a], sections last.
 
-    loops: the factor of what delta_a makes of the others, loop_rows[a] rows, none where it is
-    rounding. dropped[a]: the smallest singular value of delta_a that is left out, if anything is
-    kept; zeros[a]: the largest that was taken for zero in peeling. Returns -1, or the first
-    cluster at which LAPACK failed.
+    ``loops`` are triangular factors of delta_a times the other columns, with loop_rows[a] rows, 0
+    if that is rounding. dropped[a] is the smallest eliminated singular value of delta_a, if any
+    column is retained; zeros[a] is the largest one that counts as zero. Returns -1, or the first
+    cluster for which LAPACK failed.
     """
     keep, eps = cut
     lapack, stack, factor = workspace.lapack, workspace.stack, workspace.factor
-    widths, peeled, loop_rows = kept.widths, kept.peeled, kept.loop_rows
+    widths, n_sections, loop_rows = kept.widths, kept.n_sections, kept.loop_rows
     dropped, zeros = kept.dropped, kept.zeros
     for a in range(lo, hi):
         n, k = c.dims[a], widths[a]
-        peeled[a], loop_rows[a], dropped[a], zeros[a] = 0, 0, np.inf, 0.0
+        n_sections[a], loop_rows[a], dropped[a], zeros[a] = 0, 0, np.inf, 0.0
         if k == 0:
             continue
         r = factor_with_pivots(a, f, c, keep, lapack)
@@ -121,12 +121,12 @@ def reduce_clusters(lo, hi, f, c, crossing, cut, workspace, kept):
         if fill_kept_space(a, r, f, c, k, workspace) != 0:
             return a
         rows = stack_internal(a, f, c, k, workspace)
-        size = 0.0
+        square = 0.0
         for i in range(rows * k):
             factor[i] = stack[i]
-            size += float(abs(stack[i])) ** 2
-        zero = ZERO_ROUNDING * max(eps, n * EPS)  # errors of single precision are in the maps alone
-        if math.sqrt(size) <= zero:
+            square += float(abs(stack[i])) ** 2
+        zero = ZERO_ROUNDING * max(eps, n * EPS)  # single precision limits the maps only
+        if math.sqrt(square) <= zero:
             rows = 0
         filled = stack_crossing(a, f, c, crossing, rows, k, workspace)
         for i in range(filled * k):
@@ -136,7 +136,7 @@ def reduce_clusters(lo, hi, f, c, crossing, cut, workspace, kept):
         for j in range(k):
             sigma = float(lapack.w[j]) if j < filled else 0.0
             if sigma <= zero / min(dropped[a], 1.0):
-                peeled[a] += 1
+                n_sections[a] += 1
                 zeros[a] = max(zeros[a], sigma)
         loop_rows[a] = put_carried(a, n, rows, workspace, kept)
     return -1

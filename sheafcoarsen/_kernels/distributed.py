@@ -1,11 +1,16 @@
-"""Counting sorts over the edges of a sheaf: a few passes, and no array beside the results."""
+"""Kernels of :mod:`sheafcoarsen.distributed`: sums over edges and counting sorts.
+
+They allocate no arrays, since a sheaf may fill the memory.
+"""
+
+import numpy as np
 
 from sheafcoarsen._kernels.jit import kernel
 
 
 @kernel
 def weigh_clusters(edges, labels, vertex_dims, edge_dims, weights):
-    """Add the map entries of every edge to the clusters of its ends; return how many cross."""
+    """Add the numbers of map entries to the clusters of their vertices; count crossing edges."""
     crossing = 0
     for e in range(edges.shape[0]):
         u, v = edges[e, 0], edges[e, 1]
@@ -18,7 +23,7 @@ def weigh_clusters(edges, labels, vertex_dims, edge_dims, weights):
 
 @kernel
 def crossing_pairs(edges, labels, pairs):
-    """Write the clusters of both ends of every edge that crosses."""
+    """Write the clusters of both ends of every crossing edge."""
     k = 0
     for e in range(edges.shape[0]):
         a, b = labels[edges[e, 0]], labels[edges[e, 1]]
@@ -30,7 +35,7 @@ def crossing_pairs(edges, labels, pairs):
 
 @kernel
 def crossing_entries(edges, labels, edge_dims, ranks, dest, entries):
-    """Add the entries of crossing edges' coarse maps, before compression, to destinations."""
+    """Add the numbers of entries of uncompressed coarse maps to the edges' destinations."""
     for e in range(edges.shape[0]):
         a, b = labels[edges[e, 0]], labels[edges[e, 1]]
         if a != b:
@@ -39,7 +44,7 @@ def crossing_entries(edges, labels, edge_dims, ranks, dest, entries):
 
 @kernel
 def tallest_crossing(edges, labels, edge_dims):
-    """Return the largest dimension of the stalk of an edge that crosses."""
+    """Return the largest stalk dimension of a crossing edge."""
     tallest = 0
     for e in range(edges.shape[0]):
         if labels[edges[e, 0]] != labels[edges[e, 1]] and edge_dims[e] > tallest:
@@ -49,11 +54,12 @@ def tallest_crossing(edges, labels, edge_dims):
 
 @kernel
 def find_destinations(edges, labels, shard_of, dest):
-    """Write s for an edge inside of shard s, S + s for one that joins it to another shard.
+    """Write s for an edge inside shard s, and S + s for an edge in its border.
 
-    That is the border of the shard of the lower cluster. Returns how many edges lie in borders.
+    An edge between shards is in the border of the shard of its lower cluster. Returns the number of
+    edges in borders.
     """
-    n_shards = shard_of[shard_of.size - 1]  # stands after the clusters' own
+    n_shards = shard_of[shard_of.size - 1]  # stored after the shards of the clusters
     border = 0
     for e in range(edges.shape[0]):
         a, b = labels[edges[e, 0]], labels[edges[e, 1]]
@@ -67,24 +73,27 @@ def find_destinations(edges, labels, shard_of, dest):
 
 
 @kernel
-def count_keys(keys, counts):
-    """counts[k] += how often the key k occurs."""
+def sort_by_keys(keys, starts, order):
+    """Write the indices of the keys 0 .. K - 1 in stable order, and the offset of each key.
+
+    ``starts``, (K + 1,), holds zeros on entry.
+    """
     for i in range(keys.size):
-        counts[keys[i]] += 1
-
-
-@kernel
-def sort_by_keys(keys, places, order):
-    """Write the indices of the keys in their stable order; places[k] is where key k begins."""
+        starts[np.int64(keys[i]) + 1] += 1
+    for k in range(1, starts.size):
+        starts[k] += starts[k - 1]
     for i in range(keys.size):
         k = keys[i]
-        order[places[k]] = i
-        places[k] += 1
+        order[starts[k]] = i
+        starts[k] += 1
+    for k in range(starts.size - 1, 0, -1):  # each is now the end of its key
+        starts[k] = starts[k - 1]
+    starts[0] = 0
 
 
 @kernel
 def sum_sizes(entries, dest, edges, vertex_dims, edge_dims, tails, heads):
-    """Add the map entries of some edges to those of their destinations, for either end."""
+    """Add the numbers of map entries of some edges to their destinations, for either end."""
     for i in range(entries.size):
         e, d = entries[i], dest[i]
         tails[d] += edge_dims[e] * vertex_dims[edges[e, 0]]
@@ -93,7 +102,7 @@ def sum_sizes(entries, dest, edges, vertex_dims, edge_dims, tails, heads):
 
 @kernel
 def copy_blocks(data, starts, lengths, to, out):
-    """Copy blocks of the given starts and lengths to the given places."""
+    """Copy blocks of given starts and lengths to the positions ``to``."""
     for i in range(starts.size):
         begin, at = starts[i], to[i]
         for k in range(lengths[i]):

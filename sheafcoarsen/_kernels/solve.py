@@ -1,16 +1,18 @@
-"""Blocks by stalks: scaling, products, Cholesky factors, and products of them along a tree."""
+"""Kernels of :mod:`sheafcoarsen.solve`: scaling, products and factors of blocks."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from sheafcoarsen._kernels.dense import power_of_two
 from sheafcoarsen._kernels.jit import kernel
+from sheafcoarsen._kernels.simd import ONE, add_block, add_multiple, put, read, zero
 
 
 @kernel
 def scale_blocks(indptr, indices, left, data, right, out):
-    """Block k in row i and column j becomes left[i]* data[k] right[j]; shapes (n, p, q).
+    """Write left[i]* data[k] right[j] for each block k, in row i and column j, of shape (p, q).
 
     An empty ``left`` or ``right`` is the identity.
     """
@@ -42,16 +44,16 @@ def scale_blocks(indptr, indices, left, data, right, out):
 
 @kernel
 def count_products(lo, hi, left, right, marks, counts):
-    """Count the blocks in the block rows lo .. hi of A B; indptr and indices of A and of B.
+    """Count the blocks of A B in the block rows lo .. hi; left and right are (indptr, indices).
 
-    ``marks``, one for each block column of B, are below lo at first.
+    ``marks``, one for each block column of B, are less than lo on entry.
     """
     indptr, indices = left
     starts, columns = right
     for i in range(lo, hi):
         count = 0
         for k in range(indptr[i], indptr[i + 1]):
-            j = np.uint64(indices[np.uint64(k)])  # unsigned: not counted from the end
+            j = np.uint64(indices[np.uint64(k)])  # unsigned: cannot be negative
             for m in range(starts[j], starts[j + np.uint64(1)]):
                 column = np.uint64(columns[np.uint64(m)])
                 count += marks[column] != i
@@ -60,31 +62,31 @@ def count_products(lo, hi, left, right, marks, counts):
 
 
 @kernel
-def multiply_blocks(lo, hi, left, right, shape, places, out):
-    """Out = A B in the block rows lo .. hi, in the order in which blocks are met.
+def multiply_blocks(lo, hi, left, right, shape, positions, out):
+    """Write A B in the block rows lo .. hi; columns are in the order of first occurrence.
 
-    The matrices are indptr, indices and data (n, rows, columns). ``shape`` holds tuples of zeros:
-    as many as blocks of A have rows and columns, and those of B columns. ``places``, one for each
-    block column of B, are -1 at first.
+    The matrices are indptr, indices and data (n, rows, columns). ``shape`` are tuples whose lengths
+    are the numbers of rows and columns of blocks of A, and of columns of blocks of B.
+    ``positions``, one for each block column of B, are -1 on entry.
     """
     indptr, indices, data = left
     starts, columns, entries = right
-    begins, found, result = out
+    begins, found_columns, result = out
     zero = result.dtype.type(0)
     rows, inner, across = len(shape[0]), len(shape[1]), len(shape[2])
     for i in range(lo, hi):
-        first = following = begins[i]
+        first = next_position = begins[i]
         for k in range(indptr[i], indptr[i + 1]):
             x = data[np.uint64(k)]
-            j = np.uint64(indices[np.uint64(k)])  # unsigned: not counted from the end
+            j = np.uint64(indices[np.uint64(k)])  # unsigned: cannot be negative
             for m in range(starts[j], starts[j + np.uint64(1)]):
                 y, column = entries[np.uint64(m)], np.uint64(columns[np.uint64(m)])
-                at = places[column]
+                at = positions[column]
                 is_new = at < first
                 if is_new:
-                    at = places[column] = following
-                    found[np.uint64(at)] = column
-                    following += 1
+                    at = positions[column] = next_position
+                    found_columns[np.uint64(at)] = column
+                    next_position += 1
                 total = result[np.uint64(at)]
                 for a in range(rows):
                     for c in range(across):
@@ -96,10 +98,10 @@ def multiply_blocks(lo, hi, left, right, shape, places, out):
 
 @kernel
 def triangular_roots(blocks, least, roots, inverses, failed):
-    """S upper triangular with S* D S = I, and S^{-1}, of every block D (n, d, d).
+    """Write the upper triangular S with S* D S = I, and S^{-1}, for every block D, (n, d, d).
 
-    Where a pivot is not above ``least`` times the largest diagonal entry of its block, ``failed``
-    is set and nothing written. roots and inverses are zeros at first.
+    ``failed`` is set if a pivot is at most ``least`` times the largest diagonal entry of D, and S
+    is not written. ``roots`` and ``inverses`` are zeros on entry.
     """
     d = blocks.shape[1]
     for k in range(blocks.shape[0]):
@@ -134,10 +136,10 @@ def triangular_roots(blocks, least, roots, inverses, failed):
 
 @kernel
 def carry_frames(order, parents, transports, frames, exponents):
-    """frames[v] = transports[v] frames[parents[v]] for each v in ``order``, parents first.
+    """Write transports[v] frames[parents[v]] to frames[v] for each v in ``order``, parents first.
 
-    transports and frames have shape (n, d, d); what has no parent (negative) is left alone. A frame
-    is frames[v] 2^exponents[v], so that none over- or underflows on its way.
+    ``transports`` and ``frames`` have shape (n, d, d); roots have a negative parent and keep their
+    frames. A frame is frames[v] 2^exponents[v], so that products neither over- nor underflow.
     """
     d = frames.shape[1]
     for k in range(order.size):
@@ -158,3 +160,45 @@ def carry_frames(order, parents, transports, frames, exponents):
         for i in range(d):
             for j in range(d):
                 frames[v, i, j] /= scale
+
+
+class Blocks(NamedTuple):
+    """A real matrix of dense blocks in CSR order."""
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    data: np.ndarray  # flat, block after block
+
+
+@kernel
+def combine_blocks(lo, hi, matrix, shape, y, by, terms, out):
+    """Write (A y) diag(by) plus the sum of x T over three pairs (x, T), in block rows lo .. hi.
+
+    ``shape`` are tuples of zeros of the type of A: the lanes, at most as many as there are columns,
+    the rows of a block, and its columns. y and ``out`` may have different numbers of columns; each
+    T has the shape of ``out``. ``out`` may be one of T if the lanes divide the number of columns,
+    but not y.
+    """
+    indptr, indices, data = matrix
+    lanes, rows, columns = shape
+    (a, A), (b, B), (c, C) = terms
+    h, g = y.shape[1], out.shape[1]
+    count, w, p, q = min(h, g), len(lanes), len(rows), len(columns)
+    y, out, A, B, C = y.reshape(-1), out.reshape(-1), A.reshape(-1), B.reshape(-1), C.reshape(-1)
+    for i in range(lo, hi):
+        first, last = np.int64(indptr[i]), np.int64(indptr[i + 1])
+        for begin in range(0, count, w):
+            lane = min(begin, count - w)
+            sums = zero(lanes, rows)
+            for k in range(first, last):
+                at = np.int64(indices[np.uint64(k)]) * q * h + lane
+                sums = add_block(sums, 1.0, data, k * p * q, q, read(lanes, columns, y, at, h))
+            sums = add_multiple(zero(lanes, rows), read(lanes, ONE, by, lane, h)[0], sums)
+            at = i * p * g + lane
+            if a != 0:
+                sums = add_multiple(sums, a, read(lanes, rows, A, at, g))
+            if b != 0:
+                sums = add_multiple(sums, b, read(lanes, rows, B, at, g))
+            if c != 0:
+                sums = add_multiple(sums, c, read(lanes, rows, C, at, g))
+            put(out, at, g, sums)
