@@ -112,7 +112,7 @@ def local_spectra(lo, hi, f, c, eps, s, out):
 
 @kernel
 def kernel_dims(lo, hi, f, c, rows, eps, s, dims):
-    """dims[a] = dimension of the kernel of cluster a's local operator, by singular values."""
+    """Write the dimension of the kernel of each local operator, by singular values, to ``dims``."""
     for a in range(lo, hi):
         n = c.dims[a]
         dims[a] = n

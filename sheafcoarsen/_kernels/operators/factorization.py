@@ -192,7 +192,7 @@ def order_chains(indptr, neighbors, degrees, order):
 
 @kernel
 def mark_stalks(indptr, indices, begins):
-    """Mark rows of a pattern, except those coupled to the previous row and with its entries."""
+    """Mark rows of a pattern, except those coupled to the previous row that have its entries."""
     for i in range(begins.size):
         lo, hi = indptr[i], indptr[i + 1]
         same = i > 0 and hi - lo == lo - indptr[i - 1]

@@ -281,7 +281,7 @@ def kernel_of(workspace, size, eps):
 
 @numba_inlined
 def root_determines(workspace, height, width, floor):
-    """Return whether the first ``height`` rows of the basis, at the root, have full rank.
+    """Return whether the first ``height`` rows of the basis, at the root, have full column rank.
 
     Then the value at the root determines a section. This is decided for one edge, so it does not
     matter if sections decrease from edge to edge.
