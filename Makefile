@@ -105,6 +105,7 @@ lint: $(VENV)/installed-dev
 
 docs: $(VENV)/installed-docs $(RUN)/.ran
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build
+	$(BIN)/python docs/links.py docs/_build
 	@echo "docs/_build/index.html"
 
 bench: $(VENV)/installed-bench $(VENV)/installed-cluster

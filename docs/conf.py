@@ -40,6 +40,7 @@ suppress_warnings = ["mystnb.unknown_mime_type"]  # widgets of progress bars
 
 autosummary_generate = True
 autodoc_member_order = "bysource"
+autodoc_typehints = "none"  # numpydoc sections name the types
 numpydoc_show_class_members = False
 numpydoc_use_plots = True  # examples that import matplotlib show their picture
 plot_include_source = True
@@ -80,9 +81,9 @@ def _visit_math(display):
 
     def visit(self, node):
         tag = "div" if display else "span"
-        formula = latex2mathml.converter.convert(
-            node.astext(), display="block" if display else "inline"
-        )
+        bars = re.sub(r"\\[lr]Vert\b", r"\\|", node.astext())  # of one height
+        text = re.sub(r"\\ker\b\s*", r"\\ker\\,", bars)  # names of functions and a space
+        formula = latex2mathml.converter.convert(text, display="block" if display else "inline")
         self.body.append(f'<{tag} class="math notranslate">{formula}</{tag}>')
         raise nodes.SkipNode
 
@@ -205,10 +206,11 @@ autosummary_filename_map = {
 
 
 def _title_and_first_lines(notebook: dict) -> tuple[str, str]:
-    """Return the title of a notebook and the first paragraph below it."""
+    """Return the title of a notebook and its first two sentences."""
     title, _, rest = "".join(notebook["cells"][0]["source"]).partition("\n")
     paragraph = rest.strip().partition("\n\n")[0].replace("\n", " ")
-    return title.removeprefix("# "), paragraph
+    sentences = [text for text in re.split(r"(?<=[.?])\s+", paragraph) if text[-1] in ".?"]
+    return title.removeprefix("# "), " ".join(sentences[:2])
 
 
 def _picture(notebook: dict) -> bytes | None:

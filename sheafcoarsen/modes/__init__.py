@@ -12,7 +12,7 @@
     the dense eigenproblems of all clusters, solved in ``_kernels/modes/``; large clusters are
     solved by ``sparse``;
 ``oversampled``
-    responses of a cluster to sources in a patch around it (docs/conventions.md, section 5.7). The
+    responses of a cluster to sources in a patch around it (docs/conventions.md, section 10). The
     patches T are computed in ``patches``, the target s of a pilot in ``pilot_target``, ker L_T in
     ``_kernels/modes/patch_kernel``, and the border b, A, X, Y, G, K_C and the scores in
     ``_kernels/modes/oversampled``;

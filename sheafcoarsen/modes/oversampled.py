@@ -1,4 +1,4 @@
-"""Local problems of oversampled modes (docs/conventions.md, section 5.7).
+"""Local problems of oversampled modes (docs/conventions.md, section 10).
 
 The first modes of a cluster are the sections of its patch. They are followed by the strongest
 responses to sources on the border of the patch and to interior sources scaled by the target.

@@ -54,6 +54,16 @@ def test_pages_name_one_compile_time():
     assert [time in text for text in texts] == [True] * len(pages)
 
 
+def test_broken_links_of_the_site_are_found(tmp_path):
+    spec = importlib.util.spec_from_file_location("links", ROOT / "docs" / "links.py")
+    links = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(links)
+    text = '<a href="b.html#x"><a href="b.html#y"><a href="c.html"><a href="mailto:d"><img src="e">'
+    (tmp_path / "a.html").write_text(text, encoding="utf-8")
+    (tmp_path / "b.html").write_text('<p id="x"><a href="#x">', encoding="utf-8")
+    assert links.broken(tmp_path) == [("a.html", name) for name in ("b.html#y", "c.html", "e")]
+
+
 def test_tables_of_benchmarks_have_a_place():
     text = report.PAGE.read_text(encoding="utf-8")
     names = [f"<!-- {name} -->" for name in ("benchmark", answers.MARKER, synchronization.MARKER)]

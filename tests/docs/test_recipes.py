@@ -60,7 +60,10 @@ def run_blocks(page, holding=""):
 
 @pytest.mark.parametrize("page", ["learned_maps.md", "power.md"])
 def test_examples_of_the_guides_run(page):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("agg")
     result = doctest.testfile(str(GUIDES / page), module_relative=False)
+    pyplot.close("all")
     assert result.attempted > 3
     assert result.failed == 0
 
