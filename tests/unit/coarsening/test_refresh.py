@@ -1,7 +1,4 @@
-"""New maps on the same graph: what `recoarsen` shares and puts back.
-
-And that it equals a coarsening from scratch.
-"""
+"""Coarsening of new maps on the same graph by `recoarsen`, against a new coarsening."""
 
 import dataclasses
 

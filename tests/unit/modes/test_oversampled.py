@@ -1,7 +1,4 @@
-"""Oversampled modes against a dense reference, at any scale, and what they gain.
-
-Kernels come first, sections are kept, hubs do no harm.
-"""
+"""Oversampled modes against a dense reference, their accuracy, pilots and arguments."""
 
 import dataclasses
 
