@@ -77,8 +77,7 @@ class Views:
     def internal_operator(self, a: int) -> np.ndarray:
         """Return H_a = R_a* L_a R_a (``eq:local_residual_operator``), shape (r_a, r_a).
 
-        It is computed from the fine maps, as the Gram matrix of delta_a R_a
-        (``eq:internal_coboundary``).
+        It is computed as the Gram matrix of delta_a R_a (``eq:internal_coboundary``).
 
         Parameters
         ----------

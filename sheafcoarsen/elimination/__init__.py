@@ -32,10 +32,8 @@ The files:
     forward and back substitution of cochains, and the prolongation;
 ``interior_kernel``
     the kernel of the eliminated block, to which extensions of minimum norm are orthogonal;
-``checks``
-    checks that star-mesh is exact, and that the parts of an elimination are consistent;
-``summary``
-    numbers of vertices, edges and dimensions before and after.
+``checks``, ``summary``
+    checks of maps for star-mesh and of the parts of an elimination; counts before and after.
 """
 
 from sheafcoarsen.elimination._eliminate import Elimination, eliminate

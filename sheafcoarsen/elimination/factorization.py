@@ -106,10 +106,9 @@ def as_steps(
     blocks: np.ndarray,
     inverses: np.ndarray,
 ) -> kernels.Record:
-    """Return the steps of an elimination from saved arrays.
+    """Return the steps of an elimination from saved arrays, which ``Elimination`` validates.
 
-    ``lists`` are the starts and members of the neighbour lists. ``Elimination`` checks that the
-    arrays are consistent.
+    ``lists`` are the starts and members of the neighbour lists.
     """
     dtype = np.result_type(F.dtype, np.float64)
     small = 4 * (F.n_vertices + F.n_edges) < np.iinfo(np.int32).max

@@ -25,10 +25,7 @@ def backward(
     x: np.ndarray,
     reduced: np.ndarray | None,
 ) -> None:
-    """Compute x, of shape (dim, h), at eliminated vertices by back substitution.
-
-    ``reduced`` is the result of `forward`, or None for the right-hand side 0.
-    """
+    """Compute x at eliminated vertices by back substitution; ``reduced`` is from `forward`."""
     b = np.empty((0, x.shape[1]), x.dtype) if reduced is None else reduced
     kernels.extend_backward(record, *stalks, x, b)
 

@@ -167,10 +167,7 @@ class Hierarchy:
 
     @property
     def rebuilt_levels(self) -> tuple[int, ...]:
-        """Levels whose index arrays :meth:`recoarsen` recomputed.
-
-        It does so if the previous level had to restore loop rows.
-        """
+        """Levels that :meth:`recoarsen` rebuilt, because the previous level restored loop rows."""
         return tuple(
             i
             for i in range(1, len(self))

@@ -149,10 +149,7 @@ class LevelPlan:
 
 
 def _checked_ranks(rank: Any, count: int | None) -> Rule | list:
-    """Return ``rank`` as a rule, or as a list of one entry per level if it is a list.
-
-    A list must have ``count`` entries unless ``count`` is None.
-    """
+    """Return ``rank`` as a rule, or as a list with one entry for each of ``count`` levels."""
     if isinstance(rank, list | tuple):
         if count is not None and len(rank) != count:
             raise ValueError(

@@ -103,10 +103,7 @@ def compute_modes(
     found: float | None = None,
     progress: bool = False,
 ) -> LocalModes:
-    """Return the modes without warning about ties.
-
-    ``found`` is the target that a pilot of a finer level found.
-    """
+    """Return modes without warning about ties; ``found`` is the target of a finer level's pilot."""
     check_partition(sheaf, P)
     rule = as_rule(rank, P.n_clusters)
     clusters = operator.index(sheaf, clusters_of(sheaf, P))

@@ -25,10 +25,7 @@ class LocalOperator:
 
 @dataclass(frozen=True)
 class Internal(LocalOperator):
-    """Internal Laplacian L_a of the edges with both ends in C_a (``eq:internal_sheaf_laplacian``).
-
-    It is the operator of the paper's theory.
-    """
+    """Internal Laplacian L_a of the paper's theory (``eq:internal_sheaf_laplacian``)."""
 
     name = "internal"
     label = "internal Laplacian $L_a$"
@@ -38,10 +35,7 @@ class Internal(LocalOperator):
 
 @dataclass(frozen=True)
 class Principal(LocalOperator):
-    """Principal block L[C_a, C_a]: L_a plus F* F of the near ends of crossing edges.
-
-    It is the operator of the paper's layer.
-    """
+    """Principal block L[C_a, C_a] of the paper's layer: L_a plus F* F of crossing edges."""
 
     name = "principal"
     label = "principal block $L[C_a, C_a]$"

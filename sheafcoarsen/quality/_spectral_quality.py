@@ -312,10 +312,7 @@ def _reused(
 
 
 def _sections(F: CellularSheaf) -> np.ndarray | scipy.sparse.csr_array:
-    """Return an orthonormal basis of the global sections without warnings.
-
-    Whether they are sections is checked later.
-    """
+    """Return an orthonormal basis of the global sections, ignoring warnings about their number."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SingularProblemWarning)
         return global_sections(F).basis

@@ -45,15 +45,11 @@ Rounding errors of the eliminated directions are eps divided by this value.
 
 
 LARGEST_ERROR = 1e-11
-"""Rounding error eps / keep below which the threshold ``keep`` may be lowered if coarsening stalls.
-"""
+"""Rounding error eps / keep below which ``keep`` may be lowered if coarsening stalls."""
 
 
 SLOW = 0.5
-"""Dimension of a level, relative to the previous one, above which the rank of delta is checked.
-
-If delta has independent rows or columns, they determine the sections.
-"""
+"""Dimension of a level, relative to the previous one, above which the rank of delta is checked."""
 
 
 MOST_CHECKS = 2

@@ -41,10 +41,7 @@ class Level(NamedTuple):
 def reduce_level(
     sheaf: CellularSheaf, partition: Partition, cut: kernels.Cut
 ) -> tuple[Level, CellularSheaf, float, float]:
-    """Reduce all clusters; return the level and the coarse sheaf, with two singular values.
-
-    These are the largest one removed as zero and the smallest one eliminated.
-    """
+    """Return level and coarse sheaf, largest zero removed and smallest singular value dropped."""
     clusters = clusters_of(sheaf, partition)
     if (largest := int(clusters.dims.max())) > clustering.LARGEST_LAST:
         raise np.linalg.LinAlgError(

@@ -40,10 +40,7 @@ def worst_eigenvalue(
     norms: np.ndarray,
     eps: float,
 ) -> RelativeResidual:
-    """Compare retained and next eigenvalues of ``checked`` clusters with numpy's.
-
-    Returns the largest relative error.
-    """
+    """Return the largest error of retained and next eigenvalues of the ``checked`` clusters."""
     sizes = np.bincount(piece.row_cluster, minlength=piece.hi - piece.lo)
     starts, worst = offsets(sizes), ZERO
     for size in np.unique(sizes[checked]).tolist():  # all clusters of the same size at once

@@ -31,10 +31,7 @@ def norms_by(matrix: Any, row_group: np.ndarray, column_group: Any, count: int) 
 def block_norms(
     matrix: scipy.sparse.csr_array, row_group: np.ndarray, column_group: np.ndarray, width: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the row group, column group and norm of each nonzero block of a matrix.
-
-    Groups of rows and columns must be contiguous.
-    """
+    """Return row group, column group and norm of each nonzero block; groups are contiguous."""
     M = scipy.sparse.csr_array(matrix)
     M.sort_indices()
     if M.nnz == 0:

@@ -201,10 +201,7 @@ class Evidence:
         return missing
 
     def _named_rows(self, piece: Piece, numbers: np.ndarray) -> np.ndarray | None:
-        """Return the rows that ``crossing_rows`` lists for coarse edges, as indices in the batch.
-
-        Returns None if the batch does not contain them.
-        """
+        """Return the batch rows that ``crossing_rows`` lists for coarse edges, None if absent."""
         starts = self.crossing_starts
         wanted = range_of_blocks(starts, numbers)
         named = self.C.crossing_rows
@@ -219,10 +216,7 @@ class Evidence:
         return at
 
     def _fine_rows(self, piece: Piece, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
-        """Return the rows of fine crossing edges and the coarse edge of each row.
-
-        The last result says whether some fine crossing edge has no coarse edge.
-        """
+        """Return fine crossing rows, their coarse edges, and whether a coarse edge is missing."""
         labels = piece.labels[piece.sheaf.edges]
         ends = np.sort(piece.clusters[labels], axis=1)
         crossing = np.flatnonzero((labels[:, 0] != labels[:, 1]) & (ends[:, 0] >= piece.lo))

@@ -285,10 +285,7 @@ def _sections_kept(e: Evidence) -> Outcome:
 
 
 def _are_local_sections(e: Evidence, sections: np.ndarray) -> np.ndarray:
-    """Return on which clusters the energy of the sections is at rounding level.
-
-    It may be larger in clusters with loops whose maps nearly cancel.
-    """
+    """Return a mask of the clusters in which the energy of sections is at rounding level."""
     C = e.C
     of_edge = edge_clusters(C.fine, C.partition)
     rows = np.flatnonzero(np.repeat(of_edge >= 0, C.fine.edge_dims))

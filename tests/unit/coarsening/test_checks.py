@@ -1,4 +1,4 @@
-"""What a caller brings must fit together, and so must the parts of a coarsening."""
+"""Consistency of arguments and of the parts of a coarsening."""
 
 import dataclasses
 

@@ -53,10 +53,7 @@ def blocks_of(C):
 
 
 def assert_is_galerkin(operator, F, P, bases_, levels=1):
-    """Every block of an operator on the coarse C^0 against R* L R of the oracle.
-
-    The worst block comes first.
-    """
+    """Compare every block of an operator on the coarse C^0 with R* L R of the reference."""
     expected, L = reference.galerkin(F, P, bases_), reference.laplacian(F)
     assert operator.shape == expected.shape
     local = []
@@ -137,11 +134,11 @@ def test_galerkin_does_not_use_the_coarse_sheaf():
 def test_galerkin_energy_is_crossing_plus_internal_energy(C):
     bases_ = blocks_of(C)
     decomposed = reference.coarse_laplacian(C.fine, C.partition, bases_)
-    assert_is_galerkin(decomposed, C.fine, C.partition, bases_)  # the oracle itself
+    assert_is_galerkin(decomposed, C.fine, C.partition, bases_)  # check the reference itself
     loops = sc.laplacian(C.sheaf).toarray() - sc.laplacian(_without_loops(C)).toarray()
     for a, R_a in enumerate(bases_):
         c = reference.cluster_coordinates(C.fine, C.partition, a)
-        factor = reference.coboundary(C.fine)[:, c]  # the crossing part was subtracted
+        factor = reference.coboundary(C.fine)[:, c]  # because the crossing part was subtracted
         here = np.ix_(
             reference.coarse_coordinates(bases_, a), reference.coarse_coordinates(bases_, a)
         )
@@ -230,7 +227,7 @@ def test_precomputed_modes_give_the_same_coarsening(case, data):
     C = coarsen(F, P, rank, local_operator=kind)
     with ties_allowed():
         M = sc.local_modes(F, P, rank, kind)
-    D = sc.coarsen(F, P, M)  # silent about ties, which were reported when M was made
+    D = sc.coarsen(F, P, M)  # no warning about ties, which local_modes reported
     assert D.modes is M
     assert C.modes.local_operator == kind
     np.testing.assert_array_equal(C.prolongation.data, M.prolongation.data)
@@ -250,7 +247,7 @@ def test_modes_of_another_sheaf_or_partition_raise():
         sc.coarsen(twin, P, M)
     with pytest.raises(ValueError, match="`rank` holds LocalModes of another partition"):
         sc.coarsen(F, Partition([0, 1, 1, 1]), M)
-    assert sc.coarsen(F, Partition([0, 0, 1, 1]), M).modes is M  # an equal partition will do
+    assert sc.coarsen(F, Partition([0, 0, 1, 1]), M).modes is M  # an equal partition is accepted
     with pytest.raises(
         ValueError, match="`local_operator` = 'principal' contradicts the LocalModes in `rank`"
     ):
@@ -265,7 +262,7 @@ def test_modes_whose_prolongation_got_other_arrays_raise(damage):
     M = sc.local_modes(F, P, 2)
     other = getattr(M.prolongation, damage).copy()
     setattr(M.prolongation, damage, other)
-    sc.coarsen(F, P, M)  # the same numbers
+    sc.coarsen(F, P, M)  # equal arrays are accepted
     other[-1] = np.nan if damage == "data" else 1
     with pytest.raises(ValueError, match="LocalModes: "):
         sc.coarsen(F, P, M)
@@ -377,7 +374,7 @@ def test_an_empty_sheaf_can_be_coarsened():
 def test_rank_zero_gives_vertices_with_empty_stalks():
     C = sc.coarsen(CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1]), 0)
     assert C.ranks.tolist() == [0, 0]
-    assert C.sheaf.edges.tolist() == [[0, 1]]  # the graph keeps its edge, of stalk dimension 1
+    assert C.sheaf.edges.tolist() == [[0, 1]]  # the edge remains, with a stalk of dimension 1
     assert C.sheaf.edge_dims.tolist() == [1]
     assert sc.laplacian(C.sheaf).shape == (0, 0)
     assert C.lift(np.zeros((0, 2))).tolist() == [[0, 0]] * 4
@@ -455,7 +452,7 @@ def test_a_coarsening_is_immutable_but_fields_can_be_replaced():
     for modes in (None, other.modes):
         D = dataclasses.replace(C, partition=Q, modes=modes, prolongation=other.prolongation)
         assert C.clusters.labels.tolist() == P.labels.tolist()
-        assert D.clusters.labels.tolist() == Q.labels.tolist()  # nothing derived is carried over
+        assert D.clusters.labels.tolist() == Q.labels.tolist()  # cached values are not copied
         np.testing.assert_array_equal(D.block(0), other.block(0))
         assert D.sheaf is C.sheaf
     twice = CellularSheaf.random([(0, 1), (1, 0), (0, 0)], C.ranks, 1, seed=3)
@@ -493,7 +490,7 @@ def test_a_basis_whose_coarse_maps_would_overflow_raises(block):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_basis_columns_up_to_the_overflow_limit_are_accepted(dtype):
-    """A column may be as long as squares allow, however many entries share its length."""
+    """Only the norm of a column is limited, not its number of entries."""
     n, limit = 400, 100 * np.sqrt(float(np.finfo(dtype).max)) / 1e4
     F = CellularSheaf.constant(nx.star_graph(n - 1))
     F = F.with_maps(F.tail_data.astype(dtype), 0 * F.head_data.astype(dtype))
@@ -518,13 +515,13 @@ def test_a_coarse_sheaf_of_dimension_zero_warns(operator):
     assert [str(w.message) for w in again] == [str(w.message) for w in caught]
     assert again[0].filename == __file__
     (tau,) = re.findall(r"ranks\.below\((.*?)\)", str(caught[0].message))
-    more = 1.01 * float(tau)  # three digits of it were shown
+    more = 1.01 * float(tau)  # the message shows three digits
     assert (sc.local_modes(noisy, P, sc.ranks.below(more), operator).ranks > 0).all()
     exact = sc.gallery.bundle(nx.grid_2d_graph(6, 6), 2, seed=3)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert sc.coarsen(exact, P, sc.ranks.kernel(), local_operator=operator).sheaf.dim_c0 > 0
-        assert sc.coarsen(noisy, P, 0, local_operator=operator).sheaf.dim_c0 == 0  # as asked for
+        assert sc.coarsen(noisy, P, 0, local_operator=operator).sheaf.dim_c0 == 0
         modes = sc.local_modes(exact, P, sc.ranks.kernel(), operator)
         assert sc.coarsen(exact, P, modes).sheaf.dim_c0 > 0
         if operator == "internal":

@@ -1,4 +1,4 @@
-"""Compressed edge stalks: fewer rows, the same Laplacian."""
+"""Compressed edge stalks with fewer rows and the same Laplacian."""
 
 import networkx as nx
 import numpy as np
@@ -90,7 +90,7 @@ def test_every_statement_holds_on_a_compressed_coarsening(case):
     skipped = [
         {check.label for check in sc.verify(C).checks if check.skipped_because} for C in case
     ]
-    assert skipped[0] == skipped[1]  # compression is no excuse
+    assert skipped[0] == skipped[1]  # the same statements apply after compression
 
 
 @given(pairs())
@@ -111,10 +111,7 @@ def test_compressing_again_changes_nothing(case):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("chunk", [1, 128])
 def test_edges_compressed_in_many_chunks_keep_their_gram_matrices(dtype, scale, chunk, monkeypatch):
-    """A hub of an edge goes through the workspace in many pieces.
-
-    Its columns differ in size by many decades.
-    """
+    """A tall edge is compressed in many chunks; its columns differ by many decades."""
     monkeypatch.setattr("sheafcoarsen.coarsening.realization.CHUNK", chunk)
     F = CellularSheaf.random(nx.gnm_random_graph(30, 250, seed=3), 3, 2, seed=5, dtype=dtype)
     size = SCALES[F.dtype.type(0).real.itemsize][scale]
@@ -143,7 +140,7 @@ def test_an_edge_stalk_may_be_larger_than_a_chunk():
 
 
 def test_columns_whose_squares_underflow_keep_their_accuracy():
-    """Norms are taken of scaled columns: 1e-200 beside 1 keeps its relative accuracy."""
+    """Norms are computed of scaled columns, so 1e-200 beside 1 stays accurate."""
     F = CellularSheaf.random([[0, 1]] * 5, 1, 1, seed=3)
     D = sc.coarsen(F, Partition([0, 1]), basis=[[[1e-200]], [[1.0]]], compress=True)
     C = sc.coarsen(F, Partition([0, 1]), basis=[[[1.0]], [[1.0]]], compress=True)
@@ -153,7 +150,7 @@ def test_columns_whose_squares_underflow_keep_their_accuracy():
 
 
 def test_compression_of_two_parallel_edges_matches_hand_computation():
-    """Two parallel edges between numbers, of maps (3, 0) and (4, 5).
+    """Two parallel edges have the scalar maps (3, 0) and (4, 5).
 
     [3 0; 4 -5] = Q [5 -4; 0 3].
     """

@@ -23,7 +23,7 @@ def coarsen(*args, **kwargs):
 
 @st.composite
 def coarsenings(draw, kinds=("internal", "principal", "oversampled", "basis")):
-    """Coarsenings whose R is an isometry."""
+    """Draw coarsenings whose R is an isometry."""
     F, P = draw(sheaves_with_partitions())
     kind = draw(st.sampled_from(kinds))
     if kind == "basis":
@@ -36,16 +36,13 @@ def blocks_of(C):
 
 
 def columns_of(values, x):
-    """(K, h) or (h,) for a quantity of a cochain with or without columns."""
+    """Return a quantity with shape (K, h) or (h,), also for a cochain without columns."""
     values = np.asarray(values)
     return values if x.ndim == 2 else values[..., None]
 
 
 def assert_same_ledger(C, E, x):
-    """Each line against the oracle, column by column.
-
-    Measured by the norms of the block and of x there.
-    """
+    """Compare each line with the reference, relative to norms of the block and of x."""
     F, P = C.fine, C.partition
     expected = reference.energy_ledger(F, P, blocks_of(C), x)
     eps, delta_X, delta = (
@@ -83,11 +80,11 @@ def assert_same_ledger(C, E, x):
 
 
 def assert_closes(lines, fine, bound, n, eps):
-    """The lines add up, as docs/conventions.md, section 4, has it.
+    """Assert that the lines add up as in docs/conventions.md, section 4.
 
-    Residual <= 30 n eps B (sqrt(M) + n eps B), M the sum of the lines' moduli.
+    The residual is at most 30 n eps B (sqrt(M) + n eps B), with M the sum of absolute lines.
     """
-    # in units of B^2, which may be near the end of the range
+    # in units of B^2, which may be near overflow
     if bound == 0:
         assert fine == 0
         assert not any(lines)
@@ -170,7 +167,7 @@ def test_the_galerkin_energy_is_that_of_the_pooled_cochain(C, data):
         assert_residual(
             E.galerkin_energy - value, delta, delta, x, x, n=n, eps=eps_of(C.fine.dtype)
         )
-    # what a loopless sheaf sees
+    # the energy in a sheaf without loops
     crossing = C.sheaf.dim_c1 and sc.edge_energy(C.sheaf, z)[: C.n_crossing_edges].sum()
     assert_residual(
         E.retained_crossing - crossing, delta, delta, x, x, n=n, eps=eps_of(C.fine.dtype)
@@ -197,7 +194,7 @@ def test_internal_modes_do_not_couple_and_their_losses_are_sums_over_modes(C, da
         values, vectors = reference.local_modes(F, P, a, len(c))
         alpha = np.abs(vectors.conj().T @ x[c]) ** 2
         r = int(M.ranks[a])
-        if not M.tied[a]:  # else the oracle may discard another vector of the multiplet
+        if not M.tied[a]:  # otherwise the reference may retain another vector
             gap = (
                 (values[r] - values[r - 1]) / values[-1]
                 if 0 < r < len(c) and values[-1] > 0
@@ -248,7 +245,7 @@ def test_the_truncation_bound_is_an_upper_bound_on_the_discarded_norm(C, data):
                 assert bounds[a, k] == np.inf
             else:
                 gap = float(values[r])
-                # relative errors: of E_a, and of the gap, which is small against norm(L_a)
+                # relative errors of E_a, and of the gap, which may be much smaller than norm(L_a)
                 condition = size(delta_a) / gap * size(delta_a)
                 assert_residual(
                     bounds[a, k] - expected, condition, condition, x_a, x_a, n=n, eps=eps
@@ -265,15 +262,15 @@ def x_a_in(F, x_a, c):
 
 def test_the_truncation_bound_can_be_zero_or_infinite_or_attained():
     F, P = CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1])
-    # the discarded vector of cluster 0, eigenvalue 2, and half of cluster 1's
+    # the discarded vector of cluster 0, of eigenvalue 2, and half of that of cluster 1
     x = np.array([1.0, -1.0, 0.0, 1.0])
     E = sc.energy_ledger(sc.coarsen(F, P, 1), x)
     assert_residual(E.truncation_bound - [2.0, 0.5], 2.0, n=2)  # E_a = 4 and 1
     assert_residual(E.discarded_norm2 - [2.0, 0.5], 2.0, n=2)
     assert sc.energy_ledger(sc.coarsen(F, P, 2), x).truncation_bound.tolist() == [0, 0]
-    zero_gap = coarsen(F, Partition([0, 1, 0, 1]), [1, 2])  # cluster 0 holds no edge
+    zero_gap = coarsen(F, Partition([0, 1, 0, 1]), [1, 2])  # cluster 0 contains no edge
     assert sc.energy_ledger(zero_gap, x).truncation_bound.tolist() == [np.inf, 0]
-    # one of two sections
+    # only one of two sections is retained
     sections = coarsen(gallery.bundle(nx.cycle_graph(6), 2, seed=3), Partition([0] * 6), 1)
     assert sc.energy_ledger(sections, np.zeros(12)).truncation_bound.tolist() == [np.inf]
 
@@ -309,9 +306,9 @@ def test_the_fine_energy_is_computed_independently_of_the_lines():
     C = sc.coarsen(CellularSheaf.constant(nx.path_graph(6)), Partition([0, 0, 0, 1, 1, 1]), 2)
     x = np.random.default_rng(5).integers(-9, 10, size=(6, 60))
     E = sc.energy_ledger(C, x)
-    # integers, so without rounding
+    # integers cause no rounding errors
     assert E.fine_energy.tolist() == (np.diff(x, axis=0) ** 2).sum(axis=0).tolist()
-    assert (sum(E.lines.values()) != E.fine_energy).any()  # which the lines do have
+    assert (sum(E.lines.values()) != E.fine_energy).any()  # the lines have rounding errors
 
 
 # ---------------------------------------------------------------- which R, which x

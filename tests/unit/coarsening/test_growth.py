@@ -1,4 +1,4 @@
-"""A coarse Laplacian with more entries than the fine one is said where one looks at the result."""
+"""Notes in repr and HTML on coarse Laplacians with more entries than the fine one."""
 
 import networkx as nx
 import numpy as np

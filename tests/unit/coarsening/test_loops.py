@@ -21,7 +21,7 @@ from tests.unit.coarsening.test_realization import (
 
 
 def test_a_loop_has_at_most_as_many_rows_as_its_cluster_has_dimensions():
-    """Of 200 columns on a cluster of dimension 4, all but 4 directions have no energy."""
+    """Of 200 columns on a cluster of dimension 4, only 4 directions have energy."""
     F = CellularSheaf.random([[0, 1], [1, 2]], 2, 3, seed=0)
     block = np.random.default_rng(0).standard_normal((4, 200))
     C = sc.coarsen(F, Partition([0, 0, 1]), basis=[block, np.eye(2)])
@@ -79,7 +79,7 @@ def test_loops_have_no_row_of_zero_energy(case, data):
         delta_a = reference.internal_coboundary(F, P, a)
         B = C.sheaf.tail_map(e) - C.sheaf.head_map(e)
         assert len(B) <= min(basis[a].shape)
-        for row in B:  # each would be seen: its square is above the rounding of H_a
+        for row in B:  # the square of each row exceeds the rounding errors of H_a
             assert residual(row, n=1) > 0
             assert (
                 residual(
@@ -125,10 +125,9 @@ def test_without_loops_the_coarse_sheaf_is_that_of_the_crossing_edges(C):
 @pytest.mark.parametrize("column", [1.0, 2.0**-20, 2.0**20])
 @pytest.mark.parametrize("n", [2, 128])
 def test_zero_energy_is_relative_to_the_trace_at_a_vertex_and_the_columns(n, scale, column):
-    """A thousand parallel edges keep the constant; a half-edge beside them gives it energy.
+    """A half-edge gives energy to the constant, which a thousand parallel edges preserve.
 
-    To working accuracy that is zero up to 4 n eps times the trace at a vertex, of about 1000. The
-    column is as long however many vertices share it.
+    The energy counts as zero up to 4 n eps times the trace at a vertex, which is about 1000.
     """
     m = 1000
     zero = 4 * n * eps_of(np.float64) * m
@@ -144,7 +143,7 @@ def test_zero_energy_is_relative_to_the_trace_at_a_vertex_and_the_columns(n, sca
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
 def test_dependent_columns_give_a_single_loop_row(dtype, scale):
-    """All are multiples of the vector of the largest energy, so that H_a is as large as can be."""
+    """All columns are multiples of the vector of maximum energy, so H_a is maximal."""
     rng, n = np.random.default_rng(0), 16
     F = CellularSheaf.constant(nx.complete_bipartite_graph(n, n))
     F = F.with_maps((scale * F.tail_data).astype(dtype), (scale * F.head_data).astype(dtype))

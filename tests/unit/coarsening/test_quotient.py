@@ -1,4 +1,4 @@
-"""The graph of clusters against networkx's own quotient."""
+"""The quotient graph against that of networkx."""
 
 import networkx as nx
 import numpy as np

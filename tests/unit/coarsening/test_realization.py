@@ -1,4 +1,4 @@
-"""The coarse sheaf: its crossing edges in order, and the same bits on any number of threads."""
+"""The coarse sheaf: order of edges, maps, and independence of the number of threads."""
 
 import warnings
 
@@ -38,7 +38,7 @@ def rows_of_pairs(C):
 
 
 def dims_of(C):
-    """N_a and r_a, whichever is larger: the size of a cluster's block."""
+    """Return max(N_a, r_a), the size of the block of each cluster."""
     return [max(R_a.shape) for R_a in blocks_of(C)]
 
 
@@ -56,7 +56,7 @@ def test_crossing_edges_are_sorted_and_followed_by_sorted_loops(C):
     assert [tuple(edge) for edge in crossing] == list(groups)  # sorted, a < b
     assert all(a == b for a, b in loops)
     assert loops == sorted(loops)
-    assert len({a for a, _ in loops}) == len(loops)  # at most one at a cluster
+    assert len({a for a, _ in loops}) == len(loops)  # at most one loop per cluster
     dims = [sum(int(F.edge_dims[e]) for e in group) for group in groups.values()]
     assert C.sheaf.edge_dims[: C.n_crossing_edges].tolist() == dims
     assert C.sheaf.vertex_dims.tolist() == [R_a.shape[1] for R_a in blocks_of(C)]
@@ -101,7 +101,7 @@ def test_a_coarse_edge_matches_hand_computation(ends):
     tail, head = C.sheaf.tail_map(0), C.sheaf.head_map(0)
     if ends == (0, 1):
         assert (tail.tolist(), head.tolist()) == ([[2], [5]], [[3], [7]])
-    else:  # both rows negated: delta stays 2 x_1 - 3 x_0
+    else:  # both maps change sign, so that delta = 2 x_1 - 3 x_0 as before
         assert (tail.tolist(), head.tolist()) == ([[-3], [5]], [[-2], [7]])
     assert sc.coboundary(C.sheaf).toarray().tolist() == sc.coboundary(F).toarray().tolist()
     assert C.n_crossing_edges == C.sheaf.n_edges == 1

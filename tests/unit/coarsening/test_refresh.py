@@ -1,7 +1,4 @@
-"""New maps on the same graph: what `recoarsen` shares and puts back.
-
-And that it equals a coarsening from scratch.
-"""
+"""Coarsening of new maps on the same graph by `recoarsen`, against a new coarsening."""
 
 import dataclasses
 
@@ -25,7 +22,7 @@ NEW_MAPS = ("general", "zero", "partly zero", "integer")
 
 
 def new_maps(F, kind, seed, dtype=None, scale=1.0):
-    """Return a sheaf on the graph of F with other maps, of equal arrays that are not the same."""
+    """Return a sheaf with other maps whose graph arrays are equal copies of those of F."""
     rng = np.random.default_rng(seed)
     dtype = np.dtype(F.dtype if dtype is None else dtype)
     data = []
@@ -40,7 +37,7 @@ def new_maps(F, kind, seed, dtype=None, scale=1.0):
         if kind == "zero":
             values *= 0
         data.append((values * scale).astype(dtype))
-    if kind == "partly zero":  # whole edges
+    if kind == "partly zero":  # the maps of some edges are zero
         for e in np.flatnonzero(rng.random(F.n_edges) < 0.5):
             data[0][F.tail_offsets[e] : F.tail_offsets[e + 1]] = 0
             data[1][F.head_offsets[e] : F.head_offsets[e + 1]] = 0
@@ -49,7 +46,7 @@ def new_maps(F, kind, seed, dtype=None, scale=1.0):
 
 @st.composite
 def refreshable(draw, kinds=KINDS):
-    """Triples (coarsening, sheaf with new maps, that sheaf coarsened from scratch)."""
+    """Draw triples (coarsening, sheaf with new maps, new coarsening of that sheaf)."""
     F, P = draw(sheaves_with_partitions())
     kind = draw(st.sampled_from(kinds))
     options = {"loops": draw(st.booleans()), "compress": draw(st.booleans())}
@@ -70,7 +67,7 @@ def refreshable(draw, kinds=KINDS):
 
 
 def loops_of(C):
-    """B_a of every cluster that has a loop."""
+    """Return B_a of every cluster that has a loop."""
     loops = range(C.n_crossing_edges, C.sheaf.n_edges)
     return {int(C.sheaf.edges[e, 0]): C.sheaf.tail_map(e) - C.sheaf.head_map(e) for e in loops}
 
@@ -91,7 +88,7 @@ def index_arrays(C):
 def assert_shared(C, D):
     """Assert that D shares every index array with C.
 
-    So C's pattern fills D's Laplacian without index work.
+    The Laplacian pattern of C must then be valid for D.
     """
     assert all(mine is other for mine, other in zip(index_arrays(C), index_arrays(D), strict=True))
     assert D.clusters is C.clusters
@@ -110,7 +107,7 @@ def test_recoarsen_equals_a_new_coarsening_except_for_kept_loop_rows(case):
     C, F2, D = case
     C2 = C.recoarsen(F2)
     assert C2.fine is F2
-    if C2.sheaf.dtype != D.sheaf.dtype:  # the basis was complex for the sake of the old maps alone
+    if C2.sheaf.dtype != D.sheaf.dtype:  # only the old maps were complex
         assert C2.sheaf.dtype == F2.dtype
         assert not D.prolongation.data.imag.any()
     np.testing.assert_array_equal(C2.prolongation.data, D.prolongation.data)
@@ -122,7 +119,7 @@ def test_recoarsen_equals_a_new_coarsening_except_for_kept_loop_rows(case):
     old, refreshed, fresh = loops_of(C), loops_of(C2), loops_of(D)
     assert sorted(refreshed) == sorted({*old, *fresh})
     for a, B in refreshed.items():
-        # no row is lost, and none without need
+        # no row is lost, and rows are added only if necessary
         assert len(B) == max(len(old.get(a, ())), len(fresh.get(a, ())))
         rows = B[np.abs(B).any(axis=1)]
         np.testing.assert_array_equal(rows, fresh[a] if a in fresh else B[:0])
@@ -148,10 +145,7 @@ def test_every_statement_holds_after_recoarsen(case):
 
 @given(refreshable(), st.integers(0, 99))
 def test_laplacian_patterns_stay_valid_after_the_first_recoarsen(case, seed):
-    """After all that was needed once is there, nothing is put back again.
-
-    Not even after maps of zero.
-    """
+    """Loop rows restored once remain, even after maps that are zero."""
     C, F2, _ = case
     C2 = C.recoarsen(F2)
     if C2.restored_loops.size == 0:
@@ -171,14 +165,14 @@ def test_missing_loops_are_restored():
     C = sc.coarsen(F, P, 1)
     assert C.sheaf.n_edges == C.n_crossing_edges == 1
     tail = F.tail_data.copy()
-    # constants have energy in the first cluster alone
+    # constants have energy only in the first cluster
     tail[(F.edges < 4).all(axis=1)] *= np.linspace(1, 3, 6)
     C2 = C.recoarsen(F.with_maps(tail, F.head_data))
     assert C2.restored_loops.tolist() == [0]
     assert C2.sheaf.edges.tolist() == [[0, 1], [0, 0]]
     assert repr(C2).endswith("28 -> 1 edges + 1 loops, loop rows put back in 1 clusters)")
     assert sc.verify(C2).passed
-    back = C2.recoarsen(F)  # the loop stays, as zeros
+    back = C2.recoarsen(F)  # the loop remains with zero maps
     assert_shared(C2, back)
     assert loops_of(back)[0].tolist() == [[0]]
     assert "put back" not in repr(back)
@@ -203,7 +197,7 @@ def test_missing_rows_of_an_existing_loop_are_restored(kind):
 
 
 def stiff(F, seed):
-    """Edges of very different weights: the same sections, but eigenvectors resolve them badly."""
+    """Scale edges over decades: sections stay the same, but eigenvectors are inaccurate."""
     weight = 10.0 ** np.random.default_rng(seed).uniform(-4, 4, F.n_edges)
     per_entry = np.repeat(weight, np.diff(F.tail_offsets))
     return F.with_maps(F.tail_data * per_entry, F.head_data * per_entry)
@@ -363,9 +357,9 @@ def test_inconsistent_parts_raise():
     for whole, fields, message in (
         (C, {"partition": other.partition}, "modes belong to another partition"),
         (C, {"modes": other.modes}, "modes belong to another partition"),
-        (C, {"sheaf": sc.coarsen(F, P, 3).sheaf}, "ranks of its modes are not the dimensions"),
-        (C, {"sheaf": F}, "2 clusters, a coarse sheaf of 6 vertices"),
-        (C.modes, {"ranks": np.array([7, 7])}, "more than the cluster's dimension 6"),
+        (C, {"sheaf": sc.coarsen(F, P, 3).sheaf}, "ranks of its modes do not match the dimensions"),
+        (C, {"sheaf": F}, "2 clusters, but the coarse sheaf has 6 vertices"),
+        (C.modes, {"ranks": np.array([7, 7])}, "exceeds the cluster's dimension 6"),
         (C, {"partition": Partition([0, 1])}, "must label the sheaf's 6 vertices"),
         (basis, {"prolongation": R}, "full block"),
         (basis, {"partition": other.partition}, "full block"),
@@ -373,7 +367,7 @@ def test_inconsistent_parts_raise():
         with pytest.raises(ValueError, match=message):
             dataclasses.replace(whole, **fields)
     C.prolongation.data, basis.prolongation.data = C.prolongation.data * 2, R.data
-    assert C.recoarsen(F).prolongation.max() <= 1  # its modes are computed again
+    assert C.recoarsen(F).prolongation.max() <= 1  # modes are recomputed
     with pytest.raises(ValueError, match="full block"):
         basis.recoarsen(F)
 

@@ -1,4 +1,4 @@
-"""Rows of crossing maps that are rounding of their fine rows are zero in the coarse sheaf."""
+"""Coarse crossing rows at the rounding level of their fine rows are set to zero."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ CASES = [
 
 
 def hidden_section(seed, t, dtype, scale=1.0):
-    """Return a sheaf with h0 = 2 all of whose crossing maps vanish on sections of the clusters.
+    """Return a sheaf with h0 = 2 whose crossing maps vanish on sections of the clusters.
 
     The section of the first cluster is orthogonal to the tail map of three parallel crossing edges,
     their head map is 0.
@@ -71,7 +71,7 @@ def test_crossing_maps_at_rounding_level_are_zero_in_both_directions(reverse, co
 
 
 def test_coarse_rows_are_judged_relative_to_their_own_fine_row():
-    """Edges of weight 1e-40 keep their maps beside those of weight 1, and rows beside rows."""
+    """Edges of weight 1e-40 keep their maps beside edges of weight 1; so do rows."""
     weights = np.array([1.0, 1.0, 1e-20])
     F = CellularSheaf.from_flat([[0, 1], [2, 3], [1, 2]], weights, weights, 1, 1)
     C = sc.coarsen(F, Partition([0, 0, 1, 1]), 1)
@@ -86,7 +86,7 @@ def test_coarse_rows_are_judged_relative_to_their_own_fine_row():
 @pytest.mark.parametrize("compress", [False, True])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_rounding_level_is_n_eps_times_the_shortest_column(dtype, compress):
-    """For a cluster of dimension n = 3 and a basis whose columns have entries 1 and 1e-20."""
+    """The cluster has dimension n = 3, and its columns have entries 1 and 1e-20."""
     eps = float(np.finfo(dtype).eps)
     F = CellularSheaf([[0, 1]] * 4, [np.eye(3, dtype=dtype)[2:]] * 4, [np.eye(1, dtype=dtype)] * 4)
     for factor, zero in ((2.5, True), (3.5, False)):
@@ -101,7 +101,7 @@ def test_rounding_level_is_n_eps_times_the_shortest_column(dtype, compress):
 
 
 def test_rounding_level_is_relative_to_the_norm_of_the_fine_row():
-    """A row of 16 ones: 16 eps times its norm is 64 eps, times an entry 16 eps."""
+    """For a row of 16 ones, 16 eps times its norm is 64 eps, but 16 eps times an entry."""
     eps = np.finfo(float).eps
     F = CellularSheaf([[0, 1]] * 2, [np.ones((1, 16))] * 2, [np.eye(1)] * 2)
     for factor, zero in ((32, True), (80, False)):
@@ -121,7 +121,7 @@ def test_rounding_is_independent_of_the_norm_of_the_basis(scale):
 
 @pytest.mark.parametrize("local_operator", ["internal", "principal"])
 def test_distributed_coarsening_finds_the_same_zeros(local_operator, tmp_path):
-    """In a cycle of such sheaves, whose crossing edges have one end that is rounding."""
+    """In a cycle of such sheaves, one end of every crossing edge is at rounding level."""
     n = 12
     parts = [hidden_section(k, 0.1, float) for k in range(n)]
     tail = [M for F in parts for M in (F.tail_map(0), F.tail_map(1))]

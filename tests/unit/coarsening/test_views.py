@@ -1,4 +1,4 @@
-"""Blocks of R beside R; tests of the coarsening itself say more."""
+"""Blocks of R; other methods are tested with the coarsening."""
 
 import numpy as np
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Which maps star-mesh is exact for, and parts that do not fit."""
+"""Checks of maps for star-mesh, and of the parts of an elimination."""
 
 import dataclasses
 
@@ -68,7 +68,7 @@ def test_steps_of_another_elimination_raise():
     ids=["order", "itself", "backward", "too few", "no start", "sizes", "blocks", "inverses"],
 )
 def test_inconsistent_parts_raise(change, message):
-    """A star, whose leaves follow from its hub, in steps that say something else."""
+    """Each case damages one part of the elimination of a star."""
     K = sc.eliminate(CellularSheaf.constant(nx.star_graph(3)), keep=[0])
     twice = sc.eliminate(CellularSheaf.constant(nx.star_graph(3)), keep=[0, 1])
     ((name, make),) = change.items()

@@ -27,7 +27,7 @@ def test_resistances_in_series_and_in_parallel_are_combined():
     assert K.eliminated.tolist() == [1, 3]
     L = sc.laplacian(K.sheaf).toarray()
     assert_residual(L - 2.5 * np.array([[1, -1], [-1, 1]]), 5.0, n=4)
-    assert K.sheaf.edge_dims.tolist() == [1]  # both ways say the same
+    assert K.sheaf.edge_dims.tolist() == [1]  # the rows of both paths are parallel
     assert K.sheaf.tail_map(0) > 0
 
 
@@ -59,7 +59,7 @@ def test_all_vertices_may_be_eliminated():
 
 
 def test_a_grounded_tree_is_solved_by_two_substitutions():
-    """The current into each vertex of a path that is grounded at one end."""
+    """A unit current enters each vertex of a path that is grounded at one end."""
     F = CellularSheaf([[0, 0], [0, 1], [1, 2]], [[[1.0]]] * 3, [[[0.0]], [[1.0]], [[1.0]]])
     K = sc.eliminate(F)
     x = K.extend(np.zeros(0), [1.0, 1.0, 1.0])
@@ -105,7 +105,7 @@ def test_the_scalar_type_is_preserved(dtype):
     assert K.sheaf.dtype == K.extend(z).dtype == K.reduce(np.ones(12, dtype)).dtype == dtype
     assert K.prolongation.dtype == dtype
     assert K.extend(z.astype(complex)).dtype == np.result_type(dtype, complex)
-    b = np.full(12, 1j, np.complex64)  # a complex right side makes a complex solution
+    b = np.full(12, 1j, np.complex64)  # a complex right-hand side gives a complex solution
     x, unit = K.extend(z, b), K.extend(0 * z, np.ones(12, dtype))
     assert x.dtype == np.result_type(dtype, np.complex64)
     assert_residual(x - K.extend(z) - 1j * unit, 1.0, x, n=12, eps=np.finfo(np.float32).eps)
@@ -140,7 +140,7 @@ def test_refresh_equals_a_new_elimination():
 
 @pytest.mark.parametrize("most", [2, 4])
 def test_refresh_caches_adjacency_lists_and_gives_identical_results(most, monkeypatch):
-    """To the bit what elimination is from the start, also where loops vanish."""
+    """Results are bitwise equal to a new elimination, also if loops become zero."""
     graph = nx.MultiGraph(nx.gnm_random_graph(60, 75, seed=4))
     graph.add_edges_from([*list(graph.edges())[:9], (3, 3), (8, 8)])
     F = CellularSheaf.random(graph, 2, 2, kind="orthogonal", seed=5)
@@ -173,7 +173,7 @@ def test_refresh_repeats_star_mesh():
 
 
 def test_vertices_kept_by_a_refresh_stay_kept():
-    """A loop with a holonomy keeps the hub of a star, and so does what is refreshed from there."""
+    """A loop with holonomy keeps the hub of a star, also in later refreshes."""
     edges = [[0, 0], [0, 1], [0, 2], [0, 3]]
     F = CellularSheaf.constant(edges, 3)
     turned = F.tail_data.reshape(-1, 3, 3).copy()
@@ -252,7 +252,7 @@ def test_growth_is_large_if_maps_expand():
     n, one = 40, np.ones((39, 1, 1))
     edges = np.stack([np.arange(n - 1), np.arange(1, n)], axis=1)
     assert sc.eliminate(path(n), keep=[0]).growth <= n
-    # x_v = x_u / 2, so that right sides halve on their way; the other way round they double
+    # x_v = x_u / 2 halves right-hand sides at every step; reversed edges double them
     halves = sc.eliminate(CellularSheaf(edges, one, 2 * one), keep=[0])
     doubles = sc.eliminate(CellularSheaf(edges, 2 * one, one), keep=[0])
     assert halves.growth <= 2 < 2.0 ** (n - 3) < doubles.growth < 2.0**n
@@ -267,7 +267,8 @@ def test_solvers_do_not_eliminate_if_maps_expand():
     L = sc.laplacian(F)
     b = L @ np.random.default_rng(1).standard_normal(2 * n)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", sc.SingularProblemWarning)  # its kernel is nearly larger
+        # a small singular value is nearly zero
+        warnings.simplefilter("ignore", sc.SingularProblemWarning)
         x = sc.Solver(F)(b)
     assert np.linalg.norm(L @ x - b) < 1e-7 * np.linalg.norm(b)
 
@@ -284,14 +285,14 @@ def test_elimination_preserves_the_resistance_of_a_long_chain():
 
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
 def test_maps_that_grow_and_decay_along_a_chain_are_eliminated_accurately():
-    n = 3000  # by 2^3000 all in all, far beyond doubles
+    n = 3000  # maps grow by 2^3000 in total, which overflows
     edges = np.stack([np.arange(n - 1), np.arange(1, n)], axis=1)
     F = CellularSheaf(edges, np.ones((n - 1, 1, 1)), np.full((n - 1, 1, 1), 2.0))
     K = sc.eliminate(F, keep=[0, n - 1])
     L = sc.laplacian(K.sheaf).toarray()
     assert np.isfinite(L).all()
     assert abs(L[0, 0]) < 1e-300
-    assert abs(L[1, 1] - 3.0) < 1e-12  # x_v = 2^-k x_0 would be free of energy: the far end pays
+    assert abs(L[1, 1] - 3.0) < 1e-12  # only the far end contributes energy
 
 
 def test_a_huge_number_of_neighbors_takes_no_memory():

@@ -25,7 +25,7 @@ def assert_is_schur(F, K):
 
 
 def test_loops_left_by_leaves_are_merged_into_one():
-    """Edge stalks larger than those of the leaves: each leaves a loop, and all become one."""
+    """Edge stalks are larger than those of the leaves, so every leaf leaves a loop."""
     F = CellularSheaf.random(nx.star_graph(40), [2] + [1] * 40, 2, seed=3)
     K = sc.eliminate(F, keep=[0])
     assert K.sheaf.edges.tolist() == [[0, 0]]
@@ -56,7 +56,7 @@ def test_edge_stalks_much_larger_than_vertex_stalks_are_compressed():
 
 
 def test_extensions_by_saved_steps_have_minimum_norm():
-    """How many dimensions nothing fixed is not saved: some may be free."""
+    """The kernel dimension is not saved, so it is computed from the steps."""
     F = CellularSheaf.random(nx.path_graph(6), 2, 1, seed=3)
     K = sc.eliminate(F, keep=[2])
     s = K.steps
@@ -82,7 +82,7 @@ def test_star_mesh_enlarges_its_arrays():
 
 
 def test_star_mesh_keeps_vertices_whose_loops_have_holonomy():
-    """I - H is no multiple of a rotation, in 3-D, unless H is the identity."""
+    """In 3-D, I - H is not a multiple of a rotation unless H is the identity."""
     edges = [(0, 0), (0, 1), (0, 1), (0, 2), (0, 3)]
     F = CellularSheaf.random(edges, 3, 3, kind="orthogonal", seed=3)
     K = sc.eliminate(F, keep=[1, 2, 3], max_neighbors=3)
@@ -96,7 +96,7 @@ def test_star_mesh_keeps_vertices_whose_loops_have_holonomy():
 
 
 def test_rows_that_cancel_up_to_rounding_do_not_count_as_rank():
-    """A cell that cancels around a triangle, and a vertex that only it would fix."""
+    """The last edge of a flat triangle must not determine the kept vertex."""
     angle = 0.3
     turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
     F = CellularSheaf.connection([[0, 1], [1, 2], [2, 0]], [turn, turn, turn.T @ turn.T])
@@ -112,12 +112,12 @@ def test_a_tiny_holonomy_is_detected(small):
     nearly = turn.T @ turn.T @ [[np.cos(small), -np.sin(small)], [np.sin(small), np.cos(small)]]
     F = CellularSheaf.connection([[0, 1], [1, 2], [2, 0]], [turn, turn, nearly])
     L = sc.laplacian(sc.eliminate(F, keep=[0]).sheaf).toarray()
-    left = 2 * np.sin(small / 2) / np.sqrt(3)  # of maps of the size of 1, which cancel
+    left = 2 * np.sin(small / 2) / np.sqrt(3)  # maps of norm 1 cancel up to this
     assert_residual(L - left**2 * np.eye(2), left, 1.0, n=1)
 
 
 def test_dependent_rows_are_merged():
-    """Two of three rows of the edge to vertex 1 do not see it, and are multiples of one another."""
+    """Two of three rows are zero at vertex 1 and multiples of each other."""
     rows = np.random.default_rng(3).standard_normal((3, 3))
     rows[2] = 2 * rows[1]
     F = CellularSheaf([[0, 1], [1, 2]], [rows, [[1.0]]], [[[1.0], [0.0], [0.0]], [[1.0]]])
@@ -128,7 +128,7 @@ def test_dependent_rows_are_merged():
 
 @pytest.mark.parametrize("most", [2, 4])
 def test_arrays_of_steps_grow_as_needed(most):
-    """Each vertex that goes leaves an edge larger than those before it together."""
+    """Every eliminated vertex adds an edge larger than all previous edges together."""
     graph = nx.cycle_graph(200) if most == 2 else nx.circulant_graph(60, [1, 2])
     F = CellularSheaf.random(graph, 6, 6, kind="orthogonal", seed=3)
     K = sc.eliminate(F, keep=range(0, len(graph), 2), max_neighbors=most)
@@ -137,7 +137,7 @@ def test_arrays_of_steps_grow_as_needed(most):
 
 
 def test_an_edge_without_rows_remains_if_other_maps_would_give_it_rows():
-    """Two rows and two values: nothing is left of them, unless the maps are singular."""
+    """Two rows determine two values, so no row remains unless the maps are singular."""
     F = CellularSheaf.random([[0, 1], [1, 2]], [1, 2, 1], 1, seed=3)
     K = sc.eliminate(F, keep=[0, 2])
     assert K.sheaf.edges.tolist() == [[0, 1]]
@@ -151,7 +151,7 @@ def test_an_edge_without_rows_remains_if_other_maps_would_give_it_rows():
 
 @pytest.mark.parametrize("size", [0.0, 1e-17, -1e-17])
 def test_maps_at_rounding_level_relative_to_the_other_end_count_as_zero(size):
-    """The other end pays for all of the edge then."""
+    """The energy of the edge then depends only on the other end."""
     for edges, maps, keep in (
         ([[0, 1]], ([1.0], [size]), [0]),
         ([[0, 1], [2, 1]], ([1.0, 1.0], [size, size]), [0, 2]),
@@ -166,7 +166,7 @@ def test_maps_at_rounding_level_relative_to_the_other_end_count_as_zero(size):
 @pytest.mark.parametrize("dtype", [np.float64, np.complex128])
 @pytest.mark.parametrize("spread", [0, 3])
 def test_stalks_of_dimension_1_give_the_same_steps_as_the_general_method(spread, dtype):
-    """An empty loop at each vertex makes no difference."""
+    """An empty loop at each vertex selects the general method."""
     rng = np.random.default_rng(3)
     n = 120
     tree = np.stack([(rng.random(n - 1) * np.arange(1, n)).astype(int), np.arange(1, n)], axis=1)
@@ -197,7 +197,7 @@ def test_trees_are_eliminated_entirely(kind):
         "caterpillar": np.maximum(np.arange(SIZE - 1) // 2 * 2, 0),
     }[kind]
     shuffled = rng.permutation(SIZE)
-    # general maps expand, edge after edge, and rounding with them: see `Elimination.growth`
+    # general maps expand along every edge, and so do rounding errors: see `Elimination.growth`
     maps = "general" if kind == "star" else "orthogonal"
     edges = shuffled[np.stack([ends, np.arange(1, SIZE)], axis=1)]
     F = CellularSheaf.random(edges, 2, 2, kind=maps, seed=3)
@@ -210,7 +210,7 @@ def test_trees_are_eliminated_entirely(kind):
 
 
 def check_that_it_comes_back(F, K):
-    """Residuals vanish at eliminated vertices, whatever the kept ones have."""
+    """Assert that residuals are zero at eliminated vertices for any values at kept ones."""
     rng = np.random.default_rng(3)
     L = sc.laplacian(F)
     b = L @ rng.standard_normal(F.dim_c0)
@@ -240,7 +240,7 @@ def test_real_networks_are_reduced_and_solutions_extend(data_folder, name, kept)
 
 @pytest.mark.real_data
 def test_a_power_feeder_is_eliminated_entirely(data_folder):
-    """4876 vertices, conductances over seven decades: all of it is trees."""
+    """Its 4876 vertices form trees, with conductances over seven decades."""
     F, _ = feeder(data_folder / "feeder_ieee8500.json.gz")
     K = sc.eliminate(F)
     assert K.sizes.vertices == (4876, 0)
@@ -269,7 +269,7 @@ def test_real_networks_are_solved_without_iterations(data_folder, name):
 
 @pytest.mark.parametrize(("off", "kept"), [(0.0, [1, 2, 3]), (1e-10, [0, 1, 2, 3])])
 def test_star_mesh_allows_loops_that_are_isometric_in_total(off, kept):
-    """Turns by one angle around three axes, and by angles that differ."""
+    """Loops rotate by the same angle around three axes, or by different angles."""
     loops = []
     for axis in range(3):
         i, k = [j for j in range(3) if j != axis]
@@ -294,7 +294,7 @@ def test_a_hub_whose_maps_are_zero_is_undetermined():
 
 
 def test_nearly_parallel_rows_count_as_independent():
-    """Two rows on a stalk of three dimensions, which differ by 1e-7."""
+    """Two rows on a stalk of dimension 3 differ by 1e-7."""
     rng = np.random.default_rng(3)
     M = np.outer([1.0, 2.0], rng.standard_normal(3)) + 1e-7 * rng.standard_normal((2, 3))
     A = rng.standard_normal((2, 2))
@@ -313,7 +313,7 @@ def test_edges_are_sorted_and_followed_by_sorted_loops():
     crossing = edges[edges[:, 0] != edges[:, 1]]
     assert (crossing[:, 0] < crossing[:, 1]).all()
     assert crossing.tolist() == sorted(crossing.tolist())
-    assert len(crossing) == 15  # a pair once
+    assert len(crossing) == 15  # one edge per pair
     assert edges[15:].tolist() == [[1, 1], [3, 3]]
     difference = sc.laplacian(K.sheaf) - sc.laplacian(F)
     assert abs(difference).max() < 1e-13
@@ -336,7 +336,7 @@ def test_a_constant_sheaf_stays_constant():
 
 
 def test_the_first_large_entry_of_a_row_is_real_and_positive():
-    """Each row that was made: its first entry of half the size of the largest, or more."""
+    """In every new row, it is the first entry of at least half the maximum size."""
     F = CellularSheaf.random(nx.cycle_graph(6), 2, 2, seed=3, dtype=complex)
     K = sc.eliminate(F, keep=[0, 2, 4])
     for e in range(K.sheaf.n_edges):

@@ -1,4 +1,4 @@
-"""Sections that vanish on kept vertices: L_ee^+ to rounding, whatever the kernel of L_ee is."""
+"""Sections that vanish on kept vertices, and extensions by L_ee^+ for any kernel of L_ee."""
 
 import networkx as nx
 import numpy as np
@@ -12,7 +12,7 @@ from tests.support.helpers import assert_residual
 
 
 def sparse_graph(seed):
-    """Trees, chains and a cycle here and there; several components."""
+    """Return a graph of trees, chains and a few cycles with several components."""
     return nx.gnm_random_graph(40, 42, seed=seed)
 
 
@@ -57,7 +57,7 @@ def test_extensions_match_the_dense_pseudo_inverse(seed, dtype, scale):
     x = K.extend(z, b)
     e = ~kept
     wanted = inverse @ (b[e] - coupling @ z)
-    # the condition of what is left of L_ee, squared as in L, is what perturbations are worth
+    # perturbations are amplified by the condition number of L_ee on its range
     eps, bound = np.finfo(dtype).eps, norm2(inverse) * norm2(coupling) + 1
     sizes = (bound, norm2(inverse) * np.linalg.norm(b) + bound * np.linalg.norm(z))
     assert np.array_equal(x[kept], z)
@@ -96,7 +96,7 @@ def test_free_sections_that_overflow_are_not_used():
 
 @pytest.mark.parametrize("seed", range(24))
 def test_solutions_on_a_tree_are_orthogonal_to_global_sections(seed):
-    """Maps expand and contract by 1e4 to 1e13 on the way; what arrives at the root is rounding."""
+    """Maps expand and contract by 1e4 to 1e13, so only rounding errors reach the root."""
     F = CellularSheaf.random(nx.random_labeled_tree(60, seed=seed), 2, 2, seed=seed)
     K = sc.eliminate(F)
     L = sc.laplacian(F).toarray()
@@ -112,7 +112,7 @@ def test_solutions_on_a_tree_are_orthogonal_to_global_sections(seed):
 
 @pytest.mark.parametrize("dtype", [float, complex])
 def test_overlapping_sections_are_orthonormalized(dtype):
-    """Paths with one row an edge: a section for each vertex and one more, all in one part."""
+    """A path with one row per edge has one section more than vertices; all overlap."""
     counts = [3, 6, 6, interior_kernel.TOGETHER, interior_kernel.TOGETHER + 1]
     graph = nx.disjoint_union_all([nx.path_graph(k - 1) for k in counts])
     F = CellularSheaf.random(graph, 2, 1, seed=1, dtype=dtype)
@@ -124,7 +124,7 @@ def test_overlapping_sections_are_orthonormalized(dtype):
     assert_residual(delta @ N, delta, N, n=F.dim_c0)
     of_path = np.repeat(np.arange(5), [2 * (k - 1) for k in counts])
     last = abs(N[of_path == 4]).sum(axis=0) > 0
-    assert last.sum() == interior_kernel.TOGETHER + 1  # too many: they stay as they were
+    assert last.sum() == interior_kernel.TOGETHER + 1  # too many sections are not orthonormalized
     assert_residual(gram[~last][:, ~last] - np.eye(sum(counts[:4])), n=F.dim_c0)
     assert np.abs(gram - np.eye(len(gram))).max() > 1e-3
     assert_residual(np.diag(gram) - 1, 1.0, n=F.dim_c0)
@@ -141,13 +141,13 @@ def test_the_prolongation_is_orthogonal_to_free_sections(seed):
 
 @pytest.mark.parametrize(("n", "apart"), [(20, True), (70, False)])
 def test_sections_that_are_parallel_up_to_rounding_are_not_used(n, apart):
-    """Expanded by 1.9 and by 1 from edge to edge, they differ by 1.9^-n at the end."""
+    """Two directions expand by 1.9 and by 1 per edge, so sections differ by 1.9^-n."""
     slanted = np.array([[1.0, 1.0], [0.0, 1.0]])
     M = slanted @ np.diag([1.9, 1.0]) @ np.linalg.inv(slanted)
     edges = np.stack([np.arange(n), np.arange(1, n + 1)], axis=1)
     F = CellularSheaf(edges, np.tile(np.eye(2), (n, 1, 1)), np.tile(M, (n, 1, 1)))
     K = sc.eliminate(F)
-    assert K.steps.vertices[-1] == n  # where they begin
+    assert K.steps.vertices[-1] == n  # the sections start at the last vertex
     assert (free_sections(F.vertex_dims, K.steps, K.kept) is not None) == apart
     L = sc.laplacian(F)
     b = L @ np.random.default_rng(0).standard_normal(F.dim_c0)
@@ -164,7 +164,7 @@ def test_many_leaves_with_free_sections_are_extended_by_pseudo_inverses():
     assert free_sections(F.vertex_dims, K.steps, K.kept).basis.shape[1] == 6000
     delta = sc.coboundary(F)
     assert_residual((delta @ P).toarray(), delta.toarray(), P.toarray(), n=3)
-    for v in (1, 2999):  # x_v = M^+ A x_0, in the row space of the one map there
+    for v in (1, 2999):  # x_v = M^+ A x_0 for the only map M at v
         rows, M = slice(3 * v, 3 * v + 3), F.head_map(v - 1)
         assert_residual(P[rows].toarray() - np.linalg.pinv(M) @ F.tail_map(v - 1), 1.0, P, n=3)
 

@@ -1,4 +1,4 @@
-"""Ranks of rows that are known up to their noise."""
+"""Ranks of rows with known noise levels."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ reflect = from_python(row_qr.reflect)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("spread", [0, 6])
 def test_noise_of_rows_does_not_count_as_rank(spread, dtype):
-    """Rows of sizes over 2 spread decades, each off by up to 1e-3 of its own size."""
+    """Row norms range over 2 spread decades, and each row has errors of 1e-3 of its norm."""
     double = np.result_type(dtype, np.float64)
     for seed in range(60):
         rng = np.random.default_rng(seed)
@@ -37,7 +37,7 @@ def test_noise_of_rows_does_not_count_as_rank(spread, dtype):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_noise_covers_rounding_errors_of_reflections(seed):
-    """Also of rows that hardly enter the column but have larger entries elsewhere."""
+    """It holds also for rows with small entries in the column and larger ones elsewhere."""
     rng, shape = np.random.default_rng(seed), (6, 3)
     given = rng.standard_normal(shape) * 2.0 ** rng.integers(-40, 1, shape)
     given = given[np.argsort(-np.abs(given[:, 0]))]

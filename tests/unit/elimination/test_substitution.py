@@ -1,4 +1,4 @@
-"""Cochains through the steps, and the prolongation."""
+"""Forward and back substitution of cochains, and the prolongation."""
 
 from types import SimpleNamespace
 
@@ -27,7 +27,8 @@ def test_the_prolongation_is_the_extension_and_gives_the_schur_complement(dtype,
     assert_residual(R[:, :2] - K.extend(np.eye(K.sheaf.dim_c0, 2, dtype=dtype)), R, n=n)
     L = sc.laplacian(F).toarray()
     assert_residual(R.conj().T @ L @ R - sc.laplacian(K.sheaf).toarray(), R, L, R, n=n)
-    assert_residual(K.reduce(np.eye(n, dtype=dtype)) - R.conj().T, R, n=n)  # its adjoint
+    # reduce is the adjoint of extend
+    assert_residual(K.reduce(np.eye(n, dtype=dtype)) - R.conj().T, R, n=n)
 
 
 def test_prolongation_rows_of_a_chain_depend_only_on_its_two_ends():
@@ -59,7 +60,7 @@ def test_columns_are_extended_independently():
 
 @pytest.mark.parametrize("dim", [1, 2])
 def test_one_right_hand_side_gives_the_same_bits_as_several(dim):
-    """To the same bits, with numbers that are complex."""
+    """The numbers are complex."""
     F = sc.CellularSheaf.random(nx.karate_club_graph(), dim, dim, seed=3, dtype=complex)
     K, rng = sc.eliminate(F, keep=[0]), np.random.default_rng(3)
     b = rng.standard_normal((F.dim_c0, 2)) + 1j * rng.standard_normal((F.dim_c0, 2))
@@ -74,7 +75,7 @@ def test_one_right_hand_side_gives_the_same_bits_as_several(dim):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
 @pytest.mark.parametrize("seed", range(40))
 def test_every_entry_is_computed_if_some_stalks_are_empty(seed, dtype, monkeypatch):
-    """Also of one column, with as many neighbours as these have dimensions together."""
+    """Seed 0 has as many neighbours as their stalks have dimensions in total."""
     monkeypatch.setattr(_eliminate, "np", SimpleNamespace(**{**vars(np), **poison.NAMES}))
     rng = np.random.default_rng(seed)
     graph = nx.gnm_random_graph(7, 8, seed=seed)

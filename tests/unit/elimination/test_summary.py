@@ -1,4 +1,4 @@
-"""What an elimination says it saved."""
+"""Counts before and after an elimination."""
 
 import networkx as nx
 
@@ -52,4 +52,4 @@ def test_vertices_eliminated_by_star_mesh_are_counted():
 
 def test_dim_of_few_edges_counts_stalks_with_at_most_two_half_edges():
     F = CellularSheaf.random([[0, 1], [1, 2], [1, 3], [3, 3], [3, 0]], [1, 2, 4, 8], 1, seed=3)
-    assert dim_of_few_edges(F) == 1 + 4 + 8  # a loop is no way on
+    assert dim_of_few_edges(F) == 1 + 4 + 8  # loops do not count as half-edges

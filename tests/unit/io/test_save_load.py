@@ -261,8 +261,8 @@ def changed(arrays, name, at, value):
     [
         (lambda a: changed(a, "kept", 0, 99), "`kept` must hold vertex indices in 0 .. 33"),
         (lambda a: changed(a, "steps.vertices", 0, a["steps.vertices"][1]), "must be listed once"),
-        (lambda a: changed(a, "steps.starts", 3, 99), "not lists of neighbours"),
-        (lambda a: changed(a, "steps.neighbors", 0, -1), "not lists of neighbours"),
+        (lambda a: changed(a, "steps.starts", 3, 99), "must be lists of neighbours"),
+        (lambda a: changed(a, "steps.neighbors", 0, -1), "must be lists of neighbours"),
         (
             lambda a: changed(a, "steps.neighbors", -1, a["steps.vertices"][0]),
             "refers to a vertex that was eliminated before it",

@@ -6,6 +6,6 @@ from threadpoolctl import threadpool_limits
 
 @pytest.fixture(scope="module", autouse=True)
 def _one_thread_for_the_dense_solver():
-    # more threads only wait for each other at these sizes
+    # at these sizes several threads only wait for each other
     with threadpool_limits(1, user_api="blas"):
         yield

@@ -33,10 +33,7 @@ def modes_of(F, P, rank, local_operator="internal"):
 
 
 def local_operator_of(F, P, a, local_operator):
-    """L_a or L[C_a, C_a], and the factor whose square it is.
-
-    By the size of the factor errors are judged.
-    """
+    """Return L_a or L[C_a, C_a], and its factor, to whose norm errors are compared."""
     c = reference.cluster_coordinates(F, P, a)
     if local_operator == "internal":
         return reference.internal_laplacian(F, P, a), reference.internal_coboundary(F, P, a)
@@ -48,10 +45,7 @@ def inf_norm(A):
 
 
 def assert_lowest_eigenpairs(M, a, local=None):
-    """Values and next value against a dense solver; residual and orthonormality.
-
-    And the space, where it is unique.
-    """
+    """Compare modes with a dense solver: values, residuals, orthonormality and unique spaces."""
     A, factor = local or local_operator_of(M.sheaf, M.partition, a, M.local_operator)
     N, r, eps = len(A), int(M.ranks[a]), eps_of(M.sheaf.dtype)
     expected, vectors = np.linalg.eigh(A)
@@ -125,7 +119,7 @@ def test_ties_are_reported_exactly_if_the_cut_splits_a_multiple_eigenvalue(
         with pytest.warns(sc.TiedModesWarning, match="the cut splits a multiple eigenvalue"):
             M = sc.local_modes(F, P, rank, local_operator)
     else:
-        M = sc.local_modes(F, P, rank, local_operator)  # a warning would be an error
+        M = sc.local_modes(F, P, rank, local_operator)  # warnings are errors here
     assert M.tied.tolist() == tied
 
 
@@ -136,7 +130,7 @@ def test_the_first_large_entry_of_a_mode_is_real_and_positive(case, local_operat
     for a in range(P.n_clusters):
         for u in M.basis(a).T:
             moduli = np.abs(u)
-            margin = 4 * eps_of(F.dtype)  # the library saw the moduli before the phase was turned
+            margin = 4 * eps_of(F.dtype)  # moduli were compared before the phase changed
             limit = (1 - np.sqrt(eps_of(F.dtype))) * moduli.max()
             assume(not ((moduli > limit * (1 - margin)) & (moduli < limit * (1 + margin))).any())
             first = u[np.flatnonzero(moduli >= limit)[0]]
@@ -160,9 +154,9 @@ def test_principal_modes_depend_on_crossing_edges():
         sc.local_modes(F, P, 1),
         sc.local_modes(F, P, 1, local_operator="principal"),
     )
-    assert_residual(internal.eigenvalues(0), 1.0, n=2)  # the constant
+    assert_residual(internal.eigenvalues(0), 1.0, n=2)  # the constant mode
     assert_residual(internal.next_eigenvalues - 2, 2.0, n=2)
-    golden = (3 - np.sqrt(5)) / 2  # of [[1, -1], [-1, 2]]
+    golden = (3 - np.sqrt(5)) / 2  # lowest eigenvalue of [[1, -1], [-1, 2]]
     assert_residual(principal.eigenvalues(0)[0] - golden, 2.0, n=2)
     assert_residual(principal.next_eigenvalues - (3 - golden), 2.0, n=2)
     assert not same_subspace(internal.basis(0), principal.basis(0))
@@ -190,7 +184,7 @@ def test_the_result_lists_tied_clusters_and_their_next_eigenvalue():
     with pytest.warns(sc.TiedModesWarning, match=text) as caught:
         M = sc.local_modes(F, P, 2)
     assert len(caught) == 1
-    assert caught[0].filename == __file__  # where the user stands
+    assert caught[0].filename == __file__  # the line of the caller
     assert M.tied.tolist() == [False, True, True]
     assert M.next_eigenvalues[1:].round(12).tolist() == [3, 3]
     assert "tied=2" in repr(M)
@@ -222,7 +216,7 @@ def test_eigenvalues_within_sqrt_eps_of_each_other_are_tied():
 @pytest.mark.parametrize(("gap", "tied"), [(5e-7, True), (1.5e-6, False)])
 def test_ties_are_relative_to_the_inf_norm_of_the_operator(gap, tied):
     rows = np.zeros((3, 64))
-    rows[0, :62] = 1  # 62 once and 0 61 times, entries 1: norm(L, inf) = 62
+    rows[0, :62] = 1  # eigenvalues 62 and 0, norm(L, inf) = 62
     rows[1, 62], rows[2, 63] = 1, np.sqrt(1 + gap)
     F = CellularSheaf([[0, 0]], [rows], [np.zeros((3, 64))])
     assert modes_of(F, one_cluster(F), 62).tied.tolist() == [tied]  # sqrt(eps) 62 = 9e-7

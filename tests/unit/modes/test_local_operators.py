@@ -1,4 +1,4 @@
-"""The three local operators as objects: looked up by name, with settings of their own."""
+"""Local operators as objects, and their lookup by name."""
 
 import dataclasses
 

@@ -1,7 +1,4 @@
-"""Oversampled modes against a dense reference, at any scale, and what they gain.
-
-Kernels come first, sections are kept, hubs do no harm.
-"""
+"""Oversampled modes against a dense reference, their accuracy, pilots and arguments."""
 
 import dataclasses
 
@@ -71,7 +68,7 @@ def test_oversampled_modes_match_the_dense_reference(case, rings, target, total)
         exact = np.linalg.eigvalsh(projected)[::-1][: r - k]
         top, own = size(projected), max(eps, condition * np.finfo(float).eps)
         assert_residual(projected @ V - V * values, top, size(V), n=n, eps=own)
-        assert_residual(values - exact, top, n=n, eps=own)  # the leading ones, none left out
+        assert_residual(values - exact, top, n=n, eps=own)  # no leading value is missing
         if r < len(U):
             following = float(M.next_eigenvalues[a]) ** -2
             assert_residual(
@@ -128,7 +125,7 @@ def test_oversampled_modes_keep_global_sections(dtype, rings):
     kernel = oversampled(F, P, sc.ranks.kernel(), rings=rings)
     np.testing.assert_array_equal(kernel.ranks, 3)
     np.testing.assert_array_equal(kernel.modes.scores, 0)
-    assert oversampled(F, P, 2, rings=rings).modes.tied.all()  # a kernel is cut
+    assert oversampled(F, P, 2, rings=rings).modes.tied.all()  # the cut splits a kernel
 
 
 @pytest.mark.filterwarnings("ignore::sheafcoarsen.SingularProblemWarning")
@@ -158,10 +155,7 @@ def test_kernels_over_budget_are_retained_and_reported():
 
 
 def test_patch_kernels_of_many_dimensions_and_of_none_match_the_reference():
-    """Inverse iteration doubles its block, or gives way to singular values.
-
-    The reference takes singular values always.
-    """
+    """Inverse iteration doubles its block or is replaced by an SVD; the reference uses an SVD."""
     graphs = nx.disjoint_union(
         nx.grid_2d_graph(8, 5), nx.disjoint_union(nx.path_graph(20), nx.path_graph(3))
     )
@@ -176,7 +170,7 @@ def test_patch_kernels_of_many_dimensions_and_of_none_match_the_reference():
             size(M.basis(0)),
             n=F.dim_c0,
         )
-    # singular values about 1e-4, not zero
+    # singular values are about 1e-4 but not zero
     F = gallery.bundle(nx.grid_2d_graph(8, 8), 2, noise=1e-4, seed=1)
     assert sc.local_modes(
         F, Partition([0] * 64), sc.ranks.kernel(), "oversampled", target=1.0
@@ -231,7 +225,7 @@ def test_scaling_all_maps_changes_nothing(dtype, factor):
 def test_relabelling_changes_nothing():
     F = CellularSheaf.random(nx.grid_2d_graph(6, 6), 2, 3, seed=2)
     P = sc.select(F, 4)
-    order = np.random.default_rng(0).permutation(F.n_vertices)  # vertex v becomes place[v]
+    order = np.random.default_rng(0).permutation(F.n_vertices)  # vertex v becomes vertex place[v]
     place = np.argsort(order)
     tails, heads = ([get(e) for e in range(F.n_edges)] for get in (F.tail_map, F.head_map))
     G = CellularSheaf(place[F.edges], tails, heads)
@@ -305,9 +299,9 @@ def test_the_pilot_target_is_an_upper_bound_on_the_tenth_positive_eigenvalue():
 
 
 def eigenvalues_of_pilot(F, P):
-    """Positive eigenvalues of R* L R by the definition: conventions 5.7, dense and slow.
+    """Return the positive eigenvalues of the pilot by definition (conventions, section 5.7).
 
-    R_a has N_a / 20 internal modes, and what else belongs to the last multiplet.
+    R_a has N_a / 20 internal modes and all modes of the last multiplet.
     """
     L = reference.laplacian(F)
     columns = []
@@ -333,7 +327,7 @@ def test_the_pilot_retains_a_twentieth_of_all_modes():
 
 
 def test_the_pilot_does_not_split_multiplets():
-    """Multiplets of 4, the stalk's dimension, of which a twentieth of 120 takes one and a half."""
+    """Multiplets have 4 modes, and a twentieth of 120 modes would split one of them."""
     F, P = gallery.bundle(nx.grid_2d_graph(6, 30), 4, seed=0), Partition(np.arange(180) // 30)
     values = eigenvalues_of_pilot(F, P)
     assert len(values) == 6 * 8 - 4
@@ -341,7 +335,7 @@ def test_the_pilot_does_not_split_multiplets():
 
 
 def test_the_pilot_retains_entire_kernels():
-    """Six of twelve dimensions that no edge inside a cluster sees, where a mode would do."""
+    """Six of twelve dimensions have no energy in the cluster; a twentieth is one mode."""
     rng = np.random.default_rng(7)
     n, inside = 12, np.array([[v, v + 1] for v in range(6)])
     edges = np.concatenate([n * k + inside for k in range(8)])
@@ -368,9 +362,9 @@ def test_a_large_pilot_is_solved_as_a_sparse_matrix(monkeypatch):
 def test_a_pilot_with_few_positive_eigenvalues_uses_the_largest():
     F = CellularSheaf.constant(nx.path_graph(4))
     M = sc.local_modes(F, Partition([0, 0, 1, 1]), 1, "oversampled")
-    assert M.target == pytest.approx(1.0)  # constants on two halves: 1/2 (1, -1; -1, 1)
+    assert M.target == pytest.approx(1.0)  # the coarse Laplacian is 1/2 (1, -1; -1, 1)
     M = sc.local_modes(F, Partition([0, 0, 0, 0]), 1, "oversampled")
-    assert M.target == pytest.approx(4.0)  # the constant alone: norm(L, inf)
+    assert M.target == pytest.approx(4.0)  # the only mode is constant: norm(L, inf)
 
 
 # ---------------------------------------------------------------- again, deeper, on disk
@@ -529,7 +523,7 @@ def test_patches_too_large_for_a_dense_matrix_raise(monkeypatch):
 
 @pytest.mark.parametrize("dim", [1, 2])
 def test_scores_are_finite_if_responses_are_at_rounding_level(dim):
-    """Weights over six decades: most eigenvalues of the response are rounding, of either sign."""
+    """With weights over six decades, most eigenvalues of the response are rounding errors."""
     F = CellularSheaf.constant(nx.star_graph(30), dim)
     weights = np.repeat(10.0 ** np.random.default_rng(4).uniform(-3, 3, 30), dim**2)
     F = F.with_maps(F.tail_data * weights, F.head_data * weights)

@@ -26,13 +26,14 @@ def test_patches_of_clusters_beside_a_hub_have_bounded_size():
         patches = patches_of(F, P, rings)
         assert (patches.dims <= 2 * np.bincount(P.labels)).all()
         assert (patches.dims > np.bincount(P.labels)).all()
-        assert np.diff(patches.arrays.low_ptr).max() <= 3  # no spoke is looked for at the hub
+        # edges are listed at the end of lower degree
+        assert np.diff(patches.arrays.low_ptr).max() <= 3
     assert sc.verify(oversampled(F, P, 2)).passed
 
 
 @pytest.mark.parametrize("scale", [1e-140, 1.0, 1e140])
 def test_the_most_strongly_coupled_neighbours_are_added_first(scale):
-    """Vertex 0 with neighbours of strengths 1, 9, 4: one fits."""
+    """Vertex 0 has neighbours of strengths 1, 9, 4; one of them fits into its patch."""
     F = CellularSheaf.constant(
         np.array([[0, 1], [2, 0], [0, 3]]), weight=[1.0, 9.0, 4.0], n_vertices=4
     )

@@ -26,10 +26,7 @@ from tests.unit.modes.test_local_modes import (
 
 
 def large_sheaf(kind, dtype, seed):
-    """One sheaf with clusters of about 60, 90 and 150 dimensions.
-
-    More than divide and conquer takes.
-    """
+    """Return a sheaf with clusters of about 60, 90 and 150 dimensions."""
     rng = np.random.default_rng(seed)
     sizes = [20, 30, 50]
     P = Partition(rng.permutation(np.repeat(np.arange(3), sizes)))
@@ -40,7 +37,7 @@ def large_sheaf(kind, dtype, seed):
         )
     elif kind == "orthogonal":
         F = CellularSheaf.random(graph, 3, 3, kind="orthogonal", seed=rng, dtype=dtype)
-    elif kind == "few edges":  # most of L_a vanishes
+    elif kind == "few edges":  # most entries of L_a are zero
         graph = nx.gnm_random_graph(100, 90, seed=seed)
         F = CellularSheaf.random(graph, 3, 2, seed=rng, dtype=dtype)
     else:  # "graded": edges of very different size
@@ -80,7 +77,7 @@ def test_modes_of_large_clusters_match_at_any_scale_and_rank(dtype, scale):
 def every_value_twice(dtype):
     """Return a bundle of planes over a random graph.
 
-    Rotations are consistent, so every eigenvalue is double.
+    The rotations are consistent, so every eigenvalue is double.
     """
     F = gallery.bundle(nx.gnm_random_graph(45, 120, seed=3), 2, seed=5)
     maps = [data.astype(dtype) for data in (F.tail_data, F.head_data)]
@@ -106,16 +103,17 @@ def test_consistent_rotations_have_double_eigenvalues(dtype):
 
 
 DEGENERATE = {
-    "complete": CellularSheaf.constant(nx.complete_graph(40)),  # 0 once, 40 for the rest
-    "star": CellularSheaf.constant(nx.star_graph(59)),  # 1, 58 times
+    # 0 is simple, 40 has multiplicity 39
+    "complete": CellularSheaf.constant(nx.complete_graph(40)),
+    "star": CellularSheaf.constant(nx.star_graph(59)),  # 1 has multiplicity 58
     "cycle of planes": gallery.bundle(nx.cycle_graph(40), 2, seed=3),
     "identity": CellularSheaf(
         np.repeat(np.arange(30), 2).reshape(-1, 2), [np.eye(2)] * 30, [np.zeros((2, 2))] * 30
     ),
-    # a kernel of 54
+    # kernel of dimension 54
     "three edges": CellularSheaf.random([[0, 1], [5, 9], [7, 7]], [3] * 20, 2, seed=5),
     "kernel of 3": gallery.bundle(nx.gnm_random_graph(40, 100, seed=5), 3, seed=7),
-    # 0 and 2, 30 times each
+    # 0 and 2 have multiplicity 30 each
     "disconnected": CellularSheaf.constant(nx.disjoint_union_all([nx.path_graph(2)] * 30)),
 }
 

@@ -16,7 +16,7 @@ PAIR_AND_ONE = Partition([0, 1, 0])
 
 
 def assert_prolongation(R, F, n_columns, dtype):
-    """Assert a canonical csr matrix that nobody can change."""
+    """Assert that R is a canonical, read-only csr matrix."""
     assert isinstance(R, scipy.sparse.csr_array)
     assert R.shape == (F.dim_c0, n_columns)
     assert R.dtype == dtype
@@ -27,7 +27,7 @@ def assert_prolongation(R, F, n_columns, dtype):
     for i in range(F.dim_c0):
         assert (
             np.diff(R.indices[R.indptr[i] : R.indptr[i + 1]]) == 1
-        ).all()  # a row of a dense block
+        ).all()  # each row of a block is stored completely
 
 
 @given(sheaves_with_partitions(), st.data())

@@ -1,4 +1,4 @@
-"""What local modes are: a result that cannot be changed, and arguments."""
+"""Local modes as an immutable result, and their warnings."""
 
 import dataclasses
 import warnings
@@ -15,9 +15,9 @@ from tests.support.helpers import (
 
 
 def test_oversampled_modes_without_all_sections_cause_no_warning_about_them():
-    """A warning, which is an error here, would say that there is no local section."""
+    """A warning that there is no local section would be wrong; warnings are errors here."""
     edges = [(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5), (2, 3)]
-    for sign in (1, -1):  # a triangle whose signs do not agree has none
+    for sign in (1, -1):  # an unbalanced triangle has no section
         F = CellularSheaf.signed(edges, [sign, 1, 1, 1, 1, 1, 1])
         P = Partition([0, 0, 0, 1, 1, 1])
         none = sc.local_modes(F, P, 0, "oversampled", rings=0)
@@ -45,9 +45,9 @@ def test_local_modes_are_immutable_but_fields_can_be_replaced():
     fewer = sc.local_modes(F, P, [1, 2])
     ranks, scores = np.array([1, 2]), np.array([1.0, 2.0, 3.0])
     other = dataclasses.replace(M, ranks=ranks, scores=scores, prolongation=fewer.prolongation)
-    assert other.eigenvalues(1).tolist() == [2, 3]  # nothing derived from the old ones is left
+    assert other.eigenvalues(1).tolist() == [2, 3]  # no cached value of the old modes remains
     np.testing.assert_array_equal(other.basis(0), fewer.basis(0))
-    assert ranks.flags.writeable  # the caller's own
+    assert ranks.flags.writeable  # the array passed by the caller
     assert not other.ranks.flags.writeable
     Q = Partition([1, 1, 1, 0, 0, 0])
     swapped = sc.local_modes(F, Q, 2)
@@ -89,7 +89,7 @@ def test_empty_sheaves_have_no_modes():
 
 
 def test_the_warning_about_ties_contains_no_values():
-    """So that Python's rule of once per line holds: figures would make every text a new one."""
+    """Otherwise Python would not show it only once per line."""
     texts = set()
     for graph, scale, rank in ((nx.cycle_graph(4), 1.0, 2), (nx.complete_graph(7), 1.7, 3)):
         F = CellularSheaf.constant(graph)

@@ -26,10 +26,10 @@ SPARSE = {
     "ragged": CellularSheaf.random(
         nx.gnm_random_graph(60, 150, seed=3), np.arange(60) % 5, 1 + np.arange(150) % 3, seed=5
     ),
-    # every eigenvalue at least three times
+    # every eigenvalue has multiplicity at least 3
     "triple": CellularSheaf.constant(nx.grid_2d_graph(6, 7), 3),
     "components": CellularSheaf.constant(nx.gnm_random_graph(80, 70, seed=3), 1),  # a large kernel
-    "star": CellularSheaf.constant(nx.star_graph(80)),  # 1, 79 times
+    "star": CellularSheaf.constant(nx.star_graph(80)),  # 1 has multiplicity 79
     "loops": CellularSheaf.random(
         [*nx.cycle_graph(40).edges, (3, 3), (7, 7), (3, 4)], 2, 3, seed=5
     ),
@@ -71,7 +71,7 @@ def test_clusters_too_large_for_a_dense_matrix_are_solved_by_the_sparse_method(
 
 @pytest.mark.parametrize("dim", [2, 3, 4])
 def test_perturbed_zeros_do_not_hide_other_eigenvalues(dim):
-    """The inverse of what is barely above rounding is so large that no other value is seen."""
+    """The inverse of a perturbed zero is so large that it dominates all other values."""
     A = sc.laplacian(CellularSheaf.constant(nx.grid_2d_graph(6, 7), dim))
     expected = np.linalg.eigvalsh(A.toarray())
     for count in range(3, 8):
@@ -98,7 +98,7 @@ def test_the_sparse_method_matches_the_dense_solver_at_any_scale(scale, monkeypa
 @pytest.mark.parametrize("decades", [4, 8])
 def test_the_sparse_method_handles_maps_of_very_different_size(graph, decades, monkeypatch):
     monkeypatch.setattr("sheafcoarsen.modes.problems.SPARSE_ABOVE", 35)
-    monkeypatch.setattr("sheafcoarsen.modes.problems.MAX_DENSE", 35)  # nothing to fall back on
+    monkeypatch.setattr("sheafcoarsen.modes.problems.MAX_DENSE", 35)  # forbid the dense fallback
     F = CellularSheaf.constant(graph)
     weights = 10.0 ** -np.random.default_rng(1).uniform(0, decades, F.n_edges)
     M = modes_of(F.with_maps(weights, weights), one_cluster(F), 3, "internal")
@@ -156,7 +156,7 @@ def test_a_cancelling_loop_does_not_hide_eigenvalues_of_a_large_cluster(
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_ties_of_large_clusters_are_reported(dtype, monkeypatch):
-    """A cycle has pairs of equal eigenvalues; weights that differ take them apart."""
+    """The eigenvalues of a cycle are double; different weights split them."""
     monkeypatch.setattr("sheafcoarsen.modes.problems.SPARSE_ABOVE", 35)
     sqrt_eps = float(np.sqrt(np.finfo(dtype).eps))
     edges = np.array([[v, (v + 1) % 80] for v in range(80)])
@@ -184,11 +184,11 @@ def test_residuals_above_rounding_level_raise(monkeypatch):
 
 
 def test_multiple_eigenvalues_are_found_with_full_multiplicity(monkeypatch):
-    """Lanczos is run again until nothing lower turns up, one copy at a time."""
+    """Lanczos is repeated until no lower eigenvalue appears, one copy at a time."""
     A = sc.laplacian(CellularSheaf.constant(nx.path_graph(20), 5))
 
     def one_of_each(solve, found, count, n, dtype, rng, tol):
-        """What Lanczos gives in exact arithmetic: a vector for each eigenvalue beside ``found``."""
+        """Return one vector per eigenvalue beside ``found``, as Lanczos in exact arithmetic."""
         known = found @ found.T
         beside = (np.eye(n) - known) @ A @ (np.eye(n) - known) + 100 * known
         values, vectors = np.linalg.eigh(beside)
@@ -196,7 +196,7 @@ def test_multiple_eigenvalues_are_found_with_full_multiplicity(monkeypatch):
         return vectors[:, np.flatnonzero(first)[:count]]
 
     monkeypatch.setattr(sparse, "_lanczos", one_of_each)
-    # polishing alone must not find what Lanczos did not
+    # inverse iteration must not find the vectors that Lanczos missed
     monkeypatch.setattr(sparse, "_refined", lambda A, solve, X, count, level: (X, 0.0))
     expected = np.linalg.eigvalsh(A.toarray())
     for count in (3, 5, 7):
@@ -205,7 +205,7 @@ def test_multiple_eigenvalues_are_found_with_full_multiplicity(monkeypatch):
 
 
 def test_inverse_iteration_corrects_a_loose_lanczos_tolerance(monkeypatch):
-    """In one round it would not, so that the next tolerance, and more Lanczos, would be needed."""
+    """With a single round, the next tolerance of Lanczos would be needed."""
     loose = []
 
     def start(solve, found, count, n, dtype, rng, tol):
@@ -225,7 +225,7 @@ def test_inverse_iteration_corrects_a_loose_lanczos_tolerance(monkeypatch):
 
 @pytest.mark.parametrize("rule", [sc.ranks.kernel(), sc.ranks.below(0.1)])
 def test_a_cluster_of_the_maximum_dense_dimension_is_solved(rule, monkeypatch):
-    """12,000 coordinates: a matrix of a gigabyte, and minutes."""
+    """The matrix of 12,000 coordinates takes a gigabyte, and its modes take minutes."""
 
     def too_much(*args):
         raise AssertionError("a dense matrix larger than that")

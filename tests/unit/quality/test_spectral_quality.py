@@ -363,7 +363,7 @@ def test_a_multiplet_as_large_as_the_graph_is_split_with_a_warning(leaves):
         Q = sc.spectral_quality(C, 5)
         assert len(Q.fine) == leaves - 1
     else:
-        with pytest.warns(sc.SingularProblemWarning, match="`k` = 5 splits 1, an eigenvalue of L"):
+        with pytest.warns(sc.SingularProblemWarning, match="`k` = 5 splits the eigenvalue 1 of L"):
             Q = sc.spectral_quality(C, 5)
         assert len(Q.fine) == 5
     np.testing.assert_allclose(Q.fine, 1.0, rtol=1e-9)
@@ -374,7 +374,7 @@ def test_a_multiplet_of_many_components_is_split_with_a_warning():
     graphs = [nx.path_graph(2)] * 450
     F = CellularSheaf.constant(nx.disjoint_union_all(graphs))
     C = coarsen(F, Partition(np.arange(900) // 2), 2)
-    with pytest.warns(sc.SingularProblemWarning, match="with at least 100 more copies"):
+    with pytest.warns(sc.SingularProblemWarning, match="which has at least 100 more copies"):
         Q = sc.spectral_quality(C, 3)
     assert (Q.kernel_fine, len(Q.fine)) == (450, 3)
     np.testing.assert_allclose(Q.fine, 2.0, rtol=1e-9)

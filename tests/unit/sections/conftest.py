@@ -1,11 +1,11 @@
-"""Sizes set so that small sheaves take the ways of large ones."""
+"""Sizes for which small sheaves are treated like large ones."""
 
 import pytest
 
 
 @pytest.fixture
 def small_clusters(monkeypatch):
-    """Several levels on sheaves of a few dimensions."""
+    """Force several levels on sheaves of small dimension."""
     monkeypatch.setattr("sheafcoarsen.sections.clustering.VERTICES", 3)
     monkeypatch.setattr("sheafcoarsen.sections.clustering.DIMENSION", 8)
     monkeypatch.setattr("sheafcoarsen.sections.clustering.LAST", 3)
@@ -13,7 +13,7 @@ def small_clusters(monkeypatch):
 
 @pytest.fixture
 def no_forests(monkeypatch):
-    """Let forests be coarsened as other sheaves are."""
+    """Force coarsening for forests."""
     monkeypatch.setattr("sheafcoarsen.sections._global_sections.forest_sections", lambda F: None)
 
 

@@ -1,4 +1,4 @@
-"""Values given at vertices come in many forms, and what does not fit is refused."""
+"""Valid and invalid forms of stalk values at vertices."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Clusters of the next level: enough of them, none far heavier than the others."""
+"""Number and size of the clusters of the next level."""
 
 import networkx as nx
 import numpy as np
@@ -40,7 +40,7 @@ def test_clusters_that_are_too_large_are_shrunk(monkeypatch):
     weights = np.bincount(partition.labels, F.vertex_dims)
     assert weights[:2].tolist() == [60, 60]
     assert set(weights[2:].tolist()) == {2}
-    assert partition.labels[0] == 0  # the hub has the most links
+    assert partition.labels[0] == 0  # the hub has the highest degree
     same, is_cut = clustering.shrink_clusters(F, sc.Partition(labels), 100)
     assert not is_cut
     assert (same.labels == labels).all()

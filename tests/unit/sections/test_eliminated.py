@@ -1,4 +1,4 @@
-"""Networks without leaves and chains: where that pays, and the same sections as without it."""
+"""Sections of networks after elimination of leaves and chains."""
 
 import networkx as nx
 import numpy as np
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels"
 
 
 def streets(n=600, seed=3):
-    """A cubic graph, every edge of it a chain of up to three, with dead ends; and a tree beside."""
+    """Return a cubic graph with subdivided edges and dead ends, and a separate tree."""
     rng = np.random.default_rng(seed)
     graph = nx.random_regular_graph(3, n, seed=seed)
     for u, v in list(graph.edges):
@@ -49,7 +49,7 @@ def test_elimination_gives_the_same_sections(dtype, monkeypatch):
 def test_sections_vanish_on_components_without_sections():
     F = sc.CellularSheaf.random(streets(), 2, 2, kind="orthogonal", seed=3)
     S = sc.global_sections(F)
-    assert S.h0 == 2  # those of the tree
+    assert S.h0 == 2  # the sections of the tree
     assert S.levels[0] == F.dim_c0
     assert abs(S.basis[: -5 * 2]).max() < 1e-13
 
@@ -57,17 +57,18 @@ def test_sections_vanish_on_components_without_sections():
 def test_elimination_is_not_used_if_it_removes_little():
     dense, long = nx.random_regular_graph(3, 3000, seed=3), nx.cycle_graph(3000)
     assert without_chains(sc.CellularSheaf.constant(dense)) is None
-    assert without_chains(sc.CellularSheaf.constant(long)) is None  # little is left
-    assert without_chains(sc.CellularSheaf.constant(streets(200))) is None  # small
+    assert without_chains(sc.CellularSheaf.constant(long)) is None  # too few vertices remain
+    assert without_chains(sc.CellularSheaf.constant(streets(200))) is None  # the sheaf is too small
     graph = streets(800)
     assert without_chains(sc.CellularSheaf.constant(graph)) is not None
     wide = sc.CellularSheaf.random(graph, 2, 1, seed=3)
-    assert without_chains(wide) is None  # sections live on chains
+    assert without_chains(wide) is None  # some sections are supported on chains
     nx.add_path(graph, [0, *(graph.number_of_nodes() + np.arange(80))])
     edges = np.sort(np.array(graph.edges), axis=1)
     maps = np.ones((2, len(edges), 1, 1))
     maps[1, edges[:, 1] > graph.number_of_nodes() - 80] = 0.5
-    assert without_chains(sc.CellularSheaf(edges, *maps)) is None  # values double
+    # values double along the chain, so rounding errors grow
+    assert without_chains(sc.CellularSheaf(edges, *maps)) is None
 
 
 def test_extended_sections_with_large_residuals_are_not_used():
@@ -81,7 +82,7 @@ def test_extended_sections_with_large_residuals_are_not_used():
 @pytest.mark.parametrize("dim", [2, 3])
 @pytest.mark.parametrize("seed", range(3))
 def test_elimination_keeps_one_vertex_per_component(seed, dim):
-    """Components keep a vertex each, also those that are one vertex or an edge."""
+    """Some components are a single vertex or a single edge."""
     core = nx.random_regular_graph(4, 900, seed=seed)
     for rest in (nx.empty_graph(400), nx.gnm_random_graph(900, 300, seed=seed)):
         graph = nx.disjoint_union(core, rest)

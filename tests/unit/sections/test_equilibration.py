@@ -1,4 +1,4 @@
-"""Maps and edges of very different size have the sections that they have."""
+"""Sections of sheaves with maps and edges of very different size."""
 
 import networkx as nx
 import numpy as np
@@ -30,10 +30,7 @@ def test_sections_of_edges_scaled_over_six_decades():
 
 @pytest.mark.parametrize("condition", [1e4, 1e6, 1e8])
 def test_sections_do_not_depend_on_the_condition_number_of_vertex_bases(condition):
-    """Bases of that condition at the vertices, random rotations of the edges' stalks.
-
-    h0 stays 3.
-    """
+    """h0 stays 3 for ill-conditioned bases of vertex stalks and rotated edge stalks."""
     rng = np.random.default_rng(1)
     edges, n = neighbours(400), 400
 
@@ -51,7 +48,7 @@ def test_sections_do_not_depend_on_the_condition_number_of_vertex_bases(conditio
 
 
 def test_block_columns_start_at_the_first_requested_column():
-    """Clusters interleave; rows are vertices ascending, columns clusters one after the other."""
+    """Clusters interleave; rows are sorted by vertex and columns by cluster."""
     F = CellularSheaf.random(nx.path_graph(4), [1, 2, 1, 2], 1, seed=3)
     P = Partition([0, 1, 0, 1])
     clusters = clusters_of(F, P)
@@ -74,7 +71,7 @@ def test_a_failure_of_lapack_raises_with_the_cluster():
 
 
 def test_weights_are_1_if_maps_are_isometries():
-    """They say what errors in the maps weigh in a cochain of equilibrated coordinates."""
+    """Weights are the sensitivity of equilibrated coordinates to errors of the maps."""
     _, stalks = equilibrate(sc.gallery.bundle(neighbours(50), 3, seed=1), 2.0**-52)
     y = np.random.default_rng(0).standard_normal(150)
     x = stalks.leading(stalks.bases.W) @ y

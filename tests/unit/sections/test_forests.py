@@ -1,4 +1,4 @@
-"""Sections of forests, at any length, whatever grows and decays along the way."""
+"""Sections of forests of any length, with maps that grow and decay."""
 
 import warnings
 from fractions import Fraction
@@ -22,7 +22,7 @@ PRIME = (1 << 61) - 1
 
 
 def ends_of(kind, n, seed=3):
-    """Edges of a tree, its vertices in any order, turned round at random."""
+    """Return edges of a tree with shuffled vertices and random orientations."""
     rng = np.random.default_rng(seed)
     before = {
         "path": np.arange(n - 1),
@@ -37,7 +37,7 @@ def ends_of(kind, n, seed=3):
 
 
 def gaussian(edges, dim, dtype=np.float64, scale=1.0, seed=3):
-    """Random maps, which expand and contract: by 1e+1000 and more along a path of 10,000."""
+    """Return random maps, which expand by 1e+1000 and more along a path of 10,000 edges."""
     rng = np.random.default_rng(seed)
     maps = rng.standard_normal((2, len(edges), dim, dim)).astype(dtype)
     if np.iscomplexobj(maps):
@@ -52,7 +52,7 @@ def without_warnings(F):
 
 
 def assert_are_sections(F, S, h0):
-    """Orthonormal to rounding, and zero on every edge to rounding of its own maps."""
+    """Assert an orthonormal basis with residuals at the rounding level of each edge."""
     assert S.h0 == S.basis.shape[1] == h0
     assert S.basis.dtype == F.dtype
     eps = float(np.finfo(F.dtype).eps)
@@ -87,7 +87,7 @@ def test_sections_of_trees_do_not_depend_on_scale(scale, seed):
 
 
 def exact_sections(edges, tails, heads, n):
-    """Orthogonal sections of a tree with whole numbers in its maps, by fractions; then rounded."""
+    """Return orthogonal sections of a tree with integer maps, computed by fractions."""
     dim = tails.shape[1]
     T = nx.Graph()
     for e, (u, v) in enumerate(edges.tolist()):
@@ -116,7 +116,7 @@ def dot(a, b):
 
 
 def solved(M, right):
-    """M^{-1} right by elimination, exactly."""
+    """Return M^{-1} right by exact elimination."""
     rows = [a + b for a, b in zip(M, [list(row) for row in right], strict=True)]
     for k in range(len(M)):
         at = next(i for i in range(k, len(M)) if rows[i][k] != 0)
@@ -131,7 +131,7 @@ def solved(M, right):
 @pytest.mark.parametrize("kind", ["path", "tree", "caterpillar"])
 @pytest.mark.parametrize("dim", [1, 2, 3])
 def test_sections_of_trees_match_exact_arithmetic(kind, dim):
-    """The same space, not only one whose residual is small: there are many of those."""
+    """The spaces are compared, because many spaces have small residuals."""
     n, rng = {1: 200, 2: 100, 3: 40}[dim], np.random.default_rng(3)
     edges = ends_of(kind, n)
     maps = rng.integers(-9, 10, (2, n - 1, dim, dim))
@@ -156,7 +156,7 @@ def test_sections_of_trees_do_not_depend_on_the_root(seed):
 
 
 def rank_of(rows):
-    """The rank of a matrix of whole numbers, modulo a large prime."""
+    """Return the rank of an integer matrix modulo a large prime."""
     rows, rank = [[int(x) % PRIME for x in row] for row in rows], 0
     for j in range(len(rows[0]) if rows else 0):
         at = next((i for i in range(rank, len(rows)) if rows[i][j]), None)
@@ -176,7 +176,7 @@ def rank_of(rows):
 
 @pytest.mark.parametrize("seed", range(40))
 def test_h0_of_integer_maps_matches_exact_arithmetic(seed):
-    """Stalks of 0 to 3 dimensions, singular maps, loops: the number is that of exact arithmetic."""
+    """Stalks have 0 to 3 dimensions; there are singular maps and loops."""
     rng = np.random.default_rng(seed)
     n = 12
     edges = np.vstack([ends_of("tree", n, seed), rng.integers(0, n, (seed % 3, 1)) * [1, 1]])
@@ -199,7 +199,7 @@ def test_h0_of_integer_maps_matches_exact_arithmetic(seed):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex128])
 @pytest.mark.parametrize(("dim", "rank"), [(2, 1), (3, 2)])
 def test_rounding_errors_of_singular_maps_do_not_count_as_rank(dim, rank, dtype):
-    """Products of thin factors: what rounding leaves beyond their rank leads nowhere."""
+    """Maps are products of thin factors, whose small singular values are rounding errors."""
     edges = ends_of("tree", 9, 4)
     rng = np.random.default_rng(8)
     thin = rng.standard_normal((2, 2, 8, dim, rank))
@@ -211,7 +211,7 @@ def test_rounding_errors_of_singular_maps_do_not_count_as_rank(dim, rank, dtype)
 
 
 def test_forests_are_solved_by_tree_substitution():
-    """Most of what is above does not go the way of other sheaves."""
+    """The sheaves of these tests are not coarsened."""
     decided = 0
     for seed in range(40):
         F = CellularSheaf.random(ends_of("tree", 12, seed), 2, 2 + seed % 2, seed=seed)
@@ -220,7 +220,7 @@ def test_forests_are_solved_by_tree_substitution():
 
 
 def test_a_nearly_singular_map_at_one_end_does_not_make_the_rank_unclear():
-    """At one end of half of the edges: whichever end it is, the other one leads on."""
+    """Half of the edges have a nearly singular map at one end."""
     n = SIZE
     F = gaussian(ends_of("path", n), 2)
     tails = F.tail_data.reshape(-1, 2, 2).copy()
@@ -231,7 +231,7 @@ def test_a_nearly_singular_map_at_one_end_does_not_make_the_rank_unclear():
 
 @pytest.mark.parametrize("small", [0.0, 1e-15, 1e-14])
 def test_edges_with_unclear_ranks_at_both_ends_are_left_to_coarsening(small):
-    """A row that is nothing, or near it, at both ends."""
+    """One row is zero or nearly zero at both ends."""
     F = gaussian(ends_of("path", 30), 2)
     tails, heads = F.tail_data.reshape(-1, 2, 2).copy(), F.head_data.reshape(-1, 2, 2).copy()
     tails[7, 1] *= small
@@ -260,7 +260,7 @@ def test_loops_that_cancel_do_not_constrain_sections():
     heads[-2:] = tails[-2:] * (1 + 2e-16)
     G = CellularSheaf(F.edges, tails, heads)
     assert_are_sections(G, without_warnings(G), 2)
-    tails = tails.copy()  # on both sides of a power of two
+    tails = tails.copy()  # the maps lie on both sides of a power of two
     tails[-1], heads[-1] = np.eye(2), np.eye(2) * (1 - 2.0**-53)
     assert without_warnings(CellularSheaf(F.edges, tails, heads)).h0 == 2
     heads[-1] = tails[-1] * [1.0, 1 + 1e-9]

@@ -49,7 +49,8 @@ def test_a_basis_is_orthonormal_in_other_coordinates(dtype, condition):
 
 
 def test_unclear_ranks_are_left_to_coarsening(monkeypatch):
-    constant = sc.CellularSheaf.constant(EXPANDER)  # a section more than rows and columns say
+    # it has one section more than the full rank gives
+    constant = sc.CellularSheaf.constant(EXPANDER)
     assert sections_of_full_rank(constant) is None
     G = nx.convert_node_labels_to_integers(nx.grid_2d_graph(8, 8))
     nearly = sc.gallery.bundle(G, 2, noise=1e-5, seed=3)
@@ -64,7 +65,7 @@ def test_unclear_ranks_are_left_to_coarsening(monkeypatch):
 
 
 def test_matrices_that_look_nearly_singular_are_not_factored(monkeypatch):
-    """Smallest eigenvalues of 1e-6 and 1e-2 at sizes where factors take seconds."""
+    """The smallest eigenvalues are 1e-6 and 1e-2 at sizes where factors take seconds."""
     real, calls = scipy.linalg.cholesky, []
     monkeypatch.setattr("scipy.linalg.cholesky", lambda *a, **k: calls.append(0) or real(*a, **k))
     assert sections_of_full_rank(sc.CellularSheaf.constant(nx.path_graph(2100))) is None
@@ -80,7 +81,7 @@ def test_the_rank_is_checked_again_after_a_level_too_large_to_factor(monkeypatch
     for name, size in (("LAST", 100), ("VERTICES", 2), ("DIMENSION", 6)):
         monkeypatch.setattr(clustering, name, size)
     F = sc.CellularSheaf.random(EXPANDER, 3, 1, seed=2)
-    monkeypatch.setattr(full_rank, "LARGEST", 80)  # of 90 rows first, then of 70
+    monkeypatch.setattr(full_rank, "LARGEST", 80)  # the matrices have 90 rows first, then 70
     S = sc.global_sections(F)
     # the dimensions after the first depend on rounding
     assert (S.h0, S.levels[0], len(S.levels)) == (60, 180, 3)
@@ -88,7 +89,7 @@ def test_the_rank_is_checked_again_after_a_level_too_large_to_factor(monkeypatch
 
 
 def test_rows_at_rounding_level_do_not_count_as_rank(monkeypatch):
-    """Of two rows on each edge one is 1e-16 of the other: 240 sections, not 120."""
+    """One of two rows of each edge is 1e-16 times the other: there are 240 sections, not 120."""
     for name, size in (("LAST", 100), ("VERTICES", 2), ("DIMENSION", 6)):
         monkeypatch.setattr(clustering, name, size)
     maps = np.random.default_rng(3).standard_normal((2, 120, 2, 6))
@@ -114,7 +115,8 @@ def test_full_rank_is_used_if_coarsening_stalls(monkeypatch, condition, entries)
     monkeypatch.setattr("sheafcoarsen.sections._global_sections.sections_of_full_rank", counted)
     F = sc.CellularSheaf.random(EXPANDER, 3, 1, seed=2)
     frames = np.random.default_rng(7).standard_normal((60, 3, 3))
-    frames = frames * np.geomspace(1, condition, 3)  # the same for all edges at a vertex
+    # the scales are the same for all edges at a vertex
+    frames = frames * np.geomspace(1, condition, 3)
     tails, heads = (F.tail_data.reshape(-1, 1, 3), F.head_data.reshape(-1, 1, 3))
     F = F.with_maps(tails @ frames[F.edges[:, 0]], heads @ frames[F.edges[:, 1]])
     S = sc.global_sections(F)
@@ -122,7 +124,7 @@ def test_full_rank_is_used_if_coarsening_stalls(monkeypatch, condition, entries)
     assert len(calls) == 1
     assert S.h0 == 60
     assert S.levels == (180, calls[0])
-    assert 60 < calls[0] < 180  # what one level has left
+    assert 60 < calls[0] < 180  # the dimension after one level
     wanted = reference.global_sections(F)
     B = S.toarray()
     assert_residual(B.T @ B - np.eye(60), n=180)

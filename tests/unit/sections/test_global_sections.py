@@ -28,7 +28,7 @@ from tests.support.strategies import known_sections, sheaves
 
 
 def equilibrated(F):
-    """The coboundary with every edge's [A | -B] brought to norm 1: the same kernel."""
+    """Return the coboundary with every [A | -B] scaled to norm 1, which has the same kernel."""
     delta = reference.coboundary(F).astype(np.result_type(F.dtype, float))
     for e in range(F.n_edges):
         rows = reference.edge_coordinates(F, e)
@@ -39,7 +39,7 @@ def equilibrated(F):
 
 
 def check_basis(F, S):
-    """Orthonormal columns of the right type, and a small residual."""
+    """Assert orthonormal columns of the correct scalar type, and a small residual."""
     B = S.toarray()
     assert B.shape == (F.dim_c0, S.h0)
     assert B.dtype == F.dtype
@@ -56,10 +56,7 @@ def check_basis(F, S):
 
 
 def clear_kernel(F):
-    """The kernel by dense singular values of the equilibrated coboundary.
-
-    Where the gap leaves no doubt.
-    """
+    """Return the kernel of the equilibrated coboundary; reject examples without a clear gap."""
     delta = equilibrated(F)
     sigma = np.zeros(F.dim_c0)
     found = singular_values(delta)
@@ -107,7 +104,7 @@ def test_known_sections_are_found_through_several_levels(case):
     F, Z = case
     S = sc.global_sections(F)
     assert S.h0 == Z.shape[1]
-    forest = forest_sections(F) is not None  # which has no levels
+    forest = forest_sections(F) is not None  # forests have no levels
     assert len(S.levels) > 1 or S.levels[0] <= clustering.LAST or forest
     assert same_subspace(check_basis(F, S), Z, condition=1e3)
 
@@ -127,7 +124,7 @@ def neighbours(n, dim=3, k=6, seed=0):
     ],
 )
 def test_a_tiny_holonomy_of_a_long_cycle_is_detected_with_a_warning(holonomy, h0, clear):
-    """A holonomy of 1e-8 is told from none, but with a warning: its singular value is 2e-11."""
+    """A holonomy of 1e-8 has a singular value of 2e-11."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         S = sc.global_sections(sc.gallery.cycle(2000, holonomy))
@@ -155,9 +152,9 @@ def test_zeros_are_judged_by_the_eps_of_single_precision(dtype):
     S = sc.global_sections(G)
     assert S.h0 == 2
     assert len(S.levels) > 1
-    assert S.largest_zero > 1e-10  # rounding of the maps
+    assert S.largest_zero > 1e-10  # due to rounding of the maps
     check_basis(G, S)
-    # the same maps in double precision have no sections: what is off by 1e-7 is known to be
+    # the same maps in double precision have no sections, because they are off by 1e-7
     double = np.result_type(dtype, np.float64)
     H = sc.CellularSheaf.from_flat(
         G.edges, G.tail_data.astype(double), G.head_data.astype(double), G.vertex_dims, G.edge_dims
@@ -166,13 +163,13 @@ def test_zeros_are_judged_by_the_eps_of_single_precision(dtype):
 
 
 def regular_graph(n: int) -> np.ndarray:
-    """Return edges of a random 4-regular graph, the same with every version of networkx."""
+    """Return edges of a random 4-regular graph that is the same for all networkx versions."""
     with np.load(Path(__file__).parents[2] / "data" / "graphs" / "regular.npz") as file:
         return file[f"{n} vertices"].astype(np.int64)
 
 
 def test_small_singular_values_are_positive_in_single_precision():
-    """What rounding of the maps does does not grow with the dimension: 1e-4 is far from zero."""
+    """Errors from rounding the maps do not grow with the dimension, so 1e-4 is positive."""
     F = sc.CellularSheaf.random(regular_graph(260), 4, 2, seed=2, dtype=np.float32)
     assert 5e-5 < singular_values(reference.coboundary(F).astype(float)).min() < 2e-4
     S = sc.global_sections(F)
@@ -211,7 +208,7 @@ def test_largest_zero_and_smallest_nonzero_are_reported():
 
 @pytest.mark.parametrize("function", [sc.global_sections, sc.cohomology_dims])
 def test_a_small_gap_warns(function):
-    """Two cycles whose holonomy is just zero to working accuracy, and just not."""
+    """The holonomies of two cycles are just below and just above working accuracy."""
     F, _, _ = sc.disjoint_union([sc.gallery.cycle(12, 3e-13), sc.gallery.cycle(12, 1e-11)])
     with pytest.warns(sc.SingularProblemWarning, match="rounding errors determine") as caught:
         function(F)
@@ -254,15 +251,15 @@ def test_the_repr_shows_h0_and_the_singular_values():
 def test_a_large_zero_without_other_singular_values_warns(monkeypatch):
     monkeypatch.setattr("sheafcoarsen.sections.clustering.LAST", 100)
     F = sc.CellularSheaf.random(regular_graph(100), 4, 2, seed=1, dtype=np.float32)
-    with pytest.warns(sc.SingularProblemWarning, match="there is no other"):
+    with pytest.warns(sc.SingularProblemWarning, match="counted as zero is .*; the decision"):
         S = sc.global_sections(F)
-    # of the size of the true smallest singular value: single precision cannot tell
+    # as large as the true smallest singular value, which single precision cannot resolve
     assert S.largest_zero > 1e-5
 
 
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
 def test_clusters_grow_only_after_a_level_that_stalls(monkeypatch):
-    """Levels of 2696, 542 and 242 dimensions take clusters of the usual size."""
+    """Levels of 2696, 542 and 242 dimensions use clusters of the usual size."""
     growths, choose = [], _global_sections.choose_clusters
     monkeypatch.setattr(
         _global_sections,
@@ -276,7 +273,7 @@ def test_clusters_grow_only_after_a_level_that_stalls(monkeypatch):
 
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
 def test_the_threshold_is_lowered_if_large_clusters_stall(monkeypatch):
-    """With all kept that is below 2, nothing is eliminated until a tenth of that is the limit."""
+    """With a threshold of 2, nothing is eliminated until the threshold is a tenth of it."""
     monkeypatch.setattr(_global_sections, "KEEP", {8: 2.0})
     graph = nx.convert_node_labels_to_integers(nx.grid_2d_graph(18, 18))
     S = sc.global_sections(sc.gallery.bundle(graph, 2, seed=0))

@@ -1,4 +1,4 @@
-"""Hubs in copies: the same sections, clusters of bounded size, few levels."""
+"""Splitting of hubs: sections, cluster sizes and number of levels."""
 
 import networkx as nx
 import numpy as np
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("no_forests")
 
 @pytest.fixture
 def small(monkeypatch):
-    """Hubs of a few dozen leaves are heavy."""
+    """Force splitting of hubs with a few dozen leaves."""
     for name, value in (("VERTICES", 10), ("DIMENSION", 30), ("LAST", 30)):
         monkeypatch.setattr(clustering, name, value)
 
@@ -28,7 +28,7 @@ def two_hubs():
 
 
 def tangled(dtype=float):
-    """Hubs with loops, parallel edges, zero maps, leaves of any dimension, and leaves in common."""
+    """Return hubs with loops, parallel edges, zero maps, and leaves of any dimension."""
     rng = np.random.default_rng(5)
     star = np.stack([np.zeros(90, int), np.arange(2, 92)], axis=1)
     both = np.stack([np.ones(40, int), np.arange(60, 100)], axis=1)
@@ -42,7 +42,7 @@ def tangled(dtype=float):
 
 @pytest.mark.parametrize("sparse", [False, True])
 def test_a_hub_with_many_leaves_is_split_into_small_clusters(monkeypatch, request, small, sparse):
-    """Connected clusters cannot share the leaves of a star, but those of its copies can."""
+    """Leaves of a star cannot be divided among connected clusters without copies of the hub."""
     if sparse:
         request.getfixturevalue("always_sparse")
     largest, reduced = [], reduction.reduce_level
@@ -58,7 +58,7 @@ def test_a_hub_with_many_leaves_is_split_into_small_clusters(monkeypatch, reques
     ):
         S = sc.global_sections(F)
         assert S.h0 == h0
-        assert 2 <= len(S.levels) <= 4  # one by one there were up to 14
+        assert 2 <= len(S.levels) <= 4  # without copies there would be up to 14
         assert S.residual < 1e-13
         check_basis(F, S)
     assert max(largest) <= 120
@@ -83,7 +83,7 @@ def test_splitting_hubs_preserves_sections_for_any_neighbours(request, small, sp
 
 @pytest.mark.parametrize("dtype", [float, complex])
 def test_sections_of_the_split_sheaf_map_to_those_of_the_original_sheaf(dtype):
-    """J maps one kernel onto the other and keeps norms: s_i times the value, sum s_i^2 = 1."""
+    """J maps one kernel onto the other and preserves norms."""
     F = tangled(dtype)
     P = sc.Partition(np.zeros(F.n_vertices, int))
     split = hubs.split_hubs(F, P, largest=40, capacity=20)
@@ -131,7 +131,7 @@ def test_copies_are_joined_by_trees():
 
 
 def test_groups_of_large_hubs_are_larger():
-    """A copy of dimension 10 is made for 40 dimensions of neighbours, not for 20."""
+    """A hub of dimension 10 is copied for groups of dimension 40, not 20."""
     F = sc.CellularSheaf.random(nx.star_graph(400), [10, *[1] * 400], 1, seed=0)
     split = hubs.split_hubs(F, sc.Partition(np.zeros(401, int)), 100, 20)
     weights = np.bincount(split.partition.labels, split.sheaf.vertex_dims)
@@ -139,13 +139,13 @@ def test_groups_of_large_hubs_are_larger():
 
 
 def test_leaves_of_a_hub_too_large_to_copy_become_single_clusters(small):
-    """Its stalk is as large as the clusters are."""
+    """The stalk of the hub is as large as a cluster."""
     dims = [40, *[2] * 120]
     F = sc.CellularSheaf.random(nx.star_graph(120), dims, 2, seed=0)
     choice = clustering.choose_clusters(F, 1)
     assert choice.is_cut
     assert choice.split is None
-    assert _heaviest(F, choice.partition) <= 104  # four times the mean
+    assert _heaviest(F, choice.partition) <= 104  # at most four times the mean
     S = sc.global_sections(F)
     assert S.h0 == 40
     check_basis(F, S)
@@ -158,7 +158,7 @@ def star(n):
 
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
 def test_a_star_of_30000_leaves_takes_three_levels():
-    """It was 114 levels, each with all that was left."""
+    """Without splitting, there would be 114 levels."""
     S = sc.global_sections(star(30_000))
     assert S.h0 == 3
     assert len(S.levels) == 3

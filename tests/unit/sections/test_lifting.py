@@ -1,4 +1,4 @@
-"""The basis of H^0: sparse where there are many, and of the scalar type of the sheaf."""
+"""Dense and sparse bases of H^0."""
 
 import networkx as nx
 import numpy as np
@@ -49,7 +49,7 @@ def test_few_sections_have_a_dense_basis_at_any_length(components, sparse, monke
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
 @pytest.mark.parametrize(("size", "sparse"), [(20, False), (40, True)])
 def test_a_basis_with_more_than_4_million_entries_is_sparse(size, sparse):
-    """440 sections of 1200 coordinates, 1680 of 4800."""
+    """There are 440 sections of 1200 coordinates, and 1680 of 4800."""
     F = sc.CellularSheaf.random(nx.grid_2d_graph(size, size), 3, 1, seed=0)
     S = sc.global_sections(F)
     assert scipy.sparse.issparse(S.basis) == sparse
@@ -58,7 +58,7 @@ def test_a_basis_with_more_than_4_million_entries_is_sparse(size, sparse):
 
 @pytest.mark.parametrize("shear", [1e3, 1e4])
 def test_bases_are_orthonormal_for_ill_conditioned_stalks(shear):
-    """Coordinates in which sections are nearly parallel, of condition ``shear``^2 and more."""
+    """In sheared coordinates sections are nearly parallel, with condition ``shear``^2."""
     edges = np.array(nx.random_regular_graph(4, 40, seed=0).edges)
     base = np.triu(np.full((3, 3), shear), 1) + np.eye(3)
     F = sc.CellularSheaf(edges, *np.broadcast_to(base, (2, len(edges), 3, 3)))

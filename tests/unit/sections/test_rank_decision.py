@@ -1,4 +1,4 @@
-"""What is zero, and whether that is clear."""
+"""Decisions which singular values are zero, and whether they are clear."""
 
 import networkx as nx
 import numpy as np
@@ -14,7 +14,7 @@ DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.complex64)
 
 @pytest.mark.parametrize("rows", [1, 1000])
 def test_singular_vectors_match_those_of_the_coboundary(rows, monkeypatch):
-    """Also where the rows are taken in by and by."""
+    """The rows may be processed in several blocks."""
     monkeypatch.setattr(rank_decision, "DENSE_ROWS", rows)
     F = sc.CellularSheaf.random(nx.complete_graph(9), 2, 3, seed=1)
     V, sigma = rank_decision.right_singular_vectors(F)
@@ -45,8 +45,8 @@ def test_the_threshold_grows_if_small_singular_values_were_eliminated():
         (0.0, np.inf, True),
         (1e-15, 0.1, True),
         (1.9e-14, 1.1e-9, True),
-        (2.5e-14, 0.1, False),  # 100 eps
-        (1e-15, 0.9e-9, False),  # 1000 times the threshold
+        (2.5e-14, 0.1, False),  # above 100 eps
+        (1e-15, 0.9e-9, False),  # below 1000 times the threshold
         (2.5e-14, np.inf, False),
     ],
 )
@@ -62,7 +62,7 @@ def test_zeros_may_be_larger_if_the_threshold_is_far_above_rounding():
 
 
 def test_zeros_above_the_threshold_also_need_a_gap():
-    """Zeros may lie above the threshold, where errors in the maps weigh more."""
+    """Zeros may exceed the threshold if errors of the maps have a large weight."""
     assert rank_decision.doubt(0.9e-14, 1.1e-11, 1e-15, 1.0, DOUBLE) is None
     assert rank_decision.doubt(0.9e-14, 0.8e-11, 1e-15, 1.0, DOUBLE) is not None
 

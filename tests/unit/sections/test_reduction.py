@@ -1,4 +1,4 @@
-"""Levels that stall, hubs with many leaves, stalks too large: met, or said clearly."""
+"""Levels that stall, stalks that are too large, and removal of local sections."""
 
 import networkx as nx
 import numpy as np
@@ -14,7 +14,7 @@ from tests.support.helpers import (
 
 @pytest.mark.usefixtures("no_forests")
 def test_clusters_are_enlarged_if_coarsening_stalls(monkeypatch):
-    """A long path keeps nearly everything in clusters of two."""
+    """Clusters of two vertices of a long path retain nearly all dimensions."""
     monkeypatch.setattr(
         "sheafcoarsen.sections._global_sections.sections_of_full_rank", lambda F: None
     )
@@ -52,7 +52,7 @@ def test_a_stalk_that_is_too_large_raises(monkeypatch):
 
 
 def test_a_holonomy_that_counts_as_zero_inside_a_cluster_warns():
-    """Each component is a triangle, and what it carries on has no crossing maps."""
+    """Each component is a triangle in a single cluster without crossing maps."""
     turn = np.eye(2) + 1e-13 * np.array([[0, -1], [1, 0]])
     edges = np.arange(900).reshape(-1, 3)[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2)
     maps = np.tile(np.eye(2), (2, 900, 1, 1))
@@ -65,7 +65,7 @@ def test_a_holonomy_that_counts_as_zero_inside_a_cluster_warns():
 
 
 def test_sections_are_removed_in_spite_of_errors_from_eliminated_directions():
-    """Crossing maps see a direction of singular value g = 2e-3, and eps / g of it in a section."""
+    """Sections contain eps / g of an eliminated direction with singular value g = 2e-3."""
     for seed in range(20):
         rng = np.random.default_rng(seed)
         Q, U = (np.linalg.qr(rng.standard_normal((d, d)))[0] for d in (3, 2))

@@ -1,4 +1,4 @@
-"""The number of sections is at most a bound from the ranks along a spanning tree."""
+"""Upper bound on h0 from the ranks of maps along a spanning tree."""
 
 import warnings
 
@@ -16,7 +16,7 @@ from tests.support.strategies import sheaves
 
 
 def chain(n, dim, seed, graph=None):
-    """General square maps on a path of n edges, or another tree: h0 = dim, exactly."""
+    """Return random square maps on a path of n edges or another tree, with h0 = dim."""
     edges = np.array((graph or nx.path_graph(n + 1)).edges)
     maps = np.random.default_rng(seed).standard_normal((2, len(edges), dim, dim))
     return sc.CellularSheaf(edges, *maps)
@@ -36,7 +36,7 @@ def test_the_bound_holds_on_any_sheaf(F):
 def test_the_bound_matches_known_values():
     assert section_bound(chain(20, 3, seed=0)) == 3
     assert section_bound(sc.CellularSheaf.constant([[0, 1], [2, 3]], dim=2)) == 4
-    # roots of least dimension; one map of rank 1 on a stalk of 3
+    # roots have minimum dimension; one map on a stalk of dimension 3 has rank 1
     low = np.ones((2, 3))
     F = sc.CellularSheaf([[0, 1], [1, 0]], [low, np.eye(2)], [np.eye(2), low])
     assert section_bound(F) == 2 + 2
@@ -61,14 +61,14 @@ def test_maps_that_are_singular_up_to_rounding_count_as_singular():
 
 @pytest.fixture
 def by_coarsening(monkeypatch):
-    """Let forests be coarsened as other sheaves are."""
+    """Force coarsening for forests."""
     monkeypatch.setattr(_global_sections, "forest_sections", lambda F: None)
 
 
 @pytest.mark.usefixtures("by_coarsening")
 @pytest.mark.parametrize("function", [sc.global_sections, sc.cohomology_dims])
 def test_a_wrong_h0_on_a_long_chain_always_warns(function):
-    """Forests are decided exactly; by coarsening, rounding decides on most of these chains."""
+    """Coarsening decides most of these chains by rounding; forests are decided exactly."""
     wrong = 0
     for n, dim in ((600, 1), (1000, 1), (3000, 1), (300, 3), (1000, 3)):
         for seed in range(2):
@@ -85,7 +85,7 @@ def test_a_wrong_h0_on_a_long_chain_always_warns(function):
 
 
 def tree_of(seed):
-    """Each vertex hangs on one of the three before it."""
+    """Return a tree in which each vertex is joined to one of the three previous vertices."""
     rng = np.random.default_rng(seed)
     return nx.Graph([(v, max(v - 1 - int(rng.integers(3)), 0)) for v in range(1, 4000)])
 
@@ -103,7 +103,7 @@ def test_a_wrong_h0_on_a_long_tree_always_warns(seed):
 
 
 def valley():
-    """A valley so deep that no singular value tells: 1e-40, then up again."""
+    """Return a path whose maps decay to 1e-40 and grow again, with clear singular values."""
     n = 400
     slope = np.where(np.arange(n) < n // 2, 0.5, 2.0)
     edges = np.stack([np.arange(n), np.arange(1, n + 1)], axis=1)
