@@ -21,14 +21,14 @@ def code_of(name: str) -> list[str]:
     return ["".join(cell["source"]) for cell in cells_of(name) if cell["cell_type"] == "code"]
 
 
-def test_notebooks_are_numbered():
+def test_they_are_numbered():
     numbers = [int(name[:2]) for name in NAMES]
     assert numbers[:7] == [1, 2, 3, 4, 5, 6, 7]
     assert len(set(numbers)) == len(numbers)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_notebooks_are_stored_without_outputs(name):
+def test_it_is_stored_without_outputs(name):
     for cell in cells_of(name):
         if cell["cell_type"] == "code":
             assert cell["outputs"] == [], cell["id"]
@@ -37,7 +37,7 @@ def test_notebooks_are_stored_without_outputs(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_notebooks_have_cell_ids_and_the_default_kernel(name):
+def test_its_format_has_cell_ids_and_the_plain_kernel(name):
     notebook = json.loads((FOLDER / name).read_text(encoding="utf-8"))
     assert (notebook["nbformat"], notebook["nbformat_minor"]) == (4, 5)
     assert notebook["metadata"]["kernelspec"]["name"] == "python3"
@@ -47,7 +47,7 @@ def test_notebooks_have_cell_ids_and_the_default_kernel(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_notebooks_contain_no_machine_paths_or_network_access(name):
+def test_it_names_no_path_of_a_machine_and_no_network(name):
     text = (FOLDER / name).read_text(encoding="utf-8")
     assert not re.search(r"(^|[^\w.])/(home|root|tmp|opt|work|usr|Users)/", text)
     assert not re.search(r"\b[A-Z]:\\\\", text)
@@ -57,7 +57,7 @@ def test_notebooks_contain_no_machine_paths_or_network_access(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_notebooks_begin_with_a_title_and_import_the_library(name):
+def test_it_begins_with_a_title_and_imports_the_library_under_its_name(name):
     first = cells_of(name)[0]
     assert first["cell_type"] == "markdown"
     assert "".join(first["source"]).startswith("# ")

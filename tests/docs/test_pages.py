@@ -27,13 +27,13 @@ def prose_of(page: Path) -> str:
 
 
 @pages
-def test_prose_has_at_most_100_columns(page):
+def test_prose_keeps_to_100_columns(page):
     lines = prose_of(page).splitlines()
     assert [line for line in lines if len(line) > WIDTH and not line.startswith("|")] == []
 
 
 @pages
-def test_link_targets_exist(page):
+def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+)\)", prose_of(page)):
         # the site shows notebooks beside its pages
         of_the_site = ROOT / target.removeprefix("../")
@@ -44,7 +44,7 @@ def test_link_targets_exist(page):
 
 
 @pages
-def test_named_files_exist(page):
+def test_files_that_are_named_exist(page):
     """A path in backticks is one of the repository, or of the package."""
     if page.stem == "CHANGELOG":  # tells of files that are gone, too
         return
@@ -54,7 +54,7 @@ def test_named_files_exist(page):
 
 
 @pages
-def test_named_modules_and_functions_exist(page):
+def test_modules_and_names_exist(page):
     text = page.read_text(encoding="utf-8")
     for module in re.findall(r"python -m ((?:benchmarks|sheafcoarsen)[\w.]*)", text):
         assert importlib.util.find_spec(module) is not None, module

@@ -170,7 +170,7 @@ def test_every_package_has_a_layer():
 # ---------------------------------------------------------------- one source for each thing
 
 
-def test_the_citation_matches_the_released_project():
+def test_what_is_cited_is_what_is_released():
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
     citation = (REPOSITORY / "CITATION.cff").read_text("utf-8")
     said = dict(re.findall(r"^([a-z-]+): (.+)$", citation, flags=re.MULTILINE))
@@ -183,7 +183,7 @@ def test_the_citation_matches_the_released_project():
     assert keywords.split("\n")[:-1] == [f"  - {keyword}" for keyword in project["keywords"]]
 
 
-def test_hosted_checks_run_the_steps_of_the_local_check():
+def test_hosted_checks_take_the_steps_of_the_check():
     """Every step of ``.ci/run`` is a target of the Makefile that the workflow calls too."""
     targets = r"(?<!nice )\bmake ([a-z-]+(?: SIZE=\w+)?)$"
     steps = re.findall(targets, (REPOSITORY / ".ci" / "run").read_text("utf-8"), re.MULTILINE)
