@@ -11,7 +11,7 @@ from sheafcoarsen.io.text import read_lines
 
 @pytest.mark.parametrize("size", range(1, 9))
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_lines_do_not_depend_on_the_blocks_that_are_read(tmp_path, monkeypatch, size, end):
+def test_lines_do_not_depend_on_the_block_size(tmp_path, monkeypatch, size, end):
     monkeypatch.setattr("sheafcoarsen.io.text.BLOCK", size)
     path = tmp_path / "g.txt"
     for lines in (["äö", "", "longer than a block", ""], ["", "a\x0cb\u2028c"], ["", ""]):
@@ -22,7 +22,7 @@ def test_lines_do_not_depend_on_the_blocks_that_are_read(tmp_path, monkeypatch, 
         list(read_lines(str(path)))
 
 
-def test_a_gzipped_file_is_never_in_memory_at_once(tmp_path):
+def test_gzipped_files_are_read_in_blocks(tmp_path):
     path = tmp_path / "g.txt.gz"
     path.write_bytes(gzip.compress(b"# a comment\n" * 1_000_000 + b"0 1\n"))
     tracemalloc.start()
@@ -33,7 +33,7 @@ def test_a_gzipped_file_is_never_in_memory_at_once(tmp_path):
         tracemalloc.stop()
 
 
-def test_a_line_without_an_end_is_refused(tmp_path, monkeypatch):
+def test_overlong_lines_raise(tmp_path, monkeypatch):
     monkeypatch.setattr("sheafcoarsen.io.text.BLOCK", 10)
     monkeypatch.setattr("sheafcoarsen.io.text.LONGEST", 100)
     path = tmp_path / "g.txt"

@@ -16,25 +16,25 @@ LENGTHS = st.lists(st.integers(0, 5), max_size=8)
 
 
 @given(LENGTHS)
-def test_offsets_are_where_blocks_begin_and_end(lengths):
+def test_offsets_are_cumulative_sums_of_lengths(lengths):
     out = offsets(lengths)
     assert out.dtype == np.int64
     assert out.tolist() == [sum(lengths[:k]) for k in range(len(lengths) + 1)]
 
 
-def test_offsets_do_not_wrap_around_with_small_integers():
+def test_offsets_of_small_integer_types_do_not_overflow():
     assert offsets(np.full(300, 100, dtype=np.int8))[-1] == 30_000
 
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 5)), max_size=8))
-def test_ranges_are_aranges_one_after_the_other(blocks):
+def test_ranges_concatenates_aranges(blocks):
     starts, lengths = [s for s, _ in blocks], [k for _, k in blocks]
     out = ranges(starts, lengths)
     assert out.dtype == np.int64
     assert out.tolist() == [i for s, k in blocks for i in range(s, s + k)]
 
 
-def test_read_only_freezes_the_array_itself():
+def test_read_only_changes_the_array_in_place():
     array = np.arange(3)
     assert read_only(array) is array
     with pytest.raises(ValueError, match="read-only"):
@@ -52,7 +52,7 @@ def arrays_in(value):
 
 
 @pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
-def test_copies_of_results_are_read_only_too(duplicate):
+def test_copies_of_results_are_read_only(duplicate):
     """Who wrote into one would leave behind what was computed from it."""
     F = sc.gallery.bundle(nx.grid_2d_graph(4, 5), 2, noise=0.1, seed=0)
     C = sc.coarsen(F, sc.select(F, 4), sc.ranks.fixed(2).whole_multiplets())
@@ -74,7 +74,7 @@ def test_copies_of_results_are_read_only_too(duplicate):
     assert np.array_equal(D.lift(D.pool(x)), C.lift(C.pool(x)))
 
 
-def test_what_is_pickled_does_not_depend_on_what_was_looked_at():
+def test_pickles_do_not_depend_on_cached_properties():
     """Joblib and dask tell equal objects from others by their pickles."""
     F = sc.gallery.bundle(nx.grid_2d_graph(4, 5), 2, noise=0.1, seed=0)
     C = sc.coarsen(F, sc.select(F, 4), 2)
