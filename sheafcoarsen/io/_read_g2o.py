@@ -145,7 +145,7 @@ def read_g2o(
             len(index),
             _sightings(lines, vertices, index, weights),
         )
-    except ValueError as error:  # such as weights whose squares overflow
+    except ValueError as error:  # for example, squares of weights overflow
         message = str(error)
         raise (error if message.startswith(path) else file_error(path, None, message)) from None
 
@@ -165,7 +165,7 @@ def _rotations(source: Words, numbers: np.ndarray) -> np.ndarray:
         raise file_error(source.path, line, message)
     if not len(quaternions):
         return np.zeros((0, 3, 3))
-    return Rotation.from_quat(quaternions / size[:, None]).as_matrix()  # normalized
+    return Rotation.from_quat(quaternions / size[:, None]).as_matrix()
 
 
 def _symmetric(source: Words, n_entries: int) -> np.ndarray:

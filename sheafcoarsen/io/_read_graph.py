@@ -23,7 +23,7 @@ def read_graphml(path: str, signed: bool = False) -> nx.Graph:
             graph = nx.read_graphml(file)
         except ParseError as error:
             raise file_error(path, error.position[0], f"not XML: {error}") from None
-        except (EOFError, OSError, zlib.error):  # the file cannot be read
+        except (EOFError, OSError, zlib.error):  # errors of reading, not of GraphML
             raise
         except Exception as error:  # networkx may raise KeyError and others
             said = str(error) or type(error).__name__

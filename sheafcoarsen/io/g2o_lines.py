@@ -55,16 +55,16 @@ class G2oLines:
     def __init__(self, path: str, landmarks: bool):
         self.path = path
         self._landmarks = landmarks
-        self.ids = Words(path, "a vertex id")  # of poses, in order of occurrence
+        self.ids = Words(path, "a vertex id")  # ids of poses in order of occurrence
         self.ends: list[int] = []  # index in `ids` of the first end of each edge
         self.placed: list[int] = []  # index in `ids` of each VERTEX line's vertex
         self.seen_from: list[int] = []  # index in `ids` of each sighting's pose
         self.poses = Words(path, "an entry of a pose")
         self.measured = Words(path, "an entry of a measurement")
         self.information = Words(path, "an entry of an information matrix")
-        self.landmark_ids = Words(path, "a landmark id")  # of VERTEX lines
+        self.landmark_ids = Words(path, "a landmark id")  # ids in VERTEX lines
         self.landmark_places = Words(path, "an entry of a place")
-        self.sighted_ids = Words(path, "a landmark id")  # of sightings
+        self.sighted_ids = Words(path, "a landmark id")  # ids in sightings
         self.numbered_apart: list[bool] = []  # whether landmark ids are separate from vertex ids
         self.sighted = Words(path, "an entry of a measurement")
         self.sighting_information = Words(path, "an entry of an information matrix")

@@ -89,7 +89,7 @@ def _sizes(path: str, line: int, text: str, banner: _Banner) -> tuple[int, int]:
     if n != numbers[1]:
         raise file_error(path, line, f"an adjacency is a square matrix, got {n} x {numbers[1]}")
     if n > MAX_VERTICES:
-        raise file_error(path, line, f"{n} vertices are more than read_graph can take")
+        raise file_error(path, line, f"{n} vertices exceed the maximum of {MAX_VERTICES}")
     if banner.coordinate:
         return n, numbers[2]
     return n, n * (n + 1) // 2 if banner.symmetric else n * n
@@ -113,7 +113,7 @@ def _entries(path: str, n: int, body: list[tuple[int, str]], banner: _Banner) ->
     if banner.coordinate:
         rows, columns = ends.indices(n).reshape(-1, 2).T
     else:
-        columns, rows = np.divmod(np.arange(n * n), max(n, 1))  # column by column
+        columns, rows = np.divmod(np.arange(n * n), max(n, 1))  # entries are listed by column
         if banner.symmetric:
             columns, rows = columns[rows >= columns], rows[rows >= columns]
     return _Entries(rows, columns, values, [number for number, _ in body])

@@ -57,7 +57,7 @@ class _Header(NamedTuple):
 
     order: str  # byte order, "" for text
     elements: list[_Element]
-    length: int  # number of bytes
+    length: int  # length of the header in bytes
     lines: int
 
 

@@ -42,14 +42,16 @@ class Polygons(NamedTuple):
         if bad.size:
             corner = int(self.corners[bad[0]]) + self.first
             among = f"vertices {self.first} .. {n - 1 + self.first}" if n else "no vertex"
-            self._refuse(path, int(face[bad[0]]), f"names vertex {corner}, but there are {among}")
+            self._refuse(
+                path, int(face[bad[0]]), f"contains vertex {corner}, but there are {among}"
+            )
         order = np.lexsort((self.corners, face))
         same = (np.diff(face[order]) == 0) & (np.diff(self.corners[order]) == 0)
         bad = np.flatnonzero(same)
         if bad.size:
             at = order[bad[0]]
             corner = int(self.corners[at]) + self.first
-            self._refuse(path, int(face[at]), f"names vertex {corner} twice")
+            self._refuse(path, int(face[at]), f"contains vertex {corner} twice")
 
     def _refuse(self, path: str, f: int, message: str) -> None:
         line = None if self.lines is None else int(self.lines[f])

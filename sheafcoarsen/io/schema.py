@@ -188,7 +188,7 @@ def _steps(arrays: Arrays, fine: CellularSheaf, left: CellularSheaf) -> Eliminat
         raise ValueError("`max_neighbors` must be a non-negative integer")
     vertices, starts, neighbors, blocks, inverses = (arrays[f"steps.{name}"] for name in STEPS)
     if fine.dtype.kind != "c" and "c" in (blocks.dtype.kind, inverses.dtype.kind):
-        raise ValueError("`steps` must be real, as the maps are")
+        raise ValueError("`steps` must be real, because the maps are real")
     kept = read_only(integer_array("kept", arrays["kept"]))
     steps = as_steps(fine, vertices, (starts, neighbors), blocks, inverses)
     return Elimination(fine, left, kept, int(most), steps)

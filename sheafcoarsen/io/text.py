@@ -167,7 +167,7 @@ class Words:
                 pass
             message = f"{self.what} must be {wanted}, got {shown(word)}"
             raise file_error(self.path, self.line(k), message)
-        raise AssertionError("every single word converts, all together do not")
+        raise AssertionError("each word converts by itself, but all words do not")
 
 
 def _plain(text: str) -> bool:

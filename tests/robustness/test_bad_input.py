@@ -65,7 +65,7 @@ HUGE = 10**30
 
 @pytest.fixture(scope="module", autouse=True)
 def a_small_machine():
-    """What is refused for its size must not depend on the machine that runs the tests."""
+    """Fix the memory size, so that errors about sizes do not depend on the machine."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sheafcoarsen._support.checks.physical_memory", lambda: 2e9)
         yield
@@ -138,7 +138,7 @@ def test_arguments_that_are_not_coarsenings_raise(function, value):
 
 
 def out_of_another_pattern():
-    """Two patterns of one shape and one number of entries, told apart by their indices alone."""
+    """Fill a pattern with the result of another one, which differs only in its indices."""
     first, second = (CellularSheaf.random([[0, v]], [1, 1, 1], 1, seed=3) for v in (1, 2))
     out = sc.laplacian(second)
     assert out.shape == sc.laplacian(first).shape
@@ -190,7 +190,7 @@ REFUSED: dict = {
         ),
         (
             lambda: CellularSheaf.constant([[0, 1], [0, 10**15]]),
-            "`graph[1]` = (0, 1000000000000000) has a vertex beyond 2147483646; vertices count",
+            "`graph[1]` = (0, 1000000000000000) has a vertex beyond 2147483646; vertices are",
         ),
         (
             lambda: sc.select([[0, 10**15]], 2),
@@ -216,7 +216,7 @@ REFUSED: dict = {
             lambda: Partition.from_assignment(scipy.sparse.coo_array((10**15, 2))),
             "`S` requires 1000000000000000 vertices",
         ),
-        # sizes that no memory holds
+        # sizes that exceed the memory
         (lambda: CellularSheaf.constant(PATH, 10**6), "`dim` requires 3e+12 map entries"),
         (lambda: CellularSheaf.constant([], HUGE), "`dim` requires 1e+60 map entries"),
         (lambda: gallery.bundle(PATH, 2**31), "`dim` requires 1.84e+19 map entries"),
@@ -408,7 +408,7 @@ REFUSED: dict = {
         (lambda: F.head_map(0.0), "`e` must be an integer, the index of an edge, got 0.0"),
         (
             lambda: in_folder(lambda folder: sc.save(folder / "m.npz", M)),
-            "`obj` must be a CellularSheaf, a Partition, a Coarsening, a Hierarchy or an",
+            "`obj` must be a CellularSheaf, a Partition, a Coarsening, a Hierarchy, an",
         ),
         *(
             (lambda dtype=dtype: CellularSheaf.random(PATH, 1, 1, dtype=dtype), message)
@@ -1058,12 +1058,12 @@ def test_full_pipeline_on_random_sheaves(dtype, data):
             assert_valid(sc.select(F, n_clusters, method, weights))
 
 
-LARGE = [48, 100]  # cluster dimensions beyond those that have a solver of their own
+LARGE = [48, 100]  # cluster dimensions without a specialized solver
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.complex64])
 def test_full_pipeline_on_large_clusters(dtype):
-    """Like the above, with clusters that no property test is patient enough for."""
+    """Like the above, with clusters that are too large for property tests."""
     for n in LARGE:
         graph = nx.random_regular_graph(4, n, seed=3)
         F = CellularSheaf.random(graph, 2, 2, seed=1, dtype=dtype)

@@ -33,7 +33,7 @@ FULL = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 
 
 def run(folder, notice="", before="") -> str:
-    """Run the program and return what it prints; on standard error stands the notice, if any."""
+    """Run the program and return its output; standard error contains at most the notice."""
     environment = os.environ | {"NUMBA_CACHE_DIR": str(folder)}
     done = subprocess.run(
         [sys.executable, "-c", before + PROGRAM],

@@ -38,7 +38,7 @@ def stored(url):
 
 
 def test_swapped_chunks_raise(stored, url):
-    """Whatever their checksums: every two chunks of one size, and arrays with their metadata."""
+    """Any two chunks of equal size, and any two arrays with their metadata, are swapped."""
     pairs = [
         (one, other)
         for name in ("src", "out")
@@ -64,7 +64,7 @@ def swap(one, other):
 
 
 def test_chunk_of_an_older_store_raises(url):
-    """A sheaf on the same graph was in its place before."""
+    """The older store contained a sheaf on the same graph."""
     F = grid_sheaf(6)
     dist.to_store(url("src"), F.with_maps(2 * F.tail_data, F.head_data), part_bytes=2000)
     shutil.move(url("src"), url("older"))
@@ -374,7 +374,7 @@ def test_stores_of_version_1_can_be_used(version_1, memory):
     D = dist.open_coarsening(f"{version_1}/coarse")
     assert D.verify().passed
     assert np.array_equal(D.load().partition.labels, C.partition.labels)
-    # the same call finds what is finished
+    # the same call reuses the finished run
     again = dist.coarsen(src, f"{version_1}/coarse", P, C.modes.ranks)
     assert again.sheaf.header == D.sheaf.header
     assert again.sheaf.header.version == 1
@@ -418,7 +418,7 @@ KINDS = ("flip", "swap", "cut", "zeros", "gone", "copy", "longer")
 
 
 def damaged(rng, files):
-    """Return what a damage makes of some of the files: {name: contents, None where it is gone}."""
+    """Return the files that a damage changes: {name: new contents, or None if removed}."""
     one, other = rng.choice(sorted(files), 2, replace=False)
     held, more, at = files[one], files[other], int(rng.integers(len(files[one])))
     kind = rng.choice(KINDS)
@@ -434,7 +434,7 @@ def damaged(rng, files):
 
 
 def survived(seeds, memory):
-    """Damage stores at random and return how often nobody noticed, which must do no harm."""
+    """Damage stores at random; return how often this was undetected, which must be harmless."""
     F = ragged_sheaf(n=60, m=150)
     src = dist.to_store(memory("src"), F, part_bytes=2000)
     with ties_allowed():

@@ -40,7 +40,7 @@ PATIENCE = (
 
 @pytest.fixture(autouse=True)
 def patience():
-    """Fail, rather than wait for ever, where no worker came back."""
+    """Fail instead of waiting forever if no worker restarts."""
 
     def ended(*_):
         raise TimeoutError(f"nothing ended within {2 * PATIENCE:.0f} s")
@@ -60,7 +60,7 @@ def expected():
 
 @pytest.fixture(scope="module")
 def threads():
-    """Return a client of a worker of three threads, for the tests that hurt nobody."""
+    """Return a client of a worker with three threads, for tests that kill no process."""
     with cluster(processes=False, n_workers=1, threads_per_worker=3) as client:
         yield client
 
@@ -189,7 +189,7 @@ def killing(folder):
 
 
 def test_run_completes_if_workers_are_killed(stores, expected):
-    """One while the maps are split, one among the shards, one at the borders."""
+    """Workers are killed while maps are split, in the shards, and at the borders."""
     killed = stores / "killed"
     with cluster(preload=killing(killed)) as client:
         C = coarsen(stores, client)
@@ -199,7 +199,7 @@ def test_run_completes_if_workers_are_killed(stores, expected):
 
 
 def test_run_on_an_object_store_completes_if_workers_are_killed(tmp_path):
-    """Everything lies in buckets, as on a cluster without a common file system."""
+    """All stores are in buckets, as on a cluster without a shared file system."""
     import s3fs
     from moto import server as moto
 
@@ -228,7 +228,7 @@ def test_run_on_an_object_store_completes_if_workers_are_killed(tmp_path):
 
 @pytest.mark.parametrize("where", ["here", "cluster"])
 def test_killed_run_resumes(where, stores, expected):
-    """Again and again, and no task that was finished is done twice."""
+    """It is killed repeatedly, and no finished task is repeated."""
     points = (2, 8, 14) if where == "here" else (10,)
     for count in points:
         with child(stores, where) as process:
@@ -270,7 +270,7 @@ resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, resource.RLIM_INFINITY))
 
 @pytest.mark.parametrize("limit", [200, 3000])
 def test_full_disk_raises(limit, stores, expected):
-    """A limit to the size of files stands for it: some write fails in the middle."""
+    """A limit on the file size simulates it: some write fails in the middle."""
     script = LIMITED.format(limit=limit) + CHILD
     root = Path(__file__).parents[2]
     ended = subprocess.run(

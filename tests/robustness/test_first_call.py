@@ -1,4 +1,4 @@
-"""While kernels compile for the first time one line says so."""
+"""The first compilation of kernels is announced in one line."""
 
 import logging
 from types import SimpleNamespace

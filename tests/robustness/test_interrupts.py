@@ -148,7 +148,7 @@ ANSWERS = {  # and inside of what they are interrupted
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
 @pytest.mark.parametrize("name", ANSWERS)
 def test_interrupted_solves_leave_no_side_effects(name, monkeypatch):
-    """No other number of BLAS threads, no thread at work, no bar; the next answer is the same."""
+    """BLAS threads are restored, no thread or bar remains, and the next result is the same."""
     import tqdm
     from threadpoolctl import ThreadpoolController
 
@@ -232,7 +232,7 @@ def test_interrupt_while_writing_keeps_the_old_file(what, tmp_path, monkeypatch)
 
 
 def _savez_that_cannot_close(stream, **arrays):
-    """Do as zipfile does: complain about the file that an interrupt left open."""
+    """Raise an error about the file that an interrupt left open, as zipfile does."""
     try:
         signal.raise_signal(signal.SIGINT)
     finally:
@@ -247,7 +247,7 @@ def test_keyboard_interrupt_is_not_converted(tmp_path, monkeypatch):
 
 
 def test_error_after_a_handled_interrupt_is_raised(tmp_path, monkeypatch):
-    """Who saves because of an interrupt, and cannot, is told why not."""
+    """If saving fails while an interrupt is handled, the error of saving is raised."""
 
     def fails(stream, **arrays):
         raise OSError("no space left")
@@ -270,13 +270,13 @@ def test_progress_bars_are_shown_only_on_request(capsys):
 
 
 def test_import_does_not_import_tqdm_auto():
-    """In a notebook without ipywidgets importing tqdm.auto warns: not before a bar is asked for."""
+    """In a notebook without ipywidgets importing tqdm.auto warns, so it is imported late."""
     code = "import sys, sheafcoarsen; sys.exit('tqdm.auto' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_factorization_does_not_delay_an_interrupt(monkeypatch):
-    """SuperLU hears of nothing until it is done, so that it runs in a thread of its own."""
+    """SuperLU does not react to interrupts, so it runs in a separate thread."""
     from sheafcoarsen.operators import factorization
 
     real, begun, go_on = factorization.splu, threading.Event(), threading.Event()

@@ -1,4 +1,4 @@
-"""Many callers at a time: the bits of one, in turns, and BLAS back to what it was."""
+"""Concurrent callers: the same bits, no slowdown, and restored BLAS thread counts."""
 
 import contextlib
 import threading
@@ -60,7 +60,7 @@ class TestSingleThreadedBlas:
         assert blas_threads() == before
 
     def test_last_thread_to_leave_restores_the_count(self):
-        """The count belongs to the process: whoever leaves last restores it."""
+        """The thread count is global to the process, so the last thread to leave restores it."""
         before = blas_threads()
         inside, leave = threading.Event(), threading.Event()
 
@@ -105,7 +105,7 @@ class TestSingleThreadedBlas:
 
     @pytest.mark.parametrize("pool", [ThreadPoolExecutor, ThreadPool], ids=["futures", "joblib"])
     def test_concurrent_callers_get_the_same_bits(self, pool):
-        """With more threads than one the bases of local kernels are others."""
+        """With several BLAS threads the bases of local kernels would differ."""
         before = blas_threads()
         F = sc.gallery.bundle(nx.grid_2d_graph(12, 12), 3, seed=5)
         P = sc.Partition(np.arange(144) // 48)
@@ -122,7 +122,7 @@ class TestSingleThreadedBlas:
         assert blas_threads() == before
 
     def test_concurrent_callers_do_not_slow_each_other_down(self):
-        """Callers share the processors; when they waited for each other, a call took 30 times."""
+        """If BLAS threads of the callers wait for each other, calls take 30 times as long."""
         F = sc.gallery.bundle(nx.grid_2d_graph(20, 20), 2, 0.1, seed=5)
         P = sc.select(F, 20)
 
@@ -143,7 +143,7 @@ class TestSingleThreadedBlas:
     @pytest.mark.skipif(JIT_IS_OFF, reason="plain Python has one thread")
     @pytest.mark.parametrize("kind", ["hubs", "components", "trees"])
     def test_sections_do_not_depend_on_the_number_of_threads(self, kind, monkeypatch):
-        """Ranges of clusters have other largest stalks, and BLAS other blocks."""
+        """Ranges of clusters then have other maximum dimensions, and BLAS other blocks."""
         rng = np.random.default_rng(1)
         if kind == "hubs":
             graph = nx.barabasi_albert_graph(400, 2, seed=1)
@@ -164,7 +164,7 @@ class TestSingleThreadedBlas:
         assert found[0] == found[1] == found[2]
 
     def test_dense_decompositions_do_not_depend_on_the_number_of_threads(self):
-        """What is dense holds BLAS itself, so that a caller elsewhere makes no difference."""
+        """Dense code limits BLAS itself, so other callers make no difference."""
         F = sc.gallery.bundle(nx.grid_2d_graph(16, 16), 3, 0.1, seed=5)
         C = sc.coarsen(F, sc.Partition(np.arange(256) // 16), 3)
         one = sc.gallery.bundle(nx.grid_2d_graph(16, 16), 3, seed=5)

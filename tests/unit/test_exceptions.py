@@ -1,4 +1,4 @@
-"""One warning for each thing: each can be silenced without the others."""
+"""Warning classes: each can be silenced without the others."""
 
 import warnings
 

@@ -89,7 +89,7 @@ def test_fixed_requires_a_non_negative_integer():
 @pytest.mark.parametrize("local_operator", ["internal", "principal", "oversampled"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_multiplets_end_at_gaps_above_sqrt_eps(local_operator, dtype):
-    """A triangle has 0, 3, 3; a weight of another size moves the last by 4/3 of the difference."""
+    """A triangle has 0, 3, 3; changing a weight moves the last one by 4/3 of the change."""
     options = {"target": 1.0} if local_operator == "oversampled" else {}
     sqrt_eps = float(np.sqrt(np.finfo(dtype).eps))
     for difference, whole in ((0.0, 3), (0.1 * sqrt_eps, 3), (50 * sqrt_eps, 2)):

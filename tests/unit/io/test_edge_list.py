@@ -1,4 +1,4 @@
-"""Edge lists by number and by name, and what is wrong with others."""
+"""Edge lists with integers and with names, and invalid ones."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def test_edge_list_formats(write, ending, separator):
 def test_edge_lists_may_contain_names(write):
     F = read_graph(write("b a\n7 b\n", "g.txt"))
     check(F, [[0, 1], [2, 0]], [1, 1], labels=("b", "a", "7"))
-    F = read_graph(write("b a\n7 8\n9 b\n", "g.txt"))  # no headings, for b comes again
+    F = read_graph(write("b a\n7 8\n9 b\n", "g.txt"))  # not headings, because b occurs again
     assert F.vertex_labels == ("b", "a", "7", "8", "9")
     F = read_graph(write("007 8\n7 0\n", "g.txt"))  # integers: 007 is 7
     check(F, [[7, 8], [7, 0]], [1, 1], n=9)
@@ -45,7 +45,7 @@ def test_edge_lists_may_have_any_line_endings(write):
 
 @pytest.mark.parametrize("ending", [".txt", ".csv", ".el.gz"])
 def test_integer_names_are_vertex_indices(write, ending):
-    """Features and labels of another file fit, whatever the order of the edges."""
+    """Features and labels of another file match the vertices, whatever the order of edges."""
     F = read_graph(write("4 1\n0 4\n6 1 2.25\n", "g" + ending))
     check(F, [[4, 1], [0, 4], [6, 1]], [1, 1, 2.25], n=7)
     y = np.array([1.0, 5.0, 100.0, -7.0, 2.0, 30.0, 8.0])
@@ -53,7 +53,7 @@ def test_integer_names_are_vertex_indices(write, ending):
 
 
 def test_integers_in_float_notation_are_integers(write, tmp_path):
-    """As numpy.savetxt writes them, beside a column of weights or not."""
+    """The format of numpy.savetxt, with or without a column of weights."""
     edges, weights = [[3, 1], [1, 0], [7, 3]], [0.25, 4.0, 2.0]
     for table, expected in ((edges, [1, 1, 1]), (np.column_stack([edges, weights]), weights)):
         np.savetxt(tmp_path / "g.txt", table)
@@ -65,7 +65,7 @@ def test_integers_in_float_notation_are_integers(write, tmp_path):
         [1] * 3,
         n=4,
     )
-    F = read_graph(write("1.0 2\n2.5 1\n", "g.txt"))  # a name that is none
+    F = read_graph(write("1.0 2\n2.5 1\n", "g.txt"))  # not an integer, so all are names
     check(F, [[0, 1], [2, 3]], [1, 1], labels=("1.0", "2", "2.5", "1"))
     for name in ("1e400", "nan", "inf", "9007199254740992.0", "1_0.0"):
         F = read_graph(write(f"{name} 2\n", "g.txt"))
@@ -88,7 +88,9 @@ def test_missing_indices_are_isolated_vertices(write):
 
 @pytest.mark.parametrize(("largest", "kept"), [(11, False), (12, True)])
 def test_sparse_integers_become_names_with_a_warning(write, largest, kept):
-    path = write(f"5 2\n{largest} 5\n", "g.txt")  # three vertices: four times that is too many
+    path = write(
+        f"5 2\n{largest} 5\n", "g.txt"
+    )  # three vertices: integers of at least 12 are too sparse
     if kept:
         message = rf"3 vertices have numbers up to {largest}, .* n_vertices={largest + 1} to use"
         with pytest.warns(UserWarning, match=message) as said:

@@ -1,4 +1,4 @@
-"""`from_edge_index`: columns are paired by one rule, whatever order they come in."""
+"""`from_edge_index`: pairing of columns in any order."""
 
 import pickle
 import re
@@ -37,7 +37,7 @@ def test_adjacent_reverse_columns_are_paired(F, as_array):
     order = np.arange(2 * F.n_edges).reshape(2, -1).T.reshape(-1)
     maps, columns = [maps[k] for k in order], edge_index[:, order]
     m = F.n_edges
-    # that is read as the other layout
+    # this is read as the other layout
     assume(m < 2 or not np.array_equal(columns[:, :m], columns[::-1, m:]))
     if as_array and len({M.shape for M in maps}) == 1:
         maps = np.stack(maps)
@@ -100,7 +100,7 @@ def test_column_without_its_reverse_raises(columns):
 
 
 class Tensor:
-    """As much of a tensor as numpy asks for."""
+    """The part of a tensor's interface that numpy needs."""
 
     def __init__(self, array):
         self.array = np.asarray(array)
@@ -141,7 +141,7 @@ def energy_of_columns(edge_index, maps, x):
 
 @pytest.mark.parametrize("d", [1, 3])
 def test_coalesced_graphs_with_loops_have_the_energy_of_their_columns(d):
-    """As WebKB's graphs come: both directions, sorted, each loop once."""
+    """Like WebKB's graphs: both directions, sorted, each loop once."""
     rng = np.random.default_rng(11)
     pairs = rng.integers(0, 30, (70, 2))
     pairs = np.concatenate([pairs, pairs[:, ::-1], [[4, 4], [9, 9]]])

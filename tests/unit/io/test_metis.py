@@ -1,4 +1,4 @@
-"""METIS graph files of every kind, and what is wrong with others."""
+"""METIS graph files of all kinds, and invalid ones."""
 
 import pytest
 

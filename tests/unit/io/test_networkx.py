@@ -35,7 +35,7 @@ def test_labels_equal_to_indices_are_kept():
     assert sc.from_networkx(sc.to_networkx(F)).vertex_labels == (0, 1, 2)
     G = sc.to_networkx(sc.CellularSheaf.constant([[0, 1], [1, 2]]))
     assert sc.from_networkx(G).vertex_labels is None
-    G.add_node("new", dim=1)  # no longer numbers alone
+    G.add_node("new", dim=1)  # no longer only integers
     assert sc.from_networkx(G).vertex_labels == (0, 1, 2, "new")
 
 

@@ -1,4 +1,4 @@
-"""The arrays of a file: damaged, foreign, or written to do harm, each is one clear error."""
+"""Files that are damaged, foreign or malicious: each raises one clear error."""
 
 import contextlib
 import copy
@@ -111,7 +111,7 @@ def replace_member(path, name, content):
 
 @contextlib.contextmanager
 def little_memory(limit=2**26):
-    """See that at most ``limit`` bytes are allocated, by Python and numpy, even for a moment."""
+    """Check that at most ``limit`` bytes are allocated at any time, by Python and numpy."""
     tracemalloc.start()
     try:
         yield
@@ -138,7 +138,7 @@ def test_compressed_files_raise(file):
 
 
 def test_archive_members_that_share_bytes_raise(file):
-    """A zip's directory may name the same bytes many times over."""
+    """The directory of a zip file may refer to the same bytes many times."""
     with zipfile.ZipFile(file, "a") as archive:
         big = archive.infolist()[3]
         for k in range(200):
@@ -176,7 +176,7 @@ def test_files_of_other_formats_raise(tmp_path, content, message):
 @given(KINDS, st.data())
 @settings(max_examples=150)
 def test_corrupted_bytes_load_or_raise_one_value_error(tmp_path_factory, inside, kind, data):
-    """Of the file, or of a member and its checksum, so that headers and numbers are hit."""
+    """Bytes of the file, or of a member and its checksum, so that headers and numbers change."""
     path = tmp_path_factory.getbasetemp() / "fuzzed.npz"
     content = bytearray(saved(kind)[1])
     name = ""

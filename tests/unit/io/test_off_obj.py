@@ -1,4 +1,4 @@
-"""OFF and OBJ in their variants, and what is wrong with others."""
+"""Variants of OFF and OBJ files, and invalid ones."""
 
 import re
 
@@ -51,9 +51,9 @@ BAD_OFF = {
     "size-word": ("OFF\n3 1 0\n" + THREE + "three 0 1 2\n", 6, "whole number, got 'three'"),
     "edge": ("OFF\n3 1 0\n" + THREE + "2 0 1\n", 6, "face 0 has 2 corners, but needs at least 3"),
     "range": ("OFF\n3 1 0\n" + THREE + "3 0 1 3\n", 6, "vertex 3, but there are vertices 0 .. 2"),
-    "below": ("OFF\n3 1 0\n" + THREE + "3 0 -1 2\n", 6, "face 0 names vertex -1"),
-    "huge": ("OFF\n3 1 0\n" + THREE + f"3 0 1 {10**30}\n", 6, "face 0 names vertex"),
-    "twice": ("OFF\n3 2 0\n" + THREE + "3 0 1 2\n3 0 1 0\n", 7, "face 1 names vertex 0 twice"),
+    "below": ("OFF\n3 1 0\n" + THREE + "3 0 -1 2\n", 6, "face 0 contains vertex -1"),
+    "huge": ("OFF\n3 1 0\n" + THREE + f"3 0 1 {10**30}\n", 6, "face 0 contains vertex"),
+    "twice": ("OFF\n3 2 0\n" + THREE + "3 0 1 2\n3 0 1 0\n", 7, "face 1 contains vertex 0 twice"),
 }
 
 
@@ -77,9 +77,9 @@ BAD_OBJ = {
     "zero": ("v 0 0 0\nf 1 0 1\n", 2, "vertices are numbered from 1, got 0"),
     "word": ("v 0 0 0\n\nf 1 a/2 1\n", 3, "must be a whole number, got 'a'"),
     "range": ("v 0 0 0\nv 1 0 0\nf 1 2 3\n", 3, "vertex 3, but there are vertices 1 .. 2"),
-    "below": ("v 0 0 0\nf -1 -2 1\n", 2, "face 0 names vertex 0"),
+    "below": ("v 0 0 0\nf -1 -2 1\n", 2, "face 0 contains vertex 0"),
     "short": ("v 0 0 0\nv 1 0 0\nf 1 2\n", 3, "face 0 has 2 corners"),
-    "twice": ("v 0 0 0\nv 1 0 0\nf 1 2 1\n", 3, "face 0 names vertex 1 twice"),
+    "twice": ("v 0 0 0\nv 1 0 0\nf 1 2 1\n", 3, "face 0 contains vertex 1 twice"),
 }
 
 

@@ -1,4 +1,4 @@
-"""PLY headers of every kind, and what is wrong with others."""
+"""PLY files of all kinds, and invalid ones."""
 
 import struct
 
@@ -86,7 +86,7 @@ BAD = {
     "columns": (text(VERTICES, "0 0 0\n1 0\n"), 9, "a vertex has 3 numbers, got 2"),
     "nan": (text(VERTICES, "0 0 0\n1 0 nan\n0 0 0\n"), 9, "a coordinate must be finite"),
     "short": (text(VERTICES, FACES, ROWS + "3 0 1\n"), 13, "needs as many vertices, got 2"),
-    "range": (text(VERTICES, FACES, ROWS + "3 0 1 3\n"), 13, "face 0 names vertex 3"),
+    "range": (text(VERTICES, FACES, ROWS + "3 0 1 3\n"), 13, "face 0 contains vertex 3"),
     "more": (text(VERTICES, FACES, ROWS + "3 0 1 2\n1\n"), 14, "more lines than the header"),
 }
 
@@ -105,7 +105,7 @@ def test_invalid_binary_ply_files_raise(write):
     face = struct.pack("<B3i", 3, 0, 1, 2)
     refuses(write(header + points + face[:-2], "m.ply"), None, "ends inside its 1 elements 'face'")
     wrong = struct.pack("<B3i", 3, 0, 1, 7)
-    refuses(write(header + points + wrong, "m.ply"), None, "face 0 names vertex 7")
+    refuses(write(header + points + wrong, "m.ply"), None, "face 0 contains vertex 7")
     for count in (10**20, 2**32 - 1):
         many = header.replace(b"vertex 3", b"vertex %d" % count)
         refuses(write(many + points, "m.ply"), None, f"ends inside its {count} elements 'vertex'")

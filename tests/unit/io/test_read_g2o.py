@@ -442,7 +442,7 @@ def test_real_pose_graphs_are_read(data_folder, name):
 @pytest.mark.real_data
 @pytest.mark.parametrize("name", ["sphere2500", "m3500", "intel", "parking_garage"])
 def test_measurements_agree_with_the_poses_of_the_file(data_folder, name):
-    """z_ij = inverse(x_i) x_j: a swapped tail and head, or R for R^T, would agree nowhere."""
+    """z_ij = inverse(x_i) x_j; swapping tail and head, or R and R^T, would give other values."""
     from scipy.spatial.transform import Rotation
 
     path = data_folder / f"g2o_{name}.g2o.gz"
@@ -553,7 +553,7 @@ def test_file_with_only_fixed_poses_raises(write):
 
 
 def test_landmark2_ids_are_separate_from_pose_ids(write):
-    """Their ids may be those of poses; then they have no labels, and files are written again."""
+    """Their ids may equal ids of poses; then landmarks have no labels."""
     text = (
         "FIX 0\nEDGE_SE2 0 1 1 0 0 1 0 0 1 0 1\nLANDMARK2 0 1 1 2 2 0 2\nLANDMARK2 1 {} 3 4 1 0 3\n"
     )
@@ -582,7 +582,7 @@ def test_toro_order_of_information_is_converted(write):
 
 
 def test_warning_counts_indefinite_information_matrices(write):
-    """Kappa and tau come from their blocks; without poses nothing but the angle is looked at."""
+    """Kappa and tau are computed from blocks; without ``poses`` only the rotation is checked."""
     path = write(WHOLE + 2 * "EDGE_SE2 4 2 0 0 0 1 0 2 1 0 1\n")
     with pytest.warns(UserWarning, match=r":5: 2 of 3 information matrices are indefinite") as told:
         G = read_g2o(path, poses=True)

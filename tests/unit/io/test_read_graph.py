@@ -1,4 +1,4 @@
-"""One graph in every format, and whatever a file may hold."""
+"""The same graph in every format, and damaged files."""
 
 import gzip
 import re
@@ -16,7 +16,7 @@ from tests.support.helpers import assert_residual
 
 
 def weights(F):
-    """Return the weights of a constant sheaf, and see that it is one."""
+    """Check that a sheaf is constant, and return its weights."""
     d = int(F.vertex_dims.max(initial=1))
     tail, head = F.tail_data.reshape(-1, d, d), F.head_data.reshape(-1, d, d)
     np.testing.assert_array_equal(tail, head)
@@ -270,7 +270,7 @@ def test_missing_and_damaged_files_raise(tmp_path, ending):
 @pytest.mark.parametrize("name", [name for name in FILES if FILES[name]] + ["g.graphml"])
 @given(data=st.data())
 def test_damaged_files_load_or_raise_one_line_error(tmp_path_factory, name, signed, data):
-    """Some pieces replaced by text or bytes, or all that follows a place."""
+    """Some parts, or all that follows a position, are replaced by text or bytes."""
     path = tmp_path_factory.mktemp("damaged") / name
     content = (FILES[name] or graphml("double", "1")).encode()
     text = st.text("0123456789 .-e\n%x", max_size=40).map(str.encode)

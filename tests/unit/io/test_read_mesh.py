@@ -1,4 +1,4 @@
-"""Surfaces in every format, and whatever a file may hold."""
+"""The same surface in every format, and damaged files."""
 
 import gzip
 import re
@@ -93,7 +93,7 @@ def test_unknown_file_extension_raises(tmp_path):
 @pytest.mark.parametrize("name", [name for name in FORMATS if "mixed" not in name])
 @given(data=st.data())
 def test_damaged_files_load_or_raise(tmp_path_factory, name, data):
-    """Cut off, or a byte changed: an error that begins with the path, or a surface."""
+    """A truncated file or one with a changed byte raises an error with the path, or loads."""
     content = FORMATS[name]([TRIANGLE, QUAD])
     content = bytearray(content if isinstance(content, bytes) else content.encode())
     if data.draw(st.booleans(), label="cut"):

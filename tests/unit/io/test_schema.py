@@ -1,4 +1,4 @@
-"""Arrays that make no object, one by one and drawn at random; and files of version 1."""
+"""Arrays that do not define an object, listed and drawn at random; and files of version 1."""
 
 import io
 import pathlib
@@ -157,11 +157,11 @@ def test_coarse_sheaves_with_tiny_maps_are_read(tmp_path):
         ),
         (
             {"fine__vertex_labels": labels("[1, 2, 3, 4, 5, [1]]")},
-            "neither a number nor text nor a tuple",
+            "names must be numbers, strings or tuples",
         ),
         (
             {"fine__vertex_labels": labels('[1, 2, 3, 4, 5, {"a": 1}]')},
-            "neither a number nor text nor a tuple",
+            "names must be numbers, strings or tuples",
         ),
         ({"fine__vertex_labels": labels("5")}, "`vertex_labels` cannot be read"),
         ({"fine__vertex_labels": labels("[" * 10**6)}, "`vertex_labels` cannot be read"),

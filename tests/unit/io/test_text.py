@@ -1,4 +1,4 @@
-"""Lines and numbers of text files; every complaint begins with path and line."""
+"""Lines and numbers of text files; every error message begins with path and line."""
 
 import gzip
 import tracemalloc
@@ -28,7 +28,7 @@ def test_gzipped_files_are_read_in_blocks(tmp_path):
     tracemalloc.start()
     try:
         assert sc.read_graph(path).n_edges == 1
-        assert tracemalloc.get_traced_memory()[1] < 8e6  # two thirds of what the file holds
+        assert tracemalloc.get_traced_memory()[1] < 8e6  # two thirds of the uncompressed size
     finally:
         tracemalloc.stop()
 

@@ -160,7 +160,7 @@ def test_round_trip_of_real_files(tmp_path, data_folder, name):
 
 
 def test_unlabelled_landmark_ids_differ_from_sparse_pose_ids(tmp_path):
-    """Poses are numbered 2, 5, 8, .., and their number is 8."""
+    """There are 8 poses, with the ids 2, 5, 8, ..., so 8 is not a free id."""
     labels = tuple(range(2, 26, 3))
     G = dataclasses.replace(graph(2, landmarks=True), vertex_labels=labels)
     sc.write_g2o(tmp_path / "graph.g2o", G)

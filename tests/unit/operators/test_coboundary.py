@@ -45,7 +45,7 @@ def test_coboundary_of_a_loop_is_the_difference_of_its_maps():
     assert delta.nnz == 2  # an entry that happens to vanish keeps its place
 
 
-def test_coboundary_returns_new_writable_arrays():
+def test_each_coboundary_has_its_own_data():
     F = CellularSheaf.constant([[0, 1]])
     sc.coboundary(F).data[:] = 7
     assert sc.coboundary(F).toarray().tolist() == [[1, -1]]
@@ -80,7 +80,7 @@ def test_laplacian_operator_acts_as_the_laplacian(F, data):
 def test_laplacian_operator_keeps_the_imaginary_part_of_x():
     A = sc.laplacian_operator(CellularSheaf.constant([[0, 1]]))
     assert (A @ np.array([1j, 0])).tolist() == [1j, -1j]
-    F = CellularSheaf([[0, 1]], [[[1.0]]], [[[2j]]])  # conjugates are taken on the way back
+    F = CellularSheaf([[0, 1]], [[[1.0]]], [[[2j]]])  # delta* contains conjugates
     assert (sc.laplacian_operator(F) @ np.array([1, 0])).tolist() == [1, 2j]
 
 
@@ -109,7 +109,7 @@ def test_products_with_any_number_of_columns_match_matrices(d, rows, h, loops):
 @pytest.mark.parametrize("most", [4, 11])
 @pytest.mark.parametrize("h", [1, 3, 14])
 def test_products_with_ragged_stalks_match_matrices(monkeypatch, dtype, most, h, masks):
-    """Stalks that fit in a vector and some that do not, empty ones, edges of any dimension."""
+    """Vertex stalks that fit in a SIMD vector, larger and empty ones; any edge stalks."""
     monkeypatch.setattr("sheafcoarsen.operators._coboundary.MASKS", masks)
     edges = [(i, i + k) for i in range(40) for k in (1, 2)] + [(3, 3), (7, 7)]
     rng = np.random.default_rng(most)

@@ -60,7 +60,7 @@ def test_nested_dissection_keeps_factors_sparse(graph, allowed):
 
 
 @given(graphs(max_vertices=7))
-def test_small_graphs_use_the_order_of_superlu(graph):
+def test_nested_dissection_keeps_the_order_of_small_graphs(graph):
     A = scipy.sparse.coo_array(
         (np.ones(len(graph.edges)), graph.edges.T), shape=(graph.n_vertices,) * 2
     ).tocsr()

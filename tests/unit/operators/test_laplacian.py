@@ -1,4 +1,4 @@
-"""The Laplacian and its pattern, filled in every way there is."""
+"""The Laplacian and its pattern, filled by every kernel."""
 
 import re
 import warnings
@@ -119,7 +119,7 @@ def test_laplacian_stores_the_blocks_of_the_graph_and_the_diagonal(F):
 
 
 @pytest.mark.parametrize("format", ["csr", "bsr"])
-def test_laplacian_returns_new_arrays(format):
+def test_each_laplacian_has_its_own_arrays(format):
     F = CellularSheaf.constant([[0, 1]])
     L = sc.laplacian(F, format)
     for array in (L.data, L.indices, L.indptr):
@@ -169,7 +169,7 @@ def test_normalized_laplacian_without_loops_matches_networkx(G, dim):
 
 
 @pytest.mark.parametrize("format", ["csr", "bsr"])
-def test_laplacian_is_writable(format):
+def test_zero_entries_of_a_laplacian_can_be_eliminated(format):
     F = CellularSheaf([[0, 1]], [[[1.0]]], [[[0.0]]])
     L = sc.laplacian(F, format)
     assert L.nnz == 4
@@ -198,7 +198,7 @@ def test_pattern_filled_with_new_maps_equals_new_laplacian(F, data):
     np.testing.assert_array_equal(first.toarray(), kept)  # untouched by the second fill
     for mine, other in ((second.indices, first.indices), (second.indptr, first.indptr)):
         assert mine.size == 0 or np.shares_memory(mine, other)
-        assert not mine.flags.writeable  # so that no caller spoils them for the others
+        assert not mine.flags.writeable  # so that no caller can change them for others
 
     H = same_graph(data, F, dtypes=[G.dtype])
     memory = second.data
@@ -310,7 +310,7 @@ def test_every_way_to_fill_gives_the_same_matrix(arrangement, shape):
             assert L.dtype == F.dtype
             filled.append(L.toarray())
             np.testing.assert_array_equal(filled[-1], filled[-1].conj().T)
-            _laplacian._uniform = False  # the kernel for all others
+            _laplacian._uniform = False  # the general kernel
             general = _laplacian.fill(F).toarray()
             assert_equals_delta_star_delta(general, F)
             np.testing.assert_array_equal(general, general.conj().T)

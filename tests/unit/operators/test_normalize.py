@@ -1,4 +1,4 @@
-"""The normalized sheaf against its definition, in all of its options and at every scale."""
+"""The normalized sheaf compared with its definition, for all options and scales."""
 
 import warnings
 
@@ -19,7 +19,7 @@ TURN = np.array([[0.0, -1.0], [1.0, 0.0]])
 
 
 def shifted_blocks(F, singular, eps):
-    """D_v plus what the treatment adds to it."""
+    """Return D_v with the shift of the given treatment."""
     blocks = [D.astype(np.result_type(D, np.float64)) for D in reference.diagonal_blocks(F)]
     shift = {"pinv": 0.0, "regularize": eps * max(map(size, blocks), default=0.0), "augment": 1.0}[
         singular
@@ -28,7 +28,7 @@ def shifted_blocks(F, singular, eps):
 
 
 def clearly_singular(F, singular="pinv", eps=0.0):
-    """Whether each D_v is singular; drops sheaves where rounding decides."""
+    """Return whether each D_v is singular; discard sheaves in which rounding decides."""
     found = []
     delta = reference.coboundary(F).astype(np.result_type(F.dtype, np.float64))
     for v, D in enumerate(shifted_blocks(F, singular, eps)):
@@ -131,7 +131,7 @@ def test_normalized_sheaf_does_not_depend_on_the_scale_of_maps(F, scale, singula
 @pytest.mark.parametrize("dtype", [float, complex])
 @pytest.mark.parametrize("t", [1.0, 1e-4, 1e-6, 1e-7, 3e-8, 1e-10])
 def test_maps_of_very_different_sizes_are_normalized_accurately(t, dtype):
-    """Never to its square, as D_v would: below sqrt(eps) that loses a direction."""
+    """D_v contains the squared ratio, so it would lose directions below sqrt(eps)."""
     rng = np.random.default_rng(7)
     basis = rng.standard_normal((3, 3)) + (
         1j * rng.standard_normal((3, 3)) if dtype is complex else 0
@@ -152,7 +152,7 @@ def test_maps_of_very_different_sizes_are_normalized_accurately(t, dtype):
 
 @pytest.mark.parametrize("extra", [1.0, 1e-140])
 def test_hub_with_many_edges_is_normalized(extra):
-    """More rows than are stacked at a time, of one and of several columns."""
+    """The hub has more rows than are stacked at a time, with one and with several columns."""
     rng = np.random.default_rng(3)
     n = 1000
     edges = np.column_stack([np.zeros(n, int), np.arange(1, n + 1)])
@@ -257,7 +257,7 @@ def test_normalization_keeps_labels():
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_block_that_is_singular_up_to_rounding_is_singular(dtype):
-    """Ends of two edges whose rows are multiples: what rounding leaves of the rest is no block."""
+    """The rows of two edges are multiples of each other, up to rounding errors."""
     F = CellularSheaf.random(np.arange(80).reshape(40, 2), 3, 1, seed=3, dtype=dtype)
     edges = np.concatenate([F.edges, F.edges])
     maps = [np.concatenate([d, dtype(0.3) * d]) for d in (F.tail_data, F.head_data)]

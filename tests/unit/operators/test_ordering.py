@@ -1,4 +1,4 @@
-"""An order of elimination is good, and what its factors cost is counted to the last entry."""
+"""Elimination orders: their quality, and the exact count of operations and entries."""
 
 import networkx as nx
 import numpy as np
@@ -12,7 +12,7 @@ from sheafcoarsen.operators import Factors, elimination_order, ordering
 
 
 def lengths_of_factor(L, order):
-    """Column lengths of the dense factor of a matrix with this pattern, none of it cancelled."""
+    """Return column lengths of the dense factor of a matrix with this pattern, no cancellation."""
     n = L.shape[0]
     L = scipy.sparse.csr_array((np.ones(L.nnz), L.indices, L.indptr), shape=L.shape)
     weights = np.random.default_rng(0).uniform(1, 2, (n, n))
@@ -41,7 +41,7 @@ def test_operations_match_a_dense_cholesky_factorization(seed):
 
 @pytest.mark.parametrize(("worth", "share"), [(0, 0.5), (10**9, 0.7)])
 def test_order_is_good_and_its_cost_is_correct(monkeypatch, worth, share):
-    """Both ways: with minimum degree, and by dissection alone."""
+    """Tested with minimum degree, and with nested dissection alone."""
     monkeypatch.setattr(ordering, "DEGREE_ABOVE", worth)
     F = CellularSheaf.random(nx.grid_2d_graph(12, 12), 2, 2, seed=0)
     L = sc.laplacian(F)
@@ -61,7 +61,7 @@ def test_cheaper_of_two_orders_is_returned(monkeypatch):
     chords = np.concatenate([path, np.stack([near, near + rng.integers(2, 90, 400)], axis=1)])
     L = sc.laplacian(CellularSheaf.constant(chords))
     best = elimination_order(L).operations
-    assert elimination_order(L, best / 100).operations > best / 100  # dissection is hopeless
+    assert elimination_order(L, best / 100).operations > best / 100  # dissection is much worse
     monkeypatch.setattr(ordering, "DEGREE_ABOVE", np.inf)
     assert elimination_order(L).operations > 2 * best
     monkeypatch.undo()

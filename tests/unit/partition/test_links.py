@@ -1,4 +1,4 @@
-"""The links by which clusters are selected: weights, norms, parallel edges."""
+"""The weighted links that `select` uses: weights, norms, parallel edges."""
 
 import networkx as nx
 import numpy as np

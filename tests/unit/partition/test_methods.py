@@ -29,7 +29,7 @@ def test_heavy_links_are_matched_first():
 
 
 def test_groups_grow_up_to_the_maximum_weight():
-    """A star: pairs alone would stall at once."""
+    """In a star, matching only pairs would stall at once."""
     links = links_of(nx.star_graph(20), "graph")
     groups = np.empty(21, dtype=np.int32)
     count = kernels.match(links, np.arange(21), 1, 7.0, groups)
@@ -68,7 +68,7 @@ def test_refinement_prefers_lighter_clusters_and_unloads_heavy_ones():
     cycle = nx.cycle_graph(6)
     assert refined(cycle, [0, 0, 1, 1, 2, 2], 3) == [0, 0, 1, 1, 2, 2]
     ladder = nx.convert_node_labels_to_integers(nx.grid_2d_graph(2, 6))  # 0 .. 5 over 6 .. 11
-    labels = [0] * 5 + [1] + [0] * 5 + [1]  # 10 and 2, each move cuts a link more
+    labels = [0] * 5 + [1] + [0] * 5 + [1]  # weights 10 and 2; each move cuts one more link
     assert np.bincount(refined(ladder, labels, 2)).max() <= 1.35 * 6
 
 

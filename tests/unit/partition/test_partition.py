@@ -27,7 +27,7 @@ def test_clusters_match_the_labels(P):
 def test_from_clusters_inverts_cluster(P):
     clusters = [P.cluster(a) for a in range(P.n_clusters)]
     assert Partition.from_clusters(clusters).labels.tolist() == P.labels.tolist()
-    backwards = [c[::-1].tolist() for c in clusters]  # order inside a cluster says nothing
+    backwards = [c[::-1].tolist() for c in clusters]  # the order within a cluster does not matter
     assert Partition.from_clusters(backwards).labels.tolist() == P.labels.tolist()
     assert Partition.from_clusters(iter(clusters)).labels.tolist() == P.labels.tolist()
 
@@ -92,7 +92,7 @@ def test_arrays_of_a_partition_are_read_only_copies():
     with pytest.raises(AttributeError, match="labels"):
         P.labels = np.zeros(4)
     S = P.assignment_matrix()
-    S.data[:] = 7  # what is handed out is fresh
+    S.data[:] = 7  # results are new arrays
     assert P.assignment_matrix().max() == 1
 
 

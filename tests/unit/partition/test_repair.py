@@ -1,4 +1,4 @@
-"""Any labels become just so many connected clusters."""
+"""Repair of arbitrary labels to a given number of connected clusters."""
 
 import re
 import warnings
@@ -66,7 +66,7 @@ def test_repair_splits_heavy_clusters_and_merges_light_ones():
 
 @pytest.mark.parametrize("method", METHODS)
 def test_clusters_are_split_into_at_most_one_part_per_vertex(method):
-    """One or two vertices outweigh all others, which still make as many clusters as there are."""
+    """One or two vertices outweigh all others, which must still form the remaining clusters."""
     rng = np.random.default_rng(0)
     for seed in range(40):
         n = int(rng.integers(4, 14))
@@ -80,7 +80,7 @@ def test_clusters_are_split_into_at_most_one_part_per_vertex(method):
 
 
 def test_repair_merges_light_clusters_with_neighbours():
-    """Of 30 vertices in three clusters one has two: it joins its neighbour, the rest is split."""
+    """A cluster of 2 among 30 vertices is merged with its neighbour; another one is split."""
     labels = np.repeat(np.arange(3), [2, 17, 11]).astype(np.int32)
     links = links_of(nx.path_graph(30), "graph")
     assert np.bincount(repair_labels(links, labels, 3, True)).min() >= 4
@@ -102,7 +102,7 @@ def crumbs(large, small, seed=0):
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("n_clusters", [40, 150, 400])
 def test_large_component_among_many_small_ones_is_split(method, n_clusters):
-    """As astro-ph is: 16,706 vertices in 1,029 components, of which one has 14,845."""
+    """Like astro-ph: 16,706 vertices in 1,029 components, one of which has 14,845."""
     graph = crumbs(2000, 450)
     partition = sc.select(graph, n_clusters, method=method)
     assert_guarantees(partition, n_clusters, graph.number_of_nodes(), list(graph.edges))
@@ -128,7 +128,7 @@ def test_small_components_are_packed_evenly(method):
 
 @pytest.mark.parametrize(("single", "bins"), [(20, 2), (24, 2), (26, 3)])
 def test_components_heavier_than_the_mean_are_not_packed(single, bins):
-    """Single vertices, five components of 15 and one of 105; 20 clusters of 10 in the mean."""
+    """Single vertices, five components of 15 and one of 105; 20 clusters with mean weight 10."""
     sizes = [1] * single + [15] * 5 + [105]
     graph = nx.disjoint_union_all([nx.path_graph(n) for n in sizes])
     labels = sc.select(graph, 20).labels
@@ -141,7 +141,7 @@ def test_components_heavier_than_the_mean_are_not_packed(single, bins):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_vertex_weights_are_stalk_dimensions(method):
-    """One vertex outweighs all others together, and can be but one cluster."""
+    """One vertex outweighs all others together, but can form only one cluster."""
     F = sc.CellularSheaf.from_flat([], [], [], [1000, *[1] * 10], [])
     labels = sc.select(F, 5, method=method).labels
     assert (labels[1:] != labels[0]).all()
@@ -196,7 +196,7 @@ def test_warning_states_a_sufficient_number_of_clusters(method, extra):
 
 
 def test_warning_appears_exactly_below_the_threshold():
-    """140 is the least k for 100 / k + 1500 / (4 * 1700) <= 1, but for a cluster or two."""
+    """140 is the minimum k with 100 / k + 1500 / (4 * 1700) <= 1, up to a cluster or two."""
     graph = with_pairs()
     least = int(np.ceil(100 / (1 - 1500 / (4 * 1700))))
     sc.select(graph, least)  # warnings are errors here
@@ -219,7 +219,7 @@ def test_indivisible_components_do_not_warn():
     F = sc.CellularSheaf.from_flat([], [], [], [1000, *[1] * 10], [])
     assert sc.select(F, 11).n_clusters == 11
     graph = nx.disjoint_union(nx.path_graph(100), nx.empty_graph(2))
-    assert sorted(sc.select(graph, 3).sizes) == [1, 1, 100]  # three clusters: no mean to speak of
+    assert sorted(sc.select(graph, 3).sizes) == [1, 1, 100]  # 100 is less than 4 means of 34
 
 
 def test_clusters_needed_is_the_minimum():

@@ -1,4 +1,4 @@
-"""Every promise of ``select``, for every method."""
+"""The guarantees of ``select``, for every method."""
 
 import networkx as nx
 import numpy as np
@@ -23,7 +23,7 @@ def grid(*shape):
 
 
 def sheaf_on(edges, vertex_dims, edge_dims, scale=1.0, seed=7, dtype=float):
-    """Random maps on an edge list that may hold anything an edge list can."""
+    """Return a sheaf with random maps on any edge list."""
     rng = np.random.default_rng(seed)
     edges = np.asarray(edges, dtype=np.int64).reshape(-1, 2)
     dims, edge_dims = np.asarray(vertex_dims), np.asarray(edge_dims)
@@ -38,7 +38,7 @@ def sheaf_on(edges, vertex_dims, edge_dims, scale=1.0, seed=7, dtype=float):
 
 
 def assert_guarantees(partition, n_clusters, n, edges):
-    """Exactly n_clusters; connected, or whole components where there are too many of those."""
+    """Check that there are n_clusters clusters, each connected or a union of components."""
     assert partition.n_vertices == n
     assert partition.n_clusters == n_clusters
     assert partition.sizes.min() >= 1

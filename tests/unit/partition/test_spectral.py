@@ -12,7 +12,7 @@ PLANTED = np.repeat([0, 1], 200)
 
 
 def camps(seed, noise=0.05, p=0.1):
-    """Return a signed graph: friends inside the two camps, foes between them, with noise."""
+    """Return a signed graph: positive within two camps, negative between them, with noise."""
     rng = np.random.default_rng(seed)
     edges = np.array(nx.gnp_random_graph(400, p, seed=seed).edges)
     sign = np.where(PLANTED[edges[:, 0]] == PLANTED[edges[:, 1]], 1, -1)
@@ -48,7 +48,9 @@ def test_two_planted_camps_are_found(seed):
     P = sc.select(F, 2, method="spectral")
     assert P.n_clusters == 2
     assert agreement(P.labels, PLANTED) >= 0.99
-    assert agreement(sc.select(F, 2).labels, PLANTED) < 0.7  # the graph knows nothing of it
+    assert (
+        agreement(sc.select(F, 2).labels, PLANTED) < 0.7
+    )  # the graph alone does not show the camps
 
 
 @pytest.mark.parametrize(("d", "dtype"), [(1, complex), (2, float), (3, np.float32), (2, complex)])

@@ -1,4 +1,4 @@
-"""The container: what it holds, that it cannot change, new maps on the same graph."""
+"""The class: its contents, immutability, new maps on the same graph."""
 
 import dataclasses
 import re
@@ -165,7 +165,7 @@ def test_largest_entry_is_the_maximum_absolute_value(F):
 
 
 def built_from_arrays():
-    """(name, arrays that go in, constructor) of every way that takes arrays."""
+    """(name, input arrays, constructor) of every constructor that accepts arrays."""
     eye = np.stack([np.eye(2), np.eye(2)])
     turn = np.stack([QUARTER_TURN, QUARTER_TURN])
     edges = np.array([[0, 1], [2, 1]])

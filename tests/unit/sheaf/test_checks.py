@@ -1,4 +1,4 @@
-"""What is refused where a sheaf is asked for, and what files may hold beyond a caller's maps."""
+"""Errors for arguments that are not sheaves, and the range of maps in files."""
 
 import re
 

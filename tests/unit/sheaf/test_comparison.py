@@ -1,4 +1,4 @@
-"""Two sheaves are the same bit for bit, or but for rounding."""
+"""Comparison of two sheaves, bit for bit or up to rounding."""
 
 import numpy as np
 import pytest
@@ -52,7 +52,7 @@ def test_equals_compares_every_bit(end):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("unit", [1e-12, 1.0, 1e12])
 def test_allclose_is_relative_to_each_map(dtype, unit):
-    """An error that is rounding beside the largest map is none beside a small one."""
+    """An error of rounding size relative to the largest map is not relative to a small one."""
     one, small = dtype(unit), dtype(unit * 1e-3)
     G = sc.CellularSheaf([[0, 1], [1, 2]], [[[one]], [[small]]], [[[one]], [[small]]])
     eps = np.finfo(dtype).eps

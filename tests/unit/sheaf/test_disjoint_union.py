@@ -1,4 +1,4 @@
-"""Sheaves side by side in one, and apart again."""
+"""Disjoint union of sheaves, and its inverse."""
 
 import re
 
@@ -81,7 +81,7 @@ def test_invalid_splits_raise(starts, message):
 
 
 def test_union_accepts_coarse_sheaves_with_tiny_maps():
-    """The lower limit is for the caller's own maps (docs/conventions.md, section 1)."""
+    """The lower limit applies only to user-supplied maps (docs/conventions.md, section 1)."""
     one = np.ones(1, np.int64)
     tiny = trusted_sheaf(np.array([[0, 0]]), one, one.copy(), np.array([1e-200]), np.array([0.0]))
     assert sc.disjoint_union([tiny, tiny])[0].tail_data.tolist() == [1e-200, 1e-200]

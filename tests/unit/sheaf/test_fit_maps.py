@@ -1,4 +1,4 @@
-"""Sheaves fitted to signals: planted maps come back, and no other maps have less energy."""
+"""Sheaves fitted to signals: planted maps are recovered, and the energy is minimal."""
 
 import itertools
 
@@ -111,7 +111,7 @@ def test_energies_of_edges_at_different_scales_are_compared():
     assert sc.fit_maps(X, edges, 2, n_edges=1).edges.tolist() == [[0, 1]]
     assert sc.fit_maps(X, edges, 2, n_edges=2).edges.tolist() == [[2, 3], [0, 1]]
     X[4] *= 1e-200
-    X[5] *= 1e150  # all rows are those of vertex 4
+    X[5] *= 1e150  # all signals vanish except at vertex 4
     F = sc.fit_maps(X, edges, 2)
     assert_residual(F.tail_map(0) @ F.tail_map(0).T - np.eye(2), n=2, eps=np.finfo(float).eps)
     assert abs(F.head_map(0)).max() < 1e-15

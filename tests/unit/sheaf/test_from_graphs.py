@@ -337,7 +337,7 @@ BAD_ARGUMENTS = {
     "n_vertices too few": (
         lambda: CellularSheaf.constant(PATH, n_vertices=2),
         ValueError,
-        "`graph[1]` = (1, 2) names a vertex beyond `n_vertices` = 2",
+        "`graph[1]` = (1, 2) has a vertex beyond `n_vertices` = 2",
     ),
     "n_vertices with networkx": (
         lambda: CellularSheaf.signed(nx.path_graph(2), sign=[1], n_vertices=2),

@@ -1,4 +1,4 @@
-"""A Laplacian becomes a sheaf that has it."""
+"""Construction of a sheaf from its Laplacian."""
 
 import re
 
@@ -49,14 +49,14 @@ def test_connections_are_recovered_from_their_laplacians(dtype, d, unit):
 
 
 @given(sheaves(dims=(0, 1)))
-def test_every_laplacian_with_one_dimensional_stalks_is_factored(F):
-    """What is left over goes to loops; nothing but rounding is refused."""
+def test_every_laplacian_of_one_dimensional_stalks_gives_a_sheaf(F):
+    """Loops contain the remainders; only remainders of rounding size may raise an error."""
     L = sc.laplacian(F)
     try:
         assert_comes_back(L, F.vertex_dims)
     except ValueError as error:
         assert "is too small for the balanced maps" in str(error)
-        dense = np.abs(L.toarray())  # maps that differ by 1e12 leave rests below rounding
+        dense = np.abs(L.toarray())  # maps that differ by 1e12 leave remainders below rounding
         filled = dense[dense > 0]
         assert filled.min() < 1e-9 * filled.max()
 
@@ -86,8 +86,8 @@ def test_stalks_may_have_different_dimensions():
 
 
 @pytest.mark.parametrize("d", [1, 3])
-def test_normalized_laplacians_are_factored(d):
-    """Hubs: equal shares would be too much for the small ends."""
+def test_normalized_laplacians_give_sheaves(d):
+    """With hubs, equal singular values at both ends would exceed the small diagonal blocks."""
     transports = rotations(78, d, float, 9)
     F = sc.CellularSheaf.connection(nx.karate_club_graph(), transports)
     G = assert_comes_back(sc.laplacian(sc.normalize(F)), d)

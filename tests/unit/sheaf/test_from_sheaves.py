@@ -1,4 +1,4 @@
-"""A sheaf on some of the vertices: a block of rows and columns of the coboundary."""
+"""Subsheaves, names of vertices, and sheaves with new maps."""
 
 import re
 
@@ -203,7 +203,7 @@ def test_sheaf_like_shares_offsets_and_keeps_labels():
 
 @pytest.mark.parametrize(("size", "beyond"), [(1e149, 1e152), (1e-149, 1e-152)])
 def test_with_maps_allows_the_range_of_a_coarse_sheaf(size, beyond):
-    """Its maps may be beyond the limits for a caller's own ones, but then no farther beyond."""
+    """Its maps may exceed the range of user-supplied maps; new maps may exceed it as far."""
     F = sc.CellularSheaf.constant([[0, 1]])
     F = F.with_maps(size * F.tail_data, size * F.head_data)
     G = sc.coarsen(F, sc.Partition([0, 1]), basis=[[[beyond / size]], [[beyond / size]]]).sheaf

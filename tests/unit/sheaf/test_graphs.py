@@ -196,7 +196,7 @@ BAD_GRAPHS = {
         TRIANGLE,
         2,
         ValueError,
-        "`graph[1]` = (1, 2) names a vertex beyond `n_vertices` = 2",
+        "`graph[1]` = (1, 2) has a vertex beyond `n_vertices` = 2",
     ),
     "negative n_vertices": (TRIANGLE, -1, ValueError, "`n_vertices` must be at least 0, got -1"),
     "fractional n_vertices": (TRIANGLE, 3.0, TypeError, "`n_vertices` must be an integer, got 3.0"),

@@ -1,4 +1,4 @@
-"""Maps as a caller gives them: scalar types, the range of their entries, and what is refused."""
+"""User-supplied maps: scalar types, the range of entries, and invalid input."""
 
 import re
 
@@ -221,7 +221,7 @@ def test_inconsistent_sheaves_raise(case):
 
 
 class Tensor:
-    """As much of a tensor as numpy asks for."""
+    """The part of a tensor's interface that numpy needs."""
 
     def __init__(self, array):
         self.array = np.asarray(array)

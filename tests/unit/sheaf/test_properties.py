@@ -1,4 +1,4 @@
-"""Single maps, sizes and offsets; tests of the container say more of them."""
+"""Single maps, sizes and offsets; see also the tests of the class."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Two sheaves of one topology differ in their maps alone."""
+"""Comparison of topologies: sheaves with the same topology differ only in their maps."""
 
 import re
 

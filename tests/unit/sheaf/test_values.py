@@ -154,7 +154,7 @@ def test_random_sheaves_are_determined_by_the_seed(kind):
 
 
 def test_random_orthogonal_maps_cover_both_components_of_the_group():
-    """QR alone, without its signs, would favour one."""
+    """QR without correcting the signs would favour one component."""
     F = CellularSheaf.random(np.zeros((400, 2), int), 2, 2, "orthogonal", seed=90013)
     signs = np.linalg.det(F.tail_data.reshape(-1, 2, 2))
     assert 140 < (signs > 0).sum() < 260

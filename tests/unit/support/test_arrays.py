@@ -1,4 +1,4 @@
-"""Arrays: the scalar types that are kept, integers in every form, and the first offender named."""
+"""Conversion of arrays: supported scalar types, integers, and errors about the first bad entry."""
 
 import re
 
@@ -98,7 +98,7 @@ def test_error_names_the_first_entry_that_is_not_an_integer(value, error, messag
         integer_array("labels", value, names="number them")
 
 
-def test_hint_about_names_appears_only_for_text():
+def test_error_about_text_has_no_hint_by_default():
     with pytest.raises(TypeError) as raised:
         integer_array("edges", ["a"])
     assert "unique" not in str(raised.value)

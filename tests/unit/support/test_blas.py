@@ -1,4 +1,4 @@
-"""BLAS held at one thread: interrupts, forks, libraries with a count for each thread."""
+"""The limit of one BLAS thread: interrupts, forks, libraries with a thread count per thread."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ from sheafcoarsen._support import blas, run_ranges, single_threaded_blas
 
 
 class Library:
-    """A library whose count can be read and set, in all threads or in each of its own."""
+    """Fake BLAS library with one thread count for the process, or one per thread."""
 
     def __init__(self, shared, interrupted_at=None):
         self.own = types.SimpleNamespace() if shared else threading.local()
@@ -32,14 +32,14 @@ class Library:
 @pytest.mark.parametrize("interrupted", ["shared", "own"])
 @pytest.mark.parametrize("call", [1, 2])
 def test_interrupts_restore_thread_counts(monkeypatch, interrupted, call):
-    """Whenever it comes: while one goes in, or while one comes out."""
+    """The interrupt may occur while the block is entered or left."""
     shared, own = (
         Library(name == "shared", call if name == interrupted else None)
         for name in ("shared", "own")
     )
     monkeypatch.setattr(blas, "_libraries", lambda: [shared, own])
     with pytest.raises(KeyboardInterrupt), single_threaded_blas():  # noqa: PT012
-        assert call == 2  # else the interrupt came before
+        assert call == 2  # otherwise the interrupt occurred earlier
         assert (shared.get(), own.get()) == (1, 1)
     assert (shared.get(), own.get()) == (5, 5)
     with single_threaded_blas():

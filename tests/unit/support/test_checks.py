@@ -1,4 +1,4 @@
-"""Single values: what is taken, what is refused, and in which words."""
+"""Checks of single values: valid ones, invalid ones, and error messages."""
 
 import re
 import sys

@@ -74,7 +74,9 @@ def test_entries_whose_energy_overflows_raise():
     with refuses("the maps up to 1e+03, so energies"):
         cochain(large, np.full(2, high))
     small = CellularSheaf([[0, 1]], np.full((1, 1, 1), 1e-100), np.ones((1, 1, 1)) * 1e-100)
-    with refuses("the maps up to 1e-100, so energies"):  # squares of cochains are taken alone, too
+    with refuses(
+        "the maps up to 1e-100, so energies"
+    ):  # squares of cochains alone must be finite, too
         cochain(small, np.full(2, 1e160))
 
 

@@ -1,4 +1,4 @@
-"""Files that are replaced whole or not at all."""
+"""Atomic replacement of files."""
 
 import fcntl
 import os
@@ -82,7 +82,7 @@ def test_new_file_keeps_the_mode_of_the_old_one(tmp_path, mode):
     path.write_bytes(b"old")
     path.chmod(mode)
     with replacing(path) as stream:
-        # nobody else may read what is being written
+        # nobody else may read the temporary file
         assert stat.S_IMODE(os.fstat(stream.fileno()).st_mode) == mode
         stream.write(b"new")
     assert path.read_bytes() == b"new"
@@ -117,7 +117,7 @@ def test_targets_that_are_not_regular_files_raise_and_remain(tmp_path):
     loop.symlink_to(loop)
     for path in (pipe, loop, "/dev/null"):
         with (
-            pytest.raises(OSError, match=rf"{path}: is not a regular file"),
+            pytest.raises(OSError, match=rf"{path} is not a regular file"),
             replacing(path) as stream,
         ):
             stream.write(b"new")

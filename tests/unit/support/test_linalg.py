@@ -60,7 +60,7 @@ def test_zero_level_is_proportional_to_its_arguments():
     "ratio", [residual_ratio, lambda e, n, eps, *norms: residual(e, *norms, n=n, eps=eps)]
 )
 class TestResidualRatio:
-    """The library's own ratio, and the one that the tests judge by."""
+    """The ratio of the library, and that of the tests."""
 
     def test_residual_ratio_value(self, ratio):
         assert ratio(6e-15, 2, 1e-15, 3.0) == pytest.approx(1.0)

@@ -42,7 +42,7 @@ def test_read_only_changes_the_array_in_place():
 
 
 def arrays_in(value):
-    """Yield the arrays that an object shows, those of sparse matrices too."""
+    """Yield the public arrays of an object, including those of sparse matrices."""
     for name in dir(value):
         held = getattr(value, name, None) if not name.startswith("_") else None
         if isinstance(held, np.ndarray):
@@ -53,7 +53,7 @@ def arrays_in(value):
 
 @pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
 def test_copies_of_results_are_read_only(duplicate):
-    """Who wrote into one would leave behind what was computed from it."""
+    """Writing into a copy would invalidate its cached properties."""
     F = sc.gallery.bundle(nx.grid_2d_graph(4, 5), 2, noise=0.1, seed=0)
     C = sc.coarsen(F, sc.select(F, 4), sc.ranks.fixed(2).whole_multiplets())
     K = sc.eliminate(F)
@@ -75,7 +75,7 @@ def test_copies_of_results_are_read_only(duplicate):
 
 
 def test_pickles_do_not_depend_on_cached_properties():
-    """Joblib and dask tell equal objects from others by their pickles."""
+    """Joblib and dask compare objects by their pickles."""
     F = sc.gallery.bundle(nx.grid_2d_graph(4, 5), 2, noise=0.1, seed=0)
     C = sc.coarsen(F, sc.select(F, 4), 2)
     G = sc.PoseGraph([[0, 1]], [np.eye(2)], [[1.0, 0.0]])

@@ -1,4 +1,4 @@
-"""What points and surfaces may be, pairs of points, and the normals of vertices."""
+"""Checks of points and surfaces, pairs of points, and vertex normals."""
 
 import re
 
@@ -26,7 +26,7 @@ def test_vertex_normals_are_weighted_by_area():
 
 
 def test_error_names_the_first_invalid_face():
-    """Three faces at a side: those that have it are named, the first such side first."""
+    """Three faces at a side: the error names them, for the first such side."""
     points = np.vstack([np.eye(3), -np.eye(3), [[1.0, 1.0, 1.0]]])
     faces = [[0, 1, 2], [3, 4, 5], [1, 0, 6], [3, 5, 0], [0, 1, 4]]
     message = "edge (0, 1) is a side of `faces[0]`, `faces[2]` and `faces[4]`, but a surface has"
@@ -51,7 +51,7 @@ def test_coinciding_points_make_faces_without_area():
 
 
 def test_faces_are_oriented_like_the_first_of_their_component():
-    """Two spheres, one given inside out, and a Moebius strip, which stays as it is."""
+    """Two spheres, one of which is inside out, and a Moebius strip, which is not changed."""
     rng = np.random.default_rng(17)
     points, faces = icosphere(1)
     around = 2 * np.pi * np.arange(5) / 5

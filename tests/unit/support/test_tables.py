@@ -1,4 +1,4 @@
-"""Tables as text and as HTML: nothing unescaped, numbers readable, long rows cut."""
+"""Tables as text and as HTML: escaping, number formats, abbreviation of long rows."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Ranges of items side by side: every item once, results in order, errors to the caller."""
+"""Parallel loops over ranges: each item once, results in order, errors raised to the caller."""
 
 import importlib.util
 import threading
@@ -69,7 +69,7 @@ def test_small_loops_run_in_the_calling_thread(four_threads):
 def test_ranges_have_about_equal_cost(four_threads):
     cost = np.concatenate([np.full(100, 100.0), np.ones(5000)])
     pieces = run_ranges(lambda lo, hi: (lo, hi), cost)
-    assert 16 <= len(pieces) <= 64  # enough to even out, few enough to hand over
+    assert 16 <= len(pieces) <= 64  # enough ranges to balance, few enough for a small overhead
     shares = [cost[lo:hi].sum() for lo, hi in pieces]
     assert max(shares) <= cost.sum() / len(pieces) + cost.max()
 
@@ -97,12 +97,12 @@ def test_errors_cancel_ranges_that_have_not_begun(four_threads):
             failing.set()
             raise KeyboardInterrupt
         failing.wait(20)
-        time.sleep(0.05)  # the error is on its way
+        time.sleep(0.05)  # the error has been raised
 
     with pytest.raises(KeyboardInterrupt):
         run_ranges(work, np.ones(3200))
     assert len(begun) < 4 * threads_module.CHUNKS_PER_THREAD
-    assert sum(run_ranges(lambda lo, hi: hi - lo, np.ones(8))) == 8  # and nothing is left behind
+    assert sum(run_ranges(lambda lo, hi: hi - lo, np.ones(8))) == 8  # no thread is left
 
 
 @pytest.mark.parametrize("serial_below", [0.0, np.inf], ids=["threads", "serial"])
