@@ -354,7 +354,7 @@ def as_rule(rank: RankLike, n_clusters: int) -> Rule:
         if getattr(rank, "__module__", None) == __name__:
             hint = f": call it, sc.ranks.{getattr(rank, '__name__', 'rule')}(...)"
         raise TypeError(f"{_WANTED}, got {rank!r}{hint}")
-    if isinstance(rank, list | tuple):  # clip before conversion to 64 bits
+    if isinstance(rank, list | tuple):  # clip first: conversion to int64 could overflow
         rank = [min(r, MAX_DIMENSION) if type(r) is int else r for r in rank]
     try:
         array = np.asarray(rank)

@@ -29,9 +29,9 @@ def output_path(path: object) -> Path:
     if not target.parent.is_dir():
         raise FileNotFoundError(f"{given}: there is no folder {target.parent}")
     if target.is_dir():
-        raise IsADirectoryError(f"{given}: is a folder, not a file")
+        raise IsADirectoryError(f"{given} is a folder, not a file")
     if os.path.lexists(target) and not stat.S_ISREG(target.lstat().st_mode):
-        raise OSError(f"{given}: is not a regular file, so it cannot be replaced")
+        raise OSError(f"{given} is not a regular file, so it cannot be replaced")
     return target
 
 
@@ -82,7 +82,8 @@ def _temporary_file(name: Path, target: Path) -> BinaryIO:
 
 def _locked(stream: BinaryIO) -> bool:
     """Lock a new file; return whether it still exists, since another process may remove it."""
-    with contextlib.suppress(OSError):  # without locks, nothing is removed
+    # drives without locks raise an error; `_remove_abandoned` removes no files there
+    with contextlib.suppress(OSError):
         fcntl.flock(stream, fcntl.LOCK_EX)
     return os.fstat(stream.fileno()).st_nlink > 0
 

@@ -133,5 +133,5 @@ def _label(item: object) -> Hashable:
     if isinstance(item, dict) and list(item) == ["tuple"] and isinstance(item["tuple"], list):
         return tuple(map(_label, item["tuple"]))
     if isinstance(item, dict | list):
-        raise ValueError("a name is neither a number nor text nor a tuple of them")
+        raise ValueError("names must be numbers, strings or tuples of them")
     return item

@@ -78,7 +78,7 @@ def _faces(value: npt.ArrayLike, n: int) -> np.ndarray:
     ascending = np.sort(faces, axis=1)
     bad = np.flatnonzero((ascending[:, 1:] == ascending[:, :-1]).any(axis=1))
     if bad.size:
-        raise ValueError(f"{_face(faces, bad[0])} names a vertex twice")
+        raise ValueError(f"{_face(faces, bad[0])} contains a vertex twice")
     return faces
 
 

@@ -16,8 +16,8 @@ writes any object of the library, and ``load`` reads it:
 The modules:
 
 ``_read_graph``
-    `read_graph`, with one reader for each ending: ``matrix_market``, ``metis``, ``edge_list``
-    and networkx.
+    `read_graph`, with one reader for each file extension: ``matrix_market``, ``metis``,
+    ``edge_list`` and networkx.
 ``_read_g2o``, ``g2o_lines``, ``_write_g2o``
     Readers and writers of pose graphs.
 ``_read_mesh``

@@ -1,4 +1,4 @@
-"""Sheaves from PyTorch Geometric's edge lists, which have every edge in both directions."""
+"""Sheaves from PyTorch Geometric's edge lists, which contain every edge in both directions."""
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,7 @@ def from_edge_index(
 ) -> CellularSheaf:
     """Build a sheaf from the ``edge_index`` of PyTorch Geometric.
 
-    It contains every edge in both directions. Column k = (u, v) represents one end of an edge:
+    It contains every edge in both directions. Column k = (u, v) represents the end u of an edge:
     ``maps[k]`` maps the stalk of u to the edge's stalk, and its partner, a column (v, u), has the
     map of v. Columns are paired as follows:
 
@@ -45,7 +45,7 @@ def from_edge_index(
     Parameters
     ----------
     edge_index : array_like of int, shape (2, 2 m)
-        Anything that numpy converts, such as a tensor on the CPU.
+        Anything that numpy can convert, such as a tensor on the CPU.
     maps : array_like, shape (2 m, d_e, d_v), or sequence of 2 m 2-D arrays
         ``maps[k]`` has shape (d_e, d_u), u = ``edge_index[0, k]``.
     vertex_dims : int or array_like of int, shape (n,), optional
@@ -63,7 +63,7 @@ def from_edge_index(
     ValueError
         For a column without its reverse, maps of an edge with different numbers of rows, a vertex
         beyond ``n_vertices``, vertices of unknown dimension, and whatever :class:`CellularSheaf`
-        refuses.
+        rejects.
     TypeError
         For endpoints that are not integers, or maps that are not numbers.
 
@@ -98,8 +98,8 @@ def from_edge_index(
         i, j = int(first[differ[0]]), int(second[differ[0]])
         raise ValueError(
             f"`maps[{i}]` has {rows[i]} rows and `maps[{j}]`, of the same edge "
-            f"{_shown(columns, i)}, has {rows[j]}; both must have the dimension of the edge's "
-            f"stalk"
+            f"{_shown(columns, i)}, has {rows[j]}: both numbers of rows must be the dimension of "
+            f"the edge's stalk"
         )
     other = np.empty(len(columns), np.int64)
     other[first], other[second] = second, first
@@ -126,14 +126,14 @@ def _dimensions(
     vertex_dims: npt.ArrayLike | None,
     n_vertices: int | None,
 ) -> npt.ArrayLike | None:
-    """Return ``vertex_dims``, or one number if all vertices have the same dimension."""
+    """Return the dimensions of the vertices, or None if they follow from the maps."""
     n = int(columns.max(initial=-1)) + 1
     if n_vertices is not None:
         n_vertices = whole_number("n_vertices", n_vertices, at_least=0)
         if n > n_vertices:
             k = int(np.flatnonzero(columns.max(axis=1) >= n_vertices)[0])
             raise ValueError(
-                f"column {k} of `edge_index`, {_shown(columns, k)}, names a vertex beyond "
+                f"column {k} of `edge_index`, {_shown(columns, k)}, has a vertex beyond "
                 f"`n_vertices` = {n_vertices}"
             )
         n = n_vertices
@@ -141,17 +141,16 @@ def _dimensions(
             differ = np.flatnonzero(cols != cols[0])
             if differ.size:
                 raise ValueError(
-                    f"`n_vertices` takes the dimension that all maps have, but `maps[0]` has "
-                    f"{cols[0]} columns and `maps[{differ[0]}]` has {cols[differ[0]]}: pass "
-                    f"`vertex_dims`"
+                    f"`n_vertices` requires maps with equal numbers of columns, but `maps[0]` has "
+                    f"{cols[0]} and `maps[{differ[0]}]` has {cols[differ[0]]}: pass `vertex_dims`"
                 )
             vertex_dims = int(cols[0])
         elif vertex_dims is None and n:
             shape: tuple[int, ...] = getattr(maps, "shape", ())
             if len(shape) != 3:
                 raise ValueError(
-                    f"`n_vertices` = {n} needs the dimension of their stalks, but `maps` is empty "
-                    f"and has none: pass `vertex_dims`"
+                    f"`n_vertices` = {n} requires the dimension of the stalks, which empty `maps` "
+                    f"do not determine: pass `vertex_dims`"
                 )
             vertex_dims = shape[2]
     if vertex_dims is None:
@@ -163,7 +162,7 @@ def _dimensions(
 
 
 def _columns(edge_index: npt.ArrayLike) -> np.ndarray:
-    """Return the columns as rows (u, v)."""
+    """Return the columns of `edge_index` as an array with rows (u, v)."""
     columns = integer_array("edge_index", edge_index, ndim=2)
     if columns.shape[0] != 2:
         hint = ": transpose it" if columns.shape[1] == 2 else ""
@@ -173,7 +172,7 @@ def _columns(edge_index: npt.ArrayLike) -> np.ndarray:
     if negative.size:
         k = int(negative[0])
         raise ValueError(
-            f"column {k} of `edge_index` is {_shown(columns, k)}, but vertices count from 0"
+            f"column {k} of `edge_index` is {_shown(columns, k)}, but vertices are numbered from 0"
         )
     return columns
 
@@ -198,7 +197,7 @@ def _paired(every: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarr
     columns = every[chosen]
     u, v = columns[:, 0], columns[:, 1]
     low, high, loop, backward = np.minimum(u, v), np.maximum(u, v), u == v, u > v
-    # number of earlier columns with the same pair and direction: lexsort is stable
+    # rank: how many earlier columns have the same pair and direction (lexsort is stable)
     order = np.lexsort((backward, high, low))
     same = np.ones(len(columns), bool)
     same[1:] = (columns[order[1:]] == columns[order[:-1]]).all(axis=1)

@@ -10,13 +10,13 @@ from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
 
 def to_networkx(sheaf: CellularSheaf) -> nx.MultiDiGraph:
-    """Convert a sheaf to a networkx graph: maps on the edges, dimensions on the nodes.
+    """Convert a sheaf to a networkx graph with maps on its edges and dimensions on its nodes.
 
     Nodes are the vertex labels, or 0 .. n-1, in vertex order, each with its dimension as attribute
     ``dim``. The edge tail -> head has the attributes ``tail_map`` and ``head_map``, read-only
-    arrays of shape (d_e, d_tail) and (d_e, d_head), and ``index``, its number in the sheaf. The
+    arrays of shape (d_e, d_tail) and (d_e, d_head), and ``index``, its index in the sheaf. The
     graph has the attribute ``dtype``, and ``unlabelled`` if the sheaf has no labels, so that nodes
-    are numbers.
+    are integers.
 
     Parameters
     ----------
@@ -103,8 +103,8 @@ def from_networkx(graph: nx.DiGraph) -> CellularSheaf:
     maps = [[_map(u, v, data, name) for name in ("tail_map", "head_map")] for u, v, data in edges]
     if edges and not graph.is_directed():
         raise ValueError(
-            "`graph` is undirected, so that it does not say which end of an edge is its tail: use "
-            "networkx.MultiDiGraph"
+            "`graph` must be directed, because maps belong to the tail and the head of an edge: "
+            "use networkx.MultiDiGraph"
         )
     dims = _dims(graph, edges, maps)
     number = {label: v for v, label in enumerate(labels)}
@@ -129,8 +129,8 @@ def _in_order(edges: list) -> list:
         index = data.get("index")
         if isinstance(index, bool) or not isinstance(index, int | np.integer):
             raise ValueError(
-                f"edge {u!r} -> {v!r} has the attribute 'index' = {index!r}, but others have "
-                f"numbers: give each edge a number of its own, or none of them"
+                f"edge {u!r} -> {v!r} has the attribute 'index' = {index!r}, but other edges have "
+                f"integers: set a different integer on every edge, or on none"
             )
         if index in places:
             a, b, _ = places[index]
@@ -142,10 +142,10 @@ def _in_order(edges: list) -> list:
 
 
 def _map(u: Hashable, v: Hashable, data: dict, name: str) -> np.ndarray:
-    """Return one map of an edge, finite and two-dimensional."""
+    """Check that a map of an edge is finite and two-dimensional, and return it."""
     if data.get(name) is None:
         raise ValueError(
-            f"edge {u!r} -> {v!r} has no attribute {name!r}, its map at that end; "
+            f"edge {u!r} -> {v!r} has no attribute {name!r}, which must be a map; "
             f"CellularSheaf.constant(graph) makes a sheaf of a graph without maps"
         )
     try:
@@ -158,18 +158,18 @@ def _map(u: Hashable, v: Hashable, data: dict, name: str) -> np.ndarray:
 
 
 def _dims(graph: nx.DiGraph, edges: list, maps: list) -> dict:
-    """Return each node's dimension: its attribute ``dim``, or the columns of its first map."""
+    """Return each node's dimension: its ``dim``, or the number of columns of its first map."""
     dims = dict(graph.nodes(data="dim"))
     for label, d in dims.items():
         if d is not None and (isinstance(d, bool) or not isinstance(d, int | np.integer) or d < 0):
-            raise ValueError(f"node {label!r}: `dim` must be an integer of at least 0, got {d!r}")
+            raise ValueError(f"node {label!r}: `dim` must be a non-negative integer, got {d!r}")
         if d is not None and d > MAX_DIMENSION:
             raise ValueError(f"node {label!r}: `dim` must be at most {MAX_DIMENSION}, got {d}")
     for (u, v, _), (tail, head) in zip(edges, maps, strict=True):
         if len(tail) != len(head):
             raise ValueError(
                 f"edge {u!r} -> {v!r}: `tail_map` has {len(tail)} rows and `head_map` has "
-                f"{len(head)}; both must have the dimension of the edge's stalk"
+                f"{len(head)}: both numbers of rows must be the dimension of the edge's stalk"
             )
         for name, label, array in (("tail_map", u, tail), ("head_map", v, head)):
             if dims[label] is None:
@@ -182,7 +182,7 @@ def _dims(graph: nx.DiGraph, edges: list, maps: list) -> dict:
     for label, d in dims.items():
         if d is None:
             raise ValueError(
-                f"node {label!r} touches no edge and has no attribute 'dim', the dimension of its "
+                f"node {label!r} has neither an edge nor an attribute 'dim', the dimension of its "
                 f"stalk"
             )
     return dims

@@ -39,7 +39,7 @@ def read_g2o(path: PathLike, weights: G2oWeights, poses: Literal[True]) -> PoseG
 def read_g2o(
     path: PathLike, weights: G2oWeights = "information", poses: bool = False
 ) -> CellularSheaf | PoseGraph:
-    r"""Read a pose graph, SE(2) or SE(3): its rotations as a connection, or all its data.
+    r"""Read an SE(2) or SE(3) pose graph, either its rotations as a connection or all its data.
 
     A line ``EDGE_SE2 i j dx dy dtheta`` or ``EDGE_SE3:QUAT i j dx dy dz qx qy qz qw``, followed by
     the upper triangle of the information matrix row by row, measures the pose of j in the frame of
@@ -73,7 +73,7 @@ def read_g2o(
     Returns
     -------
     CellularSheaf or PoseGraph
-        All stalks of dimension 2 or 3, float64.
+        All stalks have dimension 2, or all 3; maps are float64.
 
     Raises
     ------
@@ -145,7 +145,7 @@ def read_g2o(
             len(index),
             _sightings(lines, vertices, index, weights),
         )
-    except ValueError as error:  # weights whose squares over- or underflow
+    except ValueError as error:  # for example, squares of weights overflow
         message = str(error)
         raise (error if message.startswith(path) else file_error(path, None, message)) from None
 
@@ -161,15 +161,15 @@ def _rotations(source: Words, numbers: np.ndarray) -> np.ndarray:
     zero = np.flatnonzero(size == 0)
     if zero.size:
         line = source.line(int(zero[0]) * SE3.n_pose)
-        message = "the quaternion qx qy qz qw is zero, so it is no rotation"
+        message = "the quaternion qx qy qz qw is zero, so it is not a rotation"
         raise file_error(source.path, line, message)
     if not len(quaternions):
         return np.zeros((0, 3, 3))
-    return Rotation.from_quat(quaternions / size[:, None]).as_matrix()  # normalizes
+    return Rotation.from_quat(quaternions / size[:, None]).as_matrix()
 
 
 def _symmetric(source: Words, n_entries: int) -> np.ndarray:
-    """Return symmetric matrices from rows of ``n_entries`` entries of upper triangles."""
+    """Return symmetric matrices, given the ``n_entries`` entries of each upper triangle."""
     entries = source.numbers().reshape(-1, n_entries)
     size = int(np.sqrt(2 * n_entries))
     rows, columns = np.triu_indices(size)
@@ -179,24 +179,23 @@ def _symmetric(source: Words, n_entries: int) -> np.ndarray:
 
 
 def _check_definite(lines: G2oLines, found: Concentrations, poses: bool) -> None:
-    """Refuse indefinite diagonal blocks; warn of matrices that are indefinite otherwise."""
+    """Reject indefinite diagonal blocks; warn about other indefinite matrices."""
     for bad, what in ((found.rotation_fails, "rotation"), (found.fails & poses, "translation")):
         edges = np.flatnonzero(bad)
         if edges.size:
             line = lines.information.line(int(edges[0]) * lines.group.n_information)
             message = (
                 f"the information matrix of the {what} must be positive definite, because the "
-                f"edge's weight comes from it; weights='unit' does without"
+                f"edge's weight is computed from it; weights='unit' ignores it"
             )
             raise file_error(lines.path, line, message)
     count = int(found.indefinite.sum())
     if count and poses:
         line = lines.information.line(int(found.indefinite.argmax()) * lines.group.n_information)
         warnings.warn(
-            f"{lines.path}:{line}: the information matrix is indefinite as a whole, and so "
-            f"{'it is alone' if count == 1 else f'are {count:,}'} of {len(found.kappa):,}; kappa "
-            f"and tau come from its blocks of the rotation and the translation, which are "
-            f"positive definite",
+            f"{lines.path}:{line}: {count:,} of {len(found.kappa):,} information matrices "
+            f"{'is' if count == 1 else 'are'} indefinite; kappa and tau are computed from the "
+            f"rotation and translation blocks, which are positive definite",
             UserWarning,
             stacklevel=3,
         )
@@ -222,7 +221,7 @@ def _poses(
         message = (
             f"vertex {lines.ids.words[word]} has no VERTEX line, but "
             f"{'another has' if len(at) == 1 else f'{len(at):,} others have'} one: add it, or "
-            f"leave all out"
+            f"omit all of them"
         )
         raise file_error(lines.path, lines.ids.line(word), message)
     rotations = _rotations(lines.poses, numbers)
@@ -251,8 +250,8 @@ def _sightings(
     first = next(mixed, None)
     if first is not None:
         message = (
-            f"landmark {sighted[first]} is in LANDMARK2 lines and in EDGE_SE2_XY lines, which "
-            f"number landmarks in two ways: give it another id in one of them"
+            f"landmark {sighted[first]} is in LANDMARK2 lines and in EDGE_SE2_XY lines, whose "
+            f"landmark ids are separate: change its id in one of them"
         )
         raise file_error(lines.path, lines.sighted_ids.line(first), message)
     d = lines.group.dim
@@ -278,7 +277,7 @@ def _sightings(
 
 
 def _about_landmarks(lines: G2oLines, named: list[int], sighted: list[int]) -> ValueError:
-    """Return the error for a landmark with two VERTEX lines, or with none."""
+    """Return the error for a landmark that has two VERTEX lines, or none."""
     once = set()
     for k, label in enumerate(named):
         if label in once:

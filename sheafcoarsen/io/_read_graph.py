@@ -17,13 +17,13 @@ from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 
 
 def read_graphml(path: str, signed: bool = False) -> nx.Graph:
-    """Read GraphML; edges may have the attribute "weight", of any sign."""
+    """Read GraphML; edges may have an attribute "weight" of any sign."""
     with opened(path) as file:
         try:
             graph = nx.read_graphml(file)
         except ParseError as error:
             raise file_error(path, error.position[0], f"not XML: {error}") from None
-        except (EOFError, OSError, zlib.error):  # the file cannot be read
+        except (EOFError, OSError, zlib.error):  # errors of reading, not of GraphML
             raise
         except Exception as error:  # networkx may raise KeyError and others
             said = str(error) or type(error).__name__
@@ -35,8 +35,8 @@ def read_graphml(path: str, signed: bool = False) -> nx.Graph:
 
 
 def read_gml(path: str, signed: bool = False) -> nx.Graph:
-    """Read GML; nodes are named by their labels if these are distinct, else by id."""
-    lines = ["" if line.startswith("#") else line for line in read_lines(path)]  # no comments
+    """Read GML; the nodes' names are their labels if these are distinct, otherwise their ids."""
+    lines = ["" if line.startswith("#") else line for line in read_lines(path)]
     try:
         graph = nx.parse_gml(lines, label=None)
         labels = [label for _, label in graph.nodes(data="label")]
@@ -48,7 +48,7 @@ def read_gml(path: str, signed: bool = False) -> nx.Graph:
         line = int(place[1]) if place else None
         raise file_error(path, line, f"not a GML graph: {said}") from None
     if graph.is_directed():
-        message = "the graph is directed; leave out `directed 1`"
+        message = "the graph is directed; remove `directed 1`"
         raise file_error(path, None, f"{message} (networkx: graph.to_undirected())")
     return graph
 
@@ -60,19 +60,19 @@ READERS: dict[str, Callable[..., EdgeList | nx.Graph]] = {
     ".graphml": read_graphml,
     ".gml": read_gml,
 }
-"""Reader of each file ending; its flag allows negative weights."""
+"""Reader for each file extension. Its second argument says whether weights may be negative."""
 
 
 def read_graph(
     path: PathLike, dim: int = 1, signed: bool = False, n_vertices: int | None = None
 ) -> CellularSheaf:
-    r"""Read a weighted graph as the constant sheaf: sqrt(w) I on both ends of every edge.
+    r"""Read a weighted graph as the constant sheaf, with maps sqrt(w) I at both ends of an edge.
 
-    With ``signed`` weights may be negative, and the maps are sqrt(abs(w)) I at the tail and sign(w)
-    times that at the head: for ``dim=1`` the O(1) sheaf of :meth:`CellularSheaf.signed`, whose
-    Laplacian is that of the signed graph.
+    With ``signed`` weights may be negative, and the maps are sqrt(abs(w)) I at the tail and
+    sign(w) sqrt(abs(w)) I at the head. For ``dim=1`` this is the O(1) sheaf of
+    :meth:`CellularSheaf.signed`, whose Laplacian is that of the signed graph.
 
-    The format follows from the ending, which may be followed by ``.gz``:
+    The format follows from the file extension, which may be followed by ``.gz``:
 
     ``.mtx``
         MatrixMarket. Symmetric, or general with symmetric entries; pattern entries have weight 1, a
@@ -83,16 +83,16 @@ def read_graph(
     ``.txt .edges .edgelist .el .csv .tsv``
         Edge list: ``u v [weight]`` (default 1), separated by white space or commas; ``#`` and ``%``
         begin a comment. Edges stay in the order of the file; repeated ones are parallel, u = v is a
-        loop. Integer names from 0 on are indices: vertex i is row i of every array, and numbers
-        that do not occur are isolated vertices. For a file that counts from 1, vertex 0 is
+        loop. Non-negative integer names are indices: vertex i is row i of every array, and indices
+        that do not occur are isolated vertices. If a file numbers vertices from 1, vertex 0 is
         isolated, with a warning. ``3.000e+00`` is 3, as ``numpy.savetxt`` writes it. Other names,
         and integers if one is negative, are numbered in order of occurrence and stored as
-        ``vertex_labels``; so are sparse numbers, of which the largest is at least four times the
-        number of different ones, with a warning.
+        ``vertex_labels``; so are sparse integers, of which the largest is at least four times the
+        number of distinct ones, with a warning.
     ``.graphml``
         As read by networkx, undirected, with the edge attribute "weight" (default 1).
     ``.gml``
-        The same. Names are the nodes' labels if these are distinct, else their ids.
+        As ``.graphml``. Names are the nodes' labels if these are distinct, else their ids.
 
     Parameters
     ----------
@@ -100,7 +100,8 @@ def read_graph(
     dim : int
         Dimension of every stalk.
     signed : bool
-        Whether negative weights are signs; otherwise they are an error. The sign of 0 is 1.
+        Whether weights may be negative; otherwise negative weights are an error. The sign of 0 is
+        1.
     n_vertices : int, optional
         For an edge list: integer names are indices however sparse, and last vertices may be
         isolated. For a MatrixMarket file: its own number of vertices, required if more than a
@@ -109,22 +110,22 @@ def read_graph(
     Returns
     -------
     CellularSheaf
-        ``vertex_labels`` are the names, or None if vertices are numbered.
+        ``vertex_labels`` are the names, or None if the names are indices.
 
     Raises
     ------
     FileNotFoundError
     ValueError
         ``path:line: ...`` or ``path: ...`` for a file that is damaged or inconsistent, or has
-        weights that are not finite, or negative without ``signed``; another ending; a vertex beyond
-        ``n_vertices``.
+        weights that are not finite, or negative without ``signed``; for an unknown file extension,
+        or a vertex beyond ``n_vertices``.
 
     Warns
     -----
     UserWarning
-        Numbers of an edge list that are too sparse for indices and therefore become names, or that
-        begin above 0, as in a file that counts from 1: vertex 0 then has no edge, and
-        ``F.subsheaf(range(1, F.n_vertices))`` excludes it. Never with ``n_vertices``.
+        The integers of an edge list are too sparse for indices and therefore become names; or they
+        begin above 0, as in a file that numbers vertices from 1: vertex 0 then has no edge, and
+        ``F.subsheaf(range(1, F.n_vertices))`` excludes it. ``n_vertices`` disables both warnings.
 
     Examples
     --------
@@ -140,7 +141,7 @@ def read_graph(
     array([[2., 0.],
            [0., 2.]])
 
-    Friends and foes:
+    A signed graph:
 
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder) / "signed.txt"
@@ -148,7 +149,7 @@ def read_graph(
     ...     read_graph(path, signed=True).head_data
     array([ 1., -2.])
 
-    Numbers are indices, so labels and features of another file match:
+    Integers are indices, so labels and features from another file match the vertices:
 
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder) / "path.txt"
@@ -164,7 +165,7 @@ def read_graph(
     if n_vertices is not None:
         n_vertices = whole_number("n_vertices", n_vertices, at_least=0)
         if reader not in (read_edge_list, read_matrix_market):
-            message = "`n_vertices` is for edge lists; this format has a number of vertices"
+            message = "`n_vertices` is for edge lists; this format states its number of vertices"
             raise file_error(path, None, message)
     graph: EdgeList | nx.Graph
     if reader is read_edge_list:

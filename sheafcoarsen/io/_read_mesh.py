@@ -1,8 +1,8 @@
 """Readers of surface meshes in three formats, as points and faces.
 
-Not by libraries: meshio 5.3 misreads negative indices of OBJ, ends the process on malformed
+No library is used: meshio 5.3 misreads negative indices of OBJ, ends the process on malformed
 files, and does not return for a truncated PLY header; trimesh 5.2 reads one in ten damaged files as
-a smaller surface, splits quadrilaterals, repeats vertices at changes of material and refuses binary
+a smaller surface, splits quadrilaterals, repeats vertices at changes of material and rejects binary
 PLY with polygons of several sizes; plyfile has another licence.
 """
 
@@ -21,19 +21,19 @@ READERS: dict[str, Callable[[str], Polygons]] = {
     ".obj": read_obj,
     ".ply": read_ply,
 }
-"""Reader of each file ending."""
+"""Reader for each file extension."""
 
 
 def read_mesh(path: PathLike) -> tuple[np.ndarray, np.ndarray]:
-    r"""Read a surface mesh: its points and faces.
+    r"""Read the points and faces of a surface mesh.
 
-    The format follows from the ending, which may be followed by ``.gz``:
+    The format follows from the file extension, which may be followed by ``.gz``:
 
     ``.off``
         Text. Additional columns such as normals and colours (``NOFF``, ``COFF``) are
         ignored.
     ``.obj``
-        The lines ``v x y z`` and ``f a b c``, also ``f a/t/n ...``; negative numbers count
+        The lines ``v x y z`` and ``f a b c``, also ``f a/t/n ...``; negative indices count
         from the last vertex. All other lines are ignored.
     ``.ply``
         Text or binary: x, y, z of the element "vertex" and the list "vertex_indices" (or
@@ -48,7 +48,7 @@ def read_mesh(path: PathLike) -> tuple[np.ndarray, np.ndarray]:
     points : ndarray, shape (n, 3)
         In the order of the file, float64.
     faces : ndarray of int, shape (f, k)
-        Vertices count from 0, in order around each face. If the faces of a file differ in size,
+        Vertices of each face in order, numbered from 0. If the faces of a file differ in size,
         they are split into triangles at their first corners, so k = 3.
 
     Raises
@@ -56,13 +56,13 @@ def read_mesh(path: PathLike) -> tuple[np.ndarray, np.ndarray]:
     FileNotFoundError
     ValueError
         ``path:line: ...`` or ``path: ...`` for a file that is truncated or inconsistent, or has
-        values that are not finite numbers; a face of less than three corners, with a repeated
-        vertex or one that does not exist; another ending.
+        values that are not finite numbers; for a face with less than three corners, with a
+        repeated vertex or one that does not exist; for an unknown file extension.
 
     See Also
     --------
     sheafcoarsen.gallery.tangent_bundle : the sheaf of the surface's tangent planes.
-    sheafcoarsen.plot.surface : the surface as a picture.
+    sheafcoarsen.plot.surface : a figure of the surface.
 
     Examples
     --------

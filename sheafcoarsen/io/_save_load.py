@@ -1,8 +1,8 @@
 """Save and load the library's objects in ``.npz`` files, without pickle.
 
 docs/file_format.md describes the file. It is written to a temporary name and then renamed. Input is
-untrusted: a truncated or foreign file is a ValueError, raised before anything of a size that the
-file merely claims is allocated.
+untrusted: truncated or foreign files raise a ValueError, and memory is allocated only for what a
+file really contains.
 """
 
 import io
@@ -16,7 +16,7 @@ from sheafcoarsen._support import PathLike, file_path, replacing
 from sheafcoarsen.io.schema import KINDS, Arrays, Saved, reading, text_of, to_arrays
 
 VERSION = 2
-"""Version of the format; higher versions are refused."""
+"""Version of the file format. Files of higher versions are rejected."""
 
 
 def save(path: PathLike, obj: Saved) -> None:
@@ -27,7 +27,7 @@ def save(path: PathLike, obj: Saved) -> None:
     Parameters
     ----------
     path : str or path-like
-        Used literally; no ending is added.
+        Used literally; no file extension is added.
     obj : CellularSheaf, Partition, Coarsening, Hierarchy, Elimination or Sparsification
 
     Raises
@@ -98,16 +98,16 @@ def load(path: PathLike) -> Saved:
 
 
 class RefusedError(ValueError):
-    """Error in an intact file, for example in its contents or version."""
+    """Error for a file that can be read, but has invalid contents or another version."""
 
 
 def read_arrays(path: str) -> tuple[str, Arrays]:
-    """Return the kind of object in a file and its arrays."""
+    """Return the kind of object that a file contains, and its arrays."""
     with open(path, "rb") as stream:
         try:
             if stream.read(4) != b"PK\x03\x04":
                 raise RefusedError(
-                    "not a sheafcoarsen file (an .npz begins otherwise); read_graph and "
+                    "not a sheafcoarsen file, because it is not an .npz archive; read_graph and "
                     "read_g2o read graphs"
                 )
             with zipfile.ZipFile(stream) as archive:
@@ -120,7 +120,7 @@ def read_arrays(path: str) -> tuple[str, Arrays]:
                 kind = _kind(header)
                 claimed = sum(info.file_size for info in archive.infolist())
                 if claimed > os.fstat(stream.fileno()).st_size:
-                    raise RefusedError("its arrays are more than the file holds")
+                    raise RefusedError("its arrays are larger than the file")
                 return kind, {name: _member(archive, info) for name, info in members.items()}
         except RefusedError as error:
             raise ValueError(f"{path}: {error}") from None
@@ -131,7 +131,7 @@ def read_arrays(path: str) -> tuple[str, Arrays]:
 
 
 def _kind(header: Arrays) -> str:
-    """Return the kind of object in a file of a supported version."""
+    """Check the format and version of a file, and return the kind of its object."""
     if "format" not in header or text_of(header, "format") != "sheafcoarsen":
         raise RefusedError("not a sheafcoarsen file")
     version = header.get("version", np.array(0))
@@ -142,19 +142,19 @@ def _kind(header: Arrays) -> str:
         )
     kind = text_of(header, "kind") if "kind" in header else None
     if kind is None or kind not in KINDS:
-        raise RefusedError(f"holds a {kind!r}, which this version does not know")
+        raise RefusedError(f"holds an object of kind {kind!r}, which this version does not support")
     return kind
 
 
 def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
-    """Return one array, read-only, after checking its size against its header."""
+    """Return a read-only array, after checking that the file has the size that it states."""
     if info.compress_type != zipfile.ZIP_STORED or info.compress_size != info.file_size:
         raise RefusedError(
             f"array {info.filename!r} is compressed: write it with numpy.savez, not "
             f"savez_compressed"
         )
     if info.file_size > os.fstat(archive.fp.fileno()).st_size:  # type: ignore[union-attr]
-        raise RefusedError("its arrays are more than the file holds")
+        raise RefusedError("its arrays are larger than the file")
     content = archive.read(info)
     stream = io.BytesIO(content)
     if np.lib.format.read_magic(stream) != (1, 0):

@@ -13,11 +13,11 @@ NAMES = {
     2: ("VERTEX_SE2", "EDGE_SE2", "VERTEX_XY", "EDGE_SE2_XY"),
     3: ("VERTEX_SE3:QUAT", "EDGE_SE3:QUAT", "VERTEX_TRACKXYZ", "EDGE_SE3_TRACKXYZ"),
 }
-"""Tags of poses, measurements, landmarks and sightings, by the dimension of space."""
+"""Tags of poses, measurements, landmarks and sightings, for each dimension of space."""
 
 
 def write_g2o(path: PathLike, G: PoseGraph, S: Synchronization | None = None) -> None:
-    """Write a pose graph as g2o text, with computed poses or those that it contains.
+    """Write a pose graph as g2o text, with its own poses or with computed ones.
 
     :func:`read_g2o` with ``poses=True`` reads it without loss: numbers are written with all digits,
     rotations as angles or quaternions. The file is written to a temporary name and renamed, so a
@@ -76,8 +76,8 @@ def _lines(G: PoseGraph, S: Synchronization | None) -> Iterator[str]:
         lonely = np.flatnonzero(~touched)
         if lonely.size:
             raise ValueError(
-                f"`G` has no poses, so vertex {lonely[0]}, which nothing is measured from or to, "
-                f"would be lost: give `S`"
+                f"`G` has no poses, and vertex {lonely[0]} has no measurements, so it would be "
+                f"lost: pass `S`"
             )
     information = G.information
     if information is None:
@@ -111,31 +111,31 @@ def _poses(G: PoseGraph, S: Synchronization | None) -> tuple[np.ndarray, np.ndar
         got = "no translations" if S.translations is None else f"poses {S.translations.shape}"
         raise ValueError(
             f"`S` must hold {wanted[0]} poses of dimension {wanted[1]}, got {got}: synchronize(G) "
-            f"gives them"
+            f"returns them"
         )
     return S.rotations, S.translations
 
 
 def _pose_numbers(rotations: np.ndarray, translations: np.ndarray) -> np.ndarray:
-    """Return the numbers of each pose's line."""
+    """Return the numbers to be written on each pose's line."""
     if rotations.shape[1] == 2:
         angles = np.arctan2(rotations[:, 1, 0], rotations[:, 0, 0])
         return np.hstack([translations, angles[:, None]])
     if not len(rotations):
         return np.zeros((0, 7))
-    # a copy: scipy before 1.15 refuses read-only arrays
+    # copied, because scipy before 1.15 rejects read-only arrays
     quaternions = Rotation.from_matrix(rotations.copy()).as_quat(canonical=True)
     return np.hstack([translations, quaternions])
 
 
 def _triangles(matrices: np.ndarray) -> np.ndarray:
-    """Return the upper triangles, row by row."""
+    """Return the upper triangle of each matrix, row by row."""
     rows, columns = np.triu_indices(matrices.shape[1])
     return matrices[:, rows, columns]
 
 
 def _rows(tags: list[str], names: list[list[int]], numbers: np.ndarray) -> Iterator[str]:
-    """Return a line for each row: the tag, the ids, and the shortest exact numbers."""
+    """Yield a line for each row: the tag, the ids, and the shortest exact decimal numbers."""
     for *ids, row in zip(*names, (numbers + 0.0).tolist(), strict=True):
         words = [*tags, *map(str, ids), *map(_shortest, row)]
         yield " ".join(words) + "\n"
@@ -151,14 +151,14 @@ def _whole_numbers(name: str, labels: tuple | None, count: int) -> list[int]:
     for label in labels:
         if isinstance(label, bool) or not isinstance(label, int | np.integer):
             raise TypeError(
-                f"`{name}` must be whole numbers for a g2o file, got {label!r}: "
+                f"`{name}` must be integers for a g2o file, got {label!r}: "
                 f"dataclasses.replace(G, vertex_labels=None) numbers the vertices"
             )
     return [int(label) for label in labels]
 
 
 def _landmark_ids(G: PoseGraph, ids: list[int]) -> list[int]:
-    """Return the ids of landmarks; without labels, numbers after those of the poses."""
+    """Return the ids of landmarks; without labels, they follow the largest id of a pose."""
     if G.sightings is None:
         return []
     if G.sightings.labels is None:
@@ -168,7 +168,7 @@ def _landmark_ids(G: PoseGraph, ids: list[int]) -> list[int]:
 
 
 def _check_different(ids: list[int], marks: list[int]) -> None:
-    """Raise an error for an id of two vertices, poses or landmarks."""
+    """Raise an error if two poses or landmarks have the same id."""
     seen: dict[int, str] = {}
     kinds = (("G.vertex_labels", "pose", ids), ("G.sightings.labels", "landmark", marks))
     for name, kind, numbers in kinds:
@@ -176,6 +176,6 @@ def _check_different(ids: list[int], marks: list[int]) -> None:
             if number in seen:
                 raise ValueError(
                     f"`{name}[{k}]` = {number} is also the id of {seen[number]}, but a g2o file "
-                    f"identifies vertices by their ids: give each its own, or no labels"
+                    f"identifies vertices by their ids: use distinct labels, or none"
                 )
             seen[number] = f"{kind} {k}"

@@ -11,23 +11,23 @@ from sheafcoarsen.io.text import Words, file_error, read_lines, shown
 
 _SEPARATOR = re.compile(r"\s*,\s*|\s+")
 
-SIGNS = "CellularSheaf.signed takes signs, and so do read_graph(path, signed=True) and --signed"
-"""Remedy for negative weights, for messages."""
+SIGNS = "CellularSheaf.signed, read_graph(path, signed=True) and --signed accept negative weights"
+"""Hint in error messages about negative weights."""
 
 
 class EdgeList(NamedTuple):
-    """Contents of a graph file."""
+    """Edges, weights and vertex names of a graph file."""
 
     n_vertices: int
     edges: np.ndarray  # (m, 2) int64
     weights: np.ndarray  # (m,) float64, finite; negative only if signs are allowed
-    names: tuple | None  # of the vertices; None if they are numbers
+    names: tuple | None  # names of the vertices; None if they are indices
 
 
 def read_edge_list(
     path: str, signed: bool = False, n_vertices: int | None = None, *, stacklevel: int = 2
 ) -> EdgeList:
-    """Read lines ``u v [weight]``; ``stacklevel`` is that of warnings about names."""
+    """Read lines ``u v [weight]``; warnings about names have the given ``stacklevel``."""
     ends, lines, weights = _lines(path, signed)
     spellings = dict.fromkeys(ends)
     number_of = {name: v for name in spellings if (v := _integer(name)) is not None}
@@ -49,15 +49,15 @@ def read_edge_list(
                 f"the numbers are kept as vertex_labels"
             )
             if high < MAX_VERTICES:
-                message += f"; n_vertices={high + 1} takes them as indices"
+                message += f"; pass n_vertices={high + 1} to use them as indices"
             warnings.warn(message, UserWarning, stacklevel=stacklevel)
         return _by_appearance(integers, dict.fromkeys(integers), weights)
     elif low > 0:
         alone = "vertex 0 has no edge" if low == 1 else f"vertices 0 to {low - 1} have no edges"
         message = (
-            f"{path}: numbers begin with {low}, so that {alone}; if the file counts from {low}, "
-            f"F.subsheaf(range({low}, F.n_vertices)) leaves out what is not there, and "
-            f"n_vertices={high + 1} says that it is meant"
+            f"{path}: numbers begin with {low}, so {alone}. If the file numbers vertices from "
+            f"{low}, F.subsheaf(range({low}, F.n_vertices)) removes the others; if not, pass "
+            f"n_vertices={high + 1} to disable this warning"
         )
         warnings.warn(message, UserWarning, stacklevel=stacklevel)
     edges = np.array(integers, dtype=np.int64).reshape(-1, 2)
@@ -65,11 +65,11 @@ def read_edge_list(
 
 
 def _lines(path: str, signed: bool) -> tuple[list[str], list[int], np.ndarray]:
-    """Return the ends of all edges, flat, the line of each edge, and the weights."""
+    """Return the flat list of the edges' ends, and the line number and weight of each edge."""
     ends: list[str] = []
     lines: list[int] = []
     weights = Words(path, "the weight of an edge")
-    weighted: list[int] = []  # edges with a weight
+    weighted: list[int] = []  # indices of edges with a weight
     for number, line in enumerate(read_lines(path), start=1):
         words = _SEPARATOR.split(line.strip()) if "," in line else line.split()
         if "#" in line or "%" in line:
@@ -133,7 +133,7 @@ def _by_appearance(ends: list, names: dict, weights: np.ndarray) -> EdgeList:
 
 
 def _integer(word: str) -> int | None:
-    """Return the integer that a word denotes, also as ``3.000e+00``, as numpy.savetxt writes it."""
+    """Return the integer that a word denotes, also in the form ``3.000e+00``, or None."""
     if not word.isascii() or "_" in word:  # int accepts 1_000 and digits of other scripts
         return None
     try:
@@ -151,7 +151,7 @@ def _integer(word: str) -> int | None:
 def first_unpaired(
     rows: np.ndarray, columns: np.ndarray, weights: np.ndarray, n: int
 ) -> tuple[int, str, int] | None:
-    """Return (entry, reason, other) for the first entry that is repeated or not symmetric."""
+    """Return (entry, reason, other entry) for the first repeated or unsymmetric entry, or None."""
     if not len(rows):
         return None
     keys = rows * n + columns
@@ -167,7 +167,7 @@ def first_unpaired(
     if alone.size:
         return int(alone[0]), "alone", -1
     other = order[place]
-    # as CellularSheaf allows in an adjacency: a product such as A^T A is symmetric up to rounding
+    # same tolerance as CellularSheaf: products such as A^T A are symmetric only up to rounding
     allowed = 8 * eps_of(float) * np.abs(weights).max()
     differs = np.flatnonzero(np.abs(weights - weights[other]) > allowed)
     if differs.size:

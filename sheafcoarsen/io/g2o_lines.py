@@ -11,10 +11,10 @@ class Group(NamedTuple):
     """Layout of the lines of SE(2) or SE(3)."""
 
     name: str
-    dim: int  # of space, and of the stalks
+    dim: int  # dimension of space, and of the stalks
     n_pose: int  # numbers in a pose or measurement
-    n_information: int  # entries in the upper triangle of its information matrix
-    n_sighting: int  # entries in that of a landmark's position
+    n_information: int  # entries in the upper triangle of a measurement's information matrix
+    n_sighting: int  # entries in the upper triangle of a sighting's information matrix
 
 
 SE2 = Group("SE2", 2, 3, 6, 3)
@@ -26,8 +26,8 @@ VERTEX_TAGS = {"VERTEX_SE2": SE2, "VERTEX2": SE2, "VERTEX_SE3:QUAT": SE3}
 EDGE_TAGS = {"EDGE_SE2": SE2, "EDGE2": SE2, "EDGE_SE3:QUAT": SE3}
 
 TORO_ORDER = 0, 1, 4, 2, 5, 3
-"""Index in an ``EDGE2`` line of each entry of the upper triangle, row by row: TORO writes xx, xy,
-yy, then the entry of the angle, then those of x and y with it.
+"""Position in an ``EDGE2`` line of each entry of the upper triangle, row by row. TORO writes the
+entries in the order xx, xy, yy, tt, xt, yt, where t is the angle.
 """
 
 LANDMARK_TAGS = {"VERTEX_XY": SE2, "VERTEX_TRACKXYZ": SE3}
@@ -39,7 +39,7 @@ POSE_TAGS = ", ".join([*VERTEX_TAGS, *EDGE_TAGS, "FIX"])
 ALL_TAGS = ", ".join([POSE_TAGS, *LANDMARK_TAGS, *SIGHTING_TAGS])
 
 OFFSET_TAG = "PARAMS_SE3OFFSET"
-"""Tag of a sensor's position on its pose; sightings in space refer to it by its id."""
+"""Tag of a sensor's offset from its pose. Sightings in 3-D refer to it by its id."""
 
 
 class G2oLines:
@@ -55,16 +55,16 @@ class G2oLines:
     def __init__(self, path: str, landmarks: bool):
         self.path = path
         self._landmarks = landmarks
-        self.ids = Words(path, "a vertex id")  # of poses, in order of occurrence
+        self.ids = Words(path, "a vertex id")  # ids of poses in order of occurrence
         self.ends: list[int] = []  # index in `ids` of the first end of each edge
         self.placed: list[int] = []  # index in `ids` of each VERTEX line's vertex
         self.seen_from: list[int] = []  # index in `ids` of each sighting's pose
         self.poses = Words(path, "an entry of a pose")
         self.measured = Words(path, "an entry of a measurement")
         self.information = Words(path, "an entry of an information matrix")
-        self.landmark_ids = Words(path, "a landmark id")  # of VERTEX lines
+        self.landmark_ids = Words(path, "a landmark id")  # ids in VERTEX lines
         self.landmark_places = Words(path, "an entry of a place")
-        self.sighted_ids = Words(path, "a landmark id")  # of sightings
+        self.sighted_ids = Words(path, "a landmark id")  # ids in sightings
         self.numbered_apart: list[bool] = []  # whether landmark ids are separate from vertex ids
         self.sighted = Words(path, "an entry of a measurement")
         self.sighting_information = Words(path, "an entry of an information matrix")
@@ -138,7 +138,7 @@ class G2oLines:
         for line, end in zip(self._offsets.lines, self._offsets.ends, strict=True):
             offset, k = offsets[k:end], end
             if np.any(offset[:6] != 0):
-                message = "sensors that are not at their pose's origin are not read"
+                message = "sensors must be at the origin of their pose; offsets are not supported"
                 raise file_error(self.path, line, message)
 
 
@@ -165,7 +165,7 @@ def _about_unknown(tag: str, landmarks: bool) -> str:
 def _about_count(tag: str, counts: tuple[int, int, int], what: str, got: int) -> str:
     n_ids, n_pose, n_information = counts
     parts = [
-        {1: "a vertex id", 2: "2 vertex ids", 3: "2 vertex ids, that of an offset"}[n_ids],
+        {1: "a vertex id", 2: "2 vertex ids", 3: "2 vertex ids, an offset id"}[n_ids],
         f"{n_pose} of the {what}",
     ]
     if n_information:

@@ -12,9 +12,9 @@ from sheafcoarsen.io.text import Words, file_error, read_lines, shown
 class _Banner(NamedTuple):
     """Contents of the first line."""
 
-    coordinate: bool  # lines are row, column and weight; else all entries, column by column
-    pattern: bool  # entries have no weights
-    symmetric: bool  # only one triangle is listed
+    coordinate: bool  # lines hold row, column and weight; otherwise all entries by column
+    pattern: bool  # whether entries have no weights
+    symmetric: bool  # whether only one triangle is listed
 
 
 class _Entries(NamedTuple):
@@ -27,7 +27,7 @@ class _Entries(NamedTuple):
 
 
 IDLE = 2**20
-"""Number of isolated vertices that need ``n_vertices``: a short file could claim any number."""
+"""Number of isolated vertices above which ``n_vertices`` must confirm the size of a file."""
 
 
 def read_matrix_market(path: str, signed: bool = False, n_vertices: int | None = None) -> EdgeList:
@@ -47,8 +47,8 @@ def read_matrix_market(path: str, signed: bool = False, n_vertices: int | None =
         message = f"`n_vertices` = {n_vertices} contradicts the size line, {n}"
         raise file_error(path, header, message)
     if n_vertices is None and banner.coordinate and n > 2 * count + IDLE:
-        message = f"{n} vertices, of which {count} entries name at most {2 * count}"
-        raise file_error(path, header, f"{message}: n_vertices={n} says that it is meant")
+        message = f"{n} vertices, but {count} entries contain at most {2 * count} of them"
+        raise file_error(path, header, f"{message}: pass n_vertices={n} to confirm the number")
     if len(body) != count:
         message = f"the size line promises {count} entries, the file holds {len(body)}"
         raise file_error(path, header, message)
@@ -77,7 +77,7 @@ def _banner(path: str, line: str) -> _Banner:
 
 
 def _sizes(path: str, line: int, text: str, banner: _Banner) -> tuple[int, int]:
-    """Return the number of vertices, and of the entries that must follow."""
+    """Parse the size line; return the number of vertices and the number of entries to follow."""
     words = Words(path, "a number of the size line")
     words.add(line, text.split())
     numbers = words.integers()
@@ -89,7 +89,7 @@ def _sizes(path: str, line: int, text: str, banner: _Banner) -> tuple[int, int]:
     if n != numbers[1]:
         raise file_error(path, line, f"an adjacency is a square matrix, got {n} x {numbers[1]}")
     if n > MAX_VERTICES:
-        raise file_error(path, line, f"{n} vertices are more than read_graph can take")
+        raise file_error(path, line, f"{n} vertices exceed the maximum of {MAX_VERTICES}")
     if banner.coordinate:
         return n, numbers[2]
     return n, n * (n + 1) // 2 if banner.symmetric else n * n
@@ -113,7 +113,7 @@ def _entries(path: str, n: int, body: list[tuple[int, str]], banner: _Banner) ->
     if banner.coordinate:
         rows, columns = ends.indices(n).reshape(-1, 2).T
     else:
-        columns, rows = np.divmod(np.arange(n * n), max(n, 1))  # column by column
+        columns, rows = np.divmod(np.arange(n * n), max(n, 1))  # entries are listed by column
         if banner.symmetric:
             columns, rows = columns[rows >= columns], rows[rows >= columns]
     return _Entries(rows, columns, values, [number for number, _ in body])

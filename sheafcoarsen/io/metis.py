@@ -23,7 +23,7 @@ class _Header(NamedTuple):
 class _Neighbours(NamedTuple):
     """Adjacency lists, with every edge once from each of its ends."""
 
-    words: Words  # the neighbours as in the file
+    words: Words  # neighbours as words of the file
     rows: np.ndarray
     columns: np.ndarray
     weights: np.ndarray
@@ -43,8 +43,8 @@ def read_metis(path: str, signed: bool = False) -> EdgeList:
         body.pop()
     if len(body) != header.n:
         message = (
-            f"the header promises {header.n} vertices, one line each (empty where there is no "
-            f"neighbour), got {len(body)} lines"
+            f"the header promises {header.n} vertices, one line each (empty if it has no "
+            f"neighbours), got {len(body)} lines"
         )
         raise file_error(path, header.line, message)
     found = _neighbours(path, header, body)
@@ -90,7 +90,7 @@ def _neighbours(path: str, header: _Header, body: list[tuple[int, str]]) -> _Nei
             wanted = f"{header.skip} vertex sizes and weights first"
             if len(words) >= header.skip:
                 wanted = "a weight after each neighbour"
-            message = f"the header's fmt wants {wanted}, got {counted(len(words), 'number')}"
+            message = f"the header's fmt requires {wanted}, got {counted(len(words), 'number')}"
             raise file_error(path, number, message)
         degrees[u] = (len(words) - header.skip) // step
         skipped.add(number, words[: header.skip])

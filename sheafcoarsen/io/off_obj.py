@@ -18,7 +18,7 @@ def read_off(path: str) -> Polygons:
         message = f"an OFF file begins with OFF, COFF or NOFF, got {shown(fields[0])}"
         raise file_error(path, number, message)
     if fields[1:2] == ["BINARY"]:
-        message = "binary OFF is not read: write the mesh as text, or as .ply"
+        message = "binary OFF is not supported: write the mesh as text, or as .ply"
         raise file_error(path, number, message)
     if not fields[1:]:
         number, fields = next(lines, (number, fields))
@@ -63,7 +63,7 @@ def read_obj(path: str) -> Polygons:
         raise file_error(path, None, "not an OBJ file, or one without vertices: no line is v x y z")
     numbers = mesh.corners.integers()
     if 0 in numbers:
-        message = "vertices count from 1, got 0"
+        message = "vertices are numbered from 1, got 0"
         raise file_error(path, mesh.corners.line(numbers.index(0)), message)
     vertices = [v - 1 if v > 0 else count + v for v, count in zip(numbers, before, strict=True)]
     return mesh.polygons(vertices, first=1)

@@ -47,7 +47,7 @@ class _Element(NamedTuple):
         return any(column.length is not None for column in self.properties)
 
     def place(self, *names: str) -> int | None:
-        """Return the index of the property with one of those names."""
+        """Return the index of the property with one of the given names, or None."""
         found = [i for i, column in enumerate(self.properties) if column.name in names]
         return found[0] if found else None
 
@@ -57,7 +57,7 @@ class _Header(NamedTuple):
 
     order: str  # byte order, "" for text
     elements: list[_Element]
-    length: int  # number of bytes
+    length: int  # length of the header in bytes
     lines: int
 
 
@@ -69,14 +69,14 @@ def read_ply(path: str) -> Polygons:
     if vertex is None or None in (vertex.place("x"), vertex.place("y"), vertex.place("z")):
         raise file_error(path, None, "the header has no element vertex with properties x, y and z")
     if vertex.has_lists:
-        raise file_error(path, None, "the element vertex has lists, which are not read")
+        raise file_error(path, None, "the element vertex has lists, which are not supported")
     face = next((e for e in header.elements if e.name == "face"), None)
     if face is not None:
         at = face.place(*CORNERS)
         if at is None or face.properties[at].length is None:
             raise file_error(path, None, "the element face has no list vertex_indices")
         if any(column.length is not None for column in face.properties[:at]):
-            raise file_error(path, None, "a list before vertex_indices is not read")
+            raise file_error(path, None, "lists before vertex_indices are not supported")
         if face.properties[at].kind[0] == "f":
             raise file_error(path, None, "vertex_indices must be whole numbers")
     if header.order:
@@ -106,7 +106,7 @@ def _header(path: str, content: bytes) -> _Header:
             order = FORMATS[text[1]]
         elif text[:1] == ["element"]:
             if len(text) != 3 or not (text[2].isascii() and text[2].isdigit()):
-                raise file_error(path, number, "an element needs a name and how many there are")
+                raise file_error(path, number, "an element requires a name and a count")
             if text[1] in (element.name for element in elements):
                 raise file_error(path, number, f"a second element {shown(text[1])}")
             elements.append(_Element(text[1], int(text[2]), []))
@@ -216,7 +216,7 @@ class _Binary:
         return np.dtype(fields)
 
     def _table(self, element: _Element, dtype: np.dtype) -> np.ndarray:
-        """Return rows of a fixed size, and advance past them."""
+        """Return the rows of an element without lists, and advance past them."""
         end = self.at + element.rows * dtype.itemsize
         if end > len(self.content):
             raise _cut_off(self.path, element)
@@ -229,7 +229,7 @@ class _Binary:
         at = element.place(*CORNERS) or 0
         start = self.at
         if element.rows and sum(column.length is not None for column in element.properties) == 1:
-            # usually all faces have the size of the first
+            # fast path: usually all faces have as many corners as the first
             before = self._dtype(element.properties[:at]).itemsize
             count = np.dtype(self.header.order + str(element.properties[at].length))
             if start + before + count.itemsize > len(self.content):

@@ -15,10 +15,10 @@ class Polygons(NamedTuple):
     corners: np.ndarray  # vertices of all faces, flat
     sizes: np.ndarray  # (f,) number of corners of each face
     lines: np.ndarray | None  # (f,) line numbers, None for binary files
-    first: int = 0  # number of the first vertex in the file
+    first: int = 0  # index of the first vertex in the file's numbering
 
     def faces(self, path: str) -> np.ndarray:
-        """Return the faces as an array; if their sizes differ, split into triangles."""
+        """Return the faces as an array, split into triangles if their sizes differ."""
         self._check(path)
         if not len(self.sizes):
             return np.zeros((0, 3), dtype=np.int64)
@@ -31,7 +31,7 @@ class Polygons(NamedTuple):
         return np.stack([self.corners[first], self.corners[second], self.corners[second + 1]], 1)
 
     def _check(self, path: str) -> None:
-        """Refuse faces with less than three corners, or with invalid or repeated vertices."""
+        """Reject faces with less than three corners, or with invalid or repeated vertices."""
         n = len(self.points)
         bad = np.flatnonzero(self.sizes < 3)
         if bad.size:
@@ -42,14 +42,16 @@ class Polygons(NamedTuple):
         if bad.size:
             corner = int(self.corners[bad[0]]) + self.first
             among = f"vertices {self.first} .. {n - 1 + self.first}" if n else "no vertex"
-            self._refuse(path, int(face[bad[0]]), f"names vertex {corner}, but there are {among}")
+            self._refuse(
+                path, int(face[bad[0]]), f"contains vertex {corner}, but there are {among}"
+            )
         order = np.lexsort((self.corners, face))
         same = (np.diff(face[order]) == 0) & (np.diff(self.corners[order]) == 0)
         bad = np.flatnonzero(same)
         if bad.size:
             at = order[bad[0]]
             corner = int(self.corners[at]) + self.first
-            self._refuse(path, int(face[at]), f"names vertex {corner} twice")
+            self._refuse(path, int(face[at]), f"contains vertex {corner} twice")
 
     def _refuse(self, path: str, f: int, message: str) -> None:
         line = None if self.lines is None else int(self.lines[f])
@@ -66,7 +68,7 @@ class FaceLines:
         self.lengths = Words(path, "the number of corners of a face")
 
     def add_face(self, number: int, words: list[str]) -> None:
-        """Append a face: the number of corners and the vertices; further words are ignored."""
+        """Append a face, given as the number of corners and the vertices; ignore other words."""
         self.lengths.add(number, words[:1])
         # words that are not numbers raise an error later
         k = int(words[0]) if words and words[0].isascii() and words[0].isdigit() else 0
@@ -76,7 +78,7 @@ class FaceLines:
         self.corners.add(number, words[1 : 1 + k])
 
     def polygons(self, corners: list[int] | None = None, first: int = 0) -> Polygons:
-        """Return the parsed faces; indices are clipped, so that huge ones are reported too."""
+        """Return the parsed faces; huge indices are clipped and later reported as invalid."""
         corners = self.corners.integers() if corners is None else corners
         return Polygons(
             self.points.numbers().reshape(-1, 3),

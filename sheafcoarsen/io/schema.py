@@ -45,12 +45,12 @@ STEPS = ("vertices", "starts", "neighbors", "blocks", "inverses")
 SETTINGS = ("rings", "target", "pilot", "over_budget")
 """Names of the settings of oversampled modes.
 
-Versions without them refuse the operator by its name.
+Versions of the library without these settings reject the operator, whose name they do not know.
 """
 
 
 def to_arrays(obj: Saved) -> tuple[str, Arrays]:
-    """Return the kind of an object and its named arrays; a TypeError for another object."""
+    """Return the kind of an object and its named arrays; raise a TypeError for other objects."""
     if isinstance(obj, CellularSheaf):
         return "sheaf", sheaf_arrays(obj)
     if isinstance(obj, Partition):
@@ -147,7 +147,7 @@ def text_of(arrays: Arrays, name: str) -> str:
 
 
 def read_sheaf(arrays: Arrays, prefix: str = "") -> CellularSheaf:
-    """Return the sheaf of validated arrays."""
+    """Check the arrays of a sheaf, and return the sheaf."""
     names = ("edges", "tail_data", "head_data", "vertex_dims", "edge_dims")
     edges, tail, head, vertex_dims, edge_dims = (arrays[prefix + name] for name in names)
     if vertex_dims.ndim != 1 or edge_dims.ndim != 1:
@@ -160,7 +160,7 @@ def read_sheaf(arrays: Arrays, prefix: str = "") -> CellularSheaf:
 
 
 def read_partition(arrays: Arrays, prefix: str = "") -> Partition:
-    """Return the partition of validated arrays."""
+    """Check the arrays of a partition, and return the partition."""
     return Partition(arrays[prefix + "labels"])
 
 
@@ -182,33 +182,33 @@ def _csr(arrays: Arrays, prefix: str, shape: tuple[int, int]) -> scipy.sparse.cs
 
 
 def _steps(arrays: Arrays, fine: CellularSheaf, left: CellularSheaf) -> Elimination:
-    """Return the elimination between two sheaves; arrays that do not fit them are an error."""
+    """Return the elimination between two sheaves; raise an error for inconsistent arrays."""
     most = arrays["max_neighbors"]
     if most.shape != () or most.dtype.kind not in "iu" or most < 0:
-        raise ValueError("`max_neighbors` must be an integer of at least 0")
+        raise ValueError("`max_neighbors` must be a non-negative integer")
     vertices, starts, neighbors, blocks, inverses = (arrays[f"steps.{name}"] for name in STEPS)
     if fine.dtype.kind != "c" and "c" in (blocks.dtype.kind, inverses.dtype.kind):
-        raise ValueError("`steps` must be real, as the maps are")
+        raise ValueError("`steps` must be real, because the maps are real")
     kept = read_only(integer_array("kept", arrays["kept"]))
     steps = as_steps(fine, vertices, (starts, neighbors), blocks, inverses)
     return Elimination(fine, left, kept, int(most), steps)
 
 
 def _edges(arrays: Arrays, fine: CellularSheaf, sparse: CellularSheaf) -> Sparsification:
-    """Return the sparsification between two sheaves; arrays that do not fit them are an error."""
+    """Return the sparsification between two sheaves; raise an error for inconsistent arrays."""
     edges, weights = integer_array("edges", arrays["edges"]), arrays["weights"]
     weights = real_array("weights", weights, [(len(edges),)], "have one entry per edge")
     return Sparsification(fine, sparse, read_only(edges), read_only(weights))
 
 
 def read_hierarchy(arrays: Arrays) -> Hierarchy:
-    """Return the hierarchy of validated arrays; each level must fit its two sheaves."""
+    """Check the arrays of a hierarchy, whose levels must match its sheaves, and return it."""
     count = arrays["n_levels"]
     if count.shape != () or count.dtype.kind not in "iu" or count < 0:
-        raise ValueError("`n_levels` must be an integer of at least 0")
+        raise ValueError("`n_levels` must be a non-negative integer")
     sheaves = [read_sheaf(arrays, "sheaves.0.")]
     levels: list[Level] = []
-    for i in range(int(count)):  # for a count that is too large an array is missing
+    for i in range(int(count)):  # if the count is too large, an array is missing
         sheaves.append(read_sheaf(arrays, f"sheaves.{i + 1}."))
         start = f"levels.{i}."
         own = {
@@ -227,11 +227,11 @@ def read_hierarchy(arrays: Arrays) -> Hierarchy:
 
 
 def read_level(arrays: Arrays, fine: CellularSheaf, coarse: CellularSheaf) -> Coarsening:
-    """Return the coarsening between two sheaves; arrays that do not fit them are an error."""
+    """Return the coarsening between two sheaves; raise an error for inconsistent arrays."""
     partition = read_partition(arrays, "partition.")
     if partition.n_vertices != fine.n_vertices or partition.n_clusters != coarse.n_vertices:
         raise ValueError(
-            f"its parts do not fit: {fine.n_vertices} vertices, a partition of "
+            f"its parts are inconsistent: {fine.n_vertices} vertices, a partition of "
             f"{partition.n_vertices} into {partition.n_clusters} clusters, {coarse.n_vertices} "
             f"coarse vertices"
         )
@@ -267,11 +267,11 @@ def _modes(
     operator = text_of(arrays, "modes.local_operator")
     if operator not in OPERATORS:
         raise ValueError(
-            f"its modes are of the local operator {operator!r}, which this version does not know"
+            f"its modes have the local operator {operator!r}, which this version does not support"
         )
     ranks = integer_array("modes.ranks", arrays["modes.ranks"])
     if not np.array_equal(ranks, coarse.vertex_dims):
-        raise ValueError("the ranks of its modes are not the dimensions of its coarse stalks")
+        raise ValueError("the ranks of its modes do not match the dimensions of its coarse stalks")
     names = ("scores", "next_eigenvalues", "operator_norms")
     scores, following, norms = (
         scalar_array(f"modes.{name}", arrays[f"modes.{name}"]).copy() for name in names
@@ -297,7 +297,7 @@ def _modes(
 
 
 def _with_sheaves(read: Callable[..., Level], arrays: Arrays) -> Level:
-    """Return a level of its own, read together with its two sheaves."""
+    """Read a single level together with its two sheaves."""
     return read(arrays, read_sheaf(arrays, "fine."), read_sheaf(arrays, "sheaf."))
 
 

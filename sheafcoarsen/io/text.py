@@ -13,10 +13,10 @@ import numpy as np
 from sheafcoarsen._support import tables
 
 BLOCK = 2**18
-"""Number of bytes to read at a time."""
+"""Number of bytes that are read at a time."""
 
 LONGEST = 2**28
-"""Largest length of a line in bytes, so that a small compressed file cannot exhaust memory."""
+"""Maximum length of a line in bytes, so that a small compressed file cannot exhaust memory."""
 
 Reader = TypeVar("Reader", bound=Callable)
 
@@ -30,24 +30,27 @@ def file_error(path: str, line: int | None, message: str) -> ValueError:
 def reader_of(
     path: str, readers: Mapping[str, Reader], name: str, hints: Mapping[str, str] | None = None
 ) -> Reader:
-    """Return the reader for the ending of a path, which may be followed by ``.gz``."""
+    """Return the reader for a path's file extension, which may be followed by ``.gz``."""
     stem = path[:-3] if path.lower().endswith(".gz") else path
     ending = os.path.splitext(stem)[1].lower()
     if ending not in readers:
         hint = (hints or {}).get(ending, "")
-        message = f"unknown ending {ending!r}; {name} reads {', '.join(readers)}, each also .gz"
+        message = (
+            f"unknown file extension {ending!r}; {name} reads {', '.join(readers)}, each also "
+            f"gzipped (.gz)"
+        )
         raise file_error(path, None, message + hint)
     return readers[ending]
 
 
 def shown(word: str) -> str:
-    """Quote a word of a file for a message, abbreviated if it is long."""
+    """Quote a word of a file for an error message, abbreviated if it is long."""
     return repr(word if len(word) <= 40 else word[:37] + "...")
 
 
 @contextlib.contextmanager
 def opened(path: str) -> Iterator[BinaryIO]:
-    """Open a file; decompress it if the name ends in ``.gz``."""
+    """Open a file for reading; decompress it if its name ends in ``.gz``."""
     if not path.lower().endswith(".gz"):
         with open(path, "rb") as file:
             yield file
@@ -82,7 +85,7 @@ def read_lines(path: str) -> Iterator[str]:
 
 
 def read_bytes(path: str) -> bytes:
-    """Return a file's content."""
+    """Return the content of a file, decompressed if its name ends in ``.gz``."""
     with opened(path) as file:
         return file.read()
 
@@ -107,7 +110,7 @@ def _with_newlines(text: str) -> str:
 
 
 class Words:
-    """Words of one kind in the lines of a file; ``what`` is the name of one in messages."""
+    """Words of one kind from the lines of a file; ``what`` names such a word in errors."""
 
     def __init__(self, path: str, what: str):
         self.path = path
@@ -164,7 +167,7 @@ class Words:
                 pass
             message = f"{self.what} must be {wanted}, got {shown(word)}"
             raise file_error(self.path, self.line(k), message)
-        raise AssertionError("every single word converts, all together do not")
+        raise AssertionError("each word converts by itself, but all words do not")
 
 
 def _plain(text: str) -> bool:

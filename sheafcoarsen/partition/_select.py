@@ -166,7 +166,7 @@ def find_clusters(
             find = functools.partial(cluster_spectrally, sheaf=own)
         cluster = functools.partial(_cluster, find, rng, finder != "spectral")
         labels = cluster(links, n_clusters)
-        if labels.max() >= n_clusters:  # the labels are those of components
+        if labels.max() >= n_clusters:  # more components than clusters
             labels = pack_small_components(links, labels, n_clusters, cluster)
         shown.update(2)
     return links, labels
@@ -183,7 +183,7 @@ def _cluster(
         return np.zeros(n, dtype=np.int32)
     labels = repair_labels(links, find(links, n_clusters, rng), n_clusters, balanced)
     weight = grouped_sums(labels, links.sizes)
-    if balanced and weight.max() > HEAVIEST * weight.mean():  # after merging small pieces
+    if balanced and weight.max() > HEAVIEST * weight.mean():  # merging made it heavy
         refine(links, labels, n_clusters)
         labels = repair_labels(links, labels, n_clusters, balanced)
     return labels
@@ -193,7 +193,7 @@ def _check_count(n_clusters: int, n: int, method: str) -> None:
     """Raise an error for a number of clusters that is invalid for n vertices or the method."""
     if n == 0:
         raise ValueError(
-            f"`n_clusters` = {n_clusters} clusters need vertices, but the graph has no vertices"
+            f"`n_clusters` = {n_clusters} is impossible, because the graph has no vertices"
         )
     if not 1 <= n_clusters <= n:
         raise ValueError(

@@ -181,7 +181,7 @@ def cluster_spectrally(
         if k in (1, len(members)):
             labels[members] = first[c] + np.arange(len(members)) * (k > 1)
             continue
-        if sheaf is None or len(sheaf.vertex_dims) != n:  # or if small components were left out
+        if sheaf is None or len(sheaf.vertex_dims) != n:  # `links` may lack components
             rows = _graph_rows(matrix[members][:, members], k, rng)
         else:
             rows = _sheaf_rows(sheaf.subsheaf(members), k, rng)

@@ -316,7 +316,7 @@ def _lowest_positive(pairs: np.ndarray, sizes: np.ndarray, n: int) -> np.ndarray
     A = scipy.sparse.csc_array((1 + shift) * scipy.sparse.eye_array(n) - N)
     try:
         solve = scipy.sparse.linalg.splu(A, permc_spec="MMD_AT_PLUS_A").solve
-    except RuntimeError:  # exactly singular, so L is not semidefinite
+    except RuntimeError:  # A is singular, so I - N and L are indefinite
         return None
     y = np.ones(n)
     for _ in range(STEPS):

@@ -135,7 +135,7 @@ def _from_edges(graph: npt.ArrayLike, n_vertices: int | None) -> GraphArrays:
         if n_vertices < n:
             e = int(np.flatnonzero(edges.max(axis=1) >= n_vertices)[0])
             raise ValueError(
-                f"`graph[{e}]` = {tuple(edges[e].tolist())} names a vertex beyond `n_vertices` "
+                f"`graph[{e}]` = {tuple(edges[e].tolist())} has a vertex beyond `n_vertices` "
                 f"= {n_vertices}"
             )
         n = n_vertices

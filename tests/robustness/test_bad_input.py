@@ -65,7 +65,7 @@ HUGE = 10**30
 
 @pytest.fixture(scope="module", autouse=True)
 def a_small_machine():
-    """What is refused for its size must not depend on the machine that runs the tests."""
+    """Fix the memory size, so that errors about sizes do not depend on the machine."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sheafcoarsen._support.checks.physical_memory", lambda: 2e9)
         yield
@@ -112,7 +112,7 @@ INSTEAD_OF_A_SHEAF = {
 
 @pytest.mark.parametrize("instead", INSTEAD_OF_A_SHEAF)
 @pytest.mark.parametrize("function", TAKES_A_SHEAF)
-def test_a_sheaf_is_asked_for(function, instead):
+def test_arguments_that_are_not_sheaves_raise(function, instead):
     value, message = INSTEAD_OF_A_SHEAF[instead]
     name = "sheaves[1]" if function == "disjoint_union" else "sheaf"
     with pytest.raises(TypeError, match=re.escape(f"`{name}` must be a CellularSheaf, {message}")):
@@ -132,13 +132,13 @@ def test_a_sheaf_is_asked_for(function, instead):
 @pytest.mark.parametrize(
     "value", [PATH, ADJACENCY, F, P, M, None], ids=lambda value: type(value).__name__
 )
-def test_a_coarsening_is_asked_for(function, value):
+def test_arguments_that_are_not_coarsenings_raise(function, value):
     with pytest.raises(TypeError, match=f"`C` must be a Coarsening, got {type(value).__name__}"):
         function(value)
 
 
 def out_of_another_pattern():
-    """Two patterns of one shape and one number of entries, told apart by their indices alone."""
+    """Fill a pattern with the result of another one, which differs only in its indices."""
     first, second = (CellularSheaf.random([[0, v]], [1, 1, 1], 1, seed=3) for v in (1, 2))
     out = sc.laplacian(second)
     assert out.shape == sc.laplacian(first).shape
@@ -190,7 +190,7 @@ REFUSED: dict = {
         ),
         (
             lambda: CellularSheaf.constant([[0, 1], [0, 10**15]]),
-            "`graph[1]` = (0, 1000000000000000) has a vertex beyond 2147483646; vertices count",
+            "`graph[1]` = (0, 1000000000000000) has a vertex beyond 2147483646; vertices are",
         ),
         (
             lambda: sc.select([[0, 10**15]], 2),
@@ -216,7 +216,7 @@ REFUSED: dict = {
             lambda: Partition.from_assignment(scipy.sparse.coo_array((10**15, 2))),
             "`S` requires 1000000000000000 vertices",
         ),
-        # sizes that no memory holds
+        # sizes that exceed the memory
         (lambda: CellularSheaf.constant(PATH, 10**6), "`dim` requires 3e+12 map entries"),
         (lambda: CellularSheaf.constant([], HUGE), "`dim` requires 1e+60 map entries"),
         (lambda: gallery.bundle(PATH, 2**31), "`dim` requires 1.84e+19 map entries"),
@@ -240,7 +240,7 @@ REFUSED: dict = {
         (lambda: gallery.cycle(10**400, 0.1), "`n` requires 1e+400 vertices"),
         (
             lambda: gallery.cycle(2**31 - 1, np.eye(9)),
-            "`n` requires 2147483647 vertices, 34.4 GB and more",
+            "`n` requires 2147483647 vertices, at least 34.4 GB",
         ),
         (
             lambda: gallery.cycle(10**8, np.eye(9)),
@@ -248,7 +248,7 @@ REFUSED: dict = {
         ),
         (
             lambda: CellularSheaf.constant([[0, 1]], n_vertices=2**31 - 1),
-            "`n_vertices` requires 2147483647 vertices, 34.4 GB and more",
+            "`n_vertices` requires 2147483647 vertices, at least 34.4 GB",
         ),
         (lambda: CellularSheaf.random(PATH, HUGE, 1), "`vertex_dims` must sum to at most"),
         (
@@ -341,7 +341,7 @@ REFUSED: dict = {
             "`head_maps[1]` must be 2-D, got shape (4,)",
         ),
         *(
-            (build, f"`{name}` has entries up to 1e+200: with maps up to ")
+            (build, f"`{name}` has entries up to 1e+200 and the maps up to ")
             for name, build in (
                 ("x", lambda: sc.energy(F, 1e200 * X)),
                 ("x", lambda: sc.edge_energy(F, 1e200 * X)),
@@ -362,14 +362,14 @@ REFUSED: dict = {
     TypeError: [
         (
             lambda: sc.select(C, 2),
-            "a scipy adjacency or an (m, 2) array, got Coarsening: it has a sheaf in its",
+            "a scipy adjacency or an (m, 2) array, got Coarsening: pass its attribute",
         ),
         (lambda: sc.select(P, 2), "or an (m, 2) array, got Partition"),
         (
             lambda: CellularSheaf(PATH, X, X),
             "`edges` must be an (m, 2) array of vertex indices, got Graph",
         ),
-        (lambda: CellularSheaf(ADJACENCY, X, X), "`edges` must be an (m, 2) array, got"),
+        (lambda: CellularSheaf(ADJACENCY, X, X), "`edges` must be an (m, 2) array of vertex"),
         (
             lambda: CellularSheaf.constant(ADJACENCY.toarray()),
             "for a dense adjacency write scipy.sparse.csr_array(A)",
@@ -454,7 +454,7 @@ REFUSED: dict = {
     [(error, *case) for error, cases in REFUSED.items() for case in cases],
     ids=[f"{error.__name__}{k}" for error, cases in REFUSED.items() for k in range(len(cases))],
 )
-def test_refused(error, build, message):
+def test_invalid_arguments_raise(error, build, message):
     with pytest.raises(error, match=re.escape(message)) as caught:
         build()
     assert "\n" not in str(caught.value)
@@ -472,11 +472,11 @@ def test_refused(error, build, message):
     ],
     ids=["integer", "integers", "tuple", "fixed", "budget", "below"],
 )
-def test_a_huge_rank_is_clipped(rank):
+def test_huge_ranks_are_clipped(rank):
     assert sc.coarsen(F, P, rank).ranks.tolist() == [4, 4]
 
 
-def test_a_huge_bound_for_the_gap_is_clipped():
+def test_huge_max_rank_of_gap_is_clipped():
     np.testing.assert_array_equal(
         sc.coarsen(F, P, sc.ranks.gap(HUGE)).ranks, sc.coarsen(F, P, sc.ranks.gap(3)).ranks
     )
@@ -930,7 +930,7 @@ def folder_of_files(tmp_path_factory):
 
 @pytest.mark.parametrize("case", CALLS)
 @given(data=st.data())
-def test_junk_works_or_is_refused(case, folder_of_files, data):
+def test_random_arguments_work_or_raise(case, folder_of_files, data):
     function, valid = CALLS[case]
     names = list(valid)
     arguments = dict(valid)
@@ -964,7 +964,7 @@ def public(owner, names):
     }
 
 
-def test_every_public_function_gets_junk():
+def test_every_public_function_is_tested_with_random_arguments():
     covered = {case.partition(",")[0].partition(" ")[0] for case in CALLS}
     # plain dataclasses: they hold what they get
     records = {
@@ -1021,8 +1021,8 @@ def test_every_public_function_gets_junk():
 
 @pytest.mark.parametrize("dtype", [np.float64, np.complex64])
 @given(data=st.data())
-def test_the_whole_road_on_any_sheaf(dtype, data):
-    """Every kernel once: what `test_kernels_stay_in_bounds` runs with checked indices."""
+def test_full_pipeline_on_random_sheaves(dtype, data):
+    """Run every kernel once; `test_kernels_do_not_index_out_of_bounds` repeats it with checks."""
     F, P = data.draw(sheaves_with_partitions(dtypes=(dtype,)))
     pattern = sc.LaplacianPattern(F)
     assert_valid((sc.coboundary(F), pattern.fill(F, out=pattern.fill(F)), sc.laplacian_operator(F)))
@@ -1058,12 +1058,12 @@ def test_the_whole_road_on_any_sheaf(dtype, data):
             assert_valid(sc.select(F, n_clusters, method, weights))
 
 
-LARGE = [48, 100]  # cluster dimensions beyond those that have a solver of their own
+LARGE = [48, 100]  # cluster dimensions without a specialized solver
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.complex64])
-def test_the_whole_road_on_large_clusters(dtype):
-    """Like the above, with clusters that no property test is patient enough for."""
+def test_full_pipeline_on_large_clusters(dtype):
+    """Like the above, with clusters that are too large for property tests."""
     for n in LARGE:
         graph = nx.random_regular_graph(4, n, seed=3)
         F = CellularSheaf.random(graph, 2, 2, seed=1, dtype=dtype)
@@ -1076,17 +1076,17 @@ def test_the_whole_road_on_large_clusters(dtype):
 IN_BOUNDS = [
     f"{Path(__file__).relative_to(Path(__file__).parents[2])}::{test}"
     for test in (
-        "test_the_whole_road_on_any_sheaf[float64]",
-        "test_the_whole_road_on_large_clusters[float64]",
+        "test_full_pipeline_on_random_sheaves[float64]",
+        "test_full_pipeline_on_large_clusters[float64]",
     )
 ] + [
-    "tests/unit/partition/test_repair.py::test_repair_mends_any_labels",
-    "tests/unit/partition/test_methods.py::test_heap_sorts",
+    "tests/unit/partition/test_repair.py::test_repair_makes_any_labels_valid",
+    "tests/unit/partition/test_methods.py::test_heap_returns_entries_in_order",
 ]
 
 
 @pytest.mark.skipif(JIT_IS_OFF, reason="plain Python checks its indices itself")
-def test_kernels_stay_in_bounds(tmp_path):
+def test_kernels_do_not_index_out_of_bounds(tmp_path):
     """Numba compiles indexing without a check.
 
     A kernel that runs past its array reads or spoils other memory in silence.

@@ -33,7 +33,7 @@ FULL = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 
 
 def run(folder, notice="", before="") -> str:
-    """Run the program and return what it prints; on standard error stands the notice, if any."""
+    """Run the program and return its output; standard error contains at most the notice."""
     environment = os.environ | {"NUMBA_CACHE_DIR": str(folder)}
     done = subprocess.run(
         [sys.executable, "-c", before + PROGRAM],
@@ -46,7 +46,7 @@ def run(folder, notice="", before="") -> str:
     return done.stdout
 
 
-def test_a_second_process_compiles_nothing(tmp_path):
+def test_second_process_compiles_nothing(tmp_path):
     assert run(tmp_path, NOTICE + "\n") == ANSWER
     compiled = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.nb[ci]")}
     assert compiled
@@ -57,14 +57,14 @@ def test_a_second_process_compiles_nothing(tmp_path):
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.nb[ci]")} == compiled
 
 
-def test_a_cache_that_cannot_be_written_is_no_error(tmp_path):
+def test_unwritable_cache_does_not_raise(tmp_path):
     blocked = tmp_path / "a file"
     blocked.touch()
     assert run(blocked / "folder", NOTICE + "\n") == ANSWER
     assert list(Path(tmp_path).rglob("*.nb[ci]")) == []
 
 
-def test_no_flag_lets_products_be_fused_with_sums():
+def test_no_kernel_flag_allows_fused_multiply_add():
     """Numba compiles complex multiplication once for all kernels, with the flags of the first.
 
     Fused with a sum, L would no longer be Hermitian.
@@ -79,12 +79,12 @@ def test_no_flag_lets_products_be_fused_with_sums():
     assert found > 50
 
 
-def test_a_full_disk_under_the_cache_is_no_error(tmp_path):
+def test_full_disk_of_the_cache_does_not_raise(tmp_path):
     assert run(tmp_path, NOTICE + "\n", FULL) == ANSWER
     assert not list(tmp_path.rglob("*.nbc"))
 
 
-def test_compiled_code_that_cannot_be_read_is_compiled_again(tmp_path):
+def test_unreadable_cached_code_is_compiled_again(tmp_path):
     run(tmp_path, NOTICE + "\n")
     for path in tmp_path.rglob("*.nbi"):
         path.unlink()

@@ -37,8 +37,8 @@ def stored(url):
 # ---------------------------------------------------------------- chunks of another array
 
 
-def test_chunks_swapped_are_seen(stored, url):
-    """Whatever their checksums: every two chunks of one size, and arrays with their metadata."""
+def test_swapped_chunks_raise(stored, url):
+    """Any two chunks of equal size, and any two arrays with their metadata, are swapped."""
     pairs = [
         (one, other)
         for name in ("src", "out")
@@ -63,8 +63,8 @@ def swap(one, other):
     held.rename(other)
 
 
-def test_a_chunk_of_an_older_version_of_the_store_is_seen(url):
-    """A sheaf on the same graph was in its place before."""
+def test_chunk_of_an_older_store_raises(url):
+    """The older store contained a sheaf on the same graph."""
     F = grid_sheaf(6)
     dist.to_store(url("src"), F.with_maps(2 * F.tail_data, F.head_data), part_bytes=2000)
     shutil.move(url("src"), url("older"))
@@ -131,7 +131,7 @@ SOURCE = [
 
 
 @pytest.mark.parametrize(("name", "change", "message"), SOURCE)
-def test_a_source_with_wrong_contents_is_refused(name, change, message, url):
+def test_invalid_contents_of_a_sheaf_store_raise(name, change, message, url):
     """Nothing is read beyond the end of an array, and no wrong number is returned."""
     F = ragged_sheaf(n=60, m=150)
     src = dist.to_store(url("src"), F, part_bytes=1000)
@@ -165,7 +165,7 @@ COARSE = [
 
 
 @pytest.mark.parametrize(("name", "change", "message"), COARSE)
-def test_a_coarsening_with_wrong_contents_is_refused(name, change, message, stored, url):
+def test_invalid_contents_of_a_coarsening_store_raise(name, change, message, stored, url):
     C = stored.sheaf
     name = name if isinstance(name, str) else name(C)
     maps = name.endswith("data")
@@ -181,7 +181,7 @@ def test_a_coarsening_with_wrong_contents_is_refused(name, change, message, stor
         assert str(caught.value).count(url("out") + ":") == 1
 
 
-def test_shards_that_lack_a_cluster_or_a_vertex_are_refused(stored, url):
+def test_shards_without_a_cluster_or_vertex_raise(stored, url):
     C = stored.sheaf
     folder = f"basis/{C.header.basis[0]}"
     vertices, clusters = (C.array(f"{folder}/{name}") for name in ("vertices", "clusters"))
@@ -222,7 +222,7 @@ def test_shards_that_lack_a_cluster_or_a_vertex_are_refused(stored, url):
         ),
     ],
 )
-def test_parts_that_do_not_fit_are_refused_as_in_files(name, change, message, stored, url):
+def test_inconsistent_parts_raise_like_in_files(name, change, message, stored, url):
     C = stored.sheaf
     name = name if isinstance(name, str) else name(C)
     dtype = {"scores": float, "operator_norms": float, "tied": np.int8}.get(name.split("/")[-1])
@@ -241,7 +241,7 @@ def test_parts_that_do_not_fit_are_refused_as_in_files(name, change, message, st
         ({"rings": 1, "target": 1.0, "pilot": 3, "over_budget": 0}, "`pilot` must be True or"),
     ],
 )
-def test_oversampled_modes_with_wrong_settings_are_refused(settings, message, url):
+def test_invalid_settings_of_oversampled_modes_raise(settings, message, url):
     F = grid_sheaf(6)
     dist.to_store(url("out"), sc.coarsen(F, sc.select(F, 4), 2, local_operator="oversampled"))
     path = Path(url("out"), "zarr.json")
@@ -257,7 +257,7 @@ def test_oversampled_modes_with_wrong_settings_are_refused(settings, message, ur
     ("labels", "message"),
     [([0, 0, 0, 0], "2 clusters, got 1"), ([0, 2, 2, 1], "labels"), ([0, -1, 1, 1], "labels")],
 )
-def test_a_partition_that_is_none_is_refused(labels, message, memory):
+def test_invalid_partitions_raise(labels, message, memory):
     P = dist.to_store(memory("P"), sc.Partition([0, 0, 1, 1]))
     write_array(Root(P.place, P.header.id), "labels", np.array(labels))
     with pytest.raises(dist.StoreError, match=message):
@@ -273,7 +273,7 @@ def test_a_partition_that_is_none_is_refused(labels, message, memory):
         (b"[" * 10**5, "cannot be read"),
     ],
 )
-def test_names_that_are_none_are_refused(text, message, memory):
+def test_invalid_names_raise(text, message, memory):
     F = sc.CellularSheaf.constant([[0, 1], [1, 2], [2, 3]]).with_labels(list("abcd"))
     src = dist.to_store(memory("src"), F)
     write_array(src.root, "vertex_labels", np.frombuffer(text, np.uint8).astype(np.int16))
@@ -284,7 +284,7 @@ def test_names_that_are_none_are_refused(text, message, memory):
 # ---------------------------------------------------------------- addresses in a store
 
 
-def test_a_stored_address_is_not_followed_to_another_file_system(url, memory):
+def test_stored_url_on_another_file_system_is_not_opened(url, memory):
     F = grid_sheaf(4)
     C = sc.coarsen(F, sc.Partition(np.arange(16) // 4), 2)
     src = dist.to_store(memory("src"), F)
@@ -315,7 +315,7 @@ def test_a_stored_address_is_not_followed_to_another_file_system(url, memory):
         ("http://host/out", "http://other/src", False),
     ],
 )
-def test_which_stored_addresses_are_followed(out, source, followed):
+def test_stored_urls_are_opened_only_if_allowed(out, source, followed):
     from sheafcoarsen.distributed._open_coarsening import stored_place
     from sheafcoarsen.distributed.location import place_of
 
@@ -326,7 +326,7 @@ def test_which_stored_addresses_are_followed(out, source, followed):
             stored_place(place_of(out), source)
 
 
-def test_levels_that_were_moved_are_opened(url):
+def test_moved_levels_are_opened(url):
     src = dist.to_store(url("src"), grid_sheaf(8))
     with ties_allowed():
         H = dist.coarsen_levels(src, url("levels"), 4, 2, rank=2, memory_bytes=0)
@@ -353,7 +353,7 @@ def version_1():
 
 
 @pytest.mark.parametrize("name", ["internal_real", "oversampled_complex", "basis_complex"])
-def test_coarsenings_of_version_1_load(name, version_1):
+def test_coarsenings_of_version_1_are_read(name, version_1):
     C, D = sc.load(DATA / f"{name}.npz"), dist.open_coarsening(f"{version_1}/{name}")
     E = D.load()
     assert D.verify().passed
@@ -369,7 +369,7 @@ def test_coarsenings_of_version_1_load(name, version_1):
             assert getattr(C.modes, setting) == getattr(E.modes, setting)
 
 
-def test_stores_of_version_1_go_on(version_1, memory):
+def test_stores_of_version_1_can_be_used(version_1, memory):
     C = sc.load(DATA / "internal_real.npz")
     src, P = (dist.open_store(f"{version_1}/{name}") for name in ("sheaf", "partition"))
     assert np.array_equal(P.load().labels, C.partition.labels)
@@ -378,7 +378,7 @@ def test_stores_of_version_1_go_on(version_1, memory):
     D = dist.open_coarsening(f"{version_1}/coarse")
     assert D.verify().passed
     assert np.array_equal(D.load().partition.labels, C.partition.labels)
-    # the same call finds what is finished
+    # the same call reuses the finished run
     again = dist.coarsen(src, f"{version_1}/coarse", P, C.modes.ranks)
     assert again.sheaf.header == D.sheaf.header
     assert again.sheaf.header.version == 1
@@ -389,7 +389,7 @@ def test_stores_of_version_1_go_on(version_1, memory):
     assert all(C.verify().passed for C in H)
 
 
-def test_an_unfinished_run_of_version_1_is_refused(version_1, memory):
+def test_unfinished_run_of_version_1_raises(version_1, memory):
     from sheafcoarsen.distributed._estimate import checked
     from sheafcoarsen.distributed.location import place_of
 
@@ -402,7 +402,7 @@ def test_an_unfinished_run_of_version_1_is_refused(version_1, memory):
             dist.coarsen(src, memory("out"), P, 2)
 
 
-def test_damage_that_version_1_can_tell_is_told(version_1):
+def test_damage_detectable_in_version_1_raises(version_1):
     fs = fsspec.filesystem("memory")
     path = "/version-1/sheaf/parts/000001/tail/zarr.json"
     held = fs.cat_file(path)
@@ -422,7 +422,7 @@ KINDS = ("flip", "swap", "cut", "zeros", "gone", "copy", "longer")
 
 
 def damaged(rng, files):
-    """Return what a damage makes of some of the files: {name: contents, None where it is gone}."""
+    """Return the files that a damage changes: {name: new contents, or None if removed}."""
     one, other = rng.choice(sorted(files), 2, replace=False)
     held, more, at = files[one], files[other], int(rng.integers(len(files[one])))
     kind = rng.choice(KINDS)
@@ -438,7 +438,7 @@ def damaged(rng, files):
 
 
 def survived(seeds, memory):
-    """Damage stores at random and return how often nobody noticed, which must do no harm."""
+    """Damage stores at random; return how often this was undetected, which must be harmless."""
     F = ragged_sheaf(n=60, m=150)
     src = dist.to_store(memory("src"), F, part_bytes=2000)
     with ties_allowed():
@@ -465,5 +465,5 @@ def survived(seeds, memory):
     return count
 
 
-def test_random_damage_is_seen_or_harmless(memory):
+def test_random_damage_raises_or_is_harmless(memory):
     assert survived(range(40), memory) < 20

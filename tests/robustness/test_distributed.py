@@ -40,7 +40,7 @@ PATIENCE = (
 
 @pytest.fixture(autouse=True)
 def patience():
-    """Fail, rather than wait for ever, where no worker came back."""
+    """Fail instead of waiting forever if no worker restarts."""
 
     def ended(*_):
         raise TimeoutError(f"nothing ended within {2 * PATIENCE:.0f} s")
@@ -60,7 +60,7 @@ def expected():
 
 @pytest.fixture(scope="module")
 def threads():
-    """Return a client of a worker of three threads, for the tests that hurt nobody."""
+    """Return a client of a worker with three threads, for tests that kill no process."""
     with cluster(processes=False, n_workers=1, threads_per_worker=3) as client:
         yield client
 
@@ -188,8 +188,8 @@ def killing(folder):
     return KILLS.format(kinds=STAGES, folder=str(folder))
 
 
-def test_workers_that_are_killed(stores, expected):
-    """One while the maps are split, one among the shards, one at the borders."""
+def test_run_completes_if_workers_are_killed(stores, expected):
+    """Workers are killed while maps are split, in the shards, and at the borders."""
     killed = stores / "killed"
     with cluster(preload=killing(killed)) as client:
         C = coarsen(stores, client)
@@ -198,8 +198,8 @@ def test_workers_that_are_killed(stores, expected):
     assert not (stores / "out/work").exists()
 
 
-def test_an_object_store_and_workers_that_are_killed(tmp_path):
-    """Everything lies in buckets, as on a cluster without a common file system."""
+def test_run_on_an_object_store_completes_if_workers_are_killed(tmp_path):
+    """All stores are in buckets, as on a cluster without a shared file system."""
     import s3fs
     from moto import server as moto
 
@@ -227,8 +227,8 @@ def test_an_object_store_and_workers_that_are_killed(tmp_path):
 
 
 @pytest.mark.parametrize("where", ["here", "cluster"])
-def test_a_run_that_is_killed_goes_on(where, stores, expected):
-    """Again and again, and no task that was finished is done twice."""
+def test_killed_run_resumes(where, stores, expected):
+    """It is killed repeatedly, and no finished task is repeated."""
     points = (2, 8, 14) if where == "here" else (10,)
     for count in points:
         with child(stores, where) as process:
@@ -245,7 +245,7 @@ def test_a_run_that_is_killed_goes_on(where, stores, expected):
 # ---------------------------------------------------------------- two at once
 
 
-def test_two_runs_at_once(stores, expected):
+def test_two_simultaneous_runs(stores, expected):
     with child(stores) as first:
         wait_for(lambda: notes(stores))
         os.kill(first.pid, signal.SIGSTOP)
@@ -269,8 +269,8 @@ resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, resource.RLIM_INFINITY))
 
 
 @pytest.mark.parametrize("limit", [200, 3000])
-def test_a_disk_that_is_full(limit, stores, expected):
-    """A limit to the size of files stands for it: some write fails in the middle."""
+def test_full_disk_raises(limit, stores, expected):
+    """A limit on the file size simulates it: some write fails in the middle."""
     script = LIMITED.format(limit=limit) + CHILD
     root = Path(__file__).parents[2]
     ended = subprocess.run(
@@ -289,9 +289,7 @@ def test_a_disk_that_is_full(limit, stores, expected):
 
 
 @pytest.mark.parametrize("damage", ["missing", "damaged"])
-def test_a_chunk_that_is_lost_is_named_by_the_worker_that_reads_it(
-    damage, threads, stores, expected
-):
+def test_error_of_a_worker_names_the_missing_chunk(damage, threads, stores, expected):
     path = stores / "src/parts/000003/head/c/0"
     held = path.read_bytes()
     if damage == "missing":
@@ -305,7 +303,7 @@ def test_a_chunk_that_is_lost_is_named_by_the_worker_that_reads_it(
     assert_same(coarsen(stores, threads), expected)
 
 
-def test_a_source_of_another_version(stores):
+def test_source_of_another_version_raises(stores):
     meta = stores / "src/zarr.json"
     meta.write_text(meta.read_text().replace('"version": 2', '"version": 7'))
     with pytest.raises(dist.StoreError, match="version 7, but this library reads versions 1 to 2"):
@@ -316,11 +314,11 @@ def test_a_source_of_another_version(stores):
 # ---------------------------------------------------------------- clients
 
 
-def test_workers_of_several_threads(threads, stores, expected):
+def test_workers_may_have_several_threads(threads, stores, expected):
     assert_same(coarsen(stores, threads), expected)
 
 
-def test_a_task_that_fails_once_is_tried_again(threads):
+def test_task_that_fails_once_is_retried(threads):
     calls = []
 
     def flaky_task(job, i, limit):
@@ -339,7 +337,7 @@ def test_a_task_that_fails_once_is_tried_again(threads):
             engine.results([engine.start(flaky_task, None, 1, 3)], shown)
 
 
-def test_workers_that_lack_the_library(stores):
+def test_workers_without_the_library_raise(stores):
     hide = "import sys\nsys.modules['sheafcoarsen'] = None\n"
     with (
         cluster(n_workers=1, preload=hide) as client,
@@ -349,7 +347,7 @@ def test_workers_that_lack_the_library(stores):
     assert not (stores / "out").exists()
 
 
-def test_workers_that_do_not_see_the_store(stores):
+def test_workers_without_access_to_the_store_raise(stores):
     labels = np.load(stores / "labels.npy")
     with (
         cluster(n_workers=1) as client,
@@ -358,7 +356,7 @@ def test_workers_that_do_not_see_the_store(stores):
         dist.coarsen(dist.open_store(stores / "src"), "memory://unseen", labels, 3, client=client)
 
 
-def test_a_shard_that_no_worker_could_hold_is_refused_before_it_starts(stores):
+def test_shard_that_exceeds_worker_memory_raises_before_the_run(stores):
     with (
         cluster(processes=False, n_workers=1, threads_per_worker=2, memory_limit="400MB") as client,
         pytest.raises(MemoryError, match="but a worker has, for each of its threads, 200 MB"),
@@ -368,7 +366,7 @@ def test_a_shard_that_no_worker_could_hold_is_refused_before_it_starts(stores):
     assert not list(stores.glob("out/work/plan/*"))
 
 
-def test_a_client_that_is_closed(threads, stores):
+def test_closed_client_raises(threads, stores):
     client = type(threads)(threads.cluster)
     client.close()
     with pytest.raises(ValueError, match="`client` is closed"):

@@ -1,4 +1,4 @@
-"""While kernels compile for the first time one line says so."""
+"""The first compilation of kernels is announced in one line."""
 
 import logging
 from types import SimpleNamespace
@@ -23,7 +23,7 @@ def clock(monkeypatch):
     return now
 
 
-def test_one_line_once_and_not_for_what_is_short(clock, caplog):
+def test_compilation_is_announced_once_if_it_is_long(clock, caplog):
     watcher = compile_notice.Notice()
     watcher.on_start(OURS)
     clock[0] = compile_notice.PATIENCE / 2
@@ -39,7 +39,7 @@ def test_one_line_once_and_not_for_what_is_short(clock, caplog):
     assert caplog.messages == [compile_notice.NOTICE]
 
 
-def test_what_others_compile_is_not_ours_to_announce(clock, caplog):
+def test_compilation_by_other_libraries_is_not_announced(clock, caplog):
     watcher = compile_notice.Notice()
     for _ in range(3):
         watcher.on_start(compiling("somebody.elses"))
@@ -49,7 +49,7 @@ def test_what_others_compile_is_not_ours_to_announce(clock, caplog):
     assert caplog.messages == []
 
 
-def test_a_level_silences_it(clock, caplog):
+def test_log_level_silences_the_announcement(clock, caplog):
     watcher = compile_notice.Notice()
     with caplog.at_level(logging.ERROR, logger="sheafcoarsen"):
         watcher.on_start(OURS)

@@ -81,7 +81,7 @@ CHILD = """
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_interrupts_at_any_time_break_nothing(threads, tmp_path):
+def test_interrupts_at_any_time_leave_a_valid_state(threads, tmp_path):
     run = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(CHILD), str(tmp_path)],
         env={**os.environ, "NUMBA_NUM_THREADS": str(threads)},
@@ -147,8 +147,8 @@ ANSWERS = {  # and inside of what they are interrupted
 
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
 @pytest.mark.parametrize("name", ANSWERS)
-def test_interrupted_answers_leave_nothing_behind(name, monkeypatch):
-    """No other number of BLAS threads, no thread at work, no bar; the next answer is the same."""
+def test_interrupted_solves_leave_no_side_effects(name, monkeypatch):
+    """BLAS threads are restored, no thread or bar remains, and the next result is the same."""
     import tqdm
     from threadpoolctl import ThreadpoolController
 
@@ -193,7 +193,7 @@ class InterruptedBar:
 
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
-def test_an_interrupt_between_two_ranges(threads, monkeypatch):
+def test_interrupt_between_two_ranges(threads, monkeypatch):
     from threadpoolctl import threadpool_info
 
     def blas_threads():
@@ -216,7 +216,7 @@ def test_an_interrupt_between_two_ranges(threads, monkeypatch):
 
 
 @pytest.mark.parametrize("what", ["save", "report"])
-def test_an_interrupt_while_writing_leaves_the_old_file(what, tmp_path, monkeypatch):
+def test_interrupt_while_writing_keeps_the_old_file(what, tmp_path, monkeypatch):
     C = sc.coarsen(sc.CellularSheaf.constant(nx.path_graph(6)), sc.Partition([0, 0, 0, 1, 1, 1]), 2)
     path = tmp_path / "out"
     path.write_bytes(b"precious")
@@ -232,22 +232,22 @@ def test_an_interrupt_while_writing_leaves_the_old_file(what, tmp_path, monkeypa
 
 
 def _savez_that_cannot_close(stream, **arrays):
-    """Do as zipfile does: complain about the file that an interrupt left open."""
+    """Raise an error about the file that an interrupt left open, as zipfile does."""
     try:
         signal.raise_signal(signal.SIGINT)
     finally:
         raise ValueError("can't close the file")
 
 
-def test_an_interrupt_stays_an_interrupt(tmp_path, monkeypatch):
+def test_keyboard_interrupt_is_not_converted(tmp_path, monkeypatch):
     monkeypatch.setattr("sheafcoarsen.io._save_load.np.savez", _savez_that_cannot_close)
     with pytest.raises(KeyboardInterrupt):
         sc.save(tmp_path / "out", sc.Partition([0]))
     assert os.listdir(tmp_path) == []
 
 
-def test_a_failure_after_an_interrupt_is_that_failure(tmp_path, monkeypatch):
-    """Who saves because of an interrupt, and cannot, is told why not."""
+def test_error_after_a_handled_interrupt_is_raised(tmp_path, monkeypatch):
+    """If saving fails while an interrupt is handled, the error of saving is raised."""
 
     def fails(stream, **arrays):
         raise OSError("no space left")
@@ -260,7 +260,7 @@ def test_a_failure_after_an_interrupt_is_that_failure(tmp_path, monkeypatch):
             sc.save(tmp_path / "out", sc.Partition([0]))
 
 
-def test_bars_are_shown_on_demand_only(capsys):
+def test_progress_bars_are_shown_only_on_request(capsys):
     F = sc.CellularSheaf.constant(nx.path_graph(40))
     P = sc.Partition(np.arange(40) // 4)
     sc.coarsen(F, P, 2)
@@ -269,14 +269,14 @@ def test_bars_are_shown_on_demand_only(capsys):
     assert "10/10" in capsys.readouterr().err
 
 
-def test_importing_the_library_looks_for_no_notebook():
-    """In a notebook without ipywidgets importing tqdm.auto warns: not before a bar is asked for."""
+def test_import_does_not_import_tqdm_auto():
+    """In a notebook without ipywidgets importing tqdm.auto warns, so it is imported late."""
     code = "import sys, sheafcoarsen; sys.exit('tqdm.auto' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_a_factorization_does_not_hold_up_an_interrupt(monkeypatch):
-    """SuperLU hears of nothing until it is done, so that it runs in a thread of its own."""
+def test_factorization_does_not_delay_an_interrupt(monkeypatch):
+    """SuperLU does not react to interrupts, so it runs in a separate thread."""
     from sheafcoarsen.operators import factorization
 
     real, begun, go_on = factorization.splu, threading.Event(), threading.Event()

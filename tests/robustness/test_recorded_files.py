@@ -49,13 +49,13 @@ def assert_near(A, B, *norms):
     assert_residual(A - B, *norms, n=max(A.shape, default=1), eps=eps_of(A))
 
 
-def test_every_kind_was_recorded():
+def test_every_kind_of_object_is_recorded():
     kinds = {name.split("_")[0] for name in FILES}
     assert kinds == set(made(np.float64))
     assert {name.split("_")[1] for name in FILES} == set(DTYPES)
 
 
-def test_sheaves_and_partitions_are_the_same_to_the_last_bit(pair):
+def test_recorded_sheaves_and_partitions_load_exactly(pair):
     loaded, item = pair
     assert type(loaded) is type(item)
     if isinstance(item, sc.Partition):
@@ -85,7 +85,7 @@ def condition(C):
     return worst
 
 
-def test_coarsenings_are_the_same_but_for_rounding(pair):
+def test_recorded_coarsenings_are_reproduced_up_to_rounding(pair):
     loaded, item = pair
     if isinstance(item, sc.Hierarchy):
         assert loaded.stopped_because == item.stopped_because
@@ -121,7 +121,7 @@ def test_coarsenings_are_the_same_but_for_rounding(pair):
         )
 
 
-def test_what_was_loaded_is_right_and_can_be_gone_on_with(pair, tmp_path):
+def test_recorded_objects_are_valid_and_usable(pair, tmp_path):
     loaded, item = pair
     for C in levels_of(loaded):
         verdict = sc.verify(C)

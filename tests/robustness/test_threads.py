@@ -1,4 +1,4 @@
-"""Many callers at a time: the bits of one, in turns, and BLAS back to what it was."""
+"""Concurrent callers: the same bits, no slowdown, and restored BLAS thread counts."""
 
 import contextlib
 import threading
@@ -34,19 +34,19 @@ class TestSingleThreadedBlas:
                 pytest.skip("no BLAS here whose threads can be counted")
             yield
 
-    def test_one_thread_inside_and_as_before_outside(self):
+    def test_blas_has_one_thread_only_inside_the_block(self):
         before = blas_threads()
         with single_threaded_blas():
             assert set(blas_threads()) == {1}
         assert blas_threads() == before
 
-    def test_restored_after_an_error(self):
+    def test_thread_counts_are_restored_after_errors(self):
         before = blas_threads()
         with pytest.raises(ZeroDivisionError), single_threaded_blas():
             raise ZeroDivisionError
         assert blas_threads() == before
 
-    def test_nested_and_overlapping_users(self):
+    def test_blocks_may_be_nested_and_overlap(self):
         before = blas_threads()
         first, second = single_threaded_blas(), single_threaded_blas()
         first.__enter__()
@@ -59,8 +59,8 @@ class TestSingleThreadedBlas:
             assert set(blas_threads()) == {1}
         assert blas_threads() == before
 
-    def test_any_thread_may_hold_and_any_may_leave_last(self):
-        """The count belongs to the process: whoever leaves last restores it."""
+    def test_last_thread_to_leave_restores_the_count(self):
+        """The thread count is global to the process, so the last thread to leave restores it."""
         before = blas_threads()
         inside, leave = threading.Event(), threading.Event()
 
@@ -78,7 +78,7 @@ class TestSingleThreadedBlas:
             task.result()
         assert blas_threads() == before
 
-    def test_a_thread_alone_holds_too(self):
+    def test_block_in_another_thread_limits_blas(self):
         before = blas_threads()
 
         def other():
@@ -89,7 +89,7 @@ class TestSingleThreadedBlas:
             assert set(pool.submit(other).result()) == {1}
         assert blas_threads() == before
 
-    def test_many_threads_in_and_out(self):
+    def test_many_threads_entering_and_leaving(self):
         before = blas_threads()
 
         def job(i):
@@ -104,8 +104,8 @@ class TestSingleThreadedBlas:
         assert blas_threads() == before
 
     @pytest.mark.parametrize("pool", [ThreadPoolExecutor, ThreadPool], ids=["futures", "joblib"])
-    def test_many_callers_get_the_bits_of_one(self, pool):
-        """With more threads than one the bases of local kernels are others."""
+    def test_concurrent_callers_get_the_same_bits(self, pool):
+        """With several BLAS threads the bases of local kernels would differ."""
         before = blas_threads()
         F = sc.gallery.bundle(nx.grid_2d_graph(12, 12), 3, seed=5)
         P = sc.Partition(np.arange(144) // 48)
@@ -121,8 +121,8 @@ class TestSingleThreadedBlas:
         assert job() == alone
         assert blas_threads() == before
 
-    def test_many_callers_take_turns(self):
-        """Callers share the processors; when they waited for each other, a call took 30 times."""
+    def test_concurrent_callers_do_not_slow_each_other_down(self):
+        """If BLAS threads of the callers wait for each other, calls take 30 times as long."""
         F = sc.gallery.bundle(nx.grid_2d_graph(20, 20), 2, 0.1, seed=5)
         P = sc.select(F, 20)
 
@@ -142,8 +142,8 @@ class TestSingleThreadedBlas:
 
     @pytest.mark.skipif(JIT_IS_OFF, reason="plain Python has one thread")
     @pytest.mark.parametrize("kind", ["hubs", "components", "trees"])
-    def test_sections_do_not_depend_on_threads(self, kind, monkeypatch):
-        """Ranges of clusters have other largest stalks, and BLAS other blocks."""
+    def test_sections_do_not_depend_on_the_number_of_threads(self, kind, monkeypatch):
+        """Ranges of clusters then have other maximum dimensions, and BLAS other blocks."""
         rng = np.random.default_rng(1)
         if kind == "hubs":
             graph = nx.barabasi_albert_graph(400, 2, seed=1)
@@ -163,8 +163,8 @@ class TestSingleThreadedBlas:
             found.append([np.asarray(item).tobytes() for item in items])
         assert found[0] == found[1] == found[2]
 
-    def test_dense_decompositions_do_not_depend_on_threads(self):
-        """What is dense holds BLAS itself, so that a caller elsewhere makes no difference."""
+    def test_dense_decompositions_do_not_depend_on_the_number_of_threads(self):
+        """Dense code limits BLAS itself, so other callers make no difference."""
         F = sc.gallery.bundle(nx.grid_2d_graph(16, 16), 3, 0.1, seed=5)
         C = sc.coarsen(F, sc.Partition(np.arange(256) // 16), 3)
         one = sc.gallery.bundle(nx.grid_2d_graph(16, 16), 3, seed=5)

@@ -100,7 +100,7 @@ def residual(error, *operands, n: int, eps: float | None = None) -> float:
 
 
 def assert_residual(error, *operands, n: int, eps: float | None = None) -> None:
-    """Assert that an error is rounding, as LAPACK judges.
+    """Assert that an error is of rounding size, by LAPACK's criterion.
 
     It is where ``norm(error) / (n eps product of norms) < 30``.
 

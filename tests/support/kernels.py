@@ -1,4 +1,4 @@
-"""Ways into kernels that only kernels call."""
+"""Python access to kernels that only other kernels call."""
 
 import functools
 
@@ -9,7 +9,7 @@ from sheafcoarsen._kernels.jit import JIT_IS_OFF
 
 @functools.cache
 def from_python(subkernel):
-    """Return a subkernel compiled once more, with a way in from Python."""
+    """Return a subkernel, compiled again so that Python can call it."""
     if JIT_IS_OFF:
         return subkernel
     options = {"nogil": True, "error_model": "numpy"}

@@ -136,7 +136,7 @@ def sheaves(
     if spread:
         factors *= rng.choice([1.0, SPREAD], size=m)
     largest = max((np.abs(M).max(initial=0) for M in tails + heads), default=0)
-    if 0 < largest < 0.5:  # a lucky draw of small entries must not leave the allowed range
+    if 0 < largest < 0.5:  # small entries must not leave the allowed range by chance
         factors /= largest
     if m == 0:
         tails = heads = np.zeros((0, 1, 1), dtype)

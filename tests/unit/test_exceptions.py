@@ -1,4 +1,4 @@
-"""One warning for each thing: each can be silenced without the others."""
+"""Warning classes: each can be silenced without the others."""
 
 import warnings
 
@@ -24,7 +24,7 @@ CAUSES = {
 
 
 @pytest.mark.parametrize("category", CAUSES)
-def test_each_is_a_warning_of_the_user_with_a_cause_of_its_own(category):
+def test_warning_classes_are_distinct_user_warnings(category):
     assert issubclass(category, UserWarning)
     with pytest.warns(category) as caught:
         CAUSES[category]()
@@ -33,7 +33,7 @@ def test_each_is_a_warning_of_the_user_with_a_cause_of_its_own(category):
 
 
 @pytest.mark.parametrize("category", CAUSES)
-def test_each_can_be_silenced_alone(category):
+def test_warning_classes_can_be_silenced_separately(category):
     for other, cause in CAUSES.items():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", category)

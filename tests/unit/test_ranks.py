@@ -28,7 +28,7 @@ def test_an_integer_is_the_rule_fixed_and_is_clipped(dims, r):
 
 
 @given(DIMS, st.data())
-def test_one_integer_for_each_cluster(dims, data):
+def test_ranks_may_be_one_integer_per_cluster(dims, data):
     rank = data.draw(st.lists(st.integers(0, 12), min_size=len(dims), max_size=len(dims)))
     for form in (rank, tuple(rank), np.array(rank, np.int32)):
         ranks = ranks_of(dims, form)
@@ -36,7 +36,7 @@ def test_one_integer_for_each_cluster(dims, data):
         assert ranks.dtype == np.int64
 
 
-def test_rules_are_values():
+def test_equal_rules_compare_equal():
     assert sc.ranks.fixed(3) == sc.ranks.fixed(3) != sc.ranks.fixed(2)
     assert as_rule([1, 2], 2) == as_rule(np.array([1, 2]), 2) != as_rule([2, 1], 2)
     assert hash(as_rule([1, 2], 2)) == hash(as_rule((1, 2), 2))
@@ -62,12 +62,12 @@ def test_rules_are_values():
     ],
     ids=str,
 )
-def test_wrong_ranks_are_refused(rank, error, message):
+def test_invalid_ranks_raise(rank, error, message):
     with pytest.raises(error, match=message):
         ranks_of([2, 3], rank)
 
 
-def test_a_rule_that_was_not_called():
+def test_uncalled_rule_raises_error_with_a_hint():
     with pytest.raises(
         TypeError, match=r"got <function kernel.*>: call it, sc\.ranks\.kernel\(\.\.\.\)$"
     ):
@@ -78,7 +78,7 @@ def test_a_rule_that_was_not_called():
         ranks_of([2, 3], "kernel")
 
 
-def test_fixed_takes_a_natural_number():
+def test_fixed_requires_a_non_negative_integer():
     with pytest.raises(ValueError, match="`r` must be at least 0, got -1"):
         sc.ranks.fixed(-1)
     for r in (1.0, True, [1, 2], None):
@@ -88,8 +88,8 @@ def test_fixed_takes_a_natural_number():
 
 @pytest.mark.parametrize("local_operator", ["internal", "principal", "oversampled"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_multiplet_ends_where_scores_are_sqrt_eps_apart(local_operator, dtype):
-    """A triangle has 0, 3, 3; a weight of another size moves the last by 4/3 of the difference."""
+def test_multiplets_end_at_gaps_above_sqrt_eps(local_operator, dtype):
+    """A triangle has 0, 3, 3; changing a weight moves the last one by 4/3 of the change."""
     options = {"target": 1.0} if local_operator == "oversampled" else {}
     sqrt_eps = float(np.sqrt(np.finfo(dtype).eps))
     for difference, whole in ((0.0, 3), (0.1 * sqrt_eps, 3), (50 * sqrt_eps, 2)):
@@ -127,11 +127,11 @@ SPECTRA = Spectra(
     ],
     ids=str,
 )
-def test_what_a_rule_chooses_from_spectra(rule, expected):
+def test_rules_choose_expected_ranks(rule, expected):
     np.testing.assert_array_equal(rule.ranks(SPECTRA), expected)
 
 
-def test_a_budget_goes_to_the_first_of_many_clusters_with_one_score():
+def test_budget_breaks_ties_by_cluster_index():
     n, ones = 1000, np.ones(1000, np.int64)
     scores = np.tile([1.0, 0.0], n // 2)
     spectra = Spectra(ones, np.arange(n + 1), scores, 0 * ones, np.zeros(n))

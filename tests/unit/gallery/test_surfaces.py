@@ -171,7 +171,7 @@ FAN = [[0, 0, 0], [0, 0, 1], [1, 0, 0], [0, 1, 0], [-1, -1, 0]]
         (np.eye(3) * 1j, [[0, 1, 2]], TypeError, "`points` must be real"),
         (np.eye(3), [[0, 1, 3]], ValueError, "`faces[0]` = (0, 1, 3) is out of range for 3 points"),
         (np.eye(3), [[0, 1, 2], [0, -1, 2]], ValueError, "`faces[1]` = (0, -1, 2) is out of range"),
-        (np.eye(3), [[0, 1, 0]], ValueError, "`faces[0]` = (0, 1, 0) names a vertex twice"),
+        (np.eye(3), [[0, 1, 0]], ValueError, "`faces[0]` = (0, 1, 0) contains a vertex twice"),
         (np.eye(3), [[0, 1]], ValueError, "`faces` must have at least three columns"),
         (np.eye(3), [0, 1, 2], ValueError, "`faces` must be 2-dimensional"),
         (np.eye(3), [[0, 1, 2], [0, 1]], ValueError, "`faces` must be a rectangular array"),

@@ -1,4 +1,4 @@
-"""Edge lists by number and by name, and what is wrong with others."""
+"""Edge lists with integers and with names, and invalid ones."""
 
 import numpy as np
 import pytest
@@ -10,17 +10,17 @@ from tests.unit.io.test_read_graph import check, refuses
 
 @pytest.mark.parametrize("ending", [".txt", ".edges", ".edgelist", ".csv", ".tsv", ".el", ".CSV"])
 @pytest.mark.parametrize("separator", [" ", "\t", ",", ", ", " , ", "  "])
-def test_edge_lists(write, ending, separator):
+def test_edge_list_formats(write, ending, separator):
     lines = [["5", "3", "4"], ["3", "-2"], ["5", "5", "0"], ["3", "5", "1e-2"]]
     text = "# head, with comma\n\n" + "\n".join(separator.join(line) for line in lines)
     F = read_graph(write(text, "g" + ending))
     check(F, [[0, 1], [1, 2], [0, 0], [1, 0]], [4, 1, 0, 0.01], labels=(5, 3, -2))
 
 
-def test_edge_list_names(write):
+def test_edge_lists_may_contain_names(write):
     F = read_graph(write("b a\n7 b\n", "g.txt"))
     check(F, [[0, 1], [2, 0]], [1, 1], labels=("b", "a", "7"))
-    F = read_graph(write("b a\n7 8\n9 b\n", "g.txt"))  # no headings, for b comes again
+    F = read_graph(write("b a\n7 8\n9 b\n", "g.txt"))  # not headings, because b occurs again
     assert F.vertex_labels == ("b", "a", "7", "8", "9")
     F = read_graph(write("007 8\n7 0\n", "g.txt"))  # integers: 007 is 7
     check(F, [[7, 8], [7, 0]], [1, 1], n=9)
@@ -30,12 +30,12 @@ def test_edge_list_names(write):
     check(F, [[0, 1]], [1], labels=("é", "ü"))
 
 
-def test_edge_list_comments(write):
+def test_edge_lists_may_contain_comments(write):
     F = read_graph(write("% x\n0 1 # note, that\n  # y\nC# 1 2 %z\n\x0c\n", "g.txt"))
     check(F, [[0, 1], [2, 1]], [1, 2], labels=("0", "1", "C#"))
 
 
-def test_edge_list_line_ends(write):
+def test_edge_lists_may_have_any_line_endings(write):
     for end in ("\n", "\r\n", "\r"):
         check(read_graph(write(f"0 1{end}{end}1 2{end}", "g.txt")), [[0, 1], [1, 2]], [1, 1], n=3)
 
@@ -44,16 +44,16 @@ def test_edge_list_line_ends(write):
 
 
 @pytest.mark.parametrize("ending", [".txt", ".csv", ".el.gz"])
-def test_vertex_i_is_row_i(write, ending):
-    """Features and labels of another file fit, whatever the order of the edges."""
+def test_integer_names_are_vertex_indices(write, ending):
+    """Features and labels of another file match the vertices, whatever the order of edges."""
     F = read_graph(write("4 1\n0 4\n6 1 2.25\n", "g" + ending))
     check(F, [[4, 1], [0, 4], [6, 1]], [1, 1, 2.25], n=7)
     y = np.array([1.0, 5.0, 100.0, -7.0, 2.0, 30.0, 8.0])
     assert sc.energy(F, y) == 3**2 + 1**2 + 2.25 * 3**2
 
 
-def test_integers_with_a_point_or_an_exponent_are_integers(write, tmp_path):
-    """As numpy.savetxt writes them, beside a column of weights or not."""
+def test_integers_in_float_notation_are_integers(write, tmp_path):
+    """The format of numpy.savetxt, with or without a column of weights."""
     edges, weights = [[3, 1], [1, 0], [7, 3]], [0.25, 4.0, 2.0]
     for table, expected in ((edges, [1, 1, 1]), (np.column_stack([edges, weights]), weights)):
         np.savetxt(tmp_path / "g.txt", table)
@@ -65,17 +65,17 @@ def test_integers_with_a_point_or_an_exponent_are_integers(write, tmp_path):
         [1] * 3,
         n=4,
     )
-    F = read_graph(write("1.0 2\n2.5 1\n", "g.txt"))  # a name that is none
+    F = read_graph(write("1.0 2\n2.5 1\n", "g.txt"))  # not an integer, so all are names
     check(F, [[0, 1], [2, 3]], [1, 1], labels=("1.0", "2", "2.5", "1"))
     for name in ("1e400", "nan", "inf", "9007199254740992.0", "1_0.0"):
         F = read_graph(write(f"{name} 2\n", "g.txt"))
         check(F, [[0, 1]], [1], labels=(name, "2"))
 
 
-def test_missing_numbers_are_isolated_vertices(write):
+def test_missing_indices_are_isolated_vertices(write):
     F = read_graph(write("0 2\n", "g.txt"), dim=2)
     assert F.vertex_dims.tolist() == [2, 2, 2]
-    message = r"begin with 1, so that vertex 0 has no edge; .*range\(1, F.n_vert.*n_vertices=3 says"
+    message = r"begin with 1, so vertex 0 has no edge\. .*range\(1, F.n_vert.*pass n_vertices=3 to"
     with pytest.warns(UserWarning, match=message) as said:
         F = read_graph(write("1 2\n", "g.txt"), dim=2)
     assert [w.filename for w in said] == [__file__]
@@ -87,10 +87,12 @@ def test_missing_numbers_are_isolated_vertices(write):
 
 
 @pytest.mark.parametrize(("largest", "kept"), [(11, False), (12, True)])
-def test_sparse_numbers_are_names_and_the_reader_says_so(write, largest, kept):
-    path = write(f"5 2\n{largest} 5\n", "g.txt")  # three vertices: four times that is too many
+def test_sparse_integers_become_names_with_a_warning(write, largest, kept):
+    path = write(
+        f"5 2\n{largest} 5\n", "g.txt"
+    )  # three vertices: integers of at least 12 are too sparse
     if kept:
-        message = rf"3 vertices have numbers up to {largest}, .* n_vertices={largest + 1} takes"
+        message = rf"3 vertices have numbers up to {largest}, .* n_vertices={largest + 1} to use"
         with pytest.warns(UserWarning, match=message) as said:
             F = read_graph(path)
         assert [w.filename for w in said] == [__file__]
@@ -103,14 +105,14 @@ def test_sparse_numbers_are_names_and_the_reader_says_so(write, largest, kept):
         check(F, [[5, 2], [largest, 5]], [1, 1], n=largest + 1)
 
 
-def test_huge_numbers_are_names(write):
+def test_huge_integers_become_names(write):
     path = write(f"{10**30} 7\n7 8\n", "g.txt")
     with pytest.warns(UserWarning, match=r"too sparse for indices, .* as vertex_labels$"):
         F = read_graph(path)
     check(F, [[0, 1], [1, 2]], [1, 1], labels=(10**30, 7, 8))
 
 
-def test_what_a_number_of_vertices_does_not_go_with(write):
+def test_files_inconsistent_with_n_vertices_raise(write):
     path = write("0 1\n# c\n1 3\n", "g.txt")
     with pytest.raises(ValueError, match=r"g.txt:3: vertex 3 is out of range for `n_vertices` = 3"):
         read_graph(path, n_vertices=3)
@@ -154,7 +156,7 @@ BAD_LISTS = {
 
 
 @pytest.mark.parametrize(("text", "line", "message"), BAD_LISTS.values(), ids=BAD_LISTS)
-def test_bad_edge_lists(write, text, line, message):
+def test_invalid_edge_lists_raise(write, text, line, message):
     said = refuses(write(text, "g.txt"), line, message)
     refuses(write(text, "g.csv.gz"), line, message)
     assert len(said) < 400

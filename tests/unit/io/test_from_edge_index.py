@@ -1,4 +1,4 @@
-"""`from_edge_index`: columns are paired by one rule, whatever order they come in."""
+"""`from_edge_index`: pairing of columns in any order."""
 
 import pickle
 import re
@@ -26,18 +26,18 @@ def assert_same(F, G):
 
 
 @given(sheaves())
-def test_an_edge_list_and_its_reverse(F):
+def test_columns_followed_by_their_reverses_are_paired(F):
     edge_index, maps = columns_of(F)
     assert_same(F, sc.from_edge_index(edge_index, maps, F.vertex_dims))
 
 
 @given(sheaves(), st.booleans())
-def test_an_edge_and_its_reverse_side_by_side(F, as_array):
+def test_adjacent_reverse_columns_are_paired(F, as_array):
     edge_index, maps = columns_of(F)
     order = np.arange(2 * F.n_edges).reshape(2, -1).T.reshape(-1)
     maps, columns = [maps[k] for k in order], edge_index[:, order]
     m = F.n_edges
-    # that is read as the other layout
+    # this is read as the other layout
     assume(m < 2 or not np.array_equal(columns[:, :m], columns[::-1, m:]))
     if as_array and len({M.shape for M in maps}) == 1:
         maps = np.stack(maps)
@@ -70,7 +70,7 @@ def paired_one_by_one(columns):
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), max_size=12), st.randoms())
-def test_the_rule_of_appearance(edges, random):
+def test_columns_are_paired_in_order_of_occurrence(edges, random):
     columns = edges + [(v, u) for u, v in edges]
     random.shuffle(columns)
     m = len(edges)
@@ -86,7 +86,7 @@ def test_the_rule_of_appearance(edges, random):
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), max_size=9))
-def test_a_column_without_its_reverse_is_named(columns):
+def test_column_without_its_reverse_raises(columns):
     _, alone = paired_one_by_one(columns)
     edge_index = np.array(columns, int).reshape(-1, 2).T
     if not alone:
@@ -100,7 +100,7 @@ def test_a_column_without_its_reverse_is_named(columns):
 
 
 class Tensor:
-    """As much of a tensor as numpy asks for."""
+    """The part of a tensor's interface that numpy needs."""
 
     def __init__(self, array):
         self.array = np.asarray(array)
@@ -112,7 +112,7 @@ class Tensor:
         return len(self.array)
 
 
-def test_tensors():
+def test_tensors_are_accepted():
     F = sc.from_edge_index(Tensor([[0, 1], [1, 0]]), Tensor(np.float32([[[1]], [[2]]])))
     assert F.dtype == np.float32
     assert (F.tail_map(0), F.head_map(0)) == (1, 2)
@@ -120,7 +120,7 @@ def test_tensors():
     assert G.vertex_dims.tolist() == [1, 2]
 
 
-def test_a_vertex_that_no_edge_touches():
+def test_isolated_vertices_require_dimensions():
     columns, maps = [[0, 2], [2, 0]], np.ones((2, 1, 1))
     with pytest.raises(ValueError, match="vertex 1 has no edges.*pass `vertex_dims`"):
         sc.from_edge_index(columns, maps)
@@ -141,7 +141,7 @@ def energy_of_columns(edge_index, maps, x):
 
 @pytest.mark.parametrize("d", [1, 3])
 def test_coalesced_graphs_with_loops_have_the_energy_of_their_columns(d):
-    """As WebKB's graphs come: both directions, sorted, each loop once."""
+    """Like WebKB's graphs: both directions, sorted, each loop once."""
     rng = np.random.default_rng(11)
     pairs = rng.integers(0, 30, (70, 2))
     pairs = np.concatenate([pairs, pairs[:, ::-1], [[4, 4], [9, 9]]])
@@ -162,7 +162,7 @@ def test_coalesced_graphs_with_loops_have_the_energy_of_their_columns(d):
     assert sc.energy(G, x.reshape(-1)) == pytest.approx(sc.energy(F, x.reshape(-1)))
 
 
-def test_one_odd_loop_makes_all_loops_single():
+def test_one_unpaired_loop_makes_all_loops_single():
     columns = [[1, 1, 0, 2, 0], [1, 1, 2, 0, 0]]
     F = sc.from_edge_index(columns, np.arange(1.0, 6).reshape(-1, 1, 1))
     assert F.edges.tolist() == [[1, 1], [1, 1], [0, 2], [0, 0]]
@@ -170,7 +170,7 @@ def test_one_odd_loop_makes_all_loops_single():
     assert F.head_data.tolist() == [1, 2, 4, 5]
 
 
-def test_one_dimension_for_all():
+def test_n_vertices_uses_the_common_dimension():
     columns, maps = [[0, 3], [3, 0]], np.ones((2, 2, 2))
     assert sc.from_edge_index(columns, maps, 2).vertex_dims.tolist() == [2] * 4
     assert sc.from_edge_index(columns, maps, n_vertices=6).vertex_dims.tolist() == [2] * 6
@@ -181,7 +181,7 @@ def test_one_dimension_for_all():
     assert none.vertex_dims.tolist() == [2, 2, 2]
     assert sc.from_edge_index(np.zeros((2, 0), int), [], n_vertices=0).n_vertices == 0
     with pytest.raises(
-        ValueError, match="`n_vertices` = 3 needs the dimension.*pass `vertex_dims`"
+        ValueError, match="`n_vertices` = 3 requires the dimension.*pass `vertex_dims`"
     ):
         sc.from_edge_index(np.zeros((2, 0), int), [], n_vertices=3)
 
@@ -192,19 +192,19 @@ def test_one_dimension_for_all():
         (3, None, ValueError, r"`maps\[0\]` has 1 columns, but vertex 0 has dimension 3"),
         (-1, None, ValueError, "`vertex_dims` must be at least 0, got -1"),
         (1.5, None, TypeError, "`vertex_dims` must be an integer"),
-        (None, 1, ValueError, r"column 0 of `edge_index`, \(0, 1\), names a vertex beyond"),
+        (None, 1, ValueError, r"column 0 of `edge_index`, \(0, 1\), has a vertex beyond"),
         (None, 2.0, TypeError, "`n_vertices` must be an integer, got 2.0"),
         ([1, 1, 1], 2, ValueError, "`vertex_dims` must have one entry per vertex, 2 in all, got 3"),
     ],
 )
-def test_dimensions_that_do_not_fit(dims, n, error, message):
+def test_inconsistent_dimensions_raise(dims, n, error, message):
     with pytest.raises(error, match=message):
         sc.from_edge_index([[0, 1], [1, 0]], ONES, dims, n)
 
 
-def test_maps_of_several_sizes_do_not_say_what_isolated_vertices_have():
+def test_maps_of_several_sizes_leave_isolated_dims_undetermined():
     maps = [np.ones((1, 1)), np.ones((1, 2))]
-    with pytest.raises(ValueError, match=r"`maps\[0\]` has 1 columns and `maps\[1\]` has 2"):
+    with pytest.raises(ValueError, match=r"`maps\[0\]` has 1 and `maps\[1\]` has 2"):
         sc.from_edge_index([[0, 1], [1, 0]], maps, n_vertices=3)
 
 
@@ -220,7 +220,7 @@ ONES = np.ones((2, 1, 1))
         (
             [[0, -1], [-1, 0]],
             ONES,
-            r"column 0 of `edge_index` is \(0, -1\), but vertices count from 0",
+            r"column 0 of `edge_index` is \(0, -1\), but vertices are numbered from 0",
         ),
         (
             [[0, 0, 1], [1, 0, 2]],
@@ -251,12 +251,12 @@ ONES = np.ones((2, 1, 1))
         ),
     ],
 )
-def test_what_is_wrong_is_named(edge_index, maps, message):
+def test_error_names_the_invalid_column_or_map(edge_index, maps, message):
     with pytest.raises(ValueError, match=message):
         sc.from_edge_index(edge_index, maps)
 
 
-def test_single_loops_are_refilled_at_both_ends():
+def test_with_columns_sets_both_maps_of_single_loops():
     F = sc.from_edge_index([[0, 1, 1], [1, 0, 1]], np.ones((3, 1, 1)))
     G = F.with_columns([[[2.0]], [[3.0]], [[5.0]]])
     assert (G.tail_data.tolist(), G.head_data.tolist()) == ([2, 5], [3, 5])
@@ -274,7 +274,7 @@ def test_single_loops_are_refilled_at_both_ends():
         (np.full((4, 1, 1), "a"), TypeError, "`maps`"),
     ],
 )
-def test_new_maps_that_do_not_fit_are_named(maps, error, message):
+def test_with_columns_rejects_maps_of_wrong_shape(maps, error, message):
     F = sc.from_edge_index([[0, 1, 1, 2], [1, 0, 2, 1]], np.ones((4, 1, 1)))
     with pytest.raises(error, match=re.escape(message)):
         F.with_columns(maps)

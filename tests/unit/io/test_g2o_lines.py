@@ -22,7 +22,7 @@ def path(tmp_path):
     return path
 
 
-def test_words_are_sorted_by_kind(path):
+def test_words_are_collected_by_kind(path):
     lines = G2oLines(str(path), landmarks=True)
     assert lines.group is SE2
     assert lines.ids.integers() == [4, 4, 5, 5]
@@ -34,12 +34,12 @@ def test_words_are_sorted_by_kind(path):
     assert lines.sighting_information.numbers().tolist() == [1, 0, 1]
 
 
-def test_landmarks_are_refused_where_they_are_not_wanted(path):
+def test_landmarks_raise_unless_requested(path):
     with pytest.raises(ValueError, match=re.escape(":4: landmarks ('VERTEX_XY') are not poses")):
         G2oLines(str(path), landmarks=False)
 
 
-def test_sensors_must_sit_on_their_poses(tmp_path):
+def test_sensor_offsets_raise(tmp_path):
     path = tmp_path / "sensor.g2o"
     good = "PARAMS_SE3OFFSET 0 0 0 0 0 0 0 1\nEDGE_SE3_TRACKXYZ 0 7 0 1 2 3 1 0 0 1 0 1\n"
     path.write_text(good)
@@ -48,5 +48,5 @@ def test_sensors_must_sit_on_their_poses(tmp_path):
     assert lines.group is SE3
     for bad in ("0 0 0.5 0 0 0 1", "0 0 0 0 0 0.6 0.8"):
         path.write_text(f"{good}PARAMS_SE3OFFSET 1 {bad}\n")
-        with pytest.raises(ValueError, match=re.escape(f"{path}:3: sensors that are not at")):
+        with pytest.raises(ValueError, match=re.escape(f"{path}:3: sensors must be at")):
             G2oLines(str(path), landmarks=True).check_offsets()

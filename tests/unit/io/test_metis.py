@@ -1,4 +1,4 @@
-"""METIS graph files of every kind, and what is wrong with others."""
+"""METIS graph files of all kinds, and invalid ones."""
 
 import pytest
 
@@ -35,7 +35,7 @@ def test_metis_formats(write, header, before, weighted):
     check(F, [[0, 3], [0, 1], [2, 3]], expected, n=4)  # in the order of the lines
 
 
-def test_metis_isolated_vertices_are_empty_lines(write):
+def test_empty_lines_are_isolated_vertices(write):
     check(read_graph(write("4 1\n\n4\n\n2\n", "g.graph")), [[1, 3]], [1], n=4)
     # spare empty lines
     check(read_graph(write("3 1\n2\n1\n\n\n\n", "g.graph")), [[0, 1]], [1], n=3)
@@ -69,16 +69,24 @@ BAD_METIS = {
         2,
         "edge 1 2 has weight 5 here and 4 at its other end (line 3)",
     ),
-    "weight-missing": ("2 1 1\n2 5\n1\n", 3, "wants a weight after each neighbour, got 1 number"),
+    "weight-missing": (
+        "2 1 1\n2 5\n1\n",
+        3,
+        "requires a weight after each neighbour, got 1 number",
+    ),
     "negative": ("2 1 1\n2 -5\n1 -5\n", 2, "must not be negative, got -5"),
     "nan": ("2 1 1\n2 nan\n1 nan\n", 2, "the weight of an edge must be finite"),
     "weight-word": ("2 1 1\n2 5\n1 v\n", 3, "the weight of an edge must be a number, got 'v'"),
-    "vertex-weight-missing": ("2 1 10 2\n1 1 2\n1\n", 3, "wants 2 vertex sizes and weights first"),
+    "vertex-weight-missing": (
+        "2 1 10 2\n1 1 2\n1\n",
+        3,
+        "requires 2 vertex sizes and weights first",
+    ),
     "vertex-weight-word": ("2 1 10\n1 2\nq 1\n", 3, "a vertex size or weight must be a number"),
 }
 
 
 @pytest.mark.parametrize(("text", "line", "message"), BAD_METIS.values(), ids=BAD_METIS)
-def test_bad_metis(write, text, line, message):
+def test_invalid_metis_files_raise(write, text, line, message):
     refuses(write(text, "g.graph"), line, message)
     refuses(write(text, "g.graph.gz"), line, message)

@@ -15,7 +15,7 @@ from tests.unit.io.test_save_load import same_sheaf
 
 
 @given(sheaves())
-def test_the_round_trip_is_exact(F):
+def test_networkx_round_trip_is_exact(F):
     G = sc.to_networkx(F)
     assert isinstance(G, nx.MultiDiGraph)
     assert (G.number_of_nodes(), G.number_of_edges()) == (F.n_vertices, F.n_edges)
@@ -30,16 +30,16 @@ def test_node_names_are_kept(graph, dim):
     same_sheaf(F, sc.from_networkx(G))
 
 
-def test_names_that_are_the_vertices_own_numbers_are_still_names():
+def test_labels_equal_to_indices_are_kept():
     F = sc.CellularSheaf.constant(nx.path_graph(3))
     assert sc.from_networkx(sc.to_networkx(F)).vertex_labels == (0, 1, 2)
     G = sc.to_networkx(sc.CellularSheaf.constant([[0, 1], [1, 2]]))
     assert sc.from_networkx(G).vertex_labels is None
-    G.add_node("new", dim=1)  # no longer numbers alone
+    G.add_node("new", dim=1)  # no longer only integers
     assert sc.from_networkx(G).vertex_labels == (0, 1, 2, "new")
 
 
-def test_what_the_attributes_say():
+def test_attributes_of_the_networkx_graph():
     F = sc.CellularSheaf(
         [[1, 0], [1, 1]], [[[1, 2], [3, 4]], [[5, 6]]], [[[7], [8]], [[9, 10]]], [1, 2, 4]
     )
@@ -58,7 +58,7 @@ def own_graph():
     return G
 
 
-def test_a_graph_of_the_users_own():
+def test_graph_built_by_the_user_is_converted():
     F = sc.from_networkx(own_graph())
     assert F.vertex_labels == ("b", "a")
     assert F.edges.tolist() == [[0, 1], [1, 0]]
@@ -69,7 +69,7 @@ def test_a_graph_of_the_users_own():
     assert sc.from_networkx(G).edges.tolist() == [[1, 0], [0, 1]]
 
 
-def test_edges_may_be_taken_out():
+def test_edges_may_be_removed_before_conversion():
     F = sc.CellularSheaf.random(np.array([[2, 0], [0, 1], [1, 2], [0, 1]]), 2, 1, seed=3)
     G = sc.to_networkx(F)
     G.remove_edge(0, 1, key=0)
@@ -99,7 +99,7 @@ def with_node(**attributes):
             r"edge 0 -> 1 has no attribute 'tail_map'.*CellularSheaf\.constant\(graph\)",
         ),
         (changed(head_map=None), "edge 'a' -> 'b' has no attribute 'head_map'"),
-        (nx.Graph(own_graph()), "`graph` is undirected.*MultiDiGraph"),
+        (nx.Graph(own_graph()), "`graph` must be directed.*MultiDiGraph"),
         (changed(head_map=[5]), r"edge 'a' -> 'b': `head_map` must be 2-D, got shape \(1,\)"),
         (changed(head_map=[[5, np.nan]]), "edge 'a' -> 'b': `head_map` must be finite, got nan"),
         (changed(head_map=[[5], [1, 2]]), "edge 'a' -> 'b': `head_map` must be a rectangular"),
@@ -113,17 +113,17 @@ def with_node(**attributes):
             "have the same attribute 'index', 0",
         ),
         (changed(index=True), "'index' = "),
-        (with_node(), "node 'c' touches no edge and has no attribute 'dim'"),
-        (with_node(dim=-1), "node 'c': `dim` must be an integer of at least 0, got -1"),
-        (with_node(dim=1.5), "node 'c': `dim` must be an integer of at least 0, got 1.5"),
+        (with_node(), "node 'c' has neither an edge nor an attribute 'dim'"),
+        (with_node(dim=-1), "node 'c': `dim` must be a non-negative integer, got -1"),
+        (with_node(dim=1.5), "node 'c': `dim` must be a non-negative integer, got 1.5"),
     ],
 )
-def test_what_is_missing_or_wrong_is_named(graph, message):
+def test_error_names_missing_or_invalid_attributes(graph, message):
     with pytest.raises(ValueError, match=message):
         sc.from_networkx(graph)
 
 
-def test_other_types_are_refused():
+def test_from_networkx_rejects_other_types():
     with pytest.raises(TypeError, match="`graph` must be a networkx graph, got list"):
         sc.from_networkx([[0, 1]])
     with pytest.raises(TypeError, match="edge 'a' -> 'b': `tail_map` must hold float32"):

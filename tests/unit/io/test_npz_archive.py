@@ -1,4 +1,4 @@
-"""The arrays of a file: damaged, foreign, or written to do harm, each is one clear error."""
+"""Files that are damaged, foreign or malicious: each raises one clear error."""
 
 import contextlib
 import copy
@@ -26,13 +26,13 @@ pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
         (np.array(["2020-01-01"], "M8[D]"), "holds datetime64"),
     ],
 )
-def test_arrays_of_other_types_are_refused(file, array, message):
+def test_arrays_of_unsupported_dtypes_raise(file, array, message):
     rewrite(file, fine__edges=array)
     with pytest.raises(ValueError, match=message):
         sc.load(file)
 
 
-def test_arrays_may_stand_column_by_column(file):
+def test_arrays_may_be_in_fortran_order(file):
     edges = sc.load(file).fine.edges
     rewrite(file, fine__edges=np.asfortranarray)
     np.testing.assert_array_equal(sc.load(file).fine.edges, edges)
@@ -44,7 +44,7 @@ class Harmful:
 
 
 @pytest.mark.parametrize("name", ["format", "fine.edges", "unknown"])
-def test_nothing_is_executed(file, name):
+def test_loading_executes_no_code(file, name):
     with np.load(file) as archive:
         arrays = {**archive}
     arrays[name] = np.array([Harmful()], dtype=object)
@@ -95,7 +95,7 @@ HUGE = "{'descr': '<f8', 'fortran_order': False, 'shape': (%s,), }"
         (b"", "truncated or damaged"),
     ],
 )
-def test_headers_that_claim_what_is_not_there(file, content, message):
+def test_headers_with_wrong_sizes_raise(file, content, message):
     replace_member(file, "fine.edges.npy", content)
     with pytest.raises(ValueError, match=message), little_memory():
         sc.load(file)
@@ -111,7 +111,7 @@ def replace_member(path, name, content):
 
 @contextlib.contextmanager
 def little_memory(limit=2**26):
-    """See that at most ``limit`` bytes are allocated, by Python and numpy, even for a moment."""
+    """Check that at most ``limit`` bytes are allocated at any time, by Python and numpy."""
     tracemalloc.start()
     try:
         yield
@@ -121,7 +121,7 @@ def little_memory(limit=2**26):
         assert peak < limit
 
 
-def test_compressed_files_are_refused(file):
+def test_compressed_files_raise(file):
     with np.load(file) as archive:
         arrays = {**archive}
     arrays["fine.edges"] = np.zeros((2**22, 2), np.int64)  # 64 MiB in a small file
@@ -137,8 +137,8 @@ def test_compressed_files_are_refused(file):
         sc.load(file)
 
 
-def test_members_that_share_their_bytes_are_refused(file):
-    """A zip's directory may name the same bytes many times over."""
+def test_archive_members_that_share_bytes_raise(file):
+    """The directory of a zip file may refer to the same bytes many times."""
     with zipfile.ZipFile(file, "a") as archive:
         big = archive.infolist()[3]
         for k in range(200):
@@ -147,7 +147,7 @@ def test_members_that_share_their_bytes_are_refused(file):
             archive.filelist.append(other)
             archive.NameToInfo[other.filename] = other
         archive._didModify = True
-    with pytest.raises(ValueError, match="its arrays are more than the file holds"):
+    with pytest.raises(ValueError, match="its arrays are larger than the file"):
         sc.load(file)
 
 
@@ -156,12 +156,12 @@ def test_members_that_share_their_bytes_are_refused(file):
     [
         (b"", "not a sheafcoarsen file"),
         (b"PK", "not a sheafcoarsen file"),
-        (b"0 1\n1 2\n", "not a sheafcoarsen file .*; read_graph and read_g2o read graphs"),
+        (b"0 1\n1 2\n", "not a sheafcoarsen file, .*; read_graph and read_g2o read graphs"),
         (b"PK\x03\x04 and then rubbish", "truncated or damaged"),
         (b"PK\x05\x06" + bytes(18), "not a sheafcoarsen file"),
     ],
 )
-def test_foreign_files(tmp_path, content, message):
+def test_files_of_other_formats_raise(tmp_path, content, message):
     path = tmp_path / "f.npz"
     path.write_bytes(content)
     with pytest.raises(ValueError, match=rf"f\.npz: {message}"):
@@ -175,8 +175,8 @@ def test_foreign_files(tmp_path, content, message):
 @pytest.mark.parametrize("inside", [False, True], ids=["file", "member"])
 @given(KINDS, st.data())
 @settings(max_examples=150)
-def test_fuzzed_bytes_load_or_are_one_clear_error(tmp_path_factory, inside, kind, data):
-    """Of the file, or of a member and its checksum, so that headers and numbers are hit."""
+def test_corrupted_bytes_load_or_raise_one_value_error(tmp_path_factory, inside, kind, data):
+    """Bytes of the file, or of a member and its checksum, so that headers and numbers change."""
     path = tmp_path_factory.getbasetemp() / "fuzzed.npz"
     content = bytearray(saved(kind)[1])
     name = ""

@@ -1,4 +1,4 @@
-"""OFF and OBJ in their variants, and what is wrong with others."""
+"""Variants of OFF and OBJ files, and invalid ones."""
 
 import re
 
@@ -23,7 +23,7 @@ def refuses(path, line, message):
     ],
     ids=["counts-behind", "comments", "colors", "normals"],
 )
-def test_variants_of_off(write, text):
+def test_variants_of_off_are_read(write, text):
     points, faces = sc.read_mesh(write(text, "m.off"))
     assert points.tolist() == [[0, 0, 0], [1, 0, 0], [0, 1, 0]]
     assert faces.tolist() == [[0, 1, 2]]
@@ -35,7 +35,7 @@ BAD_OFF = {
     "empty": ("", None, "begins with OFF, COFF or NOFF, got 'nothing'"),
     "header": ("PLY\n", 1, "begins with OFF, COFF or NOFF, got 'PLY'"),
     "four": ("4OFF\n", 1, "begins with OFF"),
-    "binary": ("OFF BINARY\n", 1, "binary OFF is not read"),
+    "binary": ("OFF BINARY\n", 1, "binary OFF is not supported"),
     "no-counts": ("OFF\n", 1, "must be a whole number"),
     "one-count": ("OFF\n3\n", 2, "numbers of vertices, faces and edges must follow"),
     "word-count": ("OFF\n3 x 0\n", 2, "must be a whole number, got 'x'"),
@@ -51,19 +51,19 @@ BAD_OFF = {
     "size-word": ("OFF\n3 1 0\n" + THREE + "three 0 1 2\n", 6, "whole number, got 'three'"),
     "edge": ("OFF\n3 1 0\n" + THREE + "2 0 1\n", 6, "face 0 has 2 corners, but needs at least 3"),
     "range": ("OFF\n3 1 0\n" + THREE + "3 0 1 3\n", 6, "vertex 3, but there are vertices 0 .. 2"),
-    "below": ("OFF\n3 1 0\n" + THREE + "3 0 -1 2\n", 6, "face 0 names vertex -1"),
-    "huge": ("OFF\n3 1 0\n" + THREE + f"3 0 1 {10**30}\n", 6, "face 0 names vertex"),
-    "twice": ("OFF\n3 2 0\n" + THREE + "3 0 1 2\n3 0 1 0\n", 7, "face 1 names vertex 0 twice"),
+    "below": ("OFF\n3 1 0\n" + THREE + "3 0 -1 2\n", 6, "face 0 contains vertex -1"),
+    "huge": ("OFF\n3 1 0\n" + THREE + f"3 0 1 {10**30}\n", 6, "face 0 contains vertex"),
+    "twice": ("OFF\n3 2 0\n" + THREE + "3 0 1 2\n3 0 1 0\n", 7, "face 1 contains vertex 0 twice"),
 }
 
 
 @pytest.mark.parametrize("case", BAD_OFF)
-def test_bad_off_files(write, case):
+def test_invalid_off_files_raise(write, case):
     text, line, message = BAD_OFF[case]
     refuses(write(text, "m.off"), line, message)
 
 
-def test_negative_numbers_of_obj_count_from_the_last_vertex(write):
+def test_negative_obj_indices_count_from_the_last_vertex(write):
     text = "v 0 0 0\nv 1 0 0 1.0\nv 0 1 0\nf -3 -2/7 -1\nv 5 5 5\nf 1 2 -1\nf \\\n4 3 \\\n2\n"
     points, faces = sc.read_mesh(write(text, "m.obj"))
     assert points[3].tolist() == [5, 5, 5]
@@ -74,16 +74,16 @@ BAD_OBJ = {
     "empty": ("", None, "no line is v x y z"),
     "flat": ("v 0 0\n", 1, "a vertex needs 3 coordinates, got 2"),
     "infinite": ("v 0 0 inf\n", 1, "a coordinate must be finite, got 'inf'"),
-    "zero": ("v 0 0 0\nf 1 0 1\n", 2, "vertices count from 1, got 0"),
+    "zero": ("v 0 0 0\nf 1 0 1\n", 2, "vertices are numbered from 1, got 0"),
     "word": ("v 0 0 0\n\nf 1 a/2 1\n", 3, "must be a whole number, got 'a'"),
     "range": ("v 0 0 0\nv 1 0 0\nf 1 2 3\n", 3, "vertex 3, but there are vertices 1 .. 2"),
-    "below": ("v 0 0 0\nf -1 -2 1\n", 2, "face 0 names vertex 0"),
+    "below": ("v 0 0 0\nf -1 -2 1\n", 2, "face 0 contains vertex 0"),
     "short": ("v 0 0 0\nv 1 0 0\nf 1 2\n", 3, "face 0 has 2 corners"),
-    "twice": ("v 0 0 0\nv 1 0 0\nf 1 2 1\n", 3, "face 0 names vertex 1 twice"),
+    "twice": ("v 0 0 0\nv 1 0 0\nf 1 2 1\n", 3, "face 0 contains vertex 1 twice"),
 }
 
 
 @pytest.mark.parametrize("case", BAD_OBJ)
-def test_bad_obj_files(write, case):
+def test_invalid_obj_files_raise(write, case):
     text, line, message = BAD_OBJ[case]
     refuses(write(text, "m.obj"), line, message)

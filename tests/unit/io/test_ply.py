@@ -1,4 +1,4 @@
-"""PLY headers of every kind, and what is wrong with others."""
+"""PLY files of all kinds, and invalid ones."""
 
 import struct
 
@@ -17,7 +17,7 @@ def text(*parts, form="ascii"):
     return f"ply\nformat {form} 1.0\n" + "".join(parts[:-1]) + "end_header\n" + parts[-1]
 
 
-def test_other_elements_and_orders_of_columns(write):
+def test_other_elements_are_ignored_and_columns_may_be_permuted(write):
     header = (
         "element camera 2\nproperty float f\n"
         "element vertex 3\nproperty uchar red\nproperty float z\nproperty float y\n"
@@ -38,7 +38,7 @@ def test_other_elements_and_orders_of_columns(write):
     np.testing.assert_array_equal(again, faces)
 
 
-def test_lists_before_the_faces_are_passed_over(write):
+def test_lists_before_the_faces_are_skipped(write):
     strips = "element strip 2\nproperty list uchar short n\n"
     header = text(strips, VERTICES, FACES, "", form="binary_big_endian")
     body = struct.pack(">BhBhh", 1, 5, 2, 6, 7) + struct.pack(">9f", 0, 0, 0, 1, 0, 0, 0, 1, 0)
@@ -48,7 +48,7 @@ def test_lists_before_the_faces_are_passed_over(write):
     assert faces.tolist() == [[2, 1, 0]]
 
 
-def test_a_cloud_of_points_has_no_faces(write):
+def test_point_clouds_have_no_faces(write):
     points, faces = sc.read_mesh(write(text(VERTICES, ROWS), "m.ply"))
     assert len(points) == 3
     assert faces.shape == (0, 3)
@@ -61,7 +61,11 @@ BAD = {
     "format": ("ply\nformat text 1.0\n", 2, "the format must be one of ascii, binary_little"),
     "no-format": ("ply\nend_header\n", None, "the header has no format"),
     "word": ("ply\nfoo\nend_header\n", 2, "unknown word 'foo' in the header"),
-    "element": ("ply\nelement vertex -3\nend_header\n", 2, "an element needs a name and how many"),
+    "element": (
+        "ply\nelement vertex -3\nend_header\n",
+        2,
+        "an element requires a name and a count",
+    ),
     "early": ("ply\nproperty int a\nend_header\n", 2, "a property before any element"),
     "type": ("ply\nelement vertex 3\nproperty real x\nend_header\n", 3, "no type 'real'"),
     "again": ("ply\nelement a 1\nproperty int b\nelement a 1\n", 4, "a second element 'a'"),
@@ -82,18 +86,18 @@ BAD = {
     "columns": (text(VERTICES, "0 0 0\n1 0\n"), 9, "a vertex has 3 numbers, got 2"),
     "nan": (text(VERTICES, "0 0 0\n1 0 nan\n0 0 0\n"), 9, "a coordinate must be finite"),
     "short": (text(VERTICES, FACES, ROWS + "3 0 1\n"), 13, "needs as many vertices, got 2"),
-    "range": (text(VERTICES, FACES, ROWS + "3 0 1 3\n"), 13, "face 0 names vertex 3"),
+    "range": (text(VERTICES, FACES, ROWS + "3 0 1 3\n"), 13, "face 0 contains vertex 3"),
     "more": (text(VERTICES, FACES, ROWS + "3 0 1 2\n1\n"), 14, "more lines than the header"),
 }
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_bad_ply_files(write, case):
+def test_invalid_ply_files_raise(write, case):
     content, line, message = BAD[case]
     refuses(write(content, "m.ply"), line, message)
 
 
-def test_bad_binary_files(write):
+def test_invalid_binary_ply_files_raise(write):
     header = text(VERTICES, FACES, "", form="binary_little_endian").encode()
     points = struct.pack("<9f", 0, 0, 0, 1, 0, 0, 0, 1, 0)
     refuses(write(header + points[:-1], "m.ply"), None, "ends inside its 3 elements 'vertex'")
@@ -101,7 +105,7 @@ def test_bad_binary_files(write):
     face = struct.pack("<B3i", 3, 0, 1, 2)
     refuses(write(header + points + face[:-2], "m.ply"), None, "ends inside its 1 elements 'face'")
     wrong = struct.pack("<B3i", 3, 0, 1, 7)
-    refuses(write(header + points + wrong, "m.ply"), None, "face 0 names vertex 7")
+    refuses(write(header + points + wrong, "m.ply"), None, "face 0 contains vertex 7")
     for count in (10**20, 2**32 - 1):
         many = header.replace(b"vertex 3", b"vertex %d" % count)
         refuses(write(many + points, "m.ply"), None, f"ends inside its {count} elements 'vertex'")

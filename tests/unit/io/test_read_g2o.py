@@ -52,7 +52,7 @@ def upper(matrix) -> str:
 # ---------------------------------------------------------------- values
 
 
-def test_se2_edge_by_hand(write):
+def test_maps_of_an_se2_edge(write):
     angle = 0.7
     path = write(f"EDGE_SE2 5 2 1.5 -2.5 {angle} 11 12 13 22 23 9\n")
     F = read_g2o(path)
@@ -63,7 +63,7 @@ def test_se2_edge_by_hand(write):
     assert_residual(F.head_map(0) - 3 * rotation_2d(angle), 3.0, n=2)
 
 
-def test_se3_edge_by_hand(write):
+def test_maps_of_an_se3_edge(write):
     R, q = rotation_3d([1, 2, -2], 0.9)
     A = np.random.default_rng(83).standard_normal((6, 6))
     information = A @ A.T
@@ -77,13 +77,13 @@ def test_se3_edge_by_hand(write):
     assert_residual(F.head_map(0) - root * R, root, condition, n=3)
 
 
-def test_isotropic_rotation_information_gives_half_of_it(write):
+def test_weight_is_half_of_isotropic_rotation_information(write):
     F = read_g2o(write(f"EDGE_SE3:QUAT 0 1 {POSE_3D} {upper(np.diag([7, 7, 7, 8, 8, 8.0]))}\n"))
     assert_residual(F.tail_map(0) - 2 * np.eye(3), 2.0, n=3)
 
 
 @given(st.lists(st.floats(-3, 3), min_size=4, max_size=4), st.integers(0, 2**32))
-def test_true_poses_are_a_section(tmp_path_factory, angles, seed):
+def test_rotations_of_true_poses_are_a_section(tmp_path_factory, angles, seed):
     """With z_ij = inverse(x_i) x_j the transposed rotations of the poses solve x_i = R_ij x_j."""
     rng = np.random.default_rng(seed)
     pairs = [(0, 1), (2, 1), (2, 3), (3, 0), (0, 2)]
@@ -130,14 +130,14 @@ def test_quaternions_of_any_length_are_normalized(write, scale):
 @pytest.mark.parametrize(
     "diagonal", [[1, 1, 1], [1e12, 1e12, 1e-5], [1.5e-9, 2.0, 4.4], [1e-150, 1.0, 1e150]]
 )
-def test_weights_of_matrices_with_axes_of_very_different_information(write, diagonal):
+def test_weights_of_ill_conditioned_information_are_accurate(write, diagonal):
     information = np.diag([1, 1, 1, *diagonal]).astype(float)
     F = read_g2o(write(f"EDGE_SE3:QUAT 0 1 {POSE_3D} {upper(information)}\n"))
     weight = 1.5 / (1 / np.array(diagonal)).sum()
     assert_residual(F.tail_map(0)[0, 0] / np.sqrt(weight) - 1, n=3)
 
 
-def test_unit_weights_do_not_look_at_the_information(write):
+def test_unit_weights_ignore_the_information(write):
     text = f"EDGE_SE3:QUAT 0 1 {POSE_3D} " + " ".join(["nan"] * 20 + ["what"])
     F = read_g2o(write(text), weights="unit")
     np.testing.assert_array_equal(F.tail_map(0), np.eye(3))
@@ -149,7 +149,7 @@ def test_unit_weights_do_not_look_at_the_information(write):
         read_g2o(indefinite)
 
 
-def test_vertices_are_numbered_as_they_first_appear_and_lonely_ones_stay(write):
+def test_vertices_are_ordered_by_occurrence_and_isolated_ones_kept(write):
     text = """
         VERTEX_SE2 40 0 0 0
         EDGE_SE2 7 40 0 0 0.5 1 0 0 1 0 1
@@ -169,7 +169,7 @@ def test_vertices_are_numbered_as_they_first_appear_and_lonely_ones_stay(write):
     [("VERTEX_SE2 4 0 0 0\n", 2), (f"VERTEX_SE3:QUAT 4 {POSE_3D}\n", 3)],
 )
 @pytest.mark.parametrize("weights", ["information", "unit"])
-def test_vertices_alone_are_a_graph(write, text, dim, weights):
+def test_file_with_only_vertices_is_a_graph(write, text, dim, weights):
     F = read_g2o(write(text), weights)
     assert (F.vertex_dims.tolist(), F.n_edges, F.vertex_labels) == ([dim], 0, (4,))
 
@@ -185,7 +185,7 @@ def test_repeated_edges_are_parallel_and_self_edges_are_loops(write):
         assert_residual(F.head_map(e) - rotation_2d(angle), 1.0, n=2)
 
 
-def test_comments_parameters_fixed_poses_and_blank_lines_are_passed_over(write):
+def test_comments_parameters_fixed_poses_and_blank_lines_are_ignored(write):
     edge = f"EDGE_SE2 0 1 0 0 0.5 {INFORMATION_2D}"
     noise = f"# a map\n\nPARAMS_SE2OFFSET 0 0 0 0\nFIX 0\n\t\n{edge}  # odometry\nFIX 1 2\n   \n"
     expected = read_g2o(write(edge))
@@ -196,7 +196,7 @@ def test_comments_parameters_fixed_poses_and_blank_lines_are_passed_over(write):
             assert F.vertex_labels == (0, 1)
 
 
-def test_path_kinds(write):
+def test_path_types(write):
     path = write(f"EDGE_SE2 0 1 0 0 0.5 {INFORMATION_2D}\n")
     assert read_g2o(str(path)).n_edges == read_g2o(path).n_edges == 1
     with pytest.raises(FileNotFoundError):
@@ -277,7 +277,7 @@ BAD = {
 
 @pytest.mark.parametrize(("text", "line", "message"), BAD.values(), ids=BAD)
 @pytest.mark.parametrize("name", ["graph.g2o", "graph.g2o.gz"])
-def test_bad_lines_are_named(write, text, line, message, name):
+def test_invalid_lines_raise_error_with_line_number(write, text, line, message, name):
     path = write(text, name)
     with pytest.raises(ValueError, match=re.escape(f"{path}:{line}: ")) as caught:
         read_g2o(path)
@@ -306,7 +306,7 @@ def test_rotation_information_in_3d_must_be_positive_definite(write, block):
     assert read_g2o(path, weights="unit").n_edges == 4
 
 
-def test_translation_information_does_not_matter(write):
+def test_translation_information_does_not_affect_the_connection(write):
     information = np.diag([-1, 0, 1, 2, 2, 2.0])
     information[0, 5] = information[5, 0] = 100
     F = read_g2o(write(f"EDGE_SE3:QUAT 0 1 {POSE_3D} {upper(information)}\n"))
@@ -320,14 +320,14 @@ def test_a_file_without_poses_is_not_a_g2o_file(write, text):
             read_g2o(path)
 
 
-def test_weights_beyond_the_range_name_the_file(write):
+def test_error_about_weights_out_of_range_names_the_file(write):
     path = write("EDGE_SE2 0 1 0 0 1 1 0 0 1 0 1e305\n")
     with pytest.raises(ValueError, match=re.escape(f"{path}: the largest entry")):
         read_g2o(path)
     assert read_g2o(path, "unit").n_edges == 1
 
 
-def test_damaged_gzip(write, tmp_path):
+def test_damaged_gzip_files_raise(write, tmp_path):
     whole = write(GOOD * 50, "whole.g2o.gz").read_bytes()
     path = tmp_path / "damaged.g2o.gz"
     path.write_bytes(whole[: len(whole) // 2])
@@ -339,7 +339,7 @@ def test_damaged_gzip(write, tmp_path):
             read_g2o(path)
 
 
-def test_binary_garbage_names_the_line(write):
+def test_binary_content_raises_error_with_line_number(write):
     path = write(GOOD.encode() + b"\x80\xff\x00")
     with pytest.raises(
         ValueError, match=re.escape(f"{path}:4: not a text file: byte 0x80")
@@ -352,7 +352,7 @@ def test_binary_garbage_names_the_line(write):
 
 
 @given(st.binary(max_size=200), st.booleans())
-def test_garbage_raises_nothing_but_one_line_with_the_path(tmp_path_factory, content, after_good):
+def test_random_content_raises_one_line_error_with_path(tmp_path_factory, content, after_good):
     path = tmp_path_factory.mktemp("garbage") / "graph.g2o"
     path.write_bytes(GOOD.encode() + b"EDGE_SE2 " * 2 + content if after_good else content)
     with pytest.raises(ValueError, match=f"^{re.escape(str(path))}.*: .+$") as caught:
@@ -363,7 +363,7 @@ def test_garbage_raises_nothing_but_one_line_with_the_path(tmp_path_factory, con
 
 @pytest.mark.parametrize("good", [GOOD * 2, GOOD_3D * 3], ids=["SE2", "SE3"])
 @given(data=st.data())
-def test_a_damaged_file_is_a_connection_or_a_valueerror_in_one_line(tmp_path_factory, good, data):
+def test_damaged_files_load_or_raise_one_line_error(tmp_path_factory, good, data):
     path = tmp_path_factory.mktemp("damaged") / "graph.g2o"
     words = re.split(r"( |\n)", good)
     strange = st.sampled_from(
@@ -401,7 +401,7 @@ def test_a_damaged_file_is_a_connection_or_a_valueerror_in_one_line(tmp_path_fac
             assert tail[0, 0] > 0
 
 
-def test_weights_choice(write):
+def test_unknown_weights_raise(write):
     with pytest.raises(
         ValueError, match="`weights` must be one of 'information', 'unit', got 'root'"
     ):
@@ -425,7 +425,7 @@ SIZES = {
 
 @pytest.mark.real_data
 @pytest.mark.parametrize("name", SIZES)
-def test_real_pose_graphs(data_folder, name):
+def test_real_pose_graphs_are_read(data_folder, name):
     n, m, d = SIZES[name]
     path = data_folder / f"g2o_{name}.g2o.gz"
     F = read_g2o(path)
@@ -441,8 +441,8 @@ def test_real_pose_graphs(data_folder, name):
 
 @pytest.mark.real_data
 @pytest.mark.parametrize("name", ["sphere2500", "m3500", "intel", "parking_garage"])
-def test_odometry_agrees_with_the_poses_of_the_file(data_folder, name):
-    """z_ij = inverse(x_i) x_j: a swapped tail and head, or R for R^T, would agree nowhere."""
+def test_measurements_agree_with_the_poses_of_the_file(data_folder, name):
+    """z_ij = inverse(x_i) x_j; swapping tail and head, or R and R^T, would give other values."""
     from scipy.spatial.transform import Rotation
 
     path = data_folder / f"g2o_{name}.g2o.gz"
@@ -479,7 +479,7 @@ EDGE_SE2 4 2 1 -1 0.25 4 1 0 8 0 9
 """
 
 
-def test_a_pose_graph_by_hand(write):
+def test_entries_of_a_small_pose_graph(write):
     path = write(WHOLE)
     G = read_g2o(path, poses=True)
     F = read_g2o(path)
@@ -495,7 +495,7 @@ def test_a_pose_graph_by_hand(write):
     assert_residual(G.poses[0][1] - rotation_2d(-0.5), n=2)
 
 
-def test_poses_stand_with_their_vertices_where_an_edge_comes_first(write):
+def test_poses_are_in_vertex_order_if_edges_come_first(write):
     first, second, edge = WHOLE.strip().splitlines()
     G = read_g2o(write("\n".join([edge, second, first])), poses=True)
     assert G.vertex_labels == (4, 2)
@@ -503,7 +503,7 @@ def test_poses_stand_with_their_vertices_where_an_edge_comes_first(write):
     assert_residual(G.poses[0][0] - rotation_2d(0.5), n=2)
 
 
-def test_a_pose_graph_in_space_by_hand(write):
+def test_entries_of_a_small_3d_pose_graph(write):
     R, q = rotation_3d([1, 2, -2], 0.9)
     A = np.random.default_rng(83).standard_normal((6, 6))
     omega = A @ A.T + np.eye(6)
@@ -518,13 +518,13 @@ def test_a_pose_graph_in_space_by_hand(write):
     np.testing.assert_array_equal(G.information[0], (omega + omega.T) / 2)
 
 
-def test_unit_weights_leave_information_out(write):
+def test_unit_weights_omit_information(write):
     path = write("EDGE_SE2 0 1 0 0 0.5 1 0 0 1 0 what\n")
     G = read_g2o(path, "unit", True)
     assert (G.kappa.tolist(), G.tau.tolist(), G.information, G.poses) == ([1], [1], None, None)
 
 
-def test_landmarks_are_read_where_poses_are(write):
+def test_landmarks_are_read_with_poses(write):
     text = (
         "VERTEX_XY 70 5 6\nVERTEX_SE2 0 0 0 0\nVERTEX_XY 60 7 8\n"
         "EDGE_SE2_XY 0 60 1 2 2 0 2\nEDGE_SE2_XY 0 70 3 4 1 0 3\n"
@@ -537,7 +537,7 @@ def test_landmarks_are_read_where_poses_are(write):
     assert G.sightings.places.tolist() == [[5, 6], [7, 8]]
 
 
-def test_a_landmark_is_numbered_in_one_way(write):
+def test_landmark_with_two_kinds_of_ids_raises(write):
     text = "EDGE_SE2 0 1 1 0 0 1 0 0 1 0 1\n{} 0 5 1 2 2 0 2\n{} 1 5 3 4 1 0 3\n"
     tags = "EDGE_SE2_XY", "LANDMARK2"
     for first in (tags, tags[::-1]):
@@ -547,13 +547,13 @@ def test_a_landmark_is_numbered_in_one_way(write):
             read_g2o(write(text.format(*first)), poses=True)
 
 
-def test_fixed_poses_alone_are_no_graph(write):
+def test_file_with_only_fixed_poses_raises(write):
     with pytest.raises(ValueError, match=r"no line begins with one of .*, EDGE_SE3:QUAT$"):
         read_g2o(write("FIX 0\n"))
 
 
-def test_landmarks_of_gtsam_are_numbered_apart(write):
-    """Their ids may be those of poses; then they have no labels, and files are written again."""
+def test_landmark2_ids_are_separate_from_pose_ids(write):
+    """Their ids may equal ids of poses; then landmarks have no labels."""
     text = (
         "FIX 0\nEDGE_SE2 0 1 1 0 0 1 0 0 1 0 1\nLANDMARK2 0 1 1 2 2 0 2\nLANDMARK2 1 {} 3 4 1 0 3\n"
     )
@@ -568,7 +568,7 @@ def test_landmarks_of_gtsam_are_numbered_apart(write):
     assert read_g2o(write(apart), poses=True).sightings.labels == (7, 5)
 
 
-def test_toro_writes_information_in_another_order(write):
+def test_toro_order_of_information_is_converted(write):
     toro = "VERTEX2 3 0 0 0\nVERTEX2 4 1 0 0.5\nEDGE2 3 4 1 0 0.5 11 12 22 33 13 23\n"
     g2o = "VERTEX_SE2 3 0 0 0\nVERTEX_SE2 4 1 0 0.5\nEDGE_SE2 3 4 1 0 0.5 11 12 13 22 23 33\n"
     with warnings.catch_warnings():
@@ -581,12 +581,10 @@ def test_toro_writes_information_in_another_order(write):
         np.testing.assert_array_equal(one.poses[1], [[0, 0], [1, 0]])
 
 
-def test_matrices_that_are_indefinite_as_a_whole_are_counted(write):
-    """Kappa and tau come from their blocks; without poses nothing but the angle is looked at."""
+def test_warning_counts_indefinite_information_matrices(write):
+    """Kappa and tau are computed from blocks; without ``poses`` only the rotation is checked."""
     path = write(WHOLE + 2 * "EDGE_SE2 4 2 0 0 0 1 0 2 1 0 1\n")
-    with pytest.warns(
-        UserWarning, match=r":5: .* indefinite as a whole, and so are 2 of 3"
-    ) as told:
+    with pytest.warns(UserWarning, match=r":5: 2 of 3 information matrices are indefinite") as told:
         G = read_g2o(path, poses=True)
     assert len(told) == 1
     assert G.information[1].tolist() == [[1, 0, 2], [0, 1, 0], [2, 0, 1]]
@@ -632,7 +630,7 @@ BAD_GRAPHS = {
 
 
 @pytest.mark.parametrize(("text", "line", "message"), BAD_GRAPHS.values(), ids=BAD_GRAPHS)
-def test_bad_lines_of_pose_graphs_are_named(write, text, line, message):
+def test_invalid_pose_graph_lines_raise_error_with_line_number(write, text, line, message):
     path = write(text)
     with pytest.raises(ValueError, match=re.escape(f"{path}:{line}: ")) as caught:
         read_g2o(path, poses=True)

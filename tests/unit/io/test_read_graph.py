@@ -1,4 +1,4 @@
-"""One graph in every format, and whatever a file may hold."""
+"""The same graph in every format, and damaged files."""
 
 import gzip
 import re
@@ -16,7 +16,7 @@ from tests.support.helpers import assert_residual
 
 
 def weights(F):
-    """Return the weights of a constant sheaf, and see that it is one."""
+    """Check that a sheaf is constant, and return its weights."""
     d = int(F.vertex_dims.max(initial=1))
     tail, head = F.tail_data.reshape(-1, d, d), F.head_data.reshape(-1, d, d)
     np.testing.assert_array_equal(tail, head)
@@ -130,7 +130,7 @@ def with_signs(text):
 
 @pytest.mark.parametrize("dim", [0, 1, 2])
 @pytest.mark.parametrize("name", FILES)
-def test_every_format_reads_signs_when_asked(name, dim, write, tmp_path):
+def test_every_format_reads_signs_on_request(name, dim, write, tmp_path):
     if name == "g.graphml":
         graph = nx.Graph()
         graph.add_nodes_from(range(4))
@@ -151,7 +151,7 @@ def test_every_format_reads_signs_when_asked(name, dim, write, tmp_path):
         read_graph(path, dim)
 
 
-def test_a_signed_file_gives_the_signed_sheaf(write):
+def test_signed_file_gives_the_signed_sheaf(write):
     path = write("a b -4\nb c 0\nc a\n", "g.txt")
     F = read_graph(path, signed=True)
     G = CellularSheaf.signed([[0, 1], [1, 2], [2, 0]], [-1, 1, 1], [4, 0, 1])
@@ -164,7 +164,7 @@ def test_a_signed_file_gives_the_signed_sheaf(write):
 
 
 @pytest.mark.parametrize("signed", [False, True])
-def test_stalks_beyond_memory_are_refused_before_they_are_made(write, signed):
+def test_stalks_that_exceed_memory_raise_before_allocation(write, signed):
     path = write("0 1\n", "g.txt")
     with pytest.raises(
         ValueError, match=r"g\.txt: `dim` requires 1e\+12 map entries \(8e\+03 GB\)"
@@ -172,7 +172,7 @@ def test_stalks_beyond_memory_are_refused_before_they_are_made(write, signed):
         read_graph(path, 10**6, signed)
 
 
-def test_weights_that_are_no_numbers_are_refused_with_signs_too(write):
+def test_non_finite_weights_raise_also_with_signed(write):
     for weight, message in (("nan", "nan"), ("x", "x")):
         path = write(f"a b {weight}\n", "g.txt")
         with pytest.raises(ValueError, match=f"{re.escape(str(path))}:1: .*{message}"):
@@ -244,7 +244,7 @@ ENDINGS = [".mtx", ".graph", ".txt", ".csv", ".graphml", ".gml"]
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-def test_missing_and_damaged_files(tmp_path, ending):
+def test_missing_and_damaged_files_raise(tmp_path, ending):
     for name in ("absent" + ending, "absent" + ending + ".gz"):
         with pytest.raises(FileNotFoundError):
             read_graph(tmp_path / name)
@@ -269,10 +269,8 @@ def test_missing_and_damaged_files(tmp_path, ending):
 @pytest.mark.parametrize("signed", [False, True])
 @pytest.mark.parametrize("name", [name for name in FILES if FILES[name]] + ["g.graphml"])
 @given(data=st.data())
-def test_a_damaged_file_is_a_graph_or_a_valueerror_in_one_line(
-    tmp_path_factory, name, signed, data
-):
-    """Some pieces replaced by text or bytes, or all that follows a place."""
+def test_damaged_files_load_or_raise_one_line_error(tmp_path_factory, name, signed, data):
+    """Some parts, or all that follows a position, are replaced by text or bytes."""
     path = tmp_path_factory.mktemp("damaged") / name
     content = (FILES[name] or graphml("double", "1")).encode()
     text = st.text("0123456789 .-e\n%x", max_size=40).map(str.encode)
@@ -293,16 +291,16 @@ def test_a_damaged_file_is_a_graph_or_a_valueerror_in_one_line(
         assert signed or (weights(F) >= 0).all()
 
 
-def test_unknown_endings_list_the_known_ones(tmp_path):
+def test_unknown_file_extension_raises_error_that_lists_known_ones(tmp_path):
     for name in ("graph.net", "graph", "graph.gz", "graph.net.gz"):
-        message = refuses(tmp_path / name, None, "unknown ending")
+        message = refuses(tmp_path / name, None, "unknown file extension")
         for ending in (*ENDINGS, ".edges", ".edgelist", ".tsv", ".el", ".gz"):
             assert ending in message
     assert "read_g2o reads pose graphs" in refuses(
-        tmp_path / "a.g2o.gz", None, "unknown ending '.g2o'"
+        tmp_path / "a.g2o.gz", None, "unknown file extension '.g2o'"
     )
     assert "load reads what save wrote" in refuses(
-        tmp_path / "a.npz", None, "unknown ending '.npz'"
+        tmp_path / "a.npz", None, "unknown file extension '.npz'"
     )
 
 
@@ -342,7 +340,7 @@ SIZES = {
 
 @pytest.mark.real_data
 @pytest.mark.parametrize("name", SIZES)
-def test_real_graphs(data_folder, name):
+def test_real_graphs_are_read(data_folder, name):
     F = read_graph(data_folder / name)
     assert (F.n_vertices, F.n_edges) == SIZES[name]
     if "nodes" in name:
@@ -398,7 +396,7 @@ BAD_GRAPHML = {
 
 
 @pytest.mark.parametrize(("text", "line", "message"), BAD_GRAPHML.values(), ids=BAD_GRAPHML)
-def test_bad_graphml(write, text, line, message):
+def test_invalid_graphml_raises(write, text, line, message):
     refuses(write(text, "g.graphml"), line, message)
     refuses(write(text, "g.graphml.gz"), line, message)
 
@@ -416,7 +414,7 @@ def test_bad_graphml(write, text, line, message):
         ("", "", (7, 8)),
     ],
 )
-def test_gml_names_are_labels_where_they_tell_nodes_apart(write, first, second, labels):
+def test_gml_names_are_labels_if_distinct(write, first, second, labels):
     F = read_graph(write(GML.format("", first, second, 6.25, ""), "g.gml"))
     check(F, [[0, 1]], [6.25], labels)
 
@@ -456,6 +454,6 @@ BAD_GML = {
 
 
 @pytest.mark.parametrize(("text", "line", "message"), BAD_GML.values(), ids=BAD_GML)
-def test_bad_gml(write, text, line, message):
+def test_invalid_gml_raises(write, text, line, message):
     refuses(write(text, "g.gml"), line, message)
     refuses(write(text, "g.gml.gz"), line, message)

@@ -1,4 +1,4 @@
-"""Surfaces in every format, and whatever a file may hold."""
+"""The same surface in every format, and damaged files."""
 
 import gzip
 import re
@@ -71,7 +71,7 @@ FORMATS = {
     ],
     ids=["quad", "triangles", "mixed", "pentagon", "no-faces"],
 )
-def test_one_surface_in_every_format(tmp_path, name, faces, expected):
+def test_every_mesh_format_gives_the_same_surface(tmp_path, name, faces, expected):
     content = FORMATS[name](faces)
     content = content if isinstance(content, bytes) else content.encode()
     path = tmp_path / name
@@ -83,7 +83,7 @@ def test_one_surface_in_every_format(tmp_path, name, faces, expected):
     np.testing.assert_array_equal(found, expected)
 
 
-def test_an_unknown_ending_is_refused(tmp_path):
+def test_unknown_file_extension_raises(tmp_path):
     with pytest.raises(ValueError, match=re.escape("read_mesh reads .off, .obj, .ply, each also")):
         sc.read_mesh(tmp_path / "mesh.stl")
     with pytest.raises(FileNotFoundError):
@@ -92,8 +92,8 @@ def test_an_unknown_ending_is_refused(tmp_path):
 
 @pytest.mark.parametrize("name", [name for name in FORMATS if "mixed" not in name])
 @given(data=st.data())
-def test_damaged_files_are_refused_or_read(tmp_path_factory, name, data):
-    """Cut off, or a byte changed: an error that begins with the path, or a surface."""
+def test_damaged_files_load_or_raise(tmp_path_factory, name, data):
+    """A truncated file or one with a changed byte raises an error with the path, or loads."""
     content = FORMATS[name]([TRIANGLE, QUAD])
     content = bytearray(content if isinstance(content, bytes) else content.encode())
     if data.draw(st.booleans(), label="cut"):
@@ -117,7 +117,7 @@ def test_damaged_files_are_refused_or_read(tmp_path_factory, name, data):
 
 @pytest.mark.parametrize("cut", [0.2, 0.5, 0.9, 0.999])
 @pytest.mark.parametrize("name", ["mesh.off", "ascii.ply", "little.ply", "little-colors.ply"])
-def test_files_that_are_cut_off_say_so(write, name, cut):
+def test_truncated_files_raise(write, name, cut):
     content = FORMATS[name]([TRIANGLE, [0, 1, 2]])
     content = content if isinstance(content, bytes) else content.encode()
     # text without the last line; any number of bytes of a binary file
@@ -128,7 +128,7 @@ def test_files_that_are_cut_off_say_so(write, name, cut):
 
 
 @pytest.mark.real_data
-def test_the_meshes_of_the_data_folder(data_folder):
+def test_real_meshes_are_read(data_folder):
     sizes = {
         "mesh_bunny.off.gz": (34835, 69666, 3),
         "mesh_cat_head.off": (131, 248, 3),

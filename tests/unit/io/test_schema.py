@@ -1,4 +1,4 @@
-"""Arrays that make no object, one by one and drawn at random; and files of version 1."""
+"""Arrays that do not define an object, listed and drawn at random; and files of version 1."""
 
 import io
 import pathlib
@@ -39,9 +39,9 @@ def labels(text):
     ("changes", "message"),
     [
         ({"n_levels": 3}, r"has no array 'sheaves.3.edges'"),
-        ({"n_levels": -1}, "`n_levels` must be an integer of at least 0"),
-        ({"n_levels": [2]}, "`n_levels` must be an integer of at least 0"),
-        ({"n_levels": 1.5}, "`n_levels` must be an integer of at least 0"),
+        ({"n_levels": -1}, "`n_levels` must be a non-negative integer"),
+        ({"n_levels": [2]}, "`n_levels` must be a non-negative integer"),
+        ({"n_levels": 1.5}, "`n_levels` must be a non-negative integer"),
         ({"stopped_because": None}, "has no array 'stopped_because'"),
         ({"sheaves__1__edges": None}, "has no array 'sheaves.1.edges'"),
         ({"sheaves__1__tail_data": nan_first}, "must be finite"),
@@ -49,12 +49,12 @@ def labels(text):
         ({"levels__1__R__data": nan_first}, "level 1: R must be finite"),
         (
             {"levels__1__partition__labels": [0, 0]},
-            "level 1: its parts do not fit: 3 vertices, a partition of 2 into",
+            "level 1: its parts are inconsistent: 3 vertices, a partition of 2 into",
         ),
         ({"levels__0__modes__ranks": [1, 2, 2]}, "level 0: the ranks of its modes"),
     ],
 )
-def test_damaged_hierarchies(tmp_path, changes, message):
+def test_damaged_hierarchies_raise(tmp_path, changes, message):
     F = sc.CellularSheaf.random(nx.cycle_graph(6), 2, 2, seed=5)
     path = tmp_path / "h.npz"
     sc.save(
@@ -69,14 +69,14 @@ def test_damaged_hierarchies(tmp_path, changes, message):
     assert str(caught.value).startswith(str(path))
 
 
-def test_files_of_version_1(file):
+def test_files_of_version_1_are_read(file):
     """They had no compression, no restored loops, and did not say how modes were computed."""
     C = sc.load(file)
     rewrite(file, version=1, compress=None, restored_loops=None, modes__singular=None)
     same_coarsening(C, sc.load(file))
 
 
-def test_a_coarse_sheaf_with_tiny_maps_is_not_refused(tmp_path):
+def test_coarse_sheaves_with_tiny_maps_are_read(tmp_path):
     """Exact kernels leave crossing maps of rounding size.
 
     The limit for a caller's own maps does not hold for them.
@@ -95,7 +95,7 @@ def test_a_coarse_sheaf_with_tiny_maps_is_not_refused(tmp_path):
         ({"version": 0}, "format version 0"),
         ({"format": "other"}, "not a sheafcoarsen file"),
         ({"format": None}, "not a sheafcoarsen file"),
-        ({"kind": "galaxy"}, "holds a 'galaxy'"),
+        ({"kind": "galaxy"}, "holds an object of kind 'galaxy'"),
         ({"fine__edges": None}, "has no array 'fine.edges'"),
         ({"fine__edges": lambda a: a + 4}, r"`edges\[1\]` = .* is out of range for 6 vertices"),
         ({"fine__edges": lambda a: a[:, :1]}, r"`edges` must have shape \(m, 2\)"),
@@ -109,8 +109,8 @@ def test_a_coarse_sheaf_with_tiny_maps_is_not_refused(tmp_path):
         ({"fine__tail_data": lambda a: a.astype(str)}, "got dtype <U"),
         ({"fine__vertex_labels": labels("[1, 2")}, "`vertex_labels` cannot be read"),
         ({"fine__vertex_labels": labels("[1, 2]")}, "2 names for 6 vertices"),
-        ({"partition__labels": [0, 0, 0, 0, 1]}, "its parts do not fit"),
-        ({"partition__labels": [0, 0, 0, 0, 0, 0]}, "its parts do not fit"),
+        ({"partition__labels": [0, 0, 0, 0, 1]}, "its parts are inconsistent"),
+        ({"partition__labels": [0, 0, 0, 0, 0, 0]}, "its parts are inconsistent"),
         ({"R__indptr": lambda a: a[:-1]}, "index pointer size"),
         ({"R__indptr": lambda a: a[::-1].copy()}, "index pointer should start with 0"),
         (
@@ -157,11 +157,11 @@ def test_a_coarse_sheaf_with_tiny_maps_is_not_refused(tmp_path):
         ),
         (
             {"fine__vertex_labels": labels("[1, 2, 3, 4, 5, [1]]")},
-            "neither a number nor text nor a tuple",
+            "names must be numbers, strings or tuples",
         ),
         (
             {"fine__vertex_labels": labels('[1, 2, 3, 4, 5, {"a": 1}]')},
-            "neither a number nor text nor a tuple",
+            "names must be numbers, strings or tuples",
         ),
         ({"fine__vertex_labels": labels("5")}, "`vertex_labels` cannot be read"),
         ({"fine__vertex_labels": labels("[" * 10**6)}, "`vertex_labels` cannot be read"),
@@ -187,7 +187,7 @@ def test_a_coarse_sheaf_with_tiny_maps_is_not_refused(tmp_path):
         ({"modes__local_operator": "spectral"}, "local operator 'spectral'"),
     ],
 )
-def test_damaged_contents(file, changes, message):
+def test_damaged_contents_raise(file, changes, message):
     rewrite(file, **changes)
     with pytest.raises(ValueError, match=message) as caught:
         sc.load(file)
@@ -205,7 +205,7 @@ def test_damaged_contents(file, changes, message):
         ({"sheaf__edges": lambda a: np.maximum(a, 1)}, "edges of the coarse sheaf do not match"),
     ],
 )
-def test_coarse_sheaves_that_no_coarsening_makes(tmp_path, changes, message):
+def test_impossible_coarse_sheaves_raise(tmp_path, changes, message):
     F = sc.CellularSheaf.random(nx.cycle_graph(6), 2, 2, seed=5)
     path = tmp_path / "c.npz"
     sc.save(path, sc.coarsen(F, sc.Partition([0, 0, 0, 1, 1, 1]), 4))
@@ -265,7 +265,7 @@ CHANGES = {
 
 @given(KINDS, st.data())
 @settings(max_examples=150)
-def test_changed_arrays_load_or_are_one_clear_error(tmp_path_factory, kind, data):
+def test_changed_arrays_load_or_raise_one_value_error(tmp_path_factory, kind, data):
     path = tmp_path_factory.getbasetemp() / "changed.npz"
     path.write_bytes(saved(kind)[1])
     with np.load(path) as archive:
@@ -281,7 +281,7 @@ def test_changed_arrays_load_or_are_one_clear_error(tmp_path_factory, kind, data
     loads_or_is_refused(path)
 
 
-def test_entries_of_r_that_are_stored_in_parts_are_added(tmp_path):
+def test_duplicate_entries_of_r_are_summed(tmp_path):
     C = sc.coarsen(sc.CellularSheaf.constant(nx.path_graph(4)), sc.Partition([0, 0, 1, 1]), 2)
     sc.save(tmp_path / "c.npz", C)
     with np.load(tmp_path / "c.npz") as archive:
@@ -295,7 +295,7 @@ def test_entries_of_r_that_are_stored_in_parts_are_added(tmp_path):
     np.testing.assert_array_equal(again.indices, C.prolongation.indices)
 
 
-def test_labels_of_every_kind(tmp_path):
+def test_labels_of_all_types_round_trip(tmp_path):
     graph = nx.Graph(
         [((0, "a"), 3), (3, "thr\u00e9e"), (True, (1.5, (True, None))), ("", np.int64(7))]
     )
@@ -306,14 +306,14 @@ def test_labels_of_every_kind(tmp_path):
     assert [type(label) for label in found] == [tuple, int, str, bool, tuple, str, int]
 
 
-def test_labels_that_cannot_be_saved(tmp_path):
+def test_unsupported_labels_raise(tmp_path):
     F = sc.CellularSheaf.constant(nx.Graph([(frozenset({1}), 2)]))
     with pytest.raises(TypeError, match=r"vertex label frozenset.*cannot be saved.*with_labels"):
         sc.save(tmp_path / "f.npz", F)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_documentation_names_every_array():
+def test_every_array_is_documented():
     text = (pathlib.Path(__file__).parents[3] / "docs" / "file_format.md").read_text(
         encoding="utf-8"
     )

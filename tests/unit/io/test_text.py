@@ -1,4 +1,4 @@
-"""Lines and numbers of text files; every complaint begins with path and line."""
+"""Lines and numbers of text files; every error message begins with path and line."""
 
 import gzip
 import tracemalloc
@@ -11,7 +11,7 @@ from sheafcoarsen.io.text import read_lines
 
 @pytest.mark.parametrize("size", range(1, 9))
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_lines_do_not_depend_on_the_blocks_that_are_read(tmp_path, monkeypatch, size, end):
+def test_lines_do_not_depend_on_the_block_size(tmp_path, monkeypatch, size, end):
     monkeypatch.setattr("sheafcoarsen.io.text.BLOCK", size)
     path = tmp_path / "g.txt"
     for lines in (["äö", "", "longer than a block", ""], ["", "a\x0cb\u2028c"], ["", ""]):
@@ -22,18 +22,18 @@ def test_lines_do_not_depend_on_the_blocks_that_are_read(tmp_path, monkeypatch, 
         list(read_lines(str(path)))
 
 
-def test_a_gzipped_file_is_never_in_memory_at_once(tmp_path):
+def test_gzipped_files_are_read_in_blocks(tmp_path):
     path = tmp_path / "g.txt.gz"
     path.write_bytes(gzip.compress(b"# a comment\n" * 1_000_000 + b"0 1\n"))
     tracemalloc.start()
     try:
         assert sc.read_graph(path).n_edges == 1
-        assert tracemalloc.get_traced_memory()[1] < 8e6  # two thirds of what the file holds
+        assert tracemalloc.get_traced_memory()[1] < 8e6  # two thirds of the uncompressed size
     finally:
         tracemalloc.stop()
 
 
-def test_a_line_without_an_end_is_refused(tmp_path, monkeypatch):
+def test_overlong_lines_raise(tmp_path, monkeypatch):
     monkeypatch.setattr("sheafcoarsen.io.text.BLOCK", 10)
     monkeypatch.setattr("sheafcoarsen.io.text.LONGEST", 100)
     path = tmp_path / "g.txt"

@@ -22,7 +22,7 @@ from tests.unit.operators.test_laplacian import assert_canonical
 
 
 @given(sheaves())
-def test_coboundary_is_that_of_the_definition(F):
+def test_coboundary_matches_its_definition(F):
     delta = sc.coboundary(F)
     assert isinstance(delta, scipy.sparse.csr_array)
     assert_canonical(delta, F.dtype)
@@ -39,13 +39,13 @@ def test_coboundary_of_one_edge_in_both_orientations(ends):
     assert delta.indices.tolist() == [0, 1, 2]
 
 
-def test_coboundary_of_a_loop_is_one_difference():
+def test_coboundary_of_a_loop_is_the_difference_of_its_maps():
     delta = sc.coboundary(CellularSheaf([[0, 0]], [[[5.0, 1.0]]], [[[2.0, 1.0]]]))
     assert delta.toarray().tolist() == [[3, 0]]
     assert delta.nnz == 2  # an entry that happens to vanish keeps its place
 
 
-def test_coboundary_belongs_to_the_caller():
+def test_each_coboundary_has_its_own_data():
     F = CellularSheaf.constant([[0, 1]])
     sc.coboundary(F).data[:] = 7
     assert sc.coboundary(F).toarray().tolist() == [[1, -1]]
@@ -80,7 +80,7 @@ def test_laplacian_operator_acts_as_the_laplacian(F, data):
 def test_laplacian_operator_keeps_the_imaginary_part_of_x():
     A = sc.laplacian_operator(CellularSheaf.constant([[0, 1]]))
     assert (A @ np.array([1j, 0])).tolist() == [1j, -1j]
-    F = CellularSheaf([[0, 1]], [[[1.0]]], [[[2j]]])  # conjugates are taken on the way back
+    F = CellularSheaf([[0, 1]], [[[1.0]]], [[[2j]]])  # delta* contains conjugates
     assert (sc.laplacian_operator(F) @ np.array([1, 0])).tolist() == [1, 2j]
 
 
@@ -95,7 +95,7 @@ def _strip(d, rows, dtype=float, loops=False):
     ("d", "rows"), [(1, 1), (2, 2), (3, 3), (3, 1), (4, 4), (5, 2), (6, 6), (9, 3)]
 )
 @pytest.mark.parametrize("h", [None, 1, 4, 7])
-def test_products_of_any_number_of_columns_are_those_of_the_matrices(d, rows, h, loops):
+def test_products_with_any_number_of_columns_match_matrices(d, rows, h, loops):
     F = _strip(d, rows, loops=loops)
     x = np.random.default_rng(0).standard_normal((F.dim_c0,) if h is None else (F.dim_c0, h))
     delta, L = reference.coboundary(F), reference.laplacian(F)
@@ -108,8 +108,8 @@ def test_products_of_any_number_of_columns_are_those_of_the_matrices(d, rows, h,
 @pytest.mark.parametrize("dtype", [float, complex])
 @pytest.mark.parametrize("most", [4, 11])
 @pytest.mark.parametrize("h", [1, 3, 14])
-def test_products_where_stalks_differ(monkeypatch, dtype, most, h, masks):
-    """Stalks that fit in a vector and some that do not, empty ones, edges of any dimension."""
+def test_products_with_ragged_stalks_match_matrices(monkeypatch, dtype, most, h, masks):
+    """Vertex stalks that fit in a SIMD vector, larger and empty ones; any edge stalks."""
     monkeypatch.setattr("sheafcoarsen.operators._coboundary.MASKS", masks)
     edges = [(i, i + k) for i in range(40) for k in (1, 2)] + [(3, 3), (7, 7)]
     rng = np.random.default_rng(most)
@@ -123,14 +123,14 @@ def test_products_where_stalks_differ(monkeypatch, dtype, most, h, masks):
 
 @pytest.mark.parametrize("rows", [0, 2])
 @pytest.mark.parametrize("h", [1, 5])
-def test_stalks_of_dimension_zero_have_nothing_to_say(rows, h):
+def test_stalks_of_dimension_zero_are_allowed(rows, h):
     F = sc.CellularSheaf([[0, 0], [0, 1]], [np.zeros((rows, 0))] * 2, [np.zeros((rows, 0))] * 2)
     x = np.zeros((0, h))
     assert np.array_equal(apply_coboundary(F, x), np.zeros((2 * rows, h)))
     assert (sc.laplacian_operator(F) @ x).shape == (0, h)
 
 
-def test_no_columns_are_none():
+def test_products_with_no_columns_are_empty():
     F = _strip(2, 2)
     x = np.empty((F.dim_c0, 0))
     assert (sc.laplacian_operator(F) @ x).shape == (F.dim_c0, 0)
@@ -157,7 +157,7 @@ def test_products_have_the_wider_scalar_type(of_maps, of_x):
 
 
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
-def test_products_are_the_same_bits_for_any_number_of_threads(monkeypatch):
+def test_products_do_not_depend_on_the_number_of_threads(monkeypatch):
     F = CellularSheaf.random([(i, i + k) for i in range(20_000) for k in (1, 2)], 3, 3, seed=0)
     X = np.random.default_rng(0).standard_normal((F.dim_c0, 11))
     found = []
@@ -170,7 +170,7 @@ def test_products_are_the_same_bits_for_any_number_of_threads(monkeypatch):
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.complex128])
-def test_an_operator_is_pickled_as_its_sheaf(dtype):
+def test_pickled_operator_contains_only_its_sheaf(dtype):
     F = CellularSheaf.random([[0, 1], [1, 1], [1, 2]], 2, 3, seed=0, dtype=dtype)
     A = sc.laplacian_operator(F)
     B = pickle.loads(pickle.dumps(A))
@@ -185,7 +185,7 @@ def test_an_operator_is_pickled_as_its_sheaf(dtype):
 @pytest.mark.parametrize(
     "x", [np.ones(3, object), np.array(list("abc")), np.ones(3, np.longdouble)]
 )
-def test_an_operator_takes_numbers_alone(x):
+def test_operator_rejects_other_dtypes(x):
     A = sc.laplacian_operator(CellularSheaf.constant([[0, 1], [1, 2]]))
     with pytest.raises(TypeError, match="`x` must hold numbers in single or double precision"):
         A @ x

@@ -5,13 +5,13 @@ import numpy as np
 from sheafcoarsen.operators.csr import canonical_csr, index_dtype
 
 
-def test_indices_have_32_bits_while_they_fit():
+def test_index_dtype_is_int32_if_it_suffices():
     assert index_dtype(0) == np.int32
     assert index_dtype(2**31 - 1) == np.int32
     assert index_dtype(2**31) == np.int64
 
 
-def test_a_matrix_known_to_be_canonical_is_not_sorted_again():
+def test_canonical_csr_is_not_sorted_again():
     data, indices, indptr = np.array([1.0, 2.0]), np.array([1, 0]), np.array([0, 1, 2])
     A = canonical_csr(data, indices, indptr, (2, 2))
     assert A.has_canonical_format

@@ -15,7 +15,7 @@ from tests.support.strategies import cochains, sheaves
 
 
 @given(sheaves(), st.data())
-def test_energy_per_edge_and_in_all(F, data):
+def test_edge_energies_sum_to_the_energy(F, data):
     x = data.draw(cochains(F))
     per_edge, total = sc.edge_energy(F, x), sc.energy(F, x)
     assert per_edge.shape == (F.n_edges, *x.shape[1:])
@@ -45,7 +45,7 @@ def test_energy_of_a_complex_cochain_on_a_real_sheaf():
 
 
 @pytest.mark.parametrize("function", [sc.energy, sc.edge_energy])
-def test_energy_refuses_cochains_that_do_not_fit(function):
+def test_cochains_of_wrong_shape_raise(function):
     F = CellularSheaf([[0, 1]], [[[1.0, 2.0]]], [[[1.0]]])
     for x in ([1.0, 2.0], np.zeros((3, 1, 1)), 1.0, np.zeros((1, 3)), []):
         with pytest.raises(

@@ -51,7 +51,7 @@ def fill(A, order):
     ("graph", "allowed"),
     [("grid", 9600), ("star", 201), ("path", 600), ("no edges", 70), ("tree", 1300)],
 )
-def test_dissection_keeps_factors_sparse(graph, allowed):
+def test_nested_dissection_keeps_factors_sparse(graph, allowed):
     A = adjacency(GRAPHS[graph])
     found = fill(A, dissected(A))
     assert found <= allowed
@@ -60,7 +60,7 @@ def test_dissection_keeps_factors_sparse(graph, allowed):
 
 
 @given(graphs(max_vertices=7))
-def test_small_graphs_stay_as_they_are(graph):
+def test_nested_dissection_keeps_the_order_of_small_graphs(graph):
     A = scipy.sparse.coo_array(
         (np.ones(len(graph.edges)), graph.edges.T), shape=(graph.n_vertices,) * 2
     ).tocsr()
@@ -69,7 +69,7 @@ def test_small_graphs_stay_as_they_are(graph):
 
 @pytest.mark.parametrize("dtype", [float, complex])
 @pytest.mark.parametrize("graph", [name for name in GRAPHS if name != "no edges"])
-def test_both_orders_solve_and_count(monkeypatch, graph, dtype):
+def test_solves_and_counts_are_correct_in_both_orders(monkeypatch, graph, dtype):
     G = nx.convert_node_labels_to_integers(GRAPHS[graph])
     L = sc.laplacian(CellularSheaf.random(G, 2, 2, seed=1, dtype=dtype))
     values = np.linalg.eigvalsh(L.toarray())
@@ -90,7 +90,7 @@ def test_both_orders_solve_and_count(monkeypatch, graph, dtype):
                 )
 
 
-def test_what_cannot_be_factored_is_an_error():
+def test_failed_factorization_raises_linalg_error():
     with pytest.raises(np.linalg.LinAlgError, match="the factorization failed: "):
         factorization.Factors(scipy.sparse.csr_array((3, 3)), 0.0)
 
@@ -98,7 +98,7 @@ def test_what_cannot_be_factored_is_an_error():
 @pytest.mark.parametrize("h", [None, 1, 3, 21])
 @pytest.mark.parametrize("complex_b", [False, True])
 @pytest.mark.parametrize("dtype", [float, complex])
-def test_any_number_of_columns_and_either_scalar_is_solved(monkeypatch, dtype, complex_b, h):
+def test_solve_accepts_any_number_of_columns_and_scalar_type(monkeypatch, dtype, complex_b, h):
     monkeypatch.setattr(factorization, "OWN_SOLVE_ABOVE", 0)
     F = CellularSheaf.random(nx.grid_2d_graph(7, 7), 2, 2, seed=1, dtype=dtype)
     L = sc.laplacian(F)
@@ -111,7 +111,7 @@ def test_any_number_of_columns_and_either_scalar_is_solved(monkeypatch, dtype, c
     assert_residual(L @ x + 0.1 * x - b, L, x, n=10)
 
 
-def test_what_had_to_pivot_is_solved_and_not_counted(monkeypatch):
+def test_pivoted_factorization_solves_but_does_not_count(monkeypatch):
     monkeypatch.setattr(factorization, "OWN_SOLVE_ABOVE", 0)
     A = scipy.sparse.csr_array([[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 3.0]])
     f = factorization.Factors(A, 0.0)

@@ -1,4 +1,4 @@
-"""The normalized sheaf against its definition, in all of its options and at every scale."""
+"""The normalized sheaf compared with its definition, for all options and scales."""
 
 import warnings
 
@@ -19,7 +19,7 @@ TURN = np.array([[0.0, -1.0], [1.0, 0.0]])
 
 
 def shifted_blocks(F, singular, eps):
-    """D_v plus what the treatment adds to it."""
+    """Return D_v with the shift of the given treatment."""
     blocks = [D.astype(np.result_type(D, np.float64)) for D in reference.diagonal_blocks(F)]
     shift = {"pinv": 0.0, "regularize": eps * max(map(size, blocks), default=0.0), "augment": 1.0}[
         singular
@@ -28,7 +28,7 @@ def shifted_blocks(F, singular, eps):
 
 
 def clearly_singular(F, singular="pinv", eps=0.0):
-    """Whether each D_v is singular; drops sheaves where rounding decides."""
+    """Return whether each D_v is singular; discard sheaves in which rounding decides."""
     found = []
     delta = reference.coboundary(F).astype(np.result_type(F.dtype, np.float64))
     for v, D in enumerate(shifted_blocks(F, singular, eps)):
@@ -53,7 +53,7 @@ def normalize_quietly(F, *args, **kwargs):
     st.sampled_from(["pinv", "regularize", "augment"]),
     st.sampled_from([1e-8, 1e-3, 10.0]),
 )
-def test_normalized_sheaf_is_that_of_the_definition(F, singular, eps):
+def test_normalized_sheaf_matches_its_definition(F, singular, eps):
     clearly_singular(F, singular, eps)
     N = normalize_quietly(F, singular, eps)
     assert N.dtype == F.dtype
@@ -82,7 +82,7 @@ def test_normalized_sheaf_is_that_of_the_definition(F, singular, eps):
 
 
 @given(sheaves())
-def test_the_warning_comes_exactly_with_singular_blocks_and_the_pseudo_inverse(F):
+def test_singular_blocks_warn_exactly_with_the_pseudo_inverse(F):
     singular = np.flatnonzero(clearly_singular(F))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -104,7 +104,7 @@ def test_the_warning_comes_exactly_with_singular_blocks_and_the_pseudo_inverse(F
     st.sampled_from([2.0**40, 2.0**-30, 3.7]),
     st.sampled_from(["pinv", "regularize"]),
 )
-def test_the_scale_of_the_maps_does_not_change_the_normalized_sheaf(F, scale, singular):
+def test_normalized_sheaf_does_not_depend_on_the_scale_of_maps(F, scale, singular):
     G = F.with_maps(F.tail_data * F.dtype.type(scale), F.head_data * F.dtype.type(scale))
     eps = 1e-2
     clearly_singular(F, singular, eps)
@@ -130,8 +130,8 @@ def test_the_scale_of_the_maps_does_not_change_the_normalized_sheaf(F, scale, si
 @pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 @pytest.mark.parametrize("dtype", [float, complex])
 @pytest.mark.parametrize("t", [1.0, 1e-4, 1e-6, 1e-7, 3e-8, 1e-10])
-def test_maps_of_very_different_sizes_are_resolved_to_the_ratio_of_their_sizes(t, dtype):
-    """Never to its square, as D_v would: below sqrt(eps) that loses a direction."""
+def test_maps_of_very_different_sizes_are_normalized_accurately(t, dtype):
+    """D_v contains the squared ratio, so it would lose directions below sqrt(eps)."""
     rng = np.random.default_rng(7)
     basis = rng.standard_normal((3, 3)) + (
         1j * rng.standard_normal((3, 3)) if dtype is complex else 0
@@ -151,8 +151,8 @@ def test_maps_of_very_different_sizes_are_resolved_to_the_ratio_of_their_sizes(t
 
 
 @pytest.mark.parametrize("extra", [1.0, 1e-140])
-def test_a_hub_is_normalized_through_many_factors(extra):
-    """More rows than are stacked at a time, of one and of several columns."""
+def test_hub_with_many_edges_is_normalized(extra):
+    """The hub has more rows than are stacked at a time, with one and with several columns."""
     rng = np.random.default_rng(3)
     n = 1000
     edges = np.column_stack([np.zeros(n, int), np.arange(1, n + 1)])
@@ -163,7 +163,7 @@ def test_a_hub_is_normalized_through_many_factors(extra):
 
 
 @pytest.mark.parametrize("other", [0.0, 1.0])  # at 0 the loop alone says what rounding is
-def test_loops_whose_maps_cancel_to_rounding_are_no_rank(other):
+def test_loops_that_cancel_up_to_rounding_add_no_rank(other):
     head = np.diag([1 / 3, 1.0])
     tail = head + np.diag([2.0**-54, other])
     with pytest.warns(sc.SingularDegreeWarning):
@@ -171,7 +171,7 @@ def test_loops_whose_maps_cancel_to_rounding_are_no_rank(other):
     assert_residual((N.tail_map(0) - N.head_map(0)) - np.diag([0.0, other]), n=2)
 
 
-def test_augment_adds_one_whatever_the_scale():
+def test_augment_adds_the_identity_at_any_scale():
     F = CellularSheaf([[0, 1]], [[[1e-50]]], [[[1e50]]])  # D = 1e-100 and 1e100
     N = sc.normalize(F, "augment", eps=3.0)
     assert_residual(N.tail_map(0)[0, 0] / 1e-50 - 1, n=1)
@@ -181,7 +181,7 @@ def test_augment_adds_one_whatever_the_scale():
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("scale", [1e-10, 1.0, 1e5, 1e14])
 @pytest.mark.parametrize("singular", ["augment", "regularize"])
-def test_a_shift_below_rounding_does_not_magnify_it(dtype, scale, singular):
+def test_shift_below_rounding_does_not_amplify_errors(dtype, scale, singular):
     """Every block is singular, and eigenvalues of a normalized Laplacian are at most 2."""
     F = CellularSheaf.random(nx.cycle_graph(12), 3, 1, seed=4, dtype=dtype)
     F = F.with_maps(*(data * dtype(scale) for data in (F.tail_data, F.head_data)))
@@ -204,7 +204,7 @@ def test_eps_regularizes_relative_to_the_largest_block(scale, eps):
     assert N.head_map(0)[0, 1] == 0
 
 
-def test_eps_defaults_to_1e_8_and_concerns_regularize_alone():
+def test_eps_defaults_to_1e_8_and_affects_only_regularize():
     F = CellularSheaf.random(nx.cycle_graph(4), 2, 3, seed=9)
     default, given_eps = sc.normalize(F, "regularize"), sc.normalize(F, "regularize", eps=1e-8)
     np.testing.assert_array_equal(default.tail_data, given_eps.tail_data)
@@ -215,7 +215,7 @@ def test_eps_defaults_to_1e_8_and_concerns_regularize_alone():
 
 
 @given(sheaves(), st.data())
-def test_the_dirichlet_energy_is_the_energy_of_the_normalized_sheaf(F, data):
+def test_dirichlet_energy_is_the_energy_of_the_normalized_sheaf(F, data):
     clearly_singular(F)
     x = data.draw(cochains(F, columns=(None,)))
     expected, root = reference.normalized(F)
@@ -225,19 +225,19 @@ def test_the_dirichlet_energy_is_the_energy_of_the_normalized_sheaf(F, data):
     assert_residual(value - dirichlet, root, root, L, x, x, n=max(F.dim_c0, 1), eps=eps_of(F.dtype))
 
 
-def test_the_dirichlet_energy_has_no_factor_one_half():
+def test_dirichlet_energy_has_no_factor_one_half():
     F = CellularSheaf.connection([[0, 1]], [TURN])
     assert_residual(sc.energy(sc.normalize(F), [1.0, 0.0, 0.0, 0.0]) - 1, n=2)
 
 
-def test_loops_count_in_the_degree_by_their_difference():
+def test_loops_contribute_their_difference_to_the_degree():
     # D_0 = 1 + (5 - 3)^2
     F = CellularSheaf([[0, 1], [0, 0]], [[[1.0]], [[5.0]]], [[[1.0]], [[3.0]]])
     N = sc.laplacian(sc.normalize(F)).toarray()
     assert_residual(N - [[1, -1 / np.sqrt(5)], [-1 / np.sqrt(5), 1]], n=1)
 
 
-def test_normalize_refuses_unknown_options():
+def test_unknown_options_of_normalize_raise():
     F = CellularSheaf.constant(nx.path_graph(3))
     with pytest.raises(
         ValueError, match="`singular` must be one of 'pinv', 'regularize', 'augment', got 'shift'"
@@ -250,14 +250,14 @@ def test_normalize_refuses_unknown_options():
             sc.normalize(F, "regularize", eps=eps)
 
 
-def test_labels_survive_normalization():
+def test_normalization_keeps_labels():
     F = CellularSheaf.constant(nx.path_graph(["b", "a"]))
     assert sc.normalize(F).vertex_labels == ("b", "a")
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_a_block_that_is_singular_but_for_rounding_is_singular(dtype):
-    """Ends of two edges whose rows are multiples: what rounding leaves of the rest is no block."""
+def test_block_that_is_singular_up_to_rounding_is_singular(dtype):
+    """The rows of two edges are multiples of each other, up to rounding errors."""
     F = CellularSheaf.random(np.arange(80).reshape(40, 2), 3, 1, seed=3, dtype=dtype)
     edges = np.concatenate([F.edges, F.edges])
     maps = [np.concatenate([d, dtype(0.3) * d]) for d in (F.tail_data, F.head_data)]

@@ -1,4 +1,4 @@
-"""An order of elimination is good, and what its factors cost is counted to the last entry."""
+"""Elimination orders: their quality, and the exact count of operations and entries."""
 
 import networkx as nx
 import numpy as np
@@ -12,7 +12,7 @@ from sheafcoarsen.operators import Factors, elimination_order, ordering
 
 
 def lengths_of_factor(L, order):
-    """Column lengths of the dense factor of a matrix with this pattern, none of it cancelled."""
+    """Return column lengths of the dense factor of a matrix with this pattern, no cancellation."""
     n = L.shape[0]
     L = scipy.sparse.csr_array((np.ones(L.nnz), L.indices, L.indptr), shape=L.shape)
     weights = np.random.default_rng(0).uniform(1, 2, (n, n))
@@ -22,7 +22,7 @@ def lengths_of_factor(L, order):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_operations_are_those_of_a_dense_cholesky_factor(seed):
+def test_operations_match_a_dense_cholesky_factorization(seed):
     rng = np.random.default_rng(seed)
     graph = nx.gnm_random_graph(30, 45, seed=seed)
     dims = rng.integers(1, 4, 30)
@@ -40,8 +40,8 @@ def test_operations_are_those_of_a_dense_cholesky_factor(seed):
 
 
 @pytest.mark.parametrize(("worth", "share"), [(0, 0.5), (10**9, 0.7)])
-def test_what_is_found_is_a_good_order_and_its_cost(monkeypatch, worth, share):
-    """Both ways: with minimum degree, and by dissection alone."""
+def test_order_is_good_and_its_cost_is_correct(monkeypatch, worth, share):
+    """Tested with minimum degree, and with nested dissection alone."""
     monkeypatch.setattr(ordering, "DEGREE_ABOVE", worth)
     F = CellularSheaf.random(nx.grid_2d_graph(12, 12), 2, 2, seed=0)
     L = sc.laplacian(F)
@@ -53,7 +53,7 @@ def test_what_is_found_is_a_good_order_and_its_cost(monkeypatch, worth, share):
     assert Factors(L, 1.0, order)._factors.L.nnz == order.entries
 
 
-def test_of_two_orders_the_better_one_is_taken(monkeypatch):
+def test_cheaper_of_two_orders_is_returned(monkeypatch):
     """Dissection by levels is poor on a chain with chords, and good on a long band."""
     rng = np.random.default_rng(0)
     near = rng.integers(0, 900, 400)
@@ -61,7 +61,7 @@ def test_of_two_orders_the_better_one_is_taken(monkeypatch):
     chords = np.concatenate([path, np.stack([near, near + rng.integers(2, 90, 400)], axis=1)])
     L = sc.laplacian(CellularSheaf.constant(chords))
     best = elimination_order(L).operations
-    assert elimination_order(L, best / 100).operations > best / 100  # dissection is hopeless
+    assert elimination_order(L, best / 100).operations > best / 100  # dissection is much worse
     monkeypatch.setattr(ordering, "DEGREE_ABOVE", np.inf)
     assert elimination_order(L).operations > 2 * best
     monkeypatch.undo()
@@ -69,7 +69,7 @@ def test_of_two_orders_the_better_one_is_taken(monkeypatch):
     assert elimination_order(L).operations > 2 * best
 
 
-def test_grids_in_space_are_dissected(monkeypatch):
+def test_3d_grids_use_nested_dissection(monkeypatch):
     L = sc.laplacian(CellularSheaf.constant(nx.grid_graph((11, 11, 11))))
     best = elimination_order(L)
     assert best.operations < 0.8 * (np.diff(Factors(L, 1.0)._factors.L.indptr) ** 2.0).sum()
@@ -77,7 +77,7 @@ def test_grids_in_space_are_dissected(monkeypatch):
     assert np.array_equal(elimination_order(L).rows, best.rows)
 
 
-def test_leaves_and_chains_go_first():
+def test_leaves_and_chains_are_eliminated_first():
     """A core of four vertices, a path between each pair, a tree at one of them."""
     G = nx.Graph()
     for u, v in nx.complete_graph(4).edges:
@@ -89,24 +89,24 @@ def test_leaves_and_chains_go_first():
     assert set(order.rows[-4:]) == {v for v, degree in G.degree() if degree == 3 and v < 304}
 
 
-def test_counting_ends_where_it_is_too_much():
+def test_counting_stops_at_the_limit():
     L = sc.laplacian(CellularSheaf.constant(nx.random_regular_graph(3, 300, seed=1)))
     everything = elimination_order(L).operations
     assert elimination_order(L, 1e9).operations == everything
     assert 100 < elimination_order(L, 100).operations < everything
 
 
-def test_the_order_is_no_worse_than_that_of_the_factorization_alone():
+def test_order_is_not_worse_than_that_of_superlu():
     L = sc.laplacian(CellularSheaf.constant(nx.random_regular_graph(3, 300, seed=1)))
     lengths = np.diff(Factors(L, 1.0)._factors.L.indptr)
     assert elimination_order(L).operations <= 1.02 * (lengths.astype(float) ** 2).sum()
 
 
-def test_nothing_is_ordered():
+def test_empty_matrix_has_an_empty_order():
     assert elimination_order(scipy.sparse.csr_array((0, 0))).rows.shape == (0,)
 
 
-def test_rows_of_a_stalk_stay_together_and_rows_without_entries_apart():
+def test_rows_of_a_stalk_are_grouped_and_empty_rows_are_not():
     F = CellularSheaf.random([[0, 1], [2, 2], [1, 4]], [2, 3, 2, 2, 1], 2, seed=0)
     starts, Q = ordering.quotient(sc.laplacian(F))
     assert starts.tolist() == [0, 2, 5, 7, 9, 10]

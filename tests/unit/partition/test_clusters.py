@@ -15,7 +15,7 @@ def groups(members, starts):
 
 
 @given(sheaves_with_partitions())
-def test_every_edge_is_internal_to_a_cluster_or_crosses_between_a_pair(case):
+def test_every_edge_is_internal_or_crossing(case):
     F, P = case
     c = clusters_of(F, P)
     K = reference.n_clusters(P)
@@ -33,7 +33,7 @@ def test_every_edge_is_internal_to_a_cluster_or_crosses_between_a_pair(case):
 
 
 @given(sheaves_with_partitions())
-def test_members_and_local_coordinates_of_each_cluster(case):
+def test_members_and_local_offsets_of_clusters(case):
     F, P = case
     c = clusters_of(F, P)
     K = reference.n_clusters(P)
@@ -48,7 +48,7 @@ def test_members_and_local_coordinates_of_each_cluster(case):
 
 
 @given(sheaves_with_partitions())
-def test_edge_clusters_says_minus_one_for_a_crossing_edge(case):
+def test_edge_clusters_are_minus_one_for_crossing_edges(case):
     F, P = case
     expected = np.full(F.n_edges, -1)
     for a in range(P.n_clusters):
@@ -56,7 +56,7 @@ def test_edge_clusters_says_minus_one_for_a_crossing_edge(case):
     assert edge_clusters(F, P).tolist() == expected.tolist()
 
 
-def test_clusters_of_a_graph_by_hand():
+def test_clusters_of_a_small_graph():
     edges = [[3, 0], [1, 1], [0, 3], [2, 1], [3, 2], [0, 2]]
     F = CellularSheaf.random(edges, [2, 1, 3, 1], 1, seed=1)
     c = clusters_of(F, Partition([1, 2, 0, 1]))
@@ -67,7 +67,7 @@ def test_clusters_of_a_graph_by_hand():
     assert groups(c.crossing_edges, c.pair_ptr) == [[4, 5], [3]]
 
 
-def test_wrong_arguments_are_refused():
+def test_invalid_partitions_raise():
     F = CellularSheaf.constant([[0, 1], [1, 2]])
     check_partition(F, Partition([0, 0, 1]))
     with pytest.raises(

@@ -1,4 +1,4 @@
-"""The links by which clusters are selected: weights, norms, parallel edges."""
+"""The weighted links that `select` uses: weights, norms, parallel edges."""
 
 import networkx as nx
 import numpy as np
@@ -21,7 +21,7 @@ HALVES = frozenset({frozenset(range(5, 15)), frozenset([*range(5), *range(15, 20
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
-def test_sheaf_weights_cut_the_two_weak_links_at_any_scale(method, scale):
+def test_sheaf_weights_cut_weak_links_at_any_scale(method, scale):
     roots = scale * np.sqrt(WEAK)
     F = CellularSheaf(RING, roots[:, None, None] * np.eye(2), roots[:, None, None] * np.eye(2))
     for seed in range(4):
@@ -31,7 +31,7 @@ def test_sheaf_weights_cut_the_two_weak_links_at_any_scale(method, scale):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_graph_weights_come_from_attribute_or_entries(method):
+def test_graph_weights_are_attributes_or_adjacency_entries(method):
     G = nx.cycle_graph(20)
     for u, v in ((4, 5), (14, 15)):
         G.edges[u, v]["weight"] = 1e-3  # the others are missing: 1
@@ -44,7 +44,7 @@ def test_graph_weights_come_from_attribute_or_entries(method):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_power_of_two_scales_change_nothing(method):
+def test_scaling_weights_by_powers_of_two_changes_nothing(method):
     edges = np.array(grid(6, 7).edges)
     made = [
         sheaf_on(edges, np.arange(42) % 4, np.full(len(edges), 2), scale=scale)
@@ -56,7 +56,7 @@ def test_power_of_two_scales_change_nothing(method):
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("weight", [0.0, 5e-324, 1e308])
-def test_equal_weights_of_any_size_are_ties(method, weight):
+def test_equal_weights_give_the_same_partition_at_any_scale(method, weight):
     G = grid(7, 8)
     nx.set_edge_attributes(G, weight, "weight")
     partition = select(G, 6, method=method)
@@ -84,7 +84,7 @@ def test_links_are_frobenius_norms_summed_over_parallel_edges(dtype):
     assert set(links_of(F, "graph").weights.tolist()) == {3.0, 1.0}
 
 
-def test_weights_of_an_edge_list_are_one_and_loops_count_nothing():
+def test_edge_lists_have_unit_weights_and_loops_are_ignored():
     G = nx.MultiGraph([(0, 1), (0, 1), (1, 1), (1, 2)])
     G.edges[0, 1, 1]["weight"] = 4
     assert sorted(links_of(G, "graph").weights.tolist()) == [0.25, 0.25, 1.25, 1.25]

@@ -28,8 +28,8 @@ def test_heavy_links_are_matched_first():
     assert len(np.unique(labels)) == 4
 
 
-def test_a_group_takes_what_it_has_room_for():
-    """A star: pairs alone would stall at once."""
+def test_groups_grow_up_to_the_maximum_weight():
+    """In a star, matching only pairs would stall at once."""
     links = links_of(nx.star_graph(20), "graph")
     groups = np.empty(21, dtype=np.int32)
     count = kernels.match(links, np.arange(21), 1, 7.0, groups)
@@ -37,13 +37,13 @@ def test_a_group_takes_what_it_has_room_for():
     assert count == 15
 
 
-def test_levels_stop_where_groups_are_full():
+def test_matching_stops_if_groups_are_full():
     labels = match_levels(links_of(nx.star_graph(60), "graph"), 10, np.random.default_rng(1))
     assert len(np.unique(labels)) == 10
 
 
 @pytest.mark.parametrize("find", [find_balls, match_levels])
-def test_clusters_are_refined_on_each_level(monkeypatch, find):
+def test_clusters_are_refined_on_every_level(monkeypatch, find):
     G = nx.convert_node_labels_to_integers(nx.grid_graph((14, 14, 14)))
     links, edges, refine, cuts = links_of(G, "graph"), np.array(G.edges), methods.refine, []
     for least in (3000, 2744, 0):  # vertices of a level that is refined: none, the first, each
@@ -62,13 +62,13 @@ def refined(G, labels, n_clusters):
     return labels.tolist()
 
 
-def test_refinement_moves_to_the_lighter_of_equals_and_out_of_what_is_too_heavy():
+def test_refinement_prefers_lighter_clusters_and_unloads_heavy_ones():
     path = nx.path_graph(10)
     assert refined(path, [0] * 6 + [1] * 4, 2) == [0] * 5 + [1] * 5  # equal links
     cycle = nx.cycle_graph(6)
     assert refined(cycle, [0, 0, 1, 1, 2, 2], 3) == [0, 0, 1, 1, 2, 2]
     ladder = nx.convert_node_labels_to_integers(nx.grid_2d_graph(2, 6))  # 0 .. 5 over 6 .. 11
-    labels = [0] * 5 + [1] + [0] * 5 + [1]  # 10 and 2, each move cuts a link more
+    labels = [0] * 5 + [1] + [0] * 5 + [1]  # weights 10 and 2; each move cuts one more link
     assert np.bincount(refined(ladder, labels, 2)).max() <= 1.35 * 6
 
 
@@ -76,7 +76,7 @@ def workspace(n):
     return np.empty((3, n)), np.empty((6, n), np.int32), np.empty(n, np.int64)
 
 
-def test_balls_do_not_run_through_hubs():
+def test_balls_do_not_spread_through_hubs():
     links = links_of(nx.barabasi_albert_graph(4000, 3, seed=23), "graph")
     labels = np.empty(4000, dtype=np.int32)
     heap = np.empty(len(links.ends) + 1, dtype=np.int64)
@@ -101,7 +101,7 @@ def test_refinement_sweeps_lower_the_cut():
     assert np.array_equal(weight, np.bincount(labels, minlength=count))
 
 
-def test_heap_sorts():
+def test_heap_returns_entries_in_order():
     rng = np.random.default_rng(19)
     values = rng.integers(0, 9, 200) / 4
     push, pop = from_python(heaps.heap_push), from_python(heaps.heap_pop)
@@ -161,7 +161,7 @@ def test_weights_for_metis_fit_into_31_bits_and_keep_their_ratio(values):
     assert methods._small_integers(np.array([3, 5, 2**20])).tolist() == [3, 5, 2**20]
 
 
-def test_metis_without_pymetis_says_how_to_get_it(monkeypatch):
+def test_missing_pymetis_raises_error_with_install_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "pymetis", None)
     with pytest.raises(ImportError, match=r"pip install sheafcoarsen\[metis\]"):
         select(nx.path_graph(5), 2, method="metis")
@@ -170,7 +170,7 @@ def test_metis_without_pymetis_says_how_to_get_it(monkeypatch):
 # ---------------------------------------------------------------- single methods
 
 
-def test_spectral_finds_unequal_cliques_that_balance_would_cut():
+def test_spectral_finds_cliques_of_unequal_size():
     G = nx.disjoint_union(nx.complete_graph(30), nx.complete_graph(5))
     G.add_edge(0, 30)
     partition = select(G, 2, method="spectral")
@@ -196,7 +196,7 @@ def test_spectral_cuts_a_long_path_evenly():
 # ---------------------------------------------------------------- arguments
 
 
-def test_spectral_finds_blocks_of_vertices_of_very_different_degrees():
+def test_spectral_finds_blocks_with_very_different_degrees():
     rng = np.random.default_rng(0)
     size, block = 10.0 ** rng.uniform(0, 3, 60), np.arange(60) // 20
     A = np.outer(size, size) * np.where(block[:, None] == block, 1.0, 0.02)
@@ -204,7 +204,7 @@ def test_spectral_finds_blocks_of_vertices_of_very_different_degrees():
     assert [len(np.unique(labels[block == b])) for b in range(3)] == [1, 1, 1]
 
 
-def test_spectral_refuses_many_clusters_and_names_balls():
+def test_too_many_spectral_clusters_raise_error_that_suggests_balls():
     with pytest.raises(
         ValueError, match=r'`n_clusters` must be at most 500 .* got 501; use "balls"'
     ):
@@ -212,9 +212,7 @@ def test_spectral_refuses_many_clusters_and_names_balls():
 
 
 @pytest.mark.parametrize(("n", "called"), [(1000, 0), (1001, 1)])
-def test_all_eigenvectors_of_small_components_are_computed_and_a_few_of_large_ones(
-    n, called, monkeypatch
-):
+def test_only_large_components_use_a_sparse_eigensolver(n, called, monkeypatch):
     calls, few = [], methods._largest_eigenvectors
     monkeypatch.setattr(
         methods, "_largest_eigenvectors", lambda *args: calls.append(1) or few(*args)

@@ -14,7 +14,7 @@ PARTITIONS = st.integers(0, 9).flatmap(partitions)
 
 
 @given(PARTITIONS)
-def test_clusters_are_those_of_the_labels(P):
+def test_clusters_match_the_labels(P):
     K = P.n_clusters
     assert reference.n_clusters(P) == K
     assert [P.cluster(a).tolist() for a in range(K)] == [reference.cluster(P, a) for a in range(K)]
@@ -24,16 +24,16 @@ def test_clusters_are_those_of_the_labels(P):
 
 
 @given(PARTITIONS)
-def test_from_clusters_and_back(P):
+def test_from_clusters_inverts_cluster(P):
     clusters = [P.cluster(a) for a in range(P.n_clusters)]
     assert Partition.from_clusters(clusters).labels.tolist() == P.labels.tolist()
-    backwards = [c[::-1].tolist() for c in clusters]  # order inside a cluster says nothing
+    backwards = [c[::-1].tolist() for c in clusters]  # the order within a cluster does not matter
     assert Partition.from_clusters(backwards).labels.tolist() == P.labels.tolist()
     assert Partition.from_clusters(iter(clusters)).labels.tolist() == P.labels.tolist()
 
 
 @given(PARTITIONS, st.sampled_from(["dense", "csr", "csc", "coo", "bool", "list"]))
-def test_from_assignment_and_back(P, form):
+def test_from_assignment_inverts_assignment_matrix(P, form):
     S = P.assignment_matrix()
     assert isinstance(S, scipy.sparse.csr_array)
     expected = [[float(label == a) for a in range(P.n_clusters)] for label in P.labels]
@@ -56,7 +56,7 @@ def test_from_assignment_ignores_stored_zeros_and_adds_duplicates():
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint64, np.int32, np.float32, float, list])
-def test_labels_may_come_in_any_integer_type_or_as_whole_floats(dtype):
+def test_labels_may_have_any_integer_type_or_be_integral_floats(dtype):
     labels = [2, 0, 1, 0]
     given_labels = labels if dtype is list else np.array(labels, dtype)
     P = Partition(given_labels)
@@ -64,7 +64,7 @@ def test_labels_may_come_in_any_integer_type_or_as_whole_floats(dtype):
     assert P.labels.dtype == np.int64
 
 
-def test_no_vertices():
+def test_partition_without_vertices():
     P = Partition([])
     assert (P.n_vertices, P.n_clusters, P.sizes.tolist()) == (0, 0, [])
     assert P.assignment_matrix().shape == (0, 0)
@@ -72,7 +72,7 @@ def test_no_vertices():
     assert Partition.from_clusters([]).n_clusters == 0
 
 
-def test_cluster_indices_count_from_the_end_and_have_bounds():
+def test_cluster_accepts_negative_indices_and_checks_bounds():
     P = Partition([0, 1, 0])
     assert [P.cluster(a).tolist() for a in (-2, -1)] == [[0, 2], [1]]
     for a in (2, -3):
@@ -80,7 +80,7 @@ def test_cluster_indices_count_from_the_end_and_have_bounds():
             P.cluster(a)
 
 
-def test_arrays_are_read_only_and_belong_to_the_partition():
+def test_arrays_of_a_partition_are_read_only_copies():
     labels = np.array([0, 1, 0, 1])
     P = Partition(labels)
     labels[:] = 0
@@ -92,7 +92,7 @@ def test_arrays_are_read_only_and_belong_to_the_partition():
     with pytest.raises(AttributeError, match="labels"):
         P.labels = np.zeros(4)
     S = P.assignment_matrix()
-    S.data[:] = 7  # what is handed out is fresh
+    S.data[:] = 7  # results are new arrays
     assert P.assignment_matrix().max() == 1
 
 
@@ -101,7 +101,7 @@ def test_partitions_compare_by_identity():
     assert len({P, P, Partition([0, 1])}) == 2
 
 
-def test_repr_says_what_it_is():
+def test_repr_shows_counts_and_sizes():
     assert repr(Partition([0, 1, 0, 1, 1])) == "Partition(n_vertices=5, n_clusters=2, sizes 2 .. 3)"
 
 
@@ -129,7 +129,7 @@ BAD_LABELS = {
 
 
 @pytest.mark.parametrize("case", BAD_LABELS)
-def test_bad_labels(case):
+def test_invalid_labels_raise(case):
     labels, error, message = BAD_LABELS[case]
     with pytest.raises(error, match=re.escape("`labels`") + ".*" + re.escape(message)):
         Partition(labels)
@@ -150,7 +150,7 @@ BAD_CLUSTERS = {
 
 
 @pytest.mark.parametrize("case", BAD_CLUSTERS)
-def test_bad_clusters(case):
+def test_invalid_clusters_raise(case):
     clusters, message = BAD_CLUSTERS[case]
     with pytest.raises(ValueError, match=re.escape(message)):
         Partition.from_clusters(clusters)
@@ -181,7 +181,7 @@ NOT_SPARSE = ("text", "none", "three-dimensional", "one-dimensional", "ragged")
     + [(case, scipy.sparse.csr_array) for case in BAD_ASSIGNMENTS if case not in NOT_SPARSE]
     + [(case, lambda S: S) for case in BAD_ASSIGNMENTS],
 )
-def test_bad_assignments(case, form):
+def test_invalid_assignment_matrices_raise(case, form):
     S, error, message = BAD_ASSIGNMENTS[case]
     S = form(S)
     with pytest.raises(error, match="`S`.*" + re.escape(message)):
@@ -189,7 +189,7 @@ def test_bad_assignments(case, form):
 
 
 @given(JUNK, st.sampled_from(["labels", "clusters", "assignment"]))
-def test_junk_works_or_is_refused(junk, way):
+def test_random_arguments_work_or_raise(junk, way):
     build = {
         "labels": Partition,
         "clusters": Partition.from_clusters,

@@ -1,4 +1,4 @@
-"""Any labels become just so many connected clusters."""
+"""Repair of arbitrary labels to a given number of connected clusters."""
 
 import re
 import warnings
@@ -21,7 +21,7 @@ FORKED = [(0, 0), (0, 0), (0, 1), (0, 2), (4, 5), (5, 7), (7, 9), (11, 13), (13,
 @settings(deadline=None, max_examples=300)
 @given(problem=problems(), seed=st.integers(0, 99))
 @example(problem=(FORKED, [0, 0, 0, 2, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0], [0] * 11, 4), seed=0)
-def test_repair_mends_any_labels(problem, seed):
+def test_repair_makes_any_labels_valid(problem, seed):
     edges, dims, edge_dims, n_clusters = problem
     links = links_of(sheaf_on(edges, dims, edge_dims), "sheaf")
     labels = np.random.default_rng(seed).integers(0, n_clusters, len(dims)).astype(np.int32)
@@ -34,25 +34,25 @@ def test_repair_mends_any_labels(problem, seed):
         assert_guarantees(repaired, max(n_clusters, components), len(dims), edges)
 
 
-def test_repair_leaves_good_labels_alone():
+def test_repair_keeps_valid_labels():
     labels = np.repeat([0, 1, 2], 4).astype(np.int32)
     repaired = repair_labels(links_of(nx.path_graph(12), "graph"), labels, 3, True)
     assert repaired.tolist() == labels.tolist()
 
 
-def test_repair_gives_a_fragment_to_its_neighbour_and_the_main_piece_keeps_the_label():
+def test_repair_merges_fragments_into_neighbours():
     labels = np.array([0, 0, 0, 0, 1, 1, 0, 1, 1, 1], dtype=np.int32)  # vertex 6 is cut off
     repaired = repair_labels(links_of(nx.path_graph(10), "graph"), labels, 2, True)
     assert repaired.tolist() == [0] * 4 + [1] * 6
 
 
-def test_repair_merges_a_fragment_before_a_lighter_cluster():
+def test_repair_merges_fragments_before_light_clusters():
     labels = np.array([0] * 4 + [1] + [2] * 5 + [0] * 2, dtype=np.int32)
     repaired = repair_labels(links_of(nx.path_graph(12), "graph"), labels, 3, False)
     assert repaired.tolist() == [0] * 4 + [1] + [2] * 7
 
 
-def test_repair_splits_heavy_clusters_and_merges_light_ones_instead():
+def test_repair_splits_heavy_clusters_and_merges_light_ones():
     labels = np.repeat(np.arange(10), [24] + [4] * 9).astype(np.int32)
     links = links_of(nx.path_graph(60), "graph")
     assert np.bincount(repair_labels(links, labels, 10, True)).max() <= 9
@@ -65,8 +65,8 @@ def test_repair_splits_heavy_clusters_and_merges_light_ones_instead():
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_cluster_is_split_in_no_more_parts_than_it_has_vertices(method):
-    """One or two vertices outweigh all others, which still make as many clusters as there are."""
+def test_clusters_are_split_into_at_most_one_part_per_vertex(method):
+    """One or two vertices outweigh all others, which must still form the remaining clusters."""
     rng = np.random.default_rng(0)
     for seed in range(40):
         n = int(rng.integers(4, 14))
@@ -79,8 +79,8 @@ def test_a_cluster_is_split_in_no_more_parts_than_it_has_vertices(method):
         assert_guarantees(sc.select(F, n_clusters, method=method), n_clusters, n, edges)
 
 
-def test_repair_leaves_no_light_cluster_beside_a_neighbour():
-    """Of 30 vertices in three clusters one has two: it joins its neighbour, the rest is split."""
+def test_repair_merges_light_clusters_with_neighbours():
+    """A cluster of 2 among 30 vertices is merged with its neighbour; another one is split."""
     labels = np.repeat(np.arange(3), [2, 17, 11]).astype(np.int32)
     links = links_of(nx.path_graph(30), "graph")
     assert np.bincount(repair_labels(links, labels, 3, True)).min() >= 4
@@ -101,8 +101,8 @@ def crumbs(large, small, seed=0):
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("n_clusters", [40, 150, 400])
-def test_a_large_component_among_hundreds_of_crumbs_is_split(method, n_clusters):
-    """As astro-ph is: 16,706 vertices in 1,029 components, of which one has 14,845."""
+def test_large_component_among_many_small_ones_is_split(method, n_clusters):
+    """Like astro-ph: 16,706 vertices in 1,029 components, one of which has 14,845."""
     graph = crumbs(2000, 450)
     partition = sc.select(graph, n_clusters, method=method)
     assert_guarantees(partition, n_clusters, graph.number_of_nodes(), list(graph.edges))
@@ -119,7 +119,7 @@ def test_a_large_component_among_hundreds_of_crumbs_is_split(method, n_clusters)
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_components_that_are_all_small_are_packed_evenly(method):
+def test_small_components_are_packed_evenly(method):
     graph = nx.disjoint_union_all([nx.path_graph(1 + i % 3) for i in range(300)])
     partition = sc.select(graph, 60, method=method)
     assert_guarantees(partition, 60, 600, list(graph.edges))
@@ -127,8 +127,8 @@ def test_components_that_are_all_small_are_packed_evenly(method):
 
 
 @pytest.mark.parametrize(("single", "bins"), [(20, 2), (24, 2), (26, 3)])
-def test_components_heavier_than_the_mean_cluster_stay_alone(single, bins):
-    """Single vertices, five components of 15 and one of 105; 20 clusters of 10 in the mean."""
+def test_components_heavier_than_the_mean_are_not_packed(single, bins):
+    """Single vertices, five components of 15 and one of 105; 20 clusters with mean weight 10."""
     sizes = [1] * single + [15] * 5 + [105]
     graph = nx.disjoint_union_all([nx.path_graph(n) for n in sizes])
     labels = sc.select(graph, 20).labels
@@ -140,8 +140,8 @@ def test_components_heavier_than_the_mean_cluster_stay_alone(single, bins):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_weights_are_stalk_dimensions(method):
-    """One vertex outweighs all others together, and can be but one cluster."""
+def test_vertex_weights_are_stalk_dimensions(method):
+    """One vertex outweighs all others together, but can form only one cluster."""
     F = sc.CellularSheaf.from_flat([], [], [], [1000, *[1] * 10], [])
     labels = sc.select(F, 5, method=method).labels
     assert (labels[1:] != labels[0]).all()
@@ -149,7 +149,7 @@ def test_weights_are_stalk_dimensions(method):
 
 
 @pytest.mark.filterwarnings("ignore::sheafcoarsen.SmallComponentsWarning")
-def test_with_as_many_clusters_as_components_none_is_joined():
+def test_components_are_not_joined_if_there_are_enough_clusters():
     graph = crumbs(500, 200)
     partition = sc.select(graph, 201)
     for component in nx.connected_components(graph):
@@ -157,7 +157,7 @@ def test_with_as_many_clusters_as_components_none_is_joined():
     assert sc.select(graph, 230).n_clusters == 230
 
 
-def test_the_same_arguments_give_the_same_partition():
+def test_packing_is_deterministic():
     graph = crumbs(500, 200)
     for method in METHODS:
         one, two = (sc.select(graph, 100, method=method, seed=3).labels for _ in range(2))
@@ -175,7 +175,7 @@ def with_pairs(large=1500, pairs=100):
 
 @pytest.mark.parametrize("method", ["balls", "matching"])
 @pytest.mark.parametrize("extra", [0, 1, 10, 20])
-def test_a_large_component_left_with_few_clusters_is_told_with_the_number_to_ask_for(method, extra):
+def test_warning_states_a_sufficient_number_of_clusters(method, extra):
     graph, n_clusters = with_pairs(), 101 + extra
     with pytest.warns(sc.SmallComponentsWarning) as caught:
         P = sc.select(graph, n_clusters, method)
@@ -185,7 +185,7 @@ def test_a_large_component_left_with_few_clusters_is_told_with_the_number_to_ask
     text = str(said.message)
     assert f"one cluster has {P.sizes.max()} of 1700 vertices" in text
     assert "100 of 101 components are smaller than the mean cluster" in text
-    assert "below 101 small components share clusters" in text
+    assert "or fewer than 101 to let small components share clusters" in text
     (enough,) = map(int, re.findall(r"n_clusters=(\d+)", text))
     assert enough == -(-2 * 1700 * 100 // (2 * 1700 - 1500))  # 100 / k + 1500 / (2 * 1700) <= 1
     for better in (enough, 100):
@@ -195,8 +195,8 @@ def test_a_large_component_left_with_few_clusters_is_told_with_the_number_to_ask
         assert sizes.max() <= 3 * sizes.mean() < P.sizes.max()
 
 
-def test_the_threshold_of_the_warning():
-    """140 is the least k for 100 / k + 1500 / (4 * 1700) <= 1, but for a cluster or two."""
+def test_warning_appears_exactly_below_the_threshold():
+    """140 is the minimum k with 100 / k + 1500 / (4 * 1700) <= 1, up to a cluster or two."""
     graph = with_pairs()
     least = int(np.ceil(100 / (1 - 1500 / (4 * 1700))))
     sc.select(graph, least)  # warnings are errors here
@@ -204,7 +204,7 @@ def test_the_threshold_of_the_warning():
         sc.select(graph, least - 5)
 
 
-def test_weights_of_vertices_count():
+def test_warning_depends_on_vertex_weights():
     """Stalks of dimension 5 on the large component: 1500 of 2300 dimensions, not of 1100."""
     edges = np.array(with_pairs(300, 400).edges)
     dims = np.repeat([5, 1], [300, 800])
@@ -215,14 +215,14 @@ def test_weights_of_vertices_count():
     assert f"n_clusters={-(-2 * 2300 * 400 // (2 * 2300 - 1500))} " in str(caught[0].message)
 
 
-def test_what_cannot_be_cut_is_no_reason_to_warn():
+def test_indivisible_components_do_not_warn():
     F = sc.CellularSheaf.from_flat([], [], [], [1000, *[1] * 10], [])
     assert sc.select(F, 11).n_clusters == 11
     graph = nx.disjoint_union(nx.path_graph(100), nx.empty_graph(2))
-    assert sorted(sc.select(graph, 3).sizes) == [1, 1, 100]  # three clusters: no mean to speak of
+    assert sorted(sc.select(graph, 3).sizes) == [1, 1, 100]  # 100 is less than 4 means of 34
 
 
-def test_the_number_needed_is_the_least():
+def test_clusters_needed_is_the_minimum():
     rng = np.random.default_rng(5)
     for _ in range(50):
         n_vertices = rng.integers(1, 40, size=rng.integers(1, 30))

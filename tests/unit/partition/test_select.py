@@ -1,4 +1,4 @@
-"""Every promise of ``select``, for every method."""
+"""The guarantees of ``select``, for every method."""
 
 import networkx as nx
 import numpy as np
@@ -23,7 +23,7 @@ def grid(*shape):
 
 
 def sheaf_on(edges, vertex_dims, edge_dims, scale=1.0, seed=7, dtype=float):
-    """Random maps on an edge list that may hold anything an edge list can."""
+    """Return a sheaf with random maps on any edge list."""
     rng = np.random.default_rng(seed)
     edges = np.asarray(edges, dtype=np.int64).reshape(-1, 2)
     dims, edge_dims = np.asarray(vertex_dims), np.asarray(edge_dims)
@@ -38,7 +38,7 @@ def sheaf_on(edges, vertex_dims, edge_dims, scale=1.0, seed=7, dtype=float):
 
 
 def assert_guarantees(partition, n_clusters, n, edges):
-    """Exactly n_clusters; connected, or whole components where there are too many of those."""
+    """Check that there are n_clusters clusters, each connected or a union of components."""
     assert partition.n_vertices == n
     assert partition.n_clusters == n_clusters
     assert partition.sizes.min() >= 1
@@ -81,14 +81,14 @@ def test_guarantees_hold_on_any_multigraph(method, problem, weights, seed):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_as_many_clusters_as_vertices_are_singletons_and_one_is_everything(method):
+def test_extreme_numbers_of_clusters_give_trivial_partitions(method):
     G = grid(4, 5)
     assert sorted(select(G, 20, method=method).labels.tolist()) == list(range(20))
     assert select(G, 1, method=method).labels.tolist() == [0] * 20
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_whole_components_are_packed_evenly(method):
+def test_surplus_components_are_packed_evenly(method):
     sizes = [1, 2, 3, 5, 7, 9, 4, 6, 8, 3, 1, 1]
     G = nx.disjoint_union_all([nx.cycle_graph(s) if s > 2 else nx.path_graph(s) for s in sizes])
     partition = select(G, 4, method=method)
@@ -97,7 +97,7 @@ def test_whole_components_are_packed_evenly(method):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_more_clusters_than_components_go_where_the_weight_is(method):
+def test_components_get_clusters_in_proportion_to_their_weight(method):
     G = nx.disjoint_union(nx.path_graph(30), nx.path_graph(10))
     partition = select(G, 4, method=method)
     assert_guarantees(partition, 4, 40, list(G.edges))
@@ -105,7 +105,7 @@ def test_more_clusters_than_components_go_where_the_weight_is(method):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_same_seed_same_partition_other_seeds_others(method):
+def test_partition_is_determined_by_the_seed(method):
     G = grid(12, 13)
     found = {tuple(select(G, 9, method=method, seed=seed).labels.tolist()) for seed in range(6)}
     assert len(found) >= 3
@@ -123,7 +123,7 @@ def test_auto_is_balls():
 @pytest.mark.parametrize("method", BALANCED)
 @pytest.mark.parametrize("shape", [(30, 31), (9, 10, 11)], ids=["2-D", "3-D"])
 @pytest.mark.parametrize("n_clusters", [7, 25, 400])
-def test_grids_are_balanced(method, shape, n_clusters):
+def test_clusters_of_grids_are_balanced(method, shape, n_clusters):
     G = grid(*shape)
     sizes = select(G, n_clusters, method=method).sizes
     assert sizes.max() <= 1.35 * sizes.mean() + 1
@@ -133,7 +133,7 @@ def test_grids_are_balanced(method, shape, n_clusters):
 @pytest.mark.parametrize(
     ("method", "allowed"), [("balls", 0.16), ("matching", 0.17), ("metis", 0.15)]
 )
-def test_grids_are_cut_little(method, allowed):
+def test_clusters_of_grids_have_small_cuts(method, allowed):
     G = grid(60, 60)  # squares of 6 x 6 cut 9 of 59 lines in each direction, 0.153
     labels = select(G, 100, method=method).labels
     edges = np.array(G.edges)
@@ -141,7 +141,7 @@ def test_grids_are_cut_little(method, allowed):
 
 
 @pytest.mark.parametrize("method", BALANCED)
-def test_stalk_dimensions_are_balanced_not_vertices(method):
+def test_clusters_balance_stalk_dimensions_not_vertex_counts(method):
     dims = np.repeat([9, 1], 40)
     path = np.stack([np.arange(79), np.arange(1, 80)], axis=1)
     F = sheaf_on(path, dims, np.ones(79, dtype=int))
@@ -152,7 +152,7 @@ def test_stalk_dimensions_are_balanced_not_vertices(method):
 
 
 @pytest.mark.parametrize("method", BALANCED)
-def test_empty_stalks_spread(method):
+def test_vertices_with_empty_stalks_are_spread_over_clusters(method):
     G = grid(10, 10)
     F = CellularSheaf.from_flat(np.array(G.edges), [], [], np.zeros(100, dtype=int), 1)
     assert select(F, 5, method=method).sizes.max() <= 31
@@ -169,25 +169,25 @@ def clusters(partition):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_star_gives_single_leaves_and_the_rest(method):
+def test_clusters_of_a_star_are_leaves_and_the_rest(method):
     sizes = np.sort(select(nx.star_graph(2000), 100, method=method).sizes)
     assert sizes.tolist() == [1] * 99 + [1902]  # the only connected way
 
 
 @pytest.mark.parametrize("method", BALANCED)
-def test_wheel_is_cut_into_arcs(method):
+def test_clusters_of_a_wheel_are_arcs(method):
     sizes = select(nx.wheel_graph(2001), 50, method=method).sizes
     assert sizes.max() <= 2 * sizes.mean()
 
 
-def test_splitting_a_wheel_goes_along_its_rim():
+def test_wheel_is_split_along_its_rim():
     links = links_of(nx.wheel_graph(201), "graph")
     sizes = np.bincount(repair_labels(links, np.zeros(201, dtype=np.int32), 4, False))
     assert sizes.max() <= 60  # the spokes alone are a star: three single vertices and the rest
 
 
 @pytest.mark.parametrize("method", ["balls", "matching"])
-def test_trees_are_balanced(method):
+def test_clusters_of_trees_are_balanced(method):
     sizes = select(nx.balanced_tree(2, 11), 100, method=method).sizes
     assert sizes.max() <= 4 * sizes.mean()
 
@@ -195,7 +195,7 @@ def test_trees_are_balanced(method):
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
 @pytest.mark.parametrize("method", ["balls", "matching"])
 @pytest.mark.parametrize("n_clusters", [500, 70_000])
-def test_hubs_take_no_quadratic_time(method, n_clusters):
+def test_hubs_do_not_take_quadratic_time(method, n_clusters):
     n = 200_000
     star = np.stack([np.zeros(n, dtype=int), np.arange(1, n + 1)], axis=1)
     rim = np.stack([np.arange(1, n), np.arange(2, n + 1)], axis=1)[: n // 2]
@@ -208,7 +208,7 @@ def test_hubs_take_no_quadratic_time(method, n_clusters):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_two_cliques_joined_by_an_edge_are_found(method):
+def test_two_joined_cliques_are_found(method):
     for seed in range(3):
         partition = select(nx.barbell_graph(12, 0), 2, method=method, seed=seed)
         assert clusters(partition) == {frozenset(range(12)), frozenset(range(12, 24))}
@@ -218,7 +218,7 @@ def test_two_cliques_joined_by_an_edge_are_found(method):
 
 
 @pytest.mark.parametrize("n_clusters", [0, -1, 6])
-def test_impossible_counts_are_refused(n_clusters):
+def test_numbers_of_clusters_out_of_range_raise(n_clusters):
     with pytest.raises(ValueError, match=rf"`n_clusters` .* 1 .* vertices, 5, got {n_clusters}"):
         select(nx.path_graph(5), n_clusters)
 
@@ -230,16 +230,16 @@ def test_an_empty_graph_has_no_clusters():
 
 
 @pytest.mark.parametrize("n_clusters", [2.0, True, "2", None])
-def test_counts_that_are_no_integers_are_refused(n_clusters):
+def test_numbers_of_clusters_that_are_not_integers_raise(n_clusters):
     with pytest.raises(TypeError, match="`n_clusters` must be an integer"):
         select(nx.path_graph(5), n_clusters)
 
 
-def test_numpy_integers_are_counts():
+def test_numpy_integers_are_valid_numbers_of_clusters():
     assert select(nx.path_graph(5), np.int32(2), seed=np.uint8(3)).n_clusters == 2
 
 
-def test_unknown_choices_are_refused_with_the_list():
+def test_unknown_choices_raise_error_that_lists_them():
     G = nx.path_graph(5)
     listed = "'auto', 'balls', 'matching', 'spectral', 'metis'"
     with pytest.raises(ValueError, match=f"`method` must be one of {listed}, got 'kmeans'"):
@@ -253,19 +253,19 @@ def test_unknown_choices_are_refused_with_the_list():
 
 
 @pytest.mark.parametrize(("seed", "error"), [(-1, ValueError), (0.5, TypeError), (None, TypeError)])
-def test_seeds_are_integers_from_zero(seed, error):
+def test_seeds_must_be_non_negative_integers(seed, error):
     with pytest.raises(error, match="`seed` must be"):
         select(nx.path_graph(5), 2, seed=seed)
 
 
-def test_negative_weights_are_refused():
+def test_negative_weights_raise():
     G = nx.path_graph(3)
     G.edges[1, 2]["weight"] = -1.0
     with pytest.raises(ValueError, match=r"must not be negative.* got -1.0 for edge 1 \(1, 2\)"):
         select(G, 2)
 
 
-def test_progress_shows_a_bar_only_when_asked(capsys):
+def test_progress_bar_is_shown_only_on_request(capsys):
     for method in METHODS:
         select(nx.path_graph(9), 3, method=method)
     assert capsys.readouterr().err == ""

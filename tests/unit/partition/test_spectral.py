@@ -12,7 +12,7 @@ PLANTED = np.repeat([0, 1], 200)
 
 
 def camps(seed, noise=0.05, p=0.1):
-    """Return a signed graph: friends inside the two camps, foes between them, with noise."""
+    """Return a signed graph: positive within two camps, negative between them, with noise."""
     rng = np.random.default_rng(seed)
     edges = np.array(nx.gnp_random_graph(400, p, seed=seed).edges)
     sign = np.where(PLANTED[edges[:, 0]] == PLANTED[edges[:, 1]], 1, -1)
@@ -48,7 +48,9 @@ def test_two_planted_camps_are_found(seed):
     P = sc.select(F, 2, method="spectral")
     assert P.n_clusters == 2
     assert agreement(P.labels, PLANTED) >= 0.99
-    assert agreement(sc.select(F, 2).labels, PLANTED) < 0.7  # the graph knows nothing of it
+    assert (
+        agreement(sc.select(F, 2).labels, PLANTED) < 0.7
+    )  # the graph alone does not show the camps
 
 
 @pytest.mark.parametrize(("d", "dtype"), [(1, complex), (2, float), (3, np.float32), (2, complex)])
@@ -61,28 +63,28 @@ def test_planted_clusters_of_consistent_transports_are_found(d, dtype):
     assert agreement(sc.select(F, 3, method="matching").labels, labels) < 0.7
 
 
-def test_many_clusters_and_more_than_a_thousand_dimensions():
+def test_many_clusters_of_a_large_sheaf_are_found():
     F, labels = transports(1, 3, k=12, size=40, p=(0.5, 0.02))
     P = sc.select(F, 12, method="spectral")
     assert P.n_clusters == 12
     assert agreement(P.labels, labels) >= 0.9
 
 
-def test_features_stay_few_for_many_clusters():
+def test_number_of_features_is_bounded_for_many_clusters():
     F, _ = transports(1, 3, k=12, size=10, p=(0.9, 0.02))
     rows = methods._sheaf_rows(F, 12, np.random.default_rng(0))
     assert rows.shape == (120, methods.MOST_FACTORS**2)
 
 
 @pytest.mark.parametrize("dim", [1, 3])
-def test_of_a_constant_sheaf_it_is_that_of_the_graph(dim):
+def test_constant_sheaf_has_the_spectral_clusters_of_its_graph(dim):
     graph = nx.gnp_random_graph(60, 0.15, seed=1)
     F = CellularSheaf.constant(graph, dim=dim, weight=None)
     wanted = sc.select(nx.to_scipy_sparse_array(graph, weight=None), 9, method="spectral")
     np.testing.assert_array_equal(sc.select(F, 9, method="spectral").labels, wanted.labels)
 
 
-def test_ragged_stalks_and_components_are_fine():
+def test_ragged_stalks_and_components_are_allowed():
     F = sc.disjoint_union([transports(0, 2, k=2)[0], camps(0), CellularSheaf.constant([[0, 1]])])[0]
     for k in (2, 3, 7):
         assert sc.select(F, k, method="spectral").n_clusters == k

@@ -1,4 +1,4 @@
-"""The container: what it holds, that it cannot change, new maps on the same graph."""
+"""The class: its contents, immutability, new maps on the same graph."""
 
 import dataclasses
 import re
@@ -56,7 +56,7 @@ def mixed_sheaf(dtype=float):
 # ---------------------------------------------------------------- what the container holds
 
 
-def test_a_small_sheaf_entry_by_entry():
+def test_entries_of_a_small_sheaf():
     F = mixed_sheaf()
     assert (F.n_vertices, F.n_edges, F.dim_c0, F.dim_c1) == (4, 4, 6, 6)
     assert F.vertex_offsets.tolist() == [0, 2, 3, 3, 6]
@@ -96,7 +96,7 @@ def test_sizes_and_offsets_agree_with_the_maps(F):
 
 
 @given(sheaves())
-def test_every_way_to_build_a_sheaf_builds_the_same(F):
+def test_all_constructors_build_the_same_sheaf(F):
     dims = F.vertex_dims
     if F.n_edges:  # an empty list of maps does not say its scalar type
         assert_same_sheaf(CellularSheaf(F.edges, tails(F), heads(F), dims), F)
@@ -111,7 +111,7 @@ def test_every_way_to_build_a_sheaf_builds_the_same(F):
 
 
 @given(sheaves(uniform=True))
-def test_uniform_maps_may_come_as_one_array(F):
+def test_uniform_maps_may_be_passed_as_one_array(F):
     m = F.n_edges
     d_v, d_e = (int(max(dims, default=0)) for dims in (F.vertex_dims, F.edge_dims))
     arrays = [data.reshape(m, d_e, d_v) for data in (F.tail_data, F.head_data)]
@@ -129,7 +129,7 @@ def test_uniform_maps_may_come_as_one_array(F):
         assert seen is None or seen.n_vertices == F.edges.max() + 1
 
 
-def test_dimensions_are_read_off_the_maps_where_every_vertex_is_touched():
+def test_vertex_dims_are_inferred_if_every_vertex_has_an_edge():
     F = CellularSheaf(
         [[2, 0], [0, 1]], [np.ones((2, 3)), np.ones((1, 1))], [np.ones((2, 1)), np.ones((1, 0))]
     )
@@ -137,7 +137,7 @@ def test_dimensions_are_read_off_the_maps_where_every_vertex_is_touched():
 
 
 @pytest.mark.parametrize("maps", [[], (), np.zeros((0, 2, 3)), np.zeros(0)], ids=repr)
-def test_no_edges(maps):
+def test_sheaf_without_edges(maps):
     F = CellularSheaf(NO_EDGES, maps, maps, vertex_dims=[2, 0, 1])
     assert (F.n_vertices, F.n_edges, F.dim_c0, F.dim_c1) == (3, 0, 3, 0)
     assert reference.coboundary(F).shape == (0, 3)
@@ -148,13 +148,13 @@ def test_no_edges(maps):
 
 @pytest.mark.parametrize("e", [4, -5])
 @pytest.mark.parametrize("end", ["tail_map", "head_map"])
-def test_edges_have_bounds(e, end):
+def test_edge_index_out_of_range_raises(e, end):
     with pytest.raises(IndexError, match=f"edge {e} is out of range for 4 edges"):
         getattr(mixed_sheaf(), end)(e)
 
 
 @given(sheaves())
-def test_largest_entry_by_which_norms_are_scaled(F):
+def test_largest_entry_is_the_maximum_absolute_value(F):
     entries = np.concatenate([F.tail_data, F.head_data])
     eps = eps_of(F.dtype)
     largest = float(np.abs(entries).max(initial=0))
@@ -165,7 +165,7 @@ def test_largest_entry_by_which_norms_are_scaled(F):
 
 
 def built_from_arrays():
-    """(name, arrays that go in, constructor) of every way that takes arrays."""
+    """(name, input arrays, constructor) of every constructor that accepts arrays."""
     eye = np.stack([np.eye(2), np.eye(2)])
     turn = np.stack([QUARTER_TURN, QUARTER_TURN])
     edges = np.array([[0, 1], [2, 1]])
@@ -194,7 +194,7 @@ def built_from_arrays():
 
 
 @pytest.mark.parametrize("case", built_from_arrays())
-def test_the_callers_arrays_are_neither_frozen_nor_kept(case):
+def test_input_arrays_stay_writable_and_are_copied(case):
     arrays, build = built_from_arrays()[case]
     F, same = build(), build()
     for array in arrays:
@@ -224,7 +224,7 @@ def test_maps_are_views_of_the_flat_data():
     assert np.shares_memory(F.head_map(1), F.head_data)
 
 
-def test_sheaves_compare_by_identity_and_can_be_keys():
+def test_sheaves_compare_by_identity_and_are_hashable():
     F, G = mixed_sheaf(), mixed_sheaf()
     assert F != G
     assert {F: 1, G: 2}[F] == 1
@@ -234,7 +234,7 @@ def test_sheaves_compare_by_identity_and_can_be_keys():
 
 
 @given(sheaves(spread=False), st.sampled_from(["maps", "flat"]))
-def test_with_maps_keeps_the_graph_and_takes_the_maps(F, form):
+def test_with_maps_keeps_the_graph_and_replaces_the_maps(F, form):
     new_tails, new_heads = ([2 * M for M in maps] for maps in (heads(F), tails(F)))
     if [M.shape for M in new_tails] != [M.shape for M in tails(F)]:
         new_tails, new_heads = new_heads, new_tails
@@ -252,7 +252,7 @@ def test_with_maps_keeps_the_graph_and_takes_the_maps(F, form):
         assert getattr(G, name) is getattr(F, name)
 
 
-def test_with_maps_keeps_labels_and_takes_the_new_scalar_type():
+def test_with_maps_keeps_labels_and_has_the_new_scalar_type():
     F = CellularSheaf.constant(nx.Graph([("b", "a")]))
     G = F.with_maps([[[2j]]], np.array([[[3]]], np.float32))
     assert G.vertex_labels == ("b", "a")
@@ -293,7 +293,7 @@ BAD_OTHERS = {
 
 
 @pytest.mark.parametrize("case", BAD_OTHERS)
-def test_other_bad_input(case):
+def test_invalid_maps_and_indices_raise(case):
     build, error, message = BAD_OTHERS[case]
     with pytest.raises(error, match=re.escape(message)):
         build()
@@ -303,7 +303,7 @@ def test_other_bad_input(case):
 
 
 @given(sheaves())
-def test_names_change_nothing_but_the_names(F):
+def test_with_labels_changes_only_labels(F):
     names = [("v", v) for v in range(F.n_vertices)]
     named = F.with_labels(iter(names))
     assert named.vertex_labels == tuple(names)
@@ -325,7 +325,7 @@ def test_names_change_nothing_but_the_names(F):
         (7, TypeError, "`vertex_labels` must be a sequence of names, got int"),
     ],
 )
-def test_names_that_tell_no_vertices_apart_are_refused(labels, error, message):
+def test_invalid_vertex_names_raise(labels, error, message):
     F = CellularSheaf.constant([[0, 1], [1, 2]])
     with pytest.raises(error, match=re.escape(message)):
         F.with_labels(labels)

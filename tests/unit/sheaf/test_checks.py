@@ -1,4 +1,4 @@
-"""What is refused where a sheaf is asked for, and what files may hold beyond a caller's maps."""
+"""Errors for arguments that are not sheaves, and the range of maps in files."""
 
 import re
 
@@ -24,7 +24,7 @@ F = CellularSheaf.constant(nx.path_graph(3))
     ],
     ids=["graph", "array", "sparse", "coarsening", "none"],
 )
-def test_what_is_no_sheaf_is_refused_with_the_way_to_one(value, remedy):
+def test_check_sheaf_suggests_how_to_get_a_sheaf(value, remedy):
     assert check_sheaf(F) is F
     with pytest.raises(TypeError, match="`G` must be a CellularSheaf, ") as raised:
         check_sheaf(value, "G")
@@ -32,7 +32,7 @@ def test_what_is_no_sheaf_is_refused_with_the_way_to_one(value, remedy):
     assert str(raised.value).endswith("NoneType") == (value is None)
 
 
-def test_flat_data_of_a_file_may_leave_the_range_but_not_be_infinite():
+def test_stored_maps_may_exceed_the_range_but_must_be_finite():
     with pytest.raises(ValueError, match="rescale the maps"):
         CellularSheaf.from_flat([[0, 1]], [1e-200], [0.0], 1, 1)
     G = checked_sheaf([[0, 1]], [1e-200], [0.0], [1, 1], [1], ("a", "b"))

@@ -1,4 +1,4 @@
-"""Two sheaves are the same bit for bit, or but for rounding."""
+"""Comparison of two sheaves, bit for bit or up to rounding."""
 
 import numpy as np
 import pytest
@@ -30,14 +30,14 @@ def test_a_copy_equals_its_original(G):
 
 
 @pytest.mark.parametrize("what", OTHERS)
-def test_another_graph_or_other_names_are_not_the_same(what):
+def test_sheaves_with_other_graphs_or_names_are_not_equal(what):
     for one, other in ((F, OTHERS[what]), (OTHERS[what], F)):
         assert not one.equals(other)
         assert not one.allclose(other)
 
 
 @pytest.mark.parametrize("end", [0, 1])
-def test_every_bit_counts(end):
+def test_equals_compares_every_bit(end):
     data = [F.tail_data.copy(), F.head_data.copy()]
     data[end][-1] = np.nextafter(data[end][-1], 9)
     G = F.with_maps(*data)
@@ -51,8 +51,8 @@ def test_every_bit_counts(end):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("unit", [1e-12, 1.0, 1e12])
-def test_rounding_is_judged_map_by_map_at_its_own_size(dtype, unit):
-    """An error that is rounding beside the largest map is none beside a small one."""
+def test_allclose_is_relative_to_each_map(dtype, unit):
+    """An error of rounding size relative to the largest map is not relative to a small one."""
     one, small = dtype(unit), dtype(unit * 1e-3)
     G = sc.CellularSheaf([[0, 1], [1, 2]], [[[one]], [[small]]], [[[one]], [[small]]])
     eps = np.finfo(dtype).eps
@@ -69,13 +69,13 @@ def test_rounding_is_judged_map_by_map_at_its_own_size(dtype, unit):
     assert not G.allclose(G.with_maps(tail, G.head_data), rtol=0.005)
 
 
-def test_only_zero_is_close_to_zero():
+def test_only_zero_maps_are_close_to_zero_maps():
     zero = F.with_maps(0 * F.tail_data, F.head_data)
     assert zero.allclose(zero)
     assert not zero.allclose(zero.with_maps(1e-200 * F.tail_data, F.head_data))
 
 
-def test_another_precision_is_close():
+def test_allclose_accepts_another_precision():
     G = F.with_maps(F.tail_data.astype(np.float32), F.head_data.astype(np.float32))
     assert F.allclose(G)
     assert G.allclose(F)
@@ -91,6 +91,6 @@ def test_another_precision_is_close():
         ((F, "a"), TypeError, "`rtol` must be a real number"),
     ],
 )
-def test_bad_input(arguments, error, message):
+def test_invalid_arguments_of_allclose_raise(arguments, error, message):
     with pytest.raises(error, match=message):
         F.allclose(*arguments)

@@ -11,7 +11,7 @@ from tests.support.strategies import sheaves
 
 
 @given(sheaves())
-def test_components_are_those_of_networkx(F):
+def test_components_equal_those_of_networkx(F):
     graph = nx.empty_graph(F.n_vertices)
     graph.add_edges_from(F.edges.tolist())
     labels = component_labels(F.n_vertices, F.edges)
@@ -21,26 +21,26 @@ def test_components_are_those_of_networkx(F):
     assert component_count(F) == len(expected)
 
 
-def test_they_are_numbered_by_their_first_vertices():
+def test_components_are_numbered_by_their_first_vertices():
     assert component_labels(6, np.array([[5, 0], [3, 1], [3, 3]])).tolist() == [0, 1, 2, 1, 3, 0]
 
 
-def test_without_vertices_there_are_none():
+def test_empty_graph_has_no_components():
     assert component_count(sc.CellularSheaf([], [], [], vertex_dims=[])) == 0
 
 
 @given(sheaves())
-def test_maps_do_not_decide(F):
+def test_edges_with_zero_maps_connect_vertices(F):
     zero = F.with_maps(0 * F.tail_data, 0 * F.head_data)
     np.testing.assert_array_equal(sc.components(zero), sc.components(F), strict=True)
     np.testing.assert_array_equal(sc.components(F), component_labels(F.n_vertices, F.edges))
 
 
-def test_many_parallel_edges_are_an_edge():
+def test_parallel_edges_connect_like_one_edge():
     F = sc.CellularSheaf.constant([[0, 1]] * 256)
     assert sc.components(F).tolist() == [0, 0]
 
 
-def test_anything_but_a_sheaf_is_refused():
+def test_components_rejects_other_objects():
     with pytest.raises(TypeError, match="`sheaf` must be a CellularSheaf, got Graph"):
         sc.components(nx.path_graph(3))

@@ -1,4 +1,4 @@
-"""Sheaves side by side in one, and apart again."""
+"""Disjoint union of sheaves, and its inverse."""
 
 import re
 
@@ -18,7 +18,7 @@ from tests.unit.sheaf.test_cellular_sheaf import QUARTER_TURN, heads, mixed_shea
 
 
 @given(st.lists(sheaves(graph=graphs(max_vertices=4, max_edges=5), dims=(0, 3)), max_size=4))
-def test_a_union_is_block_diagonal_and_comes_apart_again(parts):
+def test_union_is_block_diagonal_and_split_inverts_it(parts):
     F, vertex_starts, edge_starts = sc.disjoint_union(parts)
     assert vertex_starts.tolist() == [0, *np.cumsum([part.n_vertices for part in parts], dtype=int)]
     assert edge_starts.tolist() == [0, *np.cumsum([part.n_edges for part in parts], dtype=int)]
@@ -38,7 +38,7 @@ def test_a_union_is_block_diagonal_and_comes_apart_again(parts):
             np.testing.assert_array_equal(A, B)
 
 
-def test_split_keeps_the_order_of_edges_and_the_names_of_vertices():
+def test_split_keeps_edge_order_and_vertex_names():
     G = nx.Graph()
     G.add_nodes_from("abcd")
     G.add_edge("c", "d", turn=QUARTER_TURN)
@@ -55,7 +55,7 @@ def test_split_keeps_the_order_of_edges_and_the_names_of_vertices():
     assert (first.vertex_labels, second.vertex_labels) == (("a", "b"), ("c", "d"))
 
 
-def test_union_and_split_are_immutable_and_share_nothing():
+def test_union_and_split_return_read_only_copies():
     F = mixed_sheaf()
     union, starts, _ = sc.disjoint_union([F, F])
     for G in (union, *sc.split(union, starts)):
@@ -75,24 +75,24 @@ def test_union_and_split_are_immutable_and_share_nothing():
         ([0, 0.5, 4], "`vertex_starts` must hold whole numbers"),
     ],
 )
-def test_split_says_why_not(starts, message):
+def test_invalid_splits_raise(starts, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         sc.split(mixed_sheaf(), starts)
 
 
-def test_a_coarse_sheaf_with_maps_of_rounding_size_may_join_a_union():
-    """The lower limit is for the caller's own maps (docs/conventions.md, section 1)."""
+def test_union_accepts_coarse_sheaves_with_tiny_maps():
+    """The lower limit applies only to user-supplied maps (docs/conventions.md, section 1)."""
     one = np.ones(1, np.int64)
     tiny = trusted_sheaf(np.array([[0, 0]]), one, one.copy(), np.array([1e-200]), np.array([0.0]))
     assert sc.disjoint_union([tiny, tiny])[0].tail_data.tolist() == [1e-200, 1e-200]
 
 
-def test_union_of_something_else():
+def test_union_rejects_other_objects():
     with pytest.raises(TypeError, match=re.escape("`sheaves[1]` must be a CellularSheaf, got int")):
         sc.disjoint_union([mixed_sheaf(), 3])
 
 
-def test_a_sparse_matrix_is_no_sequence_of_sheaves():
+def test_union_rejects_sparse_matrices():
     matrix = scipy.sparse.bsr_array(np.eye(2))
     with pytest.raises(TypeError, match="`sheaves` must be a sequence of sheaves, got bsr_array"):
         sc.disjoint_union(matrix)

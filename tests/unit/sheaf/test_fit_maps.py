@@ -1,4 +1,4 @@
-"""Sheaves fitted to signals: planted maps come back, and no other maps have less energy."""
+"""Sheaves fitted to signals: planted maps are recovered, and the energy is minimal."""
 
 import itertools
 
@@ -38,7 +38,7 @@ def planted(dtype, d=3, s=7, noise=0.0):
 
 
 @pytest.mark.parametrize("dtype", SCALARS)
-def test_planted_transports_come_back_at_any_scale(dtype):
+def test_planted_transports_are_recovered_at_any_scale(dtype):
     g, X = planted(dtype)
     X = (
         X
@@ -52,7 +52,7 @@ def test_planted_transports_come_back_at_any_scale(dtype):
         np.testing.assert_array_equal(F.head_map(e), np.eye(3))
 
 
-def test_a_noisy_connection_has_the_least_energy_of_all_orthogonal_maps():
+def test_fitted_connection_minimizes_the_energy_of_noisy_signals():
     _, X = planted(float, noise=0.3)
     F = sc.fit_connection(X, EDGES)
     found = sc.edge_energy(F, X.reshape(12, 7)).sum(axis=1)
@@ -63,7 +63,7 @@ def test_a_noisy_connection_has_the_least_energy_of_all_orthogonal_maps():
 
 
 @pytest.mark.parametrize("dtype", SCALARS)
-def test_fitted_maps_have_orthonormal_rows_and_the_least_energy(dtype):
+def test_fitted_maps_have_orthonormal_rows_and_minimum_energy(dtype):
     rng = np.random.default_rng(0)
     X = [normal(rng, (d, 9), dtype) * SCALES[dtype] for d in (1, 2, 3, 2)]
     F = sc.fit_maps(X, EDGES, 2)
@@ -77,7 +77,7 @@ def test_fitted_maps_have_orthonormal_rows_and_the_least_energy(dtype):
         assert abs(np.linalg.norm(C @ Z) - least) <= 100 * np.finfo(dtype).eps * np.linalg.norm(Z)
 
 
-def test_small_noise_is_resolved_where_the_gram_matrix_has_only_rounding():
+def test_energies_below_the_rounding_of_gram_matrices_are_accurate():
     _, X = planted(float, noise=1e-9)
     F = sc.fit_maps(X, EDGES, 3)
     for e, (u, v) in enumerate(EDGES):
@@ -86,7 +86,7 @@ def test_small_noise_is_resolved_where_the_gram_matrix_has_only_rounding():
         assert energy <= (1 + 1e-4) * np.linalg.norm(least)
 
 
-def test_the_chosen_edges_have_the_least_total_energy_of_all_choices():
+def test_kept_edges_have_minimum_total_energy():
     graph = nx.gnm_random_graph(7, 8, seed=4)
     X = signals(sc.gallery.bundle(graph, 3, noise=0.1, seed=0), 100)
     pairs = np.array(list(itertools.combinations(range(7), 2)))
@@ -101,7 +101,7 @@ def test_the_chosen_edges_have_the_least_total_energy_of_all_choices():
     assert len({*map(tuple, F.edges.tolist())} & {*graph.edges}) >= 6
 
 
-def test_energies_are_compared_in_one_unit():
+def test_energies_of_edges_at_different_scales_are_compared():
     """An edge of tiny signals has less energy than one whose large signals nearly agree."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((6, 2, 9))
@@ -111,13 +111,13 @@ def test_energies_are_compared_in_one_unit():
     assert sc.fit_maps(X, edges, 2, n_edges=1).edges.tolist() == [[0, 1]]
     assert sc.fit_maps(X, edges, 2, n_edges=2).edges.tolist() == [[2, 3], [0, 1]]
     X[4] *= 1e-200
-    X[5] *= 1e150  # all rows are those of vertex 4
+    X[5] *= 1e150  # all signals vanish except at vertex 4
     F = sc.fit_maps(X, edges, 2)
     assert_residual(F.tail_map(0) @ F.tail_map(0).T - np.eye(2), n=2, eps=np.finfo(float).eps)
     assert abs(F.head_map(0)).max() < 1e-15
 
 
-def test_answers_that_are_not_unique_warn():
+def test_maps_that_are_not_unique_warn():
     _, X = planted(float, s=2)
     with pytest.warns(sc.SingularProblemWarning, match=r"5 edges \(\(0, 1\), \(2, 1\), ...\)"):
         sc.fit_connection(X, EDGES)
@@ -153,7 +153,7 @@ BAD_MAPS = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_bad_signals_and_edges_are_refused(case):
+def test_invalid_signals_and_edges_raise(case):
     arguments, message = BAD[case]
     with pytest.raises(ValueError, match=message):
         sc.fit_connection(*arguments)
@@ -162,13 +162,13 @@ def test_bad_signals_and_edges_are_refused(case):
 
 
 @pytest.mark.parametrize("case", BAD_MAPS)
-def test_bad_dimensions_are_refused(case):
+def test_invalid_dimensions_raise(case):
     arguments, message = BAD_MAPS[case]
     with pytest.raises(ValueError, match=message):
         sc.fit_maps(*arguments)
 
 
-def test_no_edges_and_empty_stalks_are_fine():
+def test_no_edges_and_empty_stalks_are_allowed():
     assert sc.fit_maps(X, np.zeros((0, 2), int), 2).dim_c1 == 0
     assert sc.fit_connection(X, np.zeros((0, 2), int)).n_vertices == 4
     F = sc.fit_maps([np.zeros((0, 3)), np.eye(3)], [[0, 1]], 3)

@@ -70,7 +70,7 @@ def test_connection_on_an_adjacency_takes_its_entries_as_weights():
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
 @given(graph=graphs(), d=st.integers(1, 4), seed=st.integers(0, 999))
-def test_connection_laplacian_is_the_degree_minus_the_transports(dtype, graph, d, seed):
+def test_connection_laplacian_is_degrees_minus_transports(dtype, graph, d, seed):
     n, edges = graph
     rng = np.random.default_rng(seed)
     m = len(edges)
@@ -93,7 +93,7 @@ def test_connection_laplacian_is_the_degree_minus_the_transports(dtype, graph, d
     assert delta.shape == (m * d, n * d)
 
 
-def test_connection_admits_transports_that_are_orthogonal_to_working_accuracy():
+def test_connection_accepts_transports_orthogonal_up_to_sqrt_eps():
     near = QUARTER_TURN * (1 + 1e-9)
     assert CellularSheaf.connection([[0, 1]], near[None]).head_map(0).tolist() == near.tolist()
     single = (QUARTER_TURN * (1 + 1e-5)).astype(np.float32)
@@ -101,7 +101,7 @@ def test_connection_admits_transports_that_are_orthogonal_to_working_accuracy():
 
 
 @given(multigraphs(), st.sampled_from(["weight", None]), st.integers(0, 3))
-def test_the_constant_sheaf_is_the_weighted_graph_laplacian(G, weight, dim):
+def test_constant_sheaf_has_the_weighted_graph_laplacian(G, weight, dim):
     F = CellularSheaf.constant(G, dim=dim, weight=weight)
     assert F.vertex_labels == tuple(G.nodes)
     assert F.vertex_dims.tolist() == [dim] * G.number_of_nodes()
@@ -114,7 +114,7 @@ def test_the_constant_sheaf_is_the_weighted_graph_laplacian(G, weight, dim):
 
 
 @given(multigraphs())
-def test_networkx_and_edge_array_give_one_constant_sheaf(G):
+def test_networkx_and_edge_array_give_the_same_constant_sheaf(G):
     number = {v: i for i, v in enumerate(G.nodes)}
     edges = np.array([[number[u], number[v]] for u, v in G.edges()]).reshape(-1, 2).astype(int)
     weights = [1 if w is None else w for _, _, w in G.edges(data="weight")]
@@ -138,7 +138,7 @@ def test_weights_keep_single_precision():
 
 
 @given(multigraphs(), st.integers(0, 999))
-def test_the_signed_sheaf_is_the_signed_graph_laplacian(G, seed):
+def test_signed_sheaf_has_the_signed_graph_laplacian(G, seed):
     rng = np.random.default_rng(seed)
     for *_, data in G.edges(data=True):
         data["sign"] = int(rng.choice([-1, 1]))
@@ -174,7 +174,7 @@ def test_signed_takes_the_signs_of_an_adjacency_from_its_entries():
     assert F.head_data.tolist() == [-4, 1, -1]
 
 
-def test_signed_takes_the_signs_of_weights_where_no_edge_has_a_sign():
+def test_signed_takes_the_signs_of_weights_without_a_sign_attribute():
     G = nx.MultiGraph()
     G.add_weighted_edges_from([("a", "b", -4.0), ("c", "b", 9.0), ("c", "c", -1.0)])
     G.add_edge("a", "c")
@@ -193,7 +193,7 @@ def test_signed_takes_the_signs_of_weights_where_no_edge_has_a_sign():
         CellularSheaf.signed(G, weight=[1j, 1, 1, 1])
 
 
-def test_diagonal_maps_stand_on_the_diagonal_of_their_own_end():
+def test_diagonal_maps_have_the_given_diagonals():
     F = CellularSheaf.diagonal([[1, 0], [2, 0]], [[1, 2], [3, 4]], [[5, 6], [7, 8]], n_vertices=4)
     assert F.edges.tolist() == [[1, 0], [2, 0]]
     assert F.vertex_dims.tolist() == [2, 2, 2, 2]
@@ -227,7 +227,7 @@ def test_diagonal_takes_attributes_of_a_networkx_graph():
         (lambda: CellularSheaf.random(NO_EDGES, [2, 2], 1, kind="orthogonal"), 2),
     ],
 )
-def test_graphs_without_edges(build, d):
+def test_graphs_without_edges_are_allowed(build, d):
     F = build()
     assert (F.n_vertices, F.n_edges, F.dim_c0, F.dim_c1) == (2, 0, 2 * d, 0)
 
@@ -250,7 +250,7 @@ def test_graphs_without_edges(build, d):
         ],
     ],
 )
-def test_graphs_without_vertices(build, graph):
+def test_graphs_without_vertices_are_allowed(build, graph):
     F = build(graph)
     assert (F.n_vertices, F.n_edges, F.dim_c0, F.dim_c1) == (0, 0, 0, 0)
 
@@ -337,7 +337,7 @@ BAD_ARGUMENTS = {
     "n_vertices too few": (
         lambda: CellularSheaf.constant(PATH, n_vertices=2),
         ValueError,
-        "`graph[1]` = (1, 2) names a vertex beyond `n_vertices` = 2",
+        "`graph[1]` = (1, 2) has a vertex beyond `n_vertices` = 2",
     ),
     "n_vertices with networkx": (
         lambda: CellularSheaf.signed(nx.path_graph(2), sign=[1], n_vertices=2),
@@ -418,14 +418,14 @@ BAD_ARGUMENTS = {
 
 
 @pytest.mark.parametrize("case", BAD_ARGUMENTS)
-def test_bad_graphs_and_values(case):
+def test_invalid_graphs_and_values_raise(case):
     build, error, message = BAD_ARGUMENTS[case]
     with pytest.raises(error, match=re.escape(message)):
         build()
 
 
 @given(JUNK, JUNK, st.none() | JUNK)
-def test_junk_graphs_and_values_work_or_are_refused(graph, values, n_vertices):
+def test_random_arguments_work_or_raise(graph, values, n_vertices):
     n_vertices = None if isinstance(n_vertices, int) and n_vertices > 1000 else n_vertices
     for build in (
         lambda: CellularSheaf.constant(graph, weight=values, n_vertices=n_vertices),

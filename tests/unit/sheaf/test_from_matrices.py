@@ -1,4 +1,4 @@
-"""A Laplacian becomes a sheaf that has it."""
+"""Construction of a sheaf from its Laplacian."""
 
 import re
 
@@ -37,7 +37,7 @@ def rotations(m, d, dtype, seed):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("d", [1, 2, 3])
 @pytest.mark.parametrize("unit", [1e-12, 1.0, 1e12])
-def test_connections_come_back(dtype, d, unit):
+def test_connections_are_recovered_from_their_laplacians(dtype, d, unit):
     weights = np.random.default_rng(d).uniform(0.1, 9, GRAPH.number_of_edges())
     weights = (unit * weights).astype(np.dtype(dtype).type(0).real.dtype)
     edges = np.sort(np.array(GRAPH.edges), axis=1)
@@ -49,20 +49,20 @@ def test_connections_come_back(dtype, d, unit):
 
 
 @given(sheaves(dims=(0, 1)))
-def test_every_sheaf_of_lines_has_a_laplacian_of_one(F):
-    """What is left over goes to loops; nothing but rounding is refused."""
+def test_every_laplacian_of_one_dimensional_stalks_gives_a_sheaf(F):
+    """Loops contain the remainders; only remainders of rounding size may raise an error."""
     L = sc.laplacian(F)
     try:
         assert_comes_back(L, F.vertex_dims)
     except ValueError as error:
         assert "is too small for the balanced maps" in str(error)
-        dense = np.abs(L.toarray())  # maps that differ by 1e12 leave rests below rounding
+        dense = np.abs(L.toarray())  # maps that differ by 1e12 leave remainders below rounding
         filled = dense[dense > 0]
         assert filled.min() < 1e-9 * filled.max()
 
 
 @pytest.mark.parametrize("d", [1, 2])
-def test_loops_hold_what_edges_leave(d):
+def test_loops_contain_the_remainder_of_diagonal_blocks(d):
     F = sc.CellularSheaf.constant(GRAPH, d)
     L = sc.laplacian(F).toarray()
     more = np.zeros_like(L)
@@ -73,7 +73,7 @@ def test_loops_hold_what_edges_leave(d):
     assert not G.head_map(F.n_edges).any()
 
 
-def test_stalks_of_several_sizes():
+def test_stalks_may_have_different_dimensions():
     rng = np.random.default_rng(3)
     dims = [2, 0, 1, 3, 2]
     A = rng.standard_normal((8, 8))
@@ -86,21 +86,21 @@ def test_stalks_of_several_sizes():
 
 
 @pytest.mark.parametrize("d", [1, 3])
-def test_normalized_laplacians_come_back(d):
-    """Hubs: equal shares would be too much for the small ends."""
+def test_normalized_laplacians_give_sheaves(d):
+    """With hubs, equal singular values at both ends would exceed the small diagonal blocks."""
     transports = rotations(78, d, float, 9)
     F = sc.CellularSheaf.connection(nx.karate_club_graph(), transports)
     G = assert_comes_back(sc.laplacian(sc.normalize(F)), d)
     assert (G.edges[:, 0] < G.edges[:, 1]).all()
 
 
-def test_one_edge_with_unequal_shares():
+def test_one_edge_with_differently_scaled_ends():
     F = assert_comes_back([[4, -2], [-2, 1]], 1)
     np.testing.assert_allclose(np.abs([F.tail_data[0], F.head_data[0]]), [2, 1], rtol=1e-7)
 
 
 @pytest.mark.parametrize("n", [0, 1, 4])
-def test_small_and_empty_ones(n):
+def test_small_and_empty_matrices(n):
     F = sc.CellularSheaf.from_laplacian(np.zeros((n, n)), 1)
     assert (F.n_vertices, F.n_edges) == (n, 0)
 
@@ -141,7 +141,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_bad_input(case):
+def test_invalid_matrices_and_dimensions_raise(case):
     L, dims, error, message = BAD[case]
     with pytest.raises(error, match=re.escape(message)):
         sc.CellularSheaf.from_laplacian(L, dims)

@@ -1,4 +1,4 @@
-"""A sheaf on some of the vertices: a block of rows and columns of the coboundary."""
+"""Subsheaves, names of vertices, and sheaves with new maps."""
 
 import re
 
@@ -16,7 +16,7 @@ from tests.unit.sheaf.test_cellular_sheaf import heads, mixed_sheaf, tails
 
 
 @given(sheaves(), st.data())
-def test_a_subsheaf_has_the_edges_between_its_vertices(F, data):
+def test_subsheaf_has_the_edges_between_its_vertices(F, data):
     chosen = data.draw(st.lists(st.integers(0, 9), unique=True))
     chosen = [v for v in chosen if v < F.n_vertices]
     G = F.subsheaf(chosen)
@@ -37,7 +37,7 @@ def test_a_subsheaf_has_the_edges_between_its_vertices(F, data):
         assert G.vertex_labels == tuple(F.vertex_labels[v] for v in vertices)
 
 
-def test_names_and_order_stay():
+def test_subsheaf_keeps_names_and_order():
     F = mixed_sheaf().with_labels(["a", "b", "c", "d"])
     G = F.subsheaf([3, 1, 0])
     assert G.vertex_labels == ("a", "b", "d")
@@ -65,7 +65,7 @@ def test_names_and_order_stay():
         ("abc", ValueError, "got 'abc': the vertices have no names"),
     ],
 )
-def test_bad_input(vertices, error, message):
+def test_invalid_vertices_of_a_subsheaf_raise(vertices, error, message):
     with pytest.raises(error, match=re.escape(message)):
         mixed_sheaf().subsheaf(vertices)
 
@@ -81,7 +81,7 @@ def test_bad_input(vertices, error, message):
         ([1, 2, 3, 0], np.array([0, 2]), [3, 1]),
     ],
 )
-def test_vertices_by_name(labels, names, expected):
+def test_vertices_of_returns_indices_of_names(labels, names, expected):
     F = mixed_sheaf().with_labels(labels)
     found = F.vertices_of(names)
     assert found.dtype == np.int64
@@ -98,12 +98,12 @@ def test_vertices_by_name(labels, names, expected):
         (None, ["a"], ValueError, "`names[0]` = 'a' is not the name of a vertex"),
     ],
 )
-def test_what_names_no_vertex(labels, vertices, error, message):
+def test_unknown_names_raise(labels, vertices, error, message):
     with pytest.raises(error, match=re.escape(message)):
         mixed_sheaf().with_labels(labels).vertices_of(vertices)
 
 
-def test_an_integer_is_an_index():
+def test_integers_are_indices_not_names():
     F = mixed_sheaf()
     G = F.with_labels([0, 2, 30, 7])
     assert G.subsheaf([2, 1]).vertex_labels == (2, 30)
@@ -132,13 +132,13 @@ NAMED = sc.CellularSheaf.random(nx.path_graph(list("dcbae")), 2, 2, seed=1)
     ],
     ids=["Solver", "diffuse", "eliminate", "harmonic_extension", "least_squares"],
 )
-def test_names_serve_wherever_vertices_are_arguments(call):
+def test_all_vertex_arguments_accept_names(call):
     expected = call([3, 1])
     np.testing.assert_array_equal(call(["a", "c"]), expected)
     assert not np.array_equal(call(["a", "d"]), expected)
 
 
-def test_coarse_vertices_are_named_by_what_went_into_them():
+def test_coarse_vertices_have_names_from_their_clusters():
     P = sc.Partition([1, 0, 0, 1, 0])
     C = sc.coarsen(NAMED, P, sc.ranks.kernel())
     assert C.sheaf.vertex_labels == (("c", "b", "e"), ("d", "a"))
@@ -158,7 +158,7 @@ def test_data_of_a_subsheaf_is_in_the_order_of_the_sheaf():
     assert G.dim_c0 == len(expected)
 
 
-def test_names_in_the_constructor():
+def test_constructor_accepts_vertex_names():
     F = sc.CellularSheaf([[0, 1]], [[[1.0]]], [[[2.0]]], vertex_labels=["u", "v"])
     assert F.vertex_labels == ("u", "v")
     with pytest.raises(TypeError, match=r"`vertex_labels` must hold .*, got \[2\] for vertex 1"):
@@ -170,7 +170,7 @@ def test_names_in_the_constructor():
 
 
 @given(sheaves())
-def test_maps_are_divided_by_the_power_of_two_just_above_the_largest_entry(F):
+def test_unit_is_the_power_of_two_above_the_largest_entry(F):
     G, unit = unit_sheaf(F)
     assert np.frexp(unit)[0] == 0.5
     assert G.dtype == np.result_type(F.dtype, np.float64)
@@ -183,27 +183,27 @@ def test_maps_are_divided_by_the_power_of_two_just_above_the_largest_entry(F):
 
 
 @pytest.mark.parametrize("scale", [1e-149, 1e149, 1e149j])
-def test_far_from_one(scale):
+def test_unit_sheaf_of_extreme_entries(scale):
     F = sc.CellularSheaf([[0, 1]], [[[0.0, 3.0 * scale]]], [[[scale]]])
     G, unit = unit_sheaf(F)
     assert 0.5 <= abs(G.tail_data[1]) < 1
     assert G.tail_data[1] * unit == F.tail_data[1]
 
 
-def test_zero_maps_and_no_maps_have_the_unit_one():
+def test_unit_is_one_for_zero_or_no_maps():
     for F in (sc.CellularSheaf([[0, 1]], [[[0.0]]], [[[0.0]]]), sc.CellularSheaf([], [], [], [])):
         assert unit_sheaf(F)[1] == 1
 
 
-def test_offsets_that_are_known_are_shared_and_the_labels_are_kept():
+def test_sheaf_like_shares_offsets_and_keeps_labels():
     F = sc.CellularSheaf([[0, 1]], [[[2.0]]], [[[2.0]]])
     starts = F.tail_offsets
     assert unit_sheaf(F)[0].tail_offsets is starts
 
 
 @pytest.mark.parametrize(("size", "beyond"), [(1e149, 1e152), (1e-149, 1e-152)])
-def test_a_coarse_sheaf_keeps_its_own_range(size, beyond):
-    """Its maps may be beyond the limits for a caller's own ones, but then no farther beyond."""
+def test_with_maps_allows_the_range_of_a_coarse_sheaf(size, beyond):
+    """Its maps may exceed the range of user-supplied maps; new maps may exceed it as far."""
     F = sc.CellularSheaf.constant([[0, 1]])
     F = F.with_maps(size * F.tail_data, size * F.head_data)
     G = sc.coarsen(F, sc.Partition([0, 1]), basis=[[[beyond / size]], [[beyond / size]]]).sheaf

@@ -34,7 +34,7 @@ def test_networkx_nodes_and_edges_keep_their_order_and_orientation():
 
 
 @given(multigraphs())
-def test_multigraph_edges_are_those_of_g_edges(G):
+def test_multigraph_edges_are_in_networkx_order(G):
     arrays = graph_arrays(G)
     names = arrays.labels
     assert names == tuple(G.nodes)
@@ -72,7 +72,7 @@ def test_adjacency_is_read_as_its_upper_triangle_row_by_row(form, kind, dtype):
     assert edge_weights(arrays, "weight").tolist() == [5, 2, 3, 7, 9]
 
 
-def test_adjacency_duplicates_add_and_unsorted_indices_are_sorted():
+def test_adjacency_sums_duplicates_and_sorts_indices():
     A = scipy.sparse.csr_array(
         (np.array([1.0, 2.0, 4.0, 7.0]), np.array([2, 1, 2, 0]), np.array([0, 3, 4, 4])),
         shape=(3, 3),
@@ -97,13 +97,13 @@ def test_adjacency_duplicates_add_and_unsorted_indices_are_sorted():
     assert unsorted.indices.tolist() == [2, 1, 0, 0]
 
 
-def test_bool_adjacency_is_a_graph_of_unit_weights():
+def test_bool_adjacency_has_unit_weights():
     arrays = graph_arrays(scipy.sparse.csr_array(ADJACENCY > 0))
     assert arrays.edges.tolist() == [[0, 0], [0, 2], [1, 2], [1, 3], [3, 3]]
     assert edge_weights(arrays, "weight").tolist() == [1.0] * 5
 
 
-def test_adjacency_may_be_asymmetric_by_rounding_only():
+def test_adjacency_must_be_symmetric_up_to_rounding():
     A = ADJACENCY.astype(float)
     A[2, 0] = np.nextafter(2.0, 3.0)
     assert graph_arrays(scipy.sparse.csr_array(A)).attribute("weight").tolist() == [5, 2, 3, 7, 9]
@@ -118,7 +118,7 @@ def test_adjacency_may_be_asymmetric_by_rounding_only():
 
 
 @given(graphs())
-def test_edge_arrays_are_taken_as_they_are(graph):
+def test_edge_arrays_keep_order_and_orientation(graph):
     n, edges = graph
     for given_edges in (edges, edges.tolist(), edges.astype(np.uint16)):
         arrays = graph_arrays(given_edges, n_vertices=n)
@@ -196,7 +196,7 @@ BAD_GRAPHS = {
         TRIANGLE,
         2,
         ValueError,
-        "`graph[1]` = (1, 2) names a vertex beyond `n_vertices` = 2",
+        "`graph[1]` = (1, 2) has a vertex beyond `n_vertices` = 2",
     ),
     "negative n_vertices": (TRIANGLE, -1, ValueError, "`n_vertices` must be at least 0, got -1"),
     "fractional n_vertices": (TRIANGLE, 3.0, TypeError, "`n_vertices` must be an integer, got 3.0"),
@@ -211,14 +211,14 @@ BAD_GRAPHS = {
 
 
 @pytest.mark.parametrize("case", BAD_GRAPHS)
-def test_bad_graphs(case):
+def test_invalid_graphs_raise(case):
     graph, n_vertices, error, message = BAD_GRAPHS[case]
     with pytest.raises(error, match=re.escape(message)):
         graph_arrays(graph, n_vertices)
 
 
 @given(JUNK, JUNK)
-def test_junk_works_or_is_refused(graph, weight):
+def test_random_arguments_work_or_raise(graph, weight):
     try:
         arrays = graph_arrays(graph)
         weights = edge_weights(arrays, weight)
@@ -229,7 +229,7 @@ def test_junk_works_or_is_refused(graph, weight):
     assert arrays.edges.max(initial=-1) < arrays.n_vertices
 
 
-def test_a_sparse_matrix_is_an_adjacency_and_a_dense_one_a_list_of_edges():
+def test_sparse_matrices_are_adjacencies_and_dense_ones_are_edges():
     A = np.array([[0, 3], [3, 0]])
     for kind in ("csr", "coo", "bsr", "dia"):
         arrays = graph_arrays(scipy.sparse.coo_array(A).asformat(kind))

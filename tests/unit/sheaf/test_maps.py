@@ -1,4 +1,4 @@
-"""Maps as a caller gives them: scalar types, the range of their entries, and what is refused."""
+"""User-supplied maps: scalar types, the range of entries, and invalid input."""
 
 import re
 
@@ -41,7 +41,7 @@ def test_scalar_types_are_kept_and_integers_become_double(given_type, kept, form
     assert F.tail_map(0).tolist() == values[0].tolist()
 
 
-def test_both_ends_get_the_common_scalar_type():
+def test_both_ends_have_the_common_scalar_type():
     F = CellularSheaf(
         [[0, 1]], np.ones((1, 2, 2), np.float32), np.full((1, 2, 2), 1j, np.complex64)
     )
@@ -59,7 +59,7 @@ def test_both_ends_get_the_common_scalar_type():
 )
 @pytest.mark.parametrize("n_edges", [1, 0])
 @pytest.mark.parametrize("form", ["array", "flat", "with_maps"])
-def test_other_scalar_types_are_refused(dtype, n_edges, form):
+def test_unsupported_scalar_types_raise(dtype, n_edges, form):
     maps = np.zeros((n_edges, 1, 1)).astype(int).astype(dtype)
     good = np.ones((n_edges, 1, 1))
     edges = np.zeros((n_edges, 2), int)
@@ -81,7 +81,7 @@ def test_other_scalar_types_are_refused(dtype, n_edges, form):
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.__name__)
 @pytest.mark.parametrize("end", ["tail", "head"])
-def test_the_range_is_inclusive_and_guards_both_ends(dtype, end):
+def test_range_of_entries_is_inclusive_at_both_limits(dtype, end):
     low, high = range_limits(dtype)
     info = np.finfo(dtype)
     assert low**2 > float(info.tiny) * 1e7
@@ -106,7 +106,7 @@ def test_the_range_is_inclusive_and_guards_both_ends(dtype, end):
             CellularSheaf.from_flat([[0, 1]], *[np.array([outside], dtype)] * 2, [1, 1], 1)
 
 
-def test_weights_beyond_the_range_are_refused_and_within_it_kept():
+def test_weights_outside_the_range_raise():
     assert CellularSheaf.constant([[0, 1]], weight=[1e-200]).tail_data == pytest.approx(1e-100)
     with pytest.raises(ValueError, match="rescale the maps"):
         CellularSheaf.constant([[0, 1]], weight=[1e-302])
@@ -214,14 +214,14 @@ BAD_SHEAVES = {
 
 
 @pytest.mark.parametrize("case", BAD_SHEAVES)
-def test_bad_sheaves(case):
+def test_inconsistent_sheaves_raise(case):
     arguments, message = BAD_SHEAVES[case]
     with pytest.raises(ValueError, match=re.escape(message)):
         CellularSheaf(*arguments)
 
 
 class Tensor:
-    """As much of a tensor as numpy asks for."""
+    """The part of a tensor's interface that numpy needs."""
 
     def __init__(self, array):
         self.array = np.asarray(array)
@@ -233,7 +233,7 @@ class Tensor:
         return len(self.array)
 
 
-def test_tensors():
+def test_tensors_are_accepted_as_maps():
     tails, heads = np.float32([[[1], [2]]]), np.float32([[[3, 4], [5, 6]]])
     F = CellularSheaf(Tensor([[1, 0]]), Tensor(tails), Tensor(heads))
     assert F.dtype == np.float32
@@ -271,14 +271,14 @@ WRONG_TYPES = {
 
 
 @pytest.mark.parametrize("case", WRONG_TYPES)
-def test_wrong_types(case):
+def test_wrong_argument_types_raise(case):
     arguments, message = WRONG_TYPES[case]
     with pytest.raises(TypeError, match=re.escape(message)):
         CellularSheaf(*arguments)
 
 
 @given(JUNK, JUNK, JUNK, st.none() | JUNK)
-def test_junk_works_or_is_refused(edges, tail_maps, head_maps, vertex_dims):
+def test_random_arguments_work_or_raise(edges, tail_maps, head_maps, vertex_dims):
     try:
         F = CellularSheaf(edges, tail_maps, head_maps, vertex_dims)
     except (ValueError, TypeError):
@@ -290,7 +290,7 @@ GOOD = (np.array(PATH), TWO, TWO, np.array([1, 1, 1]))
 
 
 @given(st.integers(0, 3), JUNK)
-def test_one_junk_argument_among_good_ones_works_or_is_refused(place, junk):
+def test_one_random_argument_works_or_raises(place, junk):
     arguments = [*GOOD[:place], junk, *GOOD[place + 1 :]]
     for build in (
         CellularSheaf,
@@ -309,7 +309,7 @@ def test_one_junk_argument_among_good_ones_works_or_is_refused(place, junk):
 
 
 @given(sheaves())
-def test_flat_data_are_the_maps_one_after_the_other(F):
+def test_flat_data_concatenates_the_maps(F):
     for data, maps in ((F.tail_data, tails(F)), (F.head_data, heads(F))):
         flat = np.concatenate([np.zeros(0, F.dtype), *[M.ravel() for M in maps]])
         np.testing.assert_array_equal(data, flat, strict=True)
@@ -353,7 +353,7 @@ BAD_FLAT = {
 
 
 @pytest.mark.parametrize("case", BAD_FLAT)
-def test_bad_flat_data(case):
+def test_invalid_flat_data_raises(case):
     build, error, message = BAD_FLAT[case]
     with pytest.raises(error, match=re.escape(message)):
         build()

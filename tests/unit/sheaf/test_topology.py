@@ -1,4 +1,4 @@
-"""Two sheaves of one topology differ in their maps alone."""
+"""Comparison of topologies: sheaves with the same topology differ only in their maps."""
 
 import re
 
@@ -21,7 +21,7 @@ OTHERS = [
 
 
 @given(sheaves())
-def test_new_maps_and_copied_arrays_leave_the_topology(G):
+def test_new_maps_and_copied_arrays_keep_the_topology(G):
     copied = Topology(G.edges.copy(), G.vertex_dims.copy(), G.edge_dims.copy())
     for same in (G, G.with_maps(2 * G.tail_data, 2 * G.head_data), Topology.of(G), copied):
         assert same_topology(G, same)
@@ -31,9 +31,7 @@ def test_new_maps_and_copied_arrays_leave_the_topology(G):
 
 @pytest.mark.parametrize(("edges", "vertex_dims", "edge_dims", "what"), OTHERS)
 @pytest.mark.parametrize("held", [F, Topology.of(F)], ids=["sheaf", "topology"])
-def test_another_topology_is_refused_at_its_first_difference(
-    held, edges, vertex_dims, edge_dims, what
-):
+def test_error_names_the_first_difference_of_topologies(held, edges, vertex_dims, edge_dims, what):
     other = sc.CellularSheaf.random(edges, vertex_dims, edge_dims, seed=11)
     assert not same_topology(held, other)
     message = f"`sheaf` must have the topology of F, but its {what}: make another F"
@@ -68,6 +66,6 @@ def test_another_topology_is_refused_at_its_first_difference(
         "none",
     ],
 )
-def test_two_arrays_are_the_same_by_what_they_hold(other, same):
+def test_same_array_compares_contents(other, same):
     array = np.array([0, 1, 3, 4, 9, 11])
     assert same_array(array, other(array)) is same

@@ -27,7 +27,7 @@ def named_graph():
     return G
 
 
-def test_edge_values_by_name_by_list_and_by_array():
+def test_edge_values_accept_names_lists_and_arrays():
     arrays = graph_arrays(named_graph())
     expected = np.array([4.0, 2.0])
     for value in ("weight", [4.0, 2.0], (4, 2), expected):
@@ -35,7 +35,7 @@ def test_edge_values_by_name_by_list_and_by_array():
     assert edge_values(arrays, expected.astype(np.float32), "weight").dtype == np.float32
 
 
-def test_a_missing_attribute_is_one_where_a_default_is_given():
+def test_missing_attributes_have_the_default_value():
     G = named_graph()
     del G.edges["a", 3]["weight"]
     arrays = graph_arrays(G)
@@ -51,7 +51,7 @@ def test_a_missing_attribute_is_one_where_a_default_is_given():
 
 
 @pytest.mark.parametrize("m_and_shape", [(0, (0, 3, 3)), (0, (0, 2, 5))])
-def test_the_shape_of_values_on_no_edges_is_kept(m_and_shape):
+def test_empty_edge_values_keep_their_shape(m_and_shape):
     _, shape = m_and_shape
     arrays = graph_arrays(np.zeros((0, 2), int))
     values = edge_values(arrays, np.zeros(shape, np.float32), "transports", shape=(-1, -1))
@@ -81,7 +81,7 @@ BAD_VALUES = {
 
 
 @pytest.mark.parametrize("case", BAD_VALUES)
-def test_bad_values_on_edges(case):
+def test_invalid_edge_values_raise(case):
     value, shape, message = BAD_VALUES[case]
     G = named_graph()
     G.edges["a", 3]["only one"] = 1.0
@@ -103,7 +103,7 @@ BAD_WEIGHTS = {
 
 
 @pytest.mark.parametrize("case", BAD_WEIGHTS)
-def test_bad_weights(case):
+def test_invalid_weights_raise(case):
     weight, error, message = BAD_WEIGHTS[case]
     with pytest.raises(error, match="`weight`.*" + re.escape(message.removeprefix("`weight`"))):
         edge_weights(graph_arrays(named_graph()), weight)
@@ -115,7 +115,7 @@ def test_bad_weights(case):
     st.sampled_from(DTYPES),
     st.integers(0, 999),
 )
-def test_random_sheaves_have_the_dimensions_asked_for(graph, kind, dtype, seed):
+def test_random_sheaves_have_the_given_dimensions(graph, kind, dtype, seed):
     n, edges = graph
     rng = np.random.default_rng(seed)
     vertex_dims, edge_dims = rng.integers(0, 7, n), rng.integers(0, 7, len(edges))
@@ -139,7 +139,7 @@ def test_random_sheaves_have_the_dimensions_asked_for(graph, kind, dtype, seed):
 
 
 @pytest.mark.parametrize("kind", ["general", "orthogonal", "diagonal"])
-def test_random_sheaves_repeat_with_their_seed_only(kind):
+def test_random_sheaves_are_determined_by_the_seed(kind):
     edges = [[0, 1], [0, 1], [1, 2]]
     F = CellularSheaf.random(edges, 3, 3, kind, seed=4217)
     assert_same_sheaf(F, CellularSheaf.random(edges, 3, 3, kind, seed=4217))
@@ -153,8 +153,8 @@ def test_random_sheaves_repeat_with_their_seed_only(kind):
     assert not np.array_equal(*with_entropy)
 
 
-def test_random_orthogonal_maps_are_spread_over_both_components():
-    """QR alone, without its signs, would favour one."""
+def test_random_orthogonal_maps_cover_both_components_of_the_group():
+    """QR without correcting the signs would favour one component."""
     F = CellularSheaf.random(np.zeros((400, 2), int), 2, 2, "orthogonal", seed=90013)
     signs = np.linalg.det(F.tail_data.reshape(-1, 2, 2))
     assert 140 < (signs > 0).sum() < 260
@@ -169,7 +169,7 @@ def test_random_general_entries_are_standard_normal():
     assert dense_rank(F.tail_map(0)) == 100
 
 
-def test_random_sheaves_on_other_graphs():
+def test_random_sheaves_accept_all_graph_types():
     G = named_graph()
     F = CellularSheaf.random(G, [1, 2, 3, 4], 2, seed=6)
     assert F.vertex_labels == tuple(G.nodes)

@@ -1,4 +1,4 @@
-"""Arrays: the scalar types that are kept, integers in every form, and the first offender named."""
+"""Conversion of arrays: supported scalar types, integers, and errors about the first bad entry."""
 
 import re
 
@@ -25,7 +25,7 @@ def refuses(error, message):
 
 
 @pytest.mark.parametrize("dtype", SCALARS)
-def test_scalar_types_are_kept_in_native_byte_order(dtype):
+def test_scalar_arrays_keep_their_type_in_native_byte_order(dtype):
     array = np.array([1, 2], dtype)
     assert scalar_array("x", array) is array
     swapped = array.astype(array.dtype.newbyteorder())
@@ -38,7 +38,7 @@ def test_scalar_types_are_kept_in_native_byte_order(dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint64])
-def test_integers_become_double(dtype):
+def test_integer_arrays_become_float64(dtype):
     cast = scalar_array("x", np.array([[1, 2]], dtype))
     assert cast.dtype == np.float64
     assert cast.tolist() == [[1.0, 2.0]]
@@ -56,7 +56,7 @@ def test_integers_become_double(dtype):
     ],
     ids=["half", "bool", "text", "object", "ragged", "sparse"],
 )
-def test_other_arrays_are_refused(value, error, message):
+def test_scalar_array_rejects_other_arrays(value, error, message):
     with refuses(error, message):
         scalar_array("x", value)
 
@@ -64,7 +64,7 @@ def test_other_arrays_are_refused(value, error, message):
 @pytest.mark.parametrize(
     "value", [np.float16, int, "f3", "nonsense,", None.__class__, np.longdouble]
 )
-def test_other_scalar_types_are_refused(value):
+def test_unsupported_scalar_types_raise_type_error(value):
     with refuses(TypeError, "`dtype` must be float32, float64, complex64 or complex128, got "):
         scalar_type("dtype", value)
 
@@ -72,7 +72,7 @@ def test_other_scalar_types_are_refused(value):
 @pytest.mark.parametrize(
     "value", [[0, 3], [0.0, 3.0], np.array([0, 3], np.uint8), (0, np.int64(3))]
 )
-def test_integers_come_in_every_form(value):
+def test_integer_array_accepts_all_integer_inputs(value):
     array = integer_array("labels", value)
     assert array.dtype == np.int64
     assert array.tolist() == [0, 3]
@@ -93,23 +93,23 @@ def test_integers_come_in_every_form(value):
     ],
     ids=["fraction", "nan", "float", "unsigned", "object", "bool", "text", "shape", "ragged"],
 )
-def test_the_first_that_is_no_integer_is_named(value, error, message):
+def test_error_names_the_first_entry_that_is_not_an_integer(value, error, message):
     with refuses(error, message):
         integer_array("labels", value, names="number them")
 
 
-def test_names_are_numbered_only_where_they_may_be_meant():
+def test_error_about_text_has_no_hint_by_default():
     with pytest.raises(TypeError) as raised:
         integer_array("edges", ["a"])
     assert "unique" not in str(raised.value)
 
 
-def test_places_have_one_index_for_each_dimension():
+def test_error_gives_one_index_per_dimension():
     with refuses(ValueError, "got 0.5 at index (1, 0)"):
         integer_array("edges", [[0, 1], [0.5, 2]], ndim=2)
 
 
-def test_a_single_value_is_told_from_a_sequence():
+def test_is_scalar_distinguishes_scalars_from_sequences():
     assert is_scalar("dim", 3)
     assert is_scalar("dim", np.array(3))
     assert not is_scalar("dim", [3])
@@ -117,7 +117,7 @@ def test_a_single_value_is_told_from_a_sequence():
         is_scalar("dim", [[1], [1, 2]])
 
 
-def test_one_dimension_serves_for_all():
+def test_dimensions_repeats_an_integer():
     assert dimensions("d", 3, 2, "vertex").tolist() == [3, 3]
     assert dimensions("d", np.array(3), 2, "vertex").tolist() == [3, 3]
     assert dimensions("d", [0, 2.0], 2, "vertex").tolist() == [0, 2]
@@ -134,7 +134,7 @@ def test_one_dimension_serves_for_all():
     ],
     ids=["few", "negative", "all negative", "large", "huge"],
 )
-def test_dimensions_that_cannot_be_are_refused(value, message):
+def test_impossible_dimensions_raise(value, message):
     with refuses(ValueError, message):
         dimensions("d", value, 2, "edge")
     assert dimensions("d", MAX_DIMENSION // 2, 2, "edge").sum() == MAX_DIMENSION
@@ -157,7 +157,7 @@ DAMAGE = {
 
 @pytest.mark.parametrize("kind", ["csr", "csc", "bsr"])
 @pytest.mark.parametrize(("attribute", "change"), DAMAGE.values(), ids=DAMAGE)
-def test_damaged_compressed_matrices_are_refused(kind, attribute, change):
+def test_damaged_csr_csc_and_bsr_matrices_raise(kind, attribute, change):
     A = SPARSE.asformat(kind).copy()
     setattr(A, attribute, change(getattr(A, attribute)))
     with refuses(ValueError, "`A` is a damaged sparse matrix: "):
@@ -173,7 +173,7 @@ def test_damaged_compressed_matrices_are_refused(kind, attribute, change):
             use(A)
 
 
-def test_damaged_matrices_of_other_formats_are_refused():
+def test_damaged_matrices_of_other_formats_raise():
     coo, rows, data = SPARSE.tocoo(), SPARSE.tolil(), SPARSE.tolil()
     coo.coords = (coo.coords[0], coo.coords[1] + 1)
     rows.rows[0] = [3]
@@ -191,7 +191,7 @@ def test_damaged_matrices_of_other_formats_are_refused():
 
 
 @pytest.mark.parametrize("kind", ["csr", "csc", "bsr", "coo", "lil", "dok", "dia"])
-def test_sound_matrices_are_copied(kind):
+def test_csr_matrix_copies_valid_matrices(kind):
     A = SPARSE.asformat(kind)
     B = csr_matrix("A", A)
     np.testing.assert_array_equal(B.toarray(), SPARSE.toarray())
@@ -201,7 +201,7 @@ def test_sound_matrices_are_copied(kind):
     np.testing.assert_array_equal(csr_matrix("A", wide).toarray(), np.eye(2, 4))
 
 
-def test_items_are_those_of_a_sequence():
+def test_items_returns_the_items_of_an_iterable():
     assert items("names", iter("ab"), "names") == ("a", "b")
     for value in ("ab", b"ab", 3, None, SPARSE.tobsr(), SPARSE):
         with refuses(TypeError, f"`names` must be a sequence of names, got {type(value).__name__}"):

@@ -1,4 +1,4 @@
-"""BLAS held at one thread: interrupts, forks, libraries with a count for each thread."""
+"""The limit of one BLAS thread: interrupts, forks, libraries with a thread count per thread."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ from sheafcoarsen._support import blas, run_ranges, single_threaded_blas
 
 
 class Library:
-    """A library whose count can be read and set, in all threads or in each of its own."""
+    """Fake BLAS library with one thread count for the process, or one per thread."""
 
     def __init__(self, shared, interrupted_at=None):
         self.own = types.SimpleNamespace() if shared else threading.local()
@@ -31,15 +31,15 @@ class Library:
 
 @pytest.mark.parametrize("interrupted", ["shared", "own"])
 @pytest.mark.parametrize("call", [1, 2])
-def test_an_interrupt_leaves_counts_as_they_were(monkeypatch, interrupted, call):
-    """Whenever it comes: while one goes in, or while one comes out."""
+def test_interrupts_restore_thread_counts(monkeypatch, interrupted, call):
+    """The interrupt may occur while the block is entered or left."""
     shared, own = (
         Library(name == "shared", call if name == interrupted else None)
         for name in ("shared", "own")
     )
     monkeypatch.setattr(blas, "_libraries", lambda: [shared, own])
     with pytest.raises(KeyboardInterrupt), single_threaded_blas():  # noqa: PT012
-        assert call == 2  # else the interrupt came before
+        assert call == 2  # otherwise the interrupt occurred earlier
         assert (shared.get(), own.get()) == (1, 1)
     assert (shared.get(), own.get()) == (5, 5)
     with single_threaded_blas():
@@ -47,7 +47,7 @@ def test_an_interrupt_leaves_counts_as_they_were(monkeypatch, interrupted, call)
     assert (shared.get(), own.get()) == (5, 5)
 
 
-def test_an_interrupt_of_one_caller_does_not_free_the_others(monkeypatch):
+def test_interrupt_of_one_caller_does_not_release_other_callers(monkeypatch):
     library = Library(True, 2)
     monkeypatch.setattr(blas, "_libraries", lambda: [library])
     with single_threaded_blas():
@@ -58,7 +58,7 @@ def test_an_interrupt_of_one_caller_does_not_free_the_others(monkeypatch):
 
 
 @pytest.mark.parametrize("shared", [True, False])
-def test_whether_threads_share_a_count_is_tried(shared):
+def test_shared_thread_counts_are_detected(shared):
     library = Library(shared)
     controller = types.SimpleNamespace(
         get_num_threads=library.get, set_num_threads=library.set, internal_api="mkl"
@@ -67,7 +67,7 @@ def test_whether_threads_share_a_count_is_tried(shared):
     assert library.get() == 5
 
 
-def test_as_a_decorator_every_call_holds_anew(monkeypatch):
+def test_decorator_limits_blas_in_each_call(monkeypatch):
     library = Library(True)
     monkeypatch.setattr(blas, "_libraries", lambda: [library])
 
@@ -82,7 +82,7 @@ def test_as_a_decorator_every_call_holds_anew(monkeypatch):
     assert (depth.__name__, depth.__doc__) == ("depth", "Say how deep.")
 
 
-def test_threads_that_share_the_work_hold_a_count_of_their_own(monkeypatch):
+def test_worker_threads_limit_their_own_thread_count(monkeypatch):
     monkeypatch.setattr("sheafcoarsen._support.threads.thread_count", lambda: 4)
     own = Library(False)
     monkeypatch.setattr(blas, "_libraries", lambda: [own])
@@ -135,5 +135,5 @@ assert status == 0 and library.count == 5
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-def test_a_fork_does_not_keep_what_another_thread_holds():
+def test_fork_releases_the_limits_of_other_threads():
     subprocess.run([sys.executable, "-W", "ignore", "-c", AFTER_A_FORK], check=True, timeout=120)

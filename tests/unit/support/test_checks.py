@@ -1,4 +1,4 @@
-"""Single values: what is taken, what is refused, and in which words."""
+"""Checks of single values: valid ones, invalid ones, and error messages."""
 
 import re
 import sys
@@ -30,25 +30,25 @@ def entry_count(*entries, **options):
 
 
 @pytest.mark.parametrize("value", [7, np.int32(7), np.uint64(7), np.array(7)[()]])
-def test_whole_numbers_come_back_as_int(value):
+def test_whole_number_returns_int(value):
     assert type(whole_number("k", value)) is int
     assert whole_number("k", value, at_least=7) == 7
 
 
 @pytest.mark.parametrize("value", [7.0, True, np.True_, "7", None, [7], np.array([7])])
-def test_what_is_no_whole_number_is_refused(value):
+def test_whole_number_rejects_other_values(value):
     with refuses(TypeError, "`k` must be an integer, got "):
         whole_number("k", value)
 
 
-def test_whole_numbers_have_a_lower_bound_where_one_is_given():
+def test_whole_number_checks_the_lower_bound():
     assert whole_number("k", -(10**400)) == -(10**400)
     with refuses(ValueError, "`k` must be at least 1, got 0"):
         whole_number("k", 0, at_least=1)
 
 
 @pytest.mark.parametrize("value", [2, 2.0, np.float32(2), np.int8(2)])
-def test_real_numbers_come_back_as_float(value):
+def test_real_number_returns_float(value):
     assert type(real_number("t", value)) is float
     assert real_number("t", value) == 2.0
 
@@ -64,12 +64,12 @@ def test_real_numbers_come_back_as_float(value):
     ],
     ids=str,
 )
-def test_what_is_no_real_number_is_refused(value, error):
+def test_real_number_rejects_other_values(value, error):
     with refuses(error, "`t` must "):
         real_number("t", value)
 
 
-def test_flags_are_true_or_false_and_nothing_that_counts_as_such():
+def test_flag_accepts_only_true_and_false():
     assert flag("loops", True) is flag("loops", np.True_) is True
     assert flag("loops", False) is flag("loops", np.False_) is False
     for value in (1, 0, "no", None, []):
@@ -77,14 +77,14 @@ def test_flags_are_true_or_false_and_nothing_that_counts_as_such():
             flag("loops", value)
 
 
-def test_choices_are_listed_where_another_is_made():
+def test_invalid_choice_raises_error_that_lists_choices():
     assert choice("method", "balls", ("auto", "balls")) == "balls"
     for value in ("bals", None, ["balls"]):
         with refuses(ValueError, f"`method` must be one of 'auto', 'balls', got {value!r}"):
             choice("method", value, ("auto", "balls"))
 
 
-def test_seeds():
+def test_random_generator_accepts_valid_seeds_only():
     rng = np.random.default_rng(3)
     assert random_generator("seed", rng) is rng
     assert random_generator("seed", np.int64(3)).random() == np.random.default_rng(3).random()
@@ -96,7 +96,7 @@ def test_seeds():
             random_generator("seed", value)
 
 
-def test_more_than_kernels_number_is_refused_at_the_limit(monkeypatch):
+def test_counts_above_the_limit_of_kernels_raise(monkeypatch):
     monkeypatch.setattr("sheafcoarsen._support.checks.physical_memory", lambda: np.inf)
     assert np.iinfo(np.int32).max == MAX_VERTICES  # labels have 32 bits
     vertex_count("n", MAX_VERTICES)
@@ -107,7 +107,7 @@ def test_more_than_kernels_number_is_refused_at_the_limit(monkeypatch):
         entry_count("dim", MAX_ENTRIES + 1)
 
 
-def test_more_than_this_machine_holds_is_refused_at_the_limit(monkeypatch):
+def test_counts_that_exceed_memory_raise(monkeypatch):
     monkeypatch.setattr("sheafcoarsen._support.checks.physical_memory", lambda: 16e9)
     vertex_count("n", 10**9)
     entry_count("dim", 2 * 10**9)
@@ -125,12 +125,12 @@ def test_more_than_this_machine_holds_is_refused_at_the_limit(monkeypatch):
     ("entries", "told"),
     [(10**400, "1e+400 map entries (1e+391 GB)"), (1e300, "1e+300 map entries")],
 )
-def test_numbers_beyond_doubles_are_told(entries, told):
+def test_error_message_formats_numbers_beyond_doubles(entries, told):
     with refuses(ValueError, told):
         entry_count("dim", entries)
 
 
-def test_a_system_short_of_memory_is_refused_in_the_same_words():
+def test_memory_error_becomes_the_same_value_error():
     with room_for_entries("dim", 10):
         pass
     with (
@@ -140,7 +140,7 @@ def test_a_system_short_of_memory_is_refused_in_the_same_words():
         raise MemoryError
 
 
-def test_another_error_inside_the_package_is_not_hidden(monkeypatch):
+def test_import_errors_of_other_packages_are_not_hidden(monkeypatch):
     class Broken:
         @staticmethod
         def find_spec(name, path=None, target=None):

@@ -17,7 +17,7 @@ def refuses(message):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
-def test_squares_are_safe_within_the_range_and_not_far_beyond_it(dtype):
+def test_squares_are_safe_within_the_range_but_not_far_beyond_it(dtype):
     low, high = range_limits(dtype)
     info = np.finfo(dtype)
     real = info.dtype.type
@@ -31,7 +31,7 @@ def test_squares_are_safe_within_the_range_and_not_far_beyond_it(dtype):
             check_range("maps", outside, dtype)
 
 
-def test_cochains_come_in_the_common_scalar_type_and_c_order():
+def test_cochain_returns_the_common_scalar_type_in_c_order():
     assert cochain(PATH, np.arange(6)).dtype == np.float64
     assert cochain(PATH, np.ones(6, np.complex64)).dtype == np.complex128
     x = cochain(PATH, np.asfortranarray(np.arange(12.0).reshape(6, 2)))
@@ -50,13 +50,13 @@ def test_cochains_come_in_the_common_scalar_type_and_c_order():
     ],
     ids=str,
 )
-def test_another_shape_is_refused_with_what_may_have_been_meant(shape, hint):
+def test_wrong_shape_raises_error_with_a_hint_on_reshaping(shape, hint):
     with refuses(f"with dim_c0 = 6 of the fine sheaf, got shape {shape}{hint}") as raised:
         cochain(PATH, np.zeros(shape), "y", " of the fine sheaf")
     assert str(raised.value).endswith(f"got shape {shape}{hint}")
 
 
-def test_the_first_entry_that_is_not_finite_is_named_by_its_row():
+def test_error_names_the_row_of_the_first_non_finite_entry():
     x = np.zeros((6, 2))
     x[4, 1] = x[5, 0] = -np.inf
     with refuses("`x` must be finite, got -inf in row 4"):
@@ -65,7 +65,7 @@ def test_the_first_entry_that_is_not_finite_is_named_by_its_row():
         cochain(PATH, np.where(np.arange(6) == 2, np.nan, 0))
 
 
-def test_entries_beside_which_energies_overflow_are_refused():
+def test_entries_whose_energy_overflows_raise():
     high = range_limits(np.float64)[1]
     assert np.isfinite(cochain(PATH, np.full(6, 99 * high))).all()
     with refuses("energies would overflow in float64: rescale `x`"):
@@ -74,11 +74,13 @@ def test_entries_beside_which_energies_overflow_are_refused():
     with refuses("the maps up to 1e+03, so energies"):
         cochain(large, np.full(2, high))
     small = CellularSheaf([[0, 1]], np.full((1, 1, 1), 1e-100), np.ones((1, 1, 1)) * 1e-100)
-    with refuses("the maps up to 1e-100, so energies"):  # squares of cochains are taken alone, too
+    with refuses(
+        "the maps up to 1e-100, so energies"
+    ):  # squares of cochains alone must be finite, too
         cochain(small, np.full(2, 1e160))
 
 
-def test_right_sides_may_be_as_large_as_the_laplacian():
+def test_right_hand_sides_may_be_as_large_as_the_laplacian():
     large = CellularSheaf([[0, 1]], np.full((1, 1, 1), 1e100), np.ones((1, 1, 1)))
     assert right_side(large, [1e200, -1e200]).tolist() == [1e200, -1e200]
     with refuses("`b` has entries up to 1e+305, so its norm may overflow in float64: rescale `b`"):

@@ -1,4 +1,4 @@
-"""Files that are replaced whole or not at all."""
+"""Atomic replacement of files."""
 
 import fcntl
 import os
@@ -12,7 +12,7 @@ import pytest
 from sheafcoarsen._support import files, replacing
 
 
-def test_the_new_file_takes_the_place_of_the_old_when_all_has_gone_well(tmp_path):
+def test_new_file_replaces_the_old_one_on_success(tmp_path):
     path = tmp_path / "a.bin"
     path.write_bytes(b"old")
     with replacing(path) as stream:
@@ -23,7 +23,7 @@ def test_the_new_file_takes_the_place_of_the_old_when_all_has_gone_well(tmp_path
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_an_interrupt_as_soon_as_the_file_exists_leaves_nothing(tmp_path, monkeypatch):
+def test_interrupt_after_creation_leaves_no_file(tmp_path, monkeypatch):
     opened = files._temporary_file
 
     def interrupted(name, target):
@@ -37,7 +37,7 @@ def test_an_interrupt_as_soon_as_the_file_exists_leaves_nothing(tmp_path, monkey
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
-def test_otherwise_the_old_one_stays_and_nothing_is_left_behind(tmp_path, error):
+def test_errors_keep_the_old_file_and_leave_no_temporary_file(tmp_path, error):
     path = tmp_path / "a.bin"
     path.write_bytes(b"old")
 
@@ -52,7 +52,7 @@ def test_otherwise_the_old_one_stays_and_nothing_is_left_behind(tmp_path, error)
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_an_interrupt_stays_one_though_an_archive_complains(tmp_path):
+def test_keyboard_interrupt_is_raised_although_zipfile_raises_too(tmp_path):
     def interrupted_archive():
         with replacing(tmp_path / "a.zip") as stream, zipfile.ZipFile(stream, "w") as archive:
             archive.open("member", "w").write(b"unfinished")
@@ -63,7 +63,7 @@ def test_an_interrupt_stays_one_though_an_archive_complains(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_the_caller_is_busy_with_is_no_interrupt_of_ours(tmp_path):
+def test_exception_handled_by_the_caller_is_not_raised_again(tmp_path):
     def while_handling_one():
         try:
             raise KeyboardInterrupt
@@ -77,19 +77,19 @@ def test_what_the_caller_is_busy_with_is_no_interrupt_of_ours(tmp_path):
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o664, 0o400])
-def test_the_mode_of_the_old_file_is_kept(tmp_path, mode):
+def test_new_file_keeps_the_mode_of_the_old_one(tmp_path, mode):
     path = tmp_path / "a"
     path.write_bytes(b"old")
     path.chmod(mode)
     with replacing(path) as stream:
-        # nobody else may read what is being written
+        # nobody else may read the temporary file
         assert stat.S_IMODE(os.fstat(stream.fileno()).st_mode) == mode
         stream.write(b"new")
     assert path.read_bytes() == b"new"
     assert stat.S_IMODE(path.stat().st_mode) == mode
 
 
-def test_a_new_file_has_the_mode_that_open_gives(tmp_path):
+def test_new_file_has_the_default_mode(tmp_path):
     (tmp_path / "a").touch()
     with replacing(tmp_path / "b"):
         pass
@@ -97,7 +97,7 @@ def test_a_new_file_has_the_mode_that_open_gives(tmp_path):
 
 
 @pytest.mark.parametrize("there", [True, False])
-def test_a_symbolic_link_is_followed(tmp_path, there):
+def test_symbolic_links_are_followed(tmp_path, there):
     (tmp_path / "data").mkdir()
     target = tmp_path / "data" / "a"
     if there:
@@ -111,13 +111,13 @@ def test_a_symbolic_link_is_followed(tmp_path, there):
     assert list((tmp_path / "data").iterdir()) == [target]
 
 
-def test_what_is_no_regular_file_is_refused_and_stays(tmp_path):
+def test_targets_that_are_not_regular_files_raise_and_remain(tmp_path):
     pipe, loop = tmp_path / "pipe", tmp_path / "loop"
     os.mkfifo(pipe)
     loop.symlink_to(loop)
     for path in (pipe, loop, "/dev/null"):
         with (
-            pytest.raises(OSError, match=rf"{path}: is not a regular file"),
+            pytest.raises(OSError, match=rf"{path} is not a regular file"),
             replacing(path) as stream,
         ):
             stream.write(b"new")
@@ -126,7 +126,7 @@ def test_what_is_no_regular_file_is_refused_and_stays(tmp_path):
     assert sorted(tmp_path.iterdir()) == [loop, pipe]
 
 
-def test_names_may_be_as_long_as_the_system_allows(tmp_path):
+def test_file_names_may_have_the_maximum_length(tmp_path):
     path = tmp_path / ("a" * 255)
     with replacing(path) as stream:
         stream.write(b"new")
@@ -144,7 +144,7 @@ with replacing(sys.argv[1]) as stream:
 """
 
 
-def test_what_a_killed_process_left_is_removed_and_a_living_one_is_not_disturbed(tmp_path):
+def test_only_temporary_files_of_dead_processes_are_removed(tmp_path):
     def writer(name):
         process = subprocess.Popen(
             [sys.executable, "-c", WRITER, str(tmp_path / name)],
@@ -166,7 +166,7 @@ def test_what_a_killed_process_left_is_removed_and_a_living_one_is_not_disturbed
     assert (tmp_path / "living").read_bytes() == b"half of the new"
 
 
-def test_a_file_that_is_removed_before_it_is_locked_is_made_again(tmp_path, monkeypatch):
+def test_temporary_file_removed_before_locking_is_created_again(tmp_path, monkeypatch):
     flock, removed = fcntl.flock, []
 
     def late(stream, operation):

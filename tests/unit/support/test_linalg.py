@@ -9,7 +9,7 @@ DTYPES = [np.float32, np.float64, np.complex64, np.complex128]
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("exponent", [-0.99, -0.6, 0.0, 0.6, 0.95])
-def test_norm_neither_overflows_nor_vanishes(dtype, exponent):
+def test_norm_neither_overflows_nor_underflows(dtype, exponent):
     info = np.finfo(dtype)
     scale = float(info.max if exponent > 0 else info.tiny) ** abs(exponent)
     array = np.array([[3, 0], [0, -4]], dtype) * info.dtype.type(scale)
@@ -38,16 +38,16 @@ def test_norm_of_special_arrays(array, expected):
     assert norm(array) == pytest.approx(expected)
 
 
-def test_norm_does_not_hide_a_nan():
+def test_norm_of_nan_is_nan():
     assert np.isnan(norm(np.array([1.0, np.nan, 2.0])))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_eps_is_that_of_the_real_scalar(dtype):
+def test_eps_of_complex_types_is_that_of_the_real_type(dtype):
     assert eps_of(dtype) == np.spacing(np.ones(1, dtype).real[0])
 
 
-def test_zero_level_grows_with_each_of_its_arguments():
+def test_zero_level_is_proportional_to_its_arguments():
     level = zero_level(10, 1e-16, 3.0)
     assert 0 < level < 1e-13
     assert zero_level(20, 1e-16, 3.0) == 2 * level
@@ -60,9 +60,9 @@ def test_zero_level_grows_with_each_of_its_arguments():
     "ratio", [residual_ratio, lambda e, n, eps, *norms: residual(e, *norms, n=n, eps=eps)]
 )
 class TestResidualRatio:
-    """The library's own ratio, and the one that the tests judge by."""
+    """The ratio of the library, and that of the tests."""
 
-    def test_value(self, ratio):
+    def test_residual_ratio_value(self, ratio):
         assert ratio(6e-15, 2, 1e-15, 3.0) == pytest.approx(1.0)
         assert ratio(6e-15, 2, 1e-15, 3.0, 0.5) == pytest.approx(2.0)
         assert ratio(6e-15, 2, 1e-15) == pytest.approx(3.0)
@@ -70,34 +70,34 @@ class TestResidualRatio:
     def test_zero_over_zero_is_zero(self, ratio):
         assert ratio(0.0, 2, 1e-15, 0.0, 1.0) == 0.0
 
-    def test_something_over_zero_is_infinite(self, ratio):
+    def test_nonzero_over_zero_is_infinite(self, ratio):
         assert ratio(1e-300, 2, 1e-15, 0.0) == np.inf
 
     def test_empty_size_counts_as_one(self, ratio):
         assert ratio(2e-15, 0, 1e-15, 1.0) == pytest.approx(2.0)
 
-    def test_a_nan_never_passes(self, ratio):
+    def test_nan_exceeds_every_limit(self, ratio):
         assert not ratio(np.nan, 2, 1e-15, 1.0) < 30
 
     @pytest.mark.parametrize("scale", [1e-150, 1e150])
-    def test_products_of_norms_may_overflow(self, ratio, scale):
+    def test_overflowing_products_of_norms_are_handled(self, ratio, scale):
         assert ratio(scale**2 * 1e-15, 1, 1e-15, scale, scale) == pytest.approx(1.0)
         assert ratio(1e-15, 1, 1e-15, scale, scale, 1 / scale, 1 / scale) == pytest.approx(1.0)
 
 
-def test_what_doubles_do_not_resolve_is_no_error():
+def test_errors_of_a_few_subnormal_units_count_as_zero():
     assert residual_ratio(1e-322, 2, 1e-15, 1e-165, 1e-165) == 0.0
     assert residual_ratio(1e-320, 2, 1e-15, 1e-165, 1e-165) > 1e20
 
 
-def test_residual_ratio_judges_many_blocks_at_once():
+def test_residual_ratio_broadcasts():
     error, sizes = np.array([1e-15, 0.0, 4e-15]), np.array([1.0, 0.0, 2.0])
     assert residual_ratio(error, np.array([1, 5, 2]), 1e-15, sizes) == pytest.approx(
         [1.0, 0.0, 1.0]
     )
 
 
-def test_assert_residual_passes_rounding_and_nothing_more():
+def test_assert_residual_accepts_only_rounding_errors():
     rng = np.random.default_rng(8531)
     A, B = rng.standard_normal((40, 40)), rng.standard_normal((40, 40))
     product = (A.astype(np.longdouble) @ B.astype(np.longdouble)).astype(float)
@@ -110,7 +110,7 @@ def test_assert_residual_passes_rounding_and_nothing_more():
         assert_residual(single - product, A, B, n=40, eps=np.finfo(float).eps)
 
 
-def test_same_subspace_sees_the_space_and_not_the_basis():
+def test_same_subspace_does_not_depend_on_the_basis():
     rng = np.random.default_rng(977)
     U = rng.standard_normal((7, 3))
     assert same_subspace(U, U @ rng.standard_normal((3, 3)))
@@ -119,5 +119,5 @@ def test_same_subspace_sees_the_space_and_not_the_basis():
     assert same_subspace(U[:, :0], np.zeros((7, 0)))
 
 
-def test_the_library_judges_as_strictly_as_its_tests():
+def test_residual_limit_equals_that_of_the_tests():
     assert RESIDUAL_LIMIT == LIMIT

@@ -16,25 +16,25 @@ LENGTHS = st.lists(st.integers(0, 5), max_size=8)
 
 
 @given(LENGTHS)
-def test_offsets_are_where_blocks_begin_and_end(lengths):
+def test_offsets_are_cumulative_sums_of_lengths(lengths):
     out = offsets(lengths)
     assert out.dtype == np.int64
     assert out.tolist() == [sum(lengths[:k]) for k in range(len(lengths) + 1)]
 
 
-def test_offsets_do_not_wrap_around_with_small_integers():
+def test_offsets_of_small_integer_types_do_not_overflow():
     assert offsets(np.full(300, 100, dtype=np.int8))[-1] == 30_000
 
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 5)), max_size=8))
-def test_ranges_are_aranges_one_after_the_other(blocks):
+def test_ranges_concatenates_aranges(blocks):
     starts, lengths = [s for s, _ in blocks], [k for _, k in blocks]
     out = ranges(starts, lengths)
     assert out.dtype == np.int64
     assert out.tolist() == [i for s, k in blocks for i in range(s, s + k)]
 
 
-def test_read_only_freezes_the_array_itself():
+def test_read_only_changes_the_array_in_place():
     array = np.arange(3)
     assert read_only(array) is array
     with pytest.raises(ValueError, match="read-only"):
@@ -42,7 +42,7 @@ def test_read_only_freezes_the_array_itself():
 
 
 def arrays_in(value):
-    """Yield the arrays that an object shows, those of sparse matrices too."""
+    """Yield the public arrays of an object, including those of sparse matrices."""
     for name in dir(value):
         held = getattr(value, name, None) if not name.startswith("_") else None
         if isinstance(held, np.ndarray):
@@ -52,8 +52,8 @@ def arrays_in(value):
 
 
 @pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
-def test_copies_of_results_are_read_only_too(duplicate):
-    """Who wrote into one would leave behind what was computed from it."""
+def test_copies_of_results_are_read_only(duplicate):
+    """Writing into a copy would invalidate its cached properties."""
     F = sc.gallery.bundle(nx.grid_2d_graph(4, 5), 2, noise=0.1, seed=0)
     C = sc.coarsen(F, sc.select(F, 4), sc.ranks.fixed(2).whole_multiplets())
     K = sc.eliminate(F)
@@ -74,8 +74,8 @@ def test_copies_of_results_are_read_only_too(duplicate):
     assert np.array_equal(D.lift(D.pool(x)), C.lift(C.pool(x)))
 
 
-def test_what_is_pickled_does_not_depend_on_what_was_looked_at():
-    """Joblib and dask tell equal objects from others by their pickles."""
+def test_pickles_do_not_depend_on_cached_properties():
+    """Joblib and dask compare objects by their pickles."""
     F = sc.gallery.bundle(nx.grid_2d_graph(4, 5), 2, noise=0.1, seed=0)
     C = sc.coarsen(F, sc.select(F, 4), 2)
     G = sc.PoseGraph([[0, 1]], [np.eye(2)], [[1.0, 0.0]])

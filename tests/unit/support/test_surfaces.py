@@ -1,4 +1,4 @@
-"""What points and surfaces may be, pairs of points, and the normals of vertices."""
+"""Checks of points and surfaces, pairs of points, and vertex normals."""
 
 import re
 
@@ -16,7 +16,7 @@ from tests.support.helpers import assert_residual
 from tests.unit.gallery.test_surfaces import icosphere
 
 
-def test_area_weighs_the_normals():
+def test_vertex_normals_are_weighted_by_area():
     # vertex 0: a large face in the plane z = 0 and a small one in the plane y = 0
     points = np.array([[0, 0, 0], [4, 0, 0], [0, 4, 0], [0, 0, 1], [-1, 0, 0.0]])
     normals = vertex_normals(points, np.array([[0, 1, 2], [0, 3, 4]]))
@@ -25,8 +25,8 @@ def test_area_weighs_the_normals():
     assert_residual(normals[0] - expected, expected, n=3)
 
 
-def test_the_first_offender_is_named():
-    """Three faces at a side: those that have it are named, the first such side first."""
+def test_error_names_the_first_invalid_face():
+    """Three faces at a side: the error names them, for the first such side."""
     points = np.vstack([np.eye(3), -np.eye(3), [[1.0, 1.0, 1.0]]])
     faces = [[0, 1, 2], [3, 4, 5], [1, 0, 6], [3, 5, 0], [0, 1, 4]]
     message = "edge (0, 1) is a side of `faces[0]`, `faces[2]` and `faces[4]`, but a surface has"
@@ -37,7 +37,7 @@ def test_the_first_offender_is_named():
 
 @pytest.mark.parametrize("scale", [1e-160, 1e-3, 1.0, 1e150])
 @pytest.mark.parametrize("offset", [0.0, 0.1, 7.3])
-def test_faces_without_area_are_found_at_every_scale(scale, offset):
+def test_faces_without_area_raise_at_every_scale(scale, offset):
     thin = np.array([[0, 0, 0], [1, 0, 0], [0.5, 1e-9, 0]]) + offset
     surface_arrays(scale * thin, [[0, 1, 2]])
     flat = np.array([[0, 0, 0], [2, 4, 6], [1, 2, 3]]) + offset
@@ -45,13 +45,13 @@ def test_faces_without_area_are_found_at_every_scale(scale, offset):
         surface_arrays(scale * flat, [[0, 1, 2]])
 
 
-def test_points_in_one_place_make_faces_without_area():
+def test_coinciding_points_make_faces_without_area():
     with pytest.raises(ValueError, match=re.escape("`faces[1]` = (1, 2, 3) has no area")):
         surface_arrays([[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 0, 0]], [[0, 1, 2], [1, 2, 3]])
 
 
-def test_faces_are_turned_as_the_first_of_their_component():
-    """Two spheres, one given inside out, and a Moebius strip, which stays as it is."""
+def test_faces_are_oriented_like_the_first_of_their_component():
+    """Two spheres, one of which is inside out, and a Moebius strip, which is not changed."""
     rng = np.random.default_rng(17)
     points, faces = icosphere(1)
     around = 2 * np.pi * np.arange(5) / 5
@@ -76,14 +76,14 @@ def test_faces_are_turned_as_the_first_of_their_component():
 
 
 @pytest.mark.parametrize("scale", [5e-324, 1e-200, 1.0, 1e308])
-def test_scaling_is_by_a_power_of_two(scale):
+def test_points_are_scaled_by_a_power_of_two(scale):
     points = np.array([[0.75, -0.5], [0.25, 0.0]]) * scale
     scaled, exponent = scaled_points(points)
     assert 0.5 <= np.abs(scaled).max() < 1
     np.testing.assert_array_equal(np.ldexp(scaled, exponent), points)
 
 
-def test_points_of_another_kind_are_refused():
+def test_invalid_points_raise():
     assert point_array([[1, 2]]).dtype == np.float64
     with pytest.raises(ValueError, match=r"must have shape \(n, 3\), got \(1, 2\)"):
         point_array([[1, 2]], columns=3)
@@ -93,7 +93,7 @@ def test_points_of_another_kind_are_refused():
         point_array([[1j, 2]])
 
 
-def test_pairs_are_sorted_and_each_is_there_once():
+def test_unique_pairs_are_sorted_and_distinct():
     u, v = np.array([3, 0, 2, 1]), np.array([1, 2, 0, 3])
     assert unique_pairs(u, v, 4).tolist() == [[0, 2], [1, 3]]
     assert unique_pairs(u[:0], v[:0], 0).shape == (0, 2)

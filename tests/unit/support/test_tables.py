@@ -1,4 +1,4 @@
-"""Tables as text and as HTML: nothing unescaped, numbers readable, long rows cut."""
+"""Tables as text and as HTML: escaping, number formats, abbreviation of long rows."""
 
 import numpy as np
 import pytest
@@ -24,30 +24,30 @@ from sheafcoarsen._support import tables
     ],
     ids=str,
 )
-def test_cells(cell, text):
+def test_text_of_table_cells(cell, text):
     assert tables.text(cell) == text
 
 
-def test_a_table_with_a_head():
+def test_html_table_with_head():
     assert tables.table([(1, "<")], head=("a", "b"), caption="c & d") == (
         "<table><caption>c &amp; d</caption><thead><tr><th>a</th><th>b</th></tr></thead>"
         "<tbody><tr><td>1</td><td>&lt;</td></tr></tbody></table>"
     )
 
 
-def test_without_a_head_the_first_cell_names_the_row():
+def test_first_cell_is_the_row_header_without_head():
     assert tables.table([("size", 1000)]) == (
         "<table><tbody><tr><th>size</th><td>1,000</td></tr></tbody></table>"
     )
 
 
-def test_spans():
+def test_span_formats_ranges_of_numbers():
     assert tables.span(np.array([3, 1, 2])) == "1 .. 3"
     assert tables.span(np.array([2, 2])) == "2"
     assert tables.span(np.array([])) == "none"
 
 
-def test_names_are_cut_and_counted():
+def test_long_lists_of_names_are_abbreviated_and_counted():
     assert tables.names(["a", 1, ("b", 2)]) == "a, 1, ('b', 2)"
     assert tables.names("abc", shown=2) == "a, b, … (3 in all)"
     assert tables.names(["x" * 40]) == "x" * 40
@@ -55,16 +55,16 @@ def test_names_are_cut_and_counted():
     assert tables.names(range(tables.SHOWN)).count(",") == tables.SHOWN - 1
 
 
-def test_rows_of_numbers_show_their_first_few():
+def test_number_rows_show_the_first_entries():
     rows = tables.number_rows({"one": 1.5, "all": range(8), "more": np.arange(9).reshape(3, 3)})
     assert rows == [("one", 1.5), ("all", *range(8)), ("more", *range(8), "…")]
 
 
-def test_lines_of_numbers_stand_below_each_other():
+def test_number_lines_are_aligned():
     text = tables.number_lines({"one": 1.5, "longer": np.array([1.0, 2.0])})
     assert text == "  one     1.5\n  longer  [1. 2.]"
 
 
-def test_names_have_no_control_characters_and_are_cut_after_they_are_escaped():
+def test_names_are_escaped_before_they_are_abbreviated():
     assert tables.names(["a\x07", ("b\x07",)]) == r"a\x07, ('b\x07',)"
     assert tables.names(["\x07" * 11]) == r"\x07" * 9 + r"\x0…"

@@ -1,4 +1,4 @@
-"""Ranges of items side by side: every item once, results in order, errors to the caller."""
+"""Parallel loops over ranges: each item once, results in order, errors raised to the caller."""
 
 import importlib.util
 import threading
@@ -27,7 +27,7 @@ def four_threads(monkeypatch):
     st.sampled_from([0.0, 500.0, np.inf]),
     st.booleans(),
 )
-def test_every_item_is_done_once_and_results_come_in_order(cost, threads, serial_below, progress):
+def test_each_item_is_processed_once_and_results_are_ordered(cost, threads, serial_below, progress):
     done = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(threads_module, "thread_count", lambda: threads)
@@ -42,7 +42,7 @@ def test_every_item_is_done_once_and_results_come_in_order(cost, threads, serial
     assert all(piece for piece in results)
 
 
-def test_ranges_run_side_by_side(four_threads):
+def test_ranges_run_in_parallel(four_threads):
     meet = threading.Barrier(2, timeout=20)  # breaks unless two ranges are inside at once
 
     def work(lo, hi):
@@ -53,7 +53,7 @@ def test_ranges_run_side_by_side(four_threads):
     run_ranges(work, np.ones(64))
 
 
-def test_small_work_stays_in_the_calling_thread(four_threads):
+def test_small_loops_run_in_the_calling_thread(four_threads):
     threads = set()
 
     def work(lo, hi):
@@ -66,16 +66,16 @@ def test_small_work_stays_in_the_calling_thread(four_threads):
     assert threads != {threading.get_ident()}
 
 
-def test_ranges_get_about_equal_shares_of_the_cost(four_threads):
+def test_ranges_have_about_equal_cost(four_threads):
     cost = np.concatenate([np.full(100, 100.0), np.ones(5000)])
     pieces = run_ranges(lambda lo, hi: (lo, hi), cost)
-    assert 16 <= len(pieces) <= 64  # enough to even out, few enough to hand over
+    assert 16 <= len(pieces) <= 64  # enough ranges to balance, few enough for a small overhead
     shares = [cost[lo:hi].sum() for lo, hi in pieces]
     assert max(shares) <= cost.sum() / len(pieces) + cost.max()
 
 
 @given(st.lists(st.integers(0, 1000), max_size=60), st.sampled_from([np.int64, np.float64]))
-def test_offsets_say_the_same_as_costs(cost, dtype):
+def test_cumulative_costs_give_the_same_ranges(cost, dtype):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(threads_module, "thread_count", lambda: 3)
         by_cost = run_ranges(lambda lo, hi: (lo, hi), np.array(cost))
@@ -88,7 +88,7 @@ def test_offsets_say_the_same_as_costs(cost, dtype):
         assert by_offsets == by_cost
 
 
-def test_an_error_stops_ranges_that_have_not_begun(four_threads):
+def test_errors_cancel_ranges_that_have_not_begun(four_threads):
     begun, failing = [], threading.Event()
 
     def work(lo, hi):
@@ -97,16 +97,16 @@ def test_an_error_stops_ranges_that_have_not_begun(four_threads):
             failing.set()
             raise KeyboardInterrupt
         failing.wait(20)
-        time.sleep(0.05)  # the error is on its way
+        time.sleep(0.05)  # the error has been raised
 
     with pytest.raises(KeyboardInterrupt):
         run_ranges(work, np.ones(3200))
     assert len(begun) < 4 * threads_module.CHUNKS_PER_THREAD
-    assert sum(run_ranges(lambda lo, hi: hi - lo, np.ones(8))) == 8  # and nothing is left behind
+    assert sum(run_ranges(lambda lo, hi: hi - lo, np.ones(8))) == 8  # no thread is left
 
 
 @pytest.mark.parametrize("serial_below", [0.0, np.inf], ids=["threads", "serial"])
-def test_an_error_in_one_range_reaches_the_caller(four_threads, serial_below):
+def test_error_in_one_range_is_raised_to_the_caller(four_threads, serial_below):
     def work(lo, hi):
         if lo <= 40 < hi:
             raise KeyError("item 40")
@@ -128,7 +128,7 @@ def run(show):
             progress.update()
 
 
-def test_a_bar_is_shown_when_asked_for_and_silent_otherwise(capsys):
+def test_progress_bar_is_shown_only_on_request(capsys):
     run(False)
     assert capsys.readouterr() == ("", "")
     run(True)
@@ -138,13 +138,13 @@ def test_a_bar_is_shown_when_asked_for_and_silent_otherwise(capsys):
     assert "3/3" in shown.err
 
 
-def test_without_the_widgets_of_notebooks_it_is_a_plain_one(capsys, monkeypatch):
+def test_progress_bar_is_plain_without_ipywidgets(capsys, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     run(True)
     assert "local modes: 100%" in capsys.readouterr().err
 
 
-def test_a_limit_of_threads_ends_with_its_block(monkeypatch):
+def test_thread_limit_ends_with_its_block(monkeypatch):
     monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", 4)
     with thread_limit(2):
         assert thread_count() == 2
