@@ -108,7 +108,9 @@ def tangent_bundle(
     weights : {"uniform", "cotan"}
         ``"uniform"``: every edge has weight 1. ``"cotan"``: w = (cot a + cot b) / 2 with a and b
         the angles opposite to the edge, for triangles only; L is then the cotan Laplacian with
-        transport, and does not depend on the uniformity of the mesh.
+        transport, and does not depend on the uniformity of the mesh. For smoothest fields take
+        these with the masses of :func:`vertex_areas`: uniform weights draw a field into the parts
+        with the finest mesh.
     power : int
         At least 1. With k > 1 the transport rotates by k times the angle, so that a section is a
         field of k directions at equal angles, invariant under rotation by 1/k of the circle
