@@ -207,8 +207,8 @@ NEGATIVE = "#E41A1C"
 def cluster_colors(pairs: np.ndarray, n: int) -> np.ndarray:
     """Return a colour for each of n clusters, (n, 4), different for each of ``pairs``.
 
-    If the palette has several, a cluster takes the one that is rarest among clusters with a common
-    neighbour, and then overall: clusters may be close to each other in a plot without an edge.
+    If the palette has several, a cluster takes the one that is used least: clusters may be close to
+    each other in a plot without an edge.
     """
     which = np.arange(n)
     if n > len(PALETTE):
@@ -220,15 +220,12 @@ def cluster_colors(pairs: np.ndarray, n: int) -> np.ndarray:
         used = np.zeros(len(PALETTE), np.int64)
         for a in np.argsort(-np.diff(near.indptr), kind="stable").tolist():
             taken = which[groups[a]]
-            around = np.concatenate([which[groups[b]] for b in groups[a].tolist()] or [taken])
-            count = np.bincount(around[around >= 0], minlength=n)[: len(PALETTE)] * n + used
-            count[taken[(taken >= 0) & (taken < len(PALETTE))]] = n * n
-            color = int(count.argmin())
-            if count[color] == n * n:  # the palette is not enough
-                color = int(np.setdiff1d(np.arange(len(PALETTE), n), taken)[0])
-            else:
-                used[color] += 1
-            which[a] = color
+            free = np.setdiff1d(np.arange(len(PALETTE)), taken)
+            if len(free):
+                which[a] = free[used[free].argmin()]
+                used[which[a]] += 1
+            else:  # the palette is not enough
+                which[a] = np.setdiff1d(np.arange(len(PALETTE), n), taken)[0]
     return palette(int(which.max(initial=-1)) + 1)[which]
 
 

@@ -55,21 +55,17 @@ def test_a_grid_is_parallel_to_its_panel(sides):
     assert width >= height
 
 
-def test_components_fill_their_panel():
-    """A long one does not take the room of a square."""
-    G = nx.disjoint_union_all([nx.grid_2d_graph(12, 12), *[nx.path_graph(40)] * 5])
+@pytest.mark.parametrize("kinds", ["gppppp", "ppgppgpp"])
+def test_components_fill_their_panel(kinds):
+    """A path does not take the room of a square, in any order."""
+    pieces = {"g": nx.grid_2d_graph(12, 12), "p": nx.path_graph(40)}
+    G = nx.disjoint_union_all([pieces[kind] for kind in kinds])
     pos = graph_layout(np.array(G.edges), len(G))
-    x, y = pos[:144].T
-    width, height = np.ptp(pos, axis=0)
-    assert np.ptp(x) * np.ptp(y) > 0.4 * width * height
-    for a in nx.connected_components(G):
-        for b in nx.connected_components(G):
-            if min(a) < min(b):
-                one, two = pos[list(a)], pos[list(b)]
-                apart = np.maximum(
-                    one.min(axis=0) - two.max(axis=0), two.min(axis=0) - one.max(axis=0)
-                )
-                assert apart.max() > 0.5
+    own = [pos[list(members)] for members in nx.connected_components(G)]
+    low, high = (np.array([bound(each, axis=0) for each in own]) for bound in (np.min, np.max))
+    assert (high - low).prod(axis=1).sum() > 0.45 * np.ptp(pos, axis=0).prod()
+    gaps = np.maximum(low[:, None] - high, low - high[:, None]).max(axis=2)
+    assert (gaps + np.eye(len(own)) * 99 > 0.5).all()
 
 
 def test_a_panel_is_not_left_empty_above_a_flat_graph():

@@ -295,8 +295,8 @@ def test_few_clusters_carry_their_numbers(K, ax):
         assert np.linalg.norm(number.xy - own.mean(axis=0)) <= distances.min() * (1 + 1e-12)
 
 
-def test_clusters_with_a_common_neighbour_differ_too(ax):
-    """Two colours would be enough for a star of chains, but its arms would look like one."""
+def test_all_colors_are_used_equally_often(ax):
+    """Two would be enough for a tree, but its branches would look like one cluster."""
     F = sc.CellularSheaf.constant(nx.balanced_tree(2, 6))
     C = sc.coarsen(F, sc.select(F, 10), 1)
     plot.partition(C, ax=ax)
