@@ -210,12 +210,12 @@ def test_shards_that_lack_a_cluster_or_a_vertex_are_refused(stored, url):
         (
             "labels",
             lambda labels: (labels + 1) % 10,
-            "edges of its fine sheaf|vertices of",
+            "edges of the coarse sheaf|vertices of",
         ),
         (first("scores"), put(0, np.nan), "scores hold NaN"),
         (first("operator_norms"), put(0, np.inf), "`operator_norms` must be finite"),
         (first("tied"), lambda tied: tied[:-1], "tied must hold int8 of shape"),
-        ("edges", lambda edges: edges[::-1].copy(), "entries of|crossing edges of its fine sheaf"),
+        ("edges", lambda edges: edges[::-1].copy(), "entries of|crossing edges of the coarse"),
     ],
 )
 def test_parts_that_do_not_fit_are_refused_as_in_files(name, change, message, stored, url):
