@@ -396,7 +396,7 @@ def run(size, i):
 
 
 def main():
-    """Answer all questions, print the rows, and write JSON or the README's tables on request."""
+    """Answer all questions, print the rows, and write JSON or the docs' tables on request."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

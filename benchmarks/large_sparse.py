@@ -56,7 +56,7 @@ def measure(size):
 
 
 def main():
-    """Run all stages, print the rows, and write JSON or the README's table on request."""
+    """Run all stages, print the rows, and write JSON or its table in the docs on request."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

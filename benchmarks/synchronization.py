@@ -195,7 +195,7 @@ HEADS = ("problem", "gtsam", "by modes", "with places", "anchored", "refined")
 
 
 def main():
-    """Run all problems, print the rows, and write the README's table on request."""
+    """Run all problems, print the rows, and write its table in the docs on request."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
