@@ -38,7 +38,7 @@ class _Hold:
         self.before: list[tuple[_Library, int]] | None = None
 
     def take(self, user: object, libraries: list[_Library]) -> None:
-        """Add a user and set all thread counts to one; first record what is to be restored."""
+        """Add a user, record the thread counts before the first user, and set them to one."""
         self.users.add(user)
         if self.before is None:
             self.before = [(library, library.get()) for library in libraries]
@@ -69,7 +69,7 @@ _thread = _OfThread()
 
 
 class single_threaded_blas:  # noqa: N801 (used like a function)
-    """Limit BLAS to one thread while any caller is inside, from any thread.
+    """Limit BLAS to one thread while any caller, in any thread, is inside the block.
 
     The last caller restores the counts, also after errors and interrupts. As a decorator,
     ``@single_threaded_blas()``, it applies to each call.

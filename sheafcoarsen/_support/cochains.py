@@ -41,7 +41,7 @@ def check_range(name: str, largest: float, dtype: npt.DTypeLike) -> None:
 
 
 def check_squares(name: str, largest: float, dtype: npt.DTypeLike) -> None:
-    """Raise an error if squares of stored entries overflow; these may exceed `range_limits`."""
+    """Raise an error if squares of stored entries overflow; `range_limits` need not hold."""
     if largest > 1e3 * range_limits(dtype)[1]:
         raise ValueError(
             f"{name} have entries up to {largest:.3g}, whose squares overflow in {np.dtype(dtype)}"
@@ -107,7 +107,7 @@ def _columns(sheaf: Stalks, x: CochainLike, name: str, what: str) -> tuple[np.nd
 
 
 def _reshaping(sheaf: Stalks, array: np.ndarray, name: str) -> str:
-    """Return a hint for an array that becomes valid by reshaping, or an empty string."""
+    """Return a hint if reshaping makes an array valid, otherwise an empty string."""
     if array.ndim != 2:
         return ""
     if array.size == sheaf.dim_c0:

@@ -30,7 +30,7 @@ class _Neighbours(NamedTuple):
 
 
 def read_metis(path: str, signed: bool = False) -> EdgeList:
-    """Read each edge as (u, v), u < v, in the order of the lines; ``signed`` allows weights < 0."""
+    """Read edges (u, v) with u < v in the order of lines; ``signed`` allows negative weights."""
     numbered = enumerate(read_lines(path), start=1)
     lines = [(k, line) for k, line in numbered if not line.lstrip().startswith("%")]
     start = next((k for k, (_, line) in enumerate(lines) if line.strip()), None)

@@ -70,7 +70,7 @@ def read_obj(path: str) -> Polygons:
 
 
 def _fields(lines: Iterable[str]) -> Fields:
-    """Yield the numbers and words of lines that are not empty or comments."""
+    """Yield the line number and the words of each line that is not empty or a comment."""
     for number, line in enumerate(lines, start=1):
         fields = (line.partition("#")[0] if "#" in line else line).split()
         if fields:

@@ -139,7 +139,7 @@ def _csr_arrays(R: scipy.sparse.csr_array, prefix: str) -> dict[str, np.ndarray]
 
 
 def text_of(arrays: Arrays, name: str) -> str:
-    """Return an array that holds one line of text, as a string."""
+    """Check that an array contains one line of text, and return it as a string."""
     array = arrays[name]
     if array.shape != () or array.dtype.kind != "U" or not str(array).isprintable():
         raise ValueError(f"`{name}` must be one line of text")

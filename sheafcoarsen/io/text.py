@@ -126,7 +126,7 @@ class Words:
         self.ends.append(len(self.words))
 
     def line(self, k: int) -> int:
-        """Return the line of word k."""
+        """Return the line number of word k."""
         return self.lines[bisect_right(self.ends, k)]
 
     def integers(self) -> list[int]:
@@ -134,7 +134,7 @@ class Words:
         return self._convert(int, "a whole number")
 
     def indices(self, n: int) -> np.ndarray:
-        """Return the words, integers from 1 to n, as indices from 0."""
+        """Return the words, which must be integers from 1 to n, as indices from 0."""
         numbers = self.integers()
         if numbers and not (min(numbers) >= 1 and max(numbers) <= n):
             k = next(k for k, v in enumerate(numbers) if not 1 <= v <= n)
@@ -143,7 +143,7 @@ class Words:
         return np.array(numbers, dtype=np.int64) - 1
 
     def numbers(self) -> np.ndarray:
-        """Return the words as finite float64."""
+        """Return the words as an array of finite float64 numbers."""
         values = np.array(self._convert(float, "a number"), dtype=np.float64)
         bad = np.flatnonzero(~np.isfinite(values))
         if bad.size:

@@ -126,14 +126,14 @@ def _lanes(out: np.ndarray) -> tuple:
 
 
 def _blocks(sheaf: CellularSheaf) -> tuple[tuple, tuple, tuple]:
-    """Return tuples whose lengths tell kernels the shape of blocks, and if maps are one block."""
+    """Return tuples whose lengths tell kernels the block shape, and whether a map is one block."""
     shape = sheaf.map_shape or (1, 1)
     sizes = tuple(next((k for k in (4, 3, 2) if n and n % k == 0), 1) for n in shape)
     return (0,) * sizes[0], (0,) * sizes[1], (0,) * (sheaf.map_shape == sizes)
 
 
 def _along_stalks(sheaf: CellularSheaf, out: np.ndarray) -> tuple[tuple, tuple] | None:
-    """Return tuples whose lengths are the SIMD width of a stalk, and 1 if all stalks are equal.
+    """Return tuples whose lengths are the SIMD width of a stalk, and 1 for uniform stalks, else 0.
 
     Returns None if a stalk does not fit into a SIMD vector.
     """
@@ -145,7 +145,7 @@ def _along_stalks(sheaf: CellularSheaf, out: np.ndarray) -> tuple[tuple, tuple] 
 
 
 def _as_the_maps(sheaf: CellularSheaf, x: np.ndarray) -> np.ndarray:
-    """Return a view of columns, in which complex ones are pairs of real ones if maps are real."""
+    """Return columns, viewing complex ones as pairs of real columns if the maps are real."""
     if x.dtype.kind == "c" and sheaf.dtype.kind != "c":
         return x.reshape(-1).view(x.real.dtype).reshape(x.shape[0], 2 * x.shape[1])
     return x

@@ -22,7 +22,9 @@ with chords, and 2 times on 3-D grids.
 """
 
 TOO_EXPENSIVE = 16
-"""Minimum degree is skipped if dissection exceeds the affordable operations by this factor."""
+"""Ratio of the operations of dissection to the affordable number above which minimum degree is
+skipped.
+"""
 
 DEGREE_UP_TO = 2e11
 """Number of operations with nested dissection, for stalks of dimension 1, above which minimum

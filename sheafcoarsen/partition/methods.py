@@ -23,8 +23,8 @@ from sheafcoarsen.partition.repair import repair_labels
 from sheafcoarsen.sheaf import CellularSheaf, unit_sheaf
 
 STALLED = 0.95
-"""Ratio of vertices of a new level to those of the previous one above which matching stops. Stars
-stall it if the groups of their centres are full."""
+"""Ratio of the numbers of vertices of a new level and the previous one above which matching stops.
+A star stalls matching once the group of its centre is full."""
 
 
 def match_levels(links: Links, n_clusters: int, rng: np.random.Generator) -> np.ndarray:

@@ -29,7 +29,7 @@ class FromSheaves(Views, FromGraphs):
     """Methods of :class:`CellularSheaf` that return another sheaf."""
 
     def with_maps(self, tail_maps: MapsLike, head_maps: MapsLike) -> Self:
-        """Return a sheaf with new maps on the same graph and stalks, which are not validated.
+        """Return a sheaf on the same graph and stalks with new maps; only the maps are validated.
 
         Parameters
         ----------
@@ -259,7 +259,7 @@ def _check_shapes(
 
 
 def sheaf_like(F: Sheaf, tail_data: np.ndarray, head_data: np.ndarray) -> Sheaf:
-    """Return a sheaf with the graph, stalks and labels of ``F`` and new maps, unchecked."""
+    """Return a sheaf with the graph, stalks and labels of ``F`` and new maps, without checks."""
     sheaf = F._of_arrays(F.edges, F.vertex_dims, F.edge_dims, tail_data, head_data, F.vertex_labels)
     object.__setattr__(sheaf, "_columns", F._columns)
     # these depend on shapes only, and recomputing them takes as long as filling in maps

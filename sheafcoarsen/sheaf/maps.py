@@ -60,7 +60,7 @@ def flat_maps(name: str, maps: MapsLike, m: int) -> tuple[np.ndarray, np.ndarray
 
 
 def check_endpoints(edges: np.ndarray, n: int) -> None:
-    """Raise an error for an edge with an endpoint that is not less than n."""
+    """Raise an error unless all endpoints of edges are below n."""
     beyond = np.flatnonzero((edges >= n).any(axis=1))
     if beyond.size:
         e = int(beyond[0])

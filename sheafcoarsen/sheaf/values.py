@@ -183,7 +183,7 @@ def signed_maps(
 
 
 def _stores(graph: GraphArrays, name: str) -> bool:
-    """Return whether a graph has an edge attribute; "weight" is the entries of an adjacency."""
+    """Return whether a graph has an edge attribute; "weight" means the entries of an adjacency."""
     try:
         graph.attribute(name)
     except KeyError:
