@@ -109,7 +109,7 @@ def tangent_bundle(
         ``"uniform"``: every edge has weight 1. ``"cotan"``: w = (cot a + cot b) / 2, where a and b
         are the angles opposite to the edge, for triangles only; L is then the cotan Laplacian with
         transport, which accounts for nonuniform meshes. For smoothest fields take it with the
-        masses of :func:`vertex_areas`: uniform weights draw a field into the finest parts of a mesh.
+        masses of :func:`vertex_areas`: uniform weights concentrate fields where the mesh is finest.
     power : int
         An integer k of at least 1: the transport rotates by k times the angle, so that a section is
         a field of k directions at equal angles, invariant under rotation by 1/k of the circle
