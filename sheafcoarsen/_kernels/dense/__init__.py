@@ -26,7 +26,7 @@ from sheafcoarsen._kernels.dense.scaling import (
     power_of_two,
 )
 from sheafcoarsen._kernels.dense.triangular import inverse_of_triangular, triangular_factor
-from sheafcoarsen._kernels.dense.tridiagonal import fill_random, orthonormalize
+from sheafcoarsen._kernels.dense.tridiagonal import fill_random
 from sheafcoarsen._kernels.dense.workspaces import (
     Workspace,
     svd_workspace,
@@ -48,7 +48,6 @@ __all__ = [
     "inf_norm",
     "inverse_of_triangular",
     "normalized",
-    "orthonormalize",
     "potrf",
     "potrs",
     "power_of_two",

@@ -154,26 +154,22 @@ def orthonormalize(z, n, first, last):
         for _ in range(2):
             largest = 0.0
             for k in range(n):
-                largest = max(largest, float(abs(x[k])))
-            if largest == 0:
-                break
+                largest = max(largest, abs(x[k]))
             for k in range(n):
                 x[k] /= largest
             for i in range(j):
                 y = z[i, :n]
-                inner = x[0] * 0
+                s = 0.0
                 for k in range(n):
-                    inner += np.conj(y[k]) * x[k]
+                    s += y[k] * x[k]
                 for k in range(n):
-                    x[k] -= inner * y[k]
-            square = 0.0
+                    x[k] -= s * y[k]
+            size = 0.0
             for k in range(n):
-                square += x[k].real * x[k].real + x[k].imag * x[k].imag
-            if square == 0:
-                break
-            scale = 1 / math.sqrt(square)
+                size += x[k] * x[k]
+            size = 1 / math.sqrt(size)
             for k in range(n):
-                x[k] *= scale
+                x[k] *= size
 
 
 @subkernel

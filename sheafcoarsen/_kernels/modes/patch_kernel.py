@@ -10,7 +10,6 @@ from sheafcoarsen._kernels.dense import (
     Workspace,
     fill_random,
     normalized,
-    orthonormalize,
     potrf,
     potrs,
     singular_rows,
@@ -94,6 +93,36 @@ def apply_adjoint(f, t, unit, y, x):
                     for i in range(dv):
                         x[j, at_v + i] -= head_data[head + i] * unit * z
             row += 1
+
+
+@subkernel
+def orthonormalize(x):
+    """Orthonormalize the rows of x by Gram-Schmidt twice."""
+    for j in range(x.shape[0]):
+        row = x[j]
+        for _ in range(2):
+            largest = 0.0
+            for k in range(row.size):
+                largest = max(largest, float(abs(row[k])))
+            if largest == 0:
+                break
+            for k in range(row.size):
+                row[k] /= largest
+            for i in range(j):
+                other = x[i]
+                inner = row[0] * 0
+                for k in range(row.size):
+                    inner += np.conj(other[k]) * row[k]
+                for k in range(row.size):
+                    row[k] -= inner * other[k]
+            norm = 0.0
+            for k in range(row.size):
+                norm += float(abs(row[k])) ** 2
+            norm = math.sqrt(norm)
+            if norm == 0:
+                break
+            for k in range(row.size):
+                row[k] /= norm
 
 
 @subkernel
@@ -184,7 +213,7 @@ def patch_kernel(f, rows, unit, largest, top, eps, workspace):
         fill_random(flat, count * n, 0)
         for _ in range(3):
             potrs(spare, n, flat, count, s)
-            orthonormalize(x, n, 0, x.shape[0])
+            orthonormalize(x)
         for i in range(count * n):  # LAPACK read the conjugate of L_T
             flat[i] = np.conj(flat[i])
         y = np.empty((rows, count), a.dtype)
@@ -210,14 +239,14 @@ def patch_kernel(f, rows, unit, largest, top, eps, workspace):
             for j in range(n_small):
                 for i in range(n):
                     x[j, i] -= np.conj(step[j, i])
-            orthonormalize(x, n, 0, x.shape[0])
+            orthonormalize(x)
         apply_delta(f, t, unit, x, y)
         w, z, info = right_vectors(rows, n_small, y.reshape(rows * n_small), s)
         zeros = 0
         while zeros < n_small and w[n_small - 1 - zeros] <= tolerance * norm:
             zeros += 1
         x = combinations(z, n_small - zeros, n_small, x, n)
-        orthonormalize(x, n, 0, x.shape[0])
+        orthonormalize(x)
         return x, info
     return kernel_by_svd(f, rows, tolerance, workspace)
 
@@ -238,5 +267,5 @@ def restriction(x, n, eps, s):
     while rank < min(n, count) and w[rank] > 4 * eps * x.shape[1]:
         rank += 1
     out = combinations(z, 0, rank, x, n)
-    orthonormalize(out, n, 0, rank)
+    orthonormalize(out)
     return out, info
