@@ -77,7 +77,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="sheafcoarsen",
         description="Coarsen cellular sheaves and check the theory on the result.",
-        epilog="The first run compiles numerical kernels, which takes up to a minute.",
+        epilog="The first run compiles numerical kernels, for a quarter of a minute.",
     )
     parser.add_argument(
         "--version", action="version", version=importlib.metadata.version("sheafcoarsen")

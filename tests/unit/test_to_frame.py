@@ -27,7 +27,6 @@ def poses():
 
 @pytest.mark.parametrize("columns", [None, 1, 3])
 def test_a_row_of_the_ledger_is_a_cluster(columns):
-    pytest.importorskip("pandas")
     E = ledgers(columns)
     frame = E.to_frame()
     assert len(frame) == E.retained_internal.size
@@ -40,13 +39,11 @@ def test_a_row_of_the_ledger_is_a_cluster(columns):
 
 
 def test_bounds_that_are_not_known_are_no_column():
-    pytest.importorskip("pandas")
     own = sc.coarsen(F, C.partition, 2, local_operator="principal")
     assert "truncation_bound" not in sc.energy_ledger(own, np.ones(F.dim_c0)).to_frame()
 
 
 def test_eigenvalues_are_numbered_with_the_zeros():
-    pytest.importorskip("pandas")
     G = sc.CellularSheaf.constant(nx.grid_2d_graph(5, 5))
     Q = sc.spectral_quality(sc.coarsen(G, sc.select(G, 4), 2), 3)
     frame = Q.to_frame()
@@ -57,7 +54,6 @@ def test_eigenvalues_are_numbered_with_the_zeros():
 
 
 def test_edges_are_listed_from_the_worst_on(poses):
-    pytest.importorskip("pandas")
     frame = poses.to_frame()
     np.testing.assert_array_equal(frame.index, poses.outliers())
     assert "distance" not in frame
