@@ -49,14 +49,14 @@ def test_connections_are_recovered_from_their_laplacians(dtype, d, unit):
 
 
 @given(sheaves(dims=(0, 1)))
-def test_every_laplacian_of_one_dimensional_stalks_gives_a_sheaf(F):
-    """Loops contain the remainders; only remainders of rounding size may raise an error."""
+def test_every_sheaf_of_lines_has_a_laplacian_of_one(F):
+    """What is left over goes to loops; nothing but rounding is refused."""
     L = sc.laplacian(F)
     try:
         assert_comes_back(L, F.vertex_dims)
     except ValueError as error:
         assert "is too small for the balanced maps" in str(error)
-        dense = np.abs(L.toarray())  # maps that differ by 1e12 leave remainders below rounding
+        dense = np.abs(L.toarray())  # maps that differ by 1e12 leave rests below rounding
         filled = dense[dense > 0]
         assert filled.min() < 1e-9 * filled.max()
 
