@@ -254,10 +254,11 @@ def _unequal_shares(
         U, S, Vh = _factors(-(left @ stack.blocks @ right))
         sizes[stack.where] = S.max(axis=1, initial=0)
         factors.append((U, S, Vh))
-    y = _lowest_positive(beside.pairs, sizes, len(dims))
+    eps = eps_of(diagonal.entries.dtype)
+    y = _lowest_positive(beside.pairs, sizes, len(dims), eps)
     if y is None:
         return None
-    eps, reach = eps_of(diagonal.entries.dtype), np.sqrt(_norm_bounds(diagonal, dims))
+    reach = np.sqrt(_norm_bounds(diagonal, dims))
     found = []
     for stack, (U, S, Vh) in zip(stacks, factors, strict=True):
         u, v = beside.pairs[stack.where].T
@@ -303,16 +304,18 @@ def _gathered(store: dict, dims: np.ndarray, vertices: np.ndarray) -> np.ndarray
     return matrices[number[vertices]]
 
 
-def _lowest_positive(pairs: np.ndarray, sizes: np.ndarray, n: int) -> np.ndarray | None:
+def _lowest_positive(
+    pairs: np.ndarray, sizes: np.ndarray, n: int, eps: float
+) -> np.ndarray | None:
     """Return the lowest eigenvector of I - N, or None if it is not positive.
 
-    N is the symmetric matrix of ``sizes``. Inverse iteration has the shift sqrt(eps), since I - N
-    may be singular.
+    N is the symmetric matrix of ``sizes``, with relative errors of about ``eps``. Inverse iteration
+    has a shift, since I - N may be singular, or indefinite by these errors.
     """
     rows, columns = pairs.T
     upper = scipy.sparse.coo_array((sizes, (rows, columns)), shape=(n, n)).tocsr()
     N = scipy.sparse.csr_array(upper + upper.T)
-    shift = np.sqrt(np.finfo(float).eps)
+    shift = max(np.sqrt(np.finfo(float).eps), RESIDUAL_LIMIT * eps)
     A = scipy.sparse.csc_array((1 + shift) * scipy.sparse.eye_array(n) - N)
     try:
         solve = scipy.sparse.linalg.splu(A, permc_spec="MMD_AT_PLUS_A").solve

@@ -49,7 +49,7 @@ def test_connections_are_recovered_from_their_laplacians(dtype, d, unit):
 
 
 @given(sheaves(dims=(0, 1)))
-def test_every_sheaf_of_lines_has_a_laplacian_of_one(F):
+def test_every_laplacian_of_one_dimensional_stalks_gives_a_sheaf(F):
     """What is left over goes to loops; nothing but rounding is refused."""
     L = sc.laplacian(F)
     try:
@@ -59,6 +59,14 @@ def test_every_sheaf_of_lines_has_a_laplacian_of_one(F):
         dense = np.abs(L.toarray())  # maps that differ by 1e12 leave rests below rounding
         filled = dense[dense > 0]
         assert filled.min() < 1e-9 * filled.max()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64, np.float64])
+def test_laplacians_of_single_edges_with_rounding_errors_are_accepted(dtype):
+    """The diagonal blocks times one another are the square of the other block but for rounding."""
+    for seed in range(40):
+        F = sc.CellularSheaf.random(nx.path_graph(2), 1, 1, seed=seed, dtype=dtype)
+        assert_comes_back(sc.laplacian(F), 1)
 
 
 @pytest.mark.parametrize("d", [1, 2])
