@@ -304,9 +304,7 @@ def _gathered(store: dict, dims: np.ndarray, vertices: np.ndarray) -> np.ndarray
     return matrices[number[vertices]]
 
 
-def _lowest_positive(
-    pairs: np.ndarray, sizes: np.ndarray, n: int, eps: float
-) -> np.ndarray | None:
+def _lowest_positive(pairs: np.ndarray, sizes: np.ndarray, n: int, eps: float) -> np.ndarray | None:
     """Return the lowest eigenvector of I - N, or None if it is not positive.
 
     N is the symmetric matrix of ``sizes``, with relative errors of about ``eps``. Inverse iteration
