@@ -1,5 +1,7 @@
 """Conversion of arrays to the four scalar types or to integers, with checks."""
 
+from __future__ import annotations
+
 import numbers
 from collections.abc import Iterable, Sequence
 from typing import Any

@@ -1,5 +1,7 @@
 """Checks of maps and cochains, including limits on entries that keep their squares finite."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any, Protocol, TypeAlias
 

@@ -1,5 +1,7 @@
 """Vertex labels: lookup of the vertices that they name, and encoding as JSON."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, Protocol, TypeAlias, TypeGuard

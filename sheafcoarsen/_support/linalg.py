@@ -1,5 +1,7 @@
 """Scaled norms, thresholds for rounding errors, and relative residuals."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Ragged data as one flat array and offsets: block k is ``data[offsets[k]:offsets[k+1]]``."""
 
+from __future__ import annotations
+
 from functools import cached_property
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Points, pairs of points, and polygon surfaces: checks, areas, normals."""
 
+from __future__ import annotations
+
 from collections.abc import Sized
 
 import numpy as np

@@ -1,5 +1,7 @@
 """One level of coarsening: a prolongation and a coarse sheaf from a sheaf and a partition."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -92,7 +94,7 @@ class Coarsening(Views, ReadOnly):
         check_parts(self.fine, self.partition, self.modes, self.sheaf, self.loops)
         object.__setattr__(self, "prolongation", self.R.matrix)
 
-    def recoarsen(self, sheaf: CellularSheaf) -> "Coarsening":
+    def recoarsen(self, sheaf: CellularSheaf) -> Coarsening:
         """Return the same coarsening of another sheaf on the same graph.
 
         The result shares the index arrays of this coarsening. Its loops have the same rows, even

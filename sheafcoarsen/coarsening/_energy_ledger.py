@@ -1,5 +1,7 @@
 """The energy of a cochain as a sum of retained, discarded and coupling terms."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -151,7 +153,7 @@ class EnergyLedger(Ledger, ReadOnly):
             "discarded crossing": self.discarded_crossing,
         }
 
-    def to_frame(self) -> "pd.DataFrame":
+    def to_frame(self) -> pd.DataFrame:
         """Return the lines of each cluster as a pandas table.
 
         Returns

@@ -1,5 +1,7 @@
 """Methods of a coarsening: lift and pool, operators, and the quotient graph."""
 
+from __future__ import annotations
+
 from functools import cached_property
 
 import networkx as nx

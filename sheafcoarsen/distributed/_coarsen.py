@@ -1,5 +1,7 @@
 """Coarsen a stored sheaf into another store in steps: plan, split, shards, borders, seal."""
 
+from __future__ import annotations
+
 import sys
 import time
 import uuid

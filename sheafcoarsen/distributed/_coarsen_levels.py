@@ -1,5 +1,7 @@
 """Coarsen a store into several levels: from store to store until a level fits in memory."""
 
+from __future__ import annotations
+
 import itertools
 import re
 import warnings

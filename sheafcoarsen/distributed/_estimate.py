@@ -1,5 +1,7 @@
 """Checked arguments of `coarsen`, and an estimate of its memory and input/output."""
 
+from __future__ import annotations
+
 import hashlib
 import math
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """Stored coarsenings: lifting, pooling, energy ledger, verification and loading."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property

@@ -1,5 +1,7 @@
 """Write a store: first the parts, then the topology, and last the attributes."""
 
+from __future__ import annotations
+
 import itertools
 import os
 from collections.abc import Iterable, Sequence

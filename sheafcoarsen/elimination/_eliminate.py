@@ -1,5 +1,7 @@
 """Elimination of vertices: the generalized Schur complement as a sheaf, and back substitution."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -262,7 +264,7 @@ class Elimination(ReadOnly):
             read_only(array)
         return P
 
-    def refresh(self, sheaf: CellularSheaf) -> "Elimination":
+    def refresh(self, sheaf: CellularSheaf) -> Elimination:
         """Return the elimination of the same vertices of another sheaf on the same graph.
 
         Parameters

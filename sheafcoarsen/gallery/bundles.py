@@ -1,5 +1,7 @@
 """Bundles with known sections and spectrum: trivial ones in random bases, and cycles."""
 
+from __future__ import annotations
+
 import numpy as np
 import numpy.typing as npt
 

@@ -1,5 +1,7 @@
 """Point clouds: nearest neighbours, and the connection of the sampled manifold."""
 
+from __future__ import annotations
+
 import numpy as np
 import numpy.typing as npt
 from scipy.spatial import cKDTree

@@ -1,5 +1,7 @@
 """Bar frameworks and their infinitesimal motions."""
 
+from __future__ import annotations
+
 import networkx as nx
 import numpy as np
 import numpy.typing as npt

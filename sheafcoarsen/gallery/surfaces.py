@@ -1,5 +1,7 @@
 """Tangent bundles of surface meshes: tangent planes, transport, vertex areas, indices of fields."""
 
+from __future__ import annotations
+
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np

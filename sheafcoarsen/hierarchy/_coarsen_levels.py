@@ -65,7 +65,8 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
         Every connected component of at most ``factor`` vertices is one cluster and not counted in
         n; every other component has at least one cluster.
     n_levels : int, optional
-        Number of levels, as an alternative to ``min_vertices``.
+        Number of coarsenings, as an alternative to ``min_vertices``; an elimination and
+        sparsifications are not counted.
     min_vertices : int
         A sheaf with at most this number of vertices is not coarsened further.
     rank : int, rule from ``sc.ranks``, or list or tuple of one entry per level

@@ -1,5 +1,7 @@
 """Hierarchies of coarsenings, with transfer between levels and an energy ledger."""
 
+from __future__ import annotations
+
 import contextlib
 import math
 import time
@@ -324,7 +326,7 @@ class Hierarchy:
         loops = tuple(getattr(C, "loops", True) for C in self.levels)
         return HierarchyLedger(tuple(ledgers), loops, energy(self.sheaves[-1], z))
 
-    def recoarsen(self, sheaf: CellularSheaf) -> "Hierarchy":
+    def recoarsen(self, sheaf: CellularSheaf) -> Hierarchy:
         """Coarsen another sheaf on the same graph with the same partitions and ranks.
 
         Every level is recomputed by :meth:`Coarsening.recoarsen`, which reuses its index arrays. If

@@ -1,7 +1,8 @@
 """A self-contained HTML page: the notebook representations of objects, and pictures."""
 
+from __future__ import annotations
+
 import base64
-import dataclasses
 import datetime
 import importlib.metadata
 import io
@@ -180,7 +181,7 @@ def write_report(
             sections = _pose_sections(C, pos)
     elif isinstance(C, Hierarchy):
         with stage(own, "verification"):
-            verdict = _verified_levels(C)
+            verdict = verify(C)
         with stage(own, "losses"):
             x = smooth_cochain(C.fine)
             try:
@@ -296,17 +297,6 @@ def _elimination_sections(K: Elimination, pos: npt.ArrayLike | Mapping | None) -
         ("What went, and what is left", [_shown(K), picture]),
         ("What is left", [_shown(K.sheaf)]),
     ]
-
-
-def _verified_levels(H: Hierarchy) -> Verification:
-    """Return the checks of all levels, named by level."""
-    return Verification(
-        tuple(
-            dataclasses.replace(check, name=f"level {i}: {check.name}")
-            for i, level in enumerate(H)
-            for check in verify(level)
-        )
-    )
 
 
 def _hierarchy_sections(

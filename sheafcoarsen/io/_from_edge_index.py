@@ -1,5 +1,7 @@
 """Sheaves from PyTorch Geometric's edge lists, which contain every edge in both directions."""
 
+from __future__ import annotations
+
 import numpy as np
 import numpy.typing as npt
 

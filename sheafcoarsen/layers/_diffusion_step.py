@@ -1,5 +1,7 @@
 """One diffusion step of a sheaf network with given weights."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 

@@ -1,5 +1,7 @@
 """The pooling layer of the paper's section 5.1: Select, Reduce, Connect and Lift."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, Literal, TypeAlias, get_args
@@ -160,7 +162,7 @@ class Pooling(ReadOnly):
             result.reshape(n, C.fine.dim_c0 // n * result.shape[1]) if self.node_major else result
         )
 
-    def refresh(self, sheaf: CellularSheaf, X: CochainLike) -> "Pooling":
+    def refresh(self, sheaf: CellularSheaf, X: CochainLike) -> Pooling:
         """Pool again with new maps on the same graph, for example between two training steps.
 
         Clusters, the adjacency matrix and all index arrays are reused

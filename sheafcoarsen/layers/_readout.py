@@ -1,5 +1,7 @@
 """Readout of a graph-level model, from one row per vertex to one row per graph."""
 
+from __future__ import annotations
+
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np

@@ -1,5 +1,7 @@
 """The energy of a cochain, in total and edge by edge."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from sheafcoarsen._kernels import operators as kernels

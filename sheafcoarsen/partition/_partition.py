@@ -1,5 +1,7 @@
 """The class ``Partition``: a label for each vertex, with non-empty clusters."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -67,7 +69,7 @@ class Partition(ReadOnly):
         object.__setattr__(self, "labels", read_only(labels))
 
     @classmethod
-    def from_clusters(cls, clusters: Sequence[Sequence[int] | np.ndarray]) -> "Partition":
+    def from_clusters(cls, clusters: Sequence[Sequence[int] | np.ndarray]) -> Partition:
         """Construct a partition from a list of vertices for each cluster.
 
         Vertices are indices in the order of ``graph.nodes``. For clusters of networkx node names,
@@ -133,7 +135,7 @@ class Partition(ReadOnly):
         return cls(labels)
 
     @classmethod
-    def from_assignment(cls, S: scipy.sparse.sparray | npt.ArrayLike) -> "Partition":
+    def from_assignment(cls, S: scipy.sparse.sparray | npt.ArrayLike) -> Partition:
         """Construct a partition from an N x K assignment matrix with a single 1 in each row.
 
         Parameters

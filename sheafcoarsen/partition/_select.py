@@ -1,5 +1,7 @@
 """Selection of a partition into a given number of connected clusters of about equal weight."""
 
+from __future__ import annotations
+
 import functools
 from collections.abc import Callable
 from typing import Literal, TypeAlias, get_args

@@ -1,5 +1,7 @@
 """Constants that enclose fine eigenvalues in terms of coarse ones."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

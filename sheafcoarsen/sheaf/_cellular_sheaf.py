@@ -1,5 +1,7 @@
 """Cellular sheaves on graphs, stored as flat arrays."""
 
+from __future__ import annotations
+
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Self

@@ -1,5 +1,7 @@
 """Disjoint union of sheaves, and its inverse."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Sheaves fitted to signals: each edge gets maps of minimum energy."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple

@@ -1,5 +1,7 @@
 """Checks that an argument is a sheaf, and construction of sheaves from unchecked flat data."""
 
+from __future__ import annotations
+
 import networkx as nx
 import numpy as np
 import numpy.typing as npt

@@ -1,5 +1,7 @@
 """Class methods that construct a sheaf from a graph."""
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING, Self, get_args
 
 import numpy as np

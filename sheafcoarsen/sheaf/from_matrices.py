@@ -8,6 +8,8 @@ of I - N, and N is the matrix of block norms. For stalks of dimension 1 this fin
 there is one with these edges: for matrices of factor width 2 (Boman, Chen, Parekh, Toledo, 2005).
 """
 
+from __future__ import annotations
+
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np

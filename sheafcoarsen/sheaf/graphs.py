@@ -1,5 +1,7 @@
 """Conversion of a networkx graph, scipy adjacency or edge array to endpoints and node names."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Hashable, Iterable
 from typing import NamedTuple, TypeAlias
 

@@ -1,5 +1,7 @@
 """Conversion of user-supplied restriction maps to checked flat data."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 

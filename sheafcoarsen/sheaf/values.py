@@ -1,5 +1,7 @@
 """User-supplied values on edges, and the maps of each kind of sheaf."""
 
+from __future__ import annotations
+
 from typing import Literal, TypeAlias
 
 import numpy as np

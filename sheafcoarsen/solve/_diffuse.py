@@ -1,5 +1,7 @@
 """Sheaf diffusion, the flow exp(-t L)."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

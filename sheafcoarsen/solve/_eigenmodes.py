@@ -1,5 +1,7 @@
 """The k lowest eigenpairs of the sheaf Laplacian."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass, replace
 
@@ -50,7 +52,8 @@ class Eigenmodes(ReadOnly):
     vectors : ndarray, shape (dim_c0, k)
         Columns orthonormal in M (I without ``mass``); for a multiple eigenvalue, any basis.
     residuals : ndarray, shape (k,)
-        norm(L x - lambda M x) / norm(L, inf), recomputed from the returned pairs.
+        norm(L x - lambda M x) / norm(L, inf), recomputed from the returned pairs. With ``mass``
+        divide by norm(x) before comparing with ``tol``.
     n_zero : int
         Number of zero eigenvalues among the k, decided by global sections or the singular values of
         delta.
@@ -134,7 +137,8 @@ def eigenmodes(
         and uses "direct" if it is cheaper, or affordable and "multilevel" does not converge.
     mass : array_like, shape (n,), optional
         Positive weights m_v of the vertices: L x = lambda M x with M = blockdiag(m_v I). For
-        example, the areas of a mesh's vertices. Masses may differ by up to 20 orders of magnitude.
+        example, the areas of a mesh's vertices; on fine meshes, take ``tol=1e-10``. Masses may
+        differ by up to 20 orders of magnitude.
     start : array_like, shape (dim_c0, h), optional
         Approximate eigenvectors; for a real sheaf, real and imaginary parts of complex ones are
         used.

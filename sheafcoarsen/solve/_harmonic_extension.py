@@ -1,5 +1,7 @@
 """Harmonic extension: the cochain of least energy with given values at some vertices."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Sequence
 

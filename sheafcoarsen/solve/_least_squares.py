@@ -1,7 +1,9 @@
 """Least squares: the cochain whose coboundary is nearest to given data on the edges."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import scipy.linalg
@@ -28,7 +30,6 @@ from sheafcoarsen.operators import as_columns, coboundary
 from sheafcoarsen.sections import given_values
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 from sheafcoarsen.solve._solver import (
-    METHODS,
     Method,
     Solver,
     approximate_inverse,
@@ -145,7 +146,7 @@ def least_squares(
     (array([2.2, 1.1, 0. ]), array([0.01, 0.01, 0.01]))
     """
     check_sheaf(sheaf)
-    choice("method", method, METHODS)
+    choice("method", method, get_args(Method))
     progress = flag("progress", progress)
     tol = tolerance("tol", tol, eps_of(np.float64))
     data = _edge_data(sheaf, b)

@@ -1,5 +1,7 @@
 """The orthogonal projection onto the global sections."""
 
+from __future__ import annotations
+
 import numpy as np
 import scipy.sparse
 

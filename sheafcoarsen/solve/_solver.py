@@ -1,5 +1,7 @@
 """Linear systems with L + shift I, set up once and solved for many right-hand sides."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any, Literal, get_args
 
@@ -39,7 +41,6 @@ from sheafcoarsen.solve.dirichlet import grounded
 from sheafcoarsen.solve.multigrid import NEAR_SINGULAR, Multigrid
 
 Method = Literal["auto", "direct", "multigrid", "jacobi"]
-METHODS = get_args(Method)
 
 DIRECT_BELOW = 2000
 """Dimension up to which "auto" uses factors without estimating the fill-in."""
@@ -111,7 +112,7 @@ class Solver:
         progress: bool = False,
     ) -> None:
         check_sheaf(sheaf)
-        choice("method", method, METHODS)
+        choice("method", method, get_args(Method))
         self._asked = method
         self.shift = real_number("shift", shift)
         if not 0 <= self.shift < np.inf:
@@ -122,7 +123,7 @@ class Solver:
         with single_threaded_blas():
             self._set_up(sheaf, None)
 
-    def _set_up(self, sheaf: CellularSheaf, like: "Solver | None") -> None:
+    def _set_up(self, sheaf: CellularSheaf, like: Solver | None) -> None:
         self.sheaf = sheaf
         free = grounded(sheaf, self.fixed) if self.fixed.any() else sheaf
         self._free = np.repeat(~self.fixed, sheaf.vertex_dims)
@@ -494,7 +495,6 @@ def tolerance(name: str, value: float, eps: float) -> float:
     tol, least = real_number(name, value), 10 * eps
     if not least <= tol < 1:
         raise ValueError(
-            f"`{name}` must be at least {least:.1g}, the level of rounding, and below 1, "
-            f"got {tol:g}"
+            f"`{name}` must be at least {least:.1g}, the level of rounding, and below 1, got {tol:g}"
         )
     return tol

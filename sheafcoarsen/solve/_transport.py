@@ -1,5 +1,7 @@
 """Transport of vectors from some vertices to all others by the vector heat method."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Hashable
 from typing import Any

@@ -1,5 +1,7 @@
 """Products of a block-sparse matrix with several columns, and with another matrix."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 import numpy as np

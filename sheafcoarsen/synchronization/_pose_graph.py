@@ -1,5 +1,7 @@
 """Pose graphs: measured relative rotations and translations with their weights."""
 
+from __future__ import annotations
+
 import dataclasses
 import os
 from collections.abc import Hashable, Sequence
@@ -334,7 +336,7 @@ class PoseGraph(ReadOnly):
         """
         return self._connection.sheaf
 
-    def subset(self, edges: npt.ArrayLike) -> "PoseGraph":
+    def subset(self, edges: npt.ArrayLike) -> PoseGraph:
         """Return the pose graph of some measurements, with all poses, landmarks and sightings.
 
         Parameters

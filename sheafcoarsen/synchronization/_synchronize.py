@@ -1,5 +1,7 @@
 """Synchronization: rotations first, then translations, then both by Gauss-Newton."""
 
+from __future__ import annotations
+
 import dataclasses
 import warnings
 from collections.abc import Iterable, Iterator

@@ -1,10 +1,12 @@
 """Check of all statements that apply to a coarsening, elimination or sparsification."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from sheafcoarsen._support import RESIDUAL_LIMIT, single_threaded_blas, whole_number
 from sheafcoarsen.coarsening import Coarsening, check_coarsening
 from sheafcoarsen.elimination import Elimination
+from sheafcoarsen.hierarchy import Hierarchy
 from sheafcoarsen.solve import Sparsification
 from sheafcoarsen.verification.relative_residual import Outcome
 from sheafcoarsen.verification.residuals import Evidence
@@ -16,7 +18,7 @@ from sheafcoarsen.verification.sparse import SparseEvidence
 from sheafcoarsen.verification.statements import STATEMENTS
 
 
-def verify(C: Coarsening | Elimination | Sparsification, seed: int = 0) -> Verification:
+def verify(C: Coarsening | Elimination | Sparsification | Hierarchy, seed: int = 0) -> Verification:
     """Check numerically every statement of the theory that applies to a coarsening.
 
     For an elimination, the statements are that its Laplacian is the Schur complement, solutions
@@ -29,7 +31,8 @@ def verify(C: Coarsening | Elimination | Sparsification, seed: int = 0) -> Verif
 
     Parameters
     ----------
-    C : Coarsening, Elimination or Sparsification
+    C : Coarsening, Elimination, Sparsification or Hierarchy
+        Of a hierarchy all levels are checked, and the names of checks begin with "level 0:" etc.
     seed : int
         Random seed for cochains and for the choice of sampled clusters.
 
@@ -55,6 +58,14 @@ def verify(C: Coarsening | Elimination | Sparsification, seed: int = 0) -> Verif
     'ok'
     """
     seed = whole_number("seed", seed, at_least=0)
+    if isinstance(C, Hierarchy):
+        return Verification(
+            tuple(
+                replace(check, name=f"level {i}: {check.name}")
+                for i, level in enumerate(C)
+                for check in verify(level, seed)
+            )
+        )
     if isinstance(C, Elimination):
         with single_threaded_blas():
             return _judged(SCHUR, SchurEvidence(C, seed))

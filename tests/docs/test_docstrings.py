@@ -100,7 +100,7 @@ def wanted(name, item) -> set[str]:
     signature = inspect.signature(item)
     if set(signature.parameters) - {"self", "cls"}:
         sections.add("Parameters")
-    if signature.return_annotation is not None:
+    if signature.return_annotation not in (None, "None"):
         sections.add("Returns")
     source = inspect.getsource(item)
     if re.search(r"^ +raise \w", source, flags=re.MULTILINE):

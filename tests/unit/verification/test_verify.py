@@ -121,3 +121,17 @@ def test_a_coarsening_with_a_hub_passes():
     F = sc.CellularSheaf.random(nx.star_graph(30_000), 1, 1, seed=1, dtype=np.float32)
     V = sc.verify(sc.coarsen(F, sc.Partition(np.arange(30_001) % 150), 1))
     assert V.passed, str(V)
+
+
+def test_all_levels_of_a_hierarchy_are_verified():
+    F = sc.gallery.bundle(nx.grid_2d_graph(8, 8), 2, noise=0.2, seed=0)
+    H = sc.coarsen_levels(F, factor=4, n_levels=2, rank=3, eliminate=True)
+    V = sc.verify(H, seed=3)
+    assert V.passed
+    for i, C in enumerate(H):
+        own = [(f"level {i}: {check.name}", check.error) for check in sc.verify(C, seed=3)]
+        assert [(c.name, c.error) for c in V if c.name.startswith(f"level {i}: ")] == own
+    last = H[2]
+    wrong = last.sheaf.with_maps(2 * last.sheaf.tail_data, 2 * last.sheaf.head_data)
+    broken = dataclasses.replace(H, levels=(*H[:2], dataclasses.replace(last, sheaf=wrong)))
+    assert {c.name.partition(":")[0] for c in sc.verify(broken) if not c.passed} == {"level 2"}
