@@ -63,7 +63,7 @@ def test_the_edge_that_is_no_rotation_is_named(tail, head):
     maps = np.tile(np.eye(2), (2, 3, 1, 1))
     maps[:, 1] = tail, head
     F = sc.CellularSheaf([[0, 1], [2, 1], [0, 2]], *maps)
-    message = r"`F` must be a connection, but edge 1 \(2 -> 1\) is not one"
+    message = r"`F` must be a connection, but the maps of edge 1 \(2 -> 1\) are not equal"
     with pytest.raises(ValueError, match=message):
         sc.synchronize(F)
 

@@ -52,7 +52,7 @@ BAD = {
     "one": ({"rotations": np.eye(2)}, "`rotations` must have shape (3, d, d), got (2, 2)"),
     "weights": ({"kappa": [1.0]}, "`kappa` must have shape (3,), got (1,)"),
     "shape": ({"rotations": np.zeros((3, 2, 3))}, "`rotations` must have shape (m, 2, 2)"),
-    "reflection": ({"rotations": np.tile(np.diag([1.0, -1]), (3, 1, 1))}, "it reflects"),
+    "reflection": ({"rotations": np.tile(np.diag([1.0, -1]), (3, 1, 1))}, "its determinant is -1"),
     "stretched": ({"rotations": np.tile(2 * np.eye(2), (3, 1, 1))}, "`rotations[0]` must be a rot"),
     "nan": ({"translations": [[0, 0], [0, np.nan], [0, 0]]}, "`translations[1]` must be finite"),
     "count": ({"translations": [[0, 0]]}, "`translations` must have shape (3, 2), got (1, 2)"),
@@ -65,8 +65,11 @@ BAD = {
     "few-poses": ({"poses": (np.zeros((2, 2, 2)), np.zeros((2, 2)))}, "`poses[0]` must have shape"),
     "indefinite": ({"information": np.zeros((3, 3, 3))}, "must have positive definite blocks"),
     "contradiction": ({"information": np.tile(np.eye(3), (3, 1, 1))}, "`kappa[0]` = "),
-    "mixed": ({"sightings": SPATIAL}, "`sightings` are of dimension 3, poses of 2"),
-    "sighting": ({"sightings": AWAY}, "`sightings.edges[1]` names pose 3, but there are 3 poses"),
+    "mixed": ({"sightings": SPATIAL}, "`sightings` must have the dimension of the poses, 2, got 3"),
+    "sighting": (
+        {"sightings": AWAY},
+        "`sightings.edges[1]` refers to pose 3, but there are 3",
+    ),
     "negative count": ({"n_vertices": -1}, "`n_vertices` must be at least 3"),
     "huge count": ({"n_vertices": 10**400}, "`n_vertices` requires 1e+400 vertices"),
     "one array": ({"poses": (np.zeros((3, 2, 2)),)}, "`poses` must be a pair of arrays"),
@@ -96,9 +99,9 @@ def test_landmarks_are_counted():
     seen = sc.Sightings([[0, 2], [1, 0]], np.zeros((2, 3)), 1.0)
     assert seen.n_landmarks == 3
     assert sc.Sightings([[0, 0]], [[0, 0]], 1, places=np.zeros((4, 2))).n_landmarks == 4
-    with pytest.raises(ValueError, match=r"`places` must hold one for each of 3 landmarks, got 2"):
+    with pytest.raises(ValueError, match=r"`places` must hold a position for each of 3 .*, got 2"):
         dataclasses.replace(seen, places=np.zeros((2, 3)))
-    with pytest.raises(ValueError, match=r"`labels` must name each of 3 landmarks, got 2"):
+    with pytest.raises(ValueError, match=r"`labels` must hold a name for each of 3 .*, got 2"):
         dataclasses.replace(seen, labels=("tree", "lamp"))
 
 
