@@ -56,9 +56,9 @@ def _modes(connection: Connection, seed: int) -> tuple[np.ndarray, np.ndarray]:
     values = E.values
     if values[d] - values[d - 1] <= 1e-6 * values[d]:
         warnings.warn(
-            f"the frames are not determined: eigenvalues {d} and {d + 1} are {values[d - 1]:.6g} "
-            f"and {values[d]:.6g}, so the measurements contradict each other as much as random "
-            f"ones would",
+            f"the frames are not determined, because eigenvalues {d} and {d + 1} nearly coincide: "
+            f"{values[d - 1]:.6g} and {values[d]:.6g}. The measurements contradict each other as "
+            f"much as random ones would",
             SingularProblemWarning,
             stacklevel=5,
         )

@@ -31,7 +31,7 @@ LOWEST = -1070
 
 @llvm_inlined
 def two_to(power):
-    """Return 2^power; convert it first, since Python's ldexp rejects numpy's integers."""
+    """Return 2^power; ``power`` is converted because ldexp rejects numpy's integers."""
     return math.ldexp(1.0, int(power))
 
 
@@ -415,7 +415,7 @@ def join_subtrees(f, starts, steps, eps, state, workspace, shapes, factors):
 
 @kernel
 def split_subtrees(f, offsets, steps, shapes, factors, z, roots):
-    """Overwrite coordinates of sections, given at the roots of z, (dim_c0, h), by their values.
+    """Replace coordinates of sections at the roots of z, (dim_c0, h), by values at all vertices.
 
     The root of each vertex is written to ``roots``.
     """
