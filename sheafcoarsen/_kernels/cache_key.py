@@ -84,7 +84,7 @@ def _imports(source: str) -> list[tuple[str, list[str]]]:
 
 @functools.cache
 def read_sources() -> dict[str, str]:
-    """Return the text of every kernel module by its name."""
+    """Return the source texts of all kernel modules, by module name."""
     sources = {}
     for path in FOLDER.rglob("*.py"):
         parts = path.relative_to(FOLDER).with_suffix("").parts

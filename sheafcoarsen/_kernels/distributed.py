@@ -86,7 +86,7 @@ def sort_by_keys(keys, starts, order):
         k = keys[i]
         order[starts[k]] = i
         starts[k] += 1
-    for k in range(starts.size - 1, 0, -1):  # each is now the end of its key
+    for k in range(starts.size - 1, 0, -1):  # each offset is now the end of its key
         starts[k] = starts[k - 1]
     starts[0] = 0
 

@@ -1,4 +1,4 @@
-"""The command line.
+"""Command-line interface.
 
 ``commands``
     The commands ``sheafcoarsen coarsen | store | eliminate | synchronize | modes | levels |

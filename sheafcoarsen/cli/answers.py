@@ -1,4 +1,4 @@
-"""What ``modes``, ``levels`` and ``synchronize`` compute, print and save; ranks as typed."""
+"""The commands ``modes``, ``levels`` and ``synchronize``, and the parser of ``--rank``."""
 
 import argparse
 import os
@@ -17,7 +17,7 @@ from sheafcoarsen.synchronization import synchronize
 
 
 def typed_rank(word: str) -> int | ranks.Rule:
-    """Return the rank that is typed: a number, ``kernel`` or ``budget:N``."""
+    """Return the rank or rule that a word denotes: an integer, ``kernel`` or ``budget:N``."""
     rule, _, total = word.partition(":")
     try:
         if word == "kernel":
@@ -25,12 +25,12 @@ def typed_rank(word: str) -> int | ranks.Rule:
         return ranks.budget(int(total)) if rule == "budget" else int(word)
     except ValueError:
         raise argparse.ArgumentTypeError(
-            f"{word!r} is no rank: give a number, kernel or budget:N"
+            f"{word!r} is not a rank: use an integer, kernel or budget:N"
         ) from None
 
 
 def answer_options(modes: argparse.ArgumentParser, levels: argparse.ArgumentParser) -> None:
-    """Add the options of both commands."""
+    """Add the options of ``modes`` and ``levels``."""
     modes.add_argument("-k", type=int, required=True, metavar="K", help="how many modes")
     levels.add_argument(
         "-r",
@@ -52,7 +52,7 @@ def answer_options(modes: argparse.ArgumentParser, levels: argparse.ArgumentPars
 def show_modes(
     sheaf: CellularSheaf, args: argparse.Namespace, mass: np.ndarray | None = None
 ) -> int:
-    """Print the lowest eigenvalues of L, and save them with their vectors."""
+    """Print the lowest eigenvalues of L, and save them with their eigenvectors."""
     check_outputs(args, (".npz",))
     E = eigenmodes(sheaf, args.k, mass=mass, seed=args.seed, progress=args.progress)
     print(E)
@@ -66,7 +66,7 @@ def show_modes(
 
 
 def show_levels(sheaf: CellularSheaf, args: argparse.Namespace) -> int:
-    """Print the levels of a hierarchy, and save it."""
+    """Coarsen into several levels, print their sizes, and save the hierarchy."""
     check_outputs(args, (".npz",))
     rank = args.rank
     if rank is None:
@@ -95,7 +95,7 @@ def pose_options(parser: argparse.ArgumentParser) -> None:
 
 
 def synchronize_file(args: argparse.Namespace) -> int:
-    """Compute the poses of a file, certify, print and write them."""
+    """Compute the poses of a pose graph file, certify, print and write them."""
     check_outputs(args, (".g2o", ".g2o.gz"))
     times: dict[str, float] = {}
     with stage(times, "read"):

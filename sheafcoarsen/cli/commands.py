@@ -202,7 +202,7 @@ def _coarsening_options(parser: argparse.ArgumentParser, *, required: bool) -> N
 def _make(args: argparse.Namespace, times: dict[str, float]) -> Coarsening:
     with stage(times, "read"):
         sheaf = read_sheaf(args)
-    method: Method = args.method or "auto"  # one of the choices
+    method: Method = args.method or "auto"  # argparse admits no other names
     operator = local_operator_of(args.local_operator or "internal")
     shown: dict = {"progress": args.progress}
     with stage(times, "select"):
@@ -259,7 +259,7 @@ def _written(
 
 
 def _vertices_in(path: str, F: CellularSheaf) -> np.ndarray:
-    """Return a mask of the vertices listed in a text file, by number or name; # is a comment."""
+    """Return a mask of the vertices listed by index or name in a text file with # comments."""
     with open(path, encoding="utf-8") as stream:
         words = [word for line in stream for word in line.partition("#")[0].split()]
     names = {str(label): v for v, label in enumerate(F.vertex_labels or ())}
@@ -270,8 +270,8 @@ def _vertices_in(path: str, F: CellularSheaf) -> np.ndarray:
         elif not names and word.isdecimal() and int(word) < F.n_vertices:
             found.append(int(word))
         else:
-            what = "name" if names else f"number from 0 to {F.n_vertices - 1}"
-            raise ValueError(f"--keep {path}: {word!r} is no vertex; one is given by its {what}")
+            what = "names" if names else f"indices from 0 to {F.n_vertices - 1}"
+            raise ValueError(f"--keep {path}: {word!r} is not a vertex; vertices have {what}")
     return np.isin(np.arange(F.n_vertices), found)
 
 
@@ -309,7 +309,7 @@ def _info(args: argparse.Namespace) -> int:
 def _verify(args: argparse.Namespace) -> int:
     times: dict[str, float] = {}
     if (args.clusters is None) != (args.rank is None):
-        raise ValueError("--clusters and --rank go together")
+        raise ValueError("--clusters and --rank must be passed together")
     if args.clusters is None:
         for option in ("method", "local_operator", "seed"):
             if getattr(args, option) is not None:
@@ -321,14 +321,11 @@ def _verify(args: argparse.Namespace) -> int:
         levels = [C for C in held if isinstance(C, Level)]
         if not levels:
             raise ValueError(
-                f"{args.input}: does not hold a coarsening: give --clusters and --rank to make one"
+                f"{args.input} does not hold a coarsening: pass --clusters and --rank to make one"
             )
     else:
         if isinstance(read(args), Hierarchy | Level):
-            raise ValueError(
-                f"{args.input}: holds a coarsening already: leave --clusters and --rank out to "
-                "verify it"
-            )
+            raise ValueError(f"{args.input} already holds a coarsening: omit --clusters and --rank")
         levels = [_make(args, times)]
     return print_checks(levels, args, verify)
 
@@ -389,7 +386,7 @@ Try it on a graph of your own: sheafcoarsen coarsen FILE -k 5 -r 2 --report page
 
 @contextlib.contextmanager
 def _surroundings(args: argparse.Namespace) -> Iterator[None]:
-    """Print warnings as lines, nothing if quiet, and replace ``-`` by a file of standard input."""
+    """Print each warning on one line, nothing if quiet, and save standard input for ``-``."""
     folder = ""
 
     def warned(message: object, *_: object, **__: object) -> None:
@@ -404,7 +401,7 @@ def _surroundings(args: argparse.Namespace) -> Iterator[None]:
         if args.quiet:
             nowhere = stack.enter_context(open(os.devnull, "w", encoding="utf-8"))
             stack.enter_context(contextlib.redirect_stdout(nowhere))
-            log = logging.getLogger("sheafcoarsen")  # says what is compiled
+            log = logging.getLogger("sheafcoarsen")  # it announces compilations
             stack.callback(log.setLevel, log.level)
             log.setLevel(logging.ERROR)
         if getattr(args, "input", None) != "-":

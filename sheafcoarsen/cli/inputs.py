@@ -28,11 +28,11 @@ FORMATS = {
     ".obj": rb"^v(?:\s+[-+.\deE]+){3}",
     ".txt": b"",
 }
-"""What each format begins with or contains in its first lines; anything may be an edge list."""
+"""Pattern in the first bytes of a file, by extension; any other content is an edge list."""
 
 
 def graph_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of files that hold a graph."""
+    """Add the options for graph files."""
     parser.add_argument("--dim", type=int, help="stalk dimension for a graph (default 1)")
     parser.add_argument(
         "--vertices",
@@ -51,17 +51,17 @@ def read(args: argparse.Namespace) -> Saved:
     """Return the object that a file holds."""
     path, dim = args.input, args.dim
     if is_store(path):
-        raise ValueError(f"{path}: is not a file; for a store use coarsen --store, info or verify")
+        raise ValueError(f"{path} is not a file: for a store, use coarsen --store, info or verify")
     plain = path.lower().removesuffix(".gz")
     ours = plain.endswith(".npz") or _is_zip(path)
     if ours or plain.endswith((".g2o", *MESHES)):
-        for option, use in (
-            ("dim", "the stalk dimension for a graph"),
-            ("vertices", "for edge lists"),
-            ("signed", "for the weights of a graph"),
+        for option, own in (
+            ("dim", "stalk dimension"),
+            ("vertices", "number of vertices"),
+            ("signed", "maps"),
         ):
             if getattr(args, option) not in (None, False):
-                raise ValueError(f"--{option} is {use}; {path} has its own")
+                raise ValueError(f"--{option} is for graphs, but {path} has its own {own}: omit it")
     if ours:
         return load(path)
     if plain.endswith(".g2o"):
@@ -73,7 +73,7 @@ def read(args: argparse.Namespace) -> Saved:
 
 
 def _is_zip(path: str) -> bool:
-    """Return whether a file is an .npz, by its first bytes."""
+    """Return whether a file begins like an .npz archive."""
     try:
         with open(path, "rb") as stream:
             return stream.read(4) == b"PK\x03\x04"
@@ -82,19 +82,19 @@ def _is_zip(path: str) -> bool:
 
 
 def read_sheaf(args: argparse.Namespace) -> CellularSheaf:
-    """Return the sheaf of a file, the coarse one of a coarsening."""
+    """Return the sheaf that a file holds; for a coarsening, the coarse sheaf."""
     obj = read(args)
     if isinstance(obj, Level):
         return obj.sheaf
     if isinstance(obj, Hierarchy):
         return obj.sheaves[-1]
     if not isinstance(obj, CellularSheaf):
-        raise ValueError(f"{args.input}: holds a partition, not a sheaf")
+        raise ValueError(f"{args.input} holds a partition, not a sheaf")
     return obj
 
 
 def standard_input(folder: str) -> str:
-    """Write standard input to a file whose ending says what it holds, and return its path."""
+    """Write standard input to a file with the extension of its format, and return the path."""
     data = sys.stdin.buffer.read()
     if data.startswith(b"\x1f\x8b"):
         data = gzip.decompress(data)
@@ -107,7 +107,7 @@ def standard_input(folder: str) -> str:
 
 
 def is_mesh(path: str) -> bool:
-    """Return whether a path ends like a surface mesh."""
+    """Return whether a path has the file extension of a surface mesh."""
     return path.lower().removesuffix(".gz").endswith(MESHES)
 
 
@@ -117,7 +117,7 @@ def masses(path: str) -> np.ndarray | None:
 
 
 def mesh_facts(args: argparse.Namespace) -> dict[str, Any]:
-    """Return what is known of a surface mesh as names and values."""
+    """Return the numbers that describe a surface mesh, as a dictionary."""
     sheaf = read_sheaf(args)
     faces = read_mesh(args.input)[1]
     n, m, f = sheaf.n_vertices, sheaf.n_edges, len(faces)
@@ -126,6 +126,6 @@ def mesh_facts(args: argparse.Namespace) -> dict[str, Any]:
         "kind": "mesh",
         **sizes,
         "components": component_count(sheaf),
-        "boundary_edges": 2 * m - faces.size,  # an edge has one or two faces
+        "boundary_edges": 2 * m - faces.size,  # an edge belongs to one or two faces
         "euler_characteristic": n - m + f,
     }

@@ -1,4 +1,4 @@
-"""What commands print, as text or JSON, and the files that they write."""
+"""Output of the commands as text or JSON, and checks of their output paths."""
 
 import argparse
 import json
@@ -40,7 +40,7 @@ def show_times(times: dict[str, float]) -> None:
 
 
 def show_files(args: argparse.Namespace, remark: str = "") -> None:
-    """Print the paths of written files, with a remark after that of the report."""
+    """Print the paths of written files, with a remark after the path of the report."""
     if args.out is not None:
         print(f"saved   {tables.printable(args.out)}")
     if args.report is not None:
@@ -74,7 +74,7 @@ def show_coarsening(C: Coarsening) -> None:
 
 
 def show_losses(C: Coarsening) -> None:
-    """Print the energy of a random cochain, line by line, and the first discarded eigenvalue."""
+    """Print the energy of a smoothed random cochain, line by line, and discarded eigenvalues."""
     remarks = {
         "retained internal": "   in the loops; without them this is the realization loss",
         "discarded internal": "  the truncation loss",
@@ -134,7 +134,7 @@ def show(obj: Any) -> None:
 
 
 def facts(obj: Any) -> dict[str, Any]:
-    """Return what ``show`` prints as names and values."""
+    """Return what ``show`` prints, as a dictionary."""
     kind: dict[str, Any] = {"kind": type(obj).__name__}
     if isinstance(obj, Partition):
         return kind | {"vertices": obj.n_vertices, "clusters": obj.n_clusters}
@@ -158,7 +158,7 @@ def facts(obj: Any) -> dict[str, Any]:
 
 
 def print_json(value: Any) -> None:
-    """Print names and values as one line of JSON, with null for what is no finite number."""
+    """Print a value as one line of JSON, with null for infinite numbers and NaN."""
     print(json.dumps(_plain(value), allow_nan=False))
 
 

@@ -41,12 +41,12 @@ def coarsen_store(args: argparse.Namespace, seed: int) -> int:
     """Coarsen a store into another store, and check the result."""
     for option in ("out", "report", "dim", "vertices", "signed"):
         if getattr(args, option) not in (None, False):
-            raise ValueError(f"--{option} cannot be combined with --store, which names the result")
+            raise ValueError(f"--{option} cannot be combined with --store, which names the output")
     source = dist.open_store(args.input)
     if not isinstance(source, dist.SheafStore):
-        raise ValueError(f"{args.input}: holds a partition, not a sheaf")
+        raise ValueError(f"{args.input} holds a partition, not a sheaf")
     edges, vertex_dims, _ = source.topology()
-    # all vertices, also isolated ones
+    # isolated vertices are not in `edges`
     n, ends = len(vertex_dims), (edges[:, 0], edges[:, 1])
     half = scipy.sparse.coo_array((np.ones(len(edges), np.float32), ends), shape=(n, n)).tocsr()
     method: Method = args.method or "auto"
@@ -74,7 +74,7 @@ def coarsen_store(args: argparse.Namespace, seed: int) -> int:
 
 
 def is_store(path: str) -> bool:
-    """Return whether a path is a store, or should be one, rather than a file."""
+    """Return whether a path denotes a store, because it is a URL or a folder."""
     return "://" in path or os.path.isdir(path)
 
 
@@ -82,7 +82,7 @@ def about_store(args: argparse.Namespace, *, verify: bool = False) -> int:
     """Describe a store, or check its coarsening or levels with random probes."""
     for option in ("dim", "vertices", "signed"):
         if getattr(args, option) not in (None, False):
-            raise ValueError(f"--{option} is for graphs, not for stores")
+            raise ValueError(f"--{option} applies to graphs, not to stores: omit it")
     try:
         found = _coarsening(args.input)
     except dist.StoreError:  # not a coarsening, or its source no longer exists
@@ -100,7 +100,7 @@ def print_checks(
     args: argparse.Namespace,
     check: Callable[[Any], Verification] | None = None,
 ) -> int:
-    """Check coarsenings, stored ones by their own method; return the exit status."""
+    """Print the checks of coarsenings by ``check`` or their own method; return the exit status."""
     found = []
     for C in levels:
         result = C.verify() if check is None else check(C)
@@ -116,7 +116,7 @@ def print_checks(
 
 
 def _coarsening(path: str) -> Any:
-    """Open a stored coarsening, or levels of them."""
+    """Open a store that holds a coarsening or several levels."""
     try:
         return dist.open_levels(path)
     except dist.StoreError:

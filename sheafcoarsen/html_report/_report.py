@@ -104,16 +104,16 @@ def report(
     name: str | None = None,
     pos: npt.ArrayLike | Mapping | None = None,
 ) -> Verification | PoseCertificate:
-    """Write a self-contained HTML page about a coarsening, its levels, an elimination or poses.
+    """Write a self-contained HTML page about a coarsening, a hierarchy, an elimination or poses.
 
     It begins with a verdict in one sentence: the retained fraction of a smooth cochain, the errors
     of the low spectrum, the change in the size of the Laplacian. Then follow the call, the sheaves,
     the losses, the low spectra if the dimension of the fine C^0 is at most 100,000, and the result
     of :func:`verify`, with pictures. For an elimination it shows the eliminated and the remaining
-    vertices, and the growth of right sides and rounding. For a hierarchy it has the sizes of all
-    sheaves, the losses and a picture of each level. For poses it has the certificate, the map
-    before and after, and the worst edges. The page is written to a temporary name and renamed, so
-    an old file is not damaged by an error. It needs matplotlib.
+    vertices, and the growth of right-hand sides and rounding errors. For a hierarchy it has the
+    sizes of all sheaves, the losses and a picture of each level. For poses it has the certificate,
+    the map before and after, and the worst edges. The page is written to a temporary name and
+    renamed, so an old file is not damaged by an error. It requires matplotlib.
 
     Parameters
     ----------
@@ -123,12 +123,12 @@ def report(
         Name of the input, for the title.
     pos : array_like, shape (n, 2) or (n, 3), or dict from vertex labels to positions, optional
         Positions of the fine vertices in the pictures, as in :func:`sheafcoarsen.plot.partition`.
-        Of a synchronized sheaf, whose rotations have no positions, those for its map.
+        For a synchronized sheaf, which has no positions of its own, they are those of its map.
 
     Returns
     -------
     Verification or PoseCertificate
-        The one shown in the page; for a hierarchy the checks of all levels, by level.
+        The result shown in the page; for a hierarchy the checks of all levels, by level.
 
     Raises
     ------
@@ -137,7 +137,7 @@ def report(
     OSError
         If the page cannot be written.
     ValueError, TypeError
-        Positions that do not fit the vertices.
+        If positions are inconsistent with the vertices.
 
     Examples
     --------
@@ -153,7 +153,7 @@ def report(
     (True, '<!DOCTYPE html>')
     """
     if name is not None and not isinstance(name, str):
-        raise TypeError(f"`name` must be a text, got {type(name).__name__}")
+        raise TypeError(f"`name` must be a string, got {type(name).__name__}")
     return write_report(C, path, name, pos=pos)
 
 
@@ -231,14 +231,14 @@ def write_report(
 
 _ABOUT_CHECKS = (
     'Labels with a colon are those of "Hierarchical Pooling for Sheaf Neural Networks"; sections '
-    "and facts are those of docs/conventions.md. Compared was everything (exact), random cochains "
-    "or some clusters (probe), or dense matrices (dense)."
+    "and facts are those of docs/conventions.md. A check compares all entries (exact), random "
+    "cochains or some clusters (probe), or dense matrices (dense)."
 )
 
 
 _ABOUT_CERTIFICATES = (
-    "No poses have a lower cost than the lower bound (Rosen et al., IJRR 2019). Where the two "
-    "differ the poses may be in a local minimum, or the bound is not sharp."
+    "No poses have a lower cost than the lower bound (Rosen et al., IJRR 2019). If cost and bound "
+    "differ, the poses may be in a local minimum, or the bound is not sharp."
 )
 
 
@@ -330,7 +330,7 @@ def _hierarchy_sections(
         if places is not None:
             if isinstance(level, Elimination):
                 places = np.asarray(places, float)[level.kept]
-            else:  # the means of clusters
+            else:  # a coarse vertex is at the mean of its cluster
                 sums = level.partition.assignment_matrix().T @ np.asarray(places, float)
                 places = sums / level.partition.sizes[:, None]
     return sections
@@ -364,7 +364,7 @@ def _pose_sections(S: Synchronization, pos: npt.ArrayLike | Mapping | None) -> l
 EDGE_HEAD = ("edge", "from", "to", "standard deviations", "angle (degrees)", "distance", "weight")
 
 WORST = 10
-"""Number of edges in the table."""
+"""Maximum number of edges in the table of worst edges, and of highlighted edges in the map."""
 
 
 def worst_edges(S: Synchronization) -> list[tuple]:
@@ -381,7 +381,7 @@ def worst_edges(S: Synchronization) -> list[tuple]:
 
 
 def _cluster_table(C: Coarsening) -> str:
-    """Return a table of the first clusters, with eigenvalues of rounding size as 0."""
+    """Return a table of the first clusters, with eigenvalues at rounding level shown as 0."""
     K, rows, limit = C.partition.n_clusters, [], 20
     names = range(C.fine.n_vertices) if C.fine.vertex_labels is None else C.fine.vertex_labels
     kept, after = [""] * K, [""] * K
@@ -400,7 +400,7 @@ def _cluster_table(C: Coarsening) -> str:
 
 
 def _reproduction(name: str | None, command: str | None, call: str, kind: str) -> list[str]:
-    """Return how to reproduce the result: input, date, versions, command."""
+    """Return what is needed to reproduce the result: input, date, versions and command."""
     versions = [
         f"{package} {importlib.metadata.version(package)}"
         for package in ("sheafcoarsen", "numpy", "scipy", "numba")
@@ -436,7 +436,7 @@ def call_of(C: Coarsening | Elimination) -> str:
 
 
 def _times(given: dict[str, float], own: dict[str, float]) -> list[str]:
-    """Return the seconds of the stages that the caller measured, and of the report's."""
+    """Return a table of the times of the caller's stages and of the report's own stages."""
     rows = [(name, f"{seconds:.3f} s") for name, seconds in given.items()]
     rows += [(f"this report: {name}", f"{seconds:.3f} s") for name, seconds in own.items()]
     return [_wide(tables.table(rows))]
@@ -446,7 +446,7 @@ def _times(given: dict[str, float], own: dict[str, float]) -> list[str]:
 
 
 def note(sentence: str) -> str:
-    """Return a paragraph in the colour of remarks."""
+    """Return a paragraph in the style of remarks."""
     return f'<p class="note">{tables.text(sentence)}</p>'
 
 
@@ -466,14 +466,14 @@ def figure(name: str, alt: str, draw: Callable, *what: Any, size: tuple = (7.5, 
 
 
 def drawn(draw: Callable, *what: Any, size: tuple[float, float]) -> str:
-    """Return a picture, drawn without pyplot, as an SVG data URI."""
+    """Draw a picture without pyplot, and return it as an SVG data URI."""
     from matplotlib.figure import Figure
     from matplotlib.transforms import Bbox
 
     picture = Figure(figsize=size, dpi=150)
     ax = draw(*what, ax=picture.subplots())
     box = Bbox.union([part.get_tightbbox() for part in ax.child_axes or [ax]])
-    # without white borders
+    # crop the white borders
     inches = box.transformed(picture.dpi_scale_trans.inverted()).padded(0.06)
     stream = io.BytesIO()
     options: dict = {"bbox_inches": inches, "facecolor": "white", "metadata": {"Date": None}}

@@ -18,7 +18,7 @@ from sheafcoarsen.synchronization import Synchronization
 from sheafcoarsen.verification import Verification, verify
 
 QUALITY_BELOW = 100_000
-"""Largest fine dimension for which eigenvalues are computed, to bound the time of a report."""
+"""Maximum fine dimension for which eigenvalues are computed, to bound the time of a report."""
 
 
 SMOOTHING_STEPS = 50
@@ -26,7 +26,7 @@ SMOOTHING_STEPS = 50
 
 
 class Findings(NamedTuple):
-    """Results; a text explains why a result could not be computed."""
+    """Results of a report; a string in place of a result says why it could not be computed."""
 
     verdict: Verification
     ledgers: tuple[EnergyLedger, EnergyLedger] | str  # of a random and a smooth cochain
@@ -59,7 +59,7 @@ def stage(times: dict[str, float], name: str) -> Iterator[None]:
 
 
 def _quality(C: Coarsening) -> tuple[SpectralQuality, Certificate | None] | str:
-    """Return the low spectra and, for internal modes, their certificate; or why there are none."""
+    """Return the low spectra, and for internal modes a certificate; or why there are none."""
     if C.fine.dim_c0 > QUALITY_BELOW:
         return (
             f"left out, because dim C^0 = {C.fine.dim_c0:,} is above {QUALITY_BELOW:,} and it "
@@ -77,7 +77,7 @@ def _quality(C: Coarsening) -> tuple[SpectralQuality, Certificate | None] | str:
 
 
 def smooth_cochain(sheaf: CellularSheaf) -> np.ndarray:
-    """Return a random cochain of norm 1 after damped steps x - L x / bound."""
+    """Return a random cochain that is smoothed by steps x - L x / bound and scaled to norm 1."""
     A = laplacian_operator(sheaf)
     x = random_cochain(sheaf)
     top = x
@@ -100,8 +100,8 @@ def random_cochain(sheaf: CellularSheaf) -> np.ndarray:
 
 
 def verdict_of(C: Coarsening, found: Findings) -> str:
-    """Return a sentence: the retained fraction, the errors of the spectrum, the cost."""
-    kept = "what is kept of a smooth cochain is not known, because R is no isometry"
+    """Return a sentence with the retained fraction, the errors of the spectrum and the sizes."""
+    kept = "the retained part of a smooth cochain is not known, because R is not an isometry"
     if not isinstance(found.ledgers, str):
         share = 1 - float(found.ledgers[1].discarded_norm2.sum())
         kept = f"{percent(share)} of the squared norm of a smooth cochain is kept"
@@ -109,7 +109,7 @@ def verdict_of(C: Coarsening, found: Findings) -> str:
 
 
 def hierarchy_verdict(H: Hierarchy, lost: float | None, verdict: Verification) -> str:
-    """Return the sentence about a hierarchy, with the lost fraction of a smooth cochain."""
+    """Return a sentence about a hierarchy, with the retained fraction of a smooth cochain."""
     levels = f"{counted(H.fine.n_vertices, 'vertex', 'vertices')} become "
     levels += f"{H.sheaves[-1].n_vertices:,} in {counted(len(H), 'level')}"
     kept = (
@@ -134,7 +134,7 @@ def _checks(verdict: Verification) -> str:
 
 
 def poses_verdict(S: Synchronization) -> str:
-    """Return the sentence about poses."""
+    """Return a sentence about the cost of poses and its lower bound."""
     Z = S.certify()
     if Z.is_optimal:
         known = f"no poses have a lower cost than these, {Z.cost:.6g}"
@@ -162,7 +162,7 @@ def _spectrum(found: Findings) -> str:
     if not len(errors):
         return f"{zeros} and there are no others"
     if not len(there):
-        return f"{zeros}, and none of the lowest {len(errors)} positive ones has a coarse one"
+        return f"{zeros}, and none of the lowest {len(errors)} positive ones has a coarse value"
     many = (
         f"the lowest {len(there)} positive eigenvalues are"
         if len(there) > 1
@@ -172,7 +172,7 @@ def _spectrum(found: Findings) -> str:
     if len(there) > 2:
         much += f" ({percent(float(np.median(there)))} in the median)"
     if len(there) < len(errors):
-        much += f", {len(errors) - len(there)} more have no coarse one"
+        much += f", {len(errors) - len(there)} more have no coarse value"
     return f"{zeros}, {much}"
 
 
@@ -186,16 +186,16 @@ def _size(fine: CellularSheaf, coarse: CellularSheaf) -> str:
 
 
 def elimination_verdict(K: Elimination, verdict: Verification) -> str:
-    """Return the sentence about an elimination: its size, its cost, and the growth of rounding."""
+    """Return a sentence about the size of an elimination and the growth of rounding errors."""
     S = K.sizes
     gone, before = S.vertices[0] - S.vertices[1], max(S.nonzeros[0], 1)
     growth = "without bound" if np.isinf(K.growth) else f"up to {K.growth:.3g} times"
     parts = [
         f"{gone:,} of {S.vertices[0]:,} vertices are solved for",
         f"the Laplacian of the others has {S.nonzeros[1] / before:.0%} of the nonzeros",
-        f"right sides, and rounding, grow {growth} on their way to them"
+        f"right-hand sides and rounding errors grow {growth} in the reduction to them"
         if S.vertices[1]
-        else f"nothing is left to solve; rounding grows {growth} on the way",
+        else f"nothing is left to solve; rounding errors grow {growth} in the elimination",
     ]
     if not K.is_determined:
         parts.append("some sections live on eliminated vertices alone")

@@ -1,4 +1,4 @@
-"""Plots of coarsenings by matplotlib, which is imported when the first one is drawn.
+"""Plots by matplotlib, which is imported when the first plot is drawn.
 
 Every function draws into ``ax`` and returns it; without ``ax`` it creates a pyplot figure.
 

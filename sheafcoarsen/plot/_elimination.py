@@ -155,12 +155,12 @@ def _draw_edges(
 
 
 def _finish(ax: Axes, handles: list, notes: list[str]) -> None:
-    """Add a legend below, and under the plot the notes."""
+    """Add the notes and a legend below the plot."""
     if notes:
         ax.set_xlabel("; ".join(notes), fontsize=9)
     shown = [handle for handle in handles if len(handle.get_offsets())]
     style: dict = {"fontsize": 9, "ncols": 4, "columnspacing": 1.2}
     legend: Any = add_legend_below(ax, shown, 18 if notes else 2, **style)
-    for mark in legend.legend_handles:  # those of a large graph are hardly visible
+    for mark in legend.legend_handles:  # small marks of a large graph are hardly visible
         if hasattr(mark, "set_sizes") and mark.get_label() != "loops":
             mark.set_sizes([25.0])

@@ -80,7 +80,7 @@ def hierarchy(H: Hierarchy, *, ax: Axes | None = None) -> Axes:
         ax.annotate(f"{n:,}", (level, n), fontsize=8, **below)
     set_scale(ax, np.array(list(sizes.values()), dtype=float).ravel())
     if ax.get_yscale() == "log":
-        ax.set_ylim(bottom=ax.get_ylim()[0] / 1.6)  # space for the last number
+        ax.set_ylim(bottom=ax.get_ylim()[0] / 1.6)  # space for the numbers below points
     ax.set_xticks(levels, ["0 (fine)", *map(str, levels[1:])])
     ax.set_xlim(-0.4, max(len(levels) - 0.6, 0.4))
     ax.set_xlabel("sheaf: level i leads from sheaf i to sheaf i + 1")

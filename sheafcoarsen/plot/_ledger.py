@@ -79,7 +79,7 @@ def ledger(E: EnergyLedger | HierarchyLedger, *, ax: Axes | None = None) -> Axes
     ax.invert_yaxis()
     low, high = min(float(starts.min()), float((starts + values).min()), 0.0), float(right.max())
     span = high - low or 1.0
-    room = span * 110 / max(square_points(ax) - 110, 110)  # for the numbers next to the bars
+    room = span * 110 / max(square_points(ax) - 110, 110)  # space for the numbers next to the bars
     ax.set_xlim(low - (0.03 * span if low < 0 else 0), high + room)
     columns = np.size(E.fine_energy)
     summed = f", summed over {columns} cochains" if columns != 1 else ""
@@ -98,7 +98,7 @@ _BARS = {
 
 
 def _role(name: str) -> str:
-    """Return the role of a line of the ledger, by its name."""
+    """Return the role of the ledger line with the given name, a key of ``_BARS``."""
     if name == "fine energy":
         return "total"
     if "coupling" in name:

@@ -98,7 +98,7 @@ def modes(E: Eigenmodes, pos: ArrayLike | Mapping | None = None, *, ax: Axes | N
     side = 2.6 if columns > 1 else 4.0
     fresh = ax is None
     ax = axes_or_new(ax, 4 + side * columns, max((side * flat + 0.3) * rows, 3.2) + 0.4)
-    if fresh:  # the panels have positions; a layout engine would add margins again
+    if fresh:  # panels are placed explicitly; a layout engine would add margins
         ax.figure.set_layout_engine("none")  # type: ignore[union-attr]
         ax.set_position((0.01, 0.02, 0.98, 0.90))
     ax.set_axis_off()
@@ -119,7 +119,7 @@ def modes(E: Eigenmodes, pos: ArrayLike | Mapping | None = None, *, ax: Axes | N
 
 
 def _draw_values(ax: Axes, E: Eigenmodes) -> None:
-    """Draw the eigenvalues by index, zeros hollow, and mark a last multiplet that is cut."""
+    """Draw the eigenvalues by index, with hollow zeros, and mark a multiplet that k splits."""
     values = E.values.astype(np.float64)
     number = np.arange(1, len(values) + 1)
     style: dict = {"linestyle": "none", "marker": "o", "markersize": 5, "clip_on": False}

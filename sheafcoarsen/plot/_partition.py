@@ -122,7 +122,7 @@ def partition(
     scene = None
     if faces is not None:
         if pos is None:
-            raise ValueError("`faces` require positions in space: give `pos` of shape (n, 3)")
+            raise ValueError("`faces` require positions in space: pass `pos` of shape (n, 3)")
         given = vertex_places(C.fine, pos)
         if given.shape[1] != 3:
             raise ValueError(
@@ -226,7 +226,7 @@ def _draw_coarse(
     loops = C.sheaf.edges[crossing:, 0]
     largest = max(int(C.ranks.max(initial=0)), 1)
     shown = places.seen
-    area = disc_area(places.coarse[shown], room, 0.35)  # edges are seen between the rings
+    area = disc_area(places.coarse[shown], room, 0.35)  # edges remain visible between the rings
     sizes = np.maximum(area * C.ranks / largest, 0.04 * area)
     handles = [*_draw_crossing_edges(ax, C, places, area), *_draw_loops(ax, C, places, sizes, area)]
     faces = np.where((C.ranks > 0)[:, None], colors, 1.0)
@@ -332,7 +332,7 @@ def _both_ends(values: np.ndarray) -> list[int]:
 
 
 def _middle_vertices(C: Coarsening, places: Places) -> np.ndarray:
-    """Return the position of the vertex of each cluster that is nearest to the cluster's mean."""
+    """Return, for each cluster, the position of the vertex that is nearest to its mean."""
     labels = C.partition.labels
     distances = ((places.fine - places.coarse[labels]) ** 2).sum(axis=1)
     order = np.lexsort((distances, labels))

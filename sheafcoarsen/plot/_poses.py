@@ -115,7 +115,7 @@ def poses(
 
 
 def _fill_panel(ax: Any) -> None:
-    """Enlarge a flat scene in space, with one tick of the vertical axis."""
+    """Enlarge a flat scene in space to fill the panel, with one tick on the vertical axis."""
     limits = np.array([ax.get_xlim(), ax.get_ylim(), ax.get_zlim()])
     ax.set_box_aspect(np.ptp(limits, axis=1), zoom=1.25)
     top = float(limits[2, 1])
@@ -133,7 +133,7 @@ def _places(
         if S.translations is None:
             raise ValueError(
                 "`S` must have translations, but a sheaf was synchronized: "
-                "read_g2o(path, poses=True) reads a pose graph; or give `pos`"
+                "read a pose graph with read_g2o(path, poses=True), or pass `pos`"
             )
         n, marks = S.n_vertices, S.landmarks
         if marks is None:
@@ -142,19 +142,19 @@ def _places(
         joined = [S.edges, S.measurements.sightings.edges + np.array([0, n])]  # type: ignore
         component = component_labels(n + len(marks), np.concatenate(joined))
         beside = component[n:]
-        beside[beside > component[:n].max(initial=0)] = 0  # landmarks without a sighting
+        beside[beside > component[:n].max(initial=0)] = 0  # never seen: drawn with component 0
         return S.translations, marks, component[:n], beside
     if S.poses is None:
-        raise ValueError("`S` is a pose graph without poses: synchronize(S) finds some")
+        raise ValueError("`S` is a pose graph without poses: compute them with synchronize(S)")
     places = S.poses[1]
     marks = None if S.sightings is None else S.sightings.places
     marks = places[:0] if marks is None else marks
-    # poses of a file have one frame
+    # all poses of a file are in the same frame
     return places, marks, np.zeros(len(places), np.int64), np.zeros(len(marks), np.int64)
 
 
 def _seen_flat(places: np.ndarray, marks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return positions projected to the plane of their two largest extents."""
+    """Return positions projected onto the plane of their two largest extents."""
     middle = places.mean(axis=0)
     axes = np.linalg.svd(places - middle, full_matrices=False)[2][:2]
     # so that the plot does not depend on the signs of the singular vectors
@@ -194,14 +194,14 @@ def _draw_ways(ax: Axes, places: np.ndarray, edges: np.ndarray) -> None:
 
 
 def _worst(S: Synchronization | PoseGraph, count: int | None) -> np.ndarray:
-    """Return the edges of largest suspicion, or those that a robust fit left out."""
+    """Return the edges of largest suspicion, or those that a robust fit discarded."""
     if isinstance(S, Synchronization):
         if count:
             return S.outliers()[:count]
         if count is None and S.weights is not None:
             return np.flatnonzero(S.weights < 0.5)
     elif count:
-        raise TypeError("`outliers` are ranked by a Synchronization, got a PoseGraph as `S`")
+        raise TypeError("`outliers` requires a Synchronization as `S`, got a PoseGraph")
     return np.zeros(0, np.int64)
 
 
@@ -209,4 +209,4 @@ def _draw_worst(ax: Axes, places: np.ndarray, edges: np.ndarray) -> None:
     style: dict = {"colors": "#B2182B", "linestyles": (0, (3, 2)), "linewidths": 1.0}
     draw_lines(ax, "worst edges", places, edges, **style)
     rings: dict = {"s": 60, "facecolors": "none", "edgecolors": style["colors"], "zorder": 4}
-    ax.scatter(*places[edges].mean(axis=1).T, **rings)  # short ones would not be seen
+    ax.scatter(*places[edges].mean(axis=1).T, **rings)  # short edges would be invisible

@@ -70,7 +70,7 @@ def spectra(C: Coarsening, *, ax: Axes | None = None) -> Axes:
     modes = C.modes
     if modes is None:
         raise ValueError(
-            "`C` must be made of local modes: a basis of your own has no local spectra"
+            "`C` must be computed from local modes: a basis of your own has no local spectra"
         )
     ax = axes_or_new(ax, 7, 4)
     kept, after = modes._without_rounding()
@@ -84,7 +84,7 @@ def spectra(C: Coarsening, *, ax: Axes | None = None) -> Axes:
     at, size = place[cluster], float(np.clip(2000 / max(K, 1), 0.3, 30))
     style: dict = {"zorder": 3, "rasterized": len(kept) > MARKERS}
     ax.scatter(at, kept, s=size, color=DARK, linewidths=0, label="kept", **style)
-    if many:  # a line, with the gaps as the area below it
+    if many:  # draw a line instead, and the gaps as the area below it
         order = np.argsort(place)
         low, high = last[order[cut[order]]], after[order[cut[order]]]
         area: dict = {"color": LIGHT, "linewidth": 0, "zorder": 1, "rasterized": K > MARKERS}
@@ -114,7 +114,7 @@ def spectra(C: Coarsening, *, ax: Axes | None = None) -> Axes:
 
 
 def _write_multiplicities(ax: Axes, x: np.ndarray, values: np.ndarray, near: np.ndarray) -> None:
-    """Write the multiplicity next to coinciding eigenvalues, which ascend for each x."""
+    """Write multiplicities next to coinciding eigenvalues, which must ascend for each x."""
     first = np.flatnonzero(
         np.append(True, (np.diff(x) != 0) | (np.diff(values) > near[1:]))[: len(x)]
     )
@@ -197,7 +197,7 @@ def quality(
         ax.set_ylim(bottom / 1.4, top * 1.4)
     missing = int((~there).sum())
     if missing:
-        ax.plot([], [], linestyle="none", label=f"{missing} have no coarse one")
+        ax.plot([], [], linestyle="none", label=f"{missing} have no coarse value")
     tick_whole_numbers(ax)
     zeros = f"{Q.kernel_fine} of $L$, {Q.kernel_coarse} of $R^* L R$"
     ax.set_xlabel(f"i-th eigenvalue, counted with the zeros ({zeros})")
@@ -210,7 +210,7 @@ def quality(
 def _draw_certificate(
     ax: Axes, j: int, coarse: np.ndarray, certificate: Certificate, floor: float
 ) -> float:
-    """Draw the interval of each fine eigenvalue; return its lower end, or ``floor``."""
+    """Draw the interval of each fine eigenvalue; return their minimum, at least ``floor``."""
     lower, upper = certificate.interval(coarse)
     shown = np.maximum(lower, floor / 2)
     below = " (and below the axis)" if (lower < floor).any() else ""

@@ -40,7 +40,7 @@ PLAIN = (0.86, 0.87, 0.89)
 class Scene(NamedTuple):
     """A surface and its view."""
 
-    points: np.ndarray  # (n, 3), scaled to about 1
+    points: np.ndarray  # (n, 3), scaled by a power of two to about 1
     faces: np.ndarray  # (f, k)
     view: View
     drawn: np.ndarray  # faces, farthest from the viewer first
@@ -227,7 +227,7 @@ def field(  # noqa: PLR0913 (options by keyword)
 
 
 def scene_of(points: Any, faces: Any, view: Any, up: Any) -> Scene:
-    """Return a surface and its view after checks, with its faces in drawing order."""
+    """Check a surface and its view, and return them with the faces in drawing order."""
     points, faces = surface_arrays(points, faces)
     scaled, _ = scaled_points(points)
     if len(scaled):
@@ -288,19 +288,19 @@ def _draw_faces(ax: Axes, scene: Scene, shown: np.ndarray | None, colorbar: bool
         if colorbar:
             style: dict = {"shrink": 0.7, "aspect": 25, "pad": 0.02}
             ax.figure.colorbar(ScalarMappable(norm, cmap), ax=ax, **style)
-    # strong shading would turn values into others of the colour bar
+    # strong shading would turn a colour into that of another value in the colour bar
     fill_faces(ax, scene, colors, 0.45 if shown is None else 0.9)
 
 
 def fill_faces(ax: Any, scene: Scene, colors: np.ndarray, least: float = 0.45) -> None:
-    """Draw faces in given colours, shape (f, 3), with shading down to ``least``."""
+    """Draw faces in given colours, shape (f, 3), shaded to brightness ``least`` or more."""
     lit = colors * shades(scene.normals, scene.view, least)[:, None]
     if ax.name == "3d":
         from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 
         solid = Poly3DCollection(scene.points[scene.faces], facecolors=lit, edgecolors=lit)
         solid.set_linewidth(0.2)
-        ax.computed_zorder = False  # the order by mean depth hides all arrows behind the surface
+        ax.computed_zorder = False  # ordering by mean depth hides all arrows
         ax.add_collection(solid)
         return
     _fill(ax, scene.view.project(scene.points)[scene.faces[scene.drawn]], lit[scene.drawn], "faces")
@@ -315,7 +315,7 @@ def _fill(ax: Axes, polygons: Any, colors: np.ndarray, label: str) -> None:
 
 
 def fill_cells(ax: Axes, scene: Scene, colors: np.ndarray) -> None:
-    """Draw faces in colours of their vertices, (n, 3), divided into the cells of the corners."""
+    """Draw faces divided into one cell per corner, in the colours (n, 3) of the vertices."""
     faces = scene.faces[scene.drawn]
     k = faces.shape[1]
     corners = scene.view.project(scene.points)[faces]
@@ -340,7 +340,7 @@ def fill_cells(ax: Axes, scene: Scene, colors: np.ndarray) -> None:
 def _draw_arrows(
     ax: Axes, scene: Scene, vectors: np.ndarray, n_arrows: int, unit: bool, halo: bool
 ) -> int:
-    """Draw arrows at evenly spread visible vertices, with a halo on dark faces; count them."""
+    """Draw arrows, with a halo on dark faces, at evenly spread visible vertices; count them."""
     used = np.unique(scene.faces)
     at = used[visible_points(used, scene.points, scene.faces, scene.view)]
     feet = at[spread_out(scene.points[at], n_arrows)]

@@ -23,11 +23,11 @@ DARK, MIDDLE, LIGHT = "#2B1A4F", "#2A788E", "#C9C9C9"
 
 
 MARKERS = 500
-"""Largest number of vector markers or lines in a file; more are rasterized."""
+"""Maximum number of markers or lines that are vector graphics; more are rasterized."""
 
 
 NUMBERED = 20
-"""Largest number of clusters that are numbered."""
+"""Maximum number of clusters for which numbers are drawn."""
 
 
 def axes_or_new(ax: Axes | None, width: float, height: float, **kind: Any) -> Axes:
@@ -43,7 +43,7 @@ def axes_or_new(ax: Axes | None, width: float, height: float, **kind: Any) -> Ax
     if not isinstance(ax, Axes):
         raise TypeError(
             f"`ax` must be matplotlib axes, got {type(ax).__name__}: "
-            "fig, ax = pyplot.subplots() makes them"
+            "create them with fig, ax = pyplot.subplots()"
         )
     return ax
 
@@ -54,7 +54,7 @@ def square_points(ax: Axes) -> float:
 
 
 def two_panels(ax: Axes | None, places: np.ndarray, words: float) -> tuple[Axes, Axes, Axes, float]:
-    """Return axes, two insets with ``words`` inches of text below, and the area of one."""
+    """Return axes, two insets with ``words`` inches of text below, and the area of an inset."""
     spread = np.ptp(places, axis=0) if len(places) else np.ones(2)
     height = float(np.clip(5 * spread[1] / max(spread[0], 1e-300), 1.2, 5.5)) + words
     ax = axes_or_new(ax, 10, height)
@@ -71,7 +71,7 @@ def tick_whole_numbers(ax: Axes) -> None:
 
 
 def check_kind(name: str, value: object, kind: type | tuple[type, ...]) -> None:
-    """Raise an error for a value of another type."""
+    """Raise an error if a value has none of the expected types."""
     kinds = kind if isinstance(kind, tuple) else (kind,)
     if not isinstance(value, kinds):
         articles = ("an" if k.__name__[0] in "AEIO" else "a" for k in kinds)
@@ -80,7 +80,7 @@ def check_kind(name: str, value: object, kind: type | tuple[type, ...]) -> None:
 
 
 def set_scale(ax: Axes, values: np.ndarray) -> None:
-    """Choose a scale of y that resolves values of several decades, and zeros."""
+    """Choose a scale of the y axis that shows values of several decades, and zeros."""
     positive = values[values > 0]
     if not positive.size or positive.max() <= 100 * positive.min():
         ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
@@ -180,7 +180,7 @@ def _frame(places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def disc_area(means: np.ndarray, room: float, share: float = 0.5) -> float:
-    """Return the area of the largest disc, in square points, so that most do not overlap.
+    """Return the area of the largest disc, in square points, such that most discs do not overlap.
 
     ``share`` is 0.75 for discs that touch.
     """
@@ -205,9 +205,9 @@ NEGATIVE = "#E41A1C"
 
 
 def cluster_colors(pairs: np.ndarray, n: int) -> np.ndarray:
-    """Return a colour for each of n clusters, (n, 4), different for each of ``pairs``.
+    """Return colours of n clusters, (n, 4), which differ for the clusters of each pair.
 
-    If the palette has several, a cluster takes the one that is used least: clusters may be close to
+    Of several free colours a cluster takes the least used one, because clusters may be close to
     each other in a plot without an edge.
     """
     which = np.arange(n)
@@ -224,13 +224,13 @@ def cluster_colors(pairs: np.ndarray, n: int) -> np.ndarray:
             if len(free):
                 which[a] = free[used[free].argmin()]
                 used[which[a]] += 1
-            else:  # the palette is not enough
+            else:  # neighbours take the whole palette
                 which[a] = np.setdiff1d(np.arange(len(PALETTE), n), taken)[0]
     return palette(int(which.max(initial=-1)) + 1)[which]
 
 
 def negative_edges(F: CellularSheaf) -> np.ndarray:
-    """Return which edges of a sheaf with real stalks of dimension 1 are negative, (m,) of bool.
+    """Return a mask (m,) of the negative edges of a sheaf with real stalks of dimension 1.
 
     The maps of a negative edge have opposite signs; of an edge stalk of larger dimension their
     scalar product is negative.
@@ -242,7 +242,7 @@ def negative_edges(F: CellularSheaf) -> np.ndarray:
 
 
 def palette(count: int) -> np.ndarray:
-    """Return distinct colours, shape (count, 4); more than the palette by steps of hue."""
+    """Return distinct colours, (count, 4); those beyond the palette have evenly spread hues."""
     from matplotlib.colors import to_rgba_array
 
     lightnesses = (0.72, 0.38, 0.55)

@@ -32,7 +32,7 @@ def graph_layout(edges: np.ndarray, n: int) -> np.ndarray:
     starts = np.concatenate([[0], np.cumsum(sizes)])
     pos = _circles(piece, sizes, members, starts)
     boxes = np.stack([0.8 * np.sqrt(sizes)] * 2, axis=1)
-    for c in np.argsort(-sizes, kind="stable")[:20].tolist():  # others remain circles
+    for c in np.argsort(-sizes, kind="stable")[:20].tolist():  # smaller components remain circles
         if sizes[c] > 2:
             own = members[starts[c] : starts[c + 1]]
             pos[own] = _fitted(
@@ -102,7 +102,7 @@ def _connected_layout(graph: nx.Graph) -> np.ndarray:
 
 def _upright(pos: np.ndarray) -> np.ndarray:
     """Return the positions rotated into their smallest rectangle, its longer side horizontal."""
-    hull = pos[ConvexHull(pos, qhull_options="QJ").vertices]  # joggled: a path is a line
+    hull = pos[ConvexHull(pos, qhull_options="QJ").vertices]  # QJ perturbs points of a line
     sides = np.roll(hull, -1, axis=0) - hull
     lengths = np.linalg.norm(sides, axis=1)
     sides = sides[lengths > 0] / lengths[lengths > 0, None]  # vertices may coincide
@@ -130,7 +130,7 @@ def _least_stress(pos: np.ndarray, distances: np.ndarray) -> np.ndarray:
     with np.errstate(divide="ignore"):
         weights = np.where(distances > 0, distances**-2.0, 0.0)
     laplacian = np.diag(weights.sum(axis=1)) - weights
-    inverse = np.linalg.inv(laplacian + 1 / n)  # constants are in the kernel
+    inverse = np.linalg.inv(laplacian + 1 / n)  # 1 / n: constants are in ker L
     scale = (distances * weights).sum() / max(float((_lengths(pos) * weights).sum()), 1e-300)
     # separate coinciding positions, such as those of the leaves of a star
     pos = scale * pos + 1e-3 * np.random.default_rng(0).standard_normal(pos.shape)

@@ -1,4 +1,4 @@
-"""Positions of both graphs of a coarsening: given, by distances, or by the quotient."""
+"""Positions of both graphs of a coarsening: given, from distances, or from the quotient."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sheafcoarsen.plot.layout import graph_layout
 from sheafcoarsen.plot.projection import View, visible_points
 
 LINES = 50_000
-"""Largest number of edges that are drawn."""
+"""Maximum number of edges that are drawn."""
 
 
 class Places(NamedTuple):
@@ -39,7 +39,7 @@ def vertex_places(F: Any, pos: Any) -> np.ndarray:
         names = F.vertex_labels if F.vertex_labels is not None else range(n)
         missing = next((name for name in names if name not in pos), None)
         if missing is not None:
-            raise ValueError(f"`pos` must place every vertex, but it has no place for {missing!r}")
+            raise ValueError(f"`pos` must hold a position for every vertex, but lacks {missing!r}")
         pos = [pos[name] for name in names]
         if n == 0:
             return np.zeros((0, 2))
@@ -48,7 +48,7 @@ def vertex_places(F: Any, pos: Any) -> np.ndarray:
 
 
 def flat_places(C: Coarsening, pos: np.ndarray, view: View) -> Places:
-    """Return given positions, projected if in space, with clusters at their means."""
+    """Return given positions, projected to the plane, with clusters at their means."""
     order = np.arange(len(pos))
     if pos.shape[1] == 3:
         order = np.argsort(view.depth(pos), kind="stable")
@@ -96,7 +96,7 @@ def surface_places(C: Coarsening, scene: Scene) -> Places:
 
 
 def _is_hairball(C: Coarsening) -> bool:
-    """Return whether edges would cover each other: too many, or at a few hubs."""
+    """Return whether edges would cover each other: too many edges, or most at a few hubs."""
     edges = C.fine.edges[C.fine.edges[:, 0] != C.fine.edges[:, 1]]
     if len(edges) > LINES:
         return True

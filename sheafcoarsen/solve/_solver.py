@@ -492,9 +492,7 @@ def column_norms(X: np.ndarray) -> np.ndarray:
 
 def tolerance(name: str, value: float, eps: float) -> float:
     """Check that a tolerance is at least 10 eps and below 1, and return it."""
-    tol, least = real_number(name, value), 10 * eps
-    if not least <= tol < 1:
-        raise ValueError(
-            f"`{name}` must be at least {least:.1g}, the level of rounding, and below 1, got {tol:g}"
-        )
+    tol, least = real_number(name, value), f"{10 * eps:.1g}, the level of rounding,"
+    if not 10 * eps <= tol < 1:
+        raise ValueError(f"`{name}` must be at least {least} and below 1, got {tol:g}")
     return tol

@@ -1,4 +1,4 @@
-r"""Pose synchronization: rotations by the lowest modes, translations by least squares.
+r"""Pose synchronization: rotations from the lowest modes, translations by least squares.
 
 A robot measures relative poses, from each pose to the next and, in loop closures, to earlier ones.
 The relative rotations form a connection sheaf whose global sections are the absolute rotations that
@@ -26,17 +26,17 @@ order of the computation:
 ``connection``
     Transports and displacements as a sheaf whose energy is the cost; residuals of its edges.
 ``_pose_graph``
-    The measurements, checked.
+    The measurements, with checks.
 ``frames``
-    Frames by the lowest modes or extended from a fixed vertex, rounded to the nearest rotations;
+    Frames from the lowest modes or extended from a fixed vertex, rounded to the nearest rotations;
     positions for given rotations.
 ``refinement``
     The sheaf of the linearized residuals; Gauss-Newton steps on it until the cost stagnates.
 ``reweighting``
-    Robust fits: by sums of residuals instead of squares, to rank outliers, and by truncated least
+    Robust fits: minimum sums of residuals, instead of squares, to rank outliers; truncated least
     squares.
 ``_certificate``
-    A lower bound of the least cost.
+    A lower bound on the minimum cost.
 ``result``, ``_synchronize``
     The result, and `synchronize`.
 """

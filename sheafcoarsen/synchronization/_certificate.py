@@ -1,4 +1,4 @@
-"""A lower bound of the least cost, which certifies optimal poses."""
+"""Certificate of optimality for poses: a lower bound on the minimum cost."""
 
 from dataclasses import dataclass
 
@@ -21,23 +21,22 @@ GROWTH = 100.0
 """Factor by which shifts grow until the shifted matrix is positive definite."""
 
 ROUNDING = 8 * EPS
-"""Least shift relative to the norm of Q on the rows of rotations: smaller eigenvalues are rounding.
-"""
+"""Minimum shift, relative to the norm of Q on rows of rotations; it exceeds rounding errors."""
 
 SLACK = 1e-3
-"""Distance of a shift from the computed eigenvalue, relative to that of the previous shift."""
+"""Distance of the last shift from the computed eigenvalue, divided by that of the previous one."""
 
 
 @dataclass(frozen=True, repr=False)
 class PoseCertificate(ReadOnly):
-    """A lower bound of the least cost; ``S.certify()`` computes it.
+    """Lower bound on the minimum cost, as computed by ``S.certify()``.
 
     Attributes
     ----------
     cost : float
         Cost of the poses, S.cost.
     lower_bound : float
-        Lower bound of the least cost.
+        Lower bound on the minimum cost.
     smallest_eigenvalue : float
         Smallest eigenvalue mu of the certificate matrix Q - Lambda on the rows of rotations, or a
         number just below it: nonnegative up to rounding if the relaxation is tight.
@@ -84,7 +83,7 @@ class PoseCertificate(ReadOnly):
 
 
 def certificate(connection: Connection, poses: Poses, cost: float, tol: float) -> PoseCertificate:
-    """Return the certificate by the Lagrange multipliers at given poses, refined if possible.
+    """Return the certificate from the Lagrange multipliers at the poses, refined if possible.
 
     With Q the Laplacian of the joint sheaf, X its cochain, Lambda_i the symmetric part of
     (Q X)_i R_i, and S = Q - Lambda, the cost of other poses Z is the sum of the traces of Lambda_i
@@ -99,11 +98,11 @@ def certificate(connection: Connection, poses: Poses, cost: float, tol: float) -
         poses = refined_poses(connection, poses)
     n, d, sheaf, X = connection.n_vertices, connection.dim, connection.sheaf, poses.cochain
     stalk, roots = int(sheaf.vertex_dims[0]), first_vertices(connection.joined)
-    marked = np.zeros(len(X), bool)  # rows of rotations
+    marked = np.zeros(len(X), bool)  # mask of the rows of rotations
     marked[: n * stalk].reshape(n, stalk)[:, :d] = True
     delta = coboundary(sheaf)
     residuals = delta @ X
-    QX = delta.conj().T @ residuals  # accurate for small residuals
+    QX = delta.conj().T @ residuals  # for small residuals more accurate than Q @ X
     multipliers = QX[marked].reshape(n, d, d) @ poses.rotations
     multipliers = (multipliers + multipliers.conj().swapaxes(1, 2)) / 2
     rows = np.flatnonzero(marked).reshape(n, d)
@@ -123,7 +122,7 @@ def certificate(connection: Connection, poses: Poses, cost: float, tol: float) -
         bound = float(np.vdot(residuals, residuals).real) + mu
     else:
         free[:] = True
-        if stalk > d:  # fix a position of each component
+        if stalk > d:  # fix one position in each component
             free[sheaf.vertex_offsets[roots + 1] - 1] = False
         mu, certain = 0.0, 0.0
         if norm:
@@ -134,7 +133,7 @@ def certificate(connection: Connection, poses: Poses, cost: float, tol: float) -
 
 
 def _positive(M: scipy.sparse.csr_array, order: Order | None = None) -> Factors | None:
-    """Return factors with positive pivots, or None if M is not positive definite."""
+    """Factor M and return the factors, or None if M is not positive definite."""
     try:
         factors = Factors(M, 0.0, order or elimination_order(M))
     except np.linalg.LinAlgError:
@@ -143,11 +142,11 @@ def _positive(M: scipy.sparse.csr_array, order: Order | None = None) -> Factors 
 
 
 def _smallest(M: scipy.sparse.csr_array, marked: np.ndarray, shift: float) -> tuple[float, float]:
-    """Return the smallest t with M x = t B x, and a guaranteed lower bound of it.
+    """Return the smallest eigenvalue t of M x = t B x, and a proven lower bound on it.
 
     B is the diagonal matrix of the mask ``marked``. Factors of M + shift B with only positive
     pivots prove that no eigenvalue is below -shift. They are used for inverse iteration, whose
-    result may be too high, and is proved in the same way.
+    result may be too high; a bound just below it is proved in the same way.
     """
     order = elimination_order(M)
     marks = scipy.sparse.diags_array(marked.astype(float), format="csr")
@@ -174,6 +173,6 @@ def _smallest(M: scipy.sparse.csr_array, marked: np.ndarray, shift: float) -> tu
             largest = eigsh(operator, 1, which="LA", return_eigenvectors=False, tol=1e-6, v0=start)
         except (ArpackNoConvergence, ArpackError):
             return -shift, -shift
-    above = float(1 / largest[0])  # distance from -shift
+    above = float(1 / largest[0])  # distance of the eigenvalue from -shift
     tight = shift - above * (1 - SLACK)
     return above - shift, -tight if tight > 0 and factored(tight) is not None else -shift

@@ -27,12 +27,12 @@ from sheafcoarsen.synchronization.connection import Connection, Displacements, r
 from sheafcoarsen.synchronization.information import concentrations
 
 AGREEMENT = 1e-6
-"""Largest relative difference between kappa, tau and the means of the information matrices."""
+"""Maximum relative difference of kappa and tau from the means of the information matrices."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sightings(ReadOnly):
-    """Landmarks observed from poses: points without an orientation.
+    """Observations of landmarks, which are points without an orientation, from poses.
 
     A sighting (i, l) measures the position t_l = t_i + R_i z of landmark l, with the cost tau
     norm(t_l - t_i - R_i z)^2.
@@ -72,7 +72,7 @@ class Sightings(ReadOnly):
             places = _real_array("places", self.places, ("L", points.shape[1]))
             if len(places) < count:
                 raise ValueError(
-                    f"`places` must hold one for each of {counted(count, 'landmark')}, "
+                    f"`places` must hold a position for each of {counted(count, 'landmark')}, "
                     f"got {len(places)}"
                 )
             count = len(places)
@@ -80,7 +80,7 @@ class Sightings(ReadOnly):
         if self.labels is not None:
             if len(self.labels) < count:
                 raise ValueError(
-                    f"`labels` must name each of {counted(count, 'landmark')}, "
+                    f"`labels` must hold a name for each of {counted(count, 'landmark')}, "
                     f"got {len(self.labels)}"
                 )
             object.__setattr__(self, "labels", tuple(self.labels))
@@ -100,7 +100,7 @@ class Sightings(ReadOnly):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PoseGraph(ReadOnly):
-    """Poses (R_i, t_i) in the plane or in space, and the relative poses measured between them.
+    """Relative poses measured between unknown poses (R_i, t_i) in the plane or in space.
 
     An edge e = (i, j) holds the pose of j seen from i: R_j is about R_i R_ij, and t_j about
     t_i + R_i t_ij. The cost of poses is that of SE-Sync (Rosen et al., IJRR 2019)::
@@ -139,8 +139,8 @@ class PoseGraph(ReadOnly):
     Raises
     ------
     ValueError, TypeError
-        If shapes do not conform, entries are not finite, matrices are not rotations, or weights are
-        not positive.
+        If shapes are inconsistent, entries are not finite, matrices are not rotations, or weights
+        are not positive.
 
     Examples
     --------
@@ -204,7 +204,7 @@ class PoseGraph(ReadOnly):
             object.__setattr__(self, name, value)
 
     def _counted(self, edges: np.ndarray) -> int:
-        """Return the number of vertices, checked against the edges."""
+        """Check the number of vertices against the edges and return it."""
         least = int(edges.max(initial=-1)) + 1
         if self.poses is not None and not (
             isinstance(self.poses, Sequence) and len(self.poses) == 2
@@ -226,7 +226,7 @@ class PoseGraph(ReadOnly):
     def _checked_information(
         self, m: int, dim: int, kappa: np.ndarray, tau: np.ndarray
     ) -> np.ndarray | None:
-        """Return the information matrices, checked against kappa and tau."""
+        """Check the information matrices, also against kappa and tau, and return them."""
         if self.information is None:
             return None
         size = 3 if dim == 2 else 6
@@ -245,16 +245,16 @@ class PoseGraph(ReadOnly):
         if bad.size:
             raise ValueError(
                 f"`information[{bad[0]}]` must have positive definite blocks of the translation "
-                f"and of the rotation, got {information[bad[0]].tolist()}: leave the measurement "
-                f"out, or pass information=None with `kappa` and `tau` of your own"
+                f"and of the rotation, got {information[bad[0]].tolist()}: omit the measurement, "
+                f"or pass information=None with your own `kappa` and `tau`"
             )
         for name, given, own in (("kappa", kappa, found.kappa), ("tau", tau, found.tau)):
             bad = np.flatnonzero(np.abs(given - own) > AGREEMENT * own)
             if bad.size:
                 e = int(bad[0])
                 raise ValueError(
-                    f"`{name}[{e}]` = {given[e]:.6g}, but `information[{e}]` gives {own[e]:.6g}: "
-                    f"pass information=None with weights of your own"
+                    f"`{name}[{e}]` = {given[e]:.6g}, but `information[{e}]` implies {own[e]:.6g}: "
+                    f"pass information=None to use your own weights"
                 )
         return read_only(information)
 
@@ -273,13 +273,14 @@ class PoseGraph(ReadOnly):
             raise TypeError(f"`sightings` must be Sightings, got {type(self.sightings).__name__}")
         if self.sightings.points.shape[1] != dim:
             raise ValueError(
-                f"`sightings` are of dimension {self.sightings.points.shape[1]}, poses of {dim}"
+                f"`sightings` must have the dimension of the poses, {dim}, got "
+                f"{self.sightings.points.shape[1]}"
             )
         bad = np.flatnonzero(self.sightings.edges[:, 0] >= n)
         if bad.size:
             raise ValueError(
-                f"`sightings.edges[{bad[0]}]` names pose {self.sightings.edges[bad[0], 0]}, but "
-                f"there are {counted(n, 'pose')}"
+                f"`sightings.edges[{bad[0]}]` refers to pose {self.sightings.edges[bad[0], 0]}, "
+                f"but there are {counted(n, 'pose')}"
             )
 
     @property
@@ -294,7 +295,7 @@ class PoseGraph(ReadOnly):
 
     @cached_property
     def sheaf(self) -> CellularSheaf:
-        """The connection of the measured rotations, weighted by kappa."""
+        """Connection given by the measured rotations, weighted by kappa."""
         sheaf = self._connection.rotation_sheaf
         return sheaf if self.vertex_labels is None else sheaf.with_labels(self.vertex_labels)
 
@@ -337,7 +338,7 @@ class PoseGraph(ReadOnly):
         return self._connection.sheaf
 
     def subset(self, edges: npt.ArrayLike) -> PoseGraph:
-        """Return the pose graph of some measurements, with all poses, landmarks and sightings.
+        """Return the pose graph with some of the measurements, and all poses and sightings.
 
         Parameters
         ----------
@@ -399,21 +400,21 @@ class PoseGraph(ReadOnly):
 
 
 def connection_from(F: CellularSheaf | PoseGraph) -> Connection:
-    """Return the connection of a sheaf or of a pose graph."""
+    """Return the connection that a sheaf or a pose graph describes."""
     if isinstance(F, str | os.PathLike):
         raise TypeError(
             f"`F` must be a CellularSheaf or a PoseGraph, got {type(F).__name__}: "
-            f"read_g2o(path, poses=True) opens a file"
+            f"read a file with read_g2o(path, poses=True)"
         )
     if not isinstance(F, PoseGraph):
         return read_connection(check_sheaf(F, "F"))
     if not F.n_vertices:
-        raise ValueError("`F` must have poses, got a pose graph without any")
+        raise ValueError("`F` must have at least one pose, got a pose graph without poses")
     return F._connection
 
 
 def edge_indices(name: str, value: npt.ArrayLike, n_edges: int) -> np.ndarray:
-    """Return the indices of edges given by indices or by a mask."""
+    """Return the indices of edges given as indices or as a mask."""
     given = np.asarray(value)
     if given.dtype == bool:
         if given.shape != (n_edges,):
@@ -423,12 +424,12 @@ def edge_indices(name: str, value: npt.ArrayLike, n_edges: int) -> np.ndarray:
     bad = np.flatnonzero((indices < 0) | (indices >= n_edges))
     if bad.size:
         raise ValueError(
-            f"`{name}[{bad[0]}]` must be the number of an edge, 0 to {n_edges - 1}, got "
+            f"`{name}[{bad[0]}]` must be the index of an edge, 0 to {n_edges - 1}, got "
             f"{indices[bad[0]]}"
         )
     values, counts = np.unique(indices, return_counts=True)
     if (counts > 1).any():
-        raise ValueError(f"`{name}` must name no edge twice, got {values[counts > 1][0]} again")
+        raise ValueError(f"`{name}` must not repeat an edge, got {values[counts > 1][0]} twice")
     return indices
 
 
@@ -445,7 +446,10 @@ def _ends(name: str, value: npt.ArrayLike) -> np.ndarray:
 
 
 def _real_array(name: str, value: Any, shape: tuple[int | str, ...]) -> np.ndarray:
-    """Return a finite float64 copy, checked against a shape, in which letters are free."""
+    """Check that entries are finite and that the shape matches, and return a float64 copy.
+
+    Strings in ``shape`` match any length.
+    """
     array = scalar_array(name, value)
     if array.dtype.kind == "c":
         raise TypeError(f"`{name}` must be real, got dtype {array.dtype}")
@@ -465,7 +469,7 @@ def _real_array(name: str, value: Any, shape: tuple[int | str, ...]) -> np.ndarr
 
 
 def _positive(name: str, value: Any, count: int) -> np.ndarray:
-    """Return ``count`` positive numbers; a single number is repeated."""
+    """Check that numbers are positive, and return ``count`` of them; repeat a single number."""
     if np.ndim(value) == 0:
         value = np.full(count, value)
     array = _real_array(name, value, (count,))
@@ -476,7 +480,7 @@ def _positive(name: str, value: Any, count: int) -> np.ndarray:
 
 
 def _check_rotations(name: str, matrices: np.ndarray) -> None:
-    """Raise unless the matrices are rotations to sqrt(eps)."""
+    """Raise an error unless the matrices are rotations up to sqrt(eps)."""
     d = matrices.shape[1]
     errors = np.abs(matrices.swapaxes(1, 2) @ matrices - np.eye(d)).max(axis=(1, 2), initial=0)
     bad = np.flatnonzero(~(errors <= np.sqrt(np.finfo(float).eps)))
@@ -487,4 +491,4 @@ def _check_rotations(name: str, matrices: np.ndarray) -> None:
         )
     bad = np.flatnonzero(np.linalg.det(matrices) < 0)
     if bad.size:
-        raise ValueError(f"`{name}[{bad[0]}]` must be a rotation, but it reflects: determinant -1")
+        raise ValueError(f"`{name}[{bad[0]}]` must be a rotation, but its determinant is -1")

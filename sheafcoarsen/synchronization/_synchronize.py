@@ -29,7 +29,7 @@ from sheafcoarsen.synchronization.reweighting import truncated_fit
 Method = Literal["auto", "joint", "spectral", "anchored"]
 
 Start: TypeAlias = tuple[str, np.ndarray, np.ndarray | None]
-"""Name, rotations, and the lowest eigenvalues if they were computed."""
+"""Name of a method, its rotations, and the lowest eigenvalues if it computes them."""
 
 
 def synchronize(
@@ -42,7 +42,7 @@ def synchronize(
     robust: Literal["tls"] | None = None,
     trusted: npt.ArrayLike | None = None,
 ) -> Synchronization:
-    """Return rotations, and positions if translations are measured, that fit the edges.
+    """Fit rotations, and positions if translations are measured, to measured relative poses.
 
     Frames of low energy, n blocks of d x d, are rounded to the nearest rotations by singular value
     decompositions. Positions solve a linear least-squares problem with these rotations.
@@ -74,7 +74,7 @@ def synchronize(
         inverse variances: a measured rotation alone is never discarded if kappa is below 2.7 in the
         plane or 2 in space, as unit weights are.
     trusted : array_like of int or bool, optional
-        Edges, by number or as a mask, that are never discarded. By default the odometry,
+        Edges that are never discarded, as indices or as a mask. By default the odometry,
         between poses i and i + 1 (the first of parallel edges), if it connects the pose graph; []
         trusts none.
 
@@ -147,14 +147,14 @@ def _warn_if_undetermined(connection: Connection, found: Synchronization) -> Non
     if free > 0:
         warnings.warn(
             f"poses are not determined: parts of the graph that only landmarks connect can move in "
-            f"{counted(free, 'way')} without a change of the cost",
+            f"{counted(free, 'way')} without changing the cost",
             SingularProblemWarning,
             stacklevel=3,
         )
 
 
 def _starts(connection: Connection, method: Method, seed: int) -> Iterator[Start]:
-    """Yield the starts of a method."""
+    """Yield the initial rotations of a method."""
     if method in ("auto", "spectral"):
         frames, values = spectral_frames(connection, seed)
         yield "spectral", nearest_rotations(frames, connection), values
@@ -175,7 +175,7 @@ def _trusted(
         mask[edge_indices("trusted", trusted, len(edges))] = True
     elif isinstance(F, PoseGraph):
         steps = np.flatnonzero(abs(edges[:, 1] - edges[:, 0]) == 1)
-        # of several measurements between the same poses the first is the odometry
+        # the first of several measurements between the same poses counts as odometry
         odometry = steps[np.unique(edges[steps].min(axis=1), return_index=True)[1]]
         parts = component_labels(connection.n_vertices, edges[odometry])
         if parts.max(initial=0) == connection.component.max(initial=0):
@@ -184,11 +184,11 @@ def _trusted(
 
 
 def _given_rotations(start: npt.ArrayLike, connection: Connection) -> np.ndarray:
-    """Return rotations near those given, or near frames given as a cochain."""
+    """Return the rotations nearest to given ones, or to frames given as a cochain."""
     n, d = connection.n_vertices, connection.dim
     frames = scalar_array("start", start)
     if frames.dtype.kind == "c" and connection.transports.dtype.kind != "c":
-        raise TypeError("`start` must be real like the connection, got complex numbers")
+        raise TypeError("`start` must be real because the connection is real, got complex numbers")
     if frames.shape == (n, d, d):
         frames = frames.conj().swapaxes(1, 2)
     elif frames.shape == (n * d, d):

@@ -12,17 +12,17 @@ from sheafcoarsen.sheaf import CellularSheaf, component_labels, trusted_sheaf
 
 
 class Displacements(NamedTuple):
-    """Measured displacements z: vertex j is about at t_i + R_i z for a pair (i, j)."""
+    """Measured displacements z of pairs (i, j): the position t_j is about t_i + R_i z."""
 
-    ends: np.ndarray  # (m + s, 2), measurements, then sightings; landmarks follow poses
+    ends: np.ndarray  # (m + s, 2), measurements, then sightings; landmarks are numbered after poses
     points: np.ndarray  # (m + s, d), z
     tau: np.ndarray  # (m + s,)
-    n_vertices: int  # poses and landmarks
+    n_vertices: int  # number of poses and landmarks
 
 
 @dataclass(frozen=True, eq=False)
 class Connection:
-    """Transports between stalks of dimension d in double precision, and displacements."""
+    """Transports between stalks of dimension d in double precision, and optional displacements."""
 
     n_vertices: int
     edges: np.ndarray  # (m, 2)
@@ -37,12 +37,12 @@ class Connection:
 
     @cached_property
     def component(self) -> np.ndarray:
-        """The component of every vertex; edges of weight 0 connect nothing."""
+        """Component of every vertex; edges of weight 0 do not connect vertices."""
         return component_labels(self.n_vertices, self.edges[self.weights > 0])
 
     @cached_property
     def joined(self) -> np.ndarray:
-        """The component of every vertex, landmarks last, if sightings also connect."""
+        """Component of every vertex, landmarks last, in the graph that includes sightings."""
         measured = self.displacements
         if measured is None:
             return self.component
@@ -50,21 +50,21 @@ class Connection:
 
     @cached_property
     def proper(self) -> np.ndarray:
-        """Mask (n,) of the vertices whose component has transports of determinant 1 only."""
+        """Mask (n,) of the vertices in components whose transports all have determinant 1."""
         mask = np.full(self.n_vertices, self.transports.dtype.kind != "c")
         reflects = (self.weights > 0) & (np.linalg.det(self.transports).real < 0)
         return mask & ~np.isin(self.component, self.component[self.edges[reflects, 0]])
 
     @property
     def group(self) -> str:
-        """Name of the group that frames are rounded to."""
+        """Name of the group to which frames are rounded."""
         if self.transports.dtype.kind == "c":
             return f"U({self.dim})"
         return f"{'SO' if self.proper.all() else 'O'}({self.dim})"
 
     @cached_property
     def rotation_sheaf(self) -> CellularSheaf:
-        """The transports as a sheaf, weighted."""
+        """Sheaf of the weighted transports."""
         (m, d, _), n = self.transports.shape, self.n_vertices
         roots = np.sqrt(self.weights)[:, None, None]
         tail = roots * np.eye(d, dtype=self.transports.dtype)
@@ -73,12 +73,12 @@ class Connection:
 
     @cached_property
     def sheaf(self) -> CellularSheaf:
-        """The sheaf whose energy is the cost, of stalks d if only rotations are measured.
+        """Sheaf whose energy is the cost.
 
-        Otherwise a pose has the stalk R^(d + 1) with the value [R_i^T; t_i^T], a landmark the stalk
-        R with its position as value. The maps of an edge are [[sqrt(kappa) R_ij^T, 0], [sqrt(tau)
-        t_ij^T, sqrt(tau)]] and diag(sqrt(kappa) I, sqrt(tau)), those of a sighting [sqrt(nu) z^T,
-        sqrt(nu)] and [sqrt(nu)].
+        If only rotations are measured, its stalks have dimension d. Otherwise a pose has the stalk
+        R^(d + 1) with the value [R_i^T; t_i^T], a landmark the stalk R with its position as value.
+        The maps of an edge are [[sqrt(kappa) R_ij^T, 0], [sqrt(tau) t_ij^T, sqrt(tau)]] and
+        diag(sqrt(kappa) I, sqrt(tau)), those of a sighting [sqrt(nu) z^T, sqrt(nu)] and [sqrt(nu)].
         """
         if self.displacements is None:
             return self.rotation_sheaf
@@ -101,7 +101,7 @@ class Connection:
 
 
 class Poses(NamedTuple):
-    """Rotations and positions; costs before every step of refinement and after the last."""
+    """Rotations and positions, with the costs before refinement and after each of its steps."""
 
     rotations: np.ndarray  # (n, d, d)
     positions: np.ndarray | None  # (n + L, d), landmarks last; None without displacements
@@ -110,7 +110,7 @@ class Poses(NamedTuple):
 
     @property
     def cochain(self) -> np.ndarray:
-        """Blocks [R_i*; t_i^T] of poses, then positions of landmarks, as (dim_c0, d)."""
+        """Cochain (dim_c0, d) of blocks [R_i*; t_i^T] of poses, then positions of landmarks."""
         n, d = self.rotations.shape[:2]
         blocks = self.rotations.conj().swapaxes(1, 2)
         if self.positions is None:
@@ -125,10 +125,10 @@ def first_vertices(labels: np.ndarray) -> np.ndarray:
 
 
 def read_connection(sheaf: CellularSheaf) -> Connection:
-    """Return the transports of a sheaf whose maps are multiples of orthogonal matrices.
+    """Return the connection given by a sheaf whose maps are multiples of orthogonal matrices.
 
-    Both maps of an edge must be the same multiple sqrt(w), to sqrt(eps). Then U = A* B / w for the
-    maps A at the tail and B at the head; edges of weight 0 are ignored.
+    Both maps of an edge must have the same factor sqrt(w), up to sqrt(eps). Then U = A* B / w for
+    the maps A at the tail and B at the head; edges of weight 0 are ignored.
     """
     d = _stalk_dimension(sheaf)
     data = np.stack([sheaf.tail_data, sheaf.head_data])
@@ -145,9 +145,9 @@ def read_connection(sheaf: CellularSheaf) -> Connection:
         e = int(bad[0])
         u, v = sheaf.edges[e].tolist()
         raise ValueError(
-            f"`F` must be a connection, but edge {e} ({u} -> {v}) is not one: its maps must be "
-            f"one multiple of orthogonal or unitary matrices, and an entry of A* A / w - I is "
-            f"{worst[e]:.3g}, allowed is {allowed:.1g}. CellularSheaf.connection builds one"
+            f"`F` must be a connection, but the maps of edge {e} ({u} -> {v}) are not equal "
+            f"multiples of orthogonal or unitary matrices: an entry of A* A / w - I is "
+            f"{worst[e]:.3g}, above {allowed:.1g}. Use CellularSheaf.connection to build one"
         )
     transports = maps[0].conj().swapaxes(1, 2) @ maps[1] / safe
     transports[weights == 0] = eye
@@ -178,14 +178,14 @@ def costs_of(connection: Connection, poses: Poses) -> tuple[np.ndarray, np.ndarr
 
 
 def edge_turns(connection: Connection, rotations: np.ndarray) -> np.ndarray:
-    """Return U* R_i* R_j for every edge, the identity if the edge is satisfied."""
+    """Return U* R_i* R_j for every edge; it is the identity if the rotations fit the edge."""
     i, j = connection.edges.T
     seen = rotations[i].conj().swapaxes(1, 2) @ rotations[j]
     return connection.transports.conj().swapaxes(1, 2) @ seen
 
 
 def angles_of(turns: np.ndarray) -> np.ndarray:
-    """Return the largest rotation angle, 0 .. pi, of matrices (m, d, d)."""
+    """Return the largest rotation angle, between 0 and pi, of each of the matrices (m, d, d)."""
     d = turns.shape[1]
     if turns.dtype.kind == "c" or d not in (2, 3):
         return np.abs(np.angle(np.linalg.eigvals(turns))).max(axis=1, initial=0)

@@ -1,4 +1,4 @@
-"""Frames of least energy: the lowest modes, or extended from a fixed vertex; then positions."""
+"""Frames from the lowest modes or extended from a fixed vertex; positions for rotations."""
 
 import warnings
 
@@ -18,14 +18,14 @@ from sheafcoarsen.solve import eigenmodes, harmonic_extension, least_squares
 from sheafcoarsen.synchronization.connection import Connection, Poses, first_vertices
 
 ACCURATE = 1e-9
-"""Tolerance of the modes; errors of frames are about this over the relative gap."""
+"""Tolerance of the eigensolver; the frames' errors are about ``ACCURATE`` / relative gap."""
 
 OPERATIONS = 2e10
-"""Number of operations of a factorization, about 10 s, above which an extension is iterated."""
+"""Number of operations (about 10 s) above which an iterative solver replaces a factorization."""
 
 
 def spectral_frames(connection: Connection, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return frames (n, d, d) by the d lowest modes of each component, and d + 1 eigenvalues.
+    """Return frames (n, d, d) from the d lowest modes of each component, and d + 1 eigenvalues.
 
     The eigenvalues are those of the component with the smallest gap after the d-th; the gap of a
     vertex without edges is inf. Two vertices with one edge between them need no eigensolver.
@@ -56,9 +56,9 @@ def _modes(connection: Connection, seed: int) -> tuple[np.ndarray, np.ndarray]:
     values = E.values
     if values[d] - values[d - 1] <= 1e-6 * values[d]:
         warnings.warn(
-            f"the frames are not determined: eigenvalues {d} and {d + 1} are {values[d - 1]:.6g} "
-            f"and {values[d]:.6g}, so the measurements contradict each other as much as random "
-            f"ones would",
+            f"the frames are not determined, because eigenvalues {d} and {d + 1} nearly coincide: "
+            f"{values[d - 1]:.6g} and {values[d]:.6g}. The measurements contradict each other as "
+            f"much as random ones would",
             SingularProblemWarning,
             stacklevel=5,
         )
@@ -66,7 +66,7 @@ def _modes(connection: Connection, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def component_of(connection: Connection, vertices: np.ndarray) -> Connection:
-    """Return the rotations of a connection on the vertices of one component, ascending."""
+    """Return the rotations of a connection restricted to one component; vertices must ascend."""
     if len(vertices) == connection.n_vertices and (connection.weights > 0).all():
         return connection
     number = np.full(connection.n_vertices, -1)
@@ -79,10 +79,10 @@ def component_of(connection: Connection, vertices: np.ndarray) -> Connection:
 
 
 def extended_rotations(connection: Connection) -> np.ndarray:
-    """Return rotations near the frames of least cost with (I, 0) at the first pose.
+    """Return the rotations nearest to the frames of minimum cost with (I, 0) at the first pose.
 
-    Every component has one such pose. If landmarks connect components of the connection, frames may
-    be undetermined, and the solution of least norm is used.
+    Every component has such a pose. If landmarks connect components of the connection, frames may
+    be undetermined, and the solution of minimum norm is used.
     """
     n, d, sheaf = connection.n_vertices, connection.dim, connection.sheaf
     roots = first_vertices(connection.joined)
@@ -101,7 +101,7 @@ def extended_rotations(connection: Connection) -> np.ndarray:
 
 
 def with_positions(connection: Connection, rotations: np.ndarray) -> Poses:
-    """Return given rotations with the positions of poses and landmarks, 0 at the roots.
+    """Return poses with given rotations and least-squares positions, which are 0 at the roots.
 
     They minimize the sum of tau norm(t_j - t_i - R_i z)^2, a least-squares problem on the weighted
     graph for each of the d coordinates.
@@ -118,7 +118,7 @@ def with_positions(connection: Connection, rotations: np.ndarray) -> Poses:
 def least_energy(
     sheaf: CellularSheaf, b: np.ndarray, roots: np.ndarray, x: np.ndarray
 ) -> np.ndarray:
-    """Return x (dim_c0, h) that minimizes norm(delta x - b), given at a root of each component.
+    """Return x (dim_c0, h) that minimizes norm(delta x - b), with given values at the roots.
 
     Normal equations are factored or, if that is too expensive, solved by :func:`least_squares`.
     """
@@ -137,7 +137,7 @@ def least_energy(
 
 
 def values_at(sheaf: CellularSheaf, vertices: np.ndarray, x: np.ndarray) -> list[np.ndarray]:
-    """Return the values of x (dim_c0, h) at some vertices."""
+    """Return the values of x (dim_c0, h) at the given vertices."""
     starts = sheaf.vertex_offsets
     return [x[starts[v] : starts[v + 1]] for v in vertices]
 
@@ -145,7 +145,7 @@ def values_at(sheaf: CellularSheaf, vertices: np.ndarray, x: np.ndarray) -> list
 def nearest_rotations(
     frames: np.ndarray, connection: Connection, component: np.ndarray | None = None
 ) -> np.ndarray:
-    """Return the nearest rotations to the transposed frames, the identity at every root.
+    """Return the rotations nearest to the transposed frames, with the identity at every root.
 
     If no transport of a component reflects, its frames are reflected if most have negative
     determinant, then rounded to SO(d); otherwise to O(d) or U(d).

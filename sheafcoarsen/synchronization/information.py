@@ -8,17 +8,17 @@ from sheafcoarsen._support import eps_of, zero_level
 
 
 class Concentrations(NamedTuple):
-    """Concentrations kappa and tau of every edge, and the edges without them."""
+    """Concentrations kappa and tau of every edge, and masks of edges where they are undefined."""
 
     kappa: np.ndarray  # (m,) of rotations
     tau: np.ndarray  # (m,) of translations
-    rotation_fails: np.ndarray  # (m,) bool: block not positive definite
-    fails: np.ndarray  # (m,) bool: this or the translation's block
-    indefinite: np.ndarray  # (m,) bool: only the full matrix
+    rotation_fails: np.ndarray  # (m,) bool: the rotation's block is not positive definite
+    fails: np.ndarray  # (m,) bool: the rotation's or the translation's block is not
+    indefinite: np.ndarray  # (m,) bool: both blocks are positive definite, but the matrix is not
 
 
 def concentrations(information: np.ndarray, dim: int) -> Concentrations:
-    """Return kappa and tau of matrices (m, 3, 3) for dim 2 or (m, 6, 6) for dim 3.
+    """Return kappa and tau of information matrices, (m, 3, 3) for dim 2 or (m, 6, 6) for dim 3.
 
     Translations come first. tau is the harmonic mean d / tr(inv(Omega_t)) of the translation's
     eigenvalues; kappa the information of the angle in the plane, and half the harmonic mean in
@@ -46,7 +46,7 @@ def isotropic_information(kappa: np.ndarray, tau: np.ndarray, dim: int) -> np.nd
 
 
 def harmonic_means(blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return k / tr(inv(B)) of matrices (m, k, k), and which are not positive definite."""
+    """Return k / tr(inv(B)) of matrices B (m, k, k), and which are not positive definite."""
     scaled, fails = _scaled(blocks)
     diagonal = np.where(fails[:, None], 1.0, np.einsum("eii->ei", blocks))
     inverse = np.einsum("eii->ei", np.linalg.inv(scaled)) / diagonal
@@ -54,7 +54,7 @@ def harmonic_means(blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _scaled(blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return D^-1/2 B D^-1/2 with a unit diagonal, and which B are not positive definite.
+    """Scale matrices B to D^-1/2 B D^-1/2 with unit diagonal; mark those not positive definite.
 
     After scaling, matrices with very different units are not singular to rounding. The identity
     replaces a B that is not positive definite.
@@ -68,6 +68,6 @@ def _scaled(blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     finite = np.isfinite(scaled).all(axis=(1, 2)) & ~negative
     scaled[~finite] = np.eye(k)
     lowest = np.linalg.eigvalsh(scaled)[:, 0] if len(scaled) else np.zeros(0)
-    fails = ~finite | (lowest <= zero_level(k, eps_of(float), float(k)))  # k bounds the norm
+    fails = ~finite | (lowest <= zero_level(k, eps_of(float), float(k)))  # norm at most k
     scaled[fails] = np.eye(k)
     return scaled, fails

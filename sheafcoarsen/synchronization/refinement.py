@@ -23,23 +23,23 @@ from sheafcoarsen.synchronization.connection import (
 )
 
 MOST_STEPS = 100
-"""Largest number of steps."""
+"""Maximum number of Gauss-Newton steps."""
 
 ENOUGH = 1e-9
 """Expected further decrease, relative to the cost, below which refinement has converged.
 
-Extrapolated from the last two steps, whose decreases are about geometric.
+It is extrapolated from the last two steps, since the decreases are nearly geometric.
 """
 
 HALVINGS = 20
-"""Largest number of halvings of a step that would raise the cost."""
+"""Maximum number of times that a step is halved because it would increase the cost."""
 
 TOLERANCE = 1e-6
 """Tolerance of the linear solver; steps need not be exact."""
 
 
 class PoseSheaf:
-    """The sheaf of the derivatives of all residuals, refilled at given poses.
+    """Sheaf of the derivatives of all residuals, whose maps are updated for given poses.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class PoseSheaf:
         self._sheaf: CellularSheaf | None = None
 
     def at(self, poses: Poses) -> tuple[CellularSheaf, np.ndarray]:
-        """Return the sheaf and the 1-cochain r: residuals after a step x are r - delta x."""
+        """Return the sheaf and the residuals r at given poses; a step x changes r by -delta x."""
         measured, (rotations, positions, *_) = self.connection.displacements, poses
         m, a, k, d = len(self.connection.edges), self.n_angles, self.stalk, self.connection.dim
         tail, head, residual = np.zeros((m, k, k)), np.zeros((m, k, k)), np.zeros((m, k))
@@ -91,7 +91,7 @@ class PoseSheaf:
         return sheaf, np.append(residual, moves[m:])
 
     def after(self, poses: Poses, step: np.ndarray) -> Poses:
-        """Return poses, then landmarks, after a step."""
+        """Return the poses and landmarks after a step."""
         (rotations, positions, *_), d, a = poses, self.connection.dim, self.n_angles
         n, k = len(rotations), self.stalk
         steps = step[: n * k].reshape(n, k)
@@ -127,7 +127,7 @@ class PoseSheaf:
         head[:, :a, :a] = half * (straight + bent)
 
     def _filled(self, tail: np.ndarray, head: np.ndarray) -> CellularSheaf:
-        """Return the sheaf with these maps, built at the first call and refilled later."""
+        """Return the sheaf with these maps, built on the first call and updated later."""
         if self._sheaf is None:
             self._sheaf = trusted_sheaf(self.ends, self.dims, self.edge_dims, tail, head)
         else:
@@ -144,7 +144,7 @@ def _exponential(omegas: np.ndarray) -> np.ndarray:
 
 
 def _cross(vectors: np.ndarray) -> np.ndarray:
-    """Return the matrices of x -> v cross x."""
+    """Return the matrix of x -> v cross x for each vector v."""
     x, y, z = vectors.T
     zero = np.zeros_like(x)
     return np.stack([zero, -z, y, z, zero, -x, -y, x, zero], axis=1).reshape(-1, 3, 3)
@@ -158,14 +158,14 @@ def _moment(points: np.ndarray) -> np.ndarray:
 
 
 def refined_poses(connection: Connection, poses: Poses, steps: int = 0) -> Poses:
-    """Return poses of lower cost near the given ones; the first of every component is fixed.
+    """Reduce the cost of poses by Gauss-Newton; the first pose of every component is fixed.
 
     Every step solves the least-squares problem min norm(delta x - r) of the pose sheaf, refilled at
     the current poses, and is halved until the cost decreases.
     """
     bad = unrefinable(connection, poses.rotations)
     if bad is not None:
-        raise ValueError(f"`refine` needs {bad}: refine=False rounds the frames alone")
+        raise ValueError(f"`refine` requires {bad}: use refine=False, which only rounds the frames")
     problem = PoseSheaf(connection)
     sheaf, r = problem.at(poses)
     costs = [float(r @ r)]
@@ -177,7 +177,7 @@ def refined_poses(connection: Connection, poses: Poses, steps: int = 0) -> Poses
         delta = coboundary(sheaf)
         try:
             x = solve(delta.T @ r, tol=TOLERANCE)
-        except NotConverged as error:  # its result may still reduce the cost
+        except NotConverged as error:  # the inexact solution may still reduce the cost
             x = np.asarray(error.result)
         along = delta @ x
         # norm(r - s delta x)^2 = cost - (2 s - s^2) gain for an exact step
@@ -205,7 +205,7 @@ def refined_poses(connection: Connection, poses: Poses, steps: int = 0) -> Poses
 
 
 def unrefinable(connection: Connection, rotations: np.ndarray) -> str | None:
-    """Return the requirement of Gauss-Newton that is not satisfied, or None."""
+    """Return the requirement of Gauss-Newton that is violated, or None."""
     if connection.dim not in (2, 3) or connection.transports.dtype.kind == "c":
         return f"rotations of the plane or of space, got {connection.group}"
     reflects = np.linalg.det(edge_turns(connection, rotations)) < 0

@@ -117,7 +117,7 @@ class Synchronization(ReadOnly):
 
     @property
     def _poses(self) -> Poses:
-        """The poses, positions of landmarks last, in double precision."""
+        """Poses in double precision; positions of landmarks follow those of poses."""
         positions = self.translations
         if positions is not None and self.landmarks is not None:
             positions = np.concatenate([positions, self.landmarks])
@@ -144,11 +144,11 @@ class Synchronization(ReadOnly):
 
     @cached_property
     def suspicion(self) -> np.ndarray:
-        """The residual (m,) of each edge under a robust fit, in standard deviations.
+        """Residual of each edge (m,) in a robust fit, in standard deviations.
 
         The fit approximately minimizes the sum of residuals, not of squares: least squares would
-        distribute the error of an outlier over all edges of its cycles. After ``robust="tls"`` it
-        is the residual at these poses. It is 0 for edges on no cycle.
+        distribute the error of an outlier over all edges of its cycles. After ``robust="tls"`` the
+        residuals are those at these poses. Edges on no cycle have residual 0.
         """
         connection = connection_from(self.measurements)
         if self.weights is None:
@@ -158,7 +158,7 @@ class Synchronization(ReadOnly):
         return read_only(np.sqrt(squares))
 
     def outliers(self, threshold: float | None = None) -> np.ndarray:
-        """Return the edges, or those above a threshold, by descending ``suspicion``.
+        """Return all edges, or those above a threshold, in the order of descending ``suspicion``.
 
         Parameters
         ----------
@@ -228,11 +228,11 @@ class Synchronization(ReadOnly):
         return {}
 
     def certify(self, tol: float = 1e-6) -> PoseCertificate:
-        """Return a lower bound of the least cost, and whether these poses attain it.
+        """Return a lower bound on the minimum cost, and whether these poses attain it.
 
         Poses in the plane or in space are first refined; their Lagrange multipliers give the bound
         (Rosen et al., IJRR 2019), for measurements weighted by ``weights`` if given. If the
-        relaxation is not tight, the bound may be below the least cost, and an optimum may not be
+        relaxation is not tight, the bound may be below the minimum cost, and an optimum may not be
         recognized; a certified optimum is always one. The result is cached for each tolerance.
 
         Parameters
@@ -271,7 +271,7 @@ class Synchronization(ReadOnly):
         )
 
     def _verdict(self) -> str:
-        """Return whether the poses are certified, as text."""
+        """Return a text that says whether the poses are certified."""
         known = list(self._certificates.values())
         if not known:
             return "refined, not certified"
@@ -305,7 +305,7 @@ def result_at(
     method: str,
     weights: np.ndarray | None = None,
 ) -> Synchronization:
-    """Return the result at given poses: residuals of every edge and the cost."""
+    """Compute the residuals of every edge and the cost at given poses, and return the result."""
     n, m, measured = connection.n_vertices, len(connection.edges), connection.displacements
     dtype = F.dtype if isinstance(F, CellularSheaf) else np.float64
     rotations, positions, costs, converged = poses

@@ -1,4 +1,4 @@
-"""Robust fits of poses: measurements that contradict the others are refitted with less weight."""
+"""Robust fits of poses: measurements that contradict the others get lower weights."""
 
 import dataclasses
 
@@ -17,33 +17,33 @@ from sheafcoarsen.synchronization.frames import extended_rotations, with_positio
 from sheafcoarsen.synchronization.refinement import refined_poses
 
 ROUNDS = 10
-"""Number of reweighted fits; on planted outliers 5 rank nearly as well, and 20 no better.
-"""
+"""Number of reweighted fits. On planted outliers, 5 fits rank nearly as well, 20 no better."""
 
 SMALLEST = 1e-3
-"""Residual relative to the largest below which the weight of an edge no longer grows."""
+"""Residual, relative to the largest one, below which the weight of an edge stops growing."""
 
 EXCEEDED = 1e-3
-"""Probability that a measurement with Gaussian errors is classified as an outlier.
-"""
+"""Probability that a measurement with Gaussian errors is classified as an outlier."""
 
 DECREASE = 2.0
-"""Quotient of the convexity of successive fits; 1.4, as in gtsam, is not better."""
+"""Factor by which the convexity decreases from fit to fit. The 1.4 of gtsam is no better."""
 
 CONVEXITY = 1e3
-"""Initial convexity from refined poses: residuals up to 30 times the truncation have positive
-weights. Smaller values lose correct loops of small graphs.
+"""Initial convexity of fits that start from refined poses.
+
+Residuals up to 30 times the truncation threshold then have positive weights. Smaller values discard
+correct loop closures of small graphs.
 """
 
 REWEIGHTED = 10
-"""Largest number of refinements with new weights; the tested pose graphs need three."""
+"""Maximum number of refinements with new weights; the tested pose graphs need three."""
 
 BRIDGE = 1e-9
 """Weight of edges that are needed to connect the graph; smaller weights are set to 0."""
 
 
 def squared_residuals(connection: Connection, poses: Poses) -> np.ndarray:
-    """Return squared residuals (m,) in units of variance: chi squared for Gaussian errors."""
+    """Return squared residuals (m,) in units of variance; chi-squared if errors are Gaussian."""
     turns, moves = _squares(connection, poses)
     return turns + moves[: len(turns)]
 
@@ -59,7 +59,7 @@ def _squares(connection: Connection, poses: Poses) -> tuple[np.ndarray, np.ndarr
 
 
 def least_residuals(connection: Connection) -> np.ndarray:
-    """Return squared residuals (m,) at poses with nearly the least sum of residuals.
+    """Return squared residuals (m,) at poses that nearly minimize the sum of residuals.
 
     Least squares distributes the error of an outlier over all edges of its cycles. Here poses are
     refitted with edges weighted by the inverse of the last residual. Rotations are also weighted by
@@ -77,13 +77,13 @@ def least_residuals(connection: Connection) -> np.ndarray:
 
 
 def _inverse_roots(squares: np.ndarray) -> np.ndarray:
-    """Return the inverse residuals, at most 1 over ``SMALLEST``, relative to the largest."""
+    """Return the inverses of residuals relative to the largest one, at most 1 / ``SMALLEST``."""
     largest = squares.max(initial=0.0)
     return 1 / np.sqrt(squares / (largest or 1.0) + SMALLEST**2)
 
 
 def fit(connection: Connection) -> Poses:
-    """Return poses of least energy, extended from fixed ones; by rotations without sightings."""
+    """Return poses of minimum energy with fixed roots; without sightings, by rotations alone."""
     measured, part = connection.displacements, connection
     if measured is None or len(measured.ends) == len(connection.edges):
         part = dataclasses.replace(connection, displacements=None)
@@ -91,7 +91,7 @@ def fit(connection: Connection) -> Poses:
 
 
 def weighted(connection: Connection, weights: np.ndarray) -> Connection:
-    """Return the measurements with weights (m,), without edges of weight 0.
+    """Multiply the weights of the measurements by factors (m,), and drop those of weight 0.
 
     If the graph would become disconnected, edges that connect its parts have the weight BRIDGE.
     """
@@ -131,9 +131,9 @@ def truncation(connection: Connection) -> float:
 def truncated_fit(
     connection: Connection, trusted: np.ndarray, refine: bool
 ) -> tuple[np.ndarray, Poses]:
-    """Return weights (m,) in [0, 1] by truncated least squares, 1 if trusted (m,), and poses.
+    """Fit poses by truncated least squares; return weights (m,), 1 if trusted, and the poses.
 
-    By graduated non-convexity (Yang et al., RA-L 2020), first with extensions of least energy,
+    Graduated non-convexity (Yang et al., RA-L 2020) is run first with extensions of minimum energy,
     which are least sensitive to wrong loops, then with refined poses, which recover correct loops.
     """
     c2 = truncation(connection)
@@ -143,7 +143,7 @@ def truncated_fit(
         return np.where(trusted, 1.0, surrogate_weights(squares, c2, convexity))
 
     def graduated(poses: Poses, extends: bool) -> tuple[np.ndarray, Poses]:
-        """Fit surrogates of min(r^2, c^2), from a convex one if by extensions."""
+        """Fit surrogates of min(r^2, c^2), beginning with a convex one if ``extends``."""
         largest = squared_residuals(connection, poses)[~trusted].max(initial=0.0)
         convexity = 2 * largest / c2 - 1 if extends else CONVEXITY
         convexity *= largest > c2
@@ -156,7 +156,7 @@ def truncated_fit(
         return weights, poses
 
     def refitted(poses: Poses) -> tuple[np.ndarray, Poses]:
-        """Refine without measurements of large residuals until these remain the same."""
+        """Refine without the measurements of large residuals until these no longer change."""
         weights = weights_at(poses)
         for _ in range(REWEIGHTED):
             poses = refined_poses(weighted(connection, weights), poses)
@@ -178,7 +178,7 @@ def truncated_fit(
 
 
 def surrogate_weights(squares: np.ndarray, c2: float, convexity: float) -> np.ndarray:
-    """Return the weights of a surrogate; those of r^2 <= c^2 if the convexity 1 / mu is 0."""
+    """Return the weights of a surrogate of convexity 1 / mu; if it is 0, whether r^2 <= c^2."""
     with np.errstate(divide="ignore", invalid="ignore"):
         weights = (np.sqrt(c2 * (1 + convexity) / squares) - 1) / convexity
     low, high = c2 / (1 + convexity), c2 * (1 + convexity)

@@ -20,7 +20,7 @@ Crossing edges are scattered in memory.
 
 
 class CoarseMaps(NamedTuple):
-    """Maps of the coarse sheaf; those of edge p have heights[p] rows from the two starts."""
+    """Maps of the coarse sheaf; both maps of edge p have heights[p] rows, from its two starts."""
 
     heights: np.ndarray  # (P,)
     tail_starts: np.ndarray
@@ -30,10 +30,10 @@ class CoarseMaps(NamedTuple):
 
 
 class Noise(NamedTuple):
-    """Rounding of coarse rows: norms[a] times the norm of the fine row, in cluster a."""
+    """Rounding errors of coarse rows: norms[a] times the norm of the fine row, in cluster a."""
 
     norms: np.ndarray  # (K,)
-    longest: float  # upper bound of the norms of all fine rows
+    longest: float  # upper bound on the norms of all fine rows
 
 
 class Rows(NamedTuple):
@@ -138,7 +138,7 @@ def stack_pair(begin, end, f, c, R, sign, tail, head):
 
 @kernel
 def crossing_maps(lo, hi, f, c, R, out):
-    """Compute the maps of coarse edges lo .. hi: fine maps times blocks of R, by fine index."""
+    """Compute the maps of coarse edges lo .. hi: fine maps times blocks of R, in fine order."""
     for p in range(lo, hi):
         ra, rb = R.ranks[c.pairs[p, 0]], R.ranks[c.pairs[p, 1]]
         tail = Rows(out.tail, out.tail_starts[p], ra, ra)
@@ -157,7 +157,7 @@ def least_first_entry(data, at, stride, rows):
 
 @subkernel
 def clear_rows(begin, end, a, f, c, norm, target):
-    """Set rows of the maps at cluster a to zero if they are rounding; crossing edges begin .. end.
+    """Set rows at rounding level to zero in maps at cluster a, for crossing edges begin .. end.
 
     R_a has an error of n eps, hence so has a row of F R_v, relative to its row of F. A row that is
     zero in exact arithmetic consists of this error, which would grow if maps are scaled to norm 1.
@@ -194,14 +194,14 @@ def row_norm(data, starts, e, i, rows):
 
 @kernel
 def clear_rounding(lo, hi, f, c, R, noise, out):
-    """Set rows of the maps of coarse edges lo .. hi to zero if they are rounding."""
+    """Set rows at rounding level to zero in the maps of coarse edges lo .. hi."""
     tail, head, tail_starts, head_starts = out.tail, out.head, out.tail_starts, out.head_starts
     pairs, pair_ptr, ranks, norms, heights = c.pairs, c.pair_ptr, R.ranks, noise.norms, out.heights
     longest = noise.longest
     for p in range(lo, hi):
         a, b, rows = pairs[p, 0], pairs[p, 1], heights[p]
         begin, end, ra, rb = pair_ptr[p], pair_ptr[p + 1], ranks[a], ranks[b]
-        # cheap tests, which read no fine map and which few edges pass
+        # cheap tests first: they read no fine maps, and few edges pass them
         if ra > 0 and least_first_entry(tail, tail_starts[p], ra, rows) <= norms[a] * longest:
             clear_rows(begin, end, a, f, c, norms[a], Rows(tail, tail_starts[p], ra, ra))
         if rb > 0 and least_first_entry(head, head_starts[p], rb, rows) <= norms[b] * longest:

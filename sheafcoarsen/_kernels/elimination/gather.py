@@ -34,7 +34,7 @@ From FREE_BLOCKS + k on: the first free block of at least 2^k entries, or -1.
 
 
 class Maps(NamedTuple):
-    """Rows of all edges."""
+    """Pool of the rows of all edges."""
 
     pool: np.ndarray
     positions: np.ndarray  # (ids,) index of the block of an edge; -1 - index for input edges
@@ -87,7 +87,7 @@ def fill_pool(sheaf, unit, eps, maps):
 
 @llvm_inlined
 def class_above(size):
-    """Return the least k with 2^k >= size."""
+    """Return the smallest k with 2^k >= size."""
     k = 0
     while (1 << k) < size:
         k += 1
@@ -123,7 +123,7 @@ def release(edges, maps, e):
 
 @llvm_inlined
 def new_id(edges, counters):
-    """Return a free id of an edge; there is one."""
+    """Return a free id for an edge; the caller ensures that there is one."""
     e = counters[FREE_ID]
     if e >= 0:
         counters[FREE_ID] = edges[e, RING]

@@ -8,12 +8,12 @@ from sheafcoarsen._kernels.jit import borrowing_kernel, subkernel
 
 
 class Anchors(NamedTuple):
-    """For each step, the numbers of the kept vertices that its vertex depends on, ascending."""
+    """For each step, the indices of the kept vertices on which its vertex depends, ascending."""
 
-    step: np.ndarray  # (n,) step of an eliminated vertex; -1 - its number for a kept one
+    step: np.ndarray  # (n,) step of an eliminated vertex; -1 - its index for a kept one
     starts: np.ndarray  # (steps,) offsets of the anchors
     counts: np.ndarray  # (steps,) number of anchors
-    kept: np.ndarray  # the anchors
+    kept: np.ndarray  # anchors of all steps
 
 
 @subkernel

@@ -29,7 +29,7 @@ class Rows(NamedTuple):
 
 @llvm_inlined
 def magnitude(x):
-    """Return the larger absolute value of the real and imaginary part."""
+    """Return the larger of the absolute values of the real and the imaginary part."""
     return max(float(abs(x.real)), float(abs(x.imag)))
 
 
@@ -110,7 +110,7 @@ def add_rounding(data, noise, i, stride):
 
 @llvm_inlined
 def reflect_noise(data, noise, shape, tau):
-    """Apply |I - tau v v*| to the noise, with sums of squares for sums."""
+    """Apply |I - tau v v*| to the noise, adding terms as root of the sum of squares."""
     top, height, stride, column = shape
     largest, total = 0.0, 0.0
     for i in range(top, height):

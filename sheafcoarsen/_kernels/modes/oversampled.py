@@ -31,9 +31,9 @@ SHIFT = 0.1
 
 
 BORDER = 1e-12
-"""Excess of diag(L) over diag(L_T), relative to max diag(L_T), at coordinates of the border.
+"""Minimum excess of diag(L) over diag(L_T), relative to max diag(L_T), at the border of T.
 
-The border of T are the coordinates that edges leaving T touch.
+The border consists of the coordinates that edges leaving T touch.
 """
 
 

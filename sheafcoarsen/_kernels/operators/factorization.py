@@ -12,7 +12,7 @@ LEAF = 32
 
 
 MAX_DEGREE = 64
-"""Largest degree of a vertex whose neighbours are searched for each eliminated neighbour."""
+"""Maximum degree of a vertex whose neighbours are searched for each eliminated neighbour."""
 
 
 class Search(NamedTuple):

@@ -136,7 +136,7 @@ def grow(links, n_clusters, start, labels, heap, workspace):
 
 @kernel
 def refine(links, labels, weight, bounds, sweeps, workspace):
-    """Move vertices to the cluster with the largest sum of links, the lighter of equals.
+    """Move vertices to the cluster with the largest sum of links, or the lightest of several.
 
     ``labels`` and ``weight`` are updated in place, and weights stay within ``bounds``.
     ``workspace`` holds a float and a 32-bit integer for each cluster, a byte for each vertex.

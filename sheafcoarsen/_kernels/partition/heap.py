@@ -1,4 +1,4 @@
-"""Binary heap of codes, each a key and an item in one integer, with the least code on top."""
+"""Binary heap of codes, each a key and an item in one integer, with the smallest on top."""
 
 import numpy as np
 

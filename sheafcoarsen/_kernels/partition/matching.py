@@ -7,7 +7,7 @@ from sheafcoarsen._kernels.jit import kernel
 
 @kernel
 def match(links, order, n_groups, high, groups):
-    """Join vertices along the link that is heaviest relative to weights; return the groups' number.
+    """Group vertices along the links heaviest relative to weights; return the number of groups.
 
     Each vertex, in the given order, is paired with a free neighbour or added to the group of a
     neighbour, up to weight ``high``. Pairs alone would stall or use weak links in stars and heavy

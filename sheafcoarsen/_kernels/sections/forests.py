@@ -31,13 +31,13 @@ LOWEST = -1070
 
 @llvm_inlined
 def two_to(power):
-    """Return 2^power; Python's ldexp refuses numpy's integers."""
+    """Return 2^power; ``power`` is converted because ldexp rejects numpy's integers."""
     return math.ldexp(1.0, int(power))
 
 
 @llvm_inlined
 def ratio(low, high):
-    """Return 2^(low - high), where low exceeds high by little at most."""
+    """Return 2^(low - high), or 0 if it is too small; low - high must not be large."""
     if low == high:
         return 1.0
     return two_to(low - high) if low - high > LOWEST else 0.0
@@ -415,7 +415,7 @@ def join_subtrees(f, starts, steps, eps, state, workspace, shapes, factors):
 
 @kernel
 def split_subtrees(f, offsets, steps, shapes, factors, z, roots):
-    """Overwrite coordinates of sections at the roots by values; z has shape (dim_c0, columns).
+    """Replace coordinates of sections at the roots of z, (dim_c0, h), by values at all vertices.
 
     The root of each vertex is written to ``roots``.
     """

@@ -20,7 +20,7 @@ from sheafcoarsen._kernels.sections.elimination import (
 )
 
 ZERO_ROUNDING = 10.0
-"""Threshold of zero singular values, in units of n eps / g; g is the smallest eliminated one."""
+"""Threshold of zero singular values, in units of n eps / g, g the smallest eliminated one."""
 
 
 @subkernel

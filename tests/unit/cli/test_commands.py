@@ -42,7 +42,7 @@ def pose_file(tmp_path):
     return str(path)
 
 
-def test_coarsen_says_sizes_losses_and_times(graph_file, capsys):
+def test_coarsen_prints_sizes_losses_and_times(graph_file, capsys):
     assert main(["coarsen", graph_file, "--clusters", "5", "--rank", "2"]) == 0
     brief = capsys.readouterr().out
     assert main(["coarsen", graph_file, "--clusters", "5", "--rank", "2", "-v"]) == 0
@@ -71,7 +71,7 @@ def test_coarsen_says_sizes_losses_and_times(graph_file, capsys):
 @pytest.mark.parametrize(
     ("rank", "rule"), [("2", 2), ("kernel", sc.ranks.kernel()), ("budget:7", sc.ranks.budget(7))]
 )
-def test_ranks_as_they_are_typed(rank, rule, graph_file, tmp_path):
+def test_rank_option_accepts_integers_and_rules(rank, rule, graph_file, tmp_path):
     out = tmp_path / "c.npz"
     assert main(["coarsen", graph_file, "-k", "4", "-r", rank, "-o", str(out)]) == 0
     C = sc.load(out)
@@ -81,10 +81,10 @@ def test_ranks_as_they_are_typed(rank, rule, graph_file, tmp_path):
 
 
 @pytest.mark.parametrize("rank", ["two", "budget:", "budget:x", "kernel:3"])
-def test_what_is_no_rank_is_said(rank, graph_file, capsys):
+def test_bad_ranks_are_rejected(rank, graph_file, capsys):
     assert main(["coarsen", graph_file, "-k", "4", "-r", rank]) == 2
     said = capsys.readouterr().err
-    assert f"{rank!r} is no rank: give a number, kernel or budget:N" in said
+    assert f"{rank!r} is not a rank: use an integer, kernel or budget:N" in said
 
 
 def test_modes_are_printed_and_saved(graph_file, tmp_path, capsys):
@@ -116,7 +116,7 @@ def test_levels_are_printed_and_saved(tmp_path, capsys):
     assert sc.load(out)[0].ranks.max() == 2
 
 
-def test_signed_graphs_need_the_option(tmp_path, capsys):
+def test_signed_graphs_require_the_signed_option(tmp_path, capsys):
     path = tmp_path / "signed.txt"
     path.write_text("0 1\n1 2 -4\n2 0\n")
     for command in (["info"], ["coarsen", "--clusters", "2", "--rank", "1"]):
@@ -130,10 +130,10 @@ def test_signed_graphs_need_the_option(tmp_path, capsys):
     assert sc.load(out).fine.equals(sc.read_graph(path, signed=True))
     capsys.readouterr()
     assert main(["info", str(out), "--signed"]) == 2
-    assert "--signed is for the weights of a graph" in capsys.readouterr().err
+    assert "--signed is for graphs" in capsys.readouterr().err
 
 
-def test_out_holds_the_coarsening_and_verify_passes(pose_file, tmp_path, capsys):
+def test_saved_coarsening_passes_verify(pose_file, tmp_path, capsys):
     out = str(tmp_path / "c.npz")
     assert main(["coarsen", pose_file, "--clusters", "4", "--rank", "3", "--out", out]) == 0
     C = sc.load(out)
@@ -144,7 +144,7 @@ def test_out_holds_the_coarsening_and_verify_passes(pose_file, tmp_path, capsys)
     assert "that apply hold" in capsys.readouterr().out
 
 
-def test_a_file_of_levels(tmp_path, capsys):
+def test_info_and_verify_accept_a_saved_hierarchy(tmp_path, capsys):
     path = str(tmp_path / "h.npz")
     H = sc.coarsen_levels(sc.CellularSheaf.constant(nx.grid_2d_graph(8, 8)), 4, 2, rank=3)
     sc.save(path, H)
@@ -153,7 +153,7 @@ def test_a_file_of_levels(tmp_path, capsys):
     assert main(["verify", path]) == 0
     assert capsys.readouterr().out.count("that apply hold") == 2
     assert main(["verify", path, "--clusters", "2", "--rank", "1"]) == 2
-    assert "holds a coarsening already" in capsys.readouterr().err
+    assert "already holds a coarsening" in capsys.readouterr().err
     # goes on from the coarsest sheaf
     assert main(["coarsen", path, "--clusters", "2", "--rank", "1"]) == 0
     assert "fine    4 vertices" in capsys.readouterr().out
@@ -162,7 +162,7 @@ def test_a_file_of_levels(tmp_path, capsys):
     assert "does not hold a coarsening" in capsys.readouterr().err
 
 
-def test_every_option_of_coarsen_matters(graph_file, tmp_path):
+def test_every_option_of_coarsen_changes_the_result(graph_file, tmp_path):
     def coarsened(*options):
         path = str(tmp_path / "c.npz")
         assert (
@@ -183,7 +183,7 @@ def test_every_option_of_coarsen_matters(graph_file, tmp_path):
     np.testing.assert_array_equal(coarsened("--seed", "0").partition.labels, plain.partition.labels)
 
 
-def test_failed_checks_make_the_exit_status_1(pose_file, tmp_path, capsys, monkeypatch):
+def test_exit_status_is_1_if_a_check_failed(pose_file, tmp_path, capsys, monkeypatch):
     path = tmp_path / "c.npz"
     command = ["coarsen", pose_file, "--clusters", "4", "--rank", "3", "--out", str(path)]
     monkeypatch.setattr("sheafcoarsen.cli.commands.write_report", lambda *given: False)
@@ -199,7 +199,7 @@ def test_failed_checks_make_the_exit_status_1(pose_file, tmp_path, capsys, monke
 
 
 @pytest.mark.parametrize("damaged", [0, 1])
-def test_verify_exits_1_if_any_level_is_damaged(tmp_path, capsys, damaged):
+def test_verify_exit_status_is_1_if_any_level_is_damaged(tmp_path, capsys, damaged):
     H = sc.coarsen_levels(sc.CellularSheaf.constant(nx.grid_2d_graph(8, 8)), 4, 2, rank=3)
     levels = [H[0], H[1]]
     R = levels[damaged].prolongation * (1 + 1e-6)
@@ -210,12 +210,12 @@ def test_verify_exits_1_if_any_level_is_damaged(tmp_path, capsys, damaged):
     assert said.count("that apply hold") == 1
 
 
-def test_verify_makes_a_coarsening_of_any_input(graph_file, capsys):
+def test_verify_coarsens_a_graph_file(graph_file, capsys):
     assert main(["verify", graph_file, "--clusters", "4", "--rank", "2"]) == 0
     assert "34 -> 4 vertices" in capsys.readouterr().out
 
 
-def test_info(graph_file, pose_file, tmp_path, capsys):
+def test_info_describes_sheaves_and_coarsenings(graph_file, pose_file, tmp_path, capsys):
     assert main(["info", pose_file]) == 0
     assert "20 vertices (stalks 2 .. 2), 21 edges, dim C^0 40" in capsys.readouterr().out
     assert main(["info", graph_file, "--dim", "2"]) == 0
@@ -230,7 +230,7 @@ def test_info(graph_file, pose_file, tmp_path, capsys):
     assert "Partition(n_vertices=3, n_clusters=2" in capsys.readouterr().out
 
 
-def test_coarsening_a_saved_coarsening_goes_one_level_deeper(pose_file, tmp_path):
+def test_coarsening_a_saved_coarsening_starts_from_its_coarse_sheaf(pose_file, tmp_path):
     first, second = str(tmp_path / "1.npz"), str(tmp_path / "2.npz")
     main(["coarsen", pose_file, "--clusters", "8", "--rank", "2", "--out", first])
     assert main(["coarsen", first, "--clusters", "3", "--rank", "2", "--out", second]) == 0
@@ -238,7 +238,7 @@ def test_coarsening_a_saved_coarsening_goes_one_level_deeper(pose_file, tmp_path
     assert main(["verify", second]) == 0
 
 
-def test_what_is_compiled_ahead(monkeypatch, capsys):
+def test_compile_selects_scalar_types_and_rare_kernels(monkeypatch, capsys):
     def compiled(scalars, *, rare, progress):
         asked.append((scalars, rare))
 
@@ -249,7 +249,7 @@ def test_what_is_compiled_ahead(monkeypatch, capsys):
     assert "compiled for float64, float32, complex128, complex64 in " in capsys.readouterr().out
 
 
-def test_demo(capsys):
+def test_demo_prints_consistent_numbers(capsys):
     assert main(["demo"]) == 0
     out = capsys.readouterr().out
     assert "34 members" in out
@@ -266,7 +266,7 @@ def test_demo(capsys):
 
 
 @pytest.mark.parametrize("quiet", [False, True])
-def test_json_is_one_object_and_quiet_is_nothing(quiet, graph_file, tmp_path, capsys):
+def test_json_output_is_one_object_and_quiet_output_is_empty(quiet, graph_file, tmp_path, capsys):
     out = str(tmp_path / "c.npz")
 
     def printed(*arguments):
@@ -296,7 +296,7 @@ def test_json_is_one_object_and_quiet_is_nothing(quiet, graph_file, tmp_path, ca
     assert level["checks"][0]["ratio"] == sc.verify(C).checks[0].ratio
 
 
-def test_what_is_no_number_is_null_in_json(graph_file, capsys, monkeypatch):
+def test_json_output_has_null_for_infinite_numbers(graph_file, capsys, monkeypatch):
     failed = sc.verify(sc.coarsen(sc.CellularSheaf.constant([[0, 1]]), sc.Partition([0, 1]), 1))
     wrong = dataclasses.replace(failed.checks[0], ratio=np.inf, passed=False)
     monkeypatch.setattr("sheafcoarsen.cli.commands.verify", lambda C: sc.Verification((wrong,)))
@@ -323,7 +323,7 @@ STDIN = {
 
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("ending", [*STDIN, ".npz"])
-def test_standard_input_is_what_the_file_would_be(ending, packed, tmp_path, capsys, monkeypatch):
+def test_standard_input_is_read_like_a_file(ending, packed, tmp_path, capsys, monkeypatch):
     path = tmp_path / f"in{ending}"
     if ending == ".npz":
         sc.save(path, sc.CellularSheaf.constant(nx.path_graph(3)))
@@ -338,7 +338,7 @@ def test_standard_input_is_what_the_file_would_be(ending, packed, tmp_path, caps
     assert capsys.readouterr().out == expected
 
 
-def test_messages_about_standard_input_name_it(capsys, monkeypatch):
+def test_error_messages_name_standard_input(capsys, monkeypatch):
     for data, status in ((b"4 5\n", 0), (b"4 5\n5 6 x\n", 2)):
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
         assert main(["info", "-"]) == status
@@ -364,11 +364,11 @@ def test_meshes_are_described(tmp_path, capsys):
     assert main(["info", str(path)]) == 0
     assert "boundary edges        10\n" in capsys.readouterr().out
     assert main(["info", str(path), "--dim", "2"]) == 2
-    assert "--dim is the stalk dimension for a graph" in capsys.readouterr().err
+    assert "has its own stalk dimension: omit it" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("corners", [3, 4])
-def test_a_mesh_is_its_tangent_bundle(corners, tmp_path, capsys):
+def test_a_mesh_is_read_as_its_tangent_bundle(corners, tmp_path, capsys):
     """With cotan weights for triangles, and areas as masses: uniform ones depend on the mesh."""
     points, faces = icosphere(1)
     if corners == 4:
@@ -389,14 +389,14 @@ def test_a_mesh_is_its_tangent_bundle(corners, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("terminal", [False, True])
-def test_bars_are_shown_on_a_terminal_only(terminal, graph_file, capsys, monkeypatch):
+def test_progress_bars_are_shown_only_on_a_terminal(terminal, graph_file, capsys, monkeypatch):
     for options, shown in (([], terminal), (["-q"], False)):
         monkeypatch.setattr("sys.stderr.isatty", lambda: terminal)
         assert main(["coarsen", graph_file, "-k", "5", "-r", "2", *options]) == 0
         assert ("local modes" in capsys.readouterr().err) == shown
 
 
-def test_ties_are_a_note(tmp_path, capsys):
+def test_split_multiplets_are_printed_as_a_note(tmp_path, capsys):
     path = tmp_path / "ring.txt"
     path.write_text("".join(f"{k} {(k + 1) % 9}\n" for k in range(9)))
     assert main(["coarsen", str(path), "-k", "1", "-r", "2"]) == 0
@@ -405,7 +405,7 @@ def test_ties_are_a_note(tmp_path, capsys):
     assert not said.err
 
 
-def test_warnings_are_plain_lines(graph_file, capsys, monkeypatch):
+def test_warnings_are_printed_as_single_lines(graph_file, capsys, monkeypatch):
     def warns(*given, **options):
         assert logging.getLogger("sheafcoarsen").isEnabledFor(logging.WARNING) == (not quiet)
         warnings.warn("take\ncare", UserWarning, stacklevel=2)
@@ -438,21 +438,21 @@ SMALL = ["coarsen", "GRAPH", "--clusters", "2", "--rank", "1"]
         ([*SMALL, "--method", "magic"], "invalid choice: 'magic'"),
         (["coarsen", "missing.mtx", "--clusters", "2", "--rank", "1"], "missing.mtx"),
         (["coarsen", "picture.png", "--clusters", "2", "--rank", "1"], "picture.png"),
-        (["verify", "GRAPH"], "does not hold a coarsening: give --clusters and --rank"),
+        (["verify", "GRAPH"], "does not hold a coarsening: pass --clusters and --rank"),
         ([*SMALL, "--out", ""], "--out must name an .npz file"),
         ([*SMALL, "--out", "nowhere/c.npz"], "no folder nowhere"),
         (
             ["coarsen", "POSE", "--clusters", "2", "--rank", "1", "--dim", "3"],
-            "--dim is the stalk dimension for a graph",
+            "has its own stalk dimension: omit it",
         ),
         (["verify", "GRAPH", "--method", "balls"], "--method requires --clusters and --rank"),
-        (["verify", "DONE", "--clusters", "2", "--rank", "1"], "holds a coarsening already"),
-        (["verify", "GRAPH", "--rank", "1"], "--clusters and --rank go together"),
+        (["verify", "DONE", "--clusters", "2", "--rank", "1"], "already holds a coarsening"),
+        (["verify", "GRAPH", "--rank", "1"], "--clusters and --rank must be passed together"),
         (["info", "BROKEN"], "broken.g2o:2: "),
         (["verify", "CUT"], "cut.npz: "),
     ],
 )
-def test_a_mistake_is_one_line_and_status_2(
+def test_bad_input_prints_one_line_and_exits_with_status_2(
     arguments, message, graph_file, pose_file, tmp_path, capsys
 ):
     done = str(tmp_path / "done.npz")
@@ -478,7 +478,7 @@ def test_a_mistake_is_one_line_and_status_2(
     assert captured.err.count("\n") == 1
 
 
-def test_a_mistake_leaves_an_existing_output_untouched(tmp_path, capsys):
+def test_bad_input_leaves_an_existing_output_untouched(tmp_path, capsys):
     out = tmp_path / "c.npz"
     out.write_bytes(b"precious")
     bad = tmp_path / "bad.edges"
@@ -488,7 +488,7 @@ def test_a_mistake_leaves_an_existing_output_untouched(tmp_path, capsys):
     assert out.read_bytes() == b"precious"
 
 
-def test_as_a_process(tmp_path):
+def test_python_m_sheafcoarsen_runs_as_a_process(tmp_path):
     run = subprocess.run(
         [sys.executable, "-m", "sheafcoarsen", "info", str(tmp_path / "none.npz")],
         capture_output=True,
@@ -522,7 +522,7 @@ def test_real_data_coarsens_and_verifies(name, clusters, rank, data_folder, tmp_
     assert main(["verify", out]) == 0, capsys.readouterr().out
 
 
-def test_control_characters_of_files_do_not_reach_the_terminal(tmp_path, capsys):
+def test_control_characters_in_files_are_escaped(tmp_path, capsys):
     path = tmp_path / "\x1b]0;title\x07.txt"
     path.write_text("4 5\n\x1b[2J 0 1 2 3\n")
     assert main(["info", str(path)]) == 2
@@ -543,7 +543,7 @@ def test_control_characters_of_files_do_not_reach_the_terminal(tmp_path, capsys)
     assert "\x9b" not in capsys.readouterr().err
 
 
-def test_numbers_of_an_edge_list(tmp_path, capsys):
+def test_gaps_in_the_numbering_of_an_edge_list_are_warned_about(tmp_path, capsys):
     path = tmp_path / "sparse.txt"
     path.write_text("5 2\n99 5\n")
     assert main(["info", str(path)]) == 0
@@ -558,10 +558,10 @@ def test_numbers_of_an_edge_list(tmp_path, capsys):
     assert main(["info", str(path), "--vertices", "50"]) == 2
     assert "vertex 99 is out of range for `n_vertices` = 50" in capsys.readouterr().err
     assert main(["info", "some.g2o", "--vertices", "50"]) == 2
-    assert "--vertices is for edge lists" in capsys.readouterr().err
+    assert "--vertices is for graphs" in capsys.readouterr().err
 
 
-def test_small_components_that_starve_a_large_one_are_one_line(tmp_path, capsys):
+def test_many_small_components_cause_a_one_line_warning(tmp_path, capsys):
     path = tmp_path / "pairs.txt"
     ring = [f"{v} {(v + 1) % 200}" for v in range(200)]
     pairs = [f"{200 + 2 * k} {201 + 2 * k}" for k in range(40)]

@@ -11,7 +11,7 @@ JOBS = compilation.USUAL + compilation.RARE
 
 
 @pytest.mark.parametrize("job", JOBS, ids=range(len(JOBS)))
-def test_examples_run(job):
+def test_every_compilation_job_runs(job):
     compilation.compile_one(job, "float64")
 
 
@@ -20,7 +20,7 @@ def cheap_job(scalar):
 
 
 @pytest.mark.skipif(JIT_IS_OFF, reason="nothing is compiled")
-def test_kernels_are_compiled_into_the_cache_by_other_processes(tmp_path, monkeypatch):
+def test_other_processes_compile_kernels_into_the_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(compilation, "USUAL", (cheap_job,))
     compilation.compile_kernels(processes=1)

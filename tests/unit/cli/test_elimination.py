@@ -16,7 +16,7 @@ def network(tmp_path):
     return tmp_path / "net.npz"
 
 
-def test_what_it_says_and_saves(network, tmp_path, capsys):
+def test_eliminate_prints_sizes_and_saves_the_result(network, tmp_path, capsys):
     keep, out = tmp_path / "keep.txt", tmp_path / "left.npz"
     keep.write_text("0  # the feeder\n5\n")
     assert main(["eliminate", str(network), "--keep", str(keep), "--out", str(out)]) == 0
@@ -31,7 +31,7 @@ def test_what_it_says_and_saves(network, tmp_path, capsys):
     assert "Elimination(6 -> 2 vertices" in capsys.readouterr().out
 
 
-def test_vertices_by_their_names(tmp_path, capsys):
+def test_keep_file_may_list_vertices_by_name(tmp_path, capsys):
     sc.save(tmp_path / "net.npz", sc.CellularSheaf.constant(NAMED))
     (tmp_path / "keep.txt").write_text("b d")
     arguments = ["eliminate", str(tmp_path / "net.npz"), "--keep", str(tmp_path / "keep.txt")]
@@ -40,15 +40,15 @@ def test_vertices_by_their_names(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("word", ["6", "-1", "a", "0.5"])
-def test_words_that_are_no_vertices_are_one_line(network, tmp_path, capsys, word):
+def test_unknown_vertices_in_the_keep_file_print_one_line(network, tmp_path, capsys, word):
     (tmp_path / "keep.txt").write_text(f"0 {word}")
     assert main(["eliminate", str(network), "--keep", str(tmp_path / "keep.txt")]) == 2
     said = capsys.readouterr().err
-    assert f"{word!r} is no vertex; one is given by its number from 0 to 5" in said
+    assert f"{word!r} is not a vertex; vertices have indices from 0 to 5" in said
     assert said.count("\n") == 1
 
 
-def test_more_neighbors(tmp_path, capsys):
+def test_max_neighbors_above_two_requires_a_connection(tmp_path, capsys):
     sc.save(tmp_path / "star.npz", sc.CellularSheaf.random(nx.star_graph(4), 2, 2, seed=3))
     arguments = ["eliminate", str(tmp_path / "star.npz"), "--max-neighbors", "3"]
     assert main(arguments) == 2

@@ -23,7 +23,7 @@ def measured(tmp_path):
 
 @pytest.mark.parametrize("robust", [False, True])
 @pytest.mark.parametrize("ending", [".g2o", ".g2o.gz"])
-def test_it_writes_what_the_library_finds(measured, tmp_path, capsys, robust, ending):
+def test_synchronize_writes_the_poses_of_the_library(measured, tmp_path, capsys, robust, ending):
     path, G = measured
     out = tmp_path / f"out{ending}"
     assert main(["synchronize", str(path), "-o", str(out), *["--robust"] * robust]) == 0
@@ -47,7 +47,7 @@ def test_it_writes_what_the_library_finds(measured, tmp_path, capsys, robust, en
     assert abs(again.poses[0] - S.rotations).max() < 1e-9
 
 
-def test_the_page_has_the_map_the_certificate_and_the_edges(measured, tmp_path):
+def test_report_of_poses_has_map_certificate_and_worst_edges(measured, tmp_path):
     pytest.importorskip("matplotlib")
     path, G = measured
     report = tmp_path / "map.html"
@@ -83,7 +83,7 @@ def test_the_page_has_the_map_the_certificate_and_the_edges(measured, tmp_path):
         (["-o", "no/such/folder.g2o"], "--out"),
     ],
 )
-def test_bad_outputs_are_refused_before_the_work(measured, capsys, options, words):
+def test_bad_outputs_are_rejected_before_the_computation(measured, capsys, options, words):
     assert main(["synchronize", str(measured[0]), *options]) == 2
     said = capsys.readouterr()
     assert words in said.err

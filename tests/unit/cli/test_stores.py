@@ -22,7 +22,7 @@ def files(tmp_path):
 @pytest.mark.parametrize(
     ("method", "seed", "operator"), [("balls", 0, "internal"), ("matching", 3, "principal")]
 )
-def test_from_a_file_to_a_coarse_store(method, seed, operator, files, capsys):
+def test_a_graph_file_is_stored_and_coarsened_into_a_store(method, seed, operator, files, capsys):
     F, path, src, out = files
     assert main(["store", path, src]) == 0
     assert "SheafStore" in capsys.readouterr().out
@@ -43,7 +43,7 @@ def test_from_a_file_to_a_coarse_store(method, seed, operator, files, capsys):
     assert np.array_equal(C.sheaf.load().tail_data, same.sheaf.tail_data)
 
 
-def test_what_stores_hold_is_told_and_verified(files, tmp_path, capsys):
+def test_info_and_verify_describe_and_check_stores(files, tmp_path, capsys):
     F, _, src, out = files
     source = dist.to_store(src, F)
     P = sc.select(F, 4)
@@ -64,10 +64,10 @@ def test_what_stores_hold_is_told_and_verified(files, tmp_path, capsys):
         assert "all 5 that apply hold" in capsys.readouterr().out
     for arguments, message in (
         (["verify", src], "holds a sheaf, not a coarsening"),
-        (["verify", src, "--clusters", "4", "--rank", "2"], "is not a file; for a store use"),
-        (["info", src, "--dim", "2"], "--dim is for graphs, not for stores"),
+        (["verify", src, "--clusters", "4", "--rank", "2"], "is not a file: for a store, use"),
+        (["info", src, "--dim", "2"], "--dim applies to graphs, not to stores"),
         (["info", str(tmp_path)], "there is no store"),
-        (["coarsen", src, "--clusters", "4", "--rank", "2"], "for a store use coarsen --store"),
+        (["coarsen", src, "--clusters", "4", "--rank", "2"], "for a store, use coarsen --store"),
     ):
         assert main(arguments) == 2
         assert message in capsys.readouterr().err
@@ -91,7 +91,7 @@ def test_what_stores_hold_is_told_and_verified(files, tmp_path, capsys):
         (["--store", "OUT"], "there is no store"),
     ],
 )
-def test_what_does_not_go_together(arguments, message, files, capsys):
+def test_options_that_conflict_with_store_are_rejected(arguments, message, files, capsys):
     _, _, src, out = files
     given = [out if item == "OUT" else item for item in arguments]
     assert main(["coarsen", src, "--clusters", "4", "--rank", "2", *given]) == 2
@@ -99,7 +99,7 @@ def test_what_does_not_go_together(arguments, message, files, capsys):
 
 
 @pytest.mark.parametrize("wrong", [0, 1])
-def test_levels_are_verified_each(wrong, files, tmp_path, capsys):
+def test_verify_checks_every_stored_level(wrong, files, tmp_path, capsys):
     F, _, src, _ = files
     P = [sc.Partition(np.arange(21) // 3), sc.Partition(np.arange(7) // 4)]
     H = dist.coarsen_levels(dist.to_store(src, F), tmp_path / "levels", partitions=P, rank=2)
@@ -114,7 +114,7 @@ def test_levels_are_verified_each(wrong, files, tmp_path, capsys):
     assert len(H) == 2
 
 
-def test_a_store_is_not_written_over(files, capsys):
+def test_an_existing_store_is_not_overwritten(files, capsys):
     _, path, src, _ = files
     assert main(["store", path, src]) == 0
     assert main(["store", path, src]) == 2

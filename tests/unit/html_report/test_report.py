@@ -85,13 +85,13 @@ def page(C, tmp_path_factory):
     return Page(path.read_text(encoding="utf-8")), path
 
 
-def test_it_is_one_whole_page(page):
+def test_report_is_one_complete_html_page(page):
     tags = page[0].tags
     assert tags.count("html") == tags.count("body") == tags.count("h1") == 1
     assert tags.count("h2") == 8
 
 
-def test_nothing_comes_from_elsewhere(page):
+def test_page_loads_no_external_resources(page):
     parsed, path = page
     source = path.read_text(encoding="utf-8")
     assert not re.search(r"https?:|//[a-z]|@import|url\(", source)
@@ -102,7 +102,7 @@ def test_nothing_comes_from_elsewhere(page):
             assert value.startswith("data:image/svg+xml;base64,")
 
 
-def test_pictures_are_there_with_words_for_those_who_do_not_see_them(page):
+def test_pictures_have_alternative_texts(page):
     images = page[0].images
     assert len(images) == 4
     for image in images:
@@ -113,21 +113,21 @@ def test_pictures_are_there_with_words_for_those_who_do_not_see_them(page):
     assert len({image["src"] for image in images}) == 4
 
 
-def test_every_check_is_in_the_table(page, C):
+def test_verification_table_lists_every_check(page, C):
     for check in sc.verify(C).checks:
         assert check.name in page[0].texts
         assert check.label in page[0].texts
         assert check.verdict in page[0].texts
 
 
-def test_labels_are_shown_as_text(page):
+def test_vertex_labels_are_escaped(page):
     for label in HOSTILE[:3]:
         assert label[:39] in page[0].text
     assert "script" not in page[0].tags
     assert not [name for name, value in page[0].attributes if value and "alert" in value]
 
 
-def test_sizes_losses_and_times_are_told(page, C):
+def test_page_shows_sizes_losses_and_times(page, C):
     text = page[0].text
     for number in (C.fine.n_vertices, C.fine.n_edges, C.sheaf.dim_c0, C.sheaf.dim_c1):
         assert f"{number}" in text
@@ -156,7 +156,7 @@ def damaged(C):
 
 
 @pytest.mark.usefixtures("without_drawing")
-def test_a_failed_check_is_said_at_the_top(C, tmp_path):
+def test_a_failed_check_is_reported_at_the_top_of_the_page(C, tmp_path):
     assert not sc.report(damaged(C), tmp_path / "r.html").passed
     text = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "of the theory FAILED" in text
@@ -164,7 +164,7 @@ def test_a_failed_check_is_said_at_the_top(C, tmp_path):
 
 
 @pytest.mark.parametrize("made", ["coarsening", "elimination"])
-def test_the_picture_of_the_graph_has_the_given_places(made, C, tmp_path, monkeypatch):
+def test_picture_of_the_graph_uses_the_given_positions(made, C, tmp_path, monkeypatch):
     seen = []
 
     def recorded(draw, *what, size):
@@ -209,7 +209,7 @@ def complex_one():
         (lambda: coarsened(rank=[0] * 4), "the coarse C^0 has dimension 0", 3, True),
     ],
 )
-def test_any_coarsening_has_a_page(make, said, n_images, is_drawn, tmp_path, request):
+def test_every_kind_of_coarsening_has_a_report(make, said, n_images, is_drawn, tmp_path, request):
     if not is_drawn:  # as others are
         request.getfixturevalue("without_drawing")
     sc.report(make(), tmp_path / "r.html")
@@ -219,7 +219,7 @@ def test_any_coarsening_has_a_page(make, said, n_images, is_drawn, tmp_path, req
 
 
 @pytest.mark.usefixtures("without_drawing")
-def test_eigenvalues_of_large_sheaves_are_left_out_and_that_is_said(tmp_path, monkeypatch):
+def test_eigenvalues_of_large_sheaves_are_omitted_with_a_note(tmp_path, monkeypatch):
     monkeypatch.setattr("sheafcoarsen.html_report.results.QUALITY_BELOW", 3999)
     v = np.arange(4000)
     F = sc.CellularSheaf.constant(np.stack([v, (v + 1) % 4000], axis=1))
@@ -241,7 +241,7 @@ def test_eigenvalues_of_large_sheaves_are_left_out_and_that_is_said(tmp_path, mo
         {"rank": 2, "local_operator": "oversampled", "rings": 2, "target": 0.5},
     ],
 )
-def test_the_call_makes_the_same_again(options):
+def test_the_shown_call_reproduces_the_coarsening(options):
     F = sc.CellularSheaf.constant(nx.karate_club_graph())
     P = sc.select(F, 4)
     C = sc.coarsen(F, P, **options)
@@ -249,14 +249,14 @@ def test_the_call_makes_the_same_again(options):
     assert again.sheaf.equals(C.sheaf)
 
 
-def test_what_is_the_users_own_has_a_name():
+def test_the_shown_call_has_placeholders_for_given_ranks_and_bases():
     C = coarsened()
     assert "rank=ranks" in call_of(C)
     assert "basis=blocks" in call_of(of_basis(1))
 
 
 @pytest.mark.usefixtures("without_drawing")
-def test_what_a_caller_says_is_escaped(C, tmp_path):
+def test_name_and_command_are_escaped(C, tmp_path):
     write_report(C, tmp_path / "r.html", "<name>", "type <this>")
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     for text in ("<h1>&lt;name&gt;: 34", "<td>&lt;name&gt;</td>", "type &lt;this&gt;"):
@@ -264,7 +264,7 @@ def test_what_a_caller_says_is_escaped(C, tmp_path):
     assert "does not record" not in page
 
 
-def test_date_and_versions(page):
+def test_page_shows_the_date_and_versions(page):
     assert re.search(r"\d{4}-\d\d-\d\d \d\d:\d\d[+-]\d\d:\d\d", page[0].text)
     for name in ("sheafcoarsen", "numpy", "numba"):
         assert f"{name} {importlib.metadata.version(name)}" in page[0].text
@@ -273,7 +273,7 @@ def test_date_and_versions(page):
 
 
 @pytest.mark.parametrize("rank", [0, 1])
-def test_discarded_and_kept_sections_have_the_eigenvalue_zero(rank):
+def test_eigenvalues_of_sections_are_shown_as_zero(rank):
     """Not what rounding leaves of it, such as 8e-16."""
     G = sc.CellularSheaf.constant(nx.grid_2d_graph(12, 12), weight=None)
     C = sc.coarsen(G, sc.select(G, 4), rank)
@@ -287,7 +287,7 @@ def test_discarded_and_kept_sections_have_the_eigenvalue_zero(rank):
 # ---------------------------------------------------------------- light and dark, wide and narrow
 
 
-def test_every_colour_has_its_dark_one():
+def test_every_colour_has_a_dark_mode_value():
     light, dark = re.findall(r":root \{(.*?)\}", STYLE, flags=re.DOTALL)
     names = set(re.findall(r"--\w+", light))
     assert names == set(re.findall(r"--\w+", dark))
@@ -306,7 +306,7 @@ def page_of(K, tmp_path, **options):
     return text, passed
 
 
-def test_what_went_and_what_is_left(tmp_path):
+def test_elimination_report_shows_eliminated_and_remaining_vertices(tmp_path):
     text, passed = page_of(sc.eliminate(KARATE), tmp_path, name="a <club>")
     assert passed
     assert "<h1>a &lt;club&gt;: 34 → 22 vertices</h1>" in text
@@ -318,7 +318,7 @@ def test_what_went_and_what_is_left(tmp_path):
     assert "sections live on" not in text
 
 
-def test_how_far_rounding_goes(tmp_path):
+def test_elimination_report_shows_the_growth_of_rounding_errors(tmp_path):
     n, one = 40, np.ones((39, 1, 1))
     edges = np.stack([np.arange(n - 1), np.arange(1, n)], axis=1)
     K = sc.eliminate(sc.CellularSheaf(edges, 2 * one, one), keep=[0])
@@ -329,7 +329,7 @@ def test_how_far_rounding_goes(tmp_path):
     assert "some sections live on eliminated vertices alone" in text
 
 
-def test_a_check_that_fails_is_said(tmp_path):
+def test_a_failed_check_of_an_elimination_is_reported(tmp_path):
     K = sc.eliminate(KARATE)
     blocks = K.steps.blocks.copy()
     blocks[3] += 0.5
@@ -340,7 +340,7 @@ def test_a_check_that_fails_is_said(tmp_path):
     assert '<p class="failed">Verification:' in text
 
 
-def test_from_the_prompt(tmp_path, capsys):
+def test_eliminate_command_writes_a_report(tmp_path, capsys):
     sc.save(tmp_path / "net.npz", KARATE)
     page = tmp_path / "net.html"
     (tmp_path / "keep.txt").write_text("0 33")
@@ -363,7 +363,7 @@ def levels(**options):
     return sc.coarsen_levels(F, 3, 2, rank=2, **options)
 
 
-def test_levels_have_a_page(tmp_path):
+def test_a_hierarchy_has_a_report(tmp_path):
     H = levels()
     text, passed = page_of(H, tmp_path, name="a <grid>")
     assert passed
@@ -383,7 +383,7 @@ def test_levels_have_a_page(tmp_path):
 
 @pytest.mark.usefixtures("without_drawing")
 @pytest.mark.parametrize("damaged_level", [0, 1])
-def test_a_failed_level_is_said(damaged_level, tmp_path):
+def test_a_failed_check_of_a_level_is_reported(damaged_level, tmp_path):
     H = levels()
     wrong = damaged(H[damaged_level])
     made = (
@@ -395,7 +395,7 @@ def test_a_failed_level_is_said(damaged_level, tmp_path):
 
 
 @pytest.mark.usefixtures("without_drawing")
-def test_a_level_that_is_no_isometry_has_no_account(tmp_path):
+def test_a_hierarchy_with_elimination_has_no_energy_ledger(tmp_path):
     F = sc.CellularSheaf.constant(nx.grid_2d_graph(6, 6))
     H = sc.coarsen_levels(F, 3, 2, rank=2, eliminate=True)
     assert isinstance(H[0], sc.Elimination)
@@ -421,7 +421,7 @@ def pictures(result, tmp_path, monkeypatch, **options):
 
 
 @pytest.mark.parametrize("eliminate", [False, True])
-def test_places_are_handed_down_the_levels(eliminate, tmp_path, monkeypatch):
+def test_positions_are_carried_to_all_levels(eliminate, tmp_path, monkeypatch):
     H = levels(eliminate=eliminate)
     places = {name: (3.0 * name[0], name[1]) for name in H.fine.vertex_labels}
     seen = pictures(H, tmp_path, monkeypatch, pos=places)
@@ -440,7 +440,7 @@ def test_places_are_handed_down_the_levels(eliminate, tmp_path, monkeypatch):
             expected = np.array([expected[v].mean(axis=0) for v in members])
 
 
-def test_rotations_have_a_map_where_places_are_given(tmp_path, monkeypatch):
+def test_synchronized_rotations_have_a_map_if_positions_are_given(tmp_path, monkeypatch):
     turns = np.tile(np.eye(2), (6, 1, 1))
     G = sc.CellularSheaf.connection(nx.cycle_graph(6), turns)
     S = sc.synchronize(G)
@@ -459,7 +459,7 @@ def test_rotations_have_a_map_where_places_are_given(tmp_path, monkeypatch):
 # ---------------------------------------------------------------- all or nothing
 
 
-def test_a_failure_leaves_the_old_page(C, tmp_path, monkeypatch):
+def test_a_failed_report_leaves_the_old_page_intact(C, tmp_path, monkeypatch):
     path = tmp_path / "r.html"
     path.write_text("precious")
 
@@ -482,7 +482,7 @@ def test_a_failure_leaves_the_old_page(C, tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == ["r.html"]
 
 
-def test_what_cannot_be_written_is_refused_before_the_work(C, tmp_path, monkeypatch):
+def test_bad_paths_and_names_raise_before_the_computation(C, tmp_path, monkeypatch):
     monkeypatch.setattr("sheafcoarsen.html_report.results.verify", None)
     with pytest.raises(FileNotFoundError, match="there is no folder"):
         sc.report(C, tmp_path / "nowhere" / "r.html")
@@ -490,13 +490,13 @@ def test_what_cannot_be_written_is_refused_before_the_work(C, tmp_path, monkeypa
         sc.report(C, tmp_path)
     with pytest.raises(TypeError, match="`path` must be a path"):
         sc.report(C, 3)
-    with pytest.raises(TypeError, match="`name` must be a text, got int"):
+    with pytest.raises(TypeError, match="`name` must be a string, got int"):
         sc.report(C, tmp_path / "r.html", name=3)
     with pytest.raises(TypeError, match="`C` must be a Coarsening, got CellularSheaf"):
         sc.report(C.fine, tmp_path / "r.html")
 
 
-def test_no_figure_is_left_to_pyplot(C, tmp_path):
+def test_report_does_not_import_pyplot(C, tmp_path):
     code = (
         "import networkx as nx, sheafcoarsen as sc, sys; F = "
         "sc.CellularSheaf.constant(nx.path_graph(6));"
@@ -521,7 +521,7 @@ def run(graph_file, page, *options):
     return main(["coarsen", str(graph_file), *words])
 
 
-def test_the_command_line_writes_a_page_with_its_times(graph_file, tmp_path, capsys):
+def test_coarsen_command_writes_a_report_with_times(graph_file, tmp_path, capsys):
     out = tmp_path / "r.html"
     assert run(graph_file, out) == 0
     printed = capsys.readouterr().out
@@ -534,7 +534,7 @@ def test_the_command_line_writes_a_page_with_its_times(graph_file, tmp_path, cap
 
 
 @pytest.mark.usefixtures("without_drawing")
-def test_the_command_in_the_page_makes_the_same_again(tmp_path, capsys):
+def test_the_shown_command_reproduces_the_coarsening(tmp_path, capsys):
     path = tmp_path / "a signed graph.txt"
     edges = nx.karate_club_graph().edges
     path.write_text("".join(f"{u} {v} {-1 if u % 3 == 0 else 2}\n" for u, v in edges))
@@ -553,7 +553,7 @@ def test_the_command_in_the_page_makes_the_same_again(tmp_path, capsys):
     assert command == shlex.join(["sheafcoarsen", "coarsen", str(path), *options, *more])
 
 
-def test_the_command_line_says_when_a_check_failed(graph_file, tmp_path, capsys, monkeypatch):
+def test_coarsen_command_reports_a_failed_check(graph_file, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("sheafcoarsen.cli.commands.coarsen", lambda *a: damaged(sc.coarsen(*a)))
     assert run(graph_file, tmp_path / "r.html") == 1
     assert "a check FAILED" in capsys.readouterr().out
@@ -567,7 +567,7 @@ def test_the_command_line_says_when_a_check_failed(graph_file, tmp_path, capsys,
         ("nowhere/r.html", "there is no folder"),
     ],
 )
-def test_a_mistake_is_one_line_and_nothing_is_done(
+def test_bad_report_paths_stop_the_command_before_the_computation(
     name, message, graph_file, tmp_path, capsys, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
@@ -580,9 +580,7 @@ def test_a_mistake_is_one_line_and_nothing_is_done(
     assert not out.exists()
 
 
-def test_without_matplotlib_the_command_line_does_nothing(
-    graph_file, tmp_path, capsys, monkeypatch
-):
+def test_coarsen_command_stops_early_without_matplotlib(graph_file, tmp_path, capsys, monkeypatch):
     out = tmp_path / "r.html"
     out.write_text("precious")
 
@@ -630,7 +628,7 @@ def screenshot(page_path, folder, *options):
 @pytest.mark.skipif(
     BROWSER is None, reason="no chromium here: the page is not looked at in a browser"
 )
-def test_a_browser_shows_it_in_light_and_in_dark(page, tmp_path):
+def test_a_browser_renders_the_page_in_light_and_dark_mode(page, tmp_path):
     light = screenshot(page[1], tmp_path)
     dark = screenshot(page[1], tmp_path, "--blink-settings=preferredColorScheme=0")
     margin_light, margin_dark = light[:, :10].mean(), dark[:, :10].mean()
@@ -653,7 +651,7 @@ def test_a_browser_shows_it_in_light_and_in_dark(page, tmp_path):
 @pytest.mark.skipif(
     BROWSER is None, reason="no chromium here: the page is not looked at in a browser"
 )
-def test_a_browser_reads_the_labels_as_text(page, tmp_path):
+def test_a_browser_shows_hostile_labels_as_text(page, tmp_path):
     command = [
         BROWSER,
         "--headless",
@@ -703,7 +701,7 @@ def objects():
     }
 
 
-def test_notebooks_show_small_tables(objects):
+def test_notebook_representations_are_small_tables(objects):
     for name, (obj, words) in objects.items():
         source = obj._repr_html_()
         parsed = Page(source)
@@ -714,7 +712,7 @@ def test_notebooks_show_small_tables(objects):
         assert name == "Verification" or name.split()[0] in parsed.texts[0]
 
 
-def test_notebooks_show_numbers_that_are_there(objects):
+def test_notebook_tables_show_the_numbers_of_their_objects(objects):
     Q = objects["SpectralQuality"][0]
     texts = Page(Q._repr_html_()).texts
     assert f"{Q.fine[0]:.4g}" in texts
@@ -723,7 +721,7 @@ def test_notebooks_show_numbers_that_are_there(objects):
     assert Page(E._repr_html_()).texts.count(f"{E.fine_energy:.4g}") == 1
 
 
-def test_tables_stay_small_for_large_objects():
+def test_notebook_tables_of_large_objects_stay_small():
     v = np.arange(5000)
     G = nx.Graph()
     G.add_edges_from((f"{'long ' * 100}{i}", f"{'long ' * 100}{i + 1}") for i in range(99))
@@ -745,7 +743,7 @@ def test_tables_stay_small_for_large_objects():
 # ---------------------------------------------------------------- a coarse Laplacian that is fuller
 
 
-def test_a_coarse_laplacian_that_is_fuller_is_remarked(tmp_path, capsys):
+def test_a_coarse_laplacian_with_more_entries_is_noted(tmp_path, capsys):
     graph = nx.barabasi_albert_graph(120, 2, seed=3)
     F = sc.CellularSheaf.constant(graph)
     full = sc.coarsen(F, sc.select(F, 12), 5)

@@ -25,7 +25,7 @@ def coarsening(n=12):
     return sc.coarsen(F, sc.Partition(np.arange(n) // 3), 2)
 
 
-def test_findings_are_those_of_the_library():
+def test_findings_match_the_results_of_the_library():
     C, times = coarsening(), {}
     found = findings_of(C, times)
     assert found.verdict.passed
@@ -39,7 +39,7 @@ def test_findings_are_those_of_the_library():
 
 
 @pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
-def test_smooth_cochains(scale):
+def test_smooth_cochain_has_norm_one_and_low_energy(scale):
     F = sc.CellularSheaf.constant(nx.grid_2d_graph(9, 9), 2)
     F = F.with_maps(scale * F.tail_data, scale * F.head_data)
     rough, smooth = random_cochain(F), smooth_cochain(F)
@@ -49,7 +49,7 @@ def test_smooth_cochains(scale):
     np.testing.assert_array_equal(smooth, smooth_cochain(F))
 
 
-def test_the_steps_are_half_of_what_the_largest_eigenvalue_allows():
+def test_smoothing_steps_are_half_of_the_inverse_largest_eigenvalue():
     F = sc.CellularSheaf.constant(nx.grid_2d_graph(7, 7))
     L = sc.laplacian(F).toarray()
     top = np.linalg.eigvalsh(L)[-1]
@@ -59,7 +59,7 @@ def test_the_steps_are_half_of_what_the_largest_eigenvalue_allows():
     assert sc.energy(F, smooth_cochain(F)) == pytest.approx(sc.energy(F, expected), rel=0.15)
 
 
-def test_a_sheaf_without_maps():
+def test_smoothing_without_edges_changes_nothing():
     F = sc.CellularSheaf.constant(np.zeros((0, 2), int), n_vertices=3)
     np.testing.assert_allclose(smooth_cochain(F), random_cochain(F), rtol=1e-15)
 
@@ -76,7 +76,7 @@ def karate(rank, **options):
     return sc.coarsen(F, sc.select(F, 5), rank, **options)
 
 
-def test_its_numbers_are_those_of_the_coarsening():
+def test_verdict_has_the_numbers_of_the_coarsening():
     C = karate(3)
     said = sentence_of(C)
     Q = sc.spectral_quality(C, 10)
@@ -90,35 +90,35 @@ def test_its_numbers_are_those_of_the_coarsening():
     assert said.endswith(".")
 
 
-def test_what_is_kept_grows_with_the_rank():
+def test_retained_fraction_in_the_verdict_grows_with_the_rank():
     kept = [float(sentence_of(karate(r)).partition(" %")[0]) for r in (1, 2, 4)]
     assert kept == sorted(kept)
     assert kept[0] < kept[2] <= 100
 
 
-def test_a_laplacian_that_grew_is_said():
+def test_verdict_reports_a_larger_laplacian():
     F = sc.CellularSheaf.constant(nx.star_graph(30))
     said = sentence_of(sc.coarsen(F, sc.Partition(np.arange(31) // 4), 3))
     assert "the Laplacian is LARGER than it was" in said
 
 
-def test_lost_sections_and_eigenvalues_are_counted():
+def test_verdict_counts_lost_sections_and_eigenvalues():
     F = sc.CellularSheaf.constant(nx.path_graph(8))
     U = [np.array([[1.0], [-1.0]]) / np.sqrt(2)] * 4
     said = sentence_of(sc.coarsen(F, sc.Partition(np.arange(8) // 2), basis=U))
     assert "1 zero eigenvalues are lost" in said
-    assert "more have no coarse one" in said
+    assert "more have no coarse value" in said
 
 
-def test_without_an_isometry_or_eigenvalues():
+def test_verdict_without_an_isometry_or_eigenvalues():
     C = karate(1)
     doubled = sc.coarsen(C.fine, C.partition, basis=[2 * C.block(a) for a in range(5)])
-    assert "is not known, because R is no isometry" in sentence_of(doubled)
+    assert "is not known, because R is not an isometry" in sentence_of(doubled)
     none = sc.coarsen(C.fine, C.partition, basis=[C.block(a)[:, :0] for a in range(5)])
     assert "eigenvalue" not in sentence_of(none)
 
 
-def test_a_check_that_failed_is_counted():
+def test_verdict_counts_failed_checks():
     C = karate(2)
     wrong = dataclasses.replace(
         C, sheaf=C.sheaf.with_maps(1.01 * C.sheaf.tail_data, C.sheaf.head_data)
@@ -139,5 +139,5 @@ def test_a_check_that_failed_is_counted():
         (1 - 1e-7, "99.99999 %"),
     ],
 )
-def test_shares_do_not_look_like_all_where_they_are_not(share, shown):
+def test_percentages_below_one_hundred_do_not_round_to_it(share, shown):
     assert percent(share) == shown

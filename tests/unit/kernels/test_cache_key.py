@@ -28,12 +28,12 @@ def called_by(kernel) -> list:
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_a_change_of_a_file_changes_its_own_digest(module):
+def test_changing_a_module_changes_its_digest(module):
     assert cache_key.digest_of(module, SOURCES) != cache_key.digest_of(module, changed(module))
 
 
 @pytest.mark.skipif(JIT_IS_OFF, reason="nothing is compiled")
-def test_a_change_of_a_file_changes_the_digest_of_all_that_calls_it():
+def test_changing_a_module_changes_the_digests_of_its_callers():
     found = 0
     for module in MODULES:
         waiting, seen = list(kernels_of(module).values()), set()
@@ -51,13 +51,13 @@ def test_a_change_of_a_file_changes_the_digest_of_all_that_calls_it():
     assert found > 50
 
 
-def test_a_change_elsewhere_leaves_compiled_code_in_use():
+def test_changing_an_unrelated_module_keeps_the_digest():
     partition = changed("sheafcoarsen._kernels.partition.balls")
     module = "sheafcoarsen._kernels.operators.blocks"
     assert cache_key.digest_of(module, SOURCES) == cache_key.digest_of(module, partition)
 
 
-def test_the_options_and_the_layout_of_tuples_are_part_of_every_digest():
+def test_digests_depend_on_jit_options_and_tuple_layouts():
     arrays = "sheafcoarsen._kernels.arrays"
     swapped = SOURCES[arrays].replace(
         "    vertex_dims: np.ndarray\n    vertex_offsets: np.ndarray\n",
@@ -70,7 +70,7 @@ def test_the_options_and_the_layout_of_tuples_are_part_of_every_digest():
         assert before != cache_key.digest_of(module, changed("sheafcoarsen._kernels.jit"))
 
 
-def test_a_tuple_that_moves_changes_every_digest():
+def test_moving_a_tuple_to_another_module_changes_every_digest():
     """Compiled code on disk names the module of each tuple, and cannot be read without it."""
     old, new = "sheafcoarsen._kernels.arrays", "sheafcoarsen._kernels.sheaf_arrays"
     moved = {new if name == old else name: text for name, text in SOURCES.items()}
@@ -79,14 +79,14 @@ def test_a_tuple_that_moves_changes_every_digest():
     assert cache_key.digest_of(module, SOURCES) != cache_key.digest_of(module, moved)
 
 
-def test_kernel_modules_import_each_other_in_the_one_form_that_is_looked_for():
+def test_kernel_modules_import_each_other_in_the_form_that_digests_recognize():
     for name, text in SOURCES.items():
         lines = re.findall(r"^[ \t]*(?:from|import)\b.*\bsheafcoarsen\b.*$", text, re.MULTILINE)
         assert len(lines) == len(cache_key.IMPORT.findall(text)), name
         assert not re.search(r"^[ \t]*from \.", text, re.MULTILINE), name
 
 
-def test_compiled_code_is_named_after_its_digest():
+def test_cache_files_are_named_after_their_digests():
     if JIT_IS_OFF:
         pytest.skip("nothing is compiled")
     for module in MODULES:

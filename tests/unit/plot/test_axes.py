@@ -52,7 +52,7 @@ MORE = ("modes", "elimination", "surface", "field")
 
 
 @pytest.mark.parametrize("name", PICTURES)
-def test_the_axes_given_are_drawn_into_labelled_and_returned(name, C, ax):
+def test_plots_draw_into_given_axes_and_return_them(name, C, ax):
     before = dict(mpl.rcParams)
     assert all_pictures(C)[name](ax) is ax
     draw(ax)
@@ -67,7 +67,7 @@ def test_the_axes_given_are_drawn_into_labelled_and_returned(name, C, ax):
 
 
 @pytest.mark.parametrize("name", PICTURES + MORE)
-def test_without_axes_a_figure_is_made(name, C):
+def test_plots_without_axes_create_a_figure(name, C):
     from matplotlib import pyplot
 
     ax = all_pictures(C)[name](None)
@@ -79,7 +79,7 @@ def test_without_axes_a_figure_is_made(name, C):
         pyplot.close(ax.figure)
 
 
-def test_articles():
+def test_error_messages_use_the_right_article():
     """An E, a letter that is spoken as one."""
     with pytest.raises(TypeError, match="`K` must be an Elimination, got str"):
         plot.elimination("K")
@@ -87,7 +87,7 @@ def test_articles():
         plot.ledger("E")
 
 
-def test_something_else_than_axes_is_refused(C):
+def test_a_figure_instead_of_axes_raises_type_error(C):
     with pytest.raises(TypeError, match="`ax` must be matplotlib axes, got Figure"):
         plot.spectra(C, ax=Figure())
 
@@ -95,7 +95,7 @@ def test_something_else_than_axes_is_refused(C):
 # ---------------------------------------------------------------- sizes
 
 
-def test_one_cluster():
+def test_every_plot_accepts_one_cluster():
     C = sc.coarsen(sc.CellularSheaf.constant(nx.path_graph(5)), sc.Partition([0] * 5), 2)
     for picture in all_pictures(C).values():
         own = Figure().subplots()
@@ -103,7 +103,7 @@ def test_one_cluster():
         draw(own)
 
 
-def test_many_clusters_are_one_collection_and_pixels(ax):
+def test_many_clusters_are_drawn_as_one_rasterized_collection(ax):
     """So many that lines are left out, which is said; every vertex is there."""
     n = 60_000
     v = np.arange(n)
@@ -138,7 +138,7 @@ def test_many_clusters_are_one_collection_and_pixels(ax):
     ],
     ids=["complete", "star", "path", "grid", "scale-free", "empty"],
 )
-def test_few_colors_are_enough(graph, most):
+def test_colouring_clusters_takes_few_colours(graph, most):
     graph = nx.convert_node_labels_to_integers(graph)
     pairs = np.array(graph.edges, dtype=int).reshape(-1, 2)
     loops = np.repeat(np.arange(3)[:, None], 2, axis=1)
@@ -148,7 +148,7 @@ def test_few_colors_are_enough(graph, most):
     assert differences.min(initial=1) > 0.02
 
 
-def test_the_palette_never_repeats():
+def test_palette_colours_are_distinct():
     colors = palette(200)
     assert colors.shape == (200, 4)
     distances = np.abs(colors[:, None] - colors[None]).max(axis=2) + np.eye(200)
@@ -159,7 +159,7 @@ def test_the_palette_never_repeats():
 
 
 @pytest.mark.parametrize(("low", "high"), [(-1.0, 3.0), (-5.0, 1e-3), (-1e-300, 1e-300)])
-def test_numbers_of_both_signs_have_zero_in_the_middle(low, high):
+def test_colour_map_of_both_signs_is_centred_at_zero(low, high):
     cmap, norm = number_colors(np.array([low, high, 0.0, np.nan]))
     assert cmap.name == "RdBu_r"
     assert norm(0.0) == 0.5
@@ -168,7 +168,7 @@ def test_numbers_of_both_signs_have_zero_in_the_middle(low, high):
 
 
 @pytest.mark.parametrize("values", [[0.0, 2.0], [3.0, 4.0], [-2.0, -1.0], [-1.0, 0.0]])
-def test_other_numbers_have_a_sequential_map(values):
+def test_colour_map_of_one_sign_is_sequential(values):
     cmap, norm = number_colors(np.array(values))
     assert cmap.name == "viridis"
     assert [norm(value) for value in values] == [0, 1]
@@ -185,7 +185,7 @@ def test_importing_the_library_does_not_load_matplotlib():
 
 
 @pytest.mark.parametrize("name", PICTURES + MORE)
-def test_without_matplotlib_the_error_says_what_to_install(name, C, monkeypatch):
+def test_import_error_without_matplotlib_says_what_to_install(name, C, monkeypatch):
     picture = all_pictures(C)[name]
     for module in [name for name in sys.modules if name.split(".")[0] == "matplotlib"]:
         monkeypatch.delitem(sys.modules, module)

@@ -17,7 +17,7 @@ def segments(ax, label):
     return np.array(collections(ax)[label].get_segments())
 
 
-def test_what_goes_and_what_is_left(ax):
+def test_eliminated_and_remaining_vertices_are_drawn(ax):
     edges = np.asarray(EDGES)[:, ::-1]
     K = sc.eliminate(sc.CellularSheaf.constant(edges), keep=[0, 1, 2])
     assert plot.elimination(K, PLACES, ax=ax) is ax
@@ -41,7 +41,7 @@ def test_new_edges_are_dashed(ax):
     assert "edges as before" not in collections(left)
 
 
-def test_loops_are_rings(ax):
+def test_loops_are_drawn_as_rings(ax):
     """A leaf whose map is onto too little leaves a loop at its neighbour."""
     one, none = [[1.0]], [[0.0]]
     F = sc.CellularSheaf([[0, 1], [1, 1]], [one, one], [one, none])
@@ -53,7 +53,7 @@ def test_loops_are_rings(ax):
     assert len(collections(left)["loops"].get_offsets()) == 1
 
 
-def test_all_may_be_gone(ax):
+def test_eliminating_every_vertex_can_be_plotted(ax):
     plot.elimination(sc.eliminate(sc.CellularSheaf.constant(nx.path_graph(4))), ax=ax)
     draw(ax)
     assert [panel.get_title() for panel in ax.child_axes] == [
@@ -62,7 +62,7 @@ def test_all_may_be_gone(ax):
     ]
 
 
-def test_what_cannot_be_drawn_is_refused(ax):
+def test_positions_in_space_and_other_types_raise(ax):
     K = sc.eliminate(sc.CellularSheaf.constant(EDGES))
     with pytest.raises(ValueError, match="two coordinates"):
         plot.elimination(K, np.zeros((5, 3)), ax=ax)

@@ -11,7 +11,7 @@ from sheafcoarsen.plot.positions import _apart, _strongest
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
 
-def test_places_are_finite_distinct_and_repeatable():
+def test_positions_are_finite_distinct_and_reproducible():
     pieces = [
         nx.gnp_random_graph(40, 0.1, seed=2),
         nx.star_graph(9),
@@ -32,7 +32,7 @@ def test_places_are_finite_distinct_and_repeatable():
 
 
 @pytest.mark.parametrize("side", [15, 40])
-def test_a_grid_looks_like_a_grid(side):
+def test_distances_in_the_layout_of_a_grid_follow_the_graph(side):
     """Distances in the plane follow those in the graph.
 
     Below the size limit of stress and above it.
@@ -46,7 +46,7 @@ def test_a_grid_looks_like_a_grid(side):
 
 
 @pytest.mark.parametrize("sides", [(8, 8), (6, 17), (30, 30)])
-def test_a_grid_is_parallel_to_its_panel(sides):
+def test_layout_of_a_grid_is_parallel_to_the_axes(sides):
     """Not on a corner, which would leave half of the panel blank."""
     G = nx.convert_node_labels_to_integers(nx.grid_2d_graph(*sides))
     pos = graph_layout(np.array(G.edges), len(G))
@@ -68,7 +68,7 @@ def test_components_fill_their_panel(kinds):
     assert (gaps + np.eye(len(own)) * 99 > 0.5).all()
 
 
-def test_a_panel_is_not_left_empty_above_a_flat_graph():
+def test_layouts_of_flat_graphs_are_stretched():
     """Stretched, but not beyond what shows that it is long; a path stays a line."""
     for sides, most in (((20, 60), 1.7), ((10, 100), 5.2)):
         G = nx.convert_node_labels_to_integers(nx.grid_2d_graph(*sides))
@@ -79,7 +79,7 @@ def test_a_panel_is_not_left_empty_above_a_flat_graph():
 
 
 @pytest.mark.parametrize("n", [2, 40])
-def test_discs_are_pushed_apart(n):
+def test_overlapping_discs_are_separated(n):
     rng = np.random.default_rng(12)
     radii = rng.uniform(1, 5, n)
     centres = _apart(0.1 * rng.random((n, 2)), radii, np.zeros((0, 2), dtype=int))
@@ -88,7 +88,7 @@ def test_discs_are_pushed_apart(n):
     assert overlap.max() < 0.1
 
 
-def test_linked_discs_are_near():
+def test_linked_discs_are_placed_near_each_other():
     pairs = np.array([[0, 1], [1, 2]])
     centres = _apart(np.array([[0.0, 0], [1, 0], [2, 0]]), np.array([3.0, 5, 1]), pairs)
     between = np.linalg.norm(np.diff(centres, axis=0), axis=1)
@@ -96,7 +96,7 @@ def test_linked_discs_are_near():
     assert (between < [20, 20]).all()
 
 
-def test_the_strongest_links_are_kept():
+def test_strongest_links_and_a_spanning_tree_are_drawn():
     """Three of each cluster, and a tree that joins all: no weaker ones."""
     pairs = np.array([(a, b) for a in range(12) for b in range(a + 1, 12)])
     strength = np.random.default_rng(0).uniform(1, 10, len(pairs))
@@ -115,7 +115,7 @@ def test_the_strongest_links_are_kept():
     assert np.array_equal(_strongest(pairs, strength, 12), wanted)
 
 
-def test_many_discs_in_one_place_come_apart():
+def test_many_coinciding_discs_are_separated():
     """Also beside one that is far larger than the others."""
     n = 3000
     radii = np.ones(n)

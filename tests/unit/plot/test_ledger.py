@@ -27,7 +27,7 @@ def bars(ax):
 @pytest.mark.parametrize("operator", ["internal", "principal"])
 @pytest.mark.parametrize("columns", [None, 3])
 @pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
-def test_the_waterfall_ends_at_the_fine_energy(operator, columns, scale, C, ax):
+def test_waterfall_ends_at_the_fine_energy(operator, columns, scale, C, ax):
     F = C.fine.with_maps(C.fine.tail_data * scale, C.fine.head_data * scale)
     E = sc.energy_ledger(
         sc.coarsen(F, C.partition, 2, local_operator=operator), cochain(C, columns)
@@ -50,7 +50,7 @@ def test_the_waterfall_ends_at_the_fine_energy(operator, columns, scale, C, ax):
     assert ("summed over 3 cochains" in ax.get_xlabel()) == (columns == 3)
 
 
-def test_kept_lines_come_first(C, ax):
+def test_retained_lines_are_drawn_first(C, ax):
     plot.ledger(sc.energy_ledger(C, cochain(C)), ax=ax)
     names = [label.get_text() for label in ax.get_yticklabels()]
     said = dict(zip(names, [text.get_text() for text in ax.texts], strict=True))
@@ -64,7 +64,7 @@ def test_kept_lines_come_first(C, ax):
         assert max(start, start + length) <= high
 
 
-def test_a_ledger_of_levels(ax):
+def test_ledger_of_a_hierarchy_is_drawn_level_by_level(ax):
     H = sc.coarsen_levels(
         sc.CellularSheaf.constant(nx.grid_2d_graph(12, 12)), factor=4, n_levels=2, rank=2
     )
@@ -79,7 +79,7 @@ def test_a_ledger_of_levels(ax):
     )
 
 
-def test_no_energy_at_all(C, ax):
+def test_ledger_of_zero_energy_can_be_drawn(C, ax):
     plot.ledger(sc.energy_ledger(C, np.zeros(34)), ax=ax)
     draw(ax)
     assert all(length == 0 for _, length in bars(ax).values())
@@ -88,7 +88,7 @@ def test_no_energy_at_all(C, ax):
 # ---------------------------------------------------------------- the picture of a hierarchy
 
 
-def test_hierarchy_shows_the_sizes_of_all_sheaves(ax):
+def test_hierarchy_plot_shows_the_sizes_of_all_sheaves(ax):
     H = sc.coarsen_levels(
         sc.CellularSheaf.constant(nx.grid_2d_graph(16, 16)), factor=4, n_levels=3, rank=2
     )
@@ -103,7 +103,7 @@ def test_hierarchy_shows_the_sizes_of_all_sheaves(ax):
     assert [text.get_text() for text in ax.texts] == ["256", "64", "16", "4"]
 
 
-def test_a_hierarchy_without_levels(ax):
+def test_hierarchy_without_levels_can_be_drawn(ax):
     plot.hierarchy(sc.Hierarchy(sc.CellularSheaf.constant(nx.empty_graph(3)), ()), ax=ax)
     draw(ax)
     assert "0 levels" in ax.get_title()

@@ -20,7 +20,7 @@ def marks(panel, kind):
     return [mark for mark in panel.collections if type(mark) is kind]
 
 
-def test_scalar_modes_are_colours_with_zero_in_the_middle(ax):
+def test_scalar_modes_have_a_colour_map_centred_at_zero(ax):
     E = sc.eigenmodes(sc.CellularSheaf.constant(GRID), 8)
     plot.modes(E, POS, ax=ax)
     draw(ax)
@@ -40,7 +40,7 @@ def test_scalar_modes_are_colours_with_zero_in_the_middle(ax):
     assert ax.get_title() == "8 lowest modes, 1 section; red and blue: the two signs"
 
 
-def test_negative_edges_are_red(ax):
+def test_negative_edges_of_modes_plots_are_red(ax):
     signs = np.where(np.arange(GRID.number_of_edges()) % 5 == 2, -1.0, 1.0)
     G = nx.Graph()
     G.add_nodes_from(GRID)
@@ -54,7 +54,7 @@ def test_negative_edges_are_red(ax):
 
 
 @pytest.mark.parametrize("n", [40, 700])
-def test_flat_graphs_have_strips_that_fill_the_figure(n):
+def test_panels_of_flat_graphs_fill_the_figure(n):
     ax = plot.modes(sc.eigenmodes(sc.CellularSheaf.constant(nx.path_graph(n)), 4))
     draw(ax)
     boxes = [panel.get_window_extent() for panel in ax.child_axes[1:]]
@@ -65,7 +65,7 @@ def test_flat_graphs_have_strips_that_fill_the_figure(n):
 
 
 @pytest.mark.parametrize("kind", ["plane", "complex"])
-def test_stalks_of_dimension_2_carry_arrows(ax, kind):
+def test_modes_with_stalks_of_dimension_2_are_drawn_as_arrows(ax, kind):
     if kind == "plane":
         F = sc.gallery.bundle(GRID, 2, noise=0.1, seed=1)
     else:
@@ -83,7 +83,7 @@ def test_stalks_of_dimension_2_carry_arrows(ax, kind):
         assert np.linalg.norm(drawn, axis=1).max() == pytest.approx(1.1)  # about a gap
 
 
-def test_of_other_stalks_the_length_is_drawn(ax):
+def test_modes_with_other_stalks_are_drawn_by_their_norms(ax):
     F = sc.CellularSheaf.random(GRID, np.arange(30) % 4, 2, seed=3)
     E = sc.eigenmodes(F, 4)
     plot.modes(E, ax=ax)
@@ -95,7 +95,7 @@ def test_of_other_stalks_the_length_is_drawn(ax):
         assert discs.norm.vmin == 0
 
 
-def test_places_in_space_are_drawn_from_behind(ax):
+def test_positions_in_space_are_drawn_farthest_first(ax):
     points = np.random.default_rng(3).standard_normal((30, 3))
     E = sc.eigenmodes(sc.CellularSheaf.constant(GRID), 2)
     plot.modes(E, points, ax=ax)
@@ -110,7 +110,7 @@ def toward():
     return np.array([np.cos(e) * np.cos(a), np.cos(e) * np.sin(a), np.sin(e)])
 
 
-def test_what_cannot_be_drawn_is_refused(ax):
+def test_bad_modes_and_positions_raise(ax):
     E = sc.eigenmodes(sc.CellularSheaf.constant(GRID), 2)
     with pytest.raises(TypeError, match="`E` must be an Eigenmodes, got CellularSheaf"):
         plot.modes(E.sheaf, ax=ax)

@@ -51,7 +51,7 @@ def test_coarse_edges_have_widths_in_proportion_to_their_stalks(C, ax):
 
 
 @pytest.mark.parametrize("K", [6, 40, 180, 300])
-def test_coarse_edges_are_seen_between_the_rings(K):
+def test_coarse_edges_are_visible_between_loop_rings(K):
     """Most edges show at least a third of their length."""
     F = sc.gallery.bundle(nx.grid_2d_graph(40, 40), dim=2, noise=0.1, seed=0)
     C = sc.coarsen(F, sc.select(F, K), sc.ranks.fixed(4).whole_multiplets())
@@ -94,7 +94,7 @@ def test_given_positions_are_used_and_coarse_ones_are_their_means(C, ax):
     assert "as given" in ax.child_axes[0].get_xlabel()
 
 
-def test_positions_by_name(ax):
+def test_positions_may_be_given_by_vertex_name(ax):
     G = nx.relabel_nodes(nx.cycle_graph(4), dict(enumerate("dbca")))
     F = sc.CellularSheaf.constant(G)
     places = {name: (i, i * i) for i, name in enumerate("abcd")}
@@ -102,7 +102,7 @@ def test_positions_by_name(ax):
     plot.partition(C, places, ax=ax)
     drawn = collections(ax.child_axes[0])["vertices"].get_offsets()
     np.testing.assert_array_equal(drawn, [places[name] for name in F.vertex_labels])
-    with pytest.raises(ValueError, match="no place for 'c'"):
+    with pytest.raises(ValueError, match="but lacks 'c'"):
         plot.partition(C, {name: place for name, place in places.items() if name != "c"}, ax=ax)
 
 
@@ -117,12 +117,12 @@ def test_positions_by_name(ax):
         ),
     ],
 )
-def test_bad_positions_are_refused(pos, message, C, ax):
+def test_bad_positions_raise_value_error(pos, message, C, ax):
     with pytest.raises(ValueError, match=message):
         plot.partition(C, pos, ax=ax)
 
 
-def test_places_in_space_are_seen_from_the_viewer(C, ax):
+def test_positions_in_space_are_projected_to_the_view(C, ax):
     pos = np.random.default_rng(5).standard_normal((34, 3))
     plot.partition(C, pos, ax=ax, view=(0, 90))  # from the second axis
     drawn = collections(ax.child_axes[0])["vertices"].get_offsets()
@@ -137,7 +137,7 @@ def on_a_sphere(K, levels=2):
 
 
 @pytest.mark.parametrize("K", [6, 30])
-def test_a_surface_is_filled_in_the_colors_of_its_clusters(K, ax):
+def test_faces_of_a_surface_have_the_colours_of_their_clusters(K, ax):
     C, points, faces = on_a_sphere(K)
     plot.partition(C, points, faces, ax=ax)
     left, right = map(collections, ax.child_axes)
@@ -161,7 +161,7 @@ def test_a_surface_is_filled_in_the_colors_of_its_clusters(K, ax):
     draw(ax)
 
 
-def test_faces_need_places_in_space(C, ax):
+def test_faces_require_positions_in_space(C, ax):
     with pytest.raises(ValueError, match="`faces` require positions in space"):
         plot.partition(C, faces=[[0, 1, 2]], ax=ax)
     with pytest.raises(ValueError, match=r"`pos` must have shape \(n, 3\), got \(34, 2\)"):
@@ -177,7 +177,7 @@ def hairball(n=900, K=30):
     return sc.coarsen(F, sc.select(F, K), 1)
 
 
-def test_a_graph_with_hubs_is_drawn_by_its_quotient(ax):
+def test_a_graph_with_hubs_is_drawn_through_its_quotient(ax):
     C = hairball()
     plot.partition(C, ax=ax)
     left, right = map(collections, ax.child_axes)
@@ -204,7 +204,7 @@ def test_a_graph_with_hubs_is_drawn_by_its_quotient(ax):
     draw(ax)
 
 
-def test_discs_of_clusters_hold_their_vertices_and_hardly_overlap(ax):
+def test_discs_of_clusters_contain_their_vertices_and_hardly_overlap(ax):
     C = hairball()
     plot.partition(C, ax=ax)
     left, right = map(collections, ax.child_axes)
@@ -218,7 +218,7 @@ def test_discs_of_clusters_hold_their_vertices_and_hardly_overlap(ax):
     assert distances[hub, C.partition.labels[hub]] == distances[own].min()
 
 
-def test_the_links_that_are_drawn_hold_the_graph_together():
+def test_drawn_links_connect_all_clusters():
     C = hairball(K=60)
     links = computed_places(C).links
     kept = nx.Graph(C.clusters.pairs[links].tolist())
@@ -227,14 +227,14 @@ def test_the_links_that_are_drawn_hold_the_graph_together():
     assert links.sum() <= 3 * 60 + 59
 
 
-def test_other_graphs_are_drawn_edge_by_edge():
+def test_graphs_without_hubs_are_drawn_edge_by_edge():
     for G in (nx.karate_club_graph(), nx.grid_2d_graph(40, 40)):
         F = sc.CellularSheaf.constant(G)
         assert not computed_places(sc.coarsen(F, sc.select(F, 9), 1)).by_quotient
 
 
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
-def test_a_large_graph_is_drawn_by_its_quotient(ax):
+def test_a_large_graph_is_drawn_through_its_quotient(ax):
     F = sc.CellularSheaf.constant(
         np.array(nx.grid_2d_graph(170, 170, create_using=nx.Graph).edges).reshape(-1, 4)
         @ np.kron(np.eye(2, dtype=int), [[170], [1]])
@@ -246,7 +246,7 @@ def test_a_large_graph_is_drawn_by_its_quotient(ax):
 
 
 @pytest.mark.parametrize("K", [8, 40, 2500])
-def test_neighbours_differ_and_both_sides_agree_at_any_number_of_clusters(K, ax):
+def test_neighbouring_clusters_differ_and_both_panels_use_the_same_colours(K, ax):
     G = nx.barabasi_albert_graph(3000, 3, seed=1) if K > 40 else nx.random_regular_graph(8, 400, 2)
     F = sc.CellularSheaf.constant(G)
     C = sc.coarsen(F, sc.select(F, K), 1)
@@ -263,7 +263,7 @@ def luminance(colors):
 
 
 @pytest.mark.parametrize("K", [4, 20])
-def test_neighbouring_clusters_differ_in_grey(K, ax):
+def test_neighbouring_clusters_differ_in_greyscale(K, ax):
     F = sc.CellularSheaf.constant(nx.grid_2d_graph(12, 12))
     C = sc.coarsen(F, sc.select(F, K), 2)
     plot.partition(C, ax=ax)
@@ -277,7 +277,7 @@ def test_neighbouring_clusters_differ_in_grey(K, ax):
 
 
 @pytest.mark.parametrize("K", [4, 12])
-def test_few_clusters_carry_their_numbers(K, ax):
+def test_clusters_are_numbered_if_they_are_few(K, ax):
     """At a vertex of their own."""
     F = sc.CellularSheaf.constant(nx.karate_club_graph())
     C = sc.coarsen(F, sc.select(F, K), 1)
@@ -295,7 +295,7 @@ def test_few_clusters_carry_their_numbers(K, ax):
         assert np.linalg.norm(number.xy - own.mean(axis=0)) <= distances.min() * (1 + 1e-12)
 
 
-def test_all_colors_are_used_equally_often(ax):
+def test_all_colours_are_used_about_equally_often(ax):
     """Two would be enough for a tree, but its branches would look like one cluster."""
     F = sc.CellularSheaf.constant(nx.balanced_tree(2, 6))
     C = sc.coarsen(F, sc.select(F, 10), 1)
@@ -307,7 +307,7 @@ def test_all_colors_are_used_equally_often(ax):
 
 
 @pytest.mark.parametrize("flip", [False, True])
-def test_negative_edges_are_red_in_both_graphs(flip, ax):
+def test_negative_edges_are_red_in_both_panels(flip, ax):
     G = nx.Graph([(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5), (2, 3), (1, 4)])
     negative = [(0, 1), (2, 3), (1, 4)] if flip else []
     nx.set_edge_attributes(G, {e: -2.0 if e in negative else 2.0 for e in G.edges}, "weight")
@@ -331,7 +331,7 @@ def test_negative_edges_are_red_in_both_graphs(flip, ax):
     assert ("red: negative" in ax.child_axes[0].get_xlabel()) == flip
 
 
-def test_a_stalk_of_dimension_zero_is_hollow(ax):
+def test_coarse_vertices_with_zero_stalks_are_hollow(ax):
     C = sc.coarsen(
         sc.CellularSheaf.constant(nx.path_graph(6)), sc.Partition([0, 0, 0, 1, 1, 1]), [0, 2]
     )
@@ -344,7 +344,7 @@ def test_a_stalk_of_dimension_zero_is_hollow(ax):
 
 @given(sheaves_with_partitions())
 @settings(max_examples=15)
-def test_any_sheaf_can_be_drawn(drawn):
+def test_partitions_of_every_kind_of_sheaf_can_be_drawn(drawn):
     F, P = drawn[:2]
     with ties_allowed():
         C = sc.coarsen(F, P, 1)

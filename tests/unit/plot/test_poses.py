@@ -19,7 +19,7 @@ def segments(ax, label):
     return np.array(collections(ax)[label].get_segments())
 
 
-def test_ways_join_the_places_of_their_poses(ax):
+def test_odometry_and_loop_closures_join_their_poses(ax):
     G, _ = pose_graph(2, [*ring_with_chords(6, 0), [0, 3], [4, 4]], noise=0.1)
     S = sc.synchronize(G)
     assert plot.poses(S, ax=ax) is ax
@@ -34,9 +34,9 @@ def test_ways_join_the_places_of_their_poses(ax):
     assert ax.get_title() == "6 poses, 8 measurements"
 
 
-def test_a_pose_graph_shows_the_poses_that_it_came_with(ax):
+def test_a_pose_graph_is_drawn_with_its_own_poses(ax):
     G, found = pose_graph(2, ring_with_chords(6, 0))
-    with pytest.raises(ValueError, match=r"`S` is a pose graph without poses: synchronize\(S\)"):
+    with pytest.raises(ValueError, match=r"`S` is a pose graph without poses: compute them"):
         plot.poses(G, ax=ax)
     plot.poses(dataclasses.replace(G, poses=found), ax=ax)
     np.testing.assert_array_equal(segments(ax, "odometry"), found[1][G.edges[:5]])
@@ -58,11 +58,11 @@ def test_the_worst_edges_are_dashed_and_ringed(ax):
     left_out = plot.poses(dataclasses.replace(S, weights=weights), ax=Figure().add_subplot())
     drawn = segments(left_out, "worst edges")
     np.testing.assert_array_equal(drawn, S.translations[G.edges[3::7]])
-    with pytest.raises(TypeError, match="`outliers` are ranked by a Synchronization"):
+    with pytest.raises(TypeError, match="`outliers` requires a Synchronization"):
         plot.poses(dataclasses.replace(G, poses=(S.rotations, S.translations)), outliers=1, ax=ax)
 
 
-def test_landmarks_are_crosses(ax):
+def test_landmarks_are_drawn_as_crosses(ax):
     G, _ = pose_graph(2, ring_with_chords(6, 0))
     G = dataclasses.replace(G, sightings=sc.Sightings([[0, 0], [3, 1]], [[1, 2], [3, 4]], 1))
     S = sc.synchronize(G)
@@ -70,7 +70,7 @@ def test_landmarks_are_crosses(ax):
     np.testing.assert_array_equal(collections(ax)["landmarks"].get_offsets(), S.landmarks)
 
 
-def test_components_stand_side_by_side(ax):
+def test_components_are_drawn_side_by_side(ax):
     G, _ = pose_graph(2, [[0, 1], [1, 2], [3, 4], [4, 5]])
     plot.poses(sc.synchronize(G), ax=ax)
     x = segments(ax, "odometry")[:, :, 0]
@@ -78,7 +78,7 @@ def test_components_stand_side_by_side(ax):
     assert ax.get_title() == "6 poses, 4 measurements, 2 components, a frame for each"
 
 
-def test_landmarks_stand_with_the_poses_that_saw_them(ax):
+def test_landmarks_are_drawn_with_the_poses_that_observed_them(ax):
     """Also where they alone join what measurements do not."""
     G, _ = pose_graph(2, [[0, 1], [1, 2], [3, 4], [4, 5]])
     seen = sc.Sightings(
@@ -113,7 +113,7 @@ def test_flat_poses_in_space_fill_their_panel(height):
     pyplot.close(ax.figure)
 
 
-def test_space_is_drawn_in_space_and_flat_where_axes_are_flat(ax):
+def test_spatial_poses_are_projected_onto_flat_axes(ax):
     G, _ = pose_graph(3, ring_with_chords(9, 4))
     G = dataclasses.replace(G, sightings=sc.Sightings([[0, 0]], [[1, 2, 3]], 1))
     S = sc.synchronize(G)
@@ -129,13 +129,13 @@ def test_space_is_drawn_in_space_and_flat_where_axes_are_flat(ax):
     assert (lengths[:, 0] < 0.999 * whole).any()
 
 
-def test_without_axes_a_figure_is_made():
+def test_poses_without_axes_create_a_figure():
     ax = plot.poses(sc.synchronize(pose_graph(2, ring_with_chords(5, 0))[0]))
     assert pyplot.get_fignums() == [ax.figure.number]
     pyplot.close(ax.figure)
 
 
-def test_what_has_no_places_is_refused(ax):
+def test_results_without_translations_raise(ax):
     G, _ = pose_graph(2, ring_with_chords(5, 0))
     with pytest.raises(ValueError, match=re.escape("`S` must have translations, but a sheaf was")):
         plot.poses(sc.synchronize(G.sheaf), ax=ax)
@@ -143,7 +143,7 @@ def test_what_has_no_places_is_refused(ax):
         plot.poses(G.sheaf, ax=ax)
 
 
-def test_a_single_pose_is_a_picture(ax):
+def test_a_single_pose_can_be_drawn(ax):
     lonely = sc.PoseGraph(
         np.zeros((0, 2), int), np.zeros((0, 2, 2)), np.zeros((0, 2)), n_vertices=1
     )
@@ -152,7 +152,7 @@ def test_a_single_pose_is_a_picture(ax):
 
 
 @pytest.mark.parametrize("dim", [2, 3])
-def test_lines_can_be_told_apart_in_the_legend_of_a_large_picture(dim):
+def test_legend_lines_of_a_large_plot_are_distinguishable(dim):
     G, _ = pose_graph(dim, ring_with_chords(2000, 600), noise=0.01)
     projection = {"projection": "3d"} if dim == 3 else {}
     ax = plot.poses(sc.synchronize(G), outliers=5, ax=Figure().add_subplot(**projection))

@@ -12,7 +12,7 @@ from tests.unit.gallery.test_surfaces import icosphere
 
 @pytest.mark.parametrize("up", ["x", "y", "z", "-x", "-y", "-z"])
 @pytest.mark.parametrize(("elevation", "azimuth"), [(20, -60), (0, 0), (-35, 140)])
-def test_the_view_is_that_of_matplotlib(up, elevation, azimuth):
+def test_view_axes_match_those_of_matplotlib(up, elevation, azimuth):
     """Points in its three-dimensional axes lie in the same directions, without perspective."""
     view = view_from(elevation, azimuth, up)
     axes = np.stack([view.right, view.up, view.toward])
@@ -36,7 +36,7 @@ def test_the_view_is_that_of_matplotlib(up, elevation, azimuth):
     assert np.abs(theirs - ratio * ours).max() < 1e-6 * np.abs(theirs).max()
 
 
-def test_light_falls_on_both_sides():
+def test_shading_does_not_depend_on_the_side_of_a_face():
     view = view_from(20, -60, "z")
     normals = np.random.default_rng(3).standard_normal((50, 3))
     normals /= np.linalg.norm(normals, axis=1)[:, None]
@@ -48,7 +48,7 @@ def test_light_falls_on_both_sides():
 
 
 @pytest.mark.parametrize("coarser", [False, True])
-def test_what_another_sheet_covers_is_not_visible(coarser):
+def test_points_behind_another_face_are_not_visible(coarser):
     """A small square behind a large one is hidden where it is not beside it."""
     view = view_from(0, 0, "z")  # from x
     square = np.array([[0, -1, -1], [0, 1, -1], [0, 1, 1], [0, -1, 1.0]])
@@ -62,7 +62,7 @@ def test_what_another_sheet_covers_is_not_visible(coarser):
     assert visible_points(np.arange(0), points, faces, view).shape == (0,)
 
 
-def test_all_that_faces_the_viewer_on_a_sphere_is_visible():
+def test_points_of_a_sphere_that_face_the_viewer_are_visible():
     points, faces = icosphere(2)
     view = view_from(20, -60, "z")
     visible = visible_points(np.arange(len(points)), points, faces, view)
@@ -71,7 +71,7 @@ def test_all_that_faces_the_viewer_on_a_sphere_is_visible():
     assert not visible[depth < -0.3].any()
 
 
-def test_points_are_chosen_far_apart():
+def test_farthest_point_sampling_spreads_points():
     points = np.random.default_rng(6).random((400, 2))
     chosen = spread_out(points, 30)
     assert len(set(chosen.tolist())) == 30

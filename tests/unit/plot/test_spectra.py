@@ -51,7 +51,7 @@ def test_spectra_of_many_clusters_are_sorted(ax):
     assert_residual(np.sort(kept[:, 1]) - np.sort(C.modes.scores), level, n=1, eps=1.0)
 
 
-def test_spectra_name_the_operator_and_the_ties(ax):
+def test_spectra_plot_names_the_operator_and_ties(ax):
     C = sc.coarsen(
         sc.CellularSheaf.constant(nx.complete_graph(6)),
         sc.Partition([0, 0, 0, 1, 1, 1]),
@@ -68,7 +68,7 @@ def test_spectra_name_the_operator_and_the_ties(ax):
     assert "principal" in ax.get_ylabel()
 
 
-def test_eigenvalues_of_rounding_size_are_zero_and_nearly_equal_ones_are_counted(ax):
+def test_rounding_level_eigenvalues_are_zero_and_multiplets_are_counted(ax):
     F = sc.CellularSheaf.constant(nx.complete_graph(5))
     C = sc.coarsen(F, sc.Partition(np.zeros(5, int)), 4)
     scores = np.array([3e-16, 5.0, 5.0 * (1 + 1e-15), 6.0])
@@ -78,14 +78,14 @@ def test_eigenvalues_of_rounding_size_are_zero_and_nearly_equal_ones_are_counted
     assert [(text.get_text(), text.xy[1]) for text in ax.texts] == [(r"$\times$2", 5.0)]
 
 
-def test_a_basis_of_your_own_has_no_spectra(C, ax):
+def test_spectra_plot_of_a_given_basis_raises(C, ax):
     with pytest.raises(ValueError, match="a basis of your own has no local spectra"):
         plot.spectra(
             sc.coarsen(C.fine, C.partition, basis=[C.modes.basis(a) for a in range(4)]), ax=ax
         )
 
 
-def test_zeros_stand_at_zero_beside_decades(ax):
+def test_zeros_and_eight_decades_fit_into_the_axes(ax):
     """Eigenvalues over eight decades and zeros: all are inside the axes, and 0 is marked."""
     F = sc.CellularSheaf.constant(nx.path_graph(12), dim=1)
     weights = np.repeat(10.0 ** np.arange(0, -11, -1), 1)
@@ -113,7 +113,7 @@ def points(ax, start):
     return np.asarray(line.get_xdata()), np.asarray(line.get_ydata())
 
 
-def test_eigenvalues_and_their_band(C, ax):
+def test_quality_plot_shows_eigenvalues_and_certificate_bars(C, ax):
     Q, B = sc.spectral_quality(C, 6), sc.certificate(C)
     plot.quality(Q, B, ax=ax)
     draw(ax)
@@ -130,12 +130,12 @@ def test_eigenvalues_and_their_band(C, ax):
     assert high > Q.coarse.max()
 
 
-def test_without_a_certificate_there_is_no_band(C, ax):
+def test_quality_plot_without_a_certificate_has_no_bars(C, ax):
     plot.quality(sc.spectral_quality(C, 6), ax=ax)
     assert not ax.patches
 
 
-def test_the_band_encloses_the_fine_ones_also_where_a_section_is_lost(ax):
+def test_certificate_bars_enclose_fine_eigenvalues_if_a_section_is_lost(ax):
     C = sc.coarsen(
         sc.CellularSheaf.constant(nx.path_graph(6)), sc.Partition([0, 0, 0, 1, 1, 1]), [2, 0]
     )
@@ -154,7 +154,7 @@ def test_the_band_encloses_the_fine_ones_also_where_a_section_is_lost(ax):
     assert enclosed
 
 
-def test_what_the_coarse_space_lacks_is_left_out_and_counted(ax):
+def test_fine_eigenvalues_without_coarse_values_are_counted(ax):
     C = sc.coarsen(
         sc.CellularSheaf.constant(nx.complete_graph(6)), sc.Partition([0, 0, 0, 1, 1, 1]), 1
     )
@@ -164,10 +164,10 @@ def test_what_the_coarse_space_lacks_is_left_out_and_counted(ax):
     draw(ax)
     assert len(points(ax, "coarse")[0]) == 1
     assert len(points(ax, "fine")[0]) == 5
-    assert "4 have no coarse one" in [text.get_text() for text in ax.get_legend().get_texts()]
+    assert "4 have no coarse value" in [text.get_text() for text in ax.get_legend().get_texts()]
 
 
-def test_a_lower_end_of_zero_stays_out_of_the_logarithm(ax):
+def test_an_interval_that_begins_at_zero_is_clipped_on_logarithmic_axes(ax):
     with ties_allowed():
         C = sc.coarsen(
             sc.CellularSheaf.constant(nx.path_graph(6)), sc.Partition([0, 1, 0, 1, 0, 1]), 1

@@ -32,7 +32,7 @@ def test_near_faces_are_drawn_after_far_ones(ax):
     assert_residual(places - expected, scaled, n=3)
 
 
-def test_colors_are_those_of_the_values(ax):
+def test_face_colours_follow_the_values(ax):
     points, faces = icosphere(2)
     heights = points[:, 2] - 0.3
     plot.surface(points, faces, heights, ax=ax)
@@ -49,7 +49,7 @@ def test_colors_are_those_of_the_values(ax):
 
 
 @pytest.mark.parametrize("shift", [0.0, 2.0])
-def test_the_bar_has_the_colors_of_the_values(shift, ax):
+def test_colour_bar_matches_the_shaded_faces(shift, ax):
     """Where shading makes faces darker, the bar still tells their values, to a tenth."""
     points, faces = icosphere(3)
     values = points[faces].mean(axis=1)[:, 0] + shift
@@ -64,7 +64,7 @@ def test_the_bar_has_the_colors_of_the_values(shift, ax):
     assert np.abs(read - drawn).max() < 0.1 * np.ptp(ticks)
 
 
-def test_values_of_faces_and_of_vertices(ax):
+def test_values_of_vertices_are_averaged_over_faces(ax):
     points, faces = icosphere(1)
     heights = points[:, 2] + 2
     plot.surface(points, faces, heights, colorbar=False, ax=ax)
@@ -90,7 +90,7 @@ def feet(arrows, points):
 
 
 @pytest.mark.parametrize("form", ["space", "coordinates", "cochain", "frames"])
-def test_arrows_are_the_vectors_as_they_are_seen(ax, form):
+def test_arrows_are_the_projected_vectors(ax, form):
     points, faces = icosphere(2)
     vectors = rotation_about_z(points)
     T = sc.gallery.tangent_frames(points, faces)
@@ -116,7 +116,7 @@ def test_arrows_are_the_vectors_as_they_are_seen(ax, form):
     draw(ax)
 
 
-def test_unit_arrows_tell_directions_alone(ax):
+def test_unit_arrows_have_equal_length(ax):
     points, faces = icosphere(2)
     vectors = rotation_about_z(points) * (1 + points[:, :1]) ** 3
     vectors[np.argmax(points @ VIEW.toward)] = 0.0
@@ -129,7 +129,7 @@ def test_unit_arrows_tell_directions_alone(ax):
 
 
 @pytest.mark.parametrize("power", [2, 4])
-def test_a_power_draws_so_many_directions(ax, power):
+def test_a_field_of_power_k_has_k_arrows_per_vertex(ax, power):
     points, faces = icosphere(1)
     T = sc.gallery.tangent_frames(points, faces)
     angle = np.random.default_rng(3).uniform(0, 6, len(points))
@@ -147,7 +147,7 @@ def test_a_power_draws_so_many_directions(ax, power):
     draw(ax)
 
 
-def test_axes_that_can_be_turned_hold_all_faces():
+def test_three_dimensional_axes_contain_all_faces():
     points, faces = icosphere(1)
     ax = Figure().add_subplot(projection="3d")
     assert plot.field(points, faces, rotation_about_z(points), points[:, 2], ax=ax, up="y") is ax
@@ -160,7 +160,7 @@ def test_axes_that_can_be_turned_hold_all_faces():
 
 
 @pytest.mark.parametrize("scale", [1e-150, 1e150])
-def test_surfaces_at_every_scale(scale):
+def test_surfaces_of_every_scale_can_be_drawn(scale):
     points, faces = icosphere(1)
     first, second = (Figure().add_subplot() for _ in range(2))
     plot.field(points, faces, rotation_about_z(points), ax=first)
@@ -193,7 +193,7 @@ POINTS, FACES = icosphere(0)
         ),
     ],
 )
-def test_bad_values_are_refused(values, error, message, ax):
+def test_bad_values_raise(values, error, message, ax):
     with pytest.raises(error, match=re.escape(message)):
         plot.surface(POINTS, FACES, values, ax=ax)
     assert not ax.collections
@@ -221,7 +221,7 @@ def test_bad_values_are_refused(values, error, message, ax):
         ({"ax": 3}, TypeError, "`ax` must be matplotlib axes"),
     ],
 )
-def test_bad_fields_are_refused(options, error, message, ax):
+def test_bad_fields_raise(options, error, message, ax):
     given = {"points": POINTS, "faces": FACES, "vectors": np.zeros((12, 2)), "ax": ax}
     with pytest.raises(error, match=re.escape(message)):
         plot.field(**(given | options))

@@ -49,7 +49,7 @@ def test_the_energy_of_the_joint_sheaf_is_the_cost(dim):
 
 @pytest.mark.parametrize("scale", [1e-60, 1.0, 1e60])
 @pytest.mark.parametrize("unit", [1e-100, 1e-8, 1e4, 1e60])
-def test_a_certified_optimum_is_one_in_any_unit(dim, scale, unit):
+def test_certified_optima_do_not_depend_on_units(dim, scale, unit):
     """Rotations and translations are solved for together; their sizes may be far apart."""
     G = landmark_graph(dim)
     S, T = (sc.synchronize(graph, refine=True) for graph in (G, rescaled(G, scale, unit)))
@@ -68,7 +68,7 @@ def test_a_certified_optimum_is_one_in_any_unit(dim, scale, unit):
 
 @pytest.mark.parametrize("noise", [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1])
 @pytest.mark.parametrize("seed", range(2))
-def test_optima_are_certified_at_any_noise(dim, noise, seed):
+def test_optima_are_certified_at_every_noise_level(dim, noise, seed):
     """Though costs are rounded before they are optimal: the bound is off by squared gradients."""
     loops, _ = pose_graph(dim, ring_with_chords(40, 30, seed), seed, noise)
     for G in (loops, landmark_graph(dim, noise, seed=seed)):
@@ -77,7 +77,7 @@ def test_optima_are_certified_at_any_noise(dim, noise, seed):
         assert S.certify().is_optimal
 
 
-def test_the_bound_holds_for_all_poses_and_is_the_minimum(dim):
+def test_lower_bound_from_any_poses_is_the_minimum_cost(dim):
     """Whatever start it was computed from: it is refined first."""
     G, (R, _) = pose_graph(dim, ring_with_chords(15, 12), noise=0.3)
     best = sc.synchronize(G, refine=True)
@@ -115,7 +115,7 @@ def test_a_local_minimum_is_not_certified(what, turns):
     assert "to the bound" in repr(S)
 
 
-def test_a_local_minimum_of_landmarks_from_rotations_first_is_not_certified():
+def test_local_minimum_with_landmarks_is_not_certified():
     """Odometry that drifts by turns: the joint start finds the optimum, rotations first do not."""
     n, angle = 120, 2 * np.pi / 60
     R = plane(angle * np.arange(n))
@@ -139,7 +139,7 @@ def test_a_local_minimum_of_landmarks_from_rotations_first_is_not_certified():
     assert Z.smallest_eigenvalue < 0
 
 
-def test_what_has_no_contradictions_is_certified(dim):
+def test_consistent_measurements_are_certified(dim):
     chain, _ = pose_graph(dim, [[0, 1], [1, 2], [3, 4]])
     lonely = sc.PoseGraph(
         np.zeros((0, 2), int), np.zeros((0, dim, dim)), np.zeros((0, dim)), n_vertices=2
@@ -160,7 +160,7 @@ def test_what_has_no_contradictions_is_certified(dim):
 @pytest.mark.parametrize(
     ("d", "scalars"), [(1, float), (4, float), (2, complex), (3, np.float32), (2, np.complex64)]
 )
-def test_other_groups_have_bounds_too(d, scalars):
+def test_lower_bounds_hold_for_orthogonal_and_unitary_groups(d, scalars):
     """They are not refined, and the bound is a little lower; as in single precision."""
     rng = np.random.default_rng(4)
     edges = ring_with_chords(12, 5)
@@ -178,7 +178,7 @@ def test_other_groups_have_bounds_too(d, scalars):
 
 
 @pytest.mark.parametrize("kept", [[4, 2, 7], np.arange(19) % 7 == 3], ids=["indices", "mask"])
-def test_a_subset_keeps_measurements_and_poses(dim, kept):
+def test_subset_keeps_chosen_measurements_and_all_poses(dim, kept):
     G = landmark_graph(dim)
     H = G.subset(kept)
     assert (H.n_vertices, H.n_edges) == (20, 3)
@@ -192,7 +192,7 @@ def test_a_subset_keeps_measurements_and_poses(dim, kept):
 
 @pytest.mark.parametrize("tau", [1.0, 1e17])
 @pytest.mark.parametrize(("n", "turns"), [(101, 17), (151, 25), (301, 1)])
-def test_bounds_of_rings_wound_with_noise_are_below_the_optimum(n, turns, tau, monkeypatch):
+def test_lower_bounds_of_noisy_wound_rings_are_below_the_optimum(n, turns, tau, monkeypatch):
     """Iterated eigenvalues may be too high, and weights of places hide those of rotations."""
     G, wound = half_turned_ring(n, turns)
     noise = plane(1e-3 * np.random.default_rng(n).standard_normal(n))
@@ -208,7 +208,7 @@ def test_bounds_of_rings_wound_with_noise_are_below_the_optimum(n, turns, tau, m
 
 
 @pytest.mark.parametrize(("far", "weight"), [(1e8, 1.0), (1.0, 1e30)])
-def test_what_one_measurement_rounds_to_certifies_no_others(far, weight):
+def test_rounding_of_one_large_measurement_does_not_certify_the_others(far, weight):
     G, wound = half_turned_ring(12)
     weights = np.append(np.ones(12), weight)
     H = appended(G, [[0, 12]], np.eye(2)[None], [[far, 0.0]], weights, weights)
@@ -218,7 +218,7 @@ def test_what_one_measurement_rounds_to_certifies_no_others(far, weight):
     assert sc.synchronize(H, start=np.tile(np.eye(2), (13, 1, 1))).certify().is_optimal
 
 
-def test_parts_that_landmarks_join_are_certified_without_the_edges_left_out(dim):
+def test_parts_joined_by_landmarks_are_certified_without_discarded_edges(dim):
     """Wrong edges between them are not needed to hold the graph together."""
     G = landmark_graph(dim, noise=0.05)
     seen = dataclasses.replace(G.sightings, tau=np.full(len(G.sightings.edges), 100.0))

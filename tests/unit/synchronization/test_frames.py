@@ -22,7 +22,7 @@ from tests.unit.synchronization.conftest import (
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
-def test_transports_and_weights_come_back(dtype):
+def test_read_connection_recovers_transports_and_weights(dtype):
     rng = np.random.default_rng(3)
     A = rng.standard_normal((2, 3, 3, 3)) + 1j * rng.standard_normal((2, 3, 3, 3))
     P, Q = np.linalg.qr(A if np.dtype(dtype).kind == "c" else A.real)[0].astype(dtype)
@@ -38,7 +38,7 @@ def test_transports_and_weights_come_back(dtype):
 
 
 @pytest.mark.parametrize("angle", [0.0, 1.0])
-def test_edges_of_weight_zero_join_nothing_and_have_no_angle(angle):
+def test_edges_of_weight_zero_do_not_connect_and_have_angle_nan(angle):
     """They say nothing, so that poses neither agree nor disagree with them."""
     heads, tails = plane(np.array([0, 0, angle, angle])), np.tile(np.eye(2), (4, 1, 1))
     tails[2:] = heads[2:] = 0
@@ -49,7 +49,7 @@ def test_edges_of_weight_zero_join_nothing_and_have_no_angle(angle):
     assert S.component.tolist() == [0, 0, 0, 1]
 
 
-def test_reflections_count_in_their_component_only():
+def test_a_reflection_affects_only_its_own_component():
     F = sc.CellularSheaf.signed([[0, 1], [2, 3]], sign=[1, -1])
     assert read_connection(F).proper.tolist() == [True, True, False, False]
 
@@ -59,16 +59,16 @@ def test_reflections_count_in_their_component_only():
     [(np.eye(2), np.diag([1.0, 2.0])), (np.eye(2), 2 * np.eye(2)), (np.ones((2, 2)), np.eye(2))],
     ids=["stretched", "two multiples", "singular"],
 )
-def test_the_edge_that_is_no_rotation_is_named(tail, head):
+def test_error_names_the_edge_whose_maps_are_not_orthogonal(tail, head):
     maps = np.tile(np.eye(2), (2, 3, 1, 1))
     maps[:, 1] = tail, head
     F = sc.CellularSheaf([[0, 1], [2, 1], [0, 2]], *maps)
-    message = r"`F` must be a connection, but edge 1 \(2 -> 1\) is not one"
+    message = r"`F` must be a connection, but the maps of edge 1 \(2 -> 1\) are not equal"
     with pytest.raises(ValueError, match=message):
         sc.synchronize(F)
 
 
-def test_stalks_of_several_sizes_are_named():
+def test_error_names_a_stalk_of_another_dimension():
     path = nx.path_graph(3)
     for dims, message in (
         (([2, 3, 2], 2), "vertex 1 has dimension 3 and vertex 0 has 2"),
@@ -88,7 +88,7 @@ def test_angles_are_exact_from_zero_to_pi(angle):
     assert_residual(angles_of(plane(np.array([angle, -angle]))) - angle, n=2)
 
 
-def test_other_groups_have_the_largest_angle():
+def test_angles_of_other_groups_are_the_largest_rotation_angle():
     block = np.zeros((4, 4))
     block[:2, :2], block[2:, 2:] = plane(0.4), plane(1.1)
     assert_residual(angles_of(block[None]) - 1.1, n=4)
@@ -97,7 +97,7 @@ def test_other_groups_have_the_largest_angle():
     assert_residual(angles_of(np.exp([[[0.7j]]])) - 0.7, n=1)
 
 
-def test_a_loop_that_turns_counts_in_a_pair_too():
+def test_a_rotating_loop_changes_the_eigenvalues_of_a_pair():
     """Two vertices with one edge need no eigensolver, but where a loop contradicts sections."""
     F = sc.CellularSheaf.connection([[0, 0], [0, 1]], plane(np.array([np.pi / 2, 0])))
     values = np.linalg.eigvalsh(sc.laplacian(F).toarray())
@@ -105,7 +105,7 @@ def test_a_loop_that_turns_counts_in_a_pair_too():
 
 
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
-def test_unitary_frames_from_an_anchor(dtype):
+def test_anchored_unitary_frames_equal_those_of_real_rotations(dtype):
     """The holonomy is spread over a cycle of equal weights, as in the plane."""
     phases = np.array([0.3, -0.2, 0.5, 0.1])
     transports = np.exp(1j * phases)[:, None, None].astype(dtype)
@@ -130,7 +130,7 @@ def test_rounded_frames_are_the_nearest_rotations():
     assert abs(found - best).max() < 4e-3
 
 
-def test_mirrored_frames_are_turned_over():
+def test_mirrored_frames_are_reflected_before_rounding():
     G, (R, _) = pose_graph(3, ring_with_chords(12, 6))
     mirrored = R.swapaxes(1, 2) @ np.diag([1.0, 1.0, -1.0])
     found = nearest_rotations(mirrored, read_connection(G.sheaf))
@@ -168,7 +168,7 @@ def test_signs_and_unitary_frames_are_rounded_to_their_groups():
 
 @pytest.mark.parametrize("n", [6, 300])
 @pytest.mark.parametrize(("miss", "told"), [(2e-7, True), (4e-6, False)])
-def test_frames_are_undetermined_where_eigenvalues_are_the_same_to_a_millionth(n, miss, told):
+def test_frames_with_nearly_equal_eigenvalues_are_reported_as_undetermined(n, miss, told):
     """A cycle of n turns by a in all has eigenvalues 2 - 2 cos((2 pi k + a) / n), each twice.
 
     For a = pi - miss the gap is 4 miss / pi of the eigenvalue.
@@ -190,7 +190,7 @@ def test_frames_are_undetermined_where_eigenvalues_are_the_same_to_a_millionth(n
 )
 @pytest.mark.parametrize("reflects", [False, True])
 @pytest.mark.parametrize(("dim", "noise"), [(1, 0), (2, 0.2), (3, 0.0), (3, 0.2)])
-def test_modes_and_gap_are_those_of_dense_algebra(graph, dim, noise, reflects):
+def test_modes_and_gap_match_dense_eigenvalues(graph, dim, noise, reflects):
     """With loops, which may turn, and where one edge reflects."""
     edges = [*nx.convert_node_labels_to_integers(graph).edges, (3, 3), (7, 7)]
     F = sc.gallery.bundle(edges, dim=dim, noise=noise, seed=0)
@@ -206,7 +206,7 @@ def test_modes_and_gap_are_those_of_dense_algebra(graph, dim, noise, reflects):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_the_gap_where_weights_differ_by_twelve_decades(seed, dim):
+def test_gap_is_accurate_if_weights_span_twelve_decades(seed, dim):
     edges = ring_with_chords(140, 200, seed=seed)
     G, _ = pose_graph(dim, edges, seed=seed, noise=0.01)
     weight = 10 ** np.random.default_rng(seed).uniform(-6, 6, len(edges))
@@ -218,7 +218,7 @@ def test_the_gap_where_weights_differ_by_twelve_decades(seed, dim):
     assert S.gap == pytest.approx(values[dim] - values[dim - 1], rel=2e-3)
 
 
-def test_positions_are_those_of_least_cost_and_landmarks_join_components(dim):
+def test_positions_minimize_the_cost_and_landmarks_join_components(dim):
     G, (R, t) = pose_graph(dim, [[0, 1], [1, 0], [2, 3]], noise=0.3)
     seen = [[0, 0], [1, 0], [2, 0]]
     H = sighted(G, (R, t), np.ones((1, dim)), seen, 0.3, [1.0, 2.0, 3.0])

@@ -14,7 +14,7 @@ from tests.unit.synchronization.conftest import pose_graph
 EDGES = [[0, 1], [1, 2], [2, 0]]
 
 
-def test_true_rotations_are_a_section_of_its_sheaf_weighted_by_kappa(dim):
+def test_true_rotations_are_a_section_of_the_sheaf_weighted_by_kappa(dim):
     G, (R, _) = pose_graph(dim, EDGES)
     section = R.swapaxes(1, 2).reshape(-1, dim)
     delta = sc.coboundary(G.sheaf)
@@ -26,7 +26,7 @@ def test_true_rotations_are_a_section_of_its_sheaf_weighted_by_kappa(dim):
     np.testing.assert_array_equal(H.translations, G.translations)
 
 
-def test_arrays_are_copies_that_cannot_be_written_to(dim):
+def test_arrays_are_read_only_copies(dim):
     steps = np.ones((3, dim))
     G, _ = pose_graph(dim, EDGES)
     H = dataclasses.replace(G, translations=steps)
@@ -37,7 +37,7 @@ def test_arrays_are_copies_that_cannot_be_written_to(dim):
             getattr(G, name)[0] = 0
 
 
-def test_isolated_vertices_and_labels():
+def test_isolated_vertices_are_counted_and_labelled():
     G, _ = pose_graph(2, EDGES, n=5, vertex_labels="abcde")
     assert G.n_vertices == G.sheaf.n_vertices == 5
     assert G.sheaf.vertex_labels == tuple("abcde")
@@ -52,7 +52,7 @@ BAD = {
     "one": ({"rotations": np.eye(2)}, "`rotations` must have shape (3, d, d), got (2, 2)"),
     "weights": ({"kappa": [1.0]}, "`kappa` must have shape (3,), got (1,)"),
     "shape": ({"rotations": np.zeros((3, 2, 3))}, "`rotations` must have shape (m, 2, 2)"),
-    "reflection": ({"rotations": np.tile(np.diag([1.0, -1]), (3, 1, 1))}, "it reflects"),
+    "reflection": ({"rotations": np.tile(np.diag([1.0, -1]), (3, 1, 1))}, "its determinant is -1"),
     "stretched": ({"rotations": np.tile(2 * np.eye(2), (3, 1, 1))}, "`rotations[0]` must be a rot"),
     "nan": ({"translations": [[0, 0], [0, np.nan], [0, 0]]}, "`translations[1]` must be finite"),
     "count": ({"translations": [[0, 0]]}, "`translations` must have shape (3, 2), got (1, 2)"),
@@ -65,8 +65,11 @@ BAD = {
     "few-poses": ({"poses": (np.zeros((2, 2, 2)), np.zeros((2, 2)))}, "`poses[0]` must have shape"),
     "indefinite": ({"information": np.zeros((3, 3, 3))}, "must have positive definite blocks"),
     "contradiction": ({"information": np.tile(np.eye(3), (3, 1, 1))}, "`kappa[0]` = "),
-    "mixed": ({"sightings": SPATIAL}, "`sightings` are of dimension 3, poses of 2"),
-    "sighting": ({"sightings": AWAY}, "`sightings.edges[1]` names pose 3, but there are 3 poses"),
+    "mixed": ({"sightings": SPATIAL}, "`sightings` must have the dimension of the poses, 2, got 3"),
+    "sighting": (
+        {"sightings": AWAY},
+        "`sightings.edges[1]` refers to pose 3, but there are 3",
+    ),
     "negative count": ({"n_vertices": -1}, "`n_vertices` must be at least 3"),
     "huge count": ({"n_vertices": 10**400}, "`n_vertices` requires 1e+400 vertices"),
     "one array": ({"poses": (np.zeros((3, 2, 2)),)}, "`poses` must be a pair of arrays"),
@@ -76,7 +79,7 @@ BAD = {
 
 
 @pytest.mark.parametrize(("change", "message"), BAD.values(), ids=BAD)
-def test_bad_input_is_named(change, message):
+def test_bad_measurements_raise_errors_that_name_them(change, message):
     G, _ = pose_graph(2, EDGES)
     with pytest.raises(ValueError, match=re.escape(message)):
         dataclasses.replace(G, **change)
@@ -85,24 +88,24 @@ def test_bad_input_is_named(change, message):
 @pytest.mark.parametrize(
     "count", [np.inf, np.nan, 3.5, True, np.ma.masked, "3", [3], np.array([3]), 3j, {}]
 )
-def test_a_number_of_vertices_is_an_integer(count):
+def test_n_vertices_must_be_an_integer(count):
     G, _ = pose_graph(2, EDGES)
     with pytest.raises(TypeError, match="`n_vertices` must be an integer, got"):
         dataclasses.replace(G, n_vertices=count)
     assert dataclasses.replace(G, n_vertices=np.uint8(4)).n_vertices == 4
 
 
-def test_landmarks_are_counted():
+def test_landmarks_are_counted_and_need_places_and_labels():
     seen = sc.Sightings([[0, 2], [1, 0]], np.zeros((2, 3)), 1.0)
     assert seen.n_landmarks == 3
     assert sc.Sightings([[0, 0]], [[0, 0]], 1, places=np.zeros((4, 2))).n_landmarks == 4
-    with pytest.raises(ValueError, match=r"`places` must hold one for each of 3 landmarks, got 2"):
+    with pytest.raises(ValueError, match=r"`places` must hold a position for each of 3 .*, got 2"):
         dataclasses.replace(seen, places=np.zeros((2, 3)))
-    with pytest.raises(ValueError, match=r"`labels` must name each of 3 landmarks, got 2"):
+    with pytest.raises(ValueError, match=r"`labels` must hold a name for each of 3 .*, got 2"):
         dataclasses.replace(seen, labels=("tree", "lamp"))
 
 
-def test_isotropic_matrices_come_back(dim):
+def test_concentrations_of_isotropic_information_are_recovered(dim):
     size = dim * (dim + 1) // 2
     kappa, tau = np.array([2.0, 5e9, 1e-9]), np.array([3.0, 1e-6, 1e12])
     matrices = isotropic_information(kappa, tau, dim)
@@ -113,7 +116,7 @@ def test_isotropic_matrices_come_back(dim):
     assert not found.fails.any()
 
 
-def test_they_are_the_means_of_se_sync():
+def test_concentrations_are_the_means_of_se_sync():
     A = np.random.default_rng(5).standard_normal((6, 6))
     omega = A @ A.T + np.eye(6)
     found = concentrations(omega[None], 3)
@@ -121,7 +124,7 @@ def test_they_are_the_means_of_se_sync():
     assert_residual(found.kappa[0] * np.trace(np.linalg.inv(omega[3:, 3:])) / 1.5 - 1, 10.0, n=6)
 
 
-def test_what_is_not_positive_definite_is_reported_by_block(dim):
+def test_blocks_that_are_not_positive_definite_are_reported(dim):
     size = dim * (dim + 1) // 2
     matrices = np.tile(np.eye(size), (4, 1, 1))
     matrices[1, 0, 0] = 0

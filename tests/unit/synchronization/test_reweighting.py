@@ -18,7 +18,7 @@ from tests.unit.synchronization.conftest import (
 
 
 @pytest.mark.parametrize("what", ["both", "rotations", "translations"])
-def test_planted_outliers_come_first(dim, what):
+def test_planted_outliers_are_ranked_first(dim, what):
     rng = np.random.default_rng(0)
     G, _ = pose_graph(dim, ring_with_chords(60, 80), noise=0.02)
     bad = 60 + rng.choice(80, 12, replace=False)
@@ -59,7 +59,7 @@ def with_random_loops(dim, count=40, seed=0):
 
 @pytest.mark.parametrize("trusted", [None, "mask", "none"])
 @pytest.mark.parametrize("seed", range(2))
-def test_truncated_least_squares_leave_random_loops_out(dim, trusted, seed):
+def test_truncated_least_squares_discard_random_loops(dim, trusted, seed):
     H, clean = with_random_loops(dim, seed=seed)
     given = {"mask": np.arange(240) < 100, "none": []}.get(trusted)
     S = sc.synchronize(H, robust="tls", refine=True, trusted=given)
@@ -74,7 +74,7 @@ def test_truncated_least_squares_leave_random_loops_out(dim, trusted, seed):
     np.testing.assert_array_equal(S.weights, T.weights)
 
 
-def test_small_graphs_keep_their_right_loops(dim):
+def test_correct_loops_of_small_graphs_are_kept(dim):
     """Of 20 loops of 25 poses 3 are wrong; extensions bend so much that right ones look wrong."""
     lost = kept = 0
     for seed in range(12):
@@ -90,7 +90,7 @@ def test_small_graphs_keep_their_right_loops(dim):
     assert kept <= 1
 
 
-def test_suspicion_counts_standard_deviations(dim):
+def test_suspicion_is_measured_in_standard_deviations(dim):
     """For Gaussian errors its squares are chi squared, of d (d + 1) / 2 degrees of freedom."""
     _, clean = with_random_loops(dim)
     degrees = dim * (dim + 1) // 2
@@ -104,7 +104,7 @@ def test_suspicion_counts_standard_deviations(dim):
     assert S.suspicion is S.suspicion
 
 
-def test_rotations_of_a_sheaf_are_truncated_too():
+def test_truncated_least_squares_apply_to_rotations_of_a_sheaf():
     F = sc.gallery.bundle(ring_with_chords(60, 80), dim=3, noise=0.02, seed=0)
     head = F.head_data.reshape(-1, 3, 3).copy()
     bad = 60 + np.arange(0, 80, 8)
@@ -116,7 +116,7 @@ def test_rotations_of_a_sheaf_are_truncated_too():
     assert S.translations is None
 
 
-def test_a_pose_that_only_outliers_hold_keeps_a_place():
+def test_a_pose_measured_only_by_outliers_keeps_a_finite_position():
     """Its only two measurements contradict trusted ones; they go, with a tiny weight left."""
     G, _ = pose_graph(2, ring_with_chords(10, 5), noise=0.01)
     turn = random_rotations(2, 2, np.random.default_rng(1))

@@ -76,7 +76,7 @@ def lowest(A, wanted):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", MATRICES)
-def test_lowest_eigenpairs(name, dtype):
+def test_lowest_eigenpairs_match_dense_eigenvalues(name, dtype):
     A = MATRICES[name].astype(dtype)
     if A.dtype.kind == "c":  # the same spectrum in another basis
         phases = np.exp(1j * np.arange(N)).astype(dtype)
@@ -96,7 +96,7 @@ def test_lowest_eigenpairs(name, dtype):
 @pytest.mark.parametrize("reduction", [False, True])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 9, LANES * 3 + 1])
-def test_every_size_and_number(n, dtype, reduction):
+def test_eigenpairs_are_accurate_for_every_size_and_count(n, dtype, reduction):
     A = random_matrix(n, dtype, seed=n)
     eps = float(np.finfo(dtype).eps)
     exact = scipy.linalg.eigh(A.astype(np.result_type(dtype, np.float64)), eigvals_only=True)
@@ -121,7 +121,7 @@ def test_many_pairs_are_ascending_and_orthogonal_across_batches():
     assert_residual(Z.T @ Z - np.eye(N // 2), 1.0, n=N)
 
 
-def test_bad_vectors_are_found_out():
+def test_worst_residual_detects_wrong_eigenvectors():
     T = np.array([2.0, 1.0, 3.0]), np.array([0.5, 0.25, 0.0])
     w, z = np.linalg.eigh(np.diag(T[0]) + np.diag(T[1][:2], 1) + np.diag(T[1][:2], -1))
     worst_residual = from_python(tridiagonal.worst_residual)
