@@ -1,4 +1,4 @@
-"""Log message about the first compilation of kernels on a machine.
+"""Log message about the compilation of kernels that a process calls first.
 
 It goes to standard error through :mod:`logging`. ``setLevel(logging.ERROR)`` of
 ``logging.getLogger("sheafcoarsen")`` silences it, and a handler of that logger redirects it.
@@ -14,8 +14,9 @@ PATIENCE = 0.5
 """Seconds of compilation before the message is logged."""
 
 NOTICE = (
-    "sheafcoarsen: compiling for this machine, once; the first coarsening takes a quarter of a "
-    "minute, other first calls up to half a minute (ahead of time: `sheafcoarsen compile`)"
+    "sheafcoarsen: compiling what this call needs; later runs find it ready; the first coarsening "
+    "takes a quarter of a minute, other first calls up to half a minute (ahead of time: "
+    "`sheafcoarsen compile`)"
 )
 
 logger = logging.getLogger("sheafcoarsen")

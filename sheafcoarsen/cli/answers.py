@@ -7,7 +7,7 @@ import numpy as np
 
 from sheafcoarsen import ranks
 from sheafcoarsen._support import output_path, replacing, tables
-from sheafcoarsen.cli.outputs import check_outputs, show_files, show_times
+from sheafcoarsen.cli.outputs import check_outputs, print_result, show_files, show_times
 from sheafcoarsen.hierarchy import coarsen_levels
 from sheafcoarsen.html_report import EDGE_HEAD, stage, worst_edges, write_report
 from sheafcoarsen.io import read_g2o, save, write_g2o
@@ -55,12 +55,15 @@ def show_modes(
     """Print the lowest eigenvalues of L, and save them with their eigenvectors."""
     check_outputs(args, (".npz",))
     E = eigenmodes(sheaf, args.k, mass=mass, seed=args.seed, progress=args.progress)
-    print(E)
-    for value, residual in zip(E.values.tolist(), E.residuals.tolist(), strict=True):
-        print(f"{value:>16.8g}  residual {residual:.1e}")
     if args.out is not None:
         with replacing(output_path(args.out)) as stream:
             np.savez(stream, values=E.values, vectors=E.vectors, residuals=E.residuals)
+    if args.json:
+        print_result(args, E)
+        return 0
+    print(E)
+    for value, residual in zip(E.values.tolist(), E.residuals.tolist(), strict=True):
+        print(f"{value:>16.8g}  residual {residual:.1e}")
     show_files(args)
     return 0
 
@@ -72,14 +75,18 @@ def show_levels(sheaf: CellularSheaf, args: argparse.Namespace) -> int:
     if rank is None:
         rank = max(1, int(sheaf.vertex_dims.max(initial=1)))
     H = coarsen_levels(sheaf, rank=rank, seed=args.seed, progress=args.progress)
-    print(H)
     if args.out is not None:
         save(args.out, H)
-    passed = True
+    passed = None
     if args.report is not None:
         passed = bool(write_report(H, args.report, os.path.basename(args.input), args.typed))
-    show_files(args, "" if passed else ": a check FAILED")
-    return 0 if passed else 1
+    failed = passed is False
+    if args.json:
+        print_result(args, H, passed)
+        return int(failed)
+    print(H)
+    show_files(args, ": a check FAILED" if failed else "")
+    return int(failed)
 
 
 def pose_options(parser: argparse.ArgumentParser) -> None:

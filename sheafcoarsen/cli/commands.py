@@ -11,7 +11,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import networkx as nx
 import numpy as np
@@ -40,6 +40,7 @@ from sheafcoarsen.cli.outputs import (
     describe,
     facts,
     print_json,
+    print_result,
     show,
     show_coarsening,
     show_files,
@@ -54,10 +55,10 @@ from sheafcoarsen.cli.stores import (
     store_options,
     write_sheaf,
 )
-from sheafcoarsen.coarsening import Coarsening, coarsen
+from sheafcoarsen.coarsening import Coarsening, coarsen, energy_ledger
 from sheafcoarsen.elimination import Elimination, eliminate
 from sheafcoarsen.hierarchy import Hierarchy
-from sheafcoarsen.html_report import stage, write_report
+from sheafcoarsen.html_report import smooth_cochain, stage, write_report
 from sheafcoarsen.io import Level, save
 from sheafcoarsen.modes import OPERATORS, compute_modes, local_operator_of
 from sheafcoarsen.partition import METHODS, Method, select
@@ -71,6 +72,13 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise ValueError(f"{message} (see {self.prog} --help)".replace("\n", " "))
+
+    # a subparser returns the arguments that it does not know to its parent's error otherwise
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        known, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return known, unknown
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -118,7 +126,11 @@ def _parser() -> argparse.ArgumentParser:
         parents=[given, outputs],
         help="eliminate leaves and chains exactly, which gives a smaller equivalent sheaf",
     )
-    remove.add_argument("--keep", metavar="FILE", help="a text file of vertices to retain")
+    remove.add_argument(
+        "--keep",
+        metavar="FILE",
+        help="a text file of vertices to retain, names or indices separated by white space",
+    )
     remove.add_argument(
         "--max-neighbors",
         type=int,
@@ -167,7 +179,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     demo.set_defaults(run=_demo)
 
-    for command in (coarse, info, check):
+    for command in (coarse, remove, modes, levels, info, check):
         command.add_argument("--json", action="store_true", help="print JSON instead of text")
     coarse.add_argument(
         "-v",
@@ -243,19 +255,22 @@ def _written(
     if args.out is not None:
         with stage(times, "save"):
             save(args.out, result)
-    passed = True
+    passed = None
     if args.report is not None:
         name, before = os.path.basename(args.input), dict(times)
         with stage(times, "report"):
             passed = bool(write_report(result, args.report, name, args.typed, before))
-    if getattr(args, "json", False):
-        files = {"out": args.out, "report": args.report}
-        print_json(facts(result) | {"seconds": times, "passed": passed} | files)
-        return 0 if passed else 1
+    failed = passed is False
+    if args.json:
+        more: dict = {"seconds": times}
+        if isinstance(result, Coarsening) and args.verbose:
+            more["ledger"] = energy_ledger(result, smooth_cochain(result.fine)).lines
+        print_result(args, result, passed, **more)
+        return int(failed)
     show_result()
     show_times(times)
-    show_files(args, "" if passed else ": a check FAILED")
-    return 0 if passed else 1
+    show_files(args, ": a check FAILED" if failed else "")
+    return int(failed)
 
 
 def _vertices_in(path: str, F: CellularSheaf) -> np.ndarray:
@@ -387,10 +402,10 @@ Try it on a graph of your own: sheafcoarsen coarsen FILE -k 5 -r 2 --report page
 @contextlib.contextmanager
 def _surroundings(args: argparse.Namespace) -> Iterator[None]:
     """Print each warning on one line, nothing if quiet, and save standard input for ``-``."""
-    folder = ""
+    given = ""
 
     def warned(message: object, *_: object, **__: object) -> None:
-        said = str(message).replace(folder, "") if folder else message
+        said = str(message).replace(given, "standard input") if given else message
         print(f"sheafcoarsen: {_line(said)}", file=sys.stderr)
 
     args.progress = sys.stderr.isatty() and not args.quiet
@@ -407,12 +422,12 @@ def _surroundings(args: argparse.Namespace) -> Iterator[None]:
         if getattr(args, "input", None) != "-":
             yield
             return
-        folder = stack.enter_context(tempfile.TemporaryDirectory()) + os.sep
-        args.input = standard_input(folder)
+        given = standard_input(stack.enter_context(tempfile.TemporaryDirectory()))
+        args.input = given
         try:
             yield
         except (ValueError, OSError) as error:
-            raise ValueError(str(error).replace(folder, "")) from None
+            raise ValueError(str(error).replace(given, "standard input")) from None
 
 
 def _line(message: object) -> str:

@@ -5,6 +5,7 @@ import gzip
 import os
 import re
 import sys
+import zlib
 from typing import Any
 
 import numpy as np
@@ -97,10 +98,13 @@ def standard_input(folder: str) -> str:
     """Write standard input to a file with the extension of its format, and return the path."""
     data = sys.stdin.buffer.read()
     if data.startswith(b"\x1f\x8b"):
-        data = gzip.decompress(data)
+        try:
+            data = gzip.decompress(data)
+        except (OSError, EOFError, zlib.error) as error:
+            raise ValueError(f"standard input: a damaged gzip file: {error}") from None
     head = data[:65536]
     ending = next(end for end, begin in FORMATS.items() if re.search(begin, head, re.MULTILINE))
-    path = os.path.join(folder, f"stdin{ending}")
+    path = os.path.join(folder, f"standard input{ending}")
     with open(path, "wb") as stream:
         stream.write(data)
     return path

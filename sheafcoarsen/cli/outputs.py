@@ -14,6 +14,7 @@ from sheafcoarsen.html_report import SMOOTHING_STEPS, smooth_cochain
 from sheafcoarsen.io import Level
 from sheafcoarsen.partition import Partition
 from sheafcoarsen.sheaf import CellularSheaf, component_count
+from sheafcoarsen.solve import Eigenmodes
 
 
 def check_outputs(args: argparse.Namespace, endings: tuple[str, ...]) -> None:
@@ -144,6 +145,8 @@ def facts(obj: Any) -> dict[str, Any]:
         return kind | {"levels": [facts(obj[i]) for i in range(len(obj))]}
     if isinstance(obj, Level | dist.StoredCoarsening):
         return kind | {"fine": facts(obj.fine), "coarse": facts(obj.sheaf)}
+    if isinstance(obj, Eigenmodes):
+        return kind | {"values": obj.values.tolist(), "residuals": obj.residuals.tolist()}
     names = {"vertices": "n_vertices", "edges": "n_edges", "dim_c0": "dim_c0", "dim_c1": "dim_c1"}
     sizes: dict[str, Any] = {
         name: int(getattr(obj, attribute)) for name, attribute in names.items()
@@ -155,6 +158,14 @@ def facts(obj: Any) -> dict[str, Any]:
         sizes["loops"] = int((obj.edges[:, 0] == obj.edges[:, 1]).sum())
         sizes["empty_stalks"] = int((obj.vertex_dims == 0).sum())
     return kind | sizes
+
+
+def print_result(
+    args: argparse.Namespace, result: Any, passed: bool | None = None, **more: Any
+) -> None:
+    """Print a result and its files as JSON, with ``passed`` only if it was checked."""
+    checked = {} if passed is None else {"passed": passed}
+    print_json(facts(result) | more | checked | {"out": args.out, "report": args.report})
 
 
 def print_json(value: Any) -> None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sheafcoarsen._support import counted, tables
+from sheafcoarsen._support import counted
 from sheafcoarsen.coarsening import Coarsening, EnergyLedger, energy_ledger
 from sheafcoarsen.elimination import Elimination
 from sheafcoarsen.hierarchy import Hierarchy
@@ -168,7 +168,7 @@ def _spectrum(found: Findings) -> str:
         if len(there) > 1
         else ("the lowest positive eigenvalue is")
     )
-    much = f"{many} at most {percent(float(there.max()))} too high"
+    much = f"{many} up to {percent(float(there.max()))} too high"
     if len(there) > 2:
         much += f" ({percent(float(np.median(there)))} in the median)"
     if len(there) < len(errors):
@@ -204,9 +204,9 @@ def elimination_verdict(K: Elimination, verdict: Verification) -> str:
 
 
 def percent(share: float) -> str:
-    """Format a fraction in percent, with enough digits not to round to 0 or 100."""
-    if share >= 10:
-        return f"{tables.text(100 * share)} %"
+    """Format a fraction in percent, not rounded to 0 or 100 %, and from 1000 % on as a factor."""
+    if round(100 * share) >= 1000:
+        return f"{share:,.0f} times"
     if 0.99 < share < 1:
         missing = 100 * (1 - share)
         digits = int(np.clip(np.ceil(-np.log10(missing) - 1e-6), 1, 12))

@@ -160,8 +160,8 @@ def read_graph(
     path = file_path(path)
     dim = whole_number("dim", dim, at_least=0)
     signed = flag("signed", signed)
-    hints = {".g2o": "; read_g2o reads pose graphs", ".npz": "; load reads what save wrote"}
-    reader = reader_of(path, READERS, "read_graph", hints)
+    others = "; read_g2o reads .g2o, read_mesh .off, .obj and .ply, load .npz"
+    reader = reader_of(path, READERS, "read_graph", others)
     if n_vertices is not None:
         n_vertices = whole_number("n_vertices", n_vertices, at_least=0)
         if reader not in (read_edge_list, read_matrix_market):

@@ -27,19 +27,16 @@ def file_error(path: str, line: int | None, message: str) -> ValueError:
     return ValueError(tables.printable(f"{place}: {' '.join(message.split())}"))
 
 
-def reader_of(
-    path: str, readers: Mapping[str, Reader], name: str, hints: Mapping[str, str] | None = None
-) -> Reader:
+def reader_of(path: str, readers: Mapping[str, Reader], name: str, others: str = "") -> Reader:
     """Return the reader for a path's file extension, which may be followed by ``.gz``."""
     stem = path[:-3] if path.lower().endswith(".gz") else path
     ending = os.path.splitext(stem)[1].lower()
     if ending not in readers:
-        hint = (hints or {}).get(ending, "")
         message = (
             f"unknown file extension {ending!r}; {name} reads {', '.join(readers)}, each also "
-            f"gzipped (.gz)"
+            f"gzipped (.gz){others}"
         )
-        raise file_error(path, None, message + hint)
+        raise file_error(path, None, message)
     return readers[ending]
 
 

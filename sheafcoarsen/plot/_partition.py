@@ -256,8 +256,7 @@ def _draw_coarse(
     if notes:
         ax.set_xlabel(f"{' and '.join(notes)} not drawn", fontsize=10 if room > NARROW else 8)
     if handles:
-        wide = room > NARROW
-        style: dict = {"fontsize": 10 if wide else 8, "ncols": 3 if wide else 1}
+        style: dict = {"fontsize": 10 if room > NARROW else 8, "ncols": 3}
         style |= {"handlelength": 1.4, "columnspacing": 1.0, "handletextpad": 0.5}
         add_legend_below(ax, handles, 18 if notes else 2, **style)
     return sizes

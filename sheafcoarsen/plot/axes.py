@@ -115,20 +115,24 @@ def add_legend(ax: Axes) -> None:
                 mark.set_linewidth(max(mark.get_linewidth(), 1.5))
 
 
-def add_legend_below(ax: Axes, handles: list, points: float, **style: Any) -> Legend:
-    """Add a legend ``points`` below the axes."""
+def add_legend_below(ax: Axes, handles: list, points: float, *, ncols: int, **style: Any) -> Legend:
+    """Add a legend ``points`` below the axes, in as many of ``ncols`` columns as they are wide."""
     from matplotlib.transforms import ScaledTranslation
 
     below = ax.transAxes + ScaledTranslation(0, -points / 72, ax.figure.dpi_scale_trans)
-    return ax.legend(
+    legend = ax.legend(
         handles=handles,
         loc="upper center",
         bbox_to_anchor=(0.5, 0.0),
         bbox_transform=below,
         frameon=False,
         borderaxespad=0.2,
+        ncols=ncols,
         **style,
     )
+    if ncols > 1 and legend.get_window_extent().width > ax.bbox.width:
+        return add_legend_below(ax, handles, points, ncols=ncols - 1, **style)
+    return legend
 
 
 def draw_lines(ax: Axes, label: str, places: np.ndarray, edges: np.ndarray, **style: Any) -> None:

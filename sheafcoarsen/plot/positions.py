@@ -40,6 +40,11 @@ def vertex_places(F: Any, pos: Any) -> np.ndarray:
         missing = next((name for name in names if name not in pos), None)
         if missing is not None:
             raise ValueError(f"`pos` must hold a position for every vertex, but lacks {missing!r}")
+        empty = next((name for name in names if pos[name] is None), None)
+        if empty is not None:
+            raise ValueError(
+                f"`pos` must hold a position for every vertex, but `pos[{empty!r}]` is None"
+            )
         pos = [pos[name] for name in names]
         if n == 0:
             return np.zeros((0, 2))

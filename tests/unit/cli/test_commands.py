@@ -17,6 +17,7 @@ import pytest
 import sheafcoarsen as sc
 from sheafcoarsen.cli import main
 from sheafcoarsen.cli.compilation import SCALARS
+from sheafcoarsen.html_report import smooth_cochain
 from tests.support.helpers import assert_residual
 from tests.unit.gallery.test_surfaces import icosphere
 
@@ -267,7 +268,7 @@ def test_demo_prints_consistent_numbers(capsys):
 
 @pytest.mark.parametrize("quiet", [False, True])
 def test_json_output_is_one_object_and_quiet_output_is_empty(quiet, graph_file, tmp_path, capsys):
-    out = str(tmp_path / "c.npz")
+    out, page = str(tmp_path / "c.npz"), str(tmp_path / "c.html")
 
     def printed(*arguments):
         assert main([*arguments, *["-q"] * quiet]) == 0
@@ -280,11 +281,29 @@ def test_json_output_is_one_object_and_quiet_output_is_empty(quiet, graph_file, 
     about = [printed("info", name, "--json") for name in (graph_file, out)]
     verified = printed("verify", out, "--json")
     C = sc.load(out)
+    command = ["coarsen", graph_file, "-k", "5", "-r", "2", "--report", page]
+    account = printed(*command, "--json", "-v")
+    left = printed("eliminate", graph_file, "-o", out, "--json")
+    modes = printed("modes", graph_file, "-k", "3", "--json")
+    levels = printed("levels", graph_file, "--report", page, "--json")
     sc.save(tmp_path / "p.npz", C.partition)
     parts = printed("info", str(tmp_path / "p.npz"), "--json")
     if quiet:
         return
-    assert (made["passed"], made["out"], made["report"]) == (True, out, None)
+    assert "passed" not in made  # nothing was verified
+    assert (made["out"], made["report"]) == (out, None)
+    ledger = sc.energy_ledger(C, smooth_cochain(C.fine))
+    assert account["ledger"] == ledger.lines
+    assert account["fine"] == made["fine"]
+    assert account["passed"] is True
+    assert "ledger" not in made
+    K = sc.eliminate(C.fine)
+    assert (left["kind"], left["out"]) == ("Elimination", out)
+    assert left["coarse"]["vertices"] == K.sheaf.n_vertices
+    assert modes["values"] == sc.eigenmodes(C.fine, 3).values.tolist()
+    assert len(modes["residuals"]) == 3
+    assert [F["vertices"] for F in levels["sheaves"]] == [34]
+    assert levels["passed"] is True
     assert list(made["seconds"]) == ["read", "select", "local modes", "coarse maps", "save"]
     assert about[0] == made["fine"] == about[1]["fine"]
     assert made["coarse"] == about[1]["coarse"]
@@ -339,10 +358,10 @@ def test_standard_input_is_read_like_a_file(ending, packed, tmp_path, capsys, mo
 
 
 def test_error_messages_name_standard_input(capsys, monkeypatch):
-    for data, status in ((b"4 5\n", 0), (b"4 5\n5 6 x\n", 2)):
+    for data, status in ((b"4 5\n", 0), (b"4 5\n5 6 x\n", 2), (gzip.compress(b"0 1\n")[:12], 2)):
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
         assert main(["info", "-"]) == status
-        assert capsys.readouterr().err.startswith("sheafcoarsen: stdin.txt:")
+        assert capsys.readouterr().err.startswith("sheafcoarsen: standard input:")
 
 
 def test_meshes_are_described(tmp_path, capsys):
@@ -437,7 +456,11 @@ SMALL = ["coarsen", "GRAPH", "--clusters", "2", "--rank", "1"]
         ([*SMALL, "--dim", "-2"], "`dim` must be at least 0"),
         ([*SMALL, "--method", "magic"], "invalid choice: 'magic'"),
         (["coarsen", "missing.mtx", "--clusters", "2", "--rank", "1"], "missing.mtx"),
-        (["coarsen", "picture.png", "--clusters", "2", "--rank", "1"], "picture.png"),
+        (
+            ["coarsen", "picture.json", "--clusters", "2", "--rank", "1"],
+            "gzipped (.gz); read_g2o reads .g2o, read_mesh .off, .obj and .ply, load .npz",
+        ),
+        (["levels", "GRAPH", "--fast"], "arguments: --fast (see sheafcoarsen levels --help)"),
         (["verify", "GRAPH"], "does not hold a coarsening: pass --clusters and --rank"),
         ([*SMALL, "--out", ""], "--out must name an .npz file"),
         ([*SMALL, "--out", "nowhere/c.npz"], "no folder nowhere"),

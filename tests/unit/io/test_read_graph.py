@@ -296,12 +296,7 @@ def test_unknown_file_extension_raises_error_that_lists_known_ones(tmp_path):
         message = refuses(tmp_path / name, None, "unknown file extension")
         for ending in (*ENDINGS, ".edges", ".edgelist", ".tsv", ".el", ".gz"):
             assert ending in message
-    assert "read_g2o reads pose graphs" in refuses(
-        tmp_path / "a.g2o.gz", None, "unknown file extension '.g2o'"
-    )
-    assert "load reads what save wrote" in refuses(
-        tmp_path / "a.npz", None, "unknown file extension '.npz'"
-    )
+        assert message.endswith("read_g2o reads .g2o, read_mesh .off, .obj and .ply, load .npz")
 
 
 @pytest.mark.parametrize(

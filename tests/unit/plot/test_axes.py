@@ -28,7 +28,7 @@ def collections(panel):
 
 def draw(ax):
     """Draw everything, as saving it would."""
-    ax.figure.canvas.draw()
+    ax.figure.draw_without_rendering()
 
 
 def all_pictures(C):
@@ -64,6 +64,20 @@ def test_plots_draw_into_given_axes_and_return_them(name, C, ax):
             assert panel.get_ylabel() or [label.get_text() for label in panel.get_yticklabels()]
     with pytest.raises(TypeError, match="must be an? .*, got str"):
         getattr(plot, name)("C")
+
+
+@pytest.mark.parametrize("width", [9, 16, 20])
+@pytest.mark.parametrize("name", ["partition", "elimination", "spectra", "quality"])
+def test_legends_of_small_axes_are_not_wider_than_the_axes(name, width, C):
+    axes = Figure(figsize=(width, 5)).subplots(1, 2)
+    ax = all_pictures(C)[name](axes[0])
+    draw(ax)
+    for panel in ax.child_axes or [ax]:
+        if legend := panel.get_legend():
+            shown = legend.get_window_extent()
+            own = panel.get_window_extent()
+            columns = len({round(text.get_window_extent().x0) for text in legend.get_texts()})
+            assert columns == 1 or own.x0 - 1 < shown.x0 < shown.x1 < own.x1 + 1
 
 
 @pytest.mark.parametrize("name", PICTURES + MORE)

@@ -104,6 +104,8 @@ def test_positions_may_be_given_by_vertex_name(ax):
     np.testing.assert_array_equal(drawn, [places[name] for name in F.vertex_labels])
     with pytest.raises(ValueError, match="but lacks 'c'"):
         plot.partition(C, {name: place for name, place in places.items() if name != "c"}, ax=ax)
+    with pytest.raises(ValueError, match=r"every vertex, but `pos\['c'\]` is None"):
+        plot.elimination(sc.eliminate(F), places | {"c": None}, ax=ax)
 
 
 @pytest.mark.parametrize(
