@@ -73,7 +73,7 @@ def readout(
         g = int(np.flatnonzero(counts == 0)[0])
         raise ValueError(
             f"`batch` assigns no vertex to graph {g}, so its {how} is undefined: use `how` = "
-            f'"sum" for zeros'
+            '"sum" for zeros, or did a cluster join several graphs? Pass `partition` to HiSP'
         )
     by_graph, first = x[np.argsort(graphs, kind="stable")], offsets(counts)[some]
     gather = np.maximum if how == "max" else np.add

@@ -223,22 +223,30 @@ def trusted_modes(R: Prolongation, **fields: Any) -> LocalModes:
     return modes
 
 
-def warn_if_tied(modes: LocalModes, stacklevel: int, where: str = "") -> None:
-    """Warn if a cut splits a multiple eigenvalue; ``where`` is a prefix of the message.
+def warn_if_tied(modes: LocalModes, stacklevel: int, **text: str) -> None:
+    """Warn if a cut splits a multiple eigenvalue; ``text`` changes the message.
 
     The message does not contain values, so that Python shows it once per line of code; they are
     in ``tied`` and ``next_eigenvalues``.
     """
-    warn_if_tied_in(int(modes.tied.sum()), stacklevel + 1, where)
+    warn_if_tied_in(int(modes.tied.sum()), stacklevel + 1, **text)
 
 
-def warn_if_tied_in(count: int, stacklevel: int, where: str = "") -> None:
-    """Warn if the cut splits a multiple eigenvalue in ``count`` clusters."""
+def warn_if_tied_in(
+    count: int,
+    stacklevel: int,
+    where: str = "",
+    tied: str = "`tied` of the modes",
+    advice: str = "call .whole_multiplets() on the rank rule to keep multiplets whole",
+) -> None:
+    """Warn if the cut splits a multiple eigenvalue in ``count`` clusters.
+
+    ``where`` is a prefix of the message, ``tied`` names the mask of these clusters.
+    """
     if count:
         warnings.warn(
-            f"{where}the cut splits a multiple eigenvalue in the clusters where `tied` of the "
-            f"modes is True, so the coarse space is not unique there: call .whole_multiplets() on "
-            f"the rank rule to keep multiplets whole",
+            f"{where}the cut splits a multiple eigenvalue in the clusters where {tied} is True, so "
+            f"the coarse space is not unique there: {advice}",
             TiedModesWarning,
             stacklevel=stacklevel,
         )

@@ -410,6 +410,10 @@ REFUSED: dict = {
             lambda: in_folder(lambda folder: sc.save(folder / "m.npz", M)),
             "`obj` must be a CellularSheaf, a Partition, a Coarsening, a Hierarchy, an",
         ),
+        (
+            lambda: in_folder(lambda folder: sc.save(folder / "p", POOL(F, X[:, None]))),
+            "got Pooling: save its `coarsening`",
+        ),
         *(
             (lambda dtype=dtype: CellularSheaf.random(PATH, 1, 1, dtype=dtype), message)
             for dtype in (np.int16, int, bool, object, np.longdouble, "U3", "3f8", "number", 7)

@@ -500,7 +500,12 @@ def test_single_precision_is_summed_in_double():
         (([["a"]],), TypeError, "`x` must hold float32"),
         ((np.ones((2, 1)), "sum", [0]), ValueError, "each of the 2 rows of `x`, got 1"),
         ((np.ones((2, 1)), "sum", [0, -1]), ValueError, "0 .. g-1, got -1 at index 1"),
-        ((np.ones((2, 1)), "max", [0, 2]), ValueError, "`batch` assigns no vertex to graph 1"),
+        (
+            (np.ones((2, 1)), "max", [0, 2]),
+            ValueError,
+            "`batch` assigns no vertex to graph 1, so its max is undefined: use `how` = "
+            '"sum" for zeros, or did a cluster join several graphs? Pass `partition` to HiSP',
+        ),
     ],
 )
 def test_invalid_readouts_raise(arguments, error, message):
@@ -731,6 +736,9 @@ def test_a_tied_cut_warns_at_the_line_that_calls_the_layer():
     with pytest.warns(sc.TiedModesWarning) as caught:
         HiSP(1, 1)(constant, np.ones((4, 2))).refresh(constant, np.ones((4, 2)))
     assert [warning.filename for warning in caught] == [__file__, __file__]
+    for warning in caught:
+        assert "where `out.coarsening.modes.tied` is True" in str(warning.message)
+        assert str(warning.message).endswith("try another `n_modes`")
     crumbs = CellularSheaf.constant(nx.disjoint_union(nx.path_graph(100), nx.empty_graph(20)))
     with pytest.warns(sc.SmallComponentsWarning) as caught:
         HiSP(1, 21)(crumbs, np.ones((120, 1)))
