@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import sys
 
 import numpy as np
 
@@ -113,7 +114,7 @@ def synchronize_file(args: argparse.Namespace) -> int:
         Z = S.certify()
     if args.out is not None:
         with stage(times, "write"):
-            write_g2o(args.out, G, S)
+            write_g2o(args.out, G if S.weights is None else G.subset(S.weights > 0.5), S)
     if args.report is not None:
         name, before = os.path.basename(args.input), dict(times)
         with stage(times, "report"):
@@ -124,7 +125,8 @@ def synchronize_file(args: argparse.Namespace) -> int:
     print(f"bound   {Z.lower_bound:.9g}: {verdict}")
     if S.weights is not None:
         out = int((S.weights < 0.5).sum())
-        print(f"left    {out:,} of {S.n_edges:,} measurements out")
+        unsaved = "" if args.out is None else f", also of {tables.printable(args.out)}"
+        print(f"left    {out:,} of {S.n_edges:,} measurements out{unsaved}")
     print("worst edges")
     rows = [EDGE_HEAD, *worst_edges(S)]
     widths = [max(len(str(row[k])) for row in rows) for k in range(len(EDGE_HEAD))]
@@ -133,4 +135,6 @@ def synchronize_file(args: argparse.Namespace) -> int:
         print("  " + tables.printable("  ".join(cells)).rstrip())
     show_times(times)
     show_files(args)
+    if args.quiet and not Z.is_optimal:
+        print(f"sheafcoarsen: the map is {verdict}", file=sys.stderr)
     return 0

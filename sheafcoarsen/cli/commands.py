@@ -64,6 +64,7 @@ from sheafcoarsen.modes import OPERATORS, compute_modes, local_operator_of
 from sheafcoarsen.partition import METHODS, Method, select
 from sheafcoarsen.quality import spectral_quality
 from sheafcoarsen.sheaf import CellularSheaf
+from sheafcoarsen.synchronization import PoseGraph
 from sheafcoarsen.verification import verify
 
 
@@ -316,7 +317,14 @@ def _info(args: argparse.Namespace) -> int:
         lines = [f"{name.replace('_', ' '):<22}{value}" for name, value in known.items()]
         print_json(known) if args.json else print("\n".join(lines))
         return 0
-    obj = read(args)
+    try:
+        obj = read(args, poses=True)
+    except ValueError:
+        obj = read(args)  # raises too, unless only translations or poses are invalid
+    if isinstance(obj, PoseGraph):
+        if not args.json:
+            print(obj)
+        obj = obj.sheaf
     print_json(facts(obj)) if args.json else show(obj)
     return 0
 

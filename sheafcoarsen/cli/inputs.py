@@ -15,6 +15,7 @@ from sheafcoarsen.gallery import tangent_bundle, vertex_areas
 from sheafcoarsen.hierarchy import Hierarchy
 from sheafcoarsen.io import Level, Saved, load, read_g2o, read_graph, read_mesh
 from sheafcoarsen.sheaf import CellularSheaf, component_count
+from sheafcoarsen.synchronization import PoseGraph
 
 MESHES = (".off", ".obj", ".ply")
 
@@ -48,8 +49,8 @@ def graph_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def read(args: argparse.Namespace) -> Saved:
-    """Return the object that a file holds."""
+def read(args: argparse.Namespace, poses: bool = False) -> Saved | PoseGraph:
+    """Return the object that a file holds; of a pose graph the sheaf, or all of it."""
     path, dim = args.input, args.dim
     if is_store(path):
         raise ValueError(f"{path} is not a file: for a store, use coarsen --store, info or verify")
@@ -66,7 +67,7 @@ def read(args: argparse.Namespace) -> Saved:
     if ours:
         return load(path)
     if plain.endswith(".g2o"):
-        return read_g2o(path)
+        return read_g2o(path, poses=True) if poses else read_g2o(path)
     if plain.endswith(MESHES):
         points, faces = read_mesh(path)
         return tangent_bundle(points, faces, weights="cotan" if faces.shape[1] == 3 else "uniform")

@@ -274,7 +274,7 @@ class Synchronization(ReadOnly):
         """Return a text that says whether the poses are certified."""
         known = list(self._certificates.values())
         if not known:
-            return "refined, not certified"
+            return "refined, certify() not called"
         return "certified" if known[-1].is_optimal else f"gap {known[-1].gap:.3g} to the bound"
 
     def _repr_html_(self) -> str:

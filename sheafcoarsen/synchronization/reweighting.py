@@ -155,9 +155,8 @@ def truncated_fit(
             weights = weights_at(poses, convexity)
         return weights, poses
 
-    def refitted(poses: Poses) -> tuple[np.ndarray, Poses]:
+    def refitted(weights: np.ndarray, poses: Poses) -> tuple[np.ndarray, Poses]:
         """Refine without the measurements of large residuals until these no longer change."""
-        weights = weights_at(poses)
         for _ in range(REWEIGHTED):
             poses = refined_poses(weighted(connection, weights), poses)
             before, weights = weights, weights_at(poses)
@@ -170,11 +169,12 @@ def truncated_fit(
         squares, seen = turns + moves[: len(turns)], moves[len(turns) :]
         return float(np.where(trusted, squares, np.minimum(squares, c2)).sum() + seen.sum())
 
-    weights, poses = graduated(fit(connection), extends=True)
+    weights, _ = graduated(fit(connection), extends=True)
+    poses = fit(weighted(connection, weights))  # those of the last surrogate may be far from it
     if not refine:
-        return weights, fit(weighted(connection, weights))
-    first = refitted(poses)
-    return min(first, refitted(graduated(first[1], extends=False)[1]), key=truncated_cost)
+        return weights, poses
+    first = refitted(weights, poses)
+    return min(first, refitted(*graduated(first[1], extends=False)), key=truncated_cost)
 
 
 def surrogate_weights(squares: np.ndarray, c2: float, convexity: float) -> np.ndarray:

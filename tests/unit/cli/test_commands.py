@@ -217,15 +217,24 @@ def test_verify_coarsens_a_graph_file(graph_file, capsys):
 
 
 def test_info_describes_sheaves_and_coarsenings(graph_file, pose_file, tmp_path, capsys):
-    assert main(["info", pose_file]) == 0
-    assert "20 vertices (stalks 2 .. 2), 21 edges, dim C^0 40" in capsys.readouterr().out
+    for line, landmarks in (("", ""), ("EDGE_SE2_XY 3 99 1 2 1 0 1\n", ", 1 landmark")):
+        with open(pose_file, "a") as stream:
+            stream.write(line)
+        assert main(["info", pose_file]) == 0
+        out = capsys.readouterr().out
+        graph = f"PoseGraph(SE(2), n_vertices=20, n_edges=21{landmarks}, without poses)\n"
+        assert out.startswith(f"{graph}sheaf   20 vertices (stalks 2 .. 2), 21 edges, dim C^0 40")
+    rotations = tmp_path / "rotations.g2o"  # nothing is known of the translation
+    rotations.write_text("EDGE_SE2 0 1 0 0 1 0 0 0 0 0 4\n")
+    assert main(["info", str(rotations)]) == 0
+    assert capsys.readouterr().out.startswith("sheaf   2 vertices")
     assert main(["info", graph_file, "--dim", "2"]) == 0
     assert "1 component, 0 loops" in capsys.readouterr().out
     out = str(tmp_path / "c.npz")
-    main(["coarsen", pose_file, "--clusters", "4", "--rank", "3", "--out", out])
+    main(["coarsen", graph_file, "--clusters", "4", "--rank", "3", "--out", out])
     capsys.readouterr()
     assert main(["info", out]) == 0
-    assert "Coarsening(internal modes: 20 -> 4 vertices" in capsys.readouterr().out
+    assert "Coarsening(internal modes: 34 -> 4 vertices" in capsys.readouterr().out
     sc.save(tmp_path / "p.npz", sc.Partition([0, 1, 0]))
     assert main(["info", str(tmp_path / "p.npz")]) == 0
     assert "Partition(n_vertices=3, n_clusters=2" in capsys.readouterr().out

@@ -34,7 +34,7 @@ def test_synchronize_writes_the_poses_of_the_library(measured, tmp_path, capsys,
     assert Z.is_optimal == robust
     verdict = "no poses cost less" if robust else "NOT certified"
     assert f"bound   {Z.lower_bound:.9g}: {verdict}" in said
-    assert ("left    1 of 100 measurements out" in said) == robust
+    assert (f"left    1 of 100 measurements out, also of {out}" in said) == robust
     row = next(line for line in said.splitlines() if line.split()[:1] == ["70"])
     i, j = G.edges[70] + 100
     assert row.split()[:4] == ["70", str(i), str(j), f"{S.suspicion[70]:.3g}"]
@@ -45,6 +45,11 @@ def test_synchronize_writes_the_poses_of_the_library(measured, tmp_path, capsys,
     again = sc.read_g2o(out, poses=True)
     assert abs(again.poses[1] - S.translations).max() < 1e-9
     assert abs(again.poses[0] - S.rotations).max() < 1e-9
+    kept = np.delete(G.edges, 70, axis=0) if robust else G.edges
+    assert again.edges.tolist() == kept.tolist()
+    assert main(["synchronize", str(path), "-q", *["--robust"] * robust]) == 0
+    line = "sheafcoarsen: the map is NOT certified: perhaps a local minimum\n"
+    assert capsys.readouterr() == ("", "" if robust else line)
 
 
 def test_report_of_poses_has_map_certificate_and_worst_edges(measured, tmp_path):
