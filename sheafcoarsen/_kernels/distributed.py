@@ -35,7 +35,7 @@ def crossing_pairs(edges, labels, pairs):
 
 @kernel
 def crossing_entries(edges, labels, edge_dims, ranks, dest, entries):
-    """Add the numbers of entries of uncompressed coarse maps to the edges' destinations."""
+    """Add the number of entries of each edge's uncompressed coarse maps at its destination."""
     for e in range(edges.shape[0]):
         a, b = labels[edges[e, 0]], labels[edges[e, 1]]
         if a != b:

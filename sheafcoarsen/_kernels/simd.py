@@ -53,7 +53,7 @@ if JIT_IS_OFF:
         return sums + by * others
 
     def dot(sums, others):
-        """Return the sum of the products of all pairs of numbers, without conjugation."""
+        """Return the sum of the elementwise products of two vectors, without conjugation."""
         return (np.array(sums) * np.array(others)).sum()
 
     def put(out, at, h, sums, count=None):
@@ -148,7 +148,7 @@ else:
 
     @intrinsic
     def dot(typingctx, sums, others):
-        """Return the sum of the products of all pairs of numbers, without conjugation."""
+        """Return the sum of the elementwise products of two vectors, without conjugation."""
 
         def codegen(context, builder, signature, args):
             registers = Registers(context, builder, sums.dtype)

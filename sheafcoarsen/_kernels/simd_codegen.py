@@ -149,7 +149,7 @@ class Registers:
         return self.everywhere(real), self.everywhere(imaginary)
 
     def spread(self, x):
-        """Return the real and the imaginary parts of a vector, each at both parts of its number."""
+        """Return the real and the imaginary parts of a vector, each in both slots of its number."""
         if not self.is_complex:
             return x, None
         even = [i - i % 2 for i in range(self.count)]

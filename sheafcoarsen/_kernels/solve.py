@@ -53,7 +53,7 @@ def count_products(lo, hi, left, right, marks, counts):
     for i in range(lo, hi):
         count = 0
         for k in range(indptr[i], indptr[i + 1]):
-            j = np.uint64(indices[np.uint64(k)])  # unsigned: cannot be negative
+            j = np.uint64(indices[np.uint64(k)])  # unsigned: no wraparound of negative indices
             for m in range(starts[j], starts[j + np.uint64(1)]):
                 column = np.uint64(columns[np.uint64(m)])
                 count += marks[column] != i
@@ -78,7 +78,7 @@ def multiply_blocks(lo, hi, left, right, shape, positions, out):
         first = next_position = begins[i]
         for k in range(indptr[i], indptr[i + 1]):
             x = data[np.uint64(k)]
-            j = np.uint64(indices[np.uint64(k)])  # unsigned: cannot be negative
+            j = np.uint64(indices[np.uint64(k)])  # unsigned: no wraparound of negative indices
             for m in range(starts[j], starts[j + np.uint64(1)]):
                 y, column = entries[np.uint64(m)], np.uint64(columns[np.uint64(m)])
                 at = positions[column]

@@ -100,7 +100,7 @@ def print_checks(
     args: argparse.Namespace,
     check: Callable[[Any], Verification] | None = None,
 ) -> int:
-    """Print the checks of coarsenings by ``check`` or their own method; return the exit status."""
+    """Print the results of ``check``, or of each coarsening's own check; return the exit status."""
     found = []
     for C in levels:
         result = C.verify() if check is None else check(C)

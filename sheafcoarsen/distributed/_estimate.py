@@ -324,6 +324,6 @@ def check_memory(found: Estimate, memory: float, where: str) -> None:
     wanted = math.ceil(1.2 * found.n_shards * per_shard / room)
     raise MemoryError(
         f"`n_shards` = {found.n_shards}: the maps of the largest shard take "
-        f"{amount(found.largest_shard)}, and need about {amount(found.task_bytes)}, but {have}: "
-        f"use {wanted} shards"
+        f"{amount(found.largest_shard)}, and its task needs about {amount(found.task_bytes)}, "
+        f"but {have}: use {wanted} shards"
     )

@@ -93,7 +93,7 @@ def shrink(F: CellularSheaf, keep: np.ndarray, links: kernels.Links) -> Shrunk:
 
 
 def _entries(F: CellularSheaf) -> int:
-    """Return the number of entries of all map rows, plus one rounding level per row."""
+    """Return the number of stored values: the entries of map rows, and a rounding level per row."""
     loops = F.edges[:, 0] == F.edges[:, 1]
     heads = int((F.edge_dims * F.vertex_dims[F.edges[:, 1]])[~loops].sum())
     return len(F.tail_data) + heads + F.dim_c1

@@ -18,7 +18,7 @@ from sheafcoarsen._support import (
 from sheafcoarsen.sheaf import CellularSheaf
 
 CHUNK = 2**22
-"""Number of coordinates of offsets to neighbours in memory at a time."""
+"""Number of coordinates of the vectors to neighbours that are in memory at a time."""
 
 
 def nearest_neighbors(points: npt.ArrayLike, k: int) -> np.ndarray:

@@ -22,7 +22,7 @@ from sheafcoarsen.ranks import Rule, Spectra
 from sheafcoarsen.sheaf import CellularSheaf
 
 STORED_BELOW = 2**26
-"""Maximum sum of N_a^2 for which rules that need spectra store G of all clusters for the modes."""
+"""Sum of N_a^2 up to which rules that need spectra store G, so that the modes can reuse it."""
 
 
 class OversampledProblems(LocalProblems):

@@ -283,7 +283,7 @@ def check_settings(modes: LocalModes) -> None:
             )
     oversampled = modes.local_operator == Oversampled.name
     try:
-        if not (oversampled and modes.target == 0):  # a pilot found the target 0 because L = 0
+        if not (oversampled and modes.target == 0):  # a pilot sets the target 0 if L = 0
             local_operator_of(modes.local_operator, modes.rings, modes.target)
         if oversampled and (modes.rings is None or modes.target is None):
             raise ValueError("oversampled modes must have `rings` and a `target`, got None")

@@ -95,7 +95,7 @@ def _connected_layout(graph: nx.Graph) -> np.ndarray:
         return _upright(_least_stress(pos, distances))
     pos = _upright(pos)
     width, height = np.ptp(pos, axis=0)
-    # stretch layouts flatter than 1.6, at most twofold
+    # stretch layouts with an aspect ratio above 1.6, at most twofold
     pos[:, 1] *= np.clip(width / (1.6 * max(height, 1e-300)), 1.0, 2.0)
     return pos
 

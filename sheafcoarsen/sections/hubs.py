@@ -125,7 +125,7 @@ def _grouped(
 def _split_sheaf(
     sheaf: CellularSheaf, edges: np.ndarray, owners: np.ndarray, partition: Partition
 ) -> Split:
-    """Return the sheaf on ``edges``, in which hubs have copies, and join the copies by edges."""
+    """Return the sheaf on ``edges`` with hubs split into copies, which additional edges join."""
     factor = 1 / np.sqrt(np.bincount(owners)[owners])
     joins = _joins(owners, sheaf.n_vertices)
     dims = sheaf.vertex_dims[owners]

@@ -19,7 +19,7 @@ from sheafcoarsen.sections.reduction import Level
 from sheafcoarsen.sheaf import CellularSheaf, unit_sheaf
 
 DENSE_ENTRIES, DENSE_COLUMNS = 1 << 22, 16
-"""Maximum number of entries, and of columns, of a dense basis; more of both make it sparse."""
+"""A basis is sparse if it has more entries and more columns than these, and dense otherwise."""
 
 
 def is_sparse(F: CellularSheaf, h0: int) -> bool:

@@ -250,7 +250,7 @@ class Solver:
     def _solved(
         self, given: np.ndarray, tol: float, x0: CochainLike | None, outside: float
     ) -> np.ndarray:
-        """Solve for b, whose component in ker L may have relative norm ``outside``."""
+        """Solve for b; its component in ker L may have a relative norm of up to ``outside``."""
         tol = tolerance("tol", tol, self._eps)
         columns = as_columns(given).astype(np.result_type(given, self._L.dtype))
         B = np.ascontiguousarray(columns[self._free])

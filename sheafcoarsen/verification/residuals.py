@@ -314,7 +314,7 @@ class Evidence:
 
     @cached_property
     def crossing_starts(self) -> np.ndarray:
-        """Offsets of the coarse crossing edges in the rows of all coarse crossing edges."""
+        """Start of each coarse crossing edge in the stacked rows of all coarse crossing edges."""
         return offsets(self.C.sheaf.edge_dims[self.crossing])
 
     @property

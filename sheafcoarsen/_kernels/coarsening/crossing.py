@@ -20,7 +20,7 @@ Crossing edges are scattered in memory.
 
 
 class CoarseMaps(NamedTuple):
-    """Maps of the coarse sheaf; both maps of edge p have heights[p] rows, from its two starts."""
+    """Maps of the coarse sheaf; both maps of edge p have heights[p] rows, each from its start."""
 
     heights: np.ndarray  # (P,)
     tail_starts: np.ndarray

@@ -44,7 +44,7 @@ class Workspace(NamedTuple):
     w: np.ndarray  # (n,) eigenvalues or singular values
     z: np.ndarray  # (wanted * n,) vectors as rows
     map: np.ndarray  # both maps of an edge
-    reduction: ReductionWorkspace | None  # None to use and compile LAPACK only
+    reduction: ReductionWorkspace | None  # None: use LAPACK only, and compile no reduction
     work: np.ndarray  # LAPACK's, as all fields but ``sums`` from here on
     rwork: np.ndarray
     iwork: np.ndarray

@@ -51,7 +51,7 @@ def join_bundles(links, chosen, starts):
 
 @subkernel
 def put_cell(rows, height, widths, at, out, signs):
-    """Write rows as tail and head maps, with a real positive first large entry in each row."""
+    """Write rows as tail and head maps, scaled so that each row's first large entry is positive."""
     du, dw = widths
     to_tail, to_head = at
     sign_tail, sign_head = signs

@@ -111,7 +111,7 @@ def release(edges, maps, e):
         at = -1 - at
     else:
         size = max(size, 1)
-    k = class_above(size + 1) - 1  # blocks of input edges have no unused entries
+    k = class_above(size + 1) - 1  # round down: blocks of input edges have no spare entries
     if size > 0:
         if positions[e] >= 0:
             k = class_above(size)

@@ -14,13 +14,14 @@ import numpy as np
 from sheafcoarsen._kernels.jit import borrowing_kernel, llvm_inlined, subkernel
 
 END, AFTER, BEFORE, RING, HEIGHT = 0, 2, 4, 6, 7
-"""Columns of ``Links.edges``: for both half-edges the vertex, the next and the previous half-edge
-at that vertex; the next edge in a bundle, a list of loops or the free ids; the number of rows.
+"""Columns of ``Links.edges``. END, AFTER and BEFORE, one column per half-edge: its vertex, and the
+next and the previous half-edge there. RING: the next edge in a bundle, a list of loops or the
+free ids. HEIGHT: the number of rows.
 """
 
 FIRST, LOOPS, DEGREE, LATER, EARLIER = range(5)
-"""Columns of ``Links.vertices``: the first half-edge and the first loop; the degree, up to one
-above the largest eliminated one, or KEPT or GONE; the next and previous vertex of that degree.
+"""Columns of ``Links.vertices``: first half-edge; first loop; degree, capped at one above the
+largest eliminated degree, or KEPT or GONE; next and previous vertex of that degree.
 """
 
 KEPT, GONE = -1, -2

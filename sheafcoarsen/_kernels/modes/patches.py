@@ -33,7 +33,7 @@ class Patches(NamedTuple):
 
 
 class PatchIndex(NamedTuple):
-    """Index arrays of one patch, as of a ``Clusters`` with this cluster only."""
+    """Index arrays of one patch, laid out as in a ``Clusters`` that has only this cluster."""
 
     dims: np.ndarray  # (1,)
     internal_edges: np.ndarray

@@ -12,7 +12,7 @@ LEAF = 32
 
 
 MAX_DEGREE = 64
-"""Maximum degree of a vertex whose neighbours are searched for each eliminated neighbour."""
+"""Maximum degree of neighbours of eliminated leaves and chains, whose lists are searched."""
 
 
 class Search(NamedTuple):

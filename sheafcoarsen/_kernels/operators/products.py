@@ -111,7 +111,7 @@ def apply_laplacian(lo, hi, f, lanes, blocks, x, out):
                 sums = image(lanes, rows, columns, maps, x, h)
                 if len(uniform) == 0 or c < begin:
                     put(y, k * w, w, sums)
-                    for i in range(begin - c):  # columns of the previous vector
+                    for i in range(begin - c):  # columns that the previous vector covers
                         for j in range(len(rows)):
                             y[(k + j) * w + i] = 0
                     if len(uniform) > 0:

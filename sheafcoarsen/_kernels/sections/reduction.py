@@ -125,7 +125,7 @@ def reduce_clusters(lo, hi, f, c, crossing, cut, workspace, kept):
         for i in range(rows * k):
             factor[i] = stack[i]
             square += float(abs(stack[i])) ** 2
-        zero = ZERO_ROUNDING * max(eps, n * EPS)  # single precision limits the maps only
+        zero = ZERO_ROUNDING * max(eps, n * EPS)  # only the maps may be in single precision
         if math.sqrt(square) <= zero:
             rows = 0
         filled = stack_crossing(a, f, c, crossing, rows, k, workspace)

@@ -257,7 +257,7 @@ def test_modes_of_another_sheaf_or_partition_raise():
 
 
 @pytest.mark.parametrize("damage", ["data", "indices", "indptr"])
-def test_modes_whose_prolongation_got_other_arrays_raise(damage):
+def test_modes_raise_after_the_arrays_of_their_prolongation_were_replaced(damage):
     F, P = CellularSheaf.random(nx.path_graph(4), 2, 3, seed=3), Partition([0, 0, 1, 1])
     M = sc.local_modes(F, P, 2)
     other = getattr(M.prolongation, damage).copy()
