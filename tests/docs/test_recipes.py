@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib import pyplot
 
 from tests.support.kernels import JIT_IS_OFF
 
@@ -58,12 +59,17 @@ def run_blocks(page, holding=""):
     return names
 
 
+@pytest.fixture(autouse=True)
+def figures_are_closed():
+    """Draw without a window, and close what the recipes draw."""
+    pyplot.switch_backend("agg")
+    yield
+    pyplot.close("all")
+
+
 @pytest.mark.parametrize("page", ["learned_maps.md", "power.md"])
 def test_examples_of_the_guides_run(page):
-    pyplot = pytest.importorskip("matplotlib.pyplot")
-    pyplot.switch_backend("agg")
     result = doctest.testfile(str(GUIDES / page), module_relative=False)
-    pyplot.close("all")
     assert result.attempted > 3
     assert result.failed == 0
 
