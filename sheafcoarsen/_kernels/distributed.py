@@ -10,7 +10,7 @@ from sheafcoarsen._kernels.jit import kernel
 
 @kernel
 def weigh_clusters(edges, labels, vertex_dims, edge_dims, weights):
-    """Add each map's size to the weight of its vertex's cluster; return the crossing edges' count."""
+    """Add each map's size to its cluster's weight; return the number of crossing edges."""
     crossing = 0
     for e in range(edges.shape[0]):
         u, v = edges[e, 0], edges[e, 1]

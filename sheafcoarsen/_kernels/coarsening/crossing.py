@@ -46,7 +46,7 @@ class Rows(NamedTuple):
 
 
 class FactorWorkspace(NamedTuple):
-    """Workspace for a coarse edge's triangular factor, which takes up ``chunk`` rows at a time."""
+    """Workspace for a coarse edge's triangular factor, updated by ``chunk`` rows at a time."""
 
     stack: np.ndarray
     column: np.ndarray

@@ -43,7 +43,7 @@ def external(name: str, n_arguments: int, module: str = "cython_lapack"):
 
 
 def _of_every_type(real: str, hermitian: str, n_arguments: tuple[int, int]) -> dict:
-    """Return a routine for each scalar type; real and complex ones take n_arguments[0] and [1]."""
+    """Return a routine for each scalar type; ``n_arguments`` are those of (real, complex)."""
     names = ("s" + real, "d" + real, "c" + hermitian, "z" + hermitian)
     counts = (n_arguments[0], n_arguments[0], n_arguments[1], n_arguments[1])
     return {
@@ -244,7 +244,7 @@ def singular_rows(rows, columns, vectors, s):
                 s.z[i * columns + i] = 1
         return 0
     info = _gesvd(s.a, rows, columns, vectors, s)
-    if vectors:  # Fortran returns left singular vectors of the transpose: conjugate
+    if vectors:  # conjugate the left singular vectors of the transpose, which Fortran read
         for i in range(columns * columns):
             s.z[i] = np.conj(s.z[i])
     return info

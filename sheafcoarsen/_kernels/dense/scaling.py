@@ -55,7 +55,7 @@ def brought_near_one(a, n):
     for i in range(n):
         row = a[i * n : i * n + i + 1]
         for j in range(i + 1):
-            row[j] /= scale  # 1 / scale might overflow in single precision
+            row[j] /= scale  # divide, since 1 / scale might overflow in single precision
     return scale
 
 
@@ -80,7 +80,7 @@ def fix_phase(z, at, n, sqrt_eps):
 
 @kernel
 def normalized(out, count):
-    """Divide entries by a power of two near the largest one; return the power, 0 if all are zero."""
+    """Divide entries by a power of two near the largest one; return it, or 0 if all are zero."""
     largest = 0.0
     for i in range(count):
         largest = max(largest, float(abs(out[i])))
@@ -88,5 +88,5 @@ def normalized(out, count):
         return 0.0
     scale = power_of_two(largest)
     for i in range(count):
-        out[i] /= scale  # 1 / scale might overflow in single precision
+        out[i] /= scale  # divide, since 1 / scale might overflow in single precision
     return scale

@@ -54,7 +54,7 @@ def count_below(n, d, e2, x, q, below):
 
 @subkernel
 def bisect(t, n, start, stop, bounds, tolerance):
-    """Write eigenvalues start .. stop of T, which lie in ``bounds``, to t.w, up to ``tolerance``.
+    """Write eigenvalues start .. stop of T, which lie in ``bounds``, to t.w within ``tolerance``.
 
     Eigenvalues with the same interval divide it evenly among their lanes, and every count refines
     the intervals of all lanes.

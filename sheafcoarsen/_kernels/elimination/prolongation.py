@@ -32,7 +32,7 @@ def insert(kept, begin, count, k):
 
 @borrowing_kernel
 def find_anchors(record, anchors):
-    """Fill all fields but ``step``; return the number of anchors, or -1 if ``kept`` is too small."""
+    """Fill all fields but ``step``; return the number of anchors, -1 if ``kept`` is too small."""
     starts, neighbors = record.starts, record.neighbors
     step_of, begins, counts, kept = anchors
     at = 0

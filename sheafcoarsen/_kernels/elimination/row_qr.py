@@ -35,7 +35,7 @@ def magnitude(x):
 
 @subkernel
 def clear_noise(rows, lo, hi, stride, columns):
-    """Set the first columns of each row lo .. hi to zero if all entries are within the row's noise."""
+    """Set the first columns of each row lo .. hi to zero if no entry exceeds the row's noise."""
     data, noise = rows
     factor = ZERO_FACTOR * max(hi, columns)
     for i in range(lo, hi):

@@ -33,7 +33,7 @@ class MeshWorkspace(NamedTuple):
 
 @subkernel
 def isometry(rows, height, stride, d, order, eps):
-    """Reduce the first d columns M; return (m, rank) with M* M = m^2 I, or m = -1 if none exists."""
+    """Reduce the first d columns M; return (m, rank) with M* M = m^2 I, m = -1 if impossible."""
     rank = reduce_rows(rows, height, stride, d, order)
     data = rows.data
     if rank == 0:

@@ -195,7 +195,7 @@ def order_chains(indptr, neighbors, degrees, order):
 
 @kernel
 def mark_stalks(indptr, indices, begins):
-    """Mark rows of a pattern unless they are coupled to the previous row and have its pattern."""
+    """Mark rows of a pattern unless they are coupled to the previous row and share its entries."""
     for i in range(begins.size):
         lo, hi = indptr[i], indptr[i + 1]
         same = i > 0 and hi - lo == lo - indptr[i - 1]

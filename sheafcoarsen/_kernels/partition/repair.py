@@ -146,7 +146,7 @@ def pack(weight, order, bins, n_bins):
 
 @kernel
 def apportion(weight, limits, total, parts, heap):
-    """Apportion ``total`` parts: one to each item, each other one to the largest weight per part.
+    """Give each item one of ``total`` parts, and the others by the largest weight per part.
 
     Item a gets at most ``limits[a]`` parts. ``heap`` is workspace for each item.
     """

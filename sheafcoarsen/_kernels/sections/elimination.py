@@ -182,7 +182,7 @@ def put_edge_row(e, q, f, local, z, k, out, to):
 
 @subkernel
 def put_normal_product(a, f, c, k, workspace):
-    """Write delta_a* delta_a Z to ``workspace.t``, but not by L_a, which loses small ones."""
+    """Write delta_a* delta_a Z to ``workspace.t``; forming L_a would lose small singular values."""
     local, z, t, row = c.local_offsets, workspace.z, workspace.t, workspace.row
     for i in range(c.dims[a] * k):
         t[i] = 0

@@ -26,7 +26,7 @@ NONE = -(1 << 60)
 """Exponent of a row of zeros."""
 
 LOWEST = -1070
-"""Maximum exponent for which a power of two is replaced by zero, near double underflow."""
+"""Maximum exponent of a power of two that is replaced by zero, near double-precision underflow."""
 
 
 @llvm_inlined
@@ -107,7 +107,7 @@ def put_pivot_first(rows, powers, marks, vectors, k, size):
 
 
 class ForestWorkspace(NamedTuple):
-    """Arrays for the rows of one edge; L is the largest dimension of vertex stalks, H of edge stalks."""
+    """Arrays for one edge's rows; vertex stalks have dimension at most L, edge stalks at most H."""
 
     rows: np.ndarray  # (2 L, max(L, H))
     powers: np.ndarray  # (2 L,)

@@ -22,7 +22,7 @@ from sheafcoarsen._kernels.sections.elimination import (
 ZERO_ROUNDING = 10.0
 """Threshold of zero singular values, in units of n eps / g.
 
-Here g is the smallest eliminated singular value, or 1 if that is larger.
+Here g is the minimum of 1 and the smallest eliminated singular value.
 """
 
 
@@ -128,7 +128,7 @@ def reduce_clusters(lo, hi, f, c, crossing, cut, workspace, kept):
         for i in range(rows * k):
             factor[i] = stack[i]
             square += float(abs(stack[i])) ** 2
-        zero = ZERO_ROUNDING * max(eps, n * EPS)  # eps may be single precision
+        zero = ZERO_ROUNDING * max(eps, n * EPS)  # single-precision maps have the larger eps
         if math.sqrt(square) <= zero:
             rows = 0
         filled = stack_crossing(a, f, c, crossing, rows, k, workspace)
