@@ -22,18 +22,18 @@ FOLDER = Path(__file__).parent
 IMPORT = re.compile(
     rf"^from {re.escape(PACKAGE)}([\w.]*) import (?:\(([^)]*)\)|(.*))$", re.MULTILINE
 )
-"""Pattern of the only form in which a kernel module may import another one."""
+"""Regular expression for the only form in which a kernel module may import another one."""
 
 LAYOUT = re.compile(r"^class \w+\(NamedTuple\):\n(?:[ \t].*\n|\n)*", re.MULTILINE)
-"""Pattern of a NamedTuple, whose order of fields is compiled into every kernel that reads one.
+"""Regular expression for a NamedTuple; kernels that read one depend on its order of fields.
 
-Compiled code on disk also names the module of the tuple, and cannot be read once that has moved.
+Compiled code on disk also names the tuple's module, and cannot be read after the class has moved.
 """
 
 
 @functools.cache
 def fingerprint(module: str) -> str:
-    """Return the digest in the name of the code compiled from a module."""
+    """Return the digest that the file names of a module's compiled code contain."""
     return digest_of(module, read_sources())
 
 
@@ -47,7 +47,7 @@ def digest_of(module: str, sources: dict[str, str]) -> str:
 
 
 def needed(module: str, sources: dict[str, str]) -> set[str]:
-    """Return the kernel modules that ``module`` imports, directly or indirectly, and itself."""
+    """Return ``module`` and the kernel modules that it imports, directly or indirectly."""
     visited, pending = set(), [module]
     while pending:
         module = pending.pop()
@@ -59,7 +59,7 @@ def needed(module: str, sources: dict[str, str]) -> set[str]:
 
 
 def _defining_module(module: str, name: str, sources: dict[str, str]) -> str:
-    """Return the module that defines a name, also if an ``__init__`` re-exports it."""
+    """Return the module that defines a name, which an ``__init__`` may re-export."""
     if f"{module}.{name}" in sources:
         return f"{module}.{name}"
     for other, names in _imports(sources[module]):

@@ -1,4 +1,4 @@
-"""Log message about the compilation of kernels that a process calls first.
+"""Log message that appears when the first calls of a process compile kernels.
 
 It goes to standard error through :mod:`logging`. ``setLevel(logging.ERROR)`` of
 ``logging.getLogger("sheafcoarsen")`` silences it, and a handler of that logger redirects it.
@@ -11,7 +11,7 @@ import time
 from numba.core import event
 
 PATIENCE = 0.5
-"""Seconds of compilation before the message is logged."""
+"""Compilation time, in seconds, after which the message is logged."""
 
 NOTICE = (
     "sheafcoarsen: compiling what this call needs; later runs find it ready; the first coarsening "
@@ -45,7 +45,7 @@ class Notice(event.Listener):
         logger.warning(NOTICE)
 
     def on_end(self, event):
-        """Add the time of an outermost compilation to the total."""
+        """Add the duration of a compilation to the total if no other compilation encloses it."""
         with self.lock:
             if self.begun and _is_ours(event):
                 begun = self.begun.pop()

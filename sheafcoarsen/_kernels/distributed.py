@@ -10,7 +10,7 @@ from sheafcoarsen._kernels.jit import kernel
 
 @kernel
 def weigh_clusters(edges, labels, vertex_dims, edge_dims, weights):
-    """Add the numbers of map entries to the clusters of their vertices; count crossing edges."""
+    """Add each map's size to its cluster's weight; return the number of crossing edges."""
     crossing = 0
     for e in range(edges.shape[0]):
         u, v = edges[e, 0], edges[e, 1]
@@ -35,7 +35,7 @@ def crossing_pairs(edges, labels, pairs):
 
 @kernel
 def crossing_entries(edges, labels, edge_dims, ranks, dest, entries):
-    """Add the number of entries of each edge's uncompressed coarse maps at its destination."""
+    """Add the size of each crossing edge's uncompressed coarse maps to its destination's total."""
     for e in range(edges.shape[0]):
         a, b = labels[edges[e, 0]], labels[edges[e, 1]]
         if a != b:
@@ -54,12 +54,12 @@ def tallest_crossing(edges, labels, edge_dims):
 
 @kernel
 def find_destinations(edges, labels, shard_of, dest):
-    """Write s for an edge inside shard s, and S + s for an edge in its border.
+    """Write s for each edge inside shard s, and S + s for each edge in the border of shard s.
 
     An edge between shards is in the border of the shard of its lower cluster. Returns the number of
     edges in borders.
     """
-    n_shards = shard_of[shard_of.size - 1]  # stored after the shards of the clusters
+    n_shards = shard_of[shard_of.size - 1]  # the last entry of ``shard_of`` is the number of shards
     border = 0
     for e in range(edges.shape[0]):
         a, b = labels[edges[e, 0]], labels[edges[e, 1]]
@@ -74,7 +74,7 @@ def find_destinations(edges, labels, shard_of, dest):
 
 @kernel
 def sort_by_keys(keys, starts, order):
-    """Write the indices of the keys 0 .. K - 1 in stable order, and the offset of each key.
+    """Sort the indices of keys 0 .. K - 1 stably by key, and write the offset of each key.
 
     ``starts``, (K + 1,), holds zeros on entry.
     """
@@ -86,14 +86,14 @@ def sort_by_keys(keys, starts, order):
         k = keys[i]
         order[starts[k]] = i
         starts[k] += 1
-    for k in range(starts.size - 1, 0, -1):  # each offset is now the end of its key
+    for k in range(starts.size - 1, 0, -1):  # shift back: each offset is now the end of its key
         starts[k] = starts[k - 1]
     starts[0] = 0
 
 
 @kernel
 def sum_sizes(entries, dest, edges, vertex_dims, edge_dims, tails, heads):
-    """Add the numbers of map entries of some edges to their destinations, for either end."""
+    """Add the sizes of some edges' tail maps and head maps to the totals of their destinations."""
     for i in range(entries.size):
         e, d = entries[i], dest[i]
         tails[d] += edge_dims[e] * vertex_dims[edges[e, 0]]
@@ -102,7 +102,7 @@ def sum_sizes(entries, dest, edges, vertex_dims, edge_dims, tails, heads):
 
 @kernel
 def copy_blocks(data, starts, lengths, to, out):
-    """Copy blocks of given starts and lengths to the positions ``to``."""
+    """Copy blocks, given by starts and lengths, to the positions ``to`` of ``out``."""
     for i in range(starts.size):
         begin, at = starts[i], to[i]
         for k in range(lengths[i]):

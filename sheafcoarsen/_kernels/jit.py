@@ -1,4 +1,4 @@
-"""Decorators of kernels, with all numba options."""
+"""Decorators that compile kernels, with all numba options."""
 
 import contextlib
 
@@ -13,11 +13,11 @@ COMMON = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 """Options of every kernel; no C wrapper, since no kernel is called from C."""
 
 FROM_KERNELS = {"no_cpython_wrapper": True}
-"""Option of kernels called by kernels only: the Python wrapper is a tenth of compile time."""
+"""Option of kernels that only kernels call: no Python wrapper, a tenth of the compile time."""
 
 
 def kernel(function):
-    """Compile on first call, without the GIL and with a cache on disk if one can be written.
+    """Compile on first call, to run without the GIL, and cache the code on disk if possible.
 
     Use ``subkernel``, which compiles faster, for functions that only kernels call.
 
@@ -69,7 +69,7 @@ def numba_inlined(function):
 
 def _compiled(function, **options):
     if not JIT_IS_OFF:
-        # numba derives the name of the cache file from the qualified name
+        # numba names the cache file after the qualified name, which must change with the sources
         function.__qualname__ += f"-{fingerprint(function.__module__)}"
     compiled = numba.njit(**COMMON, **options)(function)
     if not JIT_IS_OFF:
@@ -82,6 +82,6 @@ class KernelCache(FunctionCache):
     """Cache of compiled code on disk, ignored if it cannot be read or written."""
 
     @contextlib.contextmanager
-    def _guard_against_spurious_io_errors(self):  # wraps every read and write
+    def _guard_against_spurious_io_errors(self):  # numba calls it around every read and write
         with contextlib.suppress(OSError):
             yield

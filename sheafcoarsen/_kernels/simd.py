@@ -14,7 +14,7 @@ from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen._kernels.simd_codegen import Registers, Vector
 
 ONE = (0,)
-"""Tuple whose length, 1, is the number of rows of a block."""
+"""Argument ``rows`` for a single row: only the length of the tuple, 1, matters."""
 
 EXACT = True
 """Flag: round complex products as numba does, without fused operations."""

@@ -17,13 +17,13 @@ class Vector(types.Type):
 
 
 def number_of(kind):
-    """Return the real type of the parts of a number."""
+    """Return the real type of a scalar type's real and imaginary parts."""
     return getattr(kind, "underlying_float", kind)
 
 
 @register_model(Vector)
 class VectorModel(models.PrimitiveModel):
-    """LLVM vector of numbers, real and imaginary parts alternating; one real is a scalar."""
+    """LLVM vector of numbers, real and imaginary parts alternating; a scalar for one real."""
 
     def __init__(self, manager, vector):
         number = manager.lookup(number_of(vector.kind)).get_value_type()
@@ -55,7 +55,7 @@ class Registers:
         return self.builder.gep(struct.data, [at])
 
     def like(self, number):
-        """Return the LLVM type of equally many parts of another real type."""
+        """Return the LLVM type of this vector with parts of another real type."""
         number = self.context.get_value_type(number)
         return number if self.count == 1 else ir.VectorType(number, self.count)
 
@@ -125,7 +125,7 @@ class Registers:
         return self.builder.shuffle_vector(value, value, constant)
 
     def entry(self, array_type, array, at, sign, conjugate):
-        """Return the real and imaginary part of sign times an entry, each as a constant vector.
+        """Return the real and imaginary part of sign times an entry, each repeated in a vector.
 
         The imaginary part is None for real numbers.
         """
@@ -139,7 +139,7 @@ class Registers:
         return self.parts(value, sign, conjugate)
 
     def parts(self, value, sign=None, conjugate=False):
-        """Return the real and imaginary part of sign times a number, as constant vectors."""
+        """Return the real and imaginary part of sign times a number, each repeated in a vector."""
         number = self.context.make_complex(self.builder, self.kind, value)
         real, imaginary = number.real, number.imag
         if conjugate:
@@ -179,7 +179,7 @@ class Registers:
         return number._getvalue()
 
     def added(self, total, parts, y, exact=False):
-        """Return a vector plus an entry, given by its parts, times another vector.
+        """Return ``total`` plus the vector y times an entry, which is given by its parts.
 
         The operations are fused; with ``exact``, those of complex numbers are not.
         """

@@ -12,7 +12,7 @@ from sheafcoarsen._kernels.simd import ONE, add_block, add_multiple, put, read, 
 
 @kernel
 def scale_blocks(indptr, indices, left, data, right, out):
-    """Write left[i]* data[k] right[j] for each block k, in row i and column j, of shape (p, q).
+    """Write left[i]* data[k] right[j] for each (p, q) block k, in block row i and block column j.
 
     An empty ``left`` or ``right`` is the identity.
     """
@@ -98,7 +98,7 @@ def multiply_blocks(lo, hi, left, right, shape, positions, out):
 
 @kernel
 def triangular_roots(blocks, least, roots, inverses, failed):
-    """Write the upper triangular S with S* D S = I, and S^{-1}, for every block D, (n, d, d).
+    """Write the upper triangular S with S* D S = I, and S^{-1}, for every block D, d x d.
 
     ``failed`` is set if a pivot is at most ``least`` times the largest diagonal entry of D, and S
     is not written. ``roots`` and ``inverses`` are zeros on entry.
@@ -109,7 +109,7 @@ def triangular_roots(blocks, least, roots, inverses, failed):
         for i in range(d):
             largest = max(largest, float(blocks[k, i, i].real))
         failed[k] = largest == 0
-        for j in range(d):  # D = C C*; C* goes to the inverse
+        for j in range(d):  # Cholesky factorization D = C C*; C* is the inverse of S
             pivot = float(blocks[k, j, j].real)
             for c in range(j):
                 pivot -= float(abs(inverses[k, c, j])) ** 2
@@ -125,7 +125,7 @@ def triangular_roots(blocks, least, roots, inverses, failed):
                 inverses[k, j, i] = total / pivot
         if failed[k]:
             continue
-        for j in range(d):  # back substitution, column by column
+        for j in range(d):  # S by back substitution, column by column
             roots[k, j, j] = 1 / inverses[k, j, j]
             for i in range(j - 1, -1, -1):
                 total = inverses[k, i, j] * roots[k, j, j]

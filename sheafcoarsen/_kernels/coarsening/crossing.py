@@ -13,7 +13,7 @@ from sheafcoarsen._kernels.jit import kernel, llvm_inlined, subkernel
 from sheafcoarsen._kernels.llvm_intrinsics import prefetch
 
 FAR, NEAR = 16, 8
-"""Numbers of edges ahead for which indices, or maps and blocks of R, are prefetched.
+"""Prefetch distances, in edges: FAR for an edge's indices, NEAR for its maps and blocks of R.
 
 Crossing edges are scattered in memory.
 """
@@ -30,14 +30,14 @@ class CoarseMaps(NamedTuple):
 
 
 class Noise(NamedTuple):
-    """Rounding errors of coarse rows: norms[a] times the norm of the fine row, in cluster a."""
+    """Rounding errors of coarse rows: in cluster a, norms[a] times the norm of the fine row."""
 
     norms: np.ndarray  # (K,)
     longest: float  # upper bound on the norms of all fine rows
 
 
 class Rows(NamedTuple):
-    """Destination of the rows of a map: ``columns`` entries at ``at``, ``at + stride``, ..."""
+    """Destination of a map's rows: row i has ``columns`` entries from ``at + i stride`` on."""
 
     out: np.ndarray
     at: int
@@ -46,7 +46,7 @@ class Rows(NamedTuple):
 
 
 class FactorWorkspace(NamedTuple):
-    """Workspace for the triangular factor of a coarse edge, from ``chunk`` rows at a time."""
+    """Workspace for a coarse edge's triangular factor, updated by ``chunk`` rows at a time."""
 
     stack: np.ndarray
     column: np.ndarray
@@ -116,7 +116,7 @@ def stack_pair(begin, end, f, c, R, sign, tail, head):
             e = crossing[k + NEAR]
             fu, fv = tail_offsets[e], head_offsets[e]
             p, q = indptr[vertex_offsets[edges[e, 0]]], indptr[vertex_offsets[edges[e, 1]]]
-            for i in (0, 8):  # blocks are longer than a cache line
+            for i in (0, 8):  # two cache lines: blocks are longer than one
                 prefetch(tail_data, fu + i)
                 prefetch(head_data, fv + i)
                 prefetch(data, p + i)
@@ -138,7 +138,7 @@ def stack_pair(begin, end, f, c, R, sign, tail, head):
 
 @kernel
 def crossing_maps(lo, hi, f, c, R, out):
-    """Compute the maps of coarse edges lo .. hi: fine maps times blocks of R, in fine order."""
+    """Compute the maps of coarse edges lo .. hi: fine maps times blocks of R, in the fine order."""
     for p in range(lo, hi):
         ra, rb = R.ranks[c.pairs[p, 0]], R.ranks[c.pairs[p, 1]]
         tail = Rows(out.tail, out.tail_starts[p], ra, ra)
@@ -210,7 +210,7 @@ def clear_rounding(lo, hi, f, c, R, noise, out):
 
 @kernel
 def compressed_maps(lo, hi, f, c, R, rows, out, workspace):
-    """Compute the maps of coarse edges lo .. hi, compressed where heights are less than ``rows``.
+    """Compute the maps of coarse edges lo .. hi, and compress those with heights[p] < rows[p].
 
     [A | -B] of an edge is replaced by the triangular factor of its QR decomposition, which has the
     same Gram matrix, at least ``chunk`` rows at a time. Its diagonal is made non-negative.

@@ -14,17 +14,17 @@ from sheafcoarsen._kernels.modes import cluster_unit
 
 
 class RetainedEnergy(NamedTuple):
-    """H_a = R_a* L_a R_a of every cluster, in units of the maps and of R_a."""
+    """Retained energies H_a = R_a* L_a R_a, in the units of the clusters' maps and of R_a."""
 
     starts: np.ndarray  # (K + 1,) offsets of the r_a x r_a matrices
     matrices: np.ndarray
     map_units: np.ndarray  # (K,) one over a power of two above the largest entry of the maps
-    block_units: np.ndarray  # (K,) the same for R_a
-    columns: np.ndarray  # (K,) largest squared norm of the columns of R_a, in its unit
+    block_units: np.ndarray  # (K,) one over a power of two above the largest entry of R_a
+    columns: np.ndarray  # (K,) largest squared norm of a column of R_a, in the unit of R_a
 
 
 class Loops(NamedTuple):
-    """Factors B_a of the retained energies: rows[a] rows of r_a entries, at starts[a]."""
+    """Factors B_a of the retained energies: rows[a] rows of r_a entries from index starts[a] on."""
 
     rows: np.ndarray  # (K,)
     starts: np.ndarray  # (K + 1,)
@@ -42,7 +42,7 @@ def put_loops(loops, widths, to, out):
 
 @subkernel
 def measure(a, f, c, R, out):
-    """Compute the units of cluster a's maps and of R_a, and the largest norm of its columns."""
+    """Compute units of cluster a's maps and of R_a, and the largest squared column norm of R_a."""
     vertex_dims, vertex_offsets = f.vertex_dims, f.vertex_offsets
     members, member_ptr = c.members, c.member_ptr
     indptr, data, r = R.indptr, R.data, R.ranks[a]
@@ -71,7 +71,7 @@ def measure(a, f, c, R, out):
 
 @kernel
 def internal_traces(f, c, map_units, out):
-    """Add the traces of the diagonal blocks of internal edges, in units of clusters, to ``out``."""
+    """Add to out[v] the trace of v's diagonal block of internal edges, in the cluster's unit."""
     edges = f.edges
     tail_data, tail_offsets = f.tail_data, f.tail_offsets
     head_data, head_offsets = f.head_data, f.head_offsets
@@ -144,7 +144,7 @@ def retained_energy(lo, hi, f, c, R, out):
 
 @kernel
 def factor(lo, hi, ranks, energy, zero, eps, s, rows):
-    """Factor H_a = B_a* B_a for clusters lo .. hi: B_a = diag(sqrt(mu)) V*, rows[a] rows.
+    """Factor H_a = B_a* B_a for clusters lo .. hi; B_a = diag(sqrt(mu)) V* has rows[a] rows.
 
     ``zero`` are 4 n eps and the norms that it is relative to, in units of the cluster. Eigenvalues
     mu up to this level are zero, also relative to norm(H_a), which may be larger if columns of R_a

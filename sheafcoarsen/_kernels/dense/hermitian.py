@@ -99,7 +99,7 @@ def tridiagonalize(n, a, d, e, tau, panel, p, eps):
         for k in range(i - 1):
             rest += row[k].real * row[k].real + row[k].imag * row[k].imag
         alpha = np.conj(row[i - 1])
-        # entries below eps^2 norm(A) are zero, since their squares might underflow
+        # entries below eps^2 norm(A) count as zero, since their squares might underflow
         if rest + alpha.imag * alpha.imag <= eps**4:
             e[i - 1] = alpha.real
             tau[i] = 0
@@ -142,7 +142,7 @@ def tridiagonalize(n, a, d, e, tau, panel, p, eps):
 
 @reassociating_subkernel
 def reflect(n, a, tau, z, first, last):
-    """Overwrite rows z of Z, first .. last, by Q z, with Q from ``tridiagonalize``."""
+    """Multiply rows first .. last of Z, as columns, by Q from ``tridiagonalize``, in place."""
     zero = z[0, 0] * 0
     for i in range(1, n):
         t = tau[i]
@@ -199,7 +199,7 @@ def eigh_lowest(n, wanted, eps, s, reduction):
 
 @subkernel
 def reduced_lowest(n, wanted, eps, s, t):
-    """Compute the eigenpairs of ``eigh_lowest`` without LAPACK.
+    """Compute the same eigenpairs as ``eigh_lowest``, but without LAPACK.
 
     Returns whether the residuals are small enough; if not, s.a is restored.
     """

@@ -1,4 +1,4 @@
-"""LAPACK routines that kernels can call without losing their cache.
+"""LAPACK routines that kernels can call and still be cached on disk.
 
 numba cannot cache code that contains the address of a function, but it can cache calls of *named*
 external symbols. Therefore the addresses that scipy exports for Cython are registered with LLVM
@@ -22,10 +22,15 @@ _PREFIX = {np.float32: "s", np.float64: "d", np.complex64: "c", np.complex128: "
 
 
 VECTORS, UPPER, NEITHER, ALL, ADJOINT = range(5)
-"""Indices of the letters V, U, N, A and C in ``Workspace.chars``; LAPACK takes their addresses."""
+"""Indices of LAPACK's options in ``Workspace.chars``: the names' initials, and C for ADJOINT.
+
+LAPACK takes the addresses of these letters.
+"""
 
 SIZE, COUNT, LEADING, RANK, INFO, WORK, RWORK, IWORK = range(8)
-"""Indices of sizes, results and sizes of the workspace in ``Workspace.ints``."""
+"""Indices in ``Workspace.ints``. SIZE, COUNT, LEADING: dimensions of matrices. RANK, INFO: results.
+WORK, RWORK, IWORK: lengths of the work arrays.
+"""
 
 _SCALARS = (types.float32, types.float64, types.complex64, types.complex128)
 
@@ -38,7 +43,7 @@ def external(name: str, n_arguments: int, module: str = "cython_lapack"):
 
 
 def _of_every_type(real: str, hermitian: str, n_arguments: tuple[int, int]) -> dict:
-    """Return a routine for each scalar type; its number of arguments is (real, complex)."""
+    """Return a routine for each scalar type; ``n_arguments`` are those of (real, complex)."""
     names = ("s" + real, "d" + real, "c" + hermitian, "z" + hermitian)
     counts = (n_arguments[0], n_arguments[0], n_arguments[1], n_arguments[1])
     return {
@@ -71,7 +76,7 @@ def heevd(a, n, vectors, s):
 def _gesvd(a, rows, columns, vectors, s):
     """Write the singular values of ``a`` to s.w; for the vectors see ``singular_rows``."""
     name = _PREFIX[a.dtype.type]
-    full = a[: rows * columns].reshape(rows, columns).T  # as Fortran sees it
+    full = a[: rows * columns].reshape(rows, columns).T  # as column-major Fortran would read it
     u, w, _, info = getattr(scipy_lapack, name + "gesvd")(
         full, compute_uv=int(vectors), full_matrices=1
     )
@@ -239,7 +244,7 @@ def singular_rows(rows, columns, vectors, s):
                 s.z[i * columns + i] = 1
         return 0
     info = _gesvd(s.a, rows, columns, vectors, s)
-    if vectors:  # Fortran reads the transpose, whose left singular vectors are the conjugates
+    if vectors:  # conjugate the left singular vectors of the transpose, which Fortran read
         for i in range(columns * columns):
             s.z[i] = np.conj(s.z[i])
     return info

@@ -18,7 +18,7 @@ from sheafcoarsen._kernels.simd import (
 )
 
 NOT_NEGATIVE = (1 << 62) - 1
-"""Mask for indices that are known not to be negative; numba then omits its check."""
+"""Mask for indices that are never negative; numba then omits its wraparound of negative indices."""
 
 
 @llvm_inlined
@@ -71,7 +71,7 @@ def put_product_columns(lanes, out, to, a, at_a, b, at_b, sizes):
 
 @subkernel
 def put_product(out, to, a, at_a, b, at_b, rows, sign):
-    """Write sign A B to the matrix at position ``to``, for row-major A, with ``rows`` rows, and B.
+    """Write sign A B to the matrix at position ``to``; A and B are row-major, A has ``rows`` rows.
 
     Positions and sign are those of ``add_gram``.
     """

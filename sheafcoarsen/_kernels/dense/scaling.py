@@ -7,12 +7,12 @@ import numpy as np
 from sheafcoarsen._kernels.jit import kernel, reassociating_subkernel, subkernel
 
 EPS = 2.0**-52
-"""Relative spacing of double precision at 1."""
+"""Distance from 1 to the next larger number in double precision."""
 
 
 @kernel
 def power_of_two(size):
-    """Return the power of two just above ``size``, within 2^-1000 .. 2^1000; 1 for 0."""
+    """Return the power of two just above ``size``, clipped to 2^-1000 .. 2^1000; 1 for size 0."""
     if size == 0:
         return 1.0
     return math.ldexp(1.0, min(max(math.frexp(size)[1], -1000), 1000))
@@ -42,7 +42,7 @@ def inf_norm(a, n, sums):
 
 @subkernel
 def brought_near_one(a, n):
-    """Divide a semidefinite matrix, given by its lower triangle, by a power of two if far from 1.
+    """Divide a semidefinite lower triangle by a power of two unless its largest entry is near 1.
 
     Returns that power, or 0 if A = 0. The largest entry of such a matrix is on its diagonal.
     """
@@ -55,13 +55,13 @@ def brought_near_one(a, n):
     for i in range(n):
         row = a[i * n : i * n + i + 1]
         for j in range(i + 1):
-            row[j] /= scale  # not times 1 / scale, which single precision may not hold
+            row[j] /= scale  # divide, since 1 / scale might overflow in single precision
     return scale
 
 
 @subkernel
 def fix_phase(z, at, n, sqrt_eps):
-    """Make the first entry of nearly the largest absolute value real and positive.
+    """Rotate a vector so that its first entry of nearly maximum modulus is real and positive.
 
     This makes eigenvectors reproducible.
     """
@@ -80,7 +80,7 @@ def fix_phase(z, at, n, sqrt_eps):
 
 @kernel
 def normalized(out, count):
-    """Divide by a power of two near the largest entry; return it, or 0 if all entries are zero."""
+    """Divide entries by a power of two near the largest one; return it, or 0 if all are zero."""
     largest = 0.0
     for i in range(count):
         largest = max(largest, float(abs(out[i])))
@@ -88,5 +88,5 @@ def normalized(out, count):
         return 0.0
     scale = power_of_two(largest)
     for i in range(count):
-        out[i] /= scale  # not times 1 / scale, which single precision may not hold
+        out[i] /= scale  # divide, since 1 / scale might overflow in single precision
     return scale

@@ -54,7 +54,7 @@ def count_below(n, d, e2, x, q, below):
 
 @subkernel
 def bisect(t, n, start, stop, bounds, tolerance):
-    """Write eigenvalues start .. stop of T, which lie in ``bounds``, to t.w with ``tolerance``.
+    """Write eigenvalues start .. stop of T, which lie in ``bounds``, to t.w within ``tolerance``.
 
     Eigenvalues with the same interval divide it evenly among their lanes, and every count refines
     the intervals of all lanes.
@@ -65,7 +65,7 @@ def bisect(t, n, start, stop, bounds, tolerance):
     count = stop - start
     for j in range(LANES):
         lows[j], highs[j], x[j] = low, high, high
-    for _ in range(200):  # 60 reach working accuracy; the limit ends the loop for NaN
+    for _ in range(200):  # 60 passes reach working accuracy; the limit ends the loop for NaN
         widest = 0.0
         j = 0
         while j < count:
@@ -86,7 +86,7 @@ def bisect(t, n, start, stop, bounds, tolerance):
                     lows[j] = max(lows[j], x[i])
                 else:
                     highs[j] = min(highs[j], x[i])
-    for j in range(start, stop):  # rounding may make counts decrease
+    for j in range(start, stop):  # keep ascending order: rounding may make counts decrease
         out[j] = (lows[j - start] + highs[j - start]) / 2
         if j > 0:
             out[j] = max(out[j], out[j - 1])
@@ -94,7 +94,7 @@ def bisect(t, n, start, stop, bounds, tolerance):
 
 @subkernel
 def factor_shifted(n, d, e, x, tiny, lanes):
-    """Factor T - x[l] I = L U with partial pivoting in every lane.
+    """Factor T - x[l] I = L U with partial pivoting in every lane l.
 
     lanes : (5, n, LANES) inverse pivots, first and second superdiagonal, multipliers, and 1 where
     rows i and i + 1 are swapped.
@@ -128,7 +128,7 @@ def factor_shifted(n, d, e, x, tiny, lanes):
 
 @subkernel
 def solve_shifted(n, lanes, y):
-    """Overwrite y by (T - x[l] I)^{-1} y in every lane.
+    """Overwrite y by (T - x[l] I)^{-1} y in every lane l.
 
     y has shape (n + 2, LANES) and zeros in its last two rows.
     """
@@ -148,7 +148,7 @@ def solve_shifted(n, lanes, y):
 
 @reassociating_subkernel
 def orthonormalize(z, n, first, last):
-    """Orthonormalize rows first .. last of z against all rows before, by Gram-Schmidt twice."""
+    """Orthonormalize rows first .. last of z, also against earlier rows, by Gram-Schmidt twice."""
     for j in range(first, last):
         x = z[j, :n]
         for _ in range(2):
@@ -174,7 +174,7 @@ def orthonormalize(z, n, first, last):
 
 @subkernel
 def worst_residual(n, d, e, w, z, first, last):
-    """Return the largest entry of T z - w z over rows first .. last of z, infinity for NaN."""
+    """Return the largest entry of T z - w z over rows first .. last of z, or infinity for NaN."""
     worst = 0.0
     for j in range(first, last):
         x = z[j]

@@ -5,18 +5,18 @@ from typing import NamedTuple
 import numpy as np
 
 LANES = 8
-"""Number of eigenpairs of a tridiagonal matrix computed together, the width of a register."""
+"""Number of eigenpairs of a tridiagonal matrix computed together, one per lane of a register."""
 
 
 DENSE_SHARE = 3
-"""Ratio of size to wanted eigenpairs below which LAPACK computes all pairs."""
+"""Minimum number of rows per wanted eigenpair; with fewer, LAPACK computes all eigenpairs."""
 
 PANEL = 4
 """Number of reflections of a tridiagonalization that are applied together."""
 
 
 REDUCE_ABOVE = 5e5
-"""Sum of n^3 above which ``hermitian.py``'s own eigensolver is compiled.
+"""Minimum sum of n^3 over all matrices for which the eigensolver in ``hermitian.py`` is compiled.
 
 Below it, LAPACK takes at most half a millisecond longer.
 """
@@ -27,9 +27,9 @@ class ReductionWorkspace(NamedTuple):
 
     tau: np.ndarray  # (n,) scalars of the reflections
     panel: np.ndarray  # (2 PANEL, n) delayed updates, V and W
-    p: np.ndarray  # (n,) matrix times vector
+    p: np.ndarray  # (n,) product of the matrix and a vector
     d: np.ndarray  # (n,) diagonal of T
-    e: np.ndarray  # (n,) subdiagonal
+    e: np.ndarray  # (n,) subdiagonal of T
     e2: np.ndarray  # (n,) squares of e
     w: np.ndarray  # (wanted,) eigenvalues
     z: np.ndarray  # (wanted, n) eigenvectors as rows
@@ -40,21 +40,21 @@ class Workspace(NamedTuple):
     """Arrays for dense problems up to a given size and number of vectors; private to a thread."""
 
     a: np.ndarray  # (n * n,) the matrix, overwritten
-    spare: np.ndarray  # (n * n,) a copy of it
+    spare: np.ndarray  # (n * n,) a copy of the matrix
     w: np.ndarray  # (n,) eigenvalues or singular values
     z: np.ndarray  # (wanted * n,) vectors as rows
     map: np.ndarray  # both maps of an edge
     reduction: ReductionWorkspace | None  # None: use LAPACK only, and compile no reduction
-    work: np.ndarray  # LAPACK's, as all fields but ``sums`` from here on
+    work: np.ndarray  # for LAPACK, like all later fields except ``sums``
     rwork: np.ndarray
     iwork: np.ndarray
     ints: np.ndarray
     chars: np.ndarray
-    sums: np.ndarray  # (n,) in double precision, for norms
+    sums: np.ndarray  # (n,) row sums for norms, in double precision
 
 
 def worth_reducing(dims, wanted) -> bool:
-    """Return whether problems of these sizes and numbers of eigenpairs use a reduction."""
+    """Return whether it pays to reduce matrices of sizes ``dims`` for ``wanted`` eigenpairs."""
     dims = np.asarray(dims, dtype=np.float64)
     return bool((dims[DENSE_SHARE * np.asarray(wanted) <= dims] ** 3).sum() >= REDUCE_ABOVE)
 

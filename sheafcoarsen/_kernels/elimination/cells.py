@@ -20,7 +20,7 @@ class Cells(NamedTuple):
 
 @borrowing_kernel
 def list_edges(kept, links, chosen, rows):
-    """Write one edge for each bundle at kept vertices, and its number of rows; return the count."""
+    """Write an edge and the number of rows of each bundle at kept vertices; count the bundles."""
     edges, vertices, _, _ = links
     count = 0
     for i in range(kept.size):
@@ -80,7 +80,7 @@ def put_pairs(links, maps, chosen, pairs, workspace, out):
     for p in range(chosen.size):
         e, u, w = chosen[p], pairs[p, 0], pairs[p, 1]
         du, dw, height = dims[u], dims[w], np.int64(edges[e, HEIGHT])
-        if positions[e] < 0 and edges[e, RING] == e and height <= du + dw:  # an input edge
+        if positions[e] < 0 and edges[e, RING] == e and height <= du + dw:  # copy input edges
             put_edge(edges, maps, e, u, bundle, 0, (du + dw, 0, du))
             for k in range(height):
                 for j in range(du):

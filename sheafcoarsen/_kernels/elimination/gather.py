@@ -27,9 +27,8 @@ from sheafcoarsen._kernels.elimination.row_qr import (
 from sheafcoarsen._kernels.jit import borrowing_kernel, llvm_inlined, subkernel
 
 USED, IDS_USED, FREE_ID, FREE_BLOCKS = 0, 1, 2, 3
-"""Indices in ``Maps.counters``: used entries of the pool, used ids, the first free id or -1.
-
-From FREE_BLOCKS + k on: the first free block of at least 2^k entries, or -1.
+"""Indices in ``Maps.counters``. USED, IDS_USED: numbers of used pool entries and of used edge ids.
+FREE_ID: first free id, or -1. FREE_BLOCKS + k: first free block of at least 2^k entries, or -1.
 """
 
 
@@ -48,12 +47,12 @@ class EliminationWorkspace(NamedTuple):
     bundle: Rows  # rows of one bundle
     stack: Rows  # rows of all bundles
     order: np.ndarray  # order of columns in a reduction
-    eps: float  # of the scalar type of the input maps
+    eps: float  # machine epsilon of the input maps' scalar type
 
 
 @borrowing_kernel
 def fill_pool(sheaf, unit, eps, maps):
-    """Write the rows of all input edges, divided by ``unit``; noise is eps max(abs(maps))."""
+    """Write the rows of all input edges, divided by ``unit``; their noise is eps max(abs(maps))."""
     pool, positions, dims, counters = maps
     edges, edge_dims, a, b = sheaf.edges, sheaf.edge_dims, sheaf.tail_data, sheaf.head_data
     p, q, at = 0, 0, 0
@@ -163,7 +162,7 @@ def put_edge(edges, maps, e, v, rows, row, columns):
 
 @subkernel
 def gather(edges, maps, e, v, workspace, tidy):
-    """Write the rows of a bundle, or of all loops at v, to ``workspace.bundle``; count them.
+    """Write the rows of a bundle, or of all loops at v, to ``workspace.bundle``, and count them.
 
     The columns of v come first. Rows are compressed if there are more of them than columns; with
     ``tidy``, also those of several edges or of an edge made by elimination.
@@ -194,7 +193,7 @@ def gather(edges, maps, e, v, workspace, tidy):
 
 @subkernel
 def add_edge(links, maps, u, w, rows, height):
-    """Make the first rows of a stack a new edge from u to w, or a loop if u = w."""
+    """Add an edge from u to w, or a loop if u = w, whose rows are the first rows of a stack."""
     edges, vertices, _, _ = links
     pool, positions, dims, counters = maps
     data, noise = rows

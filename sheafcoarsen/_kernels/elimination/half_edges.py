@@ -20,12 +20,13 @@ free ids. HEIGHT: the number of rows.
 """
 
 FIRST, LOOPS, DEGREE, LATER, EARLIER = range(5)
-"""Columns of ``Links.vertices``: first half-edge; first loop; degree, capped at one above the
-largest eliminated degree, or KEPT or GONE; next and previous vertex of that degree.
+"""Columns of ``Links.vertices``. FIRST: first half-edge. LOOPS: first loop. DEGREE: KEPT, GONE or
+the degree, capped at one above the largest eliminated degree. LATER, EARLIER: the next and the
+previous vertex of that degree.
 """
 
 KEPT, GONE = -1, -2
-"""Degrees that mark a vertex to be kept and an eliminated vertex."""
+"""Values in column DEGREE: KEPT for a vertex to be kept, GONE for an eliminated vertex."""
 
 
 class Links(NamedTuple):
@@ -103,7 +104,7 @@ def pull(vertices, heads, v, degree):
 
 @subkernel
 def neighbors(edges, vertices, v, seen):
-    """Return the number of neighbours of v, up to ``len(seen)``, and write half-edges to them.
+    """Write one half-edge per neighbour of v to ``seen`` until it is full; return their number.
 
     Parallel edges found in the search are joined in bundles.
     """
@@ -128,7 +129,7 @@ def neighbors(edges, vertices, v, seen):
 
 @llvm_inlined
 def requeue(edges, vertices, heads, v, seen):
-    """Update the degree of v and its list."""
+    """Update the degree of v, and move v to the list of vertices of that degree."""
     degree = vertices[v, DEGREE]
     if degree >= 0:
         count = neighbors(edges, vertices, v, seen)

@@ -1,4 +1,4 @@
-"""The prolongation of an elimination: kept vertices that each eliminated one depends on."""
+"""The prolongation of an elimination: kept vertices that each eliminated vertex depends on."""
 
 from typing import NamedTuple
 
@@ -8,9 +8,9 @@ from sheafcoarsen._kernels.jit import borrowing_kernel, subkernel
 
 
 class Anchors(NamedTuple):
-    """For each step, the indices of the kept vertices on which its vertex depends, ascending."""
+    """Ascending indices of the kept vertices on which the vertex of each step depends."""
 
-    step: np.ndarray  # (n,) step of an eliminated vertex; -1 - its index for a kept one
+    step: np.ndarray  # (n,) step of an eliminated vertex; -1 - index of a kept vertex
     starts: np.ndarray  # (steps,) offsets of the anchors
     counts: np.ndarray  # (steps,) number of anchors
     kept: np.ndarray  # anchors of all steps
@@ -18,7 +18,7 @@ class Anchors(NamedTuple):
 
 @subkernel
 def insert(kept, begin, count, k):
-    """Insert k into the ascending kept[begin : begin + count] unless present; return the count."""
+    """Insert k into the ascending kept[begin : begin + count] if missing; return the new count."""
     i = begin + count
     while i > begin and kept[i - 1] > k:
         i -= 1
@@ -32,7 +32,7 @@ def insert(kept, begin, count, k):
 
 @borrowing_kernel
 def find_anchors(record, anchors):
-    """Fill all fields but ``step``; return the number of anchors, -1 if arrays are too small."""
+    """Fill all fields but ``step``; return the number of anchors, -1 if ``kept`` is too small."""
     starts, neighbors = record.starts, record.neighbors
     step_of, begins, counts, kept = anchors
     at = 0
@@ -109,7 +109,7 @@ def put_prolongation(record, anchors, sheaf, begins, data):
 
 @borrowing_kernel
 def put_indices(anchors, sheaf, begins, indices):
-    """Write the column indices of the rows of all vertices."""
+    """Write the column indices of the prolongation for the rows of all vertices."""
     dims, kept_offsets = sheaf
     step_of, first, counts, kept = anchors
     for v in range(dims.size):

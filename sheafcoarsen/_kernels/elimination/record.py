@@ -7,11 +7,13 @@ import numpy as np
 from sheafcoarsen._kernels.jit import borrowing_kernel
 
 STEPS, NEIGHBORS, BLOCKS, INVERSES, FREE = range(5)
-"""Indices in ``Record.counters``; FREE counts dimensions that no equation determines."""
+"""Indices in ``Record.counters``. STEPS to INVERSES: used lengths of the arrays. FREE: number of
+dimensions that no equation determines.
+"""
 
 
 class Record(NamedTuple):
-    """Eliminated vertices in order, and x_v = G x_neighbors + W W* b_v for each.
+    """Eliminated vertices in order, and G and W of x_v = G x_neighbors + W W* b_v for each.
 
     The neighbours are those at the time of its elimination.
     """
@@ -21,8 +23,8 @@ class Record(NamedTuple):
     neighbors: np.ndarray
     blocks: np.ndarray  # G, d_v rows each
     inverses: np.ndarray  # W, d_v x d_v
-    counters: np.ndarray  # (5,) used length of each array
-    unit: float  # factor from the rows in the pool to the input maps
+    counters: np.ndarray  # (5,) used lengths of the arrays, and FREE
+    unit: float  # the input maps are ``unit`` times the rows in the pool
 
 
 @borrowing_kernel

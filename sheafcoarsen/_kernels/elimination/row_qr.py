@@ -17,7 +17,7 @@ from sheafcoarsen._kernels.dense import EPS, power_of_two
 from sheafcoarsen._kernels.jit import llvm_inlined, subkernel
 
 ZERO_FACTOR = 4.0
-"""Threshold of zero entries, in units of the size of the problem times the noise of the row."""
+"""Threshold of a zero row, relative to its noise times max(number of rows, number of columns)."""
 
 
 class Rows(NamedTuple):
@@ -35,7 +35,7 @@ def magnitude(x):
 
 @subkernel
 def clear_noise(rows, lo, hi, stride, columns):
-    """Set the first columns of rows lo .. hi to zero where they are not above their noise."""
+    """Set the first columns of each row lo .. hi to zero if no entry exceeds the row's noise."""
     data, noise = rows
     factor = ZERO_FACTOR * max(hi, columns)
     for i in range(lo, hi):
@@ -110,7 +110,7 @@ def add_rounding(data, noise, i, stride):
 
 @llvm_inlined
 def reflect_noise(data, noise, shape, tau):
-    """Apply |I - tau v v*| to the noise, adding terms as root of the sum of squares."""
+    """Apply |I - tau v v*| to the noise, with the root of the sum of squares in place of a sum."""
     top, height, stride, column = shape
     largest, total = 0.0, 0.0
     for i in range(top, height):

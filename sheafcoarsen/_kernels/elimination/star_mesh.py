@@ -19,7 +19,7 @@ from sheafcoarsen._kernels.elimination.row_qr import magnitude, reduce_rows, wit
 from sheafcoarsen._kernels.jit import subkernel
 
 ISOMETRY = 30.0
-"""Tolerance of M* M = m^2 I, in units of d eps m^2."""
+"""Maximum deviation of M* M from m^2 I, in units of d eps m^2."""
 
 
 class MeshWorkspace(NamedTuple):
@@ -33,7 +33,7 @@ class MeshWorkspace(NamedTuple):
 
 @subkernel
 def isometry(rows, height, stride, d, order, eps):
-    """Reduce the first d columns M; return (m, rank), m = -1 if M* M is not m^2 I."""
+    """Reduce the first d columns M; return (m, rank) with M* M = m^2 I, m = -1 if impossible."""
     rank = reduce_rows(rows, height, stride, d, order)
     data = rows.data
     if rank == 0:
@@ -45,7 +45,7 @@ def isometry(rows, height, stride, d, order, eps):
         for j in range(d):
             largest = max(largest, magnitude(data[i * stride + j]))
     scale, trace, off = power_of_two(largest), 0.0, 0.0
-    for pair in range(2):  # first the trace, then the distance from it
+    for pair in range(2):  # first the mean of the diagonal, then the deviation from m^2 I
         for a in range(d):
             for b in range(a, d if pair else a + 1):
                 x = np.conj(data[a]) * data[b] * 0
@@ -65,7 +65,7 @@ def isometry(rows, height, stride, d, order, eps):
 
 @subkernel
 def put_rotated(rows, stride, d, width, m, out):
-    """Write R* C / m, d x width, for the first d columns R and the next columns C of d rows."""
+    """Write R* C / m, d x width; R are the first d columns of d rows, C the next ``width``."""
     data = rows.data
     for i in range(d * width):
         out[i] = 0
@@ -78,7 +78,7 @@ def put_rotated(rows, stride, d, width, m, out):
 
 @subkernel
 def loop_of_rest(links, maps, v, h, workspace):
-    """Make the rows of a bundle that remain after x_v is eliminated a loop at the neighbour u."""
+    """Add a loop at the neighbour u with the rows of a bundle that remain after eliminating x_v."""
     u, d, bundle = other_end(links.edges, h), maps.dims[v], workspace.bundle
     width = maps.dims[u]
     stride = d + width
@@ -94,7 +94,7 @@ def loop_of_rest(links, maps, v, h, workspace):
 
 @subkernel
 def put_loop(links, maps, u, rows, height, order):
-    """Make the rows a loop at u, unless they are zero."""
+    """Add a loop at u with the given rows, unless they are zero."""
     width = maps.dims[u]
     if width == 0:
         return
@@ -147,7 +147,7 @@ def measure_hub(links, maps, v, seen, workspace, mesh):
 
 @subkernel
 def eliminate_hub(links, maps, record, v, edges, workspace, mesh):
-    """Eliminate v by the star-mesh transform; return False, changing nothing, if not exact.
+    """Eliminate v by the star-mesh transform; if it is not exact, change nothing and return False.
 
     ``edges`` are the half-edges at v, possibly followed by others, and the neighbours of v.
     """

@@ -37,7 +37,7 @@ from sheafcoarsen._kernels.elimination.star_mesh import eliminate_hub
 from sheafcoarsen._kernels.jit import borrowing_kernel, numba_inlined, subkernel
 
 DONE, IDS, POOL, RECORD = range(4)
-"""Return values of ``eliminate_vertices``: DONE, or the array that is too small."""
+"""Return values of ``eliminate_vertices``: DONE, or the array too small for the next step."""
 
 
 @numba_inlined
@@ -48,7 +48,7 @@ def demand(links, maps, record, d, around):
     for i in range(degree):
         du = dims[around[i]]
         total += du
-        for k in range(i + 1):  # k = i counts as an edge, which needs more than two loops
+        for k in range(i + 1):  # k = i: loops, counted as an edge, which needs more entries
             width = du + dims[around[k]]
             entries += 2 * (max(d, width) + 1) * (width + 2)
     if maps.counters[IDS_USED] + degree * (degree + 3) // 2 + 1 > maps.positions.size:

@@ -10,7 +10,7 @@ from sheafcoarsen._kernels.jit import kernel, subkernel
 
 
 class Blocks(NamedTuple):
-    """Arrays of R: row i, of cluster a, has its r_a entries at ``data[indptr[i]]`` onwards."""
+    """Arrays of R: the r_a entries of row i, in cluster a, start at ``data[indptr[i]]``."""
 
     indptr: np.ndarray  # (dim_c0 + 1,)
     data: np.ndarray  # (sum N_a r_a,)
@@ -56,7 +56,7 @@ def put_columns(f, c, z, starts, widths, R):
 
 @kernel
 def put_modes(a, f, c, z, eps, R):
-    """Normalize the phases of the first r_a rows of z, of length N_a, and write them to R_a."""
+    """Normalize the phases of the first r_a rows of z, of length N_a, and write the rows to R_a."""
     n = c.dims[a]
     for j in range(R.ranks[a]):
         fix_phase(z, j * n, n, math.sqrt(eps))

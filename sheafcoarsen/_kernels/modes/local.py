@@ -20,7 +20,7 @@ def cluster_unit(a, f, c):
     for k in range(c.internal_ptr[a], c.internal_ptr[a + 1]):
         e = inner[k]
         tail, head = tail_offsets[e], head_offsets[e]
-        if edges[e, 0] == edges[e, 1]:  # only the difference of a loop's maps enters
+        if edges[e, 0] == edges[e, 1]:  # the operator contains only the difference of a loop's maps
             for i in range(tail_offsets[e + 1] - tail):
                 largest = max(largest, float(abs(tail_data[tail + i] - head_data[head + i])))
             continue

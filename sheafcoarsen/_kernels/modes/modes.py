@@ -39,7 +39,7 @@ class ModesOut(NamedTuple):
 
 
 class SpectraOut(NamedTuple):
-    """Output arrays for full spectra; that of cluster a starts at starts[a]."""
+    """Output arrays for full spectra; the scores of cluster a start at starts[a]."""
 
     starts: np.ndarray  # (K + 1,)
     scores: np.ndarray  # (sum N_a,)
@@ -112,7 +112,7 @@ def local_spectra(lo, hi, f, c, eps, s, out):
 
 @kernel
 def kernel_dims(lo, hi, f, c, rows, eps, s, dims):
-    """Write the dimension of the kernel of each local operator, by singular values, to ``dims``."""
+    """Write each local operator's kernel dimension, found from singular values, to ``dims``."""
     for a in range(lo, hi):
         n = c.dims[a]
         dims[a] = n
@@ -151,7 +151,7 @@ def singular_modes(lo, hi, f, c, rows, eps, s, out):
         n_values = 0 if scale == 0 else min(rows[a], n)
         if singular_rows(0 if scale == 0 else rows[a], n, True, s) != 0:
             return a
-        for j in range(n // 2):  # ascending order: the null space first
+        for j in range(n // 2):  # reverse to ascending order: the null space comes first
             for i in range(n):
                 entry = s.z[(n - 1 - j) * n + i]
                 s.z[(n - 1 - j) * n + i] = s.z[j * n + i]

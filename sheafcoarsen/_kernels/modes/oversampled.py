@@ -27,11 +27,14 @@ from sheafcoarsen._kernels.modes.patch_kernel import patch_kernel, restriction
 from sheafcoarsen._kernels.modes.patches import Patches, reset_patch, set_patch
 
 SHIFT = 0.1
-"""Shift in A = L_T + SHIFT target I, which is definite and hardly changes the responses."""
+"""Shift that makes A = L_T + SHIFT target I definite, in units of the target.
+
+It hardly changes the responses.
+"""
 
 
 BORDER = 1e-12
-"""Minimum excess of diag(L) over diag(L_T), relative to max diag(L_T), at the border of T.
+"""Minimum of (diag(L) - diag(L_T)) / max(diag(L_T)) at coordinates on the border of T.
 
 The border consists of the coordinates that edges leaving T touch.
 """
@@ -44,12 +47,12 @@ class PatchProblems(NamedTuple):
     c: tuple  # Clusters
     p: Patches
     target: float
-    eps: float  # of the scalar type of the user's sheaf
-    least: float  # smallest positive score of this type
+    eps: float  # machine epsilon of the scalar type of the user's sheaf
+    least: float  # smallest positive score in this scalar type
 
 
 class Responses(NamedTuple):
-    """Responses stored by the spectra for reuse by the modes, or empty arrays."""
+    """Responses that ``oversampled_spectra`` stores for ``oversampled_modes``, or empty arrays."""
 
     starts: np.ndarray  # (K + 1,)
     matrices: np.ndarray  # (sum N_a^2,) results of ``prepare``
@@ -159,7 +162,7 @@ def prepare(a, problems, workspace):
     largest = 0.0
     for i in range(N):
         largest = max(largest, local[i * N + i].real)
-    if largest == 0:  # every vector is a section, so take the first coordinates
+    if largest == 0:  # every vector is a section, so K_C is the whole space
         reset_patch(a, p, t)
         for i in range(n * n):
             out[i] = 0
@@ -181,7 +184,7 @@ def prepare(a, problems, workspace):
 
 @subkernel
 def score(j, k, w, n, scale, unit, least):
-    """Return score j: 0 on K_C, of dimension k, else (eigenvalue of G)^{-1/2}.
+    """Return score j: 0 for the k vectors of K_C, otherwise (eigenvalue of G)^{-1/2}.
 
     It is clipped to least .. 1 / least, and eigenvalues of G to the rounding of the largest one.
     """
@@ -252,7 +255,7 @@ def oversampled_modes(lo, hi, problems, workspace, known, out):
             k, scale, unit, norms[a], info = prepare(a, problems, workspace)
             if info != 0:
                 return a
-        # the leading eigenvalue of G, number k, sets the level of rounding
+        # also compute eigenvalue k, the leading one of G: ``score`` needs it as rounding level
         if eigh_lowest(n, min(max(r, k) + 1, n), EPS, s, reduction) != 0:
             return a
         at = starts[a]

@@ -19,15 +19,15 @@ from sheafcoarsen._kernels.modes.local import largest_loop_entry, stack
 from sheafcoarsen._kernels.modes.patches import PatchIndex
 
 FIRST_BLOCK = 4
-"""Number of start vectors of the search for a kernel, doubled if all converge to it."""
+"""Initial number of start vectors in the search for a kernel; doubled while all converge to it."""
 
 
 SEPARATED = 100.0
-"""Ratio of eigenvalue to shift above which inverse iteration removes an eigenvector."""
+"""Ratio of eigenvalue to shift up to which an eigenvector is refined; the others are dropped."""
 
 
 class PatchWorkspace(NamedTuple):
-    """Workspace for patches up to the largest of a range."""
+    """Workspace for all patches of a range, sized for the largest one."""
 
     t: PatchIndex
     s: Workspace  # for dense problems of clusters
@@ -40,7 +40,7 @@ class PatchWorkspace(NamedTuple):
 
 @subkernel
 def apply_delta(f, t, unit, x, y):
-    """Write unit delta_T x for the rows of x, (count, N), to the columns of y, (rows, count)."""
+    """Write unit delta_T x, for each row of x (count, N), to a column of y (rows, count)."""
     edges, vertex_dims, edge_dims = f.edges, f.vertex_dims, f.edge_dims
     tail_data, tail_offsets = f.tail_data, f.tail_offsets
     head_data, head_offsets = f.head_data, f.head_offsets
@@ -69,7 +69,7 @@ def apply_delta(f, t, unit, x, y):
 
 @subkernel
 def apply_adjoint(f, t, unit, y, x):
-    """Write the conjugate of unit delta_T* y for y (rows, count) to the rows of x, (count, N)."""
+    """Write conj(unit delta_T* y), for each column of y (rows, count), to a row of x (count, N)."""
     edges, vertex_dims, edge_dims = f.edges, f.vertex_dims, f.edge_dims
     tail_data, tail_offsets = f.tail_data, f.tail_offsets
     head_data, head_offsets = f.head_data, f.head_offsets
@@ -214,7 +214,7 @@ def patch_kernel(f, rows, unit, largest, top, eps, workspace):
         for _ in range(3):
             potrs(spare, n, flat, count, s)
             orthonormalize(x)
-        for i in range(count * n):  # LAPACK read the conjugate of L_T
+        for i in range(count * n):  # conjugate back: LAPACK read the conjugate of L_T
             flat[i] = np.conj(flat[i])
         y = np.empty((rows, count), a.dtype)
         apply_delta(f, t, unit, x, y)

@@ -17,7 +17,7 @@ class Neighbours(NamedTuple):
 
 
 class Patches(NamedTuple):
-    """Vertices of the patches of all clusters, and edges by vertex.
+    """Vertices of the patches of all clusters, and edges grouped by vertex.
 
     The vertices of patch a are ``members[starts[a] : starts[a] + counts[a]]``, of which the first
     are the vertices of the cluster, ascending.
@@ -28,7 +28,7 @@ class Patches(NamedTuple):
     counts: np.ndarray  # (K,)
     dims: np.ndarray  # (K,) dimension of C^0 on the patch
     low_ptr: np.ndarray  # (n + 1,)
-    low_edges: np.ndarray  # (m,) edges by their end of lower degree, so that lists are short
+    low_edges: np.ndarray  # (m,) edges grouped by the end of lower degree, so that lists are short
     diagonal: np.ndarray  # (dim_c0,) diag(L)
 
 
@@ -45,7 +45,7 @@ class PatchIndex(NamedTuple):
 
 @subkernel
 def rounded_strength(strength):
-    """Return a strength rounded to 20 bits, so that strengths equal up to rounding are equal."""
+    """Return a strength rounded to 20 bits, so that rounding errors do not break ties."""
     if strength == 0:
         return 0.0
     fraction, power = math.frexp(strength)
@@ -54,15 +54,15 @@ def rounded_strength(strength):
 
 @subkernel
 def comes_after(u, v, strength):
-    """Return whether vertex u comes after v: less strength, or equal strength and u > v."""
+    """Return whether u comes after v: its strength is lower, or it is the same and u > v."""
     return strength[u] < strength[v] or (strength[u] == strength[v] and u > v)
 
 
 @subkernel
 def sort_by_strength(items, count, strength):
-    """Sort ``count`` vertices by descending strength, then by number, by heapsort."""
+    """Sort ``count`` vertices by descending strength, then by index, with heapsort."""
     for end in range(2 * count - 1, 0, -1):
-        # build the heap from its middle, then remove the vertex on top repeatedly
+        # first build the heap bottom-up, then remove the vertex on top repeatedly
         if end >= count:
             i, size = end - count, count
         else:
@@ -115,7 +115,7 @@ def grow_patches(lo, hi, f, c, links, rings, patches):
                     u = ends[i]
                     if seen[u] == a or vertex_dims[u] == 0:
                         continue
-                    if strength[u] == 0:  # also if couplings are zero, list u once
+                    if strength[u] == 0:  # list u once; 5e-324 marks it even if couplings are zero
                         candidates[n_candidates] = u
                         n_candidates += 1
                         strength[u] = 5e-324

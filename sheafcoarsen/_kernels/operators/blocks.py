@@ -18,7 +18,7 @@ from sheafcoarsen._kernels.simd import EXACT, ONE, add_adjoint, put, read, zero
 
 
 class UniformMaps(NamedTuple):
-    """The maps of all edges if each has the same number of rows."""
+    """Maps of all edges, which have the same number of rows."""
 
     tail_data: np.ndarray
     head_data: np.ndarray
@@ -27,7 +27,7 @@ class UniformMaps(NamedTuple):
 
 @llvm_inlined
 def put_uniform_block(lanes, a, b, p, rows, out, position, diagonal):
-    """Write the block -A* B and return ``diagonal``, vectors in registers, with A* A added.
+    """Write the block -A* B; return ``diagonal``, held in registers, plus A* A.
 
     Both maps begin at index p. ``position`` is the index of the block and the distance of its rows.
     """
@@ -81,7 +81,7 @@ def fill_uniform(lo, hi, maps, blocks, bsr, lanes, square, out):
 
 @kernel
 def fill(lo, hi, f, blocks, row_starts, bsr, out):
-    """Write the rows of L of vertices lo .. hi, whose scalar rows start at row_starts.
+    """Write the rows of L for vertices lo .. hi; the entries of vertex i start at row_starts[i].
 
     With ``bsr``, entries are in block order, otherwise in CSR order. A block and its transposed
     block sum the same products in the same order, which makes L exactly Hermitian.
@@ -105,7 +105,7 @@ def fill(lo, hi, f, blocks, row_starts, bsr, out):
         j, dj = 0, 0
         for p in range(row_ptr[i], row_ptr[i + 1]):
             code = np.int64(codes[p])
-            if code == DIAGONAL or not code & 2:  # a new block
+            if code == DIAGONAL or not code & 2:  # the first code of a block
                 at += d * dj if bsr else dj
                 k += 1
                 j = block_col[k]

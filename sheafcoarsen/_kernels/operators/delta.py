@@ -28,7 +28,7 @@ def add_loop_gram(out, to, a, p, b, q, shape):
 
 @kernel
 def stacked_factors(lo, hi, f, half_ptr, half_edges, starts, out):
-    """Write triangular R_v, R_v* R_v = D_v, for vertices lo .. hi, d x d row-major at starts[v].
+    """Write triangular R_v with R_v* R_v = D_v for vertices lo .. hi, d x d row-major at starts[v].
 
     R_v is the factor of the QR decomposition of the maps at v (for a loop, of their difference),
     which loses fewer digits than a factor of D_v. ``half_edges`` are 2 e + end, by vertex.
@@ -87,7 +87,7 @@ def multiply_maps(f, end, roots, root_offsets, out):
 
 @kernel
 def coboundary_csr(f, indptr, indices, data):
-    """Write the CSR indices and data of the coboundary, columns sorted; indptr is given."""
+    """Write the CSR indices, sorted within rows, and data of the coboundary; indptr is given."""
     for e in range(f.edges.shape[0]):
         u, v = f.edges[e, 0], f.edges[e, 1]
         du, dv = f.vertex_dims[u], f.vertex_dims[v]

@@ -8,11 +8,14 @@ from sheafcoarsen._kernels.jit import kernel, subkernel
 from sheafcoarsen._kernels.simd import ONE, add_adjoint, add_block, put, read, zero
 
 LEAF = 32
-"""Number of vertices up to which a piece is not dissected."""
+"""Maximum number of vertices of a piece that is not dissected."""
 
 
 MAX_DEGREE = 64
-"""Maximum degree of neighbours of eliminated leaves and chains, whose lists are searched."""
+"""Maximum degree of the neighbours of a vertex that ``order_chains`` eliminates.
+
+Their lists of neighbours are searched at each elimination.
+"""
 
 
 class Search(NamedTuple):
@@ -49,7 +52,7 @@ def _search_from(start, done, search, old, new):
 
 @subkernel
 def _separating_level(queue, size, level, depth, counts):
-    """Return the smallest level with a quarter of the vertices on either side.
+    """Return the smallest level with at least a quarter of the vertices on each side.
 
     If there is none, return the most balanced level, or -1 if none cuts off 1/50 of the vertices.
     """
@@ -99,7 +102,7 @@ def nested_dissection(indptr, indices):
                 end = _search_from(order[i], end, search, name, name + 1)
                 stack[top, 0], stack[top, 1] = lo + start, lo + end
                 top += 1
-        if top > first + 1:  # several components
+        if top > first + 1:  # several components, which the stack already contains
             order[lo:hi] = queue[:size]
             continue
         top = first
@@ -112,7 +115,7 @@ def nested_dissection(indptr, indices):
             order[lo:hi] = queue[:size][np.argsort(degrees, kind="mergesort")]
             continue
         a, c = lo, hi
-        for i in range(size):  # the near side from the front, the separator from the back
+        for i in range(size):  # place the near side from the front, the separator from the back
             v = queue[i]
             if level[v] > s:
                 break
@@ -192,7 +195,7 @@ def order_chains(indptr, neighbors, degrees, order):
 
 @kernel
 def mark_stalks(indptr, indices, begins):
-    """Mark rows of a pattern, except those coupled to the previous row that have its entries."""
+    """Mark rows of a pattern unless they are coupled to the previous row and share its entries."""
     for i in range(begins.size):
         lo, hi = indptr[i], indptr[i + 1]
         same = i > 0 and hi - lo == lo - indptr[i - 1]
@@ -218,8 +221,8 @@ def count_operations(indptr, indices, widths, step_of, limit, counts):
     for v in range(n):
         order[step_of[v]] = v
     parent = np.full(n, -1, np.int64)
-    row = np.full(n, -1, np.int64)  # the last row with an entry in a column
-    below = np.zeros(n, np.int64)  # entries of a column below its own block
+    row = np.full(n, -1, np.int64)  # of each column: the last row with an entry
+    below = np.zeros(n, np.int64)  # of each column: number of entries below the diagonal block
     operations, entries = 0, 0
     for k in range(n):
         v = order[k]

@@ -18,7 +18,7 @@ class BlockPattern(NamedTuple):
     """
 
     row_ptr: np.ndarray  # (n + 1,) int64, offsets of the codes of each row
-    codes: np.ndarray  # int32 if they fit
+    codes: np.ndarray  # int32 if the codes fit
     # (n + 1,) int64, offsets of the blocks of each row; row_ptr itself if each has one code
     block_ptr: np.ndarray
     columns: np.ndarray  # int32, column of each block
@@ -50,7 +50,7 @@ def canonical_entries(edges, row_ptr, position, columns, codes):
         last_u, last_v = u, v
         position[v & NOT_NEGATIVE] += 1
     e, p = 0, 0
-    for u in range(n):  # lower half-edges are counted above, upper ones are the next edges
+    for u in range(n):  # position[u] counts edges to lower vertices; edges to higher ones follow
         row_ptr[u] = p
         lower = position[u]
         position[u] = p
@@ -159,7 +159,7 @@ def scalar_row_widths(block_ptr, block_col, dims, widths):
 
 @kernel
 def scalar_pattern(lo, hi, rows, indptr, indices):
-    """Write the CSR indices of vertices lo .. hi, whose scalar rows start at row_starts."""
+    """Write the CSR indices for vertices lo .. hi; those of vertex i start at row_starts[i]."""
     block_ptr, block_col, dims, offsets, row_starts = rows
     for i in range(lo, hi):
         d = dims[i]
@@ -175,5 +175,5 @@ def scalar_pattern(lo, hi, rows, indptr, indices):
         width = p - start
         for a in range(d):
             indptr[offsets[i] + a] = start + a * width
-        for q in range(p, start + d * width):  # the other rows have the columns of the first
+        for q in range(p, start + d * width):  # the other rows of the vertex repeat the first
             indices[q] = indices[q - width]

@@ -27,7 +27,7 @@ from sheafcoarsen._kernels.simd import (
 
 @llvm_inlined
 def image(lanes, rows, columns, maps, x, h):
-    """Return the next rows of delta x as vectors.
+    """Return ``len(rows)`` rows of delta x as vectors.
 
     ``maps`` are (a, p, du, u), (b, q, dv, v): the arrays of tail and head maps, the index and
     length of the rows in them, and the index of the stalks in x.
@@ -83,7 +83,7 @@ def apply_coboundary(lo, hi, f, lanes, blocks, x, y):
 
 @kernel
 def apply_laplacian(lo, hi, f, lanes, blocks, x, out):
-    """Add delta* delta x to ``out``, both (dim_c0, h), in the vectors of columns lo .. hi.
+    """Add delta* delta x to ``out`` for vectors lo .. hi of columns; both arrays are (dim_c0, h).
 
     The last vector includes the remaining columns.
     """
@@ -111,7 +111,7 @@ def apply_laplacian(lo, hi, f, lanes, blocks, x, out):
                 sums = image(lanes, rows, columns, maps, x, h)
                 if len(uniform) == 0 or c < begin:
                     put(y, k * w, w, sums)
-                    for i in range(begin - c):  # columns that the previous vector covers
+                    for i in range(begin - c):  # add no column of the previous vector twice
                         for j in range(len(rows)):
                             y[(k + j) * w + i] = 0
                     if len(uniform) > 0:
@@ -136,7 +136,7 @@ def apply_laplacian(lo, hi, f, lanes, blocks, x, out):
 
 @kernel
 def apply_laplacian_column(f, lanes, uniform, x, out):
-    """Add delta* delta x to ``out`` for one column; both are conjugated if complex."""
+    """Add delta* delta x to ``out`` for one column; complex x and ``out`` are conjugated."""
     edges, vertex_dims, vertex_offsets, edge_dims, _, a, ps, b, qs = f
     for e in range(edges.shape[0]):
         u, v, n = edges[e, 0], edges[e, 1], edge_dims[e]

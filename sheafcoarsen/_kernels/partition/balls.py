@@ -136,7 +136,7 @@ def grow(links, n_clusters, start, labels, heap, workspace):
 
 @kernel
 def refine(links, labels, weight, bounds, sweeps, workspace):
-    """Move vertices to the cluster with the largest sum of links, or the lightest of several.
+    """Move vertices to the cluster with the largest sum of links; ties go to the lightest one.
 
     ``labels`` and ``weight`` are updated in place, and weights stay within ``bounds``.
     ``workspace`` holds a float and a 32-bit integer for each cluster, a byte for each vertex.
@@ -169,7 +169,7 @@ def refine(links, labels, weight, bounds, sweeps, workspace):
                     adjacent[n_adjacent] = t
                     n_adjacent += 1
                 link_sums[t] += weights[p]
-            # a cluster that is too heavy gives vertices to any that stays lighter than it was
+            # a cluster above ``high`` may give vertices to any that ends up lighter than it was
             limit = max(high, weight[a] - 1)
             best, most, least = a, inside if weight[a] <= high else -1.0, weight[a]
             for i in range(n_adjacent):

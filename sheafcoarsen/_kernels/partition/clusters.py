@@ -66,7 +66,7 @@ def _root(parents, v):
 
 @kernel
 def label_components(edges, labels):
-    """Write the connected component of each vertex, numbered by lowest vertices."""
+    """Number the connected components in the order of their lowest vertices; label each vertex."""
     for v in range(labels.size):
         labels[v] = v
     for e in range(len(edges)):

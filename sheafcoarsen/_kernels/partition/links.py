@@ -7,7 +7,7 @@ from sheafcoarsen._kernels.jit import kernel, subkernel
 
 @kernel
 def strengths(sheaf, factor, out):
-    """Write norm(F_{u->e}* F_{v->e})_F of the maps times ``factor``; 0 for loops."""
+    """Write norm(F_{u->e}* F_{v->e})_F of each edge, with maps times ``factor``; 0 for loops."""
     for e in range(sheaf.edges.shape[0]):
         u = sheaf.edges[e, 0]
         v = sheaf.edges[e, 1]
@@ -21,7 +21,7 @@ def strengths(sheaf, factor, out):
         total = 0.0
         for i in range(rows):
             for j in range(cols):
-                inner = 0.0 * (sheaf.tail_data[a] * factor)  # in the precision of the product
+                inner = 0.0 * (sheaf.tail_data[a] * factor)  # zero in the precision of the product
                 for k in range(sheaf.edge_dims[e]):
                     left = np.conj(sheaf.tail_data[a + k * rows + i] * factor)
                     inner += left * (sheaf.head_data[b + k * cols + j] * factor)
@@ -44,7 +44,7 @@ def neighbours(edges, edge_weights, starts, ends, weights, position):
             starts[edges[e, 1] + 1] += 1
     for v in range(n):
         starts[v + 1] += starts[v]
-        position[v] = starts[v]  # index of the next neighbour
+        position[v] = starts[v]  # where the next neighbour of v is written
     for e in range(edges.shape[0]):
         u = edges[e, 0]
         v = edges[e, 1]
@@ -55,7 +55,7 @@ def neighbours(edges, edge_weights, starts, ends, weights, position):
             ends[position[v]] = u
             weights[position[v]] = edge_weights[e]
             position[v] += 1
-    for v in range(n):  # index of a vertex in the list being written
+    for v in range(n):  # position[u]: index of u in the list being written
         position[v] = -1
     count = 0
     begin = 0

@@ -7,7 +7,7 @@ from sheafcoarsen._kernels.jit import kernel
 
 @kernel
 def match(links, order, n_groups, high, groups):
-    """Group vertices along the links heaviest relative to weights; return the number of groups.
+    """Group vertices along links that are heavy relative to vertex weights; return the group count.
 
     Each vertex, in the given order, is paired with a free neighbour or added to the group of a
     neighbour, up to weight ``high``. Pairs alone would stall or use weak links in stars and heavy

@@ -16,12 +16,12 @@ from sheafcoarsen._kernels.partition.heap import (
 from sheafcoarsen._kernels.partition.links import add_links, best_linked
 
 PATIENCE = 2.0
-"""Growth factor of a merged weight after which a waiting cluster is examined again."""
+"""Factor by which the merged weight must grow before a waiting cluster is examined again."""
 
 
 @kernel
 def fragments(links, labels, out, queue):
-    """Write the connected pieces of clusters, numbered, to ``out``; return their number.
+    """Write the index of each vertex's connected piece to ``out``; return the number of pieces.
 
     ``queue`` is workspace for each vertex.
     """
@@ -52,7 +52,7 @@ def fragments(links, labels, out, queue):
 
 @kernel
 def merge(links, labels, weight, main, n_clusters, bounds, workspace):
-    """Merge clusters into adjacent ones: those lighter than low, then down to ``n_clusters``.
+    """Merge clusters lighter than low into adjacent ones, then more until ``n_clusters`` remain.
 
     Pieces cut off from their cluster (not ``main``) come first, then the lightest. If each merge of
     a cluster would exceed ``high``, it waits until no other cluster gives a lighter merge.
@@ -67,9 +67,9 @@ def merge(links, labels, weight, main, n_clusters, bounds, workspace):
     (low, high), (next_vertex, first, adjacent, link_sums, heap, priority) = bounds, workspace
     for a in range(count):
         first[a], link_sums[a] = -1, -1.0
-        priority[a] = weight[a]  # the weight by which a cluster is ordered
+        priority[a] = weight[a]  # the weight by which the heap orders a
         total += weight[a]
-    for v in range(n):  # circular lists of the vertices of clusters
+    for v in range(n):  # link the vertices of each cluster in a circular list
         next_vertex[v] = v
         f = first[labels[v]]
         if f < 0:
@@ -77,7 +77,7 @@ def merge(links, labels, weight, main, n_clusters, bounds, workspace):
         else:
             next_vertex[v], next_vertex[f] = next_vertex[f], next_vertex[v]
     size = none
-    for a in range(count):  # pieces first, then light ones: keys up to 1 leave bit 62 free
+    for a in range(count):  # pieces first, then light clusters: keys up to 1 leave bit 62 free
         code = (np.int64(main[a]) << 62) | ascending_code(priority[a] / total, a)
         size = heap_push(heap, size, code)
     while size > 0:
@@ -124,7 +124,7 @@ def merge(links, labels, weight, main, n_clusters, bounds, workspace):
         weight[a] = 0
         main[best] |= main[a]
         count -= 1
-        if is_swapped:  # since its code has been popped
+        if is_swapped:  # the code of the remaining cluster has been popped
             priority[best] = result
             code = (np.int64(main[best]) << 62) | ascending_code(result / total, np.int64(best))
             size = heap_push(heap, size, code)
@@ -134,7 +134,7 @@ def merge(links, labels, weight, main, n_clusters, bounds, workspace):
 @kernel
 def pack(weight, order, bins, n_bins):
     """Assign items, heaviest first, each to the lightest bin so far: bins[item] = bin."""
-    heap = np.arange(n_bins)  # all with key 0
+    heap = np.arange(n_bins)  # codes of all bins, with key 0
     load = np.zeros(n_bins)
     for i in range(order.size):
         lightest = heap[0] & ITEM
@@ -146,7 +146,7 @@ def pack(weight, order, bins, n_bins):
 
 @kernel
 def apportion(weight, limits, total, parts, heap):
-    """Apportion ``total`` parts: one to each item, then each to the largest weight per part.
+    """Give each item one of ``total`` parts, and the others by the largest weight per part.
 
     Item a gets at most ``limits[a]`` parts. ``heap`` is workspace for each item.
     """

@@ -19,7 +19,7 @@ def cut_subtrees(order, parents, sizes, load, t, cuts, labels, label):
     for i in range(order.size - 1, 0, -1):
         v = order[i]
         if load[v] >= t and n_cut < cuts:
-            load[v] = -1 - n_cut  # encodes the number of the subtree of v
+            load[v] = -1 - n_cut  # encodes the index of the subtree with root v
             n_cut += 1
         else:
             load[parents[v]] += load[v]

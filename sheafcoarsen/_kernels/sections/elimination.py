@@ -14,7 +14,7 @@ STACKED_ROWS = 64
 
 @llvm_inlined
 def stack_height(k):
-    """Return the number of rows of k entries at which a stack is factored.
+    """Return the number of rows, of k entries each, at which a stack is factored.
 
     It depends on k only: the largest k of a range would depend on the number of threads.
     """
@@ -23,7 +23,7 @@ def stack_height(k):
 
 @subkernel
 def put_times(a, at, rows, b, columns, out, to):
-    """Write A B to out[to:], for a row-major A with ``rows`` rows and B the first columns of b."""
+    """Write A B to out[to:]; A is row-major with ``rows`` rows, B are the first columns of b."""
     inner = b.shape[0]
     for row in range(rows):
         for j in range(columns):
@@ -88,7 +88,7 @@ def factor_with_pivots(a, f, c, keep, lapack):
 
 @kernel
 def count_kept(lo, hi, f, c, keep, lapack, kept):
-    """Write the numbers of coordinates not eliminated in clusters lo .. hi; 0 if L_a > keep^2 I."""
+    """Write how many coordinates of clusters lo .. hi are not eliminated: 0 if L_a > keep^2 I."""
     matrix = lapack.a
     for a in range(lo, hi):
         n = c.dims[a]
@@ -182,7 +182,7 @@ def put_edge_row(e, q, f, local, z, k, out, to):
 
 @subkernel
 def put_normal_product(a, f, c, k, workspace):
-    """Write delta_a* delta_a Z to ``workspace.t``, without L_a, which would lose small values."""
+    """Write delta_a* delta_a Z to ``workspace.t``; forming L_a would lose small singular values."""
     local, z, t, row = c.local_offsets, workspace.z, workspace.t, workspace.row
     for i in range(c.dims[a] * k):
         t[i] = 0

@@ -12,7 +12,7 @@ from sheafcoarsen._kernels.jit import kernel
 from sheafcoarsen._kernels.sections.elimination import put_times, stack_height
 
 REGULAR = 1e4
-"""Condition number up to which the factor of the maps at a vertex is inverted directly."""
+"""Maximum condition number at which a vertex's triangular factor is inverted directly."""
 
 
 @kernel

@@ -20,13 +20,13 @@ from sheafcoarsen._kernels.elimination import ZERO_FACTOR, magnitude
 from sheafcoarsen._kernels.jit import kernel, llvm_inlined, numba_inlined, subkernel
 
 CLEAR_RANK = 100.0
-"""Ratio of the smallest pivot to the threshold of zero above which a rank is certain."""
+"""A rank is certain if the smallest pivot exceeds CLEAR_RANK times the threshold of zero pivots."""
 
 NONE = -(1 << 60)
 """Exponent of a row of zeros."""
 
 LOWEST = -1070
-"""Exponent below which a power of two is replaced by zero in double precision."""
+"""Maximum exponent of a power of two that is replaced by zero, near double-precision underflow."""
 
 
 @llvm_inlined
@@ -107,7 +107,7 @@ def put_pivot_first(rows, powers, marks, vectors, k, size):
 
 
 class ForestWorkspace(NamedTuple):
-    """Arrays for the rows of one edge; L and H are the largest vertex and edge stalks."""
+    """Arrays for one edge's rows; vertex stalks have dimension at most L, edge stalks at most H."""
 
     rows: np.ndarray  # (2 L, max(L, H))
     powers: np.ndarray  # (2 L,)
@@ -116,7 +116,7 @@ class ForestWorkspace(NamedTuple):
     lines: np.ndarray  # (L, L)
     levels: np.ndarray  # (L,)
     rotation: np.ndarray  # (L, L)
-    vectors: np.ndarray  # (2 L, 2 L) of reflections
+    vectors: np.ndarray  # (2 L, 2 L) vectors of the reflections
     taus: np.ndarray  # (2 L,)
     marks: tuple[np.ndarray, np.ndarray, np.ndarray]  # see ``triangulate``
 
@@ -305,7 +305,7 @@ def root_determines(workspace, height, width, floor):
 
 @numba_inlined
 def weighted_basis(state, u, v, shifts, width, workspace):
-    """Write the QR decomposition of the basis with the weights of u and v; return the rank.
+    """Write the QR decomposition of the basis, weighted by the scales of u and v; return the rank.
 
     Q maps new orthonormal coordinates to the coordinates of both subtrees.
     """
@@ -415,7 +415,7 @@ def join_subtrees(f, starts, steps, eps, state, workspace, shapes, factors):
 
 @kernel
 def split_subtrees(f, offsets, steps, shapes, factors, z, roots):
-    """Replace coordinates of sections at the roots of z, (dim_c0, h), by values at all vertices.
+    """Replace sections' coordinates at the roots by values at all vertices; z is (dim_c0, h).
 
     The root of each vertex is written to ``roots``.
     """

@@ -13,7 +13,7 @@ from sheafcoarsen._kernels.sections.elimination import (
 
 @kernel
 def write_stalk_metrics(vertex_dims, bases, out):
-    """Write V_v* W_v for the first ranks[v] columns of both to the square blocks ``out``."""
+    """Write V_v* W_v, with the first ranks[v] columns of V_v and W_v, to square blocks ``out``."""
     starts, ranks, W, V = bases.starts, bases.ranks, bases.W, bases.V
     to, data = out.starts, out.data
     for v in range(ranks.size):
@@ -65,7 +65,7 @@ def copy_columns(a, f, c, columns, workspace):
 
 @kernel
 def orthonormalize_columns(lo, hi, f, c, metrics, columns, workspace):
-    """Overwrite [P_a | R_a] by orthonormal columns in the metrics of the stalks, clusters lo .. hi.
+    """Orthonormalize [P_a | R_a] of clusters lo .. hi in the metrics of the stalks, in place.
 
     ``columns`` are P and R as ``Blocks``. ``metrics`` are the triangular factors of the metrics of
     the stalks, and output for those of the coarse stalks, the columns of R_a orthogonal to P_a. P
@@ -84,7 +84,7 @@ def orthonormalize_columns(lo, hi, f, c, metrics, columns, workspace):
             stack[i] = z[i]
         triangular_factor(stack, n, k, workspace.column, workspace.row)
         divide_by_upper(z, n, k, stack)
-        # the second pass removes the remaining dependence
+        # a second pass, by Cholesky, since rounding leaves the columns not quite orthogonal
         if factor_gram(z, n, k, factor, workspace.lapack) != 0:
             return a
         divide_by_adjoint(z, n, k, factor)

@@ -20,7 +20,10 @@ from sheafcoarsen._kernels.sections.elimination import (
 )
 
 ZERO_ROUNDING = 10.0
-"""Threshold of zero singular values, in units of n eps / g, g the smallest eliminated one."""
+"""Threshold of zero singular values, in units of n eps / g.
+
+Here g is the minimum of 1 and the smallest eliminated singular value.
+"""
 
 
 @subkernel
@@ -34,7 +37,7 @@ def next_row(workspace, filled, k):
 
 @subkernel
 def stack_internal(a, f, c, k, workspace):
-    """Write the triangular factor of delta_a Z to ``workspace.stack``; return its rows."""
+    """Write the triangular factor of delta_a Z to ``workspace.stack``; return its row count."""
     local, stack, z = c.local_offsets, workspace.stack, workspace.z
     filled = 0
     for p in range(c.internal_ptr[a], c.internal_ptr[a + 1]):
@@ -49,7 +52,7 @@ def stack_internal(a, f, c, k, workspace):
 
 @subkernel
 def stack_crossing(a, f, c, crossing, filled, k, workspace):
-    """Add crossing half-edges' maps times Z to the factor in the stack; return its rows."""
+    """Update the factor in the stack by crossing half-edges' maps times Z; return its row count."""
     local, stack, z, halves = c.local_offsets, workspace.stack, workspace.z, crossing.halves
     for p in range(crossing.starts[a], crossing.starts[a + 1]):
         e, end = halves[p] >> 1, halves[p] & 1
@@ -72,7 +75,7 @@ def stack_crossing(a, f, c, crossing, filled, k, workspace):
 
 @subkernel
 def put_carried(a, n, rows, workspace, kept):
-    """Write the retained columns of cluster a and the factor of its loop; return the loop's rows.
+    """Write cluster a's retained columns and the factor of its loop; return the factor's row count.
 
     If sections are removed, both are multiplied by the right singular vectors in ``lapack.z``.
     """
@@ -125,7 +128,7 @@ def reduce_clusters(lo, hi, f, c, crossing, cut, workspace, kept):
         for i in range(rows * k):
             factor[i] = stack[i]
             square += float(abs(stack[i])) ** 2
-        zero = ZERO_ROUNDING * max(eps, n * EPS)  # only the maps may be in single precision
+        zero = ZERO_ROUNDING * max(eps, n * EPS)  # single-precision maps have the larger eps
         if math.sqrt(square) <= zero:
             rows = 0
         filled = stack_crossing(a, f, c, crossing, rows, k, workspace)
