@@ -29,7 +29,7 @@ from sheafcoarsen.solve.dirichlet import grounded
 from sheafcoarsen.solve.normal_equations import NormalEquations, column_units, minimize
 
 WEAK = 4 * EPS**0.5
-"""Singular values of delta_I below WEAK norm(delta_I) count as nearly 0: L_II cannot resolve them."""
+"""Singular values of delta_I below WEAK norm(delta_I) count as weak: L_II cannot resolve them."""
 
 PROBES = 2
 """Number of random cochains whose projections onto a kernel reveal its support."""
@@ -209,7 +209,7 @@ def _with_guides(
 def _warn_if_undetermined(
     sheaf: CellularSheaf, vertices: np.ndarray, inside: np.ndarray, problem: NormalEquations
 ) -> None:
-    """Warn if interior directions are (nearly) free, or raise an error if no values are given either."""
+    """Warn if interior directions are (nearly) free; without any given values, raise an error."""
     count, free = _free_coordinates(problem)
     if free.size:
         first = int(np.searchsorted(sheaf.vertex_offsets, inside[free[0]], side="right")) - 1

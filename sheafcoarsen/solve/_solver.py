@@ -176,7 +176,7 @@ class Solver:
         self._exact = reduced is not None and (self.method == "direct" or size == 0)
         self._kernel: Any = None
         coarse = self._multigrid if reduced is None else None
-        # without all zero modes, which clusters may discard, the coarsest level may look regular
+        # the coarsest level looks regular if clusters have discarded zero modes of L
         sees_all = self._multigrid is None or self._multigrid.holds_kernel
         if shift == 0 and (lowest <= NEAR_SINGULAR or not (sees_all or self._is_regular())):
             basis = coarse.kernel() if coarse is not None else None

@@ -44,7 +44,7 @@ are off by up to a quarter, which is less than the error of rounding them to pow
 """
 
 MOST_HALVINGS = 40
-"""Maximum number of rounds that may drop an edge. Maps of edges kept in all of them grow by 2**20."""
+"""Maximum number of rounds that may drop an edge; surviving them all scales its maps by 2**20."""
 
 STEPS = 400
 """Maximum number of Lanczos steps."""

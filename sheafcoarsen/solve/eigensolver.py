@@ -40,7 +40,7 @@ SETTING_UP, PER_PAIR = 5e-6, 1e-6
 """Measured seconds of "multilevel": setup, per dimension; and iteration, per dimension and pair."""
 
 COUNTED_UP_TO, NEIGHBOURS = 20_000, 4.5
-""""auto" uses "multilevel" above both this number of vertices and this mean of blocks per row of L.
+"""Number of vertices, and mean blocks per row of L, above both of which "auto" uses "multilevel".
 
 Factors then have too much fill, and just estimating their cost takes a sixth of the time that
 "multilevel" needs.
@@ -65,13 +65,13 @@ PROBE_STEPS, ROUNDS = 8, 4
 """Minimum number of LOBPCG steps with random columns, and maximum number of LOBPCG runs."""
 
 SLOW = 8, 0.1
-"""The columns are doubled once if residuals do not fall by this factor in this number of steps.
+"""The columns are doubled once if this number of steps does not reduce residuals by this factor.
 
 Slow convergence usually means that the columns split a multiplet.
 """
 
 LOW = 0.1
-"""Ratio of an eigenvalue to norm(L, inf) up to which rounding may mix its vector with the kernel."""
+"""Eigenvalue, relative to norm(L, inf), up to which rounding may mix its vectors and the kernel."""
 
 
 @dataclass(frozen=True)
@@ -204,7 +204,7 @@ def lowest_eigenpairs(
 
 
 def _kernel(problem: EigenProblem, method: str) -> Basis:
-    """Return an M-orthonormal basis of the kernel, with at most k + 1 columns unless ``positive``."""
+    """Return an M-orthonormal basis of the kernel; unless ``positive``, at most k + 1 columns."""
     basis, mass = (problem.kernel or problem.pencil.kernel)(method), problem.pencil.mass
     if problem.positive:
         return basis
@@ -269,7 +269,7 @@ def shift_invert(
 
 
 def _counted(problem: EigenProblem, found: Pairs, h0: int) -> tuple[int, float, int]:
-    """Return how many values were found below a shift, the shift, and how many inertia counts there.
+    """Return how many values were found below a shift, the shift, and how many exist by inertia.
 
     The shift is below the multiplet of the last wanted value, which k may split. The last number
     is -1 if no value is below the shift or factors do not exist.

@@ -77,14 +77,14 @@ LARGEST_DENSE = 3000
 """Dimension up to which the coarsest level is solved densely if coarsening stalls."""
 
 THICK = 30
-"""P is not smoothed if P* A P then costs more than this per entry of A, as it does at hubs."""
+"""P is not smoothed if P* A P then takes more operations per entry of A than this (near hubs)."""
 
 DEGREE, SPREAD = 2, 6.0
 """Degree of the Chebyshev smoother, and ratio of the endpoints of the interval that it damps."""
 
 NEAR_SINGULAR = 1e-6
-"""The kernel is computed before the iteration if the smallest pivot, or the smallest eigenvalue of the
-coarsest level, is at most this fraction of the largest."""
+"""The kernel is computed before the iteration if the smallest pivot, or the smallest eigenvalue of
+the coarsest level, is at most this fraction of the largest."""
 
 LEAST_DISCARDED = 1e-6
 """Eigenvalue up to which a discarded mode of a normalized sheaf may belong to the kernel."""
