@@ -138,7 +138,7 @@ def _larger(array: np.ndarray, least: int) -> np.ndarray:
 def _workspace(
     largest: int, tallest: int, dtype: np.dtype, eps: float
 ) -> kernels.EliminationWorkspace:
-    """Allocate a workspace for vertices of two neighbours, with stalks of dimension <= ``largest``."""
+    """Allocate a workspace for vertices with two neighbours and stalk dimensions <= ``largest``."""
     width = max(2 * largest, 1)
     height = 2 * width + max(tallest, width) + 16
     lines = max(3 * largest, 1)

@@ -124,7 +124,7 @@ class Hierarchy:
     """
 
     fine: CellularSheaf
-    levels: tuple[Any, ...]  # Coarsenings, but perhaps an Elimination first, Sparsifications later
+    levels: tuple[Any, ...]  # Coarsenings; an Elimination may be first, Sparsifications later
     stopped_because: str = ""
     seconds: tuple[float, ...] = field(init=False)
 

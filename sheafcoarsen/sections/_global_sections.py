@@ -70,7 +70,7 @@ least the fraction LEAST_REMOVED of it."""
 
 
 LARGEST_GROWTH = 1e3
-"""Maximum growth of rounding errors up to which the result of an elimination is used."""
+"""Growth of rounding errors up to which the result of an elimination is used."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -135,7 +135,7 @@ def _by_decomposition(F: CellularSheaf, delta: scipy.sparse.csr_array) -> np.nda
     parts = [unit[first : first + step] for first in range(0, unit.shape[0], step)]
     if values[-rank] > LOW * values[-1]:
         return np.concatenate([_row_squares(part @ W) for part in parts])
-    # delta W must be orthonormalized to reach 1e-10; components of W in ker L do no harm
+    # orthonormalize delta W to reach an error of 1e-10; components of W in ker L do no harm
     factor = scipy.linalg.cholesky(sum((part @ W).conj().T @ (part @ W) for part in parts))
     solve = functools.partial(scipy.linalg.solve_triangular, factor, trans="T", check_finite=False)
     return np.concatenate([_row_squares(solve((part @ W).T).T) for part in parts])

@@ -271,7 +271,7 @@ class Solver:
             B = self._in_range(B)
         start = self._precondition(B) if self._exact and x0 is None else np.zeros_like(B)
         if x0 is not None:
-            guess = right_side(self.sheaf, x0, "x0")  # unlike b, x0 may have entries of any size
+            guess = right_side(self.sheaf, x0, "x0")  # checked like b, not like a cochain
             if guess.shape != given.shape:
                 raise ValueError(
                     f"`x0` must have the shape of `b`, {given.shape}, got {guess.shape}"

@@ -20,7 +20,7 @@ class ComplexLine(NamedTuple):
     """
 
     sheaf: CellularSheaf
-    mirrored: np.ndarray  # (n,) bool: vertices whose coordinates are conjugated
+    mirrored: np.ndarray  # shape (n,), bool: vertices whose coordinates are conjugated
 
     def expand(self, Z: Any) -> Any:
         """Return the real columns (2 n, 2 m) of Z and i Z, interleaved; sparse if Z is sparse."""

@@ -70,7 +70,7 @@ def conjugate_gradients(
                 p = z + p * beta
             q = apply(p)
             curvature = _dots(p, q)
-            # do not update the other columns: they contain only rounding errors
+            # update usable columns only: the others contain only rounding errors
             usable = (curvature > 0) & (inner > 0)
             alpha = np.where(usable, inner / np.where(usable, curvature, 1), 0)
             x[:, active] += p * alpha
