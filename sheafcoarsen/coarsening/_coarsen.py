@@ -311,7 +311,7 @@ def realized(
         factors = factored_loops(R, least)
     pattern = None if like is None else like.sheaf
     noise = rounding_of(R.clusters.dims, np.result_type(R.sheaf.dtype, R.dtype))
-    if modes is None:  # columns of a user's basis need not have norm 1
+    if modes is None:  # a user's columns may have any norm, and noise scales with it
         noise = noise * shortest_columns(R)
     coarse = realize(R, factors, compress=compress, like=pattern, noise=noise, tallest=tallest)
     if compress:
@@ -357,7 +357,7 @@ def refresh_coarsening(
         R = modes.R
     else:
         if not C.R.is_held_by(C.prolongation):
-            C = replace(C)  # validates the matrix again, because its arrays were replaced
+            C = replace(C)  # validate the matrix again: its arrays were replaced
         modes = None
         R = C.R.on(sheaf, clusters_of(sheaf, C.partition) if new_loops else C.clusters)
     compress = C.crossing_rows is None

@@ -296,7 +296,7 @@ def ledger_over(
     columns, retained = as_columns(x), np.ascontiguousarray(retained)
     discarded = columns - retained
     K, h = int(labels.max(initial=-1)) + 1, columns.shape[1]
-    # energies: fine, retained, discarded, coupling
+    # first axis: fine, retained, discarded and coupling energy
     inside, crossing = np.zeros((4, K, h)), np.zeros((4, h))
     for F, vertices, rows in parts:
         cochains = (columns, retained, discarded)
@@ -350,7 +350,7 @@ def truncation_bound(
     dims: np.ndarray,
     dtype: npt.DTypeLike,
 ) -> np.ndarray:
-    """Return E_a / lambda_{r_a+1}, which is 0 if no mode is discarded, inf if lambda is zero."""
+    """Return E_a / lambda_{r_a+1}: 0 if no mode is discarded, infinity if lambda is zero."""
     gap = next_eigenvalues.astype(np.float64)
     level = zero_level(dims, eps_of(dtype), operator_norms.astype(np.float64))
     gap = np.where(gap <= level, 0.0, gap)[:, None]

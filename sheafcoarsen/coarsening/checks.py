@@ -55,7 +55,7 @@ def matching_modes(
             f"which are {modes.local_operator!r}: omit `local_operator`"
         )
     if not modes.R.is_held_by(modes.prolongation):
-        modes = replace(modes)  # validates the matrix again, because its arrays were replaced
+        modes = replace(modes)  # validate the matrix again: its arrays were replaced
     return modes
 
 

@@ -17,7 +17,7 @@ SERIAL_BELOW = 300_000.0
 CHUNK = 128
 """Number of rows of a coarse edge that are compressed at a time.
 
-They are many more than the rows of a typical factor, but few enough to fit in the cache.
+This is many more than the rows of a typical factor, but few enough to fit in the cache.
 """
 
 
@@ -145,7 +145,7 @@ def rounding_of(dims: np.ndarray, dtype: npt.DTypeLike) -> np.ndarray:
 
 
 def shortest_columns(R: Prolongation) -> np.ndarray:
-    """Return the smallest max norm of a column of R_a, or 0 if there are no columns, shape (K,)."""
+    """Return the smallest max norm of a column of each R_a, or 0 without columns, shape (K,)."""
     largest = np.zeros(int(R.offsets[-1]))
     np.maximum.at(largest, R.indices, np.abs(R.data))
     shortest = np.where(R.ranks > 0, np.inf, 0.0)

@@ -1,4 +1,4 @@
-"""Checks of eliminations: maps that star-mesh needs, and consistency of the parts."""
+"""Checks of eliminations: scaled isometries, which star-mesh requires, and consistent parts."""
 
 import numpy as np
 

@@ -129,7 +129,7 @@ def as_steps(
 
 
 def _larger(array: np.ndarray, least: int) -> np.ndarray:
-    """Return a copy with more than twice the capacity."""
+    """Return a copy of an array with more than twice the capacity."""
     out = np.empty((2 * len(array) + least, *array.shape[1:]), array.dtype)
     out[: len(array)] = array
     return out
@@ -138,7 +138,7 @@ def _larger(array: np.ndarray, least: int) -> np.ndarray:
 def _workspace(
     largest: int, tallest: int, dtype: np.dtype, eps: float
 ) -> kernels.EliminationWorkspace:
-    """Allocate for a vertex with two neighbours and stalks of dimension at most ``largest``."""
+    """Allocate a workspace for vertices with two neighbours and stalk dimensions <= ``largest``."""
     width = max(2 * largest, 1)
     height = 2 * width + max(tallest, width) + 16
     lines = max(3 * largest, 1)

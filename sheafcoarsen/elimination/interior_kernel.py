@@ -21,7 +21,7 @@ TOGETHER = 64
 """Maximum number of overlapping sections that are orthonormalized by a dense matrix."""
 
 ROUNDING = 100
-"""Minimum difference, in units of eps, at which nearly parallel sections count as independent."""
+"""Nearly parallel sections count as independent if they differ by more than this many eps."""
 
 
 class FreeSections:
@@ -77,7 +77,7 @@ class FreeSections:
             wide[dim:] -= self.change @ coefficients
             backward((self._dims, self._starts), self._widened, wide, reduced)
         x = wide[:dim]
-        coefficients = self._solve(self.adjoint @ x)  # components left by rounding errors
+        coefficients = self._solve(self.adjoint @ x)  # left by rounding, removed below
         largest = abs(x).max(axis=0, initial=0.0)  # scale x, because its squares may overflow
         norms = largest * np.linalg.norm(x / np.where(largest > 0, largest, 1), axis=0)
         # sections with large growth factors are too inaccurate to be subtracted
@@ -131,7 +131,7 @@ def free_sections(dims: np.ndarray, record: Record, kept: np.ndarray) -> FreeSec
     if not count.any():
         return None
     n, at = len(dims), np.flatnonzero(count)
-    pseudo = n + np.arange(len(at))  # additional vertices, for coordinates in the kernels of M
+    pseudo = n + np.arange(len(at))  # extra vertices, which hold coordinates in ker M
     widened = _with_neighbors(dims, record, (count, pseudo), kernels)
     all_kept = np.append(kept, pseudo)
     all_dims = np.append(dims, count[at])
@@ -165,7 +165,7 @@ def _orthonormalizing(basis: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
 def _towards_orthonormal(basis: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
     """Return a change of basis after which overlapping columns are nearly orthonormal."""
     gram = scipy.sparse.csr_array(basis.conj().T @ basis)
-    gram.sum_duplicates()  # must precede the use of its indices; scipy would do it later, in place
+    gram.sum_duplicates()  # before ``indices`` is read: scipy would change it later, in place
     h, columns = gram.shape[0], gram.indices
     rows = np.repeat(np.arange(h), np.diff(gram.indptr))
     part = connected_components(abs(gram), directed=False)[1]
@@ -235,7 +235,7 @@ def _with_neighbors(
     d = dims[record.vertices].astype(np.int64)
     total = offsets(dims[neighbors])
     width = total[starts[1:]] - total[starts[:-1]]
-    # in every row of G, the new columns follow the old ones
+    # positions for the merge: in every row of G, the new columns follow the old ones
     wide, added = np.repeat(width, d), np.repeat(count, d)
     begin = offsets(wide + added)
     old = np.repeat(begin[:-1] - offsets(wide)[:-1], wide) + np.arange(len(record.blocks))

@@ -53,7 +53,7 @@ def prolongation_matrix(
             break
         workspace *= 2
     columns = offsets(dims[kept])
-    widths = np.ones(n, np.int64)  # number of entries in each row of a vertex
+    widths = np.ones(n, np.int64)  # entries per row at each vertex; 1 if it is kept
     used = int((anchors.starts + anchors.counts).max(initial=0))
     sizes = offsets(dims[kept][anchors.kept[:used]])
     widths[record.vertices] = sizes[anchors.starts + anchors.counts] - sizes[anchors.starts]

@@ -124,7 +124,7 @@ class Hierarchy:
     """
 
     fine: CellularSheaf
-    levels: tuple[Any, ...]  # Coarsenings; the first may be an Elimination, others Sparsifications
+    levels: tuple[Any, ...]  # Coarsenings; an Elimination may be first, Sparsifications later
     stopped_because: str = ""
     seconds: tuple[float, ...] = field(init=False)
 
@@ -445,5 +445,5 @@ def at_level(level: int) -> Iterator[None]:
     """Prefix error messages with the level at which the errors occur."""
     try:
         yield
-    except (ValueError, TypeError) as error:  # LinAlgError is a ValueError
+    except (ValueError, TypeError) as error:  # includes LinAlgError, a ValueError
         raise type(error)(f"level {level}: {error}") from error

@@ -49,7 +49,7 @@ class GivenPartitions:
 
 @dataclass(frozen=True)
 class SelectedPartitions:
-    """Partitions by ``select``, up to a number of levels or down to a number of vertices."""
+    """Partitions by ``find_clusters``, for a number of levels or down to a number of vertices."""
 
     factor: float = 10
     n_levels: int | None = None

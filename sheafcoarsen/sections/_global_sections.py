@@ -65,12 +65,12 @@ MOST_GROWTH = 8
 
 
 LARGE, LEAST_REMOVED = 2000, 0.25
-"""Dimension of C^0 above which leaves and chains are eliminated first, and the minimum fraction of
-it that they must contain."""
+"""Leaves and chains are eliminated first if the dimension of C^0 is above LARGE and they contain at
+least the fraction LEAST_REMOVED of it."""
 
 
 LARGEST_GROWTH = 1e3
-"""Maximum growth of rounding errors at which the result of an elimination is used."""
+"""Growth of rounding errors up to which the result of an elimination is used."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -318,9 +318,9 @@ def _warn_if_unclear(F: CellularSheaf, h0: int, reason: str | None, stacklevel: 
 
 
 class _Descent(NamedTuple):
-    """Levels of the coarsening and its last sheaf, with two singular values.
+    """Levels of the coarsening, its last sheaf, and two singular values for the rank decision.
 
-    ``zero`` is the largest one removed as zero, and ``dropped`` the smallest one eliminated.
+    ``zero`` is the largest value removed as zero, and ``dropped`` the smallest eliminated one.
     ``full`` holds the sections of the last sheaf if its coboundary has full rank.
     """
 
@@ -355,7 +355,7 @@ def _descend(sheaf: CellularSheaf, dtype: np.dtype) -> _Descent:
         if growth < MOST_GROWTH:
             growth *= 2
         elif eps / keep < LARGEST_ERROR:
-            keep /= 10  # this increases rounding errors; ``dropped`` keeps track of them
+            keep /= 10  # retain less; ``dropped`` bounds the larger rounding errors
         else:
             break
     if sheaf.dim_c0 > clustering.LARGEST_LAST:
@@ -384,7 +384,7 @@ def _count_zeros(
 
 
 def _weight(stalks: Stalks, levels: list[Level], Z: np.ndarray, column: int) -> float:
-    """Return the weight of the lifted cochain in a column of Z, see ``_count_zeros``."""
+    """Return the weight (see ``_count_zeros``) of the cochain lifted from a column of Z."""
     y = Z[:, column]
     for level in reversed(levels):
         y = level.lift(y)

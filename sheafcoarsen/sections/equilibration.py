@@ -44,7 +44,7 @@ def block_columns(
     first: np.ndarray,
     counts: np.ndarray,
 ) -> Prolongation:
-    """Return the ``counts[a]`` columns from ``first[a]`` on of each N_a x ``widths[a]`` block."""
+    """Return ``counts[a]`` columns of each N_a x ``widths[a]`` block, starting at ``first[a]``."""
     indptr, indices = block_layout(sheaf, clusters, counts)
     data = np.empty(len(indices), blocks.data.dtype)
     out = Blocks(indptr, data, read_only(counts))
@@ -80,7 +80,7 @@ class Stalks(NamedTuple):
         return self.columns(blocks, np.zeros_like(self.ranks), self.ranks)
 
     def alone(self) -> scipy.sparse.csr_array:
-        """Return an orthonormal basis of the common kernels of the maps at single vertices."""
+        """Return an orthonormal basis of the sections that are supported at single vertices."""
         return self.columns(self.bases.V, self.ranks, self.sheaf.vertex_dims - self.ranks)
 
 
@@ -127,7 +127,7 @@ def _vertex_bases(F: CellularSheaf, f: Any, eps: float) -> kernels.StalkBases:
     dims, n, dtype = F.vertex_dims, F.n_vertices, f.tail_data.dtype
     ends = F.edges.reshape(-1)
     is_loop = np.repeat(F.edges[:, 0] == F.edges[:, 1], 2)
-    halves = np.flatnonzero((np.arange(len(ends)) % 2 == 0) | ~is_loop)  # list a loop once
+    halves = np.flatnonzero((np.arange(len(ends)) % 2 == 0) | ~is_loop)  # list each loop once
     halves = halves[np.argsort(ends[halves], kind="stable")]
     incident = kernels.HalfEdges(offsets(np.bincount(ends[halves], minlength=n)), halves)
     starts = offsets(dims**2)

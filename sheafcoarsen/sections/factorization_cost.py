@@ -11,7 +11,7 @@ DIRECT_UP_TO = 5000
 
 
 FULL_ROWS = 50
-"""Mean number of entries per row of L above which factors of small matrices fill in, too.
+"""Mean number of entries per row of L above which even the factors of small matrices fill in.
 
 For 5000 vertices with 200 edges each, a factorization takes twenty times as long as multigrid.
 """
@@ -29,7 +29,7 @@ are factored; 3-D grids are solved iteratively from 30^3 vertices on.
 DIRECT_OPERATIONS = 1e9
 """Number of operations up to which L is always factored; they take a third of a second.
 
-Iterative solvers may fail to converge because of the maps: they do so on a pose graph of 6000
+Iterative solvers may fail to converge because of the maps. An example is a pose graph of 6000
 poses and 1000 chords with one anchored frame, where a factorization takes 5e8 operations.
 """
 

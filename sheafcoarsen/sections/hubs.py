@@ -148,7 +148,7 @@ def _split_sheaf(
 
 def _joins(owners: np.ndarray, n: int) -> np.ndarray:
     """Return the edges of trees that join the copies of each hub."""
-    copies = np.arange(n, len(owners))  # sorted by hub
+    copies = np.arange(n, len(owners))  # the copies are sorted by hub
     starts = np.searchsorted(owners[n:], owners[n:])  # index of the first copy of the same hub
     parent = (copies - n - starts) // FAN - 1  # -1 stands for the hub itself
     above = np.where(parent < 0, owners[n:], n + starts + parent)

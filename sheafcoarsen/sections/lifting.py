@@ -110,7 +110,7 @@ def _orthonormal_steps(
     indptr, indices = block_layout(last, Partition(np.arange(last.n_vertices)), last.vertex_dims)
     shape = (last.dim_c0, last.dim_c0)
     factors = scipy.sparse.csr_array((metric.data, indices, indptr), shape=shape)
-    if isinstance(Z, FullRank):  # no QR needed: the complement of rows is computed orthonormal
+    if isinstance(Z, FullRank):  # no QR needed: ``Z.basis`` is orthonormal
         inverses = _inverses(metric, last.vertex_dims)
         factors = scipy.sparse.csr_array((inverses, indices, indptr), shape=shape)
         return steps, Z.basis(factors)

@@ -1,4 +1,4 @@
-"""Step (d): dense decomposition of the last sheaf, and decision which singular values are zero."""
+"""Step (d): decomposing the last sheaf densely, and deciding which singular values are zero."""
 
 import numpy as np
 
@@ -101,7 +101,7 @@ def section_bound(F: CellularSheaf) -> int:
 def exceeds_bound(F: CellularSheaf, h0: int) -> bool:
     """Return whether h0 exceeds ``section_bound``, which is computed only if necessary."""
     if h0 <= max(F.dim_c0 - F.dim_c1, F.vertex_dims.min(initial=0)):
-        return False  # the bound is at least as large as these numbers
+        return False  # the bound is at least the maximum above
     return h0 > section_bound(F)
 
 

@@ -41,7 +41,7 @@ class Level(NamedTuple):
 def reduce_level(
     sheaf: CellularSheaf, partition: Partition, cut: kernels.Cut
 ) -> tuple[Level, CellularSheaf, float, float]:
-    """Return level and coarse sheaf, largest zero removed and smallest singular value dropped."""
+    """Return level, coarse sheaf, largest singular value taken as zero, smallest one dropped."""
     clusters = clusters_of(sheaf, partition)
     if (largest := int(clusters.dims.max())) > clustering.LARGEST_LAST:
         raise np.linalg.LinAlgError(

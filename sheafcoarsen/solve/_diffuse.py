@@ -14,7 +14,7 @@ from sheafcoarsen.operators import as_columns, coboundary, laplacian
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, unit_sheaf
 
 LONGEST = 1e6
-"""Maximum t norm(L) that `diffuse` accepts; about 7,000 products with L are then needed."""
+"""Maximum t norm(L) that `diffuse` accepts. The maximum takes about 7,000 products with L."""
 
 STAGES = (1e2, 1e4)
 """Values of t norm(L) at which `diffuse` restarts.
@@ -163,7 +163,7 @@ def _flow(
     taus: np.ndarray,
     eps: float,
 ) -> list[np.ndarray]:
-    """Return exp(-2 tau L / beta) x for every tau, each up to an error of 2 eps norm(x)."""
+    """Return exp(-2 tau L / beta) x for every tau, with errors of at most 2 eps norm(x)."""
     coefficients = [_coefficients(tau, eps) for tau in taus]
     term = x.copy()
     totals = [c[0] * term for c in coefficients]

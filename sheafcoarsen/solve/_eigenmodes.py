@@ -35,7 +35,7 @@ from sheafcoarsen.solve.eigensolver import (
 from sheafcoarsen.solve.pencil import Pencil, resolved
 
 AFFORDABLE = 30.0
-"""Seconds that "auto" may spend on a factorization after "multilevel" did not converge."""
+"""Maximum time in seconds for "direct", which "auto" tries if "multilevel" does not converge."""
 
 LIGHTEST = 1e-20
 """Minimum ratio of a mass to the largest mass."""
@@ -189,7 +189,7 @@ def eigenmodes(
         problem = EigenProblem(half, (k + 1) // 2, tol, seed=rng)
     with single_threaded_blas():
         found = lowest_eigenpairs(problem, problem.chosen() if method == "auto" else method, given)
-        assert found is not None  # None is returned only if ``positive`` is set
+        assert found is not None  # None only if ``positive`` is set, which it is not here
         units = unit, weight_unit
         result, reached = _finished(full, _expanded(found, line), units, sheaf, tol)
         if reached < k and method == "auto" and found.method == "multilevel":
@@ -209,7 +209,7 @@ def eigenmodes(
 
 
 def _by_factors(problem: EigenProblem, found: Eigenpairs) -> Eigenpairs:
-    """Return unconverged pairs improved by "direct", or unchanged if factors cost too much."""
+    """Improve unconverged pairs by "direct"; return them unchanged if factors cost too much."""
     if not problem.pencil.is_factored_within(AFFORDABLE, problem.k):
         return found
     try:
@@ -306,12 +306,12 @@ def _check_range(norm: float, unit: float, weights: np.ndarray, weight_unit: flo
 
 
 def _of_stalks(sheaf: CellularSheaf, weights: np.ndarray | None) -> np.ndarray | None:
-    """Return the mass of every coordinate, or None without masses."""
+    """Return the mass of every coordinate, or None if the vertices have no masses."""
     return None if weights is None else np.repeat(weights, sheaf.vertex_dims)
 
 
 def _rounded(given: CellularSheaf, sheaf: CellularSheaf) -> CellularSheaf | None:
-    """Return the sheaf in single precision if the ``given`` sheaf is, else None."""
+    """Return the sheaf in single precision if ``given`` is in single precision, else None."""
     if eps_of(given.dtype) == eps_of(np.float64):
         return None
     dtype = np.complex64 if sheaf.dtype.kind == "c" else np.float32
@@ -329,6 +329,6 @@ def _start(sheaf: CellularSheaf, start: npt.ArrayLike) -> np.ndarray:
     if bad.size:
         row, column = bad[0]
         raise ValueError(f"`start[{row}, {column}]` must be finite, got {X[row, column]}")
-    if X.dtype.kind == "c" and sheaf.dtype.kind != "c":  # both parts span the eigenspaces
+    if X.dtype.kind == "c" and sheaf.dtype.kind != "c":  # eigenvectors are real: use both parts
         X = np.hstack([X.real, X.imag])
     return independent(X.astype(np.result_type(X.dtype, sheaf.dtype, np.float64)))

@@ -29,13 +29,13 @@ from sheafcoarsen.solve.dirichlet import grounded
 from sheafcoarsen.solve.normal_equations import NormalEquations, column_units, minimize
 
 WEAK = 4 * EPS**0.5
-"""Singular value of delta_I, relative to norm(delta_I), whose square is below rounding in L_II."""
+"""Singular values of delta_I below WEAK norm(delta_I) count as weak: L_II cannot resolve them."""
 
 PROBES = 2
 """Number of random cochains whose projections onto a kernel reveal its support."""
 
 TOUCHED = 1e-6
-"""Entry of a kernel vector, relative to the largest, below which it counts as a rounding error."""
+"""Entries of a kernel vector count as rounding errors up to this fraction of the largest entry."""
 
 
 def harmonic_extension(
@@ -160,14 +160,14 @@ def _guide_weights(
             f"whose values do not matter"
         )
     soft = weights[np.isfinite(weights)]
-    if soft.size:  # the square roots of the weights become maps
+    if soft.size:  # check the square roots, which become entries of maps
         for extreme in (soft.min(), soft.max()):
             check_range("weight", float(np.sqrt(extreme)), dtype)
     return weights
 
 
 def _held(sheaf: CellularSheaf, vertices: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return which values are constraints up to rounding, because their weights are so large.
+    """Return a mask of values whose weights are so large that rounding makes them constraints.
 
     Added to such a weight, the squares of the maps would be lost in rounding.
     """
@@ -209,7 +209,7 @@ def _with_guides(
 def _warn_if_undetermined(
     sheaf: CellularSheaf, vertices: np.ndarray, inside: np.ndarray, problem: NormalEquations
 ) -> None:
-    """Warn if interior directions are (nearly) free; raise an error if also no values are given."""
+    """Warn if interior directions are (nearly) free; without any given values, raise an error."""
     count, free = _free_coordinates(problem)
     if free.size:
         first = int(np.searchsorted(sheaf.vertex_offsets, inside[free[0]], side="right")) - 1

@@ -39,7 +39,7 @@ from sheafcoarsen.solve._solver import (
 )
 
 DENSE_BELOW = 100_000
-"""Number of entries of delta up to which its dense QR is computed, in about 10 milliseconds."""
+"""Number of entries of delta up to which "direct" uses a dense QR, which takes about 10 ms."""
 
 ROUNDS = 4
 """Maximum number of refinement rounds; each recomputes the gradient from the maps."""
@@ -207,13 +207,13 @@ def _minimized(
     for _ in range(0 if by_qr else ROUNDS):
         try:
             step = solve_in_range(solve, gradient, tol)
-        except NotConverged as error:  # whether x converged is decided below, from the gradient
+        except NotConverged as error:  # use the result: the gradient decides below on convergence
             step = np.asarray(error.result)
         iterations += solve.iterations
         x = x + step * unit
         gradient, before = (adjoint @ (b - delta @ x))[free], residuals
         residuals = measure(gradient)
-        # with factors a round is cheap, and x may gain digits even if the gradient is below tol
+        # with factors, go on even below tol: a round is cheap, and x may gain digits
         goes_on = (residuals > tol) | (solve.method == "direct")
         if not (goes_on & (residuals < before / 2)).any():
             break

@@ -27,13 +27,13 @@ DENSE_BELOW = 1000
 """Dimension of C^0 up to which L is decomposed densely. This takes at most 0.5 s."""
 
 LOW = 1e-6
-"""Eigenvalue, relative to the largest, up to which rounding errors could exceed 1e-10."""
+"""Ratio of the smallest positive to the largest eigenvalue up to which errors may exceed 1e-10."""
 
 PER_COLUMN = 8
-"""Number of columns of a sketch times eps^2. The relative error sqrt(2 / columns) is eps / 2."""
+"""A sketch has PER_COLUMN / eps^2 columns; its relative error sqrt(2 / columns) is then eps / 2."""
 
 ENTRIES = 2**24
-"""Maximum number of entries of a dense block, of random signs or of rows: 128 MB."""
+"""Maximum number of entries of a dense block; 2**24 entries take 128 MB in double precision."""
 
 COLUMNS = 64
 """Maximum number of right-hand sides that are solved at once."""
@@ -105,7 +105,7 @@ def leverages(
 def by_edge(F: CellularSheaf, rows: np.ndarray) -> np.ndarray:
     """Return the leverage of every edge: the sum of the leverages of its rows of delta."""
     edge = np.repeat(np.arange(F.n_edges), F.edge_dims)
-    # bincount returns integers if there are no edges
+    # astype, because bincount returns integers if there are no edges
     return np.bincount(edge, np.clip(rows, 0, 1), F.n_edges).astype(float)
 
 
@@ -135,7 +135,7 @@ def _by_decomposition(F: CellularSheaf, delta: scipy.sparse.csr_array) -> np.nda
     parts = [unit[first : first + step] for first in range(0, unit.shape[0], step)]
     if values[-rank] > LOW * values[-1]:
         return np.concatenate([_row_squares(part @ W) for part in parts])
-    # delta W must be orthonormalized to reach 1e-10; components of W in ker L do no harm
+    # orthonormalize delta W to reach an error of 1e-10; components of W in ker L do no harm
     factor = scipy.linalg.cholesky(sum((part @ W).conj().T @ (part @ W) for part in parts))
     solve = functools.partial(scipy.linalg.solve_triangular, factor, trans="T", check_finite=False)
     return np.concatenate([_row_squares(solve((part @ W).T).T) for part in parts])

@@ -46,10 +46,10 @@ DIRECT_BELOW = 2000
 """Dimension up to which "auto" uses factors without estimating the fill-in."""
 
 LEAST_REMOVED = 0.1
-"""Minimum fraction of the dimension in leaves and chains for eliminating these first."""
+"""Leaves and chains are eliminated first if they hold at least this fraction of the dimension."""
 
 MOST_GROWTH = 1e8
-"""Growth of rounding errors up to which an elimination is used. Half of the digits remain."""
+"""Growth of rounding errors below which an elimination is used; half of the digits then remain."""
 
 
 class Solver:
@@ -137,7 +137,7 @@ class Solver:
         self._norm = inf_norm(L)
         dims = free.vertex_dims
         self._scaling = adjoint(unit_roots(in_blocks(L, dims, dims), dims)[0])
-        # leaves and chains are eliminated; the methods solve on the remaining sheaf
+        # eliminate leaves and chains, so that the methods solve on the remaining sheaf only
         reduced = without_leaves(self._unit_sheaf) if shift == 0 else None
         self._left = left = self._unit_sheaf if reduced is None else reduced.sheaf
         A = L if reduced is None else laplacian(left)
@@ -148,7 +148,7 @@ class Solver:
         self.levels: tuple[int, ...] = (L.shape[0],)
         self._multigrid: Multigrid | None = None
         self._approximate: Callable[[np.ndarray], np.ndarray]
-        if size == 0:  # either no unknown remains, or L = 0 and only b = 0 is in its range
+        if size == 0:  # the solution is 0: no unknown remains, or L = 0
             self._approximate = np.zeros_like
             lowest = 1.0 if A.shape[0] == 0 < L.shape[0] else 0.0
         elif self.method == "direct":
@@ -176,7 +176,7 @@ class Solver:
         self._exact = reduced is not None and (self.method == "direct" or size == 0)
         self._kernel: Any = None
         coarse = self._multigrid if reduced is None else None
-        # the coarsest level does not show zero modes of L that clusters discarded
+        # the coarsest level looks regular if clusters have discarded zero modes of L
         sees_all = self._multigrid is None or self._multigrid.holds_kernel
         if shift == 0 and (lowest <= NEAR_SINGULAR or not (sees_all or self._is_regular())):
             basis = coarse.kernel() if coarse is not None else None
@@ -271,7 +271,7 @@ class Solver:
             B = self._in_range(B)
         start = self._precondition(B) if self._exact and x0 is None else np.zeros_like(B)
         if x0 is not None:
-            guess = right_side(self.sheaf, x0, "x0")  # the limits on entries of b do not apply
+            guess = right_side(self.sheaf, x0, "x0")  # checked like b, not like a cochain
             if guess.shape != given.shape:
                 raise ValueError(
                     f"`x0` must have the shape of `b`, {given.shape}, got {guess.shape}"
@@ -281,7 +281,7 @@ class Solver:
                     "`x0` is complex, but `b` and the sheaf are real, and so is x: pass x0.real"
                 )
             guess = as_columns(guess)[self._free] / scales * self._unit * self._unit
-            guess = guess * (sizes > 0)  # for b = 0 the solution is 0
+            guess = guess * (sizes > 0)  # where b = 0, start from the solution 0
             start = self._in_range(guess.astype(B.dtype))
         with single_threaded_blas():
             found, attainable = self._iterate(B, start, np.where(sizes > 0, tol, 0.0))
@@ -349,7 +349,7 @@ class Solver:
             "the graph and the stalks of the Solver's sheaf",
             "construct a new Solver for another graph or other stalks",
         )
-        fresh = object.__new__(Solver)  # so that an interrupt leaves the old state intact
+        fresh = object.__new__(Solver)  # a new object: an interrupt leaves the old state intact
         vars(fresh).update(vars(self))
         with single_threaded_blas():
             fresh._set_up(sheaf, self)

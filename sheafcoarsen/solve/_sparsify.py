@@ -32,11 +32,11 @@ from sheafcoarsen.solve.deflation import deflated
 
 FIRST = 4.0
 """Initial oversampling times eps^2. In a complete graph each edge is then kept with probability
-2 FIRST / (eps^2 n), and the deviation is about 0.7 eps.
+2 FIRST / (eps^2 n), and L' deviates from L by about 0.7 eps.
 """
 
 MORE = 2.0
-"""Factor by which the oversampling is multiplied while the bounds leave the interval."""
+"""Factor by which the oversampling is multiplied until L' satisfies the required bounds."""
 
 SKETCH_COLUMNS, SKETCH_TOL = 32, 1e-3
 """Number of columns of the sketch of leverages, and relative residual of its solves. Probabilities
@@ -44,7 +44,7 @@ are off by up to a quarter, which is less than the error of rounding them to pow
 """
 
 MOST_HALVINGS = 40
-"""Maximum number of times that an edge is subject to halving; its maps grow by at most 2**20."""
+"""Maximum number of rounds that may drop an edge; surviving them all scales its maps by 2**20."""
 
 STEPS = 400
 """Maximum number of Lanczos steps."""
@@ -224,7 +224,7 @@ def sparsify(sheaf: CellularSheaf, eps: float, *, seed: Seed = 0) -> Sparsificat
     delta = coboundary(unit_sheaf(F)[0])
     with single_threaded_blas():
         shares = by_edge(F, sketched(solve, delta, SKETCH_COLUMNS, SKETCH_TOL, rng))
-    # divide by the largest possible rank of the edge's rows
+    # a leverage is at most the rank of the edge's rows: scale to shares of at most 1
     shares /= np.minimum(F.edge_dims, F.vertex_dims[F.edges].sum(axis=1)).clip(min=1)
     oversampling = FIRST / eps**2
     limits = 1 - eps + CLOSE, 1 + eps - CLOSE
@@ -244,11 +244,11 @@ def sparsify(sheaf: CellularSheaf, eps: float, *, seed: Seed = 0) -> Sparsificat
 def _drawn(
     F: CellularSheaf, wanted: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return edges kept with about the wanted probabilities, and how often each was halved."""
+    """Draw edges with about the wanted probabilities; return them and their numbers of halvings."""
     with np.errstate(divide="ignore"):
         rounds = np.rint(-np.log2(np.minimum(wanted, 1)))
     rounds = np.minimum(rounds, MOST_HALVINGS).astype(np.int64)
-    kept = wanted > 0  # other edges have zero maps
+    kept = wanted > 0  # probability 0 is wanted only if the maps are zero
     for step in range(1, int(rounds[kept].max(initial=0)) + 1):
         alive = np.flatnonzero(kept & (rounds >= step))
         kept[alive] = _every_second(F.edges[alive], rng)
@@ -257,7 +257,7 @@ def _drawn(
 
 
 def _every_second(edges: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Pair up the edges at each vertex and return which remain if each pair loses one.
+    """Pair up the edges at each vertex, drop one of each pair, and return a mask of the others.
 
     Pairs link edges to chains and cycles; a random bit for each decides which half of it is kept.
     In the double cover by (edge, kept) and (edge, not kept), where each pair links opposite states,
@@ -335,7 +335,7 @@ def extreme_ratios(
             return float(np.sqrt(max(np.vdot(y, L @ y).real, 0.0)))
 
         size = energy_norm(q)
-        if size == 0:  # L = 0
+        if size == 0:  # L = L' = 0: all bounds hold
             return 1.0, 1.0
         Q: list[np.ndarray] = []
         LQ: list[np.ndarray] = []
@@ -352,7 +352,7 @@ def extreme_ratios(
             basis, dual = np.array(Q), np.array(LQ)
             for _repeat in range(2):
                 w = w - basis.T @ (dual.conj() @ w)
-                w = inside(w)  # components in ker L would grow from step to step
+                w = inside(w)  # else components in ker L would grow from step to step
             size = energy_norm(w)
             values, vectors = eigh_tridiagonal(alpha, beta)
             beta.append(size)

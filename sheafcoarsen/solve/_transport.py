@@ -18,7 +18,7 @@ from sheafcoarsen.sections import given_values
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, unit_sheaf
 
 FARTHEST = 300.0
-"""Number of hops after which heat has decayed to exp(-300), well above underflow."""
+"""Number of hops beyond which t grows with the distance, so that heat stays above underflow."""
 
 
 def transport(

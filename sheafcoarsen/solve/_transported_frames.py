@@ -71,7 +71,7 @@ def transported_frames(sheaf: CellularSheaf) -> np.ndarray:
         kernels.carry_frames(order, parents, transports, frames, exponents)
         largest = np.zeros(component.max() + 1, np.int64)
         np.maximum.at(largest, component, exponents)
-        most = np.finfo(frames.dtype).maxexp // 2  # so that squares of entries do not overflow
+        most = np.finfo(frames.dtype).maxexp // 2  # halved: squares of entries must not overflow
         excess = np.maximum(largest - most, 0)[component]
         powers = np.ldexp(1.0, np.maximum(exponents - excess, LEAST))
         frames *= powers[:, None, None].astype(frames.real.dtype)

@@ -12,7 +12,7 @@ Matrix = Any
 """A sparse array, csr or bsr."""
 
 NEARLY_SINGULAR = 1e-10
-"""Pivot of a diagonal block, over its largest entry, below which eigenvalues determine the rank."""
+"""Ratio of a pivot to its block's largest entry below which eigenvalues determine the rank."""
 
 
 def inverse_roots(

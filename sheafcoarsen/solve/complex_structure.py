@@ -20,7 +20,7 @@ class ComplexLine(NamedTuple):
     """
 
     sheaf: CellularSheaf
-    mirrored: np.ndarray  # (n,) bool: vertices whose coordinates are conjugated
+    mirrored: np.ndarray  # shape (n,), bool: vertices whose coordinates are conjugated
 
     def expand(self, Z: Any) -> Any:
         """Return the real columns (2 n, 2 m) of Z and i Z, interleaved; sparse if Z is sparse."""
@@ -66,7 +66,7 @@ def complex_line(sheaf: CellularSheaf) -> ComplexLine | None:
     mirrored = np.zeros(n, bool)
     joins = (numbers[0] != 0) & (numbers[1] != 0)
     differ = (reflects[0] != reflects[1])[joins]
-    if differ.any():  # in the double cover the two copies of a vertex must be disconnected
+    if differ.any():  # consistent if the double cover separates both copies of a vertex
         u, v = ends[:, joins]
         there, back = np.where(differ, v + n, v), np.where(differ, v, v + n)
         cover = np.stack([np.concatenate([u, u + n]), np.concatenate([there, back])], axis=1)

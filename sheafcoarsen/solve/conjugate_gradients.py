@@ -8,7 +8,7 @@ import numpy as np
 from sheafcoarsen._support import bar
 
 STALLED = 2000
-"""Number of steps without halving the best residual after which a column is no longer iterated."""
+"""A column stops if its best residual has not been halved within this number of steps."""
 
 MOST_STEPS = 20_000
 """Maximum number of steps."""
@@ -17,8 +17,8 @@ MOST_STEPS = 20_000
 class Iterated(NamedTuple):
     """Result of ``conjugate_gradients``."""
 
-    x: np.ndarray  # (n, h)
-    residuals: np.ndarray  # (h,) norm(b - A x), recomputed
+    x: np.ndarray  # shape (n, h)
+    residuals: np.ndarray  # shape (h,): norm(b - A x), recomputed from x
     steps: int
 
 
@@ -70,7 +70,7 @@ def conjugate_gradients(
                 p = z + p * beta
             q = apply(p)
             curvature = _dots(p, q)
-            # columns that are not usable contain only rounding errors
+            # update usable columns only: the others contain only rounding errors
             usable = (curvature > 0) & (inner > 0)
             alpha = np.where(usable, inner / np.where(usable, curvature, 1), 0)
             x[:, active] += p * alpha
@@ -84,7 +84,7 @@ def conjugate_gradients(
             keep = (sizes[active] > target[active]) & (since[active] < STALLED) & usable
             if not keep.all():  # the recursion may have drifted: recompute the residual
                 ends = active[~keep]
-                p[:, ~keep] = 0  # directions of the drifted residuals are no longer conjugate
+                p[:, ~keep] = 0  # restart: after a drift, directions are not conjugate
                 r[:, ends] = b[:, ends] - apply(np.ascontiguousarray(x[:, ends]))
                 sizes[ends] = measure(r[:, ends], ends)
                 goes_on = (sizes[ends] > target[ends]) & (sizes[ends] < 0.5 * computed[ends])

@@ -26,7 +26,7 @@ def deflated(precondition: Callable, *bases: Basis, mass: np.ndarray | None = No
         is_complex = len(X) != pairs[0][0].shape[0]
         X = complex_columns(X) if is_complex else X
         for Q, Q_adjoint in pairs:
-            # residuals are made orthogonal to Q, columns to M Q
+            # residuals (dual) must be orthogonal to Q, columns to M Q
             part = Q @ (Q_adjoint @ (X if dual else weighted(mass, X)))
             X = X - (weighted(mass, part) if dual else part)
         return real_columns(X) if is_complex else np.ascontiguousarray(X)
@@ -45,14 +45,14 @@ def orthonormal(X: np.ndarray, mass: np.ndarray | None) -> np.ndarray:
     if mass is None or not X.shape[1]:
         return scipy.linalg.qr(X, mode="economic")[0]
     roots = np.sqrt(mass)[:, None]
-    for _ in range(2):  # a single pass loses digits if X is ill-conditioned in M
+    for _ in range(2):  # twice: a single pass loses digits if X is ill-conditioned in M
         R = scipy.linalg.qr(roots * X, mode="r")[0][: X.shape[1]]
         X = scipy.linalg.solve_triangular(R, X.T, trans="T").T
     return X
 
 
 def refined_kernel(apply: Callable, precondition: Callable, basis: Basis) -> np.ndarray:
-    """Return the lowest eigenvectors of A from a basis N of them accurate to single precision.
+    """Return the lowest eigenvectors of A from a basis N that is accurate to single precision.
 
     With A Z = A N in the complement of N, the error of N - Z is the square of that of N. Inverse
     iteration would amplify the error if N contains sections of maps rounded to single precision.

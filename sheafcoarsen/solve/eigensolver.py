@@ -37,22 +37,22 @@ DENSE_BELOW = 800
 """Dimension up to which "auto" uses "dense"."""
 
 SETTING_UP, PER_PAIR = 5e-6, 1e-6
-"""Measured seconds of "multilevel": setup per dimension; iteration per dimension and pair."""
+"""Measured seconds of "multilevel": setup, per dimension; and iteration, per dimension and pair."""
 
 COUNTED_UP_TO, NEIGHBOURS = 20_000, 4.5
-"""Number of vertices, and mean number of blocks per row of L, above which "auto" is "multilevel".
+"""Number of vertices, and mean blocks per row of L, above both of which "auto" uses "multilevel".
 
-Beyond both, factors have too much fill, and just estimating their cost takes a sixth of the time
-that "multilevel" needs.
+Factors then have too much fill, and just estimating their cost takes a sixth of the time that
+"multilevel" needs.
 """
 
 AIM = 0.8
 """Residual at which the iteration stops, relative to the tolerance."""
 
 APART = 100
-"""Minimum ratio of the gap after the k-th eigenvalue to the residuals of the pairs after it.
+"""Minimum ratio of the gap after the k-th eigenvalue to the residuals of the next pairs.
 
-With this accuracy it can be decided whether k splits a multiplet.
+This accuracy suffices to decide whether k splits a multiplet.
 """
 
 PER_COLUMN = 4
@@ -62,16 +62,16 @@ BETWEEN = 2
 """Number of LOBPCG steps on each level between the coarsest and the finest."""
 
 PROBE_STEPS, ROUNDS = 8, 4
-"""Minimum number of LOBPCG steps with random columns; maximum number of restarts."""
+"""Minimum number of LOBPCG steps with random columns, and maximum number of LOBPCG runs."""
 
 SLOW = 8, 0.1
-"""Number of steps, and factor by which residuals must fall, or the columns are doubled once.
+"""The columns are doubled once if this number of steps does not reduce residuals by this factor.
 
 Slow convergence usually means that the columns split a multiplet.
 """
 
 LOW = 0.1
-"""Eigenvalue, over norm(L, inf), up to which rounding may mix eigenvectors with the kernel."""
+"""Eigenvalue, relative to norm(L, inf), up to which rounding may mix its vectors and the kernel."""
 
 
 @dataclass(frozen=True)
@@ -204,7 +204,7 @@ def lowest_eigenpairs(
 
 
 def _kernel(problem: EigenProblem, method: str) -> Basis:
-    """Return an M-orthonormal basis of the kernel, at most k + 1 columns unless ``positive``."""
+    """Return an M-orthonormal basis of the kernel; unless ``positive``, at most k + 1 columns."""
     basis, mass = (problem.kernel or problem.pencil.kernel)(method), problem.pencil.mass
     if problem.positive:
         return basis
@@ -254,7 +254,7 @@ def shift_invert(
             vectors = found.values, found.vectors
             return Eigenpairs(*vectors, sections, completeness, "direct", steps)
         if below < cut:
-            break  # rounding has duplicated a pair, or the count is wrong
+            break  # give up: rounding has duplicated a pair, or the count is wrong
         # iterate on the missing pairs only: LOBPCG takes no step if the wanted columns converged
         known = sections, found.vectors[:, :wanted]
         columns = min(below - cut + GUARDS, pencil.n - h0 - wanted)
@@ -269,7 +269,7 @@ def shift_invert(
 
 
 def _counted(problem: EigenProblem, found: Pairs, h0: int) -> tuple[int, float, int]:
-    """Return the number of values found below a shift, the shift, and the number by inertia.
+    """Return how many values were found below a shift, the shift, and how many exist by inertia.
 
     The shift is below the multiplet of the last wanted value, which k may split. The last number
     is -1 if no value is below the shift or factors do not exist.
@@ -282,7 +282,7 @@ def _counted(problem: EigenProblem, found: Pairs, h0: int) -> tuple[int, float, 
     try:
         return cut, shift, pencil.factors_at(shift).count_negative() if cut else -1
     except np.linalg.LinAlgError:
-        return cut, shift, -1  # a pivot is zero
+        return cut, shift, -1  # no inertia: a pivot is zero
 
 
 def multilevel(
@@ -318,7 +318,7 @@ def _unseen_vectors(problem: EigenProblem, sections: Basis, rng: np.random.Gener
 def _lifted(pencil: Pencil, m: int) -> np.ndarray:
     """Return the m lowest eigenvectors of the coarsest level, lifted and improved on each level."""
     cycle, roots = pencil.cycle, pencil.cycle.roots
-    # M on each level, for LOBPCG: its steps on coarser levels save 3 steps on the finest level
+    # LOBPCG needs M on each level; its steps on coarser levels save 3 steps on the finest one
     massive = roots
     if pencil.mass is not None:
         massive = scipy.sparse.csr_array(scipy.sparse.diags_array(pencil.mass) @ roots)

@@ -19,7 +19,7 @@ FRESH = 10
 """Number of steps after which the Gram matrices are recomputed."""
 
 HARM = 100
-"""Ratio of the last to the smallest residual above which the pairs of the latter are returned.
+"""Ratio of the last to the smallest residual above which the pairs of the best step are returned.
 
 Smaller ratios are normal while Ritz values still decrease.
 """
@@ -27,7 +27,8 @@ Smaller ratios are normal while Ritz values still decrease.
 DEPENDENT = 1e-6
 """Relative eigenvalue of a scaled Gram matrix at or below which a direction is dropped.
 
-With 1e-10 and tol = 1e-12, a tenth of the multiplets that k splits had spurious Ritz values.
+Measured with 1e-10 instead, at tol = 1e-12: spurious Ritz values in a tenth of the multiplets that
+k splits.
 """
 
 ROWS = 1024
@@ -40,9 +41,9 @@ Parts = tuple[np.ndarray, ...]
 class Pairs(NamedTuple):
     """Ritz pairs: m columns, of which the first k were requested."""
 
-    values: np.ndarray  # (m,)
-    vectors: np.ndarray  # (n, m)
-    residuals: np.ndarray  # (m,) norm(A x - t B x) / norm(x)
+    values: np.ndarray  # shape (m,)
+    vectors: np.ndarray  # shape (n, m)
+    residuals: np.ndarray  # shape (m,): norm(A x - t B x) / norm(x)
     steps: int
 
 
@@ -104,7 +105,7 @@ def lowest_pairs(
         since += 1
         if worst < stalled[1] * mark:
             mark, since = worst, 0
-        if worst < best:  # near rounding level, residuals may grow again
+        if worst < best:  # keep the best: near rounding level, residuals may grow again
             spare = [] if kept.vectors is X else [kept.vectors]
             best, kept = worst, Pairs(values, X, residuals, step)
         active = np.flatnonzero(sizes > aim)
@@ -192,7 +193,7 @@ def _concatenated(parts: Parts, rows: slice) -> np.ndarray:
 def _fresh(
     apply: Callable, weigh: Callable, X: np.ndarray, out: np.ndarray, ritz: Callable
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return Ritz values and vectors of span X, the latter in ``out`` unless some are lost."""
+    """Return Ritz values and vectors of span X; the vectors are in ``out`` unless some are lost."""
     GA, GB = (_hermitian(_inner((X,), (product(X),))) for product in (apply, weigh))
     values, C = ritz(GA, GB, X.shape[2])
     if C.shape[1] < X.shape[2]:
@@ -267,7 +268,7 @@ def _hermitian(G: np.ndarray) -> np.ndarray:
 
 
 def rayleigh_ritz(GA: np.ndarray, GB: np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the m lowest t with GA c = t GB c, GB perhaps singular, and C with C* GB C = I."""
+    """Return the m lowest t with GA c = t GB c, and C with C* GB C = I; GB may be singular."""
     scale = np.diag(GB).real
     scale = 1 / np.sqrt(np.where(scale > 0, scale, 1))
     GA, GB = (_hermitian(G * scale[:, None] * scale) for G in (GA, GB))
@@ -283,7 +284,7 @@ def rayleigh_ritz(GA: np.ndarray, GB: np.ndarray, m: int) -> tuple[np.ndarray, n
 
 
 def graded_ritz(GA: np.ndarray, GB: np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return ``rayleigh_ritz``, from the largest eigenvalues of GB c = s (GA + shift GB) c.
+    """Return what ``rayleigh_ritz`` does, from the largest s with GB c = s (GA + shift GB) c.
 
     The lowest eigenvalues have small relative errors even if others are 1e16 times as large.
     """
@@ -304,7 +305,7 @@ def _inverse_factor(G: np.ndarray) -> np.ndarray | None:
     except np.linalg.LinAlgError:
         return None
     T = scipy.linalg.solve_triangular(factor, np.eye(len(G)), lower=True).conj().T
-    # the smallest eigenvalue is at least 1 / norm(T)^2, and the largest at most the trace
+    # the smallest eigenvalue is at least 1 / norm(T)^2, the largest at most the trace len(G)
     return T if np.linalg.norm(T) ** 2 * len(G) < 1 / DEPENDENT else None
 
 

@@ -65,7 +65,7 @@ strong edges."""
 MISSED = 10
 """Approximation error of smooth vectors by d modes per cluster, relative to their energy, above
 which more modes are retained. The error is 4 to 8 on grids and meshes, with 10 to 25 iterations. It
-is 12 to 40 on corridors with few loops: 40 to 240 iterations with d modes, 13 to 30 with more."""
+is 12 to 40 on corridors with few loops: 40 to 240 iterations, or 13 to 30 with more modes."""
 
 SMOOTHINGS, PROBES = 10, 4
 """Number of Jacobi steps that smooth random vectors, and number of these vectors."""
@@ -77,17 +77,17 @@ LARGEST_DENSE = 3000
 """Dimension up to which the coarsest level is solved densely if coarsening stalls."""
 
 THICK = 30
-"""Cost of P* A P (high at hubs), over the number of entries of A, above which P is not smoothed."""
+"""P is not smoothed if P* A P then takes more operations per entry of A than this (near hubs)."""
 
 DEGREE, SPREAD = 2, 6.0
 """Degree of the Chebyshev smoother, and ratio of the endpoints of the interval that it damps."""
 
 NEAR_SINGULAR = 1e-6
-"""Ratio of the smallest pivot, or eigenvalue of the coarsest level, to the largest, up to which the
-kernel is computed before the iteration."""
+"""The kernel is computed before the iteration if the smallest pivot, or the smallest eigenvalue of
+the coarsest level, is at most this fraction of the largest."""
 
 LEAST_DISCARDED = 1e-6
-"""Eigenvalue up to which a discarded mode of a normalized sheaf may have zero energy."""
+"""Eigenvalue up to which a discarded mode of a normalized sheaf may belong to the kernel."""
 
 ROUNDING = 1e-13
 """Relative accuracy of P* A P. Directions with less energy, which P maps near the kernel of L, are
@@ -95,7 +95,7 @@ dropped from the next level."""
 
 FLOOR = 1e-6
 """Lower bound imposed on the coarsest eigenvalues, relative to the largest. It keeps the cycle
-positive definite, and limits the growth of rounding errors in the kernel to its inverse. An
+positive definite, and limits the growth of rounding errors in the kernel to 1 / FLOOR. An
 eigenvalue at or below it may be zero."""
 
 
@@ -103,7 +103,7 @@ class Level(NamedTuple):
     """One level of the cycle in single precision, with the transfer to the next one."""
 
     operator: BlockMatrix
-    top: float  # upper bound on its spectrum
+    top: float  # upper bound on the operator's spectrum
     prolongation: BlockMatrix | None  # None on the coarsest level
     restriction: BlockMatrix | None
 
@@ -158,7 +158,7 @@ class Multigrid:
         L = in_blocks(L, dims, dims)
         self.roots = unit_roots(L, dims)[0]
         A = scaled(self.roots, L, self.roots)
-        # a normalized block is the projection onto the complement of the kernel of the stalk's maps
+        # diagonal blocks of A are projections that omit the stalk vectors which all maps send to 0
         self.unseen = round(A.shape[0] - float(A.diagonal().real.sum()))
         h = _in_coordinates(sheaf, self.roots)
         self.operators, self.prolongations, self.coarsenings = [A], [], []
@@ -197,7 +197,7 @@ class Multigrid:
         """Invert the coarsest operator by its eigenvalues, or factor it if it is large."""
         A = scipy.sparse.csr_array(self.operators[-1])
         self._factors = None
-        if A.shape[0] > LARGEST_DENSE:  # because coarsening stalled
+        if A.shape[0] > LARGEST_DENSE:  # too large to invert densely: coarsening stalled
             self._factors = Factors(A, FLOOR * top)
             self.lowest, self.holds_kernel = 0.0, False
             return
@@ -245,7 +245,7 @@ class Multigrid:
         self, h: CellularSheaf, product: BlockMatrix, top: float, like: "Multigrid | None"
     ) -> Coarsening | None:
         """Return the coarsening to the next level, or None if there is no next level."""
-        with warnings.catch_warnings():  # any choice among tied modes is valid
+        with warnings.catch_warnings():  # no warning: any choice among ties is valid
             warnings.simplefilter("ignore", TiedModesWarning)
             return self._choose_coarsening(h, product, top, like)
 
@@ -329,7 +329,7 @@ def padded(h: int) -> int:
 
 
 def _missed(A: BlockMatrix, top: float, P: scipy.sparse.csr_array) -> float:
-    """Return norm(x - P P* x)^2 top / <x, A x>, both sums taken over smooth vectors x.
+    """Return top sum norm(x - P P* x)^2 / sum <x, A x>, with both sums over smooth vectors x.
 
     It is small if the weak approximation property of algebraic multigrid holds.
     """

@@ -21,7 +21,7 @@ This takes at most a few minutes and a few gigabytes.
 """
 
 MANY = 2000
-"""Number of sections, at least columns minus rows of delta, from which no basis is computed."""
+"""No basis of the sections is computed if delta has at least this many more columns than rows."""
 
 ROUNDS = 8
 """Maximum number of refinement rounds."""
@@ -34,7 +34,7 @@ ROUGH = 1e-2
 
 
 def column_units(x: np.ndarray) -> np.ndarray:
-    """Return, per column, a power of two; dividing by it brings the largest entry to 1/2 .. 1."""
+    """Return a power of two per column; dividing by it brings the column's maximum to 1/2 .. 1."""
     return np.array([power_of_two(size) for size in np.abs(x).max(axis=0, initial=0.0)])
 
 

@@ -17,7 +17,7 @@ from sheafcoarsen.solve.deflation import Basis, refined_kernel, weighted
 from sheafcoarsen.solve.multigrid import NEAR_SINGULAR, Multigrid
 
 STEPS = 10
-"""Number of solves with the factors per column, for estimating the cost of "direct"."""
+"""Assumed number of solves per iterated column, for estimating the cost of "direct"."""
 
 GUARDS = 3
 """Minimum number of columns iterated in addition to the wanted ones."""
@@ -80,7 +80,7 @@ class Pencil:
         computed = zero_level(n, eps_of(np.float64), size)
         if self.rounded is None:
             return computed
-        return max(computed, zero_level(1, eps_of(np.float32), size))  # as in global_sections
+        return max(computed, zero_level(1, eps_of(np.float32), size))  # agrees with global_sections
 
     def kernel(self, method: str) -> Basis:
         """Return a basis of ker L, orthonormal if M = I, computed with the solver of a method.
@@ -100,7 +100,7 @@ class Pencil:
         if method == "direct":
             pivots = np.abs(self.factors.pivots)
             return bool(pivots.min() <= NEAR_SINGULAR * pivots.max())
-        # the cycle maps to 0 the stalk vectors that all maps send to 0
+        # ``unseen`` counts stalk vectors that all maps send to 0; the coarsest level omits them
         return self.cycle.unseen > 0 or self.cycle.lowest <= NEAR_SINGULAR
 
     def inverse(self, method: str) -> Callable:
