@@ -21,7 +21,7 @@ class _Header(NamedTuple):
 
 
 class _Neighbours(NamedTuple):
-    """Adjacency lists, with every edge once from each of its ends."""
+    """Adjacency lists, in which every edge occurs once at each of its ends."""
 
     words: Words  # neighbours as words of the file
     rows: np.ndarray

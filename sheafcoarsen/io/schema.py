@@ -1,4 +1,4 @@
-"""Conversion of the library's objects to named arrays, and of such arrays to objects.
+"""Conversion between the library's objects and named arrays.
 
 docs/file_format.md describes the arrays. Input is untrusted: inconsistent arrays are a ValueError.
 Containers (files, stores) are implemented elsewhere.
@@ -209,7 +209,7 @@ def read_hierarchy(arrays: Arrays) -> Hierarchy:
         raise ValueError("`n_levels` must be a non-negative integer")
     sheaves = [read_sheaf(arrays, "sheaves.0.")]
     levels: list[Level] = []
-    for i in range(int(count)):  # if the count is too large, an array is missing
+    for i in range(int(count)):  # a count that is too large raises an error for a missing array
         sheaves.append(read_sheaf(arrays, f"sheaves.{i + 1}."))
         start = f"levels.{i}."
         own = {
