@@ -45,7 +45,7 @@ STEPS = ("vertices", "starts", "neighbors", "blocks", "inverses")
 SETTINGS = ("rings", "target", "pilot", "over_budget")
 """Names of the settings of oversampled modes.
 
-Versions of the library without these settings reject the operator, whose name they do not know.
+Older versions of the library lack these settings, and reject the operator as unknown.
 """
 
 

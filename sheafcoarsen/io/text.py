@@ -16,7 +16,7 @@ BLOCK = 2**18
 """Number of bytes that are read at a time."""
 
 LONGEST = 2**28
-"""Maximum length of a line in bytes, so that a small compressed file cannot exhaust memory."""
+"""Maximum length of a line in bytes. It keeps small compressed files from exhausting memory."""
 
 Reader = TypeVar("Reader", bound=Callable)
 

@@ -25,7 +25,7 @@ from sheafcoarsen.ranks import Rule, Spectra
 from sheafcoarsen.sheaf import CellularSheaf
 
 MAX_DENSE = 12_000
-"""Maximum dimension of a cluster that is solved as a dense matrix.
+"""Maximum dimension of a cluster or patch whose operator is stored as a dense matrix.
 
 At this dimension n, the workspace of 5 n^2 numbers takes 5.8 GB in double precision.
 """

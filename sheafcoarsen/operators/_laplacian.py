@@ -22,7 +22,7 @@ SERIAL_BELOW = 200_000.0
 
 
 def block_pattern(edges: np.ndarray, n: int) -> assembly.BlockPattern:
-    """Return the block sparsity pattern of L, by one counting sort or two for unsorted edges.
+    """Return the block sparsity pattern of L, by a counting sort, or two for unsorted edges.
 
     Columns are always read-only, since they may be the indices of L; so kernels compile only once.
     """

@@ -22,9 +22,9 @@ vertices in a fill-reducing order takes ten times as long.
 """
 
 FEW, PANEL = 2e4, 2
-"""Up to ``FEW`` operations per row, SuperLU's panel size is ``PANEL``. The default of 20 takes 10
-to 40 % longer on pose graphs, but 25 % less time on 3-D grids, which need at least 7e4 operations
-per row.
+"""FEW: number of operations per row up to which SuperLU's panel size is PANEL, not its default of
+20. The default takes 10 to 40 % longer on pose graphs, but 25 % less time on 3-D grids, which need
+at least 7e4 operations per row.
 """
 
 LANES = (16, 4, 1), (4, 1)
