@@ -1,4 +1,4 @@
-"""Common functions of all layers: checks of arguments, norms, ragged arrays, threads, files.
+"""Functions that all layers use: checks of arguments, norms, ragged arrays, threads, files.
 
 Every public function converts and checks its arguments once, with these functions; internal
 functions and kernels do not check. Messages give the argument in backticks, the expected and the

@@ -37,7 +37,7 @@ def scalar_array(name: str, value: object) -> np.ndarray:
 
 
 def real_array(name: str, value: npt.ArrayLike, shapes: Sequence | None, what: str) -> np.ndarray:
-    """Check that an array is real, finite and of an allowed shape; errors say it must ``what``."""
+    """Check that an array is real, finite and of an allowed shape; ``what`` names it in errors."""
     array = scalar_array(name, value)
     if array.dtype.kind == "c":
         raise TypeError(
@@ -76,7 +76,7 @@ def scalar_type(name: str, value: npt.DTypeLike) -> np.dtype:
 
 
 def csr_matrix(name: str, matrix: Any) -> scipy.sparse.csr_array:
-    """Return a CSR copy of a sparse matrix, after checking the index arrays that scipy trusts."""
+    """Return a CSR copy of a sparse matrix, after checking index arrays, which scipy does not."""
     if matrix.format == "lil":
         sizes = [len(row) for row in matrix.rows], [len(row) for row in matrix.data]
         _check_structure(name, sizes[0] == sizes[1], "its `rows` and `data` differ in length")
@@ -120,7 +120,7 @@ def _check_structure(name: str, holds: bool | np.bool_, message: str) -> None:
 
 
 def integer_array(name: str, value: npt.ArrayLike, *, ndim: int = 1, names: str = "") -> np.ndarray:
-    """Convert integers or integral floats to int64; ``names`` is a hint in errors about text."""
+    """Convert integers or integral floats to int64; errors about strings include ``names``."""
     try:
         array = np.asarray(value)
     except ValueError as error:

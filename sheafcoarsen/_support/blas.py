@@ -31,7 +31,7 @@ class _Library(NamedTuple):
 
 
 class _Hold:
-    """Current users of single-threaded BLAS, and the thread counts to restore after them."""
+    """Current users of single-threaded BLAS, and the thread counts to restore after the last."""
 
     def __init__(self) -> None:
         self.users: set = set()
@@ -55,7 +55,7 @@ class _Hold:
 
 
 class _OfThread(threading.local):
-    """Separate `_Hold` for each thread, for libraries with one thread count per thread."""
+    """One `_Hold` per thread, for BLAS libraries in which each thread has its own thread count."""
 
     def __init__(self) -> None:
         self.hold = _Hold()
@@ -110,7 +110,7 @@ class single_threaded_blas:  # noqa: N801 (used like a function)
 
 
 def is_held() -> bool:
-    """Return whether this thread has limited BLAS; the threads that it starts must do so too."""
+    """Return whether this thread has limited BLAS; the threads that it starts must limit it too."""
     return bool(_thread.hold.users)
 
 
@@ -136,7 +136,7 @@ def _is_shared(controller: Any) -> bool:
     """Return whether threads share one thread count, which depends on the library's version."""
     before = controller.get_num_threads()
     if before == 1:
-        return True  # there is nothing to limit
+        return True  # a single thread needs no limit
     thread = threading.Thread(target=controller.set_num_threads, args=(1,))
     thread.start()
     thread.join()

@@ -22,7 +22,7 @@ class HasArray(Protocol):
 Number: TypeAlias = complex | HasArray
 
 CochainLike: TypeAlias = HasArray | Sequence[Number | Sequence[Number]]
-"""Numbers of one or several columns; unlike numpy's ``ArrayLike`` no text."""
+"""One or several columns of numbers. Unlike numpy's ``ArrayLike``, the type excludes text."""
 
 
 def range_limits(dtype: npt.DTypeLike) -> tuple[float, float]:
@@ -32,7 +32,7 @@ def range_limits(dtype: npt.DTypeLike) -> tuple[float, float]:
 
 
 def check_range(name: str, largest: float, dtype: npt.DTypeLike) -> None:
-    """Raise an error for maps with entries whose squares would overflow or underflow."""
+    """Raise an error if squares of map entries would overflow or underflow."""
     low, high = range_limits(dtype)
     if largest > high or 0 < largest < low:
         raise ValueError(
@@ -43,7 +43,7 @@ def check_range(name: str, largest: float, dtype: npt.DTypeLike) -> None:
 
 
 def check_squares(name: str, largest: float, dtype: npt.DTypeLike) -> None:
-    """Raise an error if squares of stored entries overflow; `range_limits` need not hold."""
+    """Raise an error if squares of stored entries overflow; entries may exceed `range_limits`."""
     if largest > 1e3 * range_limits(dtype)[1]:
         raise ValueError(
             f"{name} have entries up to {largest:.3g}, whose squares overflow in {np.dtype(dtype)}"

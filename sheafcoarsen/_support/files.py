@@ -37,13 +37,13 @@ def output_path(path: object) -> Path:
 
 @contextlib.contextmanager
 def replacing(path: object) -> Iterator[BinaryIO]:
-    """Open a temporary file that replaces ``path``, keeping its mode, if no error occurs.
+    """Open a temporary file; unless an error occurs, it replaces ``path`` and keeps its mode.
 
     The temporary file is removed after an error. If the process is killed, the next call for the
     same folder removes it.
     """
     target = output_path(path)
-    handled = sys.exc_info()[1]  # an exception that the caller is handling
+    handled = sys.exc_info()[1]  # the caller's exception, where the search for a cause ends
     _remove_abandoned(target.parent)
     # choose the name first, because an interrupt may occur right after the file is created
     name = target.with_name(f"{TEMPORARY}{secrets.token_hex(8)}.tmp")
@@ -52,7 +52,7 @@ def replacing(path: object) -> Iterator[BinaryIO]:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
-            if fcntl is not None:  # rename while the lock is held
+            if fcntl is not None:  # rename before closing, which releases the lock
                 os.replace(name, target)
         if fcntl is None:
             os.replace(name, target)
@@ -60,7 +60,7 @@ def replacing(path: object) -> Iterator[BinaryIO]:
         name.unlink(missing_ok=True)
         cause = error.__context__
         while cause is not None and cause is not handled:
-            # closing a zipfile after an interrupt raises another error
+            # raise the interrupt instead of the error from closing a zipfile after it
             if isinstance(cause, KeyboardInterrupt):
                 raise cause from None
             cause = cause.__context__

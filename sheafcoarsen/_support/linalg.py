@@ -62,7 +62,7 @@ def residual_ratio(
 
 
 def by_real_columns(function: Callable[[np.ndarray], np.ndarray], X: np.ndarray) -> np.ndarray:
-    """Return f(X) for a real linear f, passing complex columns as twice as many real ones."""
+    """Return f(X) for a real linear map f, to which a complex column is passed as two real ones."""
     if X.dtype.kind != "c":
         return function(X)
     columns = np.ascontiguousarray(X).reshape(len(X), -1)

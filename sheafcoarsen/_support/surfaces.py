@@ -20,7 +20,7 @@ def surface_arrays(points: npt.ArrayLike, faces: npt.ArrayLike) -> tuple[np.ndar
     scaled, _ = scaled_points(points)
     area, size = area_vectors(scaled, faces)
     corners = scaled[faces]
-    # corners have rounding errors relative to their distance from the origin
+    # add the rounding errors of corners, which grow with the distance from the origin
     size += np.abs(corners).max(axis=(1, 2), initial=0) * np.ptp(corners, axis=1).max(
         axis=1, initial=0
     )
@@ -47,7 +47,7 @@ def surface_arrays(points: npt.ArrayLike, faces: npt.ArrayLike) -> tuple[np.ndar
 
 
 def _turned_alike(faces: np.ndarray, keys: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """Orient faces like the first of their component, if orientable; ``order`` sorts the sides."""
+    """Orient faces like the first face of their component, if orientable; ``order`` sorts sides."""
     count, k = faces.shape
     shared = np.flatnonzero(keys[1:] == keys[:-1])
     f, g = order[shared] // k, order[shared + 1] // k
@@ -55,7 +55,7 @@ def _turned_alike(faces: np.ndarray, keys: np.ndarray, order: np.ndarray) -> np.
     disagree = ascends[order[shared]] == ascends[order[shared + 1]]
     if not disagree.any():
         return faces
-    # graph on two copies of each face, as given and reversed, that joins consistent copies
+    # graph of two copies of each face, one of them reversed; edges join consistent copies
     over = np.where(disagree, count, 0)
     ends = np.concatenate([[f, g + over], [f + count, g + count - over]], axis=1)
     joined = csr_array((np.ones(2 * len(f), bool), tuple(ends)), shape=(2 * count, 2 * count))
@@ -89,7 +89,7 @@ def _face(faces: np.ndarray, f: int) -> str:
 
 
 def side_keys(faces: np.ndarray, n: int) -> np.ndarray:
-    """Return `pair_keys` of the sides of all faces, shape (f k,); side j joins corners j, j + 1."""
+    """Return `pair_keys` of the sides of all faces, shape (f k,); side j begins at corner j."""
     return pair_keys(faces.reshape(-1), np.roll(faces, -1, axis=1).reshape(-1), n)
 
 
@@ -134,7 +134,7 @@ def point_array(value: npt.ArrayLike, columns: int | None = None) -> np.ndarray:
 
 
 def scaled_points(points: np.ndarray) -> tuple[np.ndarray, int]:
-    """Return points divided by the power of two that makes squares safe, and its exponent."""
+    """Divide points by a power of two, so that squares are safe; return them and the exponent."""
     _, exponent = np.frexp(np.abs(points).max(initial=0))
     return np.ldexp(points.astype(np.float64), -int(exponent)), int(exponent)
 

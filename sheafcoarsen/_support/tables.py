@@ -88,7 +88,7 @@ def names(labels: Sequence, shown: int = SHOWN) -> str:
 
 
 def data_frame(index: str, numbers: Any, columns: dict[str, Any]) -> pd.DataFrame:
-    """Return named columns as a pandas table, without those that are None; rows are numbered."""
+    """Return the named columns that are not None as a pandas table with numbered rows."""
     try:
         import pandas as pd
     except ModuleNotFoundError as error:

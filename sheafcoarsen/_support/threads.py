@@ -125,7 +125,7 @@ def run_ranges(
         if threads == 1 or len(pieces) == 1:
             drain(shown)
             return results
-        # the pool starts one thread per submitted task; the calling thread works too
+        # submit one task fewer than threads, because the calling thread works too
         pool = ThreadPoolExecutor(threads)
         try:
             others = [pool.submit(help_out) for _ in range(min(threads, len(pieces)) - 1)]
@@ -133,7 +133,7 @@ def run_ranges(
             for other in others:
                 other.result()
         except BaseException:
-            waiting.clear()  # an interrupt may also occur before this thread starts working
+            waiting.clear()  # `drain` does not clear it if an interrupt comes earlier
             raise
         finally:
             _dismiss(pool, waiting)

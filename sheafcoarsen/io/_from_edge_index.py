@@ -180,7 +180,7 @@ def _columns(edge_index: npt.ArrayLike) -> np.ndarray:
 
 
 def _pairs(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first and the second column of every edge, in the order of the first ones."""
+    """Return the first and the second column of every edge, sorted by the first column."""
     m, odd = divmod(len(columns), 2)
     if not odd and np.array_equal(columns[:m], columns[m:, ::-1]):
         return np.arange(m), np.arange(m, 2 * m)

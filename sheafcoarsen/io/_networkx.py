@@ -113,7 +113,7 @@ def from_networkx(graph: nx.DiGraph) -> CellularSheaf:
     vertex_dims = dimensions("dim", given, len(labels), "node")
     sheaf = CellularSheaf(ends, [tail for tail, _ in maps], [head for _, head in maps], vertex_dims)
     unlabelled = graph.graph.get("unlabelled") is True and labels == tuple(range(len(labels)))
-    if not edges:  # no map determines the scalar type
+    if not edges:  # without maps, read the scalar type from an attribute
         none = np.zeros(0, scalar_type("graph.graph['dtype']", graph.graph.get("dtype", float)))
         sheaf = sheaf.with_maps(none, none)
     return sheaf if unlabelled else sheaf.with_labels(labels)

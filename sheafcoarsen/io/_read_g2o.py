@@ -277,7 +277,7 @@ def _sightings(
 
 
 def _about_landmarks(lines: G2oLines, named: list[int], sighted: list[int]) -> ValueError:
-    """Return the error for a landmark that has two VERTEX lines, or none."""
+    """Return the error for a landmark with two VERTEX lines or without one."""
     once = set()
     for k, label in enumerate(named):
         if label in once:

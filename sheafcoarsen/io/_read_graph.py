@@ -1,4 +1,4 @@
-"""Readers of weighted graphs in five text formats, as the constant or a signed sheaf."""
+"""Readers of weighted graphs in five text formats; they return the constant or a signed sheaf."""
 
 import re
 import zlib
@@ -23,7 +23,7 @@ def read_graphml(path: str, signed: bool = False) -> nx.Graph:
             graph = nx.read_graphml(file)
         except ParseError as error:
             raise file_error(path, error.position[0], f"not XML: {error}") from None
-        except (EOFError, OSError, zlib.error):  # errors of reading, not of GraphML
+        except (EOFError, OSError, zlib.error):  # reading failed, but the GraphML may be valid
             raise
         except Exception as error:  # networkx may raise KeyError and others
             said = str(error) or type(error).__name__

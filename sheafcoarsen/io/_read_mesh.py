@@ -1,4 +1,4 @@
-"""Readers of surface meshes in three formats, as points and faces.
+"""Readers of surface meshes in three formats; they return points and faces.
 
 No library is used: meshio 5.3 misreads negative indices of OBJ, ends the process on malformed
 files, and does not return for a truncated PLY header; trimesh 5.2 reads one in ten damaged files as

@@ -57,7 +57,7 @@ def write_g2o(path: PathLike, G: PoseGraph, S: Synchronization | None = None) ->
         raise TypeError(f"`G` must be a PoseGraph, got {type(G).__name__}")
     text = "".join(_lines(G, S)).encode()
     with replacing(target) as stream:
-        # without a time stamp, so that equal graphs give equal files
+        # omit the time stamp, so that equal graphs give equal files
         stream.write(gzip.compress(text, mtime=0) if target.lower().endswith(".gz") else text)
 
 

@@ -42,7 +42,7 @@ def read_edge_list(
     low, high, named = min(integers), max(integers), len(set(integers))
     if n_vertices is not None:
         _refuse_beyond(path, integers, lines, n_vertices)
-    elif low < 0 or high >= 4 * named:  # too sparse for indices
+    elif low < 0 or high >= 4 * named:  # too sparse for indices, so they become names
         if low >= 0:
             message = (
                 f"{path}: {named} vertices have numbers up to {high}, too sparse for indices, so "
@@ -126,7 +126,7 @@ def _refuse_beyond(path: str, integers: list[int], lines: list[int], n_vertices:
 
 
 def _by_appearance(ends: list, names: dict, weights: np.ndarray) -> EdgeList:
-    """Number names in the order of their first occurrence."""
+    """Return the edge list with indices assigned to names in order of first occurrence."""
     place = {name: v for v, name in enumerate(names)}
     edges = np.array([place[name] for name in ends], dtype=np.int64).reshape(-1, 2)
     return EdgeList(len(place), edges, weights, tuple(names))

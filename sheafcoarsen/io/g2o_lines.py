@@ -12,9 +12,9 @@ class Group(NamedTuple):
 
     name: str
     dim: int  # dimension of space, and of the stalks
-    n_pose: int  # numbers in a pose or measurement
-    n_information: int  # entries in the upper triangle of a measurement's information matrix
-    n_sighting: int  # entries in the upper triangle of a sighting's information matrix
+    n_pose: int  # number of values in a pose or measurement
+    n_information: int  # number of upper-triangle entries of a measurement's information matrix
+    n_sighting: int  # number of upper-triangle entries of a sighting's information matrix
 
 
 SE2 = Group("SE2", 2, 3, 6, 3)

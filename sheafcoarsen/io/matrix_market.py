@@ -12,7 +12,7 @@ from sheafcoarsen.io.text import Words, file_error, read_lines, shown
 class _Banner(NamedTuple):
     """Contents of the first line."""
 
-    coordinate: bool  # lines hold row, column and weight; otherwise all entries by column
+    coordinate: bool  # whether lines hold row, column and weight, not all entries by column
     pattern: bool  # whether entries have no weights
     symmetric: bool  # whether only one triangle is listed
 
@@ -27,7 +27,7 @@ class _Entries(NamedTuple):
 
 
 IDLE = 2**20
-"""Number of isolated vertices above which ``n_vertices`` must confirm the size of a file."""
+"""Number of isolated vertices in a file above which ``n_vertices`` must confirm the file's size."""
 
 
 def read_matrix_market(path: str, signed: bool = False, n_vertices: int | None = None) -> EdgeList:
@@ -126,7 +126,7 @@ def _upper_triangle(
     rows, columns, weights, lines = entries
     entry = np.arange(len(rows)) if banner.coordinate else np.flatnonzero(weights)
     mirrored = entry[rows[entry] != columns[entry]] if banner.symmetric else entry[:0]
-    # sort each mirror image right after its entry
+    # put each mirror image right after its entry, so that errors name the first bad line
     order = np.argsort(np.concatenate([entry, mirrored]), kind="stable")
     rows, columns = (
         np.concatenate([rows[entry], columns[mirrored]])[order],

@@ -21,7 +21,7 @@ class _Header(NamedTuple):
 
 
 class _Neighbours(NamedTuple):
-    """Adjacency lists, with every edge once from each of its ends."""
+    """Adjacency lists, in which every edge occurs once at each of its ends."""
 
     words: Words  # neighbours as words of the file
     rows: np.ndarray
@@ -105,7 +105,7 @@ def _neighbours(path: str, header: _Header, body: list[tuple[int, str]]) -> _Nei
 
 
 def _check_pairs(found: _Neighbours, n: int, body: list[tuple[int, str]], signed: bool) -> None:
-    """Raise an error for negative weights, loops, and edges that differ at their two ends."""
+    """Raise an error for negative weights, loops, and edges whose entries at both ends differ."""
     words, rows, columns, weights = found
 
     def refuse(k: int, message: str) -> None:

@@ -48,7 +48,7 @@ def read_off(path: str) -> Polygons:
 def read_obj(path: str) -> Polygons:
     """Read the vertices and faces of an OBJ file."""
     mesh = FaceLines(path)
-    before: list[int] = []  # number of vertices before each corner
+    before: list[int] = []  # number of vertices above each corner's line, for relative indices
     for number, fields in _fields(_joined(list(read_lines(path)))):
         if fields[0] == "v":
             if len(fields) < 4:
@@ -78,7 +78,7 @@ def _fields(lines: Iterable[str]) -> Fields:
 
 
 def _joined(lines: list[str]) -> list[str]:
-    """Join lines that end in a backslash with the next one, and leave that one empty."""
+    """Join each line that ends in a backslash with the next line, which becomes empty."""
     if not any(line.endswith("\\") for line in lines):
         return lines
     joined = list(lines)

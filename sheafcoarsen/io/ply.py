@@ -205,7 +205,7 @@ class _Binary:
         return Polygons(points, corners, sizes, None)
 
     def _dtype(self, properties: list[_Property], k: int = 0) -> np.dtype:
-        """Return the dtype of a row, with fields f0, f1, ...; all lists have length k."""
+        """Return the dtype of a row, with fields f0, f1, ..., if all lists have length k."""
         fields: list = []
         for i, column in enumerate(properties):
             kind = self.header.order + column.kind

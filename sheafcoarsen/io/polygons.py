@@ -70,7 +70,7 @@ class FaceLines:
     def add_face(self, number: int, words: list[str]) -> None:
         """Append a face, given as the number of corners and the vertices; ignore other words."""
         self.lengths.add(number, words[:1])
-        # words that are not numbers raise an error later
+        # 0 if the word is not a number, for which `polygons` raises an error
         k = int(words[0]) if words and words[0].isascii() and words[0].isdigit() else 0
         if len(words) <= k:
             message = f"a face of {k} corners needs as many vertices, got {len(words) - 1}"

@@ -1,4 +1,4 @@
-"""Conversion of the library's objects to named arrays, and of such arrays to objects.
+"""Conversion between the library's objects and named arrays.
 
 docs/file_format.md describes the arrays. Input is untrusted: inconsistent arrays are a ValueError.
 Containers (files, stores) are implemented elsewhere.
@@ -45,7 +45,7 @@ STEPS = ("vertices", "starts", "neighbors", "blocks", "inverses")
 SETTINGS = ("rings", "target", "pilot", "over_budget")
 """Names of the settings of oversampled modes.
 
-Versions of the library without these settings reject the operator, whose name they do not know.
+Older versions of the library lack these settings, and reject the operator as unknown.
 """
 
 
@@ -209,7 +209,7 @@ def read_hierarchy(arrays: Arrays) -> Hierarchy:
         raise ValueError("`n_levels` must be a non-negative integer")
     sheaves = [read_sheaf(arrays, "sheaves.0.")]
     levels: list[Level] = []
-    for i in range(int(count)):  # if the count is too large, an array is missing
+    for i in range(int(count)):  # a count that is too large raises an error for a missing array
         sheaves.append(read_sheaf(arrays, f"sheaves.{i + 1}."))
         start = f"levels.{i}."
         own = {

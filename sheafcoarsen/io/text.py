@@ -16,7 +16,7 @@ BLOCK = 2**18
 """Number of bytes that are read at a time."""
 
 LONGEST = 2**28
-"""Maximum length of a line in bytes, so that a small compressed file cannot exhaust memory."""
+"""Maximum length of a line in bytes. It keeps small compressed files from exhausting memory."""
 
 Reader = TypeVar("Reader", bound=Callable)
 
@@ -67,7 +67,7 @@ def read_lines(path: str) -> Iterator[str]:
     before, parts = 0, []
     with opened(path) as file:
         while block := file.read(BLOCK):
-            # a \r at the end may be the first half of a line end
+            # no cut after a final \r, because the next block may begin with its \n
             cut = max(block.rfind(b"\n"), block.rfind(b"\r", 0, -1)) + 1
             parts.append(block[:cut] or block)
             if cut:
@@ -88,7 +88,7 @@ def read_bytes(path: str) -> bytes:
 
 
 def _decoded(path: str, content: bytes, before: int) -> list[str]:
-    """Return the lines of a block of a file, which follows ``before`` other lines."""
+    """Return the lines of one block of a file; ``before`` lines of the file precede the block."""
     try:
         text = content.decode("utf-8" if before else "utf-8-sig")
     except UnicodeDecodeError as error:
@@ -168,5 +168,5 @@ class Words:
 
 
 def _plain(text: str) -> bool:
-    """Return whether ``text`` has no underscores or foreign digits, which Python would accept."""
+    """Return whether ``text`` has no underscores or non-ASCII digits, which Python would accept."""
     return text.isascii() and "_" not in text

@@ -19,7 +19,7 @@ class LocalOperator:
     keeps_sections: ClassVar[bool] = False  # whether retaining all local sections preserves H^0
 
     def index(self, sheaf: CellularSheaf, clusters: Clusters) -> Clusters:
-        """Return the index arrays of the clusters that the operator needs."""
+        """Return the clusters with all index arrays that the operator needs."""
         return clusters
 
 

@@ -26,7 +26,7 @@ STORED_BELOW = 2**26
 
 
 class OversampledProblems(LocalProblems):
-    """Local problems of oversampled modes; ``found`` is the target of an earlier pilot."""
+    """Local problems of oversampled modes; ``found`` is a target that an earlier pilot found."""
 
     operator: Oversampled
 
@@ -77,7 +77,7 @@ class OversampledProblems(LocalProblems):
         )
 
     def run_patches(self, what: str, work: Callable, wanted: np.ndarray, reduction: bool) -> None:
-        """Call ``work(lo, hi, patch_workspace)`` over all clusters, see ``run``."""
+        """Call ``work(lo, hi, patch_workspace)`` on ranges of clusters that cover all of them."""
         self.run(
             what,
             work,

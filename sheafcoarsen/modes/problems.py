@@ -25,7 +25,7 @@ from sheafcoarsen.ranks import Rule, Spectra
 from sheafcoarsen.sheaf import CellularSheaf
 
 MAX_DENSE = 12_000
-"""Maximum dimension of a cluster that is solved as a dense matrix.
+"""Maximum dimension of a cluster or patch whose operator is stored as a dense matrix.
 
 At this dimension n, the workspace of 5 n^2 numbers takes 5.8 GB in double precision.
 """
@@ -38,8 +38,8 @@ SERIAL_BELOW = 2e6
 class Whole(NamedTuple):
     """Global decisions that make results on part of a sheaf equal to those on the whole sheaf."""
 
-    spectra: bool  # whether `worth_reducing` holds when spectra are computed
-    modes: bool  # whether `worth_reducing` holds when modes are computed
+    spectra: bool  # the value of `worth_reducing` for computing spectra
+    modes: bool  # the value of `worth_reducing` for computing modes
     tallest: int  # maximum stalk dimension of a crossing edge
 
     @classmethod
@@ -98,7 +98,7 @@ class LocalProblems:
         self.map_size = int(map_sizes.max(initial=0))
 
     def stack_rows(self) -> np.ndarray:
-        """Return the number of rows of G_a, where G_a* G_a is the local operator, shape (K,)."""
+        """Return the number of rows of every G_a, shape (K,); G_a* G_a is the local operator."""
         f, c = self.sheaf, self.clusters
         rows = np.bincount(
             c.labels[f.edges[c.internal_edges, 0]],
@@ -268,7 +268,7 @@ class LocalProblems:
         local, unit = local_sheaf(self.sheaf, self.clusters, a)
         A, r = laplacian(local), int(out.blocks.ranks[a])
         top = inf_norm(A)
-        if top == 0:  # every vector is an eigenvector
+        if top == 0:  # A = 0, so every vector is an eigenvector
             w, Z = np.zeros(r + 1), np.eye(A.shape[0], r)
         else:
             try:

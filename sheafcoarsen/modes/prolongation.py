@@ -62,7 +62,7 @@ class Prolongation:
         return self._given(canonical_csr(self.data, self.indices, self.indptr, shape))
 
     def _given(self, matrix: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
-        """Store the arrays of a matrix that users get, because scipy allows replacing them."""
+        """Store the arrays of a matrix that is returned to users, who may replace its arrays."""
         self.__dict__["_arrays"] = (matrix.indptr, matrix.indices, matrix.data)
         return matrix
 
@@ -80,7 +80,7 @@ class Prolongation:
     def from_matrix(
         cls, sheaf: CellularSheaf, clusters: Clusters, ranks: np.ndarray, R: Any, what: str
     ) -> "Prolongation":
-        """Return R from a matrix that a user may have altered; raise if a block is not full."""
+        """Return R from a matrix that a user may have altered; raise if a block lacks entries."""
         if not isinstance(R, scipy.sparse.csr_array) or R.dtype.type not in SCALARS:
             raise TypeError(
                 f"{what}: R must be a csr_array of one of the four scalar types, "
@@ -200,7 +200,7 @@ def _checked_blocks(sheaf: CellularSheaf, clusters: Clusters, basis: Any) -> lis
         )
     blocks = [scalar_array(f"basis[{a}]", item) for a, item in enumerate(basis)]
     complex_ones = any(item.dtype.kind == "c" for item in blocks)
-    # a basis in another precision is cast to that of the sheaf
+    # cast a basis in another precision to the precision of the sheaf
     dtype = np.result_type(sheaf.dtype, np.complex64) if complex_ones else sheaf.dtype
     for a, item in enumerate(blocks):
         if item.ndim != 2 or item.shape[0] != clusters.dims[a]:
@@ -221,7 +221,7 @@ def _checked_blocks(sheaf: CellularSheaf, clusters: Clusters, basis: Any) -> lis
 
 
 def _check_size(sheaf: CellularSheaf, name: str, size: float, height: int, dtype: Any) -> None:
-    """Raise if squares of the coarse maps might overflow, given the height and size of blocks.
+    """Raise if squares of coarse maps might overflow, for blocks with entries up to ``size``.
 
     Coarse maps may exceed the limit that holds for maps passed by a user.
     """

@@ -107,7 +107,7 @@ class LocalModes(ReadOnly):
 
     @cached_property
     def clusters(self) -> Clusters:
-        """The index arrays of the partitioned graph that the local operator needs."""
+        """The clusters with all index arrays that the local operator needs."""
         clusters = clusters_of(self.sheaf, self.partition)
         return self.operator.index(self.sheaf, clusters)
 
@@ -189,7 +189,7 @@ class LocalModes(ReadOnly):
         return tables.table(self._rows(), caption="LocalModes")
 
     def _without_rounding(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return scores and next eigenvalues as float64, set to zero below working accuracy."""
+        """Return scores and next eigenvalues as float64; those below working accuracy become 0."""
         dims = np.bincount(self.partition.labels, self.sheaf.vertex_dims, len(self.ranks))
         zero = zero_level(dims, eps_of(self.sheaf.dtype), self.operator_norms.astype(np.float64))
         kept, after = self.scores.astype(np.float64), self.next_eigenvalues.astype(np.float64)

@@ -19,7 +19,7 @@ SPARSE_ABOVE = 800
 
 
 SPARSE_SHARE = 20
-"""Minimum ratio of dimension to number of wanted modes for which the sparse method is used."""
+"""Minimum dimension of a cluster per wanted mode for which the sparse method is used."""
 
 
 MOST_ROUNDS = 12
@@ -102,7 +102,7 @@ def lowest_sparse(
     for tol in TOLERANCES:
         with contextlib.suppress(np.linalg.LinAlgError):
             return _lowest(A, solve, count, level, tol)
-    # with a small shift, eigenvalues barely above the level, such as perturbed zeros, dominate
+    # shift more, because eigenvalues just above the level (perturbed zeros) prevent convergence
     solve = Factors(A, 1e-4 * float(A.diagonal().real.mean())).solve
     return _lowest(A, solve, count, level, TOLERANCES[-1])
 

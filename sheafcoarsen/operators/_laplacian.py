@@ -22,7 +22,7 @@ SERIAL_BELOW = 200_000.0
 
 
 def block_pattern(edges: np.ndarray, n: int) -> assembly.BlockPattern:
-    """Return the block sparsity pattern of L, by one counting sort or two for unsorted edges.
+    """Return the block sparsity pattern of L, by a counting sort, or two for unsorted edges.
 
     Columns are always read-only, since they may be the indices of L; so kernels compile only once.
     """
@@ -60,7 +60,7 @@ def check_equal_dims(dims: np.ndarray) -> None:
 
 
 def row_starts(blocks: assembly.BlockPattern, dims: np.ndarray, one_size: bool) -> np.ndarray:
-    """Return the offset of each vertex's rows in the entries of L, shape (n + 1,)."""
+    """Return the offset of each vertex's first row in the stored entries of L, shape (n + 1,)."""
     if one_size:
         return blocks.block_ptr * int(dims[0]) ** 2
     widths = np.empty(len(dims), np.int64)
@@ -157,7 +157,7 @@ class LaplacianPattern:
         sheaf: CellularSheaf,
         out: scipy.sparse.csr_array | scipy.sparse.bsr_array | None = None,
     ) -> scipy.sparse.csr_array | scipy.sparse.bsr_array:
-        """Return L of a sheaf with the pattern's topology; it shares the pattern's index arrays.
+        """Return L of a sheaf with the pattern's topology; L shares the pattern's index arrays.
 
         Parameters
         ----------

@@ -93,7 +93,7 @@ def normalized(
     for vertices, where, sigma, adjoint in decomposed:
         against = np.maximum(sigma[:, 0], sizes[vertices])[:, None]
         zero = sigma <= zero_level(sigma.shape[1], machine_eps, against)
-        if root_shift > 0:  # if D + shift rounds to D, the shift only amplifies rounding errors
+        if root_shift > 0:  # shift zeros unless D + shift rounds to D
             zero &= root_shift <= np.sqrt(zero_level(sigma.shape[1], EPS, 1.0)) * sigma[:, :1]
         inverse = np.where(zero, 0, 1 / np.where(zero, 1, np.hypot(sigma, root_shift)))
         roots[where] = (adjoint.conj().swapaxes(1, 2) @ (inverse[:, :, None] * adjoint)).reshape(-1)
@@ -159,6 +159,6 @@ def loop_sizes(sheaf: CellularSheaf) -> np.ndarray:
 
 
 def degree_norm_root(sigma: np.ndarray) -> float:
-    """Return the square root of the largest norm(D_v)_F, from singular values of factors."""
+    """Return the square root of the largest norm(D_v)_F, given singular values of factors."""
     top = sigma[:, :1].clip(min=np.finfo(sigma.dtype).tiny)
     return float((top[:, 0] * np.sqrt(np.linalg.norm((sigma / top) ** 2, axis=1))).max())

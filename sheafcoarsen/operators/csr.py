@@ -14,7 +14,7 @@ def index_dtype(largest: int) -> Any:
 def canonical_csr(
     data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]
 ) -> scipy.sparse.csr_array:
-    """Return the CSR matrix of arrays whose indices are known to be sorted and unique."""
+    """Return the CSR matrix with the given arrays, whose indices must be sorted and unique."""
     matrix = scipy.sparse.csr_array((data, indices, indptr), shape=shape)
     matrix.has_sorted_indices = True
     matrix.has_canonical_format = True

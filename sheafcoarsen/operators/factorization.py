@@ -11,9 +11,9 @@ from sheafcoarsen._support import by_real_columns, interruptible
 from sheafcoarsen.operators.ordering import Order, elimination_order
 
 OWN_SOLVE_ABOVE, OWN_ORDER_ABOVE = 5000, 20_000
-"""Dimensions above which triangular solves, and elimination orders, of this package replace
-SuperLU's. The solves are 3 times as fast for 16 columns. With SuperLU's minimum degree order,
-factorizations of 3-D grids take 2 to 3 times as long.
+"""OWN_SOLVE_ABOVE: dimension above which this package's triangular solve, 3 times as fast for 16
+columns, replaces SuperLU's. OWN_ORDER_ABOVE: dimension above which its elimination order replaces
+SuperLU's minimum degree, with which factorizations of 3-D grids take 2 to 3 times as long.
 """
 
 RELAX = 1
@@ -22,9 +22,9 @@ vertices in a fill-reducing order takes ten times as long.
 """
 
 FEW, PANEL = 2e4, 2
-"""Up to ``FEW`` operations per row, SuperLU's panel size is ``PANEL``. The default of 20 takes 10
-to 40 % longer on pose graphs, but 25 % less time on 3-D grids, which need at least 7e4 operations
-per row.
+"""FEW: number of operations per row up to which SuperLU's panel size is PANEL, not its default of
+20. The default takes 10 to 40 % longer on pose graphs, but 25 % less time on 3-D grids, which need
+at least 7e4 operations per row.
 """
 
 LANES = (16, 4, 1), (4, 1)
@@ -63,7 +63,7 @@ class Factors:
             rows = np.argsort(factors.perm_c)
             self._rows = rows if order is None else order.rows[rows]
             self._lower, self._pivots = factors.L, factors.U.diagonal()
-            self._factors = None  # U is not needed, because it is D L*
+            self._factors = None  # free U, which equals D L*
 
     def solve(self, b: np.ndarray) -> np.ndarray:
         """Return (A + shift I)^{-1} b for one right-hand side or several columns."""

@@ -17,26 +17,26 @@ from sheafcoarsen._support import offsets, ranges
 DEGREE_ABOVE = 100
 """Number of operations per vertex with nested dissection above which minimum degree is tried too.
 
-Minimum degree needs 1/3 to 1 times as many operations on pose graphs, 1/9 times on a chain of poses
-with chords, and 2 times on 3-D grids.
+Operations with minimum degree, relative to nested dissection: 1/3 to 1 on pose graphs, 1/9 on a
+chain of poses with chords, and 2 on 3-D grids.
 """
 
 TOO_EXPENSIVE = 16
-"""Ratio of the operations of dissection to the affordable number above which minimum degree is
-skipped.
+"""Minimum degree is skipped if nested dissection needs more than this multiple of the number of
+operations that the caller can afford.
 """
 
 DEGREE_UP_TO = 2e11
-"""Number of operations with nested dissection, for stalks of dimension 1, above which minimum
-degree is skipped, because finding that order takes a second.
+"""Minimum degree is skipped if nested dissection needs more operations than this (for stalks of
+dimension 1), because finding the minimum degree order would take a second.
 """
 
 MOST = 2**62
 """Maximum number of operations that are counted."""
 
 PER_OPERATION, PER_ENTRY, PER_SOLVE = 2e-10, 5e-8, 1e-9
-"""Seconds per operation and per entry of a factorization, and seconds per entry and column of a
-solve, measured on one thread.
+"""Measured seconds on one thread. PER_OPERATION and PER_ENTRY: per operation and per entry of a
+factorization. PER_SOLVE: per entry of the factors and column of a solve.
 """
 
 
@@ -59,7 +59,7 @@ class Order(NamedTuple):
 
 
 def factorization_cost(A: scipy.sparse.csr_array, seconds: float = np.inf) -> Order:
-    """Return an elimination order and its cost; counting stops at an estimate of ``seconds``."""
+    """Return an elimination order and its cost; counting stops if the cost exceeds ``seconds``."""
     return elimination_order(A, seconds / PER_OPERATION)
 
 

@@ -185,7 +185,7 @@ def _cluster(
         return np.zeros(n, dtype=np.int32)
     labels = repair_labels(links, find(links, n_clusters, rng), n_clusters, balanced)
     weight = grouped_sums(labels, links.sizes)
-    if balanced and weight.max() > HEAVIEST * weight.mean():  # merging made it heavy
+    if balanced and weight.max() > HEAVIEST * weight.mean():  # merging made a cluster heavy
         refine(links, labels, n_clusters)
         labels = repair_labels(links, labels, n_clusters, balanced)
     return labels

@@ -11,7 +11,7 @@ from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
 
 class Clusters(NamedTuple):
-    """Index structure of a graph with a partition, which kernels take as input.
+    """Index structure of a partitioned graph, which kernels take as input.
 
     In the paper: N_a (``eq:local_cochain_space``), the internal edges E_a
     (``eq:internal_coboundary_domain``) and the crossing edges E_ab (``eq:crossing_edge_set``).

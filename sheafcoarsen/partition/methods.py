@@ -23,7 +23,7 @@ from sheafcoarsen.partition.repair import repair_labels
 from sheafcoarsen.sheaf import CellularSheaf, unit_sheaf
 
 STALLED = 0.95
-"""Ratio of the numbers of vertices of a new level and the previous one above which matching stops.
+"""Matching stops if a level keeps more than this fraction of the previous level's vertices.
 A star stalls matching once the group of its centre is full."""
 
 
@@ -47,7 +47,7 @@ def _matched(
         order = rng.permutation(n)
         order = order[np.argsort(level.sizes[order], kind="stable")]  # lightest vertices first
         levels_left = np.ceil(np.log2(n / n_groups))
-        aim = int(np.ceil(n * (n_groups / n) ** (1 / levels_left)))  # the same factor on all levels
+        aim = int(np.ceil(n * (n_groups / n) ** (1 / levels_left)))  # all levels shrink equally
         groups = np.empty(n, dtype=np.int32)
         count = kernels.match(level, order, aim, high, groups)
         levels.append((level, groups))
@@ -85,8 +85,8 @@ SWEEPS = 4
 BALL_OF = 8
 """Number of matched groups per ball.
 
-Fraction of edges cut by balls of 40 vertices, and of 16, 10 and 6 groups: .191, .187, .185, .183 on
-a 3-D nearest-neighbour graph, and .326, .320, .316, .318 on a 3-D grid.
+Fraction of edges cut on a 3-D nearest-neighbour graph, and on a 3-D grid: .191, .326 with balls of
+40 vertices; .187, .320 with balls of 16 groups; .185, .316 with 10 groups; .183, .318 with 6.
 """
 
 
@@ -155,7 +155,7 @@ DENSE_SPECTRAL = 1000
 
 
 MOST_FACTORS = 24
-"""Maximum number of modes in Gram matrices. More are replaced by random linear combinations."""
+"""Number of random linear combinations that replace the modes if there are more modes than this."""
 
 
 def cluster_spectrally(
@@ -181,7 +181,7 @@ def cluster_spectrally(
         if k in (1, len(members)):
             labels[members] = first[c] + np.arange(len(members)) * (k > 1)
             continue
-        if sheaf is None or len(sheaf.vertex_dims) != n:  # `links` may lack components
+        if sheaf is None or len(sheaf.vertex_dims) != n:  # `links` may be part of its graph
             rows = _graph_rows(matrix[members][:, members], k, rng)
         else:
             rows = _sheaf_rows(sheaf.subsheaf(members), k, rng)
@@ -242,7 +242,7 @@ def _sheaf_rows(sheaf: CellularSheaf, k: int, rng: np.random.Generator) -> np.nd
 def _leading_eigenvectors(
     matrix: scipy.sparse.csr_array, k: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Return the k leading eigenvectors of I - L, L normalized, by a dense solver or by Lanczos."""
+    """Return the eigenvectors of the k largest eigenvalues, by a dense solver or by Lanczos."""
     n = matrix.shape[0]
     if n > DENSE_SPECTRAL:
         return _largest_eigenvectors(matrix, k, rng)
@@ -253,7 +253,7 @@ def _leading_eigenvectors(
 def _largest_eigenvectors(
     matrix: scipy.sparse.csr_array, k: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Return the k leading eigenvectors by Lanczos iteration.
+    """Return the eigenvectors of the k largest eigenvalues, by Lanczos iteration.
 
     If it does not converge because eigenvalues are close, as for long paths, shift-and-invert mode
     is used.

@@ -1,4 +1,4 @@
-"""Repair of labels, to exactly n connected clusters, and packing of small components."""
+"""Repair of labels, so that clusters are connected, and packing of small components."""
 
 import warnings
 from collections.abc import Callable
@@ -27,7 +27,7 @@ def repair_labels(links: Links, labels: np.ndarray, n_clusters: int, balanced: b
         labels, weight = _split(links, labels, weight, np.minimum(wanted, np.bincount(labels)))
         main = np.ones(len(weight), dtype=np.uint8)
     labels, weight = _merge(links, labels, weight, main, n_clusters, (0.0, high))
-    if len(weight) >= n_clusters:  # more only if the labels are those of components
+    if len(weight) >= n_clusters:  # there are more only if they are whole components
         return labels
     parts = np.empty(len(weight), dtype=np.int64)
     heap = np.empty_like(parts)

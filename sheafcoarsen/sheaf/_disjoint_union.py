@@ -52,7 +52,7 @@ def disjoint_union(
     numbers, scalars = (
         np.zeros(0, np.int64),
         np.zeros(0, dtype),
-    )  # np.concatenate requires at least one array
+    )  # empty arrays first, because np.concatenate requires at least one
     shifted = [part.edges + start for part, start in zip(parts, vertex_starts, strict=False)]
     union = trusted_sheaf(
         np.concatenate([numbers.reshape(0, 2), *shifted]),

@@ -260,7 +260,7 @@ class _Signals(NamedTuple):
 
 
 def _scaled(Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Scale each matrix of a stack to entries below 1; return them, and the exponents of two."""
+    """Scale each matrix of a stack to entries below 1; return it and the exponents of two."""
     parts = np.ascontiguousarray(Z).view(np.float64)
     exponents = np.frexp(np.abs(parts).max(axis=(1, 2), initial=0))[1]
     return np.ldexp(parts, -exponents[:, None, None]).view(Z.dtype), exponents
@@ -316,7 +316,7 @@ def _edges_without_loops(edges: npt.ArrayLike, n: int) -> np.ndarray:
 
 
 def _parts(edges: np.ndarray, entries: int) -> Iterator[np.ndarray]:
-    """Yield parts of the edges, whose ``entries`` signal entries per edge fit into the cache."""
+    """Yield parts of the edges that fit into the cache, with ``entries`` numbers per edge."""
     step = max(CHUNK // max(entries, 1), 1)
     return (edges[first : first + step] for first in range(0, len(edges), step))
 

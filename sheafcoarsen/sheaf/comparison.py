@@ -11,7 +11,7 @@ SHAPES = ("edges", "vertex_dims", "edge_dims")
 
 
 def same_array(mine: np.ndarray, other: object) -> bool:
-    """Return whether two index arrays are equal; those that share all memory are not read."""
+    """Return whether two index arrays are equal; arrays that share all memory are not read."""
     if mine is other:
         return True
     if not isinstance(other, np.ndarray) or mine.shape != other.shape:

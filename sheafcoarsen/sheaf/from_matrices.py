@@ -37,7 +37,7 @@ MatrixLike: TypeAlias = scipy.sparse.sparray | scipy.sparse.spmatrix | npt.Array
 
 
 STEPS = 4
-"""Number of inverse iterations for the scaling of edges, each with a gain of up to 8 digits."""
+"""Number of inverse iterations for the scaling of edges. Each step gains up to 8 digits."""
 
 
 class SheafData(NamedTuple):
@@ -284,7 +284,7 @@ def _norm_bounds(diagonal: Blocks, dims: np.ndarray) -> np.ndarray:
 
 
 def _roots(diagonal: Blocks, dims: np.ndarray) -> tuple[dict, dict]:
-    """Return square roots of the diagonal blocks and their pseudo-inverses, by dimension."""
+    """Return square roots of the diagonal blocks, and the roots' pseudo-inverses, by dimension."""
     roots: dict = {}
     inverses: dict = {}
     for stack in _stacks(diagonal, dims):

@@ -61,7 +61,7 @@ class FromSheaves(Views, FromGraphs):
             self._replacement("head_maps", head_maps, 1, len(self.head_data)),
         )
         sheaf._check_finite()
-        # a coarse sheaf may exceed the range allowed for user-supplied maps
+        # a coarse sheaf may exceed the range for user-supplied maps, so its own range is allowed
         low, high = range_limits(sheaf.dtype)
         if self.dtype == sheaf.dtype and self.largest_entry > 0:
             low, high = min(low, self.largest_entry), max(high, self.largest_entry)
@@ -262,7 +262,7 @@ def sheaf_like(F: Sheaf, tail_data: np.ndarray, head_data: np.ndarray) -> Sheaf:
     """Return a sheaf with the graph, stalks and labels of ``F`` and new maps, without checks."""
     sheaf = F._of_arrays(F.edges, F.vertex_dims, F.edge_dims, tail_data, head_data, F.vertex_labels)
     object.__setattr__(sheaf, "_columns", F._columns)
-    # these depend on shapes only, and recomputing them takes as long as filling in maps
+    # copy what depends on shapes only: recomputing it takes as long as filling in maps
     for name in ("vertex_offsets", "edge_offsets", "tail_offsets", "head_offsets"):
         sheaf.__dict__[name] = getattr(F, name)
     return sheaf

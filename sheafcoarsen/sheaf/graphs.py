@@ -33,7 +33,7 @@ class GraphArrays(NamedTuple):
     edges: np.ndarray  # (m, 2) int64, row e = (tail, head)
     labels: tuple | None  # node names in vertex order
     attribute: Callable[[str], list | np.ndarray]
-    """Function from an attribute's name to its values on edges; None is a missing value.
+    """Function from an attribute's name to its values on edges, where None marks a missing value.
 
     Raises KeyError if the graph has no attribute of that name.
     """
@@ -96,7 +96,7 @@ def _from_adjacency(adjacency: scipy.sparse.sparray) -> GraphArrays:
         raise ValueError(
             f"`graph` must be finite, got {matrix.data[bad[0]]} at ({i}, {matrix.indices[bad[0]]})"
         )
-    if matrix.dtype.kind in "iub":  # since differences and absolute values could overflow
+    if matrix.dtype.kind in "iub":  # differences and absolute values could overflow
         matrix = matrix.astype(np.int64)
     difference = scipy.sparse.coo_array(matrix - matrix.T)
     scale = np.abs(matrix.data).max(initial=0)

@@ -24,7 +24,7 @@ MapsLike: TypeAlias = npt.ArrayLike | Sequence[npt.ArrayLike]
 
 def flat_maps(name: str, maps: MapsLike, m: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return maps as owned flat data, with the numbers of rows and columns of each map."""
-    if hasattr(maps, "__array__"):  # such as a tensor
+    if hasattr(maps, "__array__"):  # for example, a PyTorch tensor
         maps = np.asarray(maps)
     if isinstance(maps, np.ndarray) and maps.dtype == object:
         raise TypeError(

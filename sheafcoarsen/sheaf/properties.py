@@ -22,7 +22,7 @@ class Views:
 
     @cached_property
     def _scans(self) -> tuple[tuple[int, float], tuple[int, float]]:
-        """For tails and heads: index of the first non-finite entry or -1, largest modulus."""
+        """(index of the first non-finite entry or -1, largest modulus) of tail and of head maps."""
         return scan(self.tail_data), scan(self.head_data)
 
     @cached_property
@@ -92,7 +92,7 @@ class Views:
 
     @cached_property
     def map_shape(self) -> tuple[int, int] | None:
-        """(d_e, d_v) if all edge stalks and all vertex stalks have equal dimensions, or None."""
+        """(d_e, d_v) if all edges have the same d_e and all vertices the same d_v, or None."""
         if not len(self.edge_dims) or (self.edge_dims != self.edge_dims[0]).any():
             return None
         if (self.vertex_dims != self.vertex_dims[0]).any():

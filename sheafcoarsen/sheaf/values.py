@@ -97,7 +97,7 @@ def edge_name(graph: GraphArrays, e: int) -> str:
 
 
 def edge_weights(graph: GraphArrays, weight: EdgeValues | None, name: str = "weight") -> np.ndarray:
-    """Check that edge weights are real and non-negative, and return them; None means all 1."""
+    """Check that weights are real and non-negative, and return them; None means unit weights."""
     if weight is None:
         return np.ones(len(graph.edges))
     values = edge_values(graph, weight, name, missing=1)
