@@ -253,7 +253,7 @@ def estimate_of(plan: Plan, rule: Rule) -> Estimate:
     part = int(parts.max(initial=0))
     moved, source = int(parts.sum()), int(inner.sum() + border.sum())
     shards = plan.shard_of[:-1]
-    made = np.bincount(shards, (plan.dims + 2 * ranks) * ranks, S)  # entries of R and of loops' maps
+    made = np.bincount(shards, (plan.dims + 2 * ranks) * ranks, S)  # entries of R and of loop maps
     rows = int((plan.dims * ranks).sum()) * size
     crossing = np.zeros(len(plan.bytes), np.int64)
     kernels.crossing_entries(plan.edges, plan.labels, plan.edge_dims, ranks, plan.dest, crossing)
@@ -293,7 +293,7 @@ def default_shards(n_bytes: int, memory: float, at_once: int = 1) -> int:
     """
     shard = 64e6  # maximum number of bytes of maps in a shard
     if math.isfinite(memory):
-        # a sixth of the maps that would fit: shards differ in size, and results need memory too
+        # a sixth of the maps that would fit, because shards differ in size and results need memory
         shard = min(shard, max((USABLE * memory - BASE) / (6 * NEED), 1e6))
     count = max(1, math.ceil(n_bytes / shard))
     even = math.ceil(count / at_once) * at_once

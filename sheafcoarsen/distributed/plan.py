@@ -70,7 +70,7 @@ class Plan:
             sizes = self.tails[p], self.heads[p]
             kernels.sum_sizes(entries, dest, self.edges, self.vertex_dims, self.edge_dims, *sizes)
         held = self.tails + self.heads
-        self.starts = np.zeros((len(parts), D + 1), np.int64)  # of destinations in buckets
+        self.starts = np.zeros((len(parts), D + 1), np.int64)  # offsets in buckets
         np.cumsum(held, axis=1, out=self.starts[:, 1:])
         self.bytes = held.sum(axis=0) * self.itemsize
         self.by_shard, self.vertex_ptr = sorted_by(self.shard_of[self.labels], S)

@@ -145,7 +145,7 @@ def gathered(
     names = get_arrays(job.work / buckets)["names"][told["parts"]].tolist()
     dest, n_tails = told["destinations"].tolist(), told["tails"].tolist()
     sizes = (told["tails"] + told["heads"]) * dtype.itemsize
-    begin = told["starts"] * dtype.itemsize + 4 * told["destinations"]  # 4 bytes: a checksum
+    begin = told["starts"] * dtype.itemsize + 4 * told["destinations"]  # 4-byte checksums
     data = [np.empty(int(told[end].sum()), dtype) for end in ("tails", "heads")]
     at = [0, 0]
     folder = job.work / "buckets"

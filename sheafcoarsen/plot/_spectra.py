@@ -114,7 +114,7 @@ def spectra(C: Coarsening, *, ax: Axes | None = None) -> Axes:
 
 
 def _write_multiplicities(ax: Axes, x: np.ndarray, values: np.ndarray, near: np.ndarray) -> None:
-    """Write multiplicities next to coinciding eigenvalues; values must be sorted by x, then size."""
+    """Write multiplicities next to coinciding eigenvalues, which must be sorted within each x."""
     first = np.flatnonzero(
         np.append(True, (np.diff(x) != 0) | (np.diff(values) > near[1:]))[: len(x)]
     )
@@ -210,7 +210,7 @@ def quality(
 def _draw_certificate(
     ax: Axes, j: int, coarse: np.ndarray, certificate: Certificate, floor: float
 ) -> float:
-    """Draw the interval of each fine eigenvalue; return the lowest bound, or ``floor`` if larger."""
+    """Draw the interval of each fine eigenvalue; return the lowest bound, at least ``floor``."""
     lower, upper = certificate.interval(coarse)
     shown = np.maximum(lower, floor / 2)
     below = " (and below the axis)" if (lower < floor).any() else ""

@@ -53,7 +53,7 @@ def vertex_places(F: Any, pos: Any) -> np.ndarray:
 
 
 def flat_places(C: Coarsening, pos: np.ndarray, view: View) -> Places:
-    """Return given positions projected onto the plane, with clusters at the means of their vertices.
+    """Return given positions projected onto the plane, with clusters at their vertices' means."""
     order = np.arange(len(pos))
     if pos.shape[1] == 3:
         order = np.argsort(view.depth(pos), kind="stable")

@@ -178,7 +178,7 @@ def truncated_fit(
 
 
 def surrogate_weights(squares: np.ndarray, c2: float, convexity: float) -> np.ndarray:
-    """Return weights of the surrogate of convexity 1 / mu; at 0 they are 1 up to r^2 = c^2, then 0."""
+    """Return weights of the surrogate of convexity 1 / mu; for 0, they are 1 if r^2 <= c^2 or 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         weights = (np.sqrt(c2 * (1 + convexity) / squares) - 1) / convexity
     low, high = c2 / (1 + convexity), c2 * (1 + convexity)
