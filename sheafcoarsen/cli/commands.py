@@ -74,7 +74,7 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise ValueError(f"{message} (see {self.prog} --help)".replace("\n", " "))
 
-    # report here: by default, a subparser leaves unknown arguments to the error of its parent
+    # by default, a subparser leaves it to its parent to report unknown arguments
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         known, unknown = super().parse_known_args(args, namespace)
         if unknown:
@@ -219,7 +219,7 @@ def _make(args: argparse.Namespace, times: dict[str, float]) -> Coarsening:
     operator = local_operator_of(args.local_operator or "internal")
     shown: dict = {"progress": args.progress}
     with stage(times, "select"):
-        # weights of the file are in the maps of the sheaf
+        # use the weights in the sheaf's maps, which are those of the file
         P = select(sheaf, args.clusters, method, weights="sheaf", seed=args.seed or 0, **shown)
     with stage(times, "local modes"):
         # compute modes here: `coarsen` would warn about ties, whose number is printed instead

@@ -62,7 +62,7 @@ class Plan:
             self.order = np.concatenate([self.order, border[order]])
             self.ptr = np.concatenate([self.ptr, m + ptr[1:]])
         parts = range(len(source.parts))
-        self.tails = np.zeros((len(parts), D), np.int64)  # number of tail entries
+        self.tails = np.zeros((len(parts), D), np.int64)  # entries per part and destination
         self.heads = np.zeros_like(self.tails)
         for p in parts:
             own, copied, dest = self._entries(p)
@@ -70,7 +70,7 @@ class Plan:
             sizes = self.tails[p], self.heads[p]
             kernels.sum_sizes(entries, dest, self.edges, self.vertex_dims, self.edge_dims, *sizes)
         held = self.tails + self.heads
-        self.starts = np.zeros((len(parts), D + 1), np.int64)  # offsets in buckets
+        self.starts = np.zeros((len(parts), D + 1), np.int64)  # where each destination begins
         np.cumsum(held, axis=1, out=self.starts[:, 1:])
         self.bytes = held.sum(axis=0) * self.itemsize
         self.by_shard, self.vertex_ptr = sorted_by(self.shard_of[self.labels], S)

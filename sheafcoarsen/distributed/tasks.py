@@ -145,7 +145,8 @@ def gathered(
     names = get_arrays(job.work / buckets)["names"][told["parts"]].tolist()
     dest, n_tails = told["destinations"].tolist(), told["tails"].tolist()
     sizes = (told["tails"] + told["heads"]) * dtype.itemsize
-    begin = told["starts"] * dtype.itemsize + 4 * told["destinations"]  # 4-byte checksums
+    # in a bucket, a checksum of 4 bytes follows the maps for each destination
+    begin = told["starts"] * dtype.itemsize + 4 * told["destinations"]
     data = [np.empty(int(told[end].sum()), dtype) for end in ("tails", "heads")]
     at = [0, 0]
     folder = job.work / "buckets"
@@ -296,7 +297,8 @@ def border_task(
     here = get_arrays(job.work / ranks)["ranks"][clusters]
     data = [get_arrays(job.work / f"halo/{shard['name']}-{s}")["R"] for shard in shards]
     R = prolongation(sheaf, P, here, np.concatenate(data))
-    noise = rounding_of(told["sizes"], sheaf.dtype)  # a border holds only parts of its clusters
+    # use the dimensions of whole clusters, of which a border holds only some vertices
+    noise = rounding_of(told["sizes"], sheaf.dtype)
     tallest = job.whole.tallest
     coarse = realize(R, None, compress=job.compress, noise=noise, tallest=tallest)
     return write_coarse(job, fresh_name(f"border-{s:06d}"), clusters, coarse)

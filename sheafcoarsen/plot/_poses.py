@@ -209,4 +209,4 @@ def _draw_worst(ax: Axes, places: np.ndarray, edges: np.ndarray) -> None:
     style: dict = {"colors": "#B2182B", "linestyles": (0, (3, 2)), "linewidths": 1.0}
     draw_lines(ax, "worst edges", places, edges, **style)
     rings: dict = {"s": 60, "facecolors": "none", "edgecolors": style["colors"], "zorder": 4}
-    ax.scatter(*places[edges].mean(axis=1).T, **rings)  # mark short edges, too
+    ax.scatter(*places[edges].mean(axis=1).T, **rings)  # make short edges visible

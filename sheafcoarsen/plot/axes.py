@@ -184,7 +184,7 @@ def _frame(places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def disc_area(means: np.ndarray, room: float, share: float = 0.5) -> float:
-    """Return the area of discs at ``means``, in square points, so large that most do not overlap.
+    """Return an area of the largest disc, in square points, for which most discs do not overlap.
 
     ``share`` is 0.75 for discs that touch.
     """

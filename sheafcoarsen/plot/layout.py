@@ -32,7 +32,7 @@ def graph_layout(edges: np.ndarray, n: int) -> np.ndarray:
     starts = np.concatenate([[0], np.cumsum(sizes)])
     pos = _circles(piece, sizes, members, starts)
     boxes = np.stack([0.8 * np.sqrt(sizes)] * 2, axis=1)
-    for c in np.argsort(-sizes, kind="stable")[:20].tolist():  # others remain circles
+    for c in np.argsort(-sizes, kind="stable")[:20].tolist():  # other components stay circles
         if sizes[c] > 2:
             own = members[starts[c] : starts[c + 1]]
             pos[own] = _fitted(

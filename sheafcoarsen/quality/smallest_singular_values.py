@@ -243,7 +243,7 @@ class _Iterated:
         return targets
 
     def _kernel(self, method: str) -> Any:
-        """Return the sections and store their number; drop all if one has energy above ``level``."""
+        """Return the sections and store their number; drop all if a norm(D x) exceeds ``level``."""
         if self.sections is None:
             sheaf = self.pencil.sheaf
             none = np.zeros((sheaf.dim_c0, 0))

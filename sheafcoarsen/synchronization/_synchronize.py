@@ -155,7 +155,7 @@ def _warn_if_undetermined(connection: Connection, found: Synchronization) -> Non
 
 
 def _starts(connection: Connection, method: Method, seed: int) -> Iterator[Start]:
-    """Yield the initial rotations that a method prescribes, one at a time."""
+    """Yield the starts that a method prescribes: name, rotations and eigenvalues, if computed."""
     if method in ("auto", "spectral"):
         frames, values = spectral_frames(connection, seed)
         yield "spectral", nearest_rotations(frames, connection), values
@@ -185,7 +185,7 @@ def _trusted(
 
 
 def _given_rotations(start: npt.ArrayLike, connection: Connection) -> np.ndarray:
-    """Return the rotations nearest to ``start``: to its rotations, or to its frames (a cochain)."""
+    """Return the rotations nearest to ``start``, which holds rotations, or frames as a cochain."""
     n, d = connection.n_vertices, connection.dim
     frames = scalar_array("start", start)
     if frames.dtype.kind == "c" and connection.transports.dtype.kind != "c":

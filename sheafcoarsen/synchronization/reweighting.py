@@ -26,7 +26,7 @@ EXCEEDED = 1e-3
 """Probability that a measurement with Gaussian errors is classified as an outlier."""
 
 DECREASE = 2.0
-"""Factor by which the convexity decreases from fit to fit. A factor of 1.4 is no better."""
+"""Factor by which the convexity decreases from fit to fit. The factor 1.4 of gtsam is no better."""
 
 CONVEXITY = 1e3
 """Initial convexity of fits that start from refined poses.
@@ -131,7 +131,7 @@ def truncation(connection: Connection) -> float:
 def truncated_fit(
     connection: Connection, trusted: np.ndarray, refine: bool
 ) -> tuple[np.ndarray, Poses]:
-    """Fit poses by truncated least squares; return weights (m,) and poses. Trusted edges keep 1.
+    """Return weights (m,), 1 for trusted edges, and poses fitted by truncated least squares.
 
     Graduated non-convexity (Yang et al., RA-L 2020) is run first with extensions of minimum energy,
     which are least sensitive to wrong loops, then with refined poses, which recover correct loops.
@@ -178,7 +178,7 @@ def truncated_fit(
 
 
 def surrogate_weights(squares: np.ndarray, c2: float, convexity: float) -> np.ndarray:
-    """Return weights of the surrogate of convexity 1 / mu; for 0, they are 1 if r^2 <= c^2 or 0."""
+    """Return weights of a surrogate of convexity 1 / mu; for 0, they are 1 up to c^2, else 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         weights = (np.sqrt(c2 * (1 + convexity) / squares) - 1) / convexity
     low, high = c2 / (1 + convexity), c2 * (1 + convexity)

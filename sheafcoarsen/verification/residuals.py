@@ -176,7 +176,7 @@ class Evidence:
     def _measure_crossing_edges(self, piece: Piece) -> bool:
         """Compare delta_x with delta R edge by edge; return whether a crossing edge is missing."""
         ends = piece.clusters[piece.coarse.edges[piece.coarse_crossing]]
-        mine = ends.min(axis=1) >= piece.lo  # the batch of the lower cluster has the others
+        mine = ends.min(axis=1) >= piece.lo  # other edges belong to the batch of their lower end
         edges = piece.coarse_crossing[mine]  # indices in the batch
         numbers = np.searchsorted(self.crossing, piece.coarse_edges[edges])
         coarse_rows = range_of_blocks(piece.coarse.edge_offsets, edges)
