@@ -74,7 +74,7 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise ValueError(f"{message} (see {self.prog} --help)".replace("\n", " "))
 
-    # a subparser returns the arguments that it does not know to its parent's error otherwise
+    # by default, a subparser leaves it to its parent to report unknown arguments
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         known, unknown = super().parse_known_args(args, namespace)
         if unknown:
@@ -219,10 +219,10 @@ def _make(args: argparse.Namespace, times: dict[str, float]) -> Coarsening:
     operator = local_operator_of(args.local_operator or "internal")
     shown: dict = {"progress": args.progress}
     with stage(times, "select"):
-        # the sheaf contains the file's weights
+        # use the weights in the sheaf's maps, which are those of the file
         P = select(sheaf, args.clusters, method, weights="sheaf", seed=args.seed or 0, **shown)
     with stage(times, "local modes"):
-        # the number of ties is printed instead of the warning
+        # compute modes here: `coarsen` would warn about ties, whose number is printed instead
         modes = compute_modes(sheaf, P, args.rank, operator, **shown)
     with stage(times, "coarse maps"):
         return coarsen(sheaf, P, modes)
@@ -320,7 +320,7 @@ def _info(args: argparse.Namespace) -> int:
     try:
         obj = read(args, poses=True)
     except ValueError:
-        obj = read(args)  # raises too, unless only translations or poses are invalid
+        obj = read(args)  # raises again, unless only translations or poses are invalid
     if isinstance(obj, PoseGraph):
         if not args.json:
             print(obj)
@@ -409,7 +409,7 @@ Try it on a graph of your own: sheafcoarsen coarsen FILE -k 5 -r 2 --report page
 
 @contextlib.contextmanager
 def _surroundings(args: argparse.Namespace) -> Iterator[None]:
-    """Print each warning on one line, nothing if quiet, and save standard input for ``-``."""
+    """Print each warning on one line, or nothing if quiet; save standard input for ``-``."""
     given = ""
 
     def warned(message: object, *_: object, **__: object) -> None:
@@ -424,7 +424,7 @@ def _surroundings(args: argparse.Namespace) -> Iterator[None]:
         if args.quiet:
             nowhere = stack.enter_context(open(os.devnull, "w", encoding="utf-8"))
             stack.enter_context(contextlib.redirect_stdout(nowhere))
-            log = logging.getLogger("sheafcoarsen")  # it announces compilations
+            log = logging.getLogger("sheafcoarsen")  # this logger announces compilations
             stack.callback(log.setLevel, log.level)
             log.setLevel(logging.ERROR)
         if getattr(args, "input", None) != "-":
@@ -443,7 +443,7 @@ def _line(message: object) -> str:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the command line; return the exit status: 0, 1 if a check failed, 2 for bad input."""
+    """Run a command; return its exit status: 0, 1 if a check failed, 2 for invalid input."""
     try:
         words = sys.argv[1:] if argv is None else argv
         args = _parser().parse_args(words)

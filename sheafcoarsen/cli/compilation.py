@@ -113,7 +113,7 @@ RARE: tuple[Job, ...] = (partial(_modes, local_operator="oversampled", large=Tru
 def compile_one(job: Job, scalar: str) -> None:
     """Run one job without warnings or log messages."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # they concern the examples only
+        warnings.simplefilter("ignore")  # warnings concern the examples only
         job(scalar)
 
 

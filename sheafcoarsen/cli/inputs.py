@@ -30,7 +30,7 @@ FORMATS = {
     ".obj": rb"^v(?:\s+[-+.\deE]+){3}",
     ".txt": b"",
 }
-"""Pattern in the first bytes of a file, by extension; any other content is an edge list."""
+"""Pattern of the first bytes of a file, by extension. Any other content is an edge list."""
 
 
 def graph_options(parser: argparse.ArgumentParser) -> None:
@@ -50,7 +50,7 @@ def graph_options(parser: argparse.ArgumentParser) -> None:
 
 
 def read(args: argparse.Namespace, poses: bool = False) -> Saved | PoseGraph:
-    """Return the object that a file holds; of a pose graph the sheaf, or all of it."""
+    """Return the object that a file holds; for a pose graph, its sheaf unless ``poses`` is set."""
     path, dim = args.input, args.dim
     if is_store(path):
         raise ValueError(f"{path} is not a file: for a store, use coarsen --store, info or verify")
@@ -131,6 +131,6 @@ def mesh_facts(args: argparse.Namespace) -> dict[str, Any]:
         "kind": "mesh",
         **sizes,
         "components": component_count(sheaf),
-        "boundary_edges": 2 * m - faces.size,  # an edge belongs to one or two faces
+        "boundary_edges": 2 * m - faces.size,  # boundary edges have one face, others two
         "euler_characteristic": n - m + f,
     }

@@ -46,7 +46,7 @@ def coarsen_store(args: argparse.Namespace, seed: int) -> int:
     if not isinstance(source, dist.SheafStore):
         raise ValueError(f"{args.input} holds a partition, not a sheaf")
     edges, vertex_dims, _ = source.topology()
-    # isolated vertices are not in `edges`
+    # pass the shape, because isolated vertices do not occur in `edges`
     n, ends = len(vertex_dims), (edges[:, 0], edges[:, 1])
     half = scipy.sparse.coo_array((np.ones(len(edges), np.float32), ends), shape=(n, n)).tocsr()
     method: Method = args.method or "auto"

@@ -135,7 +135,7 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
 
 
 def place_beside(src: SheafStore, out: object, options: dict[str, Any] | None) -> Place:
-    """Check and return the location of a result, by default with the options of ``src``."""
+    """Check the location of a result and return it, with the options of ``src`` by default."""
     place = place_of(out, {}, "out")
     if place.url == src.url:
         raise FileExistsError(f"`out` = {place.url} is the source: pass another path")
@@ -152,7 +152,7 @@ def place_beside(src: SheafStore, out: object, options: dict[str, Any] | None) -
 def made_once(
     place: Place, asked: Request, make: Callable[[Root], StoredCoarsening]
 ) -> StoredCoarsening:
-    """Return the requested coarsening after making it under an exclusive lock."""
+    """Return the requested coarsening; unless it is finished, make it under an exclusive lock."""
     claim(place, asked, check_only=True)
     with exclusive(place / "work/lock"):
         if C := finished(place, asked):  # a run that held the lock before has finished it
@@ -199,7 +199,7 @@ def claim(place: Place, asked: Request, *, check_only: bool = False) -> str:
 
 
 class RunPlan(NamedTuple):
-    """Data of a plan that the driver needs."""
+    """The data that the driver needs from a plan."""
 
     dims: np.ndarray  # dimension of C^0 on each cluster
     providers: list[list[int]]  # for each border, the shards whose rows of R it needs
@@ -270,7 +270,7 @@ class Run:
         return self.sealed(ranks, inner, coarse, report)
 
     def plan(self) -> RunPlan:
-        """Plan the run, as an earlier unfinished run did if there is one, and write the plan."""
+        """Plan the run and write the plan; a resumed run has the shards that it began with."""
         asked, engine, note = self.asked, self.engine, self.work / "plan.json"
         known, wanted = note.read_note(), self.asked.n_shards
         if known is not None:
@@ -316,12 +316,12 @@ class Run:
         coarse: list[dict[str, Any]],
         report: dict[str, Any],
     ) -> StoredCoarsening:
-        """Merge the topologies of all parts in the library's edge order, and write them last."""
+        """Merge the topologies of all parts in the library's edge order, and finish the store."""
         asked, parts = self.asked, [result for result in coarse if result["n_edges"]]
         topology = [get_arrays(self.work / f"topology/{part['name']}") for part in parts]
         edges = np.concatenate([np.zeros((0, 2), np.int64), *(part["edges"] for part in topology)])
         edge_dims = np.concatenate([np.zeros(0, np.int64), *(p["edge_dims"] for p in topology)])
-        # the order in memory: crossing edges by (a, b), then loops
+        # sort the edges as in memory: crossing edges by (a, b), then loops
         order = np.lexsort((edges[:, 1], edges[:, 0], edges[:, 0] == edges[:, 1]))
         numbers = np.empty_like(order)
         numbers[order] = np.arange(len(order))

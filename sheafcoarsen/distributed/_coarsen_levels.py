@@ -280,7 +280,7 @@ def in_memory(
 
 
 def open_levels(url: object, *, source: object = None, **storage_options: Any) -> StoredHierarchy:
-    """Open the stored levels of a call of :func:`coarsen_levels`.
+    """Open the levels that a call of :func:`coarsen_levels` stored.
 
     Parameters
     ----------

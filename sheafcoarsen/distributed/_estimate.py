@@ -108,7 +108,7 @@ def checked_operator(local_operator: LocalOperatorLike) -> LocalOperator:
 
 @dataclass(frozen=True)
 class Estimate:
-    """Memory and bytes needed to coarsen a stored sheaf, returned by :func:`estimate`.
+    """Estimated cost of coarsening a stored sheaf, returned by :func:`estimate`.
 
     Attributes
     ----------
@@ -253,7 +253,7 @@ def estimate_of(plan: Plan, rule: Rule) -> Estimate:
     part = int(parts.max(initial=0))
     moved, source = int(parts.sum()), int(inner.sum() + border.sum())
     shards = plan.shard_of[:-1]
-    made = np.bincount(shards, (plan.dims + 2 * ranks) * ranks, S)  # entries of R and of loops
+    made = np.bincount(shards, (plan.dims + 2 * ranks) * ranks, S)  # entries of R and of loop maps
     rows = int((plan.dims * ranks).sum()) * size
     crossing = np.zeros(len(plan.bytes), np.int64)
     kernels.crossing_entries(plan.edges, plan.labels, plan.edge_dims, ranks, plan.dest, crossing)
@@ -287,13 +287,13 @@ def estimate_of(plan: Plan, rule: Rule) -> Estimate:
 
 
 def default_shards(n_bytes: int, memory: float, at_once: int = 1) -> int:
-    """Return the number of shards for ``n_bytes`` of maps and tasks of ``memory`` bytes.
+    """Return the number of shards if maps have ``n_bytes`` and each task may use ``memory`` bytes.
 
     The number keeps ``at_once`` tasks busy until the end, if shards of 4 MB or more allow it.
     """
-    shard = 64e6  # bytes of maps
+    shard = 64e6  # maximum number of bytes of maps in a shard
     if math.isfinite(memory):
-        # a sixth of what would fit, because shards differ in size and results need memory too
+        # a sixth of the maps that would fit, because shards differ in size and results need memory
         shard = min(shard, max((USABLE * memory - BASE) / (6 * NEED), 1e6))
     count = max(1, math.ceil(n_bytes / shard))
     even = math.ceil(count / at_once) * at_once
@@ -301,7 +301,7 @@ def default_shards(n_bytes: int, memory: float, at_once: int = 1) -> int:
 
 
 def check_memory(found: Estimate, memory: float, where: str) -> None:
-    """Raise an error if shards, parts or clusters are too large, and name sizes that fit."""
+    """Raise an error if shards, parts or clusters are too large, and suggest sizes that fit."""
     if found.task_bytes <= USABLE * memory:
         return
     free = max(USABLE * memory - BASE, 0)

@@ -109,7 +109,7 @@ class StoredCoarsening:
         return read_only(self.sheaf.vertex_dims().astype(np.int64))
 
     def _shards(self) -> Iterator[tuple[str, np.ndarray]]:
-        """Yield the folder and the clusters of each shard, checking that clusters occur once."""
+        """Yield the folder and the clusters of each shard; check that every cluster occurs once."""
         seen = np.zeros(self.sheaf.n_vertices, np.int64)
         for name in self.sheaf.header.basis:
             clusters = self.sheaf.numbers(f"basis/{name}/clusters", len(seen))
@@ -154,7 +154,7 @@ class StoredCoarsening:
     def spectral(
         self, name: str, dtype: npt.DTypeLike | None = None, counts: np.ndarray | None = None
     ) -> np.ndarray:
-        """Return an array over all clusters, with ``counts`` entries (default: one) for each."""
+        """Return the array ``name`` of all clusters, ``counts`` entries (default: 1) for each."""
         starts = offsets(np.ones(self.sheaf.n_vertices, np.int64) if counts is None else counts)
         real = np.zeros(0, self.sheaf.dtype).real.dtype
         out: np.ndarray = np.empty(int(starts[-1]), dtype or real)
@@ -261,7 +261,7 @@ class StoredCoarsening:
         """
         probes = whole_number("probes", probes, at_least=1)
         seed = whole_number("seed", seed, at_least=0)
-        # twelve fine cochains for each probe are in memory at once
+        # check first: twelve fine cochains per probe are in memory at the same time
         column, have = 12 * self.fine.dim_c0 * self.fine.dtype.itemsize, physical_memory()
         if probes * column > have:
             raise ValueError(
@@ -370,7 +370,7 @@ def _verified(C: StoredCoarsening, rng: np.random.Generator, probes: int) -> Ver
 
 
 def _isometry(C: StoredCoarsening, dims: np.ndarray, eps: float) -> tuple[RelativeResidual, str]:
-    """Return the worst of norm(R_a* R_a - I) over all clusters, in units of rounding."""
+    """Return the maximum of norm(R_a* R_a - I) over all clusters, relative to rounding errors."""
     worst = RelativeResidual(0.0, 0.0, 0.0)
     for part in C._blocks():
         ranks = C.ranks[part.clusters]
@@ -438,7 +438,7 @@ def open_coarsening(
         return StoredCoarsening(sheaf, source)
     if source is not None:
         here = place_of(source, None, "source")
-    elif header.source["url"] == "fine":  # a subfolder, even if the folder was moved
+    elif header.source["url"] == "fine":  # a subfolder of this store, which may have moved
         here = place / "fine"
     else:
         here = stored_place(place, header.source["url"])
@@ -448,7 +448,7 @@ def open_coarsening(
 
 
 def stored_place(place: Place, url: str) -> Place:
-    """Return the location of a URL named in a store; reject other file systems than the store's."""
+    """Return the location of a URL named in a store; raise unless it is on the same file system."""
     try:
         found = place_of(url)
     except ValueError:

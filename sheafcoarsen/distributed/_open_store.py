@@ -113,7 +113,7 @@ class SheafStore(Store):
 
     @cached_property
     def edge_numbers(self) -> np.ndarray | None:
-        """Index of each stored edge in the sheaf; None if edges are stored in order."""
+        """Index in the sheaf of each stored edge; None if edges are stored in the sheaf's order."""
         if not self.header.permuted:
             return None
         found = self.numbers("edge_numbers", self.n_edges, (self.n_edges,))
@@ -190,7 +190,7 @@ class SheafStore(Store):
     def maps_at(
         self, p: int, end: Literal["tail", "head"], entries: int | None = None
     ) -> np.ndarray:
-        """Read the maps at one end of part ``p``; check their number of ``entries`` if given."""
+        """Read the maps at one end of part ``p``, which must have ``entries`` entries if passed."""
         part = self._part(p)
         name = f"parts/{self.parts[part]}/{end}"
         maps = self.array(name, self.dtype, what=f"part {part}")

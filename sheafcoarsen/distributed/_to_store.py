@@ -94,7 +94,7 @@ def to_store(
 def write_sheaf(
     root: Root, sheaf: CellularSheaf, part_bytes: float, **attributes: Any
 ) -> SheafStore:
-    """Write a sheaf, with additional attributes of its store."""
+    """Write a sheaf to a new store, which gets the additional ``attributes``."""
     labels = None if sheaf.vertex_labels is None else encode_labels(sheaf.vertex_labels)
     piece = sheaf.edges, sheaf.edge_dims, sheaf.tail_data, sheaf.head_data
     return write_pieces(root, sheaf.vertex_dims, [piece], part_bytes, labels, **attributes)
@@ -107,7 +107,7 @@ def write_coarsening(
     fine: SheafStore | None = None,
     run: str | None = None,
 ) -> StoredCoarsening:
-    """Write a coarsening, with R as a single shard.
+    """Write a coarsening to a new store, with R stored as a single shard.
 
     Its fine sheaf is written to a subfolder unless ``fine`` stores it already. ``run`` is the
     fingerprint of the call of `coarsen` that returned the coarsening.

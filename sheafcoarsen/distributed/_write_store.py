@@ -26,10 +26,10 @@ from sheafcoarsen.modes import LocalModes
 from sheafcoarsen.sheaf import CellularSheaf, checked_edges
 
 PART_BYTES = 32e6
-"""Default number of bytes of maps in a part."""
+"""Default size in bytes of the maps in a part."""
 
 Piece = Sequence[npt.ArrayLike]
-"""Arrays (edges, edge_dims, tail_data, head_data) of some of a sheaf's edges."""
+"""Arrays (edges, edge_dims, tail_data, head_data) that describe some edges of a sheaf."""
 
 
 def index_type(count: int) -> type:
@@ -113,7 +113,7 @@ def write_basis(
     modes: LocalModes | None,
     own: np.ndarray,
 ) -> None:
-    """Write entries of R and the spectra of ``clusters``, which have indices ``own`` in modes."""
+    """Write R and the spectra on ``clusters``, which have the indices ``own`` in ``modes``."""
     new_group(root.place / f"basis/{name}")
     arrays = {"vertices": vertices, "clusters": clusters, "data": data}
     if modes is not None:

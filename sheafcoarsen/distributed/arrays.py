@@ -36,7 +36,7 @@ TYPES = ("int8", "int16", "int32", "int64", *(scalar.__name__ for scalar in SCAL
 
 @dataclass(frozen=True)
 class Root:
-    """Store that owns arrays: its location, and an id that is new each time it is written."""
+    """Store that owns arrays: its location, and an id that changes whenever it is written again."""
 
     place: Place
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
@@ -66,7 +66,7 @@ def metadata(shape: list[int], dtype: np.dtype, rows: int, packed: bool) -> dict
 
 
 def owner_check(root: Root, name: str, values: np.ndarray) -> int:
-    """Return the checksum of a store's id, the name of an array in it, and its values."""
+    """Return the checksum of a store's id and of the name and values of one of its arrays."""
     return crc32c(values.reshape(-1).view(np.uint8), crc32c(f"{root.id}/{name}".encode()))
 
 
@@ -146,7 +146,7 @@ def read_array(
             if packed:
                 held = values[k * rows : (k + 1) * rows]
                 piece = held if len(held) == rows else np.empty((rows, *size[1:]), kind)
-                piece[...] = -1  # in case the chunk is too short
+                piece[...] = -1  # invalid values, which remain if the chunk is too short
                 optional("numcodecs.zstd").decompress(body, piece.reshape(-1).view(np.uint8))
                 held[:] = piece[: len(held)]
             else:
@@ -174,11 +174,11 @@ def put_arrays(place: Place, arrays: dict[str, np.ndarray]) -> None:
 
 
 def get_arrays(place: Place) -> dict[str, np.ndarray]:
-    """Read arrays that `put_arrays` wrote, 30 times faster than from an npz file."""
+    """Return the arrays that `put_arrays` wrote; an npz file would take 30 times as long."""
     body = without_checksum(place.get(), place.url, place.name)
     begin, arrays = 8 + int.from_bytes(body[:8], "little"), {}
     for name, dtype, shape, size in json.loads(bytes(body[8:begin])):
         values = np.frombuffer(body[begin : begin + size], dtype)
-        arrays[name] = values.reshape(shape).copy()  # aligned, as compiled kernels require
+        arrays[name] = values.reshape(shape).copy()  # kernels require aligned arrays
         begin += size
     return arrays

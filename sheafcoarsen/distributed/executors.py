@@ -33,7 +33,7 @@ class Engine:
             self.threads, self.at_once = 1, max(sum(client.nthreads().values()), 1)
 
     def start(self, function: Callable, job: Any, i: int, *args: Any) -> Any:
-        """Return task ``i`` of a kind, to be run later; its arguments may be earlier tasks."""
+        """Return task ``i`` as a delayed call of ``function``; arguments may be earlier tasks."""
         kind = function.__name__.removesuffix("_task")  # Dask's dashboard groups tasks by this name
         task = optional("dask").delayed(function, name=kind, pure=True)
         return task(job, i, *args, dask_key_name=(f"{kind}-{self.run}", i))
@@ -83,7 +83,7 @@ def check_client(client: Any) -> None:
         raise ValueError(f"`client` is {client.status}: pass a connected client")
     wanted = version("sheafcoarsen")
 
-    def look() -> str:  # a local function is pickled by value: workers may lack this module
+    def look() -> str:  # local, hence pickled by value: workers may lack this module
         import importlib
 
         try:

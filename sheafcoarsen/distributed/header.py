@@ -21,7 +21,7 @@ FORMAT = "sheafcoarsen-store"
 
 @dataclass(frozen=True)
 class StoreHeader:
-    """Attributes of a store; attributes that its kind does not have keep their defaults."""
+    """Attributes of a store; those that do not apply to its kind keep their defaults."""
 
     kind: str
     id: str = ""
@@ -162,7 +162,7 @@ EXPECTED: dict[Any, tuple[str, Callable[[Any], bool]]] = {
     ),
     "run": ("a string or null", lambda value: value is None or isinstance(value, str)),
 }
-"""Description and check of the values of each attribute, by its name or its type."""
+"""Description and test of an attribute's valid values, by the attribute's name or its type."""
 
 
 def found_attributes(place: Place) -> dict[str, Any] | None:

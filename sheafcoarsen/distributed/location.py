@@ -61,7 +61,7 @@ class StoreError(ValueError):
 
 @dataclass(frozen=True)
 class Place:
-    """Location of a store or of a file in one: local path or fsspec URL, and options."""
+    """Location of a store or of a file in it: a local path or an fsspec URL, and options."""
 
     url: str
     options: dict[str, Any] = field(default_factory=dict)
@@ -89,20 +89,20 @@ class Place:
 
     @property
     def folder(self) -> str:
-        """The resolved URL of a folder, a prefix of all URLs in it."""
+        """The resolved URL of a folder, which is a prefix of the URLs of its files."""
         path = self.local_path
         return (self.url if path is None else os.path.realpath(path)).rstrip("/") + "/"
 
     @property
     def origin(self) -> str:
-        """The file system with its host or bucket; URLs named in a store must have the same."""
+        """File system and host or bucket; URLs named in a store must have the store's origin."""
         if self.local_path is not None:
             return "this machine's disks"
         protocol, _, path = self.url.rpartition("://")
         return protocol if protocol == "memory" else f"{protocol}://{path.partition('/')[0]}"
 
     def remove(self) -> None:
-        """Remove a file or a folder; a file that a late worker keeps open is not an error."""
+        """Remove a file or a folder; ignore errors, since a late worker may keep a file open."""
         fs, path = self.file_system()
         try:
             if fs.exists(path):
@@ -158,7 +158,7 @@ class Place:
             raise StoreError(f"{self.url}: a blob is missing: {error}") from None
 
     def note(self, content: dict) -> None:
-        """Write a JSON object with its checksum, after the files that it names."""
+        """Write a JSON object with its checksum; files that it names must already be written."""
         body = json.dumps(content).encode()
         self.put(body, checksum(body, self.name))
 
@@ -200,7 +200,7 @@ def place_of(url: object, options: dict[str, Any] | None = None, name: str = "ur
 
 @contextmanager
 def failures(place: Place, what: str) -> Iterator[None]:
-    """Add the location to system errors without one, such as that of a full disk."""
+    """Add the location to system errors that name no file, such as that of a full disk."""
     try:
         yield
     except FileNotFoundError:

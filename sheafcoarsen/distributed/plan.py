@@ -25,7 +25,7 @@ from sheafcoarsen.sheaf import trusted_sheaf
 
 
 def sorted_by(keys: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the indices that sort keys 0 .. count-1 stably, and the offset of each key."""
+    """Return the indices that sort keys 0 .. count-1 stably, and the position where each begins."""
     starts = np.zeros(count + 1, np.int64)
     order: np.ndarray = np.empty(len(keys), index_type(len(keys)))
     kernels.sort_by_keys(keys, starts, order)
@@ -44,7 +44,7 @@ class Plan:
         self.labels = P.labels.astype(np.int32)
         self.dims = np.bincount(self.labels, self.vertex_dims, P.n_clusters).astype(np.int64)
         S = self.n_shards = max(1, min(n_shards, P.n_clusters))
-        # map entries of each cluster, including half of those of its crossing edges
+        # number of map entries of each cluster, including half of those of its crossing edges
         self.weights = np.zeros(P.n_clusters, np.int64)
         self.shard_of = self._shards()  # shape (K + 1,); the last entry is the number of shards
         m, D = len(self.edges), (3 if copies else 2) * S
@@ -62,7 +62,7 @@ class Plan:
             self.order = np.concatenate([self.order, border[order]])
             self.ptr = np.concatenate([self.ptr, m + ptr[1:]])
         parts = range(len(source.parts))
-        self.tails = np.zeros((len(parts), D), np.int64)  # map entries by part and destination
+        self.tails = np.zeros((len(parts), D), np.int64)  # entries per part and destination
         self.heads = np.zeros_like(self.tails)
         for p in parts:
             own, copied, dest = self._entries(p)
@@ -70,7 +70,7 @@ class Plan:
             sizes = self.tails[p], self.heads[p]
             kernels.sum_sizes(entries, dest, self.edges, self.vertex_dims, self.edge_dims, *sizes)
         held = self.tails + self.heads
-        self.starts = np.zeros((len(parts), D + 1), np.int64)  # offsets in bucket files
+        self.starts = np.zeros((len(parts), D + 1), np.int64)  # where each destination begins
         np.cumsum(held, axis=1, out=self.starts[:, 1:])
         self.bytes = held.sum(axis=0) * self.itemsize
         self.by_shard, self.vertex_ptr = sorted_by(self.shard_of[self.labels], S)
@@ -89,13 +89,13 @@ class Plan:
         elif self.n_shards > 1:
             pairs = np.empty((crossing, 2), np.int64)
             kernels.crossing_pairs(self.edges, self.labels, pairs)
-            # the graph of clusters with vertex weights, represented by a sheaf without maps
+            # `select` requires a sheaf: give it no maps, and the vertex weights as dimensions
             mean = max(1.0, float(self.weights.mean()))
             sizes = np.maximum(1, np.rint(100 * self.weights / mean)).astype(np.int64)
             no_maps = np.zeros(0)
             graph = trusted_sheaf(pairs, sizes, np.zeros(crossing, np.int64), no_maps, no_maps)
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # the user did not ask for this selection
+                warnings.simplefilter("ignore")  # the user did not call `select`
                 shard_of[:K] = select(graph, self.n_shards).labels
         shard_of[K] = self.n_shards
         return shard_of
@@ -148,7 +148,7 @@ class Plan:
         }
 
     def _stalks(self, vertices: np.ndarray) -> dict[str, np.ndarray]:
-        """Return the stalks of some vertices and of their clusters, which are renumbered."""
+        """Return dimensions and clusters of some vertices, with cluster labels renumbered."""
         clusters, labels = np.unique(self.labels[vertices], return_inverse=True)
         return {
             "dims": self.vertex_dims[vertices],
@@ -195,7 +195,7 @@ class Plan:
         }
 
     def write(self, place: Place) -> list[list[int]]:
-        """Write a blob for every task; return, for each border, the shards whose R it needs."""
+        """Write the input of every task; return, for each border, the shards whose R it needs."""
         S = self.n_shards
         for p in range(len(self.source.parts)):
             put_arrays(place / f"split-{p:06d}", self.split_arrays(p))

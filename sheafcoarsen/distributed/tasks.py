@@ -55,7 +55,7 @@ class Job:
     singular: bool
     loops: bool
     compress: bool
-    whole: Whole  # decisions for the full sheaf that a shard needs to compute the same bits
+    whole: Whole  # decisions made for the full sheaf, so that a shard has the same bits
     threads: int | None = None  # number of threads that a task may use; None: all
 
     @property
@@ -78,7 +78,7 @@ def once(work: Task) -> Task:
     """Decorate a task, so that it does nothing if it has already left a note for this run."""
     kind = work.__name__.removesuffix("_task")
 
-    @functools.wraps(work)  # workers import the task by its name
+    @functools.wraps(work)  # keeps the name by which workers import the task
     def task(job: Job, i: int, *inputs: Any) -> dict[str, Any]:
         note = job.work / f"notes/{kind}-{i:06d}.json"
         done = note.read_note()
@@ -105,7 +105,7 @@ def once(work: Task) -> Task:
 def copy_maps(
     data: np.ndarray, starts: np.ndarray, sizes: np.ndarray, to: np.ndarray, out: np.ndarray
 ) -> None:
-    """Copy maps with the given starts and sizes in ``data`` to the starts ``to`` in ``out``."""
+    """Copy maps of some ``sizes`` from ``starts`` in ``data`` to positions ``to`` in ``out``."""
     words = data.itemsize // 4  # copied as integers, so that one kernel serves all scalar types
     flat = data.view(np.int32), starts * words, sizes * words, to * words, out.view(np.int32)
     kernels.copy_blocks(*flat)
@@ -145,11 +145,12 @@ def gathered(
     names = get_arrays(job.work / buckets)["names"][told["parts"]].tolist()
     dest, n_tails = told["destinations"].tolist(), told["tails"].tolist()
     sizes = (told["tails"] + told["heads"]) * dtype.itemsize
-    begin = told["starts"] * dtype.itemsize + 4 * told["destinations"]  # 4 bytes per checksum
+    # in a bucket, a checksum of 4 bytes follows the maps for each destination
+    begin = told["starts"] * dtype.itemsize + 4 * told["destinations"]
     data = [np.empty(int(told[end].sum()), dtype) for end in ("tails", "heads")]
     at = [0, 0]
     folder = job.work / "buckets"
-    batch = np.cumsum(sizes) // 8_000_000  # number of bytes that are read at once
+    batch = np.cumsum(sizes) // 8_000_000  # read about 8 MB at a time
     for some in np.split(np.arange(len(sizes)), np.flatnonzero(np.diff(batch)) + 1):
         lo, hi = begin[some].tolist(), (begin[some] + sizes[some] + 4).tolist()
         pieces = folder.slices([names[k] for k in some], lo, hi)
@@ -195,13 +196,13 @@ def own_part(sheaf: CellularSheaf, n_own: int) -> CellularSheaf:
 
 
 class Shard:
-    """Shard with its local problems; for principal modes it includes ghosts in other shards."""
+    """Shard with its local problems; for principal modes, with ghost vertices of other shards."""
 
     def __init__(self, job: Job, s: int, buckets: str) -> None:
         self.job, self.told = job, get_arrays(job.work / f"plan/shard-{s:06d}")
         self.sheaf, self.P, clusters = local_sheaf(job, self.told, buckets)
         self.n_own = len(self.told["vertices"])
-        self.own = np.unique(self.P.labels[: self.n_own])  # clusters without those of ghosts
+        self.own = np.unique(self.P.labels[: self.n_own])  # clusters, except those of ghosts
         self.clusters = clusters[self.own]
         index = job.operator.index(self.sheaf, clusters_of(self.sheaf, self.P))
         self.problems = local_problems(self.sheaf, self.P, index, job.operator)
@@ -296,7 +297,8 @@ def border_task(
     here = get_arrays(job.work / ranks)["ranks"][clusters]
     data = [get_arrays(job.work / f"halo/{shard['name']}-{s}")["R"] for shard in shards]
     R = prolongation(sheaf, P, here, np.concatenate(data))
-    noise = rounding_of(told["sizes"], sheaf.dtype)  # from the dimensions of whole clusters
+    # use the dimensions of whole clusters, of which a border holds only some vertices
+    noise = rounding_of(told["sizes"], sheaf.dtype)
     tallest = job.whole.tallest
     coarse = realize(R, None, compress=job.compress, noise=noise, tallest=tallest)
     return write_coarse(job, fresh_name(f"border-{s:06d}"), clusters, coarse)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from sheafcoarsen.distributed.location import Place
 
 LEASE, RENEWAL = 90.0, 20.0
-"""Seconds after which a lease expires, and seconds between its renewals."""
+"""LEASE: seconds after which a lease expires. RENEWAL: seconds between renewals of a lease."""
 
 
 @contextlib.contextmanager
@@ -71,7 +71,7 @@ def _lease(place: Place) -> Iterator[None]:
     check()
     place.put(mine)
     # another run may have checked at the same moment: the lease that was written last is valid
-    if not place.url.startswith("memory://"):  # memory is visible in this process only
+    if not place.url.startswith("memory://"):  # other processes cannot see memory
         time.sleep(1.0)  # wait until all runs can see the leases of others
     check()
     ended = threading.Event()
@@ -97,7 +97,7 @@ def age_of(place: Place) -> float:
     now.put(b"")
     try:
         return now.modified() - place.modified()
-    except FileNotFoundError:  # released in the meantime
+    except FileNotFoundError:  # the lease was released in the meantime
         return math.inf
     except NotImplementedError:
         return -math.inf

@@ -90,7 +90,7 @@ def _random_rotations(rng: np.random.Generator, count: int, dim: int, noise: flo
     K = (A - A.swapaxes(1, 2)) / np.sqrt(2)
     if count * dim == 0:
         return K
-    # with eigenvectors of the Hermitian -iK the result is orthogonal to rounding for any noise
+    # use eigenvectors of the Hermitian -iK, so that the result is orthogonal to rounding
     w, V = np.linalg.eigh(-1j * K)
     return ((V * np.exp(1j * noise * w)[:, None, :]) @ V.conj().swapaxes(1, 2)).real
 

@@ -18,7 +18,7 @@ from sheafcoarsen._support import (
 from sheafcoarsen.sheaf import CellularSheaf
 
 CHUNK = 2**22
-"""Number of coordinates of the vectors to neighbours that are in memory at a time."""
+"""Maximum number of coordinates in memory at a time, of vectors from points to neighbours."""
 
 
 def nearest_neighbors(points: npt.ArrayLike, k: int) -> np.ndarray:
@@ -68,7 +68,7 @@ def _neighbors(points: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     n = len(points)
     distances, found = cKDTree(points).query(points, k + 1)
     own = found == np.arange(n)[:, None]
-    # a point with which more than k others coincide may be missing among its own nearest points
+    # if more than k others coincide with a point, it may be missing: drop the last one then
     own[~own.any(axis=1), -1] = True
     return found[~own].reshape(n, k), distances[~own].reshape(n, k)
 
@@ -178,7 +178,7 @@ def _local_frames(
     _, sizes, directions = np.linalg.svd(
         weights[:, :, None] * (points[found] - centres), full_matrices=False
     )
-    # offsets inherit the rounding errors of the points
+    # include the points in the level, because differences inherit their rounding errors
     level = zero_level(found.shape[1], eps, sizes[:, 0] + np.abs(centres).max(axis=(1, 2)))
     flat = np.flatnonzero(sizes[:, dim - 1] <= level)
     if flat.size:

@@ -189,7 +189,7 @@ def _power_of(U: np.ndarray, k: int) -> np.ndarray:
     """Multiply the angles of O(2) matrices by k: c becomes c^k in z -> c z and z -> c conj(z)."""
     if k == 1:
         return U
-    c = U[:, 0, 0] + 1j * U[:, 1, 0]  # the first column, both for rotations and for reflections
+    c = U[:, 0, 0] + 1j * U[:, 1, 0]  # c is the first column, also for reflections
     c = (c / np.abs(c)) ** k
     c /= np.abs(c)
     flips = np.where(np.linalg.det(U) < 0, -1.0, 1.0)
@@ -211,7 +211,7 @@ def _cotan_weights(points: np.ndarray, faces: np.ndarray, side: np.ndarray) -> n
     cotan = (a * b).sum(axis=2) / area
     one_over_sine = np.linalg.norm(a, axis=2) * np.linalg.norm(b, axis=2) / area
     weights = np.bincount(side, cotan.reshape(-1)) / 2
-    # rounding errors in the weight of an edge opposite to two right angles are within this bound
+    # weights up to this level are rounding errors, as of edges opposite to two right angles
     rounding = zero_level(1, eps_of(float), np.bincount(side, one_over_sine.reshape(-1)))
     return np.where(np.abs(weights) <= rounding, 0.0, weights)
 

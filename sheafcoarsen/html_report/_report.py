@@ -83,7 +83,7 @@ figure img { max-width: 100%; height: auto; background: #ffffff; border: 1px sol
   .wide td:nth-child(n + 5):last-child { min-width: 16rem; }
 }
 """
-"""Style for light and dark, wide and narrow pages; dark pages invert pictures but keep hues."""
+"""Style of light and dark, wide and narrow pages. Dark pages invert pictures but keep hues."""
 
 PAGE = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8">
@@ -315,7 +315,7 @@ def _hierarchy_sections(
         ("Levels", [_shown(H), sizes]),
         ("What was lost", losses),
     ]
-    places: Any = pos  # checked where the first level is drawn
+    places: Any = pos  # drawing the first level checks them
     for i, level in enumerate(H):
         if isinstance(level, Elimination):
             parts = _elimination_sections(level, places)[0][1]
@@ -330,7 +330,7 @@ def _hierarchy_sections(
         if places is not None:
             if isinstance(level, Elimination):
                 places = np.asarray(places, float)[level.kept]
-            else:  # a coarse vertex is at the mean of its cluster
+            else:  # place each coarse vertex at the mean of its cluster
                 sums = level.partition.assignment_matrix().T @ np.asarray(places, float)
                 places = sums / level.partition.sizes[:, None]
     return sections

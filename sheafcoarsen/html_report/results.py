@@ -29,12 +29,12 @@ class Findings(NamedTuple):
     """Results of a report; a string in place of a result says why it could not be computed."""
 
     verdict: Verification
-    ledgers: tuple[EnergyLedger, EnergyLedger] | str  # of a random and a smooth cochain
+    ledgers: tuple[EnergyLedger, EnergyLedger] | str  # of both cochains, and of the smooth one
     quality: tuple[SpectralQuality, Certificate | None] | str
 
 
 def findings_of(C: Coarsening, times: dict[str, float]) -> Findings:
-    """Compute all results, and record the seconds of each."""
+    """Compute all results, and record the time that each takes in seconds."""
     with stage(times, "verification"):
         verdict = verify(C)
     with stage(times, "losses"):
@@ -52,14 +52,14 @@ def findings_of(C: Coarsening, times: dict[str, float]) -> Findings:
 
 @contextlib.contextmanager
 def stage(times: dict[str, float], name: str) -> Iterator[None]:
-    """Record the seconds of a stage under ``name``."""
+    """Record the time that a stage takes, in seconds, under ``name``."""
     start = time.perf_counter()
     yield
     times[name] = time.perf_counter() - start
 
 
 def _quality(C: Coarsening) -> tuple[SpectralQuality, Certificate | None] | str:
-    """Return the low spectra, and for internal modes a certificate; or why there are none."""
+    """Return the low spectra, with a certificate for internal modes, or why there are none."""
     if C.fine.dim_c0 > QUALITY_BELOW:
         return (
             f"left out, because dim C^0 = {C.fine.dim_c0:,} is above {QUALITY_BELOW:,} and it "
@@ -81,7 +81,7 @@ def smooth_cochain(sheaf: CellularSheaf) -> np.ndarray:
     A = laplacian_operator(sheaf)
     x = random_cochain(sheaf)
     top = x
-    for _ in range(10):  # power iteration; twice the estimate is a safe bound for smoothing
+    for _ in range(10):  # power iteration; twice its estimate of norm(L) is safe
         top = A @ top
         top /= top.dtype.type(float(np.abs(top).max(initial=0)) or 1.0)
     bound = 2 * float(np.abs(A @ top).max(initial=0)) or 1.0
@@ -204,7 +204,7 @@ def elimination_verdict(K: Elimination, verdict: Verification) -> str:
 
 
 def percent(share: float) -> str:
-    """Format a fraction in percent, not rounded to 0 or 100 %, and from 1000 % on as a factor."""
+    """Format a fraction in percent, never rounded to 0 or 100 %, or as a factor from 1000 % on."""
     if round(100 * share) >= 1000:
         return f"{share:,.0f} times"
     if 0.99 < share < 1:

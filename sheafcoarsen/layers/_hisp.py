@@ -42,7 +42,7 @@ SelfLoops: TypeAlias = Literal["remove", "keep"]
 """Treatment of the diagonal of a pooled adjacency matrix."""
 
 _TIED = {"tied": "`out.coarsening.modes.tied`", "advice": "try another `n_modes`"}
-"""Words of the TiedModesWarning, since a layer has no rank rule."""
+"""Words for TiedModesWarning, whose usual advice is to change a rule that layers do not have."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -104,7 +104,7 @@ class Pooling(ReadOnly):
 
     @property
     def _kept_rows(self) -> np.ndarray:
-        """Indices of the rows of x that are not padding, if x is reshaped to (K M, h)."""
+        """Indices of the rows of x, reshaped to (K M, h), that are not padding."""
         ranks = self.coarsening.ranks
         return ranges(self.n_modes * np.arange(len(ranks)), ranks)
 
@@ -415,7 +415,7 @@ def _upper_triangle(matrix: scipy.sparse.csr_array) -> tuple[np.ndarray, np.ndar
     """Return the edges (i <= j) of a symmetric adjacency matrix and their weights."""
     try:
         arrays = graph_arrays(matrix)
-    except ValueError as error:  # entries that are not finite or not symmetric
+    except ValueError as error:  # name this argument in errors about entries
         raise ValueError(str(error).replace("`graph`", "`adjacency`")) from None
     return arrays.edges, np.asarray(arrays.attribute("weight"))
 

@@ -146,7 +146,7 @@ def _is_new(K: Elimination, edges: np.ndarray) -> np.ndarray:
 def _draw_edges(
     ax: Axes, label: str, places: np.ndarray, edges: np.ndarray, **style: Any
 ) -> list[str]:
-    """Draw edges, unless there are none or too many, and return notes about them."""
+    """Draw edges unless there are too many; return a list of notes about edges left out."""
     if len(edges) > LINES:
         return [f"{len(edges):,} {label} not drawn"]
     if len(edges):
@@ -161,6 +161,6 @@ def _finish(ax: Axes, handles: list, notes: list[str]) -> None:
     shown = [handle for handle in handles if len(handle.get_offsets())]
     style: dict = {"fontsize": 9, "ncols": 4, "columnspacing": 1.2}
     legend: Any = add_legend_below(ax, shown, 18 if notes else 2, **style)
-    for mark in legend.legend_handles:  # small marks of a large graph are hardly visible
+    for mark in legend.legend_handles:  # enlarge marks of large graphs in the legend
         if hasattr(mark, "set_sizes") and mark.get_label() != "loops":
             mark.set_sizes([25.0])

@@ -52,7 +52,7 @@ def ledger(E: EnergyLedger | HierarchyLedger, *, ax: Axes | None = None) -> Axes
     """
     check_kind("E", E, (EnergyLedger, HierarchyLedger))
     lines = {name: float(np.sum(value)) for name, value in E.lines.items()}
-    if isinstance(E, EnergyLedger):  # retained lines first
+    if isinstance(E, EnergyLedger):  # sort lines as in _BARS
         lines = dict(sorted(lines.items(), key=lambda line: list(_BARS).index(_role(line[0]))))
     fine = float(np.sum(E.fine_energy))
     ax = axes_or_new(ax, 7, 1.2 + 0.4 * (len(lines) + 1))

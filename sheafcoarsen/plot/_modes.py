@@ -119,7 +119,7 @@ def modes(E: Eigenmodes, pos: ArrayLike | Mapping | None = None, *, ax: Axes | N
 
 
 def _draw_values(ax: Axes, E: Eigenmodes) -> None:
-    """Draw the eigenvalues by index, with hollow zeros, and mark a multiplet that k splits."""
+    """Draw eigenvalues by index, zeros with hollow markers, and mark a multiplet that k splits."""
     values = E.values.astype(np.float64)
     number = np.arange(1, len(values) + 1)
     style: dict = {"linestyle": "none", "marker": "o", "markersize": 5, "clip_on": False}
@@ -135,7 +135,7 @@ def _draw_values(ax: Axes, E: Eigenmodes) -> None:
 
 
 def _draw_mode(ax: Axes, E: Eigenmodes, i: int, places: np.ndarray, order: np.ndarray) -> str:
-    """Draw one mode, points farther from the viewer first, and return a description."""
+    """Draw one mode, beginning with points farthest from the viewer; return a description."""
     F, x = E.sheaf, E.vectors[:, i]
     dims = F.vertex_dims
     proper = F.edges[F.edges[:, 0] != F.edges[:, 1]]
@@ -176,7 +176,7 @@ def _draw_mode(ax: Axes, E: Eigenmodes, i: int, places: np.ndarray, order: np.nd
 
 
 def _draw_arrows(ax: Axes, places: np.ndarray, arrows: np.ndarray) -> None:
-    """Draw arrows at all or evenly spread vertices, scaled to the distance between them."""
+    """Draw arrows at up to 400 evenly spread vertices, scaled to the distance between these."""
     some = spread_out(places, 400) if len(places) > 400 else np.arange(len(places))
     longest = float(np.linalg.norm(arrows, axis=1).max(initial=0.0)) or 1.0
     shown = 1.1 * usual_gap(places[some]) * arrows[some] / longest

@@ -150,7 +150,7 @@ def partition(
         if scene is None and not places.by_quotient:
             inner = _middle_vertices(C, places)
         _write_numbers(left, shown, inner, np.zeros(len(colors)))
-        # next to a disc that is smaller than its number
+        # place a number next to its disc if the disc is too small to contain it
         beside = np.where(discs > 120, 0.0, np.sqrt(discs) / 2 + 4)
         _write_numbers(right, shown, places.coarse, beside)
     return ax
@@ -226,7 +226,7 @@ def _draw_coarse(
     loops = C.sheaf.edges[crossing:, 0]
     largest = max(int(C.ranks.max(initial=0)), 1)
     shown = places.seen
-    area = disc_area(places.coarse[shown], room, 0.35)  # edges remain visible between the rings
+    area = disc_area(places.coarse[shown], room, 0.35)  # leave space for edges between rings
     sizes = np.maximum(area * C.ranks / largest, 0.04 * area)
     handles = [*_draw_crossing_edges(ax, C, places, area), *_draw_loops(ax, C, places, sizes, area)]
     faces = np.where((C.ranks > 0)[:, None], colors, 1.0)
@@ -331,7 +331,7 @@ def _both_ends(values: np.ndarray) -> list[int]:
 
 
 def _middle_vertices(C: Coarsening, places: Places) -> np.ndarray:
-    """Return, for each cluster, the position of the vertex that is nearest to its mean."""
+    """Return, for each cluster, the position of the vertex nearest to the mean of the cluster."""
     labels = C.partition.labels
     distances = ((places.fine - places.coarse[labels]) ** 2).sum(axis=1)
     order = np.lexsort((distances, labels))
@@ -339,7 +339,7 @@ def _middle_vertices(C: Coarsening, places: Places) -> np.ndarray:
 
 
 def _write_numbers(ax: Axes, which: np.ndarray, places: np.ndarray, shifts: np.ndarray) -> None:
-    """Write the numbers of some clusters, shifted up and to the right by points."""
+    """Write the indices of some clusters, shifted up and to the right by ``shifts`` in points."""
     from matplotlib.patheffects import withStroke
 
     halo = [withStroke(linewidth=2.5, foreground="white")]

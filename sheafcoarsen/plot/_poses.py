@@ -103,7 +103,7 @@ def poses(
     ax.set_aspect("equal")
     if ax.name == "3d":
         ax.locator_params(nbins=4)
-        if flat:  # labels would overlap on a short vertical axis, and the panel be half empty
+        if flat:  # else labels of the short vertical axis overlap in a half-empty panel
             _fill_panel(ax)
     add_legend(ax)
     words = [counted(len(component), "pose"), counted(len(edges), "measurement")]
@@ -142,22 +142,22 @@ def _places(
         joined = [S.edges, S.measurements.sightings.edges + np.array([0, n])]  # type: ignore
         component = component_labels(n + len(marks), np.concatenate(joined))
         beside = component[n:]
-        beside[beside > component[:n].max(initial=0)] = 0  # never seen: drawn with component 0
+        beside[beside > component[:n].max(initial=0)] = 0  # draw unseen landmarks with component 0
         return S.translations, marks, component[:n], beside
     if S.poses is None:
         raise ValueError("`S` is a pose graph without poses: compute them with synchronize(S)")
     places = S.poses[1]
     marks = None if S.sightings is None else S.sightings.places
     marks = places[:0] if marks is None else marks
-    # all poses of a file are in the same frame
+    # component 0 for all, because all poses of a file are in the same frame
     return places, marks, np.zeros(len(places), np.int64), np.zeros(len(marks), np.int64)
 
 
 def _seen_flat(places: np.ndarray, marks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return positions projected onto the plane of their two largest extents."""
+    """Return positions projected onto the plane in which poses extend farthest."""
     middle = places.mean(axis=0)
     axes = np.linalg.svd(places - middle, full_matrices=False)[2][:2]
-    # so that the plot does not depend on the signs of the singular vectors
+    # fix the signs of the singular vectors, which are arbitrary
     largest = np.abs(axes).argmax(axis=1)
     axes = axes * np.sign(axes[[0, 1], largest])[:, None]
     return (places - middle) @ axes.T, (marks - middle) @ axes.T
@@ -209,4 +209,4 @@ def _draw_worst(ax: Axes, places: np.ndarray, edges: np.ndarray) -> None:
     style: dict = {"colors": "#B2182B", "linestyles": (0, (3, 2)), "linewidths": 1.0}
     draw_lines(ax, "worst edges", places, edges, **style)
     rings: dict = {"s": 60, "facecolors": "none", "edgecolors": style["colors"], "zorder": 4}
-    ax.scatter(*places[edges].mean(axis=1).T, **rings)  # short edges would be invisible
+    ax.scatter(*places[edges].mean(axis=1).T, **rings)  # make short edges visible

@@ -77,14 +77,14 @@ def spectra(C: Coarsening, *, ax: Axes | None = None) -> Axes:
     cluster, K = np.repeat(np.arange(len(after)), modes.ranks), len(after)
     last, some = np.zeros(K), modes.ranks > 0  # the last retained eigenvalue of each cluster
     last[some] = kept[modes.rank_offsets[1:][some] - 1]
-    cut = np.isfinite(after)  # clusters with discarded modes
+    cut = np.isfinite(after)  # mask of clusters with discarded modes
     place, many = np.arange(K), K > 60
     if many:
         place[np.lexsort((last, after))] = np.arange(K)
     at, size = place[cluster], float(np.clip(2000 / max(K, 1), 0.3, 30))
     style: dict = {"zorder": 3, "rasterized": len(kept) > MARKERS}
     ax.scatter(at, kept, s=size, color=DARK, linewidths=0, label="kept", **style)
-    if many:  # draw a line instead, and the gaps as the area below it
+    if many:  # draw discarded eigenvalues as a line, and gaps as the area below it
         order = np.argsort(place)
         low, high = last[order[cut[order]]], after[order[cut[order]]]
         area: dict = {"color": LIGHT, "linewidth": 0, "zorder": 1, "rasterized": K > MARKERS}
@@ -114,7 +114,7 @@ def spectra(C: Coarsening, *, ax: Axes | None = None) -> Axes:
 
 
 def _write_multiplicities(ax: Axes, x: np.ndarray, values: np.ndarray, near: np.ndarray) -> None:
-    """Write multiplicities next to coinciding eigenvalues, which must ascend for each x."""
+    """Write multiplicities next to coinciding eigenvalues, which must be sorted within each x."""
     first = np.flatnonzero(
         np.append(True, (np.diff(x) != 0) | (np.diff(values) > near[1:]))[: len(x)]
     )
@@ -210,7 +210,7 @@ def quality(
 def _draw_certificate(
     ax: Axes, j: int, coarse: np.ndarray, certificate: Certificate, floor: float
 ) -> float:
-    """Draw the interval of each fine eigenvalue; return their minimum, at least ``floor``."""
+    """Draw the interval of each fine eigenvalue; return the lowest bound, at least ``floor``."""
     lower, upper = certificate.interval(coarse)
     shown = np.maximum(lower, floor / 2)
     below = " (and below the axis)" if (lower < floor).any() else ""

@@ -211,7 +211,7 @@ def field(  # noqa: PLR0913 (options by keyword)
     n_arrows = whole_number("n_arrows", n_arrows, at_least=1)
     flag("unit", unit)
     flag("colorbar", colorbar)
-    vectors = _vectors(vectors, scene, frames, power)  # (n, power, 3)
+    vectors = _vectors(vectors, scene, frames, power)  # shape (n, power, 3)
     shown = None if values is None else _face_values(values, scene)
     ax = axes_or_new(ax, 6.4 if shown is not None and colorbar else 5.4, 5)
     _draw_faces(ax, scene, shown, colorbar)
@@ -239,7 +239,7 @@ def scene_of(points: Any, faces: Any, view: Any, up: Any) -> Scene:
 
 
 def _face_values(value: Any, scene: Scene) -> np.ndarray:
-    """Return a number for each face."""
+    """Return the value of each face, or the mean of the values of its vertices."""
     n, f = len(scene.points), len(scene.faces)
     what = f"be one number for each of {n} vertices, or of {f} faces"
     values = real_array("values", value, [(n,), (f,)], what).astype(np.float64)
@@ -288,7 +288,7 @@ def _draw_faces(ax: Axes, scene: Scene, shown: np.ndarray | None, colorbar: bool
         if colorbar:
             style: dict = {"shrink": 0.7, "aspect": 25, "pad": 0.02}
             ax.figure.colorbar(ScalarMappable(norm, cmap), ax=ax, **style)
-    # strong shading would turn a colour into that of another value in the colour bar
+    # shade values only slightly, since darker colours stand for other values in the colour bar
     fill_faces(ax, scene, colors, 0.45 if shown is None else 0.9)
 
 
@@ -300,7 +300,7 @@ def fill_faces(ax: Any, scene: Scene, colors: np.ndarray, least: float = 0.45) -
 
         solid = Poly3DCollection(scene.points[scene.faces], facecolors=lit, edgecolors=lit)
         solid.set_linewidth(0.2)
-        ax.computed_zorder = False  # ordering by mean depth hides all arrows
+        ax.computed_zorder = False  # matplotlib's order by mean depth hides arrows
         ax.add_collection(solid)
         return
     _fill(ax, scene.view.project(scene.points)[scene.faces[scene.drawn]], lit[scene.drawn], "faces")
@@ -340,7 +340,7 @@ def fill_cells(ax: Axes, scene: Scene, colors: np.ndarray) -> None:
 def _draw_arrows(
     ax: Axes, scene: Scene, vectors: np.ndarray, n_arrows: int, unit: bool, halo: bool
 ) -> int:
-    """Draw arrows, with a halo on dark faces, at evenly spread visible vertices; count them."""
+    """Draw arrows at evenly spread visible vertices, with a halo if asked; return their number."""
     used = np.unique(scene.faces)
     at = used[visible_points(used, scene.points, scene.faces, scene.view)]
     feet = at[spread_out(scene.points[at], n_arrows)]

@@ -27,7 +27,7 @@ MARKERS = 500
 
 
 NUMBERED = 20
-"""Maximum number of clusters for which numbers are drawn."""
+"""Maximum number of clusters whose indices are written in a plot."""
 
 
 def axes_or_new(ax: Axes | None, width: float, height: float, **kind: Any) -> Axes:
@@ -54,7 +54,7 @@ def square_points(ax: Axes) -> float:
 
 
 def two_panels(ax: Axes | None, places: np.ndarray, words: float) -> tuple[Axes, Axes, Axes, float]:
-    """Return axes, two insets with ``words`` inches of text below, and the area of an inset."""
+    """Return axes, two insets above ``words`` inches of text, and the area of an inset."""
     spread = np.ptp(places, axis=0) if len(places) else np.ones(2)
     height = float(np.clip(5 * spread[1] / max(spread[0], 1e-300), 1.2, 5.5)) + words
     ax = axes_or_new(ax, 10, height)
@@ -80,7 +80,7 @@ def check_kind(name: str, value: object, kind: type | tuple[type, ...]) -> None:
 
 
 def set_scale(ax: Axes, values: np.ndarray) -> None:
-    """Choose a scale of the y axis that shows values of several decades, and zeros."""
+    """Choose a scale of the y axis that shows both zeros and values of several decades."""
     positive = values[values > 0]
     if not positive.size or positive.max() <= 100 * positive.min():
         ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
@@ -116,7 +116,7 @@ def add_legend(ax: Axes) -> None:
 
 
 def add_legend_below(ax: Axes, handles: list, points: float, *, ncols: int, **style: Any) -> Legend:
-    """Add a legend ``points`` below the axes, in as many of ``ncols`` columns as they are wide."""
+    """Add a legend ``points`` below the axes, with as many columns as fit, at most ``ncols``."""
     from matplotlib.transforms import ScaledTranslation
 
     below = ax.transAxes + ScaledTranslation(0, -points / 72, ax.figure.dpi_scale_trans)
@@ -168,7 +168,7 @@ def draw_frame(ax: Axes, places: np.ndarray) -> None:
 
 
 def frame_ratio(places: np.ndarray) -> float:
-    """Return height by width of the frame."""
+    """Return the ratio of the frame's height to its width."""
     _, reach = _frame(places)
     return float(reach[1] / reach[0])
 
@@ -184,7 +184,7 @@ def _frame(places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def disc_area(means: np.ndarray, room: float, share: float = 0.5) -> float:
-    """Return the area of the largest disc, in square points, such that most discs do not overlap.
+    """Return an area of the largest disc, in square points, for which most discs do not overlap.
 
     ``share`` is 0.75 for discs that touch.
     """
@@ -202,14 +202,14 @@ def disc_area(means: np.ndarray, room: float, share: float = 0.5) -> float:
 
 
 PALETTE = ("#440154", "#FDE725", "#31688E", "#8FD744", "#6B3A0A", "#E69F00")
-"""Colours of alternating lightness, which also differ in greyscale."""
+"""Colours of clusters. Their lightness alternates, so that they also differ in greyscale."""
 
 NEGATIVE = "#E41A1C"
-"""Colour of negative edges, not used for clusters."""
+"""Colour of negative edges, which is not in the palette of clusters."""
 
 
 def cluster_colors(pairs: np.ndarray, n: int) -> np.ndarray:
-    """Return colours of n clusters, (n, 4), which differ for the clusters of each pair.
+    """Return colours of n clusters, shape (n, 4), that differ between the clusters of each pair.
 
     Of several free colours a cluster takes the least used one, because clusters may be close to
     each other in a plot without an edge.
@@ -228,7 +228,7 @@ def cluster_colors(pairs: np.ndarray, n: int) -> np.ndarray:
             if len(free):
                 which[a] = free[used[free].argmin()]
                 used[which[a]] += 1
-            else:  # neighbours take the whole palette
+            else:  # neighbours use all colours of the palette
                 which[a] = np.setdiff1d(np.arange(len(PALETTE), n), taken)[0]
     return palette(int(which.max(initial=-1)) + 1)[which]
 
@@ -250,7 +250,7 @@ def palette(count: int) -> np.ndarray:
     from matplotlib.colors import to_rgba_array
 
     lightnesses = (0.72, 0.38, 0.55)
-    golden = (np.sqrt(5) - 1) / 2  # hues at multiples of it are evenly distributed
+    golden = (np.sqrt(5) - 1) / 2  # its multiples mod 1 are evenly spread hues
     more = [
         colorsys.hls_to_rgb((0.02 + i * golden) % 1, lightnesses[i % len(lightnesses)], 0.65)
         for i in range(count - len(PALETTE))

@@ -22,7 +22,7 @@ def graph_layout(edges: np.ndarray, n: int) -> np.ndarray:
     Smaller components start from this layout with every vertex a pivot, and then reduce the stress
     sum ((|x_i - x_j| - d_ij) / d_ij)^2.
     """
-    ends = edges.T.astype(np.int32)  # scipy 1.14 requires these indices for shortest paths
+    ends = edges.T.astype(np.int32)  # scipy 1.14 requires int32 for shortest paths
     graph = scipy.sparse.csr_array((np.ones(len(edges)), tuple(ends)), shape=(n, n))
     graph = scipy.sparse.csr_array(graph + graph.T)
     graph.data[:] = 1.0
@@ -32,7 +32,7 @@ def graph_layout(edges: np.ndarray, n: int) -> np.ndarray:
     starts = np.concatenate([[0], np.cumsum(sizes)])
     pos = _circles(piece, sizes, members, starts)
     boxes = np.stack([0.8 * np.sqrt(sizes)] * 2, axis=1)
-    for c in np.argsort(-sizes, kind="stable")[:20].tolist():  # smaller components remain circles
+    for c in np.argsort(-sizes, kind="stable")[:20].tolist():  # other components stay circles
         if sizes[c] > 2:
             own = members[starts[c] : starts[c + 1]]
             pos[own] = _fitted(
@@ -63,7 +63,7 @@ def _shelves(boxes: np.ndarray) -> np.ndarray:
     ends = np.cumsum(wide)
     width = max(float(wide.max(initial=0)), 1.3 * np.sqrt((wide * high).sum()))
     row = ((ends - wide) // (width or 1.0)).astype(np.int64)
-    first = np.searchsorted(row, row)  # rows are consecutive in this order
+    first = np.searchsorted(row, row)  # first box of each row, as `row` ascends
     x = ends - wide / 2 - (ends - wide)[first]
     heights = np.zeros(row.max(initial=-1) + 1)
     np.maximum.at(heights, row, high)
@@ -101,11 +101,11 @@ def _connected_layout(graph: nx.Graph) -> np.ndarray:
 
 
 def _upright(pos: np.ndarray) -> np.ndarray:
-    """Return the positions rotated into their smallest rectangle, its longer side horizontal."""
-    hull = pos[ConvexHull(pos, qhull_options="QJ").vertices]  # QJ perturbs points of a line
+    """Return positions rotated so that their smallest rectangle lies on its longer side."""
+    hull = pos[ConvexHull(pos, qhull_options="QJ").vertices]  # QJ: allow points on a line
     sides = np.roll(hull, -1, axis=0) - hull
     lengths = np.linalg.norm(sides, axis=1)
-    sides = sides[lengths > 0] / lengths[lengths > 0, None]  # vertices may coincide
+    sides = sides[lengths > 0] / lengths[lengths > 0, None]  # skip coinciding points
     x, y = hull @ sides.T, hull @ np.stack([-sides[:, 1], sides[:, 0]])
     a, b = sides[int((np.ptp(x, axis=0) * np.ptp(y, axis=0)).argmin())]
     pos = pos @ np.array([[a, -b], [b, a]])
@@ -114,7 +114,7 @@ def _upright(pos: np.ndarray) -> np.ndarray:
 
 
 def _distances_to_pivots(graph: nx.Graph) -> np.ndarray:
-    """Return distances of all vertices to pivots from farthest-point sampling."""
+    """Return the distances of all vertices to pivots chosen by farthest-point sampling."""
     start = int(dijkstra(graph, unweighted=True, indices=0).argmax())
     rows = [dijkstra(graph, unweighted=True, indices=start)]
     nearest = rows[0]
@@ -130,7 +130,7 @@ def _least_stress(pos: np.ndarray, distances: np.ndarray) -> np.ndarray:
     with np.errstate(divide="ignore"):
         weights = np.where(distances > 0, distances**-2.0, 0.0)
     laplacian = np.diag(weights.sum(axis=1)) - weights
-    inverse = np.linalg.inv(laplacian + 1 / n)  # 1 / n: constants are in ker L
+    inverse = np.linalg.inv(laplacian + 1 / n)  # add 1 / n, since constants are in ker L
     scale = (distances * weights).sum() / max(float((_lengths(pos) * weights).sum()), 1e-300)
     # separate coinciding positions, such as those of the leaves of a star
     pos = scale * pos + 1e-3 * np.random.default_rng(0).standard_normal(pos.shape)

@@ -1,4 +1,4 @@
-"""Positions of both graphs of a coarsening: given, from distances, or from the quotient."""
+"""Positions of both graphs of a coarsening: passed, or from distances or the quotient graph."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Places(NamedTuple):
     seen: np.ndarray  # (K,) of bool, clusters to draw
     links: np.ndarray  # (P,) of bool, pairs of clusters to join by a line
     by_quotient: bool  # whether lines are links between clusters, not edges
-    how: str  # origin of the positions
+    how: str  # where the positions come from, for the title
 
 
 def vertex_places(F: Any, pos: Any) -> np.ndarray:
@@ -53,7 +53,7 @@ def vertex_places(F: Any, pos: Any) -> np.ndarray:
 
 
 def flat_places(C: Coarsening, pos: np.ndarray, view: View) -> Places:
-    """Return given positions, projected to the plane, with clusters at their means."""
+    """Return given positions projected onto the plane, with clusters at their vertices' means."""
     order = np.arange(len(pos))
     if pos.shape[1] == 3:
         order = np.argsort(view.depth(pos), kind="stable")
@@ -122,7 +122,7 @@ def _quotient_places(C: Coarsening) -> Places:
     order = np.lexsort((-degrees, labels))
     rank = np.empty(len(labels))
     rank[order] = np.arange(len(labels)) - C.clusters.member_ptr[labels[order]]
-    # a sunflower pattern with vertices of large degree in its middle
+    # arrange vertices in a sunflower pattern, with those of large degree in the middle
     angle = rank * np.pi * (3 - np.sqrt(5))
     reach = 0.9 * np.sqrt(rank + 0.5)
     places = centres[labels] + reach[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
@@ -136,13 +136,13 @@ def _strongest(pairs: np.ndarray, strength: np.ndarray, n: int) -> np.ndarray:
     kept = np.zeros(len(pairs), dtype=bool)
     ends = np.concatenate([pairs[:, 0], pairs[:, 1]])
     both = np.tile(np.arange(len(pairs)), 2)
-    # relative to the total strength of both clusters, so that hubs do not dominate
+    # divide by the total strength of both clusters, so that hubs do not dominate
     total = np.bincount(ends, np.tile(strength, 2), minlength=n)
     relative = strength / np.sqrt(total[pairs[:, 0]] * total[pairs[:, 1]])
     order = np.lexsort((-relative[both], ends))
     place = np.arange(len(ends)) - np.searchsorted(ends[order], ends[order])
-    kept[both[order[place < 3]]] = True  # three links of each cluster
-    narrow = tuple(pairs.T.astype(np.int32))  # scipy 1.14 requires these indices
+    kept[both[order[place < 3]]] = True  # the three strongest links of each cluster
+    narrow = tuple(pairs.T.astype(np.int32))  # scipy 1.14 requires int32 indices
     tree = minimum_spanning_tree(csr_array((2 - relative, narrow), shape=(n, n))).tocoo()
     kept[np.searchsorted(pairs @ [n, 1], tree.row.astype(np.int64) * n + tree.col)] = True
     return kept
@@ -154,7 +154,7 @@ def _apart(centres: np.ndarray, radii: np.ndarray, pairs: np.ndarray) -> np.ndar
         between = np.linalg.norm(centres[pairs[:, 0]] - centres[pairs[:, 1]], axis=1)
         wanted = 1.3 * radii[pairs].sum(axis=1)
         centres = centres * float(np.median(wanted / np.maximum(between, 1e-9)))
-    # the few largest discs would have all others as neighbours
+    # ignore the largest 2 % of the discs: within their reach, all discs would be neighbours
     reach = 2.3 * float(np.quantile(radii, 0.98)) if len(radii) else 0.0
     for _ in range(200 if len(radii) <= 2000 else 40):
         tree = cKDTree(centres)

@@ -1,4 +1,4 @@
-"""Projection of surfaces to the plane: view axes, visibility, shading."""
+"""Projection of surfaces onto the plane: view axes, visibility, shading."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class View(NamedTuple):
 
 
 def checked_view(view: object, up: object) -> tuple[float, float, UpAxis]:
-    """Return elevation and azimuth in degrees, and the axis that points up."""
+    """Check a view; return its elevation and azimuth in degrees, and the axis that points up."""
     choice("up", up, get_args(UpAxis))
     if not isinstance(view, tuple | list | np.ndarray) or len(view) != 2:
         raise ValueError(f"`view` must be two angles, elevation and azimuth, got {view!r}")
@@ -42,7 +42,7 @@ def checked_view(view: object, up: object) -> tuple[float, float, UpAxis]:
 
 def view_from(elevation: float, azimuth: float, up: UpAxis) -> View:
     """Return the view from a direction in degrees, as defined by matplotlib's ``view_init``."""
-    if up.startswith("-"):  # the picture from below, rotated by half a turn
+    if up.startswith("-"):  # rotate the view from below by half a turn
         down = view_from(-elevation, azimuth, up[1:])  # type: ignore[arg-type]
         return View(-down.right, -down.up, down.toward)
     e, a = np.radians([elevation, azimuth])
@@ -70,7 +70,7 @@ def shades(normals: np.ndarray, view: View, least: float = 0.45) -> np.ndarray:
 
 
 def visible_points(at: np.ndarray, points: np.ndarray, faces: np.ndarray, view: View) -> np.ndarray:
-    """Return which vertices are not hidden by a face closer to the viewer, shape (k,) of bool."""
+    """Return a mask (k,) of the vertices ``at`` that no face closer to the viewer hides."""
     flat, depth = view.project(points), view.depth(points)
     corners, depths = flat[faces], depth[faces]
     visible = np.ones(len(at), dtype=bool)
@@ -78,7 +78,7 @@ def visible_points(at: np.ndarray, points: np.ndarray, faces: np.ndarray, view: 
         return visible
     low, high = corners.min(axis=1), corners.max(axis=1)
     middle, reach = low / 2 + high / 2, np.linalg.norm(high - low, axis=1) / 2
-    # faces of similar size at a time, so that the search radius fits each
+    # search faces of similar size together, so that one search radius fits all of them
     _, size = np.frexp(reach)
     seen_points = cKDTree(flat[at])
     for exponent in np.unique(size).tolist():
@@ -98,9 +98,9 @@ def visible_points(at: np.ndarray, points: np.ndarray, faces: np.ndarray, view: 
 def _is_behind(
     p: np.ndarray, depth: np.ndarray, corners: np.ndarray, depths: np.ndarray
 ) -> np.ndarray:
-    """Return which points are inside their polygon in the picture and behind its plane."""
+    """Return a mask of points inside their polygon in the picture and behind its plane."""
     hidden = np.zeros(len(p), dtype=bool)
-    for j in range(1, corners.shape[1] - 1):  # triangle fan at the first corner
+    for j in range(1, corners.shape[1] - 1):  # triangles at the first corner
         a, b = corners[:, j] - corners[:, 0], corners[:, j + 1] - corners[:, 0]
         q = p - corners[:, 0]
         area = a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]
@@ -129,7 +129,7 @@ def spread_out(points: np.ndarray, count: int) -> np.ndarray:
 
 
 def usual_gap(points: np.ndarray) -> float:
-    """Return the median distance of points to their nearest neighbours, or 1."""
+    """Return the median distance of points to their nearest neighbours, or 1 if it is 0."""
     if len(points) < 2:
         return 1.0
     return float(np.median(cKDTree(points).query(points, k=2)[0][:, 1])) or 1.0

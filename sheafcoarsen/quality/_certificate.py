@@ -165,7 +165,7 @@ def certificate(C: Coarsening) -> Certificate:
     )
     gamma = float(np.maximum(gap - level, 0.0).min(initial=np.inf))
     beta, eps = _crossing_norm(C), eps_of(C.fine.dtype)
-    size = float(modes.operator_norms.max(initial=0.0)) + beta * beta  # at least norm(L)
+    size = float(modes.operator_norms.max(initial=0.0)) + beta * beta  # upper bound on norm(L)
     rounding = RESIDUAL_LIMIT * C.sheaf.dim_c0 * eps * size
     if gamma == 0:
         return Certificate(0.0, beta, np.inf, np.inf, rounding)
@@ -194,7 +194,7 @@ def _crossing_norm(C: Coarsening) -> float:
     for _ in range(60):
         z = N @ y
         square = min(square, float((z / y).max()))
-        y = z / z.max() + y  # adding y keeps it positive
+        y = z / z.max() + y  # add y, so that it stays positive
         y /= y.max()
     rows = np.bincount(X.edges.reshape(-1), np.repeat(X.edge_dims, 2), minlength=1).max()
     rounding = 8 * EPS * (rows + 2) ** 1.5 * max(int(X.vertex_dims.max()), 1)
@@ -207,7 +207,7 @@ def _block_norms(X: CellularSheaf) -> scipy.sparse.csr_array:
     stalk = np.repeat(np.arange(X.n_vertices), X.vertex_dims)
     row, column = (stalk[at] for at in L.coords)
     blocks, index = np.unique(row * X.n_vertices + column, return_inverse=True)
-    # sorted by block, and row by row in it; L stores all entries of a block
+    # sort by block, and row by row in each block, of which L stores all entries
     entries = L.data[np.argsort(index, kind="stable")]
     rows, columns = blocks // X.n_vertices, blocks % X.n_vertices
     shapes = np.stack([X.vertex_dims[rows], X.vertex_dims[columns]], axis=1)

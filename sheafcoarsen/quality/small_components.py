@@ -10,21 +10,21 @@ from sheafcoarsen.sheaf import CellularSheaf, component_labels
 from sheafcoarsen.solve import grounded
 
 SMALL = 100
-"""Maximum dimension of a component that is decomposed densely, with at most ``4 * SMALL`` rows."""
+"""Maximum dimension of a component to be decomposed densely, of at most ``4 * SMALL`` rows."""
 
 
 class Group(NamedTuple):
     """Connected components whose matrices have the same shape."""
 
-    coordinates: np.ndarray  # (components, d) in C^0
-    vectors: np.ndarray  # (components, d, d) right singular vectors as rows
+    coordinates: np.ndarray  # (components, d): indices in C^0
+    vectors: np.ndarray  # (components, d, d): right singular vectors as rows
 
 
 class SmallComponents(NamedTuple):
     """Singular values of all small components, ascending, with the indices of their vectors."""
 
     sigma: np.ndarray  # (N,)
-    indices: np.ndarray  # (N, 3) group, component, row
+    indices: np.ndarray  # (N, 3): group, component and row
     groups: list[Group]
     dim: int
 
@@ -43,7 +43,7 @@ class SmallComponents(NamedTuple):
 def split_components(
     D: scipy.sparse.csr_array, sheaf: CellularSheaf
 ) -> tuple[SmallComponents, np.ndarray, CellularSheaf] | None:
-    """Return the small components of D, a mask of all other coordinates, and the sheaf on them.
+    """Return the small components of D, a mask of other coordinates, and the sheaf on the others.
 
     Returns None if there are no small components. The columns of D are those of the coboundary.
     """

@@ -32,12 +32,12 @@ The relative error of the eigenvalue is about the square of this.
 """
 
 ACCURATE, ENOUGH = 1e-6, 1e-5
-"""Target residual relative to the lowest positive eigenvalue, and the residual accepted instead if
-the target is below rounding level (``TINY``).
+"""ACCURATE: target residual, relative to the lowest positive eigenvalue. ENOUGH: maximum relative
+residual that is accepted, and the largest target if rounding (``TINY``) requires a larger one.
 """
 
 TOL, TINY = 1e-8, 1e-13
-"""Maximum residual and rounding level of residuals, both relative to norm(L)."""
+"""TOL: maximum residual. TINY: rounding level of residuals. Both are relative to norm(L)."""
 
 ROWS = 1024
 """Number of rows of a tall matrix that are decomposed at a time, so that they fit in the cache."""
@@ -243,7 +243,7 @@ class _Iterated:
         return targets
 
     def _kernel(self, method: str) -> Any:
-        """Return the sections and store their number; return none if one exceeds ``level``."""
+        """Return the sections and store their number; drop all if a norm(D x) exceeds ``level``."""
         if self.sections is None:
             sheaf = self.pencil.sheaf
             none = np.zeros((sheaf.dim_c0, 0))
@@ -343,7 +343,7 @@ def _relative_residual(D: scipy.sparse.csr_array, values: np.ndarray, U: np.ndar
 
 
 def _check_converged(D: scipy.sparse.csr_array, values: np.ndarray, U: np.ndarray) -> None:
-    """Raise if an eigenpair has not converged."""
+    """Raise an error if an eigenpair has not converged."""
     worst = _relative_residual(D, values, U)
     if worst > CONVERGED:
         raise np.linalg.LinAlgError(

@@ -21,10 +21,10 @@ GROWTH = 100.0
 """Factor by which shifts grow until the shifted matrix is positive definite."""
 
 ROUNDING = 8 * EPS
-"""Minimum shift, relative to the norm of Q on rows of rotations; it exceeds rounding errors."""
+"""Minimum shift relative to the norm of Q on the rows of rotations; exceeds rounding errors."""
 
 SLACK = 1e-3
-"""Distance of the last shift from the computed eigenvalue, divided by that of the previous one."""
+"""Factor by which the second lower bound is closer to the computed eigenvalue than the first."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -102,7 +102,7 @@ def certificate(connection: Connection, poses: Poses, cost: float, tol: float) -
     marked[: n * stalk].reshape(n, stalk)[:, :d] = True
     delta = coboundary(sheaf)
     residuals = delta @ X
-    QX = delta.conj().T @ residuals  # for small residuals more accurate than Q @ X
+    QX = delta.conj().T @ residuals  # more accurate than Q @ X if residuals are small
     multipliers = QX[marked].reshape(n, d, d) @ poses.rotations
     multipliers = (multipliers + multipliers.conj().swapaxes(1, 2)) / 2
     rows = np.flatnonzero(marked).reshape(n, d)
@@ -122,7 +122,7 @@ def certificate(connection: Connection, poses: Poses, cost: float, tol: float) -
         bound = float(np.vdot(residuals, residuals).real) + mu
     else:
         free[:] = True
-        if stalk > d:  # fix one position in each component
+        if stalk > d:  # fix one position per component: ker M contains translations
             free[sheaf.vertex_offsets[roots + 1] - 1] = False
         mu, certain = 0.0, 0.0
         if norm:
@@ -163,7 +163,7 @@ def _smallest(M: scipy.sparse.csr_array, marked: np.ndarray, shift: float) -> tu
         padded[rows] = x
         return factors.solve(padded)[rows]
 
-    if len(rows) < 3:  # too few for ARPACK
+    if len(rows) < 3:  # too small for ARPACK
         small = inverse(np.eye(len(rows)))
         largest = scipy.linalg.eigvalsh((small + small.conj().T) / 2)[-1:]
     else:

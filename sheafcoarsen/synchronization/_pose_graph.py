@@ -27,7 +27,7 @@ from sheafcoarsen.synchronization.connection import Connection, Displacements, r
 from sheafcoarsen.synchronization.information import concentrations
 
 AGREEMENT = 1e-6
-"""Maximum relative difference of kappa and tau from the means of the information matrices."""
+"""Maximum relative difference of kappa and tau from the values that the information implies."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -204,7 +204,7 @@ class PoseGraph(ReadOnly):
             object.__setattr__(self, name, value)
 
     def _counted(self, edges: np.ndarray) -> int:
-        """Check the number of vertices against the edges and return it."""
+        """Check that the number of vertices is valid for the edges, and return it."""
         least = int(edges.max(initial=-1)) + 1
         if self.poses is not None and not (
             isinstance(self.poses, Sequence) and len(self.poses) == 2

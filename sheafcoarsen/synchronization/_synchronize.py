@@ -29,7 +29,7 @@ from sheafcoarsen.synchronization.reweighting import truncated_fit
 Method = Literal["auto", "joint", "spectral", "anchored"]
 
 Start: TypeAlias = tuple[str, np.ndarray, np.ndarray | None]
-"""Name of a method, its rotations, and the lowest eigenvalues if it computes them."""
+"""Initial rotations: name of the method, rotations, and lowest eigenvalues if computed."""
 
 
 def synchronize(
@@ -155,7 +155,7 @@ def _warn_if_undetermined(connection: Connection, found: Synchronization) -> Non
 
 
 def _starts(connection: Connection, method: Method, seed: int) -> Iterator[Start]:
-    """Yield the initial rotations of a method."""
+    """Yield the starts that a method prescribes: name, rotations and eigenvalues, if computed."""
     if method in ("auto", "spectral"):
         frames, values = spectral_frames(connection, seed)
         yield "spectral", nearest_rotations(frames, connection), values
@@ -176,7 +176,7 @@ def _trusted(
         mask[edge_indices("trusted", trusted, len(edges))] = True
     elif isinstance(F, PoseGraph):
         steps = np.flatnonzero(abs(edges[:, 1] - edges[:, 0]) == 1)
-        # the first of several measurements between the same poses counts as odometry
+        # if several measurements join the same poses, only the first counts as odometry
         odometry = steps[np.unique(edges[steps].min(axis=1), return_index=True)[1]]
         parts = component_labels(connection.n_vertices, edges[odometry])
         if parts.max(initial=0) == connection.component.max(initial=0):
@@ -185,7 +185,7 @@ def _trusted(
 
 
 def _given_rotations(start: npt.ArrayLike, connection: Connection) -> np.ndarray:
-    """Return the rotations nearest to given ones, or to frames given as a cochain."""
+    """Return the rotations nearest to ``start``, which holds rotations, or frames as a cochain."""
     n, d = connection.n_vertices, connection.dim
     frames = scalar_array("start", start)
     if frames.dtype.kind == "c" and connection.transports.dtype.kind != "c":

@@ -1,4 +1,4 @@
-"""Frames from the lowest modes or extended from a fixed vertex; positions for rotations."""
+"""Frames from the lowest modes, or extended from a fixed vertex; positions for rotations."""
 
 import warnings
 
@@ -18,7 +18,7 @@ from sheafcoarsen.solve import eigenmodes, harmonic_extension, least_squares
 from sheafcoarsen.synchronization.connection import Connection, Poses, first_vertices
 
 ACCURATE = 1e-9
-"""Tolerance of the eigensolver; the frames' errors are about ``ACCURATE`` / relative gap."""
+"""Tolerance of the eigensolver. Frames have errors of about this divided by the relative gap."""
 
 OPERATIONS = 2e10
 """Number of operations (about 10 s) above which an iterative solver replaces a factorization."""
@@ -79,7 +79,7 @@ def component_of(connection: Connection, vertices: np.ndarray) -> Connection:
 
 
 def extended_rotations(connection: Connection) -> np.ndarray:
-    """Return the rotations nearest to the frames of minimum cost with (I, 0) at the first pose.
+    """Return rotations nearest to the frames of minimum cost, with the first pose fixed at (I, 0).
 
     Every component has such a pose. If landmarks connect components of the connection, frames may
     be undetermined, and the solution of minimum norm is used.

@@ -10,10 +10,10 @@ from sheafcoarsen._support import eps_of, zero_level
 class Concentrations(NamedTuple):
     """Concentrations kappa and tau of every edge, and masks of edges where they are undefined."""
 
-    kappa: np.ndarray  # (m,) of rotations
-    tau: np.ndarray  # (m,) of translations
+    kappa: np.ndarray  # (m,): concentrations of rotations
+    tau: np.ndarray  # (m,): concentrations of translations
     rotation_fails: np.ndarray  # (m,) bool: the rotation's block is not positive definite
-    fails: np.ndarray  # (m,) bool: the rotation's or the translation's block is not
+    fails: np.ndarray  # (m,) bool: one of the two blocks is not positive definite
     indefinite: np.ndarray  # (m,) bool: both blocks are positive definite, but the matrix is not
 
 
@@ -68,6 +68,6 @@ def _scaled(blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     finite = np.isfinite(scaled).all(axis=(1, 2)) & ~negative
     scaled[~finite] = np.eye(k)
     lowest = np.linalg.eigvalsh(scaled)[:, 0] if len(scaled) else np.zeros(0)
-    fails = ~finite | (lowest <= zero_level(k, eps_of(float), float(k)))  # norm at most k
+    fails = ~finite | (lowest <= zero_level(k, eps_of(float), float(k)))  # k bounds the norm
     scaled[fails] = np.eye(k)
     return scaled, fails

@@ -26,7 +26,7 @@ MOST_STEPS = 100
 """Maximum number of Gauss-Newton steps."""
 
 ENOUGH = 1e-9
-"""Expected further decrease, relative to the cost, below which refinement has converged.
+"""Expected further decrease of the cost, relative to it, below which refinement ends.
 
 It is extrapolated from the last two steps, since the decreases are nearly geometric.
 """
@@ -116,14 +116,14 @@ class PoseSheaf:
     def _fill_rotations(
         self, tail: np.ndarray, head: np.ndarray, sines: np.ndarray, cosines: np.ndarray
     ) -> None:
-        """Write the derivatives of the rotations' residuals; delta x = tail x_i - head x_j."""
+        """Write the derivatives of the rotation residuals; delta x = tail x_i - head x_j."""
         a, transports = self.n_angles, self.connection.transports
         half = self.rotation_roots[:, None, None] / 2
         signs = np.sign(np.linalg.det(transports))[:, None, None]
         bent = np.zeros((1, 1)) if a == 1 else _cross(sines)
         back = signs * (np.eye(1) if a == 1 else transports.swapaxes(1, 2))
         straight = cosines[:, None, None] * np.eye(a)
-        tail[:, :a, :a] = half * ((straight - bent) @ back)  # U^T exp(w) U = exp(back w)
+        tail[:, :a, :a] = half * ((straight - bent) @ back)  # as U^T exp(w) U = exp(back w)
         head[:, :a, :a] = half * (straight + bent)
 
     def _filled(self, tail: np.ndarray, head: np.ndarray) -> CellularSheaf:
@@ -180,7 +180,7 @@ def refined_poses(connection: Connection, poses: Poses, steps: int = 0) -> Poses
         except NotConverged as error:  # the inexact solution may still reduce the cost
             x = np.asarray(error.result)
         along = delta @ x
-        # norm(r - s delta x)^2 = cost - (2 s - s^2) gain for an exact step
+        # for an exact step x, norm(r - s delta x)^2 = cost - (2 s - s^2) gain
         gain = float(2 * (r @ along) - along @ along)
         if not gain >= 0:
             break

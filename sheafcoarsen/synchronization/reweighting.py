@@ -17,7 +17,7 @@ from sheafcoarsen.synchronization.frames import extended_rotations, with_positio
 from sheafcoarsen.synchronization.refinement import refined_poses
 
 ROUNDS = 10
-"""Number of reweighted fits. On planted outliers, 5 fits rank nearly as well, 20 no better."""
+"""Number of reweighted fits. Planted outliers rank nearly as high after 5, no higher after 20."""
 
 SMALLEST = 1e-3
 """Residual, relative to the largest one, below which the weight of an edge stops growing."""
@@ -26,7 +26,7 @@ EXCEEDED = 1e-3
 """Probability that a measurement with Gaussian errors is classified as an outlier."""
 
 DECREASE = 2.0
-"""Factor by which the convexity decreases from fit to fit. The 1.4 of gtsam is no better."""
+"""Factor by which the convexity decreases from fit to fit. The factor 1.4 of gtsam is no better."""
 
 CONVEXITY = 1e3
 """Initial convexity of fits that start from refined poses.
@@ -77,13 +77,13 @@ def least_residuals(connection: Connection) -> np.ndarray:
 
 
 def _inverse_roots(squares: np.ndarray) -> np.ndarray:
-    """Return the inverses of residuals relative to the largest one, at most 1 / ``SMALLEST``."""
+    """Return 1 / (residual / largest residual) for all residuals, at most 1 / ``SMALLEST``."""
     largest = squares.max(initial=0.0)
     return 1 / np.sqrt(squares / (largest or 1.0) + SMALLEST**2)
 
 
 def fit(connection: Connection) -> Poses:
-    """Return poses of minimum energy with fixed roots; without sightings, by rotations alone."""
+    """Return poses of minimum energy with fixed roots; without sightings, fit rotations first."""
     measured, part = connection.displacements, connection
     if measured is None or len(measured.ends) == len(connection.edges):
         part = dataclasses.replace(connection, displacements=None)
@@ -131,7 +131,7 @@ def truncation(connection: Connection) -> float:
 def truncated_fit(
     connection: Connection, trusted: np.ndarray, refine: bool
 ) -> tuple[np.ndarray, Poses]:
-    """Fit poses by truncated least squares; return weights (m,), 1 if trusted, and the poses.
+    """Return weights (m,), 1 for trusted edges, and poses fitted by truncated least squares.
 
     Graduated non-convexity (Yang et al., RA-L 2020) is run first with extensions of minimum energy,
     which are least sensitive to wrong loops, then with refined poses, which recover correct loops.
@@ -156,7 +156,7 @@ def truncated_fit(
         return weights, poses
 
     def refitted(weights: np.ndarray, poses: Poses) -> tuple[np.ndarray, Poses]:
-        """Refine without the measurements of large residuals until these no longer change."""
+        """Refine without the measurements of large residuals until their set no longer changes."""
         for _ in range(REWEIGHTED):
             poses = refined_poses(weighted(connection, weights), poses)
             before, weights = weights, weights_at(poses)
@@ -170,7 +170,7 @@ def truncated_fit(
         return float(np.where(trusted, squares, np.minimum(squares, c2)).sum() + seen.sum())
 
     weights, _ = graduated(fit(connection), extends=True)
-    poses = fit(weighted(connection, weights))  # those of the last surrogate may be far from it
+    poses = fit(weighted(connection, weights))  # poses of the last surrogate may be far off
     if not refine:
         return weights, poses
     first = refitted(weights, poses)
@@ -178,7 +178,7 @@ def truncated_fit(
 
 
 def surrogate_weights(squares: np.ndarray, c2: float, convexity: float) -> np.ndarray:
-    """Return the weights of a surrogate of convexity 1 / mu; if it is 0, whether r^2 <= c^2."""
+    """Return weights of a surrogate of convexity 1 / mu; for 0, they are 1 up to c^2, else 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         weights = (np.sqrt(c2 * (1 + convexity) / squares) - 1) / convexity
     low, high = c2 / (1 + convexity), c2 * (1 + convexity)

@@ -73,7 +73,7 @@ def verify(C: Coarsening | Elimination | Sparsification | Hierarchy, seed: int =
         with single_threaded_blas():
             return _judged(SPARSE, SparseEvidence(C, seed))
     check_coarsening(C)
-    # on small dense blocks several BLAS threads would only wait for each other
+    # one thread, because on small dense blocks BLAS threads would only wait for each other
     with single_threaded_blas():
         evidence = Evidence(C, seed)
     return _judged(STATEMENTS, evidence)

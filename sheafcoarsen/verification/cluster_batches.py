@@ -32,7 +32,7 @@ class FoundOnce(cached_property):
 
 
 class EdgeIndex:
-    """Index of edges by the clusters of their ends, which ``ends`` holds, shape (m, 2)."""
+    """Index of edges by the clusters of their two ends; ``ends`` (m, 2) holds these clusters."""
 
     def __init__(self, ends: np.ndarray, n_clusters: int) -> None:
         self.first, last = ends.min(axis=1), ends.max(axis=1)
@@ -102,7 +102,7 @@ def part_of(
 
 
 class Piece:
-    """Clusters lo to hi - 1 with all adjacent edges; their own rows and columns come first."""
+    """Clusters lo to hi - 1 with all adjacent edges; rows and columns of the clusters are first."""
 
     def __init__(self, whole: Pieces, lo: int, hi: int) -> None:
         C = whole.C
@@ -120,12 +120,12 @@ class Piece:
         beyond = np.unique(far[(far < lo) | (far >= hi)])
         self.clusters = np.concatenate([np.arange(lo, hi), beyond])
         self.sheaf = part_of(C.fine, self.edges, self.vertices)
-        self.internal = np.flatnonzero(away[:, 0] == away[:, 1])  # indices of edges in the batch
+        self.internal = np.flatnonzero(away[:, 0] == away[:, 1])  # indices in the batch
         self.internal_cluster = away[self.internal, 0] - lo
         self.coarse = part_of(C.sheaf, self.coarse_edges, self.clusters)
         dims = C.fine.vertex_dims
         self.coordinates = range_of_blocks(C.fine.vertex_offsets, self.vertices)
-        self.n_rows = int(dims[self.own].sum())  # number of rows of C^0 that belong to the clusters
+        self.n_rows = int(dims[self.own].sum())  # rows of C^0 on the clusters
         self.row_cluster = np.repeat(labels[self.own] - lo, dims[self.own])
         self.row_vertex = np.repeat(np.arange(len(self.own)), dims[self.own])
         ranks = C.sheaf.vertex_dims[self.clusters]
@@ -212,7 +212,7 @@ class Piece:
 
     def gram(self, X: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
         """Return the rows of X* X that belong to the clusters."""
-        # multiply only the rows of X* that belong to the clusters
+        # select rows of X* before the product, which would compute all rows
         own = X.conj(copy=False).T.tocsr()[: self.n_columns]
         return scipy.sparse.csr_array(own @ X)
 

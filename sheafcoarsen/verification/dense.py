@@ -43,7 +43,7 @@ def worst_eigenvalue(
     """Return the largest error of retained and next eigenvalues of the ``checked`` clusters."""
     sizes = np.bincount(piece.row_cluster, minlength=piece.hi - piece.lo)
     starts, worst = offsets(sizes), ZERO
-    for size in np.unique(sizes[checked]).tolist():  # all clusters of the same size at once
+    for size in np.unique(sizes[checked]).tolist():  # batch clusters of equal size
         members = checked[sizes[checked] == size]
         for part in np.array_split(members, -(-len(members) * size**2 // 2_000_000)):
             exact = np.linalg.eigvalsh(dense_blocks(operator, starts, part, size)).clip(min=0)

@@ -32,12 +32,12 @@ class Degrees:
         self.roots = np.zeros(int(self.starts[-1]), dtype)  # all D_v^{-1/2}, flattened
         self.norms = np.zeros(F.n_vertices)  # norm(D_v)_F
         self.factors, self.loop_sizes = degree_factors(F)[1], loop_sizes(F)
-        # one entry per batch: the largest residual of the factors of D_v, and the norm of its L
+        # one entry per batch: the largest residual of the factors of D_v; the norm of the rows of L
         self.factor_errors: list[RelativeResidual] = []
         self.row_norms: list[float] = []
 
     def measure(self, piece: Piece) -> tuple[RelativeResidual, float]:
-        """Compute D_v^{-1/2} in a batch; return the largest residual of factors, and norm(L)."""
+        """Compute D_v^{-1/2} in a batch; return the factors' largest residual and norm(L)."""
         L, vertex, worst = piece.L, piece.row_vertex, ZERO
         row = np.repeat(np.arange(piece.n_rows), np.diff(L.indptr))
         every = np.append(vertex, -1)
@@ -47,7 +47,7 @@ class Degrees:
         first = offsets(dims)
         self.norms[piece.own] = scaled_norms(np.abs(value), vertex[i], len(dims))
         of_entry, place = dims[vertex[i]], np.zeros(len(dims), np.int64)
-        for d in np.unique(dims[dims > 0]).tolist():  # all stalks of the same dimension at once
+        for d in np.unique(dims[dims > 0]).tolist():  # batch stalks of equal dimension
             members = np.flatnonzero(dims == d)
             place[members] = np.arange(len(members))
             here = of_entry == d

@@ -36,7 +36,7 @@ from sheafcoarsen.verification.relative_residual import (
 )
 
 DENSE_BUDGET = 1e9
-"""Maximum sum of N_a^3 for which all modes, not only a sample, are compared with a dense solver."""
+"""Sum of N_a^3 up to which a dense solver checks the modes of all clusters, not of a sample."""
 
 
 class Measured(NamedTuple):
@@ -67,7 +67,7 @@ class Evidence:
         self.n = np.maximum(self.dims, C.ranks)
         self.double = np.result_type(C.fine.dtype, C.prolongation.dtype, np.float64)
         self.pieces = Pieces(C)
-        # keys a K + b, ascending, of clusters a < b that a fine or a coarse edge joins
+        # keys a K + b, ascending, of pairs of clusters a < b joined by a fine or a coarse edge
         both = (C.partition.labels[C.fine.edges], C.sheaf.edges)
         pairs = np.union1d(*(ends.min(axis=1) * K + ends.max(axis=1) for ends in both))
         self.pairs = pairs[pairs // max(K, 1) != pairs % max(K, 1)]
@@ -148,7 +148,7 @@ class Evidence:
             self._put("spectral", piece, piece.retained[:, : hi - lo] - scores)
 
     def _put(self, name: str, piece: Piece, difference: Any) -> None:
-        """Store the norms of the blocks of a difference on and above the diagonal."""
+        """Store the norms of blocks on and above the diagonal of a difference of matrices."""
         width = len(piece.clusters)
         own = piece.column_cluster[: piece.n_columns]
         a, b, sizes = block_norms(difference, own, piece.column_cluster, width)
@@ -201,7 +201,7 @@ class Evidence:
         return missing
 
     def _named_rows(self, piece: Piece, numbers: np.ndarray) -> np.ndarray | None:
-        """Return the batch rows that ``crossing_rows`` lists for coarse edges, None if absent."""
+        """Return the rows in the batch that ``crossing_rows`` lists, or None if one is missing."""
         starts = self.crossing_starts
         wanted = range_of_blocks(starts, numbers)
         named = self.C.crossing_rows
@@ -291,7 +291,7 @@ class Evidence:
         return relative_residual(self.isometry_errors, self.n, eps, ranks)
 
     def internal_rows_ratio(self, lo: int, hi: int) -> np.ndarray:
-        """Return norm(delta_a R_a) relative to rounding; it is small if L_a R_a = 0."""
+        """Return norm(delta_a R_a) relative to rounding errors; it is small if L_a R_a = 0."""
         sides = self.internal_delta_norms, self.R_norms, self.internal_row_errors, self.n
         delta, R, errors, n = (side[lo:hi] for side in sides)
         return residual_ratio(errors, n, self.eps, delta, R)

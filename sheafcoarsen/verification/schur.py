@@ -24,7 +24,7 @@ from sheafcoarsen.verification.relative_residual import (
 )
 
 DENSE = 1000
-"""Maximum dimension for which kernels are compared, by dense decompositions."""
+"""Maximum dimension of sheaves whose kernels are compared; this needs dense decompositions."""
 
 
 class SchurEvidence:
@@ -36,7 +36,7 @@ class SchurEvidence:
         self.eps = eps_of(F.dtype)
         self.fine, self.unit = unit_sheaf(F)
         self.L = laplacian(self.fine)
-        # abs(delta)* abs(delta), which is L without cancellation
+        # abs(delta)* abs(delta): bounds rounding errors of L, since nothing cancels
         sizes = sheaf_like(self.fine, abs(self.fine.tail_data), -abs(self.fine.head_data))
         self.products = laplacian(sizes)
         self.S = laplacian(scaled(K.sheaf, self.unit))
@@ -50,7 +50,7 @@ class SchurEvidence:
         self.n = self._sizes()
 
     def _sizes(self) -> np.ndarray:
-        """Return n of each vertex: one more than the dimension of its component or stalk."""
+        """Return n in the rounding level of each vertex: 1 + size of its component or stalk."""
         F = self.K.fine
         sizes = np.bincount(self.part, F.vertex_dims * self.is_gone)[self.part]
         return np.maximum(self.largest_around(sizes * self.is_gone), F.vertex_dims).astype(int) + 1
@@ -111,7 +111,7 @@ def _solutions(e: SchurEvidence) -> Outcome:
         return f"forward substitution enlarges rounding errors by `growth` = {K.growth:.1g}"
     y, z = (e.rng.standard_normal((size, 3)).astype(F.dtype) for size in (F.dim_c0, K.sheaf.dim_c0))
     b = (e.L @ y).astype(F.dtype)
-    # K solves with L = unit^2 e.L, so the part of x that depends on b is scaled by unit^2
+    # `K.extend` solves with L = unit^2 e.L, so multiply the part of x that depends on b by unit^2
     x = K.extend(z) + K.extend(0 * z, b) * e.unit * e.unit
     left = e.S @ z - K.reduce(b)
     size = e.products @ (abs(x) + abs(y))

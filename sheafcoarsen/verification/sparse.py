@@ -39,7 +39,7 @@ class SparseEvidence:
 
 
 def _maps(e: SparseEvidence) -> Outcome:
-    """The maps of each edge are those of the fine sheaf times the square root of its weight."""
+    """The maps of each edge are those of the fine sheaf times the root of the edge's weight."""
     Z, worst = e.Z, ZERO
     for end, given, found, starts in (
         (0, e.fine.tail_data, e.sparse.tail_data, e.fine.tail_offsets),

@@ -111,7 +111,7 @@ def _spectral_form(e: Evidence) -> Outcome:
 
 
 def _local_optimality(e: Evidence) -> Outcome:
-    """U_a spans the lowest modes, by residuals, orthonormality and independent eigenvalues.
+    """U_a spans the lowest modes, as residuals, orthonormality and independent eigenvalues show.
 
     No other subspace is better (``eq:minmax_local_energy``, ``eq:appendix_courant_fischer``).
     """
@@ -122,7 +122,7 @@ def _local_optimality(e: Evidence) -> Outcome:
     ratios = [outcome[0]]
     rng = np.random.default_rng(e.seed)
     for a in e.sample.tolist():
-        # a random subspace, close to span U_a or far from it, must have a larger maximum energy
+        # a random subspace, close to span U_a or far from it, must not have a lower maximum energy
         U, L = e.dense(a)
         r = U.shape[1]
         if 0 < r < len(L):
@@ -270,7 +270,7 @@ def _sections_kept(e: Evidence) -> Outcome:
     missed = sections - C.prolongation @ pooled(C.prolongation, sections)
     discarded = norms_by(missed, e.row_cluster, None, e.K)
     n = max(C.fine.dim_c0, C.fine.dim_c1)
-    # the norm of the maps, not of delta: where the maps of a loop cancel, rounding errors remain
+    # use the norm of the maps, since where the maps of a loop cancel in delta, rounding remains
     size = norm([norm(C.fine.tail_data), norm(C.fine.head_data)])
     # dense sections x have errors of eps norm(delta) / gap, with gap the smallest nonzero singular
     # value; for internal modes, norm(L_a x) >= next eigenvalue times norm of the discarded part
