@@ -13,7 +13,7 @@ COMMON = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 """Options of every kernel; no C wrapper, since no kernel is called from C."""
 
 FROM_KERNELS = {"no_cpython_wrapper": True}
-"""Option of kernels that only kernels call: no Python wrapper, a tenth of the compile time."""
+"""Option of kernels that only kernels call: no Python wrapper, which saves a tenth of compiling."""
 
 
 def kernel(function):

@@ -55,7 +55,7 @@ class Job:
     singular: bool
     loops: bool
     compress: bool
-    whole: Whole  # decisions made for the full sheaf, so that a shard has the same bits
+    whole: Whole  # decisions made for the full sheaf: shards then give the same bits as in memory
     threads: int | None = None  # number of threads that a task may use; None: all
 
     @property

@@ -18,7 +18,7 @@ from sheafcoarsen._support import (
 from sheafcoarsen.sheaf import CellularSheaf
 
 CHUNK = 2**22
-"""Maximum number of coordinates in memory at a time, of vectors from points to neighbours."""
+"""Maximum number of coordinates of vectors from points to neighbours in memory at a time."""
 
 
 def nearest_neighbors(points: npt.ArrayLike, k: int) -> np.ndarray:

@@ -29,7 +29,7 @@ class Findings(NamedTuple):
     """Results of a report; a string in place of a result says why it could not be computed."""
 
     verdict: Verification
-    ledgers: tuple[EnergyLedger, EnergyLedger] | str  # of both cochains, and of the smooth one
+    ledgers: tuple[EnergyLedger, EnergyLedger] | str  # random and smooth cochain; smooth alone
     quality: tuple[SpectralQuality, Certificate | None] | str
 
 

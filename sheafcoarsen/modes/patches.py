@@ -21,7 +21,7 @@ class ClusterPatches:
 
     def __init__(self, sheaf: CellularSheaf, clusters: Clusters, rings: int):
         n, K, f = sheaf.n_vertices, clusters.n_clusters, sheaf.arrays
-        # rings add at most N_a vertices: stalks have dimension >= 1, and N_a limits their sum
+        # rings add at most N_a vertices: each has dimension >= 1, all of them at most N_a in total
         starts = offsets(np.diff(clusters.member_ptr) + clusters.dims)
         degrees = np.bincount(sheaf.edges.reshape(-1), minlength=n)
         tails, heads = sheaf.edges.T

@@ -229,5 +229,5 @@ def _check_size(sheaf: CellularSheaf, name: str, size: float, height: int, dtype
     if size * np.sqrt(max(height, 1)) * max(entry, 1.0) > limit:
         raise ValueError(
             f"{name} has entries up to {size:.3g}: with maps up to {entry:.3g} the coarse maps "
-            f"would exceed {limit:.2g}, where squares of {dtype} are safe: rescale the basis"
+            f"would exceed {limit:.2g}, up to which squares in {dtype} are safe: rescale the basis"
         )

@@ -36,7 +36,7 @@ def match_levels(links: Links, n_clusters: int, rng: np.random.Generator) -> np.
 def _matched(
     links: Links, n_groups: int, high: float, rng: np.random.Generator
 ) -> tuple[list[tuple[Links, np.ndarray]], Links]:
-    """Return levels that halve the number of vertices, their groups, and the last level's links.
+    """Return links and groups of levels that shrink at most twofold, and the last level's links.
 
     Groups are not heavier than ``high``; the last level has about ``n_groups`` vertices (Karypis
     and Kumar, A fast and high quality multilevel scheme for partitioning irregular graphs, 1998).

@@ -136,7 +136,7 @@ def _strongest(pairs: np.ndarray, strength: np.ndarray, n: int) -> np.ndarray:
     kept = np.zeros(len(pairs), dtype=bool)
     ends = np.concatenate([pairs[:, 0], pairs[:, 1]])
     both = np.tile(np.arange(len(pairs)), 2)
-    # divide by the total strength of both clusters, so that hubs do not dominate
+    # divide by the geometric mean of both clusters' total strengths: hubs must not dominate
     total = np.bincount(ends, np.tile(strength, 2), minlength=n)
     relative = strength / np.sqrt(total[pairs[:, 0]] * total[pairs[:, 1]])
     order = np.lexsort((-relative[both], ends))

@@ -128,7 +128,7 @@ def reduce_clusters(lo, hi, f, c, crossing, cut, workspace, kept):
         for i in range(rows * k):
             factor[i] = stack[i]
             square += float(abs(stack[i])) ** 2
-        zero = ZERO_ROUNDING * max(eps, n * EPS)  # single-precision maps have the larger eps
+        zero = ZERO_ROUNDING * max(eps, n * EPS)  # for single-precision maps, eps is the larger
         if math.sqrt(square) <= zero:
             rows = 0
         filled = stack_crossing(a, f, c, crossing, rows, k, workspace)
