@@ -63,7 +63,7 @@ def vertex_indices(name: str, value: Vertices, sheaf: Named, *, once: bool = Fal
 
 
 def _are_names(value: Any) -> TypeGuard[Sequence[Hashable]]:
-    """Return whether a value is an array of strings or objects, or a sequence with a name."""
+    """Return whether a value is an array of strings or objects, or a sequence with a non-number."""
     if isinstance(value, np.ndarray):
         return value.ndim == 1 and value.dtype.kind in "UO"
     if not isinstance(value, Sequence) or isinstance(value, str | bytes):

@@ -26,7 +26,7 @@ def eps_of(dtype: npt.DTypeLike) -> float:
 
 def norm(array: npt.ArrayLike) -> float:
     """Return the Frobenius norm, scaling internally to avoid overflow and underflow."""
-    moduli = np.abs(array).ravel()  # complex division by a subnormal number would overflow
+    moduli = np.abs(array).ravel()  # complex numbers over subnormal ones overflow
     if moduli.size == 0:
         return 0.0
     largest = float(moduli.max())

@@ -150,7 +150,7 @@ class CellularSheaf(FromSheaves, ReadOnly):
         vertex_dims: npt.ArrayLike,
         edge_dims: npt.ArrayLike,
     ) -> Self:
-        """Build a sheaf from flat map data, which is faster than m arrays for ragged stalks.
+        """Build a sheaf from flat map data, for ragged stalks faster than from m arrays.
 
         Parameters
         ----------

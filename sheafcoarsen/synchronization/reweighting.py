@@ -156,7 +156,7 @@ def truncated_fit(
         return weights, poses
 
     def refitted(weights: np.ndarray, poses: Poses) -> tuple[np.ndarray, Poses]:
-        """Refine without the measurements of large residuals until their set no longer changes."""
+        """Refine without measurements that have large residuals until their set is unchanged."""
         for _ in range(REWEIGHTED):
             poses = refined_poses(weighted(connection, weights), poses)
             before, weights = weights, weights_at(poses)
@@ -178,7 +178,7 @@ def truncated_fit(
 
 
 def surrogate_weights(squares: np.ndarray, c2: float, convexity: float) -> np.ndarray:
-    """Return weights of a surrogate of convexity 1 / mu; for 0, they are 1 up to c^2, else 0."""
+    """Return weights of a surrogate of convexity 1 / mu; if it is 0: 1 for r^2 <= c^2, else 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         weights = (np.sqrt(c2 * (1 + convexity) / squares) - 1) / convexity
     low, high = c2 / (1 + convexity), c2 * (1 + convexity)

@@ -77,7 +77,7 @@ def test_every_package_has_a_docstring(folder):
 
 
 @pytest.mark.parametrize("folder", PACKAGES, ids=name_of)
-def test_all_lists_what_a_package_imports(folder):
+def test_dunder_all_lists_what_a_package_imports(folder):
     module = importlib.import_module(name_of(folder))
     names = module.__all__
     assert len(set(names)) == len(names)

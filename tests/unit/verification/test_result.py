@@ -39,7 +39,7 @@ def test_the_notebook_table_shows_all_checks(C):
     assert page.count("<tr>") == len(sc.verify(C).checks) + 1
 
 
-def test_truth_value_of_a_verification_is_passed(C):
+def test_a_verification_is_true_if_it_passed(C):
     assert bool(sc.verify(C))
     zero = with_sheaf(
         C, tail=np.zeros_like(C.sheaf.tail_data), head=np.zeros_like(C.sheaf.head_data)
