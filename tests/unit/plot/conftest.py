@@ -18,6 +18,7 @@ def no_figure_is_left_open():
     from matplotlib import pyplot
 
     mpl.use("Agg")
+    pyplot.close("all")  # of other tests in this process
     yield
     assert pyplot.get_fignums() == []
 
