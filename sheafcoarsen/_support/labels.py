@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeAlias, TypeGuard
 import numpy as np
 import numpy.typing as npt
 
-from sheafcoarsen._support.arrays import integer_array
+from sheafcoarsen._support.arrays import integer_array, items
 
 Vertices: TypeAlias = npt.ArrayLike | Sequence[Hashable]
 """Vertices as indices, as names (if the sheaf has names) or as a mask."""
@@ -71,13 +71,14 @@ def _are_names(value: Any) -> TypeGuard[Sequence[Hashable]]:
     return not all(isinstance(item, NUMBERS) for item in value)
 
 
-def named_vertices(name: str, items: Sequence[Hashable], labels: Sequence[Hashable]) -> np.ndarray:
-    """Return the vertex index of each name in ``items``."""
-    if isinstance(items, str | bytes):
-        raise ValueError(f"`{name}` must be 1-dimensional, got {items!r}: pass a list of names")
+def named_vertices(name: str, value: Sequence[Hashable], labels: Sequence[Hashable]) -> np.ndarray:
+    """Return the vertex index of each name."""
+    if isinstance(value, str | bytes):
+        raise ValueError(f"`{name}` must be 1-dimensional, got {value!r}: pass a list of names")
+    names = items(name, value, "names of vertices")
     where = {label: v for v, label in enumerate(labels)}
-    found = np.empty(len(items), np.int64)
-    for i, item in enumerate(items):
+    found = np.empty(len(names), np.int64)
+    for i, item in enumerate(names):
         try:
             found[i] = where[item]
         except TypeError:
