@@ -7,7 +7,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from sheafcoarsen._kernels import operators as kernels
 from sheafcoarsen._kernels.arrays import SheafArrays
-from sheafcoarsen._support import SCALARS, offsets, ranges, run_ranges
+from sheafcoarsen._support import SCALARS, offsets, ranges, read_only, run_ranges
 from sheafcoarsen.operators._laplacian import SERIAL_BELOW
 from sheafcoarsen.operators.csr import canonical_csr, index_dtype
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
@@ -17,6 +17,12 @@ LANES = (8, 4, 1), (4, 1)
 
 LONGEST = 8
 """Maximum stalk dimension that kernels hold in one SIMD vector."""
+
+SPECIALIZED_ABOVE = 20_000
+"""Number of map entries above which kernels are compiled for the stalk dimensions of a sheaf.
+
+One compilation takes as long as about 10,000 products of a smaller sheaf.
+"""
 
 MASKS = bool(binding.get_host_cpu_features().get("avx"))
 """Whether the processor supports masked loads of SIMD vectors."""
@@ -116,7 +122,8 @@ def without_loops(sheaf: CellularSheaf) -> SheafArrays:
     tail_data, head_data = f.tail_data.copy(), f.head_data.copy()
     tail_data[ranges(f.tail_offsets[loops], lengths)] -= head_data[head]
     head_data[head] = 0
-    return f._replace(tail_data=tail_data, head_data=head_data)
+    # as in ``f``, since kernels are compiled again for writable arrays
+    return f._replace(tail_data=read_only(tail_data), head_data=read_only(head_data))
 
 
 def _lanes(out: np.ndarray) -> tuple:
@@ -125,11 +132,16 @@ def _lanes(out: np.ndarray) -> tuple:
     return (out.dtype.type(0),) * next(width for width in widths if width <= out.shape[1])
 
 
+def _compiled_shape(sheaf: CellularSheaf) -> tuple[int, int] | None:
+    """Return the shape of all maps that kernels are compiled for; None for maps of any shape."""
+    return sheaf.map_shape if len(sheaf.tail_data) > SPECIALIZED_ABOVE else None
+
+
 def _blocks(sheaf: CellularSheaf) -> tuple[tuple, tuple, tuple]:
     """Return tuples whose lengths tell kernels the block shape, and whether a map is one block."""
-    shape = sheaf.map_shape or (1, 1)
-    sizes = tuple(next((k for k in (4, 3, 2) if n and n % k == 0), 1) for n in shape)
-    return (0,) * sizes[0], (0,) * sizes[1], (0,) * (sheaf.map_shape == sizes)
+    shape = _compiled_shape(sheaf)
+    sizes = tuple(next((k for k in (4, 3, 2) if n and n % k == 0), 1) for n in shape or (1, 1))
+    return (0,) * sizes[0], (0,) * sizes[1], (0,) * (shape == sizes)
 
 
 def _along_stalks(sheaf: CellularSheaf, out: np.ndarray) -> tuple[tuple, tuple] | None:
@@ -138,7 +150,7 @@ def _along_stalks(sheaf: CellularSheaf, out: np.ndarray) -> tuple[tuple, tuple] 
     Returns None if a stalk does not fit into a SIMD vector.
     """
     longest = int(sheaf.vertex_dims.max(initial=0))
-    uniform = sheaf.map_shape is not None and longest > 0
+    uniform = _compiled_shape(sheaf) is not None and longest > 0
     if longest > LONGEST or not (uniform or MASKS):
         return None
     return (out.dtype.type(0),) * (longest if uniform else LONGEST), (0,) * uniform

@@ -80,7 +80,7 @@ class BlockMatrix:
         shape = (dtype.type(0),) * lanes, (0,) * p, (0,) * q
         factors = np.empty(h, dtype)
         factors[:] = by
-        terms = (*plus, *((0.0, out),) * (3 - len(plus)))
+        terms = tuple((float(x), T) for x, T in (*plus, *((0.0, out),) * (3 - len(plus))))
 
         def rows(lo: int, hi: int) -> None:
             kernels.combine_blocks(lo, hi, arrays, shape, Y, factors, terms, out)

@@ -7,10 +7,7 @@ bounds.
 import contextlib
 import dataclasses
 import inspect
-import os
 import re
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
@@ -24,7 +21,6 @@ from scipy.sparse.linalg import LinearOperator
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, Partition, gallery
-from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen.ranks import Rule
 from tests.support.strategies import JUNK, bases, cochains, mode_counts, sheaves_with_partitions
 
@@ -1026,7 +1022,7 @@ def test_every_public_function_is_tested_with_random_arguments():
 @pytest.mark.parametrize("dtype", [np.float64, np.complex64])
 @given(data=st.data())
 def test_full_pipeline_on_random_sheaves(dtype, data):
-    """Run every kernel once; `test_kernels_do_not_index_out_of_bounds` repeats it with checks."""
+    """Run every kernel once; as plain Python, an index out of range raises an error."""
     F, P = data.draw(sheaves_with_partitions(dtypes=(dtype,)))
     pattern = sc.LaplacianPattern(F)
     assert_valid((sc.coboundary(F), pattern.fill(F, out=pattern.fill(F)), sc.laplacian_operator(F)))
@@ -1075,51 +1071,3 @@ def test_full_pipeline_on_large_clusters(dtype):
         for local_operator in ("internal", "principal", "oversampled"):
             for rank in (3, n, sc.ranks.kernel()):
                 assert_valid(sc.coarsen(F, P, rank, local_operator=local_operator))
-
-
-IN_BOUNDS = [
-    f"{Path(__file__).relative_to(Path(__file__).parents[2])}::{test}"
-    for test in (
-        "test_full_pipeline_on_random_sheaves[float64]",
-        "test_full_pipeline_on_large_clusters[float64]",
-    )
-] + [
-    "tests/unit/partition/test_repair.py::test_repair_makes_any_labels_valid",
-    "tests/unit/partition/test_methods.py::test_heap_returns_entries_in_order",
-]
-
-
-@pytest.mark.skipif(JIT_IS_OFF, reason="plain Python checks its indices itself")
-def test_kernels_do_not_index_out_of_bounds(tmp_path):
-    """Numba compiles indexing without a check.
-
-    A kernel that runs past its array reads or spoils other memory in silence.
-
-    With NUMBA_BOUNDSCHECK=1 the same kernels raise IndexError. The variable is read when a kernel
-    is compiled and is no part of the cache's key, so this run needs a cache folder of its own: it
-    would otherwise load the unchecked kernels that other tests left there, or leave them its
-    checked, slower ones. Nearly all of the time goes into compiling; hence one scalar type.
-    """
-    not_for_this_run = ("SHEAFCOARSEN_DEEP", "SHEAFCOARSEN_RESIDUALS", "PYTEST_ADDOPTS")
-    environment = {
-        name: value for name, value in os.environ.items() if name not in not_for_this_run
-    }
-    environment |= {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "--hypothesis-profile=nojit",
-        *IN_BOUNDS,
-    ]
-    root = Path(__file__).parents[2]
-    run = subprocess.run(
-        command, cwd=root, env=environment, capture_output=True, text=True, check=False
-    )
-    assert run.returncode == 0, run.stdout + run.stderr
-    assert any((tmp_path / "cache").rglob("*.nbc")), (
-        "nothing was compiled into the cache of this run"
-    )

@@ -92,12 +92,24 @@ def _strip(d, rows, dtype=float, loops=False):
 
 @pytest.mark.parametrize("loops", [False, True], ids=["", "loops"])
 @pytest.mark.parametrize(
-    ("d", "rows"), [(1, 1), (2, 2), (3, 3), (3, 1), (4, 4), (5, 2), (6, 6), (9, 3)]
+    ("d", "rows", "dtype"),
+    [
+        (1, 1, float),
+        (2, 2, complex),
+        (3, 3, float),
+        (3, 1, complex),
+        (4, 4, float),
+        (5, 2, float),
+        (6, 6, np.float32),
+        (9, 3, float),
+    ],
 )
 @pytest.mark.parametrize("h", [None, 1, 4, 7])
-def test_products_with_any_number_of_columns_match_matrices(d, rows, h, loops):
-    F = _strip(d, rows, loops=loops)
+def test_products_compiled_for_the_stalks_match_matrices(monkeypatch, d, rows, dtype, h, loops):
+    monkeypatch.setattr("sheafcoarsen.operators._coboundary.SPECIALIZED_ABOVE", 0)
+    F = _strip(d, rows, dtype, loops)
     x = np.random.default_rng(0).standard_normal((F.dim_c0,) if h is None else (F.dim_c0, h))
+    x = (x if dtype is not complex else (1 - 2j) * x).astype(dtype)
     delta, L = reference.coboundary(F), reference.laplacian(F)
     assert_residual(sc.laplacian_operator(F) @ x - L @ x, delta, delta, x, n=F.dim_c1)
     columns = x.reshape(F.dim_c0, -1)
