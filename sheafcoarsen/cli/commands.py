@@ -60,7 +60,7 @@ from sheafcoarsen.elimination import Elimination, eliminate
 from sheafcoarsen.hierarchy import Hierarchy
 from sheafcoarsen.html_report import smooth_cochain, stage, write_report
 from sheafcoarsen.io import Level, save
-from sheafcoarsen.modes import OPERATORS, compute_modes, local_operator_of
+from sheafcoarsen.modes import OPERATORS, compute_modes, local_operator_of, warn_if_sections_lost
 from sheafcoarsen.partition import METHODS, Method, Weights, select
 from sheafcoarsen.quality import spectral_quality
 from sheafcoarsen.sheaf import CellularSheaf
@@ -231,6 +231,7 @@ def _make(args: argparse.Namespace, times: dict[str, float]) -> Coarsening:
     with stage(times, "local modes"):
         # compute modes here: `coarsen` would warn about ties, whose number is printed instead
         modes = compute_modes(sheaf, P, args.rank, operator, **shown)
+    warn_if_sections_lost(modes, args.rank, stacklevel=2)
     with stage(times, "coarse maps"):
         return coarsen(sheaf, P, modes)
 
