@@ -262,7 +262,9 @@ def below(tau: float) -> Below:
 def budget(total: int) -> Budget:
     """Keep the ``total`` modes of lowest score over all clusters; break ties by cluster index.
 
-    The ranks sum to ``min(total, dim_c0)``. Kernels of oversampled modes are always retained; if
+    The ranks sum to ``min(total, dim_c0)``. If this is too small for all modes of eigenvalue zero,
+    as the ranks of :func:`kernel` sum to, a ``SingularProblemWarning`` says so, because the coarse
+    sheaf may lose global sections. Kernels of oversampled modes are always retained; if
     they alone exceed the budget, ``LocalModes.over_budget`` is the excess. A global order usually
     gives better results than equal ranks, because hard clusters get more modes; it may not if
     weights vary strongly between regions.

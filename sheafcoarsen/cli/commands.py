@@ -60,8 +60,8 @@ from sheafcoarsen.elimination import Elimination, eliminate
 from sheafcoarsen.hierarchy import Hierarchy
 from sheafcoarsen.html_report import smooth_cochain, stage, write_report
 from sheafcoarsen.io import Level, save
-from sheafcoarsen.modes import OPERATORS, compute_modes, local_operator_of
-from sheafcoarsen.partition import METHODS, Method, select
+from sheafcoarsen.modes import OPERATORS, compute_modes, local_operator_of, warn_if_sections_lost
+from sheafcoarsen.partition import METHODS, Method, Weights, select
 from sheafcoarsen.quality import spectral_quality
 from sheafcoarsen.sheaf import CellularSheaf
 from sheafcoarsen.synchronization import PoseGraph
@@ -207,6 +207,13 @@ def _coarsening_options(parser: argparse.ArgumentParser, *, required: bool) -> N
     )
     parser.add_argument("--method", choices=METHODS, help="how to choose clusters (default auto)")
     parser.add_argument(
+        "--weights",
+        choices=("graph", "sheaf"),
+        help="of edges, for choosing clusters: graph (default) counts every edge of a sheaf as 1, "
+        "sheaf takes the norms of its maps, so that strong ties, or the weights of a graph file, "
+        "stay in clusters",
+    )
+    parser.add_argument(
         "--local-operator", choices=tuple(OPERATORS), help="default internal; see local_modes"
     )
     parser.add_argument("--seed", type=int, help="for the choice of clusters (default 0)")
@@ -219,11 +226,12 @@ def _make(args: argparse.Namespace, times: dict[str, float]) -> Coarsening:
     operator = local_operator_of(args.local_operator or "internal")
     shown: dict = {"progress": args.progress}
     with stage(times, "select"):
-        # use the weights in the sheaf's maps, which are those of the file
-        P = select(sheaf, args.clusters, method, weights="sheaf", seed=args.seed or 0, **shown)
+        weights: Weights = args.weights or "graph"
+        P = select(sheaf, args.clusters, method, weights, args.seed or 0, **shown)
     with stage(times, "local modes"):
         # compute modes here: `coarsen` would warn about ties, whose number is printed instead
         modes = compute_modes(sheaf, P, args.rank, operator, **shown)
+    warn_if_sections_lost(modes, args.rank, stacklevel=2)
     with stage(times, "coarse maps"):
         return coarsen(sheaf, P, modes)
 
@@ -334,7 +342,7 @@ def _verify(args: argparse.Namespace) -> int:
     if (args.clusters is None) != (args.rank is None):
         raise ValueError("--clusters and --rank must be passed together")
     if args.clusters is None:
-        for option in ("method", "local_operator", "seed"):
+        for option in ("method", "weights", "local_operator", "seed"):
             if getattr(args, option) is not None:
                 raise ValueError(f"--{option.replace('_', '-')} requires --clusters and --rank")
         if is_store(args.input):

@@ -42,6 +42,10 @@ def coarsen_store(args: argparse.Namespace, seed: int) -> int:
     for option in ("out", "report", "dim", "vertices", "signed"):
         if getattr(args, option) not in (None, False):
             raise ValueError(f"--{option} cannot be combined with --store, which names the output")
+    if args.weights == "sheaf":
+        raise ValueError(
+            "--weights sheaf needs all maps in memory and cannot be combined with --store: omit it"
+        )
     source = dist.open_store(args.input)
     if not isinstance(source, dist.SheafStore):
         raise ValueError(f"{args.input} holds a partition, not a sheaf")

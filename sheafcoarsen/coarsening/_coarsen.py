@@ -28,6 +28,7 @@ from sheafcoarsen.modes import (
     local_operator_of,
     refresh_modes,
     warn_if_empty,
+    warn_if_sections_lost,
     warn_if_tied,
 )
 from sheafcoarsen.operators import count_nonzeros
@@ -255,7 +256,8 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
     TiedModesWarning
         If the cut between retained and discarded modes splits a multiple eigenvalue.
     SingularProblemWarning
-        If ``ranks.kernel()`` retains no local section, so that the coarse sheaf has dimension 0.
+        If ``ranks.kernel()`` retains no local section, so that the coarse sheaf has dimension 0, or
+        ``ranks.budget(total)`` discards modes of eigenvalue zero.
 
     Examples
     --------
@@ -286,6 +288,7 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
     else:
         modes = compute_modes(sheaf, P, rank, operator, progress=progress)
         warn_if_tied(modes, stacklevel=3)
+        warn_if_sections_lost(modes, rank, stacklevel=3)
         if isinstance(rank, Rule) and rank.needs_kernels:
             warn_if_empty(modes, stacklevel=3)
         R = modes.R

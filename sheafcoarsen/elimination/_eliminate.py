@@ -73,8 +73,15 @@ class Elimination(ReadOnly):
     >>> sc.laplacian(K.sheaf).toarray().round(12)
     array([[ 1., -1.],
            [-1.,  1.]])
-    >>> K.extend([0.0, 1.0]).round(12)
+    >>> x = K.extend([0.0, 1.0])
+    >>> x.round(12)
     array([0. , 0.5, 1. , 0.5, 1. ])
+
+    Its values on the kept vertices, from the mask of their stalk coordinates:
+
+    >>> import numpy as np
+    >>> x[np.repeat(np.isin(np.arange(F.n_vertices), K.kept), F.vertex_dims)].round(12)
+    array([0., 1.])
     """
 
     fine: CellularSheaf

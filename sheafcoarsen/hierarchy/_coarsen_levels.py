@@ -23,6 +23,7 @@ from sheafcoarsen.modes import (
     compute_modes,
     local_operator_of,
     warn_if_empty,
+    warn_if_sections_lost,
     warn_if_tied,
 )
 from sheafcoarsen.partition import Method, Partition
@@ -119,7 +120,7 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
         If the cut splits a multiple eigenvalue; at most once per level.
     SingularProblemWarning
         If ``ranks.kernel()`` retains no mode: the level is then omitted, or has dimension 0 for a
-        user-supplied partition.
+        user-supplied partition. If ``ranks.budget(total)`` discards modes of eigenvalue zero.
 
     Examples
     --------
@@ -200,6 +201,7 @@ def further_levels(
         with at_level(number):
             C = realize(modes.R, P, modes)
         warn_if_tied(modes, stacklevel=4, where=where)
+        warn_if_sections_lost(modes, ranks, stacklevel=4, where=where)
         levels.append(C)
         seconds.append(time.perf_counter() - start)
         if thin is not None and growth_of(C):

@@ -58,6 +58,7 @@ from sheafcoarsen.modes.result import (
     LocalModes,
     warn_if_empty,
     warn_if_empty_in,
+    warn_if_sections_lost,
     warn_if_tied,
     warn_if_tied_in,
 )
@@ -89,6 +90,7 @@ __all__ = [
     "refresh_modes",
     "warn_if_empty",
     "warn_if_empty_in",
+    "warn_if_sections_lost",
     "warn_if_tied",
     "warn_if_tied_in",
 ]

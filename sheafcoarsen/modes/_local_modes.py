@@ -11,7 +11,7 @@ from sheafcoarsen.modes.local_operators import (
 )
 from sheafcoarsen.modes.oversampled import OversampledProblems
 from sheafcoarsen.modes.problems import LocalProblems
-from sheafcoarsen.modes.result import LocalModes, warn_if_tied
+from sheafcoarsen.modes.result import LocalModes, warn_if_sections_lost, warn_if_tied
 from sheafcoarsen.partition import Clusters, Partition, check_partition, clusters_of
 from sheafcoarsen.ranks import Budget, RankLike, as_rule
 from sheafcoarsen.sheaf import CellularSheaf
@@ -72,6 +72,8 @@ def local_modes(
     -----
     TiedModesWarning
         If the cut splits a multiple eigenvalue, because the retained space is then not unique.
+    SingularProblemWarning
+        If ``ranks.budget(total)`` discards modes of eigenvalue zero.
 
     Examples
     --------
@@ -91,6 +93,7 @@ def local_modes(
     operator = local_operator_of(local_operator, rings, target)
     modes = compute_modes(sheaf, P, rank, operator, progress=flag("progress", progress))
     warn_if_tied(modes, stacklevel=3)
+    warn_if_sections_lost(modes, rank, stacklevel=3)
     return modes
 
 

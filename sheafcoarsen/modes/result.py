@@ -21,6 +21,7 @@ from sheafcoarsen.exceptions import SingularProblemWarning, TiedModesWarning
 from sheafcoarsen.modes.local_operators import LocalOperator, Oversampled, local_operator_of
 from sheafcoarsen.modes.prolongation import Prolongation, cluster_number, frozen
 from sheafcoarsen.partition import Clusters, Partition, check_partition, clusters_of
+from sheafcoarsen.ranks import Budget, WholeMultiplets
 from sheafcoarsen.sheaf import CellularSheaf
 
 
@@ -269,6 +270,23 @@ def warn_if_empty_in(
             f"dimensions and the coarse sheaf has dimension 0. The lowest eigenvalues of the "
             f"clusters are {low:.3g} to {high:.3g}: use ranks.below({high:.3g}) to retain modes up "
             f"to this eigenvalue, or ranks.fixed(r) to retain the r lowest modes of every cluster",
+            SingularProblemWarning,
+            stacklevel=stacklevel,
+        )
+
+
+def warn_if_sections_lost(modes: LocalModes, rank: Any, stacklevel: int, where: str = "") -> None:
+    """Warn if a budget discards modes of eigenvalue zero; ``where`` is a prefix of the message."""
+    rule = rank.rule if isinstance(rank, WholeMultiplets) else rank
+    if not isinstance(rule, Budget):
+        return
+    lost = int((modes._without_rounding()[1] == 0).sum())
+    if lost:
+        warnings.warn(
+            f"{where}`ranks.budget({rule.total})` discards modes of eigenvalue 0 in {lost} of "
+            f"{len(modes.ranks)} clusters, so that the coarse sheaf may lose global sections: "
+            f"increase `total` to at least the sum of the ranks of `ranks.kernel()`, which retains "
+            f"all of these modes",
             SingularProblemWarning,
             stacklevel=stacklevel,
         )

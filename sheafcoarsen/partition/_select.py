@@ -15,6 +15,8 @@ from sheafcoarsen.partition.methods import (
     MOST_SPECTRAL,
     cluster_spectrally,
     find_balls,
+    grouped,
+    heavy_groups,
     match_levels,
     part_by_metis,
     refine,
@@ -104,7 +106,9 @@ def select(
     weights : {"graph", "sheaf"}
         "graph": the graph's weights (a networkx edge's "weight", an adjacency's entries, default
         1); edges of a sheaf have weight 1, since a sheaf does not store its graph's weights.
-        "sheaf": norm(F_{u->e}* F_{v->e})_F, so that strong maps keep vertices together.
+        "sheaf": norm(F_{u->e}* F_{v->e})_F, so that strong maps keep vertices together. Links that
+        outweigh all lighter ones together, such as switches in a power network, are then not cut
+        if the vertices that they join fit into a mean cluster ("spectral" may cut them).
     seed : int
         Seed of the starting vertex, or of the method's random numbers.
     progress : bool
@@ -183,6 +187,10 @@ def _cluster(
         return np.arange(n, dtype=np.int32)
     if n_clusters == 1:
         return np.zeros(n, dtype=np.int32)
+    if balanced:
+        groups = heavy_groups(links, n_clusters)
+        if groups.max() < n - 1:
+            return _cluster(find, rng, balanced, grouped(links, groups), n_clusters)[groups]
     labels = repair_labels(links, find(links, n_clusters, rng), n_clusters, balanced)
     weight = grouped_sums(labels, links.sizes)
     if balanced and weight.max() > HEAVIEST * weight.mean():  # merging made a cluster heavy

@@ -20,7 +20,7 @@ from sheafcoarsen.partition.links import (
     neighbour_lists,
 )
 from sheafcoarsen.partition.repair import repair_labels
-from sheafcoarsen.sheaf import CellularSheaf, unit_sheaf
+from sheafcoarsen.sheaf import CellularSheaf, component_labels, unit_sheaf
 
 STALLED = 0.95
 """Matching stops if a level keeps more than this fraction of the previous level's vertices.
@@ -51,7 +51,7 @@ def _matched(
         groups = np.empty(n, dtype=np.int32)
         count = kernels.match(level, order, aim, high, groups)
         levels.append((level, groups))
-        level = _grouped(level, groups)
+        level = grouped(level, groups)
         if count > STALLED * n:  # repair_labels merges the remaining groups
             break
     return levels, level
@@ -69,7 +69,34 @@ def _refined(
     return labels
 
 
-def _grouped(level: Links, groups: np.ndarray) -> Links:
+def heavy_groups(links: Links, n_clusters: int) -> np.ndarray:
+    """Return groups of vertices joined by heavy links, as a label for each vertex.
+
+    A link is heavy if it outweighs all lighter links together, weights with the same binary
+    exponent counting as equal. No group is heavier than the mean cluster. Refinement alone cannot
+    repair a cut of such a link if moving either end would make a cluster too heavy or too light.
+    """
+    n = len(links.sizes)
+    found = np.arange(n, dtype=np.int32)
+    exponents = np.frexp(links.weights)[1]
+    lowest = exponents.min(initial=0)
+    sums = np.bincount(exponents - lowest, links.weights) / 2  # each link is stored twice
+    lighter = np.cumsum(sums[:-1])
+    bounds = np.ldexp(0.5, lowest + 1 + np.arange(len(lighter)))
+    bounds = bounds[(sums[1:] > 0) & (lighter < bounds)]
+    for bound in bounds[::-1]:
+        heavy = links.weights >= bound
+        rows = np.repeat(np.arange(n), np.diff(links.starts))[heavy]
+        groups = component_labels(n, np.stack([rows, links.ends[heavy]], axis=1))
+        weight = grouped_sums(groups, links.sizes)
+        too_heavy = weight * n_clusters > links.sizes.sum()
+        if len(weight) < n_clusters or (too_heavy & (np.bincount(groups) > 1)).any():
+            break
+        found = groups
+    return found
+
+
+def grouped(level: Links, groups: np.ndarray) -> Links:
     """Return the links between groups of vertices."""
     rows = np.repeat(np.arange(len(level.sizes)), np.diff(level.starts))
     upper = rows < level.ends

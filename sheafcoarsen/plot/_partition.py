@@ -62,8 +62,8 @@ def partition(
     A coarse vertex is drawn at the mean position of its cluster. Its area is proportional to the
     dimension r_a of its stalk (hollow if that is 0), the width of a coarse edge to the dimension of
     its stalk; a ring is a loop-cell. Both panels draw a cluster in the same colour, different from
-    its neighbours'; up to 20 clusters are numbered. In sheaves with real stalks of dimension 1
-    negative edges are red.
+    its neighbours'; up to 20 clusters are numbered, and up to 20 vertices with names that are not
+    integers have their names. In sheaves with real stalks of dimension 1 negative edges are red.
 
     Without ``pos``, a graph with more than 50,000 edges, or with a few hubs that most edges meet,
     is drawn by its quotient: a disc of vertices for each cluster, and lines for the strongest links
@@ -149,10 +149,15 @@ def partition(
         inner = places.coarse
         if scene is None and not places.by_quotient:
             inner = _middle_vertices(C, places)
-        _write_numbers(left, shown, inner, np.zeros(len(colors)))
+        numbers = [str(a) for a in range(len(colors))]
+        _write(left, shown, inner, np.zeros(len(colors)), numbers)
         # place a number next to its disc if the disc is too small to contain it
         beside = np.where(discs > 120, 0.0, np.sqrt(discs) / 2 + 4)
-        _write_numbers(right, shown, places.coarse, beside)
+        _write(right, shown, places.coarse, beside, numbers)
+    names = C.fine.vertex_labels or ()
+    if len(names) <= NUMBERED and scene is None and not places.by_quotient:
+        texts = ["" if isinstance(name, int) else str(name) for name in names]
+        _write(left, np.flatnonzero(texts), places.fine, np.full(len(texts), 10.0), texts)
     return ax
 
 
@@ -338,8 +343,10 @@ def _middle_vertices(C: Coarsening, places: Places) -> np.ndarray:
     return places.fine[order[np.searchsorted(labels[order], np.arange(len(places.coarse)))]]
 
 
-def _write_numbers(ax: Axes, which: np.ndarray, places: np.ndarray, shifts: np.ndarray) -> None:
-    """Write the indices of some clusters, shifted up and to the right by ``shifts`` in points."""
+def _write(
+    ax: Axes, which: np.ndarray, places: np.ndarray, shifts: np.ndarray, texts: list[str]
+) -> None:
+    """Write some of the texts, shifted up and to the right by ``shifts`` in points."""
     from matplotlib.patheffects import withStroke
 
     halo = [withStroke(linewidth=2.5, foreground="white")]
@@ -347,4 +354,4 @@ def _write_numbers(ax: Axes, which: np.ndarray, places: np.ndarray, shifts: np.n
     for a in which.tolist():
         shift = float(shifts[a])
         place = tuple(places[a].tolist())
-        ax.annotate(str(a), place, (shift, shift), textcoords="offset points", **style)
+        ax.annotate(texts[a], place, (shift, shift), textcoords="offset points", **style)

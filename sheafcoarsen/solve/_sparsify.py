@@ -151,10 +151,12 @@ class Sparsification(ReadOnly):
 
     @property
     def remark(self) -> str:
-        """The number of edges of both sheaves, and the bounds if they were computed."""
+        """The number of edges of both sheaves, and the bounds, or what computes them."""
         known = self.__dict__.get("_bounds")
-        bounds = ", {:.3g} L <= L' <= {:.3g} L".format(*known) if known else ""
-        return f"{self.fine.n_edges} -> {self.sheaf.n_edges} edges{bounds}"
+        bounds = "bounds not computed, see bounds()"
+        if known:
+            bounds = "{:.3g} L <= L' <= {:.3g} L".format(*known)
+        return f"{self.fine.n_edges} -> {self.sheaf.n_edges} edges, {bounds}"
 
     def __repr__(self) -> str:
         return f"Sparsification({self.remark})"

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from matplotlib import pyplot
 
+import sheafcoarsen as sc
 from tests.support.kernels import JIT_IS_OFF
 
 GUIDES = Path(__file__).parents[2] / "docs" / "guides"
@@ -84,7 +85,17 @@ def test_the_power_grid_recipe_runs(monkeypatch, capsys):
     voltages, injections = map(float, re.findall(r"\d\.\de-\d\d", out))
     assert voltages < 1e-3
     assert injections < 2e-2
-    assert names["G"].n_vertices == 68
+    G = names["G"]
+    assert G.n_vertices == 68
+    assert "kept energy 1.8 times" in out
+    norms = np.array([np.linalg.norm(G.tail_map(e)) for e in range(G.n_edges)])
+    switch, cut = norms > 100, {}
+    assert switch.sum() == 7
+    for weights in ("sheaf", "graph"):
+        cases = [(k, seed) for k in range(4, 16) for seed in range(4)]
+        parts = [sc.select(G, k, weights=weights, seed=seed).labels for k, seed in cases]
+        cut[weights] = sum(np.ptp(labels[G.edges[switch]], axis=1).any() for labels in parts)
+    assert cut == {"sheaf": 0, "graph": 31}
 
 
 @pytest.mark.skipif("SHEAFCOARSEN_DATA" not in os.environ, reason="SHEAFCOARSEN_DATA is not set")

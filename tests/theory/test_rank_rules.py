@@ -112,6 +112,7 @@ def test_below_counts_eigenvalues_of_the_local_operator(case, operator, share):
     assert M.ranks.tolist() == [int((v <= tau).sum()) for v in values]
 
 
+@pytest.mark.filterwarnings("ignore:.*discards modes of eigenvalue 0")
 @quiet
 @given(sheaves_with_partitions(), OPERATORS, st.integers(0, 30))
 def test_budget_retains_exactly_its_total(case, operator, total):

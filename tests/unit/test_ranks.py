@@ -1,3 +1,6 @@
+import warnings
+
+import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given
@@ -138,3 +141,32 @@ def test_budget_breaks_ties_by_cluster_index():
     ranks = sc.ranks.budget(600).ranks(spectra)
     np.testing.assert_array_equal(ranks[1::2], 1)
     np.testing.assert_array_equal(np.flatnonzero(ranks[::2]), np.arange(100))
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
+@pytest.mark.parametrize(
+    ("rule", "lost"),
+    [
+        (sc.ranks.budget(0), 3),
+        (sc.ranks.budget(1).whole_multiplets(), 2),
+        (sc.ranks.budget(5), 1),
+        (sc.ranks.budget(5).whole_multiplets(), 0),
+        (sc.ranks.budget(6), 0),
+        (sc.ranks.fixed(1), 0),  # a choice for each cluster
+    ],
+    ids=str,
+)
+def test_budget_warns_once_if_it_discards_local_sections(rule, lost, scale):
+    P, F = Partition(np.arange(12) // 4), sc.gallery.bundle(nx.path_graph(12), 2, seed=1)
+    tail, head = (scale * data.reshape(-1, 2, 2) for data in (F.tail_data, F.head_data))
+    F = F.with_maps(tail, head)  # each of the three clusters has two local sections
+    with ties_allowed(), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", sc.SingularProblemWarning)
+        sc.local_modes(F, P, rule)
+        sc.coarsen(F, P, rule)
+        sc.coarsen_levels(F, partitions=[P], rank=rule)
+    assert len(caught) == (3 if lost else 0)
+    for found in caught:
+        message = f"discards modes of eigenvalue 0 in {lost} of 3 clusters"
+        assert message in str(found.message)
+        assert found.filename == __file__ or "level 0: " in str(found.message)

@@ -69,6 +69,18 @@ def test_coarsen_prints_sizes_losses_and_times(graph_file, capsys):
     assert total > 0
 
 
+def test_weights_have_the_default_of_select(pose_file, tmp_path):
+    out, F = str(tmp_path / "c.npz"), sc.read_g2o(pose_file)
+    found = {}
+    for weights in ("graph", "sheaf", None):
+        option = [] if weights is None else ["--weights", weights]
+        assert main(["coarsen", pose_file, "-k", "4", "-r", "2", "-o", out, *option]) == 0
+        found[weights] = sc.load(out).partition.labels.tolist()
+        expected = sc.select(F, 4) if weights is None else sc.select(F, 4, weights=weights)
+        assert found[weights] == expected.labels.tolist()
+    assert found["graph"] != found["sheaf"]
+
+
 @pytest.mark.parametrize(
     ("rank", "rule"), [("2", 2), ("kernel", sc.ranks.kernel()), ("budget:7", sc.ranks.budget(7))]
 )

@@ -83,6 +83,7 @@ def test_info_and_verify_describe_and_check_stores(files, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["--store", "OUT", "--weights", "sheaf"], "cannot be combined with --store: omit it"),
         (["--store", "OUT", "--signed"], "--signed cannot be combined with --store"),
         (["--store", "OUT", "--out", "x.npz"], "--out cannot be combined with --store"),
         (["--store", "OUT", "--dim", "2"], "--dim cannot be combined with --store"),

@@ -8,7 +8,14 @@ import scipy.sparse
 from sheafcoarsen.partition import select
 from sheafcoarsen.partition.links import links_of
 from sheafcoarsen.sheaf import CellularSheaf
-from tests.unit.partition.test_select import METHODS, assert_guarantees, clusters, grid, sheaf_on
+from tests.unit.partition.test_select import (
+    BALANCED,
+    METHODS,
+    assert_guarantees,
+    clusters,
+    grid,
+    sheaf_on,
+)
 
 RING = np.stack([np.arange(20), (np.arange(20) + 1) % 20], axis=1)
 
@@ -94,3 +101,34 @@ def test_edge_lists_have_unit_weights_and_loops_are_ignored():
         2,
         2,
     ]
+
+
+LARGE = np.where(np.arange(60) == 30, 1000, 2)  # vertex 30 is heavier than a mean cluster
+
+
+@pytest.mark.parametrize("method", BALANCED)
+@pytest.mark.parametrize(
+    ("light", "dims", "kept"),
+    [
+        ([e for e in range(59) if e % 10 not in (2, 3)], 2, True),
+        ([e for e in range(59) if e % 10 not in (2, 3)], LARGE, True),
+        (list(range(20)), 2, False),  # the others join too many vertices for one cluster
+        ([10, 29, 30], LARGE, False),  # the others join them to fewer groups than clusters
+    ],
+    ids=["pairs", "beside a large stalk", "long chain", "few groups"],
+)
+def test_links_heavier_than_all_lighter_ones_are_cut_only_for_balance(method, light, dims, kept):
+    edges = np.array(nx.path_graph(60).edges)
+    heavy = ~np.isin(np.arange(59), light)
+    roots = np.sqrt(np.where(heavy, 1e5, 10 + np.arange(59) % 7))
+    dims = np.broadcast_to(dims, 60)
+    maps = [[r * np.eye(1, dims[v]) for r, v in zip(roots, ends, strict=True)] for ends in edges.T]
+    F = CellularSheaf(edges, *maps)
+    for n_clusters in range(5, 16):
+        for seed in range(3):
+            P = select(F, n_clusters, method, "sheaf", seed)
+            assert_guarantees(P, n_clusters, 60, edges)
+            cut = P.labels[edges[heavy, 0]] != P.labels[edges[heavy, 1]]
+            assert cut.any() != kept
+            heaviest = np.bincount(P.labels, dims).max()
+            assert heaviest <= max(2 * dims.sum() / n_clusters, dims.max() + 60)

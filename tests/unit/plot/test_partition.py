@@ -356,3 +356,22 @@ def test_partitions_of_every_kind_of_sheaf_can_be_drawn(drawn):
             ax = Figure().subplots()
             picture(C, ax=ax)
             draw(ax)
+
+
+@pytest.mark.parametrize(
+    ("names", "shown"),
+    [(list("abcdef"), list("abcdef")), (range(6), []), ([f"v{i}" for i in range(21)], [])],
+    ids=["names", "integers", "too many"],
+)
+def test_names_of_a_few_vertices_stand_at_their_vertices(names, shown, ax):
+    G = nx.path_graph(names)
+    F = sc.CellularSheaf.constant(G)
+    P = sc.Partition(np.arange(len(names)) // ((len(names) + 1) // 2))
+    where = {name: (float(i), float(i % 3)) for i, name in enumerate(names)}
+    plot.partition(sc.coarsen(F, P, 1), pos=where, ax=ax)
+    left, right = ax.child_axes
+    found = {text.get_text(): text for text in left.texts}
+    assert sorted(found) == ["0", "1", *shown]
+    assert {text.get_text() for text in right.texts} == {"0", "1"}
+    for name in shown:
+        assert found[name].xy == where[name]

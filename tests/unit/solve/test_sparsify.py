@@ -127,6 +127,12 @@ def test_results_are_immutable_and_can_be_pickled_and_printed():
     assert repr(Z) == (
         f"Sparsification(2400 -> {len(Z.edges)} edges, {lo:.3g} L <= L' <= {hi:.3g} L)"
     )
+    loaded = sc.Sparsification(Z.fine, Z.sheaf, Z.edges, Z.weights)
+    assert repr(loaded) == (
+        f"Sparsification(2400 -> {len(Z.edges)} edges, bounds not computed, see bounds())"
+    )
+    assert loaded.bounds() is loaded.bounds()
+    assert "L <= L' <=" in repr(loaded)
     assert "largest weight" in Z._repr_html_()
     for other in (Z, pickle.loads(pickle.dumps(Z)), copy.deepcopy(Z)):
         assert other.bounds() == Z.bounds()
