@@ -71,6 +71,8 @@ class Sparsification(ReadOnly):
         The edges of ``sheaf`` as edges of ``fine``, ascending.
     weights : ndarray
         At least 1: the maps of edge ``edges[i]`` are multiplied by ``sqrt(weights[i])``.
+    eps : float or None
+        The ``eps`` of :func:`sparsify`, or None if it is unknown.
 
     Examples
     --------
@@ -88,6 +90,7 @@ class Sparsification(ReadOnly):
     sheaf: CellularSheaf
     edges: np.ndarray
     weights: np.ndarray
+    eps: float | None = None
 
     def __post_init__(self) -> None:
         check_sheaf(self.fine, "fine")
@@ -108,6 +111,8 @@ class Sparsification(ReadOnly):
             )
         if not ((weights > 0) & (weights < np.inf)).all():
             raise ValueError(f"{wrong}`weights` must be positive and finite")
+        if self.eps is not None:
+            fraction("eps", self.eps)
         if not np.array_equal(self.fine.edges[edges], self.sheaf.edges) or not (
             np.array_equal(self.fine.vertex_dims, self.sheaf.vertex_dims)
             and np.array_equal(self.fine.edge_dims[edges], self.sheaf.edge_dims)
@@ -160,13 +165,14 @@ class Sparsification(ReadOnly):
         return f"Sparsification({self.remark})"
 
     def _repr_html_(self) -> str:
-        lo, hi = self.bounds()
-        rows = [
+        known = self.__dict__.get("_bounds")
+        rows: list[tuple] = [
             ("edges", self.fine.n_edges, self.sheaf.n_edges),
             ("dim C^1", self.fine.dim_c1, self.sheaf.dim_c1),
-            ("eigenvalues of (L', L)", "1", f"{lo:.4g} .. {hi:.4g}"),
-            ("largest weight", "1", f"{self.weights.max(initial=1):.4g}"),
+            ("largest weight", 1, f"{self.weights.max(initial=1):.4g}"),
         ]
+        if known:
+            rows.append(("eigenvalues of (L', L)", 1, "{:.4g} .. {:.4g}".format(*known)))
         return tables.table(rows, head=("", "fine", "sparse"), caption="Sparsification")
 
 
@@ -230,7 +236,7 @@ def sparsify(sheaf: CellularSheaf, eps: float, *, seed: Seed = 0) -> Sparsificat
     limits = 1 - eps + CLOSE, 1 + eps - CLOSE
     while True:
         edges, halvings = _drawn(sheaf, oversampling * shares, rng)
-        Z = _thinned(sheaf, edges, np.exp2(halvings))
+        Z = _thinned(sheaf, edges, np.exp2(halvings), eps)
         everything = len(edges) == np.count_nonzero(shares) and not halvings.any()
         bounds = (1.0, 1.0)
         if not everything:
@@ -289,7 +295,9 @@ def _every_second(edges: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return (labels[0] < labels[1]) ^ coins[labels.min(axis=0)]
 
 
-def _thinned(F: CellularSheaf, edges: np.ndarray, weights: np.ndarray) -> Sparsification:
+def _thinned(
+    F: CellularSheaf, edges: np.ndarray, weights: np.ndarray, eps: float
+) -> Sparsification:
     """Return the sparsification with given edges and weights."""
     tail, head = (
         blocks(data, starts, edges)
@@ -298,7 +306,7 @@ def _thinned(F: CellularSheaf, edges: np.ndarray, weights: np.ndarray) -> Sparsi
     )
     dims = F.vertex_dims, F.edge_dims[edges]
     G = trusted_sheaf(F.edges[edges], *dims, tail, head, F.vertex_labels)
-    return Sparsification(F, G, read_only(edges), read_only(weights))
+    return Sparsification(F, G, read_only(edges), read_only(weights), eps)
 
 
 def extreme_ratios(
