@@ -1,6 +1,6 @@
 """Sparsification: a sheaf on fewer edges, with a bound on the change of the Laplacian."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import scipy.sparse
@@ -9,7 +9,6 @@ from scipy.linalg import eigh_tridiagonal
 from sheafcoarsen._support import (
     ReadOnly,
     Seed,
-    blocks,
     fraction,
     random_generator,
     read_only,
@@ -22,40 +21,21 @@ from sheafcoarsen.sheaf import (
     CellularSheaf,
     check_sheaf,
     component_labels,
-    sheaf_like,
-    trusted_sheaf,
+    edge_subset,
     unit_sheaf,
 )
 from sheafcoarsen.solve._leverages import by_edge, own_unit, sketched
-from sheafcoarsen.solve._solver import Solver, approximate_inverse, solve_in_range
-from sheafcoarsen.solve.deflation import deflated
+from sheafcoarsen.solve._solver import Solver, solve_in_range
 
 FIRST = 4.0
 """Initial oversampling times eps^2. In a complete graph each edge is then kept with probability
 2 FIRST / (eps^2 n), and L' deviates from L by about 0.7 eps.
 """
 
-MORE = 2.0
-"""Factor by which the oversampling is multiplied until L' satisfies the required bounds."""
-
-SKETCH_COLUMNS, SKETCH_TOL = 32, 1e-3
-"""Number of columns of the sketch of leverages, and relative residual of its solves. Probabilities
-are off by up to a quarter, which is less than the error of rounding them to powers of 1/2.
-"""
-
-MOST_HALVINGS = 40
-"""Maximum number of rounds that may drop an edge; surviving them all scales its maps by 2**20."""
-
-STEPS = 400
-"""Maximum number of Lanczos steps."""
-
 CLOSE = 1e-5
 """Residual, relative to L, at which Lanczos stops. The error of a Ritz value is about the squared
 residual divided by the spectral gap: 1e-7 for a network of 5000 vertices.
 """
-
-SOLVE_TOL = 1e-8
-"""Relative residual of the solves in the Lanczos iteration."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -91,6 +71,7 @@ class Sparsification(ReadOnly):
     edges: np.ndarray
     weights: np.ndarray
     eps: float | None = None
+    _bounds: tuple[float, float] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         check_sheaf(self.fine, "fine")
@@ -102,9 +83,7 @@ class Sparsification(ReadOnly):
                 f"{wrong}`edges` and `weights` must have shape ({self.sheaf.n_edges},), one entry "
                 f"per edge of `sheaf`, got {edges.shape} and {weights.shape}"
             )
-        if len(edges) and (
-            edges[0] < 0 or edges[-1] >= self.fine.n_edges or (np.diff(edges) <= 0).any()
-        ):
+        if (np.diff(edges, prepend=-1, append=self.fine.n_edges) <= 0).any():
             raise ValueError(
                 f"{wrong}`edges` must be ascending indices of the {self.fine.n_edges} edges of "
                 f"`fine`"
@@ -148,31 +127,30 @@ class Sparsification(ReadOnly):
         >>> 0.1 < lo < 0.9 < 1.1 < hi < 1.9
         True
         """
-        known = self.__dict__.get("_bounds")
-        if known is None:
-            known = extreme_ratios(self.fine, self.sheaf, Solver(own_unit(self.fine)))
-            self.__dict__["_bounds"] = known
-        return known
+        if self._bounds is None:
+            known = _extreme_ratios(self.fine, self.sheaf, Solver(own_unit(self.fine)))
+            object.__setattr__(self, "_bounds", known)
+            return known
+        return self._bounds
 
     @property
     def remark(self) -> str:
         """The number of edges of both sheaves, and the bounds if they were computed."""
-        known = self.__dict__.get("_bounds")
-        bounds = ", {:.3g} L <= L' <= {:.3g} L".format(*known) if known else ""
+        known = self._bounds
+        bounds = f", {known[0]:.3g} L <= L' <= {known[1]:.3g} L" if known else ""
         return f"{self.fine.n_edges} -> {self.sheaf.n_edges} edges{bounds}"
 
     def __repr__(self) -> str:
         return f"Sparsification({self.remark})"
 
     def _repr_html_(self) -> str:
-        known = self.__dict__.get("_bounds")
         rows: list[tuple] = [
             ("edges", self.fine.n_edges, self.sheaf.n_edges),
             ("dim C^1", self.fine.dim_c1, self.sheaf.dim_c1),
             ("largest weight", 1, f"{self.weights.max(initial=1):.4g}"),
         ]
-        if known:
-            rows.append(("eigenvalues of (L', L)", 1, "{:.4g} .. {:.4g}".format(*known)))
+        if self._bounds:
+            rows.append(("eigenvalues of (L', L)", 1, tables.span(np.array(self._bounds))))
         return tables.table(rows, head=("", "fine", "sparse"), caption="Sparsification")
 
 
@@ -229,37 +207,27 @@ def sparsify(sheaf: CellularSheaf, eps: float, *, seed: Seed = 0) -> Sparsificat
     solve = Solver(F)
     delta = coboundary(unit_sheaf(F)[0])
     with single_threaded_blas():
-        shares = by_edge(F, sketched(solve, delta, SKETCH_COLUMNS, SKETCH_TOL, rng))
+        # 32 columns give shares up to a quarter off, less than rounding them to powers of 1/2 does
+        shares = by_edge(F, sketched(solve, delta, 32, 1e-3, rng))
     # a leverage is at most the rank of the edge's rows: scale to shares of at most 1
     shares /= np.minimum(F.edge_dims, F.vertex_dims[F.edges].sum(axis=1)).clip(min=1)
-    oversampling = FIRST / eps**2
-    limits = 1 - eps + CLOSE, 1 + eps - CLOSE
+    positive = np.flatnonzero(shares)  # the maps of all other edges are zero
+    oversampling, limits = FIRST / eps**2, (1 - eps + CLOSE, 1 + eps - CLOSE)
     while True:
-        edges, halvings = _drawn(sheaf, oversampling * shares, rng)
-        Z = _thinned(sheaf, edges, np.exp2(halvings), eps)
-        everything = len(edges) == np.count_nonzero(shares) and not halvings.any()
-        bounds = (1.0, 1.0)
-        if not everything:
-            bounds = extreme_ratios(sheaf, Z.sheaf, solve, limits)
-        if limits[0] <= bounds[0] and bounds[1] <= limits[1]:
-            Z.__dict__["_bounds"] = bounds
+        halvings = np.rint(-np.log2(np.minimum(oversampling * shares[positive], 1)))
+        kept, step = np.ones(len(positive), bool), 0
+        while (alive := np.flatnonzero(kept & (halvings > step))).size:
+            kept[alive] = _every_second(sheaf.edges[positive[alive]], rng)
+            step += 1
+        edges, weights = positive[kept], np.exp2(halvings[kept])
+        sparse, lo, hi = edge_subset(sheaf, edges, np.sqrt(weights)), 1.0, 1.0
+        if halvings.any():
+            lo, hi = _extreme_ratios(sheaf, sparse, solve, limits)
+        if limits[0] <= lo and hi <= limits[1]:
+            Z = Sparsification(sheaf, sparse, read_only(edges), read_only(weights), eps)
+            object.__setattr__(Z, "_bounds", (lo, hi))
             return Z
-        oversampling *= MORE
-
-
-def _drawn(
-    F: CellularSheaf, wanted: np.ndarray, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
-    """Draw edges with about the wanted probabilities; return them and their numbers of halvings."""
-    with np.errstate(divide="ignore"):
-        rounds = np.rint(-np.log2(np.minimum(wanted, 1)))
-    rounds = np.minimum(rounds, MOST_HALVINGS).astype(np.int64)
-    kept = wanted > 0  # probability 0 is wanted only if the maps are zero
-    for step in range(1, int(rounds[kept].max(initial=0)) + 1):
-        alive = np.flatnonzero(kept & (rounds >= step))
-        kept[alive] = _every_second(F.edges[alive], rng)
-    edges = np.flatnonzero(kept)
-    return edges, rounds[edges]
+        oversampling *= 2
 
 
 def _every_second(edges: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -277,8 +245,7 @@ def _every_second(edges: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     order = order[np.argsort(vertex[order], kind="stable")]
     edge, vertex = edge[order], vertex[order]
     # pair the first and second, the third and fourth, ... edge of every vertex
-    first = np.flatnonzero(np.diff(vertex, prepend=-1))
-    place = np.arange(len(edge)) - np.repeat(first, np.diff(np.append(first, len(edge))))
+    place = np.arange(len(edge)) - np.searchsorted(vertex, vertex)
     a = np.flatnonzero((place[:-1] % 2 == 0) & (vertex[:-1] == vertex[1:]))
     pairs = np.stack([edge[a], edge[a + 1]], axis=1)
     for _ in range(2):
@@ -287,29 +254,14 @@ def _every_second(edges: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         odd = labels[0] == labels[1]
         if not odd.any():
             break
-        cycle = labels[0, pairs[:, 0]]
-        opened = np.unique(np.where(odd[pairs[:, 0]], cycle, -1), return_index=True)[1]
-        opened = opened[odd[pairs[opened, 0]]]
-        pairs = np.delete(pairs, opened, axis=0)
+        on_odd = np.flatnonzero(odd[pairs[:, 0]])
+        opened = np.unique(labels[0, pairs[on_odd, 0]], return_index=True)[1]
+        pairs = np.delete(pairs, on_odd[opened], axis=0)
     coins = rng.integers(0, 2, 2 * m).astype(bool)
     return (labels[0] < labels[1]) ^ coins[labels.min(axis=0)]
 
 
-def _thinned(
-    F: CellularSheaf, edges: np.ndarray, weights: np.ndarray, eps: float
-) -> Sparsification:
-    """Return the sparsification with given edges and weights."""
-    tail, head = (
-        blocks(data, starts, edges)
-        * np.repeat(np.sqrt(weights), np.diff(starts)[edges]).astype(data.real.dtype)
-        for data, starts in ((F.tail_data, F.tail_offsets), (F.head_data, F.head_offsets))
-    )
-    dims = F.vertex_dims, F.edge_dims[edges]
-    G = trusted_sheaf(F.edges[edges], *dims, tail, head, F.vertex_labels)
-    return Sparsification(F, G, read_only(edges), read_only(weights), eps)
-
-
-def extreme_ratios(
+def _extreme_ratios(
     F: CellularSheaf,
     G: CellularSheaf,
     solve: Solver,
@@ -317,60 +269,40 @@ def extreme_ratios(
 ) -> tuple[float, float]:
     """Return the extreme eigenvalues of L^+ L' on the range of L, by Lanczos iterations.
 
-    In the inner product of L the operator is Hermitian; residuals are measured in its norm, so that
-    an eigenvalue lies within the residual of each Ritz value. Ritz values lie between the extreme
+    L and L' are the Laplacians of F and G, and ``solve`` is the solver of ``own_unit(F)``. In the
+    inner product of L the operator is Hermitian; residuals are measured in its norm, so that an
+    eigenvalue lies within the residual of each Ritz value. Ritz values lie between the extreme
     eigenvalues, so that the iteration ends as soon as one is outside the limits.
-
-    Parameters
-    ----------
-    F, G : CellularSheaf
-        On the same vertices; L and L' are their Laplacians.
-    solve : Solver
-        The solver of ``own_unit(F)``.
     """
     fine, unit = unit_sheaf(F)
+    alpha: list[float] = []
+    beta: list[float] = []
     with single_threaded_blas():
-        L = laplacian(fine)
-        ratio = [data.astype(fine.dtype) / unit for data in (G.tail_data, G.head_data)]
-        A = laplacian(sheaf_like(G, *ratio))
-        kernel = approximate_inverse(solve)[1]
-        inside = deflated(lambda X: X, *([] if kernel is None else [kernel]))
-        rng = np.random.default_rng(0)
-        x = rng.standard_normal((L.shape[0], 1)).astype(L.dtype)
-        q = solve_in_range(solve, L @ x, SOLVE_TOL)
-
-        def energy_norm(y: np.ndarray) -> float:
-            return float(np.sqrt(max(np.vdot(y, L @ y).real, 0.0)))
-
-        size = energy_norm(q)
-        if size == 0:  # L = L' = 0: all bounds hold
-            return 1.0, 1.0
-        Q: list[np.ndarray] = []
-        LQ: list[np.ndarray] = []
-        alpha: list[float] = []
-        beta: list[float] = []
-        for _ in range(STEPS):
-            q = q / size
+        L, A = laplacian(fine), laplacian(unit_sheaf(G, unit)[0])
+        x = np.random.default_rng(0).standard_normal((fine.dim_c0, 1)).astype(fine.dtype)
+        Q = LQ = np.zeros((fine.dim_c0, 0), fine.dtype)
+        q = solve_in_range(solve, L @ x, 1e-8)
+        for _ in range(400):
             p = L @ q
-            Q.append(q[:, 0])
-            LQ.append(p[:, 0])
-            right = A @ q
-            alpha.append(float(np.vdot(q, right).real))
-            w = solve_in_range(solve, right, SOLVE_TOL)
-            basis, dual = np.array(Q), np.array(LQ)
-            for _repeat in range(2):
-                w = w - basis.T @ (dual.conj() @ w)
-                w = inside(w)  # else components in ker L would grow from step to step
-            size = energy_norm(w)
-            values, vectors = eigh_tridiagonal(alpha, beta)
-            beta.append(size)
-            residual = size * max(abs(vectors[-1, 0]), abs(vectors[-1, -1]))
-            lo, hi = float(values[0]), float(values[-1])
-            if residual <= CLOSE or lo < limits[0] or hi > limits[1]:
-                return lo, hi
-            q = w
+            size = float(np.sqrt(max(np.vdot(q, p).real, 0.0)))
+            if alpha:
+                values, vectors = eigh_tridiagonal(alpha, beta)
+                lo, hi = float(values[0]), float(values[-1])
+                residual = size * float(np.abs(vectors[-1, [0, -1]]).max())
+                if residual <= CLOSE or lo < limits[0] or hi > limits[1]:
+                    return lo, hi
+                beta.append(size)
+            elif size == 0:  # L = L' = 0: all bounds hold
+                return 1.0, 1.0
+            Q, LQ = np.hstack([Q, q / size]), np.hstack([LQ, p / size])
+            right = A @ Q[:, -1:]
+            products = Q.conj().T @ right
+            alpha.append(float(products[-1, 0].real))
+            # project before the solve, or components in ker L would grow from step to step
+            q = solve_in_range(solve, right - LQ @ products, 1e-8)
+            q = q - Q @ (LQ.conj().T @ q)
     raise NotConverged(
         f"the extreme eigenvalues of (L', L) have residuals of {residual:.2g}, above {CLOSE:g}, "
-        f"after {STEPS} steps",
+        f"after {len(alpha)} steps",
         (lo, hi),
     )
