@@ -1,6 +1,7 @@
 """Sparsification: a sheaf on fewer edges, with a bound on the change of the Laplacian."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse
@@ -71,7 +72,7 @@ class Sparsification(ReadOnly):
     edges: np.ndarray
     weights: np.ndarray
     eps: float | None = None
-    _bounds: tuple[float, float] | None = field(default=None, init=False)
+    _bounds: ClassVar[tuple[float, float] | None] = None  # of each instance, once computed
 
     def __post_init__(self) -> None:
         check_sheaf(self.fine, "fine")
