@@ -35,8 +35,7 @@ def fit_connection(X: npt.ArrayLike, edges: npt.ArrayLike) -> CellularSheaf:
     Parameters
     ----------
     X : array_like, shape (n, d, s)
-        s signals on n stalks of dimension d, real or complex. O_e does not depend on the scale of
-        the signals at a vertex.
+        s signals on n stalks of dimension d, real or complex, at any scale at each vertex.
     edges : array_like of int, shape (m, 2)
         Without loops. For an unknown graph see the notes of :func:`fit_maps`.
 
@@ -91,10 +90,7 @@ def fit_connection(X: npt.ArrayLike, edges: npt.ArrayLike) -> CellularSheaf:
 
 
 def fit_maps(
-    X: MapsLike,
-    edges: npt.ArrayLike,
-    edge_dim: int,
-    n_edges: int | None = None,
+    X: MapsLike, edges: npt.ArrayLike, edge_dim: int, n_edges: int | None = None
 ) -> CellularSheaf:
     """Return the sheaf of minimum energy for given signals, with orthonormal rows [A | -B].
 
@@ -123,8 +119,7 @@ def fit_maps(
     Raises
     ------
     ValueError, TypeError
-        Signals of another shape or not finite, vertices out of range, a loop; more rows than
-        d_u + d_v; more edges to be kept than given.
+        As in :func:`fit_connection`; more rows than d_u + d_v; more edges to keep than given.
 
     Warns
     -----
@@ -143,9 +138,8 @@ def fit_maps(
         pairs = np.stack([np.repeat(np.arange(len(X)), k), near[:, 1:].ravel()], axis=1)
         edges = np.unique(np.sort(pairs, axis=1), axis=0)
 
-    This compares the coordinates of signals at different vertices. If every stalk has its own
-    frame, compare quantities that do not depend on it, such as the Gram matrices X_v* X_v, or pass
-    all pairs as candidates.
+    This compares coordinates at different vertices. If every stalk has its own frame, compare the
+    Gram matrices X_v* X_v, which do not depend on it, or pass all pairs as candidates.
 
     Examples
     --------
@@ -166,9 +160,9 @@ def fit_maps(
     edges = _edges_without_loops(edges, len(dims))
     rows = whole_number("edge_dim", edge_dim, at_least=1)
     m, ends = len(edges), dims[edges]
-    small = np.flatnonzero(ends.sum(axis=1) < rows)
-    if small.size:
-        e = int(small[0])
+    small = ends.sum(axis=1) < rows
+    if small.any():
+        e = np.argmax(small)
         raise ValueError(
             f"`edge_dim` must be at most d_u + d_v for orthonormal rows, got {rows} for "
             f"`edges[{e}]` = {tuple(edges[e].tolist())}, whose stalks have dimensions "
@@ -188,9 +182,8 @@ def fit_maps(
             same, N = np.flatnonzero(shape_of.reshape(-1) == k), d + d_head
             # signals of one part fit into the cache
             for part in np.array_split(same, s * N * len(same) // 2**18 + 1):
-                at = [first[edges[part]][:, :1] + np.arange(d)]
-                at.append(first[edges[part]][:, 1:] + np.arange(d_head))
-                Z, exponents[part] = _scaled(signals[np.concatenate(at, axis=1)])
+                stacked = range_of_blocks(first, edges[part].reshape(-1)).reshape(-1, N)
+                Z, exponents[part] = _scaled(signals[stacked])
                 values, vectors = np.linalg.eigh(Z @ Z.conj().swapaxes(1, 2))
                 C = vectors[:, :, :rows].conj().swapaxes(1, 2)
                 tail[range_of_blocks(starts[0], part)] = C[:, :, :d].reshape(-1)
@@ -244,17 +237,17 @@ def _signals(X: MapsLike) -> tuple[np.ndarray, np.ndarray, np.dtype]:
     data, dims, counts = flat_maps("X", X, None, "(n, d, s)")
     if not len(dims):
         raise ValueError("`X` must hold the signals of at least one vertex, got none")
-    other = np.flatnonzero((counts != counts[0]) | (counts == 0))
-    if other.size:
-        v = int(other[0])
+    other = (counts != counts[0]) | (counts == 0)
+    if other.any():
+        v = np.argmax(other)
         raise ValueError(
             f"`X[{v}]` must have shape (d_v, s), with the same number s >= 1 of signals at all "
-            f"vertices, got shape {(int(dims[v]), int(counts[v]))}"
+            f"vertices, got shape ({dims[v]}, {counts[v]})"
         )
     signals, first = data.reshape(-1, counts[0]), offsets(dims)
-    infinite = np.flatnonzero(~np.isfinite(signals).all(axis=1))
-    if infinite.size:
-        v = int(np.searchsorted(first, infinite[0], side="right")) - 1
+    infinite = ~np.isfinite(signals).all(axis=1)
+    if infinite.any():
+        v = int(np.searchsorted(first, np.argmax(infinite), side="right")) - 1
         finite(f"`X[{v}]`", signals[first[v] : first[v + 1]])
     return signals.astype(np.result_type(data.dtype, np.float64)), dims, data.dtype
 
@@ -265,10 +258,9 @@ def _edges_without_loops(edges: npt.ArrayLike, n: int) -> np.ndarray:
     check_endpoints(array, n)
     loops = np.flatnonzero(array[:, 0] == array[:, 1])
     if loops.size:
-        e = int(loops[0])
         raise ValueError(
-            f"`edges[{e}]` = {tuple(array[e].tolist())} is a loop, whose maps signals cannot "
-            f"determine: omit it"
+            f"`edges[{loops[0]}]` = {tuple(array[loops[0]].tolist())} is a loop, whose maps signals "
+            f"cannot determine: omit it"
         )
     return array
 

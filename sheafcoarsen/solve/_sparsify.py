@@ -1,11 +1,9 @@
 """Sparsification: a sheaf on fewer edges, with a bound on the change of the Laplacian."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import scipy.sparse
-from scipy.linalg import eigh_tridiagonal
 
 from sheafcoarsen._support import (
     ReadOnly,
@@ -20,9 +18,11 @@ from sheafcoarsen.exceptions import NotConverged
 from sheafcoarsen.operators import coboundary, laplacian
 from sheafcoarsen.sheaf import (
     CellularSheaf,
+    Topology,
     check_sheaf,
     component_labels,
     edge_subset,
+    same_topology,
     unit_sheaf,
 )
 from sheafcoarsen.solve._leverages import by_edge, own_unit, sketched
@@ -32,6 +32,9 @@ FIRST = 4.0
 """Initial oversampling times eps^2. In a complete graph each edge is then kept with probability
 2 FIRST / (eps^2 n), and L' deviates from L by about 0.7 eps.
 """
+
+STEPS = 400
+"""Maximum number of Lanczos steps."""
 
 CLOSE = 1e-5
 """Residual, relative to L, at which Lanczos stops. The error of a Ritz value is about the squared
@@ -72,31 +75,25 @@ class Sparsification(ReadOnly):
     edges: np.ndarray
     weights: np.ndarray
     eps: float | None = None
-    _bounds: ClassVar[tuple[float, float] | None] = None  # of each instance, once computed
 
     def __post_init__(self) -> None:
         check_sheaf(self.fine, "fine")
         check_sheaf(self.sheaf, "sheaf")
         wrong = "the sparsification is inconsistent: "
-        edges, weights = self.edges, self.weights
+        edges, weights, m = self.edges, self.weights, self.fine.n_edges
         if edges.shape != (self.sheaf.n_edges,) or weights.shape != edges.shape:
             raise ValueError(
                 f"{wrong}`edges` and `weights` must have shape ({self.sheaf.n_edges},), one entry "
                 f"per edge of `sheaf`, got {edges.shape} and {weights.shape}"
             )
-        if (np.diff(edges, prepend=-1, append=self.fine.n_edges) <= 0).any():
-            raise ValueError(
-                f"{wrong}`edges` must be ascending indices of the {self.fine.n_edges} edges of "
-                f"`fine`"
-            )
+        if (np.diff(edges, prepend=-1, append=m) <= 0).any():
+            raise ValueError(f"{wrong}`edges` must be ascending indices of the {m} edges of `fine`")
         if not ((weights > 0) & (weights < np.inf)).all():
             raise ValueError(f"{wrong}`weights` must be positive and finite")
         if self.eps is not None:
             fraction("eps", self.eps)
-        if not np.array_equal(self.fine.edges[edges], self.sheaf.edges) or not (
-            np.array_equal(self.fine.vertex_dims, self.sheaf.vertex_dims)
-            and np.array_equal(self.fine.edge_dims[edges], self.sheaf.edge_dims)
-        ):
+        kept = Topology(self.fine.edges[edges], self.fine.vertex_dims, self.fine.edge_dims[edges])
+        if not same_topology(kept, self.sheaf):
             raise ValueError(f"{wrong}`sheaf` must have the stalks of `fine` and its edges `edges`")
 
     @property
@@ -128,17 +125,16 @@ class Sparsification(ReadOnly):
         >>> 0.1 < lo < 0.9 < 1.1 < hi < 1.9
         True
         """
-        if self._bounds is None:
-            known = _extreme_ratios(self.fine, self.sheaf, Solver(own_unit(self.fine)))
-            object.__setattr__(self, "_bounds", known)
-            return known
-        return self._bounds
+        if "_bounds" not in vars(self):
+            solve = Solver(own_unit(self.fine))
+            vars(self)["_bounds"] = _extreme_ratios(self.fine, self.sheaf, solve)
+        return vars(self)["_bounds"]
 
     @property
     def remark(self) -> str:
         """The number of edges of both sheaves, and the bounds if they were computed."""
-        known = self._bounds
-        bounds = f", {known[0]:.3g} L <= L' <= {known[1]:.3g} L" if known else ""
+        known = vars(self).get("_bounds")
+        bounds = ", {:.3g} L <= L' <= {:.3g} L".format(*known) if known else ""
         return f"{self.fine.n_edges} -> {self.sheaf.n_edges} edges{bounds}"
 
     def __repr__(self) -> str:
@@ -150,8 +146,8 @@ class Sparsification(ReadOnly):
             ("dim C^1", self.fine.dim_c1, self.sheaf.dim_c1),
             ("largest weight", 1, f"{self.weights.max(initial=1):.4g}"),
         ]
-        if self._bounds:
-            rows.append(("eigenvalues of (L', L)", 1, tables.span(np.array(self._bounds))))
+        if "_bounds" in vars(self):
+            rows.append(("eigenvalues of (L', L)", 1, tables.span(np.array(self.bounds()))))
         return tables.table(rows, head=("", "fine", "sparse"), caption="Sparsification")
 
 
@@ -159,9 +155,8 @@ def sparsify(sheaf: CellularSheaf, eps: float, *, seed: Seed = 0) -> Sparsificat
     """Return a sheaf on some of the edges with (1 - eps) L <= L' <= (1 + eps) L.
 
     Edges are kept with probabilities proportional to their leverages, and the maps of kept edges
-    are divided by the square roots of these probabilities. More edges are drawn until the extreme
-    generalized eigenvalues of (L', L) are in the interval. So the bounds always hold, global
-    sections are the same, and energies differ by a factor between 1 - eps and 1 + eps.
+    are divided by the square roots of these probabilities. More edges are drawn until the bounds
+    hold, which are computed. So both sheaves have the same global sections.
 
     Parameters
     ----------
@@ -186,11 +181,10 @@ def sparsify(sheaf: CellularSheaf, eps: float, *, seed: Seed = 0) -> Sparsificat
     -----
     Probabilities are powers of 1/2, because edges are halved repeatedly: in each round the edges at
     a vertex are paired at random, the pairs link edges to chains, and every second edge of a chain
-    is kept. So every edge is kept with its probability, and the number of edges at a vertex is
-    halved up to one edge. Independent draws would need about twice as many edges for the same
-    bounds, because some vertices would lose too many edges. The initial oversampling is 4 / eps^2.
-    It needs no logarithm as in Spielman and Srivastava's proof (SIAM J. Comput. 40, 2011; for
-    sheaves Hansen and Ghrist 2019), because the bounds are computed.
+    is kept. So the number of edges at a vertex is halved up to one edge; independent draws would
+    need about twice as many edges for the same bounds. The initial oversampling is 4 / eps^2. It
+    needs no logarithm as in Spielman and Srivastava's proof (SIAM J. Comput. 40, 2011; for sheaves
+    Hansen and Ghrist 2019), because the bounds are computed.
 
     Examples
     --------
@@ -213,7 +207,7 @@ def sparsify(sheaf: CellularSheaf, eps: float, *, seed: Seed = 0) -> Sparsificat
     # a leverage is at most the rank of the edge's rows: scale to shares of at most 1
     shares /= np.minimum(F.edge_dims, F.vertex_dims[F.edges].sum(axis=1)).clip(min=1)
     positive = np.flatnonzero(shares)  # the maps of all other edges are zero
-    oversampling, limits = FIRST / eps**2, (1 - eps + CLOSE, 1 + eps - CLOSE)
+    oversampling, allowed = FIRST / eps**2, eps - CLOSE
     while True:
         halvings = np.rint(-np.log2(np.minimum(oversampling * shares[positive], 1)))
         kept, step = np.ones(len(positive), bool), 0
@@ -223,10 +217,10 @@ def sparsify(sheaf: CellularSheaf, eps: float, *, seed: Seed = 0) -> Sparsificat
         edges, weights = positive[kept], np.exp2(halvings[kept])
         sparse, lo, hi = edge_subset(sheaf, edges, np.sqrt(weights)), 1.0, 1.0
         if halvings.any():
-            lo, hi = _extreme_ratios(sheaf, sparse, solve, limits)
-        if limits[0] <= lo and hi <= limits[1]:
+            lo, hi = _extreme_ratios(sheaf, sparse, solve, allowed)
+        if max(1 - lo, hi - 1) <= allowed:
             Z = Sparsification(sheaf, sparse, read_only(edges), read_only(weights), eps)
-            object.__setattr__(Z, "_bounds", (lo, hi))
+            vars(Z)["_bounds"] = lo, hi
             return Z
         oversampling *= 2
 
@@ -263,47 +257,41 @@ def _every_second(edges: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def _extreme_ratios(
-    F: CellularSheaf,
-    G: CellularSheaf,
-    solve: Solver,
-    limits: tuple[float, float] = (-np.inf, np.inf),
+    F: CellularSheaf, G: CellularSheaf, solve: Solver, allowed: float = np.inf
 ) -> tuple[float, float]:
     """Return the extreme eigenvalues of L^+ L' on the range of L, by Lanczos iterations.
 
     L and L' are the Laplacians of F and G, and ``solve`` is the solver of ``own_unit(F)``. In the
     inner product of L the operator is Hermitian; residuals are measured in its norm, so that an
     eigenvalue lies within the residual of each Ritz value. Ritz values lie between the extreme
-    eigenvalues, so that the iteration ends as soon as one is outside the limits.
+    eigenvalues, so that the iteration ends as soon as one is further than ``allowed`` from 1.
     """
     fine, unit = unit_sheaf(F)
-    alpha: list[float] = []
-    beta: list[float] = []
+    T = np.zeros((STEPS, STEPS), fine.dtype)  # Q* L' Q in the upper triangle
+    Q = LQ = np.zeros((fine.dim_c0, 0), fine.dtype)
     with single_threaded_blas():
         L, A = laplacian(fine), laplacian(unit_sheaf(G, unit)[0])
         x = np.random.default_rng(0).standard_normal((fine.dim_c0, 1)).astype(fine.dtype)
-        Q = LQ = np.zeros((fine.dim_c0, 0), fine.dtype)
         q = solve_in_range(solve, L @ x, 1e-8)
-        for _ in range(400):
+        for k in range(STEPS):
             p = L @ q
-            size = float(np.sqrt(max(np.vdot(q, p).real, 0.0)))
-            if alpha:
-                values, vectors = eigh_tridiagonal(alpha, beta)
+            size = np.sqrt(max(np.vdot(q, p).real, 0.0))
+            if k:
+                values, vectors = np.linalg.eigh(T[:k, :k], UPLO="U")
                 lo, hi = float(values[0]), float(values[-1])
-                residual = size * float(np.abs(vectors[-1, [0, -1]]).max())
-                if residual <= CLOSE or lo < limits[0] or hi > limits[1]:
+                residual = size * np.abs(vectors[-1, [0, -1]]).max()
+                if residual <= CLOSE or max(1 - lo, hi - 1) > allowed:
                     return lo, hi
-                beta.append(size)
             elif size == 0:  # L = L' = 0: all bounds hold
                 return 1.0, 1.0
             Q, LQ = np.hstack([Q, q / size]), np.hstack([LQ, p / size])
             right = A @ Q[:, -1:]
-            products = Q.conj().T @ right
-            alpha.append(float(products[-1, 0].real))
+            T[: k + 1, k] = (Q.conj().T @ right)[:, 0]
             # project before the solve, or components in ker L would grow from step to step
-            q = solve_in_range(solve, right - LQ @ products, 1e-8)
+            q = solve_in_range(solve, right - LQ @ T[: k + 1, k : k + 1], 1e-8)
             q = q - Q @ (LQ.conj().T @ q)
     raise NotConverged(
         f"the extreme eigenvalues of (L', L) have residuals of {residual:.2g}, above {CLOSE:g}, "
-        f"after {len(alpha)} steps",
+        f"after {STEPS} steps",
         (lo, hi),
     )

@@ -55,8 +55,8 @@ def _bounds(e: SparseEvidence) -> Outcome:
         R, S = (np.linalg.qr(coboundary(F) @ C).R for F in (e.fine, e.sparse))
         if not C.shape[1]:
             return ZERO, "dense"
-        ratios = np.linalg.svd(np.linalg.solve(R.T, S.T), compute_uv=False) ** 2
-        found = np.array([ratios[-1] if len(ratios) == len(R) else 0.0, ratios[0]])
+        ratios = np.linalg.solve(R.T, S.T)
+        found = np.linalg.eigvalsh(ratios @ ratios.conj().T)[[0, -1]]
         error, how = np.abs(found - [lo, hi]), "dense"
     else:
         L, A = laplacian(e.fine), laplacian(e.sparse)
