@@ -247,7 +247,7 @@ def _signals(X: MapsLike) -> tuple[np.ndarray, np.ndarray, np.dtype]:
     signals, first = data.reshape(-1, counts[0]), offsets(dims)
     infinite = ~np.isfinite(signals).all(axis=1)
     if infinite.any():
-        v = int(np.searchsorted(first, np.argmax(infinite), side="right")) - 1
+        v = np.searchsorted(first, np.argmax(infinite), side="right") - 1
         finite(f"`X[{v}]`", signals[first[v] : first[v + 1]])
     return signals.astype(np.result_type(data.dtype, np.float64)), dims, data.dtype
 
@@ -259,8 +259,8 @@ def _edges_without_loops(edges: npt.ArrayLike, n: int) -> np.ndarray:
     loops = np.flatnonzero(array[:, 0] == array[:, 1])
     if loops.size:
         raise ValueError(
-            f"`edges[{loops[0]}]` = {tuple(array[loops[0]].tolist())} is a loop, whose maps signals "
-            f"cannot determine: omit it"
+            f"`edges[{loops[0]}]` = {tuple(array[loops[0]].tolist())} is a loop, whose maps "
+            f"signals cannot determine: omit it"
         )
     return array
 
