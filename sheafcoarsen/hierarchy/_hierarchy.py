@@ -332,8 +332,7 @@ class Hierarchy:
         Every level is recomputed by :meth:`Coarsening.recoarsen`, which reuses its index arrays. If
         a level must restore loop rows, its coarse sheaf has other loops than before; the next level
         is then rebuilt with the same partition and ranks, and ``rebuilt_levels`` contains it. A
-        sparsification is repeated with bounds as close to 1 as before, and the next level is
-        rebuilt.
+        sparsification is repeated with the same ``eps``, and the next level is rebuilt.
 
         Parameters
         ----------
@@ -348,7 +347,7 @@ class Hierarchy:
         Raises
         ------
         ValueError
-            If the graph or the stalks differ.
+            If the graph or the stalks differ, or a sparsification has no ``eps``.
 
         Warns
         -----
@@ -375,9 +374,12 @@ class Hierarchy:
             if isinstance(old, Elimination):
                 levels.append(old.refresh(above))
             elif isinstance(old, Sparsification):
-                lo, hi = old.bounds()
-                with at_level(i):
-                    levels.append(sparsify(above, max(1 - lo, hi - 1)))
+                if old.eps is None:
+                    raise ValueError(
+                        f"level {i}: the sparsification has no `eps`, so it cannot be repeated: "
+                        f"pass it, as in dataclasses.replace(Z, eps=0.5)"
+                    )
+                levels.append(sparsify(above, old.eps))
             else:
                 new_loops = i > 0 and not same_topology(old.fine, above)
                 finest = next((C for C in levels if isinstance(C, Coarsening)), None)

@@ -36,6 +36,7 @@ from sheafcoarsen.html_report.results import (
     stage,
     verdict_of,
 )
+from sheafcoarsen.solve import Sparsification
 from sheafcoarsen.synchronization import PoseCertificate, PoseGraph, Synchronization
 from sheafcoarsen.verification import Verification, verify
 
@@ -319,6 +320,8 @@ def _hierarchy_sections(
     for i, level in enumerate(H):
         if isinstance(level, Elimination):
             parts = _elimination_sections(level, places)[0][1]
+        elif isinstance(level, Sparsification):
+            parts = [_shown(level)]  # vertices and places are unchanged
         else:
             alt = f"The graph of level {i} in its clusters, and the coarse graph"
             draw = partial(plot.partition, pos=places)
@@ -330,7 +333,7 @@ def _hierarchy_sections(
         if places is not None:
             if isinstance(level, Elimination):
                 places = np.asarray(places, float)[level.kept]
-            else:  # place each coarse vertex at the mean of its cluster
+            elif isinstance(level, Coarsening):  # coarse vertices at cluster means
                 sums = level.partition.assignment_matrix().T @ np.asarray(places, float)
                 places = sums / level.partition.sizes[:, None]
     return sections
@@ -419,8 +422,10 @@ def _reproduction(name: str | None, command: str | None, call: str, kind: str) -
     ]
 
 
-def call_of(C: Coarsening | Elimination) -> str:
+def call_of(C: Coarsening | Elimination | Sparsification) -> str:
     """Return the call that creates C from its sheaf F, and its partition P or retained vertices."""
+    if isinstance(C, Sparsification):
+        return f"sc.sparsify(F, {C.eps or 'eps'})"
     if isinstance(C, Elimination):
         return f"sc.eliminate(F, keep=kept, max_neighbors={C.max_neighbors})"
     if C.modes is None:

@@ -127,6 +127,7 @@ def between_arrays(level: Level, prefix: str = "") -> dict[str, np.ndarray]:
         own |= {"kept": level.kept, "max_neighbors": np.array(level.max_neighbors)}
     elif isinstance(level, Sparsification):
         own = {"edges": level.edges, "weights": level.weights}
+        own |= {} if level.eps is None else {"eps": np.array(level.eps)}
     else:
         own = level_arrays(level)
     return {prefix + name: array for name, array in own.items()}
@@ -199,7 +200,10 @@ def _edges(arrays: Arrays, fine: CellularSheaf, sparse: CellularSheaf) -> Sparsi
     """Return the sparsification between two sheaves; raise an error for inconsistent arrays."""
     edges, weights = integer_array("edges", arrays["edges"]), arrays["weights"]
     weights = real_array("weights", weights, [(len(edges),)], "have one entry per edge")
-    return Sparsification(fine, sparse, read_only(edges), read_only(weights))
+    eps = arrays.get("eps")
+    if eps is not None:
+        eps = real_array("eps", eps, [()], "be a single number").item()
+    return Sparsification(fine, sparse, read_only(edges), read_only(weights), eps)
 
 
 def read_hierarchy(arrays: Arrays) -> Hierarchy:

@@ -11,7 +11,6 @@ import scipy.sparse
 
 from sheafcoarsen._support import (
     RESIDUAL_LIMIT,
-    blocks,
     eps_of,
     offsets,
     ranges,
@@ -22,7 +21,7 @@ from sheafcoarsen._support import (
 from sheafcoarsen.coarsening import Coarsening, check_coarsening
 from sheafcoarsen.operators import laplacian
 from sheafcoarsen.quality.smallest_singular_values import EPS
-from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf, unit_sheaf
+from sheafcoarsen.sheaf import CellularSheaf, edge_subset, unit_sheaf
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,10 +180,7 @@ def _crossing_norm(C: Coarsening) -> float:
     Let N hold the spectral norms of the blocks of delta_X* delta_X. Then norm(delta_X)^2 <= rho(N)
     <= max_i (N y)_i / y_i for any positive y (Collatz and Wielandt); y is found by power iteration.
     """
-    F, crossing = C.fine, C.clusters.crossing_edges
-    tail = blocks(F.tail_data, F.tail_offsets, crossing)
-    head = blocks(F.head_data, F.head_offsets, crossing)
-    X = trusted_sheaf(F.edges[crossing], F.vertex_dims, F.edge_dims[crossing], tail, head)
+    X = edge_subset(C.fine, C.clusters.crossing_edges)
     if X.largest_entry == 0:
         return 0.0
     X, unit = unit_sheaf(X)

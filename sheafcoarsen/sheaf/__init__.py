@@ -55,7 +55,7 @@ from sheafcoarsen.sheaf.comparison import (
     same_array,
     same_topology,
 )
-from sheafcoarsen.sheaf.from_sheaves import sheaf_like, unit_sheaf
+from sheafcoarsen.sheaf.from_sheaves import edge_subset, sheaf_like, unit_sheaf
 from sheafcoarsen.sheaf.graphs import GraphLike, graph_arrays
 from sheafcoarsen.sheaf.maps import (
     MapsLike,
@@ -79,6 +79,7 @@ __all__ = [
     "component_labels",
     "components",
     "disjoint_union",
+    "edge_subset",
     "edge_weights",
     "fit_connection",
     "fit_maps",

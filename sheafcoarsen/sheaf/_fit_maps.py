@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from sheafcoarsen._support import (
+    counted,
     eps_of,
-    items,
+    finite,
     offsets,
     range_of_blocks,
     scalar_array,
@@ -21,11 +20,9 @@ from sheafcoarsen._support import (
 )
 from sheafcoarsen.exceptions import SingularProblemWarning, TiedModesWarning
 from sheafcoarsen.sheaf._cellular_sheaf import CellularSheaf, trusted_sheaf
+from sheafcoarsen.sheaf.from_sheaves import edge_subset
 from sheafcoarsen.sheaf.graphs import edge_array
-from sheafcoarsen.sheaf.maps import check_endpoints
-
-CHUNK = 2**18
-"""Number of signal entries gathered at a time: 2 MB in double precision fit into the cache."""
+from sheafcoarsen.sheaf.maps import MapsLike, check_endpoints, flat_maps
 
 
 def fit_connection(X: npt.ArrayLike, edges: npt.ArrayLike) -> CellularSheaf:
@@ -38,8 +35,7 @@ def fit_connection(X: npt.ArrayLike, edges: npt.ArrayLike) -> CellularSheaf:
     Parameters
     ----------
     X : array_like, shape (n, d, s)
-        s signals on n stalks of dimension d, real or complex. O_e does not depend on the scale of
-        the signals at a vertex.
+        s signals on n stalks of dimension d, real or complex, at any scale at each vertex.
     edges : array_like of int, shape (m, 2)
         Without loops. For an unknown graph see the notes of :func:`fit_maps`.
 
@@ -69,24 +65,19 @@ def fit_connection(X: npt.ArrayLike, edges: npt.ArrayLike) -> CellularSheaf:
     >>> bool(abs(G.tail_map(0) - F.head_map(0).T).max() < 1e-14)
     True
     """
-    array = scalar_array("X", X)
-    if array.ndim != 3:
-        raise ValueError(
-            f"`X` must have shape (n, d, s), s signals on n stalks of dimension d, got shape "
-            f"{array.shape}"
-        )
-    signals = _signals(array)
-    edges = _edges_without_loops(edges, len(array))
-    m, (n, d, s) = len(edges), array.shape
-    transports = np.empty((m, d, d), signals.data.dtype)
-    unique = np.ones(m, bool)
+    signals, dims, dtype = _signals(scalar_array("X", X))
+    n, d, s = len(dims), int(dims[0]), signals.shape[1]
+    edges = _edges_without_loops(edges, n)
+    m = len(edges)
+    transports, unique = np.empty((m, d, d), dtype), np.empty(m, bool)
     with single_threaded_blas():
-        for part in _parts(np.arange(m), 2 * d * s):
-            A, B = (_scaled(signals.at(edges[part, end]))[0] for end in (0, 1))
+        # signals of one part fit into the cache
+        for part in np.array_split(np.arange(m), 2 * d * s * m // 2**18 + 1):
+            A, B = (_scaled(signals.reshape(n, d, s)[edges[part, end]])[0] for end in (0, 1))
             U, sigma, V = np.linalg.svd(B @ A.conj().swapaxes(1, 2))
             transports[part] = U @ V
             sizes = np.linalg.norm(A, axis=(1, 2)) * np.linalg.norm(B, axis=(1, 2))
-            level = zero_level(max(d, s), eps_of(array.dtype), sizes)
+            level = zero_level(max(d, s), eps_of(dtype), sizes)
             unique[part] = (sigma > level[:, None]).all(axis=1)
     _warn(
         SingularProblemWarning,
@@ -94,18 +85,12 @@ def fit_connection(X: npt.ArrayLike, edges: npt.ArrayLike) -> CellularSheaf:
         f"have orthogonal maps that are not unique, because X_v X_u* does not have rank {d}; this "
         f"requires at least {d} independent signals",
     )
-    heads = np.tile(np.eye(d, dtype=array.dtype), (m, 1, 1))
-    dims = np.full(n, d, np.int64), np.full(m, d, np.int64)
-    return trusted_sheaf(
-        edges, *dims, transports.astype(array.dtype).reshape(-1), heads.reshape(-1)
-    )
+    heads = np.tile(np.eye(d, dtype=dtype), (m, 1, 1))
+    return trusted_sheaf(edges, dims, np.full(m, d), transports.reshape(-1), heads.reshape(-1))
 
 
 def fit_maps(
-    X: npt.ArrayLike | Sequence[npt.ArrayLike],
-    edges: npt.ArrayLike,
-    edge_dim: int,
-    n_edges: int | None = None,
+    X: MapsLike, edges: npt.ArrayLike, edge_dim: int, n_edges: int | None = None
 ) -> CellularSheaf:
     """Return the sheaf of minimum energy for given signals, with orthonormal rows [A | -B].
 
@@ -134,8 +119,7 @@ def fit_maps(
     Raises
     ------
     ValueError, TypeError
-        Signals of another shape or not finite, vertices out of range, a loop; more rows than
-        d_u + d_v; more edges to be kept than given.
+        As in :func:`fit_connection`; more rows than d_u + d_v; more edges to keep than given.
 
     Warns
     -----
@@ -154,9 +138,8 @@ def fit_maps(
         pairs = np.stack([np.repeat(np.arange(len(X)), k), near[:, 1:].ravel()], axis=1)
         edges = np.unique(np.sort(pairs, axis=1), axis=0)
 
-    This compares the coordinates of signals at different vertices. If every stalk has its own
-    frame, compare quantities that do not depend on it, such as the Gram matrices X_v* X_v, or pass
-    all pairs as candidates.
+    This compares coordinates at different vertices. If every stalk has its own frame, compare the
+    Gram matrices X_v* X_v, which do not depend on it, or pass all pairs as candidates.
 
     Examples
     --------
@@ -172,45 +155,44 @@ def fit_maps(
     >>> sc.fit_maps(signals.reshape(6, 2, 50), pairs, edge_dim=2, n_edges=6).edges.tolist()
     [[0, 1], [0, 5], [1, 2], [2, 3], [3, 4], [4, 5]]
     """
-    signals = _signals(X)
-    dims, s, eps = signals.dims, signals.data.shape[1], eps_of(signals.dtype)
+    signals, dims, dtype = _signals(X)
+    s, eps, first = signals.shape[1], eps_of(dtype), offsets(dims)
     edges = _edges_without_loops(edges, len(dims))
     rows = whole_number("edge_dim", edge_dim, at_least=1)
-    sums = dims[edges].sum(axis=1)
-    if (sums < rows).any():
-        e = int(np.flatnonzero(sums < rows)[0])
-        u, v = edges[e].tolist()
+    m, ends = len(edges), dims[edges]
+    small = ends.sum(axis=1) < rows
+    if small.any():
+        e = np.argmax(small)
         raise ValueError(
             f"`edge_dim` must be at most d_u + d_v for orthonormal rows, got {rows} for "
-            f"`edges[{e}]` = {(u, v)}, whose stalks have dimensions {dims[u]} and {dims[v]}"
+            f"`edges[{e}]` = {tuple(edges[e].tolist())}, whose stalks have dimensions "
+            f"{ends[e, 0]} and {ends[e, 1]}"
         )
-    m = len(edges)
     kept = m if n_edges is None else whole_number("n_edges", n_edges, at_least=0)
     if kept > m:
         raise ValueError(f"`n_edges` must be at most the number of `edges`, {m}, got {kept}")
-    starts = [offsets(rows * dims[edges[:, end]]) for end in (0, 1)]
-    data = [np.empty(int(ends[-1]), signals.data.dtype) for ends in starts]
+    starts = [offsets(rows * ends[:, end]) for end in (0, 1)]
+    tail, head = (np.empty(int(begins[-1]), dtype) for begins in starts)
     # root of the energy, and norm of the signals, in units of 2**exponents
     energy, size, exponents = np.empty(m), np.empty(m), np.zeros(m, int)
     few, tied = np.zeros((2, m), bool)
-    shapes, shape_of = np.unique(dims[edges], axis=0, return_inverse=True)
+    shapes, shape_of = np.unique(ends, axis=0, return_inverse=True)
     with single_threaded_blas():
-        for k, (d, _) in enumerate(shapes.tolist()):
-            for part in _parts(np.flatnonzero(shape_of.reshape(-1) == k), s * int(shapes[k].sum())):
-                ends = edges[part]
-                Z = np.concatenate([signals.at(ends[:, end]) for end in (0, 1)], axis=1)
-                Z, exponents[part] = _scaled(Z)
+        for k, (d, d_head) in enumerate(shapes.tolist()):
+            same, N = np.flatnonzero(shape_of.reshape(-1) == k), d + d_head
+            # signals of one part fit into the cache
+            for part in np.array_split(same, s * N * len(same) // 2**18 + 1):
+                stacked = range_of_blocks(first, edges[part].reshape(-1)).reshape(-1, N)
+                Z, exponents[part] = _scaled(signals[stacked])
                 values, vectors = np.linalg.eigh(Z @ Z.conj().swapaxes(1, 2))
                 C = vectors[:, :, :rows].conj().swapaxes(1, 2)
-                for flat, start, block in zip(
-                    data, starts, (C[:, :, :d], -C[:, :, d:]), strict=True
-                ):
-                    flat[range_of_blocks(start, part)] = block.reshape(-1)
+                tail[range_of_blocks(starts[0], part)] = C[:, :, :d].reshape(-1)
+                head[range_of_blocks(starts[1], part)] = -C[:, :, d:].reshape(-1)
                 # more accurate than the eigenvalues if these are small
                 energy[part] = np.linalg.norm(C @ Z, axis=(1, 2))
                 size[part] = np.linalg.norm(Z, axis=(1, 2))
-                if rows < values.shape[1]:
-                    level = zero_level(max(values.shape[1], s), eps, values[:, -1])
+                if rows < N:
+                    level = zero_level(max(N, s), eps, values[:, -1])
                     few[part] = values[:, rows] <= level
                     tied[part] = (values[:, rows] - values[:, rows - 1] <= level) & ~few[part]
     energy, size = (np.ldexp(x, exponents - exponents.max(initial=0)) for x in (energy, size))
@@ -230,7 +212,9 @@ def fit_maps(
     )
     if 0 < kept < m:
         last, following = order[kept - 1 : kept + 1]
-        level = zero_level(max(int(sums.max()), s), eps, max(size[last], size[following]))
+        level = zero_level(
+            max(int(ends.sum(axis=1).max()), s), eps, max(size[last], size[following])
+        )
         if energy[following] - energy[last] <= level:
             _warn(
                 TiedModesWarning,
@@ -238,25 +222,7 @@ def fit_maps(
                 f"have the same energy, and only one of them is among the {kept} kept: pass "
                 f"another `n_edges`",
             )
-    maps = [
-        values[range_of_blocks(begin, chosen)].astype(signals.dtype)
-        for values, begin in zip(data, starts, strict=True)
-    ]
-    return trusted_sheaf(edges[chosen], dims, np.full(kept, rows, np.int64), *maps)
-
-
-class _Signals(NamedTuple):
-    """Signals at all vertices in double precision, with their original scalar type."""
-
-    data: np.ndarray  # (sum of d_v, s)
-    dims: np.ndarray  # (n,)
-    starts: np.ndarray  # (n + 1,)
-    dtype: np.dtype
-
-    def at(self, vertices: np.ndarray) -> np.ndarray:
-        """Return the signals at k vertices with stalks of equal dimension, shape (k, d, s)."""
-        d = int(self.dims[vertices[0]]) if len(vertices) else 0
-        return self.data[self.starts[vertices][:, None] + np.arange(d)]
+    return edge_subset(trusted_sheaf(edges, dims, np.full(m, rows), tail, head), chosen)
 
 
 def _scaled(Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -266,39 +232,24 @@ def _scaled(Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.ldexp(parts, -exponents[:, None, None]).view(Z.dtype), exponents
 
 
-def _signals(X: Any) -> _Signals:
-    """Check the signals at all vertices, and return them in double precision."""
-    X = np.asarray(X) if hasattr(X, "__array__") else X
-    if isinstance(X, np.ndarray) and X.dtype != object:
-        if X.ndim != 3:
-            raise ValueError(
-                f"`X` must have shape (n, d, s) or be a list of n arrays of shape (d_v, s), got "
-                f"shape {X.shape}"
-            )
-        array = scalar_array("X", X)
-        stalks, dims = [array[0]] if len(array) else [], np.full(len(array), array.shape[1])
-    else:
-        stalks = [
-            scalar_array(f"X[{v}]", x) for v, x in enumerate(items("X", X, "arrays (d_v, s)"))
-        ]
-        array, dims = None, np.array([len(stalk) if stalk.ndim else 0 for stalk in stalks])
-    if not stalks:
+def _signals(X: MapsLike) -> tuple[np.ndarray, np.ndarray, np.dtype]:
+    """Return signals in double precision, (sum of d_v, s), the d_v, and the signals' dtype."""
+    data, dims, counts = flat_maps("X", X, None, "(n, d, s)")
+    if not len(dims):
         raise ValueError("`X` must hold the signals of at least one vertex, got none")
-    for v, stalk in enumerate(stalks):
-        if stalk.ndim != 2 or stalk.shape[1] != stalks[0].shape[-1] or not stalk.shape[1]:
-            raise ValueError(
-                f"`X[{v}]` must have shape (d_v, s), with the same number s >= 1 of signals at all "
-                f"vertices, got shape {stalk.shape}"
-            )
-    data = np.concatenate(stalks) if array is None else array.reshape(-1, array.shape[2])
-    finite = np.isfinite(data).all(axis=1)
-    if not finite.all():
-        row = int(np.flatnonzero(~finite)[0])
-        v = int(np.searchsorted(np.cumsum(dims), row, side="right"))
-        at = row - int(dims[:v].sum()), int(np.flatnonzero(~np.isfinite(data[row]))[0])
-        raise ValueError(f"`X[{v}]` must be finite, got {data[row, at[1]]} at index {at}")
-    in_double = data.astype(np.result_type(data.dtype, np.float64))
-    return _Signals(in_double, dims, offsets(dims), data.dtype)
+    other = (counts != counts[0]) | (counts == 0)
+    if other.any():
+        v = np.argmax(other)
+        raise ValueError(
+            f"`X[{v}]` must have shape (d_v, s), with the same number s >= 1 of signals at all "
+            f"vertices, got shape ({dims[v]}, {counts[v]})"
+        )
+    signals, first = data.reshape(-1, counts[0]), offsets(dims)
+    infinite = ~np.isfinite(signals).all(axis=1)
+    if infinite.any():
+        v = np.searchsorted(first, np.argmax(infinite), side="right") - 1
+        finite(f"`X[{v}]`", signals[first[v] : first[v + 1]])
+    return signals.astype(np.result_type(data.dtype, np.float64)), dims, data.dtype
 
 
 def _edges_without_loops(edges: npt.ArrayLike, n: int) -> np.ndarray:
@@ -307,24 +258,16 @@ def _edges_without_loops(edges: npt.ArrayLike, n: int) -> np.ndarray:
     check_endpoints(array, n)
     loops = np.flatnonzero(array[:, 0] == array[:, 1])
     if loops.size:
-        e = int(loops[0])
         raise ValueError(
-            f"`edges[{e}]` = {tuple(array[e].tolist())} is a loop, whose maps signals cannot "
-            f"determine: omit it"
+            f"`edges[{loops[0]}]` = {tuple(array[loops[0]].tolist())} is a loop, whose maps "
+            f"signals cannot determine: omit it"
         )
     return array
-
-
-def _parts(edges: np.ndarray, entries: int) -> Iterator[np.ndarray]:
-    """Yield parts of the edges that fit into the cache, with ``entries`` numbers per edge."""
-    step = max(CHUNK // max(entries, 1), 1)
-    return (edges[first : first + step] for first in range(0, len(edges), step))
 
 
 def _warn(category: type[Warning], edges: np.ndarray, message: str) -> None:
     """Warn about edges, if there are any."""
     if len(edges):
-        first = ", ".join(str(tuple(edge)) for edge in edges[:2].tolist())
-        listed = first if len(edges) < 3 else f"{first}, ..."
-        count = "1 edge" if len(edges) == 1 else f"{len(edges)} edges"
-        warnings.warn(f"{count} ({listed}) {message}", category, stacklevel=3)
+        names = [*(str(tuple(edge)) for edge in edges[:2].tolist()), "..."][: len(edges)]
+        listed = f"{counted(len(edges), 'edge')} ({', '.join(names)})"
+        warnings.warn(f"{listed} {message}", category, stacklevel=3)

@@ -268,14 +268,29 @@ def sheaf_like(F: Sheaf, tail_data: np.ndarray, head_data: np.ndarray) -> Sheaf:
     return sheaf
 
 
-def unit_sheaf(F: Sheaf) -> tuple[Sheaf, float]:
+def edge_subset(F: Sheaf, edges: np.ndarray, factors: np.ndarray | None = None) -> Sheaf:
+    """Return the sheaf on all vertices and chosen edges, whose maps are multiplied by ``factors``.
+
+    Factors are rounded to the scalar type of the maps.
+    """
+    factors = np.ones(len(edges)) if factors is None else factors
+    tail, head = (
+        blocks(data, starts, edges)
+        * np.repeat(factors.astype(data.real.dtype), np.diff(starts)[edges])
+        for data, starts in ((F.tail_data, F.tail_offsets), (F.head_data, F.head_offsets))
+    )
+    dims = F.vertex_dims, F.edge_dims[edges]
+    return F._of_arrays(F.edges[edges], *dims, tail, head, F.vertex_labels)
+
+
+def unit_sheaf(F: Sheaf, unit: float | None = None) -> tuple[Sheaf, float]:
     """Return the sheaf in double precision with its maps divided by ``unit``, and ``unit``.
 
-    ``unit`` is the power of two just above the largest entry (1 if all are zero): entries of the
-    new maps are below 1, the largest is at least 1/2, and the division is exact except for entries
-    below 1e-308. Coboundaries scale by ``unit``, Laplacians and energies by its square.
+    By default it is the power of two just above the largest entry (1 if all are zero): entries of
+    the new maps are below 1, the largest is at least 1/2, and the division is exact except for
+    entries below 1e-308. Coboundaries scale by ``unit``, Laplacians and energies by its square.
     """
-    unit = power_of_two(F.largest_entry)
+    unit = power_of_two(F.largest_entry) if unit is None else unit
     double = np.result_type(F.dtype, np.float64)
     # divide as reals: numpy's complex division multiplies by a reciprocal, which is less exact
     tail, head = (

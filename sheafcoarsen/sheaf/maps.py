@@ -22,31 +22,32 @@ MapsLike: TypeAlias = npt.ArrayLike | Sequence[npt.ArrayLike]
 """An (m, d_e, d_v) array, or m 2-D arrays."""
 
 
-def flat_maps(name: str, maps: MapsLike, m: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return maps as owned flat data, with the numbers of rows and columns of each map."""
+def flat_maps(
+    name: str, maps: MapsLike, m: int | None, shape: str = "(m, d_e, d_v)"
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return maps as owned flat data, with the numbers of rows and columns of each map.
+
+    ``m`` is the number of edges, or None if any number is allowed; errors include ``shape``.
+    """
     if hasattr(maps, "__array__"):  # for example, a PyTorch tensor
         maps = np.asarray(maps)
     if isinstance(maps, np.ndarray) and maps.dtype == object:
         raise TypeError(
-            f"`{name}` must be an (m, d_e, d_v) array or a list of 2-D arrays, got an object array"
+            f"`{name}` must be an {shape} array or a list of 2-D arrays, got an object array"
         )
-    if isinstance(maps, np.ndarray) and maps.ndim == 3:
-        array = scalar_array(name, maps)
-        if array.shape[0] != m:
-            raise ValueError(
-                f"`{name}` must hold one map per edge, {m} in all, got {array.shape[0]}"
-            )
-        rows, cols = (np.full(m, size, dtype=np.int64) for size in array.shape[1:])
-        return np.array(array, order="C").reshape(-1), rows, cols
-    if isinstance(maps, np.ndarray) and not (maps.size == 0 and m == 0):
-        raise ValueError(f"`{name}` must have shape (m, d_e, d_v), got {maps.shape}")
+    if isinstance(maps, np.ndarray) and maps.ndim != 3 and not (maps.size == 0 and m == 0):
+        raise ValueError(f"`{name}` must have shape {shape}, got {maps.shape}")
     if not isinstance(maps, Sequence | np.ndarray) or isinstance(maps, str | bytes):
         raise TypeError(
-            f"`{name}` must be an (m, d_e, d_v) array or a sequence of 2-D arrays, "
+            f"`{name}` must be an {shape} array or a sequence of 2-D arrays, "
             f"got {type(maps).__name__}"
         )
-    if len(maps) != m:
+    if len(maps) != (len(maps) if m is None else m):
         raise ValueError(f"`{name}` must hold one map per edge, {m} in all, got {len(maps)}")
+    if isinstance(maps, np.ndarray) and maps.ndim == 3:
+        array = scalar_array(name, maps)
+        rows, cols = (np.full(len(array), size, dtype=np.int64) for size in array.shape[1:])
+        return np.array(array, order="C").reshape(-1), rows, cols
     arrays = [scalar_array(f"{name}[{e}]", item) for e, item in enumerate(maps)]
     for e, array in enumerate(arrays):
         if array.ndim != 2:

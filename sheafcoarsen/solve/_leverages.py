@@ -1,6 +1,5 @@
 """Leverages of edges, which generalize weight times effective resistance."""
 
-import functools
 from typing import Literal, get_args
 
 import numpy as np
@@ -26,20 +25,11 @@ Method = Literal["auto", "exact", "sketch"]
 DENSE_BELOW = 1000
 """Dimension of C^0 up to which L is decomposed densely. This takes at most 0.5 s."""
 
-LOW = 1e-6
-"""Ratio of the smallest positive to the largest eigenvalue up to which errors may exceed 1e-10."""
-
-PER_COLUMN = 8
-"""A sketch has PER_COLUMN / eps^2 columns; its relative error sqrt(2 / columns) is then eps / 2."""
-
 ENTRIES = 2**24
 """Maximum number of entries of a dense block; 2**24 entries take 128 MB in double precision."""
 
 COLUMNS = 64
 """Maximum number of right-hand sides that are solved at once."""
-
-EXACT_TOL, SKETCH_TOL = 1e-10, 1e-6
-"""Relative residuals of the solves in the methods "exact" and "sketch"."""
 
 
 def leverages(
@@ -90,7 +80,7 @@ def leverages(
     rng = random_generator("seed", seed)
     F = own_unit(sheaf)
     delta = coboundary(unit_sheaf(F)[0])
-    columns = int(np.ceil(PER_COLUMN / eps**2))
+    columns = int(np.ceil(8 / eps**2))  # for a relative error sqrt(2 / columns) of eps / 2
     small = F.dim_c0 <= DENSE_BELOW
     with single_threaded_blas():
         if small and (method != "sketch" or not F.dim_c0):
@@ -98,7 +88,7 @@ def leverages(
         elif method == "exact" or (method == "auto" and F.dim_c1 <= columns):
             rows = _by_solves(Solver(F), delta)
         else:
-            rows = sketched(Solver(F), delta, columns, SKETCH_TOL, rng)
+            rows = sketched(Solver(F), delta, columns, 1e-6, rng)
     return by_edge(F, rows)
 
 
@@ -133,12 +123,12 @@ def _by_decomposition(F: CellularSheaf, delta: scipy.sparse.csr_array) -> np.nda
     W = X[:, -rank:] / np.sqrt(np.maximum(values[-rank:], EPS * values[-1]))
     step = max(ENTRIES // rank, 1)
     parts = [unit[first : first + step] for first in range(0, unit.shape[0], step)]
-    if values[-rank] > LOW * values[-1]:
+    if values[-rank] > 1e-6 * values[-1]:
         return np.concatenate([_row_squares(part @ W) for part in parts])
     # orthonormalize delta W to reach an error of 1e-10; components of W in ker L do no harm
-    factor = scipy.linalg.cholesky(sum((part @ W).conj().T @ (part @ W) for part in parts))
-    solve = functools.partial(scipy.linalg.solve_triangular, factor, trans="T", check_finite=False)
-    return np.concatenate([_row_squares(solve((part @ W).T).T) for part in parts])
+    R = scipy.linalg.cholesky(sum((part @ W).conj().T @ (part @ W) for part in parts))
+    images = (scipy.linalg.solve_triangular(R, (part @ W).T, trans="T") for part in parts)
+    return np.concatenate([_row_squares(image.T) for image in images])
 
 
 def _by_solves(solve: Solver, delta: scipy.sparse.csr_array) -> np.ndarray:
@@ -151,17 +141,13 @@ def _by_solves(solve: Solver, delta: scipy.sparse.csr_array) -> np.ndarray:
     for first in range(0, len(rows), COLUMNS):
         part = delta[first : first + COLUMNS]
         chosen = np.arange(part.shape[0])
-        Y = delta @ solve_in_range(solve, part.conj().T.toarray(), EXACT_TOL)
+        Y = delta @ solve_in_range(solve, part.conj().T.toarray(), 1e-10)
         rows[first + chosen] = 2 * Y[first + chosen, chosen].real - _row_squares(Y.T)
     return rows
 
 
 def sketched(
-    solve: Solver,
-    delta: scipy.sparse.csr_array,
-    columns: int,
-    tol: float,
-    rng: np.random.Generator,
+    solve: Solver, delta: scipy.sparse.csr_array, columns: int, tol: float, rng: np.random.Generator
 ) -> np.ndarray:
     """Return the mean squares of the rows of delta L^+ delta* Q for random signs Q.
 

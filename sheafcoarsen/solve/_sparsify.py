@@ -4,12 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse
-from scipy.linalg import eigh_tridiagonal
 
 from sheafcoarsen._support import (
     ReadOnly,
     Seed,
-    blocks,
     fraction,
     random_generator,
     read_only,
@@ -20,31 +18,20 @@ from sheafcoarsen.exceptions import NotConverged
 from sheafcoarsen.operators import coboundary, laplacian
 from sheafcoarsen.sheaf import (
     CellularSheaf,
+    Topology,
     check_sheaf,
     component_labels,
-    sheaf_like,
-    trusted_sheaf,
+    edge_subset,
+    same_topology,
     unit_sheaf,
 )
 from sheafcoarsen.solve._leverages import by_edge, own_unit, sketched
-from sheafcoarsen.solve._solver import Solver, approximate_inverse, solve_in_range
-from sheafcoarsen.solve.deflation import deflated
+from sheafcoarsen.solve._solver import Solver, solve_in_range
 
 FIRST = 4.0
 """Initial oversampling times eps^2. In a complete graph each edge is then kept with probability
 2 FIRST / (eps^2 n), and L' deviates from L by about 0.7 eps.
 """
-
-MORE = 2.0
-"""Factor by which the oversampling is multiplied until L' satisfies the required bounds."""
-
-SKETCH_COLUMNS, SKETCH_TOL = 32, 1e-3
-"""Number of columns of the sketch of leverages, and relative residual of its solves. Probabilities
-are off by up to a quarter, which is less than the error of rounding them to powers of 1/2.
-"""
-
-MOST_HALVINGS = 40
-"""Maximum number of rounds that may drop an edge; surviving them all scales its maps by 2**20."""
 
 STEPS = 400
 """Maximum number of Lanczos steps."""
@@ -53,9 +40,6 @@ CLOSE = 1e-5
 """Residual, relative to L, at which Lanczos stops. The error of a Ritz value is about the squared
 residual divided by the spectral gap: 1e-7 for a network of 5000 vertices.
 """
-
-SOLVE_TOL = 1e-8
-"""Relative residual of the solves in the Lanczos iteration."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -71,6 +55,8 @@ class Sparsification(ReadOnly):
         The edges of ``sheaf`` as edges of ``fine``, ascending.
     weights : ndarray
         At least 1: the maps of edge ``edges[i]`` are multiplied by ``sqrt(weights[i])``.
+    eps : float or None
+        The ``eps`` of :func:`sparsify`, or None if it is unknown.
 
     Examples
     --------
@@ -88,30 +74,26 @@ class Sparsification(ReadOnly):
     sheaf: CellularSheaf
     edges: np.ndarray
     weights: np.ndarray
+    eps: float | None = None
 
     def __post_init__(self) -> None:
         check_sheaf(self.fine, "fine")
         check_sheaf(self.sheaf, "sheaf")
         wrong = "the sparsification is inconsistent: "
-        edges, weights = self.edges, self.weights
+        edges, weights, m = self.edges, self.weights, self.fine.n_edges
         if edges.shape != (self.sheaf.n_edges,) or weights.shape != edges.shape:
             raise ValueError(
                 f"{wrong}`edges` and `weights` must have shape ({self.sheaf.n_edges},), one entry "
                 f"per edge of `sheaf`, got {edges.shape} and {weights.shape}"
             )
-        if len(edges) and (
-            edges[0] < 0 or edges[-1] >= self.fine.n_edges or (np.diff(edges) <= 0).any()
-        ):
-            raise ValueError(
-                f"{wrong}`edges` must be ascending indices of the {self.fine.n_edges} edges of "
-                f"`fine`"
-            )
+        if (np.diff(edges, prepend=-1, append=m) <= 0).any():
+            raise ValueError(f"{wrong}`edges` must be ascending indices of the {m} edges of `fine`")
         if not ((weights > 0) & (weights < np.inf)).all():
             raise ValueError(f"{wrong}`weights` must be positive and finite")
-        if not np.array_equal(self.fine.edges[edges], self.sheaf.edges) or not (
-            np.array_equal(self.fine.vertex_dims, self.sheaf.vertex_dims)
-            and np.array_equal(self.fine.edge_dims[edges], self.sheaf.edge_dims)
-        ):
+        if self.eps is not None:
+            fraction("eps", self.eps)
+        kept = Topology(self.fine.edges[edges], self.fine.vertex_dims, self.fine.edge_dims[edges])
+        if not same_topology(kept, self.sheaf):
             raise ValueError(f"{wrong}`sheaf` must have the stalks of `fine` and its edges `edges`")
 
     @property
@@ -143,16 +125,15 @@ class Sparsification(ReadOnly):
         >>> 0.1 < lo < 0.9 < 1.1 < hi < 1.9
         True
         """
-        known = self.__dict__.get("_bounds")
-        if known is None:
-            known = extreme_ratios(self.fine, self.sheaf, Solver(own_unit(self.fine)))
-            self.__dict__["_bounds"] = known
-        return known
+        if "_bounds" not in vars(self):
+            solve = Solver(own_unit(self.fine))
+            vars(self)["_bounds"] = _extreme_ratios(self.fine, self.sheaf, solve)
+        return vars(self)["_bounds"]
 
     @property
     def remark(self) -> str:
         """The number of edges of both sheaves, and the bounds, or what computes them."""
-        known = self.__dict__.get("_bounds")
+        known = vars(self).get("_bounds")
         bounds = "bounds not computed, see bounds()"
         if known:
             bounds = "{:.3g} L <= L' <= {:.3g} L".format(*known)
@@ -162,13 +143,13 @@ class Sparsification(ReadOnly):
         return f"Sparsification({self.remark})"
 
     def _repr_html_(self) -> str:
-        lo, hi = self.bounds()
-        rows = [
+        rows: list[tuple] = [
             ("edges", self.fine.n_edges, self.sheaf.n_edges),
             ("dim C^1", self.fine.dim_c1, self.sheaf.dim_c1),
-            ("eigenvalues of (L', L)", "1", f"{lo:.4g} .. {hi:.4g}"),
-            ("largest weight", "1", f"{self.weights.max(initial=1):.4g}"),
+            ("largest weight", 1, f"{self.weights.max(initial=1):.4g}"),
         ]
+        if "_bounds" in vars(self):
+            rows.append(("eigenvalues of (L', L)", 1, tables.span(np.array(self.bounds()))))
         return tables.table(rows, head=("", "fine", "sparse"), caption="Sparsification")
 
 
@@ -176,9 +157,8 @@ def sparsify(sheaf: CellularSheaf, eps: float, *, seed: Seed = 0) -> Sparsificat
     """Return a sheaf on some of the edges with (1 - eps) L <= L' <= (1 + eps) L.
 
     Edges are kept with probabilities proportional to their leverages, and the maps of kept edges
-    are divided by the square roots of these probabilities. More edges are drawn until the extreme
-    generalized eigenvalues of (L', L) are in the interval. So the bounds always hold, global
-    sections are the same, and energies differ by a factor between 1 - eps and 1 + eps.
+    are divided by the square roots of these probabilities. More edges are drawn until the bounds
+    hold, which are computed. So both sheaves have the same global sections.
 
     Parameters
     ----------
@@ -203,11 +183,10 @@ def sparsify(sheaf: CellularSheaf, eps: float, *, seed: Seed = 0) -> Sparsificat
     -----
     Probabilities are powers of 1/2, because edges are halved repeatedly: in each round the edges at
     a vertex are paired at random, the pairs link edges to chains, and every second edge of a chain
-    is kept. So every edge is kept with its probability, and the number of edges at a vertex is
-    halved up to one edge. Independent draws would need about twice as many edges for the same
-    bounds, because some vertices would lose too many edges. The initial oversampling is 4 / eps^2.
-    It needs no logarithm as in Spielman and Srivastava's proof (SIAM J. Comput. 40, 2011; for
-    sheaves Hansen and Ghrist 2019), because the bounds are computed.
+    is kept. So the number of edges at a vertex is halved up to one edge; independent draws would
+    need about twice as many edges for the same bounds. The initial oversampling is 4 / eps^2. It
+    needs no logarithm as in Spielman and Srivastava's proof (SIAM J. Comput. 40, 2011; for sheaves
+    Hansen and Ghrist 2019), because the bounds are computed.
 
     Examples
     --------
@@ -225,37 +204,27 @@ def sparsify(sheaf: CellularSheaf, eps: float, *, seed: Seed = 0) -> Sparsificat
     solve = Solver(F)
     delta = coboundary(unit_sheaf(F)[0])
     with single_threaded_blas():
-        shares = by_edge(F, sketched(solve, delta, SKETCH_COLUMNS, SKETCH_TOL, rng))
+        # 32 columns give shares up to a quarter off, less than rounding them to powers of 1/2 does
+        shares = by_edge(F, sketched(solve, delta, 32, 1e-3, rng))
     # a leverage is at most the rank of the edge's rows: scale to shares of at most 1
     shares /= np.minimum(F.edge_dims, F.vertex_dims[F.edges].sum(axis=1)).clip(min=1)
-    oversampling = FIRST / eps**2
-    limits = 1 - eps + CLOSE, 1 + eps - CLOSE
+    positive = np.flatnonzero(shares)  # the maps of all other edges are zero
+    oversampling, allowed = FIRST / eps**2, eps - CLOSE
     while True:
-        edges, halvings = _drawn(sheaf, oversampling * shares, rng)
-        Z = _thinned(sheaf, edges, np.exp2(halvings))
-        everything = len(edges) == np.count_nonzero(shares) and not halvings.any()
-        bounds = (1.0, 1.0)
-        if not everything:
-            bounds = extreme_ratios(sheaf, Z.sheaf, solve, limits)
-        if limits[0] <= bounds[0] and bounds[1] <= limits[1]:
-            Z.__dict__["_bounds"] = bounds
+        halvings = np.rint(-np.log2(np.minimum(oversampling * shares[positive], 1)))
+        kept, step = np.ones(len(positive), bool), 0
+        while (alive := np.flatnonzero(kept & (halvings > step))).size:
+            kept[alive] = _every_second(sheaf.edges[positive[alive]], rng)
+            step += 1
+        edges, weights = positive[kept], np.exp2(halvings[kept])
+        sparse, lo, hi = edge_subset(sheaf, edges, np.sqrt(weights)), 1.0, 1.0
+        if halvings.any():
+            lo, hi = _extreme_ratios(sheaf, sparse, solve, allowed)
+        if max(1 - lo, hi - 1) <= allowed:
+            Z = Sparsification(sheaf, sparse, read_only(edges), read_only(weights), eps)
+            vars(Z)["_bounds"] = lo, hi
             return Z
-        oversampling *= MORE
-
-
-def _drawn(
-    F: CellularSheaf, wanted: np.ndarray, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
-    """Draw edges with about the wanted probabilities; return them and their numbers of halvings."""
-    with np.errstate(divide="ignore"):
-        rounds = np.rint(-np.log2(np.minimum(wanted, 1)))
-    rounds = np.minimum(rounds, MOST_HALVINGS).astype(np.int64)
-    kept = wanted > 0  # probability 0 is wanted only if the maps are zero
-    for step in range(1, int(rounds[kept].max(initial=0)) + 1):
-        alive = np.flatnonzero(kept & (rounds >= step))
-        kept[alive] = _every_second(F.edges[alive], rng)
-    edges = np.flatnonzero(kept)
-    return edges, rounds[edges]
+        oversampling *= 2
 
 
 def _every_second(edges: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -273,8 +242,7 @@ def _every_second(edges: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     order = order[np.argsort(vertex[order], kind="stable")]
     edge, vertex = edge[order], vertex[order]
     # pair the first and second, the third and fourth, ... edge of every vertex
-    first = np.flatnonzero(np.diff(vertex, prepend=-1))
-    place = np.arange(len(edge)) - np.repeat(first, np.diff(np.append(first, len(edge))))
+    place = np.arange(len(edge)) - np.searchsorted(vertex, vertex)
     a = np.flatnonzero((place[:-1] % 2 == 0) & (vertex[:-1] == vertex[1:]))
     pairs = np.stack([edge[a], edge[a + 1]], axis=1)
     for _ in range(2):
@@ -283,86 +251,47 @@ def _every_second(edges: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         odd = labels[0] == labels[1]
         if not odd.any():
             break
-        cycle = labels[0, pairs[:, 0]]
-        opened = np.unique(np.where(odd[pairs[:, 0]], cycle, -1), return_index=True)[1]
-        opened = opened[odd[pairs[opened, 0]]]
-        pairs = np.delete(pairs, opened, axis=0)
+        on_odd = np.flatnonzero(odd[pairs[:, 0]])
+        opened = np.unique(labels[0, pairs[on_odd, 0]], return_index=True)[1]
+        pairs = np.delete(pairs, on_odd[opened], axis=0)
     coins = rng.integers(0, 2, 2 * m).astype(bool)
     return (labels[0] < labels[1]) ^ coins[labels.min(axis=0)]
 
 
-def _thinned(F: CellularSheaf, edges: np.ndarray, weights: np.ndarray) -> Sparsification:
-    """Return the sparsification with given edges and weights."""
-    tail, head = (
-        blocks(data, starts, edges)
-        * np.repeat(np.sqrt(weights), np.diff(starts)[edges]).astype(data.real.dtype)
-        for data, starts in ((F.tail_data, F.tail_offsets), (F.head_data, F.head_offsets))
-    )
-    dims = F.vertex_dims, F.edge_dims[edges]
-    G = trusted_sheaf(F.edges[edges], *dims, tail, head, F.vertex_labels)
-    return Sparsification(F, G, read_only(edges), read_only(weights))
-
-
-def extreme_ratios(
-    F: CellularSheaf,
-    G: CellularSheaf,
-    solve: Solver,
-    limits: tuple[float, float] = (-np.inf, np.inf),
+def _extreme_ratios(
+    F: CellularSheaf, G: CellularSheaf, solve: Solver, allowed: float = np.inf
 ) -> tuple[float, float]:
     """Return the extreme eigenvalues of L^+ L' on the range of L, by Lanczos iterations.
 
-    In the inner product of L the operator is Hermitian; residuals are measured in its norm, so that
-    an eigenvalue lies within the residual of each Ritz value. Ritz values lie between the extreme
-    eigenvalues, so that the iteration ends as soon as one is outside the limits.
-
-    Parameters
-    ----------
-    F, G : CellularSheaf
-        On the same vertices; L and L' are their Laplacians.
-    solve : Solver
-        The solver of ``own_unit(F)``.
+    L and L' are the Laplacians of F and G, and ``solve`` is the solver of ``own_unit(F)``. In the
+    inner product of L the operator is Hermitian; residuals are measured in its norm, so that an
+    eigenvalue lies within the residual of each Ritz value. Ritz values lie between the extreme
+    eigenvalues, so that the iteration ends as soon as one is further than ``allowed`` from 1.
     """
     fine, unit = unit_sheaf(F)
+    T = np.zeros((STEPS, STEPS), fine.dtype)  # Q* L' Q in the upper triangle
+    Q = LQ = np.zeros((fine.dim_c0, 0), fine.dtype)
     with single_threaded_blas():
-        L = laplacian(fine)
-        ratio = [data.astype(fine.dtype) / unit for data in (G.tail_data, G.head_data)]
-        A = laplacian(sheaf_like(G, *ratio))
-        kernel = approximate_inverse(solve)[1]
-        inside = deflated(lambda X: X, *([] if kernel is None else [kernel]))
-        rng = np.random.default_rng(0)
-        x = rng.standard_normal((L.shape[0], 1)).astype(L.dtype)
-        q = solve_in_range(solve, L @ x, SOLVE_TOL)
-
-        def energy_norm(y: np.ndarray) -> float:
-            return float(np.sqrt(max(np.vdot(y, L @ y).real, 0.0)))
-
-        size = energy_norm(q)
-        if size == 0:  # L = L' = 0: all bounds hold
-            return 1.0, 1.0
-        Q: list[np.ndarray] = []
-        LQ: list[np.ndarray] = []
-        alpha: list[float] = []
-        beta: list[float] = []
-        for _ in range(STEPS):
-            q = q / size
+        L, A = laplacian(fine), laplacian(unit_sheaf(G, unit)[0])
+        x = np.random.default_rng(0).standard_normal((fine.dim_c0, 1)).astype(fine.dtype)
+        q = solve_in_range(solve, L @ x, 1e-8)
+        for k in range(STEPS):
             p = L @ q
-            Q.append(q[:, 0])
-            LQ.append(p[:, 0])
-            right = A @ q
-            alpha.append(float(np.vdot(q, right).real))
-            w = solve_in_range(solve, right, SOLVE_TOL)
-            basis, dual = np.array(Q), np.array(LQ)
-            for _repeat in range(2):
-                w = w - basis.T @ (dual.conj() @ w)
-                w = inside(w)  # else components in ker L would grow from step to step
-            size = energy_norm(w)
-            values, vectors = eigh_tridiagonal(alpha, beta)
-            beta.append(size)
-            residual = size * max(abs(vectors[-1, 0]), abs(vectors[-1, -1]))
-            lo, hi = float(values[0]), float(values[-1])
-            if residual <= CLOSE or lo < limits[0] or hi > limits[1]:
-                return lo, hi
-            q = w
+            size = np.sqrt(max(np.vdot(q, p).real, 0.0))
+            if k:
+                values, vectors = np.linalg.eigh(T[:k, :k], UPLO="U")
+                lo, hi = float(values[0]), float(values[-1])
+                residual = size * np.abs(vectors[-1, [0, -1]]).max()
+                if residual <= CLOSE or max(1 - lo, hi - 1) > allowed:
+                    return lo, hi
+            elif size == 0:  # L = L' = 0: all bounds hold
+                return 1.0, 1.0
+            Q, LQ = np.hstack([Q, q / size]), np.hstack([LQ, p / size])
+            right = A @ Q[:, -1:]
+            T[: k + 1, k] = (Q.conj().T @ right)[:, 0]
+            # project before the solve, or components in ker L would grow from step to step
+            q = solve_in_range(solve, right - LQ @ T[: k + 1, k : k + 1], 1e-8)
+            q = q - Q @ (LQ.conj().T @ q)
     raise NotConverged(
         f"the extreme eigenvalues of (L', L) have residuals of {residual:.2g}, above {CLOSE:g}, "
         f"after {STEPS} steps",

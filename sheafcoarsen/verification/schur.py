@@ -14,7 +14,7 @@ import scipy.sparse
 from sheafcoarsen._support import eps_of, range_of_blocks
 from sheafcoarsen.elimination import Elimination
 from sheafcoarsen.operators import coboundary, laplacian
-from sheafcoarsen.sheaf import CellularSheaf, component_labels, sheaf_like, unit_sheaf
+from sheafcoarsen.sheaf import component_labels, sheaf_like, unit_sheaf
 from sheafcoarsen.verification.relative_residual import (
     FAILED,
     Outcome,
@@ -39,7 +39,7 @@ class SchurEvidence:
         # abs(delta)* abs(delta): bounds rounding errors of L, since nothing cancels
         sizes = sheaf_like(self.fine, abs(self.fine.tail_data), -abs(self.fine.head_data))
         self.products = laplacian(sizes)
-        self.S = laplacian(scaled(K.sheaf, self.unit))
+        self.S = laplacian(unit_sheaf(K.sheaf, self.unit)[0])
         self.kept = range_of_blocks(F.vertex_offsets, K.kept)
         self.gone = range_of_blocks(F.vertex_offsets, K.eliminated)
         self.vertex = np.repeat(np.arange(F.n_vertices), F.vertex_dims)
@@ -85,13 +85,6 @@ class SchurEvidence:
         return scipy.sparse.csr_array(place.T @ rows)
 
 
-def scaled(F: CellularSheaf, unit: float) -> CellularSheaf:
-    """Return a sheaf in double precision with maps divided by ``unit``, a power of two."""
-    own, size = unit_sheaf(F)
-    share = size / unit
-    return sheaf_like(own, own.tail_data * share, own.head_data * share)
-
-
 def _schur_complement(e: SchurEvidence) -> Outcome:
     """L P = S at retained vertices and 0 at all others, so P* L P = S is the Schur complement."""
     P = e.K.prolongation
@@ -127,7 +120,7 @@ def _sections(e: SchurEvidence) -> Outcome:
     if max(F.dim_c0, F.dim_c1) > DENSE:
         return f"dimensions above {DENSE} are too large for a dense decomposition"
     delta = coboundary(e.fine).toarray()
-    left = coboundary(scaled(e.K.sheaf, e.unit)).toarray()
+    left = coboundary(unit_sheaf(e.K.sheaf, e.unit)[0]).toarray()
     level = max(delta.shape) * e.eps * max(float(np.linalg.norm(delta, 2)) if delta.size else 0, 1)
     lost = [
         matrix.shape[1] - int((np.linalg.svd(matrix, compute_uv=False) > level).sum())

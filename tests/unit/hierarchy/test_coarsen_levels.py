@@ -1,5 +1,6 @@
 """Number of levels, and their partitions, ranks and options."""
 
+import dataclasses
 import re
 import warnings
 
@@ -421,6 +422,7 @@ def test_levels_whose_laplacian_grew_are_sparsified(tmp_path):
     sc.save(tmp_path / "h.npz", H)
     loaded = sc.load(tmp_path / "h.npz")
     assert edges in repr(loaded)
+    assert "eigenvalues" not in loaded[1]._repr_html_()
     assert np.array_equal(loaded[1].edges, Z.edges)
     assert np.array_equal(loaded[1].weights, Z.weights)
     heads = F.head_data * np.linspace(1, 2, F.head_data.size)
@@ -430,6 +432,19 @@ def test_levels_whose_laplacian_grew_are_sparsified(tmp_path):
         assert 1 - R[1].bounds()[0] <= max(1 - lo, hi - 1) + 2e-5
         assert R[1].bounds()[1] - 1 <= max(1 - lo, hi - 1) + 2e-5
         assert np.array_equal(R[2].partition.labels, H[2].partition.labels)
+        assert R[1].eps == 0.6
+        assert np.array_equal(R.recoarsen(R.fine)[1].edges, R[1].edges)
+    unknown = sc.Hierarchy(F, (H[0], dataclasses.replace(Z, eps=None)))
+    with pytest.raises(ValueError, match="level 1: the sparsification has no `eps`"):
+        unknown.recoarsen(F)
+
+
+def test_sparsifications_that_omit_only_zero_maps_are_repeated():
+    F = sc.CellularSheaf.constant([[0, 1], [1, 2], [2, 3], [0, 3]])
+    C = sc.coarsen(F, sc.Partition([0, 1, 2, 3]), rank=1)
+    C = C.recoarsen(F.with_maps(F.tail_data * [1, 1, 1, 0], F.head_data * [1, 1, 1, 0]))
+    H = sc.Hierarchy(C.fine, (C, sc.sparsify(C.sheaf, 0.5)))
+    assert H[1].edges.tolist() == H.recoarsen(C.fine)[1].edges.tolist() == [0, 2, 3]
 
 
 @pytest.mark.parametrize(

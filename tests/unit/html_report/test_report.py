@@ -405,6 +405,20 @@ def test_a_hierarchy_with_elimination_has_no_energy_ledger(tmp_path):
     assert "of the squared norm" not in text
 
 
+@pytest.mark.usefixtures("without_drawing")
+@pytest.mark.parametrize("eps", [0.6, None])
+def test_a_sparsified_level_shows_its_edges_and_its_call(eps, tmp_path):
+    F = sc.gallery.bundle(nx.random_regular_graph(12, 300, seed=0), 1, noise=0.3, seed=0)
+    H = sc.coarsen_levels(F, 10, 2, rank=3, sparsify=0.6)
+    Z = dataclasses.replace(H[1], eps=eps)
+    H = sc.Hierarchy(F, (H[0], Z, sc.coarsen(Z.sheaf, H[2].partition, 2)))
+    text, passed = page_of(H, tmp_path, pos=np.zeros((300, 2)))
+    assert passed
+    assert f"level 1: sc.sparsify(F, {eps or 'eps'})\n" in text
+    assert f"<td>{Z.fine.n_edges:,}</td><td>{Z.sheaf.n_edges:,}</td>" in text
+    assert text.count('<figure class="partition">') == 2
+
+
 def pictures(result, tmp_path, monkeypatch, **options):
     """Return the axes of all pictures of a page."""
     from matplotlib.figure import Figure

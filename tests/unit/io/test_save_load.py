@@ -288,3 +288,33 @@ def test_inconsistent_eliminations_raise(tmp_path, change, message):
     np.savez(tmp_path / "bad.npz", **change(arrays))
     with pytest.raises(ValueError, match=message):
         sc.load(tmp_path / "bad.npz")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"eps": 1.0}, "`eps` must be above 0 and below 1, got 1"),
+        ({"eps": np.nan}, "`eps` must be"),
+        ({"eps": [0.5]}, "`eps` must be a single number, got shape"),
+        ({"eps": "half"}, "`eps` must hold"),
+        ({"weights": lambda a: a[1:]}, "`weights` must have one entry per edge"),
+        ({"weights": lambda a: -a}, "`weights` must be positive"),
+        ({"edges": lambda a: a[::-1].copy()}, "`edges` must be ascending"),
+        ({"edges": None}, "has no array 'edges'"),
+    ],
+)
+def test_sparsifications_are_read_with_or_without_eps_or_are_refused(tmp_path, changes, message):
+    path, F = tmp_path / "z.npz", sc.CellularSheaf.constant(nx.complete_graph(40))
+    Z = sc.sparsify(F, 0.9)
+    for eps in (0.9, None):
+        sc.save(path, dataclasses.replace(Z, eps=eps))
+        loaded = sc.load(path)
+        assert loaded.eps == eps
+        same_sheaf(Z.sheaf, loaded.sheaf)
+        assert np.array_equal(Z.edges, loaded.edges)
+        assert np.array_equal(Z.weights, loaded.weights)
+    sc.save(path, Z)
+    rewrite(path, **changes)
+    with pytest.raises(ValueError, match=message) as caught:
+        sc.load(path)
+    assert str(caught.value).startswith(str(path))

@@ -71,6 +71,14 @@ def test_leverages_do_not_depend_on_the_scale_of_the_maps(exact):
         np.testing.assert_allclose(exact(G), exact(F), rtol=1e-10)
 
 
+def test_leverages_do_not_depend_on_the_scale_of_each_stalk():
+    """The eigenvalues of L range over 28 digits."""
+    F = CellularSheaf.random(nx.gnm_random_graph(12, 30, seed=0), 2, 1, seed=0)
+    tail, head = np.geomspace(1e-14, 1, 12)[F.edges].repeat(2, axis=0).T
+    G = F.with_maps(tail * F.tail_data, head * F.head_data)
+    np.testing.assert_allclose(sc.leverages(G), sc.leverages(F), rtol=0, atol=1e-10)
+
+
 @pytest.mark.parametrize("graph", [nx.karate_club_graph(), nx.les_miserables_graph()])
 def test_leverages_of_a_constant_sheaf_are_weights_times_resistances(graph, exact):
     resistances = nx.resistance_distance(graph, weight="weight", invert_weight=False)
