@@ -10,14 +10,12 @@ import scipy.sparse
 from scipy.spatial import cKDTree
 
 from sheafcoarsen._support import check_matplotlib
+from sheafcoarsen.sheaf import CellularSheaf
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.colors import Colormap, Normalize
     from matplotlib.legend import Legend
-
-    from sheafcoarsen.sheaf import CellularSheaf
-
 
 DARK, MIDDLE, LIGHT = "#2B1A4F", "#2A788E", "#C9C9C9"
 
