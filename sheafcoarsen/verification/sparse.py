@@ -49,7 +49,8 @@ def _maps(e: SparseEvidence) -> Outcome:
         which, count = np.repeat(np.arange(len(sizes)), sizes), len(sizes)
         wanted = given[range_of_blocks(starts, Z.edges)] * np.sqrt(Z.weights)[which]
         error, size = (scaled_norms(np.abs(x), which, count) for x in (found - wanted, wanted))
-        worst = max(worst, relative_residual(error, 1, eps_of(Z.fine.dtype), size))
+        eps, blocks = eps_of(Z.fine.dtype), ("edge", Z.edges)
+        worst = max(worst, relative_residual(error, 1, eps, size, blocks=blocks))
     return worst, "exact"
 
 
