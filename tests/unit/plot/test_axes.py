@@ -102,8 +102,8 @@ def test_titles_of_panels_of_two_inches_do_not_overlap(name, C):
 
 def test_titles_are_broken_between_words_and_outside_of_formulas():
     ax = Figure().add_axes((0, 0, 0.05, 1))
-    set_title(ax, r"a word $\delta x$ b c", 12, pad=3)
-    assert ax.get_title() == "a\nword\n$\\delta x$ b\nc"
+    set_title(ax, r"a word $\delta \delta \delta \delta x$ b c", 12, pad=3)
+    assert ax.get_title() == "a\nword\n$\\delta \\delta \\delta \\delta x$\nb c"
     assert ax.title.get_fontsize() == 8
     set_title(ax, "short", 7)
     assert (ax.get_title(), ax.title.get_fontsize()) == ("short", 7)

@@ -157,6 +157,18 @@ def test_a_wrong_normalized_edge_is_located_at_its_vertices(C, monkeypatch):
     assert where in {f"vertex {u}", f"vertex {v}", f"vertex {u} and vertex {v}"}
 
 
+def test_a_wrong_factor_of_a_degree_is_located(C, monkeypatch):
+    def wrong(F):
+        given, factors = sc.operators.degree_factors(F)
+        factors = factors.copy()
+        factors[9 * 9 : 10 * 9] *= 1 + 1e-6
+        return given, factors
+
+    monkeypatch.setattr(cluster_batches, "PIECE", 30)
+    monkeypatch.setattr(normalization, "degree_factors", wrong)
+    assert max(Evidence(C, 0).degrees.factor_errors).where == "vertex 9"
+
+
 def test_degree_roots_of_ragged_stalks_start_at_vertex_offsets():
     F = sc.CellularSheaf.random(nx.path_graph(5), [2, 0, 3, 1, 2], 2, seed=5)
     C = sc.coarsen(F, sc.Partition([0, 1, 0, 1, 0]), 2)

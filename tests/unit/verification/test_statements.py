@@ -93,6 +93,22 @@ def test_a_relative_error_of_1e_6_in_a_map_entry_is_caught(C, where):
         assert damaged["thm:galerkin_energy_decomposition"] in {*blocks, "coarse edge 2"}
 
 
+def test_an_error_outside_of_diagonal_blocks_names_two_clusters(C):
+    """With a negative head map, the diagonal blocks of the Laplacian do not change."""
+    head, (a, b) = C.sheaf.head_data.copy(), C.sheaf.edges[2].tolist()
+    head[C.sheaf.head_offsets[2] : C.sheaf.head_offsets[3]] *= -1
+    found = places(with_sheaf(C, head=head))
+    assert found["thm:Galerkin_realization"] == f"cluster {a} and cluster {b}"
+
+
+def test_a_subspace_of_less_energy_is_located(C, monkeypatch):
+    right = sc.LocalModes.eigenvalues
+    monkeypatch.setattr(
+        sc.LocalModes, "eigenvalues", lambda m, a: right(m, a) * (9 if a == 2 else 1)
+    )
+    assert places(C) == {"thm:local_spectral_optimality": "cluster 2"}
+
+
 def test_a_relative_error_of_1e_6_in_an_eigenvalue_is_caught(C):
     scores = C.modes.scores.copy()
     scores[5] *= 1 + 1e-6
@@ -243,7 +259,8 @@ def test_wrong_oversampled_modes_are_caught(scale, rank):
         assert 0 < values[k] < np.inf
         values[k] *= 1 + 1e-6
         damaged = dataclasses.replace(modes, **{name: values})
-        assert failed(dataclasses.replace(right, modes=damaged)) == {"section-2"}
+        a = k if name == "next_eigenvalues" else np.searchsorted(modes.rank_offsets, k, "right") - 1
+        assert places(dataclasses.replace(right, modes=damaged)) == {"section-2": f"cluster {a}"}
 
 
 LEDGER, LOSSES, TRUNCATION = (
