@@ -130,7 +130,7 @@ def _show_uses(app, what, name, obj, options, lines):
 
 
 def _copy_notebooks(app, exception):
-    """Put the notebooks beside their pages, to be downloaded."""
+    """Copy the notebooks into the folder of their pages, from which readers download them."""
     if exception is None and app.builder.format == "html":
         for path in NOTEBOOKS.glob("*.ipynb"):
             shutil.copy(path, Path(app.outdir) / "notebooks")

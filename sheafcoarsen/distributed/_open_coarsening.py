@@ -377,7 +377,8 @@ def _isometry(C: StoredCoarsening, dims: np.ndarray, eps: float) -> tuple[Relati
         defect = part.R.conj().T @ part.R - scipy.sparse.eye_array(part.R.shape[1])
         cluster = np.repeat(np.arange(len(ranks)), ranks)
         errors = norms_by(defect, cluster, None, len(ranks))
-        found = relative_residual(errors, dims[part.clusters], eps, np.maximum(ranks, 1))
+        n, blocks = dims[part.clusters], ("cluster", part.clusters)
+        found = relative_residual(errors, n, eps, np.maximum(ranks, 1), blocks=blocks)
         worst = max(worst, found)
     return worst, "exact"
 

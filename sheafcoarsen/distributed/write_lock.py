@@ -99,7 +99,7 @@ def age_of(place: Place) -> float:
         return now.modified() - place.modified()
     except FileNotFoundError:  # the lease was released in the meantime
         return math.inf
-    except NotImplementedError:
+    except NotImplementedError:  # fsspec: the file system has no modification times
         return -math.inf
     finally:
         now.remove()

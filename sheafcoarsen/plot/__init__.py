@@ -27,7 +27,7 @@ The modules, one for each kind of plot:
 ``_ledger``, ``_hierarchy``
     `ledger`: energy, line by line; `hierarchy`: sizes of all levels.
 ``axes``
-    Common functions: axes, scales, lines, legends, colours.
+    Common functions: axes, titles, scales, lines, legends, colours.
 """
 
 from sheafcoarsen.plot._elimination import elimination

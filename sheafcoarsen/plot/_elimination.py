@@ -15,6 +15,7 @@ from sheafcoarsen.plot.axes import (
     draw_discs,
     draw_frame,
     draw_lines,
+    set_title,
     two_panels,
 )
 from sheafcoarsen.plot.layout import graph_layout
@@ -107,7 +108,7 @@ def _draw_all(ax: Axes, K: Elimination, places: np.ndarray, size: float) -> None
         draw_discs(ax, "kept", places[K.kept], size, DARK),
     ]
     n, gone = K.fine.n_vertices, len(K.eliminated)
-    ax.set_title(f"{counted(n, 'vertex', 'vertices')}, {gone:,} eliminated", fontsize=10)
+    set_title(ax, f"{counted(n, 'vertex', 'vertices')}, {gone:,} eliminated")
     _finish(ax, handles, notes)
 
 
@@ -131,7 +132,7 @@ def _draw_left(ax: Axes, K: Elimination, places: np.ndarray, size: float) -> Non
     words = [counted(G.n_vertices, "vertex", "vertices"), counted(len(edges), "edge")]
     if len(at):
         words.append(counted(len(at), "loop"))
-    ax.set_title(", ".join(words), fontsize=10)
+    set_title(ax, ", ".join(words))
     _finish(ax, handles, notes)
 
 

@@ -17,6 +17,7 @@ from sheafcoarsen.plot.axes import (
     axes_or_new,
     check_kind,
     set_scale,
+    set_title,
 )
 
 if TYPE_CHECKING:
@@ -85,6 +86,6 @@ def hierarchy(H: Hierarchy, *, ax: Axes | None = None) -> Axes:
     ax.set_xlim(-0.4, max(len(levels) - 0.6, 0.4))
     ax.set_xlabel("sheaf: level i leads from sheaf i to sheaf i + 1")
     ax.set_ylabel("count")
-    ax.set_title(f"hierarchy: {counted(len(H), 'level')}", fontsize=10)
+    set_title(ax, f"hierarchy: {counted(len(H), 'level')}")
     add_legend(ax)
     return ax

@@ -8,7 +8,15 @@ import numpy as np
 
 from sheafcoarsen.coarsening import EnergyLedger
 from sheafcoarsen.hierarchy import HierarchyLedger
-from sheafcoarsen.plot.axes import DARK, MIDDLE, add_legend, axes_or_new, check_kind, square_points
+from sheafcoarsen.plot.axes import (
+    DARK,
+    MIDDLE,
+    add_legend,
+    axes_or_new,
+    check_kind,
+    set_title,
+    square_points,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -84,7 +92,7 @@ def ledger(E: EnergyLedger | HierarchyLedger, *, ax: Axes | None = None) -> Axes
     columns = np.size(E.fine_energy)
     summed = f", summed over {columns} cochains" if columns != 1 else ""
     ax.set_xlabel(f"energy, in squared units of $\\delta x${summed}")
-    ax.set_title(r"energy ledger: the lines add up to $\|\delta x\|^2$", fontsize=10)
+    set_title(ax, r"energy ledger: the lines add up to $\|\delta x\|^2$")
     add_legend(ax)
     return ax
 

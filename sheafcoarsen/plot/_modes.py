@@ -21,6 +21,7 @@ from sheafcoarsen.plot.axes import (
     negative_edges,
     number_colors,
     set_scale,
+    set_title,
     square_points,
     tick_whole_numbers,
 )
@@ -110,11 +111,11 @@ def modes(E: Eigenmodes, pos: ArrayLike | Mapping | None = None, *, ax: Axes | N
         box = (left + column * width, 1 - (row + 1) * height, 0.96 * width, 0.86 * height)
         panel = ax.inset_axes(box)
         value = "0" if i < E.n_zero else f"{E.values[i]:.4g}"
-        panel.set_title(f"{i + 1}: {value}", fontsize=9, pad=3)
+        set_title(panel, f"{i + 1}: {value}", fontsize=9, pad=3)
         how = _draw_mode(panel, E, i, places, order)
         draw_frame(panel, places)
     sections = counted(E.n_zero, "section")
-    ax.set_title(f"{counted(len(E.values), 'lowest mode')}, {sections}; {how}", fontsize=10)
+    set_title(ax, f"{counted(len(E.values), 'lowest mode')}, {sections}; {how}")
     return ax
 
 
@@ -130,7 +131,7 @@ def _draw_values(ax: Axes, E: Eigenmodes) -> None:
     set_scale(ax, values)
     tick_whole_numbers(ax)
     ax.set_xlabel("i" + (", the last value goes on" if E.tied else ""), fontsize=9)
-    ax.set_title(r"eigenvalue $\lambda_i$", fontsize=9, pad=3)
+    set_title(ax, r"eigenvalue $\lambda_i$", fontsize=9, pad=3)
     ax.tick_params(labelsize=8)
 
 

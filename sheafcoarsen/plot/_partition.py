@@ -25,6 +25,7 @@ from sheafcoarsen.plot.axes import (
     draw_frame,
     draw_lines,
     negative_edges,
+    set_title,
     two_panels,
 )
 from sheafcoarsen.plot.positions import (
@@ -167,7 +168,7 @@ def _draw_fine(
     n, labels = C.fine.n_vertices, C.partition.labels
     edges = C.fine.edges[C.fine.edges[:, 0] != C.fine.edges[:, 1]]
     counts = f"{counted(n, 'vertex', 'vertices')} in {counted(len(colors), 'cluster')}"
-    _title(ax, "fine graph", counts, room)
+    set_title(ax, f"fine graph: {counts}", 11)
     if scene is not None:
         what = "faces of more than one cluster are divided among them"
     elif places.by_quotient:
@@ -248,7 +249,7 @@ def _draw_coarse(
         for d in _both_ends(C.ranks[shown])
     ]
     counts = f"{counted(K, 'vertex', 'vertices')}, {counted(crossing, 'edge')}"
-    _title(ax, "coarse graph", f"{counts}, {counted(len(loops), 'loop')}", room)
+    set_title(ax, f"coarse graph: {counts}, {counted(len(loops), 'loop')}", 11)
     kept = int(places.links.sum())
     notes = [f"{crossing:,} crossing edges"] if kept > LINES else []
     if K > MARKERS and len(loops):
@@ -323,11 +324,6 @@ def _disc_handle(label: str, **style: Any) -> Any:
     from matplotlib.lines import Line2D
 
     return Line2D([], [], linestyle="none", marker="o", label=label, **style)
-
-
-def _title(ax: Axes, what: str, counts: str, room: float) -> None:
-    wide = room > NARROW
-    ax.set_title(f"{what}:{' ' if wide else chr(10)}{counts}", fontsize=11 if wide else 8)
 
 
 def _both_ends(values: np.ndarray) -> list[int]:

@@ -15,6 +15,7 @@ from sheafcoarsen.plot.axes import (
     axes_or_new,
     check_kind,
     draw_lines,
+    set_title,
 )
 from sheafcoarsen.plot.positions import vertex_places
 from sheafcoarsen.sheaf import component_labels
@@ -110,7 +111,7 @@ def poses(
     count = int(component.max(initial=-1)) + 1
     if count > 1:
         words.append(f"{counted(count, 'component')}, a frame for each")
-    ax.set_title(", ".join(words), fontsize=10)
+    set_title(ax, ", ".join(words))
     return ax
 
 

@@ -18,6 +18,7 @@ from sheafcoarsen.plot.axes import (
     axes_or_new,
     check_kind,
     set_scale,
+    set_title,
     tick_whole_numbers,
 )
 from sheafcoarsen.quality import Certificate, SpectralQuality
@@ -108,7 +109,7 @@ def spectra(C: Coarsening, *, ax: Axes | None = None) -> Axes:
         ax.scatter(place[tied], after[tied], s=max(size, 8), label=label, **style)
     ax.set_ylabel(f"eigenvalue of the\n{modes.operator.label}")
     set_scale(ax, np.concatenate([kept, last[cut], after[cut]]))
-    ax.set_title("local spectra: what is kept, and the gap to what is not", fontsize=10)
+    set_title(ax, "local spectra: what is kept, and the gap to what is not")
     add_legend(ax)
     return ax
 
@@ -202,7 +203,7 @@ def quality(
     zeros = f"{Q.kernel_fine} of $L$, {Q.kernel_coarse} of $R^* L R$"
     ax.set_xlabel(f"i-th eigenvalue, counted with the zeros ({zeros})")
     ax.set_ylabel("eigenvalue")
-    ax.set_title("low spectrum, fine against coarse", fontsize=10)
+    set_title(ax, "low spectrum, fine against coarse")
     add_legend(ax)
     return ax
 

@@ -14,8 +14,15 @@ from sheafcoarsen._support import (
     surface_arrays,
     whole_number,
 )
-from sheafcoarsen.gallery import tangent_frames
-from sheafcoarsen.plot.axes import MARKERS, axes_or_new, draw_frame, number_colors
+from sheafcoarsen.gallery import field_indices, tangent_frames
+from sheafcoarsen.plot.axes import (
+    MARKERS,
+    add_legend_below,
+    axes_or_new,
+    draw_frame,
+    number_colors,
+    set_title,
+)
 from sheafcoarsen.plot.projection import (
     UpAxis,
     View,
@@ -133,6 +140,7 @@ def field(  # noqa: PLR0913 (options by keyword)
     power: int = 1,
     n_arrows: int = 400,
     unit: bool = False,
+    singularities: bool = False,
     view: tuple[float, float] = (20, -60),
     up: UpAxis = "z",
     colorbar: bool = True,
@@ -162,6 +170,10 @@ def field(  # noqa: PLR0913 (options by keyword)
         Largest number of arrows.
     unit : bool
         Whether all nonzero vectors have arrows of equal length.
+    singularities : bool
+        Whether to mark the visible faces where the field has an index other than 0, which a legend
+        counts: vortices, sources and sinks have +1, saddles -1. See
+        :func:`sheafcoarsen.gallery.field_indices`.
     view : pair of float
         Elevation and azimuth of the viewer in degrees, as in matplotlib's ``view_init``.
     up : {"z", "y", "x", "-z", "-y", "-x"}
@@ -179,13 +191,15 @@ def field(  # noqa: PLR0913 (options by keyword)
     Raises
     ------
     ValueError, TypeError
-        Invalid surfaces; vectors of another shape, or not finite; a power with vectors in space.
+        Invalid surfaces; vectors of another shape, or not finite; a power above 1 with vectors in
+        space or with singularities; singularities of a one-sided surface.
     ImportError
         Without matplotlib: ``pip install "sheafcoarsen[plot]"``.
 
     See Also
     --------
     surface : numbers on a surface.
+    sheafcoarsen.gallery.field_indices : the index of a field at each face.
     sheafcoarsen.gallery.tangent_bundle : the sheaf whose cochains are such fields.
     sheafcoarsen.harmonic_extension : a field from vectors at a few vertices.
 
@@ -210,16 +224,21 @@ def field(  # noqa: PLR0913 (options by keyword)
     power = whole_number("power", power, at_least=1)
     n_arrows = whole_number("n_arrows", n_arrows, at_least=1)
     flag("unit", unit)
+    if flag("singularities", singularities) and power > 1:
+        raise ValueError("`singularities` requires `power` = 1: indices are those of one vector")
     flag("colorbar", colorbar)
     vectors = _vectors(vectors, scene, frames, power)  # shape (n, power, 3)
     shown = None if values is None else _face_values(values, scene)
+    indices = field_indices(scene.points, scene.faces, vectors[:, 0]) if singularities else None
     ax = axes_or_new(ax, 6.4 if shown is not None and colorbar else 5.4, 5)
     _draw_faces(ax, scene, shown, colorbar)
     drawn = _draw_arrows(ax, scene, vectors, n_arrows, unit, shown is not None)
     _frame(ax, scene)
+    if indices is not None:
+        _mark_indices(ax, scene, indices)
     n = len(scene.points)
     what = "arrows" if power == 1 else f"{power} directions"
-    ax.set_title(f"{what} at {drawn:,} of {counted(n, 'vertex', 'vertices')}", fontsize=10)
+    set_title(ax, f"{what} at {drawn:,} of {counted(n, 'vertex', 'vertices')}")
     return ax
 
 
@@ -380,6 +399,24 @@ def _draw_arrows(
         **heads,
     )
     return len(feet)
+
+
+def _mark_indices(ax: Any, scene: Scene, indices: np.ndarray) -> None:
+    """Mark the visible faces of each nonzero index, and count them in a legend."""
+    handles = []
+    for k in np.unique(indices[indices != 0])[::-1].tolist():
+        faces = scene.faces[indices == k]
+        corners = visible_points(faces.reshape(-1), scene.points, scene.faces, scene.view)
+        seen: np.ndarray = np.all(corners.reshape(faces.shape), axis=1)
+        places = scene.points[faces[seen]].mean(axis=1)
+        if ax.name != "3d":
+            places = scene.view.project(places)
+        label = f"index {k:+d}: {counted(len(faces), 'face')}, {seen.sum()} visible"
+        style: dict = {"marker": "o", "c": "#D55E00"} if k > 0 else {"marker": "s", "c": "#56B4E9"}
+        style |= {"s": 40, "edgecolors": "black", "linewidths": 0.8, "zorder": 5, "label": label}
+        handles.append(ax.scatter(*places.T, **style))
+    if handles:
+        add_legend_below(ax, handles, 2, fontsize=9, ncols=2)
 
 
 def _frame(ax: Any, scene: Scene) -> None:

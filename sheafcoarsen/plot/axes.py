@@ -1,8 +1,9 @@
-"""Common functions of plots: axes, scales, lines, legends, colours."""
+"""Common functions of plots: axes, titles, scales, lines, legends, colours."""
 
 from __future__ import annotations
 
 import colorsys
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,14 +11,12 @@ import scipy.sparse
 from scipy.spatial import cKDTree
 
 from sheafcoarsen._support import check_matplotlib
+from sheafcoarsen.sheaf import CellularSheaf
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.colors import Colormap, Normalize
     from matplotlib.legend import Legend
-
-    from sheafcoarsen.sheaf import CellularSheaf
-
 
 DARK, MIDDLE, LIGHT = "#2B1A4F", "#2A788E", "#C9C9C9"
 
@@ -61,6 +60,25 @@ def two_panels(ax: Axes | None, places: np.ndarray, words: float) -> tuple[Axes,
     ax.set_axis_off()
     left, right = (ax.inset_axes((x, 0.12, 0.49, 0.80)) for x in (0, 0.51))
     return ax, left, right, 1.3 * square_points(left) ** 2
+
+
+def set_title(ax: Axes, text: str, fontsize: float = 10, **style: Any) -> None:
+    """Set a title; if it is wider than the axes, write it in small letters and in several lines."""
+    title = ax.set_title("", fontsize=fontsize, **style)
+
+    def fits(line: str) -> bool:
+        title.set_text(line)
+        return title.get_window_extent().width <= ax.bbox.width
+
+    if not fits(text):
+        title.set_fontsize(min(fontsize, 8))
+        lines: list[str] = []
+        for word in re.findall(r"(?:\$[^$]*\$|\S)+", text):  # does not break formulas
+            if lines and fits(f"{lines[-1]} {word}"):
+                lines[-1] += f" {word}"
+            else:
+                lines.append(word)
+        title.set_text("\n".join(lines))
 
 
 def tick_whole_numbers(ax: Axes) -> None:

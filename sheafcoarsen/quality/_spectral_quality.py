@@ -171,6 +171,10 @@ def spectral_quality(
     converged, or an error is raised: large problems are solved as by :func:`eigenmodes`, which
     searches for missing pairs.
 
+    There is no ``mass``: in L x = lambda M x, the coarse matrix R* M R would not be diagonal, and R
+    is orthonormal for M = I only. The eigenvalues of (L, M) are those of the sheaf whose maps at
+    every vertex v are divided by sqrt(m_v), so coarsen that sheaf.
+
     Parameters
     ----------
     C : Coarsening

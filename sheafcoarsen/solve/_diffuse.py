@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse
 import scipy.special
 
 from sheafcoarsen._support import CochainLike, Vertices, cochain, eps_of, real_number, vertex_mask
 from sheafcoarsen.operators import as_columns, coboundary, laplacian
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, unit_sheaf
+from sheafcoarsen.solve.pencil import unit_mass
 
 LONGEST = 1e6
 """Maximum t norm(L) that `diffuse` accepts. The maximum takes about 7,000 products with L."""
@@ -30,6 +32,7 @@ def diffuse(
     X: CochainLike,
     t: float | Sequence[float] | np.ndarray,
     fixed: Vertices | None = None,
+    mass: npt.ArrayLike | None = None,
 ) -> np.ndarray:
     """Return exp(-t L) X, the sheaf diffusion of X for a time t (``eq:app-sheaf-diffusion``).
 
@@ -49,6 +52,11 @@ def diffuse(
         may be at most 1e6; the number of products with L grows like 6 sqrt(t beta).
     fixed : array_like of int, or of bool and shape (n,), or sequence of names, optional
         Vertices whose values do not change: indices, names or a mask. beta is then that of L_II.
+    mass : array_like, shape (n,), optional
+        Positive weights m_v of the vertices, as of :func:`eigenmodes`: the flow is exp(-t M^{-1} L)
+        with M = blockdiag(m_v I), which preserves M-inner products with global sections, and beta
+        is norm(M^{-1} L, inf). On a surface mesh with cotan weights, take the areas of the
+        vertices; heat then does not depend on the density of the mesh.
 
     Returns
     -------
@@ -58,8 +66,8 @@ def diffuse(
     Raises
     ------
     ValueError
-        If t is negative, not finite, or larger than 1e6 / beta, or if vertices in ``fixed`` do not
-        exist.
+        If t is negative, not finite, or larger than 1e6 / beta, if vertices in ``fixed`` do not
+        exist, or if a mass is not positive.
 
     Notes
     -----
@@ -68,7 +76,8 @@ def diffuse(
     exceeds 1 on the spectrum, so that the sum of the omitted terms bounds the error: at most 2 eps
     norm(X), in each of three stages. Rounding errors are those of maps changed by a few eps.
     Products are computed as delta* (delta x), in double precision, which preserves global sections
-    a hundred times better than an assembled L.
+    a hundred times better than an assembled L. With masses, the spectrum of M^{-1} L is also real,
+    and errors are bounded in the norm of M.
 
     With fixed vertices, their rows of L are omitted. T_k of that matrix grows at most like k, so
     that values and errors may grow like sqrt(t beta); on most sheaves they do not.
@@ -90,29 +99,39 @@ def diffuse(
     array([[3.   , 1.458, 0.64 ],
            [3.   , 2.952, 2.923],
            [3.   , 3.   , 3.   ]])
+
+    With masses, the mean by mass is preserved:
+
+    >>> sc.diffuse(F, [3.0, 0.0, 0.0], [1.0, 10.0, 100.0], mass=[1, 1, 4]).round(3)
+    array([[1.552, 0.857, 0.148],
+           [0.507, 0.503, 0.498],
+           [0.5  , 0.5  , 0.5  ]])
     """
     X = cochain(check_sheaf(sheaf), X, "X")
     times = _times(t)
     stays = vertex_mask("fixed", () if fixed is None else fixed, sheaf)
     flows = np.repeat(~stays, sheaf.vertex_dims)
     result = np.repeat(X[None], len(times), axis=0)
+    weights, weight_unit = unit_mass(sheaf, mass)
+    speeds = flows if weights is None else flows / np.repeat(weights, sheaf.vertex_dims)
     unit, scale = unit_sheaf(sheaf)
-    L = abs(laplacian(unit))
-    beta = float((L @ flows)[flows].max(initial=0.0))
+    scale /= np.sqrt(weight_unit)
+    beta = float((speeds * (abs(laplacian(unit)) @ flows)).max(initial=0.0))
     with np.errstate(over="ignore", invalid="ignore"):
         reaches = times * scale * scale * beta if beta > 0 else 0 * times
     longest = float(reaches.max(initial=0.0))
     if longest > LONGEST:
+        operator = "L" if weights is None else "M^{-1} L"
         raise ValueError(
-            f"`t` times norm(L, inf) must be at most {LONGEST:.0e}, got {longest:.3g}: "
-            f"{_remedy(stays)}"
+            f"`t` times norm({operator}, inf) must be at most {LONGEST:.0e}, got {longest:.3g}: "
+            f"{_remedy(stays, weights)}"
         )
     if longest > 0:
         delta = coboundary(unit)
         adjoint = scipy.sparse.csr_array(delta.conj().T)
-        if stays.any():
-            keep = scipy.sparse.diags_array(flows.astype(adjoint.dtype), format="csr")
-            adjoint = scipy.sparse.csr_array(keep @ adjoint)
+        if stays.any() or weights is not None:
+            factors = scipy.sparse.diags_array(speeds.astype(adjoint.dtype), format="csr")
+            adjoint = scipy.sparse.csr_array(factors @ adjoint)
         x = as_columns(X).astype(np.result_type(X.dtype, np.float64))
         eps = eps_of(X.dtype)
         begin = 0.0
@@ -126,13 +145,15 @@ def diffuse(
     return result[0] if np.ndim(t) == 0 else result
 
 
-def _remedy(stays: np.ndarray) -> str:
+def _remedy(stays: np.ndarray, weights: np.ndarray | None) -> str:
     """Return the alternatives to a long diffusion, for the error message."""
     if stays.any():
         return (
             "use the limit of long times, harmonic_extension(sheaf, fixed, values), to which the "
             "values converge in every component with a fixed vertex"
         )
+    if weights is not None:
+        return "use a smaller `t`, or increase the smallest masses, where diffusion is fastest"
     return (
         "diffuse on a coarse sheaf, C.lift(diffuse(C.sheaf, C.pool(X), t)), or use the limit of "
         "long times, nearest_section(sheaf, X)"

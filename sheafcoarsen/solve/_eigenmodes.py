@@ -32,13 +32,10 @@ from sheafcoarsen.solve.eigensolver import (
     Method,
     lowest_eigenpairs,
 )
-from sheafcoarsen.solve.pencil import Pencil, resolved
+from sheafcoarsen.solve.pencil import Pencil, resolved, unit_mass
 
 AFFORDABLE = 30.0
 """Maximum time in seconds for "direct", which "auto" tries if "multilevel" does not converge."""
-
-LIGHTEST = 1e-20
-"""Minimum ratio of a mass to the largest mass."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -174,7 +171,7 @@ def eigenmodes(
     rng = random_generator("seed", seed)
     tol = tolerance("tol", tol, eps_of(np.float64))
     work, unit = unit_sheaf(sheaf)
-    weights, weight_unit = _unit_mass(sheaf, mass)
+    weights, weight_unit = unit_mass(sheaf, mass)
     given = None if start is None else _start(sheaf, start)
     pencil = Pencil(work, _of_stalks(work, weights), _rounded(sheaf, work), progress)
     if weights is not None:
@@ -264,34 +261,6 @@ def _finished(
         sheaf,
     )
     return result, int((residuals <= tol * np.sqrt(squares)).sum())
-
-
-def _unit_mass(sheaf: CellularSheaf, mass: npt.ArrayLike | None) -> tuple[np.ndarray | None, float]:
-    """Return the masses divided by a power of 4 near the largest one, and that power."""
-    if mass is None:
-        return None, 1.0
-    weights = scalar_array("mass", mass)
-    if weights.shape != (sheaf.n_vertices,) or weights.dtype.kind == "c":
-        raise ValueError(
-            f"`mass` must hold one real number for each of {sheaf.n_vertices} vertices, got shape "
-            f"{weights.shape} of {weights.dtype}"
-        )
-    bad = np.flatnonzero(~((weights > 0) & (weights < np.inf)))
-    if bad.size:
-        raise ValueError(
-            f"`mass` must be positive and finite, got {weights[bad[0]]:g} at vertex {bad[0]}"
-        )
-    weights = weights.astype(np.float64)
-    largest = float(weights.max())
-    light = np.flatnonzero(weights < LIGHTEST * largest)
-    if light.size:
-        raise ValueError(
-            f"`mass` must not differ by more than a factor of {1 / LIGHTEST:g}, got "
-            f"{weights[light[0]]:g} at vertex {light[0]} and {largest:g} at vertex "
-            f"{weights.argmax()}: increase the smallest masses, whose modes are the highest"
-        )
-    unit = 4.0 ** (math.frexp(largest)[1] // 2)
-    return weights / unit, unit
 
 
 def _check_range(norm: float, unit: float, weights: np.ndarray, weight_unit: float) -> None:

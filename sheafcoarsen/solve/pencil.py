@@ -1,13 +1,15 @@
 """The pencil (L, M) of an eigenvalue problem, with solvers for L."""
 
+import math
 from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 import scipy.linalg
 import scipy.sparse
 
-from sheafcoarsen._support import eps_of, zero_level
+from sheafcoarsen._support import eps_of, scalar_array, zero_level
 from sheafcoarsen.operators import Factors, Order, coboundary, factorization_cost, laplacian
 from sheafcoarsen.sections import global_sections
 from sheafcoarsen.sheaf import CellularSheaf
@@ -24,6 +26,9 @@ GUARDS = 3
 
 SHIFT = 1e-12
 """Shift added to L before it is factored, relative to norm(L, inf)."""
+
+LIGHTEST = 1e-20
+"""Minimum ratio of a mass to the largest mass."""
 
 
 class Pencil:
@@ -159,3 +164,31 @@ def resolved(
     singular = np.append(singular, np.zeros(m - len(singular)))[::-1]
     X = np.hstack([X[:, :m] @ V.conj().T[:, ::-1], X[:, m:]])
     return np.append(singular**2, values[m:]), X
+
+
+def unit_mass(sheaf: CellularSheaf, mass: npt.ArrayLike | None) -> tuple[np.ndarray | None, float]:
+    """Return the masses divided by a power of 4 near the largest one, and that power."""
+    if mass is None:
+        return None, 1.0
+    weights = scalar_array("mass", mass)
+    if weights.shape != (sheaf.n_vertices,) or weights.dtype.kind == "c":
+        raise ValueError(
+            f"`mass` must hold one real number for each of {sheaf.n_vertices} vertices, got shape "
+            f"{weights.shape} of {weights.dtype}"
+        )
+    bad = np.flatnonzero(~((weights > 0) & (weights < np.inf)))
+    if bad.size:
+        raise ValueError(
+            f"`mass` must be positive and finite, got {weights[bad[0]]:g} at vertex {bad[0]}"
+        )
+    weights = weights.astype(np.float64)
+    largest = float(weights.max())
+    light = np.flatnonzero(weights < LIGHTEST * largest)
+    if light.size:
+        raise ValueError(
+            f"`mass` must not differ by more than a factor of {1 / LIGHTEST:g}, got "
+            f"{weights[light[0]]:g} at vertex {light[0]} and {largest:g} at vertex "
+            f"{weights.argmax()}: increase the smallest masses, whose modes are the highest"
+        )
+    unit = 4.0 ** ((math.frexp(largest)[1] - 1) // 2)
+    return weights / unit, unit

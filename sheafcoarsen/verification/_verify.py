@@ -27,7 +27,8 @@ def verify(C: Coarsening | Elimination | Sparsification | Hierarchy, seed: int =
 
     A statement holds if the residual ``norm(error) / (n eps norms)`` is below 30 in every block,
     where n is the size of the block (docs/conventions.md, section 3). The verdict therefore does
-    not depend on the scale of the maps.
+    not depend on the scale of the maps. The table names the block where a failed statement has the
+    largest residual: a cluster, a pair of clusters, a coarse edge or a vertex.
 
     Parameters
     ----------
@@ -95,5 +96,5 @@ def check_of(name: str, label: str, outcome: Outcome) -> Check:
         return Check(name, label, None, RESIDUAL_LIMIT, True, outcome, None)
     worst, how = outcome
     passed = worst.ratio < RESIDUAL_LIMIT
-    sides = (worst.error, RESIDUAL_LIMIT * worst.rounding)
-    return Check(name, label, worst.ratio, RESIDUAL_LIMIT, passed, None, how, *sides)
+    found = (worst.error, RESIDUAL_LIMIT * worst.rounding, worst.where or None)
+    return Check(name, label, worst.ratio, RESIDUAL_LIMIT, passed, None, how, *found)

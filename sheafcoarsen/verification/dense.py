@@ -55,7 +55,8 @@ def worst_eigenvalue(
             ours[np.arange(len(part)), ranks] = modes.next_eigenvalues[clusters]
             known = np.arange(size) <= ranks[:, None]
             error = np.abs(np.where(known, ours[:, :size], exact) - exact).max(axis=1)
-            worst = max(worst, relative_residual(error, size, eps, norms[clusters]))
+            blocks = ("cluster", clusters)
+            worst = max(worst, relative_residual(error, size, eps, norms[clusters], blocks=blocks))
     return worst
 
 
@@ -100,7 +101,8 @@ def worst_response(C: Coarsening, sample: np.ndarray, eps: float) -> RelativeRes
             claimed = np.append(claimed, following**-2)
         rounding = max(eps, np.finfo(float).eps * np.linalg.cond(A))
         size = np.linalg.norm(full) * np.linalg.norm(M)
-        worst = max(worst, relative_residual(np.abs(found - claimed), N, rounding, size))
+        one = relative_residual(np.abs(found - claimed), N, rounding, size)
+        worst = max(worst, one._replace(where=f"cluster {a}"))
     return worst
 
 

@@ -60,7 +60,8 @@ class Degrees:
             error = np.abs(R.conj().swapaxes(1, 2) @ R - D).reshape(-1)
             error = scaled_norms(error, np.repeat(np.arange(len(members)), d * d), len(members))
             n = np.maximum(d, self.terms[own])
-            worst = max(worst, relative_residual(error, n, self.eps, self.norms[own]))
+            size, blocks = self.norms[own], ("vertex", own)
+            worst = max(worst, relative_residual(error, n, self.eps, size, blocks=blocks))
             self.roots[where] = inverse_roots(R, self.eps, self.loop_sizes[own]).reshape(-1)
         return worst, norm(L.data)
 
@@ -134,4 +135,5 @@ class Normalized:
         roots_of, sizes_of = degrees.root_norms, np.sqrt(degrees.norms)
         n = np.maximum(F.vertex_dims, degrees.terms)
         factors = (roots_of[u], roots_of[v], sizes_of[u], sizes_of[v])
-        return relative_residual(sizes, np.maximum(n[u], n[v]), degrees.eps, *factors)
+        rounded, blocks = np.maximum(n[u], n[v]), ("vertex", u, v)
+        return relative_residual(sizes, rounded, degrees.eps, *factors, blocks=blocks)

@@ -50,11 +50,15 @@ def block_norms(
 
 
 class RelativeResidual(NamedTuple):
-    """Relative residual: ratio = error / rounding, where rounding = n * eps * prod(norms)."""
+    """Relative residual: ratio = error / rounding, where rounding = n * eps * prod(norms).
+
+    ``where`` names the block with this ratio, such as "cluster 3"; it is empty if all is one block.
+    """
 
     ratio: float
     error: float
     rounding: float
+    where: str = ""
 
 
 Outcome = tuple[RelativeResidual, str] | str
@@ -64,8 +68,14 @@ ZERO = RelativeResidual(0.0, 0.0, 0.0)
 FAILED = RelativeResidual(np.inf, np.inf, 0.0)
 
 
-def relative_residual(error: Any, n: Any, eps: float, *norms: Any) -> RelativeResidual:
-    """Return the largest error relative to ``n * eps * prod(norms)``; NaN counts as inf."""
+def relative_residual(
+    error: Any, n: Any, eps: float, *norms: Any, blocks: tuple = ()
+) -> RelativeResidual:
+    """Return the largest error relative to ``n * eps * prod(norms)``; NaN counts as inf.
+
+    ``blocks`` says what the rows of ``error`` belong to: "vertex", "cluster" or "edge", and arrays
+    of their indices, two for pairs, none if row i belongs to number i.
+    """
     ratios = residual_ratio(error, n, eps, *norms)
     if ratios.size == 0:
         return ZERO
@@ -76,4 +86,9 @@ def relative_residual(error: Any, n: Any, eps: float, *norms: Any) -> RelativeRe
         for size in norms:
             rounding = rounding * np.asarray(size, dtype=np.float64)
     error, rounding = (np.broadcast_to(side, ratios.shape)[at] for side in (error, rounding))
-    return RelativeResidual(float(ratios[at]), float(error), float(rounding))
+    where = ""
+    if blocks:
+        kind, *indices = blocks
+        which = sorted({int(index[at[0]]) for index in indices} or {int(at[0])})
+        where = " and ".join(f"{kind} {i}" for i in which)
+    return RelativeResidual(float(ratios[at]), float(error), float(rounding), where)

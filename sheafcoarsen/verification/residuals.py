@@ -171,6 +171,7 @@ class Evidence:
             self.R_norms[b],
             np.sqrt(self.principal_norms[a]),
             np.sqrt(self.principal_norms[b]),
+            blocks=("cluster", a, b),
         )
 
     def _measure_crossing_edges(self, piece: Piece) -> bool:
@@ -241,7 +242,8 @@ class Evidence:
         powers = 2 if self.C.crossing_rows is None else 1
         factors = (self.edge_norms, np.maximum(self.R_norms[a], self.R_norms[b])) * powers
         n = np.maximum(self.n[a], self.n[b])
-        return relative_residual(self.edge_errors, n, self.eps, *factors)
+        blocks = ("coarse edge", self.crossing)
+        return relative_residual(self.edge_errors, n, self.eps, *factors, blocks=blocks)
 
     def _measure_modes(self, piece: Piece) -> RelativeResidual:
         """Store residuals of modes and their distance to R; return the largest eigenvalue error."""
@@ -288,7 +290,7 @@ class Evidence:
         """Largest norm(R_a* R_a - I), relative to rounding."""
         ranks = np.maximum(self.C.ranks, 1)
         eps = eps_of(self.C.prolongation.dtype)
-        return relative_residual(self.isometry_errors, self.n, eps, ranks)
+        return relative_residual(self.isometry_errors, self.n, eps, ranks, blocks=("cluster",))
 
     def internal_rows_ratio(self, lo: int, hi: int) -> np.ndarray:
         """Return norm(delta_a R_a) relative to rounding errors; it is small if L_a R_a = 0."""
@@ -300,7 +302,8 @@ class Evidence:
     def internal_rows(self) -> RelativeResidual:
         """Largest norm(delta_a R_a), relative to rounding."""
         factors = (self.internal_delta_norms, self.R_norms)
-        return relative_residual(self.internal_row_errors, self.n, self.eps, *factors)
+        errors, blocks = self.internal_row_errors, ("cluster",)
+        return relative_residual(errors, self.n, self.eps, *factors, blocks=blocks)
 
     @property
     def delta_norm(self) -> float:

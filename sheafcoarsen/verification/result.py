@@ -26,6 +26,9 @@ class Check:
     error, allowed : float or None
         norm(error) and its bound ``threshold n eps norms`` in the block where the ratio is largest.
         They have the units of the quantity that is compared, so they scale with the maps.
+    where : str or None
+        The block where the ratio is largest, such as "cluster 3", "cluster 1 and cluster 4" (an
+        off-diagonal block), "coarse edge 7" or "vertex 5"; None for statements without blocks.
 
     Examples
     --------
@@ -49,6 +52,7 @@ class Check:
     how: str | None
     error: float | None = None
     allowed: float | None = None
+    where: str | None = None
 
     @property
     def slack(self) -> float | None:
@@ -147,7 +151,10 @@ class Verification:
         shown: list[tuple[str, ...]] = [("statement", "label", "ratio", "how", "")]
         for check in self.checks:
             ratio = "-" if check.ratio is None else f"{check.ratio:.3g}"
-            shown.append((check.name, check.label, ratio, check.how or "-", check.verdict))
+            verdict = check.verdict
+            if not check.passed and check.where:
+                verdict += f", largest ratio: {check.where}"
+            shown.append((check.name, check.label, ratio, check.how or "-", verdict))
         return shown
 
     def __str__(self) -> str:

@@ -74,6 +74,7 @@ class SchurEvidence:
             self.n,
             self.eps,
             self.largest_around(norms_by(scipy.sparse.csr_array(size), self.vertex, None, count)),
+            blocks=("vertex",),
         )
 
     def spread(self, rows: scipy.sparse.csr_array) -> scipy.sparse.csr_array:

@@ -39,7 +39,8 @@ def _maps(e: SparseEvidence) -> Outcome:
     ):
         which = np.repeat(np.arange(H.n_edges), np.diff(starts))
         error, size = (scaled_norms(np.abs(x), which, H.n_edges) for x in (found - wanted, wanted))
-        worst = max(worst, relative_residual(error, 1, eps_of(e.Z.fine.dtype), size))
+        eps, blocks = eps_of(e.Z.fine.dtype), ("edge", e.Z.edges)
+        worst = max(worst, relative_residual(error, 1, eps, size, blocks=blocks))
     return worst, "exact"
 
 

@@ -59,14 +59,17 @@ def _ledger_closes(e: Evidence) -> Outcome:
     totals, n = np.array(list(E.lines.values())), int(e.n.max(initial=1))
     in_all = _closing_gap(totals, E.fine_energy, n, e.eps, B)
     lines = np.array([E.retained_internal, E.discarded_internal, E.internal_coupling])
-    by_cluster = _closing_gap(lines, e.internal_energy, e.n[:, None], e.eps, B_a)
+    n_a = e.n[:, None]
+    by_cluster = _closing_gap(lines, e.internal_energy, n_a, e.eps, B_a, blocks=("cluster",))
     return max(in_all, by_cluster), "probe"
 
 
-def _closing_gap(lines: Any, energy: Any, n: Any, eps: float, B: Any) -> RelativeResidual:
+def _closing_gap(
+    lines: Any, energy: Any, n: Any, eps: float, B: Any, blocks: tuple = ()
+) -> RelativeResidual:
     """Return the gap relative to eps n B (sqrt(M) + n eps B); M is the sum of absolute lines."""
     allowed = B * (np.sqrt(np.abs(lines).sum(axis=0)) + n * eps * B)
-    return relative_residual(np.abs(lines.sum(axis=0) - energy), n, eps, allowed)
+    return relative_residual(np.abs(lines.sum(axis=0) - energy), n, eps, allowed, blocks=blocks)
 
 
 def _modes(e: Evidence) -> Outcome:
@@ -79,15 +82,16 @@ def _modes(e: Evidence) -> Outcome:
     if not e.same_graph:
         return FAILED, "exact"
     lengths = np.maximum(e.R_norms, 1)
-    same = relative_residual(e.mode_errors, e.n, e.eps, lengths)
+    same = relative_residual(e.mode_errors, e.n, e.eps, lengths, blocks=("cluster",))
     if isinstance(e.modes.operator, Oversampled):
         return max(same, e.isometry, e.worst_response), "probe"
+    factors, wrong = (e.mode_norms, lengths), np.flatnonzero(e.modes.tied != e.ties)
     ratios = [
-        relative_residual(e.mode_residuals, e.n, e.eps, e.mode_norms, lengths),
+        relative_residual(e.mode_residuals, e.n, e.eps, *factors, blocks=("cluster",)),
         same,
         e.isometry,
         e.worst_eigenvalue,
-        ZERO if np.array_equal(e.modes.tied, e.ties) else FAILED,
+        FAILED._replace(where=f"cluster {wrong[0]}") if wrong.size else ZERO,
     ]
     return max(ratios), "exact" if e.all_clusters_dense else "probe"
 
@@ -131,7 +135,8 @@ def _local_optimality(e: Evidence) -> Outcome:
             W = np.linalg.qr(U + V * 10.0 ** -rng.integers(0, 4))[0]
             top = np.linalg.eigvalsh(W.conj().T @ L @ W)[-1]
             shortfall = max(float(e.modes.eigenvalues(a)[-1]) - float(top), 0.0)
-            ratios.append(relative_residual(shortfall, len(L), e.eps, e.mode_norms[a]))
+            one = relative_residual(shortfall, len(L), e.eps, e.mode_norms[a])
+            ratios.append(one._replace(where=f"cluster {a}"))
     return max(ratios), outcome[1]
 
 
@@ -152,7 +157,7 @@ def _truncation(e: Evidence) -> Outcome:
     excess = E.discarded_norm2 / np.where(finite, E.truncation_bound, 1) - 1
     missed = np.where(finite, excess.clip(min=0), 0) * (E.retained_internal + E.discarded_internal)
     factors = (e.mode_norms[:, None], e.probe_norms2)
-    ratios = [relative_residual(missed, e.n[:, None], e.eps, *factors)]
+    ratios = [relative_residual(missed, e.n[:, None], e.eps, *factors, blocks=("cluster",))]
     ratios += [_discarded_modes(e, a) for a in e.sample.tolist()]
     return max(ratios), "probe"
 
@@ -174,7 +179,8 @@ def _discarded_modes(e: Evidence, a: int) -> RelativeResidual:
         (np.abs(alpha2.sum(axis=0) - E.discarded_norm2[a]), x2),
         (np.abs(values @ alpha2 - E.discarded_internal[a]), size, x2),
     )
-    return max(relative_residual(error, n, e.eps, *norms) for error, *norms in errors)
+    worst = max(relative_residual(error, n, e.eps, *norms) for error, *norms in errors)
+    return worst._replace(where=f"cluster {a}")
 
 
 def _two_losses(e: Evidence) -> Outcome:
@@ -193,9 +199,10 @@ def _two_losses(e: Evidence) -> Outcome:
         E.internal_coupling,
         E.discarded_internal - (e.internal_energy - E.retained_internal),
     )
-    n, factors = e.n[:, None], (e.mode_norms[:, None], e.probe_norms2)
-    ratios = [relative_residual(np.abs(error), n, e.eps, *factors) for error in errors]
-    return max(ratios), "probe"
+    n, factors, blocks = e.n[:, None], (e.mode_norms[:, None], e.probe_norms2), ("cluster",)
+    return max(
+        relative_residual(np.abs(error), n, e.eps, *factors, blocks=blocks) for error in errors
+    ), "probe"
 
 
 def _loopless_reason(e: Evidence) -> str | None:
@@ -274,14 +281,14 @@ def _sections_kept(e: Evidence) -> Outcome:
     size = norm([norm(C.fine.tail_data), norm(C.fine.head_data)])
     # dense sections x have errors of eps norm(delta) / gap, with gap the smallest nonzero singular
     # value; for internal modes, norm(L_a x) >= next eigenvalue times norm of the discarded part
+    factors: list[Any]
     if oversampled:
         discarded = np.where(_are_local_sections(e, sections), discarded, 0)
-        worst = relative_residual(discarded * gap, n, e.eps, size, norm(sections))
+        errors, factors = discarded * gap, [size, norm(sections)]
     else:
         gaps = np.minimum(modes.next_eigenvalues, modes.operator_norms).astype(np.float64)
-        factors = (e.internal_delta_norms, size, norm(sections))
-        worst = relative_residual(discarded * gaps, n, e.eps, *factors)
-    return worst, "dense"
+        errors, factors = discarded * gaps, [e.internal_delta_norms, size, norm(sections)]
+    return relative_residual(errors, n, e.eps, *factors, blocks=("cluster",)), "dense"
 
 
 def _are_local_sections(e: Evidence, sections: np.ndarray) -> np.ndarray:

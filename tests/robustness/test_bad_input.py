@@ -681,7 +681,10 @@ CALLS = {
     "Pooling.lift": (POOLED.lift, {"x": POOLED.x}),
     "Pooling.refresh": (POOLED.refresh, {**SHEAF, "X": np.ones((4, 6))}),
     "readout": (sc.readout, {"x": np.ones((3, 2)), "how": "max"}),
-    "diffuse": (sc.diffuse, {**SHEAF, "X": X, "t": 2.0, "fixed": [1]}),
+    "diffuse": (
+        sc.diffuse,
+        {**SHEAF, "X": X, "t": 2.0, "fixed": [1], "mass": [1.0, 2.0, 3.0, 4.0]},
+    ),
     "diffusion_step": (
         sc.diffusion_step,
         {**SHEAF, "X": np.ones((8, 3)), "W1": np.eye(2), "W2": np.eye(3), "activation": np.tanh},

@@ -200,7 +200,7 @@ def test_verification_detects_a_wrong_entry(what, url):
     with ties_allowed():
         D = dist.coarsen(dist.to_store(url("src"), F), url("out"), sc.select(F, 6), 3, n_shards=2)
     parts, basis = D.sheaf.header.parts, D.sheaf.header.basis
-    name = f"parts/{parts[0]}/tail" if what == "tail" else f"basis/{basis[0]}/data"
+    name = f"parts/{parts[0]}/tail" if what == "tail" else f"basis/{basis[-1]}/data"
     values = D.sheaf.array(name, D.sheaf.dtype).copy()
     values[np.argmax(np.abs(values))] *= 1 + 1e-9
     write_array(D.sheaf.root, name, values, packed=False)
@@ -209,6 +209,10 @@ def test_verification_detects_a_wrong_entry(what, url):
     wrong = {check.label for check in V if not check.passed}
     assert "thm:Galerkin_realization" in wrong
     assert ("section-2" in wrong) == (what == "data")
+    if what == "data":
+        last = [*D._blocks()][-1].clusters
+        assert V["section-2"].where in {f"cluster {a}" for a in last.tolist()}
+        assert last[0] > 0
     assert D.sheaf.n_edges
 
 

@@ -1,5 +1,6 @@
 """What all pictures share, read back from the artists, never from pixels; colours."""
 
+import itertools
 import subprocess
 import sys
 
@@ -12,7 +13,7 @@ from matplotlib.figure import Figure
 
 import sheafcoarsen as sc
 from sheafcoarsen import plot
-from sheafcoarsen.plot.axes import cluster_colors, number_colors, palette
+from sheafcoarsen.plot.axes import cluster_colors, number_colors, palette, set_title
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
@@ -78,6 +79,37 @@ def test_legends_of_small_axes_are_not_wider_than_the_axes(name, width, C):
             own = panel.get_window_extent()
             columns = len({round(text.get_window_extent().x0) for text in legend.get_texts()})
             assert columns == 1 or own.x0 - 1 < shown.x0 < shown.x1 < own.x1 + 1
+
+
+@pytest.mark.parametrize("name", [*PICTURES, "modes", "elimination", "field"])
+def test_titles_of_panels_of_two_inches_do_not_overlap(name, C):
+    def titles(ax):
+        panels = [ax] if name == "modes" else ax.child_axes or [ax]
+        return [panel.title for panel in panels]
+
+    wide = all_pictures(C)[name](Figure(figsize=(16, 8)).subplots())
+    whole = [title.get_text() for title in titles(wide)]
+    axes = Figure(figsize=(7, 2)).subplots(1, 3)
+    for ax in axes:
+        all_pictures(C)[name](ax)
+        assert [" ".join(title.get_text().split()) for title in titles(ax)] == whole
+    draw(axes[0])
+    extents = [title.get_window_extent() for ax in axes for title in titles(ax)]
+    for one, following in itertools.pairwise(extents):
+        assert one.width > 0
+        assert one.x1 <= following.x0
+
+
+def test_titles_are_broken_between_words_and_outside_of_formulas():
+    ax = Figure().add_axes((0, 0, 0.05, 1))
+    set_title(ax, r"a word $\delta \delta \delta \delta x$ b c", 12, pad=3)
+    assert ax.get_title() == "a\nword\n$\\delta \\delta \\delta \\delta x$\nb c"
+    assert ax.title.get_fontsize() == 8
+    set_title(ax, "short", 7)
+    assert (ax.get_title(), ax.title.get_fontsize()) == ("short", 7)
+    ax = Figure().subplots()
+    set_title(ax, "one line", 12)
+    assert (ax.get_title(), ax.title.get_fontsize()) == ("one line", 12)
 
 
 @pytest.mark.parametrize("name", PICTURES + MORE)

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 import sheafcoarsen as sc
 from sheafcoarsen import plot
-from sheafcoarsen.plot.projection import view_from
+from sheafcoarsen.plot.projection import face_normals, view_from
 from tests.support.helpers import assert_residual
 from tests.unit.gallery.test_surfaces import icosphere
 from tests.unit.plot.test_axes import collections, draw
@@ -145,6 +145,44 @@ def test_a_field_of_power_k_has_k_arrows_per_vertex(ax, power):
         assert np.abs(cross).min() < 1e-9
     assert ax.get_title().startswith(f"{power} directions at 7 of")
     draw(ax)
+
+
+@pytest.mark.parametrize("form", ["space", "frames"])
+@pytest.mark.parametrize("kind", [None, "3d"])
+def test_visible_faces_with_an_index_are_marked(kind, form):
+    """The gradient of xy on a sphere has two maxima, two minima and two saddles."""
+    points, faces = icosphere(2)
+    x, y, z = (points + np.array([0.01, 0.02, 0.03])).T
+    vectors, options = np.stack([y, x, 0 * z], axis=1), {}
+    indices = sc.gallery.field_indices(points, faces, vectors)
+    assert [(indices == k).sum() for k in (-1, 1)] == [2, 4]
+    if form == "frames":
+        T = options["frames"] = sc.gallery.tangent_frames(points, faces)[..., ::-1]
+        vectors = (T.swapaxes(1, 2) @ vectors[..., None])[..., 0]
+    ax = Figure().add_subplot(projection=kind)
+    plot.field(points, faces, vectors, ax=ax, singularities=True, **options)
+    middles = points[faces].mean(axis=1)
+    seen = face_normals(points, faces) @ VIEW.toward > 0
+    marks, labels = ax.get_legend_handles_labels()
+    marks, labels = marks[-2:], labels[-2:]
+    for k, mark, label in zip((1, -1), marks, labels, strict=True):
+        own, shown = indices == k, (indices == k) & seen
+        assert 0 < shown.sum() < own.sum()
+        assert label == f"index {k:+d}: {own.sum()} faces, {shown.sum()} visible"
+        if kind is None:
+            scale = 2.0 ** -np.frexp(np.abs(points).max())[1]
+            expected = VIEW.project(scale * middles[shown])
+            assert np.abs(mark.get_offsets() - expected).max() < 1e-3
+    assert len({mark.get_facecolor().tobytes() for mark in marks}) == 2
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == labels
+    draw(ax)
+
+
+def test_a_field_without_singular_faces_has_no_legend(ax):
+    plot.field(np.eye(3), [[0, 1, 2]], np.full((3, 3), [1.0, -1, 0]), ax=ax, singularities=True)
+    assert ax.get_legend() is None
+    with pytest.raises(ValueError, match="`singularities` requires `power` = 1"):
+        plot.field(np.eye(3), [[0, 1, 2]], np.ones(6), power=2, singularities=True, ax=ax)
 
 
 def test_three_dimensional_axes_contain_all_faces():

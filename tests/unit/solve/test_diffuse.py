@@ -236,6 +236,47 @@ def test_invalid_fixed_vertices_raise(fixed, error, message):
         sc.diffuse(PATH, X, 1.0, fixed)
 
 
+# ---------------------------------------------------------------- masses
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("fixed", [[], [2, 5]])
+@pytest.mark.parametrize("spread", [0.5, 4.0])
+def test_diffusion_with_masses_matches_the_dense_exponential(spread, fixed, dtype):
+    """M^{-1/2} L M^{-1/2} is the Laplacian of the sheaf whose maps are divided by sqrt(m_v)."""
+    F = CellularSheaf.random(nx.gnm_random_graph(9, 20, seed=2), 2, 2, seed=1, dtype=dtype)
+    rng = np.random.default_rng(5)
+    mass, x = 10 ** rng.uniform(-spread, spread, 9), rng.standard_normal((18, 2)).astype(dtype)
+    roots = np.sqrt(np.repeat(mass, 2))[:, None]
+    L = reference.laplacian(F.with_maps(*(m.astype(complex) for m in (F.tail_data, F.head_data))))
+    generator = L / roots**2
+    generator[np.isin(np.repeat(np.arange(9), 2), fixed)] = 0
+    t = 3.0 / np.abs(generator).sum(axis=1).max() * np.array([1, 10**spread])
+    for time, y in zip(t, sc.diffuse(F, x, t, fixed, mass), strict=True):
+        assert y.dtype == dtype
+        expected = scipy.linalg.expm(-time * generator) @ x
+        reach = time * np.abs(generator).sum(axis=1).max()
+        assert_residual(roots * (y - expected), roots * x, 1 + reach, n=18, eps=eps_of(dtype))
+
+
+@pytest.mark.parametrize("unit", [4.0**-400, 4.0**400])
+def test_masses_in_another_unit_change_only_the_unit_of_time(unit):
+    mass = np.array([1.0, 2.0, 3.0, 4.0])
+    y = sc.diffuse(PATH, X, 2.0 * unit, mass=unit * mass)
+    np.testing.assert_array_equal(y, sc.diffuse(PATH, X, 2.0, mass=mass))
+    ones = sc.diffuse(PATH, X, 2.0 * unit, mass=np.full(4, unit))
+    assert_residual(ones - sc.diffuse(PATH, X, 2.0), X, n=8)
+
+
+def test_smallest_masses_limit_the_time():
+    F = CellularSheaf.constant(nx.path_graph(3))
+    limit = r"`t` times norm\(M\^\{-1\} L, inf\) must be .* got 2e\+06: use a smaller `t`"
+    with pytest.raises(ValueError, match=limit):
+        sc.diffuse(F, np.ones(3), 1.0, mass=[1e-6, 1, 1])
+    with pytest.raises(ValueError, match="`mass` must be positive and finite, got 0 at vertex 1"):
+        sc.diffuse(F, np.ones(3), 1.0, mass=[1, 0, 1])
+
+
 # ---------------------------------------------------------------- the paper's flow
 
 

@@ -94,8 +94,21 @@ def test_norms_by_row_groups_and_by_diagonal_blocks(form):
 
 def test_nan_errors_count_as_infinite():
     assert relative_residual([], 3, 1.0).ratio == 0.0
-    assert relative_residual([1.5, 6.0], 3, 1.0, [1.0, 1.0]) == (2.0, 6.0, 3.0)
+    assert relative_residual([1.5, 6.0], 3, 1.0, [1.0, 1.0]) == (2.0, 6.0, 3.0, "")
     assert relative_residual([1.5, np.nan], 3, 1.0).ratio == np.inf
+
+
+def test_the_block_of_the_largest_ratio_is_named():
+    errors, pairs = [[1.0, 3.0], [6.0, 0.0], [7.0, 1.0]], ([4, 9, 5], [4, 2, 5])
+    for blocks, where in (
+        ((), ""),
+        (("edge",), "edge 1"),
+        (("edge", [4, 9, 5]), "edge 9"),
+        (("cluster", *pairs), "cluster 2 and cluster 9"),
+    ):
+        assert relative_residual(errors, 1, 1.0, [[1.0], [1], [2]], blocks=blocks).where == where
+    assert relative_residual(errors, 1, 1.0, blocks=("cluster", *pairs)).where == "cluster 5"
+    assert relative_residual([], 1, 1.0, blocks=("vertex",)).where == ""
 
 
 # ---------------------------------------------------------------- sections and normalization
@@ -129,6 +142,31 @@ def test_a_wrong_normalization_is_caught(C, size, monkeypatch):
 
     monkeypatch.setattr(normalization, "normalize", wrong)
     assert min(ratios(C).values()) > 30
+
+
+def test_a_wrong_normalized_edge_is_located_at_its_vertices(C, monkeypatch):
+    def wrong(F):
+        G = sc.normalize(F)
+        tail = G.tail_data.copy()
+        tail[G.tail_offsets[7] : G.tail_offsets[8]] *= 1 + 1e-6
+        return G.with_maps(tail, G.head_data)
+
+    monkeypatch.setattr(normalization, "normalize", wrong)
+    u, v = sorted(C.fine.edges[7].tolist())
+    where = sc.verify(C)["fact-5"].where
+    assert where in {f"vertex {u}", f"vertex {v}", f"vertex {u} and vertex {v}"}
+
+
+def test_a_wrong_factor_of_a_degree_is_located(C, monkeypatch):
+    def wrong(F):
+        given, factors = sc.operators.degree_factors(F)
+        factors = factors.copy()
+        factors[9 * 9 : 10 * 9] *= 1 + 1e-6
+        return given, factors
+
+    monkeypatch.setattr(cluster_batches, "PIECE", 30)
+    monkeypatch.setattr(normalization, "degree_factors", wrong)
+    assert max(Evidence(C, 0).degrees.factor_errors).where == "vertex 9"
 
 
 def test_degree_roots_of_ragged_stalks_start_at_vertex_offsets():

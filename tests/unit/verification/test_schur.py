@@ -41,7 +41,7 @@ def other(K, what):
     if what == "maps":
         left = K.sheaf
         tail = left.tail_data.copy()
-        tail[0] *= 1 + 1e-9
+        tail[0] *= 1 + 1e-9  # of edge 0
         return dataclasses.replace(K, sheaf=left.with_maps(tail, left.head_data))
     blocks, inverses = K.steps.blocks.copy(), K.steps.inverses.copy()
     if what == "extension":
@@ -62,6 +62,8 @@ def test_errors_in_the_tenth_digit_are_caught(what, label):
     V = sc.verify(other(K, what))
     assert not V[label].passed
     assert not V.passed
+    ends = K.kept[K.sheaf.edges[0]] if what == "maps" else np.arange(F.n_vertices)
+    assert V[label].where in {f"vertex {v}" for v in ends.tolist()}
 
 
 @pytest.mark.parametrize("seed", range(3))

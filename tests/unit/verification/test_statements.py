@@ -34,6 +34,11 @@ def failed(C):
     return {check.label for check in sc.verify(C).checks if not check.passed}
 
 
+def places(C):
+    """Return the block that each failed statement names."""
+    return {check.label: check.where for check in sc.verify(C).checks if not check.passed}
+
+
 def applied(V):
     return {check.label for check in V.checks if check.skipped_because is None}
 
@@ -78,25 +83,47 @@ def test_a_relative_error_of_1e_6_in_a_map_entry_is_caught(C, where):
     )
     part = data[starts[e] : starts[e + 1]]
     part[np.abs(part).argmax()] += 1e-6 * np.linalg.norm(part)
-    damaged = with_sheaf(C, tail=tail, head=head)
-    assert "thm:Galerkin_realization" in failed(damaged)
+    damaged = places(with_sheaf(C, tail=tail, head=head))
+    a, b = C.sheaf.edges[e].tolist()
+    blocks = {f"cluster {a}", f"cluster {b}"} | (
+        {f"cluster {a} and cluster {b}"} if a < b else set()
+    )
+    assert damaged["thm:Galerkin_realization"] in blocks
     if where != "loop":
-        assert "thm:galerkin_energy_decomposition" in failed(damaged)
+        assert damaged["thm:galerkin_energy_decomposition"] in {*blocks, "coarse edge 2"}
+
+
+def test_an_error_outside_of_diagonal_blocks_names_two_clusters(C):
+    """With a negative head map, the diagonal blocks of the Laplacian do not change."""
+    head, (a, b) = C.sheaf.head_data.copy(), C.sheaf.edges[2].tolist()
+    head[C.sheaf.head_offsets[2] : C.sheaf.head_offsets[3]] *= -1
+    found = places(with_sheaf(C, head=head))
+    assert found["thm:Galerkin_realization"] == f"cluster {a} and cluster {b}"
+
+
+def test_a_subspace_of_less_energy_is_located(C, monkeypatch):
+    right = sc.LocalModes.eigenvalues
+    monkeypatch.setattr(
+        sc.LocalModes, "eigenvalues", lambda m, a: right(m, a) * (9 if a == 2 else 1)
+    )
+    assert places(C) == {"thm:local_spectral_optimality": "cluster 2"}
 
 
 def test_a_relative_error_of_1e_6_in_an_eigenvalue_is_caught(C):
     scores = C.modes.scores.copy()
     scores[5] *= 1 + 1e-6
     modes = dataclasses.replace(C.modes, scores=scores)
-    assert failed(dataclasses.replace(C, modes=modes)) >= {
-        "eq:retained_internal_energy_spectral",
-        "thm:local_spectral_optimality",
-    }
+    found = places(dataclasses.replace(C, modes=modes))
+    assert found["eq:retained_internal_energy_spectral"] == "cluster 1"
+    assert found["thm:local_spectral_optimality"] == "cluster 1"
 
 
 def test_a_wrong_first_discarded_eigenvalue_is_caught(C):
-    modes = dataclasses.replace(C.modes, next_eigenvalues=C.modes.next_eigenvalues * (1 + 1e-6))
-    assert "thm:local_spectral_optimality" in failed(dataclasses.replace(C, modes=modes))
+    following = C.modes.next_eigenvalues.copy()
+    following[3] *= 1 + 1e-6
+    modes = dataclasses.replace(C.modes, next_eigenvalues=following)
+    found = places(dataclasses.replace(C, modes=modes))
+    assert found["thm:local_spectral_optimality"] == "cluster 3"
 
 
 def test_a_row_negated_in_both_maps_is_caught(C):
@@ -104,7 +131,9 @@ def test_a_row_negated_in_both_maps_is_caught(C):
     data = {"tail": C.sheaf.tail_data.copy(), "head": C.sheaf.head_data.copy()}
     for side, starts, end in (("tail", C.sheaf.tail_offsets, 0), ("head", C.sheaf.head_offsets, 1)):
         data[side][starts[1] : starts[1] + C.sheaf.vertex_dims[C.sheaf.edges[1, end]]] *= -1
-    assert failed(with_sheaf(C, **data)) == {"thm:galerkin_energy_decomposition"}
+    damaged = with_sheaf(C, **data)
+    assert places(damaged) == {"thm:galerkin_energy_decomposition": "coarse edge 1"}
+    assert "FAILED, largest ratio: coarse edge 1\n" in f"{sc.verify(damaged)}\n"
 
 
 def test_wrong_crossing_rows_are_caught(C):
@@ -230,7 +259,8 @@ def test_wrong_oversampled_modes_are_caught(scale, rank):
         assert 0 < values[k] < np.inf
         values[k] *= 1 + 1e-6
         damaged = dataclasses.replace(modes, **{name: values})
-        assert failed(dataclasses.replace(right, modes=damaged)) == {"section-2"}
+        a = k if name == "next_eigenvalues" else np.searchsorted(modes.rank_offsets, k, "right") - 1
+        assert places(dataclasses.replace(right, modes=damaged)) == {"section-2": f"cluster {a}"}
 
 
 LEDGER, LOSSES, TRUNCATION = (
@@ -267,7 +297,8 @@ def test_a_wrong_line_of_the_ledger_is_caught(C, line, labels, monkeypatch):
         return dataclasses.replace(E, **{line: values})
 
     monkeypatch.setattr("sheafcoarsen.verification.residuals.energy_ledger", damaged)
-    assert failed(C) == labels
+    where = None if line in ("crossing_coupling", "fine_energy") else "cluster 1"
+    assert places(C) == dict.fromkeys(labels, where)
 
 
 def test_an_error_of_1e_8_in_a_small_line_of_the_ledger_is_caught(monkeypatch):
@@ -324,9 +355,10 @@ def test_gaps_near_the_tie_threshold_may_be_marked_either_way(C, tied):
 
 
 def test_wrong_ties_are_caught(C):
-    assert failed(
-        dataclasses.replace(C, modes=dataclasses.replace(C.modes, tied=~C.modes.tied))
-    ) >= {"section-2"}
+    tied = C.modes.tied.copy()
+    tied[2] = ~tied[2]
+    wrong = dataclasses.replace(C, modes=dataclasses.replace(C.modes, tied=tied))
+    assert places(wrong)["section-2"] == "cluster 2"
 
 
 @pytest.mark.parametrize("spread", [0.0, 1e-11, 1e-9])
