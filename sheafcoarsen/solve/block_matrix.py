@@ -23,6 +23,12 @@ LANES = (8, 4, 1)
 SERIAL_BELOW = 1e6
 """Number of multiplications below which a single thread is used."""
 
+COMPILED_ABOVE = 5000
+"""Number of entries above which a kernel, compiled for the shape of the blocks, replaces scipy.
+
+Calling a kernel takes longer than a product of a smaller matrix, and a compilation takes .4 s.
+"""
+
 Term = tuple[float, np.ndarray]
 
 
@@ -70,7 +76,7 @@ class BlockMatrix:
         if h == 0:
             return out
         dtype = arrays.data.dtype
-        if JIT_IS_OFF:
+        if JIT_IS_OFF or arrays.data.size <= COMPILED_ABOVE:
             A = scipy.sparse.bsr_array(
                 (arrays.data.reshape(-1, p, q), arrays.indices, arrays.indptr), self.shape
             )

@@ -28,6 +28,11 @@ def blocks(rows, columns, p, q, seed=0):
     return scipy.sparse.bsr_array((data, indices, indptr), shape=(rows * p, columns * q))
 
 
+@pytest.fixture(autouse=True, params=[0, 10**6], ids=["compiled", "scipy"])
+def compiled_above(request, monkeypatch):
+    monkeypatch.setattr(block_matrix, "COMPILED_ABOVE", request.param)
+
+
 @pytest.mark.parametrize("name", SHEAVES)
 @pytest.mark.parametrize("h", [0, 1, 3, 5, 14, 16])
 def test_products_match_those_of_the_sparse_matrix(name, h):
