@@ -9,12 +9,7 @@ from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator
 
 from sheafcoarsen._support import EPS, ReadOnly, range_of_blocks, tables
 from sheafcoarsen.operators import Factors, Order, coboundary, elimination_order, laplacian
-from sheafcoarsen.synchronization.connection import (
-    Connection,
-    Poses,
-    agree_to_rounding,
-    first_vertices,
-)
+from sheafcoarsen.synchronization.connection import Connection, Poses, agree_to_rounding
 from sheafcoarsen.synchronization.refinement import refined_poses, unrefinable
 
 GROWTH = 100.0
@@ -97,7 +92,7 @@ def certificate(connection: Connection, poses: Poses, cost: float, tol: float) -
     if unrefinable(connection, poses.rotations) is None:
         poses = refined_poses(connection, poses)
     n, d, sheaf, X = connection.n_vertices, connection.dim, connection.sheaf, poses.cochain
-    stalk, roots = int(sheaf.vertex_dims[0]), first_vertices(connection.joined)
+    stalk, roots = int(sheaf.vertex_dims[0]), connection.roots
     marked = np.zeros(len(X), bool)  # mask of the rows of rotations
     marked[: n * stalk].reshape(n, stalk)[:, :d] = True
     delta = coboundary(sheaf)

@@ -23,7 +23,7 @@ from sheafcoarsen._support import (
     whole_number,
 )
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
-from sheafcoarsen.synchronization.connection import Connection, Displacements, read_connection
+from sheafcoarsen.synchronization.connection import Connection, read_connection
 from sheafcoarsen.synchronization.information import concentrations
 
 AGREEMENT = 1e-6
@@ -301,17 +301,14 @@ class PoseGraph(ReadOnly):
 
     @cached_property
     def _connection(self) -> Connection:
-        n = int(self.n_vertices or 0)
-        kappa, tau, seen = np.asarray(self.kappa), np.asarray(self.tau), self.sightings
-        measured = Displacements(self.edges, self.translations, tau, n)
-        if seen is not None:
-            measured = Displacements(
-                np.concatenate([self.edges, seen.edges + np.array([0, n])]),
-                np.concatenate([self.translations, seen.points]),
-                np.concatenate([tau, seen.tau]),
-                n + seen.n_landmarks,
-            )
-        return Connection(n, self.edges, self.rotations, kappa, measured)
+        n, ends, points, tau = int(self.n_vertices or 0), self.edges, self.translations, self.tau
+        if (seen := self.sightings) is not None:
+            ends = np.concatenate([ends, seen.edges + np.array([0, n])])
+            points = np.concatenate([points, seen.points])
+            tau = np.append(tau, seen.tau)
+        n_landmarks = 0 if seen is None else seen.n_landmarks
+        kappa = np.asarray(self.kappa)
+        return Connection(n, ends, self.rotations, kappa, points, np.asarray(tau), n_landmarks)
 
     def joint_sheaf(self) -> CellularSheaf:
         """Return the sheaf of poses and landmarks whose energy is the total cost.

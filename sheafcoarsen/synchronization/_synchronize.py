@@ -15,7 +15,7 @@ from sheafcoarsen.exceptions import SingularProblemWarning
 from sheafcoarsen.sections import global_sections
 from sheafcoarsen.sheaf import CellularSheaf, component_labels
 from sheafcoarsen.synchronization._pose_graph import PoseGraph, connection_from, edge_indices
-from sheafcoarsen.synchronization.connection import Connection, first_vertices
+from sheafcoarsen.synchronization.connection import Connection
 from sheafcoarsen.synchronization.frames import (
     extended_rotations,
     nearest_rotations,
@@ -143,8 +143,7 @@ def _warn_if_undetermined(connection: Connection, found: Synchronization) -> Non
     if found.n_components == len(np.unique(connection.component)):
         return
     sheaf, _ = PoseSheaf(connection).at(found._poses)
-    fixed = first_vertices(connection.joined)
-    free = global_sections(sheaf).h0 - int(sheaf.vertex_dims[fixed].sum())
+    free = global_sections(sheaf).h0 - int(sheaf.vertex_dims[connection.roots].sum())
     if free > 0:
         warnings.warn(
             f"poses are not determined: parts of the graph that only landmarks connect can move in "
@@ -159,11 +158,10 @@ def _starts(connection: Connection, method: Method, seed: int) -> Iterator[Start
     if method in ("auto", "spectral"):
         frames, values = spectral_frames(connection, seed)
         yield "spectral", nearest_rotations(frames, connection), values
-    if connection.displacements is not None and method in ("auto", "joint"):
+    if connection.has_positions and method in ("auto", "joint"):
         yield "joint", extended_rotations(connection), None
     elif method in ("joint", "anchored"):
-        part = dataclasses.replace(connection, displacements=None)
-        yield "anchored", extended_rotations(part), None
+        yield "anchored", extended_rotations(connection.without_positions), None
 
 
 def _trusted(

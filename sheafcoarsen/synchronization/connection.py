@@ -1,5 +1,6 @@
 """Connections: measured transports and displacements as one sheaf, whose energy is the cost."""
 
+import dataclasses
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -11,29 +12,44 @@ from sheafcoarsen.operators import apply_coboundary
 from sheafcoarsen.sheaf import CellularSheaf, component_labels, trusted_sheaf
 
 
-class Displacements(NamedTuple):
-    """Measured displacements z of pairs (i, j): the position t_j is about t_i + R_i z."""
-
-    ends: np.ndarray  # (m + s, 2), measurements, then sightings; landmarks are numbered after poses
-    points: np.ndarray  # (m + s, d), z
-    tau: np.ndarray  # (m + s,)
-    n_vertices: int  # number of poses and landmarks
-
-
 @dataclass(frozen=True, eq=False)
 class Connection:
-    """Transports between stalks of dimension d in double precision, and optional displacements."""
+    """Measured transports and displacements in double precision.
 
-    n_vertices: int
-    edges: np.ndarray  # (m, 2)
+    A displacement z of (i, j) says that the position t_j is about t_i + R_i z. Sightings measure
+    displacements only; landmarks are numbered after poses.
+    """
+
+    n_vertices: int  # number of poses
+    ends: np.ndarray  # (m + s, 2), measurements between poses, then sightings
     transports: np.ndarray  # (m, d, d), x_u = U x_v for e = (u, v)
     weights: np.ndarray  # (m,)
-    displacements: Displacements | None = None  # None if only rotations are measured
+    points: np.ndarray  # (m + s, d), z; (m, 0) if only rotations are measured
+    tau: np.ndarray  # (m + s,), weights of displacements
+    n_landmarks: int = 0
 
     @property
     def dim(self) -> int:
         """Dimension d of the stalks."""
         return self.transports.shape[1]
+
+    @property
+    def edges(self) -> np.ndarray:
+        """Edges (m, 2) between poses."""
+        return self.ends[: len(self.transports)]
+
+    @property
+    def has_positions(self) -> bool:
+        """Whether displacements are measured."""
+        return self.points.shape[1] > 0
+
+    @property
+    def without_positions(self) -> "Connection":
+        """The connection without displacements and sightings."""
+        m = len(self.transports)
+        return dataclasses.replace(
+            self, ends=self.edges, points=np.zeros((m, 0)), tau=np.zeros(m), n_landmarks=0
+        )
 
     @cached_property
     def component(self) -> np.ndarray:
@@ -43,10 +59,13 @@ class Connection:
     @cached_property
     def joined(self) -> np.ndarray:
         """Component of every vertex, landmarks last, in the graph that includes sightings."""
-        measured = self.displacements
-        if measured is None:
-            return self.component
-        return component_labels(measured.n_vertices, measured.ends)
+        connects = np.append(self.weights > 0, np.ones(len(self.ends) - len(self.edges), bool))
+        return component_labels(self.n_vertices + self.n_landmarks, self.ends[connects])
+
+    @cached_property
+    def roots(self) -> np.ndarray:
+        """First vertex of every component of ``joined``, which determines its frame."""
+        return np.unique(self.joined, return_index=True)[1]
 
     @cached_property
     def proper(self) -> np.ndarray:
@@ -67,8 +86,7 @@ class Connection:
         """Sheaf of the weighted transports."""
         (m, d, _), n = self.transports.shape, self.n_vertices
         roots = np.sqrt(self.weights)[:, None, None]
-        tail = roots * np.eye(d, dtype=self.transports.dtype)
-        head = roots * self.transports
+        tail, head = roots * np.eye(d, dtype=self.transports.dtype), roots * self.transports
         return trusted_sheaf(self.edges, np.full(n, d), np.full(m, d), tail.ravel(), head.ravel())
 
     @cached_property
@@ -80,23 +98,21 @@ class Connection:
         The maps of an edge are [[sqrt(kappa) R_ij^T, 0], [sqrt(tau) t_ij^T, sqrt(tau)]] and
         diag(sqrt(kappa) I, sqrt(tau)), those of a sighting [sqrt(nu) z^T, sqrt(nu)] and [sqrt(nu)].
         """
-        if self.displacements is None:
+        if not self.has_positions:
             return self.rotation_sheaf
         m, d = self.transports.shape[:2]
-        ends, points, tau, n_vertices = self.displacements
-        s, n_landmarks = len(ends) - m, n_vertices - self.n_vertices
-        rotation_roots, translation_roots = np.sqrt(self.weights)[:, None], np.sqrt(tau)[:, None]
+        roots, move_roots = np.sqrt(self.weights), np.sqrt(self.tau)
+        moves = move_roots[:, None] * np.hstack([self.points, np.ones((len(self.points), 1))])
         tail, head = np.zeros((2, m, d + 1, d + 1))
-        tail[:, :d, :d] = rotation_roots[:, :, None] * self.transports.swapaxes(1, 2)
-        tail[:, d, :d], tail[:, d, d] = translation_roots[:m] * points[:m], translation_roots[:m, 0]
-        head[:, range(d), range(d)], head[:, d, d] = rotation_roots, translation_roots[:m, 0]
-        seen = translation_roots[m:] * np.hstack([points[m:], np.ones((s, 1))])
+        tail[:, :d, :d] = roots[:, None, None] * self.transports.swapaxes(1, 2)
+        head[:, range(d), range(d)] = roots[:, None]
+        tail[:, d], head[:, d, d] = moves[:m], move_roots[:m]
         return trusted_sheaf(
-            ends,
-            np.repeat([d + 1, 1], [self.n_vertices, n_landmarks]),
-            np.repeat([d + 1, 1], [m, s]),
-            np.concatenate([tail.ravel(), seen.ravel()]),
-            np.concatenate([head.ravel(), translation_roots[m:].ravel()]),
+            self.ends,
+            np.repeat([d + 1, 1], [self.n_vertices, self.n_landmarks]),
+            np.repeat([d + 1, 1], [m, len(moves) - m]),
+            np.append(tail, moves[m:]),
+            np.append(head, move_roots[m:]),
         )
 
 
@@ -104,7 +120,7 @@ class Poses(NamedTuple):
     """Rotations and positions, with the costs before refinement and after each of its steps."""
 
     rotations: np.ndarray  # (n, d, d)
-    positions: np.ndarray | None  # (n + L, d), landmarks last; None without displacements
+    positions: np.ndarray  # (n + L, d), landmarks last; (n, 0) if only rotations are measured
     costs: tuple[float, ...] = ()
     converged: bool = True
 
@@ -113,15 +129,10 @@ class Poses(NamedTuple):
         """Cochain (dim_c0, d) of blocks [R_i*; t_i^T] of poses, then positions of landmarks."""
         n, d = self.rotations.shape[:2]
         blocks = self.rotations.conj().swapaxes(1, 2)
-        if self.positions is None:
+        if not self.positions.size:
             return blocks.reshape(-1, d)
         blocks = np.concatenate([blocks, self.positions[:n, None, :]], axis=1)
         return np.concatenate([blocks.reshape(-1, d), self.positions[n:]])
-
-
-def first_vertices(labels: np.ndarray) -> np.ndarray:
-    """Return the first vertex of every component."""
-    return np.unique(labels, return_index=True)[1]
 
 
 def read_connection(sheaf: CellularSheaf) -> Connection:
@@ -151,7 +162,9 @@ def read_connection(sheaf: CellularSheaf) -> Connection:
         )
     transports = maps[0].conj().swapaxes(1, 2) @ maps[1] / safe
     transports[weights == 0] = eye
-    return Connection(sheaf.n_vertices, sheaf.edges, transports, weights * unit**2)
+    m, n = sheaf.n_edges, sheaf.n_vertices
+    nothing = np.zeros((m, 0)), np.zeros(m)
+    return Connection(n, sheaf.edges, transports, weights * unit**2, *nothing)
 
 
 def _stalk_dimension(sheaf: CellularSheaf) -> int:
@@ -170,11 +183,11 @@ def _stalk_dimension(sheaf: CellularSheaf) -> int:
 def costs_of(connection: Connection, poses: Poses) -> tuple[np.ndarray, np.ndarray]:
     """Return the costs of rotations (m,) and of displacements (m + s,), sightings last."""
     m, d = connection.transports.shape[:2]
+    k = d + connection.has_positions
     squares = np.square(np.abs(apply_coboundary(connection.sheaf, poses.cochain))).sum(axis=1)
-    if connection.displacements is None:
-        return squares.reshape(m, d).sum(axis=1), np.zeros(m)
-    of_edges = squares[: m * (d + 1)].reshape(m, d + 1)
-    return of_edges[:, :d].sum(axis=1), np.append(of_edges[:, d], squares[m * (d + 1) :])
+    of_edges = squares[: m * k].reshape(m, k)
+    moves = np.append(of_edges[:, d:].sum(axis=1), squares[m * k :])
+    return of_edges[:, :d].sum(axis=1), moves
 
 
 def edge_turns(connection: Connection, rotations: np.ndarray) -> np.ndarray:
@@ -199,9 +212,7 @@ def agree_to_rounding(connection: Connection, poses: Poses) -> bool:
     """Return whether the costs of all measurements and sightings are at rounding level."""
     turns, moves = costs_of(connection, poses)
     unit = (8 * EPS) ** 2
-    agree = bool((turns <= 4 * unit * connection.dim * connection.weights).all())
-    if connection.displacements is None or poses.positions is None:
-        return agree
-    ends, points, tau, _ = connection.displacements
-    sizes = sum(np.square(x).sum(axis=1) for x in (*poses.positions[ends.T], points))
-    return agree and bool((moves <= unit * tau * sizes).all())
+    points = [*poses.positions[connection.ends.T], connection.points]
+    sizes = sum(np.square(x).sum(axis=1) for x in points)
+    turns_agree = (turns <= 4 * unit * connection.dim * connection.weights).all()
+    return bool(turns_agree and (moves <= unit * connection.tau * sizes).all())

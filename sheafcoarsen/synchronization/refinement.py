@@ -15,12 +15,7 @@ from sheafcoarsen.exceptions import NotConverged
 from sheafcoarsen.operators import coboundary
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 from sheafcoarsen.solve import Solver
-from sheafcoarsen.synchronization.connection import (
-    Connection,
-    Poses,
-    edge_turns,
-    first_vertices,
-)
+from sheafcoarsen.synchronization.connection import Connection, Poses, edge_turns
 
 MOST_STEPS = 100
 """Maximum number of Gauss-Newton steps."""
@@ -41,6 +36,9 @@ TOLERANCE = 1e-6
 class PoseSheaf:
     """Sheaf of the derivatives of all residuals, whose maps are updated for given poses.
 
+    Formulas are those of space. In the plane only rotations about the third axis remain: the last
+    of three coordinates of omega, and the first two of v.
+
     Attributes
     ----------
     length : float
@@ -50,39 +48,31 @@ class PoseSheaf:
 
     def __init__(self, connection: Connection) -> None:
         n, m, d = connection.n_vertices, len(connection.edges), connection.dim
-        moves = connection.displacements
         self.connection, self.n_angles = connection, 1 if d == 2 else 3
-        self.stalk = self.n_angles + (0 if moves is None else d)
-        self.ends = connection.edges if moves is None else moves.ends
-        self.dims = np.repeat([self.stalk, d], [n, 0 if moves is None else moves.n_vertices - n])
-        self.edge_dims = np.repeat([self.stalk, d], [m, len(self.ends) - m])
+        self.stalk = self.n_angles + connection.points.shape[1]
+        self.dims = np.repeat([self.stalk, d], [n, connection.n_landmarks])
+        self.edge_dims = np.repeat([self.stalk, d], [m, len(connection.ends) - m])
         self.rotation_roots = np.sqrt(8 * connection.weights)
-        self.translation_roots = np.sqrt(np.zeros(0) if moves is None else moves.tau)
-        self.length = 1.0
-        if moves is not None and len(moves.tau):
-            sizes = self.translation_roots * np.linalg.norm(moves.points, axis=1)
-            turns = self.rotation_roots.sum() / 2 + sizes.sum()
-            if turns > 0:
-                self.length = float(2.0 ** np.round(np.log2(turns / self.translation_roots.sum())))
+        self.translation_roots = np.sqrt(connection.tau)
+        sizes = self.translation_roots * np.linalg.norm(connection.points, axis=1)
+        turns, total = self.rotation_roots.sum() / 2 + sizes.sum(), self.translation_roots.sum()
+        self.length = float(2.0 ** np.round(np.log2(turns / total))) if turns > 0 < total else 1.0
         self._sheaf: CellularSheaf | None = None
 
     def at(self, poses: Poses) -> tuple[CellularSheaf, np.ndarray]:
         """Return the sheaf and the residuals r at given poses; a step x changes r by -delta x."""
-        measured, (rotations, positions, *_) = self.connection.displacements, poses
+        rotations, positions, (i, j) = poses.rotations, poses.positions, self.connection.ends.T
         m, a, k, d = len(self.connection.edges), self.n_angles, self.stalk, self.connection.dim
         tail, head, residual = np.zeros((m, k, k)), np.zeros((m, k, k)), np.zeros((m, k))
-        sines, cosines = self._half_angles(rotations)
-        residual[:, :a] = self.rotation_roots[:, None] * sines
-        self._fill_rotations(tail, head, sines, cosines)
-        if measured is None or positions is None:
+        residual[:, :a] = self._fill_rotations(tail, head, rotations)
+        if not self.connection.has_positions:
             return self._filled(tail.ravel(), head.ravel()), residual.ravel()
-        i, j = self.ends.T
         back = rotations[i].swapaxes(1, 2)
         seen = np.einsum("eij,ej->ei", back, positions[j] - positions[i])
         roots = self.translation_roots[:, None]
-        moves = roots * (seen - measured.points)
+        moves = roots * (seen - self.connection.points)
         near = np.zeros((len(seen), d, k))
-        near[:, :, :a] = -roots[:, :, None] * _moment(seen)
+        near[:, :, :a] = -roots[:, :, None] * _cross(seen)[:, :d, 3 - a :]
         near[:, :, a:] = self.length * roots[:, :, None] * np.eye(d)
         far = self.length * roots[:, :, None] * back
         residual[:, a:], tail[:, a:] = moves[:m], near[:m]
@@ -95,66 +85,53 @@ class PoseSheaf:
         (rotations, positions, *_), d, a = poses, self.connection.dim, self.n_angles
         n, k = len(rotations), self.stalk
         steps = step[: n * k].reshape(n, k)
-        rotated = rotations @ _exponential(steps[:, :a])
-        if positions is None:
-            return Poses(rotated, None)
+        omegas = np.zeros((n, 3))
+        omegas[:, 3 - a :] = steps[:, :a]
+        rotated = rotations @ Rotation.from_rotvec(omegas).as_matrix()[:, :d, :d]
+        if not self.connection.has_positions:
+            return Poses(rotated, positions)
         moves = np.einsum("vij,vj->vi", rotations, steps[:, a:])
         marks = step[n * k :].reshape(-1, d)
         return Poses(rotated, positions + self.length * np.concatenate([moves, marks]))
 
-    def _half_angles(self, rotations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return sin(angle / 2) axis and cos(angle / 2) of the residual rotation of each edge."""
-        turns = edge_turns(self.connection, rotations)
-        if self.n_angles == 1:
-            half = np.arctan2(turns[:, 1, 0], turns[:, 0, 0]) / 2
-            return np.sin(half)[:, None], np.cos(half)
-        if not len(turns):
-            return np.zeros((0, 3)), np.zeros(0)
-        quaternions = Rotation.from_matrix(np.array(turns)).as_quat(canonical=True)
-        return quaternions[:, :3], quaternions[:, 3]
-
     def _fill_rotations(
-        self, tail: np.ndarray, head: np.ndarray, sines: np.ndarray, cosines: np.ndarray
-    ) -> None:
-        """Write the derivatives of the rotation residuals; delta x = tail x_i - head x_j."""
-        a, transports = self.n_angles, self.connection.transports
+        self, tail: np.ndarray, head: np.ndarray, rotations: np.ndarray
+    ) -> np.ndarray:
+        """Write the derivatives of the rotation residuals, and return these residuals.
+
+        With the half angle h of the residual rotation, a residual is sin(h) axis.
+        """
+        m, a, d = len(self.connection.edges), self.n_angles, self.connection.dim
+        if not m:
+            return np.zeros((0, a))
+        turns, transports = np.tile(np.eye(3), (2, m, 1, 1))
+        turns[:, :d, :d] = edge_turns(self.connection, rotations)
+        transports[:, :d, :d] = self.connection.transports
+        quaternions = Rotation.from_matrix(turns).as_quat(canonical=True)
+        sines, cosines = quaternions[:, :3], quaternions[:, 3]
         half = self.rotation_roots[:, None, None] / 2
         signs = np.sign(np.linalg.det(transports))[:, None, None]
-        bent = np.zeros((1, 1)) if a == 1 else _cross(sines)
-        back = signs * (np.eye(1) if a == 1 else transports.swapaxes(1, 2))
-        straight = cosines[:, None, None] * np.eye(a)
-        tail[:, :a, :a] = half * ((straight - bent) @ back)  # as U^T exp(w) U = exp(back w)
-        head[:, :a, :a] = half * (straight + bent)
+        back = signs * transports.swapaxes(1, 2)  # U^T exp(w) U = exp(back w)
+        bent, straight = _cross(sines), cosines[:, None, None] * np.eye(3)
+        tail[:, :a, :a] = (half * (straight - bent) @ back)[:, 3 - a :, 3 - a :]
+        head[:, :a, :a] = (half * (straight + bent))[:, 3 - a :, 3 - a :]
+        return self.rotation_roots[:, None] * sines[:, 3 - a :]
 
     def _filled(self, tail: np.ndarray, head: np.ndarray) -> CellularSheaf:
         """Return the sheaf with these maps, built on the first call and updated later."""
         if self._sheaf is None:
-            self._sheaf = trusted_sheaf(self.ends, self.dims, self.edge_dims, tail, head)
+            ends = self.connection.ends
+            self._sheaf = trusted_sheaf(ends, self.dims, self.edge_dims, tail, head)
         else:
             self._sheaf = self._sheaf.with_maps(tail, head)
         return self._sheaf
 
 
-def _exponential(omegas: np.ndarray) -> np.ndarray:
-    """Return the rotations exp(omega), of the plane or of space."""
-    if omegas.shape[1] == 1:
-        cosines, sines = np.cos(omegas[:, 0]), np.sin(omegas[:, 0])
-        return np.stack([cosines, -sines, sines, cosines], axis=1).reshape(-1, 2, 2)
-    return Rotation.from_rotvec(omegas).as_matrix()
-
-
 def _cross(vectors: np.ndarray) -> np.ndarray:
-    """Return the matrix of x -> v cross x for each vector v."""
-    x, y, z = vectors.T
+    """Return the matrix of x -> v cross x for each vector v of the plane or of space."""
+    x, y, z = np.pad(vectors, [(0, 0), (0, 3 - vectors.shape[1])]).T
     zero = np.zeros_like(x)
     return np.stack([zero, -z, y, z, zero, -x, -y, x, zero], axis=1).reshape(-1, 3, 3)
-
-
-def _moment(points: np.ndarray) -> np.ndarray:
-    """Return the derivative of exp(-omega) p with respect to omega at 0."""
-    if points.shape[1] == 2:
-        return np.stack([points[:, 1], -points[:, 0]], axis=1)[:, :, None]
-    return _cross(points)
 
 
 def refined_poses(connection: Connection, poses: Poses, steps: int = 0) -> Poses:
@@ -170,7 +147,7 @@ def refined_poses(connection: Connection, poses: Poses, steps: int = 0) -> Poses
     sheaf, r = problem.at(poses)
     costs = [float(r @ r)]
     converged, decrease = False, 0.0
-    solve = Solver(sheaf, fixed=first_vertices(connection.joined))
+    solve = Solver(sheaf, fixed=connection.roots)
     for step in range(steps or MOST_STEPS):
         if step:
             solve.update(sheaf)

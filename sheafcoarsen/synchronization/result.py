@@ -118,9 +118,8 @@ class Synchronization(ReadOnly):
     @property
     def _poses(self) -> Poses:
         """Poses in double precision; positions of landmarks follow those of poses."""
-        positions = self.translations
-        if positions is not None and self.landmarks is not None:
-            positions = np.concatenate([positions, self.landmarks])
+        given = [part for part in (self.translations, self.landmarks) if part is not None]
+        positions = np.concatenate(given or [np.zeros((self.n_vertices, 0))])
         return Poses(self.rotations.astype(np.result_type(self.rotations, np.float64)), positions)
 
     def cochain(self) -> np.ndarray:
@@ -306,17 +305,17 @@ def result_at(
     weights: np.ndarray | None = None,
 ) -> Synchronization:
     """Compute the residuals of every edge and the cost at given poses, and return the result."""
-    n, m, measured = connection.n_vertices, len(connection.edges), connection.displacements
+    n, m = connection.n_vertices, len(connection.edges)
     dtype = F.dtype if isinstance(F, CellularSheaf) else np.float64
     rotations, positions, costs, converged = poses
     turns, moves = costs_of(connection, poses)
     angles = angles_of(edge_turns(connection, rotations))
     angles[connection.weights == 0] = np.nan
     distances = translations = landmarks = None
-    if measured is not None and positions is not None:
-        distances = read_only(np.sqrt(moves[:m] / measured.tau[:m]))
+    if connection.has_positions:
+        distances = read_only(np.sqrt(moves[:m] / connection.tau[:m]))
         translations = read_only(positions[:n])
-        landmarks = read_only(positions[n:]) if measured.n_vertices > n else None
+        landmarks = read_only(positions[n:]) if connection.n_landmarks else None
     edge_costs, seen = turns + moves[:m], moves[m:].sum()
     cost = float(edge_costs.sum() if weights is None else weights @ edge_costs) + float(seen)
     return Synchronization(

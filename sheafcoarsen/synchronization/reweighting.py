@@ -6,13 +6,7 @@ import numpy as np
 from scipy.special import chdtri
 
 from sheafcoarsen.sheaf import component_labels, spanning_forest
-from sheafcoarsen.synchronization.connection import (
-    Connection,
-    Displacements,
-    Poses,
-    costs_of,
-    first_vertices,
-)
+from sheafcoarsen.synchronization.connection import Connection, Poses, costs_of
 from sheafcoarsen.synchronization.frames import extended_rotations, with_positions
 from sheafcoarsen.synchronization.refinement import refined_poses
 
@@ -68,11 +62,9 @@ def least_residuals(connection: Connection) -> np.ndarray:
     poses = fit(connection)
     for _ in range(ROUNDS):
         turns, moves = _squares(connection, poses)
-        by_move, measured = _inverse_roots(moves), connection.displacements
+        by_move = _inverse_roots(moves)
         weights = connection.weights * _inverse_roots(turns) * by_move[: len(turns)]
-        if measured is not None:
-            measured = measured._replace(tau=measured.tau * by_move)
-        poses = fit(dataclasses.replace(connection, weights=weights, displacements=measured))
+        poses = fit(dataclasses.replace(connection, weights=weights, tau=connection.tau * by_move))
     return squared_residuals(connection, poses)
 
 
@@ -84,9 +76,8 @@ def _inverse_roots(squares: np.ndarray) -> np.ndarray:
 
 def fit(connection: Connection) -> Poses:
     """Return poses of minimum energy with fixed roots; without sightings, fit rotations first."""
-    measured, part = connection.displacements, connection
-    if measured is None or len(measured.ends) == len(connection.edges):
-        part = dataclasses.replace(connection, displacements=None)
+    has_sightings = len(connection.ends) > len(connection.edges)
+    part = connection if has_sightings else connection.without_positions
     return with_positions(connection, extended_rotations(part))
 
 
@@ -95,28 +86,23 @@ def weighted(connection: Connection, weights: np.ndarray) -> Connection:
 
     If the graph would become disconnected, edges that connect its parts have the weight BRIDGE.
     """
-    edges, m = connection.edges, len(connection.edges)
-    weights = np.where(weights < BRIDGE, 0.0, weights)
-    joins, n, measured = edges[weights > 0], connection.n_vertices, connection.displacements
-    if measured is not None:
-        joins, n = np.concatenate([joins, measured.ends[m:]]), measured.n_vertices
-    ends = component_labels(n, joins)[edges]
-    cut = np.flatnonzero(ends[:, 0] != ends[:, 1])
-    links = spanning_forest(n, ends[cut], first_vertices(component_labels(n, ends[cut])))[2]
-    weights[cut[links[links >= 0]]] = BRIDGE
-    kept = np.flatnonzero(weights > 0)
-    if measured is not None:
-        rows = np.append(kept, np.arange(m, len(measured.ends)))
-        scales = np.append(weights[kept], np.ones(len(rows) - len(kept)))
-        measured = Displacements(
-            measured.ends[rows], measured.points[rows], measured.tau[rows] * scales, n
-        )
-    return Connection(
-        connection.n_vertices,
-        edges[kept],
-        connection.transports[kept],
-        connection.weights[kept] * weights[kept],
-        measured,
+    ends, m = connection.ends, len(connection.edges)
+    factors = np.append(np.where(weights < BRIDGE, 0.0, weights), np.ones(len(ends) - m))
+    n = connection.n_vertices + connection.n_landmarks
+    parts = component_labels(n, ends[factors > 0])[ends]
+    cut = np.flatnonzero(parts[:, 0] != parts[:, 1])
+    roots = np.unique(component_labels(n, parts[cut]), return_index=True)[1]
+    links = spanning_forest(n, parts[cut], roots)[2]
+    factors[cut[links[links >= 0]]] = BRIDGE
+    rows = np.flatnonzero(factors > 0)
+    kept = rows[rows < m]
+    return dataclasses.replace(
+        connection,
+        ends=ends[rows],
+        transports=connection.transports[kept],
+        weights=connection.weights[kept] * factors[kept],
+        points=connection.points[rows],
+        tau=connection.tau[rows] * factors[rows],
     )
 
 
@@ -124,8 +110,7 @@ def truncation(connection: Connection) -> float:
     """Return the squared residual above which a measurement counts as an outlier."""
     d = connection.dim
     freedom = d**2 if connection.transports.dtype.kind == "c" else d * (d - 1) // 2
-    moves = 0 if connection.displacements is None else d
-    return float(chdtri(max(freedom, 1) + moves, EXCEEDED))
+    return float(chdtri(max(freedom, 1) + connection.points.shape[1], EXCEEDED))
 
 
 def truncated_fit(
