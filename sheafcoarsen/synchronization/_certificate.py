@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse
-from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator, eigsh
+from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from sheafcoarsen._support import EPS, ReadOnly, range_of_blocks, tables
 from sheafcoarsen.operators import Factors, Order, coboundary, elimination_order, laplacian
@@ -92,45 +91,46 @@ def certificate(connection: Connection, poses: Poses, cost: float, tol: float) -
     if unrefinable(connection, poses.rotations) is None:
         poses = refined_poses(connection, poses)
     n, d, sheaf, X = connection.n_vertices, connection.dim, connection.sheaf, poses.cochain
-    stalk, roots = int(sheaf.vertex_dims[0]), connection.roots
+    stalk, starts, roots = int(sheaf.vertex_dims[0]), sheaf.vertex_offsets, connection.roots
     marked = np.zeros(len(X), bool)  # mask of the rows of rotations
     marked[: n * stalk].reshape(n, stalk)[:, :d] = True
-    delta = coboundary(sheaf)
+    delta, Q = coboundary(sheaf), laplacian(sheaf)
     residuals = delta @ X
     QX = delta.conj().T @ residuals  # more accurate than Q @ X if residuals are small
     multipliers = QX[marked].reshape(n, d, d) @ poses.rotations
     multipliers = (multipliers + multipliers.conj().swapaxes(1, 2)) / 2
-    rows = np.flatnonzero(marked).reshape(n, d)
-    Lambda = scipy.sparse.coo_array(
-        (multipliers.ravel(), (np.repeat(rows, d), np.tile(rows, d).ravel())), shape=(len(X),) * 2
-    )
-    Q = laplacian(sheaf)
+    blocks = np.zeros((n, stalk, stalk), multipliers.dtype)
+    blocks[:, :d, :d] = multipliers
+    Lambda = scipy.sparse.bsr_array((blocks, np.arange(n), np.arange(n + 1))).tocsr()
+    Lambda.resize(Q.shape)
     norm = float(abs(Q[marked][:, marked]).sum(axis=1).max(initial=0.0))
     M, E = scipy.sparse.csr_array(Q - Lambda), QX - Lambda @ X
     free = np.ones(len(X), bool)
-    free[range_of_blocks(sheaf.vertex_offsets, roots)] = False
-    marks = scipy.sparse.diags_array(marked.astype(float), format="csr")
-    shifted = scipy.sparse.csr_array(M - ROUNDING * norm * marks)
-    factors = _positive(shifted[free][:, free]) if free.any() else None
-    if factors is not None:
-        mu = -float(np.vdot(E[free], factors.solve(E[free])).real)
+    free[range_of_blocks(starts, roots)] = False
+    factors = _positive(M[free][:, free], marked[free], -ROUNDING * norm) if free.any() else None
+    if factors is not None or not free.any():
+        mu = 0.0 if factors is None else -float(np.vdot(E[free], factors.solve(E[free])).real)
         bound = float(np.vdot(residuals, residuals).real) + mu
     else:
         free[:] = True
         if stalk > d:  # fix one position per component: ker M contains translations
-            free[sheaf.vertex_offsets[roots + 1] - 1] = False
-        mu, certain = 0.0, 0.0
-        if norm:
-            mu, certain = _smallest(M[free][:, free], marked[free], ROUNDING * norm)
+            free[starts[roots + 1] - 1] = False
+        mu, certain = _smallest(M[free][:, free], marked[free], ROUNDING * norm)
         bound = float(np.einsum("vii->", multipliers).real) + n * d * min(certain, 0.0)
     bound = min(max(0.0, bound), cost)
     return PoseCertificate(cost, bound, mu, bool(cost - bound <= tol * cost or agree))
 
 
-def _positive(M: scipy.sparse.csr_array, order: Order | None = None) -> Factors | None:
-    """Factor M and return the factors, or None if M is not positive definite."""
+def _positive(
+    M: scipy.sparse.csr_array, marked: np.ndarray, shift: float, order: Order | None = None
+) -> Factors | None:
+    """Return the factors of M + shift B, or None if it is not positive definite.
+
+    B is the diagonal matrix of the mask ``marked``.
+    """
+    shifted = scipy.sparse.csr_array(M + scipy.sparse.diags_array(shift * marked, format="csr"))
     try:
-        factors = Factors(M, 0.0, order or elimination_order(M))
+        factors = Factors(shifted, 0.0, order or elimination_order(shifted))
     except np.linalg.LinAlgError:
         return None
     return factors if factors.count_negative() == 0 else None
@@ -139,19 +139,13 @@ def _positive(M: scipy.sparse.csr_array, order: Order | None = None) -> Factors 
 def _smallest(M: scipy.sparse.csr_array, marked: np.ndarray, shift: float) -> tuple[float, float]:
     """Return the smallest eigenvalue t of M x = t B x, and a proven lower bound on it.
 
-    B is the diagonal matrix of the mask ``marked``. Factors of M + shift B with only positive
-    pivots prove that no eigenvalue is below -shift. They are used for inverse iteration, whose
-    result may be too high; a bound just below it is proved in the same way.
+    Positive factors of M + shift B, with B as in `_positive`, prove that no eigenvalue is below
+    -shift. They are used for inverse iteration, whose result may be too high; a bound just below it
+    is proved in the same way.
     """
-    order = elimination_order(M)
-    marks = scipy.sparse.diags_array(marked.astype(float), format="csr")
-
-    def factored(shift: float) -> Factors | None:
-        return _positive(scipy.sparse.csr_array(M + shift * marks), order)
-
-    while (factors := factored(shift)) is None:
+    order, rows = elimination_order(M), np.flatnonzero(marked)
+    while (factors := _positive(M, marked, shift, order)) is None:
         shift *= GROWTH
-    rows = np.flatnonzero(marked)
 
     def inverse(x: np.ndarray) -> np.ndarray:
         padded = np.zeros((len(marked), *x.shape[1:]), np.result_type(x, M.dtype))
@@ -159,15 +153,14 @@ def _smallest(M: scipy.sparse.csr_array, marked: np.ndarray, shift: float) -> tu
         return factors.solve(padded)[rows]
 
     if len(rows) < 3:  # too small for ARPACK
-        small = inverse(np.eye(len(rows)))
-        largest = scipy.linalg.eigvalsh((small + small.conj().T) / 2)[-1:]
-    else:
-        start = np.random.default_rng(0).standard_normal(len(rows)).astype(M.dtype)
-        operator = LinearOperator((len(rows),) * 2, matvec=inverse, dtype=M.dtype)
-        try:
-            largest = eigsh(operator, 1, which="LA", return_eigenvectors=False, tol=1e-6, v0=start)
-        except (ArpackNoConvergence, ArpackError):
-            return -shift, -shift
+        return -shift, -shift
+    start = np.random.default_rng(0).standard_normal(len(rows)).astype(M.dtype)
+    operator = LinearOperator((len(rows),) * 2, matvec=inverse, dtype=M.dtype)
+    try:
+        largest = eigsh(operator, 1, which="LA", return_eigenvectors=False, tol=1e-6, v0=start)
+    except ArpackError:
+        return -shift, -shift
     above = float(1 / largest[0])  # distance of the eigenvalue from -shift
     tight = shift - above * (1 - SLACK)
-    return above - shift, -tight if tight > 0 and factored(tight) is not None else -shift
+    proved = tight > 0 and _positive(M, marked, tight, order) is not None
+    return above - shift, -tight if proved else -shift

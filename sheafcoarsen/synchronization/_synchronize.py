@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections.abc import Iterable, Iterator
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from sheafcoarsen._support import choice, counted, flag, read_only, scalar_array, whole_number
+from sheafcoarsen._support import (
+    choice,
+    counted,
+    finite,
+    flag,
+    read_only,
+    scalar_array,
+    whole_number,
+)
 from sheafcoarsen.exceptions import SingularProblemWarning
 from sheafcoarsen.sections import global_sections
 from sheafcoarsen.sheaf import CellularSheaf, component_labels
@@ -27,9 +34,6 @@ from sheafcoarsen.synchronization.result import Synchronization, result_at
 from sheafcoarsen.synchronization.reweighting import truncated_fit
 
 Method = Literal["auto", "joint", "spectral", "anchored"]
-
-Start: TypeAlias = tuple[str, np.ndarray, np.ndarray | None]
-"""Initial rotations: name of the method, rotations, and lowest eigenvalues if computed."""
 
 
 def synchronize(
@@ -111,7 +115,7 @@ def synchronize(
     refine = flag("refine", refine)
     seed = whole_number("seed", seed, at_least=0)
     connection = connection_from(F)
-    how: dict[str, Any] = {}
+    eigenvalues = None
     if robust is not None:
         choice("robust", robust, ("tls",))
         if start is not None or method != "auto":
@@ -122,20 +126,20 @@ def synchronize(
     elif trusted is not None:
         raise ValueError("`trusted` has no effect without `robust`: also pass robust='tls'")
     else:
-        starts: Iterable[Start] = _starts(connection, method, seed)
         if start is not None:
-            starts = [("start", _given_rotations(start, connection), None)]
-        results = []
-        for name, rotations, values in starts:
-            results.append(result_at(F, connection, with_positions(connection, rotations), name))
-            if values is not None:
-                how = {"gap": float(values[-1] - values[-2]), "eigenvalues": read_only(values)}
+            starts = {"start": _given_rotations(start, connection)}
+        else:
+            starts, eigenvalues = _starts(connection, method, seed)
+        results = [
+            result_at(F, connection, with_positions(connection, rotations), name)
+            for name, rotations in starts.items()
+        ]
         found = min(results, key=lambda result: result.cost)
         if refine:
             poses = refined_poses(connection, found._poses)
             found = result_at(F, connection, poses, found.method)
     _warn_if_undetermined(connection, found)
-    return dataclasses.replace(found, **how)
+    return dataclasses.replace(found, eigenvalues=eigenvalues)
 
 
 def _warn_if_undetermined(connection: Connection, found: Synchronization) -> None:
@@ -153,15 +157,19 @@ def _warn_if_undetermined(connection: Connection, found: Synchronization) -> Non
         )
 
 
-def _starts(connection: Connection, method: Method, seed: int) -> Iterator[Start]:
-    """Yield the starts that a method prescribes: name, rotations and eigenvalues, if computed."""
+def _starts(
+    connection: Connection, method: Method, seed: int
+) -> tuple[dict[str, np.ndarray], np.ndarray | None]:
+    """Return initial rotations by their method, and the lowest eigenvalues if computed."""
+    starts, eigenvalues = {}, None
     if method in ("auto", "spectral"):
         frames, values = spectral_frames(connection, seed)
-        yield "spectral", nearest_rotations(frames, connection), values
+        starts["spectral"], eigenvalues = nearest_rotations(frames, connection), read_only(values)
     if connection.has_positions and method in ("auto", "joint"):
-        yield "joint", extended_rotations(connection), None
+        starts["joint"] = extended_rotations(connection)
     elif method in ("joint", "anchored"):
-        yield "anchored", extended_rotations(connection.without_positions), None
+        starts["anchored"] = extended_rotations(connection.without_positions)
+    return starts, eigenvalues
 
 
 def _trusted(
@@ -185,19 +193,14 @@ def _trusted(
 def _given_rotations(start: npt.ArrayLike, connection: Connection) -> np.ndarray:
     """Return the rotations nearest to ``start``, which holds rotations, or frames as a cochain."""
     n, d = connection.n_vertices, connection.dim
-    frames = scalar_array("start", start)
+    frames = finite("`start`", scalar_array("start", start))
     if frames.dtype.kind == "c" and connection.transports.dtype.kind != "c":
         raise TypeError("`start` must be real because the connection is real, got complex numbers")
-    if frames.shape == (n, d, d):
-        frames = frames.conj().swapaxes(1, 2)
-    elif frames.shape == (n * d, d):
-        frames = frames.reshape(n, d, d)
-    else:
+    if frames.shape not in ((n, d, d), (n * d, d)):
         raise ValueError(
             f"`start` must be rotations of shape {(n, d, d)} or frames of shape {(n * d, d)}, got "
             f"shape {frames.shape}"
         )
-    bad = np.flatnonzero(~np.isfinite(frames).all(axis=(1, 2)))
-    if bad.size:
-        raise ValueError(f"`start` must be finite, got {frames[bad[0]].tolist()} at {bad[0]}")
-    return nearest_rotations(frames, connection)
+    if frames.ndim == 3:
+        frames = frames.conj().swapaxes(1, 2)
+    return nearest_rotations(frames.reshape(n, d, d), connection)

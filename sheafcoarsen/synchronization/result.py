@@ -89,8 +89,6 @@ class Synchronization(ReadOnly):
     distances: np.ndarray | None
     edge_costs: np.ndarray
     cost: float
-    gap: float | None
-    eigenvalues: np.ndarray | None
     component: np.ndarray
     costs: np.ndarray
     converged: bool
@@ -99,6 +97,12 @@ class Synchronization(ReadOnly):
     measurements: CellularSheaf | PoseGraph
     vertex_labels: tuple | None = None
     weights: np.ndarray | None = None
+    eigenvalues: np.ndarray | None = None
+
+    @property
+    def gap(self) -> float | None:
+        """Gap after the eigenvalues of the frames."""
+        return None if self.eigenvalues is None else float(np.diff(self.eigenvalues)[-1])
 
     @property
     def n_vertices(self) -> int:
@@ -306,7 +310,6 @@ def result_at(
 ) -> Synchronization:
     """Compute the residuals of every edge and the cost at given poses, and return the result."""
     n, m = connection.n_vertices, len(connection.edges)
-    dtype = F.dtype if isinstance(F, CellularSheaf) else np.float64
     rotations, positions, costs, converged = poses
     turns, moves = costs_of(connection, poses)
     angles = angles_of(edge_turns(connection, rotations))
@@ -319,7 +322,7 @@ def result_at(
     edge_costs, seen = turns + moves[:m], moves[m:].sum()
     cost = float(edge_costs.sum() if weights is None else weights @ edge_costs) + float(seen)
     return Synchronization(
-        rotations=read_only(rotations.astype(dtype)),
+        rotations=read_only(rotations.astype(getattr(F, "dtype", np.float64))),
         translations=translations,
         landmarks=landmarks,
         edges=connection.edges,
@@ -328,8 +331,6 @@ def result_at(
         distances=distances,
         edge_costs=read_only(edge_costs),
         cost=cost,
-        gap=None,
-        eigenvalues=None,
         component=read_only(connection.joined[:n]),
         costs=read_only(np.array(costs or [cost])),
         converged=converged,

@@ -49,19 +49,31 @@ SPATIAL = sc.Sightings([[0, 0]], [[1.0, 2.0, 3.0]], 1.0)
 AWAY = sc.Sightings([[2, 0], [3, 0]], np.zeros((2, 2)), 1.0)
 
 BAD = {
-    "one": ({"rotations": np.eye(2)}, "`rotations` must have shape (3, d, d), got (2, 2)"),
-    "weights": ({"kappa": [1.0]}, "`kappa` must have shape (3,), got (1,)"),
-    "shape": ({"rotations": np.zeros((3, 2, 3))}, "`rotations` must have shape (m, 2, 2)"),
+    "one": ({"rotations": np.eye(2)}, "must have shape (3, 2, 2) or (3, 3, 3), got shape (2, 2)"),
+    "weights": ({"kappa": [1.0]}, "`kappa` must have shape (3,), got shape (1,)"),
+    "shape": ({"rotations": np.zeros((3, 2, 3))}, "`rotations` must have shape (3, 2, 2) or"),
     "reflection": ({"rotations": np.tile(np.diag([1.0, -1]), (3, 1, 1))}, "its determinant is -1"),
-    "stretched": ({"rotations": np.tile(2 * np.eye(2), (3, 1, 1))}, "`rotations[0]` must be a rot"),
-    "nan": ({"translations": [[0, 0], [0, np.nan], [0, 0]]}, "`translations[1]` must be finite"),
-    "count": ({"translations": [[0, 0]]}, "`translations` must have shape (3, 2), got (1, 2)"),
+    "stretched": (
+        {"rotations": np.tile(2 * np.eye(2), (3, 1, 1))},
+        "`rotations[0]` must be orthogonal",
+    ),
+    "nan": (
+        {"translations": [[0, 0], [0, np.nan], [0, 0]]},
+        "`translations` must be finite, got nan at index (1, 1)",
+    ),
+    "count": (
+        {"translations": [[0, 0]]},
+        "`translations` must have shape (3, 2), got shape (1, 2)",
+    ),
     "kappa": ({"kappa": [1, 0, 1]}, "`kappa[1]` must be positive, got 0"),
     "tau": ({"tau": [1, 1, -2.0]}, "`tau[2]` must be positive, got -2"),
     "few": ({"n_vertices": 2}, "`n_vertices` must be at least 3"),
-    "labels": ({"vertex_labels": "ab"}, "`vertex_labels` must name 3 vertices, got 2 names"),
+    "labels": ({"vertex_labels": "ab"}, "`vertex_labels` must hold one name per vertex, 3 in all"),
     "negative": ({"edges": [[0, 1], [1, -2], [0, 2]]}, "`edges[1]` must not be negative"),
-    "poses": ({"poses": (np.zeros((3, 2, 2)), np.zeros((3, 2)))}, "`poses[0][0]` must be a rota"),
+    "poses": (
+        {"poses": (np.zeros((3, 2, 2)), np.zeros((3, 2)))},
+        "`poses[0][0]` must be orthogonal",
+    ),
     "few-poses": ({"poses": (np.zeros((2, 2, 2)), np.zeros((2, 2)))}, "`poses[0]` must have shape"),
     "indefinite": ({"information": np.zeros((3, 3, 3))}, "must have positive definite blocks"),
     "contradiction": ({"information": np.tile(np.eye(3), (3, 1, 1))}, "`kappa[0]` = "),
@@ -74,7 +86,7 @@ BAD = {
     "huge count": ({"n_vertices": 10**400}, "`n_vertices` requires 1e+400 vertices"),
     "one array": ({"poses": (np.zeros((3, 2, 2)),)}, "`poses` must be a pair of arrays"),
     "no array": ({"poses": 3, "n_vertices": None}, "`poses` must be a pair of arrays"),
-    "scalars": ({"poses": (1.0, 2.0), "n_vertices": None}, "`poses[1]` must have shape (n, d)"),
+    "scalars": ({"poses": (1.0, 2.0), "n_vertices": None}, "`poses[0]` must have shape (3, 2, 2)"),
 }
 
 
@@ -99,7 +111,7 @@ def test_landmarks_are_counted_and_need_places_and_labels():
     seen = sc.Sightings([[0, 2], [1, 0]], np.zeros((2, 3)), 1.0)
     assert seen.n_landmarks == 3
     assert sc.Sightings([[0, 0]], [[0, 0]], 1, places=np.zeros((4, 2))).n_landmarks == 4
-    with pytest.raises(ValueError, match=r"`places` must hold a position for each of 3 .*, got 2"):
+    with pytest.raises(ValueError, match=r"`places` must have shape \(3, 3\), got shape \(2, 3\)"):
         dataclasses.replace(seen, places=np.zeros((2, 3)))
     with pytest.raises(ValueError, match=r"`labels` must hold a name for each of 3 .*, got 2"):
         dataclasses.replace(seen, labels=("tree", "lamp"))
