@@ -143,19 +143,19 @@ def _smallest(M: scipy.sparse.csr_array, marked: np.ndarray, shift: float) -> tu
     -shift. They are used for inverse iteration, whose result may be too high; a bound just below it
     is proved in the same way.
     """
-    order, rows = elimination_order(M), np.flatnonzero(marked)
+    order, count = elimination_order(M), int(marked.sum())
     while (factors := _positive(M, marked, shift, order)) is None:
         shift *= GROWTH
 
     def inverse(x: np.ndarray) -> np.ndarray:
-        padded = np.zeros((len(marked), *x.shape[1:]), np.result_type(x, M.dtype))
-        padded[rows] = x
-        return factors.solve(padded)[rows]
+        padded = np.zeros(len(marked), M.dtype)
+        padded[marked] = x
+        return factors.solve(padded)[marked]
 
-    if len(rows) < 3:  # too small for ARPACK
+    if count < 3:  # too small for ARPACK
         return -shift, -shift
-    start = np.random.default_rng(0).standard_normal(len(rows)).astype(M.dtype)
-    operator = LinearOperator((len(rows),) * 2, matvec=inverse, dtype=M.dtype)
+    start = np.random.default_rng(0).standard_normal(count).astype(M.dtype)
+    operator = LinearOperator((count, count), matvec=inverse, dtype=M.dtype)
     try:
         largest = eigsh(operator, 1, which="LA", return_eigenvectors=False, tol=1e-6, v0=start)
     except ArpackError:

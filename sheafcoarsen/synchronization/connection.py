@@ -141,7 +141,16 @@ def read_connection(sheaf: CellularSheaf) -> Connection:
     Both maps of an edge must have the same factor sqrt(w), up to sqrt(eps). Then U = A* B / w for
     the maps A at the tail and B at the head; edges of weight 0 are ignored.
     """
-    d = _stalk_dimension(sheaf)
+    if not sheaf.dim_c0:
+        raise ValueError(f"`F` must have vertices and stalks of dimension at least 1, got {sheaf}")
+    d = int(sheaf.vertex_dims[0])
+    for what, dims in (("vertex", sheaf.vertex_dims), ("edge", sheaf.edge_dims)):
+        other = np.flatnonzero(dims != d)
+        if other.size:
+            raise ValueError(
+                f"`F` must be a connection, with stalks of equal dimension, but {what} {other[0]} "
+                f"has dimension {dims[other[0]]} and vertex 0 has {d}"
+            )
     data = np.stack([sheaf.tail_data, sheaf.head_data])
     unit = float(sheaf.largest_entry or 1.0)
     maps = data.astype(np.result_type(data, np.float64)).reshape(2, -1, d, d) / unit
@@ -162,22 +171,8 @@ def read_connection(sheaf: CellularSheaf) -> Connection:
         )
     transports = maps[0].conj().swapaxes(1, 2) @ maps[1] / safe
     transports[weights == 0] = eye
-    m, n = sheaf.n_edges, sheaf.n_vertices
-    nothing = np.zeros((m, 0)), np.zeros(m)
-    return Connection(n, sheaf.edges, transports, weights * unit**2, *nothing)
-
-
-def _stalk_dimension(sheaf: CellularSheaf) -> int:
-    for what, dims in (("vertex", sheaf.vertex_dims), ("edge", sheaf.edge_dims)):
-        other = np.flatnonzero(dims != sheaf.vertex_dims[:1])
-        if other.size:
-            raise ValueError(
-                f"`F` must be a connection, with stalks of equal dimension, but {what} {other[0]} "
-                f"has dimension {dims[other[0]]} and vertex 0 has {sheaf.vertex_dims[0]}"
-            )
-    if not sheaf.n_vertices or not sheaf.vertex_dims[0]:
-        raise ValueError(f"`F` must have vertices and stalks of dimension at least 1, got {sheaf}")
-    return int(sheaf.vertex_dims[0])
+    m, n, weights = sheaf.n_edges, sheaf.n_vertices, weights * unit**2
+    return Connection(n, sheaf.edges, transports, weights, np.zeros((m, 0)), np.zeros(m))
 
 
 def costs_of(connection: Connection, poses: Poses) -> tuple[np.ndarray, np.ndarray]:

@@ -61,13 +61,12 @@ def _scaled(blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
     k = blocks.shape[1]
     diagonal = np.einsum("eii->ei", blocks)
-    negative = ~(diagonal > 0).all(axis=1)
-    roots = np.sqrt(np.where(negative[:, None], 1.0, diagonal))
+    fails = ~(diagonal > 0).all(axis=1)
+    roots = np.sqrt(np.where(fails[:, None], 1.0, diagonal))
     with np.errstate(over="ignore", invalid="ignore"):
         scaled = blocks / roots[:, :, None] / roots[:, None, :]
-    finite = np.isfinite(scaled).all(axis=(1, 2)) & ~negative
-    scaled[~finite] = np.eye(k)
-    lowest = np.linalg.eigvalsh(scaled)[:, 0] if len(scaled) else np.zeros(0)
-    fails = ~finite | (lowest <= zero_level(k, eps_of(float), float(k)))  # k bounds the norm
+    fails |= ~np.isfinite(scaled).all(axis=(1, 2))
+    scaled[fails] = np.eye(k)
+    fails |= np.linalg.eigvalsh(scaled)[:, 0] <= zero_level(k, eps_of(float), float(k))
     scaled[fails] = np.eye(k)
     return scaled, fails

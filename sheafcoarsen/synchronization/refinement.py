@@ -50,34 +50,49 @@ class PoseSheaf:
         n, m, d = connection.n_vertices, len(connection.edges), connection.dim
         self.connection, self.n_angles = connection, 1 if d == 2 else 3
         self.stalk = self.n_angles + connection.points.shape[1]
-        self.dims = np.repeat([self.stalk, d], [n, connection.n_landmarks])
-        self.edge_dims = np.repeat([self.stalk, d], [m, len(connection.ends) - m])
+        dims = np.repeat([self.stalk, d], [n, connection.n_landmarks])
+        edge_dims = np.repeat([self.stalk, d], [m, len(connection.ends) - m])
+        tail, head = map(np.zeros, edge_dims @ dims[connection.ends])
+        self.sheaf = trusted_sheaf(connection.ends, dims, edge_dims, tail, head)
         self.rotation_roots = np.sqrt(8 * connection.weights)
         self.translation_roots = np.sqrt(connection.tau)
         sizes = self.translation_roots * np.linalg.norm(connection.points, axis=1)
         turns, total = self.rotation_roots.sum() / 2 + sizes.sum(), self.translation_roots.sum()
         self.length = float(2.0 ** np.round(np.log2(turns / total))) if turns > 0 < total else 1.0
-        self._sheaf: CellularSheaf | None = None
 
     def at(self, poses: Poses) -> tuple[CellularSheaf, np.ndarray]:
         """Return the sheaf and the residuals r at given poses; a step x changes r by -delta x."""
-        rotations, positions, (i, j) = poses.rotations, poses.positions, self.connection.ends.T
-        m, a, k, d = len(self.connection.edges), self.n_angles, self.stalk, self.connection.dim
+        connection, rotations, positions = self.connection, poses.rotations, poses.positions
+        m, a, k, d = len(connection.edges), self.n_angles, self.stalk, connection.dim
         tail, head, residual = np.zeros((m, k, k)), np.zeros((m, k, k)), np.zeros((m, k))
-        residual[:, :a] = self._fill_rotations(tail, head, rotations)
-        if not self.connection.has_positions:
-            return self._filled(tail.ravel(), head.ravel()), residual.ravel()
+        turns, transports = np.tile(np.eye(3), (2, m, 1, 1))
+        turns[:, :d, :d] = edge_turns(connection, rotations)
+        transports[:, :d, :d] = connection.transports
+        quaternions = np.zeros((m, 4))
+        if m:  # scipy before 1.16 refuses an empty array
+            quaternions = Rotation.from_matrix(turns).as_quat(canonical=True)
+        sines, cosines = quaternions[:, :3], quaternions[:, 3, None, None]
+        half = self.rotation_roots[:, None, None] / 2
+        signs = np.sign(np.linalg.det(transports))[:, None, None]
+        back = signs * transports.swapaxes(1, 2)  # U^T exp(w) U = exp(back w)
+        bent, straight = _cross(sines), cosines * np.eye(3)
+        tail[:, :a, :a] = (half * (straight - bent) @ back)[:, 3 - a :, 3 - a :]
+        head[:, :a, :a] = (half * (straight + bent))[:, 3 - a :, 3 - a :]
+        residual[:, :a] = self.rotation_roots[:, None] * sines[:, 3 - a :]
+        if not connection.has_positions:
+            return self.sheaf.with_maps(tail.ravel(), head.ravel()), residual.ravel()
+        i, j = connection.ends.T
         back = rotations[i].swapaxes(1, 2)
         seen = np.einsum("eij,ej->ei", back, positions[j] - positions[i])
         roots = self.translation_roots[:, None]
-        moves = roots * (seen - self.connection.points)
+        moves = roots * (seen - connection.points)
         near = np.zeros((len(seen), d, k))
         near[:, :, :a] = -roots[:, :, None] * _cross(seen)[:, :d, 3 - a :]
         near[:, :, a:] = self.length * roots[:, :, None] * np.eye(d)
         far = self.length * roots[:, :, None] * back
         residual[:, a:], tail[:, a:] = moves[:m], near[:m]
         head[:, a:, a:] = far[:m] @ rotations[j[:m]]
-        sheaf = self._filled(np.append(tail, near[m:]), np.append(head, far[m:]))
+        sheaf = self.sheaf.with_maps(np.append(tail, near[m:]), np.append(head, far[m:]))
         return sheaf, np.append(residual, moves[m:])
 
     def after(self, poses: Poses, step: np.ndarray) -> Poses:
@@ -93,38 +108,6 @@ class PoseSheaf:
         moves = np.einsum("vij,vj->vi", rotations, steps[:, a:])
         marks = step[n * k :].reshape(-1, d)
         return Poses(rotated, positions + self.length * np.concatenate([moves, marks]))
-
-    def _fill_rotations(
-        self, tail: np.ndarray, head: np.ndarray, rotations: np.ndarray
-    ) -> np.ndarray:
-        """Write the derivatives of the rotation residuals, and return these residuals.
-
-        With the half angle h of the residual rotation, a residual is sin(h) axis.
-        """
-        m, a, d = len(self.connection.edges), self.n_angles, self.connection.dim
-        if not m:
-            return np.zeros((0, a))
-        turns, transports = np.tile(np.eye(3), (2, m, 1, 1))
-        turns[:, :d, :d] = edge_turns(self.connection, rotations)
-        transports[:, :d, :d] = self.connection.transports
-        quaternions = Rotation.from_matrix(turns).as_quat(canonical=True)
-        sines, cosines = quaternions[:, :3], quaternions[:, 3]
-        half = self.rotation_roots[:, None, None] / 2
-        signs = np.sign(np.linalg.det(transports))[:, None, None]
-        back = signs * transports.swapaxes(1, 2)  # U^T exp(w) U = exp(back w)
-        bent, straight = _cross(sines), cosines[:, None, None] * np.eye(3)
-        tail[:, :a, :a] = (half * (straight - bent) @ back)[:, 3 - a :, 3 - a :]
-        head[:, :a, :a] = (half * (straight + bent))[:, 3 - a :, 3 - a :]
-        return self.rotation_roots[:, None] * sines[:, 3 - a :]
-
-    def _filled(self, tail: np.ndarray, head: np.ndarray) -> CellularSheaf:
-        """Return the sheaf with these maps, built on the first call and updated later."""
-        if self._sheaf is None:
-            ends = self.connection.ends
-            self._sheaf = trusted_sheaf(ends, self.dims, self.edge_dims, tail, head)
-        else:
-            self._sheaf = self._sheaf.with_maps(tail, head)
-        return self._sheaf
 
 
 def _cross(vectors: np.ndarray) -> np.ndarray:
@@ -151,16 +134,10 @@ def refined_poses(connection: Connection, poses: Poses, steps: int = 0) -> Poses
     for step in range(steps or MOST_STEPS):
         if step:
             solve.update(sheaf)
-        delta = coboundary(sheaf)
         try:
-            x = solve(delta.T @ r, tol=TOLERANCE)
+            x = solve(coboundary(sheaf).T @ r, tol=TOLERANCE)
         except NotConverged as error:  # the inexact solution may still reduce the cost
             x = np.asarray(error.result)
-        along = delta @ x
-        # for an exact step x, norm(r - s delta x)^2 = cost - (2 s - s^2) gain
-        gain = float(2 * (r @ along) - along @ along)
-        if not gain >= 0:
-            break
         length, cost = 1.0, costs[-1]
         for _ in range(HALVINGS):
             there = problem.after(poses, length * x)

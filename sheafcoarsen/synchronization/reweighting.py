@@ -106,13 +106,6 @@ def weighted(connection: Connection, weights: np.ndarray) -> Connection:
     )
 
 
-def truncation(connection: Connection) -> float:
-    """Return the squared residual above which a measurement counts as an outlier."""
-    d = connection.dim
-    freedom = d**2 if connection.transports.dtype.kind == "c" else d * (d - 1) // 2
-    return float(chdtri(max(freedom, 1) + connection.points.shape[1], EXCEEDED))
-
-
 def truncated_fit(
     connection: Connection, trusted: np.ndarray, refine: bool
 ) -> tuple[np.ndarray, Poses]:
@@ -121,14 +114,21 @@ def truncated_fit(
     Graduated non-convexity (Yang et al., RA-L 2020) is run first with extensions of minimum energy,
     which are least sensitive to wrong loops, then with refined poses, which recover correct loops.
     """
-    c2 = truncation(connection)
+    d, complex_ = connection.dim, connection.transports.dtype.kind == "c"
+    freedom = d**2 if complex_ else max(d * (d - 1) // 2, 1)
+    c2 = float(chdtri(freedom + connection.points.shape[1], EXCEEDED))  # above: outliers
 
     def weights_at(poses: Poses, convexity: float = 0.0) -> np.ndarray:
+        """Return weights of a surrogate of min(r^2, c^2), 1 or 0 if its convexity is 0."""
         squares = squared_residuals(connection, poses)
-        return np.where(trusted, 1.0, surrogate_weights(squares, c2, convexity))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            weights = (np.sqrt(c2 * (1 + convexity) / squares) - 1) / convexity
+        low, high = c2 / (1 + convexity), c2 * (1 + convexity)
+        weights = np.where(squares <= low, 1.0, np.where(squares >= high, 0.0, weights))
+        return np.where(trusted, 1.0, weights)
 
     def graduated(poses: Poses, extends: bool) -> tuple[np.ndarray, Poses]:
-        """Fit surrogates of min(r^2, c^2), beginning with a convex one if ``extends``."""
+        """Fit surrogates of decreasing convexity, beginning with a convex one if ``extends``."""
         largest = squared_residuals(connection, poses)[~trusted].max(initial=0.0)
         convexity = 2 * largest / c2 - 1 if extends else CONVEXITY
         convexity *= largest > c2
@@ -140,31 +140,14 @@ def truncated_fit(
             weights = weights_at(poses, convexity)
         return weights, poses
 
-    def refitted(weights: np.ndarray, poses: Poses) -> tuple[np.ndarray, Poses]:
-        """Refine without measurements that have large residuals until their set is unchanged."""
-        for _ in range(REWEIGHTED):
-            poses = refined_poses(weighted(connection, weights), poses)
-            before, weights = weights, weights_at(poses)
-            if np.array_equal(before, weights):
-                break
-        return before, poses
-
-    def truncated_cost(fitted: tuple[np.ndarray, Poses]) -> float:
-        turns, moves = _squares(connection, fitted[1])
-        squares, seen = turns + moves[: len(turns)], moves[len(turns) :]
-        return float(np.where(trusted, squares, np.minimum(squares, c2)).sum() + seen.sum())
-
     weights, _ = graduated(fit(connection), extends=True)
     poses = fit(weighted(connection, weights))  # poses of the last surrogate may be far off
     if not refine:
         return weights, poses
-    first = refitted(weights, poses)
-    return min(first, refitted(*graduated(first[1], extends=False)), key=truncated_cost)
-
-
-def surrogate_weights(squares: np.ndarray, c2: float, convexity: float) -> np.ndarray:
-    """Return weights of a surrogate of convexity 1 / mu; if it is 0: 1 for r^2 <= c^2, else 0."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        weights = (np.sqrt(c2 * (1 + convexity) / squares) - 1) / convexity
-    low, high = c2 / (1 + convexity), c2 * (1 + convexity)
-    return np.where(squares <= low, 1.0, np.where(squares >= high, 0.0, weights))
+    weights, poses = graduated(refined_poses(weighted(connection, weights), poses), extends=False)
+    for _ in range(REWEIGHTED):
+        poses = refined_poses(weighted(connection, weights), poses)
+        before, weights = weights, weights_at(poses)
+        if np.array_equal(before, weights):
+            break
+    return before, poses
