@@ -24,8 +24,7 @@ from sheafcoarsen._support import (
     whole_number,
 )
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, check_unitary, vertex_names
-from sheafcoarsen.synchronization.connection import Connection, read_connection
-from sheafcoarsen.synchronization.information import concentrations
+from sheafcoarsen.synchronization.connection import Connection, concentrations, read_connection
 
 AGREEMENT = 1e-6
 """Maximum relative difference of kappa and tau from the values that the information implies."""

@@ -23,15 +23,15 @@ from sheafcoarsen.sections import global_sections
 from sheafcoarsen.sheaf import CellularSheaf, component_labels
 from sheafcoarsen.synchronization._pose_graph import PoseGraph, connection_from, edge_indices
 from sheafcoarsen.synchronization.connection import Connection
-from sheafcoarsen.synchronization.frames import (
+from sheafcoarsen.synchronization.fits import (
     extended_rotations,
     nearest_rotations,
     spectral_frames,
+    truncated_fit,
     with_positions,
 )
 from sheafcoarsen.synchronization.refinement import PoseSheaf, refined_poses
 from sheafcoarsen.synchronization.result import Synchronization, result_at
-from sheafcoarsen.synchronization.reweighting import truncated_fit
 
 Method = Literal["auto", "joint", "spectral", "anchored"]
 

@@ -18,7 +18,7 @@ from sheafcoarsen.synchronization.connection import (
     costs_of,
     edge_turns,
 )
-from sheafcoarsen.synchronization.reweighting import least_residuals, squared_residuals, weighted
+from sheafcoarsen.synchronization.fits import least_residuals, squared_residuals, weighted
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 import sheafcoarsen as sc
 from sheafcoarsen.synchronization._pose_graph import connection_from
 from sheafcoarsen.synchronization.connection import angles_of, read_connection
-from sheafcoarsen.synchronization.frames import nearest_rotations, spectral_frames, with_positions
+from sheafcoarsen.synchronization.fits import nearest_rotations, spectral_frames, with_positions
 from tests.support.helpers import assert_residual, subspace_difference
 from tests.unit.synchronization.conftest import (
     cost_by_hand,
