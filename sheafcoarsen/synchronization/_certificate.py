@@ -11,14 +11,8 @@ from sheafcoarsen.operators import Factors, Order, coboundary, elimination_order
 from sheafcoarsen.synchronization.connection import Connection, Poses, agree_to_rounding
 from sheafcoarsen.synchronization.refinement import refined_poses, unrefinable
 
-GROWTH = 100.0
-"""Factor by which shifts grow until the shifted matrix is positive definite."""
-
 ROUNDING = 8 * EPS
 """Minimum shift relative to the norm of Q on the rows of rotations; exceeds rounding errors."""
-
-SLACK = 1e-3
-"""Factor by which the second lower bound is closer to the computed eigenvalue than the first."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -27,16 +21,13 @@ class PoseCertificate(ReadOnly):
 
     Attributes
     ----------
-    cost : float
-        Cost of the poses, S.cost.
-    lower_bound : float
-        Lower bound on the minimum cost.
+    cost, lower_bound : float
+        Cost of the poses, and the lower bound on the minimum cost.
     smallest_eigenvalue : float
         Smallest eigenvalue mu of the certificate matrix Q - Lambda on the rows of rotations, or a
         number just below it: nonnegative up to rounding if the relaxation is tight.
     is_optimal : bool
-        Whether the gap is at most tol times the cost, or every measurement is satisfied to
-        rounding.
+        Whether the gap is at most tol times the cost, or all measurements agree to rounding.
 
     Examples
     --------
@@ -62,9 +53,8 @@ class PoseCertificate(ReadOnly):
 
     def __repr__(self) -> str:
         verdict = "optimal" if self.is_optimal else "not certified"
-        return (
-            f"PoseCertificate({verdict}, cost={self.cost:.6g}, lower_bound={self.lower_bound:.6g})"
-        )
+        numbers = f"cost={self.cost:.6g}, lower_bound={self.lower_bound:.6g}"
+        return f"PoseCertificate({verdict}, {numbers})"
 
     def _repr_html_(self) -> str:
         rows = [
@@ -145,7 +135,7 @@ def _smallest(M: scipy.sparse.csr_array, marked: np.ndarray, shift: float) -> tu
     """
     order, count = elimination_order(M), int(marked.sum())
     while (factors := _positive(M, marked, shift, order)) is None:
-        shift *= GROWTH
+        shift *= 100
 
     def inverse(x: np.ndarray) -> np.ndarray:
         padded = np.zeros(len(marked), M.dtype)
@@ -161,6 +151,6 @@ def _smallest(M: scipy.sparse.csr_array, marked: np.ndarray, shift: float) -> tu
     except ArpackError:
         return -shift, -shift
     above = float(1 / largest[0])  # distance of the eigenvalue from -shift
-    tight = shift - above * (1 - SLACK)
+    tight = shift - 0.999 * above
     proved = tight > 0 and _positive(M, marked, tight, order) is not None
     return above - shift, -tight if proved else -shift

@@ -26,9 +26,6 @@ from sheafcoarsen._support import (
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, check_unitary, vertex_names
 from sheafcoarsen.synchronization.connection import Connection, concentrations, read_connection
 
-AGREEMENT = 1e-6
-"""Maximum relative difference of kappa and tau from the values that the information implies."""
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sightings(ReadOnly):
@@ -235,9 +232,7 @@ class PoseGraph(ReadOnly):
                 f"or pass information=None with your own `kappa` and `tau`"
             )
         for name, given, own in (("kappa", kappa, found.kappa), ("tau", tau, found.tau)):
-            bad = np.flatnonzero(np.abs(given - own) > AGREEMENT * own)
-            if bad.size:
-                e = int(bad[0])
+            for e in np.flatnonzero(np.abs(given - own) > 1e-6 * own):
                 raise ValueError(
                     f"`{name}[{e}]` = {given[e]:.6g}, but `information[{e}]` implies {own[e]:.6g}: "
                     f"pass information=None to use your own weights"
@@ -289,12 +284,10 @@ class PoseGraph(ReadOnly):
         return Connection(n, ends, self.rotations, kappa, points, np.asarray(tau), n_landmarks)
 
     def joint_sheaf(self) -> CellularSheaf:
-        """Return the sheaf of poses and landmarks whose energy is the total cost.
+        """Return the sheaf on which the energies of the d cochains ``S.cochain()`` sum to the cost.
 
         The vertices are the poses, with stalks of dimension d + 1, then the landmarks, with stalks
-        of dimension 1; the edges are the measurements, then the sightings. Blocks [R_i^T; t_i^T] of
-        poses and rows t_l^T of landmarks are d cochains, ``S.cochain()``, whose energies add up to
-        the cost.
+        of dimension 1; the edges are the measurements, then the sightings.
 
         Returns
         -------
@@ -317,8 +310,7 @@ class PoseGraph(ReadOnly):
 
         Parameters
         ----------
-        edges : array_like of int or bool
-            Indices of measurements, or a mask of shape (m,).
+        edges : array_like, indices or a mask of shape (m,)
 
         Returns
         -------
@@ -338,25 +330,16 @@ class PoseGraph(ReadOnly):
         [[0, 1], [2, 0]]
         """
         kept = edge_indices("edges", edges, self.n_edges)
-        return dataclasses.replace(
-            self,
-            edges=self.edges[kept],
-            rotations=self.rotations[kept],
-            translations=self.translations[kept],
-            kappa=np.asarray(self.kappa)[kept],
-            tau=np.asarray(self.tau)[kept],
-            information=None if self.information is None else self.information[kept],
-        )
+        names = ["edges", "rotations", "translations", "kappa", "tau"]
+        names += [] if self.information is None else ["information"]
+        parts: dict[str, Any] = {name: getattr(self, name)[kept] for name in names}
+        return dataclasses.replace(self, **parts)
 
     def __repr__(self) -> str:
-        marks = (
-            "" if self.sightings is None else f", {counted(self.sightings.n_landmarks, 'landmark')}"
-        )
-        known = "with" if self.poses is not None else "without"
-        return (
-            f"PoseGraph(SE({self.dim}), n_vertices={self.n_vertices}, n_edges={self.n_edges}"
-            f"{marks}, {known} poses)"
-        )
+        seen, known = self.sightings, "with" if self.poses is not None else "without"
+        marks = "" if seen is None else f", {counted(seen.n_landmarks, 'landmark')}"
+        sizes = f"n_vertices={self.n_vertices}, n_edges={self.n_edges}{marks}"
+        return f"PoseGraph(SE({self.dim}), {sizes}, {known} poses)"
 
     def _repr_html_(self) -> str:
         rows: list[tuple[str, Any]] = [
@@ -368,9 +351,8 @@ class PoseGraph(ReadOnly):
             ("tau", tables.span(np.asarray(self.tau))),
             ("poses given", self.poses is not None),
         ]
-        if self.sightings is not None:
-            rows.append(("landmarks", self.sightings.n_landmarks))
-            rows.append(("sightings", len(self.sightings.edges)))
+        if (seen := self.sightings) is not None:
+            rows += [("landmarks", seen.n_landmarks), ("sightings", len(seen.edges))]
         return tables.table(rows, caption="PoseGraph")
 
 

@@ -74,10 +74,9 @@ def synchronize(
     robust : {None, "tls"}
         "tls": truncated least squares, by graduated non-convexity (Yang et al. 2020). Measurements
         with residuals that Gaussian errors exceed with probability 0.001 are discarded; their
-        ``S.weights`` are 0. Only measurements between poses are, never sightings of landmarks. It
-        computes its own start and has no ``method``. Weights must be
-        inverse variances: a measured rotation alone is never discarded if kappa is below 2.7 in the
-        plane or 2 in space, as unit weights are.
+        ``S.weights`` are 0. Sightings of landmarks never are. It computes its own start. Weights
+        must be inverse variances: a measured rotation alone is never discarded if kappa is below
+        2.7 in the plane or 2 in space, as unit weights are.
     trusted : array_like of int or bool, optional
         Edges that are never discarded, as indices or as a mask. By default the odometry,
         between poses i and i + 1 (the first of parallel edges), if it connects the pose graph; []

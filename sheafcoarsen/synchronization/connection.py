@@ -214,13 +214,13 @@ def agree_to_rounding(connection: Connection, poses: Poses) -> bool:
 
 
 class Concentrations(NamedTuple):
-    """Concentrations kappa and tau of every edge, and masks of edges where they are undefined."""
+    """Concentrations of rotations and translations (m,), and masks of edges without them."""
 
-    kappa: np.ndarray  # (m,): concentrations of rotations
-    tau: np.ndarray  # (m,): concentrations of translations
-    rotation_fails: np.ndarray  # (m,) bool: the rotation's block is not positive definite
-    fails: np.ndarray  # (m,) bool: one of the two blocks is not positive definite
-    indefinite: np.ndarray  # (m,) bool: both blocks are positive definite, but the matrix is not
+    kappa: np.ndarray
+    tau: np.ndarray
+    rotation_fails: np.ndarray  # the rotation's block is not positive definite
+    fails: np.ndarray  # one of the two blocks is not positive definite
+    indefinite: np.ndarray  # both blocks are positive definite, but the matrix is not
 
 
 def concentrations(information: np.ndarray, dim: int) -> Concentrations:
@@ -230,12 +230,8 @@ def concentrations(information: np.ndarray, dim: int) -> Concentrations:
     eigenvalues; kappa the information of the angle in the plane, and half the harmonic mean in
     space, 3 / (2 tr(inv(Omega_R))) (Rosen et al. 2019).
     """
-    if dim == 2:
-        kappa = information[:, 2, 2]
-        rotation_fails = ~(kappa > 0)
-    else:
-        kappa, rotation_fails = harmonic_means(information[:, dim:, dim:])
-        kappa = kappa / 2
+    kappa, rotation_fails = harmonic_means(information[:, dim:, dim:])
+    kappa = kappa / (dim - 1)
     tau, translation_fails = harmonic_means(information[:, :dim, :dim])
     _, matrix_fails = _scaled(information)
     fails = rotation_fails | translation_fails
@@ -244,11 +240,9 @@ def concentrations(information: np.ndarray, dim: int) -> Concentrations:
 
 def isotropic_information(kappa: np.ndarray, tau: np.ndarray, dim: int) -> np.ndarray:
     """Return isotropic information matrices with given concentrations (SE-Sync)."""
-    n_angles = 1 if dim == 2 else 3
-    diagonal = np.empty((len(kappa), dim + n_angles))
-    diagonal[:, :dim] = tau[:, None]
-    diagonal[:, dim:] = (kappa if dim == 2 else 2 * kappa)[:, None]
-    return diagonal[:, :, None] * np.eye(dim + n_angles)
+    of_angle = kappa if dim == 2 else 2 * kappa
+    diagonal = np.repeat([tau, of_angle], [dim, 1 if dim == 2 else 3], axis=0).T
+    return diagonal[:, :, None] * np.eye(diagonal.shape[1])
 
 
 def harmonic_means(blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -260,10 +254,9 @@ def harmonic_means(blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _scaled(blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Scale matrices B to D^-1/2 B D^-1/2 with unit diagonal; mark those not positive definite.
+    """Scale matrices to unit diagonal, whatever their units; mark those not positive definite.
 
-    After scaling, matrices with very different units are not singular to rounding. The identity
-    replaces a B that is not positive definite.
+    The identity replaces them.
     """
     k = blocks.shape[1]
     diagonal = np.einsum("eii->ei", blocks)

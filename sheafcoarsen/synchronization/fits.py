@@ -20,33 +20,8 @@ from sheafcoarsen.solve import eigenmodes, least_squares
 from sheafcoarsen.synchronization.connection import Connection, Poses, costs_of
 from sheafcoarsen.synchronization.refinement import refined_poses
 
-ACCURATE = 1e-9
-"""Tolerance of the eigensolver. Frames have errors of about this divided by the relative gap."""
-
 OPERATIONS = 2e10
 """Number of operations (about 10 s) above which an iterative solver replaces a factorization."""
-
-ROUNDS = 10
-"""Number of reweighted fits. Planted outliers rank nearly as high after 5, no higher after 20."""
-
-SMALLEST = 1e-3
-"""Residual, relative to the largest one, below which the weight of an edge stops growing."""
-
-EXCEEDED = 1e-3
-"""Probability that a measurement with Gaussian errors is classified as an outlier."""
-
-DECREASE = 2.0
-"""Factor by which the convexity decreases from fit to fit. The factor 1.4 of gtsam is no better."""
-
-CONVEXITY = 1e3
-"""Initial convexity of fits that start from refined poses.
-
-Residuals up to 30 times the truncation threshold then have positive weights. Smaller values discard
-correct loop closures of small graphs.
-"""
-
-REWEIGHTED = 10
-"""Maximum number of refinements with new weights; the tested pose graphs need three."""
 
 BRIDGE = 1e-9
 """Weight of edges that are needed to connect the graph; smaller weights are set to 0."""
@@ -63,7 +38,7 @@ def spectral_frames(connection: Connection, seed: int) -> tuple[np.ndarray, np.n
     lowest = np.append(np.zeros(d), np.inf)
     for c in np.flatnonzero(np.bincount(component) > 1):
         sheaf = connection.rotation_sheaf.subsheaf(component == c)
-        E = eigenmodes(sheaf, d + 1, tol=ACCURATE, seed=seed)
+        E = eigenmodes(sheaf, d + 1, tol=1e-9, seed=seed)
         low, high = E.values[d - 1 :]
         if high - low < lowest[d] - lowest[d - 1]:
             lowest = E.values
@@ -99,8 +74,7 @@ def extended_rotations(connection: Connection) -> np.ndarray:
 def with_positions(connection: Connection, rotations: np.ndarray) -> Poses:
     """Return poses with given rotations and least-squares positions, which are 0 at the roots.
 
-    They minimize the sum of tau norm(t_j - t_i - R_i z)^2, a least-squares problem on the weighted
-    graph for each of the d coordinates.
+    They minimize the sum of tau norm(t_j - t_i - R_i z)^2.
     """
     origin = np.zeros((connection.n_vertices + connection.n_landmarks, connection.points.shape[1]))
     if not origin.size:
@@ -158,40 +132,31 @@ def nearest_rotations(
 
 def squared_residuals(connection: Connection, poses: Poses) -> np.ndarray:
     """Return squared residuals (m,) in units of variance; chi-squared if errors are Gaussian."""
-    turns, moves = _squares(connection, poses)
-    return turns + moves[: len(turns)]
-
-
-def _squares(connection: Connection, poses: Poses) -> tuple[np.ndarray, np.ndarray]:
-    """Return squared residuals of rotations (m,) and of displacements (m + s,), sightings last.
-
-    kappa norm(R_j - R_i R_ij)_F^2 is about twice the squared angle over its variance in the plane,
-    with kappa = 1 / variance, and once in space, with kappa half of that.
-    """
     turns, moves = costs_of(connection, poses)
-    return turns * (0.5 if connection.dim == 2 else 1.0), moves
+    # in the plane kappa is 1 / variance, and norm(R_j - R_i R_ij)_F^2 about twice the squared angle
+    return turns * (0.5 if connection.dim == 2 else 1.0) + moves[: len(turns)]
 
 
-def least_residuals(connection: Connection) -> np.ndarray:
-    """Return squared residuals (m,) at poses that nearly minimize the sum of residuals.
+def least_residual_poses(connection: Connection) -> Poses:
+    """Return poses that nearly minimize the sum of residuals.
 
     Least squares distributes the error of an outlier over all edges of its cycles. Here poses are
     refitted with edges weighted by the inverse of the last residual. Rotations are also weighted by
     the residuals of their translations, since outliers usually have errors in both.
     """
     poses = fit(connection)
-    for _ in range(ROUNDS):
-        turns, moves = _squares(connection, poses)
+    for _ in range(10):  # outliers rank nearly as high after 5, no higher after 20
+        turns, moves = costs_of(connection, poses)
         by_move = _inverse_roots(moves)
         weights = connection.weights * _inverse_roots(turns) * by_move[: len(turns)]
         poses = fit(dataclasses.replace(connection, weights=weights, tau=connection.tau * by_move))
-    return squared_residuals(connection, poses)
+    return poses
 
 
 def _inverse_roots(squares: np.ndarray) -> np.ndarray:
-    """Return 1 / (residual / largest residual) for all residuals, at most 1 / ``SMALLEST``."""
+    """Return 1 / (residual / largest residual) for all residuals, at most 1,000."""
     largest = squares.max(initial=0.0)
-    return 1 / np.sqrt(squares / (largest or 1.0) + SMALLEST**2)
+    return 1 / np.sqrt(squares / (largest or 1.0) + 1e-6)
 
 
 def fit(connection: Connection) -> Poses:
@@ -236,7 +201,9 @@ def truncated_fit(
     """
     d, complex_ = connection.dim, connection.transports.dtype.kind == "c"
     freedom = d**2 if complex_ else max(d * (d - 1) // 2, 1)
-    c2 = float(chdtri(freedom + connection.points.shape[1], EXCEEDED))  # above: outliers
+    c2 = float(
+        chdtri(freedom + connection.points.shape[1], 1e-3)
+    )  # exceeded with probability 0.001
 
     def weights_at(poses: Poses, convexity: float = 0.0) -> np.ndarray:
         """Return weights of a surrogate of min(r^2, c^2), 1 or 0 if its convexity is 0."""
@@ -250,13 +217,14 @@ def truncated_fit(
     def graduated(poses: Poses, extends: bool) -> tuple[np.ndarray, Poses]:
         """Fit surrogates of decreasing convexity, beginning with a convex one if ``extends``."""
         largest = squared_residuals(connection, poses)[~trusted].max(initial=0.0)
-        convexity = 2 * largest / c2 - 1 if extends else CONVEXITY
+        # lower than 1,000 from refined poses would discard correct loops of small graphs
+        convexity = 2 * largest / c2 - 1 if extends else 1e3
         convexity *= largest > c2
         weights = weights_at(poses, convexity)
         while convexity > 0 and ((weights > 0) & (weights < 1)).any():
             part = weighted(connection, weights)
             poses = fit(part) if extends else refined_poses(part, poses, steps=1)
-            convexity /= DECREASE
+            convexity /= 2  # the factor 1.4 of gtsam is no better
             weights = weights_at(poses, convexity)
         return weights, poses
 
@@ -265,7 +233,7 @@ def truncated_fit(
     if not refine:
         return weights, poses
     weights, poses = graduated(refined_poses(weighted(connection, weights), poses), extends=False)
-    for _ in range(REWEIGHTED):
+    for _ in range(10):  # the tested pose graphs need three
         poses = refined_poses(weighted(connection, weights), poses)
         before, weights = weights, weights_at(poses)
         if np.array_equal(before, weights):

@@ -20,17 +20,8 @@ from sheafcoarsen.synchronization.connection import Connection, Poses, edge_turn
 MOST_STEPS = 100
 """Maximum number of Gauss-Newton steps."""
 
-ENOUGH = 1e-9
-"""Expected further decrease of the cost, relative to it, below which refinement ends.
-
-It is extrapolated from the last two steps, since the decreases are nearly geometric.
-"""
-
 HALVINGS = 20
 """Maximum number of times that a step is halved because it would increase the cost."""
-
-TOLERANCE = 1e-6
-"""Tolerance of the linear solver; steps need not be exact."""
 
 
 class PoseSheaf:
@@ -135,7 +126,7 @@ def refined_poses(connection: Connection, poses: Poses, steps: int = 0) -> Poses
         if step:
             solve.update(sheaf)
         try:
-            x = solve(coboundary(sheaf).T @ r, tol=TOLERANCE)
+            x = solve(coboundary(sheaf).T @ r, tol=1e-6)  # steps need not be exact
         except NotConverged as error:  # the inexact solution may still reduce the cost
             x = np.asarray(error.result)
         length, cost = 1.0, costs[-1]
@@ -152,7 +143,8 @@ def refined_poses(connection: Connection, poses: Poses, steps: int = 0) -> Poses
         poses, before, decrease = there, decrease, cost - new_cost
         costs.append(new_cost)
         ratio = decrease / before if length == 1 and before > 0 else 1.0
-        if decrease <= ENOUGH * new_cost or decrease * ratio <= ENOUGH * new_cost * (1 - ratio):
+        little = 1e-9 * new_cost  # compared with the further decrease, for geometric decreases
+        if decrease <= little or decrease * ratio <= little * (1 - ratio):
             converged = True
             break
     return poses._replace(costs=tuple(costs), converged=converged)

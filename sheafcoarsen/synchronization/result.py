@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sheafcoarsen._support import ReadOnly, eps_of, read_only, real_number, tables
+from sheafcoarsen._support import ReadOnly, counted, eps_of, read_only, real_number, tables
 from sheafcoarsen.sheaf import CellularSheaf
 from sheafcoarsen.solve import tolerance
 from sheafcoarsen.synchronization._certificate import PoseCertificate, certificate
@@ -18,10 +18,12 @@ from sheafcoarsen.synchronization.connection import (
     costs_of,
     edge_turns,
 )
-from sheafcoarsen.synchronization.fits import least_residuals, squared_residuals, weighted
+from sheafcoarsen.synchronization.fits import least_residual_poses, squared_residuals, weighted
 
 if TYPE_CHECKING:
     import pandas as pd
+
+FRAMES = "component", "components, a frame for each"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -149,16 +151,12 @@ class Synchronization(ReadOnly):
     def suspicion(self) -> np.ndarray:
         """Residual of each edge (m,) in a robust fit, in standard deviations.
 
-        The fit approximately minimizes the sum of residuals, not of squares: least squares would
-        distribute the error of an outlier over all edges of its cycles. After ``robust="tls"`` the
-        residuals are those at these poses. Edges on no cycle have residual 0.
+        The fit approximately minimizes the sum of residuals, not of squares. After ``robust="tls"``
+        the residuals are those at these poses. Edges on no cycle have residual 0.
         """
         connection = connection_from(self.measurements)
-        if self.weights is None:
-            squares = least_residuals(connection)
-        else:
-            squares = squared_residuals(connection, self._poses)
-        return read_only(np.sqrt(squares))
+        poses = least_residual_poses(connection) if self.weights is None else self._poses
+        return read_only(np.sqrt(squared_residuals(connection, poses)))
 
     def outliers(self, threshold: float | None = None) -> np.ndarray:
         """Return all edges, or those above a threshold, in the order of descending ``suspicion``.
@@ -220,11 +218,10 @@ class Synchronization(ReadOnly):
         worst = self.outliers()
         names = range(self.n_vertices) if self.vertex_labels is None else self.vertex_labels
         start, end = ([names[v] for v in ends] for ends in self.edges[worst].T.tolist())
-        numbers = {"suspicion": self.suspicion, "angle": self.angles, "cost": self.edge_costs}
-        optional = {"distance": self.distances, "weight": self.weights}
-        given = [*numbers.items(), *optional.items()]
-        columns = {name: None if value is None else value[worst] for name, value in given}
-        return tables.data_frame("edge", worst, {"from": start, "to": end, **columns})
+        columns: dict[str, np.ndarray | None] = {"suspicion": self.suspicion, "angle": self.angles}
+        columns |= {"cost": self.edge_costs, "distance": self.distances, "weight": self.weights}
+        given = {name: value[worst] for name, value in columns.items() if value is not None}
+        return tables.data_frame("edge", worst, {"from": start, "to": end, **given})
 
     @cached_property
     def _certificates(self) -> dict[float, PoseCertificate]:
@@ -234,9 +231,8 @@ class Synchronization(ReadOnly):
         """Return a lower bound on the minimum cost, and whether these poses attain it.
 
         Poses in the plane or in space are first refined; their Lagrange multipliers give the bound
-        (Rosen et al., IJRR 2019), for measurements weighted by ``weights`` if given. If the
-        relaxation is not tight, the bound may be below the minimum cost, and an optimum may not be
-        recognized; a certified optimum is always one. The result is cached for each tolerance.
+        (Rosen et al., IJRR 2019), for measurements weighted by ``weights``. If the relaxation is
+        not tight, an optimum may not be recognized; a certified optimum is always one.
 
         Parameters
         ----------
@@ -261,30 +257,27 @@ class Synchronization(ReadOnly):
             self._certificates[tol] = certificate(connection, self._poses, self.cost, tol)
         return self._certificates[tol]
 
-    def _words(self) -> str:
-        count = self.n_components
-        return f"{count:,} component" if count == 1 else f"{count:,} components, a frame for each"
-
     def __repr__(self) -> str:
         gap = "" if self.gap is None else f", gap={self.gap:.4g}"
+        frames = counted(self.n_components, *FRAMES)
         refined = "" if len(self.costs) == 1 else f", {self._verdict()}"
         return (
             f"Synchronization(n_vertices={self.n_vertices}, n_edges={self.n_edges}, "
-            f"{self.group}, {self._words()}{gap}, cost={self.cost:.6g}{refined})"
+            f"{self.group}, {frames}{gap}, cost={self.cost:.6g}{refined})"
         )
 
     def _verdict(self) -> str:
         """Return a text that says whether the poses are certified."""
-        known = list(self._certificates.values())
-        if not known:
+        if not self._certificates:
             return "refined, certify() not called"
-        return "certified" if known[-1].is_optimal else f"gap {known[-1].gap:.3g} to the bound"
+        *_, last = self._certificates.values()
+        return "certified" if last.is_optimal else f"gap {last.gap:.3g} to the bound"
 
     def _repr_html_(self) -> str:
         rows = [
             ("poses", len(self.rotations)),
             ("of", self.group),
-            ("frames", self._words()),
+            ("frames", counted(self.n_components, *FRAMES)),
             ("cost", f"{self.cost:.6g}"),
             ("angles (radians)", tables.span(self.angles)),
         ]
@@ -292,12 +285,8 @@ class Synchronization(ReadOnly):
             rows.append(("distances", tables.span(self.distances)))
         if self.gap is not None:
             rows.append(("gap after the frames' eigenvalues", self.gap))
-        rows += [
-            ("method", self.method),
-            ("steps of refinement", len(self.costs) - 1),
-            ("converged", self.converged),
-            ("optimum", self._verdict()),
-        ]
+        rows += [("method", self.method), ("steps of refinement", len(self.costs) - 1)]
+        rows += [("converged", self.converged), ("optimum", self._verdict())]
         return tables.table(rows, caption="Synchronization")
 
 
