@@ -21,10 +21,9 @@ array([0.04, 0.04, 0.04, 0.04])
 Each connected component has its own frame, which no measurement determines. ``connection`` holds
 the measurements, checked in ``_pose_graph``, as a sheaf whose energy is the cost; ``fits`` finds
 poses by modes, extensions and robust fits, ``refinement`` by Gauss-Newton steps on the sheaf of
-linearized residuals; ``_certificate`` bounds the minimum cost from below.
+linearized residuals, and bounds the minimum cost from below.
 """
 
-from sheafcoarsen.synchronization._certificate import PoseCertificate
 from sheafcoarsen.synchronization._pose_graph import PoseGraph, Sightings
 from sheafcoarsen.synchronization._synchronize import synchronize
 from sheafcoarsen.synchronization.connection import (
@@ -33,6 +32,7 @@ from sheafcoarsen.synchronization.connection import (
     harmonic_means,
     isotropic_information,
 )
+from sheafcoarsen.synchronization.refinement import PoseCertificate
 from sheafcoarsen.synchronization.result import Synchronization
 
 __all__ = [

@@ -50,9 +50,7 @@ def synchronize(
 
     Frames of low energy, n blocks of d x d, are rounded to the nearest rotations by singular value
     decompositions. Positions solve a linear least-squares problem with these rotations.
-    Gauss-Newton then reduces the total cost: each step is a least-squares problem on the sheaf of
-    infinitesimal rigid motions, with stalks of dimension 3 in the plane and 6 in space.
-    ``S.certify()`` checks whether the result is optimal.
+    Gauss-Newton then reduces the total cost. ``S.certify()`` checks whether the result is optimal.
 
     Parameters
     ----------

@@ -9,7 +9,6 @@ import numpy as np
 from sheafcoarsen._support import ReadOnly, counted, eps_of, read_only, real_number, tables
 from sheafcoarsen.sheaf import CellularSheaf
 from sheafcoarsen.solve import tolerance
-from sheafcoarsen.synchronization._certificate import PoseCertificate, certificate
 from sheafcoarsen.synchronization._pose_graph import PoseGraph, connection_from
 from sheafcoarsen.synchronization.connection import (
     Connection,
@@ -19,6 +18,7 @@ from sheafcoarsen.synchronization.connection import (
     edge_turns,
 )
 from sheafcoarsen.synchronization.fits import least_residual_poses, squared_residuals, weighted
+from sheafcoarsen.synchronization.refinement import PoseCertificate, certificate
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,15 +53,10 @@ class Synchronization(ReadOnly):
     weights : ndarray, shape (m,), or None
         0 for measurements that a robust fit discards, 1 for the others, between for undecided ones;
         None without ``robust``.
-    gap : float or None
-        The (d + 1)-th lowest eigenvalue of the connection minus the d-th, the smallest over
-        components: much smaller measurement errors hardly change the frames. None if no modes were
-        computed; inf without edges.
     eigenvalues : ndarray, shape (d + 1,), or None
-        The lowest eigenvalues of the component with that gap, the last to about five digits; the
-        first d are 0 for consistent rotations.
+        The lowest eigenvalues of the component with the smallest ``gap``, the last to about five
+        digits; the first d are 0 for consistent rotations. None if no modes were computed.
     component : ndarray of int, shape (n,)
-        The connected component of every vertex.
     costs : ndarray
         The cost before refinement and after each of its steps, which does not increase.
     converged : bool
@@ -70,7 +65,6 @@ class Synchronization(ReadOnly):
     group : str
         "SO(2)", "SO(3)", ..., or "O(d)" and "U(d)" if transports reflect or are complex.
     measurements : CellularSheaf or PoseGraph
-        The input.
     vertex_labels : tuple or None
 
     Examples
@@ -103,7 +97,10 @@ class Synchronization(ReadOnly):
 
     @property
     def gap(self) -> float | None:
-        """Gap after the eigenvalues of the frames."""
+        """The (d + 1)-th lowest eigenvalue minus the d-th, or None; inf without edges.
+
+        Much smaller measurement errors hardly change the frames.
+        """
         return None if self.eigenvalues is None else float(np.diff(self.eigenvalues)[-1])
 
     @property
@@ -261,10 +258,8 @@ class Synchronization(ReadOnly):
         gap = "" if self.gap is None else f", gap={self.gap:.4g}"
         frames = counted(self.n_components, *FRAMES)
         refined = "" if len(self.costs) == 1 else f", {self._verdict()}"
-        return (
-            f"Synchronization(n_vertices={self.n_vertices}, n_edges={self.n_edges}, "
-            f"{self.group}, {frames}{gap}, cost={self.cost:.6g}{refined})"
-        )
+        sizes = f"n_vertices={self.n_vertices}, n_edges={self.n_edges}, {self.group}, {frames}"
+        return f"Synchronization({sizes}{gap}, cost={self.cost:.6g}{refined})"
 
     def _verdict(self) -> str:
         """Return a text that says whether the poses are certified."""
