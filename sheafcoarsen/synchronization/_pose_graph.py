@@ -176,7 +176,8 @@ class PoseGraph(ReadOnly):
             poses = R, _real("poses[1]", poses[1], (n, dim))
         if labels is not None:
             vertex_names(labels, n)
-        self._check_sightings(n, dim)
+        if self.sightings is not None:
+            self._check_sightings(n, dim)
         _set(
             self,
             edges=edges,
@@ -240,15 +241,11 @@ class PoseGraph(ReadOnly):
         return information
 
     def _check_sightings(self, n: int, dim: int) -> None:
-        if self.sightings is None:
-            return
         if not isinstance(self.sightings, Sightings):
             raise TypeError(f"`sightings` must be Sightings, got {type(self.sightings).__name__}")
-        edges, points = self.sightings.edges, self.sightings.points
-        if points.shape[1] != dim:
-            raise ValueError(
-                f"`sightings` must have the dimension of the poses, {dim}, got {points.shape[1]}"
-            )
+        edges, got = self.sightings.edges, self.sightings.points.shape[1]
+        if got != dim:
+            raise ValueError(f"`sightings` must have the dimension of the poses, {dim}, got {got}")
         bad = np.flatnonzero(edges[:, 0] >= n)
         if bad.size:
             raise ValueError(

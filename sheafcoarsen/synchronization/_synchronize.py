@@ -9,15 +9,7 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from sheafcoarsen._support import (
-    choice,
-    counted,
-    finite,
-    flag,
-    read_only,
-    scalar_array,
-    whole_number,
-)
+from sheafcoarsen._support import choice, counted, finite, flag, scalar_array, whole_number
 from sheafcoarsen.exceptions import SingularProblemWarning
 from sheafcoarsen.sections import global_sections
 from sheafcoarsen.sheaf import CellularSheaf, component_labels
@@ -119,7 +111,7 @@ def synchronize(
             given = "start" if start is not None else "method"
             raise ValueError(f"`{given}` has no effect with `robust`, which computes its own start")
         weights, poses = truncated_fit(connection, _trusted(F, trusted, connection), refine)
-        found = result_at(F, connection, poses, "tls", read_only(weights))
+        found = result_at(F, connection, poses, "tls", weights)
     elif trusted is not None:
         raise ValueError("`trusted` has no effect without `robust`: also pass robust='tls'")
     else:
@@ -160,8 +152,8 @@ def _starts(
     """Return initial rotations by their method, and the lowest eigenvalues if computed."""
     starts, eigenvalues = {}, None
     if method in ("auto", "spectral"):
-        frames, values = spectral_frames(connection, seed)
-        starts["spectral"], eigenvalues = nearest_rotations(frames, connection), read_only(values)
+        frames, eigenvalues = spectral_frames(connection, seed)
+        starts["spectral"] = nearest_rotations(frames, connection)
     if connection.has_positions and method in ("auto", "joint"):
         starts["joint"] = extended_rotations(connection)
     elif method in ("joint", "anchored"):

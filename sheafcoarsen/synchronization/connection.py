@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sheafcoarsen._support import EPS, eps_of, zero_level
+from sheafcoarsen._support import eps_of, zero_level
 from sheafcoarsen.operators import apply_coboundary
 from sheafcoarsen.sheaf import CellularSheaf, component_labels, trusted_sheaf
 
@@ -201,16 +201,6 @@ def angles_of(turns: np.ndarray) -> np.ndarray:
     sines = np.sqrt(np.einsum("eij,eij->e", skew, skew) / 8)
     cosines = (np.einsum("eii->e", turns) - (d - 2)) / 2
     return np.where(np.linalg.det(turns) > 0, np.arctan2(sines, cosines), np.pi)
-
-
-def agree_to_rounding(connection: Connection, poses: Poses) -> bool:
-    """Return whether the costs of all measurements and sightings are at rounding level."""
-    turns, moves = costs_of(connection, poses)
-    unit = (8 * EPS) ** 2
-    points = [*poses.positions[connection.ends.T], connection.points]
-    sizes = sum(np.square(x).sum(axis=1) for x in points)
-    turns_agree = (turns <= 4 * unit * connection.dim * connection.weights).all()
-    return bool(turns_agree and (moves <= unit * connection.tau * sizes).all())
 
 
 class Concentrations(NamedTuple):

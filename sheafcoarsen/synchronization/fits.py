@@ -6,15 +6,9 @@ import warnings
 import numpy as np
 from scipy.special import chdtri
 
-from sheafcoarsen._support import range_of_blocks
+from sheafcoarsen._support import range_of_blocks, read_only
 from sheafcoarsen.exceptions import SingularProblemWarning
-from sheafcoarsen.operators import (
-    Factors,
-    apply_coboundary,
-    coboundary,
-    elimination_order,
-    laplacian,
-)
+from sheafcoarsen.operators import Factors, coboundary, elimination_order, laplacian
 from sheafcoarsen.sheaf import CellularSheaf, component_labels, spanning_forest
 from sheafcoarsen.solve import eigenmodes, least_squares
 from sheafcoarsen.synchronization.connection import Connection, Poses, costs_of
@@ -51,7 +45,7 @@ def spectral_frames(connection: Connection, seed: int) -> tuple[np.ndarray, np.n
                 SingularProblemWarning,
                 stacklevel=4,
             )
-    return frames, lowest
+    return frames, read_only(lowest)
 
 
 def extended_rotations(connection: Connection) -> np.ndarray:
@@ -104,7 +98,8 @@ def least_energy(
     if order.operations > OPERATIONS or not determined:
         values = np.split(x[at_roots], np.cumsum(sheaf.vertex_dims[roots])[:-1])
         return least_squares(sheaf, b, vertices=roots, values=values).x
-    right = coboundary(sheaf).conj().T @ (b - apply_coboundary(sheaf, x))
+    delta = coboundary(sheaf)
+    right = delta.conj().T @ (b - delta @ x)
     x = x.astype(right.dtype)
     x[free] = Factors(L, 0.0, order).solve(right[free])
     return x
@@ -231,11 +226,11 @@ def truncated_fit(
     weights, _ = graduated(fit(connection), extends=True)
     poses = fit(weighted(connection, weights))  # poses of the last surrogate may be far off
     if not refine:
-        return weights, poses
+        return read_only(weights), poses
     weights, poses = graduated(refined_poses(weighted(connection, weights), poses), extends=False)
     for _ in range(10):  # the tested pose graphs need three
         poses = refined_poses(weighted(connection, weights), poses)
         before, weights = weights, weights_at(poses)
         if np.array_equal(before, weights):
             break
-    return before, poses
+    return read_only(before), poses

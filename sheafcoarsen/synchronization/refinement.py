@@ -18,12 +18,7 @@ from sheafcoarsen.exceptions import NotConverged
 from sheafcoarsen.operators import Factors, Order, coboundary, elimination_order, laplacian
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 from sheafcoarsen.solve import Solver
-from sheafcoarsen.synchronization.connection import (
-    Connection,
-    Poses,
-    agree_to_rounding,
-    edge_turns,
-)
+from sheafcoarsen.synchronization.connection import Connection, Poses, costs_of, edge_turns
 
 MOST_STEPS = 100
 """Maximum number of Gauss-Newton steps."""
@@ -117,8 +112,7 @@ def _cross(vectors: np.ndarray) -> np.ndarray:
 def refined_poses(connection: Connection, poses: Poses, steps: int = 0) -> Poses:
     """Reduce the cost of poses by Gauss-Newton; the first pose of every component is fixed.
 
-    Every step solves the least-squares problem min norm(delta x - r) of the pose sheaf, refilled at
-    the current poses, and is halved until the cost decreases.
+    Every step minimizes norm(delta x - r) and is halved until the cost decreases.
     """
     bad = unrefinable(connection, poses.rotations)
     if bad is not None:
@@ -233,7 +227,11 @@ def certificate(connection: Connection, poses: Poses, cost: float, tol: float) -
     traces plus n d mu, with mu the smallest eigenvalue of S after minimization over the rows of
     positions (Rosen et al. 2019). Poses that agree with all measurements to rounding are optimal.
     """
-    agree = agree_to_rounding(connection, poses)
+    turns, moves = costs_of(connection, poses)
+    unit, points = (8 * EPS) ** 2, [*poses.positions[connection.ends.T], connection.points]
+    sizes = sum(np.square(x).sum(axis=1) for x in points)
+    agree = (turns <= 4 * unit * connection.dim * connection.weights).all()
+    agree &= (moves <= unit * connection.tau * sizes).all()
     if unrefinable(connection, poses.rotations) is None:
         poses = refined_poses(connection, poses)
     n, d, sheaf, X = connection.n_vertices, connection.dim, connection.sheaf, poses.cochain
