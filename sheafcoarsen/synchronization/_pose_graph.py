@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -123,12 +122,6 @@ class PoseGraph(ReadOnly):
         Number of vertices, if the last ones are isolated.
     sightings : Sightings, optional
         Landmarks.
-
-    Attributes
-    ----------
-    sheaf : CellularSheaf
-        The rotations as a connection, weighted by kappa: its sections are the transposed rotations
-        of poses that satisfy all measurements.
 
     Raises
     ------
@@ -265,7 +258,10 @@ class PoseGraph(ReadOnly):
 
     @cached_property
     def sheaf(self) -> CellularSheaf:
-        """Connection given by the measured rotations, weighted by kappa."""
+        """Connection given by the measured rotations, weighted by kappa.
+
+        Its sections are the transposed rotations of poses that satisfy all measurements.
+        """
         sheaf = self._connection.rotation_sheaf
         return sheaf if self.vertex_labels is None else sheaf.with_labels(self.vertex_labels)
 
@@ -330,7 +326,7 @@ class PoseGraph(ReadOnly):
         names = ["edges", "rotations", "translations", "kappa", "tau"]
         names += [] if self.information is None else ["information"]
         parts: dict[str, Any] = {name: getattr(self, name)[kept] for name in names}
-        return dataclasses.replace(self, **parts)
+        return replace(self, **parts)
 
     def __repr__(self) -> str:
         seen, known = self.sightings, "with" if self.poses is not None else "without"
@@ -339,15 +335,11 @@ class PoseGraph(ReadOnly):
         return f"PoseGraph(SE({self.dim}), {sizes}, {known} poses)"
 
     def _repr_html_(self) -> str:
-        rows: list[tuple[str, Any]] = [
-            ("poses", self.n_vertices),
-            ("in", f"SE({self.dim})"),
-            ("measurements", len(self.edges)),
-            ("components", len(np.unique(self._connection.component))),
-            ("kappa", tables.span(np.asarray(self.kappa))),
-            ("tau", tables.span(np.asarray(self.tau))),
-            ("poses given", self.poses is not None),
-        ]
+        rows: list[tuple] = [("poses", self.n_vertices), ("in", f"SE({self.dim})")]
+        rows += [("measurements", len(self.edges))]
+        rows += [("components", len(np.unique(self._connection.component)))]
+        rows += [(name, tables.span(getattr(self, name))) for name in ("kappa", "tau")]
+        rows += [("poses given", self.poses is not None)]
         if (seen := self.sightings) is not None:
             rows += [("landmarks", seen.n_landmarks), ("sightings", len(seen.edges))]
         return tables.table(rows, caption="PoseGraph")
@@ -375,10 +367,9 @@ def edge_indices(name: str, value: npt.ArrayLike, n_edges: int) -> np.ndarray:
             raise ValueError(f"`{name}` must be a mask of shape ({n_edges},), got {given.shape}")
         return np.flatnonzero(given)
     indices = integer_array(name, given)
-    allowed = (indices >= 0) & (indices < n_edges)
     repeated = np.ones(len(indices), bool)
     repeated[np.unique(indices, return_index=True)[1]] = False
-    bad = np.flatnonzero(repeated | ~allowed)
+    bad = np.flatnonzero(repeated | (indices < 0) | (indices >= n_edges))
     if bad.size:
         raise ValueError(
             f"`{name}[{bad[0]}]` must be the index of an edge, 0 to {n_edges - 1}, that is not "

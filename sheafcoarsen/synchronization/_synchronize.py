@@ -68,9 +68,8 @@ def synchronize(
         must be inverse variances: a measured rotation alone is never discarded if kappa is below
         2.7 in the plane or 2 in space, as unit weights are.
     trusted : array_like of int or bool, optional
-        Edges that are never discarded, as indices or as a mask. By default the odometry,
-        between poses i and i + 1 (the first of parallel edges), if it connects the pose graph; []
-        trusts none.
+        Edges that are never discarded, as indices or as a mask. By default the odometry, between
+        poses i and i + 1 (the first of parallel edges), if it connects the poses; [] trusts none.
 
     Returns
     -------
@@ -79,8 +78,8 @@ def synchronize(
     Raises
     ------
     ValueError, TypeError
-        If a sheaf is not a connection; if refinement is requested with reflections or in other
-        dimensions; for ``start`` with ``robust``, or ``trusted`` without it.
+        If a sheaf is not a connection; for refinement with reflections or in other dimensions; for
+        ``start`` with ``robust``, or ``trusted`` without it.
     NotConverged
         If the eigensolver or a linear solver does not converge.
 

@@ -1,7 +1,6 @@
 """Measurements as one sheaf whose energy is the cost; isotropic information (SE-Sync)."""
 
-import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -47,7 +46,7 @@ class Connection:
     def without_positions(self) -> "Connection":
         """The connection without displacements and sightings."""
         m = len(self.transports)
-        return dataclasses.replace(
+        return replace(
             self, ends=self.edges, points=np.zeros((m, 0)), tau=np.zeros(m), n_landmarks=0
         )
 
@@ -156,9 +155,8 @@ def read_connection(sheaf: CellularSheaf) -> Connection:
     maps = data.astype(np.result_type(data, np.float64)).reshape(2, -1, d, d) / unit
     weights = (np.einsum("seij,seij->se", maps.conj(), maps).real / d).max(axis=0)
     safe = np.where(weights > 0, weights, 1)[:, None, None]
-    eye = np.eye(d)
     gram = maps.conj().swapaxes(2, 3) @ maps / safe
-    worst = np.abs(gram - eye).max(axis=(0, 2, 3), initial=0)
+    worst = np.abs(gram - np.eye(d)).max(axis=(0, 2, 3), initial=0)
     allowed = np.sqrt(eps_of(sheaf.dtype))
     bad = np.flatnonzero(~(worst <= allowed) & (weights > 0))
     if bad.size:
@@ -170,7 +168,7 @@ def read_connection(sheaf: CellularSheaf) -> Connection:
             f"{worst[e]:.3g}, above {allowed:.1g}. Use CellularSheaf.connection to build one"
         )
     transports = maps[0].conj().swapaxes(1, 2) @ maps[1] / safe
-    transports[weights == 0] = eye
+    transports[weights == 0] = np.eye(d)
     m, n, weights = sheaf.n_edges, sheaf.n_vertices, weights * unit**2
     return Connection(n, sheaf.edges, transports, weights, np.zeros((m, 0)), np.zeros(m))
 

@@ -66,10 +66,7 @@ def extended_rotations(connection: Connection) -> np.ndarray:
 
 
 def with_positions(connection: Connection, rotations: np.ndarray) -> Poses:
-    """Return poses with given rotations and least-squares positions, which are 0 at the roots.
-
-    They minimize the sum of tau norm(t_j - t_i - R_i z)^2.
-    """
+    """Return poses with given rotations and least-squares positions, which are 0 at the roots."""
     origin = np.zeros((connection.n_vertices + connection.n_landmarks, connection.points.shape[1]))
     if not origin.size:
         return Poses(rotations, origin)
@@ -85,8 +82,7 @@ def least_energy(
 ) -> np.ndarray:
     """Return x (dim_c0, h) that minimizes norm(delta x - b), with given values at the roots.
 
-    Normal equations are factored or, if that is too expensive or x is not determined, solved by
-    :func:`least_squares`.
+    Normal equations are not factored if that is too expensive or x is not determined.
     """
     at_roots = range_of_blocks(sheaf.vertex_offsets, roots)
     free = np.ones(len(x), bool)
@@ -150,8 +146,7 @@ def least_residual_poses(connection: Connection) -> Poses:
 
 def _inverse_roots(squares: np.ndarray) -> np.ndarray:
     """Return 1 / (residual / largest residual) for all residuals, at most 1,000."""
-    largest = squares.max(initial=0.0)
-    return 1 / np.sqrt(squares / (largest or 1.0) + 1e-6)
+    return 1 / np.sqrt(squares / (squares.max(initial=0.0) or 1.0) + 1e-6)
 
 
 def fit(connection: Connection) -> Poses:
@@ -191,8 +186,8 @@ def truncated_fit(
 ) -> tuple[np.ndarray, Poses]:
     """Return weights (m,), 1 for trusted edges, and poses fitted by truncated least squares.
 
-    Graduated non-convexity (Yang et al., RA-L 2020) is run first with extensions of minimum energy,
-    which are least sensitive to wrong loops, then with refined poses, which recover correct loops.
+    Graduated non-convexity (Yang et al., RA-L 2020) with extensions of minimum energy is least
+    sensitive to wrong loops; then, with refined poses, it recovers correct loops.
     """
     d, complex_ = connection.dim, connection.transports.dtype.kind == "c"
     freedom = d**2 if complex_ else max(d * (d - 1) // 2, 1)

@@ -129,18 +129,16 @@ def refined_poses(connection: Connection, poses: Poses, steps: int = 0) -> Poses
             x = solve(coboundary(sheaf).T @ r, tol=1e-6)  # steps need not be exact
         except NotConverged as error:  # the inexact solution may still reduce the cost
             x = np.asarray(error.result)
-        length, cost = 1.0, costs[-1]
-        for _ in range(HALVINGS):
+        for length in 0.5 ** np.arange(HALVINGS):
             there = problem.after(poses, length * x)
             sheaf, r = problem.at(there)
             new_cost = float(r @ r)
-            if new_cost <= cost:
+            if new_cost <= costs[-1]:
                 break
-            length /= 2
         else:
             converged = True
             break
-        poses, before, decrease = there, decrease, cost - new_cost
+        poses, before, decrease = there, decrease, costs[-1] - new_cost
         costs.append(new_cost)
         ratio = decrease / before if length == 1 and before > 0 else 1.0
         little = 1e-9 * new_cost  # compared with the further decrease, for geometric decreases
@@ -158,10 +156,8 @@ def unrefinable(connection: Connection, rotations: np.ndarray) -> str | None:
     bad = np.flatnonzero(reflects & (connection.weights > 0))
     if bad.size:
         u, v = connection.edges[bad[0]].tolist()
-        return (
-            f"frames that agree with every edge up to a rotation, but edge {bad[0]} ({u} -> {v}) "
-            f"reflects"
-        )
+        edge = f"{bad[0]} ({u} -> {v})"
+        return f"frames that agree with every edge up to a rotation, but edge {edge} reflects"
     return None
 
 
@@ -207,12 +203,9 @@ class PoseCertificate(ReadOnly):
         return f"PoseCertificate({verdict}, {numbers})"
 
     def _repr_html_(self) -> str:
-        rows = [
-            ("certified optimal", self.is_optimal),
-            ("cost", f"{self.cost:.9g}"),
-            ("lower bound of all costs", f"{self.lower_bound:.9g}"),
-            ("smallest eigenvalue", self.smallest_eigenvalue),
-        ]
+        rows = [("certified optimal", self.is_optimal), ("cost", f"{self.cost:.9g}")]
+        rows += [("lower bound of all costs", f"{self.lower_bound:.9g}")]
+        rows += [("smallest eigenvalue", self.smallest_eigenvalue)]
         return tables.table(rows, caption="PoseCertificate")
 
 

@@ -187,8 +187,7 @@ class Synchronization(ReadOnly):
         ranked = np.argsort(-self.suspicion, kind="stable")
         if threshold is None:
             return ranked
-        threshold = real_number("threshold", threshold)
-        if np.isnan(threshold):
+        if np.isnan(threshold := real_number("threshold", threshold)):
             raise ValueError("`threshold` must be a number of standard deviations, got nan")
         return ranked[self.suspicion[ranked] > threshold]
 
@@ -269,13 +268,9 @@ class Synchronization(ReadOnly):
         return "certified" if last.is_optimal else f"gap {last.gap:.3g} to the bound"
 
     def _repr_html_(self) -> str:
-        rows = [
-            ("poses", len(self.rotations)),
-            ("of", self.group),
-            ("frames", counted(self.n_components, *FRAMES)),
-            ("cost", f"{self.cost:.6g}"),
-            ("angles (radians)", tables.span(self.angles)),
-        ]
+        rows: list[tuple] = [("poses", len(self.rotations)), ("of", self.group)]
+        rows += [("frames", counted(self.n_components, *FRAMES)), ("cost", f"{self.cost:.6g}")]
+        rows += [("angles (radians)", tables.span(self.angles))]
         if self.distances is not None:
             rows.append(("distances", tables.span(self.distances)))
         if self.gap is not None:

@@ -33,8 +33,7 @@ def test_arrays_are_read_only_copies(dim):
     steps[:] = 7
     assert (H.translations == 1).all()
     for name in ("edges", "rotations", "translations", "kappa", "tau"):
-        with pytest.raises(ValueError, match="read-only"):
-            getattr(G, name)[0] = 0
+        assert not getattr(G, name).flags.writeable
 
 
 def test_isolated_vertices_are_counted_and_labelled():
@@ -53,35 +52,20 @@ BAD = {
     "weights": ({"kappa": [1.0]}, "`kappa` must have shape (3,), got shape (1,)"),
     "shape": ({"rotations": np.zeros((3, 2, 3))}, "`rotations` must have shape (3, 2, 2) or"),
     "reflection": ({"rotations": np.tile(np.diag([1.0, -1]), (3, 1, 1))}, "its determinant is -1"),
-    "stretched": (
-        {"rotations": np.tile(2 * np.eye(2), (3, 1, 1))},
-        "`rotations[0]` must be orthogonal",
-    ),
-    "nan": (
-        {"translations": [[0, 0], [0, np.nan], [0, 0]]},
-        "`translations` must be finite, got nan at index (1, 1)",
-    ),
-    "count": (
-        {"translations": [[0, 0]]},
-        "`translations` must have shape (3, 2), got shape (1, 2)",
-    ),
+    "stretched": ({"rotations": np.tile(2 * np.eye(2), (3, 1, 1))}, "`rotations[0]` must be orth"),
+    "nan": ({"translations": [[0, 0], [0, np.nan], [0, 0]]}, "`translations` must be finite, "),
+    "count": ({"translations": [[0, 0]]}, "`translations` must have shape (3, 2), got shape (1,"),
     "kappa": ({"kappa": [1, 0, 1]}, "`kappa[1]` must be positive, got 0"),
     "tau": ({"tau": [1, 1, -2.0]}, "`tau[2]` must be positive, got -2"),
     "few": ({"n_vertices": 2}, "`n_vertices` must be at least 3"),
     "labels": ({"vertex_labels": "ab"}, "`vertex_labels` must hold one name per vertex, 3 in all"),
     "negative": ({"edges": [[0, 1], [1, -2], [0, 2]]}, "`edges[1]` must not be negative"),
-    "poses": (
-        {"poses": (np.zeros((3, 2, 2)), np.zeros((3, 2)))},
-        "`poses[0][0]` must be orthogonal",
-    ),
+    "poses": ({"poses": (np.zeros((3, 2, 2)), np.zeros((3, 2)))}, "`poses[0][0]` must be orth"),
     "few-poses": ({"poses": (np.zeros((2, 2, 2)), np.zeros((2, 2)))}, "`poses[0]` must have shape"),
     "indefinite": ({"information": np.zeros((3, 3, 3))}, "must have positive definite blocks"),
     "contradiction": ({"information": np.tile(np.eye(3), (3, 1, 1))}, "`kappa[0]` = "),
     "mixed": ({"sightings": SPATIAL}, "`sightings` must have the dimension of the poses, 2, got 3"),
-    "sighting": (
-        {"sightings": AWAY},
-        "`sightings.edges[1]` refers to pose 3, but there are 3",
-    ),
+    "sighting": ({"sightings": AWAY}, "`sightings.edges[1]` refers to pose 3, but there are 3"),
     "negative count": ({"n_vertices": -1}, "`n_vertices` must be at least 3"),
     "huge count": ({"n_vertices": 10**400}, "`n_vertices` requires 1e+400 vertices"),
     "one array": ({"poses": (np.zeros((3, 2, 2)),)}, "`poses` must be a pair of arrays"),

@@ -84,9 +84,8 @@ def test_result_is_read_only_and_repr_shows_components():
     assert (S.n_vertices, S.n_edges) == (4, 2)
     assert "2 components, a frame for each" in repr(S)
     assert "2 components, a frame for each" in S._repr_html_()
-    for name in ("rotations", "translations", "angles", "distances", "edge_costs", "component"):
-        with pytest.raises(ValueError, match="read-only"):
-            getattr(S, name)[0] = 0
+    for name in ("rotations", "translations", "angles", "distances", "edge_costs", "eigenvalues"):
+        assert not getattr(S, name).flags.writeable
 
 
 def test_given_start_replaces_the_modes(dim):
@@ -267,9 +266,7 @@ def test_refinement_reaches_the_certified_optimum(data_folder, name):
     assert S.converged
     assert len(S.costs) <= 8
     assert (np.diff(S.costs) <= 0).all()
-    Z = S.certify()
-    assert Z.is_optimal
-    assert Z.gap <= 1e-6 * S.cost
+    assert S.certify().is_optimal
 
 
 @real_data
