@@ -129,7 +129,7 @@ class Poses(NamedTuple):
         n, d = self.rotations.shape[:2]
         blocks = self.rotations.conj().swapaxes(1, 2)
         if not self.positions.size:
-            return blocks.reshape(-1, d)
+            return np.ascontiguousarray(blocks.reshape(-1, d))
         blocks = np.concatenate([blocks, self.positions[:n, None, :]], axis=1)
         return np.concatenate([blocks.reshape(-1, d), self.positions[n:]])
 

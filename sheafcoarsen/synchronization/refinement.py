@@ -261,10 +261,7 @@ def certificate(connection: Connection, poses: Poses, cost: float, tol: float) -
 def _positive(
     M: scipy.sparse.csr_array, marked: np.ndarray, shift: float, order: Order | None = None
 ) -> Factors | None:
-    """Return the factors of M + shift B, or None if it is not positive definite.
-
-    B is the diagonal matrix of the mask ``marked``.
-    """
+    """Return the factors of M + shift diag(marked), or None if it is not positive definite."""
     shifted = scipy.sparse.csr_array(M + scipy.sparse.diags_array(shift * marked, format="csr"))
     try:
         factors = Factors(shifted, 0.0, order or elimination_order(shifted))
@@ -274,7 +271,7 @@ def _positive(
 
 
 def _smallest(M: scipy.sparse.csr_array, marked: np.ndarray, shift: float) -> tuple[float, float]:
-    """Return the smallest eigenvalue t of M x = t B x, and a proven lower bound on it.
+    """Return the smallest eigenvalue t of M x = t B x, B = diag(marked), and a lower bound.
 
     Positive factors of M + shift B prove that no eigenvalue is below -shift. The result of inverse
     iteration with them may be too high; a bound just below it is proved in the same way.
@@ -289,13 +286,14 @@ def _smallest(M: scipy.sparse.csr_array, marked: np.ndarray, shift: float) -> tu
         return factors.solve(padded)[marked]
 
     if count < 3:  # too small for ARPACK
-        return -shift, -shift
-    start = np.random.default_rng(0).standard_normal(count).astype(M.dtype)
-    operator = LinearOperator((count, count), matvec=inverse, dtype=M.dtype)
-    try:
-        largest = eigsh(operator, 1, which="LA", return_eigenvectors=False, tol=1e-6, v0=start)
-    except ArpackError:
-        return -shift, -shift
+        largest = np.linalg.eigvalsh([inverse(x) for x in np.eye(count)])[-1:]
+    else:
+        start = np.random.default_rng(0).standard_normal(count).astype(M.dtype)
+        operator = LinearOperator((count, count), matvec=inverse, dtype=M.dtype)
+        try:
+            largest = eigsh(operator, 1, which="LA", return_eigenvectors=False, tol=1e-6, v0=start)
+        except ArpackError:
+            return -shift, -shift
     above = float(1 / largest[0])  # distance of the eigenvalue from -shift
     tight = shift - 0.999 * above
     proved = tight > 0 and _positive(M, marked, tight, order) is not None

@@ -118,7 +118,6 @@ def test_anchored_unitary_frames_equal_those_of_real_rotations(dtype):
 
 
 def test_rounded_frames_are_the_nearest_rotations():
-    """Against a search over angles in the plane."""
     rng = np.random.default_rng(8)
     F = sc.CellularSheaf.connection([[0, k] for k in range(1, 30)], np.tile(np.eye(2), (29, 1, 1)))
     frames = np.eye(2) + 0.4 * rng.standard_normal((30, 2, 2))
@@ -136,12 +135,16 @@ def test_mirrored_frames_are_reflected_before_rounding():
     assert_residual(found - R, R, n=3)
 
 
-def test_gap_is_the_smallest_over_components():
+def test_poses_of_one_or_two_vertices():
     G, _ = pose_graph(3, [[0, 1], [3, 2]], n=5)
     S = sc.synchronize(G)
     assert S.gap == pytest.approx(2 * G.kappa.min())
-    assert S.n_components == 3
     assert S.angles.max() < 1e-7
+    loop = sc.CellularSheaf.connection([[0, 0]], plane(np.array([1.0])))
+    assert sc.synchronize(loop).certify().is_optimal
+    minus = sc.CellularSheaf.signed([[0, 1]], sign=[-1])
+    Z = sc.synchronize(minus, start=np.ones((2, 1, 1))).certify()
+    assert Z.smallest_eigenvalue == pytest.approx(-2)
 
 
 def test_signs_and_unitary_frames_are_rounded_to_their_groups():

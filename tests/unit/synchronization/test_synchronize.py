@@ -309,10 +309,7 @@ def inverses(triangles, size):
 
 @real_data
 def test_landmarks_correct_a_drifting_odometry(data_folder):
-    """From the joint sheaf to the certified optimum; rotations first end in a local minimum.
-
-    So do the poses of the last surrogate if wrong loops are left out.
-    """
+    """From the joint sheaf to the certified optimum; rotations first end in a local minimum."""
     G = victoria_park(data_folder)
     assert (G.n_vertices, G.sightings.n_landmarks, len(G.sightings.edges)) == (6969, 151, 3640)
     S = sc.synchronize(G, refine=True)
