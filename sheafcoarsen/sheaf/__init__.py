@@ -56,7 +56,7 @@ from sheafcoarsen.sheaf.comparison import (
     same_topology,
 )
 from sheafcoarsen.sheaf.from_sheaves import edge_subset, sheaf_like, unit_sheaf
-from sheafcoarsen.sheaf.graphs import GraphLike, graph_arrays
+from sheafcoarsen.sheaf.graphs import GraphLike, graph_arrays, vertex_names
 from sheafcoarsen.sheaf.maps import (
     MapsLike,
     check_unitary,
@@ -95,4 +95,5 @@ __all__ = [
     "stalk_dims",
     "trusted_sheaf",
     "unit_sheaf",
+    "vertex_names",
 ]

@@ -18,38 +18,21 @@ array([[0.  , 0.  ],
 >>> S.distances.round(2)  # the error 0.2 of the first side is distributed
 array([0.04, 0.04, 0.04, 0.04])
 
-Each connected component has its own frame, which no measurement determines. The modules, in the
-order of the computation:
-
-``information``
-    Information matrices and their means kappa and tau.
-``connection``
-    Transports and displacements as a sheaf whose energy is the cost; residuals of its edges.
-``_pose_graph``
-    The measurements, with checks.
-``frames``
-    Frames from the lowest modes or extended from a fixed vertex, rounded to the nearest rotations;
-    positions for given rotations.
-``refinement``
-    The sheaf of the linearized residuals; Gauss-Newton steps on it until the cost stagnates.
-``reweighting``
-    Robust fits: minimum sums of residuals, instead of squares, to rank outliers; truncated least
-    squares.
-``_certificate``
-    A lower bound on the minimum cost.
-``result``, ``_synchronize``
-    The result, and `synchronize`.
+Each connected component has its own frame, which no measurement determines. ``connection`` holds
+the measurements, checked in ``_pose_graph``, as a sheaf whose energy is the cost; ``fits`` finds
+poses by modes, extensions and robust fits, ``refinement`` by Gauss-Newton steps on the sheaf of
+linearized residuals, and bounds the minimum cost from below.
 """
 
-from sheafcoarsen.synchronization._certificate import PoseCertificate
 from sheafcoarsen.synchronization._pose_graph import PoseGraph, Sightings
 from sheafcoarsen.synchronization._synchronize import synchronize
-from sheafcoarsen.synchronization.information import (
+from sheafcoarsen.synchronization.connection import (
     Concentrations,
     concentrations,
     harmonic_means,
     isotropic_information,
 )
+from sheafcoarsen.synchronization.refinement import PoseCertificate
 from sheafcoarsen.synchronization.result import Synchronization
 
 __all__ = [

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,17 +16,14 @@ from sheafcoarsen._support import (
     counted,
     integer_array,
     read_only,
+    real_array,
     scalar_array,
     tables,
     vertex_count,
     whole_number,
 )
-from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
-from sheafcoarsen.synchronization.connection import Connection, Displacements, read_connection
-from sheafcoarsen.synchronization.information import concentrations
-
-AGREEMENT = 1e-6
-"""Maximum relative difference of kappa and tau from the values that the information implies."""
+from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, check_unitary, vertex_names
+from sheafcoarsen.synchronization.connection import Connection, concentrations, read_connection
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,28 +60,19 @@ class Sightings(ReadOnly):
     places: np.ndarray | None = None
 
     def __post_init__(self) -> None:
-        edges = _ends("edges", self.edges)
-        points = _real_array("points", self.points, (len(edges), "d"))
+        edges = _pairs("edges", self.edges)
+        points = _real("points", self.points, (len(edges), 2), (len(edges), 3))
         tau = _positive("tau", self.tau, len(edges))
-        count = int(edges[:, 1].max(initial=-1)) + 1
-        if self.places is not None:
-            places = _real_array("places", self.places, ("L", points.shape[1]))
-            if len(places) < count:
-                raise ValueError(
-                    f"`places` must hold a position for each of {counted(count, 'landmark')}, "
-                    f"got {len(places)}"
-                )
-            count = len(places)
-            object.__setattr__(self, "places", places)
-        if self.labels is not None:
-            if len(self.labels) < count:
-                raise ValueError(
-                    f"`labels` must hold a name for each of {counted(count, 'landmark')}, "
-                    f"got {len(self.labels)}"
-                )
-            object.__setattr__(self, "labels", tuple(self.labels))
-        for name, value in (("edges", edges), ("points", points), ("tau", tau)):
-            object.__setattr__(self, name, read_only(value))
+        count, places, labels = int(edges[:, 1].max(initial=-1)) + 1, self.places, self.labels
+        if places is not None:
+            count = max([count, *scalar_array("places", places).shape[:1]])
+            places = _real("places", places, (count, points.shape[1]))
+        if labels is not None and len(labels := tuple(labels)) < count:
+            raise ValueError(
+                f"`labels` must hold a name for each of {counted(count, 'landmark')}, "
+                f"got {len(labels)}"
+            )
+        _set(self, edges=edges, points=points, tau=tau, places=places, labels=labels)
 
     @property
     def n_landmarks(self) -> int:
@@ -96,6 +83,12 @@ class Sightings(ReadOnly):
     def __repr__(self) -> str:
         marks = counted(self.n_landmarks, "landmark")
         return f"Sightings({len(self.edges):,} of {marks} in dimension {self.points.shape[1]})"
+
+
+def _set(record: ReadOnly, **values: object) -> None:
+    """Set fields of a frozen dataclass."""
+    for name, value in values.items():
+        object.__setattr__(record, name, value)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -130,12 +123,6 @@ class PoseGraph(ReadOnly):
     sightings : Sightings, optional
         Landmarks.
 
-    Attributes
-    ----------
-    sheaf : CellularSheaf
-        The rotations as a connection, weighted by kappa: its sections are the transposed rotations
-        of poses that satisfy all measurements.
-
     Raises
     ------
     ValueError, TypeError
@@ -169,51 +156,43 @@ class PoseGraph(ReadOnly):
     sightings: Sightings | None = None
 
     def __post_init__(self) -> None:
-        edges = _ends("edges", self.edges)
+        edges = _pairs("edges", self.edges)
         m = len(edges)
-        rotations = _real_array("rotations", self.rotations, (m, "d", "d"))
+        rotations = _rotations("rotations", self.rotations, (m, 2, 2), (m, 3, 3))
         dim = rotations.shape[1]
-        if dim not in (2, 3) or rotations.shape[2] != dim:
-            raise ValueError(
-                f"`rotations` must have shape (m, 2, 2) or (m, 3, 3), got {rotations.shape}"
-            )
-        _check_rotations("rotations", rotations)
-        translations = _real_array("translations", self.translations, (m, dim))
         kappa, tau = _positive("kappa", self.kappa, m), _positive("tau", self.tau, m)
-        n = self._counted(edges)
-        information = self._checked_information(m, dim, kappa, tau)
-        poses = self._checked_poses(n, dim)
         labels = None if self.vertex_labels is None else tuple(self.vertex_labels)
-        if labels is not None and len(labels) != n:
-            raise ValueError(
-                f"`vertex_labels` must name {counted(n, 'vertex', 'vertices')}, got "
-                f"{counted(len(labels), 'name')}"
-            )
-        self._check_sightings(n, dim)
-        for name, value in (
-            ("edges", read_only(edges)),
-            ("rotations", read_only(rotations)),
-            ("translations", read_only(translations)),
-            ("kappa", read_only(kappa)),
-            ("tau", read_only(tau)),
-            ("information", information),
-            ("poses", poses),
-            ("vertex_labels", labels),
-            ("n_vertices", n),
-        ):
-            object.__setattr__(self, name, value)
+        n = self._counted(edges, labels)
+        poses = self.poses
+        if poses is not None:
+            R = _rotations("poses[0]", poses[0], (n, dim, dim))
+            poses = R, _real("poses[1]", poses[1], (n, dim))
+        if labels is not None:
+            vertex_names(labels, n)
+        if self.sightings is not None:
+            self._check_sightings(n, dim)
+        _set(
+            self,
+            edges=edges,
+            rotations=rotations,
+            translations=_real("translations", self.translations, (m, dim)),
+            kappa=kappa,
+            tau=tau,
+            information=self._checked_information(m, dim, kappa, tau),
+            poses=poses,
+            vertex_labels=labels,
+            n_vertices=n,
+        )
 
-    def _counted(self, edges: np.ndarray) -> int:
+    def _counted(self, edges: np.ndarray, labels: tuple | None) -> int:
         """Check that the number of vertices is valid for the edges, and return it."""
         least = int(edges.max(initial=-1)) + 1
-        if self.poses is not None and not (
-            isinstance(self.poses, Sequence) and len(self.poses) == 2
-        ):
+        poses = self.poses
+        if poses is not None and not (isinstance(poses, Sequence) and len(poses) == 2):
             raise ValueError("`poses` must be a pair of arrays: rotations and translations")
         if self.n_vertices is None:
-            if self.poses is not None:
-                return max(least, len(_real_array("poses[1]", self.poses[1], ("n", "d"))))
-            return least if self.vertex_labels is None else max(least, len(self.vertex_labels))
+            given = () if poses is None else scalar_array("poses[1]", poses[1]).shape
+            return max(least, len(labels or ()), *given[:1])
         n = whole_number("n_vertices", self.n_vertices)
         vertex_count("n_vertices", n)
         if n < least:
@@ -229,16 +208,14 @@ class PoseGraph(ReadOnly):
         """Check the information matrices, also against kappa and tau, and return them."""
         if self.information is None:
             return None
-        size = 3 if dim == 2 else 6
-        information = _real_array("information", self.information, (m, size, size))
-        asymmetry = np.abs(information - information.swapaxes(1, 2)).max(axis=(1, 2), initial=0)
-        bad = np.flatnonzero(asymmetry > 0)
-        if bad.size:
-            matrix = information[bad[0]]
-            p, q = divmod(int(np.abs(matrix - matrix.T).argmax()), size)
+        size = dim * (dim + 1) // 2
+        information = _real("information", self.information, (m, size, size))
+        asymmetric = np.argwhere(information != information.swapaxes(1, 2))
+        if len(asymmetric):
+            e, p, q = asymmetric[0].tolist()
             raise ValueError(
-                f"`information[{bad[0]}]` must be symmetric, got {matrix[p, q]:g} at {(p, q)} and "
-                f"{matrix[q, p]:g} at {(q, p)}"
+                f"`information[{e}]` must be symmetric, got {information[e, p, q]:g} at {(p, q)} "
+                f"and {information[e, q, p]:g} at {(q, p)}"
             )
         found = concentrations(information, dim)
         bad = np.flatnonzero(found.fails)
@@ -249,37 +226,23 @@ class PoseGraph(ReadOnly):
                 f"or pass information=None with your own `kappa` and `tau`"
             )
         for name, given, own in (("kappa", kappa, found.kappa), ("tau", tau, found.tau)):
-            bad = np.flatnonzero(np.abs(given - own) > AGREEMENT * own)
-            if bad.size:
-                e = int(bad[0])
+            for e in np.flatnonzero(np.abs(given - own) > 1e-6 * own):
                 raise ValueError(
                     f"`{name}[{e}]` = {given[e]:.6g}, but `information[{e}]` implies {own[e]:.6g}: "
                     f"pass information=None to use your own weights"
                 )
-        return read_only(information)
-
-    def _checked_poses(self, n: int, dim: int) -> tuple[np.ndarray, np.ndarray] | None:
-        if self.poses is None:
-            return None
-        R = _real_array("poses[0]", self.poses[0], (n, dim, dim))
-        t = _real_array("poses[1]", self.poses[1], (n, dim))
-        _check_rotations("poses[0]", R)
-        return read_only(R), read_only(t)
+        return information
 
     def _check_sightings(self, n: int, dim: int) -> None:
-        if self.sightings is None:
-            return
         if not isinstance(self.sightings, Sightings):
             raise TypeError(f"`sightings` must be Sightings, got {type(self.sightings).__name__}")
-        if self.sightings.points.shape[1] != dim:
-            raise ValueError(
-                f"`sightings` must have the dimension of the poses, {dim}, got "
-                f"{self.sightings.points.shape[1]}"
-            )
-        bad = np.flatnonzero(self.sightings.edges[:, 0] >= n)
+        edges, got = self.sightings.edges, self.sightings.points.shape[1]
+        if got != dim:
+            raise ValueError(f"`sightings` must have the dimension of the poses, {dim}, got {got}")
+        bad = np.flatnonzero(edges[:, 0] >= n)
         if bad.size:
             raise ValueError(
-                f"`sightings.edges[{bad[0]}]` refers to pose {self.sightings.edges[bad[0], 0]}, "
+                f"`sightings.edges[{bad[0]}]` refers to pose {edges[bad[0], 0]}, "
                 f"but there are {counted(n, 'pose')}"
             )
 
@@ -295,31 +258,29 @@ class PoseGraph(ReadOnly):
 
     @cached_property
     def sheaf(self) -> CellularSheaf:
-        """Connection given by the measured rotations, weighted by kappa."""
+        """Connection given by the measured rotations, weighted by kappa.
+
+        Its sections are the transposed rotations of poses that satisfy all measurements.
+        """
         sheaf = self._connection.rotation_sheaf
         return sheaf if self.vertex_labels is None else sheaf.with_labels(self.vertex_labels)
 
     @cached_property
     def _connection(self) -> Connection:
-        n = int(self.n_vertices or 0)
-        kappa, tau, seen = np.asarray(self.kappa), np.asarray(self.tau), self.sightings
-        measured = Displacements(self.edges, self.translations, tau, n)
-        if seen is not None:
-            measured = Displacements(
-                np.concatenate([self.edges, seen.edges + np.array([0, n])]),
-                np.concatenate([self.translations, seen.points]),
-                np.concatenate([tau, seen.tau]),
-                n + seen.n_landmarks,
-            )
-        return Connection(n, self.edges, self.rotations, kappa, measured)
+        n, ends, points, tau = int(self.n_vertices or 0), self.edges, self.translations, self.tau
+        if (seen := self.sightings) is not None:
+            ends = np.concatenate([ends, seen.edges + np.array([0, n])])
+            points = np.concatenate([points, seen.points])
+            tau = np.append(tau, seen.tau)
+        n_landmarks = 0 if seen is None else seen.n_landmarks
+        kappa = np.asarray(self.kappa)
+        return Connection(n, ends, self.rotations, kappa, points, np.asarray(tau), n_landmarks)
 
     def joint_sheaf(self) -> CellularSheaf:
-        """Return the sheaf of poses and landmarks whose energy is the total cost.
+        """Return the sheaf on which the energies of the d cochains ``S.cochain()`` sum to the cost.
 
         The vertices are the poses, with stalks of dimension d + 1, then the landmarks, with stalks
-        of dimension 1; the edges are the measurements, then the sightings. Blocks [R_i^T; t_i^T] of
-        poses and rows t_l^T of landmarks are d cochains, ``S.cochain()``, whose energies add up to
-        the cost.
+        of dimension 1; the edges are the measurements, then the sightings.
 
         Returns
         -------
@@ -342,8 +303,7 @@ class PoseGraph(ReadOnly):
 
         Parameters
         ----------
-        edges : array_like of int or bool
-            Indices of measurements, or a mask of shape (m,).
+        edges : array_like, indices or a mask of shape (m,)
 
         Returns
         -------
@@ -363,39 +323,25 @@ class PoseGraph(ReadOnly):
         [[0, 1], [2, 0]]
         """
         kept = edge_indices("edges", edges, self.n_edges)
-        return dataclasses.replace(
-            self,
-            edges=self.edges[kept],
-            rotations=self.rotations[kept],
-            translations=self.translations[kept],
-            kappa=np.asarray(self.kappa)[kept],
-            tau=np.asarray(self.tau)[kept],
-            information=None if self.information is None else self.information[kept],
-        )
+        names = ["edges", "rotations", "translations", "kappa", "tau"]
+        names += [] if self.information is None else ["information"]
+        parts: dict[str, Any] = {name: getattr(self, name)[kept] for name in names}
+        return replace(self, **parts)
 
     def __repr__(self) -> str:
-        marks = (
-            "" if self.sightings is None else f", {counted(self.sightings.n_landmarks, 'landmark')}"
-        )
-        known = "with" if self.poses is not None else "without"
-        return (
-            f"PoseGraph(SE({self.dim}), n_vertices={self.n_vertices}, n_edges={self.n_edges}"
-            f"{marks}, {known} poses)"
-        )
+        seen, known = self.sightings, "with" if self.poses is not None else "without"
+        marks = "" if seen is None else f", {counted(seen.n_landmarks, 'landmark')}"
+        sizes = f"n_vertices={self.n_vertices}, n_edges={self.n_edges}{marks}"
+        return f"PoseGraph(SE({self.dim}), {sizes}, {known} poses)"
 
     def _repr_html_(self) -> str:
-        rows: list[tuple[str, Any]] = [
-            ("poses", self.n_vertices),
-            ("in", f"SE({self.dim})"),
-            ("measurements", len(self.edges)),
-            ("components", len(np.unique(self._connection.component))),
-            ("kappa", tables.span(np.asarray(self.kappa))),
-            ("tau", tables.span(np.asarray(self.tau))),
-            ("poses given", self.poses is not None),
-        ]
-        if self.sightings is not None:
-            rows.append(("landmarks", self.sightings.n_landmarks))
-            rows.append(("sightings", len(self.sightings.edges)))
+        rows: list[tuple] = [("poses", self.n_vertices), ("in", f"SE({self.dim})")]
+        rows += [("measurements", len(self.edges))]
+        rows += [("components", len(np.unique(self._connection.component)))]
+        rows += [(name, tables.span(getattr(self, name))) for name in ("kappa", "tau")]
+        rows += [("poses given", self.poses is not None)]
+        if (seen := self.sightings) is not None:
+            rows += [("landmarks", seen.n_landmarks), ("sightings", len(seen.edges))]
         return tables.table(rows, caption="PoseGraph")
 
 
@@ -414,81 +360,57 @@ def connection_from(F: CellularSheaf | PoseGraph) -> Connection:
 
 
 def edge_indices(name: str, value: npt.ArrayLike, n_edges: int) -> np.ndarray:
-    """Return the indices of edges given as indices or as a mask."""
+    """Return the distinct indices of edges given as indices or as a mask."""
     given = np.asarray(value)
     if given.dtype == bool:
         if given.shape != (n_edges,):
             raise ValueError(f"`{name}` must be a mask of shape ({n_edges},), got {given.shape}")
         return np.flatnonzero(given)
-    indices = integer_array(name, given.astype(np.int64) if given.size == 0 else given, ndim=1)
-    bad = np.flatnonzero((indices < 0) | (indices >= n_edges))
+    indices = integer_array(name, given)
+    repeated = np.ones(len(indices), bool)
+    repeated[np.unique(indices, return_index=True)[1]] = False
+    bad = np.flatnonzero(repeated | (indices < 0) | (indices >= n_edges))
     if bad.size:
         raise ValueError(
-            f"`{name}[{bad[0]}]` must be the index of an edge, 0 to {n_edges - 1}, got "
-            f"{indices[bad[0]]}"
+            f"`{name}[{bad[0]}]` must be the index of an edge, 0 to {n_edges - 1}, that is not "
+            f"repeated, got {indices[bad[0]]}"
         )
-    values, counts = np.unique(indices, return_counts=True)
-    if (counts > 1).any():
-        raise ValueError(f"`{name}` must not repeat an edge, got {values[counts > 1][0]} twice")
     return indices
 
 
-def _ends(name: str, value: npt.ArrayLike) -> np.ndarray:
-    edges = integer_array(
-        name, np.asarray(value).reshape(-1, 2) if np.size(value) == 0 else value, ndim=2
-    )
+def _pairs(name: str, value: npt.ArrayLike) -> np.ndarray:
+    """Check that a value is an array (m, 2) of non-negative integers, and return a copy."""
+    edges = integer_array(name, value if np.size(value) else np.zeros((0, 2)), ndim=2)
     if edges.shape[1] != 2:
         raise ValueError(f"`{name}` must have shape (m, 2), got {edges.shape}")
     bad = np.flatnonzero((edges < 0).any(axis=1))
     if bad.size:
         raise ValueError(f"`{name}[{bad[0]}]` must not be negative, got {edges[bad[0]].tolist()}")
-    return edges
+    return read_only(edges)
 
 
-def _real_array(name: str, value: Any, shape: tuple[int | str, ...]) -> np.ndarray:
-    """Check that entries are finite and that the shape matches, and return a float64 copy.
-
-    Strings in ``shape`` match any length.
-    """
-    array = scalar_array(name, value)
-    if array.dtype.kind == "c":
-        raise TypeError(f"`{name}` must be real, got dtype {array.dtype}")
-    if array.size == 0 and array.ndim != len(shape) and 0 in shape:
-        array = np.zeros([2 if isinstance(length, str) else length for length in shape])
-    fits = array.ndim == len(shape) and all(
-        isinstance(wanted, str) or wanted == got
-        for wanted, got in zip(shape, array.shape, strict=True)
-    )
-    if not fits:
-        lengths = ", ".join(map(str, shape)) + ("," if len(shape) == 1 else "")
-        raise ValueError(f"`{name}` must have shape ({lengths}), got {array.shape}")
-    bad = np.flatnonzero(~np.isfinite(array).all(axis=tuple(range(1, array.ndim))))
-    if bad.size:
-        raise ValueError(f"`{name}[{bad[0]}]` must be finite, got {array[bad[0]].tolist()}")
-    return np.array(array, dtype=np.float64)
+def _real(name: str, value: Any, *shapes: tuple[int, ...]) -> np.ndarray:
+    """Check that an array is real and finite and has one of the shapes; return a float64 copy."""
+    if isinstance(value, list) and not value:  # it does not determine its shape
+        value = np.zeros((0, *shapes[0][1:]))
+    wanted = "have shape " + " or ".join(map(str, shapes))
+    return read_only(np.array(real_array(name, value, shapes, wanted), dtype=np.float64))
 
 
 def _positive(name: str, value: Any, count: int) -> np.ndarray:
     """Check that numbers are positive, and return ``count`` of them; repeat a single number."""
-    if np.ndim(value) == 0:
-        value = np.full(count, value)
-    array = _real_array(name, value, (count,))
-    bad = np.flatnonzero(~(array > 0))
+    array = _real(name, np.full(count, value) if np.ndim(value) == 0 else value, (count,))
+    bad = np.flatnonzero(array <= 0)
     if bad.size:
         raise ValueError(f"`{name}[{bad[0]}]` must be positive, got {array[bad[0]]:g}")
     return array
 
 
-def _check_rotations(name: str, matrices: np.ndarray) -> None:
-    """Raise an error unless the matrices are rotations up to sqrt(eps)."""
-    d = matrices.shape[1]
-    errors = np.abs(matrices.swapaxes(1, 2) @ matrices - np.eye(d)).max(axis=(1, 2), initial=0)
-    bad = np.flatnonzero(~(errors <= np.sqrt(np.finfo(float).eps)))
-    if bad.size:
-        raise ValueError(
-            f"`{name}[{bad[0]}]` must be a rotation, but an entry of R^T R - I is "
-            f"{errors[bad[0]]:.3g}"
-        )
+def _rotations(name: str, value: Any, *shapes: tuple[int, ...]) -> np.ndarray:
+    """Check that matrices are rotations up to sqrt(eps), and return them."""
+    matrices = _real(name, value, *shapes)
+    check_unitary(matrices, lambda k: f"`{name}[{k}]`")
     bad = np.flatnonzero(np.linalg.det(matrices) < 0)
     if bad.size:
         raise ValueError(f"`{name}[{bad[0]}]` must be a rotation, but its determinant is -1")
+    return matrices

@@ -4,32 +4,28 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections.abc import Iterable, Iterator
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from sheafcoarsen._support import choice, counted, flag, read_only, scalar_array, whole_number
+from sheafcoarsen._support import choice, counted, finite, flag, scalar_array, whole_number
 from sheafcoarsen.exceptions import SingularProblemWarning
 from sheafcoarsen.sections import global_sections
 from sheafcoarsen.sheaf import CellularSheaf, component_labels
 from sheafcoarsen.synchronization._pose_graph import PoseGraph, connection_from, edge_indices
-from sheafcoarsen.synchronization.connection import Connection, first_vertices
-from sheafcoarsen.synchronization.frames import (
+from sheafcoarsen.synchronization.connection import Connection
+from sheafcoarsen.synchronization.fits import (
     extended_rotations,
     nearest_rotations,
     spectral_frames,
+    truncated_fit,
     with_positions,
 )
 from sheafcoarsen.synchronization.refinement import PoseSheaf, refined_poses
 from sheafcoarsen.synchronization.result import Synchronization, result_at
-from sheafcoarsen.synchronization.reweighting import truncated_fit
 
 Method = Literal["auto", "joint", "spectral", "anchored"]
-
-Start: TypeAlias = tuple[str, np.ndarray, np.ndarray | None]
-"""Initial rotations: name of the method, rotations, and lowest eigenvalues if computed."""
 
 
 def synchronize(
@@ -46,9 +42,7 @@ def synchronize(
 
     Frames of low energy, n blocks of d x d, are rounded to the nearest rotations by singular value
     decompositions. Positions solve a linear least-squares problem with these rotations.
-    Gauss-Newton then reduces the total cost: each step is a least-squares problem on the sheaf of
-    infinitesimal rigid motions, with stalks of dimension 3 in the plane and 6 in space.
-    ``S.certify()`` checks whether the result is optimal.
+    Gauss-Newton then reduces the total cost. ``S.certify()`` checks whether the result is optimal.
 
     Parameters
     ----------
@@ -70,14 +64,12 @@ def synchronize(
     robust : {None, "tls"}
         "tls": truncated least squares, by graduated non-convexity (Yang et al. 2020). Measurements
         with residuals that Gaussian errors exceed with probability 0.001 are discarded; their
-        ``S.weights`` are 0. Only measurements between poses are, never sightings of landmarks. It
-        computes its own start and has no ``method``. Weights must be
-        inverse variances: a measured rotation alone is never discarded if kappa is below 2.7 in the
-        plane or 2 in space, as unit weights are.
+        ``S.weights`` are 0. Sightings of landmarks never are. It computes its own start. Weights
+        must be inverse variances: a measured rotation alone is never discarded if kappa is below
+        2.7 in the plane or 2 in space, as unit weights are.
     trusted : array_like of int or bool, optional
-        Edges that are never discarded, as indices or as a mask. By default the odometry,
-        between poses i and i + 1 (the first of parallel edges), if it connects the pose graph; []
-        trusts none.
+        Edges that are never discarded, as indices or as a mask. By default the odometry, between
+        poses i and i + 1 (the first of parallel edges), if it connects the poses; [] trusts none.
 
     Returns
     -------
@@ -86,8 +78,8 @@ def synchronize(
     Raises
     ------
     ValueError, TypeError
-        If a sheaf is not a connection; if refinement is requested with reflections or in other
-        dimensions; for ``start`` with ``robust``, or ``trusted`` without it.
+        If a sheaf is not a connection; for refinement with reflections or in other dimensions; for
+        ``start`` with ``robust``, or ``trusted`` without it.
     NotConverged
         If the eigensolver or a linear solver does not converge.
 
@@ -111,31 +103,31 @@ def synchronize(
     refine = flag("refine", refine)
     seed = whole_number("seed", seed, at_least=0)
     connection = connection_from(F)
-    how: dict[str, Any] = {}
+    eigenvalues = None
     if robust is not None:
         choice("robust", robust, ("tls",))
         if start is not None or method != "auto":
             given = "start" if start is not None else "method"
             raise ValueError(f"`{given}` has no effect with `robust`, which computes its own start")
         weights, poses = truncated_fit(connection, _trusted(F, trusted, connection), refine)
-        found = result_at(F, connection, poses, "tls", read_only(weights))
+        found = result_at(F, connection, poses, "tls", weights)
     elif trusted is not None:
         raise ValueError("`trusted` has no effect without `robust`: also pass robust='tls'")
     else:
-        starts: Iterable[Start] = _starts(connection, method, seed)
         if start is not None:
-            starts = [("start", _given_rotations(start, connection), None)]
-        results = []
-        for name, rotations, values in starts:
-            results.append(result_at(F, connection, with_positions(connection, rotations), name))
-            if values is not None:
-                how = {"gap": float(values[-1] - values[-2]), "eigenvalues": read_only(values)}
+            starts = {"start": _given_rotations(start, connection)}
+        else:
+            starts, eigenvalues = _starts(connection, method, seed)
+        results = [
+            result_at(F, connection, with_positions(connection, rotations), name)
+            for name, rotations in starts.items()
+        ]
         found = min(results, key=lambda result: result.cost)
         if refine:
             poses = refined_poses(connection, found._poses)
             found = result_at(F, connection, poses, found.method)
     _warn_if_undetermined(connection, found)
-    return dataclasses.replace(found, **how)
+    return dataclasses.replace(found, eigenvalues=eigenvalues)
 
 
 def _warn_if_undetermined(connection: Connection, found: Synchronization) -> None:
@@ -143,8 +135,7 @@ def _warn_if_undetermined(connection: Connection, found: Synchronization) -> Non
     if found.n_components == len(np.unique(connection.component)):
         return
     sheaf, _ = PoseSheaf(connection).at(found._poses)
-    fixed = first_vertices(connection.joined)
-    free = global_sections(sheaf).h0 - int(sheaf.vertex_dims[fixed].sum())
+    free = global_sections(sheaf).h0 - int(sheaf.vertex_dims[connection.roots].sum())
     if free > 0:
         warnings.warn(
             f"poses are not determined: parts of the graph that only landmarks connect can move in "
@@ -154,16 +145,19 @@ def _warn_if_undetermined(connection: Connection, found: Synchronization) -> Non
         )
 
 
-def _starts(connection: Connection, method: Method, seed: int) -> Iterator[Start]:
-    """Yield the starts that a method prescribes: name, rotations and eigenvalues, if computed."""
+def _starts(
+    connection: Connection, method: Method, seed: int
+) -> tuple[dict[str, np.ndarray], np.ndarray | None]:
+    """Return initial rotations by their method, and the lowest eigenvalues if computed."""
+    starts, eigenvalues = {}, None
     if method in ("auto", "spectral"):
-        frames, values = spectral_frames(connection, seed)
-        yield "spectral", nearest_rotations(frames, connection), values
-    if connection.displacements is not None and method in ("auto", "joint"):
-        yield "joint", extended_rotations(connection), None
+        frames, eigenvalues = spectral_frames(connection, seed)
+        starts["spectral"] = nearest_rotations(frames, connection)
+    if connection.has_positions and method in ("auto", "joint"):
+        starts["joint"] = extended_rotations(connection)
     elif method in ("joint", "anchored"):
-        part = dataclasses.replace(connection, displacements=None)
-        yield "anchored", extended_rotations(part), None
+        starts["anchored"] = extended_rotations(connection.without_positions)
+    return starts, eigenvalues
 
 
 def _trusted(
@@ -187,19 +181,14 @@ def _trusted(
 def _given_rotations(start: npt.ArrayLike, connection: Connection) -> np.ndarray:
     """Return the rotations nearest to ``start``, which holds rotations, or frames as a cochain."""
     n, d = connection.n_vertices, connection.dim
-    frames = scalar_array("start", start)
+    frames = finite("`start`", scalar_array("start", start))
     if frames.dtype.kind == "c" and connection.transports.dtype.kind != "c":
         raise TypeError("`start` must be real because the connection is real, got complex numbers")
-    if frames.shape == (n, d, d):
-        frames = frames.conj().swapaxes(1, 2)
-    elif frames.shape == (n * d, d):
-        frames = frames.reshape(n, d, d)
-    else:
+    if frames.shape not in ((n, d, d), (n * d, d)):
         raise ValueError(
             f"`start` must be rotations of shape {(n, d, d)} or frames of shape {(n * d, d)}, got "
             f"shape {frames.shape}"
         )
-    bad = np.flatnonzero(~np.isfinite(frames).all(axis=(1, 2)))
-    if bad.size:
-        raise ValueError(f"`start` must be finite, got {frames[bad[0]].tolist()} at {bad[0]}")
-    return nearest_rotations(frames, connection)
+    if frames.ndim == 3:
+        frames = frames.conj().swapaxes(1, 2)
+    return nearest_rotations(frames.reshape(n, d, d), connection)

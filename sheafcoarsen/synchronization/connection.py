@@ -1,39 +1,54 @@
-"""Connections: measured transports and displacements as one sheaf, whose energy is the cost."""
+"""Measurements as one sheaf whose energy is the cost; isotropic information (SE-Sync)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from sheafcoarsen._support import EPS, eps_of
+from sheafcoarsen._support import eps_of, zero_level
 from sheafcoarsen.operators import apply_coboundary
 from sheafcoarsen.sheaf import CellularSheaf, component_labels, trusted_sheaf
 
 
-class Displacements(NamedTuple):
-    """Measured displacements z of pairs (i, j): the position t_j is about t_i + R_i z."""
-
-    ends: np.ndarray  # (m + s, 2), measurements, then sightings; landmarks are numbered after poses
-    points: np.ndarray  # (m + s, d), z
-    tau: np.ndarray  # (m + s,)
-    n_vertices: int  # number of poses and landmarks
-
-
 @dataclass(frozen=True, eq=False)
 class Connection:
-    """Transports between stalks of dimension d in double precision, and optional displacements."""
+    """Measured transports and displacements in double precision.
 
-    n_vertices: int
-    edges: np.ndarray  # (m, 2)
+    A displacement z of (i, j) says that the position t_j is about t_i + R_i z. Sightings measure
+    displacements only; landmarks are numbered after poses.
+    """
+
+    n_vertices: int  # number of poses
+    ends: np.ndarray  # (m + s, 2), measurements between poses, then sightings
     transports: np.ndarray  # (m, d, d), x_u = U x_v for e = (u, v)
     weights: np.ndarray  # (m,)
-    displacements: Displacements | None = None  # None if only rotations are measured
+    points: np.ndarray  # (m + s, d), z; (m, 0) if only rotations are measured
+    tau: np.ndarray  # (m + s,), weights of displacements
+    n_landmarks: int = 0
 
     @property
     def dim(self) -> int:
         """Dimension d of the stalks."""
         return self.transports.shape[1]
+
+    @property
+    def edges(self) -> np.ndarray:
+        """Edges (m, 2) between poses."""
+        return self.ends[: len(self.transports)]
+
+    @property
+    def has_positions(self) -> bool:
+        """Whether displacements are measured."""
+        return self.points.shape[1] > 0
+
+    @property
+    def without_positions(self) -> "Connection":
+        """The connection without displacements and sightings."""
+        m = len(self.transports)
+        return replace(
+            self, ends=self.edges, points=np.zeros((m, 0)), tau=np.zeros(m), n_landmarks=0
+        )
 
     @cached_property
     def component(self) -> np.ndarray:
@@ -43,10 +58,13 @@ class Connection:
     @cached_property
     def joined(self) -> np.ndarray:
         """Component of every vertex, landmarks last, in the graph that includes sightings."""
-        measured = self.displacements
-        if measured is None:
-            return self.component
-        return component_labels(measured.n_vertices, measured.ends)
+        connects = np.append(self.weights > 0, np.ones(len(self.ends) - len(self.edges), bool))
+        return component_labels(self.n_vertices + self.n_landmarks, self.ends[connects])
+
+    @cached_property
+    def roots(self) -> np.ndarray:
+        """First vertex of every component of ``joined``, which determines its frame."""
+        return np.unique(self.joined, return_index=True)[1]
 
     @cached_property
     def proper(self) -> np.ndarray:
@@ -67,8 +85,7 @@ class Connection:
         """Sheaf of the weighted transports."""
         (m, d, _), n = self.transports.shape, self.n_vertices
         roots = np.sqrt(self.weights)[:, None, None]
-        tail = roots * np.eye(d, dtype=self.transports.dtype)
-        head = roots * self.transports
+        tail, head = roots * np.eye(d, dtype=self.transports.dtype), roots * self.transports
         return trusted_sheaf(self.edges, np.full(n, d), np.full(m, d), tail.ravel(), head.ravel())
 
     @cached_property
@@ -80,23 +97,21 @@ class Connection:
         The maps of an edge are [[sqrt(kappa) R_ij^T, 0], [sqrt(tau) t_ij^T, sqrt(tau)]] and
         diag(sqrt(kappa) I, sqrt(tau)), those of a sighting [sqrt(nu) z^T, sqrt(nu)] and [sqrt(nu)].
         """
-        if self.displacements is None:
+        if not self.has_positions:
             return self.rotation_sheaf
         m, d = self.transports.shape[:2]
-        ends, points, tau, n_vertices = self.displacements
-        s, n_landmarks = len(ends) - m, n_vertices - self.n_vertices
-        rotation_roots, translation_roots = np.sqrt(self.weights)[:, None], np.sqrt(tau)[:, None]
+        roots, move_roots = np.sqrt(self.weights), np.sqrt(self.tau)
+        moves = move_roots[:, None] * np.hstack([self.points, np.ones((len(self.points), 1))])
         tail, head = np.zeros((2, m, d + 1, d + 1))
-        tail[:, :d, :d] = rotation_roots[:, :, None] * self.transports.swapaxes(1, 2)
-        tail[:, d, :d], tail[:, d, d] = translation_roots[:m] * points[:m], translation_roots[:m, 0]
-        head[:, range(d), range(d)], head[:, d, d] = rotation_roots, translation_roots[:m, 0]
-        seen = translation_roots[m:] * np.hstack([points[m:], np.ones((s, 1))])
+        tail[:, :d, :d] = roots[:, None, None] * self.transports.swapaxes(1, 2)
+        head[:, range(d), range(d)] = roots[:, None]
+        tail[:, d], head[:, d, d] = moves[:m], move_roots[:m]
         return trusted_sheaf(
-            ends,
-            np.repeat([d + 1, 1], [self.n_vertices, n_landmarks]),
-            np.repeat([d + 1, 1], [m, s]),
-            np.concatenate([tail.ravel(), seen.ravel()]),
-            np.concatenate([head.ravel(), translation_roots[m:].ravel()]),
+            self.ends,
+            np.repeat([d + 1, 1], [self.n_vertices, self.n_landmarks]),
+            np.repeat([d + 1, 1], [m, len(moves) - m]),
+            np.append(tail, moves[m:]),
+            np.append(head, move_roots[m:]),
         )
 
 
@@ -104,7 +119,7 @@ class Poses(NamedTuple):
     """Rotations and positions, with the costs before refinement and after each of its steps."""
 
     rotations: np.ndarray  # (n, d, d)
-    positions: np.ndarray | None  # (n + L, d), landmarks last; None without displacements
+    positions: np.ndarray  # (n + L, d), landmarks last; (n, 0) if only rotations are measured
     costs: tuple[float, ...] = ()
     converged: bool = True
 
@@ -113,15 +128,10 @@ class Poses(NamedTuple):
         """Cochain (dim_c0, d) of blocks [R_i*; t_i^T] of poses, then positions of landmarks."""
         n, d = self.rotations.shape[:2]
         blocks = self.rotations.conj().swapaxes(1, 2)
-        if self.positions is None:
-            return blocks.reshape(-1, d)
+        if not self.positions.size:
+            return np.ascontiguousarray(blocks.reshape(-1, d))
         blocks = np.concatenate([blocks, self.positions[:n, None, :]], axis=1)
         return np.concatenate([blocks.reshape(-1, d), self.positions[n:]])
-
-
-def first_vertices(labels: np.ndarray) -> np.ndarray:
-    """Return the first vertex of every component."""
-    return np.unique(labels, return_index=True)[1]
 
 
 def read_connection(sheaf: CellularSheaf) -> Connection:
@@ -130,15 +140,23 @@ def read_connection(sheaf: CellularSheaf) -> Connection:
     Both maps of an edge must have the same factor sqrt(w), up to sqrt(eps). Then U = A* B / w for
     the maps A at the tail and B at the head; edges of weight 0 are ignored.
     """
-    d = _stalk_dimension(sheaf)
+    if not sheaf.dim_c0:
+        raise ValueError(f"`F` must have vertices and stalks of dimension at least 1, got {sheaf}")
+    d = int(sheaf.vertex_dims[0])
+    for what, dims in (("vertex", sheaf.vertex_dims), ("edge", sheaf.edge_dims)):
+        other = np.flatnonzero(dims != d)
+        if other.size:
+            raise ValueError(
+                f"`F` must be a connection, with stalks of equal dimension, but {what} {other[0]} "
+                f"has dimension {dims[other[0]]} and vertex 0 has {d}"
+            )
     data = np.stack([sheaf.tail_data, sheaf.head_data])
     unit = float(sheaf.largest_entry or 1.0)
     maps = data.astype(np.result_type(data, np.float64)).reshape(2, -1, d, d) / unit
     weights = (np.einsum("seij,seij->se", maps.conj(), maps).real / d).max(axis=0)
     safe = np.where(weights > 0, weights, 1)[:, None, None]
-    eye = np.eye(d)
     gram = maps.conj().swapaxes(2, 3) @ maps / safe
-    worst = np.abs(gram - eye).max(axis=(0, 2, 3), initial=0)
+    worst = np.abs(gram - np.eye(d)).max(axis=(0, 2, 3), initial=0)
     allowed = np.sqrt(eps_of(sheaf.dtype))
     bad = np.flatnonzero(~(worst <= allowed) & (weights > 0))
     if bad.size:
@@ -150,31 +168,19 @@ def read_connection(sheaf: CellularSheaf) -> Connection:
             f"{worst[e]:.3g}, above {allowed:.1g}. Use CellularSheaf.connection to build one"
         )
     transports = maps[0].conj().swapaxes(1, 2) @ maps[1] / safe
-    transports[weights == 0] = eye
-    return Connection(sheaf.n_vertices, sheaf.edges, transports, weights * unit**2)
-
-
-def _stalk_dimension(sheaf: CellularSheaf) -> int:
-    for what, dims in (("vertex", sheaf.vertex_dims), ("edge", sheaf.edge_dims)):
-        other = np.flatnonzero(dims != sheaf.vertex_dims[:1])
-        if other.size:
-            raise ValueError(
-                f"`F` must be a connection, with stalks of equal dimension, but {what} {other[0]} "
-                f"has dimension {dims[other[0]]} and vertex 0 has {sheaf.vertex_dims[0]}"
-            )
-    if not sheaf.n_vertices or not sheaf.vertex_dims[0]:
-        raise ValueError(f"`F` must have vertices and stalks of dimension at least 1, got {sheaf}")
-    return int(sheaf.vertex_dims[0])
+    transports[weights == 0] = np.eye(d)
+    m, n, weights = sheaf.n_edges, sheaf.n_vertices, weights * unit**2
+    return Connection(n, sheaf.edges, transports, weights, np.zeros((m, 0)), np.zeros(m))
 
 
 def costs_of(connection: Connection, poses: Poses) -> tuple[np.ndarray, np.ndarray]:
     """Return the costs of rotations (m,) and of displacements (m + s,), sightings last."""
     m, d = connection.transports.shape[:2]
+    k = d + connection.has_positions
     squares = np.square(np.abs(apply_coboundary(connection.sheaf, poses.cochain))).sum(axis=1)
-    if connection.displacements is None:
-        return squares.reshape(m, d).sum(axis=1), np.zeros(m)
-    of_edges = squares[: m * (d + 1)].reshape(m, d + 1)
-    return of_edges[:, :d].sum(axis=1), np.append(of_edges[:, d], squares[m * (d + 1) :])
+    of_edges = squares[: m * k].reshape(m, k)
+    moves = np.append(of_edges[:, d:].sum(axis=1), squares[m * k :])
+    return of_edges[:, :d].sum(axis=1), moves
 
 
 def edge_turns(connection: Connection, rotations: np.ndarray) -> np.ndarray:
@@ -195,13 +201,59 @@ def angles_of(turns: np.ndarray) -> np.ndarray:
     return np.where(np.linalg.det(turns) > 0, np.arctan2(sines, cosines), np.pi)
 
 
-def agree_to_rounding(connection: Connection, poses: Poses) -> bool:
-    """Return whether the costs of all measurements and sightings are at rounding level."""
-    turns, moves = costs_of(connection, poses)
-    unit = (8 * EPS) ** 2
-    agree = bool((turns <= 4 * unit * connection.dim * connection.weights).all())
-    if connection.displacements is None or poses.positions is None:
-        return agree
-    ends, points, tau, _ = connection.displacements
-    sizes = sum(np.square(x).sum(axis=1) for x in (*poses.positions[ends.T], points))
-    return agree and bool((moves <= unit * tau * sizes).all())
+class Concentrations(NamedTuple):
+    """Concentrations of rotations and translations (m,), and masks of edges without them."""
+
+    kappa: np.ndarray
+    tau: np.ndarray
+    rotation_fails: np.ndarray  # the rotation's block is not positive definite
+    fails: np.ndarray  # one of the two blocks is not positive definite
+    indefinite: np.ndarray  # both blocks are positive definite, but the matrix is not
+
+
+def concentrations(information: np.ndarray, dim: int) -> Concentrations:
+    """Return kappa and tau of information matrices, (m, 3, 3) for dim 2 or (m, 6, 6) for dim 3.
+
+    Translations come first. tau is the harmonic mean d / tr(inv(Omega_t)) of the translation's
+    eigenvalues; kappa the information of the angle in the plane, and half the harmonic mean in
+    space, 3 / (2 tr(inv(Omega_R))) (Rosen et al. 2019).
+    """
+    kappa, rotation_fails = harmonic_means(information[:, dim:, dim:])
+    kappa = kappa / (dim - 1)
+    tau, translation_fails = harmonic_means(information[:, :dim, :dim])
+    _, matrix_fails = _scaled(information)
+    fails = rotation_fails | translation_fails
+    return Concentrations(kappa, tau, rotation_fails, fails, matrix_fails & ~fails)
+
+
+def isotropic_information(kappa: np.ndarray, tau: np.ndarray, dim: int) -> np.ndarray:
+    """Return isotropic information matrices with given concentrations (SE-Sync)."""
+    of_angle = kappa if dim == 2 else 2 * kappa
+    diagonal = np.repeat([tau, of_angle], [dim, 1 if dim == 2 else 3], axis=0).T
+    return diagonal[:, :, None] * np.eye(diagonal.shape[1])
+
+
+def harmonic_means(blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return k / tr(inv(B)) of matrices B (m, k, k), and which are not positive definite."""
+    scaled, fails = _scaled(blocks)
+    diagonal = np.where(fails[:, None], 1.0, np.einsum("eii->ei", blocks))
+    inverse = np.einsum("eii->ei", np.linalg.inv(scaled)) / diagonal
+    return blocks.shape[1] / inverse.sum(axis=1), fails
+
+
+def _scaled(blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Scale matrices to unit diagonal, whatever their units; mark those not positive definite.
+
+    The identity replaces them.
+    """
+    k = blocks.shape[1]
+    diagonal = np.einsum("eii->ei", blocks)
+    fails = ~(diagonal > 0).all(axis=1)
+    roots = np.sqrt(np.where(fails[:, None], 1.0, diagonal))
+    with np.errstate(over="ignore", invalid="ignore"):
+        scaled = blocks / roots[:, :, None] / roots[:, None, :]
+    fails |= ~np.isfinite(scaled).all(axis=(1, 2))
+    scaled[fails] = np.eye(k)
+    fails |= np.linalg.eigvalsh(scaled)[:, 0] <= zero_level(k, eps_of(float), float(k))
+    scaled[fails] = np.eye(k)
+    return scaled, fails

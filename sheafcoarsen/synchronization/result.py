@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sheafcoarsen._support import ReadOnly, eps_of, read_only, real_number, tables
+from sheafcoarsen._support import ReadOnly, counted, eps_of, read_only, real_number, tables
 from sheafcoarsen.sheaf import CellularSheaf
 from sheafcoarsen.solve import tolerance
-from sheafcoarsen.synchronization._certificate import PoseCertificate, certificate
 from sheafcoarsen.synchronization._pose_graph import PoseGraph, connection_from
 from sheafcoarsen.synchronization.connection import (
     Connection,
@@ -18,10 +17,13 @@ from sheafcoarsen.synchronization.connection import (
     costs_of,
     edge_turns,
 )
-from sheafcoarsen.synchronization.reweighting import least_residuals, squared_residuals, weighted
+from sheafcoarsen.synchronization.fits import least_residual_poses, squared_residuals, weighted
+from sheafcoarsen.synchronization.refinement import PoseCertificate, certificate
 
 if TYPE_CHECKING:
     import pandas as pd
+
+FRAMES = "component", "components, a frame for each"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -51,15 +53,10 @@ class Synchronization(ReadOnly):
     weights : ndarray, shape (m,), or None
         0 for measurements that a robust fit discards, 1 for the others, between for undecided ones;
         None without ``robust``.
-    gap : float or None
-        The (d + 1)-th lowest eigenvalue of the connection minus the d-th, the smallest over
-        components: much smaller measurement errors hardly change the frames. None if no modes were
-        computed; inf without edges.
     eigenvalues : ndarray, shape (d + 1,), or None
-        The lowest eigenvalues of the component with that gap, the last to about five digits; the
-        first d are 0 for consistent rotations.
+        The lowest eigenvalues of the component with the smallest ``gap``, the last to about five
+        digits; the first d are 0 for consistent rotations. None if no modes were computed.
     component : ndarray of int, shape (n,)
-        The connected component of every vertex.
     costs : ndarray
         The cost before refinement and after each of its steps, which does not increase.
     converged : bool
@@ -68,7 +65,6 @@ class Synchronization(ReadOnly):
     group : str
         "SO(2)", "SO(3)", ..., or "O(d)" and "U(d)" if transports reflect or are complex.
     measurements : CellularSheaf or PoseGraph
-        The input.
     vertex_labels : tuple or None
 
     Examples
@@ -89,8 +85,6 @@ class Synchronization(ReadOnly):
     distances: np.ndarray | None
     edge_costs: np.ndarray
     cost: float
-    gap: float | None
-    eigenvalues: np.ndarray | None
     component: np.ndarray
     costs: np.ndarray
     converged: bool
@@ -99,6 +93,15 @@ class Synchronization(ReadOnly):
     measurements: CellularSheaf | PoseGraph
     vertex_labels: tuple | None = None
     weights: np.ndarray | None = None
+    eigenvalues: np.ndarray | None = None
+
+    @property
+    def gap(self) -> float | None:
+        """The (d + 1)-th lowest eigenvalue minus the d-th, or None; inf without edges.
+
+        Much smaller measurement errors hardly change the frames.
+        """
+        return None if self.eigenvalues is None else float(np.diff(self.eigenvalues)[-1])
 
     @property
     def n_vertices(self) -> int:
@@ -118,9 +121,8 @@ class Synchronization(ReadOnly):
     @property
     def _poses(self) -> Poses:
         """Poses in double precision; positions of landmarks follow those of poses."""
-        positions = self.translations
-        if positions is not None and self.landmarks is not None:
-            positions = np.concatenate([positions, self.landmarks])
+        given = [part for part in (self.translations, self.landmarks) if part is not None]
+        positions = np.concatenate(given or [np.zeros((self.n_vertices, 0))])
         return Poses(self.rotations.astype(np.result_type(self.rotations, np.float64)), positions)
 
     def cochain(self) -> np.ndarray:
@@ -146,16 +148,12 @@ class Synchronization(ReadOnly):
     def suspicion(self) -> np.ndarray:
         """Residual of each edge (m,) in a robust fit, in standard deviations.
 
-        The fit approximately minimizes the sum of residuals, not of squares: least squares would
-        distribute the error of an outlier over all edges of its cycles. After ``robust="tls"`` the
-        residuals are those at these poses. Edges on no cycle have residual 0.
+        The fit approximately minimizes the sum of residuals, not of squares. After ``robust="tls"``
+        the residuals are those at these poses. Edges on no cycle have residual 0.
         """
         connection = connection_from(self.measurements)
-        if self.weights is None:
-            squares = least_residuals(connection)
-        else:
-            squares = squared_residuals(connection, self._poses)
-        return read_only(np.sqrt(squares))
+        poses = least_residual_poses(connection) if self.weights is None else self._poses
+        return read_only(np.sqrt(squared_residuals(connection, poses)))
 
     def outliers(self, threshold: float | None = None) -> np.ndarray:
         """Return all edges, or those above a threshold, in the order of descending ``suspicion``.
@@ -189,8 +187,7 @@ class Synchronization(ReadOnly):
         ranked = np.argsort(-self.suspicion, kind="stable")
         if threshold is None:
             return ranked
-        threshold = real_number("threshold", threshold)
-        if np.isnan(threshold):
+        if np.isnan(threshold := real_number("threshold", threshold)):
             raise ValueError("`threshold` must be a number of standard deviations, got nan")
         return ranked[self.suspicion[ranked] > threshold]
 
@@ -217,11 +214,10 @@ class Synchronization(ReadOnly):
         worst = self.outliers()
         names = range(self.n_vertices) if self.vertex_labels is None else self.vertex_labels
         start, end = ([names[v] for v in ends] for ends in self.edges[worst].T.tolist())
-        numbers = {"suspicion": self.suspicion, "angle": self.angles, "cost": self.edge_costs}
-        optional = {"distance": self.distances, "weight": self.weights}
-        given = [*numbers.items(), *optional.items()]
-        columns = {name: None if value is None else value[worst] for name, value in given}
-        return tables.data_frame("edge", worst, {"from": start, "to": end, **columns})
+        columns: dict[str, np.ndarray | None] = {"suspicion": self.suspicion, "angle": self.angles}
+        columns |= {"cost": self.edge_costs, "distance": self.distances, "weight": self.weights}
+        given = {name: value[worst] for name, value in columns.items() if value is not None}
+        return tables.data_frame("edge", worst, {"from": start, "to": end, **given})
 
     @cached_property
     def _certificates(self) -> dict[float, PoseCertificate]:
@@ -231,9 +227,8 @@ class Synchronization(ReadOnly):
         """Return a lower bound on the minimum cost, and whether these poses attain it.
 
         Poses in the plane or in space are first refined; their Lagrange multipliers give the bound
-        (Rosen et al., IJRR 2019), for measurements weighted by ``weights`` if given. If the
-        relaxation is not tight, the bound may be below the minimum cost, and an optimum may not be
-        recognized; a certified optimum is always one. The result is cached for each tolerance.
+        (Rosen et al., IJRR 2019), for measurements weighted by ``weights``. If the relaxation is
+        not tight, an optimum may not be recognized; a certified optimum is always one.
 
         Parameters
         ----------
@@ -258,43 +253,30 @@ class Synchronization(ReadOnly):
             self._certificates[tol] = certificate(connection, self._poses, self.cost, tol)
         return self._certificates[tol]
 
-    def _words(self) -> str:
-        count = self.n_components
-        return f"{count:,} component" if count == 1 else f"{count:,} components, a frame for each"
-
     def __repr__(self) -> str:
         gap = "" if self.gap is None else f", gap={self.gap:.4g}"
+        frames = counted(self.n_components, *FRAMES)
         refined = "" if len(self.costs) == 1 else f", {self._verdict()}"
-        return (
-            f"Synchronization(n_vertices={self.n_vertices}, n_edges={self.n_edges}, "
-            f"{self.group}, {self._words()}{gap}, cost={self.cost:.6g}{refined})"
-        )
+        sizes = f"n_vertices={self.n_vertices}, n_edges={self.n_edges}, {self.group}, {frames}"
+        return f"Synchronization({sizes}{gap}, cost={self.cost:.6g}{refined})"
 
     def _verdict(self) -> str:
         """Return a text that says whether the poses are certified."""
-        known = list(self._certificates.values())
-        if not known:
+        if not self._certificates:
             return "refined, certify() not called"
-        return "certified" if known[-1].is_optimal else f"gap {known[-1].gap:.3g} to the bound"
+        *_, last = self._certificates.values()
+        return "certified" if last.is_optimal else f"gap {last.gap:.3g} to the bound"
 
     def _repr_html_(self) -> str:
-        rows = [
-            ("poses", len(self.rotations)),
-            ("of", self.group),
-            ("frames", self._words()),
-            ("cost", f"{self.cost:.6g}"),
-            ("angles (radians)", tables.span(self.angles)),
-        ]
+        rows: list[tuple] = [("poses", len(self.rotations)), ("of", self.group)]
+        rows += [("frames", counted(self.n_components, *FRAMES)), ("cost", f"{self.cost:.6g}")]
+        rows += [("angles (radians)", tables.span(self.angles))]
         if self.distances is not None:
             rows.append(("distances", tables.span(self.distances)))
         if self.gap is not None:
             rows.append(("gap after the frames' eigenvalues", self.gap))
-        rows += [
-            ("method", self.method),
-            ("steps of refinement", len(self.costs) - 1),
-            ("converged", self.converged),
-            ("optimum", self._verdict()),
-        ]
+        rows += [("method", self.method), ("steps of refinement", len(self.costs) - 1)]
+        rows += [("converged", self.converged), ("optimum", self._verdict())]
         return tables.table(rows, caption="Synchronization")
 
 
@@ -306,21 +288,20 @@ def result_at(
     weights: np.ndarray | None = None,
 ) -> Synchronization:
     """Compute the residuals of every edge and the cost at given poses, and return the result."""
-    n, m, measured = connection.n_vertices, len(connection.edges), connection.displacements
-    dtype = F.dtype if isinstance(F, CellularSheaf) else np.float64
+    n, m = connection.n_vertices, len(connection.edges)
     rotations, positions, costs, converged = poses
     turns, moves = costs_of(connection, poses)
     angles = angles_of(edge_turns(connection, rotations))
     angles[connection.weights == 0] = np.nan
     distances = translations = landmarks = None
-    if measured is not None and positions is not None:
-        distances = read_only(np.sqrt(moves[:m] / measured.tau[:m]))
+    if connection.has_positions:
+        distances = read_only(np.sqrt(moves[:m] / connection.tau[:m]))
         translations = read_only(positions[:n])
-        landmarks = read_only(positions[n:]) if measured.n_vertices > n else None
+        landmarks = read_only(positions[n:]) if connection.n_landmarks else None
     edge_costs, seen = turns + moves[:m], moves[m:].sum()
     cost = float(edge_costs.sum() if weights is None else weights @ edge_costs) + float(seen)
     return Synchronization(
-        rotations=read_only(rotations.astype(dtype)),
+        rotations=read_only(rotations.astype(getattr(F, "dtype", np.float64))),
         translations=translations,
         landmarks=landmarks,
         edges=connection.edges,
@@ -329,8 +310,6 @@ def result_at(
         distances=distances,
         edge_costs=read_only(edge_costs),
         cost=cost,
-        gap=None,
-        eigenvalues=None,
         component=read_only(connection.joined[:n]),
         costs=read_only(np.array(costs or [cost])),
         converged=converged,

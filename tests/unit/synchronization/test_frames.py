@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 import sheafcoarsen as sc
 from sheafcoarsen.synchronization._pose_graph import connection_from
 from sheafcoarsen.synchronization.connection import angles_of, read_connection
-from sheafcoarsen.synchronization.frames import nearest_rotations, spectral_frames, with_positions
+from sheafcoarsen.synchronization.fits import nearest_rotations, spectral_frames, with_positions
 from tests.support.helpers import assert_residual, subspace_difference
 from tests.unit.synchronization.conftest import (
     cost_by_hand,
@@ -98,7 +98,6 @@ def test_angles_of_other_groups_are_the_largest_rotation_angle():
 
 
 def test_a_rotating_loop_changes_the_eigenvalues_of_a_pair():
-    """Two vertices with one edge need no eigensolver, but where a loop contradicts sections."""
     F = sc.CellularSheaf.connection([[0, 0], [0, 1]], plane(np.array([np.pi / 2, 0])))
     values = np.linalg.eigvalsh(sc.laplacian(F).toarray())
     assert_residual(sc.synchronize(F).eigenvalues - values[:3], values[-1], n=4)
@@ -119,7 +118,6 @@ def test_anchored_unitary_frames_equal_those_of_real_rotations(dtype):
 
 
 def test_rounded_frames_are_the_nearest_rotations():
-    """Against a search over angles in the plane."""
     rng = np.random.default_rng(8)
     F = sc.CellularSheaf.connection([[0, k] for k in range(1, 30)], np.tile(np.eye(2), (29, 1, 1)))
     frames = np.eye(2) + 0.4 * rng.standard_normal((30, 2, 2))
@@ -137,17 +135,16 @@ def test_mirrored_frames_are_reflected_before_rounding():
     assert_residual(found - R, R, n=3)
 
 
-def test_small_components_need_no_eigensolver(monkeypatch):
-    def refuse(*_, **__):
-        raise AssertionError
-
-    monkeypatch.setattr("sheafcoarsen.synchronization.frames.eigenmodes", refuse)
+def test_poses_of_one_or_two_vertices():
     G, _ = pose_graph(3, [[0, 1], [3, 2]], n=5)
-    connection = read_connection(G.sheaf)
-    assert spectral_frames(connection, 0)[1][3] == pytest.approx(2 * G.kappa.min())
     S = sc.synchronize(G)
-    assert S.n_components == 3
+    assert S.gap == pytest.approx(2 * G.kappa.min())
     assert S.angles.max() < 1e-7
+    loop = sc.CellularSheaf.connection([[0, 0]], plane(np.array([1.0])))
+    assert sc.synchronize(loop).certify().is_optimal
+    minus = sc.CellularSheaf.signed([[0, 1]], sign=[-1])
+    Z = sc.synchronize(minus, start=np.ones((2, 1, 1))).certify()
+    assert Z.smallest_eigenvalue == pytest.approx(-2)
 
 
 def test_signs_and_unitary_frames_are_rounded_to_their_groups():

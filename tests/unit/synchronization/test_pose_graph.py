@@ -23,7 +23,6 @@ def test_true_rotations_are_a_section_of_the_sheaf_weighted_by_kappa(dim):
     assert (G.dim, G.n_edges, G.sheaf.n_edges, G.sheaf.map_shape) == (dim, 3, 3, (dim, dim))
     H = dataclasses.replace(G, rotations=np.tile(np.eye(dim), (3, 1, 1)))
     assert sc.global_sections(H.sheaf).h0 == dim
-    np.testing.assert_array_equal(H.translations, G.translations)
 
 
 def test_arrays_are_read_only_copies(dim):
@@ -33,8 +32,7 @@ def test_arrays_are_read_only_copies(dim):
     steps[:] = 7
     assert (H.translations == 1).all()
     for name in ("edges", "rotations", "translations", "kappa", "tau"):
-        with pytest.raises(ValueError, match="read-only"):
-            getattr(G, name)[0] = 0
+        assert not getattr(G, name).flags.writeable
 
 
 def test_isolated_vertices_are_counted_and_labelled():
@@ -49,32 +47,29 @@ SPATIAL = sc.Sightings([[0, 0]], [[1.0, 2.0, 3.0]], 1.0)
 AWAY = sc.Sightings([[2, 0], [3, 0]], np.zeros((2, 2)), 1.0)
 
 BAD = {
-    "one": ({"rotations": np.eye(2)}, "`rotations` must have shape (3, d, d), got (2, 2)"),
-    "weights": ({"kappa": [1.0]}, "`kappa` must have shape (3,), got (1,)"),
-    "shape": ({"rotations": np.zeros((3, 2, 3))}, "`rotations` must have shape (m, 2, 2)"),
+    "one": ({"rotations": np.eye(2)}, "must have shape (3, 2, 2) or (3, 3, 3), got shape (2, 2)"),
+    "weights": ({"kappa": [1.0]}, "`kappa` must have shape (3,), got shape (1,)"),
+    "shape": ({"rotations": np.zeros((3, 2, 3))}, "`rotations` must have shape (3, 2, 2) or"),
     "reflection": ({"rotations": np.tile(np.diag([1.0, -1]), (3, 1, 1))}, "its determinant is -1"),
-    "stretched": ({"rotations": np.tile(2 * np.eye(2), (3, 1, 1))}, "`rotations[0]` must be a rot"),
-    "nan": ({"translations": [[0, 0], [0, np.nan], [0, 0]]}, "`translations[1]` must be finite"),
-    "count": ({"translations": [[0, 0]]}, "`translations` must have shape (3, 2), got (1, 2)"),
+    "stretched": ({"rotations": np.tile(2 * np.eye(2), (3, 1, 1))}, "`rotations[0]` must be orth"),
+    "nan": ({"translations": [[0, 0], [0, np.nan], [0, 0]]}, "`translations` must be finite, "),
+    "count": ({"translations": [[0, 0]]}, "`translations` must have shape (3, 2), got shape (1,"),
     "kappa": ({"kappa": [1, 0, 1]}, "`kappa[1]` must be positive, got 0"),
     "tau": ({"tau": [1, 1, -2.0]}, "`tau[2]` must be positive, got -2"),
     "few": ({"n_vertices": 2}, "`n_vertices` must be at least 3"),
-    "labels": ({"vertex_labels": "ab"}, "`vertex_labels` must name 3 vertices, got 2 names"),
+    "labels": ({"vertex_labels": "ab"}, "`vertex_labels` must hold one name per vertex, 3 in all"),
     "negative": ({"edges": [[0, 1], [1, -2], [0, 2]]}, "`edges[1]` must not be negative"),
-    "poses": ({"poses": (np.zeros((3, 2, 2)), np.zeros((3, 2)))}, "`poses[0][0]` must be a rota"),
+    "poses": ({"poses": (np.zeros((3, 2, 2)), np.zeros((3, 2)))}, "`poses[0][0]` must be orth"),
     "few-poses": ({"poses": (np.zeros((2, 2, 2)), np.zeros((2, 2)))}, "`poses[0]` must have shape"),
     "indefinite": ({"information": np.zeros((3, 3, 3))}, "must have positive definite blocks"),
     "contradiction": ({"information": np.tile(np.eye(3), (3, 1, 1))}, "`kappa[0]` = "),
     "mixed": ({"sightings": SPATIAL}, "`sightings` must have the dimension of the poses, 2, got 3"),
-    "sighting": (
-        {"sightings": AWAY},
-        "`sightings.edges[1]` refers to pose 3, but there are 3",
-    ),
+    "sighting": ({"sightings": AWAY}, "`sightings.edges[1]` refers to pose 3, but there are 3"),
     "negative count": ({"n_vertices": -1}, "`n_vertices` must be at least 3"),
     "huge count": ({"n_vertices": 10**400}, "`n_vertices` requires 1e+400 vertices"),
     "one array": ({"poses": (np.zeros((3, 2, 2)),)}, "`poses` must be a pair of arrays"),
     "no array": ({"poses": 3, "n_vertices": None}, "`poses` must be a pair of arrays"),
-    "scalars": ({"poses": (1.0, 2.0), "n_vertices": None}, "`poses[1]` must have shape (n, d)"),
+    "scalars": ({"poses": (1.0, 2.0), "n_vertices": None}, "`poses[0]` must have shape (3, 2, 2)"),
 }
 
 
@@ -99,20 +94,17 @@ def test_landmarks_are_counted_and_need_places_and_labels():
     seen = sc.Sightings([[0, 2], [1, 0]], np.zeros((2, 3)), 1.0)
     assert seen.n_landmarks == 3
     assert sc.Sightings([[0, 0]], [[0, 0]], 1, places=np.zeros((4, 2))).n_landmarks == 4
-    with pytest.raises(ValueError, match=r"`places` must hold a position for each of 3 .*, got 2"):
+    with pytest.raises(ValueError, match=r"`places` must have shape \(3, 3\), got shape \(2, 3\)"):
         dataclasses.replace(seen, places=np.zeros((2, 3)))
     with pytest.raises(ValueError, match=r"`labels` must hold a name for each of 3 .*, got 2"):
         dataclasses.replace(seen, labels=("tree", "lamp"))
 
 
 def test_concentrations_of_isotropic_information_are_recovered(dim):
-    size = dim * (dim + 1) // 2
     kappa, tau = np.array([2.0, 5e9, 1e-9]), np.array([3.0, 1e-6, 1e12])
-    matrices = isotropic_information(kappa, tau, dim)
-    assert matrices.shape == (3, size, size)
-    found = concentrations(matrices, dim)
-    assert_residual(found.kappa / kappa - 1, n=size)
-    assert_residual(found.tau / tau - 1, n=size)
+    found = concentrations(isotropic_information(kappa, tau, dim), dim)
+    assert_residual(found.kappa / kappa - 1, n=dim)
+    assert_residual(found.tau / tau - 1, n=dim)
     assert not found.fails.any()
 
 
@@ -127,8 +119,7 @@ def test_concentrations_are_the_means_of_se_sync():
 def test_blocks_that_are_not_positive_definite_are_reported(dim):
     size = dim * (dim + 1) // 2
     matrices = np.tile(np.eye(size), (4, 1, 1))
-    matrices[1, 0, 0] = 0
-    matrices[2, -1, -1] = -1
+    matrices[1, 0, 0], matrices[2, -1, -1] = 0, -1
     matrices[3, 0, -1] = matrices[3, -1, 0] = 2  # each block is, the whole is not
     found = concentrations(matrices, dim)
     assert found.rotation_fails.tolist() == [False, False, True, False]

@@ -101,7 +101,6 @@ def test_suspicion_is_measured_in_standard_deviations(dim):
     by_rank = S.suspicion[S.outliers()]
     assert (np.diff(by_rank) <= 0).all()
     assert S.outliers(threshold=by_rank[5]).tolist() == S.outliers()[:5].tolist()
-    assert S.suspicion is S.suspicion
 
 
 def test_truncated_least_squares_apply_to_rotations_of_a_sheaf():

@@ -84,9 +84,8 @@ def test_result_is_read_only_and_repr_shows_components():
     assert (S.n_vertices, S.n_edges) == (4, 2)
     assert "2 components, a frame for each" in repr(S)
     assert "2 components, a frame for each" in S._repr_html_()
-    for name in ("rotations", "translations", "angles", "distances", "edge_costs", "component"):
-        with pytest.raises(ValueError, match="read-only"):
-            getattr(S, name)[0] = 0
+    for name in ("rotations", "translations", "angles", "distances", "edge_costs", "eigenvalues"):
+        assert not getattr(S, name).flags.writeable
 
 
 def test_given_start_replaces_the_modes(dim):
@@ -167,7 +166,7 @@ def test_refinement_requires_rotations_in_the_plane_or_in_space():
         assert sc.synchronize(F).cost < 1e-12
         with pytest.raises(ValueError, match=r"`refine` requires rotations of the plane or"):
             sc.synchronize(F, refine=True)
-    nothing = sc.PoseGraph(np.zeros((0, 2), int), np.zeros((0, 2, 2)), np.zeros((0, 2)))
+    nothing = sc.PoseGraph([], [], [])
     with pytest.raises(ValueError, match="must have at least one pose"):
         sc.synchronize(nothing)
 
@@ -221,6 +220,12 @@ def test_steps_that_would_increase_the_cost_are_halved(monkeypatch, dim):
     with monkeypatch.context() as patch:
         patch.setattr(refinement, "HALVINGS", 1)
         assert len(sc.synchronize(G, refine=True, start=start).costs) == 1
+
+        def uphill(solve, b, tol):
+            raise sc.NotConverged("", -b)
+
+        patch.setattr(refinement.Solver, "__call__", uphill)
+        assert not sc.synchronize(G, refine=True, start=start).converged
     monkeypatch.setattr(refinement, "MOST_STEPS", 1)
     S = sc.synchronize(G, refine=True, start=start)
     assert (len(S.costs), S.converged) == (2, False)
@@ -267,9 +272,7 @@ def test_refinement_reaches_the_certified_optimum(data_folder, name):
     assert S.converged
     assert len(S.costs) <= 8
     assert (np.diff(S.costs) <= 0).all()
-    Z = S.certify()
-    assert Z.is_optimal
-    assert Z.gap <= 1e-6 * S.cost
+    assert S.certify().is_optimal
 
 
 @real_data
@@ -312,10 +315,7 @@ def inverses(triangles, size):
 
 @real_data
 def test_landmarks_correct_a_drifting_odometry(data_folder):
-    """From the joint sheaf to the certified optimum; rotations first end in a local minimum.
-
-    So do the poses of the last surrogate if wrong loops are left out.
-    """
+    """From the joint sheaf to the certified optimum; rotations first end in a local minimum."""
     G = victoria_park(data_folder)
     assert (G.n_vertices, G.sightings.n_landmarks, len(G.sightings.edges)) == (6969, 151, 3640)
     S = sc.synchronize(G, refine=True)

@@ -1,0 +1,231 @@
+"""Fits of poses: frames of modes or extensions, positions, and robust fits with lower weights."""
+
+import dataclasses
+import warnings
+
+import numpy as np
+from scipy.special import chdtri
+
+from sheafcoarsen._support import range_of_blocks, read_only
+from sheafcoarsen.exceptions import SingularProblemWarning
+from sheafcoarsen.operators import Factors, coboundary, elimination_order, laplacian
+from sheafcoarsen.sheaf import CellularSheaf, component_labels, spanning_forest
+from sheafcoarsen.solve import eigenmodes, least_squares
+from sheafcoarsen.synchronization.connection import Connection, Poses, costs_of
+from sheafcoarsen.synchronization.refinement import refined_poses
+
+OPERATIONS = 2e10
+"""Number of operations (about 10 s) above which an iterative solver replaces a factorization."""
+
+BRIDGE = 1e-9
+"""Weight of edges that are needed to connect the graph; smaller weights are set to 0."""
+
+
+def spectral_frames(connection: Connection, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return frames (n, d, d) from the d lowest modes of each component, and d + 1 eigenvalues.
+
+    The eigenvalues are those of the component with the smallest gap after the d-th; the gap of a
+    vertex without edges is inf.
+    """
+    d, component = connection.dim, connection.component
+    frames = np.tile(np.eye(d, dtype=connection.transports.dtype), (connection.n_vertices, 1, 1))
+    lowest = np.append(np.zeros(d), np.inf)
+    for c in np.flatnonzero(np.bincount(component) > 1):
+        sheaf = connection.rotation_sheaf.subsheaf(component == c)
+        E = eigenmodes(sheaf, d + 1, tol=1e-9, seed=seed)
+        low, high = E.values[d - 1 :]
+        if high - low < lowest[d] - lowest[d - 1]:
+            lowest = E.values
+        frames[component == c] = E.vectors[:, :d].reshape(-1, d, d)
+        if high - low <= 1e-6 * high:
+            warnings.warn(
+                f"the frames are not determined, because eigenvalues {d} and {d + 1} nearly "
+                f"coincide: {low:.6g} and {high:.6g}. The measurements contradict each other as "
+                f"much as random ones would",
+                SingularProblemWarning,
+                stacklevel=4,
+            )
+    return frames, read_only(lowest)
+
+
+def extended_rotations(connection: Connection) -> np.ndarray:
+    """Return rotations nearest to the frames of minimum cost, with the first pose fixed at (I, 0).
+
+    Every component has such a pose. If landmarks connect components of the connection, frames may
+    be undetermined, and the solution of minimum norm is used.
+    """
+    n, d, sheaf, roots = connection.n_vertices, connection.dim, connection.sheaf, connection.roots
+    poses = roots[roots < n]
+    x = np.zeros((sheaf.dim_c0, d))
+    x[sheaf.vertex_offsets[poses][:, None] + np.arange(d), np.arange(d)] = 1
+    determined = len(poses) == len(np.unique(connection.component))
+    x = least_energy(sheaf, np.zeros((sheaf.dim_c1, d)), roots, x, determined)
+    stalk = int(sheaf.vertex_dims[0])
+    frames = x[: n * stalk].reshape(n, stalk, d)[:, :d]
+    return nearest_rotations(frames, connection, connection.joined[:n])
+
+
+def with_positions(connection: Connection, rotations: np.ndarray) -> Poses:
+    """Return poses with given rotations and least-squares positions, which are 0 at the roots."""
+    origin = np.zeros((connection.n_vertices + connection.n_landmarks, connection.points.shape[1]))
+    if not origin.size:
+        return Poses(rotations, origin)
+    ends, tau = connection.ends, connection.tau
+    moves = np.einsum("eij,ej->ei", rotations[ends[:, 0]], connection.points)
+    sheaf = CellularSheaf.constant(ends, weight=tau, n_vertices=len(origin))
+    data = -np.sqrt(tau)[:, None] * moves
+    return Poses(rotations, least_energy(sheaf, data, connection.roots, origin))
+
+
+def least_energy(
+    sheaf: CellularSheaf, b: np.ndarray, roots: np.ndarray, x: np.ndarray, determined: bool = True
+) -> np.ndarray:
+    """Return x (dim_c0, h) that minimizes norm(delta x - b), with given values at the roots.
+
+    Normal equations are not factored if that is too expensive or x is not determined.
+    """
+    at_roots = range_of_blocks(sheaf.vertex_offsets, roots)
+    free = np.ones(len(x), bool)
+    free[at_roots] = False
+    if not free.any():
+        return x
+    L = laplacian(sheaf)[free][:, free]
+    order = elimination_order(L, OPERATIONS)
+    if order.operations > OPERATIONS or not determined:
+        values = np.split(x[at_roots], np.cumsum(sheaf.vertex_dims[roots])[:-1])
+        return least_squares(sheaf, b, vertices=roots, values=values).x
+    delta = coboundary(sheaf)
+    right = delta.conj().T @ (b - delta @ x)
+    x = x.astype(right.dtype)
+    x[free] = Factors(L, 0.0, order).solve(right[free])
+    return x
+
+
+def nearest_rotations(
+    frames: np.ndarray, connection: Connection, component: np.ndarray | None = None
+) -> np.ndarray:
+    """Return the rotations nearest to the transposed frames, with the identity at every root.
+
+    If no transport of a component reflects, its frames are reflected if most have negative
+    determinant, then rounded to SO(d); otherwise to O(d) or U(d).
+    """
+    component = connection.component if component is None else component
+    mirrored = np.bincount(component, np.sign(np.linalg.det(frames).real)) < 0
+    frames = frames.copy()
+    frames[mirrored[component], :, -1] *= -1
+    left, _, right = np.linalg.svd(frames)
+    flip = (np.linalg.det(left @ right).real < 0) & connection.proper
+    left[flip, :, -1] *= -1
+    rotations = (left @ right).conj().swapaxes(1, 2)
+    at_root = rotations[np.unique(component, return_index=True)[1]].conj().swapaxes(1, 2)
+    return at_root[component] @ rotations
+
+
+def squared_residuals(connection: Connection, poses: Poses) -> np.ndarray:
+    """Return squared residuals (m,) in units of variance; chi-squared if errors are Gaussian."""
+    turns, moves = costs_of(connection, poses)
+    # in the plane kappa is 1 / variance, and norm(R_j - R_i R_ij)_F^2 about twice the squared angle
+    return turns * (0.5 if connection.dim == 2 else 1.0) + moves[: len(turns)]
+
+
+def least_residual_poses(connection: Connection) -> Poses:
+    """Return poses that nearly minimize the sum of residuals.
+
+    Least squares distributes the error of an outlier over all edges of its cycles. Here poses are
+    refitted with edges weighted by the inverse of the last residual. Rotations are also weighted by
+    the residuals of their translations, since outliers usually have errors in both.
+    """
+    poses = fit(connection)
+    for _ in range(10):  # outliers rank nearly as high after 5, no higher after 20
+        turns, moves = costs_of(connection, poses)
+        by_move = _inverse_roots(moves)
+        weights = connection.weights * _inverse_roots(turns) * by_move[: len(turns)]
+        poses = fit(dataclasses.replace(connection, weights=weights, tau=connection.tau * by_move))
+    return poses
+
+
+def _inverse_roots(squares: np.ndarray) -> np.ndarray:
+    """Return 1 / (residual / largest residual) for all residuals, at most 1,000."""
+    return 1 / np.sqrt(squares / (squares.max(initial=0.0) or 1.0) + 1e-6)
+
+
+def fit(connection: Connection) -> Poses:
+    """Return poses of minimum energy with fixed roots; without sightings, fit rotations first."""
+    has_sightings = len(connection.ends) > len(connection.edges)
+    part = connection if has_sightings else connection.without_positions
+    return with_positions(connection, extended_rotations(part))
+
+
+def weighted(connection: Connection, weights: np.ndarray) -> Connection:
+    """Multiply the weights of the measurements by factors (m,), and drop those of weight 0.
+
+    If the graph would become disconnected, edges that connect its parts have the weight BRIDGE.
+    """
+    ends, m = connection.ends, len(connection.edges)
+    factors = np.append(np.where(weights < BRIDGE, 0.0, weights), np.ones(len(ends) - m))
+    n = connection.n_vertices + connection.n_landmarks
+    parts = component_labels(n, ends[factors > 0])[ends]
+    cut = np.flatnonzero(parts[:, 0] != parts[:, 1])
+    roots = np.unique(component_labels(n, parts[cut]), return_index=True)[1]
+    links = spanning_forest(n, parts[cut], roots)[2]
+    factors[cut[links[links >= 0]]] = BRIDGE
+    rows = np.flatnonzero(factors > 0)
+    kept = rows[rows < m]
+    return dataclasses.replace(
+        connection,
+        ends=ends[rows],
+        transports=connection.transports[kept],
+        weights=connection.weights[kept] * factors[kept],
+        points=connection.points[rows],
+        tau=connection.tau[rows] * factors[rows],
+    )
+
+
+def truncated_fit(
+    connection: Connection, trusted: np.ndarray, refine: bool
+) -> tuple[np.ndarray, Poses]:
+    """Return weights (m,), 1 for trusted edges, and poses fitted by truncated least squares.
+
+    Graduated non-convexity (Yang et al., RA-L 2020) with extensions of minimum energy is least
+    sensitive to wrong loops; then, with refined poses, it recovers correct loops.
+    """
+    d, complex_ = connection.dim, connection.transports.dtype.kind == "c"
+    freedom = d**2 if complex_ else max(d * (d - 1) // 2, 1)
+    c2 = float(
+        chdtri(freedom + connection.points.shape[1], 1e-3)
+    )  # exceeded with probability 0.001
+
+    def weights_at(poses: Poses, convexity: float = 0.0) -> np.ndarray:
+        """Return weights of a surrogate of min(r^2, c^2), 1 or 0 if its convexity is 0."""
+        squares = squared_residuals(connection, poses)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            weights = (np.sqrt(c2 * (1 + convexity) / squares) - 1) / convexity
+        low, high = c2 / (1 + convexity), c2 * (1 + convexity)
+        weights = np.where(squares <= low, 1.0, np.where(squares >= high, 0.0, weights))
+        return np.where(trusted, 1.0, weights)
+
+    def graduated(poses: Poses, extends: bool) -> tuple[np.ndarray, Poses]:
+        """Fit surrogates of decreasing convexity, beginning with a convex one if ``extends``."""
+        largest = squared_residuals(connection, poses)[~trusted].max(initial=0.0)
+        # lower than 1,000 from refined poses would discard correct loops of small graphs
+        convexity = 2 * largest / c2 - 1 if extends else 1e3
+        convexity *= largest > c2
+        weights = weights_at(poses, convexity)
+        while convexity > 0 and ((weights > 0) & (weights < 1)).any():
+            part = weighted(connection, weights)
+            poses = fit(part) if extends else refined_poses(part, poses, steps=1)
+            convexity /= 2  # the factor 1.4 of gtsam is no better
+            weights = weights_at(poses, convexity)
+        return weights, poses
+
+    weights, _ = graduated(fit(connection), extends=True)
+    poses = fit(weighted(connection, weights))  # poses of the last surrogate may be far off
+    if not refine:
+        return read_only(weights), poses
+    weights, poses = graduated(refined_poses(weighted(connection, weights), poses), extends=False)
+    for _ in range(10):  # the tested pose graphs need three
+        poses = refined_poses(weighted(connection, weights), poses)
+        before, weights = weights, weights_at(poses)
+        if np.array_equal(before, weights):
+            break
+    return read_only(before), poses
