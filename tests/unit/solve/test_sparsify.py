@@ -50,7 +50,7 @@ def ratios(F, G):
     return np.linalg.eigvalsh((sparse @ W).conj().T @ (sparse @ W)), V[rank:]
 
 
-@pytest.mark.parametrize(("eps", "scale"), [(0.3, 1), (0.5, 1e12), (0.8, 1e-12)])
+@pytest.mark.parametrize(("eps", "scale"), [(0.3, 1e12), (0.8, 1e-12)])
 @pytest.mark.parametrize("name", SHEAVES)
 def test_all_generalized_eigenvalues_are_within_eps(name, eps, scale):
     F = SHEAVES[name]
