@@ -284,8 +284,14 @@ def _written(
 
 def _vertices_in(path: str, F: CellularSheaf) -> np.ndarray:
     """Return a mask of the vertices listed by index or name in a text file with # comments."""
-    with open(path, encoding="utf-8") as stream:
-        words = [word for line in stream for word in line.partition("#")[0].split()]
+    try:
+        with open(path, encoding="utf-8") as stream:
+            words = [word for line in stream for word in line.partition("#")[0].split()]
+    except FileNotFoundError:
+        raise ValueError(
+            f"--keep: there is no file {path!r}; it must be a text file of vertices, "
+            f"names or indices separated by white space"
+        ) from None
     names = {str(label): v for v, label in enumerate(F.vertex_labels or ())}
     found = []
     for word in words:

@@ -107,7 +107,8 @@ class FromSheaves(Views, FromGraphs):
                 "sheaves use with_maps(tail_maps, head_maps), with maps in edge order"
             )
         first, second = self._columns
-        flat, rows, cols = flat_maps("maps", maps, int(self._columns.max(initial=-1)) + 1)
+        count = int(self._columns.max(initial=-1)) + 1
+        flat, rows, cols = flat_maps("maps", maps, count, item="column of `edge_index`")
         wanted = np.empty((len(rows), 2), np.int64)
         for end, which in enumerate((first, second)):
             wanted[which, 0] = self.edge_dims

@@ -23,11 +23,12 @@ MapsLike: TypeAlias = npt.ArrayLike | Sequence[npt.ArrayLike]
 
 
 def flat_maps(
-    name: str, maps: MapsLike, m: int | None, shape: str = "(m, d_e, d_v)"
+    name: str, maps: MapsLike, m: int | None, shape: str = "(m, d_e, d_v)", item: str = "edge"
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return maps as owned flat data, with the numbers of rows and columns of each map.
 
-    ``m`` is the number of edges, or None if any number is allowed; errors include ``shape``.
+    ``m`` is the number of edges, or None if any number is allowed; errors name ``shape`` and, for
+    another number, ``item``.
     """
     if hasattr(maps, "__array__"):  # for example, a PyTorch tensor
         maps = np.asarray(maps)
@@ -43,7 +44,7 @@ def flat_maps(
             f"got {type(maps).__name__}"
         )
     if len(maps) != (len(maps) if m is None else m):
-        raise ValueError(f"`{name}` must hold one map per edge, {m} in all, got {len(maps)}")
+        raise ValueError(f"`{name}` must hold one map per {item}, {m} in all, got {len(maps)}")
     if isinstance(maps, np.ndarray) and maps.ndim == 3:
         array = scalar_array(name, maps)
         rows, cols = (np.full(len(array), size, dtype=np.int64) for size in array.shape[1:])

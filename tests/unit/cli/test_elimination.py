@@ -48,6 +48,11 @@ def test_unknown_vertices_in_the_keep_file_print_one_line(network, tmp_path, cap
     assert said.count("\n") == 1
 
 
+def test_a_missing_keep_file_prints_what_the_option_takes(network, capsys):
+    assert main(["eliminate", str(network), "--keep", "1,5"]) == 2
+    assert "--keep: there is no file '1,5'; it must be a text file" in capsys.readouterr().err
+
+
 def test_max_neighbors_above_two_requires_a_connection(tmp_path, capsys):
     sc.save(tmp_path / "star.npz", sc.CellularSheaf.random(nx.star_graph(4), 2, 2, seed=3))
     arguments = ["eliminate", str(tmp_path / "star.npz"), "--max-neighbors", "3"]

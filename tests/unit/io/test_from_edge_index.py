@@ -230,7 +230,7 @@ ONES = np.ones((2, 1, 1))
         (
             [[0, 1], [1, 0]],
             np.ones((1, 1, 1)),
-            "`maps` must hold one map per edge, 2 in all, got 1",
+            "`maps` must hold one map per column of `edge_index`, 2 in all, got 1",
         ),
         ([[0, 1], [1, 0]], np.ones((2, 1)), "`maps` must have shape"),
         (
@@ -267,7 +267,7 @@ def test_with_columns_sets_both_maps_of_single_loops():
 @pytest.mark.parametrize(
     ("maps", "error", "message"),
     [
-        (np.ones((3, 1, 1)), ValueError, "`maps`"),
+        (np.ones((3, 1, 1)), ValueError, "one map per column of `edge_index`, 4 in all, got 3"),
         ([[[1.0]], [[1.0, 1.0]], [[1.0]], [[1.0]]], ValueError, "`maps[1]` must have shape (1, 1)"),
         ([[[1.0]], [[1.0]], [[1.0]], [[np.inf]]], ValueError, "`maps[3]` must be finite, got inf"),
         (np.full((4, 1, 1), 1e200), ValueError, "rescale the maps"),
