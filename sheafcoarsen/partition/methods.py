@@ -224,8 +224,8 @@ def _clustered(rows: np.ndarray, k: int, rng: np.random.Generator) -> np.ndarray
     """
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
     rows = rows / np.where(norms == 0, 1, norms)
-    with warnings.catch_warnings():
-        # repair_labels handles empty clusters
+    # with fewer distinct rows than clusters, distances are 0; repair_labels handles empty clusters
+    with warnings.catch_warnings(), np.errstate(invalid="ignore"):
         warnings.filterwarnings("ignore", "One of the clusters is empty")
         return kmeans2(rows, k, iter=30, minit="++", seed=rng)[1]
 
@@ -247,8 +247,7 @@ def _sheaf_rows(sheaf: CellularSheaf, k: int, rng: np.random.Generator) -> np.nd
     signs = bool((dims == 1).all()) and sheaf.dtype.kind != "c"
     delta = coboundary(unit_sheaf(sheaf)[0])
     vertex = np.repeat(np.arange(n), dims)
-    squares = np.bincount(vertex, (abs(delta) ** 2).sum(axis=0), n)
-    degree = squares / np.maximum(dims, 1)
+    degree = np.bincount(vertex, (abs(delta) ** 2).sum(axis=0), n)
     roots = scipy.sparse.diags_array(np.where(degree > 0, degree, 1)[vertex] ** -0.5)
     delta = scipy.sparse.csr_array(delta @ roots)
     N = delta.shape[1]
@@ -269,23 +268,16 @@ def _sheaf_rows(sheaf: CellularSheaf, k: int, rng: np.random.Generator) -> np.nd
 def _leading_eigenvectors(
     matrix: scipy.sparse.csr_array, k: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Return the eigenvectors of the k largest eigenvalues, by a dense solver or by Lanczos."""
-    n = matrix.shape[0]
-    if n > DENSE_SPECTRAL:
-        return _largest_eigenvectors(matrix, k, rng)
-    with single_threaded_blas():
-        return scipy.linalg.eigh(matrix.toarray(), subset_by_index=[n - k, n - 1])[1]
+    """Return the eigenvectors of the k largest eigenvalues, by a dense solver or by Lanczos.
 
-
-def _largest_eigenvectors(
-    matrix: scipy.sparse.csr_array, k: int, rng: np.random.Generator
-) -> np.ndarray:
-    """Return the eigenvectors of the k largest eigenvalues, by Lanczos iteration.
-
-    If it does not converge because eigenvalues are close, as for long paths, shift-and-invert mode
-    is used.
+    If Lanczos does not converge because eigenvalues are close, as for long paths, shift-and-invert
+    mode is used.
     """
-    v0 = rng.standard_normal(matrix.shape[0])
+    n = matrix.shape[0]
+    if n <= DENSE_SPECTRAL:
+        with single_threaded_blas():
+            return scipy.linalg.eigh(matrix.toarray(), subset_by_index=[n - k, n - 1])[1]
+    v0 = rng.standard_normal(n)
     try:
         return scipy.sparse.linalg.eigsh(matrix, k, which="LA", v0=v0, tol=1e-6, maxiter=100)[1]
     except scipy.sparse.linalg.ArpackNoConvergence:

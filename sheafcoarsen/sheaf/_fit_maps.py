@@ -76,9 +76,8 @@ def fit_connection(X: npt.ArrayLike, edges: npt.ArrayLike) -> CellularSheaf:
             A, B = (_scaled(signals.reshape(n, d, s)[edges[part, end]])[0] for end in (0, 1))
             U, sigma, V = np.linalg.svd(B @ A.conj().swapaxes(1, 2))
             transports[part] = U @ V
-            sizes = np.linalg.norm(A, axis=(1, 2)) * np.linalg.norm(B, axis=(1, 2))
-            level = zero_level(max(d, s), eps_of(dtype), sizes)
-            unique[part] = (sigma > level[:, None]).all(axis=1)
+            # all entries of A and B are below 1
+            unique[part] = (sigma > zero_level(d * s, eps_of(dtype), 1.0)).all(axis=1)
     _warn(
         SingularProblemWarning,
         edges[~unique],
@@ -173,8 +172,8 @@ def fit_maps(
         raise ValueError(f"`n_edges` must be at most the number of `edges`, {m}, got {kept}")
     starts = [offsets(rows * ends[:, end]) for end in (0, 1)]
     tail, head = (np.empty(int(begins[-1]), dtype) for begins in starts)
-    # root of the energy, and norm of the signals, in units of 2**exponents
-    energy, size, exponents = np.empty(m), np.empty(m), np.zeros(m, int)
+    # root of the energy, and its rounding error, in units of 2**exponents
+    energy, rounding, exponents = np.empty(m), np.empty(m), np.zeros(m, int)
     few, tied = np.zeros((2, m), bool)
     shapes, shape_of = np.unique(ends, axis=0, return_inverse=True)
     with single_threaded_blas():
@@ -190,12 +189,13 @@ def fit_maps(
                 head[range_of_blocks(starts[1], part)] = -C[:, :, d:].reshape(-1)
                 # more accurate than the eigenvalues if these are small
                 energy[part] = np.linalg.norm(C @ Z, axis=(1, 2))
-                size[part] = np.linalg.norm(Z, axis=(1, 2))
+                rounding[part] = zero_level(max(N, s), eps, np.linalg.norm(Z, axis=(1, 2)))
                 if rows < N:
                     level = zero_level(max(N, s), eps, values[:, -1])
                     few[part] = values[:, rows] <= level
                     tied[part] = (values[:, rows] - values[:, rows - 1] <= level) & ~few[part]
-    energy, size = (np.ldexp(x, exponents - exponents.max(initial=0)) for x in (energy, size))
+    exponents -= exponents.max(initial=0)
+    energy, rounding = np.ldexp(energy, exponents), np.ldexp(rounding, exponents)
     order = np.argsort(energy, kind="stable")
     chosen = np.sort(order[:kept])
     _warn(
@@ -210,18 +210,14 @@ def fit_maps(
         f"have maps that are not unique: eigenvalues {rows} and {rows + 1} of the Gram matrix of "
         f"their signals are equal; pass another `edge_dim`",
     )
-    if 0 < kept < m:
-        last, following = order[kept - 1 : kept + 1]
-        level = zero_level(
-            max(int(ends.sum(axis=1).max()), s), eps, max(size[last], size[following])
+    last = order[kept - 1 : kept + 1]  # of them, the second is not kept
+    if 0 < kept < m and np.diff(energy[last]) <= rounding[last].max():
+        _warn(
+            TiedModesWarning,
+            edges[last],
+            f"have the same energy, and only one of them is among the {kept} kept: pass another "
+            f"`n_edges`",
         )
-        if energy[following] - energy[last] <= level:
-            _warn(
-                TiedModesWarning,
-                edges[[last, following]],
-                f"have the same energy, and only one of them is among the {kept} kept: pass "
-                f"another `n_edges`",
-            )
     return edge_subset(trusted_sheaf(edges, dims, np.full(m, rows), tail, head), chosen)
 
 

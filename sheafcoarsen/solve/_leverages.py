@@ -14,22 +14,27 @@ from sheafcoarsen._support import (
     random_generator,
     single_threaded_blas,
 )
+from sheafcoarsen.exceptions import NotConverged
 from sheafcoarsen.operators import coboundary
 from sheafcoarsen.sections import global_sections
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, sheaf_like, unit_sheaf
 from sheafcoarsen.solve._solver import Solver, solve_in_range
 from sheafcoarsen.solve.block_scaling import in_blocks, unit_roots
+from sheafcoarsen.solve.normal_equations import NormalEquations
 
 Method = Literal["auto", "exact", "sketch"]
 
 DENSE_BELOW = 1000
-"""Dimension of C^0 up to which L is decomposed densely. This takes at most 0.5 s."""
+"""Dimension of C^0 up to which L is decomposed densely. This takes about 1 s at most."""
 
-ENTRIES = 2**24
-"""Maximum number of entries of a dense block; 2**24 entries take 128 MB in double precision."""
+ROWS = 2**14
+"""Maximum number of rows of delta that are multiplied by dense matrices at once."""
 
 COLUMNS = 64
 """Maximum number of right-hand sides that are solved at once."""
+
+CLOSE = 1e-10
+"""Error of the sum of exact leverages above which an error is raised."""
 
 
 def leverages(
@@ -64,6 +69,9 @@ def leverages(
     ------
     ValueError, TypeError
         If the method is unknown or eps is outside (0, 1).
+    NotConverged
+        If exact leverages do not sum to the rank within 1e-10, because maps have very different
+        norms or are nearly consistent on cycles; ``result`` of the error holds them.
 
     Examples
     --------
@@ -82,14 +90,19 @@ def leverages(
     delta = coboundary(unit_sheaf(F)[0])
     columns = int(np.ceil(8 / eps**2))  # for a relative error sqrt(2 / columns) of eps / 2
     small = F.dim_c0 <= DENSE_BELOW
-    with single_threaded_blas():
-        if small and (method != "sketch" or not F.dim_c0):
-            rows = _by_decomposition(F, delta)
-        elif method == "exact" or (method == "auto" and F.dim_c1 <= columns):
-            rows = _by_solves(Solver(F), delta)
-        else:
-            rows = sketched(Solver(F), delta, columns, 1e-6, rng)
-    return by_edge(F, rows)
+    if method == "sketch" or (method == "auto" and not small and F.dim_c1 > columns):
+        return by_edge(F, sketched(Solver(F), delta, columns, 1e-6, rng))
+    rank = F.dim_c0 - global_sections(F).h0
+    found = by_edge(F, _by_decomposition(F, delta, rank) if small else _by_solves(F, delta))
+    error = found.sum() - rank
+    if abs(error) > CLOSE:
+        raise NotConverged(
+            f"the sum of all leverages differs from dim C^0 - h^0 = {rank} by {error:.2g}, because "
+            f"some singular values of delta are near rounding: pass maps of more similar norms, or "
+            f"use the leverages in `result` of this error if they are accurate enough",
+            found,
+        )
+    return found
 
 
 def by_edge(F: CellularSheaf, rows: np.ndarray) -> np.ndarray:
@@ -108,44 +121,49 @@ def own_unit(F: CellularSheaf) -> CellularSheaf:
     return sheaf_like(F, unit.tail_data.astype(F.dtype), unit.head_data.astype(F.dtype))
 
 
-def _by_decomposition(F: CellularSheaf, delta: scipy.sparse.csr_array) -> np.ndarray:
+@single_threaded_blas()
+def _by_decomposition(F: CellularSheaf, delta: scipy.sparse.csr_array, rank: int) -> np.ndarray:
     """Return the squared row norms of an orthonormal basis of the range of delta.
 
-    Scaling vertex stalks does not change the range. Its dimension is dim C^0 - h^0, with the number
-    of sections that ``global_sections`` finds.
+    The basis is computed from the images of the leading eigenvectors W of L with scaled stalks,
+    which does not change the range. Components of W in the kernel do no harm.
     """
-    rank = F.dim_c0 - global_sections(F).h0
     if not rank:
         return np.zeros(F.dim_c1)
     dims, L = F.vertex_dims, scipy.sparse.csr_array(delta.conj().T @ delta)
     unit = scipy.sparse.csr_array(delta @ unit_roots(in_blocks(L, dims, dims), dims)[0])
-    values, X = scipy.linalg.eigh((unit.conj().T @ unit).toarray())
-    W = X[:, -rank:] / np.sqrt(np.maximum(values[-rank:], EPS * values[-1]))
-    step = max(ENTRIES // rank, 1)
-    parts = [unit[first : first + step] for first in range(0, unit.shape[0], step)]
-    if values[-rank] > 1e-6 * values[-1]:
-        return np.concatenate([_row_squares(part @ W) for part in parts])
-    # orthonormalize delta W to reach an error of 1e-10; components of W in ker L do no harm
-    R = scipy.linalg.cholesky(sum((part @ W).conj().T @ (part @ W) for part in parts))
+    values, X = np.linalg.eigh((unit.conj().T @ unit).toarray())
+    # scale W so that the Gram matrix of its image is close to the identity
+    W = (X / np.sqrt(np.maximum(values, EPS * values[-1])))[:, F.dim_c0 - rank :]
+    parts = [unit[first : first + ROWS] for first in range(0, unit.shape[0], ROWS)]
+    gram = sum(image.conj().T @ image for image in (part @ W for part in parts))
+    try:
+        R = scipy.linalg.cholesky(gram)
+    except np.linalg.LinAlgError:
+        raise NotConverged(
+            f"delta has rank {rank} = dim C^0 - h^0, but some of its singular values are below the "
+            f"rounding of L: pass maps of more similar norms"
+        ) from None
     images = (scipy.linalg.solve_triangular(R, (part @ W).T, trans="T") for part in parts)
-    return np.concatenate([_row_squares(image.T) for image in images])
+    return np.concatenate([np.einsum("ij,ij->j", Y.conj(), Y).real for Y in images])
 
 
-def _by_solves(solve: Solver, delta: scipy.sparse.csr_array) -> np.ndarray:
-    """Return the diagonal of delta L^+ delta*, computed in blocks of columns.
+@single_threaded_blas()
+def _by_solves(F: CellularSheaf, delta: scipy.sparse.csr_array) -> np.ndarray:
+    """Return the diagonal of delta delta^+, computed in blocks of columns.
 
-    The entry of a unit vector e is 2 Re <e, delta x> - norm(delta x)^2 with x near L^+ delta* e,
-    and its error is the square of the error of delta x.
+    The entry of a unit vector e is 2 Re <e, delta x> - norm(delta x)^2, where x minimizes
+    norm(delta x - e), and is too small by the square of the error of delta x.
     """
-    rows = np.zeros(delta.shape[0])
+    rows, problem = np.zeros(delta.shape[0]), NormalEquations(delta, F, method="auto")
     for first in range(0, len(rows), COLUMNS):
-        part = delta[first : first + COLUMNS]
-        chosen = np.arange(part.shape[0])
-        Y = delta @ solve_in_range(solve, part.conj().T.toarray(), 1e-10)
-        rows[first + chosen] = 2 * Y[first + chosen, chosen].real - _row_squares(Y.T)
+        E = np.eye(len(rows), min(COLUMNS, len(rows) - first), -first)
+        Y = delta @ problem.solve(E)
+        rows[first : first + COLUMNS] = np.einsum("ij,ij->j", (2 * E - Y).conj(), Y).real
     return rows
 
 
+@single_threaded_blas()
 def sketched(
     solve: Solver, delta: scipy.sparse.csr_array, columns: int, tol: float, rng: np.random.Generator
 ) -> np.ndarray:
@@ -154,14 +172,9 @@ def sketched(
     This is a Johnson-Lindenstrauss sketch (Spielman and Srivastava, SIAM J. Comput. 40, 2011).
     """
     rows, delta_adjoint = np.zeros(delta.shape[0]), scipy.sparse.csr_array(delta.conj().T)
-    width = min(max(ENTRIES // max(len(rows), 1), 1), COLUMNS)
-    for first in range(0, columns, width):
-        shape = len(rows), min(width, columns - first)
+    for first in range(0, columns, COLUMNS):
+        shape = len(rows), min(COLUMNS, columns - first)
         signs = 2.0 * rng.integers(0, 2, shape, np.int8) - 1
-        rows += _row_squares(delta @ solve_in_range(solve, delta_adjoint @ signs, tol))
+        Y = delta @ solve_in_range(solve, delta_adjoint @ signs, tol)
+        rows += np.einsum("ij,ij->i", Y.conj(), Y).real
     return rows / columns
-
-
-def _row_squares(A: np.ndarray) -> np.ndarray:
-    """Return the squared norms of the rows of A."""
-    return np.einsum("ij,ij->i", A.conj(), A).real

@@ -203,9 +203,8 @@ def sparsify(sheaf: CellularSheaf, eps: float, *, seed: Seed = 0) -> Sparsificat
     F = own_unit(sheaf)
     solve = Solver(F)
     delta = coboundary(unit_sheaf(F)[0])
-    with single_threaded_blas():
-        # 32 columns give shares up to a quarter off, less than rounding them to powers of 1/2 does
-        shares = by_edge(F, sketched(solve, delta, 32, 1e-3, rng))
+    # 32 columns give shares up to a quarter off, less than rounding them to powers of 1/2 does
+    shares = by_edge(F, sketched(solve, delta, 32, 1e-3, rng))
     # a leverage is at most the rank of the edge's rows: scale to shares of at most 1
     shares /= np.minimum(F.edge_dims, F.vertex_dims[F.edges].sum(axis=1)).clip(min=1)
     positive = np.flatnonzero(shares)  # the maps of all other edges are zero

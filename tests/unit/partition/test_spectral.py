@@ -90,3 +90,11 @@ def test_ragged_stalks_and_components_are_allowed():
         assert sc.select(F, k, method="spectral").n_clusters == k
     G = CellularSheaf.random(nx.karate_club_graph(), [0, 1] * 17, 2, seed=0)
     assert sc.select(G, 5, method="spectral").n_clusters == 5
+
+
+@pytest.mark.parametrize("dims", [[1, 0, 0, 0], [0] * 4, [2] * 4])
+def test_isolated_stalks_are_allowed(dims):
+    """There are fewer modes than clusters, or maps are zero."""
+    F = CellularSheaf.random(nx.path_graph(4), dims, 2, seed=0)
+    F = F.with_maps(0 * F.tail_data, F.head_data)  # vertex 0 has zero maps
+    assert sc.select(F, 3, method="spectral").n_clusters == 3

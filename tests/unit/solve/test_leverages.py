@@ -23,7 +23,8 @@ def by_projection(F):
 
 @pytest.fixture(params=["dense", "solves"])
 def exact(request, monkeypatch):
-    """Compute exact leverages by a decomposition, or by solves for a few columns at a time."""
+    """Compute exact leverages by a decomposition or by solves, a few rows at a time."""
+    monkeypatch.setattr(_leverages, "ROWS", 7)
     if request.param == "solves":
         monkeypatch.setattr(_leverages, "DENSE_BELOW", 0)
         monkeypatch.setattr(_leverages, "COLUMNS", 7)
@@ -43,25 +44,45 @@ def test_exact_leverages_are_the_diagonal_of_the_projection(name, exact):
     assert_residual(found - by_projection(F), F.edge_dims, n=F.dim_c0, eps=eps_of(F.dtype))
 
 
-def test_a_weak_bridge_has_full_leverage():
+def test_a_weak_bridge_has_full_leverage(exact):
     """Its weight in L, 1e-14, is near rounding, but its singular value of delta is not."""
     part = nx.gnm_random_graph(40, 150, seed=1)
     edges = np.array([*nx.disjoint_union(part, part).edges, (3, 47)])
     F = sc.gallery.bundle(edges, 2, seed=0)
     weak = np.append(np.ones(300), 1e-7).repeat(4)
-    found = sc.leverages(F.with_maps(weak * F.tail_data, weak * F.head_data))
+    found = exact(F.with_maps(weak * F.tail_data, weak * F.head_data))
     assert abs(found[-1] - 2) < 1e-10
     assert abs(found.sum() - 158) < 1e-10
 
 
-def test_eigenvalues_near_rounding_count_fully_in_the_sum():
-    """In a nearly flat bundle, three eigenvalues of L are 4e-15 times the largest."""
+def nearly_flat(noise):
     rng = np.random.default_rng(0)
     frames = np.linalg.qr(rng.standard_normal((30, 3, 3)))[0]
-    noise = 1e-3 * rng.standard_normal((30, 3, 40))
-    X = frames @ rng.standard_normal((3, 40)) + noise
-    F = sc.fit_connection(X, np.array(nx.gnm_random_graph(30, 90, seed=1).edges))
-    assert abs(sc.leverages(F).sum() - (90 - sc.global_sections(F).h0)) <= 1e-10
+    errors = noise * rng.standard_normal((30, 3, 40))
+    X = frames @ rng.standard_normal((3, 40)) + errors
+    return sc.fit_connection(X, np.array(nx.gnm_random_graph(30, 90, seed=1).edges))
+
+
+def test_eigenvalues_near_rounding_count_fully_in_the_sum(exact):
+    """In a nearly flat bundle, three eigenvalues of L are 4e-15 times the largest."""
+    assert abs(exact(nearly_flat(1e-3)).sum() - 90) <= 1e-10
+
+
+def test_a_sum_other_than_the_rank_raises(monkeypatch):
+    F = nearly_flat(1e-4)
+    wanted = sc.leverages(F)
+    monkeypatch.setattr(_leverages, "DENSE_BELOW", 0)
+    with pytest.raises(sc.NotConverged, match=r"differs from dim C\^0 - h\^0 = 90 by") as raised:
+        sc.leverages(F, method="exact")
+    np.testing.assert_allclose(raised.value.result, wanted, atol=1e-6)
+
+
+def test_singular_values_below_the_rounding_of_the_laplacian_raise():
+    rows = [np.array([[2.0, 1.0]]), np.array([[1e-12, -1e-12]])]
+    F = CellularSheaf([[0, 0], [0, 0]], rows, [0 * row for row in rows])
+    assert sc.global_sections(F).h0 == 0
+    with pytest.raises(sc.NotConverged, match=r"delta has rank 2 = dim C\^0 - h\^0, but some"):
+        sc.leverages(F)
 
 
 def test_leverages_do_not_depend_on_the_scale_of_the_maps(exact):
@@ -103,6 +124,14 @@ def test_nine_of_ten_sketched_leverages_are_within_eps(eps, dtype):
     assert (errors <= eps).mean() >= 0.9
     assert errors.max() > eps / 10  # the sketch was used
     assert not np.array_equal(found, sc.leverages(F, method="sketch", eps=eps, seed=2))
+
+
+@pytest.mark.parametrize("method", ["exact", "sketch"])
+@pytest.mark.parametrize("edges", [np.zeros((0, 2), int), [[0, 1], [1, 2], [1, 3]]])
+def test_leverages_are_numbers_between_zero_and_the_dimension(edges, method):
+    found = sc.leverages(CellularSheaf.constant(edges, 2, n_vertices=4), method=method, eps=0.5)
+    assert found.dtype == float
+    assert ((found >= 0) & (found <= 2)).all()
 
 
 def test_auto_sketches_if_that_takes_fewer_solves(monkeypatch):
