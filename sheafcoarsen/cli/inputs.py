@@ -55,8 +55,10 @@ def read(args: argparse.Namespace, poses: bool = False) -> Saved | PoseGraph:
     if is_store(path):
         raise ValueError(f"{path} is not a file: for a store, use coarsen --store, info or verify")
     plain = path.lower().removesuffix(".gz")
-    ours = plain.endswith(".npz") or _is_zip(path)
-    if ours or plain.endswith((".g2o", *MESHES)):
+    head = _first_bytes(path)
+    ours = plain.endswith(".npz") or head.startswith(b"PK\x03\x04")
+    toro = plain.endswith(".graph") and re.match(FORMATS[".g2o"], head)
+    if ours or toro or plain.endswith((".g2o", *MESHES)):
         for option, own in (
             ("dim", "stalk dimension"),
             ("vertices", "number of vertices"),
@@ -66,21 +68,27 @@ def read(args: argparse.Namespace, poses: bool = False) -> Saved | PoseGraph:
                 raise ValueError(f"--{option} is for graphs, but {path} has its own {own}: omit it")
     if ours:
         return load(path)
-    if plain.endswith(".g2o"):
-        return read_g2o(path, poses=True) if poses else read_g2o(path)
+    if toro or plain.endswith(".g2o"):
+        G = read_g2o(path, poses=True)
+        if not poses and G.sightings is not None:
+            print(
+                f"{path}: only the rotations between poses are used; `synchronize` takes landmarks",
+                file=sys.stderr,
+            )
+        return G if poses else G.sheaf
     if plain.endswith(MESHES):
         points, faces = read_mesh(path)
         return tangent_bundle(points, faces, weights="cotan" if faces.shape[1] == 3 else "uniform")
     return read_graph(path, 1 if dim is None else dim, args.signed, args.vertices)
 
 
-def _is_zip(path: str) -> bool:
-    """Return whether a file begins like an .npz archive."""
+def _first_bytes(path: str) -> bytes:
+    """Return the first bytes of a file, by which its format is recognized."""
     try:
         with open(path, "rb") as stream:
-            return stream.read(4) == b"PK\x03\x04"
+            return stream.read(64)
     except OSError:
-        return False  # the reader reports the error
+        return b""  # the reader reports the error
 
 
 def read_sheaf(args: argparse.Namespace) -> CellularSheaf:

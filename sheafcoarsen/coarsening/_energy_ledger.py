@@ -53,11 +53,22 @@ class Ledger:
         """Return the lines, the fine energy and the closure."""
         return {**self.lines, "fine energy": self.fine_energy, "closure": self.closure}
 
+    def _titled(self) -> tuple[str, dict[str, float | np.ndarray]]:
+        """Return a title and what is shown: sums if there are too many columns to read."""
+        title, shown, h = type(self).__name__, self._shown(), np.size(self.fine_energy)
+        if h <= tables.SHOWN:
+            return title, shown
+        closure = float(np.abs(shown.pop("closure")).max())
+        sums = {name: float(np.sum(value)) for name, value in shown.items()}
+        return f"{title}: sums over {h} columns", {**sums, "largest closure": closure}
+
     def __repr__(self) -> str:
-        return f"{type(self).__name__}\n" + tables.number_lines(self._shown())
+        title, shown = self._titled()
+        return f"{title}\n" + tables.number_lines(shown)
 
     def _repr_html_(self) -> str:
-        return tables.table(tables.number_rows(self._shown()), caption=type(self).__name__)
+        title, shown = self._titled()
+        return tables.table(tables.number_rows(shown), caption=title)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -269,7 +269,7 @@ def vertex_areas(points: npt.ArrayLike, faces: npt.ArrayLike) -> np.ndarray:
 
 
 def field_indices(
-    points: npt.ArrayLike, faces: npt.ArrayLike, vectors: npt.ArrayLike
+    points: npt.ArrayLike, faces: npt.ArrayLike, vectors: npt.ArrayLike, power: int = 1
 ) -> np.ndarray:
     """Return the index of a tangent field at each face: its number of turns around the face.
 
@@ -277,6 +277,8 @@ def field_indices(
     relative to the connection of :func:`tangent_bundle`; around a face these angles and the face's
     curvature sum to 2 pi times the index (Knoeppel, Crane, Pinkall, Schroeder, ACM TOG 2013). The
     curvature, the connection's holonomy, is the signed area of the spherical polygon of normals.
+    With ``power`` p, all angles and the curvature are those of the p-th power, so that index 1 is
+    1 / p of a turn: lines (p = 2) and crosses (p = 4) have such singularities.
 
     Parameters
     ----------
@@ -284,14 +286,17 @@ def field_indices(
     faces : array_like of int, shape (f, k)
         As in :func:`tangent_bundle`, of a surface with two sides.
     vectors : array_like, shape (2 n,), (n, 2) or (n, 3)
-        A cochain of the tangent bundle in the bases :func:`tangent_frames`, or vectors in space,
+        A cochain of ``tangent_bundle(points, faces, power=power)`` in the bases
+        :func:`tangent_frames`, or vectors in space, one of the ``power`` directions at each vertex,
         whose tangential parts are used. Zero vectors are replaced by the first basis vector.
+    power : int
+        As in :func:`tangent_bundle`: 1 for vectors, 2 for lines, 4 for crosses.
 
     Returns
     -------
     ndarray of int64, shape (f,)
-        On a closed surface the indices sum to the Euler characteristic (Poincare and Hopf), unless
-        the mesh is so coarse that its normals do not follow those of the surface.
+        On a closed surface the indices sum to ``power`` times the Euler characteristic (Poincare
+        and Hopf), unless the mesh is so coarse that its normals do not follow those of the surface.
 
     Raises
     ------
@@ -310,6 +315,7 @@ def field_indices(
     array([1, 1, 0, 0, 0, 0, 0, 0])
     """
     points, faces = surface_arrays(points, faces)
+    power = whole_number("power", power, at_least=1)
     n = len(points)
     what = f"have shape (2 n,), (n, 2) or (n, 3) for n = {n} points"
     given = real_array("vectors", vectors, [(2 * n,), (n, 2), (n, 3)], what).astype(np.float64)
@@ -325,20 +331,21 @@ def field_indices(
         )
     normals = vertex_normals(scaled_points(points)[0], faces)
     T = _frames(normals)
-    if given.shape == (n, 3):
+    if in_space := given.shape == (n, 3):
         given = np.einsum("vik,vi->vk", T, given)
     x = given.reshape(n, 2)
     x = x / np.where(scales := np.abs(x).max(axis=1, initial=0), scales, 1)[:, None]
     z = np.where(scales > 0, x[:, 0] + 1j * x[:, 1], 1.0)
+    z = z**power if in_space else z
     u, v = edges.T
     # the rotation nearest to T_u^T T_v, as a complex number
     M = T[u].swapaxes(1, 2) @ T[v]
     turns = M[:, 0, 0] + M[:, 1, 1] + 1j * (M[:, 1, 0] - M[:, 0, 1])
-    angles = np.angle(turns * z[v] * z[u].conj())[side.reshape(faces.shape)]
+    angles = np.angle(turns**power * z[v] * z[u].conj())[side.reshape(faces.shape)]
     N = normals[faces]
     first, second, third = N[:, :1], N[:, 1:-1], N[:, 2:]
     volume = (first * np.cross(second, third)).sum(axis=2)
     cosines = [(a * b).sum(axis=2) for a, b in ((first, second), (second, third), (third, first))]
     areas = 2 * np.arctan2(volume, 1 + np.sum(cosines, axis=0))
-    total = np.where(ascends, angles, -angles).sum(axis=1) + areas.sum(axis=1)
+    total = np.where(ascends, angles, -angles).sum(axis=1) + power * areas.sum(axis=1)
     return np.rint(total / (2 * np.pi)).astype(np.int64)

@@ -172,8 +172,8 @@ def field(  # noqa: PLR0913 (options by keyword)
         Whether all nonzero vectors have arrows of equal length.
     singularities : bool
         Whether to mark the visible faces where the field has an index other than 0, which a legend
-        counts: vortices, sources and sinks have +1, saddles -1. See
-        :func:`sheafcoarsen.gallery.field_indices`.
+        counts: vortices, sources and sinks have +1, saddles -1, and 1 / ``power`` of a turn counts
+        as 1. See :func:`sheafcoarsen.gallery.field_indices`.
     view : pair of float
         Elevation and azimuth of the viewer in degrees, as in matplotlib's ``view_init``.
     up : {"z", "y", "x", "-z", "-y", "-x"}
@@ -192,7 +192,7 @@ def field(  # noqa: PLR0913 (options by keyword)
     ------
     ValueError, TypeError
         Invalid surfaces; vectors of another shape, or not finite; a power above 1 with vectors in
-        space or with singularities; singularities of a one-sided surface.
+        space; singularities of a one-sided surface.
     ImportError
         Without matplotlib: ``pip install "sheafcoarsen[plot]"``.
 
@@ -224,12 +224,13 @@ def field(  # noqa: PLR0913 (options by keyword)
     power = whole_number("power", power, at_least=1)
     n_arrows = whole_number("n_arrows", n_arrows, at_least=1)
     flag("unit", unit)
-    if flag("singularities", singularities) and power > 1:
-        raise ValueError("`singularities` requires `power` = 1: indices are those of one vector")
+    flag("singularities", singularities)
     flag("colorbar", colorbar)
     vectors = _vectors(vectors, scene, frames, power)  # shape (n, power, 3)
     shown = None if values is None else _face_values(values, scene)
-    indices = field_indices(scene.points, scene.faces, vectors[:, 0]) if singularities else None
+    indices = None
+    if singularities:
+        indices = field_indices(scene.points, scene.faces, vectors[:, 0], power)
     ax = axes_or_new(ax, 6.4 if shown is not None and colorbar else 5.4, 5)
     _draw_faces(ax, scene, shown, colorbar)
     drawn = _draw_arrows(ax, scene, vectors, n_arrows, unit, shown is not None)

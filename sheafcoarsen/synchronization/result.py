@@ -148,11 +148,13 @@ class Synchronization(ReadOnly):
     def suspicion(self) -> np.ndarray:
         """Residual of each edge (m,) in a robust fit, in standard deviations.
 
-        The fit approximately minimizes the sum of residuals, not of squares. After ``robust="tls"``
-        the residuals are those at these poses. Edges on no cycle have residual 0.
+        The fit approximately minimizes the sum of residuals, not of squares. With landmarks, or
+        after ``robust="tls"``, the residuals are those at these poses. Edges on no cycle have
+        residual 0.
         """
-        connection = connection_from(self.measurements)
-        poses = least_residual_poses(connection) if self.weights is None else self._poses
+        connection, poses = connection_from(self.measurements), self._poses
+        if self.weights is None and not connection.n_landmarks:
+            poses = least_residual_poses(connection)
         return read_only(np.sqrt(squared_residuals(connection, poses)))
 
     def outliers(self, threshold: float | None = None) -> np.ndarray:

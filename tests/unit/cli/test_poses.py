@@ -93,3 +93,16 @@ def test_bad_outputs_are_rejected_before_the_computation(measured, capsys, optio
     said = capsys.readouterr()
     assert words in said.err
     assert said.out == ""
+
+
+def test_other_commands_read_toro_files_and_ignore_landmarks(tmp_path, capsys):
+    path = tmp_path / "drive.graph"
+    path.write_text(
+        "EDGE2 0 1 1 0 0 1 0 1 1 0 0\nLANDMARK2 0 7 1 2 2 0 2\nLANDMARK2 1 7 3 4 1 0 3\n"
+    )
+    assert main(["info", str(path)]) == 0
+    assert "n_edges=1, 1 landmark" in capsys.readouterr().out
+    assert main(["modes", str(path), "-k", "1"]) == 0
+    said = capsys.readouterr()
+    assert "only the rotations between poses are used" in said.err
+    assert "Eigenmodes(k=1" in said.out

@@ -378,3 +378,15 @@ def test_the_ledger_prints_its_lines():
         "closure",
     ]
     assert "6.25" in text
+
+
+def test_the_ledger_of_many_columns_prints_sums():
+    C = sc.coarsen(CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1]), 1)
+    E = sc.energy_ledger(C, np.random.default_rng(0).standard_normal((4, 9)))
+    text = repr(E).splitlines()
+    assert text[0] == "EnergyLedger: sums over 9 columns"
+    shown = {line[:25].strip(): float(line[25:]) for line in text[1:]}
+    assert shown["fine energy"] == pytest.approx(E.fine_energy.sum(), rel=1e-5)
+    assert shown["discarded internal"] == pytest.approx(E.truncation_loss.sum(), rel=1e-5)
+    assert shown["largest closure"] == pytest.approx(abs(E.closure).max(), rel=1e-5)
+    assert "sums over 9 columns" in E._repr_html_()

@@ -501,6 +501,12 @@ def test_singularities_of_the_smoothest_field_of_a_sphere_sum_to_two(power, weig
     # a smooth field has no more singularities than necessary
     assert np.abs(found).sum() == 2 * power
     assert set(found.tolist()) == {0, 1}
+    x = E.vectors[:, 0]
+    np.testing.assert_array_equal(gallery.field_indices(points, faces, x, power), found)
+    angle = (np.angle(x.reshape(-1, 2) @ [1, 1j]) + 2 * np.pi) / power  # of one direction
+    roots = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    inside = np.einsum("vik,vk->vi", gallery.tangent_frames(points, faces), roots)
+    np.testing.assert_array_equal(gallery.field_indices(points, faces, inside, power), found)
 
 
 CUBE = [[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)]

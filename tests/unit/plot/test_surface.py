@@ -181,8 +181,16 @@ def test_visible_faces_with_an_index_are_marked(kind, form):
 def test_a_field_without_singular_faces_has_no_legend(ax):
     plot.field(np.eye(3), [[0, 1, 2]], np.full((3, 3), [1.0, -1, 0]), ax=ax, singularities=True)
     assert ax.get_legend() is None
-    with pytest.raises(ValueError, match="`singularities` requires `power` = 1"):
-        plot.field(np.eye(3), [[0, 1, 2]], np.ones(6), power=2, singularities=True, ax=ax)
+
+
+def test_singular_faces_of_crosses_are_marked(ax):
+    points, faces = icosphere(2)
+    x = np.random.default_rng(0).standard_normal((len(points), 2))
+    plot.field(points, faces, x, power=4, singularities=True, ax=ax)
+    found = sc.gallery.field_indices(points, faces, x, 4)
+    assert found.sum() == 8
+    labels = ax.get_legend_handles_labels()[1]
+    assert labels[-2].startswith(f"index +1: {(found == 1).sum()} faces")
 
 
 def test_three_dimensional_axes_contain_all_faces():
