@@ -33,6 +33,7 @@ RULES = [
     [*((rule, "internal") for rule in RULES), *((rule, "principal") for rule in RULES[::2])],
     ids=str,
 )
+@pytest.mark.filterwarnings("ignore:`ranks.budget:sheafcoarsen.SingularProblemWarning")
 def test_every_rank_rule_gives_the_same_bits_as_in_memory(rank, local_operator, memory):
     F = ragged_sheaf(n=60, m=150)
     P = sc.select(F, 10)
