@@ -331,10 +331,7 @@ def _info(args: argparse.Namespace) -> int:
         lines = [f"{name.replace('_', ' '):<22}{value}" for name, value in known.items()]
         print_json(known) if args.json else print("\n".join(lines))
         return 0
-    try:
-        obj = read(args, poses=True)
-    except ValueError:
-        obj = read(args)  # raises again, unless only translations or poses are invalid
+    obj = read(args, poses=True)
     if isinstance(obj, PoseGraph):
         if not args.json:
             print(obj)

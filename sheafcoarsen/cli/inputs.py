@@ -69,7 +69,10 @@ def read(args: argparse.Namespace, poses: bool = False) -> Saved | PoseGraph:
     if ours:
         return load(path)
     if toro or plain.endswith(".g2o"):
-        G = read_g2o(path, poses=True)
+        try:
+            G = read_g2o(path, poses=True)
+        except ValueError:
+            return read_g2o(path)  # raises again, unless only translations or poses are invalid
         if not poses and G.sightings is not None:
             print(
                 f"{path}: only the rotations between poses are used; `synchronize` takes landmarks",

@@ -697,7 +697,7 @@ def objects():
         "LocalModes": (C.modes, ["internal", "1 .. 3", "8 of 34"]),
         "Coarsening": (C, ["34", "fine", "coarse", "internal operator"]),
         "EnergyLedger": (sc.energy_ledger(C, x[:, 0]), ["retained internal", "closure"]),
-        "EnergyLedger of many": (sc.energy_ledger(C, x), ["fine energy", "…"]),
+        "EnergyLedger of many": (sc.energy_ledger(C, x), ["sums over 12 columns"]),
         "HierarchyLedger": (H.ledger(x[:, 0]), ["coarsest energy", "level 1: discarded crossing"]),
         "Hierarchy": (H, ["34", "12", "4", "nonzeros"]),
         "Pooling": (sc.HiSP(2, 4)(C.fine, x[:, :3]), ["34", "4", "3"]),
