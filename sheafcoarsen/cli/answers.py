@@ -10,7 +10,7 @@ from sheafcoarsen import ranks
 from sheafcoarsen._support import output_path, replacing, tables
 from sheafcoarsen.cli.outputs import check_outputs, print_result, show_files, show_times
 from sheafcoarsen.hierarchy import coarsen_levels
-from sheafcoarsen.html_report import EDGE_HEAD, stage, worst_edges, write_report
+from sheafcoarsen.html_report import stage, worst_edges, write_report
 from sheafcoarsen.io import read_g2o, save, write_g2o
 from sheafcoarsen.sheaf import CellularSheaf
 from sheafcoarsen.solve import eigenmodes
@@ -128,8 +128,8 @@ def synchronize_file(args: argparse.Namespace) -> int:
         unsaved = "" if args.out is None else f", also of {tables.printable(args.out)}"
         print(f"left    {out:,} of {S.n_edges:,} measurements out{unsaved}")
     print("worst edges")
-    rows = [EDGE_HEAD, *worst_edges(S)]
-    widths = [max(len(str(row[k])) for row in rows) for k in range(len(EDGE_HEAD))]
+    rows = worst_edges(S)
+    widths = [max(len(str(row[k])) for row in rows) for k in range(len(rows[0]))]
     for row in rows:
         cells = (str(cell).rjust(width) for cell, width in zip(row, widths, strict=True))
         print("  " + tables.printable("  ".join(cells)).rstrip())

@@ -269,7 +269,11 @@ def vertex_areas(points: npt.ArrayLike, faces: npt.ArrayLike) -> np.ndarray:
 
 
 def field_indices(
-    points: npt.ArrayLike, faces: npt.ArrayLike, vectors: npt.ArrayLike, power: int = 1
+    points: npt.ArrayLike,
+    faces: npt.ArrayLike,
+    vectors: npt.ArrayLike,
+    power: int = 1,
+    frames: npt.ArrayLike | None = None,
 ) -> np.ndarray:
     """Return the index of a tangent field at each face: its number of turns around the face.
 
@@ -286,11 +290,13 @@ def field_indices(
     faces : array_like of int, shape (f, k)
         As in :func:`tangent_bundle`, of a surface with two sides.
     vectors : array_like, shape (2 n,), (n, 2) or (n, 3)
-        A cochain of ``tangent_bundle(points, faces, power=power)`` in the bases
-        :func:`tangent_frames`, or vectors in space, one of the ``power`` directions at each vertex,
-        whose tangential parts are used. Zero vectors are replaced by the first basis vector.
+        A cochain of ``tangent_bundle(points, faces, power=power, frames=frames)``, or vectors in
+        space, one of the ``power`` directions at each vertex, whose tangential parts are used. Zero
+        vectors are replaced by the first basis vector.
     power : int
         As in :func:`tangent_bundle`: 1 for vectors, 2 for lines, 4 for crosses.
+    frames : array_like, shape (n, 3, 2), optional
+        The bases of a cochain; by default :func:`tangent_frames`.
 
     Returns
     -------
@@ -331,7 +337,13 @@ def field_indices(
         )
     normals = vertex_normals(scaled_points(points)[0], faces)
     T = _frames(normals)
-    if in_space := given.shape == (n, 3):
+    in_space = given.shape == (n, 3)
+    if frames is not None and not in_space:
+        own = real_array("frames", frames, [(n, 3, 2)], f"have shape ({n}, 3, 2)")
+        angles = np.angle(given.reshape(n, 2) @ [1, 1j]) / power
+        directions = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+        given, in_space = np.einsum("vik,vk->vi", own, directions), True
+    if in_space:
         given = np.einsum("vik,vi->vk", T, given)
     x = given.reshape(n, 2)
     x = x / np.where(scales := np.abs(x).max(axis=1, initial=0), scales, 1)[:, None]

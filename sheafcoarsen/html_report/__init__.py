@@ -18,11 +18,10 @@
     The data of the report: ledgers of two cochains, low spectra, checks; and the verdict.
 """
 
-from sheafcoarsen.html_report._report import EDGE_HEAD, report, worst_edges, write_report
+from sheafcoarsen.html_report._report import report, worst_edges, write_report
 from sheafcoarsen.html_report.results import SMOOTHING_STEPS, smooth_cochain, stage
 
 __all__ = [
-    "EDGE_HEAD",
     "SMOOTHING_STEPS",
     "report",
     "smooth_cochain",

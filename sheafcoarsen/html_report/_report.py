@@ -177,7 +177,7 @@ def write_report(
         with stage(own, "certificate"):
             verdict = C.certify()
         sentence = poses_verdict(C)
-        call = "sc.synchronize(G, refine=True)"
+        call = _synchronize_call(C)
         with stage(own, "pictures"):
             sections = _pose_sections(C, pos)
     elif isinstance(C, Hierarchy):
@@ -357,29 +357,36 @@ def _pose_sections(S: Synchronization, pos: npt.ArrayLike | Mapping | None) -> l
         draw = partial(plot.poses, outliers=min(WORST, S.n_edges), pos=pos)
         maps.append(figure("map", "The computed map", draw, S))
         sections.append(("The map", maps))
+    head, *rows = worst_edges(S)
     return [
         *sections,
         ("Result", [_shown(S)]),
-        ("Worst edges", [_wide(tables.table(worst_edges(S), head=EDGE_HEAD))]),
+        ("Worst edges", [_wide(tables.table(rows, head=head))]),
     ]
 
 
-EDGE_HEAD = ("edge", "from", "to", "standard deviations", "angle (degrees)", "distance", "weight")
+def _synchronize_call(S: Synchronization) -> str:
+    """Return the call that made the poses, but for its seed and its start."""
+    given = "G" if isinstance(S.measurements, PoseGraph) else "F"
+    robust = "" if S.weights is None else ', robust="tls"'
+    return f'sc.synchronize({given}, "{S.method}", refine={len(S.costs) > 1}{robust})'
+
 
 WORST = 10
 """Maximum number of edges in the table of worst edges, and of highlighted edges in the map."""
 
 
 def worst_edges(S: Synchronization) -> list[tuple]:
-    """Return a table row for each of the edges with the largest residuals."""
+    """Return a table of the edges with the largest residuals; the first row is its head."""
     names = range(S.n_vertices) if S.vertex_labels is None else S.vertex_labels
-    rows = []
+    known = [] if S.distances is None else ["distance"]
+    known += [] if S.weights is None else ["weight"]
+    rows: list[tuple] = [("edge", "from", "to", "standard deviations", "angle (degrees)", *known)]
     for e in S.outliers()[:WORST].tolist():
         i, j = S.edges[e].tolist()
-        off = "" if S.distances is None else f"{S.distances[e]:.3g}"
-        weight = "" if S.weights is None else f"{S.weights[e]:.3g}"
-        turn = f"{np.degrees(S.angles[e]):.3g}"
-        rows.append((e, names[i], names[j], f"{S.suspicion[e]:.3g}", turn, off, weight))
+        numbers = [S.suspicion[e], np.degrees(S.angles[e])]
+        numbers += [column[e] for column in (S.distances, S.weights) if column is not None]
+        rows.append((e, names[i], names[j], *(f"{x:.3g}" for x in numbers)))
     return rows
 
 

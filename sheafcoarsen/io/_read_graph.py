@@ -90,7 +90,8 @@ def read_graph(
         ``vertex_labels``; so are sparse integers, of which the largest is at least four times the
         number of distinct ones, with a warning.
     ``.graphml``
-        As read by networkx, undirected, with the edge attribute "weight" (default 1).
+        As read by networkx, undirected, with the edge attribute "weight" (default 1). With
+        ``signed``, signs are those of the edge attribute "sign" if there is one.
     ``.gml``
         As ``.graphml``. Names are the nodes' labels if these are distinct, else their ids.
 
@@ -192,9 +193,12 @@ def _signed(graph: nx.Graph | EdgeList, dim: int) -> CellularSheaf:
         values = [weight for _, _, weight in graph.edges(data="weight", default=1)]
         weights = scalar_array("weight", values) if values else np.ones(0)
         given: nx.Graph | np.ndarray = graph
-        n_vertices = None
+        n_vertices, negative = None, weights < 0
+        if any("sign" in data for _, _, data in graph.edges(data=True)):
+            negative = CellularSheaf.signed(graph).head_data < 0
     else:
         given, weights, n_vertices = graph.edges, graph.weights, graph.n_vertices
+        negative = weights < 0
     F = CellularSheaf.constant(given, dim, np.abs(weights), n_vertices)
-    head = F.head_data * np.repeat(np.where(weights < 0, -1.0, 1.0), F.edge_dims**2)
+    head = F.head_data * np.repeat(np.where(negative, -1.0, 1.0), F.edge_dims**2)
     return trusted_sheaf(F.edges, F.vertex_dims, F.edge_dims, F.tail_data, head, F.vertex_labels)

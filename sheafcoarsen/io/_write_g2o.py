@@ -28,7 +28,8 @@ def write_g2o(path: PathLike, G: PoseGraph, S: Synchronization | None = None) ->
     path : str or path-like
         Gzipped if the name ends in ``.gz``.
     G : PoseGraph
-        Its vertex labels must be integers; without labels, vertices are numbered from 0.
+        The labels of its vertices and landmarks must be integers; without labels, vertices
+        are numbered from 0.
     S : Synchronization, optional
         Poses for the ``VERTEX`` lines; by default those of ``G``, if it has any.
 
@@ -150,9 +151,10 @@ def _whole_numbers(name: str, labels: tuple | None, count: int) -> list[int]:
         return list(range(count))
     for label in labels:
         if isinstance(label, bool) or not isinstance(label, int | np.integer):
+            owner, field = name.rsplit(".", 1)
             raise TypeError(
                 f"`{name}` must be integers for a g2o file, got {label!r}: "
-                f"dataclasses.replace(G, vertex_labels=None) numbers the vertices"
+                f"dataclasses.replace({owner}, {field}=None) has numbers instead"
             )
     return [int(label) for label in labels]
 

@@ -68,8 +68,8 @@ def synchronize(
         must be inverse variances: a measured rotation alone is never discarded if kappa is below
         2.7 in the plane or 2 in space, as unit weights are.
     trusted : array_like of int or bool, optional
-        Edges that are never discarded, as indices or as a mask. By default the odometry, between
-        poses i and i + 1 (the first of parallel edges), if it connects the poses; [] trusts none.
+        Edges that are never discarded, as indices or as a mask. By default none of a sheaf, and of
+        a PoseGraph the odometry, the (first) edges of poses i and i + 1, if it connects all poses.
 
     Returns
     -------

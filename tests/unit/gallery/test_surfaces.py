@@ -505,8 +505,16 @@ def test_singularities_of_the_smoothest_field_of_a_sphere_sum_to_two(power, weig
     np.testing.assert_array_equal(gallery.field_indices(points, faces, x, power), found)
     angle = (np.angle(x.reshape(-1, 2) @ [1, 1j]) + 2 * np.pi) / power  # of one direction
     roots = np.stack([np.cos(angle), np.sin(angle)], axis=1)
-    inside = np.einsum("vik,vk->vi", gallery.tangent_frames(points, faces), roots)
+    frames = gallery.tangent_frames(points, faces)
+    inside = np.einsum("vik,vk->vi", frames, roots)
     np.testing.assert_array_equal(gallery.field_indices(points, faces, inside, power), found)
+    turn = np.random.default_rng(1).uniform(0, 2 * np.pi, len(points))
+    own = frames @ np.stack([np.cos(turn), -np.sin(turn), np.sin(turn), np.cos(turn)], 1).reshape(
+        -1, 2, 2
+    )
+    z = np.exp(1j * power * (angle - turn))  # the same field in bases turned by ``turn``
+    y = np.stack([z.real, z.imag], axis=1)
+    np.testing.assert_array_equal(gallery.field_indices(points, faces, y, power, own), found)
 
 
 CUBE = [[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)]

@@ -159,6 +159,11 @@ def test_signed_file_gives_the_signed_sheaf(write):
     assert read_graph(write("0 1 2\n", "h.txt"), signed=True).allclose(
         read_graph(write("0 1 2\n", "h.txt"))
     )
+    G = nx.Graph([("a", "b", {"sign": -1, "weight": 2.0}), ("b", "c", {"sign": 1, "weight": 3.0})])
+    for ending in ("graphml", "gml"):
+        text = "\n".join(getattr(nx, f"generate_{ending}")(G))
+        found = read_graph(write(text, f"g.{ending}"), signed=True)
+        assert found.equals(CellularSheaf.signed(G))
     with pytest.raises(TypeError, match="`signed` must be True or False, got 'yes'"):
         read_graph(path, signed="yes")
 

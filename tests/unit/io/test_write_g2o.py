@@ -107,6 +107,10 @@ def test_unlabelled_landmarks_follow_the_largest_id(tmp_path):
     H = sc.read_g2o(tmp_path / "g.g2o", poses=True)
     assert H.sightings.labels == (51, 52, 53)
     named = dataclasses.replace(G.sightings, labels=(60, 50, 40))
+    trees = dataclasses.replace(G.sightings, labels=("a", "b", "c"))
+    hint = "dataclasses.replace(G.sightings, labels=None) has numbers instead"
+    with pytest.raises(TypeError, match=re.escape(hint)):
+        sc.write_g2o(tmp_path / "g.g2o", dataclasses.replace(G, sightings=trees))
     with pytest.raises(ValueError, match=r"labels\[1\]` = 50 is also the id of pose 2"):
         sc.write_g2o(tmp_path / "g.g2o", dataclasses.replace(G, sightings=named))
 
