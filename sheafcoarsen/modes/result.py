@@ -261,15 +261,16 @@ def warn_if_empty(modes: LocalModes, stacklevel: int, where: str = "") -> None:
 def warn_if_empty_in(
     dim: int, ranks: np.ndarray, next_eigenvalues: np.ndarray, stacklevel: int, where: str = ""
 ) -> None:
-    """Warn if a sheaf with dim C^0 = ``dim`` has no local section in any cluster."""
+    """Warn if no local operator of a sheaf with dim C^0 = ``dim`` has a kernel."""
     if dim and not ranks.any():
         lowest = next_eigenvalues[np.isfinite(next_eigenvalues)]
         low, high = lowest.min(), lowest.max()
         warnings.warn(
-            f"{where}no cluster has a local section, so `ranks.kernel()` retains none of {dim} "
+            f"{where}no local operator has eigenvalue 0, so `ranks.kernel()` retains none of {dim} "
             f"dimensions and the coarse sheaf has dimension 0. The lowest eigenvalues of the "
             f"clusters are {low:.3g} to {high:.3g}: use ranks.below({high:.3g}) to retain modes up "
-            f"to this eigenvalue, or ranks.fixed(r) to retain the r lowest modes of every cluster",
+            f"to this eigenvalue, or ranks.fixed(r) to retain the r lowest modes of every cluster "
+            f"(local sections are the kernels of internal operators, not of principal ones)",
             SingularProblemWarning,
             stacklevel=stacklevel,
         )

@@ -93,7 +93,8 @@ def _attribute(
 
 def edge_name(graph: GraphArrays, e: int) -> str:
     """Return the name of an edge in error messages."""
-    return f"edge {e} {tuple(graph.edges[e].tolist())}"
+    u, v = graph.edges[e].tolist()
+    return f"edge {e} {(u, v) if graph.labels is None else (graph.labels[u], graph.labels[v])}"
 
 
 def edge_weights(graph: GraphArrays, weight: EdgeValues | None, name: str = "weight") -> np.ndarray:

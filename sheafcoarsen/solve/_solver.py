@@ -55,8 +55,8 @@ MOST_GROWTH = 1e8
 class Solver:
     """Solver of (L + shift I) x = b for one sheaf and many right-hand sides b.
 
-    A preconditioner of conjugate gradients is set up once, so that every solution reaches the
-    requested residual: a sparse factorization ("direct"), multigrid by the sheaf's own coarsening
+    A preconditioner of conjugate gradients is set up once, so that ``solve(b, tol=1e-8)`` reaches
+    the residual tol: a sparse factorization ("direct"), multigrid by the sheaf's own coarsening
     ("multigrid"), or the inverse diagonal blocks ("jacobi"). In a singular system b must be in the
     range of L; the solution of least norm is returned, with ker L by :func:`global_sections`.
 

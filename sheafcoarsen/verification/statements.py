@@ -211,8 +211,8 @@ def _loopless_reason(e: Evidence) -> str | None:
         return None
     a = int(np.argmax(e.internal_rows_ratio(0, e.K) >= RESIDUAL_LIMIT))
     return (
-        f"retained modes have internal energy, first in cluster {a}: use rank=ranks.kernel() to "
-        f"retain only modes without energy"
+        f"retained modes have internal energy, first in cluster {a}: use internal modes with "
+        f"rank=ranks.kernel() to retain only modes without energy"
     )
 
 

@@ -322,7 +322,7 @@ BAD_ARGUMENTS = {
     "negative weight of a networkx edge": (
         lambda: CellularSheaf.constant(nx.Graph([("a", "b", {"weight": -2})])),
         ValueError,
-        "got -2.0 for edge 0 (0, 1); CellularSheaf.signed accepts negative weights",
+        "got -2.0 for edge 0 ('a', 'b'); CellularSheaf.signed accepts negative weights",
     ),
     "directed": (
         lambda: CellularSheaf.constant(nx.DiGraph([(0, 1)])),

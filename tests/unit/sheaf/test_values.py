@@ -74,9 +74,9 @@ BAD_VALUES = {
         "`x` must hold an array of shape (d, d) for each of the 2 edges",
     ),
     "ragged": ([np.eye(2), np.eye(3)], (-1, -1), "rectangular array of numbers"),
-    "nan": ([1.0, np.nan], (), "`x` must be finite, got nan for edge 1 (2, 3)"),
+    "nan": ([1.0, np.nan], (), "`x` must be finite, got nan for edge 1 ('a', 3)"),
     "no such attribute": ("colour", (), "names an edge attribute that no edge of the graph has"),
-    "absent attribute": ("only one", (), "edge 0 (0, 2) has no attribute 'only one' for `x`"),
+    "absent attribute": ("only one", (), "edge 0 ('c', 'a') has no attribute 'only one' for `x`"),
 }
 
 
@@ -93,7 +93,7 @@ BAD_WEIGHTS = {
     "negative": (
         [1.0, -2.0],
         ValueError,
-        "must not be negative, because its root is taken, got -2.0 for edge 1 (2, 3)",
+        "must not be negative, because its root is taken, got -2.0 for edge 1 ('a', 3)",
     ),
     "complex": ([1j, 1j], TypeError, "`weight` must be real, got dtype complex128"),
     "bool": ([True, False], TypeError, "got dtype bool"),
