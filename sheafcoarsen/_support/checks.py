@@ -96,7 +96,7 @@ def vertex_count(name: str, count: int) -> None:
 
 
 @contextlib.contextmanager
-def room_for_entries(name: str, entries: float, itemsize: int = 8) -> Iterator[None]:
+def memory_for_entries(name: str, entries: float, itemsize: int = 8) -> Iterator[None]:
     """Raise a ValueError if map entries do not fit in memory, or if the block runs out of it."""
     size = _gigabytes(entries * itemsize)
     message = f"`{name}` requires {_amount(entries)} map entries ({size}), more than fits in memory"

@@ -54,7 +54,7 @@ class Ledger:
         return {**self.lines, "fine energy": self.fine_energy, "closure": self.closure}
 
     def _titled(self) -> tuple[str, dict[str, float | np.ndarray]]:
-        """Return a title and what is shown: sums if there are too many columns to read."""
+        """Return a title and the numbers to show: sums if there are more columns than SHOWN."""
         title, shown, h = type(self).__name__, self._shown(), np.size(self.fine_energy)
         if h <= tables.SHOWN:
             return title, shown

@@ -305,9 +305,9 @@ def check_memory(found: Estimate, memory: float, where: str) -> None:
     if found.task_bytes <= USABLE * memory:
         return
     free = max(USABLE * memory - BASE, 0)
-    room = max(free - found.dense_bytes, 0) / NEED
+    available = max(free - found.dense_bytes, 0) / NEED
     have = f"{where} {amount(memory)}, of which {USABLE:.0%} can be used"
-    if found.largest_cluster >= room:
+    if found.largest_cluster >= available:
         needed = BASE + found.dense_bytes + NEED * found.largest_cluster
         raise MemoryError(
             f"`P`: the maps of its largest cluster take {amount(found.largest_cluster)}, and need "
@@ -321,7 +321,7 @@ def check_memory(found: Estimate, memory: float, where: str) -> None:
             f"at most {amount(free / NEED)} (`part_bytes`), or use workers with more memory"
         )
     per_shard = (found.task_bytes - BASE - found.dense_bytes) / NEED
-    wanted = math.ceil(1.2 * found.n_shards * per_shard / room)
+    wanted = math.ceil(1.2 * found.n_shards * per_shard / available)
     raise MemoryError(
         f"`n_shards` = {found.n_shards}: the maps of the largest shard take "
         f"{amount(found.largest_shard)}, and its task needs about {amount(found.task_bytes)}, "

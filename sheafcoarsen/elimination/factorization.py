@@ -9,9 +9,9 @@ from sheafcoarsen._kernels.dense import power_of_two
 from sheafcoarsen._support import (
     eps_of,
     integer_array,
+    memory_for_entries,
     offsets,
     read_only,
-    room_for_entries,
     scalar_array,
 )
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
@@ -151,7 +151,7 @@ def _workspace(
 
 
 def _mesh_workspace(most: int, largest: int, dtype: np.dtype) -> kernels.MeshWorkspace:
-    with room_for_entries("max_neighbors", most * largest**2, dtype.itemsize):
+    with memory_for_entries("max_neighbors", most * largest**2, dtype.itemsize):
         return kernels.MeshWorkspace(
             np.empty((most, largest**2), dtype),
             np.empty(most),

@@ -8,9 +8,9 @@ import numpy.typing as npt
 from sheafcoarsen._support import (
     Seed,
     finite,
+    memory_for_entries,
     random_generator,
     real_number,
-    room_for_entries,
     scalar_array,
     single_threaded_blas,
     vertex_count,
@@ -74,7 +74,7 @@ def bundle(graph: GraphLike, dim: int, noise: float = 0.0, seed: Seed = None) ->
     arrays = graph_arrays(graph)
     rng = random_generator("seed", seed)
     count = max(arrays.n_vertices, len(arrays.edges), 1)
-    with room_for_entries("dim", count * dim * dim):
+    with memory_for_entries("dim", count * dim * dim):
         gauge = random_orthonormal(rng, arrays.n_vertices, dim, dim, np.dtype(float))
         tails, heads = arrays.edges.T
         transports = gauge[tails] @ gauge[heads].swapaxes(1, 2)
@@ -141,7 +141,7 @@ def cycle(n: int, holonomy: npt.ArrayLike) -> CellularSheaf:
     if H.ndim != 2 or H.shape[0] != H.shape[1]:
         raise ValueError(f"`holonomy` must be an angle or a square matrix, got shape {H.shape}")
     check_unitary(finite("`holonomy`", H)[None], lambda _: "`holonomy`")
-    with room_for_entries("n", n * H.size, H.itemsize):
+    with memory_for_entries("n", n * H.size, H.itemsize):
         vertices = np.arange(n)
         transports = np.tile(np.eye(len(H), dtype=H.dtype), (n, 1, 1))
         transports[-1] = H

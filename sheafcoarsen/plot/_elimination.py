@@ -78,8 +78,8 @@ def elimination(
     """
     check_kind("K", K, Elimination)
     places = _places(K, pos)
-    ax, left, right, room = two_panels(ax, places, 1.0)
-    size = float(np.clip(0.05 * room / max(len(places), 1), 0.5, 30))
+    ax, left, right, panel_area = two_panels(ax, places, 1.0)
+    size = float(np.clip(0.05 * panel_area / max(len(places), 1), 0.5, 30))
     _draw_all(left, K, places, size)
     _draw_left(right, K, places, size)
     for panel in (left, right):

@@ -80,15 +80,15 @@ def ledger(E: EnergyLedger | HierarchyLedger, *, ax: Axes | None = None) -> Axes
     for at, (end, value) in enumerate(zip(right.tolist(), values.tolist(), strict=True)):
         share = f"  ({round(100 * value / fine, 2) + 0.0:.2f} %)" if fine > 0 else ""
         text = "0, to rounding" if 0 < abs(value) <= rounding else f"{value:.4g}{share}"
-        beside: dict = {"xytext": (5, 0), "textcoords": "offset points", "va": "center"}
-        ax.annotate(text, (end, at), fontsize=8, **beside)
+        offset: dict = {"xytext": (5, 0), "textcoords": "offset points", "va": "center"}
+        ax.annotate(text, (end, at), fontsize=8, **offset)
     ax.axvline(0, color="black", linewidth=0.8)
     ax.set_yticks(y, names)
     ax.invert_yaxis()
     low, high = min(float(starts.min()), float((starts + values).min()), 0.0), float(right.max())
     span = high - low or 1.0
-    room = span * 110 / max(square_points(ax) - 110, 110)  # space for the numbers next to the bars
-    ax.set_xlim(low - (0.03 * span if low < 0 else 0), high + room)
+    margin = span * 110 / max(square_points(ax) - 110, 110)  # for the numbers at the bars
+    ax.set_xlim(low - (0.03 * span if low < 0 else 0), high + margin)
     columns = np.size(E.fine_energy)
     summed = f", summed over {columns} cochains" if columns != 1 else ""
     ax.set_xlabel(f"energy, in squared units of $\\delta x${summed}")

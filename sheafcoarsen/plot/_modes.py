@@ -158,7 +158,7 @@ def _draw_mode(ax: Axes, E: Eigenmodes, i: int, places: np.ndarray, order: np.nd
         return "arrows: stalk by stalk" if two else "arrows: real and imaginary parts"
     owner = np.repeat(np.arange(len(dims)), dims)
     values = x if one else np.sqrt(np.bincount(owner, np.abs(x) ** 2, len(dims)))
-    room = square_points(ax) ** 2
+    panel_area = square_points(ax) ** 2
     reach = float(np.abs(values).max(initial=0.0)) or 1.0
     cmap, norm = number_colors(np.array([-reach if one else 0.0, reach]))
     style: dict = {"rasterized": len(places) > MARKERS, "zorder": 3, "label": "mode"}
@@ -168,7 +168,7 @@ def _draw_mode(ax: Axes, E: Eigenmodes, i: int, places: np.ndarray, order: np.nd
         c=values[order],
         cmap=cmap,
         norm=norm,
-        s=disc_area(places, room),
+        s=disc_area(places, panel_area),
         edgecolors="0.35",
         linewidths=0.3 if len(places) <= MARKERS else 0.0,
         **style,

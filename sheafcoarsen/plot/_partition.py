@@ -136,13 +136,13 @@ def partition(
         places = flat_places(C, vertex_places(C.fine, pos), seen_from)
     else:
         places = computed_places(C)
-    ax, left, right, room = two_panels(ax, places.fine, 1.4)
+    ax, left, right, panel_area = two_panels(ax, places.fine, 1.4)
     colors = cluster_colors(C.clusters.pairs, C.partition.n_clusters)
-    _draw_fine(left, C, places, colors, room, scene)
+    _draw_fine(left, C, places, colors, panel_area, scene)
     if scene is not None:
         fill_cells(left, scene, colors[C.partition.labels, :3])
         fill_faces(right, scene, np.tile(PLAIN, (len(scene.faces), 1)))
-    discs = _draw_coarse(right, C, places, colors, room)
+    discs = _draw_coarse(right, C, places, colors, panel_area)
     for panel in (left, right):
         draw_frame(panel, places.fine)
     if len(colors) <= NUMBERED:
@@ -153,8 +153,8 @@ def partition(
         numbers = [str(a) for a in range(len(colors))]
         _write(left, shown, inner, np.zeros(len(colors)), numbers)
         # place a number next to its disc if the disc is too small to contain it
-        beside = np.where(discs > 120, 0.0, np.sqrt(discs) / 2 + 4)
-        _write(right, shown, places.coarse, beside, numbers)
+        offsets = np.where(discs > 120, 0.0, np.sqrt(discs) / 2 + 4)
+        _write(right, shown, places.coarse, offsets, numbers)
     names = C.fine.vertex_labels or ()
     if len(names) <= NUMBERED and scene is None and not places.by_quotient:
         texts = ["" if isinstance(name, int) else str(name) for name in names]
@@ -163,7 +163,12 @@ def partition(
 
 
 def _draw_fine(
-    ax: Axes, C: Coarsening, places: Places, colors: np.ndarray, room: float, scene: Scene | None
+    ax: Axes,
+    C: Coarsening,
+    places: Places,
+    colors: np.ndarray,
+    panel_area: float,
+    scene: Scene | None,
 ) -> None:
     n, labels = C.fine.n_vertices, C.partition.labels
     edges = C.fine.edges[C.fine.edges[:, 0] != C.fine.edges[:, 1]]
@@ -176,17 +181,18 @@ def _draw_fine(
     else:
         what = _draw_edges(ax, places.fine, C, colors)
     if scene is None:
-        order, area = places.order, np.clip(0.12 * room / max(n, 1), 0.3, 60 * room / 1e5)
-        area = min(area, disc_area(places.fine, room, 0.7))
+        order = places.order
+        area = np.clip(0.12 * panel_area / max(n, 1), 0.3, 60 * panel_area / 1e5)
+        area = min(area, disc_area(places.fine, panel_area, 0.7))
         outline = 0.4 if n <= 2000 else 0
         draw_discs(ax, "vertices", places.fine[order], area, colors[labels[order]], outline)
     loops = C.fine.n_edges - len(edges)
     if loops:
         what += f"; {counted(loops, 'loop')} not drawn"
     text = f"places {places.how}\n{what}"
-    if room <= NARROW:
+    if panel_area <= NARROW:
         text = text.replace(" from", "\nfrom").replace(", ", ",\n")
-    ax.set_xlabel(text, fontsize=10 if room > NARROW else 8)
+    ax.set_xlabel(text, fontsize=10 if panel_area > NARROW else 8)
 
 
 def _draw_edges(ax: Axes, places: np.ndarray, C: Coarsening, colors: np.ndarray) -> str:
@@ -225,14 +231,14 @@ def _draw_links(ax: Axes, C: Coarsening, places: Places, n_edges: int) -> str:
 
 
 def _draw_coarse(
-    ax: Axes, C: Coarsening, places: Places, colors: np.ndarray, room: float
+    ax: Axes, C: Coarsening, places: Places, colors: np.ndarray, panel_area: float
 ) -> np.ndarray:
     """Draw the coarse graph and return the areas of its vertices, shape (K,)."""
     K, crossing = len(places.coarse), C.n_crossing_edges
     loops = C.sheaf.edges[crossing:, 0]
     largest = max(int(C.ranks.max(initial=0)), 1)
     shown = places.seen
-    area = disc_area(places.coarse[shown], room, 0.35)  # leave space for edges between rings
+    area = disc_area(places.coarse[shown], panel_area, 0.35)  # leave space for edges between rings
     sizes = np.maximum(area * C.ranks / largest, 0.04 * area)
     handles = [*_draw_crossing_edges(ax, C, places, area), *_draw_loops(ax, C, places, sizes, area)]
     faces = np.where((C.ranks > 0)[:, None], colors, 1.0)
@@ -260,9 +266,9 @@ def _draw_coarse(
     elif kept < crossing:
         notes.append(f"the weakest {crossing - kept:,} of {crossing:,} edges")
     if notes:
-        ax.set_xlabel(f"{' and '.join(notes)} not drawn", fontsize=10 if room > NARROW else 8)
+        ax.set_xlabel(f"{' and '.join(notes)} not drawn", fontsize=10 if panel_area > NARROW else 8)
     if handles:
-        style: dict = {"fontsize": 10 if room > NARROW else 8, "ncols": 3}
+        style: dict = {"fontsize": 10 if panel_area > NARROW else 8, "ncols": 3}
         style |= {"handlelength": 1.4, "columnspacing": 1.0, "handletextpad": 0.5}
         add_legend_below(ax, handles, 18 if notes else 2, **style)
     return sizes

@@ -86,13 +86,13 @@ def poses(
     if outliers is not None:
         outliers = whole_number("outliers", outliers, at_least=0)
     edges = S.edges
-    places, marks, component, beside = _places(S, pos)
+    places, marks, component, mark_component = _places(S, pos)
     extent = np.ptp(places, axis=0) if len(places) else np.ones(2)
     flat = len(extent) == 3 and bool(extent[2] < 0.2 * extent.max())
     ax = axes_or_new(ax, 6.5, 4.6 if flat else 6, projection="3d" if places.shape[1] == 3 else None)
     if places.shape[1] == 3 and ax.name != "3d":
         places, marks = _seen_flat(places, marks)
-    places, marks = _side_by_side(places, marks, component, beside)
+    places, marks = _side_by_side(places, marks, component, mark_component)
     _draw_ways(ax, places, edges)
     worst = _worst(S, outliers)
     if len(worst):
@@ -142,9 +142,8 @@ def _places(
         # landmarks also connect the poses that saw them
         joined = [S.edges, S.measurements.sightings.edges + np.array([0, n])]  # type: ignore
         component = component_labels(n + len(marks), np.concatenate(joined))
-        beside = component[n:]
-        beside[beside > component[:n].max(initial=0)] = 0  # draw unseen landmarks with component 0
-        return S.translations, marks, component[:n], beside
+        component[component > component[:n].max(initial=0)] = 0  # unseen landmarks
+        return S.translations, marks, component[:n], component[n:]
     if S.poses is None:
         raise ValueError("`S` is a pose graph without poses: compute them with synchronize(S)")
     places = S.poses[1]
@@ -165,21 +164,21 @@ def _seen_flat(places: np.ndarray, marks: np.ndarray) -> tuple[np.ndarray, np.nd
 
 
 def _side_by_side(
-    places: np.ndarray, marks: np.ndarray, component: np.ndarray, beside: np.ndarray
+    places: np.ndarray, marks: np.ndarray, component: np.ndarray, mark_component: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return positions with each component translated to the right of the previous one."""
     count = int(component.max(initial=-1)) + 1
     if count < 2:
         return places, marks
     low, high = np.full(count, np.inf), np.full(count, -np.inf)
-    for some, owners in ((places, component), (marks, beside)):
+    for some, owners in ((places, component), (marks, mark_component)):
         np.minimum.at(low, owners, some[:, 0])
         np.maximum.at(high, owners, some[:, 0])
     gap = 0.1 * float((high - low).max()) or 1.0
     shifts = np.concatenate([[0.0], np.cumsum(high - low + gap)[:-1]]) - low
     moved, shifted = places.copy(), marks.copy()
     moved[:, 0] += shifts[component]
-    shifted[:, 0] += shifts[beside]
+    shifted[:, 0] += shifts[mark_component]
     return moved, shifted
 
 

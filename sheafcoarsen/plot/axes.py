@@ -201,18 +201,18 @@ def _frame(places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return middle, np.maximum(high / 2 - low / 2, 0.2 * half) + 0.1 * half
 
 
-def disc_area(means: np.ndarray, room: float, share: float = 0.5) -> float:
+def disc_area(means: np.ndarray, panel_area: float, share: float = 0.5) -> float:
     """Return an area of the largest disc, in square points, for which most discs do not overlap.
 
     ``share`` is 0.75 for discs that touch.
     """
-    largest = 500 * room / 1e5
+    largest = 500 * panel_area / 1e5
     if len(means) < 2:
         return largest
     gaps = cKDTree(means).query(means, k=2)[0][:, 1]
     extent = float(np.ptp(means, axis=0).max())
-    diameter = share * np.sqrt(room) * float(np.quantile(gaps, 0.3)) / (extent or 1.0)
-    least = np.clip(0.05 * room / len(means), 0.3, 12)
+    diameter = share * np.sqrt(panel_area) * float(np.quantile(gaps, 0.3)) / (extent or 1.0)
+    least = np.clip(0.05 * panel_area / len(means), 0.3, 12)
     return float(np.clip(diameter**2, least, max(largest, 60)))
 
 

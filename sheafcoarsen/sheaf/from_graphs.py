@@ -12,8 +12,8 @@ from sheafcoarsen._support import (
     choice,
     dimensions,
     is_scalar,
+    memory_for_entries,
     random_generator,
-    room_for_entries,
     scalar_type,
 )
 from sheafcoarsen.sheaf.from_matrices import MatrixLike, sheaf_of_laplacian
@@ -331,7 +331,7 @@ class FromGraphs:
         rows = dimensions("edge_dims", edge_dims, m, "edge")
         entries = float((rows.astype(np.float64) * dims[arrays.edges].sum(axis=1)).sum())
         rng = random_generator("seed", seed)
-        with room_for_entries("vertex_dims` with `edge_dims", entries, scalar.itemsize):
+        with memory_for_entries("vertex_dims` with `edge_dims", entries, scalar.itemsize):
             tail, head = (
                 random_maps(rng, rows, dims[arrays.edges[:, end]], kind, scalar) for end in (0, 1)
             )

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sheafcoarsen._support import (
+    memory_for_entries,
     offsets,
     range_of_blocks,
-    room_for_entries,
     scalar_array,
     single_threaded_blas,
     whole_number,
@@ -123,7 +123,7 @@ def constant_maps(
     """Return tail and head maps sqrt(w) I (``eq:app-scalar-restrictions``)."""
     d = whole_number("dim", dim, at_least=0)
     roots = np.sqrt(edge_weights(graph, weight))
-    with room_for_entries("dim", max(len(graph.edges), 1) * d * d, roots.itemsize):
+    with memory_for_entries("dim", max(len(graph.edges), 1) * d * d, roots.itemsize):
         maps = roots[:, None, None] * np.eye(d, dtype=roots.dtype)
         return maps, maps.copy()
 

@@ -143,7 +143,7 @@ class Verification:
         )
         skipped = len(self.checks) - len(applied)
         return (
-            f"{verdict}, {skipped} do not apply "
+            f"{verdict}, {skipped} {'does' if skipped == 1 else 'do'} not apply "
             f"(a statement holds when its ratio is below {RESIDUAL_LIMIT:g})"
         )
 

@@ -115,7 +115,7 @@ LARGE = np.where(np.arange(60) == 30, 1000, 2)  # vertex 30 is heavier than a me
         (list(range(20)), 2, False),  # the others join too many vertices for one cluster
         ([10, 29, 30], LARGE, False),  # the others join them to fewer groups than clusters
     ],
-    ids=["pairs", "beside a large stalk", "long chain", "few groups"],
+    ids=["pairs", "pairs and a large stalk", "long chain", "few groups"],
 )
 def test_links_heavier_than_all_lighter_ones_are_cut_only_for_balance(method, light, dims, kept):
     edges = np.array(nx.path_graph(60).edges)

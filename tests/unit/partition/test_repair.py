@@ -168,7 +168,7 @@ def test_packing_is_deterministic():
 
 
 def with_pairs(large=1500, pairs=100):
-    """A graph of degree 4 beside many pairs."""
+    """A graph of degree 4 and many pairs."""
     big = nx.random_regular_graph(4, large, seed=1)
     return nx.disjoint_union_all([big] + [nx.path_graph(2)] * pairs)
 

@@ -12,9 +12,9 @@ from sheafcoarsen._support import (
     check_matplotlib,
     choice,
     flag,
+    memory_for_entries,
     random_generator,
     real_number,
-    room_for_entries,
     vertex_count,
     whole_number,
 )
@@ -25,7 +25,7 @@ def refuses(error, message):
 
 
 def entry_count(*entries, **options):
-    with room_for_entries(*entries, **options):
+    with memory_for_entries(*entries, **options):
         pass
 
 
@@ -131,11 +131,11 @@ def test_error_message_formats_numbers_beyond_doubles(entries, told):
 
 
 def test_memory_error_becomes_the_same_value_error():
-    with room_for_entries("dim", 10):
+    with memory_for_entries("dim", 10):
         pass
     with (
         refuses(ValueError, "`dim` requires 10 map entries (8e-08 GB), more than fits in memory"),
-        room_for_entries("dim", 10),
+        memory_for_entries("dim", 10),
     ):
         raise MemoryError
 
