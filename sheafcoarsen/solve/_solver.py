@@ -34,7 +34,7 @@ from sheafcoarsen.sheaf import (
     same_topology,
     unit_sheaf,
 )
-from sheafcoarsen.solve.block_scaling import adjoint, in_blocks, scaled, unit_roots
+from sheafcoarsen.solve.block_scaling import Matrix, adjoint, in_blocks, scaled, unit_roots
 from sheafcoarsen.solve.conjugate_gradients import Iterated, conjugate_gradients
 from sheafcoarsen.solve.deflation import refined_kernel
 from sheafcoarsen.solve.dirichlet import grounded
@@ -135,13 +135,18 @@ class Solver:
             L = scipy.sparse.csr_array(L + shift * scipy.sparse.eye_array(*L.shape, format="csr"))
         self._L = L
         self._norm = inf_norm(L)
-        dims = free.vertex_dims
-        self._scaling = adjoint(unit_roots(in_blocks(L, dims, dims), dims)[0])
+        blocks = in_blocks(L, free.vertex_dims, free.vertex_dims)
+        roots = unit_roots(blocks, free.vertex_dims)[0]
+        self._scaling = adjoint(roots)
         # eliminate leaves and chains, so that the methods solve on the remaining sheaf only
         reduced = without_leaves(self._unit_sheaf) if shift == 0 else None
         self._left = left = self._unit_sheaf if reduced is None else reduced.sheaf
-        A = L if reduced is None else laplacian(left)
-        size = inf_norm(A)
+        A, size = L, self._norm
+        if reduced is not None:
+            A = laplacian(left)
+            size = inf_norm(A)
+            blocks = in_blocks(A, left.vertex_dims, left.vertex_dims)
+            roots = unit_roots(blocks, left.vertex_dims)[0]
         self.method: str = self._asked
         if self._asked == "auto":
             self.method = self._chosen(A)
@@ -152,7 +157,8 @@ class Solver:
             self._approximate = np.zeros_like
             lowest = 1.0 if A.shape[0] == 0 < L.shape[0] else 0.0
         elif self.method == "direct":
-            self._approximate, lowest = _factored(A, left.vertex_dims, self._eps)
+            rounding = max(left.n_vertices, 10) * self._eps
+            self._approximate, lowest = _factored(blocks, roots, rounding)
         elif self.method == "multigrid":
             known = like is not None and same_topology(like._left, left)
             before = like._multigrid if like is not None and known else None
@@ -163,9 +169,6 @@ class Solver:
             self.levels = tuple(self._multigrid.dims)
             lowest = self._multigrid.lowest
         else:
-            roots = unit_roots(in_blocks(A, left.vertex_dims, left.vertex_dims), left.vertex_dims)[
-                0
-            ]
             self._approximate = scipy.sparse.csr_array(roots @ adjoint(roots)).__matmul__
             lowest = 0.0
         if reduced is not None:
@@ -460,17 +463,15 @@ def without_leaves(sheaf: CellularSheaf) -> Elimination | None:
 
 
 def _factored(
-    A: scipy.sparse.csr_array, dims: np.ndarray, eps: float
+    A: Matrix, roots: Matrix, rounding: float
 ) -> tuple[Callable[[np.ndarray], np.ndarray], float]:
     """Return a function X -> A^{-1} X, and the ratio of the smallest to the largest pivot.
 
     The factored matrix S* A S has unit diagonal blocks, which allows maps of very different norms.
     A shift of the size of rounding keeps the factors of a singular matrix finite.
     """
-    blocks = in_blocks(A, dims, dims)
-    roots = unit_roots(blocks, dims)[0]
-    unit = scipy.sparse.csr_array(scaled(roots, blocks, roots))
-    factors = Factors(unit, max(len(dims), 10) * eps * inf_norm(unit))
+    unit = scipy.sparse.csr_array(scaled(roots, A, roots))
+    factors = Factors(unit, rounding * inf_norm(unit))
     pivots, roots_adjoint = np.abs(factors.pivots), adjoint(roots)
     return lambda X: roots @ factors.solve(roots_adjoint @ X), float(pivots.min() / pivots.max())
 

@@ -14,7 +14,7 @@ from sheafcoarsen.exceptions import SingularProblemWarning
 from sheafcoarsen.sections import global_sections
 from sheafcoarsen.sheaf import CellularSheaf, component_labels
 from sheafcoarsen.synchronization._pose_graph import PoseGraph, connection_from, edge_indices
-from sheafcoarsen.synchronization.connection import Connection
+from sheafcoarsen.synchronization.connection import Connection, costs_of
 from sheafcoarsen.synchronization.fits import (
     extended_rotations,
     nearest_rotations,
@@ -118,14 +118,10 @@ def synchronize(
             starts = {"start": _given_rotations(start, connection)}
         else:
             starts, eigenvalues = _starts(connection, method, seed)
-        results = [
-            result_at(F, connection, with_positions(connection, rotations), name)
-            for name, rotations in starts.items()
-        ]
-        found = min(results, key=lambda result: result.cost)
-        if refine:
-            poses = refined_poses(connection, found._poses)
-            found = result_at(F, connection, poses, found.method)
+        fits = {name: with_positions(connection, R) for name, R in starts.items()}
+        name = min(fits, key=lambda name: sum(map(np.sum, costs_of(connection, fits[name]))))
+        poses = refined_poses(connection, fits[name]) if refine else fits[name]
+        found = result_at(F, connection, poses, name)
     _warn_if_undetermined(connection, found)
     return dataclasses.replace(found, eigenvalues=eigenvalues)
 

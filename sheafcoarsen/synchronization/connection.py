@@ -67,10 +67,15 @@ class Connection:
         return np.unique(self.joined, return_index=True)[1]
 
     @cached_property
+    def signs(self) -> np.ndarray:
+        """Sign (m,) of the real part of the determinant of every transport."""
+        return np.sign(np.linalg.det(self.transports).real)
+
+    @cached_property
     def proper(self) -> np.ndarray:
         """Mask (n,) of the vertices in components whose transports all have determinant 1."""
         mask = np.full(self.n_vertices, self.transports.dtype.kind != "c")
-        reflects = (self.weights > 0) & (np.linalg.det(self.transports).real < 0)
+        reflects = (self.weights > 0) & (self.signs < 0)
         return mask & ~np.isin(self.component, self.component[self.edges[reflects, 0]])
 
     @property

@@ -46,6 +46,10 @@ class PoseSheaf:
         edge_dims = np.repeat([self.stalk, d], [m, len(connection.ends) - m])
         tail, head = map(np.zeros, edge_dims @ dims[connection.ends])
         self.sheaf = trusted_sheaf(connection.ends, dims, edge_dims, tail, head)
+        # in space, U^T exp(w) U = exp(back w) for transports U
+        self.back = np.tile(np.eye(3), (m, 1, 1))
+        self.back[:, :d, :d] = connection.transports.swapaxes(1, 2)
+        self.back *= connection.signs[:, None, None]
         self.rotation_roots = np.sqrt(8 * connection.weights)
         self.translation_roots = np.sqrt(connection.tau)
         sizes = self.translation_roots * np.linalg.norm(connection.points, axis=1)
@@ -57,18 +61,15 @@ class PoseSheaf:
         connection, rotations, positions = self.connection, poses.rotations, poses.positions
         m, a, k, d = len(connection.edges), self.n_angles, self.stalk, connection.dim
         tail, head, residual = np.zeros((m, k, k)), np.zeros((m, k, k)), np.zeros((m, k))
-        turns, transports = np.tile(np.eye(3), (2, m, 1, 1))
+        turns = np.tile(np.eye(3), (m, 1, 1))
         turns[:, :d, :d] = edge_turns(connection, rotations)
-        transports[:, :d, :d] = connection.transports
         quaternions = np.zeros((m, 4))
         if m:  # scipy before 1.16 refuses an empty array
             quaternions = Rotation.from_matrix(turns).as_quat(canonical=True)
         sines, cosines = quaternions[:, :3], quaternions[:, 3, None, None]
         half = self.rotation_roots[:, None, None] / 2
-        signs = np.sign(np.linalg.det(transports))[:, None, None]
-        back = signs * transports.swapaxes(1, 2)  # U^T exp(w) U = exp(back w)
         bent, straight = _cross(sines), cosines * np.eye(3)
-        tail[:, :a, :a] = (half * (straight - bent) @ back)[:, 3 - a :, 3 - a :]
+        tail[:, :a, :a] = (half * (straight - bent) @ self.back)[:, 3 - a :, 3 - a :]
         head[:, :a, :a] = (half * (straight + bent))[:, 3 - a :, 3 - a :]
         residual[:, :a] = self.rotation_roots[:, None] * sines[:, 3 - a :]
         if not connection.has_positions:
@@ -152,8 +153,8 @@ def unrefinable(connection: Connection, rotations: np.ndarray) -> str | None:
     """Return the requirement of Gauss-Newton that is violated, or None."""
     if connection.dim not in (2, 3) or connection.transports.dtype.kind == "c":
         return f"rotations of the plane or of space, got {connection.group}"
-    reflects = np.linalg.det(edge_turns(connection, rotations)) < 0
-    bad = np.flatnonzero(reflects & (connection.weights > 0))
+    signs = connection.signs * np.linalg.det(rotations)[connection.edges].prod(axis=1)
+    bad = np.flatnonzero((signs < 0) & (connection.weights > 0))
     if bad.size:
         u, v = connection.edges[bad[0]].tolist()
         edge = f"{bad[0]} ({u} -> {v})"
@@ -225,7 +226,7 @@ def certificate(connection: Connection, poses: Poses, cost: float, tol: float) -
     sizes = sum(np.square(x).sum(axis=1) for x in points)
     agree = (turns <= 4 * unit * connection.dim * connection.weights).all()
     agree &= (moves <= unit * connection.tau * sizes).all()
-    if unrefinable(connection, poses.rotations) is None:
+    if len(poses.costs) < 2 and unrefinable(connection, poses.rotations) is None:
         poses = refined_poses(connection, poses)
     n, d, sheaf, X = connection.n_vertices, connection.dim, connection.sheaf, poses.cochain
     stalk, starts, roots = int(sheaf.vertex_dims[0]), sheaf.vertex_offsets, connection.roots
@@ -240,7 +241,7 @@ def certificate(connection: Connection, poses: Poses, cost: float, tol: float) -
     blocks[:, :d, :d] = multipliers
     Lambda = scipy.sparse.bsr_array((blocks, np.arange(n), np.arange(n + 1))).tocsr()
     Lambda.resize(Q.shape)
-    norm = float(abs(Q[marked][:, marked]).sum(axis=1).max(initial=0.0))
+    norm = float((abs(Q) @ marked)[marked].max(initial=0.0))
     M, E = scipy.sparse.csr_array(Q - Lambda), QX - Lambda @ X
     free = np.ones(len(X), bool)
     free[range_of_blocks(starts, roots)] = False

@@ -120,10 +120,12 @@ class Synchronization(ReadOnly):
 
     @property
     def _poses(self) -> Poses:
-        """Poses in double precision; positions of landmarks follow those of poses."""
+        """Poses in double precision, landmarks last; costs unless their rotations were rounded."""
         given = [part for part in (self.translations, self.landmarks) if part is not None]
         positions = np.concatenate(given or [np.zeros((self.n_vertices, 0))])
-        return Poses(self.rotations.astype(np.result_type(self.rotations, np.float64)), positions)
+        rotations = self.rotations.astype(np.result_type(self.rotations, np.float64), copy=False)
+        costs = tuple(self.costs) if rotations is self.rotations else ()
+        return Poses(rotations, positions, costs)
 
     def cochain(self) -> np.ndarray:
         """Return the poses as d cochains of ``G.joint_sheaf()``, or of the given sheaf.
@@ -228,7 +230,8 @@ class Synchronization(ReadOnly):
     def certify(self, tol: float = 1e-6) -> PoseCertificate:
         """Return a lower bound on the minimum cost, and whether these poses attain it.
 
-        Poses in the plane or in space are first refined; their Lagrange multipliers give the bound
+        Poses in the plane or in space are first refined, unless they are the result of
+        ``refine=True``; their Lagrange multipliers give the bound
         (Rosen et al., IJRR 2019), for measurements weighted by ``weights``. If the relaxation is
         not tight, an optimum may not be recognized; a certified optimum is always one.
 
