@@ -15,8 +15,8 @@ of SE-Sync (Rosen et al., IJRR 2019, tables 1 and 2). Real pose graphs are read 
 ``SHEAFCOARSEN_DATA``; a grid with loops is generated.
 
 The line "certified" compares the times until rotations are certified as optimal, ours with
-``refine=True`` and ``certify()``, theirs by ``RiemannianStaircaseOptimizer`` from our start, and
-the relative difference of the costs. Both solve for rotations only, without translations.
+``refine=True`` and ``certify()``, theirs by the start above and ``RiemannianStaircaseOptimizer``,
+and the relative difference of the costs. Both solve for rotations only, without translations.
 """
 
 import argparse
@@ -165,7 +165,8 @@ def certified(G, gtsam, rounds):
         else:
             seen = gtsam.Rot2(np.arctan2(turn[1, 0], turn[0, 0]))
             graph.add(gtsam.FrobeniusBetweenFactorRot2(i, j, seen, noise))
-    for i, R in enumerate(sc.synchronize(F).rotations):
+    begin, rotations = gtsam_start(gtsam, G)
+    for i, R in enumerate(rotations(begin())):
         start.insert(i, np.asfortranarray(R.T))
     options = gtsam.RiemannianStaircaseParams()
     options.pMin = d
@@ -175,6 +176,7 @@ def certified(G, gtsam, rounds):
         return S, S.certify()
 
     def theirs():
+        begin()
         return gtsam.RiemannianStaircaseOptimizer(graph, start, options).optimize()
 
     times = paired({"ours": ours, "gtsam": theirs}, rounds, clock=time.process_time)

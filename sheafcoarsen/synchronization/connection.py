@@ -45,10 +45,8 @@ class Connection:
     @property
     def without_positions(self) -> "Connection":
         """The connection without displacements and sightings."""
-        m = len(self.transports)
-        return replace(
-            self, ends=self.edges, points=np.zeros((m, 0)), tau=np.zeros(m), n_landmarks=0
-        )
+        ends, m = self.edges, len(self.transports)
+        return replace(self, ends=ends, points=np.zeros((m, 0)), tau=np.zeros(m), n_landmarks=0)
 
     @cached_property
     def component(self) -> np.ndarray:

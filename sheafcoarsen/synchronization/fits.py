@@ -191,9 +191,8 @@ def truncated_fit(
     """
     d, complex_ = connection.dim, connection.transports.dtype.kind == "c"
     freedom = d**2 if complex_ else max(d * (d - 1) // 2, 1)
-    c2 = float(
-        chdtri(freedom + connection.points.shape[1], 1e-3)
-    )  # exceeded with probability 0.001
+    # squared residuals of Gaussian errors exceed c2 with probability 0.001
+    c2 = float(chdtri(freedom + connection.points.shape[1], 1e-3))
 
     def weights_at(poses: Poses, convexity: float = 0.0) -> np.ndarray:
         """Return weights of a surrogate of min(r^2, c^2), 1 or 0 if its convexity is 0."""

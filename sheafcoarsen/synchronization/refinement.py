@@ -60,7 +60,7 @@ class PoseSheaf:
         """Return the sheaf and the residuals r at given poses; a step x changes r by -delta x."""
         connection, rotations, positions = self.connection, poses.rotations, poses.positions
         m, a, k, d = len(connection.edges), self.n_angles, self.stalk, connection.dim
-        tail, head, residual = np.zeros((m, k, k)), np.zeros((m, k, k)), np.zeros((m, k))
+        (tail, head), residual = np.zeros((2, m, k, k)), np.zeros((m, k))
         turns = np.tile(np.eye(3), (m, 1, 1))
         turns[:, :d, :d] = edge_turns(connection, rotations)
         quaternions = np.zeros((m, 4))
@@ -120,8 +120,7 @@ def refined_poses(connection: Connection, poses: Poses, steps: int = 0) -> Poses
         raise ValueError(f"`refine` requires {bad}: use refine=False, which only rounds the frames")
     problem = PoseSheaf(connection)
     sheaf, r = problem.at(poses)
-    costs = [float(r @ r)]
-    converged, decrease = False, 0.0
+    costs, converged, decrease = [float(r @ r)], False, 0.0
     solve = Solver(sheaf, fixed=connection.roots)
     for step in range(steps or MOST_STEPS):
         if step:

@@ -230,10 +230,10 @@ class Synchronization(ReadOnly):
     def certify(self, tol: float = 1e-6) -> PoseCertificate:
         """Return a lower bound on the minimum cost, and whether these poses attain it.
 
-        Poses in the plane or in space are first refined, unless they are the result of
-        ``refine=True``; their Lagrange multipliers give the bound
-        (Rosen et al., IJRR 2019), for measurements weighted by ``weights``. If the relaxation is
-        not tight, an optimum may not be recognized; a certified optimum is always one.
+        Poses in the plane or in space are first refined, if they are not yet. Their Lagrange
+        multipliers give the bound (Rosen et al., IJRR 2019), for measurements weighted by
+        ``weights``. If the relaxation is not tight, an optimum may not be recognized; a certified
+        optimum is always one.
 
         Parameters
         ----------
