@@ -101,6 +101,7 @@ from sheafcoarsen._support.ragged import (
 )
 from sheafcoarsen._support.surfaces import (
     area_vectors,
+    corner_signs,
     pairs_of_keys,
     point_array,
     scaled_points,
@@ -133,6 +134,7 @@ __all__ = [
     "check_squares",
     "choice",
     "cochain",
+    "corner_signs",
     "counted",
     "csr_matrix",
     "decode_labels",

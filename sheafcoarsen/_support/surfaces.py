@@ -48,23 +48,60 @@ def surface_arrays(points: npt.ArrayLike, faces: npt.ArrayLike) -> tuple[np.ndar
 
 def _turned_alike(faces: np.ndarray, keys: np.ndarray, order: np.ndarray) -> np.ndarray:
     """Orient faces like the first face of their component, if orientable; ``order`` sorts sides."""
-    count, k = faces.shape
-    shared = np.flatnonzero(keys[1:] == keys[:-1])
-    f, g = order[shared] // k, order[shared + 1] // k
-    ascends = (faces < np.roll(faces, -1, axis=1)).reshape(-1)
-    disagree = ascends[order[shared]] == ascends[order[shared + 1]]
+    k = faces.shape[1]
+    sides, disagree = _shared_sides(faces, keys, order)
     if not disagree.any():
         return faces
-    # graph of two copies of each face, one of them reversed; edges join consistent copies
-    over = np.where(disagree, count, 0)
+    turned, _ = _reversed(len(faces), sides // k, disagree)
+    faces = faces.copy()
+    faces[turned, 1:] = faces[turned, :0:-1]
+    return faces
+
+
+def corner_signs(faces: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return signs (f, k) of the orientations of faces at their corners, and the fans of corners.
+
+    Faces that share an edge at a vertex form a fan. A corner has the sign -1 if its face is
+    oriented unlike the first one of its fan, as at the seam of a one-sided surface.
+    """
+    keys, k = side_keys(faces, n), faces.shape[1]
+    order = np.argsort(keys, kind="stable")
+    sides, disagree = _shared_sides(faces, keys[order], order)
+    next_corner = sides - sides % k + (sides + 1) % k
+    # both sides begin at the same vertex if their faces disagree
+    same = np.where(disagree, sides[1], next_corner[1])
+    after = np.where(disagree, next_corner[1], sides[1])
+    links = np.stack([np.append(sides[0], next_corner[0]), np.append(same, after)])
+    turned, fan = _reversed(faces.size, links, np.tile(disagree, 2))
+    return np.where(turned, -1, 1).reshape(faces.shape), fan.reshape(faces.shape)
+
+
+def _shared_sides(
+    faces: np.ndarray, keys: np.ndarray, order: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return pairs (2, p) of sides at one edge, and whether the orientations of faces disagree.
+
+    ``order`` sorts the sides by edge, and ``keys`` are the sorted keys.
+    """
+    shared = np.flatnonzero(keys[1:] == keys[:-1])
+    sides = np.stack([order[shared], order[shared + 1]])
+    ascends = (faces < np.roll(faces, -1, axis=1)).reshape(-1)[sides]
+    return sides, ascends[0] == ascends[1]
+
+
+def _reversed(count: int, links: np.ndarray, disagree: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return a mask of items that disagree with the first item of their component, and components.
+
+    ``links`` (2, p) join items; ``disagree`` says which of them join an item to its reverse.
+    """
+    # graph of two copies of each item, one of them reversed; edges join consistent copies
+    (f, g), over = links, np.where(disagree, count, 0)
     ends = np.concatenate([[f, g + over], [f + count, g + count - over]], axis=1)
     joined = csr_array((np.ones(2 * len(f), bool), tuple(ends)), shape=(2 * count, 2 * count))
     side = connected_components(joined, directed=False)[1].reshape(2, count)
     _, first, component = np.unique(side.min(axis=0), return_index=True, return_inverse=True)
-    turned = side[0] != side[0, first[component.reshape(-1)]]
-    faces = faces.copy()
-    faces[turned, 1:] = faces[turned, :0:-1]
-    return faces
+    component = component.reshape(-1)
+    return side[0] != side[0, first[component]], component
 
 
 def _faces(value: npt.ArrayLike, n: int) -> np.ndarray:
@@ -108,6 +145,7 @@ def vertex_normals(points: np.ndarray, faces: np.ndarray) -> np.ndarray:
     corners = faces.reshape(-1)
     k = faces.shape[1]
     at_corners = np.repeat(np.column_stack([area, size]), k, axis=0)
+    at_corners[:, :3] *= corner_signs(faces, n)[0].reshape(-1, 1)
     *normal, sizes = (np.bincount(corners, column, minlength=n) for column in at_corners.T)
     normals = np.stack(normal, axis=1)
     length = np.linalg.norm(normals, axis=1)

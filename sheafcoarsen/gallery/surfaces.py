@@ -10,6 +10,7 @@ import numpy.typing as npt
 from sheafcoarsen._support import (
     area_vectors,
     choice,
+    corner_signs,
     eps_of,
     pairs_of_keys,
     real_array,
@@ -58,10 +59,10 @@ def tangent_frames(points: npt.ArrayLike, faces: npt.ArrayLike) -> np.ndarray:
     Notes
     -----
     A vertex's normal is the sum of the normals of its faces, weighted by area; adjacent faces are
-    first oriented consistently, unless the surface is one-sided. If the sum vanishes, or there is
-    no face, the normal is (0, 0, 1). The first column is orthogonal to the coordinate axis farthest
-    from the normal; like any choice of bases on a sphere, this one is discontinuous, which the
-    transport accounts for.
+    first oriented consistently, on a one-sided surface those of each vertex. If the sum vanishes,
+    or there is no face, the normal is (0, 0, 1). The first column is orthogonal to the coordinate
+    axis farthest from the normal; like any choice of bases on a sphere, this one is discontinuous,
+    which the transport accounts for.
 
     Examples
     --------
@@ -94,11 +95,11 @@ def tangent_bundle(
     """Return parallel transport on a surface mesh: an O(2) connection on its tangent planes.
 
     Each vertex has an orthonormal basis T_v of its tangent plane, by default that of
-    :func:`tangent_frames`. The transport of an edge (u, v) is the orthogonal matrix nearest to
-    ``T_u^T T_v`` (its polar factor), which maps tangent vectors at v to tangent vectors at u
-    (``eq:app-connection-restrictions``). Its determinant is the sign of the scalar product of the
-    two normals: -1 where the orientation flips, as it must somewhere on a one-sided surface. Faces
-    may be oriented inconsistently: each is reoriented to match the first face of its component.
+    :func:`tangent_frames`. The transport of an edge (u, v) maps tangent vectors at v to tangent
+    vectors at u: it is the rotation nearest to ``T_u^T T_v``, its polar factor if the normals are
+    less than 90 degrees apart (``eq:app-connection-restrictions``). Where the frames of u and v
+    have opposite orientations, as somewhere on a one-sided surface, it is the nearest reflection.
+    Faces may be oriented inconsistently: each is reoriented to match the first of its component.
 
     Parameters
     ----------
@@ -137,7 +138,7 @@ def tangent_bundle(
 
     Notes
     -----
-    Two neighbours with orthogonal normals have no unique transport. If the angles opposite to an
+    Two neighbours with opposite normals have no unique transport. If the angles opposite to an
     edge sum to more than pi, its cotan weight is negative, which is impossible in a sheaf, since
     L = delta* delta: such an edge gets weight 0 but is not removed. This disconnects no component:
     the cotan weights across a cut of the mesh sum to the energy of the piecewise linear function
@@ -168,32 +169,48 @@ def tangent_bundle(
     real_number("power", power)
     n = len(points)
     scaled, _ = scaled_points(points)
-    keys, side = np.unique(side_keys(faces, n), return_inverse=True)
-    edges = pairs_of_keys(keys, n)
+    keys, at, side = np.unique(side_keys(faces, n), return_index=True, return_inverse=True)
+    edges, normals = pairs_of_keys(keys, n), vertex_normals(scaled, faces)
+    signs = _corner_orientations(scaled, faces, normals)
+    # whether the orientations at both ends agree in a face at the edge
+    alike = (signs * np.roll(signs, -1, axis=1)).reshape(-1)[at]
     if frames is None:
-        T = _frames(vertex_normals(scaled, faces))
+        T = _frames(normals)
     else:
         T = real_array("frames", frames, [(n, 3, 2)], f"have shape (n, 3, 2) for n = {n} points")
         check_unitary(T, lambda v: f"`frames[{v}]`")
         T = T.astype(np.float64)
-    products = T[edges[:, 0]].swapaxes(1, 2) @ T[edges[:, 1]]
-    left, _, right = np.linalg.svd(products)
-    transports = _power_of(left @ right, power).astype(points.dtype)
+        outward = np.where((np.cross(T[:, :, 0], T[:, :, 1]) * normals).sum(axis=1) < 0, -1, 1)
+        alike = alike * outward[edges].prod(axis=1)
+    transports = _nearest(T[edges[:, 0]].swapaxes(1, 2) @ T[edges[:, 1]], alike, power)
     weight = None
     if weights == "cotan":
         weight = np.maximum(_cotan_weights(scaled, faces, side.reshape(-1)), 0.0)
+    transports = transports.astype(points.dtype)
     return CellularSheaf.connection(edges, transports, weight=weight, n_vertices=n)
 
 
-def _power_of(U: np.ndarray, k: int) -> np.ndarray:
-    """Multiply the angles of O(2) matrices by k: c becomes c^k in z -> c z and z -> c conj(z)."""
-    if k == 1:
-        return U
-    c = U[:, 0, 0] + 1j * U[:, 1, 0]  # c is the first column, also for reflections
+def _corner_orientations(points: np.ndarray, faces: np.ndarray, normals: np.ndarray) -> np.ndarray:
+    """Return -1 at corners whose face is oriented against the normal of the vertex, else 1.
+
+    Faces that share edges at the vertex are oriented alike, and compared with the normal together.
+    """
+    signs, fan = corner_signs(faces, len(points))
+    area, corners = area_vectors(points, faces)[0][:, None], normals[faces]
+    toward = np.bincount(fan.reshape(-1), (signs[:, :, None] * area * corners).sum(axis=2).ravel())
+    return np.where(toward[fan] < 0, -signs, signs)
+
+
+def _nearest(M: np.ndarray, signs: np.ndarray, k: int) -> np.ndarray:
+    """Return the nearest O(2) matrices of determinants ``signs``, with angles multiplied by k.
+
+    The matrix of c is z -> c z or z -> c conj(z), with c as its first column.
+    """
+    c = M[:, 0, 0] + signs * M[:, 1, 1] + 1j * (M[:, 1, 0] - signs * M[:, 0, 1])
+    c = np.where(c == 0, 1, c)
     c = (c / np.abs(c)) ** k
     c /= np.abs(c)
-    flips = np.where(np.linalg.det(U) < 0, -1.0, 1.0)
-    return np.stack([c.real, -flips * c.imag, c.imag, flips * c.real], axis=1).reshape(-1, 2, 2)
+    return np.stack([c.real, -signs * c.imag, c.imag, signs * c.real], axis=1).reshape(-1, 2, 2)
 
 
 def _cotan_weights(points: np.ndarray, faces: np.ndarray, side: np.ndarray) -> np.ndarray:

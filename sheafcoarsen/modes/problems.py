@@ -14,6 +14,7 @@ from sheafcoarsen._support import (
     read_only,
     run_ranges,
     single_threaded_blas,
+    zero_level,
 )
 from sheafcoarsen.modes.local_operators import LocalOperator
 from sheafcoarsen.modes.prolongation import Prolongation, block_layout
@@ -28,6 +29,12 @@ MAX_DENSE = 12_000
 """Maximum dimension of a cluster or patch whose operator is stored as a dense matrix.
 
 At this dimension n, the workspace of 5 n^2 numbers takes 5.8 GB in double precision.
+"""
+
+
+ILL_CONDITIONED = 1e3
+"""Ratio of norm(L_a, inf) to the first positive eigenvalue above which zero modes are singular
+vectors. Paths of 50 vertices and grids of 35 x 35 are below it.
 """
 
 
@@ -71,6 +78,23 @@ def check_dense(dims: np.ndarray, why: str) -> None:
             f"limited to dimension {MAX_DENSE}: use more clusters, or retain few modes with an "
             f"integer `rank`"
         )
+
+
+def has_inaccurate_zeros(
+    dims: np.ndarray, ranks: np.ndarray, eps: float, out: kernels.ModesOut
+) -> np.ndarray:
+    """Return which clusters retain modes of eigenvalue 0 that are inaccurate as eigenvectors.
+
+    These have errors of eps norm(L_a) / lambda, right singular vectors of eps times the root of
+    this ratio, with lambda the first positive eigenvalue. Coarse maps that are zero in exact
+    arithmetic consist of the errors, and global sections would be lost if they were not.
+    """
+    levels = zero_level(dims, eps, out.norms.astype(np.float64))
+    cluster = np.repeat(np.arange(len(ranks)), ranks)
+    zeros = np.bincount(cluster[out.scores <= levels[cluster]], minlength=len(ranks))
+    first = np.append(out.scores, 0)[np.minimum(out.starts[:-1] + zeros, len(out.scores))]
+    positive = np.where(zeros < ranks, first, out.following)
+    return (zeros > 0) & (positive > levels) & (out.norms > ILL_CONDITIONED * positive)
 
 
 class LocalProblems:
@@ -146,9 +170,8 @@ class LocalProblems:
             reduction=reduction,
         )
 
-    def allocate_svd(self, rows: np.ndarray) -> Callable:
+    def allocate_svd(self, rows: np.ndarray, dims: np.ndarray) -> Callable:
         """Return a function that allocates a workspace for singular value decompositions."""
-        dims = self.clusters.dims
         return lambda lo, hi: svd_workspace(
             int(rows[lo:hi].max()), int(dims[lo:hi].max()), self.sheaf.dtype, self.map_size
         )
@@ -178,7 +201,7 @@ class LocalProblems:
                 "local kernels",
                 lambda lo, hi, s: kernels.kernel_dims(lo, hi, f, c, rows, eps, s, dims),
                 c.dims,
-                self.allocate_svd(rows),
+                self.allocate_svd(rows, c.dims),
             )
         ties = np.sqrt(eps) * out.norms.astype(np.float64)
         ties = np.repeat(ties, c.dims) if rule.needs_scores else ties[:0]
@@ -234,13 +257,7 @@ class LocalProblems:
         f, c, eps, ranks = self.sheaf.arrays, self.clusters, self.eps, out.blocks.ranks
         settings = {"singular": singular, "rings": None, "target": None, "pilot": False}
         if singular:
-            rows = self.stack_rows()
-            self.run(
-                "local modes",
-                lambda lo, hi, s: kernels.singular_modes(lo, hi, f, c, rows, eps, s, out),
-                c.dims,
-                self.allocate_svd(rows),
-            )
+            self.singular_modes(np.ones(c.n_clusters, bool), out)
             return settings
         wanted = np.minimum(ranks + 1, c.dims)
         large = is_large(c.dims, wanted)
@@ -261,7 +278,21 @@ class LocalProblems:
             dense,
             self.allocate(dense, wanted, None if self.whole is None else self.whole.modes),
         )
+        self.singular_modes(has_inaccurate_zeros(c.dims, ranks, eps, out) & ~large, out)
         return settings
+
+    def singular_modes(self, which: np.ndarray, out: kernels.ModesOut) -> None:
+        """Compute the modes of some clusters as right singular vectors."""
+        f, c, eps = self.sheaf.arrays, self.clusters, self.eps
+        if not which.any():
+            return
+        rows, dims = np.where(which, self.stack_rows(), -1), np.where(which, c.dims, 0)
+        self.run(
+            "local modes",
+            lambda lo, hi, s: kernels.singular_modes(lo, hi, f, c, rows, eps, s, out),
+            dims,
+            self.allocate_svd(rows, dims),
+        )
 
     def large_modes(self, a: int, out: kernels.ModesOut) -> None:
         """Compute the modes of one large cluster by the sparse method."""

@@ -133,10 +133,15 @@ def kernel_dims(lo, hi, f, c, rows, eps, s, dims):
 
 @kernel
 def singular_modes(lo, hi, f, c, rows, eps, s, out):
-    """Compute the lowest modes of clusters lo .. hi as right singular vectors of ``stack``."""
+    """Compute the lowest modes of clusters lo .. hi as right singular vectors of ``stack``.
+
+    ``rows`` is -1 for clusters that are left out.
+    """
     sqrt_eps, ranks, starts = math.sqrt(eps), out.blocks.ranks, out.starts
     scores, following, norms, tied = out.scores, out.following, out.norms, out.tied
     for a in range(lo, hi):
+        if rows[a] < 0:
+            continue
         n, r = c.dims[a], ranks[a]
         following[a] = np.inf
         norms[a] = 0

@@ -1,5 +1,6 @@
 """Coarse crossing rows at the rounding level of their fine rows are set to zero."""
 
+import networkx as nx
 import numpy as np
 import pytest
 
@@ -137,3 +138,32 @@ def test_distributed_coarsening_finds_the_same_zeros(local_operator, tmp_path):
     src = dist.to_store(tmp_path / "src", F, part_bytes=200)
     D = dist.coarsen(src, tmp_path / "out", cycle, rank, n_shards=4, **options)
     assert differences(C, D.load()) == []
+
+
+def sections_of(C):
+    """Return dim H^0 of the coarse sheaf in three ways, the last by all singular values."""
+    delta = sc.coboundary(C.sheaf).toarray().astype(np.result_type(C.sheaf.dtype, float))
+    sigma = np.linalg.svd(delta, compute_uv=False)
+    zeros = C.sheaf.dim_c0 - int((sigma > 1e-4 * sigma[0]).sum())
+    return sc.global_sections(C.sheaf).h0, sc.spectral_quality(C, 1).kernel_coarse, zeros
+
+
+@pytest.mark.parametrize("weight", [1e4, 1e6])
+@pytest.mark.parametrize("rank", [1, 3])
+def test_sections_of_clusters_with_one_strong_edge_are_found(weight, rank):
+    weights = np.ones(39)
+    weights[[13, 30]] = weight
+    F = CellularSheaf.constant(nx.path_graph(40), weight=weights)
+    C = sc.coarsen(F, Partition(np.arange(40) // 10), rank)
+    assert sections_of(C) == (1, 1, 1)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, float, complex])
+@pytest.mark.parametrize("rank", [4, 6, sc.ranks.below(0.1)])
+def test_sections_within_clusters_are_found_for_any_rank(rank, dtype):
+    for seed in range(6, 18):
+        graph = nx.gnm_random_graph(30, 60, seed=seed)
+        F = CellularSheaf.random(graph, 3, 2, seed=seed, dtype=dtype)
+        C = sc.coarsen(F, sc.select(F, 5), rank)
+        h0, kernel, dense = sections_of(C)
+        assert h0 == kernel == dense, seed

@@ -107,6 +107,56 @@ def test_determinants_are_minus_one_where_orientations_flip():
     assert F.n_edges == 9
 
 
+def moebius(n, width=4):
+    """Return a Moebius strip of n by ``width`` vertices in triangles, and its unit normals."""
+    angle, across = np.meshgrid(2 * np.pi * np.arange(n) / n, np.linspace(-0.2, 0.2, width))
+    half, turn = angle.T.ravel() / 2, angle.T.ravel()
+    outward = np.stack([np.cos(half) * np.cos(turn), np.cos(half) * np.sin(turn), np.sin(half)])
+    along = np.stack([-np.sin(turn), np.cos(turn), 0 * turn])
+    center = np.stack([np.cos(turn), np.sin(turn), 0 * turn])
+    i, j = np.meshgrid(np.arange(n), np.arange(width - 1), indexing="ij")
+    number = np.arange(n * width).reshape(n, width)
+    ahead = np.vstack([number[1:], number[:1, ::-1]])  # the strip closes with a half turn
+    a, b, c, d = number[i, j], number[i, j + 1], ahead[i, j + 1], ahead[i, j]
+    faces = np.stack([[a, b, c], [a, c, d]], axis=-1).transpose(1, 2, 3, 0).reshape(-1, 3)
+    return (center + across.T.ravel() * outward).T, faces, np.cross(outward.T, along.T)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_planes_and_transports_of_a_moebius_strip_are_accurate_at_its_seam(turned):
+    points, faces, normals = moebius(120)
+    if turned:
+        some = np.random.default_rng(0).random(len(faces)) < 0.5
+        faces[some] = faces[some, ::-1]
+    T = gallery.tangent_frames(points, faces)
+    found = np.cross(T[:, :, 0], T[:, :, 1])
+    assert (abs((found * normals).sum(axis=1)) > 0.99).all()
+    F = gallery.tangent_bundle(points, faces)
+    signs = np.zeros((len(points), len(points)))
+    signs[tuple(F.edges.T)] = signs[tuple(F.edges[:, ::-1].T)] = np.linalg.det(
+        transports(F)
+    ).round()
+    around = signs[faces, np.roll(faces, -1, axis=1)].prod(axis=1)
+    np.testing.assert_array_equal(around, 1)
+    middle = 4 * np.arange(120) + 1  # around the strip, to the other half after one turn
+    way = signs[middle[:-1], middle[1:]].prod() * signs[middle[-1], 2] * signs[2, 1]
+    assert way == -1
+
+
+def test_transports_of_a_sharp_surface_are_rotations():
+    """At the tips of a flat pyramid, normals of neighbours are more than 90 degrees apart."""
+    points = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0.3, 0.3, 0.05]])
+    faces = np.array([[0, 2, 1], [0, 1, 3], [1, 2, 3], [2, 0, 3]])
+    T = gallery.tangent_frames(points, faces)
+    normals = np.cross(T[:, :, 0], T[:, :, 1])
+    assert (normals @ normals.T).min() < -0.1
+    assert (np.linalg.det(transports(gallery.tangent_bundle(points, faces))) > 0).all()
+    T[1] = T[1, :, ::-1]  # the frame of vertex 1 has the opposite orientation
+    mirrored = gallery.tangent_bundle(points, faces, frames=T)
+    flips = np.linalg.det(transports(mirrored)) < 0
+    np.testing.assert_array_equal(flips, (mirrored.edges == 1).any(axis=1))
+
+
 def test_quadrilateral_meshes_are_accepted():
     grid = np.arange(12).reshape(3, 4)
     x, y = np.meshgrid(np.arange(4.0), np.arange(3.0))
