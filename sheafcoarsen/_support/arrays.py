@@ -30,9 +30,11 @@ def scalar_array(name: str, value: object) -> np.ndarray:
         return array.astype(array.dtype.newbyteorder("="))
     if array.dtype.kind in "iu":
         return array.astype(np.float64)
+    got = (
+        type(value).__name__ if array.dtype == object and not array.ndim else f"dtype {array.dtype}"
+    )
     raise TypeError(
-        f"`{name}` must hold float32, float64, complex64, complex128 or integers, "
-        f"got dtype {array.dtype}"
+        f"`{name}` must hold float32, float64, complex64, complex128 or integers, got {got}"
     )
 
 

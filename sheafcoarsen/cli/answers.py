@@ -120,14 +120,23 @@ def synchronize_file(args: argparse.Namespace) -> int:
         with stage(times, "report"):
             write_report(S, args.report, name, args.typed, before)
     print(G)
-    print(f"cost    {S.costs[0]:.6g} at the start, {S.cost:.9g} after {len(S.costs) - 1} steps")
-    verdict = "no poses cost less" if Z.is_optimal else "NOT certified: perhaps a local minimum"
+    stopped = "" if S.converged else ", not converged"
+    steps = f"{len(S.costs) - 1} steps{stopped}"
+    print(f"cost    {S.costs[0]:.6g} at the start, {S.cost:.9g} after {steps}")
+    verdict = "no poses cost less"
+    if not Z.is_optimal:
+        verdict = "NOT certified: perhaps a local minimum"
+        if not args.robust:
+            verdict += ", or measurements contradict each other: try --robust"
     print(f"bound   {Z.lower_bound:.9g}: {verdict}")
     if S.weights is not None:
         out = int((S.weights < 0.5).sum())
         unsaved = "" if args.out is None else f", also of {tables.printable(args.out)}"
         print(f"left    {out:,} of {S.n_edges:,} measurements out{unsaved}")
-    print("worst edges")
+        if S.landmarks is not None:
+            print("        sightings of landmarks are never left out")
+    fit = ": standard deviations of a second, robust fit"
+    print(f"worst edges{fit if S.weights is None and S.landmarks is None else ''}")
     rows = worst_edges(S)
     widths = [max(len(str(row[k])) for row in rows) for k in range(len(rows[0]))]
     for row in rows:

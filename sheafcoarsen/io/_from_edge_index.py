@@ -93,7 +93,9 @@ def from_edge_index(
     4.0
     """
     columns = _columns(edge_index)
-    flat, rows, cols = flat_maps("maps", maps, len(columns), item="column of `edge_index`")
+    flat, rows, cols = flat_maps(
+        "maps", maps, len(columns), "(2 m, d_e, d_v)", "column of `edge_index`"
+    )
     first, second = _pairs(columns)
     differ = np.flatnonzero(rows[first] != rows[second])
     if differ.size:

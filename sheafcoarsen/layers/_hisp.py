@@ -41,7 +41,10 @@ from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, graph_arrays
 SelfLoops: TypeAlias = Literal["remove", "keep"]
 """Treatment of the diagonal of a pooled adjacency matrix."""
 
-_TIED = {"tied": "`out.coarsening.modes.tied`", "advice": "try another `n_modes`"}
+_TIED = {
+    "tied": "`out.coarsening.modes.tied`",
+    "advice": "try another `n_modes`, or more clusters if these hold many components of the graph",
+}
 """Words for TiedModesWarning, whose usual advice is to change a rule that layers do not have."""
 
 

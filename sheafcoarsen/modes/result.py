@@ -238,7 +238,7 @@ def warn_if_tied_in(
     stacklevel: int,
     where: str = "",
     tied: str = "`tied` of the modes",
-    advice: str = "call .whole_multiplets() on the rank rule to keep multiplets whole",
+    advice: str = "pass a rule such as ranks.fixed(r).whole_multiplets() to keep multiplets whole",
 ) -> None:
     """Warn if the cut splits a multiple eigenvalue in ``count`` clusters.
 

@@ -64,7 +64,8 @@ def partition(
     dimension r_a of its stalk (hollow if that is 0), the width of a coarse edge to the dimension of
     its stalk; a ring is a loop-cell. Both panels draw a cluster in the same colour, different from
     its neighbours'; up to 20 clusters are numbered, and up to 20 vertices with names that are not
-    integers have their names. In sheaves with real stalks of dimension 1 negative edges are red.
+    integers have their names. In sheaves with real stalks of dimension 1 negative edges are red; on
+    the right this depends on the signs of the modes, unlike the signs of ``C.quotient(weights)``.
 
     Without ``pos``, a graph with more than 50,000 edges, or with a few hubs that most edges meet,
     is drawn by its quotient: a disc of vertices for each cluster, and lines for the strongest links

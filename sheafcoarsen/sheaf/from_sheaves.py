@@ -108,7 +108,9 @@ class FromSheaves(Views, FromGraphs):
             )
         first, second = self._columns
         count = int(self._columns.max(initial=-1)) + 1
-        flat, rows, cols = flat_maps("maps", maps, count, item="column of `edge_index`")
+        flat, rows, cols = flat_maps(
+            "maps", maps, count, "(2 m, d_e, d_v)", "column of `edge_index`"
+        )
         wanted = np.empty((len(rows), 2), np.int64)
         for end, which in enumerate((first, second)):
             wanted[which, 0] = self.edge_dims

@@ -268,7 +268,7 @@ class Synchronization(ReadOnly):
     def _verdict(self) -> str:
         """Return a text that says whether the poses are certified."""
         if not self._certificates:
-            return "refined, certify() not called"
+            return f"{'refined' if self.converged else 'not converged'}, certify() not called"
         *_, last = self._certificates.values()
         return "certified" if last.is_optimal else f"gap {last.gap:.3g} to the bound"
 

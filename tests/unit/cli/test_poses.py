@@ -49,7 +49,11 @@ def test_synchronize_writes_the_poses_of_the_library(measured, tmp_path, capsys,
     kept = np.delete(G.edges, 70, axis=0) if robust else G.edges
     assert again.edges.tolist() == kept.tolist()
     assert main(["synchronize", str(path), "-q", *["--robust"] * robust]) == 0
-    line = "sheafcoarsen: the map is NOT certified: perhaps a local minimum\n"
+    assert ("of a second, robust fit" in said) == (not robust)
+    line = (
+        "sheafcoarsen: the map is NOT certified: perhaps a local minimum, or measurements "
+        "contradict each other: try --robust\n"
+    )
     assert capsys.readouterr() == ("", "" if robust else line)
 
 
@@ -108,3 +112,5 @@ def test_other_commands_read_toro_files_and_ignore_landmarks(tmp_path, capsys):
     said = capsys.readouterr()
     assert "only the rotations between poses are used" in said.err
     assert "Eigenmodes(k=1" in said.out
+    assert main(["synchronize", str(path), "--robust"]) == 0
+    assert "sightings of landmarks are never left out" in capsys.readouterr().out

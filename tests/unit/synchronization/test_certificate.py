@@ -64,6 +64,7 @@ def test_certified_optima_do_not_depend_on_units(dim, scale, unit):
     assert T.certify() is Z
     assert "certified" in repr(T)
     assert "refined, certify() not called" in repr(pickle.loads(pickle.dumps(T)))
+    assert ", not converged, certify()" in repr(dataclasses.replace(T, converged=False))
 
 
 @pytest.mark.parametrize("noise", [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1])
