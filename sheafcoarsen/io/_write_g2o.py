@@ -137,7 +137,7 @@ def _triangles(matrices: np.ndarray) -> np.ndarray:
 
 def _rows(tags: list[str], names: list[list[int]], numbers: np.ndarray) -> Iterator[str]:
     """Yield a line for each row: the tag, the ids, and the shortest exact decimal numbers."""
-    for *ids, row in zip(*names, (numbers + 0.0).tolist(), strict=True):
+    for *ids, row in zip(*names, numbers.tolist(), strict=True):
         words = [*tags, *map(str, ids), *map(_shortest, row)]
         yield " ".join(words) + "\n"
 

@@ -104,7 +104,7 @@ class OversampledProblems(LocalProblems):
             np.ones(c.n_clusters),
             worth_reducing(c.dims, 1),
         )
-        ties = np.sqrt(self.eps) * np.append(scores[1:], 0)
+        ties = np.sqrt(self.eps) * scores
         return Spectra(c.dims, starts, scores, known.kernels, ties)
 
     def compute(self, singular: bool, out: kernels.ModesOut) -> dict:

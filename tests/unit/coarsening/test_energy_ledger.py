@@ -341,6 +341,11 @@ def test_a_basis_that_is_only_nearly_orthonormal_raises(defect):
     skew = np.array([[1.0, defect], [0.0, 1.0]])
     with pytest.raises(ValueError, match=r"the ledger requires orthonormal columns.*cluster 1"):
         sc.energy_ledger(sc.coarsen(F, P, basis=[np.eye(2), skew]), np.zeros(4))
+    F, P = CellularSheaf.constant(nx.path_graph(9)), Partition([0] * 9)
+    limit = 30 * 9 * 9 / 6 * np.finfo(float).eps  # norm((1 + t)^2 I - I) <= 30 n eps norm(I)^2
+    assert sc.energy_ledger(sc.coarsen(F, P, basis=[(1 + 0.9 * limit) * np.eye(9)]), np.zeros(9))
+    with pytest.raises(ValueError, match="requires orthonormal columns"):
+        sc.energy_ledger(sc.coarsen(F, P, basis=[(1 + 1.1 * limit) * np.eye(9)]), np.zeros(9))
 
 
 def test_invalid_cochains_raise():

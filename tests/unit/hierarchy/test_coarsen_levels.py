@@ -400,6 +400,8 @@ def test_levels_whose_laplacian_grew_are_sparsified(tmp_path):
     assert H[2].fine is Z.sheaf
     assert np.array_equal(Z.edges, again.edges)
     assert Z.sheaf.n_edges < 0.9 * Z.fine.n_edges
+    strict = sc.coarsen_levels(F, sparsify=1e-3, **{**options, "n_levels": 1})
+    assert [type(C) for C in strict] == [sc.Coarsening]  # no edge can be left out
     assert sc.verify(Z).passed
     lo, hi = Z.bounds()
     edges = f"level 1: {Z.fine.n_edges} -> {Z.sheaf.n_edges} edges"

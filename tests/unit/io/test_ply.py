@@ -81,6 +81,13 @@ BAD = {
         None,
         "vertex_indices must be whole numbers",
     ),
+    "lists": (
+        text(
+            VERTICES, FACES.replace("1\n", "1\nproperty list uchar int a\n"), ROWS + "1 5 3 0 1 2"
+        ),
+        None,
+        "lists before vertex_indices are not supported",
+    ),
     "few": (text(VERTICES, FACES, "0 0 0\n1 0 0\n"), None, "ends inside its 3 elements 'vertex'"),
     "no-face": (text(VERTICES, FACES, ROWS), None, "ends inside its 1 elements 'face'"),
     "columns": (text(VERTICES, "0 0 0\n1 0\n"), 9, "a vertex has 3 numbers, got 2"),

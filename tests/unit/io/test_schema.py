@@ -195,12 +195,19 @@ def test_damaged_contents_raise(file, changes, message):
     assert "\n" not in str(caught.value)
 
 
+DATA = ("sheaf__tail_data", "sheaf__head_data")
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"loops": False}, "the loops of the coarse sheaf must"),
         ({"sheaf__edges": lambda a: a[[0, 2, 1]]}, "the loops of the coarse sheaf must"),
         ({"sheaf__edges": lambda a: a[[0, 1, 1]]}, "the loops of the coarse sheaf must"),
+        (
+            {"sheaf__edge_dims": [4, 5, 2]} | dict.fromkeys(DATA, lambda a: np.resize(a, 44)),
+            "the loops of the coarse sheaf must",
+        ),
         ({"sheaf__edges": lambda a: a[[1, 0, 2]]}, "edges of the coarse sheaf do not match"),
         ({"sheaf__edges": lambda a: np.maximum(a, 1)}, "edges of the coarse sheaf do not match"),
     ],

@@ -78,6 +78,8 @@ def test_computed_poses_replace_those_of_the_graph(tmp_path, dim):
     sc.write_g2o(tmp_path / "g.g2o", G, S)
     H = sc.read_g2o(tmp_path / "g.g2o", poses=True)
     assert_residual(H.poses[0] - S.rotations, n=dim)
+    words = [line.split() for line in (tmp_path / "g.g2o").read_text().splitlines()]
+    assert all(float(w[8]) >= 0 for w in words if w[0] == "VERTEX_SE3:QUAT")  # qw
     np.testing.assert_array_equal(H.poses[1], S.translations)
     assert abs(H.poses[1] - G.poses[1]).max() > 0.01
     np.testing.assert_array_equal(H.sightings.places, S.landmarks)

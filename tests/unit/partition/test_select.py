@@ -130,6 +130,12 @@ def test_clusters_of_grids_are_balanced(method, shape, n_clusters):
     assert sizes.min() >= sizes.mean() / 3 - 1
 
 
+@pytest.mark.parametrize(("method", "n_clusters"), [("balls", 10), ("matching", 40)])
+def test_clusters_that_repair_makes_heavy_are_refined_again(method, n_clusters):
+    sizes = select(nx.barbell_graph(40, 60), n_clusters, method=method).sizes
+    assert sizes.max() <= 1.35 * sizes.mean()
+
+
 @pytest.mark.parametrize(
     ("method", "allowed"), [("balls", 0.16), ("matching", 0.17), ("metis", 0.15)]
 )

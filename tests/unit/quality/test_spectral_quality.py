@@ -333,10 +333,11 @@ def test_fine_pairs_that_split_a_multiplet_are_completed():
     C = coarsen(F, Partition(np.arange(24) // 4), 2)
     wanted = sc.spectral_quality(C, 1)
     assert len(wanted.fine) == 2
-    for k in (2, 3):  # k includes the zero eigenvalue
-        E = sc.eigenmodes(F, k)
-        assert E.tied == (k == 2)
-        Q = sc.spectral_quality(C, 1, fine=E)
+    split, complete = sc.eigenmodes(F, 2), sc.eigenmodes(F, 3)  # with the zero eigenvalue
+    assert split.tied > complete.tied
+    for fine in (split, complete, wanted):
+        Q = sc.spectral_quality(C, 1, fine=fine)
+        assert Q.kernel_fine == 1
         np.testing.assert_allclose(Q.fine, wanted.fine, rtol=1e-9)
         np.testing.assert_allclose(Q.angles, wanted.angles, rtol=1e-8)
 

@@ -110,6 +110,9 @@ def test_energies_of_edges_at_different_scales_are_compared():
     edges = [[4, 5], [2, 3], [0, 1]]
     assert sc.fit_maps(X, edges, 2, n_edges=1).edges.tolist() == [[0, 1]]
     assert sc.fit_maps(X, edges, 2, n_edges=2).edges.tolist() == [[2, 3], [0, 1]]
+    for pairs in ([[4, 5], [2, 4]], [[2, 4], [4, 5]]):  # both energies overflow
+        wanted = sc.fit_maps(X, pairs, 2, n_edges=1).edges
+        assert np.array_equal(sc.fit_maps(6e307 * X, pairs, 2, n_edges=1).edges, wanted)
     X[4] *= 1e-200
     X[5] *= 1e150  # all signals vanish except at vertex 4
     F = sc.fit_maps(X, edges, 2)

@@ -69,6 +69,13 @@ def test_laplacians_of_single_edges_with_rounding_errors_are_accepted(dtype):
         assert_comes_back(sc.laplacian(F), 1)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_rounding_errors_of_many_edges_give_no_loop(dtype):
+    weights = np.full(20000, np.float32(0.1), float)  # rounding errors of their sum add up
+    L = sc.laplacian(sc.CellularSheaf.constant(nx.star_graph(20000), weight=weights)).astype(dtype)
+    assert sc.CellularSheaf.from_laplacian(L, 1).n_edges == 20000
+
+
 @pytest.mark.parametrize("d", [1, 2])
 def test_loops_contain_the_remainder_of_diagonal_blocks(d):
     F = sc.CellularSheaf.constant(GRAPH, d)

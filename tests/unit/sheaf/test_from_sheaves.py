@@ -211,3 +211,6 @@ def test_with_maps_allows_the_range_of_a_coarse_sheaf(size, beyond):
     factor = beyond / size
     with pytest.raises(ValueError, match="where squares in float64 are safe"):
         G.with_maps(factor * G.tail_data, factor * G.head_data)
+    single = np.full(1, beyond ** (1 / 6), np.float32)  # in range in double precision only
+    with pytest.raises(ValueError, match="where squares in float32 are safe"):
+        G.with_maps(single, single)
