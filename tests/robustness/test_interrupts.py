@@ -275,6 +275,7 @@ def test_import_does_not_import_tqdm_auto():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
+@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
 def test_factorization_does_not_delay_an_interrupt(monkeypatch):
     """SuperLU does not react to interrupts, so it runs in a separate thread."""
     from sheafcoarsen.operators import factorization

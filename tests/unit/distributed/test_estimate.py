@@ -9,6 +9,7 @@ import pytest
 
 import sheafcoarsen as sc
 import sheafcoarsen.distributed as dist
+from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen.distributed._estimate import (
     BASE,
     NEED,
@@ -136,6 +137,7 @@ def test_the_default_number_of_shards_follows_size_memory_and_workers():
     assert several == [15, 16, 15, 16, 40, 15]
 
 
+@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
 @pytest.mark.parametrize("local_operator", ["internal", "principal"])
 def test_planning_needs_about_the_estimated_memory(local_operator, memory, url):
     n = 40_000

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import assume, given
 
 import sheafcoarsen as sc
+from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen.sections import _global_sections
 from sheafcoarsen.sections.rank_decision import exceeds_bound, section_bound
 from tests.support import reference
@@ -65,6 +66,7 @@ def by_coarsening(monkeypatch):
     monkeypatch.setattr(_global_sections, "forest_sections", lambda F: None)
 
 
+@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
 @pytest.mark.usefixtures("by_coarsening")
 @pytest.mark.parametrize("function", [sc.global_sections, sc.cohomology_dims])
 def test_a_wrong_h0_on_a_long_chain_always_warns(function):
