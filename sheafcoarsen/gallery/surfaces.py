@@ -210,7 +210,8 @@ def _nearest(M: np.ndarray, signs: np.ndarray, k: int) -> np.ndarray:
     c = np.where(c == 0, 1, c)
     c = (c / np.abs(c)) ** k
     c /= np.abs(c)
-    return np.stack([c.real, -signs * c.imag, c.imag, signs * c.real], axis=1).reshape(-1, 2, 2)
+    # 0 - x is never -0
+    return np.stack([c.real, 0 - signs * c.imag, c.imag, signs * c.real], axis=1).reshape(-1, 2, 2)
 
 
 def _cotan_weights(points: np.ndarray, faces: np.ndarray, side: np.ndarray) -> np.ndarray:

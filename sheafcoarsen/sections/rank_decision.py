@@ -70,8 +70,9 @@ def doubt(
         return None
     other = "" if nonzero == np.inf else f" and the smallest nonzero one is {nonzero:.2g}"
     return (
-        f"the largest singular value counted as zero is {zero:.2g}{other}; the decision would be "
-        f"clear without singular values between {largest:.2g} and {smallest:.2g}"
+        f"with edges and stalks scaled to 1 (see global_sections), the largest singular value "
+        f"counted as zero is {zero:.2g}{other}; the decision would be clear without singular "
+        f"values between {largest:.2g} and {smallest:.2g}"
     )
 
 

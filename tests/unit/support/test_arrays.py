@@ -51,10 +51,11 @@ def test_integer_arrays_become_float64(dtype):
         (np.ones(2, bool), TypeError, "got dtype bool"),
         (["a"], TypeError, "`x` must hold float32, float64"),
         ([None], TypeError, "got dtype object"),
+        (Exception(), TypeError, "or integers, got Exception"),
         ([[1.0], [1.0, 2.0]], ValueError, "`x` must be a rectangular array of numbers"),
         (scipy.sparse.eye_array(2), TypeError, "got a sparse one: use .toarray()"),
     ],
-    ids=["half", "bool", "text", "object", "ragged", "sparse"],
+    ids=["half", "bool", "text", "object", "other type", "ragged", "sparse"],
 )
 def test_scalar_array_rejects_other_arrays(value, error, message):
     with refuses(error, message):
