@@ -138,11 +138,14 @@ def tangent_bundle(
 
     Notes
     -----
-    Two neighbours with opposite normals have no unique transport. If the angles opposite to an
-    edge sum to more than pi, its cotan weight is negative, which is impossible in a sheaf, since
-    L = delta* delta: such an edge gets weight 0 but is not removed. This disconnects no component:
-    the cotan weights across a cut of the mesh sum to the energy of the piecewise linear function
-    that is 1 on one side and 0 on the other, so one of them is positive.
+    Two neighbours with opposite normals have no unique transport. Where parts of a surface touch in
+    a vertex only, its plane is oriented like the larger part, and edges of the other one reflect.
+
+    If the angles opposite to an edge sum to more than pi, its cotan weight is negative, which is
+    impossible in a sheaf, since L = delta* delta: such an edge gets weight 0 but is not removed.
+    This disconnects no component: the cotan weights across a cut of the mesh sum to the energy of
+    the piecewise linear function that is 1 on one side and 0 on the other, so one of them is
+    positive.
 
     Examples
     --------

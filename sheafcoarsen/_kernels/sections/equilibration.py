@@ -110,7 +110,7 @@ def find_vertex_bases(lo, hi, f, incident, eps, workspace, bases):
             return v
         for j in range(d):
             sigma = float(lapack.w[j]) if j < filled else 0.0
-            zero = sigma <= 30 * d * eps * math.sqrt(square)
+            zero = sigma <= 10 * d * eps * math.sqrt(square)
             if zero:
                 ranks[v] = min(ranks[v], j)
             for i in range(d):
