@@ -8,7 +8,7 @@ Every function draws into ``ax`` and returns it; without ``ax`` it creates a pyp
 >>> F = sc.CellularSheaf.constant(nx.karate_club_graph())
 >>> C = sc.coarsen(F, sc.select(F, 5), rank=2)
 >>> sc.plot.spectra(C, ax=Figure().add_subplot()).get_title()
-'local spectra: retained eigenvalues, and the gap to the first discarded'
+'local spectra: retained eigenvalues and the gap above them'
 
 The modules, one for each kind of plot:
 

@@ -109,7 +109,7 @@ def spectra(C: Coarsening, *, ax: Axes | None = None) -> Axes:
         ax.scatter(place[tied], after[tied], s=max(size, 8), label=label, **style)
     ax.set_ylabel(f"eigenvalue of the\n{modes.operator.label}")
     set_scale(ax, np.concatenate([kept, last[cut], after[cut]]))
-    set_title(ax, "local spectra: retained eigenvalues, and the gap to the first discarded")
+    set_title(ax, "local spectra: retained eigenvalues and the gap above them")
     add_legend(ax)
     return ax
 
