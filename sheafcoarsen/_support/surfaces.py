@@ -138,14 +138,20 @@ def area_vectors(points: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.
     return area, (lengths[:, :-1] * lengths[:, 1:]).sum(axis=1)
 
 
-def vertex_normals(points: np.ndarray, faces: np.ndarray) -> np.ndarray:
-    """Return unit vertex normals, or (0, 0, 1) where area vectors cancel up to rounding."""
+def vertex_normals(
+    points: np.ndarray, faces: np.ndarray, signs: np.ndarray | None = None
+) -> np.ndarray:
+    """Return unit vertex normals, or (0, 0, 1) where area vectors cancel up to rounding.
+
+    ``signs`` are those of ``corner_signs``, which only one-sided surfaces need.
+    """
     n = len(points)
     area, size = area_vectors(points, faces)
     corners = faces.reshape(-1)
     k = faces.shape[1]
     at_corners = np.repeat(np.column_stack([area, size]), k, axis=0)
-    at_corners[:, :3] *= corner_signs(faces, n)[0].reshape(-1, 1)
+    if signs is not None:
+        at_corners[:, :3] *= signs.reshape(-1, 1)
     *normal, sizes = (np.bincount(corners, column, minlength=n) for column in at_corners.T)
     normals = np.stack(normal, axis=1)
     length = np.linalg.norm(normals, axis=1)

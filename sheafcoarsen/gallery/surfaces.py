@@ -73,7 +73,8 @@ def tangent_frames(points: npt.ArrayLike, faces: npt.ArrayLike) -> np.ndarray:
     array([ 0.    , -0.7071,  0.7071])
     """
     points, faces = surface_arrays(points, faces)
-    return _frames(vertex_normals(scaled_points(points)[0], faces)).astype(points.dtype)
+    signs, _ = corner_signs(faces, len(points))
+    return _frames(vertex_normals(scaled_points(points)[0], faces, signs)).astype(points.dtype)
 
 
 def _frames(normals: np.ndarray) -> np.ndarray:
@@ -173,16 +174,18 @@ def tangent_bundle(
     n = len(points)
     scaled, _ = scaled_points(points)
     keys, at, side = np.unique(side_keys(faces, n), return_index=True, return_inverse=True)
-    edges, normals = pairs_of_keys(keys, n), vertex_normals(scaled, faces)
-    signs = _corner_orientations(scaled, faces, normals)
+    edges, (signs, fan) = pairs_of_keys(keys, n), corner_signs(faces, n)
+    normals = vertex_normals(scaled, faces, signs)
+    # whether the faces of a fan, oriented alike, are oriented like the normal of their vertex
+    areas = signs[:, :, None] * area_vectors(scaled, faces)[0][:, None]
+    toward = np.bincount(fan.reshape(-1), (areas * normals[faces]).sum(axis=2).reshape(-1))
+    signs = np.where(toward[fan] < 0, -signs, signs)
     # whether the orientations at both ends agree in a face at the edge
     alike = (signs * np.roll(signs, -1, axis=1)).reshape(-1)[at]
     if frames is None:
         T = _frames(normals)
     else:
-        T = real_array("frames", frames, [(n, 3, 2)], f"have shape (n, 3, 2) for n = {n} points")
-        check_unitary(T, lambda v: f"`frames[{v}]`")
-        T = T.astype(np.float64)
+        T = _own_frames(frames, n)
         outward = np.where((np.cross(T[:, :, 0], T[:, :, 1]) * normals).sum(axis=1) < 0, -1, 1)
         alike = alike * outward[edges].prod(axis=1)
     transports = _nearest(T[edges[:, 0]].swapaxes(1, 2) @ T[edges[:, 1]], alike, power)
@@ -193,15 +196,11 @@ def tangent_bundle(
     return CellularSheaf.connection(edges, transports, weight=weight, n_vertices=n)
 
 
-def _corner_orientations(points: np.ndarray, faces: np.ndarray, normals: np.ndarray) -> np.ndarray:
-    """Return -1 at corners whose face is oriented against the normal of the vertex, else 1.
-
-    Faces that share edges at the vertex are oriented alike, and compared with the normal together.
-    """
-    signs, fan = corner_signs(faces, len(points))
-    area, corners = area_vectors(points, faces)[0][:, None], normals[faces]
-    toward = np.bincount(fan.reshape(-1), (signs[:, :, None] * area * corners).sum(axis=2).ravel())
-    return np.where(toward[fan] < 0, -signs, signs)
+def _own_frames(frames: npt.ArrayLike, n: int) -> np.ndarray:
+    """Check bases of tangent planes, (n, 3, 2) with orthonormal columns."""
+    T = real_array("frames", frames, [(n, 3, 2)], f"have shape (n, 3, 2) for n = {n} points")
+    check_unitary(T, lambda v: f"`frames[{v}]`")
+    return T.astype(np.float64)
 
 
 def _nearest(M: np.ndarray, signs: np.ndarray, k: int) -> np.ndarray:
@@ -360,7 +359,7 @@ def field_indices(
     T = _frames(normals)
     in_space = given.shape == (n, 3)
     if frames is not None and not in_space:
-        own = real_array("frames", frames, [(n, 3, 2)], f"have shape ({n}, 3, 2)")
+        own = _own_frames(frames, n)
         angles = np.angle(given.reshape(n, 2) @ [1, 1j]) / power
         directions = np.stack([np.cos(angles), np.sin(angles)], axis=1)
         given, in_space = np.einsum("vik,vk->vi", own, directions), True

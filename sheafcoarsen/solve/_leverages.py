@@ -19,7 +19,7 @@ from sheafcoarsen.operators import coboundary
 from sheafcoarsen.sections import global_sections
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, sheaf_like, unit_sheaf
 from sheafcoarsen.solve._solver import Solver, solve_in_range
-from sheafcoarsen.solve.block_scaling import in_blocks, unit_roots
+from sheafcoarsen.solve.block_scaling import unit_blocks
 from sheafcoarsen.solve.normal_equations import NormalEquations
 
 Method = Literal["auto", "exact", "sketch"]
@@ -130,8 +130,8 @@ def _by_decomposition(F: CellularSheaf, delta: scipy.sparse.csr_array, rank: int
     """
     if not rank:
         return np.zeros(F.dim_c1)
-    dims, L = F.vertex_dims, scipy.sparse.csr_array(delta.conj().T @ delta)
-    unit = scipy.sparse.csr_array(delta @ unit_roots(in_blocks(L, dims, dims), dims)[0])
+    L = scipy.sparse.csr_array(delta.conj().T @ delta)
+    unit = scipy.sparse.csr_array(delta @ unit_blocks(L, F.vertex_dims)[1])
     values, X = np.linalg.eigh((unit.conj().T @ unit).toarray())
     # scale W so that the Gram matrix of its image is close to the identity
     W = (X / np.sqrt(np.maximum(values, EPS * values[-1])))[:, F.dim_c0 - rank :]

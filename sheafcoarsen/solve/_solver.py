@@ -34,7 +34,7 @@ from sheafcoarsen.sheaf import (
     same_topology,
     unit_sheaf,
 )
-from sheafcoarsen.solve.block_scaling import Matrix, adjoint, in_blocks, scaled, unit_roots
+from sheafcoarsen.solve.block_scaling import Matrix, adjoint, scaled, unit_blocks
 from sheafcoarsen.solve.conjugate_gradients import Iterated, conjugate_gradients
 from sheafcoarsen.solve.deflation import refined_kernel
 from sheafcoarsen.solve.dirichlet import grounded
@@ -135,8 +135,7 @@ class Solver:
             L = scipy.sparse.csr_array(L + shift * scipy.sparse.eye_array(*L.shape, format="csr"))
         self._L = L
         self._norm = inf_norm(L)
-        blocks = in_blocks(L, free.vertex_dims, free.vertex_dims)
-        roots = unit_roots(blocks, free.vertex_dims)[0]
+        blocks, roots = unit_blocks(L, free.vertex_dims)
         self._scaling = adjoint(roots)
         # eliminate leaves and chains, so that the methods solve on the remaining sheaf only
         reduced = without_leaves(self._unit_sheaf) if shift == 0 else None
@@ -145,11 +144,11 @@ class Solver:
         if reduced is not None:
             A = laplacian(left)
             size = inf_norm(A)
-            blocks = in_blocks(A, left.vertex_dims, left.vertex_dims)
-            roots = unit_roots(blocks, left.vertex_dims)[0]
         self.method: str = self._asked
         if self._asked == "auto":
             self.method = self._chosen(A)
+        if reduced is not None and self.method != "multigrid":
+            blocks, roots = unit_blocks(A, left.vertex_dims)
         self.levels: tuple[int, ...] = (L.shape[0],)
         self._multigrid: Multigrid | None = None
         self._approximate: Callable[[np.ndarray], np.ndarray]

@@ -69,6 +69,12 @@ def in_blocks(A: Matrix, row_dims: np.ndarray, column_dims: np.ndarray) -> Matri
     return scipy.sparse.csr_array(A).tobsr((rows, columns))
 
 
+def unit_blocks(A: Matrix, dims: np.ndarray) -> tuple[Matrix, Matrix]:
+    """Return a matrix as by ``in_blocks``, and its S of ``unit_roots``."""
+    blocks = in_blocks(A, dims, dims)
+    return blocks, unit_roots(blocks, dims)[0]
+
+
 def unit_roots(A: Matrix, dims: np.ndarray, least: float = 0.0) -> tuple[Matrix, Matrix]:
     """Return a block diagonal S such that S* A S has unit diagonal blocks, and T = S^{-1}.
 

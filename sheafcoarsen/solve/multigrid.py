@@ -47,6 +47,7 @@ from sheafcoarsen.solve.block_scaling import (
     largest_eigenvalue,
     norms,
     scaled,
+    unit_blocks,
     unit_roots,
 )
 
@@ -153,10 +154,9 @@ class Multigrid:
             L = laplacian(sheaf)
             if shift:
                 L = L + shift * scipy.sparse.eye_array(*L.shape, format="csr")
-        self.sheaf, dims = sheaf, sheaf.vertex_dims
+        self.sheaf = sheaf
         self._norm = inf_norm(L)
-        L = in_blocks(L, dims, dims)
-        self.roots = unit_roots(L, dims)[0]
+        L, self.roots = unit_blocks(L, sheaf.vertex_dims)
         A = scaled(self.roots, L, self.roots)
         # diagonal blocks of A are projections that omit the stalk vectors which all maps send to 0
         self.unseen = round(A.shape[0] - float(A.diagonal().real.sum()))

@@ -654,3 +654,9 @@ def test_the_smoothest_field_of_a_real_mesh_has_few_singularities(data_folder):
     found, _ = indices(faces, gallery.tangent_bundle(points, faces), E.vectors[:, 0])
     assert found.sum() == 2
     assert np.abs(found).sum() < 20
+
+
+def test_field_indices_check_frames():
+    points, faces = icosphere(0)
+    with pytest.raises(ValueError, match=r"`frames\[0\]`"):
+        gallery.field_indices(points, faces, np.ones(24), frames=np.ones((12, 3, 2)))
