@@ -179,9 +179,9 @@ def global_sections(sheaf: CellularSheaf) -> GlobalSections:
     SingularProblemWarning
         If rounding errors may have determined h0, for one of three reasons. The smallest nonzero
         singular value is less than 1000 times the largest zero or 1000 times the threshold (3 times
-        in single precision). The largest zero is above 100 eps and a thousandth of the threshold.
-        Or h0 exceeds an upper bound from a spanning tree, as it may if maps grow and decay along
-        long paths.
+        in single precision). The largest zero is above 100 eps, above sqrt(dim C^1) eps of double
+        precision, and above a thousandth of the threshold. Or h0 exceeds an upper bound from a
+        spanning tree, as it may if maps grow and decay along long paths.
 
     Notes
     -----
@@ -298,7 +298,7 @@ def _coarsened(F: CellularSheaf, stacklevel: int) -> GlobalSections:
     else:
         zero, nonzero, weight = descent.zero, descent.full.smallest, 1.0
         basis = lift_sections(stalks, levels, last, descent.full)
-    reason = doubt(zero, nonzero, threshold, weight, F.dtype)
+    reason = doubt(zero, nonzero, threshold, weight, F.dtype, F.dim_c1)
     _warn_if_unclear(F, basis.shape[1], reason, stacklevel + 1)
     dims = (sheaf.dim_c0, *(level.R.offsets[-1] for level in levels))
     residual = section_residual(F, basis)
@@ -335,7 +335,7 @@ def _descend(sheaf: CellularSheaf, dtype: np.dtype) -> _Descent:
     """Coarsen down to dimension ``LAST`` or until coarsening stalls, and return the levels."""
     levels: list[Level] = []
     keep, eps = KEEP[real_bytes(dtype)], eps_of(dtype)
-    zero, dropped, growth, checks = 0.0, 1.0, 1, 0
+    rows, zero, dropped, growth, checks = sheaf.dim_c1, 0.0, 1.0, 1, 0
     while sheaf.dim_c0 > clustering.LAST:
         given, partition, split, is_cut = choose_clusters(sheaf, growth)
         level, coarse, zeros, eliminated = reduce_level(given, partition, Cut(keep, eps))
@@ -348,7 +348,7 @@ def _descend(sheaf: CellularSheaf, dtype: np.dtype) -> _Descent:
             checks += 1
             full = sections_of_full_rank(sheaf)
             threshold = zero_threshold(sheaf.dim_c0, eps, dropped)
-            if full is not None and doubt(zero, full.smallest, threshold, 1.0, dtype) is None:
+            if full and doubt(zero, full.smallest, threshold, 1.0, dtype, rows) is None:
                 return _Descent(levels, sheaf, zero, dropped, full)
         if sheaf.dim_c0 <= limit:
             continue

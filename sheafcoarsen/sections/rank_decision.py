@@ -13,7 +13,7 @@ DENSE_ROWS = 1000
 
 LARGE_ZERO = 100
 """Size of a zero singular value, in units of eps, above which it is doubtful unless it is far below
-the threshold."""
+the threshold, or delta has many rows, whose rounding errors add up to eps sqrt(rows)."""
 
 
 CLEAR = {8: 1e3, 4: 3.0}
@@ -57,14 +57,16 @@ def zero_threshold(n: int, eps: float, dropped: float) -> float:
 
 
 def doubt(
-    zero: float, nonzero: float, threshold: float, weight: float, dtype: np.dtype
+    zero: float, nonzero: float, threshold: float, weight: float, dtype: np.dtype, rows: int
 ) -> str | None:
     """Return the reason why rounding may have determined the rank, or None if the rank is clear.
 
+    ``rows`` is the number of rows of delta on the finest level.
     Ill-conditioned maps amplify rounding errors of zeros by the factor ``weight``. The decision is
     unclear if such errors may move a singular value across the threshold.
     """
-    largest = max(LARGE_ZERO * eps_of(dtype), threshold / SMALL_GAP) * weight
+    rounding = max(LARGE_ZERO * eps_of(dtype), EPS * np.sqrt(rows))
+    largest = max(rounding, threshold / SMALL_GAP) * weight
     smallest = max(CLEAR[real_bytes(dtype)] * threshold, SMALL_GAP * zero)
     if zero <= largest and nonzero >= smallest:
         return None

@@ -1,10 +1,13 @@
 """Decisions which singular values are zero, and whether they are clear."""
 
+import warnings
+
 import networkx as nx
 import numpy as np
 import pytest
 
 import sheafcoarsen as sc
+from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen.sections import rank_decision
 from tests.support import reference
 from tests.support.helpers import assert_residual
@@ -51,30 +54,43 @@ def test_the_threshold_grows_if_small_singular_values_were_eliminated():
     ],
 )
 def test_singular_values_near_the_threshold_are_doubtful(zero, nonzero, clear):
-    reason = rank_decision.doubt(zero, nonzero, 1e-12, 1.0, DOUBLE)
+    reason = rank_decision.doubt(zero, nonzero, 1e-12, 1.0, DOUBLE, 1)
     assert (reason is None) == clear
     assert clear or f"counted as zero is {zero:.2g}" in reason
 
 
 def test_zeros_may_be_larger_if_the_threshold_is_far_above_rounding():
-    assert rank_decision.doubt(0.9e-13, 1.0, 1e-10, 1.0, DOUBLE) is None
-    assert rank_decision.doubt(1.1e-13, 1.0, 1e-10, 1.0, DOUBLE) is not None
+    assert rank_decision.doubt(0.9e-13, 1.0, 1e-10, 1.0, DOUBLE, 1) is None
+    assert rank_decision.doubt(1.1e-13, 1.0, 1e-10, 1.0, DOUBLE, 1) is not None
 
 
 def test_zeros_above_the_threshold_also_need_a_gap():
     """Zeros may exceed the threshold if errors of the maps have a large weight."""
-    assert rank_decision.doubt(0.9e-14, 1.1e-11, 1e-15, 1.0, DOUBLE) is None
-    assert rank_decision.doubt(0.9e-14, 0.8e-11, 1e-15, 1.0, DOUBLE) is not None
+    assert rank_decision.doubt(0.9e-14, 1.1e-11, 1e-15, 1.0, DOUBLE, 1) is None
+    assert rank_decision.doubt(0.9e-14, 0.8e-11, 1e-15, 1.0, DOUBLE, 1) is not None
 
 
 def test_single_precision_needs_a_smaller_gap():
-    assert rank_decision.doubt(0.0, 4e-5, 1e-5, 1.0, SINGLE) is None
-    assert rank_decision.doubt(0.0, 2.9e-5, 1e-5, 1.0, SINGLE) is not None
-    assert rank_decision.doubt(1.1e-5, 1.0, 1e-5, 1.0, SINGLE) is None
-    assert rank_decision.doubt(1.3e-5, 1.0, 1e-5, 1.0, SINGLE) is not None
+    assert rank_decision.doubt(0.0, 4e-5, 1e-5, 1.0, SINGLE, 1) is None
+    assert rank_decision.doubt(0.0, 2.9e-5, 1e-5, 1.0, SINGLE, 1) is not None
+    assert rank_decision.doubt(1.1e-5, 1.0, 1e-5, 1.0, SINGLE, 1) is None
+    assert rank_decision.doubt(1.3e-5, 1.0, 1e-5, 1.0, SINGLE, 1) is not None
 
 
 def test_zeros_of_ill_conditioned_maps_may_be_larger():
-    assert rank_decision.doubt(1e-11, 1.0, 1e-12, 1.0, DOUBLE) is not None
-    assert rank_decision.doubt(1e-11, 1.0, 1e-12, 1e3, DOUBLE) is None
-    assert rank_decision.doubt(1e-11, 0.9e-8, 1e-12, 1e3, DOUBLE) is not None
+    assert rank_decision.doubt(1e-11, 1.0, 1e-12, 1.0, DOUBLE, 1) is not None
+    assert rank_decision.doubt(1e-11, 1.0, 1e-12, 1e3, DOUBLE, 1) is None
+    assert rank_decision.doubt(1e-11, 0.9e-8, 1e-12, 1e3, DOUBLE, 1) is not None
+
+
+def test_zeros_may_be_larger_if_many_rows_are_rounded():
+    assert rank_decision.doubt(1e-13, 1.0, 1e-12, 1.0, DOUBLE, 190_000) is not None
+    assert rank_decision.doubt(1e-13, 1.0, 1e-12, 1.0, DOUBLE, 210_000) is None
+
+
+@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+def test_the_sections_of_a_large_complete_graph_are_clear():
+    F = sc.CellularSheaf.constant(nx.complete_graph(700))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert sc.global_sections(F).h0 == 1
