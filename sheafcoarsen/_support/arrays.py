@@ -127,8 +127,6 @@ def integer_array(name: str, value: npt.ArrayLike, *, ndim: int = 1, names: str 
         array = np.asarray(value)
     except ValueError as error:
         raise ValueError(f"`{name}` must be a rectangular array of integers: {error}") from None
-    if array.size == 0 and array.dtype.kind in "fiu":
-        array = array.astype(np.int64)
     if array.ndim == 0 and ndim == 1:
         raise ValueError(f"`{name}` must be 1-dimensional, got {_no_sequence(array.item(), names)}")
     if array.ndim != ndim:

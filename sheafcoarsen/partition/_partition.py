@@ -272,8 +272,8 @@ class Partition(ReadOnly):
         return f"Partition(n_vertices={self.n_vertices}, n_clusters={self.n_clusters}{spread})"
 
     def _repr_html_(self) -> str:
-        sizes = f"{tables.span(self.sizes)} vertices"
+        rows: list[tuple] = [("vertices", self.n_vertices), ("clusters", self.n_clusters)]
         if self.n_clusters:
-            sizes += f", {np.median(self.sizes):g} in the median"
-        rows = [("vertices", self.n_vertices), ("clusters", self.n_clusters), ("sizes", sizes)]
+            median = f"{np.median(self.sizes):g} in the median"
+            rows.append(("sizes", f"{tables.span(self.sizes)} vertices, {median}"))
         return tables.table(rows, caption="Partition")

@@ -65,6 +65,7 @@ def test_labels_may_have_any_integer_type_or_be_integral_floats(dtype):
 
 
 def test_partition_without_vertices():
+    assert "sizes" not in Partition([])._repr_html_()
     P = Partition([])
     assert (P.n_vertices, P.n_clusters, P.sizes.tolist()) == (0, 0, [])
     assert P.assignment_matrix().shape == (0, 0)

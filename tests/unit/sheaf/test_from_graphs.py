@@ -374,6 +374,11 @@ BAD_ARGUMENTS = {
         ValueError,
         "`sign` = 'sign' names an edge attribute that no edge of the graph has",
     ),
+    "sign misspelt, with weights": (
+        lambda: CellularSheaf.signed(nx.Graph([(0, 1, {"weight": -2.0})]), sign="polarity"),
+        ValueError,
+        "`sign` = 'polarity' names an edge attribute that no edge of the graph has",
+    ),
     "sign missing on one edge": (
         lambda: CellularSheaf.signed(nx.Graph([(0, 1, {"sign": 1}), (1, 2)])),
         ValueError,
