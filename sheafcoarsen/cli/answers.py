@@ -12,6 +12,7 @@ from sheafcoarsen.cli.outputs import check_outputs, print_result, show_files, sh
 from sheafcoarsen.hierarchy import coarsen_levels
 from sheafcoarsen.html_report import stage, worst_edges, write_report
 from sheafcoarsen.io import read_g2o, save, write_g2o
+from sheafcoarsen.operators import normalize
 from sheafcoarsen.sheaf import CellularSheaf
 from sheafcoarsen.solve import eigenmodes
 from sheafcoarsen.synchronization import synchronize
@@ -33,6 +34,11 @@ def typed_rank(word: str) -> int | ranks.Rule:
 def answer_options(modes: argparse.ArgumentParser, levels: argparse.ArgumentParser) -> None:
     """Add the options of ``modes`` and ``levels``."""
     modes.add_argument("-k", type=int, required=True, metavar="K", help="how many modes")
+    modes.add_argument(
+        "--normalize",
+        action="store_true",
+        help="of the normalized Laplacian D^{-1/2} L D^{-1/2}; for a mesh, without areas",
+    )
     levels.add_argument(
         "-r",
         "--rank",
@@ -53,8 +59,10 @@ def answer_options(modes: argparse.ArgumentParser, levels: argparse.ArgumentPars
 def show_modes(
     sheaf: CellularSheaf, args: argparse.Namespace, mass: np.ndarray | None = None
 ) -> int:
-    """Print the lowest eigenvalues of L, and save them with their eigenvectors."""
+    """Print the lowest eigenvalues of L, normalized if asked, and save them with eigenvectors."""
     check_outputs(args, (".npz",))
+    if args.normalize:
+        sheaf, mass = normalize(sheaf), None
     E = eigenmodes(sheaf, args.k, mass=mass, seed=args.seed, progress=args.progress)
     if args.out is not None:
         with replacing(output_path(args.out)) as stream:
@@ -130,9 +138,8 @@ def synchronize_file(args: argparse.Namespace) -> int:
             verdict += ", or measurements contradict each other: try --robust"
     print(f"bound   {Z.lower_bound:.9g}: {verdict}")
     if S.weights is not None:
-        out = int((S.weights < 0.5).sum())
         unsaved = "" if args.out is None else f", also of {tables.printable(args.out)}"
-        print(f"left    {out:,} of {S.n_edges:,} measurements out{unsaved}")
+        print(f"left    {S._n_left_out:,} of {S.n_edges:,} measurements out{unsaved}")
         if S.landmarks is not None:
             print("        sightings of landmarks are never left out")
     fit = ": standard deviations of a second, robust fit"

@@ -30,6 +30,7 @@ from sheafcoarsen.modes import (
     Whole,
     check_dense,
     warn_if_empty_in,
+    warn_if_sections_lost_in,
     warn_if_tied_in,
 )
 from sheafcoarsen.partition import Partition
@@ -103,7 +104,8 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
     TiedModesWarning
         If the cut between retained and discarded modes splits a multiple eigenvalue.
     SingularProblemWarning
-        If ``ranks.kernel()`` retains no mode: the coarse sheaf then has dimension 0.
+        If ``ranks.kernel()`` retains no mode: the coarse sheaf then has dimension 0. If
+        ``ranks.budget(total)`` discards modes of eigenvalue zero.
 
     Examples
     --------
@@ -129,6 +131,8 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
     C = made_once(place, asked, lambda root: Run(asked, root, engine, progress).done())
     stacklevel = 3
     warn_if_tied_in(int(C.report.get("tied", 0)), stacklevel)
+    lost = int(C.report.get("discards_zero", 0))
+    warn_if_sections_lost_in(lost, len(C.ranks), asked.rule, stacklevel)
     if asked.rule.needs_kernels:
         warn_if_empty_in(src.dim_c0, C.ranks, C.spectral("next_eigenvalues"), stacklevel)
     return C
@@ -265,6 +269,7 @@ class Run:
             },
             "halo_bytes": sum(result["halo"] for result in inner),
             "tied": sum(result["tied"] for result in inner),
+            "discards_zero": sum(result["discards_zero"] for result in inner),
             "estimate": asdict(plan.estimate),
         }
         return self.sealed(ranks, inner, coarse, report)

@@ -270,7 +270,9 @@ def shard_task(job: Job, s: int, buckets: str, ranks: str) -> dict[str, Any]:
         supplied = blocks(R.data, row_ptr, rows)
         put_arrays(job.work / f"halo/{name}-{border}", {"R": supplied})
         halo += supplied.nbytes
-    return {**result, "tied": int(modes.tied[own].sum()), "halo": halo}
+    masks = {"tied": modes.tied, "discards_zero": modes._discards_zero}
+    counts = {name: int(mask[own].sum()) for name, mask in masks.items()}
+    return {**result, **counts, "halo": halo}
 
 
 def write_coarse(

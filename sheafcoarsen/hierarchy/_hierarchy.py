@@ -332,7 +332,8 @@ class Hierarchy:
         Every level is recomputed by :meth:`Coarsening.recoarsen`, which reuses its index arrays. If
         a level must restore loop rows, its coarse sheaf has other loops than before; the next level
         is then rebuilt with the same partition and ranks, and ``rebuilt_levels`` contains it. A
-        sparsification is repeated with the same ``eps``, and the next level is rebuilt.
+        sparsification is repeated with the same ``eps`` and with seed 0, because it does not store
+        its seed, and the next level is rebuilt.
 
         Parameters
         ----------

@@ -353,7 +353,7 @@ def _pose_sections(S: Synchronization, pos: npt.ArrayLike | Mapping | None) -> l
         maps = []
         if isinstance(G, PoseGraph) and G.poses is not None and pos is None:
             maps += [note("As the file has it:"), figure("map", "The map before", plot.poses, G)]
-            maps.append(note("The computed map, with the worst edges in red:"))
+            maps.append(note("The computed map, with the worst edges between poses in red:"))
         draw = partial(plot.poses, outliers=min(WORST, S.n_edges), pos=pos)
         maps.append(figure("map", "The computed map", draw, S))
         sections.append(("The map", maps))
@@ -377,16 +377,15 @@ WORST = 10
 
 
 def worst_edges(S: Synchronization) -> list[tuple]:
-    """Return a table of the edges with the largest residuals; the first row is its head."""
-    names = range(S.n_vertices) if S.vertex_labels is None else S.vertex_labels
-    known = [] if S.distances is None else ["distance"]
-    known += [] if S.weights is None else ["weight"]
-    rows: list[tuple] = [("edge", "from", "to", "standard deviations", "angle (degrees)", *known)]
-    for e in S.outliers()[:WORST].tolist():
-        i, j = S.edges[e].tolist()
-        numbers = [S.suspicion[e], np.degrees(S.angles[e])]
-        numbers += [column[e] for column in (S.distances, S.weights) if column is not None]
-        rows.append((e, names[i], names[j], *(f"{x:.3g}" for x in numbers)))
+    """Return a table of edges and sightings with the largest residuals; its head comes first."""
+    found = S._residuals
+    found["angle"] = np.degrees(found["angle"])
+    del found["cost"]
+    heads = {"suspicion": "standard deviations", "angle": "angle (degrees)"}
+    rows: list[tuple] = [tuple(heads.get(name, name) for name in found)]
+    for e, *row in zip(*(column[:WORST] for column in found.values()), strict=True):
+        numbers = ("-" if np.isnan(x) else f"{x:.3g}" for x in row[2:])
+        rows.append((int(e), *row[:2], *numbers))
     return rows
 
 

@@ -144,8 +144,7 @@ def poses_verdict(S: Synchronization) -> str:
             f"{Z.lower_bound:.6g}: these may be the best or a local minimum"
         )
     if S.weights is not None:
-        out = int((S.weights < 0.5).sum())
-        known += f"; {out:,} of {S.n_edges:,} measurements were left out"
+        known += f"; {S._n_left_out:,} of {S.n_edges:,} measurements were left out"
     return _sentence(known)
 
 

@@ -59,6 +59,7 @@ from sheafcoarsen.modes.result import (
     warn_if_empty,
     warn_if_empty_in,
     warn_if_sections_lost,
+    warn_if_sections_lost_in,
     warn_if_tied,
     warn_if_tied_in,
 )
@@ -91,6 +92,7 @@ __all__ = [
     "warn_if_empty",
     "warn_if_empty_in",
     "warn_if_sections_lost",
+    "warn_if_sections_lost_in",
     "warn_if_tied",
     "warn_if_tied_in",
 ]

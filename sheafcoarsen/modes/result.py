@@ -199,6 +199,11 @@ class LocalModes(ReadOnly):
             np.where(after <= zero, 0.0, after),
         )
 
+    @property
+    def _discards_zero(self) -> np.ndarray:
+        """Mask of the clusters whose first discarded mode has eigenvalue 0."""
+        return self._without_rounding()[1] == 0
+
     def _rows(self) -> list[tuple]:
         """Return names and values for the HTML table."""
         kept, after = self._without_rounding()
@@ -278,14 +283,19 @@ def warn_if_empty_in(
 
 def warn_if_sections_lost(modes: LocalModes, rank: Any, stacklevel: int, where: str = "") -> None:
     """Warn if a budget discards modes of eigenvalue zero; ``where`` is a prefix of the message."""
+    lost = int(modes._discards_zero.sum())
+    warn_if_sections_lost_in(lost, len(modes.ranks), rank, stacklevel + 1, where)
+
+
+def warn_if_sections_lost_in(
+    lost: int, n_clusters: int, rank: Any, stacklevel: int, where: str = ""
+) -> None:
+    """Warn if a budget discards modes of eigenvalue zero in ``lost`` clusters."""
     rule = rank.rule if isinstance(rank, WholeMultiplets) else rank
-    if not isinstance(rule, Budget):
-        return
-    lost = int((modes._without_rounding()[1] == 0).sum())
-    if lost:
+    if isinstance(rule, Budget) and lost:
         warnings.warn(
             f"{where}`ranks.budget({rule.total})` discards modes of eigenvalue 0 in {lost} of "
-            f"{len(modes.ranks)} clusters, so that the coarse sheaf may lose global sections: "
+            f"{n_clusters} clusters, so that the coarse sheaf may lose global sections: "
             f"increase `total` to at least the sum of the ranks of `ranks.kernel()`, which retains "
             f"all of these modes",
             SingularProblemWarning,

@@ -96,7 +96,7 @@ def poses(
     _draw_ways(ax, places, edges)
     worst = _worst(S, outliers)
     if len(worst):
-        _draw_worst(ax, places, edges[worst])
+        _draw_worst(ax, "left out" if outliers is None else "worst edges", places, edges[worst])
     if len(marks):
         style: dict = {"marker": "x", "color": DARK, "s": 14, "linewidths": 0.8, "zorder": 3}
         ax.scatter(*marks.T, label="landmarks", rasterized=len(marks) > MARKERS, **style)
@@ -205,8 +205,8 @@ def _worst(S: Synchronization | PoseGraph, count: int | None) -> np.ndarray:
     return np.zeros(0, np.int64)
 
 
-def _draw_worst(ax: Axes, places: np.ndarray, edges: np.ndarray) -> None:
+def _draw_worst(ax: Axes, label: str, places: np.ndarray, edges: np.ndarray) -> None:
     style: dict = {"colors": "#B2182B", "linestyles": (0, (3, 2)), "linewidths": 1.0}
-    draw_lines(ax, "worst edges", places, edges, **style)
+    draw_lines(ax, label, places, edges, **style)
     rings: dict = {"s": 60, "facecolors": "none", "edgecolors": style["colors"], "zorder": 4}
     ax.scatter(*places[edges].mean(axis=1).T, **rings)  # make short edges visible

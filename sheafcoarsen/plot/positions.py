@@ -35,6 +35,11 @@ class Places(NamedTuple):
 def vertex_places(F: Any, pos: Any) -> np.ndarray:
     """Return positions of the vertices of a sheaf or of poses as an array, (n, 2) or (n, 3)."""
     n = F.n_vertices
+    if isinstance(pos, tuple) and any(getattr(part, "ndim", 1) == 2 for part in pos):
+        raise ValueError(
+            "`pos` must hold the points of a mesh only, got several arrays: pass `points` of "
+            "`points, faces = read_mesh(path)`"
+        )
     if isinstance(pos, dict):
         names = F.vertex_labels if F.vertex_labels is not None else range(n)
         missing = next((name for name in names if name not in pos), None)

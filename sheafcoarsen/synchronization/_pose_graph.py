@@ -330,8 +330,10 @@ class PoseGraph(ReadOnly):
 
     def __repr__(self) -> str:
         seen, known = self.sightings, "with" if self.poses is not None else "without"
-        marks = "" if seen is None else f", {counted(seen.n_landmarks, 'landmark')}"
-        sizes = f"n_vertices={self.n_vertices}, n_edges={self.n_edges}{marks}"
+        sizes = f"n_vertices={self.n_vertices}, n_edges={self.n_edges}"
+        if seen is not None:
+            marks = counted(seen.n_landmarks, "landmark")
+            sizes += f", {marks}, {counted(len(seen.edges), 'sighting')}"
         return f"PoseGraph(SE({self.dim}), {sizes}, {known} poses)"
 
     def _repr_html_(self) -> str:

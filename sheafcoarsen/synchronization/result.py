@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -195,14 +195,37 @@ class Synchronization(ReadOnly):
             raise ValueError("`threshold` must be a number of standard deviations, got nan")
         return ranked[self.suspicion[ranked] > threshold]
 
+    @property
+    def _residuals(self) -> dict[str, Any]:
+        """Residuals of all edges, then of all sightings, as columns, worst first."""
+        connection, m = connection_from(self.measurements), self.n_edges
+        names = list(range(self.n_vertices) if self.vertex_labels is None else self.vertex_labels)
+        if self.landmarks is not None:
+            labels = self.measurements.sightings.labels  # type: ignore[union-attr]
+            names += labels or [f"landmark {mark}" for mark in range(len(self.landmarks))]
+        costs = costs_of(connection, self._poses)[1][m:]
+        suspicion = np.append(self.suspicion, np.sqrt(costs))
+        columns: dict[str, tuple] = {
+            "angle": (self.angles, np.full_like(costs, np.nan)),
+            "cost": (self.edge_costs, costs),
+            "distance": (self.distances, np.sqrt(costs / connection.tau[m:])),
+            "weight": (self.weights, np.ones_like(costs)),
+        }
+        worst = np.argsort(-suspicion, kind="stable")
+        start, end = ([names[v] for v in ends] for ends in connection.ends[worst].T.tolist())
+        found = {"edge": worst, "from": start, "to": end, "suspicion": suspicion[worst]}
+        pairs = {name: pair for name, pair in columns.items() if pair[0] is not None}
+        return found | {name: np.append(*pair)[worst] for name, pair in pairs.items()}
+
     def to_frame(self) -> "pd.DataFrame":
-        """Return the residuals of all edges as a pandas table, worst first.
+        """Return the residuals of all edges and sightings as a pandas table, worst first.
 
         Returns
         -------
         pandas.DataFrame
-            A row for each edge, by index, in the order of ``outliers()``: the vertices it leads
-            from and to, suspicion, angle, cost, and distance and weight if known.
+            A row for each edge or sighting of a landmark, by its index as an edge of
+            ``G.joint_sheaf()``, in the order of descending suspicion: the vertices it leads from
+            and to, suspicion, angle (nan for sightings), cost, and distance and weight if known.
 
         Raises
         ------
@@ -215,13 +238,8 @@ class Synchronization(ReadOnly):
         >>> S = sc.synchronize(sc.gallery.cycle(6, 0.6))
         >>> S.to_frame()[["from", "to", "angle"]]  # doctest: +SKIP
         """
-        worst = self.outliers()
-        names = range(self.n_vertices) if self.vertex_labels is None else self.vertex_labels
-        start, end = ([names[v] for v in ends] for ends in self.edges[worst].T.tolist())
-        columns: dict[str, np.ndarray | None] = {"suspicion": self.suspicion, "angle": self.angles}
-        columns |= {"cost": self.edge_costs, "distance": self.distances, "weight": self.weights}
-        given = {name: value[worst] for name, value in columns.items() if value is not None}
-        return tables.data_frame("edge", worst, {"from": start, "to": end, **given})
+        columns = self._residuals
+        return tables.data_frame("edge", columns.pop("edge"), columns)
 
     @cached_property
     def _certificates(self) -> dict[float, PoseCertificate]:
@@ -262,8 +280,14 @@ class Synchronization(ReadOnly):
         gap = "" if self.gap is None else f", gap={self.gap:.4g}"
         frames = counted(self.n_components, *FRAMES)
         refined = "" if len(self.costs) == 1 else f", {self._verdict()}"
-        sizes = f"n_vertices={self.n_vertices}, n_edges={self.n_edges}, {self.group}, {frames}"
+        out = "" if self.weights is None else f" ({self._n_left_out} left out)"
+        sizes = f"n_vertices={self.n_vertices}, n_edges={self.n_edges}{out}, {self.group}, {frames}"
         return f"Synchronization({sizes}{gap}, cost={self.cost:.6g}{refined})"
+
+    @property
+    def _n_left_out(self) -> int:
+        """Number of measurements that a robust fit discards."""
+        return 0 if self.weights is None else int((self.weights < 0.5).sum())
 
     def _verdict(self) -> str:
         """Return a text that says whether the poses are certified."""
@@ -275,6 +299,7 @@ class Synchronization(ReadOnly):
     def _repr_html_(self) -> str:
         rows: list[tuple] = [("poses", len(self.rotations)), ("of", self.group)]
         rows += [("frames", counted(self.n_components, *FRAMES)), ("cost", f"{self.cost:.6g}")]
+        rows += [] if self.weights is None else [("measurements left out", self._n_left_out)]
         rows += [("angles (radians)", tables.span(self.angles))]
         if self.distances is not None:
             rows.append(("distances", tables.span(self.distances)))

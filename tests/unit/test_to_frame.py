@@ -1,5 +1,6 @@
 """Results as tables of pandas, and the message without it."""
 
+import dataclasses
 import sys
 
 import networkx as nx
@@ -7,6 +8,8 @@ import numpy as np
 import pytest
 
 import sheafcoarsen as sc
+from tests.support.helpers import assert_residual
+from tests.unit.synchronization.conftest import pose_graph, ring_with_chords, sighted
 
 F = sc.CellularSheaf.random(nx.grid_2d_graph(5, 5), 2, 2, seed=0)
 C = sc.coarsen(F, sc.select(F, 4), [1, 2, 3, 2])
@@ -63,6 +66,30 @@ def test_edges_are_listed_from_the_worst_on(poses):
         assert row["suspicion"] == poses.suspicion[e]
         assert row["angle"] == poses.angles[e]
         assert row["cost"] == poses.edge_costs[e]
+
+
+@pytest.mark.parametrize("labels", [None, ("x", "y", "z", "unseen")])
+def test_sightings_are_listed_with_the_edges(labels):
+    G, found = pose_graph(2, ring_with_chords(6, 3), noise=0.1)
+    marks = np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 3.0]])
+    G = sighted(G, found, marks, [[i, k] for i in range(6) for k in range(3)], noise=3.0, tau=4.0)
+    G = dataclasses.replace(G, sightings=dataclasses.replace(G.sightings, labels=labels))
+    S = sc.synchronize(G, refine=True)
+    residuals = (sc.coboundary(G.joint_sheaf()) @ S.cochain())[-18:]
+    sizes = np.linalg.norm(residuals, axis=1)
+    frame = S.to_frame()
+    assert sorted(frame.index) == list(range(27))
+    assert (np.diff(frame["suspicion"]) <= 0).all()
+    assert [e for e in frame.index if e < 9] == S.outliers().tolist()
+    assert frame.index[0] >= 9
+    seen = frame.loc[range(9, 27)]
+    assert_residual(seen["suspicion"] - sizes, sizes, n=18)
+    assert_residual(seen["distance"] - sizes / 2, sizes, n=18)
+    assert_residual(seen["cost"] - sizes**2, sizes**2, n=18)
+    assert seen["angle"].isna().all()
+    named = labels or ("landmark 0", "landmark 1", "landmark 2")
+    wanted = [(int(i), named[k]) for i, k in G.sightings.edges]
+    assert list(zip(seen["from"], seen["to"], strict=True)) == wanted
 
 
 def test_without_pandas_there_is_a_sentence(poses, monkeypatch):

@@ -110,6 +110,10 @@ def test_modes_are_printed_and_saved(graph_file, tmp_path, capsys):
     with np.load(out) as saved:
         np.testing.assert_array_equal(saved["values"], expected.values)
         assert saved["vectors"].shape == (34, 3)
+    assert main(["modes", graph_file, "-k", "3", "--normalize", "--json"]) == 0
+    values = json.loads(capsys.readouterr().out)["values"]
+    expected = sc.eigenmodes(sc.normalize(sc.read_graph(graph_file)), 3).values
+    assert values == expected.tolist()
     assert main(["modes", graph_file, "-k", "99"]) == 2
 
 
@@ -229,7 +233,7 @@ def test_verify_coarsens_a_graph_file(graph_file, capsys):
 
 
 def test_info_describes_sheaves_and_coarsenings(graph_file, pose_file, tmp_path, capsys):
-    for line, landmarks in (("", ""), ("EDGE_SE2_XY 3 99 1 2 1 0 1\n", ", 1 landmark")):
+    for line, landmarks in (("", ""), ("EDGE_SE2_XY 3 99 1 2 1 0 1\n", ", 1 landmark, 1 sighting")):
         with open(pose_file, "a") as stream:
             stream.write(line)
         assert main(["info", pose_file]) == 0
@@ -422,6 +426,10 @@ def test_a_mesh_is_read_as_its_tangent_bundle(corners, tmp_path, capsys):
     F = sc.gallery.tangent_bundle(points, faces, weights="cotan" if corners == 3 else "uniform")
     assert main(["modes", str(path), "-k", "3", "-o", str(out)]) == 0
     E = sc.eigenmodes(F, 3, mass=sc.gallery.vertex_areas(points, faces))
+    with np.load(out) as saved:
+        assert_residual(saved["values"] - E.values, E.values, n=F.dim_c0)
+    assert main(["modes", str(path), "-k", "3", "--normalize", "-o", str(out)]) == 0
+    E = sc.eigenmodes(sc.normalize(F), 3)  # without masses
     with np.load(out) as saved:
         assert_residual(saved["values"] - E.values, E.values, n=F.dim_c0)
     assert main(["coarsen", str(path), "-k", "2", "-r", "2", "-o", str(out)]) == 0

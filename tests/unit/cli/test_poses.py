@@ -38,7 +38,8 @@ def test_synchronize_writes_the_poses_of_the_library(measured, tmp_path, capsys,
     assert (f"left    1 of 100 measurements out, also of {out}" in said) == robust
     row = next(line for line in said.splitlines() if line.split()[:1] == ["70"])
     i, j = G.edges[70] + 100
-    assert row.split()[:4] == ["70", str(i), str(j), f"{S.suspicion[70]:.3g}"]
+    numbers = [f"{value:.3g}" for value in (S.suspicion[70], np.degrees(S.angles[70]))]
+    assert row.split()[:5] == ["70", str(i), str(j), *numbers]
     assert row.split()[-1] == ("0" if robust else f"{S.distances[70]:.3g}")
     assert f"saved   {out}" in said
     with (gzip.open if ending.endswith("gz") else open)(out, "rt") as stream:
@@ -66,6 +67,8 @@ def test_report_of_poses_has_map_certificate_and_worst_edges(measured, tmp_path)
     for words in (
         "<h1>in.g2o: 60 poses</h1>",
         "1 of 100 measurements were left out.",
+        "n_edges=100 (1 left out), SO(2)",
+        "measurements left out",
         "The computed map",
         "<h2>Certificate</h2>",
         "<h2>Worst edges</h2>",
@@ -107,10 +110,14 @@ def test_other_commands_read_toro_files_and_ignore_landmarks(tmp_path, capsys):
         "EDGE2 0 1 1 0 0 1 0 1 1 0 0\nLANDMARK2 0 7 1 2 2 0 2\nLANDMARK2 1 7 3 4 1 0 3\n"
     )
     assert main(["info", str(path)]) == 0
-    assert "n_edges=1, 1 landmark" in capsys.readouterr().out
+    assert "n_edges=1, 1 landmark, 2 sightings" in capsys.readouterr().out
     assert main(["modes", str(path), "-k", "1"]) == 0
     said = capsys.readouterr()
     assert "only the rotations between poses are used" in said.err
     assert "Eigenmodes(k=1" in said.out
     assert main(["synchronize", str(path), "--robust"]) == 0
-    assert "sightings of landmarks are never left out" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "sightings of landmarks are never left out" in said
+    rows = [line.split() for line in said.splitlines()]
+    seen = sorted(row[:3] + row[-1:] for row in rows if row[4:5] == ["-"])
+    assert seen == [["1", "0", "7", "1"], ["2", "1", "7", "1"]]  # with weight 1

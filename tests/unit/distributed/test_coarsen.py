@@ -145,8 +145,16 @@ def test_warnings_are_those_of_coarsening_in_memory(memory):
             dist.to_store(memory("G"), G), memory("none"), [0, 0], sc.ranks.kernel(), n_shards=1
         )
     assert said[0].filename == __file__
+    for rank in (sc.ranks.budget(3), sc.ranks.budget(1).whole_multiplets()):
+        with ties_allowed(), warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always", sc.SingularProblemWarning)
+            sc.coarsen(F, P, rank)
+            dist.coarsen(src, memory(str(rank)), P, rank, n_shards=2)
+        assert [found.filename for found in said] == [__file__] * 2
+        assert "modes of eigenvalue 0 in " in str(said[0].message) == str(said[1].message)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        dist.coarsen(src, memory("enough"), P, sc.ranks.budget(4))
         dist.coarsen(src, memory("whole"), P, 2)
         Z, P = sc.CellularSheaf.from_flat([[0, 1]], [], [], [0, 0], 0), sc.Partition([0, 0])
         for C in (

@@ -117,6 +117,8 @@ def test_positions_may_be_given_by_vertex_name(ax):
             np.where(np.arange(68).reshape(34, 2) == 9, np.nan, 0),
             r"`pos` must be finite, got nan at index \(4, 1\)",
         ),
+        ((np.zeros((34, 3)), np.zeros((5, 3), int)), "must hold the points of a mesh only"),
+        ((np.zeros((34, 3)), np.zeros((34, 3), int)), "pass `points` of `points, faces = read_me"),
     ],
 )
 def test_bad_positions_raise_value_error(pos, message, C, ax):

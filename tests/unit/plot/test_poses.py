@@ -57,7 +57,7 @@ def test_the_worst_edges_are_dashed_and_ringed(ax):
     assert "worst edges" not in collections(other)
     weights = np.where(np.arange(G.n_edges) % 7 == 3, 0.4, 1.0)
     left_out = plot.poses(dataclasses.replace(S, weights=weights), ax=Figure().add_subplot())
-    drawn = segments(left_out, "worst edges")
+    drawn = segments(left_out, "left out")
     np.testing.assert_array_equal(drawn, S.translations[G.edges[3::7]])
     with pytest.raises(TypeError, match="`outliers` requires a Synchronization"):
         plot.poses(dataclasses.replace(G, poses=(S.rotations, S.translations)), outliers=1, ax=ax)
