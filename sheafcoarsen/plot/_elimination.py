@@ -79,8 +79,10 @@ def elimination(
     check_kind("K", K, Elimination)
     places = _places(K, pos)
     ax, left, right, panel_area = two_panels(ax, places, 1.0)
-    size = float(np.clip(0.05 * panel_area / max(len(places), 1), 0.5, 30))
-    _draw_all(left, K, places, size)
+    # few retained vertices of a large graph must stay visible, so the sizes differ
+    counts = np.maximum([len(places), len(K.kept)], 1)
+    smaller, size = np.clip(0.05 * panel_area / counts, 0.5, 30).tolist()
+    _draw_all(left, K, places, 0.5 * smaller, size)
     _draw_left(right, K, places, size)
     for panel in (left, right):
         draw_frame(panel, places)
@@ -96,7 +98,7 @@ def _places(K: Elimination, pos: Any) -> np.ndarray:
     return places
 
 
-def _draw_all(ax: Axes, K: Elimination, places: np.ndarray, size: float) -> None:
+def _draw_all(ax: Axes, K: Elimination, places: np.ndarray, smaller: float, size: float) -> None:
     """Draw the fine graph."""
     edges = K.fine.edges[K.fine.edges[:, 0] != K.fine.edges[:, 1]]
     notes = _draw_edges(ax, "edges", places, edges, colors="0.75", linewidths=0.8)
@@ -104,7 +106,7 @@ def _draw_all(ax: Axes, K: Elimination, places: np.ndarray, size: float) -> None
     if loops:
         notes.append(f"{counted(loops, 'loop')} not drawn")
     handles = [
-        draw_discs(ax, "eliminated", places[K.eliminated], 0.5 * size, GREY),
+        draw_discs(ax, "eliminated", places[K.eliminated], smaller, GREY),
         draw_discs(ax, "kept", places[K.kept], size, DARK),
     ]
     n, gone = K.fine.n_vertices, len(K.eliminated)

@@ -53,6 +53,16 @@ def test_loops_are_drawn_as_rings(ax):
     assert len(collections(left)["loops"].get_offsets()) == 1
 
 
+def test_few_retained_vertices_of_a_large_graph_are_visible(ax):
+    F = sc.CellularSheaf.constant(nx.star_graph(3000))
+    plot.elimination(
+        sc.eliminate(F, keep=[0, 7]), np.random.default_rng(0).random((3001, 2)), ax=ax
+    )
+    for panel in ax.child_axes:
+        assert collections(panel)["kept"].get_sizes()[0] == 30
+    assert collections(ax.child_axes[0])["eliminated"].get_sizes()[0] < 3
+
+
 def test_eliminating_every_vertex_can_be_plotted(ax):
     plot.elimination(sc.eliminate(sc.CellularSheaf.constant(nx.path_graph(4))), ax=ax)
     draw(ax)
