@@ -150,7 +150,7 @@ def low_pairs(
             break
         m = min(remaining, 2 * m + zeros, zeros + k + WIDENED)
     if m < n:
-        _check_converged(D, values[zeros:end], X[:, zeros:end])
+        _check_converged(D, size, values[zeros:end], X[:, zeros:end])
     zero = max(zero, float(sigma[:zeros].max(initial=0.0)))
     sigma, X = sigma[zeros:], X[:, zeros:]
     return LowPairs(sigma, X, end - zeros, kernel + zeros, zero, size, is_cut)
@@ -237,7 +237,7 @@ class _Iterated:
     def _targets(self, values: np.ndarray) -> np.ndarray:
         """Return the target residuals for ascending Ritz values."""
         norm = self.pencil.norm
-        zeros = int((values <= TOL * norm).sum())
+        zeros = int((values <= TINY * norm).sum())
         targets = np.full(len(values), TOL * norm / 2)
         targets[zeros:] = _accurate(values[zeros : zeros + 1], norm).clip(max=targets[zeros:])
         return targets
@@ -342,11 +342,14 @@ def _relative_residual(D: scipy.sparse.csr_array, values: np.ndarray, U: np.ndar
     return float((residuals / values).max(initial=0.0))
 
 
-def _check_converged(D: scipy.sparse.csr_array, values: np.ndarray, U: np.ndarray) -> None:
+def _check_converged(
+    D: scipy.sparse.csr_array, size: float, values: np.ndarray, U: np.ndarray
+) -> None:
     """Raise an error if an eigenpair has not converged."""
     worst = _relative_residual(D, values, U)
     if worst > CONVERGED:
         raise np.linalg.LinAlgError(
             f"an eigenpair has not converged, with a residual of {worst:.3g} times its eigenvalue: "
-            "the lowest eigenvalues are too close to zero"
+            f"the lowest is {values[0] / size**2:.3g} times norm(L). If a few maps are far larger "
+            "than the others, coarsen normalize(sheaf) instead"
         )

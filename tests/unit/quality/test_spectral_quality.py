@@ -6,6 +6,7 @@ import warnings
 import networkx as nx
 import numpy as np
 import pytest
+import scipy.linalg
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -295,8 +296,20 @@ def test_missed_and_inaccurate_eigenpairs_raise(monkeypatch):
         return dataclasses.replace(found, vectors=np.linalg.qr(found.vectors + noise)[0])
 
     monkeypatch.setattr(smallest_singular_values, "lowest_eigenpairs", noisy)
-    with pytest.raises(np.linalg.LinAlgError, match="has not converged, with a residual"):
+    message = r"has not converged, with a residual .* times norm\(L\)\. If a few maps"
+    with pytest.raises(np.linalg.LinAlgError, match=message):
         sc.spectral_quality(C, 4)
+
+
+@pytest.mark.parametrize("weight", [1e3, 1e5])
+def test_a_heavy_edge_does_not_hide_small_eigenvalues(weight):
+    weights = np.ones(1999)
+    weights[999] = weight
+    F = sc.CellularSheaf.constant(nx.path_graph(2000), weight=weights)
+    Q = sc.spectral_quality(coarsen(F, Partition(np.arange(2000) // 100), 1), 5)
+    degrees = np.append(weights, 0) + np.append(0, weights)
+    exact = scipy.linalg.eigvalsh_tridiagonal(degrees, -weights, select="i", select_range=(1, 5))
+    np.testing.assert_allclose(Q.fine, exact, rtol=1e-15 * weight / exact[0])
 
 
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
