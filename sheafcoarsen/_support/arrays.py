@@ -33,8 +33,9 @@ def scalar_array(name: str, value: object) -> np.ndarray:
     got = (
         type(value).__name__ if array.dtype == object and not array.ndim else f"dtype {array.dtype}"
     )
+    hint = ": pass a column, such as modes.vectors[:, 0]" if hasattr(value, "vectors") else ""
     raise TypeError(
-        f"`{name}` must hold float32, float64, complex64, complex128 or integers, got {got}"
+        f"`{name}` must hold float32, float64, complex64, complex128 or integers, got {got}{hint}"
     )
 
 

@@ -20,7 +20,8 @@ def given_values(
         or isinstance(values, str | bytes | dict | set)
     ):
         raise TypeError(
-            f"`{name}` must be a sequence of arrays, one per vertex, got {type(values).__name__}"
+            f"`{name}` must be a sequence of arrays, one per vertex in their order, got "
+            f"{type(values).__name__}"
         )
     if len(values) != len(vertices):
         raise ValueError(
@@ -60,7 +61,7 @@ def _shapes(sheaf: CellularSheaf, v: int) -> str:
 def _joined(sheaf: CellularSheaf, vertices: np.ndarray, values: Any, name: str) -> np.ndarray:
     """Check a sequence of stalk values and return them in one array."""
     try:
-        arrays = [np.asarray(value) for value in values]
+        arrays = [np.atleast_1d(value) for value in values]  # numbers at stalks of dimension 1
     except ValueError as error:
         raise ValueError(f"`{name}` must hold rectangular arrays of numbers: {error}") from None
     for i, array in enumerate(arrays):  # a Python loop, because the values are separate objects

@@ -61,7 +61,8 @@ def harmonic_extension(
     vertices : array_like of int, shape (k,), or sequence of k names
         Distinct vertices; names as in :meth:`CellularSheaf.vertices_of`.
     values : sequence of k arrays, or one array of shape (k, d) or (k, d, h)
-        One value for each vertex, of shape (d_v,) or (d_v, h) with the same h.
+        One value for each vertex, of shape (d_v,) or (d_v, h) with the same h; or a number at
+        stalks of dimension 1, so that shape (k,) is valid if all are.
     weight : float or array_like, shape (k,), optional
         Positive penalty weight, one for all values or one for each, in units of the squares of the
         maps. A value is a constraint if its weight is infinite, or so large that the value would
@@ -101,12 +102,12 @@ def harmonic_extension(
     >>> import networkx as nx
     >>> import sheafcoarsen as sc
     >>> F = sc.CellularSheaf.constant(nx.path_graph(5))
-    >>> sc.harmonic_extension(F, [0, 4], [[0.0], [1.0]]).round(12)
+    >>> sc.harmonic_extension(F, [0, 4], [0.0, 1.0]).round(12)
     array([0.  , 0.25, 0.5 , 0.75, 1.  ])
 
     With weights equal to those of the edges, the values at both ends are only approximated:
 
-    >>> sc.harmonic_extension(F, [0, 4], [[0.0], [1.0]], weight=1.0).round(12)
+    >>> sc.harmonic_extension(F, [0, 4], [0.0, 1.0], weight=1.0).round(12)
     array([0.16666667, 0.33333333, 0.5       , 0.66666667, 0.83333333])
     """
     check_sheaf(sheaf)

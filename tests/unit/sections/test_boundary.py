@@ -25,8 +25,18 @@ def test_values_may_be_lists_or_arrays():
     for values in (np.ones((2, 2, 0)), [np.ones((2, 0))] * 2):
         assert sc.harmonic_extension(F, [0, 2], values).shape == (6, 0)
     ragged = CellularSheaf.random(nx.path_graph(3), [2, 0, 1], 2, seed=1)
-    x = sc.harmonic_extension(ragged, [1, 2, 0], [np.zeros(0), [3.0], [1.0, 2.0]])
-    np.testing.assert_array_equal(x, [1.0, 2.0, 3.0])
+    for value in ([3.0], 3.0, np.float32(3)):
+        x = sc.harmonic_extension(ragged, [1, 2, 0], [np.zeros(0), value, [1.0, 2.0]])
+        np.testing.assert_array_equal(x, [1.0, 2.0, 3.0])
+
+
+def test_values_of_stalks_of_dimension_1_may_be_numbers():
+    F = CellularSheaf.constant(nx.path_graph(3))
+    for values in ([3, 5], (3.0, 5.0), np.array([3.0, 5.0]), [np.array(3.0), [5.0]]):
+        x = sc.harmonic_extension(F, [2, 0], values)
+        np.testing.assert_allclose(x, [5.0, 4.0, 3.0], rtol=1e-14)
+        y = sc.least_squares(F, [0.0, 0.0], vertices=[2, 0], values=values).x
+        np.testing.assert_allclose(y, x, rtol=1e-14)
 
 
 ONES = [[1.0, 1.0], [1.0, 1.0]]
@@ -94,12 +104,12 @@ ONES = [[1.0, 1.0], [1.0, 1.0]]
         (
             ([0], 1.0),
             TypeError,
-            "`values` must be a sequence of arrays, one per vertex, got float",
+            "`values` must be a sequence of arrays, one per vertex in their order, got float",
         ),
         (
             ([0], "ab"),
             TypeError,
-            "`values` must be a sequence of arrays, one per vertex, got str",
+            "`values` must be a sequence of arrays, one per vertex in their order, got str",
         ),
         (([0], [[1e200, 1.0]]), ValueError, "`values` has entries up to 1e+200"),
         (([], []), ValueError, "`vertices` is empty and L is singular, first at vertex 0"),

@@ -44,6 +44,9 @@ def test_integer_arrays_become_float64(dtype):
     assert cast.tolist() == [[1.0, 2.0]]
 
 
+MODES = sc.eigenmodes(sc.CellularSheaf.constant([[0, 1]]), 1)
+
+
 @pytest.mark.parametrize(
     ("value", "error", "message"),
     [
@@ -52,10 +55,11 @@ def test_integer_arrays_become_float64(dtype):
         (["a"], TypeError, "`x` must hold float32, float64"),
         ([None], TypeError, "got dtype object"),
         (Exception(), TypeError, "or integers, got Exception"),
+        (MODES, TypeError, "got Eigenmodes: pass a column, such as modes.vectors[:, 0]"),
         ([[1.0], [1.0, 2.0]], ValueError, "`x` must be a rectangular array of numbers"),
         (scipy.sparse.eye_array(2), TypeError, "got a sparse one: use .toarray()"),
     ],
-    ids=["half", "bool", "text", "object", "other type", "ragged", "sparse"],
+    ids=["half", "bool", "text", "object", "other type", "modes", "ragged", "sparse"],
 )
 def test_scalar_array_rejects_other_arrays(value, error, message):
     with refuses(error, message):
