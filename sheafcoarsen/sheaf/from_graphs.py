@@ -84,8 +84,9 @@ class FromGraphs:
         dim : int
             Dimension of every stalk.
         weight : str or array_like, shape (m,), or None
-            Name of an edge attribute (1 if it is missing; "weight" for the entries of an
-            adjacency), the weights themselves, or None if all are 1.
+            Name of an edge attribute ("weight" for the entries of an adjacency), the weights
+            themselves, or None if all are 1. An edge without the attribute has weight 1, as in
+            networkx; a misspelt name thus gives weight 1 to every edge without an error.
         n_vertices : int, optional
             Number of vertices, if the last ones of an edge array are isolated.
 
