@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,11 +41,14 @@ def vertex_places(F: Any, pos: Any) -> np.ndarray:
             "`pos` must hold the points of a mesh only, got several arrays: pass `points` of "
             "`points, faces = read_mesh(path)`"
         )
-    if isinstance(pos, dict):
+    if isinstance(pos, Mapping):
         names = F.vertex_labels if F.vertex_labels is not None else range(n)
         missing = next((name for name in names if name not in pos), None)
         if missing is not None:
-            raise ValueError(f"`pos` must hold a position for every vertex, but lacks {missing!r}")
+            raise ValueError(
+                f"`pos` must hold a position for every vertex, but lacks {missing!r}: add it, or "
+                "omit `pos`"
+            )
         empty = next((name for name in names if pos[name] is None), None)
         if empty is not None:
             raise ValueError(

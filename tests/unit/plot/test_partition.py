@@ -1,6 +1,7 @@
 """The picture of a coarsening: every vertex, edge and loop, read back from the artists."""
 
 import warnings
+from types import MappingProxyType
 
 import matplotlib as mpl
 import networkx as nx
@@ -99,10 +100,10 @@ def test_positions_may_be_given_by_vertex_name(ax):
     F = sc.CellularSheaf.constant(G)
     places = {name: (i, i * i) for i, name in enumerate("abcd")}
     C = sc.coarsen(F, sc.Partition([0, 0, 1, 1]), 1)
-    plot.partition(C, places, ax=ax)
+    plot.partition(C, MappingProxyType(places), ax=ax)
     drawn = collections(ax.child_axes[0])["vertices"].get_offsets()
     np.testing.assert_array_equal(drawn, [places[name] for name in F.vertex_labels])
-    with pytest.raises(ValueError, match="but lacks 'c'"):
+    with pytest.raises(ValueError, match="but lacks 'c': add it, or omit `pos`"):
         plot.partition(C, {name: place for name, place in places.items() if name != "c"}, ax=ax)
     with pytest.raises(ValueError, match=r"every vertex, but `pos\['c'\]` is None"):
         plot.elimination(sc.eliminate(F), places | {"c": None}, ax=ax)
