@@ -563,6 +563,8 @@ def test_landmark2_ids_are_separate_from_pose_ids(write):
     assert G.sightings.points.tolist() == [[1, 2], [3, 4]]
     assert_residual(G.sightings.tau - [2, 1.5], 2.0, n=2)
     assert G.sightings.labels is None
+    unit = read_g2o(write(text.format(5)), poses=True, weights="unit")
+    assert unit.sightings.tau.tolist() == [1, 1]
     assert read_g2o(write(text.format(1)), poses=True).sightings.edges.tolist() == [[0, 0], [1, 0]]
     apart = text.replace("LANDMARK2 0 1", "LANDMARK2 0 7").format(5)
     assert read_g2o(write(apart), poses=True).sightings.labels == (7, 5)

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import networkx as nx
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
@@ -74,6 +75,16 @@ def test_truncated_least_squares_discard_random_loops(dim, trusted, seed):
     assert sorted(S.outliers(threshold=limit)) == np.flatnonzero(S.weights == 0).tolist()
     T = sc.synchronize(rescaled(H, unit=1e3), robust="tls", refine=True, trusted=given)
     np.testing.assert_array_equal(S.weights, T.weights)
+
+
+def test_only_pose_graphs_have_odometry_that_is_trusted():
+    """Edge (0, 1) of a complete graph is wrong: nothing says that it is odometry."""
+    F = sc.gallery.bundle(nx.complete_graph(8), 2, seed=0)
+    tails = F.tail_data.reshape(-1, 2, 2).copy()
+    tails[0] = tails[0, ::-1] * [[1], [-1]]  # turned by pi / 2
+    precise = F.with_maps(10 * tails.reshape(-1), 10 * F.head_data)
+    S = sc.synchronize(precise, robust="tls")
+    assert np.flatnonzero(S.weights < 0.5).tolist() == [0]
 
 
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
