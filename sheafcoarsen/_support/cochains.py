@@ -110,7 +110,7 @@ def _columns(sheaf: Stalks, x: CochainLike, name: str, what: str) -> tuple[np.nd
 
 def _reshaping(sheaf: Stalks, array: np.ndarray, name: str) -> str:
     """Return a hint if reshaping makes an array valid, otherwise an empty string."""
-    if array.ndim != 2:
+    if array.ndim not in (2, 3):
         return ""
     if array.size == sheaf.dim_c0:
         return f"; {name}.reshape(-1) stacks the stalks of one cochain"

@@ -188,8 +188,9 @@ class Views:
         ----------
         weight : array_like, shape (m,), or "sheaf", optional
             Weights of the fine edges, which are summed. By default each weight is 1, so that sums
-            count edges. "sheaf" stands for the weights norm(F_u* F_v), which are the edge weights
-            of a constant or signed sheaf of dimension 1; loops then have weight 0.
+            count edges. "sheaf" stands for the weights norm(F_u* F_v), which are never negative:
+            of a constant or signed sheaf of dimension 1, the absolute edge weights; loops then have
+            weight 0. The signed weights of a signed sheaf are ``F.tail_data * F.head_data``.
 
         Returns
         -------

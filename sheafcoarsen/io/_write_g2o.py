@@ -90,7 +90,8 @@ def _lines(G: PoseGraph, S: Synchronization | None) -> Iterator[str]:
     if G.sightings is not None:
         places = G.sightings.places if S is None else S.landmarks
         if places is not None:
-            yield from _rows([landmark], [marks], places)
+            known = np.flatnonzero(~np.isnan(places).any(axis=1))
+            yield from _rows([landmark], [[marks[k] for k in known]], places[known])
     yield from _rows([edge], ends, numbers)
     if G.sightings is not None:
         pose, mark = G.sightings.edges.T.tolist()

@@ -106,8 +106,10 @@ def feature_array(name: str, value: Any) -> np.ndarray:
     """Check features and return them as a C-ordered 2-D array, so that reshaping is a view."""
     array = np.ascontiguousarray(scalar_array(name, value))
     if np.ndim(value) != 2:
+        advice = f"{name}[:, None] for a single channel"
+        if np.ndim(value) == 3:
+            advice = f"{name}.reshape(-1, {np.shape(value)[2]}) for signals of shape (n, d, f)"
         raise ValueError(
-            f"`{name}` must be 2-dimensional, got shape {np.shape(value)}: pass {name}[:, None] "
-            "for a single channel"
+            f"`{name}` must be 2-dimensional, got shape {np.shape(value)}: pass {advice}"
         )
     return finite(f"`{name}`", array)

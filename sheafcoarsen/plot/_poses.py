@@ -19,7 +19,7 @@ from sheafcoarsen.plot.axes import (
 )
 from sheafcoarsen.plot.positions import vertex_places
 from sheafcoarsen.sheaf import component_labels
-from sheafcoarsen.synchronization import PoseGraph, Synchronization
+from sheafcoarsen.synchronization import PoseGraph, Synchronization, order_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,11 +37,11 @@ def poses(
 ) -> Axes:
     """Plot poses with odometry, loop closures and landmarks.
 
-    Dark lines join poses with consecutive numbers that were measured from each other (odometry),
-    light ones all other pairs (loop closures); crosses are landmarks. Components, whose frames are
-    unrelated, are drawn side by side, each with its landmarks. Poses in space are drawn in
-    three-dimensional axes, or in given two-dimensional ones as projected along the direction of
-    smallest extent.
+    Dark lines join consecutive poses (in the order of their labels if these are integers) that were
+    measured from each other (odometry), light ones all other pairs (loop closures); crosses are
+    landmarks. Components, whose frames are unrelated, are drawn side by side, each with its
+    landmarks. Poses in space are drawn in three-dimensional axes, or in given two-dimensional ones
+    as projected along the direction of smallest extent.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def poses(
     if places.shape[1] == 3 and ax.name != "3d":
         places, marks = _seen_flat(places, marks)
     places, marks = _side_by_side(places, marks, component, mark_component)
-    _draw_ways(ax, places, edges)
+    _draw_ways(ax, places, edges, order_of(S))
     worst = _worst(S, outliers)
     if len(worst):
         _draw_worst(ax, "left out" if outliers is None else "worst edges", places, edges[worst])
@@ -142,8 +142,8 @@ def _places(
         # landmarks also connect the poses that saw them
         joined = [S.edges, S.measurements.sightings.edges + np.array([0, n])]  # type: ignore
         component = component_labels(n + len(marks), np.concatenate(joined))
-        component[component > component[:n].max(initial=0)] = 0  # unseen landmarks
-        return S.translations, marks, component[:n], component[n:]
+        seen = ~np.isnan(marks).any(axis=1)
+        return S.translations, marks[seen], component[:n], component[n:][seen]
     if S.poses is None:
         raise ValueError("`S` is a pose graph without poses: compute them with synchronize(S)")
     places = S.poses[1]
@@ -182,10 +182,10 @@ def _side_by_side(
     return moved, shifted
 
 
-def _draw_ways(ax: Axes, places: np.ndarray, edges: np.ndarray) -> None:
+def _draw_ways(ax: Axes, places: np.ndarray, edges: np.ndarray, order: np.ndarray) -> None:
     """Draw odometry and loop closures, each as one collection."""
     proper = edges[edges[:, 0] != edges[:, 1]]
-    along = np.abs(proper[:, 0] - proper[:, 1]) == 1
+    along = np.abs(np.diff(order[proper])[:, 0]) == 1
     width = float(np.clip(600 / max(len(proper), 1), 0.5, 1.6))
     ways = (("loop closures", proper[~along], LIGHT, 0.8), ("odometry", proper[along], DARK, 1.3))
     for label, some, color, factor in ways:

@@ -10,7 +10,7 @@ import scipy.sparse
 from sheafcoarsen._kernels.dense import power_of_two
 from sheafcoarsen._support import EPS, RESIDUAL_LIMIT, eps_of, inf_norm, single_threaded_blas
 from sheafcoarsen.exceptions import NotConverged, SingularProblemWarning
-from sheafcoarsen.sheaf import CellularSheaf
+from sheafcoarsen.sheaf import CellularSheaf, component_labels
 from sheafcoarsen.solve._solver import Method, Solver, approximate_inverse, column_norms
 from sheafcoarsen.solve.conjugate_gradients import conjugate_gradients
 
@@ -21,7 +21,8 @@ This takes at most a few minutes and a few gigabytes.
 """
 
 MANY = 2000
-"""No basis of the sections is computed if delta has at least this many more columns than rows."""
+"""No basis of the sections is computed if delta has at least this many more columns than rows in a
+component of the graph."""
 
 ROUNDS = 8
 """Maximum number of refinement rounds."""
@@ -44,8 +45,11 @@ def square_bound(D: scipy.sparse.csr_array) -> float:
 
 
 def has_many_sections(sheaf: CellularSheaf) -> bool:
-    """Return whether the dimensions imply too many sections for computing a basis."""
-    return sheaf.dim_c0 - sheaf.dim_c1 >= max(MANY, sheaf.dim_c0 // 10)
+    """Return whether the dimensions of a component imply too many sections for a basis."""
+    labels = component_labels(sheaf.n_vertices, sheaf.edges)
+    surplus = np.bincount(labels, sheaf.vertex_dims)
+    np.subtract.at(surplus, labels[sheaf.edges[:, 0]], sheaf.edge_dims)
+    return bool(surplus.max(initial=0) >= max(MANY, sheaf.dim_c0 // 10))
 
 
 class NormalEquations:

@@ -24,7 +24,7 @@ poses by modes, extensions and robust fits, ``refinement`` by Gauss-Newton steps
 linearized residuals, and bounds the minimum cost from below.
 """
 
-from sheafcoarsen.synchronization._pose_graph import PoseGraph, Sightings
+from sheafcoarsen.synchronization._pose_graph import PoseGraph, Sightings, order_of
 from sheafcoarsen.synchronization._synchronize import synchronize
 from sheafcoarsen.synchronization.connection import (
     Concentrations,
@@ -44,5 +44,6 @@ __all__ = [
     "concentrations",
     "harmonic_means",
     "isotropic_information",
+    "order_of",
     "synchronize",
 ]

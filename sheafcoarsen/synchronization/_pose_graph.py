@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import os
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
@@ -345,6 +346,14 @@ class PoseGraph(ReadOnly):
         if (seen := self.sightings) is not None:
             rows += [("landmarks", seen.n_landmarks), ("sightings", len(seen.edges))]
         return tables.table(rows, caption="PoseGraph")
+
+
+def order_of(S: Any) -> np.ndarray:
+    """Return the rank of each vertex by its label if labels are integers, else its index."""
+    labels = S.vertex_labels
+    if labels is None or not all(isinstance(label, numbers.Integral) for label in labels):
+        return np.arange(S.n_vertices)
+    return np.argsort(np.argsort(labels))
 
 
 def connection_from(F: CellularSheaf | PoseGraph) -> Connection:

@@ -13,7 +13,12 @@ from sheafcoarsen._support import choice, counted, finite, flag, scalar_array, w
 from sheafcoarsen.exceptions import SingularProblemWarning
 from sheafcoarsen.sections import global_sections
 from sheafcoarsen.sheaf import CellularSheaf, component_labels
-from sheafcoarsen.synchronization._pose_graph import PoseGraph, connection_from, edge_indices
+from sheafcoarsen.synchronization._pose_graph import (
+    PoseGraph,
+    connection_from,
+    edge_indices,
+    order_of,
+)
 from sheafcoarsen.synchronization.connection import Connection, costs_of
 from sheafcoarsen.synchronization.fits import (
     extended_rotations,
@@ -69,7 +74,8 @@ def synchronize(
         2.7 in the plane or 2 in space, as unit weights are.
     trusted : array_like of int or bool, optional
         Edges that are never discarded, as indices or as a mask. By default none of a sheaf, and of
-        a PoseGraph the odometry, the (first) edges of poses i and i + 1, if it connects all poses.
+        a PoseGraph the odometry, if it connects all poses: the (first) edges of consecutive poses,
+        in the order of their labels if these are integers, else of their indices.
 
     Returns
     -------
@@ -165,9 +171,10 @@ def _trusted(
     if trusted is not None:
         mask[edge_indices("trusted", trusted, len(edges))] = True
     elif isinstance(F, PoseGraph):
-        steps = np.flatnonzero(abs(edges[:, 1] - edges[:, 0]) == 1)
+        ordered = order_of(F)[edges]
+        steps = np.flatnonzero(np.abs(np.diff(ordered)) == 1)
         # if several measurements join the same poses, only the first counts as odometry
-        odometry = steps[np.unique(edges[steps].min(axis=1), return_index=True)[1]]
+        odometry = steps[np.unique(ordered[steps].min(axis=1), return_index=True)[1]]
         parts = component_labels(connection.n_vertices, edges[odometry])
         if parts.max(initial=0) == connection.component.max(initial=0):
             mask[odometry] = True

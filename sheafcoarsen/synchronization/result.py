@@ -40,6 +40,7 @@ class Synchronization(ReadOnly):
     translations : ndarray, shape (n, d), or None
         t_i; None if a sheaf was given, which has no translations.
     landmarks : ndarray, shape (L, d), or None
+        Positions of landmarks; nan for those that no pose has seen.
     edges : ndarray of int, shape (m, 2)
     angles : ndarray, shape (m,)
         Rotation angle between R_i R_ij and R_j in radians, 0 .. pi; for d > 3 the largest one.
@@ -122,7 +123,7 @@ class Synchronization(ReadOnly):
     def _poses(self) -> Poses:
         """Poses in double precision, landmarks last; costs unless their rotations were rounded."""
         given = [part for part in (self.translations, self.landmarks) if part is not None]
-        positions = np.concatenate(given or [np.zeros((self.n_vertices, 0))])
+        positions = np.nan_to_num(np.concatenate(given or [np.zeros((self.n_vertices, 0))]))
         rotations = self.rotations.astype(np.result_type(self.rotations, np.float64), copy=False)
         costs = tuple(self.costs) if rotations is self.rotations else ()
         return Poses(rotations, positions, costs)
@@ -327,7 +328,9 @@ def result_at(
     if connection.has_positions:
         distances = read_only(np.sqrt(moves[:m] / connection.tau[:m]))
         translations = read_only(positions[:n])
-        landmarks = read_only(positions[n:]) if connection.n_landmarks else None
+        if connection.n_landmarks:
+            unseen = np.bincount(connection.ends[m:, 1], minlength=len(positions))[n:] == 0
+            landmarks = read_only(np.where(unseen[:, None], np.nan, positions[n:]))
     edge_costs, seen = turns + moves[:m], moves[m:].sum()
     cost = float(edge_costs.sum() if weights is None else weights @ edge_costs) + float(seen)
     return Synchronization(

@@ -19,7 +19,8 @@ class Check:
     Attributes
     ----------
     name, label : str
-        Name of the statement, and its label in the paper or the number of the fact.
+        Name of the statement, and its label in the paper (with a colon) or the fact or section of
+        docs/conventions.md ("fact-1", "section-2").
     ratio, threshold : float or None, float
     passed : bool
     skipped_because, how : str or None

@@ -38,6 +38,18 @@ def assert_equal_graphs(G, H):
 
 
 @pytest.mark.parametrize("dim", [2, 3])
+def test_landmarks_without_sightings_are_omitted(tmp_path, dim):
+    G = graph(dim, landmarks=True)
+    seen = dataclasses.replace(G.sightings, edges=[[0, 0], [1, 2], [3, 2]])
+    G = dataclasses.replace(G, sightings=seen)
+    S = sc.synchronize(G)
+    sc.write_g2o(tmp_path / "graph.g2o", G, S)
+    H = sc.read_g2o(tmp_path / "graph.g2o", poses=True)
+    assert H.sightings.labels == (8, 10)
+    np.testing.assert_array_equal(H.sightings.places, S.landmarks[[0, 2]])
+
+
+@pytest.mark.parametrize("dim", [2, 3])
 @pytest.mark.parametrize("poses", [True, False])
 @pytest.mark.parametrize("landmarks", [True, False])
 @pytest.mark.parametrize("name", ["graph.g2o", "graph.g2o.gz"])

@@ -571,6 +571,11 @@ def asymmetric(i, j, value):
             ValueError,
             "`X` must be 2-dimensional, got shape (8,): pass X[:, None] for a single channel",
         ),
+        (
+            (F, np.ones((4, 2, 3))),
+            ValueError,
+            "got shape (4, 2, 3): pass X.reshape(-1, 3) for signals of shape (n, d, f)",
+        ),
         ((F, 1.0), ValueError, "`X` must be 2-dimensional, got shape ()"),
         (
             (RAGGED, X),

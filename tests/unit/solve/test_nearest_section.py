@@ -128,13 +128,11 @@ def test_invalid_cochains_raise(arguments, error, message):
 @pytest.mark.parametrize("small", [1e-10, 1e-17])
 def test_rows_of_rounding_size_are_ignored(small):
     """The sheaf has thousands of sections; rows above rounding size are not ignored."""
-    maps = np.array([1.0, small])
-    F = sc.CellularSheaf.diagonal(
-        [[0, 1], [2, 3]], *np.tile(maps[:, None], (2, 1, 1)), n_vertices=2500
-    )
+    rows = np.array([1.0, small])[:, None, None] * np.eye(2, 1250)[:, None]
+    F = sc.CellularSheaf([[0, 1], [0, 1]], rows, rows)
     x = np.random.default_rng(0).standard_normal(2500)
     wanted = x.copy()
-    wanted[:2] = x[:2].mean()
+    wanted[[0, 1250]] = x[[0, 1250]].mean()
     if small > 1e-16:
-        wanted[2:4] = x[2:4].mean()
+        wanted[[1, 1251]] = x[[1, 1251]].mean()
     assert_residual(sc.nearest_section(F, x) - wanted, x, n=2500)

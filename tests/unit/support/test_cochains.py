@@ -43,9 +43,10 @@ def test_cochain_returns_the_common_scalar_type_in_c_order():
     ("shape", "hint"),
     [
         ((5,), ""),
-        ((6, 1, 1), ""),
+        ((6, 1, 1), "; y.reshape(-1) stacks the stalks of one cochain"),
         ((3, 2), "; y.reshape(-1) stacks the stalks of one cochain"),
         ((3, 4), "; y.reshape(6, -1) converts features of equal stalks, one row per vertex"),
+        ((3, 2, 5), "; y.reshape(6, -1) converts features of equal stalks, one row per vertex"),
         ((3, 3), ""),
     ],
     ids=str,

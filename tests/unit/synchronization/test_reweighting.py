@@ -87,6 +87,20 @@ def test_only_pose_graphs_have_odometry_that_is_trusted():
     assert np.flatnonzero(S.weights < 0.5).tolist() == [0]
 
 
+def test_odometry_joins_consecutive_labels_not_indices():
+    """A file may list its poses in any order, and numbers may be skipped."""
+    G, _ = pose_graph(2, nx.complete_graph(8).edges, noise=0.01)
+    turns = G.rotations.copy()
+    turns[0] = turns[0] @ [[0, -1], [1, 0]]
+    G = dataclasses.replace(G, rotations=turns, kappa=1e3, tau=1e3)
+    place = np.array([3, 0, 6, 1, 4, 7, 2, 5])
+    labels = tuple(3 * int(pose) for pose in np.argsort(place))
+    moved = dataclasses.replace(G, edges=place[G.edges])
+    named = dataclasses.replace(moved, vertex_labels=labels)
+    left_out = [sc.synchronize(H, robust="tls").weights[0] < 0.5 for H in (G, named, moved)]
+    assert left_out == [False, False, True]
+
+
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
 def test_correct_loops_of_small_graphs_are_kept(dim):
     """Of 20 loops of 25 poses 3 are wrong; extensions bend so much that right ones look wrong."""
