@@ -49,9 +49,12 @@ def test_statements_apply_as_the_modes_allow(C):
     assert not applied(principal) & SPECTRAL
     assert all("principal" in c.skipped_because for c in principal.checks if c.label in SPECTRAL)
     bundle = sc.gallery.bundle(nx.grid_2d_graph(6, 6), 2, seed=5)
-    loopless = sc.verify(sc.coarsen(bundle, sc.select(bundle, 4), 2))
-    assert applied(loopless) >= LOOPLESS
-    assert loopless.passed, str(loopless)
+    for loops in (True, False):
+        loopless = sc.verify(sc.coarsen(bundle, sc.select(bundle, 4), 2, loops=loops))
+        assert applied(loopless) >= LOOPLESS | ALWAYS
+        assert loopless.passed, str(loopless)
+    omitted = sc.verify(dataclasses.replace(C, loops=False))["thm:Galerkin_realization"]
+    assert omitted.skipped_because == "loops=False omits the retained internal energy"
 
 
 @pytest.mark.parametrize(("n", "how"), [(300, "dense"), (2001, "exact")])
@@ -72,6 +75,15 @@ def with_sheaf(C, *, edges=None, tail=None, head=None):
     return dataclasses.replace(
         C, sheaf=sc.CellularSheaf(coarse.edges[edges], *maps, vertex_dims=coarse.vertex_dims)
     )
+
+
+def test_a_wrong_block_is_located_at_its_two_clusters(C):
+    """A map of the opposite sign changes only the block off the diagonal."""
+    for e, (a, b) in enumerate(C.sheaf.edges[: C.n_crossing_edges].tolist()):
+        tail = C.sheaf.tail_data.copy()
+        tail[C.sheaf.tail_offsets[e] : C.sheaf.tail_offsets[e + 1]] *= -1
+        found = places(with_sheaf(C, tail=tail))
+        assert found["thm:Galerkin_realization"] == f"cluster {a} and cluster {b}"
 
 
 @pytest.mark.parametrize("where", ["crossing tail", "crossing head", "loop"])
