@@ -201,6 +201,13 @@ def test_kernel_preservation_holds_if_edges_are_compressed():
     assert failed(with_sheaf(C, tail=tail)) >= {*LOOPLESS, "thm:galerkin_energy_decomposition"}
 
 
+def test_the_ledger_of_global_sections_closes(monkeypatch):
+    """All lines are rounding errors, which are compared with the norms of the maps."""
+    F = sc.gallery.bundle(nx.grid_2d_graph(6, 6), 2, seed=5)
+    monkeypatch.setattr(Evidence, "probes", sc.global_sections(F).toarray())
+    assert 0 < sc.verify(sc.coarsen(F, sc.select(F, 4), 3))["section-4"].ratio < 0.01
+
+
 def test_a_missing_edge_is_caught(C, compressed):
     # all edges except one loop
     kept = np.delete(np.arange(C.sheaf.n_edges), C.n_crossing_edges + 1)
