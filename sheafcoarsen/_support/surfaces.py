@@ -21,9 +21,7 @@ def surface_arrays(points: npt.ArrayLike, faces: npt.ArrayLike) -> tuple[np.ndar
     area, size = area_vectors(scaled, faces)
     corners = scaled[faces]
     # add the rounding errors of corners, which grow with the distance from the origin
-    size += np.abs(corners).max(axis=(1, 2), initial=0) * np.ptp(corners, axis=1).max(
-        axis=1, initial=0
-    )
+    size += np.abs(corners).max(axis=(1, 2)) * np.ptp(corners, axis=1).max(axis=1)
     flat = zero_level(faces.shape[1], eps_of(float), size)
     bad = np.flatnonzero(np.linalg.norm(area, axis=1) <= flat)
     if bad.size:

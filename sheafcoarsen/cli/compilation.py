@@ -62,9 +62,10 @@ def _modes(scalar: str, local_operator: str = "internal", *, large: bool = False
 
 
 def _modes_by_rules(scalar: str) -> None:
-    sheaf, partition = _example(scalar)
+    example = _example(scalar)
     for rule in (kernel(), gap(3)):
-        local_modes(sheaf, partition, rule)
+        local_modes(*example, rule)
+    local_modes(*example, gap(3), local_operator=local_operator_of("oversampled"))
 
 
 def _coarse_sheaf(scalar: str) -> None:

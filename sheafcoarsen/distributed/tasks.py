@@ -185,7 +185,7 @@ def own_part(sheaf: CellularSheaf, n_own: int) -> CellularSheaf:
     edges = np.flatnonzero((sheaf.edges < n_own).all(axis=1))
     return trusted_sheaf(
         sheaf.edges[edges],
-        sheaf.vertex_dims[:n_own].copy(),
+        sheaf.vertex_dims[:n_own],
         sheaf.edge_dims[edges],
         blocks(sheaf.tail_data, sheaf.tail_offsets, edges),
         blocks(sheaf.head_data, sheaf.head_offsets, edges),

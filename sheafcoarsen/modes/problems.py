@@ -56,7 +56,7 @@ class Whole(NamedTuple):
         if ranks is not None:
             wanted = np.minimum(ranks + 1, dims)
             modes = worth_reducing(np.where(is_large(dims, wanted), 0, dims), wanted)
-        return cls(worth_reducing(dims, np.ones(len(dims))), modes, tallest)
+        return cls(worth_reducing(dims, 1), modes, tallest)
 
 
 def is_large(dims: Any, wanted: Any) -> Any:

@@ -16,6 +16,5 @@ def canonical_csr(
 ) -> scipy.sparse.csr_array:
     """Return the CSR matrix with the given arrays, whose indices must be sorted and unique."""
     matrix = scipy.sparse.csr_array((data, indices, indptr), shape=shape)
-    matrix.has_sorted_indices = True
     matrix.has_canonical_format = True
     return matrix

@@ -36,7 +36,7 @@ class Factors:
 
     def __init__(self, A: scipy.sparse.csr_array, shift: float, order: Order | None = None) -> None:
         n = A.shape[0]
-        shifted = scipy.sparse.csr_array(A + shift * scipy.sparse.eye_array(n, format="csr"))
+        shifted = scipy.sparse.csr_array(A + shift * scipy.sparse.eye_array(n))
         if order is None and n > OWN_ORDER_ABOVE:
             order = elimination_order(shifted)
         if order is not None:

@@ -164,8 +164,6 @@ def _orthonormalize(level: Level, metric: kernels.Ragged) -> Any:
 
 def section_residual(F: CellularSheaf, basis: np.ndarray | scipy.sparse.csr_array) -> float:
     """Return norm(delta S) / norm(delta) for a basis S, without overflow or underflow."""
-    if F.largest_entry == 0 or basis.shape[1] == 0:
-        return 0.0
     delta = coboundary(unit_sheaf(F)[0])
     image = delta @ basis.astype(delta.dtype)
     size = norm(delta.data)

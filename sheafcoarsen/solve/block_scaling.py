@@ -94,13 +94,12 @@ def unit_roots(A: Matrix, dims: np.ndarray, least: float = 0.0) -> tuple[Matrix,
     kernels.triangular_roots(blocks, NEARLY_SINGULAR, roots, inverses, failed)
     pivots = np.diagonal(inverses, axis1=1, axis2=2).real ** 2
     failed |= pivots.min(axis=1) <= least / NEARLY_SINGULAR
-    if failed.any():
-        values, vectors = np.linalg.eigh(blocks[failed])
-        seen = values > np.maximum(zero_level(d, eps_of(data.dtype), values[:, -1:]), least)
-        adjoints = vectors.conj().swapaxes(1, 2)
-        for out, power in ((roots, -0.5), (inverses, 0.5)):
-            powers = np.where(seen, np.where(seen, values, 1) ** power, 0)
-            out[failed] = (vectors * powers[:, None, :]) @ adjoints
+    values, vectors = np.linalg.eigh(blocks[failed])
+    seen = values > np.maximum(zero_level(d, eps_of(data.dtype), values[:, -1:]), least)
+    adjoints = vectors.conj().swapaxes(1, 2)
+    for out, power in ((roots, -0.5), (inverses, 0.5)):
+        powers = np.where(seen, np.where(seen, values, 1) ** power, 0)
+        out[failed] = (vectors * powers[:, None, :]) @ adjoints
     places = np.arange(n, dtype=indices.dtype), np.arange(n + 1, dtype=indices.dtype)
     return tuple(from_blocks(out, *places, A.shape) for out in (roots, inverses))
 

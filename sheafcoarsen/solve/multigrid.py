@@ -105,8 +105,7 @@ class Level(NamedTuple):
 
     operator: BlockMatrix
     top: float  # upper bound on the operator's spectrum
-    prolongation: BlockMatrix | None  # None on the coarsest level
-    restriction: BlockMatrix | None
+    transfer: tuple[BlockMatrix, BlockMatrix] | None  # P and P*; None on the coarsest level
 
 
 class Multigrid:
@@ -186,8 +185,9 @@ class Multigrid:
             Level(
                 product,
                 top,
-                None if P is None else BlockMatrix(P, np.float32),
-                None if P is None else BlockMatrix(adjoint(P), np.float32),
+                None
+                if P is None
+                else (BlockMatrix(P, np.float32), BlockMatrix(adjoint(P), np.float32)),
             )
             for product, top, P in zip(products, tops, [*self.prolongations, None], strict=True)
         ]
@@ -306,13 +306,14 @@ class Multigrid:
         B has ``padded(h)`` columns; for complex operators they are ``real_columns``.
         """
         this = self._levels[level]
-        if this.prolongation is None or this.restriction is None:
+        if this.transfer is None:
             return self._solve_coarsest(B)
+        prolongation, restriction = this.transfer
         X, spare = _smooth(this, B, None)
         R = this.operator.combine(X, spare, -1.0, ((1.0, B),))
-        below_ = np.empty((this.restriction.shape[0], B.shape[1]), B.dtype)
-        below_ = self.descend(level + 1, this.restriction.combine(R, below_))
-        this.prolongation.combine(below_, X, 1.0, ((1.0, X),))
+        below_ = np.empty((restriction.shape[0], B.shape[1]), B.dtype)
+        below_ = self.descend(level + 1, restriction.combine(R, below_))
+        prolongation.combine(below_, X, 1.0, ((1.0, X),))
         return _smooth(this, B, X, R)[0]
 
     def _solve_coarsest(self, B: np.ndarray) -> np.ndarray:

@@ -145,7 +145,7 @@ class Synchronization(ReadOnly):
         >>> round(float(sc.energy(F, S.cochain()).sum()), 6), round(S.cost, 6)
         (0.1199, 0.1199)
         """
-        return self._poses.cochain.astype(self.rotations.dtype, copy=False)
+        return self._poses.cochain.astype(self.rotations.dtype)
 
     @cached_property
     def suspicion(self) -> np.ndarray:

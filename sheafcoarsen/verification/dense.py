@@ -82,7 +82,7 @@ def worst_response(C: Coarsening, sample: np.ndarray, eps: float) -> RelativeRes
         edges = np.flatnonzero(inside[F.edges].all(axis=1))
         A = laplacian(part_of(F, edges, T)).toarray()
         n, N, own = len(U), len(A), A.diagonal().real.copy()
-        if own.max(initial=0) == 0:
+        if own.max() == 0:
             continue
         outer = whole[range_of_blocks(F.vertex_offsets, T)] - own > BORDER * own.max()
         lowest, highest = 40 * N * np.finfo(float).eps * own.max(), 1e8 * own.max()

@@ -382,6 +382,13 @@ def test_standard_input_is_read_like_a_file(ending, packed, tmp_path, capsys, mo
     assert capsys.readouterr().out == expected
 
 
+def test_saved_files_are_recognized_by_their_content(tmp_path, capsys):
+    sc.save(tmp_path / "c.npz", sc.CellularSheaf.constant(nx.path_graph(3)))
+    path = (tmp_path / "c.npz").rename(tmp_path / "c")
+    assert main(["info", str(path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["vertices"] == 3
+
+
 def test_error_messages_name_standard_input(capsys, monkeypatch):
     for data, status in ((b"4 5\n", 0), (b"4 5\n5 6 x\n", 2), (gzip.compress(b"0 1\n")[:12], 2)):
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import sheafcoarsen as sc
+from sheafcoarsen._kernels import modes as kernels
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen.cli import compilation
 
@@ -13,6 +14,18 @@ JOBS = compilation.USUAL + compilation.RARE
 @pytest.mark.parametrize("job", JOBS, ids=range(len(JOBS)))
 def test_every_compilation_job_runs(job):
     compilation.compile_one(job, "float64")
+
+
+def test_the_kernels_of_all_rules_are_compiled(monkeypatch):
+    called = set()
+    for name in ("kernel_dims", "local_spectra", "oversampled_spectra", "singular_modes"):
+        real = getattr(kernels, name)
+        monkeypatch.setattr(
+            kernels, name, lambda *args, name=name, real=real: called.add(name) or real(*args)
+        )
+    for job in compilation.RARE:
+        compilation.compile_one(job, "float64")
+    assert len(called) == 4
 
 
 def cheap_job(scalar):

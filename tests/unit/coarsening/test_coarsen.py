@@ -279,6 +279,10 @@ def test_modes_whose_prolongation_was_overwritten_raise():
     M.prolongation.data = M.prolongation.data[:-1]
     with pytest.raises(ValueError, match="LocalModes: R must hold a full block"):
         sc.coarsen(F, P, M)
+    M = sc.local_modes(F, P, 2)
+    M.prolongation.data = M.prolongation.data.astype(np.longdouble)
+    with pytest.raises(TypeError, match="R must be a csr_array of one of the four scalar types"):
+        sc.coarsen(F, P, M)
 
 
 def test_passing_both_or_neither_of_rank_and_basis_raises():

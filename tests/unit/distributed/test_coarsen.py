@@ -7,6 +7,7 @@ import time
 import warnings
 from pathlib import Path
 
+import networkx as nx
 import numpy as np
 import pytest
 
@@ -60,6 +61,19 @@ def test_every_scalar_type_gives_the_same_bits_as_in_memory(dtype, compress, n_s
         C = sc.coarsen(F, P, 3, compress=compress)
         D = dist.coarsen(src, memory("out"), P, 3, compress=compress, n_shards=n_shards)
     assert (D.sheaf.dtype, D.sheaf.largest_entry) == (C.sheaf.dtype, C.sheaf.largest_entry)
+    assert differences(C, D.load()) == []
+
+
+def test_spectra_of_large_clusters_have_the_same_bits_as_in_memory(monkeypatch, memory):
+    """All clusters together are worth a reduction to tridiagonal form, those of a shard are not."""
+    F, P, seen = sc.CellularSheaf.random(nx.path_graph(64), 4, 5, seed=0), np.arange(64) // 16, []
+    rank, ranks = sc.ranks.gap(3), sc.ranks.Gap.ranks
+    monkeypatch.setattr(
+        sc.ranks.Gap, "ranks", lambda rule, found: seen.append(found.scores) or ranks(rule, found)
+    )
+    C = sc.coarsen(F, sc.Partition(P), rank, compress=True)
+    D = dist.coarsen(dist.to_store(memory("src"), F), memory("out"), P, rank, n_shards=4)
+    assert seen[0].tobytes() == seen[1].tobytes()
     assert differences(C, D.load()) == []
 
 

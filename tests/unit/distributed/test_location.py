@@ -30,6 +30,19 @@ def test_invalid_locations_raise(bad):
         place_of("foo://x", name="out")
 
 
+@pytest.mark.parametrize("error", [OSError(28, "no space left"), OSError("no space left")])
+def test_errors_of_a_file_system_name_the_location(memory, monkeypatch, error):
+    place = place_of(memory("folder"))
+
+    def full(*arguments, **options):
+        raise error
+
+    monkeypatch.setattr(place.file_system()[0], "open", full)
+    with pytest.raises(OSError, match=f"{place.url}/a cannot be written: no space left") as caught:
+        (place / "a").put(b"0")
+    assert caught.value.errno == error.errno
+
+
 @pytest.mark.parametrize("kind", ["url", "memory"])
 def test_blobs_can_be_written_read_and_removed(kind, request):
     place = place_of(request.getfixturevalue(kind)("folder"))

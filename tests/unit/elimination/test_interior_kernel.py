@@ -139,9 +139,12 @@ def test_the_prolongation_is_orthogonal_to_free_sections(seed):
     assert_residual(P.toarray() - K.extend(np.eye(2)), P.toarray(), n=F.dim_c0)
 
 
-@pytest.mark.parametrize(("n", "apart"), [(20, True), (70, False)])
+@pytest.mark.parametrize(("n", "apart"), [(20, True), (50, True), (70, False)])
 def test_sections_that_are_parallel_up_to_rounding_are_not_used(n, apart):
-    """Two directions expand by 1.9 and by 1 per edge, so sections differ by 1.9^-n."""
+    """Two directions expand by 1.9 and by 1 per edge, so sections differ by 1.9^-n.
+
+    At n = 50 sections are used, but too inaccurate to be subtracted from the solution.
+    """
     slanted = np.array([[1.0, 1.0], [0.0, 1.0]])
     M = slanted @ np.diag([1.9, 1.0]) @ np.linalg.inv(slanted)
     edges = np.stack([np.arange(n), np.arange(1, n + 1)], axis=1)
@@ -154,7 +157,7 @@ def test_sections_that_are_parallel_up_to_rounding_are_not_used(n, apart):
     x = K.extend(np.zeros(0), b)
     assert_residual(L @ x - b, L.toarray(), x, n=F.dim_c0)
     kernel = sc.global_sections(F).toarray()
-    assert np.linalg.norm(kernel.T @ x) < 1e-9 * np.linalg.norm(x) or not apart
+    assert np.linalg.norm(kernel.T @ x) < 1e-9 * np.linalg.norm(x) or n > 20
 
 
 def test_many_leaves_with_free_sections_are_extended_by_pseudo_inverses():

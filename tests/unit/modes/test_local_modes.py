@@ -165,6 +165,17 @@ def test_principal_modes_depend_on_crossing_edges():
 # ---------------------------------------------------------------- ties
 
 
+@pytest.mark.parametrize(("local_operator", "h"), [("internal", 7), ("principal", 6)])
+def test_kernels_of_local_operators(local_operator, h):
+    """Clusters of dimension 9 have two internal edges of one row each, and a crossing edge."""
+    F, P = CellularSheaf.random(nx.path_graph(6), 3, 1, seed=0), Partition(np.arange(6) // 3)
+    M = sc.local_modes(F, P, sc.ranks.kernel(), local_operator)
+    assert M.ranks.tolist() == [h, h]
+    for a in range(2):
+        A, _ = local_operator_of(F, P, a, local_operator)
+        assert_residual(A @ M.basis(a), A, n=9)
+
+
 def test_modes_of_a_plane_bundle_on_a_cycle_are_tied_at_odd_ranks():
     F = gallery.cycle(5, [[0.0, -1.0], [1.0, 0.0]])
     P = one_cluster(F)

@@ -384,6 +384,18 @@ def test_a_multiplet_as_large_as_the_graph_is_split_with_a_warning(leaves):
     assert Q.kernel_fine == 1
 
 
+def test_an_unclear_number_of_sections_does_not_warn():
+    """Two holonomies, of stalks (2, 2), are just below and just above working accuracy."""
+    small, large = (gallery.cycle(300, holonomy) for holonomy in (3e-13, 1e-11))
+    maps = np.zeros((2, 300, 4, 4))
+    for part, F in ((slice(2), small), (slice(2, 4), large)):
+        maps[:, :, part, part] = np.reshape([F.tail_data, F.head_data], (2, 300, 2, 2))
+    F = CellularSheaf(small.edges, *maps)
+    with pytest.warns(sc.SingularProblemWarning, match="rounding errors determine the number"):
+        sc.global_sections(F)
+    assert sc.spectral_quality(coarsen(F, Partition(np.arange(300) // 20), 8), 4).kernel_fine == 4
+
+
 def test_a_multiplet_of_many_components_is_split_with_a_warning():
     graphs = [nx.path_graph(2)] * 450
     F = CellularSheaf.constant(nx.disjoint_union_all(graphs))
@@ -429,7 +441,9 @@ def test_progress_is_shown_only_on_request(capsys):
     Q = sc.spectral_quality(C, 1)
     assert capsys.readouterr().err == ""
     np.testing.assert_array_equal(sc.spectral_quality(C, 1, progress=True).fine, Q.fine)
-    assert "spectra" in capsys.readouterr().err
+    shown = capsys.readouterr().err
+    assert "spectra" in shown
+    assert "2/2" in shown
 
 
 def test_a_large_kernel_does_not_hide_the_positive_eigenvalues():

@@ -246,6 +246,8 @@ def test_the_repr_shows_h0_and_the_singular_values():
     assert repr(sc.global_sections(sc.CellularSheaf.constant(nx.path_graph(3)))).startswith(
         "GlobalSections(h0=1, dense basis, largest_zero="
     )
+    none = sc.global_sections(sc.gallery.cycle(3, 1e-8))
+    assert "h0=0, dense basis, largest_zero=0, smallest_nonzero=2.4e-09" in repr(none)
 
 
 def test_a_large_zero_without_other_singular_values_warns(monkeypatch):

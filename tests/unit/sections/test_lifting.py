@@ -39,6 +39,18 @@ def test_sections_of_many_components_and_isolated_vertices():
     check_basis(F, S)
 
 
+def test_sections_of_small_components_are_zero_elsewhere(monkeypatch):
+    monkeypatch.setattr("sheafcoarsen.sections.lifting.DENSE_ENTRIES", 0)
+    for name, size in (("LAST", 30), ("VERTICES", 4), ("DIMENSION", 12)):
+        monkeypatch.setattr(f"sheafcoarsen.sections.clustering.{name}", size)
+    parts = [sc.gallery.bundle(nx.grid_2d_graph(5, 5), 2, seed=seed) for seed in range(20)]
+    F = sc.disjoint_union(parts)[0]
+    S = sc.global_sections(F)
+    assert len(S.levels) > 3
+    assert S.basis.nnz < 2 * 2 * F.dim_c0
+    check_basis(F, S)
+
+
 @pytest.mark.parametrize(("components", "sparse"), [(16, False), (17, True)])
 def test_few_sections_have_a_dense_basis_at_any_length(components, sparse, monkeypatch):
     monkeypatch.setattr("sheafcoarsen.sections.lifting.DENSE_ENTRIES", 0)

@@ -204,6 +204,17 @@ def test_pairs_after_k_converge_far_enough_to_detect_ties(method):
     assert [sc.eigenmodes(F, k, method=method).tied for k in (3, 8, 16)] == [False, True, True]
 
 
+def test_inverse_iteration_takes_few_steps():
+    """With `graded_ritz`, whose rounding errors are larger, there would be twice as many."""
+    F = CellularSheaf.constant(nx.path_graph(3000))
+    assert sc.eigenmodes(F, 8, method="direct", tol=1e-12).iterations < 12
+
+
+def test_modes_of_zero_maps_are_tied():
+    F = CellularSheaf.from_flat([[0, 1], [1, 2]], np.zeros(2), np.zeros(2), np.ones(3, int), 1)
+    assert [sc.eigenmodes(F, k).tied for k in (1, 2, 3)] == [True, True, False]
+
+
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("method", ["direct", "multilevel"])
 def test_several_pairs_missing_from_the_start_are_found(method, seed):

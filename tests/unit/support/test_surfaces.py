@@ -25,6 +25,16 @@ def test_vertex_normals_are_weighted_by_area():
     assert_residual(normals[0] - expected, expected, n=3)
 
 
+def test_normals_that_cancel_up_to_rounding_are_replaced():
+    """Two faces in one plane, of the same area, to which ``signs`` give opposite directions."""
+    p, q = np.random.default_rng(0).standard_normal((2, 3))
+    points = np.array([0 * p, p, q, p + 0.3 * q, 1.21 * q + 0.7 * p])
+    faces, signs = np.array([[0, 1, 2], [0, 3, 4]]), np.outer([1, -1], np.ones(3))
+    normals = vertex_normals(points, faces, signs)
+    assert normals[0].tolist() == [0, 0, 1]
+    assert_residual(normals[1] + normals[3], 1.0, n=3)
+
+
 def test_error_names_the_first_invalid_face():
     """Three faces at a side: the error names them, for the first such side."""
     points = np.vstack([np.eye(3), -np.eye(3), [[1.0, 1.0, 1.0]]])

@@ -88,6 +88,13 @@ def test_result_is_read_only_and_repr_shows_components():
         assert not getattr(S, name).flags.writeable
 
 
+@pytest.mark.parametrize("dim", [1, 2])
+def test_the_cochain_shares_no_memory_with_the_result(dim):
+    S = sc.synchronize(sc.CellularSheaf.constant([[0, 1], [1, 2], [2, 0]], dim))
+    assert S.cochain().flags.writeable
+    assert not np.shares_memory(S.cochain(), S.rotations)
+
+
 def test_given_start_replaces_the_modes(dim):
     G, (R, _) = pose_graph(dim, ring_with_chords(12, 9), noise=0.2)
     S = sc.synchronize(G, start=R)

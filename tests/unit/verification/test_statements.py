@@ -49,9 +49,12 @@ def test_statements_apply_as_the_modes_allow(C):
     assert not applied(principal) & SPECTRAL
     assert all("principal" in c.skipped_because for c in principal.checks if c.label in SPECTRAL)
     bundle = sc.gallery.bundle(nx.grid_2d_graph(6, 6), 2, seed=5)
-    loopless = sc.verify(sc.coarsen(bundle, sc.select(bundle, 4), 2))
-    assert applied(loopless) >= LOOPLESS
-    assert loopless.passed, str(loopless)
+    for loops in (True, False):
+        loopless = sc.verify(sc.coarsen(bundle, sc.select(bundle, 4), 2, loops=loops))
+        assert applied(loopless) >= LOOPLESS | ALWAYS
+        assert loopless.passed, str(loopless)
+    omitted = sc.verify(dataclasses.replace(C, loops=False))["thm:Galerkin_realization"]
+    assert omitted.skipped_because == "loops=False omits the retained internal energy"
 
 
 @pytest.mark.parametrize(("n", "how"), [(300, "dense"), (2001, "exact")])
@@ -93,10 +96,11 @@ def test_a_relative_error_of_1e_6_in_a_map_entry_is_caught(C, where):
         assert damaged["thm:galerkin_energy_decomposition"] in {*blocks, "coarse edge 2"}
 
 
-def test_an_error_outside_of_diagonal_blocks_names_two_clusters(C):
+@pytest.mark.parametrize("e", [2, 4, 6])
+def test_an_error_outside_of_diagonal_blocks_names_two_clusters(C, e):
     """With a negative head map, the diagonal blocks of the Laplacian do not change."""
-    head, (a, b) = C.sheaf.head_data.copy(), C.sheaf.edges[2].tolist()
-    head[C.sheaf.head_offsets[2] : C.sheaf.head_offsets[3]] *= -1
+    head, (a, b) = C.sheaf.head_data.copy(), C.sheaf.edges[e].tolist()
+    head[C.sheaf.head_offsets[e] : C.sheaf.head_offsets[e + 1]] *= -1
     found = places(with_sheaf(C, head=head))
     assert found["thm:Galerkin_realization"] == f"cluster {a} and cluster {b}"
 
@@ -187,6 +191,13 @@ def test_kernel_preservation_holds_if_edges_are_compressed():
     assert applied(V) >= LOOPLESS
     tail = C.sheaf.tail_data * (1 + 1e-6)
     assert failed(with_sheaf(C, tail=tail)) >= {*LOOPLESS, "thm:galerkin_energy_decomposition"}
+
+
+def test_the_ledger_of_global_sections_closes(monkeypatch):
+    """All lines are rounding errors, which are compared with the norms of the maps."""
+    F = sc.gallery.bundle(nx.grid_2d_graph(6, 6), 2, seed=5)
+    monkeypatch.setattr(Evidence, "probes", sc.global_sections(F).toarray())
+    assert 0 < sc.verify(sc.coarsen(F, sc.select(F, 4), 3))["section-4"].ratio < 0.01
 
 
 def test_a_missing_edge_is_caught(C, compressed):
