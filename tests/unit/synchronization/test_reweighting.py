@@ -94,11 +94,11 @@ def test_correct_loops_of_small_graphs_are_kept(dim):
     assert kept <= 1
 
 
-@pytest.mark.parametrize(("factor", "weight"), [(0.99, 1), (1.01, 0)])
-def test_loops_are_discarded_beyond_a_quantile_of_their_residual(dim, factor, weight):
+@pytest.mark.parametrize(("factor", "given", "weight"), [(0.99, 5, 1), (1.01, 5, 0), (4.0, 6, 1)])
+def test_loops_are_discarded_beyond_a_quantile_of_their_residual(dim, factor, given, weight):
     """Each measurement has dim (dim + 1) / 2 degrees of freedom; the chain is rigid."""
     G, _ = pose_graph(dim, ring_with_chords(6, 0))
-    steps, weights, trusted = G.translations.copy(), np.full(6, 1e8), np.arange(6) < 5
+    steps, weights, trusted = G.translations.copy(), np.full(6, 1e8), np.arange(6) < given
     steps[5, 0] += np.sqrt(factor * chi2.isf(1e-3, dim * (dim + 1) // 2))
     weights[5] = 1.0
     H = dataclasses.replace(G, translations=steps, kappa=weights, tau=weights)
