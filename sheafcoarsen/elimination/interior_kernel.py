@@ -156,7 +156,7 @@ def _orthonormalizing(basis: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
     If maps expand along a tree, all sections from its root approach the direction of largest
     growth, so the Gram matrix of the original sections would be singular up to rounding.
     """
-    change = scipy.sparse.eye_array(basis.shape[1], format="csr", dtype=basis.dtype)
+    change = scipy.sparse.eye_array(basis.shape[1], format="csr")
     for _ in range(ROUNDS):
         change = scipy.sparse.csr_array(change @ _towards_orthonormal(basis @ change))
     return change

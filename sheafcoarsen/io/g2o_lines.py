@@ -156,9 +156,8 @@ def _split(
 def _about_unknown(tag: str, landmarks: bool) -> str:
     if landmarks:
         return f"unknown tag {shown(tag)}; read_g2o(..., poses=True) reads {ALL_TAGS}"
-    if "XY" in tag or tag in SIGHTING_TAGS:
-        hint = "; poses=True reads them, too" if tag in (*LANDMARK_TAGS, *SIGHTING_TAGS) else ""
-        return f"landmarks ({shown(tag)}) are not poses; read_g2o reads {POSE_TAGS}{hint}"
+    if tag in (*LANDMARK_TAGS, *SIGHTING_TAGS):
+        return f"landmarks ({tag!r}) are not poses; read_g2o(..., poses=True) reads them"
     return f"unknown tag {shown(tag)}; read_g2o reads {POSE_TAGS}"
 
 

@@ -191,20 +191,15 @@ def _with_small(
     level = accuracy * size
     zeros = int((small.sigma <= level).sum())
     R = scipy.sparse.csr_array(scipy.sparse.csc_array(D)[:, np.flatnonzero(others)])
-    wanted = k
-    while True:
-        found = low_pairs(R, wanted, accuracy, eps, size, lambda: rest, kernel_of)
-        is_all = found.kernel + len(found.sigma) == R.shape[1]
-        limit = np.inf if is_all else found.sigma[-1]
-        own = np.arange(zeros, int(np.searchsorted(small.sigma, limit, side="right")))
-        sigma = np.concatenate([found.sigma, small.sigma[own]])
-        order = np.argsort(sigma, kind="stable")
-        end, is_cut = _end(sigma[order] ** 2, 0, k, 4 * eps * size * size, is_all)
-        if end is None and found.is_cut:
-            end, is_cut = k, True
-        if end is not None:
-            break
-        wanted *= 2
+    found = low_pairs(R, k, accuracy, eps, size, lambda: rest, kernel_of)
+    is_all = found.kernel + len(found.sigma) == R.shape[1]
+    limit = np.inf if is_all else found.sigma[-1]
+    own = np.arange(zeros, int(np.searchsorted(small.sigma, limit, side="right")))
+    sigma = np.concatenate([found.sigma, small.sigma[own]])
+    order = np.argsort(sigma, kind="stable")
+    end, is_cut = _end(sigma[order] ** 2, 0, k, 4 * eps * size * size, is_all)
+    if end is None:  # the multiplet goes on beyond the pairs found
+        end, is_cut = k, True
     order = order[:end]
     X = np.zeros((D.shape[1], end), found.vectors.dtype)
     first = order < len(found.sigma)

@@ -65,7 +65,7 @@ class FromSheaves(Views, FromGraphs):
         low, high = range_limits(sheaf.dtype)
         if self.dtype == sheaf.dtype and self.largest_entry > 0:
             low, high = min(low, self.largest_entry), max(high, self.largest_entry)
-        if sheaf.largest_entry > 0 and not low <= sheaf.largest_entry <= high:
+        if not low <= sheaf.largest_entry <= high:
             check_range("tail_maps and head_maps", sheaf.largest_entry, sheaf.dtype)
         return sheaf
 

@@ -82,7 +82,7 @@ def _attribute(
                 f"`{name}` = {value!r} names an edge attribute that no edge of the graph has: "
                 f"pass the name of another attribute, or an array"
             ) from None
-        return np.full(m, missing if missing is not None else 0)
+        return np.full(m, missing, np.float64)
     if not isinstance(given, list):
         return given
     absent = next((e for e, item in enumerate(given) if item is None), None)

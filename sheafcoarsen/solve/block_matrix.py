@@ -15,7 +15,10 @@ from sheafcoarsen.operators import index_dtype
 from sheafcoarsen.solve.block_scaling import Matrix, blocks_of, from_blocks
 
 LARGEST_BLOCK = 64
-"""Maximum number of entries of a block; matrices with larger blocks are stored as csr."""
+"""Maximum number of entries of a block; matrices with larger blocks are stored as csr.
+
+The kernels are compiled for each shape of blocks, which takes long if these are large.
+"""
 
 LANES = (8, 4, 1)
 """Numbers of columns that the kernels can multiply at once."""

@@ -241,13 +241,11 @@ class Piece:
     def principal_laplacian(self) -> scipy.sparse.csr_array:
         """blockdiag(L[C_a, C_a]) in double precision, the reference for principal modes."""
         every = np.arange(len(self.edges)), np.arange(len(self.vertices))
-        L = scipy.sparse.coo_array(laplacian(part_of(self.sheaf, *every, self.double)))
-        row, column = L.coords
-        own = (row < self.n_rows) & (column < self.n_rows)
-        row, column, data = row[own], column[own], L.data[own]
+        L = laplacian(part_of(self.sheaf, *every, self.double))
+        own = scipy.sparse.coo_array(L[: self.n_rows, : self.n_rows])
+        row, column = own.coords
         same = self.row_cluster[row] == self.row_cluster[column]
-        shape = (self.n_rows, self.n_rows)
-        return scipy.sparse.csr_array((data[same], (row[same], column[same])), shape=shape)
+        return scipy.sparse.csr_array((own.data[same], (row[same], column[same])), shape=own.shape)
 
 
 def adjoint_product(A: scipy.sparse.csr_array, B: scipy.sparse.csr_array) -> scipy.sparse.csr_array:

@@ -34,12 +34,9 @@ def block_norms(
     """Return row group, column group and norm of each nonzero block; groups are contiguous."""
     M = scipy.sparse.csr_array(matrix)
     M.sort_indices()
-    if M.nnz == 0:
-        return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
     # first merge consecutive entries of a row in the same column group, to sort fewer keys
     column = column_group[M.indices]
-    begins = np.empty(M.nnz, bool)
-    begins[0] = True
+    begins = np.ones(M.nnz, bool)
     np.not_equal(column[1:], column[:-1], out=begins[1:])
     begins[M.indptr[:-1][np.diff(M.indptr) > 0]] = True
     at = np.flatnonzero(begins)

@@ -168,9 +168,7 @@ def _discarded_modes(e: Evidence, a: int) -> RelativeResidual:
     r, n, E = U.shape[1], len(L), e.ledger
     # compute discarded modes in the complement of U, since they are not unique if the cut is tied
     Q = np.linalg.qr(U, mode="complete")[0][:, r:]
-    values, V = np.zeros(0), np.zeros((0, 0))
-    if r < n:
-        values, V = np.linalg.eigh(Q.conj().T @ L @ Q)
+    values, V = np.linalg.eigh(Q.conj().T @ L @ Q)
     phi = Q @ V
     alpha2 = np.abs(phi.conj().T @ e.probes[e.rows(a)].astype(L.dtype)) ** 2
     size, x2 = e.mode_norms[a], e.probe_norms2[a]

@@ -157,7 +157,7 @@ COARSE = [
     (first("vertices"), put(0, 60), "vertices holds 60 at index 0"),
     (first("vertices"), lambda values: values[::-1].copy(), "vertices must hold vertices of"),
     (first("clusters"), put(0, 10), "clusters holds 10 at index 0"),
-    (first("clusters"), lambda values: values[::-1].copy(), "clusters must ascend"),
+    (first("clusters"), lambda values: values[[0, 2, 1, *range(3, len(values))]], "must ascend"),
     (first("data"), put(0, np.nan), "the entries of R in basis/.* must be finite"),
     (first("data"), put(0, 1e160), "the entries of R in basis/.* whose squares overflow"),
     (first("data"), lambda values: values[1:], "data must hold float64 of shape"),

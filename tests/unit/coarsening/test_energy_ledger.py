@@ -1,3 +1,5 @@
+import dataclasses
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -388,10 +390,13 @@ def test_the_ledger_prints_its_lines():
 def test_the_ledger_of_many_columns_prints_sums():
     C = sc.coarsen(CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1]), 1)
     E = sc.energy_ledger(C, np.random.default_rng(0).standard_normal((4, 9)))
+    E = dataclasses.replace(E, fine_energy=E.fine_energy * [*[1.0] * 8, 2.0])
+    assert E.closure.min() < -0.4
     text = repr(E).splitlines()
     assert text[0] == "EnergyLedger: sums over 9 columns"
     shown = {line[:25].strip(): float(line[25:]) for line in text[1:]}
     assert shown["fine energy"] == pytest.approx(E.fine_energy.sum(), rel=1e-5)
-    assert shown["discarded internal"] == pytest.approx(E.truncation_loss.sum(), rel=1e-5)
+    for name, value in E.lines.items():
+        assert shown[name] == pytest.approx(value.sum(), rel=1e-5)
     assert shown["largest closure"] == pytest.approx(abs(E.closure).max(), rel=1e-5)
     assert "sums over 9 columns" in E._repr_html_()

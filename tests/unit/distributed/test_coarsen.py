@@ -26,6 +26,7 @@ RULES = [
     sc.ranks.gap(4),
     sc.ranks.kernel(),
     sc.ranks.fixed(2).whole_multiplets(),
+    0,
 ]
 
 
@@ -43,6 +44,18 @@ def test_every_rank_rule_gives_the_same_bits_as_in_memory(rank, local_operator, 
         C = sc.coarsen(F, P, rank, local_operator=local_operator, compress=True)
         D = dist.coarsen(src, memory("out"), P, rank, local_operator=local_operator, n_shards=3)
     assert differences(C, D.load()) == []
+
+
+def test_only_rules_that_need_whole_spectra_raise_for_huge_clusters(memory, monkeypatch):
+    monkeypatch.setattr("sheafcoarsen.modes.problems.SPARSE_ABOVE", 35)
+    monkeypatch.setattr("sheafcoarsen.modes.problems.MAX_DENSE", 35)
+    F, P = sc.CellularSheaf.constant(nx.path_graph(100)), sc.Partition(np.zeros(100, int))
+    src = dist.to_store(memory("src"), F)
+    D = dist.coarsen(src, memory("out"), P, 3)
+    assert differences(sc.coarsen(F, P, 3, compress=True), D.load()) == []
+    for rank in (sc.ranks.gap(3), sc.ranks.kernel()):
+        with pytest.raises(ValueError, match="a rule that looks at whole spectra requires dense"):
+            dist.coarsen(src, memory("other"), P, rank)
 
 
 @pytest.mark.parametrize(
@@ -209,11 +222,12 @@ def test_an_out_with_other_content_raises(call, url):
         dist.coarsen(dist.open_store(url("src")), url("src"), np.zeros(81, int), 1)
     mine = Path(url("mine"))
     mine.mkdir()
+    (mine / "zarr.json").write_text('{"zarr_format": 3, "node_type": "group", "attributes": {}}')
     (mine / "thesis.txt").write_text("all of it")
     with pytest.raises(FileExistsError, match="exists and holds other files"):
         dist.coarsen(dist.open_store(url("src")), mine, np.zeros(81, int), 1)
     assert (mine / "thesis.txt").read_text() == "all of it"
-    assert [path.name for path in mine.iterdir()] == ["thesis.txt"]
+    assert sorted(path.name for path in mine.iterdir()) == ["thesis.txt", "zarr.json"]
 
 
 def test_an_out_inside_the_source_raises(call, url, memory):

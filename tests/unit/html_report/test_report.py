@@ -692,7 +692,7 @@ def objects():
     x = np.random.default_rng(0).standard_normal((34, 12))
     H = sc.coarsen_levels(C.fine, factor=3, n_levels=2, rank=2)
     return {
-        "CellularSheaf": (C.fine, ["34", "78", "float64"]),
+        "CellularSheaf": (C.fine, ["34", "78", "float64", "vertex labels"]),
         "Partition": (C.partition, ["34", "4"]),
         "LocalModes": (C.modes, ["internal", "1 .. 3", "8 of 34"]),
         "Coarsening": (C, ["34", "fine", "coarse", "internal operator"]),

@@ -35,7 +35,8 @@ def test_words_are_collected_by_kind(path):
 
 
 def test_landmarks_raise_unless_requested(path):
-    with pytest.raises(ValueError, match=re.escape(":4: landmarks ('VERTEX_XY') are not poses")):
+    message = ":4: landmarks ('VERTEX_XY') are not poses; read_g2o(..., poses=True) reads them"
+    with pytest.raises(ValueError, match=re.escape(message)):
         G2oLines(str(path), landmarks=False)
 
 

@@ -32,6 +32,7 @@ def test_names_are_converted_to_operators():
     assert [operator.name for operator in OPERATORS.values()] == list(OPERATORS)
     own = Oversampled(rings=30)
     assert own.rings == 30
+    assert Oversampled(rings=10**30).rings < 2**63
     assert local_operator_of(own) is own
 
 

@@ -147,13 +147,17 @@ BAD_CLUSTERS = {
     "empty": ([[0, 1], []], "`clusters[1]` is empty"),
     "fraction": ([[0], [1.5]], "`clusters[1]` must hold whole numbers, got 1.5"),
     "nested": ([[0], [[1]]], "`clusters[1]` must be 1-dimensional"),
+    "number": ([0, [1]], "`clusters[0]` must be a sequence of vertices, got int"),
+    "dict": ({0: [0]}, "`clusters` must be a sequence of clusters, got dict"),
+    "names": ([[0], ["a"]], "`clusters[1]` must hold vertex indices 0 .. n-1, got names: F.vert"),
 }
 
 
 @pytest.mark.parametrize("case", BAD_CLUSTERS)
 def test_invalid_clusters_raise(case):
     clusters, message = BAD_CLUSTERS[case]
-    with pytest.raises(ValueError, match=re.escape(message)):
+    error = TypeError if case in ("number", "dict", "names") else ValueError
+    with pytest.raises(error, match=re.escape(message)):
         Partition.from_clusters(clusters)
 
 

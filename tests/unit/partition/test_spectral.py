@@ -84,6 +84,17 @@ def test_constant_sheaf_has_the_spectral_clusters_of_its_graph(dim):
     np.testing.assert_array_equal(sc.select(F, 9, method="spectral").labels, wanted.labels)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_clusters_that_only_one_coordinate_shows_are_found(seed):
+    """Both maps of an edge are the same diagonal matrix, and have the same norm for all edges."""
+    edges = np.array(nx.gnp_random_graph(200, 0.1, seed=seed).edges)
+    planted = np.arange(200) // 100
+    inside = planted[edges[:, 0]] == planted[edges[:, 1]]
+    maps = np.sqrt(np.where(inside[:, None], [0.99, 0.01], [0.01, 0.99]))
+    F = CellularSheaf.diagonal(edges, maps, maps)
+    assert agreement(sc.select(F, 2, method="spectral").labels, planted) >= 0.99
+
+
 def test_ragged_stalks_and_components_are_allowed():
     F = sc.disjoint_union([transports(0, 2, k=2)[0], camps(0), CellularSheaf.constant([[0, 1]])])[0]
     for k in (2, 3, 7):

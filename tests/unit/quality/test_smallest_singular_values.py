@@ -23,9 +23,16 @@ def many_components(count, dim=3):
     return sc.CellularSheaf.constant(nx.disjoint_union_all(trees), dim)
 
 
-@pytest.mark.parametrize(("count", "dim"), [(170, 3), (300, 3), (300, 2)])
-def test_positive_singular_values_are_found_above_many_zeros(count, dim):
+@pytest.mark.parametrize(
+    ("count", "dim", "spread"), [(170, 3, 0), (300, 3, 0), (300, 2, 0), (170, 3, 3)]
+)
+def test_positive_singular_values_are_found_above_many_zeros(count, dim, spread):
+    """With a spread, those of paths are between those of the grid."""
     F = many_components(count, dim)
+    weights = 10 ** np.random.default_rng(0).uniform(-spread, 0, F.n_edges)
+    weights[-(11 * 12 + 10 * 11 + 11) :] = 1.0  # the grid
+    weights = np.repeat(weights, dim**2)
+    F = F.with_maps(weights * F.tail_data, weights * F.head_data)
     D = sc.coboundary(F)
     Z = sc.global_sections(F).basis
     found = low_pairs(D, 12, 10 * EPS, EPS, sheaf_of=lambda: F, kernel_of=lambda F: Z)

@@ -284,6 +284,13 @@ BAD_OTHERS = {
         ValueError,
         "flat `head_maps` must have length 8, got 7",
     ),
+    "with_maps of a zero sheaf, tiny": (
+        lambda: F3.with_maps(0 * F3.tail_data, 0 * F3.head_data).with_maps(
+            1e-200 * F3.tail_data, 1e-200 * F3.head_data
+        ),
+        ValueError,
+        "the largest entry of `tail_maps and head_maps` is 1.5e-199, outside 1.5e-150",
+    ),
     "with_maps, nan": (
         lambda: F3.with_maps(F3.tail_data, F3.head_data * np.nan),
         ValueError,

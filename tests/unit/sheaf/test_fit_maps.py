@@ -77,6 +77,12 @@ def test_fitted_maps_have_orthonormal_rows_and_minimum_energy(dtype):
         assert abs(np.linalg.norm(C @ Z) - least) <= 100 * np.finfo(dtype).eps * np.linalg.norm(Z)
 
 
+def test_signs_of_large_signals_do_not_matter():
+    X = [1e200 * abs(x) for x in planted(float)[1]]
+    F, G = (sc.fit_maps([sign * x for x in X], EDGES, 2) for sign in (1, -1))
+    np.testing.assert_array_equal(F.tail_data, G.tail_data)
+
+
 def test_energies_below_the_rounding_of_gram_matrices_are_accurate():
     _, X = planted(float, noise=1e-9)
     F = sc.fit_maps(X, EDGES, 3)

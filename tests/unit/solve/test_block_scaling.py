@@ -15,7 +15,7 @@ from sheafcoarsen.solve.block_scaling import (
     unit_roots,
 )
 from tests.support.helpers import assert_residual
-from tests.unit.solve.problems import SHEAVES
+from tests.unit.solve.problems import GRID, SHEAVES
 
 
 @pytest.mark.parametrize("name", SHEAVES)
@@ -33,9 +33,9 @@ def test_inverse_roots_are_pseudo_inverse_roots_of_the_diagonal_blocks(name):
     assert round(np.trace(projection).real) == rank
 
 
-@pytest.mark.parametrize("name", SHEAVES)
+@pytest.mark.parametrize("name", [*SHEAVES, "complex large kernel"])
 def test_unit_roots_turn_diagonal_blocks_into_projections(name):
-    F = SHEAVES[name]
+    F = SHEAVES.get(name) or sc.CellularSheaf.random(GRID, 3, 1, seed=8, dtype=complex)
     L = in_blocks(sc.laplacian(F), F.vertex_dims, F.vertex_dims)
     S, T = unit_roots(L, F.vertex_dims)
     A = scaled(S, L, S)

@@ -182,10 +182,14 @@ def test_iterative_methods_are_accurate_if_one_map_is_far_larger(method):
 def test_not_converged_holds_the_best_fit(monkeypatch):
     monkeypatch.setattr("sheafcoarsen.solve.conjugate_gradients.MOST_STEPS", 1)
     F = SHEAVES["noisy bundle"]
-    with pytest.raises(sc.NotConverged, match="the residual is .* with `tol` = 1e-10") as error:
-        sc.least_squares(F, np.ones(F.dim_c1), method="jacobi")
-    assert error.value.result.shape == (F.dim_c0,)
-    assert error.value.result.any()
+    messages = []
+    for unit in (1.0, 2.0**60):
+        with pytest.raises(sc.NotConverged, match="the residual is .* with `tol` = 1e-10") as error:
+            sc.least_squares(F, np.full(F.dim_c1, unit), method="jacobi")
+        assert error.value.result.shape == (F.dim_c0,)
+        assert error.value.result.any()
+        messages.append(str(error.value))
+    assert messages[0] == messages[1]
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -97,14 +97,15 @@ def test_a_hub_does_not_make_the_next_level_dense():
     assert Multigrid(F).operators[1].nnz < F.n_vertices
 
 
-def test_the_last_level_is_factored_if_coarsening_stalls(monkeypatch):
+@pytest.mark.parametrize("name", ["noisy bundle", "complex connection"])
+def test_the_last_level_is_factored_if_coarsening_stalls(name, monkeypatch):
     monkeypatch.setattr(multigrid, "CLUSTERS", (1e6,))
     monkeypatch.setattr(multigrid, "LARGEST_DENSE", 30)
-    F = SHEAVES["noisy bundle"]
+    F = SHEAVES[name]
     M = Multigrid(F)
     assert M.dims == [F.dim_c0]
     assert M.kernel() is None  # factors do not determine the kernel
-    b = np.random.default_rng(3).standard_normal((F.dim_c0, 1))
+    b = np.random.default_rng(3).standard_normal((F.dim_c0, 1)).astype(F.dtype)
     error = sc.laplacian(F) @ M.cycle(b) - b
     assert np.linalg.norm(error) <= 1e-2 * np.linalg.norm(b)
 

@@ -88,6 +88,7 @@ class TestResidualRatio:
 def test_errors_of_a_few_subnormal_units_count_as_zero():
     assert residual_ratio(1e-322, 2, 1e-15, 1e-165, 1e-165) == 0.0
     assert residual_ratio(1e-320, 2, 1e-15, 1e-165, 1e-165) > 1e20
+    assert residual_ratio(1.0, 2, 1e-15, 1e-300) == np.inf
 
 
 def test_residual_ratio_broadcasts():

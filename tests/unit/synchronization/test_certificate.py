@@ -104,14 +104,22 @@ def half_turned_ring(n=40, turns=1):
 @pytest.mark.parametrize("what", ["poses", "rotations"])
 @pytest.mark.parametrize("turns", [1, 3])
 def test_a_local_minimum_is_not_certified(what, turns):
-    """A ring wound once too often: mu = -2 (1 - cos(2 pi turns / n)), and the optimum is 0."""
+    """A ring wound too often: mu = -2 (1 - cos(2 pi turns / n)).
+
+    Another component has two measurements that differ, so that the bound is positive.
+    """
     G, wound = half_turned_ring(turns=turns)
+    turned = plane(np.array([*np.zeros(40), 0.75, -0.75]))
+    G = sc.PoseGraph([*G.edges.tolist(), [40, 41], [40, 41]], turned, np.zeros((42, 2)))
+    wound = np.concatenate([wound, plane(np.zeros(2))])
     S = sc.synchronize(G if what == "poses" else G.sheaf, refine=True, start=wound)
     turn = 2 * np.pi * turns / 40
-    assert S.cost == pytest.approx(40 * 4 * (1 - np.cos(turn)), rel=1e-9)
+    costs = 40 * 4 * (1 - np.cos(turn)), 2 * 4 * (1 - np.cos(0.75))
+    assert S.cost == pytest.approx(sum(costs), rel=1e-9)
     Z = S.certify()
     assert not Z.is_optimal
-    assert Z.lower_bound < 1e-9 * S.cost
+    lowered = (Z.lower_bound - S.cost) / (42 * 2 * Z.smallest_eigenvalue)
+    assert 1 - 1e-6 < lowered < 1.1
     assert Z.smallest_eigenvalue == pytest.approx(-2 * (1 - np.cos(turn)), rel=1e-6)
     assert "to the bound" in repr(S)
 

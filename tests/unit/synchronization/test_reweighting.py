@@ -6,6 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
+from scipy.stats import chi2
 
 import sheafcoarsen as sc
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
@@ -116,6 +117,18 @@ def test_correct_loops_of_small_graphs_are_kept(dim):
         kept += (S.weights[-3:] >= 0.5).sum()
     assert lost <= 2
     assert kept <= 1
+
+
+@pytest.mark.parametrize(("factor", "given", "weight"), [(0.99, 5, 1), (1.01, 5, 0), (4.0, 6, 1)])
+def test_loops_are_discarded_beyond_a_quantile_of_their_residual(dim, factor, given, weight):
+    """Each measurement has dim (dim + 1) / 2 degrees of freedom; the chain is rigid."""
+    G, _ = pose_graph(dim, ring_with_chords(6, 0))
+    steps, weights, trusted = G.translations.copy(), np.full(6, 1e8), np.arange(6) < given
+    steps[5, 0] += np.sqrt(factor * chi2.isf(1e-3, dim * (dim + 1) // 2))
+    weights[5] = 1.0
+    H = dataclasses.replace(G, translations=steps, kappa=weights, tau=weights)
+    S = sc.synchronize(H, robust="tls", refine=True, trusted=trusted)
+    assert S.weights.tolist() == [1, 1, 1, 1, 1, weight]
 
 
 def test_suspicion_is_measured_in_standard_deviations(dim):

@@ -82,7 +82,8 @@ def test_result_is_read_only_and_repr_shows_components():
     S = sc.synchronize(G)
     assert S.vertex_labels == tuple("abcd")
     assert (S.n_vertices, S.n_edges) == (4, 2)
-    assert "2 components, a frame for each" in repr(S)
+    text = f", 2 components, a frame for each, gap={S.gap:.4g}, cost={S.cost:.6g})"
+    assert repr(S).endswith(text)
     assert "2 components, a frame for each" in S._repr_html_()
     for name in ("rotations", "translations", "angles", "distances", "edge_costs", "eigenvalues"):
         assert not getattr(S, name).flags.writeable
