@@ -366,10 +366,10 @@ def _pose_sections(S: Synchronization, pos: npt.ArrayLike | Mapping | None) -> l
 
 
 def _synchronize_call(S: Synchronization) -> str:
-    """Return the call that made the poses, but for its seed and its start."""
+    """Return the call that made the poses, but for its seed and its trusted edges."""
     given = "G" if isinstance(S.measurements, PoseGraph) else "F"
-    robust = "" if S.weights is None else ', robust="tls"'
-    return f'sc.synchronize({given}, "{S.method}", refine={len(S.costs) > 1}{robust})'
+    how = {"tls": 'robust="tls"', "start": "start=..."}.get(S.method, f'method="{S.method}"')
+    return f"sc.synchronize({given}, {how}, refine={len(S.costs) > 1})"
 
 
 WORST = 10

@@ -63,6 +63,7 @@ class Synchronization(ReadOnly):
     converged : bool
         Whether refinement converged; True without refinement.
     method : str
+        "spectral", "anchored", "joint", "tls" after a robust fit, or "start" from given rotations.
     group : str
         "SO(2)", "SO(3)", ..., or "O(d)" and "U(d)" if transports reflect or are complex.
     measurements : CellularSheaf or PoseGraph

@@ -470,6 +470,20 @@ def test_synchronized_rotations_have_a_map_if_positions_are_given(tmp_path, monk
         sc.report(S, tmp_path / "r.html", pos=places[1:])
 
 
+@pytest.mark.parametrize("options", [{}, {"refine": True}, {"robust": "tls"}, {"start": None}])
+def test_the_call_of_synchronized_poses_can_be_run(options, tmp_path):
+    F = sc.gallery.bundle(nx.cycle_graph(6), 2, seed=0)
+    plain = sc.synchronize(F)
+    if "start" in options:
+        options = {"start": plain.rotations}
+    S = sc.synchronize(F, **options)
+    sc.report(S, tmp_path / "r.html")
+    call = re.search(r"sc\.synchronize\(.*?\)", html.unescape((tmp_path / "r.html").read_text()))
+    again = eval(call[0].replace("...", "plain.rotations"))
+    assert (again.method, len(again.costs)) == (S.method, len(S.costs))
+    assert (again.weights is None) == (S.weights is None)
+
+
 # ---------------------------------------------------------------- all or nothing
 
 
