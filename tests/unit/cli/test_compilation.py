@@ -1,5 +1,7 @@
 """``sheafcoarsen compile``: kernels compiled ahead, in processes of their own."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -14,6 +16,10 @@ JOBS = compilation.USUAL + compilation.RARE
 @pytest.mark.parametrize("job", JOBS, ids=range(len(JOBS)))
 def test_every_compilation_job_runs(job):
     compilation.compile_one(job, "float64")
+
+
+def test_jobs_run_without_warnings():
+    compilation.compile_one(lambda scalar: warnings.warn("an example", stacklevel=2), "float64")
 
 
 def test_the_kernels_of_all_rules_are_compiled(monkeypatch):
@@ -33,8 +39,9 @@ def cheap_job(scalar):
 
 
 @pytest.mark.skipif(JIT_IS_OFF, reason="nothing is compiled")
-def test_other_processes_compile_kernels_into_the_cache(tmp_path, monkeypatch):
+def test_other_processes_compile_kernels_into_the_cache(tmp_path, monkeypatch, capfd):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(compilation, "USUAL", (cheap_job,))
-    compilation.compile_kernels(processes=1)
+    compilation.compile_kernels(processes=1, progress=True)
     assert list(tmp_path.rglob("*.nbc"))
+    assert "100%" in capfd.readouterr().err

@@ -81,7 +81,9 @@ def test_report_of_poses_has_map_certificate_and_worst_edges(measured, tmp_path)
     sc.write_g2o(path, G, S)
     Z = sc.report(sc.synchronize(sc.read_g2o(path, poses=True), "spectral"), report)
     assert not Z.is_optimal
-    assert 'sc.synchronize(G, "spectral", refine=False)' in html.unescape(report.read_text("utf-8"))
+    assert 'sc.synchronize(G, method="spectral", refine=False)' in html.unescape(
+        report.read_text("utf-8")
+    )
     page = report.read_text(encoding="utf-8")
     assert "The map before" in page
     assert "a local minimum" in page

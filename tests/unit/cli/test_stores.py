@@ -22,8 +22,11 @@ def files(tmp_path):
 @pytest.mark.parametrize(
     ("method", "seed", "operator"), [("balls", 0, "internal"), ("matching", 3, "principal")]
 )
-def test_a_graph_file_is_stored_and_coarsened_into_a_store(method, seed, operator, files, capsys):
+def test_a_graph_file_is_stored_and_coarsened_into_a_store(
+    method, seed, operator, files, capsys, monkeypatch
+):
     F, path, src, out = files
+    monkeypatch.setattr(dist, "connect", None)  # without --scheduler there are no other processes
     assert main(["store", path, src]) == 0
     assert "SheafStore" in capsys.readouterr().out
     assert np.array_equal(dist.open_store(src).load().tail_data, F.tail_data)

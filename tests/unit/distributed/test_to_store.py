@@ -125,6 +125,7 @@ def test_every_attribute_and_array_is_documented(url):
     for path in Path(url("C")).rglob("zarr.json"):
         if json.loads(path.read_text())["node_type"] == "array":
             assert f"{path.parent.name}`" in guide, path
+            assert (path.parents[1] / "zarr.json").exists()  # arrays are in groups
 
 
 def test_unsupported_objects_and_labels_raise(memory):

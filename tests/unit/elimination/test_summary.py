@@ -17,6 +17,7 @@ def test_counts_before_and_after_an_elimination():
     wanted = "6 -> 2 vertices: 1 alone, 1 leaf, 2 in chains; dim C^0 6 -> 2, 6 -> 1 edges + 0 loops"
     assert repr(K) == f"Elimination({wanted})"
     assert "in chains" in K._repr_html_()
+    assert "<caption>Elimination</caption>" in K._repr_html_()
     assert S.rows[:3] == [("vertices", 6, 2), ("edges", 6, 1), ("of them loops", 1, 0)]
     assert S.rows[3:6] == [
         ("dim C^0", 6, 2),

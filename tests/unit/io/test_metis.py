@@ -74,7 +74,7 @@ BAD_METIS = {
         3,
         "requires a weight after each neighbour, got 1 number",
     ),
-    "negative": ("2 1 1\n2 -5\n1 -5\n", 2, "must not be negative, got -5"),
+    "negative": ("3 2 1\n2 4\n1 4 3 -5\n2 -5\n", 3, "must not be negative, got -5"),
     "nan": ("2 1 1\n2 nan\n1 nan\n", 2, "the weight of an edge must be finite"),
     "weight-word": ("2 1 1\n2 5\n1 v\n", 3, "the weight of an edge must be a number, got 'v'"),
     "vertex-weight-missing": (

@@ -265,6 +265,7 @@ def test_nearly_unseen_stalk_directions_are_not_sections(method, coarsest, monke
     E = sc.eigenmodes(F, 5, method=method)
     assert np.abs(E.values / unit**2 - values[:5]).max() <= 1e-8 * values[-1]
     assert E.values[2] > 1e-3
+    assert sc.eigenmodes(F, 1, method=method).values[0] <= 1e-8 * values[-1] * unit**2
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import sheafcoarsen as sc
+from sheafcoarsen.verification import residuals
 from sheafcoarsen.verification.residuals import Evidence
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
@@ -103,6 +104,20 @@ def test_an_error_outside_of_diagonal_blocks_names_two_clusters(C, e):
     head[C.sheaf.head_offsets[e] : C.sheaf.head_offsets[e + 1]] *= -1
     found = places(with_sheaf(C, head=head))
     assert found["thm:Galerkin_realization"] == f"cluster {a} and cluster {b}"
+
+
+def test_the_realization_is_compared_by_coboundary_and_by_laplacian(C, monkeypatch):
+    """Each of the two finds an error that the other cannot see."""
+    right, found = residuals.laplacian, []
+    monkeypatch.setattr(residuals, "laplacian", lambda F: found.append(right(F)) or found[-1])
+    assert sc.verify(C)["thm:Galerkin_realization"].passed
+    replayed = iter(found)
+    monkeypatch.setattr(residuals, "laplacian", lambda F: next(replayed))
+    assert not sc.verify(with_sheaf(C, tail=1.1 * C.sheaf.tail_data))[
+        "thm:Galerkin_realization"
+    ].passed
+    monkeypatch.setattr(residuals, "laplacian", lambda F: 1.1 * right(F))
+    assert not sc.verify(C)["thm:Galerkin_realization"].passed
 
 
 def test_a_subspace_of_less_energy_is_located(C, monkeypatch):
