@@ -151,7 +151,8 @@ def _hermitian(matrix: scipy.sparse.csr_array, dims: np.ndarray) -> scipy.sparse
         raise ValueError(
             f"`L` must be Hermitian, but its block ({u}, {v}) is not the adjoint of block "
             f"({v}, {u}): entries {matrix[i, j]:.6g} at ({i}, {j}) and {matrix[j, i]:.6g} at "
-            f"({j}, {i})"
+            f"({j}, {i}) differ by {np.abs(difference.data[bad[0]]):.2g}; if that is rounding, "
+            f"pass (L + L.conj().T) / 2"
         )
     half = matrix.dtype.type(0.5)
     result = scipy.sparse.csr_array(half * matrix + half * adjoint)

@@ -131,7 +131,8 @@ BAD = {
         np.diag([1.0, 1, 1, 1]) + np.diag([0.5], 3),
         2,
         ValueError,
-        "block (0, 1) is not the adjoint of block (1, 0): entries 0.5 at (0, 3) and 0 at (3, 0)",
+        "block (0, 1) is not the adjoint of block (1, 0): entries 0.5 at (0, 3) and 0 at (3, 0) "
+        "differ by 0.5",
     ),
     "negative block": (
         np.diag([1.0, 1, 1, -2]),

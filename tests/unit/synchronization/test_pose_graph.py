@@ -90,6 +90,12 @@ def test_n_vertices_must_be_an_integer(count):
     assert dataclasses.replace(G, n_vertices=np.uint8(4)).n_vertices == 4
 
 
+def test_sightings_must_be_sightings():
+    G, _ = pose_graph(2, EDGES)
+    with pytest.raises(TypeError, match="`sightings` must be Sightings, got ndarray"):
+        dataclasses.replace(G, sightings=np.zeros((2, 2)))
+
+
 def test_landmarks_are_counted_and_need_places_and_labels():
     seen = sc.Sightings([[0, 2], [1, 0]], np.zeros((2, 3)), 1.0)
     assert seen.n_landmarks == 3

@@ -106,6 +106,12 @@ def test_an_error_outside_of_diagonal_blocks_names_two_clusters(C, e):
     assert found["thm:Galerkin_realization"] == f"cluster {a} and cluster {b}"
 
 
+def test_modes_with_an_equal_copy_of_the_prolongation_pass(C):
+    modes = sc.local_modes(C.fine, C.partition, C.modes.ranks)
+    assert modes.prolongation is not C.prolongation
+    assert sc.verify(dataclasses.replace(C, modes=modes)).passed
+
+
 def test_the_realization_is_compared_by_coboundary_and_by_laplacian(C, monkeypatch):
     """Each of the two finds an error that the other cannot see."""
     right, found = residuals.laplacian, []
