@@ -89,7 +89,6 @@ def local_modes(
     >>> M.next_eigenvalues
     array([2., 2.])
     """
-    check_partition(sheaf, P)
     operator = local_operator_of(local_operator, rings, target)
     modes = compute_modes(sheaf, P, rank, operator, progress=flag("progress", progress))
     warn_if_tied(modes, stacklevel=3)

@@ -282,6 +282,10 @@ def test_demo_prints_consistent_numbers(capsys):
     members = [list(map(int, re.findall(r"\d+", line))) for line in re.findall("cluster .*", out)]
     assert sum(of for _, of, *_ in members) == 34
     assert all(of == hi + officer for _, of, hi, officer in members)
+    karate = nx.karate_club_graph()
+    labels = sc.select(sc.CellularSheaf.constant(karate), 5, weights="sheaf").labels
+    officers = [karate.nodes[v]["club"] == "Officer" for v in karate]
+    assert [row[-1] for row in members] == np.bincount(labels, officers).tolist()
     held, applied = re.search(r"checked here: (\d+) of (\d+) statements", out).groups()
     assert held == applied != "0"
     rows = [re.findall(r"\d\.\d{3}", line) for line in out.splitlines()]
@@ -499,6 +503,8 @@ SMALL = ["coarsen", "GRAPH", "--clusters", "2", "--rank", "1"]
         (["levels", "GRAPH", "--fast"], "arguments: --fast (see sheafcoarsen levels --help)"),
         (["verify", "GRAPH"], "does not hold a coarsening: pass --clusters and --rank"),
         ([*SMALL, "--out", ""], "--out must name an .npz file"),
+        (["modes", "GRAPH", "-k", "2", "--out", "m.csv"], "--out must name an .npz file"),
+        (["levels", "GRAPH", "--out", "m.csv"], "--out must name an .npz file"),
         ([*SMALL, "--out", "nowhere/c.npz"], "no folder nowhere"),
         (
             ["coarsen", "POSE", "--clusters", "2", "--rank", "1", "--dim", "3"],

@@ -382,6 +382,7 @@ def test_auto_chooses_the_cheapest_method(monkeypatch):
     assert E.iterations > 0
     assert "method='multilevel'" in repr(E)
     assert "multilevel" in E._repr_html_()
+    assert "<caption>Eigenmodes</caption>" in E._repr_html_()
 
 
 def test_auto_uses_direct_if_multilevel_does_not_converge(monkeypatch):
