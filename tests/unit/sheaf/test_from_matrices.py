@@ -161,3 +161,10 @@ def test_invalid_matrices_and_dimensions_raise(case):
     L, dims, error, message = BAD[case]
     with pytest.raises(error, match=re.escape(message)):
         sc.CellularSheaf.from_laplacian(L, dims)
+
+
+@pytest.mark.parametrize("scale", [1e-306, 1e307])
+def test_laplacians_whose_maps_exceed_the_safe_range_raise(scale):
+    L = scale * np.array([[1.0, -1.0], [-1.0, 1.0]])
+    with pytest.raises(ValueError, match=r"where squares in float64 are safe: rescale the maps"):
+        sc.CellularSheaf.from_laplacian(L, dims=1)

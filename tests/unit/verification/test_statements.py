@@ -1,6 +1,7 @@
 """Statements about coarsenings: when they apply, and which errors each of them catches."""
 
 import dataclasses
+import re
 
 import networkx as nx
 import numpy as np
@@ -104,6 +105,12 @@ def test_an_error_outside_of_diagonal_blocks_names_two_clusters(C, e):
     head[C.sheaf.head_offsets[e] : C.sheaf.head_offsets[e + 1]] *= -1
     found = places(with_sheaf(C, head=head))
     assert found["thm:Galerkin_realization"] == f"cluster {a} and cluster {b}"
+
+
+def test_the_preserved_kernel_is_located(C):
+    exact = sc.coarsen(C.fine, C.partition, sc.ranks.kernel(), loops=False)
+    where = sc.verify(exact)["prop:kernel_preservation_loopless"].where
+    assert re.fullmatch(r"cluster \d|coarse edge \d+", where)
 
 
 def test_modes_with_an_equal_copy_of_the_prolongation_pass(C):
