@@ -135,6 +135,8 @@ def _library(controller: Any) -> _Library:
 def _is_shared(controller: Any) -> bool:
     """Return whether threads share one thread count, which depends on the library's version."""
     before = controller.get_num_threads()
+    if before == 1:
+        return True  # setting 1 shows nothing, and to share a lock is always right
     thread = threading.Thread(target=controller.set_num_threads, args=(1,))
     thread.start()
     thread.join()

@@ -37,7 +37,7 @@ def answer_options(modes: argparse.ArgumentParser, levels: argparse.ArgumentPars
     modes.add_argument(
         "--normalize",
         action="store_true",
-        help="of the normalized Laplacian D^{-1/2} L D^{-1/2}; for a mesh, without areas",
+        help="find modes of D^{-1/2} L D^{-1/2}; areas of a mesh are ignored",
     )
     levels.add_argument(
         "-r",

@@ -188,9 +188,9 @@ class Views:
         ----------
         weight : array_like, shape (m,), or "sheaf", optional
             Weights of the fine edges, which are summed. By default each weight is 1, so that sums
-            count edges. "sheaf" stands for the weights norm(F_u* F_v), which are never negative:
-            of a constant or signed sheaf of dimension 1, the absolute edge weights; loops then have
-            weight 0. The signed weights of a signed sheaf are ``F.tail_data * F.head_data``.
+            count edges. "sheaf" stands for norm(F_u* F_v), and 0 for loops. It is never
+            negative: for stalks of dimension 1 it is the absolute weight. The signed weights of a
+            signed sheaf are ``F.tail_data * F.head_data``.
 
         Returns
         -------

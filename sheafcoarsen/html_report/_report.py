@@ -366,7 +366,7 @@ def _pose_sections(S: Synchronization, pos: npt.ArrayLike | Mapping | None) -> l
 
 
 def _synchronize_call(S: Synchronization) -> str:
-    """Return the call that made the poses, but for its seed and its trusted edges."""
+    """Return the call that made the poses, but for its seed, its start and its trusted edges."""
     given = "G" if isinstance(S.measurements, PoseGraph) else "F"
     how = {"tls": 'robust="tls"', "start": "start=..."}.get(S.method, f'method="{S.method}"')
     return f"sc.synchronize({given}, {how}, refine={len(S.costs) > 1})"

@@ -13,7 +13,7 @@ DENSE_ROWS = 1000
 
 LARGE_ZERO = 100
 """Size of a zero singular value, in units of eps, above which it is doubtful unless it is far below
-the threshold, or delta has many rows, whose rounding errors add up to eps sqrt(rows)."""
+the threshold or explained by the rounding of many rows, eps sqrt(rows)."""
 
 
 CLEAR = {8: 1e3, 4: 3.0}

@@ -62,7 +62,7 @@ def harmonic_extension(
         Distinct vertices; names as in :meth:`CellularSheaf.vertices_of`.
     values : sequence of k arrays, or one array of shape (k, d) or (k, d, h)
         One value for each vertex, of shape (d_v,) or (d_v, h) with the same h; or a number at
-        stalks of dimension 1, so that shape (k,) is valid if all are.
+        stalks of dimension 1. Shape (k,) is valid if all these stalks have dimension 1.
     weight : float or array_like, shape (k,), optional
         Positive penalty weight, one for all values or one for each, in units of the squares of the
         maps. A value is a constraint if its weight is infinite, or so large that the value would

@@ -21,8 +21,8 @@ This takes at most a few minutes and a few gigabytes.
 """
 
 MANY = 2000
-"""No basis of the sections is computed if delta has at least this many more columns than rows in a
-component of the graph."""
+"""No basis of the sections is computed if delta has at least this many more columns than rows; of
+several components, if their bases would have as many entries as that of one such component."""
 
 ROUNDS = 8
 """Maximum number of refinement rounds."""
@@ -45,11 +45,12 @@ def square_bound(D: scipy.sparse.csr_array) -> float:
 
 
 def has_many_sections(sheaf: CellularSheaf) -> bool:
-    """Return whether the dimensions of a component imply too many sections for a basis."""
+    """Return whether the dimensions of the components imply too many sections for a basis."""
     labels = component_labels(sheaf.n_vertices, sheaf.edges)
-    surplus = np.bincount(labels, sheaf.vertex_dims)
-    np.subtract.at(surplus, labels[sheaf.edges[:, 0]], sheaf.edge_dims)
-    return bool(surplus.max(initial=0) >= max(MANY, sheaf.dim_c0 // 10))
+    dims = np.bincount(labels, sheaf.vertex_dims)
+    surplus = dims - np.bincount(labels[sheaf.edges[:, 0]], sheaf.edge_dims, len(dims))
+    largest = dims.max(initial=0)
+    return bool(dims @ surplus.clip(0) >= max(MANY, largest // 10) * max(MANY, largest))
 
 
 class NormalEquations:

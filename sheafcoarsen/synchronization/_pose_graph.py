@@ -353,7 +353,7 @@ def order_of(S: Any) -> np.ndarray:
     labels = S.vertex_labels
     if labels is None or not all(isinstance(label, numbers.Integral) for label in labels):
         return np.arange(S.n_vertices)
-    return np.argsort(np.argsort(labels))
+    return np.argsort(np.argsort(np.array(labels, object)))
 
 
 def connection_from(F: CellularSheaf | PoseGraph) -> Connection:

@@ -40,7 +40,8 @@ class Synchronization(ReadOnly):
     translations : ndarray, shape (n, d), or None
         t_i; None if a sheaf was given, which has no translations.
     landmarks : ndarray, shape (L, d), or None
-        Positions of landmarks; nan for those that no pose has seen.
+        Positions of landmarks; nan for those that no pose has seen (``np.nan_to_num`` makes them
+        valid ``places`` of Sightings).
     edges : ndarray of int, shape (m, 2)
     angles : ndarray, shape (m,)
         Rotation angle between R_i R_ij and R_j in radians, 0 .. pi; for d > 3 the largest one.
@@ -226,8 +227,9 @@ class Synchronization(ReadOnly):
         -------
         pandas.DataFrame
             A row for each edge or sighting of a landmark, by its index as an edge of
-            ``G.joint_sheaf()``, in the order of descending suspicion: the vertices it leads from
-            and to, suspicion, angle (nan for sightings), cost, and distance and weight if known.
+            ``G.joint_sheaf()`` (sightings from m on), in the order of descending suspicion: the
+            vertices it leads from and to, suspicion, angle (nan for sightings), cost, and distance
+            and weight if known.
 
         Raises
         ------

@@ -15,7 +15,11 @@ from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen.sections import fills_little
 from sheafcoarsen.solve._harmonic_extension import _free_coordinates
 from sheafcoarsen.solve.dirichlet import grounded
-from sheafcoarsen.solve.normal_equations import NormalEquations, square_bound
+from sheafcoarsen.solve.normal_equations import (
+    NormalEquations,
+    has_many_sections,
+    square_bound,
+)
 from tests.support import reference
 from tests.support.helpers import assert_residual, size
 
@@ -267,3 +271,14 @@ def test_the_smallest_singular_value_is_estimated(small):
     sigma = np.linalg.svd(D.toarray(), compute_uv=False)
     found = NormalEquations(D, rest, method="jacobi").smallest() * np.sqrt(square_bound(D))
     assert sigma[-1] * (1 - 1e-6) <= found <= 3 * sigma[-1]
+
+
+@pytest.mark.parametrize(("count", "many"), [(1, False), (11, True)])
+def test_sections_of_several_components_can_be_too_many(count, many):
+    """The bases of eleven components have as many entries as one of 2000 sections."""
+    edges = np.array(nx.random_regular_graph(4, 180, seed=0).edges)
+    copies = np.concatenate([edges + 180 * k for k in range(count)])
+    maps = np.ones((len(copies), 1, 10))
+    F = CellularSheaf(copies, maps, maps)
+    assert has_many_sections(F) == many
+    assert not has_many_sections(CellularSheaf.constant([], n_vertices=9000))
