@@ -83,6 +83,7 @@ def test_sections_match_a_dense_decomposition(levels, sparse, request):
         S = sc.global_sections(F)
         assert S.h0 == Z.shape[1]
         assert scipy.sparse.issparse(S.basis) == (sparse and S.h0 > 0 and F.dim_c0 > 0)
+        assert ("<td>sparse, " in S._repr_html_()) == scipy.sparse.issparse(S.basis)
         B = check_basis(F, S)
         assert same_subspace(B, Z, condition=1e4, eps=eps_of(F.dtype))
         assert sc.cohomology_dims(F) == (S.h0, S.h0 - F.dim_c0 + F.dim_c1)
