@@ -34,6 +34,14 @@ def test_the_kernels_of_all_rules_are_compiled(monkeypatch):
     assert len(called) == 4
 
 
+def test_the_kernels_of_verify_are_compiled(monkeypatch):
+    called = []
+    monkeypatch.setattr(compilation, "verify", called.append)
+    for job in compilation.USUAL:
+        compilation.compile_one(job, "float64")
+    assert isinstance(called[0], sc.Coarsening)
+
+
 def cheap_job(scalar):
     sc.CellularSheaf(np.array([[0, 1]]), *np.ones((2, 1, 1, 1), np.dtype(scalar)))
 
