@@ -188,9 +188,9 @@ class Views:
         ----------
         weight : array_like, shape (m,), or "sheaf", optional
             Weights of the fine edges, which are summed. By default each weight is 1, so that sums
-            count edges. "sheaf" stands for norm(F_u* F_v), and 0 for loops. It is never
-            negative: for stalks of dimension 1 it is the absolute weight. The signed weights of a
-            signed sheaf are ``F.tail_data * F.head_data``.
+            count edges. "sheaf" stands for the weights norm(F_u* F_v), with 0 for loops. For
+            stalks of dimension 1 these are absolute weights; the signed weights of a signed sheaf
+            are ``F.tail_data * F.head_data``.
 
         Returns
         -------

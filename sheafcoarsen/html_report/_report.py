@@ -378,12 +378,12 @@ WORST = 10
 
 def worst_edges(S: Synchronization) -> list[tuple]:
     """Return a table of edges and sightings with the largest residuals; its head comes first."""
-    found = S._residuals
+    found = S._residuals(WORST)
     found["angle"] = np.degrees(found["angle"])
     del found["cost"]
     heads = {"suspicion": "standard deviations", "angle": "angle (degrees)"}
     rows: list[tuple] = [tuple(heads.get(name, name) for name in found)]
-    for e, *row in zip(*(column[:WORST] for column in found.values()), strict=True):
+    for e, *row in zip(*found.values(), strict=True):
         numbers = ("-" if np.isnan(x) else f"{x:.3g}" for x in row[2:])
         rows.append((int(e), *row[:2], *numbers))
     return rows

@@ -198,7 +198,7 @@ def _with_small(
     sigma = np.concatenate([found.sigma, small.sigma[own]])
     order = np.argsort(sigma, kind="stable")
     end, is_cut = _end(sigma[order] ** 2, 0, k, 4 * eps * size * size, is_all)
-    if end is None:  # the multiplet goes on beyond the pairs found
+    if end is None:  # the multiplet may contain more pairs than were found
         end, is_cut = k, True
     order = order[:end]
     X = np.zeros((D.shape[1], end), found.vectors.dtype)

@@ -61,9 +61,9 @@ def doubt(
 ) -> str | None:
     """Return the reason why rounding may have determined the rank, or None if the rank is clear.
 
-    ``rows`` is the number of rows of delta on the finest level.
-    Ill-conditioned maps amplify rounding errors of zeros by the factor ``weight``. The decision is
-    unclear if such errors may move a singular value across the threshold.
+    ``rows`` is the number of rows of delta on the finest level. Ill-conditioned maps amplify
+    rounding errors of zeros by the factor ``weight``. The decision is unclear if such errors may
+    move a singular value across the threshold.
     """
     rounding = max(LARGE_ZERO * eps_of(dtype), EPS * np.sqrt(rows))
     largest = max(rounding, threshold / SMALL_GAP) * weight

@@ -198,9 +198,8 @@ class Synchronization(ReadOnly):
             raise ValueError("`threshold` must be a number of standard deviations, got nan")
         return ranked[self.suspicion[ranked] > threshold]
 
-    @property
-    def _residuals(self) -> dict[str, Any]:
-        """Residuals of all edges, then of all sightings, as columns, worst first."""
+    def _residuals(self, count: int | None = None) -> dict[str, Any]:
+        """Return the residuals of the worst edges and sightings (or of all) as columns."""
         connection, m = connection_from(self.measurements), self.n_edges
         names = list(range(self.n_vertices) if self.vertex_labels is None else self.vertex_labels)
         if self.landmarks is not None:
@@ -214,7 +213,7 @@ class Synchronization(ReadOnly):
             "distance": (self.distances, np.sqrt(costs / connection.tau[m:])),
             "weight": (self.weights, np.ones_like(costs)),
         }
-        worst = np.argsort(-suspicion, kind="stable")
+        worst = np.argsort(-suspicion, kind="stable")[:count]
         start, end = ([names[v] for v in ends] for ends in connection.ends[worst].T.tolist())
         found = {"edge": worst, "from": start, "to": end, "suspicion": suspicion[worst]}
         pairs = {name: pair for name, pair in columns.items() if pair[0] is not None}
@@ -242,7 +241,7 @@ class Synchronization(ReadOnly):
         >>> S = sc.synchronize(sc.gallery.cycle(6, 0.6))
         >>> S.to_frame()[["from", "to", "angle"]]  # doctest: +SKIP
         """
-        columns = self._residuals
+        columns = self._residuals()
         return tables.data_frame("edge", columns.pop("edge"), columns)
 
     @cached_property

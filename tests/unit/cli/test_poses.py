@@ -77,6 +77,8 @@ def test_report_of_poses_has_map_certificate_and_worst_edges(measured, tmp_path)
     ):
         assert words in page
     assert "The map before" not in page  # the file has no poses
+    worst = page[page.index("<h2>Worst edges</h2>") :]
+    assert worst[: worst.index("</table>")].count("<tr>") == 11  # with its head
     S = sc.synchronize(G, "anchored")
     sc.write_g2o(path, G, S)
     Z = sc.report(sc.synchronize(sc.read_g2o(path, poses=True), "spectral"), report)
