@@ -88,8 +88,8 @@ def show_losses(C: Coarsening) -> None:
     E = energy_ledger(C, x)
     norm2 = max(float(np.vdot(x, x).real), np.finfo(float).tiny)
     print(
-        f"lost    of a random cochain, smoothed in {SMOOTHING_STEPS} steps x - L x / (2 norm(L)): "
-        f"{100 * float(E.discarded_norm2.sum()) / norm2:.2f} % of its"
+        f"lost    of a random cochain, smoothed in {SMOOTHING_STEPS} steps x - L x / "
+        f"(row sums of abs(L)): {100 * float(E.discarded_norm2.sum()) / norm2:.2f} % of its"
     )
     print(
         f"        squared norm; its energy was {E.fine_energy:.4g}, what is kept has "

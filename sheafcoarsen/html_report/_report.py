@@ -285,9 +285,9 @@ def _coarsening_sections(
 
 _ABOUT_LEDGER = (
     "The energy norm(delta x)^2 of two cochains of norm 1 and what becomes of it: a random one, "
-    f"then the same after {SMOOTHING_STEPS} damped steps x - L x / (2 norm(L)), which the picture "
-    "shows. The first six lines add up to the fine energy, up to rounding, which the closure "
-    "measures."
+    f"then the same after {SMOOTHING_STEPS} damped steps x - L x / s, s the row sums of "
+    "abs(L), which the picture shows. The first six lines add up to the fine energy, up to "
+    "rounding, which the closure measures."
 )
 
 
@@ -341,7 +341,7 @@ def _hierarchy_sections(
 
 _ABOUT_LEVELS = (
     f"The energy norm(delta x)^2 of a random cochain of norm 1 after {SMOOTHING_STEPS} damped "
-    "steps x - L x / (2 norm(L)), and what becomes of it from level to level."
+    "steps x - L x / s, s the row sums of abs(L), and what becomes of it from level to level."
 )
 
 
@@ -358,11 +358,16 @@ def _pose_sections(S: Synchronization, pos: npt.ArrayLike | Mapping | None) -> l
         maps.append(figure("map", "The computed map", draw, S))
         sections.append(("The map", maps))
     head, *rows = worst_edges(S)
-    return [
-        *sections,
-        ("Result", [_shown(S)]),
-        ("Worst edges", [_wide(tables.table(rows, head=head))]),
-    ]
+    worst = [_wide(tables.table(rows, head=head))]
+    if S.weights is None and S.landmarks is None:
+        worst.insert(0, note(_ABOUT_SUSPICION))
+    return [*sections, ("Result", [_shown(S)]), ("Worst edges", worst)]
+
+
+_ABOUT_SUSPICION = (
+    "The standard deviations are those of a second fit that leaves large residuals to few edges; "
+    'they rank the edges, and robust="tls" tests them. Angles and distances are those of this map.'
+)
 
 
 def _synchronize_call(S: Synchronization) -> str:

@@ -11,7 +11,7 @@ from sheafcoarsen._support import counted
 from sheafcoarsen.coarsening import Coarsening, EnergyLedger, energy_ledger
 from sheafcoarsen.elimination import Elimination
 from sheafcoarsen.hierarchy import Hierarchy
-from sheafcoarsen.operators import count_nonzeros, laplacian_operator
+from sheafcoarsen.operators import count_nonzeros, laplacian
 from sheafcoarsen.quality import Certificate, SpectralQuality, certificate, spectral_quality
 from sheafcoarsen.sheaf import CellularSheaf
 from sheafcoarsen.synchronization import Synchronization
@@ -77,16 +77,15 @@ def _quality(C: Coarsening) -> tuple[SpectralQuality, Certificate | None] | str:
 
 
 def smooth_cochain(sheaf: CellularSheaf) -> np.ndarray:
-    """Return a random cochain that is smoothed by steps x - L x / bound and scaled to norm 1."""
-    A = laplacian_operator(sheaf)
-    x = random_cochain(sheaf)
-    top = x
-    for _ in range(10):  # power iteration; twice its estimate of norm(L) is safe
-        top = A @ top
-        top /= top.dtype.type(float(np.abs(top).max(initial=0)) or 1.0)
-    bound = 2 * float(np.abs(A @ top).max(initial=0)) or 1.0
+    """Return a random cochain of norm 1 after steps x - L x / s, s the row sums of abs(L).
+
+    Steps by norm(L) would leave all but the vertices of the strongest edges as they are.
+    """
+    L, x = laplacian(sheaf), random_cochain(sheaf)
+    sums = np.asarray(abs(L).sum(axis=1)).reshape(-1)
+    sums[sums == 0] = 1
     for _ in range(SMOOTHING_STEPS):
-        x = x - (A @ x) / x.dtype.type(bound)
+        x = x - (L @ x) / sums
     return x / x.dtype.type(float(np.linalg.norm(x)) or 1.0)
 
 

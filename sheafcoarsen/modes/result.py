@@ -43,7 +43,9 @@ class LocalModes(ReadOnly):
     next_eigenvalues : ndarray, shape (K,)
         The first discarded eigenvalue of each cluster, or inf if none is discarded.
     tied : ndarray of bool, shape (K,)
-        Whether the cut splits a multiple eigenvalue, so that the retained space is not unique.
+        Whether the cut splits a multiple eigenvalue, so that the retained space is not unique: the
+        first discarded eigenvalue exceeds the last one kept by at most sqrt(eps) times
+        ``operator_norms``.
     operator_norms : ndarray, shape (K,)
         norm(., inf) of the local operators, or for oversampled modes of the Laplacians of the
         patches. Eigenvalues count as equal if they differ by little relative to this norm.

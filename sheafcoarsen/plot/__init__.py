@@ -1,7 +1,7 @@
 """Plots by matplotlib, which is imported when the first plot is drawn.
 
 Every function draws into ``ax`` and returns it; without ``ax`` it creates a pyplot figure.
-Create a figure of your own with ``layout="constrained"``, so that the legend below is not cropped.
+Legends are below the axes if the figure has a layout, as in ``plt.subplots(layout="constrained")``.
 
 >>> import networkx as nx
 >>> import sheafcoarsen as sc

@@ -228,7 +228,11 @@ def _draw_links(ax: Axes, C: Coarsening, places: Places, n_edges: int) -> str:
     draw_lines(ax, "links", places.coarse, C.clusters.pairs[places.links], **style)
     between, inside = int(counts.sum()), n_edges - int(counts.sum())
     share = f"{int(kept.sum()):,} of " if len(kept) < len(counts) else ""
-    return f"lines: {share}{between:,} edges between clusters\n{inside:,} edges inside not drawn"
+    text = f"lines: {share}{between:,} edges between clusters\n{inside:,} edges inside not drawn"
+    K = len(places.coarse)
+    if len(counts) > K * (K - 1) / 4 and len(kept) < len(counts):
+        text += f"\n{len(counts):,} pairs of clusters are linked: distances mean little"
+    return text
 
 
 def _draw_coarse(

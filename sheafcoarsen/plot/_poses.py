@@ -51,7 +51,7 @@ def poses(
     outliers : int, optional
         Number of the worst edges, as ranked by ``S.outliers()``, to draw dashed and red, with a
         ring around the middle of each. By default the edges that a robust fit left out, those
-        with ``S.weights`` below 1/2.
+        with ``S.weights`` below 1/2; others of these are then dashed without a ring.
     pos : array_like, shape (n, 2) or (n, 3), or dict from vertex labels to positions, optional
         Positions to draw the vertices at, without landmarks, instead of the translations.
     ax : matplotlib Axes, optional
@@ -94,7 +94,13 @@ def poses(
         places, marks = _seen_flat(places, marks)
     places, marks = _side_by_side(places, marks, component, mark_component)
     _draw_ways(ax, places, edges, order_of(S))
-    worst = _worst(S, outliers)
+    alone = np.setdiff1d(np.arange(len(places)), edges)
+    if len(alone):
+        ax.scatter(*places[alone].T, c=DARK, s=9, label="without measurements")
+    left_out, worst = _left_out(S), _worst(S, outliers)
+    rest = np.setdiff1d(left_out, worst)
+    if len(rest):
+        draw_lines(ax, "left out", places, edges[rest], **WRONG)
     if len(worst):
         _draw_worst(ax, "left out" if outliers is None else "worst edges", places, edges[worst])
     if len(marks):
@@ -193,20 +199,28 @@ def _draw_ways(ax: Axes, places: np.ndarray, edges: np.ndarray, order: np.ndarra
             draw_lines(ax, label, places, some, colors=color, linewidths=factor * width)
 
 
+def _left_out(S: Synchronization | PoseGraph) -> np.ndarray:
+    """Return the edges that a robust fit discarded."""
+    weights = S.weights if isinstance(S, Synchronization) else None
+    return np.zeros(0, np.int64) if weights is None else np.flatnonzero(weights < 0.5)
+
+
 def _worst(S: Synchronization | PoseGraph, count: int | None) -> np.ndarray:
     """Return the edges of largest suspicion, or those that a robust fit discarded."""
+    if count is None:
+        return _left_out(S)
     if isinstance(S, Synchronization):
-        if count:
-            return S.outliers()[:count]
-        if count is None and S.weights is not None:
-            return np.flatnonzero(S.weights < 0.5)
-    elif count:
+        return S.outliers()[:count] if count else np.zeros(0, np.int64)
+    if count:
         raise TypeError("`outliers` requires a Synchronization as `S`, got a PoseGraph")
     return np.zeros(0, np.int64)
 
 
+WRONG: dict = {"colors": "#B2182B", "linestyles": (0, (3, 2)), "linewidths": 1.0}
+"""Style of the lines of worst and of discarded edges."""
+
+
 def _draw_worst(ax: Axes, label: str, places: np.ndarray, edges: np.ndarray) -> None:
-    style: dict = {"colors": "#B2182B", "linestyles": (0, (3, 2)), "linewidths": 1.0}
-    draw_lines(ax, label, places, edges, **style)
-    rings: dict = {"s": 60, "facecolors": "none", "edgecolors": style["colors"], "zorder": 4}
+    draw_lines(ax, label, places, edges, **WRONG)
+    rings: dict = {"s": 60, "facecolors": "none", "edgecolors": WRONG["colors"], "zorder": 4}
     ax.scatter(*places[edges].mean(axis=1).T, **rings)  # make short edges visible

@@ -117,12 +117,14 @@ def set_scale(ax: Axes, values: np.ndarray) -> None:
 
 
 def add_legend(ax: Axes) -> None:
-    """Add a legend below the axes, with visible markers."""
+    """Add a legend with visible markers, below the axes if their figure makes space for it."""
     handles, labels = ax.get_legend_handles_labels()
     if handles:
-        legend = add_legend_below(
-            ax, handles, 34, labels=labels, fontsize=9, ncols=min(len(handles), 3)
-        )
+        style: dict = {"labels": labels, "fontsize": 9}
+        if ax.figure.get_layout_engine() is None:
+            legend = ax.legend(handles=handles, loc="upper right", framealpha=0.8, **style)
+        else:
+            legend = add_legend_below(ax, handles, 34, ncols=min(len(handles), 3), **style)
         marks: list = legend.legend_handles
         for mark in marks:
             if hasattr(mark, "set_sizes"):

@@ -110,12 +110,14 @@ def surface_places(C: Coarsening, scene: Scene) -> Places:
 
 
 def _is_hairball(C: Coarsening) -> bool:
-    """Return whether edges would cover each other: too many edges, or most at a few hubs."""
+    """Return whether edges would cover each other: too many, between most vertices, or at hubs."""
     edges = C.fine.edges[C.fine.edges[:, 0] != C.fine.edges[:, 1]]
     if len(edges) > LINES:
         return True
     degrees = np.bincount(edges.ravel(), minlength=1)
     n = C.fine.n_vertices
+    if len(edges) > max(n * n / 8, 1000):  # most distances are 1 or 2
+        return True
     return n > MARKERS and degrees.max() > 10 * 2 * len(edges) / n
 
 

@@ -122,18 +122,20 @@ class SpectralQuality(ReadOnly):
         )
 
     def _repr_html_(self) -> str:
-        columns = (self.fine, self.coarse, self.relative_errors, self.angles)
+        columns = (self.fine, self.coarse, self.relative_errors)
         rows: list[tuple] = [
             (self.kernel_fine + 1 + i, *row)  # the index counts zeros, too
             for i, row in enumerate(zip(*(c[:10].tolist() for c in columns), strict=True))
         ]
         if len(self.fine) > 10:
-            rows.append(("…", f"{len(self.fine):,} in all", "", "", ""))
-        head = ("i-th eigenvalue", "fine", "coarse", "relative error", "principal angle")
+            rows.append(("…", f"{len(self.fine):,} in all", "", ""))
+        head = ("i-th eigenvalue", "fine", "coarse", "relative error")
         rest = [
             ("zero eigenvalues, fine", self.kernel_fine),
             ("zero eigenvalues, coarse", self.kernel_coarse),
             ("restricted similarity", self.restricted_similarity),
+            # ascending, and not those of single eigenvectors: no column of the table above
+            ("principal angles between the spans", tables.span(self.angles)),
         ]
         return tables.table(rows, head=head, caption="SpectralQuality") + tables.table(rest)
 

@@ -108,8 +108,8 @@ def edge_weights(graph: GraphArrays, weight: EdgeValues | None, name: str = "wei
     if negative.size:
         e = int(negative[0])
         raise ValueError(
-            f"`{name}` must not be negative, because its root is taken, got {values[e]} for "
-            f"{edge_name(graph, e)}; CellularSheaf.signed accepts negative weights"
+            f"`{name}` must not be negative, got {values[e]} for {edge_name(graph, e)}; "
+            f"CellularSheaf.signed reads negative weights, unless edges have a sign"
         )
     return values
 

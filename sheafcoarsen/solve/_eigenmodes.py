@@ -55,12 +55,15 @@ class Eigenmodes(ReadOnly):
         Number of zero eigenvalues among the k, decided by global sections or the singular values of
         delta.
     tied : bool
-        Whether k splits a multiplet: the next eigenvalue equals the k-th to sqrt(eps).
+        Whether k splits a multiplet: the next eigenvalue exceeds the k-th by at most
+        sqrt(eps) norm(L, inf), so that their eigenvectors are hardly determined. Strong edges, such
+        as closed switches, make this tolerance large.
     method : str
     iterations : int
     completeness : {"dense", "inertia", "probe"}
         Why no lower pair is missing: all pairs were computed; a factorization counted them
-        (Sylvester's law of inertia); or random start vectors found none.
+        (Sylvester's law of inertia); or random start vectors found none. "direct" does not count
+        eigenvalues that ``tol`` does not separate from the next; a smaller ``tol`` may.
     sheaf : CellularSheaf
         The input.
 

@@ -59,7 +59,8 @@ def harmonic_extension(
     ----------
     sheaf : CellularSheaf
     vertices : array_like of int, shape (k,), or sequence of k names
-        Distinct vertices; names as in :meth:`CellularSheaf.vertices_of`.
+        Distinct vertices: indices or names. An integer is always an index, so integer names are
+        passed by :meth:`CellularSheaf.vertices_of`.
     values : sequence of k arrays, or one array of shape (k, d) or (k, d, h)
         One value for each vertex, of shape (d_v,) or (d_v, h) with the same h; or a number at
         stalks of dimension 1. Shape (k,) is valid if all these stalks have dimension 1.
@@ -214,15 +215,16 @@ def _warn_if_undetermined(
     count, free = _free_coordinates(problem)
     if free.size:
         first = int(np.searchsorted(sheaf.vertex_offsets, inside[free[0]], side="right")) - 1
+        name = first if sheaf.vertex_labels is None else repr(sheaf.vertex_labels[first])
         if not len(vertices):
             raise ValueError(
-                f"`vertices` is empty and L is singular, first at vertex {first}: any global "
+                f"`vertices` is empty and L is singular, first at vertex {name}: any global "
                 "section is a solution. Pass some vertices, or use nearest_section(sheaf, x), the "
                 "section nearest to a cochain"
             )
         message = (
             f"the given values leave {count} of {len(inside)} dimensions free, first at vertex "
-            f"{first}: the extension of least norm is returned (pass a value in every component; "
+            f"{name}: the extension of least norm is returned (pass a value in every component; "
             "check that the maps at a vertex have no common kernel)"
         )
     elif problem.rank_warning is not None and len(vertices):

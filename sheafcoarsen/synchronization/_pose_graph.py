@@ -111,11 +111,15 @@ class PoseGraph(ReadOnly):
         R_ij, with d = 2 or 3 and determinant 1.
     translations : array_like, shape (m, d)
         t_ij, in the frame of i.
-    kappa, tau : array_like, shape (m,), or float
-        Concentrations of rotations and translations, positive.
+    kappa, tau : array_like, shape (m,), or float, optional
+        Concentrations of rotations and translations, positive; by default those of ``information``,
+        or 1. Errors of standard deviation s in every coordinate have tau = 1 / s^2; errors of
+        s radians about every axis have kappa = 1 / s^2 in the plane, 1 / (2 s^2) in space.
     information : array_like, shape (m, p, p), optional
-        Information matrices, p = d + d (d - 1) / 2, translations first, for `write_g2o`. ``kappa``
-        and ``tau`` are their means as in SE-Sync.
+        Information matrices, p = d + d (d - 1) / 2, translations first, for `write_g2o`. They
+        determine ``kappa`` and ``tau`` as in SE-Sync: d / trace(inv(I_t)), and d (d - 1) / 2 /
+        trace(inv(I_r)) in the plane, half of it in space, where I_t and I_r are the diagonal blocks
+        of the translation and of the rotation.
     poses : (array_like of shape (n, d, d), array_like of shape (n, d)), optional
         Poses given with the measurements.
     vertex_labels : tuple, optional
@@ -148,8 +152,8 @@ class PoseGraph(ReadOnly):
     edges: np.ndarray
     rotations: np.ndarray
     translations: np.ndarray
-    kappa: np.ndarray | float = 1.0
-    tau: np.ndarray | float = 1.0
+    kappa: np.ndarray | float | None = None
+    tau: np.ndarray | float | None = None
     information: np.ndarray | None = None
     poses: tuple[np.ndarray, np.ndarray] | None = None
     vertex_labels: tuple[Hashable, ...] | None = None
@@ -161,7 +165,7 @@ class PoseGraph(ReadOnly):
         m = len(edges)
         rotations = _rotations("rotations", self.rotations, (m, 2, 2), (m, 3, 3))
         dim = rotations.shape[1]
-        kappa, tau = _positive("kappa", self.kappa, m), _positive("tau", self.tau, m)
+        information, kappa, tau = self._weights(m, dim)
         labels = None if self.vertex_labels is None else tuple(self.vertex_labels)
         n = self._counted(edges, labels)
         poses = self.poses
@@ -179,7 +183,7 @@ class PoseGraph(ReadOnly):
             translations=_real("translations", self.translations, (m, dim)),
             kappa=kappa,
             tau=tau,
-            information=self._checked_information(m, dim, kappa, tau),
+            information=information,
             poses=poses,
             vertex_labels=labels,
             n_vertices=n,
@@ -203,12 +207,14 @@ class PoseGraph(ReadOnly):
             )
         return n
 
-    def _checked_information(
-        self, m: int, dim: int, kappa: np.ndarray, tau: np.ndarray
-    ) -> np.ndarray | None:
-        """Check the information matrices, also against kappa and tau, and return them."""
+    def _weights(self, m: int, dim: int) -> tuple[np.ndarray | None, np.ndarray, np.ndarray]:
+        """Check information matrices, kappa and tau, also against each other, and return them."""
+        kappa, tau = (
+            _positive(name, 1.0 if given is None else given, m)
+            for name, given in (("kappa", self.kappa), ("tau", self.tau))
+        )
         if self.information is None:
-            return None
+            return None, kappa, tau
         size = dim * (dim + 1) // 2
         information = _real("information", self.information, (m, size, size))
         asymmetric = np.argwhere(information != information.swapaxes(1, 2))
@@ -227,12 +233,16 @@ class PoseGraph(ReadOnly):
                 f"or pass information=None with your own `kappa` and `tau`"
             )
         for name, given, own in (("kappa", kappa, found.kappa), ("tau", tau, found.tau)):
+            if getattr(self, name) is None:
+                continue
             for e in np.flatnonzero(np.abs(given - own) > 1e-6 * own):
                 raise ValueError(
                     f"`{name}[{e}]` = {given[e]:.6g}, but `information[{e}]` implies {own[e]:.6g}: "
-                    f"pass information=None to use your own weights"
+                    f"omit `{name}`, or pass information=None to use your own weights"
                 )
-        return information
+        # what was given keeps its bits
+        kappa = found.kappa if self.kappa is None else kappa
+        return information, kappa, found.tau if self.tau is None else tau
 
     def _check_sightings(self, n: int, dim: int) -> None:
         if not isinstance(self.sightings, Sightings):

@@ -70,8 +70,8 @@ def synchronize(
         "tls": truncated least squares, by graduated non-convexity (Yang et al. 2020). Measurements
         with residuals that Gaussian errors exceed with probability 0.001 are discarded; their
         ``S.weights`` are 0. Sightings of landmarks never are. It computes its own start. Weights
-        must be inverse variances: a measured rotation alone is never discarded if kappa is below
-        2.7 in the plane or 2 in space, as unit weights are.
+        must be inverse variances, as :class:`PoseGraph` defines them: a measured rotation alone is
+        never discarded if kappa is below 2.7 in the plane or 2 in space, as unit weights are.
     trusted : array_like of int or bool, optional
         Edges that are never discarded, as indices or as a mask. By default none of a sheaf, and of
         a PoseGraph the odometry, if it connects all poses: the (first) edges of consecutive poses,

@@ -165,6 +165,9 @@ class Synchronization(ReadOnly):
     def outliers(self, threshold: float | None = None) -> np.ndarray:
         """Return all edges, or those above a threshold, in the order of descending ``suspicion``.
 
+        Without ``robust="tls"`` this ranks the edges, and is no test: good edges may exceed any
+        threshold in the second fit that ``suspicion`` describes.
+
         Parameters
         ----------
         threshold : float, optional

@@ -46,6 +46,37 @@ def test_a_pose_graph_is_drawn_with_its_own_poses(ax):
     np.testing.assert_array_equal(ways, found[1][G.edges[4:5]])
 
 
+def test_edges_left_out_stay_dashed_where_few_are_ringed(ax):
+    G, _ = pose_graph(2, ring_with_chords(20, 20), noise=0.01)
+    turned = G.rotations.copy()
+    turned[[22, 30, 35]] = turned[[22, 30, 35]] @ [[0.0, -1.0], [1.0, 0.0]]
+    S = sc.synchronize(dataclasses.replace(G, rotations=turned, kappa=1e4, tau=1e4), robust="tls")
+    assert np.flatnonzero(S.weights < 0.5).tolist() == [22, 30, 35]
+    plot.poses(S, outliers=1, ax=ax)
+    worst = S.outliers()[0]
+    np.testing.assert_array_equal(segments(ax, "worst edges"), S.translations[G.edges[[worst]]])
+    rest = np.setdiff1d([22, 30, 35], worst)
+    np.testing.assert_array_equal(segments(ax, "left out"), S.translations[G.edges[rest]])
+
+
+def test_poses_without_measurements_are_dots(ax):
+    S = sc.synchronize(sc.PoseGraph([[0, 2]], [np.eye(2)], [[1.0, 0.0]], n_vertices=4))
+    plot.poses(S, ax=ax)
+    dots = collections(ax)["without measurements"].get_offsets()
+    assert len(dots) == 2
+    assert len({*map(tuple, dots), *map(tuple, segments(ax, "loop closures")[0])}) == 4
+
+
+@pytest.mark.parametrize(("layout", "inside"), [(None, True), ("constrained", False)])
+def test_legends_are_inside_where_nothing_makes_space_below(layout, inside):
+    G, _ = pose_graph(2, ring_with_chords(6, 3), noise=0.1)
+    ax = plot.poses(sc.synchronize(G), ax=Figure(layout=layout).add_subplot())
+    draw(ax)
+    box = ax.get_legend().get_window_extent()
+    assert (box.y0 > ax.bbox.y0) == inside
+    assert box.y0 >= -2  # pixels
+
+
 def test_the_worst_edges_are_dashed_and_ringed(ax):
     G, _ = pose_graph(2, ring_with_chords(20, 20), noise=0.1)
     S = sc.synchronize(G)

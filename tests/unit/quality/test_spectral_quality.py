@@ -496,6 +496,7 @@ def test_the_table_and_the_plot_number_eigenvalues_alike():
     assert Q.kernel_fine == 3
     assert "<td>4</td>" in Q._repr_html_()
     assert "<td>1</td>" not in Q._repr_html_()
+    assert f"principal angles between the spans</th><td>{Q.angles[0]:.4g}" in Q._repr_html_()
     ax = sc.plot.quality(Q, ax=Figure().add_subplot())
     assert ax.lines[0].get_xdata().tolist()[0] == 4
 

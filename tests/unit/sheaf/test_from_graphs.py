@@ -312,7 +312,7 @@ BAD_ARGUMENTS = {
     "negative weight": (
         lambda: CellularSheaf.constant(PATH, weight=[1.0, -1.0]),
         ValueError,
-        "`weight` must not be negative, because its root is taken, got -1.0 for edge 1 (1, 2)",
+        "`weight` must not be negative, got -1.0 for edge 1 (1, 2)",
     ),
     "negative weight of a connection": (
         lambda: CellularSheaf.connection([[0, 1]], [np.eye(2)], weight=[-1]),
@@ -322,7 +322,7 @@ BAD_ARGUMENTS = {
     "negative weight of a networkx edge": (
         lambda: CellularSheaf.constant(nx.Graph([("a", "b", {"weight": -2})])),
         ValueError,
-        "got -2.0 for edge 0 ('a', 'b'); CellularSheaf.signed accepts negative weights",
+        "got -2.0 for edge 0 ('a', 'b'); CellularSheaf.signed reads negative weights",
     ),
     "directed": (
         lambda: CellularSheaf.constant(nx.DiGraph([(0, 1)])),

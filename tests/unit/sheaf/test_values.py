@@ -93,7 +93,7 @@ BAD_WEIGHTS = {
     "negative": (
         [1.0, -2.0],
         ValueError,
-        "must not be negative, because its root is taken, got -2.0 for edge 1 ('a', 3)",
+        "must not be negative, got -2.0 for edge 1 ('a', 3)",
     ),
     "complex": ([1j, 1j], TypeError, "`weight` must be real, got dtype complex128"),
     "bool": ([True, False], TypeError, "got dtype bool"),

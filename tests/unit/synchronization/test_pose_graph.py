@@ -80,6 +80,25 @@ def test_bad_measurements_raise_errors_that_name_them(change, message):
         dataclasses.replace(G, **change)
 
 
+@pytest.mark.parametrize("dim", [2, 3])
+def test_information_determines_the_weights_that_are_not_given(dim):
+    size = dim * (dim + 1) // 2
+    A = np.random.default_rng(0).standard_normal((3, size, size))
+    information = A @ A.swapaxes(1, 2) + np.eye(size)
+    information = (information + information.swapaxes(1, 2)) / 2
+    edges, steps = [[0, 1], [1, 2], [2, 0]], np.ones((3, dim))
+    G = sc.PoseGraph(edges, [np.eye(dim)] * 3, steps, information=information)
+    traces = [
+        np.trace(np.linalg.inv(information[:, s, s]), axis1=1, axis2=2)
+        for s in (slice(dim), slice(dim, size))
+    ]
+    np.testing.assert_allclose(G.tau, dim / traces[0], rtol=1e-12)
+    np.testing.assert_allclose(G.kappa, (size - dim) / traces[1] / (dim - 1), rtol=1e-12)
+    np.testing.assert_array_equal(dataclasses.replace(G).kappa, G.kappa)
+    with pytest.raises(ValueError, match=r"implies .*: omit `tau`, or pass information=None"):
+        dataclasses.replace(G, tau=2 * G.tau)
+
+
 @pytest.mark.parametrize(
     "count", [np.inf, np.nan, 3.5, True, np.ma.masked, "3", [3], np.array([3]), 3j, {}]
 )
