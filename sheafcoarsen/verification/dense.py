@@ -32,32 +32,25 @@ def dense_blocks(
     return out
 
 
-def worst_eigenvalue(
-    piece: Piece,
-    operator: scipy.sparse.csr_array,
-    modes: LocalModes,
-    checked: np.ndarray,
-    norms: np.ndarray,
-    eps: float,
-) -> RelativeResidual:
-    """Return the largest error of retained and next eigenvalues of the ``checked`` clusters."""
+def eigenvalue_errors(
+    piece: Piece, operator: scipy.sparse.csr_array, modes: LocalModes, checked: np.ndarray
+) -> np.ndarray:
+    """Return the largest error of the eigenvalues of each cluster; 0 if it is not ``checked``."""
     sizes = np.bincount(piece.row_cluster, minlength=piece.hi - piece.lo)
-    starts, worst = offsets(sizes), ZERO
+    starts, errors = offsets(sizes), np.zeros(len(sizes))
     for size in np.unique(sizes[checked]).tolist():  # batch clusters of equal size
         members = checked[sizes[checked] == size]
         for part in np.array_split(members, -(-len(members) * size**2 // 2_000_000)):
             exact = np.linalg.eigvalsh(dense_blocks(operator, starts, part, size)).clip(min=0)
             clusters = part + piece.lo
             ranks = modes.ranks[clusters]
-            ours = np.full((len(part), size + 1), np.inf)
-            kept = np.arange(size) < ranks[:, None]
-            ours[:, :size][kept] = modes.scores[ranges(modes.rank_offsets[:-1][clusters], ranks)]
+            # in the last column, the next eigenvalue of clusters without discarded modes
+            ours = np.column_stack([exact, np.zeros(len(part))])
+            retained = ranges(modes.rank_offsets[:-1][clusters], ranks)
+            ours[np.arange(size + 1) < ranks[:, None]] = modes.scores[retained]
             ours[np.arange(len(part)), ranks] = modes.next_eigenvalues[clusters]
-            known = np.arange(size) <= ranks[:, None]
-            error = np.abs(np.where(known, ours[:, :size], exact) - exact).max(axis=1)
-            blocks = ("cluster", clusters)
-            worst = max(worst, relative_residual(error, size, eps, norms[clusters], blocks=blocks))
-    return worst
+            errors[part] = np.abs(ours[:, :size] - exact).max(axis=1)
+    return errors
 
 
 def worst_response(C: Coarsening, sample: np.ndarray, eps: float) -> RelativeResidual:
