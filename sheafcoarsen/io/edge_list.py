@@ -148,10 +148,9 @@ def _integer(word: str) -> int | None:
     return int(value) if value.is_integer() and abs(value) < 2.0**53 else None
 
 
-def first_unpaired(
-    rows: np.ndarray, columns: np.ndarray, weights: np.ndarray, n: int
-) -> tuple[int, str, int] | None:
+def first_unpaired(entries: EdgeList) -> tuple[int, str, int] | None:
     """Return (entry, reason, other entry) for the first repeated or unsymmetric entry, or None."""
+    n, (rows, columns), weights = entries.n_vertices, entries.edges.T, entries.weights
     if not len(rows):
         return None
     keys = rows * n + columns

@@ -35,38 +35,29 @@ class EdgeIndex:
     """Index of edges by the clusters of their two ends; ``ends`` (m, 2) holds these clusters."""
 
     def __init__(self, ends: np.ndarray, n_clusters: int) -> None:
-        self.first, last = ends.min(axis=1), ends.max(axis=1)
-        self.by_first = np.argsort(self.first, kind="stable")
-        self.first_starts = offsets(np.bincount(self.first, minlength=n_clusters))
-        crossing = np.flatnonzero(self.first != last)
-        self.by_last = crossing[np.argsort(last[crossing], kind="stable")]
-        self.last_starts = offsets(np.bincount(last[crossing], minlength=n_clusters))
+        self.edges = np.argsort(ends.reshape(-1), kind="stable") // 2
+        self.starts = offsets(np.bincount(ends.reshape(-1), minlength=n_clusters))
 
     def touching(self, lo: int, hi: int) -> np.ndarray:
         """Return the edges with an end in one of the clusters lo to hi - 1, ascending."""
-        here = self.by_first[self.first_starts[lo] : self.first_starts[hi]]
-        from_below = self.by_last[self.last_starts[lo] : self.last_starts[hi]]
-        return np.sort(np.concatenate([here, from_below[self.first[from_below] < lo]]))
+        return np.unique(self.edges[self.starts[lo] : self.starts[hi]])
 
 
 class Pieces:
-    """All batches of a coarsening, which threads process in parallel."""
+    """All batches of a coarsening, which threads process in parallel.
+
+    ``bounds`` has the first cluster of each batch, followed by K.
+    """
 
     def __init__(self, C: Coarsening) -> None:
-        self.C = C
-        self.n_clusters = C.partition.n_clusters
-        self.fine_edges = EdgeIndex(C.partition.labels[C.fine.edges], self.n_clusters)
-        self.coarse_edges = EdgeIndex(C.sheaf.edges, self.n_clusters)
-
-    @cached_property
-    def bounds(self) -> np.ndarray:
-        """First cluster of each batch, followed by K."""
-        C, first = self.C, self.fine_edges.first
-        size = np.bincount(C.partition.labels, C.fine.vertex_dims, minlength=self.n_clusters)
-        size += np.bincount(first, C.fine.edge_dims, minlength=self.n_clusters)
+        self.C, K = C, C.partition.n_clusters
+        ends = C.partition.labels[C.fine.edges]
+        self.fine_edges = EdgeIndex(ends, K)
+        self.coarse_edges = EdgeIndex(C.sheaf.edges, K)
+        size = np.bincount(C.partition.labels, C.fine.vertex_dims, minlength=K)
+        size += np.bincount(ends.min(axis=1), C.fine.edge_dims, minlength=K)
         number = (np.cumsum(size) / PIECE).astype(np.int64)
-        ends = [0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), self.n_clusters]
-        return np.unique(ends)
+        self.bounds = np.unique([0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), K])
 
     def each(self, measure: Callable[["Piece"], Any]) -> list:
         """Return ``measure(piece)`` for every batch in order; calls may run in parallel."""

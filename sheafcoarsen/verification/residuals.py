@@ -21,12 +21,13 @@ from sheafcoarsen._support import (
 )
 from sheafcoarsen.coarsening import Coarsening, EnergyLedger, energy_ledger
 from sheafcoarsen.modes import LocalModes, Oversampled
-from sheafcoarsen.operators import laplacian
+from sheafcoarsen.operators import energy, laplacian
 from sheafcoarsen.verification.cluster_batches import Piece, Pieces, adjoint_product, renumbered
 from sheafcoarsen.verification.dense import eigenvalue_errors, worst_response
-from sheafcoarsen.verification.normalization import Degrees, Normalized
+from sheafcoarsen.verification.normalization import Normalization
 from sheafcoarsen.verification.relative_residual import (
     FAILED,
+    ZERO,
     RelativeResidual,
     block_norms,
     norms_by,
@@ -86,20 +87,25 @@ class Evidence:
         self.edge_errors = np.full(len(self.crossing), np.inf)
         self.edge_norms = np.zeros(len(self.crossing))
         self.edges_missing = False
-        self.degrees = Degrees(C, self.eps)
-        self.pieces.each(self._measure)
-        del self.degrees.factors
+        self.normalization = Normalization(C, self.eps)
+        found = self.pieces.each(self._measure)
+        self.worst_factor = max([ZERO, *(factors for factors, *_ in found)])
+        self.worst_normalized = max([ZERO, *(worst for _, worst, _ in found)])
+        energies = np.sum([energies for *_, energies in found], axis=0)
+        exact = energy(self.normalization.sheaf, self.probes)
+        self.energy_errors = np.abs(energies - exact)
         self.loopless = bool((self.internal_rows_ratio(0, K) < RESIDUAL_LIMIT).all())
 
-    def _measure(self, piece: Piece) -> None:
-        """Store the residuals of the clusters, pairs and edges of a batch."""
-        self.degrees.measure(piece)
+    def _measure(self, piece: Piece) -> tuple[RelativeResidual, RelativeResidual, np.ndarray]:
+        """Store the residuals of a batch; return those of its normalization."""
+        normalization = self.normalization.measure(piece, self.probes)
         self._measure_sizes(piece)
         self._measure_blocks(piece)
         piece.forget("retained", "internal_delta_R")
         self._measure_crossing_edges(piece)
         piece.forget("delta", "delta_R", "coarse_delta")
         self._measure_modes(piece)
+        return normalization
 
     def _measure_sizes(self, piece: Piece) -> None:
         """Store norms of R, L, and the internal rows of delta and delta R."""
@@ -326,11 +332,6 @@ class Evidence:
         """norm(x)^2 of the probes on each cluster, shape (K, number of probes)."""
         norms = [scaled_norms(np.abs(x), self.row_cluster, self.K) for x in self.probes.T]
         return np.stack(norms, axis=1) ** 2
-
-    @cached_property
-    def normalized(self) -> Normalized:
-        """Comparison of ``normalize(F)`` with D^{-1/2} L D^{-1/2}."""
-        return Normalized(self.degrees, self.pieces, self.probes)
 
     @cached_property
     def ledger(self) -> EnergyLedger:

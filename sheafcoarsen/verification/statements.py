@@ -301,7 +301,7 @@ def _are_local_sections(e: Evidence, sections: np.ndarray) -> np.ndarray:
 
 def _normalization(e: Evidence) -> Outcome:
     """The Laplacian of normalize(F) is D^{-1/2} L D^{-1/2}."""
-    return e.normalized.worst_block, "exact"
+    return max(e.worst_factor, e.worst_normalized), "exact"
 
 
 def _dirichlet(e: Evidence) -> Outcome:
@@ -311,10 +311,10 @@ def _dirichlet(e: Evidence) -> Outcome:
     """
     F = e.C.fine
     # use absolute values, because D^{-1/2} x may be small by cancellation
-    spread = np.repeat(e.degrees.root_norms, F.vertex_dims)[:, None] * np.abs(e.probes)
+    spread = np.repeat(e.normalization.root_norms, F.vertex_dims)[:, None] * np.abs(e.probes)
     x2 = np.array([norm(column) for column in spread.T]) ** 2
-    size = norm(e.degrees.row_norms)
-    return relative_residual(e.normalized.energy_errors, F.dim_c0, e.eps, size, x2), "probe"
+    size = norm(e.normalization.row_norms)
+    return relative_residual(e.energy_errors, F.dim_c0, e.eps, size, x2), "probe"
 
 
 STATEMENTS: tuple[tuple[str, str, Callable[[Evidence], Outcome]], ...] = (

@@ -175,14 +175,13 @@ def test_a_wrong_factor_of_a_degree_is_located(C, monkeypatch):
 
     monkeypatch.setattr(cluster_batches, "PIECE", 30)
     monkeypatch.setattr(normalization, "degree_factors", wrong)
-    assert Evidence(C, 0).degrees.worst_factor.where == "vertex 9"
+    assert Evidence(C, 0).worst_factor.where == "vertex 9"
 
 
 def test_degree_roots_of_ragged_stalks_start_at_vertex_offsets():
     F = sc.CellularSheaf.random(nx.path_graph(5), [2, 0, 3, 1, 2], 2, seed=5)
     C = sc.coarsen(F, sc.Partition([0, 1, 0, 1, 0]), 2)
-    degrees = Evidence(C, 0).degrees
-    roots = degrees.block_diagonal(degrees.roots, np.arange(5)).toarray()
+    roots = Evidence(C, 0).normalization.roots(np.arange(5)).toarray()
     L = sc.laplacian(F).toarray()
     vertex = np.repeat(np.arange(5), F.vertex_dims)
     D = np.where(vertex[:, None] == vertex, L, 0)
