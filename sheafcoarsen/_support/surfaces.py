@@ -48,8 +48,6 @@ def _turned_alike(faces: np.ndarray, keys: np.ndarray, order: np.ndarray) -> np.
     """Orient faces like the first face of their component, if orientable; ``order`` sorts sides."""
     k = faces.shape[1]
     sides, disagree = _shared_sides(faces, keys, order)
-    if not disagree.any():
-        return faces
     turned, _ = _reversed(len(faces), sides // k, disagree)
     faces = faces.copy()
     faces[turned, 1:] = faces[turned, :0:-1]

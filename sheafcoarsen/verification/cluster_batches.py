@@ -118,16 +118,10 @@ class Piece:
         self.coordinates = range_of_blocks(C.fine.vertex_offsets, self.vertices)
         self.n_rows = int(dims[self.own].sum())  # rows of C^0 on the clusters
         self.row_cluster = np.repeat(labels[self.own] - lo, dims[self.own])
-        self.row_vertex = np.repeat(np.arange(len(self.own)), dims[self.own])
         ranks = C.sheaf.vertex_dims[self.clusters]
         self.column_cluster = np.repeat(np.arange(len(self.clusters)), ranks)
         self.n_columns = int(ranks[: hi - lo].sum())
         self.labels = renumbered(labels[self.vertices], self.clusters)
-
-    def forget(self, *names: str) -> None:
-        """Delete cached matrices that are no longer needed."""
-        for name in names:
-            self.__dict__.pop(name, None)
 
     @FoundOnce
     def R(self) -> scipy.sparse.csr_array:
@@ -155,12 +149,6 @@ class Piece:
         """Rows of C^1 in the batch that belong to edges inside a cluster."""
         return range_of_blocks(self.sheaf.edge_offsets, self.internal)
 
-    @property
-    def crossing_rows(self) -> np.ndarray:
-        """Rows of C^1 in the batch that belong to crossing edges."""
-        crossing = np.delete(np.arange(len(self.edges)), self.internal)
-        return range_of_blocks(self.sheaf.edge_offsets, crossing)
-
     @FoundOnce
     def delta(self) -> scipy.sparse.csr_array:
         """The coboundary on the fine edges of the batch."""
@@ -177,11 +165,6 @@ class Piece:
         return self.R[: self.n_rows, : self.n_columns]
 
     @FoundOnce
-    def galerkin(self) -> scipy.sparse.csr_array:
-        """The rows of R* L R that belong to the clusters."""
-        return adjoint_product(self.own_R, self.L @ self.R)
-
-    @FoundOnce
     def delta_R(self) -> scipy.sparse.csr_array:
         """The product delta R on the fine edges of the batch."""
         return scipy.sparse.csr_array(self.delta @ self.R)
@@ -190,11 +173,6 @@ class Piece:
     def internal_delta_R(self) -> scipy.sparse.csr_array:
         """Rows of delta R for edges inside a cluster; columns of other clusters are zero."""
         return self.delta_R[self.internal_rows]
-
-    @property
-    def lifted(self) -> scipy.sparse.csr_array:
-        """The rows of (delta R)* (delta R) that belong to the clusters."""
-        return self.gram(self.delta_R[self.crossing_rows]) + self.retained
 
     @FoundOnce
     def retained(self) -> scipy.sparse.csr_array:
@@ -211,11 +189,6 @@ class Piece:
     def coarse_delta(self) -> scipy.sparse.csr_array:
         """The coboundary on the coarse edges of the batch."""
         return coboundary(self.coarse)
-
-    @FoundOnce
-    def coarse_crossing(self) -> np.ndarray:
-        """Indices in the batch of the coarse edges that are crossing edges."""
-        return np.flatnonzero(self.coarse.edges[:, 0] != self.coarse.edges[:, 1])
 
     def coarse_rows(self, loops: bool) -> scipy.sparse.csr_array:
         """Return the rows of the coarse coboundary for loops, or for crossing edges (delta_x)."""

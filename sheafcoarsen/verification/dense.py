@@ -99,6 +99,15 @@ def worst_response(C: Coarsening, sample: np.ndarray, eps: float) -> RelativeRes
     return worst
 
 
+def edge_norms(F: CellularSheaf) -> list[np.ndarray]:
+    """Return the Frobenius norms of the tail maps and of the head maps of all edges."""
+    ends = (F.tail_data, F.tail_offsets), (F.head_data, F.head_offsets)
+    return [
+        scaled_norms(np.abs(data), np.repeat(np.arange(F.n_edges), np.diff(starts)), F.n_edges)
+        for data, starts in ends
+    ]
+
+
 def dense_sections(F: CellularSheaf, eps: float, dtype: Any) -> tuple[np.ndarray, float]:
     """Return a basis of ker delta and the smallest nonzero singular value of delta.
 
@@ -108,10 +117,7 @@ def dense_sections(F: CellularSheaf, eps: float, dtype: Any) -> tuple[np.ndarray
     m, n = delta.shape
     if n == 0 or largest == 0:
         return np.eye(n, dtype=dtype), 0.0
-    which = np.repeat(np.arange(F.n_edges), np.diff(F.tail_offsets))
-    given = scaled_norms(np.abs(F.tail_data), which, F.n_edges).max(initial=0.0) / largest
-    which = np.repeat(np.arange(F.n_edges), np.diff(F.head_offsets))
-    given = max(given, scaled_norms(np.abs(F.head_data), which, F.n_edges).max() / largest)
+    given = max(norms.max() for norms in edge_norms(F)) / largest
     triangle = np.zeros((0, n), dtype)
     # QR of a few rows at a time, because there may be many more rows than columns
     for lo in range(0, m, 4 * n):

@@ -101,9 +101,7 @@ class Evidence:
         normalization = self.normalization.measure(piece, self.probes)
         self._measure_sizes(piece)
         self._measure_blocks(piece)
-        piece.forget("retained", "internal_delta_R")
         self._measure_crossing_edges(piece)
-        piece.forget("delta", "delta_R", "coarse_delta")
         self._measure_modes(piece)
         return normalization
 
@@ -127,9 +125,8 @@ class Evidence:
     def _measure_blocks(self, piece: Piece) -> None:
         """Store the differences between R* L R and all matrices that it should equal."""
         loopless = (self.internal_rows_ratio(piece.lo, piece.hi) < RESIDUAL_LIMIT).all()
-        G = piece.galerkin
-        piece.forget("L", "galerkin")
-        self._put("identity", piece, G - piece.lifted)
+        G = adjoint_product(piece.own_R, piece.L @ piece.R)
+        self._put("identity", piece, G - piece.gram(piece.delta_R))
         crossing = piece.gram(piece.coarse_rows(loops=False))
         self._put("decomposition", piece, G - (crossing + piece.retained))
         if self.C.loops or loopless:
@@ -172,9 +169,9 @@ class Evidence:
 
     def _measure_crossing_edges(self, piece: Piece) -> None:
         """Compare delta_x with delta R edge by edge."""
-        ends = piece.clusters[piece.coarse.edges[piece.coarse_crossing]]
-        mine = ends.min(axis=1) >= piece.lo  # other edges belong to the batch of their lower end
-        edges = piece.coarse_crossing[mine]  # indices in the batch
+        a, b = piece.clusters[piece.coarse.edges].T
+        # indices in the batch; other edges belong to the batch of their lower end
+        edges = np.flatnonzero((a != b) & (np.minimum(a, b) >= piece.lo))
         numbers = np.searchsorted(self.crossing, piece.coarse_edges[edges])
         coarse_rows = range_of_blocks(piece.coarse.edge_offsets, edges)
         coarse = piece.coarse_delta[coarse_rows]
