@@ -200,12 +200,10 @@ class Evidence:
         assert named is not None
         if len(named) != starts[-1]:
             return None
-        wanted = named[wanted]
         there = range_of_blocks(self.C.fine.edge_offsets, piece.edges)
-        at = np.minimum(np.searchsorted(there, wanted), max(len(there) - 1, 0))
-        if len(wanted) and (not len(there) or (there[at] != wanted).any()):
+        if not np.isin(named[wanted], there).all():
             return None
-        return at
+        return np.searchsorted(there, named[wanted])
 
     def _fine_rows(self, piece: Piece, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the fine crossing rows of a batch, and the coarse edge that each belongs to."""
