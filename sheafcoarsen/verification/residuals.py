@@ -42,9 +42,8 @@ DENSE_BUDGET = 1e9
 class Evidence:
     """Residuals and norms that several checks need, computed once.
 
-    Attributes that end in ``_norms`` have one entry per cluster. ``block_errors[name]`` has one
-    entry per cluster and one per pair of clusters, the norms of the diagonal and off-diagonal
-    blocks of a coarse matrix that should vanish.
+    Attributes that end in ``_norms`` have one entry per cluster. ``block_errors[name]`` has the
+    norms of ``blocks`` of a coarse matrix that should vanish.
     """
 
     def __init__(self, C: Coarsening, seed: int) -> None:
@@ -61,10 +60,11 @@ class Evidence:
         self.crossing = np.flatnonzero(coarse_edges[:, 0] != coarse_edges[:, 1])
         # start of each coarse crossing edge in the stacked rows of all of them
         self.crossing_starts = offsets(C.sheaf.edge_dims[self.crossing])
-        # keys a K + b, ascending, of pairs of clusters a < b joined by a fine or a coarse edge
-        both = (labels[C.fine.edges], coarse_edges)
-        pairs = np.union1d(*(ends.min(axis=1) * K + ends.max(axis=1) for ends in both))
-        self.pairs = pairs[pairs // max(K, 1) != pairs % max(K, 1)]
+        # keys a K + b, ascending, of the blocks of coarse matrices on and above the diagonal:
+        # a = b, or a fine or a coarse edge joins clusters a < b
+        ends = np.concatenate([labels[C.fine.edges], coarse_edges])
+        joined = ends.min(axis=1) * K + ends.max(axis=1)
+        self.blocks = np.union1d(np.arange(K) * (K + 1), joined)
         costs = self.dims.astype(float) ** 3
         self.all_clusters_dense = bool(costs.sum() <= DENSE_BUDGET)
         self.sample = sampled(np.flatnonzero((costs > 0) & (costs <= DENSE_BUDGET)), costs, seed)
@@ -83,7 +83,7 @@ class Evidence:
         self.mode_norms, self.mode_errors, self.mode_residuals = np.zeros((3, K))
         self.eigenvalue_errors = np.zeros(K)
         names = ("identity", "decomposition", "realization", "laplacian", "loopless", "spectral")
-        self.block_errors = {name: np.zeros(K + len(self.pairs)) for name in names}
+        self.block_errors = {name: np.zeros(len(self.blocks)) for name in names}
         self.edge_errors = np.full(len(self.crossing), np.inf)
         self.edge_norms = np.zeros(len(self.crossing))
         self.edges_missing = False
@@ -146,16 +146,13 @@ class Evidence:
         own = piece.column_cluster[: piece.n_columns]
         a, b, sizes = block_norms(difference, own, piece.column_cluster, width)
         a, b = piece.clusters[a], piece.clusters[b]
-        out, diagonal, above = self.block_errors[name], a == b, a < b
-        out[a[diagonal]] = sizes[diagonal]
-        at = np.searchsorted(self.pairs, a[above] * self.K + b[above])
-        out[self.K + at] = sizes[above]
+        upper = a <= b
+        at = np.searchsorted(self.blocks, a[upper] * self.K + b[upper])
+        self.block_errors[name][at] = sizes[upper]
 
     def worst_block(self, name: str) -> RelativeResidual:
         """Return the largest relative residual over the blocks in ``block_errors[name]``."""
-        every = np.arange(self.K)
-        a = np.concatenate([every, self.pairs // max(self.K, 1)])
-        b = np.concatenate([every, self.pairs % max(self.K, 1)])
+        a, b = np.divmod(self.blocks, max(self.K, 1))
         return relative_residual(
             self.block_errors[name],
             np.maximum(self.n[a], self.n[b]),
