@@ -80,46 +80,40 @@ def scalar_type(name: str, value: npt.DTypeLike) -> np.dtype:
 
 def csr_matrix(name: str, matrix: Any) -> scipy.sparse.csr_array:
     """Return a CSR copy of a sparse matrix, after checking index arrays, which scipy does not."""
-    if matrix.format == "lil":
-        sizes = [len(row) for row in matrix.rows], [len(row) for row in matrix.data]
-        _check_structure(name, sizes[0] == sizes[1], "its `rows` and `data` differ in length")
-    if matrix.format in ("lil", "dok", "dia"):
-        try:
+    try:
+        if matrix.format == "lil":
+            sizes = [len(row) for row in matrix.rows], [len(row) for row in matrix.data]
+            if sizes[0] != sizes[1]:
+                raise ValueError("its `rows` and `data` differ in length")
+        if matrix.format in ("csr", "csc", "bsr"):
+            matrix = matrix.copy()  # here scipy checks lengths, and the ends of `indptr`
+            if (np.diff(matrix.indptr) < 0).any():
+                raise ValueError("`indptr` must ascend")
+            size = matrix.blocksize if matrix.format == "bsr" else (1, 1)
+            if matrix.format == "csc":
+                _check_indices("row", matrix.indices, matrix.shape[0])
+            else:
+                _check_indices("column", matrix.indices, matrix.shape[1] // size[1])
+        else:
             matrix = matrix.tocoo()
-        except (ValueError, IndexError, TypeError) as error:
-            _check_structure(name, False, str(error))
-    rows, columns = matrix.shape
-    if matrix.format == "coo":
-        row, column = matrix.coords
-        _check_indices(name, "row", row, rows, len(matrix.data))
-        _check_indices(name, "column", column, columns, len(matrix.data))
-    else:
-        if matrix.format == "csc":
-            rows, columns = columns, rows
-        elif matrix.format == "bsr":
-            rows, columns = rows // matrix.blocksize[0], columns // matrix.blocksize[1]
-        starts = np.asarray(matrix.indptr)
-        ascends = starts.shape == (rows + 1,) and starts[0] == 0 and (np.diff(starts) >= 0).all()
-        _check_structure(name, ascends, f"`indptr` must ascend from 0 and have length {rows + 1}")
-        entries = int(starts[-1])
-        _check_structure(name, entries <= len(matrix.data), f"`data` must have {entries} entries")
-        axis = "row" if matrix.format == "csc" else "column"
-        _check_indices(name, axis, matrix.indices[:entries], columns, entries)
-    return scipy.sparse.csr_array(matrix, copy=True)
+            for axis, indices, count in zip(
+                ("row", "column"), matrix.coords, matrix.shape, strict=True
+            ):
+                if len(indices) != len(matrix.data):
+                    raise ValueError(f"there must be {len(matrix.data)} {axis} indices")
+                _check_indices(axis, indices, count)
+    except (ValueError, IndexError, TypeError) as error:
+        raise ValueError(f"`{name}` is a damaged sparse matrix: {error}") from None
+    return scipy.sparse.csr_array(matrix)
 
 
-def _check_indices(name: str, axis: str, indices: np.ndarray, count: int, entries: int) -> None:
-    _check_structure(name, len(indices) == entries, f"there must be {entries} {axis} indices")
+def _check_indices(axis: str, indices: np.ndarray, count: int) -> None:
     bad = np.flatnonzero((indices < 0) | (indices >= count))
     if bad.size:
         k = int(bad[0])
-        message = f"entry {k} has the {axis} index {indices[k]}, out of range for {count} {axis}s"
-        _check_structure(name, False, message)
-
-
-def _check_structure(name: str, holds: bool | np.bool_, message: str) -> None:
-    if not holds:
-        raise ValueError(f"`{name}` is a damaged sparse matrix: {message}")
+        raise ValueError(
+            f"entry {k} has the {axis} index {indices[k]}, out of range for {count} {axis}s"
+        )
 
 
 def integer_array(name: str, value: npt.ArrayLike, *, ndim: int = 1, names: str = "") -> np.ndarray:

@@ -14,8 +14,6 @@ from sheafcoarsen._support.arrays import integer_array, items
 Vertices: TypeAlias = npt.ArrayLike | Sequence[Hashable]
 """Vertices as indices, as names (if the sheaf has names) or as a mask."""
 
-NUMBERS = int | float | np.integer | np.floating | np.bool_
-
 
 class Named(Protocol):
     """Part of a sheaf's interface that is needed to look up vertices."""
@@ -68,7 +66,8 @@ def _are_names(value: Any) -> TypeGuard[Sequence[Hashable]]:
         return value.ndim == 1 and value.dtype.kind in "UO"
     if not isinstance(value, Sequence) or isinstance(value, str | bytes):
         return False
-    return not all(isinstance(item, NUMBERS) for item in value)
+    numbers = int | float | np.integer | np.floating | np.bool_
+    return not all(isinstance(item, numbers) for item in value)
 
 
 def named_vertices(name: str, value: Sequence[Hashable], labels: Sequence[Hashable]) -> np.ndarray:

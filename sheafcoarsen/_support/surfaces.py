@@ -41,19 +41,12 @@ def surface_arrays(points: npt.ArrayLike, faces: npt.ArrayLike) -> tuple[np.ndar
             f"but a surface has at most two faces at an edge: omit one, or duplicate the edge's "
             f"vertices"
         )
-    return points, _turned_alike(faces, keys[order], order)
-
-
-def _turned_alike(faces: np.ndarray, keys: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """Orient faces like the first face of their component, if orientable; ``order`` sorts sides."""
-    k = faces.shape[1]
-    sides, disagree = _shared_sides(faces, keys, order)
-    if not disagree.any():
-        return faces
-    turned, _ = _reversed(len(faces), sides // k, disagree)
-    faces = faces.copy()
-    faces[turned, 1:] = faces[turned, :0:-1]
-    return faces
+    sides, disagree = _shared_sides(faces, keys[order], order)
+    if disagree.any():  # orient faces like the first face of their component, if it is orientable
+        turned, _ = _reversed(len(faces), sides // faces.shape[1], disagree)
+        faces = faces.copy()
+        faces[turned, 1:] = faces[turned, :0:-1]
+    return points, faces
 
 
 def corner_signs(faces: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:

@@ -8,10 +8,16 @@ import numpy as np
 
 from sheafcoarsen import ranks
 from sheafcoarsen._support import output_path, replacing, tables
-from sheafcoarsen.cli.outputs import check_outputs, print_result, show_files, show_times
+from sheafcoarsen.cli.outputs import (
+    check_outputs,
+    print_result,
+    show_files,
+    show_times,
+    write_result,
+)
 from sheafcoarsen.hierarchy import coarsen_levels
 from sheafcoarsen.html_report import stage, worst_edges, write_report
-from sheafcoarsen.io import read_g2o, save, write_g2o
+from sheafcoarsen.io import read_g2o, write_g2o
 from sheafcoarsen.operators import normalize
 from sheafcoarsen.sheaf import CellularSheaf
 from sheafcoarsen.solve import eigenmodes
@@ -47,13 +53,10 @@ def answer_options(modes: argparse.ArgumentParser, levels: argparse.ArgumentPars
         help="modes kept per cluster: a number, kernel or budget:N (default: as many as the "
         "largest stalk has dimensions)",
     )
-    for parser in (modes, levels):
-        parser.add_argument("-o", "--out", metavar="FILE.npz", help="save the result here")
-        parser.add_argument("--seed", type=int, default=0, help="of random starts (default 0)")
+    modes.add_argument("-o", "--out", metavar="FILE.npz", help="save the result here")
     modes.set_defaults(report=None)
-    levels.add_argument(
-        "--report", metavar="FILE.html", help="write an HTML report here; needs matplotlib"
-    )
+    for parser in (modes, levels):
+        parser.add_argument("--seed", type=int, default=0, help="of random starts (default 0)")
 
 
 def show_modes(
@@ -84,18 +87,7 @@ def show_levels(sheaf: CellularSheaf, args: argparse.Namespace) -> int:
     if rank is None:
         rank = max(1, int(sheaf.vertex_dims.max(initial=1)))
     H = coarsen_levels(sheaf, rank=rank, seed=args.seed, progress=args.progress)
-    if args.out is not None:
-        save(args.out, H)
-    passed = None
-    if args.report is not None:
-        passed = bool(write_report(H, args.report, os.path.basename(args.input), args.typed))
-    failed = passed is False
-    if args.json:
-        print_result(args, H, passed)
-        return int(failed)
-    print(H)
-    show_files(args, ": a check FAILED" if failed else "")
-    return int(failed)
+    return write_result(args, H, {}, lambda: print(H))
 
 
 def pose_options(parser: argparse.ArgumentParser) -> None:

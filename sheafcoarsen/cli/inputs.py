@@ -6,11 +6,11 @@ import os
 import re
 import sys
 import zlib
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from sheafcoarsen.cli.stores import is_store
 from sheafcoarsen.gallery import tangent_bundle, vertex_areas
 from sheafcoarsen.hierarchy import Hierarchy
 from sheafcoarsen.io import Level, Saved, load, read_g2o, read_graph, read_mesh
@@ -49,6 +49,19 @@ def graph_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def refuse_options(args: argparse.Namespace, options: Iterable[str], message: str) -> None:
+    """Raise an error with a message for the first of some options that was passed."""
+    for option in options:
+        value = getattr(args, option)
+        if value is not None and value is not False:
+            raise ValueError(f"--{option.replace('_', '-')} {message}")
+
+
+def is_store(path: str) -> bool:
+    """Return whether a path denotes a store, because it is a URL or a folder."""
+    return "://" in path or os.path.isdir(path)
+
+
 def read(args: argparse.Namespace, poses: bool = False) -> Saved | PoseGraph:
     """Return the object that a file holds; for a pose graph, its sheaf unless ``poses`` is set."""
     path, dim = args.input, args.dim
@@ -64,8 +77,8 @@ def read(args: argparse.Namespace, poses: bool = False) -> Saved | PoseGraph:
             ("vertices", "number of vertices"),
             ("signed", "maps"),
         ):
-            if getattr(args, option) not in (None, False):
-                raise ValueError(f"--{option} is for graphs, but {path} has its own {own}: omit it")
+            message = f"is for graphs, but {path} has its own {own}: omit it"
+            refuse_options(args, (option,), message)
     if ours:
         return load(path)
     if toro or plain.endswith(".g2o"):

@@ -2,6 +2,8 @@
 
 import argparse
 import json
+import os
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,9 +11,10 @@ import numpy as np
 from sheafcoarsen import distributed as dist
 from sheafcoarsen._support import check_matplotlib, counted, output_path, tables
 from sheafcoarsen.coarsening import Coarsening, energy_ledger, growth_of
+from sheafcoarsen.elimination import Elimination
 from sheafcoarsen.hierarchy import Hierarchy
-from sheafcoarsen.html_report import SMOOTHING_STEPS, smooth_cochain
-from sheafcoarsen.io import Level
+from sheafcoarsen.html_report import SMOOTHING_STEPS, smooth_cochain, stage, write_report
+from sheafcoarsen.io import Level, save
 from sheafcoarsen.partition import Partition
 from sheafcoarsen.sheaf import CellularSheaf, component_count
 from sheafcoarsen.solve import Eigenmodes
@@ -33,6 +36,34 @@ def check_outputs(args: argparse.Namespace, endings: tuple[str, ...]) -> None:
             raise type(error)(f"{option} {error}") from None
     if args.report is not None:
         check_matplotlib()
+
+
+def write_result(
+    args: argparse.Namespace,
+    result: Coarsening | Elimination | Hierarchy,
+    times: dict[str, float],
+    show_result: Callable[[], None],
+    **more: Any,
+) -> int:
+    """Save a result, write the report, describe it, and return the exit status.
+
+    ``more`` is printed with the result as JSON.
+    """
+    if args.out is not None:
+        with stage(times, "save"):
+            save(args.out, result)
+    passed = None
+    if args.report is not None:
+        name, before = os.path.basename(args.input), dict(times)
+        with stage(times, "report"):
+            passed = bool(write_report(result, args.report, name, args.typed, before))
+    failed = passed is False
+    if args.json:
+        print_result(args, result, passed, **more)
+    else:
+        show_result()
+        show_files(args, ": a check FAILED" if failed else "")
+    return int(failed)
 
 
 def show_times(times: dict[str, float]) -> None:

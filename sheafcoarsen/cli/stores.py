@@ -2,7 +2,6 @@
 
 import argparse
 import dataclasses
-import os
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 import scipy.sparse
 
 from sheafcoarsen import distributed as dist
+from sheafcoarsen.cli.inputs import refuse_options
 from sheafcoarsen.cli.outputs import facts, print_json, show
 from sheafcoarsen.modes import local_operator_of
 from sheafcoarsen.partition import Method, select
@@ -39,9 +39,8 @@ def write_sheaf(sheaf: CellularSheaf, folder: str) -> int:
 
 def coarsen_store(args: argparse.Namespace, seed: int) -> int:
     """Coarsen a store into another store, and check the result."""
-    for option in ("out", "report", "dim", "vertices", "signed"):
-        if getattr(args, option) not in (None, False):
-            raise ValueError(f"--{option} cannot be combined with --store, which names the output")
+    options = ("out", "report", "dim", "vertices", "signed")
+    refuse_options(args, options, "cannot be combined with --store, which names the output")
     if args.weights == "sheaf":
         raise ValueError(
             "--weights sheaf needs all maps in memory and cannot be combined with --store: omit it"
@@ -77,16 +76,10 @@ def coarsen_store(args: argparse.Namespace, seed: int) -> int:
     return status
 
 
-def is_store(path: str) -> bool:
-    """Return whether a path denotes a store, because it is a URL or a folder."""
-    return "://" in path or os.path.isdir(path)
-
-
 def about_store(args: argparse.Namespace, *, verify: bool = False) -> int:
     """Describe a store, or check its coarsening or levels with random probes."""
-    for option in ("dim", "vertices", "signed"):
-        if getattr(args, option) not in (None, False):
-            raise ValueError(f"--{option} applies to graphs, not to stores: omit it")
+    message = "applies to graphs, not to stores: omit it"
+    refuse_options(args, ("dim", "vertices", "signed"), message)
     try:
         found = _coarsening(args.input)
     except dist.StoreError:  # not a coarsening, or its source no longer exists

@@ -12,7 +12,6 @@ import numpy.typing as npt
 import scipy.sparse
 
 from sheafcoarsen._kernels.dense import power_of_two
-from sheafcoarsen._kernels.operators import sum_products
 from sheafcoarsen._support import (
     CochainLike,
     cochain,
@@ -389,9 +388,8 @@ def _bound(store: SheafStore) -> float:
     for F, vertices, _ in parts_of(store):
         ends = (F.tail_data, F.tail_offsets), (F.head_data, F.head_offsets)
         for end, (data, starts) in enumerate(ends):
-            squares, column = np.empty((F.n_edges, 1)), data.reshape(-1, 1)
-            sum_products(starts, column, column, squares)
-            total += np.bincount(vertices[F.edges[:, end]], squares[:, 0], len(total))
+            vertex = np.repeat(vertices[F.edges[:, end]], np.diff(starts))
+            total += np.bincount(vertex, np.abs(data) ** 2, len(total))
     return 2 * float(total.max(initial=0.0))
 
 

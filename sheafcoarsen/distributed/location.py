@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 
-INSTALL = 'stored sheaves require it: pip install "sheafcoarsen[distributed]"'
-
 
 def optional(name: str) -> ModuleType:
     """Import a module of the extra ``distributed``, or raise an error with the install command."""
@@ -23,7 +21,10 @@ def optional(name: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] != top:
             raise
-        raise ImportError(f"the package {top} is not installed, but {INSTALL}") from None
+        raise ImportError(
+            f"the package {top} is not installed, but stored sheaves require it: "
+            f'pip install "sheafcoarsen[distributed]"'
+        ) from None
 
 
 def crc32c(data: Any, begin: int = 0) -> int:

@@ -82,11 +82,8 @@ class Plan:
         crossing = kernels.weigh_clusters(
             self.edges, self.labels, self.vertex_dims, self.edge_dims, self.weights
         )
-        K = len(self.dims)
-        shard_of = np.zeros(K + 1, np.int32)
-        if self.n_shards == K:
-            shard_of[:K] = np.arange(K)
-        elif self.n_shards > 1:
+        shard_of = np.zeros(len(self.dims) + 1, np.int32)
+        if self.n_shards > 1:
             pairs = np.empty((crossing, 2), np.int64)
             kernels.crossing_pairs(self.edges, self.labels, pairs)
             # `select` requires a sheaf: give it no maps, and the vertex weights as dimensions
@@ -96,8 +93,8 @@ class Plan:
             graph = trusted_sheaf(pairs, sizes, np.zeros(crossing, np.int64), no_maps, no_maps)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the user did not call `select`
-                shard_of[:K] = select(graph, self.n_shards).labels
-        shard_of[K] = self.n_shards
+                shard_of[:-1] = select(graph, self.n_shards).labels
+        shard_of[-1] = self.n_shards
         return shard_of
 
     def _other_shard(self, border: np.ndarray) -> np.ndarray:

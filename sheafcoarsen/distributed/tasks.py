@@ -143,24 +143,19 @@ def gathered(
 ) -> list[np.ndarray]:
     """Read the maps of a shard or a border; return the tail maps and the head maps."""
     names = get_arrays(job.work / buckets)["names"][told["parts"]].tolist()
-    dest, n_tails = told["destinations"].tolist(), told["tails"].tolist()
     sizes = (told["tails"] + told["heads"]) * dtype.itemsize
     # in a bucket, a checksum of 4 bytes follows the maps for each destination
     begin = told["starts"] * dtype.itemsize + 4 * told["destinations"]
-    data = [np.empty(int(told[end].sum()), dtype) for end in ("tails", "heads")]
-    at = [0, 0]
     folder = job.work / "buckets"
-    batch = np.cumsum(sizes) // 8_000_000  # read about 8 MB at a time
-    for some in np.split(np.arange(len(sizes)), np.flatnonzero(np.diff(batch)) + 1):
-        lo, hi = begin[some].tolist(), (begin[some] + sizes[some] + 4).tolist()
-        pieces = folder.slices([names[k] for k in some], lo, hi)
-        for k, raw in zip(some, pieces, strict=True):
-            body = without_checksum(raw, f"{folder.url}/{names[k]}", f"{names[k]}/{dest[k]}")
-            values = np.frombuffer(body, dtype)
-            for end, piece in enumerate((values[: n_tails[k]], values[n_tails[k] :])):
-                data[end][at[end] : at[end] + len(piece)] = piece
-                at[end] += len(piece)
-    return [read_only(values) for values in data]
+    pieces = folder.slices(names, begin.tolist(), (begin + sizes + 4).tolist())
+    tails, heads = [np.zeros(0, dtype)], [np.zeros(0, dtype)]
+    destinations, n_tails = told["destinations"].tolist(), told["tails"].tolist()
+    for name, d, n, raw in zip(names, destinations, n_tails, pieces, strict=True):
+        body = without_checksum(raw, f"{folder.url}/{name}", f"{name}/{d}")
+        values = np.frombuffer(body, dtype)
+        tails.append(values[:n])
+        heads.append(values[n:])
+    return [read_only(np.concatenate(values)) for values in (tails, heads)]
 
 
 def local_sheaf(
@@ -178,18 +173,6 @@ def local_sheaf(
         copy_maps(held, offsets(read)[sequence], sizes, offsets(sizes)[:-1], data[end])
     sheaf = trusted_sheaf(edges, dims, edge_dims, data[0], data[1])
     return sheaf, Partition(told["labels"]), told["clusters"].astype(np.int64)
-
-
-def own_part(sheaf: CellularSheaf, n_own: int) -> CellularSheaf:
-    """Return the sheaf on the first ``n_own`` vertices and the edges between them."""
-    edges = np.flatnonzero((sheaf.edges < n_own).all(axis=1))
-    return trusted_sheaf(
-        sheaf.edges[edges],
-        sheaf.vertex_dims[:n_own],
-        sheaf.edge_dims[edges],
-        blocks(sheaf.tail_data, sheaf.tail_offsets, edges),
-        blocks(sheaf.head_data, sheaf.head_offsets, edges),
-    )
 
 
 # ---------------------------------------------------------------- shards
@@ -231,7 +214,7 @@ class Shard:
         modes = self.problems.modes(here, singular=job.singular)
         R = modes.R
         if self.n_own < self.sheaf.n_vertices:
-            sheaf, here = own_part(self.sheaf, self.n_own), here[self.own]
+            sheaf, here = self.sheaf.subsheaf(np.arange(self.n_own)), here[self.own]
             P = Partition(np.searchsorted(self.own, P.labels[: self.n_own]))
             R = prolongation(sheaf, P, here, R.data)
         tallest = job.whole.tallest

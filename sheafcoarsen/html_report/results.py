@@ -125,11 +125,10 @@ def _sentence(*parts: str) -> str:
 
 
 def _checks(verdict: Verification) -> str:
-    applied = [check for check in verdict if check.skipped_because is None]
-    failed = sum(not check.passed for check in applied)
-    if failed:
-        return f"{failed} of {len(applied)} checks of the theory FAILED"
-    return f"all {len(applied)} checks of the theory that apply passed"
+    held, applied = verdict._counts()
+    if held < applied:
+        return f"{applied - held} of {applied} checks of the theory FAILED"
+    return f"all {applied} checks of the theory that apply passed"
 
 
 def poses_verdict(S: Synchronization) -> str:

@@ -186,45 +186,35 @@ def _pairs(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     m, odd = divmod(len(columns), 2)
     if not odd and np.array_equal(columns[:m], columns[m:, ::-1]):
         return np.arange(m), np.arange(m, 2 * m)
-    loops = np.flatnonzero(columns[:, 0] == columns[:, 1])
-    counts = np.unique(columns[loops, 0], return_counts=True)[1]
-    if not (counts % 2).any():
-        return _paired(columns, np.arange(len(columns)))
-    first, second = _paired(columns, np.flatnonzero(columns[:, 0] != columns[:, 1]))
-    first, second = np.concatenate([first, loops]), np.concatenate([second, loops])
-    order = np.argsort(first, kind="stable")
-    return first[order], second[order]
+    u, v = columns.T
+    order = np.lexsort((np.maximum(u, v), np.minimum(u, v)))  # stable: in order of occurrence
+    ahead, back, loops = (
+        order[chosen[order]]
+        for chosen in (u < v, u > v, u == v)  # (u, v), (v, u), (u, u)
+    )
+    if not np.array_equal(columns[ahead], columns[back, ::-1]):
+        _refuse_unpaired(columns)
+    alone = (np.unique(u[loops], return_counts=True)[1] % 2).any()
+    one, other = (loops, loops) if alone else (loops[::2], loops[1::2])
+    ends = np.sort([np.append(ahead, one), np.append(back, other)], axis=0)
+    first, second = ends[:, np.argsort(ends[0])]
+    return first, second
 
 
-def _paired(every: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the two columns of every edge among the chosen columns."""
-    columns = every[chosen]
-    u, v = columns[:, 0], columns[:, 1]
-    low, high, loop, backward = np.minimum(u, v), np.maximum(u, v), u == v, u > v
-    # rank: how many earlier columns have the same pair and direction (lexsort is stable)
-    order = np.lexsort((backward, high, low))
-    same = np.ones(len(columns), bool)
-    same[1:] = (columns[order[1:]] == columns[order[:-1]]).all(axis=1)
-    same[:1] = False
-    begin = np.maximum.accumulate(np.where(same, 0, np.arange(len(columns))))
-    rank = np.empty(len(columns), np.int64)
-    rank[order] = np.arange(len(columns)) - begin
-    rank = np.where(loop, rank // 2, rank)
-    order = np.lexsort((backward, rank, high, low))  # makes the two columns of an edge adjacent
-    key = np.stack([low, high, rank], axis=1)[order]
-    twin = np.zeros(len(columns), bool)
-    twin[1:] = (key[1:] == key[:-1]).all(axis=1)
-    alone = ~twin
-    alone[:-1] &= ~twin[1:]
-    if alone.any():
-        k = int(order[alone].min())
-        raise ValueError(
-            f"column {chosen[k]} of `edge_index`, {_shown(columns, k)}, has no reverse: no column "
-            f"({v[k]}, {u[k]}) belongs to it; `edge_index` must hold every edge in both directions"
-        )
-    ends = np.sort(chosen[order].reshape(-1, 2), axis=1)
-    ends = ends[np.argsort(ends[:, 0])]
-    return ends[:, 0], ends[:, 1]
+def _refuse_unpaired(columns: np.ndarray) -> None:
+    """Raise an error for the first column without its reverse."""
+    waiting: dict[tuple[int, int], list[int]] = {}
+    for k, (u, v) in enumerate(columns.tolist()):
+        if waiting.get((v, u)):
+            waiting[v, u].pop(0)
+        elif u != v:
+            waiting.setdefault((u, v), []).append(k)
+    k = min(k for rest in waiting.values() for k in rest)
+    u, v = columns[k].tolist()
+    raise ValueError(
+        f"column {k} of `edge_index`, {_shown(columns, k)}, has no reverse: no column ({v}, {u}) "
+        f"belongs to it; `edge_index` must hold every edge in both directions"
+    )
 
 
 def _shown(columns: np.ndarray, k: int) -> str:

@@ -163,18 +163,13 @@ def read_graph(
     signed = flag("signed", signed)
     others = "; read_g2o reads .g2o, read_mesh .off, .obj and .ply, load .npz"
     reader = reader_of(path, READERS, "read_graph", others)
+    options: dict = {}
     if n_vertices is not None:
-        n_vertices = whole_number("n_vertices", n_vertices, at_least=0)
+        options["n_vertices"] = whole_number("n_vertices", n_vertices, at_least=0)
         if reader not in (read_edge_list, read_matrix_market):
             message = "`n_vertices` is for edge lists; this format states its number of vertices"
             raise file_error(path, None, message)
-    graph: EdgeList | nx.Graph
-    if reader is read_edge_list:
-        graph = read_edge_list(path, signed, n_vertices, stacklevel=3)
-    elif reader is read_matrix_market:
-        graph = read_matrix_market(path, signed, n_vertices)
-    else:
-        graph = reader(path, signed)
+    graph = reader(path, signed, **options)
     try:
         if isinstance(graph, nx.Graph):
             return _signed(graph, dim) if signed else CellularSheaf.constant(graph, dim)

@@ -24,10 +24,8 @@ class EdgeList(NamedTuple):
     names: tuple | None  # names of the vertices; None if they are indices
 
 
-def read_edge_list(
-    path: str, signed: bool = False, n_vertices: int | None = None, *, stacklevel: int = 2
-) -> EdgeList:
-    """Read lines ``u v [weight]``; warnings about names have the given ``stacklevel``."""
+def read_edge_list(path: str, signed: bool = False, n_vertices: int | None = None) -> EdgeList:
+    """Read lines ``u v [weight]``; warnings about names are attributed to the caller's caller."""
     ends, lines, weights = _lines(path, signed)
     spellings = dict.fromkeys(ends)
     number_of = {name: v for name in spellings if (v := _integer(name)) is not None}
@@ -50,7 +48,7 @@ def read_edge_list(
             )
             if high < MAX_VERTICES:
                 message += f"; pass n_vertices={high + 1} to use them as indices"
-            warnings.warn(message, UserWarning, stacklevel=stacklevel)
+            warnings.warn(message, UserWarning, stacklevel=3)
         return _by_appearance(integers, dict.fromkeys(integers), weights)
     elif low > 0:
         alone = "vertex 0 has no edge" if low == 1 else f"vertices 0 to {low - 1} have no edges"
@@ -59,7 +57,7 @@ def read_edge_list(
             f"{low}, F.subsheaf(range({low}, F.n_vertices)) removes the others; if not, pass "
             f"n_vertices={high + 1} to disable this warning"
         )
-        warnings.warn(message, UserWarning, stacklevel=stacklevel)
+        warnings.warn(message, UserWarning, stacklevel=3)
     edges = np.array(integers, dtype=np.int64).reshape(-1, 2)
     return EdgeList(high + 1 if n_vertices is None else n_vertices, edges, weights, None)
 
@@ -148,10 +146,9 @@ def _integer(word: str) -> int | None:
     return int(value) if value.is_integer() and abs(value) < 2.0**53 else None
 
 
-def first_unpaired(
-    rows: np.ndarray, columns: np.ndarray, weights: np.ndarray, n: int
-) -> tuple[int, str, int] | None:
+def first_unpaired(entries: EdgeList) -> tuple[int, str, int] | None:
     """Return (entry, reason, other entry) for the first repeated or unsymmetric entry, or None."""
+    n, (rows, columns), weights = entries.n_vertices, entries.edges.T, entries.weights
     if not len(rows):
         return None
     keys = rows * n + columns

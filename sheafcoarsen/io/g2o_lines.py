@@ -36,11 +36,6 @@ SIGHTING_TAGS = {"EDGE_SE2_XY": SE2, "LANDMARK2": SE2, "EDGE_SE3_TRACKXYZ": SE3}
 
 POSE_TAGS = ", ".join([*VERTEX_TAGS, *EDGE_TAGS, "FIX"])
 
-ALL_TAGS = ", ".join([POSE_TAGS, *LANDMARK_TAGS, *SIGHTING_TAGS])
-
-OFFSET_TAG = "PARAMS_SE3OFFSET"
-"""Tag of a sensor's offset from its pose. Sightings in 3-D refer to it by its id."""
-
 
 class G2oLines:
     """Parsed lines of a file by kind; numbers are converted on request.
@@ -76,7 +71,8 @@ class G2oLines:
         for number, line in enumerate(read_lines(self.path), start=1):
             fields = (line.partition("#")[0] if "#" in line else line).split()
             if not fields or fields[0] == "FIX" or fields[0].startswith("PARAMS_"):
-                if fields and self._landmarks and fields[0] == OFFSET_TAG:
+                # the offset of a sensor from its pose, to which sightings refer by its id
+                if fields and self._landmarks and fields[0] == "PARAMS_SE3OFFSET":
                     self._offsets.add(number, fields[2:])
                 continue
             tag = fields[0]
@@ -155,7 +151,8 @@ def _split(
 
 def _about_unknown(tag: str, landmarks: bool) -> str:
     if landmarks:
-        return f"unknown tag {shown(tag)}; read_g2o(..., poses=True) reads {ALL_TAGS}"
+        tags = ", ".join([POSE_TAGS, *LANDMARK_TAGS, *SIGHTING_TAGS])
+        return f"unknown tag {shown(tag)}; read_g2o(..., poses=True) reads {tags}"
     if tag in (*LANDMARK_TAGS, *SIGHTING_TAGS):
         return f"landmarks ({tag!r}) are not poses; read_g2o(..., poses=True) reads them"
     return f"unknown tag {shown(tag)}; read_g2o reads {POSE_TAGS}"

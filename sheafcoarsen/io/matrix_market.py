@@ -17,15 +17,6 @@ class _Banner(NamedTuple):
     symmetric: bool  # whether only one triangle is listed
 
 
-class _Entries(NamedTuple):
-    """Entries of the matrix in the order of the file."""
-
-    rows: np.ndarray
-    columns: np.ndarray
-    weights: np.ndarray
-    lines: list[int]  # line numbers in the file
-
-
 IDLE = 2**20
 """Number of isolated vertices in a file above which ``n_vertices`` must confirm the file's size."""
 
@@ -52,7 +43,7 @@ def read_matrix_market(path: str, signed: bool = False, n_vertices: int | None =
     if len(body) != count:
         message = f"the size line promises {count} entries, the file holds {len(body)}"
         raise file_error(path, header, message)
-    return _upper_triangle(path, n, _entries(path, n, body, banner), banner, signed)
+    return _upper_triangle(path, *_entries(path, n, body, banner), signed)
 
 
 def _banner(path: str, line: str) -> _Banner:
@@ -95,8 +86,10 @@ def _sizes(path: str, line: int, text: str, banner: _Banner) -> tuple[int, int]:
     return n, n * (n + 1) // 2 if banner.symmetric else n * n
 
 
-def _entries(path: str, n: int, body: list[tuple[int, str]], banner: _Banner) -> _Entries:
-    """Parse the lines after the size line."""
+def _entries(
+    path: str, n: int, body: list[tuple[int, str]], banner: _Banner
+) -> tuple[EdgeList, np.ndarray]:
+    """Return the entries of both triangles, and their line numbers."""
     ends = Words(path, "a row or column")
     weights = Words(path, "the weight of an edge")
     n_ends = 2 * banner.coordinate
@@ -116,34 +109,30 @@ def _entries(path: str, n: int, body: list[tuple[int, str]], banner: _Banner) ->
         columns, rows = np.divmod(np.arange(n * n), max(n, 1))  # entries are listed by column
         if banner.symmetric:
             columns, rows = columns[rows >= columns], rows[rows >= columns]
-    return _Entries(rows, columns, values, [number for number, _ in body])
+    lines = np.array([number for number, _ in body], dtype=np.int64)
+    entry = np.arange(len(body)) if banner.coordinate else np.flatnonzero(values)
+    rows, columns = rows[entry], columns[entry]
+    if banner.symmetric:  # each mirror image follows its entry: errors name the first bad line
+        twice = 1 + (rows != columns)
+        entry, rows, columns = (np.repeat(array, twice) for array in (entry, rows, columns))
+        mirrored = np.diff(entry, prepend=-1) == 0
+        rows, columns = np.where(mirrored, columns, rows), np.where(mirrored, rows, columns)
+    return EdgeList(n, np.stack([rows, columns], axis=1), values[entry], None), lines[entry]
 
 
-def _upper_triangle(
-    path: str, n: int, entries: _Entries, banner: _Banner, signed: bool
-) -> EdgeList:
+def _upper_triangle(path: str, entries: EdgeList, lines: np.ndarray, signed: bool) -> EdgeList:
     """Return the upper triangle, row by row, after checking the symmetry of the entries."""
-    rows, columns, weights, lines = entries
-    entry = np.arange(len(rows)) if banner.coordinate else np.flatnonzero(weights)
-    mirrored = entry[rows[entry] != columns[entry]] if banner.symmetric else entry[:0]
-    # put each mirror image right after its entry, so that errors name the first bad line
-    order = np.argsort(np.concatenate([entry, mirrored]), kind="stable")
-    rows, columns = (
-        np.concatenate([rows[entry], columns[mirrored]])[order],
-        np.concatenate([columns[entry], rows[mirrored]])[order],
-    )
-    entry = np.concatenate([entry, mirrored])[order]
-    weights = weights[entry]
+    (rows, columns), weights = entries.edges.T, entries.weights
 
     def refuse(k: int, message: str) -> None:
         place = f"entry ({rows[k] + 1}, {columns[k] + 1})"
-        raise file_error(path, lines[entry[k]], f"{place} {message}")
+        raise file_error(path, int(lines[k]), f"{place} {message}")
 
     if not signed and (weights < 0).any():
         k = int((weights < 0).argmax())
         message = f"must not be negative as the weight of an edge, got {weights[k]}"
         refuse(k, f"{message}; {SIGNS}")
-    found = first_unpaired(rows, columns, weights, n)
+    found = first_unpaired(entries)
     if found is not None:
         k, why, other = found
         if why == "repeated":
@@ -155,4 +144,4 @@ def _upper_triangle(
         refuse(k, f"{values}; an adjacency is symmetric")
     upper = np.flatnonzero(rows <= columns)
     upper = upper[np.lexsort((columns[upper], rows[upper]))]
-    return EdgeList(n, np.stack([rows[upper], columns[upper]], axis=1), weights[upper], None)
+    return entries._replace(edges=entries.edges[upper], weights=weights[upper])

@@ -20,15 +20,6 @@ class _Header(NamedTuple):
     weighted: bool  # whether a weight follows each neighbour
 
 
-class _Neighbours(NamedTuple):
-    """Adjacency lists, in which every edge occurs once at each of its ends."""
-
-    words: Words  # neighbours as words of the file
-    rows: np.ndarray
-    columns: np.ndarray
-    weights: np.ndarray
-
-
 def read_metis(path: str, signed: bool = False) -> EdgeList:
     """Read edges (u, v) with u < v in the order of lines; ``signed`` allows negative weights."""
     numbered = enumerate(read_lines(path), start=1)
@@ -47,15 +38,13 @@ def read_metis(path: str, signed: bool = False) -> EdgeList:
             f"neighbours), got {len(body)} lines"
         )
         raise file_error(path, header.line, message)
-    found = _neighbours(path, header, body)
-    _check_pairs(found, header.n, body, signed)
-    _, rows, columns, weights = found
-    once = np.flatnonzero(rows < columns)
+    found, words = _neighbours(path, header, body)
+    _check_pairs(found, words, body, signed)
+    once = np.flatnonzero(found.edges[:, 0] < found.edges[:, 1])
     if len(once) != header.m:
         message = f"the header promises {header.m} edges, the lines hold {len(once)}"
         raise file_error(path, header.line, message)
-    edges = np.stack([rows[once], columns[once]], axis=1)
-    return EdgeList(header.n, edges, weights[once], None)
+    return found._replace(edges=found.edges[once], weights=found.weights[once])
 
 
 def _header(path: str, line: int, words: list[str]) -> _Header:
@@ -77,8 +66,8 @@ def _header(path: str, line: int, words: list[str]) -> _Header:
     return _Header(line, numbers[0], numbers[1], sizes + n_weights * vertex_weights, weighted)
 
 
-def _neighbours(path: str, header: _Header, body: list[tuple[int, str]]) -> _Neighbours:
-    """Parse one line for each vertex."""
+def _neighbours(path: str, header: _Header, body: list[tuple[int, str]]) -> tuple[EdgeList, Words]:
+    """Return the neighbours in all lines, as edges from both ends and as words."""
     step = 1 + header.weighted
     skipped = Words(path, "a vertex size or weight")
     neighbours = Words(path, "a neighbour")
@@ -99,14 +88,14 @@ def _neighbours(path: str, header: _Header, body: list[tuple[int, str]]) -> _Nei
             weights.add(number, words[header.skip + 1 :: step])
     skipped.numbers()  # parsed although not needed, to detect damaged files
     rows = np.repeat(np.arange(header.n), degrees)
-    columns = neighbours.indices(header.n)
+    edges = np.stack([rows, neighbours.indices(header.n)], axis=1)
     values = weights.numbers() if header.weighted else np.ones(len(rows))
-    return _Neighbours(neighbours, rows, columns, values)
+    return EdgeList(header.n, edges, values, None), neighbours
 
 
-def _check_pairs(found: _Neighbours, n: int, body: list[tuple[int, str]], signed: bool) -> None:
+def _check_pairs(found: EdgeList, words: Words, body: list[tuple[int, str]], signed: bool) -> None:
     """Raise an error for negative weights, loops, and edges whose entries at both ends differ."""
-    words, rows, columns, weights = found
+    (rows, columns), weights = found.edges.T, found.weights
 
     def refuse(k: int, message: str) -> None:
         raise file_error(words.path, words.line(k), message)
@@ -118,7 +107,7 @@ def _check_pairs(found: _Neighbours, n: int, body: list[tuple[int, str]], signed
     if (rows == columns).any():
         k = int((rows == columns).argmax())
         refuse(k, f"vertex {rows[k] + 1} is its own neighbour; a METIS graph has no loops")
-    unpaired = first_unpaired(rows, columns, weights, n)
+    unpaired = first_unpaired(found)
     if unpaired is None:
         return
     k, why, other = unpaired

@@ -79,8 +79,6 @@ def _fields(lines: Iterable[str]) -> Fields:
 
 def _joined(lines: list[str]) -> list[str]:
     """Join each line that ends in a backslash with the next line, which becomes empty."""
-    if not any(line.endswith("\\") for line in lines):
-        return lines
     joined = list(lines)
     for i in range(len(joined) - 1, 0, -1):
         if joined[i - 1].endswith("\\"):

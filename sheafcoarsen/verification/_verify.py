@@ -18,6 +18,8 @@ from sheafcoarsen.verification.sparse import SparseEvidence
 from sheafcoarsen.verification.statements import STATEMENTS
 
 
+# one thread, because on small dense blocks BLAS threads would only wait for each other
+@single_threaded_blas()
 def verify(C: Coarsening | Elimination | Sparsification | Hierarchy, seed: int = 0) -> Verification:
     """Check numerically every statement of the theory that applies to a coarsening.
 
@@ -68,25 +70,16 @@ def verify(C: Coarsening | Elimination | Sparsification | Hierarchy, seed: int =
             )
         )
     if isinstance(C, Elimination):
-        with single_threaded_blas():
-            return _judged(SCHUR, SchurEvidence(C, seed))
+        return _judged(SCHUR, SchurEvidence(C, seed))
     if isinstance(C, Sparsification):
-        with single_threaded_blas():
-            return _judged(SPARSE, SparseEvidence(C, seed))
+        return _judged(SPARSE, SparseEvidence(C, seed))
     check_coarsening(C)
-    # one thread, because on small dense blocks BLAS threads would only wait for each other
-    with single_threaded_blas():
-        evidence = Evidence(C, seed)
-    return _judged(STATEMENTS, evidence)
+    return _judged(STATEMENTS, Evidence(C, seed))
 
 
 def _judged(statements: Sequence[tuple[str, str, Callable]], evidence: object) -> Verification:
     """Evaluate all statements on their evidence and return the table of checks."""
-    checks = []
-    for name, label, statement in statements:
-        with single_threaded_blas():
-            outcome = statement(evidence)
-        checks.append(check_of(name, label, outcome))
+    checks = (check_of(name, label, statement(evidence)) for name, label, statement in statements)
     return Verification(tuple(checks))
 
 

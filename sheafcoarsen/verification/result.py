@@ -132,17 +132,19 @@ class Verification:
     def __bool__(self) -> bool:
         return self.passed
 
+    def _counts(self) -> tuple[int, int]:
+        """Return the numbers of statements that hold, and that apply."""
+        applied = [check for check in self.checks if check.skipped_because is None]
+        return sum(check.passed for check in applied), len(applied)
+
     @property
     def summary(self) -> str:
         """The verdict in one sentence."""
-        applied = [check for check in self.checks if check.skipped_because is None]
-        held = sum(check.passed for check in applied)
-        verdict = (
-            f"all {held} that apply hold"
-            if self.passed
-            else f"{len(applied) - held} of {len(applied)} FAILED"
-        )
-        skipped = len(self.checks) - len(applied)
+        held, applied = self._counts()
+        verdict = f"{applied - held} of {applied} FAILED"
+        if self.passed:
+            verdict = f"all {held} that apply hold"
+        skipped = len(self.checks) - applied
         return (
             f"{verdict}, {skipped} {'does' if skipped == 1 else 'do'} not apply "
             f"(a statement holds when its ratio is below {RESIDUAL_LIMIT:g})"

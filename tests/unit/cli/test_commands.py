@@ -203,7 +203,7 @@ def test_every_option_of_coarsen_changes_the_result(graph_file, tmp_path):
 def test_exit_status_is_1_if_a_check_failed(pose_file, tmp_path, capsys, monkeypatch):
     path = tmp_path / "c.npz"
     command = ["coarsen", pose_file, "--clusters", "4", "--rank", "3", "--out", str(path)]
-    monkeypatch.setattr("sheafcoarsen.cli.commands.write_report", lambda *given: False)
+    monkeypatch.setattr("sheafcoarsen.cli.outputs.write_report", lambda *given: False)
     assert main([*command, "--report", str(tmp_path / "c.html")]) == 1
     assert "c.html: a check FAILED" in capsys.readouterr().out
     with np.load(path) as archive:
