@@ -96,7 +96,8 @@ def poses(
     _draw_ways(ax, places, edges, order_of(S))
     alone = np.setdiff1d(np.arange(len(places)), edges)
     if len(alone):
-        ax.scatter(*places[alone].T, c=DARK, s=9, label="without measurements")
+        dots: dict = {"color": DARK, "s": 9, "label": "without measurements"}
+        ax.scatter(*places[alone].T, **dots)
     left_out, worst = _left_out(S), _worst(S, outliers)
     rest = np.setdiff1d(left_out, worst)
     if len(rest):
