@@ -115,9 +115,9 @@ def eigenmodes(
 ) -> Eigenmodes:
     """Return the k lowest eigenpairs of the sheaf Laplacian, complete and with multiplicities.
 
-    For large sheaves, eigenvectors of the coarsest level are lifted and improved level by level. On
-    the finest level, block conjugate gradients use the multigrid cycle of the sheaf's own
-    coarsening, and random columns search for eigenvectors that the start did not contain.
+    For large sheaves, eigenvectors of the coarsest level are lifted to the finest one. Block
+    conjugate gradients use the multigrid cycle of the sheaf's own coarsening, and random columns
+    search for eigenvectors that the start did not contain.
 
     Parameters
     ----------
