@@ -11,7 +11,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse
 
-from sheafcoarsen._support import eps_of, inf_norm, single_threaded_blas
+from sheafcoarsen._support import EPS, inf_norm, single_threaded_blas
 from sheafcoarsen.modes import MAX_DENSE, SPARSE_ABOVE, SPARSE_SHARE
 from sheafcoarsen.quality.small_components import SmallComponents, split_components
 from sheafcoarsen.sheaf import CellularSheaf
@@ -22,8 +22,6 @@ from sheafcoarsen.solve import (
     independent,
     lowest_eigenpairs,
 )
-
-EPS = eps_of(np.float64)
 
 CONVERGED = 1e-4
 """Maximum residual of a converged positive eigenpair, relative to its eigenvalue.
