@@ -40,9 +40,6 @@ TOL, TINY = 1e-8, 1e-13
 ROWS = 1024
 """Number of rows of a tall matrix that are decomposed at a time, so that they fit in the cache."""
 
-MOST_REPEATS = 3
-"""Maximum number of times that the solver is restarted for inaccurate pairs."""
-
 ALL_VECTORS_BELOW = 20_000_000
 """Maximum number of entries of a dense coboundary for which all singular vectors are computed."""
 
@@ -262,7 +259,7 @@ class _Iterated:
             start = independent(self.line.contract(start))
         method = "multilevel" if problem.chosen() == "multilevel" else "direct"
         found = lowest_eigenpairs(problem, method, start, self.sections)
-        for _ in range(MOST_REPEATS):
+        for _ in range(3):
             if found is None or (self.refused and self.pencil.n <= MAX_DENSE):
                 return None
             residuals = self.pencil.residuals(found.values, found.vectors)[:count]

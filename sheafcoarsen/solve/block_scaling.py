@@ -158,11 +158,11 @@ def norms(X: np.ndarray) -> np.ndarray:
     return np.sqrt(total)
 
 
-def largest_eigenvalue(A: Matrix, steps: int = 8) -> float:
+def largest_eigenvalue(A: Matrix) -> float:
     """Return an estimate, usually an upper bound, of the largest eigenvalue of a semidefinite A."""
     x = np.random.default_rng(0).standard_normal(A.shape[0]).astype(A.dtype)
     size = 1.0
-    for _ in range(steps):
+    for _ in range(8):
         x = A @ x
         size = float(np.linalg.norm(x))
         if size == 0:

@@ -172,7 +172,8 @@ def lowest_eigenpairs(
     pencil, rng = problem.pencil, np.random.default_rng(problem.seed)
     if method == "dense" or (not problem.positive and problem.is_small()):
         return dense(problem)
-    solve, none = SOLVERS[method], np.zeros((pencil.n, 0), pencil.L.dtype)
+    solve = shift_invert if method == "direct" else multilevel
+    none = np.zeros((pencil.n, 0), pencil.L.dtype)
     start = none if start is None else start
     given = start.shape[1]
     if method == "multilevel":
@@ -295,9 +296,6 @@ def multilevel(
     found = _iterated(problem, inverse, sections, start, rng, probe=True, least=given + 1)
     vectors = found.values, found.vectors
     return Eigenpairs(*vectors, sections, "probe", "multilevel", found.steps)
-
-
-SOLVERS = {"direct": shift_invert, "multilevel": multilevel}
 
 
 def _unseen_vectors(problem: EigenProblem, sections: Basis, rng: np.random.Generator) -> np.ndarray:

@@ -68,9 +68,6 @@ MISSED = 10
 which more modes are retained. The error is 4 to 8 on grids and meshes, with 10 to 25 iterations. It
 is 12 to 40 on corridors with few loops: 40 to 240 iterations, or 13 to 30 with more modes."""
 
-SMOOTHINGS, PROBES = 10, 4
-"""Number of Jacobi steps that smooth random vectors, and number of these vectors."""
-
 COARSEST = 400
 """Dimension at or below which a level is solved densely."""
 
@@ -321,11 +318,12 @@ def padded(h: int) -> int:
 def _missed(A: BlockMatrix, top: float, P: scipy.sparse.csr_array) -> float:
     """Return top sum norm(x - P P* x)^2 / sum <x, A x>, with both sums over smooth vectors x.
 
-    It is small if the weak approximation property of algebraic multigrid holds.
+    It is small if the weak approximation property of algebraic multigrid holds. The x are four
+    random vectors after ten Jacobi steps.
     """
-    X = np.random.default_rng(0).standard_normal((A.shape[0], PROBES)).astype(np.float32)
+    X = np.random.default_rng(0).standard_normal((A.shape[0], 4)).astype(np.float32)
     Y = np.empty_like(X)
-    for _ in range(SMOOTHINGS):
+    for _ in range(10):
         X, Y = A.combine(X, Y, -1 / top, ((1.0, X),)), X
     energy = float(np.vdot(X, A.combine(X, Y)).real)
     X = complex_columns(X) if P.dtype.kind == "c" else X
