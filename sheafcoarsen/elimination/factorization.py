@@ -16,9 +16,6 @@ from sheafcoarsen._support import (
 )
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 
-UNKNOWN = -1
-"""Placeholder for the kernel dimension in saved steps, which do not store it."""
-
 SPARE = 64
 """Initial number of unused edge slots in the adjacency lists."""
 
@@ -123,7 +120,8 @@ def as_steps(
         numbers("neighbors", lists[1]),
         read_only(scalar_array("steps.blocks", blocks).astype(dtype)),
         read_only(scalar_array("steps.inverses", inverses).astype(dtype)),
-        np.array([len(vertices), len(lists[1]), len(blocks), len(inverses), UNKNOWN]),
+        # -1: saved steps do not contain the dimension of the kernel
+        np.array([len(vertices), len(lists[1]), len(blocks), len(inverses), -1]),
         power_of_two(F.largest_entry),
     )
 

@@ -4,7 +4,7 @@ import numpy as np
 import scipy.sparse
 
 from sheafcoarsen._kernels import elimination as kernels
-from sheafcoarsen._support import offsets, range_of_blocks
+from sheafcoarsen._support import offsets, ranges
 
 
 def forward(
@@ -37,33 +37,29 @@ def prolongation_matrix(
 
     ``dims`` holds the dimensions of all stalks.
     """
-    steps, n, dim = len(record.vertices), len(dims), int(dims.sum())
-    step_of = np.empty(n, np.int64)
-    step_of[record.vertices] = np.arange(steps)
-    step_of[kept] = -1 - np.arange(len(kept))
-    workspace = len(record.neighbors) + 16
+    n, dim = len(dims), int(dims.sum())
+    workspace = len(kept) + len(record.neighbors) + 16
     while True:
-        anchors = kernels.Anchors(
-            step_of,
-            np.empty(steps, np.int64),
-            np.empty(steps, np.int64),
-            np.empty(workspace, np.int64),
-        )
-        if kernels.find_anchors(record, anchors) >= 0:
+        empty = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(workspace, np.int64)
+        anchors = kernels.Anchors(*empty)
+        if kernels.find_anchors(record, kept, anchors):
             break
         workspace *= 2
     columns = offsets(dims[kept])
-    widths = np.ones(n, np.int64)  # entries per row at each vertex; 1 if it is kept
     used = int((anchors.starts + anchors.counts).max(initial=0))
     sizes = offsets(dims[kept][anchors.kept[:used]])
-    widths[record.vertices] = sizes[anchors.starts + anchors.counts] - sizes[anchors.starts]
+    widths = sizes[anchors.starts + anchors.counts] - sizes[anchors.starts]
     begins = offsets(dims * widths)
-    data = np.empty(int(begins[-1]), record.blocks.dtype)
+    data = np.zeros(int(begins[-1]), record.blocks.dtype)
+    of_kept = np.repeat(begins[:-1][kept], dims[kept])
+    within = ranges(np.zeros(len(kept), np.int64), dims[kept])
+    data[of_kept + within * (np.repeat(dims[kept], dims[kept]) + 1)] = 1
     kernels.put_prolongation(record, anchors, (dims, columns), begins, data)
-    data[range_of_blocks(begins, kept)] = 1
     itype = np.int32 if max(len(data), dim) < np.iinfo(np.int32).max else np.int64
     indices = np.empty(len(data), itype)
     kernels.put_indices(anchors, (dims, columns), begins, indices)
     indptr = offsets(np.repeat(widths, dims)).astype(itype)
     shape = (dim, int(columns[-1]))
-    return scipy.sparse.csr_array((data, indices, indptr), shape=shape)
+    P = scipy.sparse.csr_array((data, indices, indptr), shape=shape)
+    P.eliminate_zeros()
+    return P

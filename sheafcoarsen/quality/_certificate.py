@@ -10,6 +10,7 @@ import scipy.linalg
 import scipy.sparse
 
 from sheafcoarsen._support import (
+    EPS,
     RESIDUAL_LIMIT,
     eps_of,
     offsets,
@@ -20,7 +21,6 @@ from sheafcoarsen._support import (
 )
 from sheafcoarsen.coarsening import Coarsening, check_coarsening
 from sheafcoarsen.operators import laplacian
-from sheafcoarsen.quality.smallest_singular_values import EPS
 from sheafcoarsen.sheaf import CellularSheaf, edge_subset, unit_sheaf
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse
 
-from sheafcoarsen._support import eps_of, inf_norm, single_threaded_blas
+from sheafcoarsen._support import EPS, inf_norm, single_threaded_blas
 from sheafcoarsen.modes import MAX_DENSE, SPARSE_ABOVE, SPARSE_SHARE
 from sheafcoarsen.quality.small_components import SmallComponents, split_components
 from sheafcoarsen.sheaf import CellularSheaf
@@ -22,8 +22,6 @@ from sheafcoarsen.solve import (
     independent,
     lowest_eigenpairs,
 )
-
-EPS = eps_of(np.float64)
 
 CONVERGED = 1e-4
 """Maximum residual of a converged positive eigenpair, relative to its eigenvalue.
@@ -41,9 +39,6 @@ TOL, TINY = 1e-8, 1e-13
 
 ROWS = 1024
 """Number of rows of a tall matrix that are decomposed at a time, so that they fit in the cache."""
-
-MOST_REPEATS = 3
-"""Maximum number of times that the solver is restarted for inaccurate pairs."""
 
 ALL_VECTORS_BELOW = 20_000_000
 """Maximum number of entries of a dense coboundary for which all singular vectors are computed."""
@@ -264,7 +259,7 @@ class _Iterated:
             start = independent(self.line.contract(start))
         method = "multilevel" if problem.chosen() == "multilevel" else "direct"
         found = lowest_eigenpairs(problem, method, start, self.sections)
-        for _ in range(MOST_REPEATS):
+        for _ in range(3):
             if found is None or (self.refused and self.pencil.n <= MAX_DENSE):
                 return None
             residuals = self.pencil.residuals(found.values, found.vectors)[:count]

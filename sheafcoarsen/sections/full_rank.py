@@ -26,12 +26,6 @@ restarts finds a smallest eigenvalue above ``CLEAR_ESTIMATE``.
 The estimate takes 0.1 seconds and can save a factorization of several seconds.
 """
 
-BLOCK = 64
-"""Number of Householder reflections that LAPACK applies at a time."""
-
-STEPS = 8
-"""Number of inverse iterations for the smallest eigenvalue."""
-
 
 class FullRank(NamedTuple):
     """Sections of a coboundary of full rank, as the orthogonal complement of its rows.
@@ -100,10 +94,11 @@ def orthogonal_complement(A: np.ndarray) -> np.ndarray:
     n, k = A.shape
     name = "unmqr" if A.dtype.kind == "c" else "ormqr"
     factor, multiply = scipy.linalg.get_lapack_funcs(("geqrf", name), (A,))
-    reflections, tau, _, _ = factor(A, lwork=max(BLOCK * k, 1), overwrite_a=True)
+    # workspaces for 64 reflections at a time
+    reflections, tau, _, _ = factor(A, lwork=max(64 * k, 1), overwrite_a=True)
     X = np.zeros((n, n - k), A.dtype, order="F")
     X[np.arange(k, n), np.arange(n - k)] = 1
-    X, _, _ = multiply("L", "N", reflections, tau, X, max(BLOCK * (n - k), 1), overwrite_c=True)
+    X, _, _ = multiply("L", "N", reflections, tau, X, max(64 * (n - k), 1), overwrite_c=True)
     return np.ascontiguousarray(X)
 
 
@@ -120,10 +115,13 @@ def _looks_regular(K: scipy.sparse.csr_array) -> bool:
 
 
 def _smallest(factor: np.ndarray) -> float:
-    """Return an estimate of the smallest singular value of a Cholesky factor."""
+    """Return an estimate of the smallest singular value of a Cholesky factor.
+
+    By eight inverse iterations.
+    """
     x = np.random.default_rng(0).standard_normal(len(factor)).astype(factor.dtype)
     size = 1.0
-    for _ in range(STEPS):
+    for _ in range(8):
         x = scipy.linalg.cho_solve((factor, True), x / np.linalg.norm(x), check_finite=False)
         size = float(np.linalg.norm(x))
     return 1 / np.sqrt(size)

@@ -118,9 +118,9 @@ def eigenmodes(
 ) -> Eigenmodes:
     """Return the k lowest eigenpairs of the sheaf Laplacian, complete and with multiplicities.
 
-    For large sheaves, eigenvectors of the coarsest level are lifted and improved level by level. On
-    the finest level, block conjugate gradients use the multigrid cycle of the sheaf's own
-    coarsening, and random columns search for eigenvectors that the start did not contain.
+    For large sheaves, eigenvectors of the coarsest level are lifted to the finest one. Block
+    conjugate gradients use the multigrid cycle of the sheaf's own coarsening, and random columns
+    search for eigenvectors that the start did not contain.
 
     Parameters
     ----------
@@ -176,7 +176,8 @@ def eigenmodes(
     work, unit = unit_sheaf(sheaf)
     weights, weight_unit = unit_mass(sheaf, mass)
     given = None if start is None else _start(sheaf, start)
-    pencil = Pencil(work, _of_stalks(work, weights), _rounded(sheaf, work), progress)
+    masses = None if weights is None else np.repeat(weights, sheaf.vertex_dims)
+    pencil = Pencil(work, masses, _rounded(sheaf, work), progress)
     if weights is not None:
         _check_range(pencil.norm, unit, weights, weight_unit)
     full = problem = EigenProblem(pencil, k, tol, seed=rng)
@@ -275,11 +276,6 @@ def _check_range(norm: float, unit: float, weights: np.ndarray, weight_unit: flo
             f"`mass` is as small as {weights.min() * weight_unit:g}, so eigenvalues may reach "
             f"1e{exponent:.0f}, which overflows float64: use masses in a smaller unit"
         )
-
-
-def _of_stalks(sheaf: CellularSheaf, weights: np.ndarray | None) -> np.ndarray | None:
-    """Return the mass of every coordinate, or None if the vertices have no masses."""
-    return None if weights is None else np.repeat(weights, sheaf.vertex_dims)
 
 
 def _rounded(given: CellularSheaf, sheaf: CellularSheaf) -> CellularSheaf | None:

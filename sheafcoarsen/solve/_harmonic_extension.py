@@ -31,9 +31,6 @@ from sheafcoarsen.solve.normal_equations import NormalEquations, column_units, m
 WEAK = 4 * EPS**0.5
 """Singular values of delta_I below WEAK norm(delta_I) count as weak: L_II cannot resolve them."""
 
-PROBES = 2
-"""Number of random cochains whose projections onto a kernel reveal its support."""
-
 TOUCHED = 1e-6
 """Entries of a kernel vector count as rounding errors up to this fraction of the largest entry."""
 
@@ -244,7 +241,8 @@ def _free_coordinates(problem: NormalEquations) -> tuple[str, np.ndarray]:
     """Return the dimension of the kernel, as text, and the indices of its nonzero coordinates."""
     n = problem.D.shape[1]
     if problem.method == "plain" and problem.bound:
-        random = np.random.default_rng(0).standard_normal((n, PROBES)).astype(problem.D.dtype)
+        # the projections of two random cochains show where the kernel is not zero
+        random = np.random.default_rng(0).standard_normal((n, 2)).astype(problem.D.dtype)
         weight = np.linalg.norm(problem.kernel_part(random), axis=1)
         count = f"at least {max(n - problem.D.shape[0], 0)}"
     elif problem.kernel is None:

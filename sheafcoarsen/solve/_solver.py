@@ -146,7 +146,8 @@ class Solver:
             size = inf_norm(A)
         self.method: str = self._asked
         if self._asked == "auto":
-            self.method = self._chosen(A)
+            is_cheap = A.shape[0] <= DIRECT_BELOW or fills_little(A)
+            self.method = "direct" if is_cheap else "multigrid"
         if reduced is not None and self.method != "multigrid":
             blocks, roots = unit_blocks(A, left.vertex_dims)
         self.levels: tuple[int, ...] = (L.shape[0],)
@@ -203,10 +204,6 @@ class Solver:
         if rounded.shape[1] <= basis.shape[1]:
             return basis
         return refined_kernel(self._L.__matmul__, self._approximate, rounded.astype(self._L.dtype))
-
-    def _chosen(self, L: scipy.sparse.csr_array) -> Method:
-        """Return the method that "auto" uses: direct if factors are cheap, else multigrid."""
-        return "direct" if L.shape[0] <= DIRECT_BELOW or fills_little(L) else "multigrid"
 
     def _precondition(self, X: np.ndarray) -> np.ndarray:
         return self._in_range(self._approximate(X))

@@ -15,23 +15,34 @@ NEARLY_SINGULAR = 1e-10
 """Ratio of a pivot to its block's largest entry below which eigenvalues determine the rank."""
 
 
-def inverse_roots(
-    A: Matrix, dims: np.ndarray, *, power: float = -0.5, least: float = 0.0
-) -> scipy.sparse.csr_array:
-    """Return D^{-1/2}, or another power of D, the diagonal blocks of A for stalks of size ``dims``.
+def block_roots(blocks: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return D^{-1/2} and D^{1/2} of each Hermitian block D, shape (n, d, d).
 
-    This is a pseudo-inverse: eigenvectors of D with eigenvalues that are zero to working accuracy
-    or at most ``least`` are mapped to 0.
+    Eigenvectors of D with eigenvalues that are zero to working accuracy or at most ``least`` are
+    mapped to 0.
     """
+    values, vectors = np.linalg.eigh(blocks)
+    level = zero_level(blocks.shape[1], eps_of(blocks.dtype), values[:, -1:])
+    seen = values > np.maximum(level, least)
+    roots = np.where(seen, values, 1) ** 0.5
+    adjoints = vectors.conj().swapaxes(1, 2)
+    inverse, root = (np.where(seen, power, 0)[:, None, :] for power in (1 / roots, roots))
+    return (vectors * inverse) @ adjoints, (vectors * root) @ adjoints
+
+
+def inverse_roots(
+    A: Matrix, dims: np.ndarray, least: float = 0.0
+) -> tuple[scipy.sparse.csr_array, scipy.sparse.csr_array]:
+    """Return ``block_roots`` of the diagonal blocks of A, for stalks of dimensions ``dims``."""
     A = scipy.sparse.csr_array(A)
     n, starts = len(dims), np.concatenate([[0], np.cumsum(dims)])
-    eps = eps_of(A.dtype)
     stalk = np.repeat(np.arange(n), dims)
     row = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
     inside = np.flatnonzero(stalk[row] == stalk[A.indices])
     row, column, data = row[inside], A.indices[inside], A.data[inside]
     at = stalk[row]
-    rows, columns, entries = [], [], []
+    none = np.zeros(0, np.int64)
+    rows, columns, entries = [none], [none], [np.zeros((2, 0), A.dtype)]
     for d in np.unique(dims[dims > 0]).tolist():  # one batch for each dimension
         vertices = np.flatnonzero(dims == d)
         place = np.full(n, -1)
@@ -40,18 +51,16 @@ def inverse_roots(
         blocks = np.zeros((len(vertices), d, d), A.dtype)
         of = at[mine]
         blocks[place[of], row[mine] - starts[of], column[mine] - starts[of]] = data[mine]
-        values, vectors = np.linalg.eigh(blocks)
-        seen = values > np.maximum(zero_level(d, eps, values[:, -1:]), least)
-        roots = np.where(seen, np.where(seen, values, 1) ** power, 0)
-        inverse = (vectors * roots[:, None, :]) @ vectors.conj().swapaxes(1, 2)
         base, inner = starts[vertices][:, None, None], np.arange(d)
-        rows.append(np.broadcast_to(base + inner[:, None], inverse.shape).ravel())
-        columns.append(np.broadcast_to(base + inner, inverse.shape).ravel())
-        entries.append(inverse.ravel())
-    if not rows:
-        return scipy.sparse.csr_array(A.shape, dtype=A.dtype)
-    places = (np.concatenate(rows), np.concatenate(columns))
-    return scipy.sparse.csr_array((np.concatenate(entries), places), shape=A.shape)
+        rows.append(np.broadcast_to(base + inner[:, None], blocks.shape).ravel())
+        columns.append(np.broadcast_to(base + inner, blocks.shape).ravel())
+        entries.append(np.reshape(block_roots(blocks, least), (2, -1)))
+    places = np.concatenate(rows), np.concatenate(columns)
+    inverse, root = np.concatenate(entries, axis=1)
+    return (
+        scipy.sparse.csr_array((inverse, places), shape=A.shape),
+        scipy.sparse.csr_array((root, places), shape=A.shape),
+    )
 
 
 def block_size(dims: np.ndarray) -> int | None:
@@ -84,7 +93,7 @@ def unit_roots(A: Matrix, dims: np.ndarray, least: float = 0.0) -> tuple[Matrix,
     """
     d = block_size(dims)
     if d is None:
-        return tuple(inverse_roots(A, dims, power=power, least=least) for power in (-0.5, 0.5))
+        return inverse_roots(A, dims, least)
     indptr, indices, data = blocks_of(A)
     n = len(dims)
     blocks = np.zeros((n, d, d), data.dtype)
@@ -94,12 +103,7 @@ def unit_roots(A: Matrix, dims: np.ndarray, least: float = 0.0) -> tuple[Matrix,
     kernels.triangular_roots(blocks, NEARLY_SINGULAR, roots, inverses, failed)
     pivots = np.diagonal(inverses, axis1=1, axis2=2).real ** 2
     failed |= pivots.min(axis=1) <= least / NEARLY_SINGULAR
-    values, vectors = np.linalg.eigh(blocks[failed])
-    seen = values > np.maximum(zero_level(d, eps_of(data.dtype), values[:, -1:]), least)
-    adjoints = vectors.conj().swapaxes(1, 2)
-    for out, power in ((roots, -0.5), (inverses, 0.5)):
-        powers = np.where(seen, np.where(seen, values, 1) ** power, 0)
-        out[failed] = (vectors * powers[:, None, :]) @ adjoints
+    roots[failed], inverses[failed] = block_roots(blocks[failed], least)
     places = np.arange(n, dtype=indices.dtype), np.arange(n + 1, dtype=indices.dtype)
     return tuple(from_blocks(out, *places, A.shape) for out in (roots, inverses))
 
@@ -154,11 +158,11 @@ def norms(X: np.ndarray) -> np.ndarray:
     return np.sqrt(total)
 
 
-def largest_eigenvalue(A: Matrix, steps: int = 8) -> float:
+def largest_eigenvalue(A: Matrix) -> float:
     """Return an estimate, usually an upper bound, of the largest eigenvalue of a semidefinite A."""
     x = np.random.default_rng(0).standard_normal(A.shape[0]).astype(A.dtype)
     size = 1.0
-    for _ in range(steps):
+    for _ in range(8):
         x = A @ x
         size = float(np.linalg.norm(x))
         if size == 0:

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from sheafcoarsen.solve.block_matrix import complex_columns, real_columns
 from sheafcoarsen.solve.conjugate_gradients import conjugate_gradients
 
 Basis = Any
@@ -23,13 +22,11 @@ def deflated(precondition: Callable, *bases: Basis, mass: np.ndarray | None = No
         return precondition
 
     def project(X: np.ndarray, dual: bool) -> np.ndarray:
-        is_complex = len(X) != pairs[0][0].shape[0]
-        X = complex_columns(X) if is_complex else X
         for Q, Q_adjoint in pairs:
             # residuals (dual) must be orthogonal to Q, columns to M Q
             part = Q @ (Q_adjoint @ (X if dual else weighted(mass, X)))
             X = X - (weighted(mass, part) if dual else part)
-        return real_columns(X) if is_complex else np.ascontiguousarray(X)
+        return np.ascontiguousarray(X)
 
     # project R too, because the preconditioner amplifies rounding errors in the kernel
     return lambda R: project(precondition(project(R, True)), False)

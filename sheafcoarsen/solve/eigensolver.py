@@ -15,8 +15,7 @@ import scipy.sparse
 
 from sheafcoarsen._support import eps_of
 from sheafcoarsen.exceptions import NotConverged
-from sheafcoarsen.solve.block_matrix import BlockMatrix, multiply
-from sheafcoarsen.solve.block_scaling import adjoint, norms, unit_roots
+from sheafcoarsen.solve.block_scaling import norms, unit_roots
 from sheafcoarsen.solve.deflation import (
     Basis,
     deflated,
@@ -25,7 +24,7 @@ from sheafcoarsen.solve.deflation import (
     random_columns,
     weighted,
 )
-from sheafcoarsen.solve.lobpcg import Pairs, lowest_pairs, rayleigh_ritz
+from sheafcoarsen.solve.lobpcg import Pairs, lowest_pairs
 from sheafcoarsen.solve.multigrid import padded
 from sheafcoarsen.solve.pencil import GUARDS, Pencil, resolved
 
@@ -57,9 +56,6 @@ This accuracy suffices to decide whether k splits a multiplet.
 
 PER_COLUMN = 4
 """Minimum dimension per iterated column; smaller problems are decomposed densely."""
-
-BETWEEN = 2
-"""Number of LOBPCG steps on each level between the coarsest and the finest."""
 
 PROBE_STEPS, ROUNDS = 8, 4
 """Minimum number of LOBPCG steps with random columns, and maximum number of LOBPCG runs."""
@@ -176,7 +172,8 @@ def lowest_eigenpairs(
     pencil, rng = problem.pencil, np.random.default_rng(problem.seed)
     if method == "dense" or (not problem.positive and problem.is_small()):
         return dense(problem)
-    solve, none = SOLVERS[method], np.zeros((pencil.n, 0), pencil.L.dtype)
+    solve = shift_invert if method == "direct" else multilevel
+    none = np.zeros((pencil.n, 0), pencil.L.dtype)
     start = none if start is None else start
     given = start.shape[1]
     if method == "multilevel":
@@ -301,9 +298,6 @@ def multilevel(
     return Eigenpairs(*vectors, sections, "probe", "multilevel", found.steps)
 
 
-SOLVERS = {"direct": shift_invert, "multilevel": multilevel}
-
-
 def _unseen_vectors(problem: EigenProblem, sections: Basis, rng: np.random.Generator) -> np.ndarray:
     """Return random vectors in the kernels of L's diagonal blocks, orthogonal to the sections."""
     pencil = problem.pencil
@@ -316,31 +310,16 @@ def _unseen_vectors(problem: EigenProblem, sections: Basis, rng: np.random.Gener
 
 
 def _lifted(pencil: Pencil, m: int) -> np.ndarray:
-    """Return the m lowest eigenvectors of the coarsest level, lifted and improved on each level."""
-    cycle, roots = pencil.cycle, pencil.cycle.roots
-    # LOBPCG needs M on each level; its steps on coarser levels save 3 steps on the finest one
-    massive = roots
-    if pencil.mass is not None:
-        massive = scipy.sparse.csr_array(scipy.sparse.diags_array(pencil.mass) @ roots)
-        massive = massive.tobsr(roots.blocksize) if roots.format == "bsr" else massive
-    masses = [multiply(adjoint(roots), massive)]
-    for P in cycle.prolongations:
-        masses.append(multiply(adjoint(P), multiply(masses[-1], P)))
-    last = cycle.operators[-1].toarray()
-    X = rayleigh_ritz(last, masses[-1].toarray(), min(m, len(last)))[1]
-    for level in range(len(cycle.prolongations) - 1, -1, -1):
-        X = cycle.prolongations[level] @ X
-        if level and X.shape[1]:
-            X = lowest_pairs(
-                BlockMatrix(cycle.operators[level]).__matmul__,
-                lambda R, level=level: cycle.level_cycle(level, R),
-                X,
-                X.shape[1],
-                0.0,
-                mass=BlockMatrix(masses[level]),
-                steps=(0, BETWEEN),
-            ).vectors
-    return np.ascontiguousarray(roots @ X)
+    """Return the m lowest eigenvectors of the coarsest level, prolonged to the finest level.
+
+    Those of stalk vectors that all maps send to 0 are prolonged to 0 and omitted.
+    """
+    cycle = pencil.cycle
+    X = scipy.linalg.eigh(cycle.operators[-1].toarray())[1][:, :m]
+    for P in reversed(cycle.prolongations):
+        X = P @ X
+    X = cycle.roots @ X
+    return X[:, norms(X) > 0]
 
 
 def _width(wanted: int) -> int:
@@ -360,8 +339,7 @@ def _lobpcg(
     """Return the lowest pairs orthogonal to known vectors, and one more to detect multiplets."""
     pencil, mass = problem.pencil, None
     if pencil.mass is not None:
-        lanes = 1 + (pencil.L.dtype.kind == "c")
-        mass = scipy.sparse.diags_array(np.repeat(pencil.mass, lanes))
+        mass = scipy.sparse.diags_array(pencil.mass)
     return lowest_pairs(
         pencil.apply,
         deflated(inverse, *known, mass=pencil.mass),

@@ -13,8 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.linalg
 
-from sheafcoarsen.solve.block_matrix import complex_columns, real_columns
-
 FRESH = 10
 """Number of steps after which the Gram matrices are recomputed."""
 
@@ -35,7 +33,7 @@ ROWS = 1024
 """Number of rows of tall matrices that are processed at a time."""
 
 Parts = tuple[np.ndarray, ...]
-"""Blocks of columns such as X, W, P: shape (n, 1, h), or (n, 2, h) for real and imaginary parts."""
+"""Blocks of columns such as X, W, P."""
 
 
 class Pairs(NamedTuple):
@@ -65,7 +63,7 @@ def lowest_pairs(
     Parameters
     ----------
     apply, precondition : callable
-        X -> A X, and R -> an approximation of A^{-1} R, for ``real_columns`` if X is complex.
+        X -> A X, and R -> an approximation of A^{-1} R.
     X : ndarray, shape (n, m)
         Start vectors in C order; overwritten.
     target : float or callable
@@ -77,29 +75,20 @@ def lowest_pairs(
     stalled : tuple of int and float
         (s, f): the iteration ends if the largest residual does not fall by the factor f in s steps.
     """
-    is_complex = X.dtype.kind == "c"
-    lanes = 1 + is_complex
-    apply, precondition = _of_stalks(apply, lanes), _of_stalks(precondition, lanes)
-    weigh = _of_stalks((lambda Y: Y) if mass is None else (lambda Y: mass @ Y), lanes)
-    X = (real_columns(X) if is_complex else X).reshape(len(X), lanes, X.shape[1])
-
-    def ended(pairs: Pairs) -> Pairs:
-        Y = pairs.vectors.reshape(len(X) * lanes, -1)
-        return pairs._replace(vectors=complex_columns(Y) if is_complex else Y, steps=step)
-
+    weigh = (lambda Y: Y) if mass is None else (lambda Y: mass @ Y)
     targets_of = target if callable(target) else np.ones_like
     aim = 1.0 if callable(target) else target
     ritz = rayleigh_ritz if mass is None else graded_ritz
     values, X = _fresh(apply, weigh, X, X, ritz)
-    m = X.shape[2]
-    P, known = X[..., :0], _unit(values, lanes)
+    m = X.shape[1]
+    P, known = X[:, :0], _unit(values, X.dtype)
     best, mark, since, step = np.inf, np.inf, 0, 0
     kept, spare = Pairs(values, X, np.full(m, np.inf), 0), []
     while True:
         R, BX = apply(X), weigh(X)
         residuals = _subtract(R, BX, values)
         if mass is not None:
-            residuals /= np.linalg.norm(X, axis=(0, 1))
+            residuals /= np.linalg.norm(X, axis=0)
         sizes = residuals / targets_of(values)
         worst = float(sizes[:wanted].max(initial=0.0))
         since += 1
@@ -111,9 +100,10 @@ def lowest_pairs(
         active = np.flatnonzero(sizes > aim)
         done = worst <= aim and (step >= steps[0] or not active.size)
         if done or step == steps[1] or since > stalled[0]:
-            return ended(kept if worst > HARM * best else Pairs(values, X, residuals, step))
+            pairs = kept if worst > HARM * best else Pairs(values, X, residuals, step)
+            return pairs._replace(steps=step)
         if len(active) < m:
-            R = np.ascontiguousarray(R[..., active])
+            R = np.ascontiguousarray(R[:, active])
         W = precondition(R)
         del R, BX
         GA, GB = _gram((X, W, P), apply(W), None if mass is None else weigh(W), known)
@@ -121,7 +111,7 @@ def lowest_pairs(
         step += 1
         if C.shape[1] < m:  # the basis lost rank: restart from X
             values, X = _fresh(apply, weigh, X, X.copy(), ritz)
-            P, known, m = X[..., :0], _unit(values, lanes), X.shape[2]
+            P, known, m = X[:, :0], _unit(values, X.dtype), X.shape[1]
             continue
         E = np.hstack([C, _directions(C, GB, active)])
         next_X = X
@@ -132,22 +122,12 @@ def lowest_pairs(
         X = next_X
         if step % FRESH == 0:
             values, X = _fresh(apply, weigh, X, X, ritz)
-            m = X.shape[2]
+            m = X.shape[1]
             known = _measured(values, X, P, apply(P), weigh(P))
         else:
             known = _hermitian(E.conj().T @ GA @ E), _hermitian(E.conj().T @ GB @ E)
-            for G, corner in zip(known, _unit(values, lanes), strict=True):
+            for G, corner in zip(known, _unit(values, X.dtype), strict=True):
                 G[:m, :m] = corner
-
-
-def _of_stalks(operator: Callable, lanes: int) -> Callable:
-    """Convert an operator on columns (n, h) to an operator on arrays (n / lanes, lanes, h)."""
-
-    def apply(X: np.ndarray) -> np.ndarray:
-        n, _, h = X.shape
-        return operator(X.reshape(n * lanes, h)).reshape(n, lanes, h)
-
-    return apply
 
 
 def _pieces(n: int) -> Iterator[slice]:
@@ -155,9 +135,8 @@ def _pieces(n: int) -> Iterator[slice]:
     return (slice(row, row + ROWS) for row in range(0, n, ROWS))
 
 
-def _unit(values: np.ndarray, lanes: int) -> tuple[np.ndarray, np.ndarray]:
+def _unit(values: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
     """Return X* A X and X* B X for B-orthonormal Ritz vectors X."""
-    dtype = float if lanes == 1 else complex
     return np.diag(values).astype(dtype), np.eye(len(values), dtype=dtype)
 
 
@@ -167,27 +146,22 @@ def _subtract(AX: np.ndarray, BX: np.ndarray, values: np.ndarray) -> np.ndarray:
     for rows in _pieces(len(AX)):
         R = AX[rows]
         R -= BX[rows] * values
-        squares += np.einsum("icj,icj->j", R, R)
+        squares += np.einsum("ij,ij->j", R.conj(), R).real
     return np.sqrt(squares)
 
 
 def _inner(X: Parts, Y: Parts) -> np.ndarray:
     """Return X* Y for concatenated blocks of columns."""
-    p, q = (sum(part.shape[2] for part in parts) for parts in (X, Y))
-    lanes = X[0].shape[1]
-    total = np.zeros((lanes * p, lanes * q))
+    p, q = (sum(part.shape[1] for part in parts) for parts in (X, Y))
+    total = np.zeros((p, q), X[0].dtype)
     for rows in _pieces(len(X[0])):
-        total += _concatenated(X, rows).T @ _concatenated(Y, rows)
-    if lanes == 1:
-        return total
-    G = total.reshape(2, p, 2, q)
-    return G[0, :, 0] + G[1, :, 1] + 1j * (G[0, :, 1] - G[1, :, 0])
+        total += _concatenated(X, rows).conj().T @ _concatenated(Y, rows)
+    return total
 
 
 def _concatenated(parts: Parts, rows: slice) -> np.ndarray:
-    """Return rows of the concatenated blocks, with all real parts before the imaginary parts."""
-    both = np.concatenate([part[rows] for part in parts], axis=2) if parts[1:] else parts[0][rows]
-    return both.reshape(len(both), -1)
+    """Return rows of the concatenated blocks."""
+    return np.hstack([part[rows] for part in parts]) if parts[1:] else parts[0][rows]
 
 
 def _fresh(
@@ -195,9 +169,9 @@ def _fresh(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return Ritz values and vectors of span X; the vectors are in ``out`` unless some are lost."""
     GA, GB = (_hermitian(_inner((X,), (product(X),))) for product in (apply, weigh))
-    values, C = ritz(GA, GB, X.shape[2])
-    if C.shape[1] < X.shape[2]:
-        out = np.empty((*X.shape[:2], C.shape[1]))
+    values, C = ritz(GA, GB, X.shape[1])
+    if C.shape[1] < X.shape[1]:
+        out = np.empty((len(X), C.shape[1]), X.dtype)
     _combined((X,), C, out)
     return values, out
 
@@ -208,7 +182,7 @@ def _measured(
     """Return S* A S and S* B S for S = [X P], where P is A- and B-orthogonal to X."""
     GA, GB = (
         scipy.linalg.block_diag(corner, _hermitian(_inner((P,), (Q,))))
-        for corner, Q in zip(_unit(values, X.shape[1]), (AP, BP), strict=True)
+        for corner, Q in zip(_unit(values, X.dtype), (AP, BP), strict=True)
     )
     return GA, GB
 
@@ -217,7 +191,7 @@ def _gram(
     S: Parts, AW: np.ndarray, BW: np.ndarray | None, known: tuple[np.ndarray, np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return S* A S and S* B S for S = [X W P], given these matrices for [X P]."""
-    m, w, p = (part.shape[2] for part in S)
+    m, w, p = (part.shape[1] for part in S)
     total = m + w + p
     measured = _inner(S, (AW, S[1] if BW is None else BW))
     others = np.r_[:m, m + w : total]
@@ -237,14 +211,12 @@ def _combined(S: Parts, E: np.ndarray, X: np.ndarray) -> np.ndarray:
 
     X may be the first block of S. The last block is overwritten if it has the result's shape.
     """
-    n, lanes, m = X.shape
-    width = E.shape[1]
-    P = S[-1] if S[-1].shape[2] == width - m else np.empty((n, lanes, width - m))
-    if lanes == 2:
-        E = np.block([[E.real, E.imag], [-E.imag, E.real]])
+    n, m = X.shape
+    width = E.shape[1] - m
+    P = S[-1] if S[-1].shape[1] == width else np.empty((n, width), X.dtype)
     for rows in _pieces(n):
-        both = (_concatenated(S, rows) @ E).reshape(-1, lanes, width)
-        X[rows], P[rows] = both[..., :m], both[..., m:]
+        both = _concatenated(S, rows) @ E
+        X[rows], P[rows] = both[:, :m], both[:, m:]
     return P
 
 

@@ -30,9 +30,6 @@ ROUNDS = 8
 ROUND = 1e-9
 """Relative residual of the solve in each refinement round."""
 
-ROUGH = 1e-2
-"""Relative residual of a solve of which only the order of magnitude is needed."""
-
 
 def column_units(x: np.ndarray) -> np.ndarray:
     """Return a power of two per column; dividing by it brings the column's maximum to 1/2 .. 1."""
@@ -156,7 +153,7 @@ class NormalEquations:
         if self.bound == 0 or self.method == "plain":
             return 1.0
         g = np.random.default_rng(0).standard_normal((self.D.shape[1], 1)).astype(self.D.dtype)
-        z = self.correction(self.project(g), ROUGH)
+        z = self.correction(self.project(g), 1e-2)  # only the order of magnitude is needed
         size = float(np.linalg.norm(z))
         return float(np.linalg.norm(self.D @ z)) / size / np.sqrt(self.bound) if size else 1.0
 

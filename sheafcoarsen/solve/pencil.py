@@ -13,7 +13,7 @@ from sheafcoarsen._support import eps_of, scalar_array, zero_level
 from sheafcoarsen.operators import Factors, Order, coboundary, factorization_cost, laplacian
 from sheafcoarsen.sections import global_sections
 from sheafcoarsen.sheaf import CellularSheaf
-from sheafcoarsen.solve.block_matrix import BlockMatrix, complex_columns, real_columns
+from sheafcoarsen.solve.block_matrix import BlockMatrix
 from sheafcoarsen.solve.block_scaling import Matrix, block_size, norms
 from sheafcoarsen.solve.deflation import Basis, refined_kernel, weighted
 from sheafcoarsen.solve.multigrid import NEAR_SINGULAR, Multigrid
@@ -98,7 +98,7 @@ class Pencil:
         if self.rounded is None:
             return global_sections(self.sheaf).basis
         basis = global_sections(self.rounded).basis.astype(self.L.dtype)
-        return refined_kernel(self.apply, lambda X: self._on_real(self.inverse(method), X), basis)
+        return refined_kernel(self.apply, self.inverse(method), basis)
 
     def looks_singular(self, method: str) -> bool:
         """Return whether the kernel must be computed before the iteration."""
@@ -109,17 +109,8 @@ class Pencil:
         return self.cycle.unseen > 0 or self.cycle.lowest <= NEAR_SINGULAR
 
     def inverse(self, method: str) -> Callable:
-        """Return an approximate inverse of L on real columns (``real_columns``)."""
-        return self.cycle.cycle if method == "multilevel" else self.solver(self.factors)
-
-    def solver(self, factors: Factors) -> Callable:
-        """Return a function that solves with factors for ``real_columns``."""
-        if self.L.dtype.kind != "c":
-            return factors.solve
-        return lambda X: real_columns(factors.solve(complex_columns(X)))
-
-    def _on_real(self, inverse: Callable, X: np.ndarray) -> np.ndarray:
-        return complex_columns(inverse(real_columns(X))) if X.dtype.kind == "c" else inverse(X)
+        """Return an approximate inverse of L."""
+        return self.cycle.cycle if method == "multilevel" else self.factors.solve
 
     @cached_property
     def cycle(self) -> Multigrid:

@@ -1,4 +1,4 @@
-"""The prolongation of an elimination: kept vertices that each eliminated vertex depends on."""
+"""The prolongation of an elimination: kept vertices that each vertex depends on."""
 
 from typing import NamedTuple
 
@@ -8,12 +8,11 @@ from sheafcoarsen._kernels.jit import borrowing_kernel, subkernel
 
 
 class Anchors(NamedTuple):
-    """Ascending indices of the kept vertices on which the vertex of each step depends."""
+    """Ascending indices of the kept vertices on which each vertex depends; itself if it is kept."""
 
-    step: np.ndarray  # (n,) step of an eliminated vertex; -1 - index of a kept vertex
-    starts: np.ndarray  # (steps,) offsets of the anchors
-    counts: np.ndarray  # (steps,) number of anchors
-    kept: np.ndarray  # anchors of all steps
+    starts: np.ndarray  # (n,) offsets of the anchors
+    counts: np.ndarray  # (n,) number of anchors
+    kept: np.ndarray  # anchors of all vertices
 
 
 @subkernel
@@ -31,95 +30,82 @@ def insert(kept, begin, count, k):
 
 
 @borrowing_kernel
-def find_anchors(record, anchors):
-    """Fill all fields but ``step``; return the number of anchors, -1 if ``kept`` is too small."""
-    starts, neighbors = record.starts, record.neighbors
-    step_of, begins, counts, kept = anchors
-    at = 0
+def find_anchors(record, kept_vertices, anchors):
+    """Fill the anchors; return whether ``anchors.kept`` is large enough."""
+    steps, neighbors = record.starts, record.neighbors
+    starts, counts, kept = anchors
+    at = kept_vertices.size
+    for k in range(at):
+        v = kept_vertices[k]
+        starts[v], counts[v], kept[k] = k, 1, k
     for step in range(record.vertices.size - 1, -1, -1):
-        count = 0
-        begins[step] = at
-        for p in range(starts[step], starts[step + 1]):
-            s = step_of[neighbors[p]]
-            if at + count + (1 if s < 0 else counts[s]) > kept.size:
-                return -1
-            if s < 0:
-                count = insert(kept, at, count, -1 - s)
-                continue
-            for i in range(begins[s], begins[s] + counts[s]):
+        v, count = record.vertices[step], 0
+        for p in range(steps[step], steps[step + 1]):
+            u = neighbors[p]
+            if at + count + counts[u] > kept.size:
+                return False
+            for i in range(starts[u], starts[u] + counts[u]):
                 count = insert(kept, at, count, kept[i])
-        counts[step] = count
+        starts[v], counts[v] = at, count
         at += count
-    return at
+    return True
 
 
 @borrowing_kernel
 def put_prolongation(record, anchors, sheaf, begins, data):
-    """Write the rows of the eliminated vertices; those of v begin at data[begins[v]].
+    """Write the rows of the eliminated vertices; the rows of v begin at data[begins[v]].
 
-    ``sheaf`` is (vertex_dims, offsets of the kept stalks one after the other).
+    Those of kept vertices, unit matrices, must be written before. ``sheaf`` is (vertex_dims,
+    offsets of the kept stalks one after the other).
     """
     dims, kept_offsets = sheaf
-    vertices, starts, neighbors = record.vertices, record.starts, record.neighbors
+    vertices, steps, neighbors = record.vertices, record.starts, record.neighbors
     blocks = record.blocks
-    step_of, first, counts, kept = anchors
+    starts, counts, kept = anchors
     at = blocks.size
     for step in range(vertices.size - 1, -1, -1):
         v = vertices[step]
         d, width, q = dims[v], 0, 0
-        for p in range(starts[step], starts[step + 1]):
+        for p in range(steps[step], steps[step + 1]):
             width += dims[neighbors[p]]
-        for i in range(first[step], first[step] + counts[step]):
+        for i in range(starts[v], starts[v] + counts[v]):
             q += kept_offsets[kept[i] + 1] - kept_offsets[kept[i]]
         at -= d * width
         out = begins[v]
         for i in range(out, out + d * q):
             data[i] = 0
         column = 0
-        for p in range(starts[step], starts[step + 1]):
+        for p in range(steps[step], steps[step + 1]):
             u = neighbors[p]
-            s, du = step_of[u], dims[u]
-            begin, count = -1, 1
-            if s >= 0:
-                begin, count = first[s], counts[s]
             total = 0
-            for i in range(count):
-                k = -1 - s if s < 0 else kept[begin + i]
-                total += kept_offsets[k + 1] - kept_offsets[k]
-            shift, anchor, done = 0, first[step], 0
-            for i in range(count):
-                k = -1 - s if s < 0 else kept[begin + i]
-                size = kept_offsets[k + 1] - kept_offsets[k]
-                while kept[anchor] != k:
+            for i in range(starts[u], starts[u] + counts[u]):
+                total += kept_offsets[kept[i] + 1] - kept_offsets[kept[i]]
+            shift, anchor, done = 0, starts[v], 0
+            for i in range(starts[u], starts[u] + counts[u]):
+                size = kept_offsets[kept[i] + 1] - kept_offsets[kept[i]]
+                while kept[anchor] != kept[i]:
                     shift += kept_offsets[kept[anchor] + 1] - kept_offsets[kept[anchor]]
                     anchor += 1
                 for a in range(d):
                     to = out + a * q + shift
-                    for b in range(du):
+                    for b in range(dims[u]):
                         x = blocks[at + a * width + column + b]
-                        if s < 0:
-                            data[to + b] += x
-                            continue
                         source = begins[u] + b * total + done
                         for j in range(size):
                             data[to + j] += x * data[source + j]
                 done += size
-            column += du
+            column += dims[u]
 
 
 @borrowing_kernel
 def put_indices(anchors, sheaf, begins, indices):
     """Write the column indices of the prolongation for the rows of all vertices."""
     dims, kept_offsets = sheaf
-    step_of, first, counts, kept = anchors
+    starts, counts, kept = anchors
     for v in range(dims.size):
-        s, at = step_of[v], begins[v]
-        if s < 0:
-            for a in range(dims[v]):
-                indices[at + a] = kept_offsets[-1 - s] + a
-            continue
+        at = begins[v]
         for _ in range(dims[v]):
-            for i in range(first[s], first[s] + counts[s]):
+            for i in range(starts[v], starts[v] + counts[v]):
                 for column in range(kept_offsets[kept[i]], kept_offsets[kept[i] + 1]):
                     indices[at] = column
                     at += 1

@@ -471,7 +471,7 @@ def test_split_multiplets_are_counted_at_a_shift_below_them(dim):
         assert_residual(found.values - values[:k], L, n=F.dim_c0)
 
 
-@pytest.mark.parametrize("seed", [1, 2, 6, 8])
+@pytest.mark.parametrize("seed", [0, 1, 6, 10, 13])
 def test_slow_convergence_adds_columns(seed, monkeypatch):
     """With weights over four decades along a path, two more columns would not suffice."""
     monkeypatch.setattr(multigrid, "COARSEST", 20)
