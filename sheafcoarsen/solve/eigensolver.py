@@ -15,7 +15,7 @@ import scipy.sparse
 
 from sheafcoarsen._support import eps_of
 from sheafcoarsen.exceptions import NotConverged
-from sheafcoarsen.solve.block_matrix import BlockMatrix, multiply
+from sheafcoarsen.solve.block_matrix import BlockMatrix
 from sheafcoarsen.solve.block_scaling import adjoint, norms, unit_roots
 from sheafcoarsen.solve.deflation import (
     Basis,
@@ -323,9 +323,9 @@ def _lifted(pencil: Pencil, m: int) -> np.ndarray:
     if pencil.mass is not None:
         massive = scipy.sparse.csr_array(scipy.sparse.diags_array(pencil.mass) @ roots)
         massive = massive.tobsr(roots.blocksize) if roots.format == "bsr" else massive
-    masses = [multiply(adjoint(roots), massive)]
+    masses = [adjoint(roots) @ massive]
     for P in cycle.prolongations:
-        masses.append(multiply(adjoint(P), multiply(masses[-1], P)))
+        masses.append(adjoint(P) @ (masses[-1] @ P))
     last = cycle.operators[-1].toarray()
     X = rayleigh_ritz(last, masses[-1].toarray(), min(m, len(last)))[1]
     for level in range(len(cycle.prolongations) - 1, -1, -1):
