@@ -234,8 +234,7 @@ class Shard:
             sheaf, here = own_part(self.sheaf, self.n_own), here[self.own]
             P = Partition(np.searchsorted(self.own, P.labels[: self.n_own]))
             R = prolongation(sheaf, P, here, R.data)
-        tallest = job.whole.tallest
-        C = realized(R, P, modes, loops=job.loops, compress=job.compress, tallest=tallest)
+        C = realized(R, P, modes, loops=job.loops, compress=job.compress)
         return modes, R, C.sheaf
 
 
@@ -301,6 +300,5 @@ def border_task(
     R = prolongation(sheaf, P, here, np.concatenate(data))
     # use the dimensions of whole clusters, of which a border holds only some vertices
     noise = rounding_of(told["sizes"], sheaf.dtype)
-    tallest = job.whole.tallest
-    coarse = realize(R, None, compress=job.compress, noise=noise, tallest=tallest)
+    coarse = realize(R, None, compress=job.compress, noise=noise)
     return write_coarse(job, fresh_name(f"border-{s:06d}"), clusters, coarse)

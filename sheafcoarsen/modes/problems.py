@@ -47,16 +47,15 @@ class Whole(NamedTuple):
 
     spectra: bool  # the value of `worth_reducing` for computing spectra
     modes: bool  # the value of `worth_reducing` for computing modes
-    tallest: int  # maximum stalk dimension of a crossing edge
 
     @classmethod
-    def of(cls, dims: np.ndarray, ranks: np.ndarray | None, tallest: int) -> "Whole":
+    def of(cls, dims: np.ndarray, ranks: np.ndarray | None) -> "Whole":
         """Return the global decisions for clusters with given dimensions and mode counts."""
         modes = False
         if ranks is not None:
             wanted = np.minimum(ranks + 1, dims)
             modes = worth_reducing(np.where(is_large(dims, wanted), 0, dims), wanted)
-        return cls(worth_reducing(dims, 1), modes, tallest)
+        return cls(worth_reducing(dims, 1), modes)
 
 
 def is_large(dims: Any, wanted: Any) -> Any:
