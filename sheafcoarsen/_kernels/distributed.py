@@ -43,16 +43,6 @@ def crossing_entries(edges, labels, edge_dims, ranks, dest, entries):
 
 
 @kernel
-def tallest_crossing(edges, labels, edge_dims):
-    """Return the largest stalk dimension of a crossing edge."""
-    tallest = 0
-    for e in range(edges.shape[0]):
-        if labels[edges[e, 0]] != labels[edges[e, 1]] and edge_dims[e] > tallest:
-            tallest = edge_dims[e]
-    return tallest
-
-
-@kernel
 def find_destinations(edges, labels, shard_of, dest):
     """Write s for each edge inside shard s, and S + s for each edge in the border of shard s.
 

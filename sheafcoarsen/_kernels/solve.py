@@ -1,4 +1,4 @@
-"""Kernels of :mod:`sheafcoarsen.solve`: scaling, products and factors of blocks."""
+"""Kernels of :mod:`sheafcoarsen.solve`: scaling, factors and products with columns of blocks."""
 
 import math
 from typing import NamedTuple
@@ -40,60 +40,6 @@ def scale_blocks(indptr, indices, left, data, right, out):
                     for c in range(q):
                         total += scaled[a, c] * right[j, c, b]
                     out[k, a, b] = total
-
-
-@kernel
-def count_products(lo, hi, left, right, marks, counts):
-    """Count the blocks of A B in the block rows lo .. hi; left and right are (indptr, indices).
-
-    ``marks``, one for each block column of B, are less than lo on entry.
-    """
-    indptr, indices = left
-    starts, columns = right
-    for i in range(lo, hi):
-        count = 0
-        for k in range(indptr[i], indptr[i + 1]):
-            j = np.uint64(indices[np.uint64(k)])  # unsigned: no wraparound of negative indices
-            for m in range(starts[j], starts[j + np.uint64(1)]):
-                column = np.uint64(columns[np.uint64(m)])
-                count += marks[column] != i
-                marks[column] = i
-        counts[i] = count
-
-
-@kernel
-def multiply_blocks(lo, hi, left, right, shape, positions, out):
-    """Write A B in the block rows lo .. hi; columns are in the order of first occurrence.
-
-    The matrices are indptr, indices and data (n, rows, columns). ``shape`` are tuples whose lengths
-    are the numbers of rows and columns of blocks of A, and of columns of blocks of B.
-    ``positions``, one for each block column of B, are -1 on entry.
-    """
-    indptr, indices, data = left
-    starts, columns, entries = right
-    begins, found_columns, result = out
-    zero = result.dtype.type(0)
-    rows, inner, across = len(shape[0]), len(shape[1]), len(shape[2])
-    for i in range(lo, hi):
-        first = next_position = begins[i]
-        for k in range(indptr[i], indptr[i + 1]):
-            x = data[np.uint64(k)]
-            j = np.uint64(indices[np.uint64(k)])  # unsigned: no wraparound of negative indices
-            for m in range(starts[j], starts[j + np.uint64(1)]):
-                y, column = entries[np.uint64(m)], np.uint64(columns[np.uint64(m)])
-                at = positions[column]
-                is_new = at < first
-                if is_new:
-                    at = positions[column] = next_position
-                    found_columns[np.uint64(at)] = column
-                    next_position += 1
-                total = result[np.uint64(at)]
-                for a in range(rows):
-                    for c in range(across):
-                        entry = zero if is_new else total[a, c]
-                        for b in range(inner):
-                            entry += x[a, b] * y[b, c]
-                        total[a, c] = entry
 
 
 @kernel

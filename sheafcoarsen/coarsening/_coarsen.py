@@ -303,7 +303,6 @@ def realized(
     loops: bool,
     compress: bool,
     like: Coarsening | None = None,
-    tallest: int = 0,
 ) -> Coarsening:
     """Return the coarsening with prolongation R, using the sparsity pattern of ``like`` if any."""
     least = np.zeros(len(R.ranks), np.int64) if like is None else loop_rows(like.sheaf)
@@ -316,7 +315,7 @@ def realized(
     noise = rounding_of(R.clusters.dims, np.result_type(R.sheaf.dtype, R.dtype))
     if modes is None:  # a user's columns may have any norm, and noise scales with it
         noise = noise * shortest_columns(R)
-    coarse = realize(R, factors, compress=compress, like=pattern, noise=noise, tallest=tallest)
+    coarse = realize(R, factors, compress=compress, like=pattern, noise=noise)
     if compress:
         rows = None
     elif like is not None:

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sheafcoarsen._kernels import coarsening as kernels
-from sheafcoarsen._support import eps_of, offsets, read_only, run_ranges
+from sheafcoarsen._support import eps_of, offsets, ranges, read_only, run_ranges
 from sheafcoarsen.modes import Prolongation
 from sheafcoarsen.partition import Clusters
 from sheafcoarsen.sheaf import CellularSheaf, Topology, same_array, same_topology, trusted_sheaf
@@ -28,7 +28,6 @@ def realize(
     compress: bool = False,
     like: CellularSheaf | None = None,
     noise: np.ndarray | None = None,
-    tallest: int = 0,
 ) -> CellularSheaf:
     """Return the coarse sheaf, with crossing edges sorted by (a, b), then loops sorted by a.
 
@@ -48,8 +47,6 @@ def realize(
     noise : ndarray, shape (K,), optional
         Coarse rows of at most this norm, relative to the fine row, are set to zero (`rounding_of`).
         By default none are.
-    tallest : int
-        Maximum stalk dimension of a crossing edge in the full sheaf, if R covers only a part of it.
     """
     sheaf, clusters, ranks = R.sheaf, R.clusters, R.ranks
     first, second = clusters.pairs.T
@@ -75,11 +72,10 @@ def realize(
     dtype = np.result_type(sheaf.dtype, R.dtype)
     tail, head = np.empty(int(tail_starts[-1]), dtype), np.empty(int(head_starts[-1]), dtype)
     out = kernels.CoarseMaps(edge_dims[:n_pairs], tail_starts, head_starts, tail, head)
-    write_crossing_maps(R, rows, out, noise, tallest)
-    if len(edges) > n_pairs:
-        to = np.zeros(len(ranks), np.int64)
-        to[at] = tail_starts[n_pairs:-1]
-        kernels.put_loops(loops, ranks, to, tail)
+    write_crossing_maps(R, rows, out, noise)
+    if loops is not None and len(edges) > n_pairs:
+        entries = ranges(loops.starts[at], loops.rows[at] * ranks[at])
+        tail[tail_starts[n_pairs] :] = loops.factors[entries] / 2
         np.negative(tail[tail_starts[n_pairs] :], out=head[head_starts[n_pairs] :])
     coarse = trusted_sheaf(edges, ranks, edge_dims, tail, head, coarse_labels(sheaf, clusters))
     coarse.__dict__.update(starts)
@@ -99,17 +95,16 @@ def write_crossing_maps(
     rows: np.ndarray,
     out: kernels.CoarseMaps,
     noise: np.ndarray | None = None,
-    tallest: int = 0,
 ) -> None:
     """Write the maps of the crossing edges, compressed if their height is less than ``rows``.
 
-    They are ``eq:coarse_restriction_left`` and ``eq:coarse_restriction_right``. ``noise`` and
-    ``tallest`` are as in `realize`; ``tallest`` makes chunks equal to those of the full sheaf.
+    They are ``eq:coarse_restriction_left`` and ``eq:coarse_restriction_right``. ``noise`` is
+    as in `realize`.
     """
     sheaf, clusters, ranks, blocks = R.sheaf, R.clusters, R.ranks, R.blocks
     f = sheaf.arrays
     widths = ranks[clusters.pairs].sum(axis=1)
-    chunk = max(int(sheaf.edge_dims[clusters.crossing_edges].max(initial=0)), CHUNK, tallest)
+    tallest = int(sheaf.edge_dims[clusters.crossing_edges].max(initial=0))
     compressed = out.heights < rows
     uniform = sheaf.map_shape is not None and not compressed.any() and (ranks == ranks[0]).all()
     norms = np.zeros(clusters.n_clusters) if noise is None else noise
@@ -126,10 +121,10 @@ def write_crossing_maps(
             kernels.clear_rounding(lo, hi, f, clusters, blocks, rounding, out)
         else:
             width = int(widths[lo:hi][short].max())
-            height = width + max(width, chunk)
+            height = width + max(width, CHUNK, tallest)
             sizes = (height * width, height, width)
             stack, column, row = (np.empty(size, out.tail.dtype) for size in sizes)
-            workspace = kernels.FactorWorkspace(stack, column, row, chunk, rounding)
+            workspace = kernels.FactorWorkspace(stack, column, row, CHUNK, rounding)
             kernels.compressed_maps(lo, hi, f, clusters, blocks, rows, out, workspace)
 
     cost = rows * widths * np.where(compressed, widths, 1.0) + 1.0

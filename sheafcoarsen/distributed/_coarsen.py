@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sheafcoarsen._kernels import distributed as kernels
 from sheafcoarsen._support import bar, flag, offsets, range_of_blocks
 from sheafcoarsen.distributed import tasks
 from sheafcoarsen.distributed._estimate import Estimate, Request, check_memory, checked, planned
@@ -294,8 +293,7 @@ class Run:
         self.tell(str(found))
         providers = plan.write(self.work / "plan")
         note.note({"shards": plan.n_shards})
-        tallest = kernels.tallest_crossing(plan.edges, plan.labels, plan.edge_dims)
-        return RunPlan(plan.dims, providers, Whole.of(plan.dims, None, int(tallest)), found)
+        return RunPlan(plan.dims, providers, Whole.of(plan.dims, None), found)
 
     def choose_ranks(self, dims: np.ndarray, results: list[dict[str, Any]]) -> str:
         """Choose ranks from the spectra of all shards, write them, and return the file name."""
@@ -309,7 +307,7 @@ class Run:
             entries = range_of_blocks(starts, arrays["clusters"])
             scores[entries], ties[entries] = arrays["scores"], arrays["ties"]
         ranks = rule.ranks(Spectra(dims, starts, scores, found, ties))
-        reducing = np.array([Whole.of(dims, ranks, 0).modes])
+        reducing = np.array([Whole.of(dims, ranks).modes])
         name = fresh_name("ranks")
         put_arrays(self.work / name, {"ranks": ranks, "reducing": reducing})
         return name

@@ -217,8 +217,7 @@ class Shard:
             sheaf, here = self.sheaf.subsheaf(np.arange(self.n_own)), here[self.own]
             P = Partition(np.searchsorted(self.own, P.labels[: self.n_own]))
             R = prolongation(sheaf, P, here, R.data)
-        tallest = job.whole.tallest
-        C = realized(R, P, modes, loops=job.loops, compress=job.compress, tallest=tallest)
+        C = realized(R, P, modes, loops=job.loops, compress=job.compress)
         return modes, R, C.sheaf
 
 
@@ -284,6 +283,5 @@ def border_task(
     R = prolongation(sheaf, P, here, np.concatenate(data))
     # use the dimensions of whole clusters, of which a border holds only some vertices
     noise = rounding_of(told["sizes"], sheaf.dtype)
-    tallest = job.whole.tallest
-    coarse = realize(R, None, compress=job.compress, noise=noise, tallest=tallest)
+    coarse = realize(R, None, compress=job.compress, noise=noise)
     return write_coarse(job, fresh_name(f"border-{s:06d}"), clusters, coarse)

@@ -4,10 +4,9 @@ import numpy as np
 
 from sheafcoarsen._kernels import modes as kernels
 from sheafcoarsen._kernels.dense import workspace
-from sheafcoarsen._kernels.partition import neighbours, strengths
 from sheafcoarsen._support import offsets, run_ranges
 from sheafcoarsen.operators import laplacian
-from sheafcoarsen.partition import Clusters
+from sheafcoarsen.partition import Clusters, links_of
 from sheafcoarsen.sheaf import CellularSheaf
 
 
@@ -36,7 +35,7 @@ class ClusterPatches:
             low_edges=np.argsort(low_end, kind="stable"),
             diagonal=np.ascontiguousarray(laplacian(sheaf).diagonal().real),
         )
-        links = couplings(sheaf)
+        links = links_of(sheaf, weights="sheaf")
         run_ranges(
             lambda lo, hi: kernels.grow_patches(lo, hi, f, clusters, links, rings, self.arrays),
             np.diff(starts) + 1,
@@ -70,15 +69,3 @@ class ClusterPatches:
             m=np.empty(2 * n * N, self.dtype),
             map=np.empty(map_size, self.dtype),
         )
-
-
-def couplings(sheaf: CellularSheaf) -> kernels.Neighbours:
-    """Return the adjacency lists of the graph, with the coupling strength of each edge."""
-    n, m = sheaf.n_vertices, sheaf.n_edges
-    of_edges = np.empty(m)
-    strengths(sheaf.arrays, 1 / max(sheaf.largest_entry, np.finfo(float).tiny), of_edges)
-    links = kernels.Neighbours(
-        np.empty(n + 1, np.int64), np.empty(2 * m, np.int32), np.empty(2 * m)
-    )
-    neighbours(sheaf.edges, of_edges, *links, np.empty(n, np.int64))
-    return links

@@ -19,8 +19,8 @@ from sheafcoarsen._support import (
 from sheafcoarsen.modes.local_operators import LocalOperator
 from sheafcoarsen.modes.prolongation import Prolongation, block_layout
 from sheafcoarsen.modes.result import LocalModes, trusted_modes
-from sheafcoarsen.modes.sparse import SPARSE_ABOVE, SPARSE_SHARE, local_sheaf, lowest_sparse
-from sheafcoarsen.operators import laplacian
+from sheafcoarsen.modes.sparse import SPARSE_ABOVE, SPARSE_SHARE, local_operator, lowest_sparse
+from sheafcoarsen.operators import coboundary
 from sheafcoarsen.partition import Clusters, Partition
 from sheafcoarsen.ranks import Rule, Spectra
 from sheafcoarsen.sheaf import CellularSheaf
@@ -29,12 +29,6 @@ MAX_DENSE = 12_000
 """Maximum dimension of a cluster or patch whose operator is stored as a dense matrix.
 
 At this dimension n, the workspace of 5 n^2 numbers takes 5.8 GB in double precision.
-"""
-
-
-ILL_CONDITIONED = 1e3
-"""Ratio of norm(L_a, inf) to the first positive eigenvalue above which zero modes are singular
-vectors. Paths of 50 vertices and grids of 35 x 35 are below it.
 """
 
 
@@ -47,16 +41,15 @@ class Whole(NamedTuple):
 
     spectra: bool  # the value of `worth_reducing` for computing spectra
     modes: bool  # the value of `worth_reducing` for computing modes
-    tallest: int  # maximum stalk dimension of a crossing edge
 
     @classmethod
-    def of(cls, dims: np.ndarray, ranks: np.ndarray | None, tallest: int) -> "Whole":
+    def of(cls, dims: np.ndarray, ranks: np.ndarray | None) -> "Whole":
         """Return the global decisions for clusters with given dimensions and mode counts."""
         modes = False
         if ranks is not None:
             wanted = np.minimum(ranks + 1, dims)
             modes = worth_reducing(np.where(is_large(dims, wanted), 0, dims), wanted)
-        return cls(worth_reducing(dims, 1), modes, tallest)
+        return cls(worth_reducing(dims, 1), modes)
 
 
 def is_large(dims: Any, wanted: Any) -> Any:
@@ -94,7 +87,8 @@ def has_inaccurate_zeros(
     zeros = np.bincount(cluster[out.scores <= levels[cluster]], minlength=len(ranks))
     first = np.append(out.scores, 0)[np.minimum(out.starts[:-1] + zeros, len(out.scores))]
     positive = np.where(zeros < ranks, first, out.following)
-    return (zeros > 0) & (positive > levels) & (out.norms > ILL_CONDITIONED * positive)
+    # the ratio is below 1e3 for paths of 50 vertices and grids of 35 x 35
+    return (zeros > 0) & (positive > levels) & (out.norms > 1e3 * positive)
 
 
 class LocalProblems:
@@ -262,11 +256,12 @@ class LocalProblems:
         wanted = np.minimum(ranks + 1, c.dims)
         large = is_large(c.dims, wanted)
         check_dense(np.where(large, 0, c.dims), "retaining this fraction of its modes")
+        delta = coboundary(self.sheaf) if large.any() else None
         with single_threaded_blas():
             # a Python loop suffices: clusters larger than SPARSE_ABOVE are few
             for a in np.flatnonzero(large).tolist():
                 try:
-                    self.large_modes(a, out)
+                    self.large_modes(a, delta, out)
                 except np.linalg.LinAlgError:
                     if c.dims[a] > MAX_DENSE:
                         raise
@@ -294,10 +289,10 @@ class LocalProblems:
             self.allocate_svd(rows, dims),
         )
 
-    def large_modes(self, a: int, out: kernels.ModesOut) -> None:
+    def large_modes(self, a: int, delta: Any, out: kernels.ModesOut) -> None:
         """Compute the modes of one large cluster by the sparse method."""
-        local, unit = local_sheaf(self.sheaf, self.clusters, a)
-        A, r = laplacian(local), int(out.blocks.ranks[a])
+        A, unit = local_operator(delta, self.sheaf, self.clusters, a)
+        r = int(out.blocks.ranks[a])
         top = inf_norm(A)
         if top == 0:  # A = 0, so every vector is an eigenvector
             w, Z = np.zeros(r + 1), np.eye(A.shape[0], r)

@@ -9,10 +9,11 @@ import scipy.linalg
 import scipy.sparse
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
-from sheafcoarsen._support import blocks, inf_norm
+from sheafcoarsen._kernels.dense import power_of_two
+from sheafcoarsen._support import inf_norm, range_of_blocks
 from sheafcoarsen.operators import Factors
 from sheafcoarsen.partition import Clusters
-from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf, unit_sheaf
+from sheafcoarsen.sheaf import CellularSheaf
 
 SPARSE_ABOVE = 800
 """Cluster dimension above which the sparse method is faster for few modes."""
@@ -33,50 +34,23 @@ If eigenvalues are well separated, inverse iteration refines the result of a loo
 """
 
 
-RESTARTS = 300
-"""Maximum number of Lanczos restarts; runs that converge need only a few."""
+def local_operator(
+    delta: scipy.sparse.csr_array, sheaf: CellularSheaf, clusters: Clusters, a: int
+) -> tuple[scipy.sparse.csr_array, float]:
+    """Return the local operator of cluster a in double precision, divided by unit^2, and ``unit``.
 
-
-def local_sheaf(sheaf: CellularSheaf, clusters: Clusters, a: int) -> tuple[CellularSheaf, float]:
-    """Return a sheaf whose Laplacian is the scaled local operator of cluster a, and the scale.
-
-    The scale is a power of two (``unit_sheaf``), and the maps are in double precision. Half-edges
-    and loops become edges to an additional vertex with a stalk of dimension 0; the new edge of a
-    loop has the difference of its two maps.
+    ``delta`` is the coboundary of the sheaf; ``unit`` is a power of two (`power_of_two`).
     """
-    members = clusters.members[clusters.member_ptr[a] : clusters.member_ptr[a + 1]]
     inner = clusters.internal_edges[clusters.internal_ptr[a] : clusters.internal_ptr[a + 1]]
     half_edges = clusters.half_edges[clusters.half_ptr[a] : clusters.half_ptr[a + 1]]
-    index = np.empty(sheaf.n_vertices, np.int64)
-    index[members] = np.arange(len(members))
-
-    def maps(edges: np.ndarray, end: int) -> np.ndarray:
-        if end == 0:
-            return blocks(sheaf.tail_data, sheaf.tail_offsets, edges)
-        return blocks(sheaf.head_data, sheaf.head_offsets, edges)
-
-    at_loop = sheaf.edges[inner, 0] == sheaf.edges[inner, 1]
-    loops, inner = inner[at_loop], inner[~at_loop]
-    ends, edges, tails = [index[sheaf.edges[inner]]], [inner], [maps(inner, 0)]
-    tail_ends, head_ends = (half_edges[(half_edges & 1) == end] >> 1 for end in (0, 1))
-    for some, end, data in (
-        (loops, 0, maps(loops, 0) - maps(loops, 1)),
-        (tail_ends, 0, maps(tail_ends, 0)),
-        (head_ends, 1, maps(head_ends, 1)),
-    ):
-        at = index[sheaf.edges[some, end]]
-        ends.append(np.stack([at, np.full_like(at, len(members))], axis=1))
-        edges.append(some)
-        tails.append(data)
-    tail, head = np.concatenate(tails), maps(inner, 1)
-    local = trusted_sheaf(
-        np.concatenate(ends),
-        np.append(sheaf.vertex_dims[members], 0),
-        sheaf.edge_dims[np.concatenate(edges)],
-        tail,
-        head,
-    )
-    return unit_sheaf(local)
+    members = clusters.members[clusters.member_ptr[a] : clusters.member_ptr[a + 1]]
+    rows = range_of_blocks(sheaf.edge_offsets, np.concatenate([inner, half_edges >> 1]))
+    local = delta[rows][:, range_of_blocks(sheaf.vertex_offsets, members)]
+    local = local.astype(np.result_type(local.dtype, np.float64))
+    unit = power_of_two(float(np.abs(local.data).max(initial=0)))
+    # divide as reals: numpy's complex division multiplies by a reciprocal, which is less exact
+    local.data = (local.data.view(np.float64) / unit).view(local.dtype)
+    return local.conj().T.tocsr() @ local, unit
 
 
 def lowest_sparse(
@@ -160,7 +134,7 @@ def _lanczos(
             which="LM",
             v0=start,
             ncv=min(n - 1, max(4 * count, 40)),
-            maxiter=RESTARTS,
+            maxiter=300,  # runs that converge need only a few restarts
             tol=tol,
         )[1]
     except ArpackNoConvergence as error:

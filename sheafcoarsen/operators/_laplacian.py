@@ -63,8 +63,9 @@ def row_starts(blocks: assembly.BlockPattern, dims: np.ndarray, one_size: bool) 
     """Return the offset of each vertex's first row in the stored entries of L, shape (n + 1,)."""
     if one_size:
         return blocks.block_ptr * int(dims[0]) ** 2
-    widths = np.empty(len(dims), np.int64)
-    assembly.scalar_row_widths(blocks.block_ptr, blocks.columns, dims, widths)
+    if not len(dims):
+        return offsets(dims)
+    widths = np.add.reduceat(dims[blocks.columns], blocks.block_ptr[:-1])
     return offsets(widths * dims)
 
 
@@ -82,11 +83,9 @@ def scalar_indices(
     itype = index_dtype(max(nnz, sheaf.dim_c0))
     indptr, indices = np.empty(sheaf.dim_c0 + 1, itype), np.empty(nnz, itype)
     indptr[-1] = nnz
-    rows = assembly.BlockRows(
-        blocks.block_ptr, blocks.columns, sheaf.vertex_dims, sheaf.vertex_offsets, starts
-    )
+    arrays = sheaf.arrays
     run_ranges(
-        lambda lo, hi: assembly.scalar_pattern(lo, hi, rows, indptr, indices),
+        lambda lo, hi: assembly.scalar_pattern(lo, hi, arrays, blocks, starts, indptr, indices),
         starts,
         cumulative=True,
         serial_below=SERIAL_BELOW,
@@ -240,7 +239,7 @@ class LaplacianPattern:
         d, edge_dims = int(sheaf.vertex_dims[0]), sheaf.edge_dims
         rows = int(edge_dims[0]) if len(edge_dims) else 0
         lanes, square = (data.dtype.type(0),) * d, (0,) if rows == d else ()
-        maps = assembly.UniformMaps(sheaf.tail_data, sheaf.head_data, rows)
+        maps = sheaf.tail_data, sheaf.head_data, rows
         blocks, bsr = self._blocks, self.format == "bsr"
         self._over_vertices(
             lambda lo, hi: assembly.fill_uniform(lo, hi, maps, blocks, bsr, lanes, square, data)

@@ -16,17 +16,6 @@ columns, replaces SuperLU's. OWN_ORDER_ABOVE: dimension above which its eliminat
 SuperLU's minimum degree, with which factorizations of 3-D grids take 2 to 3 times as long.
 """
 
-RELAX = 1
-"""Size of SuperLU's relaxed supernodes. With larger ones, factoring a pose graph of 100,000
-vertices in a fill-reducing order takes ten times as long.
-"""
-
-FEW, PANEL = 2e4, 2
-"""FEW: number of operations per row up to which SuperLU's panel size is PANEL, not its default of
-20. The default takes 10 to 40 % longer on pose graphs, but 25 % less time on 3-D grids, which need
-at least 7e4 operations per row.
-"""
-
 LANES = (16, 4, 1), (4, 1)
 """Numbers of right-hand sides that kernels process at a time, for real and for complex scalars."""
 
@@ -41,15 +30,18 @@ class Factors:
             order = elimination_order(shifted)
         if order is not None:
             shifted = shifted[order.rows][:, order.rows]
-        few = order is not None and order.operations <= FEW * n
+        # SuperLU's default panel size, 20, takes 25 % less time on 3-D grids, which need at least
+        # 7e4 operations per row, but 10 to 40 % longer on pose graphs
+        few = order is not None and order.operations <= 2e4 * n
         try:
             factors = interruptible(
                 splu,
                 scipy.sparse.csc_array(shifted),
                 permc_spec="MMD_AT_PLUS_A" if order is None else "NATURAL",
                 diag_pivot_thresh=0.0,
-                relax=RELAX,
-                panel_size=PANEL if few else None,
+                # larger supernodes: ten times as long for a pose graph of 100,000 vertices
+                relax=1,
+                panel_size=2 if few else None,
                 options={"SymmetricMode": True},
             )
         except RuntimeError as error:

@@ -21,18 +21,10 @@ Operations with minimum degree, relative to nested dissection: 1/3 to 1 on pose 
 chain of poses with chords, and 2 on 3-D grids.
 """
 
-TOO_EXPENSIVE = 16
-"""Minimum degree is skipped if nested dissection needs more than this multiple of the number of
-operations that the caller can afford.
-"""
-
 DEGREE_UP_TO = 2e11
 """Minimum degree is skipped if nested dissection needs more operations than this (for stalks of
 dimension 1), because finding the minimum degree order would take a second.
 """
-
-MOST = 2**62
-"""Maximum number of operations that are counted."""
 
 PER_OPERATION, PER_ENTRY, PER_SOLVE = 2e-10, 5e-8, 1e-9
 """Measured seconds on one thread. PER_OPERATION and PER_ENTRY: per operation and per entry of a
@@ -74,24 +66,23 @@ def elimination_order(A: scipy.sparse.csr_array, most: float = np.inf) -> Order:
     rows = np.repeat(np.arange(len(widths)), np.diff(Q.indptr))
     other = Q.indices != rows
     indptr = offsets(np.bincount(rows[other], minlength=len(widths)))
-    order = order_of_graph((indptr, Q.indices[other].astype(np.int64)), widths, DEGREE_ABOVE, most)
+    order = order_of_graph((indptr, Q.indices[other].astype(np.int64)), widths, most)
     return order._replace(rows=ranges(starts[order.rows], widths[order.rows]))
 
 
 def order_of_graph(
     graph: tuple[np.ndarray, np.ndarray],
     widths: np.ndarray,
-    least: float,
     most: float = np.inf,
 ) -> Order:
     """Return vertices in a fill-reducing order; vertex v represents widths[v] rows.
 
     ``graph`` is (indptr, indices) in int64, without loops. Leaves and chains are eliminated first.
     The others have the cheaper order of nested dissection and minimum degree; the latter is tried
-    if the former takes more than ``least`` operations per vertex.
+    if the former takes more than `DEGREE_ABOVE` operations per vertex.
     """
     indptr, indices = graph
-    n, most = len(widths), float(min(most, MOST))
+    n, most = len(widths), min(most, 2.0**62)  # the kernel counts in 64 bits
     first, degrees, neighbors = np.empty(n, np.int64), np.diff(indptr), indices.copy()
     first = first[: order_chains(indptr, neighbors, degrees, first)]
     core_vertices = np.flatnonzero(degrees >= 0)
@@ -106,9 +97,10 @@ def order_of_graph(
         return Order(order, float(counts[0]), float(counts[1]))
 
     width = float(widths.sum()) / max(n, 1)
-    limit = min(max(TOO_EXPENSIVE * most, 1.0), DEGREE_UP_TO * width**3, MOST)
+    # minimum degree is skipped if nested dissection needs 16 times what the caller can afford
+    limit = min(max(16 * most, 1.0), DEGREE_UP_TO * width**3, 2.0**62)
     best = counted(nested_dissection(*core), max(most, limit))
-    if least * n < best.operations <= limit:
+    if DEGREE_ABOVE * n < best.operations <= limit:
         best = min(best, counted(_minimum_degree(*core), most), key=lambda each: each.operations)
     return best
 

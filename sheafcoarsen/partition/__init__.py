@@ -46,7 +46,7 @@ from sheafcoarsen.partition.clusters import (
     clusters_of,
     edge_clusters,
 )
-from sheafcoarsen.partition.links import edge_strengths
+from sheafcoarsen.partition.links import edge_strengths, links_of
 from sheafcoarsen.partition.repair import warn_if_starved
 
 __all__ = [
@@ -60,6 +60,7 @@ __all__ = [
     "edge_clusters",
     "edge_strengths",
     "find_clusters",
+    "links_of",
     "select",
     "warn_if_starved",
 ]

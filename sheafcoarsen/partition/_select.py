@@ -48,10 +48,6 @@ METHODS = get_args(Method)
 """Allowed values of ``method``."""
 
 
-AUTO = "balls"
-"""Method that "auto" stands for."""
-
-
 def select(
     F_or_graph: CellularSheaf | GraphLike,
     n_clusters: int,
@@ -160,7 +156,7 @@ def find_clusters(
     flag("progress", progress)
     n_clusters = whole_number("n_clusters", n_clusters)
     rng = np.random.default_rng(whole_number("seed", seed, at_least=0))
-    finder = AUTO if method == "auto" else str(method)
+    finder = "balls" if method == "auto" else str(method)
     with bar(3, "select", progress) as shown:
         links = links_of(F_or_graph, weights)
         _check_count(n_clusters, len(links.sizes), finder)

@@ -22,10 +22,6 @@ from sheafcoarsen.partition.links import (
 from sheafcoarsen.partition.repair import repair_labels
 from sheafcoarsen.sheaf import CellularSheaf, component_labels, unit_sheaf
 
-STALLED = 0.95
-"""Matching stops if a level keeps more than this fraction of the previous level's vertices.
-A star stalls matching once the group of its centre is full."""
-
 
 def match_levels(links: Links, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
     """Return labels of about ``n_clusters`` groups found by matching, refined on each level."""
@@ -52,8 +48,8 @@ def _matched(
         count = kernels.match(level, order, aim, high, groups)
         levels.append((level, groups))
         level = grouped(level, groups)
-        if count > STALLED * n:  # repair_labels merges the remaining groups
-            break
+        if count > 0.95 * n:  # stalled, as on a star once the group of its centre is full
+            break  # repair_labels merges the remaining groups
     return levels, level
 
 
@@ -177,10 +173,6 @@ MOST_SPECTRAL = 500
 """Maximum number of clusters for spectral clustering, which needs as many eigenvectors."""
 
 
-DENSE_SPECTRAL = 1000
-"""Maximum dimension for which a dense eigensolver is faster than Lanczos."""
-
-
 MOST_FACTORS = 24
 """Number of random linear combinations that replace the modes if there are more modes than this."""
 
@@ -274,7 +266,7 @@ def _leading_eigenvectors(
     mode is used.
     """
     n = matrix.shape[0]
-    if n <= DENSE_SPECTRAL:
+    if n <= 1000:  # faster than Lanczos
         with single_threaded_blas():
             return scipy.linalg.eigh(matrix.toarray(), subset_by_index=[n - k, n - 1])[1]
     v0 = rng.standard_normal(n)

@@ -36,20 +36,6 @@ MatrixLike: TypeAlias = scipy.sparse.sparray | scipy.sparse.spmatrix | npt.Array
 """A sparse or dense matrix."""
 
 
-STEPS = 4
-"""Number of inverse iterations for the scaling of edges. Each step gains up to 8 digits."""
-
-
-class SheafData(NamedTuple):
-    """Arrays that define a sheaf."""
-
-    edges: np.ndarray
-    vertex_dims: np.ndarray
-    edge_dims: np.ndarray
-    tail_data: np.ndarray
-    head_data: np.ndarray
-
-
 class Blocks(NamedTuple):
     """Dense blocks of a matrix: block k is entries[starts[k]:starts[k + 1]], row-major."""
 
@@ -73,22 +59,28 @@ class Maps(NamedTuple):
     head: np.ndarray
 
 
-def sheaf_of_laplacian(L: Any, dims: npt.ArrayLike) -> SheafData:
-    """Return a sheaf with Laplacian L: sorted edges (u, v) with u < v, then sorted loops."""
+def sheaf_of_laplacian(
+    L: Any, dims: npt.ArrayLike
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return the arrays of a sheaf with Laplacian L.
+
+    They are edges, vertex dims, edge dims, tail data and head data, with sorted edges (u, v) with
+    u < v, then sorted loops.
+    """
     matrix = _square_matrix(L)
     dims = _stalk_dims(dims, matrix.shape[0])
     matrix = _hermitian(matrix, dims)
     diagonal, beside = _blocks(matrix, dims)
     _refuse_indefinite(diagonal, dims)
     stacks = _stacks(beside, dims)
-    maps = [_equal_shares(stack) for stack in stacks]
-    rest = _rest(diagonal, beside.pairs, maps, dims)
+    maps = [_maps(stack.where, *_factors(-stack.blocks)) for stack in stacks]
+    rest = _rest(diagonal, beside.pairs, maps)
     loops, bad = _loops(rest, diagonal, beside.pairs, dims)
     if bad is not None:
         scaled = _unequal_shares(stacks, beside, diagonal, dims)
         if scaled is not None:
             maps = scaled
-            rest = _rest(diagonal, beside.pairs, maps, dims)
+            rest = _rest(diagonal, beside.pairs, maps)
             loops, still = _loops(rest, diagonal, beside.pairs, dims)
             bad = None if still is None else bad
     if bad is not None:
@@ -219,11 +211,6 @@ def _eigenvalues(blocks: np.ndarray) -> np.ndarray:
 # ---------------------------------------------------------------- edges
 
 
-def _equal_shares(stack: Stack) -> Maps:
-    """Return tail and head maps with the same singular values."""
-    return _maps(stack.where, *_factors(-stack.blocks))
-
-
 def _factors(blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return U, S and V* of the thin singular value decomposition of each block."""
     if blocks.shape[1:] == (1, 1):
@@ -323,7 +310,7 @@ def _lowest_positive(pairs: np.ndarray, sizes: np.ndarray, n: int, eps: float) -
     except RuntimeError:  # A is singular, so I - N and L are indefinite
         return None
     y = np.ones(n)
-    for _ in range(STEPS):
+    for _ in range(4):  # each step gains up to 8 digits
         y = solve(y)
         if not (np.isfinite(y).all() and (y > 0).all()):
             return None
@@ -333,7 +320,7 @@ def _lowest_positive(pairs: np.ndarray, sizes: np.ndarray, n: int, eps: float) -
 # ---------------------------------------------------------------- loops
 
 
-def _rest(diagonal: Blocks, pairs: np.ndarray, maps: list[Maps], dims: np.ndarray) -> Blocks:
+def _rest(diagonal: Blocks, pairs: np.ndarray, maps: list[Maps]) -> Blocks:
     """Return the diagonal blocks minus the contributions of the edges."""
     entries = diagonal.entries.copy()
     for where, tail, head in maps:
@@ -385,7 +372,7 @@ def _assembled(
     maps: list[Maps],
     loops: list[tuple[np.ndarray, np.ndarray]],
     dims: np.ndarray,
-) -> SheafData:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return the sheaf of all edges and loops; the loop rows of a vertex form one loop."""
     ranks = np.zeros(len(dims), np.int64)
     for vertices, _ in loops:
@@ -408,4 +395,4 @@ def _assembled(
                 chosen = number[np.unique(vertices)]
                 flat[range_of_blocks(starts, chosen)] = rows.reshape(-1)
         data.append(flat)
-    return SheafData(pairs, dims, edge_dims, data[0], data[1])
+    return pairs, dims, edge_dims, data[0], data[1]

@@ -1,8 +1,6 @@
-"""Products of a block-sparse matrix with several columns, and with another matrix."""
+"""Products of a block-sparse matrix with several columns."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -10,9 +8,8 @@ import scipy.sparse
 
 from sheafcoarsen._kernels import solve as kernels
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
-from sheafcoarsen._support import offsets, run_ranges
-from sheafcoarsen.operators import index_dtype
-from sheafcoarsen.solve.block_scaling import Matrix, blocks_of, from_blocks
+from sheafcoarsen._support import run_ranges
+from sheafcoarsen.solve.block_scaling import Matrix, blocks_of
 
 LARGEST_BLOCK = 64
 """Maximum number of entries of a block; matrices with larger blocks are stored as csr.
@@ -125,34 +122,3 @@ def complex_columns(X: np.ndarray) -> np.ndarray:
     out = np.empty((len(X) // 2, X.shape[1]), np.result_type(X, np.complex64))
     out.real, out.imag = X[::2], X[1::2]
     return out
-
-
-def multiply(A: Matrix, B: Matrix) -> Matrix:
-    """Return the product A B of matrices with conforming blocks, with unsorted indices."""
-    left, right = blocks_of(A), blocks_of(B)
-    (p, q), (rows, r) = left[2].shape[1:], right[2].shape[1:]
-    if JIT_IS_OFF or q != rows or max(p * q, q * r, p * r) > LARGEST_BLOCK:
-        return A @ B
-    n, width = A.shape[0] // p, B.shape[1] // r
-    counts = np.empty(n, np.int64)
-
-    def count(lo: int, hi: int) -> None:
-        marks = np.full(width, -1)
-        kernels.count_products(lo, hi, left[:2], right[:2], marks, counts)
-
-    def run(work: Callable[[int, int], None]) -> None:
-        run_ranges(work, left[0], cumulative=True, serial_below=SERIAL_BELOW / (p * q * r))
-
-    run(count)
-    indptr = offsets(counts)
-    itype = index_dtype(max(int(indptr[-1]), A.shape[0], B.shape[1]))
-    indices = np.empty(int(indptr[-1]), itype)
-    data = np.empty((len(indices), p, r), np.result_type(left[2], right[2]))
-    shape = (0,) * p, (0,) * q, (0,) * r
-
-    def fill(lo: int, hi: int) -> None:
-        places = np.full(width, -1)
-        kernels.multiply_blocks(lo, hi, left, right, shape, places, (indptr, indices, data))
-
-    run(fill)
-    return from_blocks(data, indices, indptr.astype(itype), (A.shape[0], B.shape[1]))

@@ -71,10 +71,10 @@ def block_size(dims: np.ndarray) -> int | None:
 def in_blocks(A: Matrix, row_dims: np.ndarray, column_dims: np.ndarray) -> Matrix:
     """Return a matrix as bsr if all stalks have the same dimension, else as csr."""
     rows, columns = block_size(row_dims), block_size(column_dims)
-    if A.format == "bsr" and A.blocksize == (rows, columns):
-        return A
     if rows is None or columns is None or rows * columns == 1:
         return scipy.sparse.csr_array(A)
+    if A.format == "bsr" and A.blocksize == (rows, columns):
+        return A
     return scipy.sparse.csr_array(A).tobsr((rows, columns))
 
 

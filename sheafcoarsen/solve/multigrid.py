@@ -35,7 +35,6 @@ from sheafcoarsen.solve.block_matrix import (
     LANES,
     BlockMatrix,
     complex_columns,
-    multiply,
     real_columns,
     real_form,
 )
@@ -344,13 +343,13 @@ def _next_level(A: Matrix, top: float, C: Coarsening) -> tuple[Matrix, Matrix, M
     """Return the next level's operator, its prolongation, and the scaling of its sheaf."""
     fine_dims, dims = C.fine.vertex_dims, C.sheaf.vertex_dims
     P = in_blocks(C.prolongation, fine_dims, dims)
-    smoothed = in_blocks(P - (4 / (3 * top)) * multiply(A, P), fine_dims, dims)
+    smoothed = in_blocks(P - (4 / (3 * top)) * (A @ P), fine_dims, dims)
     width = np.diff(smoothed.indptr).astype(float)
     if smoothed.format == "bsr":
         width = np.repeat(width * smoothed.blocksize[1], smoothed.blocksize[0])
     if (width**2).sum() <= THICK * A.nnz:
         P = smoothed
-    product = in_blocks(multiply(adjoint(P), multiply(A, P)), dims, dims)
+    product = in_blocks(adjoint(P) @ (A @ P), dims, dims)
     S = unit_roots(product, dims, ROUNDING)[0]
     return scaled(S, product, S), scaled(None, P, S), S
 

@@ -278,14 +278,14 @@ class PoseGraph(ReadOnly):
 
     @cached_property
     def _connection(self) -> Connection:
-        n, ends, points, tau = int(self.n_vertices or 0), self.edges, self.translations, self.tau
+        n, ends, points = int(self.n_vertices or 0), self.edges, self.translations
+        kappa, tau = np.asarray(self.kappa), np.asarray(self.tau)
         if (seen := self.sightings) is not None:
             ends = np.concatenate([ends, seen.edges + np.array([0, n])])
             points = np.concatenate([points, seen.points])
             tau = np.append(tau, seen.tau)
         n_landmarks = 0 if seen is None else seen.n_landmarks
-        kappa = np.asarray(self.kappa)
-        return Connection(n, ends, self.rotations, kappa, points, np.asarray(tau), n_landmarks)
+        return Connection(n, ends, self.rotations, kappa, points, tau, n_landmarks)
 
     def joint_sheaf(self) -> CellularSheaf:
         """Return the sheaf on which the energies of the d cochains ``S.cochain()`` sum to the cost.

@@ -14,7 +14,6 @@ from sheafcoarsen._kernels.coarsening.loops import (
     RetainedEnergy,
     factor,
     internal_traces,
-    put_loops,
     retained_energy,
 )
 
@@ -29,7 +28,6 @@ __all__ = [
     "crossing_maps",
     "factor",
     "internal_traces",
-    "put_loops",
     "retained_energy",
     "uniform_maps",
 ]

@@ -227,11 +227,12 @@ def compressed_maps(lo, hi, f, c, R, rows, out, workspace):
         if w == 0:
             continue
         filled, k, end = 0, c.pair_ptr[p], c.pair_ptr[p + 1]
+        height = w + max(w, workspace.chunk)
+        for e in c.crossing_edges[k:end]:  # one fine edge must fit below the factor
+            height = max(height, w + f.edge_dims[e])
         while k < end:
             begin, at = k, filled * w
-            while k < end and filled + f.edge_dims[c.crossing_edges[k]] <= w + max(
-                w, workspace.chunk
-            ):
+            while k < end and filled + f.edge_dims[c.crossing_edges[k]] <= height:
                 filled += f.edge_dims[c.crossing_edges[k]]
                 k += 1
             tail_rows, head_rows = Rows(m, at, ra, w), Rows(m, at + ra, rb, w)

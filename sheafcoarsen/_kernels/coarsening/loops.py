@@ -31,15 +31,6 @@ class Loops(NamedTuple):
     factors: np.ndarray
 
 
-@kernel
-def put_loops(loops, widths, to, out):
-    """Write B_a / 2 of every cluster to ``out`` from index to[a]."""
-    rows, starts, factors = loops.rows, loops.starts, loops.factors
-    for a in range(rows.size):
-        for i in range(rows[a] * widths[a]):
-            out[to[a] + i] = factors[starts[a] + i] / 2
-
-
 @subkernel
 def measure(a, f, c, R, out):
     """Compute units of cluster a's maps and of R_a, and the largest squared column norm of R_a."""

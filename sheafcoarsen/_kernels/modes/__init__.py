@@ -30,7 +30,6 @@ from sheafcoarsen._kernels.modes.oversampled import (
 )
 from sheafcoarsen._kernels.modes.patch_kernel import PatchWorkspace
 from sheafcoarsen._kernels.modes.patches import (
-    Neighbours,
     Patches,
     PatchIndex,
     grow_patches,
@@ -41,7 +40,6 @@ __all__ = [
     "SHIFT",
     "Blocks",
     "ModesOut",
-    "Neighbours",
     "PatchIndex",
     "PatchProblems",
     "PatchWorkspace",

@@ -11,6 +11,15 @@ from sheafcoarsen._kernels.jit import subkernel
 
 
 @subkernel
+def largest_entry(data, begin, end):
+    """Return the largest absolute value of data[begin:end]."""
+    largest = 0.0
+    for i in range(begin, end):
+        largest = max(largest, float(abs(data[i])))
+    return largest
+
+
+@subkernel
 def cluster_unit(a, f, c):
     """Return one over the power of two just above the largest map entry of cluster a's operator."""
     edges, inner, half_ptr, half_edges = f.edges, c.internal_edges, c.half_ptr, c.half_edges
@@ -24,18 +33,15 @@ def cluster_unit(a, f, c):
             for i in range(tail_offsets[e + 1] - tail):
                 largest = max(largest, float(abs(tail_data[tail + i] - head_data[head + i])))
             continue
-        for i in range(tail, tail_offsets[e + 1]):
-            largest = max(largest, float(abs(tail_data[i])))
-        for i in range(head, head_offsets[e + 1]):
-            largest = max(largest, float(abs(head_data[i])))
+        largest = max(largest, largest_entry(tail_data, tail, tail_offsets[e + 1]))
+        largest = max(largest, largest_entry(head_data, head, head_offsets[e + 1]))
     for k in range(half_ptr[a], half_ptr[a + 1]):
         e = half_edges[k] >> 1
         if half_edges[k] & 1 == 0:
-            for i in range(tail_offsets[e], tail_offsets[e + 1]):
-                largest = max(largest, float(abs(tail_data[i])))
+            entry = largest_entry(tail_data, tail_offsets[e], tail_offsets[e + 1])
         else:
-            for i in range(head_offsets[e], head_offsets[e + 1]):
-                largest = max(largest, float(abs(head_data[i])))
+            entry = largest_entry(head_data, head_offsets[e], head_offsets[e + 1])
+        largest = max(largest, entry)
     return 1 / power_of_two(largest)
 
 
@@ -53,10 +59,8 @@ def largest_loop_entry(a, f, c):
     for k in range(c.internal_ptr[a], c.internal_ptr[a + 1]):
         e = inner[k]
         if edges[e, 0] == edges[e, 1]:
-            for i in range(tail_offsets[e], tail_offsets[e + 1]):
-                largest = max(largest, float(abs(tail_data[i])))
-            for i in range(head_offsets[e], head_offsets[e + 1]):
-                largest = max(largest, float(abs(head_data[i])))
+            largest = max(largest, largest_entry(tail_data, tail_offsets[e], tail_offsets[e + 1]))
+            largest = max(largest, largest_entry(head_data, head_offsets[e], head_offsets[e + 1]))
     return largest
 
 

@@ -18,13 +18,6 @@ from sheafcoarsen._kernels.jit import numba_inlined, subkernel
 from sheafcoarsen._kernels.modes.local import largest_loop_entry, stack
 from sheafcoarsen._kernels.modes.patches import PatchIndex
 
-FIRST_BLOCK = 4
-"""Initial number of start vectors in the search for a kernel; doubled while all converge to it."""
-
-
-SEPARATED = 100.0
-"""Ratio of eigenvalue to shift up to which an eigenvector is refined; the others are dropped."""
-
 
 class PatchWorkspace(NamedTuple):
     """Workspace for all patches of a range, sized for the largest one."""
@@ -39,60 +32,12 @@ class PatchWorkspace(NamedTuple):
 
 
 @subkernel
-def apply_delta(f, t, unit, x, y):
-    """Write unit delta_T x, for each row of x (count, N), to a column of y (rows, count)."""
-    edges, vertex_dims, edge_dims = f.edges, f.vertex_dims, f.edge_dims
-    tail_data, tail_offsets = f.tail_data, f.tail_offsets
-    head_data, head_offsets = f.head_data, f.head_offsets
-    inner, local = t.internal_edges, t.local_offsets
-    row, count = 0, x.shape[0]
-    y[:] = 0
-    for k in range(t.internal_ptr[1]):
-        e = inner[k]
-        u, v = edges[e, 0], edges[e, 1]
-        du, dv, at_u, at_v = vertex_dims[u], vertex_dims[v], local[u], local[v]
-        for q in range(edge_dims[e]):
-            tail, head = tail_offsets[e] + q * du, head_offsets[e] + q * dv
-            for j in range(count):
-                total = y[row, j]
-                if u == v:
-                    for i in range(du):
-                        total += (tail_data[tail + i] - head_data[head + i]) * unit * x[j, at_u + i]
-                else:
-                    for i in range(du):
-                        total += tail_data[tail + i] * unit * x[j, at_u + i]
-                    for i in range(dv):
-                        total -= head_data[head + i] * unit * x[j, at_v + i]
-                y[row, j] = total
-            row += 1
-
-
-@subkernel
-def apply_adjoint(f, t, unit, y, x):
-    """Write conj(unit delta_T* y), for each column of y (rows, count), to a row of x (count, N)."""
-    edges, vertex_dims, edge_dims = f.edges, f.vertex_dims, f.edge_dims
-    tail_data, tail_offsets = f.tail_data, f.tail_offsets
-    head_data, head_offsets = f.head_data, f.head_offsets
-    inner, local = t.internal_edges, t.local_offsets
-    row, count = 0, x.shape[0]
-    x[:] = 0
-    for k in range(t.internal_ptr[1]):
-        e = inner[k]
-        u, v = edges[e, 0], edges[e, 1]
-        du, dv, at_u, at_v = vertex_dims[u], vertex_dims[v], local[u], local[v]
-        for q in range(edge_dims[e]):
-            tail, head = tail_offsets[e] + q * du, head_offsets[e] + q * dv
-            for j in range(count):
-                z = np.conj(y[row, j])
-                if u == v:
-                    for i in range(du):
-                        x[j, at_u + i] += (tail_data[tail + i] - head_data[head + i]) * unit * z
-                else:
-                    for i in range(du):
-                        x[j, at_u + i] += tail_data[tail + i] * unit * z
-                    for i in range(dv):
-                        x[j, at_v + i] -= head_data[head + i] * unit * z
-            row += 1
+def scaled_delta(f, t, rows, unit, out):
+    """Write unit delta_T to ``out`` and return it as a matrix, (rows, N)."""
+    stack(0, f, t, rows, out)
+    for i in range(out.size):
+        out[i] *= unit
+    return out.reshape(rows, t.dims[0])
 
 
 @subkernel
@@ -202,11 +147,12 @@ def patch_kernel(f, rows, unit, largest, top, eps, workspace):
     shifted_copy(a, n, -mu, spare)
     if potrf(spare, n, s) == 0:
         return none, 0
-    count = FIRST_BLOCK
+    count = 4  # number of start vectors, doubled while all of them converge to the kernel
     if 3 * count <= n:
         shifted_copy(a, n, mu, spare)
         if potrf(spare, n, s) != 0:
             count = n
+    delta = scaled_delta(f, t, rows, unit, np.empty(rows * n, a.dtype))
     while 3 * count <= n:
         x = np.empty((count, n), a.dtype)
         flat = x.reshape(count * n)
@@ -216,13 +162,11 @@ def patch_kernel(f, rows, unit, largest, top, eps, workspace):
             orthonormalize(x)
         for i in range(count * n):  # conjugate back: LAPACK read the conjugate of L_T
             flat[i] = np.conj(flat[i])
-        y = np.empty((rows, count), a.dtype)
-        apply_delta(f, t, unit, x, y)
-        w, z, info = right_vectors(rows, count, y.reshape(rows * count), s)
+        w, z, info = right_vectors(rows, count, np.dot(delta, x.T).reshape(rows * count), s)
         if info != 0:
             return none, info
-        n_small = 0
-        while n_small < count and w[count - 1 - n_small] ** 2 <= SEPARATED * mu:
+        n_small = 0  # number of vectors to refine; the others are far from the kernel
+        while n_small < count and w[count - 1 - n_small] ** 2 <= 100 * mu:
             n_small += 1
         if n_small == 0:
             return none, 0
@@ -231,17 +175,14 @@ def patch_kernel(f, rows, unit, largest, top, eps, workspace):
             continue
         x = combinations(z, count - n_small, count, x, n)
         next_square = w[count - 1 - n_small] ** 2
-        y, step = np.empty((rows, n_small), a.dtype), np.empty((n_small, n), a.dtype)
         for _ in range(max(2, math.ceil(math.log(EPS) / math.log(mu / next_square)))):
-            apply_delta(f, t, unit, x, y)
-            apply_adjoint(f, t, unit, y, step)
+            step = np.dot(np.conj(np.dot(delta, x.T)).T, delta)
             potrs(spare, n, step.reshape(n_small * n), n_small, s)
             for j in range(n_small):
                 for i in range(n):
                     x[j, i] -= np.conj(step[j, i])
             orthonormalize(x)
-        apply_delta(f, t, unit, x, y)
-        w, z, info = right_vectors(rows, n_small, y.reshape(rows * n_small), s)
+        w, z, info = right_vectors(rows, n_small, np.dot(delta, x.T).reshape(rows * n_small), s)
         zeros = 0
         while zeros < n_small and w[n_small - 1 - zeros] <= tolerance * norm:
             zeros += 1

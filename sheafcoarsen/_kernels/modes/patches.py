@@ -8,14 +8,6 @@ import numpy as np
 from sheafcoarsen._kernels.jit import kernel, subkernel
 
 
-class Neighbours(NamedTuple):
-    """Neighbours of each vertex, ``ends[starts[v] : starts[v + 1]]``, and coupling strengths."""
-
-    starts: np.ndarray  # (n + 1,)
-    ends: np.ndarray
-    strengths: np.ndarray
-
-
 class Patches(NamedTuple):
     """Vertices of the patches of all clusters, and edges grouped by vertex.
 
@@ -90,7 +82,7 @@ def grow_patches(lo, hi, f, c, links, rings, patches):
 
     Within a ring, vertices are added in descending order of their coupling to the patch.
     """
-    starts, ends, weights = links.starts, links.ends, links.strengths
+    starts, ends, weights = links.starts, links.ends, links.weights
     members, counts, dims = patches.members, patches.counts, patches.dims
     vertex_dims, cluster_members, cluster_dims = f.vertex_dims, c.members, c.dims
     member_ptr, begins = c.member_ptr, patches.starts

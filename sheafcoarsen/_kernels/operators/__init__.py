@@ -1,6 +1,6 @@
 """Kernels of :mod:`sheafcoarsen.operators`: assembly, products and factorization of L."""
 
-from sheafcoarsen._kernels.operators.blocks import UniformMaps, fill, fill_uniform
+from sheafcoarsen._kernels.operators.blocks import fill, fill_uniform
 from sheafcoarsen._kernels.operators.delta import (
     coboundary_csr,
     multiply_maps,
@@ -16,11 +16,9 @@ from sheafcoarsen._kernels.operators.factorization import (
 )
 from sheafcoarsen._kernels.operators.pattern import (
     BlockPattern,
-    BlockRows,
     canonical_entries,
     group_entries,
     scalar_pattern,
-    scalar_row_widths,
     sort_half_edges,
 )
 from sheafcoarsen._kernels.operators.products import (
@@ -31,8 +29,6 @@ from sheafcoarsen._kernels.operators.products import (
 
 __all__ = [
     "BlockPattern",
-    "BlockRows",
-    "UniformMaps",
     "apply_coboundary",
     "apply_laplacian",
     "apply_laplacian_column",
@@ -47,7 +43,6 @@ __all__ = [
     "nested_dissection",
     "order_chains",
     "scalar_pattern",
-    "scalar_row_widths",
     "solve_factored",
     "sort_half_edges",
     "stacked_factors",

@@ -6,8 +6,6 @@ added if it belongs to the block of the previous code: for parallel edges, and f
 occur once and follow ``DIAGONAL``. ``f`` is a ``SheafArrays``, ``blocks`` a ``BlockPattern``.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from sheafcoarsen._kernels.dense import NOT_NEGATIVE, add_gram
@@ -15,14 +13,6 @@ from sheafcoarsen._kernels.jit import kernel, llvm_inlined
 from sheafcoarsen._kernels.operators.delta import add_loop_gram
 from sheafcoarsen._kernels.operators.pattern import DIAGONAL
 from sheafcoarsen._kernels.simd import EXACT, ONE, add_adjoint, put, read, zero
-
-
-class UniformMaps(NamedTuple):
-    """Maps of all edges, which have the same number of rows."""
-
-    tail_data: np.ndarray
-    head_data: np.ndarray
-    rows: int
 
 
 @llvm_inlined

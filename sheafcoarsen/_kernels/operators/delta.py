@@ -8,9 +8,6 @@ import numpy as np
 from sheafcoarsen._kernels.dense import triangular_factor
 from sheafcoarsen._kernels.jit import kernel, subkernel
 
-AT_A_TIME = 64
-"""Minimum number of rows that are stacked before they are factored."""
-
 
 @subkernel
 def add_loop_gram(out, to, a, p, b, q, shape):
@@ -38,7 +35,7 @@ def stacked_factors(lo, hi, f, half_ptr, half_edges, starts, out):
         widest = max(widest, f.vertex_dims[v])
         for k in range(half_ptr[v], half_ptr[v + 1]):
             tallest = max(tallest, f.edge_dims[half_edges[k] >> 1])
-    height = widest + max(tallest, AT_A_TIME)
+    height = widest + max(tallest, 64)
     m = np.empty(height * widest, out.dtype)
     column, row = np.empty(height, out.dtype), np.empty(widest, out.dtype)
     for v in range(lo, hi):

@@ -7,10 +7,6 @@ import numpy as np
 from sheafcoarsen._kernels.jit import kernel, subkernel
 from sheafcoarsen._kernels.simd import ONE, add_adjoint, add_block, put, read, zero
 
-LEAF = 32
-"""Maximum number of vertices of a piece that is not dissected."""
-
-
 MAX_DEGREE = 64
 """Maximum degree of the neighbours of a vertex that ``order_chains`` eliminates.
 
@@ -90,7 +86,7 @@ def nested_dissection(indptr, indices):
         top -= 1
         lo, hi = stack[top, 0], stack[top, 1]
         size = hi - lo
-        if size <= LEAF:
+        if size <= 32:
             continue
         name += 3
         for i in range(lo, hi):

@@ -24,16 +24,6 @@ class BlockPattern(NamedTuple):
     columns: np.ndarray  # int32, column of each block
 
 
-class BlockRows(NamedTuple):
-    """Blocks of L by rows, and offsets of its scalar rows."""
-
-    block_ptr: np.ndarray
-    block_col: np.ndarray
-    dims: np.ndarray
-    offsets: np.ndarray
-    row_starts: np.ndarray
-
-
 @kernel
 def canonical_entries(edges, row_ptr, position, columns, codes):
     """Write the codes and columns of all blocks for canonical edges, by one counting sort.
@@ -148,19 +138,10 @@ def group_entries(edges, row_ends, sorted_entries, row_ptr, block_ptr, columns, 
 
 
 @kernel
-def scalar_row_widths(block_ptr, block_col, dims, widths):
-    """Write the number of scalar columns of each block row."""
-    for i in range(block_ptr.size - 1):
-        w = 0
-        for k in range(block_ptr[i], block_ptr[i + 1]):
-            w += dims[block_col[k]]
-        widths[i] = w
-
-
-@kernel
-def scalar_pattern(lo, hi, rows, indptr, indices):
+def scalar_pattern(lo, hi, f, blocks, row_starts, indptr, indices):
     """Write the CSR indices for vertices lo .. hi; those of vertex i start at row_starts[i]."""
-    block_ptr, block_col, dims, offsets, row_starts = rows
+    block_ptr, block_col = blocks.block_ptr, blocks.columns
+    dims, offsets = f.vertex_dims, f.vertex_offsets
     for i in range(lo, hi):
         d = dims[i]
         if d == 0:

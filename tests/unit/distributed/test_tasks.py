@@ -25,7 +25,7 @@ def job_at(url, **options):
         "singular": False,
         "loops": True,
         "compress": False,
-        "whole": Whole(False, False, 0),
+        "whole": Whole(False, False),
     }
     return tasks.Job(**{**given, **options})
 

@@ -10,7 +10,6 @@ from sheafcoarsen.solve import block_matrix
 from sheafcoarsen.solve.block_matrix import (
     BlockMatrix,
     complex_columns,
-    multiply,
     real_columns,
     real_form,
 )
@@ -119,36 +118,3 @@ def test_real_form_represents_complex_products():
     assert np.array_equal(complex_columns(real_columns(X)), X)
     assert np.allclose(real_form(B) @ real_columns(X), real_columns(B @ X), rtol=1e-14)
     assert np.array_equal(real_form(B.conj().T), real_form(B).T)
-
-
-@pytest.mark.parametrize("name", SHEAVES)
-def test_multiply_matches_dense_products(name):
-    F = SHEAVES[name]
-    L = in_blocks(sc.laplacian(F), F.vertex_dims, F.vertex_dims)
-    for A in (L, L[:, :0] if L.format == "csr" else L):
-        B = multiply(L, A)
-        assert B.format == A.format
-        assert B.shape == A.shape
-        dense = L.toarray()
-        assert_residual(B.toarray() - dense @ A.toarray(), dense, dense, n=20)
-
-
-@pytest.mark.parametrize("shape", [(1, 2, 3), (3, 3, 1), (2, 9, 9)])
-def test_multiply_accepts_rectangular_blocks(shape):
-    p, q, r = shape
-    A, B = blocks(7, 5, p, q), blocks(5, 6, q, r, seed=1)
-    C = multiply(A, B)
-    assert_residual(C.toarray() - A.toarray() @ B.toarray(), A.toarray(), B.toarray(), n=30)
-    assert C.format == "bsr"
-    assert C.blocksize == (p, r)
-
-
-def test_the_number_of_threads_does_not_change_multiply(monkeypatch):
-    monkeypatch.setattr(block_matrix, "SERIAL_BELOW", 0.0)
-    A, B = blocks(50, 40, 2, 3), blocks(40, 30, 3, 2, seed=1)
-    with thread_limit(1):
-        one = multiply(A, B)
-    with thread_limit(4):
-        other = multiply(A, B)
-    assert np.array_equal(one.data, other.data)
-    assert np.array_equal(one.indices, other.indices)
