@@ -96,7 +96,10 @@ class Coarsening(Views, ReadOnly):
         object.__setattr__(self, "prolongation", self.R.matrix)
 
     def recoarsen(self, sheaf: CellularSheaf) -> Coarsening:
-        """Return the same coarsening of another sheaf on the same graph.
+        """Return the coarsening of another sheaf on the same graph, with the same ranks.
+
+        Partition, ranks and local operator are those of this coarsening. A rank rule is not applied
+        again: for other ranks call :func:`coarsen`.
 
         The result shares the index arrays of this coarsening. Its loops have the same rows, even
         if they are zero for the new maps, so that ``LaplacianPattern(C.sheaf)`` remains valid for
@@ -190,9 +193,9 @@ def growth_of(C: Coarsening) -> str | None:
 def check_coarsening(C: object) -> Coarsening:
     """Check that C is a Coarsening, and return it."""
     if not isinstance(C, Coarsening):
-        raise TypeError(
-            f"`C` must be a Coarsening, got {type(C).__name__}: use coarsen(sheaf, P, rank)"
-        )
+        own = hasattr(C, "coarsening")
+        advice = "pass its `coarsening`" if own else "use coarsen(sheaf, P, rank)"
+        raise TypeError(f"`C` must be a Coarsening, got {type(C).__name__}: {advice}")
     return C
 
 

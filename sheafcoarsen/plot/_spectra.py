@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def spectra(C: Coarsening, *, ax: Axes | None = None) -> Axes:
     """Plot each cluster's retained eigenvalues, the first discarded one, and the gap.
 
-    Values that are zero to working accuracy are drawn at 0. Up to 60 clusters have a column each;
+    A cluster that keeps no mode has no gap. Values that are zero to working accuracy are drawn at 0. Up to 60 clusters have a column each;
     more are sorted by their first discarded eigenvalue. If eigenvalues span more than two decades,
     the scale is linear up to the smallest positive one and logarithmic above.
 
@@ -79,6 +79,7 @@ def spectra(C: Coarsening, *, ax: Axes | None = None) -> Axes:
     last, some = np.zeros(K), modes.ranks > 0  # the last retained eigenvalue of each cluster
     last[some] = kept[modes.rank_offsets[1:][some] - 1]
     cut = np.isfinite(after)  # mask of clusters with discarded modes
+    last[~some & cut] = after[~some & cut]  # no gap where no mode is kept
     place, many = np.arange(K), K > 60
     if many:
         place[np.lexsort((last, after))] = np.arange(K)

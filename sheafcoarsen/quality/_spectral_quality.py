@@ -87,7 +87,8 @@ class SpectralQuality(ReadOnly):
         -------
         pandas.DataFrame
             A row for each positive eigenvalue, by its number from 1 on with the zeros; the columns
-            are fine, coarse, relative_error and angle.
+            are fine, coarse, relative_error and angle. The angles are those between the spans,
+            ascending, and not those of the eigenvectors in their rows.
 
         Raises
         ------
