@@ -103,8 +103,8 @@ class EnergyLedger(Ledger, ReadOnly):
         truncation_loss      sum of discarded_internal
         closure              (sum of lines - fine_energy) / (sum of absolute values)
 
-    ``galerkin_energy`` is no fraction of ``fine_energy``: it is the larger one where x_ret and x_disc
-    cancel across clusters (``crossing_coupling`` far below 0), as they often do for smooth x.
+    ``galerkin_energy`` is no fraction of ``fine_energy``: it is the larger one where x_ret and
+    x_disc cancel across clusters (``crossing_coupling`` far below 0), as often for smooth x.
 
     Near a global section all lines are rounding errors and ``closure`` is meaningless; compare the
     gap with norm(delta)^2 norm(x)^2 instead.

@@ -30,9 +30,10 @@ if TYPE_CHECKING:
 def spectra(C: Coarsening, *, ax: Axes | None = None) -> Axes:
     """Plot each cluster's retained eigenvalues, the first discarded one, and the gap.
 
-    A cluster that keeps no mode has no gap. Values that are zero to working accuracy are drawn at 0. Up to 60 clusters have a column each;
-    more are sorted by their first discarded eigenvalue. If eigenvalues span more than two decades,
-    the scale is linear up to the smallest positive one and logarithmic above.
+    A cluster that keeps no mode has no gap. Values that are zero to working accuracy are drawn
+    at 0. Up to 60 clusters have a column each; more are sorted by their first discarded eigenvalue.
+    If eigenvalues span more than two decades, the scale is linear up to the smallest positive one
+    and logarithmic above.
 
     Parameters
     ----------
