@@ -35,29 +35,38 @@ class EdgeIndex:
     """Index of edges by the clusters of their two ends; ``ends`` (m, 2) holds these clusters."""
 
     def __init__(self, ends: np.ndarray, n_clusters: int) -> None:
-        self.edges = np.argsort(ends.reshape(-1), kind="stable") // 2
-        self.starts = offsets(np.bincount(ends.reshape(-1), minlength=n_clusters))
+        self.first, last = ends.min(axis=1), ends.max(axis=1)
+        self.by_first = np.argsort(self.first, kind="stable")
+        self.first_starts = offsets(np.bincount(self.first, minlength=n_clusters))
+        crossing = np.flatnonzero(self.first != last)
+        self.by_last = crossing[np.argsort(last[crossing], kind="stable")]
+        self.last_starts = offsets(np.bincount(last[crossing], minlength=n_clusters))
 
     def touching(self, lo: int, hi: int) -> np.ndarray:
         """Return the edges with an end in one of the clusters lo to hi - 1, ascending."""
-        return np.unique(self.edges[self.starts[lo] : self.starts[hi]])
+        here = self.by_first[self.first_starts[lo] : self.first_starts[hi]]
+        from_below = self.by_last[self.last_starts[lo] : self.last_starts[hi]]
+        return np.sort(np.concatenate([here, from_below[self.first[from_below] < lo]]))
 
 
 class Pieces:
-    """All batches of a coarsening, which threads process in parallel.
-
-    ``bounds`` has the first cluster of each batch, followed by K.
-    """
+    """All batches of a coarsening, which threads process in parallel."""
 
     def __init__(self, C: Coarsening) -> None:
-        self.C, K = C, C.partition.n_clusters
-        ends = C.partition.labels[C.fine.edges]
-        self.fine_edges = EdgeIndex(ends, K)
-        self.coarse_edges = EdgeIndex(C.sheaf.edges, K)
-        size = np.bincount(C.partition.labels, C.fine.vertex_dims, minlength=K)
-        size += np.bincount(ends.min(axis=1), C.fine.edge_dims, minlength=K)
+        self.C = C
+        self.n_clusters = C.partition.n_clusters
+        self.fine_edges = EdgeIndex(C.partition.labels[C.fine.edges], self.n_clusters)
+        self.coarse_edges = EdgeIndex(C.sheaf.edges, self.n_clusters)
+
+    @cached_property
+    def bounds(self) -> np.ndarray:
+        """First cluster of each batch, followed by K."""
+        C, first = self.C, self.fine_edges.first
+        size = np.bincount(C.partition.labels, C.fine.vertex_dims, minlength=self.n_clusters)
+        size += np.bincount(first, C.fine.edge_dims, minlength=self.n_clusters)
         number = (np.cumsum(size) / PIECE).astype(np.int64)
-        self.bounds = np.unique([0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), K])
+        ends = [0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), self.n_clusters]
+        return np.unique(ends)
 
     def each(self, measure: Callable[["Piece"], Any]) -> list:
         """Return ``measure(piece)`` for every batch in order; calls may run in parallel."""
@@ -118,10 +127,16 @@ class Piece:
         self.coordinates = range_of_blocks(C.fine.vertex_offsets, self.vertices)
         self.n_rows = int(dims[self.own].sum())  # rows of C^0 on the clusters
         self.row_cluster = np.repeat(labels[self.own] - lo, dims[self.own])
+        self.row_vertex = np.repeat(np.arange(len(self.own)), dims[self.own])
         ranks = C.sheaf.vertex_dims[self.clusters]
         self.column_cluster = np.repeat(np.arange(len(self.clusters)), ranks)
         self.n_columns = int(ranks[: hi - lo].sum())
         self.labels = renumbered(labels[self.vertices], self.clusters)
+
+    def forget(self, *names: str) -> None:
+        """Delete cached matrices that are no longer needed."""
+        for name in names:
+            self.__dict__.pop(name, None)
 
     @FoundOnce
     def R(self) -> scipy.sparse.csr_array:
@@ -149,6 +164,12 @@ class Piece:
         """Rows of C^1 in the batch that belong to edges inside a cluster."""
         return range_of_blocks(self.sheaf.edge_offsets, self.internal)
 
+    @property
+    def crossing_rows(self) -> np.ndarray:
+        """Rows of C^1 in the batch that belong to crossing edges."""
+        crossing = np.delete(np.arange(len(self.edges)), self.internal)
+        return range_of_blocks(self.sheaf.edge_offsets, crossing)
+
     @FoundOnce
     def delta(self) -> scipy.sparse.csr_array:
         """The coboundary on the fine edges of the batch."""
@@ -165,6 +186,11 @@ class Piece:
         return self.R[: self.n_rows, : self.n_columns]
 
     @FoundOnce
+    def galerkin(self) -> scipy.sparse.csr_array:
+        """The rows of R* L R that belong to the clusters."""
+        return adjoint_product(self.own_R, self.L @ self.R)
+
+    @FoundOnce
     def delta_R(self) -> scipy.sparse.csr_array:
         """The product delta R on the fine edges of the batch."""
         return scipy.sparse.csr_array(self.delta @ self.R)
@@ -173,6 +199,11 @@ class Piece:
     def internal_delta_R(self) -> scipy.sparse.csr_array:
         """Rows of delta R for edges inside a cluster; columns of other clusters are zero."""
         return self.delta_R[self.internal_rows]
+
+    @property
+    def lifted(self) -> scipy.sparse.csr_array:
+        """The rows of (delta R)* (delta R) that belong to the clusters."""
+        return self.gram(self.delta_R[self.crossing_rows]) + self.retained
 
     @FoundOnce
     def retained(self) -> scipy.sparse.csr_array:
@@ -189,6 +220,11 @@ class Piece:
     def coarse_delta(self) -> scipy.sparse.csr_array:
         """The coboundary on the coarse edges of the batch."""
         return coboundary(self.coarse)
+
+    @FoundOnce
+    def coarse_crossing(self) -> np.ndarray:
+        """Indices in the batch of the coarse edges that are crossing edges."""
+        return np.flatnonzero(self.coarse.edges[:, 0] != self.coarse.edges[:, 1])
 
     def coarse_rows(self, loops: bool) -> scipy.sparse.csr_array:
         """Return the rows of the coarse coboundary for loops, or for crossing edges (delta_x)."""

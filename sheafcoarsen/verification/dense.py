@@ -32,25 +32,32 @@ def dense_blocks(
     return out
 
 
-def eigenvalue_errors(
-    piece: Piece, operator: scipy.sparse.csr_array, modes: LocalModes, checked: np.ndarray
-) -> np.ndarray:
-    """Return the largest error of the eigenvalues of each cluster; 0 if it is not ``checked``."""
+def worst_eigenvalue(
+    piece: Piece,
+    operator: scipy.sparse.csr_array,
+    modes: LocalModes,
+    checked: np.ndarray,
+    norms: np.ndarray,
+    eps: float,
+) -> RelativeResidual:
+    """Return the largest error of retained and next eigenvalues of the ``checked`` clusters."""
     sizes = np.bincount(piece.row_cluster, minlength=piece.hi - piece.lo)
-    starts, errors = offsets(sizes), np.zeros(len(sizes))
+    starts, worst = offsets(sizes), ZERO
     for size in np.unique(sizes[checked]).tolist():  # batch clusters of equal size
         members = checked[sizes[checked] == size]
         for part in np.array_split(members, -(-len(members) * size**2 // 2_000_000)):
             exact = np.linalg.eigvalsh(dense_blocks(operator, starts, part, size)).clip(min=0)
             clusters = part + piece.lo
             ranks = modes.ranks[clusters]
-            # in the last column, the next eigenvalue of clusters without discarded modes
-            ours = np.column_stack([exact, np.zeros(len(part))])
-            retained = ranges(modes.rank_offsets[:-1][clusters], ranks)
-            ours[np.arange(size + 1) < ranks[:, None]] = modes.scores[retained]
+            ours = np.full((len(part), size + 1), np.inf)
+            kept = np.arange(size) < ranks[:, None]
+            ours[:, :size][kept] = modes.scores[ranges(modes.rank_offsets[:-1][clusters], ranks)]
             ours[np.arange(len(part)), ranks] = modes.next_eigenvalues[clusters]
-            errors[part] = np.abs(ours[:, :size] - exact).max(axis=1)
-    return errors
+            known = np.arange(size) <= ranks[:, None]
+            error = np.abs(np.where(known, ours[:, :size], exact) - exact).max(axis=1)
+            blocks = ("cluster", clusters)
+            worst = max(worst, relative_residual(error, size, eps, norms[clusters], blocks=blocks))
+    return worst
 
 
 def worst_response(C: Coarsening, sample: np.ndarray, eps: float) -> RelativeResidual:
@@ -99,15 +106,6 @@ def worst_response(C: Coarsening, sample: np.ndarray, eps: float) -> RelativeRes
     return worst
 
 
-def edge_norms(F: CellularSheaf) -> list[np.ndarray]:
-    """Return the Frobenius norms of the tail maps and of the head maps of all edges."""
-    ends = (F.tail_data, F.tail_offsets), (F.head_data, F.head_offsets)
-    return [
-        scaled_norms(np.abs(data), np.repeat(np.arange(F.n_edges), np.diff(starts)), F.n_edges)
-        for data, starts in ends
-    ]
-
-
 def dense_sections(F: CellularSheaf, eps: float, dtype: Any) -> tuple[np.ndarray, float]:
     """Return a basis of ker delta and the smallest nonzero singular value of delta.
 
@@ -117,7 +115,10 @@ def dense_sections(F: CellularSheaf, eps: float, dtype: Any) -> tuple[np.ndarray
     m, n = delta.shape
     if n == 0 or largest == 0:
         return np.eye(n, dtype=dtype), 0.0
-    given = max(norms.max() for norms in edge_norms(F)) / largest
+    which = np.repeat(np.arange(F.n_edges), np.diff(F.tail_offsets))
+    given = scaled_norms(np.abs(F.tail_data), which, F.n_edges).max(initial=0.0) / largest
+    which = np.repeat(np.arange(F.n_edges), np.diff(F.head_offsets))
+    given = max(given, scaled_norms(np.abs(F.head_data), which, F.n_edges).max() / largest)
     triangle = np.zeros((0, n), dtype)
     # QR of a few rows at a time, because there may be many more rows than columns
     for lo in range(0, m, 4 * n):

@@ -31,11 +31,19 @@ def norms_by(matrix: Any, row_group: np.ndarray, column_group: Any, count: int) 
 def block_norms(
     matrix: scipy.sparse.csr_array, row_group: np.ndarray, column_group: np.ndarray, width: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return row group, column group and norm of each nonzero block."""
+    """Return row group, column group and norm of each nonzero block; groups are contiguous."""
     M = scipy.sparse.csr_array(matrix)
-    row = np.repeat(row_group, np.diff(M.indptr))
-    keys, which = np.unique(row * width + column_group[M.indices], return_inverse=True)
-    return keys // width, keys % width, scaled_norms(np.abs(M.data), which, len(keys))
+    M.sort_indices()
+    # first merge consecutive entries of a row in the same column group, to sort fewer keys
+    column = column_group[M.indices]
+    begins = np.ones(M.nnz, bool)
+    np.not_equal(column[1:], column[:-1], out=begins[1:])
+    begins[M.indptr[:-1][np.diff(M.indptr) > 0]] = True
+    at = np.flatnonzero(begins)
+    row = np.repeat(row_group, np.diff(M.indptr))[at]
+    keys, which = np.unique(row * width + column[at], return_inverse=True)
+    entries = np.repeat(which, np.diff(np.append(at, M.nnz)))
+    return keys // width, keys % width, scaled_norms(np.abs(M.data), entries, len(keys))
 
 
 class RelativeResidual(NamedTuple):

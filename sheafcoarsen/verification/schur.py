@@ -42,17 +42,18 @@ class SchurEvidence:
         self.S = laplacian(unit_sheaf(K.sheaf, self.unit)[0])
         self.kept = range_of_blocks(F.vertex_offsets, K.kept)
         self.gone = range_of_blocks(F.vertex_offsets, K.eliminated)
-        # embeds cochains of retained vertices, with zeros elsewhere
-        self.embedding = scipy.sparse.eye_array(F.dim_c0, format="csr")[:, self.kept]
         self.vertex = np.repeat(np.arange(F.n_vertices), F.vertex_dims)
         self.is_gone = np.zeros(F.n_vertices, bool)
         self.is_gone[K.eliminated] = True
         inside = self.is_gone[F.edges].all(axis=1)
         self.part = component_labels(F.n_vertices, F.edges[inside])
-        # n in the rounding level of each vertex: 1 + dimension of its component or stalk
+        self.n = self._sizes()
+
+    def _sizes(self) -> np.ndarray:
+        """Return n in the rounding level of each vertex: 1 + size of its component or stalk."""
+        F = self.K.fine
         sizes = np.bincount(self.part, F.vertex_dims * self.is_gone)[self.part]
-        around = self.largest_around(sizes * self.is_gone)
-        self.n = np.maximum(around, F.vertex_dims).astype(int) + 1
+        return np.maximum(self.largest_around(sizes * self.is_gone), F.vertex_dims).astype(int) + 1
 
     def largest_around(self, values: np.ndarray) -> np.ndarray:
         """Return the maximum over the eliminated component that contains or touches a vertex."""
@@ -76,13 +77,21 @@ class SchurEvidence:
             blocks=("vertex",),
         )
 
+    def spread(self, rows: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
+        """Return a matrix on the retained coordinates, with zero rows for all others."""
+        place = scipy.sparse.csr_array(
+            (np.ones(len(self.kept)), self.kept, np.arange(len(self.kept) + 1)),
+            shape=(len(self.kept), len(self.vertex)),
+        )
+        return scipy.sparse.csr_array(place.T @ rows)
+
 
 def _schur_complement(e: SchurEvidence) -> Outcome:
     """L P = S at retained vertices and 0 at all others, so P* L P = S is the Schur complement."""
     P = e.K.prolongation
     product = e.L @ P
-    size = e.products @ abs(P) + e.embedding @ abs(e.S)
-    return e.by_vertex(product - e.embedding @ e.S, size), "exact"
+    size = e.products @ abs(P) + e.spread(abs(e.S))
+    return e.by_vertex(product - e.spread(e.S), size), "exact"
 
 
 def _solutions(e: SchurEvidence) -> Outcome:
@@ -136,7 +145,9 @@ def _least_norm(e: SchurEvidence) -> Outcome:
     if smallest < 1e-3:
         return "the maps are too ill-conditioned to find the kernel by a dense decomposition"
     size = float(np.sqrt((abs(P) ** 2).sum())) / smallest
-    return relative_residual(error, len(e.gone), e.eps, size), "dense"
+    return relative_residual(
+        np.array([error]), np.array([len(e.gone)]), e.eps, np.array([size])
+    ), "dense"
 
 
 STATEMENTS: tuple[tuple[str, str, Callable[[SchurEvidence], Outcome]], ...] = (

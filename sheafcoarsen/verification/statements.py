@@ -54,7 +54,7 @@ def _ledger_closes(e: Evidence) -> Outcome:
     if e.isometry.ratio >= RESIDUAL_LIMIT:
         return "R is not an isometry"
     E = e.ledger
-    B = e.maps_norm * np.array([norm(x) for x in e.probes.T])
+    B = e.delta_norm * np.array([norm(x) for x in e.probes.T])
     B_a = e.internal_delta_norms[:, None] * np.sqrt(e.probe_norms2)
     totals, n = np.array(list(E.lines.values())), int(e.n.max(initial=1))
     in_all = _closing_gap(totals, E.fine_energy, n, e.eps, B)
@@ -275,15 +275,17 @@ def _sections_kept(e: Evidence) -> Outcome:
     missed = sections - C.prolongation @ pooled(C.prolongation, sections)
     discarded = norms_by(missed, e.row_cluster, None, e.K)
     n = max(C.fine.dim_c0, C.fine.dim_c1)
+    # use the norm of the maps, since where the maps of a loop cancel in delta, rounding remains
+    size = norm([norm(C.fine.tail_data), norm(C.fine.head_data)])
     # dense sections x have errors of eps norm(delta) / gap, with gap the smallest nonzero singular
     # value; for internal modes, norm(L_a x) >= next eigenvalue times norm of the discarded part
     factors: list[Any]
     if oversampled:
         discarded = np.where(_are_local_sections(e, sections), discarded, 0)
-        errors, factors = discarded * gap, [e.maps_norm, norm(sections)]
+        errors, factors = discarded * gap, [size, norm(sections)]
     else:
         gaps = np.minimum(modes.next_eigenvalues, modes.operator_norms).astype(np.float64)
-        errors, factors = discarded * gaps, [e.internal_delta_norms, e.maps_norm, norm(sections)]
+        errors, factors = discarded * gaps, [e.internal_delta_norms, size, norm(sections)]
     return relative_residual(errors, n, e.eps, *factors, blocks=("cluster",)), "dense"
 
 
@@ -301,7 +303,7 @@ def _are_local_sections(e: Evidence, sections: np.ndarray) -> np.ndarray:
 
 def _normalization(e: Evidence) -> Outcome:
     """The Laplacian of normalize(F) is D^{-1/2} L D^{-1/2}."""
-    return max(e.worst_factor, e.worst_normalized), "exact"
+    return e.normalized.worst_block, "exact"
 
 
 def _dirichlet(e: Evidence) -> Outcome:
@@ -311,10 +313,10 @@ def _dirichlet(e: Evidence) -> Outcome:
     """
     F = e.C.fine
     # use absolute values, because D^{-1/2} x may be small by cancellation
-    spread = np.repeat(e.normalization.root_norms, F.vertex_dims)[:, None] * np.abs(e.probes)
+    spread = np.repeat(e.degrees.root_norms, F.vertex_dims)[:, None] * np.abs(e.probes)
     x2 = np.array([norm(column) for column in spread.T]) ** 2
-    size = norm(e.normalization.row_norms)
-    return relative_residual(e.energy_errors, F.dim_c0, e.eps, size, x2), "probe"
+    size = norm(np.array(e.degrees.row_norms))
+    return relative_residual(e.normalized.energy_errors, F.dim_c0, e.eps, size, x2), "probe"
 
 
 STATEMENTS: tuple[tuple[str, str, Callable[[Evidence], Outcome]], ...] = (
