@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import coo_array, csr_array
+from scipy.sparse import coo_array, csr_array, diags_array
 from scipy.sparse.csgraph import dijkstra
 
 from sheafcoarsen._support import RESIDUAL_LIMIT, Vertices, eps_of, real_number, vertex_indices
@@ -16,6 +16,7 @@ from sheafcoarsen.operators import Factors, laplacian
 from sheafcoarsen.partition import edge_strengths
 from sheafcoarsen.sections import given_values
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, unit_sheaf
+from sheafcoarsen.solve.pencil import unit_mass
 
 FARTHEST = 300.0
 """Number of hops beyond which t grows with the distance, so that heat stays above underflow."""
@@ -26,14 +27,19 @@ def transport(
     vertex: Hashable | Vertices,
     value: npt.ArrayLike,
     t: float | None = None,
+    *,
+    mass: npt.ArrayLike | None = None,
 ) -> np.ndarray:
     """Return vectors transported from one or more vertices to all others along shortest paths.
 
-    The vector heat method (Sharp, Soliman, Crane, ACM TOG 2019): heat y = (I + t L)^{-1} b of the
+    The vector heat method (Sharp, Soliman, Crane, ACM TOG 2019): heat y = (M + t L)^{-1} b of the
     given vectors b has the direction of parallel transport where t is small. Its length comes from
     two solves with the graph's own Laplacian L_0, for the lengths and for ones at the sources::
 
-        x_v = y_v / norm(y_v) u_v / p_v,  u = (I + t L_0)^{-1} norm(b),  p = (I + t L_0)^{-1} 1_b
+        x_v = y_v / norm(y_v) u_v / p_v,  u = (M + t L_0)^{-1} norm(b),  p = (M + t L_0)^{-1} 1_b
+
+    M is the identity, and the length of a path its number of edges, unless a ``mass`` is given. On
+    a mesh with cotan weights take the areas of the vertices: lengths are then those on the surface.
 
     Parameters
     ----------
@@ -43,9 +49,11 @@ def transport(
         The vertices at which vectors are given.
     value : array_like, shape (d,), or (k, d) for several vertices
     t : float, optional
-        Diffusion time, above 0, in units of 1 / L. The default is 1 / mean(w), about one hop, or
-        longer if heat would otherwise underflow at the farthest vertex. Between several sources, a
-        larger t averages lengths more widely.
+        Diffusion time, above 0, in units of M / L. The default is mean(M) / mean(w), about one hop,
+        or longer if heat would otherwise underflow at the farthest vertex. Between several sources,
+        a larger t averages lengths more widely.
+    mass : array_like, shape (n,), optional
+        Positive weights m_v of the vertices, as of :func:`eigenmodes`: M = blockdiag(m_v I).
 
     Returns
     -------
@@ -55,8 +63,8 @@ def transport(
     Raises
     ------
     ValueError, TypeError
-        If the maps are not a connection, vertices do not exist, values have the wrong shape, or t
-        is not positive or so small that heat does not reach all vertices.
+        If the maps are not a connection, vertices do not exist, values have the wrong shape, a mass
+        or t is not positive, or t is so small that heat does not reach all vertices.
 
     See Also
     --------
@@ -83,6 +91,8 @@ def transport(
     if given.ndim != 1:
         raise ValueError(f"`value` must hold one vector for each vertex, got shape {given.shape}")
     n, d = sheaf.n_vertices, int(sheaf.vertex_dims[:1].sum())
+    masses, mass_unit = unit_mass(sheaf, mass)
+    masses = np.ones(n) if masses is None else masses
     unit, scale = unit_sheaf(sheaf)
     weights = edge_strengths(unit) / math.sqrt(max(d, 1))
     scalar = laplacian(CellularSheaf.constant(sheaf.edges, weight=weights, n_vertices=n))
@@ -95,23 +105,26 @@ def transport(
     reached = np.isfinite(hops)
     mean = float(weights[weights > 0].mean()) if weights.any() else 1.0
     if t is None:
-        shift = mean / max(1.0, hops[reached].max(initial=0.0) / FARTHEST) ** 2
+        farthest = hops[reached].max(initial=0.0)
+        shift = mean / masses.mean() / max(1.0, farthest / FARTHEST) ** 2
     else:
         t = real_number("t", t)
-        shift = 1 / t / scale / scale if t > 0 else 0.0
+        shift = 1 / t / scale / scale * mass_unit if t > 0 else 0.0
         if not 0 < shift < np.inf:
-            raise ValueError(f"`t` must be positive and in units of 1 / L, got {t:g}")
+            raise ValueError(f"`t` must be positive and in units of M / L, got {t:g}")
+    masses = shift * masses
     b = np.zeros((n, d), np.result_type(L.dtype, given))
     b[at] = given.reshape(-1, d)
     sources = np.zeros((n, 2))
     sources[at] = np.stack([np.linalg.norm(b[at], axis=1), np.ones(len(at))], axis=1)
-    u, p = Factors(scalar, shift).solve(sources).T
+    u, p = Factors(csr_array(scalar + diags_array(masses)), 0.0).solve(sources).T
     if (p[reached] < np.finfo(float).tiny).any():
         v = int(np.flatnonzero(reached & (p < np.finfo(float).tiny))[0])
         raise ValueError(
             f"`t` = {t:g} is so small that heat does not reach vertex {v}: increase `t`"
         )
-    y = Factors(L, shift).solve(b.reshape(-1)).reshape(n, d)
+    M = diags_array(np.repeat(masses, d))
+    y = Factors(csr_array(L + M), 0.0).solve(b.reshape(-1)).reshape(n, d)
     largest = np.abs(y).max(axis=1, initial=0.0)
     some = reached & (largest > 0)
     x = np.zeros_like(y)

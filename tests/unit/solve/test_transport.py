@@ -35,22 +35,58 @@ def test_transport_accepts_single_precision_complex_maps_and_names():
     assert abs(x[2] - 2) < 1e-5
 
 
+def along_meridians(points, given):
+    """Apply the smallest rotation of the first point to every other; mask those not opposite."""
+    pole = points[0]
+    axis, cosine = np.cross(pole, points), points @ pole
+    cross = np.cross(axis, given)
+    exact = given + cross + np.cross(axis, cross) / (1 + np.maximum(cosine, -0.99))[:, None]
+    return exact, cosine > -0.8
+
+
 def test_transport_on_a_sphere_follows_meridians():
     points, faces = icosphere(3)
     F, T = (
         gallery.tangent_bundle(points, faces, weights="cotan"),
         gallery.tangent_frames(points, faces),
     )
-    pole = points[0]
     given = T[0] @ [1.0, 0.5]
     x = np.einsum("vij,vj->vi", T, sc.transport(F, 0, [1.0, 0.5]).reshape(-1, 2))
-    # the smallest rotation that maps the pole to each point
-    axis, cosine = np.cross(pole, points), points @ pole
-    cross = np.cross(axis, given)
-    exact = given + cross + np.cross(axis, cross) / (1 + np.maximum(cosine, -0.99))[:, None]
-    near = cosine > -0.8
+    exact, near = along_meridians(points, given)
     assert np.linalg.norm(x - exact, axis=1)[near].max() < 0.1 * np.linalg.norm(given)
     np.testing.assert_allclose(np.linalg.norm(x, axis=1), np.linalg.norm(given), rtol=1e-10)
+
+
+@pytest.mark.parametrize("scale", [1e-60, 1.0, 1e60])
+def test_areas_make_paths_short_on_the_surface(scale):
+    """A conformal map makes a sphere's points denser on one side: edges do not measure length."""
+    points, faces = icosphere(4)
+    up, down = 4 * (1 + points[:, 0]), 1 - points[:, 0]
+    points = np.column_stack([up - down, 4 * points[:, 1:]]) / (up + down)[:, None]
+    F = gallery.tangent_bundle(points, faces, weights="cotan")
+    T, areas = gallery.tangent_frames(points, faces), gallery.vertex_areas(points, faces)
+    exact, near = along_meridians(points, T[0] @ [1.0, 0.5])
+    t = float(areas.mean())
+
+    def error(x):
+        x = np.einsum("vij,vj->vi", T, x.reshape(-1, 2))
+        return np.median(np.linalg.norm(x - exact, axis=1)[near]) / np.linalg.norm([1.0, 0.5])
+
+    x = sc.transport(F, 0, [1.0, 0.5], mass=scale * areas)
+    assert error(x) < 0.02
+    assert error(sc.transport(F, 0, [1.0, 0.5])) > 0.08
+    same = sc.transport(F, 0, [1.0, 0.5], t=scale * t, mass=scale * areas)
+    assert error(same) < 0.02
+    assert_residual(sc.transport(F, 0, [1.0, 0.5], t=t, mass=areas) - same, same, n=F.dim_c0)
+
+
+def test_equal_masses_change_nothing_but_the_unit_of_t():
+    F = gallery.bundle(nx.grid_2d_graph(12, 9), 2, seed=3, noise=0.3).with_labels(None)
+    x = sc.transport(F, 5, [1.0, 2.0])
+    assert_residual(sc.transport(F, 5, [1.0, 2.0], mass=np.full(108, 7.0)) - x, x, n=F.dim_c0)
+    x = sc.transport(F, 5, [1.0, 2.0], t=2.0)
+    again = sc.transport(F, 5, [1.0, 2.0], t=14.0, mass=np.full(108, 7.0))
+    assert_residual(again - x, x, n=F.dim_c0)
 
 
 def test_lengths_between_two_sources_depend_on_t():
@@ -82,6 +118,12 @@ PLANE = sc.CellularSheaf.constant(nx.path_graph(2000), 2)
         (PLANE, (0, [1.0, 0.0], 0.0), "`t` must be positive"),
         (PLANE, (0, [1.0, 0.0], 0.01), "is so small that heat does not reach vertex"),
         (PLANE, (0, np.ones((2, 3))), "`value` must hold one vector"),
+        (PLANE, (0, [1.0, 0.0], None, np.zeros(2000)), "`mass` must be positive and finite, got 0"),
+        (
+            PLANE,
+            (0, [1.0, 0.0], None, np.ones(3)),
+            "`mass` must hold one real number for each of 2",
+        ),
         (
             sc.CellularSheaf.diagonal([[0, 1]], [[1.0, 2.0]], [[1.0, 2.0]]),
             (0, [1.0, 0.0]),
@@ -92,4 +134,4 @@ PLANE = sc.CellularSheaf.constant(nx.path_graph(2000), 2)
 )
 def test_invalid_arguments_raise_value_error(F, arguments, message):
     with pytest.raises(ValueError, match=re.escape(message)):
-        sc.transport(F, *arguments)
+        sc.transport(F, *arguments[:3], **dict(zip(["mass"], arguments[3:], strict=False)))
