@@ -74,6 +74,8 @@ def show_modes(
         print_result(args, E)
         return 0
     print(E)
+    if mass is not None:
+        print("modes of L x = t M x, with cotan weights in L and the areas of the vertices in M")
     for value, residual in zip(E.values.tolist(), E.residuals.tolist(), strict=True):
         print(f"{value:>16.8g}  residual {residual:.1e}")
     show_files(args)

@@ -141,8 +141,14 @@ def is_mesh(path: str) -> bool:
 
 
 def masses(path: str) -> np.ndarray | None:
-    """Return the areas of a mesh's vertices; None for other files."""
-    return vertex_areas(*read_mesh(path)) if is_mesh(path) else None
+    """Return the areas of a triangle mesh's vertices; None for other files.
+
+    Areas suit only cotan weights, which :func:`read` takes for triangles.
+    """
+    if not is_mesh(path):
+        return None
+    points, faces = read_mesh(path)
+    return vertex_areas(points, faces) if faces.shape[1] == 3 else None
 
 
 def mesh_facts(args: argparse.Namespace) -> dict[str, Any]:

@@ -323,6 +323,7 @@ def field_indices(
     ndarray of int64, shape (f,)
         On a closed surface the indices sum to ``power`` times the Euler characteristic (Poincare
         and Hopf), unless the mesh is so coarse that its normals do not follow those of the surface.
+        This holds for any vectors, so that the sum does not show a wrong ``power``.
 
     Raises
     ------

@@ -424,7 +424,7 @@ def test_meshes_are_described(tmp_path, capsys):
 
 @pytest.mark.parametrize("corners", [3, 4])
 def test_a_mesh_is_read_as_its_tangent_bundle(corners, tmp_path, capsys):
-    """With cotan weights for triangles, and areas as masses: uniform ones depend on the mesh."""
+    """With cotan weights for triangles, and areas as masses; other meshes have neither."""
     points, faces = icosphere(1)
     if corners == 4:
         points = np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)], float)
@@ -436,10 +436,13 @@ def test_a_mesh_is_read_as_its_tangent_bundle(corners, tmp_path, capsys):
     path.write_text("\n".join(rows + ["f " + " ".join(map(str, f)) for f in faces + 1]) + "\n")
     F = sc.gallery.tangent_bundle(points, faces, weights="cotan" if corners == 3 else "uniform")
     assert main(["modes", str(path), "-k", "3", "-o", str(out)]) == 0
-    E = sc.eigenmodes(F, 3, mass=sc.gallery.vertex_areas(points, faces))
+    areas = sc.gallery.vertex_areas(points, faces) if corners == 3 else None
+    assert ("the areas of the vertices" in capsys.readouterr().out) == (corners == 3)
+    E = sc.eigenmodes(F, 3, mass=areas)
     with np.load(out) as saved:
         assert_residual(saved["values"] - E.values, E.values, n=F.dim_c0)
     assert main(["modes", str(path), "-k", "3", "--normalize", "-o", str(out)]) == 0
+    assert "areas" not in capsys.readouterr().out
     E = sc.eigenmodes(sc.normalize(F), 3)  # without masses
     with np.load(out) as saved:
         assert_residual(saved["values"] - E.values, E.values, n=F.dim_c0)

@@ -46,6 +46,19 @@ def test_clusters_that_are_too_large_are_shrunk(monkeypatch):
     assert (same.labels == labels).all()
 
 
+def test_shrunk_clusters_keep_the_vertices_with_most_edges_inside(monkeypatch):
+    """The last two vertices of a path have many edges, but to the other cluster."""
+    path, leaves = list(range(6)), list(range(6, 30))
+    graph = nx.path_graph(path)
+    graph.add_edges_from((v, leaf) for v in (4, 5) for leaf in leaves)
+    graph.add_edges_from([(0, 2), (1, 3), (0, 3)])
+    F = sc.CellularSheaf.constant(graph)
+    clusters = sc.Partition(np.repeat([0, 1], [6, 24]))
+    labels = clustering.shrink_clusters(F, clusters, 4)[0].labels
+    assert labels[:4].tolist() == [0, 0, 0, 0]
+    assert labels[4] != labels[5] != 0 != labels[4]
+
+
 def test_coarsening_stops_at_the_size_of_the_last_level():
     F = sc.gallery.bundle(nx.convert_node_labels_to_integers(nx.grid_2d_graph(18, 18)), 2, seed=0)
     S = sc.global_sections(F)

@@ -2,6 +2,7 @@
 
 import re
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from sheafcoarsen._support import (
     choice,
     flag,
     memory_for_entries,
+    physical_memory,
     random_generator,
     real_number,
     vertex_count,
@@ -105,6 +107,15 @@ def test_counts_above_the_limit_of_kernels_raise(monkeypatch):
         vertex_count("n", MAX_VERTICES + 1)
     with refuses(ValueError, "`dim` requires 1.1e+12 map entries (8.8e+03 GB), more than fits"):
         entry_count("dim", MAX_ENTRIES + 1)
+
+
+MEMINFO = Path("/proc/meminfo")
+
+
+@pytest.mark.skipif(not MEMINFO.exists(), reason="a file of Linux")
+def test_physical_memory_is_that_of_the_machine():
+    total = next(line for line in MEMINFO.read_text().splitlines() if line.startswith("MemTotal"))
+    assert physical_memory() == pytest.approx(1024 * int(total.split()[1]), rel=0.1)
 
 
 def test_counts_that_exceed_memory_raise(monkeypatch):
