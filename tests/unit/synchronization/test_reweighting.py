@@ -131,6 +131,21 @@ def test_loops_are_discarded_beyond_a_quantile_of_their_residual(dim, factor, gi
     assert S.weights.tolist() == [1, 1, 1, 1, 1, weight]
 
 
+def test_suspicion_of_a_loop_is_its_error_in_standard_deviations(dim):
+    """The errors of rotations have deviation sigma where kappa = 1 / ((dim - 1) sigma^2)."""
+    G, _ = pose_graph(dim, ring_with_chords(6, 0))
+    sigma, turn = 1e-3, np.eye(dim)
+    turn[:2, :2] = [[np.cos(3 * sigma), -np.sin(3 * sigma)], [np.sin(3 * sigma), np.cos(3 * sigma)]]
+    rotations, weights = G.rotations.copy(), np.full(6, 1e8)
+    rotations[5] = rotations[5] @ turn
+    weights[5] = 1
+    kappa = weights / (dim - 1) / sigma**2
+    H = dataclasses.replace(G, rotations=rotations, kappa=kappa, tau=weights / sigma**2)
+    S = sc.synchronize(H, robust="tls", refine=True, trusted=np.arange(6) < 5)
+    assert S.suspicion[5] == pytest.approx(3, rel=1e-5)
+    assert S.suspicion[:5].max() < 1e-3
+
+
 def test_suspicion_is_measured_in_standard_deviations(dim):
     """For Gaussian errors its squares are chi squared; 100 poses take half of the freedom."""
     S = sc.synchronize(with_random_loops(dim)[1], robust="tls", refine=True)
