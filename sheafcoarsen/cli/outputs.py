@@ -10,11 +10,12 @@ import numpy as np
 
 from sheafcoarsen import distributed as dist
 from sheafcoarsen._support import check_matplotlib, counted, output_path, tables
+from sheafcoarsen.cli.inputs import is_mesh
 from sheafcoarsen.coarsening import Coarsening, energy_ledger, growth_of
 from sheafcoarsen.elimination import Elimination
 from sheafcoarsen.hierarchy import Hierarchy
 from sheafcoarsen.html_report import SMOOTHING_STEPS, smooth_cochain, stage, write_report
-from sheafcoarsen.io import Level, save
+from sheafcoarsen.io import Level, read_mesh, save
 from sheafcoarsen.partition import Partition
 from sheafcoarsen.sheaf import CellularSheaf, component_count
 from sheafcoarsen.solve import Eigenmodes
@@ -56,7 +57,8 @@ def write_result(
     if args.report is not None:
         name, before = os.path.basename(args.input), dict(times)
         with stage(times, "report"):
-            passed = bool(write_report(result, args.report, name, args.typed, before))
+            pos = read_mesh(args.input)[0] if is_mesh(args.input) else None
+            passed = bool(write_report(result, args.report, name, args.typed, before, pos=pos))
     failed = passed is False
     if args.json:
         print_result(args, result, passed, **more)

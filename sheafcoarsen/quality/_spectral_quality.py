@@ -238,7 +238,9 @@ def spectral_quality(
     )
     coarse = of_coarse(k)
     steps.update()
-    known = R @ coarse.vectors if fine is None else _reused(fine, C.fine, delta, unit)
+    known = (
+        R @ coarse.vectors[:, : coarse.end] if fine is None else _reused(fine, C.fine, delta, unit)
+    )
     pairs = solve(delta, k, sheaf_of=lambda: F, known=known)
     sigma, U = pairs.sigma[: pairs.end], pairs.vectors[:, : pairs.end]
     count, lost = len(sigma), pairs.kernel - coarse.kernel

@@ -40,9 +40,6 @@ TOL, TINY = 1e-8, 1e-13
 ROWS = 1024
 """Number of rows of a tall matrix that are decomposed at a time, so that they fit in the cache."""
 
-ALL_VECTORS_BELOW = 20_000_000
-"""Maximum number of entries of a dense coboundary for which all singular vectors are computed."""
-
 WIDENED = 100
 """Maximum number of pairs beyond the k-th that are computed to complete its multiplet.
 
@@ -114,8 +111,7 @@ def low_pairs(
             measures = level / size, eps, size
             return _with_small(D, k, measures, parts, kernel_of)
         sheaf_of = lambda: sheaf  # noqa: E731
-    all_at_once = n <= SPARSE_ABOVE and n * D.shape[0] <= ALL_VECTORS_BELOW
-    m = n if all_at_once else min(n, k)
+    m = min(n, k)
     start = known.vectors if isinstance(known, KnownPairs) else known
     iterated = None
     while True:

@@ -49,9 +49,9 @@ def transport(
         The vertices at which vectors are given.
     value : array_like, shape (d,), or (k, d) for several vertices
     t : float, optional
-        Diffusion time, above 0, in units of M / L. The default is mean(M) / mean(w), about one hop,
-        or longer if heat would otherwise underflow at the farthest vertex. Between several sources,
-        a larger t averages lengths more widely.
+        Diffusion time, above 0, in units of M / L. The default is mean(M) / mean(w) with the mean
+        of positive weights, about one hop, or longer if heat would otherwise underflow at the
+        farthest vertex. Between several sources, a larger t averages lengths more widely.
     mass : array_like, shape (n,), optional
         Positive weights m_v of the vertices, as of :func:`eigenmodes`: M = blockdiag(m_v I).
 

@@ -1,5 +1,6 @@
 """The command line: what it prints, its exit status, one line for every mistake."""
 
+import base64
 import dataclasses
 import gzip
 import io
@@ -203,7 +204,7 @@ def test_every_option_of_coarsen_changes_the_result(graph_file, tmp_path):
 def test_exit_status_is_1_if_a_check_failed(pose_file, tmp_path, capsys, monkeypatch):
     path = tmp_path / "c.npz"
     command = ["coarsen", pose_file, "--clusters", "4", "--rank", "3", "--out", str(path)]
-    monkeypatch.setattr("sheafcoarsen.cli.outputs.write_report", lambda *given: False)
+    monkeypatch.setattr("sheafcoarsen.cli.outputs.write_report", lambda *given, pos: False)
     assert main([*command, "--report", str(tmp_path / "c.html")]) == 1
     assert "c.html: a check FAILED" in capsys.readouterr().out
     with np.load(path) as archive:
@@ -446,8 +447,17 @@ def test_a_mesh_is_read_as_its_tangent_bundle(corners, tmp_path, capsys):
     E = sc.eigenmodes(sc.normalize(F), 3)  # without masses
     with np.load(out) as saved:
         assert_residual(saved["values"] - E.values, E.values, n=F.dim_c0)
-    assert main(["coarsen", str(path), "-k", "2", "-r", "2", "-o", str(out)]) == 0
+    page = tmp_path / "page.html"
+    options = ["-k", "2", "-r", "2", "-o", str(out), "--report", str(page)]
+    assert main(["coarsen", str(path), *options]) == 0
     assert sc.load(out).fine.equals(F)
+    sc.report(sc.load(out), tmp_path / "same.html", pos=points)
+    first, same = (
+        re.search('base64,([^"]*)', file.read_text())[1] for file in (page, tmp_path / "same.html")
+    )
+    paths = [re.findall(b' d="(M [^"]*)"', base64.b64decode(data)) for data in (first, same)]
+    assert paths[0]
+    assert paths[0] == paths[1]
 
 
 @pytest.mark.parametrize("terminal", [False, True])

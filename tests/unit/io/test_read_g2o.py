@@ -591,6 +591,9 @@ def test_warning_counts_indefinite_information_matrices(write):
     assert len(told) == 1
     assert G.information[1].tolist() == [[1, 0, 2], [0, 1, 0], [2, 0, 1]]
     assert (G.kappa[1], G.tau[1]) == (1, 1)
+    one = write(WHOLE + "EDGE_SE2 4 2 0 0 0 1 0 2 1 0 1\n")
+    with pytest.warns(UserWarning, match=r":5: 1 of 2 information matrices is indefinite"):
+        read_g2o(one, poses=True)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         read_g2o(path)

@@ -164,6 +164,9 @@ def test_signed_file_gives_the_signed_sheaf(write):
         text = "\n".join(getattr(nx, f"generate_{ending}")(G))
         found = read_graph(write(text, f"g.{ending}"), signed=True)
         assert found.equals(CellularSheaf.signed(G))
+    G.add_edge("c", "a", weight=1.0)
+    with pytest.raises(ValueError, match="sign"):
+        read_graph(write("\n".join(nx.generate_gml(G)), "h.gml"), signed=True)
     with pytest.raises(TypeError, match="`signed` must be True or False, got 'yes'"):
         read_graph(path, signed="yes")
 
