@@ -20,9 +20,6 @@ ROUNDS = 2
 TOGETHER = 64
 """Maximum number of overlapping sections that are orthonormalized by a dense matrix."""
 
-ROUNDING = 100
-"""Nearly parallel sections count as independent if they differ by more than this many eps."""
-
 
 class FreeSections:
     """The sections supported on eliminated vertices, as columns of norm 1 in ``basis``.
@@ -144,7 +141,9 @@ def free_sections(dims: np.ndarray, record: Record, kept: np.ndarray) -> FreeSec
     basis = scipy.sparse.csr_array(basis @ scipy.sparse.diags_array(scales))
     transform = _orthonormalizing(basis)
     sizes = np.sqrt((abs(transform) ** 2).sum(axis=0))
-    if sizes.max() * ROUNDING * eps_of(np.float64) >= 1:
+    # Nearly parallel sections count as independent if they differ by more than this many eps
+    rounding = 100
+    if sizes.max() * rounding * eps_of(np.float64) >= 1:
         return None
     change = scipy.sparse.csr_array(scipy.sparse.diags_array(scales) @ transform), sizes
     return FreeSections(scipy.sparse.csr_array(basis @ transform), change, all_dims, widened)

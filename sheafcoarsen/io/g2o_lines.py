@@ -25,10 +25,6 @@ VERTEX_TAGS = {"VERTEX_SE2": SE2, "VERTEX2": SE2, "VERTEX_SE3:QUAT": SE3}
 
 EDGE_TAGS = {"EDGE_SE2": SE2, "EDGE2": SE2, "EDGE_SE3:QUAT": SE3}
 
-TORO_ORDER = 0, 1, 4, 2, 5, 3
-"""Position in an ``EDGE2`` line of each entry of the upper triangle, row by row. TORO writes the
-entries in the order xx, xy, yy, tt, xt, yt, where t is the angle.
-"""
 
 LANDMARK_TAGS = {"VERTEX_XY": SE2, "VERTEX_TRACKXYZ": SE3}
 
@@ -97,12 +93,15 @@ class G2oLines:
 
     def _take(self, number: int, tag: str, fields: list[str], group: Group) -> None:
         """Store the words of one line by kind."""
+        # Position in an ``EDGE2`` line of each entry of the upper triangle, row by row. TORO writes
+        # the entries in the order xx, xy, yy, tt, xt, yt, where t is the angle.
+        toro_order = 0, 1, 4, 2, 5, 3
         if tag in EDGE_TAGS:
             counts = (2, group.n_pose, group.n_information)
             ids, measured, information = _split(self.path, number, fields, counts, "pose")
             self.ends.append(len(self.ids.words))
             if tag == "EDGE2":
-                information = [information[k] for k in TORO_ORDER]
+                information = [information[k] for k in toro_order]
             self.measured.add(number, measured)
             self.information.add(number, information)
             self.ids.add(number, ids)

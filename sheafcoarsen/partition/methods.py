@@ -105,18 +105,14 @@ SWEEPS = 4
 """Number of refinement sweeps per level. Few vertices would move in later sweeps."""
 
 
-BALL_OF = 8
-"""Number of matched groups per ball.
-
-Fraction of edges cut on a 3-D nearest-neighbour graph, and on a 3-D grid: .191, .326 with balls of
-40 vertices; .187, .320 with balls of 16 groups; .185, .316 with 10 groups; .183, .318 with 6.
-"""
-
-
 def find_balls(links: Links, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
     """Return labels of breadth-first balls of matched groups, refined on each level."""
     high = LIGHTEST * links.sizes.sum() / n_clusters
-    levels, top = _matched(links, BALL_OF * n_clusters, high, rng)
+    # Number of matched groups per ball. Fraction of edges cut on a 3-D nearest-neighbour graph, and
+    # on a 3-D grid: .191, .326 with balls of 40 vertices; .187, .320 with balls of 16 groups; .185,
+    # .316 with 10 groups; .183, .318 with 6.
+    ball_of = 8
+    levels, top = _matched(links, ball_of * n_clusters, high, rng)
     n = len(top.sizes)
     labels = np.empty(n, dtype=np.int32)
     heap = np.empty(len(top.ends) + 1, dtype=np.int64)

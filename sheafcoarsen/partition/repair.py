@@ -88,10 +88,6 @@ def _split(
     return labels, grouped_sums(labels, links.sizes)
 
 
-STARVED = 4.0
-"""Weight of a cluster, relative to the mean, above which its component has too few clusters."""
-
-
 def pack_small_components(
     links: Links,
     component: np.ndarray,
@@ -134,17 +130,19 @@ def warn_if_starved(links: Links, labels: np.ndarray, stacklevel: int) -> None:
     """Warn if small components leave too few clusters for a large one.
 
     There must be enough clusters for all components, so that none are joined, but not enough for
-    all clusters to be at most ``STARVED`` times the mean.
+    all clusters to be at most ``starved`` times the mean.
     """
     weight = grouped_sums(labels, links.sizes)
     mean = weight.mean()
-    if weight.max() <= STARVED * mean:
+    # Weight of a cluster, relative to the mean, above which its component has too few clusters
+    starved = 4.0
+    if weight.max() <= starved * mean:
         return
     component = np.empty(len(labels), dtype=np.int32)
     queue = np.empty_like(component)
     count = kernels.fragments(links, np.zeros(len(labels), np.int32), component, queue)
     of_component, n_vertices = grouped_sums(component, links.sizes), np.bincount(component)
-    if len(weight) < count or clusters_needed(of_component, n_vertices, STARVED) <= len(weight):
+    if len(weight) < count or clusters_needed(of_component, n_vertices, starved) <= len(weight):
         return
     warnings.warn(
         f"`n_clusters` = {len(weight)} leaves too few clusters for large components: one cluster "

@@ -44,33 +44,13 @@ Rounding errors of the eliminated directions are eps divided by this value.
 """
 
 
-LARGEST_ERROR = 1e-11
-"""Rounding error eps / keep below which ``keep`` may be lowered if coarsening stalls."""
-
-
 SLOW = 0.5
 """Dimension of a level, relative to the previous one, above which the rank of delta is checked."""
-
-
-MOST_CHECKS = 2
-"""Maximum number of checks of the rank of delta."""
-
-
-STALLED = 0.9
-"""Dimension of a level, relative to the previous one, above which clusters are enlarged."""
-
-
-MOST_GROWTH = 8
-"""Maximum factor by which clusters are enlarged."""
 
 
 LARGE, LEAST_REMOVED = 2000, 0.25
 """Leaves and chains are eliminated first if the dimension of C^0 is above LARGE and they contain at
 least the fraction LEAST_REMOVED of it."""
-
-
-LARGEST_GROWTH = 1e3
-"""Growth of rounding errors up to which the result of an elimination is used."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -272,7 +252,9 @@ def without_chains(F: CellularSheaf) -> Elimination | None:
     keep[order[np.diff(labels[order], prepend=-1) > 0]] = True
     K = eliminate(F, keep=keep)
     fits = clustering.LAST < K.sheaf.dim_c0 <= (1 - LEAST_REMOVED) * F.dim_c0
-    return K if fits and K.is_determined and K.growth < LARGEST_GROWTH else None
+    # Growth of rounding errors up to which the result of an elimination is used
+    largest_growth = 1e3
+    return K if fits and K.is_determined and K.growth < largest_growth else None
 
 
 def extended_basis(K: Elimination, basis: np.ndarray) -> np.ndarray | None:
@@ -336,15 +318,23 @@ def _descend(sheaf: CellularSheaf, dtype: np.dtype) -> _Descent:
     levels: list[Level] = []
     keep, eps = KEEP[real_bytes(dtype)], eps_of(dtype)
     rows, zero, dropped, growth, checks = sheaf.dim_c1, 0.0, 1.0, 1, 0
+    # Rounding error eps / keep below which ``keep`` may be lowered if coarsening stalls
+    largest_error = 1e-11
+    # Maximum number of checks of the rank of delta
+    most_checks = 2
+    # Dimension of a level, relative to the previous one, above which clusters are enlarged
+    stalled = 0.9
+    # Maximum factor by which clusters are enlarged
+    most_growth = 8
     while sheaf.dim_c0 > clustering.LAST:
         given, partition, split, is_cut = choose_clusters(sheaf, growth)
         level, coarse, zeros, eliminated = reduce_level(given, partition, Cut(keep, eps))
         zero, dropped = max(zero, zeros), min(dropped, eliminated)
         levels.append(level._replace(split=split))
         slow = coarse.dim_c0 > max(SLOW * sheaf.dim_c0, clustering.LAST)
-        limit = sheaf.dim_c0 - clustering.LAST if is_cut else STALLED * sheaf.dim_c0
+        limit = sheaf.dim_c0 - clustering.LAST if is_cut else stalled * sheaf.dim_c0
         sheaf = coarse
-        if slow and checks < MOST_CHECKS:
+        if slow and checks < most_checks:
             checks += 1
             full = sections_of_full_rank(sheaf)
             threshold = zero_threshold(sheaf.dim_c0, eps, dropped)
@@ -352,9 +342,9 @@ def _descend(sheaf: CellularSheaf, dtype: np.dtype) -> _Descent:
                 return _Descent(levels, sheaf, zero, dropped, full)
         if sheaf.dim_c0 <= limit:
             continue
-        if growth < MOST_GROWTH:
+        if growth < most_growth:
             growth *= 2
-        elif eps / keep < LARGEST_ERROR:
+        elif eps / keep < largest_error:
             keep /= 10  # retain less; ``dropped`` bounds the larger rounding errors
         else:
             break

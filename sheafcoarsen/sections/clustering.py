@@ -17,9 +17,6 @@ LAST = 400
 LARGEST_LAST = 6000
 """Maximum dimension of a level that is decomposed densely if coarsening stalls."""
 
-TOO_LARGE = 4
-"""Ratio of a cluster's dimension to the mean above which the cluster is split."""
-
 
 def cluster_count(sheaf: CellularSheaf, growth: int) -> int:
     """Return the number of clusters, for clusters ``growth`` times as large as usual.
@@ -51,7 +48,9 @@ def choose_clusters(sheaf: CellularSheaf, growth: int) -> Choice:
     labels = find_clusters(sheaf, cluster_count(sheaf, growth), "balls")[1]
     partition, split = Partition(labels), None
     mean = sheaf.dim_c0 // partition.n_clusters
-    largest = min(max(2 * LAST * growth, TOO_LARGE * mean), LARGEST_LAST)
+    # Ratio of a cluster's dimension to the mean above which the cluster is split
+    too_large = 4
+    largest = min(max(2 * LAST * growth, too_large * mean), LARGEST_LAST)
     if np.bincount(partition.labels, sheaf.vertex_dims).max() > largest:
         split = split_hubs(sheaf, partition, largest, DIMENSION * growth)
         sheaf, partition = (split.sheaf, split.partition) if split else (sheaf, partition)

@@ -6,17 +6,6 @@ from scipy.sparse.csgraph import connected_components, dijkstra
 
 from sheafcoarsen.operators import elimination_order
 
-DIRECT_UP_TO = 5000
-"""Number of unknowns up to which L is factored unless its rows have many entries."""
-
-
-FULL_ROWS = 50
-"""Mean number of entries per row of L above which even the factors of small matrices fill in.
-
-For 5000 vertices with 200 edges each, a factorization takes twenty times as long as multigrid.
-"""
-
-
 DIRECT_BEFORE = 20
 """Maximum number of operations of a factorization, relative to nnz(L) times the number of
 breadth-first levels.
@@ -42,7 +31,13 @@ def fills_little(L: scipy.sparse.csr_array) -> bool:
     levels, such as a path with chords; for these the operations are counted in a fill-reducing
     order.
     """
-    if L.shape[0] <= DIRECT_UP_TO and L.nnz <= FULL_ROWS * L.shape[0]:
+    # Number of unknowns up to which L is factored unless its rows have many entries
+    direct_up_to = 5000
+    # Mean number of entries per row of L above which even the factors of small matrices fill in.
+    # For 5000 vertices with 200 edges each, a factorization takes twenty times as long as
+    # multigrid.
+    full_rows = 50
+    if L.shape[0] <= direct_up_to and L.nnz <= full_rows * L.shape[0]:
         return True
     L = scipy.sparse.csr_array((np.ones(L.nnz), L.indices, L.indptr), shape=L.shape)
     labels = connected_components(L, directed=False)[1]

@@ -13,11 +13,6 @@ from sheafcoarsen.sheaf import CellularSheaf
 LARGEST = 10_000
 """Maximum dimension of delta delta* or delta* delta for which it is factored densely."""
 
-CLEAR = 1e-7
-"""Estimated smallest eigenvalue of a unit-diagonal matrix above which it certainly has full rank.
-
-The estimate is correct within a factor of 10, and squaring loses singular values below 1e-8.
-"""
 
 ESTIMATE_ABOVE, CLEAR_ESTIMATE, RESTARTS = 2000, 1e-5, 20
 """Above dimension ``ESTIMATE_ABOVE``, the matrix is factored only if Lanczos with ``RESTARTS``
@@ -81,7 +76,11 @@ def sections_of_full_rank(sheaf: CellularSheaf) -> FullRank | None:
     except np.linalg.LinAlgError:
         return None
     smallest = _smallest(factor)
-    if smallest**2 < CLEAR:
+    # Estimated smallest eigenvalue of a unit-diagonal matrix above which it certainly has full
+    # rank. The estimate is correct within a factor of 10, and squaring loses singular values below
+    # 1e-8.
+    clear = 1e-7
+    if smallest**2 < clear:
         return None
     return FullRank(adjoint[:, : min(rows, columns)], smallest * float(sizes.min()))
 

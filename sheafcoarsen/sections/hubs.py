@@ -20,10 +20,6 @@ GROUP_OVER_HUBS = 4
 """Minimum ratio of the dimension of a group of neighbours to that of the hubs copied for it."""
 
 
-FAN = 8
-"""Branching factor of the tree that joins the copies of a hub."""
-
-
 class Split(NamedTuple):
     """A partitioned sheaf with split hubs, and the map of its sections to the original sheaf.
 
@@ -150,7 +146,9 @@ def _joins(owners: np.ndarray, n: int) -> np.ndarray:
     """Return the edges of trees that join the copies of each hub."""
     copies = np.arange(n, len(owners))  # the copies are sorted by hub
     starts = np.searchsorted(owners[n:], owners[n:])  # index of the first copy of the same hub
-    parent = (copies - n - starts) // FAN - 1  # -1 stands for the hub itself
+    # Branching factor of the tree that joins the copies of a hub
+    fan = 8
+    parent = (copies - n - starts) // fan - 1  # -1 stands for the hub itself
     above = np.where(parent < 0, owners[n:], n + starts + parent)
     return np.stack([above, copies], axis=1)
 

@@ -11,24 +11,6 @@ DENSE_ROWS = 1000
 """Minimum number of rows of delta that are converted to a dense array at a time."""
 
 
-LARGE_ZERO = 100
-"""Size of a zero singular value, in units of eps, above which it is doubtful unless it is far below
-the threshold or explained by the rounding of many rows, eps sqrt(rows)."""
-
-
-CLEAR = {8: 1e3, 4: 3.0}
-"""Ratio to the threshold at which a singular value is clearly positive, by bytes per real number.
-
-The ratio is smaller for single precision: only the maps are rounded to it, and the effect of that
-error is known more precisely.
-"""
-
-
-SMALL_GAP = 1e3
-"""Minimum ratio of the threshold to values that are clearly zero, and of the smallest nonzero value
-to the largest zero."""
-
-
 def right_singular_vectors(sheaf: CellularSheaf) -> tuple[np.ndarray, np.ndarray]:
     """Return the right singular vectors of delta as columns, and the singular values, ascending."""
     n = sheaf.dim_c0
@@ -65,9 +47,19 @@ def doubt(
     rounding errors of zeros by the factor ``weight``. The decision is unclear if such errors may
     move a singular value across the threshold.
     """
-    rounding = max(LARGE_ZERO * eps_of(dtype), EPS * np.sqrt(rows))
-    largest = max(rounding, threshold / SMALL_GAP) * weight
-    smallest = max(CLEAR[real_bytes(dtype)] * threshold, SMALL_GAP * zero)
+    # Size of a zero singular value, in units of eps, above which it is doubtful unless it is far
+    # below the threshold or explained by the rounding of many rows, eps sqrt(rows)
+    large_zero = 100
+    rounding = max(large_zero * eps_of(dtype), EPS * np.sqrt(rows))
+    # Minimum ratio of the threshold to values that are clearly zero, and of the smallest nonzero
+    # value to the largest zero
+    small_gap = 1e3
+    largest = max(rounding, threshold / small_gap) * weight
+    # Ratio to the threshold at which a singular value is clearly positive, by bytes per real
+    # number. The ratio is smaller for single precision: only the maps are rounded to it, and the
+    # effect of that error is known more precisely.
+    clear = {8: 1e3, 4: 3.0}
+    smallest = max(clear[real_bytes(dtype)] * threshold, small_gap * zero)
     if zero <= largest and nonzero >= smallest:
         return None
     other = "" if nonzero == np.inf else f" and the smallest nonzero one is {nonzero:.2g}"

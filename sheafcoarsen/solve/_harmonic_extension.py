@@ -28,12 +28,6 @@ from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, trusted_sheaf, unit_s
 from sheafcoarsen.solve.dirichlet import grounded
 from sheafcoarsen.solve.normal_equations import NormalEquations, column_units, minimize
 
-WEAK = 4 * EPS**0.5
-"""Singular values of delta_I below WEAK norm(delta_I) count as weak: L_II cannot resolve them."""
-
-TOUCHED = 1e-6
-"""Entries of a kernel vector count as rounding errors up to this fraction of the largest entry."""
-
 
 def harmonic_extension(
     sheaf: CellularSheaf,
@@ -210,6 +204,8 @@ def _warn_if_undetermined(
 ) -> None:
     """Warn if interior directions are (nearly) free; without any given values, raise an error."""
     count, free = _free_coordinates(problem)
+    # Singular values of delta_I below weak norm(delta_I) count as weak: L_II cannot resolve them
+    weak = 4 * EPS**0.5
     if free.size:
         first = int(np.searchsorted(sheaf.vertex_offsets, inside[free[0]], side="right")) - 1
         name = first if sheaf.vertex_labels is None else repr(sheaf.vertex_labels[first])
@@ -226,7 +222,7 @@ def _warn_if_undetermined(
         )
     elif problem.rank_warning is not None and len(vertices):
         message = f"the given values hardly determine the others: {problem.rank_warning}"
-    elif len(vertices) and len(inside) and (smallest := problem.smallest()) < WEAK:
+    elif len(vertices) and len(inside) and (smallest := problem.smallest()) < weak:
         message = (
             "the given values hardly determine the others: in some direction delta has only "
             f"{smallest:.3g} of its norm, and rounding decides the extension there "
@@ -250,4 +246,6 @@ def _free_coordinates(problem: NormalEquations) -> tuple[str, np.ndarray]:
     else:
         weight = np.sqrt(np.asarray((abs(problem.kernel) ** 2).sum(axis=1)).reshape(-1))
         count = str(problem.kernel.shape[1])
-    return count, np.flatnonzero(weight > TOUCHED * weight.max(initial=0.0))
+    # Entries of a kernel vector count as rounding errors up to this fraction of the largest entry
+    touched = 1e-6
+    return count, np.flatnonzero(weight > touched * weight.max(initial=0.0))

@@ -33,9 +33,6 @@ ROWS = 2**14
 COLUMNS = 64
 """Maximum number of right-hand sides that are solved at once."""
 
-CLOSE = 1e-10
-"""Error of the sum of exact leverages above which an error is raised."""
-
 
 def leverages(
     sheaf: CellularSheaf, *, method: Method = "auto", eps: float = 0.1, seed: Seed = 0
@@ -95,7 +92,9 @@ def leverages(
     rank = F.dim_c0 - global_sections(F).h0
     found = by_edge(F, _by_decomposition(F, delta, rank) if small else _by_solves(F, delta))
     error = found.sum() - rank
-    if abs(error) > CLOSE:
+    # Error of the sum of exact leverages above which an error is raised
+    close = 1e-10
+    if abs(error) > close:
         raise NotConverged(
             f"the sum of all leverages differs from dim C^0 - h^0 = {rank} by {error:.2g}, because "
             f"some singular values of delta are near rounding: pass maps of more similar norms, or "

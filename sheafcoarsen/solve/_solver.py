@@ -48,9 +48,6 @@ DIRECT_BELOW = 2000
 LEAST_REMOVED = 0.1
 """Leaves and chains are eliminated first if they hold at least this fraction of the dimension."""
 
-MOST_GROWTH = 1e8
-"""Growth of rounding errors below which an elimination is used; half of the digits then remain."""
-
 
 class Solver:
     """Solver of (L + shift I) x = b for one sheaf and many right-hand sides b.
@@ -455,7 +452,9 @@ def without_leaves(sheaf: CellularSheaf) -> Elimination | None:
     if dim_of_few_edges(sheaf) < LEAST_REMOVED * sheaf.dim_c0:
         return None
     K = eliminate(sheaf)
-    return K if K.growth < MOST_GROWTH else None
+    # Growth of rounding errors below which an elimination is used; half of the digits then remain
+    most_growth = 1e8
+    return K if K.growth < most_growth else None
 
 
 def _factored(

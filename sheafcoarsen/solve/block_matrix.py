@@ -11,12 +11,6 @@ from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen._support import run_ranges
 from sheafcoarsen.solve.block_scaling import Matrix, blocks_of
 
-LARGEST_BLOCK = 64
-"""Maximum number of entries of a block; matrices with larger blocks are stored as csr.
-
-The kernels are compiled for each shape of blocks, which takes long if these are large.
-"""
-
 LANES = (8, 4, 1)
 """Numbers of columns that the kernels can multiply at once."""
 
@@ -48,7 +42,10 @@ class BlockMatrix:
     def __init__(self, A: Matrix, dtype: npt.DTypeLike = np.float64):
         indptr, indices, data = blocks_of(A)
         doubled = 1 + (data.dtype.kind == "c")
-        if data[:1].size * doubled**2 > LARGEST_BLOCK:
+        # Maximum number of entries of a block; matrices with larger blocks are stored as csr. The
+        # kernels are compiled for each shape of blocks, which takes long if these are large.
+        largest_block = 64
+        if data[:1].size * doubled**2 > largest_block:
             indptr, indices, data = blocks_of(scipy.sparse.csr_array(A))
         self.shape = (A.shape[0] * doubled, A.shape[1] * doubled)
         if doubled == 2:

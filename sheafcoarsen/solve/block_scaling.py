@@ -11,9 +11,6 @@ from sheafcoarsen._support import eps_of, zero_level
 Matrix = Any
 """A sparse array, csr or bsr."""
 
-NEARLY_SINGULAR = 1e-10
-"""Ratio of a pivot to its block's largest entry below which eigenvalues determine the rank."""
-
 
 def block_roots(blocks: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
     """Return D^{-1/2} and D^{1/2} of each Hermitian block D, shape (n, d, d).
@@ -100,9 +97,11 @@ def unit_roots(A: Matrix, dims: np.ndarray, least: float = 0.0) -> tuple[Matrix,
     inside = np.flatnonzero(np.repeat(np.arange(n), np.diff(indptr)) == indices)
     blocks[indices[inside]] = data[inside]
     roots, inverses, failed = np.zeros_like(blocks), np.zeros_like(blocks), np.zeros(n, bool)
-    kernels.triangular_roots(blocks, NEARLY_SINGULAR, roots, inverses, failed)
+    # Ratio of a pivot to its block's largest entry below which eigenvalues determine the rank
+    nearly_singular = 1e-10
+    kernels.triangular_roots(blocks, nearly_singular, roots, inverses, failed)
     pivots = np.diagonal(inverses, axis1=1, axis2=2).real ** 2
-    failed |= pivots.min(axis=1) <= least / NEARLY_SINGULAR
+    failed |= pivots.min(axis=1) <= least / nearly_singular
     roots[failed], inverses[failed] = block_roots(blocks[failed], least)
     places = np.arange(n, dtype=indices.dtype), np.arange(n + 1, dtype=indices.dtype)
     return tuple(from_blocks(out, *places, A.shape) for out in (roots, inverses))

@@ -9,9 +9,6 @@ from sheafcoarsen._support import eps_of
 from sheafcoarsen.sheaf import CellularSheaf, component_labels, trusted_sheaf
 from sheafcoarsen.solve.block_matrix import complex_columns, real_columns, real_form
 
-ROUNDING = 16
-"""Maximum relative deviation of a map from a scaled rotation or reflection, in units of eps."""
-
 
 class ComplexLine(NamedTuple):
     """Complex sheaf with stalks of dimension 1 that represents a real sheaf.
@@ -54,12 +51,14 @@ def complex_line(sheaf: CellularSheaf) -> ComplexLine | None:
         return None
     n, ends = sheaf.n_vertices, sheaf.edges.T
     numbers, reflects = [], []
+    # Maximum relative deviation of a map from a scaled rotation or reflection, in units of eps
+    rounding = 16
     for data in (sheaf.tail_data, sheaf.head_data):
         (a, b), (c, d) = data.reshape(-1, 2, 2).transpose(1, 2, 0)
         # a map is x -> z x + w conj(x), with z the rotation and w the reflection
         rotation, reflection = (a + d + 1j * (c - b)) / 2, (a - d + 1j * (c + b)) / 2
         sizes = np.sort([abs(rotation), abs(reflection)], axis=0)
-        if (sizes[0] > ROUNDING * eps_of(sheaf.dtype) * sizes[1]).any():
+        if (sizes[0] > rounding * eps_of(sheaf.dtype) * sizes[1]).any():
             return None
         reflects.append(abs(reflection) > abs(rotation))
         numbers.append(np.where(reflects[-1], reflection, rotation))

@@ -7,9 +7,6 @@ import numpy as np
 
 from sheafcoarsen._support import bar
 
-STALLED = 2000
-"""A column stops if its best residual has not been halved within this number of steps."""
-
 MOST_STEPS = 20_000
 """Maximum number of steps."""
 
@@ -58,6 +55,8 @@ def conjugate_gradients(
     p = before = np.zeros((len(b), 0), b.dtype)
     inner_before = np.zeros(0)
     steps = 0
+    # A column stops if its best residual has not been halved within this number of steps
+    stalled = 2000
     with bar(0, "conjugate gradients", progress) as shown:
         while active.size and steps < MOST_STEPS:
             residual = np.ascontiguousarray(r[:, active])
@@ -81,7 +80,7 @@ def conjugate_gradients(
             halved = sizes < 0.5 * best
             best[halved], since[halved] = sizes[halved], 0
             since[~halved] += 1
-            keep = (sizes[active] > target[active]) & (since[active] < STALLED) & usable
+            keep = (sizes[active] > target[active]) & (since[active] < stalled) & usable
             if not keep.all():  # the recursion may have drifted: recompute the residual
                 ends = active[~keep]
                 p[:, ~keep] = 0  # restart: after a drift, directions are not conjugate

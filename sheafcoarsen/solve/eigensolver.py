@@ -45,8 +45,6 @@ Factors then have too much fill, and just estimating their cost takes a sixth of
 "multilevel" needs.
 """
 
-AIM = 0.8
-"""Residual at which the iteration stops, relative to the tolerance."""
 
 APART = 100
 """Minimum ratio of the gap after the k-th eigenvalue to the residuals of the next pairs.
@@ -54,8 +52,6 @@ APART = 100
 This accuracy suffices to decide whether k splits a multiplet.
 """
 
-PER_COLUMN = 4
-"""Minimum dimension per iterated column; smaller problems are decomposed densely."""
 
 PROBE_STEPS, ROUNDS = 8, 4
 """Minimum number of LOBPCG steps with random columns, and maximum number of LOBPCG runs."""
@@ -65,9 +61,6 @@ SLOW = 8, 0.1
 
 Slow convergence usually means that the columns split a multiplet.
 """
-
-LOW = 0.1
-"""Eigenvalue, relative to norm(L, inf), up to which rounding may mix its vectors and the kernel."""
 
 
 @dataclass(frozen=True)
@@ -104,8 +97,10 @@ class EigenProblem:
 
     def is_small(self, h0: int = 0) -> bool:
         """Return whether the complement of h0 sections is too small for an iteration."""
+        # Minimum dimension per iterated column; smaller problems are decomposed densely
+        per_column = 4
         return (
-            self.pencil.norm == 0 or PER_COLUMN * (self.wanted(h0) + GUARDS) >= self.pencil.n - h0
+            self.pencil.norm == 0 or per_column * (self.wanted(h0) + GUARDS) >= self.pencil.n - h0
         )
 
     def prefers_dense(self) -> bool:
@@ -126,7 +121,9 @@ class EigenProblem:
     @property
     def target(self) -> float:
         """Residual at which a pair counts as converged."""
-        return AIM * self.tol * self.pencil.norm
+        # Residual at which the iteration stops, relative to the tolerance
+        aim = 0.8
+        return aim * self.tol * self.pencil.norm
 
     @property
     def near(self) -> float:
@@ -216,7 +213,9 @@ def dense(problem: EigenProblem) -> Eigenpairs:
     A = pencil.L.toarray()
     values, X = scipy.linalg.eigh(A)
     near, zeros = int((values <= problem.near).sum()), 0
-    for m in (near, int((values <= LOW * pencil.norm).sum())):
+    # Eigenvalue, relative to norm(L, inf), up to which rounding may mix its vectors and the kernel
+    low = 0.1
+    for m in (near, int((values <= low * pencil.norm).sum())):
         if zeros == near:
             break
         values, X = resolved(pencil.delta, values, X, m)
@@ -226,7 +225,7 @@ def dense(problem: EigenProblem) -> Eigenpairs:
         roots, sections = np.sqrt(pencil.mass)[:, None], orthonormal(sections, pencil.mass)
         A = A / roots / roots.T
         values, X = scipy.linalg.eigh(A)
-        m = int((values <= LOW * abs(A).sum(axis=1).max()).sum())
+        m = int((values <= low * abs(A).sum(axis=1).max()).sum())
         C = scipy.linalg.qr(X[:, :m].conj().T @ (roots * sections))[0][:, zeros:]
         values, X = values[zeros:], np.hstack([X[:, :m] @ C, X[:, m:]]) / roots
         values, X = resolved(pencil.delta, values, X, m - zeros)

@@ -16,11 +16,6 @@ import scipy.linalg
 FRESH = 10
 """Number of steps after which the Gram matrices are recomputed."""
 
-HARM = 100
-"""Ratio of the last to the smallest residual above which the pairs of the best step are returned.
-
-Smaller ratios are normal while Ritz values still decrease.
-"""
 
 DEPENDENT = 1e-6
 """Relative eigenvalue of a scaled Gram matrix at or below which a direction is dropped.
@@ -84,6 +79,9 @@ def lowest_pairs(
     P, known = X[:, :0], _unit(values, X.dtype)
     best, mark, since, step = np.inf, np.inf, 0, 0
     kept, spare = Pairs(values, X, np.full(m, np.inf), 0), []
+    # Ratio of the last to the smallest residual above which the pairs of the best step are
+    # returned. Smaller ratios are normal while Ritz values still decrease.
+    harm = 100
     while True:
         R, BX = apply(X), weigh(X)
         residuals = _subtract(R, BX, values)
@@ -100,7 +98,7 @@ def lowest_pairs(
         active = np.flatnonzero(sizes > aim)
         done = worst <= aim and (step >= steps[0] or not active.size)
         if done or step == steps[1] or since > stalled[0]:
-            pairs = kept if worst > HARM * best else Pairs(values, X, residuals, step)
+            pairs = kept if worst > harm * best else Pairs(values, X, residuals, step)
             return pairs._replace(steps=step)
         if len(active) < m:
             R = np.ascontiguousarray(R[:, active])

@@ -53,14 +53,6 @@ from sheafcoarsen.solve.block_scaling import (
 CLUSTERS = (10, 8)
 """Mean number of vertices per cluster on the finest level, and on coarser levels."""
 
-MIXED_BELOW, MIXED_MOST = 0.25, 8
-"""If stalk dimensions differ, modes of the normalized sheaf with eigenvalues below ``MIXED_BELOW``
-are retained, at most ``MIXED_MOST`` per cluster."""
-
-LOW_BELOW, LOW_MOST = 0.1, 6
-"""If d modes per cluster do not suffice for stalks of dimension d, modes with eigenvalues below
-``LOW_BELOW`` are retained, at least d and at most ``LOW_MOST * d`` per cluster, and clusters follow
-strong edges."""
 
 MISSED = 10
 """Approximation error of smooth vectors by d modes per cluster, relative to their energy, above
@@ -73,8 +65,6 @@ COARSEST = 400
 LARGEST_DENSE = 3000
 """Dimension up to which the coarsest level is solved densely if coarsening stalls."""
 
-THICK = 30
-"""P is not smoothed if P* A P then takes more operations per entry of A than this (near hubs)."""
 
 DEGREE, SPREAD = 2, 6.0
 """Degree of the Chebyshev smoother, and ratio of the endpoints of the interval that it damps."""
@@ -85,15 +75,6 @@ the coarsest level, is at most this fraction of the largest."""
 
 LEAST_DISCARDED = 1e-6
 """Eigenvalue up to which a discarded mode of a normalized sheaf may belong to the kernel."""
-
-ROUNDING = 1e-13
-"""Relative accuracy of P* A P. Directions with less energy, which P maps near the kernel of L, are
-dropped from the next level."""
-
-FLOOR = 1e-6
-"""Lower bound imposed on the coarsest eigenvalues, relative to the largest. It keeps the cycle
-positive definite, and limits the growth of rounding errors in the kernel to 1 / FLOOR. An
-eigenvalue at or below it may be zero."""
 
 
 class Level(NamedTuple):
@@ -193,17 +174,21 @@ class Multigrid:
         """Invert the coarsest operator by its eigenvalues, or factor it if it is large."""
         A = scipy.sparse.csr_array(self.operators[-1])
         self._factors = None
+        # Lower bound imposed on the coarsest eigenvalues, relative to the largest. It keeps the
+        # cycle positive definite, and limits the growth of rounding errors in the kernel to 1 /
+        # ``floor``. An eigenvalue at or below it may be zero.
+        floor = 1e-6
         if A.shape[0] > LARGEST_DENSE:  # too large to invert densely: coarsening stalled
-            self._factors = Factors(A, FLOOR * top)
+            self._factors = Factors(A, floor * top)
             self.lowest, self.holds_kernel = 0.0, False
             return
         with single_threaded_blas():
             values, vectors = scipy.linalg.eigh(A.toarray(), driver="evd")
-        largest = max(float(values[-1]), FLOOR)
-        zero = values <= FLOOR * largest
+        largest = max(float(values[-1]), floor)
+        zero = values <= floor * largest
         self._zeros = vectors[:, zero]
         self.lowest = max(float(values[0]), 0.0) / largest
-        divisors = np.maximum(values, FLOOR * largest)
+        divisors = np.maximum(values, floor * largest)
         if skip_kernel and zero.any():
             F = self.sheaf
             seen = norms(apply_coboundary(F, self._lifted_zeros()))
@@ -256,15 +241,22 @@ class Multigrid:
             return None
         P = Partition(find_clusters(h, count, "balls")[1])
         d = block_size(h.vertex_dims)
+        # If stalk dimensions differ, modes of the normalized sheaf with eigenvalues below
+        # ``mixed_below`` are retained, at most ``mixed_most`` per cluster
+        mixed_below, mixed_most = 0.25, 8
+        # If d modes per cluster do not suffice for stalks of dimension d, modes with eigenvalues
+        # below ``low_below`` are retained, at least d and at most ``low_most * d`` per cluster, and
+        # clusters follow strong edges
+        low_below, low_most = 0.1, 6
         if d is None:
-            ranks = local_modes(h, P, below(MIXED_BELOW)).ranks.clip(max=MIXED_MOST)
+            ranks = local_modes(h, P, below(mixed_below)).ranks.clip(max=mixed_most)
             modes = local_modes(h, P, ranks)
         else:
             modes = local_modes(h, P, d)
             has_all_zeros = (modes.next_eigenvalues > LEAST_DISCARDED).all()
             if has_all_zeros and _missed(product, top, modes.prolongation) > MISSED:
                 P = Partition(find_clusters(h, count, "balls", "sheaf")[1])
-                ranks = local_modes(h, P, below(LOW_BELOW)).ranks.clip(d, LOW_MOST * d)
+                ranks = local_modes(h, P, below(low_below)).ranks.clip(d, low_most * d)
                 modes = local_modes(h, P, ranks)
         return coarsen(h, P, modes, compress=True)
 
@@ -347,10 +339,15 @@ def _next_level(A: Matrix, top: float, C: Coarsening) -> tuple[Matrix, Matrix, M
     width = np.diff(smoothed.indptr).astype(float)
     if smoothed.format == "bsr":
         width = np.repeat(width * smoothed.blocksize[1], smoothed.blocksize[0])
-    if (width**2).sum() <= THICK * A.nnz:
+    # P is not smoothed if P* A P then takes more operations per entry of A than this (near hubs)
+    thick = 30
+    if (width**2).sum() <= thick * A.nnz:
         P = smoothed
     product = in_blocks(adjoint(P) @ (A @ P), dims, dims)
-    S = unit_roots(product, dims, ROUNDING)[0]
+    # Relative accuracy of P* A P. Directions with less energy, which P maps near the kernel of L,
+    # are dropped from the next level.
+    rounding = 1e-13
+    S = unit_roots(product, dims, rounding)[0]
     return scaled(S, product, S), scaled(None, P, S), S
 
 

@@ -20,9 +20,6 @@ DIRECT_AT_LAST = 30_000
 This takes at most a few minutes and a few gigabytes.
 """
 
-MANY = 2000
-"""No basis of the sections is computed if delta has at least this many more columns than rows; of
-several components, if their bases would have as many entries as that of one such component."""
 
 ROUNDS = 8
 """Maximum number of refinement rounds."""
@@ -47,7 +44,10 @@ def has_many_sections(sheaf: CellularSheaf) -> bool:
     dims = np.bincount(labels, sheaf.vertex_dims)
     surplus = dims - np.bincount(labels[sheaf.edges[:, 0]], sheaf.edge_dims, len(dims))
     largest = dims.max(initial=0)
-    return bool(dims @ surplus.clip(0) >= max(MANY, largest // 10) * max(MANY, largest))
+    # No basis of the sections is computed if delta has at least this many more columns than rows;
+    # of several components, if their bases would have as many entries as that of one such component
+    many = 2000
+    return bool(dims @ surplus.clip(0) >= max(many, largest // 10) * max(many, largest))
 
 
 class NormalEquations:

@@ -14,12 +14,6 @@ from sheafcoarsen.solve import eigenmodes, least_squares
 from sheafcoarsen.synchronization.connection import Connection, Poses, costs_of
 from sheafcoarsen.synchronization.refinement import refined_poses
 
-OPERATIONS = 2e10
-"""Number of operations (about 10 s) above which an iterative solver replaces a factorization."""
-
-BRIDGE = 1e-9
-"""Weight of edges that are needed to connect the graph; smaller weights are set to 0."""
-
 
 def spectral_frames(connection: Connection, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Return frames (n, d, d) from the d lowest modes of each component, and d + 1 eigenvalues.
@@ -90,8 +84,10 @@ def least_energy(
     if not free.any():
         return x
     L = laplacian(sheaf)[free][:, free]
-    order = elimination_order(L, OPERATIONS)
-    if order.operations > OPERATIONS or not determined:
+    # Number of operations (about 10 s) above which an iterative solver replaces a factorization
+    operations = 2e10
+    order = elimination_order(L, operations)
+    if order.operations > operations or not determined:
         values = np.split(x[at_roots], np.cumsum(sheaf.vertex_dims[roots])[:-1])
         return least_squares(sheaf, b, vertices=roots, values=values).x
     delta = coboundary(sheaf)
@@ -159,16 +155,18 @@ def fit(connection: Connection) -> Poses:
 def weighted(connection: Connection, weights: np.ndarray) -> Connection:
     """Multiply the weights of the measurements by factors (m,), and drop those of weight 0.
 
-    If the graph would become disconnected, edges that connect its parts have the weight BRIDGE.
+    If the graph would become disconnected, edges that connect its parts have the weight ``bridge``.
     """
     ends, m = connection.ends, len(connection.edges)
-    factors = np.append(np.where(weights < BRIDGE, 0.0, weights), np.ones(len(ends) - m))
+    # Weight of edges that are needed to connect the graph; smaller weights are set to 0
+    bridge = 1e-9
+    factors = np.append(np.where(weights < bridge, 0.0, weights), np.ones(len(ends) - m))
     n = connection.n_vertices + connection.n_landmarks
     parts = component_labels(n, ends[factors > 0])[ends]
     cut = np.flatnonzero(parts[:, 0] != parts[:, 1])
     roots = np.unique(component_labels(n, parts[cut]), return_index=True)[1]
     links = spanning_forest(n, parts[cut], roots)[2]
-    factors[cut[links[links >= 0]]] = BRIDGE
+    factors[cut[links[links >= 0]]] = bridge
     rows = np.flatnonzero(factors > 0)
     kept = rows[rows < m]
     return dataclasses.replace(

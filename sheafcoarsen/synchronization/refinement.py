@@ -26,9 +26,6 @@ MOST_STEPS = 100
 HALVINGS = 20
 """Maximum number of times that a step is halved because it would increase the cost."""
 
-ROUNDING = 8 * EPS
-"""Minimum shift relative to the norm of Q on the rows of rotations; exceeds rounding errors."""
-
 
 class PoseSheaf:
     """Sheaf of the derivatives of all residuals, whose maps are updated for given poses.
@@ -244,7 +241,9 @@ def certificate(connection: Connection, poses: Poses, cost: float, tol: float) -
     M, E = scipy.sparse.csr_array(Q - Lambda), QX - Lambda @ X
     free = np.ones(len(X), bool)
     free[range_of_blocks(starts, roots)] = False
-    factors = _positive(M[free][:, free], marked[free], -ROUNDING * norm) if free.any() else None
+    # Minimum shift relative to the norm of Q on the rows of rotations; exceeds rounding errors
+    rounding = 8 * EPS
+    factors = _positive(M[free][:, free], marked[free], -rounding * norm) if free.any() else None
     if factors is not None or not free.any():
         mu = 0.0 if factors is None else -float(np.vdot(E[free], factors.solve(E[free])).real)
         bound = float(np.vdot(residuals, residuals).real) + mu
@@ -252,7 +251,7 @@ def certificate(connection: Connection, poses: Poses, cost: float, tol: float) -
         free[:] = True
         if stalk > d:  # fix one position per component: ker M contains translations
             free[starts[roots + 1] - 1] = False
-        mu, certain = _smallest(M[free][:, free], marked[free], ROUNDING * norm)
+        mu, certain = _smallest(M[free][:, free], marked[free], rounding * norm)
         bound = float(np.einsum("vii->", multipliers).real) + n * d * min(certain, 0.0)
     bound = min(max(0.0, bound), cost)
     return PoseCertificate(cost, bound, mu, bool(cost - bound <= tol * cost or agree))

@@ -13,12 +13,6 @@ from sheafcoarsen._kernels.jit import reassociating_subkernel, subkernel
 SEED = 88172645463325252
 """Initial state of the random number generator."""
 
-SOLVES = 6
-"""Maximum number of inverse iterations.
-
-Shifts are eigenvalues to working accuracy, so two suffice except for multiple eigenvalues.
-"""
-
 
 @subkernel
 def fill_random(out, count, seed):
@@ -207,6 +201,9 @@ def lowest_of_tridiagonal(t, n, wanted, eps):
         e2[i] = max(e[i] * e[i], 1e-290)
     slack = 2 * n * eps * norm
     y = lanes[6]
+    # Maximum number of inverse iterations. Shifts are eigenvalues to working accuracy, so two
+    # suffice except for multiple eigenvalues.
+    solves = 6
     for start in range(0, wanted, LANES):
         stop = min(start + LANES, wanted)
         bisect(t, n, start, stop, (low - slack, high + slack), 2 * eps * norm)
@@ -215,7 +212,7 @@ def lowest_of_tridiagonal(t, n, wanted, eps):
             x[lane] = w[min(start + lane, stop - 1)]
         factor_shifted(n, d, e, x, eps * norm, lanes)
         fill_random(y.reshape(y.size), n * LANES, start)
-        for step in range(SOLVES):
+        for step in range(solves):
             if step > 0:
                 for lane in range(stop - start):
                     for i in range(n):

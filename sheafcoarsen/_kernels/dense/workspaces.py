@@ -15,13 +15,6 @@ PANEL = 4
 """Number of reflections of a tridiagonalization that are applied together."""
 
 
-REDUCE_ABOVE = 5e5
-"""Minimum sum of n^3 over all matrices for which the eigensolver in ``hermitian.py`` is compiled.
-
-Below it, LAPACK takes at most half a millisecond longer.
-"""
-
-
 class ReductionWorkspace(NamedTuple):
     """Arrays of a reduction to a tridiagonal T and of the eigenproblem of T."""
 
@@ -56,7 +49,10 @@ class Workspace(NamedTuple):
 def worth_reducing(dims, wanted) -> bool:
     """Return whether it pays to reduce matrices of sizes ``dims`` for ``wanted`` eigenpairs."""
     dims = np.asarray(dims, dtype=np.float64)
-    return bool((dims[DENSE_SHARE * np.asarray(wanted) <= dims] ** 3).sum() >= REDUCE_ABOVE)
+    # Minimum sum of n^3 over all matrices for which the eigensolver in ``hermitian.py`` is
+    # compiled. Below it, LAPACK takes at most half a millisecond longer.
+    reduce_above = 5e5
+    return bool((dims[DENSE_SHARE * np.asarray(wanted) <= dims] ** 3).sum() >= reduce_above)
 
 
 def svd_workspace(rows: int, columns: int, dtype, map_size: int) -> Workspace:

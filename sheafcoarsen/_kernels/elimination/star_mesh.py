@@ -18,9 +18,6 @@ from sheafcoarsen._kernels.elimination.record import BLOCKS, FREE, INVERSES
 from sheafcoarsen._kernels.elimination.row_qr import magnitude, reduce_rows, without_zero_rows
 from sheafcoarsen._kernels.jit import subkernel
 
-ISOMETRY = 30.0
-"""Maximum deviation of M* M from m^2 I, in units of d eps m^2."""
-
 
 class MeshWorkspace(NamedTuple):
     """Terms of the energy at v, the sum of norm(m_i x_v + U_i x_i)^2."""
@@ -58,7 +55,9 @@ def isometry(rows, height, stride, d, order, eps):
                 else:
                     off = max(off, float(abs(x)))
     m = scale * math.sqrt(trace)
-    if off > ISOMETRY * d * eps * trace:
+    # Maximum deviation of M* M from m^2 I, in units of d eps m^2
+    tolerance = 30.0
+    if off > tolerance * d * eps * trace:
         return -1.0, rank
     return m, rank
 

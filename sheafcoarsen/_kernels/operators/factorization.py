@@ -7,12 +7,6 @@ import numpy as np
 from sheafcoarsen._kernels.jit import kernel, subkernel
 from sheafcoarsen._kernels.simd import ONE, add_adjoint, add_block, put, read, zero
 
-MAX_DEGREE = 64
-"""Maximum degree of the neighbours of a vertex that ``order_chains`` eliminates.
-
-Their lists of neighbours are searched at each elimination.
-"""
-
 
 class Search(NamedTuple):
     """A graph and the state of a breadth-first search in it."""
@@ -163,13 +157,16 @@ def order_chains(indptr, neighbors, degrees, order):
         if degrees[v] <= 2:
             queue[end] = v
             end += 1
+    # Maximum degree of the neighbours of a vertex that ``order_chains`` eliminates. Their lists of
+    # neighbours are searched at each elimination.
+    max_degree = 64
     while done < end:
         v = queue[done]
         done += 1
         start, degree = indptr[v], degrees[v]
-        if degree > 0 and degrees[neighbors[start]] > MAX_DEGREE:
+        if degree > 0 and degrees[neighbors[start]] > max_degree:
             continue
-        if degree > 1 and degrees[neighbors[start + 1]] > MAX_DEGREE:
+        if degree > 1 and degrees[neighbors[start + 1]] > max_degree:
             continue
         degrees[v] = -1
         order[count] = v

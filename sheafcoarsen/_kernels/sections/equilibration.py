@@ -11,9 +11,6 @@ from sheafcoarsen._kernels.dense import (
 from sheafcoarsen._kernels.jit import kernel
 from sheafcoarsen._kernels.sections.elimination import put_times, stack_height
 
-REGULAR = 1e4
-"""Maximum condition number at which a vertex's triangular factor is inverted directly."""
-
 
 @kernel
 def scale_edges(lo, hi, f, tail, head):
@@ -94,6 +91,8 @@ def find_vertex_bases(lo, hi, f, incident, eps, workspace, bases):
     """
     lapack, stack = workspace.lapack, workspace.stack
     starts, ranks, W, V, sizes = bases.starts, bases.ranks, bases.W, bases.V, bases.sizes
+    # Maximum condition number at which a vertex's triangular factor is inverted directly
+    regular = 1e4
     for v in range(lo, hi):
         d, at = f.vertex_dims[v], starts[v]
         filled, square = stack_maps(v, f, incident, workspace)
@@ -102,7 +101,7 @@ def find_vertex_bases(lo, hi, f, incident, eps, workspace, bases):
             V[at + i] = 0
         for i in range(d):
             V[at + i * d + i] = 1
-        if filled == d and inverse_of_triangular(stack, d, W[at:]) < REGULAR:
+        if filled == d and inverse_of_triangular(stack, d, W[at:]) < regular:
             continue
         for i in range(filled * d):
             lapack.a[i] = stack[i]

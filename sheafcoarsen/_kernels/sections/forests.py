@@ -19,14 +19,8 @@ import numpy as np
 from sheafcoarsen._kernels.elimination import ZERO_FACTOR, magnitude
 from sheafcoarsen._kernels.jit import kernel, llvm_inlined, numba_inlined, subkernel
 
-CLEAR_RANK = 100.0
-"""A rank is certain if the smallest pivot exceeds CLEAR_RANK times the threshold of zero pivots."""
-
 NONE = -(1 << 60)
 """Exponent of a row of zeros."""
-
-LOWEST = -1070
-"""Maximum exponent of a power of two that is replaced by zero, near double-precision underflow."""
 
 
 @llvm_inlined
@@ -40,7 +34,9 @@ def ratio(low, high):
     """Return 2^(low - high), or 0 if it is too small; low - high must not be large."""
     if low == high:
         return 1.0
-    return two_to(low - high) if low - high > LOWEST else 0.0
+    # Maximum exponent of a power of two that is replaced by zero, near double-precision underflow
+    lowest = -1070
+    return two_to(low - high) if low - high > lowest else 0.0
 
 
 @subkernel
@@ -272,7 +268,9 @@ def kernel_of(workspace, size, eps):
         size,
         floor,
     )
-    if smallest <= CLEAR_RANK * floor:
+    # A rank is certain if the smallest pivot exceeds this many times the threshold of zero pivots
+    clear_rank = 100.0
+    if smallest <= clear_rank * floor:
         return -1
     shape = (rank, height, rank, height - rank)
     put_orthonormal(workspace.vectors, workspace.taus, workspace.marks[1], shape, workspace.basis)
