@@ -177,10 +177,16 @@ def _draw_mode(ax: Axes, E: Eigenmodes, i: int, places: np.ndarray, order: np.nd
 
 
 def _draw_arrows(ax: Axes, places: np.ndarray, arrows: np.ndarray) -> None:
-    """Draw arrows at up to 400 evenly spread vertices, scaled to the distance between these."""
+    """Draw arrows at up to 400 evenly spread vertices and where the mode is largest.
+
+    The longest has the distance between two of these vertices, and at least a twentieth of the
+    panel, so that a mode on a few vertices is seen.
+    """
+    sizes = np.linalg.norm(arrows, axis=1)
     some = spread_out(places, 400) if len(places) > 400 else np.arange(len(places))
-    longest = float(np.linalg.norm(arrows, axis=1).max(initial=0.0)) or 1.0
-    shown = 1.1 * usual_gap(places[some]) * arrows[some] / longest
+    some = np.union1d(some, np.argsort(sizes)[-10:])
+    length = max(1.1 * usual_gap(places[some]), 0.05 * float(np.ptp(places, axis=0).max()))
+    shown = length * arrows[some] / (float(sizes.max(initial=0.0)) or 1.0)
     style: dict[str, Any] = {"angles": "xy", "scale_units": "xy", "scale": 1.0, "units": "width"}
     ax.quiver(
         *places[some].T,
@@ -190,6 +196,7 @@ def _draw_arrows(ax: Axes, places: np.ndarray, arrows: np.ndarray) -> None:
         headwidth=3.5,
         headlength=4,
         headaxislength=3.5,
+        minlength=0,  # not dots that look larger than short arrows
         pivot="middle",
         zorder=3,
         label="mode",

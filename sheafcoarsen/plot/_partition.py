@@ -69,7 +69,8 @@ def partition(
 
     Without ``pos``, a graph with more than 50,000 edges, or with a few hubs that most edges meet,
     is drawn by its quotient: a disc of vertices for each cluster, and lines for the strongest links
-    between clusters. With ``pos``, more than 50,000 edges are not drawn.
+    between clusters, red if most of their edges are negative. With ``pos``, more than 50,000 edges
+    are not drawn.
 
     Parameters
     ----------
@@ -216,19 +217,31 @@ def _draw_edges(ax: Axes, places: np.ndarray, C: Coarsening, colors: np.ndarray)
     style = {"colors": own[inside], "zorder": 2}
     draw_lines(ax, "internal edges", places, edges[inside], linewidths=1.3 * width, **style)
     what = "solid: inside a cluster, dashed: crossing" if few else "grey: crossing edges"
-    return what + "; red: negative" * bool(negative.any())
+    if negative.any():
+        what = what if few else "thick: inside a cluster, thin: crossing"
+        what += "; red: negative"
+    return what
 
 
 def _draw_links(ax: Axes, C: Coarsening, places: Places, n_edges: int) -> str:
     """Draw a line for each retained link between clusters, and return a description of them."""
+    from matplotlib.colors import to_rgba
+
     counts = np.diff(C.clusters.pair_ptr)
     kept = counts[places.links]
     widths = 0.4 + 3.5 * np.sqrt(kept / max(int(kept.max(initial=1)), 1))
-    style: dict = {"colors": "0.6", "linewidths": widths, "zorder": 1}
+    edges = C.clusters.crossing_edges
+    signs = np.where(negative_edges(C.fine)[edges], -1, 1)
+    pair = np.repeat(np.arange(len(counts)), counts)
+    negative = np.bincount(pair, signs, len(counts))[places.links] < 0
+    colors = np.where(negative[:, None], to_rgba(NEGATIVE), to_rgba("0.6"))
+    style: dict = {"colors": colors, "linewidths": widths, "zorder": 1}
     draw_lines(ax, "links", places.coarse, C.clusters.pairs[places.links], **style)
     between, inside = int(counts.sum()), n_edges - int(counts.sum())
     share = f"{int(kept.sum()):,} of " if len(kept) < len(counts) else ""
-    text = f"lines: {share}{between:,} edges between clusters\n{inside:,} edges inside not drawn"
+    text = f"lines: {share}{between:,} edges between clusters"
+    red = "red: most are negative; " if negative.any() else ""
+    text += f"\n{red}{inside:,} inside not drawn"
     K = len(places.coarse)
     if len(counts) > K * (K - 1) / 4 and len(kept) < len(counts):
         text += f"\n{len(counts):,} pairs of clusters are linked: distances mean little"

@@ -208,5 +208,4 @@ def _coefficients(tau: float, eps: float) -> np.ndarray:
     last = int(decay / 3 + np.sqrt(decay**2 / 9 + 2 * decay * tau)) + 1
     c = scipy.special.ive(np.arange(last + 1), tau)
     c[1:] *= 2
-    c = c[np.cumsum(c[::-1])[::-1] > eps]
-    return c / c.sum()
+    return c[np.cumsum(c[::-1])[::-1] > eps]

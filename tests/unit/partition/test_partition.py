@@ -165,6 +165,7 @@ BAD_ASSIGNMENTS = {
     "fractional": ([[1, 0], [0.5, 0.5]], ValueError, "zeros and ones, got 0.5 at (1, 0)"),
     "two ones": ([[1, 0], [1, 1]], ValueError, "a single 1 in each row, got 2 in row 1"),
     "no one": ([[1, 0], [0, 0], [0, 1]], ValueError, "a single 1 in each row, got 0 in row 1"),
+    "no one in the last row": ([[1, 0], [0, 1], [0, 0]], ValueError, "got 0 in row 2"),
     "zero column": ([[1, 0, 0], [0, 0, 1]], ValueError, "a 1 in each column, got none in column 1"),
     "minus one": ([[-1, 0], [0, 1]], ValueError, "zeros and ones, got -1.0 at (0, 0)"),
     "nan": ([[np.nan, 1], [1, 0]], ValueError, "zeros and ones, got nan at (0, 0)"),

@@ -209,6 +209,23 @@ def test_a_graph_with_hubs_is_drawn_through_its_quotient(ax):
     draw(ax)
 
 
+def test_links_are_red_if_most_of_their_edges_are_negative(ax):
+    G = nx.barabasi_albert_graph(900, 3, seed=7)
+    signs = np.where(np.random.default_rng(1).random(G.number_of_edges()) < 0.5, -1, 1)
+    F = sc.CellularSheaf.signed(list(G.edges), sign=signs)
+    C = sc.coarsen(F, sc.select(F, 30), 1)
+    plot.partition(C, ax=ax)
+    left, right = map(collections, ax.child_axes)
+    index = {tuple(p.round(9)): a for a, p in enumerate(right["vertices"].get_offsets().data)}
+    sums = np.zeros((30, 30))
+    np.add.at(sums, tuple(np.sort(C.partition.labels[F.edges], axis=1).T), signs)
+    ends = [[index[tuple(end.round(9))] for end in line] for line in left["links"].get_segments()]
+    red = (left["links"].get_colors() == mpl.colors.to_rgba("#E41A1C")).all(axis=1)
+    np.testing.assert_array_equal(red, sums[tuple(np.sort(ends, axis=1).T)] < 0)
+    assert 0 < red.sum() < len(red)
+    assert "red: most are negative" in ax.child_axes[0].get_xlabel()
+
+
 def test_discs_of_clusters_contain_their_vertices_and_hardly_overlap(ax):
     C = hairball()
     plot.partition(C, ax=ax)

@@ -176,6 +176,9 @@ def test_the_warning_names_the_first_free_vertex_even_with_small_entries():
     F = CellularSheaf([[0, 0], [1, 2]], [[[1.0]], [[1.0]]], [[[0.0]], [[1e-3]]])
     with pytest.warns(sc.SingularProblemWarning, match="leave 1 of 2 .* first at vertex 1:"):
         sc.harmonic_extension(F, [0], [[1.0]])
+    named = F.with_labels(["slack", "load", "line"])
+    with pytest.warns(sc.SingularProblemWarning, match="first at vertex 'load':"):
+        sc.harmonic_extension(named, ["slack"], [[1.0]])
 
 
 def test_singular_systems_without_given_values_raise():

@@ -158,6 +158,17 @@ def test_a_converged_initial_guess_takes_no_iterations():
     assert solve.iterations == 0
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_sections_in_the_initial_guess_do_no_harm(method):
+    F = SHEAVES["graph"]
+    L, sections = sc.laplacian(F), sc.global_sections(F).basis.sum(axis=1)
+    b = L @ np.random.default_rng(5).standard_normal(F.dim_c0)
+    solve = sc.Solver(F, method=method)
+    expected = solve(b, tol=1e-10)
+    found = solve(b, tol=1e-10, x0=1e13 * np.linalg.norm(expected) * sections)
+    assert np.linalg.norm(found - expected) <= 1e-8 * np.linalg.norm(expected)
+
+
 def test_imaginary_parts_of_rounding_size_pass_the_range_check():
     """The imaginary part is outside the range, but negligible relative to the real part."""
     F, rng = SHEAVES["graph"], np.random.default_rng(9)

@@ -144,9 +144,14 @@ def test_results_are_immutable_and_can_be_pickled_and_printed():
         Z.edges = Z.edges
     again = dataclasses.replace(Z)
     np.testing.assert_allclose(again.bounds(), (lo, hi), rtol=1e-12)
-    for change in ({"edges": Z.edges[::-1]}, {"weights": Z.weights[1:]}, {"fine": Z.sheaf}):
+    twice = Z.edges.copy()
+    twice[1] = twice[0]
+    changes = {"edges": Z.edges[::-1]}, {"edges": twice}, {"weights": Z.weights[1:]}
+    for change in (*changes, {"fine": Z.sheaf}):
         with pytest.raises(ValueError, match="the sparsification is inconsistent"):
             dataclasses.replace(Z, **change)
+    with pytest.raises(ValueError, match="`edges` must be ascending indices of the 2400 edges"):
+        dataclasses.replace(Z, edges=twice)
 
 
 @pytest.mark.parametrize("eps", [0, 1, -1, np.inf, np.nan])

@@ -129,6 +129,12 @@ PLANE = sc.CellularSheaf.constant(nx.path_graph(2000), 2)
             (0, [1.0, 0.0]),
             "be a con",
         ),
+        (
+            # The columns of both maps have norm 1, but are not orthogonal.
+            sc.CellularSheaf([[0, 1]], [[[1.0, 0.6], [0.0, 0.8]]], [np.eye(2)]),
+            (0, [1.0, 0.0]),
+            "must be a connection",
+        ),
         (sc.CellularSheaf.random([[0, 1]], [1, 2], 2, seed=0), (0, [1.0]), "must be a connection"),
     ],
 )
