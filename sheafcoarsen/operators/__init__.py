@@ -17,9 +17,11 @@ from sheafcoarsen.operators._normalize import (
 )
 from sheafcoarsen.operators.csr import canonical_csr, index_dtype
 from sheafcoarsen.operators.factorization import Factors
-from sheafcoarsen.operators.ordering import Order, elimination_order, factorization_cost
+from sheafcoarsen.operators.factorization_cost import fills_little
+from sheafcoarsen.operators.ordering import PER_OPERATION, Order, elimination_order
 
 __all__ = [
+    "PER_OPERATION",
     "Factors",
     "LaplacianPattern",
     "Order",
@@ -33,7 +35,7 @@ __all__ = [
     "edge_energy",
     "elimination_order",
     "energy",
-    "factorization_cost",
+    "fills_little",
     "index_dtype",
     "laplacian",
     "laplacian_operator",

@@ -50,11 +50,6 @@ class Order(NamedTuple):
         return PER_SOLVE * self.entries
 
 
-def factorization_cost(A: scipy.sparse.csr_array, seconds: float = np.inf) -> Order:
-    """Return an elimination order and its cost; counting stops if the cost exceeds ``seconds``."""
-    return elimination_order(A, seconds / PER_OPERATION)
-
-
 def elimination_order(A: scipy.sparse.csr_array, most: float = np.inf) -> Order:
     """Return a fill-reducing order for a matrix with a symmetric pattern and a full diagonal.
 

@@ -37,9 +37,7 @@ that does not depend on the depth of the trees. In other graphs, ``without_chain
 leaves and chains, to which sections are extended at the end. ``lifting.lift_sections`` lifts the
 sections through the levels and orthonormalizes them.
 
-Two modules serve :mod:`sheafcoarsen.solve`: ``boundary`` checks values given at vertices, and
-``factorization_cost.fills_little`` compares the cost of a sparse factorization with that of
-iterative solvers.
+The module ``boundary`` checks values given at vertices, for :mod:`sheafcoarsen.solve`.
 """
 
 from sheafcoarsen.sections._global_sections import (
@@ -49,12 +47,10 @@ from sheafcoarsen.sections._global_sections import (
     global_sections,
 )
 from sheafcoarsen.sections.boundary import given_values
-from sheafcoarsen.sections.factorization_cost import fills_little
 
 __all__ = [
     "GlobalSections",
     "cohomology_dims",
-    "fills_little",
     "find_sections",
     "given_values",
     "global_sections",

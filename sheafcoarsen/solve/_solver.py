@@ -25,8 +25,8 @@ from sheafcoarsen._support import (
 )
 from sheafcoarsen.elimination import Elimination, dim_of_few_edges, eliminate
 from sheafcoarsen.exceptions import NotConverged
-from sheafcoarsen.operators import Factors, as_columns, laplacian
-from sheafcoarsen.sections import fills_little, global_sections
+from sheafcoarsen.operators import Factors, as_columns, fills_little, laplacian
+from sheafcoarsen.sections import global_sections
 from sheafcoarsen.sheaf import (
     CellularSheaf,
     check_same_topology,

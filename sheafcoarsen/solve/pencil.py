@@ -10,7 +10,14 @@ import scipy.linalg
 import scipy.sparse
 
 from sheafcoarsen._support import eps_of, scalar_array, zero_level
-from sheafcoarsen.operators import Factors, Order, coboundary, factorization_cost, laplacian
+from sheafcoarsen.operators import (
+    PER_OPERATION,
+    Factors,
+    Order,
+    coboundary,
+    elimination_order,
+    laplacian,
+)
 from sheafcoarsen.sections import global_sections
 from sheafcoarsen.sheaf import CellularSheaf
 from sheafcoarsen.solve.block_matrix import BlockMatrix
@@ -134,7 +141,7 @@ class Pencil:
 
     def is_factored_within(self, seconds: float, k: int) -> bool:
         """Return whether "direct" finds k pairs in the given time; if so, store the order."""
-        order = factorization_cost(scipy.sparse.csr_array(self.L), seconds)
+        order = elimination_order(scipy.sparse.csr_array(self.L), seconds / PER_OPERATION)
         needed = 2 * order.seconds + STEPS * (k + GUARDS) * order.solve_seconds
         if needed <= seconds:
             self._order = order

@@ -12,7 +12,7 @@ from hypothesis import assume
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, gallery
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
-from sheafcoarsen.sections import fills_little
+from sheafcoarsen.operators import fills_little
 from sheafcoarsen.solve._harmonic_extension import _free_coordinates
 from sheafcoarsen.solve.dirichlet import grounded
 from sheafcoarsen.solve.normal_equations import (

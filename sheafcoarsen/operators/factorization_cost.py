@@ -4,7 +4,7 @@ import numpy as np
 import scipy.sparse
 from scipy.sparse.csgraph import connected_components, dijkstra
 
-from sheafcoarsen.operators import elimination_order
+from sheafcoarsen.operators.ordering import elimination_order
 
 DIRECT_BEFORE = 20
 """Maximum number of operations of a factorization, relative to nnz(L) times the number of

@@ -6,8 +6,7 @@ import pytest
 
 import sheafcoarsen as sc
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
-from sheafcoarsen.operators import Order
-from sheafcoarsen.sections import factorization_cost
+from sheafcoarsen.operators import Order, factorization_cost
 from tests.support.helpers import assert_residual
 
 
