@@ -133,6 +133,12 @@ def test_arguments_that_are_not_coarsenings_raise(function, value):
         function(value)
 
 
+def test_a_pooling_in_place_of_a_coarsening_is_told_to_pass_its_coarsening():
+    pooling = sc.HiSP(2, 1)(F, np.ones((F.dim_c0, 1)))
+    with pytest.raises(TypeError, match="got Pooling: pass its `coarsening`"):
+        sc.verify(pooling)
+
+
 def out_of_another_pattern():
     """Fill a pattern with the result of another one, which differs only in its indices."""
     first, second = (CellularSheaf.random([[0, v]], [1, 1, 1], 1, seed=3) for v in (1, 2))

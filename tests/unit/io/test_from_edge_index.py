@@ -270,6 +270,7 @@ def test_with_columns_sets_both_maps_of_single_loops():
         (np.ones((3, 1, 1)), ValueError, "one map per column of `edge_index`, 4 in all, got 3"),
         ([[[1.0]], [[1.0, 1.0]], [[1.0]], [[1.0]]], ValueError, "`maps[1]` must have shape (1, 1)"),
         ([[[1.0]], [[1.0]], [[1.0]], [[np.inf]]], ValueError, "`maps[3]` must be finite, got inf"),
+        (np.full((4, 1, 1), np.nan), ValueError, "`maps[0]` must be finite, got nan"),
         (np.full((4, 1, 1), 1e200), ValueError, "rescale the maps"),
         (np.full((4, 1, 1), "a"), TypeError, "`maps`"),
     ],
