@@ -22,7 +22,6 @@ from sheafcoarsen.solve.deflation import (
     orthonormal,
     orthonormal_complement,
     random_columns,
-    weighted,
 )
 from sheafcoarsen.solve.lobpcg import Pairs, lowest_pairs
 from sheafcoarsen.solve.multigrid import padded
@@ -229,7 +228,7 @@ def dense(problem: EigenProblem) -> Eigenpairs:
         C = scipy.linalg.qr(X[:, :m].conj().T @ (roots * sections))[0][:, zeros:]
         values, X = values[zeros:], np.hstack([X[:, :m] @ C, X[:, m:]]) / roots
         values, X = resolved(pencil.delta, values, X, m - zeros)
-    return Eigenpairs(values[: k + 1], X[:, : k + 1], sections[:, : k + 1], "dense", "dense")
+    return Eigenpairs(values[: k + 1], X[:, : k + 1], sections, "dense", "dense")
 
 
 def shift_invert(
@@ -290,21 +289,20 @@ def multilevel(
     """
     pencil = problem.pencil
     if pencil.cycle.unseen:
-        start = np.hstack([_unseen_vectors(problem, sections, rng), start])
+        start = np.hstack([_unseen_vectors(problem, rng), start])
     inverse = pencil.inverse("multilevel")
     found = _iterated(problem, inverse, sections, start, rng, probe=True, least=given + 1)
     vectors = found.values, found.vectors
     return Eigenpairs(*vectors, sections, "probe", "multilevel", found.steps)
 
 
-def _unseen_vectors(problem: EigenProblem, sections: Basis, rng: np.random.Generator) -> np.ndarray:
-    """Return random vectors in the kernels of L's diagonal blocks, orthogonal to the sections."""
+def _unseen_vectors(problem: EigenProblem, rng: np.random.Generator) -> np.ndarray:
+    """Return random vectors in the kernels of L's diagonal blocks."""
     pencil = problem.pencil
     S, T = unit_roots(pencil.L, pencil.sheaf.vertex_dims)
     columns = min(pencil.cycle.unseen, problem.k + 1)
     Y = random_columns(rng, (pencil.n, columns), pencil.L.dtype)
     Y = Y - T @ (S @ Y)
-    Y = Y - sections @ (sections.conj().T @ weighted(pencil.mass, Y))
     return Y[:, norms(Y) > 0]
 
 

@@ -121,10 +121,9 @@ class NormalEquations:
             step[:, wanted] = self.correction(g[:, wanted], ROUND)
             trial = y + step
             after = self.gradient(r, trial)
-            better = column_norms(after) < sizes
-            y, g = np.where(better, trial, y), np.where(better, after, g)
-            if not better[wanted].any():
+            if not (column_norms(after) < sizes)[wanted].any():
                 break
+            y, g = trial, after
         y = self.project(y)
         self._check(r, y)
         return y

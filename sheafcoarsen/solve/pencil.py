@@ -113,7 +113,7 @@ class Pencil:
             pivots = np.abs(self.factors.pivots)
             return bool(pivots.min() <= NEAR_SINGULAR * pivots.max())
         # ``unseen`` counts stalk vectors that all maps send to 0; the coarsest level omits them
-        return self.cycle.unseen > 0 or self.cycle.lowest <= NEAR_SINGULAR
+        return self.cycle.lowest <= NEAR_SINGULAR
 
     def inverse(self, method: str) -> Callable:
         """Return an approximate inverse of L."""

@@ -83,6 +83,11 @@ ONES = [[1.0, 1.0], [1.0, 1.0]]
             ),
         ),
         (
+            ([0, 1], [np.ones((2, 1)), np.ones((2, 3))]),
+            ValueError,
+            "number of columns, got shape (2, 1) at index 0 and (2, 3) at index 1",
+        ),
+        (
             ([0, 1], [[1.0, 1.0], [1.0, np.nan]]),
             ValueError,
             "`values[1]` must be finite, got nan for vertex 1",

@@ -115,14 +115,15 @@ def test_values_on_a_path_are_interpolated_linearly():
 
 
 @pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
-@pytest.mark.parametrize("size_of_values", [1e-150, 1.0, 1e30])
+@pytest.mark.parametrize("size_of_values", [1e-250, 1.0, 1e30])
 def test_extensions_do_not_depend_on_the_scale_of_maps_and_values(scale, size_of_values):
     G = nx.random_regular_graph(3, 30, seed=1)
     F = CellularSheaf.random(G, 2, 2, seed=2)
     x = sc.harmonic_extension(F, [3, 7], np.ones((2, 2, 1)))
     scaled = F.with_maps(F.tail_data * scale, F.head_data * scale)
-    y = sc.harmonic_extension(scaled, [3, 7], np.full((2, 2, 1), size_of_values)) / size_of_values
-    np.testing.assert_allclose(y, x, rtol=1e-9)
+    values = np.ones((2, 2, 2)) * [1, size_of_values]
+    y = sc.harmonic_extension(scaled, [3, 7], values) / [1, size_of_values]
+    np.testing.assert_allclose(y, np.hstack([x, x]), rtol=1e-9)
 
 
 def test_values_of_a_section_are_extended_to_the_section():
@@ -200,9 +201,15 @@ def test_singular_systems_without_given_values_raise():
         )
 
 
-@pytest.mark.parametrize(("small", "warns"), [(1e-5, False), (1e-8, True)])
-def test_nearly_undetermined_directions_warn(small, warns):
-    F = CellularSheaf([[0, 1], [1, 2]], [[[1.0]], [[small]]], [[[1.0]], [[small]]])
+@pytest.mark.parametrize(
+    ("small", "leaves", "warns"),
+    [(1e-5, 0, False), (1e-8, 0, True), (5e-7, 0, False), (5e-7, 800, True)],
+)
+def test_nearly_undetermined_directions_warn(small, leaves, warns):
+    """Singular values are compared with the norm of delta, which a hub makes large."""
+    edges = [[0, 1], [1, 2], *([1, 3 + i] for i in range(leaves))]
+    maps = np.array([1, small, *np.ones(leaves)]).reshape(-1, 1, 1)
+    F = CellularSheaf(edges, maps, maps)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         sc.harmonic_extension(F, [0], [[2.0]])

@@ -226,6 +226,16 @@ def test_update_solves_with_new_maps_on_the_same_levels():
         solve.update(SHEAVES["graph"])
 
 
+def test_update_converges_as_fast_as_a_new_multigrid():
+    F, G = (sc.gallery.bundle(nx.grid_2d_graph(40, 40), 2, noise=0.1, seed=s) for s in (1, 2))
+    b = np.random.default_rng(6).standard_normal(F.dim_c0)
+    solve, fresh = sc.Solver(F, method="multigrid"), sc.Solver(G, method="multigrid")
+    solve.update(G)
+    solve(b)
+    fresh(b)
+    assert solve.iterations <= fresh.iterations + 2
+
+
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", ["graph", "noisy bundle", "complex mixed stalks"])
 def test_the_preconditioner_is_hermitian_and_positive_definite_on_the_range(name, method):
