@@ -44,8 +44,9 @@ class Elimination(ReadOnly):
     """A sheaf reduced to the kept vertices, computed by :func:`eliminate`.
 
     The Laplacian of ``sheaf`` is the generalized Schur complement of the fine Laplacian L: systems
-    with L reduce to systems with it, and global sections correspond one to one to those of the fine
-    sheaf. Eigenvalues differ, because the eliminated vertices have no mass.
+    with L reduce to systems with it, and its global sections are the restrictions of those of the
+    fine sheaf, one to one unless a section vanishes on all kept vertices (``is_determined``).
+    Eigenvalues differ, because the eliminated vertices have no mass.
 
     Attributes
     ----------

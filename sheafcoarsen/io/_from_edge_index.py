@@ -51,10 +51,11 @@ def from_edge_index(
     maps : array_like, shape (2 m, d_e, d_v), or sequence of 2 m 2-D arrays
         ``maps[k]`` has shape (d_e, d_u), u = ``edge_index[0, k]``.
     vertex_dims : int or array_like of int, shape (n,), optional
-        Required for isolated vertices; by default the numbers of columns of the maps.
+        Dimensions of the stalks, by default the numbers of columns of the maps. Needed if vertices
+        are isolated and stalks differ.
     n_vertices : int, optional
-        Number of vertices, ``data.num_nodes``, if the last ones are isolated. Their stalks have
-        the dimension ``vertex_dims``, or that of all maps.
+        Number of vertices, ``data.num_nodes``, needed if any are isolated. Their stalks have the
+        dimension ``vertex_dims``, or that of all maps.
 
     Returns
     -------
@@ -108,7 +109,8 @@ def from_edge_index(
     other = np.empty(len(columns), np.int64)
     other[first], other[second] = second, first
     vertex_dims = _dimensions(columns, maps, cols, vertex_dims, n_vertices)
-    dims = stalk_dims(columns, cols, cols[other], vertex_dims, names=("maps", "maps"))
+    remedy = "pass `n_vertices` if all stalks are equal, or `vertex_dims`"
+    dims = stalk_dims(columns, cols, cols[other], vertex_dims, ("maps", "maps"), remedy)
     bad, largest = scan(flat)
     starts = offsets(rows * cols)
     if bad >= 0:

@@ -245,7 +245,7 @@ def warn_if_tied_in(
     stacklevel: int,
     where: str = "",
     tied: str = "`tied` of the modes",
-    advice: str = "pass a rule such as ranks.fixed(r).whole_multiplets() to keep multiplets whole",
+    advice: str = "coarsen with a rule such as ranks.fixed(r).whole_multiplets() to keep all of it",
 ) -> None:
     """Warn if the cut splits a multiple eigenvalue in ``count`` clusters.
 

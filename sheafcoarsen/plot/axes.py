@@ -117,12 +117,18 @@ def set_scale(ax: Axes, values: np.ndarray) -> None:
 
 
 def add_legend(ax: Axes) -> None:
-    """Add a legend with visible markers, below the axes if their figure makes space for it."""
+    """Add a legend with visible markers, below the axes if their figure makes space for it.
+
+    Otherwise it is inside: where it covers least, or at the upper right of many points, since
+    matplotlib's search compares it with each of them.
+    """
     handles, labels = ax.get_legend_handles_labels()
     if handles:
         style: dict = {"labels": labels, "fontsize": 9}
         if ax.figure.get_layout_engine() is None:
-            legend = ax.legend(handles=handles, loc="upper right", framealpha=0.8, **style)
+            points = sum(np.shape(marks.get_offsets())[0] for marks in ax.collections)
+            place = "best" if points <= 20 * MARKERS else "upper right"
+            legend = ax.legend(handles=handles, loc=place, framealpha=0.8, **style)
         else:
             legend = add_legend_below(ax, handles, 34, ncols=min(len(handles), 3), **style)
         marks: list = legend.legend_handles

@@ -80,13 +80,15 @@ def stalk_dims(
     head_cols: np.ndarray,
     vertex_dims: npt.ArrayLike | None,
     names: tuple[str, str] = ("tail_maps", "head_maps"),
+    remedy: str = "pass `vertex_dims`",
 ) -> np.ndarray:
     """Return the dimensions of the vertex stalks, and check every map against them.
 
-    They are ``vertex_dims``, or the numbers of columns of the maps.
+    They are ``vertex_dims``, or the numbers of columns of the maps. ``remedy`` ends the error about
+    vertices without edges.
     """
     if vertex_dims is None:
-        dims = _dims_of_maps(edges, tail_cols, head_cols)
+        dims = _dims_of_maps(edges, tail_cols, head_cols, remedy)
         said = "in its first map"
     else:
         dims = integer_array("vertex_dims", vertex_dims)
@@ -105,7 +107,9 @@ def stalk_dims(
     return dims
 
 
-def _dims_of_maps(edges: np.ndarray, tail_cols: np.ndarray, head_cols: np.ndarray) -> np.ndarray:
+def _dims_of_maps(
+    edges: np.ndarray, tail_cols: np.ndarray, head_cols: np.ndarray, remedy: str
+) -> np.ndarray:
     """Return, for each vertex, the number of columns of the first map defined on it."""
     ends = edges.reshape(-1)
     n = int(edges.max(initial=-1)) + 1
@@ -120,8 +124,8 @@ def _dims_of_maps(edges: np.ndarray, tail_cols: np.ndarray, head_cols: np.ndarra
         untouched = np.flatnonzero(dims < 0)
     if untouched.size:
         raise ValueError(
-            f"vertex {untouched[0]} has no edges, so the maps do not determine its "
-            f"dimension: pass `vertex_dims`"
+            f"vertex {untouched[0]} has no edges, so the maps do not determine its dimension: "
+            f"{remedy}"
         )
     return dims
 

@@ -122,8 +122,9 @@ def test_tensors_are_accepted():
 
 def test_isolated_vertices_require_dimensions():
     columns, maps = [[0, 2], [2, 0]], np.ones((2, 1, 1))
-    with pytest.raises(ValueError, match="vertex 1 has no edges.*pass `vertex_dims`"):
+    with pytest.raises(ValueError, match="vertex 1 has no edges.*pass `n_vertices` if"):
         sc.from_edge_index(columns, maps)
+    assert sc.from_edge_index(columns, maps, n_vertices=4).vertex_dims.tolist() == [1, 1, 1, 1]
     assert sc.from_edge_index(columns, maps, [1, 0, 1, 5]).vertex_dims.tolist() == [1, 0, 1, 5]
 
 
