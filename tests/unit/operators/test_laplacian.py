@@ -234,7 +234,10 @@ def test_filling_an_invalid_out_raises(format):
     frozen, moved = sc.laplacian(F, format), sc.laplacian(F, format)
     frozen.data.setflags(write=False)
     moved.indptr[1] -= 1
-    for out in (other_format, smaller, emptier, apart, frozen, moved, np.zeros((6, 6)), 3):
+    elsewhere = sc.laplacian(F, format)
+    elsewhere.indices = elsewhere.indices[::-1].copy()
+    invalid = (other_format, smaller, emptier, apart, frozen, moved, elsewhere, np.zeros((6, 6)), 3)
+    for out in invalid:
         with pytest.raises(ValueError, match="`out` must be an earlier result of this pattern"):
             _laplacian.fill(F, out=out)
     with pytest.raises(
