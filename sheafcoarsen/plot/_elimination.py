@@ -121,8 +121,9 @@ def _draw_left(ax: Axes, K: Elimination, places: np.ndarray, size: float) -> Non
     edges = G.edges[~loops]
     new = _is_new(K, edges)
     width = float(np.clip(800 / max(len(edges), 1), 0.5, 1.0))
-    notes = _draw_edges(ax, "edges as before", places, edges[~new], colors=GREY, linewidths=width)
-    style: dict = {"colors": DARK, "linewidths": width, "linestyles": (0, (4, 2))}
+    style: dict = {"colors": GREY, "linewidths": width}
+    notes = _draw_edges(ax, "edges between former neighbours", places, edges[~new], **style)
+    style = {"colors": DARK, "linewidths": width, "linestyles": (0, (4, 2))}
     notes += _draw_edges(ax, "edges for what was between", places, edges[new], **style)
     handles = list(ax.collections)
     handles.append(draw_discs(ax, "kept", places, size, DARK))

@@ -22,8 +22,9 @@ def verify(C: Coarsening | Elimination | Sparsification | Hierarchy, seed: int =
     """Check numerically every statement of the theory that applies to a coarsening.
 
     For an elimination, the statements are that its Laplacian is the Schur complement, solutions
-    extend to solutions, and global sections are preserved. For a sparsification, they are that maps
-    are scaled by the weights, the bounds hold, and global sections are preserved.
+    extend to solutions, and global sections restrict onto those of the remaining sheaf. For a
+    sparsification, they are that maps are scaled by the weights, the bounds hold, and global
+    sections are preserved.
 
     A statement holds if the residual ``norm(error) / (n eps norms)`` is below 30 in every block,
     where n is the size of the block (docs/conventions.md, section 3). The verdict therefore does

@@ -29,7 +29,9 @@ def test_eliminated_and_remaining_vertices_are_drawn(ax):
     np.testing.assert_array_equal(collections(fine)["eliminated"].get_offsets(), PLACES[[3, 4]])
     for panel in (fine, left):
         np.testing.assert_array_equal(collections(panel)["kept"].get_offsets(), PLACES[:3])
-    np.testing.assert_array_equal(segments(left, "edges as before"), PLACES[K.sheaf.edges])
+    np.testing.assert_array_equal(
+        segments(left, "edges between former neighbours"), PLACES[K.sheaf.edges]
+    )
 
 
 def test_new_edges_are_dashed(ax):
@@ -38,7 +40,7 @@ def test_new_edges_are_dashed(ax):
     left = ax.child_axes[1]
     np.testing.assert_array_equal(segments(left, "edges for what was between"), PLACES[[[0, 2]]])
     assert collections(left)["edges for what was between"].get_linestyle()[0][1] is not None
-    assert "edges as before" not in collections(left)
+    assert "edges between former neighbours" not in collections(left)
 
 
 def test_loops_are_drawn_as_rings(ax):
