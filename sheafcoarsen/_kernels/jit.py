@@ -70,7 +70,7 @@ def numba_inlined(function):
 def _compiled(function, **options):
     if not JIT_IS_OFF:
         # numba names the cache file after the qualified name, which must change with the sources
-        function.__qualname__ += f"-{fingerprint(function.__module__)}"
+        function.__qualname__ += f"-{fingerprint()}"
     compiled = numba.njit(**COMMON, **options)(function)
     if not JIT_IS_OFF:
         with contextlib.suppress(RuntimeError):  # no writable folder: compile in memory
