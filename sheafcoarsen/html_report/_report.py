@@ -354,7 +354,7 @@ def _pose_sections(S: Synchronization, pos: npt.ArrayLike | Mapping | None) -> l
         maps = []
         if isinstance(G, PoseGraph) and G.poses is not None and pos is None:
             maps += [note("As the file has it:"), figure("map", "The map before", plot.poses, G)]
-            maps.append(note("The computed map, with the worst edges between poses in red:"))
+        maps.append(note("The computed map, with the worst edges between poses in red:"))
         draw = partial(plot.poses, outliers=min(WORST, S.n_edges), pos=pos)
         maps.append(figure("map", "The computed map", draw, S))
         sections.append(("The map", maps))

@@ -142,13 +142,16 @@ def _dimensions(
                 f"column {k} of `edge_index`, {_shown(columns, k)}, has a vertex beyond "
                 f"`n_vertices` = {n_vertices}"
             )
+        has_isolated = n_vertices > len(np.unique(columns))
         n = n_vertices
         if vertex_dims is None and len(cols):
             differ = np.flatnonzero(cols != cols[0])
+            if differ.size and not has_isolated:
+                return None
             if differ.size:
                 raise ValueError(
-                    f"`n_vertices` requires maps with equal numbers of columns, but `maps[0]` has "
-                    f"{cols[0]} and `maps[{differ[0]}]` has {cols[differ[0]]}: pass `vertex_dims`"
+                    f"isolated vertices require maps with equal numbers of columns, but `maps[0]` "
+                    f"has {cols[0]} and `maps[{differ[0]}]` has {cols[differ[0]]}: pass `vertex_dims`"
                 )
             vertex_dims = int(cols[0])
         elif vertex_dims is None and n:

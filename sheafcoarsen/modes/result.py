@@ -254,7 +254,8 @@ def warn_if_tied_in(
     if count:
         warnings.warn(
             f"{where}the cut splits a multiple eigenvalue in the clusters where {tied} is True, so "
-            f"the coarse space is not unique there: {advice}",
+            f"the coarse space is not unique there, and if the eigenvalue is 0, global sections "
+            f"may be lost: {advice}",
             TiedModesWarning,
             stacklevel=stacklevel,
         )

@@ -49,8 +49,9 @@ def poses(
         It must have translations, unless ``pos`` is given; for a PoseGraph its own poses are
         drawn.
     outliers : int, optional
-        Number of the worst edges, as ranked by ``S.outliers()``, to draw dashed and red, with a
-        ring around the middle of each. By default the edges that a robust fit left out, those
+        Number of the worst edges between poses, as ranked by ``S.outliers()``, to draw dashed and
+        red, with a ring around the middle of each; sightings of landmarks are not among them. By
+        default the edges that a robust fit left out, those
         with ``S.weights`` below 1/2; others of these are then dashed without a ring.
     pos : array_like, shape (n, 2) or (n, 3), or dict from vertex labels to positions, optional
         Positions to draw the vertices at, without landmarks, instead of the translations.
@@ -103,7 +104,10 @@ def poses(
     if len(rest):
         draw_lines(ax, "left out", places, edges[rest], **WRONG)
     if len(worst):
-        _draw_worst(ax, "left out" if outliers is None else "worst edges", places, edges[worst])
+        label = "left out" if outliers is None else "worst edges"
+        if outliers is not None and len(marks):  # outliers() ranks no sightings
+            label = "worst edges between poses"
+        _draw_worst(ax, label, places, edges[worst])
     if len(marks):
         style: dict = {"marker": "x", "color": DARK, "s": 14, "linewidths": 0.8, "zorder": 3}
         ax.scatter(*marks.T, label="landmarks", rasterized=len(marks) > MARKERS, **style)

@@ -74,7 +74,8 @@ class FromSheaves(Views, FromGraphs):
 
         Columns are not paired again, which saves time if a model learns maps and changes them at
         each step. Sheaves made by :meth:`with_maps` and :meth:`with_labels` still know their
-        columns; subsheaves and sheaves that were saved and loaded do not.
+        columns; subsheaves, normalized sheaves, and sheaves that were saved and loaded do not:
+        normalize the result.
 
         Parameters
         ----------

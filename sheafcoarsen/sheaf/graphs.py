@@ -165,7 +165,10 @@ def edge_array(name: str, value: object) -> np.ndarray:
         if edges.shape[0] == edges.shape[1]:
             hint = ": for a dense adjacency write scipy.sparse.csr_array(A)"
         elif edges.shape[0] == 2:
-            hint = f": transpose it, {name}.T"
+            hint = (
+                f": transpose it, {name}.T, and keep one direction of each edge, as in "
+                f"{name}.T[u < v] with u, v = {name}"
+            )
         raise ValueError(f"`{name}` must have shape (m, 2), got {edges.shape}{hint}")
     negative = np.flatnonzero((edges < 0).any(axis=1))
     if negative.size:

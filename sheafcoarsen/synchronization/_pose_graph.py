@@ -291,7 +291,8 @@ class PoseGraph(ReadOnly):
         """Return the sheaf on which the energies of the d cochains ``S.cochain()`` sum to the cost.
 
         The vertices are the poses, with stalks of dimension d + 1, then the landmarks, with stalks
-        of dimension 1; the edges are the measurements, then the sightings.
+        of dimension 1; the edges are the measurements, then the sightings. Poses and landmarks keep
+        their names, unless two of them are equal.
 
         Returns
         -------
@@ -307,14 +308,27 @@ class PoseGraph(ReadOnly):
         >>> round(float(energy), 6), round(S.cost, 6)
         (1.607695, 1.607695)
         """
-        return self._connection.sheaf
+        names, seen = self._names(), self.sightings
+        is_named = self.vertex_labels is not None or (seen is not None and seen.labels is not None)
+        if not is_named or len(set(names)) < len(names):
+            return self._connection.sheaf
+        return self._connection.sheaf.with_labels(names)
+
+    def _names(self) -> list[Hashable]:
+        """Return the names of the poses, then those of the landmarks."""
+        names: list[Hashable] = list(self.vertex_labels or range(int(self.n_vertices or 0)))
+        if (seen := self.sightings) is not None:
+            names += seen.labels or [f"landmark {mark}" for mark in range(seen.n_landmarks)]
+        return names
 
     def subset(self, edges: npt.ArrayLike) -> PoseGraph:
-        """Return the pose graph with some of the measurements, and all poses and sightings.
+        """Return the pose graph with some of the measurements, and all poses and landmarks.
 
         Parameters
         ----------
         edges : array_like, indices or a mask of shape (m,)
+            The measurements to keep, with all sightings. A mask of shape (m + s,), in the order of
+            the edges of ``joint_sheaf()``, selects among the s sightings of landmarks, too.
 
         Returns
         -------
@@ -333,10 +347,17 @@ class PoseGraph(ReadOnly):
         >>> G.subset([0, 2]).edges.tolist()
         [[0, 1], [2, 0]]
         """
-        kept = edge_indices("edges", edges, self.n_edges)
         names = ["edges", "rotations", "translations", "kappa", "tau"]
         names += [] if self.information is None else ["information"]
-        parts: dict[str, Any] = {name: getattr(self, name)[kept] for name in names}
+        parts: dict[str, Any] = {}
+        given, seen = np.asarray(edges), self.sightings
+        count = self.n_edges + (0 if seen is None else len(seen.edges))
+        if seen is not None and given.dtype == bool and given.shape == (count,):
+            edges, chosen = given[: self.n_edges], given[self.n_edges :]
+            chosen_parts = {k: getattr(seen, k)[chosen] for k in ("edges", "points", "tau")}
+            parts["sightings"] = replace(seen, **chosen_parts)
+        kept = edge_indices("edges", edges, self.n_edges)
+        parts |= {name: getattr(self, name)[kept] for name in names}
         return replace(self, **parts)
 
     def __repr__(self) -> str:

@@ -204,10 +204,9 @@ class Synchronization(ReadOnly):
     def _residuals(self, count: int | None = None) -> dict[str, Any]:
         """Return the residuals of the worst edges and sightings (or of all) as columns."""
         connection, m = connection_from(self.measurements), self.n_edges
-        names = list(range(self.n_vertices) if self.vertex_labels is None else self.vertex_labels)
-        if self.landmarks is not None:
-            labels = self.measurements.sightings.labels  # type: ignore[union-attr]
-            names += labels or [f"landmark {mark}" for mark in range(len(self.landmarks))]
+        names = list(self.vertex_labels or range(self.n_vertices))
+        if isinstance(self.measurements, PoseGraph):
+            names = self.measurements._names()
         costs = costs_of(connection, self._poses)[1][m:]
         suspicion = np.append(self.suspicion, np.sqrt(costs))
         columns: dict[str, tuple] = {

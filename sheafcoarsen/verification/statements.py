@@ -42,10 +42,17 @@ def _decomposition(e: Evidence) -> Outcome:
     return max(e.worst_block("decomposition"), e.worst_crossing_edge()), "exact"
 
 
+def _omitted_loops_reason(e: Evidence) -> str | None:
+    """Return the reason why statements on the coarse sheaf do not apply without loops, or None."""
+    if e.C.loops or e.loopless:
+        return None
+    return "loops=False omits the retained internal energy"
+
+
 def _realization(e: Evidence) -> Outcome:
     """delta_c* delta_c = laplacian(C.sheaf) = L_Gal (``eq:augmented_exact_realization``)."""
-    if not e.C.loops and not e.loopless:
-        return "loops=False omits the retained internal energy"
+    if reason := _omitted_loops_reason(e):
+        return reason
     return max(e.worst_block("realization"), e.worst_block("laplacian")), "exact"
 
 
@@ -257,6 +264,8 @@ def _interlacing(e: Evidence) -> Outcome:
 def _sections_kept(e: Evidence) -> Outcome:
     """If every local section is retained, all global sections lie in im R."""
     C = e.C
+    if reason := _omitted_loops_reason(e):
+        return reason
     oversampled = C.modes is not None and isinstance(C.modes.operator, Oversampled)
     if not oversampled and (reason := _spectral_reason(e)):
         return reason

@@ -171,6 +171,13 @@ def test_one_unpaired_loop_makes_all_loops_single():
     assert F.head_data.tolist() == [1, 2, 4, 5]
 
 
+def test_n_vertices_with_unequal_stalks_requires_dimensions_if_vertices_are_isolated():
+    columns, maps = [[0, 1], [1, 0]], [np.ones((1, 2)), np.ones((1, 3))]
+    assert sc.from_edge_index(columns, maps, n_vertices=2).vertex_dims.tolist() == [2, 3]
+    with pytest.raises(ValueError, match=r"isolated vertices require.*pass `vertex_dims`"):
+        sc.from_edge_index(columns, maps, n_vertices=3)
+
+
 def test_n_vertices_uses_the_common_dimension():
     columns, maps = [[0, 3], [3, 0]], np.ones((2, 2, 2))
     assert sc.from_edge_index(columns, maps, 2).vertex_dims.tolist() == [2] * 4

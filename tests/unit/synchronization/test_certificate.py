@@ -199,6 +199,32 @@ def test_subset_keeps_chosen_measurements_and_all_poses(dim, kept):
             G.subset(bad)
 
 
+def test_a_mask_of_all_measurements_selects_sightings_too(dim):
+    G = landmark_graph(dim)
+    seen = G.sightings
+    keep = np.arange(19 + len(seen.edges)) % 2 == 0
+    H = G.subset(keep)
+    np.testing.assert_array_equal(H.edges, G.edges[keep[:19]])
+    for name in ("edges", "points", "tau"):
+        np.testing.assert_array_equal(getattr(H.sightings, name), getattr(seen, name)[keep[19:]])
+    with pytest.raises(ValueError, match="`edges` must be a mask"):
+        G.subset(keep[:-1])
+
+
+def test_the_joint_sheaf_has_the_names_of_poses_and_landmarks(dim):
+    G = landmark_graph(dim)
+    assert G.joint_sheaf().vertex_labels is None
+    names = tuple(range(100, 120))
+    named = dataclasses.replace(G, vertex_labels=names).joint_sheaf()
+    marks = tuple(f"landmark {k}" for k in range(6))
+    assert named.vertex_labels == names + marks
+    seen = dataclasses.replace(G.sightings, labels=tuple("abcdef"))
+    labels = dataclasses.replace(G, sightings=seen).joint_sheaf().vertex_labels
+    assert labels == (*range(20), *"abcdef")
+    seen = dataclasses.replace(G.sightings, labels=tuple(range(6)))  # names of poses, too
+    assert dataclasses.replace(G, sightings=seen).joint_sheaf().vertex_labels is None
+
+
 @pytest.mark.parametrize("tau", [1.0, 1e17])
 @pytest.mark.parametrize(("n", "turns"), [(101, 17), (151, 25), (301, 1)])
 def test_lower_bounds_of_noisy_wound_rings_are_below_the_optimum(n, turns, tau, monkeypatch):

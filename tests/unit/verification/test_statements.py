@@ -473,3 +473,11 @@ def test_a_section_lost_by_oversampled_modes_is_caught():
     R[np.ix_([0, 1, 2], [0, 1])] = Q[:, 1:]
     lost = dataclasses.replace(C, prolongation=type(C.prolongation)(R))
     assert "fact-2" in failed(lost)
+
+
+def test_sections_of_a_coarse_sheaf_without_its_loops_are_not_promised():
+    """The path's coarse sheaf has three sections, R* L R has one."""
+    F, P = sc.CellularSheaf.constant(nx.path_graph(6)), sc.Partition([0, 0, 0, 1, 1, 1])
+    check = sc.verify(sc.coarsen(F, P, 2, loops=False))["fact-2"]
+    assert "loops=False" in check.skipped_because
+    assert sc.verify(sc.coarsen(F, P, sc.ranks.kernel(), loops=False))["fact-2"].passed
