@@ -150,8 +150,9 @@ def _dimensions(
                 return None
             if differ.size:
                 raise ValueError(
-                    f"isolated vertices require maps with equal numbers of columns, but `maps[0]` "
-                    f"has {cols[0]} and `maps[{differ[0]}]` has {cols[differ[0]]}: pass `vertex_dims`"
+                    f"isolated vertices require `vertex_dims` or maps with equal numbers of "
+                    f"columns, but `maps[0]` has {cols[0]} and `maps[{differ[0]}]` has "
+                    f"{cols[differ[0]]}"
                 )
             vertex_dims = int(cols[0])
         elif vertex_dims is None and n:
