@@ -19,7 +19,10 @@ SCALARS = (np.float32, np.float64, np.complex64, np.complex128)
 def scalar_array(name: str, value: object) -> np.ndarray:
     """Convert to an array of one of the four scalar types; integers become float64."""
     if scipy.sparse.issparse(value):
-        raise TypeError(f"`{name}` must be a dense array, got a sparse one: use .toarray()")
+        raise TypeError(
+            f"`{name}` must be a dense array, got a sparse one: use .toarray(), "
+            f"or .diagonal() of a diagonal matrix"
+        )
     try:
         array = np.asarray(value)
     except ValueError as error:  # numpy raises it for ragged nested lists
