@@ -196,9 +196,10 @@ class Views:
         -------
         networkx.Graph
             Nodes 0 .. K-1 have the attributes ``members``, the labels (or indices) of the vertices
-            in order, which are tuples if the vertices are clusters themselves; ``size``, their number; ``dim``, the dimension of the coarse stalk; and
-            ``inside``, the total weight of the edges in the cluster. Edges have ``weight`` and
-            ``count``, the number of fine edges. There are no loops.
+            in order, which are tuples if the vertices are clusters themselves; ``size``, their
+            number; ``dim``, the dimension of the coarse stalk; and ``inside``, the total weight of
+            the edges in the cluster. Edges have ``weight`` and ``count``, the number of fine edges.
+            There are no loops.
 
         Raises
         ------
