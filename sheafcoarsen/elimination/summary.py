@@ -67,7 +67,7 @@ class Sizes(NamedTuple):
             if count == 0:
                 continue
             if k == 0:
-                words.append(f"{count} alone")
+                words.append(f"{count} without neighbours")
             elif k == 1:
                 words.append(f"{count} {'leaf' if count == 1 else 'leaves'}")
             elif k == 2:

@@ -119,7 +119,9 @@ def connection_from_points(
     Mathematics, 2012). The error of a tangent space is about the farthest distance over the radius
     of curvature, or the square of this ratio if neighbours are evenly distributed around the point.
     The bases are not oriented consistently, so transports may have determinant -1 even on an
-    orientable manifold. Two neighbours with orthogonal tangent spaces have no unique transport.
+    orientable manifold. Across folds of more than 90 degrees, and between the sides of thin parts,
+    they contradict every orientation, and eigenvalues do not come in pairs there. Two neighbours
+    with orthogonal tangent spaces have no unique transport.
 
     Examples
     --------

@@ -67,10 +67,10 @@ def partition(
     integers have their names. In sheaves with real stalks of dimension 1 negative edges are red; on
     the right this depends on the signs of the modes, unlike the signs of ``C.quotient(weights)``.
 
-    Without ``pos``, a graph with more than 50,000 edges, or with a few hubs that most edges meet,
-    is drawn by its quotient: a disc of vertices for each cluster, and lines for the strongest links
-    between clusters, red if most of their edges are negative. With ``pos``, more than 50,000 edges
-    are not drawn.
+    Without ``pos``, a graph with more than 50,000 edges, with edges between more than a quarter of
+    all pairs of its vertices, or with a few hubs that most edges meet, is drawn by its quotient: a
+    disc of vertices for each cluster, and lines for the strongest links between clusters, red if
+    most of their edges are negative. With ``pos``, more than 50,000 edges are not drawn.
 
     Parameters
     ----------

@@ -315,7 +315,8 @@ def _reused(
         where = f"pair {bad[0]} is none" if bad.size else "its vectors are not orthonormal"
         raise ValueError(
             f"`fine` must hold eigenpairs of C.fine, computed without mass, but {where}: "
-            "use eigenmodes(C.fine, k)"
+            "use eigenmodes(C.fine, k), with a smaller tol if pairs are none (for masses see "
+            "the guide to surfaces)"
         )
     return KnownPairs(U, zeros, more)
 

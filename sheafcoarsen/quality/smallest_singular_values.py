@@ -337,5 +337,6 @@ def _check_converged(
         raise np.linalg.LinAlgError(
             f"an eigenpair has not converged, with a residual of {worst:.3g} times its eigenvalue: "
             f"the lowest is {values[0] / size**2:.3g} times norm(L). If a few maps are far larger "
-            "than the others, coarsen normalize(sheaf) instead"
+            "than the others, pass fine=eigenmodes(C.fine, k, tol=1e-11), or coarsen "
+            "normalize(sheaf)"
         )

@@ -14,7 +14,8 @@ def test_counts_before_and_after_an_elimination():
     assert (S.vertices, S.edges, S.loops, S.dim_c0) == ((6, 2), (6, 1), (1, 0), (6, 2))
     assert S.by_neighbors == (1, 1, 2)
     assert S.nonzeros == (sc.laplacian(F).nnz, 4)
-    wanted = "6 -> 2 vertices: 1 alone, 1 leaf, 2 in chains; dim C^0 6 -> 2, 6 -> 1 edges + 0 loops"
+    what = "1 without neighbours, 1 leaf, 2 in chains"
+    wanted = f"6 -> 2 vertices: {what}; dim C^0 6 -> 2, 6 -> 1 edges + 0 loops"
     assert repr(K) == f"Elimination({wanted})"
     assert "in chains" in K._repr_html_()
     assert "<caption>Elimination</caption>" in K._repr_html_()
@@ -25,9 +26,9 @@ def test_counts_before_and_after_an_elimination():
         ("nonzeros of L", S.nonzeros[0], 4),
     ]
     assert [row[0] for row in S.rows[6:]] == [
-        f"eliminated: {w}" for w in ("1 alone", "1 leaf", "2 in chains")
+        f"eliminated: {w}" for w in ("1 without neighbours", "1 leaf", "2 in chains")
     ]
-    wanted = "4 of 6 vertices eliminated exactly (1 alone, 1 leaf, 2 in chains); dim C^0 6 -> 2"
+    wanted = f"4 of 6 vertices eliminated exactly ({what}); dim C^0 6 -> 2"
     assert S.remark == wanted
 
 
