@@ -11,9 +11,9 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse
 
-from sheafcoarsen._support import EPS, inf_norm, single_threaded_blas
+from sheafcoarsen._support import EPS, single_threaded_blas
 from sheafcoarsen.modes import MAX_DENSE, SPARSE_ABOVE, SPARSE_SHARE
-from sheafcoarsen.quality.small_components import SmallComponents, split_components
+from sheafcoarsen.quality.small_components import split_components
 from sheafcoarsen.sheaf import CellularSheaf
 from sheafcoarsen.solve import (
     EigenProblem,
@@ -21,6 +21,7 @@ from sheafcoarsen.solve import (
     complex_line,
     independent,
     lowest_eigenpairs,
+    singular_pairs,
 )
 
 CONVERGED = 1e-4
@@ -36,9 +37,6 @@ residual that is accepted, and the largest target if rounding (``TINY``) require
 
 TOL, TINY = 1e-8, 1e-13
 """TOL: maximum residual. TINY: rounding level of residuals. Both are relative to norm(L)."""
-
-ROWS = 1024
-"""Number of rows of a tall matrix that are decomposed at a time, so that they fit in the cache."""
 
 WIDENED = 100
 """Maximum number of pairs beyond the k-th that are computed to complete its multiplet.
@@ -82,21 +80,19 @@ def low_pairs(
     k: int,
     accuracy: float,
     eps: float,
-    size: float | None = None,
+    size: float,
     sheaf_of: Callable[[], CellularSheaf] | None = None,
     kernel_of: Callable[[CellularSheaf], Any] | None = None,
     known: KnownPairs | np.ndarray | None = None,
 ) -> LowPairs:
     """Return the first k positive singular values of D, or more to complete the last multiplet.
 
-    Singular values up to ``accuracy * size`` count as zero, where ``size`` is by default an upper
-    bound on norm(D). ``sheaf_of`` returns a sheaf with Laplacian D* D up to a factor, and
-    ``kernel_of`` an orthonormal basis of its global sections; without them the computation is
-    dense. ``known`` holds known pairs or approximate vectors.
+    Singular values up to ``accuracy * size`` count as zero, where ``size`` is an upper bound on
+    norm(D). ``sheaf_of`` returns a sheaf with Laplacian D* D up to a factor, and ``kernel_of`` an
+    orthonormal basis of its global sections; without them the computation is dense. ``known`` holds
+    known pairs or approximate vectors.
     """
     n = D.shape[1]
-    if size is None:
-        size = norm_bound(D.conj().T @ D)
     if not D.data.any():
         return LowPairs(np.zeros(0), np.zeros((n, 0), D.dtype), 0, n, 0.0, size)
     level = max(accuracy, max(D.shape) * EPS) * size
@@ -116,7 +112,8 @@ def low_pairs(
     iterated = None
     while True:
         kernel, zero = 0, 0.0
-        if sheaf_of is not None and _is_sparse(n, m):
+        is_sparse = n > SPARSE_ABOVE and (m * SPARSE_SHARE <= n or n > MAX_DENSE)
+        if sheaf_of is not None and is_sparse:
             iterated = iterated or _Iterated(D, level, sheaf_of(), kernel_of)
             found = iterated.pairs(m, start)
             if found is None:
@@ -141,7 +138,13 @@ def low_pairs(
             break
         m = min(remaining, 2 * m + zeros, zeros + k + WIDENED)
     if m < n:
-        _check_converged(D, size, values[zeros:end], X[:, zeros:end])
+        worst = _relative_residual(D, values[zeros:end], X[:, zeros:end])
+        if worst > CONVERGED:
+            raise np.linalg.LinAlgError(
+                f"an eigenpair has not converged, with a residual of {worst:.3g} times its "
+                f"eigenvalue: the lowest is {values[zeros] / size**2:.3g} times norm(L). If a few "
+                "maps are far larger than the others, coarsen normalize(sheaf) instead"
+            )
     zero = max(zero, float(sigma[:zeros].max(initial=0.0)))
     sigma, X = sigma[zeros:], X[:, zeros:]
     return LowPairs(sigma, X, end - zeros, kernel + zeros, zero, size, is_cut)
@@ -170,23 +173,22 @@ def _with_small(
     D: scipy.sparse.csr_array,
     k: int,
     measures: tuple[float, float, float],
-    parts: tuple[SmallComponents, np.ndarray, CellularSheaf],
+    parts: tuple[np.ndarray, scipy.sparse.csc_array, np.ndarray, CellularSheaf],
     kernel_of: Callable[[CellularSheaf], Any] | None,
 ) -> LowPairs:
     """Return the pairs of small components merged with the ``low_pairs`` of the other ones.
 
     ``measures`` holds accuracy, eps and size.
     """
-    small, others, rest = parts
+    small, V, others, rest = parts
     accuracy, eps, size = measures
-    level = accuracy * size
-    zeros = int((small.sigma <= level).sum())
+    zeros = int((small <= accuracy * size).sum())
     R = scipy.sparse.csr_array(scipy.sparse.csc_array(D)[:, np.flatnonzero(others)])
     found = low_pairs(R, k, accuracy, eps, size, lambda: rest, kernel_of)
     is_all = found.kernel + len(found.sigma) == R.shape[1]
     limit = np.inf if is_all else found.sigma[-1]
-    own = np.arange(zeros, int(np.searchsorted(small.sigma, limit, side="right")))
-    sigma = np.concatenate([found.sigma, small.sigma[own]])
+    own = np.arange(zeros, int(np.searchsorted(small, limit, side="right")))
+    sigma = np.concatenate([found.sigma, small[own]])
     order = np.argsort(sigma, kind="stable")
     end, is_cut = _end(sigma[order] ** 2, 0, k, 4 * eps * size * size, is_all)
     if end is None:  # the multiplet may contain more pairs than were found
@@ -195,8 +197,8 @@ def _with_small(
     X = np.zeros((D.shape[1], end), found.vectors.dtype)
     first = order < len(found.sigma)
     X[np.ix_(others, first)] = found.vectors[:, order[first]]
-    X[:, ~first] = small.vectors(own[order[~first] - len(found.sigma)])
-    zero = max(found.zero, float(small.sigma[:zeros].max(initial=0.0)))
+    X[:, ~first] = V[:, own[order[~first] - len(found.sigma)]].toarray()
+    zero = max(found.zero, float(small[:zeros].max(initial=0.0)))
     return LowPairs(sigma[order], X, end, found.kernel + zeros, zero, size, is_cut)
 
 
@@ -224,8 +226,9 @@ class _Iterated:
         """Return the target residuals for ascending Ritz values."""
         norm = self.pencil.norm
         zeros = int((values <= TINY * norm).sum())
-        targets = np.full(len(values), TOL * norm / 2)
-        targets[zeros:] = _accurate(values[zeros : zeros + 1], norm).clip(max=targets[zeros:])
+        targets, first = np.full(len(values), TOL * norm / 2), values[zeros : zeros + 1]
+        aim = np.maximum(ACCURATE * first, np.minimum(TINY * norm, ENOUGH * first))
+        targets[zeros:] = aim.clip(max=targets[zeros:])
         return targets
 
     def _kernel(self, method: str) -> Any:
@@ -235,7 +238,8 @@ class _Iterated:
             none = np.zeros((sheaf.dim_c0, 0))
             Z = none if self.kernel_of is None else self.kernel_of(sheaf)
             X = self._expanded(Z)
-            self.zero, self.known = largest_column(self.D @ X), X.shape[1]
+            squares = abs(scipy.sparse.csr_array(self.D @ X)).power(2).sum(axis=0)
+            self.zero, self.known = float(np.sqrt(squares.max(initial=0.0))), X.shape[1]
             self.refused = self.zero > self.level
             if self.refused:
                 Z, self.zero, self.known = Z[:, :0], 0.0, 0
@@ -269,16 +273,6 @@ class _Iterated:
         return self._expanded(found.vectors[:, : count + 1]), self.known, self.zero
 
 
-def _accurate(values: Any, norm: float) -> Any:
-    """Return the target residuals for positive eigenvalues."""
-    return np.maximum(ACCURATE * values, np.minimum(TINY * norm, ENOUGH * values))
-
-
-def _is_sparse(n: int, m: int) -> bool:
-    """Return whether m of n pairs are computed by the sparse method."""
-    return n > SPARSE_ABOVE and (m * SPARSE_SHARE <= n or n > MAX_DENSE)
-
-
 def _end(
     values: np.ndarray, zeros: int, k: int, least: float, is_all: bool
 ) -> tuple[int | None, bool]:
@@ -297,45 +291,7 @@ def _end(
     return (int(ends[0]) if ends.size else None), False
 
 
-def largest_column(Y: Any) -> float:
-    """Return the maximum norm of a column, or 0 if there are no columns."""
-    squares = abs(Y).power(2) if scipy.sparse.issparse(Y) else np.abs(Y) ** 2
-    return float(np.sqrt(squares.sum(axis=0).max(initial=0.0)))
-
-
-def singular_pairs(D: scipy.sparse.csr_array, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the singular values of D on span X, ascending, and their right singular vectors.
-
-    X must have orthonormal columns. The eigenvalues of D* D would be accurate only to sqrt(eps).
-    """
-    Y = D @ X
-    m = X.shape[1]
-    if Y.shape[0] < m:  # append zero rows, to get m singular values
-        Y = np.vstack([Y, np.zeros((m - Y.shape[0], m), Y.dtype)])
-    pieces = [np.linalg.qr(Y[row : row + ROWS], mode="r") for row in range(0, len(Y), ROWS)]
-    _, sigma, V = np.linalg.svd(np.linalg.qr(np.vstack(pieces), mode="r"))
-    return sigma[::-1], np.ascontiguousarray(X @ V.conj().T[:, ::-1])
-
-
-def norm_bound(A: scipy.sparse.csr_array) -> float:
-    """Return the upper bound sqrt(norm(A, inf)) on norm(D), where A = D* D."""
-    return float(np.sqrt(inf_norm(A)))
-
-
 def _relative_residual(D: scipy.sparse.csr_array, values: np.ndarray, U: np.ndarray) -> float:
     """Return the maximum over all pairs of the residual divided by the eigenvalue."""
     residuals = np.linalg.norm(D.conj().T @ (D @ U) - U * values, axis=0)
     return float((residuals / values).max(initial=0.0))
-
-
-def _check_converged(
-    D: scipy.sparse.csr_array, size: float, values: np.ndarray, U: np.ndarray
-) -> None:
-    """Raise an error if an eigenpair has not converged."""
-    worst = _relative_residual(D, values, U)
-    if worst > CONVERGED:
-        raise np.linalg.LinAlgError(
-            f"an eigenpair has not converged, with a residual of {worst:.3g} times its eigenvalue: "
-            f"the lowest is {values[0] / size**2:.3g} times norm(L). If a few maps are far larger "
-            "than the others, coarsen normalize(sheaf) instead"
-        )

@@ -61,13 +61,12 @@ from sheafcoarsen.solve._transported_frames import transported_frames
 from sheafcoarsen.solve.complex_structure import complex_line
 from sheafcoarsen.solve.deflation import independent
 from sheafcoarsen.solve.dirichlet import grounded
-from sheafcoarsen.solve.eigensolver import Eigenpairs, EigenProblem, lowest_eigenpairs
-from sheafcoarsen.solve.pencil import Pencil
+from sheafcoarsen.solve.eigensolver import EigenProblem, lowest_eigenpairs
+from sheafcoarsen.solve.pencil import Pencil, singular_pairs
 
 __all__ = [
     "EigenProblem",
     "Eigenmodes",
-    "Eigenpairs",
     "LeastSquares",
     "Pencil",
     "Solver",
@@ -82,6 +81,7 @@ __all__ = [
     "leverages",
     "lowest_eigenpairs",
     "nearest_section",
+    "singular_pairs",
     "sparsify",
     "tolerance",
     "transport",

@@ -2,13 +2,11 @@ import itertools
 
 import numpy as np
 import pytest
-import scipy.linalg
 
 import sheafcoarsen as sc
 from sheafcoarsen.solve.block_scaling import (
     adjoint,
     in_blocks,
-    inverse_roots,
     largest_eigenvalue,
     norms,
     scaled,
@@ -16,21 +14,6 @@ from sheafcoarsen.solve.block_scaling import (
 )
 from tests.support.helpers import assert_residual
 from tests.unit.solve.problems import GRID, SHEAVES
-
-
-@pytest.mark.parametrize("name", SHEAVES)
-def test_inverse_roots_are_pseudo_inverse_roots_of_the_diagonal_blocks(name):
-    F = SHEAVES[name]
-    L, at = sc.laplacian(F), F.vertex_offsets
-    S, root = inverse_roots(L, F.vertex_dims)
-    blocks = [L[a:b, a:b].toarray() for a, b in itertools.pairwise(at)]
-    D = scipy.linalg.block_diag(*blocks)
-    assert_residual((root @ root).toarray() - D, D, n=5)
-    projection = (S @ root).toarray()
-    assert_residual(projection @ D - D, D, n=5)
-    assert np.abs(projection @ projection - projection).max() <= 1e-6
-    rank = sum(np.linalg.matrix_rank(block) for block in blocks if block.size)
-    assert round(np.trace(projection).real) == rank
 
 
 @pytest.mark.parametrize("name", [*SHEAVES, "complex large kernel"])
