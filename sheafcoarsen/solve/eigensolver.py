@@ -195,7 +195,7 @@ def dense(problem: EigenProblem) -> Eigenpairs:
 
 
 def shift_invert(
-    problem: EigenProblem, sections: Basis, start: np.ndarray, rng: np.random.Generator, _: int
+    problem: EigenProblem, sections: Basis, start: np.ndarray, rng: np.random.Generator, given: int
 ) -> Eigenpairs:
     """Return pairs found by LOBPCG with factors of L, and counted by inertia (signs of pivots)."""
     pencil, steps, h0 = problem.pencil, 0, sections.shape[1]
@@ -205,7 +205,7 @@ def shift_invert(
         cut, shift, below = _counted(problem, found, h0)
         steps += found.steps
         if below < 0:  # inertia is not available: search with random columns
-            found = _iterated(problem, inverse, sections, found.vectors, rng, probe=True)
+            found = _iterated(problem, inverse, sections, found.vectors, rng, True, given + 1)
             steps += found.steps
         if below in (cut, -1):
             completeness = "inertia" if below == cut else "probe"
@@ -230,7 +230,7 @@ def _counted(problem: EigenProblem, found: Pairs, h0: int) -> tuple[int, float, 
     """Return how many values were found below a shift, the shift, and how many exist by inertia.
 
     The shift is below the multiplet of the last wanted value, which k may split. The last number
-    is -1 if no value is below the shift or factors do not exist.
+    is -1 if factors do not exist.
     """
     pencil, values = problem.pencil, found.values[: problem.wanted(h0)]
     scale = float(pencil.squares(found.vectors[:, len(values) - 1 : len(values)])[0])
@@ -238,7 +238,7 @@ def _counted(problem: EigenProblem, found: Pairs, h0: int) -> tuple[int, float, 
     shift = float(values[-1]) - error
     cut = int((values < shift).sum()) + (h0 if shift > 0 else 0)
     try:
-        return cut, shift, pencil.factors_at(shift).count_negative() if cut else -1
+        return cut, shift, pencil.factors_at(shift).count_negative()
     except np.linalg.LinAlgError:
         return cut, shift, -1  # no inertia: a pivot is zero
 

@@ -220,6 +220,16 @@ def test_several_pairs_missing_from_the_start_are_found(method, seed):
     assert np.abs(E.values / unit**2 - values[:k]).max() <= 1e-8 * values[-1]
 
 
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", ["noisy bundle", "loops, parallel edges"])
+def test_the_lowest_pair_alone_is_found_if_the_start_lacks_it(name, method):
+    """Only one pair is wanted, so that no value is below it."""
+    F = SHEAVES[name]
+    values, vectors, _, unit = reference(F)
+    E = sc.eigenmodes(F, 1, method=method, start=vectors[:, 2:7])
+    assert abs(E.values[0] / unit**2 - values[0]) <= 1e-8 * values[-1]
+
+
 @pytest.mark.parametrize("lacking", [2, 4])
 def test_pairs_missing_by_inertia_count_are_found(lacking):
     """The other vectors of the start have converged, so that iterating them would take no step."""
