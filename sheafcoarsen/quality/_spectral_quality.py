@@ -24,8 +24,12 @@ from sheafcoarsen._support import (
 from sheafcoarsen.coarsening import Coarsening, check_coarsening, check_isometry, coarsen
 from sheafcoarsen.exceptions import SingularProblemWarning
 from sheafcoarsen.operators import coboundary, laplacian
-from sheafcoarsen.quality.smallest_singular_values import WIDENED, KnownPairs, low_pairs
-from sheafcoarsen.sections import global_sections
+from sheafcoarsen.quality.smallest_singular_values import (
+    SPARSE_ABOVE,
+    WIDENED,
+    KnownPairs,
+    low_pairs,
+)
 from sheafcoarsen.sheaf import CellularSheaf, unit_sheaf
 from sheafcoarsen.solve import Eigenmodes
 
@@ -224,16 +228,15 @@ def spectral_quality(
     accuracy = int(C.clusters.dims.max(initial=0)) * eps
     steps = bar(2, "spectra", progress)
     size = float(np.sqrt(inf_norm(laplacian(F))))
-    solve = partial(low_pairs, accuracy=accuracy, eps=eps, size=size, kernel_of=_sections)
-    of_coarse = partial(
-        solve, scipy.sparse.csr_array(delta @ R), sheaf_of=lambda: _coarse_sheaf(C, F)
-    )
+    solve = partial(low_pairs, accuracy=accuracy, eps=eps, size=size)
+    coarse_sheaf = _coarse_sheaf(C, F) if R.shape[1] > SPARSE_ABOVE else None
+    of_coarse = partial(solve, scipy.sparse.csr_array(delta @ R), sheaf=coarse_sheaf)
     coarse = of_coarse(k)
     steps.update()
     known = (
         R @ coarse.vectors[:, : coarse.end] if fine is None else _reused(fine, C.fine, delta, unit)
     )
-    pairs = solve(delta, k, sheaf_of=lambda: F, known=known)
+    pairs = solve(delta, k, sheaf=F, known=known)
     sigma, U = pairs.sigma[: pairs.end], pairs.vectors[:, : pairs.end]
     count, lost = len(sigma), pairs.kernel - coarse.kernel
     first = max(lost, 0)  # skip the positive coarse eigenvalues that replace lost sections
@@ -253,7 +256,7 @@ def spectral_quality(
         )
 
     values = sigma**2
-    rounding = RESIDUAL_LIMIT * eps * pairs.size**2 / values
+    rounding = RESIDUAL_LIMIT * eps * size**2 / values
     nu = np.full(count, np.inf)
     compared = coarse.sigma[first:][:count]
     nu[: len(compared)] = compared**2
@@ -278,7 +281,7 @@ def spectral_quality(
         restricted_similarity=similarity,
         kernel_fine=pairs.kernel,
         kernel_coarse=coarse.kernel,
-        section_residual=coarse.zero / pairs.size if pairs.size else 0.0,
+        section_residual=coarse.zero / size if size else 0.0,
         fine_vectors=read_only(U),
     )
 
@@ -313,13 +316,6 @@ def _reused(
             "use eigenmodes(C.fine, k)"
         )
     return KnownPairs(U, zeros, more)
-
-
-def _sections(F: CellularSheaf) -> np.ndarray | scipy.sparse.csr_array:
-    """Return an orthonormal basis of the global sections, ignoring warnings about their number."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SingularProblemWarning)
-        return global_sections(F).basis
 
 
 def _coarse_sheaf(C: Coarsening, F: CellularSheaf) -> CellularSheaf:

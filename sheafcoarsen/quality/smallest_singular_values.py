@@ -4,7 +4,7 @@ Small problems are solved densely; large ones iteratively, in the orthogonal com
 global sections.
 """
 
-from collections.abc import Callable
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,8 +12,10 @@ import scipy.linalg
 import scipy.sparse
 
 from sheafcoarsen._support import EPS, single_threaded_blas
+from sheafcoarsen.exceptions import SingularProblemWarning
 from sheafcoarsen.modes import MAX_DENSE, SPARSE_ABOVE, SPARSE_SHARE
 from sheafcoarsen.quality.small_components import split_components
+from sheafcoarsen.sections import global_sections
 from sheafcoarsen.sheaf import CellularSheaf
 from sheafcoarsen.solve import (
     EigenProblem,
@@ -49,8 +51,8 @@ class LowPairs(NamedTuple):
     """The lowest positive singular values of a coboundary, ascending, with right singular vectors.
 
     The first ``end`` of them include the whole multiplet of the k-th value, or end with the k-th
-    value if ``is_cut``. ``kernel`` is the number of singular values that count as zero, ``zero``
-    the largest of these, and ``size`` the norm to which they are compared.
+    value if ``is_cut``. ``kernel`` is the number of singular values that count as zero, and
+    ``zero`` the largest of these.
     """
 
     sigma: np.ndarray
@@ -58,7 +60,6 @@ class LowPairs(NamedTuple):
     end: int
     kernel: int
     zero: float
-    size: float
     is_cut: bool = False
 
 
@@ -81,40 +82,35 @@ def low_pairs(
     accuracy: float,
     eps: float,
     size: float,
-    sheaf_of: Callable[[], CellularSheaf] | None = None,
-    kernel_of: Callable[[CellularSheaf], Any] | None = None,
+    sheaf: CellularSheaf | None = None,
     known: KnownPairs | np.ndarray | None = None,
 ) -> LowPairs:
     """Return the first k positive singular values of D, or more to complete the last multiplet.
 
     Singular values up to ``accuracy * size`` count as zero, where ``size`` is an upper bound on
-    norm(D). ``sheaf_of`` returns a sheaf with Laplacian D* D up to a factor, and ``kernel_of`` an
-    orthonormal basis of its global sections; without them the computation is dense. ``known`` holds
-    known pairs or approximate vectors.
+    norm(D). The Laplacian of ``sheaf`` is D* D up to a factor; without it the computation is dense.
+    ``known`` holds known pairs or approximate vectors.
     """
     n = D.shape[1]
     if not D.data.any():
-        return LowPairs(np.zeros(0), np.zeros((n, 0), D.dtype), 0, n, 0.0, size)
+        return LowPairs(np.zeros(0), np.zeros((n, 0), D.dtype), 0, n, 0.0)
     level = max(accuracy, max(D.shape) * EPS) * size
     if isinstance(known, KnownPairs):
         before = _from_known(D, k, level, known, size)
         if before is not None:
             return before
-    if sheaf_of is not None and n > SPARSE_ABOVE:
-        sheaf = sheaf_of()
+    if sheaf is not None and n > SPARSE_ABOVE:
         parts = split_components(D, sheaf)
         if parts is not None:
-            measures = level / size, eps, size
-            return _with_small(D, k, measures, parts, kernel_of)
-        sheaf_of = lambda: sheaf  # noqa: E731
+            return _with_small(D, k, (level / size, eps, size), parts)
     m = min(n, k)
     start = known.vectors if isinstance(known, KnownPairs) else known
     iterated = None
     while True:
         kernel, zero = 0, 0.0
         is_sparse = n > SPARSE_ABOVE and (m * SPARSE_SHARE <= n or n > MAX_DENSE)
-        if sheaf_of is not None and is_sparse:
-            iterated = iterated or _Iterated(D, level, sheaf_of(), kernel_of)
+        if sheaf is not None and is_sparse:
+            iterated = iterated or _Iterated(D, level, sheaf)
             found = iterated.pairs(m, start)
             if found is None:
                 return low_pairs(D, k, accuracy, eps, size)
@@ -147,7 +143,7 @@ def low_pairs(
             )
     zero = max(zero, float(sigma[:zeros].max(initial=0.0)))
     sigma, X = sigma[zeros:], X[:, zeros:]
-    return LowPairs(sigma, X, end - zeros, kernel + zeros, zero, size, is_cut)
+    return LowPairs(sigma, X, end - zeros, kernel + zeros, zero, is_cut)
 
 
 def _from_known(
@@ -166,7 +162,7 @@ def _from_known(
         return None
     zero = float(sigma[:zeros].max(initial=0.0))
     sigma, X = sigma[zeros:], X[:, zeros:]
-    return LowPairs(sigma, X, end - zeros, known.zeros + zeros, zero, size, is_cut)
+    return LowPairs(sigma, X, end - zeros, known.zeros + zeros, zero, is_cut)
 
 
 def _with_small(
@@ -174,7 +170,6 @@ def _with_small(
     k: int,
     measures: tuple[float, float, float],
     parts: tuple[np.ndarray, scipy.sparse.csc_array, np.ndarray, CellularSheaf],
-    kernel_of: Callable[[CellularSheaf], Any] | None,
 ) -> LowPairs:
     """Return the pairs of small components merged with the ``low_pairs`` of the other ones.
 
@@ -184,7 +179,7 @@ def _with_small(
     accuracy, eps, size = measures
     zeros = int((small <= accuracy * size).sum())
     R = scipy.sparse.csr_array(scipy.sparse.csc_array(D)[:, np.flatnonzero(others)])
-    found = low_pairs(R, k, accuracy, eps, size, lambda: rest, kernel_of)
+    found = low_pairs(R, k, accuracy, eps, size, rest)
     is_all = found.kernel + len(found.sigma) == R.shape[1]
     limit = np.inf if is_all else found.sigma[-1]
     own = np.arange(zeros, int(np.searchsorted(small, limit, side="right")))
@@ -199,20 +194,14 @@ def _with_small(
     X[np.ix_(others, first)] = found.vectors[:, order[first]]
     X[:, ~first] = V[:, own[order[~first] - len(found.sigma)]].toarray()
     zero = max(found.zero, float(small[:zeros].max(initial=0.0)))
-    return LowPairs(sigma[order], X, end, found.kernel + zeros, zero, size, is_cut)
+    return LowPairs(sigma[order], X, end, found.kernel + zeros, zero, is_cut)
 
 
 class _Iterated:
     """Iterative computation of eigenpairs orthogonal to the global sections of a sheaf."""
 
-    def __init__(
-        self,
-        D: scipy.sparse.csr_array,
-        level: float,
-        sheaf: CellularSheaf,
-        kernel_of: Callable[[CellularSheaf], Any] | None,
-    ):
-        self.D, self.level, self.kernel_of = D, level, kernel_of
+    def __init__(self, D: scipy.sparse.csr_array, level: float, sheaf: CellularSheaf):
+        self.D, self.level = D, level
         self.known, self.zero, self.refused = 0, 0.0, False
         self.line = complex_line(sheaf)
         self.pencil = Pencil(sheaf if self.line is None else self.line.sheaf)
@@ -234,9 +223,9 @@ class _Iterated:
     def _kernel(self, method: str) -> Any:
         """Return the sections and store their number; drop all if a norm(D x) exceeds ``level``."""
         if self.sections is None:
-            sheaf = self.pencil.sheaf
-            none = np.zeros((sheaf.dim_c0, 0))
-            Z = none if self.kernel_of is None else self.kernel_of(sheaf)
+            with warnings.catch_warnings():  # an unclear number of sections is no fault here
+                warnings.simplefilter("ignore", SingularProblemWarning)
+                Z = global_sections(self.pencil.sheaf).basis
             X = self._expanded(Z)
             squares = abs(scipy.sparse.csr_array(self.D @ X)).power(2).sum(axis=0)
             self.zero, self.known = float(np.sqrt(squares.max(initial=0.0))), X.shape[1]

@@ -159,9 +159,7 @@ class Solver:
         elif self.method == "multigrid":
             known = like is not None and same_topology(like._left, left)
             before = like._multigrid if like is not None and known else None
-            self._multigrid = Multigrid(
-                left, shift, A, before, self._progress, skip_kernel=shift == 0
-            )
+            self._multigrid = Multigrid(left, A, before, self._progress, skip_kernel=shift == 0)
             self._approximate = self._multigrid.cycle
             self.levels = tuple(self._multigrid.dims)
             lowest = self._multigrid.lowest

@@ -66,11 +66,12 @@ LEAST_DISCARDED = 1e-6
 
 
 class Multigrid:
-    """Approximate inverse of L + shift I, Hermitian positive definite up to single precision.
+    """Approximate inverse of L, Hermitian positive definite up to single precision.
 
-    The sheaf has maps of norm about 1, in double precision. Partitions and ranks are those of
-    ``like``, the multigrid of a sheaf on the same graph, if it is given. With ``skip_kernel`` the
-    coarsest level maps ker L to 0, for callers that project the result orthogonally to ker L.
+    The sheaf has maps of norm about 1, in double precision; L may include a shift. Partitions and
+    ranks are those of ``like``, the multigrid of a sheaf on the same graph, if it is given. With
+    ``skip_kernel`` the coarsest level maps ker L to 0, for callers that project the result
+    orthogonally to ker L.
     ``operators`` are A_l with unit diagonal blocks, A_0 = roots* L roots, and ``prolongations``
     P_l, both in double precision.
     """
@@ -78,17 +79,13 @@ class Multigrid:
     def __init__(
         self,
         sheaf: CellularSheaf,
-        shift: float = 0.0,
         L: Matrix | None = None,
         like: "Multigrid | None" = None,
         progress: bool = False,
         *,
         skip_kernel: bool = False,
     ):
-        if L is None:
-            L = laplacian(sheaf)
-            if shift:
-                L = L + shift * scipy.sparse.eye_array(*L.shape, format="csr")
+        L = laplacian(sheaf) if L is None else L
         self.sheaf = sheaf
         self._norm = inf_norm(L)
         L, self.roots = unit_blocks(L, sheaf.vertex_dims)
@@ -217,7 +214,7 @@ class Multigrid:
         return float(missed @ missed) * top / energy if energy > 0 else 0.0
 
     def cycle(self, X: np.ndarray) -> np.ndarray:
-        """Return an approximation of (L + shift I)^{-1} X, X of shape (dim, h), by one V-cycle.
+        """Return an approximation of L^{-1} X, X of shape (dim, h), by one V-cycle.
 
         The columns are scaled to norm 1 for the computation in single precision.
         """

@@ -242,7 +242,8 @@ def test_the_sparse_method_agrees_with_the_dense_one(monkeypatch, dtype):
     monkeypatch.setattr(
         smallest_singular_values, "lowest_eigenpairs", lambda *a: calls.append(a) or real(*a)
     )
-    monkeypatch.setattr("sheafcoarsen.quality.smallest_singular_values.SPARSE_ABOVE", 10)
+    for module in ("smallest_singular_values", "_spectral_quality"):
+        monkeypatch.setattr(f"sheafcoarsen.quality.{module}.SPARSE_ABOVE", 10)
     monkeypatch.setattr("sheafcoarsen.quality.smallest_singular_values.SPARSE_SHARE", 2)
     found = sc.spectral_quality(C, 2)
     assert calls

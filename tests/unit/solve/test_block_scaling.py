@@ -8,7 +8,6 @@ from sheafcoarsen.solve.block_scaling import (
     adjoint,
     in_blocks,
     largest_eigenvalue,
-    norms,
     scaled,
     unit_roots,
 )
@@ -38,17 +37,6 @@ def test_unit_roots_turn_diagonal_blocks_into_projections(name):
     )
 
 
-def test_scaled_accepts_a_factor_on_one_side_only():
-    F = SHEAVES["noisy bundle"]
-    L = in_blocks(sc.laplacian(F), F.vertex_dims, F.vertex_dims)
-    S = unit_roots(L, F.vertex_dims)[0]
-    for A, expected in (
-        (scaled(S, L, None), S.toarray().T @ L.toarray()),
-        (scaled(None, L, S), L.toarray() @ S.toarray()),
-    ):
-        assert_residual(A.toarray() - expected, S.toarray(), L.toarray(), n=4)
-
-
 def test_sparse_formats_follow_the_stalk_dimensions():
     F = SHEAVES["consistent bundle"]
     L = in_blocks(sc.laplacian(F), F.vertex_dims, F.vertex_dims)
@@ -66,9 +54,3 @@ def test_the_largest_eigenvalue_is_estimated():
     top = np.linalg.eigvalsh(L.toarray())[-1]
     assert 0.8 * top <= largest_eigenvalue(L) <= 1.06 * top
     assert largest_eigenvalue(0 * L) == 0
-
-
-def test_norms_are_those_of_the_columns():
-    X = np.array([[3.0, 0.0, 1.0], [4.0, 0.0, -1.0]])
-    assert np.allclose(norms(X), [5, 0, np.sqrt(2)], rtol=1e-15)
-    assert np.allclose(norms(X * (3 + 4j)), [25, 0, 5 * np.sqrt(2)], rtol=1e-15)

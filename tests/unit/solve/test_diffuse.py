@@ -318,6 +318,12 @@ def test_coefficients_are_positive_and_few_and_sum_to_one(tau):
         ((PATH, X, 1j), TypeError, "`t` must be a real number, got 1j"),
         ((PATH, X, "long"), TypeError, "`t` must be a real number, got 'long'"),
         ((PATH, X, [1.0, None]), TypeError, "`t[1]` must be a real number, got None"),
+        ((PATH, X, [1.0, -1.0]), ValueError, "`t[1]` must be finite and at least 0, got -1.0"),
+        (
+            (PATH, X, [[1.0]]),
+            ValueError,
+            "`t` must be a number or a sequence of numbers, got shape (1, 1)",
+        ),
         ((PATH, X * np.nan, 1.0), ValueError, "`X` must be finite, got nan in row 0"),
     ],
 )
@@ -354,19 +360,6 @@ def test_several_times_share_one_recurrence(monkeypatch):
     monkeypatch.setattr(_diffuse, "_flow", lambda *a: flows.append(len(a[4])) or flow(*a))
     sc.diffuse(F, np.ones(16), np.linspace(0, longest, 11))
     assert flows == [11]  # one recurrence for ten positive times and the end of the stage
-
-
-@pytest.mark.parametrize(
-    ("t", "message"),
-    [
-        ([1.0, -1.0], r"`t\[1\]` must be finite and at least 0, got -1.0"),
-        ([np.nan], r"`t\[0\]` must be finite"),
-        ([[1.0]], r"`t` must be a number or a sequence of numbers, got shape \(1, 1\)"),
-    ],
-)
-def test_invalid_times_raise_value_error(t, message):
-    with pytest.raises(ValueError, match=message):
-        sc.diffuse(PATH, np.ones(8), t)
 
 
 def test_the_suggested_fix_for_long_times_works():

@@ -15,10 +15,8 @@ from tests.support import reference
 from tests.support.helpers import assert_residual, eps_of, size
 from tests.support.strategies import DTYPES, cochains, sheaves
 from tests.unit.solve.test_normal_equations import (
-    GRID,
     clear_rank,
     exact,
-    gradient_ratio,
     interior,
     quietly,
 )
@@ -106,16 +104,6 @@ def test_extensions_do_not_depend_on_the_scale_of_maps_and_values(scale, size_of
     values = np.ones((2, 2, 2)) * [1, size_of_values]
     y = sc.harmonic_extension(scaled, [3, 7], values) / [1, size_of_values]
     np.testing.assert_allclose(y, np.hstack([x, x]), rtol=1e-9)
-
-
-def test_values_of_a_section_are_extended_to_the_section():
-    F = gallery.bundle(GRID, 3, seed=3)
-    sections = reference.global_sections(F)
-    x = sc.harmonic_extension(F, [40], [sections[120:123]])
-    assert_residual(x - sections, sections, 100, n=F.dim_c0)
-    residual = gradient_ratio(F, [40], x)
-    assert residual.shape == (3,)
-    assert (residual < 1e-14).all()
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
