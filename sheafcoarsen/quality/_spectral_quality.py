@@ -1,7 +1,7 @@
 """Comparison of the low spectra of L and of R* L R."""
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +24,12 @@ from sheafcoarsen._support import (
 from sheafcoarsen.coarsening import Coarsening, check_coarsening, check_isometry, coarsen
 from sheafcoarsen.exceptions import SingularProblemWarning
 from sheafcoarsen.operators import coboundary, laplacian
-from sheafcoarsen.quality.smallest_singular_values import WIDENED, KnownPairs, low_pairs, norm_bound
-from sheafcoarsen.sections import global_sections
+from sheafcoarsen.quality.smallest_singular_values import (
+    SPARSE_ABOVE,
+    WIDENED,
+    KnownPairs,
+    low_pairs,
+)
 from sheafcoarsen.sheaf import CellularSheaf, unit_sheaf
 from sheafcoarsen.solve import Eigenmodes
 
@@ -109,15 +113,7 @@ class SpectralQuality(ReadOnly):
         return tables.data_frame("eigenvalue", numbers, columns)
 
     def __repr__(self) -> str:
-        names = (
-            "fine",
-            "coarse",
-            "relative_errors",
-            "angles",
-            "restricted_similarity",
-            "kernel_fine",
-            "kernel_coarse",
-        )
+        names = [field.name for field in fields(self)[:7]]
         return "SpectralQuality\n" + tables.number_lines(
             {name.replace("_", " "): getattr(self, name) for name in names}
         )
@@ -231,17 +227,16 @@ def spectral_quality(
     eps = eps_of(C.fine.dtype)
     accuracy = int(C.clusters.dims.max(initial=0)) * eps
     steps = bar(2, "spectra", progress)
-    size = norm_bound(laplacian(F))
-    solve = partial(low_pairs, accuracy=accuracy, eps=eps, size=size, kernel_of=_sections)
-    of_coarse = partial(
-        solve, scipy.sparse.csr_array(delta @ R), sheaf_of=lambda: _coarse_sheaf(C, F)
-    )
+    size = float(np.sqrt(inf_norm(laplacian(F))))
+    solve = partial(low_pairs, accuracy=accuracy, eps=eps, size=size)
+    coarse_sheaf = _coarse_sheaf(C, F) if R.shape[1] > SPARSE_ABOVE else None
+    of_coarse = partial(solve, scipy.sparse.csr_array(delta @ R), sheaf=coarse_sheaf)
     coarse = of_coarse(k)
     steps.update()
     known = (
         R @ coarse.vectors[:, : coarse.end] if fine is None else _reused(fine, C.fine, delta, unit)
     )
-    pairs = solve(delta, k, sheaf_of=lambda: F, known=known)
+    pairs = solve(delta, k, sheaf=F, known=known)
     sigma, U = pairs.sigma[: pairs.end], pairs.vectors[:, : pairs.end]
     count, lost = len(sigma), pairs.kernel - coarse.kernel
     first = max(lost, 0)  # skip the positive coarse eigenvalues that replace lost sections
@@ -261,9 +256,12 @@ def spectral_quality(
         )
 
     values = sigma**2
+    rounding = RESIDUAL_LIMIT * eps * size**2 / values
     nu = np.full(count, np.inf)
     compared = coarse.sigma[first:][:count]
     nu[: len(compared)] = compared**2
+    errors = (nu - values) / values
+    errors[(errors < 0) & (errors >= -rounding)] = 0  # interlacing rules out negative errors
     angles = np.full(count, np.pi / 2)
     lifted = R @ coarse.vectors[:, first : coarse.end]
     if count and lifted.shape[1]:
@@ -278,12 +276,12 @@ def spectral_quality(
     return SpectralQuality(
         fine=read_only(values * unit * unit),
         coarse=read_only(nu * unit * unit),
-        relative_errors=read_only(_nonnegative((nu - values) / values, values, pairs.size, eps)),
+        relative_errors=read_only(errors),
         angles=read_only(angles),
         restricted_similarity=similarity,
         kernel_fine=pairs.kernel,
         kernel_coarse=coarse.kernel,
-        section_residual=coarse.zero / pairs.size if pairs.size else 0.0,
+        section_residual=coarse.zero / size if size else 0.0,
         fine_vectors=read_only(U),
     )
 
@@ -321,22 +319,9 @@ def _reused(
     return KnownPairs(U, zeros, more)
 
 
-def _sections(F: CellularSheaf) -> np.ndarray | scipy.sparse.csr_array:
-    """Return an orthonormal basis of the global sections, ignoring warnings about their number."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SingularProblemWarning)
-        return global_sections(F).basis
-
-
 def _coarse_sheaf(C: Coarsening, F: CellularSheaf) -> CellularSheaf:
     """Return a sheaf with Laplacian R* L R; ``F`` is the fine sheaf in double precision."""
     if C.loops and C.fine.dtype == F.dtype:
         return unit_sheaf(C.sheaf)[0]
     basis = [C.block(a) for a in range(C.partition.n_clusters)]
     return unit_sheaf(coarsen(F, C.partition, basis=basis).sheaf)[0]
-
-
-def _nonnegative(errors: np.ndarray, values: np.ndarray, size: float, eps: float) -> np.ndarray:
-    """Set negative errors to 0 if they are due to rounding, since interlacing rules them out."""
-    rounding = RESIDUAL_LIMIT * eps * size * size / values
-    return np.where((errors < 0) & (errors >= -rounding), 0.0, errors)

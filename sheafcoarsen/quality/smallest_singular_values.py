@@ -4,16 +4,18 @@ Small problems are solved densely; large ones iteratively, in the orthogonal com
 global sections.
 """
 
-from collections.abc import Callable
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse
 
-from sheafcoarsen._support import EPS, inf_norm, single_threaded_blas
+from sheafcoarsen._support import EPS, single_threaded_blas
+from sheafcoarsen.exceptions import SingularProblemWarning
 from sheafcoarsen.modes import MAX_DENSE, SPARSE_ABOVE, SPARSE_SHARE
-from sheafcoarsen.quality.small_components import SmallComponents, split_components
+from sheafcoarsen.quality.small_components import split_components
+from sheafcoarsen.sections import global_sections
 from sheafcoarsen.sheaf import CellularSheaf
 from sheafcoarsen.solve import (
     EigenProblem,
@@ -21,6 +23,7 @@ from sheafcoarsen.solve import (
     complex_line,
     independent,
     lowest_eigenpairs,
+    singular_pairs,
 )
 
 CONVERGED = 1e-4
@@ -37,9 +40,6 @@ residual that is accepted, and the largest target if rounding (``TINY``) require
 TOL, TINY = 1e-8, 1e-13
 """TOL: maximum residual. TINY: rounding level of residuals. Both are relative to norm(L)."""
 
-ROWS = 1024
-"""Number of rows of a tall matrix that are decomposed at a time, so that they fit in the cache."""
-
 WIDENED = 100
 """Maximum number of pairs beyond the k-th that are computed to complete its multiplet.
 
@@ -51,8 +51,8 @@ class LowPairs(NamedTuple):
     """The lowest positive singular values of a coboundary, ascending, with right singular vectors.
 
     The first ``end`` of them include the whole multiplet of the k-th value, or end with the k-th
-    value if ``is_cut``. ``kernel`` is the number of singular values that count as zero, ``zero``
-    the largest of these, and ``size`` the norm to which they are compared.
+    value if ``is_cut``. ``kernel`` is the number of singular values that count as zero, and
+    ``zero`` the largest of these.
     """
 
     sigma: np.ndarray
@@ -60,7 +60,6 @@ class LowPairs(NamedTuple):
     end: int
     kernel: int
     zero: float
-    size: float
     is_cut: bool = False
 
 
@@ -82,42 +81,36 @@ def low_pairs(
     k: int,
     accuracy: float,
     eps: float,
-    size: float | None = None,
-    sheaf_of: Callable[[], CellularSheaf] | None = None,
-    kernel_of: Callable[[CellularSheaf], Any] | None = None,
+    size: float,
+    sheaf: CellularSheaf | None = None,
     known: KnownPairs | np.ndarray | None = None,
 ) -> LowPairs:
     """Return the first k positive singular values of D, or more to complete the last multiplet.
 
-    Singular values up to ``accuracy * size`` count as zero, where ``size`` is by default an upper
-    bound on norm(D). ``sheaf_of`` returns a sheaf with Laplacian D* D up to a factor, and
-    ``kernel_of`` an orthonormal basis of its global sections; without them the computation is
-    dense. ``known`` holds known pairs or approximate vectors.
+    Singular values up to ``accuracy * size`` count as zero, where ``size`` is an upper bound on
+    norm(D). The Laplacian of ``sheaf`` is D* D up to a factor; without it the computation is dense.
+    ``known`` holds known pairs or approximate vectors.
     """
     n = D.shape[1]
-    if size is None:
-        size = norm_bound(D.conj().T @ D)
     if not D.data.any():
-        return LowPairs(np.zeros(0), np.zeros((n, 0), D.dtype), 0, n, 0.0, size)
+        return LowPairs(np.zeros(0), np.zeros((n, 0), D.dtype), 0, n, 0.0)
     level = max(accuracy, max(D.shape) * EPS) * size
     if isinstance(known, KnownPairs):
         before = _from_known(D, k, level, known, size)
         if before is not None:
             return before
-    if sheaf_of is not None and n > SPARSE_ABOVE:
-        sheaf = sheaf_of()
+    if sheaf is not None and n > SPARSE_ABOVE:
         parts = split_components(D, sheaf)
         if parts is not None:
-            measures = level / size, eps, size
-            return _with_small(D, k, measures, parts, kernel_of)
-        sheaf_of = lambda: sheaf  # noqa: E731
+            return _with_small(D, k, (level / size, eps, size), parts)
     m = min(n, k)
     start = known.vectors if isinstance(known, KnownPairs) else known
     iterated = None
     while True:
         kernel, zero = 0, 0.0
-        if sheaf_of is not None and _is_sparse(n, m):
-            iterated = iterated or _Iterated(D, level, sheaf_of(), kernel_of)
+        is_sparse = n > SPARSE_ABOVE and (m * SPARSE_SHARE <= n or n > MAX_DENSE)
+        if sheaf is not None and is_sparse:
+            iterated = iterated or _Iterated(D, level, sheaf)
             found = iterated.pairs(m, start)
             if found is None:
                 return low_pairs(D, k, accuracy, eps, size)
@@ -141,10 +134,17 @@ def low_pairs(
             break
         m = min(remaining, 2 * m + zeros, zeros + k + WIDENED)
     if m < n:
-        _check_converged(D, size, values[zeros:end], X[:, zeros:end])
+        worst = _relative_residual(D, values[zeros:end], X[:, zeros:end])
+        if worst > CONVERGED:
+            raise np.linalg.LinAlgError(
+                f"an eigenpair has not converged, with a residual of {worst:.3g} times its "
+                f"eigenvalue: the lowest is {values[zeros] / size**2:.3g} times norm(L). If a few "
+                "maps are far larger than the others, pass fine=eigenmodes(C.fine, k, tol=1e-11), "
+                "or coarsen normalize(sheaf)"
+            )
     zero = max(zero, float(sigma[:zeros].max(initial=0.0)))
     sigma, X = sigma[zeros:], X[:, zeros:]
-    return LowPairs(sigma, X, end - zeros, kernel + zeros, zero, size, is_cut)
+    return LowPairs(sigma, X, end - zeros, kernel + zeros, zero, is_cut)
 
 
 def _from_known(
@@ -163,30 +163,28 @@ def _from_known(
         return None
     zero = float(sigma[:zeros].max(initial=0.0))
     sigma, X = sigma[zeros:], X[:, zeros:]
-    return LowPairs(sigma, X, end - zeros, known.zeros + zeros, zero, size, is_cut)
+    return LowPairs(sigma, X, end - zeros, known.zeros + zeros, zero, is_cut)
 
 
 def _with_small(
     D: scipy.sparse.csr_array,
     k: int,
     measures: tuple[float, float, float],
-    parts: tuple[SmallComponents, np.ndarray, CellularSheaf],
-    kernel_of: Callable[[CellularSheaf], Any] | None,
+    parts: tuple[np.ndarray, scipy.sparse.csc_array, np.ndarray, CellularSheaf],
 ) -> LowPairs:
     """Return the pairs of small components merged with the ``low_pairs`` of the other ones.
 
     ``measures`` holds accuracy, eps and size.
     """
-    small, others, rest = parts
+    small, V, others, rest = parts
     accuracy, eps, size = measures
-    level = accuracy * size
-    zeros = int((small.sigma <= level).sum())
+    zeros = int((small <= accuracy * size).sum())
     R = scipy.sparse.csr_array(scipy.sparse.csc_array(D)[:, np.flatnonzero(others)])
-    found = low_pairs(R, k, accuracy, eps, size, lambda: rest, kernel_of)
+    found = low_pairs(R, k, accuracy, eps, size, rest)
     is_all = found.kernel + len(found.sigma) == R.shape[1]
     limit = np.inf if is_all else found.sigma[-1]
-    own = np.arange(zeros, int(np.searchsorted(small.sigma, limit, side="right")))
-    sigma = np.concatenate([found.sigma, small.sigma[own]])
+    own = np.arange(zeros, int(np.searchsorted(small, limit, side="right")))
+    sigma = np.concatenate([found.sigma, small[own]])
     order = np.argsort(sigma, kind="stable")
     end, is_cut = _end(sigma[order] ** 2, 0, k, 4 * eps * size * size, is_all)
     if end is None:  # the multiplet may contain more pairs than were found
@@ -195,22 +193,16 @@ def _with_small(
     X = np.zeros((D.shape[1], end), found.vectors.dtype)
     first = order < len(found.sigma)
     X[np.ix_(others, first)] = found.vectors[:, order[first]]
-    X[:, ~first] = small.vectors(own[order[~first] - len(found.sigma)])
-    zero = max(found.zero, float(small.sigma[:zeros].max(initial=0.0)))
-    return LowPairs(sigma[order], X, end, found.kernel + zeros, zero, size, is_cut)
+    X[:, ~first] = V[:, own[order[~first] - len(found.sigma)]].toarray()
+    zero = max(found.zero, float(small[:zeros].max(initial=0.0)))
+    return LowPairs(sigma[order], X, end, found.kernel + zeros, zero, is_cut)
 
 
 class _Iterated:
     """Iterative computation of eigenpairs orthogonal to the global sections of a sheaf."""
 
-    def __init__(
-        self,
-        D: scipy.sparse.csr_array,
-        level: float,
-        sheaf: CellularSheaf,
-        kernel_of: Callable[[CellularSheaf], Any] | None,
-    ):
-        self.D, self.level, self.kernel_of = D, level, kernel_of
+    def __init__(self, D: scipy.sparse.csr_array, level: float, sheaf: CellularSheaf):
+        self.D, self.level = D, level
         self.known, self.zero, self.refused = 0, 0.0, False
         self.line = complex_line(sheaf)
         self.pencil = Pencil(sheaf if self.line is None else self.line.sheaf)
@@ -224,18 +216,20 @@ class _Iterated:
         """Return the target residuals for ascending Ritz values."""
         norm = self.pencil.norm
         zeros = int((values <= TINY * norm).sum())
-        targets = np.full(len(values), TOL * norm / 2)
-        targets[zeros:] = _accurate(values[zeros : zeros + 1], norm).clip(max=targets[zeros:])
+        targets, first = np.full(len(values), TOL * norm / 2), values[zeros : zeros + 1]
+        aim = np.maximum(ACCURATE * first, np.minimum(TINY * norm, ENOUGH * first))
+        targets[zeros:] = aim.clip(max=targets[zeros:])
         return targets
 
     def _kernel(self, method: str) -> Any:
         """Return the sections and store their number; drop all if a norm(D x) exceeds ``level``."""
         if self.sections is None:
-            sheaf = self.pencil.sheaf
-            none = np.zeros((sheaf.dim_c0, 0))
-            Z = none if self.kernel_of is None else self.kernel_of(sheaf)
+            with warnings.catch_warnings():  # an unclear number of sections is no fault here
+                warnings.simplefilter("ignore", SingularProblemWarning)
+                Z = global_sections(self.pencil.sheaf).basis
             X = self._expanded(Z)
-            self.zero, self.known = largest_column(self.D @ X), X.shape[1]
+            squares = abs(scipy.sparse.csr_array(self.D @ X)).power(2).sum(axis=0)
+            self.zero, self.known = float(np.sqrt(squares.max(initial=0.0))), X.shape[1]
             self.refused = self.zero > self.level
             if self.refused:
                 Z, self.zero, self.known = Z[:, :0], 0.0, 0
@@ -269,16 +263,6 @@ class _Iterated:
         return self._expanded(found.vectors[:, : count + 1]), self.known, self.zero
 
 
-def _accurate(values: Any, norm: float) -> Any:
-    """Return the target residuals for positive eigenvalues."""
-    return np.maximum(ACCURATE * values, np.minimum(TINY * norm, ENOUGH * values))
-
-
-def _is_sparse(n: int, m: int) -> bool:
-    """Return whether m of n pairs are computed by the sparse method."""
-    return n > SPARSE_ABOVE and (m * SPARSE_SHARE <= n or n > MAX_DENSE)
-
-
 def _end(
     values: np.ndarray, zeros: int, k: int, least: float, is_all: bool
 ) -> tuple[int | None, bool]:
@@ -297,46 +281,7 @@ def _end(
     return (int(ends[0]) if ends.size else None), False
 
 
-def largest_column(Y: Any) -> float:
-    """Return the maximum norm of a column, or 0 if there are no columns."""
-    squares = abs(Y).power(2) if scipy.sparse.issparse(Y) else np.abs(Y) ** 2
-    return float(np.sqrt(squares.sum(axis=0).max(initial=0.0)))
-
-
-def singular_pairs(D: scipy.sparse.csr_array, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the singular values of D on span X, ascending, and their right singular vectors.
-
-    X must have orthonormal columns. The eigenvalues of D* D would be accurate only to sqrt(eps).
-    """
-    Y = D @ X
-    m = X.shape[1]
-    if Y.shape[0] < m:  # append zero rows, to get m singular values
-        Y = np.vstack([Y, np.zeros((m - Y.shape[0], m), Y.dtype)])
-    pieces = [np.linalg.qr(Y[row : row + ROWS], mode="r") for row in range(0, len(Y), ROWS)]
-    _, sigma, V = np.linalg.svd(np.linalg.qr(np.vstack(pieces), mode="r"))
-    return sigma[::-1], np.ascontiguousarray(X @ V.conj().T[:, ::-1])
-
-
-def norm_bound(A: scipy.sparse.csr_array) -> float:
-    """Return the upper bound sqrt(norm(A, inf)) on norm(D), where A = D* D."""
-    return float(np.sqrt(inf_norm(A)))
-
-
 def _relative_residual(D: scipy.sparse.csr_array, values: np.ndarray, U: np.ndarray) -> float:
     """Return the maximum over all pairs of the residual divided by the eigenvalue."""
     residuals = np.linalg.norm(D.conj().T @ (D @ U) - U * values, axis=0)
     return float((residuals / values).max(initial=0.0))
-
-
-def _check_converged(
-    D: scipy.sparse.csr_array, size: float, values: np.ndarray, U: np.ndarray
-) -> None:
-    """Raise an error if an eigenpair has not converged."""
-    worst = _relative_residual(D, values, U)
-    if worst > CONVERGED:
-        raise np.linalg.LinAlgError(
-            f"an eigenpair has not converged, with a residual of {worst:.3g} times its eigenvalue: "
-            f"the lowest is {values[0] / size**2:.3g} times norm(L). If a few maps are far larger "
-            "than the others, pass fine=eigenmodes(C.fine, k, tol=1e-11), or coarsen "
-            "normalize(sheaf)"
-        )

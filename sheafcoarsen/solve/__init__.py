@@ -23,29 +23,19 @@ True
 
 Modules, lowest layer first:
 
-``block_scaling``
-    block-sparse matrices and the inverse square roots of their diagonal blocks.
-``block_matrix``
-    the product of a block-sparse matrix with several columns, plus other terms, in one pass.
-``multigrid``
-    levels from the sheaf's own coarsening, and the V-cycle, an approximation of (L + shift I)^{-1}.
-``conjugate_gradients``, ``_solver``
-    linear systems to a requested residual, with fixed vertices (``dirichlet``) and kernels.
-``_least_squares``
-    least squares for data on edges, by QR or the normal equations.
-``normal_equations``, ``_harmonic_extension``, ``_nearest_section``
-    harmonic extension, and projection onto the global sections, both accurate to rounding.
-``_transport``
-    transport of vectors to all vertices by the heat method.
-``_transported_frames``
-    frames transported along a spanning tree: near-kernel candidates for other solvers.
+``block_scaling``, ``block_matrix``
+    inverse square roots of diagonal blocks; products with several columns in one pass.
+``multigrid``, ``conjugate_gradients``, ``dirichlet``, ``_solver``
+    levels from the sheaf's own coarsening, and the V-cycle, an approximation of L^{-1}; linear
+    systems to a requested residual, with fixed vertices and kernels.
+``_least_squares``, ``normal_equations``, ``_harmonic_extension``, ``_nearest_section``
+    least squares for data on edges; extension and projection, both accurate to rounding.
 ``deflation``, ``lobpcg``, ``pencil``, ``eigensolver``, ``complex_structure``, ``_eigenmodes``
     eigenpairs: projections; LOBPCG; the pair (L, M); the three methods; plane rotations as
     complex numbers; the public function.
-``_diffuse``
-    the flow exp(-t L).
-``_leverages``, ``_sparsify``
-    leverages of edges; sheaves on fewer edges with nearly the same Laplacian.
+``_transport``, ``_transported_frames``, ``_diffuse``, ``_leverages``, ``_sparsify``
+    the heat method; frames along a spanning tree; the flow exp(-t L); leverages of edges; sheaves
+    on fewer edges with nearly the same Laplacian.
 """
 
 from sheafcoarsen.solve._diffuse import diffuse
@@ -61,13 +51,12 @@ from sheafcoarsen.solve._transported_frames import transported_frames
 from sheafcoarsen.solve.complex_structure import complex_line
 from sheafcoarsen.solve.deflation import independent
 from sheafcoarsen.solve.dirichlet import grounded
-from sheafcoarsen.solve.eigensolver import Eigenpairs, EigenProblem, lowest_eigenpairs
-from sheafcoarsen.solve.pencil import Pencil
+from sheafcoarsen.solve.eigensolver import EigenProblem, lowest_eigenpairs
+from sheafcoarsen.solve.pencil import Pencil, singular_pairs
 
 __all__ = [
     "EigenProblem",
     "Eigenmodes",
-    "Eigenpairs",
     "LeastSquares",
     "Pencil",
     "Solver",
@@ -82,6 +71,7 @@ __all__ = [
     "leverages",
     "lowest_eigenpairs",
     "nearest_section",
+    "singular_pairs",
     "sparsify",
     "tolerance",
     "transport",

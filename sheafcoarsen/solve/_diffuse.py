@@ -15,17 +15,6 @@ from sheafcoarsen.operators import as_columns, coboundary, laplacian
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, unit_sheaf
 from sheafcoarsen.solve.pencil import unit_mass
 
-LONGEST = 1e6
-"""Maximum t norm(L) that `diffuse` accepts. The maximum takes about 7,000 products with L."""
-
-STAGES = (1e2, 1e4)
-"""Values of t norm(L) at which `diffuse` restarts.
-
-After a restart the high modes have decayed, so that they add no rounding errors to the low modes.
-Measured on a complete graph at t norm(L) = 1e6: restarts reduce the error from 42 n eps to
-0.06 n eps, with 10 % more products.
-"""
-
 
 def diffuse(
     sheaf: CellularSheaf,
@@ -120,11 +109,23 @@ def diffuse(
     with np.errstate(over="ignore", invalid="ignore"):
         reaches = times * scale * scale * beta if beta > 0 else 0 * times
     longest = float(reaches.max(initial=0.0))
-    if longest > LONGEST:
+    if longest > 1e6:  # about 7,000 products with L
         operator = "L" if weights is None else "M^{-1} L"
+        remedy = (
+            "diffuse on a coarse sheaf, C.lift(diffuse(C.sheaf, C.pool(X), t)), or use the limit "
+            "of long times, nearest_section(sheaf, X)"
+        )
+        if stays.any():
+            remedy = (
+                "use the limit of long times, harmonic_extension(sheaf, fixed, values), to which "
+                "the values converge in every component with a fixed vertex"
+            )
+        elif weights is not None:
+            remedy = (
+                "use a smaller `t`, or increase the smallest masses, where diffusion is fastest"
+            )
         raise ValueError(
-            f"`t` times norm({operator}, inf) must be at most {LONGEST:.0e}, got {longest:.3g}: "
-            f"{_remedy(stays, weights)}"
+            f"`t` times norm({operator}, inf) must be at most 1e+06, got {longest:.3g}: {remedy}"
         )
     if longest > 0:
         delta = coboundary(unit)
@@ -135,7 +136,10 @@ def diffuse(
         x = as_columns(X).astype(np.result_type(X.dtype, np.float64))
         eps = eps_of(X.dtype)
         begin = 0.0
-        for stop in [*(stop for stop in STAGES if stop < longest), longest]:
+        # Restart where t norm(L) is 1e2 and 1e4: the high modes have then decayed and add no
+        # rounding errors to the low modes. On a complete graph at t norm(L) = 1e6, this reduces
+        # the error from 42 n eps to 0.06 n eps, with 10 % more products.
+        for stop in [*(stop for stop in (1e2, 1e4) if stop < longest), longest]:
             here = np.flatnonzero((reaches > begin) & (reaches <= stop))
             taus = (np.append(reaches[here], stop) - begin) / 2
             *values, x = _flow(delta, adjoint, beta, x, taus, eps)
@@ -143,21 +147,6 @@ def diffuse(
                 result[which, flows] = value.reshape(X.shape).astype(X.dtype)[flows]
             begin = stop
     return result[0] if np.ndim(t) == 0 else result
-
-
-def _remedy(stays: np.ndarray, weights: np.ndarray | None) -> str:
-    """Return the alternatives to a long diffusion, for the error message."""
-    if stays.any():
-        return (
-            "use the limit of long times, harmonic_extension(sheaf, fixed, values), to which the "
-            "values converge in every component with a fixed vertex"
-        )
-    if weights is not None:
-        return "use a smaller `t`, or increase the smallest masses, where diffusion is fastest"
-    return (
-        "diffuse on a coarse sheaf, C.lift(diffuse(C.sheaf, C.pool(X), t)), or use the limit of "
-        "long times, nearest_section(sheaf, X)"
-    )
 
 
 def _times(t: Any) -> np.ndarray:

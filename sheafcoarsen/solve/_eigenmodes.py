@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from dataclasses import dataclass, replace
+from typing import get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +28,6 @@ from sheafcoarsen.solve._solver import tolerance
 from sheafcoarsen.solve.complex_structure import ComplexLine, complex_line
 from sheafcoarsen.solve.deflation import independent
 from sheafcoarsen.solve.eigensolver import (
-    METHODS,
     Eigenpairs,
     EigenProblem,
     Method,
@@ -169,7 +170,7 @@ def eigenmodes(
     k = whole_number("k", k, at_least=1)
     if k > sheaf.dim_c0:
         raise ValueError(f"`k` must be at most dim_c0 = {sheaf.dim_c0}, got {k}")
-    choice("method", method, METHODS)
+    choice("method", method, get_args(Method))
     progress = flag("progress", progress)
     rng = random_generator("seed", seed)
     tol = tolerance("tol", tol, eps_of(np.float64))
@@ -178,8 +179,14 @@ def eigenmodes(
     given = None if start is None else _start(sheaf, start)
     masses = None if weights is None else np.repeat(weights, sheaf.vertex_dims)
     pencil = Pencil(work, masses, _rounded(sheaf, work), progress)
-    if weights is not None:
-        _check_range(pencil.norm, unit, weights, weight_unit)
+    if weights is not None:  # the logarithm of the largest eigenvalue
+        exponent = math.log10(max(pencil.norm, 1e-300)) + 2 * math.log10(unit)
+        exponent -= math.log10(weights.min()) + math.log10(weight_unit)
+        if exponent > math.log10(np.finfo(np.float64).max):
+            raise ValueError(
+                f"`mass` is as small as {weights.min() * weight_unit:g}, so eigenvalues may reach "
+                f"1e{exponent:.0f}, which overflows float64: use masses in a smaller unit"
+            )
     full = problem = EigenProblem(pencil, k, tol, seed=rng)
     line = None
     if method != "dense" and not (method == "auto" and full.prefers_dense()):
@@ -193,9 +200,17 @@ def eigenmodes(
         assert found is not None  # None only if ``positive`` is set, which it is not here
         units = unit, weight_unit
         result, reached = _finished(full, _expanded(found, line), units, sheaf, tol)
-        if reached < k and method == "auto" and found.method == "multilevel":
-            again = _by_factors(problem, found)
-            result, reached = _finished(full, _expanded(again, line), units, sheaf, tol)
+        if (
+            reached < k
+            and method == "auto"
+            and found.method == "multilevel"
+            and problem.pencil.is_factored_within(AFFORDABLE, problem.k)
+        ):
+            with contextlib.suppress(np.linalg.LinAlgError, MemoryError):
+                again = lowest_eigenpairs(problem, "direct", found.vectors)
+                assert again is not None
+                again = replace(again, iterations=again.iterations + found.iterations)
+                result, reached = _finished(full, _expanded(again, line), units, sheaf, tol)
     if reached < k:
         other = {"direct": "multilevel", "multilevel": "direct"}.get(result.method)
         raise NotConverged(
@@ -207,18 +222,6 @@ def eigenmodes(
             result,
         )
     return result
-
-
-def _by_factors(problem: EigenProblem, found: Eigenpairs) -> Eigenpairs:
-    """Improve unconverged pairs by "direct"; return them unchanged if factors cost too much."""
-    if not problem.pencil.is_factored_within(AFFORDABLE, problem.k):
-        return found
-    try:
-        again = lowest_eigenpairs(problem, "direct", found.vectors)
-    except (np.linalg.LinAlgError, MemoryError):
-        return found
-    assert again is not None
-    return replace(again, iterations=again.iterations + found.iterations)
 
 
 def _expanded(found: Eigenpairs, line: ComplexLine | None) -> Eigenpairs:
@@ -265,17 +268,6 @@ def _finished(
         sheaf,
     )
     return result, int((residuals <= tol * np.sqrt(squares)).sum())
-
-
-def _check_range(norm: float, unit: float, weights: np.ndarray, weight_unit: float) -> None:
-    """Raise an error if masses are so small that eigenvalues overflow."""
-    exponent = math.log10(max(norm, 1e-300)) + 2 * math.log10(unit)
-    exponent -= math.log10(weights.min()) + math.log10(weight_unit)
-    if exponent > math.log10(np.finfo(np.float64).max):
-        raise ValueError(
-            f"`mass` is as small as {weights.min() * weight_unit:g}, so eigenvalues may reach "
-            f"1e{exponent:.0f}, which overflows float64: use masses in a smaller unit"
-        )
 
 
 def _rounded(given: CellularSheaf, sheaf: CellularSheaf) -> CellularSheaf | None:

@@ -108,8 +108,7 @@ def harmonic_extension(
     given = given_values(sheaf, vertices, values)
     dim_c0 = sheaf.dim_c0
     if weight is not None:
-        weights = _guide_weights(weight, vertices, sheaf.dtype)
-        weights[_held(sheaf, vertices, weights)] = np.inf
+        weights = _guide_weights(sheaf, weight, vertices)
         sheaf, vertices = _with_guides(sheaf, vertices, weights)
     at = ranges(sheaf.vertex_offsets[vertices], sheaf.vertex_dims[vertices])
     x = np.zeros((sheaf.dim_c0, *given.shape[1:]), np.result_type(given.dtype, sheaf.dtype))
@@ -133,9 +132,9 @@ def harmonic_extension(
 
 
 def _guide_weights(
-    weight: float | npt.ArrayLike, vertices: np.ndarray, dtype: np.dtype
+    sheaf: CellularSheaf, weight: float | npt.ArrayLike, vertices: np.ndarray
 ) -> np.ndarray:
-    """Return one weight for each given vertex."""
+    """Return one weight for each given vertex, inf if the value is a constraint up to rounding."""
     weights = scalar_array("weight", np.asarray(weight))
     if weights.dtype.kind == "c":
         raise TypeError(f"`weight` must be real, got dtype {weights.dtype}")
@@ -155,20 +154,12 @@ def _guide_weights(
     soft = weights[np.isfinite(weights)]
     if soft.size:  # check the square roots, which become entries of maps
         for extreme in (soft.min(), soft.max()):
-            check_range("weight", float(np.sqrt(extreme)), dtype)
-    return weights
-
-
-def _held(sheaf: CellularSheaf, vertices: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return a mask of values whose weights are so large that rounding makes them constraints.
-
-    Added to such a weight, the squares of the maps would be lost in rounding.
-    """
-    entries = np.bincount(
-        sheaf.edges.ravel(), np.repeat(sheaf.edge_dims, 2), minlength=sheaf.n_vertices
-    )
-    pull = (entries * sheaf.vertex_dims)[vertices] * float(sheaf.largest_entry) ** 2
-    return weights * eps_of(sheaf.dtype) >= pull
+            check_range("weight", float(np.sqrt(extreme)), sheaf.dtype)
+    # added to such a weight, the squares of the maps would be lost in rounding
+    ends, rows = sheaf.edges.ravel(), np.repeat(sheaf.edge_dims, 2)
+    entries = np.bincount(ends, rows, minlength=sheaf.n_vertices) * sheaf.vertex_dims
+    pull = entries[vertices] * float(sheaf.largest_entry) ** 2
+    return np.where(weights * eps_of(sheaf.dtype) >= pull, np.inf, weights)
 
 
 def _with_guides(
@@ -204,8 +195,7 @@ def _warn_if_undetermined(
 ) -> None:
     """Warn if interior directions are (nearly) free; without any given values, raise an error."""
     count, free = _free_coordinates(problem)
-    # Singular values of delta_I below weak norm(delta_I) count as weak: L_II cannot resolve them
-    weak = 4 * EPS**0.5
+    weak = 4 * EPS**0.5  # L_II cannot resolve singular values of delta_I below weak norm(delta_I)
     if free.size:
         first = int(np.searchsorted(sheaf.vertex_offsets, inside[free[0]], side="right")) - 1
         name = first if sheaf.vertex_labels is None else repr(sheaf.vertex_labels[first])
@@ -246,6 +236,5 @@ def _free_coordinates(problem: NormalEquations) -> tuple[str, np.ndarray]:
     else:
         weight = np.sqrt(np.asarray((abs(problem.kernel) ** 2).sum(axis=1)).reshape(-1))
         count = str(problem.kernel.shape[1])
-    # Entries of a kernel vector count as rounding errors up to this fraction of the largest entry
-    touched = 1e-6
-    return count, np.flatnonzero(weight > touched * weight.max(initial=0.0))
+    # entries of a kernel vector up to 1e-6 times the largest one count as rounding errors
+    return count, np.flatnonzero(weight > 1e-6 * weight.max(initial=0.0))

@@ -41,9 +41,6 @@ from sheafcoarsen.solve._solver import (
 DENSE_BELOW = 100_000
 """Number of entries of delta up to which "direct" uses a dense QR, which takes about 10 ms."""
 
-ROUNDS = 4
-"""Maximum number of refinement rounds; each recomputes the gradient from the maps."""
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LeastSquares(ReadOnly):
@@ -204,7 +201,7 @@ def _minimized(
         x = x.copy()
         x[free] = _fit_densely(dense / unit, (b - delta @ x) / unit, approximate_inverse(solve)[1])
         residuals = measure((adjoint @ (b - delta @ x))[free])
-    for _ in range(0 if by_qr else ROUNDS):
+    for _ in range(0 if by_qr else 4):
         try:
             step = solve_in_range(solve, gradient, tol)
         except NotConverged as error:  # use the result: the gradient decides below on convergence

@@ -92,9 +92,7 @@ def leverages(
     rank = F.dim_c0 - global_sections(F).h0
     found = by_edge(F, _by_decomposition(F, delta, rank) if small else _by_solves(F, delta))
     error = found.sum() - rank
-    # Error of the sum of exact leverages above which an error is raised
-    close = 1e-10
-    if abs(error) > close:
+    if abs(error) > 1e-10:
         raise NotConverged(
             f"the sum of all leverages differs from dim C^0 - h^0 = {rank} by {error:.2g}, because "
             f"some singular values of delta are near rounding: pass maps of more similar norms, or "

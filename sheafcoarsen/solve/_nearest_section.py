@@ -66,21 +66,21 @@ def nearest_section(sheaf: CellularSheaf, x: CochainLike, *, progress: bool = Fa
 
 def _projected(sheaf: CellularSheaf, work: np.ndarray) -> np.ndarray:
     """Return the projection of columns, with a basis of the sections unless that is too large."""
-    many = has_many_sections(sheaf)
-    if not many:
-        try:
-            S = find_sections(sheaf, stacklevel=4).basis
-            return S @ (S.conj().T @ work)
-        except np.linalg.LinAlgError:
-            pass
-    delta = _equal_rows(coboundary(unit_sheaf(sheaf)[0]), eps_of(sheaf.dtype))
-    try:
+
+    def by_basis() -> np.ndarray:
+        S = find_sections(sheaf, stacklevel=5).basis
+        return S @ (S.conj().T @ work)
+
+    def by_iteration() -> np.ndarray:
+        delta = _equal_rows(coboundary(unit_sheaf(sheaf)[0]), eps_of(sheaf.dtype))
         return NormalEquations(delta, sheaf).kernel_part(work)
+
+    methods = [by_basis, by_iteration]
+    first, second = methods[::-1] if has_many_sections(sheaf) else methods
+    try:
+        return first()
     except np.linalg.LinAlgError:
-        if not many:
-            raise
-    S = find_sections(sheaf, stacklevel=4).basis
-    return S @ (S.conj().T @ work)
+        return second()
 
 
 def _equal_rows(delta: scipy.sparse.csr_array, eps: float) -> scipy.sparse.csr_array:

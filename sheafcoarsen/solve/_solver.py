@@ -159,9 +159,7 @@ class Solver:
         elif self.method == "multigrid":
             known = like is not None and same_topology(like._left, left)
             before = like._multigrid if like is not None and known else None
-            self._multigrid = Multigrid(
-                left, shift, A, before, self._progress, skip_kernel=shift == 0
-            )
+            self._multigrid = Multigrid(left, A, before, self._progress, skip_kernel=shift == 0)
             self._approximate = self._multigrid.cycle
             self.levels = tuple(self._multigrid.dims)
             lowest = self._multigrid.lowest
@@ -383,35 +381,20 @@ class Solver:
         >>> status
         0
         """
-        return _Preconditioner(self)
+        shape, apply = (len(self._free),) * 2, self._apply_inverse
+        return LinearOperator(shape, apply, apply, apply, self._L.dtype, apply)
+
+    def _apply_inverse(self, X: np.ndarray) -> np.ndarray:
+        columns = as_columns(np.asarray(X))
+        Y = np.zeros(columns.shape, np.result_type(columns, self._L.dtype))
+        inside = np.ascontiguousarray(columns[self._free]).astype(Y.dtype)
+        with single_threaded_blas():
+            Y[self._free] = self._precondition(self._in_range(inside)) / self._unit / self._unit
+        return Y.reshape(X.shape)
 
     def __repr__(self) -> str:
         levels = " -> ".join(map(str, self.levels))
         return f"Solver({self.method}: {levels} unknowns, shift={self.shift:g})"
-
-
-class _Preconditioner(LinearOperator):
-    """The approximate inverse of a solver, which is pickled with it."""
-
-    def __init__(self, solve: Solver) -> None:
-        self.solve = solve
-        super().__init__(solve._L.dtype, (len(solve._free),) * 2)
-
-    def _matmat(self, X: np.ndarray) -> np.ndarray:
-        solve, X = self.solve, np.asarray(X)
-        Y = np.zeros(X.shape, np.result_type(X, solve._L.dtype))
-        inside = np.ascontiguousarray(X[solve._free]).astype(Y.dtype)
-        with single_threaded_blas():
-            Y[solve._free] = (
-                solve._precondition(solve._in_range(inside)) / solve._unit / solve._unit
-            )
-        return Y
-
-    def _matvec(self, x: np.ndarray) -> np.ndarray:
-        return self._matmat(np.reshape(x, (-1, 1))).reshape(-1)
-
-    def _adjoint(self) -> LinearOperator:
-        return self
 
 
 def solve_in_range(solve: Solver, b: np.ndarray, tol: float) -> np.ndarray:
@@ -452,9 +435,7 @@ def without_leaves(sheaf: CellularSheaf) -> Elimination | None:
     if dim_of_few_edges(sheaf) < LEAST_REMOVED * sheaf.dim_c0:
         return None
     K = eliminate(sheaf)
-    # Growth of rounding errors below which an elimination is used; half of the digits then remain
-    most_growth = 1e8
-    return K if K.growth < most_growth else None
+    return K if K.growth < 1e8 else None  # half of the digits then remain
 
 
 def _factored(

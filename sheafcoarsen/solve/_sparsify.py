@@ -33,9 +33,6 @@ FIRST = 4.0
 2 FIRST / (eps^2 n), and L' deviates from L by about 0.7 eps.
 """
 
-STEPS = 400
-"""Maximum number of Lanczos steps."""
-
 CLOSE = 1e-5
 """Residual, relative to L, at which Lanczos stops. The error of a Ritz value is about the squared
 residual divided by the spectral gap: 1e-7 for a network of 5000 vertices.
@@ -268,13 +265,14 @@ def _extreme_ratios(
     eigenvalues, so that the iteration ends as soon as one is further than ``allowed`` from 1.
     """
     fine, unit = unit_sheaf(F)
-    T = np.zeros((STEPS, STEPS), fine.dtype)  # Q* L' Q in the upper triangle
+    steps = 400
+    T = np.zeros((steps, steps), fine.dtype)  # Q* L' Q in the upper triangle
     Q = LQ = np.zeros((fine.dim_c0, 0), fine.dtype)
     with single_threaded_blas():
         L, A = laplacian(fine), laplacian(unit_sheaf(G, unit)[0])
         x = np.random.default_rng(0).standard_normal((fine.dim_c0, 1)).astype(fine.dtype)
         q = solve_in_range(solve, L @ x, 1e-8)
-        for k in range(STEPS):
+        for k in range(steps):
             p = L @ q
             size = np.sqrt(max(np.vdot(q, p).real, 0.0))
             if k:
@@ -293,6 +291,6 @@ def _extreme_ratios(
             q = q - Q @ (LQ.conj().T @ q)
     raise NotConverged(
         f"the extreme eigenvalues of (L', L) have residuals of {residual:.2g}, above {CLOSE:g}, "
-        f"after {STEPS} steps",
+        f"after {steps} steps",
         (lo, hi),
     )

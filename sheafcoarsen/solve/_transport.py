@@ -18,9 +18,6 @@ from sheafcoarsen.sections import given_values
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, unit_sheaf
 from sheafcoarsen.solve.pencil import unit_mass
 
-FARTHEST = 300.0
-"""Number of hops beyond which t grows with the distance, so that heat stays above underflow."""
-
 
 def transport(
     sheaf: CellularSheaf,
@@ -105,8 +102,9 @@ def transport(
     reached = np.isfinite(hops)
     mean = float(weights[weights > 0].mean()) if weights.any() else 1.0
     if t is None:
+        # t grows with distances above 300 hops, so that heat stays above underflow
         farthest = hops[reached].max(initial=0.0)
-        shift = mean / masses.mean() / max(1.0, farthest / FARTHEST) ** 2
+        shift = mean / masses.mean() / max(1.0, farthest / 300) ** 2
     else:
         t = real_number("t", t)
         shift = 1 / t / scale / scale * mass_unit if t > 0 else 0.0

@@ -55,8 +55,6 @@ def transported_frames(sheaf: CellularSheaf) -> np.ndarray:
     roots = np.unique(component, return_index=True)[1]
     order, parents, edges = spanning_forest(n, sheaf.edges, roots)
     child = np.flatnonzero(parents >= 0)
-    # Minimum exponent of the scale of a frame; 2.0**least is zero in double precision
-    least = -2000
     if child.size and d and sheaf.edge_dims[0]:
         tails, heads = (
             data.reshape(sheaf.n_edges, -1, d)[edges[child]]
@@ -72,6 +70,6 @@ def transported_frames(sheaf: CellularSheaf) -> np.ndarray:
         np.maximum.at(largest, component, exponents)
         most = np.finfo(frames.dtype).maxexp // 2  # halved: squares of entries must not overflow
         excess = np.maximum(largest - most, 0)[component]
-        powers = np.ldexp(1.0, np.maximum(exponents - excess, least))
+        powers = np.ldexp(1.0, np.maximum(exponents - excess, -2000))  # 2.0**-2000 is 0
         frames *= powers[:, None, None].astype(frames.real.dtype)
     return frames.reshape(n * d, d)

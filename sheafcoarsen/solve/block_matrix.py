@@ -23,29 +23,18 @@ COMPILED_ABOVE = 5000
 Calling a kernel takes longer than a product of a smaller matrix, and a compilation takes .4 s.
 """
 
-Term = tuple[float, np.ndarray]
-
 
 class BlockMatrix:
     """Block-sparse matrix that multiplies C-ordered columns and adds other terms in one pass.
 
     A complex matrix is stored as a real matrix with a 2 x 2 block for each entry.
-
-    Parameters
-    ----------
-    A : sparse matrix
-        bsr or csr.
-    dtype : data-type
-        float32 or float64.
     """
 
     def __init__(self, A: Matrix, dtype: npt.DTypeLike = np.float64):
         indptr, indices, data = blocks_of(A)
         doubled = 1 + (data.dtype.kind == "c")
-        # Maximum number of entries of a block; matrices with larger blocks are stored as csr. The
-        # kernels are compiled for each shape of blocks, which takes long if these are large.
-        largest_block = 64
-        if data[:1].size * doubled**2 > largest_block:
+        # kernels are compiled for each shape of blocks, which takes long if these are large
+        if data[:1].size * doubled**2 > 64:
             indptr, indices, data = blocks_of(scipy.sparse.csr_array(A))
         self.shape = (A.shape[0] * doubled, A.shape[1] * doubled)
         if doubled == 2:
@@ -55,18 +44,16 @@ class BlockMatrix:
         self._arrays = kernels.Blocks(indptr, indices, flat)
 
     def combine(
-        self, Y: np.ndarray, out: np.ndarray, by: npt.ArrayLike = 1.0, plus: tuple[Term, ...] = ()
+        self,
+        Y: np.ndarray,
+        out: np.ndarray,
+        by: npt.ArrayLike = 1.0,
+        plus: tuple[tuple[float, np.ndarray], ...] = (),
     ) -> np.ndarray:
-        """Set out = A Y diag(by) + sum of x T over at most three pairs (x, T).
+        """Set out = A Y diag(by) + sum of x T over at most three pairs (x, T) in ``plus``.
 
-        Parameters
-        ----------
-        Y, out : ndarray, shape (n, h)
-            In C order, float32 or float64. Columns that only one of them has are ignored.
-        by : float or array_like
-            One factor for all columns, or one for each.
-        plus : tuple of (float, ndarray)
-            Each T has the shape of out; one T may be out itself if h is 1 or a multiple of 8.
+        Y and ``out`` are in C order, float32 or float64; columns that only one of them has are
+        ignored. One T may be ``out`` itself if the number of columns is 1 or a multiple of 8.
         """
         arrays, (p, q) = self._arrays, self._block
         h = min(Y.shape[1], out.shape[1])

@@ -6,58 +6,10 @@ import numpy as np
 import scipy.sparse
 
 from sheafcoarsen._kernels import solve as kernels
-from sheafcoarsen._support import eps_of, zero_level
+from sheafcoarsen._support import eps_of, offsets, ranges, zero_level
 
 Matrix = Any
 """A sparse array, csr or bsr."""
-
-
-def block_roots(blocks: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return D^{-1/2} and D^{1/2} of each Hermitian block D, shape (n, d, d).
-
-    Eigenvectors of D with eigenvalues that are zero to working accuracy or at most ``least`` are
-    mapped to 0.
-    """
-    values, vectors = np.linalg.eigh(blocks)
-    level = zero_level(blocks.shape[1], eps_of(blocks.dtype), values[:, -1:])
-    seen = values > np.maximum(level, least)
-    roots = np.where(seen, values, 1) ** 0.5
-    adjoints = vectors.conj().swapaxes(1, 2)
-    inverse, root = (np.where(seen, power, 0)[:, None, :] for power in (1 / roots, roots))
-    return (vectors * inverse) @ adjoints, (vectors * root) @ adjoints
-
-
-def inverse_roots(
-    A: Matrix, dims: np.ndarray, least: float = 0.0
-) -> tuple[scipy.sparse.csr_array, scipy.sparse.csr_array]:
-    """Return ``block_roots`` of the diagonal blocks of A, for stalks of dimensions ``dims``."""
-    A = scipy.sparse.csr_array(A)
-    n, starts = len(dims), np.concatenate([[0], np.cumsum(dims)])
-    stalk = np.repeat(np.arange(n), dims)
-    row = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
-    inside = np.flatnonzero(stalk[row] == stalk[A.indices])
-    row, column, data = row[inside], A.indices[inside], A.data[inside]
-    at = stalk[row]
-    none = np.zeros(0, np.int64)
-    rows, columns, entries = [none], [none], [np.zeros((2, 0), A.dtype)]
-    for d in np.unique(dims[dims > 0]).tolist():  # one batch for each dimension
-        vertices = np.flatnonzero(dims == d)
-        place = np.full(n, -1)
-        place[vertices] = np.arange(len(vertices))
-        mine = np.flatnonzero(place[at] >= 0)
-        blocks = np.zeros((len(vertices), d, d), A.dtype)
-        of = at[mine]
-        blocks[place[of], row[mine] - starts[of], column[mine] - starts[of]] = data[mine]
-        base, inner = starts[vertices][:, None, None], np.arange(d)
-        rows.append(np.broadcast_to(base + inner[:, None], blocks.shape).ravel())
-        columns.append(np.broadcast_to(base + inner, blocks.shape).ravel())
-        entries.append(np.reshape(block_roots(blocks, least), (2, -1)))
-    places = np.concatenate(rows), np.concatenate(columns)
-    inverse, root = np.concatenate(entries, axis=1)
-    return (
-        scipy.sparse.csr_array((inverse, places), shape=A.shape),
-        scipy.sparse.csr_array((root, places), shape=A.shape),
-    )
 
 
 def block_size(dims: np.ndarray) -> int | None:
@@ -81,30 +33,59 @@ def unit_blocks(A: Matrix, dims: np.ndarray) -> tuple[Matrix, Matrix]:
     return blocks, unit_roots(blocks, dims)[0]
 
 
-def unit_roots(A: Matrix, dims: np.ndarray, least: float = 0.0) -> tuple[Matrix, Matrix]:
-    """Return a block diagonal S such that S* A S has unit diagonal blocks, and T = S^{-1}.
+def block_roots(blocks: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return S with S* D S = I for each Hermitian block D, shape (n, d, d), and S^{-1}.
 
-    If a diagonal block D has eigenvalues that are zero to working accuracy or at most ``least``,
-    S* D S and T S are the projection onto the other eigenvectors. S is triangular if stalks have
-    the same dimension and D is well conditioned, else D^{-1/2}.
+    S is triangular if D is well conditioned, else D^{-1/2}. Eigenvectors of D with eigenvalues
+    that are zero to working accuracy or at most ``least`` are mapped to 0.
     """
-    d = block_size(dims)
-    if d is None:
-        return inverse_roots(A, dims, least)
-    indptr, indices, data = blocks_of(A)
-    n = len(dims)
-    blocks = np.zeros((n, d, d), data.dtype)
-    inside = np.flatnonzero(np.repeat(np.arange(n), np.diff(indptr)) == indices)
-    blocks[indices[inside]] = data[inside]
-    roots, inverses, failed = np.zeros_like(blocks), np.zeros_like(blocks), np.zeros(n, bool)
+    roots, inverses = np.zeros_like(blocks), np.zeros_like(blocks)
+    failed = np.zeros(len(blocks), bool)
     # Ratio of a pivot to its block's largest entry below which eigenvalues determine the rank
     nearly_singular = 1e-10
     kernels.triangular_roots(blocks, nearly_singular, roots, inverses, failed)
     pivots = np.diagonal(inverses, axis1=1, axis2=2).real ** 2
     failed |= pivots.min(axis=1) <= least / nearly_singular
-    roots[failed], inverses[failed] = block_roots(blocks[failed], least)
-    places = np.arange(n, dtype=indices.dtype), np.arange(n + 1, dtype=indices.dtype)
-    return tuple(from_blocks(out, *places, A.shape) for out in (roots, inverses))
+    values, vectors = np.linalg.eigh(blocks[failed])
+    level = zero_level(blocks.shape[1], eps_of(blocks.dtype), values[:, -1:])
+    seen = values > np.maximum(level, least)
+    powers = np.where(seen, values, 1) ** 0.5
+    for out, power in ((roots, 1 / powers), (inverses, powers)):
+        scaled_vectors = vectors * np.where(seen, power, 0)[:, None, :]
+        out[failed] = scaled_vectors @ vectors.conj().swapaxes(1, 2)
+    return roots, inverses
+
+
+def unit_roots(A: Matrix, dims: np.ndarray, least: float = 0.0) -> tuple[Matrix, Matrix]:
+    """Return a block diagonal S such that S* A S has unit diagonal blocks, and T = S^{-1}.
+
+    If a diagonal block D has eigenvalues that are zero to working accuracy or at most ``least``,
+    S* D S and T S are the projection onto the other eigenvectors.
+    """
+    starts, at = offsets(dims), offsets(dims**2)
+    D, S, T = np.zeros((3, int(at[-1])), A.dtype)  # block after block
+    if A.format == "bsr":
+        row = np.repeat(np.arange(len(dims)), np.diff(A.indptr))
+        inside = np.flatnonzero(row == A.indices)
+        D.reshape(-1, *A.blocksize)[row[inside]] = A.data[inside]
+    else:
+        stalk = np.repeat(np.arange(len(dims)), dims)
+        row = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
+        inside = np.flatnonzero(stalk[row] == stalk[A.indices])
+        v, row, column = stalk[row[inside]], row[inside], A.indices[inside]
+        D[at[v] + (row - starts[v]) * dims[v] + column - starts[v]] = A.data[inside]
+    for d in np.unique(dims[dims > 0]).tolist():  # one batch for each dimension
+        here = at[:-1][dims == d][:, None] + np.arange(d * d)
+        for out, blocks in zip((S, T), block_roots(D[here].reshape(-1, d, d), least), strict=True):
+            out[here] = blocks.reshape(here.shape)
+    if A.format == "bsr":
+        indices, indptr = (np.arange(len(dims) + end, dtype=A.indptr.dtype) for end in (0, 1))
+        return tuple(
+            from_blocks(out.reshape(-1, *A.blocksize), indices, indptr, A.shape) for out in (S, T)
+        )
+    of_row = np.repeat(dims, dims)
+    indices, indptr = ranges(np.repeat(starts[:-1], dims), of_row), offsets(of_row)
+    return tuple(scipy.sparse.csr_array((out, indices, indptr), A.shape) for out in (S, T))
 
 
 def scaled(left: Matrix | None, A: Matrix, right: Matrix | None) -> Matrix:

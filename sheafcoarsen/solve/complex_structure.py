@@ -7,7 +7,7 @@ import scipy.sparse
 
 from sheafcoarsen._support import eps_of
 from sheafcoarsen.sheaf import CellularSheaf, component_labels, trusted_sheaf
-from sheafcoarsen.solve.block_matrix import complex_columns, real_columns, real_form
+from sheafcoarsen.solve.block_matrix import complex_columns, real_columns
 
 
 class ComplexLine(NamedTuple):
@@ -21,18 +21,13 @@ class ComplexLine(NamedTuple):
 
     def expand(self, Z: Any) -> Any:
         """Return the real columns (2 n, 2 m) of Z and i Z, interleaved; sparse if Z is sparse."""
+        signs = np.stack([np.ones(Z.shape[0]), np.where(self.mirrored, -1.0, 1.0)], axis=1).ravel()
         if scipy.sparse.issparse(Z):
-            Z = scipy.sparse.csr_array(Z)
-            blocks = real_form(Z.data.astype(np.complex128).reshape(-1, 1, 1))
-            shape = 2 * Z.shape[0], 2 * Z.shape[1]
-            X = scipy.sparse.csr_array(scipy.sparse.bsr_array((blocks, Z.indices, Z.indptr), shape))
-            signs = np.ones(shape[0])
-            signs[1::2][self.mirrored] = -1
-            return X.multiply(signs[:, None]).tocsr()
-        X = np.empty((2 * len(Z), Z.shape[1], 2))
-        X[..., 0], X[..., 1] = real_columns(Z), real_columns(1j * Z)
-        X[1::2][self.mirrored] *= -1
-        return X.reshape(len(X), -1)
+            one, i = scipy.sparse.eye_array(2), scipy.sparse.csr_array([[0.0, -1.0], [1.0, 0.0]])
+            X = scipy.sparse.kron(Z.real, one) + scipy.sparse.kron(Z.imag, i)
+            return scipy.sparse.csr_array(scipy.sparse.diags_array(signs) @ X)
+        X = np.stack([real_columns(Z), real_columns(1j * Z)], axis=2)
+        return X.reshape(len(X), -1) * signs[:, None]
 
     def contract(self, X: np.ndarray) -> np.ndarray:
         """Return the complex columns (n, m) for real columns (2 n, m)."""
@@ -51,14 +46,12 @@ def complex_line(sheaf: CellularSheaf) -> ComplexLine | None:
         return None
     n, ends = sheaf.n_vertices, sheaf.edges.T
     numbers, reflects = [], []
-    # Maximum relative deviation of a map from a scaled rotation or reflection, in units of eps
-    rounding = 16
     for data in (sheaf.tail_data, sheaf.head_data):
         (a, b), (c, d) = data.reshape(-1, 2, 2).transpose(1, 2, 0)
         # a map is x -> z x + w conj(x), with z the rotation and w the reflection
         rotation, reflection = (a + d + 1j * (c - b)) / 2, (a - d + 1j * (c + b)) / 2
         sizes = np.sort([abs(rotation), abs(reflection)], axis=0)
-        if (sizes[0] > rounding * eps_of(sheaf.dtype) * sizes[1]).any():
+        if (sizes[0] > 16 * eps_of(sheaf.dtype) * sizes[1]).any():
             return None
         reflects.append(abs(reflection) > abs(rotation))
         numbers.append(np.where(reflects[-1], reflection, rotation))

@@ -33,22 +33,14 @@ def conjugate_gradients(
     This is the flexible variant (Notay, SIAM J. Sci. Comput. 22, 2000), in which beta is computed
     from the difference of residuals, because a cycle in single precision is not exactly linear.
 
-    Parameters
-    ----------
-    apply, precondition : callable
-        X (n, h) -> A X, and X -> an approximation of A^{-1} X; A is Hermitian and semidefinite, and
-        b is in its range.
-    b, x : ndarray, shape (n, h)
-        x is the initial guess and is not modified.
-    target : ndarray, shape (h,)
-    measure : callable, optional
-        (R, columns) -> sizes of the residuals R of these columns, to be compared with the targets;
-        by default their norms.
+    ``apply`` returns A X for X of shape (n, h), where A is semidefinite and b in its range, and
+    ``precondition`` an approximation of A^{-1} X; x is the initial guess. ``measure(R, columns)``
+    returns the sizes of the residuals R of these columns, by default their norms.
     """
     measure = measure or (lambda R, columns: np.linalg.norm(R, axis=0))
     x = x.copy()
     r = b - apply(x)
-    sizes = measure(r, np.arange(r.shape[1]))
+    sizes = measure(r, slice(None))
     active = np.flatnonzero(sizes > target)
     best, computed = sizes.copy(), sizes.copy()
     since = np.zeros(len(sizes), np.int64)
@@ -94,7 +86,7 @@ def conjugate_gradients(
             shown.update(1)
     if active.size:
         r = b - apply(x)
-        sizes = measure(r, np.arange(r.shape[1]))
+        sizes = measure(r, slice(None))
     return Iterated(x, sizes, steps)
 
 

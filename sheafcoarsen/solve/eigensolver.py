@@ -7,7 +7,7 @@ starts from eigenvectors of the coarsest level and random columns. ``dense`` com
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import scipy.linalg
@@ -29,31 +29,14 @@ from sheafcoarsen.solve.pencil import GUARDS, Pencil, resolved
 
 Method = Literal["auto", "dense", "direct", "multilevel"]
 
-METHODS = get_args(Method)
-
 DENSE_BELOW = 800
 """Dimension up to which "auto" uses "dense"."""
 
 SETTING_UP, PER_PAIR = 5e-6, 1e-6
 """Measured seconds of "multilevel": setup, per dimension; and iteration, per dimension and pair."""
 
-COUNTED_UP_TO, NEIGHBOURS = 20_000, 4.5
-"""Number of vertices, and mean blocks per row of L, above both of which "auto" uses "multilevel".
-
-Factors then have too much fill, and just estimating their cost takes a sixth of the time that
-"multilevel" needs.
-"""
-
-
-APART = 100
-"""Minimum ratio of the gap after the k-th eigenvalue to the residuals of the next pairs.
-
-This accuracy suffices to decide whether k splits a multiplet.
-"""
-
-
-PROBE_STEPS, ROUNDS = 8, 4
-"""Minimum number of LOBPCG steps with random columns, and maximum number of LOBPCG runs."""
+ROUNDS = 4
+"""Maximum number of LOBPCG runs."""
 
 SLOW = 8, 0.1
 """The columns are doubled once if this number of steps does not reduce residuals by this factor.
@@ -64,30 +47,14 @@ Slow convergence usually means that the columns split a multiplet.
 
 @dataclass(frozen=True)
 class EigenProblem:
-    """Problem of finding the k lowest eigenpairs, perhaps only those orthogonal to the kernel.
-
-    Attributes
-    ----------
-    pencil : Pencil
-    k : int
-    tol : float
-        Bound on the residuals norm(L x - t M x), relative to norm(L, inf) norm(x).
-    positive : bool
-        Whether only pairs orthogonal to the kernel count among the k.
-    kernel : callable, optional
-        Method -> orthonormal basis of the kernel; by default ``pencil.kernel``.
-    targets : callable, optional
-        Ritz values -> residual targets, relative to norm(x); by default the tolerance.
-    seed : Generator or int
-        Seed of the random columns.
-    """
+    """The k lowest eigenpairs, or the k lowest that are orthogonal to the kernel, are wanted."""
 
     pencil: Pencil
     k: int
-    tol: float
-    positive: bool = False
-    kernel: Callable[[str], Basis] | None = None
-    targets: Callable[[np.ndarray], np.ndarray] | None = None
+    tol: float  # bound on the residuals norm(L x - t M x), relative to norm(L, inf) norm(x)
+    positive: bool = False  # whether only pairs orthogonal to the kernel count among the k
+    kernel: Callable[[str], Basis] | None = None  # method -> basis; by default ``pencil.kernel``
+    targets: Callable[[np.ndarray], np.ndarray] | None = None  # Ritz values -> residual targets
     seed: Any = 0
 
     def wanted(self, h0: int) -> int:
@@ -96,11 +63,8 @@ class EigenProblem:
 
     def is_small(self, h0: int = 0) -> bool:
         """Return whether the complement of h0 sections is too small for an iteration."""
-        # Minimum dimension per iterated column; smaller problems are decomposed densely
-        per_column = 4
-        return (
-            self.pencil.norm == 0 or per_column * (self.wanted(h0) + GUARDS) >= self.pencil.n - h0
-        )
+        columns = self.wanted(h0) + GUARDS
+        return self.pencil.norm == 0 or 4 * columns >= self.pencil.n - h0
 
     def prefers_dense(self) -> bool:
         """Return whether "auto" computes all pairs by a dense decomposition."""
@@ -112,17 +76,17 @@ class EigenProblem:
         if self.prefers_dense():
             return "dense"
         vertices = pencil.sheaf.n_vertices
-        if vertices > COUNTED_UP_TO and pencil.L.nnz * vertices > NEIGHBOURS * pencil.n**2:
+        # With many vertices and more than 4.5 blocks per row of L, factors have too much fill, and
+        # just estimating their cost takes a sixth of the time that "multilevel" needs
+        if vertices > 20_000 and pencil.L.nnz * vertices > 4.5 * pencil.n**2:
             return "multilevel"
         seconds = pencil.n * (SETTING_UP + PER_PAIR * self.k)
         return "direct" if pencil.is_factored_within(seconds, self.k) else "multilevel"
 
     @property
     def target(self) -> float:
-        """Residual at which a pair counts as converged."""
-        # Residual at which the iteration stops, relative to the tolerance
-        aim = 0.8
-        return aim * self.tol * self.pencil.norm
+        """Residual at which the iteration stops."""
+        return 0.8 * self.tol * self.pencil.norm
 
     @property
     def near(self) -> float:
@@ -136,8 +100,8 @@ class EigenProblem:
     def residual_targets(self, values: np.ndarray, wanted: int) -> np.ndarray:
         """Return the residual targets of the wanted pairs and of the pairs after them."""
         targets = self.targets(values) if self.targets else np.full(len(values), self.target)
-        if self.pencil.mass is None:
-            apart = (values[wanted:] - values[wanted - 1 : wanted]) / APART
+        if self.pencil.mass is None:  # accurate enough to decide whether k splits a multiplet
+            apart = (values[wanted:] - values[wanted - 1 : wanted]) / 100
             targets[wanted:] = np.maximum(targets[wanted:], apart)
         return targets
 
@@ -212,8 +176,7 @@ def dense(problem: EigenProblem) -> Eigenpairs:
     A = pencil.L.toarray()
     values, X = scipy.linalg.eigh(A)
     near, zeros = int((values <= problem.near).sum()), 0
-    # Eigenvalue, relative to norm(L, inf), up to which rounding may mix its vectors and the kernel
-    low = 0.1
+    low = 0.1  # up to this eigenvalue, relative to norm(L, inf), rounding may mix in the kernel
     for m in (near, int((values <= low * pencil.norm).sum())):
         if zeros == near:
             break
@@ -232,17 +195,17 @@ def dense(problem: EigenProblem) -> Eigenpairs:
 
 
 def shift_invert(
-    problem: EigenProblem, sections: Basis, start: np.ndarray, rng: np.random.Generator, _: int
+    problem: EigenProblem, sections: Basis, start: np.ndarray, rng: np.random.Generator, given: int
 ) -> Eigenpairs:
     """Return pairs found by LOBPCG with factors of L, and counted by inertia (signs of pivots)."""
     pencil, steps, h0 = problem.pencil, 0, sections.shape[1]
-    inverse, wanted = pencil.inverse("direct"), problem.wanted(h0)
+    inverse, wanted = pencil.factors.solve, problem.wanted(h0)
     for _ in range(ROUNDS):
         found = _iterated(problem, inverse, sections, start, rng)
         cut, shift, below = _counted(problem, found, h0)
         steps += found.steps
         if below < 0:  # inertia is not available: search with random columns
-            found = _iterated(problem, inverse, sections, found.vectors, rng, probe=True)
+            found = _iterated(problem, inverse, sections, found.vectors, rng, True, given + 1)
             steps += found.steps
         if below in (cut, -1):
             completeness = "inertia" if below == cut else "probe"
@@ -267,7 +230,7 @@ def _counted(problem: EigenProblem, found: Pairs, h0: int) -> tuple[int, float, 
     """Return how many values were found below a shift, the shift, and how many exist by inertia.
 
     The shift is below the multiplet of the last wanted value, which k may split. The last number
-    is -1 if no value is below the shift or factors do not exist.
+    is -1 if factors do not exist.
     """
     pencil, values = problem.pencil, found.values[: problem.wanted(h0)]
     scale = float(pencil.squares(found.vectors[:, len(values) - 1 : len(values)])[0])
@@ -275,7 +238,7 @@ def _counted(problem: EigenProblem, found: Pairs, h0: int) -> tuple[int, float, 
     shift = float(values[-1]) - error
     cut = int((values < shift).sum()) + (h0 if shift > 0 else 0)
     try:
-        return cut, shift, pencil.factors_at(shift).count_negative() if cut else -1
+        return cut, shift, pencil.factors_at(shift).count_negative()
     except np.linalg.LinAlgError:
         return cut, shift, -1  # no inertia: a pivot is zero
 
@@ -288,22 +251,15 @@ def multilevel(
     More than the ``given`` start columns must converge, because these may miss eigenvectors.
     """
     pencil = problem.pencil
-    if pencil.cycle.unseen:
-        start = np.hstack([_unseen_vectors(problem, rng), start])
-    inverse = pencil.inverse("multilevel")
-    found = _iterated(problem, inverse, sections, start, rng, probe=True, least=given + 1)
+    if pencil.cycle.unseen:  # add random vectors in the kernels of L's diagonal blocks
+        S, T = unit_roots(pencil.L, pencil.sheaf.vertex_dims)
+        columns = min(pencil.cycle.unseen, problem.k + 1)
+        Y = random_columns(rng, (pencil.n, columns), pencil.L.dtype)
+        Y = Y - T @ (S @ Y)
+        start = np.hstack([Y[:, norms(Y) > 0], start])
+    found = _iterated(problem, pencil.cycle.cycle, sections, start, rng, True, given + 1)
     vectors = found.values, found.vectors
     return Eigenpairs(*vectors, sections, "probe", "multilevel", found.steps)
-
-
-def _unseen_vectors(problem: EigenProblem, rng: np.random.Generator) -> np.ndarray:
-    """Return random vectors in the kernels of L's diagonal blocks."""
-    pencil = problem.pencil
-    S, T = unit_roots(pencil.L, pencil.sheaf.vertex_dims)
-    columns = min(pencil.cycle.unseen, problem.k + 1)
-    Y = random_columns(rng, (pencil.n, columns), pencil.L.dtype)
-    Y = Y - T @ (S @ Y)
-    return Y[:, norms(Y) > 0]
 
 
 def _lifted(pencil: Pencil, m: int) -> np.ndarray:
@@ -364,7 +320,7 @@ def _iterated(
     for _ in range(ROUNDS):
         X = np.hstack([X, random_columns(rng, (pencil.n, more), dtype)])
         X = orthonormal_complement(X, sections, mass=mass)
-        limits = {"steps": (PROBE_STEPS * probe, 60), **slow}
+        limits = {"steps": (8 * probe, 60), **slow}
         found = _lobpcg(problem, inverse, X, wanted, (sections,), least, **limits)
         steps += found.steps
         lost = max(wanted + 1 - len(found.values), 0)

@@ -16,7 +16,6 @@ import scipy.linalg
 FRESH = 10
 """Number of steps after which the Gram matrices are recomputed."""
 
-
 DEPENDENT = 1e-6
 """Relative eigenvalue of a scaled Gram matrix at or below which a direction is dropped.
 
@@ -24,11 +23,7 @@ Measured with 1e-10 instead, at tol = 1e-12: spurious Ritz values in a tenth of 
 k splits.
 """
 
-ROWS = 1024
-"""Number of rows of tall matrices that are processed at a time."""
-
-Parts = tuple[np.ndarray, ...]
-"""Blocks of columns such as X, W, P."""
+Parts = tuple[np.ndarray, ...]  # blocks of columns such as X, W, P
 
 
 class Pairs(NamedTuple):
@@ -53,22 +48,12 @@ def lowest_pairs(
 ) -> Pairs:
     """Return Ritz pairs, the first ``wanted`` of them with residuals of at most ``target``.
 
-    Columns that become dependent up to rounding are dropped, so there may be fewer than m pairs.
-
-    Parameters
-    ----------
-    apply, precondition : callable
-        X -> A X, and R -> an approximation of A^{-1} R.
-    X : ndarray, shape (n, m)
-        Start vectors in C order; overwritten.
-    target : float or callable
-        Target residual of all columns, or a function Ritz values (m,) -> target of each column.
-    mass : matrix, optional
-        B, Hermitian positive definite; by default the identity.
-    steps : tuple of int
-        Minimum number of steps unless all m columns converge earlier, and maximum number of steps.
-    stalled : tuple of int and float
-        (s, f): the iteration ends if the largest residual does not fall by the factor f in s steps.
+    X holds m start vectors in C order and is overwritten; columns that become dependent up to
+    rounding are dropped, so there may be fewer than m pairs. ``target`` is that of all columns, or
+    a function of the Ritz values that returns one for each. ``mass`` is B, the identity by default.
+    ``steps`` are the minimum number of steps, unless all m columns converge earlier, and the
+    maximum. With ``stalled`` = (s, f), the iteration ends if the largest residual does not fall by
+    the factor f in s steps.
     """
     weigh = (lambda Y: Y) if mass is None else (lambda Y: mass @ Y)
     targets_of = target if callable(target) else np.ones_like
@@ -79,9 +64,6 @@ def lowest_pairs(
     P, known = X[:, :0], _unit(values, X.dtype)
     best, mark, since, step = np.inf, np.inf, 0, 0
     kept, spare = Pairs(values, X, np.full(m, np.inf), 0), []
-    # Ratio of the last to the smallest residual above which the pairs of the best step are
-    # returned. Smaller ratios are normal while Ritz values still decrease.
-    harm = 100
     while True:
         R, BX = apply(X), weigh(X)
         residuals = _subtract(R, BX, values)
@@ -98,7 +80,8 @@ def lowest_pairs(
         active = np.flatnonzero(sizes > aim)
         done = worst <= aim and (step >= steps[0] or not active.size)
         if done or step == steps[1] or since > stalled[0]:
-            pairs = kept if worst > harm * best else Pairs(values, X, residuals, step)
+            # smaller ratios are normal while Ritz values still decrease
+            pairs = kept if worst > 100 * best else Pairs(values, X, residuals, step)
             return pairs._replace(steps=step)
         if len(active) < m:
             R = np.ascontiguousarray(R[:, active])
@@ -121,7 +104,8 @@ def lowest_pairs(
         if step % FRESH == 0:
             values, X = _fresh(apply, weigh, X, X, ritz)
             m = X.shape[1]
-            known = _measured(values, X, P, apply(P), weigh(P))
+            unit, BP = _unit(values, X.dtype), None if mass is None else weigh(P)
+            known = _gram((X, P, X[:, :0]), apply(P), BP, unit)
         else:
             known = _hermitian(E.conj().T @ GA @ E), _hermitian(E.conj().T @ GB @ E)
             for G, corner in zip(known, _unit(values, X.dtype), strict=True):
@@ -130,7 +114,7 @@ def lowest_pairs(
 
 def _pieces(n: int) -> Iterator[slice]:
     """Yield slices of rows that fit in the cache."""
-    return (slice(row, row + ROWS) for row in range(0, n, ROWS))
+    return (slice(row, row + 1024) for row in range(0, n, 1024))
 
 
 def _unit(values: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
@@ -172,17 +156,6 @@ def _fresh(
         out = np.empty((len(X), C.shape[1]), X.dtype)
     _combined((X,), C, out)
     return values, out
-
-
-def _measured(
-    values: np.ndarray, X: np.ndarray, P: np.ndarray, AP: np.ndarray, BP: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return S* A S and S* B S for S = [X P], where P is A- and B-orthogonal to X."""
-    GA, GB = (
-        scipy.linalg.block_diag(corner, _hermitian(_inner((P,), (Q,))))
-        for corner, Q in zip(_unit(values, X.dtype), (AP, BP), strict=True)
-    )
-    return GA, GB
 
 
 def _gram(

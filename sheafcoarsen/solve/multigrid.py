@@ -8,7 +8,6 @@ with its loops. The cycle runs in single precision; its callers iterate in doubl
 """
 
 import warnings
-from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -50,24 +49,13 @@ from sheafcoarsen.solve.block_scaling import (
     unit_roots,
 )
 
-CLUSTERS = (10, 8)
-"""Mean number of vertices per cluster on the finest level, and on coarser levels."""
-
-
 MISSED = 10
 """Approximation error of smooth vectors by d modes per cluster, relative to their energy, above
 which more modes are retained. The error is 4 to 8 on grids and meshes, with 10 to 25 iterations. It
 is 12 to 40 on corridors with few loops: 40 to 240 iterations, or 13 to 30 with more modes."""
 
-COARSEST = 400
-"""Dimension at or below which a level is solved densely."""
-
-LARGEST_DENSE = 3000
-"""Dimension up to which the coarsest level is solved densely if coarsening stalls."""
-
-
-DEGREE, SPREAD = 2, 6.0
-"""Degree of the Chebyshev smoother, and ratio of the endpoints of the interval that it damps."""
+COARSEST, LARGEST_DENSE = 400, 3000
+"""Dimension at or below which a level is solved densely, also if coarsening stalls."""
 
 NEAR_SINGULAR = 1e-6
 """The kernel is computed before the iteration if the smallest pivot, or the smallest eigenvalue of
@@ -77,98 +65,64 @@ LEAST_DISCARDED = 1e-6
 """Eigenvalue up to which a discarded mode of a normalized sheaf may belong to the kernel."""
 
 
-class Level(NamedTuple):
-    """One level of the cycle in single precision, with the transfer to the next one."""
-
-    operator: BlockMatrix
-    top: float  # upper bound on the operator's spectrum
-    transfer: tuple[BlockMatrix, BlockMatrix] | None  # P and P*; None on the coarsest level
-
-
 class Multigrid:
-    """Approximate inverse of L + shift I, Hermitian positive definite up to single precision.
+    """Approximate inverse of L, Hermitian positive definite up to single precision.
 
-    Parameters
-    ----------
-    sheaf : CellularSheaf
-        With maps of norm about 1 (``unit_sheaf``), in double precision, of positive dimension.
-    shift : float
-    L : sparse matrix, optional
-        L + shift I, if it is known.
-    like : Multigrid, optional
-        Multigrid of a sheaf on the same graph, whose partitions and ranks are reused.
-    skip_kernel : bool
-        Whether the coarsest level maps ker L to 0, for callers that project the result orthogonally
-        to ker L.
-
-    Attributes
-    ----------
-    dims : list of int
-        Dimension of every level, the finest first.
-    unseen : int
-        Dimension of the space of stalk vectors that all maps send to 0; the cycle maps it to 0.
-    lowest : float
-        Ratio of the smallest to the largest eigenvalue of the coarsest operator; 0 if unknown.
-    holds_kernel : bool
-        Whether every cluster retained all its modes of zero energy. Then ker L is in the range of
-        the prolongations, and the coarsest operator has as many zero eigenvalues as L.
-    operators, prolongations : list of sparse matrices
-        A_l, with unit diagonal blocks, and P_l in double precision; A_0 = roots* L roots.
+    The sheaf has maps of norm about 1, in double precision; L may include a shift. Partitions and
+    ranks are those of ``like``, the multigrid of a sheaf on the same graph, if it is given. With
+    ``skip_kernel`` the coarsest level maps ker L to 0, for callers that project the result
+    orthogonally to ker L.
+    ``operators`` are A_l with unit diagonal blocks, A_0 = roots* L roots, and ``prolongations``
+    P_l, both in double precision.
     """
 
     def __init__(
         self,
         sheaf: CellularSheaf,
-        shift: float = 0.0,
         L: Matrix | None = None,
         like: "Multigrid | None" = None,
         progress: bool = False,
         *,
         skip_kernel: bool = False,
     ):
-        if L is None:
-            L = laplacian(sheaf)
-            if shift:
-                L = L + shift * scipy.sparse.eye_array(*L.shape, format="csr")
+        L = laplacian(sheaf) if L is None else L
         self.sheaf = sheaf
         self._norm = inf_norm(L)
         L, self.roots = unit_blocks(L, sheaf.vertex_dims)
         A = scaled(self.roots, L, self.roots)
-        # diagonal blocks of A are projections that omit the stalk vectors which all maps send to 0
+        # dimension of the space of stalk vectors that all maps send to 0, as the cycle does:
+        # diagonal blocks of A are projections that omit them
         self.unseen = round(A.shape[0] - float(A.diagonal().real.sum()))
         h = _in_coordinates(sheaf, self.roots)
         self.operators, self.prolongations, self.coarsenings = [A], [], []
-        products = [BlockMatrix(A, np.float32)]
-        tops = [largest_eigenvalue(A) or 1.0]
+        self._products = [BlockMatrix(A, np.float32)]
+        self._tops = [largest_eigenvalue(A) or 1.0]  # upper bounds on the spectra
+        # whether every cluster retained all its modes of zero energy; then ker L is in the range
+        # of the prolongations, and the coarsest operator has as many zero eigenvalues as L
         self.holds_kernel = True
-        with bar(0, "multigrid levels", progress) as shown:
+        with bar(0, "multigrid levels", progress) as shown, warnings.catch_warnings():
+            warnings.simplefilter("ignore", TiedModesWarning)  # any choice among ties is valid
             while A.shape[0] > COARSEST:
-                C = self._coarsened(h, products[-1], tops[-1], like)
+                C = self._coarsened(h, like)
                 if C is None:
                     break
-                A, P, S = _next_level(A, tops[-1], C)
+                A, P, S = _next_level(A, self._tops[-1], C)
                 h = _in_coordinates(C.sheaf, S)
                 self.operators.append(A)
-                products.append(BlockMatrix(A, np.float32))
+                self._products.append(BlockMatrix(A, np.float32))
                 self.prolongations.append(P)
                 self.coarsenings.append(C)
                 discarded = C.modes.next_eigenvalues if C.modes is not None else np.zeros(1)
                 self.holds_kernel &= bool((discarded > LEAST_DISCARDED).all())
-                tops.append(largest_eigenvalue(A) or 1.0)
+                self._tops.append(largest_eigenvalue(A) or 1.0)
                 shown.update(1)
         self.dims = [A.shape[0] for A in self.operators]
         self._roots = BlockMatrix(self.roots), BlockMatrix(adjoint(self.roots))
-        self._levels = [
-            Level(
-                product,
-                top,
-                None
-                if P is None
-                else (BlockMatrix(P, np.float32), BlockMatrix(adjoint(P), np.float32)),
-            )
-            for product, top, P in zip(products, tops, [*self.prolongations, None], strict=True)
+        self._transfers = [
+            (BlockMatrix(P, np.float32), BlockMatrix(adjoint(P), np.float32))
+            for P in self.prolongations
         ]
-        self._set_up_coarsest(tops[-1], skip_kernel)
+        self._set_up_coarsest(self._tops[-1], skip_kernel)
 
     def _set_up_coarsest(self, top: float, skip_kernel: bool) -> None:
         """Invert the coarsest operator by its eigenvalues, or factor it if it is large."""
@@ -178,9 +132,10 @@ class Multigrid:
         # cycle positive definite, and limits the growth of rounding errors in the kernel to 1 /
         # ``floor``. An eigenvalue at or below it may be zero.
         floor = 1e-6
+        self.lowest = 0.0  # smallest eigenvalue over the largest, if known
         if A.shape[0] > LARGEST_DENSE:  # too large to invert densely: coarsening stalled
             self._factors = Factors(A, floor * top)
-            self.lowest, self.holds_kernel = 0.0, False
+            self.holds_kernel = False
             return
         with single_threaded_blas():
             values, vectors = scipy.linalg.eigh(A.toarray(), driver="evd")
@@ -222,46 +177,44 @@ class Multigrid:
             X = P @ X
         return self.roots @ X
 
-    def _coarsened(
-        self, h: CellularSheaf, product: BlockMatrix, top: float, like: "Multigrid | None"
-    ) -> Coarsening | None:
+    def _coarsened(self, h: CellularSheaf, like: "Multigrid | None") -> Coarsening | None:
         """Return the coarsening to the next level, or None if there is no next level."""
-        with warnings.catch_warnings():  # no warning: any choice among ties is valid
-            warnings.simplefilter("ignore", TiedModesWarning)
-            return self._choose_coarsening(h, product, top, like)
-
-    def _choose_coarsening(
-        self, h: CellularSheaf, product: BlockMatrix, top: float, like: "Multigrid | None"
-    ) -> Coarsening | None:
         level = len(self.coarsenings)
         if like is not None:
             return like.coarsenings[level].recoarsen(h) if level < len(like.coarsenings) else None
-        count = round(h.n_vertices / CLUSTERS[min(level, len(CLUSTERS) - 1)])
+        count = round(h.n_vertices / (8 if level else 10))
         if count < 2:
             return None
         P = Partition(find_clusters(h, count, "balls")[1])
         d = block_size(h.vertex_dims)
-        # If stalk dimensions differ, modes of the normalized sheaf with eigenvalues below
-        # ``mixed_below`` are retained, at most ``mixed_most`` per cluster
-        mixed_below, mixed_most = 0.25, 8
-        # If d modes per cluster do not suffice for stalks of dimension d, modes with eigenvalues
-        # below ``low_below`` are retained, at least d and at most ``low_most * d`` per cluster, and
-        # clusters follow strong edges
-        low_below, low_most = 0.1, 6
         if d is None:
-            ranks = local_modes(h, P, below(mixed_below)).ranks.clip(max=mixed_most)
-            modes = local_modes(h, P, ranks)
+            modes = local_modes(h, P, local_modes(h, P, below(0.25)).ranks.clip(max=8))
         else:
             modes = local_modes(h, P, d)
             has_all_zeros = (modes.next_eigenvalues > LEAST_DISCARDED).all()
-            if has_all_zeros and _missed(product, top, modes.prolongation) > MISSED:
-                P = Partition(find_clusters(h, count, "balls", "sheaf")[1])
-                ranks = local_modes(h, P, below(low_below)).ranks.clip(d, low_most * d)
-                modes = local_modes(h, P, ranks)
+            if has_all_zeros and self._missed(modes.prolongation) > MISSED:
+                P = Partition(find_clusters(h, count, "balls", "sheaf")[1])  # along strong edges
+                modes = local_modes(h, P, local_modes(h, P, below(0.1)).ranks.clip(d, 6 * d))
         return coarsen(h, P, modes, compress=True)
 
+    def _missed(self, P: scipy.sparse.csr_array) -> float:
+        """Return top sum norm(x - P P* x)^2 / sum <x, A x>, with both sums over smooth vectors x.
+
+        It is small if the weak approximation property of algebraic multigrid holds. The x are four
+        random vectors after ten Jacobi steps.
+        """
+        A, top = self._products[-1], self._tops[-1]
+        X = np.random.default_rng(0).standard_normal((A.shape[0], 4)).astype(np.float32)
+        Y = np.empty_like(X)
+        for _ in range(10):
+            X, Y = A.combine(X, Y, -1 / top, ((1.0, X),)), X
+        energy = float(np.vdot(X, A.combine(X, Y)).real)
+        X = complex_columns(X) if P.dtype.kind == "c" else X
+        missed = norms(X - P @ (P.conj().T @ X))
+        return float(missed @ missed) * top / energy if energy > 0 else 0.0
+
     def cycle(self, X: np.ndarray) -> np.ndarray:
-        """Return an approximation of (L + shift I)^{-1} X, X of shape (dim, h), by one V-cycle.
+        """Return an approximation of L^{-1} X, X of shape (dim, h), by one V-cycle.
 
         The columns are scaled to norm 1 for the computation in single precision.
         """
@@ -282,18 +235,15 @@ class Multigrid:
 
         B has ``padded(h)`` columns; for complex operators they are ``real_columns``.
         """
-        this = self._levels[level]
-        if this.transfer is None:
-            return self._solve_coarsest(B)
-        prolongation, restriction = this.transfer
-        X, spare = _smooth(this, B, None)
-        R = this.operator.combine(X, spare, -1.0, ((1.0, B),))
-        below_ = np.empty((restriction.shape[0], B.shape[1]), B.dtype)
-        below_ = self.descend(level + 1, restriction.combine(R, below_))
-        prolongation.combine(below_, X, 1.0, ((1.0, X),))
-        return _smooth(this, B, X, R)[0]
-
-    def _solve_coarsest(self, B: np.ndarray) -> np.ndarray:
+        if level < len(self._transfers):
+            A, top = self._products[level], self._tops[level]
+            prolongation, restriction = self._transfers[level]
+            X, spare = _smooth(A, top, B, None)
+            R = A.combine(X, spare, -1.0, ((1.0, B),))
+            coarse = np.empty((restriction.shape[0], B.shape[1]), B.dtype)
+            coarse = self.descend(level + 1, restriction.combine(R, coarse))
+            prolongation.combine(coarse, X, 1.0, ((1.0, X),))
+            return _smooth(A, top, B, X, R)[0]
         if self._factors is None:
             return self._inverse @ B
         is_complex = self.operators[-1].dtype.kind == "c"
@@ -304,22 +254,6 @@ class Multigrid:
 def padded(h: int) -> int:
     """Return h rounded up to a multiple of the number of columns that kernels process at once."""
     return h if h <= 1 else -(-h // LANES[0]) * LANES[0]
-
-
-def _missed(A: BlockMatrix, top: float, P: scipy.sparse.csr_array) -> float:
-    """Return top sum norm(x - P P* x)^2 / sum <x, A x>, with both sums over smooth vectors x.
-
-    It is small if the weak approximation property of algebraic multigrid holds. The x are four
-    random vectors after ten Jacobi steps.
-    """
-    X = np.random.default_rng(0).standard_normal((A.shape[0], 4)).astype(np.float32)
-    Y = np.empty_like(X)
-    for _ in range(10):
-        X, Y = A.combine(X, Y, -1 / top, ((1.0, X),)), X
-    energy = float(np.vdot(X, A.combine(X, Y)).real)
-    X = complex_columns(X) if P.dtype.kind == "c" else X
-    missed = norms(X - P @ (P.conj().T @ X))
-    return float(missed @ missed) * top / energy if energy > 0 else 0.0
 
 
 def _in_coordinates(sheaf: CellularSheaf, S: Matrix) -> CellularSheaf:
@@ -339,47 +273,36 @@ def _next_level(A: Matrix, top: float, C: Coarsening) -> tuple[Matrix, Matrix, M
     width = np.diff(smoothed.indptr).astype(float)
     if smoothed.format == "bsr":
         width = np.repeat(width * smoothed.blocksize[1], smoothed.blocksize[0])
-    # P is not smoothed if P* A P then takes more operations per entry of A than this (near hubs)
-    thick = 30
-    if (width**2).sum() <= thick * A.nnz:
+    # near hubs, P* A P of a smoothed P would take more operations per entry of A than this
+    if (width**2).sum() <= 30 * A.nnz:
         P = smoothed
     product = in_blocks(adjoint(P) @ (A @ P), dims, dims)
-    # Relative accuracy of P* A P. Directions with less energy, which P maps near the kernel of L,
-    # are dropped from the next level.
-    rounding = 1e-13
-    S = unit_roots(product, dims, rounding)[0]
+    # P* A P has a relative accuracy of 1e-13: directions with less energy, which P maps near the
+    # kernel of L, are dropped from the next level
+    S = unit_roots(product, dims, 1e-13)[0]
     return scaled(S, product, S), scaled(None, P, S), S
 
 
 def _smooth(
-    level: Level, B: np.ndarray, X: np.ndarray | None, spare: np.ndarray | None = None
+    A: BlockMatrix, top: float, B: np.ndarray, X: np.ndarray | None, spare: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Smooth the upper part of the spectrum by Chebyshev iteration, from X or from zero.
+    """Damp the upper part of the spectrum by two Chebyshev steps, from X or from zero.
 
     Comments give the step numbers of algorithm 12.1 in Saad, Iterative Methods for Sparse Linear
     Systems. Its update d is the difference of the last two iterates, so that each iterate costs one
     pass over the matrix. Returns the iterate and a free array; X and ``spare`` are overwritten.
     """
-    A = level.operator
-    high = 1.05 * level.top
-    low = high / SPREAD
+    high = 1.05 * top
+    low = high / 6
     theta, delta = (high + low) / 2, (high - low) / 2  # step 1
     sigma = theta / delta
     rho = 1 / sigma
-    before = X
+    next_rho = 1 / (2 * sigma - rho)  # step 6
+    keep, step = next_rho * rho, 2 * next_rho / delta
     spare = np.empty_like(B) if spare is None else spare
-    if before is None:  # steps 2 and 4
-        X = np.multiply(B, B.dtype.type(1 / theta), out=spare)
-        spare = np.empty_like(B)
-    else:
-        X = A.combine(before, spare, -1 / theta, ((1.0, before), (1 / theta, B)))
-        spare = before
-    for _ in range(DEGREE - 1):
-        next_rho = 1 / (2 * sigma - rho)  # step 6
-        keep, step = next_rho * rho, 2 * next_rho / delta
-        last = () if before is None else ((-keep, before),)
-        terms = ((step, B), (1 + keep, X), *last)  # steps 5 and 7
-        before, X = X, A.combine(X, spare, -step, terms)
-        spare = before
-        rho = next_rho
-    return X, spare
+    if X is None:  # steps 2 and 4
+        first = np.multiply(B, B.dtype.type(1 / theta), out=spare)
+        return A.combine(first, np.empty_like(B), -step, ((step, B), (1 + keep, first))), first
+    first = A.combine(X, spare, -1 / theta, ((1.0, X), (1 / theta, B)))
+    terms = ((step, B), (1 + keep, first), (-keep, X))  # steps 5 and 7
+    return A.combine(first, X, -step, terms), first

@@ -1,5 +1,6 @@
 """Least squares accurate to rounding: refined conjugate gradients on the normal equations."""
 
+import contextlib
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -20,22 +21,13 @@ DIRECT_AT_LAST = 30_000
 This takes at most a few minutes and a few gigabytes.
 """
 
-
 ROUNDS = 8
 """Maximum number of refinement rounds."""
-
-ROUND = 1e-9
-"""Relative residual of the solve in each refinement round."""
 
 
 def column_units(x: np.ndarray) -> np.ndarray:
     """Return a power of two per column; dividing by it brings the column's maximum to 1/2 .. 1."""
     return np.array([power_of_two(size) for size in np.abs(x).max(axis=0, initial=0.0)])
-
-
-def square_bound(D: scipy.sparse.csr_array) -> float:
-    """Return an upper bound on norm(D)^2, the product of the largest row and column sums."""
-    return inf_norm(D.T) * inf_norm(D)
 
 
 def has_many_sections(sheaf: CellularSheaf) -> bool:
@@ -44,10 +36,9 @@ def has_many_sections(sheaf: CellularSheaf) -> bool:
     dims = np.bincount(labels, sheaf.vertex_dims)
     surplus = dims - np.bincount(labels[sheaf.edges[:, 0]], sheaf.edge_dims, len(dims))
     largest = dims.max(initial=0)
-    # No basis of the sections is computed if delta has at least this many more columns than rows;
-    # of several components, if their bases would have as many entries as that of one such component
-    many = 2000
-    return bool(dims @ surplus.clip(0) >= max(many, largest // 10) * max(many, largest))
+    # no basis is computed if delta has at least 2000 more columns than rows; of several
+    # components, if their bases would have as many entries as that of one such component
+    return bool(dims @ surplus.clip(0) >= max(2000, largest // 10) * max(2000, largest))
 
 
 class NormalEquations:
@@ -56,13 +47,6 @@ class NormalEquations:
     A :class:`Solver` of the sheaf is the preconditioner. Products are computed as D* (D y), whose
     rounding preserves small singular values of D. If there are very many sections, or no ``method``
     is passed, the iteration has no preconditioner: it starts at zero and needs no kernel.
-
-    Attributes
-    ----------
-    kernel : ndarray or sparse array, shape (n, h0), or None
-        An orthonormal basis of ker D.
-    rank_warning : str or None
-        Warning that rounding may have decided the dimension of ker D.
     """
 
     def __init__(
@@ -74,25 +58,23 @@ class NormalEquations:
     ):
         self.D, self.adjoint = D, scipy.sparse.csr_array(D.conj().T)
         self.sheaf, self.progress = sheaf, progress
-        self.bound = square_bound(D)
+        self.bound = inf_norm(D.T) * inf_norm(D)  # at least norm(D)^2
         self.method = "plain"
-        self.kernel: Any = None
-        self.rank_warning: str | None = None
+        self.kernel: Any = None  # orthonormal basis of ker D, shape (n, h0)
+        self.rank_warning: str | None = None  # rounding may have decided the dimension of ker D
         self._inverse: Callable[[np.ndarray], np.ndarray] = lambda X: X / (self.bound or 1.0)
         if method is not None and sheaf.dim_c0 and not has_many_sections(sheaf):
-            with warnings.catch_warnings(record=True) as caught:
+            with (
+                warnings.catch_warnings(record=True) as caught,
+                # without a preconditioner if the kernel or the factors cannot be computed
+                contextlib.suppress(np.linalg.LinAlgError),
+            ):
                 warnings.simplefilter("always")
-                self._set_up(method)
+                solve = Solver(sheaf, method=method, progress=progress)
+                self._inverse, self.kernel = approximate_inverse(solve)
+                self.method = solve.method
             warned = [w for w in caught if issubclass(w.category, SingularProblemWarning)]
             self.rank_warning = str(warned[0].message) if warned else None
-
-    def _set_up(self, method: Method) -> None:
-        try:
-            solve = Solver(self.sheaf, method=method, progress=self.progress)
-        except np.linalg.LinAlgError:  # the kernel or the factors cannot be computed
-            return
-        self._inverse, self.kernel = approximate_inverse(solve)
-        self.method = solve.method
 
     def project(self, X: np.ndarray) -> np.ndarray:
         """Return the projection of X onto the orthogonal complement of ker D."""
@@ -118,28 +100,35 @@ class NormalEquations:
             if not wanted.any():
                 break
             step = np.zeros_like(y)
-            step[:, wanted] = self.correction(g[:, wanted], ROUND)
+            step[:, wanted] = self.correction(g[:, wanted])
             trial = y + step
             after = self.gradient(r, trial)
             if not (column_norms(after) < sizes)[wanted].any():
                 break
             y, g = trial, after
         y = self.project(y)
-        self._check(r, y)
+        gradient = column_norms(self.adjoint @ (r - self.D @ y))
+        eps = eps_of(self.sheaf.dtype)
+        allowed = RESIDUAL_LIMIT * max(self.D.shape[1], 1) * eps * self._scale(r, y)
+        if (gradient > allowed).any():
+            worst = float((gradient / np.where(allowed > 0, allowed, 1.0)).max())
+            raise NotConverged(
+                f"the iteration stopped at {worst:.3g} times the allowed residual: the maps are "
+                "too ill-conditioned",
+                y,
+            )
         return y
 
     @single_threaded_blas()
-    def correction(self, g: np.ndarray, tol: float) -> np.ndarray:
+    def correction(self, g: np.ndarray, tol: float = 1e-9) -> np.ndarray:
         """Return (D* D)^+ g with relative residual ``tol``."""
         sizes = column_norms(g)
-        target = tol * np.ones_like(sizes)
-        unit = np.where(sizes > 0, sizes, 1)
         found = conjugate_gradients(
             lambda X: self.project(self.adjoint @ (self.D @ X)),
             lambda X: self.project(self._inverse(X)),
-            np.ascontiguousarray(g / unit),
+            np.ascontiguousarray(g / np.where(sizes > 0, sizes, 1)),
             np.zeros_like(g),
-            target,
+            np.full(len(sizes), tol),
             self.progress,
         )
         return self.project(found.x) * sizes
@@ -162,24 +151,11 @@ class NormalEquations:
         for _ in range(ROUNDS):
             if (np.linalg.norm(self.D @ x, axis=0) <= level).all():
                 return x
-            x = x - self.correction(self.adjoint @ (self.D @ x), ROUND)
+            x = x - self.correction(self.adjoint @ (self.D @ x))
         raise NotConverged("the iteration stopped before delta x reached rounding level", x)
 
     def _scale(self, r: np.ndarray, y: np.ndarray) -> np.ndarray:
         return self.bound * column_norms(y) + np.sqrt(self.bound) * column_norms(r)
-
-    def _check(self, r: np.ndarray, y: np.ndarray) -> None:
-        """Raise an error if the normal equations do not hold up to rounding."""
-        gradient = column_norms(self.adjoint @ (r - self.D @ y))
-        eps = eps_of(self.sheaf.dtype)
-        allowed = RESIDUAL_LIMIT * max(self.D.shape[1], 1) * eps * self._scale(r, y)
-        if (gradient > allowed).any():
-            worst = float((gradient / np.where(allowed > 0, allowed, 1.0)).max())
-            raise NotConverged(
-                f"the iteration stopped at {worst:.3g} times the allowed residual: the maps are "
-                "too ill-conditioned",
-                y,
-            )
 
 
 def minimize(

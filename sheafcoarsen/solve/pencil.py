@@ -6,7 +6,6 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-import scipy.linalg
 import scipy.sparse
 
 from sheafcoarsen._support import eps_of, scalar_array, zero_level
@@ -25,29 +24,15 @@ from sheafcoarsen.solve.block_scaling import Matrix, block_size, norms
 from sheafcoarsen.solve.deflation import Basis, refined_kernel, weighted
 from sheafcoarsen.solve.multigrid import NEAR_SINGULAR, Multigrid
 
-STEPS = 10
-"""Assumed number of solves per iterated column, for estimating the cost of "direct"."""
-
 GUARDS = 3
 """Minimum number of columns iterated in addition to the wanted ones."""
-
-SHIFT = 1e-12
-"""Shift added to L before it is factored, relative to norm(L, inf)."""
-
-LIGHTEST = 1e-20
-"""Minimum ratio of a mass to the largest mass."""
 
 
 class Pencil:
     """Matrices L and M of a sheaf with maps of norm about 1; L's solvers are set up at first use.
 
-    Parameters
-    ----------
-    sheaf : CellularSheaf
-    mass : ndarray, shape (dim_c0,), optional
-        The diagonal of M, the identity by default.
-    rounded : CellularSheaf, optional
-        The sheaf in single precision, if its maps were given so; its sections are the kernel.
+    ``mass`` is the diagonal of M, the identity by default. ``rounded`` is the sheaf in single
+    precision if its maps were given so; its sections are the kernel.
     """
 
     def __init__(
@@ -70,12 +55,9 @@ class Pencil:
         return coboundary(self.sheaf)
 
     @cached_property
-    def _product(self) -> BlockMatrix:
-        return BlockMatrix(self.L)
-
-    def apply(self, X: np.ndarray) -> np.ndarray:
-        """Return L X."""
-        return self._product @ X
+    def apply(self) -> Callable[[np.ndarray], np.ndarray]:
+        """The function X -> L X."""
+        return BlockMatrix(self.L).__matmul__
 
     def residuals(self, values: np.ndarray, X: np.ndarray) -> np.ndarray:
         """Return norm(L x - t M x) for every pair."""
@@ -105,7 +87,8 @@ class Pencil:
         if self.rounded is None:
             return global_sections(self.sheaf).basis
         basis = global_sections(self.rounded).basis.astype(self.L.dtype)
-        return refined_kernel(self.apply, self.inverse(method), basis)
+        inverse = self.cycle.cycle if method == "multilevel" else self.factors.solve
+        return refined_kernel(self.apply, inverse, basis)
 
     def looks_singular(self, method: str) -> bool:
         """Return whether the kernel must be computed before the iteration."""
@@ -114,10 +97,6 @@ class Pencil:
             return bool(pivots.min() <= NEAR_SINGULAR * pivots.max())
         # ``unseen`` counts stalk vectors that all maps send to 0; the coarsest level omits them
         return self.cycle.lowest <= NEAR_SINGULAR
-
-    def inverse(self, method: str) -> Callable:
-        """Return an approximate inverse of L."""
-        return self.cycle.cycle if method == "multilevel" else self.factors.solve
 
     @cached_property
     def cycle(self) -> Multigrid:
@@ -128,8 +107,8 @@ class Pencil:
 
     @cached_property
     def factors(self) -> Factors:
-        """Factors of L + SHIFT norm(L) I."""
-        return Factors(scipy.sparse.csr_array(self.L), SHIFT * self.norm, self._order)
+        """Factors of L + 1e-12 norm(L, inf) I, which exist for a singular L too."""
+        return Factors(scipy.sparse.csr_array(self.L), 1e-12 * self.norm, self._order)
 
     def factors_at(self, t: float) -> Factors:
         """Return factors of L - t M."""
@@ -142,26 +121,36 @@ class Pencil:
     def is_factored_within(self, seconds: float, k: int) -> bool:
         """Return whether "direct" finds k pairs in the given time; if so, store the order."""
         order = elimination_order(scipy.sparse.csr_array(self.L), seconds / PER_OPERATION)
-        needed = 2 * order.seconds + STEPS * (k + GUARDS) * order.solve_seconds
+        # two factorizations, and about ten solves for each iterated column
+        needed = 2 * order.seconds + 10 * (k + GUARDS) * order.solve_seconds
         if needed <= seconds:
             self._order = order
         return needed <= seconds
 
 
+def singular_pairs(D: scipy.sparse.csr_array, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the singular values of D on span X, ascending, and their right singular vectors.
+
+    X must have orthonormal columns. The eigenvalues of D* D would be accurate only to sqrt(eps).
+    """
+    Y = D @ X
+    m = X.shape[1]
+    if Y.shape[0] < m:  # append zero rows, to get m singular values
+        Y = np.vstack([Y, np.zeros((m - Y.shape[0], m), Y.dtype)])
+    # 1024 rows at a time, which fit in the cache
+    pieces = [np.linalg.qr(Y[row : row + 1024], mode="r") for row in range(0, len(Y), 1024)]
+    _, sigma, V = np.linalg.svd(np.linalg.qr(np.vstack(pieces), mode="r"))
+    return sigma[::-1], np.ascontiguousarray(X @ V.conj().T[:, ::-1])
+
+
 def resolved(
     delta: scipy.sparse.csr_array, values: np.ndarray, X: np.ndarray, m: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Replace the first m pairs by squared singular values of delta and right singular vectors.
-
-    Eigenvalues of L would resolve singular values only to sqrt(eps).
-    """
+    """Replace the first m eigenpairs of L by ``singular_pairs``."""
     if m == 0:
         return values, X
-    R = scipy.linalg.qr(delta @ X[:, :m], mode="r")[0][:m]
-    singular, V = scipy.linalg.svd(R)[1:]
-    singular = np.append(singular, np.zeros(m - len(singular)))[::-1]
-    X = np.hstack([X[:, :m] @ V.conj().T[:, ::-1], X[:, m:]])
-    return np.append(singular**2, values[m:]), X
+    sigma, Y = singular_pairs(delta, X[:, :m])
+    return np.append(sigma**2, values[m:]), np.hstack([Y, X[:, m:]])
 
 
 def unit_mass(sheaf: CellularSheaf, mass: npt.ArrayLike | None) -> tuple[np.ndarray | None, float]:
@@ -181,10 +170,10 @@ def unit_mass(sheaf: CellularSheaf, mass: npt.ArrayLike | None) -> tuple[np.ndar
         )
     weights = weights.astype(np.float64)
     largest = float(weights.max())
-    light = np.flatnonzero(weights < LIGHTEST * largest)
+    light = np.flatnonzero(weights < 1e-20 * largest)
     if light.size:
         raise ValueError(
-            f"`mass` must not differ by more than a factor of {1 / LIGHTEST:g}, got "
+            f"`mass` must not differ by more than a factor of 1e+20, got "
             f"{weights[light[0]]:g} at vertex {light[0]} and {largest:g} at vertex "
             f"{weights.argmax()}: increase the smallest masses, whose modes are the highest"
         )

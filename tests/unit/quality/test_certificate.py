@@ -150,15 +150,6 @@ def test_gamma_is_infinite_if_nothing_is_discarded_and_zero_if_a_section_is():
     assert [end.tolist() for end in B.interval([[1, 2]])] == [[[0, 0]], [[1, 2]]]
 
 
-def test_the_lower_bound_for_a_path_matches_hand_computation():
-    # gamma = 2, beta^2 = 2, kappa = 1, mu = (3 + sqrt(5)) / 2
-    B = sc.certificate(
-        sc.coarsen(CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1]), 1)
-    )
-    assert_residual([B.gamma - 2, B.beta**2 - 2, B.kappa - 1, B.mu - (3 + np.sqrt(5)) / 2], n=10)
-    assert_residual(B.interval(1.0)[0] - 1 / ((3 + np.sqrt(5)) / 2 + 0.5), n=10)
-
-
 @pytest.mark.parametrize("kind", ["principal", "basis"])
 def test_only_internal_modes_are_certified(kind):
     F, P = CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1])

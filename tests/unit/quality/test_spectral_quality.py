@@ -231,24 +231,6 @@ def test_coarse_eigenvalues_of_lost_sections_are_not_compared():
     assert (Q.relative_errors > 0.1).all()
 
 
-def test_quality_of_a_path_matches_hand_computation():
-    # R z is constant on each pair: L_Gal = [[.5, -.5], [-.5, .5]], so nu = 1, and lambda_2 = 2 -
-    # sqrt(2)
-    Q = sc.spectral_quality(
-        sc.coarsen(CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1]), 1), 1
-    )
-    low = 2 - np.sqrt(2)
-    assert_residual(
-        [Q.fine[0] - low, Q.coarse[0] - 1, Q.relative_errors[0] - (1 / low - 1)], 4.0, n=4
-    )
-    u = np.cos(np.pi / 4 * (np.arange(4) + 0.5))
-    u /= np.linalg.norm(u)
-    assert_residual(np.cos(Q.angles[0]) - abs(u @ [0.5, 0.5, -0.5, -0.5]), n=4)
-    lost = np.diff(u - np.repeat([u[:2].mean(), u[2:].mean()], 2))
-    assert_residual(Q.restricted_similarity - np.linalg.norm(lost) / np.sqrt(low), 4.0, n=4)
-    assert "relative errors" in repr(Q)
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.complex128])
 def test_the_sparse_method_agrees_with_the_dense_one(monkeypatch, dtype):
     G = nx.convert_node_labels_to_integers(nx.grid_2d_graph(12, 11))
@@ -260,7 +242,8 @@ def test_the_sparse_method_agrees_with_the_dense_one(monkeypatch, dtype):
     monkeypatch.setattr(
         smallest_singular_values, "lowest_eigenpairs", lambda *a: calls.append(a) or real(*a)
     )
-    monkeypatch.setattr("sheafcoarsen.quality.smallest_singular_values.SPARSE_ABOVE", 10)
+    for module in ("smallest_singular_values", "_spectral_quality"):
+        monkeypatch.setattr(f"sheafcoarsen.quality.{module}.SPARSE_ABOVE", 10)
     monkeypatch.setattr("sheafcoarsen.quality.smallest_singular_values.SPARSE_SHARE", 2)
     found = sc.spectral_quality(C, 2)
     assert calls
@@ -494,6 +477,7 @@ def test_the_table_and_the_plot_number_eigenvalues_alike():
     C = sc.coarsen(F, sc.Partition(np.arange(12) // 4), 6)
     Q = sc.spectral_quality(C, 3)
     assert Q.kernel_fine == 3
+    assert "relative errors" in repr(Q)
     assert "<td>4</td>" in Q._repr_html_()
     assert "<td>1</td>" not in Q._repr_html_()
     assert f"principal angles between the spans</th><td>{Q.angles[0]:.4g}" in Q._repr_html_()

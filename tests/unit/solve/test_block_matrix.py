@@ -9,9 +9,6 @@ from sheafcoarsen._support import eps_of, thread_limit
 from sheafcoarsen.solve import block_matrix
 from sheafcoarsen.solve.block_matrix import (
     BlockMatrix,
-    complex_columns,
-    real_columns,
-    real_form,
 )
 from sheafcoarsen.solve.block_scaling import in_blocks
 from tests.support.helpers import assert_residual
@@ -109,12 +106,3 @@ def test_a_column_does_not_depend_on_the_other_columns():
     whole = A @ X
     for h in (1, 5, 8):
         assert np.array_equal(A @ X[:, :h], whole[:, :h])
-
-
-def test_real_form_represents_complex_products():
-    rng = np.random.default_rng(7)
-    B, X = (rng.standard_normal((4, 3)) + 1j * rng.standard_normal((4, 3)) for _ in range(2))
-    B = B.T
-    assert np.array_equal(complex_columns(real_columns(X)), X)
-    assert np.allclose(real_form(B) @ real_columns(X), real_columns(B @ X), rtol=1e-14)
-    assert np.array_equal(real_form(B.conj().T), real_form(B).T)

@@ -2,35 +2,17 @@ import itertools
 
 import numpy as np
 import pytest
-import scipy.linalg
 
 import sheafcoarsen as sc
 from sheafcoarsen.solve.block_scaling import (
     adjoint,
     in_blocks,
-    inverse_roots,
     largest_eigenvalue,
-    norms,
     scaled,
     unit_roots,
 )
 from tests.support.helpers import assert_residual
 from tests.unit.solve.problems import GRID, SHEAVES
-
-
-@pytest.mark.parametrize("name", SHEAVES)
-def test_inverse_roots_are_pseudo_inverse_roots_of_the_diagonal_blocks(name):
-    F = SHEAVES[name]
-    L, at = sc.laplacian(F), F.vertex_offsets
-    S, root = inverse_roots(L, F.vertex_dims)
-    blocks = [L[a:b, a:b].toarray() for a, b in itertools.pairwise(at)]
-    D = scipy.linalg.block_diag(*blocks)
-    assert_residual((root @ root).toarray() - D, D, n=5)
-    projection = (S @ root).toarray()
-    assert_residual(projection @ D - D, D, n=5)
-    assert np.abs(projection @ projection - projection).max() <= 1e-6
-    rank = sum(np.linalg.matrix_rank(block) for block in blocks if block.size)
-    assert round(np.trace(projection).real) == rank
 
 
 @pytest.mark.parametrize("name", [*SHEAVES, "complex large kernel"])
@@ -55,17 +37,6 @@ def test_unit_roots_turn_diagonal_blocks_into_projections(name):
     )
 
 
-def test_scaled_accepts_a_factor_on_one_side_only():
-    F = SHEAVES["noisy bundle"]
-    L = in_blocks(sc.laplacian(F), F.vertex_dims, F.vertex_dims)
-    S = unit_roots(L, F.vertex_dims)[0]
-    for A, expected in (
-        (scaled(S, L, None), S.toarray().T @ L.toarray()),
-        (scaled(None, L, S), L.toarray() @ S.toarray()),
-    ):
-        assert_residual(A.toarray() - expected, S.toarray(), L.toarray(), n=4)
-
-
 def test_sparse_formats_follow_the_stalk_dimensions():
     F = SHEAVES["consistent bundle"]
     L = in_blocks(sc.laplacian(F), F.vertex_dims, F.vertex_dims)
@@ -83,9 +54,3 @@ def test_the_largest_eigenvalue_is_estimated():
     top = np.linalg.eigvalsh(L.toarray())[-1]
     assert 0.8 * top <= largest_eigenvalue(L) <= 1.06 * top
     assert largest_eigenvalue(0 * L) == 0
-
-
-def test_norms_are_those_of_the_columns():
-    X = np.array([[3.0, 0.0, 1.0], [4.0, 0.0, -1.0]])
-    assert np.allclose(norms(X), [5, 0, np.sqrt(2)], rtol=1e-15)
-    assert np.allclose(norms(X * (3 + 4j)), [25, 0, 5 * np.sqrt(2)], rtol=1e-15)

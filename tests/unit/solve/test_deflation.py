@@ -25,25 +25,6 @@ def test_columns_and_preconditioners_are_projected_onto_the_complement(form, dty
     assert abs(found - 2 * X).max() <= 300 * EPS
 
 
-def test_deflation_by_an_empty_basis_changes_nothing():
-    none = np.zeros((5, 0))
-    X = np.eye(5)[:, :2]
-    assert deflated(np.negative, none)(X) is not X
-    assert (deflated(np.negative, none)(X) == -X).all()
-
-
-@pytest.mark.parametrize("dtype", [float, complex])
-def test_preconditioners_are_projected_in_the_inner_product_of_the_mass(dtype):
-    """The result is P B P*, where P is the M-orthogonal projection onto the complement of Q."""
-    rng = np.random.default_rng(1)
-    mass = 10.0 ** rng.uniform(-3, 3, 20)
-    Q = orthonormal_complement(random_columns(rng, (20, 3), dtype), mass=mass)
-    B = np.diag(rng.uniform(1, 2, 20))
-    found = deflated(lambda R: B @ R, Q, mass=mass)(np.eye(20).astype(dtype))
-    P = np.eye(20) - Q @ (Q.conj().T * mass)
-    assert abs(found - P @ B @ P.conj().T).max() <= 1e3 * EPS * np.linalg.norm(P) ** 2
-
-
 @pytest.mark.parametrize("dtype", [float, complex])
 def test_dependent_columns_are_dropped(dtype):
     rng = np.random.default_rng(2)

@@ -74,15 +74,6 @@ def test_none_is_returned_if_the_complement_of_the_kernel_is_small():
     assert lowest_eigenpairs(problem(F, left // 4), "multilevel") is None
 
 
-@pytest.mark.parametrize("method", ["direct", "multilevel"])
-def test_pairs_can_be_extended_from_a_start(method):
-    F = sc.sheaf.unit_sheaf(sc.gallery.bundle(nx.grid_2d_graph(12, 12), 3, noise=0.1, seed=3))[0]
-    first = lowest_eigenpairs(problem(F, 4, 1e-9), method)
-    again = lowest_eigenpairs(problem(F, 9, 1e-9), method, first.vectors)
-    assert np.abs(again.values[:9] - positive_pairs(F)[0][:9]).max() <= 1e-8
-    assert again.completeness == {"direct": "inertia", "multilevel": "probe"}[method]
-
-
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
 @pytest.mark.parametrize("method", ["direct", "multilevel"])
 def test_residual_targets_far_below_the_tolerance_are_reached(method):

@@ -115,11 +115,6 @@ def test_leverages_of_a_constant_sheaf_are_weights_times_resistances(graph, exac
     np.testing.assert_allclose(exact(CellularSheaf.constant(graph)), wanted, rtol=1e-10)
 
 
-def test_leverages_of_a_complete_graph_are_two_over_n_per_dimension(exact):
-    F = CellularSheaf.constant(nx.complete_graph(20), dim=3)
-    np.testing.assert_allclose(exact(F), 3 * 2 / 20, rtol=1e-12)
-
-
 @pytest.mark.parametrize("eps", [0.1, 0.3])
 @pytest.mark.parametrize("dtype", [float, np.complex64])
 def test_nine_of_ten_sketched_leverages_are_within_eps(eps, dtype):

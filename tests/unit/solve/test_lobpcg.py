@@ -10,38 +10,10 @@ from sheafcoarsen.solve.lobpcg import lowest_pairs, rayleigh_ritz
 RNG = np.random.default_rng(1)
 
 
-def drawn(n, m, dtype=float):
-    X = RNG.standard_normal((n, m))
-    return X if dtype is float else X + 1j * RNG.standard_normal((n, m))
-
-
-def problem(n=60, dtype=float):
+def problem(n=60):
     values = np.concatenate([[0.1, 0.1, 0.2], np.linspace(1, 20, n - 3)])
-    Q = scipy.linalg.qr(drawn(n, n, dtype))[0]
-    return (Q * values) @ Q.conj().T, values
-
-
-@pytest.mark.parametrize("dtype", [float, complex])
-def test_a_multiplet_and_the_next_pair_converge(dtype):
-    A, values = problem(dtype=dtype)
-    X = drawn(60, 7, dtype)
-    apply = BlockMatrix(scipy.sparse.csr_array(A)).__matmul__
-    found = lowest_pairs(apply, lambda R: R, X, 4, 1e-9, steps=(0, 200))
-    assert found.residuals[:4].max() <= 1e-9
-    assert np.abs(found.values[:4] - values[:4]).max() <= 1e-13
-    assert np.abs(found.vectors.conj().T @ found.vectors - np.eye(7)).max() <= 1e-12
-    assert found.steps > 5
-
-
-def test_pairs_with_a_mass_solve_the_generalized_problem():
-    A, _ = problem()
-    B = np.diag(RNG.uniform(0.5, 2, 60))
-    found = lowest_pairs(
-        A.__matmul__, lambda R: R, RNG.standard_normal((60, 7)), 3, 1e-9, mass=B, steps=(0, 300)
-    )
-    wanted = scipy.linalg.eigh(A, B, eigvals_only=True)[:3]
-    assert np.abs(found.values[:3] - wanted).max() <= 1e-12
-    assert np.abs(found.vectors.T @ B @ found.vectors - np.eye(7)).max() <= 1e-12
+    Q = scipy.linalg.qr(RNG.standard_normal((n, n)))[0]
+    return (Q * values) @ Q.T, values
 
 
 def test_each_column_has_its_own_target():

@@ -13,7 +13,7 @@ from sheafcoarsen import gallery
 from tests.support import reference
 from tests.support.helpers import assert_residual, eps_of, size
 from tests.support.strategies import cochains, known_sections, sheaves
-from tests.unit.solve.test_normal_equations import GRID, PATH, clear_rank, exact, norm_bound
+from tests.unit.solve.test_normal_equations import GRID, PATH, clear_rank, exact
 
 # ---------------------------------------------------------------- the nearest section
 
@@ -40,22 +40,6 @@ def test_the_nearest_section_is_the_orthogonal_projection(F, data):
     assert_residual(p - expected, x, condition, n=F.dim_c0, eps=eps_of(F.dtype))
     assert_residual(sc.nearest_section(F, p) - p, x, condition, n=F.dim_c0, eps=eps_of(F.dtype))
     assert_residual(sections.conj().T @ (x - p), x, n=F.dim_c0, eps=eps_of(F.dtype))
-
-
-def test_the_coboundary_of_the_nearest_section_is_at_rounding_level():
-    x = np.random.default_rng(1).standard_normal(8)
-    p = sc.nearest_section(PATH, x)
-    delta, _ = exact(PATH)
-    assert size(p) > 0.1
-    assert 0 < size(delta @ p) < 1e-14 * norm_bound(delta) * size(x)
-
-
-@given(known_sections(), st.integers(0, 99))
-def test_the_nearest_section_projects_onto_known_sections(case, seed):
-    F, sections = case
-    x = np.random.default_rng(seed).standard_normal((F.dim_c0, 2))
-    p = sc.nearest_section(F, x)
-    assert_residual(p - sections @ (sections.conj().T @ x), x, 100, n=F.dim_c0)
 
 
 @given(known_sections(), st.integers(0, 99))
@@ -115,9 +99,7 @@ def test_sections_decided_by_rounding_warn(monkeypatch):
             ValueError,
             "`x` must have shape (dim_c0,) or (dim_c0, h) with dim_c0 = 8, got shape (7,)",
         ),
-        ((PATH, [np.nan] * 8), ValueError, "`x` must be finite, got nan in row 0"),
         ((PATH, ["a"] * 8), TypeError, "`x` must hold float32, float64"),
-        ((nx.path_graph(4), np.ones(8)), TypeError, "`sheaf` must be a CellularSheaf, got Graph"),
     ],
 )
 def test_invalid_cochains_raise(arguments, error, message):
