@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -24,19 +23,12 @@ from sheafcoarsen._support import (
     whole_number,
 )
 from sheafcoarsen.elimination.checks import check_connection, check_parts
-from sheafcoarsen.elimination.factorization import links_of, sheaf_of, shrink
+from sheafcoarsen.elimination.factorization import factorize, links_of
 from sheafcoarsen.elimination.interior_kernel import FreeSections, free_sections
 from sheafcoarsen.elimination.substitution import backward, forward, prolongation_matrix
 from sheafcoarsen.elimination.summary import Sizes, sizes_of
 from sheafcoarsen.operators import as_columns
 from sheafcoarsen.sheaf import CellularSheaf, check_same_topology, check_sheaf
-
-
-class _Begun(NamedTuple):
-    """Adjacency lists before the first step, which depend only on the graph."""
-
-    keep: np.ndarray
-    links: Links
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -170,9 +162,8 @@ class Elimination(ReadOnly):
 
     def _reduced_right(self, right: np.ndarray) -> np.ndarray:
         """Return a right-hand side after all steps, projected onto the range of L_ee."""
-        if self._free is None:
-            return forward(self._stalks, self.steps, right)
-        return self._free.forward(right)
+        free = self._free
+        return free.forward(right) if free else forward(self._stalks, self.steps, right)
 
     def extend(self, z: CochainLike, b: CochainLike | None = None) -> np.ndarray:
         """Extend z from the kept vertices to the fine cochain of minimum energy, then minimum norm.
@@ -313,13 +304,14 @@ class Elimination(ReadOnly):
             "the graph and the stalks of the original sheaf",
             "use eliminate for another graph",
         )
-        return _eliminated(sheaf, self._begun.keep, self.max_neighbors, self._begun)
+        return _eliminated(sheaf, self.max_neighbors, *self._begun)
 
     @cached_property
-    def _begun(self) -> _Begun:
+    def _begun(self) -> tuple[np.ndarray, Links]:
+        """The mask of kept vertices, and adjacency lists before the first step."""
         keep = np.zeros(self.fine.n_vertices, bool)
         keep[self.kept] = True
-        return _Begun(keep, links_of(self.fine, keep, self.max_neighbors))
+        return keep, links_of(self.fine, keep, self.max_neighbors)
 
     def __repr__(self) -> str:
         return f"Elimination({self.sizes.summary})"
@@ -393,28 +385,25 @@ def eliminate(
     check_sheaf(sheaf)
     mask = vertex_mask("keep", () if keep is None else keep, sheaf)
     most = whole_number("max_neighbors", max_neighbors, at_least=0)
-    return _eliminated(sheaf, mask, most)
+    return _eliminated(sheaf, most, mask)
 
 
 def _eliminated(
-    F: CellularSheaf, keep: np.ndarray, most: int, begun: _Begun | None = None
+    F: CellularSheaf, most: int, keep: np.ndarray, links: Links | None = None
 ) -> Elimination:
-    """Return the elimination for validated arguments."""
+    """Return the elimination for validated arguments; ``links`` are from ``links_of``."""
     if most > 2:
         check_connection(F, most)
-    if begun is None:
-        links = links_of(F, keep, most)
-    else:
-        links = Links(*(array.copy() for array in begun.links))
-    shrunk = shrink(F, keep, links)
+    begun = links_of(F, keep, most) if links is None else Links(*(a.copy() for a in links))
+    steps, reduced, kept = factorize(F, keep, begun)
     K = object.__new__(Elimination)  # skip validation: the parts are consistent by construction
     K.__dict__.update(
         fine=F,
-        sheaf=sheaf_of(F, shrunk),
-        kept=read_only(shrunk.kept),
+        sheaf=reduced,
+        kept=kept,
         max_neighbors=most,
-        steps=shrunk.record,
+        steps=steps,
     )
-    if begun is not None and len(K.kept) == begun.keep.sum():
-        K.__dict__["_begun"] = begun
+    if links is not None and len(K.kept) == keep.sum():
+        K.__dict__["_begun"] = keep, links
     return K

@@ -62,11 +62,6 @@ def check_parts(
         )
     if not np.array_equal(fine.vertex_dims[kept], sheaf.vertex_dims):
         raise ValueError(f"{wrong}the stalks of `sheaf` are not those of the kept vertices")
-    _check_steps(fine, record, wrong)
-
-
-def _check_steps(fine: CellularSheaf, record: Record, wrong: str) -> None:
-    """Raise unless the steps have valid shapes and refer to vertices not yet eliminated."""
     steps, starts, around = len(record.vertices), record.starts, record.neighbors
     if (
         len(starts) != steps + 1

@@ -1,6 +1,6 @@
 """Elimination vertex by vertex into arrays that grow, and the sheaf that remains."""
 
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -16,23 +16,6 @@ from sheafcoarsen._support import (
 )
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 
-SPARE = 64
-"""Initial number of unused edge slots in the adjacency lists."""
-
-
-class Shrunk(NamedTuple):
-    """Steps of an elimination and the scaled maps of the remaining sheaf.
-
-    ``kept`` holds the remaining vertices, ascending; maps are scaled by 1 / ``unit``.
-    """
-
-    record: kernels.Record
-    links: kernels.Links
-    maps: kernels.Maps
-    workspace: kernels.EliminationWorkspace
-    kept: np.ndarray
-    unit: float
-
 
 def links_of(F: CellularSheaf, keep: np.ndarray, max_neighbors: int) -> kernels.Links:
     """Return the adjacency lists before the first elimination step."""
@@ -40,7 +23,7 @@ def links_of(F: CellularSheaf, keep: np.ndarray, max_neighbors: int) -> kernels.
     itype = np.int32 if max(4 * (n + m), tallest) < np.iinfo(np.int32).max else np.int64
     most = min(max_neighbors, max(n - 1, 0))
     links = kernels.Links(
-        np.empty((m + SPARE, 8), itype),
+        np.empty((m + 64, 8), itype),
         np.empty((n, 5), itype),
         np.empty(most + 1, itype),
         np.empty((3, most + 1), itype),
@@ -49,19 +32,23 @@ def links_of(F: CellularSheaf, keep: np.ndarray, max_neighbors: int) -> kernels.
     return links
 
 
-def shrink(F: CellularSheaf, keep: np.ndarray, links: kernels.Links) -> Shrunk:
-    """Eliminate vertices outside the mask ``keep``, overwriting the adjacency lists."""
+def factorize(
+    F: CellularSheaf, keep: np.ndarray, links: kernels.Links
+) -> tuple[kernels.Record, CellularSheaf, np.ndarray]:
+    """Eliminate vertices outside the mask ``keep``, overwriting the adjacency lists.
+
+    Returns the steps, the remaining sheaf, and the remaining vertices, ascending.
+    """
     m, dtype = F.n_edges, np.result_type(F.dtype, np.float64)
-    tallest, largest = int(F.edge_dims.max(initial=0)), int(F.vertex_dims.max(initial=0))
-    ids, itype = len(links.edges), links.edges.dtype
+    largest, ids, itype = int(F.vertex_dims.max(initial=0)), len(links.edges), links.edges.dtype
     most, unit = len(links.heads) - 1, power_of_two(F.largest_entry)
     counters = np.full(kernels.FREE_BLOCKS + 64, -1)
     counters[:2] = 0, m
+    entries = len(F.tail_data) + len(F.head_data) + F.dim_c1  # maps, and the noise of each row
     maps = kernels.Maps(
-        np.empty(_entries(F) + (1 << 12), dtype), np.empty(ids, np.int64), F.vertex_dims, counters
+        np.empty(entries + (1 << 12), dtype), np.empty(ids, np.int64), F.vertex_dims, counters
     )
-    workspace = _workspace(largest, tallest, dtype, eps_of(F.dtype))
-    mesh = _mesh_workspace(most, largest, dtype) if most > 2 else None
+    workspace, mesh = _workspaces(F, most)
     free = F.n_vertices - int(keep.sum())
     record = kernels.Record(
         np.empty(free, itype),
@@ -73,27 +60,24 @@ def shrink(F: CellularSheaf, keep: np.ndarray, links: kernels.Links) -> Shrunk:
         unit,
     )
     kernels.fill_pool(F.arrays, unit, eps_of(F.dtype), maps)
-    while status := kernels.eliminate_vertices(links, maps, record, workspace, mesh):
-        if status == kernels.IDS:
-            links = links._replace(edges=_larger(links.edges, SPARE))
-            maps = maps._replace(positions=_larger(maps.positions, SPARE))
-        elif status == kernels.POOL:
-            least = (most + 2) ** 2 * 4 * (2 * largest + 2) ** 2
-            maps = maps._replace(pool=_larger(maps.pool, least))
-        else:
-            record = record._replace(
-                neighbors=_larger(record.neighbors, most),
-                blocks=_larger(record.blocks, most * largest**2),
-            )
+    while not kernels.eliminate_vertices(links, maps, record, workspace, mesh):
+        links = links._replace(edges=_larger(links.edges, 64))
+        maps = maps._replace(
+            pool=_larger(maps.pool, (most + 2) ** 2 * 4 * (2 * largest + 2) ** 2),
+            positions=_larger(maps.positions, 64),
+        )
+        record = record._replace(
+            neighbors=_larger(record.neighbors, most),
+            blocks=_larger(record.blocks, most * largest**2),
+        )
     kept = np.flatnonzero(links.vertices[:, kernels.DEGREE] >= kernels.KEPT)
-    return Shrunk(_trimmed(record), links, maps, workspace, kept, unit)
-
-
-def _entries(F: CellularSheaf) -> int:
-    """Return the number of stored values: the entries of map rows, and a rounding level per row."""
-    loops = F.edges[:, 0] == F.edges[:, 1]
-    heads = int((F.edge_dims * F.vertex_dims[F.edges[:, 1]])[~loops].sum())
-    return len(F.tail_data) + heads + F.dim_c1
+    steps, neighbors, blocks, inverses, _ = record.counters.tolist()
+    arrays: list[Any] = list(record)
+    for i, length in enumerate((steps, steps + 1, neighbors, blocks, inverses)):
+        used = arrays[i] if len(arrays[i]) == length else arrays[i][:length].copy()
+        arrays[i] = read_only(used)
+    sheaf = _remaining_sheaf(F, kept, links, maps, workspace, unit)
+    return kernels.Record(*arrays), sheaf, read_only(kept)
 
 
 def as_steps(
@@ -133,85 +117,58 @@ def _larger(array: np.ndarray, least: int) -> np.ndarray:
     return out
 
 
-def _workspace(
-    largest: int, tallest: int, dtype: np.dtype, eps: float
-) -> kernels.EliminationWorkspace:
-    """Allocate a workspace for vertices with two neighbours and stalk dimensions <= ``largest``."""
+def _workspaces(
+    F: CellularSheaf, most: int
+) -> tuple[kernels.EliminationWorkspace, kernels.MeshWorkspace | None]:
+    """Allocate workspaces for a vertex with at most 2 neighbours, and for one with ``most``."""
+    dtype, largest = np.result_type(F.dtype, np.float64), int(F.vertex_dims.max(initial=0))
     width = max(2 * largest, 1)
-    height = 2 * width + max(tallest, width) + 16
+    height = 2 * width + max(int(F.edge_dims.max(initial=0)), width) + 16
     lines = max(3 * largest, 1)
-    return kernels.EliminationWorkspace(
+    workspace = kernels.EliminationWorkspace(
         kernels.Rows(np.empty(height * width, dtype), np.empty(height)),
         kernels.Rows(np.empty(height * lines, dtype), np.empty(height)),
         np.empty(lines, np.int64),
-        eps,
+        eps_of(F.dtype),
     )
-
-
-def _mesh_workspace(most: int, largest: int, dtype: np.dtype) -> kernels.MeshWorkspace:
+    if most <= 2:
+        return workspace, None
     with memory_for_entries("max_neighbors", most * largest**2, dtype.itemsize):
-        return kernels.MeshWorkspace(
-            np.empty((most, largest**2), dtype),
-            np.empty(most),
-            np.empty(most),
-            np.empty(most, np.int64),
-        )
+        maps = np.empty((most, largest**2), dtype)
+    mesh = kernels.MeshWorkspace(maps, np.empty(most), np.empty(most), np.empty(most, np.int64))
+    return workspace, mesh
 
 
-def _trimmed(record: kernels.Record) -> kernels.Record:
-    """Return the record without unused capacity."""
-    steps, neighbors, blocks, inverses, _ = record.counters.tolist()
-    return record._replace(
-        vertices=_cut(record.vertices, steps),
-        starts=_cut(record.starts, steps + 1),
-        neighbors=_cut(record.neighbors, neighbors),
-        blocks=_cut(record.blocks, blocks),
-        inverses=_cut(record.inverses, inverses),
-    )
-
-
-def _cut(array: np.ndarray, length: int) -> np.ndarray:
-    out = array if len(array) == length else array[:length].copy()
-    out.setflags(write=False)
-    return out
-
-
-def sheaf_of(F: CellularSheaf, shrunk: Shrunk) -> CellularSheaf:
-    """Return the remaining sheaf, with edges a < b sorted by (a, b), then loops sorted by a."""
-    links, maps, workspace, kept = shrunk.links, shrunk.maps, shrunk.workspace, shrunk.kept
+def _remaining_sheaf(
+    F: CellularSheaf,
+    kept: np.ndarray,
+    links: kernels.Links,
+    maps: kernels.Maps,
+    workspace: kernels.EliminationWorkspace,
+    unit: float,
+) -> CellularSheaf:
+    """Return the sheaf of edges a < b sorted by (a, b), then loops sorted by a."""
     number = np.full(F.n_vertices, -1)
     number[kept] = np.arange(len(kept))
     chosen, pairs, rows = _bundles(links, kept, number)
-    dims = F.vertex_dims[kept]
-    a, b = number[pairs].T
-    heights = np.minimum(rows, dims[a] + dims[b])
-    edges = _cells(heights, dims[a], dims[b], maps.pool.dtype)
-    kernels.put_pairs(links, maps, chosen, pairs, workspace, edges)
-    with_loop = np.flatnonzero(links.vertices[kept, kernels.LOOPS] >= 0)
-    loops = _cells(dims[with_loop], dims[with_loop], dims[with_loop], maps.pool.dtype)
-    kernels.put_kept_loops(links, maps, kept[with_loop], workspace, loops)
-    at = with_loop[loops.heights > 0]
-    ends = [np.stack([a, b], axis=1), np.stack([at, at], axis=1)]
-    edge_dims = np.concatenate([edges.heights, loops.heights[loops.heights > 0]])
-    sizes = [
-        int((edges.heights * dims[a]).sum()),
-        int((edges.heights * dims[b]).sum()),
-        int((loops.heights * dims[with_loop]).sum()),
-    ]
-    unit = shrunk.unit
-    tail = np.concatenate([edges.tail[: sizes[0]], loops.tail[: sizes[2]]]) * unit
-    head = np.concatenate([edges.head[: sizes[1]], loops.head[: sizes[2]]]) * unit
+    with_loop = kept[links.vertices[kept, kernels.LOOPS] >= 0]
+    chosen = np.concatenate([chosen, links.vertices[with_loop, kernels.LOOPS]])
+    pairs = np.concatenate([pairs, np.stack([with_loop, with_loop], axis=1)])
+    dims, is_loop = F.vertex_dims[pairs], pairs[:, 0] == pairs[:, 1]
+    heights = np.concatenate([rows, F.vertex_dims[with_loop]])
+    heights = np.minimum(heights, dims.sum(axis=1))
+    tail, head = (np.empty(size, maps.pool.dtype) for size in heights @ dims)
+    kernels.put_maps(links, maps, chosen, pairs, workspace, (heights, tail, head))
+    in_use = (heights > 0) | ~is_loop
+    tail, head = (
+        (data[:size] * unit).astype(F.dtype, copy=False)
+        for data, size in zip((tail, head), heights @ dims, strict=True)
+    )
     labels = None
     if F.vertex_labels is not None:
         labels = tuple(F.vertex_labels[v] for v in kept.tolist())
-    dtype = F.dtype
     return trusted_sheaf(
-        np.concatenate(ends),
-        dims,
-        edge_dims,
-        tail.astype(dtype, copy=False),
-        head.astype(dtype, copy=False),
-        labels,
+        number[pairs[in_use]], F.vertex_dims[kept], heights[in_use], tail, head, labels
     )
 
 
@@ -228,16 +185,7 @@ def _bundles(
     order = np.lexsort((chosen, keys))
     chosen, rows, ends, keys = chosen[order], rows[order], ends[order], keys[order]
     begins = np.flatnonzero(np.diff(keys, prepend=-1))
-    kernels.join_bundles(links, chosen, np.append(begins, count))
+    before = np.arange(count) - 1
+    before[begins] = np.append(begins[1:], count) - 1
+    links.edges[chosen, kernels.RING] = links.edges[chosen[before], kernels.RING]
     return chosen[begins], ends[begins], np.diff(np.append(offsets(rows)[begins], rows.sum()))
-
-
-def _cells(
-    heights: np.ndarray, tails: np.ndarray, heads: np.ndarray, dtype: np.dtype
-) -> kernels.Cells:
-    """Allocate the maps of edges with at most ``heights`` rows."""
-    return kernels.Cells(
-        heights.copy(),
-        np.empty(int((heights * tails).sum()), dtype),
-        np.empty(int((heights * heads).sum()), dtype),
-    )

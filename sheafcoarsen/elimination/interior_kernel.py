@@ -52,7 +52,7 @@ class FreeSections:
         dim = len(b)
         reduced = self._forward(b)
         for _ in range(ROUNDS):
-            coefficients = self._solve(self.change.conj().T @ reduced[dim:])
+            coefficients = self._factors.solve(self.change.conj().T @ reduced[dim:])
             reduced -= self._forward(self.basis @ coefficients)
         return reduced[:dim]
 
@@ -70,11 +70,11 @@ class FreeSections:
         wide = np.concatenate([x, np.zeros((self.change.shape[0], x.shape[1]), x.dtype)])
         backward((self._dims, self._starts), self._widened, wide, reduced)
         for _ in range(ROUNDS):
-            coefficients = self._solve(self.adjoint @ wide[:dim])
+            coefficients = self._factors.solve(self.adjoint @ wide[:dim])
             wide[dim:] -= self.change @ coefficients
             backward((self._dims, self._starts), self._widened, wide, reduced)
         x = wide[:dim]
-        coefficients = self._solve(self.adjoint @ x)  # left by rounding, removed below
+        coefficients = self._factors.solve(self.adjoint @ x)  # left by rounding, removed below
         largest = abs(x).max(axis=0, initial=0.0)  # scale x, because its squares may overflow
         norms = largest * np.linalg.norm(x / np.where(largest > 0, largest, 1), axis=0)
         # sections with large growth factors are too inaccurate to be subtracted
@@ -95,10 +95,6 @@ class FreeSections:
         P.sort_indices()
         return P
 
-    def _solve(self, right: np.ndarray) -> np.ndarray:
-        """Solve a system with the Gram matrix of the sections."""
-        return self._factors.solve(right) if right.size else right
-
     def _solve_sparse(
         self, coefficients: scipy.sparse.csr_array, part: np.ndarray
     ) -> scipy.sparse.csr_array:
@@ -111,7 +107,7 @@ class FreeSections:
         slot = np.arange(len(pairs)) - starts[owner]
         dense = np.zeros((height, int(slot.max(initial=-1)) + 1), coefficients.dtype)
         dense[rows, slot[which]] = coefficients.data
-        solved = self._solve(dense)
+        solved = self._factors.solve(dense)
         counts = np.diff(starts)[part]
         row = np.repeat(np.arange(height), counts)
         pair = ranges(starts[part], counts)
@@ -139,7 +135,11 @@ def free_sections(dims: np.ndarray, record: Record, kept: np.ndarray) -> FreeSec
     if not (scales > 0).all():
         return None
     basis = scipy.sparse.csr_array(basis @ scipy.sparse.diags_array(scales))
-    transform = _orthonormalizing(basis)
+    # If maps expand along a tree, all sections from its root approach the direction of largest
+    # growth, so the Gram matrix of the original sections would be singular up to rounding.
+    transform = scipy.sparse.eye_array(basis.shape[1], format="csr")
+    for _ in range(ROUNDS):
+        transform = scipy.sparse.csr_array(transform @ _towards_orthonormal(basis @ transform))
     sizes = np.sqrt((abs(transform) ** 2).sum(axis=0))
     # Nearly parallel sections count as independent if they differ by more than this many eps
     rounding = 100
@@ -149,20 +149,8 @@ def free_sections(dims: np.ndarray, record: Record, kept: np.ndarray) -> FreeSec
     return FreeSections(scipy.sparse.csr_array(basis @ transform), change, all_dims, widened)
 
 
-def _orthonormalizing(basis: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
-    """Return the change of basis that orthonormalizes unit sections where few of them overlap.
-
-    If maps expand along a tree, all sections from its root approach the direction of largest
-    growth, so the Gram matrix of the original sections would be singular up to rounding.
-    """
-    change = scipy.sparse.eye_array(basis.shape[1], format="csr")
-    for _ in range(ROUNDS):
-        change = scipy.sparse.csr_array(change @ _towards_orthonormal(basis @ change))
-    return change
-
-
 def _towards_orthonormal(basis: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
-    """Return a change of basis after which overlapping columns are nearly orthonormal."""
+    """Return a change of basis that makes unit columns nearly orthonormal where few overlap."""
     gram = scipy.sparse.csr_array(basis.conj().T @ basis)
     gram.sum_duplicates()  # before ``indices`` is read: scipy would change it later, in place
     h, columns = gram.shape[0], gram.indices

@@ -5,6 +5,7 @@ import scipy.sparse
 
 from sheafcoarsen._kernels import elimination as kernels
 from sheafcoarsen._support import offsets, ranges
+from sheafcoarsen.operators import index_dtype
 
 
 def forward(
@@ -54,11 +55,11 @@ def prolongation_matrix(
     of_kept = np.repeat(begins[:-1][kept], dims[kept])
     within = ranges(np.zeros(len(kept), np.int64), dims[kept])
     data[of_kept + within * (np.repeat(dims[kept], dims[kept]) + 1)] = 1
-    kernels.put_prolongation(record, anchors, (dims, columns), begins, data)
-    itype = np.int32 if max(len(data), dim) < np.iinfo(np.int32).max else np.int64
-    indices = np.empty(len(data), itype)
-    kernels.put_indices(anchors, (dims, columns), begins, indices)
-    indptr = offsets(np.repeat(widths, dims)).astype(itype)
+    kernels.put_prolongation(record, anchors, dims, np.diff(sizes), widths, begins, data)
+    of_anchors = ranges(columns[anchors.kept[:used]], np.diff(sizes))
+    indices = of_anchors[ranges(np.repeat(sizes[anchors.starts], dims), np.repeat(widths, dims))]
+    itype = index_dtype(max(len(data), dim))
+    indices, indptr = indices.astype(itype), offsets(np.repeat(widths, dims)).astype(itype)
     shape = (dim, int(columns[-1]))
     P = scipy.sparse.csr_array((data, indices, indptr), shape=shape)
     P.eliminate_zeros()

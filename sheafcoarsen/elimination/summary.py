@@ -1,6 +1,5 @@
 """Numbers of vertices, edges and dimensions before and after an elimination."""
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -55,46 +54,21 @@ class Sizes(NamedTuple):
         """One line on the eliminated vertices, for the table of a hierarchy."""
         fine, reduced = self.vertices
         words = ", ".join(self._eliminated()) or "nothing"
-        return (
-            f"{fine - reduced} of {fine} vertices eliminated exactly ({words}); dim C^0 "
-            f"{self.dim_c0[0]} -> {self.dim_c0[1]}"
-        )
+        what = f"{fine - reduced} of {fine} vertices eliminated exactly ({words})"
+        return f"{what}; dim C^0 {self.dim_c0[0]} -> {self.dim_c0[1]}"
 
     def _eliminated(self) -> list[str]:
         """Return texts such as "11 in chains" that count the eliminated vertices."""
+        texts = {0: "without neighbours", 1: "leaves", 2: "in chains"}
         words = []
         for k, count in enumerate(self.by_neighbors):
-            if count == 0:
-                continue
-            if k == 0:
-                words.append(f"{count} without neighbours")
-            elif k == 1:
-                words.append(f"{count} {'leaf' if count == 1 else 'leaves'}")
-            elif k == 2:
-                words.append(f"{count} in chains")
-            else:
-                words.append(f"{count} with {k} neighbours")
+            text = "leaf" if k == count == 1 else texts.get(k, f"with {k} neighbours")
+            words += [f"{count} {text}"] if count else []
         return words
 
 
 def dim_of_few_edges(sheaf: CellularSheaf) -> int:
-    """Return the total dimension of the stalks of vertices with at most two half-edges.
-
-    Parameters
-    ----------
-    sheaf : CellularSheaf
-
-    Returns
-    -------
-    int
-
-    Examples
-    --------
-    >>> import networkx as nx
-    >>> from sheafcoarsen import CellularSheaf
-    >>> dim_of_few_edges(CellularSheaf.constant(nx.star_graph(5), dim=2))
-    10
-    """
+    """Return the total dimension of the stalks of vertices with at most two half-edges."""
     ends = sheaf.edges[sheaf.edges[:, 0] != sheaf.edges[:, 1]]
     few = np.bincount(ends.reshape(-1), minlength=sheaf.n_vertices) <= 2
     return int(sheaf.vertex_dims[few].sum())
@@ -103,15 +77,15 @@ def dim_of_few_edges(sheaf: CellularSheaf) -> int:
 def sizes_of(fine: CellularSheaf, reduced: CellularSheaf, record: Record) -> Sizes:
     """Return the counts for an elimination."""
 
-    def both(count: Callable[[CellularSheaf], int]) -> tuple[int, int]:
-        return int(count(fine)), int(count(reduced))
+    def loops(F: CellularSheaf) -> int:
+        return int((F.edges[:, 0] == F.edges[:, 1]).sum())
 
     return Sizes(
-        vertices=both(lambda F: F.n_vertices),
-        edges=both(lambda F: F.n_edges),
-        loops=both(lambda F: (F.edges[:, 0] == F.edges[:, 1]).sum()),
-        dim_c0=both(lambda F: F.dim_c0),
-        dim_c1=both(lambda F: F.dim_c1),
-        nonzeros=both(count_nonzeros),
+        vertices=(fine.n_vertices, reduced.n_vertices),
+        edges=(fine.n_edges, reduced.n_edges),
+        loops=(loops(fine), loops(reduced)),
+        dim_c0=(fine.dim_c0, reduced.dim_c0),
+        dim_c1=(fine.dim_c1, reduced.dim_c1),
+        nonzeros=(int(count_nonzeros(fine)), int(count_nonzeros(reduced))),
         by_neighbors=tuple(np.bincount(np.diff(record.starts)).tolist()),
     )

@@ -1,10 +1,8 @@
 """Global sections and cohomology dimensions by exact coarsening."""
 
 import dataclasses
-import functools
 import warnings
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -28,8 +26,6 @@ from sheafcoarsen.sections.full_rank import FullRank, sections_of_full_rank
 from sheafcoarsen.sections.lifting import lift_sections, section_residual
 from sheafcoarsen.sections.rank_decision import (
     doubt,
-    exceeds_bound,
-    real_bytes,
     right_singular_vectors,
     section_bound,
     zero_threshold,
@@ -37,20 +33,11 @@ from sheafcoarsen.sections.rank_decision import (
 from sheafcoarsen.sections.reduction import Level, reduce_level
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, component_labels
 
-KEEP = {8: 1e-3, 4: 3e-2}
-"""Singular value at or below which a cluster retains a direction, by bytes per real number.
+KEEP = {64: 1e-3, 32: 3e-2}
+"""Singular value at or below which a cluster retains a direction, by bits per real number.
 
 Rounding errors of the eliminated directions are eps divided by this value.
 """
-
-
-SLOW = 0.5
-"""Dimension of a level, relative to the previous one, above which the rank of delta is checked."""
-
-
-LARGE, LEAST_REMOVED = 2000, 0.25
-"""Leaves and chains are eliminated first if the dimension of C^0 is above LARGE and they contain at
-least the fraction LEAST_REMOVED of it."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -243,7 +230,8 @@ def without_chains(F: CellularSheaf) -> Elimination | None:
     In each component a vertex of maximum degree is kept. If the kept vertices determine all others,
     H^0 is mapped isomorphically (docs/conventions.md, section 12).
     """
-    if F.dim_c0 <= LARGE or dim_of_few_edges(F) < LEAST_REMOVED * F.dim_c0:
+    least = 0.25  # the smallest fraction of dim C^0 that is worth eliminating
+    if F.dim_c0 <= 2000 or dim_of_few_edges(F) < least * F.dim_c0:
         return None
     n = F.n_vertices
     labels = component_labels(n, F.edges)
@@ -251,10 +239,9 @@ def without_chains(F: CellularSheaf) -> Elimination | None:
     keep = np.zeros(n, bool)
     keep[order[np.diff(labels[order], prepend=-1) > 0]] = True
     K = eliminate(F, keep=keep)
-    fits = clustering.LAST < K.sheaf.dim_c0 <= (1 - LEAST_REMOVED) * F.dim_c0
-    # Growth of rounding errors up to which the result of an elimination is used
-    largest_growth = 1e3
-    return K if fits and K.is_determined and K.growth < largest_growth else None
+    fits = clustering.LAST < K.sheaf.dim_c0 <= (1 - least) * F.dim_c0
+    # the growth of rounding errors is limited
+    return K if fits and K.is_determined and K.growth < 1e3 else None
 
 
 def extended_basis(K: Elimination, basis: np.ndarray) -> np.ndarray | None:
@@ -268,84 +255,66 @@ def _coarsened(F: CellularSheaf, stacklevel: int) -> GlobalSections:
     """Return the sections by steps (a) to (d) of the algorithm in the package docstring."""
     eps = eps_of(F.dtype)
     sheaf, stalks = equilibrate(F, eps)  # step (a)
-    descent = _descend(sheaf, F.dtype)  # steps (b) and (c)
-    last, levels = descent.last, descent.levels
-    threshold = zero_threshold(last.dim_c0, eps, descent.dropped)
-    if descent.full is None:
+    levels, last, zero, dropped, full = _descend(sheaf, F.dtype)  # steps (b) and (c)
+    threshold, weight = zero_threshold(last.dim_c0, eps, dropped), 1.0
+    if full is None:
         Z, sigma = right_singular_vectors(last)  # step (d)
         h, weight = _count_zeros(stalks, levels, Z, sigma, threshold)
-        zero = max(descent.zero, float(sigma[:h].max(initial=0)))
+        zero = max(zero, float(sigma[:h].max(initial=0)))
         nonzero = float(sigma[h:].min(initial=np.inf))
         basis = lift_sections(stalks, levels, last, np.ascontiguousarray(Z[:, :h]))
     else:
-        zero, nonzero, weight = descent.zero, descent.full.smallest, 1.0
-        basis = lift_sections(stalks, levels, last, descent.full)
+        nonzero, basis = full.smallest, lift_sections(stalks, levels, last, full)
+    h0 = basis.shape[1]
     reason = doubt(zero, nonzero, threshold, weight, F.dtype, F.dim_c1)
-    _warn_if_unclear(F, basis.shape[1], reason, stacklevel + 1)
-    dims = (sheaf.dim_c0, *(level.R.offsets[-1] for level in levels))
-    residual = section_residual(F, basis)
-    return GlobalSections(basis, basis.shape[1], zero, nonzero, residual, tuple(map(int, dims)))
-
-
-def _warn_if_unclear(F: CellularSheaf, h0: int, reason: str | None, stacklevel: int) -> None:
-    """Warn if the rank decision is unclear or h0 exceeds its upper bound."""
-    if reason is None and exceeds_bound(F, h0):
-        reason = (
-            f"{h0} cochains are sections up to rounding, but a spanning tree bounds h0 by "
-            f"{section_bound(F)}, because maps grow and decay along long paths"
-        )
+    # the bound is at least the maximum below, and is computed only if necessary
+    if reason is None and h0 > max(F.dim_c0 - F.dim_c1, F.vertex_dims.min(initial=0)):
+        bound = section_bound(F)
+        if h0 > bound:
+            reason = (
+                f"{h0} cochains are sections up to rounding, but a spanning tree bounds h0 by "
+                f"{bound}, because maps grow and decay along long paths"
+            )
     if reason is not None:
         message = f"rounding errors determine the number of sections: {reason}"
         warnings.warn(message, SingularProblemWarning, stacklevel=stacklevel)
+    dims = (sheaf.dim_c0, *(level.R.offsets[-1] for level in levels))
+    residual = section_residual(F, basis)
+    return GlobalSections(basis, h0, zero, nonzero, residual, tuple(map(int, dims)))
 
 
-class _Descent(NamedTuple):
-    """Levels of the coarsening, its last sheaf, and two singular values for the rank decision.
+def _descend(
+    sheaf: CellularSheaf, dtype: np.dtype
+) -> tuple[list[Level], CellularSheaf, float, float, FullRank | None]:
+    """Coarsen down to dimension ``LAST`` or until coarsening stalls.
 
-    ``zero`` is the largest value removed as zero, and ``dropped`` the smallest eliminated one.
-    ``full`` holds the sections of the last sheaf if its coboundary has full rank.
+    Returns the levels, the last sheaf, the largest singular value removed as zero, the smallest
+    eliminated one, and the sections of the last sheaf if its coboundary has full rank.
     """
-
-    levels: list[Level]
-    last: CellularSheaf
-    zero: float
-    dropped: float
-    full: FullRank | None = None
-
-
-def _descend(sheaf: CellularSheaf, dtype: np.dtype) -> _Descent:
-    """Coarsen down to dimension ``LAST`` or until coarsening stalls, and return the levels."""
     levels: list[Level] = []
-    keep, eps = KEEP[real_bytes(dtype)], eps_of(dtype)
+    keep, eps = KEEP[np.finfo(dtype).bits], eps_of(dtype)
     rows, zero, dropped, growth, checks = sheaf.dim_c1, 0.0, 1.0, 1, 0
-    # Rounding error eps / keep below which ``keep`` may be lowered if coarsening stalls
-    largest_error = 1e-11
-    # Maximum number of checks of the rank of delta
-    most_checks = 2
-    # Dimension of a level, relative to the previous one, above which clusters are enlarged
-    stalled = 0.9
-    # Maximum factor by which clusters are enlarged
-    most_growth = 8
     while sheaf.dim_c0 > clustering.LAST:
         given, partition, split, is_cut = choose_clusters(sheaf, growth)
         level, coarse, zeros, eliminated = reduce_level(given, partition, Cut(keep, eps))
         zero, dropped = max(zero, zeros), min(dropped, eliminated)
         levels.append(level._replace(split=split))
-        slow = coarse.dim_c0 > max(SLOW * sheaf.dim_c0, clustering.LAST)
-        limit = sheaf.dim_c0 - clustering.LAST if is_cut else stalled * sheaf.dim_c0
+        slow = coarse.dim_c0 > max(0.5 * sheaf.dim_c0, clustering.LAST)
+        # coarsening stalls if the dimension of the next level is larger
+        limit = sheaf.dim_c0 - clustering.LAST if is_cut else 0.9 * sheaf.dim_c0
         sheaf = coarse
-        if slow and checks < most_checks:
+        if slow and checks < 2:
             checks += 1
             full = sections_of_full_rank(sheaf)
             threshold = zero_threshold(sheaf.dim_c0, eps, dropped)
             if full and doubt(zero, full.smallest, threshold, 1.0, dtype, rows) is None:
-                return _Descent(levels, sheaf, zero, dropped, full)
+                return levels, sheaf, zero, dropped, full
         if sheaf.dim_c0 <= limit:
             continue
-        if growth < most_growth:
-            growth *= 2
-        elif eps / keep < largest_error:
-            keep /= 10  # retain less; ``dropped`` bounds the larger rounding errors
+        if growth < 8:
+            growth *= 2  # enlarge clusters
+        elif eps / keep < 1e-11:
+            keep /= 10  # retain less; ``dropped`` bounds the larger rounding errors, eps / keep
         else:
             break
     if sheaf.dim_c0 > clustering.LARGEST_LAST:
@@ -354,7 +323,7 @@ def _descend(sheaf: CellularSheaf, dtype: np.dtype) -> _Descent:
             f"decompositions are limited to dimension {clustering.LARGEST_LAST}; this happens if "
             "the graph has no small separators"
         )
-    return _Descent(levels, sheaf, zero, dropped)
+    return levels, sheaf, zero, dropped, None
 
 
 def _count_zeros(
@@ -366,17 +335,14 @@ def _count_zeros(
     the sum of norm(D_v) norm(x_v)^2; it is 1 for well-conditioned maps. A singular value counts as
     zero if it is at most ``threshold`` times the weight. The returned weight is at least 1.
     """
+
+    def weigh(column: int) -> float:
+        y = Z[:, column]
+        for level in reversed(levels):
+            y = level.lift(y)
+        return float(np.sqrt(stalks.weights @ abs(stalks.columns(stalks.bases.W) @ y) ** 2))
+
     zeros = int((sigma <= threshold).sum())
-    weigh = functools.cache(functools.partial(_weight, stalks, levels, Z))
     while zeros < len(sigma) and sigma[zeros] <= threshold * weigh(zeros):
         zeros += 1
     return zeros, max(weigh(zeros - 1), 1.0) if zeros else 1.0
-
-
-def _weight(stalks: Stalks, levels: list[Level], Z: np.ndarray, column: int) -> float:
-    """Return the weight (see ``_count_zeros``) of the cochain lifted from a column of Z."""
-    y = Z[:, column]
-    for level in reversed(levels):
-        y = level.lift(y)
-    W = stalks.leading(stalks.bases.W)
-    return float(np.sqrt(stalks.weights @ abs(W @ y) ** 2))

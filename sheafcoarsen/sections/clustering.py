@@ -1,7 +1,5 @@
 """Selection of clusters of bounded size for the next level."""
 
-from typing import NamedTuple
-
 import numpy as np
 
 from sheafcoarsen.partition import Partition, find_clusters
@@ -30,20 +28,13 @@ def cluster_count(sheaf: CellularSheaf, growth: int) -> int:
     return min(component_count(sheaf) - 1 + int(np.ceil(size)), n)
 
 
-class Choice(NamedTuple):
-    """Clusters of a sheaf, or of a copy of it in which hubs are split."""
-
-    sheaf: CellularSheaf
-    partition: Partition
-    split: Split | None
-    is_cut: bool
-
-
-def choose_clusters(sheaf: CellularSheaf, growth: int) -> Choice:
+def choose_clusters(
+    sheaf: CellularSheaf, growth: int
+) -> tuple[CellularSheaf, Partition, Split | None, bool]:
     """Return the clusters of the next level, none of them much larger than the mean.
 
-    Hubs of large clusters are split first. Vertices are then removed from clusters that are still
-    too large.
+    Hubs of large clusters are split first, which changes the sheaf. Vertices are then removed from
+    clusters that are still too large; the last value tells whether any were.
     """
     labels = find_clusters(sheaf, cluster_count(sheaf, growth), "balls")[1]
     partition, split = Partition(labels), None
@@ -55,7 +46,7 @@ def choose_clusters(sheaf: CellularSheaf, growth: int) -> Choice:
         split = split_hubs(sheaf, partition, largest, DIMENSION * growth)
         sheaf, partition = (split.sheaf, split.partition) if split else (sheaf, partition)
     partition, is_cut = shrink_clusters(sheaf, partition, largest)
-    return Choice(sheaf, partition, split, is_cut)
+    return sheaf, partition, split, is_cut
 
 
 def shrink_clusters(sheaf: CellularSheaf, P: Partition, largest: int) -> tuple[Partition, bool]:

@@ -69,19 +69,15 @@ class Stalks(NamedTuple):
         """Dimensions of the equilibrated stalks, shape (n,)."""
         return self.bases.ranks
 
-    def columns(self, blocks: np.ndarray, first: Any, counts: np.ndarray) -> scipy.sparse.csr_array:
-        """Return the block-diagonal matrix of ``counts`` columns per block, from ``first`` on."""
-        ragged = kernels.Ragged(self.bases.starts, blocks)
-        dims = self.sheaf.vertex_dims
-        return block_columns(self.sheaf, self.clusters, dims, ragged, first, counts).matrix
+    def columns(self, blocks: np.ndarray, alone: bool = False) -> scipy.sparse.csr_array:
+        """Return the columns of W or V that belong to the equilibrated stalks.
 
-    def leading(self, blocks: np.ndarray) -> scipy.sparse.csr_array:
-        """Return the columns of W or V that belong to the equilibrated stalks."""
-        return self.columns(blocks, np.zeros_like(self.ranks), self.ranks)
-
-    def alone(self) -> scipy.sparse.csr_array:
-        """Return an orthonormal basis of the sections that are supported at single vertices."""
-        return self.columns(self.bases.V, self.ranks, self.sheaf.vertex_dims - self.ranks)
+        With ``alone``, return the others; those of V are an orthonormal basis of the sections that
+        are supported at single vertices.
+        """
+        F, ragged, ranks = self.sheaf, kernels.Ragged(self.bases.starts, blocks), self.ranks
+        first, counts = (ranks, F.vertex_dims - ranks) if alone else (np.zeros_like(ranks), ranks)
+        return block_columns(F, self.clusters, F.vertex_dims, ragged, first, counts).matrix
 
 
 def equilibrate(F: CellularSheaf, eps: float) -> tuple[CellularSheaf, Stalks]:
@@ -90,36 +86,26 @@ def equilibrate(F: CellularSheaf, eps: float) -> tuple[CellularSheaf, Stalks]:
     Every [A | -B] is divided by its norm. Then every map F_{v->e} is multiplied by a matrix W_v
     such that the stacked maps at v become an isometry. Zero can then be decided relative to 1.
     """
-    f = _scaled_edges(F)
-    bases, n = _vertex_bases(F, f, eps), F.n_vertices
-    clusters = clusters_of(F, Partition(np.arange(n)))
+    f, dtype = F.arrays, np.result_type(F.dtype, np.float64)
+    scaled = np.zeros(len(F.tail_data), dtype), np.zeros(len(F.head_data), dtype)
+    costs = F.edge_dims * F.vertex_dims[F.edges].sum(axis=1) + 1.0
+    run_ranges(
+        lambda lo, hi: kernels.scale_edges(lo, hi, f, *scaled), costs, serial_below=SERIAL_BELOW
+    )
+    f = f._replace(tail_data=scaled[0], head_data=scaled[1])
+    bases = _vertex_bases(F, f, eps)
+    clusters = clusters_of(F, Partition(np.arange(F.n_vertices)))
     weights = np.repeat(bases.sizes / np.maximum(F.vertex_dims, 1), F.vertex_dims)
     stalks = Stalks(F, clusters, bases, weights)
-    ends, dtype = bases.ranks[F.edges], f.tail_data.dtype
+    ends = bases.ranks[F.edges]
     starts = [offsets(F.edge_dims * ends[:, 0]), offsets(F.edge_dims * ends[:, 1])]
     tail, head = (kernels.Ragged(at, np.zeros(int(at[-1]), dtype)) for at in starts)
-
-    def change(lo: int, hi: int) -> None:
-        kernels.change_maps(lo, hi, f, bases, tail, head)
-
-    run_ranges(change, _edge_costs(F), serial_below=SERIAL_BELOW)
+    run_ranges(
+        lambda lo, hi: kernels.change_maps(lo, hi, f, bases, tail, head),
+        costs,
+        serial_below=SERIAL_BELOW,
+    )
     return trusted_sheaf(F.edges, bases.ranks, F.edge_dims, tail.data, head.data), stalks
-
-
-def _edge_costs(F: CellularSheaf) -> np.ndarray:
-    return F.edge_dims * F.vertex_dims[F.edges].sum(axis=1) + 1.0
-
-
-def _scaled_edges(F: CellularSheaf) -> Any:
-    """Return the sheaf's arrays with edges scaled to norm 1 and loops replaced by A - B."""
-    f, dtype = F.arrays, np.result_type(F.dtype, np.float64)
-    tail, head = np.zeros(len(F.tail_data), dtype), np.zeros(len(F.head_data), dtype)
-
-    def scale(lo: int, hi: int) -> None:
-        kernels.scale_edges(lo, hi, f, tail, head)
-
-    run_ranges(scale, _edge_costs(F), serial_below=SERIAL_BELOW)
-    return f._replace(tail_data=tail, head_data=head)
 
 
 def _vertex_bases(F: CellularSheaf, f: Any, eps: float) -> kernels.StalkBases:

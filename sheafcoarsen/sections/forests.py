@@ -27,11 +27,17 @@ def forest_sections(F: CellularSheaf) -> np.ndarray | scipy.sparse.csr_array | N
     roots = np.unique(labels, return_index=True)[1]
     if len(loops) - loops.sum() != F.n_vertices - len(roots):
         return None
-    steps = _steps(F, loops, roots)
+    found, _, parent_edges = spanning_forest(F.n_vertices, F.edges, roots)
+    children = found[::-1][parent_edges[found[::-1]] >= 0]  # from leaves to roots
+    alone = np.flatnonzero(loops)
+    steps = (
+        np.concatenate([alone, parent_edges[children]]).astype(np.int64),
+        np.concatenate([np.full(len(alone), -1), children]),
+    )
     unit = unit_sheaf(F)[0]
     dims, starts, dtype = F.vertex_dims, F.vertex_offsets, np.result_type(F.dtype, np.float64)
-    largest, tallest = (max(int(sizes.max(initial=0)), 1) for sizes in (dims, F.edge_dims))
-    values = np.zeros((F.dim_c0, largest), dtype)
+    sizes = max(int(dims.max(initial=0)), 1), max(int(F.edge_dims.max(initial=0)), 1)
+    values = np.zeros((F.dim_c0, sizes[0]), dtype)
     column = np.arange(F.dim_c0) - np.repeat(starts[:-1], dims)
     values[np.arange(F.dim_c0), column] = 1
     counts = dims.astype(np.int64)
@@ -39,9 +45,8 @@ def forest_sections(F: CellularSheaf) -> np.ndarray | scipy.sparse.csr_array | N
     shapes = np.zeros((len(steps[0]), 3), np.int64)
     ends = dims[F.edges[steps[0]]]
     factors = np.empty(int((ends.sum(axis=1) * ends.max(axis=1, initial=0)).sum()), dtype)
-    maps, workspace = (unit.tail_offsets, unit.head_offsets), _workspace(largest, tallest, dtype)
-    eps = eps_of(F.dtype)
-    if kernels.join_subtrees(unit.arrays, maps, steps, eps, state, workspace, shapes, factors):
+    maps, eps = (unit.tail_offsets, unit.head_offsets), eps_of(F.dtype)
+    if kernels.join_subtrees(unit.arrays, maps, steps, eps, state, sizes, shapes, factors):
         return None
     ranks = counts[roots]
     width = int(ranks.max(initial=0))
@@ -51,33 +56,6 @@ def forest_sections(F: CellularSheaf) -> np.ndarray | scipy.sparse.csr_array | N
     anchors[roots] = np.arange(len(roots))
     kernels.split_subtrees(unit.arrays, starts, steps, shapes, factors, z, anchors)
     return _basis(F, z, anchors, ranks).astype(F.dtype)
-
-
-def _steps(F: CellularSheaf, loops: np.ndarray, roots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return all edges, loops first, then from leaves to roots, and the child end of each."""
-    found, _, at = spanning_forest(F.n_vertices, F.edges, roots)
-    children = found[::-1]
-    children = children[at[children] >= 0]
-    alone = np.flatnonzero(loops)
-    order = np.concatenate([alone, at[children]]).astype(np.int64)
-    return order, np.concatenate([np.full(len(alone), -1), children])
-
-
-def _workspace(largest: int, tallest: int, dtype: np.dtype) -> kernels.ForestWorkspace:
-    """Allocate a workspace for the rows of one edge."""
-    both, square = 2 * largest, (2 * largest, 2 * largest)
-    return kernels.ForestWorkspace(
-        np.empty((both, max(both, tallest)), dtype),
-        np.empty(both, np.int64),
-        np.empty(square, dtype),
-        np.empty(square, dtype),
-        np.empty(square, dtype),
-        np.empty(both, np.int64),
-        np.empty(square, dtype),
-        np.empty(square, dtype),
-        np.empty(both, dtype),
-        (np.empty(max(both, tallest), bool), np.empty(both, np.int64), np.empty(both, np.int64)),
-    )
 
 
 def _basis(

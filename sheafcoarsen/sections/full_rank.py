@@ -5,21 +5,13 @@ from typing import NamedTuple
 import numpy as np
 import scipy.linalg
 import scipy.sparse
-from scipy.sparse.linalg import ArpackNoConvergence, eigsh
+from scipy.sparse.linalg import ArpackNoConvergence, eigsh, splu
 
 from sheafcoarsen.operators import coboundary
 from sheafcoarsen.sheaf import CellularSheaf
 
 LARGEST = 10_000
 """Maximum dimension of delta delta* or delta* delta for which it is factored densely."""
-
-
-ESTIMATE_ABOVE, CLEAR_ESTIMATE, RESTARTS = 2000, 1e-5, 20
-"""Above dimension ``ESTIMATE_ABOVE``, the matrix is factored only if Lanczos with ``RESTARTS``
-restarts finds a smallest eigenvalue above ``CLEAR_ESTIMATE``.
-
-The estimate takes 0.1 seconds and can save a factorization of several seconds.
-"""
 
 
 class FullRank(NamedTuple):
@@ -38,17 +30,15 @@ class FullRank(NamedTuple):
         n, k = self.adjoint.shape
         return n, n - k
 
-    def basis(self, back: scipy.sparse.csr_array | None = None) -> np.ndarray:
-        """Return an orthonormal basis of ker delta.
-
-        If ``back`` is a change of coordinates to those of delta, the basis consists of coordinates
-        before this change, in which it is orthonormal.
-        """
+    def basis(self, change: scipy.sparse.csr_array | None = None) -> np.ndarray:
+        """Return an orthonormal basis of ker delta, in coordinates after an invertible change."""
         n, h = self.shape
         if h == 0:
             return np.zeros((n, 0), self.adjoint.dtype)
-        adjoint = self.adjoint if back is None else back.conj().T @ self.adjoint
-        return orthogonal_complement(adjoint.toarray(order="F"))
+        adjoint = self.adjoint.toarray(order="F")
+        if change is not None:
+            adjoint = splu(scipy.sparse.csc_array(change.conj().T)).solve(adjoint)
+        return orthogonal_complement(adjoint)
 
 
 def sections_of_full_rank(sheaf: CellularSheaf) -> FullRank | None:
@@ -68,7 +58,9 @@ def sections_of_full_rank(sheaf: CellularSheaf) -> FullRank | None:
     D = scipy.sparse.csr_array(scale @ D if rows <= columns else D @ scale)
     adjoint = scipy.sparse.csr_array(D.conj().T)
     K = scipy.sparse.csr_array(D @ adjoint if rows <= columns else adjoint @ D)
-    if K.shape[0] > ESTIMATE_ABOVE and not _looks_regular(K):
+    # Above this dimension, a factorization may take seconds, and a rough estimate 0.1 seconds
+    estimated_above = 2000
+    if K.shape[0] > estimated_above and not _looks_regular(K):
         return None
     K = K.toarray(order="F")
     try:
@@ -102,22 +94,17 @@ def orthogonal_complement(A: np.ndarray) -> np.ndarray:
 
 
 def _looks_regular(K: scipy.sparse.csr_array) -> bool:
-    """Return whether Lanczos quickly finds a smallest eigenvalue that is not near zero."""
+    """Return whether Lanczos with 20 restarts finds a smallest eigenvalue that is not near zero."""
     start = np.random.default_rng(0).standard_normal(K.shape[0]).astype(K.dtype)
     try:
-        found = eigsh(
-            K, 1, which="SA", tol=0.1, v0=start, maxiter=RESTARTS, return_eigenvectors=False
-        )
+        found = eigsh(K, 1, which="SA", tol=0.1, v0=start, maxiter=20, return_eigenvectors=False)
     except ArpackNoConvergence:
         return False
-    return bool(found[0] > CLEAR_ESTIMATE)
+    return bool(found[0] > 1e-5)
 
 
 def _smallest(factor: np.ndarray) -> float:
-    """Return an estimate of the smallest singular value of a Cholesky factor.
-
-    By eight inverse iterations.
-    """
+    """Estimate the smallest singular value of a Cholesky factor by eight inverse iterations."""
     x = np.random.default_rng(0).standard_normal(len(factor)).astype(factor.dtype)
     size = 1.0
     for _ in range(8):

@@ -123,9 +123,18 @@ def _split_sheaf(
 ) -> Split:
     """Return the sheaf on ``edges`` with hubs split into copies, which additional edges join."""
     factor = 1 / np.sqrt(np.bincount(owners)[owners])
-    joins = _joins(owners, sheaf.n_vertices)
-    dims = sheaf.vertex_dims[owners]
-    identity = _identities(dims[joins[:, 0]], sheaf.dtype)
+    n, dims = sheaf.n_vertices, sheaf.vertex_dims[owners]
+    copies = np.arange(n, len(owners))  # the copies are sorted by hub
+    first = np.searchsorted(owners[n:], owners[n:])  # index of the first copy of the same hub
+    # A tree with branching factor 8 joins the copies of a hub; -1 stands for the hub itself
+    parent = (copies - n - first) // 8 - 1
+    joins = np.stack([np.where(parent < 0, owners[n:], n + first + parent), copies], axis=1)
+    # identities divided by sqrt(2), so that rows of [I | -I] have norm 1
+    sizes = dims[copies]
+    starts = offsets(sizes**2)
+    identity = np.zeros(int(starts[-1]), sheaf.dtype)
+    diagonal = ranges(np.zeros_like(sizes), sizes) * np.repeat(sizes + 1, sizes)
+    identity[np.repeat(starts[:-1], sizes) + diagonal] = np.sqrt(0.5)
     data = [
         np.concatenate([old / np.repeat(factor[edges[:, end]], np.diff(starts)), identity])
         for end, old, starts in (
@@ -134,29 +143,9 @@ def _split_sheaf(
         )
     ]
     new_edges = np.concatenate([edges, joins])
-    edge_dims = np.concatenate([sheaf.edge_dims, dims[joins[:, 0]]])
+    edge_dims = np.concatenate([sheaf.edge_dims, sizes])
     new = trusted_sheaf(new_edges, dims, edge_dims, data[0], data[1])
     rows = ranges(sheaf.vertex_offsets[owners], dims)
     entries = np.repeat(factor, dims).astype(sheaf.dtype), (rows, np.arange(len(rows)))
     J = scipy.sparse.csr_array(entries, shape=(sheaf.dim_c0, len(rows)))
     return Split(new, partition, owners, J)
-
-
-def _joins(owners: np.ndarray, n: int) -> np.ndarray:
-    """Return the edges of trees that join the copies of each hub."""
-    copies = np.arange(n, len(owners))  # the copies are sorted by hub
-    starts = np.searchsorted(owners[n:], owners[n:])  # index of the first copy of the same hub
-    # Branching factor of the tree that joins the copies of a hub
-    fan = 8
-    parent = (copies - n - starts) // fan - 1  # -1 stands for the hub itself
-    above = np.where(parent < 0, owners[n:], n + starts + parent)
-    return np.stack([above, copies], axis=1)
-
-
-def _identities(dims: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Return flattened identities divided by sqrt(2), so that rows of [I | -I] have norm 1."""
-    starts = offsets(dims**2)
-    out = np.zeros(int(starts[-1]), dtype)
-    within = ranges(np.zeros_like(dims), dims)
-    out[np.repeat(starts[:-1], dims) + within * np.repeat(dims + 1, dims)] = np.sqrt(0.5)
-    return out

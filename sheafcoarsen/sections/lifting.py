@@ -8,12 +8,12 @@ import scipy.sparse
 
 from sheafcoarsen._kernels import sections as kernels
 from sheafcoarsen._kernels.modes import Blocks
-from sheafcoarsen._support import blocks, norm, offsets, ranges, run_ranges
+from sheafcoarsen._support import blocks, norm, offsets, run_ranges
 from sheafcoarsen.coarsening import SERIAL_BELOW
 from sheafcoarsen.modes import block_layout
-from sheafcoarsen.operators import coboundary, index_dtype
+from sheafcoarsen.operators import coboundary
 from sheafcoarsen.partition import Partition
-from sheafcoarsen.sections.equilibration import Stalks, check_status, cluster_workspace
+from sheafcoarsen.sections.equilibration import Stalks, cluster_workspace
 from sheafcoarsen.sections.full_rank import FullRank
 from sheafcoarsen.sections.reduction import Level
 from sheafcoarsen.sheaf import CellularSheaf, unit_sheaf
@@ -42,13 +42,16 @@ def lift_sections(
         return _sparse_basis(stalks, levels, last, Z)
     Y = Z.basis() if isinstance(Z, FullRank) else Z
     for level in reversed(levels):
-        Y = np.concatenate([level.lift(Y), level.lift_removed().toarray()], axis=1)
-    W = stalks.leading(stalks.bases.W)
+        Y = np.concatenate([level.R.matrix @ Y, level.P.matrix.toarray()], axis=1)
+        Y = Y if level.split is None else level.split.J @ Y
+    W = stalks.columns(stalks.bases.W)
     for _ in range(2 if Y.shape[1] else 0):
         # orthonormalize before multiplying by W: the residual is then independent of cond(W)
         triangle = np.linalg.qr(W @ Y, mode="r")
         Y = scipy.linalg.solve_triangular(triangle, Y.T, trans="T", lower=False).T
-    return np.concatenate([W @ Y, stalks.alone().toarray()], axis=1).astype(F.dtype)
+    return np.concatenate(
+        [W @ Y, stalks.columns(stalks.bases.V, alone=True).toarray()], axis=1
+    ).astype(F.dtype)
 
 
 def _sparse_basis(
@@ -56,39 +59,14 @@ def _sparse_basis(
 ) -> scipy.sparse.csr_array:
     """Return a sparse basis, in which every removed section is supported in its cluster."""
     steps, Q = _orthonormal_steps(stalks, levels, last, Z)
-    E = stalks.leading(stalks.bases.V)
+    E, Q = stalks.columns(stalks.bases.V), scipy.sparse.csr_array(Q)
     for k, (R, P) in reversed(list(enumerate(steps))):
         R, P = (R, P) if k else (E @ R, E @ P)  # multiply by E before Q, since R has few columns
-        Q = _product_and_columns(R, Q, P)
-    Q = _hstack(Q if steps else E @ Q, stalks.alone())
-    return scipy.sparse.csr_array(Q).astype(stalks.sheaf.dtype, copy=False)
-
-
-def _hstack(A: Any, B: scipy.sparse.csr_array) -> Any:
-    return scipy.sparse.hstack([A, B], format="csr") if B.shape[1] else A
-
-
-def _product_and_columns(
-    R: scipy.sparse.csr_array, Q: Any, P: scipy.sparse.csr_array
-) -> scipy.sparse.csr_array:
-    """Return [R Q | P]; if Q is nearly dense, R Q is computed densely, which is 4 times faster."""
-    n, h = Q.shape
-    if scipy.sparse.issparse(Q):
-        if 2 * Q.nnz < n * h:
-            return _hstack(R @ Q, P)
-        Q = Q.toarray()
-    seen, width = np.diff(R.indptr) > 0, h + P.shape[1]
-    dense, counts = R[np.flatnonzero(seen)] @ Q, np.diff(P.indptr)
-    indptr = offsets(np.where(seen, h, 0) + counts)
-    indptr = indptr.astype(index_dtype(max(int(indptr[-1]), len(seen), width)))
-    is_last = np.zeros(int(indptr[-1]), bool)
-    is_last[ranges(indptr[1:] - counts, counts)] = True
-    data = np.empty(len(is_last), dense.dtype)
-    indices = np.empty(len(is_last), indptr.dtype)
-    data[is_last], indices[is_last] = P.data, P.indices + h
-    columns = np.broadcast_to(np.arange(h, dtype=indices.dtype), dense.shape)
-    data[~is_last], indices[~is_last] = dense.reshape(-1), columns.reshape(-1)
-    return scipy.sparse.csr_array((data, indices, indptr), shape=(len(seen), width))
+        Q = scipy.sparse.hstack([R @ Q, P], format="csr")
+    Q = scipy.sparse.hstack(
+        [Q if steps else E @ Q, stalks.columns(stalks.bases.V, alone=True)], format="csr"
+    )
+    return Q.astype(stalks.sheaf.dtype, copy=False)
 
 
 def _orthonormal_steps(
@@ -110,21 +88,7 @@ def _orthonormal_steps(
     indptr, indices = block_layout(last, Partition(np.arange(last.n_vertices)), last.vertex_dims)
     shape = (last.dim_c0, last.dim_c0)
     factors = scipy.sparse.csr_array((metric.data, indices, indptr), shape=shape)
-    if isinstance(Z, FullRank):  # no QR needed: ``Z.basis`` is orthonormal
-        inverses = _inverses(metric, last.vertex_dims)
-        factors = scipy.sparse.csr_array((inverses, indices, indptr), shape=shape)
-        return steps, Z.basis(factors)
-    return steps, np.linalg.qr(factors @ Z)[0]
-
-
-def _inverses(metric: kernels.Ragged, sizes: np.ndarray) -> np.ndarray:
-    """Return the concatenated inverses of square blocks."""
-    out = np.empty_like(metric.data)
-    for size in np.unique(sizes[sizes > 0]).tolist():
-        entries = metric.starts[:-1][sizes == size][:, None] + np.arange(size * size)
-        inverses = np.linalg.inv(metric.data[entries].reshape(-1, size, size))
-        out[entries] = inverses.reshape(len(entries), -1)
-    return out
+    return steps, Z.basis(factors) if isinstance(Z, FullRank) else np.linalg.qr(factors @ Z)[0]
 
 
 def _squares(sizes: np.ndarray, dtype: np.dtype) -> kernels.Ragged:
@@ -156,7 +120,7 @@ def _orthonormalize(level: Level, metric: kernels.Ragged) -> Any:
         )
 
     cost = clusters.dims * counts * (counts + 1.0) + 1.0
-    check_status(run_ranges(work, cost, serial_below=SERIAL_BELOW), "the sections of cluster")
+    run_ranges(work, cost, serial_below=SERIAL_BELOW)
     if level.split is not None:
         R, P = level.split.J @ R, level.split.J @ P
     return R, P, new

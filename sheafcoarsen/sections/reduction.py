@@ -3,7 +3,6 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse
 
 from sheafcoarsen._kernels import sections as kernels
 from sheafcoarsen._kernels.coarsening import Loops
@@ -32,10 +31,6 @@ class Level(NamedTuple):
         """Map cochains of the coarse sheaf to the finer level."""
         y = self.R.matrix @ y
         return y if self.split is None else self.split.J @ y
-
-    def lift_removed(self) -> scipy.sparse.csr_array:
-        """Return the removed sections as cochains of the finer level."""
-        return self.P.matrix if self.split is None else self.split.J @ self.P.matrix
 
 
 def reduce_level(

@@ -12,24 +12,17 @@
     The maps of the remaining sheaf.
 """
 
-from sheafcoarsen._kernels.elimination.cells import (
-    Cells,
-    join_bundles,
-    list_edges,
-    put_kept_loops,
-    put_pairs,
-)
+from sheafcoarsen._kernels.elimination.cells import list_edges, put_maps
 from sheafcoarsen._kernels.elimination.gather import (
     FREE_BLOCKS,
     EliminationWorkspace,
     Maps,
     fill_pool,
 )
-from sheafcoarsen._kernels.elimination.half_edges import DEGREE, KEPT, LOOPS, Links, set_up
+from sheafcoarsen._kernels.elimination.half_edges import DEGREE, KEPT, LOOPS, RING, Links, set_up
 from sheafcoarsen._kernels.elimination.prolongation import (
     Anchors,
     find_anchors,
-    put_indices,
     put_prolongation,
 )
 from sheafcoarsen._kernels.elimination.record import (
@@ -44,25 +37,21 @@ from sheafcoarsen._kernels.elimination.record import (
 )
 from sheafcoarsen._kernels.elimination.row_qr import ZERO_FACTOR, Rows, magnitude
 from sheafcoarsen._kernels.elimination.star_mesh import MeshWorkspace
-from sheafcoarsen._kernels.elimination.steps import DONE, IDS, POOL, RECORD, eliminate_vertices
+from sheafcoarsen._kernels.elimination.steps import eliminate_vertices
 
 __all__ = [
     "BLOCKS",
     "DEGREE",
-    "DONE",
     "FREE",
     "FREE_BLOCKS",
-    "IDS",
     "INVERSES",
     "KEPT",
     "LOOPS",
     "NEIGHBORS",
-    "POOL",
-    "RECORD",
+    "RING",
     "STEPS",
     "ZERO_FACTOR",
     "Anchors",
-    "Cells",
     "EliminationWorkspace",
     "Links",
     "Maps",
@@ -73,12 +62,9 @@ __all__ = [
     "extend_backward",
     "fill_pool",
     "find_anchors",
-    "join_bundles",
     "list_edges",
     "magnitude",
-    "put_indices",
-    "put_kept_loops",
-    "put_pairs",
+    "put_maps",
     "put_prolongation",
     "reduce_forward",
     "set_up",

@@ -18,8 +18,8 @@ from sheafcoarsen._kernels.elimination.half_edges import (
     unlink,
 )
 from sheafcoarsen._kernels.elimination.row_qr import (
+    ZERO_FACTOR,
     Rows,
-    clear_noise,
     magnitude,
     reduce_rows,
     without_zero_rows,
@@ -120,18 +120,6 @@ def release(edges, maps, e):
     counters[FREE_ID] = e
 
 
-@llvm_inlined
-def new_id(edges, counters):
-    """Return a free id for an edge; the caller ensures that there is one."""
-    e = counters[FREE_ID]
-    if e >= 0:
-        counters[FREE_ID] = edges[e, RING]
-    else:
-        e = counters[IDS_USED]
-        counters[IDS_USED] += 1
-    return e
-
-
 @subkernel
 def put_edge(edges, maps, e, v, rows, row, columns):
     """Write the rows of an edge or loop at v to a stack, starting at ``row``.
@@ -186,8 +174,7 @@ def gather(edges, maps, e, v, workspace, tidy):
     if height > stride or (tidy and (count > 1 or maps.positions[e] >= 0)):
         height = reduce_rows(rows, height, stride, stride, order)
     if tidy:
-        clear_noise(rows, 0, height, stride, stride)
-        height = without_zero_rows(rows, 0, height, stride, 0)
+        height = without_zero_rows(rows, height, stride, ZERO_FACTOR * max(height, stride))
     return height
 
 
@@ -197,7 +184,12 @@ def add_edge(links, maps, u, w, rows, height):
     edges, vertices, _, _ = links
     pool, positions, dims, counters = maps
     data, noise = rows
-    e = new_id(edges, counters)
+    e = counters[FREE_ID]  # the caller ensures that there is a free id
+    if e >= 0:
+        counters[FREE_ID] = edges[e, RING]
+    else:
+        e = counters[IDS_USED]
+        counters[IDS_USED] += 1
     join(edges, vertices, e, u, w)
     edges[e, HEIGHT] = height
     size = height * width_of(edges, dims, e)

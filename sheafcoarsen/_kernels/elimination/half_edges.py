@@ -39,17 +39,6 @@ class Links(NamedTuple):
 
 
 @llvm_inlined
-def link(edges, vertices, e, side):
-    """Insert a half-edge at the front of the list of its vertex."""
-    v = edges[e, END + side]
-    first = vertices[v, FIRST]
-    edges[e, AFTER + side], edges[e, BEFORE + side] = first, -1
-    if first >= 0:
-        edges[first >> 1, BEFORE + (first & 1)] = 2 * e + side
-    vertices[v, FIRST] = 2 * e + side
-
-
-@llvm_inlined
 def unlink(edges, vertices, e, side):
     """Remove a half-edge from the list of its vertex."""
     after, before = edges[e, AFTER + side], edges[e, BEFORE + side]
@@ -70,8 +59,13 @@ def join(edges, vertices, e, u, w):
         vertices[u, LOOPS] = e
     else:
         edges[e, RING] = e
-        link(edges, vertices, e, 0)
-        link(edges, vertices, e, 1)
+        for side in range(2):  # to the front of the list of half-edges
+            v = edges[e, END + side]
+            first = vertices[v, FIRST]
+            edges[e, AFTER + side], edges[e, BEFORE + side] = first, -1
+            if first >= 0:
+                edges[first >> 1, BEFORE + (first & 1)] = 2 * e + side
+            vertices[v, FIRST] = 2 * e + side
 
 
 @llvm_inlined

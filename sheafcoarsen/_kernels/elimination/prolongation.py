@@ -52,60 +52,35 @@ def find_anchors(record, kept_vertices, anchors):
 
 
 @borrowing_kernel
-def put_prolongation(record, anchors, sheaf, begins, data):
-    """Write the rows of the eliminated vertices; the rows of v begin at data[begins[v]].
+def put_prolongation(record, anchors, dims, sizes, widths, begins, data):
+    """Write the rows of the eliminated vertices, which must be zero; those of v are at begins[v].
 
-    Those of kept vertices, unit matrices, must be written before. ``sheaf`` is (vertex_dims,
-    offsets of the kept stalks one after the other).
+    Those of kept vertices, unit matrices, must be written before. ``sizes`` are the dimensions of
+    all anchors, and ``widths[v]`` the sum of those of v.
     """
-    dims, kept_offsets = sheaf
     vertices, steps, neighbors = record.vertices, record.starts, record.neighbors
     blocks = record.blocks
     starts, counts, kept = anchors
     at = blocks.size
     for step in range(vertices.size - 1, -1, -1):
         v = vertices[step]
-        d, width, q = dims[v], 0, 0
+        d, width, column = dims[v], 0, 0
         for p in range(steps[step], steps[step + 1]):
             width += dims[neighbors[p]]
-        for i in range(starts[v], starts[v] + counts[v]):
-            q += kept_offsets[kept[i] + 1] - kept_offsets[kept[i]]
         at -= d * width
-        out = begins[v]
-        for i in range(out, out + d * q):
-            data[i] = 0
-        column = 0
         for p in range(steps[step], steps[step + 1]):
             u = neighbors[p]
-            total = 0
-            for i in range(starts[u], starts[u] + counts[u]):
-                total += kept_offsets[kept[i] + 1] - kept_offsets[kept[i]]
             shift, anchor, done = 0, starts[v], 0
             for i in range(starts[u], starts[u] + counts[u]):
-                size = kept_offsets[kept[i] + 1] - kept_offsets[kept[i]]
                 while kept[anchor] != kept[i]:
-                    shift += kept_offsets[kept[anchor] + 1] - kept_offsets[kept[anchor]]
+                    shift += sizes[anchor]
                     anchor += 1
                 for a in range(d):
-                    to = out + a * q + shift
+                    to = begins[v] + a * widths[v] + shift
                     for b in range(dims[u]):
                         x = blocks[at + a * width + column + b]
-                        source = begins[u] + b * total + done
-                        for j in range(size):
+                        source = begins[u] + b * widths[u] + done
+                        for j in range(sizes[i]):
                             data[to + j] += x * data[source + j]
-                done += size
+                done += sizes[i]
             column += dims[u]
-
-
-@borrowing_kernel
-def put_indices(anchors, sheaf, begins, indices):
-    """Write the column indices of the prolongation for the rows of all vertices."""
-    dims, kept_offsets = sheaf
-    starts, counts, kept = anchors
-    for v in range(dims.size):
-        at = begins[v]
-        for _ in range(dims[v]):
-            for i in range(starts[v], starts[v] + counts[v]):
-                for column in range(kept_offsets[kept[i]], kept_offsets[kept[i] + 1]):
-                    indices[at] = column
-                    at += 1

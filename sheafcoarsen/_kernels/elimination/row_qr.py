@@ -34,78 +34,21 @@ def magnitude(x):
 
 
 @subkernel
-def clear_noise(rows, lo, hi, stride, columns):
-    """Set the first columns of each row lo .. hi to zero if no entry exceeds the row's noise."""
-    data, noise = rows
-    factor = ZERO_FACTOR * max(hi, columns)
-    for i in range(lo, hi):
-        largest = 0.0
-        for j in range(i * stride, i * stride + columns):
-            largest = max(largest, magnitude(data[j]))
-        if largest <= factor * noise[i]:
-            for j in range(i * stride, i * stride + columns):
-                data[j] = 0
-
-
-@subkernel
-def without_zero_rows(rows, lo, hi, stride, to):
-    """Move the nonzero rows among lo .. hi to row ``to`` onwards; return their number."""
+def without_zero_rows(rows, height, stride, factor):
+    """Move rows with entries above ``factor`` times their noise to the front; count them."""
     data, noise = rows
     count = 0
-    for i in range(lo, hi):
+    for i in range(height):
         largest = 0.0
         for j in range(i * stride, (i + 1) * stride):
             largest = max(largest, magnitude(data[j]))
-        if largest > 0:
-            if i != to + count:
+        if largest > factor * noise[i]:
+            if i != count:
                 for j in range(stride):
-                    data[(to + count) * stride + j] = data[i * stride + j]
-                noise[to + count] = noise[i]
+                    data[count * stride + j] = data[i * stride + j]
+                noise[count] = noise[i]
             count += 1
     return count
-
-
-@llvm_inlined
-def choose_pivot(data, top, height, shape, order):
-    """Swap the column of largest norm to the front; return the largest entry of the columns."""
-    stride, columns = shape
-    largest = 0.0
-    for i in range(top, height):
-        for k in range(top, columns):
-            largest = max(largest, magnitude(data[i * stride + order[k]]))
-    if largest == 0 or columns == top + 1:
-        return largest
-    scale, best, at = power_of_two(largest), -1.0, top
-    for k in range(top, columns):
-        square = 0.0
-        for i in range(top, height):
-            x = data[i * stride + order[k]] / scale
-            square += float(x.real) ** 2 + float(x.imag) ** 2
-        if square > best:
-            best, at = square, k
-    order[top], order[at] = order[at], order[top]
-    return largest
-
-
-@llvm_inlined
-def swap_rows(data, noise, i, k, stride):
-    """Swap two rows."""
-    for j in range(stride):
-        x = data[i * stride + j]
-        data[i * stride + j] = data[k * stride + j]
-        data[k * stride + j] = x
-    level = noise[i]
-    noise[i] = noise[k]
-    noise[k] = level
-
-
-@llvm_inlined
-def add_rounding(data, noise, i, stride):
-    """Add the rounding errors of one reflection to the noise of row i."""
-    largest = 0.0
-    for j in range(i * stride, (i + 1) * stride):
-        largest = max(largest, magnitude(data[j]))
-    noise[i] += 4 * EPS * largest
 
 
 @llvm_inlined
@@ -137,8 +80,11 @@ def reflect(rows, top, height, stride, column):
     data, noise = rows
     first = top * stride + column
     for i in range(top, height):
-        if data[i * stride + column] != 0:
-            add_rounding(data, noise, i, stride)
+        if data[i * stride + column] != 0:  # one more rounding of the row
+            largest = 0.0
+            for j in range(i * stride, (i + 1) * stride):
+                largest = max(largest, magnitude(data[j]))
+            noise[i] += 4 * EPS * largest
     scale, square, rest = power_of_two(magnitude(data[first])), 0.0, 0.0
     for i in range(top, height):
         x = data[i * stride + column] / scale
@@ -184,6 +130,7 @@ def reduce_rows(rows, height, stride, columns, order):
         order[k] = k
     rank, factor = 0, ZERO_FACTOR * max(height, columns)
     while rank < min(height, columns):
+        most = 0.0
         for i in range(rank, height):
             largest = 0.0
             for k in range(rank, columns):
@@ -191,14 +138,29 @@ def reduce_rows(rows, height, stride, columns, order):
             if largest <= factor * noise[i]:
                 for k in range(rank, columns):
                     data[i * stride + order[k]] = 0
-        if choose_pivot(data, rank, height, (stride, columns), order) == 0:
+            else:
+                most = max(most, largest)
+        if most == 0:
             break
+        scale, best, at = power_of_two(most), -1.0, rank
+        for k in range(rank, columns):  # the column of largest norm
+            square = 0.0
+            for i in range(rank, height):
+                x = data[i * stride + order[k]] / scale
+                square += float(x.real) ** 2 + float(x.imag) ** 2
+            if square > best:
+                best, at = square, k
+        order[rank], order[at] = order[at], order[rank]
         column, at, largest = order[rank], rank, 0.0
         for i in range(rank, height):
             if magnitude(data[i * stride + column]) > largest:
                 largest, at = magnitude(data[i * stride + column]), i
         if at != rank:
-            swap_rows(data, noise, rank, at, stride)
+            noise[rank], noise[at] = noise[at], noise[rank]
+            for j in range(stride):
+                x = data[rank * stride + j]
+                data[rank * stride + j] = data[at * stride + j]
+                data[at * stride + j] = x
         reflect(rows, rank, height, stride, column)
         rank += 1
     return rank

@@ -63,35 +63,6 @@ def isometry(rows, height, stride, d, order, eps):
 
 
 @subkernel
-def put_rotated(rows, stride, d, width, m, out):
-    """Write R* C / m, d x width; R are the first d columns of d rows, C the next ``width``."""
-    data = rows.data
-    for i in range(d * width):
-        out[i] = 0
-    for k in range(d):
-        for a in range(d):
-            x = np.conj(data[k * stride + a] / m)
-            for b in range(width):
-                out[a * width + b] += x * data[k * stride + d + b]
-
-
-@subkernel
-def loop_of_rest(links, maps, v, h, workspace):
-    """Add a loop at the neighbour u with the rows of a bundle that remain after eliminating x_v."""
-    u, d, bundle = other_end(links.edges, h), maps.dims[v], workspace.bundle
-    width = maps.dims[u]
-    stride = d + width
-    height = gather(links.edges, maps, h >> 1, v, workspace, False)
-    rank = reduce_rows(bundle, height, stride, d, workspace.order)
-    rest, n_rest = workspace.stack, height - rank
-    for k in range(n_rest):
-        for j in range(width):
-            rest.data[k * width + j] = bundle.data[(rank + k) * stride + d + j]
-        rest.noise[k] = bundle.noise[rank + k]
-    put_loop(links, maps, u, rest, n_rest, workspace.order)
-
-
-@subkernel
 def put_loop(links, maps, u, rows, height, order):
     """Add a loop at u with the given rows, unless they are zero."""
     width = maps.dims[u]
@@ -99,7 +70,7 @@ def put_loop(links, maps, u, rows, height, order):
         return
     if height > width:
         height = reduce_rows(rows, height, width, width, order)
-    height = without_zero_rows(rows, 0, height, width, 0)
+    height = without_zero_rows(rows, height, width, 0.0)
     if height > 0:
         add_edge(links, maps, u, u, rows, height)
 
@@ -137,10 +108,14 @@ def measure_hub(links, maps, v, seen, workspace, mesh):
         if m < 0:
             return -1.0
         sizes[i], rest[i], noise[i] = m, height - rank, 0.0
-        if m > 0:
-            put_rotated(rows, d + width, d, width, m, factors[i])
+        if m > 0:  # R* C / m for R, the first d columns, and C, the next ones
+            stride, factors[i, : d * width] = d + width, 0
             for k in range(rank):
                 noise[i] = max(noise[i], rows.noise[k])
+                for a in range(d):
+                    x = np.conj(rows.data[k * stride + a] / m)
+                    for b in range(width):
+                        factors[i, a * width + b] += x * rows.data[k * stride + d + b]
     return loop
 
 
@@ -153,7 +128,7 @@ def eliminate_hub(links, maps, record, v, edges, workspace, mesh):
     all_seen, around = edges
     seen = all_seen[: around.size]
     factors, sizes, noise, rest = mesh
-    dims, counters, rows = maps.dims, record.counters, workspace.bundle
+    dims, counters, rows, stack = maps.dims, record.counters, workspace.bundle, workspace.stack
     d, degree, width = dims[v], around.size, 0
     loop = measure_hub(links, maps, v, seen, workspace, mesh)
     if loop < 0:
@@ -162,8 +137,15 @@ def eliminate_hub(links, maps, record, v, edges, workspace, mesh):
     for i in range(degree):
         total = math.hypot(total, sizes[i])
         width += dims[around[i]]
-        if rest[i] > 0:
-            loop_of_rest(links, maps, v, seen[i], workspace)
+        if rest[i] > 0:  # the rows of the bundle that remain without x_v
+            du = dims[around[i]]
+            height = gather(links.edges, maps, seen[i] >> 1, v, workspace, False)
+            rank = reduce_rows(rows, height, d + du, d, workspace.order)
+            for k in range(rank, height):
+                for j in range(du):
+                    stack.data[(k - rank) * du + j] = rows.data[k * (d + du) + d + j]
+                stack.noise[k - rank] = rows.noise[k]
+            put_loop(links, maps, around[i], stack, height - rank, workspace.order)
     G, W = record.blocks[counters[BLOCKS] :], record.inverses[counters[INVERSES] :]
     for i in range(d * width):
         G[i] = 0

@@ -11,11 +11,7 @@ from sheafcoarsen._kernels.sections.equilibration import (
     find_vertex_bases,
     scale_edges,
 )
-from sheafcoarsen._kernels.sections.forests import (
-    ForestWorkspace,
-    join_subtrees,
-    split_subtrees,
-)
+from sheafcoarsen._kernels.sections.forests import join_subtrees, split_subtrees
 from sheafcoarsen._kernels.sections.layout import (
     ClusterWorkspace,
     Cut,
@@ -35,7 +31,6 @@ __all__ = [
     "ZERO_ROUNDING",
     "ClusterWorkspace",
     "Cut",
-    "ForestWorkspace",
     "HalfEdges",
     "Kept",
     "Ragged",

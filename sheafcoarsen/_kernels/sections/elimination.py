@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from sheafcoarsen._kernels.dense import potrf, pstrf
+from sheafcoarsen._kernels.dense import potrf, pstrf, triangular_factor
 from sheafcoarsen._kernels.jit import kernel, llvm_inlined, subkernel
 from sheafcoarsen._kernels.modes import assemble
 
@@ -22,6 +22,15 @@ def stack_height(k):
 
 
 @subkernel
+def next_row(workspace, filled, k):
+    """Factor the stacked rows if the stack is full; return the index of the next row."""
+    if filled == stack_height(k):
+        triangular_factor(workspace.stack, filled, k, workspace.column, workspace.row)
+        filled = min(filled, k)
+    return filled
+
+
+@subkernel
 def put_times(a, at, rows, b, columns, out, to):
     """Write A B to out[to:]; A is row-major with ``rows`` rows, B are the first columns of b."""
     inner = b.shape[0]
@@ -34,41 +43,19 @@ def put_times(a, at, rows, b, columns, out, to):
 
 
 @subkernel
-def factor_gram(z, n, k, factor, lapack):
-    """Write the lower Cholesky factor of Z* Z, k x k; return LAPACK's info."""
-    for i in range(k * k):
-        factor[i] = 0
-    for row in range(n):
-        for i in range(k):
-            x = np.conj(z[row * k + i])
-            if x != 0:
-                for j in range(i + 1):
-                    factor[i * k + j] += x * z[row * k + j]
-    return potrf(factor, k, lapack)
-
-
-@subkernel
-def divide_by_adjoint(z, n, k, lower):
-    """Overwrite Z by Z G^{-*} for a lower triangular G with a real diagonal."""
+def orthonormalize(z, n, k, workspace):
+    """Replace the n x k matrix Z by Z R^{-1} from its QR decomposition, with R in the stack."""
+    stack = workspace.stack
+    for i in range(n * k):
+        stack[i] = z[i]
+    triangular_factor(stack, n, k, workspace.column, workspace.row)
     for row in range(n):
         x = row * k
         for j in range(k):
             y = z[x + j]
             for i in range(j):
-                y -= z[x + i] * np.conj(lower[j * k + i])
-            z[x + j] = y / lower[j * k + j].real
-
-
-@subkernel
-def divide_by_upper(z, n, k, upper):
-    """Overwrite Z by Z G^{-1} for an upper triangular G."""
-    for row in range(n):
-        x = row * k
-        for j in range(k):
-            y = z[x + j]
-            for i in range(j):
-                y -= z[x + i] * upper[i * k + j]
-            z[x + j] = y / upper[j * k + j]
+                y -= z[x + i] * stack[i * k + j]
+            z[x + j] = y / stack[j * k + j]
 
 
 @subkernel
@@ -148,18 +135,15 @@ def smallest_eliminated(r, n, lapack, t):
     for i in range(r):
         t[order[i] - 1] = 0.5 + (i * 40503 % 65536) / 65536
     norm = 1.0
-    for _ in range(4):
+    for step in range(5):
         norm = 0.0
         for i in range(r):
             norm += float(abs(t[order[i] - 1])) ** 2
         norm = math.sqrt(norm)
-        for i in range(r):
-            t[order[i] - 1] /= norm
-        solve_factored(r, n, lapack, t, 1)
-        norm = 0.0
-        for i in range(r):
-            norm += float(abs(t[order[i] - 1])) ** 2
-        norm = math.sqrt(norm)
+        if step < 4:
+            for i in range(r):
+                t[order[i] - 1] /= norm
+            solve_factored(r, n, lapack, t, 1)
     return 1 / math.sqrt(norm)
 
 
@@ -208,11 +192,10 @@ def fill_kept_space(a, r, f, c, k, workspace):
 
     I are the r eliminated coordinates, J the others; the space contains ker delta_a. After x_I =
     -L_II^{-1} L_IJ x_J, one step of iterative refinement with products of delta_a reduces the error
-    from eps / g^2 to eps / g, where g is the smallest singular value of delta_I. Returns LAPACK's
-    info.
+    from eps / g^2 to eps / g, where g is the smallest singular value of delta_I.
     """
     lapack, z, t = workspace.lapack, workspace.z, workspace.t
-    factor, order, gram = lapack.a, lapack.iwork, lapack.spare
+    factor, order = lapack.a, lapack.iwork
     n = c.dims[a]
     for i in range(r):
         x = (order[i] - 1) * k
@@ -229,9 +212,5 @@ def fill_kept_space(a, r, f, c, k, workspace):
         x = (order[i] - 1) * k
         for j in range(k):
             z[x + j] -= t[x + j]
-    for _ in range(2):
-        info = factor_gram(z, n, k, gram, lapack)
-        if info != 0:
-            return info
-        divide_by_adjoint(z, n, k, gram)
-    return 0
+    for _ in range(2):  # the second time corrects rounding errors
+        orthonormalize(z, n, k, workspace)

@@ -12,12 +12,11 @@ row first, which is stable row by row (Cox and Higham 1998).
 """
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
 from sheafcoarsen._kernels.elimination import ZERO_FACTOR, magnitude
-from sheafcoarsen._kernels.jit import kernel, llvm_inlined, numba_inlined, subkernel
+from sheafcoarsen._kernels.jit import kernel, llvm_inlined, subkernel
 
 NONE = -(1 << 60)
 """Exponent of a row of zeros."""
@@ -57,144 +56,88 @@ def normalize_row(rows, powers, i, width):
     powers[i] += power
 
 
-@llvm_inlined
-def swap_rows(rows, i, k, width):
-    """Swap two rows."""
-    for j in range(width):
-        x = rows[i, j]
-        rows[i, j] = rows[k, j]
-        rows[k, j] = x
-
-
 @subkernel
-def put_pivot_first(rows, powers, marks, vectors, k, size):
-    """Swap the largest entry of the largest column among rows from k on to row k.
+def pivot(rows, powers, k, size, done, weights):
+    """Return row and column of the largest entry of the largest column among rows from k on.
 
-    Returns the column, or -1 if these rows are zero. ``marks`` are the mask of columns that are
-    done, and the order of the rows.
+    Also writes the weights 2^(powers[i] - p) of these rows, where p is the largest power. The
+    column is -1 if these rows are zero. ``done`` is the mask of columns that are done.
     """
-    done, order = marks
     height, width = size
-    highest, column, best = NONE, -1, -1.0
+    highest, row, column, best = NONE, k, -1, -1.0
     for i in range(k, height):
         highest = max(highest, powers[i])
     if highest == NONE:
-        return -1
-    for j in range(width):
-        if done[j]:
-            continue
-        total = 0.0
-        for i in range(k, height):
-            weight = ratio(powers[i], highest)
-            total += (weight * float(abs(rows[i, j]))) ** 2
-        if total > best:
-            best, column = total, j
-    at, largest = k, -1.0
+        return row, column
     for i in range(k, height):
-        x = ratio(powers[i], highest) * float(abs(rows[i, column]))
-        if x > largest:
-            at, largest = i, x
-    if at != k:
-        swap_rows(rows, k, at, width)
-        swap_rows(vectors, k, at, min(height, width))
-        powers[k], powers[at] = powers[at], powers[k]
-        order[k], order[at] = order[at], order[k]
-    return column
-
-
-class ForestWorkspace(NamedTuple):
-    """Arrays for one edge's rows; vertex stalks have dimension at most L, edge stalks at most H."""
-
-    rows: np.ndarray  # (2 L, max(L, H))
-    powers: np.ndarray  # (2 L,)
-    basis: np.ndarray  # (2 L, 2 L)
-    factor: np.ndarray  # (2 L, 2 L)
-    lines: np.ndarray  # (L, L)
-    levels: np.ndarray  # (L,)
-    rotation: np.ndarray  # (L, L)
-    vectors: np.ndarray  # (2 L, 2 L) vectors of the reflections
-    taus: np.ndarray  # (2 L,)
-    marks: tuple[np.ndarray, np.ndarray, np.ndarray]  # see ``triangulate``
+        weights[i] = ratio(powers[i], highest)
+    for j in range(width):
+        total = -1.0 if done[j] else 0.0
+        for i in range(k, height):
+            total += (weights[i] * float(abs(rows[i, j]))) ** 2
+        if total > best and not done[j]:
+            best, column = total, j
+    for i in range(k + 1, height):
+        if weights[i] * float(abs(rows[i, column])) > weights[row] * float(abs(rows[row, column])):
+            row = i
+    return row, column
 
 
 @subkernel
-def triangulate(rows, powers, vectors, taus, marks, size, floor):
-    """Reduce a stack of rows with exponents to triangular form; return rank and smallest pivot.
+def triangulate(rows, powers, size, floor, work):
+    """Reduce rows with exponents to triangular form; return the rank and the smallest pivot.
 
-    The reflections are written to ``vectors`` and ``taus``. ``marks`` are the mask of columns that
-    are done, the order of the rows and that of the columns. Pivots up to ``floor`` are zero;
-    ``floor`` must be 0 if powers differ.
+    Row i is 2^powers[i] times the first entries of rows[i]. The next ``height`` entries become row
+    i of Q*, Q the orthonormal factor. ``work`` are the mask of columns that are done, their order,
+    and workspace for a column. Pivots up to ``floor`` are zero; it must be 0 if powers differ.
     """
     height, width = size
-    done, order, columns = marks
+    done, columns, weights, vector = work
+    done[:width] = False
     for i in range(height):
-        order[i] = i
-        for j in range(min(height, width)):
-            vectors[i, j] = 0
-    for j in range(width):
-        done[j] = False
+        normalize_row(rows, powers, i, width)
+        for j in range(height):
+            rows[i, width + j] = 1 if i == j else 0
     least = np.inf
     for k in range(min(height, width)):
-        column = put_pivot_first(rows, powers, (done, order), vectors, k, size)
+        at, column = pivot(rows, powers, k, size, done, weights)
         if column < 0:
             return k, least
-        x = rows[k, column]
+        for j in range(width + height):
+            rows[k, j], rows[at, j] = rows[at, j], rows[k, j]
+        powers[k], powers[at] = powers[at], powers[k]
+        weights[k], weights[at] = weights[at], weights[k]
+        x, scale, total = rows[k, column], weights[k], 0.0
         if floor > 0:
-            pivot = float(abs(x)) * two_to(powers[k])
-            if pivot <= floor:
+            size_of_pivot = float(abs(x)) * two_to(powers[k])
+            if size_of_pivot <= floor:
                 return k, least
-            least = min(least, pivot)
+            least = min(least, size_of_pivot)
         done[column], columns[k] = True, column
-        total = 0.0
         for i in range(k, height):
-            weight = ratio(powers[i], powers[k])
-            total += (weight * float(abs(rows[i, column]))) ** 2
+            weights[i] /= scale
+            total += (weights[i] * float(abs(rows[i, column]))) ** 2
         beta = -math.copysign(math.sqrt(total), float(x.real))
         tau, unit = np.conj((beta - x) / beta), 1 / (x - beta)
-        taus[k], vectors[k, k] = tau, 1
         for i in range(k + 1, height):
             rows[i, column] *= unit
-            vectors[i, k] = ratio(powers[i], powers[k]) * rows[i, column]
-        for j in range(width):
-            if done[j]:
+            vector[i] = weights[i] * rows[i, column]
+        for j in range(width + height):
+            if j < width and done[j]:
                 continue
             s = rows[k, j]
             for i in range(k + 1, height):
-                weight = ratio(powers[i], powers[k])
-                s += np.conj(vectors[i, k]) * (weight * rows[i, j])
+                s += np.conj(vector[i]) * ((weights[i] if j < width else 1.0) * rows[i, j])
             s *= tau
             rows[k, j] -= s
             for i in range(k + 1, height):
-                rows[i, j] -= rows[i, column] * s
+                rows[i, j] -= (rows[i, column] if j < width else vector[i]) * s
         rows[k, column] = beta
-        for i in range(k + 1, height):
-            rows[i, column] = 0
+        for i in range(k, height):
+            if i > k:
+                rows[i, column] = 0
             normalize_row(rows, powers, i, width)
-        normalize_row(rows, powers, k, width)
     return min(height, width), least
-
-
-@subkernel
-def put_orthonormal(vectors, taus, order, shape, out):
-    """Write columns of the orthonormal factor, with rows in their original order.
-
-    ``shape`` are the number of reflections, the number of rows, the first column and the number of
-    columns.
-    """
-    rank, height, first, width = shape
-    for i in range(height):
-        for j in range(width):
-            out[order[i], j] = 1 if i == first + j else 0
-    for k in range(rank - 1, -1, -1):
-        tau = np.conj(taus[k])
-        for j in range(width):
-            s = out[order[k], j]
-            for i in range(k + 1, height):
-                s += np.conj(vectors[i, k]) * out[order[i], j]
-            s *= tau
-            out[order[k], j] -= s
-            for i in range(k + 1, height):
-                out[order[i], j] -= vectors[i, k] * s
 
 
 @llvm_inlined
@@ -207,162 +150,54 @@ def power_of(data, at, size):
 
 
 @subkernel
-def add_values(rows, first, data, at, scale, state, v, height):
-    """Add (scale F U_v)* to the rows from ``first`` on, for the map F at v with ``height`` rows."""
-    offsets, counts, values, _ = state
-    begin, d = offsets[v], offsets[v + 1] - offsets[v]
-    for k in range(counts[v]):
-        for i in range(height):
-            x = rows[first + k, i] * 0
-            for j in range(d):
-                x += data[at + i * d + j] * values[begin + j, k]
-            rows[first + k, i] += scale * np.conj(x)
-
-
-@numba_inlined
-def stack_edge(f, starts, e, child, state, workspace):
+def stack_edge(f, starts, e, child, state, rows):
     """Write [A U_u, -C U_v]* for an edge, or (F_tail - F_head) U_u for a loop.
 
-    Each map is divided by a power of two; returns the two powers.
+    Each map is divided by a power of two; returns the powers of the parent's and the child's map.
     """
-    rows, counts = workspace.rows, state[1]
-    height, u, v = f.edge_dims[e], f.edges[e, 0], f.edges[e, 1]
-    dims = f.vertex_dims
-    tail, head = starts[0][e], starts[1][e]
-    p = power_of(f.tail_data, tail, height * dims[u])
-    q = power_of(f.head_data, head, height * dims[v])
-    if u == v:
+    offsets, counts, values, _ = state
+    height = f.edge_dims[e]
+    p = power_of(f.tail_data, starts[0][e], height * f.vertex_dims[f.edges[e, 0]])
+    q = power_of(f.head_data, starts[1][e], height * f.vertex_dims[f.edges[e, 1]])
+    if child < 0:
         p = max(p, q)
         q = p
     p, q = (0 if p == NONE else p), (0 if q == NONE else q)
-    first, second = 0, np.int64(counts[u])
-    if u == v:
-        second = 0
-    elif child == u:
-        first, second = np.int64(counts[v]), 0
-    for i in range(counts[u] + (0 if u == v else counts[v])):
-        for j in range(height):
-            rows[i, j] = 0
-    add_values(rows, first, f.tail_data, tail, two_to(-p), state, u, height)
-    add_values(rows, second, f.head_data, head, -two_to(-q), state, v, height)
-    return (q, p) if child == u else (p, q)
+    rows[: counts[f.edges[e, 0]] + counts[f.edges[e, 1]], :height] = 0
+    for side in range(2):
+        w, data, power = f.edges[e, side], f.head_data if side else f.tail_data, q if side else p
+        first, d = 0, offsets[w + 1] - offsets[w]
+        if w == child:
+            first = counts[f.edges[e, 1 - side]]
+        scale = two_to(-power) * (1 - 2 * side)
+        for k in range(counts[w]):
+            for i in range(height):
+                x = rows[0, 0] * 0
+                for j in range(d):
+                    x += data[starts[side][e] + i * d + j] * values[offsets[w] + j, k]
+                rows[first + k, i] += scale * np.conj(x)
+    return (q, p) if child == f.edges[e, 0] else (p, q)
 
 
-@numba_inlined
-def kernel_of(workspace, size, eps):
-    """Write an orthonormal basis of the kernel of a map given by its adjoint.
+@subkernel
+def put_root_values(state, u, shift, width, arrays):
+    """Write x_u = U D w for new coordinates w, rotated so that D is diagonal.
 
-    Returns its dimension, or -1 if the rank is uncertain.
+    The adjoint of the rotation is written to the last columns of ``lines``.
     """
-    height, width = size
-    for i in range(height):
-        workspace.powers[i] = 0
-        normalize_row(workspace.rows, workspace.powers, i, width)
-    floor = ZERO_FACTOR * max(height, width) * eps
-    rank, smallest = triangulate(
-        workspace.rows,
-        workspace.powers,
-        workspace.vectors,
-        workspace.taus,
-        workspace.marks,
-        size,
-        floor,
-    )
-    # A rank is certain if the smallest pivot exceeds this many times the threshold of zero pivots
-    clear_rank = 100.0
-    if smallest <= clear_rank * floor:
-        return -1
-    shape = (rank, height, rank, height - rank)
-    put_orthonormal(workspace.vectors, workspace.taus, workspace.marks[1], shape, workspace.basis)
-    return height - rank
-
-
-@numba_inlined
-def root_determines(workspace, height, width, floor):
-    """Return whether the first ``height`` rows of the basis, at the root, have full column rank.
-
-    Then the value at the root determines a section. This is decided for one edge, so it does not
-    matter if sections decrease from edge to edge.
-    """
-    for i in range(height):
-        workspace.powers[i] = 0
-        for j in range(width):
-            workspace.rows[i, j] = workspace.basis[i, j]
-        normalize_row(workspace.rows, workspace.powers, i, width)
-    rank, _ = triangulate(
-        workspace.rows,
-        workspace.powers,
-        workspace.vectors,
-        workspace.taus,
-        workspace.marks,
-        (height, width),
-        floor,
-    )
-    return rank == width
-
-
-@numba_inlined
-def weighted_basis(state, u, v, shifts, width, workspace):
-    """Write the QR decomposition of the basis, weighted by the scales of u and v; return the rank.
-
-    Q maps new orthonormal coordinates to the coordinates of both subtrees.
-    """
-    offsets, counts, _, scales = state
-    height = np.int64(counts[u])
-    for part in range(1 if v < 0 else 2):
-        at, first = (v, height) if part else (u, 0)
-        for k in range(counts[at]):
-            workspace.powers[first + k] = -scales[offsets[at] + k] - shifts[part]
-            for j in range(width):
-                workspace.rows[first + k, j] = workspace.basis[first + k, j]
-            normalize_row(workspace.rows, workspace.powers, first + k, width)
-    height += 0 if v < 0 else np.int64(counts[v])
-    size = (height, width)
-    rank, _ = triangulate(
-        workspace.rows,
-        workspace.powers,
-        workspace.vectors,
-        workspace.taus,
-        workspace.marks,
-        size,
-        0.0,
-    )
-    shape = (rank, height, 0, width)
-    put_orthonormal(workspace.vectors, workspace.taus, workspace.marks[1], shape, workspace.factor)
-    return rank
-
-
-@numba_inlined
-def put_root_values(state, u, shift, width, workspace):
-    """Write x_u = U D w for new coordinates w, rotated so that D is diagonal."""
     offsets, counts, values, scales = state
-    begin, d = offsets[u], offsets[u + 1] - offsets[u]
-    rows, lines, levels, columns = (
-        workspace.rows,
-        workspace.lines,
-        workspace.levels,
-        workspace.marks[2],
-    )
+    rows, powers, basis, lines, levels, work = arrays
+    begin, d, columns = offsets[u], offsets[u + 1] - offsets[u], work[1]
     for i in range(width):
-        levels[i] = -workspace.powers[i] - shift
-        column = columns[i]
+        levels[i] = -powers[i] - shift
         for a in range(d):
             x = rows[0, 0] * 0
             for k in range(counts[u]):
-                x += values[begin + a, k] * workspace.basis[k, column]
+                x += values[begin + a, k] * basis[k, columns[i]]
             for m in range(i):
-                x -= np.conj(lines[m, a]) * rows[m, column]
-            lines[i, a] = np.conj(x / rows[i, column])
-    for i in range(width):
-        normalize_row(lines, levels, i, d)
-    size = (width, d)
-    rank, _ = triangulate(
-        lines, levels, workspace.vectors, workspace.taus, workspace.marks, size, 0.0
-    )
-    shape = (rank, width, 0, width)
-    put_orthonormal(
-        workspace.vectors, workspace.taus, workspace.marks[1], shape, workspace.rotation
-    )
+                x -= np.conj(lines[m, a]) * rows[m, columns[i]]
+            lines[i, a] = np.conj(x / rows[i, columns[i]])
+    rank, _ = triangulate(lines, levels, (width, d), 0.0, work)
     for i in range(width):
         scales[begin + i] = levels[i] if i < rank else 0
         for a in range(d):
@@ -371,7 +206,7 @@ def put_root_values(state, u, shift, width, workspace):
 
 
 @kernel
-def join_subtrees(f, starts, steps, eps, state, workspace, shapes, factors):
+def join_subtrees(f, starts, steps, eps, state, sizes, shapes, factors):
     """Join the subtrees at both ends of each edge; return whether that failed.
 
     It fails if the rank of an edge is uncertain, or if there are more sections than the value at
@@ -380,33 +215,55 @@ def join_subtrees(f, starts, steps, eps, state, workspace, shapes, factors):
     ``steps`` are the edges, and for each the child, or -1 for a loop. The dimensions of z_u, z_v
     and the new coordinates are written to ``shapes``, the matrices from new coordinates to z_u and
     z_v to ``factors``. ``state`` is (offsets, dimensions of z, U, exponents of D), for single
-    vertices on entry.
+    vertices on entry; ``sizes`` are the largest dimensions of vertex and edge stalks.
     """
     order, children = steps
-    counts, at = state[1], 0
+    offsets, counts, values, scales = state
+    most, wide, dtype = 2 * sizes[0], max(2 * sizes[0], sizes[1]), values.dtype
+    rows, powers = np.empty((most, wide + most), dtype), np.empty(most, np.int64)
+    lines, levels = np.empty((most, most), dtype), np.empty(most, np.int64)
+    basis, weights, vector = np.empty((most, most), dtype), np.empty(most), np.empty(most, dtype)
+    work = np.empty(wide, np.bool_), np.empty(most, np.int64), weights, vector
+    arrays, at = (rows, powers, basis, lines, levels, work), 0
     for step in range(order.size):
         e, v = order[step], children[step]
         u = f.edges[e, 0] if f.edges[e, 0] != v else f.edges[e, 1]
-        shifts = stack_edge(f, starts, e, v, state, workspace)
-        ku, kv = np.int64(counts[u]), np.int64(0)
-        if v >= 0:
-            kv = np.int64(counts[v])
-        width = kernel_of(workspace, (ku + kv, np.int64(f.edge_dims[e])), eps)
-        if width < 0:
+        height, ku = np.int64(f.edge_dims[e]), np.int64(counts[u])
+        total = ku if v < 0 else ku + counts[v]
+        shifts = stack_edge(f, starts, e, v, state, rows)
+        powers[:total] = 0
+        floor = ZERO_FACTOR * max(total, height) * eps
+        rank, smallest = triangulate(rows, powers, (total, height), floor, work)
+        width = total - rank
+        # A rank is certain if the smallest pivot exceeds 100 times the threshold of zero pivots
+        if smallest <= 100 * floor or width > f.vertex_dims[u]:
             return True
-        floor = ZERO_FACTOR * max(ku + kv, np.int64(f.edge_dims[e])) * eps
-        if width > f.vertex_dims[u] or not root_determines(workspace, ku, width, floor):
-            return True
-        if weighted_basis(state, u, v, shifts, width, workspace) < width:
-            return True
-        put_root_values(state, u, shifts[0], width, workspace)
-        shapes[step, 0], shapes[step, 1], shapes[step, 2] = ku, kv, width
-        for i in range(ku + kv):
+        for i in range(total):
             for j in range(width):
-                x = workspace.factor[0, 0] * 0
+                basis[i, j] = np.conj(rows[rank + j, height + i])
+        # The value at the root must determine a section. This is decided for one edge, so it does
+        # not matter if sections decrease from edge to edge.
+        powers[:ku] = 0
+        rows[:ku, :width] = basis[:ku, :width]
+        if triangulate(rows, powers, (ku, width), floor, work)[0] < width:
+            return True
+        # Orthonormal coordinates, by a QR decomposition of the basis weighted by D^{-1}
+        for i in range(total):
+            powers[i] = -shifts[0] - scales[offsets[u] + i] if i < ku else 0
+            if i >= ku:
+                powers[i] = -shifts[1] - scales[offsets[v] + i - ku]
+        rows[:total, :width] = basis[:total, :width]
+        if triangulate(rows, powers, (total, width), 0.0, work)[0] < width:
+            return True
+        put_root_values(state, u, shifts[0], width, arrays)
+        shapes[step, 0], shapes[step, 1], shapes[step, 2] = ku, total - ku, width
+        d = f.vertex_dims[u]
+        for i in range(total):
+            for j in range(width):
+                x = rows[0, 0] * 0
                 for k in range(width):
-                    x += workspace.factor[i, k] * workspace.rotation[k, j]
-                factors[at] = x
+                    x += rows[k, width + i] * lines[j, d + k]
+                factors[at] = np.conj(x)
                 at += 1
     return False
 

@@ -2,13 +2,8 @@
 
 import numpy as np
 
-from sheafcoarsen._kernels.dense import triangular_factor
 from sheafcoarsen._kernels.jit import kernel, subkernel
-from sheafcoarsen._kernels.sections.elimination import (
-    divide_by_adjoint,
-    divide_by_upper,
-    factor_gram,
-)
+from sheafcoarsen._kernels.sections.elimination import orthonormalize
 
 
 @kernel
@@ -48,29 +43,13 @@ def put_in_metric(a, f, c, metric, columns, workspace):
                     z[x + p + j] += g * R.data[R.indptr[row] + j]
 
 
-@subkernel
-def copy_columns(a, f, c, columns, workspace):
-    """Copy workspace.z to the columns (P, R) of cluster a."""
-    (P, R), z = columns, workspace.z
-    p, r = P.ranks[a], R.ranks[a]
-    for q in range(c.member_ptr[a], c.member_ptr[a + 1]):
-        v = c.members[q]
-        for i in range(f.vertex_dims[v]):
-            x, row = (c.local_offsets[v] + i) * (p + r), f.vertex_offsets[v] + i
-            for j in range(p):
-                P.data[P.indptr[row] + j] = z[x + j]
-            for j in range(r):
-                R.data[R.indptr[row] + j] = z[x + p + j]
-
-
 @kernel
 def orthonormalize_columns(lo, hi, f, c, metrics, columns, workspace):
     """Orthonormalize [P_a | R_a] of clusters lo .. hi in the metrics of the stalks, in place.
 
     ``columns`` are P and R as ``Blocks``. ``metrics`` are the triangular factors of the metrics of
     the stalks, and output for those of the coarse stalks, the columns of R_a orthogonal to P_a. P
-    and R become coordinates in orthonormal bases. Returns -1, or the first cluster for which
-    LAPACK failed.
+    and R become coordinates in orthonormal bases.
     """
     (P, R), (metric, new) = columns, metrics
     z, factor, stack = workspace.z, workspace.factor, workspace.stack
@@ -80,19 +59,21 @@ def orthonormalize_columns(lo, hi, f, c, metrics, columns, workspace):
         if k == 0:
             continue
         put_in_metric(a, f, c, metric, columns, workspace)
-        for i in range(n * k):
-            stack[i] = z[i]
-        triangular_factor(stack, n, k, workspace.column, workspace.row)
-        divide_by_upper(z, n, k, stack)
-        # a second pass, by Cholesky, since rounding leaves the columns not quite orthogonal
-        if factor_gram(z, n, k, factor, workspace.lapack) != 0:
-            return a
-        divide_by_adjoint(z, n, k, factor)
+        orthonormalize(z, n, k, workspace)
+        for i in range(k * k):
+            factor[i] = stack[i]
+        orthonormalize(z, n, k, workspace)  # since rounding leaves columns not quite orthogonal
         for i in range(r):
             for j in range(r):
                 x = factor.dtype.type(0)
                 for h in range(i, j + 1):
-                    x += np.conj(factor[(p + h) * k + p + i]) * stack[(p + h) * k + p + j]
+                    x += stack[(p + i) * k + p + h] * factor[(p + h) * k + p + j]
                 new.data[new.starts[a] + i * r + j] = x
-        copy_columns(a, f, c, columns, workspace)
-    return -1
+        for q in range(c.member_ptr[a], c.member_ptr[a + 1]):
+            v = c.members[q]
+            for i in range(f.vertex_dims[v]):
+                first, row = (c.local_offsets[v] + i) * k, f.vertex_offsets[v] + i
+                for j in range(p):
+                    P.data[P.indptr[row] + j] = z[first + j]
+                for j in range(r):
+                    R.data[R.indptr[row] + j] = z[first + p + j]

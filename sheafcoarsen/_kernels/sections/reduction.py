@@ -13,10 +13,10 @@ from sheafcoarsen._kernels.jit import kernel, subkernel
 from sheafcoarsen._kernels.sections.elimination import (
     factor_with_pivots,
     fill_kept_space,
+    next_row,
     put_edge_row,
     put_times,
     smallest_eliminated,
-    stack_height,
 )
 
 ZERO_ROUNDING = 10.0
@@ -24,15 +24,6 @@ ZERO_ROUNDING = 10.0
 
 Here g is the minimum of 1 and the smallest eliminated singular value.
 """
-
-
-@subkernel
-def next_row(workspace, filled, k):
-    """Factor the stacked rows if the stack is full; return the index of the next row."""
-    if filled == stack_height(k):
-        triangular_factor(workspace.stack, filled, k, workspace.column, workspace.row)
-        filled = min(filled, k)
-    return filled
 
 
 @subkernel
@@ -121,8 +112,7 @@ def reduce_clusters(lo, hi, f, c, crossing, cut, workspace, kept):
             continue
         r = factor_with_pivots(a, f, c, keep, lapack)
         dropped[a] = smallest_eliminated(r, n, lapack, workspace.t)
-        if fill_kept_space(a, r, f, c, k, workspace) != 0:
-            return a
+        fill_kept_space(a, r, f, c, k, workspace)
         rows = stack_internal(a, f, c, k, workspace)
         square = 0.0
         for i in range(rows * k):

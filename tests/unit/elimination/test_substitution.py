@@ -45,19 +45,6 @@ def test_single_precision_is_computed_in_double():
     assert np.abs(right - n / 2).max() <= 2 * np.spacing(np.float32(n / 2))
 
 
-def test_columns_are_extended_independently():
-    F = CellularSheaf.random(nx.karate_club_graph(), 2, 3, seed=5)
-    K = sc.eliminate(F)
-    rng = np.random.default_rng(5)
-    z, b = rng.standard_normal((K.sheaf.dim_c0, 3)), rng.standard_normal((F.dim_c0, 3))
-    x, pooled = K.extend(z, b), K.reduce(b)
-    for j in range(3):
-        assert_residual(x[:, j] - K.extend(z[:, j], b[:, j]), x, n=F.dim_c0)
-        assert_residual(pooled[:, j] - K.reduce(b[:, j]), pooled, n=F.dim_c0)
-    assert_residual(K.extend(z, 0 * b) - K.extend(z), K.extend(z), n=F.dim_c0)
-    assert np.linalg.norm(x - K.extend(z)) > 0.1 * np.linalg.norm(x)
-
-
 @pytest.mark.parametrize("dim", [1, 2])
 def test_one_right_hand_side_gives_the_same_bits_as_several(dim):
     """The numbers are complex."""

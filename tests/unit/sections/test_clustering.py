@@ -76,9 +76,9 @@ def test_clusters_have_about_40_vertices_or_120_dimensions(dim):
     for growth in (1, 2):
         count = clustering.cluster_count(F, growth)
         assert abs(1600 / count - growth * mean) < 1
-        choice = clustering.choose_clusters(F, growth)
-        assert not choice.is_cut
-        assert choice.partition.n_clusters == count
+        _, partition, _, is_cut = clustering.choose_clusters(F, growth)
+        assert not is_cut
+        assert partition.n_clusters == count
 
 
 def test_the_dimension_of_dense_decompositions_is_bounded(monkeypatch):

@@ -1,14 +1,10 @@
 """Sections of sheaves with maps and edges of very different size."""
 
-import networkx as nx
 import numpy as np
 import pytest
 
 import sheafcoarsen as sc
-from sheafcoarsen import CellularSheaf, Partition
-from sheafcoarsen._kernels.sections import Ragged
-from sheafcoarsen.partition import clusters_of
-from sheafcoarsen.sections.equilibration import block_columns, check_status, equilibrate
+from sheafcoarsen.sections.equilibration import check_status, equilibrate
 from tests.support.helpers import assert_residual, same_subspace
 from tests.unit.sections.test_global_sections import check_basis, neighbours
 
@@ -47,22 +43,6 @@ def test_sections_do_not_depend_on_the_condition_number_of_vertex_bases(conditio
     check_basis(F, S)
 
 
-def test_block_columns_start_at_the_first_requested_column():
-    """Clusters interleave; rows are sorted by vertex and columns by cluster."""
-    F = CellularSheaf.random(nx.path_graph(4), [1, 2, 1, 2], 1, seed=3)
-    P = Partition([0, 1, 0, 1])
-    clusters = clusters_of(F, P)
-    kept = np.array([2, 3])
-    blocks = [np.arange(1.0, 5.0).reshape(2, 2), np.arange(10.0, 22.0).reshape(4, 3)]
-    z, z_starts = np.concatenate([b.ravel() for b in blocks]), np.array([0, 4, 16])
-    first, counts = np.array([1, 0]), np.array([1, 2])
-    R = block_columns(F, clusters, kept, Ragged(z_starts, z), first, counts).matrix.toarray()
-    expected = np.zeros((6, 3))
-    expected[[0, 3], 0] = blocks[0][:, 1]
-    expected[[1, 2, 4, 5], 1:] = blocks[1][:, :2]
-    assert R.tolist() == expected.tolist()
-
-
 def test_a_failure_of_lapack_raises_with_the_cluster():
     check_status([-1, -1], "cluster")
     check_status([], "cluster")
@@ -74,5 +54,5 @@ def test_weights_are_1_if_maps_are_isometries():
     """Weights are the sensitivity of equilibrated coordinates to errors of the maps."""
     _, stalks = equilibrate(sc.gallery.bundle(neighbours(50), 3, seed=1), 2.0**-52)
     y = np.random.default_rng(0).standard_normal(150)
-    x = stalks.leading(stalks.bases.W) @ y
+    x = stalks.columns(stalks.bases.W) @ y
     assert_residual(stalks.weights @ x**2 - y @ y, y, y, n=150)

@@ -210,15 +210,6 @@ def test_rounding_errors_of_singular_maps_do_not_count_as_rank(dim, rank, dtype)
     assert without_warnings(F).h0 == h0 > dim
 
 
-def test_forests_are_solved_by_tree_substitution():
-    """The sheaves of these tests are not coarsened."""
-    decided = 0
-    for seed in range(40):
-        F = CellularSheaf.random(ends_of("tree", 12, seed), 2, 2 + seed % 2, seed=seed)
-        decided += forest_sections(F) is not None
-    assert decided == 40
-
-
 def test_a_nearly_singular_map_at_one_end_does_not_make_the_rank_unclear():
     """Half of the edges have a nearly singular map at one end."""
     n = SIZE

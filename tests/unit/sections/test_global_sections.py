@@ -237,12 +237,6 @@ def test_results_do_not_depend_on_the_number_of_threads(monkeypatch, always_spar
     assert (one.largest_zero, one.residual) == (two.largest_zero, two.residual)
 
 
-@pytest.mark.parametrize("function", [sc.global_sections, sc.cohomology_dims])
-def test_an_argument_that_is_not_a_sheaf_raises(function):
-    with pytest.raises(TypeError, match="must be a CellularSheaf, got ndarray"):
-        function(np.eye(3))
-
-
 def test_the_repr_shows_h0_and_the_singular_values():
     assert repr(sc.global_sections(sc.CellularSheaf.constant(nx.path_graph(3)))).startswith(
         "GlobalSections(h0=1, dense basis, largest_zero="
@@ -277,7 +271,7 @@ def test_clusters_grow_only_after_a_level_that_stalls(monkeypatch):
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
 def test_the_threshold_is_lowered_if_large_clusters_stall(monkeypatch):
     """With a threshold of 2, nothing is eliminated until the threshold is a tenth of it."""
-    monkeypatch.setattr(_global_sections, "KEEP", {8: 2.0})
+    monkeypatch.setattr(_global_sections, "KEEP", {64: 2.0})
     graph = nx.convert_node_labels_to_integers(nx.grid_2d_graph(18, 18))
     S = sc.global_sections(sc.gallery.bundle(graph, 2, seed=0))
     assert S.h0 == 2

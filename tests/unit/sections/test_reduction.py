@@ -28,20 +28,6 @@ def test_clusters_are_enlarged_if_coarsening_stalls(monkeypatch):
 
 
 @pytest.mark.usefixtures("no_forests")
-def test_coarsening_that_stalls_at_a_large_dimension_raises(monkeypatch):
-    monkeypatch.setattr("sheafcoarsen.sections.clustering.LAST", 1)
-    monkeypatch.setattr("sheafcoarsen.sections.clustering.LARGEST_LAST", 1)
-    monkeypatch.setattr(
-        "sheafcoarsen.sections.clustering.cluster_count", lambda sheaf, growth: sheaf.n_vertices
-    )
-    monkeypatch.setattr(
-        "sheafcoarsen.sections._global_sections.sections_of_full_rank", lambda F: None
-    )
-    with pytest.raises(np.linalg.LinAlgError, match="stalled at dimension 60"):
-        sc.global_sections(sc.CellularSheaf.constant(nx.path_graph(60)))
-
-
-@pytest.mark.usefixtures("no_forests")
 def test_a_stalk_that_is_too_large_raises(monkeypatch):
     monkeypatch.setattr("sheafcoarsen.sections.clustering.LAST", 20)
     monkeypatch.setattr("sheafcoarsen.sections.clustering.LARGEST_LAST", 30)
