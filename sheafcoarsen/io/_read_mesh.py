@@ -13,14 +13,10 @@ import numpy as np
 from sheafcoarsen._support import PathLike, file_path
 from sheafcoarsen.io.off_obj import read_obj, read_off
 from sheafcoarsen.io.ply import read_ply
-from sheafcoarsen.io.polygons import Polygons
+from sheafcoarsen.io.polygons import Mesh
 from sheafcoarsen.io.text import reader_of
 
-READERS: dict[str, Callable[[str], Polygons]] = {
-    ".off": read_off,
-    ".obj": read_obj,
-    ".ply": read_ply,
-}
+READERS: dict[str, Callable[[str], Mesh]] = {".off": read_off, ".obj": read_obj, ".ply": read_ply}
 """Reader for each file extension."""
 
 
@@ -76,5 +72,4 @@ def read_mesh(path: PathLike) -> tuple[np.ndarray, np.ndarray]:
     ((4, 3), [[0, 1, 2, 3]])
     """
     path = file_path(path)
-    mesh = reader_of(path, READERS, "read_mesh")(path)
-    return mesh.points, mesh.faces(path)
+    return reader_of(path, READERS, "read_mesh")(path)

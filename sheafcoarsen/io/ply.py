@@ -1,12 +1,12 @@
 """Reader of meshes in the PLY format, text or binary."""
 
-import struct
+import io
 from typing import NamedTuple
 
 import numpy as np
 
-from sheafcoarsen.io.polygons import FaceLines, Polygons
-from sheafcoarsen.io.text import file_error, read_bytes, shown
+from sheafcoarsen.io.polygons import FaceLines, Mesh, face_array
+from sheafcoarsen.io.text import file_error, opened, shown
 
 TYPES = {
     **dict.fromkeys(("char", "int8"), "i1"),
@@ -42,117 +42,93 @@ class _Element(NamedTuple):
     rows: int
     properties: list[_Property]
 
-    @property
-    def has_lists(self) -> bool:
-        return any(column.length is not None for column in self.properties)
-
     def place(self, *names: str) -> int | None:
-        """Return the index of the property with one of the given names, or None."""
-        found = [i for i, column in enumerate(self.properties) if column.name in names]
-        return found[0] if found else None
+        """Return the index of the first property with one of the given names, or None."""
+        return next((i for i, p in enumerate(self.properties) if p.name in names), None)
 
 
-class _Header(NamedTuple):
-    """Parsed header of the file."""
-
-    order: str  # byte order, "" for text
-    elements: list[_Element]
-    length: int  # length of the header in bytes
-    lines: int
-
-
-def read_ply(path: str) -> Polygons:
+def read_ply(path: str) -> Mesh:
     """Read the points and faces of a PLY file; other elements are ignored."""
-    content = read_bytes(path)
-    header = _header(path, content)
-    vertex = next((e for e in header.elements if e.name == "vertex"), None)
-    if vertex is None or None in (vertex.place("x"), vertex.place("y"), vertex.place("z")):
+    with opened(path) as file:
+        content = file.read()
+    if not content.startswith(b"ply"):
+        raise file_error(path, 1, "a PLY file begins with a line ply")
+    stream = io.BytesIO(content)
+    order, elements, n_lines = _header(path, stream)
+    tables = {element.name: element for element in elements}
+    vertex, face = tables.get("vertex"), tables.get("face")
+    if vertex is None or None in map(vertex.place, "xyz"):
         raise file_error(path, None, "the header has no element vertex with properties x, y and z")
-    if vertex.has_lists:
+    if any(column.length for column in vertex.properties):
         raise file_error(path, None, "the element vertex has lists, which are not supported")
-    face = next((e for e in header.elements if e.name == "face"), None)
     if face is not None:
         at = face.place(*CORNERS)
-        if at is None or face.properties[at].length is None:
+        if at is None or not face.properties[at].length:
             raise file_error(path, None, "the element face has no list vertex_indices")
-        if any(column.length is not None for column in face.properties[:at]):
+        if any(column.length for column in face.properties[:at]):
             raise file_error(path, None, "lists before vertex_indices are not supported")
         if face.properties[at].kind[0] == "f":
             raise file_error(path, None, "vertex_indices must be whole numbers")
-    if header.order:
-        return _Binary(path, content, header).polygons()
-    return _from_text(path, content, header)
+    if order:
+        return _from_binary(path, stream.read(), order, elements)
+    return _from_text(path, stream.read().decode("ascii", "replace"), n_lines, elements)
 
 
-def _header(path: str, content: bytes) -> _Header:
-    """Parse the lines up to end_header."""
-    if not content.startswith(b"ply"):
-        raise file_error(path, 1, "a PLY file begins with a line ply")
+def _header(path: str, stream: io.BytesIO) -> tuple[str, list[_Element], int]:
+    """Parse the lines up to end_header; return byte order, elements, and the number of lines."""
     elements: list[_Element] = []
-    order, start, number = None, 0, 0
-    while True:
-        end = content.find(b"\n", start)
-        if end < 0:
-            raise file_error(path, None, "the file ends before end_header: fetch or write it again")
+    order, number = None, 0
+    while (line := stream.readline()).endswith(b"\n"):
         number += 1
-        text = content[start:end].decode("ascii", "replace").split()
-        start = end + 1
-        if text[:1] == ["end_header"]:
-            break
-        if text[:1] == ["format"]:
-            if len(text) < 2 or text[1] not in FORMATS:
-                message = f"the format must be one of {', '.join(FORMATS)}, got {text[1:]}"
+        match words := line.decode("ascii", "replace").split():
+            case [] | ["ply" | "comment" | "obj_info", *_]:
+                pass
+            case ["end_header", *_]:
+                break
+            case ["format", name, *_] if name in FORMATS:
+                order = FORMATS[name]
+            case ["format", *_]:
+                message = f"the format must be one of {', '.join(FORMATS)}, got {words[1:]}"
                 raise file_error(path, number, message)
-            order = FORMATS[text[1]]
-        elif text[:1] == ["element"]:
-            if len(text) != 3 or not (text[2].isascii() and text[2].isdigit()):
+            case ["element", name, count] if count.isascii() and count.isdigit():
+                if name in (element.name for element in elements):
+                    raise file_error(path, number, f"a second element {shown(name)}")
+                elements.append(_Element(name, int(count), []))
+            case ["element", *_]:
                 raise file_error(path, number, "an element requires a name and a count")
-            if text[1] in (element.name for element in elements):
-                raise file_error(path, number, f"a second element {shown(text[1])}")
-            elements.append(_Element(text[1], int(text[2]), []))
-        elif text[:1] == ["property"]:
-            if not elements:
+            case ["property", *_] if not elements:
                 raise file_error(path, number, "a property before any element")
-            elements[-1].properties.append(_property(path, number, text[1:]))
-        elif text and text[0] not in ("ply", "comment", "obj_info"):
-            raise file_error(path, number, f"unknown word {shown(text[0])} in the header")
+            case ["property", "list", length, kind, name] if length in TYPES and kind in TYPES:
+                if TYPES[length][0] == "f":
+                    raise file_error(path, number, "the length of a list must be a whole number")
+                elements[-1].properties.append(_Property(name, TYPES[kind], TYPES[length]))
+            case ["property", kind, name] if kind in TYPES:
+                elements[-1].properties.append(_Property(name, TYPES[kind]))
+            case ["property", *rest]:
+                kinds = rest[1:3] if rest[:1] == ["list"] else rest[:1]
+                unknown = next((shown(kind) for kind in kinds if kind not in TYPES), None)
+                message = (
+                    "a property needs a type and a name, or the word list, two types and a name"
+                )
+                raise file_error(path, number, f"no type {unknown}" if unknown else message)
+            case _:
+                raise file_error(path, number, f"unknown word {shown(words[0])} in the header")
+    else:
+        raise file_error(path, None, "the file ends before end_header: fetch or write it again")
     if order is None:
         raise file_error(path, None, "the header has no format")
-    empty = next((element for element in elements if not element.properties), None)
-    if empty is not None:
-        raise file_error(path, None, f"the element {shown(empty.name)} has no properties")
-    return _Header(order, elements, start, number)
+    for element in elements:
+        if not element.properties:
+            raise file_error(path, None, f"the element {shown(element.name)} has no properties")
+    return order, elements, number
 
 
-def _property(path: str, number: int, words: list[str]) -> _Property:
-    kinds = words[1:3] if words[:1] == ["list"] else words[:1]
-    wanted = 4 if words[:1] == ["list"] else 2
-    unknown = next((kind for kind in kinds if kind not in TYPES), None)
-    if len(words) != wanted or unknown is not None:
-        message = "a property needs a type and a name, or the word list, two types and a name"
-        raise file_error(path, number, message if unknown is None else f"no type {shown(unknown)}")
-    if wanted == 2:
-        return _Property(words[1], TYPES[words[0]])
-    if TYPES[words[1]][0] == "f":
-        raise file_error(path, number, "the length of a list must be a whole number")
-    return _Property(words[3], TYPES[words[2]], TYPES[words[1]])
-
-
-def _cut_off(path: str, element: _Element) -> ValueError:
-    message = f"the file ends inside its {element.rows} elements {shown(element.name)}"
-    return file_error(path, None, f"{message}: fetch or write it again")
-
-
-# ---------------------------------------------------------------- text
-
-
-def _from_text(path: str, content: bytes, header: _Header) -> Polygons:
-    """Parse the rows of a text file, one per line."""
-    text = content[header.length :].decode("ascii", "replace")
-    lines = enumerate(text.split("\n"), start=header.lines + 1)
+def _from_text(path: str, text: str, n_lines: int, elements: list[_Element]) -> Mesh:
+    """Parse the rows of a text file, one per line; ``n_lines`` lines precede them."""
+    lines = enumerate(text.split("\n"), start=n_lines + 1)
     rows = ((number, line.split()) for number, line in lines if line.strip())
     mesh = FaceLines(path)
-    for element in header.elements:
+    for element in elements:
         axes = [element.place(axis) or 0 for axis in "xyz"]
         at = element.place(*CORNERS) or 0
         for _ in range(element.rows):
@@ -163,110 +139,88 @@ def _from_text(path: str, content: bytes, header: _Header) -> Polygons:
                 if len(words) != len(element.properties):
                     message = f"a vertex has {len(element.properties)} numbers, got {len(words)}"
                     raise file_error(path, number, message)
-                mesh.points.add(number, [words[axis] for axis in axes])
+                mesh.add_point(number, [words[axis] for axis in axes])
             elif element.name == "face":
                 mesh.add_face(number, words[at:])
     extra = next(rows, None)
     if extra is not None:
         raise file_error(path, extra[0], "more lines than the header announces")
-    return mesh.polygons()
+    return mesh.mesh()
 
 
-# ---------------------------------------------------------------- binary
+def _from_binary(path: str, content: bytes, order: str, elements: list[_Element]) -> Mesh:
+    """Parse the rows of a binary file, element by element."""
+    at, points = 0, np.zeros((0, 3))
+    corners, sizes = [np.zeros(0, dtype=np.int64)], np.zeros(0, dtype=np.int64)
+    for element in elements:
+        try:
+            tables = _tables(content, at, order, element)
+        except ValueError:
+            raise _cut_off(path, element) from None
+        at += sum(rows.nbytes for rows in tables)
+        if element.name == "vertex" and tables:
+            axes = [tables[0][f"f{element.place(axis)}"] for axis in "xyz"]
+            points = np.stack(axes, axis=1).astype(np.float64)
+        elif element.name == "face":
+            lists = [rows[f"f{element.place(*CORNERS)}"] for rows in tables]
+            corners += [vertices.reshape(-1) for vertices in lists]
+            sizes = np.repeat([v.shape[1] for v in lists], [len(v) for v in lists]).astype(int)
+    bad = np.flatnonzero(~np.isfinite(points).all(axis=1))
+    if bad.size:
+        message = f"coordinates must be finite, got {points[bad[0]].tolist()} at vertex {bad[0]}"
+        raise file_error(path, None, message)
+    return points, face_array(path, len(points), np.concatenate(corners).astype(np.int64), sizes)
 
 
-class _Binary:
-    """Sequential reader of the elements of a binary file."""
+def _tables(content: bytes, at: int, order: str, element: _Element) -> list[np.ndarray]:
+    """Return the rows of an element: one array if lists have equal lengths, or one for each row.
 
-    def __init__(self, path: str, content: bytes, header: _Header):
-        self.path = path
-        self.content = content
-        self.header = header
-        self.at = header.length
-
-    def polygons(self) -> Polygons:
-        """Return the points and faces."""
-        points = np.zeros((0, 3))
-        corners, sizes = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-        for element in self.header.elements:
-            if element.name == "face":
-                corners, sizes = self._faces(element)
-            elif element.has_lists:
-                self._rows(element, 0)
+    The fields f0, f1, ... hold the properties, and n0, n1, ... the lengths of lists.
+    """
+    columns = [
+        (np.dtype(order + kind), None if length is None else np.dtype(order + length))
+        for _, kind, length in element.properties
+    ]
+    least = sum((kind if length is None else length).itemsize for kind, length in columns)
+    if at + element.rows * least > len(content):
+        raise ValueError
+    tables: list[np.ndarray] = []
+    row_types: dict[tuple[int, ...], np.dtype] = {}  # by the lengths of lists
+    while len(tables) < element.rows:
+        lengths: tuple[int, ...] = ()
+        end = at
+        for kind, length in columns:
+            if length is None:
+                end += kind.itemsize
             else:
-                rows = self._table(element, self._dtype(element.properties))
-                if element.name == "vertex":
-                    columns = [f"f{element.place(axis)}" for axis in "xyz"]
-                    points = np.stack([rows[name].astype(np.float64) for name in columns], axis=1)
-        bad = np.flatnonzero(~np.isfinite(points).all(axis=1))
-        if bad.size:
-            message = f"coordinates must be finite, got {points[bad[0]].tolist()} at vertex"
-            raise file_error(self.path, None, f"{message} {bad[0]}")
-        return Polygons(points, corners, sizes, None)
+                k = max(int(np.frombuffer(content, length, 1, end)[0]), 0)
+                lengths += (k,)
+                end += length.itemsize + k * kind.itemsize
+        if lengths not in row_types:
+            row_types[lengths] = _row_type(columns, lengths)
+        row_type = row_types[lengths]
+        if not tables and at + element.rows * row_type.itemsize <= len(content):
+            rows = np.frombuffer(content, row_type, element.rows, at)
+            counts = [rows[name] for name in row_type.names or () if name[0] == "n"]
+            if all((count == count[0]).all() for count in counts):
+                return [rows]
+        tables.append(np.frombuffer(content, row_type, 1, at))
+        at = end
+    return tables
 
-    def _dtype(self, properties: list[_Property], k: int = 0) -> np.dtype:
-        """Return the dtype of a row, with fields f0, f1, ..., if all lists have length k."""
-        fields: list = []
-        for i, column in enumerate(properties):
-            kind = self.header.order + column.kind
-            if column.length is None:
-                fields.append((f"f{i}", kind))
-            else:
-                fields += [(f"n{i}", self.header.order + column.length), (f"f{i}", kind, (k,))]
-        return np.dtype(fields)
 
-    def _table(self, element: _Element, dtype: np.dtype) -> np.ndarray:
-        """Return the rows of an element without lists, and advance past them."""
-        end = self.at + element.rows * dtype.itemsize
-        if end > len(self.content):
-            raise _cut_off(self.path, element)
-        rows = np.frombuffer(self.content, dtype, element.rows, self.at) if element.rows else None
-        self.at = end
-        return np.zeros(0, dtype) if rows is None else rows
+def _row_type(columns: list, lengths: tuple[int, ...]) -> np.dtype:
+    """Return the type of a row whose lists have the given lengths."""
+    fields: list[tuple] = []
+    rest = iter(lengths)
+    for i, (kind, length) in enumerate(columns):
+        if length is None:
+            fields.append((f"f{i}", kind))
+        else:
+            fields += [(f"n{i}", length), (f"f{i}", kind, (next(rest),))]
+    return np.dtype(fields)
 
-    def _faces(self, element: _Element) -> tuple[np.ndarray, np.ndarray]:
-        """Return the corners of all faces and the number of corners of each."""
-        at = element.place(*CORNERS) or 0
-        start = self.at
-        if element.rows and sum(column.length is not None for column in element.properties) == 1:
-            # fast path: usually all faces have as many corners as the first
-            before = self._dtype(element.properties[:at]).itemsize
-            count = np.dtype(self.header.order + str(element.properties[at].length))
-            if start + before + count.itemsize > len(self.content):
-                raise _cut_off(self.path, element)
-            k = int(np.frombuffer(self.content, count, 1, start + before)[0])
-            if 0 < k * element.rows <= len(self.content):
-                dtype = self._dtype(element.properties, k)
-                if start + element.rows * dtype.itemsize <= len(self.content):
-                    rows = self._table(element, dtype)
-                    if (rows[f"n{at}"] == k).all():
-                        sizes = np.full(element.rows, k, dtype=np.int64)
-                        return rows[f"f{at}"].astype(np.int64).reshape(-1), sizes
-            self.at = start
-        return self._rows(element, at)
 
-    def _rows(self, element: _Element, at: int) -> tuple[np.ndarray, np.ndarray]:
-        """Traverse rows of varying size; return the lists of property ``at`` and their lengths."""
-        order, content = self.header.order, self.content
-        found: list = []
-        sizes = []
-        for _ in range(element.rows):
-            for i, column in enumerate(element.properties):
-                kind = np.dtype(order + column.kind)
-                length = 1
-                if column.length is not None:
-                    letter = order + np.dtype(column.length).char
-                    try:
-                        length = int(struct.unpack_from(letter, content, self.at)[0])
-                    except struct.error:
-                        raise _cut_off(self.path, element) from None
-                    self.at += np.dtype(column.length).itemsize
-                end = self.at + max(length, 0) * kind.itemsize
-                if end > len(content):
-                    raise _cut_off(self.path, element)
-                if i == at and column.length is not None:
-                    found.append(np.frombuffer(content, kind, max(length, 0), self.at))
-                    sizes.append(length)
-                self.at = end
-        corners = np.concatenate(found).astype(np.int64) if found else np.zeros(0, dtype=np.int64)
-        return corners, np.maximum(np.array(sizes, dtype=np.int64), 0)
+def _cut_off(path: str, element: _Element) -> ValueError:
+    message = f"the file ends inside its {element.rows} elements {shown(element.name)}"
+    return file_error(path, None, f"{message}: fetch or write it again")

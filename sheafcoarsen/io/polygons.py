@@ -1,61 +1,54 @@
-"""Points and polygons of a mesh file, with their line numbers for messages."""
+"""Faces of mesh files: collected from lines of text, checked, and converted to an array."""
 
-from typing import NamedTuple
+from collections.abc import Sequence
 
 import numpy as np
 
 from sheafcoarsen._support import offsets, ranges
 from sheafcoarsen.io.text import Words, file_error
 
+Mesh = tuple[np.ndarray, np.ndarray]
+"""Points of shape (n, 3) and faces of shape (f, k)."""
 
-class Polygons(NamedTuple):
-    """Points and faces of a file; faces are not validated yet."""
 
-    points: np.ndarray  # (n, 3) of float64
-    corners: np.ndarray  # vertices of all faces, flat
-    sizes: np.ndarray  # (f,) number of corners of each face
-    lines: np.ndarray | None  # (f,) line numbers, None for binary files
-    first: int = 0  # index of the first vertex in the file's numbering
+def face_array(
+    path: str,
+    n: int,
+    corners: np.ndarray,
+    sizes: np.ndarray,
+    lines: Sequence[int] | None = None,
+    first: int = 0,
+) -> np.ndarray:
+    """Return the faces with ``sizes`` corners, split into triangles if their sizes differ.
 
-    def faces(self, path: str) -> np.ndarray:
-        """Return the faces as an array, split into triangles if their sizes differ."""
-        self._check(path)
-        if not len(self.sizes):
-            return np.zeros((0, 3), dtype=np.int64)
-        if (self.sizes == self.sizes[0]).all():
-            return self.corners.reshape(-1, int(self.sizes[0]))
-        starts = offsets(self.sizes)[:-1]
-        fan = self.sizes - 2
-        first = np.repeat(starts, fan)
-        second = ranges(starts + 1, fan)
-        return np.stack([self.corners[first], self.corners[second], self.corners[second + 1]], 1)
+    Faces with less than three corners, with invalid or with repeated vertices are errors, with the
+    face's line if known; the file's first vertex has the number ``first``.
+    """
 
-    def _check(self, path: str) -> None:
-        """Reject faces with less than three corners, or with invalid or repeated vertices."""
-        n = len(self.points)
-        bad = np.flatnonzero(self.sizes < 3)
-        if bad.size:
-            f = int(bad[0])
-            self._refuse(path, f, f"has {self.sizes[f]} corners, but needs at least 3")
-        face = np.repeat(np.arange(len(self.sizes)), self.sizes)
-        bad = np.flatnonzero((self.corners < 0) | (self.corners >= n))
-        if bad.size:
-            corner = int(self.corners[bad[0]]) + self.first
-            among = f"vertices {self.first} .. {n - 1 + self.first}" if n else "no vertex"
-            self._refuse(
-                path, int(face[bad[0]]), f"contains vertex {corner}, but there are {among}"
-            )
-        order = np.lexsort((self.corners, face))
-        same = (np.diff(face[order]) == 0) & (np.diff(self.corners[order]) == 0)
-        bad = np.flatnonzero(same)
-        if bad.size:
-            at = order[bad[0]]
-            corner = int(self.corners[at]) + self.first
-            self._refuse(path, int(face[at]), f"contains vertex {corner} twice")
+    def refuse(f: int, message: str) -> None:
+        raise file_error(path, None if lines is None else lines[f], f"face {f} {message}")
 
-    def _refuse(self, path: str, f: int, message: str) -> None:
-        line = None if self.lines is None else int(self.lines[f])
-        raise file_error(path, line, f"face {f} {message}")
+    small = np.flatnonzero(sizes < 3)
+    if small.size:
+        refuse(int(small[0]), f"has {sizes[small[0]]} corners, but needs at least 3")
+    face = np.repeat(np.arange(len(sizes)), sizes)
+    bad = np.flatnonzero((corners < 0) | (corners >= n))
+    if bad.size:
+        among = f"vertices {first} .. {n - 1 + first}" if n else "no vertex"
+        corner = int(corners[bad[0]]) + first
+        refuse(int(face[bad[0]]), f"contains vertex {corner}, but there are {among}")
+    order = np.lexsort((corners, face))
+    bad = np.flatnonzero((np.diff(face[order]) == 0) & (np.diff(corners[order]) == 0))
+    if bad.size:
+        at = order[bad[0]]
+        refuse(int(face[at]), f"contains vertex {corners[at] + first} twice")
+    if not len(sizes):
+        return np.zeros((0, 3), dtype=np.int64)
+    if (sizes == sizes[0]).all():
+        return corners.reshape(-1, int(sizes[0]))
+    starts, fan = offsets(sizes)[:-1], sizes - 2
+    second = ranges(starts + 1, fan)
+    return np.stack([corners[np.repeat(starts, fan)], corners[second], corners[second + 1]], axis=1)
 
 
 class FaceLines:
@@ -65,25 +58,33 @@ class FaceLines:
         self.path = path
         self.points = Words(path, "a coordinate")
         self.corners = Words(path, "a corner of a face")
-        self.lengths = Words(path, "the number of corners of a face")
+        self._counts = Words(path, "the number of corners of a face")
+
+    def add_point(self, number: int, words: list[str]) -> None:
+        """Append a point, given as three coordinates; ignore other words."""
+        if len(words) < 3:
+            message = f"a vertex needs 3 coordinates, got {len(words)}"
+            raise file_error(self.path, number, message)
+        self.points.add(number, words[:3])
 
     def add_face(self, number: int, words: list[str]) -> None:
         """Append a face, given as the number of corners and the vertices; ignore other words."""
-        self.lengths.add(number, words[:1])
-        # 0 if the word is not a number, for which `polygons` raises an error
+        self._counts.add(number, words[:1])
+        # 0 if the word is not a number, for which `mesh` raises an error
         k = int(words[0]) if words and words[0].isascii() and words[0].isdigit() else 0
         if len(words) <= k:
             message = f"a face of {k} corners needs as many vertices, got {len(words) - 1}"
             raise file_error(self.path, number, message)
         self.corners.add(number, words[1 : 1 + k])
 
-    def polygons(self, corners: list[int] | None = None, first: int = 0) -> Polygons:
-        """Return the parsed faces; huge indices are clipped and later reported as invalid."""
+    def mesh(self, corners: list[int] | None = None, first: int = 0) -> Mesh:
+        """Return points and faces; by default, the vertices of faces are the words of the file."""
+        points = self.points.numbers().reshape(-1, 3)
         corners = self.corners.integers() if corners is None else corners
-        return Polygons(
-            self.points.numbers().reshape(-1, 3),
-            np.array([min(max(v, -1), 2**62) for v in corners], dtype=np.int64),
-            np.array([min(max(k, 0), 2**62) for k in self.lengths.integers()], dtype=np.int64),
-            np.array(self.lengths.lines, dtype=np.int64),
-            first,
+        self._counts.integers()  # raises an error for other words
+        # clip huge indices, which are reported as out of range
+        vertices = np.array([min(max(v, -1), 2**62) for v in corners], dtype=np.int64)
+        sizes = np.diff(np.array([0, *self.corners.ends], dtype=np.int64))
+        return points, face_array(
+            self.path, len(points), vertices, sizes, self.corners.lines, first
         )

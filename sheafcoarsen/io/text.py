@@ -81,12 +81,6 @@ def read_lines(path: str) -> Iterator[str]:
             yield from _decoded(path, b"".join(parts), before)
 
 
-def read_bytes(path: str) -> bytes:
-    """Return the content of a file, decompressed if its name ends in ``.gz``."""
-    with opened(path) as file:
-        return file.read()
-
-
 def _decoded(path: str, content: bytes, before: int) -> list[str]:
     """Return the lines of one block of a file; ``before`` lines of the file precede the block."""
     try:
