@@ -188,9 +188,9 @@ def put_normal_product(a, f, c, k, workspace):
 
 @subkernel
 def fill_kept_space(a, r, f, c, k, workspace):
-    """Write an orthonormal basis of {x : delta_I* delta_a x = 0} to workspace.z, n x k.
+    """Write a basis of {x : delta_I* delta_a x = 0}, orthonormal up to eps / g, to workspace.z.
 
-    I are the r eliminated coordinates, J the others; the space contains ker delta_a. After x_I =
+    I are the r eliminated coordinates, J the k others; the space contains ker delta_a. After x_I =
     -L_II^{-1} L_IJ x_J, one step of iterative refinement with products of delta_a reduces the error
     from eps / g^2 to eps / g, where g is the smallest singular value of delta_I.
     """
@@ -212,5 +212,4 @@ def fill_kept_space(a, r, f, c, k, workspace):
         x = (order[i] - 1) * k
         for j in range(k):
             z[x + j] -= t[x + j]
-    for _ in range(2):  # the second time corrects rounding errors
-        orthonormalize(z, n, k, workspace)
+    orthonormalize(z, n, k, workspace)

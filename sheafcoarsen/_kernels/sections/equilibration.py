@@ -9,7 +9,7 @@ from sheafcoarsen._kernels.dense import (
     triangular_factor,
 )
 from sheafcoarsen._kernels.jit import kernel
-from sheafcoarsen._kernels.sections.elimination import next_row, put_times
+from sheafcoarsen._kernels.sections.elimination import put_times, stack_height
 
 
 @kernel
@@ -18,26 +18,37 @@ def scale_edges(lo, hi, f, tail, head):
 
     For a loop, the maps are (A - B) / norm([A | -B]) and 0.
     """
-    ends = (f.tail_data, f.tail_offsets, tail), (f.head_data, f.head_offsets, head)
+    edges, tail_data, tail_offsets = f.edges, f.tail_data, f.tail_offsets
+    head_data, head_offsets = f.head_data, f.head_offsets
     for e in range(lo, hi):
-        largest, square = 0.0, 0.0
-        for data, offsets, _ in ends:
-            for i in range(offsets[e], offsets[e + 1]):
-                largest = max(largest, float(abs(data[i])))
+        a, a_end, b, b_end = (
+            tail_offsets[e],
+            tail_offsets[e + 1],
+            head_offsets[e],
+            head_offsets[e + 1],
+        )
+        largest = 0.0
+        for i in range(a, a_end):
+            largest = max(largest, float(abs(tail_data[i])))
+        for i in range(b, b_end):
+            largest = max(largest, float(abs(head_data[i])))
         scale = power_of_two(largest)
-        for data, offsets, out in ends:
-            for i in range(offsets[e], offsets[e + 1]):
-                out[i] = data[i] / scale
-                square += float(abs(out[i])) ** 2
+        square = 0.0
+        for i in range(a, a_end):
+            tail[i] = tail_data[i] / scale
+            square += float(abs(tail[i])) ** 2
+        for i in range(b, b_end):
+            head[i] = head_data[i] / scale
+            square += float(abs(head[i])) ** 2
         if square == 0:
             continue
-        norm = math.sqrt(square)
-        for _, offsets, out in ends:
-            for i in range(offsets[e], offsets[e + 1]):
-                out[i] /= norm
-        if f.edges[e, 0] == f.edges[e, 1]:
-            a, b = f.tail_offsets[e], f.head_offsets[e]
-            for i in range(f.tail_offsets[e + 1] - a):
+        square = math.sqrt(square)
+        for i in range(a, a_end):
+            tail[i] /= square
+        for i in range(b, b_end):
+            head[i] /= square
+        if edges[e, 0] == edges[e, 1]:
+            for i in range(a_end - a):
                 tail[a + i] -= head[b + i]
                 head[b + i] = 0
 
@@ -49,7 +60,8 @@ def stack_maps(v, f, incident, workspace):
     Returns its number of rows and the squared Frobenius norm of the maps, for loops before the
     subtraction.
     """
-    stack, d, filled, square = workspace.stack, f.vertex_dims[v], 0, 0.0
+    stack, column, row = workspace.stack, workspace.column, workspace.row
+    d, filled, square = f.vertex_dims[v], 0, 0.0
     for k in range(incident.starts[v], incident.starts[v + 1]):
         e, end = incident.halves[k] >> 1, incident.halves[k] & 1
         data = f.tail_data if end == 0 else f.head_data
@@ -57,13 +69,15 @@ def stack_maps(v, f, incident, workspace):
         if f.edges[e, 0] == f.edges[e, 1]:
             square += 1.0
         for q in range(f.edge_dims[e]):
-            filled = next_row(workspace, filled, d)
+            if filled == stack_height(d):
+                triangular_factor(stack, filled, d, column, row)
+                filled = min(filled, d)
             for i in range(d):
                 x = data[begin + q * d + i]
                 stack[filled * d + i] = x
                 square += float(abs(x)) ** 2
             filled += 1
-    triangular_factor(stack, filled, d, workspace.column, workspace.row)
+    triangular_factor(stack, filled, d, column, row)
     return min(filled, d), square
 
 

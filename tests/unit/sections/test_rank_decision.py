@@ -42,49 +42,40 @@ def test_the_threshold_grows_if_small_singular_values_were_eliminated():
 
 
 @pytest.mark.parametrize(
-    ("zero", "nonzero", "clear"),
+    ("zero", "nonzero", "threshold", "weight", "dtype", "rows", "clear"),
     [
-        (0.0, np.inf, True),
-        (1e-15, 0.1, True),
-        (1.9e-14, 1.1e-9, True),
-        (2.5e-14, 0.1, False),  # above 100 eps
-        (1e-15, 0.9e-9, False),  # below 1000 times the threshold
-        (2.5e-14, np.inf, False),
+        (0.0, np.inf, 1e-12, 1.0, DOUBLE, 1, True),
+        (1e-15, 0.1, 1e-12, 1.0, DOUBLE, 1, True),
+        (1.9e-14, 1.1e-9, 1e-12, 1.0, DOUBLE, 1, True),
+        (2.5e-14, 0.1, 1e-12, 1.0, DOUBLE, 1, False),  # above 100 eps
+        (1e-15, 0.9e-9, 1e-12, 1.0, DOUBLE, 1, False),  # below 1000 times the threshold
+        (2.5e-14, np.inf, 1e-12, 1.0, DOUBLE, 1, False),
+        # zeros may be larger if the threshold is far above rounding
+        (0.9e-13, 1.0, 1e-10, 1.0, DOUBLE, 1, True),
+        (1.1e-13, 1.0, 1e-10, 1.0, DOUBLE, 1, False),
+        # zeros above the threshold, due to errors of maps of large weight, also need a gap
+        (0.9e-14, 1.1e-11, 1e-15, 1.0, DOUBLE, 1, True),
+        (0.9e-14, 0.8e-11, 1e-15, 1.0, DOUBLE, 1, False),
+        # single precision needs a smaller gap
+        (0.0, 4e-5, 1e-5, 1.0, SINGLE, 1, True),
+        (0.0, 2.9e-5, 1e-5, 1.0, SINGLE, 1, False),
+        (1.1e-5, 1.0, 1e-5, 1.0, SINGLE, 1, True),
+        (1.3e-5, 1.0, 1e-5, 1.0, SINGLE, 1, False),
+        # zeros of ill-conditioned maps may be larger
+        (1e-11, 1.0, 1e-12, 1.0, DOUBLE, 1, False),
+        (1e-11, 1.0, 1e-12, 1e3, DOUBLE, 1, True),
+        (1e-11, 0.9e-8, 1e-12, 1e3, DOUBLE, 1, False),
+        # zeros may be larger if many rows are rounded
+        (1e-13, 1.0, 1e-12, 1.0, DOUBLE, 190_000, False),
+        (1e-13, 1.0, 1e-12, 1.0, DOUBLE, 210_000, True),
     ],
 )
-def test_singular_values_near_the_threshold_are_doubtful(zero, nonzero, clear):
-    reason = rank_decision.doubt(zero, nonzero, 1e-12, 1.0, DOUBLE, 1)
+def test_singular_values_near_the_threshold_are_doubtful(
+    zero, nonzero, threshold, weight, dtype, rows, clear
+):
+    reason = rank_decision.doubt(zero, nonzero, threshold, weight, dtype, rows)
     assert (reason is None) == clear
     assert clear or f"counted as zero is {zero:.2g}" in reason
-
-
-def test_zeros_may_be_larger_if_the_threshold_is_far_above_rounding():
-    assert rank_decision.doubt(0.9e-13, 1.0, 1e-10, 1.0, DOUBLE, 1) is None
-    assert rank_decision.doubt(1.1e-13, 1.0, 1e-10, 1.0, DOUBLE, 1) is not None
-
-
-def test_zeros_above_the_threshold_also_need_a_gap():
-    """Zeros may exceed the threshold if errors of the maps have a large weight."""
-    assert rank_decision.doubt(0.9e-14, 1.1e-11, 1e-15, 1.0, DOUBLE, 1) is None
-    assert rank_decision.doubt(0.9e-14, 0.8e-11, 1e-15, 1.0, DOUBLE, 1) is not None
-
-
-def test_single_precision_needs_a_smaller_gap():
-    assert rank_decision.doubt(0.0, 4e-5, 1e-5, 1.0, SINGLE, 1) is None
-    assert rank_decision.doubt(0.0, 2.9e-5, 1e-5, 1.0, SINGLE, 1) is not None
-    assert rank_decision.doubt(1.1e-5, 1.0, 1e-5, 1.0, SINGLE, 1) is None
-    assert rank_decision.doubt(1.3e-5, 1.0, 1e-5, 1.0, SINGLE, 1) is not None
-
-
-def test_zeros_of_ill_conditioned_maps_may_be_larger():
-    assert rank_decision.doubt(1e-11, 1.0, 1e-12, 1.0, DOUBLE, 1) is not None
-    assert rank_decision.doubt(1e-11, 1.0, 1e-12, 1e3, DOUBLE, 1) is None
-    assert rank_decision.doubt(1e-11, 0.9e-8, 1e-12, 1e3, DOUBLE, 1) is not None
-
-
-def test_zeros_may_be_larger_if_many_rows_are_rounded():
-    assert rank_decision.doubt(1e-13, 1.0, 1e-12, 1.0, DOUBLE, 190_000) is not None
-    assert rank_decision.doubt(1e-13, 1.0, 1e-12, 1.0, DOUBLE, 210_000) is None
 
 
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
