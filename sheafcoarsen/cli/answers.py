@@ -8,18 +8,20 @@ import numpy as np
 
 from sheafcoarsen import ranks
 from sheafcoarsen._support import output_path, replacing, tables
+from sheafcoarsen.cli.inputs import is_mesh, read_sheaf
 from sheafcoarsen.cli.outputs import (
     check_outputs,
-    print_result,
+    facts,
+    print_json,
     show_files,
     show_times,
     write_result,
 )
+from sheafcoarsen.gallery import vertex_areas
 from sheafcoarsen.hierarchy import coarsen_levels
 from sheafcoarsen.html_report import stage, worst_edges, write_report
-from sheafcoarsen.io import read_g2o, write_g2o
+from sheafcoarsen.io import read_g2o, read_mesh, write_g2o
 from sheafcoarsen.operators import normalize
-from sheafcoarsen.sheaf import CellularSheaf
 from sheafcoarsen.solve import eigenmodes
 from sheafcoarsen.synchronization import synchronize
 
@@ -53,25 +55,28 @@ def answer_options(modes: argparse.ArgumentParser, levels: argparse.ArgumentPars
         help="modes kept per cluster: a number, kernel or budget:N (default: as many as the "
         "largest stalk has dimensions)",
     )
-    modes.add_argument("-o", "--out", metavar="FILE.npz", help="save the result here")
     modes.set_defaults(report=None)
     for parser in (modes, levels):
         parser.add_argument("--seed", type=int, default=0, help="of random starts (default 0)")
 
 
-def show_modes(
-    sheaf: CellularSheaf, args: argparse.Namespace, mass: np.ndarray | None = None
-) -> int:
+def show_modes(args: argparse.Namespace) -> int:
     """Print the lowest eigenvalues of L, normalized if asked, and save them with eigenvectors."""
     check_outputs(args, (".npz",))
+    sheaf = read_sheaf(args)
+    mass: np.ndarray | None = None
     if args.normalize:
-        sheaf, mass = normalize(sheaf), None
+        sheaf = normalize(sheaf)
+    elif is_mesh(args.input):
+        points, faces = read_mesh(args.input)
+        if faces.shape[1] == 3:  # areas suit only cotan weights, which triangles have
+            mass = vertex_areas(points, faces)
     E = eigenmodes(sheaf, args.k, mass=mass, seed=args.seed, progress=args.progress)
     if args.out is not None:
         with replacing(output_path(args.out)) as stream:
             np.savez(stream, values=E.values, vectors=E.vectors, residuals=E.residuals)
     if args.json:
-        print_result(args, E)
+        print_json(facts(E) | {"out": args.out, "report": None})
         return 0
     print(E)
     if mass is not None:
@@ -82,12 +87,11 @@ def show_modes(
     return 0
 
 
-def show_levels(sheaf: CellularSheaf, args: argparse.Namespace) -> int:
+def show_levels(args: argparse.Namespace) -> int:
     """Coarsen into several levels, print their sizes, and save the hierarchy."""
     check_outputs(args, (".npz",))
-    rank = args.rank
-    if rank is None:
-        rank = max(1, int(sheaf.vertex_dims.max(initial=1)))
+    sheaf = read_sheaf(args)
+    rank = int(sheaf.vertex_dims.max(initial=1)) if args.rank is None else args.rank
     H = coarsen_levels(sheaf, rank=rank, seed=args.seed, progress=args.progress)
     return write_result(args, H, {}, lambda: print(H))
 
@@ -98,9 +102,6 @@ def pose_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--out", metavar="OUT.g2o", help="write the poses here, .gz too")
     parser.add_argument(
         "--robust", action="store_true", help="remove measurements that contradict the others"
-    )
-    parser.add_argument(
-        "--report", metavar="FILE.html", help="write an HTML report here; needs matplotlib"
     )
 
 

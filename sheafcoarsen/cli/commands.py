@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 import networkx as nx
 import numpy as np
 
+from sheafcoarsen import distributed as dist
 from sheafcoarsen._support import counted, tables
 from sheafcoarsen.cli.answers import (
     answer_options,
@@ -30,8 +31,6 @@ from sheafcoarsen.cli.inputs import (
     graph_options,
     is_mesh,
     is_store,
-    masses,
-    mesh_facts,
     read,
     read_sheaf,
     refuse_options,
@@ -53,17 +52,16 @@ from sheafcoarsen.cli.stores import (
     coarsen_store,
     print_checks,
     store_options,
-    write_sheaf,
 )
 from sheafcoarsen.coarsening import Coarsening, coarsen, energy_ledger
 from sheafcoarsen.elimination import eliminate
 from sheafcoarsen.hierarchy import Hierarchy
 from sheafcoarsen.html_report import smooth_cochain, stage
-from sheafcoarsen.io import Level
+from sheafcoarsen.io import Level, read_mesh
 from sheafcoarsen.modes import OPERATORS, compute_modes, local_operator_of, warn_if_sections_lost
 from sheafcoarsen.partition import METHODS, Method, Weights, select
 from sheafcoarsen.quality import spectral_quality
-from sheafcoarsen.sheaf import CellularSheaf
+from sheafcoarsen.sheaf import CellularSheaf, component_count
 from sheafcoarsen.synchronization import PoseGraph
 from sheafcoarsen.verification import verify
 
@@ -103,15 +101,14 @@ def _parser() -> argparse.ArgumentParser:
     graph_options(graph)
     given = _Parser(add_help=False, parents=[graph])
     given.add_argument("input", metavar="INPUT", help=inputs)
-    outputs = _Parser(add_help=False)
-    outputs.add_argument("-o", "--out", metavar="FILE.npz", help="save the result here")
-    outputs.add_argument(
+    saved, reported = _Parser(add_help=False), _Parser(add_help=False)
+    saved.add_argument("-o", "--out", metavar="FILE.npz", help="save the result here")
+    reported.add_argument(
         "--report", metavar="FILE.html", help="write an HTML report here; needs matplotlib"
     )
+    outputs = [given, saved, reported]
 
-    coarse = commands.add_parser(
-        "coarsen", parents=[given, outputs], help="coarsen a sheaf or a graph"
-    )
+    coarse = commands.add_parser("coarsen", parents=outputs, help="coarsen a sheaf or a graph")
     _coarsening_options(coarse, required=True)
     store_options(coarse)
     coarse.set_defaults(run=_coarsen)
@@ -120,11 +117,11 @@ def _parser() -> argparse.ArgumentParser:
         "store", parents=[given], help="write a sheaf into a store, for coarsen --store"
     )
     stored.add_argument("folder", metavar="FOLDER", help="a new folder, or a URL for fsspec")
-    stored.set_defaults(run=lambda args: write_sheaf(read_sheaf(args), args.folder))
+    stored.set_defaults(run=_store)
 
     remove = commands.add_parser(
         "eliminate",
-        parents=[given, outputs],
+        parents=outputs,
         help="eliminate leaves and chains exactly, which gives a smaller equivalent sheaf",
     )
     remove.add_argument(
@@ -141,16 +138,18 @@ def _parser() -> argparse.ArgumentParser:
     )
     remove.set_defaults(run=_eliminate)
 
-    poses = commands.add_parser("synchronize", help="find and certify the poses of a pose graph")
+    poses = commands.add_parser(
+        "synchronize", parents=[reported], help="find and certify the poses of a pose graph"
+    )
     pose_options(poses)
     poses.set_defaults(run=synchronize_file)
 
-    modes = commands.add_parser("modes", parents=[given], help="find the lowest modes of a sheaf")
-    modes.set_defaults(run=lambda args: show_modes(read_sheaf(args), args, masses(args.input)))
-    levels = commands.add_parser(
-        "levels", parents=[given, outputs], help="coarsen into several levels"
+    modes = commands.add_parser(
+        "modes", parents=[given, saved], help="find the lowest modes of a sheaf"
     )
-    levels.set_defaults(run=lambda args: show_levels(read_sheaf(args), args))
+    modes.set_defaults(run=show_modes)
+    levels = commands.add_parser("levels", parents=outputs, help="coarsen into several levels")
+    levels.set_defaults(run=show_levels)
     answer_options(modes, levels)
 
     info = commands.add_parser("info", parents=[given], help="describe a file, a mesh or a store")
@@ -258,6 +257,11 @@ def _coarsen(args: argparse.Namespace) -> int:
     return write_result(args, C, times, show_result, **more)
 
 
+def _store(args: argparse.Namespace) -> int:
+    print(dist.to_store(args.folder, read_sheaf(args)))
+    return 0
+
+
 def _vertices_in(path: str, F: CellularSheaf) -> np.ndarray:
     """Return a mask of the vertices listed by index or name in a text file with # comments."""
     try:
@@ -304,7 +308,13 @@ def _info(args: argparse.Namespace) -> int:
     if is_store(args.input):
         return about_store(args)
     if is_mesh(args.input):
-        known = mesh_facts(args)
+        sheaf, faces = read_sheaf(args), read_mesh(args.input)[1]
+        n, m, f = sheaf.n_vertices, sheaf.n_edges, len(faces)
+        sizes = {"vertices": n, "edges": m, "faces": f, "corners": faces.shape[1]}
+        known: dict[str, Any] = {"kind": "mesh", **sizes}
+        known["components"] = component_count(sheaf)
+        known["boundary_edges"] = 2 * m - faces.size  # boundary edges have one face, others two
+        known["euler_characteristic"] = n - m + f
         lines = [f"{name.replace('_', ' '):<22}{value}" for name, value in known.items()]
         print_json(known) if args.json else print("\n".join(lines))
         return 0

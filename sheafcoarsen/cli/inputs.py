@@ -7,14 +7,11 @@ import re
 import sys
 import zlib
 from collections.abc import Iterable
-from typing import Any
 
-import numpy as np
-
-from sheafcoarsen.gallery import tangent_bundle, vertex_areas
+from sheafcoarsen.gallery import tangent_bundle
 from sheafcoarsen.hierarchy import Hierarchy
 from sheafcoarsen.io import Level, Saved, load, read_g2o, read_graph, read_mesh
-from sheafcoarsen.sheaf import CellularSheaf, component_count
+from sheafcoarsen.sheaf import CellularSheaf
 from sheafcoarsen.synchronization import PoseGraph
 
 MESHES = (".off", ".obj", ".ply")
@@ -138,29 +135,3 @@ def standard_input(folder: str) -> str:
 def is_mesh(path: str) -> bool:
     """Return whether a path has the file extension of a surface mesh."""
     return path.lower().removesuffix(".gz").endswith(MESHES)
-
-
-def masses(path: str) -> np.ndarray | None:
-    """Return the areas of a triangle mesh's vertices; None for other files.
-
-    Areas suit only cotan weights, which :func:`read` takes for triangles.
-    """
-    if not is_mesh(path):
-        return None
-    points, faces = read_mesh(path)
-    return vertex_areas(points, faces) if faces.shape[1] == 3 else None
-
-
-def mesh_facts(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the numbers that describe a surface mesh, as a dictionary."""
-    sheaf = read_sheaf(args)
-    faces = read_mesh(args.input)[1]
-    n, m, f = sheaf.n_vertices, sheaf.n_edges, len(faces)
-    sizes = {"vertices": n, "edges": m, "faces": f, "corners": faces.shape[1]}
-    return {
-        "kind": "mesh",
-        **sizes,
-        "components": component_count(sheaf),
-        "boundary_edges": 2 * m - faces.size,  # boundary edges have one face, others two
-        "euler_characteristic": n - m + f,
-    }

@@ -53,15 +53,15 @@ def write_result(
     if args.out is not None:
         with stage(times, "save"):
             save(args.out, result)
-    passed = None
+    failed = False
     if args.report is not None:
         name, before = os.path.basename(args.input), dict(times)
         with stage(times, "report"):
             pos = read_mesh(args.input)[0] if is_mesh(args.input) else None
             passed = bool(write_report(result, args.report, name, args.typed, before, pos=pos))
-    failed = passed is False
+        more["passed"], failed = passed, not passed
     if args.json:
-        print_result(args, result, passed, **more)
+        print_json(facts(result) | more | {"out": args.out, "report": args.report})
     else:
         show_result()
         show_files(args, ": a check FAILED" if failed else "")
@@ -180,25 +180,14 @@ def facts(obj: Any) -> dict[str, Any]:
         return kind | {"fine": facts(obj.fine), "coarse": facts(obj.sheaf)}
     if isinstance(obj, Eigenmodes):
         return kind | {"values": obj.values.tolist(), "residuals": obj.residuals.tolist()}
-    names = {"vertices": "n_vertices", "edges": "n_edges", "dim_c0": "dim_c0", "dim_c1": "dim_c1"}
-    sizes: dict[str, Any] = {
-        name: int(getattr(obj, attribute)) for name, attribute in names.items()
-    }
-    sizes["dtype"] = str(obj.dtype)
+    sizes: dict[str, Any] = {"vertices": int(obj.n_vertices), "edges": int(obj.n_edges)}
+    sizes |= {"dim_c0": int(obj.dim_c0), "dim_c1": int(obj.dim_c1), "dtype": str(obj.dtype)}
     if isinstance(obj, CellularSheaf):
         sizes["stalks"] = [int(d) for d in np.unique(obj.vertex_dims)]
         sizes["components"] = component_count(obj)
         sizes["loops"] = int((obj.edges[:, 0] == obj.edges[:, 1]).sum())
         sizes["empty_stalks"] = int((obj.vertex_dims == 0).sum())
     return kind | sizes
-
-
-def print_result(
-    args: argparse.Namespace, result: Any, passed: bool | None = None, **more: Any
-) -> None:
-    """Print a result and its files as JSON, with ``passed`` only if it was checked."""
-    checked = {} if passed is None else {"passed": passed}
-    print_json(facts(result) | more | checked | {"out": args.out, "report": args.report})
 
 
 def print_json(value: Any) -> None:

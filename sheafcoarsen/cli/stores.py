@@ -13,7 +13,6 @@ from sheafcoarsen.cli.inputs import refuse_options
 from sheafcoarsen.cli.outputs import facts, print_json, show
 from sheafcoarsen.modes import local_operator_of
 from sheafcoarsen.partition import Method, select
-from sheafcoarsen.sheaf import CellularSheaf
 from sheafcoarsen.verification import Verification
 
 
@@ -29,12 +28,6 @@ def store_options(coarse: argparse.ArgumentParser) -> None:
     coarse.add_argument(
         "--scheduler", metavar="ADDRESS", help="with --store: a Dask scheduler, tcp://host:8786"
     )
-
-
-def write_sheaf(sheaf: CellularSheaf, folder: str) -> int:
-    """Write a sheaf into a new store and describe it."""
-    print(dist.to_store(folder, sheaf))
-    return 0
 
 
 def coarsen_store(args: argparse.Namespace, seed: int) -> int:
@@ -80,12 +73,16 @@ def about_store(args: argparse.Namespace, *, verify: bool = False) -> int:
     """Describe a store, or check its coarsening or levels with random probes."""
     message = "applies to graphs, not to stores: omit it"
     refuse_options(args, ("dim", "vertices", "signed"), message)
+    found: Any
     try:
-        found = _coarsening(args.input)
-    except dist.StoreError:  # not a coarsening, or its source no longer exists
-        if verify:
-            raise
-        found = dist.open_store(args.input)
+        found = dist.open_levels(args.input)
+    except dist.StoreError:
+        try:
+            found = dist.open_coarsening(args.input)
+        except dist.StoreError:  # not a coarsening, or its source no longer exists
+            if verify:
+                raise
+            found = dist.open_store(args.input)
     if verify:
         return print_checks([found] if isinstance(found, dist.StoredCoarsening) else found, args)
     print_json(facts(found)) if args.json else show(found)
@@ -110,11 +107,3 @@ def print_checks(
     if args.json:
         print_json({"passed": passed, "levels": found})
     return 0 if passed else 1
-
-
-def _coarsening(path: str) -> Any:
-    """Open a store that holds a coarsening or several levels."""
-    try:
-        return dist.open_levels(path)
-    except dist.StoreError:
-        return dist.open_coarsening(path)

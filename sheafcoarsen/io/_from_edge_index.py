@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import numpy.typing as npt
 
@@ -199,28 +201,21 @@ def _pairs(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         for chosen in (u < v, u > v, u == v)  # (u, v), (v, u), (u, u)
     )
     if not np.array_equal(columns[ahead], columns[back, ::-1]):
-        _refuse_unpaired(columns)
+        ends_of = list(map(tuple, columns.tolist()))
+        count, before = Counter(ends_of), Counter[tuple]()
+        for k, (i, j) in enumerate(ends_of):
+            if i != j and before[i, j] == count[j, i]:
+                raise ValueError(
+                    f"column {k} of `edge_index`, {_shown(columns, k)}, has no reverse: no column "
+                    f"({j}, {i}) belongs to it; `edge_index` must hold every edge in both "
+                    f"directions"
+                )
+            before[i, j] += 1
     alone = (np.unique(u[loops], return_counts=True)[1] % 2).any()
     one, other = (loops, loops) if alone else (loops[::2], loops[1::2])
     ends = np.sort([np.append(ahead, one), np.append(back, other)], axis=0)
     first, second = ends[:, np.argsort(ends[0])]
     return first, second
-
-
-def _refuse_unpaired(columns: np.ndarray) -> None:
-    """Raise an error for the first column without its reverse."""
-    waiting: dict[tuple[int, int], list[int]] = {}
-    for k, (u, v) in enumerate(columns.tolist()):
-        if waiting.get((v, u)):
-            waiting[v, u].pop(0)
-        elif u != v:
-            waiting.setdefault((u, v), []).append(k)
-    k = min(k for rest in waiting.values() for k in rest)
-    u, v = columns[k].tolist()
-    raise ValueError(
-        f"column {k} of `edge_index`, {_shown(columns, k)}, has no reverse: no column ({v}, {u}) "
-        f"belongs to it; `edge_index` must hold every edge in both directions"
-    )
 
 
 def _shown(columns: np.ndarray, k: int) -> str:

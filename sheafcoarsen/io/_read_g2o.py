@@ -7,7 +7,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from sheafcoarsen._support import PathLike, choice, file_path, flag
-from sheafcoarsen.io.g2o_lines import SE2, SE3, G2oLines
+from sheafcoarsen.io.g2o_lines import G2oLines, Table
 from sheafcoarsen.io.text import Words, file_error
 from sheafcoarsen.sheaf import CellularSheaf
 from sheafcoarsen.synchronization import (
@@ -113,18 +113,19 @@ def read_g2o(
     choice("weights", weights, get_args(G2oWeights))
     poses = flag("poses", poses)
     lines = G2oLines(path, landmarks=poses)
-    d = lines.group.dim
+    d = lines.dim
+    n_pose = 3 if d == 2 else 7
     labels = lines.ids.integers()
-    placed = lines.poses.numbers()  # parsed even if not needed, to detect damaged files
+    placed = lines.poses.numbers.numbers()  # parsed even if not needed, to detect damaged files
     index = {label: v for v, label in enumerate(dict.fromkeys(labels))}
     vertices = np.array([index[label] for label in labels], dtype=np.int64)
-    tails = np.array(lines.ends, dtype=np.int64)
+    tails = np.array(lines.edges.first, dtype=np.int64)
     edges = np.stack([vertices[tails], vertices[tails + 1]], axis=1)
-    measured = lines.measured.numbers().reshape(-1, lines.group.n_pose)
-    rotations = _rotations(lines.measured, measured)
+    measured = lines.edges.numbers.numbers().reshape(-1, n_pose)
+    rotations = _rotations(lines.edges.numbers, measured)
     kappa, tau, information = np.ones(len(edges)), np.ones(len(edges)), None
     if weights == "information":
-        information = _symmetric(lines.information, lines.group.n_information)
+        information = _symmetric(lines.edges.information, 3 if d == 2 else 6)
         found = concentrations(information, d)
         _check_definite(lines, found, poses)
         kappa, tau = found.kappa, found.tau
@@ -132,7 +133,6 @@ def read_g2o(
         sheaf = CellularSheaf.connection(edges, rotations, weight=kappa, n_vertices=len(index))
         if not poses:
             return sheaf.with_labels(index)
-        places = placed.reshape(-1, lines.group.n_pose)
         return PoseGraph(
             edges,
             rotations,
@@ -140,7 +140,7 @@ def read_g2o(
             kappa,
             tau,
             information,
-            _poses(lines, vertices, places, len(index)),
+            _poses(lines, vertices, placed.reshape(-1, n_pose), len(index)),
             tuple(index),
             len(index),
             _sightings(lines, vertices, index, weights),
@@ -151,28 +151,24 @@ def read_g2o(
 
 
 def _rotations(source: Words, numbers: np.ndarray) -> np.ndarray:
-    """Return the rotations of poses or measurements."""
-    if numbers.shape[1] == SE2.n_pose:
-        angles = numbers[:, 2]
-        c, s = np.cos(angles), np.sin(angles)
+    """Return the rotations of poses or measurements, given as angles or quaternions."""
+    if numbers.shape[1] == 3:
+        c, s = np.cos(numbers[:, 2]), np.sin(numbers[:, 2])
         return np.stack([c, -s, s, c], axis=1).reshape(-1, 2, 2)
     quaternions = numbers[:, 3:]  # x y z w
     size = np.abs(quaternions).max(axis=1, initial=0)
-    zero = np.flatnonzero(size == 0)
-    if zero.size:
-        line = source.line(int(zero[0]) * SE3.n_pose)
+    if not size.all():
         message = "the quaternion qx qy qz qw is zero, so it is not a rotation"
-        raise file_error(source.path, line, message)
+        raise file_error(source.path, source.lines[int(size.argmin())], message)
     if not len(quaternions):
         return np.zeros((0, 3, 3))
     return Rotation.from_quat(quaternions / size[:, None]).as_matrix()
 
 
-def _symmetric(source: Words, n_entries: int) -> np.ndarray:
-    """Return symmetric matrices, given the ``n_entries`` entries of each upper triangle."""
-    entries = source.numbers().reshape(-1, n_entries)
-    size = int(np.sqrt(2 * n_entries))
+def _symmetric(source: Words, size: int) -> np.ndarray:
+    """Return symmetric matrices, given their upper triangles row by row."""
     rows, columns = np.triu_indices(size)
+    entries = source.numbers().reshape(-1, len(rows))
     matrices = np.empty((len(entries), size, size))
     matrices[:, rows, columns] = matrices[:, columns, rows] = entries
     return matrices
@@ -180,22 +176,21 @@ def _symmetric(source: Words, n_entries: int) -> np.ndarray:
 
 def _check_definite(lines: G2oLines, found: Concentrations, poses: bool) -> None:
     """Reject indefinite diagonal blocks; warn about other indefinite matrices."""
+    numbers = lines.edges.information.lines
     for bad, what in ((found.rotation_fails, "rotation"), (found.fails & poses, "translation")):
-        edges = np.flatnonzero(bad)
-        if edges.size:
-            line = lines.information.line(int(edges[0]) * lines.group.n_information)
+        if bad.any():
             message = (
                 f"the information matrix of the {what} must be positive definite, because the "
                 f"edge's weight is computed from it; weights='unit' ignores it"
             )
-            raise file_error(lines.path, line, message)
+            raise file_error(lines.path, numbers[int(bad.argmax())], message)
     count = int(found.indefinite.sum())
     if count and poses:
-        line = lines.information.line(int(found.indefinite.argmax()) * lines.group.n_information)
         warnings.warn(
-            f"{lines.path}:{line}: {count:,} of {len(found.kappa):,} information matrices "
-            f"{'is' if count == 1 else 'are'} indefinite; kappa and tau are computed from the "
-            f"rotation and translation blocks, which are positive definite",
+            f"{lines.path}:{numbers[int(found.indefinite.argmax())]}: {count:,} of "
+            f"{len(found.kappa):,} information matrices {'is' if count == 1 else 'are'} "
+            f"indefinite; kappa and tau are computed from the rotation and translation blocks, "
+            f"which are positive definite",
             UserWarning,
             stacklevel=3,
         )
@@ -205,85 +200,74 @@ def _poses(
     lines: G2oLines, vertices: np.ndarray, numbers: np.ndarray, n: int
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Return the poses of VERTEX lines in vertex order, or None without such lines."""
-    if not lines.placed:
+    words = lines.poses.first  # indices of their ids
+    if not words:
         return None
-    at = vertices[np.array(lines.placed)]
-    _, first, place = np.unique(at, return_index=True, return_inverse=True)
-    again = np.flatnonzero(first[place] != np.arange(len(at)))
-    if again.size:
-        word = lines.placed[int(again[0])]
-        message = f"vertex {lines.ids.words[word]} has a VERTEX line already"
-        raise file_error(lines.path, lines.ids.line(word), message)
-    if len(at) < n:
-        missing = np.ones(n, bool)
-        missing[at] = False
-        word = int(np.flatnonzero(missing[vertices])[0])
+    order = np.full(n, -1)
+    for k, v in enumerate(vertices[words].tolist()):
+        if order[v] >= 0:
+            message = f"vertex {lines.ids.words[words[k]]} has a VERTEX line already"
+            raise file_error(lines.path, lines.poses.numbers.lines[k], message)
+        order[v] = k
+    missing = np.flatnonzero(order[vertices] < 0)
+    if missing.size:
+        word = int(missing[0])
         message = (
             f"vertex {lines.ids.words[word]} has no VERTEX line, but "
-            f"{'another has' if len(at) == 1 else f'{len(at):,} others have'} one: add it, or "
-            f"omit all of them"
+            f"{'another has' if len(words) == 1 else f'{len(words):,} others have'} one: add it, "
+            f"or omit all of them"
         )
         raise file_error(lines.path, lines.ids.line(word), message)
-    rotations = _rotations(lines.poses, numbers)
-    order = np.argsort(at)
-    return rotations[order], numbers[order, : lines.group.dim]
+    rotations = _rotations(lines.poses.numbers, numbers)
+    return rotations[order], numbers[order, : lines.dim]
 
 
 def _sightings(
     lines: G2oLines, vertices: np.ndarray, index: dict[int, int], weights: G2oWeights
 ) -> Sightings | None:
     """Return the landmarks and their sightings, or None if there are none."""
-    named, sighted = lines.landmark_ids.integers(), lines.sighted_ids.integers()
+    placed, seen = lines.landmarks, lines.sightings
+    named, sighted = placed.marks.integers(), seen.marks.integers()
     if not named and not sighted:
         return None
-    lines.check_offsets()
-    joined = [
-        None if apart else label for label, apart in zip(sighted, lines.numbered_apart, strict=True)
-    ]
-    for words, ids in ((lines.landmark_ids, named), (lines.sighted_ids, joined)):
-        both = next((k for k, label in enumerate(ids) if label in index), None)
-        if both is not None:
-            message = f"{words.words[both]} is a landmark here and a pose elsewhere"
-            raise file_error(lines.path, words.line(both), message)
-    apart = dict(zip(sighted, lines.numbered_apart, strict=True))
-    mixed = (k for k, label in enumerate(sighted) if apart[label] != lines.numbered_apart[k])
-    first = next(mixed, None)
-    if first is not None:
-        message = (
-            f"landmark {sighted[first]} is in LANDMARK2 lines and in EDGE_SE2_XY lines, whose "
-            f"landmark ids are separate: change its id in one of them"
-        )
-        raise file_error(lines.path, lines.sighted_ids.line(first), message)
-    d = lines.group.dim
+
+    def refuse(table: Table, k: int, message: str) -> None:
+        raise file_error(lines.path, table.marks.lines[k], message)
+
+    offset = np.flatnonzero(lines.offsets.numbers())
+    if sighted and offset.size:
+        message = "sensors must be at the origin of their pose; offsets are not supported"
+        raise file_error(lines.path, lines.offsets.line(int(offset[0])), message)
+    separate = [tag == "LANDMARK2" for tag in seen.tags]  # landmark ids may equal ids of poses
+    for table, labels in ((placed, named), (seen, sighted)):
+        for k, label in enumerate(labels):
+            if label in index and not (table is seen and separate[k]):
+                refuse(table, k, f"{table.marks.words[k]} is a landmark here and a pose elsewhere")
+    kinds = dict(zip(sighted, separate, strict=True))
+    for k, label in enumerate(sighted):
+        if kinds[label] != separate[k]:
+            message = (
+                f"landmark {label} is in LANDMARK2 lines and in EDGE_SE2_XY lines, whose landmark "
+                f"ids are separate: change its id in one of them"
+            )
+            refuse(seen, k, message)
     marks = {label: k for k, label in enumerate(dict.fromkeys([*named, *sighted]))}
     places = None
     if named:
-        if len(set(named)) < len(named) or len(marks) > len(named):
-            raise _about_landmarks(lines, named, sighted)
-        places = lines.landmark_places.numbers().reshape(-1, d)
+        for k, label in enumerate(named):
+            if marks[label] != k:
+                refuse(placed, k, f"landmark {label} has a VERTEX line already")
+        for k, label in enumerate(sighted):
+            if marks[label] >= len(named):
+                refuse(seen, k, f"landmark {label} has no VERTEX line, but others have one")
+        places = placed.numbers.numbers().reshape(-1, lines.dim)
     tau = np.ones(len(sighted))
     if weights == "information":
-        information = _symmetric(lines.sighting_information, lines.group.n_sighting)
-        tau, bad = harmonic_means(information)
+        tau, bad = harmonic_means(_symmetric(seen.information, lines.dim))
         if bad.any():
-            k = int(np.flatnonzero(bad)[0])
-            line = lines.sighting_information.line(k * lines.group.n_sighting)
-            raise file_error(lines.path, line, "the information matrix must be positive definite")
-    pose = vertices[np.array(lines.seen_from, dtype=np.int64)]
+            refuse(seen, int(bad.argmax()), "the information matrix must be positive definite")
+    pose = vertices[np.array(seen.first, dtype=np.int64)]
     mark = np.array([marks[label] for label in sighted], dtype=np.int64)
-    points = lines.sighted.numbers().reshape(-1, d)
+    points = seen.numbers.numbers().reshape(-1, lines.dim)
     names = None if marks.keys() & index.keys() else tuple(marks)
     return Sightings(np.stack([pose, mark], axis=1), points, tau, names, places)
-
-
-def _about_landmarks(lines: G2oLines, named: list[int], sighted: list[int]) -> ValueError:
-    """Return the error for a landmark with two VERTEX lines or without one."""
-    once = set()
-    for k, label in enumerate(named):
-        if label in once:
-            message = f"landmark {label} has a VERTEX line already"
-            return file_error(lines.path, lines.landmark_ids.line(k), message)
-        once.add(label)
-    k = next(k for k, label in enumerate(sighted) if label not in once)
-    message = f"landmark {sighted[k]} has no VERTEX line, but others have one"
-    return file_error(lines.path, lines.sighted_ids.line(k), message)

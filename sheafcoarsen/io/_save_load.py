@@ -60,6 +60,10 @@ def save(path: PathLike, obj: Saved) -> None:
         np.savez(stream, **header, **arrays)  # type: ignore[arg-type]
 
 
+class RefusedError(ValueError):
+    """Error for a file that can be read, but has invalid contents or another version."""
+
+
 def load(path: PathLike) -> Saved:
     """Load an object written by :func:`save`.
 
@@ -92,17 +96,6 @@ def load(path: PathLike) -> Saved:
     array([0, 1, 1])
     """
     path = file_path(path)
-    kind, arrays = read_arrays(path)
-    with reading(path):
-        return KINDS[kind](arrays)
-
-
-class RefusedError(ValueError):
-    """Error for a file that can be read, but has invalid contents or another version."""
-
-
-def read_arrays(path: str) -> tuple[str, Arrays]:
-    """Return the kind of object that a file contains, and its arrays."""
     with open(path, "rb") as stream:
         try:
             if stream.read(4) != b"PK\x03\x04":
@@ -112,22 +105,20 @@ def read_arrays(path: str) -> tuple[str, Arrays]:
                 )
             with zipfile.ZipFile(stream) as archive:
                 members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
-                header: Arrays = {
-                    name: _member(archive, members[name])
-                    for name in ("format", "version", "kind")
-                    if name in members
-                }
-                kind = _kind(header)
+                names = [name for name in ("format", "version", "kind") if name in members]
+                kind = _kind({name: _member(archive, members[name]) for name in names})
                 claimed = sum(info.file_size for info in archive.infolist())
                 if claimed > os.fstat(stream.fileno()).st_size:
                     raise RefusedError("its arrays are larger than the file")
-                return kind, {name: _member(archive, info) for name, info in members.items()}
+                arrays = {name: _member(archive, info) for name, info in members.items()}
         except RefusedError as error:
             raise ValueError(f"{path}: {error}") from None
         # zipfile and numpy may raise KeyError, struct.error, MemoryError and others
         except Exception as error:
             what = " ".join(str(error).split()) or type(error).__name__
             raise ValueError(f"{path}: truncated or damaged ({what})") from None
+    with reading(path):
+        return KINDS[kind](arrays)
 
 
 def _kind(header: Arrays) -> str:

@@ -9,12 +9,6 @@ from scipy.spatial.transform import Rotation
 from sheafcoarsen._support import PathLike, file_path, replacing
 from sheafcoarsen.synchronization import PoseGraph, Synchronization, isotropic_information
 
-NAMES = {
-    2: ("VERTEX_SE2", "EDGE_SE2", "VERTEX_XY", "EDGE_SE2_XY"),
-    3: ("VERTEX_SE3:QUAT", "EDGE_SE3:QUAT", "VERTEX_TRACKXYZ", "EDGE_SE3_TRACKXYZ"),
-}
-"""Tags of poses, measurements, landmarks and sightings, for each dimension of space."""
-
 
 def write_g2o(path: PathLike, G: PoseGraph, S: Synchronization | None = None) -> None:
     """Write a pose graph as g2o text, with its own poses or with computed ones.
@@ -63,57 +57,52 @@ def write_g2o(path: PathLike, G: PoseGraph, S: Synchronization | None = None) ->
 
 
 def _lines(G: PoseGraph, S: Synchronization | None) -> Iterator[str]:
-    vertex, edge, landmark, sighting = NAMES[G.dim]
-    n = int(G.n_vertices or 0)
-    ids = _whole_numbers("G.vertex_labels", G.vertex_labels, n)
-    poses = _poses(G, S)
+    vertex, edge, landmark, sighting = {
+        2: ("VERTEX_SE2", "EDGE_SE2", "VERTEX_XY", "EDGE_SE2_XY"),
+        3: ("VERTEX_SE3:QUAT", "EDGE_SE3:QUAT", "VERTEX_TRACKXYZ", "EDGE_SE3_TRACKXYZ"),
+    }[G.dim]
+    n, seen = int(G.n_vertices or 0), G.sightings
+    ids, marks = _ids(G, n)
+    poses = G.poses if S is None else _poses(S, n, G.dim)
     if poses is not None:
-        yield from _rows([vertex], [ids], _pose_numbers(*poses))
+        yield from _rows(vertex, [ids], _pose_numbers(*poses))
     else:
-        touched = np.zeros(n, bool)
-        touched[G.edges.ravel()] = True
-        if G.sightings is not None:
-            touched[G.sightings.edges[:, 0]] = True
-        lonely = np.flatnonzero(~touched)
+        measured = [G.edges.ravel()] if seen is None else [G.edges.ravel(), seen.edges[:, 0]]
+        lonely = np.setdiff1d(np.arange(n), np.concatenate(measured))
         if lonely.size:
             raise ValueError(
                 f"`G` has no poses, and vertex {lonely[0]} has no measurements, so it would be "
                 f"lost: pass `S`"
             )
+    if seen is not None:
+        places = seen.places if S is None else S.landmarks
+        if places is not None:
+            known = np.flatnonzero(~np.isnan(places).any(axis=1))
+            yield from _rows(landmark, [[marks[k] for k in known]], places[known])
     information = G.information
     if information is None:
         information = isotropic_information(np.asarray(G.kappa), np.asarray(G.tau), G.dim)
     ends = [[ids[v] for v in G.edges[:, end].tolist()] for end in (0, 1)]
     numbers = np.hstack([_pose_numbers(G.rotations, G.translations), _triangles(information)])
-    marks = _landmark_ids(G, ids)
-    _check_different(ids, marks)
-    if G.sightings is not None:
-        places = G.sightings.places if S is None else S.landmarks
-        if places is not None:
-            known = np.flatnonzero(~np.isnan(places).any(axis=1))
-            yield from _rows([landmark], [[marks[k] for k in known]], places[known])
-    yield from _rows([edge], ends, numbers)
-    if G.sightings is not None:
-        pose, mark = G.sightings.edges.T.tolist()
+    yield from _rows(edge, ends, numbers)
+    if seen is not None:
+        pose, mark = seen.edges.T.tolist()
         names = [[ids[v] for v in pose], [marks[k] for k in mark]]
         if G.dim == 3:
             yield "PARAMS_SE3OFFSET 0 0 0 0 0 0 0 1\n"
             names.append([0] * len(pose))
-        precise = np.asarray(G.sightings.tau)[:, None, None] * np.eye(G.dim)
-        yield from _rows([sighting], names, np.hstack([G.sightings.points, _triangles(precise)]))
+        precise = np.asarray(seen.tau)[:, None, None] * np.eye(G.dim)
+        yield from _rows(sighting, names, np.hstack([seen.points, _triangles(precise)]))
 
 
-def _poses(G: PoseGraph, S: Synchronization | None) -> tuple[np.ndarray, np.ndarray] | None:
-    if S is None:
-        return G.poses
+def _poses(S: Synchronization, n: int, dim: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the computed poses, of which there must be ``n``."""
     if not isinstance(S, Synchronization):
         raise TypeError(f"`S` must be a Synchronization, got {type(S).__name__}")
-    wanted = (int(G.n_vertices or 0), G.dim)
-    if S.translations is None or S.translations.shape != wanted:
+    if S.translations is None or S.translations.shape != (n, dim):
         got = "no translations" if S.translations is None else f"poses {S.translations.shape}"
         raise ValueError(
-            f"`S` must hold {wanted[0]} poses of dimension {wanted[1]}, got {got}: synchronize(G) "
-            f"returns them"
+            f"`S` must hold {n} poses of dimension {dim}, got {got}: synchronize(G) returns them"
         )
     return S.rotations, S.translations
 
@@ -136,49 +125,39 @@ def _triangles(matrices: np.ndarray) -> np.ndarray:
     return matrices[:, rows, columns]
 
 
-def _rows(tags: list[str], names: list[list[int]], numbers: np.ndarray) -> Iterator[str]:
+def _rows(tag: str, names: list[list[int]], numbers: np.ndarray) -> Iterator[str]:
     """Yield a line for each row: the tag, the ids, and the shortest exact decimal numbers."""
     for *ids, row in zip(*names, numbers.tolist(), strict=True):
-        words = [*tags, *map(str, ids), *map(_shortest, row)]
+        words = [tag, *map(str, ids), *(repr(number).removesuffix(".0") for number in row)]
         yield " ".join(words) + "\n"
 
 
-def _shortest(number: float) -> str:
-    return repr(number).removesuffix(".0")
+def _ids(G: PoseGraph, n: int) -> tuple[list[int], list[int]]:
+    """Return distinct ids of poses and of landmarks.
 
-
-def _whole_numbers(name: str, labels: tuple | None, count: int) -> list[int]:
-    if labels is None:
-        return list(range(count))
-    for label in labels:
-        if isinstance(label, bool) or not isinstance(label, int | np.integer):
-            owner, field = name.rsplit(".", 1)
-            raise TypeError(
-                f"`{name}` must be integers for a g2o file, got {label!r}: "
-                f"dataclasses.replace({owner}, {field}=None) has numbers instead"
-            )
-    return [int(label) for label in labels]
-
-
-def _landmark_ids(G: PoseGraph, ids: list[int]) -> list[int]:
-    """Return the ids of landmarks; without labels, they follow the largest id of a pose."""
-    if G.sightings is None:
-        return []
-    if G.sightings.labels is None:
-        first = max(ids, default=-1) + 1
-        return list(range(first, first + G.sightings.n_landmarks))
-    return _whole_numbers("G.sightings.labels", G.sightings.labels, G.sightings.n_landmarks)
-
-
-def _check_different(ids: list[int], marks: list[int]) -> None:
-    """Raise an error if two poses or landmarks have the same id."""
+    They are the labels, or count from 0, for landmarks from the largest id of a pose.
+    """
+    kinds = [("G", "vertex_labels", "pose", G.vertex_labels, n)]
+    if G.sightings is not None:
+        labels, n_landmarks = G.sightings.labels, G.sightings.n_landmarks
+        kinds.append(("G.sightings", "labels", "landmark", labels, n_landmarks))
+    found: list[list[int]] = []
     seen: dict[int, str] = {}
-    kinds = (("G.vertex_labels", "pose", ids), ("G.sightings.labels", "landmark", marks))
-    for name, kind, numbers in kinds:
-        for k, number in enumerate(numbers):
-            if number in seen:
-                raise ValueError(
-                    f"`{name}[{k}]` = {number} is also the id of {seen[number]}, but a g2o file "
-                    f"identifies vertices by their ids: use distinct labels, or none"
+    for owner, field, kind, labels, count in kinds:
+        first = max(seen, default=-1) + 1
+        ids: list[int] = []
+        for k, label in enumerate(range(first, first + count) if labels is None else labels):
+            if isinstance(label, bool) or not isinstance(label, int | np.integer):
+                raise TypeError(
+                    f"`{owner}.{field}` must be integers for a g2o file, got {label!r}: "
+                    f"dataclasses.replace({owner}, {field}=None) has numbers instead"
                 )
-            seen[number] = f"{kind} {k}"
+            ids.append(int(label))
+            if ids[k] in seen:
+                raise ValueError(
+                    f"`{owner}.{field}[{k}]` = {label} is also the id of {seen[ids[k]]}, but a "
+                    f"g2o file identifies vertices by their ids: use distinct labels, or none"
+                )
+            seen[ids[k]] = f"{kind} {k}"
+        found.append(ids)
+    return found[0], found[-1]  # without landmarks, the second list is not used

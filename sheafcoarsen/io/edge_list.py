@@ -39,7 +39,11 @@ def read_edge_list(path: str, signed: bool = False, n_vertices: int | None = Non
     integers = [number_of[name] for name in ends]
     low, high, named = min(integers), max(integers), len(set(integers))
     if n_vertices is not None:
-        _refuse_beyond(path, integers, lines, n_vertices)
+        vertex_count("n_vertices", n_vertices)
+        for k, v in enumerate(integers):
+            if not 0 <= v < n_vertices:
+                message = f"vertex {v} is out of range for `n_vertices` = {n_vertices}"
+                raise file_error(path, lines[k // 2], f"{message} (0 .. {n_vertices - 1})")
     elif low < 0 or high >= 4 * named:  # too sparse for indices, so they become names
         if low >= 0:
             message = (
@@ -112,15 +116,6 @@ def _refuse_headings(path: str, ends: list[str], lines: list[int], integers: dic
             f"all other names are integers; begin that line with #"
         )
         raise file_error(path, lines[0], message)
-
-
-def _refuse_beyond(path: str, integers: list[int], lines: list[int], n_vertices: int) -> None:
-    """Raise an error for names that are not indices of ``n_vertices`` vertices."""
-    vertex_count("n_vertices", n_vertices)
-    for k, v in enumerate(integers):
-        if not 0 <= v < n_vertices:
-            message = f"vertex {v} is out of range for `n_vertices` = {n_vertices}"
-            raise file_error(path, lines[k // 2], f"{message} (0 .. {n_vertices - 1})")
 
 
 def _by_appearance(ends: list, names: dict, weights: np.ndarray) -> EdgeList:

@@ -1,168 +1,106 @@
-"""Parser of g2o lines: tags, ids and numbers, collected by kind."""
+"""Parser of g2o lines: ids and numbers of poses, measurements, landmarks and sightings."""
 
 from typing import NamedTuple
-
-import numpy as np
 
 from sheafcoarsen.io.text import Words, file_error, read_lines, shown
 
 
-class Group(NamedTuple):
-    """Layout of the lines of SE(2) or SE(3)."""
+class Layout(NamedTuple):
+    """Contents of the lines with one tag."""
 
-    name: str
+    kind: str  # attribute of G2oLines
     dim: int  # dimension of space, and of the stalks
-    n_pose: int  # number of values in a pose or measurement
-    n_information: int  # number of upper-triangle entries of a measurement's information matrix
-    n_sighting: int  # number of upper-triangle entries of a sighting's information matrix
+    n_ids: int
+    n_poses: int  # number of poses among the ids, which are the first ones
+    n_numbers: int  # number of values in a pose, place or measurement
+    n_information: int = 0  # number of upper-triangle entries of the information matrix
 
 
-SE2 = Group("SE2", 2, 3, 6, 3)
+POSE_TAGS = {
+    **dict.fromkeys(("VERTEX_SE2", "VERTEX2"), Layout("poses", 2, 1, 1, 3)),
+    "VERTEX_SE3:QUAT": Layout("poses", 3, 1, 1, 7),
+    **dict.fromkeys(("EDGE_SE2", "EDGE2"), Layout("edges", 2, 2, 2, 3, 6)),
+    "EDGE_SE3:QUAT": Layout("edges", 3, 2, 2, 7, 21),
+}
 
-SE3 = Group("SE3", 3, 7, 21, 6)
+LANDMARK_TAGS = {
+    "VERTEX_XY": Layout("landmarks", 2, 1, 0, 2),
+    "VERTEX_TRACKXYZ": Layout("landmarks", 3, 1, 0, 3),
+    **dict.fromkeys(("EDGE_SE2_XY", "LANDMARK2"), Layout("sightings", 2, 2, 1, 2, 3)),
+    "EDGE_SE3_TRACKXYZ": Layout("sightings", 3, 3, 1, 3, 6),  # the third id is that of an offset
+}
 
-VERTEX_TAGS = {"VERTEX_SE2": SE2, "VERTEX2": SE2, "VERTEX_SE3:QUAT": SE3}
 
-EDGE_TAGS = {"EDGE_SE2": SE2, "EDGE2": SE2, "EDGE_SE3:QUAT": SE3}
+class Table:
+    """Words of the lines of one kind."""
 
-
-LANDMARK_TAGS = {"VERTEX_XY": SE2, "VERTEX_TRACKXYZ": SE3}
-
-SIGHTING_TAGS = {"EDGE_SE2_XY": SE2, "LANDMARK2": SE2, "EDGE_SE3_TRACKXYZ": SE3}
-
-POSE_TAGS = ", ".join([*VERTEX_TAGS, *EDGE_TAGS, "FIX"])
+    def __init__(self, path: str, what: str):
+        self.tags: list[str] = []
+        self.first: list[int] = []  # index of the line's first pose in `G2oLines.ids`
+        self.marks = Words(path, "a landmark id")
+        self.numbers = Words(path, f"an entry of a {what}")
+        self.information = Words(path, "an entry of an information matrix")
 
 
 class G2oLines:
     """Parsed lines of a file by kind; numbers are converted on request.
 
-    Parameters
-    ----------
-    path : str
-    landmarks : bool
-        Whether lines of landmarks are read; otherwise they are an error.
+    Lines of landmarks are an error unless ``landmarks``.
     """
 
     def __init__(self, path: str, landmarks: bool):
         self.path = path
-        self._landmarks = landmarks
         self.ids = Words(path, "a vertex id")  # ids of poses in order of occurrence
-        self.ends: list[int] = []  # index in `ids` of the first end of each edge
-        self.placed: list[int] = []  # index in `ids` of each VERTEX line's vertex
-        self.seen_from: list[int] = []  # index in `ids` of each sighting's pose
-        self.poses = Words(path, "an entry of a pose")
-        self.measured = Words(path, "an entry of a measurement")
-        self.information = Words(path, "an entry of an information matrix")
-        self.landmark_ids = Words(path, "a landmark id")  # ids in VERTEX lines
-        self.landmark_places = Words(path, "an entry of a place")
-        self.sighted_ids = Words(path, "a landmark id")  # ids in sightings
-        self.numbered_apart: list[bool] = []  # whether landmark ids are separate from vertex ids
-        self.sighted = Words(path, "an entry of a measurement")
-        self.sighting_information = Words(path, "an entry of an information matrix")
-        self._offsets = Words(path, "an entry of an offset")
-        self.group = self._read()
-
-    def _read(self) -> Group:
-        group = None
-        for number, line in enumerate(read_lines(self.path), start=1):
-            fields = (line.partition("#")[0] if "#" in line else line).split()
+        self.poses, self.edges = Table(path, "pose"), Table(path, "measurement")
+        self.landmarks, self.sightings = Table(path, "place"), Table(path, "measurement")
+        self.offsets = Words(path, "an entry of an offset")  # of sensors from their poses
+        self.dim = 0
+        tags = {**POSE_TAGS, **LANDMARK_TAGS} if landmarks else POSE_TAGS
+        for number, line in enumerate(read_lines(path), start=1):
+            fields = line.partition("#")[0].split()
             if not fields or fields[0] == "FIX" or fields[0].startswith("PARAMS_"):
-                # the offset of a sensor from its pose, to which sightings refer by its id
-                if fields and self._landmarks and fields[0] == "PARAMS_SE3OFFSET":
-                    self._offsets.add(number, fields[2:])
+                if landmarks and fields[:1] == ["PARAMS_SE3OFFSET"]:
+                    self.offsets.add(number, fields[2:8])  # without the last entry, of the rotation
                 continue
-            tag = fields[0]
-            found = VERTEX_TAGS.get(tag) or EDGE_TAGS.get(tag)
-            if found is None and self._landmarks:
-                found = LANDMARK_TAGS.get(tag) or SIGHTING_TAGS.get(tag)
-            if found is None:
-                raise file_error(self.path, number, _about_unknown(tag, self._landmarks))
-            if group is None:
-                group = found
-            elif found is not group:
-                message = (
-                    f"{tag} in a file that began with {group.name}; all poses must be of one kind"
-                )
-                raise file_error(self.path, number, message)
-            self._take(number, tag, fields, group)
-        if group is None:
-            tags = ", ".join([*VERTEX_TAGS, *EDGE_TAGS])
-            message = f"not a g2o file: no line begins with one of {tags}"
-            raise file_error(self.path, None, message)
-        return group
+            if fields[0] not in tags:
+                raise file_error(path, number, _about_unknown(fields[0], landmarks))
+            self._take(number, fields, tags[fields[0]])
+        if not self.dim:
+            message = f"not a g2o file: no line begins with one of {', '.join(POSE_TAGS)}"
+            raise file_error(path, None, message)
 
-    def _take(self, number: int, tag: str, fields: list[str], group: Group) -> None:
-        """Store the words of one line by kind."""
-        # Position in an ``EDGE2`` line of each entry of the upper triangle, row by row. TORO writes
-        # the entries in the order xx, xy, yy, tt, xt, yt, where t is the angle.
-        toro_order = 0, 1, 4, 2, 5, 3
-        if tag in EDGE_TAGS:
-            counts = (2, group.n_pose, group.n_information)
-            ids, measured, information = _split(self.path, number, fields, counts, "pose")
-            self.ends.append(len(self.ids.words))
-            if tag == "EDGE2":
-                information = [information[k] for k in toro_order]
-            self.measured.add(number, measured)
-            self.information.add(number, information)
-            self.ids.add(number, ids)
-        elif tag in VERTEX_TAGS:
-            ids, pose, _ = _split(self.path, number, fields, (1, group.n_pose, 0), "pose")
-            self.placed.append(len(self.ids.words))
-            self.poses.add(number, pose)
-            self.ids.add(number, ids)
-        elif tag in LANDMARK_TAGS:
-            ids, place, _ = _split(self.path, number, fields, (1, group.dim, 0), "place")
-            self.landmark_ids.add(number, ids)
-            self.landmark_places.add(number, place)
-        else:
-            counts = (2 + (group is SE3), group.dim, group.n_sighting)
-            ids, place, information = _split(self.path, number, fields, counts, "place")
-            self.seen_from.append(len(self.ids.words))
-            self.ids.add(number, ids[:1])
-            self.sighted_ids.add(number, ids[1:2])
-            self.numbered_apart.append(tag == "LANDMARK2")
-            self.sighted.add(number, place)
-            self.sighting_information.add(number, information)
-
-    def check_offsets(self) -> None:
-        """Raise an error for sightings of a sensor that is not at its pose's origin."""
-        offsets = self._offsets.numbers()
-        if len(self.sighted.words) == 0 or not len(offsets):
-            return
-        k = 0
-        for line, end in zip(self._offsets.lines, self._offsets.ends, strict=True):
-            offset, k = offsets[k:end], end
-            if np.any(offset[:6] != 0):
-                message = "sensors must be at the origin of their pose; offsets are not supported"
-                raise file_error(self.path, line, message)
-
-
-def _split(
-    path: str, number: int, fields: list[str], counts: tuple[int, int, int], what: str
-) -> tuple[list[str], list[str], list[str]]:
-    """Return the ids, the pose or position, and the information of a line."""
-    n_ids, n_pose, _ = counts
-    if len(fields) != 1 + sum(counts):
-        raise file_error(path, number, _about_count(fields[0], counts, what, len(fields) - 1))
-    pose_end = 1 + n_ids + n_pose
-    return fields[1 : 1 + n_ids], fields[1 + n_ids : pose_end], fields[pose_end:]
+    def _take(self, number: int, fields: list[str], layout: Layout) -> None:
+        """Append the words of one line to the table of its kind."""
+        tag, (kind, dim, n_ids, n_poses, n_numbers, n_information) = fields[0], layout
+        self.dim = self.dim or dim
+        if dim != self.dim:
+            message = f"{tag} in a file that began with SE{self.dim}; all poses must be of one kind"
+            raise file_error(self.path, number, message)
+        count = n_ids + n_numbers + n_information
+        if len(fields) != 1 + count:
+            parts = {1: "a vertex id", 2: "2 vertex ids", 3: "2 vertex ids, an offset id"}[n_ids]
+            parts += f", {n_numbers} of the {'pose' if n_poses == n_ids else 'place'}"
+            if n_information:
+                parts += f", {n_information} of the information matrix"
+            message = f"{tag} needs {count} numbers ({parts}), got {len(fields) - 1}"
+            raise file_error(self.path, number, message)
+        ids, numbers = fields[1 : 1 + n_ids], fields[1 + n_ids :]
+        information = numbers[n_numbers:]
+        if tag == "EDGE2":  # TORO writes xx, xy, yy, tt, xt, yt, where t is the angle
+            information = [information[k] for k in (0, 1, 4, 2, 5, 3)]
+        table: Table = getattr(self, kind)
+        table.tags.append(tag)
+        table.first.append(len(self.ids.words))
+        self.ids.add(number, ids[:n_poses])
+        table.marks.add(number, ids[n_poses:2])
+        table.numbers.add(number, numbers[:n_numbers])
+        table.information.add(number, information)
 
 
 def _about_unknown(tag: str, landmarks: bool) -> str:
     if landmarks:
-        tags = ", ".join([POSE_TAGS, *LANDMARK_TAGS, *SIGHTING_TAGS])
+        tags = ", ".join([*POSE_TAGS, "FIX", *LANDMARK_TAGS])
         return f"unknown tag {shown(tag)}; read_g2o(..., poses=True) reads {tags}"
-    if tag in (*LANDMARK_TAGS, *SIGHTING_TAGS):
+    if tag in LANDMARK_TAGS:
         return f"landmarks ({tag!r}) are not poses; read_g2o(..., poses=True) reads them"
-    return f"unknown tag {shown(tag)}; read_g2o reads {POSE_TAGS}"
-
-
-def _about_count(tag: str, counts: tuple[int, int, int], what: str, got: int) -> str:
-    n_ids, n_pose, n_information = counts
-    parts = [
-        {1: "a vertex id", 2: "2 vertex ids", 3: "2 vertex ids, an offset id"}[n_ids],
-        f"{n_pose} of the {what}",
-    ]
-    if n_information:
-        parts.append(f"{n_information} of the information matrix")
-    return f"{tag} needs {sum(counts)} numbers ({', '.join(parts)}), got {got}"
+    return f"unknown tag {shown(tag)}; read_g2o reads {', '.join([*POSE_TAGS, 'FIX'])}"

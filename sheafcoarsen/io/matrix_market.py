@@ -1,21 +1,10 @@
 """Reader of MatrixMarket files: a symmetric matrix as the adjacency of a graph."""
 
-from typing import NamedTuple
-
 import numpy as np
 
 from sheafcoarsen._support import MAX_VERTICES, counted
 from sheafcoarsen.io.edge_list import SIGNS, EdgeList, first_unpaired
 from sheafcoarsen.io.text import Words, file_error, read_lines, shown
-
-
-class _Banner(NamedTuple):
-    """Contents of the first line."""
-
-    coordinate: bool  # whether lines hold row, column and weight, not all entries by column
-    pattern: bool  # whether entries have no weights
-    symmetric: bool  # whether only one triangle is listed
-
 
 IDLE = 2**20
 """Number of isolated vertices in a file above which ``n_vertices`` must confirm the file's size."""
@@ -24,30 +13,46 @@ IDLE = 2**20
 def read_matrix_market(path: str, signed: bool = False, n_vertices: int | None = None) -> EdgeList:
     """Read the upper triangle, row by row; ``n_vertices`` confirms the number of vertices."""
     lines = read_lines(path)
-    banner = _banner(path, next(lines, ""))
-    numbered = [
+    coordinate, pattern, symmetric = _banner(path, next(lines, ""))
+    body = [
         (k, line)
         for k, line in enumerate(lines, start=2)
         if line.strip() and not line.lstrip().startswith("%")
     ]
-    if not numbered:
+    if not body:
         raise file_error(path, None, "not a MatrixMarket matrix: no line with its size")
-    (header, size), body = numbered[0], numbered[1:]
-    n, count = _sizes(path, header, size, banner)
+    header, size = body.pop(0)
+    words = Words(path, "a number of the size line")
+    words.add(header, size.split())
+    numbers = words.integers()
+    wanted = ("rows", "columns", "entries")[: 3 if coordinate else 2]
+    if len(numbers) != len(wanted) or min(numbers) < 0:
+        message = f"the size line must be `{' '.join(wanted)}`, got {shown(size.strip())}"
+        raise file_error(path, header, message)
+    n = numbers[0]
+    if n != numbers[1]:
+        raise file_error(path, header, f"an adjacency is a square matrix, got {n} x {numbers[1]}")
+    if n > MAX_VERTICES:
+        raise file_error(path, header, f"{n} vertices exceed the maximum of {MAX_VERTICES}")
     if n_vertices not in (None, n):
         message = f"`n_vertices` = {n_vertices} contradicts the size line, {n}"
         raise file_error(path, header, message)
-    if n_vertices is None and banner.coordinate and n > 2 * count + IDLE:
+    count = numbers[2] if coordinate else n * (n + 1) // 2 if symmetric else n * n
+    if n_vertices is None and coordinate and n > 2 * count + IDLE:
         message = f"{n} vertices, but {count} entries contain at most {2 * count} of them"
         raise file_error(path, header, f"{message}: pass n_vertices={n} to confirm the number")
     if len(body) != count:
         message = f"the size line promises {count} entries, the file holds {len(body)}"
         raise file_error(path, header, message)
-    return _upper_triangle(path, *_entries(path, n, body, banner), signed)
+    return _upper_triangle(path, *_entries(path, n, body, coordinate, pattern, symmetric), signed)
 
 
-def _banner(path: str, line: str) -> _Banner:
-    """Parse the first line."""
+def _banner(path: str, line: str) -> tuple[bool, bool, bool]:
+    """Parse the first line.
+
+    Return whether lines hold row, column and weight, not all entries by column; whether entries
+    have no weights; and whether only one triangle is listed.
+    """
     words = line.lower().split()
     if len(words) != 5 or words[:2] != ["%%matrixmarket", "matrix"]:
         message = (
@@ -64,55 +69,41 @@ def _banner(path: str, line: str) -> _Banner:
     if symmetry not in ("symmetric", "general"):
         message = "an adjacency is symmetric (or general with symmetric entries), got"
         raise file_error(path, 1, f"{message} {shown(symmetry)}")
-    return _Banner(layout == "coordinate", field == "pattern", symmetry == "symmetric")
-
-
-def _sizes(path: str, line: int, text: str, banner: _Banner) -> tuple[int, int]:
-    """Parse the size line; return the number of vertices and the number of entries to follow."""
-    words = Words(path, "a number of the size line")
-    words.add(line, text.split())
-    numbers = words.integers()
-    wanted = ("rows", "columns", "entries")[: 3 if banner.coordinate else 2]
-    if len(numbers) != len(wanted) or min(numbers) < 0:
-        message = f"the size line must be `{' '.join(wanted)}`, got {shown(text.strip())}"
-        raise file_error(path, line, message)
-    n = numbers[0]
-    if n != numbers[1]:
-        raise file_error(path, line, f"an adjacency is a square matrix, got {n} x {numbers[1]}")
-    if n > MAX_VERTICES:
-        raise file_error(path, line, f"{n} vertices exceed the maximum of {MAX_VERTICES}")
-    if banner.coordinate:
-        return n, numbers[2]
-    return n, n * (n + 1) // 2 if banner.symmetric else n * n
+    return layout == "coordinate", field == "pattern", symmetry == "symmetric"
 
 
 def _entries(
-    path: str, n: int, body: list[tuple[int, str]], banner: _Banner
+    path: str,
+    n: int,
+    body: list[tuple[int, str]],
+    coordinate: bool,
+    pattern: bool,
+    symmetric: bool,
 ) -> tuple[EdgeList, np.ndarray]:
     """Return the entries of both triangles, and their line numbers."""
     ends = Words(path, "a row or column")
     weights = Words(path, "the weight of an edge")
-    n_ends = 2 * banner.coordinate
+    n_ends = 2 * coordinate
     for number, line in body:
         words = line.split()
-        if len(words) != n_ends + (not banner.pattern):
-            form = "row column" if banner.pattern else "row column weight" if n_ends else "weight"
+        if len(words) != n_ends + (not pattern):
+            form = "row column" if pattern else "row column weight" if n_ends else "weight"
             raise file_error(
                 path, number, f"an entry is `{form}`, got {counted(len(words), 'word')}"
             )
         ends.add(number, words[:n_ends])
         weights.add(number, words[n_ends:])
-    values = np.ones(len(body)) if banner.pattern else weights.numbers()
-    if banner.coordinate:
+    values = np.ones(len(body)) if pattern else weights.numbers()
+    if coordinate:
         rows, columns = ends.indices(n).reshape(-1, 2).T
     else:
         columns, rows = np.divmod(np.arange(n * n), max(n, 1))  # entries are listed by column
-        if banner.symmetric:
+        if symmetric:
             columns, rows = columns[rows >= columns], rows[rows >= columns]
     lines = np.array([number for number, _ in body], dtype=np.int64)
-    entry = np.arange(len(body)) if banner.coordinate else np.flatnonzero(values)
+    entry = np.arange(len(body)) if coordinate else np.flatnonzero(values)
     rows, columns = rows[entry], columns[entry]
-    if banner.symmetric:  # each mirror image follows its entry: errors name the first bad line
+    if symmetric:  # each mirror image follows its entry: errors name the first bad line
         twice = 1 + (rows != columns)
         entry, rows, columns = (np.repeat(array, twice) for array in (entry, rows, columns))
         mirrored = np.diff(entry, prepend=-1) == 0

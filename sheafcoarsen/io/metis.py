@@ -1,23 +1,12 @@
 """Reader of METIS graph files, which have a line of neighbours for each vertex."""
 
 import re
-from typing import NamedTuple
 
 import numpy as np
 
 from sheafcoarsen._support import counted
 from sheafcoarsen.io.edge_list import SIGNS, EdgeList, first_unpaired
 from sheafcoarsen.io.text import Words, file_error, read_lines, shown
-
-
-class _Header(NamedTuple):
-    """Contents of the first line."""
-
-    line: int  # line number in the file
-    n: int  # number of vertices
-    m: int  # number of edges
-    skip: int  # number of vertex sizes and weights at the beginning of each line
-    weighted: bool  # whether a weight follows each neighbour
 
 
 def read_metis(path: str, signed: bool = False) -> EdgeList:
@@ -28,27 +17,32 @@ def read_metis(path: str, signed: bool = False) -> EdgeList:
     if start is None:
         message = "no header `n m [fmt [ncon]]`: not a METIS graph, or an empty file"
         raise file_error(path, None, message)
-    header = _header(path, lines[start][0], lines[start][1].split())
+    line, header = lines[start]
+    n, m, skip, weighted = _header(path, line, header.split())
     body = lines[start + 1 :]
-    while len(body) > header.n and not body[-1][1].strip():
+    while len(body) > n and not body[-1][1].strip():
         body.pop()
-    if len(body) != header.n:
+    if len(body) != n:
         message = (
-            f"the header promises {header.n} vertices, one line each (empty if it has no "
-            f"neighbours), got {len(body)} lines"
+            f"the header promises {n} vertices, one line each (empty if it has no neighbours), "
+            f"got {len(body)} lines"
         )
-        raise file_error(path, header.line, message)
-    found, words = _neighbours(path, header, body)
+        raise file_error(path, line, message)
+    found, words = _neighbours(path, body, skip, weighted)
     _check_pairs(found, words, body, signed)
     once = np.flatnonzero(found.edges[:, 0] < found.edges[:, 1])
-    if len(once) != header.m:
-        message = f"the header promises {header.m} edges, the lines hold {len(once)}"
-        raise file_error(path, header.line, message)
+    if len(once) != m:
+        message = f"the header promises {m} edges, the lines hold {len(once)}"
+        raise file_error(path, line, message)
     return found._replace(edges=found.edges[once], weights=found.weights[once])
 
 
-def _header(path: str, line: int, words: list[str]) -> _Header:
-    """Parse the first line, ``n m [fmt [ncon]]``."""
+def _header(path: str, line: int, words: list[str]) -> tuple[int, int, int, bool]:
+    """Parse the first line, ``n m [fmt [ncon]]``.
+
+    Return the numbers of vertices, of edges, and of sizes and weights that begin each line; and
+    whether a weight follows each neighbour.
+    """
     if not 2 <= len(words) <= 4:
         message = f"the header must be `n m [fmt [ncon]]`, got {counted(len(words), 'word')}"
         raise file_error(path, line, message)
@@ -63,34 +57,36 @@ def _header(path: str, line: int, words: list[str]) -> _Header:
         message = f"the header must not hold negative numbers, got {min(numbers)}"
         raise file_error(path, line, message)
     n_weights = numbers[2] if len(numbers) > 2 else 1
-    return _Header(line, numbers[0], numbers[1], sizes + n_weights * vertex_weights, weighted)
+    return numbers[0], numbers[1], sizes + n_weights * vertex_weights, weighted
 
 
-def _neighbours(path: str, header: _Header, body: list[tuple[int, str]]) -> tuple[EdgeList, Words]:
+def _neighbours(
+    path: str, body: list[tuple[int, str]], skip: int, weighted: bool
+) -> tuple[EdgeList, Words]:
     """Return the neighbours in all lines, as edges from both ends and as words."""
-    step = 1 + header.weighted
+    n, step = len(body), 1 + weighted
     skipped = Words(path, "a vertex size or weight")
     neighbours = Words(path, "a neighbour")
     weights = Words(path, "the weight of an edge")
-    degrees = np.zeros(header.n, dtype=np.int64)
+    degrees = np.zeros(n, dtype=np.int64)
     for u, (number, line) in enumerate(body):
         words = line.split()
-        if len(words) < header.skip or (len(words) - header.skip) % step:
-            wanted = f"{header.skip} vertex sizes and weights first"
-            if len(words) >= header.skip:
+        if len(words) < skip or (len(words) - skip) % step:
+            wanted = f"{skip} vertex sizes and weights first"
+            if len(words) >= skip:
                 wanted = "a weight after each neighbour"
             message = f"the header's fmt requires {wanted}, got {counted(len(words), 'number')}"
             raise file_error(path, number, message)
-        degrees[u] = (len(words) - header.skip) // step
-        skipped.add(number, words[: header.skip])
-        neighbours.add(number, words[header.skip :: step])
-        if header.weighted:
-            weights.add(number, words[header.skip + 1 :: step])
+        degrees[u] = (len(words) - skip) // step
+        skipped.add(number, words[:skip])
+        neighbours.add(number, words[skip::step])
+        if weighted:
+            weights.add(number, words[skip + 1 :: step])
     skipped.numbers()  # parsed although not needed, to detect damaged files
-    rows = np.repeat(np.arange(header.n), degrees)
-    edges = np.stack([rows, neighbours.indices(header.n)], axis=1)
-    values = weights.numbers() if header.weighted else np.ones(len(rows))
-    return EdgeList(header.n, edges, values, None), neighbours
+    rows = np.repeat(np.arange(n), degrees)
+    edges = np.stack([rows, neighbours.indices(n)], axis=1)
+    values = weights.numbers() if weighted else np.ones(len(rows))
+    return EdgeList(n, edges, values, None), neighbours
 
 
 def _check_pairs(found: EdgeList, words: Words, body: list[tuple[int, str]], signed: bool) -> None:

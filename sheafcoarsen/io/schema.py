@@ -96,30 +96,6 @@ def sheaf_arrays(sheaf: CellularSheaf, prefix: str = "") -> dict[str, np.ndarray
     return arrays
 
 
-def level_arrays(C: Coarsening) -> dict[str, np.ndarray]:
-    """Return the arrays of a coarsening except those of its two sheaves."""
-    arrays = {
-        "partition.labels": C.partition.labels,
-        **_csr_arrays(C.prolongation, "R."),
-        "loops": np.array(C.loops),
-        "compress": np.array(C.crossing_rows is None),
-        "restored_loops": C.restored_loops,
-    }
-    if C.crossing_rows is not None:
-        arrays["crossing_rows"] = C.crossing_rows
-    if C.modes is not None:
-        arrays["modes.local_operator"] = np.array(C.modes.local_operator)
-        arrays["modes.singular"] = np.array(C.modes.singular)
-        for name in ("ranks", "scores", "next_eigenvalues", "tied", "operator_norms"):
-            arrays[f"modes.{name}"] = getattr(C.modes, name)
-        if isinstance(C.modes.operator, Oversampled):
-            for name in SETTINGS:
-                arrays[f"modes.{name}"] = np.array(getattr(C.modes, name))
-        if C.modes.prolongation is not C.prolongation:
-            arrays.update(_csr_arrays(C.modes.prolongation, "modes.R."))
-    return arrays
-
-
 def between_arrays(level: Level, prefix: str = "") -> dict[str, np.ndarray]:
     """Return the arrays of a level except those of its two sheaves."""
     if isinstance(level, Elimination):
@@ -129,7 +105,22 @@ def between_arrays(level: Level, prefix: str = "") -> dict[str, np.ndarray]:
         own = {"edges": level.edges, "weights": level.weights}
         own |= {} if level.eps is None else {"eps": np.array(level.eps)}
     else:
-        own = level_arrays(level)
+        own = {
+            "partition.labels": level.partition.labels,
+            **_csr_arrays(level.prolongation, "R."),
+            "loops": np.array(level.loops),
+            "compress": np.array(level.crossing_rows is None),
+            "restored_loops": level.restored_loops,
+        }
+        if level.crossing_rows is not None:
+            own["crossing_rows"] = level.crossing_rows
+        if level.modes is not None:
+            names = ["local_operator", "singular", "ranks", "scores", "next_eigenvalues", "tied"]
+            names += ["operator_norms"]
+            names += SETTINGS if isinstance(level.modes.operator, Oversampled) else []
+            own |= {f"modes.{name}": np.asarray(getattr(level.modes, name)) for name in names}
+            if level.modes.prolongation is not level.prolongation:
+                own |= _csr_arrays(level.modes.prolongation, "modes.R.")
     return {prefix + name: array for name, array in own.items()}
 
 
@@ -161,11 +152,6 @@ def read_sheaf(arrays: Arrays, prefix: str = "") -> CellularSheaf:
     return sheaf
 
 
-def read_partition(arrays: Arrays, prefix: str = "") -> Partition:
-    """Check the arrays of a partition, and return the partition."""
-    return Partition(arrays[prefix + "labels"])
-
-
 def _csr(arrays: Arrays, prefix: str, shape: tuple[int, int]) -> scipy.sparse.csr_array:
     data = scalar_array("R", arrays[prefix + "data"])
     if data.ndim != 1 or not np.isfinite(data).all():
@@ -185,15 +171,13 @@ def _csr(arrays: Arrays, prefix: str, shape: tuple[int, int]) -> scipy.sparse.cs
 
 def _steps(arrays: Arrays, fine: CellularSheaf, left: CellularSheaf) -> Elimination:
     """Return the elimination between two sheaves; raise an error for inconsistent arrays."""
-    most = arrays["max_neighbors"]
-    if most.shape != () or most.dtype.kind not in "iu" or most < 0:
-        raise ValueError("`max_neighbors` must be a non-negative integer")
+    most = _count(arrays, "max_neighbors")
     vertices, starts, neighbors, blocks, inverses = (arrays[f"steps.{name}"] for name in STEPS)
     if fine.dtype.kind != "c" and "c" in (blocks.dtype.kind, inverses.dtype.kind):
         raise ValueError("`steps` must be real, because the maps are real")
     kept = read_only(integer_array("kept", arrays["kept"]))
     steps = as_steps(fine, vertices, (starts, neighbors), blocks, inverses)
-    return Elimination(fine, left, kept, int(most), steps)
+    return Elimination(fine, left, kept, most, steps)
 
 
 def _edges(arrays: Arrays, fine: CellularSheaf, sparse: CellularSheaf) -> Sparsification:
@@ -208,12 +192,10 @@ def _edges(arrays: Arrays, fine: CellularSheaf, sparse: CellularSheaf) -> Sparsi
 
 def read_hierarchy(arrays: Arrays) -> Hierarchy:
     """Check the arrays of a hierarchy, whose levels must match its sheaves, and return it."""
-    count = arrays["n_levels"]
-    if count.shape != () or count.dtype.kind not in "iu" or count < 0:
-        raise ValueError("`n_levels` must be a non-negative integer")
+    count = _count(arrays, "n_levels")
     sheaves = [read_sheaf(arrays, "sheaves.0.")]
     levels: list[Level] = []
-    for i in range(int(count)):  # a count that is too large raises an error for a missing array
+    for i in range(count):  # a count that is too large raises an error for a missing array
         sheaves.append(read_sheaf(arrays, f"sheaves.{i + 1}."))
         start = f"levels.{i}."
         own = {
@@ -233,7 +215,7 @@ def read_hierarchy(arrays: Arrays) -> Hierarchy:
 
 def read_level(arrays: Arrays, fine: CellularSheaf, coarse: CellularSheaf) -> Coarsening:
     """Return the coarsening between two sheaves; raise an error for inconsistent arrays."""
-    partition = read_partition(arrays, "partition.")
+    partition = Partition(arrays["partition.labels"])
     if partition.n_vertices != fine.n_vertices or partition.n_clusters != coarse.n_vertices:
         raise ValueError(
             f"its parts are inconsistent: {fine.n_vertices} vertices, a partition of "
@@ -253,6 +235,13 @@ def read_level(arrays: Arrays, fine: CellularSheaf, coarse: CellularSheaf) -> Co
     )
     check_pattern(C)
     return C
+
+
+def _count(arrays: Arrays, name: str) -> int:
+    value = arrays[name]
+    if value.shape != () or value.dtype.kind not in "iu" or value < 0:
+        raise ValueError(f"`{name}` must be a non-negative integer")
+    return int(value)
 
 
 def _flag(arrays: Arrays, name: str) -> bool:
@@ -308,7 +297,7 @@ def _with_sheaves(read: Callable[..., Level], arrays: Arrays) -> Level:
 
 KINDS: dict[str, Callable[[Arrays], Saved]] = {
     "sheaf": read_sheaf,
-    "partition": read_partition,
+    "partition": lambda arrays: Partition(arrays["labels"]),
     "coarsening": partial(_with_sheaves, read_level),
     "hierarchy": read_hierarchy,
     "elimination": partial(_with_sheaves, _steps),

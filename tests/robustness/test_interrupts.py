@@ -215,7 +215,7 @@ def test_interrupt_between_two_ranges(threads, monkeypatch):
     np.testing.assert_array_equal(sc.coarsen(F, P, 3).prolongation.data, wanted.prolongation.data)
 
 
-@pytest.mark.parametrize("what", ["save", "report"])
+@pytest.mark.parametrize("what", ["save", "report", "write_g2o"])
 def test_interrupt_while_writing_keeps_the_old_file(what, tmp_path, monkeypatch):
     C = sc.coarsen(sc.CellularSheaf.constant(nx.path_graph(6)), sc.Partition([0, 0, 0, 1, 1, 1]), 2)
     path = tmp_path / "out"
@@ -225,8 +225,10 @@ def test_interrupt_while_writing_keeps_the_old_file(what, tmp_path, monkeypatch)
             "sheafcoarsen._support.files.os.fsync",
             lambda number: signal.raise_signal(signal.SIGINT),
         )
+        G = sc.PoseGraph([[0, 1]], [np.eye(2)], [[1.0, 0.0]])
+        arguments = {"save": (path, C), "report": (C, path), "write_g2o": (path, G)}[what]
         with pytest.raises(KeyboardInterrupt):
-            sc.save(path, C) if what == "save" else sc.report(C, path)
+            getattr(sc, what)(*arguments)
     assert os.listdir(tmp_path) == ["out"]
     assert path.read_bytes() == b"precious"
 

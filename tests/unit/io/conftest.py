@@ -10,7 +10,7 @@ import sheafcoarsen as sc
 
 @pytest.fixture
 def write(tmp_path):
-    def write(text, name):
+    def write(text, name="graph.g2o"):
         path = tmp_path / name
         content = text if isinstance(text, bytes) else text.encode()
         path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)

@@ -1,4 +1,3 @@
-import dataclasses
 import gzip
 import re
 import warnings
@@ -15,17 +14,6 @@ from tests.support.helpers import assert_residual
 INFORMATION_2D = "1 0 0 1 0 1"
 INFORMATION_3D = "1 0 0 0 0 0 1 0 0 0 0 1 0 0 0 1 0 0 1 0 1"
 POSE_3D = "0 0 0 0 0 0 1"
-
-
-@pytest.fixture
-def write(tmp_path):
-    def write(text, name="graph.g2o"):
-        path = tmp_path / name
-        content = text if isinstance(text, bytes) else text.encode()
-        path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
-        return path
-
-    return write
 
 
 def rotation_2d(angle):
@@ -75,11 +63,6 @@ def test_maps_of_an_se3_edge(write):
     root = np.sqrt(weight)
     assert_residual(F.tail_map(0) - root * np.eye(3), root, condition, n=3)
     assert_residual(F.head_map(0) - root * R, root, condition, n=3)
-
-
-def test_weight_is_half_of_isotropic_rotation_information(write):
-    F = read_g2o(write(f"EDGE_SE3:QUAT 0 1 {POSE_3D} {upper(np.diag([7, 7, 7, 8, 8, 8.0]))}\n"))
-    assert_residual(F.tail_map(0) - 2 * np.eye(3), 2.0, n=3)
 
 
 @given(st.lists(st.floats(-3, 3), min_size=4, max_size=4), st.integers(0, 2**32))
@@ -316,7 +299,9 @@ def test_translation_information_does_not_affect_the_connection(write):
 @pytest.mark.parametrize("text", ["", "\n\n", "# nothing\n", "FIX 0\n", "PARAMS_X 1 2\n"])
 def test_a_file_without_poses_is_not_a_g2o_file(write, text):
     for path in (write(text), write(text, "g.g2o.gz")):
-        with pytest.raises(ValueError, match=re.escape(f"{path}: not a g2o file")):
+        with pytest.raises(
+            ValueError, match=f"{re.escape(str(path))}: not a g2o file: .*, EDGE_SE3:QUAT$"
+        ):
             read_g2o(path)
 
 
@@ -327,62 +312,13 @@ def test_error_about_weights_out_of_range_names_the_file(write):
     assert read_g2o(path, "unit").n_edges == 1
 
 
-def test_damaged_gzip_files_raise(write, tmp_path):
-    whole = write(GOOD * 50, "whole.g2o.gz").read_bytes()
-    path = tmp_path / "damaged.g2o.gz"
-    path.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(ValueError, match=re.escape(f"{path}: the gzip file is truncated")):
-        read_g2o(path)
-    for content in (GOOD.encode(), whole[:-8] + bytes(8), whole[:20] + b"\xff" * 20 + whole[40:]):
-        path.write_bytes(content)
-        with pytest.raises(ValueError, match=re.escape(f"{path}: not a gzip file, or a damaged")):
-            read_g2o(path)
-
-
-def test_binary_content_raises_error_with_line_number(write):
-    path = write(GOOD.encode() + b"\x80\xff\x00")
-    with pytest.raises(
-        ValueError, match=re.escape(f"{path}:4: not a text file: byte 0x80")
-    ) as caught:
-        read_g2o(path)
-    assert type(caught.value) is ValueError
-    path = write(gzip.compress(GOOD.encode()))
-    with pytest.raises(ValueError, match=re.escape("its name must end in .gz")):
-        read_g2o(path)
-
-
-@given(st.binary(max_size=200), st.booleans())
-def test_random_content_raises_one_line_error_with_path(tmp_path_factory, content, after_good):
-    path = tmp_path_factory.mktemp("garbage") / "graph.g2o"
-    path.write_bytes(GOOD.encode() + b"EDGE_SE2 " * 2 + content if after_good else content)
-    with pytest.raises(ValueError, match=f"^{re.escape(str(path))}.*: .+$") as caught:
-        read_g2o(path)
-    assert type(caught.value) is ValueError
-    assert "\n" not in str(caught.value)
-
-
 @pytest.mark.parametrize("good", [GOOD * 2, GOOD_3D * 3], ids=["SE2", "SE3"])
 @given(data=st.data())
 def test_damaged_files_load_or_raise_one_line_error(tmp_path_factory, good, data):
     path = tmp_path_factory.mktemp("damaged") / "graph.g2o"
     words = re.split(r"( |\n)", good)
-    strange = st.sampled_from(
-        [
-            "-0",
-            "1e300",
-            "-1e300",
-            "1e-300",
-            "nan",
-            "inf",
-            "9" * 20,
-            "0x1",
-            "1_0",
-            "é",
-            "",
-            "\0",
-            "#",
-        ]
-    )
+    strange = ["-0", "1e300", "-1e300", "1e-300", "nan", "inf", "0x1", "1_0", "é", "\x00", "#"]
+    strange = st.sampled_from([*strange, "", "9" * 20])
     for _ in range(data.draw(st.integers(1, 4))):
         k = data.draw(st.integers(0, len(words) - 1))
         words[k] = data.draw(strange | st.integers(-3, 3).map(str) | st.floats(width=16).map(str))
@@ -399,13 +335,6 @@ def test_damaged_files_load_or_raise_one_line_error(tmp_path_factory, good, data
             tail, head = F.tail_map(e), F.head_map(e)
             assert_residual(tail @ tail.T - head @ head.T, tail, tail, n=3)
             assert tail[0, 0] > 0
-
-
-def test_unknown_weights_raise(write):
-    with pytest.raises(
-        ValueError, match="`weights` must be one of 'information', 'unit', got 'root'"
-    ):
-        read_g2o(write(GOOD), weights="root")
 
 
 # ---------------------------------------------------------------- real files
@@ -479,8 +408,10 @@ EDGE_SE2 4 2 1 -1 0.25 4 1 0 8 0 9
 """
 
 
-def test_entries_of_a_small_pose_graph(write):
-    path = write(WHOLE)
+@pytest.mark.parametrize("order", [[0, 1, 2], [2, 1, 0]])
+def test_entries_of_a_small_pose_graph(write, order):
+    lines = WHOLE.strip().splitlines()
+    path = write("\n".join(lines[k] for k in order))
     G = read_g2o(path, poses=True)
     F = read_g2o(path)
     for name in ("edges", "tail_data", "head_data"):
@@ -493,14 +424,6 @@ def test_entries_of_a_small_pose_graph(write):
     assert G.information.tolist() == [[[4, 1, 0], [1, 8, 0], [0, 0, 9]]]
     assert G.poses[1].tolist() == [[1, 2], [3, 4]]
     assert_residual(G.poses[0][1] - rotation_2d(-0.5), n=2)
-
-
-def test_poses_are_in_vertex_order_if_edges_come_first(write):
-    first, second, edge = WHOLE.strip().splitlines()
-    G = read_g2o(write("\n".join([edge, second, first])), poses=True)
-    assert G.vertex_labels == (4, 2)
-    assert G.poses[1].tolist() == [[1, 2], [3, 4]]
-    assert_residual(G.poses[0][0] - rotation_2d(0.5), n=2)
 
 
 def test_entries_of_a_small_3d_pose_graph(write):
@@ -545,11 +468,6 @@ def test_landmark_with_two_kinds_of_ids_raises(write):
             ValueError, match=r":\d: landmark 5 is in LANDMARK2 lines and in EDGE_SE"
         ):
             read_g2o(write(text.format(*first)), poses=True)
-
-
-def test_file_with_only_fixed_poses_raises(write):
-    with pytest.raises(ValueError, match=r"no line begins with one of .*, EDGE_SE3:QUAT$"):
-        read_g2o(write("FIX 0\n"))
 
 
 def test_landmark2_ids_are_separate_from_pose_ids(write):
@@ -597,7 +515,6 @@ def test_warning_counts_indefinite_information_matrices(write):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         read_g2o(path)
-        dataclasses.replace(G, poses=None)
 
 
 BAD_GRAPHS = {
@@ -619,9 +536,6 @@ BAD_GRAPHS = {
         " EDGE_SE2, EDGE2, EDGE_SE3:QUAT, FIX, VERTEX_XY, VERTEX_TRACKXYZ, EDGE_SE2_XY, LANDMARK2,"
         " EDGE_SE3_TRACKXYZ",
     ),
-    "mixed": (WHOLE + GOOD_3D, 5, "EDGE_SE3:QUAT in a file that began with SE2"),
-    "cut": (WHOLE + "EDGE_SE2 4 2 0 0 0 1 0", 5, "EDGE_SE2 needs 11 numbers"),
-    "nan": (WHOLE + f"EDGE_SE2 4 2 nan 0 0 {INFORMATION_2D}", 5, "must be finite, got 'nan'"),
     "mark-is-pose": (WHOLE + "VERTEX_XY 4 0 0", 5, "4 is a landmark here and a pose elsewhere"),
     "mark-twice": (WHOLE + "VERTEX_XY 7 0 0\nVERTEX_XY 7 0 0", 6, "landmark 7 has a VERTEX line"),
     "mark-missing": (
@@ -641,3 +555,12 @@ def test_invalid_pose_graph_lines_raise_error_with_line_number(write, text, line
         read_g2o(path, poses=True)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_sensor_offsets_raise(write):
+    good = "PARAMS_SE3OFFSET 0 0 0 0 0 0 0 1\nEDGE_SE3_TRACKXYZ 0 7 0 1 2 3 1 0 0 1 0 1\n"
+    assert read_g2o(write(good), poses=True).sightings.points.tolist() == [[1, 2, 3]]
+    for bad in ("0 0 0.5 0 0 0 1", "0 0 0 0 0 0.6 0.8"):
+        path = write(f"{good}PARAMS_SE3OFFSET 1 {bad}\n")
+        with pytest.raises(ValueError, match=re.escape(f"{path}:3: sensors must be at")):
+            read_g2o(path, poses=True)

@@ -83,26 +83,27 @@ FILES = {
 }
 
 
-@pytest.fixture(params=FILES)
-def same_graph(request, write, tmp_path):
-    if request.param == "g.graphml":
+def content(name, values):
+    """Return a file of FILES with WEIGHTS, or with their signs changed to those of SIGNED."""
+    if name == "g.graphml":
         graph = nx.Graph()
         graph.add_nodes_from(range(4))
-        for (u, v), w in zip(EDGES, WEIGHTS, strict=True):
+        for (u, v), w in zip(EDGES, values, strict=True):
             graph.add_edge(u, v, **({} if w == 1 else {"weight": w}))
-        nx.write_graphml(graph, tmp_path / "g.graphml")
-        return tmp_path / "g.graphml"
-    return write(FILES[request.param], request.param)
+        return "\n".join(nx.generate_graphml(graph))
+    text = FILES[name]
+    return (
+        text
+        if values == WEIGHTS
+        else re.sub(r"(?<![\d.-])(0\.25|9(?:\.0)?)(?![\d.])", r"-\1", text)
+    )
 
 
 @pytest.mark.parametrize("dim", [0, 1, 3])
-@pytest.mark.parametrize("compressed", [False, True])
-def test_every_format_gives_the_constant_sheaf(same_graph, dim, compressed):
-    if compressed:
-        packed = same_graph.with_name(same_graph.name + ".gz")
-        packed.write_bytes(gzip.compress(same_graph.read_bytes()))
-        same_graph = packed
-    F = read_graph(same_graph, dim)
+@pytest.mark.parametrize("packed", ["", ".gz"])
+@pytest.mark.parametrize("name", FILES)
+def test_every_format_gives_the_constant_sheaf(write, name, packed, dim):
+    F = read_graph(write(content(name, WEIGHTS), name + packed), dim)
     adjacency = np.zeros((4, 4))
     for (u, v), w in zip(EDGES, WEIGHTS, strict=True):
         adjacency[u, v] = adjacency[v, u] = w
@@ -123,23 +124,10 @@ def test_every_format_gives_the_constant_sheaf(same_graph, dim, compressed):
 SIGNED = [4.0, -0.25, 1.0, -9.0]
 
 
-def with_signs(text):
-    """Return a file of FILES in which two weights are negative."""
-    return re.sub(r"(?<![\d.-])(0\.25|9(?:\.0)?)(?![\d.])", r"-\1", text)
-
-
 @pytest.mark.parametrize("dim", [0, 1, 2])
 @pytest.mark.parametrize("name", FILES)
-def test_every_format_reads_signs_on_request(name, dim, write, tmp_path):
-    if name == "g.graphml":
-        graph = nx.Graph()
-        graph.add_nodes_from(range(4))
-        for (u, v), w in zip(EDGES, SIGNED, strict=True):
-            graph.add_edge(u, v, **({} if w == 1 else {"weight": w}))
-        nx.write_graphml(graph, tmp_path / name)
-        path = tmp_path / name
-    else:
-        path = write(with_signs(FILES[name]), name)
+def test_every_format_reads_signs_on_request(name, dim, write):
+    path = write(content(name, SIGNED), name)
     F = read_graph(path, dim, True)
     number = range(4) if F.vertex_labels is None else [int(v) for v in F.vertex_labels]
     assert [[number[u], number[v]] for u, v in F.edges.tolist()] == EDGES
@@ -190,9 +178,6 @@ def test_non_finite_weights_raise_also_with_signed(write):
         read_graph(path, signed=True)
 
 
-# ---------------------------------------------------------------- MatrixMarket
-
-
 REAL = "%%MatrixMarket matrix coordinate real symmetric\n"
 
 
@@ -214,9 +199,6 @@ def refuses(path, line, message):
     return str(caught.value)
 
 
-# ---------------------------------------------------------------- GraphML
-
-
 GRAPHML = '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n{}\n</graphml>'
 
 
@@ -236,16 +218,10 @@ def graphml(kind, value, default="undirected"):
     return GRAPHML.format(KEY.format(kind) + BODY.format(default, VALUE.format(value)))
 
 
-# ---------------------------------------------------------------- GML
-
-
 GML = (
     "graph [\n{} multigraph 1\nnode [ id 7 {} ]\nnode [ id 8 {} ]\nedge [ source 8 target 7 "
     "weight {} ]\n{}]\n"
 )
-
-
-# ---------------------------------------------------------------- all of them
 
 
 ENDINGS = [".mtx", ".graph", ".txt", ".csv", ".graphml", ".gml"]
