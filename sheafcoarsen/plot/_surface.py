@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -172,8 +173,9 @@ def field(  # noqa: PLR0913 (options by keyword)
         Whether all nonzero vectors have arrows of equal length.
     singularities : bool
         Whether to mark the visible faces where the field has an index other than 0, which a legend
-        counts: vortices, sources and sinks have +1, saddles -1, and 1 / ``power`` of a turn counts
-        as 1. See :func:`sheafcoarsen.gallery.field_indices`.
+        counts: vortices, sources and sinks have +1, saddles -1; with ``power`` k, indices are
+        multiples of 1/k, such as +1/4. See :func:`sheafcoarsen.gallery.field_indices`, which
+        counts these multiples.
     view : pair of float
         Elevation and azimuth of the viewer in degrees, as in matplotlib's ``view_init``.
     up : {"z", "y", "x", "-z", "-y", "-x"}
@@ -191,8 +193,8 @@ def field(  # noqa: PLR0913 (options by keyword)
     Raises
     ------
     ValueError, TypeError
-        Invalid surfaces; vectors of another shape, or not finite; a power above 1 with vectors in
-        space; singularities of a one-sided surface.
+        Invalid surfaces; points without faces; vectors of another shape, or not finite; a power
+        above 1 with vectors in space; singularities of a one-sided surface.
     ImportError
         Without matplotlib: ``pip install "sheafcoarsen[plot]"``.
 
@@ -221,6 +223,13 @@ def field(  # noqa: PLR0913 (options by keyword)
     'arrows at 138 of 288 vertices'
     """
     scene = scene_of(points, faces, view, up)
+    n = len(scene.points)
+    if n and not len(scene.faces):
+        raise ValueError(
+            f"`faces` must hold at least one face for {n} points, since arrows are drawn on faces: "
+            'draw a point cloud by quiver(*points.T, *vectors.T) of axes with projection="3d", '
+            "or modes of its sheaf by sc.plot.modes(E, points)"
+        )
     power = whole_number("power", power, at_least=1)
     n_arrows = whole_number("n_arrows", n_arrows, at_least=1)
     flag("unit", unit)
@@ -236,8 +245,7 @@ def field(  # noqa: PLR0913 (options by keyword)
     drawn = _draw_arrows(ax, scene, vectors, n_arrows, unit, shown is not None)
     _frame(ax, scene)
     if indices is not None:
-        _mark_indices(ax, scene, indices)
-    n = len(scene.points)
+        _mark_indices(ax, scene, indices, power)
     what = "arrows" if power == 1 else f"{power} directions"
     set_title(ax, f"{what} at {drawn:,} of {counted(n, 'vertex', 'vertices')}")
     return ax
@@ -402,8 +410,11 @@ def _draw_arrows(
     return len(feet)
 
 
-def _mark_indices(ax: Any, scene: Scene, indices: np.ndarray) -> None:
-    """Mark the visible faces of each nonzero index, and count them in a legend."""
+def _mark_indices(ax: Any, scene: Scene, indices: np.ndarray, power: int) -> None:
+    """Mark the visible faces of each nonzero index, and count them in a legend.
+
+    Indices are in units of 1 / power.
+    """
     handles = []
     for k in np.unique(indices[indices != 0])[::-1].tolist():
         faces = scene.faces[indices == k]
@@ -412,7 +423,8 @@ def _mark_indices(ax: Any, scene: Scene, indices: np.ndarray) -> None:
         places = scene.points[faces[seen]].mean(axis=1)
         if ax.name != "3d":
             places = scene.view.project(places)
-        label = f"index {k:+d}: {counted(len(faces), 'face')}, {seen.sum()} visible"
+        index = f"{'+' if k > 0 else ''}{Fraction(k, power)}"
+        label = f"index {index}: {counted(len(faces), 'face')}, {seen.sum()} visible"
         style: dict = {"marker": "o", "c": "#D55E00"} if k > 0 else {"marker": "s", "c": "#56B4E9"}
         style |= {"s": 40, "edgecolors": "black", "linewidths": 0.8, "zorder": 5, "label": label}
         handles.append(ax.scatter(*places.T, **style))

@@ -183,14 +183,16 @@ def test_a_field_without_singular_faces_has_no_legend(ax):
     assert ax.get_legend() is None
 
 
-def test_singular_faces_of_crosses_are_marked(ax):
+@pytest.mark.parametrize(("power", "names"), [(1, ("+1", "-1")), (4, ("+1/4", "-1/4"))])
+def test_indices_of_crosses_are_fractions(power, names, ax):
     points, faces = icosphere(2)
     x = np.random.default_rng(0).standard_normal((len(points), 2))
-    plot.field(points, faces, x, power=4, singularities=True, ax=ax)
-    found = sc.gallery.field_indices(points, faces, x, 4)
-    assert found.sum() == 8
-    labels = ax.get_legend_handles_labels()[1]
-    assert labels[-2].startswith(f"index +1: {(found == 1).sum()} faces")
+    plot.field(points, faces, x, power=power, singularities=True, ax=ax)
+    found = sc.gallery.field_indices(points, faces, x, power)
+    assert found.sum() == 2 * power
+    labels = ax.get_legend_handles_labels()[1][-2:]
+    for label, name, k in zip(labels, names, (1, -1), strict=True):
+        assert label.startswith(f"index {name}: {(found == k).sum()} faces")
 
 
 def test_three_dimensional_axes_contain_all_faces():
@@ -248,6 +250,7 @@ def test_bad_values_raise(values, error, message, ax):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
+        ({"faces": np.zeros((0, 3), int)}, ValueError, "draw a point cloud by quiver(*points.T"),
         ({"vectors": np.zeros(23)}, ValueError, "must be a cochain of shape (24,)"),
         ({"vectors": np.zeros((12, 3)) * 1j}, TypeError, "`vectors` must be real"),
         ({"vectors": np.full((12, 3), np.inf)}, ValueError, "`vectors` must be finite, got inf at"),
