@@ -51,8 +51,8 @@ def poses(
     outliers : int, optional
         Number of the worst edges between poses, as ranked by ``S.outliers()``, to draw dashed and
         red, with a ring around the middle of each; sightings of landmarks are not among them. By
-        default the edges that a robust fit left out, those
-        with ``S.weights`` below 1/2; others of these are then dashed without a ring.
+        default the edges that a robust fit left out, those with ``S.weights`` below 1/2; others of
+        these are then dashed without a ring.
     pos : array_like, shape (n, 2) or (n, 3), or dict from vertex labels to positions, optional
         Positions to draw the vertices at, without landmarks, instead of the translations.
     ax : matplotlib Axes, optional
