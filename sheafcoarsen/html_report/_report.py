@@ -16,18 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from sheafcoarsen import plot
-from sheafcoarsen._support import (
-    check_matplotlib,
-    output_path,
-    replacing,
-    tables,
-)
+from sheafcoarsen._support import check_matplotlib, output_path, replacing, tables
 from sheafcoarsen.coarsening import Coarsening, check_coarsening
 from sheafcoarsen.elimination import Elimination
-from sheafcoarsen.hierarchy import Hierarchy, HierarchyLedger
+from sheafcoarsen.hierarchy import Hierarchy
 from sheafcoarsen.html_report.results import (
     SMOOTHING_STEPS,
-    Findings,
     elimination_verdict,
     findings_of,
     hierarchy_verdict,
@@ -95,8 +89,8 @@ PAGE = """<!DOCTYPE html>
 </body></html>
 """
 
-
 Section = tuple[str, list[str]]  # a heading, and the HTML below it
+Contents = tuple[Any, str, str, list[Section]]  # verdict, sentence of the verdict, call, sections
 
 
 def report(
@@ -172,210 +166,182 @@ def write_report(
     target = output_path(path)
     check_matplotlib()
     own: dict[str, float] = {}
-    verdict: Verification | PoseCertificate
+    about: Callable[..., Contents] = _about_coarsening
     if isinstance(C, Synchronization):
-        with stage(own, "certificate"):
-            verdict = C.certify()
-        sentence = poses_verdict(C)
-        call = _synchronize_call(C)
-        with stage(own, "pictures"):
-            sections = _pose_sections(C, pos)
+        about = _about_poses
     elif isinstance(C, Hierarchy):
-        with stage(own, "verification"):
-            verdict = verify(C)
-        with stage(own, "losses"):
-            x = smooth_cochain(C.fine)
-            try:
-                ledger: HierarchyLedger | str = C.ledger(x)
-            except ValueError as error:
-                ledger = str(error)
-        lost = None if isinstance(ledger, str) else 1 - float(np.linalg.norm(C.pool(x)) ** 2)
-        sentence = hierarchy_verdict(C, lost, verdict)
-        call = "\n".join(f"level {i}: {call_of(level)}" for i, level in enumerate(C))
-        with stage(own, "pictures"):
-            sections = _hierarchy_sections(C, ledger, pos)
+        about = _about_hierarchy
     elif isinstance(C, Elimination):
-        with stage(own, "verification"):
-            verdict = verify(C)
-        sentence, call = elimination_verdict(C, verdict), call_of(C)
-        with stage(own, "pictures"):
-            sections = _elimination_sections(C, pos)
-    else:
-        found = findings_of(C, own)
-        verdict, sentence, call = found.verdict, verdict_of(C, found), call_of(C)
-        with stage(own, "pictures"):
-            sections = _coarsening_sections(C, found, pos)
+        about = _about_elimination
+    verdict, sentence, call, sections = about(C, pos, own)
     kind, body = type(C).__name__, []
     if isinstance(C, Synchronization):
-        title = f"{name or kind}: {C.n_vertices:,} poses"
-        checks = ("Certificate", [_shown(verdict), note(_ABOUT_CERTIFICATES)])
+        title, heading = f"{C.n_vertices:,} poses", "Certificate"
+        remark = (
+            "No poses have a lower cost than the lower bound (Rosen et al., IJRR 2019). If cost "
+            "and bound differ, the poses may be in a local minimum, or the bound is not sharp."
+        )
     else:
         coarse = C.sheaves[-1] if isinstance(C, Hierarchy) else C.sheaf
-        title = f"{name or kind}: {C.fine.n_vertices:,} → {coarse.n_vertices:,} vertices"
-        checks = ("Verification", [_shown(verdict), note(_ABOUT_CHECKS)])
-    if isinstance(verdict, Verification) and not verdict.passed:
-        body.append(f'<p class="failed">Verification: {tables.text(verdict.summary)}</p>')
-    sections = [
+        title = f"{C.fine.n_vertices:,} → {coarse.n_vertices:,} vertices"
+        heading = "Verification"
+        remark = (
+            'Labels with a colon are those of "Hierarchical Pooling for Sheaf Neural Networks"; '
+            "sections and facts are those of docs/conventions.md. A check compares all entries "
+            "(exact), random cochains or some clusters (probe), or dense matrices (dense)."
+        )
+        if not verdict.passed:
+            body.append(f'<p class="failed">Verification: {tables.text(verdict.summary)}</p>')
+    body += [f'<p class="verdict">{tables.text(sentence)}</p>', note(repr(C).partition("\n")[0])]
+    seconds = (times or {}) | {f"this report: {step}": took for step, took in own.items()}
+    rows = [(step, f"{took:.3f} s") for step, took in seconds.items()]
+    for headline, parts in (
         ("How it was made", _reproduction(name, command, call, kind.lower())),
         *sections,
-        checks,
-        ("Times", _times(times or {}, own)),
-    ]
-    body += [f'<p class="verdict">{tables.text(sentence)}</p>', note(repr(C).partition("\n")[0])]
-    for heading, parts in sections:
-        body += [f"<h2>{tables.text(heading)}</h2>", *parts]
-    page = PAGE.format(title=tables.text(title), style=STYLE, body="\n".join(body))
+        (heading, [_shown(verdict), note(remark)]),
+        ("Times", [_wide(tables.table(rows))]),
+    ):
+        body += [f"<h2>{tables.text(headline)}</h2>", *parts]
+    title = tables.text(f"{name or kind}: {title}")
+    page = PAGE.format(title=title, style=STYLE, body="\n".join(body))
     with replacing(target) as stream:
         stream.write(page.encode())
     return verdict
 
 
-_ABOUT_CHECKS = (
-    'Labels with a colon are those of "Hierarchical Pooling for Sheaf Neural Networks"; sections '
-    "and facts are those of docs/conventions.md. A check compares all entries (exact), random "
-    "cochains or some clusters (probe), or dense matrices (dense)."
-)
+# ---------------------------------------------------------------- kinds of results
 
 
-_ABOUT_CERTIFICATES = (
-    "No poses have a lower cost than the lower bound (Rosen et al., IJRR 2019). If cost and bound "
-    "differ, the poses may be in a local minimum, or the bound is not sharp."
-)
-
-
-# ---------------------------------------------------------------- sections
-
-
-def _coarsening_sections(
-    C: Coarsening, found: Findings, pos: npt.ArrayLike | Mapping | None
-) -> list[Section]:
-    """Return the representations of a coarsening's parts, each with its picture."""
-    clusters = [_shown(C.partition), _cluster_table(C)]
-    if C.modes is not None:
-        alt = "Kept and first discarded eigenvalues of every cluster"
-        clusters += [_shown(C.modes), figure("spectra", alt, plot.spectra, C)]
-    alt = "The fine graph in its clusters, and the coarse graph"
-    sheaves = [
-        _shown(C),
-        figure("partition", alt, partial(plot.partition, pos=pos), C, size=(12.5, 7)),
-    ]
-    if not C.loops:
-        sheaves.append(note("No loop-cells were requested: retained internal energy is omitted."))
-    if isinstance(found.ledgers, str):
-        losses = [note(found.ledgers)]
-    else:
-        both, smooth = found.ledgers
-        alt = "The energy of the smoothed cochain, line by line"
-        table = tables.table(tables.number_rows(both._shown()), head=("", "random", "smoothed"))
-        losses = [note(_ABOUT_LEDGER), _wide(table), figure("ledger", alt, plot.ledger, smooth)]
-    if isinstance(found.quality, str):
-        spectra = [note(found.quality)]
-    else:
-        alt = "Low eigenvalues of the fine and the coarse Laplacian"
-        spectra = [_shown(Q) for Q in found.quality if Q is not None]
-        spectra.append(figure("quality", alt, plot.quality, *found.quality))
-    return [
-        ("What went in", [_shown(C.fine)]),
-        ("What came out", sheaves),
-        ("Clusters and their modes", clusters),
-        ("What was lost", losses),
-        ("Low eigenvalues", spectra),
-    ]
-
-
-_ABOUT_LEDGER = (
-    "The energy norm(delta x)^2 of two cochains of norm 1 and what becomes of it: a random one, "
-    f"then the same after {SMOOTHING_STEPS} damped steps x - L x / s, s the row sums of "
-    "abs(L), which the picture shows. The first six lines add up to the fine energy, up to "
-    "rounding, which the closure measures. The kept energy is no fraction of the fine one: it is "
-    "larger where what is kept and what is discarded cancel across clusters."
-)
-
-
-def _elimination_sections(K: Elimination, pos: npt.ArrayLike | Mapping | None) -> list[Section]:
-    alt = "The fine graph, and the graph that is left"
-    picture = figure("partition", alt, partial(plot.elimination, pos=pos), K, size=(12.5, 7))
-    return [
-        ("What went, and what is left", [_shown(K), picture]),
-        ("What is left", [_shown(K.sheaf)]),
-    ]
-
-
-def _hierarchy_sections(
-    H: Hierarchy, ledger: HierarchyLedger | str, pos: npt.ArrayLike | Mapping | None
-) -> list[Section]:
-    """Return the sizes, the losses, and each level with its picture."""
-    sizes = figure("hierarchy", "The sizes of the sheaves of all levels", plot.hierarchy, H)
-    if isinstance(ledger, str):
-        losses = [note(ledger)]
-    else:
-        alt = "The energy of the smoothed cochain, line by line over all levels"
-        height = 1.5 + 0.32 * len(ledger.lines)
-        losses = [note(_ABOUT_LEVELS), figure("ledger", alt, plot.ledger, ledger, size=(8, height))]
-    sections = [
-        ("What went in", [_shown(H.fine)]),
-        ("Levels", [_shown(H), sizes]),
-        ("What was lost", losses),
-    ]
-    places: Any = pos  # drawing the first level checks them
-    for i, level in enumerate(H):
-        if isinstance(level, Elimination):
-            parts = _elimination_sections(level, places)[0][1]
-        elif isinstance(level, Sparsification):
-            parts = [_shown(level)]  # vertices and places are unchanged
+def _about_coarsening(C: Coarsening, pos: Any, times: dict[str, float]) -> Contents:
+    found = findings_of(C, times)
+    with stage(times, "pictures"):
+        clusters = [_shown(C.partition), _cluster_table(C)]
+        if C.modes is not None:
+            alt = "Kept and first discarded eigenvalues of every cluster"
+            clusters += [_shown(C.modes), figure("spectra", alt, plot.spectra, C)]
+        sheaves = _partition_part(C, pos, "The fine graph in its clusters, and the coarse graph")
+        if not C.loops:
+            remark = "No loop-cells were requested: retained internal energy is omitted."
+            sheaves.append(note(remark))
+        if isinstance(found.ledgers, str):
+            losses = [note(found.ledgers)]
         else:
+            both, smooth = found.ledgers
+            remark = (
+                "The energy norm(delta x)^2 of two cochains of norm 1 and what becomes of it: a "
+                f"random one, then the same after {SMOOTHING_STEPS} damped steps x - L x / s, s "
+                "the row sums of abs(L), which the picture shows. The first six lines add up to "
+                "the fine energy, up to rounding, which the closure measures. The kept energy is "
+                "no fraction of the fine one: it is larger where what is kept and what is "
+                "discarded cancel across clusters."
+            )
+            table = tables.table(tables.number_rows(both._shown()), head=("", "random", "smoothed"))
+            alt = "The energy of the smoothed cochain, line by line"
+            losses = [note(remark), _wide(table), figure("ledger", alt, plot.ledger, smooth)]
+        if isinstance(found.quality, str):
+            spectra = [note(found.quality)]
+        else:
+            alt = "Low eigenvalues of the fine and the coarse Laplacian"
+            spectra = [_shown(Q) for Q in found.quality if Q is not None]
+            spectra.append(figure("quality", alt, plot.quality, *found.quality))
+        sections = [
+            ("What went in", [_shown(C.fine)]),
+            ("What came out", sheaves),
+            ("Clusters and their modes", clusters),
+            ("What was lost", losses),
+            ("Low eigenvalues", spectra),
+        ]
+    return found.verdict, verdict_of(C, found), call_of(C), sections
+
+
+def _partition_part(C: Coarsening | Elimination, pos: Any, alt: str) -> list[str]:
+    draw = plot.elimination if isinstance(C, Elimination) else plot.partition
+    return [_shown(C), figure("partition", alt, partial(draw, pos=pos), C, size=(12.5, 7))]
+
+
+def _about_elimination(K: Elimination, pos: Any, times: dict[str, float]) -> Contents:
+    with stage(times, "verification"):
+        verdict = verify(K)
+    with stage(times, "pictures"):
+        parts = _partition_part(K, pos, "The fine graph, and the graph that is left")
+    sections = [("What went, and what is left", parts), ("What is left", [_shown(K.sheaf)])]
+    return verdict, elimination_verdict(K, verdict), call_of(K), sections
+
+
+def _about_hierarchy(H: Hierarchy, pos: Any, times: dict[str, float]) -> Contents:
+    with stage(times, "verification"):
+        verdict = verify(H)
+    with stage(times, "losses"):
+        x = smooth_cochain(H.fine)
+        lost: float | None = None
+        try:
+            ledger = H.ledger(x)
+            lost = 1 - float(np.linalg.norm(H.pool(x)) ** 2)
+        except ValueError as error:
+            losses = [note(str(error))]
+    with stage(times, "pictures"):
+        if lost is not None:
+            remark = (
+                f"The energy norm(delta x)^2 of a random cochain of norm 1 after {SMOOTHING_STEPS} "
+                "damped steps x - L x / s, s the row sums of abs(L), and what becomes of it from "
+                "level to level."
+            )
+            alt = "The energy of the smoothed cochain, line by line over all levels"
+            size = (8, 1.5 + 0.32 * len(ledger.lines))
+            losses = [note(remark), figure("ledger", alt, plot.ledger, ledger, size=size)]
+        sizes = figure("hierarchy", "The sizes of the sheaves of all levels", plot.hierarchy, H)
+        sections = [
+            ("What went in", [_shown(H.fine)]),
+            ("Levels", [_shown(H), sizes]),
+            ("What was lost", losses),
+        ]
+        for i, level in enumerate(H):
             alt = f"The graph of level {i} in its clusters, and the coarse graph"
-            draw = partial(plot.partition, pos=places)
-            parts = [_shown(level), figure("partition", alt, draw, level, size=(12.5, 7))]
-        sections.append((f"Level {i}", parts))
-        if isinstance(places, Mapping):
-            names = H.fine.vertex_labels or range(H.fine.n_vertices)
-            places = [places[name] for name in names]
-        if places is not None:
             if isinstance(level, Elimination):
-                places = np.asarray(places, float)[level.kept]
-            elif isinstance(level, Coarsening):  # coarse vertices at cluster means
-                sums = level.partition.assignment_matrix().T @ np.asarray(places, float)
-                places = sums / level.partition.sizes[:, None]
-    return sections
+                alt = "The fine graph, and the graph that is left"
+            plain = isinstance(level, Sparsification)  # its vertices and their positions remain
+            parts = [_shown(level)] if plain else _partition_part(level, pos, alt)
+            sections.append((f"Level {i}", parts))
+            if isinstance(pos, Mapping):  # drawing the first level checked them
+                names = H.fine.vertex_labels or range(H.fine.n_vertices)
+                pos = [pos[name] for name in names]
+            if pos is not None and isinstance(level, Elimination):
+                pos = np.asarray(pos, float)[level.kept]
+            elif pos is not None and isinstance(level, Coarsening):  # means of clusters
+                sums = level.partition.assignment_matrix().T @ np.asarray(pos, float)
+                pos = sums / level.partition.sizes[:, None]
+    call = "\n".join(f"level {i}: {call_of(level)}" for i, level in enumerate(H))
+    return verdict, hierarchy_verdict(H, lost, verdict), call, sections
 
 
-_ABOUT_LEVELS = (
-    f"The energy norm(delta x)^2 of a random cochain of norm 1 after {SMOOTHING_STEPS} damped "
-    "steps x - L x / s, s the row sums of abs(L), and what becomes of it from level to level."
-)
-
-
-def _pose_sections(S: Synchronization, pos: npt.ArrayLike | Mapping | None) -> list[Section]:
-    """Return the measurements, the map before and after, and the worst edges."""
-    G = S.measurements
+def _about_poses(S: Synchronization, pos: Any, times: dict[str, float]) -> Contents:
+    with stage(times, "certificate"):
+        verdict = S.certify()
+    G, is_graph = S.measurements, isinstance(S.measurements, PoseGraph)
     sections = [("What was measured", [_shown(G)])]
-    if S.translations is not None or pos is not None:
-        maps = []
-        if isinstance(G, PoseGraph) and G.poses is not None and pos is None:
-            maps += [note("As the file has it:"), figure("map", "The map before", plot.poses, G)]
-        maps.append(note("The computed map, with the worst edges between poses in red:"))
-        draw = partial(plot.poses, outliers=min(WORST, S.n_edges), pos=pos)
-        maps.append(figure("map", "The computed map", draw, S))
-        sections.append(("The map", maps))
-    head, *rows = worst_edges(S)
+    with stage(times, "pictures"):
+        if S.translations is not None or pos is not None:
+            maps = []
+            if isinstance(G, PoseGraph) and G.poses is not None and pos is None:
+                before = figure("map", "The map before", plot.poses, G)
+                maps += [note("As the file has it:"), before]
+            maps.append(note("The computed map, with the worst edges between poses in red:"))
+            draw = partial(plot.poses, outliers=min(WORST, S.n_edges), pos=pos)
+            sections.append(("The map", [*maps, figure("map", "The computed map", draw, S)]))
+        head, *rows = worst_edges(S)
     worst = [_wide(tables.table(rows, head=head))]
     if S.weights is None and S.landmarks is None:
-        worst.insert(0, note(_ABOUT_SUSPICION))
-    return [*sections, ("Result", [_shown(S)]), ("Worst edges", worst)]
-
-
-_ABOUT_SUSPICION = (
-    "The standard deviations are those of a second fit that leaves large residuals to few edges; "
-    'they rank the edges, and robust="tls" tests them. Angles and distances are those of this map.'
-)
-
-
-def _synchronize_call(S: Synchronization) -> str:
-    """Return the call that made the poses, but for its seed, its start and its trusted edges."""
-    given = "G" if isinstance(S.measurements, PoseGraph) else "F"
+        remark = (
+            "The standard deviations are those of a second fit that leaves large residuals to few "
+            'edges; they rank the edges, and robust="tls" tests them. Angles and distances are '
+            "those of this map."
+        )
+        worst.insert(0, note(remark))
+    sections += [("Result", [_shown(S)]), ("Worst edges", worst)]
+    # the call, but for its seed, its start and its trusted edges
     how = {"tls": 'robust="tls"', "start": "start=..."}.get(S.method, f'method="{S.method}"')
-    return f"sc.synchronize({given}, {how}, refine={len(S.costs) > 1})"
+    call = f"sc.synchronize({'G' if is_graph else 'F'}, {how}, refine={len(S.costs) > 1})"
+    return verdict, poses_verdict(S), call, sections
 
 
 WORST = 10
@@ -426,12 +392,10 @@ def _reproduction(name: str | None, command: str | None, call: str, kind: str) -
         ("made with", ", ".join([*versions, f"Python {platform.python_version()}"])),
     ]
     lines = "\n".join(map(tables.text, (command or call).splitlines()))
-    said = f"The {kind} does not record where its sheaf came from."
-    return [
-        _wide(tables.table(rows)),
-        f'<pre class="wide">{lines}</pre>',
-        *([] if command else [note(said)]),
-    ]
+    parts = [_wide(tables.table(rows)), f'<pre class="wide">{lines}</pre>']
+    if not command:
+        parts.append(note(f"The {kind} does not record where its sheaf came from."))
+    return parts
 
 
 def call_of(C: Coarsening | Elimination | Sparsification) -> str:
@@ -450,13 +414,6 @@ def call_of(C: Coarsening | Elimination | Sparsification) -> str:
         options += [f"{name}={value!r}" for name, value in given.items() if value is not None]
     options += [f"loops={C.loops}", f"compress={C.crossing_rows is None}"]
     return f"sc.coarsen(F, P, {', '.join(options)})"
-
-
-def _times(given: dict[str, float], own: dict[str, float]) -> list[str]:
-    """Return a table of the times of the caller's stages and of the report's own stages."""
-    rows = [(name, f"{seconds:.3f} s") for name, seconds in given.items()]
-    rows += [(f"this report: {name}", f"{seconds:.3f} s") for name, seconds in own.items()]
-    return [_wide(tables.table(rows))]
 
 
 # ---------------------------------------------------------------- parts of a section

@@ -46,7 +46,23 @@ def findings_of(C: Coarsening, times: dict[str, float]) -> Findings:
         except ValueError as error:
             ledgers = str(error)
     with stage(times, "eigenvalues"):
-        quality = _quality(C)
+        quality: tuple[SpectralQuality, Certificate | None] | str
+        k = min(10, C.sheaf.dim_c0)
+        if C.fine.dim_c0 > QUALITY_BELOW:
+            quality = (
+                f"left out, because dim C^0 = {C.fine.dim_c0:,} is above {QUALITY_BELOW:,} and it "
+                f"might take long: spectral_quality(C, k) computes them"
+            )
+        elif k == 0:
+            quality = "the coarse C^0 has dimension 0"
+        else:
+            try:
+                low = spectral_quality(C, k)
+            except (ValueError, np.linalg.LinAlgError) as error:
+                quality = str(error)
+            else:
+                spectral = C.modes is not None and C.modes.operator.spectral
+                quality = low, certificate(C) if spectral else None
     return Findings(verdict, ledgers, quality)
 
 
@@ -56,24 +72,6 @@ def stage(times: dict[str, float], name: str) -> Iterator[None]:
     start = time.perf_counter()
     yield
     times[name] = time.perf_counter() - start
-
-
-def _quality(C: Coarsening) -> tuple[SpectralQuality, Certificate | None] | str:
-    """Return the low spectra, with a certificate for internal modes, or why there are none."""
-    if C.fine.dim_c0 > QUALITY_BELOW:
-        return (
-            f"left out, because dim C^0 = {C.fine.dim_c0:,} is above {QUALITY_BELOW:,} and it "
-            f"might take long: spectral_quality(C, k) computes them"
-        )
-    k = min(10, C.sheaf.dim_c0)
-    if k == 0:
-        return "the coarse C^0 has dimension 0"
-    try:
-        quality = spectral_quality(C, k)
-    except (ValueError, np.linalg.LinAlgError) as error:
-        return str(error)
-    spectral = C.modes is not None and C.modes.operator.spectral
-    return quality, certificate(C) if spectral else None
 
 
 def smooth_cochain(sheaf: CellularSheaf) -> np.ndarray:
@@ -102,33 +100,38 @@ def verdict_of(C: Coarsening, found: Findings) -> str:
     """Return a sentence with the retained fraction, the errors of the spectrum and the sizes."""
     kept = "the retained part of a smooth cochain is not known, because R is not an isometry"
     if not isinstance(found.ledgers, str):
-        share = 1 - float(found.ledgers[1].discarded_norm2.sum())
-        kept = f"{percent(share)} of the squared norm of a smooth cochain is kept"
-    return _sentence(kept, _spectrum(found), _size(C.fine, C.sheaf), _checks(found.verdict))
+        kept = _kept(float(found.ledgers[1].discarded_norm2.sum()))
+    parts = [kept] if isinstance(found.quality, str) else [kept, _spectrum(found.quality[0])]
+    return _sentence(*parts, *_sizes_and_checks(C.fine, C.sheaf, found.verdict))
 
 
 def hierarchy_verdict(H: Hierarchy, lost: float | None, verdict: Verification) -> str:
     """Return a sentence about a hierarchy, with the retained fraction of a smooth cochain."""
     levels = f"{counted(H.fine.n_vertices, 'vertex', 'vertices')} become "
     levels += f"{H.sheaves[-1].n_vertices:,} in {counted(len(H), 'level')}"
-    kept = (
-        ""
-        if lost is None
-        else f"{percent(1 - lost)} of the squared norm of a smooth cochain is kept"
-    )
-    return _sentence(levels, kept, _size(H.fine, H.sheaves[-1]), _checks(verdict))
+    parts = [levels] if lost is None else [levels, _kept(lost)]
+    return _sentence(*parts, *_sizes_and_checks(H.fine, H.sheaves[-1], verdict))
+
+
+def _kept(lost: float) -> str:
+    return f"{percent(1 - lost)} of the squared norm of a smooth cochain is kept"
 
 
 def _sentence(*parts: str) -> str:
-    sentence = "; ".join(part for part in parts if part)
+    sentence = "; ".join(parts)
     return sentence[:1].upper() + sentence[1:] + "."
 
 
-def _checks(verdict: Verification) -> str:
+def _sizes_and_checks(fine: CellularSheaf, coarse: CellularSheaf, verdict: Verification) -> tuple:
+    before, after = count_nonzeros(fine), count_nonzeros(coarse)
+    word = "LARGER than it was" if after > before else "smaller than it was"
+    word = "as large as it was" if after == before else word
+    size = f"dim C^0 is {coarse.dim_c0:,} instead of {fine.dim_c0:,}, and the Laplacian is {word}"
     held, applied = verdict._counts()
+    checks = f"all {applied} checks of the theory that apply passed"
     if held < applied:
-        return f"{applied - held} of {applied} checks of the theory FAILED"
-    return f"all {applied} checks of the theory that apply passed"
+        checks = f"{applied - held} of {applied} checks of the theory FAILED"
+    return f"{size}, {after:,} entries instead of {before:,}", checks
 
 
 def poses_verdict(S: Synchronization) -> str:
@@ -146,10 +149,7 @@ def poses_verdict(S: Synchronization) -> str:
     return _sentence(known)
 
 
-def _spectrum(found: Findings) -> str:
-    if isinstance(found.quality, str):
-        return ""
-    Q = found.quality[0]
+def _spectrum(Q: SpectralQuality) -> str:
     lost = Q.kernel_fine - Q.kernel_coarse
     zeros = "all zero eigenvalues stay" if lost <= 0 else f"{lost:,} zero eigenvalues are lost"
     if Q.kernel_fine == 0:
@@ -160,26 +160,13 @@ def _spectrum(found: Findings) -> str:
         return f"{zeros} and there are no others"
     if not len(there):
         return f"{zeros}, and none of the lowest {len(errors)} positive ones has a coarse value"
-    many = (
-        f"the lowest {len(there)} positive eigenvalues are"
-        if len(there) > 1
-        else ("the lowest positive eigenvalue is")
-    )
-    much = f"{many} up to {percent(float(there.max()))} too high"
+    many = f"{len(there)} positive eigenvalues are" if len(there) > 1 else "positive eigenvalue is"
+    much = f"the lowest {many} up to {percent(float(there.max()))} too high"
     if len(there) > 2:
         much += f" ({percent(float(np.median(there)))} in the median)"
     if len(there) < len(errors):
         much += f", {len(errors) - len(there)} more have no coarse value"
     return f"{zeros}, {much}"
-
-
-def _size(fine: CellularSheaf, coarse: CellularSheaf) -> str:
-    before, after = count_nonzeros(fine), count_nonzeros(coarse)
-    dims = f"dim C^0 is {coarse.dim_c0:,} instead of {fine.dim_c0:,}"
-    word = "LARGER than it was" if after > before else "smaller than it was"
-    if after == before:
-        word = "as large as it was"
-    return f"{dims}, and the Laplacian is {word}, {after:,} entries instead of {before:,}"
 
 
 def elimination_verdict(K: Elimination, verdict: Verification) -> str:

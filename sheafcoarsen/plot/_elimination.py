@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import ArrayLike
 
-DARK, GREY = "0.1", "0.6"
-
 
 def elimination(
     K: Elimination, pos: ArrayLike | Mapping | None = None, *, ax: Axes | None = None
@@ -77,74 +75,56 @@ def elimination(
     ['34 vertices, 12 eliminated', '22 vertices, 56 edges']
     """
     check_kind("K", K, Elimination)
-    places = _places(K, pos)
+    n = K.fine.n_vertices
+    places = graph_layout(K.fine.edges, n) if pos is None else vertex_places(K.fine, pos)
+    if places.shape[1] != 2:
+        raise ValueError(f"`pos` must hold two coordinates for each vertex, got {places.shape[1]}")
     ax, left, right, panel_area = two_panels(ax, places, 1.0)
     # few retained vertices of a large graph must stay visible, so the sizes differ
-    counts = np.maximum([len(places), len(K.kept)], 1)
+    counts = np.maximum([n, len(K.kept)], 1)
     smaller, size = np.clip(0.05 * panel_area / counts, 0.5, 30).tolist()
-    _draw_all(left, K, places, 0.5 * smaller, size)
-    _draw_left(right, K, places, size)
+    _draw_fine(left, K, places, 0.5 * smaller, size)
+    _draw_remaining(right, K, places[K.kept], size)
     for panel in (left, right):
         draw_frame(panel, places)
     return ax
 
 
-def _places(K: Elimination, pos: Any) -> np.ndarray:
-    if pos is None:
-        return graph_layout(K.fine.edges, K.fine.n_vertices)
-    places = vertex_places(K.fine, pos)
-    if places.shape[1] != 2:
-        raise ValueError(f"`pos` must hold two coordinates for each vertex, got {places.shape[1]}")
-    return places
-
-
-def _draw_all(ax: Axes, K: Elimination, places: np.ndarray, smaller: float, size: float) -> None:
-    """Draw the fine graph."""
+def _draw_fine(ax: Axes, K: Elimination, places: np.ndarray, smaller: float, size: float) -> None:
     edges = K.fine.edges[K.fine.edges[:, 0] != K.fine.edges[:, 1]]
     notes = _draw_edges(ax, "edges", places, edges, colors="0.75", linewidths=0.8)
     loops = K.fine.n_edges - len(edges)
     if loops:
         notes.append(f"{counted(loops, 'loop')} not drawn")
     handles = [
-        draw_discs(ax, "eliminated", places[K.eliminated], smaller, GREY),
-        draw_discs(ax, "kept", places[K.kept], size, DARK),
+        draw_discs(ax, "eliminated", places[K.eliminated], smaller, "0.6"),
+        draw_discs(ax, "kept", places[K.kept], size, "0.1"),
     ]
-    n, gone = K.fine.n_vertices, len(K.eliminated)
-    set_title(ax, f"{counted(n, 'vertex', 'vertices')}, {gone:,} eliminated")
-    _finish(ax, handles, notes)
+    total = counted(K.fine.n_vertices, "vertex", "vertices")
+    _finish(ax, f"{total}, {len(K.eliminated):,} eliminated", handles, notes)
 
 
-def _draw_left(ax: Axes, K: Elimination, places: np.ndarray, size: float) -> None:
-    """Draw the remaining graph."""
-    G, places = K.sheaf, places[K.kept]
-    loops = G.edges[:, 0] == G.edges[:, 1]
-    edges = G.edges[~loops]
-    new = _is_new(K, edges)
-    width = float(np.clip(800 / max(len(edges), 1), 0.5, 1.0))
-    style: dict = {"colors": GREY, "linewidths": width}
-    notes = _draw_edges(ax, "edges between former neighbours", places, edges[~new], **style)
-    style = {"colors": DARK, "linewidths": width, "linestyles": (0, (4, 2))}
+def _draw_remaining(ax: Axes, K: Elimination, places: np.ndarray, size: float) -> None:
+    G, n = K.sheaf, K.fine.n_vertices
+    is_loop = G.edges[:, 0] == G.edges[:, 1]
+    edges = G.edges[~is_loop]
+    # one number for each pair of vertices; an edge is new if it joins no former neighbours
+    fine, remaining = (np.sort(ends, axis=1) @ [n, 1] for ends in (K.fine.edges, K.kept[edges]))
+    new = ~np.isin(remaining, fine)
+    style: dict = {"linewidths": float(np.clip(800 / max(len(edges), 1), 0.5, 1.0))}
+    label = "edges between former neighbours"
+    notes = _draw_edges(ax, label, places, edges[~new], colors="0.6", **style)
+    style |= {"colors": "0.1", "linestyles": (0, (4, 2))}
     notes += _draw_edges(ax, "edges for what was between", places, edges[new], **style)
-    handles = list(ax.collections)
-    handles.append(draw_discs(ax, "kept", places, size, DARK))
-    at = places[G.edges[loops, 0]]
+    handles = [*ax.collections, draw_discs(ax, "kept", places, size, "0.1")]
+    words = [counted(G.n_vertices, "vertex", "vertices"), counted(len(edges), "edge")]
+    at = places[G.edges[is_loop, 0]]
     if len(at):
-        rings: dict = {"s": 4 * size, "facecolors": "none", "edgecolors": DARK, "linewidths": 0.8}
+        rings: dict = {"s": 4 * size, "facecolors": "none", "edgecolors": "0.1", "linewidths": 0.8}
         rings |= {"label": "loops", "rasterized": len(at) > MARKERS, "zorder": 2}
         handles.append(ax.scatter(*at.T, **rings))
-    words = [counted(G.n_vertices, "vertex", "vertices"), counted(len(edges), "edge")]
-    if len(at):
         words.append(counted(len(at), "loop"))
-    set_title(ax, ", ".join(words))
-    _finish(ax, handles, notes)
-
-
-def _is_new(K: Elimination, edges: np.ndarray) -> np.ndarray:
-    """Return whether each edge joins vertices that are not adjacent in the fine graph."""
-    n = K.fine.n_vertices
-    low, high = np.sort(K.fine.edges, axis=1).T
-    a, b = np.sort(K.kept[edges], axis=1).T
-    return ~np.isin(a * n + b, low * n + high)
+    _finish(ax, ", ".join(words), handles, notes)
 
 
 def _draw_edges(
@@ -158,8 +138,9 @@ def _draw_edges(
     return []
 
 
-def _finish(ax: Axes, handles: list, notes: list[str]) -> None:
-    """Add the notes and a legend below the plot."""
+def _finish(ax: Axes, title: str, handles: list, notes: list[str]) -> None:
+    """Add the title, and below the plot the notes and a legend."""
+    set_title(ax, title)
     if notes:
         ax.set_xlabel("; ".join(notes), fontsize=9)
     shown = [handle for handle in handles if len(handle.get_offsets())]

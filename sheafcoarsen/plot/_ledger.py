@@ -85,6 +85,13 @@ def ledger(E: EnergyLedger | HierarchyLedger, *, ax: Axes | None = None) -> Axes
     ax.axvline(0, color="black", linewidth=0.8)
     ax.set_yticks(y, names)
     ax.invert_yaxis()
+    labels = ax.yaxis.get_tightbbox()
+    if labels is not None and ax.figure.get_layout_engine() is None:
+        # nothing else makes space for names: move the left side of the axes
+        box, whole = ax.get_position(), ax.figure.bbox
+        cut = (whole.x0 + 4 - labels.x0) / whole.width
+        shift = float(np.clip(cut, 0, box.width / 2))
+        ax.set_position((box.x0 + shift, box.y0, box.width - shift, box.height))
     low, high = min(float(starts.min()), float((starts + values).min()), 0.0), float(right.max())
     span = high - low or 1.0
     margin = span * 110 / max(square_points(ax) - 110, 110)  # for the numbers at the bars

@@ -17,7 +17,7 @@ from sheafcoarsen.plot.axes import (
     disc_area,
     draw_frame,
     draw_lines,
-    frame_ratio,
+    frame_of,
     negative_edges,
     number_colors,
     set_scale,
@@ -87,12 +87,13 @@ def modes(E: Eigenmodes, pos: ArrayLike | Mapping | None = None, *, ax: Axes | N
     places = graph_layout(F.edges, F.n_vertices) if pos is None else vertex_places(F, pos)
     order = np.arange(len(places))
     if places.shape[1] == 3:
-        view = view_from(20.0, -60.0, "z")
-        order = np.argsort(view.depth(places), kind="stable")
+        view = view_from((20, -60), "z")
+        order = np.argsort(places @ view.toward, kind="stable")
         places = view.project(places)
     count = min(len(E.values), 6)
     columns = min(count, 2 if count == 4 else 3)
-    flat = frame_ratio(places)
+    reach = frame_of(places)[1]
+    flat = float(reach[1] / reach[0])
     if flat < 0.4:
         columns = 1
     rows = -(-count // columns)
@@ -138,41 +139,30 @@ def _draw_values(ax: Axes, E: Eigenmodes) -> None:
 def _draw_mode(ax: Axes, E: Eigenmodes, i: int, places: np.ndarray, order: np.ndarray) -> str:
     """Draw one mode, beginning with points farthest from the viewer; return a description."""
     F, x = E.sheaf, E.vectors[:, i]
-    dims = F.vertex_dims
-    proper = F.edges[F.edges[:, 0] != F.edges[:, 1]]
-    signs = ""
-    if len(proper) <= LINES:
-        many = len(proper) > 4 * MARKERS
-        width = 0.3 if many else 0.6
-        draw_lines(ax, "edges", places, proper, color="0.8", linewidths=width)
-        negative = negative_edges(F)[F.edges[:, 0] != F.edges[:, 1]]
-        if negative.any():
-            draw_lines(
-                ax, "negative edges", places, proper[negative], color=NEGATIVE, linewidths=width
-            )
+    dims, proper = F.vertex_dims, F.edges[:, 0] != F.edges[:, 1]
+    edges, signs = F.edges[proper], ""
+    if len(edges) <= LINES:
+        width = 0.3 if len(edges) > 4 * MARKERS else 0.6
+        draw_lines(ax, "edges", places, edges, color="0.8", linewidths=width)
+        negative = edges[negative_edges(F)[proper]]
+        if len(negative):
+            draw_lines(ax, "negative edges", places, negative, color=NEGATIVE, linewidths=width)
             signs = ", lines of negative edges red"
     one, two = bool((dims == 1).all()), bool((dims == 2).all())
-    if (two and x.dtype.kind != "c") or (one and x.dtype.kind == "c"):
-        arrows = x.reshape(-1, 2) if two else np.stack([x.real, x.imag], axis=1)
-        _draw_arrows(ax, places, arrows)
-        return "arrows: stalk by stalk" if two else "arrows: real and imaginary parts"
+    if two and x.dtype.kind != "c":
+        _draw_arrows(ax, places, x.reshape(-1, 2))
+        return "arrows: stalk by stalk"
+    if one and x.dtype.kind == "c":
+        _draw_arrows(ax, places, np.stack([x.real, x.imag], axis=1))
+        return "arrows: real and imaginary parts"
     owner = np.repeat(np.arange(len(dims)), dims)
     values = x if one else np.sqrt(np.bincount(owner, np.abs(x) ** 2, len(dims)))
-    panel_area = square_points(ax) ** 2
     reach = float(np.abs(values).max(initial=0.0)) or 1.0
     cmap, norm = number_colors(np.array([-reach if one else 0.0, reach]))
-    style: dict = {"rasterized": len(places) > MARKERS, "zorder": 3, "label": "mode"}
-    ax.scatter(
-        places[order, 0],
-        places[order, 1],
-        c=values[order],
-        cmap=cmap,
-        norm=norm,
-        s=disc_area(places, panel_area),
-        edgecolors="0.35",
-        linewidths=0.3 if len(places) <= MARKERS else 0.0,
-        **style,
-    )
+    area, few = disc_area(places, square_points(ax) ** 2), len(places) <= MARKERS
+    style: dict = {"rasterized": not few, "zorder": 3, "label": "mode", "edgecolors": "0.35"}
+    style |= {"cmap": cmap, "norm": norm, "s": area, "linewidths": 0.3 if few else 0.0}
+    ax.scatter(*places[order].T, **style | {"c": values[order]})
     return ("red and blue: the two signs" if one else "light: where stalks hold most") + signs
 
 
@@ -187,18 +177,7 @@ def _draw_arrows(ax: Axes, places: np.ndarray, arrows: np.ndarray) -> None:
     some = np.union1d(some, np.argsort(sizes)[-10:])
     length = max(1.1 * usual_gap(places[some]), 0.05 * float(np.ptp(places, axis=0).max()))
     shown = length * arrows[some] / (float(sizes.max(initial=0.0)) or 1.0)
-    style: dict[str, Any] = {"angles": "xy", "scale_units": "xy", "scale": 1.0, "units": "width"}
-    ax.quiver(
-        *places[some].T,
-        *shown.T,
-        color=DARK,
-        width=0.005,
-        headwidth=3.5,
-        headlength=4,
-        headaxislength=3.5,
-        minlength=0,  # not dots that look larger than short arrows
-        pivot="middle",
-        zorder=3,
-        label="mode",
-        **style,
-    )
+    style: dict[str, Any] = {"angles": "xy", "scale_units": "xy", "scale": 1.0, "width": 0.005}
+    style |= {"headwidth": 3.5, "headlength": 4, "headaxislength": 3.5, "pivot": "middle"}
+    style["minlength"] = 0  # not dots that look larger than short arrows
+    ax.quiver(*places[some].T, *shown.T, color=DARK, zorder=3, label="mode", **style)

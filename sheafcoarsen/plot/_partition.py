@@ -13,7 +13,7 @@ import numpy as np
 
 from sheafcoarsen._support import counted
 from sheafcoarsen.coarsening import Coarsening, check_coarsening
-from sheafcoarsen.plot._surface import PLAIN, Scene, fill_cells, fill_faces, scene_of
+from sheafcoarsen.plot._surface import Scene, fill_cells, fill_faces, scene_of
 from sheafcoarsen.plot.axes import (
     MARKERS,
     NEGATIVE,
@@ -28,15 +28,8 @@ from sheafcoarsen.plot.axes import (
     set_title,
     two_panels,
 )
-from sheafcoarsen.plot.positions import (
-    LINES,
-    Places,
-    computed_places,
-    flat_places,
-    surface_places,
-    vertex_places,
-)
-from sheafcoarsen.plot.projection import UpAxis, checked_view, view_from
+from sheafcoarsen.plot.positions import LINES, Places, places_of, surface_places, vertex_places
+from sheafcoarsen.plot.projection import UpAxis, view_from
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -121,44 +114,42 @@ def partition(
     ['fine graph', 'coarse graph']
     """
     check_coarsening(C)
-    seen_from = view_from(*checked_view(view, up))
     scene = None
-    if faces is not None:
-        if pos is None:
-            raise ValueError("`faces` require positions in space: pass `pos` of shape (n, 3)")
-        given = vertex_places(C.fine, pos)
-        if given.shape[1] != 3:
-            raise ValueError(
-                "`faces` require positions in space: `pos` must have shape (n, 3), "
-                f"got {given.shape}"
-            )
+    if faces is None:
+        places = places_of(C, pos, view_from(view, up))
+    else:
+        given = None if pos is None else vertex_places(C.fine, pos)
+        if given is None or given.shape[1] != 3:
+            got = "pass `pos` of shape (n, 3)"
+            if given is not None:
+                got = f"`pos` must have shape (n, 3), got {given.shape}"
+            raise ValueError(f"`faces` require positions in space: {got}")
         scene = scene_of(given, faces, view, up)
         places = surface_places(C, scene)
-    elif pos is not None:
-        places = flat_places(C, vertex_places(C.fine, pos), seen_from)
-    else:
-        places = computed_places(C)
     ax, left, right, panel_area = two_panels(ax, places.fine, 1.4)
-    colors = cluster_colors(C.clusters.pairs, C.partition.n_clusters)
+    labels, K = C.partition.labels, C.partition.n_clusters
+    colors = cluster_colors(C.clusters.pairs, K)
     _draw_fine(left, C, places, colors, panel_area, scene)
     if scene is not None:
-        fill_cells(left, scene, colors[C.partition.labels, :3])
-        fill_faces(right, scene, np.tile(PLAIN, (len(scene.faces), 1)))
+        fill_cells(left, scene, colors[labels, :3])
+        fill_faces(right, scene)
     discs = _draw_coarse(right, C, places, colors, panel_area)
     for panel in (left, right):
         draw_frame(panel, places.fine)
-    if len(colors) <= NUMBERED:
-        shown = np.flatnonzero(places.seen)
+    by_vertices = scene is None and not places.by_quotient
+    if K <= NUMBERED:
+        shown, numbers = np.flatnonzero(places.seen), [str(a) for a in range(K)]
         inner = places.coarse
-        if scene is None and not places.by_quotient:
-            inner = _middle_vertices(C, places)
-        numbers = [str(a) for a in range(len(colors))]
-        _write(left, shown, inner, np.zeros(len(colors)), numbers)
+        if by_vertices:  # in each cluster, the vertex nearest to the mean
+            distances = ((places.fine - places.coarse[labels]) ** 2).sum(axis=1)
+            order = np.lexsort((distances, labels))
+            inner = places.fine[order[np.searchsorted(labels[order], np.arange(K))]]
+        _write(left, shown, inner, np.zeros(K), numbers)
         # place a number next to its disc if the disc is too small to contain it
         offsets = np.where(discs > 120, 0.0, np.sqrt(discs) / 2 + 4)
         _write(right, shown, places.coarse, offsets, numbers)
     names = C.fine.vertex_labels or ()
-    if len(names) <= NUMBERED and scene is None and not places.by_quotient:
+    if len(names) <= NUMBERED and by_vertices:
         texts = ["" if isinstance(name, int) else str(name) for name in names]
         _write(left, np.flatnonzero(texts), places.fine, np.full(len(texts), 10.0), texts)
     return ax
@@ -178,11 +169,8 @@ def _draw_fine(
     set_title(ax, f"fine graph: {counts}", 11)
     if scene is not None:
         what = "faces of more than one cluster are divided among them"
-    elif places.by_quotient:
-        what = _draw_links(ax, C, places, len(edges))
     else:
-        what = _draw_edges(ax, places.fine, C, colors)
-    if scene is None:
+        what = (_draw_links if places.by_quotient else _draw_edges)(ax, C, places, colors, edges)
         order = places.order
         area = np.clip(0.12 * panel_area / max(n, 1), 0.3, 60 * panel_area / 1e5)
         area = min(area, disc_area(places.fine, panel_area, 0.7))
@@ -197,25 +185,26 @@ def _draw_fine(
     ax.set_xlabel(text, fontsize=10 if panel_area > NARROW else 8)
 
 
-def _draw_edges(ax: Axes, places: np.ndarray, C: Coarsening, colors: np.ndarray) -> str:
+def _draw_edges(
+    ax: Axes, C: Coarsening, places: Places, colors: np.ndarray, edges: np.ndarray
+) -> str:
     """Draw the fine edges, unless there are too many, and return a description of them."""
     from matplotlib.colors import to_rgba
 
-    labels = C.partition.labels
-    proper = C.fine.edges[:, 0] != C.fine.edges[:, 1]
-    edges, negative = C.fine.edges[proper], negative_edges(C.fine)[proper]
     if len(edges) > LINES:
         return f"{len(edges):,} edges not drawn"
+    negative = negative_edges(C.fine)[C.fine.edges[:, 0] != C.fine.edges[:, 1]]
     few = len(edges) <= MARKERS
-    inside = labels[edges[:, 0]] == labels[edges[:, 1]]
-    width = float(np.clip(1500 / max(len(edges), 1), 0.4, 1.4))
-    own = np.where(inside[:, None], colors[labels[edges[:, 0]]], to_rgba("0.6"))
+    tail, head = C.partition.labels[edges].T
+    inside = tail == head
+    own = np.where(inside[:, None], colors[tail], to_rgba("0.6"))
     own[negative] = to_rgba(NEGATIVE)
-    style: dict = {"linestyles": (0, (3, 2)) if few else "solid", "zorder": 1}
-    style["colors"] = own[~inside]
-    draw_lines(ax, "crossing edges", places, edges[~inside], linewidths=0.7 * width, **style)
-    style = {"colors": own[inside], "zorder": 2}
-    draw_lines(ax, "internal edges", places, edges[inside], linewidths=1.3 * width, **style)
+    width = float(np.clip(1500 / max(len(edges), 1), 0.4, 1.4))
+    crossing: dict = {"colors": own[~inside], "linewidths": 0.7 * width, "zorder": 1}
+    crossing["linestyles"] = (0, (3, 2)) if few else "solid"
+    draw_lines(ax, "crossing edges", places.fine, edges[~inside], **crossing)
+    internal: dict = {"colors": own[inside], "linewidths": 1.3 * width, "zorder": 2}
+    draw_lines(ax, "internal edges", places.fine, edges[inside], **internal)
     what = "solid: inside a cluster, dashed: crossing" if few else "grey: crossing edges"
     if negative.any():
         what = what if few else "thick: inside a cluster, thin: crossing"
@@ -223,27 +212,26 @@ def _draw_edges(ax: Axes, places: np.ndarray, C: Coarsening, colors: np.ndarray)
     return what
 
 
-def _draw_links(ax: Axes, C: Coarsening, places: Places, n_edges: int) -> str:
+def _draw_links(
+    ax: Axes, C: Coarsening, places: Places, colors: np.ndarray, edges: np.ndarray
+) -> str:
     """Draw a line for each retained link between clusters, and return a description of them."""
     from matplotlib.colors import to_rgba
 
     counts = np.diff(C.clusters.pair_ptr)
     kept = counts[places.links]
-    widths = 0.4 + 3.5 * np.sqrt(kept / max(int(kept.max(initial=1)), 1))
-    edges = C.clusters.crossing_edges
-    signs = np.where(negative_edges(C.fine)[edges], -1, 1)
+    signs = np.where(negative_edges(C.fine)[C.clusters.crossing_edges], -1, 1)
     pair = np.repeat(np.arange(len(counts)), counts)
     negative = np.bincount(pair, signs, len(counts))[places.links] < 0
-    colors = np.where(negative[:, None], to_rgba(NEGATIVE), to_rgba("0.6"))
-    style: dict = {"colors": colors, "linewidths": widths, "zorder": 1}
+    style: dict = {"zorder": 1, "linewidths": 0.4 + 3.5 * np.sqrt(kept / kept.max(initial=1))}
+    style["colors"] = np.where(negative[:, None], to_rgba(NEGATIVE), to_rgba("0.6"))
     draw_lines(ax, "links", places.coarse, C.clusters.pairs[places.links], **style)
-    between, inside = int(counts.sum()), n_edges - int(counts.sum())
-    share = f"{int(kept.sum()):,} of " if len(kept) < len(counts) else ""
-    text = f"lines: {share}{between:,} edges between clusters"
-    red = "red: most are negative; " if negative.any() else ""
-    text += f"\n{red}{inside:,} inside not drawn"
-    K = len(places.coarse)
-    if len(counts) > K * (K - 1) / 4 and len(kept) < len(counts):
+    K, between, all_drawn = len(colors), int(counts.sum()), len(kept) == len(counts)
+    text = "lines: " + ("" if all_drawn else f"{int(kept.sum()):,} of ")
+    text += f"{between:,} edges between clusters\n"
+    text += "red: most are negative; " if negative.any() else ""
+    text += f"{len(edges) - between:,} inside not drawn"
+    if len(counts) > K * (K - 1) / 4 and not all_drawn:
         text += f"\n{len(counts):,} pairs of clusters are linked: distances mean little"
     return text
 
@@ -252,94 +240,80 @@ def _draw_coarse(
     ax: Axes, C: Coarsening, places: Places, colors: np.ndarray, panel_area: float
 ) -> np.ndarray:
     """Draw the coarse graph and return the areas of its vertices, shape (K,)."""
-    K, crossing = len(places.coarse), C.n_crossing_edges
-    loops = C.sheaf.edges[crossing:, 0]
+    K, crossing, shown = len(places.coarse), C.n_crossing_edges, places.seen
+    n_loops, kept = C.sheaf.n_edges - crossing, int(places.links.sum())
     largest = max(int(C.ranks.max(initial=0)), 1)
-    shown = places.seen
     area = disc_area(places.coarse[shown], panel_area, 0.35)  # leave space for edges between rings
     sizes = np.maximum(area * C.ranks / largest, 0.04 * area)
-    handles = [*_draw_crossing_edges(ax, C, places, area), *_draw_loops(ax, C, places, sizes, area)]
+    # width of lines and rings, in points, for each dimension of an edge stalk
+    unit = float(np.clip(0.4 * np.sqrt(area), 0.5, 5))
+    unit /= max(int(C.sheaf.edge_dims.max(initial=0)), 1)
+    handles, notes = [], []
+    if kept > LINES:
+        notes.append(f"{crossing:,} crossing edges")
+    else:
+        handles += _draw_crossing_edges(ax, C, places, unit)
+    if K <= MARKERS:
+        handles += _draw_loops(ax, C, places, sizes, area, unit)
+    elif n_loops:
+        notes.append(f"{n_loops:,} loop-cells")
     faces = np.where((C.ranks > 0)[:, None], colors, 1.0)
     outline = 0.5 if K <= 2000 else 0
     draw_discs(ax, "vertices", places.coarse[shown], sizes[shown], faces[shown], outline)
-    handles += [
-        _disc_handle(
-            f"vertex stalk dim {d}",
-            color="0.5" if d else "1.0",
-            markeredgecolor="0.15",
-            markeredgewidth=0.5,
-            markersize=12 * max(np.sqrt(d / largest), 0.2),
-        )
-        for d in _both_ends(C.ranks[shown])
-    ]
+    style: dict = {"markeredgecolor": "0.15", "markeredgewidth": 0.5}
+    for d in _both_ends(C.ranks[shown]):
+        style |= {"color": "0.5" if d else "1.0", "markersize": 12 * max(np.sqrt(d / largest), 0.2)}
+        handles.append(_disc_handle(f"vertex stalk dim {d}", **style))
     counts = f"{counted(K, 'vertex', 'vertices')}, {counted(crossing, 'edge')}"
-    set_title(ax, f"coarse graph: {counts}, {counted(len(loops), 'loop')}", 11)
-    kept = int(places.links.sum())
-    notes = [f"{crossing:,} crossing edges"] if kept > LINES else []
-    if K > MARKERS and len(loops):
-        notes.append(f"{len(loops):,} loop-cells")
+    set_title(ax, f"coarse graph: {counts}, {counted(n_loops, 'loop')}", 11)
     hidden = K - int(shown.sum())
     if hidden:
         notes.append(f"{counted(hidden, 'hidden vertex', 'hidden vertices')}")
     elif kept < crossing:
         notes.append(f"the weakest {crossing - kept:,} of {crossing:,} edges")
+    size = 10 if panel_area > NARROW else 8
     if notes:
-        ax.set_xlabel(f"{' and '.join(notes)} not drawn", fontsize=10 if panel_area > NARROW else 8)
+        ax.set_xlabel(f"{' and '.join(notes)} not drawn", fontsize=size)
     if handles:
-        style: dict = {"fontsize": 10 if panel_area > NARROW else 8, "ncols": 3}
-        style |= {"handlelength": 1.4, "columnspacing": 1.0, "handletextpad": 0.5}
-        add_legend_below(ax, handles, 18 if notes else 2, **style)
+        style = {"handlelength": 1.4, "columnspacing": 1.0, "handletextpad": 0.5}
+        add_legend_below(ax, handles, 18 if notes else 2, fontsize=size, ncols=3, **style)
     return sizes
 
 
-def _line_widths(C: Coarsening, dims: Any, area: float) -> np.ndarray:
-    """Return widths that are proportional to the dimensions of edge stalks."""
-    widest = max(int(C.sheaf.edge_dims.max(initial=0)), 1)
-    return float(np.clip(0.4 * np.sqrt(area), 0.5, 5)) * np.asarray(dims) / widest
-
-
-def _draw_crossing_edges(ax: Axes, C: Coarsening, places: Places, area: float) -> list:
-    """Draw the coarse crossing edges, unless there are too many, and return legend entries."""
+def _draw_crossing_edges(ax: Axes, C: Coarsening, places: Places, unit: float) -> list:
+    """Draw the coarse crossing edges and return legend entries."""
     from matplotlib.colors import to_rgba
     from matplotlib.lines import Line2D
 
-    if places.links.sum() > LINES:
-        return []
     crossing = np.flatnonzero(places.links)
-    edges, dims = (of[crossing] for of in (C.sheaf.edges, C.sheaf.edge_dims))
-    negative = negative_edges(C.sheaf)[crossing]
-    widths = np.maximum(_line_widths(C, dims, area), 0.15)
-    lines = np.where(negative[:, None], to_rgba(NEGATIVE), to_rgba("0.55"))
-    style: dict = {"colors": lines, "linewidths": widths, "zorder": 2}
-    draw_lines(ax, "crossing edges", places.coarse, edges, **style)
-    ends = _both_ends(dims)
-    widths = np.maximum(_line_widths(C, ends, area), 0.15)
-    signs = [Line2D([], [], color=NEGATIVE, label="negative edge")] if negative.any() else []
-    return [
-        Line2D([], [], color="0.55", linewidth=width, label=f"edge stalk dim {d}")
-        for d, width in zip(ends, widths.tolist(), strict=True)
-    ] + signs
+    dims, negative = C.sheaf.edge_dims[crossing], negative_edges(C.sheaf)[crossing]
+    style: dict = {"linewidths": np.maximum(unit * dims, 0.15), "zorder": 2}
+    style["colors"] = np.where(negative[:, None], to_rgba(NEGATIVE), to_rgba("0.55"))
+    draw_lines(ax, "crossing edges", places.coarse, C.sheaf.edges[crossing], **style)
+    handles = [
+        Line2D([], [], color="0.55", linewidth=max(unit * d, 0.15), label=f"edge stalk dim {d}")
+        for d in _both_ends(dims)
+    ]
+    if negative.any():
+        handles.append(Line2D([], [], color=NEGATIVE, label="negative edge"))
+    return handles
 
 
-def _draw_loops(ax: Axes, C: Coarsening, places: Places, sizes: np.ndarray, area: float) -> list:
-    """Draw a ring for each loop-cell, unless there are too many, and return legend entries."""
-    means = places.coarse
-    if len(means) > MARKERS:
-        return []
+def _draw_loops(
+    ax: Axes, C: Coarsening, places: Places, sizes: np.ndarray, area: float, unit: float
+) -> list:
+    """Draw a ring for each loop-cell and return legend entries."""
     loops, dims = C.sheaf.edges[C.n_crossing_edges :, 0], C.sheaf.edge_dims[C.n_crossing_edges :]
     loops, dims = loops[places.seen[loops]], dims[places.seen[loops]]
-    rings = _line_widths(C, dims, area)
     gap = min(4.0, 0.25 * np.sqrt(area))
-    style: dict = {"facecolors": "none", "edgecolors": "0.3", "linewidths": np.maximum(rings, 0.3)}
-    style |= {"zorder": 2, "rasterized": len(loops) > MARKERS, "label": "loop-cells"}
-    style["s"] = (np.sqrt(sizes[loops]) + gap + rings) ** 2
-    ax.scatter(*means[loops].T, **style)
-    ends = _both_ends(dims)
-    widths = np.maximum(_line_widths(C, ends, area), 0.3)
+    style: dict = {"facecolors": "none", "edgecolors": "0.3", "zorder": 2, "label": "loop-cells"}
+    style["s"] = (np.sqrt(sizes[loops]) + gap + unit * dims) ** 2
+    style |= {"linewidths": np.maximum(unit * dims, 0.3), "rasterized": len(loops) > MARKERS}
+    ax.scatter(*places.coarse[loops].T, **style)
     style = {"markersize": 11, "markerfacecolor": "none", "markeredgecolor": "0.3"}
     return [
-        _disc_handle(f"loop-cell, dim {d}", markeredgewidth=width, **style)
-        for d, width in zip(ends, widths.tolist(), strict=True)
+        _disc_handle(f"loop-cell, dim {d}", markeredgewidth=max(unit * d, 0.3), **style)
+        for d in _both_ends(dims)
     ]
 
 
@@ -353,14 +327,6 @@ def _disc_handle(label: str, **style: Any) -> Any:
 def _both_ends(values: np.ndarray) -> list[int]:
     """Return the smallest and the largest value, or one value if they are equal."""
     return sorted({int(values.min()), int(values.max())}) if len(values) else []
-
-
-def _middle_vertices(C: Coarsening, places: Places) -> np.ndarray:
-    """Return, for each cluster, the position of the vertex nearest to the mean of the cluster."""
-    labels = C.partition.labels
-    distances = ((places.fine - places.coarse[labels]) ** 2).sum(axis=1)
-    order = np.lexsort((distances, labels))
-    return places.fine[order[np.searchsorted(labels[order], np.arange(len(places.coarse)))]]
 
 
 def _write(

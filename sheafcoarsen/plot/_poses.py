@@ -51,8 +51,8 @@ def poses(
     outliers : int, optional
         Number of the worst edges between poses, as ranked by ``S.outliers()``, to draw dashed and
         red, with a ring around the middle of each; sightings of landmarks are not among them. By
-        default the edges that a robust fit left out, those
-        with ``S.weights`` below 1/2; others of these are then dashed without a ring.
+        default the edges that a robust fit left out, those with ``S.weights`` below 1/2; others of
+        these are then dashed without a ring.
     pos : array_like, shape (n, 2) or (n, 3), or dict from vertex labels to positions, optional
         Positions to draw the vertices at, without landmarks, instead of the translations.
     ax : matplotlib Axes, optional
@@ -88,26 +88,41 @@ def poses(
         outliers = whole_number("outliers", outliers, at_least=0)
     edges = S.edges
     places, marks, component, mark_component = _places(S, pos)
+    left_out, worst = _wrong_edges(S, outliers)
     extent = np.ptp(places, axis=0) if len(places) else np.ones(2)
     flat = len(extent) == 3 and bool(extent[2] < 0.2 * extent.max())
     ax = axes_or_new(ax, 6.5, 4.6 if flat else 6, projection="3d" if places.shape[1] == 3 else None)
-    if places.shape[1] == 3 and ax.name != "3d":
-        places, marks = _seen_flat(places, marks)
-    places, marks = _side_by_side(places, marks, component, mark_component)
-    _draw_ways(ax, places, edges, order_of(S))
+    if places.shape[1] == 3 and ax.name != "3d":  # project on the plane of largest extent
+        middle = places.mean(axis=0)
+        plane = np.linalg.svd(places - middle, full_matrices=False)[2][:2]
+        # fix the signs of the singular vectors, which are arbitrary
+        plane = plane * np.sign(plane[[0, 1], np.abs(plane).argmax(axis=1)])[:, None]
+        places, marks = (places - middle) @ plane.T, (marks - middle) @ plane.T
+    count = int(component.max(initial=-1)) + 1
+    if count > 1:
+        places, marks = _side_by_side(places, marks, component, mark_component)
+    proper, order = edges[edges[:, 0] != edges[:, 1]], order_of(S)
+    along = np.abs(np.diff(order[proper])[:, 0]) == 1
+    width = float(np.clip(600 / max(len(proper), 1), 0.5, 1.6))
+    ways = (("loop closures", proper[~along], LIGHT, 0.8), ("odometry", proper[along], DARK, 1.3))
+    for label, some, color, factor in ways:
+        if len(some):
+            draw_lines(ax, label, places, some, colors=color, linewidths=factor * width)
     alone = np.setdiff1d(np.arange(len(places)), edges)
     if len(alone):
         dots: dict = {"color": DARK, "s": 9, "label": "without measurements"}
         ax.scatter(*places[alone].T, **dots)
-    left_out, worst = _left_out(S), _worst(S, outliers)
+    red: dict = {"colors": "#B2182B", "linestyles": (0, (3, 2)), "linewidths": 1.0}
     rest = np.setdiff1d(left_out, worst)
     if len(rest):
-        draw_lines(ax, "left out", places, edges[rest], **WRONG)
+        draw_lines(ax, "left out", places, edges[rest], **red)
     if len(worst):
         label = "left out" if outliers is None else "worst edges"
-        if outliers is not None and len(marks):  # outliers() ranks no sightings
+        if outliers and len(marks):  # outliers() ranks no sightings
             label = "worst edges between poses"
-        _draw_worst(ax, label, places, edges[worst])
+        draw_lines(ax, label, places, edges[worst], **red)
+        rings: dict = {"s": 60, "facecolors": "none", "edgecolors": red["colors"], "zorder": 4}
+        ax.scatter(*places[edges[worst]].mean(axis=1).T, **rings)  # make short edges visible
     if len(marks):
         style: dict = {"marker": "x", "color": DARK, "s": 14, "linewidths": 0.8, "zorder": 3}
         ax.scatter(*marks.T, label="landmarks", rasterized=len(marks) > MARKERS, **style)
@@ -119,11 +134,23 @@ def poses(
             _fill_panel(ax)
     add_legend(ax)
     words = [counted(len(component), "pose"), counted(len(edges), "measurement")]
-    count = int(component.max(initial=-1)) + 1
     if count > 1:
         words.append(f"{counted(count, 'component')}, a frame for each")
     set_title(ax, ", ".join(words))
     return ax
+
+
+def _wrong_edges(
+    S: Synchronization | PoseGraph, count: int | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the edges that a robust fit discarded, and the worst ones: by default, the same."""
+    weights = S.weights if isinstance(S, Synchronization) else None
+    left_out = np.zeros(0, np.int64) if weights is None else np.flatnonzero(weights < 0.5)
+    if not count:
+        return left_out, left_out if count is None else left_out[:0]
+    if not isinstance(S, Synchronization):
+        raise TypeError("`outliers` requires a Synchronization as `S`, got a PoseGraph")
+    return left_out, S.outliers()[:count]
 
 
 def _fill_panel(ax: Any) -> None:
@@ -164,23 +191,11 @@ def _places(
     return places, marks, np.zeros(len(places), np.int64), np.zeros(len(marks), np.int64)
 
 
-def _seen_flat(places: np.ndarray, marks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return positions projected onto the plane in which poses extend farthest."""
-    middle = places.mean(axis=0)
-    axes = np.linalg.svd(places - middle, full_matrices=False)[2][:2]
-    # fix the signs of the singular vectors, which are arbitrary
-    largest = np.abs(axes).argmax(axis=1)
-    axes = axes * np.sign(axes[[0, 1], largest])[:, None]
-    return (places - middle) @ axes.T, (marks - middle) @ axes.T
-
-
 def _side_by_side(
     places: np.ndarray, marks: np.ndarray, component: np.ndarray, mark_component: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return positions with each component translated to the right of the previous one."""
-    count = int(component.max(initial=-1)) + 1
-    if count < 2:
-        return places, marks
+    count = int(component.max()) + 1
     low, high = np.full(count, np.inf), np.full(count, -np.inf)
     for some, owners in ((places, component), (marks, mark_component)):
         np.minimum.at(low, owners, some[:, 0])
@@ -191,41 +206,3 @@ def _side_by_side(
     moved[:, 0] += shifts[component]
     shifted[:, 0] += shifts[mark_component]
     return moved, shifted
-
-
-def _draw_ways(ax: Axes, places: np.ndarray, edges: np.ndarray, order: np.ndarray) -> None:
-    """Draw odometry and loop closures, each as one collection."""
-    proper = edges[edges[:, 0] != edges[:, 1]]
-    along = np.abs(np.diff(order[proper])[:, 0]) == 1
-    width = float(np.clip(600 / max(len(proper), 1), 0.5, 1.6))
-    ways = (("loop closures", proper[~along], LIGHT, 0.8), ("odometry", proper[along], DARK, 1.3))
-    for label, some, color, factor in ways:
-        if len(some):
-            draw_lines(ax, label, places, some, colors=color, linewidths=factor * width)
-
-
-def _left_out(S: Synchronization | PoseGraph) -> np.ndarray:
-    """Return the edges that a robust fit discarded."""
-    weights = S.weights if isinstance(S, Synchronization) else None
-    return np.zeros(0, np.int64) if weights is None else np.flatnonzero(weights < 0.5)
-
-
-def _worst(S: Synchronization | PoseGraph, count: int | None) -> np.ndarray:
-    """Return the edges of largest suspicion, or those that a robust fit discarded."""
-    if count is None:
-        return _left_out(S)
-    if isinstance(S, Synchronization):
-        return S.outliers()[:count] if count else np.zeros(0, np.int64)
-    if count:
-        raise TypeError("`outliers` requires a Synchronization as `S`, got a PoseGraph")
-    return np.zeros(0, np.int64)
-
-
-WRONG: dict = {"colors": "#B2182B", "linestyles": (0, (3, 2)), "linewidths": 1.0}
-"""Style of the lines of worst and of discarded edges."""
-
-
-def _draw_worst(ax: Axes, label: str, places: np.ndarray, edges: np.ndarray) -> None:
-    draw_lines(ax, label, places, edges, **WRONG)
-    rings: dict = {"s": 60, "facecolors": "none", "edgecolors": WRONG["colors"], "zorder": 4}
-    ax.scatter(*places[edges].mean(axis=1).T, **rings)  # make short edges visible

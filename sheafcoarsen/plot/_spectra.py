@@ -123,14 +123,8 @@ def _write_multiplicities(ax: Axes, x: np.ndarray, values: np.ndarray, near: np.
     )
     for k, count in zip(first.tolist(), np.diff(np.append(first, len(x))).tolist(), strict=True):
         if count > 1:
-            ax.annotate(
-                rf"$\times${count}",
-                (x[k], values[k]),
-                xytext=(5, 0),
-                textcoords="offset points",
-                va="center",
-                fontsize=7,
-            )
+            beside: dict = {"xytext": (5, 0), "textcoords": "offset points", "va": "center"}
+            ax.annotate(rf"$\times${count}", (x[k], values[k]), fontsize=7, **beside)
 
 
 def quality(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from sheafcoarsen._support import (
+    area_vectors,
     counted,
     flag,
     real_array,
@@ -26,9 +28,6 @@ from sheafcoarsen.plot.axes import (
 from sheafcoarsen.plot.projection import (
     UpAxis,
     View,
-    checked_view,
-    face_normals,
-    shades,
     spread_out,
     usual_gap,
     view_from,
@@ -40,19 +39,14 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
-PLAIN = (0.86, 0.87, 0.89)
-"""Colour of faces without numbers."""
-
-
 class Scene(NamedTuple):
     """A surface and its view."""
 
     points: np.ndarray  # (n, 3), scaled by a power of two to about 1
     faces: np.ndarray  # (f, k)
     view: View
-    drawn: np.ndarray  # faces, farthest from the viewer first
-    normals: np.ndarray  # (f, 3)
-    angles: tuple[float, float, UpAxis]
+    order: np.ndarray  # faces, farthest from the viewer first
+    light: np.ndarray  # (f,), in [0, 1]
 
 
 def surface(
@@ -121,13 +115,7 @@ def surface(
     >>> len(ax.collections[0].get_paths()) == len(quads)
     True
     """
-    scene = scene_of(points, faces, view, up)
-    shown = None if values is None else _face_values(values, scene)
-    flag("colorbar", colorbar)
-    ax = axes_or_new(ax, 6.4 if shown is not None and colorbar else 5.4, 5)
-    _draw_faces(ax, scene, shown, colorbar)
-    _frame(ax, scene)
-    return ax
+    return _draw_surface(scene_of(points, faces, view, up), values, colorbar, ax)
 
 
 def field(  # noqa: PLR0913 (options by keyword)
@@ -172,8 +160,9 @@ def field(  # noqa: PLR0913 (options by keyword)
         Whether all nonzero vectors have arrows of equal length.
     singularities : bool
         Whether to mark the visible faces where the field has an index other than 0, which a legend
-        counts: vortices, sources and sinks have +1, saddles -1, and 1 / ``power`` of a turn counts
-        as 1. See :func:`sheafcoarsen.gallery.field_indices`.
+        counts: vortices, sources and sinks have +1, saddles -1; with ``power`` k, indices are
+        multiples of 1/k, such as +1/4. See :func:`sheafcoarsen.gallery.field_indices`, which
+        counts these multiples.
     view : pair of float
         Elevation and azimuth of the viewer in degrees, as in matplotlib's ``view_init``.
     up : {"z", "y", "x", "-z", "-y", "-x"}
@@ -191,8 +180,8 @@ def field(  # noqa: PLR0913 (options by keyword)
     Raises
     ------
     ValueError, TypeError
-        Invalid surfaces; vectors of another shape, or not finite; a power above 1 with vectors in
-        space; singularities of a one-sided surface.
+        Invalid surfaces; points without faces; vectors of another shape, or not finite; a power
+        above 1 with vectors in space; singularities of a one-sided surface.
     ImportError
         Without matplotlib: ``pip install "sheafcoarsen[plot]"``.
 
@@ -221,49 +210,44 @@ def field(  # noqa: PLR0913 (options by keyword)
     'arrows at 138 of 288 vertices'
     """
     scene = scene_of(points, faces, view, up)
+    n = len(scene.points)
+    if n and not len(scene.faces):
+        raise ValueError(
+            f"`faces` must hold at least one face for {n} points, since arrows are drawn on faces: "
+            'draw a point cloud by quiver(*points.T, *vectors.T) of axes with projection="3d", '
+            "or modes of its sheaf by sc.plot.modes(E, points)"
+        )
     power = whole_number("power", power, at_least=1)
     n_arrows = whole_number("n_arrows", n_arrows, at_least=1)
     flag("unit", unit)
     flag("singularities", singularities)
-    flag("colorbar", colorbar)
-    vectors = _vectors(vectors, scene, frames, power)  # shape (n, power, 3)
-    shown = None if values is None else _face_values(values, scene)
-    indices = None
+    arrows = _vectors(vectors, scene, frames, power)  # shape (n, power, 3)
+    indices = np.zeros(0, int)
     if singularities:
-        indices = field_indices(scene.points, scene.faces, vectors[:, 0], power)
-    ax = axes_or_new(ax, 6.4 if shown is not None and colorbar else 5.4, 5)
-    _draw_faces(ax, scene, shown, colorbar)
-    drawn = _draw_arrows(ax, scene, vectors, n_arrows, unit, shown is not None)
-    _frame(ax, scene)
-    if indices is not None:
-        _mark_indices(ax, scene, indices)
-    n = len(scene.points)
+        indices = field_indices(scene.points, scene.faces, arrows[:, 0], power)
+    ax = _draw_surface(scene, values, colorbar, ax)
+    drawn = _draw_arrows(ax, scene, arrows, n_arrows, unit, values is not None)
+    _mark_indices(ax, scene, indices, power)
     what = "arrows" if power == 1 else f"{power} directions"
     set_title(ax, f"{what} at {drawn:,} of {counted(n, 'vertex', 'vertices')}")
     return ax
 
 
-# ---------------------------------------------------------------- input
-
-
 def scene_of(points: Any, faces: Any, view: Any, up: Any) -> Scene:
-    """Check a surface and its view, and return them with the faces in drawing order."""
+    """Check a surface and its view; find the drawing order of the faces and their light."""
     points, faces = surface_arrays(points, faces)
     scaled, _ = scaled_points(points)
     if len(scaled):
         scaled = scaled - (scaled.min(axis=0) / 2 + scaled.max(axis=0) / 2)
-    angles = checked_view(view, up)
-    seen = view_from(*angles)
-    order = np.argsort(seen.depth(scaled[faces].mean(axis=1)), kind="stable")
-    return Scene(scaled, faces, seen, order, face_normals(scaled, faces), angles)
-
-
-def _face_values(value: Any, scene: Scene) -> np.ndarray:
-    """Return the value of each face, or the mean of the values of its vertices."""
-    n, f = len(scene.points), len(scene.faces)
-    what = f"be one number for each of {n} vertices, or of {f} faces"
-    values = real_array("values", value, [(n,), (f,)], what).astype(np.float64)
-    return values[scene.faces].mean(axis=1) if len(values) == n else values
+    seen = view_from(view, up)
+    order = np.argsort(scaled[faces].mean(axis=1) @ seen.toward, kind="stable")
+    normals, _ = area_vectors(scaled, faces)
+    lengths = np.linalg.norm(normals, axis=1)
+    normals = normals / np.where(lengths > 0, lengths, 1.0)[:, None]
+    source = seen.toward + 0.55 * seen.up - 0.45 * seen.right  # at the upper left
+    facing = np.where(normals @ seen.toward < 0, -1.0, 1.0)  # both sides of a face are lit
+    light = np.maximum(facing * (normals @ (source / np.linalg.norm(source))), 0.0)
+    return Scene(scaled, faces, seen, order, light)
 
 
 def _vectors(value: Any, scene: Scene, frames: Any, power: int) -> np.ndarray:
@@ -293,28 +277,43 @@ def _vectors(value: Any, scene: Scene, frames: Any, power: int) -> np.ndarray:
     return roots @ T.swapaxes(1, 2)
 
 
-# ---------------------------------------------------------------- drawing
-
-
-def _draw_faces(ax: Axes, scene: Scene, shown: np.ndarray | None, colorbar: bool) -> None:
-    """Draw the faces, and their colour bar."""
-    from matplotlib.cm import ScalarMappable
-
-    if shown is None:
-        colors = np.tile(PLAIN, (len(scene.faces), 1))
+def _draw_surface(scene: Scene, values: Any, colorbar: bool, ax: Axes | None) -> Axes:
+    """Draw the faces, coloured by numbers, with a colour bar, equal units and no ticks."""
+    flag("colorbar", colorbar)
+    if values is not None:
+        n, f = len(scene.points), len(scene.faces)
+        what = f"be one number for each of {n} vertices, or of {f} faces"
+        values = real_array("values", values, [(n,), (f,)], what).astype(np.float64)
+        values = values[scene.faces].mean(axis=1) if len(values) == n else values
+    view: Any = axes_or_new(ax, 6.4 if values is not None and colorbar else 5.4, 5)
+    if values is None:
+        fill_faces(view, scene)
     else:
-        cmap, norm = number_colors(shown)
-        colors = cmap(norm(shown))[:, :3]
+        cmap, norm = number_colors(values)
         if colorbar:
+            from matplotlib.cm import ScalarMappable
+
             style: dict = {"shrink": 0.7, "aspect": 25, "pad": 0.02}
-            ax.figure.colorbar(ScalarMappable(norm, cmap), ax=ax, **style)
-    # shade values only slightly, since darker colours stand for other values in the colour bar
-    fill_faces(ax, scene, colors, 0.45 if shown is None else 0.9)
+            view.figure.colorbar(ScalarMappable(norm, cmap), ax=view, **style)
+        # shade only slightly, since darker colours stand for other values in the colour bar
+        fill_faces(view, scene, cmap(norm(values))[:, :3], 0.9)
+    view.set_axis_off()
+    if view.name == "3d":
+        view.set_aspect("equal")
+        reach = max(float(np.abs(scene.points).max(initial=0)), 1e-300)
+        view.view_init(**scene.view.options)
+        view.set(**dict.fromkeys(("xlim", "ylim", "zlim"), (-reach, reach)))
+        view.set_box_aspect((1, 1, 1), zoom=1.3)
+    else:
+        draw_frame(view, scene.view.project(scene.points))
+    return view
 
 
-def fill_faces(ax: Any, scene: Scene, colors: np.ndarray, least: float = 0.45) -> None:
-    """Draw faces in given colours, shape (f, 3), shaded to brightness ``least`` or more."""
-    lit = colors * shades(scene.normals, scene.view, least)[:, None]
+def fill_faces(
+    ax: Any, scene: Scene, colors: Any = (0.86, 0.87, 0.89), least: float = 0.45
+) -> None:
+    """Draw faces in one colour or (f, 3), shaded to brightness ``least`` or more."""
+    lit = colors * (least + (1 - least) * scene.light)[:, None]
     if ax.name == "3d":
         from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 
@@ -323,7 +322,24 @@ def fill_faces(ax: Any, scene: Scene, colors: np.ndarray, least: float = 0.45) -
         ax.computed_zorder = False  # matplotlib's order by mean depth hides arrows
         ax.add_collection(solid)
         return
-    _fill(ax, scene.view.project(scene.points)[scene.faces[scene.drawn]], lit[scene.drawn], "faces")
+    corners = scene.view.project(scene.points)[scene.faces[scene.order]]
+    _fill(ax, corners, lit[scene.order], "faces")
+
+
+def fill_cells(ax: Axes, scene: Scene, colors: np.ndarray) -> None:
+    """Draw faces in the colours (n, 3) of their vertices, mixed ones as one cell per corner."""
+    faces = scene.faces[scene.order]
+    corners = scene.view.project(scene.points)[faces]
+    own = colors[faces] * (0.45 + 0.55 * scene.light[scene.order])[:, None, None]
+    middles = corners / 2 + np.roll(corners, -1, axis=1) / 2
+    centres = np.broadcast_to(corners.mean(axis=1)[:, None], corners.shape)
+    cells = np.stack([corners, middles, centres, np.roll(middles, 1, axis=1)], axis=2)
+    polygons: list = []
+    fill: list = []
+    for f, is_mixed in enumerate((own != own[:, :1]).any(axis=(1, 2)).tolist()):
+        polygons += list(cells[f]) if is_mixed else [corners[f]]
+        fill += list(own[f]) if is_mixed else [own[f, 0]]
+    _fill(ax, polygons, np.reshape(fill, (-1, 3)), "cells")
 
 
 def _fill(ax: Axes, polygons: Any, colors: np.ndarray, label: str) -> None:
@@ -334,76 +350,48 @@ def _fill(ax: Axes, polygons: Any, colors: np.ndarray, label: str) -> None:
     ax.add_collection(PolyCollection(polygons, rasterized=len(colors) > MARKERS, zorder=0, **style))
 
 
-def fill_cells(ax: Axes, scene: Scene, colors: np.ndarray) -> None:
-    """Draw faces divided into one cell per corner, in the colours (n, 3) of the vertices."""
-    faces = scene.faces[scene.drawn]
-    k = faces.shape[1]
-    corners = scene.view.project(scene.points)[faces]
-    own = colors[faces] * shades(scene.normals[scene.drawn], scene.view)[:, None, None]
-    mixed = (own != own[:, :1]).any(axis=(1, 2))
-    middles = corners / 2 + np.roll(corners, -1, axis=1) / 2
-    centres = np.repeat(corners.mean(axis=1)[:, None], k, axis=1)
-    parts = np.stack([corners, middles, centres, np.roll(middles, 1, axis=1)], axis=2)
-    whole = np.flatnonzero(~mixed)
-    at = np.concatenate([whole, np.repeat(np.flatnonzero(mixed), k)])
-    order = np.argsort(at, kind="stable")  # farthest faces first
-    # repeat the last corner, so that polygons of one size form one array
-    size = max(k, 4)
-    padded = [
-        np.pad(polygons, ((0, 0), (0, size - polygons.shape[1]), (0, 0)), "edge")
-        for polygons in (corners[whole], parts[mixed].reshape(-1, 4, 2))
-    ]
-    fill = np.concatenate([own[whole, 0], own[mixed].reshape(-1, 3)])[order]
-    _fill(ax, np.concatenate(padded)[order], fill, "cells")
-
-
 def _draw_arrows(
-    ax: Axes, scene: Scene, vectors: np.ndarray, n_arrows: int, unit: bool, halo: bool
+    ax: Any, scene: Scene, vectors: np.ndarray, n_arrows: int, unit: bool, halo: bool
 ) -> int:
     """Draw arrows at evenly spread visible vertices, with a halo if asked; return their number."""
     used = np.unique(scene.faces)
     at = used[visible_points(used, scene.points, scene.faces, scene.view)]
     feet = at[spread_out(scene.points[at], n_arrows)]
     gap = usual_gap(scene.points[feet])
-    arrows = vectors[feet]
+    arrows, power = vectors[feet], vectors.shape[1]
     lengths = np.linalg.norm(arrows, axis=2, keepdims=True)
-    if unit:
-        arrows = np.divide(arrows, lengths, out=np.zeros_like(arrows), where=lengths > 0)
-    power, color = vectors.shape[1], "#1B1464"
-    longest = np.linalg.norm(arrows, axis=2).max(initial=0)
-    arrows = arrows * ((0.95 if power == 1 else 0.45) * gap / (longest or 1.0))
+    longest = lengths if unit else lengths.max(initial=0)
+    arrows = arrows * (0.95 if power == 1 else 0.45) * gap / np.where(longest > 0, longest, 1.0)
     start = np.repeat(scene.points[feet], power, axis=0)
     arrows = arrows.reshape(-1, 3)
-    heads: dict = {} if power == 1 else {"headwidth": 0, "headlength": 0, "headaxislength": 0}
+    color = "#1B1464"
     if ax.name == "3d":
         ratio = 0.35 if power == 1 else 0.0
         style: dict = {"colors": color, "linewidths": 1.0, "zorder": 4}
         ax.quiver(*start.T, *arrows.T, arrow_length_ratio=ratio, **style)
         return len(feet)
-    if power == 1:
-        heads = {"headwidth": 4.0, "headlength": 4.4, "headaxislength": 4.0}
-    place, reach = scene.view.project(start), scene.view.project(arrows)
+    head = (4.0, 4.4, 4.0) if power == 1 else (0, 0, 0)
+    style = dict(zip(("headwidth", "headlength", "headaxislength"), head, strict=True))
+    style |= {"angles": "xy", "scale_units": "xy", "scale": 1, "units": "xy", "minlength": 0.1}
     ax.quiver(
-        *place.T,
-        *reach.T,
+        *scene.view.project(start).T,
+        *scene.view.project(arrows).T,
         facecolor=color,
         edgecolor="white",
         linewidth=0.4 if halo else 0.0,
-        angles="xy",
-        scale_units="xy",
-        scale=1,
-        units="xy",
         width=(0.085 if power == 1 else 0.07) * gap,
-        minlength=0.1,
         zorder=4,
         label="arrows",
-        **heads,
+        **style,
     )
     return len(feet)
 
 
-def _mark_indices(ax: Any, scene: Scene, indices: np.ndarray) -> None:
-    """Mark the visible faces of each nonzero index, and count them in a legend."""
+def _mark_indices(ax: Any, scene: Scene, indices: np.ndarray, power: int) -> None:
+    """Mark the visible faces of each nonzero index, and count them in a legend.
+
+    Indices are in units of 1 / power.
+    """
     handles = []
     for k in np.unique(indices[indices != 0])[::-1].tolist():
         faces = scene.faces[indices == k]
@@ -412,25 +400,10 @@ def _mark_indices(ax: Any, scene: Scene, indices: np.ndarray) -> None:
         places = scene.points[faces[seen]].mean(axis=1)
         if ax.name != "3d":
             places = scene.view.project(places)
-        label = f"index {k:+d}: {counted(len(faces), 'face')}, {seen.sum()} visible"
+        index = f"{'+' if k > 0 else ''}{Fraction(k, power)}"
+        label = f"index {index}: {counted(len(faces), 'face')}, {seen.sum()} visible"
         style: dict = {"marker": "o", "c": "#D55E00"} if k > 0 else {"marker": "s", "c": "#56B4E9"}
         style |= {"s": 40, "edgecolors": "black", "linewidths": 0.8, "zorder": 5, "label": label}
         handles.append(ax.scatter(*places.T, **style))
     if handles:
         add_legend_below(ax, handles, 2, fontsize=9, ncols=2)
-
-
-def _frame(ax: Any, scene: Scene) -> None:
-    """Set limits with a small margin and equal units, without ticks."""
-    ax.set_axis_off()
-    if ax.name != "3d":
-        draw_frame(ax, scene.view.project(scene.points))
-        return
-    ax.set_aspect("equal")
-    reach = max(float(np.abs(scene.points).max(initial=0)), 1e-300)
-    elevation, azimuth, up = scene.angles
-    turned: dict = {"roll": 180} if up.startswith("-") else {}
-    ax.view_init(-elevation if turned else elevation, azimuth, vertical_axis=up[-1], **turned)
-    for set_limits in (ax.set_xlim, ax.set_ylim, ax.set_zlim):
-        set_limits(-reach, reach)
-    ax.set_box_aspect((1, 1, 1), zoom=1.3)

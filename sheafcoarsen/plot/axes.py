@@ -20,10 +20,8 @@ if TYPE_CHECKING:
 
 DARK, MIDDLE, LIGHT = "#2B1A4F", "#2A788E", "#C9C9C9"
 
-
 MARKERS = 500
 """Maximum number of markers or lines that are vector graphics; more are rasterized."""
-
 
 NUMBERED = 20
 """Maximum number of clusters whose indices are written in a plot."""
@@ -123,22 +121,20 @@ def add_legend(ax: Axes) -> None:
     matplotlib's search compares it with each of them.
     """
     handles, labels = ax.get_legend_handles_labels()
-    if handles:
-        style: dict = {"labels": labels, "fontsize": 9}
-        if ax.figure.get_layout_engine() is None:
-            points = sum(np.shape(marks.get_offsets())[0] for marks in ax.collections)
-            place = "best" if points <= 20 * MARKERS else "upper right"
-            legend = ax.legend(handles=handles, loc=place, framealpha=0.8, **style)
-        else:
-            legend = add_legend_below(ax, handles, 34, ncols=min(len(handles), 3), **style)
-        marks: list = legend.legend_handles
-        for mark in marks:
-            if hasattr(mark, "set_sizes"):
-                mark.set_sizes([25.0])
-            elif mark.get_label() == "gap":
-                mark.set_linewidth(4)
-            elif hasattr(mark, "get_linewidth"):
-                mark.set_linewidth(max(mark.get_linewidth(), 1.5))
+    if not handles:
+        return
+    if ax.figure.get_layout_engine() is None:
+        points = sum(np.shape(marks.get_offsets())[0] for marks in ax.collections)
+        place = "best" if points <= 20 * MARKERS else "upper right"
+        legend = ax.legend(handles, labels, loc=place, framealpha=0.8, fontsize=9)
+    else:
+        legend = add_legend_below(ax, handles, 34, fontsize=9, ncols=min(len(handles), 3))
+    mark: Any
+    for mark in legend.legend_handles:
+        if hasattr(mark, "set_sizes"):
+            mark.set_sizes([25.0])
+        elif hasattr(mark, "get_linewidth"):
+            mark.set_linewidth(4 if mark.get_label() == "gap" else max(mark.get_linewidth(), 1.5))
 
 
 def add_legend_below(ax: Axes, handles: list, points: float, *, ncols: int, **style: Any) -> Legend:
@@ -185,21 +181,13 @@ def draw_discs(
 
 def draw_frame(ax: Axes, places: np.ndarray) -> None:
     """Set limits that show all positions with a margin, equal units, and no ticks."""
-    middle, reach = _frame(places)
-    ax.set_xlim(middle[0] - reach[0], middle[0] + reach[0])
-    ax.set_ylim(middle[1] - reach[1], middle[1] + reach[1])
+    middle, reach = frame_of(places)
+    (left, bottom), (right, top) = middle - reach, middle + reach
+    ax.set(xlim=(left, right), ylim=(bottom, top), xticks=[], yticks=[])
     ax.set_aspect("equal", adjustable="box")
-    ax.set_xticks([])
-    ax.set_yticks([])
 
 
-def frame_ratio(places: np.ndarray) -> float:
-    """Return the ratio of the frame's height to its width."""
-    _, reach = _frame(places)
-    return float(reach[1] / reach[0])
-
-
-def _frame(places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def frame_of(places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the middle of the frame, and half of its width and height."""
     low, high = (
         (places.min(axis=0), places.max(axis=0)) if len(places) else (np.zeros(2), np.ones(2))
@@ -224,9 +212,6 @@ def disc_area(means: np.ndarray, panel_area: float, share: float = 0.5) -> float
     return float(np.clip(diameter**2, least, max(largest, 60)))
 
 
-# ---------------------------------------------------------------- colours
-
-
 PALETTE = ("#440154", "#FDE725", "#31688E", "#8FD744", "#6B3A0A", "#E69F00")
 """Colours of clusters. Their lightness alternates, so that they also differ in greyscale."""
 
@@ -240,22 +225,22 @@ def cluster_colors(pairs: np.ndarray, n: int) -> np.ndarray:
     Of several free colours a cluster takes the least used one, because clusters may be close to
     each other in a plot without an edge.
     """
-    which = np.arange(n)
-    if n > len(PALETTE):
+    which, many = np.arange(n), len(PALETTE)
+    if n > many:
         ends = pairs[pairs[:, 0] != pairs[:, 1]].T
         near = scipy.sparse.coo_array((np.ones(ends.shape[1]), tuple(ends)), shape=(n, n))
         near = (near + near.T).tocsr()
         groups = np.split(near.indices, near.indptr[1:-1])
         which[:] = -1
-        used = np.zeros(len(PALETTE), np.int64)
+        used = np.zeros(many, np.int64)
         for a in np.argsort(-np.diff(near.indptr), kind="stable").tolist():
             taken = which[groups[a]]
-            free = np.setdiff1d(np.arange(len(PALETTE)), taken)
+            free = np.setdiff1d(np.arange(many), taken)
             if len(free):
                 which[a] = free[used[free].argmin()]
                 used[which[a]] += 1
             else:  # neighbours use all colours of the palette
-                which[a] = np.setdiff1d(np.arange(len(PALETTE), n), taken)[0]
+                which[a] = np.setdiff1d(np.arange(many, n), taken)[0]
     return palette(int(which.max(initial=-1)) + 1)[which]
 
 
@@ -275,10 +260,9 @@ def palette(count: int) -> np.ndarray:
     """Return distinct colours, (count, 4); those beyond the palette have evenly spread hues."""
     from matplotlib.colors import to_rgba_array
 
-    lightnesses = (0.72, 0.38, 0.55)
     golden = (np.sqrt(5) - 1) / 2  # its multiples mod 1 are evenly spread hues
     more = [
-        colorsys.hls_to_rgb((0.02 + i * golden) % 1, lightnesses[i % len(lightnesses)], 0.65)
+        colorsys.hls_to_rgb((0.02 + i * golden) % 1, (0.72, 0.38, 0.55)[i % 3], 0.65)
         for i in range(count - len(PALETTE))
     ]
     return to_rgba_array([*PALETTE[:count], *more]) if count else np.zeros((0, 4))

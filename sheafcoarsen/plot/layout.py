@@ -3,11 +3,11 @@
 From distances to a few pivots; for small graphs, by stress majorization.
 """
 
-import networkx as nx
 import numpy as np
 import scipy.sparse
 from scipy.sparse.csgraph import connected_components, dijkstra
 from scipy.spatial import ConvexHull
+from scipy.spatial.distance import cdist
 
 
 def graph_layout(edges: np.ndarray, n: int) -> np.ndarray:
@@ -29,28 +29,23 @@ def graph_layout(edges: np.ndarray, n: int) -> np.ndarray:
     count, piece = connected_components(graph, directed=False)
     sizes = np.bincount(piece, minlength=count)
     members = np.argsort(piece, kind="stable")
-    starts = np.concatenate([[0], np.cumsum(sizes)])
-    pos = _circles(piece, sizes, members, starts)
+    starts = np.cumsum(sizes) - sizes
+    # begin with the vertices of every component on a circle
+    rank = np.empty(n)
+    rank[members] = np.arange(n) - starts[piece[members]]
+    angle = 2 * np.pi * rank / sizes[piece]
+    radius = np.where(sizes > 1, 0.4 * np.sqrt(sizes), 0.0)[piece]
+    pos = radius[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
     boxes = np.stack([0.8 * np.sqrt(sizes)] * 2, axis=1)
     for c in np.argsort(-sizes, kind="stable")[:20].tolist():  # other components stay circles
         if sizes[c] > 2:
-            own = members[starts[c] : starts[c + 1]]
-            pos[own] = _fitted(
-                _connected_layout(graph[own][:, own] if count > 1 else graph), np.sqrt(sizes[c])
-            )
+            own = members[starts[c] : starts[c] + sizes[c]]
+            placed = _connected_layout(graph[own][:, own] if count > 1 else graph)
+            low, high = placed.min(axis=0), placed.max(axis=0)
+            side = max(float((high - low).max()), 1e-300)
+            pos[own] = (placed - (low + high) / 2) * (np.sqrt(sizes[c]) / side)
             boxes[c] = np.ptp(pos[own], axis=0)
     return pos + _shelves(boxes + np.maximum(0.1 * np.sqrt(sizes), 1)[:, None])[piece]
-
-
-def _circles(
-    piece: np.ndarray, sizes: np.ndarray, members: np.ndarray, starts: np.ndarray
-) -> np.ndarray:
-    """Return positions with the vertices of every component on a circle about the origin."""
-    rank = np.empty(len(piece))
-    rank[members] = np.arange(len(piece)) - starts[piece[members]]
-    angle = 2 * np.pi * rank / sizes[piece]
-    radius = np.where(sizes > 1, 0.4 * np.sqrt(sizes), 0.0)[piece]
-    return radius[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
 
 
 def _shelves(boxes: np.ndarray) -> np.ndarray:
@@ -73,13 +68,7 @@ def _shelves(boxes: np.ndarray) -> np.ndarray:
     return centres
 
 
-def _fitted(pos: np.ndarray, side: float) -> np.ndarray:
-    """Return the positions translated and scaled into a square about the origin."""
-    low, high = pos.min(axis=0), pos.max(axis=0)
-    return (pos - (low + high) / 2) * (side / max(float((high - low).max()), 1e-300))
-
-
-def _connected_layout(graph: nx.Graph) -> np.ndarray:
+def _connected_layout(graph: scipy.sparse.csr_array) -> np.ndarray:
     """Return the positions of the vertices of a connected graph."""
     n = graph.shape[0]
     small = n <= 600
@@ -113,7 +102,7 @@ def _upright(pos: np.ndarray) -> np.ndarray:
     return pos if width >= height else pos[:, ::-1] * [1.0, -1.0]
 
 
-def _distances_to_pivots(graph: nx.Graph) -> np.ndarray:
+def _distances_to_pivots(graph: scipy.sparse.csr_array) -> np.ndarray:
     """Return the distances of all vertices to pivots chosen by farthest-point sampling."""
     start = int(dijkstra(graph, unweighted=True, indices=0).argmax())
     rows = [dijkstra(graph, unweighted=True, indices=start)]
@@ -127,22 +116,14 @@ def _distances_to_pivots(graph: nx.Graph) -> np.ndarray:
 def _least_stress(pos: np.ndarray, distances: np.ndarray) -> np.ndarray:
     """Reduce the stress with weights 1 / d^2 by majorization (Gansner, Koren and North)."""
     n = len(pos)
-    with np.errstate(divide="ignore"):
-        weights = np.where(distances > 0, distances**-2.0, 0.0)
+    weights = np.divide(1.0, distances**2, out=np.zeros((n, n)), where=distances > 0)
     laplacian = np.diag(weights.sum(axis=1)) - weights
     inverse = np.linalg.inv(laplacian + 1 / n)  # add 1 / n, since constants are in ker L
-    scale = (distances * weights).sum() / max(float((_lengths(pos) * weights).sum()), 1e-300)
+    scale = (distances * weights).sum() / max(float((cdist(pos, pos) * weights).sum()), 1e-300)
     # separate coinciding positions, such as those of the leaves of a star
     pos = scale * pos + 1e-3 * np.random.default_rng(0).standard_normal(pos.shape)
     for _ in range(60):
-        lengths = _lengths(pos)
-        pull = np.divide(
-            weights * distances, lengths, out=np.zeros_like(lengths), where=lengths > 0
-        )
+        lengths = cdist(pos, pos)
+        pull = np.divide(weights * distances, lengths, out=np.zeros((n, n)), where=lengths > 0)
         pos = inverse @ (pull.sum(axis=1)[:, None] * pos - pull @ pos)
     return pos
-
-
-def _lengths(pos: np.ndarray) -> np.ndarray:
-    between = pos[:, None, :] - pos[None, :, :]
-    return np.sqrt((between**2).sum(axis=2))

@@ -43,17 +43,11 @@ def vertex_places(F: Any, pos: Any) -> np.ndarray:
         )
     if isinstance(pos, Mapping):
         names = F.vertex_labels if F.vertex_labels is not None else range(n)
-        missing = next((name for name in names if name not in pos), None)
-        if missing is not None:
-            raise ValueError(
-                f"`pos` must hold a position for every vertex, but lacks {missing!r}: add it, or "
-                "omit `pos`"
-            )
-        empty = next((name for name in names if pos[name] is None), None)
-        if empty is not None:
-            raise ValueError(
-                f"`pos` must hold a position for every vertex, but `pos[{empty!r}]` is None"
-            )
+        for name in names:
+            if name not in pos or pos[name] is None:
+                known = f"`pos[{name!r}]` is None" if name in pos else None
+                problem = known or f"lacks {name!r}: add it, or omit `pos`"
+                raise ValueError(f"`pos` must hold a position for every vertex, but {problem}")
         pos = [pos[name] for name in names]
         if n == 0:
             return np.zeros((0, 2))
@@ -61,74 +55,61 @@ def vertex_places(F: Any, pos: Any) -> np.ndarray:
     return real_array("pos", pos, [(n, 2), (n, 3)], what).astype(np.float64)
 
 
-def flat_places(C: Coarsening, pos: np.ndarray, view: View) -> Places:
-    """Return given positions projected onto the plane, with clusters at their vertices' means."""
-    order = np.arange(len(pos))
-    if pos.shape[1] == 3:
-        order = np.argsort(view.depth(pos), kind="stable")
-        pos = view.project(pos)
-    return _all_of(C, pos, order, "as given")
+def places_of(C: Coarsening, pos: Any, view: View) -> Places:
+    """Return positions of both graphs, coarse vertices at the means of their clusters.
 
-
-def computed_places(C: Coarsening) -> Places:
-    """Return positions from distances in the graph, or in its quotient."""
-    if _is_hairball(C):
+    Without ``pos`` they are computed from distances in the graph, or in its quotient if edges would
+    cover each other.
+    """
+    if pos is None and _is_hairball(C):
         return _quotient_places(C)
+    how = "as given" if pos is not None else "computed from distances in the graph"
     n = C.fine.n_vertices
-    pos = graph_layout(C.fine.edges, n)
-    return _all_of(C, pos, np.arange(n), "computed from distances in the graph")
-
-
-def _all_of(C: Coarsening, pos: np.ndarray, order: np.ndarray, how: str) -> Places:
-    seen = np.ones(C.partition.n_clusters, dtype=bool)
-    links = np.ones(len(C.clusters.pairs), dtype=bool)
-    sums = [np.bincount(C.partition.labels, p, minlength=len(seen)) for p in pos.T]
-    means = np.stack(sums, axis=1) / np.maximum(C.partition.sizes, 1)[:, None]
+    pos = graph_layout(C.fine.edges, n) if pos is None else vertex_places(C.fine, pos)
+    order = np.arange(n)
+    if pos.shape[1] == 3:
+        order = np.argsort(pos @ view.toward, kind="stable")
+        pos = view.project(pos)
+    means, sizes = _means(pos, C.partition.labels, C.partition.n_clusters)
+    seen, links = np.ones(len(sizes), bool), np.ones(len(C.clusters.pairs), bool)
     return Places(pos, means, order, seen, links, False, how)
+
+
+def _means(points: np.ndarray, labels: np.ndarray, K: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the mean of the points of each cluster, and their numbers."""
+    sizes = np.bincount(labels, minlength=K)
+    sums = [np.bincount(labels, p, minlength=K) for p in points.T]
+    return np.stack(sums, axis=1) / np.maximum(sizes, 1)[:, None], sizes
 
 
 def surface_places(C: Coarsening, scene: Scene) -> Places:
     """Place each cluster at the vertex nearest to the mean of its visible ones; omit others."""
-    flat, labels = scene.view.project(scene.points), C.partition.labels
-    K = C.partition.n_clusters
     front = np.unique(scene.faces)
     front = front[visible_points(front, scene.points, scene.faces, scene.view)]
-    sizes = np.bincount(labels[front], minlength=K)
-    sums = [np.bincount(labels[front], p, minlength=K) for p in scene.points[front].T]
-    means = np.stack(sums, axis=1) / np.maximum(sizes, 1)[:, None]
-    distances = ((scene.points[front] - means[labels[front]]) ** 2).sum(axis=1)
-    order = np.lexsort((distances, labels[front]))
-    seen, first = np.unique(labels[front][order], return_index=True)
-    coarse = np.zeros((K, 2))
+    points, labels = scene.points[front], C.partition.labels[front]
+    means, sizes = _means(points, labels, C.partition.n_clusters)
+    order = np.lexsort((((points - means[labels]) ** 2).sum(axis=1), labels))
+    seen, first = np.unique(labels[order], return_index=True)
+    flat, coarse = scene.view.project(scene.points), np.zeros((len(sizes), 2))
     coarse[seen] = flat[front[order[first]]]
     links = (sizes > 0)[C.clusters.pairs].all(axis=1)
     none = np.zeros(0, dtype=np.int64)  # faces are drawn instead of vertices
     return Places(flat, coarse, none, sizes > 0, links, False, "as given, in space")
 
 
-# ---------------------------------------------------------------- by the quotient
-
-
 def _is_hairball(C: Coarsening) -> bool:
     """Return whether edges would cover each other: too many, between most vertices, or at hubs."""
-    edges = C.fine.edges[C.fine.edges[:, 0] != C.fine.edges[:, 1]]
-    if len(edges) > LINES:
+    n, edges = C.fine.n_vertices, C.fine.edges[C.fine.edges[:, 0] != C.fine.edges[:, 1]]
+    if len(edges) > min(LINES, max(n * n / 8, 1000)):  # or most distances are 1 or 2
         return True
-    degrees = np.bincount(edges.ravel(), minlength=1)
-    n = C.fine.n_vertices
-    if len(edges) > max(n * n / 8, 1000):  # most distances are 1 or 2
-        return True
-    return n > MARKERS and degrees.max() > 10 * 2 * len(edges) / n
+    return n > MARKERS and np.bincount(edges.ravel()).max(initial=0) > 20 * len(edges) / n
 
 
 def _quotient_places(C: Coarsening) -> Places:
     """Return a disc of vertices for each cluster, and the strongest links between clusters."""
-    K, pairs = C.partition.n_clusters, C.clusters.pairs
-    strength = np.diff(C.clusters.pair_ptr).astype(np.float64)
-    links = _strongest(pairs, strength, K)
-    radii = np.sqrt(C.partition.sizes)
-    centres = _apart(graph_layout(pairs[links], K), radii, pairs[links])
-    labels = C.partition.labels
+    K, pairs, labels = C.partition.n_clusters, C.clusters.pairs, C.partition.labels
+    links = _strongest(pairs, np.diff(C.clusters.pair_ptr).astype(np.float64), K)
+    centres = _apart(graph_layout(pairs[links], K), np.sqrt(C.partition.sizes), pairs[links])
     degrees = np.bincount(C.fine.edges.ravel(), minlength=len(labels))
     order = np.lexsort((-degrees, labels))
     rank = np.empty(len(labels))
@@ -137,9 +118,8 @@ def _quotient_places(C: Coarsening) -> Places:
     angle = rank * np.pi * (3 - np.sqrt(5))
     reach = 0.9 * np.sqrt(rank + 0.5)
     places = centres[labels] + reach[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
-    seen = np.ones(K, dtype=bool)
     how = "of clusters computed from the links between them"
-    return Places(places, centres, np.arange(len(labels)), seen, links, True, how)
+    return Places(places, centres, np.arange(len(labels)), np.ones(K, bool), links, True, how)
 
 
 def _strongest(pairs: np.ndarray, strength: np.ndarray, n: int) -> np.ndarray:

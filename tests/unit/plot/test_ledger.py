@@ -3,6 +3,7 @@
 import networkx as nx
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 import sheafcoarsen as sc
 from sheafcoarsen import plot
@@ -62,6 +63,16 @@ def test_retained_lines_are_drawn_first(C, ax):
     for start, length in bars(ax).values():
         assert low <= min(start, start + length)
         assert max(start, start + length) <= high
+
+
+@pytest.mark.parametrize("layout", [None, "constrained"])
+@pytest.mark.parametrize("width", [5, 8])
+def test_names_of_ledger_lines_are_inside_the_figure(layout, width, C):
+    figure = Figure(figsize=(width, 4), layout=layout)
+    ax = plot.ledger(sc.energy_ledger(C, cochain(C)), ax=figure.add_subplot())
+    draw(ax)
+    assert min(label.get_window_extent().x0 for label in ax.get_yticklabels()) >= 0
+    assert ax.bbox.x1 <= figure.bbox.x1
 
 
 def test_ledger_of_a_hierarchy_is_drawn_level_by_level(ax):

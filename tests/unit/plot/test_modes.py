@@ -119,17 +119,6 @@ def test_positions_in_space_are_drawn_farthest_first(ax):
     draw(ax)
     [discs] = marks(ax.child_axes[2], PathCollection)
     assert sorted(discs.get_array()) == pytest.approx(sorted(E.vectors[:, 1]))
-    assert discs.get_array()[-1] == E.vectors[(points @ toward()).argmax(), 1]
-
-
-def toward():
     e, a = np.radians([20, -60])
-    return np.array([np.cos(e) * np.cos(a), np.cos(e) * np.sin(a), np.sin(e)])
-
-
-def test_bad_modes_and_positions_raise(ax):
-    E = sc.eigenmodes(sc.CellularSheaf.constant(GRID), 2)
-    with pytest.raises(TypeError, match="`E` must be an Eigenmodes, got CellularSheaf"):
-        plot.modes(E.sheaf, ax=ax)
-    with pytest.raises(ValueError, match="`pos` must hold two or three real coordinates for each"):
-        plot.modes(E, np.zeros((3, 2)), ax=ax)
+    toward = np.array([np.cos(e) * np.cos(a), np.cos(e) * np.sin(a), np.sin(e)])
+    assert discs.get_array()[-1] == E.vectors[(points @ toward).argmax(), 1]

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 import sheafcoarsen as sc
 from sheafcoarsen import plot
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
-from sheafcoarsen.plot.positions import computed_places
+from sheafcoarsen.plot.positions import places_of
 from tests.support.helpers import assert_residual, ties_allowed
 from tests.support.strategies import sheaves_with_partitions
 from tests.unit.gallery.test_surfaces import icosphere
@@ -33,17 +33,12 @@ def test_partition_draws_every_vertex_edge_and_loop(C, ax):
     assert len(coarse["loop-cells"].get_offsets()) == C.sheaf.n_edges - C.n_crossing_edges
 
 
-def test_coarse_vertices_have_areas_in_proportion_to_their_stalks(C, ax):
+def test_areas_and_widths_are_in_proportion_to_stalks(C, ax):
     plot.partition(C, ax=ax)
-    sizes = collections(ax.child_axes[1])["vertices"].get_sizes()
+    dims, drawn = C.sheaf.edge_dims, collections(ax.child_axes[1])
+    sizes = drawn["vertices"].get_sizes()
     np.testing.assert_allclose(sizes / sizes[0], C.ranks / C.ranks[0])
     assert len(set(sizes)) == 4
-
-
-def test_coarse_edges_have_widths_in_proportion_to_their_stalks(C, ax):
-    plot.partition(C, ax=ax)
-    dims = C.sheaf.edge_dims
-    drawn = collections(ax.child_axes[1])
     widths = np.array(drawn["crossing edges"].get_linewidths())
     np.testing.assert_allclose(widths / widths[0], dims[: len(widths)] / dims[0])
     assert len(set(widths.tolist())) > 1
@@ -51,7 +46,7 @@ def test_coarse_edges_have_widths_in_proportion_to_their_stalks(C, ax):
     np.testing.assert_allclose(rings / widths[0], dims[len(widths) :] / dims[0])
 
 
-@pytest.mark.parametrize("K", [6, 40, 180, 300])
+@pytest.mark.parametrize("K", [6, 40, 300])
 def test_coarse_edges_are_visible_between_loop_rings(K):
     """Most edges show at least a third of their length."""
     F = sc.gallery.bundle(nx.grid_2d_graph(40, 40), dim=2, noise=0.1, seed=0)
@@ -182,6 +177,15 @@ def hairball(n=900, K=30):
     return sc.coarsen(F, sc.select(F, K), 1)
 
 
+def joined_pairs(left, right):
+    """Return the pairs of clusters that the lines on the left join."""
+    index = {
+        tuple(place.round(9)): a for a, place in enumerate(right["vertices"].get_offsets().data)
+    }
+    lines = left["links"].get_segments()
+    return np.array([[index[tuple(end.round(9))] for end in line] for line in lines])
+
+
 def test_a_graph_with_hubs_is_drawn_through_its_quotient(ax):
     C = hairball()
     plot.partition(C, ax=ax)
@@ -191,9 +195,7 @@ def test_a_graph_with_hubs_is_drawn_through_its_quotient(ax):
     lines = left["links"].get_segments()
     assert 29 <= len(lines) < len(counts)
     # lines join the places of clusters, the more edges they stand for the wider
-    places = np.asarray(right["vertices"].get_offsets())
-    index = {tuple(place.round(9)): a for a, place in enumerate(places)}
-    ends = np.array([[index[tuple(end.round(9))] for end in line] for line in lines])
+    ends = joined_pairs(left, right)
     pair = np.searchsorted(C.clusters.pairs @ [30, 1], ends @ [30, 1])
     np.testing.assert_array_equal(C.clusters.pairs[pair], ends)
     widths = np.asarray(left["links"].get_linewidths())
@@ -216,10 +218,9 @@ def test_links_are_red_if_most_of_their_edges_are_negative(ax):
     C = sc.coarsen(F, sc.select(F, 30), 1)
     plot.partition(C, ax=ax)
     left, right = map(collections, ax.child_axes)
-    index = {tuple(p.round(9)): a for a, p in enumerate(right["vertices"].get_offsets().data)}
     sums = np.zeros((30, 30))
     np.add.at(sums, tuple(np.sort(C.partition.labels[F.edges], axis=1).T), signs)
-    ends = [[index[tuple(end.round(9))] for end in line] for line in left["links"].get_segments()]
+    ends = joined_pairs(left, right)
     red = (left["links"].get_colors() == mpl.colors.to_rgba("#E41A1C")).all(axis=1)
     np.testing.assert_array_equal(red, sums[tuple(np.sort(ends, axis=1).T)] < 0)
     assert 0 < red.sum() < len(red)
@@ -240,19 +241,10 @@ def test_discs_of_clusters_contain_their_vertices_and_hardly_overlap(ax):
     assert distances[hub, C.partition.labels[hub]] == distances[own].min()
 
 
-def test_drawn_links_connect_all_clusters():
-    C = hairball(K=60)
-    links = computed_places(C).links
-    kept = nx.Graph(C.clusters.pairs[links].tolist())
-    assert nx.is_connected(kept)
-    assert len(kept) == 60
-    assert links.sum() <= 3 * 60 + 59
-
-
 def test_graphs_without_hubs_are_drawn_edge_by_edge():
     for G in (nx.karate_club_graph(), nx.grid_2d_graph(40, 40)):
         F = sc.CellularSheaf.constant(G)
-        assert not computed_places(sc.coarsen(F, sc.select(F, 9), 1)).by_quotient
+        assert not places_of(sc.coarsen(F, sc.select(F, 9), 1), None, None).by_quotient
 
 
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
@@ -267,35 +259,17 @@ def test_a_large_graph_is_drawn_through_its_quotient(ax):
     draw(ax)
 
 
-@pytest.mark.parametrize("K", [8, 40, 2500])
-def test_neighbouring_clusters_differ_and_both_panels_use_the_same_colours(K, ax):
-    G = nx.barabasi_albert_graph(3000, 3, seed=1) if K > 40 else nx.random_regular_graph(8, 400, 2)
-    F = sc.CellularSheaf.constant(G)
-    C = sc.coarsen(F, sc.select(F, K), 1)
-    plot.partition(C, ax=ax)
-    fine, coarse = map(collections, ax.child_axes)
-    colors = coarse["vertices"].get_facecolors()
-    a, b = C.clusters.pairs.T
-    assert np.abs(colors[a] - colors[b]).max(axis=1).min() > 0.02
-    np.testing.assert_array_equal(fine["vertices"].get_facecolors(), colors[C.partition.labels])
-
-
-def luminance(colors):
-    return np.asarray(colors)[:, :3] @ [0.2126, 0.7152, 0.0722]
-
-
 @pytest.mark.parametrize("K", [4, 20])
 def test_neighbouring_clusters_differ_in_greyscale(K, ax):
     F = sc.CellularSheaf.constant(nx.grid_2d_graph(12, 12))
     C = sc.coarsen(F, sc.select(F, K), 2)
     plot.partition(C, ax=ax)
     fine, coarse = map(collections, ax.child_axes)
-    grey = luminance(coarse["vertices"].get_facecolors())
+    colors = coarse["vertices"].get_facecolors()
+    grey = colors[:, :3] @ [0.2126, 0.7152, 0.0722]
     a, b = C.clusters.pairs.T
     assert np.abs(grey[a] - grey[b]).min() > 0.05
-    np.testing.assert_array_equal(
-        luminance(fine["vertices"].get_facecolors()), grey[C.partition.labels]
-    )
+    np.testing.assert_array_equal(fine["vertices"].get_facecolors(), colors[C.partition.labels])
 
 
 @pytest.mark.parametrize("K", [4, 12])
@@ -381,7 +355,6 @@ def test_partitions_of_every_kind_of_sheaf_can_be_drawn(drawn):
 @pytest.mark.parametrize(
     ("names", "shown"),
     [(list("abcdef"), list("abcdef")), (range(6), []), ([f"v{i}" for i in range(21)], [])],
-    ids=["names", "integers", "too many"],
 )
 def test_names_of_a_few_vertices_stand_at_their_vertices(names, shown, ax):
     G = nx.path_graph(names)

@@ -165,12 +165,6 @@ def test_spatial_poses_are_projected_onto_flat_axes(ax):
     assert (lengths[:, 0] < 0.999 * whole).any()
 
 
-def test_poses_without_axes_create_a_figure():
-    ax = plot.poses(sc.synchronize(pose_graph(2, ring_with_chords(5, 0))[0]))
-    assert pyplot.get_fignums() == [ax.figure.number]
-    pyplot.close(ax.figure)
-
-
 def test_results_without_translations_raise(ax):
     G, _ = pose_graph(2, ring_with_chords(5, 0))
     with pytest.raises(ValueError, match=re.escape("`S` must have translations, but a sheaf was")):

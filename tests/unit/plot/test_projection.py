@@ -5,7 +5,8 @@ import pytest
 from matplotlib.figure import Figure
 
 from sheafcoarsen.plot import surface
-from sheafcoarsen.plot.projection import shades, spread_out, usual_gap, view_from, visible_points
+from sheafcoarsen.plot._surface import scene_of
+from sheafcoarsen.plot.projection import spread_out, usual_gap, view_from, visible_points
 from tests.support.helpers import assert_residual
 from tests.unit.gallery.test_surfaces import icosphere
 
@@ -14,8 +15,8 @@ from tests.unit.gallery.test_surfaces import icosphere
 @pytest.mark.parametrize(("elevation", "azimuth"), [(20, -60), (0, 0), (-35, 140)])
 def test_view_axes_match_those_of_matplotlib(up, elevation, azimuth):
     """Points in its three-dimensional axes lie in the same directions, without perspective."""
-    view = view_from(elevation, azimuth, up)
-    axes = np.stack([view.right, view.up, view.toward])
+    view = view_from((elevation, azimuth), up)
+    axes = np.stack(view[:3])
     assert_residual(axes @ axes.T - np.eye(3), axes, n=3)
     assert np.linalg.det(axes) > 0
     ax = Figure(figsize=(5, 5)).add_subplot(projection="3d", proj_type="ortho")
@@ -37,20 +38,19 @@ def test_view_axes_match_those_of_matplotlib(up, elevation, azimuth):
 
 
 def test_shading_does_not_depend_on_the_side_of_a_face():
-    view = view_from(20, -60, "z")
-    normals = np.random.default_rng(3).standard_normal((50, 3))
-    normals /= np.linalg.norm(normals, axis=1)[:, None]
-    bright = shades(normals, view)
-    np.testing.assert_array_equal(bright, shades(-normals, view))
-    assert bright.min() >= 0.45
-    assert bright.max() <= 1
-    assert np.ptp(bright) > 0.3
+    points, faces = icosphere(2)
+    light, other = (
+        scene_of(points, some, (20, -60), "z").light for some in (faces, faces[:, ::-1])
+    )
+    np.testing.assert_allclose(light, other, atol=1e-14)
+    assert 0 <= light.min() < light.max() <= 1
+    assert np.ptp(light) > 0.5
 
 
 @pytest.mark.parametrize("coarser", [False, True])
 def test_points_behind_another_face_are_not_visible(coarser):
     """A small square behind a large one is hidden where it is not beside it."""
-    view = view_from(0, 0, "z")  # from x
+    view = view_from((0, 0), "z")  # from x
     square = np.array([[0, -1, -1], [0, 1, -1], [0, 1, 1], [0, -1, 1.0]])
     behind = square * [0, 0.4, 0.4] + [-1, 0.9, 0]
     points = np.vstack([square, behind])
@@ -64,7 +64,7 @@ def test_points_behind_another_face_are_not_visible(coarser):
 
 def test_points_of_a_sphere_that_face_the_viewer_are_visible():
     points, faces = icosphere(2)
-    view = view_from(20, -60, "z")
+    view = view_from((20, -60), "z")
     visible = visible_points(np.arange(len(points)), points, faces, view)
     depth = points @ view.toward
     assert visible[depth > 0.15].all()

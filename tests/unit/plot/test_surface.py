@@ -8,12 +8,12 @@ from matplotlib.figure import Figure
 
 import sheafcoarsen as sc
 from sheafcoarsen import plot
-from sheafcoarsen.plot.projection import face_normals, view_from
+from sheafcoarsen.plot.projection import view_from
 from tests.support.helpers import assert_residual
 from tests.unit.gallery.test_surfaces import icosphere
 from tests.unit.plot.test_axes import collections, draw
 
-VIEW = view_from(20, -60, "z")
+VIEW = view_from((20, -60), "z")
 
 
 def rotation_about_z(points):
@@ -27,7 +27,7 @@ def test_near_faces_are_drawn_after_far_ones(ax):
     middle = scaled.min(axis=0) / 2 + scaled.max(axis=0) / 2
     paths = collections(ax)["faces"].get_paths()
     places = np.array([path.vertices[:3] for path in paths])
-    depth = VIEW.depth(scaled - middle)[faces[:40]].mean(axis=1)
+    depth = ((scaled - middle) @ VIEW.toward)[faces[:40]].mean(axis=1)
     expected = VIEW.project(scaled - middle)[faces[:40][np.argsort(depth, kind="stable")]]
     assert_residual(places - expected, scaled, n=3)
 
@@ -60,7 +60,7 @@ def test_colour_bar_matches_the_shaded_faces(shift, ax):
     colors = ax.collections[0].get_facecolors()[:, None, :3] - scale.to_rgba(ticks)[:, :3]
     read = ticks[(colors**2).sum(axis=2).argmin(axis=1)]
     middle = points[faces].mean(axis=1)
-    drawn = values[np.argsort(VIEW.depth(middle), kind="stable")]
+    drawn = values[np.argsort(middle @ VIEW.toward, kind="stable")]
     assert np.abs(read - drawn).max() < 0.1 * np.ptp(ticks)
 
 
@@ -82,7 +82,7 @@ def arrows_of(ax):
 def feet(arrows, points):
     """Return the vertices at which arrows begin; hidden ones have none."""
     scaled = points / np.exp2(np.frexp(np.abs(points).max())[1])
-    near = np.flatnonzero(VIEW.depth(points) > -0.3)
+    near = np.flatnonzero(points @ VIEW.toward > -0.3)
     offsets = np.asarray(arrows.get_offsets())
     distances = np.linalg.norm(VIEW.project(scaled[near])[None] - offsets[:, None], axis=2)
     assert distances.min(axis=1).max() < 1e-9
@@ -162,7 +162,8 @@ def test_visible_faces_with_an_index_are_marked(kind, form):
     ax = Figure().add_subplot(projection=kind)
     plot.field(points, faces, vectors, ax=ax, singularities=True, **options)
     middles = points[faces].mean(axis=1)
-    seen = face_normals(points, faces) @ VIEW.toward > 0
+    a, b, c = points[faces].swapaxes(0, 1)
+    seen = np.cross(b - a, c - a) @ VIEW.toward > 0
     marks, labels = ax.get_legend_handles_labels()
     marks, labels = marks[-2:], labels[-2:]
     for k, mark, label in zip((1, -1), marks, labels, strict=True):
@@ -183,14 +184,16 @@ def test_a_field_without_singular_faces_has_no_legend(ax):
     assert ax.get_legend() is None
 
 
-def test_singular_faces_of_crosses_are_marked(ax):
+@pytest.mark.parametrize(("power", "names"), [(1, ("+1", "-1")), (4, ("+1/4", "-1/4"))])
+def test_indices_of_crosses_are_fractions(power, names, ax):
     points, faces = icosphere(2)
     x = np.random.default_rng(0).standard_normal((len(points), 2))
-    plot.field(points, faces, x, power=4, singularities=True, ax=ax)
-    found = sc.gallery.field_indices(points, faces, x, 4)
-    assert found.sum() == 8
-    labels = ax.get_legend_handles_labels()[1]
-    assert labels[-2].startswith(f"index +1: {(found == 1).sum()} faces")
+    plot.field(points, faces, x, power=power, singularities=True, ax=ax)
+    found = sc.gallery.field_indices(points, faces, x, power)
+    assert found.sum() == 2 * power
+    labels = ax.get_legend_handles_labels()[1][-2:]
+    for label, name, k in zip(labels, names, (1, -1), strict=True):
+        assert label.startswith(f"index {name}: {(found == k).sum()} faces")
 
 
 def test_three_dimensional_axes_contain_all_faces():
@@ -248,6 +251,7 @@ def test_bad_values_raise(values, error, message, ax):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
+        ({"faces": np.zeros((0, 3), int)}, ValueError, "draw a point cloud by quiver(*points.T"),
         ({"vectors": np.zeros(23)}, ValueError, "must be a cochain of shape (24,)"),
         ({"vectors": np.zeros((12, 3)) * 1j}, TypeError, "`vectors` must be real"),
         ({"vectors": np.full((12, 3), np.inf)}, ValueError, "`vectors` must be finite, got inf at"),
