@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sheafcoarsen._kernels.jit import kernel
+from sheafcoarsen._kernels.jit import borrowing_kernel
 
 
 class SheafArrays(NamedTuple):
@@ -21,7 +21,7 @@ class SheafArrays(NamedTuple):
     head_offsets: np.ndarray
 
 
-@kernel
+@borrowing_kernel
 def scan(data):
     """Return the index of the first non-finite entry, or -1, and the largest modulus before it."""
     largest = 0.0

@@ -1,9 +1,11 @@
-"""Operations that numba lacks: fused multiply-add and prefetching."""
+"""Operations that numba lacks: fused multiply-add, prefetching, products without allocation."""
 
 import numba
+import numpy as np
 from llvmlite import ir
 from numba.core import cgutils
 from numba.extending import intrinsic
+from numba.np.linalg import dot_3_mm, ensure_blas
 
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
 
@@ -17,6 +19,10 @@ if JIT_IS_OFF:
 
     def prefetch(array, index):
         """Prefetch ``array[index]`` into the processor's cache."""
+
+    def put_dot(a, b, out):
+        """Write the product of two matrices to ``out``."""
+        np.dot(a, b, out)
 else:
 
     @intrinsic
@@ -44,3 +50,14 @@ else:
             return context.compile_internal(builder, _multiply_add, z(z, z, z), args)
 
         return z(z, z, z), codegen
+
+    @intrinsic
+    def put_dot(typingctx, a, b, out):
+        """Write the product of two matrices to ``out``; ``np.dot`` would return a counted array."""
+
+        def codegen(context, builder, signature, args):
+            ensure_blas()
+            dot_3_mm(context, builder, out(a, b, out), args)
+            return context.get_dummy_value()
+
+        return numba.types.none(a, b, out), codegen

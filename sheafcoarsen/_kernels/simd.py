@@ -25,14 +25,10 @@ if JIT_IS_OFF:
         """Return ``len(rows)`` vectors of zeros."""
         return np.zeros((len(rows), len(lanes)), np.array(lanes).dtype)
 
-    def read(lanes, rows, x, at, h, count=None):
-        """Return ``len(rows)`` vectors, the first one starting at x[at].
-
-        With ``count``, only the first ``count`` numbers of each are read, and the others are zero.
-        """
-        out, width = zero(lanes, rows), len(lanes) if count is None else min(count, len(lanes))
-        out[:, :width] = x[int(at) + h * np.arange(len(rows))[:, None] + np.arange(width)]
-        return out
+    def read(lanes, rows, x, at, h):
+        """Return ``len(rows)`` vectors, the first one starting at x[at]."""
+        indices = int(at) + h * np.arange(len(rows))[:, None] + np.arange(len(lanes))
+        return x[indices].astype(np.array(lanes).dtype)
 
     def add_block(sums, sign, a, at, step, others, exact=None):
         """Return sums plus sign A times other vectors; row i of A starts at a[at + i step].
@@ -49,17 +45,13 @@ if JIT_IS_OFF:
         return sums + sign * a[indices].conj().astype(sums.dtype) @ others
 
     def add_multiple(sums, by, others):
-        """Return sums plus ``by`` times other sums; ``by`` is a number or a real vector."""
+        """Return sums plus ``by`` times other sums; ``by`` is a real number or vector."""
         return sums + by * others
 
-    def dot(sums, others):
-        """Return the sum of the elementwise products of two vectors, without conjugation."""
-        return (np.array(sums) * np.array(others)).sum()
-
-    def put(out, at, h, sums, count=None):
-        """Write the sums, or the first ``count`` numbers of each, to rows starting at ``at``."""
+    def put(out, at, h, sums):
+        """Write the sums to rows starting at ``at``."""
         for i, total in enumerate(sums):
-            out[at + i * h : at + i * h + len(total[:count])] = total[:count]
+            out[at + i * h : at + i * h + len(total)] = total
 else:
     from llvmlite import ir
     from numba import types
@@ -97,22 +89,18 @@ else:
         return sums(lanes, rows), codegen
 
     @intrinsic
-    def read(typingctx, lanes, rows, x, at, h, count=types.none):
-        """Return ``len(rows)`` vectors, the first one starting at x[at].
-
-        With ``count``, only the first ``count`` numbers of each are read, and the others are zero.
-        """
+    def read(typingctx, lanes, rows, x, at, h):
+        """Return ``len(rows)`` vectors, the first one starting at x[at]."""
         vector = Vector(lanes.dtype, len(lanes))
 
         def codegen(context, builder, signature, args):
-            registers = Registers(context, builder, vector)
-            mask = registers.first(count, args[5])
+            registers, values, index = Registers(context, builder, vector), [], args[3]
+            for _ in range(len(rows)):
+                values.append(registers.loaded(x, args[2], index))
+                index = builder.add(index, args[4])
+            return cgutils.pack_array(builder, values)
 
-            return registers.tuple_of(
-                lambda at: registers.loaded(x, args[2], at, mask), len(rows), *args[3:5]
-            )
-
-        return types.UniTuple(vector, len(rows))(lanes, rows, x, at, h, count), codegen
+        return types.UniTuple(vector, len(rows))(lanes, rows, x, at, h), codegen
 
     @intrinsic
     def add_block(typingctx, sums, sign, a, at, step, others, exact=types.none):
@@ -130,45 +118,26 @@ else:
 
     @intrinsic
     def add_multiple(typingctx, sums, by, others):
-        """Return sums plus ``by`` times other sums; ``by`` is a number or a real vector."""
+        """Return sums plus ``by`` times other sums; ``by`` is a real number or vector."""
 
         def codegen(context, builder, signature, args):
-            registers, parts = Registers(context, builder, sums.dtype), (args[1], None)
-            if isinstance(by, types.Complex):
-                parts = registers.parts(context.cast(builder, args[1], by, registers.kind))
-            elif not isinstance(by, Vector):
-                parts = (
-                    registers.everywhere(context.cast(builder, args[1], by, registers.real)),
-                    None,
-                )
+            registers, factor = Registers(context, builder, sums.dtype), args[1]
+            if not isinstance(by, Vector):
+                factor = registers.everywhere(context.cast(builder, factor, by, registers.real))
             pairs = zip(*(cgutils.unpack_tuple(builder, args[i]) for i in (0, 2)), strict=True)
-            return cgutils.pack_array(builder, [registers.added(x, parts, y) for x, y in pairs])
+            return cgutils.pack_array(builder, [registers.fused(factor, y, x) for x, y in pairs])
 
         return sums(sums, by, others), codegen
 
     @intrinsic
-    def dot(typingctx, sums, others):
-        """Return the sum of the elementwise products of two vectors, without conjugation."""
-
-        def codegen(context, builder, signature, args):
-            registers = Registers(context, builder, sums.dtype)
-            total = ir.Constant(registers.type, None)
-            for x, y in zip(*(cgutils.unpack_tuple(builder, arg) for arg in args), strict=True):
-                total = registers.added(total, registers.spread(x), y)
-            return registers.folded(total)
-
-        return sums.dtype.kind(sums, others), codegen
-
-    @intrinsic
-    def put(typingctx, out, at, h, sums, count=types.none):
-        """Write the sums, or the first ``count`` numbers of each, to rows starting at ``at``."""
+    def put(typingctx, out, at, h, sums):
+        """Write the sums to rows starting at ``at``."""
 
         def codegen(context, builder, signature, args):
             registers, index = Registers(context, builder, sums.dtype), args[1]
-            mask = registers.first(count, args[4])
             for total in cgutils.unpack_tuple(builder, args[3]):
-                registers.store(total, out, args[0], index, mask)
+                registers.store(total, out, args[0], index)
                 index = builder.add(index, args[2])
             return context.get_dummy_value()
 
-        return types.none(out, at, h, sums, count), codegen
+        return types.none(out, at, h, sums), codegen

@@ -1,7 +1,5 @@
 """LLVM code generation for the operations in ``simd``."""
 
-import functools
-
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
@@ -37,17 +35,9 @@ class Registers:
     def __init__(self, context, builder, vector):
         self.context, self.builder = context, builder
         self.kind, self.real = vector.kind, number_of(vector.kind)
-        self.type, self.lanes = context.get_value_type(vector), vector.count
+        self.type = context.get_value_type(vector)
         self.is_complex = self.real != self.kind
         self.count = vector.count * (1 + self.is_complex)
-
-    def tuple_of(self, make, count, at, step):
-        """Return the tuple of make(at), make(at + step), ..."""
-        values = []
-        for _ in range(count):
-            values.append(make(at))
-            at = self.builder.add(at, step)
-        return cgutils.pack_array(self.builder, values)
 
     def address(self, array_type, array, at):
         """Return the address of an entry of an array."""
@@ -73,49 +63,21 @@ class Registers:
         address = self.address(array_type, array, at)
         return self.builder.bitcast(address, self.like(kind).as_pointer()), kind.bitwidth // 8
 
-    def first(self, count_type, count):
-        """Return the mask of the first ``count`` numbers, or None for all of them."""
-        if self.lanes == 1 or isinstance(count_type, types.NoneType | types.Omitted):
-            return None
-        indices = ir.VectorType(ir.IntType(32), self.count)
-        limit = self.everywhere(self.builder.trunc(count, ir.IntType(32)), indices)
-        lanes_of_parts = ir.Constant(
-            indices, [i * self.lanes // self.count for i in range(self.count)]
-        )
-        return self.builder.icmp_signed("<", lanes_of_parts, limit)
-
-    def loaded(self, array_type, array, at, mask=None):
-        """Return the vector at index ``at`` of an array, zero where the mask is false."""
+    def loaded(self, array_type, array, at):
+        """Return the vector at index ``at`` of an array."""
         address, align = self.in_memory(array_type, array, at)
-        if mask is None:
-            value = self.builder.load(address, align=align)
-        else:
-            zero = ir.Constant(address.type.pointee, None)
-            value = self.masked("load", zero.type, address, ir.IntType(32)(align), mask, zero)
-        return self.cast(value, array_type.dtype, self.kind)
+        return self.cast(self.builder.load(address, align=align), array_type.dtype, self.kind)
 
-    def store(self, value, array_type, array, at, mask=None):
-        """Write a vector to an array, where the mask is true."""
+    def store(self, value, array_type, array, at):
+        """Write a vector to an array."""
         address, align = self.in_memory(array_type, array, at)
-        value = self.cast(value, self.kind, array_type.dtype)
-        if mask is None:
-            self.builder.store(value, address, align=align)
-        else:
-            self.masked("store", ir.VoidType(), value, address, ir.IntType(32)(align), mask)
+        self.builder.store(self.cast(value, self.kind, array_type.dtype), address, align=align)
 
-    def masked(self, what, result, *args):
-        """Return the result of LLVM's masked load or store."""
-        real = next(x.type.pointee.element for x in args if isinstance(x.type, ir.PointerType))
-        name = f"llvm.masked.{what}.v{self.count}f{32 if real == ir.FloatType() else 64}.p0"
-        kind = ir.FunctionType(result, [x.type for x in args])
-        function = cgutils.get_or_insert_function(self.builder.module, kind, name)
-        return self.builder.call(function, args)
-
-    def everywhere(self, x, vector=None):
+    def everywhere(self, x):
         """Return a vector whose parts all equal x."""
         if self.count == 1:
             return x
-        first = ir.Constant(vector or self.type, ir.Undefined)
+        first = ir.Constant(self.type, ir.Undefined)
         first = self.builder.insert_element(first, x, ir.IntType(32)(0))
         return self.shuffled(first, [0] * self.count)
 
@@ -136,47 +98,9 @@ class Registers:
         sign = self.context.cast(self.builder, sign, types.float64, self.real)
         if not self.is_complex:
             return self.everywhere(self.builder.fmul(value, sign)), None
-        return self.parts(value, sign, conjugate)
-
-    def parts(self, value, sign=None, conjugate=False):
-        """Return the real and imaginary part of sign times a number, each repeated in a vector."""
         number = self.context.make_complex(self.builder, self.kind, value)
-        real, imaginary = number.real, number.imag
-        if conjugate:
-            imaginary = self.builder.fneg(imaginary)
-        if sign is not None:
-            real, imaginary = self.builder.fmul(real, sign), self.builder.fmul(imaginary, sign)
-        return self.everywhere(real), self.everywhere(imaginary)
-
-    def spread(self, x):
-        """Return the real and the imaginary parts of a vector, each in both slots of its number."""
-        if not self.is_complex:
-            return x, None
-        even = [i - i % 2 for i in range(self.count)]
-        return self.shuffled(x, even), self.shuffled(x, [i + 1 for i in even])
-
-    def folded(self, value):
-        """Return the sum of the numbers of a vector, by halving it while its length is even."""
-        each, count = 1 + self.is_complex, self.count
-        while count % (2 * each) == 0:
-            count //= 2
-            low = self.shuffled(value, list(range(count)))
-            high = self.shuffled(value, list(range(count, 2 * count)))
-            value = self.builder.fadd(low, high)
-        if self.count == 1:
-            return value
-        sums = []
-        for part in range(each):
-            entries = [
-                self.builder.extract_element(value, ir.IntType(32)(i))
-                for i in range(part, count, each)
-            ]
-            sums.append(functools.reduce(self.builder.fadd, entries))
-        if not self.is_complex:
-            return sums[0]
-        number = self.context.make_complex(self.builder, self.kind)
-        number.real, number.imag = sums
-        return number._getvalue()
+        imaginary = self.builder.fneg(number.imag) if conjugate else number.imag
+        return tuple(self.everywhere(self.builder.fmul(x, sign)) for x in (number.real, imaginary))
 
     def added(self, total, parts, y, exact=False):
         """Return ``total`` plus the vector y times an entry, which is given by its parts.

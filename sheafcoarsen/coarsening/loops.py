@@ -57,7 +57,9 @@ def factored_loops(R: Prolongation, least: np.ndarray) -> Loops:
         columns=np.empty(K),
     )
     run_ranges(
-        lambda lo, hi: kernels.retained_energy(lo, hi, f, clusters, R.blocks, energy),
+        lambda lo, hi: kernels.retained_energy(
+            lo, hi, f, clusters, R.blocks, energy, np.empty(ranks.max(), energy.matrices.dtype)
+        ),
         dims * (ranks + 1.0) ** 2,
         serial_below=SERIAL_BELOW,
     )

@@ -3,8 +3,8 @@
 import numpy as np
 
 from sheafcoarsen._kernels import modes as kernels
-from sheafcoarsen._kernels.dense import workspace
-from sheafcoarsen._support import offsets, run_ranges
+from sheafcoarsen._kernels.dense import svd_workspace, workspace
+from sheafcoarsen._support import offsets, read_only, run_ranges
 from sheafcoarsen.operators import laplacian
 from sheafcoarsen.partition import Clusters, links_of
 from sheafcoarsen.sheaf import CellularSheaf
@@ -37,35 +37,60 @@ class ClusterPatches:
         )
         links = links_of(sheaf, weights="sheaf")
         run_ranges(
-            lambda lo, hi: kernels.grow_patches(lo, hi, f, clusters, links, rings, self.arrays),
+            lambda lo, hi: kernels.grow_patches(
+                lo,
+                hi,
+                f,
+                clusters,
+                links,
+                rings,
+                self.arrays,
+                (np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n)),
+            ),
             np.diff(starts) + 1,
             serial_below=1e5,
         )
         members, counts, self.dims = self.arrays.members, self.arrays.counts, self.arrays.dims
-        reach = np.concatenate([[0], np.cumsum(low_counts[members] if n else low_counts)])
-        self.edge_bounds = reach[starts[:-1] + counts] - reach[starts[:-1]]
-        self.dtype, self.n_vertices, self.cluster_dims = sheaf.dtype, n, clusters.dims
+        low_rows = np.bincount(low_end, sheaf.edge_dims, minlength=n).astype(np.int64)
+        # upper bounds of the number of edges and of rows of delta_T of every patch
+        self.edge_bounds, self.row_bounds = (
+            reach[starts[:-1] + counts] - reach[starts[:-1]]
+            for reach in (offsets(of_vertex[members]) for of_vertex in (low_counts, low_rows))
+        )
+        self.dtype, self.n_vertices, self.clusters = sheaf.dtype, n, clusters
 
     def allocate(
         self, lo: int, hi: int, map_size: int, wanted: np.ndarray, reduction: bool
     ) -> kernels.PatchWorkspace:
         """Allocate a workspace for the patches of clusters lo to hi - 1."""
-        N, n = int(self.dims[lo:hi].max()), int(self.cluster_dims[lo:hi].max())
-        most = int(wanted[lo:hi].max())
+        N, n = int(self.dims[lo:hi].max()), int(self.clusters.dims[lo:hi].max())
+        most, rows = int(wanted[lo:hi].max()), int(self.row_bounds[lo:hi].max())
         index = kernels.PatchIndex(
             dims=np.zeros(1, np.int64),
             internal_edges=np.empty(int(self.edge_bounds[lo:hi].max()), np.int64),
             internal_ptr=np.zeros(2, np.int64),
             local_offsets=np.full(self.n_vertices, -1, np.int64),
-            half_edges=np.zeros(0, np.int64),
-            half_ptr=np.zeros(2, np.int64),
         )
+        shared = {name: read_only(array[:]) for name, array in index._asdict().items()}
+        none = {"half_edges": np.zeros(0, np.int64), "half_ptr": np.zeros(2, np.int64)}
+        shared |= {name: read_only(array) for name, array in none.items()}
+
+        def numbers(size: int) -> np.ndarray:
+            return np.empty(size, self.dtype)
+
         return kernels.PatchWorkspace(
             t=index,
+            c=self.clusters._replace(**shared),
             s=workspace(n, most, self.dtype, map_size, reduction=reduction),
-            a=np.empty(N * N, self.dtype),
-            spare=np.empty(N * N, self.dtype),
-            x=np.empty(n * N, self.dtype),
-            m=np.empty(2 * n * N, self.dtype),
-            map=np.empty(map_size, self.dtype),
+            svd=svd_workspace(rows, N, self.dtype, 0),
+            a=numbers(N * N),
+            spare=numbers(N * N),
+            delta=numbers(rows * N),
+            basis=numbers(N * N),
+            other=numbers(N * N),
+            x=numbers(n * N),
+            m=numbers(2 * n * N),
+            column=numbers(2 * N),
+            border=np.empty(N, np.int64),
+            map=numbers(map_size),
         )

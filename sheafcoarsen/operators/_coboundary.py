@@ -2,7 +2,6 @@
 
 import numpy as np
 import scipy.sparse
-from llvmlite import binding
 from scipy.sparse.linalg import LinearOperator
 
 from sheafcoarsen._kernels import operators as kernels
@@ -16,16 +15,13 @@ LANES = (8, 4, 1), (4, 1)
 """Numbers of columns that kernels process at a time, for real and for complex scalars."""
 
 LONGEST = 8
-"""Maximum stalk dimension that kernels hold in one SIMD vector."""
+"""Maximum stalk dimension for which the product with one column is compiled."""
 
 SPECIALIZED_ABOVE = 20_000
 """Number of map entries above which kernels are compiled for the stalk dimensions of a sheaf.
 
 One compilation takes as long as about 10,000 products of a smaller sheaf.
 """
-
-MASKS = bool(binding.get_host_cpu_features().get("avx"))
-"""Whether the processor supports masked loads of SIMD vectors."""
 
 
 def coboundary(sheaf: CellularSheaf) -> scipy.sparse.csr_array:
@@ -98,9 +94,11 @@ def _apply_laplacian(sheaf: CellularSheaf, arrays: SheafArrays, x: np.ndarray) -
     h = result.shape[1]
     if h == 0:
         return out
-    if h == 1 and (along := _along_stalks(sheaf, result)):
-        kernels.apply_laplacian_column(arrays, *along, given.reshape(-1), result.reshape(-1))
-        return np.conj(out, out=out) if result.dtype.kind == "c" else out
+    if h == 1:
+        shape = _compiled_shape(sheaf)
+        stalk = (0,) * shape[1] if shape and shape[1] <= LONGEST else ()
+        kernels.apply_laplacian_column(arrays, stalk, given.reshape(-1), result.reshape(-1))
+        return out
     lanes, blocks = _lanes(result), _blocks(sheaf)
 
     def in_columns(lo: int, hi: int) -> None:
@@ -142,18 +140,6 @@ def _blocks(sheaf: CellularSheaf) -> tuple[tuple, tuple, tuple]:
     shape = _compiled_shape(sheaf)
     sizes = tuple(next((k for k in (4, 3, 2) if n and n % k == 0), 1) for n in shape or (1, 1))
     return (0,) * sizes[0], (0,) * sizes[1], (0,) * (shape == sizes)
-
-
-def _along_stalks(sheaf: CellularSheaf, out: np.ndarray) -> tuple[tuple, tuple] | None:
-    """Return tuples whose lengths are the SIMD width of a stalk, and 1 for uniform stalks, else 0.
-
-    Returns None if a stalk does not fit into a SIMD vector.
-    """
-    longest = int(sheaf.vertex_dims.max(initial=0))
-    uniform = _compiled_shape(sheaf) is not None and longest > 0
-    if longest > LONGEST or not (uniform or MASKS):
-        return None
-    return (out.dtype.type(0),) * (longest if uniform else LONGEST), (0,) * uniform
 
 
 def _as_the_maps(sheaf: CellularSheaf, x: np.ndarray) -> np.ndarray:

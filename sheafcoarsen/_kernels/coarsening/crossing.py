@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sheafcoarsen._kernels.dense import NOT_NEGATIVE, put_product, triangular_factor
-from sheafcoarsen._kernels.jit import kernel, llvm_inlined, subkernel
+from sheafcoarsen._kernels.jit import borrowing_kernel, subkernel
 from sheafcoarsen._kernels.llvm_intrinsics import prefetch
 
 FAR, NEAR = 16, 8
@@ -55,7 +55,7 @@ class FactorWorkspace(NamedTuple):
     noise: Noise
 
 
-@kernel
+@borrowing_kernel
 def uniform_maps(lo, hi, f, c, R, out):
     """Compute the maps of coarse edges lo .. hi if all fine maps are rows x d and all ranks r.
 
@@ -80,18 +80,15 @@ def uniform_maps(lo, hi, f, c, R, out):
                 prefetch(data, u * block + i)
                 prefetch(data, v * block + i)
         e = crossing[k]
-        u, v = edges[e, 0], edges[e, 1]
-        fe, pu, pv = e * size, u * block, v * block
-        if labels[u] < labels[v]:
-            put_product(tail, (at, r), tail_data, (fe, d), data, (pu, r), rows, 1.0)
-            put_product(head, (at, r), head_data, (fe, d), data, (pv, r), rows, 1.0)
-        else:
-            put_product(tail, (at, r), head_data, (fe, d), data, (pv, r), rows, -1.0)
-            put_product(head, (at, r), tail_data, (fe, d), data, (pu, r), rows, -1.0)
+        u, v, a, b, sign = edges[e, 0], edges[e, 1], tail_data, head_data, 1.0
+        if labels[u] > labels[v]:
+            u, v, a, b, sign = v, u, head_data, tail_data, -1.0
+        put_product(tail, (at, r), a, (e * size, d), data, (u * block, r), rows, sign)
+        put_product(head, (at, r), b, (e * size, d), data, (v * block, r), rows, sign)
         at += rows * r
 
 
-@kernel
+@borrowing_kernel
 def stack_pair(begin, end, f, c, R, sign, tail, head):
     """Write fine maps times blocks of R for crossing edges begin .. end between two clusters.
 
@@ -99,7 +96,6 @@ def stack_pair(begin, end, f, c, R, sign, tail, head):
     tail in the second cluster, both rows are negated, so that the coarse coboundary equals the fine
     one row by row.
     """
-    # fields are read once, because every access to one counts references
     edges, labels, crossing = f.edges, c.labels, c.crossing_edges
     vertex_dims, vertex_offsets, edge_dims = f.vertex_dims, f.vertex_offsets, f.edge_dims
     tail_data, tail_offsets = f.tail_data, f.tail_offsets
@@ -123,20 +119,18 @@ def stack_pair(begin, end, f, c, R, sign, tail, head):
                 prefetch(data, q + i)
         e = crossing[k]
         u, v, rows = edges[e, 0], edges[e, 1], edge_dims[e]
+        a, b, fu, fv, one = tail_data, head_data, tail_offsets[e], head_offsets[e], 1.0
+        if labels[u] > labels[v]:
+            u, v, a, b, fu, fv, one = v, u, head_data, tail_data, fv, fu, -1.0
         du, dv = vertex_dims[u], vertex_dims[v]
-        fu, fv = tail_offsets[e], head_offsets[e]
         pu, pv = np.int64(indptr[vertex_offsets[u]]), np.int64(indptr[vertex_offsets[v]])
-        if labels[u] < labels[v]:
-            put_product(A, (to_A, stride_A), tail_data, (fu, du), data, (pu, ra), rows, abs(sign))
-            put_product(B, (to_B, stride_B), head_data, (fv, dv), data, (pv, rb), rows, sign)
-        else:
-            put_product(A, (to_A, stride_A), head_data, (fv, dv), data, (pv, ra), rows, -abs(sign))
-            put_product(B, (to_B, stride_B), tail_data, (fu, du), data, (pu, rb), rows, -sign)
+        put_product(A, (to_A, stride_A), a, (fu, du), data, (pu, ra), rows, one)
+        put_product(B, (to_B, stride_B), b, (fv, dv), data, (pv, rb), rows, one * sign)
         to_A += rows * stride_A
         to_B += rows * stride_B
 
 
-@kernel
+@borrowing_kernel
 def crossing_maps(lo, hi, f, c, R, out):
     """Compute the maps of coarse edges lo .. hi: fine maps times blocks of R, in the fine order."""
     for p in range(lo, hi):
@@ -144,15 +138,6 @@ def crossing_maps(lo, hi, f, c, R, out):
         tail = Rows(out.tail, out.tail_starts[p], ra, ra)
         head = Rows(out.head, out.head_starts[p], rb, rb)
         stack_pair(c.pair_ptr[p], c.pair_ptr[p + 1], f, c, R, 1.0, tail, head)
-
-
-@llvm_inlined
-def least_first_entry(data, at, stride, rows):
-    """Return the smallest absolute real part among the first entries of some rows."""
-    least = np.inf
-    for i in range(rows):
-        least = min(least, float(abs(data[(at + i * stride) & NOT_NEGATIVE].real)))
-    return least
 
 
 @subkernel
@@ -163,17 +148,17 @@ def clear_rows(begin, end, a, f, c, norm, target):
     zero in exact arithmetic consists of this error, which would grow if maps are scaled to norm 1.
     """
     out, row, columns, stride = target.out, target.at, target.columns, target.stride
-    edges, edge_dims, labels, crossing = f.edges, f.edge_dims, c.labels, c.crossing_edges
-    tail_data, tail_offsets = f.tail_data, f.tail_offsets
-    head_data, head_offsets = f.head_data, f.head_offsets
     for k in range(begin, end):
-        e = crossing[k]
-        rows = edge_dims[e]
-        for i in range(rows):
-            if labels[edges[e, 0]] == a:
-                level = norm * row_norm(tail_data, tail_offsets, e, i, rows)
-            else:
-                level = norm * row_norm(head_data, head_offsets, e, i, rows)
+        e = c.crossing_edges[k]
+        data, starts = f.tail_data, f.tail_offsets
+        if c.labels[f.edges[e, 0]] != a:
+            data, starts = f.head_data, f.head_offsets
+        at, rows = starts[e], f.edge_dims[e]
+        for _ in range(rows):
+            after, squares = at + (starts[e + 1] - starts[e]) // rows, 0.0
+            for j in range(at, after):
+                squares += float(data[j].real) ** 2 + float(data[j].imag) ** 2
+            at, level = after, norm * math.sqrt(squares)
             j = row
             while j < row + columns and abs(out[j]) <= level:
                 j += 1
@@ -183,32 +168,28 @@ def clear_rows(begin, end, a, f, c, norm, target):
             row += stride
 
 
-@subkernel
-def row_norm(data, starts, e, i, rows):
-    """Return the norm of row i of the map of edge e."""
-    columns, squares = (starts[e + 1] - starts[e]) // rows, 0.0
-    for j in range(starts[e] + i * columns, starts[e] + (i + 1) * columns):
-        squares += float(data[j].real) ** 2 + float(data[j].imag) ** 2
-    return math.sqrt(squares)
-
-
-@kernel
+@borrowing_kernel
 def clear_rounding(lo, hi, f, c, R, noise, out):
     """Set rows at rounding level to zero in the maps of coarse edges lo .. hi."""
-    tail, head, tail_starts, head_starts = out.tail, out.head, out.tail_starts, out.head_starts
-    pairs, pair_ptr, ranks, norms, heights = c.pairs, c.pair_ptr, R.ranks, noise.norms, out.heights
-    longest = noise.longest
     for p in range(lo, hi):
-        a, b, rows = pairs[p, 0], pairs[p, 1], heights[p]
-        begin, end, ra, rb = pair_ptr[p], pair_ptr[p + 1], ranks[a], ranks[b]
-        # cheap tests first: they read no fine maps, and few edges pass them
-        if ra > 0 and least_first_entry(tail, tail_starts[p], ra, rows) <= norms[a] * longest:
-            clear_rows(begin, end, a, f, c, norms[a], Rows(tail, tail_starts[p], ra, ra))
-        if rb > 0 and least_first_entry(head, head_starts[p], rb, rows) <= norms[b] * longest:
-            clear_rows(begin, end, b, f, c, norms[b], Rows(head, head_starts[p], rb, rb))
+        for end in range(2):
+            maps, at = (
+                (out.tail, out.tail_starts[p]) if end == 0 else (out.head, out.head_starts[p])
+            )
+            a = c.pairs[p, end]
+            r, norm, least = R.ranks[a], noise.norms[a], np.inf
+            if r == 0:
+                continue
+            # a cheap test first: it reads no fine maps, and few edges pass it
+            for i in range(out.heights[p]):
+                size = float(abs(maps[(at + i * r) & NOT_NEGATIVE].real))
+                least = size if size < least else least
+            if least <= norm * noise.longest:
+                rows = Rows(maps, at, r, r)
+                clear_rows(c.pair_ptr[p], c.pair_ptr[p + 1], a, f, c, norm, rows)
 
 
-@kernel
+@borrowing_kernel
 def compressed_maps(lo, hi, f, c, R, rows, out, workspace):
     """Compute the maps of coarse edges lo .. hi, and compress those with heights[p] < rows[p].
 

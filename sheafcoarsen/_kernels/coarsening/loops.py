@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sheafcoarsen._kernels.dense import eigh_lowest, normalized, power_of_two
-from sheafcoarsen._kernels.jit import kernel, subkernel
+from sheafcoarsen._kernels.dense import eigh_lowest, largest_entry, normalized, power_of_two
+from sheafcoarsen._kernels.jit import borrowing_kernel, subkernel
 from sheafcoarsen._kernels.modes import cluster_unit
 
 
@@ -34,78 +34,58 @@ class Loops(NamedTuple):
 @subkernel
 def measure(a, f, c, R, out):
     """Compute units of cluster a's maps and of R_a, and the largest squared column norm of R_a."""
-    vertex_dims, vertex_offsets = f.vertex_dims, f.vertex_offsets
-    members, member_ptr = c.members, c.member_ptr
-    indptr, data, r = R.indptr, R.data, R.ranks[a]
+    begin, end, r = c.member_ptr[a], c.member_ptr[a + 1], R.ranks[a]
     out.map_units[a] = cluster_unit(a, f, c)
     largest = 0.0
-    for k in range(member_ptr[a], member_ptr[a + 1]):
-        v = members[k]
-        for i in range(vertex_dims[v]):
-            p = indptr[vertex_offsets[v] + i]
-            for j in range(r):
-                largest = max(largest, float(abs(data[p + j])))
+    for v in c.members[begin:end]:
+        for i in range(f.vertex_offsets[v], f.vertex_offsets[v] + f.vertex_dims[v]):
+            p = np.int64(R.indptr[i])
+            largest = largest_entry(R.data, p, p + r, largest)
     unit = 1 / power_of_two(largest)
-    out.block_units[a] = unit
-    sums = np.zeros(r)
-    for k in range(member_ptr[a], member_ptr[a + 1]):
-        v = members[k]
-        for i in range(vertex_dims[v]):
-            p = indptr[vertex_offsets[v] + i]
-            for j in range(r):
-                sums[j] += abs(data[p + j] * unit) ** 2
-    largest = 0.0
+    out.block_units[a], out.columns[a] = unit, 0
     for j in range(r):
-        largest = max(largest, sums[j])
-    out.columns[a] = largest
+        total = 0.0
+        for v in c.members[begin:end]:
+            for i in range(f.vertex_offsets[v], f.vertex_offsets[v] + f.vertex_dims[v]):
+                total += abs(R.data[R.indptr[i] + j] * unit) ** 2
+        out.columns[a] = max(out.columns[a], total)
 
 
-@kernel
+@borrowing_kernel
 def internal_traces(f, c, map_units, out):
     """Add to out[v] the trace of v's diagonal block of internal edges, in the cluster's unit."""
-    edges = f.edges
-    tail_data, tail_offsets = f.tail_data, f.tail_offsets
-    head_data, head_offsets = f.head_data, f.head_offsets
-    internal_edges, labels = c.internal_edges, c.labels
-    for k in range(internal_edges.size):
-        e = internal_edges[k]
-        u, v = edges[e, 0], edges[e, 1]
-        unit = map_units[labels[u]]
+    for e in c.internal_edges:
+        u, v = f.edges[e, 0], f.edges[e, 1]
+        unit, tail, head = map_units[c.labels[u]], f.tail_offsets[e], f.head_offsets[e]
         if u == v:
-            begin = head_offsets[e]
-            for i in range(tail_offsets[e + 1] - tail_offsets[e]):
-                difference = tail_data[tail_offsets[e] + i] - head_data[begin + i]
-                out[u] += abs(difference * unit) ** 2
+            for i in range(f.tail_offsets[e + 1] - tail):
+                out[u] += abs((f.tail_data[tail + i] - f.head_data[head + i]) * unit) ** 2
             continue
-        for i in range(tail_offsets[e], tail_offsets[e + 1]):
-            out[u] += abs(tail_data[i] * unit) ** 2
-        for i in range(head_offsets[e], head_offsets[e + 1]):
-            out[v] += abs(head_data[i] * unit) ** 2
+        for i in range(tail, f.tail_offsets[e + 1]):
+            out[u] += abs(f.tail_data[i] * unit) ** 2
+        for i in range(head, f.head_offsets[e + 1]):
+            out[v] += abs(f.head_data[i] * unit) ** 2
 
 
-@kernel
-def retained_energy(lo, hi, f, c, R, out):
-    """Compute H_a = (delta_a R_a)* (delta_a R_a) of clusters lo .. hi, and their units."""
-    edges, edge_dims, vertex_dims = f.edges, f.edge_dims, f.vertex_dims
-    vertex_offsets = f.vertex_offsets
-    tail_data, tail_offsets = f.tail_data, f.tail_offsets
-    head_data, head_offsets = f.head_data, f.head_offsets
-    internal_edges, internal_ptr = c.internal_edges, c.internal_ptr
-    indptr, data, matrices, ranks, starts = R.indptr, R.data, out.matrices, R.ranks, out.starts
-    map_units, block_units = out.map_units, out.block_units
+@borrowing_kernel
+def retained_energy(lo, hi, f, c, R, out, y):
+    """Compute H_a = (delta_a R_a)* (delta_a R_a) of clusters lo .. hi, and their units.
+
+    ``y`` is workspace for a row of delta_a R_a.
+    """
+    edges, vertex_offsets, indptr, data = f.edges, f.vertex_offsets, R.indptr, R.data
+    tail_data, head_data, matrices, starts = f.tail_data, f.head_data, out.matrices, out.starts
     for a in range(lo, hi):
         measure(a, f, c, R, out)
-        r, at = ranks[a], starts[a]
-        unit, block_unit = map_units[a], block_units[a]
+        r, at = R.ranks[a], starts[a]
+        unit, block_unit = out.map_units[a], out.block_units[a]
         for i in range(at, at + r * r):
             matrices[i] = 0
-        y = np.empty(r, data.dtype)
-        for k in range(internal_ptr[a], internal_ptr[a + 1]):
-            e = internal_edges[k]
+        for e in c.internal_edges[c.internal_ptr[a] : c.internal_ptr[a + 1]]:
             u, v = edges[e, 0], edges[e, 1]
-            du, dv = vertex_dims[u], vertex_dims[v]
-            for q in range(edge_dims[e]):
-                tail, head = tail_offsets[e] + q * du, head_offsets[e] + q * dv
+            du, dv = f.vertex_dims[u], f.vertex_dims[v]
+            for q in range(f.edge_dims[e]):
+                tail, head = f.tail_offsets[e] + q * du, f.head_offsets[e] + q * dv
                 for j in range(r):
                     y[j] = 0
                 if u == v:
@@ -133,7 +113,7 @@ def retained_energy(lo, hi, f, c, R, out):
                         matrices[at + i * r + j] += z * y[j]
 
 
-@kernel
+@borrowing_kernel
 def factor(lo, hi, ranks, energy, zero, eps, s, rows):
     """Factor H_a = B_a* B_a for clusters lo .. hi; B_a = diag(sqrt(mu)) V* has rows[a] rows.
 
@@ -142,9 +122,7 @@ def factor(lo, hi, ranks, energy, zero, eps, s, rows):
     are dependent. B_a, followed by zeros, overwrites H_a. Returns -1, or the first cluster for
     which LAPACK failed.
     """
-    matrices, starts, map_units = energy.matrices, energy.starts, energy.map_units
-    block_units, matrix, w, z, reduction = energy.block_units, s.a, s.w, s.z, s.reduction
-    rounding, sizes = zero
+    matrices, starts, matrix, (rounding, sizes) = energy.matrices, energy.starts, s.a, zero
     for a in range(lo, hi):
         r, at = ranks[a], starts[a]
         rows[a] = 0
@@ -154,16 +132,16 @@ def factor(lo, hi, ranks, energy, zero, eps, s, rows):
         scale = normalized(matrix, r * r)
         if scale == 0:
             continue
-        if eigh_lowest(r, r, eps, s, reduction) != 0:
+        if eigh_lowest(r, r, eps, s, s.reduction) != 0:
             return a
-        level = rounding[a] * max(sizes[a], float(w[r - 1]) * scale)
+        level = rounding[a] * max(sizes[a], float(s.w[r - 1]) * scale)
         for j in range(r):
-            mu = float(w[j]) * scale
+            mu = float(s.w[j]) * scale
             if not mu > level:
                 continue
-            root = math.sqrt(mu) / map_units[a] / block_units[a]
+            root = math.sqrt(mu) / energy.map_units[a] / energy.block_units[a]
             to = at + rows[a] * r
             for i in range(r):
-                matrices[to + i] = root * np.conj(z[j * r + i])
+                matrices[to + i] = root * np.conj(s.z[j * r + i])
             rows[a] += 1
     return -1

@@ -22,6 +22,7 @@ from sheafcoarsen._kernels.dense.scaling import (
     brought_near_one,
     fix_phase,
     inf_norm,
+    largest_entry,
     normalized,
     power_of_two,
 )
@@ -47,6 +48,7 @@ __all__ = [
     "gram",
     "inf_norm",
     "inverse_of_triangular",
+    "largest_entry",
     "normalized",
     "potrf",
     "potrs",

@@ -160,8 +160,8 @@ if not JIT_IS_OFF:
             ints, upper, adjoint = s.ints, s.chars[UPPER:].ctypes, s.chars[ADJOINT:].ctypes
             ints[SIZE], ints[COUNT] = count, n
             size, length = ints.ctypes, ints[COUNT:].ctypes
-            numbers = np.array([1.0, 0.0])
-            one, zero = numbers.ctypes, numbers[1:].ctypes
+            s.sums[0], s.sums[1] = 1.0, 0.0
+            one, zero = s.sums.ctypes, s.sums[1:].ctypes
             product(upper, adjoint, size, length, one, b.ctypes, length, zero, out.ctypes, size)
 
         return compiled

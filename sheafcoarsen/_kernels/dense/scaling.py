@@ -4,18 +4,31 @@ import math
 
 import numpy as np
 
-from sheafcoarsen._kernels.jit import kernel, reassociating_subkernel, subkernel
+from sheafcoarsen._kernels.jit import borrowing_kernel, reassociating_subkernel, subkernel
 
 EPS = 2.0**-52
 """Distance from 1 to the next larger number in double precision."""
 
 
-@kernel
+@borrowing_kernel
 def power_of_two(size):
     """Return the power of two just above ``size``, clipped to 2^-1000 .. 2^1000; 1 for size 0."""
     if size == 0:
         return 1.0
-    return math.ldexp(1.0, min(max(math.frexp(size)[1], -1000), 1000))
+    power = math.frexp(size)[1]
+    if abs(power) > 1000:
+        power = -1000 if power < 0 else 1000
+    return math.ldexp(1.0, power)
+
+
+@subkernel
+def largest_entry(data, begin, end, largest):
+    """Return the largest absolute value of data[begin:end], or ``largest`` if that is larger."""
+    for i in range(begin, end):
+        size = float(abs(data[i]))
+        if size > largest:
+            largest = size
+    return largest
 
 
 @reassociating_subkernel
@@ -34,10 +47,7 @@ def inf_norm(a, n, sums):
             total += size
             sums[j] += size
         sums[i] += total
-    largest = 0.0
-    for i in range(n):
-        largest = max(largest, sums[i])
-    return largest
+    return largest_entry(sums, np.int64(0), n, 0.0)
 
 
 @subkernel
@@ -48,7 +58,9 @@ def brought_near_one(a, n):
     """
     largest = 0.0
     for i in range(n):
-        largest = max(largest, float(abs(a[i * n + i])))
+        size = float(abs(a[i * n + i]))
+        if size > largest:
+            largest = size
     if largest == 0 or 1e-3 < largest < 1e3:
         return 1.0 if largest > 0 else 0.0
     scale = power_of_two(largest)
@@ -65,9 +77,7 @@ def fix_phase(z, at, n, sqrt_eps):
 
     This makes eigenvectors reproducible.
     """
-    largest = 0.0
-    for i in range(n):
-        largest = max(largest, float(abs(z[at + i])))
+    largest = largest_entry(z, at, at + n, 0.0)
     for i in range(n):
         size = float(abs(z[at + i]))
         if size >= (1 - sqrt_eps) * largest and size > 0:
@@ -78,12 +88,10 @@ def fix_phase(z, at, n, sqrt_eps):
             return
 
 
-@kernel
+@borrowing_kernel
 def normalized(out, count):
     """Divide entries by a power of two near the largest one; return it, or 0 if all are zero."""
-    largest = 0.0
-    for i in range(count):
-        largest = max(largest, float(abs(out[i])))
+    largest = largest_entry(out, np.int64(0), count, 0.0)
     if largest == 0:
         return 0.0
     scale = power_of_two(largest)

@@ -43,7 +43,7 @@ class Workspace(NamedTuple):
     iwork: np.ndarray
     ints: np.ndarray
     chars: np.ndarray
-    sums: np.ndarray  # (n,) row sums for norms, in double precision
+    sums: np.ndarray  # (n + 1,) row sums for norms, in double precision
 
 
 def worth_reducing(dims, wanted) -> bool:
@@ -91,7 +91,7 @@ def workspace(
         iwork=np.empty(5 * n + 64, np.int32),
         ints=np.zeros(8, np.int32),
         chars=np.frombuffer(b"VUNAC", np.uint8).copy(),
-        sums=np.empty(n),
+        sums=np.empty(n + 1),
     )
 
 

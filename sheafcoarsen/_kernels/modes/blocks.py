@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sheafcoarsen._kernels.dense import fix_phase
-from sheafcoarsen._kernels.jit import kernel, subkernel
+from sheafcoarsen._kernels.jit import borrowing_kernel, subkernel
 
 
 class Blocks(NamedTuple):
@@ -17,7 +17,7 @@ class Blocks(NamedTuple):
     ranks: np.ndarray  # (K,) r_a
 
 
-@kernel
+@borrowing_kernel
 def block_indices(labels, vertex_dims, ranks, first_columns, indptr, indices):
     """Fill the csr index arrays of R: rows of vertices in cluster a have the r_a columns of a."""
     row, at = 0, 0
@@ -47,14 +47,14 @@ def put_block(a, f, c, z, at, row_step, column_step, R):
                 data[p + j] = z[q + j * column_step]
 
 
-@kernel
+@borrowing_kernel
 def put_columns(f, c, z, starts, widths, R):
     """Write all R_a to R: R_a is the first r_a of the widths[a] columns at z[starts[a]]."""
     for a in range(R.ranks.size):
         put_block(a, f, c, z, starts[a], widths[a], 1, R)
 
 
-@kernel
+@borrowing_kernel
 def put_modes(a, f, c, z, eps, R):
     """Normalize the phases of the first r_a rows of z, of length N_a, and write the rows to R_a."""
     n = c.dims[a]

@@ -1,47 +1,36 @@
 """The local operator of one cluster as a dense matrix.
 
-``c`` is a ``Clusters`` or ``PatchIndex``. Its half-edges, 2 e + end, are the terms of the principal
-block that L_a lacks.
+``f`` is a ``SheafArrays``, ``c`` a ``Clusters``. Its half-edges, 2 e + end, are the terms of the
+principal block that L_a lacks.
 """
 
 import numpy as np
 
-from sheafcoarsen._kernels.dense import NOT_NEGATIVE, add_gram, power_of_two
+from sheafcoarsen._kernels.dense import NOT_NEGATIVE, add_gram, largest_entry, power_of_two
 from sheafcoarsen._kernels.jit import subkernel
-
-
-@subkernel
-def largest_entry(data, begin, end):
-    """Return the largest absolute value of data[begin:end]."""
-    largest = 0.0
-    for i in range(begin, end):
-        largest = max(largest, float(abs(data[i])))
-    return largest
 
 
 @subkernel
 def cluster_unit(a, f, c):
     """Return one over the power of two just above the largest map entry of cluster a's operator."""
-    edges, inner, half_ptr, half_edges = f.edges, c.internal_edges, c.half_ptr, c.half_edges
-    tail_data, tail_offsets = f.tail_data, f.tail_offsets
-    head_data, head_offsets = f.head_data, f.head_offsets
     largest = 0.0
     for k in range(c.internal_ptr[a], c.internal_ptr[a + 1]):
-        e = inner[k]
-        tail, head = tail_offsets[e], head_offsets[e]
-        if edges[e, 0] == edges[e, 1]:  # the operator contains only the difference of a loop's maps
-            for i in range(tail_offsets[e + 1] - tail):
-                largest = max(largest, float(abs(tail_data[tail + i] - head_data[head + i])))
+        e = c.internal_edges[k]
+        if f.edges[e, 0] != f.edges[e, 1]:
+            largest = largest_entry(f.tail_data, f.tail_offsets[e], f.tail_offsets[e + 1], largest)
+            largest = largest_entry(f.head_data, f.head_offsets[e], f.head_offsets[e + 1], largest)
             continue
-        largest = max(largest, largest_entry(tail_data, tail, tail_offsets[e + 1]))
-        largest = max(largest, largest_entry(head_data, head, head_offsets[e + 1]))
-    for k in range(half_ptr[a], half_ptr[a + 1]):
-        e = half_edges[k] >> 1
-        if half_edges[k] & 1 == 0:
-            entry = largest_entry(tail_data, tail_offsets[e], tail_offsets[e + 1])
+        tail, head = f.tail_offsets[e], f.head_offsets[e]
+        for i in range(f.tail_offsets[e + 1] - tail):  # the operator contains only this difference
+            size = float(abs(f.tail_data[tail + i] - f.head_data[head + i]))
+            if size > largest:
+                largest = size
+    for k in range(c.half_ptr[a], c.half_ptr[a + 1]):
+        e = c.half_edges[k] >> 1
+        if c.half_edges[k] & 1 == 0:
+            largest = largest_entry(f.tail_data, f.tail_offsets[e], f.tail_offsets[e + 1], largest)
         else:
-            entry = largest_entry(head_data, head_offsets[e], head_offsets[e + 1])
-        largest = max(largest, entry)
+            largest = largest_entry(f.head_data, f.head_offsets[e], f.head_offsets[e + 1], largest)
     return 1 / power_of_two(largest)
 
 
@@ -52,23 +41,21 @@ def largest_loop_entry(a, f, c):
     Only the difference of the two maps enters the operator. If they cancel, the difference is
     rounding relative to this entry, and must not count as rank.
     """
-    edges, inner = f.edges, c.internal_edges
-    tail_data, tail_offsets = f.tail_data, f.tail_offsets
-    head_data, head_offsets = f.head_data, f.head_offsets
     largest = 0.0
     for k in range(c.internal_ptr[a], c.internal_ptr[a + 1]):
-        e = inner[k]
-        if edges[e, 0] == edges[e, 1]:
-            largest = max(largest, largest_entry(tail_data, tail_offsets[e], tail_offsets[e + 1]))
-            largest = max(largest, largest_entry(head_data, head_offsets[e], head_offsets[e + 1]))
+        e = c.internal_edges[k]
+        if f.edges[e, 0] == f.edges[e, 1]:
+            largest = largest_entry(f.tail_data, f.tail_offsets[e], f.tail_offsets[e + 1], largest)
+            largest = largest_entry(f.head_data, f.head_offsets[e], f.head_offsets[e + 1], largest)
     return largest
 
 
 @subkernel
-def scaled_map(data, begin, end, unit, out, at):
-    """Write unit times data[begin:end] to ``out`` from index ``at``."""
-    for i in range(begin, end):
-        out[(at + i - begin) & NOT_NEGATIVE] = data[i & NOT_NEGATIVE] * unit
+def scaled_map(data, offsets, e, unit, out, at):
+    """Write unit times map e to ``out`` from index ``at``."""
+    begin = offsets[e]
+    for i in range(offsets[e + 1] - begin):
+        out[(at + i) & NOT_NEGATIVE] = data[(begin + i) & NOT_NEGATIVE] * unit
 
 
 @subkernel
@@ -78,42 +65,47 @@ def assemble(a, f, c, unit, maps, out):
     Entries above the diagonal are undefined. Maps are scaled before they are squared, so that
     squares neither over- nor underflow; ``maps`` is workspace for both maps of an edge.
     """
-    # fields are read once, because every access to one counts references
-    edges, vertex_dims, edge_dims, local = f.edges, f.vertex_dims, f.edge_dims, c.local_offsets
-    tail_data, tail_offsets = f.tail_data, f.tail_offsets
-    head_data, head_offsets = f.head_data, f.head_offsets
-    inner, half_ptr, half_edges = c.internal_edges, c.half_ptr, c.half_edges
     start = np.int64(0)  # int64, since callees would be compiled again for a literal
     n = c.dims[a]
     for i in range(n * n):
         out[i] = 0
     for k in range(c.internal_ptr[a], c.internal_ptr[a + 1]):
-        e = inner[k]
-        u, v, rows = edges[e, 0], edges[e, 1], edge_dims[e]
-        du, dv, at_u, at_v = vertex_dims[u], vertex_dims[v], local[u], local[v]
+        e = c.internal_edges[k]
+        u, v, rows = f.edges[e, 0], f.edges[e, 1], f.edge_dims[e]
+        du, dv, at_u, at_v = (
+            f.vertex_dims[u],
+            f.vertex_dims[v],
+            c.local_offsets[u],
+            c.local_offsets[v],
+        )
+        h, n_blocks = rows * du, 3
         if u == v:
-            for i in range(rows * du):
-                maps[i] = (tail_data[tail_offsets[e] + i] - head_data[head_offsets[e] + i]) * unit
-            add_gram(out, (at_u * (n + 1), n), maps, (start, du), maps, (start, du), rows, 1.0)
-            continue
-        h = rows * du
-        scaled_map(tail_data, tail_offsets[e], tail_offsets[e + 1], unit, maps, start)
-        scaled_map(head_data, head_offsets[e], head_offsets[e + 1], unit, maps, h)
-        add_gram(out, (at_u * (n + 1), n), maps, (start, du), maps, (start, du), rows, 1.0)
-        add_gram(out, (at_v * (n + 1), n), maps, (h, dv), maps, (h, dv), rows, 1.0)
-        if at_u > at_v:
-            add_gram(out, (at_u * n + at_v, n), maps, (start, du), maps, (h, dv), rows, -1.0)
+            n_blocks, tail, head = 1, f.tail_offsets[e], f.head_offsets[e]
+            for i in range(h):
+                maps[i] = (f.tail_data[tail + i] - f.head_data[head + i]) * unit
         else:
-            add_gram(out, (at_v * n + at_u, n), maps, (h, dv), maps, (start, du), rows, -1.0)
-    for k in range(half_ptr[a], half_ptr[a + 1]):
-        e = half_edges[k] >> 1
-        v, rows = edges[e, half_edges[k] & 1], edge_dims[e]
-        d, at_u = vertex_dims[v], local[v]
-        if half_edges[k] & 1 == 0:
-            scaled_map(tail_data, tail_offsets[e], tail_offsets[e + 1], unit, maps, start)
+            scaled_map(f.tail_data, f.tail_offsets, e, unit, maps, start)
+            scaled_map(f.head_data, f.head_offsets, e, unit, maps, h)
+        for block in range(n_blocks):
+            # the diagonal blocks of u and v, and the one between them in the lower triangle
+            i, left = at_u, (start, du)
+            j, right = at_u, (start, du)
+            if block == 1 or (block == 2 and at_u <= at_v):
+                i, left = at_v, (h, dv)
+            if block == 1 or (block == 2 and at_u > at_v):
+                j, right = at_v, (h, dv)
+            sign = -1.0 if block == 2 else 1.0
+            add_gram(out, (i * n + j, n), maps, left, maps, right, rows, sign)
+    for k in range(c.half_ptr[a], c.half_ptr[a + 1]):
+        e, end = c.half_edges[k] >> 1, c.half_edges[k] & 1
+        v = f.edges[e, end]
+        shape = start, f.vertex_dims[v]
+        if end == 0:
+            scaled_map(f.tail_data, f.tail_offsets, e, unit, maps, start)
         else:
-            scaled_map(head_data, head_offsets[e], head_offsets[e + 1], unit, maps, start)
-        add_gram(out, (at_u * (n + 1), n), maps, (start, d), maps, (start, d), rows, 1.0)
+            scaled_map(f.head_data, f.head_offsets, e, unit, maps, start)
+        at = c.local_offsets[v] * (n + 1)
+        add_gram(out, (at, n), maps, shape, maps, shape, f.edge_dims[e], 1.0)
 
 
 @subkernel
@@ -122,35 +114,30 @@ def stack(a, f, c, rows, out):
 
     The Gram matrix of this stack is the local operator.
     """
-    edges, vertex_dims, edge_dims, local = f.edges, f.vertex_dims, f.edge_dims, c.local_offsets
-    tail_data, tail_offsets = f.tail_data, f.tail_offsets
-    head_data, head_offsets = f.head_data, f.head_offsets
-    inner, half_ptr, half_edges = c.internal_edges, c.half_ptr, c.half_edges
     n = c.dims[a]
     for i in range(rows * n):
         out[i] = 0
     row = 0
     for k in range(c.internal_ptr[a], c.internal_ptr[a + 1]):
-        e = inner[k]
-        u, v = edges[e, 0], edges[e, 1]
-        du, dv = vertex_dims[u], vertex_dims[v]
-        for q in range(edge_dims[e]):
-            at = row * n + local[u]
+        e = c.internal_edges[k]
+        u, v = f.edges[e, 0], f.edges[e, 1]
+        du, dv = f.vertex_dims[u], f.vertex_dims[v]
+        for q in range(f.edge_dims[e]):
+            at, p = row * n + c.local_offsets[u], f.tail_offsets[e] + q * du
             for i in range(du):
-                out[at + i] += tail_data[tail_offsets[e] + q * du + i]
-            at = row * n + local[v]
+                out[at + i] += f.tail_data[p + i]
+            at, p = row * n + c.local_offsets[v], f.head_offsets[e] + q * dv
             for i in range(dv):
-                out[at + i] -= head_data[head_offsets[e] + q * dv + i]
+                out[at + i] -= f.head_data[p + i]
             row += 1
-    for k in range(half_ptr[a], half_ptr[a + 1]):
-        e, end = half_edges[k] >> 1, half_edges[k] & 1
-        v = edges[e, end]
-        d = vertex_dims[v]
-        for q in range(edge_dims[e]):
-            at = row * n + local[v]
+    for k in range(c.half_ptr[a], c.half_ptr[a + 1]):
+        e, end = c.half_edges[k] >> 1, c.half_edges[k] & 1
+        v = f.edges[e, end]
+        d, data, p = f.vertex_dims[v], f.tail_data, f.tail_offsets[e]
+        if end == 1:
+            data, p = f.head_data, f.head_offsets[e]
+        for q in range(f.edge_dims[e]):
+            at = row * n + c.local_offsets[v]
             for i in range(d):
-                if end == 0:
-                    out[at + i] = tail_data[tail_offsets[e] + q * d + i]
-                else:
-                    out[at + i] = head_data[head_offsets[e] + q * d + i]
+                out[at + i] = data[p + q * d + i]
             row += 1

@@ -17,7 +17,7 @@ from sheafcoarsen._kernels.dense import (
     normalized,
     singular_rows,
 )
-from sheafcoarsen._kernels.jit import kernel
+from sheafcoarsen._kernels.jit import borrowing_kernel
 from sheafcoarsen._kernels.modes.blocks import Blocks, put_modes
 from sheafcoarsen._kernels.modes.local import (
     assemble,
@@ -46,12 +46,12 @@ class SpectraOut(NamedTuple):
     norms: np.ndarray  # (K,)
 
 
-@kernel
+@borrowing_kernel
 def local_modes(lo, hi, f, c, left_out, eps, s, out):
     """Compute the lowest modes of clusters lo .. hi, except those with ``left_out`` set."""
     sqrt_eps, ranks, starts = math.sqrt(eps), out.blocks.ranks, out.starts
     scores, following, norms, tied = out.scores, out.following, out.norms, out.tied
-    matrix, w, z, sums, maps = s.a, s.w, s.z, s.sums, s.map
+    matrix, w, z = s.a, s.w, s.z
     for a in range(lo, hi):
         if left_out[a]:
             continue
@@ -62,8 +62,8 @@ def local_modes(lo, hi, f, c, left_out, eps, s, out):
         if n == 0:
             continue
         unit = cluster_unit(a, f, c)
-        assemble(a, f, c, unit, maps, matrix)
-        top = inf_norm(matrix, n, sums)
+        assemble(a, f, c, unit, s.map, matrix)
+        top = inf_norm(matrix, n, s.sums)
         at = starts[a]
         scale = brought_near_one(matrix, n)
         if scale == 0:
@@ -76,12 +76,12 @@ def local_modes(lo, hi, f, c, left_out, eps, s, out):
                 following[a] = 0
                 tied[a] = r > 0
         else:
-            if eigh_lowest(n, min(r + 1, n), eps, s, s.reduction) != 0:
+            if eigh_lowest(n, r + 1 if r < n else n, eps, s, s.reduction) != 0:
                 return a
             for j in range(r):
-                scores[at + j] = max(float(w[j]), 0.0) * scale / unit / unit
+                scores[at + j] = (0.0 if w[j] < 0 else float(w[j])) * scale / unit / unit
             if r < n:
-                following[a] = max(float(w[r]), 0.0) * scale / unit / unit
+                following[a] = (0.0 if w[r] < 0 else float(w[r])) * scale / unit / unit
                 if r > 0:
                     tied[a] = (float(w[r]) - float(w[r - 1])) * scale <= sqrt_eps * top
             norms[a] = top / unit / unit
@@ -89,7 +89,7 @@ def local_modes(lo, hi, f, c, left_out, eps, s, out):
     return -1
 
 
-@kernel
+@borrowing_kernel
 def local_spectra(lo, hi, f, c, eps, s, out):
     """Compute all eigenvalues of the local operators of clusters lo .. hi."""
     starts, scores, norms = out.starts, out.scores, out.norms
@@ -110,7 +110,7 @@ def local_spectra(lo, hi, f, c, eps, s, out):
     return -1
 
 
-@kernel
+@borrowing_kernel
 def kernel_dims(lo, hi, f, c, rows, eps, s, dims):
     """Write each local operator's kernel dimension, found from singular values, to ``dims``."""
     for a in range(lo, hi):
@@ -131,7 +131,7 @@ def kernel_dims(lo, hi, f, c, rows, eps, s, dims):
     return -1
 
 
-@kernel
+@borrowing_kernel
 def singular_modes(lo, hi, f, c, rows, eps, s, out):
     """Compute the lowest modes of clusters lo .. hi as right singular vectors of ``stack``.
 

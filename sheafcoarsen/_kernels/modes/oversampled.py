@@ -20,7 +20,7 @@ from sheafcoarsen._kernels.dense import (
     potrs,
     power_of_two,
 )
-from sheafcoarsen._kernels.jit import kernel, numba_inlined, subkernel
+from sheafcoarsen._kernels.jit import borrowing_kernel, numba_inlined, subkernel
 from sheafcoarsen._kernels.modes.blocks import put_modes
 from sheafcoarsen._kernels.modes.local import assemble, cluster_unit
 from sheafcoarsen._kernels.modes.patch_kernel import patch_kernel, restriction
@@ -61,54 +61,35 @@ class Responses(NamedTuple):
 
 
 @subkernel
-def border_of(a, problems, unit, largest, L_T):
-    """Return the coordinates of patch a that edges leaving the patch touch."""
-    vertex_dims, vertex_offsets = problems.f.vertex_dims, problems.f.vertex_offsets
-    p = problems.p
-    members, begin, diagonal, N = p.members, p.starts[a], p.diagonal, p.dims[a]
-    border = np.empty(N, np.int64)
+def find_border(a, problems, unit, largest, workspace):
+    """Write the coordinates of patch a that edges leaving the patch touch; return their number."""
+    f, p, L_T, border = problems.f, problems.p, workspace.a, workspace.border
+    begin, N = p.starts[a], p.dims[a]
     count, at = 0, 0
     for q in range(begin, begin + p.counts[a]):
-        v = members[q]
-        for i in range(vertex_dims[v]):
-            full = diagonal[vertex_offsets[v] + i] * unit * unit
+        v = p.members[q]
+        for i in range(f.vertex_dims[v]):
+            full = p.diagonal[f.vertex_offsets[v] + i] * unit * unit
             if full - L_T[at * N + at].real > BORDER * largest:
                 border[count] = at
                 count += 1
             at += 1
-    return border[:count]
+    return count
 
 
 @subkernel
-def project_out(kernels, n, height, m):
-    """Overwrite M by M (I - K K*); m has the columns of conj(M), ``kernels`` those of K."""
-    inner = np.empty(height, m.dtype)
-    for q in range(kernels.shape[0]):
-        for i in range(height):
-            inner[i] = 0
-        for j in range(n):
-            factor, at = np.conj(kernels[q, j]), j * height
-            for i in range(height):
-                inner[i] += factor * m[at + i]
-        for j in range(n):
-            factor, at = kernels[q, j], j * height
-            for i in range(height):
-                m[at + i] -= factor * inner[i]
-
-
-@subkernel
-def responses(n, target, border, kernels, workspace):
+def responses(n, target, nb, k, workspace):
     """Write the lower triangle of -(I - K K*) G (I - K K*) / scale - c K K* to s.a.
 
     Its entries are near 1. Since c exceeds norm(G) / scale, its lowest eigenvectors are K, followed
     by the leading eigenvectors of G orthogonal to K. Returns the scale and LAPACK's info.
 
     G = X_b* X_b + target^2 Y* Y with A = L_T + SHIFT target I, X = A^{-1} P_C*, Y = A^{-1} X and b
-    the border. ``target`` is in units of the scaled maps.
+    the border of ``nb`` coordinates. ``target`` is in units of the scaled maps; the k columns of K
+    are the rows of ``basis``.
     """
-    s = workspace.s
-    N, k, nb = workspace.t.dims[0], kernels.shape[0], border.size
-    A, x, m = workspace.a, workspace.x, workspace.m
+    s, N, border, K = workspace.s, workspace.c.dims[0], workspace.border, workspace.basis
+    A, x, m, inner = workspace.a, workspace.x, workspace.m, workspace.column
     for i in range(N):
         A[i * N + i] += SHIFT * target
     info = potrf(A, N, s)
@@ -127,8 +108,18 @@ def responses(n, target, border, kernels, workspace):
     for j in range(n):
         for i in range(N):
             m[j * height + nb + i] = target * x[j * N + i]
-    for _ in range(2):  # twice, because M K may be much larger than M (I - K K*)
-        project_out(kernels, n, height, m)
+    for q in range(2 * k):  # M (I - K K*), twice, because M K may be much larger than the result
+        at = (q % k) * n
+        for i in range(height):
+            inner[i] = 0
+        for j in range(n):
+            factor = np.conj(K[at + j])
+            for i in range(height):
+                inner[i] += factor * m[j * height + i]
+        for j in range(n):
+            factor = K[at + j]
+            for i in range(height):
+                m[j * height + i] -= factor * inner[i]
     out = s.a
     gram(m, height, n, out, s)
     largest = 0.0
@@ -142,7 +133,7 @@ def responses(n, target, border, kernels, workspace):
     for q in range(k):
         for i in range(n):
             for j in range(i + 1):
-                out[i * n + j] -= shift * kernels[q, i] * np.conj(kernels[q, j])
+                out[i * n + j] -= shift * K[q * n + i] * np.conj(K[q * n + j])
     return scale, 0
 
 
@@ -154,11 +145,12 @@ def prepare(a, problems, workspace):
     info.
     """
     f, p, t, s = problems.f, problems.p, workspace.t, workspace.s
+    c, patch = workspace.c, np.int64(0)
     n, eps = problems.c.dims[a], problems.eps
     rows = set_patch(a, f, p, t)
     N, local, out = t.dims[0], workspace.a, s.a
-    unit = cluster_unit(0, f, t)
-    assemble(0, f, t, unit, workspace.map, local)
+    unit = cluster_unit(patch, f, c)
+    assemble(patch, f, c, unit, workspace.map, local)
     largest = 0.0
     for i in range(N):
         largest = max(largest, local[i * N + i].real)
@@ -169,17 +161,17 @@ def prepare(a, problems, workspace):
         for i in range(n):
             out[i * n + i] = -1
         return n, 1.0, unit, 0.0, 0
-    top = inf_norm(local, N, np.empty(N))
+    top = inf_norm(local, N, workspace.svd.sums)
     wanted = min(max(problems.target * unit * unit, 40 * N * EPS * largest), 1e8 * largest)
     scale = 1.0
-    kernels, info = patch_kernel(f, rows, unit, largest, top, eps, workspace)
-    if info == 0 and kernels.shape[0] > 0:
-        kernels, info = restriction(kernels, n, eps, s)
+    k, info = patch_kernel(f, rows, unit, largest, top, eps, workspace)
+    if info == 0 and k > 0:
+        k, info = restriction(k, N, n, eps, workspace)
     if info == 0:
-        border = border_of(a, problems, unit, largest, local)
-        scale, info = responses(n, wanted, border, kernels, workspace)
+        nb = find_border(a, problems, unit, largest, workspace)
+        scale, info = responses(n, wanted, nb, k, workspace)
     reset_patch(a, p, t)
-    return kernels.shape[0], scale, unit, top / unit / unit, info
+    return k, scale, unit, top / unit / unit, info
 
 
 @subkernel
@@ -194,7 +186,7 @@ def score(j, k, w, n, scale, unit, least):
     return min(max(1 / math.sqrt(eigenvalue) / unit / unit, least), 1 / least)
 
 
-@kernel
+@borrowing_kernel
 def oversampled_spectra(lo, hi, problems, workspace, out, responses_out):
     """Compute all scores of clusters lo .. hi and the dimensions of K_C.
 
@@ -224,7 +216,7 @@ def oversampled_spectra(lo, hi, problems, workspace, out, responses_out):
     return -1
 
 
-@kernel
+@borrowing_kernel
 def oversampled_modes(lo, hi, problems, workspace, known, out):
     """Compute the lowest oversampled modes of clusters lo .. hi.
 
@@ -233,12 +225,7 @@ def oversampled_modes(lo, hi, problems, workspace, known, out):
     f, c, s, least, eps = problems.f, problems.c, workspace.s, problems.least, problems.eps
     sqrt_eps, ranks, starts = math.sqrt(eps), out.blocks.ranks, out.starts
     scores, following, norms, tied = out.scores, out.following, out.norms, out.tied
-    matrices, kernels, numbers, matrix_starts = (
-        known.matrices,
-        known.kernels,
-        known.numbers,
-        known.starts,
-    )
+    matrices, matrix_starts = known.matrices, known.starts
     matrix, w, z, dims, blocks, reduction = s.a, s.w, s.z, c.dims, out.blocks, s.reduction
     for a in range(lo, hi):
         n, r = dims[a], ranks[a]
@@ -248,7 +235,8 @@ def oversampled_modes(lo, hi, problems, workspace, known, out):
         if n == 0:
             continue
         if matrices.size > 0:
-            k, scale, unit, norms[a] = kernels[a], numbers[a, 0], numbers[a, 1], numbers[a, 2]
+            k, numbers = known.kernels[a], known.numbers[a]
+            scale, unit, norms[a] = numbers[0], numbers[1], numbers[2]
             for i in range(n * n):
                 matrix[i] = matrices[matrix_starts[a] + i]
         else:

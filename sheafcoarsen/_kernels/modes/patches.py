@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sheafcoarsen._kernels.jit import kernel, subkernel
+from sheafcoarsen._kernels.jit import borrowing_kernel, subkernel
 
 
 class Patches(NamedTuple):
@@ -25,23 +25,12 @@ class Patches(NamedTuple):
 
 
 class PatchIndex(NamedTuple):
-    """Index arrays of one patch, laid out as in a ``Clusters`` that has only this cluster."""
+    """Index arrays of one patch, in the memory of a ``Clusters`` with only this cluster."""
 
     dims: np.ndarray  # (1,)
     internal_edges: np.ndarray
     internal_ptr: np.ndarray  # (2,)
     local_offsets: np.ndarray  # (n_vertices,) -1 outside the patch
-    half_edges: np.ndarray  # (0,)
-    half_ptr: np.ndarray  # (2,)
-
-
-@subkernel
-def rounded_strength(strength):
-    """Return a strength rounded to 20 bits, so that rounding errors do not break ties."""
-    if strength == 0:
-        return 0.0
-    fraction, power = math.frexp(strength)
-    return math.ldexp(math.floor(fraction * 2.0**20 + 0.5), power - 20)
 
 
 @subkernel
@@ -76,20 +65,21 @@ def sort_by_strength(items, count, strength):
         items[i] = v
 
 
-@kernel
-def grow_patches(lo, hi, f, c, links, rings, patches):
+@borrowing_kernel
+def grow_patches(lo, hi, f, c, links, rings, patches, workspace):
     """Fill the patches T of clusters C in lo .. hi, ring by ring, while dim T <= 2 dim C.
 
-    Within a ring, vertices are added in descending order of their coupling to the patch.
+    Within a ring, vertices are added in descending order of their coupling to the patch, rounded to
+    20 bits, so that rounding errors do not break ties. ``workspace`` holds two integers and a
+    number for each vertex.
     """
     starts, ends, weights = links.starts, links.ends, links.weights
     members, counts, dims = patches.members, patches.counts, patches.dims
     vertex_dims, cluster_members, cluster_dims = f.vertex_dims, c.members, c.dims
     member_ptr, begins = c.member_ptr, patches.starts
-    n_vertices = vertex_dims.size
-    seen = np.full(n_vertices, -1, np.int64)
-    strength = np.zeros(n_vertices)
-    candidates = np.empty(n_vertices, np.int64)
+    seen, candidates, strength = workspace
+    for v in range(vertex_dims.size):
+        seen[v], strength[v] = -1, 0.0
     for a in range(lo, hi):
         begin = begins[a]
         count = 0
@@ -100,7 +90,7 @@ def grow_patches(lo, hi, f, c, links, rings, patches):
         dims[a] = cluster_dims[a]
         first = 0
         for _ in range(rings):
-            n_candidates = 0
+            n_candidates = np.int64(0)
             for k in range(first, count):
                 v = members[begin + k]
                 for i in range(starts[v], starts[v + 1]):
@@ -116,8 +106,9 @@ def grow_patches(lo, hi, f, c, links, rings, patches):
                 break
             first = count
             for k in range(n_candidates):
-                u = candidates[k]
-                strength[u] = rounded_strength(strength[u])
+                fraction, power = math.frexp(strength[candidates[k]])
+                fraction = math.floor(fraction * 2.0**20 + 0.5)
+                strength[candidates[k]] = math.ldexp(fraction, power - 20)
             sort_by_strength(candidates, n_candidates, strength)
             is_full = False
             for k in range(n_candidates):

@@ -9,7 +9,7 @@ occur once and follow ``DIAGONAL``. ``f`` is a ``SheafArrays``, ``blocks`` a ``B
 import numpy as np
 
 from sheafcoarsen._kernels.dense import NOT_NEGATIVE, add_gram
-from sheafcoarsen._kernels.jit import kernel, llvm_inlined
+from sheafcoarsen._kernels.jit import borrowing_kernel, llvm_inlined
 from sheafcoarsen._kernels.operators.delta import add_loop_gram
 from sheafcoarsen._kernels.operators.pattern import DIAGONAL
 from sheafcoarsen._kernels.simd import EXACT, ONE, add_adjoint, put, read, zero
@@ -31,7 +31,7 @@ def put_uniform_block(lanes, a, b, p, rows, out, position, diagonal):
     return diagonal
 
 
-@kernel
+@borrowing_kernel
 def fill_uniform(lo, hi, maps, blocks, bsr, lanes, square, out):
     """Write the rows of L of vertices lo .. hi if all maps are rows x d, with d at most 3.
 
@@ -69,7 +69,7 @@ def fill_uniform(lo, hi, maps, blocks, bsr, lanes, square, out):
         put(out, at_diagonal, stride, diagonal)
 
 
-@kernel
+@borrowing_kernel
 def fill(lo, hi, f, blocks, row_starts, bsr, out):
     """Write the rows of L for vertices lo .. hi; the entries of vertex i start at row_starts[i].
 

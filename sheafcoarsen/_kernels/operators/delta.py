@@ -6,7 +6,7 @@
 import numpy as np
 
 from sheafcoarsen._kernels.dense import triangular_factor
-from sheafcoarsen._kernels.jit import kernel, subkernel
+from sheafcoarsen._kernels.jit import borrowing_kernel, kernel, subkernel
 
 
 @subkernel
@@ -63,7 +63,7 @@ def stacked_factors(lo, hi, f, half_ptr, half_edges, starts, out):
             out[starts[v] + i] = m[i] if i < filled * d else 0
 
 
-@kernel
+@borrowing_kernel
 def multiply_maps(f, end, roots, root_offsets, out):
     """Write F_{v->e} W_v at one end of every edge, with W_v at roots[root_offsets[v]]."""
     data = f.tail_data if end == 0 else f.head_data
@@ -82,7 +82,7 @@ def multiply_maps(f, end, roots, root_offsets, out):
                     out[at + j] += x * roots[w + i * d + j]
 
 
-@kernel
+@borrowing_kernel
 def coboundary_csr(f, indptr, indices, data):
     """Write the CSR indices, sorted within rows, and data of the coboundary; indptr is given."""
     for e in range(f.edges.shape[0]):
@@ -106,7 +106,7 @@ def coboundary_csr(f, indptr, indices, data):
                 data[pv + i] = -f.head_data[b + i]
 
 
-@kernel
+@borrowing_kernel
 def sum_products(starts, y, z, out):
     """Write Re sum conj(y[r, c]) z[r, c] over rows starts[k] .. starts[k + 1] to out[k, c]."""
     h = y.shape[1]

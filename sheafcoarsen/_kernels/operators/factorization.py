@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sheafcoarsen._kernels.jit import kernel, subkernel
+from sheafcoarsen._kernels.jit import borrowing_kernel, kernel, subkernel
 from sheafcoarsen._kernels.simd import ONE, add_adjoint, add_block, put, read, zero
 
 
@@ -143,7 +143,7 @@ def _remove_neighbor(indptr, neighbors, degrees, u, v):
     neighbors[_find(neighbors, indptr[u], degrees[u] + 1, v)] = neighbors[indptr[u] + degrees[u]]
 
 
-@kernel
+@borrowing_kernel
 def order_chains(indptr, neighbors, degrees, order):
     """Eliminate vertices with at most two neighbours repeatedly; write them to ``order``.
 
@@ -186,7 +186,7 @@ def order_chains(indptr, neighbors, degrees, order):
     return count
 
 
-@kernel
+@borrowing_kernel
 def mark_stalks(indptr, indices, begins):
     """Mark rows of a pattern unless they are coupled to the previous row and share its entries."""
     for i in range(begins.size):
@@ -239,7 +239,7 @@ def count_operations(indptr, indices, widths, step_of, limit, counts):
     counts[0], counts[1] = operations, entries
 
 
-@kernel
+@borrowing_kernel
 def solve_factored(indptr, indices, data, inverses, part, lanes, x):
     """Overwrite columns part[0] .. part[1] of x, (n, h), by (L D L*)^{-1} x.
 

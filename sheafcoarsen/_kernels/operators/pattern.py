@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sheafcoarsen._kernels.dense import NOT_NEGATIVE
-from sheafcoarsen._kernels.jit import kernel
+from sheafcoarsen._kernels.jit import borrowing_kernel
 
 DIAGONAL = -1
 """Code of the diagonal block in a block row."""
@@ -24,7 +24,7 @@ class BlockPattern(NamedTuple):
     columns: np.ndarray  # int32, column of each block
 
 
-@kernel
+@borrowing_kernel
 def canonical_entries(edges, row_ptr, position, columns, codes):
     """Write the codes and columns of all blocks for canonical edges, by one counting sort.
 
@@ -63,7 +63,7 @@ def canonical_entries(edges, row_ptr, position, columns, codes):
     return True
 
 
-@kernel
+@borrowing_kernel
 def sort_half_edges(edges, by_row, by_column, middle, sorted_entries):
     """Sort all half-edges 2 e + side by row, then column, then edge, by two counting sorts.
 
@@ -97,7 +97,7 @@ def sort_half_edges(edges, by_row, by_column, middle, sorted_entries):
     return count
 
 
-@kernel
+@borrowing_kernel
 def group_entries(edges, row_ends, sorted_entries, row_ptr, block_ptr, columns, codes):
     """Write the codes of sorted half-edges and group them into blocks; return their number.
 
@@ -137,7 +137,7 @@ def group_entries(edges, row_ends, sorted_entries, row_ptr, block_ptr, columns, 
     return k
 
 
-@kernel
+@borrowing_kernel
 def scalar_pattern(lo, hi, f, blocks, row_starts, indptr, indices):
     """Write the CSR indices for vertices lo .. hi; those of vertex i start at row_starts[i]."""
     block_ptr, block_col = blocks.block_ptr, blocks.columns

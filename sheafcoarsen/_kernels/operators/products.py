@@ -1,24 +1,19 @@
 """Products with delta and delta* delta from the maps, in one pass over the edges.
 
 ``f`` is a ``SheafArrays`` in which the tail map of a loop is the difference of its maps, and the
-head map is zero. ``lanes`` is a tuple of zeros of the scalar type of the result. For several
-columns, ``len(lanes)`` is the number of columns computed together, at most that of x; for one
-column, it is at least the largest dimension of a vertex stalk. ``blocks`` are tuples (rows,
-columns, uniform). The lengths of the first two are the shape of the blocks of maps, and divide the
-dimensions of all edge and all vertex stalks. ``uniform`` is not empty if each map is one block, or
-for one column if each vertex stalk fills the lanes; the compiler then knows all sizes and keeps
-sums in registers.
+head map is zero. ``lanes`` is a tuple of zeros of the scalar type of the result; its length is the
+number of columns computed together, at most that of x. ``blocks`` are tuples (rows, columns,
+uniform). The lengths of the first two are the shape of the blocks of maps, and divide the
+dimensions of all edge and all vertex stalks. ``uniform`` is not empty if each map is one block; the
+compiler then knows all sizes and keeps sums in registers.
 """
 
 import numpy as np
 
-from sheafcoarsen._kernels.jit import kernel, llvm_inlined
+from sheafcoarsen._kernels.jit import borrowing_kernel, kernel, llvm_inlined
 from sheafcoarsen._kernels.simd import (
-    ONE,
     add_adjoint,
     add_block,
-    add_multiple,
-    dot,
     put,
     read,
     zero,
@@ -53,7 +48,7 @@ def add_adjoint_product(lanes, blocks, sign, map_, y, to, h):
         put(out, u + i * h, h, sums)
 
 
-@kernel
+@borrowing_kernel
 def apply_coboundary(lo, hi, f, lanes, blocks, x, y):
     """Write delta x, for edges lo .. hi, to y; x is (dim_c0, h), y is (dim_c1, h)."""
     edges, vertex_dims, vertex_offsets, edge_dims, edge_offsets, a, ps, b, qs = f
@@ -134,26 +129,30 @@ def apply_laplacian(lo, hi, f, lanes, blocks, x, out):
                 add_adjoint_product(lanes, blocks, -1.0, (b, q, n, dv), y, (out, at_v), h)
 
 
-@kernel
-def apply_laplacian_column(f, lanes, uniform, x, out):
-    """Add delta* delta x to ``out`` for one column; complex x and ``out`` are conjugated."""
+@borrowing_kernel
+def apply_laplacian_column(f, stalk, x, out):
+    """Add delta* delta x to ``out`` for one column.
+
+    ``stalk`` is a tuple as long as the dimension of all vertex stalks, or empty if they differ.
+    """
     edges, vertex_dims, vertex_offsets, edge_dims, _, a, ps, b, qs = f
     for e in range(edges.shape[0]):
         u, v, n = edges[e, 0], edges[e, 1], edge_dims[e]
-        if len(uniform) > 0:
-            du, dv = len(lanes), len(lanes)
+        if len(stalk) > 0:
+            du, dv = len(stalk), len(stalk)
             u, v, p, q = u * du, v * du, e * n * du, e * n * du
         else:
             du, dv, p, q = vertex_dims[u], vertex_dims[v], ps[e], qs[e]
             u, v = vertex_offsets[u], vertex_offsets[v]
-        xu, xv = read(lanes, ONE, x, u, 0, du), read(lanes, ONE, x, v, 0, dv)
-        xv = add_multiple(zero(lanes, ONE), -1.0, xv)
-        su, sv = zero(lanes, ONE), zero(lanes, ONE)
         for _ in range(n):
-            A, B = read(lanes, ONE, a, p, 0, du), read(lanes, ONE, b, q, 0, dv)
-            y = np.conj(dot((A[0], B[0]), (xu[0], xv[0])))
-            su, sv = add_multiple(su, y, A), add_multiple(sv, -y, B)
+            y = out.dtype.type(0)
+            for i in range(du):
+                y += a[p + i] * x[u + i]
+            for i in range(dv):
+                y -= b[q + i] * x[v + i]
+            for i in range(du):
+                out[u + i] += np.conj(a[p + i]) * y
+            for i in range(dv):
+                out[v + i] -= np.conj(b[q + i]) * y
             p += du
             q += dv
-        put(out, u, 0, add_multiple(read(lanes, ONE, out, u, 0, du), 1.0, su), du)
-        put(out, v, 0, add_multiple(read(lanes, ONE, out, v, 0, dv), 1.0, sv), dv)

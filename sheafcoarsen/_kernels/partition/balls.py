@@ -6,7 +6,7 @@ only rank neighbours.
 
 import numpy as np
 
-from sheafcoarsen._kernels.jit import kernel
+from sheafcoarsen._kernels.jit import borrowing_kernel
 from sheafcoarsen._kernels.partition.heap import (
     ITEM,
     descending_code,
@@ -16,7 +16,7 @@ from sheafcoarsen._kernels.partition.heap import (
 from sheafcoarsen._kernels.partition.links import add_links, best_linked
 
 
-@kernel
+@borrowing_kernel
 def grow(links, n_clusters, start, labels, heap, workspace):
     """Partition the graph into about ``n_clusters`` connected balls; return their number.
 
@@ -50,7 +50,7 @@ def grow(links, n_clusters, start, labels, heap, workspace):
     head = 0
     tail = 0
     scanned = 0
-    count = 0
+    count = first
     n_balls = 0
     covered = 0
     pocket_weight = 0
@@ -70,7 +70,10 @@ def grow(links, n_clusters, start, labels, heap, workspace):
             target = (
                 (total - covered) / (n_clusters - count) * ((covered - pocket_weight) / covered)
             )
-            target = min(max(target, 0.5 * mean), 1.25 * mean)
+            if target < 0.5 * mean:
+                target = 0.5 * mean
+            elif target > 1.25 * mean:
+                target = 1.25 * mean
         last_ball[v] = n_balls
         link[v] = 0.0
         position[v] = 0
@@ -134,7 +137,7 @@ def grow(links, n_clusters, start, labels, heap, workspace):
             count += 1
 
 
-@kernel
+@borrowing_kernel
 def refine(links, labels, weight, bounds, sweeps, workspace):
     """Move vertices to the cluster with the largest sum of links; ties go to the lightest one.
 
@@ -170,7 +173,7 @@ def refine(links, labels, weight, bounds, sweeps, workspace):
                     n_adjacent += 1
                 link_sums[t] += weights[p]
             # a cluster above ``high`` may give vertices to any that ends up lighter than it was
-            limit = max(high, weight[a] - 1)
+            limit = high if weight[a] - 1 < high else weight[a] - 1
             best, most, least = a, inside if weight[a] <= high else -1.0, weight[a]
             for i in range(n_adjacent):
                 t = adjacent[i]

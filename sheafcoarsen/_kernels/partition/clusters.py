@@ -1,9 +1,9 @@
 """Connected components, and edges grouped by clusters and pairs of clusters."""
 
-from sheafcoarsen._kernels.jit import kernel, subkernel
+from sheafcoarsen._kernels.jit import borrowing_kernel
 
 
-@kernel
+@borrowing_kernel
 def sort_edges(edges, labels, by_cluster, by_edge, pairs):
     """Group internal edges by cluster and crossing edges by pair (a < b), edges ascending.
 
@@ -19,8 +19,9 @@ def sort_edges(edges, labels, by_cluster, by_edge, pairs):
         if a == b:
             internal_ptr[a + 1] += 1
         else:
-            low_ptr[min(a, b) + 1] += 1
-            high_ptr[max(a, b) + 1] += 1
+            low, high = (a, b) if a < b else (b, a)
+            low_ptr[low + 1] += 1
+            high_ptr[high + 1] += 1
             crossing += 1
     for a in range(n_clusters):
         internal_ptr[a + 1] += internal_ptr[a]
@@ -33,19 +34,20 @@ def sort_edges(edges, labels, by_cluster, by_edge, pairs):
             internal_edges[position[a]] = e
             position[a] += 1
         else:
-            high = max(a, b)
+            high = b if a < b else a
             by_high[high_ptr[high]] = e
             high_ptr[high] += 1
     for k in range(crossing):
         e = by_high[k]
-        low = min(labels[edges[e, 0]], labels[edges[e, 1]])
+        a, b = labels[edges[e, 0]], labels[edges[e, 1]]
+        low = a if a < b else b
         crossing_edges[low_ptr[low]] = e
         low_ptr[low] += 1
     n_pairs = 0
     for k in range(crossing):
         e = crossing_edges[k]
         a, b = labels[edges[e, 0]], labels[edges[e, 1]]
-        low, high = min(a, b), max(a, b)
+        low, high = (a, b) if a < b else (b, a)
         if n_pairs == 0 or pairs[n_pairs - 1, 0] != low or pairs[n_pairs - 1, 1] != high:
             pairs[n_pairs, 0] = low
             pairs[n_pairs, 1] = high
@@ -55,23 +57,24 @@ def sort_edges(edges, labels, by_cluster, by_edge, pairs):
     return n_pairs
 
 
-@subkernel
-def _root(parents, v):
-    """Return the root of the tree that contains v, and halve the path to it."""
-    while parents[v] != v:
-        parents[v] = parents[parents[v]]
-        v = parents[v]
-    return v
-
-
-@kernel
+@borrowing_kernel
 def label_components(edges, labels):
-    """Number the connected components in the order of their lowest vertices; label each vertex."""
+    """Number the connected components in the order of their lowest vertices; label each vertex.
+
+    By Rem's algorithm (Dijkstra 1976): until the end, ``labels`` are parents, never above children.
+    """
     for v in range(labels.size):
         labels[v] = v
     for e in range(len(edges)):
-        u, v = _root(labels, edges[e, 0]), _root(labels, edges[e, 1])
-        labels[max(u, v)] = min(u, v)
+        u, v = edges[e, 0], edges[e, 1]
+        while labels[u] != labels[v]:
+            if labels[u] < labels[v]:
+                u, v = v, u
+            parent = labels[u]
+            labels[u] = labels[v]
+            if u == parent:
+                break
+            u = parent
     count = 0
     for v in range(labels.size):  # parents precede their children and are labelled already
         if labels[v] == v:

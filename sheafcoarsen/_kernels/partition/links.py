@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from sheafcoarsen._kernels.jit import kernel, subkernel
+from sheafcoarsen._kernels.jit import borrowing_kernel, subkernel
 
 
-@kernel
+@borrowing_kernel
 def strengths(sheaf, factor, out):
     """Write norm(F_{u->e}* F_{v->e})_F of each edge, with maps times ``factor``; 0 for loops."""
     for e in range(sheaf.edges.shape[0]):
@@ -29,7 +29,7 @@ def strengths(sheaf, factor, out):
         out[e] = np.sqrt(total)
 
 
-@kernel
+@borrowing_kernel
 def neighbours(edges, edge_weights, starts, ends, weights, position):
     """Write the neighbour lists of all vertices and return their total length.
 

@@ -5,7 +5,7 @@
 
 import numpy as np
 
-from sheafcoarsen._kernels.jit import kernel
+from sheafcoarsen._kernels.jit import borrowing_kernel, kernel
 from sheafcoarsen._kernels.partition.heap import (
     ITEM,
     ascending_code,
@@ -19,7 +19,7 @@ PATIENCE = 2.0
 """Factor by which the merged weight must grow before a waiting cluster is examined again."""
 
 
-@kernel
+@borrowing_kernel
 def fragments(links, labels, out, queue):
     """Write the index of each vertex's connected piece to ``out``; return the number of pieces.
 
@@ -50,7 +50,7 @@ def fragments(links, labels, out, queue):
     return count
 
 
-@kernel
+@borrowing_kernel
 def merge(links, labels, weight, main, n_clusters, bounds, workspace):
     """Merge clusters lighter than low into adjacent ones, then more until ``n_clusters`` remain.
 
@@ -144,7 +144,7 @@ def pack(weight, order, bins, n_bins):
         heap_push(heap, size, ascending_code(load[lightest], lightest))
 
 
-@kernel
+@borrowing_kernel
 def apportion(weight, limits, total, parts, heap):
     """Give each item one of ``total`` parts, and the others by the largest weight per part.
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from sheafcoarsen._kernels.jit import kernel
+from sheafcoarsen._kernels.jit import borrowing_kernel, kernel
 
 
-@kernel
+@borrowing_kernel
 def cut_subtrees(order, parents, sizes, load, t, cuts, labels, label):
     """Cut at most ``cuts`` subtrees of weight at least ``t`` off a rooted tree, leaves first.
 
@@ -33,7 +33,7 @@ def cut_subtrees(order, parents, sizes, load, t, cuts, labels, label):
     return n_cut + (load[order[0]] >= t)
 
 
-@kernel
+@borrowing_kernel
 def spanning_tree(links, labels, root, order, parents, cursor, depth_first):
     """Write a spanning tree of the cluster of ``root``, breadth or depth first; return its size.
 

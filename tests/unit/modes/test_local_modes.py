@@ -92,10 +92,6 @@ def test_modes_are_the_lowest_eigenpairs_of_each_cluster(case, local_operator, d
     assert M.rank_offsets.tolist() == [0, *np.cumsum(M.ranks).tolist()]
     for a in range(P.n_clusters):
         assert_lowest_eigenpairs(M, a)
-        A, factor = local_operator_of(F, P, a, local_operator)
-        assert_residual(
-            M.operator_norms[a] - inf_norm(A), factor, factor, n=len(A), eps=eps_of(F.dtype)
-        )
 
 
 @given(sheaves_with_partitions(), st.sampled_from(OPERATORS), st.data())
@@ -136,16 +132,6 @@ def test_the_first_large_entry_of_a_mode_is_real_and_positive(case, local_operat
             first = u[np.flatnonzero(moduli >= limit)[0]]
             assert first.real > 0
             assert first.imag == 0
-
-
-@given(sheaves_with_partitions(), st.sampled_from(OPERATORS), st.data())
-def test_repeated_runs_give_identical_modes(case, local_operator, data):
-    F, P = case
-    rank = data.draw(mode_counts(P))
-    one, two = (modes_of(F, P, rank, local_operator) for _ in range(2))
-    for name in ("scores", "next_eigenvalues", "tied", "operator_norms"):
-        np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
-    np.testing.assert_array_equal(one.prolongation.data, two.prolongation.data)
 
 
 def test_principal_modes_depend_on_crossing_edges():
