@@ -6,7 +6,7 @@ import numpy as np
 
 from sheafcoarsen._kernels import partition as kernels
 from sheafcoarsen._support import read_only
-from sheafcoarsen.sheaf import CellularSheaf, edge_weights, graph_arrays
+from sheafcoarsen.sheaf import CellularSheaf, component_labels, edge_weights, graph_arrays
 
 LIGHTEST, HEAVIEST = 1 / 3, 1.35
 """Preferred minimum and maximum weight of a cluster, relative to the mean."""
@@ -31,6 +31,15 @@ class Links(NamedTuple):
     ends: np.ndarray
     weights: np.ndarray
     sizes: np.ndarray
+
+    def edges(self) -> np.ndarray:
+        """Return vertex and neighbour of each link, shape (2m, 2)."""
+        vertices = np.repeat(np.arange(len(self.sizes)), np.diff(self.starts))
+        return np.stack([vertices, self.ends], axis=1)
+
+    def components(self) -> np.ndarray:
+        """Return the connected component of each vertex."""
+        return component_labels(len(self.sizes), self.edges())
 
 
 def links_of(F_or_graph: Any, weights: str) -> Links:

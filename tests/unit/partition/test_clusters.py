@@ -1,11 +1,10 @@
 import itertools
 
-import numpy as np
 import pytest
 from hypothesis import given
 
 from sheafcoarsen import CellularSheaf, Partition
-from sheafcoarsen.partition import check_partition, clusters_of, edge_clusters
+from sheafcoarsen.partition import check_partition, clusters_of
 from tests.support import reference
 from tests.support.strategies import sheaves_with_partitions
 
@@ -45,15 +44,6 @@ def test_members_and_local_offsets_of_clusters(case):
         for v in reference.cluster(P, a):
             start, stop = c.local_offsets[v], c.local_offsets[v] + F.vertex_dims[v]
             assert coordinates[start:stop] == reference.vertex_coordinates(F, v)
-
-
-@given(sheaves_with_partitions())
-def test_edge_clusters_are_minus_one_for_crossing_edges(case):
-    F, P = case
-    expected = np.full(F.n_edges, -1)
-    for a in range(P.n_clusters):
-        expected[reference.internal_edges(F, P, a)] = a
-    assert edge_clusters(F, P).tolist() == expected.tolist()
 
 
 def test_clusters_of_a_small_graph():
