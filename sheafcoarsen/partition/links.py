@@ -32,14 +32,13 @@ class Links(NamedTuple):
     weights: np.ndarray
     sizes: np.ndarray
 
-    def edges(self) -> np.ndarray:
-        """Return vertex and neighbour of each link, shape (2m, 2)."""
-        vertices = np.repeat(np.arange(len(self.sizes)), np.diff(self.starts))
-        return np.stack([vertices, self.ends], axis=1)
+    def vertices(self) -> np.ndarray:
+        """Return the vertex of each link, shape (2m,), of which ``ends`` is the neighbour."""
+        return np.repeat(np.arange(len(self.sizes)), np.diff(self.starts))
 
     def components(self) -> np.ndarray:
         """Return the connected component of each vertex."""
-        return component_labels(len(self.sizes), self.edges())
+        return component_labels(len(self.sizes), np.stack([self.vertices(), self.ends], axis=1))
 
 
 def links_of(F_or_graph: Any, weights: str) -> Links:

@@ -80,7 +80,9 @@ def heavy_groups(links: Links, n_clusters: int) -> np.ndarray:
     bounds = np.ldexp(0.5, lowest + 1 + np.arange(len(lighter)))
     bounds = bounds[(sums[1:] > 0) & (lighter < bounds)]
     for bound in bounds[::-1]:
-        groups = component_labels(n, links.edges()[links.weights >= bound])
+        heavy = links.weights >= bound
+        edges = np.stack([links.vertices()[heavy], links.ends[heavy]], axis=1)
+        groups = component_labels(n, edges)
         weight = grouped_sums(groups, links.sizes)
         too_heavy = weight * n_clusters > links.sizes.sum()
         if len(weight) < n_clusters or (too_heavy & (np.bincount(groups) > 1)).any():
@@ -91,9 +93,10 @@ def heavy_groups(links: Links, n_clusters: int) -> np.ndarray:
 
 def grouped(level: Links, groups: np.ndarray) -> Links:
     """Return the links between groups of vertices."""
-    edges = level.edges()
-    upper = edges[:, 0] < edges[:, 1]
-    edges = read_only(groups[edges[upper]].astype(np.int64))
+    vertices = level.vertices()
+    upper = vertices < level.ends
+    ends = [groups[vertices[upper]], groups[level.ends[upper]]]
+    edges = read_only(np.stack(ends, axis=1).astype(np.int64))
     return neighbour_lists(edges, level.weights[upper], grouped_sums(groups, level.sizes))
 
 

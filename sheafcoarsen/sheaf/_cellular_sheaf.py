@@ -76,13 +76,12 @@ class CellularSheaf(FromSheaves, ReadOnly):
            [ 0.,  0., -2.]])
     """
 
-    edges: np.ndarray  # (m, 2) int64, row e = (tail, head)
-    vertex_dims: np.ndarray  # (n,) int64
-    edge_dims: np.ndarray  # (m,) int64
-    # flat: map e is tail_data[tail_offsets[e]:tail_offsets[e + 1]], row-major
+    edges: np.ndarray
+    vertex_dims: np.ndarray
+    edge_dims: np.ndarray
     tail_data: np.ndarray
-    head_data: np.ndarray  # head maps, stored like tail maps
-    vertex_labels: tuple | None  # node names in vertex order
+    head_data: np.ndarray
+    vertex_labels: tuple | None
 
     def __init__(
         self,

@@ -28,7 +28,22 @@ def edge_values(
     the value ``missing``; by default a missing value is an error.
     """
     m = len(graph.edges)
-    given = _attribute(graph, value, name, missing) if isinstance(value, str) else value
+    given: object = value
+    if isinstance(value, str):
+        given = graph.attribute(value)
+        if given is None:
+            if (missing is None or (value != "weight" and graph.labels is None)) and m:
+                raise ValueError(
+                    f"`{name}` = {value!r} names an edge attribute that no edge of the graph has: "
+                    f"pass the name of another attribute, or an array"
+                )
+            given = np.full(m, missing, np.float64)
+        elif isinstance(given, list):
+            absent = [e for e, item in enumerate(given) if item is None]
+            if absent and missing is None:
+                edge = edge_name(graph, absent[0])
+                raise ValueError(f"{edge} has no attribute {value!r} for `{name}`")
+            given = [missing if item is None else item for item in given]
     # an empty list does not determine the shape of a value
     if shape and m == 0 and not (isinstance(given, np.ndarray) and given.ndim == 1 + len(shape)):
         return np.zeros((0, *(max(s, 1) for s in shape)))
@@ -50,26 +65,6 @@ def edge_values(
         e = int(bad[0])
         raise ValueError(f"`{name}` must be finite, got {array[e]} for {edge_name(graph, e)}")
     return array
-
-
-def _attribute(
-    graph: GraphArrays, value: str, name: str, missing: float | None
-) -> list | np.ndarray:
-    """Return the values of an edge attribute, or ``missing`` on edges without it."""
-    m, given = len(graph.edges), graph.attribute(value)
-    if given is None:
-        if (missing is None or (value != "weight" and graph.labels is None)) and m:
-            raise ValueError(
-                f"`{name}` = {value!r} names an edge attribute that no edge of the graph has: "
-                f"pass the name of another attribute, or an array"
-            )
-        return np.full(m, missing, np.float64)
-    if not isinstance(given, list):
-        return given
-    absent = next((e for e, item in enumerate(given) if item is None), None)
-    if absent is not None and missing is None:
-        raise ValueError(f"{edge_name(graph, absent)} has no attribute {value!r} for `{name}`")
-    return [missing if item is None else item for item in given]
 
 
 def edge_name(graph: GraphArrays, e: int) -> str:

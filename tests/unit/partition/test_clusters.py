@@ -68,5 +68,3 @@ def test_invalid_partitions_raise():
         TypeError, match=r"`P` must be a Partition, got list: Partition\(labels\) makes one"
     ):
         check_partition(F, [0, 0, 1])
-    with pytest.raises(TypeError, match="`sheaf` must be a CellularSheaf, got Partition"):
-        check_partition(Partition([0, 0, 1]), F)
