@@ -23,7 +23,7 @@ from sheafcoarsen.distributed.arrays import Root, write_array
 from sheafcoarsen.distributed.header import StoreHeader, is_unfinished
 from sheafcoarsen.distributed.location import Place, failures, optional, place_of
 from sheafcoarsen.modes import LocalModes
-from sheafcoarsen.sheaf import CellularSheaf, checked_edges
+from sheafcoarsen.sheaf import CellularSheaf, checked_sheaf
 
 PART_BYTES = 32e6
 """Default size in bytes of the maps in a part."""
@@ -188,7 +188,7 @@ def checked_piece(name: str, piece: Piece, vertex_dims: np.ndarray) -> CellularS
             f"{name} must be (edges, edge_dims, tail_data, head_data), got {type(piece).__name__}"
         ) from None
     try:
-        return checked_edges(edges, tail, head, vertex_dims, edge_dims)
+        return checked_sheaf(edges, tail, head, vertex_dims, edge_dims)
     except (TypeError, ValueError) as error:
         raise type(error)(f"{name}: {error}") from None
 

@@ -78,21 +78,15 @@ def bundle(graph: GraphLike, dim: int, noise: float = 0.0, seed: Seed = None) ->
         gauge = random_orthonormal(rng, arrays.n_vertices, dim, dim, np.dtype(float))
         tails, heads = arrays.edges.T
         transports = gauge[tails] @ gauge[heads].swapaxes(1, 2)
-        if noise > 0:
-            transports = transports @ _random_rotations(rng, len(transports), dim, noise)
+        if noise > 0 and transports.size:
+            A = rng.standard_normal(transports.shape)
+            K = (A - A.swapaxes(1, 2)) / np.sqrt(2)
+            with single_threaded_blas():
+                # eigenvectors of the Hermitian -iK make exp(noise K) orthogonal to rounding
+                w, V = np.linalg.eigh(-1j * K)
+                rotations = (V * np.exp(1j * noise * w)[:, None, :]) @ V.conj().swapaxes(1, 2)
+            transports = transports @ rotations.real
         return CellularSheaf.connection(graph, transports)
-
-
-@single_threaded_blas()
-def _random_rotations(rng: np.random.Generator, count: int, dim: int, noise: float) -> np.ndarray:
-    """Return exp(noise K), K = (A - A^T) / sqrt 2 with A standard normal."""
-    A = rng.standard_normal((count, dim, dim))
-    K = (A - A.swapaxes(1, 2)) / np.sqrt(2)
-    if count * dim == 0:
-        return K
-    # use eigenvectors of the Hermitian -iK, so that the result is orthogonal to rounding
-    w, V = np.linalg.eigh(-1j * K)
-    return ((V * np.exp(1j * noise * w)[:, None, :]) @ V.conj().swapaxes(1, 2)).real
 
 
 def cycle(n: int, holonomy: npt.ArrayLike) -> CellularSheaf:

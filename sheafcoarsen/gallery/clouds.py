@@ -50,27 +50,27 @@ def nearest_neighbors(points: npt.ArrayLike, k: int) -> np.ndarray:
            [1, 2],
            [2, 3]])
     """
-    points = point_array(points)
-    n = len(points)
-    found, _ = _neighbors(scaled_points(points)[0], _checked_count(k, n))
-    return unique_pairs(np.repeat(np.arange(n), found.shape[1]), found.reshape(-1), n)
+    _, found, _ = _neighbors(point_array(points), k)
+    return _edges(found)
 
 
-def _checked_count(k: int, n: int) -> int:
-    k = whole_number("k", k, at_least=1)
+def _neighbors(points: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return scaled points, the k nearest neighbours of each (n, k), and their distances."""
+    k, n = whole_number("k", k, at_least=1), len(points)
     if k >= n:
         raise ValueError(f"`k` must be below the number of points, {n}, got {k}")
-    return k
-
-
-def _neighbors(points: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the k nearest neighbours of each point (n, k), nearest first, and their distances."""
-    n = len(points)
-    distances, found = cKDTree(points).query(points, k + 1)
+    scaled, _ = scaled_points(points)
+    distances, found = cKDTree(scaled).query(scaled, k + 1)
     own = found == np.arange(n)[:, None]
     # if more than k others coincide with a point, it may be missing: drop the last one then
     own[~own.any(axis=1), -1] = True
-    return found[~own].reshape(n, k), distances[~own].reshape(n, k)
+    return scaled, found[~own].reshape(n, k), distances[~own].reshape(n, k)
+
+
+def _edges(found: np.ndarray) -> np.ndarray:
+    """Return the sorted edges between points and their neighbours (n, k)."""
+    n, k = found.shape
+    return unique_pairs(np.repeat(np.arange(n), k), found.reshape(-1), n)
 
 
 @single_threaded_blas()
@@ -142,14 +142,13 @@ def connection_from_points(
     dim = whole_number("dim", dim, at_least=1)
     if dim > D:
         raise ValueError(f"`dim` must be at most {D}, the dimension of the points, got {dim}")
-    k = _checked_count(k, n)
+    scaled, found, distances = _neighbors(points, k)
+    k = found.shape[1]
     if k < dim:
         raise ValueError(
             f"`k` must be at least `dim` = {dim}, so that neighbours can span the tangent space, "
             f"got {k}"
         )
-    scaled, _ = scaled_points(points)
-    found, distances = _neighbors(scaled, k)
     alike = np.flatnonzero(distances[:, 0] == 0)
     if alike.size:
         v = int(alike[0])
@@ -163,7 +162,7 @@ def connection_from_points(
     for start in range(0, n, step):
         at = slice(start, start + step)
         frames[at] = _local_frames(scaled, found[at], distances[at], dim, eps, start)
-    edges = unique_pairs(np.repeat(np.arange(n), k), found.reshape(-1), n)
+    edges = _edges(found)
     left, _, right = np.linalg.svd(frames[edges[:, 0]].swapaxes(1, 2) @ frames[edges[:, 1]])
     transports = (left @ right).astype(points.dtype)
     sheaf = CellularSheaf.connection(edges, transports, n_vertices=n)

@@ -188,11 +188,18 @@ def tangent_bundle(
         T = _own_frames(frames, n)
         outward = np.where((np.cross(T[:, :, 0], T[:, :, 1]) * normals).sum(axis=1) < 0, -1, 1)
         alike = alike * outward[edges].prod(axis=1)
-    transports = _nearest(T[edges[:, 0]].swapaxes(1, 2) @ T[edges[:, 1]], alike, power)
+    # the nearest O(2) matrix of determinant +-1 is z -> c z or z -> c conj(z): c is its column
+    M = T[edges[:, 0]].swapaxes(1, 2) @ T[edges[:, 1]]
+    c = M[:, 0, 0] + alike * M[:, 1, 1] + 1j * (M[:, 1, 0] - alike * M[:, 0, 1])
+    c = np.where(c == 0, 1, c)
+    c = (c / np.abs(c)) ** power
+    c /= np.abs(c)
+    # 0 - x is never -0
+    transports = np.stack([c.real, 0 - alike * c.imag, c.imag, alike * c.real], axis=1)
     weight = None
     if weights == "cotan":
         weight = np.maximum(_cotan_weights(scaled, faces, side.reshape(-1)), 0.0)
-    transports = transports.astype(points.dtype)
+    transports = transports.reshape(-1, 2, 2).astype(points.dtype)
     return CellularSheaf.connection(edges, transports, weight=weight, n_vertices=n)
 
 
@@ -201,19 +208,6 @@ def _own_frames(frames: npt.ArrayLike, n: int) -> np.ndarray:
     T = real_array("frames", frames, [(n, 3, 2)], f"have shape (n, 3, 2) for n = {n} points")
     check_unitary(T, lambda v: f"`frames[{v}]`")
     return T.astype(np.float64)
-
-
-def _nearest(M: np.ndarray, signs: np.ndarray, k: int) -> np.ndarray:
-    """Return the nearest O(2) matrices of determinants ``signs``, with angles multiplied by k.
-
-    The matrix of c is z -> c z or z -> c conj(z), with c as its first column.
-    """
-    c = M[:, 0, 0] + signs * M[:, 1, 1] + 1j * (M[:, 1, 0] - signs * M[:, 0, 1])
-    c = np.where(c == 0, 1, c)
-    c = (c / np.abs(c)) ** k
-    c /= np.abs(c)
-    # 0 - x is never -0
-    return np.stack([c.real, 0 - signs * c.imag, c.imag, signs * c.real], axis=1).reshape(-1, 2, 2)
 
 
 def _cotan_weights(points: np.ndarray, faces: np.ndarray, side: np.ndarray) -> np.ndarray:

@@ -136,7 +136,7 @@ class LaplacianPattern:
         one_size = len(dims) > 0 and bool((dims == dims[0]).all())
         if format == "bsr":
             check_equal_dims(dims)
-        self._topology = Topology.of(sheaf)
+        self._topology = Topology(sheaf.edges, sheaf.vertex_dims, sheaf.edge_dims)
         self._blocks = blocks = block_pattern(sheaf.edges, sheaf.n_vertices)
         self._row_starts = row_starts(blocks, dims, one_size)
         self._nnz = int(self._row_starts[-1])

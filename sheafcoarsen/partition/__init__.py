@@ -40,12 +40,7 @@ The modules:
 
 from sheafcoarsen.partition._partition import Partition
 from sheafcoarsen.partition._select import METHODS, Method, Weights, find_clusters, select
-from sheafcoarsen.partition.clusters import (
-    Clusters,
-    check_partition,
-    clusters_of,
-    edge_clusters,
-)
+from sheafcoarsen.partition.clusters import Clusters, check_partition, clusters_of
 from sheafcoarsen.partition.links import edge_strengths, links_of
 from sheafcoarsen.partition.repair import warn_if_starved
 
@@ -57,7 +52,6 @@ __all__ = [
     "Weights",
     "check_partition",
     "clusters_of",
-    "edge_clusters",
     "edge_strengths",
     "find_clusters",
     "links_of",

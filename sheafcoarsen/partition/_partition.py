@@ -123,8 +123,6 @@ class Partition(ReadOnly):
                 f"`clusters[{which[i]}]` holds vertex {vertices[i]}, but the clusters hold {n} "
                 f"vertices in all, which must be 0 .. {n - 1}, each once"
             )
-        labels = np.full(n, -1, dtype=np.int64)
-        labels[vertices[::-1]] = which[::-1]
         repeated = np.flatnonzero(np.bincount(vertices, minlength=n) > 1)
         if repeated.size:
             v = int(repeated[0])
@@ -132,6 +130,8 @@ class Partition(ReadOnly):
             raise ValueError(
                 f"`clusters` hold vertex {v} more than once: in clusters {places.tolist()}"
             )
+        labels = np.empty(n, dtype=np.int64)
+        labels[vertices] = which
         return cls(labels)
 
     @classmethod

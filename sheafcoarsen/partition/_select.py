@@ -25,15 +25,7 @@ from sheafcoarsen.partition.repair import pack_small_components, repair_labels, 
 from sheafcoarsen.sheaf import CellularSheaf, GraphLike
 
 Finder = Callable[[Links, int, np.random.Generator], np.ndarray]
-
-
-FINDERS: dict[str, Finder] = {
-    "balls": find_balls,
-    "matching": match_levels,
-    "spectral": cluster_spectrally,
-    "metis": part_by_metis,
-}
-"""Functions that find about ``n_clusters`` clusters, which ``repair_labels`` corrects."""
+"""Function that finds about a number of clusters, which ``repair_labels`` corrects."""
 
 
 Method: TypeAlias = Literal["auto", "balls", "matching", "spectral", "metis"]
@@ -156,17 +148,34 @@ def find_clusters(
     flag("progress", progress)
     n_clusters = whole_number("n_clusters", n_clusters)
     rng = np.random.default_rng(whole_number("seed", seed, at_least=0))
-    finder = "balls" if method == "auto" else str(method)
     with bar(3, "select", progress) as shown:
         links = links_of(F_or_graph, weights)
-        _check_count(n_clusters, len(links.sizes), finder)
+        n = len(links.sizes)
+        if n == 0:
+            raise ValueError(
+                f"`n_clusters` = {n_clusters} is impossible, because the graph has no vertices"
+            )
+        if not 1 <= n_clusters <= n:
+            raise ValueError(
+                f"`n_clusters` must be between 1 and the number of vertices, {n}, got {n_clusters}"
+            )
+        if method == "spectral" and n_clusters > MOST_SPECTRAL:
+            raise ValueError(
+                f'`n_clusters` must be at most {MOST_SPECTRAL} for method "spectral", which needs '
+                f'as many eigenvectors, got {n_clusters}; use "balls"'
+            )
         shown.update()
-
-        find = FINDERS[finder]
-        own = F_or_graph if isinstance(F_or_graph, CellularSheaf) else None
-        if finder == "spectral" and own is not None and not is_plain(own):
-            find = functools.partial(cluster_spectrally, sheaf=own)
-        cluster = functools.partial(_cluster, find, rng, finder != "spectral")
+        finders: dict[str, Finder] = {
+            "auto": find_balls,
+            "balls": find_balls,
+            "matching": match_levels,
+            "spectral": cluster_spectrally,
+            "metis": part_by_metis,
+        }
+        find, spectral = finders[method], method == "spectral"
+        if spectral and isinstance(F_or_graph, CellularSheaf) and not is_plain(F_or_graph):
+            find = functools.partial(cluster_spectrally, sheaf=F_or_graph)
+        cluster = functools.partial(_cluster, find, rng, not spectral)
         labels = cluster(links, n_clusters)
         if labels.max() >= n_clusters:  # more components than clusters
             labels = pack_small_components(links, labels, n_clusters, cluster)
@@ -193,20 +202,3 @@ def _cluster(
         refine(links, labels, n_clusters)
         labels = repair_labels(links, labels, n_clusters, balanced)
     return labels
-
-
-def _check_count(n_clusters: int, n: int, method: str) -> None:
-    """Raise an error for a number of clusters that is invalid for n vertices or the method."""
-    if n == 0:
-        raise ValueError(
-            f"`n_clusters` = {n_clusters} is impossible, because the graph has no vertices"
-        )
-    if not 1 <= n_clusters <= n:
-        raise ValueError(
-            f"`n_clusters` must be between 1 and the number of vertices, {n}, got {n_clusters}"
-        )
-    if method == "spectral" and n_clusters > MOST_SPECTRAL:
-        raise ValueError(
-            f'`n_clusters` must be at most {MOST_SPECTRAL} for method "spectral", which needs as '
-            f'many eigenvectors, got {n_clusters}; use "balls"'
-        )

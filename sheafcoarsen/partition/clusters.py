@@ -80,34 +80,12 @@ def clusters_of(sheaf: CellularSheaf, partition: Partition) -> Clusters:
     crossing = int(np.count_nonzero(labels[sheaf.edges[:, 0]] != labels[sheaf.edges[:, 1]]))
     by_cluster = tuple(np.zeros(K + 1, np.int64) for _ in range(4))
     sizes = (sheaf.n_edges - crossing, crossing, crossing + 1, crossing)
-    by_edge, pairs = (
-        tuple(np.empty(size, np.int64) for size in sizes),
-        np.empty((crossing, 2), np.int64),
-    )
+    by_edge = tuple(np.empty(size, np.int64) for size in sizes)
+    pairs = np.empty((crossing, 2), np.int64)
     n_pairs = kernels.sort_edges(sheaf.edges, labels, by_cluster, by_edge, pairs)
     internal_ptr, (internal_edges, crossing_edges, pair_ptr, _) = by_cluster[0], by_edge
     pair_ptr, pairs = pair_ptr[: n_pairs + 1].copy(), pairs[:n_pairs].copy()
-    half_edges, half_ptr = np.zeros(0, np.int64), np.zeros(K + 1, np.int64)
-    sorted_edges = internal_ptr, internal_edges, crossing_edges, pair_ptr, pairs
-    for array in (local, dims, *sorted_edges, half_edges, half_ptr):
-        read_only(array)
-    return Clusters(
-        labels=partition.labels,
-        members=partition.members,
-        member_ptr=partition.cluster_offsets,
-        local_offsets=local,
-        dims=dims,
-        internal_edges=internal_edges,
-        internal_ptr=internal_ptr,
-        crossing_edges=crossing_edges,
-        pair_ptr=pair_ptr,
-        pairs=pairs,
-        half_edges=half_edges,
-        half_ptr=half_ptr,
-    )
-
-
-def edge_clusters(sheaf: CellularSheaf, partition: Partition) -> np.ndarray:
-    """Return the cluster of each internal edge, and -1 for crossing edges, shape (m,)."""
-    ends = partition.labels[sheaf.edges]
-    return np.where(ends[:, 0] == ends[:, 1], ends[:, 0], -1)
+    edges = internal_edges, internal_ptr, crossing_edges, pair_ptr, pairs
+    halves = np.zeros(0, np.int64), np.zeros(K + 1, np.int64)
+    arrays = (read_only(array) for array in (local, dims, *edges, *halves))
+    return Clusters(labels, members, partition.cluster_offsets, *arrays)

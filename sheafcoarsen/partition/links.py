@@ -6,7 +6,7 @@ import numpy as np
 
 from sheafcoarsen._kernels import partition as kernels
 from sheafcoarsen._support import read_only
-from sheafcoarsen.sheaf import CellularSheaf, edge_weights, graph_arrays
+from sheafcoarsen.sheaf import CellularSheaf, component_labels, edge_weights, graph_arrays
 
 LIGHTEST, HEAVIEST = 1 / 3, 1.35
 """Preferred minimum and maximum weight of a cluster, relative to the mean."""
@@ -31,6 +31,14 @@ class Links(NamedTuple):
     ends: np.ndarray
     weights: np.ndarray
     sizes: np.ndarray
+
+    def vertices(self) -> np.ndarray:
+        """Return the vertex of each link, shape (2m,), of which ``ends`` is the neighbour."""
+        return np.repeat(np.arange(len(self.sizes)), np.diff(self.starts))
+
+    def components(self) -> np.ndarray:
+        """Return the connected component of each vertex."""
+        return component_labels(len(self.sizes), np.stack([self.vertices(), self.ends], axis=1))
 
 
 def links_of(F_or_graph: Any, weights: str) -> Links:

@@ -5,7 +5,6 @@ import warnings
 import numpy as np
 import scipy.linalg
 import scipy.sparse
-import scipy.sparse.csgraph
 import scipy.sparse.linalg
 from scipy.cluster.vq import kmeans2
 
@@ -19,7 +18,7 @@ from sheafcoarsen.partition.links import (
     grouped_sums,
     neighbour_lists,
 )
-from sheafcoarsen.partition.repair import repair_labels
+from sheafcoarsen.partition.repair import apportioned, repair_labels
 from sheafcoarsen.sheaf import CellularSheaf, component_labels, unit_sheaf
 
 
@@ -82,8 +81,8 @@ def heavy_groups(links: Links, n_clusters: int) -> np.ndarray:
     bounds = bounds[(sums[1:] > 0) & (lighter < bounds)]
     for bound in bounds[::-1]:
         heavy = links.weights >= bound
-        rows = np.repeat(np.arange(n), np.diff(links.starts))[heavy]
-        groups = component_labels(n, np.stack([rows, links.ends[heavy]], axis=1))
+        edges = np.stack([links.vertices()[heavy], links.ends[heavy]], axis=1)
+        groups = component_labels(n, edges)
         weight = grouped_sums(groups, links.sizes)
         too_heavy = weight * n_clusters > links.sizes.sum()
         if len(weight) < n_clusters or (too_heavy & (np.bincount(groups) > 1)).any():
@@ -94,15 +93,11 @@ def heavy_groups(links: Links, n_clusters: int) -> np.ndarray:
 
 def grouped(level: Links, groups: np.ndarray) -> Links:
     """Return the links between groups of vertices."""
-    rows = np.repeat(np.arange(len(level.sizes)), np.diff(level.starts))
-    upper = rows < level.ends
-    ends = [groups[rows[upper]], groups[level.ends[upper]]]
+    vertices = level.vertices()
+    upper = vertices < level.ends
+    ends = [groups[vertices[upper]], groups[level.ends[upper]]]
     edges = read_only(np.stack(ends, axis=1).astype(np.int64))
     return neighbour_lists(edges, level.weights[upper], grouped_sums(groups, level.sizes))
-
-
-SWEEPS = 4
-"""Number of refinement sweeps per level. Few vertices would move in later sweeps."""
 
 
 def find_balls(links: Links, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
@@ -127,7 +122,8 @@ def refine(links: Links, labels: np.ndarray, n_clusters: int) -> None:
     weight = grouped_sums(labels, links.sizes)
     K = len(weight)
     workspace = np.empty(K), np.empty(K, np.int32), np.empty(len(labels), np.uint8)
-    kernels.refine(links, labels, weight, (LIGHTEST * mean, HEAVIEST * mean), SWEEPS, workspace)
+    sweeps = 4  # few vertices would move in later ones
+    kernels.refine(links, labels, weight, (LIGHTEST * mean, HEAVIEST * mean), sweeps, workspace)
 
 
 def part_by_metis(links: Links, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
@@ -169,59 +165,42 @@ MOST_SPECTRAL = 500
 """Maximum number of clusters for spectral clustering, which needs as many eigenvectors."""
 
 
-MOST_FACTORS = 24
-"""Number of random linear combinations that replace the modes if there are more modes than this."""
-
-
 def cluster_spectrally(
     links: Links, n_clusters: int, rng: np.random.Generator, sheaf: CellularSheaf | None = None
 ) -> np.ndarray:
     """Return labels of spectral clustering, component by component.
 
-    The eigenvectors are those of the graph, or of ``sheaf`` if it has the same vertices.
+    The eigenvectors are those of the graph, or of ``sheaf`` if it has the same vertices; k-means
+    divides their normalized rows (von Luxburg, A tutorial on spectral clustering, 2007, after Ng,
+    Jordan and Weiss).
     """
     n = len(links.sizes)
     weights = np.maximum(links.weights, EPS)  # links of weight 0 also connect vertices
     matrix = scipy.sparse.csr_array((weights, links.ends, links.starts), shape=(n, n))
-    n_components, component = scipy.sparse.csgraph.connected_components(matrix, directed=False)
-    labels = component.astype(np.int32)
-    if n_components >= n_clusters:
+    component = links.components()
+    labels, limits = component.astype(np.int32), np.bincount(component)
+    if len(limits) >= n_clusters:
         return labels
-    parts = np.empty(n_components, dtype=np.int64)
-    weight, limits = grouped_sums(labels, links.sizes), np.bincount(component)
-    kernels.apportion(weight, limits, n_clusters, parts, np.empty_like(parts))
+    parts = apportioned(grouped_sums(labels, links.sizes), limits, n_clusters)
     first = np.cumsum(parts) - parts
-    for c in range(n_components):  # at most MOST_SPECTRAL iterations
+    for c in range(len(parts)):  # at most MOST_SPECTRAL iterations
         members, k = np.flatnonzero(component == c), int(parts[c])
         if k in (1, len(members)):
             labels[members] = first[c] + np.arange(len(members)) * (k > 1)
             continue
         if sheaf is None or len(sheaf.vertex_dims) != n:  # `links` may be part of its graph
-            rows = _graph_rows(matrix[members][:, members], k, rng)
+            inner = matrix[members][:, members]
+            roots = scipy.sparse.diags_array(1 / np.sqrt(inner.sum(axis=1)))
+            rows = _leading_eigenvectors(scipy.sparse.csr_array(roots @ inner @ roots), k, rng)
         else:
             rows = _sheaf_rows(sheaf.subsheaf(members), k, rng)
-        labels[members] = first[c] + _clustered(rows, k, rng)
+        norms = np.linalg.norm(rows, axis=1, keepdims=True)
+        rows = rows / np.where(norms == 0, 1, norms)
+        # if fewer rows than k differ, distances are 0; repair_labels handles empty clusters
+        with single_threaded_blas(), warnings.catch_warnings(), np.errstate(invalid="ignore"):
+            warnings.filterwarnings("ignore", "One of the clusters is empty")
+            labels[members] = first[c] + kmeans2(rows, k, iter=30, minit="++", seed=rng)[1]
     return labels
-
-
-@single_threaded_blas()
-def _clustered(rows: np.ndarray, k: int, rng: np.random.Generator) -> np.ndarray:
-    """Return k-means labels of rows after normalizing them.
-
-    See von Luxburg, A tutorial on spectral clustering, 2007, after Ng, Jordan and Weiss.
-    """
-    norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    rows = rows / np.where(norms == 0, 1, norms)
-    # with fewer distinct rows than clusters, distances are 0; repair_labels handles empty clusters
-    with warnings.catch_warnings(), np.errstate(invalid="ignore"):
-        warnings.filterwarnings("ignore", "One of the clusters is empty")
-        return kmeans2(rows, k, iter=30, minit="++", seed=rng)[1]
-
-
-def _graph_rows(matrix: scipy.sparse.csr_array, k: int, rng: np.random.Generator) -> np.ndarray:
-    """Return the k lowest eigenvectors of a connected graph's normalized Laplacian."""
-    roots = scipy.sparse.diags_array(1 / np.sqrt(matrix.sum(axis=1)))
-    return _leading_eigenvectors(scipy.sparse.csr_array(roots @ matrix @ roots), k, rng)
 
 
 def _sheaf_rows(sheaf: CellularSheaf, k: int, rng: np.random.Generator) -> np.ndarray:
@@ -246,8 +225,9 @@ def _sheaf_rows(sheaf: CellularSheaf, k: int, rng: np.random.Generator) -> np.nd
     V = _leading_eigenvectors(shifted, count, rng)
     if signs:
         return V
-    if count > MOST_FACTORS:
-        V = V @ rng.standard_normal((count, MOST_FACTORS))
+    most = 24  # modes; random combinations replace more, so that there are at most 576 features
+    if count > most:
+        V = V @ rng.standard_normal((count, most))
     grams = np.zeros((n, V.shape[1] ** 2), V.dtype)
     np.add.at(grams, vertex, (V.conj()[:, :, None] * V[:, None, :]).reshape(N, -1))
     return np.hstack([grams.real, grams.imag]) if V.dtype.kind == "c" else grams

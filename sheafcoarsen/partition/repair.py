@@ -6,6 +6,7 @@ from collections.abc import Callable
 import numpy as np
 
 from sheafcoarsen._kernels import partition as kernels
+from sheafcoarsen._support import offsets, range_of_blocks
 from sheafcoarsen.exceptions import SmallComponentsWarning
 from sheafcoarsen.partition.links import HEAVIEST, LIGHTEST, TOO_HEAVY, Links, grouped_sums
 
@@ -29,10 +30,14 @@ def repair_labels(links: Links, labels: np.ndarray, n_clusters: int, balanced: b
     labels, weight = _merge(links, labels, weight, main, n_clusters, (0.0, high))
     if len(weight) >= n_clusters:  # there are more only if they are whole components
         return labels
+    return _split(links, labels, weight, apportioned(weight, np.bincount(labels), n_clusters))[0]
+
+
+def apportioned(weight: np.ndarray, limits: np.ndarray, total: int) -> np.ndarray:
+    """Return the numbers of parts, at most ``limits``, that make the weights per part even."""
     parts = np.empty(len(weight), dtype=np.int64)
-    heap = np.empty_like(parts)
-    kernels.apportion(weight, np.bincount(labels), n_clusters, parts, heap)
-    return _split(links, labels, weight, parts)[0]
+    kernels.apportion(weight, limits, total, parts, np.empty_like(parts))
+    return parts
 
 
 def _pieces(links: Links, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -112,18 +117,14 @@ def pack_small_components(
     bins[small] = packed
     labels = bins[component]
     if len(others):
-        labels[others] = n_bins + cluster(_induced(links, others), n_clusters - n_bins)
+        number = np.empty(len(labels), dtype=np.int32)
+        number[others] = np.arange(len(others), dtype=np.int32)
+        kept = range_of_blocks(links.starts, others)  # all links of whole components
+        starts = offsets(np.diff(links.starts)[others])
+        ends, weights = number[links.ends[kept]], links.weights[kept]
+        rest = Links(starts, ends, weights, links.sizes[others])
+        labels[others] = n_bins + cluster(rest, n_clusters - n_bins)
     return labels
-
-
-def _induced(links: Links, vertices: np.ndarray) -> Links:
-    """Return the links among vertices that form whole components."""
-    number = np.full(len(links.sizes), -1, dtype=np.int32)
-    number[vertices] = np.arange(len(vertices), dtype=np.int32)
-    lengths = np.diff(links.starts)
-    starts = np.concatenate([[0], np.cumsum(lengths[vertices])])
-    kept = np.repeat(number >= 0, lengths)
-    return Links(starts, number[links.ends[kept]], links.weights[kept], links.sizes[vertices])
 
 
 def warn_if_starved(links: Links, labels: np.ndarray, stacklevel: int) -> None:
@@ -138,10 +139,9 @@ def warn_if_starved(links: Links, labels: np.ndarray, stacklevel: int) -> None:
     starved = 4.0
     if weight.max() <= starved * mean:
         return
-    component = np.empty(len(labels), dtype=np.int32)
-    queue = np.empty_like(component)
-    count = kernels.fragments(links, np.zeros(len(labels), np.int32), component, queue)
+    component = links.components()
     of_component, n_vertices = grouped_sums(component, links.sizes), np.bincount(component)
+    count = len(n_vertices)
     if len(weight) < count or clusters_needed(of_component, n_vertices, starved) <= len(weight):
         return
     warnings.warn(

@@ -23,23 +23,28 @@ array([[6., 0.],
 The modules, in the order in which data flows:
 
 ``graphs``, ``values``
-    A graph as arrays; values on its edges, and the maps of each kind of sheaf.
+    A graph as arrays; values on its edges, and random maps.
 ``maps``
     User-supplied maps and flat data, checked against each other and the graph.
 ``from_matrices``
     Maps from the blocks of a Laplacian.
-``from_graphs``, ``properties``, ``from_sheaves``, ``_cellular_sheaf``
-    The class: ``FromGraphs`` has the class methods that take a graph, ``Views`` the properties,
-    ``FromSheaves`` the methods that return another sheaf, ``CellularSheaf`` the arrays.
+``properties``, ``from_graphs``, ``from_sheaves``, ``_cellular_sheaf``
+    The class: ``Views`` has the arrays and properties, ``FromGraphs`` the class methods that take a
+    graph, ``FromSheaves`` the methods that return another sheaf, ``CellularSheaf`` the rest.
     `trusted_sheaf` and `sheaf_like` build one from arrays without checks.
 ``_fit_maps``
     Maps fitted to signals: `fit_connection` and `fit_maps`.
-``checks``, ``comparison``, ``_components``, ``_disjoint_union``
-    Functions on sheaves; ``comparison`` compares two sheaves bit for bit, up to rounding, or by
-    graph and stalks only.
+``comparison``, ``_components``, ``_disjoint_union``
+    Functions on sheaves; ``comparison`` compares two sheaves by graph and stalks.
 """
 
-from sheafcoarsen.sheaf._cellular_sheaf import CellularSheaf, sheaf_rows, trusted_sheaf
+from sheafcoarsen.sheaf._cellular_sheaf import (
+    CellularSheaf,
+    check_sheaf,
+    checked_sheaf,
+    sheaf_rows,
+    trusted_sheaf,
+)
 from sheafcoarsen.sheaf._components import (
     component_count,
     component_labels,
@@ -48,7 +53,6 @@ from sheafcoarsen.sheaf._components import (
 )
 from sheafcoarsen.sheaf._disjoint_union import disjoint_union, split
 from sheafcoarsen.sheaf._fit_maps import fit_connection, fit_maps
-from sheafcoarsen.sheaf.checks import check_sheaf, checked_edges, checked_sheaf
 from sheafcoarsen.sheaf.comparison import (
     Topology,
     check_same_topology,
@@ -73,7 +77,6 @@ __all__ = [
     "check_same_topology",
     "check_sheaf",
     "check_unitary",
-    "checked_edges",
     "checked_sheaf",
     "component_count",
     "component_labels",

@@ -6,11 +6,13 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Self
 
+import networkx as nx
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse
 
-from sheafcoarsen._support import ReadOnly, read_only, real_number, tables
-from sheafcoarsen.sheaf.comparison import nearly_same, same_bits
+from sheafcoarsen._support import RESIDUAL_LIMIT, ReadOnly, eps_of, real_number, tables
+from sheafcoarsen.sheaf.comparison import close_maps, same_topology
 from sheafcoarsen.sheaf.from_sheaves import FromSheaves
 from sheafcoarsen.sheaf.graphs import edge_array, vertex_names
 from sheafcoarsen.sheaf.maps import MapsLike, flat_arrays, flat_maps, stalk_dims
@@ -74,13 +76,12 @@ class CellularSheaf(FromSheaves, ReadOnly):
            [ 0.,  0., -2.]])
     """
 
-    edges: np.ndarray  # (m, 2) int64, row e = (tail, head)
-    vertex_dims: np.ndarray  # (n,) int64
-    edge_dims: np.ndarray  # (m,) int64
-    # flat: map e is tail_data[tail_offsets[e]:tail_offsets[e + 1]], row-major
+    edges: np.ndarray
+    vertex_dims: np.ndarray
+    edge_dims: np.ndarray
     tail_data: np.ndarray
-    head_data: np.ndarray  # head maps, stored like tail maps
-    vertex_labels: tuple | None  # node names in vertex order
+    head_data: np.ndarray
+    vertex_labels: tuple | None
 
     def __init__(
         self,
@@ -103,43 +104,8 @@ class CellularSheaf(FromSheaves, ReadOnly):
             )
         dims = stalk_dims(edges, tail_cols, head_cols, vertex_dims)
         labels = None if vertex_labels is None else vertex_names(vertex_labels, len(dims))
-        self._fill(edges, dims, tail_rows, tail, head, labels)
+        vars(self).update(vars(self._of_arrays(edges, dims, tail_rows, tail, head, labels)))
         self._check_maps()
-
-    def _fill(
-        self,
-        edges: np.ndarray,
-        vertex_dims: np.ndarray,
-        edge_dims: np.ndarray,
-        tail_data: np.ndarray,
-        head_data: np.ndarray,
-        vertex_labels: tuple | None,
-    ) -> None:
-        """Store owned, consistent arrays; called only by `__init__` and `_of_arrays`."""
-        dtype = np.result_type(tail_data.dtype, head_data.dtype)
-        for name, value in (
-            ("edges", edges),
-            ("vertex_dims", vertex_dims),
-            ("edge_dims", edge_dims),
-            ("tail_data", np.ascontiguousarray(tail_data, dtype=dtype)),
-            ("head_data", np.ascontiguousarray(head_data, dtype=dtype)),
-        ):
-            object.__setattr__(self, name, read_only(value))
-        object.__setattr__(self, "vertex_labels", vertex_labels)
-
-    @classmethod
-    def _of_arrays(
-        cls,
-        edges: np.ndarray,
-        vertex_dims: np.ndarray,
-        edge_dims: np.ndarray,
-        tail_data: np.ndarray,
-        head_data: np.ndarray,
-        vertex_labels: tuple | None = None,
-    ) -> Self:
-        sheaf = object.__new__(cls)
-        sheaf._fill(edges, vertex_dims, edge_dims, tail_data, head_data, vertex_labels)
-        return sheaf
 
     @classmethod
     def from_flat(
@@ -176,7 +142,10 @@ class CellularSheaf(FromSheaves, ReadOnly):
         array([[1., 0.],
                [0., 2.]])
         """
-        sheaf = cls._of_arrays(*flat_arrays(edges, tail_data, head_data, vertex_dims, edge_dims))
+        edges, dims, rows, tail, head = flat_arrays(
+            edges, tail_data, head_data, vertex_dims, edge_dims
+        )
+        sheaf = cls._of_arrays(edges, dims, rows, tail.copy(), head.copy())
         sheaf._check_maps()
         return sheaf
 
@@ -202,7 +171,14 @@ class CellularSheaf(FromSheaves, ReadOnly):
         >>> F.equals(sc.from_networkx(sc.to_networkx(F))), F.equals(F.with_labels(["a", "b", "c"]))
         (True, False)
         """
-        return isinstance(other, CellularSheaf) and same_bits(self, other)
+        return (
+            isinstance(other, CellularSheaf)
+            and self.dtype == other.dtype
+            and same_topology(self, other)
+            and self.vertex_labels == other.vertex_labels
+            and np.array_equal(self.tail_data.view(np.uint8), other.tail_data.view(np.uint8))
+            and np.array_equal(self.head_data.view(np.uint8), other.head_data.view(np.uint8))
+        )
 
     def allclose(self, other: Self, rtol: float | None = None) -> bool:
         """Return whether another sheaf is the same, except for rounding errors in its maps.
@@ -242,7 +218,14 @@ class CellularSheaf(FromSheaves, ReadOnly):
             rtol = real_number("rtol", rtol)
             if not 0 <= rtol < np.inf:
                 raise ValueError(f"`rtol` must be at least 0 and finite, got {rtol:g}")
-        return nearly_same(self, other, rtol)
+        if not same_topology(self, other) or self.vertex_labels != other.vertex_labels:
+            return False
+        if rtol is None:
+            d = max(self.vertex_dims.max(initial=1), self.edge_dims.max(initial=1))
+            rtol = RESIDUAL_LIMIT * int(d) * max(eps_of(self.dtype), eps_of(other.dtype))
+        return close_maps(self.tail_data, other.tail_data, self.tail_offsets, rtol) and close_maps(
+            self.head_data, other.head_data, self.head_offsets, rtol
+        )
 
     def __repr__(self) -> str:
         return (
@@ -260,18 +243,37 @@ class CellularSheaf(FromSheaves, ReadOnly):
         return tables.table(rows, caption="CellularSheaf")
 
 
-def trusted_sheaf(
-    edges: np.ndarray,
-    vertex_dims: np.ndarray,
-    edge_dims: np.ndarray,
-    tail_data: np.ndarray,
-    head_data: np.ndarray,
+trusted_sheaf = CellularSheaf._of_arrays
+
+
+def checked_sheaf(
+    edges: npt.ArrayLike,
+    tail_data: npt.ArrayLike,
+    head_data: npt.ArrayLike,
+    vertex_dims: npt.ArrayLike,
+    edge_dims: npt.ArrayLike,
     vertex_labels: tuple | None = None,
 ) -> CellularSheaf:
-    """Return a sheaf that takes ownership of consistent arrays, without checks or copies."""
-    return CellularSheaf._of_arrays(
-        edges, vertex_dims, edge_dims, tail_data, head_data, vertex_labels
-    )
+    """Return a sheaf that shares flat data, after checking everything but the maps' range.
+
+    A coarse sheaf may exceed the range that is allowed for user-supplied maps.
+    """
+    edges, dims, rows, tail, head = flat_arrays(edges, tail_data, head_data, vertex_dims, edge_dims)
+    sheaf = trusted_sheaf(edges, dims, rows, tail.view(), head.view(), vertex_labels)
+    sheaf._check_finite()
+    return sheaf
+
+
+def check_sheaf(value: object, name: str = "sheaf") -> CellularSheaf:
+    """Check that a value is a sheaf, and return it; the error suggests a fix."""
+    if isinstance(value, CellularSheaf):
+        return value
+    remedy = ""
+    if isinstance(getattr(value, "sheaf", None), CellularSheaf):
+        remedy = ": pass its attribute `sheaf`"
+    elif isinstance(value, nx.Graph | np.ndarray) or scipy.sparse.issparse(value):
+        remedy = ": CellularSheaf.constant(graph) makes one"
+    raise TypeError(f"`{name}` must be a CellularSheaf, got {type(value).__name__}{remedy}")
 
 
 def sheaf_rows(sheaf: CellularSheaf) -> list[tuple]:

@@ -5,8 +5,7 @@ import scipy.sparse
 from scipy.sparse.csgraph import breadth_first_order
 
 from sheafcoarsen._kernels.partition import label_components
-from sheafcoarsen.sheaf._cellular_sheaf import CellularSheaf
-from sheafcoarsen.sheaf.checks import check_sheaf
+from sheafcoarsen.sheaf._cellular_sheaf import CellularSheaf, check_sheaf
 
 
 def components(sheaf: CellularSheaf) -> np.ndarray:

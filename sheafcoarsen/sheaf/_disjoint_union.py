@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sheafcoarsen._support import blocks, integer_array, items, offsets
-from sheafcoarsen.sheaf._cellular_sheaf import CellularSheaf, trusted_sheaf
-from sheafcoarsen.sheaf.checks import check_sheaf
+from sheafcoarsen.sheaf._cellular_sheaf import CellularSheaf, check_sheaf, trusted_sheaf
 
 
 def disjoint_union(
@@ -49,10 +48,8 @@ def disjoint_union(
     edge_starts = offsets([part.n_edges for part in parts])
     types = [part.dtype for part in parts]
     dtype = np.result_type(np.float32, *types) if parts else np.dtype(float)
-    numbers, scalars = (
-        np.zeros(0, np.int64),
-        np.zeros(0, dtype),
-    )  # empty arrays first, because np.concatenate requires at least one
+    # empty arrays first, because np.concatenate requires at least one
+    numbers, scalars = np.zeros(0, np.int64), np.zeros(0, dtype)
     shifted = [part.edges + start for part, start in zip(parts, vertex_starts, strict=False)]
     union = trusted_sheaf(
         np.concatenate([numbers.reshape(0, 2), *shifted]),

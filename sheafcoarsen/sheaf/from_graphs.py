@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self, get_args
+from typing import Self, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -15,37 +15,24 @@ from sheafcoarsen._support import (
     memory_for_entries,
     random_generator,
     scalar_type,
+    whole_number,
 )
 from sheafcoarsen.sheaf.from_matrices import MatrixLike, sheaf_of_laplacian
 from sheafcoarsen.sheaf.graphs import GraphArrays, GraphLike, graph_arrays
+from sheafcoarsen.sheaf.maps import check_unitary
+from sheafcoarsen.sheaf.properties import Views
 from sheafcoarsen.sheaf.values import (
     EdgeValues,
     MapKind,
-    connection_maps,
-    constant_maps,
-    diagonal_maps,
+    edge_name,
+    edge_values,
+    edge_weights,
     random_maps,
-    signed_maps,
 )
 
 
-class FromGraphs:
+class FromGraphs(Views):
     """Constructors of :class:`CellularSheaf` from a graph or from a Laplacian."""
-
-    if TYPE_CHECKING:  # attributes of CellularSheaf
-
-        @classmethod
-        def _of_arrays(
-            cls,
-            edges: np.ndarray,
-            vertex_dims: np.ndarray,
-            edge_dims: np.ndarray,
-            tail_data: np.ndarray,
-            head_data: np.ndarray,
-            vertex_labels: tuple | None = None,
-        ) -> Self: ...
-
-        def _check_maps(self) -> None: ...
 
     @classmethod
     def _uniform(cls, graph: GraphArrays, tail: np.ndarray, head: np.ndarray) -> Self:
@@ -104,7 +91,11 @@ class FromGraphs:
                [ 0., -1.,  1.]])
         """
         arrays = graph_arrays(graph, n_vertices)
-        return cls._uniform(arrays, *constant_maps(arrays, dim, weight))
+        d = whole_number("dim", dim, at_least=0)
+        roots = np.sqrt(edge_weights(arrays, weight))
+        with memory_for_entries("dim", max(len(roots), 1) * d * d, roots.itemsize):
+            maps = roots[:, None, None] * np.eye(d, dtype=roots.dtype)
+            return cls._uniform(arrays, maps, maps.copy())
 
     @classmethod
     def connection(
@@ -148,7 +139,12 @@ class FromGraphs:
         0.0
         """
         arrays = graph_arrays(graph, n_vertices)
-        return cls._uniform(arrays, *connection_maps(arrays, transports, weight))
+        U = edge_values(arrays, transports, "transports", shape=(-1, -1))
+        if U.shape[1] != U.shape[2]:
+            raise ValueError(f"`transports` must be square, got shape {U.shape}")
+        check_unitary(U, lambda e: f"`transports[{e}]` (edge {tuple(arrays.edges[e].tolist())})")
+        roots = np.sqrt(edge_weights(arrays, weight)).astype(U.real.dtype)[:, None, None]
+        return cls._uniform(arrays, roots * np.eye(U.shape[1], dtype=U.dtype), roots * U)
 
     @classmethod
     def diagonal(
@@ -185,7 +181,16 @@ class FromGraphs:
                [0., 4.]])
         """
         arrays = graph_arrays(graph, n_vertices)
-        return cls._uniform(arrays, *diagonal_maps(arrays, tail, head))
+        tails, heads = (
+            edge_values(arrays, value, name, shape=(-1,))
+            for name, value in (("tail", tail), ("head", head))
+        )
+        if tails.shape != heads.shape:
+            raise ValueError(
+                f"`tail` and `head` must have the same shape, got {tails.shape} and {heads.shape}"
+            )
+        eye = np.eye(tails.shape[1], dtype=np.float32)  # products keep the dtype of the values
+        return cls._uniform(arrays, tails[:, :, None] * eye, heads[:, :, None] * eye)
 
     @classmethod
     def signed(
@@ -195,9 +200,7 @@ class FromGraphs:
         weight: EdgeValues | None = "weight",
         n_vertices: int | None = None,
     ) -> Self:
-        """Build the O(1) sheaf of a signed graph, with maps sqrt(w) and sign sqrt(w).
-
-        These are the tail map and the head map of an edge.
+        """Build the O(1) sheaf of a signed graph: tail maps sqrt(w), head maps sign sqrt(w).
 
         Its Laplacian is the signed graph Laplacian, with off-diagonal entries -sign w.
 
@@ -238,7 +241,29 @@ class FromGraphs:
         True
         """
         arrays = graph_arrays(graph, n_vertices)
-        return cls._uniform(arrays, *signed_maps(arrays, sign, weight))
+        stored = arrays.attribute
+        if isinstance(sign, str) and sign == "sign" and stored(sign) is None and len(arrays.edges):
+            adjacency = arrays.labels is None and stored("weight") is not None
+            source = "weight" if weight is None or adjacency else weight
+            if isinstance(source, str) and stored(source) is None:
+                raise ValueError(
+                    f"`sign` = 'sign' names an edge attribute that no edge of the graph has, and "
+                    f"there is no {source!r} whose sign could be used: pass an array of 1 and -1"
+                )
+            entries = edge_values(arrays, source, "weight", missing=1)
+            if entries.dtype.kind == "c":
+                raise TypeError(f"`weight` must be real, got dtype {entries.dtype}")
+            signs = np.where(entries < 0, -1.0, 1.0)
+            if isinstance(weight, str) or source is weight:
+                weight = np.abs(entries)
+        else:
+            signs = edge_values(arrays, sign, "sign")
+        bad = np.flatnonzero((np.abs(signs) != 1) | (signs.imag != 0))
+        if bad.size:
+            e = int(bad[0])
+            raise ValueError(f"`sign` must be 1 or -1, got {signs[e]} for {edge_name(arrays, e)}")
+        roots = np.sqrt(edge_weights(arrays, weight))[:, None, None]
+        return cls._uniform(arrays, roots, signs.real[:, None, None] * roots)
 
     @classmethod
     def from_laplacian(cls, L: MatrixLike, dims: npt.ArrayLike) -> Self:

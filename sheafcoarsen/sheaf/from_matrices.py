@@ -18,6 +18,7 @@ import scipy.sparse
 import scipy.sparse.linalg
 
 from sheafcoarsen._support import (
+    MAX_DIMENSION,
     RESIDUAL_LIMIT,
     csr_matrix,
     dimensions,
@@ -31,32 +32,36 @@ from sheafcoarsen._support import (
     whole_number,
     zero_level,
 )
+from sheafcoarsen.sheaf.graphs import finite_entries
 
 MatrixLike: TypeAlias = scipy.sparse.sparray | scipy.sparse.spmatrix | npt.ArrayLike
 """A sparse or dense matrix."""
 
 
-class Blocks(NamedTuple):
-    """Dense blocks of a matrix: block k is entries[starts[k]:starts[k + 1]], row-major."""
-
-    pairs: np.ndarray  # (k, 2) vertices of the rows and columns of each block
-    starts: np.ndarray  # (k + 1,)
-    entries: np.ndarray
-
-
 class Stack(NamedTuple):
-    """Blocks of equal shape."""
+    """Dense blocks of equal shape."""
 
-    where: np.ndarray  # indices of the blocks
+    where: np.ndarray  # index of the edge or, for a diagonal block, of the vertex of each block
     blocks: np.ndarray  # (len(where), rows, columns)
 
 
 class Maps(NamedTuple):
     """Edge maps of equal shape."""
 
-    where: np.ndarray
+    where: np.ndarray  # index of each edge
     tail: np.ndarray
     head: np.ndarray
+
+
+class Blocks(NamedTuple):
+    """Dense blocks of a Hermitian matrix."""
+
+    pairs: np.ndarray  # (m, 2) vertices u < v of the nonzero blocks above the diagonal, sorted
+    above: list[Stack]
+    diagonal: list[Stack]  # of all vertices but those of dimension 0
+    number: np.ndarray  # (n,) index of each diagonal block in its stack
+    bounds: np.ndarray  # (n,) d times the largest absolute value of every d x d diagonal block
+    eps: float
 
 
 def sheaf_of_laplacian(
@@ -69,26 +74,38 @@ def sheaf_of_laplacian(
     """
     matrix = _square_matrix(L)
     dims = _stalk_dims(dims, matrix.shape[0])
-    matrix = _hermitian(matrix, dims)
-    diagonal, beside = _blocks(matrix, dims)
-    _refuse_indefinite(diagonal, dims)
-    stacks = _stacks(beside, dims)
-    maps = [_maps(stack.where, *_factors(-stack.blocks)) for stack in stacks]
-    rest = _rest(diagonal, beside.pairs, maps)
-    loops, bad = _loops(rest, diagonal, beside.pairs, dims)
+    blocks = _blocks(_hermitian(matrix, dims), dims)
+    for where, stack in blocks.diagonal:
+        values = np.linalg.eigvalsh(stack)
+        allowed = RESIDUAL_LIMIT * stack.shape[1] * blocks.eps * np.abs(values).max(axis=1)
+        indefinite = np.flatnonzero(values[:, 0] < -allowed)
+        if indefinite.size:
+            k = int(indefinite[0])
+            raise ValueError(
+                f"`L` is not the Laplacian of a sheaf: its diagonal block ({where[k]}, "
+                f"{where[k]}) must be positive semidefinite, but has the eigenvalue "
+                f"{values[k, 0]:.6g}"
+            )
+    # rounding errors of diagonal blocks minus the contributions of edges
+    noise = np.bincount(blocks.pairs.reshape(-1), minlength=len(dims)) + dims
+    noise = noise * blocks.eps * blocks.bounds
+    maps = [Maps(where, *_maps(*_factors(-stack))) for where, stack in blocks.above]
+    loops, bad = _loops(blocks, maps, noise)
     if bad is not None:
-        scaled = _unequal_shares(stacks, beside, diagonal, dims)
+        scaled = _unequal_shares(blocks)
         if scaled is not None:
             maps = scaled
-            rest = _rest(diagonal, beside.pairs, maps)
-            loops, still = _loops(rest, diagonal, beside.pairs, dims)
+            loops, still = _loops(blocks, maps, noise)
             bad = None if still is None else bad
     if bad is not None:
-        raise ValueError(_too_small(*bad))
-    return _assembled(beside, maps, loops, dims)
-
-
-# ---------------------------------------------------------------- the matrix
+        vertex, lowest, allowed = bad
+        raise ValueError(
+            f"no sheaf with one edge for each block of `L` was found: the diagonal block of vertex "
+            f"{vertex} is too small for the balanced maps of its edges and leaves the eigenvalue "
+            f"{lowest:.6g} (rounding errors may cause -{allowed:.2g}); build the sheaf from its "
+            f"maps"
+        )
+    return _assembled(blocks.pairs, maps, loops, dims, matrix.dtype)
 
 
 def _square_matrix(L: Any) -> scipy.sparse.csr_array:
@@ -100,15 +117,7 @@ def _square_matrix(L: Any) -> scipy.sparse.csr_array:
     vertex_count("L", L.shape[0])
     scalar = np.dtype(float) if L.dtype.kind in "biu" else scalar_type("L", L.dtype)
     matrix = csr_matrix("L", L) if sparse else scipy.sparse.csr_array(L)
-    matrix = matrix.astype(scalar, copy=False)
-    matrix.sum_duplicates()
-    matrix.eliminate_zeros()
-    bad = np.flatnonzero(~np.isfinite(matrix.data))
-    if bad.size:
-        i = int(np.searchsorted(matrix.indptr, bad[0], side="right")) - 1
-        j = int(matrix.indices[bad[0]])
-        raise ValueError(f"`L` must be finite, got {matrix.data[bad[0]]} at ({i}, {j})")
-    return matrix
+    return finite_entries("L", matrix.astype(scalar, copy=False))
 
 
 def _stalk_dims(dims: npt.ArrayLike, size: int) -> np.ndarray:
@@ -152,8 +161,7 @@ def _hermitian(matrix: scipy.sparse.csr_array, dims: np.ndarray) -> scipy.sparse
     return result
 
 
-def _blocks(matrix: scipy.sparse.csr_array, dims: np.ndarray) -> tuple[Blocks, Blocks]:
-    """Return all diagonal blocks, and the nonzero blocks above the diagonal sorted by (u, v)."""
+def _blocks(matrix: scipy.sparse.csr_array, dims: np.ndarray) -> Blocks:
     n = len(dims)
     starts = offsets(dims)
     vertex = np.repeat(np.arange(n), dims)
@@ -164,48 +172,25 @@ def _blocks(matrix: scipy.sparse.csr_array, dims: np.ndarray) -> tuple[Blocks, B
     keys, place = np.unique(u[above] * n + v[above], return_inverse=True)
     pairs = np.stack(np.divmod(keys, max(n, 1)), axis=1).astype(np.int64).reshape(-1, 2)
     every = np.stack([np.arange(n), np.arange(n)], axis=1)
-    found = []
-    for chosen, which, ends in ((u == v, u[u == v], every), (above, place, pairs)):
-        begins = offsets(dims[ends[:, 0]] * dims[ends[:, 1]])
+    grouped = []
+    for chosen, which, ends in ((above, place, pairs), (u == v, u[u == v], every)):
+        begins = offsets(dims[ends].prod(axis=1))
         flat = np.zeros(int(begins[-1]), matrix.dtype)
         row, column = i[chosen] - starts[u[chosen]], j[chosen] - starts[v[chosen]]
         flat[begins[which] + row * dims[v[chosen]] + column] = entries.data[chosen]
-        found.append(Blocks(ends, begins, flat))
-    return found[0], found[1]
-
-
-def _stacks(blocks: Blocks, dims: np.ndarray) -> list[Stack]:
-    """Group blocks by shape."""
-    shapes = dims[blocks.pairs]
-    kinds, which = np.unique(shapes, axis=0, return_inverse=True)
-    stacks = []
-    for kind, (rows, columns) in enumerate(kinds.tolist()):
-        where = np.flatnonzero(which.reshape(-1) == kind)
-        flat = blocks.entries[range_of_blocks(blocks.starts, where)]
-        stacks.append(Stack(where, flat.reshape(len(where), rows, columns)))
-    return stacks
-
-
-def _refuse_indefinite(diagonal: Blocks, dims: np.ndarray) -> None:
-    """Raise an error for a diagonal block that is not positive semidefinite."""
-    for stack in _stacks(diagonal, dims):
-        if not stack.blocks.size:
-            continue
-        values = _eigenvalues(stack.blocks)
-        size = np.abs(values).max(axis=1)
-        allowed = RESIDUAL_LIMIT * dims[stack.where] * eps_of(values.dtype) * size
-        bad = np.flatnonzero(values[:, 0] < -allowed)
-        if bad.size:
-            k = int(bad[0])
-            raise ValueError(
-                f"`L` is not the Laplacian of a sheaf: its diagonal block ({stack.where[k]}, "
-                f"{stack.where[k]}) must be positive semidefinite, but has the eigenvalue "
-                f"{values[k, 0]:.6g}"
-            )
-
-
-def _eigenvalues(blocks: np.ndarray) -> np.ndarray:
-    return blocks[:, 0].real if blocks.shape[1] == 1 else np.linalg.eigvalsh(blocks)
+        shapes, shape_of = np.unique(dims[ends], axis=0, return_inverse=True)
+        stacks = []
+        for k, (rows, columns) in enumerate(shapes.tolist()):
+            where = np.flatnonzero(shape_of.reshape(-1) == k)
+            if rows * columns:
+                stack = flat[range_of_blocks(begins, where)].reshape(-1, rows, columns)
+                stacks.append(Stack(where, stack))
+        grouped.append(stacks)
+    number, largest = np.zeros(n, np.int64), np.zeros(n)
+    for where, stack in grouped[1]:
+        number[where] = np.arange(len(where))
+        largest[where] = np.abs(stack).max(axis=(1, 2))
+    return Blocks(pairs, grouped[0], grouped[1], number, dims * largest, eps_of(matrix.dtype))
 
 
 # ---------------------------------------------------------------- edges
@@ -220,78 +205,51 @@ def _factors(blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return np.linalg.svd(blocks, full_matrices=False)
 
 
-def _maps(where: np.ndarray, U: np.ndarray, S: np.ndarray, Vh: np.ndarray) -> Maps:
+def _maps(U: np.ndarray, S: np.ndarray, Vh: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the maps W S^(1/2) U* and W S^(1/2) V*, where W is U or V, whichever is smaller."""
     roots = np.sqrt(S)[:, :, None]
-    Uh, V = _adjoint(U), _adjoint(Vh)
-    frame = U if U.shape[1] <= Vh.shape[2] else V
-    return Maps(where, frame @ (roots * Uh), frame @ (roots * Vh))
+    frame = U if U.shape[1] <= Vh.shape[2] else _adjoint(Vh)
+    return frame @ (roots * _adjoint(U)), frame @ (roots * Vh)
 
 
 def _adjoint(blocks: np.ndarray) -> np.ndarray:
     return blocks.conj().swapaxes(1, 2)
 
 
-def _unequal_shares(
-    stacks: list[Stack], beside: Blocks, diagonal: Blocks, dims: np.ndarray
-) -> list[Maps] | None:
+def _unequal_shares(blocks: Blocks) -> list[Maps] | None:
     """Return maps scaled by the vector of `_lowest_positive`, or None if they do not exist."""
-    roots, inverses = _roots(diagonal, dims)
-    factors, sizes = [], np.zeros(len(beside.pairs))
-    for stack in stacks:
-        u, v = beside.pairs[stack.where].T
-        left, right = (_gathered(inverses, dims, ends) for ends in (u, v))
-        U, S, Vh = _factors(-(left @ stack.blocks @ right))
-        sizes[stack.where] = S.max(axis=1, initial=0)
-        factors.append((U, S, Vh))
-    eps = eps_of(diagonal.entries.dtype)
-    y = _lowest_positive(beside.pairs, sizes, len(dims), eps)
-    if y is None:
-        return None
-    reach = np.sqrt(_norm_bounds(diagonal, dims))
-    found = []
-    for stack, (U, S, Vh) in zip(stacks, factors, strict=True):
-        u, v = beside.pairs[stack.where].T
-        share = np.sqrt(y[v] / y[u]).astype(S.dtype)[:, None, None]
-        _, tail, head = _maps(stack.where, U, S, Vh)
-        tail = share * (tail @ _gathered(roots, dims, u))
-        head = head / share @ _gathered(roots, dims, v)
-        missed = np.abs(_adjoint(tail) @ head + stack.blocks).max(axis=(1, 2), initial=0)
-        if (missed > RESIDUAL_LIMIT * eps * reach[u] * reach[v]).any():
-            return None  # the block is nonzero where a diagonal block is zero
-        found.append(Maps(stack.where, tail, head))
-    return found
-
-
-def _norm_bounds(diagonal: Blocks, dims: np.ndarray) -> np.ndarray:
-    """Return d times the largest absolute value of every d x d diagonal block."""
-    bounds = np.zeros(len(dims))
-    for stack in _stacks(diagonal, dims):
-        bounds[stack.where] = np.abs(stack.blocks).max(axis=(1, 2), initial=0)
-    return dims * bounds
-
-
-def _roots(diagonal: Blocks, dims: np.ndarray) -> tuple[dict, dict]:
-    """Return square roots of the diagonal blocks, and the roots' pseudo-inverses, by dimension."""
-    roots: dict = {}
-    inverses: dict = {}
-    for stack in _stacks(diagonal, dims):
-        d = stack.blocks.shape[1]
-        values, vectors = np.linalg.eigh(stack.blocks)
-        level = zero_level(d, eps_of(values.dtype), values.max(axis=1, initial=0))[:, None]
+    pairs, above, diagonal, number, bounds, eps = blocks
+    roots, inverses = {}, {}  # of the diagonal blocks, by dimension
+    for _, stack in diagonal:
+        d = stack.shape[1]
+        values, vectors = np.linalg.eigh(stack)
+        level = zero_level(d, eps, values.max(axis=1, initial=0))[:, None]
         size = np.sqrt(np.maximum(values, 0))
         inverse = np.divide(1, size, out=np.zeros_like(size), where=values > level)
-        number = np.zeros(len(dims), np.int64)
-        number[stack.where] = np.arange(len(stack.where))
-        for store, scale in ((roots, size), (inverses, inverse)):
-            store[d] = (number, (vectors * scale[:, None, :]) @ _adjoint(vectors))
-    return roots, inverses
-
-
-def _gathered(store: dict, dims: np.ndarray, vertices: np.ndarray) -> np.ndarray:
-    """Return the matrices that belong to vertices with stalks of equal dimension."""
-    number, matrices = store[int(dims[vertices[0]])]
-    return matrices[number[vertices]]
+        roots[d] = (vectors * size[:, None, :]) @ _adjoint(vectors)
+        inverses[d] = (vectors * inverse[:, None, :]) @ _adjoint(vectors)
+    factors, sizes = [], np.zeros(len(pairs))
+    for where, stack in above:
+        (u, v), (d, d_head) = pairs[where].T, stack.shape[1:]
+        scaled = inverses[d][number[u]] @ stack @ inverses[d_head][number[v]]
+        factors.append(_factors(-scaled))
+        sizes[where] = factors[-1][1].max(axis=1)
+    y = _lowest_positive(pairs, sizes, len(bounds), eps)
+    if y is None:
+        return None
+    reach = np.sqrt(bounds)
+    found = []
+    for (where, stack), (U, S, Vh) in zip(above, factors, strict=True):
+        (u, v), (d, d_head) = pairs[where].T, stack.shape[1:]
+        share = np.sqrt(y[v] / y[u]).astype(S.dtype)[:, None, None]
+        tail, head = _maps(U, S, Vh)
+        tail = share * (tail @ roots[d][number[u]])
+        head = head / share @ roots[d_head][number[v]]
+        missed = np.abs(_adjoint(tail) @ head + stack).max(axis=(1, 2))
+        if (missed > RESIDUAL_LIMIT * eps * reach[u] * reach[v]).any():
+            return None  # the block is nonzero where a diagonal block is zero
+        found.append(Maps(where, tail, head))
+    return found
 
 
 def _lowest_positive(pairs: np.ndarray, sizes: np.ndarray, n: int, eps: float) -> np.ndarray | None:
@@ -320,79 +278,56 @@ def _lowest_positive(pairs: np.ndarray, sizes: np.ndarray, n: int, eps: float) -
 # ---------------------------------------------------------------- loops
 
 
-def _rest(diagonal: Blocks, pairs: np.ndarray, maps: list[Maps]) -> Blocks:
-    """Return the diagonal blocks minus the contributions of the edges."""
-    entries = diagonal.entries.copy()
-    for where, tail, head in maps:
-        for ends, part in ((pairs[where, 0], tail), (pairs[where, 1], head)):
-            gram = _adjoint(part) @ part
-            begins = diagonal.starts[ends]
-            inside = np.arange(gram.shape[1] * gram.shape[2])
-            np.subtract.at(entries, begins[:, None] + inside, gram.reshape(len(where), -1))
-    return diagonal._replace(entries=entries)
-
-
 def _loops(
-    rest: Blocks, diagonal: Blocks, pairs: np.ndarray, dims: np.ndarray
+    blocks: Blocks, maps: list[Maps], noise: np.ndarray
 ) -> tuple[list[tuple[np.ndarray, np.ndarray]], tuple | None]:
     """Return loops as (vertex of every row, rows) by dimension, and the most indefinite block.
 
-    The latter is (vertex, lowest eigenvalue of its remainder, bound on the rounding error) or None.
+    Their Laplacian is the diagonal blocks minus the contributions of the edges. The block is
+    (vertex, lowest eigenvalue of its remainder, bound on the rounding error) or None.
     """
-    degrees = np.bincount(pairs.reshape(-1), minlength=len(dims))
-    noise = (dims + degrees) * eps_of(rest.entries.dtype) * _norm_bounds(diagonal, dims)
+    rest = {stack.shape[1]: stack.copy() for _, stack in blocks.diagonal}
+    for where, *ends in maps:
+        for vertices, part in zip(blocks.pairs[where].T, ends, strict=True):
+            d = part.shape[2]
+            places = d * d * blocks.number[vertices][:, None] + np.arange(d * d)
+            gram = (_adjoint(part) @ part).reshape(-1, d * d)
+            np.subtract.at(rest[d].reshape(-1), places, gram)
     loops, worst, bad = [], 1.0, None
-    for stack in _stacks(rest, dims):
-        if not stack.blocks.size:
-            continue
-        values, vectors = np.linalg.eigh(stack.blocks)
-        allowed = RESIDUAL_LIMIT * noise[stack.where]
+    for where, stack in blocks.diagonal:
+        values, vectors = np.linalg.eigh(rest[stack.shape[1]])
+        allowed = RESIDUAL_LIMIT * noise[where]
         with np.errstate(divide="ignore", invalid="ignore"):
             excess = np.where(values[:, 0] < 0, -values[:, 0] / allowed, 0)
         k = int(excess.argmax())
         if excess[k] > worst:
-            worst, bad = float(excess[k]), (int(stack.where[k]), values[k, 0], allowed[k])
-        kept = values > zero_level(1, 1, noise[stack.where])[:, None]
+            worst, bad = float(excess[k]), (int(where[k]), values[k, 0], allowed[k])
+        kept = values > zero_level(1, 1, noise[where])[:, None]
         rows = np.sqrt(np.maximum(values, 0))[:, :, None] * _adjoint(vectors)
-        vertices = np.repeat(stack.where, kept.sum(axis=1))
-        loops.append((vertices, rows[kept]))
+        loops.append((np.repeat(where, kept.sum(axis=1)), rows[kept]))
     return loops, bad
 
 
-def _too_small(vertex: int, lowest: float, allowed: float) -> str:
-    return (
-        f"no sheaf with one edge for each block of `L` was found: the diagonal block of vertex "
-        f"{vertex} is too small for the balanced maps of its edges and leaves the eigenvalue "
-        f"{lowest:.6g} (rounding errors may cause -{allowed:.2g}); build the sheaf from its maps"
-    )
-
-
 def _assembled(
-    beside: Blocks,
+    pairs: np.ndarray,
     maps: list[Maps],
     loops: list[tuple[np.ndarray, np.ndarray]],
     dims: np.ndarray,
+    dtype: np.dtype,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return the sheaf of all edges and loops; the loop rows of a vertex form one loop."""
-    ranks = np.zeros(len(dims), np.int64)
-    for vertices, _ in loops:
-        ranks += np.bincount(vertices, minlength=len(dims))
-    at = np.flatnonzero(ranks)
-    pairs = np.concatenate([beside.pairs, np.stack([at, at], axis=1)])
-    edge_dims = np.concatenate(
-        [dims[beside.pairs].min(axis=1, initial=np.iinfo(int).max), ranks[at]]
+    ranks = sum(
+        (np.bincount(vertices, minlength=len(dims)) for vertices, _ in loops), np.zeros_like(dims)
     )
-    data = []
-    for end in (0, 1):
-        starts = offsets(edge_dims * dims[pairs[:, end]])
-        flat = np.zeros(int(starts[-1]), beside.entries.dtype)
-        for stack in maps:
-            flat[range_of_blocks(starts, stack.where)] = stack[1 + end].reshape(-1)
-        if end == 0:
-            number = np.zeros(len(dims), np.int64)
-            number[at] = len(beside.pairs) + np.arange(len(at))
-            for vertices, rows in loops:
-                chosen = number[np.unique(vertices)]
-                flat[range_of_blocks(starts, chosen)] = rows.reshape(-1)
-        data.append(flat)
-    return pairs, dims, edge_dims, data[0], data[1]
+    at = np.flatnonzero(ranks)
+    loop_of = len(pairs) + np.cumsum(ranks > 0) - 1
+    edges = np.concatenate([pairs, np.stack([at, at], axis=1)])
+    edge_dims = np.concatenate([dims[pairs].min(axis=1, initial=MAX_DIMENSION), ranks[at]])
+    starts = [offsets(edge_dims * dims[edges[:, end]]) for end in (0, 1)]
+    tail, head = (np.zeros(int(begins[-1]), dtype) for begins in starts)
+    for where, tails, heads in maps:
+        tail[range_of_blocks(starts[0], where)] = tails.reshape(-1)
+        head[range_of_blocks(starts[1], where)] = heads.reshape(-1)
+    for vertices, rows in loops:
+        tail[range_of_blocks(starts[0], loop_of[np.unique(vertices)])] = rows.reshape(-1)
+    return edges, dims, edge_dims, tail, head

@@ -20,12 +20,11 @@ from sheafcoarsen._support import (
 from sheafcoarsen.sheaf.from_graphs import FromGraphs
 from sheafcoarsen.sheaf.graphs import vertex_names
 from sheafcoarsen.sheaf.maps import MapsLike, flat_maps
-from sheafcoarsen.sheaf.properties import Views
 
 Sheaf = TypeVar("Sheaf", bound="FromSheaves")
 
 
-class FromSheaves(Views, FromGraphs):
+class FromSheaves(FromGraphs):
     """Methods of :class:`CellularSheaf` that return another sheaf."""
 
     def with_maps(self, tail_maps: MapsLike, head_maps: MapsLike) -> Self:

@@ -32,21 +32,15 @@ class GraphArrays(NamedTuple):
     n_vertices: int
     edges: np.ndarray  # (m, 2) int64, row e = (tail, head)
     labels: tuple | None  # node names in vertex order
-    attribute: Callable[[str], list | np.ndarray]
-    """Function from an attribute's name to its values on edges, where None marks a missing value.
+    attribute: Callable[[str], list | np.ndarray | None]
+    """Function from an attribute's name to its values on edges, or None if no edge has one.
 
-    Raises KeyError if the graph has no attribute of that name.
+    Among the values, None marks a missing one.
     """
 
 
 def graph_arrays(graph: GraphLike, n_vertices: int | None = None) -> GraphArrays:
-    """Convert a graph in any of the forms of `GraphLike` to arrays.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For anything else, a directed graph, an asymmetric adjacency, or endpoints out of range.
-    """
+    """Convert a graph in any of the forms of `GraphLike` to arrays, after checking it."""
     if isinstance(graph, nx.Graph):
         if n_vertices is not None:
             raise ValueError(
@@ -72,11 +66,9 @@ def _from_networkx(graph: nx.Graph) -> GraphArrays:
     ends = [(number[u], number[v]) for u, v in graph.edges()]
     edges = np.array(ends, dtype=np.int64).reshape(-1, 2)
 
-    def attribute(name: str) -> list:
-        values = [data.get(name) for _, _, data in graph.edges(data=True)]
-        if values and all(value is None for value in values):
-            raise KeyError(name)
-        return values
+    def attribute(name: str) -> list | None:
+        values = [value for _, _, value in graph.edges(data=name)]
+        return None if values and all(value is None for value in values) else values
 
     return GraphArrays(len(labels), edges, labels, attribute)
 
@@ -87,15 +79,7 @@ def _from_adjacency(adjacency: scipy.sparse.sparray) -> GraphArrays:
     vertex_count("graph", adjacency.shape[0])
     if adjacency.dtype.kind not in "fiub":
         raise TypeError(f"`graph` must be a real adjacency, got dtype {adjacency.dtype}")
-    matrix = csr_matrix("graph", adjacency)
-    matrix.sum_duplicates()
-    matrix.eliminate_zeros()
-    bad = np.flatnonzero(~np.isfinite(matrix.data))
-    if bad.size:
-        i = int(np.searchsorted(matrix.indptr, bad[0], side="right")) - 1
-        raise ValueError(
-            f"`graph` must be finite, got {matrix.data[bad[0]]} at ({i}, {matrix.indices[bad[0]]})"
-        )
+    matrix = finite_entries("graph", csr_matrix("graph", adjacency))
     if matrix.dtype.kind in "iub":  # differences and absolute values could overflow
         matrix = matrix.astype(np.int64)
     difference = scipy.sparse.coo_array(matrix - matrix.T)
@@ -112,13 +96,22 @@ def _from_adjacency(adjacency: scipy.sparse.sparray) -> GraphArrays:
     upper.sort_indices()
     rows = np.repeat(np.arange(matrix.shape[0]), np.diff(upper.indptr))
     edges = np.stack([rows, upper.indices], axis=1).astype(np.int64)
+    attributes = {"weight": upper.data}
+    return GraphArrays(matrix.shape[0], edges, None, attributes.get)
 
-    def attribute(name: str) -> np.ndarray:
-        if name != "weight":
-            raise KeyError(name)
-        return upper.data
 
-    return GraphArrays(matrix.shape[0], edges, None, attribute)
+def finite_entries(name: str, matrix: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
+    """Sum duplicate entries of an owned matrix and remove zeros, in place; check the others."""
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    bad = np.flatnonzero(~np.isfinite(matrix.data))
+    if bad.size:
+        k = int(bad[0])
+        i = int(np.searchsorted(matrix.indptr, k, side="right")) - 1
+        raise ValueError(
+            f"`{name}` must be finite, got {matrix.data[k]} at ({i}, {matrix.indices[k]})"
+        )
+    return matrix
 
 
 def _from_edges(graph: npt.ArrayLike, n_vertices: int | None) -> GraphArrays:
@@ -141,16 +134,21 @@ def _from_edges(graph: npt.ArrayLike, n_vertices: int | None) -> GraphArrays:
                 f"= {n_vertices}"
             )
         n = n_vertices
-
-    def attribute(name: str) -> np.ndarray:
-        raise KeyError(name)
-
-    return GraphArrays(n, edges, None, attribute)
+    return GraphArrays(n, edges, None, lambda name: None)
 
 
 def edge_array(name: str, value: object) -> np.ndarray:
     """Check that a value is an (m, 2) array of non-negative endpoints; return it as int64."""
-    _refuse_no_array(name, value)
+    wanted = f"`{name}` must be a networkx graph, a scipy adjacency or an (m, 2) array"
+    if isinstance(value, str | bytes) or value is None:
+        raise TypeError(f"{wanted}, got {value!r}")
+    if isinstance(value, nx.Graph) or scipy.sparse.issparse(value):
+        raise TypeError(
+            f"`{name}` must be an (m, 2) array of vertex indices, got {type(value).__name__}"
+        )
+    if not hasattr(value, "__len__") and not hasattr(value, "__array__"):
+        hint = ": pass its attribute `sheaf`" if hasattr(value, "sheaf") else ""
+        raise TypeError(f"{wanted}, got {type(value).__name__}{hint}")
     if getattr(value, "shape", None) != () and len(value) == 0:  # type: ignore[arg-type]
         return np.zeros((0, 2), dtype=np.int64)
     if isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.size:
@@ -173,24 +171,11 @@ def edge_array(name: str, value: object) -> np.ndarray:
     negative = np.flatnonzero((edges < 0).any(axis=1))
     if negative.size:
         e = int(negative[0])
-        ends = tuple(edges[e].tolist())
         raise ValueError(
-            f"`{name}[{e}]` = {ends} has a negative endpoint; vertices are numbered from 0"
+            f"`{name}[{e}]` = {tuple(edges[e].tolist())} has a negative endpoint; vertices are "
+            f"numbered from 0"
         )
     return edges
-
-
-def _refuse_no_array(name: str, value: object) -> None:
-    wanted = f"`{name}` must be a networkx graph, a scipy adjacency or an (m, 2) array"
-    if isinstance(value, str | bytes) or value is None:
-        raise TypeError(f"{wanted}, got {value!r}")
-    if isinstance(value, nx.Graph) or scipy.sparse.issparse(value):
-        raise TypeError(
-            f"`{name}` must be an (m, 2) array of vertex indices, got {type(value).__name__}"
-        )
-    if not hasattr(value, "__len__") and not hasattr(value, "__array__"):
-        hint = ": pass its attribute `sheaf`" if hasattr(value, "sheaf") else ""
-        raise TypeError(f"{wanted}, got {type(value).__name__}{hint}")
 
 
 def vertex_names(labels: Iterable[Hashable], n: int) -> tuple:

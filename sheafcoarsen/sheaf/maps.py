@@ -88,7 +88,22 @@ def stalk_dims(
     vertices without edges.
     """
     if vertex_dims is None:
-        dims = _dims_of_maps(edges, tail_cols, head_cols, remedy)
+        ends = edges.reshape(-1)
+        n = int(edges.max(initial=-1)) + 1
+        if n > len(ends):
+            # avoid a huge array: indices are missing, perhaps because names were passed as indices
+            touched = np.unique(ends)
+            untouched = np.flatnonzero(touched != np.arange(len(touched)))
+        else:
+            dims = np.full(n, -1, dtype=np.int64)
+            cols = np.stack([tail_cols, head_cols], axis=1).reshape(-1)
+            dims[ends[::-1]] = cols[::-1]  # the first map of a vertex is written last
+            untouched = np.flatnonzero(dims < 0)
+        if untouched.size:
+            raise ValueError(
+                f"vertex {untouched[0]} has no edges, so the maps do not determine its dimension: "
+                f"{remedy}"
+            )
         said = "in its first map"
     else:
         dims = integer_array("vertex_dims", vertex_dims)
@@ -104,29 +119,6 @@ def stalk_dims(
                 f"`{name}[{e}]` has {cols[e]} columns, but vertex {v} has dimension {dims[v]} "
                 f"{said}"
             )
-    return dims
-
-
-def _dims_of_maps(
-    edges: np.ndarray, tail_cols: np.ndarray, head_cols: np.ndarray, remedy: str
-) -> np.ndarray:
-    """Return, for each vertex, the number of columns of the first map defined on it."""
-    ends = edges.reshape(-1)
-    n = int(edges.max(initial=-1)) + 1
-    if n > len(ends):
-        # avoid a huge array: indices are missing, perhaps because names were passed as indices
-        touched = np.unique(ends)
-        untouched = np.flatnonzero(touched != np.arange(len(touched)))
-    else:
-        dims = np.full(n, -1, dtype=np.int64)
-        cols = np.stack([tail_cols, head_cols], axis=1).reshape(-1)
-        dims[ends[::-1]] = cols[::-1]  # the first map of a vertex is written last
-        untouched = np.flatnonzero(dims < 0)
-    if untouched.size:
-        raise ValueError(
-            f"vertex {untouched[0]} has no edges, so the maps do not determine its dimension: "
-            f"{remedy}"
-        )
     return dims
 
 
@@ -154,27 +146,17 @@ def flat_arrays(
     vertex_dims: npt.ArrayLike,
     edge_dims: npt.ArrayLike,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return edges, vertex dims, edge dims, tail data and head data, as owned arrays."""
+    """Return edges, vertex dims, edge dims, tail data and head data; only the data is not copied.
+
+    Checks everything but the entries of the maps.
+    """
     edges = edge_array("edges", edges)
     count = int(edges.max(initial=-1)) + 1
     if not is_scalar("vertex_dims", vertex_dims):
         count = len(np.asarray(vertex_dims))
     vertex_count("edges", count)
     dims = dimensions("vertex_dims", vertex_dims, count, "vertex")
-    edges, rows, tail, head = edge_arrays(edges, tail_data, head_data, dims, edge_dims)
-    return edges, dims, rows, tail.copy(), head.copy()
-
-
-def edge_arrays(
-    edges: npt.ArrayLike,
-    tail_data: npt.ArrayLike,
-    head_data: npt.ArrayLike,
-    dims: np.ndarray,
-    edge_dims: npt.ArrayLike,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return edges, edge dims, tail data and head data, checked against vertex dimensions."""
-    edges = edge_array("edges", edges)
-    check_endpoints(edges, len(dims))
+    check_endpoints(edges, count)
     rows = dimensions("edge_dims", edge_dims, len(edges), "edge")
     data = []
     for name, given, end in (("tail_data", tail_data, 0), ("head_data", head_data, 1)):
@@ -186,4 +168,4 @@ def edge_arrays(
                 f"`{name}` must have shape ({wanted:.0f},), the sum of d_e d_v, got {flat.shape}"
             )
         data.append(flat)
-    return edges, rows, data[0], data[1]
+    return edges, dims, rows, data[0], data[1]

@@ -1,6 +1,7 @@
-"""Sizes, offsets and single maps of a sheaf."""
+"""Arrays, sizes, offsets and single maps of a sheaf."""
 
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 
@@ -20,6 +21,29 @@ class Views:
     _columns: np.ndarray | None = None
     """For a sheaf of ``from_edge_index``: columns of the tail and head maps, shape (2, m)."""
 
+    @classmethod
+    def _of_arrays(
+        cls,
+        edges: np.ndarray,
+        vertex_dims: np.ndarray,
+        edge_dims: np.ndarray,
+        tail_data: np.ndarray,
+        head_data: np.ndarray,
+        vertex_labels: tuple | None = None,
+    ) -> Self:
+        """Return a sheaf that takes ownership of consistent arrays, without checks or copies."""
+        dtype = np.result_type(tail_data.dtype, head_data.dtype)
+        sheaf = object.__new__(cls)
+        vars(sheaf).update(  # as the class is frozen
+            edges=read_only(edges),
+            vertex_dims=read_only(vertex_dims),
+            edge_dims=read_only(edge_dims),
+            tail_data=read_only(np.ascontiguousarray(tail_data, dtype)),
+            head_data=read_only(np.ascontiguousarray(head_data, dtype)),
+            vertex_labels=vertex_labels,
+        )
+        return sheaf
+
     @cached_property
     def _scans(self) -> tuple[tuple[int, float], tuple[int, float]]:
         """(index of the first non-finite entry or -1, largest modulus) of tail and of head maps."""
@@ -32,14 +56,14 @@ class Views:
 
     def _check_finite(self) -> None:
         """Raise an error that names the edge of an entry that is not finite."""
-        for name, (bad, _) in zip(("tail_maps", "head_maps"), self._scans, strict=True):
+        for end, (bad, _) in zip(("tail", "head"), self._scans, strict=True):
             if bad >= 0:
-                tails = name == "tail_maps"
-                data = self.tail_data if tails else self.head_data
-                starts = self.tail_offsets if tails else self.head_offsets
+                data, starts = getattr(self, f"{end}_data"), getattr(self, f"{end}_offsets")
                 e = int(np.searchsorted(starts, bad, side="right")) - 1
                 u, v = self.edges[e].tolist()
-                raise ValueError(f"`{name}[{e}]` (edge {u} -> {v}) must be finite, got {data[bad]}")
+                raise ValueError(
+                    f"`{end}_maps[{e}]` (edge {u} -> {v}) must be finite, got {data[bad]}"
+                )
 
     def _check_maps(self) -> None:
         self._check_finite()
@@ -93,11 +117,10 @@ class Views:
     @cached_property
     def map_shape(self) -> tuple[int, int] | None:
         """(d_e, d_v) if all edges have the same d_e and all vertices the same d_v, or None."""
-        if not len(self.edge_dims) or (self.edge_dims != self.edge_dims[0]).any():
+        dims = self.edge_dims, self.vertex_dims
+        if not self.n_edges or any((d != d[0]).any() for d in dims):
             return None
-        if (self.vertex_dims != self.vertex_dims[0]).any():
-            return None
-        return int(self.edge_dims[0]), int(self.vertex_dims[0])
+        return int(dims[0][0]), int(dims[1][0])
 
     @cached_property
     def arrays(self) -> SheafArrays:

@@ -12,7 +12,6 @@ import numpy as np
 from sheafcoarsen._support import RESIDUAL_LIMIT, norm, residual_ratio, zero_level
 from sheafcoarsen.modes import Oversampled
 from sheafcoarsen.operators import coboundary, laplacian
-from sheafcoarsen.partition import edge_clusters
 from sheafcoarsen.verification.dense import dense_sections
 from sheafcoarsen.verification.relative_residual import (
     FAILED,
@@ -301,9 +300,9 @@ def _sections_kept(e: Evidence) -> Outcome:
 def _are_local_sections(e: Evidence, sections: np.ndarray) -> np.ndarray:
     """Return a mask of the clusters in which the energy of sections is at rounding level."""
     C = e.C
-    of_edge = edge_clusters(C.fine, C.partition)
-    rows = np.flatnonzero(np.repeat(of_edge >= 0, C.fine.edge_dims))
-    of_row = np.repeat(of_edge, C.fine.edge_dims)[rows]
+    ends = C.partition.labels[C.fine.edges]
+    rows = np.flatnonzero(np.repeat(ends[:, 0] == ends[:, 1], C.fine.edge_dims))
+    of_row = np.repeat(ends[:, 0], C.fine.edge_dims)[rows]
     energy = norms_by(coboundary(C.fine)[rows] @ sections, of_row, None, e.K)
     lengths = norms_by(sections, e.row_cluster, None, e.K)
     ratio = residual_ratio(energy, e.n, e.eps, e.internal_delta_norms, lengths)

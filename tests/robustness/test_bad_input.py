@@ -70,6 +70,7 @@ def a_small_machine():
 SOLVE = sc.Solver(F, shift=1.0)
 
 TAKES_A_SHEAF = {
+    "components": sc.components,
     "coboundary": sc.coboundary,
     "laplacian": sc.laplacian,
     "LaplacianPattern": sc.LaplacianPattern,

@@ -603,11 +603,6 @@ def test_field_indices_sum_to_the_euler_characteristic(name, columns, power):
 
 
 def test_field_indices_locate_singularities_of_smooth_fields():
-    points, faces = icosphere(2)
-    points = points * [1.0, 1.1, 1.3]
-    F = gallery.tangent_bundle(points, faces)
-    x = sc.eigenmodes(F, 1).vectors[:, 0]
-    np.testing.assert_array_equal(gallery.field_indices(points, faces, x), indices(faces, F, x)[0])
     flat = np.random.default_rng(0).uniform(-1, 1, (200, 2))
     faces = scipy.spatial.Delaunay(flat).simplices
     z = flat @ [1, 1j]

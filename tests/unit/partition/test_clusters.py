@@ -1,11 +1,10 @@
 import itertools
 
-import numpy as np
 import pytest
 from hypothesis import given
 
 from sheafcoarsen import CellularSheaf, Partition
-from sheafcoarsen.partition import check_partition, clusters_of, edge_clusters
+from sheafcoarsen.partition import check_partition, clusters_of
 from tests.support import reference
 from tests.support.strategies import sheaves_with_partitions
 
@@ -47,15 +46,6 @@ def test_members_and_local_offsets_of_clusters(case):
             assert coordinates[start:stop] == reference.vertex_coordinates(F, v)
 
 
-@given(sheaves_with_partitions())
-def test_edge_clusters_are_minus_one_for_crossing_edges(case):
-    F, P = case
-    expected = np.full(F.n_edges, -1)
-    for a in range(P.n_clusters):
-        expected[reference.internal_edges(F, P, a)] = a
-    assert edge_clusters(F, P).tolist() == expected.tolist()
-
-
 def test_clusters_of_a_small_graph():
     edges = [[3, 0], [1, 1], [0, 3], [2, 1], [3, 2], [0, 2]]
     F = CellularSheaf.random(edges, [2, 1, 3, 1], 1, seed=1)
@@ -78,5 +68,3 @@ def test_invalid_partitions_raise():
         TypeError, match=r"`P` must be a Partition, got list: Partition\(labels\) makes one"
     ):
         check_partition(F, [0, 0, 1])
-    with pytest.raises(TypeError, match="`sheaf` must be a CellularSheaf, got Partition"):
-        check_partition(Partition([0, 0, 1]), F)

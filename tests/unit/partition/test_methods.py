@@ -14,7 +14,7 @@ from sheafcoarsen._kernels.partition import balls
 from sheafcoarsen._kernels.partition import heap as heaps
 from sheafcoarsen.partition import methods, select
 from sheafcoarsen.partition.links import links_of
-from sheafcoarsen.partition.methods import SWEEPS, find_balls, match_levels
+from sheafcoarsen.partition.methods import find_balls, match_levels
 from tests.support.kernels import from_python
 from tests.unit.partition.test_select import assert_guarantees
 
@@ -96,7 +96,7 @@ def test_refinement_sweeps_lower_the_cut():
     weight = np.bincount(labels, minlength=count)
     mean = 1500 / n_clusters
     room = np.empty(count), np.empty(count, np.int32), np.empty(1500, np.uint8)
-    balls.refine(links, labels, weight, (mean / 3, 1.5 * mean), SWEEPS, room)
+    balls.refine(links, labels, weight, (mean / 3, 1.5 * mean), 4, room)
     assert (labels[edges[:, 0]] != labels[edges[:, 1]]).sum() < 0.95 * before
     assert np.array_equal(weight, np.bincount(labels, minlength=count))
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sheafcoarsen import Partition
 from tests.support import reference
-from tests.support.strategies import JUNK, partitions
+from tests.support.strategies import partitions
 
 PARTITIONS = st.integers(0, 9).flatmap(partitions)
 
@@ -192,18 +192,3 @@ def test_invalid_assignment_matrices_raise(case, form):
     S = form(S)
     with pytest.raises(error, match="`S`.*" + re.escape(message)):
         Partition.from_assignment(S)
-
-
-@given(JUNK, st.sampled_from(["labels", "clusters", "assignment"]))
-def test_random_arguments_work_or_raise(junk, way):
-    build = {
-        "labels": Partition,
-        "clusters": Partition.from_clusters,
-        "assignment": Partition.from_assignment,
-    }[way]
-    try:
-        P = build(junk)
-    except (ValueError, TypeError):
-        return
-    assert P.sizes.sum() == P.n_vertices
-    assert (P.sizes > 0).all()

@@ -73,7 +73,7 @@ def test_many_clusters_of_a_large_sheaf_are_found():
 def test_number_of_features_is_bounded_for_many_clusters():
     F, _ = transports(1, 3, k=12, size=10, p=(0.9, 0.02))
     rows = methods._sheaf_rows(F, 12, np.random.default_rng(0))
-    assert rows.shape == (120, methods.MOST_FACTORS**2)
+    assert rows.shape == (120, 24**2)
 
 
 @pytest.mark.parametrize("dim", [1, 3])

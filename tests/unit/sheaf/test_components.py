@@ -2,7 +2,6 @@
 
 import networkx as nx
 import numpy as np
-import pytest
 from hypothesis import given
 
 import sheafcoarsen as sc
@@ -39,8 +38,3 @@ def test_edges_with_zero_maps_connect_vertices(F):
 def test_parallel_edges_connect_like_one_edge():
     F = sc.CellularSheaf.constant([[0, 1]] * 256)
     assert sc.components(F).tolist() == [0, 0]
-
-
-def test_components_rejects_other_objects():
-    with pytest.raises(TypeError, match="`sheaf` must be a CellularSheaf, got Graph"):
-        sc.components(nx.path_graph(3))

@@ -7,7 +7,7 @@ import scipy.sparse
 from hypothesis import given
 
 from sheafcoarsen.sheaf import edge_weights, graph_arrays
-from tests.support.strategies import JUNK, graphs, multigraphs
+from tests.support.strategies import graphs, multigraphs
 
 
 def named_graph():
@@ -73,14 +73,9 @@ def test_adjacency_is_read_as_its_upper_triangle_row_by_row(form, kind, dtype):
 
 
 def test_adjacency_sums_duplicates_and_sorts_indices():
-    A = scipy.sparse.csr_array(
-        (np.array([1.0, 2.0, 4.0, 7.0]), np.array([2, 1, 2, 0]), np.array([0, 3, 4, 4])),
-        shape=(3, 3),
-    )
     A = scipy.sparse.coo_array(
-        ([1.0, 2.0, 4.0, 7.0, 5.0], ([0, 0, 0, 1, 2], [2, 1, 2, 0, 0])), shape=(3, 3)
+        ([1.0, 2.0, 4.0, 2.0, 5.0], ([0, 0, 0, 1, 2], [2, 1, 2, 0, 0])), shape=(3, 3)
     )
-    A.data[3] = 2.0
     for form in (A, A.tocsr(copy=True)):
         arrays = graph_arrays(form)
         assert arrays.edges.tolist() == [[0, 1], [0, 2]]
@@ -215,18 +210,6 @@ def test_invalid_graphs_raise(case):
     graph, n_vertices, error, message = BAD_GRAPHS[case]
     with pytest.raises(error, match=re.escape(message)):
         graph_arrays(graph, n_vertices)
-
-
-@given(JUNK, JUNK)
-def test_random_arguments_work_or_raise(graph, weight):
-    try:
-        arrays = graph_arrays(graph)
-        weights = edge_weights(arrays, weight)
-    except (ValueError, TypeError):
-        return
-    assert weights.shape == (len(arrays.edges),)
-    assert (weights >= 0).all()
-    assert arrays.edges.max(initial=-1) < arrays.n_vertices
 
 
 def test_sparse_matrices_are_adjacencies_and_dense_ones_are_edges():

@@ -12,6 +12,11 @@ from tests.support.strategies import sheaves
 
 F = sc.CellularSheaf.random([[0, 1], [1, 2]], 2, 3, seed=11)
 
+
+def topology_of(G):
+    return Topology(G.edges, G.vertex_dims, G.edge_dims)
+
+
 OTHERS = [
     ([[0, 1], [2, 1]], 2, 3, "edges differ, first at index 1, with [2, 1] instead of [1, 2]"),
     ([[0, 1], [1, 2], [0, 2]], 2, 3, "edges differ, there are 3 of them, not 2"),
@@ -23,14 +28,14 @@ OTHERS = [
 @given(sheaves())
 def test_new_maps_and_copied_arrays_keep_the_topology(G):
     copied = Topology(G.edges.copy(), G.vertex_dims.copy(), G.edge_dims.copy())
-    for same in (G, G.with_maps(2 * G.tail_data, 2 * G.head_data), Topology.of(G), copied):
+    for same in (G, G.with_maps(2 * G.tail_data, 2 * G.head_data), topology_of(G), copied):
         assert same_topology(G, same)
         assert same_topology(same, G)
     check_same_topology(copied, G, "this", "do that")
 
 
 @pytest.mark.parametrize(("edges", "vertex_dims", "edge_dims", "what"), OTHERS)
-@pytest.mark.parametrize("held", [F, Topology.of(F)], ids=["sheaf", "topology"])
+@pytest.mark.parametrize("held", [F, topology_of(F)], ids=["sheaf", "topology"])
 def test_error_names_the_first_difference_of_topologies(held, edges, vertex_dims, edge_dims, what):
     other = sc.CellularSheaf.random(edges, vertex_dims, edge_dims, seed=11)
     assert not same_topology(held, other)
@@ -43,27 +48,21 @@ def test_error_names_the_first_difference_of_topologies(held, edges, vertex_dims
     ("other", "same"),
     [
         (lambda a: a, True),
-        (lambda a: a[:], True),
         (lambda a: a.copy(), True),
         (lambda a: a.astype(np.int32), True),
         (lambda a: a + (np.arange(6) == 5), False),
         (lambda a: a[::-1], False),
         (lambda a: a[:-1], False),
         (lambda a: a.reshape(2, 3), False),
-        (lambda a: a.tolist(), False),
-        (lambda a: None, False),
     ],
     ids=[
         "itself",
-        "view",
         "copy",
         "cast",
         "changed",
         "reversed",
         "shorter",
         "reshaped",
-        "list",
-        "none",
     ],
 )
 def test_same_array_compares_contents(other, same):

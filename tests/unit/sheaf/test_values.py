@@ -1,6 +1,5 @@
 import re
 
-import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,20 +10,8 @@ from sheafcoarsen.sheaf import edge_weights, graph_arrays
 from sheafcoarsen.sheaf.values import edge_values
 from tests.support.helpers import assert_residual, dense_rank, eps_of
 from tests.support.strategies import DTYPES, graphs
-from tests.unit.sheaf.test_cellular_sheaf import (
-    assert_same_sheaf,
-    heads,
-    tails,
-)
-
-
-def named_graph():
-    """Nodes neither sorted nor numbered; ("c", "a") and ("a", 3) were added the other way round."""
-    G = nx.Graph()
-    G.add_nodes_from(["c", ("x", 1), "a", 3])
-    G.add_edge(3, "a", weight=2.0, sign=-1)
-    G.add_edge("a", "c", weight=4.0, sign=1)
-    return G
+from tests.unit.sheaf.test_cellular_sheaf import assert_same_sheaf, heads, tails
+from tests.unit.sheaf.test_graphs import named_graph
 
 
 def test_edge_values_accept_names_lists_and_arrays():
@@ -50,16 +37,14 @@ def test_missing_attributes_have_the_default_value():
         edge_weights(graph_arrays([[0, 1]]), "length")
 
 
-@pytest.mark.parametrize("m_and_shape", [(0, (0, 3, 3)), (0, (0, 2, 5))])
-def test_empty_edge_values_keep_their_shape(m_and_shape):
-    _, shape = m_and_shape
+@pytest.mark.parametrize("shape", [(0, 3, 3), (0, 2, 5)])
+def test_empty_edge_values_keep_their_shape(shape):
     arrays = graph_arrays(np.zeros((0, 2), int))
     values = edge_values(arrays, np.zeros(shape, np.float32), "transports", shape=(-1, -1))
     assert values.shape == shape
     assert values.dtype == np.float32
 
 
-TRIANGLE = [[0, 1], [1, 2], [2, 0]]
 BAD_VALUES = {
     "too few": ([1.0], (), "`x` must hold a number for each of the 2 edges, got shape (1,)"),
     "too deep": ([[1.0], [2.0]], (), "got shape (2, 1)"),
