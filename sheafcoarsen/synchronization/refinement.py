@@ -20,9 +20,6 @@ from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 from sheafcoarsen.solve import Solver
 from sheafcoarsen.synchronization.connection import Connection, Poses, costs_of, edge_turns
 
-MOST_STEPS = 100
-"""Maximum number of Gauss-Newton steps."""
-
 HALVINGS = 20
 """Maximum number of times that a step is halved because it would increase the cost."""
 
@@ -107,19 +104,18 @@ def _cross(vectors: np.ndarray) -> np.ndarray:
     return np.stack([zero, -z, y, z, zero, -x, -y, x, zero], axis=1).reshape(-1, 3, 3)
 
 
-def refined_poses(connection: Connection, poses: Poses, steps: int = 0) -> Poses:
+def refined_poses(connection: Connection, poses: Poses, steps: int = 100) -> Poses:
     """Reduce the cost of poses by Gauss-Newton; the first pose of every component is fixed.
 
     Every step minimizes norm(delta x - r) and is halved until the cost decreases.
     """
-    bad = unrefinable(connection, poses.rotations)
-    if bad is not None:
+    if bad := unrefinable(connection, poses.rotations):
         raise ValueError(f"`refine` requires {bad}: use refine=False, which only rounds the frames")
     problem = PoseSheaf(connection)
     sheaf, r = problem.at(poses)
     costs, converged, decrease = [float(r @ r)], False, 0.0
     solve = Solver(sheaf, fixed=connection.roots)
-    for step in range(steps or MOST_STEPS):
+    for step in range(steps):
         if step:
             solve.update(sheaf)
         try:

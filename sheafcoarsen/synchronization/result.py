@@ -23,8 +23,6 @@ from sheafcoarsen.synchronization.refinement import PoseCertificate, certificate
 if TYPE_CHECKING:
     import pandas as pd
 
-FRAMES = "component", "components, a frame for each"
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Synchronization(ReadOnly):
@@ -283,11 +281,16 @@ class Synchronization(ReadOnly):
 
     def __repr__(self) -> str:
         gap = "" if self.gap is None else f", gap={self.gap:.4g}"
-        frames = counted(self.n_components, *FRAMES)
+        frames = self._frames
         refined = "" if len(self.costs) == 1 else f", {self._verdict()}"
         out = "" if self.weights is None else f" ({self._n_left_out} left out)"
         sizes = f"n_vertices={self.n_vertices}, n_edges={self.n_edges}{out}, {self.group}, {frames}"
         return f"Synchronization({sizes}{gap}, cost={self.cost:.6g}{refined})"
+
+    @property
+    def _frames(self) -> str:
+        """Number of components as text."""
+        return counted(self.n_components, "component", "components, a frame for each")
 
     @property
     def _n_left_out(self) -> int:
@@ -303,7 +306,7 @@ class Synchronization(ReadOnly):
 
     def _repr_html_(self) -> str:
         rows: list[tuple] = [("poses", len(self.rotations)), ("of", self.group)]
-        rows += [("frames", counted(self.n_components, *FRAMES)), ("cost", f"{self.cost:.6g}")]
+        rows += [("frames", self._frames), ("cost", f"{self.cost:.6g}")]
         rows += [] if self.weights is None else [("measurements left out", self._n_left_out)]
         rows += [("angles (radians)", tables.span(self.angles))]
         if self.distances is not None:

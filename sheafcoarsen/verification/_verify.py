@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from sheafcoarsen._support import RESIDUAL_LIMIT, single_threaded_blas, whole_number
 from sheafcoarsen.coarsening import Coarsening, check_coarsening
@@ -68,27 +69,19 @@ def verify(C: Coarsening | Elimination | Sparsification | Hierarchy, seed: int =
                 for check in verify(level, seed)
             )
         )
-    if isinstance(C, Elimination):
-        with single_threaded_blas():
-            return _judged(SCHUR, SchurEvidence(C, seed))
-    if isinstance(C, Sparsification):
-        with single_threaded_blas():
-            return _judged(SPARSE, SparseEvidence(C, seed))
-    check_coarsening(C)
+    statements: Sequence[tuple[str, str, Callable[[Any], Outcome]]]
+    evidence: Any
     # one thread, because on small dense blocks BLAS threads would only wait for each other
     with single_threaded_blas():
-        evidence = Evidence(C, seed)
-    return _judged(STATEMENTS, evidence)
-
-
-def _judged(statements: Sequence[tuple[str, str, Callable]], evidence: object) -> Verification:
-    """Evaluate all statements on their evidence and return the table of checks."""
-    checks = []
-    for name, label, statement in statements:
-        with single_threaded_blas():
-            outcome = statement(evidence)
-        checks.append(check_of(name, label, outcome))
-    return Verification(tuple(checks))
+        if isinstance(C, Elimination):
+            statements, evidence = SCHUR, SchurEvidence(C, seed)
+        elif isinstance(C, Sparsification):
+            statements, evidence = SPARSE, SparseEvidence(C, seed)
+        else:
+            check_coarsening(C)
+            statements, evidence = STATEMENTS, Evidence(C, seed)
+        rows = ((name, label, check(evidence)) for name, label, check in statements)
+        return Verification(tuple(check_of(*row) for row in rows))
 
 
 def check_of(name: str, label: str, outcome: Outcome) -> Check:

@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-import scipy.sparse
+from scipy.sparse import coo_array, csr_array
 
 from sheafcoarsen._kernels.modes import BORDER, SHIFT
 from sheafcoarsen._support import offsets, range_of_blocks, ranges
@@ -11,7 +11,7 @@ from sheafcoarsen.coarsening import Coarsening
 from sheafcoarsen.modes import ClusterPatches, LocalModes, Oversampled
 from sheafcoarsen.operators import coboundary, laplacian
 from sheafcoarsen.sheaf import CellularSheaf, unit_sheaf
-from sheafcoarsen.verification.cluster_batches import Piece, part_of
+from sheafcoarsen.verification.cluster_batches import part_of
 from sheafcoarsen.verification.relative_residual import (
     ZERO,
     RelativeResidual,
@@ -20,44 +20,31 @@ from sheafcoarsen.verification.relative_residual import (
 )
 
 
-def dense_blocks(
-    matrix: scipy.sparse.csr_array, starts: np.ndarray, which: np.ndarray, size: int
+def eigenvalue_errors(
+    operator: csr_array, sizes: np.ndarray, lo: int, checked: np.ndarray, modes: LocalModes
 ) -> np.ndarray:
-    """Return the diagonal blocks ``which``, all of the same size, as a stack of dense matrices."""
-    rows = ranges(starts[which], np.full(len(which), size))
-    part = scipy.sparse.coo_array(matrix[rows])
-    out = np.zeros((len(which), size, size), part.dtype)
-    block = part.coords[0] // size
-    out[block, part.coords[0] % size, part.coords[1] - starts[which][block]] = part.data
-    return out
+    """Return the largest error of retained and next eigenvalues in ``checked`` clusters, else 0.
 
-
-def worst_eigenvalue(
-    piece: Piece,
-    operator: scipy.sparse.csr_array,
-    modes: LocalModes,
-    checked: np.ndarray,
-    norms: np.ndarray,
-    eps: float,
-) -> RelativeResidual:
-    """Return the largest error of retained and next eigenvalues of the ``checked`` clusters."""
-    sizes = np.bincount(piece.row_cluster, minlength=piece.hi - piece.lo)
-    starts, worst = offsets(sizes), ZERO
-    for size in np.unique(sizes[checked]).tolist():  # batch clusters of equal size
-        members = checked[sizes[checked] == size]
-        for part in np.array_split(members, -(-len(members) * size**2 // 2_000_000)):
-            exact = np.linalg.eigvalsh(dense_blocks(operator, starts, part, size)).clip(min=0)
-            clusters = part + piece.lo
-            ranks = modes.ranks[clusters]
-            ours = np.full((len(part), size + 1), np.inf)
+    The operator has diagonal blocks of the given sizes, one for each of the clusters from lo on.
+    """
+    starts, errors = offsets(sizes), np.zeros(len(sizes))
+    for size in np.unique(sizes[checked - lo]).tolist():  # batch clusters of equal size
+        members = checked[sizes[checked - lo] == size]
+        for clusters in np.array_split(members, -(-len(members) * size**2 // 2_000_000)):
+            first, ranks, count = starts[clusters - lo], modes.ranks[clusters], len(clusters)
+            rows = coo_array(operator[ranges(first, np.full(count, size))])
+            block, i = np.divmod(rows.coords[0], size)
+            blocks = np.zeros((count, size, size), rows.dtype)
+            blocks[block, i, rows.coords[1] - first[block]] = rows.data
+            exact = np.linalg.eigvalsh(blocks).clip(min=0)
+            ours = np.full((count, size + 1), np.inf)
             kept = np.arange(size) < ranks[:, None]
             ours[:, :size][kept] = modes.scores[ranges(modes.rank_offsets[:-1][clusters], ranks)]
-            ours[np.arange(len(part)), ranks] = modes.next_eigenvalues[clusters]
+            ours[np.arange(count), ranks] = modes.next_eigenvalues[clusters]
             known = np.arange(size) <= ranks[:, None]
-            error = np.abs(np.where(known, ours[:, :size], exact) - exact).max(axis=1)
-            blocks = ("cluster", clusters)
-            worst = max(worst, relative_residual(error, size, eps, norms[clusters], blocks=blocks))
-    return worst
+            gaps = np.abs(np.where(known, ours[:, :size], exact) - exact)
+            errors[clusters - lo] = gaps.max(axis=1)
+    return errors
 
 
 def worst_response(C: Coarsening, sample: np.ndarray, eps: float) -> RelativeResidual:

@@ -5,13 +5,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse
+from scipy.sparse import csr_array
 
-from sheafcoarsen._support import blocks, norm, offsets, range_of_blocks, zero_level
+from sheafcoarsen._support import blocks, offsets, range_of_blocks, ranges, zero_level
 from sheafcoarsen.coarsening import Coarsening
 from sheafcoarsen.exceptions import SingularDegreeWarning
 from sheafcoarsen.operators import degree_factors, energy, laplacian, loop_sizes, normalize
-from sheafcoarsen.sheaf import CellularSheaf
 from sheafcoarsen.verification.cluster_batches import Piece, Pieces, part_of
 from sheafcoarsen.verification.relative_residual import (
     ZERO,
@@ -30,15 +29,15 @@ class Degrees:
         self.C, self.eps, self.dtype = C, eps, dtype
         self.starts = offsets(F.vertex_dims**2)
         self.roots = np.zeros(int(self.starts[-1]), dtype)  # all D_v^{-1/2}, flattened
-        self.norms = np.zeros(F.n_vertices)  # norm(D_v)_F
+        self.norms, self.factor_errors = np.zeros((2, F.n_vertices))  # norm(D_v)_F
         self.factors, self.loop_sizes = degree_factors(F)[1], loop_sizes(F)
-        # one entry per batch: the largest residual of the factors of D_v; the norm of the rows of L
-        self.factor_errors: list[RelativeResidual] = []
-        self.row_norms: list[float] = []
+        # number of products that are summed in each entry of D_v, at least the dimension of D_v
+        terms = np.bincount(F.edges.ravel(), np.repeat(F.edge_dims, 2), minlength=F.n_vertices)
+        self.n = np.maximum(F.vertex_dims, terms)
 
-    def measure(self, piece: Piece) -> tuple[RelativeResidual, float]:
-        """Compute D_v^{-1/2} in a batch; return the factors' largest residual and norm(L)."""
-        L, vertex, worst = piece.L, piece.row_vertex, ZERO
+    def measure(self, piece: Piece, L: csr_array) -> None:
+        """Compute D_v^{-1/2} in a batch, and the errors of the factors."""
+        vertex = piece.row_vertex
         row = np.repeat(np.arange(piece.n_rows), np.diff(L.indptr))
         every = np.append(vertex, -1)
         inside = vertex[row] == every[np.minimum(L.indices, piece.n_rows)]
@@ -46,41 +45,34 @@ class Degrees:
         dims = self.C.fine.vertex_dims[piece.own]
         first = offsets(dims)
         self.norms[piece.own] = scaled_norms(np.abs(value), vertex[i], len(dims))
-        of_entry, place = dims[vertex[i]], np.zeros(len(dims), np.int64)
         for d in np.unique(dims[dims > 0]).tolist():  # batch stalks of equal dimension
             members = np.flatnonzero(dims == d)
-            place[members] = np.arange(len(members))
-            here = of_entry == d
+            own, count = piece.own[members], len(members)
+            here = dims[vertex[i]] == d
             v = vertex[i[here]]
-            D = np.zeros((len(members), d, d), self.dtype)
-            D[place[v], i[here] - first[v], j[here] - first[v]] = value[here]
-            where = range_of_blocks(self.starts, piece.own[members])
-            own = piece.own[members]
+            D = np.zeros((count, d, d), self.dtype)
+            at = np.searchsorted(members, v), i[here] - first[v], j[here] - first[v]
+            D[at] = value[here]
+            where = range_of_blocks(self.starts, own)
             R = self.factors[where].reshape(D.shape)
             error = np.abs(R.conj().swapaxes(1, 2) @ R - D).reshape(-1)
-            error = scaled_norms(error, np.repeat(np.arange(len(members)), d * d), len(members))
-            n = np.maximum(d, self.terms[own])
-            size, blocks = self.norms[own], ("vertex", own)
-            worst = max(worst, relative_residual(error, n, self.eps, size, blocks=blocks))
+            which = np.repeat(np.arange(count), d * d)
+            self.factor_errors[own] = scaled_norms(error, which, count)
             self.roots[where] = inverse_roots(R, self.eps, self.loop_sizes[own]).reshape(-1)
-        return worst, norm(L.data)
 
-    def root_matrix(self, vertices: np.ndarray) -> scipy.sparse.csr_array:
+    @property
+    def worst_factor(self) -> RelativeResidual:
+        """Largest residual of the factors of D_v."""
+        factors = self.n, self.eps, self.norms
+        return relative_residual(self.factor_errors, *factors, blocks=("vertex",))
+
+    def root_matrix(self, vertices: np.ndarray) -> csr_array:
         """Return blockdiag(D_v^{-1/2}) over the vertices passed."""
         dims = self.C.fine.vertex_dims[vertices]
-        width = np.repeat(dims, dims)
-        first = np.repeat(offsets(dims)[:-1], dims)
-        columns = range_of_blocks(np.append(0, np.cumsum(width)), np.arange(len(width)))
-        columns += np.repeat(first - np.append(0, np.cumsum(width))[:-1], width)
+        first, width = np.repeat(offsets(dims)[:-1], dims), np.repeat(dims, dims)
         data = blocks(self.roots, self.starts, vertices)
-        return scipy.sparse.csr_array((data, columns, offsets(width)), (len(width), len(width)))
-
-    @cached_property
-    def terms(self) -> np.ndarray:
-        """Number of products that are summed in each entry of D_v, shape (n,)."""
-        F = self.C.fine
-        rows = np.repeat(F.edge_dims, 2)
-        return np.bincount(F.edges.reshape(-1), rows, minlength=F.n_vertices)
+        shape = (len(width), len(width))
+        return csr_array((data, ranges(first, width), offsets(width)), shape)
 
     @cached_property
     def root_norms(self) -> np.ndarray:
@@ -97,43 +89,35 @@ def inverse_roots(R: np.ndarray, eps: float, sizes: np.ndarray) -> np.ndarray:
     return (V.conj().swapaxes(1, 2) * inverse[:, None, :]) @ V
 
 
-class Normalized:
-    """Comparison of ``normalize(F)`` with D^{-1/2} L D^{-1/2}, in blocks and in energies."""
+def normalization_residuals(
+    degrees: Degrees, pieces: Pieces, probes: np.ndarray
+) -> tuple[RelativeResidual, np.ndarray]:
+    """Compare ``normalize(F)`` with D^{-1/2} L D^{-1/2}: the largest residual, and energy errors.
 
-    def __init__(self, degrees: Degrees, pieces: Pieces, probes: np.ndarray) -> None:
-        C, self.degrees = degrees.C, degrees
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SingularDegreeWarning)
-            sheaf = normalize(C.fine)
+    The first is that of all blocks; the second are errors of energies, one for each probe.
+    """
+    F = degrees.C.fine
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SingularDegreeWarning)
+        sheaf = normalize(F)
+    norms, root_sizes = degrees.root_norms, np.sqrt(degrees.norms)
 
-        def measure(piece: Piece) -> tuple[RelativeResidual, np.ndarray]:
-            roots = degrees.root_matrix(piece.vertices)
-            own = roots[: piece.n_rows, : piece.n_rows]
-            y = roots @ probes[piece.coordinates]
-            energies = np.real(np.sum(np.conj(y[: piece.n_rows]) * (piece.L @ y), axis=0))
-            return self._worst_block(piece, own, roots, sheaf), energies
-
-        found = pieces.each(measure)
-        self.worst_block = max([ZERO, *degrees.factor_errors, *(block for block, _ in found)])
-        exact = np.array([energies for _, energies in found]).sum(axis=0)
-        self.energy_errors = np.abs(exact - energy(sheaf, probes))
-
-    def _worst_block(
-        self, piece: Piece, own: Any, roots: Any, sheaf: CellularSheaf
-    ) -> RelativeResidual:
-        degrees, F = self.degrees, self.degrees.C.fine
-        change = own @ piece.L
-        piece.forget("L", "sheaf", "coarse")
-        change = scipy.sparse.csr_array(change @ roots)
-        part = part_of(sheaf, piece.edges, piece.vertices)
-        column_vertex = np.repeat(np.arange(len(piece.vertices)), F.vertex_dims[piece.vertices])
-        difference = change - laplacian(part)[: piece.n_rows]
-        del change, part
+    def measure(piece: Piece) -> tuple[RelativeResidual, np.ndarray]:
+        roots, L = degrees.root_matrix(piece.vertices), piece.L()
+        y = roots @ probes[piece.coordinates]
+        energies = np.real(np.sum(np.conj(y[: piece.n_rows]) * (L @ y), axis=0))
+        change = csr_array(roots[: piece.n_rows, : piece.n_rows] @ L @ roots)
+        del L, piece.sheaf, piece.coarse  # to need less memory
+        part = laplacian(part_of(sheaf, piece.edges, piece.vertices))[: piece.n_rows]
         width = len(piece.vertices)
-        u, v, sizes = block_norms(difference, piece.row_vertex, column_vertex, width)
+        column_vertex = np.repeat(np.arange(width), F.vertex_dims[piece.vertices])
+        u, v, sizes = block_norms(change - part, piece.row_vertex, column_vertex, width)
         u, v = piece.vertices[u], piece.vertices[v]
-        roots_of, sizes_of = degrees.root_norms, np.sqrt(degrees.norms)
-        n = np.maximum(F.vertex_dims, degrees.terms)
-        factors = (roots_of[u], roots_of[v], sizes_of[u], sizes_of[v])
-        rounded, blocks = np.maximum(n[u], n[v]), ("vertex", u, v)
-        return relative_residual(sizes, rounded, degrees.eps, *factors, blocks=blocks)
+        factors = (norms[u], norms[v], root_sizes[u], root_sizes[v])
+        n, pairs = np.maximum(degrees.n[u], degrees.n[v]), ("vertex", u, v)
+        return relative_residual(sizes, n, degrees.eps, *factors, blocks=pairs), energies
+
+    found = pieces.each(measure)
+    exact = np.array([energies for _, energies in found]).sum(axis=0)
+    worst = max([ZERO, degrees.worst_factor, *(one for one, _ in found)])
+    return worst, np.abs(exact - energy(sheaf, probes))

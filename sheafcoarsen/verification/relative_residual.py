@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse
+from scipy.sparse import csr_array
 
 from sheafcoarsen._support import residual_ratio
 
@@ -19,7 +19,7 @@ def scaled_norms(moduli: np.ndarray, which: np.ndarray, count: int) -> np.ndarra
 
 def norms_by(matrix: Any, row_group: np.ndarray, column_group: Any, count: int) -> np.ndarray:
     """Return the Frobenius norms of row groups, or of diagonal blocks if columns are grouped."""
-    M = scipy.sparse.csr_array(matrix)
+    M = csr_array(matrix)
     group = np.repeat(row_group, np.diff(M.indptr))
     moduli = np.abs(M.data)
     if column_group is not None:
@@ -29,10 +29,10 @@ def norms_by(matrix: Any, row_group: np.ndarray, column_group: Any, count: int) 
 
 
 def block_norms(
-    matrix: scipy.sparse.csr_array, row_group: np.ndarray, column_group: np.ndarray, width: int
+    matrix: csr_array, row_group: np.ndarray, column_group: np.ndarray, width: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return row group, column group and norm of each nonzero block; groups are contiguous."""
-    M = scipy.sparse.csr_array(matrix)
+    M = csr_array(matrix)
     M.sort_indices()
     # first merge consecutive entries of a row in the same column group, to sort fewer keys
     column = column_group[M.indices]

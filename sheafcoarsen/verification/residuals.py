@@ -6,10 +6,10 @@ one number per cluster, per block of R* L R and per edge is stored.
 """
 
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import scipy.sparse
+from scipy.sparse import csr_array, diags_array, eye_array
 
 from sheafcoarsen._support import (
     RESIDUAL_LIMIT,
@@ -21,13 +21,17 @@ from sheafcoarsen._support import (
 )
 from sheafcoarsen.coarsening import Coarsening, EnergyLedger, energy_ledger
 from sheafcoarsen.modes import LocalModes, Oversampled
-from sheafcoarsen.operators import laplacian
-from sheafcoarsen.verification.cluster_batches import Piece, Pieces, adjoint_product
-from sheafcoarsen.verification.dense import worst_eigenvalue, worst_response
-from sheafcoarsen.verification.normalization import Degrees, Normalized
+from sheafcoarsen.operators import coboundary, laplacian
+from sheafcoarsen.verification.cluster_batches import (
+    Piece,
+    Pieces,
+    adjoint_product,
+    renumbered,
+)
+from sheafcoarsen.verification.dense import eigenvalue_errors
+from sheafcoarsen.verification.normalization import Degrees, normalization_residuals
 from sheafcoarsen.verification.relative_residual import (
     FAILED,
-    ZERO,
     RelativeResidual,
     block_norms,
     norms_by,
@@ -37,16 +41,6 @@ from sheafcoarsen.verification.relative_residual import (
 
 DENSE_BUDGET = 1e9
 """Sum of N_a^3 up to which a dense solver checks the modes of all clusters, not of a sample."""
-
-
-class Measured(NamedTuple):
-    """Results of one batch that are combined with those of the other batches."""
-
-    factors: tuple[RelativeResidual, float]
-    delta_norm: float
-    loopless: bool
-    edges_missing: bool
-    worst_eigenvalue: RelativeResidual
 
 
 class Evidence:
@@ -71,81 +65,94 @@ class Evidence:
         both = (C.partition.labels[C.fine.edges], C.sheaf.edges)
         pairs = np.union1d(*(ends.min(axis=1) * K + ends.max(axis=1) for ends in both))
         self.pairs = pairs[pairs // max(K, 1) != pairs % max(K, 1)]
-        self.R_norms, self.isometry_errors = np.zeros(K), np.zeros(K)
-        self.principal_norms = np.zeros(K)
-        self.internal_delta_norms, self.internal_row_errors = np.zeros(K), np.zeros(K)
-        self.block_errors = {
-            name: np.zeros(K + len(self.pairs))
-            for name in ("identity", "decomposition", "realization", "laplacian", "loopless")
-        }
-        n_crossing = len(self.crossing)
-        self.edge_errors, self.edge_norms = np.full(n_crossing, np.inf), np.zeros(n_crossing)
-        self.mode_errors, self.mode_residuals = np.zeros(K), np.zeros(K)
-        self.mode_norms = np.zeros(K)
+        self.R_norms, self.isometry_errors, self.principal_norms = np.zeros((3, K))
+        self.internal_delta_norms, self.internal_row_errors = np.zeros((2, K))
+        self.mode_errors, self.mode_residuals, self.mode_norms = np.zeros((3, K))
+        self.eigenvalue_errors = np.zeros(K)
+        names = "identity", "decomposition", "realization", "laplacian", "loopless", "spectral"
+        self.block_errors = {name: np.zeros(K + len(self.pairs)) for name in names}
+        # crossing edges of the coarse sheaf, and their first rows among those of all crossing edges
+        self.crossing = np.flatnonzero(C.sheaf.edges[:, 0] != C.sheaf.edges[:, 1])
+        self.crossing_starts = offsets(C.sheaf.edge_dims[self.crossing])
+        self.edge_norms = np.zeros(len(self.crossing))
+        self.edge_errors = np.full(len(self.crossing), np.inf)
+        self.edges_missing = False
         self.internal_energy = np.zeros((K, self.probes.shape[1]))
-        if self.spectral:
-            self.block_errors["spectral"] = np.zeros(K + len(self.pairs))
         self.degrees = Degrees(C, self.eps, self.double)
         # compute cached properties before several threads read them
-        _ = self.probes, self.crossing_starts, self.degrees.terms
         if C.modes is not None:
             _ = self.same_graph, self.scores, self.checked
-        found = self.pieces.each(self._measure)
+        norms = np.array(self.pieces.each(self._measure)).reshape(-1, 2)
         del self.degrees.factors
-        self.degrees.factor_errors = [one.factors[0] for one in found]
-        self.degrees.row_norms = [one.factors[1] for one in found]
-        self.delta_norms = [one.delta_norm for one in found]
-        self.loopless = all(one.loopless for one in found)
-        self.edges_missing = any(one.edges_missing for one in found)
-        self.worst_eigenvalue = max((one.worst_eigenvalue for one in found), default=ZERO)
+        # norm(L)_F, and norm(delta)_F, in which crossing edges between batches count twice
+        self.L_norm, self.delta_norm = norm(norms[:, 0]), norm(norms[:, 1])
 
-    def _measure(self, piece: Piece) -> "Measured":
-        """Store the residuals of clusters, pairs and edges of a batch; return the other results."""
-        factors = self.degrees.measure(piece)
-        delta_norm = self._measure_sizes(piece)
-        loopless = bool((self.internal_rows_ratio(piece.lo, piece.hi) < RESIDUAL_LIMIT).all())
-        self._measure_blocks(piece, loopless)
-        piece.forget("retained", "internal_delta_R")
-        edges_missing = self._measure_crossing_edges(piece)
-        piece.forget("delta", "delta_R", "coarse_delta")
-        return Measured(factors, delta_norm, loopless, edges_missing, self._measure_modes(piece))
+    def _measure(self, piece: Piece) -> tuple[float, float]:
+        """Store all residuals of a batch; return the norms of its rows of L and delta."""
+        R, L, delta = piece.R(), piece.L(), coboundary(piece.sheaf)
+        own_R = R[: piece.n_rows, : piece.n_columns]
+        delta_R = csr_array(delta @ R)
+        internal = range_of_blocks(piece.sheaf.edge_offsets, piece.internal)
+        self.degrees.measure(piece, L)
+        self._measure_sizes(piece, own_R, L, delta[internal], delta_R[internal])
+        norms = norm(L.data), norm(delta.data)
+        G = adjoint_product(own_R, L @ R)
+        del R, L  # delete what is no longer needed, because a batch takes most of the memory
+        coarse_delta = coboundary(piece.coarse)
+        self._measure_blocks(piece, G, delta_R, internal, coarse_delta)
+        del G
+        self._measure_crossing_edges(piece, delta, delta_R, coarse_delta)
+        del delta, delta_R, coarse_delta
+        if self.C.modes is not None and self.same_graph:
+            self._measure_modes(piece, own_R)
+        return norms
 
-    def _measure_sizes(self, piece: Piece) -> float:
-        """Store norms of R, L and internal rows of delta and delta R; return norm(delta)."""
+    def _measure_sizes(
+        self, piece: Piece, R: csr_array, L: csr_array, internal: csr_array, internal_R: csr_array
+    ) -> None:
+        """Store norms of R and L, and of the rows of delta and delta R inside a cluster."""
         k, here = piece.hi - piece.lo, slice(piece.lo, piece.hi)
-        rows, columns = piece.row_cluster, piece.column_cluster
-        own = piece.own_R
-        self.R_norms[here] = norms_by(own, rows, None, k)
-        defect = adjoint_product(own, own) - scipy.sparse.eye_array(own.shape[1], dtype=own.dtype)
-        self.isometry_errors[here] = norms_by(defect, columns[: own.shape[1]], None, k)
+        rows, columns = piece.row_cluster, piece.column_cluster[: piece.n_columns]
+        self.R_norms[here] = norms_by(R, rows, None, k)
+        eye = eye_array(len(columns), dtype=R.dtype)
+        defect = adjoint_product(R, R) - eye
+        self.isometry_errors[here] = norms_by(defect, columns, None, k)
         every = np.concatenate([rows, np.full(len(piece.coordinates) - len(rows), -1)])
-        self.principal_norms[here] = norms_by(piece.L, rows, every, k)
+        self.principal_norms[here] = norms_by(L, rows, every, k)
         inside = np.repeat(piece.internal_cluster, piece.sheaf.edge_dims[piece.internal])
-        internal = piece.delta[piece.internal_rows]
         self.internal_delta_norms[here] = norms_by(internal, inside, None, k)
-        self.internal_row_errors[here] = norms_by(piece.internal_delta_R, inside, None, k)
-        columns = (internal @ self.probes[piece.coordinates]).T
-        energies = [scaled_norms(np.abs(y), inside, k) for y in columns]
+        self.internal_row_errors[here] = norms_by(internal_R, inside, None, k)
+        differences = (internal @ self.probes[piece.coordinates]).T
+        energies = [scaled_norms(np.abs(y), inside, k) for y in differences]
         self.internal_energy[here] = np.stack(energies, axis=1) ** 2
-        return norm(piece.delta.data)
 
-    def _measure_blocks(self, piece: Piece, loopless: bool) -> None:
-        """Store the differences between R* L R and all matrices that it should equal."""
-        G = piece.galerkin
-        piece.forget("L", "galerkin")
-        self._put("identity", piece, G - piece.lifted)
-        crossing = piece.gram(piece.coarse_rows(loops=False))
-        self._put("decomposition", piece, G - (crossing + piece.retained))
+    def _measure_blocks(
+        self, piece: Piece, G: csr_array, delta_R: csr_array, rows: np.ndarray, coarse: csr_array
+    ) -> None:
+        """Store the differences between G = R* L R and all matrices that it should equal.
+
+        ``rows`` are those of edges inside a cluster, and ``coarse`` is the coarse coboundary.
+        """
+        # blockdiag(R_a* L_a R_a), computed from the fine sheaf
+        retained = piece.gram(delta_R[rows])
+        crossing = np.delete(np.arange(delta_R.shape[0]), rows)
+        self._put("identity", piece, G - (piece.gram(delta_R[crossing]) + retained))
+        is_loop = piece.coarse.edges[:, 0] == piece.coarse.edges[:, 1]
+        is_loop = np.repeat(is_loop, piece.coarse.edge_dims)
+        crossing_gram = piece.gram(coarse[np.flatnonzero(~is_loop)])
+        self._put("decomposition", piece, G - (crossing_gram + retained))
+        here = slice(piece.lo, piece.hi)
+        loopless = (self.internal_rows_ratio(here) < RESIDUAL_LIMIT).all()
         if self.C.loops or loopless:
-            loops = piece.gram(piece.coarse_rows(loops=True))
-            self._put("realization", piece, G - (crossing + loops))
+            loops = piece.gram(coarse[np.flatnonzero(is_loop)])
+            self._put("realization", piece, G - (crossing_gram + loops))
             self._put("laplacian", piece, G - laplacian(piece.coarse)[: piece.n_columns])
         if loopless:
-            self._put("loopless", piece, G - crossing)
+            self._put("loopless", piece, G - crossing_gram)
         if self.spectral:
             lo, hi = self.C.sheaf.vertex_offsets[[piece.lo, piece.hi]]
-            scores = scipy.sparse.diags_array(self.scores[lo:hi], format="csr")
-            self._put("spectral", piece, piece.retained[:, : hi - lo] - scores)
+            scores = diags_array(self.scores[lo:hi], format="csr")
+            self._put("spectral", piece, retained[:, : piece.n_columns] - scores)
 
     def _put(self, name: str, piece: Piece, difference: Any) -> None:
         """Store the norms of blocks on and above the diagonal of a difference of matrices."""
@@ -174,65 +181,51 @@ class Evidence:
             blocks=("cluster", a, b),
         )
 
-    def _measure_crossing_edges(self, piece: Piece) -> bool:
-        """Compare delta_x with delta R edge by edge; return whether a crossing edge is missing."""
-        ends = piece.clusters[piece.coarse.edges[piece.coarse_crossing]]
-        mine = ends.min(axis=1) >= piece.lo  # other edges belong to the batch of their lower end
-        edges = piece.coarse_crossing[mine]  # indices in the batch
+    def _measure_crossing_edges(
+        self, piece: Piece, delta: csr_array, delta_R: csr_array, coarse_delta: csr_array
+    ) -> None:
+        """Compare delta_x with delta R edge by edge; note whether a crossing edge is missing."""
+        ends = np.sort(piece.clusters[piece.coarse.edges], axis=1)
+        # indices in the batch; other edges belong to the batch of their lower end
+        edges = np.flatnonzero((ends[:, 0] != ends[:, 1]) & (ends[:, 0] >= piece.lo))
         numbers = np.searchsorted(self.crossing, piece.coarse_edges[edges])
-        coarse_rows = range_of_blocks(piece.coarse.edge_offsets, edges)
-        coarse = piece.coarse_delta[coarse_rows]
+        coarse = coarse_delta[range_of_blocks(piece.coarse.edge_offsets, edges)]
         of_row = np.repeat(np.arange(len(edges)), piece.coarse.edge_dims[edges])
-        missing = False
         if self.C.crossing_rows is None:
-            rows, of_fine_row, missing = self._fine_rows(piece, edges)
-            grams = [
-                edge_grams(piece, edges, *part)
-                for part in ((coarse, of_row), (piece.delta_R[rows], of_fine_row))
-            ]
-            difference, of_row = grams[0][0] - grams[1][0], grams[0][1]
+            rows, of_fine_row = self._fine_rows(piece, ends[edges])
+            gram, of_column = edge_grams(piece, edges, coarse, of_row)
+            difference = gram - edge_grams(piece, edges, delta_R[rows], of_fine_row)[0]
         else:
             named = self._named_rows(piece, numbers)
             if named is None:  # wrong rows: the errors of these edges remain infinite
-                return False
-            rows, of_fine_row = named, of_row
-            difference = coarse - piece.delta_R[rows]
-        self.edge_errors[numbers] = norms_by(difference, of_row, None, len(edges))
-        self.edge_norms[numbers] = norms_by(piece.delta[rows], of_fine_row, None, len(edges))
-        return missing
+                return
+            rows, of_fine_row, of_column = named, of_row, of_row
+            difference = coarse - delta_R[rows]
+        self.edge_errors[numbers] = norms_by(difference, of_column, None, len(edges))
+        self.edge_norms[numbers] = norms_by(delta[rows], of_fine_row, None, len(edges))
 
     def _named_rows(self, piece: Piece, numbers: np.ndarray) -> np.ndarray | None:
         """Return the rows in the batch that ``crossing_rows`` lists, or None if one is missing."""
-        starts = self.crossing_starts
-        wanted = range_of_blocks(starts, numbers)
-        named = self.C.crossing_rows
+        named, starts = self.C.crossing_rows, self.crossing_starts
         assert named is not None
         if len(named) != starts[-1]:
             return None
-        wanted = named[wanted]
+        wanted = named[range_of_blocks(starts, numbers)]
         there = range_of_blocks(self.C.fine.edge_offsets, piece.edges)
-        at = np.minimum(np.searchsorted(there, wanted), max(len(there) - 1, 0))
-        if len(wanted) and (not len(there) or (there[at] != wanted).any()):
-            return None
-        return at
+        at = np.searchsorted(there, wanted)
+        return at if np.array_equal(there[at[at < len(there)]], wanted) else None
 
-    def _fine_rows(self, piece: Piece, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
-        """Return fine crossing rows, their coarse edges, and whether a coarse edge is missing."""
-        labels = piece.labels[piece.sheaf.edges]
-        ends = np.sort(piece.clusters[labels], axis=1)
-        crossing = np.flatnonzero((labels[:, 0] != labels[:, 1]) & (ends[:, 0] >= piece.lo))
-        wanted = ends[crossing, 0] * self.K + ends[crossing, 1]
-        ends = np.sort(piece.clusters[piece.coarse.edges[edges]], axis=1)
-        keys = ends[:, 0] * self.K + ends[:, 1]
-        order = np.argsort(keys, kind="stable")
-        at = np.searchsorted(keys[order], wanted)
-        found = np.zeros(len(wanted), bool)
-        if len(keys):
-            at = order[np.minimum(at, len(keys) - 1)]
-            found = keys[at] == wanted
-        rows = range_of_blocks(piece.sheaf.edge_offsets, crossing[found])
-        place = np.repeat(at[found], piece.sheaf.edge_dims[crossing[found]])
-        return rows, place, not bool(found.all())
+    def _fine_rows(self, piece: Piece, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return fine crossing rows and the positions of their clusters in ``pairs``."""
+        ends = np.sort(piece.clusters[piece.labels[piece.sheaf.edges]], axis=1)
+        crossing = np.flatnonzero((ends[:, 0] != ends[:, 1]) & (ends[:, 0] >= piece.lo))
+        keys, wanted = pairs @ [self.K, 1], ends[crossing] @ [self.K, 1]
+        found = np.isin(wanted, keys)
+        if not found.all():
+            self.edges_missing = True
+        crossing, place = crossing[found], renumbered(wanted[found], keys)
+        rows = range_of_blocks(piece.sheaf.edge_offsets, crossing)
+        return rows, np.repeat(place, piece.sheaf.edge_dims[crossing])
 
     def worst_crossing_edge(self) -> RelativeResidual:
         """Return the largest relative residual over coarse crossing edges."""
@@ -245,36 +238,26 @@ class Evidence:
         blocks = ("coarse edge", self.crossing)
         return relative_residual(self.edge_errors, n, self.eps, *factors, blocks=blocks)
 
-    def _measure_modes(self, piece: Piece) -> RelativeResidual:
-        """Store residuals of modes and their distance to R; return the largest eigenvalue error."""
-        modes, here = self.C.modes, slice(piece.lo, piece.hi)
-        if modes is None or not self.same_graph:
-            return ZERO
-        if modes.prolongation is not self.C.prolongation:
-            rows = piece.coordinates[: piece.n_rows]
-            difference = self.C.prolongation[rows] - modes.prolongation[rows]
-            self.mode_errors[here] = norms_by(
-                difference, piece.row_cluster, None, piece.hi - piece.lo
-            )
-        if isinstance(modes.operator, Oversampled):
-            return ZERO
-        internal = modes.operator.spectral
-        operator = piece.internal_laplacian if internal else piece.principal_laplacian
+    def _measure_modes(self, piece: Piece, own_R: csr_array) -> None:
+        """Store residuals of modes, their distance to R, and the errors of eigenvalues."""
+        modes, here, C = self.modes, slice(piece.lo, piece.hi), self.C
         rows, k = piece.row_cluster, piece.hi - piece.lo
+        if modes.prolongation is not C.prolongation:
+            own = piece.coordinates[: piece.n_rows]
+            difference = C.prolongation[own] - modes.prolongation[own]
+            self.mode_errors[here] = norms_by(difference, rows, None, k)
+        if isinstance(modes.operator, Oversampled):
+            return
+        internal = modes.operator.spectral
+        operator = piece.internal_laplacian() if internal else piece.principal_laplacian()
         self.mode_norms[here] = norms_by(operator, rows, rows, k)
-        lo, hi = self.C.sheaf.vertex_offsets[[piece.lo, piece.hi]]
-        scores = scipy.sparse.diags_array(self.scores[lo:hi], shape=(hi - lo, hi - lo))
-        residual = operator @ piece.own_R - piece.own_R @ scores
+        lo, hi = C.sheaf.vertex_offsets[[piece.lo, piece.hi]]
+        scores = diags_array(self.scores[lo:hi], shape=(hi - lo, hi - lo))
+        residual = operator @ own_R - own_R @ scores
         self.mode_residuals[here] = norms_by(residual, rows, None, k)
         checked = self.checked[(self.checked >= piece.lo) & (self.checked < piece.hi)]
-        return worst_eigenvalue(
-            piece, operator, modes, checked - piece.lo, self.mode_norms, self.eps
-        )
-
-    @cached_property
-    def worst_response(self) -> RelativeResidual:
-        """Largest error of the scores of oversampled modes, on sampled clusters."""
-        return worst_response(self.C, self.sample, self.eps)
+        sizes = self.dims[here]
+        self.eigenvalue_errors[here] = eigenvalue_errors(operator, sizes, piece.lo, checked, modes)
 
     @cached_property
     def same_graph(self) -> bool:
@@ -292,33 +275,16 @@ class Evidence:
         eps = eps_of(self.C.prolongation.dtype)
         return relative_residual(self.isometry_errors, self.n, eps, ranks, blocks=("cluster",))
 
-    def internal_rows_ratio(self, lo: int, hi: int) -> np.ndarray:
+    def internal_rows_ratio(self, here: slice = slice(None)) -> np.ndarray:
         """Return norm(delta_a R_a) relative to rounding errors; it is small if L_a R_a = 0."""
-        sides = self.internal_delta_norms, self.R_norms, self.internal_row_errors, self.n
-        delta, R, errors, n = (side[lo:hi] for side in sides)
-        return residual_ratio(errors, n, self.eps, delta, R)
+        sides = self.internal_row_errors, self.n, self.internal_delta_norms, self.R_norms
+        errors, n, *sizes = (side[here] for side in sides)
+        return residual_ratio(errors, n, self.eps, *sizes)
 
     @property
-    def internal_rows(self) -> RelativeResidual:
-        """Largest norm(delta_a R_a), relative to rounding."""
-        factors = (self.internal_delta_norms, self.R_norms)
-        errors, blocks = self.internal_row_errors, ("cluster",)
-        return relative_residual(errors, self.n, self.eps, *factors, blocks=blocks)
-
-    @property
-    def delta_norm(self) -> float:
-        """norm(delta)_F, in which crossing edges between batches count twice."""
-        return norm(np.array(self.delta_norms))
-
-    @cached_property
-    def crossing(self) -> np.ndarray:
-        """Indices of the crossing edges of the coarse sheaf."""
-        return np.flatnonzero(self.C.sheaf.edges[:, 0] != self.C.sheaf.edges[:, 1])
-
-    @cached_property
-    def crossing_starts(self) -> np.ndarray:
-        """Start of each coarse crossing edge in the stacked rows of all coarse crossing edges."""
-        return offsets(self.C.sheaf.edge_dims[self.crossing])
+    def loopless(self) -> bool:
+        """Whether L_a R_a = 0 up to rounding for every cluster."""
+        return bool((self.internal_rows_ratio() < RESIDUAL_LIMIT).all())
 
     @property
     def modes(self) -> LocalModes:
@@ -373,14 +339,11 @@ class Evidence:
         """Cluster index of each row of C^0."""
         return np.repeat(self.C.partition.labels, self.C.fine.vertex_dims)
 
-    def rows(self, a: int) -> np.ndarray:
-        """Return the rows of C^0 that belong to a cluster."""
-        return range_of_blocks(self.C.fine.vertex_offsets, self.C.partition.cluster(a))
-
     def dense(self, a: int) -> tuple[np.ndarray, np.ndarray]:
         """Return R_a and L_a of one cluster as dense matrices in double precision."""
         piece = Piece(self.pieces, a, a + 1)
-        return piece.own_R.toarray().astype(self.double), piece.internal_laplacian.toarray()
+        own_R = piece.R()[: piece.n_rows, : piece.n_columns]
+        return own_R.toarray().astype(self.double), piece.internal_laplacian().toarray()
 
     @cached_property
     def probes(self) -> np.ndarray:
@@ -400,9 +363,9 @@ class Evidence:
         return np.stack(norms, axis=1) ** 2
 
     @cached_property
-    def normalized(self) -> Normalized:
-        """Comparison of ``normalize(F)`` with D^{-1/2} L D^{-1/2}."""
-        return Normalized(self.degrees, self.pieces, self.probes)
+    def normalized(self) -> tuple[RelativeResidual, np.ndarray]:
+        """Comparison of ``normalize(F)`` with D^{-1/2} L D^{-1/2}: blocks and energies."""
+        return normalization_residuals(self.degrees, self.pieces, self.probes)
 
     @cached_property
     def ledger(self) -> EnergyLedger:
@@ -410,14 +373,14 @@ class Evidence:
         return energy_ledger(self.C, self.probes)
 
 
-def pooled(R: scipy.sparse.csr_array, x: np.ndarray) -> np.ndarray:
+def pooled(R: csr_array, x: np.ndarray) -> np.ndarray:
     """Return R* x without forming R*, which would copy a complex R."""
     return (R.T @ x.conj()).conj()
 
 
 def edge_grams(
-    piece: Piece, edges: np.ndarray, X: scipy.sparse.csr_array, edge: np.ndarray
-) -> tuple[scipy.sparse.csr_array, np.ndarray]:
+    piece: Piece, edges: np.ndarray, X: csr_array, edge: np.ndarray
+) -> tuple[csr_array, np.ndarray]:
     """Return blockdiag(X_e* X_e) and the coarse edge e of each row; X_e are the rows of e in X."""
     ends = piece.coarse.edges[edges]
     ranks = piece.coarse.vertex_dims[ends]
@@ -426,5 +389,5 @@ def edge_grams(
     second = (piece.column_cluster[X.indices] == ends[e, 1]).astype(np.int64)
     begin = offsets(ranks.sum(axis=1))
     column = begin[:-1][e] + second * ranks[e, 0] + X.indices - starts[e, second]
-    placed = scipy.sparse.csr_array((X.data, column, X.indptr), (X.shape[0], int(begin[-1])))
+    placed = csr_array((X.data, column, X.indptr), (X.shape[0], int(begin[-1])))
     return adjoint_product(placed, placed), np.repeat(np.arange(len(edges)), np.diff(begin))

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import scipy.sparse
+from scipy.sparse import csr_array, eye_array
 
 from sheafcoarsen._support import eps_of, range_of_blocks
 from sheafcoarsen.elimination import Elimination
@@ -22,9 +22,6 @@ from sheafcoarsen.verification.relative_residual import (
     norms_by,
     relative_residual,
 )
-
-DENSE = 1000
-"""Maximum dimension of sheaves whose kernels are compared; this needs dense decompositions."""
 
 
 class SchurEvidence:
@@ -47,13 +44,9 @@ class SchurEvidence:
         self.is_gone[K.eliminated] = True
         inside = self.is_gone[F.edges].all(axis=1)
         self.part = component_labels(F.n_vertices, F.edges[inside])
-        self.n = self._sizes()
-
-    def _sizes(self) -> np.ndarray:
-        """Return n in the rounding level of each vertex: 1 + size of its component or stalk."""
-        F = self.K.fine
-        sizes = np.bincount(self.part, F.vertex_dims * self.is_gone)[self.part]
-        return np.maximum(self.largest_around(sizes * self.is_gone), F.vertex_dims).astype(int) + 1
+        # n in the rounding level of each vertex: 1 + dimension of its component or stalk
+        sizes = np.bincount(self.part, F.vertex_dims * self.is_gone)[self.part] * self.is_gone
+        self.n = np.maximum(self.largest_around(sizes), F.vertex_dims).astype(int) + 1
 
     def largest_around(self, values: np.ndarray) -> np.ndarray:
         """Return the maximum over the eliminated component that contains or touches a vertex."""
@@ -68,22 +61,14 @@ class SchurEvidence:
 
     def by_vertex(self, error: Any, size: Any) -> RelativeResidual:
         """Return the largest residual over vertices; both matrices may be sparse or dense."""
-        count = self.K.fine.n_vertices
-        return relative_residual(
-            norms_by(scipy.sparse.csr_array(error), self.vertex, None, count),
-            self.n,
-            self.eps,
-            self.largest_around(norms_by(scipy.sparse.csr_array(size), self.vertex, None, count)),
-            blocks=("vertex",),
-        )
+        errors, sizes = (norms_by(M, self.vertex, None, len(self.n)) for M in (error, size))
+        around = self.largest_around(sizes)
+        return relative_residual(errors, self.n, self.eps, around, blocks=("vertex",))
 
-    def spread(self, rows: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
+    def spread(self, rows: csr_array) -> csr_array:
         """Return a matrix on the retained coordinates, with zero rows for all others."""
-        place = scipy.sparse.csr_array(
-            (np.ones(len(self.kept)), self.kept, np.arange(len(self.kept) + 1)),
-            shape=(len(self.kept), len(self.vertex)),
-        )
-        return scipy.sparse.csr_array(place.T @ rows)
+        place = eye_array(len(self.vertex), format="csr")[:, self.kept]
+        return csr_array(place @ rows)
 
 
 def _schur_complement(e: SchurEvidence) -> Outcome:
@@ -115,11 +100,17 @@ def _solutions(e: SchurEvidence) -> Outcome:
     return e.by_vertex(e.L @ x - b - wanted, size), "probe"
 
 
+def _dense_reason(e: SchurEvidence) -> str | None:
+    """Return the reason why kernels, which need dense decompositions, are not compared, or None."""
+    if max(e.K.fine.dim_c0, e.K.fine.dim_c1) <= 1000:
+        return None
+    return "dimensions above 1000 are too large for a dense decomposition"
+
+
 def _sections(e: SchurEvidence) -> Outcome:
     """The fine dim H^0 is the dim H^0 of the reduced sheaf plus dim ker L_ee."""
-    F = e.K.fine
-    if max(F.dim_c0, F.dim_c1) > DENSE:
-        return f"dimensions above {DENSE} are too large for a dense decomposition"
+    if reason := _dense_reason(e):
+        return reason
     delta = coboundary(e.fine).toarray()
     left = coboundary(unit_sheaf(e.K.sheaf, e.unit)[0]).toarray()
     level = max(delta.shape) * e.eps * max(float(np.linalg.norm(delta, 2)) if delta.size else 0, 1)
@@ -132,9 +123,8 @@ def _sections(e: SchurEvidence) -> Outcome:
 
 def _least_norm(e: SchurEvidence) -> Outcome:
     """Extensions are orthogonal to cochains of zero energy that vanish on retained vertices."""
-    F = e.K.fine
-    if max(F.dim_c0, F.dim_c1) > DENSE:
-        return f"dimensions above {DENSE} are too large for a dense decomposition"
+    if reason := _dense_reason(e):
+        return reason
     delta = coboundary(e.fine)[:, e.gone].toarray()
     _, sigma, adjoint = np.linalg.svd(delta)
     level = max(delta.shape) * e.eps * max(float(sigma.max(initial=0)), 1)
@@ -145,9 +135,7 @@ def _least_norm(e: SchurEvidence) -> Outcome:
     if smallest < 1e-3:
         return "the maps are too ill-conditioned to find the kernel by a dense decomposition"
     size = float(np.sqrt((abs(P) ** 2).sum())) / smallest
-    return relative_residual(
-        np.array([error]), np.array([len(e.gone)]), e.eps, np.array([size])
-    ), "dense"
+    return relative_residual([error], len(e.gone), e.eps, size), "dense"
 
 
 STATEMENTS: tuple[tuple[str, str, Callable[[SchurEvidence], Outcome]], ...] = (

@@ -9,10 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from sheafcoarsen._support import RESIDUAL_LIMIT, norm, residual_ratio, zero_level
+from sheafcoarsen._support import (
+    RESIDUAL_LIMIT,
+    norm,
+    range_of_blocks,
+    residual_ratio,
+    zero_level,
+)
 from sheafcoarsen.modes import Oversampled
 from sheafcoarsen.operators import coboundary, laplacian
-from sheafcoarsen.verification.dense import dense_sections
+from sheafcoarsen.verification.dense import dense_sections, worst_response
 from sheafcoarsen.verification.relative_residual import (
     FAILED,
     ZERO,
@@ -22,9 +28,6 @@ from sheafcoarsen.verification.relative_residual import (
     relative_residual,
 )
 from sheafcoarsen.verification.residuals import Evidence, pooled
-
-DENSE = 2000
-"""Maximum dimension for which statements about full spectra are checked with dense matrices."""
 
 
 def _energy_identity(e: Evidence) -> Outcome:
@@ -90,13 +93,13 @@ def _modes(e: Evidence) -> Outcome:
     lengths = np.maximum(e.R_norms, 1)
     same = relative_residual(e.mode_errors, e.n, e.eps, lengths, blocks=("cluster",))
     if isinstance(e.modes.operator, Oversampled):
-        return max(same, e.isometry, e.worst_response), "probe"
-    factors, wrong = (e.mode_norms, lengths), np.flatnonzero(e.modes.tied != e.ties)
+        return max(same, e.isometry, worst_response(e.C, e.sample, e.eps)), "probe"
+    size, wrong = e.mode_norms, np.flatnonzero(e.modes.tied != e.ties)
     ratios = [
-        relative_residual(e.mode_residuals, e.n, e.eps, *factors, blocks=("cluster",)),
+        relative_residual(e.mode_residuals, e.n, e.eps, size, lengths, blocks=("cluster",)),
         same,
         e.isometry,
-        e.worst_eigenvalue,
+        relative_residual(e.eigenvalue_errors, e.dims, e.eps, size, blocks=("cluster",)),
         FAILED._replace(where=f"cluster {wrong[0]}") if wrong.size else ZERO,
     ]
     return max(ratios), "exact" if e.all_clusters_dense else "probe"
@@ -129,7 +132,7 @@ def _local_optimality(e: Evidence) -> Outcome:
         return reason
     outcome = _modes(e)
     assert not isinstance(outcome, str)
-    ratios = [outcome[0]]
+    worst, how = outcome
     rng = np.random.default_rng(e.seed)
     for a in e.sample.tolist():
         # a random subspace, close to span U_a or far from it, must not have a lower maximum energy
@@ -142,8 +145,8 @@ def _local_optimality(e: Evidence) -> Outcome:
             top = np.linalg.eigvalsh(W.conj().T @ L @ W)[-1]
             shortfall = max(float(e.modes.eigenvalues(a)[-1]) - float(top), 0.0)
             one = relative_residual(shortfall, len(L), e.eps, e.mode_norms[a])
-            ratios.append(one._replace(where=f"cluster {a}"))
-    return max(ratios), outcome[1]
+            worst = max(worst, one._replace(where=f"cluster {a}"))
+    return worst, how
 
 
 def _truncation(e: Evidence) -> Outcome:
@@ -176,7 +179,8 @@ def _discarded_modes(e: Evidence, a: int) -> RelativeResidual:
     Q = np.linalg.qr(U, mode="complete")[0][:, r:]
     values, V = np.linalg.eigh(Q.conj().T @ L @ Q)
     phi = Q @ V
-    alpha2 = np.abs(phi.conj().T @ e.probes[e.rows(a)].astype(L.dtype)) ** 2
+    rows = range_of_blocks(e.C.fine.vertex_offsets, e.C.partition.cluster(a))
+    alpha2 = np.abs(phi.conj().T @ e.probes[rows].astype(L.dtype)) ** 2
     size, x2 = e.mode_norms[a], e.probe_norms2[a]
     errors = (
         (norm(L @ phi - phi * values), size, np.sqrt(n)),
@@ -213,7 +217,7 @@ def _loopless_reason(e: Evidence) -> str | None:
     """Return the reason why statements on modes without internal energy do not apply, or None."""
     if e.loopless:
         return None
-    a = int(np.argmax(e.internal_rows_ratio(0, e.K) >= RESIDUAL_LIMIT))
+    a = int(np.argmax(e.internal_rows_ratio() >= RESIDUAL_LIMIT))
     return (
         f"retained modes have internal energy, first in cluster {a}: use internal modes with "
         f"rank=ranks.kernel() to retain only modes without energy"
@@ -236,7 +240,9 @@ def _kernel_preservation(e: Evidence) -> Outcome:
     """
     if reason := _loopless_reason(e):
         return reason
-    return max(e.internal_rows, e.worst_crossing_edge()), "exact"
+    factors, blocks = (e.internal_delta_norms, e.R_norms), ("cluster",)
+    internal = relative_residual(e.internal_row_errors, e.n, e.eps, *factors, blocks=blocks)
+    return max(internal, e.worst_crossing_edge()), "exact"
 
 
 def _interlacing(e: Evidence) -> Outcome:
@@ -244,7 +250,7 @@ def _interlacing(e: Evidence) -> Outcome:
     C = e.C
     if e.isometry.ratio >= RESIDUAL_LIMIT:
         return "R is not an isometry"
-    if max(C.fine.dim_c0, C.sheaf.dim_c0) > DENSE:
+    if max(C.fine.dim_c0, C.sheaf.dim_c0) > 2000:  # dense matrices would be too large
         # interlacing follows from R* R = I, which was checked, and from the energy decomposition
         return e.isometry, "exact"
     L = laplacian(C.fine).toarray().astype(e.double)
@@ -276,7 +282,7 @@ def _sections_kept(e: Evidence) -> Outcome:
     lost = np.flatnonzero(modes.next_eigenvalues <= level)
     if lost.size:
         return f"a local section may be discarded, first in cluster {lost[0]}"
-    if C.fine.dim_c0 > DENSE:
+    if C.fine.dim_c0 > 2000:
         # R* R = I suffices: a global section restricts to local sections, which all lie in im R
         return e.isometry, "exact"
     sections, gap = dense_sections(C.fine, e.eps, e.double)
@@ -311,7 +317,7 @@ def _are_local_sections(e: Evidence, sections: np.ndarray) -> np.ndarray:
 
 def _normalization(e: Evidence) -> Outcome:
     """The Laplacian of normalize(F) is D^{-1/2} L D^{-1/2}."""
-    return e.normalized.worst_block, "exact"
+    return e.normalized[0], "exact"
 
 
 def _dirichlet(e: Evidence) -> Outcome:
@@ -323,8 +329,7 @@ def _dirichlet(e: Evidence) -> Outcome:
     # use absolute values, because D^{-1/2} x may be small by cancellation
     spread = np.repeat(e.degrees.root_norms, F.vertex_dims)[:, None] * np.abs(e.probes)
     x2 = np.array([norm(column) for column in spread.T]) ** 2
-    size = norm(np.array(e.degrees.row_norms))
-    return relative_residual(e.normalized.energy_errors, F.dim_c0, e.eps, size, x2), "probe"
+    return relative_residual(e.normalized[1], F.dim_c0, e.eps, e.L_norm, x2), "probe"
 
 
 STATEMENTS: tuple[tuple[str, str, Callable[[Evidence], Outcome]], ...] = (

@@ -175,8 +175,6 @@ def check(F, P, im, rank, operator, seed, *, whole=True):
     ]
     check_coarse(C, D, im, s, rotations, conditions, whole=whole)
     check_ledger(C, D, im, s, x, conditions, whole=whole)
-    V = sc.verify(D)
-    assert V.passed, str(V)
     return C, D
 
 
@@ -403,68 +401,35 @@ CASES = sheaves_with_partitions()
 RANKS = st.integers(0, 5)
 
 
-@given(CASES, RANKS, OPERATORS, SEEDS)
-def test_changing_bases_of_vertex_stalks_changes_nothing(case, rank, operator, seed):
-    F, P = case
-    Q = unitary(np.random.default_rng(seed), F.vertex_dims, F.dtype)
-    check(F, P, image(F, P, bases=(Q, None)), rank, operator, seed)
+CHANGES = "vertex stalks", "edge stalks", "vertices", "edges", "clusters", "flip", "scale"
 
 
-@given(CASES, RANKS, OPERATORS, SEEDS)
-def test_changing_bases_of_edge_stalks_changes_nothing(case, rank, operator, seed):
-    F, P = case
-    W = unitary(np.random.default_rng(seed), F.edge_dims, F.dtype)
-    check(F, P, image(F, P, bases=(None, W)), rank, operator, seed)
+@given(CASES, RANKS, OPERATORS, SEEDS, st.sets(st.sampled_from(CHANGES), min_size=1))
+def test_changes_of_bases_numbers_orientation_and_scale_change_nothing(
+    case, rank, operator, seed, chosen
+):
+    """Each alone, or several together; the rows of reversed edges and loops change sign.
 
-
-@given(CASES, RANKS, OPERATORS, SEEDS, st.data())
-def test_renumbering_vertices_changes_nothing(case, rank, operator, seed, data):
-    F, P = case
-    check(
-        F,
-        P,
-        image(F, P, vertices=data.draw(st.permutations(range(F.n_vertices)))),
-        rank,
-        operator,
-        seed,
-    )
-
-
-@given(CASES, RANKS, OPERATORS, SEEDS, st.data())
-def test_renumbering_edges_changes_nothing(case, rank, operator, seed, data):
-    F, P = case
-    check(
-        F, P, image(F, P, edges=data.draw(st.permutations(range(F.n_edges)))), rank, operator, seed
-    )
-
-
-@given(CASES, RANKS, OPERATORS, SEEDS, st.data())
-def test_renumbering_clusters_changes_only_edge_directions(case, rank, operator, seed, data):
-    """Renumbering clusters reverses crossing edges.
-
-    The rows of the coarse coboundary keep their signs.
+    Renumbering clusters reverses crossing edges, but the rows of the coarse coboundary keep their
+    signs.
     """
     F, P = case
-    check(
+    rng = np.random.default_rng(seed)
+    bases = unitary(rng, F.vertex_dims, F.dtype), unitary(rng, F.edge_dims, F.dtype)
+    options = {
+        "vertices": rng.permutation(F.n_vertices),
+        "edges": rng.permutation(F.n_edges),
+        "clusters": rng.permutation(P.n_clusters),
+        "flip": rng.random(F.n_edges) < 0.5,
+        "scale": rng.choice([0.3, 7.0]),
+    }
+    im = image(
         F,
         P,
-        image(F, P, clusters=data.draw(st.permutations(range(P.n_clusters)))),
-        rank,
-        operator,
-        seed,
+        bases=[B if name in chosen else None for name, B in zip(CHANGES, bases, strict=False)],
+        **{name: value for name, value in options.items() if name in chosen},
     )
-
-
-@given(CASES, RANKS, OPERATORS, SEEDS, st.data())
-def test_reversing_edges_changes_only_signs_of_rows(case, rank, operator, seed, data):
-    """Swap tail and head of some edges and loops.
-
-    Their rows change sign; Laplacians stay the same.
-    """
-    F, P = case
-    m = F.n_edges
-    flip = data.draw(st.lists(st.booleans(), min_size=m, max_size=m))
-    check(F, P, image(F, P, flip=flip), rank, operator, seed)
+    check(F, P, im, rank, operator, seed)
 
 
 @given(sheaves_with_partitions(scales=(1.0,)), RANKS, OPERATORS, SEEDS, st.data())
@@ -497,23 +462,6 @@ def test_scaling_maps_of_a_path_keeps_its_loops(dtype, operator):
         C, D = check(F, P, image(F, P, scale=s), 3, operator, 0)
         assert_edges(C, D)
         assert D.sheaf.n_edges == 3
-
-
-@given(CASES, RANKS, OPERATORS, SEEDS, st.data())
-def test_all_transformations_combined_change_nothing(case, rank, operator, seed, data):
-    F, P = case
-    rng = np.random.default_rng(seed)
-    im = image(
-        F,
-        P,
-        vertices=rng.permutation(F.n_vertices),
-        edges=rng.permutation(F.n_edges),
-        clusters=rng.permutation(P.n_clusters),
-        bases=(unitary(rng, F.vertex_dims, F.dtype), unitary(rng, F.edge_dims, F.dtype)),
-        flip=rng.random(F.n_edges) < 0.5,
-        scale=data.draw(st.sampled_from([1.0, 0.3, 7.0])),
-    )
-    check(F, P, im, rank, operator, seed)
 
 
 def assert_edges(C, D):
@@ -637,8 +585,6 @@ def test_coarsening_commutes_with_disjoint_union(parts, rank, operator, seed):
         ):
             exact = np.concatenate([getattr(piece, name) for piece in pieces])
             assert_residual(getattr(E, name) - exact, *factors, n=n, eps=eps)
-    V = sc.verify(C)
-    assert V.passed, str(V)
     # splitting the union returns the parts
     for again, (G, _) in zip(sc.split(F, starts), parts, strict=True):
         assert_same_sheaf(again, G)

@@ -326,20 +326,6 @@ def test_pooling_with_internal_modes_is_eigenpool(n, seed, K, h, weighted):
                 )
 
 
-def test_coarse_stalk_rows_are_pooled_features_of_eigenpool():
-    """EigenPool's l-th pooled feature matrix, K x h, is row l of every coarse stalk."""
-    G = nx.path_graph(7)
-    P = sc.Partition([0, 0, 0, 0, 1, 1, 1])
-    X = np.arange(14.0).reshape(7, 2) ** 2
-    C = sc.coarsen(sc.CellularSheaf.constant(G), P, 2)
-    pooled = C.pool(X).reshape(2, 2, 2)
-    for k in range(2):
-        for j, members in enumerate(([0, 1, 2, 3], [4, 5, 6])):
-            L = nx.laplacian_matrix(G.subgraph(members), nodelist=members).toarray().astype(float)
-            u = np.linalg.eigh(L)[1][:, k]
-            assert_residual(np.abs(pooled[j, k]) - np.abs(u @ X[members]), X, n=4)
-
-
 # ---------------------------------------------------------------- closed forms
 
 

@@ -95,7 +95,6 @@ def test_bad_measurements_raise_errors_that_name_them(change, message):
         dataclasses.replace(G, **change)
 
 
-@pytest.mark.parametrize("dim", [2, 3])
 def test_information_determines_the_weights_that_are_not_given(dim):
     size = dim * (dim + 1) // 2
     A = np.random.default_rng(0).standard_normal((3, size, size))
@@ -115,19 +114,19 @@ def test_information_determines_the_weights_that_are_not_given(dim):
 
 
 @pytest.mark.parametrize(
-    "count", [np.inf, np.nan, 3.5, True, np.ma.masked, "3", [3], np.array([3]), 3j, {}]
+    ("name", "value", "message"),
+    [
+        ("n_vertices", 3.5, "`n_vertices` must be an integer, got"),
+        ("n_vertices", True, "`n_vertices` must be an integer, got"),
+        ("n_vertices", np.array([3]), "`n_vertices` must be an integer, got"),
+        ("sightings", np.zeros((2, 2)), "`sightings` must be Sightings, got ndarray"),
+    ],
 )
-def test_n_vertices_must_be_an_integer(count):
+def test_counts_and_sightings_have_their_types(name, value, message):
     G, _ = pose_graph(2, EDGES)
-    with pytest.raises(TypeError, match="`n_vertices` must be an integer, got"):
-        dataclasses.replace(G, n_vertices=count)
+    with pytest.raises(TypeError, match=message):
+        dataclasses.replace(G, **{name: value})
     assert dataclasses.replace(G, n_vertices=np.uint8(4)).n_vertices == 4
-
-
-def test_sightings_must_be_sightings():
-    G, _ = pose_graph(2, EDGES)
-    with pytest.raises(TypeError, match="`sightings` must be Sightings, got ndarray"):
-        dataclasses.replace(G, sightings=np.zeros((2, 2)))
 
 
 def test_landmarks_are_counted_and_need_places_and_labels():
@@ -146,14 +145,6 @@ def test_concentrations_of_isotropic_information_are_recovered(dim):
     assert_residual(found.kappa / kappa - 1, n=dim)
     assert_residual(found.tau / tau - 1, n=dim)
     assert not found.fails.any()
-
-
-def test_concentrations_are_the_means_of_se_sync():
-    A = np.random.default_rng(5).standard_normal((6, 6))
-    omega = A @ A.T + np.eye(6)
-    found = concentrations(omega[None], 3)
-    assert_residual(found.tau[0] * np.trace(np.linalg.inv(omega[:3, :3])) / 3 - 1, 10.0, n=6)
-    assert_residual(found.kappa[0] * np.trace(np.linalg.inv(omega[3:, 3:])) / 1.5 - 1, 10.0, n=6)
 
 
 def test_blocks_that_are_not_positive_definite_are_reported(dim):

@@ -72,6 +72,7 @@ def test_truncated_least_squares_discard_random_loops(dim, trusted, seed):
     best = sc.synchronize(clean.subset(S.weights[:200] > 0), refine=True)
     assert S.cost == pytest.approx(best.cost, rel=1e-6)
     assert S.certify().lower_bound == pytest.approx(best.cost, rel=1e-6)
+    assert (np.diff(S.suspicion[S.outliers()]) <= 0).all()
     limit = S.suspicion[S.weights > 0].max()
     assert sorted(S.outliers(threshold=limit)) == np.flatnonzero(S.weights == 0).tolist()
     T = sc.synchronize(rescaled(H, unit=1e3), robust="tls", refine=True, trusted=given)
@@ -149,16 +150,6 @@ def test_suspicion_of_a_loop_is_its_error_in_standard_deviations(dim):
     S = sc.synchronize(H, robust="tls", refine=True, trusted=np.arange(6) < 5)
     assert S.suspicion[5] == pytest.approx(3, rel=1e-5)
     assert S.suspicion[:5].max() < 1e-3
-
-
-def test_suspicion_is_measured_in_standard_deviations(dim):
-    """For Gaussian errors its squares are chi squared; 100 poses take half of the freedom."""
-    S = sc.synchronize(with_random_loops(dim)[1], robust="tls", refine=True)
-    assert S.weights.min() == 1
-    assert 0.1 < np.square(S.suspicion).mean() / (dim * (dim + 1) // 2) < 0.6
-    by_rank = S.suspicion[S.outliers()]
-    assert (np.diff(by_rank) <= 0).all()
-    assert S.outliers(threshold=by_rank[5]).tolist() == S.outliers()[:5].tolist()
 
 
 def test_truncated_least_squares_apply_to_rotations_of_a_sheaf():

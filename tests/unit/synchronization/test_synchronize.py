@@ -4,6 +4,7 @@ import dataclasses
 import gzip
 import re
 import warnings
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -131,8 +132,6 @@ BAD = {
     "file": (("intel.g2o",), {}, TypeError, "got str: read a file with read_g2o(path, poses=True)"),
     "path": ((Path("intel.g2o"),), {}, TypeError, ": read a file with read_g2o(path, poses=True)"),
     "method": ((), {"method": "lowest"}, ValueError, "`method` must be"),
-    "refine": ((), {"refine": 1}, TypeError, "`refine`"),
-    "seed": ((), {"seed": -1}, ValueError, "`seed`"),
     "start-shape": ((), {"start": np.eye(2)}, ValueError, "`start` must be rotations of"),
     "start-nan": ((), {"start": np.full((3, 2, 2), np.nan)}, ValueError, "`start` must be finite"),
     "start-complex": ((), {"start": np.zeros((3, 2, 2), complex)}, TypeError, "must be real"),
@@ -234,7 +233,8 @@ def test_steps_that_would_increase_the_cost_are_halved(monkeypatch, dim):
 
         patch.setattr(refinement.Solver, "__call__", uphill)
         assert not sc.synchronize(G, refine=True, start=start).converged
-    monkeypatch.setattr(refinement, "MOST_STEPS", 1)
+    one_step = partial(refinement.refined_poses, steps=1)
+    monkeypatch.setattr("sheafcoarsen.synchronization._synchronize.refined_poses", one_step)
     S = sc.synchronize(G, refine=True, start=start)
     assert (len(S.costs), S.converged) == (2, False)
 

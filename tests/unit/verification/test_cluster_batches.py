@@ -1,8 +1,6 @@
 """Batches of clusters give the same results for any batch size and number of threads."""
 
 import dataclasses
-import threading
-from concurrent.futures import ThreadPoolExecutor
 
 import networkx as nx
 import pytest
@@ -12,7 +10,7 @@ import sheafcoarsen as sc
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen._support import thread_limit
 from sheafcoarsen.verification import cluster_batches
-from sheafcoarsen.verification.cluster_batches import FoundOnce, Pieces
+from sheafcoarsen.verification.cluster_batches import Pieces
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
@@ -82,15 +80,3 @@ def test_ratios_do_not_depend_on_the_number_of_threads(C, monkeypatch):
         alone = sc.verify(C).checks
     assert len(Pieces(C).bounds) > 3
     assert sc.verify(C).checks == alone
-
-
-def test_properties_of_different_batches_are_computed_concurrently():
-    meet = threading.Barrier(2, timeout=20)
-
-    class Part:
-        @FoundOnce
-        def number(self):
-            return meet.wait()
-
-    with ThreadPoolExecutor(2) as pool:
-        assert sorted(pool.map(lambda part: part.number, [Part(), Part()])) == [0, 1]

@@ -15,7 +15,7 @@ from sheafcoarsen.verification.dense import dense_sections
 from sheafcoarsen.verification.normalization import inverse_roots
 from sheafcoarsen.verification.relative_residual import norms_by, relative_residual, scaled_norms
 from sheafcoarsen.verification.residuals import Evidence
-from tests.support.helpers import assert_residual, eps_of
+from tests.support.helpers import eps_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
@@ -83,13 +83,13 @@ def test_group_norms_are_accurate_beside_much_larger_groups():
     np.testing.assert_allclose(norms, [1e300, 5e-300], rtol=1e-15)
 
 
-@pytest.mark.parametrize("form", [scipy.sparse.csr_array, scipy.sparse.coo_array])
-def test_norms_by_row_groups_and_by_diagonal_blocks(form):
+def test_norms_by_row_groups_and_by_diagonal_blocks():
     A = np.array([[3.0, 1.0, 0.0], [4.0j, 0.0, 2.0], [0.0, 5.0, 12.0]])
     rows, columns = np.array([0, 0, 1]), np.array([0, 1, 1])
     whole = [np.linalg.norm(A[:2]), np.linalg.norm(A[2:])]
-    np.testing.assert_allclose(norms_by(form(A), rows, None, 2), whole)
-    np.testing.assert_allclose(norms_by(form(A), rows, columns, 2), [5.0, 13.0])
+    for M in (A, scipy.sparse.csr_array(A), scipy.sparse.coo_array(A)):
+        np.testing.assert_allclose(norms_by(M, rows, None, 2), whole)
+        np.testing.assert_allclose(norms_by(M, rows, columns, 2), [5.0, 13.0])
 
 
 def test_nan_errors_count_as_infinite():
@@ -133,37 +133,22 @@ def test_a_block_error_is_relative_to_the_larger_cluster():
     assert e.worst_block("identity").ratio == pytest.approx(wanted.ratio)
 
 
-LABELS = {"fact-5", "fact-6"}
-
-
-def ratios(C):
-    return {check.label: check.ratio for check in sc.verify(C).checks if check.label in LABELS}
-
-
 @pytest.mark.parametrize("size", [30, 10**9])
-def test_a_wrong_normalization_is_caught(C, size, monkeypatch):
-    monkeypatch.setattr(cluster_batches, "PIECE", size)
-    assert max(ratios(C).values()) < 5
-
-    def wrong(F):
-        G = sc.normalize(F)
-        return G.with_maps(G.tail_data * (1 + 1e-6), G.head_data)
-
-    monkeypatch.setattr(normalization, "normalize", wrong)
-    assert min(ratios(C).values()) > 30
-
-
-def test_a_wrong_normalized_edge_is_located_at_its_vertices(C, monkeypatch):
+def test_a_wrong_normalized_edge_is_caught_and_located_at_its_vertices(C, size, monkeypatch):
     def wrong(F):
         G = sc.normalize(F)
         tail = G.tail_data.copy()
         tail[G.tail_offsets[7] : G.tail_offsets[8]] *= 1 + 1e-6
         return G.with_maps(tail, G.head_data)
 
+    monkeypatch.setattr(cluster_batches, "PIECE", size)
+    right = sc.verify(C)
+    assert max(right[label].ratio for label in ("fact-5", "fact-6")) < 5
     monkeypatch.setattr(normalization, "normalize", wrong)
+    V = sc.verify(C)
+    assert min(V[label].ratio for label in ("fact-5", "fact-6")) > 30
     u, v = sorted(C.fine.edges[7].tolist())
-    where = sc.verify(C)["fact-5"].where
-    assert where in {f"vertex {u}", f"vertex {v}", f"vertex {u} and vertex {v}"}
+    assert V["fact-5"].where in {f"vertex {u}", f"vertex {v}", f"vertex {u} and vertex {v}"}
 
 
 def test_a_wrong_factor_of_a_degree_is_located(C, monkeypatch):
@@ -175,19 +160,7 @@ def test_a_wrong_factor_of_a_degree_is_located(C, monkeypatch):
 
     monkeypatch.setattr(cluster_batches, "PIECE", 30)
     monkeypatch.setattr(normalization, "degree_factors", wrong)
-    assert max(Evidence(C, 0).degrees.factor_errors).where == "vertex 9"
-
-
-def test_degree_roots_of_ragged_stalks_start_at_vertex_offsets():
-    F = sc.CellularSheaf.random(nx.path_graph(5), [2, 0, 3, 1, 2], 2, seed=5)
-    C = sc.coarsen(F, sc.Partition([0, 1, 0, 1, 0]), 2)
-    degrees = Evidence(C, 0).degrees
-    roots = degrees.root_matrix(np.arange(5)).toarray()
-    L = sc.laplacian(F).toarray()
-    vertex = np.repeat(np.arange(5), F.vertex_dims)
-    D = np.where(vertex[:, None] == vertex, L, 0)
-    assert_residual(D @ roots @ roots @ D - D, D, roots, roots, D, n=3)
-    assert_residual(roots - roots.T, roots, n=3)
+    assert Evidence(C, 0).degrees.worst_factor.where == "vertex 9"
 
 
 def test_degree_roots_ignore_rounding_errors_of_cancelling_maps():

@@ -36,7 +36,6 @@ def test_the_seed_determines_the_probes(C):
     [
         (lambda C: sc.verify(C.sheaf), TypeError, "`C` must be a Coarsening, got CellularSheaf"),
         (lambda C: sc.verify(C, seed=-1), ValueError, "`seed` must be at least 0"),
-        (lambda C: sc.verify(C, seed=0.5), TypeError, "`seed` must be an integer"),
         (
             lambda C: sc.verify(dataclasses.replace(C, sheaf=C.fine)),
             ValueError,
