@@ -143,7 +143,7 @@ def _remove_neighbor(indptr, neighbors, degrees, u, v):
     neighbors[_find(neighbors, indptr[u], degrees[u] + 1, v)] = neighbors[indptr[u] + degrees[u]]
 
 
-@borrowing_kernel
+@kernel
 def order_chains(indptr, neighbors, degrees, order):
     """Eliminate vertices with at most two neighbours repeatedly; write them to ``order``.
 
