@@ -177,7 +177,10 @@ def facts(obj: Any) -> dict[str, Any]:
     if isinstance(obj, dist.StoredHierarchy):
         return kind | {"levels": [facts(obj[i]) for i in range(len(obj))]}
     if isinstance(obj, Level | dist.StoredCoarsening):
-        return kind | {"fine": facts(obj.fine), "coarse": facts(obj.sheaf)}
+        sheaves: dict[str, Any] = {"fine": facts(obj.fine), "coarse": facts(obj.sheaf)}
+        if isinstance(obj, Coarsening) and obj.modes is not None:
+            sheaves["tied_clusters"] = int(obj.modes.tied.sum())
+        return kind | sheaves
     if isinstance(obj, Eigenmodes):
         return kind | {"values": obj.values.tolist(), "residuals": obj.residuals.tolist()}
     sizes: dict[str, Any] = {"vertices": int(obj.n_vertices), "edges": int(obj.n_edges)}

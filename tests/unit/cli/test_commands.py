@@ -335,6 +335,14 @@ def test_json_output_is_one_object_and_quiet_output_is_empty(quiet, graph_file, 
     assert level["checks"][0]["ratio"] == sc.verify(C).checks[0].ratio
 
 
+def test_json_output_counts_the_clusters_with_a_tie(tmp_path, capsys):
+    path = tmp_path / "triangles.txt"
+    path.write_text("0 1\n1 2\n0 2\n3 4\n4 5\n3 5\n")  # eigenvalues 0, 3, 3 twice
+    for rank, tied in (("2", 2), ("1", 0)):
+        assert main(["coarsen", str(path), "-k", "2", "-r", rank, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["tied_clusters"] == tied
+
+
 def test_json_output_has_null_for_infinite_numbers(graph_file, capsys, monkeypatch):
     failed = sc.verify(sc.coarsen(sc.CellularSheaf.constant([[0, 1]]), sc.Partition([0, 1]), 1))
     wrong = dataclasses.replace(failed.checks[0], ratio=np.inf, passed=False)
