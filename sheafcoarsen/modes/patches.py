@@ -82,7 +82,7 @@ class ClusterPatches:
             t=index,
             c=self.clusters._replace(**shared),
             s=workspace(n, most, self.dtype, map_size, reduction=reduction),
-            svd=svd_workspace(rows, N, self.dtype, 0),
+            svd=svd_workspace(max(rows, N), N, self.dtype, 0),
             a=numbers(N * N),
             spare=numbers(N * N),
             delta=numbers(rows * N),

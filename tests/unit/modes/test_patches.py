@@ -52,3 +52,14 @@ def test_more_rings_add_more_distant_vertices():
     P = Partition(np.arange(12) // 4)
     counts = [patches_of(F, P, rings).arrays.counts.tolist() for rings in range(5)]
     assert counts == [[4, 4, 4], [5, 6, 5], [6, 8, 6], [7, 8, 7], [8, 8, 8]]
+
+
+def test_the_workspace_fits_singular_vectors_of_bases_of_a_patch_with_few_rows():
+    """Bases up to N x N are decomposed there, too; LAPACK writes past a shorter array."""
+    F = CellularSheaf.random(nx.path_graph(4), 5, 1, seed=0, dtype=complex)
+    patches = patches_of(F, Partition([0, 0, 1, 1]), 1)
+    N = int(patches.dims.max())
+    svd = patches.allocate(0, 2, 10, np.array([2, 2]), False).svd
+    assert svd.rwork.size >= 5 * N
+    assert svd.work.size >= 3 * N
+    assert min(svd.a.size, svd.z.size) >= N * N
