@@ -58,7 +58,13 @@ def factored_loops(R: Prolongation, least: np.ndarray) -> Loops:
     )
     run_ranges(
         lambda lo, hi: kernels.retained_energy(
-            lo, hi, f, clusters, R.blocks, energy, np.empty(ranks.max(), energy.matrices.dtype)
+            lo,
+            hi,
+            f,
+            clusters,
+            R.blocks,
+            energy,
+            np.empty(ranks.max(initial=0), energy.matrices.dtype),
         ),
         dims * (ranks + 1.0) ** 2,
         serial_below=SERIAL_BELOW,
