@@ -29,7 +29,7 @@ class PatchWorkspace(NamedTuple):
     t: PatchIndex
     c: tuple  # Clusters with only the cluster T, in the memory of t
     s: Workspace  # for dense problems of clusters
-    svd: Workspace  # for singular vectors of matrices up to max(rows, N) x N
+    svd: Workspace  # for singular vectors of matrices up to rows x N
     a: np.ndarray  # (N N,) L_T, then A and its factor
     spare: np.ndarray  # (N N,) Cholesky factor of the shifted L_T
     delta: np.ndarray  # (rows N,) delta_T in the unit of the maps
