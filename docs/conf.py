@@ -48,8 +48,6 @@ plot_html_show_formats = False
 plot_html_show_source_link = False
 plot_formats = [("png", 120)]
 plot_working_directory = str(HERE.parent)
-plot_rcparams = {"figure.autolayout": False, "figure.constrained_layout.use": True}
-plot_apply_rcparams = True
 
 nb_execution_mode = "off"  # `make notebooks` has run them, and fails where one does
 nb_merge_streams = True
@@ -91,8 +89,9 @@ def _visit_math(display):
 
 
 def _read_source(app, name, source):
-    """Put the version into the pages that ask for it."""
-    source[0] = source[0].replace("@VERSION@", release)
+    """Insert the version, and let links to the repository's notebooks lead to their pages."""
+    text = source[0].replace("@VERSION@", release)
+    source[0] = re.sub(r"\]\(\.\./((?:\.\./)?notebooks/)", r"](\1", text)
 
 
 def _show_pictures(app, what, name, obj, options, lines):
