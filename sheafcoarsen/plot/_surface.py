@@ -136,8 +136,9 @@ def field(  # noqa: PLR0913 (options by keyword)
 ) -> Axes:
     """Plot tangent vectors of a surface mesh as arrows on its filled faces.
 
-    Arrows are evenly distributed over the visible surface. The longest is about as long as the
-    distance between two arrows, the others are in proportion.
+    Arrows are evenly distributed over the visible vertices whose vectors are not zero. The longest
+    is about as long as the distance between two arrows on the full surface, the others are in
+    proportion.
 
     Parameters
     ----------
@@ -353,11 +354,14 @@ def _fill(ax: Axes, polygons: Any, colors: np.ndarray, label: str) -> None:
 def _draw_arrows(
     ax: Any, scene: Scene, vectors: np.ndarray, n_arrows: int, unit: bool, halo: bool
 ) -> int:
-    """Draw arrows at evenly spread visible vertices, with a halo if asked; return their number."""
+    """Draw arrows of evenly spread visible vectors, with a halo if asked; return their number."""
     used = np.unique(scene.faces)
     at = used[visible_points(used, scene.points, scene.faces, scene.view)]
     feet = at[spread_out(scene.points[at], n_arrows)]
     gap = usual_gap(scene.points[feet])
+    if not vectors[feet].any(axis=(1, 2)).all():
+        at = at[vectors[at].any(axis=(1, 2))]
+        feet = at[spread_out(scene.points[at], n_arrows)]
     arrows, power = vectors[feet], vectors.shape[1]
     lengths = np.linalg.norm(arrows, axis=2, keepdims=True)
     longest = lengths if unit else lengths.max(initial=0)

@@ -67,7 +67,8 @@ class FromGraphs(Views):
         ----------
         graph : networkx Graph or MultiGraph, symmetric scipy sparse adjacency, or integer (m, 2)
             A dense array is a list of edges, even if its shape is (2, 2): [[0, 1], [1, 0]] is two
-            parallel edges. Convert a dense adjacency: ``scipy.sparse.csr_array(A)``.
+            parallel edges. Convert a dense adjacency: ``scipy.sparse.csr_array(A)``. Zeros that an
+            adjacency stores are not edges; an edge of weight 0 in an array is kept.
         dim : int
             Dimension of every stalk.
         weight : str or array_like, shape (m,), or None

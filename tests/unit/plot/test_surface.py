@@ -123,9 +123,20 @@ def test_unit_arrows_have_equal_length(ax):
     plot.field(points, faces, vectors, ax=ax, unit=True, view=(90, 0))
     arrows = arrows_of(ax)
     lengths = np.hypot(arrows.U, arrows.V)  # seen from above, where all are horizontal
-    some = lengths > 0
-    assert np.ptp(lengths[some]) < 1e-9
-    assert 1 <= (~some).sum() <= 3
+    assert np.ptp(lengths) < 1e-9
+
+
+def test_zero_vectors_take_no_arrows(ax):
+    points, faces = icosphere(2)
+    vectors = rotation_about_z(points)
+    few = np.flatnonzero(points @ VIEW.toward > 0.9)
+    vectors[np.setdiff1d(np.arange(len(points)), few)] = 0.0
+    plot.field(points, faces, vectors, ax=ax)
+    drawn = feet(arrows_of(ax), points)
+    assert np.array_equal(np.sort(drawn), few)
+    assert ax.get_title() == f"arrows at {len(few)} of 162 vertices"
+    plot.field(points, faces, 0 * vectors, ax=ax)
+    assert ax.get_title() == "arrows at 0 of 162 vertices"
 
 
 @pytest.mark.parametrize("power", [2, 4])
