@@ -57,13 +57,13 @@ def partition(
     dimension r_a of its stalk (hollow if that is 0), the width of a coarse edge to the dimension of
     its stalk; a ring is a loop-cell. Both panels draw a cluster in the same colour, different from
     its neighbours'; up to 20 clusters are numbered, and up to 20 vertices with names that are not
-    integers have their names. In sheaves with real stalks of dimension 1 negative edges are red; on
-    the right this depends on the signs of the modes, unlike the signs of ``C.quotient(weights)``.
+    integers have their names. In sheaves with real stalks of dimension 1 negative edges are red; a
+    coarse edge is if most of the edges between its clusters are negative, because the sign of its
+    own maps depends on the signs of the modes.
 
     Without ``pos``, a graph with more than 50,000 edges, with edges between more than a quarter of
     all pairs of its vertices, or with a few hubs that most edges meet, is drawn by its quotient: a
-    disc of vertices for each cluster, and lines for the strongest links between clusters, red if
-    most of their edges are negative. With ``pos``, more than 50,000 edges are not drawn.
+    disc of vertices for each cluster, and lines for the strongest links between clusters. With ``pos``, more than 50,000 edges are not drawn.
 
     Parameters
     ----------
@@ -220,9 +220,7 @@ def _draw_links(
 
     counts = np.diff(C.clusters.pair_ptr)
     kept = counts[places.links]
-    signs = np.where(negative_edges(C.fine)[C.clusters.crossing_edges], -1, 1)
-    pair = np.repeat(np.arange(len(counts)), counts)
-    negative = np.bincount(pair, signs, len(counts))[places.links] < 0
+    negative = _negative_pairs(C)[places.links]
     style: dict = {"zorder": 1, "linewidths": 0.4 + 3.5 * np.sqrt(kept / kept.max(initial=1))}
     style["colors"] = np.where(negative[:, None], to_rgba(NEGATIVE), to_rgba("0.6"))
     draw_lines(ax, "links", places.coarse, C.clusters.pairs[places.links], **style)
@@ -286,7 +284,7 @@ def _draw_crossing_edges(ax: Axes, C: Coarsening, places: Places, unit: float) -
     from matplotlib.lines import Line2D
 
     crossing = np.flatnonzero(places.links)
-    dims, negative = C.sheaf.edge_dims[crossing], negative_edges(C.sheaf)[crossing]
+    dims, negative = C.sheaf.edge_dims[crossing], _negative_pairs(C)[crossing]
     style: dict = {"linewidths": np.maximum(unit * dims, 0.15), "zorder": 2}
     style["colors"] = np.where(negative[:, None], to_rgba(NEGATIVE), to_rgba("0.55"))
     draw_lines(ax, "crossing edges", places.coarse, C.sheaf.edges[crossing], **style)
@@ -295,8 +293,15 @@ def _draw_crossing_edges(ax: Axes, C: Coarsening, places: Places, unit: float) -
         for d in _both_ends(dims)
     ]
     if negative.any():
-        handles.append(Line2D([], [], color=NEGATIVE, label="negative edge"))
+        handles.append(Line2D([], [], color=NEGATIVE, label="mostly negative edges"))
     return handles
+
+
+def _negative_pairs(C: Coarsening) -> np.ndarray:
+    """Return a mask of the pairs of clusters that mostly negative edges join."""
+    counts = np.diff(C.clusters.pair_ptr)
+    signs = np.where(negative_edges(C.fine)[C.clusters.crossing_edges], -1, 1)
+    return np.bincount(np.repeat(np.arange(len(counts)), counts), signs, len(counts)) < 0
 
 
 def _draw_loops(
