@@ -63,7 +63,8 @@ def partition(
 
     Without ``pos``, a graph with more than 50,000 edges, with edges between more than a quarter of
     all pairs of its vertices, or with a few hubs that most edges meet, is drawn by its quotient: a
-    disc of vertices for each cluster, and lines for the strongest links between clusters. With ``pos``, more than 50,000 edges are not drawn.
+    disc of vertices for each cluster, and lines for the strongest links between clusters. With
+    ``pos``, more than 50,000 edges are not drawn.
 
     Parameters
     ----------

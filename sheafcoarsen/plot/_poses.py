@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
+RINGED = 50
+"""Maximum number of edges left out by a robust fit that are drawn with rings."""
+
+
 def poses(
     S: Synchronization | PoseGraph,
     *,
@@ -51,8 +55,8 @@ def poses(
     outliers : int, optional
         Number of the worst edges between poses, as ranked by ``S.outliers()``, to draw dashed and
         red, with a ring around the middle of each; sightings of landmarks are not among them. By
-        default the edges that a robust fit left out, those with ``S.weights`` below 1/2; others of
-        these are then dashed without a ring.
+        default the edges that a robust fit left out, those with ``S.weights`` below 1/2, as thin
+        lines without rings if there are more than 50. With 0, these are not drawn at all.
     pos : array_like, shape (n, 2) or (n, 3), or dict from vertex labels to positions, optional
         Positions to draw the vertices at, without landmarks, instead of the translations.
     ax : matplotlib Axes, optional
@@ -101,7 +105,8 @@ def poses(
     count = int(component.max(initial=-1)) + 1
     if count > 1:
         places, marks = _side_by_side(places, marks, component, mark_component)
-    proper, order = edges[edges[:, 0] != edges[:, 1]], order_of(S)
+    shown = np.delete(edges, left_out if outliers == 0 else [], axis=0)
+    proper, order = shown[shown[:, 0] != shown[:, 1]], order_of(S)
     along = np.abs(np.diff(order[proper])[:, 0]) == 1
     width = float(np.clip(600 / max(len(proper), 1), 0.5, 1.6))
     ways = (("loop closures", proper[~along], LIGHT, 0.8), ("odometry", proper[along], DARK, 1.3))
@@ -110,10 +115,12 @@ def poses(
             draw_lines(ax, label, places, some, colors=color, linewidths=factor * width)
     alone = np.setdiff1d(np.arange(len(places)), edges)
     if len(alone):
-        dots: dict = {"color": DARK, "s": 9, "label": "without measurements"}
+        dots: dict = {"color": DARK, "s": 9, "label": "not measured from other poses"}
         ax.scatter(*places[alone].T, **dots)
     red: dict = {"colors": "#B2182B", "linestyles": (0, (3, 2)), "linewidths": 1.0}
-    rest = np.setdiff1d(left_out, worst)
+    rest = np.setdiff1d(left_out, worst) if outliers != 0 else left_out[:0]
+    if len(rest) > RINGED:  # lines in front would hide the poses
+        red |= {"linewidths": 0.4, "zorder": 1}
     if len(rest):
         draw_lines(ax, "left out", places, edges[rest], **red)
     if len(worst):
@@ -147,7 +154,7 @@ def _wrong_edges(
     weights = S.weights if isinstance(S, Synchronization) else None
     left_out = np.zeros(0, np.int64) if weights is None else np.flatnonzero(weights < 0.5)
     if not count:
-        return left_out, left_out if count is None else left_out[:0]
+        return left_out, left_out[: 0 if count == 0 or len(left_out) > RINGED else None]
     if not isinstance(S, Synchronization):
         raise TypeError("`outliers` requires a Synchronization as `S`, got a PoseGraph")
     return left_out, S.outliers()[:count]

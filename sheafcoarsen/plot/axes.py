@@ -114,8 +114,8 @@ def set_scale(ax: Axes, values: np.ndarray) -> None:
         ax.set_ylim(-0.3 * 10.0**low, 2 * float(positive.max()))
 
 
-def add_legend(ax: Axes) -> None:
-    """Add a legend with visible markers, below the axes if their figure makes space for it.
+def add_legend(ax: Axes, *, below: bool = False) -> None:
+    """Add a legend with visible markers, below the axes if their figure or the caller makes space.
 
     Otherwise it is inside: where it covers least, or at the upper right of many points, since
     matplotlib's search compares it with each of them.
@@ -123,7 +123,7 @@ def add_legend(ax: Axes) -> None:
     handles, labels = ax.get_legend_handles_labels()
     if not handles:
         return
-    if ax.figure.get_layout_engine() is None:
+    if ax.figure.get_layout_engine() is None and not below:
         points = sum(np.shape(marks.get_offsets())[0] for marks in ax.collections)
         place = "best" if points <= 20 * MARKERS else "upper right"
         legend = ax.legend(handles, labels, loc=place, framealpha=0.8, fontsize=9)

@@ -139,8 +139,9 @@ def low_pairs(
             raise np.linalg.LinAlgError(
                 f"an eigenpair has not converged, with a residual of {worst:.3g} times its "
                 f"eigenvalue: the lowest is {values[zeros] / size**2:.3g} times norm(L). If a few "
-                "maps are far larger than the others, pass fine=eigenmodes(C.fine, k, tol=1e-11), "
-                "or coarsen normalize(sheaf)"
+                "maps are far larger than the others, pass fine=eigenmodes(C.fine, "
+                f"{kernel + end + 1}, tol=1e-11), which includes the zeros and one pair more, or "
+                "coarsen normalize(sheaf)"
             )
     zero = max(zero, float(sigma[:zeros].max(initial=0.0)))
     sigma, X = sigma[zeros:], X[:, zeros:]

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sheafcoarsen._support import choice, counted, finite, flag, scalar_array, whole_number
 from sheafcoarsen.exceptions import SingularProblemWarning
 from sheafcoarsen.sections import global_sections
-from sheafcoarsen.sheaf import CellularSheaf, component_labels
+from sheafcoarsen.sheaf import CellularSheaf
 from sheafcoarsen.synchronization._pose_graph import (
     PoseGraph,
     connection_from,
@@ -74,8 +74,9 @@ def synchronize(
         never discarded if kappa is below 2.7 in the plane or 2 in space, as unit weights are.
     trusted : array_like of int or bool, optional
         Edges that are never discarded, as indices or as a mask. By default none of a sheaf, and of
-        a PoseGraph the odometry, if it connects all poses: the (first) edges of consecutive poses,
-        in the order of their labels if these are integers, else of their indices.
+        a PoseGraph the odometry: the (first) edges of consecutive poses, in the order of their
+        labels if these are integers, else of their indices. If a measured pose has no such edge,
+        the order means nothing and no edge is trusted.
 
     Returns
     -------
@@ -165,7 +166,7 @@ def _starts(
 def _trusted(
     F: CellularSheaf | PoseGraph, trusted: npt.ArrayLike | None, connection: Connection
 ) -> np.ndarray:
-    """Return the mask of trusted edges; by default the odometry, if it connects the poses."""
+    """Return the mask of trusted edges; by default the odometry, if every pose has some."""
     edges = connection.edges
     mask = np.zeros(len(edges), bool)
     if trusted is not None:
@@ -175,8 +176,7 @@ def _trusted(
         steps = np.flatnonzero(np.abs(np.diff(ordered)) == 1)
         # if several measurements join the same poses, only the first counts as odometry
         odometry = steps[np.unique(ordered[steps].min(axis=1), return_index=True)[1]]
-        parts = component_labels(connection.n_vertices, edges[odometry])
-        if parts.max(initial=0) == connection.component.max(initial=0):
+        if np.isin(edges, edges[odometry]).all():
             mask[odometry] = True
     return mask
 

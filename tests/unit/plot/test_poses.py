@@ -57,12 +57,26 @@ def test_edges_left_out_stay_dashed_where_few_are_ringed(ax):
     np.testing.assert_array_equal(segments(ax, "worst edges"), S.translations[G.edges[[worst]]])
     rest = np.setdiff1d([22, 30, 35], worst)
     np.testing.assert_array_equal(segments(ax, "left out"), S.translations[G.edges[rest]])
+    without = plot.poses(S, outliers=0, ax=Figure().add_subplot())
+    assert set(collections(without)) == {"odometry", "loop closures"}
+    ways = [segments(without, label) for label in collections(without)]
+    assert sum(map(len, ways)) == 40 - 3
+
+
+def test_many_edges_left_out_are_thin_and_not_ringed(ax):
+    G, _ = pose_graph(2, ring_with_chords(40, 60))
+    S = dataclasses.replace(sc.synchronize(G), weights=np.where(np.arange(100) < 40, 1.0, 0.0))
+    plot.poses(S, ax=ax)
+    lines = collections(ax)
+    assert len(lines["left out"].get_segments()) == 60
+    assert lines["left out"].get_zorder() < lines["odometry"].get_zorder()
+    assert set(lines) == {"odometry", "loop closures", "left out"}
 
 
 def test_poses_without_measurements_are_dots(ax):
     S = sc.synchronize(sc.PoseGraph([[0, 2]], [np.eye(2)], [[1.0, 0.0]], n_vertices=4))
     plot.poses(S, ax=ax)
-    dots = collections(ax)["without measurements"].get_offsets()
+    dots = collections(ax)["not measured from other poses"].get_offsets()
     assert len(dots) == 2
     assert len({*map(tuple, dots), *map(tuple, segments(ax, "loop closures")[0])}) == 4
 

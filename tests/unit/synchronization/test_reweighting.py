@@ -108,6 +108,18 @@ def test_odometry_joins_consecutive_labels_not_indices():
     assert left_out == [False, False, False, True]
 
 
+@pytest.mark.parametrize("unmeasured", [[(3, 4)], [(2, 3), (3, 4)]])
+def test_odometry_of_several_robots_is_trusted_if_every_pose_has_some(unmeasured):
+    graph = nx.complete_graph(8)
+    graph.remove_edges_from(unmeasured)  # of two robots with 4 poses each
+    G, _ = pose_graph(2, list(graph.edges), noise=0.01)
+    turns = G.rotations.copy()
+    turns[0] = turns[0] @ [[0, -1], [1, 0]]
+    G = dataclasses.replace(G, rotations=turns, kappa=1e3, tau=1e3)
+    S = sc.synchronize(G, robust="tls")
+    assert (S.weights[0] < 0.5) == (len(unmeasured) == 2)
+
+
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
 def test_correct_loops_of_small_graphs_are_kept(dim):
     """Of 20 loops of 25 poses 3 are wrong; extensions bend so much that right ones look wrong."""
