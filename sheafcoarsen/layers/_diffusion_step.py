@@ -60,8 +60,8 @@ def diffusion_step(
     Notes
     -----
     With ``Y = (W1 @ X.reshape(N, d, f)).reshape(N * d, f) @ W2``, a step without normalization is
-    ``X - np.tanh(sc.laplacian_operator(F) @ Y)``. For another normalization, replace F by
-    ``sc.normalize(F, "augment")``.
+    ``X - np.tanh(sc.laplacian_operator(F) @ Y)``. For another normalization, replace F in this
+    formula by ``sc.normalize(F, "augment")``; passed as ``sheaf`` it would be normalized again.
 
     Examples
     --------

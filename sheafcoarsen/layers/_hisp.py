@@ -36,7 +36,7 @@ from sheafcoarsen.partition import (
     find_clusters,
     warn_if_starved,
 )
-from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, graph_arrays
+from sheafcoarsen.sheaf import CellularSheaf, Topology, check_sheaf, graph_arrays, same_topology
 
 SelfLoops: TypeAlias = Literal["remove", "keep"]
 """Treatment of the diagonal of a pooled adjacency matrix."""
@@ -172,12 +172,14 @@ class Pooling(ReadOnly):
         """Pool again with new maps on the same graph, for example between two training steps.
 
         Clusters, the adjacency matrix and all index arrays are reused
-        (:meth:`Coarsening.recoarsen`).
+        (:meth:`Coarsening.recoarsen`). Index arrays are recomputed if loops differ: the coarse
+        sheaf of a layer has none where the internal energy of its maps was zero.
 
         Parameters
         ----------
         sheaf : CellularSheaf
-            A sheaf on the graph of the fine sheaf, with stalks of the same dimensions.
+            A sheaf on the graph of the fine sheaf, with stalks of the same dimensions; its loops
+            may differ.
         X : array_like
             Features, as in the call of :class:`HiSP`.
 
@@ -200,9 +202,12 @@ class Pooling(ReadOnly):
         >>> again.partition is out.partition, again.adjacency is out.adjacency
         (True, True)
         """
-        check_topology(self.coarsening.fine, check_sheaf(sheaf), "HiSP")
+        fine = self.coarsening.fine
+        new_loops = not same_topology(fine, check_sheaf(sheaf))
+        if not (new_loops and same_topology(_without_loops(fine), _without_loops(sheaf))):
+            check_topology(fine, sheaf, "HiSP")
         lifted, node_major = _lifted(sheaf, X)
-        C = refresh_coarsening(self.coarsening, sheaf)
+        C = refresh_coarsening(self.coarsening, sheaf, new_loops=new_loops)
         if C.modes is not None:
             warn_if_tied(C.modes, stacklevel=3, **_TIED)
         pooled = read_only(C.pool(lifted))
@@ -364,6 +369,12 @@ class HiSP:
         C = coarsen(sheaf, partition, modes)
         A_c = _connect(edges, weights, partition, keep_loops=self.self_loops == "keep")
         return Pooling(C, read_only(C.pool(lifted)), A_c, self.n_modes, node_major)
+
+
+def _without_loops(sheaf: CellularSheaf) -> Topology:
+    """Return the edges of a sheaf that are not loops, and the dimensions of stalks."""
+    proper = sheaf.edges[:, 0] != sheaf.edges[:, 1]
+    return Topology(sheaf.edges[proper], sheaf.vertex_dims, sheaf.edge_dims[proper])
 
 
 def _lifted(sheaf: CellularSheaf, X: Any) -> tuple[np.ndarray, bool]:

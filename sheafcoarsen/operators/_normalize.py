@@ -103,8 +103,8 @@ def normalized(
         warnings.warn(
             f"the diagonal block of the Laplacian is singular at {bad.size} of {sheaf.n_vertices} "
             f"vertices, first at vertex {bad.min()}: the pseudo-inverse is used "
-            f'(normalize(..., singular="regularize") or "augment" would shift it; an isolated '
-            f"vertex always counts)",
+            f'(laplacian_operator of normalize(..., singular="regularize") or "augment" has a '
+            f"shifted one; an isolated vertex always counts)",
             SingularDegreeWarning,
             stacklevel=stacklevel,
         )

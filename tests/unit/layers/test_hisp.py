@@ -1,5 +1,6 @@
 import dataclasses
 import re
+from functools import partial
 
 import networkx as nx
 import numpy as np
@@ -718,6 +719,25 @@ def test_refresh_shares_index_arrays():
     assert size(again.x - out.x) > 0.1 * size(out.x)
     assert again.lift(again.x).shape == out.lift(out.x).shape
     assert (out.node_major, out.refresh(F, X.reshape(64, -1)).node_major) == (False, True)
+
+
+def test_a_second_layer_is_refreshed_if_the_first_restores_loops():
+    """Identity maps have no internal energy in their lowest modes, and so no loops."""
+    F = CellularSheaf.constant(nx.grid_2d_graph(6, 6), 2)
+    P, Q = sc.select(F, 9), sc.Partition(np.repeat(range(3), 3))
+    X = features(F, 2, 5)
+    first = HiSP(2, 9)(F, X, partition=P)
+    layer = HiSP(3, 3, local_operator="internal")
+    pool = partial(layer, partition=Q, adjacency=first.adjacency)
+    second = pool(first.coarsening.sheaf, first.x_lifted)
+    G = F.with_maps(F.tail_data, CellularSheaf.random(F.edges, 2, 2, seed=3).head_data)
+    first = first.refresh(G, X)
+    assert first.coarsening.sheaf.n_edges > second.coarsening.fine.n_edges
+    again = second.refresh(first.coarsening.sheaf, first.x_lifted)
+    new = pool(first.coarsening.sheaf, first.x_lifted)
+    assert sc.verify(again.coarsening).passed
+    np.testing.assert_array_equal(again.x_lifted, new.x_lifted)
+    np.testing.assert_array_equal(again.adjacency.toarray(), new.adjacency.toarray())
 
 
 def test_invalid_refreshes_raise():
