@@ -57,11 +57,8 @@ from sheafcoarsen.modes.prolongation import Prolongation, block_layout, cluster_
 from sheafcoarsen.modes.result import (
     LocalModes,
     warn_if_empty,
-    warn_if_empty_in,
     warn_if_sections_lost,
-    warn_if_sections_lost_in,
     warn_if_tied,
-    warn_if_tied_in,
 )
 from sheafcoarsen.modes.sparse import SPARSE_ABOVE, SPARSE_SHARE, lowest_sparse
 
@@ -90,9 +87,6 @@ __all__ = [
     "lowest_sparse",
     "refresh_modes",
     "warn_if_empty",
-    "warn_if_empty_in",
     "warn_if_sections_lost",
-    "warn_if_sections_lost_in",
     "warn_if_tied",
-    "warn_if_tied_in",
 ]
