@@ -53,7 +53,7 @@ from sheafcoarsen.modes.local_operators import (
 )
 from sheafcoarsen.modes.patches import ClusterPatches
 from sheafcoarsen.modes.problems import MAX_DENSE, Whole, check_dense, is_large
-from sheafcoarsen.modes.prolongation import Prolongation, block_layout, cluster_number
+from sheafcoarsen.modes.prolongation import Prolongation, block_layout
 from sheafcoarsen.modes.result import (
     LocalModes,
     warn_if_empty,
@@ -78,7 +78,6 @@ __all__ = [
     "Whole",
     "block_layout",
     "check_dense",
-    "cluster_number",
     "compute_modes",
     "is_large",
     "local_modes",

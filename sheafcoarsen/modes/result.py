@@ -11,6 +11,7 @@ import scipy.sparse
 from sheafcoarsen._support import (
     ReadOnly,
     eps_of,
+    item_index,
     offsets,
     read_only,
     tables,
@@ -19,7 +20,7 @@ from sheafcoarsen._support import (
 )
 from sheafcoarsen.exceptions import SingularProblemWarning, TiedModesWarning
 from sheafcoarsen.modes.local_operators import LocalOperator, Oversampled, local_operator_of
-from sheafcoarsen.modes.prolongation import Prolongation, cluster_number, frozen
+from sheafcoarsen.modes.prolongation import Prolongation, frozen
 from sheafcoarsen.partition import Clusters, Partition, check_partition, clusters_of
 from sheafcoarsen.ranks import Budget, WholeMultiplets
 from sheafcoarsen.sheaf import CellularSheaf
@@ -149,7 +150,7 @@ class LocalModes(ReadOnly):
         >>> abs(M.eigenvalues(1)).round(12)
         array([0., 2.])
         """
-        a = cluster_number(self.partition, a)
+        a = item_index("cluster", a, len(self.ranks))
         return self.scores[self.rank_offsets[a] : self.rank_offsets[a + 1]]
 
     def basis(self, a: int) -> np.ndarray:
@@ -176,7 +177,7 @@ class LocalModes(ReadOnly):
         array([[0.707, 0.707],
                [0.707, 0.707]])
         """
-        return self.R.block(cluster_number(self.partition, a))
+        return self.R.block(item_index("cluster", a, len(self.ranks)))
 
     def __repr__(self) -> str:
         spread = f"{self.ranks.min()} .. {self.ranks.max()}" if len(self.ranks) else "none"
