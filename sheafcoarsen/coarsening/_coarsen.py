@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -328,8 +327,12 @@ def realized(
     restored = np.zeros(0, np.int64)
     if like is not None and factors is not None:
         restored = np.flatnonzero(factors.rows > least)
-    return trusted_coarsening(
-        R,
+    C = object.__new__(Coarsening)  # skip validation: the parts are consistent by construction
+    C.__dict__.update(
+        fine=R.sheaf,
+        prolongation=R.matrix,
+        R=R,
+        clusters=R.clusters,
         partition=partition,
         modes=modes,
         sheaf=coarse,
@@ -337,12 +340,6 @@ def realized(
         loops=loops,
         restored_loops=read_only(restored),
     )
-
-
-def trusted_coarsening(R: Prolongation, **fields: Any) -> Coarsening:
-    """Return a coarsening without validation, from parts that are known to be consistent."""
-    C = object.__new__(Coarsening)
-    C.__dict__.update(fine=R.sheaf, prolongation=R.matrix, R=R, clusters=R.clusters, **fields)
     return C
 
 
