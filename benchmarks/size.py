@@ -64,12 +64,15 @@ def is_string(node: ast.AST) -> bool:
 
 
 def constants(tree: ast.Module) -> list[str]:
-    """Return the upper-case names that a module assigns, including class attributes."""
+    """Return the upper-case names that a module assigns, including class attributes.
+
+    Fields without a value, such as the matrix ``P`` of a NamedTuple, do not count.
+    """
     bodies = [tree.body, *(node.body for node in tree.body if isinstance(node, ast.ClassDef))]
     found = []
     for statement in (statement for body in bodies for statement in body):
         targets = statement.targets if isinstance(statement, ast.Assign) else []
-        if isinstance(statement, ast.AnnAssign):
+        if isinstance(statement, ast.AnnAssign) and statement.value is not None:
             targets = [statement.target]
         for target in targets:
             names = target.elts if isinstance(target, ast.Tuple) else [target]

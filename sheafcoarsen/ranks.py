@@ -319,12 +319,6 @@ RankLike: TypeAlias = int | Sequence[int] | np.ndarray | Rule
 """Type of ``rank=``: an integer, one integer per cluster, or a rule."""
 
 
-_WANTED = (
-    "`rank` must be an integer, one integer per cluster, or a rule from sc.ranks such as "
-    "sc.ranks.kernel()"
-)
-
-
 def as_rule(rank: RankLike, n_clusters: int) -> Rule:
     """Convert ``rank`` to a rank rule; a rule is returned unchanged.
 
@@ -351,11 +345,15 @@ def as_rule(rank: RankLike, n_clusters: int) -> Rule:
     """
     if isinstance(rank, Rule):
         return rank
+    wanted = (
+        "`rank` must be an integer, one integer per cluster, or a rule from sc.ranks such as "
+        "sc.ranks.kernel()"
+    )
     if isinstance(rank, str | bytes | dict | set) or callable(rank):
         hint = ""
         if getattr(rank, "__module__", None) == __name__:
             hint = f": call it, sc.ranks.{getattr(rank, '__name__', 'rule')}(...)"
-        raise TypeError(f"{_WANTED}, got {rank!r}{hint}")
+        raise TypeError(f"{wanted}, got {rank!r}{hint}")
     if isinstance(rank, list | tuple):  # clip first: conversion to int64 could overflow
         rank = [min(r, MAX_DIMENSION) if type(r) is int else r for r in rank]
     try:
@@ -367,7 +365,7 @@ def as_rule(rank: RankLike, n_clusters: int) -> Rule:
         and array.dtype.kind not in "iu"
         and not (array.dtype.kind == "O" and isinstance(rank, int))
     ):
-        raise TypeError(f"{_WANTED}, got {rank!r}")
+        raise TypeError(f"{wanted}, got {rank!r}")
     if array.ndim == 0:
         return Fixed(min(whole_number("rank", array[()], at_least=0), MAX_DIMENSION))
     if array.dtype.kind == "f" and array.size:

@@ -63,7 +63,7 @@ def _all(what: str, holds: np.ndarray, array: np.ndarray, remedy: str = "") -> n
     """Return an array, or raise an error that names the first entry violating a condition."""
     if not np.all(holds):
         where = tuple(np.argwhere(~holds)[0].tolist())
-        at = f" at {_place(where)}" if where else ""
+        at = f" at index {where[0] if len(where) == 1 else where}" if where else ""
         raise ValueError(f"{what}, got {array[where]}{at}{remedy}")
     return array
 
@@ -157,10 +157,6 @@ def _no_sequence(value: object, names: str) -> str:
     if isinstance(value, Iterable):
         return f"a {type(value).__name__}: pass list(...) of it"
     return "None" if value is None else type(value).__name__
-
-
-def _place(where: Sequence) -> str:
-    return "index " + (str(int(where[0])) if len(where) == 1 else str(tuple(int(i) for i in where)))
 
 
 def items(name: str, value: object, what: str) -> tuple:

@@ -54,18 +54,15 @@ class _Hold:
             self.before = None
 
 
-class _OfThread(threading.local):
+class _HoldOfThread(_Hold, threading.local):
     """One `_Hold` per thread, for BLAS libraries in which each thread has its own thread count."""
-
-    def __init__(self) -> None:
-        self.hold = _Hold()
 
 
 _lock = threading.Lock()
 
 _process = _Hold()  # accessed only while `_lock` is held
 
-_thread = _OfThread()
+_thread = _HoldOfThread()
 
 
 class single_threaded_blas:  # noqa: N801 (used like a function)
@@ -90,7 +87,7 @@ class single_threaded_blas:  # noqa: N801 (used like a function)
             libraries = _libraries()
             with _lock:
                 _process.take(self, [library for library in libraries if library.shared])
-            _thread.hold.take(self, [library for library in libraries if not library.shared])
+            _thread.take(self, [library for library in libraries if not library.shared])
         except BaseException:
             self.__exit__()
             raise
@@ -99,7 +96,7 @@ class single_threaded_blas:  # noqa: N801 (used like a function)
         interrupted = None
         while True:
             try:
-                _thread.hold.give_back(self)
+                _thread.give_back(self)
                 with _lock:
                     _process.give_back(self)
                 break
@@ -111,7 +108,7 @@ class single_threaded_blas:  # noqa: N801 (used like a function)
 
 def is_held() -> bool:
     """Return whether this thread has limited BLAS; the threads that it starts must limit it too."""
-    return bool(_thread.hold.users)
+    return bool(_thread.users)
 
 
 @functools.cache

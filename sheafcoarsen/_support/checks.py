@@ -33,6 +33,15 @@ def whole_number(name: str, value: object, *, at_least: int | None = None) -> in
     return int(value)
 
 
+def item_index(kind: str, i: object, count: int) -> int:
+    """Check the index of one of ``count`` items and return it; negative ones count from the end."""
+    if isinstance(i, bool) or not isinstance(i, int | np.integer):
+        raise TypeError(f"the index of a {kind} must be an integer, got {i!r}")
+    if not -count <= i < count:
+        raise IndexError(f"{kind} {i} is out of range for {count} {kind}s")
+    return int(i) % count
+
+
 def real_number(name: str, value: object) -> float:
     """Check that a value is a real number in the range of doubles, and return it as a float."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):

@@ -15,10 +15,6 @@ LAPACK's tests use the same bound.
 """
 
 
-ZERO_FACTOR = 4.0
-"""Multiple of ``n eps norm`` at or below which a number counts as zero."""
-
-
 def eps_of(dtype: npt.DTypeLike) -> float:
     """Return the machine epsilon of a real or complex dtype."""
     return float(np.finfo(dtype).eps)
@@ -44,8 +40,8 @@ def inf_norm(A: Any) -> float:
 
 
 def zero_level(n: Any, eps: float, size: Any) -> Any:
-    """Return the threshold up to which a number counts as zero relative to ``size``."""
-    return ZERO_FACTOR * n * eps * size
+    """Return 4 n eps ``size``, the threshold up to which a number counts as zero."""
+    return 4.0 * n * eps * size
 
 
 def residual_ratio(

@@ -20,10 +20,6 @@ SHOWN = 8
 """Maximum number of columns or names that are shown."""
 
 
-CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Control characters, and characters that change the direction of text."""
-
-
 def counted(n: int, one: str, many: str | None = None) -> str:
     """Return a number with its noun, singular or plural."""
     return f"{n:,} {one if n == 1 else many or one + 's'}"
@@ -31,7 +27,9 @@ def counted(n: int, one: str, many: str | None = None) -> str:
 
 def printable(value: object) -> str:
     """Return a value as one line of text, with escapes for control characters."""
-    return CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), str(value))
+    # control characters, and characters that change the direction of text
+    special = "[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+    return re.sub(special, lambda found: found[0].encode("unicode_escape").decode(), str(value))
 
 
 def table(rows: Iterable[Sequence], head: Sequence | None = None, caption: str = "") -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -141,7 +140,7 @@ class Coarsening(Views, ReadOnly):
         check_topology(self.fine, check_sheaf(sheaf), "coarsen")
         result = refresh_coarsening(self, sheaf)
         if result.modes is not None:
-            warn_if_tied(result.modes, stacklevel=3)
+            warn_if_tied(result.modes.tied.sum(), stacklevel=3)
         return result
 
     def __repr__(self) -> str:
@@ -286,14 +285,14 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
     elif isinstance(rank, LocalModes):
         modes = matching_modes(rank, sheaf, P, operator)
         if modes.holds_sections:
-            warn_if_empty(modes, stacklevel=3)
+            warn_if_empty(sheaf.dim_c0, modes.ranks, modes.next_eigenvalues, stacklevel=3)
         R = modes.R
     else:
         modes = compute_modes(sheaf, P, rank, operator, progress=progress)
-        warn_if_tied(modes, stacklevel=3)
-        warn_if_sections_lost(modes, rank, stacklevel=3)
+        warn_if_tied(modes.tied.sum(), stacklevel=3)
+        warn_if_sections_lost(modes._discards_zero.sum(), len(modes.ranks), rank, stacklevel=3)
         if isinstance(rank, Rule) and rank.needs_kernels:
-            warn_if_empty(modes, stacklevel=3)
+            warn_if_empty(sheaf.dim_c0, modes.ranks, modes.next_eigenvalues, stacklevel=3)
         R = modes.R
     return realized(R, P, modes, loops=loops, compress=compress)
 
@@ -328,8 +327,12 @@ def realized(
     restored = np.zeros(0, np.int64)
     if like is not None and factors is not None:
         restored = np.flatnonzero(factors.rows > least)
-    return trusted_coarsening(
-        R,
+    C = object.__new__(Coarsening)  # skip validation: the parts are consistent by construction
+    C.__dict__.update(
+        fine=R.sheaf,
+        prolongation=R.matrix,
+        R=R,
+        clusters=R.clusters,
         partition=partition,
         modes=modes,
         sheaf=coarse,
@@ -337,12 +340,6 @@ def realized(
         loops=loops,
         restored_loops=read_only(restored),
     )
-
-
-def trusted_coarsening(R: Prolongation, **fields: Any) -> Coarsening:
-    """Return a coarsening without validation, from parts that are known to be consistent."""
-    C = object.__new__(Coarsening)
-    C.__dict__.update(fine=R.sheaf, prolongation=R.matrix, R=R, clusters=R.clusters, **fields)
     return C
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from sheafcoarsen._support import CochainLike, cochain, range_of_blocks, real_array
-from sheafcoarsen.modes import LocalModes, Prolongation, cluster_number
+from sheafcoarsen._support import CochainLike, cochain, item_index, range_of_blocks, real_array
+from sheafcoarsen.modes import LocalModes, Prolongation
 from sheafcoarsen.operators import coboundary, laplacian
 from sheafcoarsen.partition import Clusters, Partition, clusters_of, edge_strengths
 from sheafcoarsen.sheaf import CellularSheaf
@@ -74,7 +74,7 @@ class Views:
         array([[0.707],
                [0.707]])
         """
-        return self.R.block(cluster_number(self.partition, a))
+        return self.R.block(item_index("cluster", a, self.partition.n_clusters))
 
     def internal_operator(self, a: int) -> np.ndarray:
         """Return H_a = R_a* L_a R_a (``eq:local_residual_operator``), shape (r_a, r_a).
@@ -100,7 +100,7 @@ class Views:
         array([[0., 0.],
                [0., 2.]])
         """
-        a = cluster_number(self.partition, a)
+        a = item_index("cluster", a, self.partition.n_clusters)
         begin, end = self.clusters.internal_ptr[a : a + 2]
         edges = self.clusters.internal_edges[begin:end]
         rows = range_of_blocks(self.fine.edge_offsets, edges)

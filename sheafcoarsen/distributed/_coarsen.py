@@ -28,9 +28,9 @@ from sheafcoarsen.modes import (
     LocalOperatorLike,
     Whole,
     check_dense,
-    warn_if_empty_in,
-    warn_if_sections_lost_in,
-    warn_if_tied_in,
+    warn_if_empty,
+    warn_if_sections_lost,
+    warn_if_tied,
 )
 from sheafcoarsen.partition import Partition
 from sheafcoarsen.ranks import RankLike, Spectra
@@ -129,11 +129,11 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
     engine = Engine(client, asked.run)
     C = made_once(place, asked, lambda root: Run(asked, root, engine, progress).done())
     stacklevel = 3
-    warn_if_tied_in(int(C.report.get("tied", 0)), stacklevel)
+    warn_if_tied(int(C.report.get("tied", 0)), stacklevel)
     lost = int(C.report.get("discards_zero", 0))
-    warn_if_sections_lost_in(lost, len(C.ranks), asked.rule, stacklevel)
+    warn_if_sections_lost(lost, len(C.ranks), asked.rule, stacklevel)
     if asked.rule.needs_kernels:
-        warn_if_empty_in(src.dim_c0, C.ranks, C.spectral("next_eigenvalues"), stacklevel)
+        warn_if_empty(src.dim_c0, C.ranks, C.spectral("next_eigenvalues"), stacklevel)
     return C
 
 

@@ -11,6 +11,7 @@ from sheafcoarsen._support import (
     check_squares,
     counted,
     decode_labels,
+    item_index,
     offsets,
     range_of_blocks,
     read_only,
@@ -123,7 +124,8 @@ class SheafStore(Store):
 
     def edges_of(self, p: int) -> np.ndarray:
         """Return the indices of the edges in part ``p``, ascending."""
-        lo, hi = self.part_ptr[self._part(p) : self._part(p) + 2]
+        part = item_index("part", p, len(self.parts))
+        lo, hi = self.part_ptr[part : part + 2]
         return np.arange(lo, hi) if self.edge_numbers is None else self.edge_numbers[lo:hi]
 
     def topology(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -160,13 +162,6 @@ class SheafStore(Store):
             )
         return dims
 
-    def _part(self, p: int) -> int:
-        if isinstance(p, bool) or not isinstance(p, int | np.integer):
-            raise TypeError(f"the index of a part must be an integer, got {p!r}")
-        if not -len(self.parts) <= p < len(self.parts):
-            raise IndexError(f"part {p} is out of range for {len(self.parts)} parts")
-        return int(p) % len(self.parts)
-
     def maps(self, p: int) -> tuple[np.ndarray, np.ndarray]:
         """Read the tail maps and head maps of the edges of part ``p``.
 
@@ -191,7 +186,7 @@ class SheafStore(Store):
         self, p: int, end: Literal["tail", "head"], entries: int | None = None
     ) -> np.ndarray:
         """Read the maps at one end of part ``p``, which must have ``entries`` entries if passed."""
-        part = self._part(p)
+        part = item_index("part", p, len(self.parts))
         name = f"parts/{self.parts[part]}/{end}"
         maps = self.array(name, self.dtype, what=f"part {part}")
         check_entries(f"{self.url}: part {part}: the {end} maps", maps)

@@ -30,9 +30,6 @@ VERSION = 2
 CHUNK = 1 << 20
 """Number of rows in a chunk of a topology array."""
 
-TYPES = ("int8", "int16", "int32", "int64", *(scalar.__name__ for scalar in SCALARS))
-"""Zarr names of the supported data types."""
-
 
 @dataclass(frozen=True)
 class Root:
@@ -111,7 +108,8 @@ def read_array(
         rows = found["chunk_grid"]["configuration"]["chunk_shape"][0]
         if any(type(n) is not int or not 0 <= n < 2**48 for n in (*size, rows)):
             raise ValueError(f"its shape is {size}")
-        if found["data_type"] not in TYPES:
+        types = ("int8", "int16", "int32", "int64", *(scalar.__name__ for scalar in SCALARS))
+        if found["data_type"] not in types:
             raise ValueError(f"its data_type is {found['data_type']!r}")
         kind, longest = np.dtype(found["data_type"]).newbyteorder("<"), max(size[0], 1)
         expected = metadata(size, kind, rows, packed)

@@ -76,14 +76,11 @@ def dim_of_few_edges(sheaf: CellularSheaf) -> int:
 
 def sizes_of(fine: CellularSheaf, reduced: CellularSheaf, record: Record) -> Sizes:
     """Return the counts for an elimination."""
-
-    def loops(F: CellularSheaf) -> int:
-        return int((F.edges[:, 0] == F.edges[:, 1]).sum())
-
+    loops = [int((F.edges[:, 0] == F.edges[:, 1]).sum()) for F in (fine, reduced)]
     return Sizes(
         vertices=(fine.n_vertices, reduced.n_vertices),
         edges=(fine.n_edges, reduced.n_edges),
-        loops=(loops(fine), loops(reduced)),
+        loops=(loops[0], loops[1]),
         dim_c0=(fine.dim_c0, reduced.dim_c0),
         dim_c1=(fine.dim_c1, reduced.dim_c1),
         nonzeros=(int(count_nonzeros(fine)), int(count_nonzeros(reduced))),

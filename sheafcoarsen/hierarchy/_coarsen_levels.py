@@ -195,13 +195,13 @@ def further_levels(
         where = f"level {number}: "
         seeks_sections = isinstance(ranks, Rule) and ranks.needs_kernels
         if seeks_sections and (i == 0 or given):
-            warn_if_empty(modes, stacklevel=4, where=where)
+            warn_if_empty(above.dim_c0, modes.ranks, modes.next_eigenvalues, 4, where)
         if not given and not modes.ranks.any():
             return levels, f"level {number} would keep no mode of any cluster", seconds
         with at_level(number):
             C = realize(modes.R, P, modes)
-        warn_if_tied(modes, stacklevel=4, where=where)
-        warn_if_sections_lost(modes, ranks, stacklevel=4, where=where)
+        warn_if_tied(modes.tied.sum(), stacklevel=4, where=where)
+        warn_if_sections_lost(modes._discards_zero.sum(), len(modes.ranks), ranks, 4, where)
         levels.append(C)
         seconds.append(time.perf_counter() - start)
         if thin is not None and growth_of(C):

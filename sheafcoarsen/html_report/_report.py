@@ -320,15 +320,15 @@ def _about_poses(S: Synchronization, pos: Any, times: dict[str, float]) -> Conte
     G, is_graph = S.measurements, isinstance(S.measurements, PoseGraph)
     sections = [("What was measured", [_shown(G)])]
     with stage(times, "pictures"):
+        head, *rows = worst_edges(S)
         if S.translations is not None or pos is not None:
             maps = []
             if isinstance(G, PoseGraph) and G.poses is not None and pos is None:
                 before = figure("map", "The map before", plot.poses, G)
                 maps += [note("As the file has it:"), before]
             maps.append(note("The computed map, with the worst edges between poses in red:"))
-            draw = partial(plot.poses, outliers=min(WORST, S.n_edges), pos=pos)
+            draw = partial(plot.poses, outliers=min(len(rows), S.n_edges), pos=pos)
             sections.append(("The map", [*maps, figure("map", "The computed map", draw, S)]))
-        head, *rows = worst_edges(S)
     worst = [_wide(tables.table(rows, head=head))]
     if S.weights is None and S.landmarks is None:
         remark = (
@@ -344,13 +344,9 @@ def _about_poses(S: Synchronization, pos: Any, times: dict[str, float]) -> Conte
     return verdict, poses_verdict(S), call, sections
 
 
-WORST = 10
-"""Maximum number of edges in the table of worst edges, and of highlighted edges in the map."""
-
-
 def worst_edges(S: Synchronization) -> list[tuple]:
-    """Return a table of edges and sightings with the largest residuals; its head comes first."""
-    found = S._residuals(WORST)
+    """Return a table of ten edges and sightings with the largest residuals, after its head."""
+    found = S._residuals(10)
     found["angle"] = np.degrees(found["angle"])
     del found["cost"]
     heads = {"suspicion": "standard deviations", "angle": "angle (degrees)"}

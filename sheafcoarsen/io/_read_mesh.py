@@ -6,18 +6,12 @@ a smaller surface, splits quadrilaterals, repeats vertices at changes of materia
 PLY with polygons of several sizes; plyfile has another licence.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 
 from sheafcoarsen._support import PathLike, file_path
 from sheafcoarsen.io.off_obj import read_obj, read_off
 from sheafcoarsen.io.ply import read_ply
-from sheafcoarsen.io.polygons import Mesh
 from sheafcoarsen.io.text import reader_of
-
-READERS: dict[str, Callable[[str], Mesh]] = {".off": read_off, ".obj": read_obj, ".ply": read_ply}
-"""Reader for each file extension."""
 
 
 def read_mesh(path: PathLike) -> tuple[np.ndarray, np.ndarray]:
@@ -72,4 +66,5 @@ def read_mesh(path: PathLike) -> tuple[np.ndarray, np.ndarray]:
     ((4, 3), [[0, 1, 2, 3]])
     """
     path = file_path(path)
-    return reader_of(path, READERS, "read_mesh")(path)
+    readers = {".off": read_off, ".obj": read_obj, ".ply": read_ply}
+    return reader_of(path, readers, "read_mesh")(path)

@@ -9,8 +9,6 @@ import numpy as np
 from sheafcoarsen._support import MAX_VERTICES, counted, eps_of, vertex_count
 from sheafcoarsen.io.text import Words, file_error, read_lines, shown
 
-_SEPARATOR = re.compile(r"\s*,\s*|\s+")
-
 SIGNS = "CellularSheaf.signed, read_graph(path, signed=True) and --signed accept negative weights"
 """Hint in error messages about negative weights."""
 
@@ -73,7 +71,7 @@ def _lines(path: str, signed: bool) -> tuple[list[str], list[int], np.ndarray]:
     weights = Words(path, "the weight of an edge")
     weighted: list[int] = []  # indices of edges with a weight
     for number, line in enumerate(read_lines(path), start=1):
-        words = _SEPARATOR.split(line.strip()) if "," in line else line.split()
+        words = re.split(r"\s*,\s*|\s+", line.strip()) if "," in line else line.split()
         if "#" in line or "%" in line:
             begin = next((k for k, word in enumerate(words) if word[:1] in ("#", "%")), len(words))
             words = words[:begin]

@@ -209,7 +209,7 @@ class Pooling(ReadOnly):
         lifted, node_major = _lifted(sheaf, X)
         C = refresh_coarsening(self.coarsening, sheaf, new_loops=new_loops)
         if C.modes is not None:
-            warn_if_tied(C.modes, stacklevel=3, **_TIED)
+            warn_if_tied(C.modes.tied.sum(), stacklevel=3, **_TIED)
         pooled = read_only(C.pool(lifted))
         return Pooling(C, pooled, self.adjacency, self.n_modes, node_major)
 
@@ -365,7 +365,7 @@ class HiSP:
             )
         operator = local_operator_of(self.local_operator)
         modes = compute_modes(sheaf, partition, self.n_modes, operator)
-        warn_if_tied(modes, stacklevel=3, **_TIED)
+        warn_if_tied(modes.tied.sum(), stacklevel=3, **_TIED)
         C = coarsen(sheaf, partition, modes)
         A_c = _connect(edges, weights, partition, keep_loops=self.self_loops == "keep")
         return Pooling(C, read_only(C.pool(lifted)), A_c, self.n_modes, node_major)

@@ -53,15 +53,12 @@ from sheafcoarsen.modes.local_operators import (
 )
 from sheafcoarsen.modes.patches import ClusterPatches
 from sheafcoarsen.modes.problems import MAX_DENSE, Whole, check_dense, is_large
-from sheafcoarsen.modes.prolongation import Prolongation, block_layout, cluster_number
+from sheafcoarsen.modes.prolongation import Prolongation, block_layout
 from sheafcoarsen.modes.result import (
     LocalModes,
     warn_if_empty,
-    warn_if_empty_in,
     warn_if_sections_lost,
-    warn_if_sections_lost_in,
     warn_if_tied,
-    warn_if_tied_in,
 )
 from sheafcoarsen.modes.sparse import SPARSE_ABOVE, SPARSE_SHARE, lowest_sparse
 
@@ -81,7 +78,6 @@ __all__ = [
     "Whole",
     "block_layout",
     "check_dense",
-    "cluster_number",
     "compute_modes",
     "is_large",
     "local_modes",
@@ -90,9 +86,6 @@ __all__ = [
     "lowest_sparse",
     "refresh_modes",
     "warn_if_empty",
-    "warn_if_empty_in",
     "warn_if_sections_lost",
-    "warn_if_sections_lost_in",
     "warn_if_tied",
-    "warn_if_tied_in",
 ]

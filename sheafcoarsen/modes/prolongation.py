@@ -174,16 +174,6 @@ def block_layout(
     return read_only(indptr), read_only(indices)
 
 
-def cluster_number(partition: Partition, a: int) -> int:
-    """Check a cluster index and return it; negative indices count from the end."""
-    K = partition.n_clusters
-    if isinstance(a, bool) or not isinstance(a, int | np.integer):
-        raise TypeError(f"the index of a cluster must be an integer, got {a!r}")
-    if not -K <= a < K:
-        raise IndexError(f"cluster {a} is out of range for {K} clusters")
-    return int(a) % K
-
-
 def _checked_blocks(sheaf: CellularSheaf, clusters: Clusters, basis: Any) -> list[np.ndarray]:
     """Check a user's blocks and return them as contiguous arrays of one scalar type."""
     if isinstance(basis, np.ndarray) and basis.dtype == object:

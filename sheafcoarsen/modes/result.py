@@ -11,6 +11,7 @@ import scipy.sparse
 from sheafcoarsen._support import (
     ReadOnly,
     eps_of,
+    item_index,
     offsets,
     read_only,
     tables,
@@ -19,7 +20,7 @@ from sheafcoarsen._support import (
 )
 from sheafcoarsen.exceptions import SingularProblemWarning, TiedModesWarning
 from sheafcoarsen.modes.local_operators import LocalOperator, Oversampled, local_operator_of
-from sheafcoarsen.modes.prolongation import Prolongation, cluster_number, frozen
+from sheafcoarsen.modes.prolongation import Prolongation, frozen
 from sheafcoarsen.partition import Clusters, Partition, check_partition, clusters_of
 from sheafcoarsen.ranks import Budget, WholeMultiplets
 from sheafcoarsen.sheaf import CellularSheaf
@@ -149,7 +150,7 @@ class LocalModes(ReadOnly):
         >>> abs(M.eigenvalues(1)).round(12)
         array([0., 2.])
         """
-        a = cluster_number(self.partition, a)
+        a = item_index("cluster", a, len(self.ranks))
         return self.scores[self.rank_offsets[a] : self.rank_offsets[a + 1]]
 
     def basis(self, a: int) -> np.ndarray:
@@ -176,7 +177,7 @@ class LocalModes(ReadOnly):
         array([[0.707, 0.707],
                [0.707, 0.707]])
         """
-        return self.R.block(cluster_number(self.partition, a))
+        return self.R.block(item_index("cluster", a, len(self.ranks)))
 
     def __repr__(self) -> str:
         spread = f"{self.ranks.min()} .. {self.ranks.max()}" if len(self.ranks) else "none"
@@ -189,7 +190,17 @@ class LocalModes(ReadOnly):
         )
 
     def _repr_html_(self) -> str:
-        return tables.table(self._rows(), caption="LocalModes")
+        kept, after = self._without_rounding()
+        rows = [
+            ("clusters", len(self.ranks)),
+            ("local operator", self.local_operator),
+            ("modes per cluster", tables.span(self.ranks)),
+            ("dimension kept", f"{self.prolongation.shape[1]:,} of {self.sheaf.dim_c0:,}"),
+            ("kept eigenvalues", tables.span(kept)),
+            ("first discarded eigenvalues", tables.span(after[np.isfinite(after)])),
+            ("clusters whose cut splits a multiple eigenvalue", int(self.tied.sum())),
+        ]
+        return tables.table(rows, caption="LocalModes")
 
     def _without_rounding(self) -> tuple[np.ndarray, np.ndarray]:
         """Return scores and next eigenvalues as float64; those below working accuracy become 0."""
@@ -206,19 +217,6 @@ class LocalModes(ReadOnly):
         """Mask of the clusters whose first discarded mode has eigenvalue 0."""
         return self._without_rounding()[1] == 0
 
-    def _rows(self) -> list[tuple]:
-        """Return names and values for the HTML table."""
-        kept, after = self._without_rounding()
-        return [
-            ("clusters", len(self.ranks)),
-            ("local operator", self.local_operator),
-            ("modes per cluster", tables.span(self.ranks)),
-            ("dimension kept", f"{self.prolongation.shape[1]:,} of {self.sheaf.dim_c0:,}"),
-            ("kept eigenvalues", tables.span(kept)),
-            ("first discarded eigenvalues", tables.span(after[np.isfinite(after)])),
-            ("clusters whose cut splits a multiple eigenvalue", int(self.tied.sum())),
-        ]
-
 
 def trusted_modes(R: Prolongation, **fields: Any) -> LocalModes:
     """Return modes without validation, for arrays computed by the library itself."""
@@ -231,16 +229,7 @@ def trusted_modes(R: Prolongation, **fields: Any) -> LocalModes:
     return modes
 
 
-def warn_if_tied(modes: LocalModes, stacklevel: int, **text: str) -> None:
-    """Warn if a cut splits a multiple eigenvalue; ``text`` changes the message.
-
-    The message does not contain values, so that Python shows it once per line of code; they are
-    in ``tied`` and ``next_eigenvalues``.
-    """
-    warn_if_tied_in(int(modes.tied.sum()), stacklevel + 1, **text)
-
-
-def warn_if_tied_in(
+def warn_if_tied(
     count: int,
     stacklevel: int,
     where: str = "",
@@ -249,7 +238,8 @@ def warn_if_tied_in(
 ) -> None:
     """Warn if the cut splits a multiple eigenvalue in ``count`` clusters.
 
-    ``where`` is a prefix of the message, ``tied`` names the mask of these clusters.
+    ``where`` is a prefix of the message, ``tied`` names the mask of these clusters. The message
+    does not contain values, so that Python shows it once per line of code.
     """
     if count:
         warnings.warn(
@@ -261,12 +251,7 @@ def warn_if_tied_in(
         )
 
 
-def warn_if_empty(modes: LocalModes, stacklevel: int, where: str = "") -> None:
-    """Warn if a rule for local sections retains none; ``where`` is a prefix of the message."""
-    warn_if_empty_in(modes.sheaf.dim_c0, modes.ranks, modes.next_eigenvalues, stacklevel + 1, where)
-
-
-def warn_if_empty_in(
+def warn_if_empty(
     dim: int, ranks: np.ndarray, next_eigenvalues: np.ndarray, stacklevel: int, where: str = ""
 ) -> None:
     """Warn if no local operator of a sheaf with dim C^0 = ``dim`` has a kernel."""
@@ -284,13 +269,7 @@ def warn_if_empty_in(
         )
 
 
-def warn_if_sections_lost(modes: LocalModes, rank: Any, stacklevel: int, where: str = "") -> None:
-    """Warn if a budget discards modes of eigenvalue zero; ``where`` is a prefix of the message."""
-    lost = int(modes._discards_zero.sum())
-    warn_if_sections_lost_in(lost, len(modes.ranks), rank, stacklevel + 1, where)
-
-
-def warn_if_sections_lost_in(
+def warn_if_sections_lost(
     lost: int, n_clusters: int, rank: Any, stacklevel: int, where: str = ""
 ) -> None:
     """Warn if a budget discards modes of eigenvalue zero in ``lost`` clusters."""

@@ -23,10 +23,6 @@ SPARSE_SHARE = 20
 """Minimum dimension of a cluster per wanted mode for which the sparse method is used."""
 
 
-MOST_ROUNDS = 12
-"""Maximum number of inverse iterations; a residual that is still large raises an error."""
-
-
 TOLERANCES = (1e-3, 1e-8, 1e-13)
 """Tolerances of Lanczos, tried in order until the residuals are small.
 
@@ -94,11 +90,7 @@ def _lowest(
             solve, found, max(count - len(values), 1 + count // 4), n, A.dtype, rng, tol
         )
         found = scipy.linalg.qr(np.hstack([found, fresh]), mode="economic")[0]
-        found, worst = _refined(A, solve, found, count, 2 * level)
-        if worst > 2 * level:
-            raise np.linalg.LinAlgError(
-                f"residual {worst:.3g} after {MOST_ROUNDS} rounds of inverse iteration"
-            )
+        found = _refined(A, solve, found, count, 2 * level)
         before = values
         values, rotation = scipy.linalg.eigh(found.conj().T @ (A @ found))
         found = found @ rotation
@@ -145,15 +137,15 @@ def _lanczos(
 
 def _refined(
     A: scipy.sparse.csr_array, solve: Callable, X: Any, count: int, level: float
-) -> tuple[np.ndarray, float]:
-    """Refine X by inverse iteration; return it with the largest residual of the lowest pairs."""
-    worst = np.inf
-    for _ in range(MOST_ROUNDS):
+) -> np.ndarray:
+    """Refine X by inverse iteration until residuals of the lowest pairs are at most ``level``."""
+    rounds = 12
+    for _ in range(rounds):
         X = scipy.linalg.qr(solve(X), mode="economic")[0]
         Y = A @ X
         values, rotation = scipy.linalg.eigh(X.conj().T @ Y)
         residuals = np.linalg.norm(Y @ rotation - (X @ rotation) * values, axis=0)[:count]
         X, worst = X @ rotation, float(residuals.max())
         if worst <= level:
-            break
-    return X, worst
+            return X
+    raise np.linalg.LinAlgError(f"residual {worst:.3g} after {rounds} rounds of inverse iteration")

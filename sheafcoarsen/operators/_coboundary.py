@@ -14,9 +14,6 @@ from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 LANES = (8, 4, 1), (4, 1)
 """Numbers of columns that kernels process at a time, for real and for complex scalars."""
 
-LONGEST = 8
-"""Maximum stalk dimension for which the product with one column is compiled."""
-
 SPECIALIZED_ABOVE = 20_000
 """Number of map entries above which kernels are compiled for the stalk dimensions of a sheaf.
 
@@ -79,16 +76,15 @@ def apply_coboundary(sheaf: CellularSheaf, x: np.ndarray) -> np.ndarray:
     return y
 
 
-def apply_laplacian(sheaf: CellularSheaf, x: np.ndarray) -> np.ndarray:
-    """Return delta* (delta x) for a checked x of shape (dim_c0, h), without a matrix."""
-    return _apply_laplacian(sheaf, without_loops(sheaf), x)
+def apply_laplacian(
+    sheaf: CellularSheaf, x: np.ndarray, arrays: SheafArrays | None = None
+) -> np.ndarray:
+    """Return delta* (delta x) for a checked x of shape (dim_c0, h), without a matrix.
 
-
-def _apply_laplacian(sheaf: CellularSheaf, arrays: SheafArrays, x: np.ndarray) -> np.ndarray:
-    """Return L x, given the arrays that ``without_loops`` returns.
-
-    Threads process different columns, so that results do not depend on the number of threads.
+    ``arrays`` are those that ``without_loops`` returns, if they are known. Threads process
+    different columns, so that results do not depend on the number of threads.
     """
+    arrays = without_loops(sheaf) if arrays is None else arrays
     out = np.zeros(x.shape, np.result_type(sheaf.dtype, x.dtype))
     given, result = _as_the_maps(sheaf, x.astype(out.dtype, copy=False)), _as_the_maps(sheaf, out)
     h = result.shape[1]
@@ -96,16 +92,16 @@ def _apply_laplacian(sheaf: CellularSheaf, arrays: SheafArrays, x: np.ndarray) -
         return out
     if h == 1:
         shape = _compiled_shape(sheaf)
-        stalk = (0,) * shape[1] if shape and shape[1] <= LONGEST else ()
+        # the kernel is compiled for stalk dimensions up to 8
+        stalk = (0,) * shape[1] if shape and shape[1] <= 8 else ()
         kernels.apply_laplacian_column(arrays, stalk, given.reshape(-1), result.reshape(-1))
         return out
     lanes, blocks = _lanes(result), _blocks(sheaf)
-
-    def in_columns(lo: int, hi: int) -> None:
-        kernels.apply_laplacian(lo, hi, arrays, lanes, blocks, given, result)
-
-    cost = np.full(h // len(lanes), len(lanes) * float(len(sheaf.tail_data)))
-    run_ranges(in_columns, cost, serial_below=SERIAL_BELOW)
+    run_ranges(
+        lambda lo, hi: kernels.apply_laplacian(lo, hi, arrays, lanes, blocks, given, result),
+        np.full(h // len(lanes), len(lanes) * float(len(sheaf.tail_data))),
+        serial_below=SERIAL_BELOW,
+    )
     return out
 
 
@@ -186,7 +182,7 @@ class LaplacianOperator(LinearOperator):
                 f"`x` must hold numbers in single or double precision, got dtype {x.dtype}"
             )
         x = np.ascontiguousarray(x, dtype=kind)
-        return _apply_laplacian(self._sheaf, self._maps, as_columns(x)).reshape(x.shape)
+        return apply_laplacian(self._sheaf, as_columns(x), self._maps).reshape(x.shape)
 
     _matvec = _matmat
 

@@ -19,10 +19,8 @@ from sheafcoarsen._support import (
     zero_level,
 )
 from sheafcoarsen.exceptions import SingularDegreeWarning
+from sheafcoarsen.operators._laplacian import SERIAL_BELOW
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, trusted_sheaf
-
-SERIAL_BELOW = 200_000.0
-"""Number of multiplications below which a single thread is used."""
 
 Singular: TypeAlias = Literal["pinv", "regularize", "augment"]
 """Treatment of singular blocks of D."""

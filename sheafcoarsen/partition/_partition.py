@@ -15,6 +15,7 @@ from sheafcoarsen._support import (
     ReadOnly,
     csr_matrix,
     integer_array,
+    item_index,
     items,
     offsets,
     read_only,
@@ -242,9 +243,7 @@ class Partition(ReadOnly):
         """
         if isinstance(a, bool) or not isinstance(a, int | np.integer):
             raise TypeError(f"`a` must be an integer, the index of a cluster, got {a!r}")
-        if not -self.n_clusters <= a < self.n_clusters:
-            raise IndexError(f"cluster {a} is out of range for {self.n_clusters} clusters")
-        a = range(self.n_clusters)[a]
+        a = item_index("cluster", a, self.n_clusters)
         return self.members[self.cluster_offsets[a] : self.cluster_offsets[a + 1]]
 
     def assignment_matrix(self) -> scipy.sparse.csr_array:

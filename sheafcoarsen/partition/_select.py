@@ -12,7 +12,6 @@ from sheafcoarsen._support import Seed, bar, choice, flag, whole_number
 from sheafcoarsen.partition._partition import Partition
 from sheafcoarsen.partition.links import HEAVIEST, Links, grouped_sums, is_plain, links_of
 from sheafcoarsen.partition.methods import (
-    MOST_SPECTRAL,
     cluster_spectrally,
     find_balls,
     grouped,
@@ -159,9 +158,10 @@ def find_clusters(
             raise ValueError(
                 f"`n_clusters` must be between 1 and the number of vertices, {n}, got {n_clusters}"
             )
-        if method == "spectral" and n_clusters > MOST_SPECTRAL:
+        most = 500  # clusters, because spectral clustering needs as many eigenvectors
+        if method == "spectral" and n_clusters > most:
             raise ValueError(
-                f'`n_clusters` must be at most {MOST_SPECTRAL} for method "spectral", which needs '
+                f'`n_clusters` must be at most {most} for method "spectral", which needs '
                 f'as many eigenvectors, got {n_clusters}; use "balls"'
             )
         shown.update()

@@ -161,10 +161,6 @@ def _small_integers(values: np.ndarray) -> np.ndarray:
     return np.maximum(np.rint(values * min(scale, 1.0)), 1).astype(np.int32)
 
 
-MOST_SPECTRAL = 500
-"""Maximum number of clusters for spectral clustering, which needs as many eigenvectors."""
-
-
 def cluster_spectrally(
     links: Links, n_clusters: int, rng: np.random.Generator, sheaf: CellularSheaf | None = None
 ) -> np.ndarray:
@@ -183,7 +179,7 @@ def cluster_spectrally(
         return labels
     parts = apportioned(grouped_sums(labels, links.sizes), limits, n_clusters)
     first = np.cumsum(parts) - parts
-    for c in range(len(parts)):  # at most MOST_SPECTRAL iterations
+    for c in range(len(parts)):  # at most 500 iterations, see `find_clusters`
         members, k = np.flatnonzero(component == c), int(parts[c])
         if k in (1, len(members)):
             labels[members] = first[c] + np.arange(len(members)) * (k > 1)

@@ -6,7 +6,7 @@ from typing import Self
 import numpy as np
 
 from sheafcoarsen._kernels.arrays import SheafArrays, scan
-from sheafcoarsen._support import check_range, offsets, read_only
+from sheafcoarsen._support import check_range, item_index, offsets, read_only
 
 
 class Views:
@@ -140,9 +140,7 @@ class Views:
     def _map(self, e: int, data: np.ndarray, starts: np.ndarray, end: int) -> np.ndarray:
         if isinstance(e, bool) or not isinstance(e, int | np.integer):
             raise TypeError(f"`e` must be an integer, the index of an edge, got {e!r}")
-        if not -self.n_edges <= e < self.n_edges:
-            raise IndexError(f"edge {e} is out of range for {self.n_edges} edges")
-        e = range(self.n_edges)[e]
+        e = item_index("edge", e, self.n_edges)
         shape = (self.edge_dims[e], self.vertex_dims[self.edges[e, end]])
         return data[starts[e] : starts[e + 1]].reshape(shape)
 

@@ -37,6 +37,7 @@ from sheafcoarsen.solve._solver import (
     solve_in_range,
     tolerance,
 )
+from sheafcoarsen.solve.deflation import orthogonal_part
 
 DENSE_BELOW = 100_000
 """Number of entries of delta up to which "direct" uses a dense QR, which takes about 10 ms."""
@@ -237,7 +238,7 @@ def _fit_densely(D: np.ndarray, r: np.ndarray, kernel: Any) -> np.ndarray:
     y = np.zeros((D.shape[1], r.shape[1]), np.result_type(D, r))
     right = (Q.conj().T @ r)[:rank]
     y[order[:rank]] = scipy.linalg.solve_triangular(R[:rank, :rank], right) if rank else 0
-    return y if kernel is None else y - kernel @ (kernel.conj().T @ y)
+    return orthogonal_part(y, kernel)
 
 
 def _edge_data(sheaf: CellularSheaf, b: CochainLike) -> np.ndarray:

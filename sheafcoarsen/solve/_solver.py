@@ -36,7 +36,7 @@ from sheafcoarsen.sheaf import (
 )
 from sheafcoarsen.solve.block_scaling import Matrix, adjoint, scaled, unit_blocks
 from sheafcoarsen.solve.conjugate_gradients import Iterated, conjugate_gradients
-from sheafcoarsen.solve.deflation import refined_kernel
+from sheafcoarsen.solve.deflation import orthogonal_part, refined_kernel
 from sheafcoarsen.solve.dirichlet import grounded
 from sheafcoarsen.solve.multigrid import NEAR_SINGULAR, Multigrid
 
@@ -201,13 +201,7 @@ class Solver:
         return refined_kernel(self._L.__matmul__, self._approximate, rounded.astype(self._L.dtype))
 
     def _precondition(self, X: np.ndarray) -> np.ndarray:
-        return self._in_range(self._approximate(X))
-
-    def _in_range(self, X: np.ndarray) -> np.ndarray:
-        """Return the projection of X onto the range of L."""
-        if self._kernel is None:
-            return X
-        return X - self._kernel @ (self._kernel.conj().T @ X)
+        return orthogonal_part(self._approximate(X), self._kernel)
 
     def __call__(
         self, b: CochainLike, tol: float = 1e-8, x0: CochainLike | None = None
@@ -262,7 +256,7 @@ class Solver:
                     f"{self._kernel.shape[1]}): subtract nearest_section(sheaf, b), fix "
                     f"vertices, or pass a positive `shift`"
                 )
-            B = self._in_range(B)
+            B = orthogonal_part(B, self._kernel)
         start = self._precondition(B) if self._exact and x0 is None else np.zeros_like(B)
         if x0 is not None:
             guess = right_side(self.sheaf, x0, "x0")  # checked like b, not like a cochain
@@ -276,11 +270,11 @@ class Solver:
                 )
             guess = as_columns(guess)[self._free] / scales * self._unit * self._unit
             guess = guess * (sizes > 0)  # where b = 0, start from the solution 0
-            start = self._in_range(guess.astype(B.dtype))
+            start = orthogonal_part(guess.astype(B.dtype), self._kernel)
         with single_threaded_blas():
             found, attainable = self._iterate(B, start, np.where(sizes > 0, tol, 0.0))
         residuals = found.residuals
-        X = self._in_range(found.x) * sizes / self._unit / self._unit
+        X = orthogonal_part(found.x, self._kernel) * sizes / self._unit / self._unit
         out = np.zeros((len(given), columns.shape[1]), X.dtype)
         out[self._free] = X
         out = out.reshape(given.shape).astype(np.result_type(given.dtype, self.sheaf.dtype))
@@ -389,7 +383,8 @@ class Solver:
         Y = np.zeros(columns.shape, np.result_type(columns, self._L.dtype))
         inside = np.ascontiguousarray(columns[self._free]).astype(Y.dtype)
         with single_threaded_blas():
-            Y[self._free] = self._precondition(self._in_range(inside)) / self._unit / self._unit
+            Z = self._precondition(orthogonal_part(inside, self._kernel))
+        Y[self._free] = Z / self._unit / self._unit
         return Y.reshape(X.shape)
 
     def __repr__(self) -> str:

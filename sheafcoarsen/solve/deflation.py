@@ -32,6 +32,11 @@ def deflated(precondition: Callable, *bases: Basis, mass: np.ndarray | None = No
     return lambda R: project(precondition(project(R, True)), False)
 
 
+def orthogonal_part(X: np.ndarray, basis: Basis | None) -> np.ndarray:
+    """Return the projection of X onto the orthogonal complement of a basis; None means X."""
+    return X if basis is None else X - basis @ (basis.conj().T @ X)
+
+
 def weighted(mass: np.ndarray | None, X: np.ndarray) -> np.ndarray:
     """Return M X for the diagonal of M; None means the identity."""
     return X if mass is None else mass[:, None] * X

@@ -268,10 +268,7 @@ def _lifted(pencil: Pencil, m: int) -> np.ndarray:
     Those of stalk vectors that all maps send to 0 are prolonged to 0 and omitted.
     """
     cycle = pencil.cycle
-    X = scipy.linalg.eigh(cycle.operators[-1].toarray())[1][:, :m]
-    for P in reversed(cycle.prolongations):
-        X = P @ X
-    X = cycle.roots @ X
+    X = cycle.lift(scipy.linalg.eigh(cycle.operators[-1].toarray())[1][:, :m])
     return X[:, norms(X) > 0]
 
 

@@ -146,7 +146,7 @@ class Multigrid:
         divisors = np.maximum(values, floor * largest)
         if skip_kernel and zero.any():
             F = self.sheaf
-            seen = norms(apply_coboundary(F, self._lifted_zeros()))
+            seen = norms(apply_coboundary(F, self.lift(self._zeros)))
             level = zero_level(max(F.dim_c0, F.dim_c1), eps_of(seen.dtype), 1.0)
             divisors[np.flatnonzero(zero)[seen <= level]] = np.inf
         inverse = (vectors / divisors) @ vectors.conj().T
@@ -165,14 +165,13 @@ class Multigrid:
         """
         if not self.holds_kernel:
             return None
-        X = np.linalg.qr(self._lifted_zeros())[0]
+        X = np.linalg.qr(self.lift(self._zeros))[0]
         F, norm = self.sheaf, float(np.sqrt(self._norm))
         level = zero_level(max(F.dim_c0, F.dim_c1), eps_of(X.dtype), norm)
         return X if (norms(apply_coboundary(F, X)) <= level).all() else None
 
-    def _lifted_zeros(self) -> np.ndarray:
-        """Return the kernel of the coarsest operator, prolonged to the finest level."""
-        X = self._zeros
+    def lift(self, X: np.ndarray) -> np.ndarray:
+        """Return columns of the coarsest level, prolonged to the finest one and its sheaf."""
         for P in reversed(self.prolongations):
             X = P @ X
         return self.roots @ X

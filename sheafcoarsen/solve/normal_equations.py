@@ -14,6 +14,7 @@ from sheafcoarsen.exceptions import NotConverged, SingularProblemWarning
 from sheafcoarsen.sheaf import CellularSheaf, component_labels
 from sheafcoarsen.solve._solver import Method, Solver, approximate_inverse, column_norms
 from sheafcoarsen.solve.conjugate_gradients import conjugate_gradients
+from sheafcoarsen.solve.deflation import orthogonal_part
 
 DIRECT_AT_LAST = 30_000
 """Number of unknowns up to which L is factored, whatever the fill-in, if the iteration fails.
@@ -76,13 +77,9 @@ class NormalEquations:
             warned = [w for w in caught if issubclass(w.category, SingularProblemWarning)]
             self.rank_warning = str(warned[0].message) if warned else None
 
-    def project(self, X: np.ndarray) -> np.ndarray:
-        """Return the projection of X onto the orthogonal complement of ker D."""
-        return X if self.kernel is None else X - self.kernel @ (self.kernel.conj().T @ X)
-
     def gradient(self, r: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Return D* (r - D y), projected orthogonally to ker D."""
-        return self.project(self.adjoint @ (r - self.D @ y))
+        return orthogonal_part(self.adjoint @ (r - self.D @ y), self.kernel)
 
     def solve(self, r: np.ndarray) -> np.ndarray:
         """Return the y of least norm that minimizes norm(D y - r), column by column.
@@ -106,7 +103,7 @@ class NormalEquations:
             if not (column_norms(after) < sizes)[wanted].any():
                 break
             y, g = trial, after
-        y = self.project(y)
+        y = orthogonal_part(y, self.kernel)
         gradient = column_norms(self.adjoint @ (r - self.D @ y))
         eps = eps_of(self.sheaf.dtype)
         allowed = RESIDUAL_LIMIT * max(self.D.shape[1], 1) * eps * self._scale(r, y)
@@ -124,14 +121,14 @@ class NormalEquations:
         """Return (D* D)^+ g with relative residual ``tol``."""
         sizes = column_norms(g)
         found = conjugate_gradients(
-            lambda X: self.project(self.adjoint @ (self.D @ X)),
-            lambda X: self.project(self._inverse(X)),
+            lambda X: orthogonal_part(self.adjoint @ (self.D @ X), self.kernel),
+            lambda X: orthogonal_part(self._inverse(X), self.kernel),
             np.ascontiguousarray(g / np.where(sizes > 0, sizes, 1)),
             np.zeros_like(g),
             np.full(len(sizes), tol),
             self.progress,
         )
-        return self.project(found.x) * sizes
+        return orthogonal_part(found.x, self.kernel) * sizes
 
     def smallest(self) -> float:
         """Return an estimate of the smallest positive singular value of D, relative to norm(D).
@@ -141,7 +138,8 @@ class NormalEquations:
         if self.bound == 0 or self.method == "plain":
             return 1.0
         g = np.random.default_rng(0).standard_normal((self.D.shape[1], 1)).astype(self.D.dtype)
-        z = self.correction(self.project(g), 1e-2)  # only the order of magnitude is needed
+        # only the order of magnitude is needed
+        z = self.correction(orthogonal_part(g, self.kernel), 1e-2)
         size = float(np.linalg.norm(z))
         return float(np.linalg.norm(self.D @ z)) / size / np.sqrt(self.bound) if size else 1.0
 

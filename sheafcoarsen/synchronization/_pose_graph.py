@@ -73,7 +73,8 @@ class Sightings(ReadOnly):
                 f"`labels` must hold a name for each of {counted(count, 'landmark')}, "
                 f"got {len(labels)}"
             )
-        _set(self, edges=edges, points=points, tau=tau, places=places, labels=labels)
+        # as the class is frozen
+        vars(self).update(edges=edges, points=points, tau=tau, places=places, labels=labels)
 
     @property
     def n_landmarks(self) -> int:
@@ -84,12 +85,6 @@ class Sightings(ReadOnly):
     def __repr__(self) -> str:
         marks = counted(self.n_landmarks, "landmark")
         return f"Sightings({len(self.edges):,} of {marks} in dimension {self.points.shape[1]})"
-
-
-def _set(record: ReadOnly, **values: object) -> None:
-    """Set fields of a frozen dataclass."""
-    for name, value in values.items():
-        object.__setattr__(record, name, value)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -176,8 +171,7 @@ class PoseGraph(ReadOnly):
             vertex_names(labels, n)
         if self.sightings is not None:
             self._check_sightings(n, dim)
-        _set(
-            self,
+        vars(self).update(  # as the class is frozen
             edges=edges,
             rotations=rotations,
             translations=_real("translations", self.translations, (m, dim)),

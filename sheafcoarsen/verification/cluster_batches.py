@@ -38,11 +38,6 @@ class Pieces:
         # first cluster of each batch, followed by K
         self.bounds = np.unique([0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), K])
 
-    def edges_touching(self, lo: int, hi: int) -> list[np.ndarray]:
-        """Return the fine and the coarse edges at the clusters lo to hi - 1, both ascending."""
-        sides = self.ends_by_cluster
-        return [np.unique(order[starts[lo] : starts[hi]] // 2) for order, starts in sides]
-
     def each(self, measure: Callable[["Piece"], Any]) -> list:
         """Return ``measure(piece)`` for every batch in order; calls may run in parallel."""
 
@@ -84,7 +79,10 @@ class Piece:
         self.C, self.lo, self.hi = C, lo, hi
         self.double = np.result_type(C.fine.dtype, C.prolongation.dtype, np.float64)
         labels, starts = C.partition.labels, C.partition.cluster_offsets
-        self.edges, self.coarse_edges = whole.edges_touching(lo, hi)
+        # fine and coarse edges at the clusters, both ascending
+        self.edges, self.coarse_edges = (
+            np.unique(ends[begins[lo] : begins[hi]] // 2) for ends, begins in whole.ends_by_cluster
+        )
         self.own = C.partition.members[starts[lo] : starts[hi]]
         ends = C.fine.edges[self.edges]
         away = labels[ends]

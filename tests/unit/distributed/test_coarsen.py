@@ -334,7 +334,7 @@ def stopped_at(kind):
     owner, name = {
         "plan": (Plan, "write"),
         "sealed": (_coarsen, "seal"),
-        "clean": (_coarsen, "warn_if_tied_in"),
+        "clean": (_coarsen, "warn_if_tied"),
     }.get(kind, (tasks, kind))
     calls = []
 
