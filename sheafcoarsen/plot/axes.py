@@ -108,7 +108,7 @@ def set_scale(ax: Axes, values: np.ndarray) -> None:
 
         low, high = (int(np.floor(np.log10(value))) for value in (positive.min(), positive.max()))
         ax.set_yscale("symlog", linthresh=10.0**low, linscale=0.5)
-        decades = np.arange(low + 1, high + 1)
+        decades = np.arange(low, high + 1)
         ax.yaxis.set_major_locator(FixedLocator([0.0, *10.0 ** decades[:: len(decades) // 7 + 1]]))
         ax.yaxis.set_minor_locator(NullLocator())
         ax.set_ylim(-0.3 * 10.0**low, 2 * float(positive.max()))
