@@ -40,10 +40,10 @@ CHILD = """
     before = [library.num_threads for library in blas.lib_controllers]
     assert set(before) <= {1, 2, 3} and len(before) > 0
 
-    G = nx.random_regular_graph(4, 300, seed=1)
-    F = sc.CellularSheaf.connection(G, np.eye(3)[None].repeat(600, 0))
-    P = sc.select(F, 30)
-    rank = sc.ranks.budget(200).whole_multiplets()
+    G = nx.random_regular_graph(4, 100, seed=1)
+    F = sc.CellularSheaf.connection(G, np.eye(3)[None].repeat(200, 0))
+    P = sc.select(F, 10)
+    rank = sc.ranks.budget(70).whole_multiplets()
     wanted = sc.coarsen(F, P, rank)
     done = interrupted = 0
     delays = random.Random(5)

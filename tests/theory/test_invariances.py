@@ -446,8 +446,9 @@ def test_scaling_maps_scales_eigenvalues_by_the_square(case, rank, operator, see
     assert_edges(C, D)
 
 
-@pytest.mark.parametrize("operator", ["internal", "principal"])
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    ("dtype", "operator"), list(zip(DTYPES, ["internal", "principal"] * 2, strict=True))
+)
 def test_scaling_maps_of_a_path_keeps_its_loops(dtype, operator):
     """Modes of a path have positive energy.
 

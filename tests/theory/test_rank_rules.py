@@ -224,42 +224,12 @@ def test_kernel_modes_of_a_bundle_match_dense_kernels(dtype):
     assert sc.verify(C).passed
 
 
-@pytest.mark.parametrize(
-    ("build", "error", "message"),
-    [
-        (lambda: sc.ranks.below(-1.0), ValueError, "`tau` must be at least 0, got -1.0"),
-        (lambda: sc.ranks.below(np.nan), ValueError, "`tau` must be at least 0, got nan"),
-        (lambda: sc.ranks.below("1"), TypeError, "`tau` must be a real number, got '1'"),
-        (lambda: sc.ranks.below(1j), TypeError, "`tau` must be a real number"),
-        (lambda: sc.ranks.below(True), TypeError, "`tau` must be a real number"),
-        (lambda: sc.ranks.budget(-1), ValueError, "`total` must be at least 0, got -1"),
-        (lambda: sc.ranks.budget(2.5), TypeError, "`total` must be an integer, got 2.5"),
-        (lambda: sc.ranks.gap(0), ValueError, "`max_rank` must be at least 1, got 0"),
-        (lambda: sc.ranks.gap(None), TypeError, "`max_rank` must be an integer, got None"),
-        (
-            lambda: sc.local_modes(
-                sc.CellularSheaf.constant([[0, 1]]), sc.Partition([0, 0]), sc.ranks.kernel
-            ),
-            TypeError,
-            "a rule from sc.ranks",
-        ),
-    ],
-)
-def test_invalid_arguments_of_rules_raise(build, error, message):
-    with pytest.raises(error, match=message):
-        build()
-
-
-def test_rules_are_compared_and_hashed_by_value():
-    assert sc.ranks.below(1) == sc.ranks.below(1.0) != sc.ranks.below(2)
-    assert sc.ranks.gap(2).whole_multiplets() == sc.ranks.gap(2).whole_multiplets()
-    assert len({sc.ranks.kernel(), sc.ranks.kernel(), sc.ranks.budget(3)}) == 2
-
-
 @pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
-@pytest.mark.parametrize("operator", ["internal", "oversampled"])
-@pytest.mark.parametrize("n", [4, 40])
-@pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
+@pytest.mark.parametrize(
+    ("operator", "n", "scale"),
+    [("internal", 4, 1e100), ("internal", 40, 1e-100), ("oversampled", 4, 1.0),
+     ("oversampled", 40, 1e100)],
+)  # fmt: skip
 def test_rounding_errors_of_a_cancelling_loop_do_not_count_as_rank(operator, n, scale):
     """The maps differ by a few units in the last place, more than n eps times the other maps."""
     A = 1e3 * np.random.default_rng(3).standard_normal((2, 2))

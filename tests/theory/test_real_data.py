@@ -10,8 +10,7 @@ import scipy.sparse.linalg
 
 import sheafcoarsen as sc
 from tests.support import reference
-from tests.support.helpers import assert_residual, eps_of, size
-from tests.unit.coarsening.test_energy_ledger import assert_closes
+from tests.support.helpers import assert_closes, assert_residual, eps_of, size
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
@@ -58,8 +57,8 @@ def test_coarsening_of_the_ieee8500_feeder_passes_verification(data_folder):
             list(E.lines.values()),
             E.fine_energy,
             bound,
-            int(C.clusters.dims.max()),
-            eps_of(F.dtype),
+            n=int(C.clusters.dims.max()),
+            eps=eps_of(F.dtype),
         )
     deeper = sc.coarsen(C.sheaf, sc.select(C.sheaf, 1300), 3)
     assert sc.verify(deeper).passed
@@ -130,9 +129,8 @@ def assert_levels_are_exact(H):
     assert_residual(error.toarray(), delta.data, delta.data, n=n)
     x = np.random.default_rng(3).standard_normal(F.dim_c0)
     E = H.ledger(x)
-    assert_closes(
-        list(E.lines.values()), E.fine_energy, size(delta.data) * size(x), n, eps_of(F.dtype)
-    )
+    bound = size(delta.data) * size(x)
+    assert_closes(list(E.lines.values()), E.fine_energy, bound, n=n, eps=eps_of(F.dtype))
     assert E.coarsest_energy > 0
 
 

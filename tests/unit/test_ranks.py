@@ -41,6 +41,9 @@ def test_ranks_may_be_one_integer_per_cluster(dims, data):
 
 def test_equal_rules_compare_equal():
     assert sc.ranks.fixed(3) == sc.ranks.fixed(3) != sc.ranks.fixed(2)
+    assert sc.ranks.below(1) == sc.ranks.below(1.0) != sc.ranks.below(2)
+    assert sc.ranks.gap(2).whole_multiplets() == sc.ranks.gap(2).whole_multiplets()
+    assert len({sc.ranks.kernel(), sc.ranks.kernel(), sc.ranks.budget(3)}) == 2
     assert as_rule([1, 2], 2) == as_rule(np.array([1, 2]), 2) != as_rule([2, 1], 2)
     assert hash(as_rule([1, 2], 2)) == hash(as_rule((1, 2), 2))
 
@@ -81,16 +84,31 @@ def test_uncalled_rule_raises_error_with_a_hint():
         ranks_of([2, 3], "kernel")
 
 
-def test_fixed_requires_a_non_negative_integer():
-    with pytest.raises(ValueError, match="`r` must be at least 0, got -1"):
-        sc.ranks.fixed(-1)
-    for r in (1.0, True, [1, 2], None):
-        with pytest.raises(TypeError, match="`r` must be an integer"):
-            sc.ranks.fixed(r)
+@pytest.mark.parametrize(
+    ("rule", "value", "error", "message"),
+    [
+        ("fixed", -1, ValueError, "`r` must be at least 0, got -1"),
+        *(("fixed", r, TypeError, "`r` must be an integer") for r in (1.0, True, [1, 2], None)),
+        ("below", -1.0, ValueError, "`tau` must be at least 0, got -1.0"),
+        ("below", np.nan, ValueError, "`tau` must be at least 0, got nan"),
+        ("below", "1", TypeError, "`tau` must be a real number, got '1'"),
+        ("below", 1j, TypeError, "`tau` must be a real number"),
+        ("below", True, TypeError, "`tau` must be a real number"),
+        ("budget", -1, ValueError, "`total` must be at least 0, got -1"),
+        ("budget", 2.5, TypeError, "`total` must be an integer, got 2.5"),
+        ("gap", 0, ValueError, "`max_rank` must be at least 1, got 0"),
+        ("gap", None, TypeError, "`max_rank` must be an integer, got None"),
+    ],
+)
+def test_invalid_arguments_of_rules_raise(rule, value, error, message):
+    with pytest.raises(error, match=message):
+        getattr(sc.ranks, rule)(value)
 
 
-@pytest.mark.parametrize("local_operator", ["internal", "principal", "oversampled"])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("local_operator", "dtype"),
+    [("internal", np.float32), ("principal", np.float64), ("oversampled", np.float64)],
+)
 def test_multiplets_end_at_gaps_above_sqrt_eps(local_operator, dtype):
     """A triangle has 0, 3, 3; changing a weight moves the last one by 4/3 of the change."""
     options = {"target": 1.0} if local_operator == "oversampled" else {}
@@ -107,33 +125,6 @@ def test_multiplets_end_at_gaps_above_sqrt_eps(local_operator, dtype):
         assert M.tied.tolist() == [whole == 3], difference
 
 
-SPECTRA = Spectra(
-    dims=np.array([3, 0, 1, 4, 1]),
-    starts=np.array([0, 3, 3, 4, 8, 9]),
-    scores=np.array([0.0, 1.0, 2.0, 9.0, 2.0, 2.0, 5.0, 5.0, 5.0]),
-    kernels=np.array([2, 0, 0, 0, 0]),
-    ties=np.full(9, 0.5),
-)
-
-
-@pytest.mark.parametrize(
-    ("rule", "expected"),
-    [
-        (sc.ranks.gap(3), [1, 0, 1, 2, 1]),  # the first of two gaps that are equal
-        (sc.ranks.gap(1), [1, 0, 1, 1, 1]),
-        (sc.ranks.below(2.0), [3, 0, 0, 2, 0]),
-        (sc.ranks.budget(4), [3, 0, 0, 1, 0]),  # ties by cluster
-        (sc.ranks.budget(1), [2, 0, 0, 0, 0]),  # kernels are kept whole
-        (sc.ranks.kernel(), [2, 0, 0, 0, 0]),
-        (sc.ranks.fixed(1).whole_multiplets(), [1, 0, 1, 2, 1]),
-        (sc.ranks.fixed(3).whole_multiplets(), [3, 0, 1, 4, 1]),  # within a cluster alone
-    ],
-    ids=str,
-)
-def test_rules_choose_expected_ranks(rule, expected):
-    np.testing.assert_array_equal(rule.ranks(SPECTRA), expected)
-
-
 def test_budget_breaks_ties_by_cluster_index():
     n, ones = 1000, np.ones(1000, np.int64)
     scores = np.tile([1.0, 0.0], n // 2)
@@ -143,16 +134,15 @@ def test_budget_breaks_ties_by_cluster_index():
     np.testing.assert_array_equal(np.flatnonzero(ranks[::2]), np.arange(100))
 
 
-@pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
 @pytest.mark.parametrize(
-    ("rule", "lost"),
+    ("rule", "lost", "scale"),
     [
-        (sc.ranks.budget(0), 3),
-        (sc.ranks.budget(1).whole_multiplets(), 2),
-        (sc.ranks.budget(5), 1),
-        (sc.ranks.budget(5).whole_multiplets(), 0),
-        (sc.ranks.budget(6), 0),
-        (sc.ranks.fixed(1), 0),  # a choice for each cluster
+        (sc.ranks.budget(0), 3, 1e-100),
+        (sc.ranks.budget(1).whole_multiplets(), 2, 1.0),
+        (sc.ranks.budget(5), 1, 1e100),
+        (sc.ranks.budget(5).whole_multiplets(), 0, 1.0),
+        (sc.ranks.budget(6), 0, 1e-100),
+        (sc.ranks.fixed(1), 0, 1e100),  # a choice for each cluster
     ],
     ids=str,
 )

@@ -22,8 +22,7 @@ def measured(tmp_path):
     return tmp_path / "in.g2o", sc.read_g2o(tmp_path / "in.g2o", poses=True)
 
 
-@pytest.mark.parametrize("robust", [False, True])
-@pytest.mark.parametrize("ending", [".g2o", ".g2o.gz"])
+@pytest.mark.parametrize(("robust", "ending"), [(False, ".g2o"), (True, ".g2o.gz")])
 def test_synchronize_writes_the_poses_of_the_library(measured, tmp_path, capsys, robust, ending):
     path, G = measured
     out = tmp_path / f"out{ending}"

@@ -5,19 +5,16 @@ import warnings
 import networkx as nx
 import numpy as np
 import pytest
-import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
 import sheafcoarsen as sc
-from sheafcoarsen import CellularSheaf, Partition, gallery
+from sheafcoarsen import CellularSheaf, Partition
 from tests.support import reference
 from tests.support.helpers import (
     assert_residual,
-    dense_rank,
     eps_of,
     residual,
-    same_subspace,
     size,
     ties_allowed,
 )
@@ -26,8 +23,6 @@ from tests.support.strategies import (
     bases,
     cochains,
     mode_counts,
-    partitions,
-    sheaves,
     sheaves_with_partitions,
 )
 
@@ -73,13 +68,7 @@ def assert_is_galerkin(operator, F, P, bases_, levels=1):
 # ---------------------------------------------------------------- the realization theorem
 
 
-@given(coarsenings())
-def test_laplacian_of_the_coarse_sheaf_is_the_galerkin_operator(C):
-    assert_is_galerkin(sc.laplacian(C.sheaf).toarray(), C.fine, C.partition, blocks_of(C))
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("kind", "dtype"), list(zip(KINDS, DTYPES, strict=True)))
 def test_realization_of_a_sheaf_with_all_features(kind, dtype):
     edges = [
         [0, 1],
@@ -109,16 +98,6 @@ def test_realization_of_a_sheaf_with_all_features(kind, dtype):
     assert_is_galerkin(sc.laplacian(C.sheaf).toarray(), F, P, blocks_of(C))
 
 
-@given(coarsenings())
-def test_galerkin_returns_r_star_l_r(C):
-    G = C.galerkin()
-    assert isinstance(G, scipy.sparse.csr_array)
-    assert G.dtype == C.sheaf.dtype == np.result_type(C.fine.dtype, C.prolongation.dtype)
-    for i in range(G.shape[0]):
-        assert (np.diff(G.indices[G.indptr[i] : G.indptr[i + 1]]) > 0).all()
-    assert_is_galerkin(G.toarray(), C.fine, C.partition, blocks_of(C))
-
-
 def test_galerkin_does_not_use_the_coarse_sheaf():
     F = CellularSheaf.random(nx.path_graph(6), 2, 3, seed=3)
     C = sc.coarsen(F, Partition([0, 0, 0, 1, 1, 1]), 2)
@@ -127,58 +106,6 @@ def test_galerkin_does_not_use_the_coarse_sheaf():
     )
     np.testing.assert_array_equal(wrong.galerkin().toarray(), C.galerkin().toarray())
     assert residual(sc.laplacian(wrong.sheaf) - wrong.galerkin(), sc.laplacian(F), n=6) > 30
-
-
-@pytest.mark.filterwarnings("ignore::sheafcoarsen.SingularProblemWarning")
-@given(coarsenings())
-def test_galerkin_energy_is_crossing_plus_internal_energy(C):
-    bases_ = blocks_of(C)
-    decomposed = reference.coarse_laplacian(C.fine, C.partition, bases_)
-    assert_is_galerkin(decomposed, C.fine, C.partition, bases_)  # check the reference itself
-    loops = sc.laplacian(C.sheaf).toarray() - sc.laplacian(_without_loops(C)).toarray()
-    for a, R_a in enumerate(bases_):
-        c = reference.cluster_coordinates(C.fine, C.partition, a)
-        factor = reference.coboundary(C.fine)[:, c]  # because the crossing part was subtracted
-        here = np.ix_(
-            reference.coarse_coordinates(bases_, a), reference.coarse_coordinates(bases_, a)
-        )
-        error = loops[here] - reference.retained_internal_operator(C.fine, C.partition, bases_, a)
-        assert_residual(error, R_a, R_a, factor, factor, n=max(R_a.shape), eps=eps_of(C.fine.dtype))
-
-
-def _without_loops(C):
-    if C.modes is None:
-        return sc.coarsen(C.fine, C.partition, basis=blocks_of(C), loops=False).sheaf
-    return sc.coarsen(C.fine, C.partition, C.modes, loops=False).sheaf
-
-
-@given(coarsenings())
-def test_internal_operators_match_their_definition(C):
-    bases_ = blocks_of(C)
-    for a, R_a in enumerate(bases_):
-        H = C.internal_operator(a)
-        assert H.shape == (R_a.shape[1], R_a.shape[1])
-        assert H.dtype == C.sheaf.dtype
-        delta_a = reference.internal_coboundary(C.fine, C.partition, a)
-        error = H - reference.retained_internal_operator(C.fine, C.partition, bases_, a)
-        assert_residual(
-            error, R_a, R_a, delta_a, delta_a, n=max(R_a.shape), eps=eps_of(C.fine.dtype)
-        )
-        if C.modes is not None and C.modes.local_operator == "internal":
-            error = H - np.diag(C.modes.eigenvalues(a))
-            assert_residual(
-                error, delta_a, delta_a, R_a, R_a, n=max(R_a.shape), eps=eps_of(C.fine.dtype)
-            )
-        np.testing.assert_array_equal(C.internal_operator(a - len(bases_)), H)
-
-
-def test_internal_operators_of_principal_modes_are_full():
-    F = CellularSheaf.random(nx.gnm_random_graph(8, 16, seed=3), 2, 2, seed=5)
-    C = sc.coarsen(F, Partition([0, 0, 0, 0, 1, 1, 1, 1]), 4, local_operator="principal")
-    H = C.internal_operator(0)
-    delta_a = reference.internal_coboundary(F, C.partition, 0)
-    assert residual(H - np.diag(H.diagonal()), delta_a, delta_a, n=8) > 1e6
-    assert C.modes.local_operator == "principal"
 
 
 # ---------------------------------------------------------------- lift and pool
@@ -295,23 +222,16 @@ def test_passing_both_or_neither_of_rank_and_basis_raises():
         ValueError, match="exactly one of `rank` and `basis` must be passed, got both"
     ):
         sc.coarsen(F, P, 1, basis=[np.ones((1, 1))] * 2)
-    with pytest.raises(ValueError, match="`local_operator` must be one of"):
-        sc.coarsen(F, P, 1, local_operator="outer")
     with pytest.raises(
         ValueError, match="`P` must label the sheaf's 2 vertices, got a partition of 3"
     ):
         sc.coarsen(F, Partition([0, 1, 1]), 1)
-    with pytest.raises(TypeError, match="must be a CellularSheaf, got Partition"):
-        sc.coarsen(P, F, 1)
 
 
-@pytest.mark.parametrize(
-    "kind", ["orthonormal", "general", "scaled", "rank-deficient", "zero column", "complex"]
-)
-@given(data=st.data())
-def test_user_bases_of_every_kind_are_realized(kind, data):
-    F, P = data.draw(sheaves_with_partitions())
-    basis = data.draw(bases(F, P, kinds=[kind]))
+@given(sheaves_with_partitions(), st.data())
+def test_user_bases_of_every_kind_are_realized(case, data):
+    F, P = case
+    basis = data.draw(bases(F, P))
     C = sc.coarsen(F, P, basis=basis)
     assert C.modes is None
     assert C.sheaf.dtype == np.result_type(F.dtype, *basis)
@@ -341,28 +261,6 @@ def test_progress_is_shown_on_request(capfd):
 # ---------------------------------------------------------------- special partitions
 
 
-@given(sheaves(), st.sampled_from(["internal", "principal"]))
-def test_all_modes_of_a_single_cluster_preserve_the_spectrum(F, kind):
-    C = coarsen(F, Partition(np.zeros(F.n_vertices, int)), F.dim_c0, local_operator=kind)
-    assert C.n_crossing_edges == 0
-    assert C.crossing_rows.size == 0
-    delta = reference.coboundary(F)
-    ours, fine = (
-        np.linalg.eigvalsh(L) for L in (sc.laplacian(C.sheaf).toarray(), reference.laplacian(F))
-    )
-    assert_residual(ours - fine, delta, delta, n=max(F.dim_c0, 1), eps=eps_of(F.dtype))
-
-
-@given(sheaves(), st.integers(0, 8))
-def test_one_cluster_per_vertex_merges_parallel_edges(F, r):
-    P = Partition(np.arange(F.n_vertices))
-    C = coarsen(F, P, r)
-    pairs = {tuple(sorted(edge)) for edge in F.edges.tolist() if edge[0] != edge[1]}
-    assert C.n_crossing_edges == len(pairs)
-    assert C.ranks.tolist() == np.minimum(F.vertex_dims, r).tolist()
-    assert_is_galerkin(sc.laplacian(C.sheaf).toarray(), F, P, blocks_of(C))
-
-
 def test_an_empty_sheaf_can_be_coarsened():
     nothing = np.zeros((0, 1, 1), np.complex64)
     F = CellularSheaf([], nothing, nothing)
@@ -385,48 +283,6 @@ def test_rank_zero_gives_vertices_with_empty_stalks():
 
 
 # ---------------------------------------------------------------- level after level
-
-
-@given(sheaves(), st.data())
-def test_coarsenings_of_three_levels_compose(F, data):
-    sheaf, labels, R = F, np.arange(F.n_vertices), np.eye(F.dim_c0, dtype=F.dtype)
-    for _ in range(3):
-        P = data.draw(partitions(sheaf.n_vertices))
-        C = coarsen(
-            sheaf,
-            P,
-            data.draw(st.integers(1, 6)),
-            local_operator=data.draw(st.sampled_from(["internal", "principal"])),
-        )
-        sheaf, labels, R = C.sheaf, P.labels[labels], R @ C.prolongation.toarray()
-    P = Partition(labels)
-    columns = sheaf.vertex_offsets
-    bases_ = [
-        R[reference.cluster_coordinates(F, P, a), columns[a] : columns[a + 1]]
-        for a in range(P.n_clusters)
-    ]
-    np.testing.assert_array_equal(reference.prolongation(F, P, bases_), R)
-    assert_is_galerkin(sc.laplacian(sheaf).toarray(), F, P, bases_)
-
-
-def test_global_sections_are_preserved_on_every_level():
-    F = gallery.bundle(nx.grid_2d_graph(6, 6), 2, seed=3)
-    sheaf, R = F, np.eye(72)
-    for k in (12, 4, 1):
-        P = Partition(np.arange(sheaf.n_vertices) * k // sheaf.n_vertices)
-        C = coarsen(
-            sheaf,
-            P,
-            [2 * nx.number_connected_components(_graph(sheaf, P.cluster(a))) for a in range(k)],
-        )
-        sheaf, R = C.sheaf, R @ C.prolongation.toarray()
-    assert sheaf.dim_c0 == 2
-    assert same_subspace(R, reference.global_sections(F), condition=1e2)
-
-
-def _graph(sheaf, vertices):
-    G = nx.MultiGraph(sheaf.edges.tolist())
-    return G.subgraph(vertices.tolist())
 
 
 # ---------------------------------------------------------------- the result
@@ -470,18 +326,6 @@ def test_the_repr_of_a_coarsening_lists_its_sizes():
     assert repr(sc.coarsen(F, P, 2)) == "Coarsening(internal" + text
     assert repr(sc.coarsen(F, P, 2, local_operator="principal")) == "Coarsening(principal" + text
     assert "own basis" in repr(sc.coarsen(F, P, basis=[np.eye(3)] * 2))
-
-
-def test_coarsening_of_a_path_matches_hand_computation():
-    C = sc.coarsen(CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1]), 1)
-    assert C.crossing_rows.tolist() == [1]
-    assert C.n_crossing_edges == 1
-    assert dense_rank(sc.laplacian(C.sheaf)) == 1
-    root = np.sqrt(0.5)
-    assert_residual(C.sheaf.tail_map(0) - root, n=2)
-    assert_residual(C.sheaf.head_map(0) - root, n=2)
-    assert_residual(C.pool([1.0, 3.0, 0.0, 2.0]) - [4 * root, 2 * root], 4.0, n=2)
-    assert_residual(C.lift([2.0, 0.0]) - [2 * root, 2 * root, 0, 0], 2.0, n=2)
 
 
 @pytest.mark.parametrize("block", [np.full((2, 1), 1e60), np.array([[1e160], [0.0]])])

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, Partition
 from tests.support.helpers import assert_residual, eps_of
-from tests.support.strategies import DTYPES, SCALES, bases, sheaves, sheaves_with_partitions
-from tests.unit.coarsening.test_coarsen import assert_is_galerkin, blocks_of
+from tests.support.strategies import DTYPES, SCALES, bases, sheaves_with_partitions
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
@@ -73,14 +72,7 @@ def assert_compressed(C, D):
 def test_compressed_edges_keep_their_gram_matrices_with_at_most_r_a_plus_r_b_rows(case):
     assert_compressed(*case)
     assert case[1].crossing_rows is None
-
-
-@given(pairs())
-def test_laplacian_of_the_compressed_sheaf_is_the_galerkin_operator(case):
-    C, D = case
-    assert D.loops is C.loops
-    if D.loops:
-        assert_is_galerkin(sc.laplacian(D.sheaf).toarray(), D.fine, D.partition, blocks_of(D))
+    assert case[1].loops is case[0].loops
 
 
 @given(pairs())
@@ -107,9 +99,9 @@ def test_compressing_again_changes_nothing(case):
         np.testing.assert_array_equal(again.sheaf.head_map(e), D.sheaf.head_map(e))
 
 
-@pytest.mark.parametrize("scale", [0, 1, 2])
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("chunk", [1, 128])
+@pytest.mark.parametrize(
+    ("dtype", "scale", "chunk"), list(zip(DTYPES, [0, 1, 2, 0], [1, 128, 1, 128], strict=True))
+)
 def test_edges_compressed_in_many_chunks_keep_their_gram_matrices(dtype, scale, chunk, monkeypatch):
     """A tall edge is compressed in many chunks; its columns differ by many decades."""
     monkeypatch.setattr("sheafcoarsen.coarsening.realization.CHUNK", chunk)
@@ -170,40 +162,3 @@ def test_clusters_of_rank_zero_are_compressed():
     assert D.sheaf.edge_dims.tolist() == [0, 1]
     assert sc.laplacian(D.sheaf).shape == (1, 1)
     assert sc.verify(D).passed
-
-
-@given(sheaves(), st.sampled_from(OPERATORS))
-def test_compression_on_several_levels_preserves_the_laplacian(F, operator):
-    sheaf, labels, R = F, np.arange(F.n_vertices), np.eye(F.dim_c0, dtype=F.dtype)
-    for _ in range(3):
-        P = Partition(np.arange(sheaf.n_vertices) // 2)
-        D = sc.coarsen(sheaf, P, 2, local_operator=operator, compress=True)
-        sheaf, labels, R = D.sheaf, P.labels[labels], R @ D.prolongation.toarray()
-        a, b = sheaf.edges.T
-        assert (
-            sheaf.edge_dims
-            <= np.where(a == b, sheaf.vertex_dims[a], sheaf.vertex_dims[a] + sheaf.vertex_dims[b])
-        ).all()
-    P = Partition(labels)
-    rows = [np.flatnonzero(np.repeat(P.labels, F.vertex_dims) == a) for a in range(P.n_clusters)]
-    starts = sheaf.vertex_offsets
-    blocks = [R[rows[a], starts[a] : starts[a + 1]] for a in range(P.n_clusters)]
-    assert_is_galerkin(sc.laplacian(sheaf).toarray(), F, P, blocks, levels=3)
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_results_do_not_depend_on_the_number_of_threads(dtype, monkeypatch):
-    F = CellularSheaf.random(nx.gnm_random_graph(120, 3000, seed=3), 3, 2, seed=5, dtype=dtype)
-    P = Partition(np.arange(120) // 8)
-    rng = np.random.default_rng(7)
-    basis = [rng.standard_normal((24, 1 + a % 5)).astype(dtype) for a in range(15)]
-    monkeypatch.setattr("sheafcoarsen.coarsening.realization.SERIAL_BELOW", 0.0)
-    monkeypatch.setattr("sheafcoarsen.coarsening.loops.SERIAL_BELOW", 0.0)
-    results = []
-    for threads in (1, 2):
-        monkeypatch.setattr(
-            "sheafcoarsen._support.threads.thread_count", lambda threads=threads: threads
-        )
-        results.append(sc.coarsen(F, P, basis=basis, compress=True).sheaf)
-    for name in ("edge_dims", "tail_data", "head_data"):
-        np.testing.assert_array_equal(getattr(results[0], name), getattr(results[1], name))

@@ -13,7 +13,7 @@ from sheafcoarsen import CellularSheaf, Partition, gallery
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen._support import threads as threads_module
 from tests.support import reference
-from tests.support.helpers import assert_residual, eps_of, ties_allowed
+from tests.support.helpers import ties_allowed
 from tests.support.strategies import DTYPES, bases, mode_counts, sheaves_with_partitions
 
 
@@ -30,17 +30,6 @@ def coarsenings(draw, **options):
 
 def blocks_of(C):
     return [C.block(a) for a in range(C.partition.n_clusters)]
-
-
-def rows_of_pairs(C):
-    """Return the rows of the coarse C^1 that belong to each crossing edge."""
-    ends = C.sheaf.edge_offsets
-    return [slice(int(ends[p]), int(ends[p + 1])) for p in range(C.n_crossing_edges)]
-
-
-def dims_of(C):
-    """Return max(N_a, r_a), the size of the block of each cluster."""
-    return [max(R_a.shape) for R_a in blocks_of(C)]
 
 
 # ---------------------------------------------------------------- crossing edges
@@ -63,36 +52,6 @@ def test_crossing_edges_are_sorted_and_followed_by_sorted_loops(C):
     assert C.sheaf.vertex_dims.tolist() == [R_a.shape[1] for R_a in blocks_of(C)]
     assert C.crossing_rows.tolist() == reference.crossing_rows(F, P)
     assert not C.crossing_rows.flags.writeable
-
-
-@given(coarsenings())
-def test_maps_of_crossing_edges_match_their_definition(C):
-    F, P, bases_ = C.fine, C.partition, blocks_of(C)
-    delta, R, n = reference.coboundary(F), C.prolongation.toarray(), dims_of(C)
-    expected = reference.crossing_maps(F, P, bases_)
-    for p, (a, b) in enumerate(expected):
-        rows = delta[C.crossing_rows[rows_of_pairs(C)[p]]]
-        for ours, theirs, at in (
-            (C.sheaf.tail_map(p), expected[a, b][0], a),
-            (C.sheaf.head_map(p), expected[a, b][1], b),
-        ):
-            rows_at = rows[:, reference.cluster_coordinates(F, P, at)]
-            assert_residual(ours - theirs, rows_at, bases_[at], n=n[at], eps=eps_of(R.dtype))
-
-
-@given(coarsenings())
-def test_coarse_crossing_rows_are_fine_rows_times_r_with_the_same_sign(C):
-    F, P = C.fine, C.partition
-    coarse = sc.coboundary(C.sheaf).toarray()
-    delta, R = reference.coboundary(F), C.prolongation.toarray()
-    n = dims_of(C)
-    for (a, b), rows in zip(reference.crossing_groups(F, P), rows_of_pairs(C), strict=True):
-        fine = delta[C.crossing_rows[rows]]
-        lifted = [C.block(a), C.block(b)]
-        size = np.sqrt(
-            sum(np.abs(U).astype(float).ravel() @ np.abs(U).astype(float).ravel() for U in lifted)
-        )
-        assert_residual(coarse[rows] - fine @ R, fine, size, n=max(n[a], n[b]), eps=eps_of(R.dtype))
 
 
 @pytest.mark.parametrize("ends", [(0, 1), (1, 0)], ids=["tail in a", "tail in b"])
@@ -121,15 +80,18 @@ THREE_BALLS = Partition(np.arange(30) // 10)
 
 
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
-@pytest.mark.parametrize("kind", ["internal", "principal", "basis"])
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    ("kind", "dtype"),
+    list(zip(["internal", "principal", "basis", "internal"], DTYPES, strict=True)),
+)
 def test_results_do_not_depend_on_the_number_of_threads(kind, dtype, monkeypatch):
     F = CellularSheaf.random(nx.gnm_random_graph(120, 4000, seed=3), 3, 2, seed=5, dtype=dtype)
     P = Partition(np.arange(120) // 8)
     options = {"rank": 5, "local_operator": kind}
     if kind == "basis":
         rng = np.random.default_rng(7)
-        options = {"basis": [rng.standard_normal((24, 5)).astype(dtype) for _ in range(15)]}
+        basis = [rng.standard_normal((24, 1 + a % 5)).astype(dtype) for a in range(15)]
+        options = {"basis": basis, "compress": True}
     started = []
     pool = threads_module.ThreadPoolExecutor
     monkeypatch.setattr(

@@ -253,8 +253,7 @@ def test_recoarsen_uses_the_operator_of_precomputed_modes():
     assert C2.modes.clusters.half_edges is C.modes.clusters.half_edges
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("other", DTYPES)
+@pytest.mark.parametrize(("dtype", "other"), list(zip(DTYPES, np.roll(DTYPES, 1), strict=True)))
 def test_recoarsen_uses_the_scalar_type_of_the_new_maps(dtype, other):
     F = CellularSheaf.random(nx.gnm_random_graph(12, 30, seed=3), 2, 2, seed=5, dtype=dtype)
     P = Partition([0] * 6 + [1] * 6)
@@ -293,8 +292,7 @@ def test_a_basis_whose_coarse_maps_would_overflow_raises():
         C.recoarsen(new_maps(F, "general", 3, np.float32, scale=1e9))
 
 
-@pytest.mark.parametrize("scale", [1e-100, 1e100])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("kind", "scale"), list(zip(KINDS, [1e-100, 1e100] * 2, strict=True)))
 def test_recoarsen_works_at_every_scale(kind, scale):
     F, P = CellularSheaf.constant(nx.complete_graph(8)), Partition([0] * 4 + [1] * 4)
     C = (
@@ -343,9 +341,6 @@ def test_another_topology_raises():
     ):
         with pytest.raises(ValueError, match=message + ": use coarsen"):
             C.recoarsen(other)
-    for junk in (C, None, 3, F.tail_data):
-        with pytest.raises(TypeError, match="`sheaf` must be a CellularSheaf"):
-            C.recoarsen(junk)
 
 
 def test_inconsistent_parts_raise():

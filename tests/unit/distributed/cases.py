@@ -4,6 +4,8 @@ import networkx as nx
 import numpy as np
 
 import sheafcoarsen as sc
+import sheafcoarsen.distributed as dist
+from tests.support.helpers import ties_allowed
 
 
 def ragged_sheaf(dtype=np.float64, seed=0, n=40, m=90):
@@ -25,6 +27,17 @@ def ragged_sheaf(dtype=np.float64, seed=0, n=40, m=90):
 
 def grid_sheaf(side=9, dtype=np.float64):
     return sc.CellularSheaf.random(nx.grid_2d_graph(side, side), 2, 3, seed=3, dtype=dtype)
+
+
+def coarsened_twice(place, F, P, rank, part_bytes=5000, *, n_shards=3, compress=True, **options):
+    """Return a coarsening made in memory, and the same made from store to store."""
+    src = dist.to_store(place("src"), F, part_bytes)
+    with ties_allowed():
+        C = sc.coarsen(F, P, rank, compress=compress, **options)
+        D = dist.coarsen(
+            src, place("out"), P, rank, n_shards=n_shards, compress=compress, **options
+        )
+    return C, D
 
 
 def differences(C, D):

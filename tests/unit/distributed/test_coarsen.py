@@ -16,7 +16,12 @@ import sheafcoarsen.distributed as dist
 from sheafcoarsen.distributed import _coarsen, tasks
 from sheafcoarsen.distributed.plan import Plan
 from tests.support.helpers import ties_allowed
-from tests.unit.distributed.cases import differences, grid_sheaf, ragged_sheaf
+from tests.unit.distributed.cases import (
+    coarsened_twice,
+    differences,
+    grid_sheaf,
+    ragged_sheaf,
+)
 
 RULES = [
     3,
@@ -38,11 +43,7 @@ RULES = [
 @pytest.mark.filterwarnings("ignore:`ranks.budget:sheafcoarsen.SingularProblemWarning")
 def test_every_rank_rule_gives_the_same_bits_as_in_memory(rank, local_operator, memory):
     F = ragged_sheaf(n=60, m=150)
-    P = sc.select(F, 10)
-    src = dist.to_store(memory("src"), F, part_bytes=5000)
-    with ties_allowed():
-        C = sc.coarsen(F, P, rank, local_operator=local_operator, compress=True)
-        D = dist.coarsen(src, memory("out"), P, rank, local_operator=local_operator, n_shards=3)
+    C, D = coarsened_twice(memory, F, sc.select(F, 10), rank, local_operator=local_operator)
     assert differences(C, D.load()) == []
 
 
@@ -68,11 +69,8 @@ def test_only_rules_that_need_whole_spectra_raise_for_huge_clusters(memory, monk
 )
 def test_every_scalar_type_gives_the_same_bits_as_in_memory(dtype, compress, n_shards, memory):
     F = ragged_sheaf(dtype, n=60, m=150)
-    P = sc.select(F, 10)
-    src = dist.to_store(memory("src"), F, part_bytes=5000)
-    with ties_allowed():
-        C = sc.coarsen(F, P, 3, compress=compress)
-        D = dist.coarsen(src, memory("out"), P, 3, compress=compress, n_shards=n_shards)
+    options = {"compress": compress, "n_shards": n_shards}
+    C, D = coarsened_twice(memory, F, sc.select(F, 10), 3, **options)
     assert (D.sheaf.dtype, D.sheaf.largest_entry) == (C.sheaf.dtype, C.sheaf.largest_entry)
     assert differences(C, D.load()) == []
 
@@ -84,8 +82,7 @@ def test_spectra_of_large_clusters_have_the_same_bits_as_in_memory(monkeypatch, 
     monkeypatch.setattr(
         sc.ranks.Gap, "ranks", lambda rule, found: seen.append(found.scores) or ranks(rule, found)
     )
-    C = sc.coarsen(F, sc.Partition(P), rank, compress=True)
-    D = dist.coarsen(dist.to_store(memory("src"), F), memory("out"), P, rank, n_shards=4)
+    C, D = coarsened_twice(memory, F, sc.Partition(P), rank, n_shards=4)
     assert seen[0].tobytes() == seen[1].tobytes()
     assert differences(C, D.load()) == []
 
@@ -114,9 +111,7 @@ def test_edge_stalks_above_a_compression_chunk_give_the_same_bits(memory):
     edge_dims[2] = 300
     data = [rng.standard_normal(2 * edge_dims.sum()) for _ in range(2)]
     F = sc.CellularSheaf.from_flat(edges, *data, np.full(12, 2), edge_dims)
-    P = sc.Partition(np.arange(12) // 3)
-    C = sc.coarsen(F, P, 3, compress=True)
-    D = dist.coarsen(dist.to_store(memory("src"), F), memory("out"), P, 3, n_shards=4)
+    C, D = coarsened_twice(memory, F, sc.Partition(np.arange(12) // 3), 3, n_shards=4)
     assert differences(C, D.load()) == []
 
 
@@ -144,17 +139,8 @@ def test_extreme_graphs_and_partitions_give_the_same_coarsening(name, local_oper
     F = sc.CellularSheaf.from_flat(
         np.array(edges, int).reshape(-1, 2), data, 2 * data, np.full(len(labels), 1), np.full(m, 2)
     )
-    P = sc.Partition(labels)
-    with ties_allowed():
-        C = sc.coarsen(F, P, 2, local_operator=local_operator, compress=True)
-        D = dist.coarsen(
-            dist.to_store(memory("src"), F),
-            memory("out"),
-            P,
-            2,
-            n_shards=2,
-            local_operator=local_operator,
-        )
+    options = {"n_shards": 2, "local_operator": local_operator}
+    C, D = coarsened_twice(memory, F, sc.Partition(labels), 2, **options)
     assert differences(C, D.load()) == []
 
 

@@ -8,32 +8,35 @@ import sheafcoarsen.distributed as dist
 from sheafcoarsen.distributed._open_coarsening import _bound
 from sheafcoarsen.distributed.arrays import write_array
 from sheafcoarsen.distributed.streaming_operators import energy_of
-from tests.support.helpers import assert_residual, ties_allowed
-from tests.unit.distributed.cases import differences, grid_sheaf, ragged_sheaf
+from tests.support.helpers import assert_residual
+from tests.unit.distributed.cases import (
+    coarsened_twice,
+    differences,
+    grid_sheaf,
+    ragged_sheaf,
+)
 
 
 @pytest.fixture
 def made(memory):
     F = grid_sheaf(8)
-    src, P = dist.to_store(memory("src"), F, 2000), sc.select(F, 6)
-    return F, P, dist.coarsen(src, memory("out"), P, 3, n_shards=2, compress=False)
+    P = sc.select(F, 6)
+    return F, *coarsened_twice(memory, F, P, 3, 2000, n_shards=2, compress=False)
 
 
 def test_loading_gives_the_coarsening_made_in_memory(made):
-    F, P, D = made
-    C = sc.coarsen(F, P, 3)
+    _, C, D = made
     assert differences(C, D.load()) == []
     assert sc.verify(D.load()).passed
     assert np.array_equal(D.ranks, C.ranks)
-    assert np.array_equal(D.partition.labels, P.labels)
+    assert np.array_equal(D.partition.labels, C.partition.labels)
 
 
 def test_names_are_those_of_memory(memory):
     F = grid_sheaf(4).with_labels([f"v{k}" for k in range(16)])
-    P = sc.select(F, 3)
-    D = dist.coarsen(dist.to_store(memory("src"), F), memory("out"), P, 2)
-    assert D.load().sheaf.vertex_labels == sc.coarsen(F, P, 2).sheaf.vertex_labels
-    assert D.load().sheaf.vertex_labels[1] == tuple(f"v{k}" for k in P.cluster(1))
+    C, D = coarsened_twice(memory, F, sc.select(F, 3), 2)
+    assert D.load().sheaf.vertex_labels == C.sheaf.vertex_labels
+    assert D.load().sheaf.vertex_labels[1] == tuple(f"v{k}" for k in C.partition.cluster(1))
 
 
 def test_coarsenings_can_be_opened_again(made, memory):
@@ -65,10 +68,7 @@ def test_a_source_written_again_raises(made, memory):
 @pytest.mark.parametrize("dtype", [np.float32, np.complex128])
 def test_lift_and_pool_match_those_in_memory(dtype, memory):
     F = ragged_sheaf(dtype)
-    P = sc.select(F, 6)
-    with ties_allowed():
-        C = sc.coarsen(F, P, 2)
-        D = dist.coarsen(dist.to_store(memory("src"), F), memory("out"), P, 2, n_shards=3)
+    C, D = coarsened_twice(memory, F, sc.select(F, 6), 2)
     rng = np.random.default_rng(0)
     for shape in ((), (3,)):
         z = rng.standard_normal((D.sheaf.dim_c0, *shape)).astype(dtype)
@@ -76,12 +76,6 @@ def test_lift_and_pool_match_those_in_memory(dtype, memory):
         assert np.array_equal(D.lift(z), C.lift(z))
         assert np.array_equal(D.pool(x), C.pool(x))
         assert D.lift(z).dtype == C.lift(z).dtype
-
-
-def test_cochains_of_the_wrong_length_raise(memory):
-    F = ragged_sheaf()
-    with ties_allowed():
-        D = dist.coarsen(dist.to_store(memory("src"), F), memory("out"), sc.select(F, 6), 2)
     with pytest.raises(ValueError, match="`z` must have shape .* of the coarse sheaf"):
         D.lift(np.zeros(3))
     with pytest.raises(ValueError, match="`x` must have shape .* of the fine sheaf"):
@@ -97,17 +91,7 @@ LINES = (
 @pytest.mark.parametrize(("local_operator", "columns"), [("internal", (2,)), ("principal", ())])
 def test_the_ledger_matches_that_in_memory(local_operator, columns, memory):
     F = ragged_sheaf(np.complex128)
-    P = sc.select(F, 6)
-    with ties_allowed():
-        C = sc.coarsen(F, P, 3, local_operator=local_operator)
-        D = dist.coarsen(
-            dist.to_store(memory("src"), F, 3000),
-            memory("out"),
-            P,
-            3,
-            local_operator=local_operator,
-            n_shards=3,
-        )
+    C, D = coarsened_twice(memory, F, sc.select(F, 6), 3, 3000, local_operator=local_operator)
     x = np.random.default_rng(0).standard_normal((F.dim_c0, *columns))
     one, other = sc.energy_ledger(C, x), D.ledger(x)
     delta = sc.coboundary(F)
@@ -128,15 +112,7 @@ def test_the_ledger_matches_that_in_memory(local_operator, columns, memory):
 )
 def test_verification_passes_and_detects_a_wrong_energy(dtype, local_operator, memory, monkeypatch):
     F = ragged_sheaf(dtype)
-    with ties_allowed():
-        D = dist.coarsen(
-            dist.to_store(memory("src"), F, 3000),
-            memory("out"),
-            sc.select(F, 6),
-            3,
-            local_operator=local_operator,
-            n_shards=3,
-        )
+    _, D = coarsened_twice(memory, F, sc.select(F, 6), 3, 3000, local_operator=local_operator)
     V = D.verify()
     assert V.passed, str(V)
     assert len(V) == 5
@@ -179,10 +155,7 @@ def test_verification_passes_and_fails_correctly_for_any_basis(scale, memory):
 
 def test_without_loops_the_realization_check_is_skipped(memory):
     F = ragged_sheaf()
-    with ties_allowed():
-        D = dist.coarsen(
-            dist.to_store(memory("src"), F), memory("out"), sc.select(F, 6), 3, loops=False
-        )
+    _, D = coarsened_twice(memory, F, sc.select(F, 6), 3, loops=False)
     V = D.verify(probes=1)
     assert V.passed
     assert V["thm:Galerkin_realization"].skipped_because.startswith("loops=False")
@@ -197,8 +170,7 @@ def test_without_loops_the_realization_check_is_skipped(memory):
 def test_verification_detects_a_wrong_entry(what, url):
     """The entry is wrong but has a valid checksum, as after a bug."""
     F = grid_sheaf(6)
-    with ties_allowed():
-        D = dist.coarsen(dist.to_store(url("src"), F), url("out"), sc.select(F, 6), 3, n_shards=2)
+    _, D = coarsened_twice(url, F, sc.select(F, 6), 3, n_shards=2)
     parts, basis = D.sheaf.header.parts, D.sheaf.header.basis
     name = f"parts/{parts[0]}/tail" if what == "tail" else f"basis/{basis[-1]}/data"
     values = D.sheaf.array(name, D.sheaf.dtype).copy()

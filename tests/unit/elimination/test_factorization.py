@@ -24,34 +24,26 @@ def assert_is_schur(F, K):
     assert_residual(error, delta, delta, n=F.dim_c0, eps=float(np.finfo(F.dtype).eps))
 
 
-def test_loops_left_by_leaves_are_merged_into_one():
-    """Edge stalks are larger than those of the leaves, so every leaf leaves a loop."""
-    F = CellularSheaf.random(nx.star_graph(40), [2] + [1] * 40, 2, seed=3)
-    K = sc.eliminate(F, keep=[0])
-    assert K.sheaf.edges.tolist() == [[0, 0]]
-    assert K.sheaf.edge_dims.tolist() == [2]
-    assert_is_schur(F, K)
+PARALLEL = [[0, 1]] * 30 + [[1, 0]] * 30 + [[1, 1]] * 30 + [[1, 2]] * 30
 
 
-def test_many_paths_between_two_hubs_become_one_edge():
-    F = CellularSheaf.random(nx.complete_bipartite_graph(2, 40), 2, 2, seed=3)
-    K = sc.eliminate(F, keep=[0, 1])
-    assert K.sheaf.edges.tolist() == [[0, 1]]
-    assert K.sheaf.edge_dims.tolist() == [4]
-    assert_is_schur(F, K)
-
-
-def test_many_parallel_edges_and_loops_have_the_schur_complement():
-    edges = [[0, 1]] * 30 + [[1, 0]] * 30 + [[1, 1]] * 30 + [[1, 2]] * 30
-    F = CellularSheaf.random(edges, 2, 1, seed=3)
-    assert_is_schur(F, sc.eliminate(F, keep=[0, 2]))
-    assert_is_schur(F, sc.eliminate(F, keep=[1]))
-
-
-def test_edge_stalks_much_larger_than_vertex_stalks_are_compressed():
-    F = CellularSheaf.random(nx.cycle_graph(4), 1, 50, seed=3)
-    K = sc.eliminate(F, keep=[0, 2])
-    assert (K.sheaf.edge_dims <= 2).all()
+@pytest.mark.parametrize(
+    ("graph", "dims", "keep", "edges", "edge_dims"),
+    [
+        # edge stalks are larger than those of the leaves, so every leaf leaves a loop
+        (nx.star_graph(40), ([2] + [1] * 40, 2), [0], [[0, 0]], [2]),
+        (nx.complete_bipartite_graph(2, 40), (2, 2), [0, 1], [[0, 1]], [4]),
+        (nx.cycle_graph(4), (1, 50), [0, 2], [[0, 1]], [2]),
+        (PARALLEL, (2, 1), [0, 2], [[0, 1]], [4]),
+        (PARALLEL, (2, 1), [1], [[0, 0]], [2]),
+    ],
+    ids=["leaves", "two hubs", "large edge stalks", "parallel edges", "loops"],
+)
+def test_parallel_edges_and_loops_are_merged_and_compressed(graph, dims, keep, edges, edge_dims):
+    F = CellularSheaf.random(graph, *dims, seed=3)
+    K = sc.eliminate(F, keep=keep)
+    assert K.sheaf.edges.tolist() == edges
+    assert K.sheaf.edge_dims.tolist() == edge_dims
     assert_is_schur(F, K)
 
 

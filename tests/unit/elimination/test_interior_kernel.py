@@ -42,7 +42,7 @@ def norm2(matrix):
     return np.linalg.norm(matrix, 2) if matrix.size else 0.0
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize(
     ("dtype", "scale"), [(float, 1.0), (complex, 1e60), (np.float32, 1e-6), (np.complex64, 1.0)]
 )
@@ -89,12 +89,12 @@ def test_there_are_no_free_sections_if_kept_vertices_determine_all_others():
 
 
 def test_free_sections_that_overflow_are_not_used():
-    G = CellularSheaf.random(nx.path_graph(20_000), 2, 2, seed=0)
+    G = CellularSheaf.random(nx.path_graph(3000), 2, 2, seed=0)
     K = sc.eliminate(G)
     assert free_sections(G.vertex_dims, K.steps, K.kept) is None
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(12))
 def test_solutions_on_a_tree_are_orthogonal_to_global_sections(seed):
     """Maps expand and contract by 1e4 to 1e13, so only rounding errors reach the root."""
     F = CellularSheaf.random(nx.random_labeled_tree(60, seed=seed), 2, 2, seed=seed)
@@ -105,7 +105,7 @@ def test_solutions_on_a_tree_are_orthogonal_to_global_sections(seed):
     assert K.growth > 1e3
     assert_residual(L @ x - b, L, x, n=F.dim_c0)
     kernel = sc.global_sections(F).toarray()
-    if seed in (0, 2, 4, 5, 6, 7, 8, 9, 12, 13, 15, 20, 22):
+    if seed not in (1, 3, 10, 11):
         assert_residual(kernel.T @ x, kernel, x, n=F.dim_c0)
     assert np.linalg.norm(kernel.T @ x) < K.growth * np.finfo(float).eps * np.linalg.norm(x)
 
@@ -182,9 +182,3 @@ def test_complex_cochains_on_a_real_sheaf_are_extended():
     assert np.array_equal(both.real, np.zeros_like(x))
     assert_residual(both.imag - x, x, n=F.dim_c0)
     assert_residual(K.reduce(1j * b).imag - K.reduce(b), b, n=F.dim_c0)
-
-
-def test_cochains_without_columns_are_accepted():
-    K = sc.eliminate(ragged(3), keep=[1, 7])
-    assert K.extend(np.ones((K.sheaf.dim_c0, 0))).shape == (K.fine.dim_c0, 0)
-    assert K.reduce(np.ones((K.fine.dim_c0, 0))).shape == (K.sheaf.dim_c0, 0)

@@ -149,17 +149,17 @@ def test_a_later_level_without_local_sections_does_not_warn():
     assert H.stopped_because == "level 1 would keep no mode of any cluster"
 
 
-@pytest.mark.parametrize("small", [1, 2, 7, 10])
+@pytest.mark.parametrize("small", [1, 10])
 def test_large_components_are_cut_as_if_alone(small):
     """Hundreds of small components are one cluster each."""
-    parts = [nx.random_regular_graph(4, 1500, seed=1), *[nx.path_graph(small)] * 300]
+    parts = [nx.random_regular_graph(4, 700, seed=1), *[nx.path_graph(small)] * 140]
     F = CellularSheaf.constant(nx.disjoint_union_all(parts))
     H = sc.coarsen_levels(F, factor=10, n_levels=2, rank=1)
-    assert [G.n_vertices for G in H.sheaves] == [1500 + 300 * small, 300 + 150, 300 + 15]
-    sizes = H[0].partition.sizes[np.unique(H[0].partition.labels[:1500])]
-    assert abs(len(sizes) - 150) <= 3  # if all components are alike, a small one may be cut
+    assert [G.n_vertices for G in H.sheaves] == [700 + 140 * small, 140 + 70, 140 + 7]
+    sizes = H[0].partition.sizes[np.unique(H[0].partition.labels[:700])]
+    assert abs(len(sizes) - 70) <= 3  # if all components are alike, a small one may be cut
     assert sizes.max() <= 25
-    assert len(np.unique(H[0].partition.labels[1500:])) + len(sizes) == 450
+    assert len(np.unique(H[0].partition.labels[700:])) + len(sizes) == 210
     exactly = sc.disjoint_union([CellularSheaf.constant(nx.path_graph(k)) for k in (10, 11)])[0]
     assert sc.coarsen_levels(exactly, 10, 1, rank=1)[0].partition.n_clusters == 1 + 2
     # components of 16 vertices are larger than `factor`

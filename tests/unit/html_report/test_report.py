@@ -227,12 +227,12 @@ def test_every_kind_of_coarsening_has_a_report(make, said, n_images, is_drawn, t
 
 @pytest.mark.usefixtures("without_drawing")
 def test_eigenvalues_of_large_sheaves_are_omitted_with_a_note(tmp_path, monkeypatch):
-    monkeypatch.setattr("sheafcoarsen.html_report.results.QUALITY_BELOW", 3999)
-    v = np.arange(4000)
-    F = sc.CellularSheaf.constant(np.stack([v, (v + 1) % 4000], axis=1))
-    sc.report(sc.coarsen(F, sc.Partition(v // 40), 2), tmp_path / "r.html")
+    monkeypatch.setattr("sheafcoarsen.html_report.results.QUALITY_BELOW", 1199)
+    v = np.arange(1200)
+    F = sc.CellularSheaf.constant(np.stack([v, (v + 1) % 1200], axis=1))
+    sc.report(sc.coarsen(F, sc.Partition(v // 12), 2), tmp_path / "r.html")
     parsed = Page((tmp_path / "r.html").read_text(encoding="utf-8"))
-    assert "left out, because dim C^0 = 4,000 is above 3,999" in parsed.text
+    assert "left out, because dim C^0 = 1,200 is above 1,199" in parsed.text
     assert "The first 20 of 100 clusters" in parsed.texts
 
 
@@ -713,7 +713,7 @@ def test_notebook_tables_show_the_numbers_of_their_objects(objects):
 
 
 def test_notebook_tables_of_large_objects_stay_small():
-    v = np.arange(5000)
+    v = np.arange(1000)
     G = nx.Graph()
     G.add_edges_from((f"{'long ' * 100}{i}", f"{'long ' * 100}{i + 1}") for i in range(99))
     F = sc.CellularSheaf.constant(G)
@@ -725,7 +725,7 @@ def test_notebook_tables_of_large_objects_stay_small():
         C,
         C.partition,
         C.modes,
-        sc.energy_ledger(C, np.ones((5000, 50))),
+        sc.energy_ledger(C, np.ones((1000, 50))),
         sc.spectral_quality(C, 40),
     ):
         assert len(obj._repr_html_()) < 6000

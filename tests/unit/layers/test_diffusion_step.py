@@ -170,7 +170,6 @@ I2 = np.eye(2)
             "activation(...) must be finite, got",
         ),
         ((PATH, X, I2, I2, lambda y: y > 0), TypeError, "`activation(...)` must hold float32"),
-        ((None, X, I2, I2), TypeError, "`sheaf` must be a CellularSheaf, got NoneType"),
     ],
 )
 @pytest.mark.filterwarnings("ignore:invalid value")

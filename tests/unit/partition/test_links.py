@@ -26,8 +26,9 @@ WEAK = np.where(np.isin(np.arange(20), [4, 14]), 1e-3, 1.0)  # links 4-5 and 14-
 HALVES = frozenset({frozenset(range(5, 15)), frozenset([*range(5), *range(15, 20)])})
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
+@pytest.mark.parametrize(
+    ("method", "scale"), list(zip(METHODS, [1e-100, 1.0, 1e100, 1e-100], strict=True))
+)
 def test_sheaf_weights_cut_weak_links_at_any_scale(method, scale):
     roots = scale * np.sqrt(WEAK)
     F = CellularSheaf(RING, roots[:, None, None] * np.eye(2), roots[:, None, None] * np.eye(2))
@@ -61,8 +62,10 @@ def test_scaling_weights_by_powers_of_two_changes_nothing(method):
     assert labels[0] == labels[1] == labels[2]
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("weight", [0.0, 5e-324, 1e308])
+@pytest.mark.parametrize(
+    ("method", "weight"),
+    [*zip(METHODS, [0.0, 5e-324, 1e308, 0.0], strict=True), ("balls", 1e308), ("metis", 5e-324)],
+)
 def test_equal_weights_give_the_same_partition_at_any_scale(method, weight):
     G = grid(7, 8)
     nx.set_edge_attributes(G, weight, "weight")
@@ -125,10 +128,9 @@ def test_links_heavier_than_all_lighter_ones_are_cut_only_for_balance(method, li
     maps = [[r * np.eye(1, dims[v]) for r, v in zip(roots, ends, strict=True)] for ends in edges.T]
     F = CellularSheaf(edges, *maps)
     for n_clusters in range(5, 16):
-        for seed in range(3):
-            P = select(F, n_clusters, method, "sheaf", seed)
-            assert_guarantees(P, n_clusters, 60, edges)
-            cut = P.labels[edges[heavy, 0]] != P.labels[edges[heavy, 1]]
-            assert cut.any() != kept
-            heaviest = np.bincount(P.labels, dims).max()
-            assert heaviest <= max(2 * dims.sum() / n_clusters, dims.max() + 60)
+        P = select(F, n_clusters, method, "sheaf", seed=n_clusters % 3)
+        assert_guarantees(P, n_clusters, 60, edges)
+        cut = P.labels[edges[heavy, 0]] != P.labels[edges[heavy, 1]]
+        assert cut.any() != kept
+        heaviest = np.bincount(P.labels, dims).max()
+        assert heaviest <= max(2 * dims.sum() / n_clusters, dims.max() + 60)

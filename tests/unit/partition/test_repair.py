@@ -18,7 +18,7 @@ from tests.unit.partition.test_select import METHODS, assert_guarantees, problem
 FORKED = [(0, 0), (0, 0), (0, 1), (0, 2), (4, 5), (5, 7), (7, 9), (11, 13), (13, 0), (0, 3), (0, 4)]
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=4 * settings().max_examples)
 @given(problem=problems(), seed=st.integers(0, 99))
 @example(problem=(FORKED, [0, 0, 0, 2, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0], [0] * 11, 4), seed=0)
 def test_repair_makes_any_labels_valid(problem, seed):
@@ -99,16 +99,18 @@ def crumbs(large, small, seed=0):
     return nx.convert_node_labels_to_integers(nx.relabel_nodes(graph, dict(enumerate(order))))
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("n_clusters", [40, 300])
+@pytest.mark.parametrize(
+    ("method", "n_clusters"),
+    [("balls", 120), ("balls", 20), ("matching", 120), ("spectral", 20), ("metis", 120)],
+)
 def test_large_component_among_many_small_ones_is_split(method, n_clusters):
     """Like astro-ph: 16,706 vertices in 1,029 components, one of which has 14,845."""
-    graph = crumbs(2000, 450)
+    graph = crumbs(800, 180)
     partition = sc.select(graph, n_clusters, method=method)
     assert_guarantees(partition, n_clusters, graph.number_of_nodes(), list(graph.edges))
     largest = max(nx.connected_components(graph), key=len)
     inside = np.unique(partition.labels[list(largest)])
-    share = 2000 / graph.number_of_nodes() * n_clusters
+    share = 800 / graph.number_of_nodes() * n_clusters
     assert abs(len(inside) - share) <= 1
     crossing = partition.labels[np.array(graph.edges)]
     assert (crossing[:, 0] != crossing[:, 1]).any()
@@ -173,8 +175,9 @@ def with_pairs(large=1500, pairs=100):
     return nx.disjoint_union_all([big] + [nx.path_graph(2)] * pairs)
 
 
-@pytest.mark.parametrize("method", ["balls", "matching"])
-@pytest.mark.parametrize("extra", [0, 1, 10, 20])
+@pytest.mark.parametrize(
+    ("method", "extra"), [("balls", 0), ("matching", 1), ("matching", 10), ("balls", 20)]
+)
 def test_warning_states_a_sufficient_number_of_clusters(method, extra):
     graph, n_clusters = with_pairs(), 101 + extra
     with pytest.warns(sc.SmallComponentsWarning) as caught:

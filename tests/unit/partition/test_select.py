@@ -121,8 +121,9 @@ def test_auto_is_balls():
 
 
 @pytest.mark.parametrize("method", BALANCED)
-@pytest.mark.parametrize("shape", [(30, 31), (9, 10, 11)], ids=["2-D", "3-D"])
-@pytest.mark.parametrize("n_clusters", [7, 25, 400])
+@pytest.mark.parametrize(
+    ("shape", "n_clusters"), [((30, 31), 25), ((9, 10, 11), 7), ((9, 10, 11), 400)], ids=str
+)
 def test_clusters_of_grids_are_balanced(method, shape, n_clusters):
     G = grid(*shape)
     sizes = select(G, n_clusters, method=method).sizes
@@ -176,13 +177,13 @@ def clusters(partition):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_clusters_of_a_star_are_leaves_and_the_rest(method):
-    sizes = np.sort(select(nx.star_graph(2000), 100, method=method).sizes)
-    assert sizes.tolist() == [1] * 99 + [1902]  # the only connected way
+    sizes = np.sort(select(nx.star_graph(500), 40, method=method).sizes)
+    assert sizes.tolist() == [1] * 39 + [462]  # the only connected way
 
 
 @pytest.mark.parametrize("method", BALANCED)
 def test_clusters_of_a_wheel_are_arcs(method):
-    sizes = select(nx.wheel_graph(2001), 50, method=method).sizes
+    sizes = select(nx.wheel_graph(501), 20, method=method).sizes
     assert sizes.max() <= 2 * sizes.mean()
 
 

@@ -148,23 +148,24 @@ def test_every_plot_accepts_one_cluster():
         draw(own)
 
 
-def test_many_clusters_are_drawn_as_one_rasterized_collection(ax):
+def test_many_clusters_are_drawn_as_one_rasterized_collection(ax, monkeypatch):
     """So many that lines are left out, which is said; every vertex is there."""
-    n = 60_000
+    monkeypatch.setattr("sheafcoarsen.plot._partition.LINES", 2_900)
+    n = 3_000
     v = np.arange(n)
     F = sc.CellularSheaf.constant(np.stack([v, (v + 1) % n], axis=1))
     C = sc.coarsen(F, sc.Partition(v // 3), 1)
     plot.partition(C, np.stack([np.cos(v / n), np.sin(v / n)], axis=1), ax=ax)
     fine, coarse = map(collections, ax.child_axes)
-    assert len(coarse["vertices"].get_offsets()) == 20_000
+    assert len(coarse["vertices"].get_offsets()) == 1_000
     assert len(fine["vertices"].get_offsets()) == n
     assert coarse["vertices"].get_rasterized()
     assert "internal edges" not in fine
-    assert "60,000 edges not drawn" in ax.child_axes[0].get_xlabel()
+    assert "3,000 edges not drawn" in ax.child_axes[0].get_xlabel()
     draw(ax)
     own = Figure().subplots()
     plot.spectra(C, ax=own)
-    assert len(collections(own)["kept"].get_offsets()) == 20_000
+    assert len(collections(own)["kept"].get_offsets()) == 1_000
     draw(own)
 
 

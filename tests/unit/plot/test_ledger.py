@@ -25,9 +25,10 @@ def bars(ax):
     }
 
 
-@pytest.mark.parametrize("operator", ["internal", "principal"])
-@pytest.mark.parametrize("columns", [None, 3])
-@pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
+@pytest.mark.parametrize(
+    ("operator", "columns", "scale"),
+    [("internal", None, 1e-100), ("principal", 3, 1.0), ("principal", None, 1e100)],
+)
 def test_waterfall_ends_at_the_fine_energy(operator, columns, scale, C, ax):
     F = C.fine.with_maps(C.fine.tail_data * scale, C.fine.head_data * scale)
     E = sc.energy_ledger(

@@ -185,8 +185,9 @@ def test_frames_with_nearly_equal_eigenvalues_are_reported_as_undetermined(n, mi
     [nx.grid_2d_graph(14, 11), nx.connected_watts_strogatz_graph(120, 4, 0.2, seed=2)],
     ids=["grid", "random"],
 )
-@pytest.mark.parametrize("reflects", [False, True])
-@pytest.mark.parametrize(("dim", "noise"), [(1, 0), (2, 0.2), (3, 0.0), (3, 0.2)])
+@pytest.mark.parametrize(
+    ("dim", "noise", "reflects"), [(1, 0, False), (2, 0.2, True), (3, 0.0, True), (3, 0.2, False)]
+)
 def test_modes_and_gap_match_dense_eigenvalues(graph, dim, noise, reflects):
     """With loops, which may turn, and where one edge reflects."""
     edges = [*nx.convert_node_labels_to_integers(graph).edges, (3, 3), (7, 7)]
@@ -202,7 +203,7 @@ def test_modes_and_gap_match_dense_eigenvalues(graph, dim, noise, reflects):
         assert subspace_difference(frames.reshape(-1, dim), vectors[:, :dim]) <= 1e-6
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_gap_is_accurate_if_weights_span_twelve_decades(seed, dim):
     edges = ring_with_chords(140, 200, seed=seed)
     G, _ = pose_graph(dim, edges, seed=seed, noise=0.01)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 
 import sheafcoarsen as sc
+from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from tests.support.helpers import same_subspace
 from tests.theory.test_theorems import coarsenings
 from tests.unit.verification.test_statements import ALWAYS, applied
@@ -34,7 +35,6 @@ def test_the_seed_determines_the_probes(C):
 @pytest.mark.parametrize(
     ("build", "error", "message"),
     [
-        (lambda C: sc.verify(C.sheaf), TypeError, "`C` must be a Coarsening, got CellularSheaf"),
         (lambda C: sc.verify(C, seed=-1), ValueError, "`seed` must be at least 0"),
         (
             lambda C: sc.verify(dataclasses.replace(C, sheaf=C.fine)),
@@ -48,8 +48,19 @@ def test_invalid_input_raises(C, build, error, message):
         build(C)
 
 
-@pytest.mark.parametrize(("operator", "compress"), [("internal", False), ("principal", True)])
-@pytest.mark.parametrize("scale", [1e-138, 1e-140, 1e-142, 1e-145, 1e-149, 1e150])
+@pytest.mark.parametrize(
+    ("scale", "operator", "compress"),
+    [
+        (1e-138, "internal", False),
+        (1e-140, "principal", True),
+        (1e-142, "internal", False),
+        (1e-145, "principal", True),
+        (1e-149, "internal", False),
+        (1e-149, "principal", True),
+        (1e150, "internal", False),
+        (1e150, "principal", True),
+    ],
+)
 def test_coarsenings_at_the_ends_of_the_floating_point_range_pass(scale, operator, compress):
     """Fourth powers overflow at these scales, so numbers must be scaled before squaring."""
     G = sc.CellularSheaf.random(
@@ -110,6 +121,7 @@ def test_coarsenings_at_any_scale_pass_after_saving_and_loading(tmp_path):
     C.sheaf.with_maps(C.sheaf.tail_data, C.sheaf.head_data)
 
 
+@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
 def test_a_coarsening_with_a_hub_passes():
     """The diagonal block of a hub of degree d sums d terms, all rounded in one direction."""
     F = sc.CellularSheaf.constant(nx.star_graph(3000))
