@@ -291,7 +291,7 @@ def _reused(
 ) -> KnownPairs:
     """Check that pairs are eigenpairs of the fine sheaf, and return them in units of ``delta``."""
     if isinstance(fine, Eigenmodes):
-        values, U, zeros, more = fine.values, fine.vectors, 0, not fine.tied
+        values, U, zeros, more = fine.values, fine.vectors, fine.n_zero, not fine.tied
     elif isinstance(fine, SpectralQuality) and fine.fine_vectors is not None:
         values, U, zeros, more = fine.fine, fine.fine_vectors, fine.kernel_fine, True
     else:
@@ -316,7 +316,7 @@ def _reused(
             "use eigenmodes(C.fine, k), with a smaller tol if pairs are none (for masses see "
             "the guide to surfaces)"
         )
-    return KnownPairs(U, zeros, more)
+    return KnownPairs(U[:, values > 0], zeros, more)
 
 
 def _coarse_sheaf(C: Coarsening, F: CellularSheaf) -> CellularSheaf:

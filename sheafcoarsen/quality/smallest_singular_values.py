@@ -131,18 +131,21 @@ def low_pairs(
         values = sigma**2
         end, is_cut = _end(values, zeros, k, 4 * eps * size * size, len(sigma) == remaining)
         if end is not None:
-            break
-        m = min(remaining, 2 * m + zeros, zeros + k + WIDENED)
-    if m < n:
-        worst = _relative_residual(D, values[zeros:end], X[:, zeros:end])
-        if worst > CONVERGED:
-            raise np.linalg.LinAlgError(
-                f"an eigenpair has not converged, with a residual of {worst:.3g} times its "
-                f"eigenvalue: the lowest is {values[zeros] / size**2:.3g} times norm(L). If a few "
-                "maps are far larger than the others, pass fine=eigenmodes(C.fine, "
-                f"{kernel + end + 1}, tol=1e-11), which includes the zeros and one pair more, or "
-                "coarsen normalize(sheaf)"
-            )
+            worst = _relative_residual(D, values[zeros:end], X[:, zeros:end])
+            if m == n or worst <= CONVERGED:
+                break
+            if n > SPARSE_ABOVE:
+                lowest = values[zeros] / size**2
+                raise np.linalg.LinAlgError(
+                    f"an eigenpair has not converged, with a residual of {worst:.3g} times its "
+                    f"eigenvalue: the lowest is {lowest:.3g} times norm(L). If a few maps are far "
+                    f"larger than the others, pass fine=eigenmodes(C.fine, {kernel + end + 1}, "
+                    f"tol={max(ENOUGH * lowest, EPS):.0e}), which includes the zeros and one pair "
+                    "more, or coarsen normalize(sheaf)"
+                )
+            m = n  # all vectors, whose singular values have no error of L
+        else:
+            m = min(remaining, 2 * m + zeros, zeros + k + WIDENED)
     zero = max(zero, float(sigma[:zeros].max(initial=0.0)))
     sigma, X = sigma[zeros:], X[:, zeros:]
     return LowPairs(sigma, X, end - zeros, kernel + zeros, zero, is_cut)
