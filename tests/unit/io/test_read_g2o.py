@@ -148,8 +148,7 @@ def test_vertices_are_ordered_by_occurrence_and_isolated_ones_kept(write):
 
 
 @pytest.mark.parametrize(
-    ("text", "dim"),
-    [("VERTEX_SE2 4 0 0 0\n", 2), (f"VERTEX_SE3:QUAT 4 {POSE_3D}\n", 3)],
+    ("text", "dim"), [("VERTEX_SE2 4 0 0 0\n", 2), (f"VERTEX_SE3:QUAT 4 {POSE_3D}\n", 3)]
 )
 @pytest.mark.parametrize("weights", ["information", "unit"])
 def test_file_with_only_vertices_is_a_graph(write, text, dim, weights):

@@ -11,7 +11,7 @@ import scipy.sparse
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
 from sheafcoarsen.sections.forests import forest_sections
-from tests.support.helpers import assert_residual, eps_of
+from tests.support.helpers import assert_residual, covering, eps_of
 from tests.support.kernels import JIT_IS_OFF
 
 SIZE = 300 if JIT_IS_OFF else 30_000
@@ -66,11 +66,16 @@ def assert_are_sections(F, S, h0):
         assert_residual((A @ x - B @ y) / (size or 1.0), 1.0, n=sum(A.shape), eps=eps)
 
 
-@pytest.mark.parametrize("kind", ["path", "star", "tree", "caterpillar"])
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(("n", "dim"), [(10, 3), (1000, 2), (SIZE, 1), (SIZE, 2)])
-def test_a_tree_with_invertible_maps_has_as_many_sections_as_stalk_dimensions(kind, dtype, n, dim):
-    n = min(n, SIZE)
+@pytest.mark.parametrize(
+    ("dtype", "kind", "size"),
+    covering(
+        DTYPES,
+        ["path", "star", "tree", "caterpillar"],
+        [(10, 3), (1000, 2), (SIZE, 1), (SIZE, 2)],
+    ),
+)
+def test_a_tree_with_invertible_maps_has_as_many_sections_as_stalk_dimensions(kind, dtype, size):
+    n, dim = min(size[0], SIZE), size[1]
     scale = {10: 1e-15, 1000: 1e12}.get(n, 1.0)
     F = gaussian(ends_of(kind, n), dim, dtype, scale)
     assert_are_sections(F, without_warnings(F), dim)

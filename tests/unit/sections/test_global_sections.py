@@ -17,13 +17,7 @@ from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen.sections import _global_sections, clustering
 from sheafcoarsen.sections.forests import forest_sections
 from tests.support import reference
-from tests.support.helpers import (
-    assert_residual,
-    eps_of,
-    same_subspace,
-    singular_values,
-    size,
-)
+from tests.support.helpers import assert_residual, eps_of, same_subspace, singular_values, size
 from tests.support.strategies import known_sections, sheaves
 
 

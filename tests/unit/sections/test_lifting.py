@@ -8,10 +8,7 @@ import scipy.sparse
 import sheafcoarsen as sc
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from tests.support import reference
-from tests.support.helpers import (
-    assert_residual,
-    dense_rank,
-)
+from tests.support.helpers import assert_residual, dense_rank
 from tests.unit.sections.test_global_sections import check_basis, neighbours
 
 

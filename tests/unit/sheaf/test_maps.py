@@ -4,13 +4,14 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given
 
 from sheafcoarsen import CellularSheaf
 from sheafcoarsen._support import range_limits
 from sheafcoarsen.sheaf import checked_sheaf
-from tests.support.strategies import DTYPES, sheaves
-from tests.unit.sheaf.test_cellular_sheaf import PATH, heads, tails
+from tests.support.errors import raises
+from tests.support.helpers import Tensor
+from tests.support.strategies import DTYPES
+from tests.unit.sheaf.test_cellular_sheaf import PATH
 
 # ---------------------------------------------------------------- scalar types
 
@@ -233,19 +234,6 @@ def test_inconsistent_sheaves_raise(case):
         CellularSheaf(*arguments)
 
 
-class Tensor:
-    """The part of a tensor's interface that numpy needs."""
-
-    def __init__(self, array):
-        self.array = np.asarray(array)
-
-    def __array__(self, dtype=None, copy=None):
-        return self.array
-
-    def __len__(self):
-        return len(self.array)
-
-
 def test_tensors_are_accepted_as_maps():
     tails, heads = np.float32([[[1], [2]]]), np.float32([[[3, 4], [5, 6]]])
     F = CellularSheaf(Tensor([[1, 0]]), Tensor(tails), Tensor(heads))
@@ -254,9 +242,7 @@ def test_tensors_are_accepted_as_maps():
     np.testing.assert_array_equal(F.head_map(0), heads[0])
     G = F.with_maps(Tensor(heads[:, :, :1]), [Tensor(heads[0])])
     np.testing.assert_array_equal(G.tail_map(0), heads[0, :, :1])
-    with pytest.raises(
-        ValueError, match=re.escape("`tail_maps` must have shape (m, d_e, d_v), got (2, 1)")
-    ):
+    with raises("ValueError: `tail_maps` must have shape (m, d_e, d_v), got (2, 1)"):
         CellularSheaf([[1, 0]], Tensor(tails[0]), heads)
 
 
@@ -293,49 +279,36 @@ def test_wrong_argument_types_raise(case):
 # ---------------------------------------------------------------- what the container holds
 
 
-@given(sheaves())
-def test_flat_data_concatenates_the_maps(F):
-    for data, maps in ((F.tail_data, tails(F)), (F.head_data, heads(F))):
-        flat = np.concatenate([np.zeros(0, F.dtype), *[M.ravel() for M in maps]])
-        np.testing.assert_array_equal(data, flat, strict=True)
-
-
 BAD_FLAT = {
     "flat too short": (
         lambda: CellularSheaf.from_flat([[0, 1]], [1.0], [1.0, 2.0], [1, 1], 1),
-        ValueError,
-        "`head_data` must have shape (1,), the sum of d_e d_v, got (2,)",
+        "ValueError: `head_data` must have shape (1,), the sum of d_e d_v, got (2,)",
     ),
     "flat not flat": (
         lambda: CellularSheaf.from_flat([[0, 1]], [[1.0]], [1.0], [1, 1], 1),
-        ValueError,
-        "`tail_data` must have shape (1,), the sum of d_e d_v, got (1, 1)",
+        "ValueError: `tail_data` must have shape (1,), the sum of d_e d_v, got (1, 1)",
     ),
     "flat, edge_dims too few": (
         lambda: CellularSheaf.from_flat(PATH, [1.0], [1.0], [1, 1, 1], [1]),
-        ValueError,
-        "`edge_dims` must have one entry per edge, 2 in all, got 1",
+        "ValueError: `edge_dims` must have one entry per edge, 2 in all, got 1",
     ),
     "flat, endpoint out of range": (
         lambda: CellularSheaf.from_flat(PATH, [1.0, 1.0], [1.0, 1.0], [1, 1], 1),
-        ValueError,
-        "`edges[1]` = (1, 2) is out of range for 2 vertices",
+        "ValueError: `edges[1]` = (1, 2) is out of range for 2 vertices",
     ),
     "flat, negative edge_dims": (
         lambda: CellularSheaf.from_flat(PATH, [1.0, 1.0], [1.0, 1.0], 1, [1, -1]),
-        ValueError,
-        "`edge_dims` must not be negative, got -1 at index 1",
+        "ValueError: `edge_dims` must not be negative, got -1 at index 1",
     ),
     "flat, nan": (
         lambda: CellularSheaf.from_flat(PATH, [1.0, np.nan], [1.0, 1.0], 1, 1),
-        ValueError,
-        "`tail_maps[1]` (edge 1 -> 2) must be finite",
+        "ValueError: `tail_maps[1]` (edge 1 -> 2) must be finite",
     ),
 }
 
 
 @pytest.mark.parametrize("case", BAD_FLAT)
 def test_invalid_flat_data_raises(case):
-    build, error, message = BAD_FLAT[case]
-    with pytest.raises(error, match=re.escape(message)):
+    build, message = BAD_FLAT[case]
+    with raises(message):
         build()

@@ -11,14 +11,14 @@ from sheafcoarsen.sheaf.values import edge_values
 from tests.support.helpers import assert_residual, dense_rank, eps_of
 from tests.support.strategies import DTYPES, graphs
 from tests.unit.sheaf.test_cellular_sheaf import assert_same_sheaf, heads, tails
-from tests.unit.sheaf.test_graphs import named_graph
+from tests.unit.sheaf.test_from_graphs import named_graph
 
 
 def test_edge_values_accept_names_lists_and_arrays():
     arrays = graph_arrays(named_graph())
-    expected = np.array([4.0, 2.0])
-    for value in ("weight", [4.0, 2.0], (4, 2), expected):
-        assert edge_values(arrays, value, "weight").tolist() == [4.0, 2.0]
+    expected = np.array([9.0, 4.0])
+    for value in ("weight", [9.0, 4.0], (9, 4), expected):
+        assert edge_values(arrays, value, "weight").tolist() == [9.0, 4.0]
     assert edge_values(arrays, expected.astype(np.float32), "weight").dtype == np.float32
 
 
@@ -26,7 +26,7 @@ def test_missing_attributes_have_the_default_value():
     G = named_graph()
     del G.edges["a", 3]["weight"]
     arrays = graph_arrays(G)
-    assert edge_weights(arrays, "weight").tolist() == [4.0, 1.0]
+    assert edge_weights(arrays, "weight").tolist() == [9.0, 1.0]
     assert edge_weights(arrays, "no such attribute").tolist() == [1.0, 1.0]
     assert edge_weights(arrays, None).tolist() == [1.0, 1.0]
     assert edge_weights(graph_arrays([[0, 1]]), "weight").tolist() == [1.0]
@@ -75,11 +75,7 @@ def test_invalid_edge_values_raise(case):
 
 
 BAD_WEIGHTS = {
-    "negative": (
-        [1.0, -2.0],
-        ValueError,
-        "must not be negative, got -2.0 for edge 1 ('a', 3)",
-    ),
+    "negative": ([1.0, -2.0], ValueError, "must not be negative, got -2.0 for edge 1 ('a', 3)"),
     "complex": ([1j, 1j], TypeError, "`weight` must be real, got dtype complex128"),
     "bool": ([True, False], TypeError, "got dtype bool"),
     "text": (["a", "b"], TypeError, "got dtype <U1"),

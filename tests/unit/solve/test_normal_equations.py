@@ -15,10 +15,7 @@ from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen.operators import fills_little
 from sheafcoarsen.solve._harmonic_extension import _free_coordinates
 from sheafcoarsen.solve.dirichlet import grounded
-from sheafcoarsen.solve.normal_equations import (
-    NormalEquations,
-    has_many_sections,
-)
+from sheafcoarsen.solve.normal_equations import NormalEquations, has_many_sections
 from tests.support import reference
 from tests.support.helpers import assert_residual, size
 
