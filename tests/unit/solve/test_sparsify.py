@@ -20,7 +20,7 @@ from tests.support.strategies import graphs, sheaves
 DENSE_GRAPH = nx.gnm_random_graph(100, 2400, seed=0)
 LOPSIDED = nx.compose(nx.barbell_graph(60, 3), nx.star_graph(122))
 SHEAVES = {
-    "graph": CellularSheaf.constant(nx.gnm_random_graph(500, 30_000, seed=2)),
+    "graph": CellularSheaf.constant(nx.gnm_random_graph(200, 6000, seed=2)),
     "weights": CellularSheaf.constant(
         np.array(DENSE_GRAPH.edges), weight=np.random.default_rng(0).lognormal(0, 2, 2400)
     ),
@@ -50,7 +50,7 @@ def ratios(F, G):
     return np.linalg.eigvalsh(W.conj().T @ M @ W), V[:, :-rank].T
 
 
-@pytest.mark.parametrize(("limits", "name"), covering([(0.3, 1e12), (0.8, 1e-12)], SHEAVES))
+@pytest.mark.parametrize(("limits", "name"), covering([(0.8, 1e-12), (0.3, 1e12)], SHEAVES))
 def test_all_generalized_eigenvalues_are_within_eps(name, limits):
     F, (eps, scale) = SHEAVES[name], limits
     F = F.with_maps(F.tail_data * F.dtype.type(scale), F.head_data * F.dtype.type(scale))
@@ -72,9 +72,9 @@ def test_all_generalized_eigenvalues_are_within_eps(name, limits):
 
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
 def test_sparsifying_dense_networks_keeps_few_edges():
-    for name, share in (("graph", 0.3), ("bundle", 0.55), ("weights", 0.7)):
-        F = SHEAVES[name]
-        assert sc.sparsify(F, 0.5).sheaf.n_edges <= share * F.n_edges, name
+    dense = CellularSheaf.constant(nx.gnm_random_graph(500, 30_000, seed=2))
+    for F, share in ((dense, 0.3), (SHEAVES["bundle"], 0.55), (SHEAVES["weights"], 0.7)):
+        assert sc.sparsify(F, 0.5).sheaf.n_edges <= share * F.n_edges
 
 
 def test_bridges_are_kept_with_weight_one():
