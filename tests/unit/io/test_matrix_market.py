@@ -14,11 +14,7 @@ from tests.support.helpers import assert_residual
 from tests.unit.io.test_read_graph import REAL, check, refuses
 
 PATTERN = "%%MatrixMarket matrix coordinate pattern symmetric\n"
-
-
 GENERAL = "%%MatrixMarket matrix coordinate real general\n"
-
-
 ARRAY = "%%MatrixMarket matrix array real general\n"
 
 

@@ -28,10 +28,7 @@ def weights(F):
 
 
 EDGES = [[0, 1], [0, 3], [1, 2], [2, 3]]
-
-
 WEIGHTS, SIGNED = [4.0, 0.25, 1.0, 9.0], [4.0, -0.25, 1.0, -9.0]
-
 
 FILES = {
     "g.mtx": """%%MatrixMarket matrix coordinate real symmetric
@@ -182,16 +179,12 @@ def refuses(path, line, message):
 
 
 GRAPHML = '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n{}\n</graphml>'
-
-
 KEY = '<key id="w" for="edge" attr.name="weight" attr.type="{}"/>\n'
-
 
 BODY = (
     '<graph edgedefault="{}"><node id="a"/><node id="b"/>\n<edge source="a" '
     'target="b">{}</edge></graph>'
 )
-
 
 VALUE = '<data key="w">{}</data>'
 
@@ -204,7 +197,6 @@ GML = (
     "graph [\n{} multigraph 1\nnode [ id 7 {} ]\nnode [ id 8 {} ]\nedge [ source 8 target 7 "
     "weight {} ]\n{}]\n"
 )
-
 
 ENDINGS = [".mtx", ".graph", ".txt", ".csv", ".graphml", ".gml"]
 

@@ -19,13 +19,11 @@ from tests.unit.coarsening.test_refresh import new_maps
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
-
 TAME = {
     "kinds": ("integer", "orthogonal", "bundle", "general", "repeated"),
     "scales": (1.0,),
     "spread": False,
 }
-
 
 RINGS = st.integers(0, 2)
 

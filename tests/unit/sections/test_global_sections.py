@@ -262,12 +262,11 @@ def test_clusters_grow_only_after_a_level_that_stalls(monkeypatch):
     assert growths == [1, 1]
 
 
-@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
-def test_the_threshold_is_lowered_if_large_clusters_stall(monkeypatch):
+def test_the_threshold_is_lowered_if_large_clusters_stall(monkeypatch, cluster_sizes):
     """With a threshold of 2, nothing is eliminated until the threshold is a tenth of it."""
     monkeypatch.setattr(_global_sections, "KEEP", {64: 2.0})
-    graph = nx.convert_node_labels_to_integers(nx.grid_2d_graph(18, 18))
-    S = sc.global_sections(sc.gallery.bundle(graph, 2, seed=0))
+    cluster_sizes(8, 24, 60)
+    S = sc.global_sections(sc.gallery.bundle(nx.grid_2d_graph(9, 9), 2, seed=0))
     assert S.h0 == 2
-    assert S.levels[:3] == (648,) * 3
+    assert S.levels[:3] == (162,) * 3
     assert S.levels[-1] <= clustering.LAST

@@ -16,8 +16,6 @@ from tests.support.helpers import assert_residual, eps_of
 from tests.support.strategies import sheaves
 
 NO_EDGES = np.zeros((0, 2), dtype=int)
-
-
 PATH = [[0, 1], [1, 2]]
 QUARTER_TURN = np.array([[0.0, -1.0], [1.0, 0.0]])  # not symmetric: a flipped edge shows
 
@@ -260,10 +258,7 @@ def test_with_maps_keeps_labels_and_has_the_new_scalar_type():
 
 
 F3 = mixed_sheaf()
-
-
 GOOD_TAILS, GOOD_HEADS = tails(F3), heads(F3)
-
 
 BAD_OTHERS = {
     "with_maps, wrong shape": (

@@ -130,8 +130,6 @@ def test_stored_maps_may_exceed_the_range_but_must_be_finite():
 
 
 ONE = np.ones((1, 1, 1))
-
-
 TWO = np.ones((2, 1, 1))
 
 

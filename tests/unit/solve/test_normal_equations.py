@@ -20,8 +20,6 @@ from tests.support import reference
 from tests.support.helpers import assert_residual, size
 
 PATH = CellularSheaf.random(nx.path_graph(4), 2, 2, seed=1)
-
-
 GRID = nx.convert_node_labels_to_integers(nx.grid_2d_graph(9, 8))
 
 

@@ -487,13 +487,17 @@ def test_empty_right_hand_sides_and_zero_dimensional_stalks(method):
     assert sc.Solver(empty, method=method)(np.ones((0, 3))).shape == (0, 3)
 
 
+def with_one_large_map(large):
+    tails = np.ones((4, 1, 1))
+    tails[0] = large
+    return CellularSheaf([(0, 1), (1, 2), (2, 0), (2, 3)], tails, np.ones((4, 1, 1)))
+
+
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("large", [1e4, 1e7])
 def test_residuals_are_small_relative_to_the_scale_of_every_stalk(method, large):
     """A right-hand side of the size of the largest map does not hide errors at other stalks."""
-    tails = np.ones((4, 1, 1))
-    tails[0] = large
-    F = sc.CellularSheaf([(0, 1), (1, 2), (2, 0), (2, 3)], tails, np.ones((4, 1, 1)))
+    F = with_one_large_map(large)
     wanted = np.array([1.0 / large, -2.0, 3.0, 1.5])
     L = sc.laplacian(F).toarray()
     solve = sc.Solver(F, method=method)
@@ -507,9 +511,7 @@ def test_residuals_are_small_relative_to_the_scale_of_every_stalk(method, large)
 @pytest.mark.parametrize("method", METHODS)
 def test_an_initial_guess_accurate_only_at_the_largest_map_is_improved(method):
     """Its residual is 3e-7 relative to the norm of b, but 1 relative to the scale of each stalk."""
-    tails = np.ones((4, 1, 1))
-    tails[0] = 1e7
-    F = sc.CellularSheaf([(0, 1), (1, 2), (2, 0), (2, 3)], tails, np.ones((4, 1, 1)))
+    F = with_one_large_map(1e7)
     L, wanted = sc.laplacian(F).toarray(), np.array([1e-7, -2.0, 3.0, 1.5])
     b = L @ wanted
     start = np.array([b[0] / L[0, 0], 0.0, 0.0, 0.0])
