@@ -1,16 +1,13 @@
 """Variants of OFF and OBJ files, and invalid ones."""
 
-import re
+import functools
 
 import pytest
 
 import sheafcoarsen as sc
+from tests.support import errors
 
-
-def refuses(path, line, message):
-    place = f"{path}: " if line is None else f"{path}:{line}: "
-    with pytest.raises(ValueError, match=re.escape(place) + ".*" + re.escape(message)):
-        sc.read_mesh(path)
+refuses = functools.partial(errors.refuses, sc.read_mesh)
 
 
 @pytest.mark.parametrize(
@@ -57,9 +54,8 @@ BAD_OFF = {
 }
 
 
-@pytest.mark.parametrize("case", BAD_OFF)
-def test_invalid_off_files_raise(write, case):
-    text, line, message = BAD_OFF[case]
+@pytest.mark.parametrize(("text", "line", "message"), BAD_OFF.values(), ids=BAD_OFF)
+def test_invalid_off_files_raise(write, text, line, message):
     refuses(write(text, "m.off"), line, message)
 
 
@@ -83,7 +79,6 @@ BAD_OBJ = {
 }
 
 
-@pytest.mark.parametrize("case", BAD_OBJ)
-def test_invalid_obj_files_raise(write, case):
-    text, line, message = BAD_OBJ[case]
+@pytest.mark.parametrize(("text", "line", "message"), BAD_OBJ.values(), ids=BAD_OBJ)
+def test_invalid_obj_files_raise(write, text, line, message):
     refuses(write(text, "m.obj"), line, message)

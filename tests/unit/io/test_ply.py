@@ -98,9 +98,8 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("case", BAD)
-def test_invalid_ply_files_raise(write, case):
-    content, line, message = BAD[case]
+@pytest.mark.parametrize(("content", "line", "message"), BAD.values(), ids=BAD)
+def test_invalid_ply_files_raise(write, content, line, message):
     refuses(write(content, "m.ply"), line, message)
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from sheafcoarsen.io import read_g2o
 from tests.support import reference
+from tests.support.errors import refuses
 from tests.support.helpers import assert_residual
 
 INFORMATION_2D = "1 0 0 1 0 1"
@@ -128,8 +129,7 @@ def test_unit_weights_ignore_the_information(write):
         "EDGE_SE2 0 1 0 0 1 1 0 0 1 0 -4\nEDGE_SE2 1 2 0 0 1 1 0 0 1 0 16\n", "b.g2o"
     )
     np.testing.assert_array_equal(read_g2o(indefinite, "unit").tail_map(1), np.eye(2))
-    with pytest.raises(ValueError, match=re.escape(f"{indefinite}:1: the information matrix")):
-        read_g2o(indefinite)
+    refuses(read_g2o, indefinite, 1, "the information matrix")
 
 
 def test_vertices_are_ordered_by_occurrence_and_isolated_ones_kept(write):
@@ -260,12 +260,7 @@ BAD = {
 @pytest.mark.parametrize(("text", "line", "message"), BAD.values(), ids=BAD)
 @pytest.mark.parametrize("name", ["graph.g2o", "graph.g2o.gz"])
 def test_invalid_lines_raise_error_with_line_number(write, text, line, message, name):
-    path = write(text, name)
-    with pytest.raises(ValueError, match=re.escape(f"{path}:{line}: ")) as caught:
-        read_g2o(path)
-    assert type(caught.value) is ValueError
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
+    refuses(read_g2o, write(text, name), line, message)
 
 
 @pytest.mark.parametrize(
@@ -283,8 +278,7 @@ def test_rotation_information_in_3d_must_be_positive_definite(write, block):
     information = np.eye(6)
     information[3:, 3:] = block
     path = write(GOOD_3D * 2 + f"EDGE_SE3:QUAT 0 1 {POSE_3D} {upper(information)}\n" + GOOD_3D)
-    with pytest.raises(ValueError, match=re.escape(f"{path}:3: the information matrix of the rot")):
-        read_g2o(path)
+    refuses(read_g2o, path, 3, "the information matrix of the rot")
     assert read_g2o(path, weights="unit").n_edges == 4
 
 
@@ -298,16 +292,12 @@ def test_translation_information_does_not_affect_the_connection(write):
 @pytest.mark.parametrize("text", ["", "\n\n", "# nothing\n", "FIX 0\n", "PARAMS_X 1 2\n"])
 def test_a_file_without_poses_is_not_a_g2o_file(write, text):
     for path in (write(text), write(text, "g.g2o.gz")):
-        with pytest.raises(
-            ValueError, match=f"{re.escape(str(path))}: not a g2o file: .*, EDGE_SE3:QUAT$"
-        ):
-            read_g2o(path)
+        assert refuses(read_g2o, path, None, "not a g2o file: ").endswith(", EDGE_SE3:QUAT")
 
 
 def test_error_about_weights_out_of_range_names_the_file(write):
     path = write("EDGE_SE2 0 1 0 0 1 1 0 0 1 0 1e305\n")
-    with pytest.raises(ValueError, match=re.escape(f"{path}: the largest entry")):
-        read_g2o(path)
+    refuses(read_g2o, path, None, "the largest entry")
     assert read_g2o(path, "unit").n_edges == 1
 
 
@@ -549,11 +539,7 @@ BAD_GRAPHS = {
 
 @pytest.mark.parametrize(("text", "line", "message"), BAD_GRAPHS.values(), ids=BAD_GRAPHS)
 def test_invalid_pose_graph_lines_raise_error_with_line_number(write, text, line, message):
-    path = write(text)
-    with pytest.raises(ValueError, match=re.escape(f"{path}:{line}: ")) as caught:
-        read_g2o(path, poses=True)
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
+    refuses(read_g2o, write(text), line, message, poses=True)
 
 
 def test_sensor_offsets_raise(write):
@@ -561,5 +547,4 @@ def test_sensor_offsets_raise(write):
     assert read_g2o(write(good), poses=True).sightings.points.tolist() == [[1, 2, 3]]
     for bad in ("0 0 0.5 0 0 0 1", "0 0 0 0 0 0.6 0.8"):
         path = write(f"{good}PARAMS_SE3OFFSET 1 {bad}\n")
-        with pytest.raises(ValueError, match=re.escape(f"{path}:3: sensors must be at")):
-            read_g2o(path, poses=True)
+        refuses(read_g2o, path, 3, "sensors must be at", poses=True)

@@ -1,5 +1,6 @@
 """The same graph in every format, and damaged files."""
 
+import functools
 import gzip
 import re
 
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from sheafcoarsen import CellularSheaf
 from sheafcoarsen.io import read_graph
+from tests.support import errors
 from tests.support.errors import raises
 from tests.support.helpers import assert_residual
 
@@ -168,14 +170,7 @@ def check(F, edges, expected_weights, labels=None, n=None):
     assert F.dtype == np.float64
 
 
-def refuses(path, line, message):
-    place = str(path) if line is None else f"{path}:{line}"
-    with pytest.raises(ValueError, match=f"^{re.escape(place)}") as caught:
-        read_graph(path)
-    assert type(caught.value) is ValueError
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
+refuses = functools.partial(errors.refuses, read_graph)
 
 
 GRAPHML = '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n{}\n</graphml>'
