@@ -341,8 +341,8 @@ def test_fine_pairs_that_split_a_multiplet_are_completed():
 
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
 def test_wheels_have_one_section_and_many_eigenvalues_near_one():
-    """The hub determines norm(L), so neighbouring eigenvalues differ by 1e-10 norm(L)."""
-    n = 5000
+    """The hub determines norm(L), so neighbouring eigenvalues differ by 1e-9 norm(L)."""
+    n = 2500
     F = CellularSheaf.constant(nx.wheel_graph(n))
     C = coarsen(F, sc.select(F, n // 12), 2)
     Q = sc.spectral_quality(C, 5)
