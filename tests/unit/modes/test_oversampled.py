@@ -275,7 +275,7 @@ def relative_errors(F, P, total, **options):
     ).relative_errors.mean()
 
 
-@pytest.mark.parametrize("d", [1, 3])
+@pytest.mark.parametrize("d", [1, 2])
 def test_oversampled_modes_approximate_the_low_spectrum_better_than_internal_modes(d):
     F = gallery.bundle(nx.grid_2d_graph(16, 16), d, noise=0.05 * (d > 1), seed=0)
     P = sc.select(F, 8)
@@ -385,7 +385,7 @@ def test_recoarsen_equals_a_new_coarsening_with_a_new_pilot(case, rings, seed, t
 
 
 def test_all_levels_use_the_target_of_the_finest_level():
-    F, _ = grid(12, 2, noise=0.1)
+    F, _ = grid(8, 2, noise=0.1)
     options = {"factor": 4, "n_levels": 2, "rank": 3, "local_operator": "oversampled", "rings": 2}
     H = sc.coarsen_levels(F, **options)
     assert (

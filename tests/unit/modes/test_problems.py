@@ -141,8 +141,8 @@ def watch_threads(monkeypatch):
 
 @pytest.mark.parametrize(("local_operator", "dtype"), covering(OPERATORS, DTYPES))
 def test_results_do_not_depend_on_the_number_of_threads(dtype, local_operator, monkeypatch):
-    F = CellularSheaf.random(nx.gnm_random_graph(120, 4000, seed=3), 3, 2, seed=5, dtype=dtype)
-    P = Partition(np.arange(120) // 15)  # N_a = 45, more than 60 internal rows
+    F = CellularSheaf.random(nx.gnm_random_graph(60, 1000, seed=3), 3, 2, seed=5, dtype=dtype)
+    P = Partition(np.arange(60) // 15)  # N_a = 45, more than 60 internal rows
     started = watch_threads(monkeypatch)
     monkeypatch.setattr("sheafcoarsen.modes.problems.SERIAL_BELOW", 0.0)
     results = []

@@ -27,9 +27,7 @@ def many_components(count, dim=3):
     return sc.CellularSheaf.constant(nx.disjoint_union_all(trees), dim)
 
 
-@pytest.mark.parametrize(
-    ("count", "dim", "spread"), [(170, 3, 0), (300, 3, 0), (300, 2, 0), (170, 3, 3)]
-)
+@pytest.mark.parametrize(("count", "dim", "spread"), [(170, 3, 0), (300, 2, 0), (170, 3, 3)])
 def test_positive_singular_values_are_found_above_many_zeros(count, dim, spread):
     """With a spread, those of paths are between those of the grid."""
     graph, F = many_components(count, 1), many_components(count, dim)
@@ -138,11 +136,11 @@ def test_the_largest_zero_may_come_from_a_small_component():
 def test_tiny_components_beside_a_graph_with_hubs_match_a_dense_solver():
     graphs = [nx.barabasi_albert_graph(300, 2, seed=1)]
     graphs += [nx.path_graph(2 + i % 4) for i in range(70)]
-    F = sc.gallery.bundle(nx.disjoint_union_all(graphs), 3, 0.0, seed=1)
+    F = sc.gallery.bundle(nx.disjoint_union_all(graphs), 2, 0.0, seed=1)
     with ties_allowed():
-        C = sc.coarsen(F, sc.select(F, 110), 3)
+        C = sc.coarsen(F, sc.select(F, 110), 2)
     Q = sc.spectral_quality(C, 10)
     L = sc.laplacian(F).toarray()
-    assert Q.kernel_fine == Q.kernel_coarse == 213
-    fine = np.linalg.eigvalsh(L)[213:]
+    assert Q.kernel_fine == Q.kernel_coarse == 142
+    fine = np.linalg.eigvalsh(L)[142:]
     np.testing.assert_allclose(Q.fine, fine[: len(Q.fine)], rtol=1e-9)
