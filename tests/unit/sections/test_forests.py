@@ -67,9 +67,7 @@ def assert_are_sections(F, S, h0):
 @pytest.mark.parametrize(
     ("dtype", "kind", "size"),
     covering(
-        DTYPES,
-        ["path", "star", "tree", "caterpillar"],
-        [(10, 3), (1000, 2), (SIZE, 1), (SIZE, 2)],
+        DTYPES, ["path", "star", "tree", "caterpillar"], [(10, 3), (1000, 2), (SIZE, 1), (SIZE, 2)]
     ),
 )
 def test_a_tree_with_invertible_maps_has_as_many_sections_as_stalk_dimensions(kind, dtype, size):

@@ -261,35 +261,26 @@ F3 = mixed_sheaf()
 GOOD_TAILS, GOOD_HEADS = tails(F3), heads(F3)
 
 BAD_OTHERS = {
-    "with_maps, wrong shape": (
-        lambda: F3.with_maps(GOOD_TAILS, [*GOOD_HEADS[:2], np.ones((1, 3)), GOOD_HEADS[3]]),
-        "ValueError: `head_maps[2]` must have shape (1, 2), as in the sheaf it replaces, got (1, "
-        "3)",
+    "ValueError: `head_maps[2]` must have shape (1, 2), as in the sheaf it replaces, got (1, "
+    "3)": lambda: F3.with_maps(GOOD_TAILS, [*GOOD_HEADS[:2], np.ones((1, 3)), GOOD_HEADS[3]]),
+    "ValueError: `tail_maps` must hold one map per edge, 4 in all, got 3": lambda: F3.with_maps(
+        GOOD_TAILS[:3], GOOD_HEADS
     ),
-    "with_maps, too few": (
-        lambda: F3.with_maps(GOOD_TAILS[:3], GOOD_HEADS),
-        "ValueError: `tail_maps` must hold one map per edge, 4 in all, got 3",
+    "ValueError: flat `head_maps` must have length 8, got 7": lambda: F3.with_maps(
+        F3.tail_data, F3.head_data[:-1]
     ),
-    "with_maps, wrong length": (
-        lambda: F3.with_maps(F3.tail_data, F3.head_data[:-1]),
-        "ValueError: flat `head_maps` must have length 8, got 7",
+    "ValueError: the largest entry of `tail_maps and head_maps` is 1.5e-199, outside "
+    "1.5e-150": lambda: F3.with_maps(0 * F3.tail_data, 0 * F3.head_data).with_maps(
+        1e-200 * F3.tail_data, 1e-200 * F3.head_data
     ),
-    "with_maps of a zero sheaf, tiny": (
-        lambda: F3.with_maps(0 * F3.tail_data, 0 * F3.head_data).with_maps(
-            1e-200 * F3.tail_data, 1e-200 * F3.head_data
-        ),
-        "ValueError: the largest entry of `tail_maps and head_maps` is 1.5e-199, outside 1.5e-150",
-    ),
-    "with_maps, nan": (
-        lambda: F3.with_maps(F3.tail_data, F3.head_data * np.nan),
-        "ValueError: `head_maps[0]` (edge 0 -> 0) must be finite, got nan",
+    "ValueError: `head_maps[0]` (edge 0 -> 0) must be finite, got nan": lambda: F3.with_maps(
+        F3.tail_data, F3.head_data * np.nan
     ),
 }
 
 
-@pytest.mark.parametrize("case", BAD_OTHERS)
-def test_invalid_maps_and_indices_raise(case):
-    build, message = BAD_OTHERS[case]
+@pytest.mark.parametrize(("message", "build"), BAD_OTHERS.items(), ids=BAD_OTHERS)
+def test_invalid_maps_and_indices_raise(build, message):
     with raises(message):
         build()
 

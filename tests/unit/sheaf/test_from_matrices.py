@@ -117,44 +117,37 @@ def test_small_and_empty_matrices(n):
     assert (F.n_vertices, F.n_edges) == (n, 0)
 
 
-BAD = {
-    "not square": ([[1, 2]], 1, "ValueError: `L` must be a square matrix, got shape (1, 2)"),
-    "text": ([["a"]], 1, "TypeError: `L` must hold float32"),
-    "nan": ([[np.nan]], 1, "ValueError: `L` must be finite, got nan at (0, 0)"),
-    "dims": (np.eye(3), 2, "ValueError: `dims` = 2 does not divide the size of `L`, 3"),
-    "dim 0": (np.eye(3), 0, "ValueError: `dims` must be at least 1, got 0"),
-    "dims too few": (np.eye(3), [1, 1], "ValueError: `dims` must sum to the size of `L`, 3, got 2"),
-    "not Hermitian": (
+BAD = [
+    ([[1, 2]], 1, "ValueError: `L` must be a square matrix, got shape (1, 2)"),
+    ([["a"]], 1, "TypeError: `L` must hold float32"),
+    ([[np.nan]], 1, "ValueError: `L` must be finite, got nan at (0, 0)"),
+    (np.eye(3), 2, "ValueError: `dims` = 2 does not divide the size of `L`, 3"),
+    (np.eye(3), 0, "ValueError: `dims` must be at least 1, got 0"),
+    (np.eye(3), [1, 1], "ValueError: `dims` must sum to the size of `L`, 3, got 2"),
+    (
         np.diag([1.0, 1, 1, 1]) + np.diag([0.5], 3),
         2,
         "ValueError: block (0, 1) is not the adjoint of block (1, 0): entries 0.5 at (0, 3) and 0 "
-        "at (3, 0) "
-        "differ by 0.5",
+        "at (3, 0) differ by 0.5",
     ),
-    "negative block": (
+    (
         np.diag([1.0, 1, 1, -2]),
         2,
         "ValueError: its diagonal block (1, 1) must be positive semidefinite, but has the "
         "eigenvalue -2",
     ),
-    "no block": (
-        [[1.0, -1.0], [-1.0, 0.0]],
-        1,
-        "ValueError: the diagonal block of vertex 1 is too small",
-    ),
-    "indefinite": (
+    ([[1.0, -1.0], [-1.0, 0.0]], 1, "ValueError: the diagonal block of vertex 1 is too small"),
+    (
         [[5.0, 0, 0], [0, 1.0, -2.0], [0, -2.0, 1.0]],
         1,
         "ValueError: the diagonal block of vertex 1 is too small for the balanced maps of its "
-        "edges and "
-        "leaves the eigenvalue -1 ",
+        "edges and leaves the eigenvalue -1 ",
     ),
-}
+]
 
 
-@pytest.mark.parametrize("case", BAD)
-def test_invalid_matrices_and_dimensions_raise(case):
-    L, dims, message = BAD[case]
+@pytest.mark.parametrize(("L", "dims", "message"), BAD, ids=[row[-1] for row in BAD])
+def test_invalid_matrices_and_dimensions_raise(L, dims, message):
     with raises(message):
         sc.CellularSheaf.from_laplacian(L, dims)
 

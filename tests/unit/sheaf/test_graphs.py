@@ -95,73 +95,62 @@ def test_edge_arrays_keep_order_and_orientation(graph):
 TRIANGLE = [[0, 1], [1, 2], [2, 0]]
 NAN_ADJACENCY = scipy.sparse.csr_array(np.array([[0, np.nan], [np.nan, 0]]))
 
-BAD_GRAPHS = {
-    "directed": (nx.DiGraph([(0, 1)]), None, "ValueError: `graph` must be undirected"),
-    "directed multigraph": (nx.MultiDiGraph([(0, 1)]), None, "ValueError: to_undirected()"),
-    "asymmetric": (
+BAD_GRAPHS = [
+    (nx.DiGraph([(0, 1)]), None, "ValueError: `graph` must be undirected"),
+    (nx.MultiDiGraph([(0, 1)]), None, "ValueError: to_undirected()"),
+    (
         scipy.sparse.csr_array([[0, 1], [2, 0]]),
         None,
         "ValueError: `graph` must be a symmetric adjacency, got 1 at (0, 1) and 2 at (1, 0)",
     ),
-    "asymmetric unsigned": (
+    (
         scipy.sparse.csr_array(np.array([[0, 1], [2, 0]], np.uint8)),
         None,
         "ValueError: got 1 at (0, 1) and 2 at (1, 0)",
     ),
-    "one direction only": (
+    (
         scipy.sparse.csr_array([[0, 1.5], [0, 0]]),
         None,
         "ValueError: got 1.5 at (0, 1) and 0.0 at (1, 0)",
     ),
-    "nan adjacency": (NAN_ADJACENCY, None, "ValueError: must be finite, got nan at (0, 1)"),
-    "infinite adjacency": (
+    (NAN_ADJACENCY, None, "ValueError: must be finite, got nan at (0, 1)"),
+    (
         scipy.sparse.csr_array([[np.inf, 0], [0, 1]]),
         None,
         "ValueError: must be finite, got inf at (0, 0)",
     ),
-    "rectangular adjacency": (
+    (
         scipy.sparse.csr_array(np.ones((2, 3))),
         None,
         "ValueError: `graph` must be a square adjacency, got shape (2, 3)",
     ),
-    "complex adjacency": (scipy.sparse.csr_array([[1j]]), None, "TypeError: real adjacency"),
-    "negative endpoint": (
-        [[0, 1], [1, -2]],
-        None,
-        "ValueError: `graph[1]` = (1, -2) has a negative",
-    ),
-    "fraction": ([[0, 1], [1, 1.5]], None, "ValueError: whole numbers, got 1.5 at index (1, 1)"),
-    "three columns": ([[0, 1, 2]], None, "ValueError: `graph` must have shape (m, 2), got (1, 3)"),
-    "one-dimensional": ([0, 1], None, "ValueError: `graph` must be 2-dimensional, got shape (2,)"),
-    "ragged": ([[0, 1], [2]], None, "ValueError: `graph` must be a rectangular array"),
-    "text": ("karate", None, "TypeError: `graph` must be a networkx graph, a scipy adjacency or"),
-    "none": (None, None, "TypeError: `graph` must be a networkx graph, a scipy adjacency or"),
-    "bool edges": (np.array([[True, False]]), None, "TypeError: integers, got dtype bool"),
-    "names": (
+    (scipy.sparse.csr_array([[1j]]), None, "TypeError: real adjacency"),
+    ([[0, 1], [1, -2]], None, "ValueError: `graph[1]` = (1, -2) has a negative"),
+    ([[0, 1], [1, 1.5]], None, "ValueError: whole numbers, got 1.5 at index (1, 1)"),
+    ([[0, 1, 2]], None, "ValueError: `graph` must have shape (m, 2), got (1, 3)"),
+    ([0, 1], None, "ValueError: `graph` must be 2-dimensional, got shape (2,)"),
+    ([[0, 1], [2]], None, "ValueError: `graph` must be a rectangular array"),
+    ("karate", None, "TypeError: `graph` must be a networkx graph, a scipy adjacency or"),
+    (None, None, "TypeError: `graph` must be a networkx graph, a scipy adjacency or"),
+    (np.array([[True, False]]), None, "TypeError: integers, got dtype bool"),
+    (
         [["a", "b"]],
         None,
         "TypeError: `graph` must hold integers, got dtype <U1: numpy.unique(graph, "
         "return_inverse=True)[1] converts",
     ),
-    "too few vertices": (
-        TRIANGLE,
-        2,
-        "ValueError: `graph[1]` = (1, 2) has a vertex beyond `n_vertices` = 2",
-    ),
-    "negative n_vertices": (TRIANGLE, -1, "ValueError: `n_vertices` must be at least 0, got -1"),
-    "fractional n_vertices": (TRIANGLE, 3.0, "TypeError: `n_vertices` must be an integer, got 3.0"),
-    "n_vertices of a networkx graph": (nx.path_graph(3), 3, "ValueError: has a list of nodes"),
-    "n_vertices of an adjacency": (
-        scipy.sparse.csr_array(np.ones((2, 2))),
-        2,
-        "ValueError: has a size",
-    ),
-}
+    (TRIANGLE, 2, "ValueError: `graph[1]` = (1, 2) has a vertex beyond `n_vertices` = 2"),
+    (TRIANGLE, -1, "ValueError: `n_vertices` must be at least 0, got -1"),
+    (TRIANGLE, 3.0, "TypeError: `n_vertices` must be an integer, got 3.0"),
+    (nx.path_graph(3), 3, "ValueError: has a list of nodes"),
+    (scipy.sparse.csr_array(np.ones((2, 2))), 2, "ValueError: has a size"),
+]
 
 
-@pytest.mark.parametrize("case", BAD_GRAPHS)
-def test_invalid_graphs_raise(case):
-    graph, n_vertices, message = BAD_GRAPHS[case]
+@pytest.mark.parametrize(
+    ("graph", "n_vertices", "message"), BAD_GRAPHS, ids=[row[-1] for row in BAD_GRAPHS]
+)
+def test_invalid_graphs_raise(graph, n_vertices, message):
     with raises(message):
         graph_arrays(graph, n_vertices)
 
