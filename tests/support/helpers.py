@@ -1,6 +1,7 @@
 """The one assertion for numbers, and dense linear algebra that says what a rank is."""
 
 import contextlib
+import itertools
 import warnings
 
 import numpy as np
@@ -218,3 +219,28 @@ def ties_allowed():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TiedModesWarning)
         yield
+
+
+def covering(first, *others) -> list[tuple]:
+    """Return cases with every value of the first list and every combination of the others.
+
+    For parameters that do not interact, where the product of all lists would repeat itself.
+    """
+    first, rest = list(first), list(itertools.product(*others))
+    length = max(len(first), len(rest))
+    # one step further after each round, so that no value stands beside the same others only
+    turns = [(i + i // len(first)) % len(first) for i in range(length)]
+    return [(first[turn], *rest[i % len(rest)]) for i, turn in enumerate(turns)]
+
+
+class Tensor:
+    """The part of a tensor's interface that numpy needs."""
+
+    def __init__(self, array):
+        self.array = np.asarray(array)
+
+    def __array__(self, dtype=None, copy=None):
+        return self.array
+
+    def __len__(self):
+        return len(self.array)

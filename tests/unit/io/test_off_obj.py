@@ -1,16 +1,13 @@
 """Variants of OFF and OBJ files, and invalid ones."""
 
-import re
+import functools
 
 import pytest
 
 import sheafcoarsen as sc
+from tests.support import errors
 
-
-def refuses(path, line, message):
-    place = f"{path}: " if line is None else f"{path}:{line}: "
-    with pytest.raises(ValueError, match=re.escape(place) + ".*" + re.escape(message)):
-        sc.read_mesh(path)
+refuses = functools.partial(errors.refuses, sc.read_mesh)
 
 
 @pytest.mark.parametrize(
@@ -31,35 +28,34 @@ def test_variants_of_off_are_read(write, text):
 
 THREE = "0 0 0\n1 0 0\n0 1 0\n"
 
-BAD_OFF = {
-    "empty": ("", None, "begins with OFF, COFF or NOFF, got 'nothing'"),
-    "header": ("PLY\n", 1, "begins with OFF, COFF or NOFF, got 'PLY'"),
-    "four": ("4OFF\n", 1, "begins with OFF"),
-    "binary": ("OFF BINARY\n", 1, "binary OFF is not supported"),
-    "no-counts": ("OFF\n", 1, "must be a whole number"),
-    "one-count": ("OFF\n3\n", 2, "numbers of vertices, faces and edges must follow"),
-    "word-count": ("OFF\n3 x 0\n", 2, "must be a whole number, got 'x'"),
-    "negative": ("OFF\n3 -1 0\n", 2, "must follow"),
-    "few-vertices": ("OFF\n4 1 0\n" + THREE, None, "the file ends after 3 of 4 vertices"),
-    "few-faces": ("OFF\n3 2 0\n" + THREE + "3 0 1 2\n", None, "ends after 1 of 2 faces"),
-    "more": ("OFF\n3 1 0\n" + THREE + "3 0 1 2\n3 0 2 1\n", 7, "but more lines follow"),
-    "flat": ("OFF\n3 1 0\n0 0\n", 3, "a vertex needs 3 coordinates, got 2"),
-    "nan": ("OFF\n3 0 0\n0 0 0\n1 nan 0\n0 1 0\n", 4, "a coordinate must be finite, got 'nan'"),
-    "word": ("OFF\n3 0 0\n0 0 0\n1 0 0\n0 1_0 0\n", 5, "must be a number, got '1_0'"),
-    "short-face": ("OFF\n3 1 0\n" + THREE + "3 0 1\n", 6, "needs as many vertices, got 2"),
-    "word-face": ("OFF\n3 1 0\n" + THREE + "3 0 1 x\n", 6, "must be a whole number, got 'x'"),
-    "size-word": ("OFF\n3 1 0\n" + THREE + "three 0 1 2\n", 6, "whole number, got 'three'"),
-    "edge": ("OFF\n3 1 0\n" + THREE + "2 0 1\n", 6, "face 0 has 2 corners, but needs at least 3"),
-    "range": ("OFF\n3 1 0\n" + THREE + "3 0 1 3\n", 6, "vertex 3, but there are vertices 0 .. 2"),
-    "below": ("OFF\n3 1 0\n" + THREE + "3 0 -1 2\n", 6, "face 0 contains vertex -1"),
-    "huge": ("OFF\n3 1 0\n" + THREE + f"3 0 1 {10**30}\n", 6, "face 0 contains vertex"),
-    "twice": ("OFF\n3 2 0\n" + THREE + "3 0 1 2\n3 0 1 0\n", 7, "face 1 contains vertex 0 twice"),
-}
+BAD_OFF = [
+    ("", None, "begins with OFF, COFF or NOFF, got 'nothing'"),
+    ("PLY\n", 1, "begins with OFF, COFF or NOFF, got 'PLY'"),
+    ("4OFF\n", 1, "begins with OFF"),
+    ("OFF BINARY\n", 1, "binary OFF is not supported"),
+    ("OFF\n", 1, "must be a whole number"),
+    ("OFF\n3\n", 2, "numbers of vertices, faces and edges must follow"),
+    ("OFF\n3 x 0\n", 2, "must be a whole number, got 'x'"),
+    ("OFF\n3 -1 0\n", 2, "must follow"),
+    ("OFF\n4 1 0\n" + THREE, None, "the file ends after 3 of 4 vertices"),
+    ("OFF\n3 2 0\n" + THREE + "3 0 1 2\n", None, "ends after 1 of 2 faces"),
+    ("OFF\n3 1 0\n" + THREE + "3 0 1 2\n3 0 2 1\n", 7, "but more lines follow"),
+    ("OFF\n3 1 0\n0 0\n", 3, "a vertex needs 3 coordinates, got 2"),
+    ("OFF\n3 0 0\n0 0 0\n1 nan 0\n0 1 0\n", 4, "a coordinate must be finite, got 'nan'"),
+    ("OFF\n3 0 0\n0 0 0\n1 0 0\n0 1_0 0\n", 5, "must be a number, got '1_0'"),
+    ("OFF\n3 1 0\n" + THREE + "3 0 1\n", 6, "needs as many vertices, got 2"),
+    ("OFF\n3 1 0\n" + THREE + "3 0 1 x\n", 6, "must be a whole number, got 'x'"),
+    ("OFF\n3 1 0\n" + THREE + "three 0 1 2\n", 6, "whole number, got 'three'"),
+    ("OFF\n3 1 0\n" + THREE + "2 0 1\n", 6, "face 0 has 2 corners, but needs at least 3"),
+    ("OFF\n3 1 0\n" + THREE + "3 0 1 3\n", 6, "vertex 3, but there are vertices 0 .. 2"),
+    ("OFF\n3 1 0\n" + THREE + "3 0 -1 2\n", 6, "face 0 contains vertex -1"),
+    ("OFF\n3 1 0\n" + THREE + f"3 0 1 {10**30}\n", 6, "face 0 contains vertex"),
+    ("OFF\n3 2 0\n" + THREE + "3 0 1 2\n3 0 1 0\n", 7, "face 1 contains vertex 0 twice"),
+]
 
 
-@pytest.mark.parametrize("case", BAD_OFF)
-def test_invalid_off_files_raise(write, case):
-    text, line, message = BAD_OFF[case]
+@pytest.mark.parametrize(("text", "line", "message"), BAD_OFF, ids=[row[-1] for row in BAD_OFF])
+def test_invalid_off_files_raise(write, text, line, message):
     refuses(write(text, "m.off"), line, message)
 
 
@@ -70,20 +66,19 @@ def test_negative_obj_indices_count_from_the_last_vertex(write):
     assert faces.tolist() == [[0, 1, 2], [0, 1, 3], [3, 2, 1]]
 
 
-BAD_OBJ = {
-    "empty": ("", None, "no line is v x y z"),
-    "flat": ("v 0 0\n", 1, "a vertex needs 3 coordinates, got 2"),
-    "infinite": ("v 0 0 inf\n", 1, "a coordinate must be finite, got 'inf'"),
-    "zero": ("v 0 0 0\nf 1 0 1\n", 2, "vertices are numbered from 1, got 0"),
-    "word": ("v 0 0 0\n\nf 1 a/2 1\n", 3, "must be a whole number, got 'a'"),
-    "range": ("v 0 0 0\nv 1 0 0\nf 1 2 3\n", 3, "vertex 3, but there are vertices 1 .. 2"),
-    "below": ("v 0 0 0\nf -1 -2 1\n", 2, "face 0 contains vertex 0"),
-    "short": ("v 0 0 0\nv 1 0 0\nf 1 2\n", 3, "face 0 has 2 corners"),
-    "twice": ("v 0 0 0\nv 1 0 0\nf 1 2 1\n", 3, "face 0 contains vertex 1 twice"),
-}
+BAD_OBJ = [
+    ("", None, "no line is v x y z"),
+    ("v 0 0\n", 1, "a vertex needs 3 coordinates, got 2"),
+    ("v 0 0 inf\n", 1, "a coordinate must be finite, got 'inf'"),
+    ("v 0 0 0\nf 1 0 1\n", 2, "vertices are numbered from 1, got 0"),
+    ("v 0 0 0\n\nf 1 a/2 1\n", 3, "must be a whole number, got 'a'"),
+    ("v 0 0 0\nv 1 0 0\nf 1 2 3\n", 3, "vertex 3, but there are vertices 1 .. 2"),
+    ("v 0 0 0\nf -1 -2 1\n", 2, "face 0 contains vertex 0"),
+    ("v 0 0 0\nv 1 0 0\nf 1 2\n", 3, "face 0 has 2 corners"),
+    ("v 0 0 0\nv 1 0 0\nf 1 2 1\n", 3, "face 0 contains vertex 1 twice"),
+]
 
 
-@pytest.mark.parametrize("case", BAD_OBJ)
-def test_invalid_obj_files_raise(write, case):
-    text, line, message = BAD_OBJ[case]
+@pytest.mark.parametrize(("text", "line", "message"), BAD_OBJ, ids=[row[-1] for row in BAD_OBJ])
+def test_invalid_obj_files_raise(write, text, line, message):
     refuses(write(text, "m.obj"), line, message)

@@ -54,53 +54,48 @@ def test_point_clouds_have_no_faces(write):
     assert faces.shape == (0, 3)
 
 
-BAD = {
-    "empty": ("", 1, "begins with a line ply"),
-    "off": ("OFF\n", 1, "begins with a line ply"),
-    "no-end": ("ply\nformat ascii 1.0\n", None, "the file ends before end_header"),
-    "format": ("ply\nformat text 1.0\n", 2, "the format must be one of ascii, binary_little"),
-    "no-format": ("ply\nend_header\n", None, "the header has no format"),
-    "word": ("ply\nfoo\nend_header\n", 2, "unknown word 'foo' in the header"),
-    "element": (
-        "ply\nelement vertex -3\nend_header\n",
-        2,
-        "an element requires a name and a count",
-    ),
-    "early": ("ply\nproperty int a\nend_header\n", 2, "a property before any element"),
-    "type": ("ply\nelement vertex 3\nproperty real x\nend_header\n", 3, "no type 'real'"),
-    "again": ("ply\nelement a 1\nproperty int b\nelement a 1\n", 4, "a second element 'a'"),
-    "bare": (text(VERTICES, "element a 9\n", ROWS), None, "the element 'a' has no properties"),
-    "property": ("ply\nelement vertex 3\nproperty int\nend_header\n", 3, "a type and a name"),
-    "list": (text("element face 1\nproperty list float int vertex_index\n", ""), 4, "whole"),
-    "no-vertex": (text(FACES, ""), None, "no element vertex with properties x, y and z"),
-    "no-z": (text(VERTICES.replace(" z", " w"), ROWS), None, "no element vertex with"),
-    "vertex-list": (text(VERTICES, "property list uchar int a\n", ROWS), None, "vertex has lists"),
-    "no-list": (text(VERTICES, "element face 1\nproperty int a\n", ROWS), None, "no list vertex_"),
-    "float": (
+BAD = [
+    ("", 1, "begins with a line ply"),
+    ("OFF\n", 1, "begins with a line ply"),
+    ("ply\nformat ascii 1.0\n", None, "the file ends before end_header"),
+    ("ply\nformat text 1.0\n", 2, "the format must be one of ascii, binary_little"),
+    ("ply\nend_header\n", None, "the header has no format"),
+    ("ply\nfoo\nend_header\n", 2, "unknown word 'foo' in the header"),
+    ("ply\nelement vertex -3\nend_header\n", 2, "an element requires a name and a count"),
+    ("ply\nproperty int a\nend_header\n", 2, "a property before any element"),
+    ("ply\nelement vertex 3\nproperty real x\nend_header\n", 3, "no type 'real'"),
+    ("ply\nelement a 1\nproperty int b\nelement a 1\n", 4, "a second element 'a'"),
+    (text(VERTICES, "element a 9\n", ROWS), None, "the element 'a' has no properties"),
+    ("ply\nelement vertex 3\nproperty int\nend_header\n", 3, "a type and a name"),
+    (text("element face 1\nproperty list float int vertex_index\n", ""), 4, "whole"),
+    (text(FACES, ""), None, "no element vertex with properties x, y and z"),
+    (text(VERTICES.replace(" z", " w"), ROWS), None, "no element vertex with"),
+    (text(VERTICES, "property list uchar int a\n", ROWS), None, "vertex has lists"),
+    (text(VERTICES, "element face 1\nproperty int a\n", ROWS), None, "no list vertex_"),
+    (
         text(VERTICES, "element face 1\nproperty list uchar float vertex_index\n", ROWS),
         None,
         "vertex_indices must be whole numbers",
     ),
-    "lists": (
+    (
         text(
             VERTICES, FACES.replace("1\n", "1\nproperty list uchar int a\n"), ROWS + "1 5 3 0 1 2"
         ),
         None,
         "lists before vertex_indices are not supported",
     ),
-    "few": (text(VERTICES, FACES, "0 0 0\n1 0 0\n"), None, "ends inside its 3 elements 'vertex'"),
-    "no-face": (text(VERTICES, FACES, ROWS), None, "ends inside its 1 elements 'face'"),
-    "columns": (text(VERTICES, "0 0 0\n1 0\n"), 9, "a vertex has 3 numbers, got 2"),
-    "nan": (text(VERTICES, "0 0 0\n1 0 nan\n0 0 0\n"), 9, "a coordinate must be finite"),
-    "short": (text(VERTICES, FACES, ROWS + "3 0 1\n"), 13, "needs as many vertices, got 2"),
-    "range": (text(VERTICES, FACES, ROWS + "3 0 1 3\n"), 13, "face 0 contains vertex 3"),
-    "more": (text(VERTICES, FACES, ROWS + "3 0 1 2\n1\n"), 14, "more lines than the header"),
-}
+    (text(VERTICES, FACES, "0 0 0\n1 0 0\n"), None, "ends inside its 3 elements 'vertex'"),
+    (text(VERTICES, FACES, ROWS), None, "ends inside its 1 elements 'face'"),
+    (text(VERTICES, "0 0 0\n1 0\n"), 9, "a vertex has 3 numbers, got 2"),
+    (text(VERTICES, "0 0 0\n1 0 nan\n0 0 0\n"), 9, "a coordinate must be finite"),
+    (text(VERTICES, FACES, ROWS + "3 0 1\n"), 13, "needs as many vertices, got 2"),
+    (text(VERTICES, FACES, ROWS + "3 0 1 3\n"), 13, "face 0 contains vertex 3"),
+    (text(VERTICES, FACES, ROWS + "3 0 1 2\n1\n"), 14, "more lines than the header"),
+]
 
 
-@pytest.mark.parametrize("case", BAD)
-def test_invalid_ply_files_raise(write, case):
-    content, line, message = BAD[case]
+@pytest.mark.parametrize(("content", "line", "message"), BAD, ids=[row[-1] for row in BAD])
+def test_invalid_ply_files_raise(write, content, line, message):
     refuses(write(content, "m.ply"), line, message)
 
 

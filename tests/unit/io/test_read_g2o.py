@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from sheafcoarsen.io import read_g2o
 from tests.support import reference
+from tests.support.errors import refuses
 from tests.support.helpers import assert_residual
 
 INFORMATION_2D = "1 0 0 1 0 1"
@@ -128,8 +129,7 @@ def test_unit_weights_ignore_the_information(write):
         "EDGE_SE2 0 1 0 0 1 1 0 0 1 0 -4\nEDGE_SE2 1 2 0 0 1 1 0 0 1 0 16\n", "b.g2o"
     )
     np.testing.assert_array_equal(read_g2o(indefinite, "unit").tail_map(1), np.eye(2))
-    with pytest.raises(ValueError, match=re.escape(f"{indefinite}:1: the information matrix")):
-        read_g2o(indefinite)
+    refuses(read_g2o, indefinite, 1, "the information matrix")
 
 
 def test_vertices_are_ordered_by_occurrence_and_isolated_ones_kept(write):
@@ -148,8 +148,7 @@ def test_vertices_are_ordered_by_occurrence_and_isolated_ones_kept(write):
 
 
 @pytest.mark.parametrize(
-    ("text", "dim"),
-    [("VERTEX_SE2 4 0 0 0\n", 2), (f"VERTEX_SE3:QUAT 4 {POSE_3D}\n", 3)],
+    ("text", "dim"), [("VERTEX_SE2 4 0 0 0\n", 2), (f"VERTEX_SE3:QUAT 4 {POSE_3D}\n", 3)]
 )
 @pytest.mark.parametrize("weights", ["information", "unit"])
 def test_file_with_only_vertices_is_a_graph(write, text, dim, weights):
@@ -195,78 +194,49 @@ def test_path_types(write):
 GOOD = f"VERTEX_SE2 0 0 0 0\n\nEDGE_SE2 0 1 0 0 0.5 {INFORMATION_2D}\n"  # three lines
 GOOD_3D = f"EDGE_SE3:QUAT 0 1 {POSE_3D} {INFORMATION_3D}\n"
 
-BAD = {
-    "landmark-vertex": (GOOD + "VERTEX_XY 7 1 2", 4, "landmarks ('VERTEX_XY') are not poses"),
-    "landmark-edge": ("EDGE_SE2_XY 0 1 1 2 1 0 1\n" + GOOD, 1, "landmarks ('EDGE_SE2_XY')"),
-    "track": (GOOD_3D + "VERTEX_TRACKXYZ 5 1 2 3", 2, "landmarks ('VERTEX_TRACKXYZ')"),
-    "track-edge": (GOOD_3D + "EDGE_SE3_TRACKXYZ 0 1 0 1 2 3", 2, "landmarks"),
-    "unknown": (
+BAD = [
+    (GOOD + "VERTEX_XY 7 1 2", 4, "landmarks ('VERTEX_XY') are not poses"),
+    ("EDGE_SE2_XY 0 1 1 2 1 0 1\n" + GOOD, 1, "landmarks ('EDGE_SE2_XY')"),
+    (GOOD_3D + "VERTEX_TRACKXYZ 5 1 2 3", 2, "landmarks ('VERTEX_TRACKXYZ')"),
+    (GOOD_3D + "EDGE_SE3_TRACKXYZ 0 1 0 1 2 3", 2, "landmarks"),
+    (
         GOOD + "EDGE3 0 1 0 0 0 1 0 1 1 0 0",
         4,
         "unknown tag 'EDGE3'; read_g2o reads VERTEX_SE2, VERTEX2, ",
     ),
-    "other-file": ("OFF\n8 6 0\n", 1, "unknown tag 'OFF'"),
-    "mixed-edge": (GOOD + GOOD_3D, 4, "EDGE_SE3:QUAT in a file that began with SE2"),
-    "mixed-vertex": (GOOD_3D + "VERTEX_SE2 7 0 0 0", 2, "VERTEX_SE2 in a file that began with SE3"),
-    "word": (
-        GOOD + "EDGE_SE2 1 2 0 0 0.5x 1 0 0 1 0 1",
-        4,
-        "a measurement must be a number, got '0.5x'",
-    ),
-    "underscore": (GOOD + "EDGE_SE2 1 2 0 1_0 0.5 1 0 0 1 0 1", 4, "must be a number, got '1_0'"),
-    "digits": (GOOD + "EDGE_SE2 1 2 0 \u0661 0.5 1 0 0 1 0 1", 4, "must be a number, got '\u0661'"),
-    "word-in-information": (
-        GOOD + "EDGE_SE2 1 2 0 0 0.5 1 0 0 a 0 1",
-        4,
-        "an information matrix must",
-    ),
-    "word-in-pose": ("VERTEX_SE2 1 2 x 0\n" + GOOD, 1, "a pose must be a number, got 'x'"),
-    "id-word": (GOOD + f"EDGE_SE2 1 b 0 0 0.5 {INFORMATION_2D}", 4, "whole number, got 'b'"),
-    "id-float": (GOOD + f"EDGE_SE2 1 2.0 0 0 0.5 {INFORMATION_2D}", 4, "whole number, got '2.0'"),
-    "nan": (GOOD + f"EDGE_SE2 1 2 0 0 nan {INFORMATION_2D}", 4, "must be finite, got 'nan'"),
-    "inf": (GOOD + f"EDGE_SE2 1 2 inf 0 0 {INFORMATION_2D}", 4, "must be finite, got 'inf'"),
-    "overflow": (
-        GOOD + f"EDGE_SE2 1 2 0 1e999 0 {INFORMATION_2D}",
-        4,
-        "must be finite, got '1e999'",
-    ),
-    "nan-pose": ("VERTEX_SE2 1 0 0 nan\n" + GOOD, 1, "a pose must be finite, got 'nan'"),
-    "nan-information": (
-        GOOD + "EDGE_SE2 1 2 0 0 0.5 1 0 0 1 0 nan",
-        4,
-        "must be finite, got 'nan'",
-    ),
-    "short": (GOOD + "EDGE_SE2 1 2 0 0 0.5 1 0 0 1 0", 4, "EDGE_SE2 needs 11 numbers"),
-    "shorter": (GOOD + "EDGE_SE2 1", 4, "needs 11 numbers (2 vertex ids, 3 of the pose, 6 of"),
-    "tag-only": (
-        GOOD + "VERTEX_SE2",
-        4,
-        "VERTEX_SE2 needs 4 numbers (a vertex id, 3 of the pose), got 0",
-    ),
-    "long": (GOOD + f"EDGE_SE2 1 2 0 0 0.5 {INFORMATION_2D} 1", 4, "needs 11 numbers"),
-    "short-3d": (GOOD_3D + f"EDGE_SE3:QUAT 0 1 {POSE_3D}", 2, "EDGE_SE3:QUAT needs 30 numbers"),
-    "short-vertex": ("VERTEX_SE3:QUAT 1 0 0 0 0 0 1\n" + GOOD_3D, 1, "needs 8 numbers"),
-    "quaternion": (GOOD_3D + f"EDGE_SE3:QUAT 0 1 1 1 1 0 0 -0 0 {INFORMATION_3D}", 2, "quaternion"),
-    "nan-quaternion": (
-        GOOD_3D + f"EDGE_SE3:QUAT 0 1 1 1 1 0 nan 0 1 {INFORMATION_3D}",
-        2,
-        "finite",
-    ),
-    "zero-information": (GOOD + "EDGE_SE2 1 2 0 0 0.5 1 0 0 1 0 0", 4, "must be positive definite"),
-    "negative-information": (GOOD + "EDGE_SE2 1 2 0 0 0.5 1 0 0 1 0 -1", 4, "weights='unit'"),
-    "comment-cuts": (GOOD + f"EDGE_SE2 1 2 0 0 # 0.5 {INFORMATION_2D}", 4, "needs 11 numbers"),
-}
+    ("OFF\n8 6 0\n", 1, "unknown tag 'OFF'"),
+    (GOOD + GOOD_3D, 4, "EDGE_SE3:QUAT in a file that began with SE2"),
+    (GOOD_3D + "VERTEX_SE2 7 0 0 0", 2, "VERTEX_SE2 in a file that began with SE3"),
+    (GOOD + "EDGE_SE2 1 2 0 0 0.5x 1 0 0 1 0 1", 4, "a measurement must be a number, got '0.5x'"),
+    (GOOD + "EDGE_SE2 1 2 0 1_0 0.5 1 0 0 1 0 1", 4, "must be a number, got '1_0'"),
+    (GOOD + "EDGE_SE2 1 2 0 \u0661 0.5 1 0 0 1 0 1", 4, "must be a number, got '\u0661'"),
+    (GOOD + "EDGE_SE2 1 2 0 0 0.5 1 0 0 a 0 1", 4, "an information matrix must"),
+    ("VERTEX_SE2 1 2 x 0\n" + GOOD, 1, "a pose must be a number, got 'x'"),
+    (GOOD + f"EDGE_SE2 1 b 0 0 0.5 {INFORMATION_2D}", 4, "whole number, got 'b'"),
+    (GOOD + f"EDGE_SE2 1 2.0 0 0 0.5 {INFORMATION_2D}", 4, "whole number, got '2.0'"),
+    (GOOD + f"EDGE_SE2 1 2 0 0 nan {INFORMATION_2D}", 4, "must be finite, got 'nan'"),
+    (GOOD + f"EDGE_SE2 1 2 inf 0 0 {INFORMATION_2D}", 4, "must be finite, got 'inf'"),
+    (GOOD + f"EDGE_SE2 1 2 0 1e999 0 {INFORMATION_2D}", 4, "must be finite, got '1e999'"),
+    ("VERTEX_SE2 1 0 0 nan\n" + GOOD, 1, "a pose must be finite, got 'nan'"),
+    (GOOD + "EDGE_SE2 1 2 0 0 0.5 1 0 0 1 0 nan", 4, "must be finite, got 'nan'"),
+    (GOOD + "EDGE_SE2 1 2 0 0 0.5 1 0 0 1 0", 4, "EDGE_SE2 needs 11 numbers"),
+    (GOOD + "EDGE_SE2 1", 4, "needs 11 numbers (2 vertex ids, 3 of the pose, 6 of"),
+    (GOOD + "VERTEX_SE2", 4, "VERTEX_SE2 needs 4 numbers (a vertex id, 3 of the pose), got 0"),
+    (GOOD + f"EDGE_SE2 1 2 0 0 0.5 {INFORMATION_2D} 1", 4, "needs 11 numbers"),
+    (GOOD_3D + f"EDGE_SE3:QUAT 0 1 {POSE_3D}", 2, "EDGE_SE3:QUAT needs 30 numbers"),
+    ("VERTEX_SE3:QUAT 1 0 0 0 0 0 1\n" + GOOD_3D, 1, "needs 8 numbers"),
+    (GOOD_3D + f"EDGE_SE3:QUAT 0 1 1 1 1 0 0 -0 0 {INFORMATION_3D}", 2, "quaternion"),
+    (GOOD_3D + f"EDGE_SE3:QUAT 0 1 1 1 1 0 nan 0 1 {INFORMATION_3D}", 2, "finite"),
+    (GOOD + "EDGE_SE2 1 2 0 0 0.5 1 0 0 1 0 0", 4, "must be positive definite"),
+    (GOOD + "EDGE_SE2 1 2 0 0 0.5 1 0 0 1 0 -1", 4, "weights='unit'"),
+    (GOOD + f"EDGE_SE2 1 2 0 0 # 0.5 {INFORMATION_2D}", 4, "needs 11 numbers"),
+]
 
 
-@pytest.mark.parametrize(("text", "line", "message"), BAD.values(), ids=BAD)
+@pytest.mark.parametrize(("text", "line", "message"), BAD, ids=[row[-1] for row in BAD])
 @pytest.mark.parametrize("name", ["graph.g2o", "graph.g2o.gz"])
 def test_invalid_lines_raise_error_with_line_number(write, text, line, message, name):
-    path = write(text, name)
-    with pytest.raises(ValueError, match=re.escape(f"{path}:{line}: ")) as caught:
-        read_g2o(path)
-    assert type(caught.value) is ValueError
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
+    refuses(read_g2o, write(text, name), line, message)
 
 
 @pytest.mark.parametrize(
@@ -284,8 +254,7 @@ def test_rotation_information_in_3d_must_be_positive_definite(write, block):
     information = np.eye(6)
     information[3:, 3:] = block
     path = write(GOOD_3D * 2 + f"EDGE_SE3:QUAT 0 1 {POSE_3D} {upper(information)}\n" + GOOD_3D)
-    with pytest.raises(ValueError, match=re.escape(f"{path}:3: the information matrix of the rot")):
-        read_g2o(path)
+    refuses(read_g2o, path, 3, "the information matrix of the rot")
     assert read_g2o(path, weights="unit").n_edges == 4
 
 
@@ -299,16 +268,12 @@ def test_translation_information_does_not_affect_the_connection(write):
 @pytest.mark.parametrize("text", ["", "\n\n", "# nothing\n", "FIX 0\n", "PARAMS_X 1 2\n"])
 def test_a_file_without_poses_is_not_a_g2o_file(write, text):
     for path in (write(text), write(text, "g.g2o.gz")):
-        with pytest.raises(
-            ValueError, match=f"{re.escape(str(path))}: not a g2o file: .*, EDGE_SE3:QUAT$"
-        ):
-            read_g2o(path)
+        assert refuses(read_g2o, path, None, "not a g2o file: ").endswith(", EDGE_SE3:QUAT")
 
 
 def test_error_about_weights_out_of_range_names_the_file(write):
     path = write("EDGE_SE2 0 1 0 0 1 1 0 0 1 0 1e305\n")
-    with pytest.raises(ValueError, match=re.escape(f"{path}: the largest entry")):
-        read_g2o(path)
+    refuses(read_g2o, path, None, "the largest entry")
     assert read_g2o(path, "unit").n_edges == 1
 
 
@@ -517,44 +482,38 @@ def test_warning_counts_indefinite_information_matrices(write):
         read_g2o(path)
 
 
-BAD_GRAPHS = {
-    "twice": (WHOLE + "VERTEX_SE2 4 0 0 0", 5, "vertex 4 has a VERTEX line already"),
-    "missing": (
+BAD_GRAPHS = [
+    (WHOLE + "VERTEX_SE2 4 0 0 0", 5, "vertex 4 has a VERTEX line already"),
+    (
         WHOLE + f"EDGE_SE2 4 6 0 0 0 {INFORMATION_2D}",
         5,
         "vertex 6 has no VERTEX line, but 2 others have one",
     ),
-    "translation": (
+    (
         WHOLE + "EDGE_SE2 4 2 0 0 0 0 0 0 1 0 1",
         5,
         "the information matrix of the translation must be positive definite",
     ),
-    "unknown": (
+    (
         WHOLE + "EDGE3 0 1",
         5,
         "unknown tag 'EDGE3'; read_g2o(..., poses=True) reads VERTEX_SE2, VERTEX2, VERTEX_SE3:QUAT,"
         " EDGE_SE2, EDGE2, EDGE_SE3:QUAT, FIX, VERTEX_XY, VERTEX_TRACKXYZ, EDGE_SE2_XY, LANDMARK2,"
         " EDGE_SE3_TRACKXYZ",
     ),
-    "mark-is-pose": (WHOLE + "VERTEX_XY 4 0 0", 5, "4 is a landmark here and a pose elsewhere"),
-    "mark-twice": (WHOLE + "VERTEX_XY 7 0 0\nVERTEX_XY 7 0 0", 6, "landmark 7 has a VERTEX line"),
-    "mark-missing": (
-        WHOLE + "VERTEX_XY 7 0 0\nEDGE_SE2_XY 4 8 0 0 1 0 1",
-        6,
-        "landmark 8 has no VERTEX line",
-    ),
-    "mark-information": (WHOLE + "EDGE_SE2_XY 4 8 0 0 1 2 1", 5, "must be positive definite"),
-    "mark-cut": (WHOLE + "EDGE_SE2_XY 4 8 0 0 1 0", 5, "EDGE_SE2_XY needs 7 numbers"),
-}
+    (WHOLE + "VERTEX_XY 4 0 0", 5, "4 is a landmark here and a pose elsewhere"),
+    (WHOLE + "VERTEX_XY 7 0 0\nVERTEX_XY 7 0 0", 6, "landmark 7 has a VERTEX line"),
+    (WHOLE + "VERTEX_XY 7 0 0\nEDGE_SE2_XY 4 8 0 0 1 0 1", 6, "landmark 8 has no VERTEX line"),
+    (WHOLE + "EDGE_SE2_XY 4 8 0 0 1 2 1", 5, "must be positive definite"),
+    (WHOLE + "EDGE_SE2_XY 4 8 0 0 1 0", 5, "EDGE_SE2_XY needs 7 numbers"),
+]
 
 
-@pytest.mark.parametrize(("text", "line", "message"), BAD_GRAPHS.values(), ids=BAD_GRAPHS)
+@pytest.mark.parametrize(
+    ("text", "line", "message"), BAD_GRAPHS, ids=[row[-1] for row in BAD_GRAPHS]
+)
 def test_invalid_pose_graph_lines_raise_error_with_line_number(write, text, line, message):
-    path = write(text)
-    with pytest.raises(ValueError, match=re.escape(f"{path}:{line}: ")) as caught:
-        read_g2o(path, poses=True)
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
+    refuses(read_g2o, write(text), line, message, poses=True)
 
 
 def test_sensor_offsets_raise(write):
@@ -562,5 +521,4 @@ def test_sensor_offsets_raise(write):
     assert read_g2o(write(good), poses=True).sightings.points.tolist() == [[1, 2, 3]]
     for bad in ("0 0 0.5 0 0 0 1", "0 0 0 0 0 0.6 0.8"):
         path = write(f"{good}PARAMS_SE3OFFSET 1 {bad}\n")
-        with pytest.raises(ValueError, match=re.escape(f"{path}:3: sensors must be at")):
-            read_g2o(path, poses=True)
+        refuses(read_g2o, path, 3, "sensors must be at", poses=True)

@@ -1,5 +1,6 @@
 """The same graph in every format, and damaged files."""
 
+import functools
 import gzip
 import re
 
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 
 from sheafcoarsen import CellularSheaf
 from sheafcoarsen.io import read_graph
-from tests.support import reference
+from tests.support import errors
+from tests.support.errors import raises
 from tests.support.helpers import assert_residual
 
 
@@ -28,10 +30,7 @@ def weights(F):
 
 
 EDGES = [[0, 1], [0, 3], [1, 2], [2, 3]]
-
-
-WEIGHTS = [4.0, 0.25, 1.0, 9.0]
-
+WEIGHTS, SIGNED = [4.0, 0.25, 1.0, 9.0], [4.0, -0.25, 1.0, -9.0]
 
 FILES = {
     "g.mtx": """%%MatrixMarket matrix coordinate real symmetric
@@ -99,42 +98,26 @@ def content(name, values):
     )
 
 
-@pytest.mark.parametrize("dim", [0, 1, 3])
-@pytest.mark.parametrize("packed", ["", ".gz"])
-@pytest.mark.parametrize("name", FILES)
-def test_every_format_gives_the_constant_sheaf(write, name, packed, dim):
-    F = read_graph(write(content(name, WEIGHTS), name + packed), dim)
-    adjacency = np.zeros((4, 4))
-    for (u, v), w in zip(EDGES, WEIGHTS, strict=True):
-        adjacency[u, v] = adjacency[v, u] = w
-    expected = np.kron(np.diag(adjacency.sum(axis=1)) - adjacency, np.eye(dim))
-    number = range(4)
-    if F.vertex_labels is not None:
-        number = [int(label) for label in F.vertex_labels]
-    order = np.concatenate([np.arange(dim) + dim * v for v in number]).astype(int)
-    expected = expected[np.ix_(order, order)]
-    assert F.vertex_dims.tolist() == [dim] * 4
-    assert_residual(reference.laplacian(F) - expected, 40.0, n=4)
-    ends = [[number[u], number[v]] for u, v in F.edges.tolist()]
-    assert ends == EDGES
-
-
 # ---------------------------------------------------------------- signs
 
-SIGNED = [4.0, -0.25, 1.0, -9.0]
 
-
-@pytest.mark.parametrize("dim", [0, 1, 2])
+@pytest.mark.parametrize("dim", [0, 1, 3])
 @pytest.mark.parametrize("name", FILES)
-def test_every_format_reads_signs_on_request(name, dim, write):
-    path = write(content(name, SIGNED), name)
-    F = read_graph(path, dim, True)
-    number = range(4) if F.vertex_labels is None else [int(v) for v in F.vertex_labels]
-    assert [[number[u], number[v]] for u, v in F.edges.tolist()] == EDGES
-    tail, head = (data.reshape(4, dim, dim) for data in (F.tail_data, F.head_data))
-    roots = np.sqrt(np.abs(SIGNED))[:, None, None] * np.eye(dim)
-    np.testing.assert_array_equal(tail, roots)
-    np.testing.assert_array_equal(head, np.sign(SIGNED)[:, None, None] * roots)
+def test_every_format_gives_the_same_sheaf(write, name, dim):
+    for values, signed, packed in (
+        (WEIGHTS, False, ".gz"),
+        (WEIGHTS, True, ""),
+        (SIGNED, True, ""),
+    ):
+        path = write(content(name, values), name + packed)
+        F = read_graph(path, dim, signed)
+        number = range(4) if F.vertex_labels is None else [int(v) for v in F.vertex_labels]
+        assert [[number[u], number[v]] for u, v in F.edges.tolist()] == EDGES
+        assert F.vertex_dims.tolist() == [dim] * 4
+        tail, head = (data.reshape(4, dim, dim) for data in (F.tail_data, F.head_data))
+        roots = np.sqrt(np.abs(values))[:, None, None] * np.eye(dim)
+        np.testing.assert_array_equal(tail, roots)
+        np.testing.assert_array_equal(head, np.sign(values)[:, None, None] * roots)
     with pytest.raises(ValueError, match="must not be negative"):
         read_graph(path, dim)
 
@@ -162,9 +145,7 @@ def test_signed_file_gives_the_signed_sheaf(write):
 @pytest.mark.parametrize("signed", [False, True])
 def test_stalks_that_exceed_memory_raise_before_allocation(write, signed):
     path = write("0 1\n", "g.txt")
-    with pytest.raises(
-        ValueError, match=r"g\.txt: `dim` requires 1e\+12 map entries \(8e\+03 GB\)"
-    ):
+    with raises("ValueError: g.txt: `dim` requires 1e+12 map entries (8e+03 GB)"):
         read_graph(path, 10**6, signed)
 
 
@@ -189,27 +170,16 @@ def check(F, edges, expected_weights, labels=None, n=None):
     assert F.dtype == np.float64
 
 
-def refuses(path, line, message):
-    place = str(path) if line is None else f"{path}:{line}"
-    with pytest.raises(ValueError, match=f"^{re.escape(place)}") as caught:
-        read_graph(path)
-    assert type(caught.value) is ValueError
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
+refuses = functools.partial(errors.refuses, read_graph)
 
 
 GRAPHML = '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n{}\n</graphml>'
-
-
 KEY = '<key id="w" for="edge" attr.name="weight" attr.type="{}"/>\n'
-
 
 BODY = (
     '<graph edgedefault="{}"><node id="a"/><node id="b"/>\n<edge source="a" '
     'target="b">{}</edge></graph>'
 )
-
 
 VALUE = '<data key="w">{}</data>'
 
@@ -222,7 +192,6 @@ GML = (
     "graph [\n{} multigraph 1\nnode [ id 7 {} ]\nnode [ id 8 {} ]\nedge [ source 8 target 7 "
     "weight {} ]\n{}]\n"
 )
-
 
 ENDINGS = [".mtx", ".graph", ".txt", ".csv", ".graphml", ".gml"]
 
@@ -250,9 +219,8 @@ def test_missing_and_damaged_files_raise(tmp_path, ending):
 
 
 @pytest.mark.filterwarnings("ignore:.*too sparse for indices", "ignore:.*numbers begin with")
-@pytest.mark.parametrize("signed", [False, True])
-@pytest.mark.parametrize("name", [name for name in FILES if FILES[name]] + ["g.graphml"])
-@given(data=st.data())
+@pytest.mark.parametrize("name", FILES)
+@given(signed=st.booleans(), data=st.data())
 def test_damaged_files_load_or_raise_one_line_error(tmp_path_factory, name, signed, data):
     """Some parts, or all that follows a position, are replaced by text or bytes."""
     path = tmp_path_factory.mktemp("damaged") / name
@@ -284,16 +252,16 @@ def test_unknown_file_extension_raises_error_that_lists_known_ones(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("dim", "error", "message"),
+    ("dim", "message"),
     [
-        (-1, ValueError, "`dim` must be at least 0, got -1"),
-        (2.0, TypeError, "`dim` must be an integer, got 2.0"),
-        ([1, 2], TypeError, "`dim` must be an integer"),
-        (True, TypeError, "`dim` must be an integer, got True"),
+        (-1, "ValueError: `dim` must be at least 0, got -1"),
+        (2.0, "TypeError: `dim` must be an integer, got 2.0"),
+        ([1, 2], "TypeError: `dim` must be an integer"),
+        (True, "TypeError: `dim` must be an integer, got True"),
     ],
 )
-def test_dim_is_checked_before_the_file(tmp_path, dim, error, message):
-    with pytest.raises(error, match=re.escape(message)):
+def test_dim_is_checked_before_the_file(tmp_path, dim, message):
+    with raises(message):
         read_graph(tmp_path / "absent.txt", dim)
 
 
@@ -374,12 +342,6 @@ BAD_GRAPHML = {
 }
 
 
-@pytest.mark.parametrize(("text", "line", "message"), BAD_GRAPHML.values(), ids=BAD_GRAPHML)
-def test_invalid_graphml_raises(write, text, line, message):
-    refuses(write(text, "g.graphml"), line, message)
-    refuses(write(text, "g.graphml.gz"), line, message)
-
-
 # ---------------------------------------------------------------- GML
 
 
@@ -432,7 +394,14 @@ BAD_GML = {
 }
 
 
-@pytest.mark.parametrize(("text", "line", "message"), BAD_GML.values(), ids=BAD_GML)
-def test_invalid_gml_raises(write, text, line, message):
-    refuses(write(text, "g.gml"), line, message)
-    refuses(write(text, "g.gml.gz"), line, message)
+@pytest.mark.parametrize(
+    ("ending", "text", "line", "message"),
+    [
+        *((".graphml", *case) for case in BAD_GRAPHML.values()),
+        *((".gml", *case) for case in BAD_GML.values()),
+    ],
+    ids=[*(f"graphml-{name}" for name in BAD_GRAPHML), *(f"gml-{name}" for name in BAD_GML)],
+)
+def test_invalid_xml_and_gml_raise(write, ending, text, line, message):
+    refuses(write(text, "g" + ending), line, message)
+    refuses(write(text, f"g{ending}.gz"), line, message)

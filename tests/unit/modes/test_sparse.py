@@ -8,11 +8,7 @@ import scipy.sparse
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, Partition
 from sheafcoarsen.modes import problems, sparse
-from tests.support.helpers import (
-    assert_residual,
-    eps_of,
-    ties_allowed,
-)
+from tests.support.helpers import assert_residual, covering, eps_of, ties_allowed
 from tests.support.strategies import DTYPES
 from tests.unit.modes.test_local_modes import (
     OPERATORS,
@@ -37,9 +33,7 @@ SPARSE = {
 }
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("local_operator", OPERATORS)
-@pytest.mark.parametrize("name", SPARSE)
+@pytest.mark.parametrize(("name", "local_operator", "dtype"), covering(SPARSE, OPERATORS, DTYPES))
 def test_clusters_too_large_for_a_dense_matrix_are_solved_by_the_sparse_method(
     name, local_operator, dtype, monkeypatch
 ):
@@ -48,8 +42,7 @@ def test_clusters_too_large_for_a_dense_matrix_are_solved_by_the_sparse_method(
     called = []
     solver = problems.lowest_sparse
     monkeypatch.setattr(
-        "sheafcoarsen.modes.problems.lowest_sparse",
-        lambda *args: called.append(1) or solver(*args),
+        "sheafcoarsen.modes.problems.lowest_sparse", lambda *args: called.append(1) or solver(*args)
     )
     F = SPARSE[name]
     turn = np.exp(1j * np.arange(F.dim_c1)) if np.dtype(dtype).kind == "c" else np.ones(F.dim_c1)
@@ -121,16 +114,14 @@ def test_a_cluster_is_solved_densely_if_the_sparse_method_fails(monkeypatch):
         sc.local_modes(F, one_cluster(F), 3)
 
 
-def test_rules_that_need_whole_spectra_raise_for_huge_clusters(monkeypatch):
+@pytest.mark.parametrize("rank", [sc.ranks.below(0.1), sc.ranks.kernel(), 35])
+def test_modes_that_need_whole_spectra_raise_for_huge_clusters(rank, monkeypatch):
     monkeypatch.setattr("sheafcoarsen.modes.problems.MAX_DENSE", 30)
     monkeypatch.setattr("sheafcoarsen.modes.oversampled.MAX_DENSE", 30)
     F = CellularSheaf.constant(nx.path_graph(40))
-    for rank in (sc.ranks.below(0.1), sc.ranks.kernel(), 35):
-        with pytest.raises(
-            ValueError,
-            match="cluster 0 has dimension 40.*limited to dimension 30: use more clusters",
-        ):
-            sc.local_modes(F, one_cluster(F), rank)
+    message = "cluster 0 has dimension 40.*limited to dimension 30: use more clusters"
+    with pytest.raises(ValueError, match=message):
+        sc.local_modes(F, one_cluster(F), rank)
 
 
 @pytest.mark.parametrize("method", ["dense", "sparse"])

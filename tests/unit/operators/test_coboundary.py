@@ -14,7 +14,7 @@ from sheafcoarsen import CellularSheaf
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen.operators import apply_coboundary
 from tests.support import reference
-from tests.support.helpers import assert_residual
+from tests.support.helpers import assert_residual, covering
 from tests.support.strategies import cochains, sheaves
 from tests.unit.operators.test_laplacian import assert_canonical
 
@@ -90,22 +90,13 @@ def _strip(d, rows, dtype=float, loops=False):
     return CellularSheaf.random(edges, d, rows, seed=d + 10 * rows, dtype=dtype)
 
 
-@pytest.mark.parametrize("loops", [False, True], ids=["", "loops"])
-@pytest.mark.parametrize(
-    ("d", "rows", "dtype"),
-    [
-        (1, 1, float),
-        (2, 2, complex),
-        (3, 3, float),
-        (3, 1, complex),
-        (4, 4, float),
-        (5, 2, float),
-        (6, 6, np.float32),
-        (9, 3, float),
-    ],
-)
-@pytest.mark.parametrize("h", [None, 1, 4, 7])
-def test_products_compiled_for_the_stalks_match_matrices(monkeypatch, d, rows, dtype, h, loops):
+STALKS = [(1, 1, float), (2, 2, complex), (3, 1, complex)]
+STALKS += [(5, 2, float), (6, 6, np.float32), (9, 3, float)]
+
+
+@pytest.mark.parametrize(("h", "stalks", "loops"), covering([None, 1, 4, 7], STALKS, [False, True]))
+def test_products_compiled_for_the_stalks_match_matrices(monkeypatch, stalks, h, loops):
+    d, rows, dtype = stalks
     monkeypatch.setattr("sheafcoarsen.operators._coboundary.SPECIALIZED_ABOVE", 0)
     F = _strip(d, rows, dtype, loops)
     x = np.random.default_rng(0).standard_normal((F.dim_c0,) if h is None else (F.dim_c0, h))
@@ -116,9 +107,7 @@ def test_products_compiled_for_the_stalks_match_matrices(monkeypatch, d, rows, d
     assert_residual(apply_coboundary(F, columns) - delta @ columns, delta, columns, n=F.dim_c1)
 
 
-@pytest.mark.parametrize("dtype", [float, complex])
-@pytest.mark.parametrize("most", [4, 11])
-@pytest.mark.parametrize("h", [1, 3, 14])
+@pytest.mark.parametrize(("h", "dtype", "most"), covering([1, 3, 14], [float, complex], [4, 11]))
 def test_products_with_ragged_stalks_match_matrices(dtype, most, h):
     """Vertex and edge stalks of any dimension, and empty ones."""
     edges = [(i, i + k) for i in range(40) for k in (1, 2)] + [(3, 3), (7, 7)]

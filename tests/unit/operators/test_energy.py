@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
 from tests.support import reference
+from tests.support.errors import raises
 from tests.support.helpers import assert_residual, eps_of
 from tests.support.strategies import cochains, sheaves
 
@@ -62,7 +63,5 @@ def test_cochains_of_wrong_shape_raise(function):
         np.zeros(3, object),
         np.zeros(3, np.float16),
     ):
-        with pytest.raises(
-            TypeError, match="`x` must hold float32, float64, complex64, complex128 or integers"
-        ):
+        with raises("TypeError: `x` must hold float32, float64, complex64, complex128 or integers"):
             function(F, x)

@@ -8,7 +8,7 @@ import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
 from sheafcoarsen._kernels.operators import nested_dissection
 from sheafcoarsen.operators import factorization
-from tests.support.helpers import assert_residual
+from tests.support.helpers import assert_residual, covering
 from tests.support.strategies import graphs
 
 GRAPHS = {
@@ -67,8 +67,9 @@ def test_nested_dissection_keeps_the_order_of_small_graphs(graph):
     assert dissected(A + A.T).tolist() == list(range(graph.n_vertices))
 
 
-@pytest.mark.parametrize("dtype", [float, complex])
-@pytest.mark.parametrize("graph", [name for name in GRAPHS if name != "no edges"])
+@pytest.mark.parametrize(
+    ("dtype", "graph"), covering([float, complex], [name for name in GRAPHS if name != "no edges"])
+)
 def test_solves_and_counts_are_correct_in_both_orders(monkeypatch, graph, dtype):
     G = nx.convert_node_labels_to_integers(GRAPHS[graph])
     L = sc.laplacian(CellularSheaf.random(G, 2, 2, seed=1, dtype=dtype))
@@ -95,9 +96,9 @@ def test_failed_factorization_raises_linalg_error():
         factorization.Factors(scipy.sparse.csr_array((3, 3)), 0.0)
 
 
-@pytest.mark.parametrize("h", [None, 1, 3, 21])
-@pytest.mark.parametrize("complex_b", [False, True])
-@pytest.mark.parametrize("dtype", [float, complex])
+@pytest.mark.parametrize(
+    ("complex_b", "h", "dtype"), covering([False, True], [None, 1, 3, 21], [float, complex])
+)
 def test_solve_accepts_any_number_of_columns_and_scalar_type(monkeypatch, dtype, complex_b, h):
     monkeypatch.setattr(factorization, "OWN_SOLVE_ABOVE", 0)
     F = CellularSheaf.random(nx.grid_2d_graph(7, 7), 2, 2, seed=1, dtype=dtype)

@@ -20,7 +20,7 @@ def chords(n, count, seed=0):
 
 def test_wide_levels_with_little_fill_are_factored():
     """Levels alone would select an iterative solver, which does not converge."""
-    F = sc.gallery.bundle(chords(3000, 600), 3, noise=0.1, seed=0)
+    F = sc.gallery.bundle(chords(1700, 340), 3, noise=0.1, seed=0)
     L = sc.laplacian(F)
     levels = factorization_cost._level_sizes(abs(L), np.arange(L.shape[0]))
     assert float(levels.max()) ** 3 > factorization_cost.DIRECT_BEFORE * len(levels) * L.nnz

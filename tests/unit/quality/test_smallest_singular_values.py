@@ -27,21 +27,20 @@ def many_components(count, dim=3):
     return sc.CellularSheaf.constant(nx.disjoint_union_all(trees), dim)
 
 
-@pytest.mark.parametrize(
-    ("count", "dim", "spread"), [(170, 3, 0), (300, 3, 0), (300, 2, 0), (170, 3, 3)]
-)
+@pytest.mark.parametrize(("count", "dim", "spread"), [(170, 3, 0), (300, 2, 0), (170, 3, 3)])
 def test_positive_singular_values_are_found_above_many_zeros(count, dim, spread):
     """With a spread, those of paths are between those of the grid."""
-    F = many_components(count, dim)
+    graph, F = many_components(count, 1), many_components(count, dim)
     weights = 10 ** np.random.default_rng(0).uniform(-spread, 0, F.n_edges)
     weights[-(11 * 12 + 10 * 11 + 11) :] = 1.0  # the grid
+    graph = graph.with_maps(weights, weights)
     weights = np.repeat(weights, dim**2)
     F = F.with_maps(weights * F.tail_data, weights * F.head_data)
     D = sc.coboundary(F)
     Z = sc.global_sections(F).basis
     found = low_pairs(D, 12, sheaf=F)
-    exact = np.linalg.svd(D.toarray(), compute_uv=False)[::-1]
-    exact = np.append(np.zeros(F.dim_c0 - len(exact)), exact)
+    exact = np.linalg.svd(sc.coboundary(graph).toarray(), compute_uv=False)[::-1]
+    exact = np.repeat(np.append(np.zeros(graph.dim_c0 - len(exact)), exact), dim)
     assert found.kernel == dim * (count + 1)
     np.testing.assert_allclose(
         found.sigma[: found.end], exact[found.kernel :][: found.end], rtol=1e-9
@@ -68,9 +67,8 @@ def test_spectral_quality_of_a_sheaf_with_many_zeros(monkeypatch):
     monkeypatch.setattr(room, "MAX_DENSE", 1000)
     Q = sc.spectral_quality(C, 6)
     assert Q.kernel_fine == 603
-    L = sc.laplacian(F).toarray()
-    G = C.galerkin().toarray()
-    fine, coarse = (np.linalg.eigvalsh(matrix) for matrix in (L, G))
+    fine = np.repeat(np.linalg.eigvalsh(sc.laplacian(many_components(200, 1)).toarray()), 3)
+    coarse = np.linalg.eigvalsh(C.galerkin().toarray())
     k = len(Q.fine)
     np.testing.assert_allclose(Q.fine, fine[603 : 603 + k], rtol=1e-9)
     np.testing.assert_allclose(Q.coarse, coarse[603 : 603 + k], rtol=1e-9)
@@ -106,13 +104,13 @@ def test_inaccurate_pairs_are_iterated_again_by_the_direct_method(monkeypatch):
 
 
 def test_pairs_are_computed_to_the_end_of_the_multiplet(monkeypatch):
-    """The second eigenvalue of a square grid is double, here with stalks of dimension 7."""
+    """The second eigenvalue of a square grid is double, here with stalks of dimension 3."""
     monkeypatch.setattr(room, "SPARSE_SHARE", 5)
-    F = sc.CellularSheaf.constant(nx.grid_2d_graph(12, 12), 7)
+    F = sc.CellularSheaf.constant(nx.grid_2d_graph(18, 18), 3)
     D = sc.coboundary(F)
     found = low_pairs(D, 1, EPS, sheaf=F)
-    assert (found.kernel, found.end) == (7, 14)
-    np.testing.assert_allclose(found.sigma[:14] ** 2, 2 - 2 * np.cos(np.pi / 12), rtol=1e-9)
+    assert (found.kernel, found.end) == (3, 6)
+    np.testing.assert_allclose(found.sigma[:6] ** 2, 2 - 2 * np.cos(np.pi / 18), rtol=1e-9)
 
 
 @pytest.mark.parametrize("method", ["direct", "multilevel"])
@@ -138,11 +136,11 @@ def test_the_largest_zero_may_come_from_a_small_component():
 def test_tiny_components_beside_a_graph_with_hubs_match_a_dense_solver():
     graphs = [nx.barabasi_albert_graph(300, 2, seed=1)]
     graphs += [nx.path_graph(2 + i % 4) for i in range(70)]
-    F = sc.gallery.bundle(nx.disjoint_union_all(graphs), 3, 0.0, seed=1)
+    F = sc.gallery.bundle(nx.disjoint_union_all(graphs), 2, 0.0, seed=1)
     with ties_allowed():
-        C = sc.coarsen(F, sc.select(F, 110), 3)
+        C = sc.coarsen(F, sc.select(F, 110), 2)
     Q = sc.spectral_quality(C, 10)
     L = sc.laplacian(F).toarray()
-    assert Q.kernel_fine == Q.kernel_coarse == 213
-    fine = np.linalg.eigvalsh(L)[213:]
+    assert Q.kernel_fine == Q.kernel_coarse == 142
+    fine = np.linalg.eigvalsh(L)[142:]
     np.testing.assert_allclose(Q.fine, fine[: len(Q.fine)], rtol=1e-9)

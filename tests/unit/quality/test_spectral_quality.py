@@ -18,6 +18,7 @@ from sheafcoarsen.quality._spectral_quality import principal_angles
 from sheafcoarsen.sheaf import random_orthonormal
 from sheafcoarsen.solve import eigensolver
 from tests.support import reference
+from tests.support.errors import raises
 from tests.support.helpers import assert_residual, eps_of, ties_allowed
 from tests.support.strategies import bases, mode_counts, sheaves_with_partitions
 
@@ -340,8 +341,8 @@ def test_fine_pairs_that_split_a_multiplet_are_completed():
 
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
 def test_wheels_have_one_section_and_many_eigenvalues_near_one():
-    """The hub determines norm(L), so neighbouring eigenvalues differ by 1e-10 norm(L)."""
-    n = 5000
+    """The hub determines norm(L), so neighbouring eigenvalues differ by 1e-9 norm(L)."""
+    n = 2500
     F = CellularSheaf.constant(nx.wheel_graph(n))
     C = coarsen(F, sc.select(F, n // 12), 2)
     Q = sc.spectral_quality(C, 5)
@@ -369,14 +370,14 @@ def test_a_multiplet_as_large_as_the_graph_is_split_with_a_warning(leaves):
 
 def test_an_unclear_number_of_sections_does_not_warn():
     """Two holonomies, of stalks (2, 2), are just below and just above working accuracy."""
-    small, large = (gallery.cycle(300, holonomy) for holonomy in (3e-13, 1e-11))
-    maps = np.zeros((2, 300, 4, 4))
+    small, large = (gallery.cycle(100, holonomy) for holonomy in (3e-13, 1e-11))
+    maps = np.zeros((2, 100, 4, 4))
     for part, F in ((slice(2), small), (slice(2, 4), large)):
-        maps[:, :, part, part] = np.reshape([F.tail_data, F.head_data], (2, 300, 2, 2))
+        maps[:, :, part, part] = np.reshape([F.tail_data, F.head_data], (2, 100, 2, 2))
     F = CellularSheaf(small.edges, *maps)
     with pytest.warns(sc.SingularProblemWarning, match="rounding errors determine the number"):
         sc.global_sections(F)
-    assert sc.spectral_quality(coarsen(F, Partition(np.arange(300) // 20), 8), 4).kernel_fine == 4
+    assert sc.spectral_quality(coarsen(F, Partition(np.arange(100) // 20), 8), 4).kernel_fine == 4
 
 
 def test_a_multiplet_of_many_components_is_split_with_a_warning():
@@ -407,13 +408,9 @@ def test_fine_pairs_of_another_sheaf_or_with_mass_raise():
         sc.spectral_quality(C, 3, fine=same)  # every vector is an eigenvector, but one occurs twice
     other = CellularSheaf.constant(nx.cycle_graph(30), 2)
     for fine in (sc.eigenmodes(other, 9), sc.eigenmodes(F, 9, mass=np.arange(1.0, 31))):
-        with pytest.raises(
-            ValueError, match="must hold eigenpairs of C.fine, computed without mass, but"
-        ):
+        with raises("ValueError: must hold eigenpairs of C.fine, computed without mass, but"):
             sc.spectral_quality(C, 3, fine=fine)
-    with pytest.raises(
-        ValueError, match=r"`fine` must belong to C.fine, whose C\^0 has dimension 60"
-    ):
+    with raises("ValueError: `fine` must belong to C.fine, whose C^0 has dimension 60"):
         sc.spectral_quality(C, 3, fine=sc.eigenmodes(CellularSheaf.constant([[0, 1]]), 1))
     with pytest.raises(TypeError, match="`fine` must be Eigenmodes or a SpectralQuality, got Coar"):
         sc.spectral_quality(C, 3, fine=C)
@@ -447,16 +444,16 @@ def test_a_sheaf_without_energy_has_no_positive_eigenvalues():
 
 
 @pytest.mark.parametrize(
-    ("k", "error", "message"),
+    ("k", "message"),
     [
-        (0, ValueError, "`k` must be at least 1, got 0"),
-        (5, ValueError, "`k` = 5 exceeds the dimension 2 of the coarse C\\^0: use a smaller"),
-        (1.0, TypeError, "`k` must be an integer, got 1.0"),
+        (0, "ValueError: `k` must be at least 1, got 0"),
+        (5, "ValueError: `k` = 5 exceeds the dimension 2 of the coarse C^0: use a smaller"),
+        (1.0, "TypeError: `k` must be an integer, got 1.0"),
     ],
 )
-def test_an_invalid_number_of_pairs_raises(k, error, message):
+def test_an_invalid_number_of_pairs_raises(k, message):
     C = sc.coarsen(CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1]), 1)
-    with pytest.raises(error, match=message):
+    with raises(message):
         sc.spectral_quality(C, k)
 
 

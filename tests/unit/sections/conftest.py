@@ -4,11 +4,21 @@ import pytest
 
 
 @pytest.fixture
-def small_clusters(monkeypatch):
+def cluster_sizes(monkeypatch):
+    """Return a function that sets the sizes of clusters and of the last level."""
+
+    def choose(vertices, dimension, last):
+        monkeypatch.setattr("sheafcoarsen.sections.clustering.VERTICES", vertices)
+        monkeypatch.setattr("sheafcoarsen.sections.clustering.DIMENSION", dimension)
+        monkeypatch.setattr("sheafcoarsen.sections.clustering.LAST", last)
+
+    return choose
+
+
+@pytest.fixture
+def small_clusters(cluster_sizes):
     """Force several levels on sheaves of small dimension."""
-    monkeypatch.setattr("sheafcoarsen.sections.clustering.VERTICES", 3)
-    monkeypatch.setattr("sheafcoarsen.sections.clustering.DIMENSION", 8)
-    monkeypatch.setattr("sheafcoarsen.sections.clustering.LAST", 3)
+    cluster_sizes(3, 8, 3)
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """Sections of forests of any length, with maps that grow and decay."""
 
 import warnings
-from fractions import Fraction
 
 import networkx as nx
 import numpy as np
@@ -11,13 +10,12 @@ import scipy.sparse
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
 from sheafcoarsen.sections.forests import forest_sections
-from tests.support.helpers import assert_residual, eps_of
+from tests.support.exact import dot, fractions, solved
+from tests.support.helpers import assert_residual, covering, eps_of
 from tests.support.kernels import JIT_IS_OFF
 
 SIZE = 300 if JIT_IS_OFF else 30_000
-
 DTYPES = [np.float32, np.float64, np.complex64, np.complex128]
-
 PRIME = (1 << 61) - 1
 
 
@@ -66,11 +64,14 @@ def assert_are_sections(F, S, h0):
         assert_residual((A @ x - B @ y) / (size or 1.0), 1.0, n=sum(A.shape), eps=eps)
 
 
-@pytest.mark.parametrize("kind", ["path", "star", "tree", "caterpillar"])
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(("n", "dim"), [(10, 3), (1000, 2), (SIZE, 1), (SIZE, 2)])
-def test_a_tree_with_invertible_maps_has_as_many_sections_as_stalk_dimensions(kind, dtype, n, dim):
-    n = min(n, SIZE)
+@pytest.mark.parametrize(
+    ("dtype", "kind", "size"),
+    covering(
+        DTYPES, ["path", "star", "tree", "caterpillar"], [(10, 3), (1000, 2), (SIZE, 1), (SIZE, 2)]
+    ),
+)
+def test_a_tree_with_invertible_maps_has_as_many_sections_as_stalk_dimensions(kind, dtype, size):
+    n, dim = min(size[0], SIZE), size[1]
     scale = {10: 1e-15, 1000: 1e12}.get(n, 1.0)
     F = gaussian(ends_of(kind, n), dim, dtype, scale)
     assert_are_sections(F, without_warnings(F), dim)
@@ -92,13 +93,12 @@ def exact_sections(edges, tails, heads, n):
     T = nx.Graph()
     for e, (u, v) in enumerate(edges.tolist()):
         T.add_edge(u, v, at=(e, u))
-    x = {0: [[Fraction(int(i == j)) for j in range(dim)] for i in range(dim)]}
+    x = {0: fractions(np.eye(dim))}
     for u, v in nx.bfs_edges(T, 0):
         e, tail = T.edges[u, v]["at"]
         A, B = (tails[e], heads[e]) if tail == u else (heads[e], tails[e])
-        right = [[sum(int(A[i, k]) * x[u][k][j] for k in range(dim)) for j in range(dim)]
-                 for i in range(dim)]  # fmt: skip
-        x[v] = solved([[Fraction(int(b)) for b in row] for row in B], right)
+        right = [[dot(row, column) for column in zip(*x[u], strict=True)] for row in fractions(A)]
+        x[v] = solved(fractions(B), right)
     columns = [[x[v][i][j] for v in range(n) for i in range(dim)] for j in range(dim)]
     for j in range(dim):
         for k in range(j):
@@ -109,23 +109,6 @@ def exact_sections(edges, tails, heads, n):
         size = dot(column, column)
         out[:, j] = [np.sign(a) * float(a * a / size) ** 0.5 for a in column]
     return out
-
-
-def dot(a, b):
-    return sum(x * y for x, y in zip(a, b, strict=True))
-
-
-def solved(M, right):
-    """Return M^{-1} right by exact elimination."""
-    rows = [a + b for a, b in zip(M, [list(row) for row in right], strict=True)]
-    for k in range(len(M)):
-        at = next(i for i in range(k, len(M)) if rows[i][k] != 0)
-        rows[k], rows[at] = rows[at], rows[k]
-        rows[k] = [a / rows[k][k] for a in rows[k]]
-        for i in range(len(M)):
-            if i != k:
-                rows[i] = [a - rows[i][k] * b for a, b in zip(rows[i], rows[k], strict=True)]
-    return [row[len(M) :] for row in rows]
 
 
 @pytest.mark.parametrize("kind", ["path", "tree", "caterpillar"])

@@ -7,7 +7,7 @@ import scipy.linalg
 import scipy.sparse
 
 import sheafcoarsen as sc
-from sheafcoarsen.sections import clustering, full_rank
+from sheafcoarsen.sections import full_rank
 from sheafcoarsen.sections.full_rank import sections_of_full_rank
 from tests.support import reference
 from tests.support.helpers import assert_residual
@@ -79,9 +79,8 @@ def test_matrices_that_look_nearly_singular_are_not_factored(monkeypatch):
     assert calls == [0]
 
 
-def test_the_rank_is_checked_again_after_a_level_too_large_to_factor(monkeypatch):
-    for name, size in (("LAST", 100), ("VERTICES", 2), ("DIMENSION", 6)):
-        monkeypatch.setattr(clustering, name, size)
+def test_the_rank_is_checked_again_after_a_level_too_large_to_factor(monkeypatch, cluster_sizes):
+    cluster_sizes(2, 6, 100)
     F = sc.CellularSheaf.random(EXPANDER, 3, 1, seed=2)
     monkeypatch.setattr(full_rank, "LARGEST", 80)  # the matrices have 90 rows first, then 70
     S = sc.global_sections(F)
@@ -90,10 +89,9 @@ def test_the_rank_is_checked_again_after_a_level_too_large_to_factor(monkeypatch
     assert 180 > S.levels[1] > S.levels[2] > 120
 
 
-def test_rows_at_rounding_level_do_not_count_as_rank(monkeypatch):
+def test_rows_at_rounding_level_do_not_count_as_rank(cluster_sizes):
     """One of two rows of each edge is 1e-16 times the other: there are 240 sections, not 120."""
-    for name, size in (("LAST", 100), ("VERTICES", 2), ("DIMENSION", 6)):
-        monkeypatch.setattr(clustering, name, size)
+    cluster_sizes(2, 6, 100)
     maps = np.random.default_rng(3).standard_normal((2, 120, 2, 6))
     maps[:, :, 1] *= 1e-16
     S = sc.global_sections(sc.CellularSheaf(np.array(EXPANDER.edges), *maps))
@@ -103,10 +101,9 @@ def test_rows_at_rounding_level_do_not_count_as_rank(monkeypatch):
 
 @pytest.mark.parametrize("entries", [0, 1 << 22], ids=["sparse", "dense"])
 @pytest.mark.parametrize("condition", [1.0, 1e6])
-def test_full_rank_is_used_if_coarsening_stalls(monkeypatch, condition, entries):
+def test_full_rank_is_used_if_coarsening_stalls(monkeypatch, cluster_sizes, condition, entries):
     monkeypatch.setattr("sheafcoarsen.sections.lifting.DENSE_ENTRIES", entries)
-    for name, size in (("LAST", 100), ("VERTICES", 2), ("DIMENSION", 6)):
-        monkeypatch.setattr(clustering, name, size)
+    cluster_sizes(2, 6, 100)
     calls = []
     real = full_rank.sections_of_full_rank
 

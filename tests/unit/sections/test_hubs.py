@@ -15,10 +15,9 @@ pytestmark = pytest.mark.usefixtures("no_forests")
 
 
 @pytest.fixture
-def small(monkeypatch):
+def small(cluster_sizes):
     """Force splitting of hubs with a few dozen leaves."""
-    for name, value in (("VERTICES", 10), ("DIMENSION", 30), ("LAST", 30)):
-        monkeypatch.setattr(clustering, name, value)
+    cluster_sizes(10, 30, 30)
 
 
 def two_hubs():

@@ -8,10 +8,7 @@ import scipy.sparse
 import sheafcoarsen as sc
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from tests.support import reference
-from tests.support.helpers import (
-    assert_residual,
-    dense_rank,
-)
+from tests.support.helpers import assert_residual, dense_rank
 from tests.unit.sections.test_global_sections import check_basis, neighbours
 
 
@@ -39,10 +36,9 @@ def test_sections_of_many_components_and_isolated_vertices():
     check_basis(F, S)
 
 
-def test_sections_of_small_components_are_zero_elsewhere(monkeypatch):
+def test_sections_of_small_components_are_zero_elsewhere(monkeypatch, cluster_sizes):
     monkeypatch.setattr("sheafcoarsen.sections.lifting.DENSE_ENTRIES", 0)
-    for name, size in (("LAST", 30), ("VERTICES", 4), ("DIMENSION", 12)):
-        monkeypatch.setattr(f"sheafcoarsen.sections.clustering.{name}", size)
+    cluster_sizes(4, 12, 30)
     parts = [sc.gallery.bundle(nx.grid_2d_graph(5, 5), 2, seed=seed) for seed in range(20)]
     F = sc.disjoint_union(parts)[0]
     S = sc.global_sections(F)

@@ -7,9 +7,7 @@ import pytest
 import sheafcoarsen as sc
 from sheafcoarsen._kernels.sections import Cut
 from sheafcoarsen.sections.reduction import reduce_level
-from tests.support.helpers import (
-    assert_residual,
-)
+from tests.support.helpers import assert_residual
 
 
 @pytest.mark.usefixtures("no_forests")

@@ -1,7 +1,6 @@
 """The class: its contents, immutability, new maps on the same graph."""
 
 import dataclasses
-import re
 
 import networkx as nx
 import numpy as np
@@ -12,12 +11,11 @@ from hypothesis import strategies as st
 
 from sheafcoarsen import CellularSheaf
 from tests.support import reference
+from tests.support.errors import raises
 from tests.support.helpers import assert_residual, eps_of
 from tests.support.strategies import sheaves
 
 NO_EDGES = np.zeros((0, 2), dtype=int)
-
-
 PATH = [[0, 1], [1, 2]]
 QUARTER_TURN = np.array([[0.0, -1.0], [1.0, 0.0]])  # not symmetric: a flipped edge shows
 
@@ -79,7 +77,7 @@ def test_entries_of_a_small_sheaf():
 
 
 @given(sheaves())
-def test_sizes_and_offsets_agree_with_the_maps(F):
+def test_sizes_offsets_and_flat_data_agree_with_the_maps(F):
     delta = reference.coboundary(F)
     assert (F.dim_c1, F.dim_c0) == delta.shape
     assert delta.dtype == F.dtype
@@ -93,6 +91,11 @@ def test_sizes_and_offsets_agree_with_the_maps(F):
         assert F.head_map(e).shape == (F.edge_dims[e], F.vertex_dims[v])
     for name in ("edges", "vertex_dims", "edge_dims", "vertex_offsets", "edge_offsets"):
         assert getattr(F, name).dtype == np.int64
+    for data, maps in ((F.tail_data, tails(F)), (F.head_data, heads(F))):
+        flat = np.concatenate([np.zeros(0, F.dtype), *[M.ravel() for M in maps]])
+        np.testing.assert_array_equal(data, flat, strict=True)
+    largest = float(np.abs(np.concatenate([F.tail_data, F.head_data])).max(initial=0))
+    assert_residual(F.largest_entry - largest, largest, n=1, eps=eps_of(F.dtype))
 
 
 @given(sheaves())
@@ -151,14 +154,6 @@ def test_sheaf_without_edges(maps):
 def test_edge_index_out_of_range_raises(e, end):
     with pytest.raises(IndexError, match=f"edge {e} is out of range for 4 edges"):
         getattr(mixed_sheaf(), end)(e)
-
-
-@given(sheaves())
-def test_largest_entry_is_the_maximum_absolute_value(F):
-    entries = np.concatenate([F.tail_data, F.head_data])
-    eps = eps_of(F.dtype)
-    largest = float(np.abs(entries).max(initial=0))
-    assert_residual(F.largest_entry - largest, largest, n=1, eps=eps)
 
 
 # ---------------------------------------------------------------- immutability
@@ -263,46 +258,30 @@ def test_with_maps_keeps_labels_and_has_the_new_scalar_type():
 
 
 F3 = mixed_sheaf()
-
-
 GOOD_TAILS, GOOD_HEADS = tails(F3), heads(F3)
 
-
 BAD_OTHERS = {
-    "with_maps, wrong shape": (
-        lambda: F3.with_maps(GOOD_TAILS, [*GOOD_HEADS[:2], np.ones((1, 3)), GOOD_HEADS[3]]),
-        ValueError,
-        "`head_maps[2]` must have shape (1, 2), as in the sheaf it replaces, got (1, 3)",
+    "ValueError: `head_maps[2]` must have shape (1, 2), as in the sheaf it replaces, got (1, "
+    "3)": lambda: F3.with_maps(GOOD_TAILS, [*GOOD_HEADS[:2], np.ones((1, 3)), GOOD_HEADS[3]]),
+    "ValueError: `tail_maps` must hold one map per edge, 4 in all, got 3": lambda: F3.with_maps(
+        GOOD_TAILS[:3], GOOD_HEADS
     ),
-    "with_maps, too few": (
-        lambda: F3.with_maps(GOOD_TAILS[:3], GOOD_HEADS),
-        ValueError,
-        "`tail_maps` must hold one map per edge, 4 in all, got 3",
+    "ValueError: flat `head_maps` must have length 8, got 7": lambda: F3.with_maps(
+        F3.tail_data, F3.head_data[:-1]
     ),
-    "with_maps, wrong length": (
-        lambda: F3.with_maps(F3.tail_data, F3.head_data[:-1]),
-        ValueError,
-        "flat `head_maps` must have length 8, got 7",
+    "ValueError: the largest entry of `tail_maps and head_maps` is 1.5e-199, outside "
+    "1.5e-150": lambda: F3.with_maps(0 * F3.tail_data, 0 * F3.head_data).with_maps(
+        1e-200 * F3.tail_data, 1e-200 * F3.head_data
     ),
-    "with_maps of a zero sheaf, tiny": (
-        lambda: F3.with_maps(0 * F3.tail_data, 0 * F3.head_data).with_maps(
-            1e-200 * F3.tail_data, 1e-200 * F3.head_data
-        ),
-        ValueError,
-        "the largest entry of `tail_maps and head_maps` is 1.5e-199, outside 1.5e-150",
-    ),
-    "with_maps, nan": (
-        lambda: F3.with_maps(F3.tail_data, F3.head_data * np.nan),
-        ValueError,
-        "`head_maps[0]` (edge 0 -> 0) must be finite, got nan",
+    "ValueError: `head_maps[0]` (edge 0 -> 0) must be finite, got nan": lambda: F3.with_maps(
+        F3.tail_data, F3.head_data * np.nan
     ),
 }
 
 
-@pytest.mark.parametrize("case", BAD_OTHERS)
-def test_invalid_maps_and_indices_raise(case):
-    build, error, message = BAD_OTHERS[case]
-    with pytest.raises(error, match=re.escape(message)):
+@pytest.mark.parametrize(("message", "build"), BAD_OTHERS.items(), ids=BAD_OTHERS)
+def test_invalid_maps_and_indices_raise(build, message):
+    with raises(message):
         build()
 
 
@@ -321,18 +300,18 @@ def test_with_labels_changes_only_labels(F):
 
 
 @pytest.mark.parametrize(
-    ("labels", "error", "message"),
+    ("labels", "message"),
     [
-        (["a"], ValueError, "must hold one name per vertex, 3 in all, got 1"),
-        (["a", "b", "a"], ValueError, "must all differ, got 'a' for the vertices 0 and 2"),
-        ([1, True, 2], ValueError, "must all differ, got True for the vertices 0 and 1"),
-        (["a", [], "b"], TypeError, "hashable names, got [] for vertex 1"),
-        (["a", "b", None], ValueError, "must hold names, got None for vertex 2"),
-        ("abc", TypeError, "`vertex_labels` must be a sequence of names, got str"),
-        (7, TypeError, "`vertex_labels` must be a sequence of names, got int"),
+        (["a"], "ValueError: must hold one name per vertex, 3 in all, got 1"),
+        (["a", "b", "a"], "ValueError: must all differ, got 'a' for the vertices 0 and 2"),
+        ([1, True, 2], "ValueError: must all differ, got True for the vertices 0 and 1"),
+        (["a", [], "b"], "TypeError: hashable names, got [] for vertex 1"),
+        (["a", "b", None], "ValueError: must hold names, got None for vertex 2"),
+        ("abc", "TypeError: `vertex_labels` must be a sequence of names, got str"),
+        (7, "TypeError: `vertex_labels` must be a sequence of names, got int"),
     ],
 )
-def test_invalid_vertex_names_raise(labels, error, message):
+def test_invalid_vertex_names_raise(labels, message):
     F = CellularSheaf.constant([[0, 1], [1, 2]])
-    with pytest.raises(error, match=re.escape(message)):
+    with raises(message):
         F.with_labels(labels)

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 
 import sheafcoarsen as sc
+from tests.support.errors import raises
 from tests.support.strategies import DTYPES, sheaves
 
 F = sc.CellularSheaf.random([[0, 1], [1, 2]], 2, 3, seed=11)
@@ -84,14 +85,14 @@ def test_allclose_accepts_another_precision():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "error", "message"),
+    ("arguments", "message"),
     [
-        (("F",), TypeError, "`other` must be a CellularSheaf, got str"),
-        ((F, -1), ValueError, "`rtol` must be at least 0 and finite, got -1"),
-        ((F, np.inf), ValueError, "`rtol` must be at least 0 and finite, got inf"),
-        ((F, "a"), TypeError, "`rtol` must be a real number"),
+        (("F",), "TypeError: `other` must be a CellularSheaf, got str"),
+        ((F, -1), "ValueError: `rtol` must be at least 0 and finite, got -1"),
+        ((F, np.inf), "ValueError: `rtol` must be at least 0 and finite, got inf"),
+        ((F, "a"), "TypeError: `rtol` must be a real number"),
     ],
 )
-def test_invalid_arguments_of_allclose_raise(arguments, error, message):
-    with pytest.raises(error, match=message):
+def test_invalid_arguments_of_allclose_raise(arguments, message):
+    with raises(message):
         F.allclose(*arguments)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import sheafcoarsen as sc
 from sheafcoarsen.sheaf import unit_sheaf
 from tests.support import reference
+from tests.support.errors import raises
 from tests.support.strategies import sheaves
 from tests.unit.sheaf.test_cellular_sheaf import heads, mixed_sheaf, tails
 
@@ -49,24 +50,24 @@ def test_subsheaf_keeps_names_and_order():
 
 
 @pytest.mark.parametrize(
-    ("vertices", "error", "message"),
+    ("vertices", "message"),
     [
-        ([0, 4], ValueError, "`vertices[1]` = 4 is out of range for 4 vertices (0 .. 3)"),
-        ([-1], ValueError, "`vertices[0]` = -1 is out of range for 4 vertices (0 .. 3)"),
-        ([2, 1, 2], ValueError, "repeat a vertex, got vertex 2 at indices 0 and 2"),
-        ([True, False], ValueError, "`vertices`, a mask, must have shape (4,), got (2,)"),
-        (["a"], TypeError, "dtype <U1: the vertices have no names"),
-        ([0.5], ValueError, "`vertices` must hold whole numbers, got 0.5 at index 0"),
-        (None, ValueError, "`vertices` must be 1-dimensional, got None"),
-        (3, ValueError, "`vertices` must be 1-dimensional, got 3: pass [3]"),
-        ({1, 2}, ValueError, "1-dimensional, got a set: pass list(...) of it"),
-        ({1: 2}, ValueError, "1-dimensional, got a dict: pass list(...) of it"),
-        ((v for v in [1]), ValueError, "got a generator: pass list(...) of it"),
-        ("abc", ValueError, "got 'abc': the vertices have no names"),
+        ([0, 4], "ValueError: `vertices[1]` = 4 is out of range for 4 vertices (0 .. 3)"),
+        ([-1], "ValueError: `vertices[0]` = -1 is out of range for 4 vertices (0 .. 3)"),
+        ([2, 1, 2], "ValueError: repeat a vertex, got vertex 2 at indices 0 and 2"),
+        ([True, False], "ValueError: `vertices`, a mask, must have shape (4,), got (2,)"),
+        (["a"], "TypeError: dtype <U1: the vertices have no names"),
+        ([0.5], "ValueError: `vertices` must hold whole numbers, got 0.5 at index 0"),
+        (None, "ValueError: `vertices` must be 1-dimensional, got None"),
+        (3, "ValueError: `vertices` must be 1-dimensional, got 3: pass [3]"),
+        ({1, 2}, "ValueError: 1-dimensional, got a set: pass list(...) of it"),
+        ({1: 2}, "ValueError: 1-dimensional, got a dict: pass list(...) of it"),
+        ((v for v in [1]), "ValueError: got a generator: pass list(...) of it"),
+        ("abc", "ValueError: got 'abc': the vertices have no names"),
     ],
 )
-def test_invalid_vertices_of_a_subsheaf_raise(vertices, error, message):
-    with pytest.raises(error, match=re.escape(message)):
+def test_invalid_vertices_of_a_subsheaf_raise(vertices, message):
+    with raises(message):
         mixed_sheaf().subsheaf(vertices)
 
 
@@ -89,17 +90,17 @@ def test_vertices_of_returns_indices_of_names(labels, names, expected):
 
 
 @pytest.mark.parametrize(
-    ("labels", "vertices", "error", "message"),
+    ("labels", "vertices", "message"),
     [
-        (list("abcd"), ["a", "x"], ValueError, "`names[1]` = 'x' is not the name of a vertex"),
-        (list("abcd"), [0], ValueError, "`names[0]` = 0 is not the name of a vertex"),
-        (list("abcd"), "ab", ValueError, "`names` must be 1-dimensional, got 'ab': pass a list"),
-        (list("abcd"), [["a"]], TypeError, "`names[0]` must be the name of a vertex, got ['a']"),
-        (None, ["a"], ValueError, "`names[0]` = 'a' is not the name of a vertex"),
+        (list("abcd"), ["a", "x"], "ValueError: `names[1]` = 'x' is not the name of a vertex"),
+        (list("abcd"), [0], "ValueError: `names[0]` = 0 is not the name of a vertex"),
+        (list("abcd"), "ab", "ValueError: `names` must be 1-dimensional, got 'ab': pass a list"),
+        (list("abcd"), [["a"]], "TypeError: `names[0]` must be the name of a vertex, got ['a']"),
+        (None, ["a"], "ValueError: `names[0]` = 'a' is not the name of a vertex"),
     ],
 )
-def test_unknown_names_raise(labels, vertices, error, message):
-    with pytest.raises(error, match=re.escape(message)):
+def test_unknown_names_raise(labels, vertices, message):
+    with raises(message):
         mixed_sheaf().with_labels(labels).vertices_of(vertices)
 
 
@@ -147,17 +148,6 @@ def test_coarse_vertices_have_names_from_their_clusters():
     assert sc.coarsen(NAMED.with_labels(None), P, 10).sheaf.vertex_labels is None
 
 
-def test_data_of_a_subsheaf_is_in_the_order_of_the_sheaf():
-    F, vertices = mixed_sheaf().with_labels(["a", "b", "c", "d"]), [3, 1]
-    labels, x = np.array(F.vertex_labels), np.arange(F.dim_c0)
-    mask = np.isin(np.arange(4), vertices)
-    G = F.subsheaf(vertices)
-    assert G.vertex_labels == tuple(labels[np.sort(vertices)])
-    expected = np.concatenate([x[F.vertex_offsets[v] : F.vertex_offsets[v + 1]] for v in (1, 3)])
-    np.testing.assert_array_equal(x[np.repeat(mask, F.vertex_dims)], expected)
-    assert G.dim_c0 == len(expected)
-
-
 def test_constructor_accepts_vertex_names():
     F = sc.CellularSheaf([[0, 1]], [[[1.0]]], [[[2.0]]], vertex_labels=["u", "v"])
     assert F.vertex_labels == ("u", "v")
@@ -178,8 +168,9 @@ def test_unit_is_the_power_of_two_above_the_largest_entry(F):
         np.testing.assert_array_equal(mine * unit, given_maps)
     assert G.largest_entry < 1
     assert G.largest_entry >= 0.5 or F.largest_entry == 0
+    assert G.vertex_labels == F.vertex_labels
     for name in ("edges", "vertex_dims", "edge_dims", "vertex_offsets", "tail_offsets"):
-        np.testing.assert_array_equal(getattr(G, name), getattr(F, name))
+        assert getattr(G, name) is getattr(F, name)
 
 
 @pytest.mark.parametrize("scale", [1e-149, 1e149, 1e149j])
@@ -193,12 +184,6 @@ def test_unit_sheaf_of_extreme_entries(scale):
 def test_unit_is_one_for_zero_or_no_maps():
     for F in (sc.CellularSheaf([[0, 1]], [[[0.0]]], [[[0.0]]]), sc.CellularSheaf([], [], [], [])):
         assert unit_sheaf(F)[1] == 1
-
-
-def test_sheaf_like_shares_offsets_and_keeps_labels():
-    F = sc.CellularSheaf([[0, 1]], [[[2.0]]], [[[2.0]]])
-    starts = F.tail_offsets
-    assert unit_sheaf(F)[0].tail_offsets is starts
 
 
 @pytest.mark.parametrize(("size", "beyond"), [(1e149, 1e152), (1e-149, 1e-152)])

@@ -55,15 +55,7 @@ def test_error_names_the_first_difference_of_topologies(held, edges, vertex_dims
         (lambda a: a[:-1], False),
         (lambda a: a.reshape(2, 3), False),
     ],
-    ids=[
-        "itself",
-        "copy",
-        "cast",
-        "changed",
-        "reversed",
-        "shorter",
-        "reshaped",
-    ],
+    ids=["itself", "copy", "cast", "changed", "reversed", "shorter", "reshaped"],
 )
 def test_same_array_compares_contents(other, same):
     array = np.array([0, 1, 3, 4, 9, 11])

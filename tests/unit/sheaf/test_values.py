@@ -11,14 +11,14 @@ from sheafcoarsen.sheaf.values import edge_values
 from tests.support.helpers import assert_residual, dense_rank, eps_of
 from tests.support.strategies import DTYPES, graphs
 from tests.unit.sheaf.test_cellular_sheaf import assert_same_sheaf, heads, tails
-from tests.unit.sheaf.test_graphs import named_graph
+from tests.unit.sheaf.test_from_graphs import named_graph
 
 
 def test_edge_values_accept_names_lists_and_arrays():
     arrays = graph_arrays(named_graph())
-    expected = np.array([4.0, 2.0])
-    for value in ("weight", [4.0, 2.0], (4, 2), expected):
-        assert edge_values(arrays, value, "weight").tolist() == [4.0, 2.0]
+    expected = np.array([9.0, 4.0])
+    for value in ("weight", [9.0, 4.0], (9, 4), expected):
+        assert edge_values(arrays, value, "weight").tolist() == [9.0, 4.0]
     assert edge_values(arrays, expected.astype(np.float32), "weight").dtype == np.float32
 
 
@@ -26,7 +26,7 @@ def test_missing_attributes_have_the_default_value():
     G = named_graph()
     del G.edges["a", 3]["weight"]
     arrays = graph_arrays(G)
-    assert edge_weights(arrays, "weight").tolist() == [4.0, 1.0]
+    assert edge_weights(arrays, "weight").tolist() == [9.0, 1.0]
     assert edge_weights(arrays, "no such attribute").tolist() == [1.0, 1.0]
     assert edge_weights(arrays, None).tolist() == [1.0, 1.0]
     assert edge_weights(graph_arrays([[0, 1]]), "weight").tolist() == [1.0]
@@ -45,51 +45,41 @@ def test_empty_edge_values_keep_their_shape(shape):
     assert values.dtype == np.float32
 
 
-BAD_VALUES = {
-    "too few": ([1.0], (), "`x` must hold a number for each of the 2 edges, got shape (1,)"),
-    "too deep": ([[1.0], [2.0]], (), "got shape (2, 1)"),
-    "wrong matrix": (
-        np.ones((2, 3, 4)),
-        (3, 3),
-        "`x` must hold an array of shape (3, 3) for each of the 2 edges",
-    ),
-    "no matrix": (
-        np.ones(2),
-        (-1, -1),
-        "`x` must hold an array of shape (d, d) for each of the 2 edges",
-    ),
-    "ragged": ([np.eye(2), np.eye(3)], (-1, -1), "rectangular array of numbers"),
-    "nan": ([1.0, np.nan], (), "`x` must be finite, got nan for edge 1 ('a', 3)"),
-    "no such attribute": ("colour", (), "names an edge attribute that no edge of the graph has"),
-    "absent attribute": ("only one", (), "edge 0 ('c', 'a') has no attribute 'only one' for `x`"),
-}
+BAD_VALUES = [
+    ([1.0], (), "`x` must hold a number for each of the 2 edges, got shape (1,)"),
+    ([[1.0], [2.0]], (), "got shape (2, 1)"),
+    (np.ones((2, 3, 4)), (3, 3), "`x` must hold an array of shape (3, 3) for each of the 2 edges"),
+    (np.ones(2), (-1, -1), "`x` must hold an array of shape (d, d) for each of the 2 edges"),
+    ([np.eye(2), np.eye(3)], (-1, -1), "rectangular array of numbers"),
+    ([1.0, np.nan], (), "`x` must be finite, got nan for edge 1 ('a', 3)"),
+    ("colour", (), "names an edge attribute that no edge of the graph has"),
+    ("only one", (), "edge 0 ('c', 'a') has no attribute 'only one' for `x`"),
+]
 
 
-@pytest.mark.parametrize("case", BAD_VALUES)
-def test_invalid_edge_values_raise(case):
-    value, shape, message = BAD_VALUES[case]
+@pytest.mark.parametrize(
+    ("value", "shape", "message"), BAD_VALUES, ids=[row[-1] for row in BAD_VALUES]
+)
+def test_invalid_edge_values_raise(value, shape, message):
     G = named_graph()
     G.edges["a", 3]["only one"] = 1.0
     with pytest.raises(ValueError, match=re.escape(message)):
         edge_values(graph_arrays(G), value, "x", shape=shape)
 
 
-BAD_WEIGHTS = {
-    "negative": (
-        [1.0, -2.0],
-        ValueError,
-        "must not be negative, got -2.0 for edge 1 ('a', 3)",
-    ),
-    "complex": ([1j, 1j], TypeError, "`weight` must be real, got dtype complex128"),
-    "bool": ([True, False], TypeError, "got dtype bool"),
-    "text": (["a", "b"], TypeError, "got dtype <U1"),
-    "infinite": ([1.0, np.inf], ValueError, "must be finite, got inf"),
-}
+BAD_WEIGHTS = [
+    ([1.0, -2.0], ValueError, "must not be negative, got -2.0 for edge 1 ('a', 3)"),
+    ([1j, 1j], TypeError, "`weight` must be real, got dtype complex128"),
+    ([True, False], TypeError, "got dtype bool"),
+    (["a", "b"], TypeError, "got dtype <U1"),
+    ([1.0, np.inf], ValueError, "must be finite, got inf"),
+]
 
 
-@pytest.mark.parametrize("case", BAD_WEIGHTS)
-def test_invalid_weights_raise(case):
-    weight, error, message = BAD_WEIGHTS[case]
+@pytest.mark.parametrize(
+    ("weight", "error", "message"), BAD_WEIGHTS, ids=[row[-1] for row in BAD_WEIGHTS]
+)
+def test_invalid_weights_raise(weight, error, message):
     with pytest.raises(error, match="`weight`.*" + re.escape(message.removeprefix("`weight`"))):
         edge_weights(graph_arrays(named_graph()), weight)
 

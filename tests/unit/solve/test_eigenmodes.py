@@ -7,7 +7,8 @@ import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen.solve import _eigenmodes, eigensolver, multigrid
-from tests.support.helpers import assert_residual, subspace_difference
+from tests.support.errors import raises
+from tests.support.helpers import assert_residual, covering, subspace_difference
 from tests.unit.solve.problems import SHEAVES
 
 METHODS = ("dense", "direct", "multilevel")
@@ -30,9 +31,7 @@ def reference(F: CellularSheaf, mass=None) -> tuple[np.ndarray, np.ndarray, int,
     return values, vectors / roots[:, None], zeros, unit
 
 
-@pytest.mark.parametrize("k", [1, 4, 9])
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("name", SHEAVES)
+@pytest.mark.parametrize(("k", "name", "method"), covering([1, 4, 9], SHEAVES, METHODS))
 def test_eigenmodes_are_the_lowest_of_the_full_spectrum(name, method, k):
     F = SHEAVES[name]
     values, vectors, zeros, unit = reference(F)
@@ -79,9 +78,10 @@ def heavy_reference(F: CellularSheaf, mass: np.ndarray, k: int) -> np.ndarray:
     return np.linalg.svd(inverse, compute_uv=False)[:k] ** -2.0
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("name", ["noisy bundle", "complex connection", "loops, parallel edges"])
-@pytest.mark.parametrize("seed", [3, 8, 25])
+@pytest.mark.parametrize(
+    ("seed", "name", "method"),
+    covering([3, 8, 25], ["noisy bundle", "complex connection", "loops, parallel edges"], METHODS),
+)
 def test_eigenvalues_are_accurate_for_masses_over_sixteen_orders_of_magnitude(name, method, seed):
     """The lowest eigenvalues, which belong to heavy vertices, have small relative errors."""
     F = SHEAVES[name]
@@ -95,7 +95,7 @@ def test_eigenvalues_are_accurate_for_masses_over_sixteen_orders_of_magnitude(na
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("unit", [1e-200, 1e-20, 1e20, 1e200, 5e307])
+@pytest.mark.parametrize("unit", [1e-200, 5e307])
 def test_scaling_the_mass_scales_the_eigenvalues_inversely(method, unit):
     F = SHEAVES["noisy bundle"]
     mass = np.random.default_rng(1).uniform(0.1, 3.0, F.n_vertices)
@@ -106,19 +106,21 @@ def test_scaling_the_mass_scales_the_eigenvalues_inversely(method, unit):
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("spread", [0.0, 1.0, 6.0])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64])
-def test_the_kernel_does_not_depend_on_the_mass(dtype, spread, method):
+def test_the_kernel_matches_global_sections_for_any_mass(dtype, method):
+    """Eigenvalues that are zero up to rounding of the maps count as zeros."""
     F = sc.gallery.bundle(nx.grid_2d_graph(9, 9), 3, seed=2)
     F = F.with_maps(F.tail_data.astype(dtype), F.head_data.astype(dtype))
-    mass = 10.0 ** np.random.default_rng(0).uniform(-spread, spread, 81)
-    E = sc.eigenmodes(F, 5, method=method, mass=mass)
-    assert E.n_zero == 3
-    assert not E.values[:3].any()
-    assert E.values[3] > 0.01 / mass.max()
     delta = sc.coboundary(F).toarray()
-    zeros = np.linalg.qr(E.vectors[:, :3])[0]
-    assert_residual(delta @ zeros, delta, n=F.dim_c0, eps=np.finfo(dtype).eps)
+    assert sc.global_sections(F).h0 == 3
+    for mass in (None, 10.0 ** np.random.default_rng(0).uniform(-6, 6, 81)):
+        E = sc.eigenmodes(F, 5, method=method, mass=mass)
+        assert (E.vectors.dtype, E.values.dtype) == (dtype, dtype(0).real.dtype)
+        assert E.n_zero == 3
+        assert not E.values[:3].any()
+        assert E.values[3] > 0.01 / (1 if mass is None else mass.max())
+        zeros = np.linalg.qr(E.vectors[:, :3])[0]
+        assert_residual(delta @ zeros, delta, n=F.dim_c0, eps=np.finfo(dtype).eps)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -143,7 +145,7 @@ def test_a_multiplet_of_large_eigenvalues_is_tied(n, method):
     assert [sc.eigenmodes(F, k, method=method).tied for k in (1, 3, n)] == [False, True, False]
 
 
-@pytest.mark.parametrize("k", [2, 3, 7, 10, 13])
+@pytest.mark.parametrize("k", [2, 3, 7, 13])
 def test_multiplets_split_by_k_are_tied_and_correct(k):
     """The spectrum begins with a kernel of dimension 3 and nine equal eigenvalues."""
     F = CellularSheaf.constant(nx.grid_graph([6, 6, 6]), 3)
@@ -184,7 +186,7 @@ def test_modes_of_zero_maps_are_tied():
     assert [sc.eigenmodes(F, k).tied for k in (1, 2, 3)] == [True, True, False]
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("method", ["direct", "multilevel"])
 def test_several_pairs_missing_from_the_start_are_found(method, seed):
     """The other vectors of the start have converged, and are more than requested."""
@@ -245,19 +247,6 @@ def test_nearly_unseen_stalk_directions_are_not_sections(method, coarsest, monke
     assert np.abs(E.values / unit**2 - values[:5]).max() <= 1e-8 * values[-1]
     assert E.values[2] > 1e-3
     assert sc.eigenmodes(F, 1, method=method).values[0] <= 1e-8 * values[-1] * unit**2
-
-
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("dtype", [np.float32, np.complex64])
-def test_zero_eigenvalues_of_single_precision_maps_match_global_sections(dtype, method):
-    """Eigenvalues that are zero up to rounding of the maps count as zeros."""
-    F = sc.gallery.bundle(nx.grid_2d_graph(9, 9), 3, seed=2)
-    F = F.with_maps(F.tail_data.astype(dtype), F.head_data.astype(dtype))
-    E = sc.eigenmodes(F, 5, method=method)
-    assert (E.vectors.dtype, E.values.dtype) == (dtype, np.float32)
-    assert E.n_zero == sc.global_sections(F).h0 == 3
-    assert not E.values[:3].any()
-    assert E.values[3] > 0.01
 
 
 @pytest.mark.parametrize("method", ["direct", "multilevel"])
@@ -366,8 +355,8 @@ def test_auto_uses_direct_if_multilevel_does_not_converge(monkeypatch):
     assert E.method == "direct"
     assert E.completeness == "inertia"
     assert E.n_zero == 1
-    values, _, _, unit = reference(F)
-    assert np.abs(E.values[1:] / unit**2 / values[1:6] - 1).max() <= 1e-6
+    values = np.linalg.eigvalsh(sc.laplacian(F).toarray())
+    assert np.abs(E.values[1:] / values[1:6] - 1).max() <= 1e-6
     with pytest.raises(sc.NotConverged, match="method 'multilevel'") as failed:
         sc.eigenmodes(F, 6, method="multilevel")
     assert E.iterations > failed.value.result.iterations
@@ -389,34 +378,28 @@ def test_not_converged_holds_the_computed_pairs(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("k", "options", "error", "message"),
+    ("k", "options", "message"),
     [
-        (0, {}, ValueError, "`k` must be at least 1, got 0"),
-        (57, {}, ValueError, "`k` must be at most dim_c0 = 56, got 57"),
-        (1.5, {}, TypeError, "`k` must be an integer"),
-        (2, {"tol": 1e-18}, ValueError, "`tol` must be at least 2e-15, the level of"),
-        (2, {"mass": np.zeros(56)}, ValueError, "must be positive and finite, got 0 at vertex 0"),
-        (2, {"mass": np.full(56, 1e-320)}, ValueError, "`mass` is as small as 9.99989e-321, so"),
+        (0, {}, "ValueError: `k` must be at least 1, got 0"),
+        (57, {}, "ValueError: `k` must be at most dim_c0 = 56, got 57"),
+        (1.5, {}, "TypeError: `k` must be an integer"),
+        (2, {"tol": 1e-18}, "ValueError: `tol` must be at least 2e-15, the level of"),
+        (2, {"mass": np.zeros(56)}, "ValueError: must be positive and finite, got 0 at vertex 0"),
+        (2, {"mass": np.full(56, 1e-320)}, "ValueError: `mass` is as small as 9.99989e-321, so"),
         (
             2,
             {"mass": np.append(np.ones(55), 1e-30)},
-            ValueError,
-            "`mass` must not differ by more than a factor of 1e\\+20, got 1e-30 at vertex 55 and 1 "
-            "at vertex 0",
+            "ValueError: `mass` must not differ by more than a factor of 1e+20, got 1e-30 at "
+            "vertex 55 and 1 at vertex 0",
         ),
-        (2, {"mass": np.ones(3)}, ValueError, "one real number for each of 56 vertices"),
-        (2, {"method": "power"}, ValueError, "`method` must be one of 'auto', 'dense'"),
-        (2, {"start": np.ones(56)}, ValueError, "`start` must have vectors as columns"),
-        (
-            2,
-            {"start": [[1.0, np.nan]] * 56},
-            ValueError,
-            r"`start\[0, 1\]` must be finite, got nan",
-        ),
+        (2, {"mass": np.ones(3)}, "ValueError: one real number for each of 56 vertices"),
+        (2, {"method": "power"}, "ValueError: `method` must be one of 'auto', 'dense'"),
+        (2, {"start": np.ones(56)}, "ValueError: `start` must have vectors as columns"),
+        (2, {"start": [[1.0, np.nan]] * 56}, "ValueError: `start[0, 1]` must be finite, got nan"),
     ],
 )
-def test_invalid_arguments_raise(k, options, error, message):
-    with pytest.raises(error, match=message):
+def test_invalid_arguments_raise(k, options, message):
+    with raises(message):
         sc.eigenmodes(SHEAVES["graph"], k, **options)
 
 
@@ -431,13 +414,12 @@ def test_split_multiplets_are_counted_at_a_shift_below_them(dim):
         assert_residual(found.values - values[:k], L, n=F.dim_c0)
 
 
-@pytest.mark.parametrize("seed", [0, 1, 8, 12, 14])
-def test_slow_convergence_adds_columns(seed, monkeypatch):
+@pytest.mark.parametrize("seed", [0, 1])
+def test_slow_convergence_adds_columns(seed):
     """With weights over four decades along a path, two more columns would not suffice.
 
     These graphs converge from each of twenty random starts; on others some starts do not.
     """
-    monkeypatch.setattr(multigrid, "COARSEST", 20)
     graph = nx.cycle_graph(63) if seed % 2 else nx.path_graph(55)
     weights = 10.0 ** np.random.default_rng(seed).uniform(-2, 2, (graph.number_of_edges(), 1, 1))
     F = CellularSheaf.constant(graph, 2)

@@ -1,11 +1,11 @@
 import itertools
-from fractions import Fraction
 
 import networkx as nx
 import numpy as np
 import pytest
 
 import sheafcoarsen as sc
+from tests.support.exact import dot, fractions, solved
 from tests.support.helpers import assert_residual
 from tests.unit.solve.problems import SHEAVES
 
@@ -107,20 +107,10 @@ def test_empty_data_values_and_stalks_are_accepted(method):
 
 def exact_fit(delta: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Solve the normal equations of a matrix of full column rank in rational numbers."""
-    A = [[Fraction(float(entry)) for entry in row] for row in delta]
-    n = delta.shape[1]
-    rows = [
-        [sum(row[i] * row[j] for row in A) for j in range(n)]
-        + [sum(row[i] * Fraction(float(right)) for row, right in zip(A, b, strict=True))]
-        for i in range(n)
-    ]
-    for i in range(n):
-        pivot = next(k for k in range(i, n) if rows[k][i])
-        rows[i], rows[pivot] = rows[pivot], rows[i]
-        rows[i] = [entry / rows[i][i] for entry in rows[i]]
-        for k in set(range(n)) - {i}:
-            rows[k] = [x - rows[k][i] * y for x, y in zip(rows[k], rows[i], strict=True)]
-    return np.array([float(row[-1]) for row in rows])
+    columns, right = fractions(delta.T), fractions([b])[0]
+    gram = [[dot(a, c) for c in columns] for a in columns]
+    fit = solved(gram, [[dot(a, right)] for a in columns])
+    return np.array([float(entry) for (entry,) in fit])
 
 
 @pytest.mark.parametrize("large", [1e6, 1e7, 1e8, 1e12])

@@ -1,7 +1,5 @@
 """The nearest section, compared with dense projections."""
 
-import re
-
 import networkx as nx
 import numpy as np
 import pytest
@@ -11,6 +9,7 @@ from hypothesis import strategies as st
 import sheafcoarsen as sc
 from sheafcoarsen import gallery
 from tests.support import reference
+from tests.support.errors import raises
 from tests.support.helpers import assert_residual, eps_of, size
 from tests.support.strategies import cochains, known_sections, sheaves
 from tests.unit.solve.test_normal_equations import GRID, PATH, clear_rank, exact
@@ -70,9 +69,9 @@ def test_sections_of_rounded_maps_count_as_sections():
 
 
 def test_a_small_holonomy_leaves_no_section():
-    x = np.ones(2000)
-    assert size(sc.nearest_section(gallery.cycle(1000, 1e-6), x)) < 1e-6 * size(x)
-    assert size(sc.nearest_section(gallery.cycle(1000, 0.0), x)) > 0.1 * size(x)
+    x = np.ones(600)
+    assert size(sc.nearest_section(gallery.cycle(300, 1e-6), x)) < 1e-6 * size(x)
+    assert size(sc.nearest_section(gallery.cycle(300, 0.0), x)) > 0.1 * size(x)
 
 
 def test_sections_decided_by_rounding_warn(monkeypatch):
@@ -92,18 +91,18 @@ def test_sections_decided_by_rounding_warn(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "error", "message"),
+    ("arguments", "message"),
     [
         (
             (PATH, np.ones(7)),
-            ValueError,
-            "`x` must have shape (dim_c0,) or (dim_c0, h) with dim_c0 = 8, got shape (7,)",
+            "ValueError: `x` must have shape (dim_c0,) or (dim_c0, h) with dim_c0 = 8, got shape "
+            "(7,)",
         ),
-        ((PATH, ["a"] * 8), TypeError, "`x` must hold float32, float64"),
+        ((PATH, ["a"] * 8), "TypeError: `x` must hold float32, float64"),
     ],
 )
-def test_invalid_cochains_raise(arguments, error, message):
-    with pytest.raises(error, match=re.escape(message)):
+def test_invalid_cochains_raise(arguments, message):
+    with raises(message):
         sc.nearest_section(*arguments)
 
 

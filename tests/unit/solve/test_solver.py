@@ -11,7 +11,8 @@ import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen.solve import _solver, multigrid
-from tests.support.helpers import assert_residual, eps_of
+from tests.support.errors import raises
+from tests.support.helpers import assert_residual, covering, eps_of
 from tests.unit.solve.problems import GRID, SHEAVES
 
 METHODS = ("direct", "multigrid", "jacobi")
@@ -277,9 +278,7 @@ def test_right_hand_sides_outside_the_range_raise(method):
     solve = sc.Solver(SHEAVES["graph"], method=method)
     b = np.ones((56, 2))
     b[:, 0] = 0
-    with pytest.raises(
-        ValueError, match=r"`b` \(column 1\) must lie in the range of L, but a fraction of 1 "
-    ):
+    with raises("ValueError: `b` (column 1) must lie in the range of L, but a fraction of 1 "):
         solve(b)
     assert not solve(b[:, 0]).any()
     b = SHEAVES["graph"].edges[:, 0] @ sc.coboundary(SHEAVES["graph"])
@@ -332,31 +331,25 @@ def test_not_converged_holds_the_best_solution(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "arguments", "message"),
     [
-        ({"shift": -1.0}, "`shift` must be at least 0 and finite, got -1"),
-        ({"fixed": [56]}, r"`fixed\[0\]` = 56 is out of range for 56 vertices"),
-        ({"fixed": np.zeros(3, bool)}, r"`fixed`, a mask, must have shape \(56,\), got \(3,\)"),
-        ({"method": "magic"}, "`method` must be one of 'auto', 'direct', 'multigrid', 'jacobi'"),
+        ({"shift": -1.0}, {}, "`shift` must be at least 0 and finite, got -1"),
+        ({"fixed": [56]}, {}, "`fixed[0]` = 56 is out of range for 56 vertices"),
+        ({"fixed": np.zeros(3, bool)}, {}, "`fixed`, a mask, must have shape (56,), got (3,)"),
+        (
+            {"method": "magic"},
+            {},
+            "`method` must be one of 'auto', 'direct', 'multigrid', 'jacobi'",
+        ),
+        ({}, {"b": np.ones(3)}, "`b` must have shape (dim_c0,)"),
+        ({}, {"b": np.full(56, np.nan)}, "`b` must be finite, got nan in row 0"),
+        ({}, {"b": np.zeros(56), "tol": 1e-17}, "`tol` must be at least 2e-15"),
+        ({}, {"b": np.zeros(56), "x0": np.ones((56, 2))}, "`x0` must have the shape of `b`"),
     ],
 )
-def test_invalid_options_raise_value_error(options, message):
-    with pytest.raises(ValueError, match=message):
-        sc.Solver(SHEAVES["graph"], **options)
-
-
-@pytest.mark.parametrize(
-    ("b", "options", "message"),
-    [
-        (np.ones(3), {}, r"`b` must have shape \(dim_c0,\)"),
-        (np.full(56, np.nan), {}, "`b` must be finite, got nan in row 0"),
-        (np.zeros(56), {"tol": 1e-17}, "`tol` must be at least 2e-15"),
-        (np.zeros(56), {"x0": np.zeros((56, 2))}, "`x0` must have the shape of `b`"),
-    ],
-)
-def test_invalid_right_hand_sides_raise_value_error(b, options, message):
-    with pytest.raises(ValueError, match=message):
-        sc.Solver(SHEAVES["graph"])(b, **options)
+def test_invalid_arguments_raise_value_error(options, arguments, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        sc.Solver(SHEAVES["graph"], **options)(**arguments)
 
 
 # ---------------------------------------------------------------- threads and interrupts
@@ -400,8 +393,9 @@ def test_blas_uses_one_thread_inside_the_solver(method, monkeypatch):
     assert blas_threads() == before
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("where", ["unit_sheaf", "laplacian", "eps_of"])
+@pytest.mark.parametrize(
+    ("method", "where"), covering(METHODS, ["unit_sheaf", "laplacian", "eps_of"])
+)
 def test_an_interrupted_update_leaves_the_solver_unchanged(method, where, monkeypatch):
     F = SHEAVES["noisy bundle"]
     G = F.with_maps(3 * F.tail_data, 3 * F.head_data)
@@ -493,13 +487,17 @@ def test_empty_right_hand_sides_and_zero_dimensional_stalks(method):
     assert sc.Solver(empty, method=method)(np.ones((0, 3))).shape == (0, 3)
 
 
+def with_one_large_map(large):
+    tails = np.ones((4, 1, 1))
+    tails[0] = large
+    return CellularSheaf([(0, 1), (1, 2), (2, 0), (2, 3)], tails, np.ones((4, 1, 1)))
+
+
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("large", [1e4, 1e7])
 def test_residuals_are_small_relative_to_the_scale_of_every_stalk(method, large):
     """A right-hand side of the size of the largest map does not hide errors at other stalks."""
-    tails = np.ones((4, 1, 1))
-    tails[0] = large
-    F = sc.CellularSheaf([(0, 1), (1, 2), (2, 0), (2, 3)], tails, np.ones((4, 1, 1)))
+    F = with_one_large_map(large)
     wanted = np.array([1.0 / large, -2.0, 3.0, 1.5])
     L = sc.laplacian(F).toarray()
     solve = sc.Solver(F, method=method)
@@ -513,9 +511,7 @@ def test_residuals_are_small_relative_to_the_scale_of_every_stalk(method, large)
 @pytest.mark.parametrize("method", METHODS)
 def test_an_initial_guess_accurate_only_at_the_largest_map_is_improved(method):
     """Its residual is 3e-7 relative to the norm of b, but 1 relative to the scale of each stalk."""
-    tails = np.ones((4, 1, 1))
-    tails[0] = 1e7
-    F = sc.CellularSheaf([(0, 1), (1, 2), (2, 0), (2, 3)], tails, np.ones((4, 1, 1)))
+    F = with_one_large_map(1e7)
     L, wanted = sc.laplacian(F).toarray(), np.array([1e-7, -2.0, 3.0, 1.5])
     b = L @ wanted
     start = np.array([b[0] / L[0, 0], 0.0, 0.0, 0.0])
@@ -545,7 +541,7 @@ def test_pickled_solvers_give_the_same_solutions(method):
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("scale", [1e-20, 1.0, 1e20])
+@pytest.mark.parametrize("scale", [1e-20, 1e20])
 def test_the_preconditioner_scales_like_the_inverse(method, scale):
     F = SHEAVES["noisy bundle"]
     F = F.with_maps(F.tail_data * scale, F.head_data * scale)

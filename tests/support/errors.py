@@ -1,0 +1,23 @@
+"""Errors as Python prints them."""
+
+import builtins
+import re
+
+import pytest
+
+
+def raises(error: str):
+    """Expect an error: its type, a colon, and a part of its message."""
+    kind, message = error.split(": ", 1)
+    return pytest.raises(getattr(builtins, kind), match=re.escape(message))
+
+
+def refuses(read, path, line: int | None, message: str, **options) -> str:
+    """Assert that reading a file raises one line ``path:line: message``, and return it."""
+    place = str(path) if line is None else f"{path}:{line}"
+    with pytest.raises(ValueError, match=f"^{re.escape(place)}: ") as caught:
+        read(path, **options)
+    assert type(caught.value) is ValueError
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
