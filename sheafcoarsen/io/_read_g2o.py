@@ -79,7 +79,7 @@ def read_g2o(
     ------
     FileNotFoundError
     ValueError
-        ``path:line: ...`` for landmarks and other tags that are not poses, SE2 mixed with SE3,
+        ``path:line: ...`` for landmarks without ``poses``, other tags, SE2 mixed with SE3,
         wrong or missing numbers, a quaternion of length zero, or rotation information that is not
         positive definite. With ``poses`` also for such information of the translation, a vertex
         with two ``VERTEX`` lines, or without one if others have one.

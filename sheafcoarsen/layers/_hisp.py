@@ -173,7 +173,7 @@ class Pooling(ReadOnly):
 
         Clusters, the adjacency matrix and all index arrays are reused
         (:meth:`Coarsening.recoarsen`). Index arrays are recomputed if loops differ: the coarse
-        sheaf of a layer has none where the internal energy of its maps was zero.
+        sheaf of a layer has none if the internal energy of its maps was zero.
 
         Parameters
         ----------

@@ -105,10 +105,10 @@ def poses(
     count = int(component.max(initial=-1)) + 1
     if count > 1:
         places, marks = _side_by_side(places, marks, component, mark_component)
-    shown = np.delete(edges, left_out if outliers == 0 else [], axis=0)
+    shown = np.delete(edges, left_out, axis=0)
     proper, order = shown[shown[:, 0] != shown[:, 1]], order_of(S)
     along = np.abs(np.diff(order[proper])[:, 0]) == 1
-    width = float(np.clip(600 / max(len(proper), 1), 0.5, 1.6))
+    width = float(np.clip(600 / max(len(proper), 1), 0.5 if places.shape[1] == 2 else 0.8, 1.6))
     ways = (("loop closures", proper[~along], LIGHT, 0.8), ("odometry", proper[along], DARK, 1.3))
     for label, some, color, factor in ways:
         if len(some):

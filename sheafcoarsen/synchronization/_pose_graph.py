@@ -232,7 +232,8 @@ class PoseGraph(ReadOnly):
             for e in np.flatnonzero(np.abs(given - own) > 1e-6 * own):
                 raise ValueError(
                     f"`{name}[{e}]` = {given[e]:.6g}, but `information[{e}]` implies {own[e]:.6g}: "
-                    f"omit `{name}`, or pass information=None to use your own weights"
+                    f"omit `{name}` (in dataclasses.replace pass {name}=None), or pass "
+                    "information=None to use your own weights"
                 )
         # what was given keeps its bits
         kappa = found.kappa if self.kappa is None else kappa
