@@ -58,7 +58,7 @@ class OversampledProblems(LocalProblems):
             self.target = pilot_target(self.work, P)
         self.problems = kernels.PatchProblems(
             f=self.work.arrays,
-            c=clusters,
+            dims=clusters.dims,
             p=self.patches.arrays,
             target=float(self.target),
             eps=self.eps,
@@ -76,13 +76,13 @@ class OversampledProblems(LocalProblems):
             numbers=np.empty((len(dims), 3)),
         )
 
-    def run_patches(self, what: str, work: Callable, wanted: np.ndarray, reduction: bool) -> None:
+    def run_patches(self, what: str, work: Callable, reduction: bool) -> None:
         """Call ``work(lo, hi, patch_workspace)`` on ranges of clusters that cover all of them."""
         self.run(
             what,
             work,
             self.patches.dims,
-            lambda lo, hi: self.patches.allocate(lo, hi, self.map_size, wanted, reduction),
+            lambda lo, hi: self.patches.allocate(lo, hi, self.map_size, reduction),
         )
 
     def spectra(self, rule: Rule) -> Spectra:
@@ -101,7 +101,6 @@ class OversampledProblems(LocalProblems):
             lambda lo, hi, workspace: kernels.oversampled_spectra(
                 lo, hi, self.problems, workspace, out, known
             ),
-            np.ones(c.n_clusters),
             worth_reducing(c.dims, 1),
         )
         ties = np.sqrt(self.eps) * scores
@@ -115,7 +114,6 @@ class OversampledProblems(LocalProblems):
             lambda lo, hi, workspace: kernels.oversampled_modes(
                 lo, hi, self.problems, workspace, self.known, out
             ),
-            dims,  # all modes are wanted, because K_C may have any dimension up to N_a
             worth_reducing(dims, np.minimum(out.blocks.ranks + 1, dims)),
         )
         return {

@@ -3,7 +3,7 @@
 import numpy as np
 
 from sheafcoarsen._kernels import modes as kernels
-from sheafcoarsen._kernels.dense import svd_workspace, workspace
+from sheafcoarsen._kernels.dense import svd_workspace
 from sheafcoarsen._support import offsets, read_only, run_ranges
 from sheafcoarsen.operators import laplacian
 from sheafcoarsen.partition import Clusters, links_of
@@ -59,12 +59,10 @@ class ClusterPatches:
         )
         self.dtype, self.n_vertices, self.clusters = sheaf.dtype, n, clusters
 
-    def allocate(
-        self, lo: int, hi: int, map_size: int, wanted: np.ndarray, reduction: bool
-    ) -> kernels.PatchWorkspace:
+    def allocate(self, lo: int, hi: int, map_size: int, reduction: bool) -> kernels.PatchWorkspace:
         """Allocate a workspace for the patches of clusters lo to hi - 1."""
         N, n = int(self.dims[lo:hi].max()), int(self.clusters.dims[lo:hi].max())
-        most, rows = int(wanted[lo:hi].max()), int(self.row_bounds[lo:hi].max())
+        rows = int(self.row_bounds[lo:hi].max())
         index = kernels.PatchIndex(
             dims=np.zeros(1, np.int64),
             internal_edges=np.empty(int(self.edge_bounds[lo:hi].max()), np.int64),
@@ -81,16 +79,10 @@ class ClusterPatches:
         return kernels.PatchWorkspace(
             t=index,
             c=self.clusters._replace(**shared),
-            s=workspace(n, most, self.dtype, map_size, reduction=reduction),
-            svd=svd_workspace(max(rows, N), N, self.dtype, 0),
+            s=svd_workspace(max(rows, N), N, self.dtype, map_size, reduction=reduction),
             a=numbers(N * N),
-            spare=numbers(N * N),
-            delta=numbers(rows * N),
+            delta=numbers(max(rows, 2 * n) * N),
             basis=numbers(N * N),
             other=numbers(N * N),
-            x=numbers(n * N),
-            m=numbers(2 * n * N),
-            column=numbers(2 * N),
             border=np.empty(N, np.int64),
-            map=numbers(map_size),
         )

@@ -309,4 +309,5 @@ class LocalProblems:
         out.norms[a] = top * unit * unit
         out.tied[a] = r > 0 and w[r] - w[r - 1] <= np.sqrt(self.eps) * top
         rows = np.ascontiguousarray(Z[:, :r].T, dtype=out.blocks.data.dtype).reshape(-1)
-        kernels.put_modes(a, self.sheaf.arrays, self.clusters, rows, self.eps, out.blocks)
+        n, f = self.clusters.dims[a], self.sheaf.arrays
+        kernels.put_modes(a, n, f, self.clusters, rows, self.eps, out.blocks)

@@ -88,18 +88,15 @@ def retained_energy(lo, hi, f, c, R, out, y):
                 tail, head = f.tail_offsets[e] + q * du, f.head_offsets[e] + q * dv
                 for j in range(r):
                     y[j] = 0
-                if u == v:
-                    for i in range(du):
-                        x = tail_data[tail + i] - head_data[head + i]
-                        p = indptr[vertex_offsets[u] + i]
-                        for j in range(r):
-                            y[j] += x * unit * data[p + j]
-                else:
-                    for i in range(du):
-                        x = tail_data[tail + i] * unit
-                        p = indptr[vertex_offsets[u] + i]
-                        for j in range(r):
-                            y[j] += x * data[p + j]
+                for i in range(du):
+                    x = tail_data[tail + i]
+                    if u == v:
+                        x -= head_data[head + i]
+                    x *= unit
+                    p = indptr[vertex_offsets[u] + i]
+                    for j in range(r):
+                        y[j] += x * data[p + j]
+                if u != v:
                     for i in range(dv):
                         x = head_data[head + i] * unit
                         p = indptr[vertex_offsets[v] + i]

@@ -55,15 +55,19 @@ def worth_reducing(dims, wanted) -> bool:
     return bool((dims[DENSE_SHARE * np.asarray(wanted) <= dims] ** 3).sum() >= reduce_above)
 
 
-def svd_workspace(rows: int, columns: int, dtype, map_size: int) -> Workspace:
-    """Allocate a workspace for all right singular vectors of matrices up to rows x columns."""
+def svd_workspace(
+    rows: int, columns: int, dtype, map_size: int, *, reduction: bool = False
+) -> Workspace:
+    """Allocate a workspace for all right singular vectors of matrices up to rows x columns.
+
+    It is also a workspace for all eigenvectors of matrices up to columns x columns.
+    """
     rows, columns = max(int(rows), 1), max(int(columns), 1)
-    work = workspace(columns, columns, dtype, map_size)
+    s = workspace(columns, columns, dtype, map_size, reduction=reduction)
     small, large = min(rows, columns), max(rows, columns)
-    return work._replace(
-        a=np.empty(max(rows * columns, columns * columns), work.a.dtype),
-        work=np.empty(small * small + 70 * (small + large) + 1024, work.a.dtype),
-        rwork=np.empty(5 * small + 1, work.w.dtype),
+    size = max(s.work.size, small * small + 70 * (small + large) + 1024)
+    return s._replace(
+        a=np.empty(max(rows, columns) * columns, s.a.dtype), work=np.empty(size, s.a.dtype)
     )
 
 

@@ -36,15 +36,16 @@ def block_indices(labels, vertex_dims, ranks, first_columns, indptr, indices):
 def put_block(a, f, c, z, at, row_step, column_step, R):
     """Write R_a, whose entry (i, j) is z[at + i row_step + j column_step], to R."""
     indptr, data, r = R.indptr, R.data, R.ranks[a]
-    members, member_ptr, local_offsets = c.members, c.member_ptr, c.local_offsets
+    members, member_ptr = c.members, c.member_ptr
     vertex_dims, vertex_offsets = f.vertex_dims, f.vertex_offsets
     for k in range(member_ptr[a], member_ptr[a + 1]):
         v = members[k]
-        row, first = vertex_offsets[v], at + local_offsets[v] * row_step
+        row = vertex_offsets[v]
         for i in range(vertex_dims[v]):
-            p, q = indptr[row + i], first + i * row_step
+            p = indptr[row + i]
             for j in range(r):
-                data[p + j] = z[q + j * column_step]
+                data[p + j] = z[at + j * column_step]
+            at += row_step
 
 
 @borrowing_kernel
@@ -55,9 +56,8 @@ def put_columns(f, c, z, starts, widths, R):
 
 
 @borrowing_kernel
-def put_modes(a, f, c, z, eps, R):
-    """Normalize the phases of the first r_a rows of z, of length N_a, and write the rows to R_a."""
-    n = c.dims[a]
+def put_modes(a, n, f, c, z, eps, R):
+    """Normalize the phases of the first r_a rows of z, of length n, and write the rows to R_a."""
     for j in range(R.ranks[a]):
         fix_phase(z, j * n, n, math.sqrt(eps))
     put_block(a, f, c, z, 0, 1, n, R)

@@ -85,7 +85,7 @@ def local_modes(lo, hi, f, c, left_out, eps, s, out):
                 if r > 0:
                     tied[a] = (float(w[r]) - float(w[r - 1])) * scale <= sqrt_eps * top
             norms[a] = top / unit / unit
-        put_modes(a, f, c, z, eps, out.blocks)
+        put_modes(a, n, f, c, z, eps, out.blocks)
     return -1
 
 
@@ -169,5 +169,5 @@ def singular_modes(lo, hi, f, c, rows, eps, s, out):
             sigma = float(s.w[n - 1 - r]) * scale if n - 1 - r < n_values else 0.0
             following[a] = sigma * sigma
             tied[a] = r > 0 and following[a] - scores[at + r - 1] <= sqrt_eps * norms[a]
-        put_modes(a, f, c, s.z, eps, out.blocks)
+        put_modes(a, n, f, c, s.z, eps, out.blocks)
     return -1

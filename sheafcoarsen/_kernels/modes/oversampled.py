@@ -44,7 +44,7 @@ class PatchProblems(NamedTuple):
     """The sheaf, its clusters and patches, and parameters of the responses."""
 
     f: tuple  # SheafArrays
-    c: tuple  # Clusters
+    dims: np.ndarray  # (K,) dimensions N_a of the clusters
     p: Patches
     target: float
     eps: float  # machine epsilon of the scalar type of the user's sheaf
@@ -61,9 +61,8 @@ class Responses(NamedTuple):
 
 
 @subkernel
-def find_border(a, problems, unit, largest, workspace):
+def find_border(a, f, p, unit, largest, L_T, border):
     """Write the coordinates of patch a that edges leaving the patch touch; return their number."""
-    f, p, L_T, border = problems.f, problems.p, workspace.a, workspace.border
     begin, N = p.starts[a], p.dims[a]
     count, at = 0, 0
     for q in range(begin, begin + p.counts[a]):
@@ -78,7 +77,7 @@ def find_border(a, problems, unit, largest, workspace):
 
 
 @subkernel
-def responses(n, target, nb, k, workspace):
+def responses(n, N, target, nb, k, arrays, s):
     """Write the lower triangle of -(I - K K*) G (I - K K*) / scale - c K K* to s.a.
 
     Its entries are near 1. Since c exceeds norm(G) / scale, its lowest eigenvectors are K, followed
@@ -86,10 +85,9 @@ def responses(n, target, nb, k, workspace):
 
     G = X_b* X_b + target^2 Y* Y with A = L_T + SHIFT target I, X = A^{-1} P_C*, Y = A^{-1} X and b
     the border of ``nb`` coordinates. ``target`` is in units of the scaled maps; the k columns of K
-    are the rows of ``basis``.
+    are stored as rows. ``arrays`` are L_T, K, workspace for X and for [X_b; target Y], and b.
     """
-    s, N, border, K = workspace.s, workspace.c.dims[0], workspace.border, workspace.basis
-    A, x, m, inner = workspace.a, workspace.x, workspace.m, workspace.column
+    (A, K, x, m, border), inner = arrays, s.work
     for i in range(N):
         A[i * N + i] += SHIFT * target
     info = potrf(A, N, s)
@@ -144,13 +142,13 @@ def prepare(a, problems, workspace):
     Returns the dimension of K_C, the scale of G, the unit of the maps, norm(L_T, inf) and LAPACK's
     info.
     """
-    f, p, t, s = problems.f, problems.p, workspace.t, workspace.s
-    c, patch = workspace.c, np.int64(0)
-    n, eps = problems.c.dims[a], problems.eps
-    rows = set_patch(a, f, p, t)
-    N, local, out = t.dims[0], workspace.a, s.a
+    f, p, n, eps, target = problems.f, problems.p, problems.dims[a], problems.eps, problems.target
+    t, c, s, patch = workspace.t, workspace.c, workspace.s, np.int64(0)
+    local, border, out = workspace.a, workspace.border, s.a
+    basis, other = workspace.basis, workspace.other
+    N, rows = p.dims[a], set_patch(a, f, p, t)
     unit = cluster_unit(patch, f, c)
-    assemble(patch, f, c, unit, workspace.map, local)
+    assemble(patch, f, c, unit, s.map, local)
     largest = 0.0
     for i in range(N):
         largest = max(largest, local[i * N + i].real)
@@ -161,15 +159,16 @@ def prepare(a, problems, workspace):
         for i in range(n):
             out[i * n + i] = -1
         return n, 1.0, unit, 0.0, 0
-    top = inf_norm(local, N, workspace.svd.sums)
-    wanted = min(max(problems.target * unit * unit, 40 * N * EPS * largest), 1e8 * largest)
+    top = inf_norm(local, N, s.sums)
+    wanted = min(max(target * unit * unit, 40 * N * EPS * largest), 1e8 * largest)
     scale = 1.0
     k, info = patch_kernel(f, rows, unit, largest, top, eps, workspace)
     if info == 0 and k > 0:
-        k, info = restriction(k, N, n, eps, workspace)
+        k, info = restriction(k, N, n, eps, basis, other, s)
     if info == 0:
-        nb = find_border(a, problems, unit, largest, workspace)
-        scale, info = responses(n, wanted, nb, k, workspace)
+        arrays = local, basis, other, workspace.delta, border
+        nb = find_border(a, f, p, unit, largest, local, border)
+        scale, info = responses(n, N, wanted, nb, k, arrays, s)
     reset_patch(a, p, t)
     return k, scale, unit, top / unit / unit, info
 
@@ -192,7 +191,7 @@ def oversampled_spectra(lo, hi, problems, workspace, out, responses_out):
 
     Results of ``prepare`` are stored for ``oversampled_modes`` unless ``responses_out`` is empty.
     """
-    s, least, dims = workspace.s, problems.least, problems.c.dims
+    s, least, dims = workspace.s, problems.least, problems.dims
     starts, scores, matrices, matrix, w = out.starts, out.scores, responses_out.matrices, s.a, s.w
     matrix_starts, reduction = responses_out.starts, s.reduction
     kernels, numbers = responses_out.kernels, responses_out.numbers
@@ -222,11 +221,11 @@ def oversampled_modes(lo, hi, problems, workspace, known, out):
 
     ``known`` are the stored results of ``oversampled_spectra``, or empty.
     """
-    f, c, s, least, eps = problems.f, problems.c, workspace.s, problems.least, problems.eps
+    f, c, s, least, eps = problems.f, workspace.c, workspace.s, problems.least, problems.eps
     sqrt_eps, ranks, starts = math.sqrt(eps), out.blocks.ranks, out.starts
     scores, following, norms, tied = out.scores, out.following, out.norms, out.tied
     matrices, matrix_starts = known.matrices, known.starts
-    matrix, w, z, dims, blocks, reduction = s.a, s.w, s.z, c.dims, out.blocks, s.reduction
+    matrix, w, z, dims, blocks, reduction = s.a, s.w, s.z, problems.dims, out.blocks, s.reduction
     for a in range(lo, hi):
         n, r = dims[a], ranks[a]
         following[a] = np.inf
@@ -252,5 +251,5 @@ def oversampled_modes(lo, hi, problems, workspace, known, out):
         if r < n:
             following[a] = score(r, k, w, n, scale, unit, least)
             tied[a] = r > 0 and following[a] - scores[at + r - 1] <= sqrt_eps * following[a]
-        put_modes(a, f, c, z, eps, blocks)
+        put_modes(a, n, f, c, z, eps, blocks)
     return -1

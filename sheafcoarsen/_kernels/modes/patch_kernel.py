@@ -27,19 +27,13 @@ class PatchWorkspace(NamedTuple):
     """
 
     t: PatchIndex
-    c: tuple  # Clusters with only the cluster T, in the memory of t
-    s: Workspace  # for dense problems of clusters
-    svd: Workspace  # for singular vectors of matrices up to rows x N
+    c: tuple  # Clusters of which only the cluster T has edges, in the memory of t
+    s: Workspace  # for matrices up to rows x N and their singular vectors, and for clusters
     a: np.ndarray  # (N N,) L_T, then A and its factor
-    spare: np.ndarray  # (N N,) Cholesky factor of the shifted L_T
-    delta: np.ndarray  # (rows N,) delta_T in the unit of the maps
+    delta: np.ndarray  # delta_T in the unit of the maps, then columns of [X_b; target Y] as rows
     basis: np.ndarray  # (N N,) an orthonormal basis of ker delta_T as rows, then of K_C
-    other: np.ndarray  # (N N,) a second such basis
-    x: np.ndarray  # (n N,) X, then Y, as rows
-    m: np.ndarray  # (n 2 N,) columns of [X_b; target Y] as rows
-    column: np.ndarray  # (2 N,)
+    other: np.ndarray  # (N N,) a second such basis, then X, then Y, as rows
     border: np.ndarray  # (N,) coordinates that edges leaving the patch touch
-    map: np.ndarray  # both maps of an edge
 
 
 @subkernel
@@ -93,17 +87,16 @@ def shifted_copy(a, n, shift, out):
 
 
 @subkernel
-def kernel_by_svd(rows, n, tolerance, loop, workspace):
+def kernel_by_svd(rows, n, tolerance, loop, delta, basis, s):
     """Write the basis as ``patch_kernel`` does, from a full singular value decomposition."""
-    svd, basis = workspace.svd, workspace.basis
     for i in range(rows * n):
-        svd.a[i] = workspace.delta[i]
-    info = singular_rows(rows, n, True, svd)
-    norm, rank = max(svd.w[0], loop), 0
-    while rank < min(rows, n) and svd.w[rank] > tolerance * norm:
+        s.a[i] = delta[i]
+    info = singular_rows(rows, n, True, s)
+    norm, rank = max(s.w[0], loop), 0
+    while rank < min(rows, n) and s.w[rank] > tolerance * norm:
         rank += 1
     for i in range(rank * n, n * n):
-        basis[i - rank * n] = svd.z[i]
+        basis[i - rank * n] = s.z[i]
     return n - rank, info
 
 
@@ -116,9 +109,10 @@ def patch_kernel(f, rows, unit, largest, top, eps, workspace):
     products with delta_T, which resolve singular values to eps norm(delta_T) instead of sqrt(eps)
     norm(delta_T). ``largest`` is the largest entry of unit^2 L_T, ``top`` its norm(., inf).
     """
-    c, s, a, spare, patch = workspace.c, workspace.svd, workspace.a, workspace.spare, np.int64(0)
+    c, s, a, delta = workspace.c, workspace.s, workspace.a, workspace.delta
+    basis, other, patch = workspace.basis, workspace.other, np.int64(0)
+    matrix, spare, w, z = s.a, s.spare, s.w, s.z
     n = c.dims[patch]
-    delta, basis, other = workspace.delta, workspace.basis, workspace.other
     tolerance = max(rows, n) * eps
     loop = largest_loop_entry(patch, f, c) * unit
     norm = max(math.sqrt(top), loop)
@@ -142,26 +136,26 @@ def patch_kernel(f, rows, unit, largest, top, eps, workspace):
             orthonormalize(basis, count, n)
         for i in range(count * n):  # conjugate back: LAPACK read the conjugate of L_T
             basis[i] = np.conj(basis[i])
-        image = s.a[: rows * count].reshape(rows, count)
+        image = matrix[: rows * count].reshape(rows, count)
         put_dot(delta_T, basis[: count * n].reshape(count, n).T, image)
         info = singular_rows(rows, count, True, s)
         if info != 0:
             return 0, info
         k = np.int64(0)  # number of vectors to refine; the others are far from the kernel
-        while k < count and s.w[count - 1 - k] ** 2 <= 100 * mu:
+        while k < count and w[count - 1 - k] ** 2 <= 100 * mu:
             k += 1
         if k == 0:
             return 0, 0
         if k == count:
             count *= 2
             continue
-        combinations(s.z, count - k, count, count, basis, n, n, other)
-        x, image = other[: k * n].reshape(k, n), s.a[: rows * k].reshape(rows, k)
-        next_square = s.w[count - 1 - k] ** 2
+        combinations(z, count - k, count, count, basis, n, n, other)
+        x, image = other[: k * n].reshape(k, n), matrix[: rows * k].reshape(rows, k)
+        next_square = w[count - 1 - k] ** 2
         for _ in range(max(2, math.ceil(math.log(EPS) / math.log(mu / next_square)))):
             put_dot(delta_T, x.T, image)
             for i in range(rows * k):
-                s.a[i] = np.conj(s.a[i])
+                matrix[i] = np.conj(matrix[i])
             put_dot(image.T, delta_T, basis[: k * n].reshape(k, n))
             potrs(spare, n, basis, k, s)
             for i in range(k * n):
@@ -170,29 +164,28 @@ def patch_kernel(f, rows, unit, largest, top, eps, workspace):
         put_dot(delta_T, x.T, image)
         info = singular_rows(rows, k, True, s)
         dim = np.int64(0)
-        while dim < k and s.w[k - 1 - dim] <= tolerance * norm:
+        while dim < k and w[k - 1 - dim] <= tolerance * norm:
             dim += 1
-        combinations(s.z, k - dim, k, k, other, n, n, basis)
+        combinations(z, k - dim, k, k, other, n, n, basis)
         orthonormalize(basis, dim, n)
         return dim, info
-    return kernel_by_svd(rows, n, tolerance, loop, workspace)
+    return kernel_by_svd(rows, n, tolerance, loop, delta, basis, s)
 
 
 @subkernel
-def restriction(count, N, n, eps, workspace):
+def restriction(count, N, n, eps, basis, other, s):
     """Write an orthonormal basis of the span of the first n columns of ``basis`` over it.
 
     Returns its dimension, and LAPACK's info. Basis vectors are rows, before of length N, now n.
     """
-    svd, basis, other = workspace.svd, workspace.basis, workspace.other
     for j in range(count):
         for i in range(n):
-            svd.a[i * count + j] = basis[j * N + i]
-    info = singular_rows(n, count, True, svd)
+            s.a[i * count + j] = basis[j * N + i]
+    info = singular_rows(n, count, True, s)
     rank = np.int64(0)
-    while rank < min(n, count) and svd.w[rank] > 4 * eps * N:
+    while rank < min(n, count) and s.w[rank] > 4 * eps * N:
         rank += 1
-    combinations(svd.z, np.int64(0), rank, count, basis, N, n, other)
+    combinations(s.z, np.int64(0), rank, count, basis, N, n, other)
     for i in range(rank * n):
         basis[i] = other[i]
     orthonormalize(basis, rank, n)
