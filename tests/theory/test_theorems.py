@@ -11,6 +11,7 @@ import warnings
 import networkx as nx
 import numpy as np
 import pytest
+import scipy.sparse
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -282,7 +283,7 @@ def test_galerkin_realization(case):
     assert_blocks(C, sc.laplacian(C.sheaf).toarray() - exact)
     G = C.galerkin()
     assert_blocks(C, G.toarray() - exact)
-    assert G.format == "csr"
+    assert isinstance(G, scipy.sparse.csr_array)
     assert G.has_canonical_format
     assert G.dtype == C.sheaf.dtype == np.result_type(C.fine.dtype, C.prolongation.dtype)
     loops = C.sheaf.edges[C.n_crossing_edges :]
@@ -491,7 +492,7 @@ def test_energy_ledger_closes(case, seed):
     fine = E.fine_energy.astype(float)
     total = np.abs(lines).astype(float).sum(axis=0)
     gap = np.divide(lines.astype(float).sum(axis=0) - fine, total, where=total > 0, out=0 * total)
-    assert_residual(E.closure - gap, n=1, eps=eps)
+    assert_residual(E.closure - gap, n=1)  # lines are in double precision for every type
     for column in range(2):
         B = size(delta) * size(x[:, column])
         assert_closes(lines[:, column], E.fine_energy[column], B, n=max(n, default=1), eps=eps)

@@ -107,7 +107,12 @@ def test_invalid_arguments_of_rules_raise(rule, value, error, message):
 
 @pytest.mark.parametrize(
     ("local_operator", "dtype"),
-    [("internal", np.float32), ("principal", np.float64), ("oversampled", np.float64)],
+    [
+        ("internal", np.float32),
+        ("principal", np.float64),
+        ("oversampled", np.float32),
+        ("oversampled", np.float64),
+    ],
 )
 def test_multiplets_end_at_gaps_above_sqrt_eps(local_operator, dtype):
     """A triangle has 0, 3, 3; changing a weight moves the last one by 4/3 of the change."""

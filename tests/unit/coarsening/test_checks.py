@@ -24,8 +24,10 @@ def test_a_local_operator_that_contradicts_precomputed_modes_raises():
 
 
 def test_a_local_operator_with_a_basis_raises():
-    for operator in ("principal", Principal(), Oversampled()):
-        with pytest.raises(ValueError, match="selects modes, but `basis` replaces them"):
+    given = {"principal": "principal", Principal(): "principal", Oversampled(): "oversampled"}
+    for operator, name in given.items():
+        message = f"`local_operator` = '{name}' selects modes, but `basis` replaces them: omit"
+        with pytest.raises(ValueError, match=message):
             sc.coarsen(F, P, basis=[np.eye(6, 2)] * 2, local_operator=operator)
 
 

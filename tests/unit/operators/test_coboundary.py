@@ -91,7 +91,7 @@ def _strip(d, rows, dtype=float, loops=False):
 
 
 STALKS = [(1, 1, float), (2, 2, complex), (3, 1, complex)]
-STALKS += [(5, 2, float), (6, 6, np.float32), (9, 3, float)]
+STALKS += [(5, 2, np.float32), (6, 6, float), (9, 3, float)]
 
 
 @pytest.mark.parametrize(("h", "stalks", "loops"), covering([None, 1, 4, 7], STALKS, [False, True]))
