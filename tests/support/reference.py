@@ -466,22 +466,6 @@ def energy_ledger(F, P, bases, x):
     )
 
 
-def truncation_bound(F, P, a, r, x):
-    """Return E_a / lambda_{r+1} (``eq:spectral_gap_truncation_bound``).
-
-    It bounds norm(x_disc)^2 in cluster a.
-
-    0 where nothing is discarded, inf where lambda_{r+1} is zero to working accuracy.
-    """
-    values, _ = local_modes(F, P, a, r)
-    energy_a = norm2(internal_coboundary(F, P, a) @ x[cluster_coordinates(F, P, a)])
-    if r >= len(values):
-        return np.zeros_like(energy_a)
-    if values[r] <= 4 * len(values) * np.finfo(F.dtype).eps * values[-1]:
-        return np.full_like(energy_a, np.inf)
-    return energy_a / values[r]
-
-
 # ---------------------------------------------------------------- pooling, section 5.1, conventions
 # 7
 
