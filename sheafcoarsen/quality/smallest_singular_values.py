@@ -11,7 +11,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse
 
-from sheafcoarsen._support import EPS, single_threaded_blas
+from sheafcoarsen._support import EPS, RESIDUAL_LIMIT, single_threaded_blas
 from sheafcoarsen.exceptions import SingularProblemWarning
 from sheafcoarsen.modes import MAX_DENSE, SPARSE_ABOVE, SPARSE_SHARE
 from sheafcoarsen.quality.small_components import split_components
@@ -26,8 +26,10 @@ from sheafcoarsen.solve import (
     singular_pairs,
 )
 
-CONVERGED = 1e-4
-"""Maximum residual of a converged positive eigenpair, relative to its eigenvalue.
+CONVERGED, ROUNDED = 1e-4, 1e-2
+"""Maximum residual of a converged positive eigenpair, relative to its eigenvalue; ROUNDED where
+rounding errors of residuals, RESIDUAL_LIMIT n eps norm(L), exceed the first; n is the number of
+entries in a row of D.
 
 The relative error of the eigenvalue is about the square of this.
 """
@@ -131,17 +133,17 @@ def low_pairs(
         values = sigma**2
         end, is_cut = _end(values, zeros, k, 4 * eps * size * size, len(sigma) == remaining)
         if end is not None:
-            worst = _relative_residual(D, values[zeros:end], X[:, zeros:end])
-            if m == n or worst <= CONVERGED:
+            residuals, bounds = _residuals(D, values[zeros:end], X[:, zeros:end], size)
+            if m == n or (residuals <= bounds).all():
                 break
             if n > SPARSE_ABOVE:
                 lowest = values[zeros] / size**2
                 raise np.linalg.LinAlgError(
-                    f"an eigenpair has not converged, with a residual of {worst:.3g} times its "
-                    f"eigenvalue: the lowest is {lowest:.3g} times norm(L). If a few maps are far "
-                    f"larger than the others, pass fine=eigenmodes(C.fine, {kernel + end + 1}, "
-                    f"tol={max(ENOUGH * lowest, EPS):.0e}), which includes the zeros and one pair "
-                    "more, or coarsen normalize(sheaf)"
+                    f"an eigenpair has not converged, with a residual of {residuals.max():.3g} "
+                    f"times its eigenvalue: the lowest is {lowest:.3g} times norm(L). If a few "
+                    "maps are far larger than the others, pass fine=eigenmodes(C.fine, "
+                    f"{kernel + end + 1}, tol={max(ENOUGH * lowest, 50 * EPS):.0e}), which "
+                    "includes the zeros and one pair more, or coarsen normalize(sheaf)"
                 )
             m = n  # all vectors, whose singular values have no error of L
         else:
@@ -163,7 +165,10 @@ def _from_known(
     values, zeros = sigma**2, int((sigma <= level).sum())
     is_complete = known.complete and len(values) >= zeros + k
     end, is_cut = _end(values, zeros, k, 4 * EPS * size * size, is_complete)
-    if end is None or _relative_residual(D, values[zeros:end], X[:, zeros:end]) > CONVERGED:
+    if end is None:
+        return None
+    residuals, bounds = _residuals(D, values[zeros:end], X[:, zeros:end], size)
+    if (residuals > bounds).any():
         return None
     zero = float(sigma[:zeros].max(initial=0.0))
     sigma, X = sigma[zeros:], X[:, zeros:]
@@ -285,7 +290,11 @@ def _end(
     return (int(ends[0]) if ends.size else None), False
 
 
-def _relative_residual(D: scipy.sparse.csr_array, values: np.ndarray, U: np.ndarray) -> float:
-    """Return the maximum over all pairs of the residual divided by the eigenvalue."""
+def _residuals(
+    D: scipy.sparse.csr_array, values: np.ndarray, U: np.ndarray, size: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the residuals of all pairs relative to their eigenvalues, and their upper bounds."""
     residuals = np.linalg.norm(D.conj().T @ (D @ U) - U * values, axis=0)
-    return float((residuals / values).max(initial=0.0))
+    rounding = RESIDUAL_LIMIT * np.diff(D.indptr).max() * EPS * size**2
+    bounds = np.clip(rounding / values, CONVERGED, ROUNDED)
+    return residuals / values, bounds

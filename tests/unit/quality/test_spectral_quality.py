@@ -490,3 +490,13 @@ def test_no_error_is_negative_by_rounding(seed):
     Q = sc.spectral_quality(C, 20)
     assert (Q.relative_errors >= 0).all()
     assert Q.relative_errors.max() < 1e-10
+
+
+def test_small_eigenvalues_below_strong_edges_are_resolved():
+    """Eigenvectors of L have errors of eps norm(L) / lambda here, singular vectors of delta not."""
+    weight = np.where(np.arange(59) % 3 == 1, 1e12, 1.0)
+    F = sc.CellularSheaf.constant(list(nx.path_graph(60).edges), weight=weight)
+    Q = sc.spectral_quality(sc.coarsen(F, sc.Partition(np.arange(60) // 6), 4), 5)
+    sigma = np.linalg.svd(sc.coboundary(F).toarray(), compute_uv=False)[::-1]
+    assert Q.kernel_fine == 1
+    assert_residual(np.sqrt(Q.fine) - sigma[:5], sigma[-1], n=60)
