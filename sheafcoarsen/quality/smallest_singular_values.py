@@ -26,7 +26,7 @@ from sheafcoarsen.solve import (
     singular_pairs,
 )
 
-CONVERGED, ROUNDED = 1e-4, 1e-2
+CONVERGED, ROUNDED = 1e-4, 1e-3
 """Maximum residual of a converged positive eigenpair, relative to its eigenvalue; ROUNDED where
 rounding errors of residuals, RESIDUAL_LIMIT n eps norm(L), exceed the first; n is the number of
 entries in a row of D.
