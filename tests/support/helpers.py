@@ -228,7 +228,7 @@ def covering(first, *others) -> list[tuple]:
     """
     first, rest = list(first), list(itertools.product(*others))
     length = max(len(first), len(rest))
-    # one step further after each round, so that no value stands beside the same others only
+    # shift by one after each round, so that values are not always paired with the same others
     turns = [(i + i // len(first)) % len(first) for i in range(length)]
     return [(first[turn], *rest[i % len(rest)]) for i, turn in enumerate(turns)]
 
