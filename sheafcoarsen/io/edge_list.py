@@ -24,11 +24,10 @@ class EdgeList(NamedTuple):
 
 def read_edge_list(path: str, signed: bool = False, n_vertices: int | None = None) -> EdgeList:
     """Read lines ``u v [weight]``; warnings about names are attributed to the caller's caller."""
-    ends, lines, weights = _lines(path, signed)
+    ends, lines, weights = _lines(path, signed, n_vertices is not None)
     spellings = dict.fromkeys(ends)
     number_of = {name: v for name in spellings if (v := _integer(name)) is not None}
     if len(number_of) < len(spellings):
-        _refuse_headings(path, ends, lines, number_of)
         if n_vertices is not None:
             k = next(k for k, word in enumerate(ends) if word not in number_of)
             message = f"`n_vertices` requires names that are integers, got {shown(ends[k])}"
@@ -64,8 +63,11 @@ def read_edge_list(path: str, signed: bool = False, n_vertices: int | None = Non
     return EdgeList(high + 1 if n_vertices is None else n_vertices, edges, weights, None)
 
 
-def _lines(path: str, signed: bool) -> tuple[list[str], list[int], np.ndarray]:
-    """Return the flat list of the edges' ends, and the line number and weight of each edge."""
+def _lines(path: str, signed: bool, numbered: bool) -> tuple[list[str], list[int], np.ndarray]:
+    """Return the flat list of the edges' ends, and the line number and weight of each edge.
+
+    ``numbered`` says whether the ends must be integers.
+    """
     ends: list[str] = []
     lines: list[int] = []
     weights = Words(path, "the weight of an edge")
@@ -88,32 +90,31 @@ def _lines(path: str, signed: bool) -> tuple[list[str], list[int], np.ndarray]:
         lines.append(number)
     if not lines:
         raise file_error(path, None, "no edge `u v [weight]` in this file")
+    first = weights.words[0] if weighted[:1] == [0] else None
+    skipped = int(_begins_with_headings(ends, first, numbered))
+    if skipped and first is not None:
+        weights.words[0] = "1"
     values = np.ones(len(lines))
-    first = weights.words[0] if weighted[:1] == [0] else ""
-    if first.isidentifier() and first.lower() not in ("nan", "inf", "infinity"):
-        message = (
-            f"the weight of an edge must be a number, got {shown(first)}; if this line holds the "
-            f"headings of a table, begin it with #"
-        )
-        raise file_error(path, lines[0], message)
     values[weighted] = weights.numbers()
     if not signed and (values < 0).any():
         e = int((values < 0).argmax())
         message = f"the weight of an edge must not be negative, got {values[e]:.17g}"
         raise file_error(path, lines[e], f"{message}; {SIGNS}")
-    return ends, lines, values
+    return ends[2 * skipped :], lines[skipped:], values[skipped:]
 
 
-def _refuse_headings(path: str, ends: list[str], lines: list[int], integers: dict) -> None:
-    """Raise an error for a first line that looks like the headings of a table of integers."""
-    headings = {*ends[:2]}
-    alone = headings.isdisjoint(ends[2:]) and headings.isdisjoint(integers)
-    if alone and len(lines) > 2 and len(headings) == 2 and integers.keys() >= {*ends[2:]}:
-        message = (
-            f"{shown(ends[0])} and {shown(ends[1])} look like the headings of a table, because "
-            f"all other names are integers; begin that line with #"
-        )
-        raise file_error(path, lines[0], message)
+def _begins_with_headings(ends: list[str], weight: str | None, numbered: bool) -> bool:
+    """Return whether the first line holds the headings of a table instead of an edge."""
+    first, others = ends[:2], {*ends[2:]}
+    # a name that occurs again is a vertex, and so is an integer
+    if not others or not others.isdisjoint(first) or any(_integer(u) is not None for u in first):
+        return False
+    if weight is not None:
+        word = weight.strip("\"'")  # some programs quote headings
+        return word.isidentifier() and word.lower() not in ("nan", "inf", "infinity")
+    # after a single edge between integers, the first line may be an edge between names
+    likely = len(ends) > 4 and first[0] != first[1]
+    return numbered or (likely and all(_integer(u) is not None for u in others))
 
 
 def _by_appearance(ends: list, names: dict, weights: np.ndarray) -> EdgeList:

@@ -35,6 +35,23 @@ def test_edge_lists_may_contain_comments(write):
     check(F, [[0, 1], [2, 1]], [1, 2], labels=("0", "1", "C#"))
 
 
+@pytest.mark.parametrize(
+    "first", ["source,target,weight", '"from","to","w"', "\n# c\nu v weight", "source,target"]
+)
+def test_headings_are_skipped(write, first):
+    F = read_graph(write(f"{first}\n2,1,4\n1,0\n", "g.csv"))
+    check(F, [[2, 1], [1, 0]], [4, 1], n=3)
+    F = read_graph(write(f"{first}\n0,1\n", "g.csv"), n_vertices=3)  # names must be integers
+    check(F, [[0, 1]], [1], n=3)
+
+
+def test_headings_of_names_are_skipped_if_the_weight_is_not_a_number(write):
+    F = read_graph(write("source,target,weight\nb,a,4\na,7,1\n", "g.csv"))
+    check(F, [[0, 1], [1, 2]], [4, 1], labels=("b", "a", "7"))
+    F = read_graph(write("source,target\nb,a\n", "g.csv"))  # this may be an edge
+    assert F.vertex_labels == ("source", "target", "b", "a")
+
+
 def test_edge_lists_may_have_any_line_endings(write):
     for end in ("\n", "\r\n", "\r"):
         check(read_graph(write(f"0 1{end}{end}1 2{end}", "g.txt")), [[0, 1], [1, 2]], [1, 1], n=3)
@@ -141,8 +158,11 @@ BAD_LISTS = [
     ("0,1,\n", 1, "got an empty field"),
     ("New York,Boston,3\n", 1, "got 4 words"),
     ("0 1 2\n0 2\n0 3 x\n", 3, "the weight of an edge must be a number, got 'x'"),
-    ("source,target,weight\n0,1,2\n", 1, "got 'weight'; if this line holds the headings"),
-    ("\nsource target\n0 1\n1 2\n", 2, "'source' and 'target' look like the headings"),
+    ("source,target,weight\n0,1,2\n1,2,heavy\n", 3, "must be a number, got 'heavy'"),
+    ("source,target,weight\n0,1,2\n\n1,2,-2\n", 4, "must not be negative, got -2"),
+    ("source,target,weight\n", 1, "must be a number, got 'weight'"),
+    ("a,b,x\nb,c,2\n", 1, "must be a number, got 'x'"),
+    ("0,1,x\n1,2,2\n", 1, "must be a number, got 'x'"),
     ("0 1\n\n0 2 -0.5\n", 3, "must not be negative, got -0.5; CellularSheaf.signed"),
     ("0 1 nan\n", 1, "the weight of an edge must be finite, got 'nan'"),
     ("0 1 1e999\n", 1, "must be finite"),
