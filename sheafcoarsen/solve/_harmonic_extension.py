@@ -25,6 +25,7 @@ from sheafcoarsen.exceptions import SingularProblemWarning
 from sheafcoarsen.operators import as_columns, coboundary
 from sheafcoarsen.sections import given_values
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, trusted_sheaf, unit_sheaf
+from sheafcoarsen.solve._solver import vertex_at
 from sheafcoarsen.solve.dirichlet import grounded
 from sheafcoarsen.solve.normal_equations import NormalEquations, column_units, minimize
 
@@ -197,8 +198,7 @@ def _warn_if_undetermined(
     count, free = _free_coordinates(problem)
     weak = 4 * EPS**0.5  # L_II cannot resolve singular values of delta_I below weak norm(delta_I)
     if free.size:
-        first = int(np.searchsorted(sheaf.vertex_offsets, inside[free[0]], side="right")) - 1
-        name = first if sheaf.vertex_labels is None else repr(sheaf.vertex_labels[first])
+        name = vertex_at(sheaf, inside[free[0]])
         if not len(vertices):
             raise ValueError(
                 f"`vertices` is empty and L is singular, first at vertex {name}: any global "

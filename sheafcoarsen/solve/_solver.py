@@ -250,11 +250,14 @@ class Solver:
             worst = int(in_kernel.argmax()) if in_kernel.size else 0
             if in_kernel.size and in_kernel[worst] > max(tol, outside):
                 which = f" (column {worst})" if given.ndim == 2 else ""
+                part = abs(B[:, worst] - orthogonal_part(B[:, worst], self._kernel))
+                # entries up to 1e-6 times the largest one count as rounding errors
+                first = np.flatnonzero(self._free)[(part > 1e-6 * part.max()).argmax()]
                 raise ValueError(
                     f"`b`{which} must lie in the range of L, but a fraction of "
                     f"{in_kernel[worst]:.3g} of its norm lies in ker L (dimension "
-                    f"{self._kernel.shape[1]}): subtract nearest_section(sheaf, b), fix "
-                    f"vertices, or pass a positive `shift`"
+                    f"{self._kernel.shape[1]}), first at vertex {vertex_at(self.sheaf, first)}: "
+                    f"subtract nearest_section(sheaf, b), fix vertices, or pass a positive `shift`"
                 )
             B = orthogonal_part(B, self._kernel)
         start = self._precondition(B) if self._exact and x0 is None else np.zeros_like(B)
@@ -453,6 +456,12 @@ def approximate_inverse(solve: Solver) -> tuple[Callable[[np.ndarray], np.ndarra
     The basis is orthonormal; it is None if L is regular.
     """
     return solve._approximate, solve._kernel
+
+
+def vertex_at(sheaf: CellularSheaf, coordinate: int) -> str:
+    """Return the name, or without names the index, of the vertex that has a coordinate of C^0."""
+    v = int(np.searchsorted(sheaf.vertex_offsets, coordinate, side="right")) - 1
+    return str(v) if sheaf.vertex_labels is None else repr(sheaf.vertex_labels[v])
 
 
 def column_norms(X: np.ndarray) -> np.ndarray:

@@ -288,6 +288,20 @@ def test_right_hand_sides_outside_the_range_raise(method):
     assert np.linalg.norm(sc.laplacian(SHEAVES["graph"]) @ solve(b, tol=1e-4) - b) <= 1e-4
 
 
+@pytest.mark.parametrize("names", [None, ["ground", "a", "b", "c", "d"]])
+def test_the_first_vertex_of_a_component_without_a_solution_is_named(names):
+    F = CellularSheaf.constant([[0, 1], [2, 3], [3, 4]], 2).with_labels(names)
+    b = np.repeat([1.0, -1, 1, 1, 0], 2)
+    for fixed, first in (((), 2), ([0], 2), ([2], None)):
+        solve = sc.Solver(F, fixed=fixed)
+        if first is None:
+            solve(b)
+            continue
+        name = first if names is None else repr(names[first])
+        with pytest.raises(ValueError, match=rf"first at vertex {name}: subtract nearest"):
+            solve(b)
+
+
 def test_right_hand_sides_outside_the_range_at_eliminated_leaves_raise():
     """Leaves with stalks of dimension 2 on edges of dimension 1 have sections."""
     grid = nx.convert_node_labels_to_integers(nx.grid_2d_graph(45, 45))
