@@ -21,8 +21,14 @@ def offsets(lengths: npt.ArrayLike) -> np.ndarray:
 def ranges(starts: npt.ArrayLike, lengths: npt.ArrayLike) -> np.ndarray:
     """Concatenate ``arange(start, start + length)`` over all blocks."""
     starts, lengths = np.asarray(starts, dtype=np.int64), np.asarray(lengths, dtype=np.int64)
-    ends = np.cumsum(lengths)
-    return np.repeat(starts - ends + lengths, lengths) + np.arange(ends[-1] if len(ends) else 0)
+    if not lengths.all():
+        starts, lengths = starts[lengths > 0], lengths[lengths > 0]
+    first = offsets(lengths)
+    # steps of 1 inside a block, and from the last index of a block to the start of the next
+    steps = np.ones(first[-1], dtype=np.int64)
+    steps[:1] = starts[:1]
+    steps[first[1:-1]] = starts[1:] - starts[:-1] - lengths[:-1] + 1
+    return np.cumsum(steps, out=steps)
 
 
 def range_of_blocks(starts: np.ndarray, chosen: np.ndarray | list[int]) -> np.ndarray:

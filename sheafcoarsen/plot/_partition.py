@@ -53,13 +53,13 @@ def partition(
 ) -> Axes:
     """Plot the fine graph with its clusters, and the coarse graph next to it.
 
-    A coarse vertex is drawn at the mean position of its cluster. Its area is proportional to the
-    dimension r_a of its stalk (hollow if that is 0), the width of a coarse edge to the dimension of
-    its stalk; a ring is a loop-cell. Both panels draw a cluster in the same colour, different from
-    its neighbours'; up to 20 clusters are numbered, and up to 20 vertices with names that are not
-    integers have their names. In sheaves with real stalks of dimension 1 negative edges are red; a
-    coarse edge is if most of the edges between its clusters are negative, because the sign of its
-    own maps depends on the signs of the modes.
+    A coarse vertex is drawn at the vertex of its cluster nearest to their mean. Its area is
+    proportional to the dimension r_a of its stalk (hollow if that is 0), the width of a coarse edge
+    to the dimension of its stalk; a ring is a loop-cell. Both panels draw a cluster in the same
+    colour, different from its neighbours'; up to 20 clusters are numbered, and up to 20 vertices
+    with names that are not integers have their names. In sheaves with real stalks of dimension 1
+    negative edges are red; a coarse edge is if most of the edges between its clusters are negative,
+    because the sign of its own maps depends on the signs of the modes.
 
     Without ``pos``, a graph with more than 50,000 edges, with edges between more than a quarter of
     all pairs of its vertices, or with a few hubs that most edges meet, is drawn by its quotient: a
@@ -74,7 +74,7 @@ def partition(
         near-linear time.
     faces : array_like of int, shape (f, k), optional
         Faces of a surface with the vertices ``pos`` in space: they are filled, and hidden vertices
-        are not drawn. A coarse vertex is drawn in the middle of its cluster's visible vertices.
+        are not drawn. The mean of a cluster is that of its visible vertices.
     view : pair of float
         Elevation and azimuth in degrees of the view of positions in space, as in matplotlib's
         ``view_init``.
@@ -130,25 +130,20 @@ def partition(
     ax, left, right, panel_area = two_panels(ax, places.fine, 1.4)
     labels, K = C.partition.labels, C.partition.n_clusters
     colors = cluster_colors(C.clusters.pairs, K)
-    _draw_fine(left, C, places, colors, panel_area, scene)
+    radius = _draw_fine(left, C, places, colors, panel_area, scene)
     if scene is not None:
         fill_cells(left, scene, colors[labels, :3])
         fill_faces(right, scene)
     discs = _draw_coarse(right, C, places, colors, panel_area)
-    for panel in (left, right):
-        draw_frame(panel, places.fine)
     by_vertices = scene is None and not places.by_quotient
+    draw_frame(left, places.fine)
+    draw_frame(right, places.coarse if by_vertices else places.fine)
     if K <= NUMBERED:
         shown, numbers = np.flatnonzero(places.seen), [str(a) for a in range(K)]
-        inner = places.coarse
-        if by_vertices:  # in each cluster, the vertex nearest to the mean
-            distances = ((places.fine - places.coarse[labels]) ** 2).sum(axis=1)
-            order = np.lexsort((distances, labels))
-            inner = places.fine[order[np.searchsorted(labels[order], np.arange(K))]]
-        _write(left, shown, inner, np.zeros(K), numbers)
-        # place a number next to its disc if the disc is too small to contain it
-        offsets = np.where(discs > 120, 0.0, np.sqrt(discs) / 2 + 4)
-        _write(right, shown, places.coarse, offsets, numbers)
+        # write a number next to a vertex that is too small to contain it; names are on the right
+        _write(left, shown, places.coarse, np.full(K, -radius - 4 if by_vertices else 0.0), numbers)
+        shifts = np.where(discs > 100 * len(str(K - 1)), 0.0, -np.sqrt(discs) / 2 - 4)
+        _write(right, shown, places.coarse, shifts, numbers)
     names = C.fine.vertex_labels or ()
     if len(names) <= NUMBERED and by_vertices:
         texts = ["" if isinstance(name, int) else str(name) for name in names]
@@ -163,11 +158,13 @@ def _draw_fine(
     colors: np.ndarray,
     panel_area: float,
     scene: Scene | None,
-) -> None:
+) -> float:
+    """Draw the fine graph and return the radius of its vertices in points."""
     n, labels = C.fine.n_vertices, C.partition.labels
     edges = C.fine.edges[C.fine.edges[:, 0] != C.fine.edges[:, 1]]
     counts = f"{counted(n, 'vertex', 'vertices')} in {counted(len(colors), 'cluster')}"
     set_title(ax, f"fine graph: {counts}", 11)
+    area = 0.0
     if scene is not None:
         what = "faces of more than one cluster are divided among them"
     else:
@@ -184,6 +181,7 @@ def _draw_fine(
     if panel_area <= NARROW:
         text = text.replace(" from", "\nfrom").replace(", ", ",\n")
     ax.set_xlabel(text, fontsize=10 if panel_area > NARROW else 8)
+    return float(np.sqrt(area) / 2)
 
 
 def _draw_edges(

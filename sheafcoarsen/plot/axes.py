@@ -194,7 +194,7 @@ def frame_of(places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     )
     middle, half = low / 2 + high / 2, max(float((high - low).max()) / 2, 1e-300)
     half = 1.0 if half <= 1e-12 * float(np.abs(middle).max()) or half == 1e-300 else half
-    return middle, np.maximum(high / 2 - low / 2, 0.2 * half) + 0.1 * half
+    return middle, np.maximum(high / 2 - low / 2, 0.2 * half) + 0.14 * half
 
 
 def disc_area(means: np.ndarray, panel_area: float, share: float = 0.5) -> float:

@@ -56,7 +56,7 @@ def vertex_places(F: Any, pos: Any) -> np.ndarray:
 
 
 def places_of(C: Coarsening, pos: Any, view: View) -> Places:
-    """Return positions of both graphs, coarse vertices at the means of their clusters.
+    """Return positions of both graphs.
 
     Without ``pos`` they are computed from distances in the graph, or in its quotient if edges would
     cover each other.
@@ -64,37 +64,40 @@ def places_of(C: Coarsening, pos: Any, view: View) -> Places:
     if pos is None and _is_hairball(C):
         return _quotient_places(C)
     how = "as given" if pos is not None else "computed from distances in the graph"
-    n = C.fine.n_vertices
+    n, K = C.fine.n_vertices, C.partition.n_clusters
     pos = graph_layout(C.fine.edges, n) if pos is None else vertex_places(C.fine, pos)
     order = np.arange(n)
     if pos.shape[1] == 3:
         order = np.argsort(pos @ view.toward, kind="stable")
         pos = view.project(pos)
-    means, sizes = _means(pos, C.partition.labels, C.partition.n_clusters)
-    seen, links = np.ones(len(sizes), bool), np.ones(len(C.clusters.pairs), bool)
-    return Places(pos, means, order, seen, links, False, how)
+    middle = _middle_points(pos, C.partition.labels, K)[1]
+    seen, links = np.ones(K, bool), np.ones(len(C.clusters.pairs), bool)
+    return Places(pos, pos[middle], order, seen, links, False, how)
 
 
-def _means(points: np.ndarray, labels: np.ndarray, K: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the mean of the points of each cluster, and their numbers."""
-    sizes = np.bincount(labels, minlength=K)
-    sums = [np.bincount(labels, p, minlength=K) for p in points.T]
-    return np.stack(sums, axis=1) / np.maximum(sizes, 1)[:, None], sizes
+def _middle_points(points: np.ndarray, labels: np.ndarray, K: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the clusters that have points, and for each its point nearest to their mean.
+
+    Unlike means, the points of two clusters do not coincide.
+    """
+    sizes = np.maximum(np.bincount(labels, minlength=K), 1)
+    means = np.stack([np.bincount(labels, p, minlength=K) / sizes for p in points.T], axis=1)
+    order = np.lexsort((((points - means[labels]) ** 2).sum(axis=1), labels))
+    clusters, first = np.unique(labels[order], return_index=True)
+    return clusters, order[first]
 
 
 def surface_places(C: Coarsening, scene: Scene) -> Places:
     """Place each cluster at the vertex nearest to the mean of its visible ones; omit others."""
     front = np.unique(scene.faces)
     front = front[visible_points(front, scene.points, scene.faces, scene.view)]
-    points, labels = scene.points[front], C.partition.labels[front]
-    means, sizes = _means(points, labels, C.partition.n_clusters)
-    order = np.lexsort((((points - means[labels]) ** 2).sum(axis=1), labels))
-    seen, first = np.unique(labels[order], return_index=True)
-    flat, coarse = scene.view.project(scene.points), np.zeros((len(sizes), 2))
-    coarse[seen] = flat[front[order[first]]]
-    links = (sizes > 0)[C.clusters.pairs].all(axis=1)
+    K = C.partition.n_clusters
+    clusters, middle = _middle_points(scene.points[front], C.partition.labels[front], K)
+    flat, coarse, seen = scene.view.project(scene.points), np.zeros((K, 2)), np.zeros(K, bool)
+    coarse[clusters], seen[clusters] = flat[front[middle]], True
+    links = seen[C.clusters.pairs].all(axis=1)
     none = np.zeros(0, dtype=np.int64)  # faces are drawn instead of vertices
-    return Places(flat, coarse, none, sizes > 0, links, False, "as given, in space")
+    return Places(flat, coarse, none, seen, links, False, "as given, in space")
 
 
 def _is_hairball(C: Coarsening) -> bool:
