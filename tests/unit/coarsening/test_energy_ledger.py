@@ -30,12 +30,15 @@ def test_the_truncation_bound_can_be_zero_or_infinite_or_attained():
     assert sc.energy_ledger(sc.coarsen(F, P, 2), x).truncation_bound.tolist() == [0, 0]
     zero_gap = coarsen(F, Partition([0, 1, 0, 1]), [1, 2])  # cluster 0 contains no edge
     assert sc.energy_ledger(zero_gap, x).truncation_bound.tolist() == [np.inf, 0]
-    bundle = gallery.bundle(nx.cycle_graph(6), 2, seed=3)
     for dtype in (np.float64, np.float32):  # only one of two sections is retained
-        F = bundle.with_maps(bundle.tail_data.astype(dtype), bundle.head_data.astype(dtype))
-        sections = coarsen(F, Partition([0] * 6), 1)
-        assert sections.modes.next_eigenvalues > 0  # by rounding
-        assert sc.energy_ledger(sections, np.ones(12)).truncation_bound.tolist() == [np.inf]
+        rounding = []
+        for seed in range(8):
+            F = gallery.bundle(nx.cycle_graph(6), 2, seed=seed)
+            F = F.with_maps(F.tail_data.astype(dtype), F.head_data.astype(dtype))
+            sections = coarsen(F, Partition([0] * 6), 1)
+            assert sc.energy_ledger(sections, np.ones(12)).truncation_bound.tolist() == [np.inf]
+            rounding.append(sections.modes.next_eigenvalues[0])
+        assert max(rounding) > 0  # the processor decides for which seeds
 
 
 def test_the_truncation_bound_uses_retained_and_discarded_internal_energy():
