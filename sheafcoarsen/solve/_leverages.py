@@ -18,10 +18,8 @@ from sheafcoarsen.exceptions import NotConverged
 from sheafcoarsen.operators import coboundary
 from sheafcoarsen.sections import global_sections
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, sheaf_like, unit_sheaf
-from sheafcoarsen.solve._solver import Solver, column_norms, solve_in_range
+from sheafcoarsen.solve._solver import Solver, solve_in_range
 from sheafcoarsen.solve.block_scaling import unit_blocks
-from sheafcoarsen.solve.conjugate_gradients import MOST_STEPS, dots
-from sheafcoarsen.solve.deflation import orthogonal_part
 from sheafcoarsen.solve.normal_equations import NormalEquations
 
 Method = Literal["auto", "exact", "sketch"]
@@ -153,31 +151,13 @@ def _by_solves(F: CellularSheaf, delta: scipy.sparse.csr_array) -> np.ndarray:
     """Return the diagonal of delta delta^+, computed in blocks of columns.
 
     The entry of a unit vector e is 2 Re <e, delta x> - norm(delta x)^2, where x minimizes
-    norm(delta x - e), and is too small by the square of the error of delta x. Conjugate gradients
-    stop by this square, which with the factors of L is below rounding after two steps.
+    norm(delta x - e), and is too small by the square of the error of delta x.
     """
     rows, problem = np.zeros(delta.shape[0]), NormalEquations(delta, F, method="auto")
-    rounding = EPS * np.sqrt(problem.bound)  # of delta* e
     for first in range(0, len(rows), COLUMNS):
-        E = np.eye(len(rows), min(COLUMNS, len(rows) - first), -first, delta.dtype)
-        x = p = np.zeros((delta.shape[1], E.shape[1]), delta.dtype)
-        r, image, size = E, np.zeros_like(E), np.ones(E.shape[1])
-        for _ in range(MOST_STEPS):
-            g = orthogonal_part(problem.adjoint @ r, problem.kernel)
-            z = problem.precondition(g)
-            step = delta @ z
-            # conjugate to the last step, even if the preconditioner is not exactly linear
-            beta = dots(image, step) / size
-            p, image = z - p * beta, step - image * beta
-            size = dots(image, image)
-            size[size == 0] = 1
-            # a gradient that is only rounding would give steps outside the range of delta
-            length = np.where(column_norms(g) > rounding, dots(p, g) / size, 0)
-            x, r = x + p * length, r - image * length
-            if (length**2 * size <= EPS).all():
-                break
-        Y = delta @ x
-        rows[first : first + COLUMNS] = dots(2 * E - Y, Y)
+        E = np.eye(len(rows), min(COLUMNS, len(rows) - first), -first)
+        Y = delta @ problem.solve(E)
+        rows[first : first + COLUMNS] = np.einsum("ij,ij->j", (2 * E - Y).conj(), Y).real
     return rows
 
 

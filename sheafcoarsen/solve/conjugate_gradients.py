@@ -53,14 +53,14 @@ def conjugate_gradients(
         while active.size and steps < MOST_STEPS:
             residual = np.ascontiguousarray(r[:, active])
             z = precondition(residual)
-            inner = dots(residual, z)
+            inner = _dots(residual, z)
             if steps == 0:
                 p = z
             else:
-                beta = (inner - dots(before, z)) / inner_before
+                beta = (inner - _dots(before, z)) / inner_before
                 p = z + p * beta
             q = apply(p)
-            curvature = dots(p, q)
+            curvature = _dots(p, q)
             # update usable columns only: the others contain only rounding errors
             usable = (curvature > 0) & (inner > 0)
             alpha = np.where(usable, inner / np.where(usable, curvature, 1), 0)
@@ -90,6 +90,6 @@ def conjugate_gradients(
     return Iterated(x, sizes, steps)
 
 
-def dots(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def _dots(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return Re <x_j, y_j> column by column."""
     return np.einsum("ij,ij->j", x.conj(), y).real

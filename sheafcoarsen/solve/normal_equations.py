@@ -77,10 +77,6 @@ class NormalEquations:
             warned = [w for w in caught if issubclass(w.category, SingularProblemWarning)]
             self.rank_warning = str(warned[0].message) if warned else None
 
-    def precondition(self, X: np.ndarray) -> np.ndarray:
-        """Return an approximation of (D* D)^+ X."""
-        return orthogonal_part(self._inverse(X), self.kernel)
-
     def gradient(self, r: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Return D* (r - D y), projected orthogonally to ker D."""
         return orthogonal_part(self.adjoint @ (r - self.D @ y), self.kernel)
@@ -126,7 +122,7 @@ class NormalEquations:
         sizes = column_norms(g)
         found = conjugate_gradients(
             lambda X: orthogonal_part(self.adjoint @ (self.D @ X), self.kernel),
-            self.precondition,
+            lambda X: orthogonal_part(self._inverse(X), self.kernel),
             np.ascontiguousarray(g / np.where(sizes > 0, sizes, 1)),
             np.zeros_like(g),
             np.full(len(sizes), tol),
