@@ -30,9 +30,11 @@ class Named(Protocol):
 def vertex_indices(name: str, value: Vertices, sheaf: Named, *, once: bool = False) -> np.ndarray:
     """Return indices of vertices given as indices, as names (if there are any) or as a mask.
 
-    Integers are always indices. ``once`` rejects repeated vertices.
+    If all are integers, they are indices. ``once`` rejects repeated vertices.
     """
     n, labels = sheaf.n_vertices, sheaf.vertex_labels
+    if hasattr(value, "__array__"):  # of pandas, for instance
+        value = np.asarray(value)
     if labels is not None and _are_names(value) and labels != tuple(range(n)):
         found = named_vertices(name, list(value), labels)
     else:
@@ -45,11 +47,12 @@ def vertex_indices(name: str, value: Vertices, sheaf: Named, *, once: bool = Fal
         if labels is not None:
             hint = f"vertices are named {labels[0]!r} .. {labels[-1]!r}" if n else "no vertices"
         found = integer_array(name, array, names=hint)
+        named = "" if labels is None else f"; {hint}, and F.vertices_of(names) finds their indices"
         outside = np.flatnonzero((found < 0) | (found >= n))
         if outside.size:
             i = int(outside[0])
             raise ValueError(
-                f"`{name}[{i}]` = {found[i]} is out of range for {n} vertices (0 .. {n - 1})"
+                f"`{name}[{i}]` = {found[i]} is out of range for {n} vertices (0 .. {n - 1}){named}"
             )
     if once and len(found) and (counts := np.bincount(found)).max() > 1:
         twice = int(counts.argmax())

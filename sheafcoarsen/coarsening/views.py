@@ -199,7 +199,8 @@ class Views:
             in order, which are tuples if the vertices are clusters themselves; ``size``, their
             number; ``dim``, the dimension of the coarse stalk; and ``inside``, the total weight of
             the edges in the cluster. Edges have ``weight`` and ``count``, the number of fine edges.
-            There are no loops.
+            There are no loops. ``nx.write_gml`` writes such a graph; GraphML has no tuples, so
+            first delete ``members``.
 
         Raises
         ------

@@ -1,5 +1,6 @@
 """Edges and weights of a graph file, and the reader of edge lists, one edge per line."""
 
+import csv
 import re
 import warnings
 from typing import NamedTuple
@@ -27,7 +28,9 @@ def read_edge_list(path: str, signed: bool = False, n_vertices: int | None = Non
     ends, lines, weights = _lines(path, signed, n_vertices is not None)
     spellings = dict.fromkeys(ends)
     number_of = {name: v for name in spellings if (v := _integer(name)) is not None}
-    if len(number_of) < len(spellings):
+    # codes such as 01001 are names, unless it is said that all are indices
+    padded = n_vertices is None and any(re.match(r"[-+]?0\d", name) for name in number_of)
+    if padded or len(number_of) < len(spellings):
         if n_vertices is not None:
             k = next(k for k, word in enumerate(ends) if word not in number_of)
             message = f"`n_vertices` requires names that are integers, got {shown(ends[k])}"
@@ -73,16 +76,14 @@ def _lines(path: str, signed: bool, numbered: bool) -> tuple[list[str], list[int
     weights = Words(path, "the weight of an edge")
     weighted: list[int] = []  # indices of edges with a weight
     for number, line in enumerate(read_lines(path), start=1):
-        words = re.split(r"\s*,\s*|\s+", line.strip()) if "," in line else line.split()
-        if "#" in line or "%" in line:
-            begin = next((k for k, word in enumerate(words) if word[:1] in ("#", "%")), len(words))
-            words = words[:begin]
-        if not words or words == [""]:
+        words = _fields(path, number, line)
+        if not words:
             continue
         if not 2 <= len(words) <= 3 or "" in words:
             got = "an empty field" if "" in words else counted(len(words), "word")
             message = "an edge is `u v [weight]`, separated by white space or commas, got"
-            raise file_error(path, number, f"{message} {got}")
+            hint = "; put names that contain blanks in quotes" if len(words) > 3 else ""
+            raise file_error(path, number, f"{message} {got}{hint}")
         if len(words) == 3:
             weighted.append(len(lines))
             weights.add(number, words[2:])
@@ -103,15 +104,41 @@ def _lines(path: str, signed: bool, numbered: bool) -> tuple[list[str], list[int
     return ends[2 * skipped :], lines[skipped:], values[skipped:]
 
 
+def _fields(path: str, number: int, line: str) -> list[str]:
+    """Return the fields of a line without its comment.
+
+    Names in .csv and .tsv files may contain blanks, since commas and tabs separate the fields.
+    """
+    if ("#" in line or "%" in line) and '"' not in line:
+        line = re.sub(r"(^|[\s,]+)[#%].*", "", line)
+    line = line.strip()
+    if not line or line[0] in "#%":
+        return []
+    name = path.lower().removesuffix(".gz")
+    bare = re.sub('"[^"]*"', "", line) if '"' in line else line
+    mark = "\t" if "\t" in bare and name.endswith(".tsv") else "," if "," in bare else None
+    if '"' in line:
+        try:
+            text = line if mark else " ".join(line.split())
+            rows = csv.reader([text], delimiter=mark or " ", skipinitialspace=True, strict=True)
+            return [field.strip() for field in next(rows)]
+        except csv.Error as error:
+            raise file_error(path, number, f"a field in quotes cannot be read: {error}") from None
+    if mark == "," and not name.endswith(".csv"):
+        return re.split(r"\s*,\s*|\s+", line)
+    return [field.strip() for field in line.split(mark)]
+
+
 def _begins_with_headings(ends: list[str], weight: str | None, numbered: bool) -> bool:
     """Return whether the first line holds the headings of a table instead of an edge."""
     first, others = ends[:2], {*ends[2:]}
-    # a name that occurs again is a vertex, and so is an integer
-    if not others or not others.isdisjoint(first) or any(_integer(u) is not None for u in first):
+    # a name that occurs again is a vertex, and so is a number
+    if not others or not others.isdisjoint(first) or any(re.match(r"[-+.]?\d", u) for u in first):
         return False
     if weight is not None:
-        word = weight.strip("\"'")  # some programs quote headings
-        return word.isidentifier() and word.lower() not in ("nan", "inf", "infinity")
+        return weight.isidentifier() and weight.lower() not in ("nan", "inf", "infinity")
+    if [u.lower() for u in first] in (["source", "target"], ["from", "to"]):
+        return True
     # after a single edge between integers, the first line may be an edge between names
     likely = len(ends) > 4 and first[0] != first[1]
     return numbered or (likely and all(_integer(u) is not None for u in others))

@@ -243,9 +243,10 @@ def warn_if_tied(
     """
     if count:
         warnings.warn(
-            f"{where}the cut splits a multiple eigenvalue in the clusters where {tied} is True, so "
-            f"the coarse space is not unique there, and if the eigenvalue is 0, global sections "
-            f"may be lost: {advice}",
+            f"{where}the cut splits a multiple eigenvalue in the clusters where {tied} is True "
+            f"(eigenvalues on both sides are equal up to sqrt(eps) times the norm of the local "
+            f"operator), so the coarse space is not unique there, and if the eigenvalue is 0, "
+            f"global sections may be lost: {advice}",
             TiedModesWarning,
             stacklevel=stacklevel,
         )

@@ -167,8 +167,8 @@ class FromSheaves(FromGraphs):
         """Return the indices of vertices given by name, in the order of the names.
 
         Other functions accept vertices as indices, masks and, if the sheaf has names, sequences of
-        names. There an integer is always an index; here it is a name. The names of a sheaf without
-        labels are 0 .. n-1.
+        names. There a sequence of integers alone holds indices; here integers are names. The names
+        of a sheaf without labels are 0 .. n-1.
 
         Parameters
         ----------

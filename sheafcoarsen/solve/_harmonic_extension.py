@@ -51,8 +51,8 @@ def harmonic_extension(
     ----------
     sheaf : CellularSheaf
     vertices : array_like of int, shape (k,), or sequence of k names
-        Distinct vertices: indices or names. An integer is always an index, so integer names are
-        passed by :meth:`CellularSheaf.vertices_of`.
+        Distinct vertices: indices or names. Integers alone are indices; integer names are passed
+        by :meth:`CellularSheaf.vertices_of`.
     values : sequence of k arrays, or one array of shape (k, d) or (k, d, h)
         One value for each vertex, of shape (d_v,) or (d_v, h) with the same h; or a number at
         stalks of dimension 1. Shape (k,) is valid if all these stalks have dimension 1.
@@ -136,7 +136,7 @@ def _guide_weights(
     sheaf: CellularSheaf, weight: float | npt.ArrayLike, vertices: np.ndarray
 ) -> np.ndarray:
     """Return one weight for each given vertex, inf if the value is a constraint up to rounding."""
-    weights = scalar_array("weight", np.asarray(weight))
+    weights = scalar_array("weight", weight)
     if weights.dtype.kind == "c":
         raise TypeError(f"`weight` must be real, got dtype {weights.dtype}")
     if weights.shape not in ((), (len(vertices),)):

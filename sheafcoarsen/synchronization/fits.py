@@ -185,44 +185,67 @@ def truncated_fit(
     """Return weights (m,), 1 for trusted edges, and poses fitted by truncated least squares.
 
     Graduated non-convexity (Yang et al., RA-L 2020) with extensions of minimum energy is least
-    sensitive to wrong loops; then, with refined poses, it recovers correct loops.
+    sensitive to wrong loops; then, with refined poses, it recovers correct loops. Extensions fit
+    rotations first, and the error of a rotation times the length of a translation may exceed the
+    error of the latter. Of two starts, with the variance of translations and with the sum of both,
+    the result is the one of lower truncated cost.
     """
     d, complex_ = connection.dim, connection.transports.dtype.kind == "c"
     freedom = d**2 if complex_ else max(d * (d - 1) // 2, 1)
     # squared residuals of Gaussian errors exceed c2 with probability 0.001
     c2 = float(chdtri(freedom + connection.points.shape[1], 1e-3))
 
-    def weights_at(poses: Poses, convexity: float = 0.0) -> np.ndarray:
+    turned = connection
+    if connection.has_positions:
+        lever = np.zeros(len(connection.tau))
+        squares = np.square(connection.points[: len(connection.edges)]).sum(axis=1)
+        lever[: len(squares)] = squares / ((d - 1) * connection.weights)
+        turned = dataclasses.replace(connection, tau=1 / (1 / connection.tau + lever))
+
+    def weights_at(
+        poses: Poses, convexity: float = 0.0, whole: Connection = connection
+    ) -> np.ndarray:
         """Return weights of a surrogate of min(r^2, c^2), 1 or 0 if its convexity is 0."""
-        squares = squared_residuals(connection, poses)
+        squares = squared_residuals(whole, poses)
         with np.errstate(divide="ignore", invalid="ignore"):
             weights = (np.sqrt(c2 * (1 + convexity) / squares) - 1) / convexity
         low, high = c2 / (1 + convexity), c2 * (1 + convexity)
         weights = np.where(squares <= low, 1.0, np.where(squares >= high, 0.0, weights))
         return np.where(trusted, 1.0, weights)
 
-    def graduated(poses: Poses, extends: bool) -> tuple[np.ndarray, Poses]:
+    def graduated(poses: Poses, whole: Connection, extends: bool) -> tuple[np.ndarray, Poses]:
         """Fit surrogates of decreasing convexity, beginning with a convex one if ``extends``."""
-        largest = squared_residuals(connection, poses)[~trusted].max(initial=0.0)
+        largest = squared_residuals(whole, poses)[~trusted].max(initial=0.0)
         # lower than 1,000 from refined poses would discard correct loops of small graphs
         convexity = 2 * largest / c2 - 1 if extends else 1e3
         convexity *= largest > c2
-        weights = weights_at(poses, convexity)
+        weights = weights_at(poses, convexity, whole)
         while convexity > 0 and ((weights > 0) & (weights < 1)).any():
-            part = weighted(connection, weights)
+            part = weighted(whole, weights)
             poses = fit(part) if extends else refined_poses(part, poses, steps=1)
             convexity /= 2  # the factor 1.4 of gtsam is no better
-            weights = weights_at(poses, convexity)
+            weights = weights_at(poses, convexity, whole)
         return weights, poses
 
-    weights, _ = graduated(fit(connection), extends=True)
-    poses = fit(weighted(connection, weights))  # poses of the last surrogate may be far off
-    if not refine:
-        return read_only(weights), poses
-    weights, poses = graduated(refined_poses(weighted(connection, weights), poses), extends=False)
-    for _ in range(10):  # the tested pose graphs need three
+    def fitted(whole: Connection) -> tuple[np.ndarray, Poses]:
+        """Return weights and poses from the start with the variances of ``whole``."""
+        weights, _ = graduated(fit(whole), whole, extends=True)
+        poses = fit(weighted(connection, weights))  # poses of the last surrogate may be far off
+        if not refine:
+            return weights, poses
         poses = refined_poses(weighted(connection, weights), poses)
-        before, weights = weights, weights_at(poses)
-        if np.array_equal(before, weights):
-            break
-    return read_only(before), poses
+        weights, poses = graduated(poses, connection, extends=False)
+        for _ in range(10):  # the tested pose graphs need three
+            poses = refined_poses(weighted(connection, weights), poses)
+            before, weights = weights, weights_at(poses)
+            if np.array_equal(before, weights):
+                break
+        return before, poses
+
+    def truncated_cost(poses: Poses) -> float:
+        squares = squared_residuals(connection if refine else turned, poses)
+        return float(np.where(trusted, squares, np.minimum(squares, c2)).sum())
+
+    starts = [connection] if turned is connection else [connection, turned]
+    weights, poses = min(map(fitted, starts), key=lambda fit: truncated_cost(fit[1]))
+    return read_only(weights), poses

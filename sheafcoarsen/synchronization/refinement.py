@@ -214,7 +214,7 @@ def certificate(connection: Connection, poses: Poses, cost: float, tol: float) -
     positions (Rosen et al. 2019). Poses that agree with all measurements to rounding are optimal.
     """
     turns, moves = costs_of(connection, poses)
-    unit, points = (8 * EPS) ** 2, [*poses.positions[connection.ends.T], connection.points]
+    unit, points = (30 * EPS) ** 2, [*poses.positions[connection.ends.T], connection.points]
     sizes = sum(np.square(x).sum(axis=1) for x in points)
     agree = (turns <= 4 * unit * connection.dim * connection.weights).all()
     agree &= (moves <= unit * connection.tau * sizes).all()

@@ -104,12 +104,28 @@ def test_unknown_names_raise(labels, vertices, message):
         mixed_sheaf().with_labels(labels).vertices_of(vertices)
 
 
+class Column:
+    """What a pandas Series of objects looks like to numpy."""
+
+    def __init__(self, *items):
+        self.items = items
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.items, dtype=object)
+
+
+def test_names_may_be_in_a_column_of_objects():
+    F = mixed_sheaf().with_labels(list("abcd"))
+    assert F.subsheaf(Column("d", "b")).vertex_labels == ("b", "d")
+
+
 def test_integers_are_indices_not_names():
     F = mixed_sheaf()
     G = F.with_labels([0, 2, 30, 7])
     assert G.subsheaf([2, 1]).vertex_labels == (2, 30)
     assert G.subsheaf(G.vertices_of([2, 7])).vertex_labels == (2, 7)
-    with pytest.raises(ValueError, match=re.escape("`vertices[0]` = 4 is out of range")):
+    said = "`vertices[0]` = 4 is out of range for 4 vertices (0 .. 3); vertices are named 0 .. 7"
+    with pytest.raises(ValueError, match=re.escape(said)):
         G.subsheaf([4])
     with pytest.raises(ValueError, match=re.escape("`vertices[1]` = 1 is not the name")):
         F.with_labels(list("abcd")).subsheaf(["a", 1])

@@ -168,6 +168,14 @@ def test_consistent_measurements_are_certified(dim):
                 assert sorted(S.outliers()) == list(range(G.n_edges))
 
 
+@pytest.mark.parametrize("method", ["joint", "spectral"])
+def test_rounding_of_consistent_measurements_does_not_prevent_a_certificate(dim, method):
+    """Rotations of frames are rounded more than those of Gauss-Newton steps."""
+    for seed in range(20):
+        chain, _ = pose_graph(dim, [[0, 1], [1, 2], [3, 4]], seed)
+        assert sc.synchronize(chain, method).certify().is_optimal
+
+
 @pytest.mark.parametrize(
     ("d", "scalars"), [(1, float), (4, float), (2, complex), (3, np.float32), (2, np.complex64)]
 )

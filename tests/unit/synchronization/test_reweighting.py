@@ -119,6 +119,32 @@ def test_odometry_of_several_robots_is_trusted_if_every_pose_has_some(unmeasured
     assert (S.weights[0] < 0.5) == (len(unmeasured) == 2)
 
 
+@pytest.mark.parametrize("refine", [False, True])
+def test_precise_translations_do_not_discard_correct_measurements(dim, refine):
+    """Rotations are fitted first; their errors times lengths exceed those of translations."""
+    G, _ = pose_graph(dim, nx.convert_node_labels_to_integers(nx.grid_2d_graph(9, 9)).edges)
+    rng, sigma, fine = np.random.default_rng(0), 0.02, 1e-4
+    angles = np.zeros((G.n_edges, 3))
+    angles[:, dim - 3 :] = sigma * rng.standard_normal((G.n_edges, 3 if dim == 3 else 1))
+    errors = Rotation.from_rotvec(angles).as_matrix()[:, :dim, :dim]
+    steps = G.translations + fine * rng.standard_normal(G.translations.shape)
+    H = dataclasses.replace(
+        G,
+        rotations=G.rotations @ errors,
+        translations=steps,
+        kappa=1 / sigma**2 / (dim - 1),
+        tau=1 / fine**2,
+    )
+    bad = [20, 90]
+    S = sc.synchronize(H, robust="tls", refine=refine)
+    assert (S.weights < 0.5).sum() <= 1
+    S = sc.synchronize(
+        planted(H, bad, rng), robust="tls", refine=refine, trusted=np.zeros(len(H.edges), bool)
+    )
+    assert (S.weights[bad] == 0).all()
+    assert (S.weights < 0.5).sum() <= 3
+
+
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
 def test_correct_loops_of_small_graphs_are_kept(dim):
     """Of 20 loops of 25 poses 3 are wrong; extensions bend so much that right ones look wrong."""
