@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 
 import sheafcoarsen as sc
+from sheafcoarsen._kernels.jit import JIT_IS_OFF
 
 LABELS = ["fact-12-maps", "fact-12", "fact-12-sections"]
 F = sc.gallery.bundle(nx.gnm_random_graph(60, 1200, seed=0), 2, seed=0)
 LARGE = sc.CellularSheaf.constant(nx.random_regular_graph(60, 1200, seed=0))
+compiled = pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
 
 
 def other(Z, what):
@@ -40,7 +42,7 @@ def test_changed_maps_and_sections_are_caught():
     assert not sc.verify(other(Z, "sections"))["fact-12-sections"].passed
 
 
-@pytest.mark.parametrize("fine", [F, LARGE], ids=["dense", "probe"])
+@pytest.mark.parametrize("fine", [F, pytest.param(LARGE, marks=compiled)], ids=["dense", "probe"])
 @pytest.mark.parametrize("factor", [0.7, 1.4])
 def test_wrong_bounds_are_caught(fine, factor):
     Z = sc.sparsify(fine, 0.6)
