@@ -166,7 +166,8 @@ def unit_mass(sheaf: CellularSheaf, mass: npt.ArrayLike | None) -> tuple[np.ndar
     bad = np.flatnonzero(~((weights > 0) & (weights < np.inf)))
     if bad.size:
         raise ValueError(
-            f"`mass` must be positive and finite, got {weights[bad[0]]:g} at vertex {bad[0]}"
+            f"`mass` must be positive and finite, got {weights[bad[0]]:g} at vertex {bad[0]}; "
+            f"areas are 0 at vertices of no face, which must be removed"
         )
     weights = weights.astype(np.float64)
     largest = float(weights.max())
