@@ -187,8 +187,8 @@ def truncated_fit(
     Graduated non-convexity (Yang et al., RA-L 2020) with extensions of minimum energy is least
     sensitive to wrong loops; then, with refined poses, it recovers correct loops. Extensions fit
     rotations first, and the error of a rotation times the length of a translation may exceed the
-    error of the latter. Of two starts, with the variance of translations and with the sum of both,
-    the result is the one of lower truncated cost.
+    error of the latter. If measurements are discarded, another start has the sum of both variances,
+    and the result is the one of lower truncated cost.
     """
     d, complex_ = connection.dim, connection.transports.dtype.kind == "c"
     freedom = d**2 if complex_ else max(d * (d - 1) // 2, 1)
@@ -246,6 +246,8 @@ def truncated_fit(
         squares = squared_residuals(connection if refine else turned, poses)
         return float(np.where(trusted, squares, np.minimum(squares, c2)).sum())
 
-    starts = [connection] if turned is connection else [connection, turned]
-    weights, poses = min(map(fitted, starts), key=lambda fit: truncated_cost(fit[1]))
+    found = fitted(connection)
+    if connection.has_positions and (found[0] < 1).any():
+        found = min(found, fitted(turned), key=lambda fit: truncated_cost(fit[1]))
+    weights, poses = found
     return read_only(weights), poses
