@@ -47,10 +47,10 @@ def vertex_indices(name: str, value: Vertices, sheaf: Named, *, once: bool = Fal
         if labels is not None:
             hint = f"vertices are named {labels[0]!r} .. {labels[-1]!r}" if n else "no vertices"
         found = integer_array(name, array, names=hint)
-        named = "" if labels is None else f"; {hint}, and F.vertices_of(names) finds their indices"
         outside = np.flatnonzero((found < 0) | (found >= n))
         if outside.size:
             i = int(outside[0])
+            named = f"; {hint}, and F.vertices_of(names) finds their indices" if labels else ""
             raise ValueError(
                 f"`{name}[{i}]` = {found[i]} is out of range for {n} vertices (0 .. {n - 1}){named}"
             )

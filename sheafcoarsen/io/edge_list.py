@@ -14,6 +14,10 @@ SIGNS = "CellularSheaf.signed, read_graph(path, signed=True) and --signed accept
 """Hint in error messages about negative weights."""
 
 
+BEFORE_COMMENT = re.compile(r"""(?:"[^"]*"|[^#%"]|(?<=[^\s,])[#%]|")*""")
+"""Line up to the first # or % that begins a word outside quotes."""
+
+
 class EdgeList(NamedTuple):
     """Edges, weights and vertex names of a graph file."""
 
@@ -75,8 +79,10 @@ def _lines(path: str, signed: bool, numbered: bool) -> tuple[list[str], list[int
     lines: list[int] = []
     weights = Words(path, "the weight of an edge")
     weighted: list[int] = []  # indices of edges with a weight
+    extension = path.lower().removesuffix(".gz")[-4:]
+    table = {".csv": ",", ".tsv": "\t"}.get(extension)
     for number, line in enumerate(read_lines(path), start=1):
-        words = _fields(path, number, line)
+        words = _fields(path, number, line, table)
         if not words:
             continue
         if not 2 <= len(words) <= 3 or "" in words:
@@ -104,29 +110,26 @@ def _lines(path: str, signed: bool, numbered: bool) -> tuple[list[str], list[int
     return ends[2 * skipped :], lines[skipped:], values[skipped:]
 
 
-def _fields(path: str, number: int, line: str) -> list[str]:
-    """Return the fields of a line without its comment.
+def _fields(path: str, number: int, line: str, table: str | None) -> list[str]:
+    """Return the fields of a line without its comment; names between marks ``table`` hold blanks.
 
-    Names in .csv and .tsv files may contain blanks, since commas and tabs separate the fields.
+    Elsewhere white space and commas both separate fields.
     """
-    if ("#" in line or "%" in line) and '"' not in line:
-        line = re.sub(r"(^|[\s,]+)[#%].*", "", line)
-    line = line.strip()
-    if not line or line[0] in "#%":
-        return []
-    name = path.lower().removesuffix(".gz")
-    bare = re.sub('"[^"]*"', "", line) if '"' in line else line
-    mark = "\t" if "\t" in bare and name.endswith(".tsv") else "," if "," in bare else None
+    if "#" in line or "%" in line:
+        matched = BEFORE_COMMENT.match(line)
+        line = matched[0].rstrip(" \t,") if matched and matched.end() < len(line) else line
     if '"' in line:
+        bare = re.sub('"[^"]*"', "", line)
+        mark = table if table and table in bare else "," if "," in bare else " "
+        text = " ".join(line.split()) if mark == " " else line
         try:
-            text = line if mark else " ".join(line.split())
-            rows = csv.reader([text], delimiter=mark or " ", skipinitialspace=True, strict=True)
-            return [field.strip() for field in next(rows)]
+            rows = csv.reader([text], delimiter=mark, skipinitialspace=True, strict=True)
+            return [field.strip() for field in next(rows, [])]
         except csv.Error as error:
             raise file_error(path, number, f"a field in quotes cannot be read: {error}") from None
-    if mark == "," and not name.endswith(".csv"):
-        return re.split(r"\s*,\s*|\s+", line)
-    return [field.strip() for field in line.split(mark)]
+    if table and table in line:
+        return [field.strip() for field in line.split(table)]
+    return re.split(r"\s*,\s*|\s+", line.strip()) if "," in line else line.split()
 
 
 def _begins_with_headings(ends: list[str], weight: str | None, numbered: bool) -> bool:

@@ -165,9 +165,10 @@ def unit_mass(sheaf: CellularSheaf, mass: npt.ArrayLike | None) -> tuple[np.ndar
         )
     bad = np.flatnonzero(~((weights > 0) & (weights < np.inf)))
     if bad.size:
+        first = weights[bad[0]]
+        hint = "; areas are 0 at vertices of no face, which must be removed" if first == 0 else ""
         raise ValueError(
-            f"`mass` must be positive and finite, got {weights[bad[0]]:g} at vertex {bad[0]}; "
-            f"areas are 0 at vertices of no face, which must be removed"
+            f"`mass` must be positive and finite, got {first:g} at vertex {bad[0]}{hint}"
         )
     weights = weights.astype(np.float64)
     largest = float(weights.max())

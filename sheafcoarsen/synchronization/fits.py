@@ -243,6 +243,7 @@ def truncated_fit(
         return before, poses
 
     def truncated_cost(poses: Poses) -> float:
+        # unrefined translations are as inaccurate as the rotations that were fitted first
         squares = squared_residuals(connection if refine else turned, poses)
         return float(np.where(trusted, squares, np.minimum(squares, c2)).sum())
 

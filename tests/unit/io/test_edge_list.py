@@ -57,6 +57,10 @@ def test_commas_and_blanks_may_be_mixed_in_files_that_are_not_tables(write):
 def test_edge_lists_may_contain_comments(write):
     F = read_graph(write("% x\n0 1 # note, that\n  # y\nC# 1 2 %z\n\x0c\n", "g.txt"))
     check(F, [[0, 1], [2, 1]], [1, 2], labels=("0", "1", "C#"))
+    F = read_graph(write('0 1 # say "hi"\n"#1" 1 2 % "y\n"a",1 # z\n', "g.txt"))
+    check(F, [[0, 1], [2, 1], [3, 1]], [1, 2, 1], labels=("0", "1", "#1", "a"))
+    F = read_graph(write("a b,c, 2 # x\n", "g.csv"))
+    check(F, [[0, 1]], [2], labels=("a b", "c"))
 
 
 @pytest.mark.parametrize(
@@ -194,6 +198,7 @@ BAD_LISTS = [
     ("0 1 1e307\n", None, "the largest entry of"),
     ("0 1 " + "x" * 1000, 1, "x..."),
     ("New York Boston 2\n", 1, "got 4 words; put names that contain blanks in quotes"),
+    ('0 1 "2\n', 1, "a field in quotes cannot be read"),
     ('a "b c\n', 1, "a field in quotes cannot be read"),
 ]
 
