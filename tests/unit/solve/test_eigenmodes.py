@@ -384,7 +384,11 @@ def test_not_converged_holds_the_computed_pairs(monkeypatch):
         (57, {}, "ValueError: `k` must be at most dim_c0 = 56, got 57"),
         (1.5, {}, "TypeError: `k` must be an integer"),
         (2, {"tol": 1e-18}, "ValueError: `tol` must be at least 2e-15, the level of"),
-        (2, {"mass": np.zeros(56)}, "ValueError: got 0 at vertex 0; areas are 0 at vertices of no face"),
+        (
+            2,
+            {"mass": np.zeros(56)},
+            "ValueError: got 0 at vertex 0; areas are 0 at vertices of no face",
+        ),
         (2, {"mass": np.full(56, 1e-320)}, "ValueError: `mass` is as small as 9.99989e-321, so"),
         (
             2,

@@ -271,6 +271,7 @@ def test_weighted_values_of_ragged_stalks_in_single_precision():
         ([1.0], "ValueError: one number or one for each of the 2 vertices, got shape (1,)"),
         (1j, "TypeError: `weight` must be real"),
         ("much", "TypeError: `weight` must hold"),
+        ({1: 2.0}, "TypeError: or integers, got dict"),
         (1e308, "ValueError: the largest entry of `weight` is 1e+154"),
     ],
 )
