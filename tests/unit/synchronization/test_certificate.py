@@ -176,6 +176,13 @@ def test_rounding_of_consistent_measurements_does_not_prevent_a_certificate(dim,
         assert sc.synchronize(chain, method).certify().is_optimal
 
 
+def test_errors_above_rounding_are_not_certified(dim):
+    chain, (R, _) = pose_graph(dim, [[0, 1], [1, 2], [3, 4]])
+    for seed in range(5):
+        errors = random_rotations(5, dim, np.random.default_rng(seed), 1e-12)
+        assert not sc.synchronize(chain, start=R @ errors).certify().is_optimal
+
+
 @pytest.mark.parametrize(
     ("d", "scalars"), [(1, float), (4, float), (2, complex), (3, np.float32), (2, np.complex64)]
 )
