@@ -210,6 +210,42 @@ def test_kernel_resolves_singular_values_below_the_root_of_eps():
     assert sc.local_modes(same, P, sc.ranks.kernel()).ranks.tolist() == [1]
 
 
+@pytest.mark.parametrize("weight", [1e-15, 1e-30, 1e-200])
+def test_kernel_counts_edges_of_any_weight(weight):
+    F = sc.CellularSheaf.constant(nx.path_graph(4), weight=[1, weight, 1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # the whole kernel is retained, so that no cut is tied
+        C = sc.coarsen(F, sc.Partition([0, 0, 0, 0]), sc.ranks.kernel())
+    assert C.ranks.tolist() == [1]
+    assert_residual(C.modes.basis(0) - 0.5, 1.0, n=4)
+    halves = sc.Partition([0, 0, 1, 1])  # the principal operators also contain the middle edge
+    assert sc.local_modes(F, halves, sc.ranks.kernel(), "principal").ranks.tolist() == [0, 0]
+
+
+@pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
+@pytest.mark.parametrize(
+    ("dim", "digits", "rank", "dtype"),
+    [(1, 3, 1, np.float64), (2, 12, sc.ranks.kernel(), np.float64), (2, 12, 2, np.float64),
+     (2, 12, 5, np.complex128), (2, 8, sc.ranks.kernel(), np.complex64), (2, 8, 2, np.float32)],
+)  # fmt: skip
+def test_no_section_is_lost_where_weights_differ_by_many_digits(dim, digits, rank, dtype):
+    for seed in range(3):
+        grid = sc.gallery.bundle(nx.grid_2d_graph(9, 9), dim, seed=seed)
+        rng = np.random.default_rng(seed)
+        roots = 10 ** (rng.uniform(-digits, digits, grid.n_edges) / 4)  # of the weights
+        F = grid.with_maps(
+            *((np.repeat(roots, dim * dim) * maps).astype(dtype)
+              for maps in (grid.tail_data, grid.head_data))
+        )  # fmt: skip
+        C = sc.coarsen(F, sc.select(F, 4), rank)
+        assert sc.cohomology_dims(C.sheaf)[0] == dim
+        assert_residual(
+            C.prolongation.conj().T @ C.prolongation - np.eye(C.ranks.sum()),
+            n=81 * dim,
+            eps=eps_of(dtype),
+        )
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
 def test_kernel_modes_of_a_bundle_match_dense_kernels(dtype):
     bundle = sc.gallery.bundle(nx.random_regular_graph(4, 120, seed=3), 3, seed=5)

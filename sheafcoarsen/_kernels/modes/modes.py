@@ -17,14 +17,15 @@ from sheafcoarsen._kernels.dense import (
     normalized,
     singular_rows,
 )
-from sheafcoarsen._kernels.jit import borrowing_kernel
+from sheafcoarsen._kernels.jit import borrowing_kernel, subkernel
 from sheafcoarsen._kernels.modes.blocks import Blocks, put_modes
 from sheafcoarsen._kernels.modes.local import (
     assemble,
     cluster_unit,
-    largest_loop_entry,
+    is_uneven,
     stack,
 )
+from sheafcoarsen._kernels.modes.patch_kernel import orthonormalize
 
 
 class ModesOut(NamedTuple):
@@ -35,6 +36,7 @@ class ModesOut(NamedTuple):
     following: np.ndarray  # (K,) the first discarded score, inf if none is discarded
     norms: np.ndarray  # (K,) norm(., inf) of the local operators
     tied: np.ndarray  # (K,) whether the cut splits a multiple eigenvalue
+    uneven: np.ndarray  # (K,) whether some edges have much larger maps than others
     blocks: Blocks
 
 
@@ -61,6 +63,7 @@ def local_modes(lo, hi, f, c, left_out, eps, s, out):
         tied[a] = False
         if n == 0:
             continue
+        out.uneven[a] = is_uneven(a, f, c)
         unit = cluster_unit(a, f, c)
         assemble(a, f, c, unit, s.map, matrix)
         top = inf_norm(matrix, n, s.sums)
@@ -110,24 +113,34 @@ def local_spectra(lo, hi, f, c, eps, s, out):
     return -1
 
 
+@subkernel
+def local_kernel(a, f, c, rows, vectors, eps, s):
+    """Return the dimension of local operator a's kernel and LAPACK's info.
+
+    The rank is that of the balanced ``stack``, in which the maps of every edge, of a loop too, have
+    entries of about 1: singular values up to max(rows, N_a) eps times the largest count as zero,
+    and those of a loop whose maps cancel are rounding. With ``vectors``, the last rows of s.z are
+    an orthonormal basis of the kernel.
+    """
+    n = c.dims[a]
+    stack(a, f, c, rows, True, s.a)
+    info = singular_rows(rows, n, vectors, s)
+    dim = n
+    for j in range(min(rows, n)):
+        if float(s.w[j]) > max(rows, n) * eps * max(float(s.w[0]), 1.0):
+            dim -= 1
+    return dim, info
+
+
 @borrowing_kernel
 def kernel_dims(lo, hi, f, c, rows, eps, s, dims):
     """Write each local operator's kernel dimension, found from singular values, to ``dims``."""
     for a in range(lo, hi):
-        n = c.dims[a]
-        dims[a] = n
-        if n == 0:
-            continue
-        stack(a, f, c, rows[a], s.a)
-        scale = normalized(s.a, rows[a] * n)
-        if scale == 0:
-            continue
-        if singular_rows(rows[a], n, False, s) != 0:
-            return a
-        size = max(float(s.w[0]), largest_loop_entry(a, f, c) / scale)
-        for j in range(min(rows[a], n)):
-            if float(s.w[j]) > max(rows[a], n) * eps * size:
-                dims[a] -= 1
+        dims[a] = 0
+        if c.dims[a] > 0:
+            dims[a], info = local_kernel(a, f, c, rows[a], False, eps, s)
+            if info != 0:
+                return a
     return -1
 
 
@@ -135,7 +148,8 @@ def kernel_dims(lo, hi, f, c, rows, eps, s, dims):
 def singular_modes(lo, hi, f, c, rows, eps, s, out):
     """Compute the lowest modes of clusters lo .. hi as right singular vectors of ``stack``.
 
-    ``rows`` is -1 for clusters that are left out.
+    Those of the kernel are accurate relative to the maps of every edge. ``rows`` is -1 for clusters
+    that are left out.
     """
     sqrt_eps, ranks, starts = math.sqrt(eps), out.blocks.ranks, out.starts
     scores, following, norms, tied = out.scores, out.following, out.norms, out.tied
@@ -151,7 +165,14 @@ def singular_modes(lo, hi, f, c, rows, eps, s, out):
         unit = cluster_unit(a, f, c)
         assemble(a, f, c, unit, s.map, s.spare)
         norms[a] = inf_norm(s.spare, n, s.sums) / unit / unit
-        stack(a, f, c, rows[a], s.a)
+        dim = np.int64(-1)  # of the kernel, if it is computed by itself
+        if r > 0 and is_uneven(a, f, c):
+            dim, info = local_kernel(a, f, c, rows[a], True, eps, s)
+            if info != 0:
+                return a
+            for i in range(min(dim, r) * n):
+                s.spare[i] = s.z[(n - 1) * n - (i // n) * n + i % n]
+        stack(a, f, c, rows[a], False, s.a)
         scale = normalized(s.a, rows[a] * n)
         n_values = 0 if scale == 0 else min(rows[a], n)
         if singular_rows(0 if scale == 0 else rows[a], n, True, s) != 0:
@@ -168,6 +189,11 @@ def singular_modes(lo, hi, f, c, rows, eps, s, out):
         if r < n:
             sigma = float(s.w[n - 1 - r]) * scale if n - 1 - r < n_values else 0.0
             following[a] = sigma * sigma
-            tied[a] = r > 0 and following[a] - scores[at + r - 1] <= sqrt_eps * norms[a]
+            gap = following[a] - scores[at + r - 1] if r > 0 else np.inf
+            tied[a] = r != dim and gap <= sqrt_eps * norms[a]
+        if dim > 0:
+            for i in range(min(dim, r) * n):
+                s.z[i] = s.spare[i]
+            orthonormalize(s.z, r, n)
         put_modes(a, n, f, c, s.z, eps, out.blocks)
     return -1
