@@ -189,8 +189,7 @@ def singular_modes(lo, hi, f, c, rows, eps, s, out):
         if r < n:
             sigma = float(s.w[n - 1 - r]) * scale if n - 1 - r < n_values else 0.0
             following[a] = sigma * sigma
-            gap = following[a] - scores[at + r - 1] if r > 0 else np.inf
-            tied[a] = r != dim and gap <= sqrt_eps * norms[a]
+            tied[a] = r > 0 and following[a] - scores[at + r - 1] <= sqrt_eps * norms[a]
         if dim > 0:
             for i in range(min(dim, r) * n):
                 s.z[i] = s.spare[i]
