@@ -214,8 +214,9 @@ class LocalProblems:
     ) -> LocalModes:
         """Return the lowest modes: eigenvectors, or if ``singular``, right singular vectors.
 
-        Singular vectors give exact kernels. ``layout`` is an R of the same shape, whose index
-        arrays are shared; ``over_budget`` is stored in the result.
+        Singular vectors give exact kernels; without ``layout``, the ranks are then those of a rule
+        that cuts between multiplets, so that nothing is tied. ``layout`` is an R of the same shape,
+        whose index arrays are shared; ``over_budget`` is stored in the result.
         """
         K = self.clusters.n_clusters
         if layout is None:
@@ -244,7 +245,7 @@ class LocalProblems:
             local_operator=self.operator.name,
             scores=out.scores.astype(self.real, copy=False),
             next_eigenvalues=out.following.astype(self.real, copy=False),
-            tied=out.tied,
+            tied=out.tied & (layout is not None or not singular),
             operator_norms=out.norms.astype(self.real, copy=False),
             over_budget=over_budget,
             **settings,

@@ -46,7 +46,8 @@ class LocalModes(ReadOnly):
     tied : ndarray of bool, shape (K,)
         Whether the cut splits a multiple eigenvalue, so that the retained space is not unique: the
         first discarded eigenvalue exceeds the last one kept by at most sqrt(eps) times
-        ``operator_norms``.
+        ``operator_norms``. False for the modes that ``ranks.kernel()`` retains: a kernel is unique,
+        however small the first positive eigenvalue.
     operator_norms : ndarray, shape (K,)
         norm(., inf) of the local operators, or for oversampled modes of the Laplacians of the
         patches. Eigenvalues count as equal if they differ by little relative to this norm.

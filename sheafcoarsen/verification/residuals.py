@@ -324,7 +324,10 @@ class Evidence:
 
     @cached_property
     def ties(self) -> np.ndarray:
-        """Whether the stored eigenvalues are tied at the cut, shape (K,)."""
+        """Whether the stored eigenvalues are tied at the cut, shape (K,).
+
+        A kernel is not tied, however small the gap, so ``singular`` modes may be marked either way.
+        """
         modes, ranks = self.modes, self.modes.ranks
         last = np.zeros(self.K)
         last[ranks > 0] = self.scores[modes.rank_offsets[1:][ranks > 0] - 1]
@@ -332,7 +335,7 @@ class Evidence:
         near = gap <= np.sqrt(self.eps) * modes.operator_norms.astype(np.float64)
         doubtful = np.abs(gap - np.sqrt(self.eps) * modes.operator_norms) <= 1e-3 * np.abs(gap)
         cut = (ranks > 0) & (ranks < self.dims)
-        return np.where(cut & ~doubtful, near, modes.tied & cut)
+        return np.where(cut & ~doubtful, near & (modes.tied | ~modes.singular), modes.tied & cut)
 
     @cached_property
     def row_cluster(self) -> np.ndarray:

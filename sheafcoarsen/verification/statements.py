@@ -278,10 +278,14 @@ def _sections_kept(e: Evidence) -> Outcome:
         return e.isometry, "exact"
     modes = e.modes
     sizes = modes.operator_norms.astype(np.float64)
-    level = 0.0 if oversampled else zero_level(e.n, e.eps, sizes)
+    level = np.zeros(e.K) if oversampled else zero_level(e.n, e.eps, sizes)
     lost = np.flatnonzero(modes.next_eigenvalues <= level)
     if lost.size:
-        return f"a local section may be discarded, first in cluster {lost[0]}"
+        a = lost[0]
+        return (
+            f"a local section may be discarded, first in cluster {a}: its first discarded "
+            f"eigenvalue {modes.next_eigenvalues[a]:.3g} is within rounding, {level[a]:.3g}, of 0"
+        )
     if C.fine.dim_c0 > 2000:
         # R* R = I suffices: a global section restricts to local sections, which all lie in im R
         return e.isometry, "exact"

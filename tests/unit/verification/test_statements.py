@@ -393,6 +393,13 @@ def test_wrong_ties_are_caught(C):
     assert places(wrong)["section-2"] == "cluster 2"
 
 
+def test_a_kernel_with_a_wide_gap_must_not_be_marked_as_tied():
+    F = sc.CellularSheaf.constant(nx.path_graph(8))
+    C = sc.coarsen(F, sc.Partition(np.repeat([0, 1], 4)), sc.ranks.kernel())
+    modes = dataclasses.replace(C.modes, tied=np.array([False, True]))
+    assert places(dataclasses.replace(C, modes=modes))["section-2"] == "cluster 1"
+
+
 @pytest.mark.parametrize("spread", [0.0, 1e-11, 1e-9])
 def test_eigenvalues_closer_than_the_root_of_eps_are_tied(spread):
     """Weights split the eigenvalue pairs of a cycle; gaps below 1.5e-8 norm(L_a) are ties."""
@@ -414,7 +421,11 @@ def test_a_discarded_eigenvalue_at_rounding_level_counts_as_a_local_section(C):
         for check in sc.verify(dataclasses.replace(C, modes=modes)).checks
         if check.name == "sections kept"
     )
-    assert check.skipped_because == "a local section may be discarded, first in cluster 0"
+    assert re.match(
+        r"a local section may be discarded, first in cluster 0: its first discarded eigenvalue "
+        rf"{rounding[0]:.3g} is within rounding, \S+e-\d\d, of 0$",
+        check.skipped_because,
+    )
 
 
 def test_a_lost_section_is_caught():
