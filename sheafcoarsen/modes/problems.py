@@ -19,7 +19,14 @@ from sheafcoarsen._support import (
 from sheafcoarsen.modes.local_operators import LocalOperator
 from sheafcoarsen.modes.prolongation import Prolongation, block_layout
 from sheafcoarsen.modes.result import LocalModes, trusted_modes
-from sheafcoarsen.modes.sparse import SPARSE_ABOVE, SPARSE_SHARE, local_operator, lowest_sparse
+from sheafcoarsen.modes.sparse import (
+    SPARSE_ABOVE,
+    SPARSE_SHARE,
+    divided,
+    local_coboundary,
+    lowest_sparse,
+    with_balanced_kernel,
+)
 from sheafcoarsen.operators import coboundary
 from sheafcoarsen.partition import Clusters, Partition
 from sheafcoarsen.ranks import Rule, Spectra
@@ -296,14 +303,19 @@ class LocalProblems:
 
     def large_modes(self, a: int, delta: Any, out: kernels.ModesOut) -> None:
         """Compute the modes of one large cluster by the sparse method."""
-        A, unit = local_operator(delta, self.sheaf, self.clusters, a)
-        r = int(out.blocks.ranks[a])
-        top = inf_norm(A)
+        G, units = local_coboundary(delta, self.sheaf, self.clusters, a)
+        unit = units.max(initial=0)
+        scaled = divided(G, unit)
+        A, r = scaled.conj().T.tocsr() @ scaled, int(out.blocks.ranks[a])
+        n, eps, top = A.shape[0], eps_of(A.dtype), inf_norm(A)
         if top == 0:  # A = 0, so every vector is an eigenvector
             w, Z = np.zeros(r + 1), np.eye(A.shape[0], r)
         else:
             try:
-                w, Z = lowest_sparse(A, r + 1, eps_of(A.dtype))
+                w, Z = lowest_sparse(A, r + 1, eps)
+                Z = Z[:, :r]
+                if w[:r].min(initial=top) <= n * eps * top and unit > 4 * units.min():
+                    Z = with_balanced_kernel(divided(G, units), A, Z, eps)
             except np.linalg.LinAlgError as error:
                 raise np.linalg.LinAlgError(
                     f"local modes of cluster {a} (dimension {A.shape[0]}): {error}"
@@ -313,6 +325,6 @@ class LocalProblems:
         out.following[a] = w[r] * unit * unit
         out.norms[a] = top * unit * unit
         out.tied[a] = r > 0 and w[r] - w[r - 1] <= np.sqrt(self.eps) * top
-        rows = np.ascontiguousarray(Z[:, :r].T, dtype=out.blocks.data.dtype).reshape(-1)
-        n, f = self.clusters.dims[a], self.sheaf.arrays
-        kernels.put_modes(a, n, f, self.clusters, rows, self.eps, out.blocks)
+        rows = np.ascontiguousarray(Z.T, dtype=out.blocks.data.dtype).reshape(-1)
+        f = self.sheaf.arrays
+        kernels.put_modes(a, self.clusters.dims[a], f, self.clusters, rows, self.eps, out.blocks)
