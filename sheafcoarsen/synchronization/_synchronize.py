@@ -55,7 +55,8 @@ def synchronize(
         A connection: both maps of an edge are the same multiple of orthogonal (unitary) matrices.
     method : {"auto", "joint", "spectral", "anchored"}
         "spectral": the d lowest eigenvectors of every component. "anchored": the frames of least
-        energy among those with the identity at the component's first vertex. "joint": the same on
+        energy among those with the identity at the component's first vertex (chordal
+        initialization). "joint": the same on
         ``G.joint_sheaf()``, with translations and sightings; for a sheaf, "anchored". "auto":
         "spectral" for a sheaf; for a pose graph, "spectral" or "joint", whichever has the lower
         cost.
@@ -184,6 +185,11 @@ def _trusted(
 def _given_rotations(start: npt.ArrayLike, connection: Connection) -> np.ndarray:
     """Return the rotations nearest to ``start``, which holds rotations, or frames as a cochain."""
     n, d = connection.n_vertices, connection.dim
+    if isinstance(start, tuple) and len(start) == 2 and np.ndim(start[0]) == 3:
+        raise ValueError(
+            "`start` must be rotations, got a pair: pass the first of it, as in G.poses[0]; "
+            "translations follow from the rotations"
+        )
     frames = finite("`start`", scalar_array("start", start))
     if frames.dtype.kind == "c" and connection.transports.dtype.kind != "c":
         raise TypeError("`start` must be real because the connection is real, got complex numbers")
