@@ -74,7 +74,10 @@ def show_modes(args: argparse.Namespace) -> int:
     E = eigenmodes(sheaf, args.k, mass=mass, seed=args.seed, progress=args.progress)
     if args.out is not None:
         with replacing(output_path(args.out)) as stream:
-            np.savez(stream, values=E.values, vectors=E.vectors, residuals=E.residuals)
+            arrays = {"values": E.values, "vectors": E.vectors, "residuals": E.residuals}
+            if sheaf.vertex_labels is not None:
+                arrays["vertex_labels"] = np.array([str(label) for label in sheaf.vertex_labels])
+            np.savez(stream, **arrays)
     if args.json:
         print_json(facts(E) | {"out": args.out, "report": None})
         return 0

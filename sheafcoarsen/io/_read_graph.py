@@ -83,18 +83,17 @@ def read_graph(
     ``.txt .edges .edgelist .el .csv .tsv``
         Edge list: ``u v [weight]`` (default 1), separated by white space or commas; ``#`` and ``%``
         begin a comment. Names that contain blanks or commas are put in double quotes; in ``.csv``
-        and ``.tsv`` files, between commas or tabs, names with blanks need none. A first line of
-        headings such as ``source,target,weight`` is skipped if its weight is not a number, or
-        without a weight if it is ``source target`` or ``from to`` or if the other names are
-        integers, and if it names no vertex of a later line. Other headings of names without weights
-        look like an edge: begin them with ``#``. Edges stay in the order of the file; repeated ones
-        are parallel, u = v is a loop. Non-negative integer names are indices: vertex i is row i of
-        every array, and indices that do not occur are isolated vertices. If a file numbers vertices
-        from 1, vertex 0 is isolated, with a warning. ``3.000e+00`` is 3, as ``numpy.savetxt``
-        writes it; if one has leading zeros, as ``01001``, all are names. Other names, and integers
-        if one is negative, are numbered in order of occurrence and stored as ``vertex_labels``; so
-        are sparse integers, of which the largest is at least four times the number of distinct
-        ones, with a warning.
+        and ``.tsv`` files, between commas or tabs, names with blanks need none. A first line is
+        skipped as headings if no later line names its vertices and one of these holds: its weight
+        is no number, as in ``source,target,weight``; it is ``source target`` or ``from to``; the
+        names of all other lines are integers. Begin other headings with ``#``. Edges stay in the
+        order of the file; repeated ones are parallel, u = v is a loop. Non-negative integer names
+        are indices: vertex i is row i of every array, and indices that do not occur are isolated
+        vertices. If a file numbers vertices from 1, vertex 0 is isolated, with a warning.
+        ``3.000e+00`` is 3, as ``numpy.savetxt`` writes it; if one has leading zeros, as ``01001``,
+        all are names. Other names, and integers if one is negative, are numbered in order of
+        occurrence and stored as ``vertex_labels``; so are sparse integers, of which the largest is
+        at least four times the number of distinct ones, with a warning.
     ``.graphml``
         As read by networkx, undirected, with the edge attribute "weight" (default 1). With
         ``signed``, signs are those of the edge attribute "sign" if there is one.

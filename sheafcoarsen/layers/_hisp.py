@@ -351,7 +351,9 @@ class HiSP:
         )
         if partition is None:
             _refuse_negative(edges, weights)
-            graph = sheaf if matrix is None else matrix
+            graph = matrix
+            if matrix is None:  # not the sheaf itself, whose modes "spectral" would take
+                graph = CellularSheaf.constant(sheaf.edges, n_vertices=sheaf.n_vertices)
             links, labels = find_clusters(graph, self.n_clusters, self.method, seed=self.seed)
             warn_if_starved(links, labels, stacklevel=3)
             partition = Partition(labels)

@@ -73,8 +73,8 @@ class FromSheaves(FromGraphs):
 
         Columns are not paired again, which saves time if a model learns maps and changes them at
         each step. Sheaves made by :meth:`with_maps` and :meth:`with_labels` still know their
-        columns; subsheaves, normalized sheaves, and sheaves that were saved and loaded do not:
-        normalize the result.
+        columns; subsheaves, normalized sheaves, and sheaves that were saved and loaded do not. So
+        make the sheaf with its columns first, and normalize that.
 
         Parameters
         ----------

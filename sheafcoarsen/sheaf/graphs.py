@@ -156,7 +156,10 @@ def edge_array(name: str, value: object) -> np.ndarray:
             f"`{name}` must hold integers, got dtype {value.dtype}: for a dense adjacency write "
             f"scipy.sparse.csr_array(A), for edges .astype(int)"
         )
-    numbered = f"numpy.unique({name}, return_inverse=True)[1] converts names to indices"
+    numbered = (
+        f"numpy.unique({name}, return_inverse=True)[1].reshape(-1, 2) converts names to indices, "
+        f"and F.with_labels(numpy.unique({name}).tolist()) names the vertices again"
+    )
     edges = integer_array(name, value, ndim=2, names=numbered)  # type: ignore[arg-type]
     if edges.shape[1] != 2:
         hint = ""

@@ -95,6 +95,16 @@ def test_bad_ranks_are_rejected(rank, graph_file, capsys):
     assert f"{rank!r} is not a rank: use an integer, kernel or budget:N" in said
 
 
+def test_modes_are_saved_with_the_names_of_the_vertices(tmp_path):
+    path, out = tmp_path / "camps.csv", tmp_path / "modes.npz"
+    path.write_text("ann,bob,1\nbob,cy,-2\n")
+    assert main(["modes", str(path), "--signed", "-k", "1", "-o", str(out)]) == 0
+    with np.load(out) as saved:
+        assert saved["vertex_labels"].tolist() == ["ann", "bob", "cy"]
+        camps = np.sign(saved["vectors"][:, 0])
+    assert (camps * camps[0]).tolist() == [1, 1, -1]
+
+
 def test_modes_are_printed_and_saved(graph_file, tmp_path, capsys):
     out = tmp_path / "modes.npz"
     assert main(["modes", graph_file, "-k", "3", "-o", str(out)]) == 0

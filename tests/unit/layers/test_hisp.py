@@ -297,7 +297,21 @@ def test_select_uses_the_graph_of_the_sheaf_or_the_adjacency_matrix():
     for method in ("auto", "balls", "matching", "spectral", "metis"):
         for seed in (0, 4):
             labels = HiSP(2, 2, method, seed=seed)(F, np.ones((8, 2))).partition.labels
-            np.testing.assert_array_equal(labels, sc.select(F, 2, method, seed=seed).labels)
+            np.testing.assert_array_equal(labels, sc.select(F.edges, 2, method, seed=seed).labels)
+
+
+def test_spectral_select_depends_on_the_graph_alone():
+    """The lowest modes of a signed ladder are those of its two signs, not of its graph."""
+    ladder = nx.convert_node_labels_to_integers(nx.ladder_graph(4))
+    sides = np.arange(8) // 4
+    edges = np.array(ladder.edges)
+    F = CellularSheaf.signed(edges, sign=np.where(sides[edges[:, 0]] == sides[edges[:, 1]], 1, -1))
+    G = CellularSheaf.signed(edges, sign=np.ones(len(edges)))
+    by_modes, by_graph = (sc.select(H, 2, "spectral").labels for H in (F, G))
+    assert not np.array_equal(by_modes, by_graph)
+    for H in (F, G):
+        labels = HiSP(1, 2, "spectral")(H, np.ones((8, 1))).partition.labels
+        np.testing.assert_array_equal(labels, by_graph)
 
 
 def test_pooling_to_one_cluster_and_to_one_cluster_per_vertex():

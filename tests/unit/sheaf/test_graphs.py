@@ -4,6 +4,7 @@ import pytest
 import scipy.sparse
 from hypothesis import given
 
+import sheafcoarsen as sc
 from sheafcoarsen.sheaf import edge_weights, graph_arrays
 from tests.support.errors import raises
 from tests.support.helpers import covering
@@ -137,8 +138,14 @@ BAD_GRAPHS = [
         [["a", "b"]],
         None,
         "TypeError: `graph` must hold integers, got dtype <U1: numpy.unique(graph, "
-        "return_inverse=True)[1] converts",
+        "return_inverse=True)[1].reshape(-1, 2) converts",
     ),
+    (
+        np.array([["a", "b"]], object),
+        None,
+        "TypeError: `graph` must hold integers, got dtype object: numpy.unique(graph, ",
+    ),
+    (np.array([[0, None]]), None, "TypeError: `graph` must hold integers, got dtype object"),
     (TRIANGLE, 2, "ValueError: `graph[1]` = (1, 2) has a vertex beyond `n_vertices` = 2"),
     (TRIANGLE, -1, "ValueError: `n_vertices` must be at least 0, got -1"),
     (TRIANGLE, 3.0, "TypeError: `n_vertices` must be an integer, got 3.0"),
@@ -157,3 +164,12 @@ def test_invalid_graphs_raise(graph, n_vertices, message):
 
 def test_a_dense_symmetric_matrix_holds_edges():
     assert graph_arrays(np.array([[0, 3], [3, 0]])).edges.tolist() == [[0, 3], [3, 0]]
+
+
+def test_names_in_an_array_are_converted_as_the_message_says():
+    names = np.array([["b", "a"], ["c", "b"]], object)
+    with pytest.raises(TypeError, match=r"with_labels\(numpy.unique\(graph\).tolist\(\)\) names"):
+        sc.CellularSheaf.constant(names)
+    edges = np.unique(names, return_inverse=True)[1].reshape(-1, 2)
+    F = sc.CellularSheaf.constant(edges).with_labels(np.unique(names).tolist())
+    assert [[F.vertex_labels[v] for v in edge] for edge in edges] == names.tolist()

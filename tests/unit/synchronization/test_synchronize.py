@@ -208,6 +208,13 @@ def test_coboundary_of_the_pose_sheaf_is_the_derivative_of_residuals(dim, what):
     assert_residual(problem.at(problem.after(here, 0 * x))[1] - r, r, n=len(r))
 
 
+def test_a_pair_of_rotations_and_translations_is_no_start(dim):
+    G, poses = pose_graph(dim, ring_with_chords(8, 4), noise=0.1)
+    with pytest.raises(ValueError, match=r"^`start` must be rotations, got a pair: .*G.poses\[0\]"):
+        sc.synchronize(G, start=tuple(poses))
+    assert sc.synchronize(G, start=poses[0]).method == "start"
+
+
 def test_refinement_reduces_the_cost_to_a_stationary_point(dim):
     G, (R, t) = pose_graph(dim, ring_with_chords(30, 30), noise=0.2)
     S = sc.synchronize(G, refine=True)
