@@ -208,11 +208,10 @@ def fixed(r: int) -> Fixed:
 def kernel() -> Kernel:
     """Keep all modes of zero energy: the local sections.
 
-    Singular values of the local coboundary, with the maps of every edge scaled to entries of about
-    1, count as zero up to ``max(rows, N_a) eps`` times the largest, and the basis consists of right
-    singular vectors; eigenvalues of L_a could not distinguish maps that differ by less than about
-    sqrt(eps). The coarse sheaf then needs no loops
-    (``eq:loopless_condition``).
+    Singular values of the local coboundary, with maps scaled to entries of about 1, count as zero
+    up to ``max(rows, N_a) eps`` times the largest, and the basis consists of right singular
+    vectors; eigenvalues of L_a could not distinguish maps that differ by less than about sqrt(eps).
+    The coarse sheaf then needs no loops (``eq:loopless_condition``).
 
     Returns
     -------

@@ -3,6 +3,7 @@
 import argparse
 import os
 import sys
+from typing import Any
 
 import numpy as np
 
@@ -74,7 +75,11 @@ def show_modes(args: argparse.Namespace) -> int:
     E = eigenmodes(sheaf, args.k, mass=mass, seed=args.seed, progress=args.progress)
     if args.out is not None:
         with replacing(output_path(args.out)) as stream:
-            arrays = {"values": E.values, "vectors": E.vectors, "residuals": E.residuals}
+            arrays: dict[str, Any] = {
+                "values": E.values,
+                "vectors": E.vectors,
+                "residuals": E.residuals,
+            }
             if sheaf.vertex_labels is not None:
                 arrays["vertex_labels"] = np.array([str(label) for label in sheaf.vertex_labels])
             np.savez(stream, **arrays)

@@ -1,6 +1,7 @@
 """Local eigenproblems of all clusters."""
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,14 +17,15 @@ from sheafcoarsen._support import (
     single_threaded_blas,
     zero_level,
 )
+from sheafcoarsen.modes.balancing import balance
 from sheafcoarsen.modes.local_operators import LocalOperator
 from sheafcoarsen.modes.prolongation import Prolongation, block_layout
 from sheafcoarsen.modes.result import LocalModes, trusted_modes
 from sheafcoarsen.modes.sparse import (
     SPARSE_ABOVE,
     SPARSE_SHARE,
-    divided,
     local_coboundary,
+    local_operator,
     lowest_sparse,
     with_balanced_kernel,
 )
@@ -80,27 +82,6 @@ def check_dense(dims: np.ndarray, why: str) -> None:
         )
 
 
-def has_inaccurate_zeros(
-    dims: np.ndarray, ranks: np.ndarray, eps: float, out: kernels.ModesOut
-) -> np.ndarray:
-    """Return which clusters retain modes of eigenvalue 0 that are inaccurate as eigenvectors.
-
-    These have errors of eps norm(L_a) / lambda, right singular vectors of eps times the root of
-    this ratio, with lambda the first positive eigenvalue. Coarse maps that are zero in exact
-    arithmetic consist of the errors, and global sections would be lost if they were not.
-    """
-    levels = zero_level(dims, eps, out.norms.astype(np.float64))
-    cluster = np.repeat(np.arange(len(ranks)), ranks)
-    zeros = np.bincount(cluster[out.scores <= levels[cluster]], minlength=len(ranks))
-    first = np.append(out.scores, 0)[np.minimum(out.starts[:-1] + zeros, len(out.scores))]
-    positive = np.where(zeros < ranks, first, out.following)
-    # 1e3 is the ratio of paths of 50 vertices and grids of 35 x 35, whose errors are spread evenly;
-    # with weights over 3 decades a single stalk has all of the error
-    limits = np.where(out.uneven, 1e2, 1e3)
-    resolved = (positive > levels) | out.uneven  # else a multiple eigenvalue 0, whose cut is tied
-    return (zeros > 0) & resolved & (out.norms > limits * positive)
-
-
 class LocalProblems:
     """Local eigenproblems of all clusters, solved in ranges, each with its own workspace.
 
@@ -124,6 +105,11 @@ class LocalProblems:
         self.eps = eps_of(sheaf.dtype)
         map_sizes = np.diff(sheaf.tail_offsets) + np.diff(sheaf.head_offsets)
         self.map_size = int(map_sizes.max(initial=0))
+
+    @cached_property
+    def balanced(self) -> tuple[CellularSheaf, kernels.Balanced]:
+        """The sheaf with maps of about one size, for ranks and kernels."""
+        return balance(self.sheaf, self.clusters)
 
     def stack_rows(self) -> np.ndarray:
         """Return the number of rows of every G_a, shape (K,); G_a* G_a is the local operator."""
@@ -200,10 +186,10 @@ class LocalProblems:
             )
         dims = np.zeros(K, np.int64)
         if rule.needs_kernels:
-            rows = self.stack_rows()
+            rows, balanced = self.stack_rows(), self.balanced[1]
             self.run(
                 "local kernels",
-                lambda lo, hi, s: kernels.kernel_dims(lo, hi, f, c, rows, eps, s, dims),
+                lambda lo, hi, s: kernels.kernel_dims(lo, hi, balanced.f, c, rows, eps, s, dims),
                 c.dims,
                 self.allocate_svd(rows, c.dims),
             )
@@ -238,7 +224,6 @@ class LocalProblems:
             following=np.empty(K, numbers),
             norms=np.empty(K, numbers),
             tied=np.zeros(K, np.bool_),
-            uneven=np.zeros(K, np.bool_),
             blocks=kernels.Blocks(
                 indptr, np.empty(len(indices), self.work.dtype), read_only(ranks)
             ),
@@ -285,40 +270,62 @@ class LocalProblems:
             dense,
             self.allocate(dense, wanted, None if self.whole is None else self.whole.modes),
         )
-        self.singular_modes(has_inaccurate_zeros(c.dims, ranks, eps, out) & ~large, out)
+        self.singular_modes(self.has_inaccurate_zeros(out) & ~large, out)
         return settings
+
+    def has_inaccurate_zeros(self, out: kernels.ModesOut) -> np.ndarray:
+        """Return which clusters retain modes of eigenvalue 0 that are inaccurate as eigenvectors.
+
+        These have errors of eps norm(L_a) / lambda, right singular vectors of eps times the root of
+        this ratio, with lambda the first positive eigenvalue. Coarse maps that are zero in exact
+        arithmetic consist of the errors, and global sections would be lost if they were not.
+        """
+        ranks, dims = out.blocks.ranks, self.clusters.dims
+        levels = zero_level(dims, self.eps, out.norms.astype(np.float64))
+        cluster = np.repeat(np.arange(len(ranks)), ranks)
+        zeros = np.bincount(cluster[out.scores <= levels[cluster]], minlength=len(ranks))
+        if not zeros.any():
+            return zeros > 0
+        first = np.append(out.scores, 0)[np.minimum(out.starts[:-1] + zeros, len(out.scores))]
+        positive = np.where(zeros < ranks, first, out.following)
+        # 1e3 is the ratio of paths of 50 vertices and grids of 35 x 35, whose errors are spread
+        # evenly; with weights over 3 decades a single stalk has all of the error
+        uneven = self.balanced[1].uneven
+        limits = np.where(uneven, 1e2, 1e3)
+        resolved = (positive > levels) | uneven  # else a multiple eigenvalue 0, whose cut is tied
+        return (zeros > 0) & resolved & (out.norms > limits * positive)
 
     def singular_modes(self, which: np.ndarray, out: kernels.ModesOut) -> None:
         """Compute the modes of some clusters as right singular vectors."""
-        f, c, eps = self.sheaf.arrays, self.clusters, self.eps
+        c, eps = self.clusters, self.eps
         if not which.any():
             return
         rows, dims = np.where(which, self.stack_rows(), -1), np.where(which, c.dims, 0)
+        sheaves = self.sheaf.arrays, self.balanced[1]
         self.run(
             "local modes",
-            lambda lo, hi, s: kernels.singular_modes(lo, hi, f, c, rows, eps, s, out),
+            lambda lo, hi, s: kernels.singular_modes(lo, hi, sheaves, c, rows, eps, s, out),
             dims,
             self.allocate_svd(rows, dims),
         )
 
     def large_modes(self, a: int, delta: Any, out: kernels.ModesOut) -> None:
         """Compute the modes of one large cluster by the sparse method."""
-        G, units = local_coboundary(delta, self.sheaf, self.clusters, a)
-        unit = units.max(initial=0)
-        scaled = divided(G, unit)
-        A, r = scaled.conj().T.tocsr() @ scaled, int(out.blocks.ranks[a])
-        n, eps, top = A.shape[0], eps_of(A.dtype), inf_norm(A)
+        A, unit = local_operator(delta, self.sheaf, self.clusters, a)
+        r, n, eps, top = int(out.blocks.ranks[a]), A.shape[0], eps_of(A.dtype), inf_norm(A)
         if top == 0:  # A = 0, so every vector is an eigenvector
-            w, Z = np.zeros(r + 1), np.eye(A.shape[0], r)
+            w, Z = np.zeros(r + 1), np.eye(n, r)
         else:
             try:
                 w, Z = lowest_sparse(A, r + 1, eps)
                 Z = Z[:, :r]
-                if w[:r].min(initial=top) <= n * eps * top and unit > 4 * units.min():
-                    Z = with_balanced_kernel(divided(G, units), A, Z, eps)
+                if w[:r].min(initial=top) <= n * eps * top and self.balanced[1].uneven[a]:
+                    sheaf, (_, units, _) = self.balanced
+                    G, columns = local_coboundary(coboundary(sheaf), sheaf, self.clusters, a)
+                    Z = with_balanced_kernel(G, units[columns], A, Z, eps)
             except np.linalg.LinAlgError as error:
                 raise np.linalg.LinAlgError(
-                    f"local modes of cluster {a} (dimension {A.shape[0]}): {error}"
+                    f"local modes of cluster {a} (dimension {n}): {error}"
                 ) from None
         w = w.clip(min=0)
         out.scores[out.starts[a] : out.starts[a + 1]] = w[:r] * unit * unit

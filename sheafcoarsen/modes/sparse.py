@@ -9,6 +9,7 @@ import scipy.linalg
 import scipy.sparse
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
+from sheafcoarsen._kernels.dense import power_of_two
 from sheafcoarsen._support import inf_norm, range_of_blocks
 from sheafcoarsen.operators import Factors
 from sheafcoarsen.partition import Clusters
@@ -32,46 +33,53 @@ If eigenvalues are well separated, inverse iteration refines the result of a loo
 def local_coboundary(
     delta: scipy.sparse.csr_array, sheaf: CellularSheaf, clusters: Clusters, a: int
 ) -> tuple[scipy.sparse.csr_array, np.ndarray]:
-    """Return G in double precision, where G* G is the local operator of cluster a, and units.
+    """Return G in double precision, where G* G is the local operator of cluster a, and its columns.
 
-    ``delta`` is the coboundary of the sheaf. The unit of every stored entry of G is the power of
-    two just above the largest entry of its edge.
+    ``delta`` is the coboundary of the sheaf, ``columns`` the coordinates of the cluster in C^0.
     """
     inner = clusters.internal_edges[clusters.internal_ptr[a] : clusters.internal_ptr[a + 1]]
     half_edges = clusters.half_edges[clusters.half_ptr[a] : clusters.half_ptr[a + 1]]
     members = clusters.members[clusters.member_ptr[a] : clusters.member_ptr[a + 1]]
-    edges = np.concatenate([inner, half_edges >> 1])
-    rows = range_of_blocks(sheaf.edge_offsets, edges)
-    G = delta[rows][:, range_of_blocks(sheaf.vertex_offsets, members)]
-    G = G.astype(np.result_type(G.dtype, np.float64))
-    row_edge = np.repeat(np.arange(len(edges)), sheaf.edge_dims[edges])
-    edge, largest = np.repeat(row_edge, np.diff(G.indptr)), np.zeros(len(edges))
-    np.maximum.at(largest, edge, np.abs(G.data))
-    largest[largest == 0] = largest.max(initial=0)
-    return G, np.ldexp(1.0, np.frexp(largest)[1].clip(-1000, 1000))[edge]
+    rows = range_of_blocks(sheaf.edge_offsets, np.concatenate([inner, half_edges >> 1]))
+    columns = range_of_blocks(sheaf.vertex_offsets, members)
+    G = delta[rows][:, columns]
+    return G.astype(np.result_type(G.dtype, np.float64)), columns
 
 
-def divided(G: scipy.sparse.csr_array, units: Any) -> scipy.sparse.csr_array:
-    """Return G with its entries divided by ``units``, powers of two."""
+def local_operator(
+    delta: scipy.sparse.csr_array, sheaf: CellularSheaf, clusters: Clusters, a: int
+) -> tuple[scipy.sparse.csr_array, float]:
+    """Return the local operator of cluster a in double precision, divided by unit^2, and ``unit``.
+
+    ``delta`` is the coboundary of the sheaf; ``unit`` is a power of two (`power_of_two`).
+    """
+    G, _ = local_coboundary(delta, sheaf, clusters, a)
+    unit = power_of_two(float(np.abs(G.data).max(initial=0)))
     # divide as reals: numpy's complex division multiplies by a reciprocal, which is less exact
-    units = np.repeat(np.broadcast_to(units, G.data.shape), G.dtype.itemsize // 8)
-    data = (G.data.view(np.float64) / units).view(G.dtype)
-    return scipy.sparse.csr_array((data, G.indices, G.indptr), G.shape)
+    G.data = (G.data.view(np.float64) / unit).view(G.dtype)
+    return G.conj().T.tocsr() @ G, unit
 
 
 def with_balanced_kernel(
-    G: scipy.sparse.csr_array, A: scipy.sparse.csr_array, Z: np.ndarray, eps: float
+    G: scipy.sparse.csr_array,
+    units: np.ndarray,
+    A: scipy.sparse.csr_array,
+    Z: np.ndarray,
+    eps: float,
 ) -> np.ndarray:
     """Return the lowest modes Z of A, those of the kernel accurate relative to every edge's maps.
 
-    G has the kernel of A, and maps with entries of about 1. Singular values up to
-    max(shape) eps norm(G) count as zero.
+    ``units`` times the kernel of G is that of A, and G has maps with entries of about 1. Singular
+    values up to max(shape) eps norm(G) count as zero.
     """
     A_G, r = G.conj().T.tocsr() @ G, Z.shape[1]
     K = lowest_sparse(A_G, r + 1, eps)[1]
     _, sigma, V = scipy.linalg.svd(G @ K, full_matrices=False)
     zero = sigma <= max(G.shape) * eps * np.sqrt(inf_norm(A_G))
-    K = (K @ V[zero].conj().T)[:, :r]
+    K = units[:, None] * (K @ V[zero].conj().T)[:, :r]
+    # every row of K times the inverse of a triangular factor is as accurate as that of K
+    factor = scipy.linalg.qr(K, mode="r")[0][: K.shape[1]]
+    K = scipy.linalg.solve_triangular(factor, K.T, trans="T").T
     others = scipy.linalg.svd(Z - K @ (K.conj().T @ Z), full_matrices=False)[0]
     others = others[:, : r - K.shape[1]]
     return np.hstack([K, others @ scipy.linalg.eigh(others.conj().T @ (A @ others))[1]])

@@ -246,6 +246,36 @@ def test_no_section_is_lost_where_weights_differ_by_many_digits(dim, digits, ran
         )
 
 
+@pytest.mark.parametrize(
+    ("graph", "dim", "digits", "dtype"),
+    [(nx.grid_2d_graph(8, 8), 3, 10, np.float64), (nx.path_graph(60), 1, 10, np.complex128),
+     (nx.random_labeled_tree(60, seed=2), 2, 4, np.float32)],
+)  # fmt: skip
+def test_no_section_is_lost_where_scales_of_vertices_differ_by_many_digits(
+    graph, dim, digits, dtype
+):
+    """F_v s_v has the sections x_v / s_v; the basis of every cluster fits each of its edges."""
+    for seed in range(3):
+        bundle = sc.gallery.bundle(graph, dim, seed=seed)
+        rng, (u, v) = np.random.default_rng(seed), bundle.edges.T
+        scale = 10 ** (rng.uniform(-digits, digits, bundle.n_vertices) / 2)
+        tail, head = (
+            np.repeat(scale[end], dim * dim) * maps
+            for end, maps in ((u, bundle.tail_data), (v, bundle.head_data))
+        )
+        F = bundle.with_maps(tail.astype(dtype), head.astype(dtype))
+        P = sc.select(F, 4)
+        C = sc.coarsen(F, P, sc.ranks.kernel())
+        assert C.ranks.tolist() == [dim] * 4
+        assert not sc.local_modes(F, P, sc.ranks.kernel(), "principal").ranks.any()
+        assert sc.cohomology_dims(C.sheaf)[0] == dim
+        inside = P.labels[u] == P.labels[v]
+        sizes = np.linalg.norm(C.prolongation.toarray().reshape(-1, dim * 4 * dim), axis=1) * scale
+        misfit = (sc.coboundary(F) @ C.prolongation).toarray().reshape(-1, dim, 4 * dim)[inside]
+        misfit /= np.maximum(sizes[u], sizes[v])[inside, None, None]
+        assert_residual(misfit, n=F.dim_c0, eps=eps_of(dtype))
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
 def test_kernel_modes_of_a_bundle_match_dense_kernels(dtype):
     bundle = sc.gallery.bundle(nx.random_regular_graph(4, 120, seed=3), 3, seed=5)

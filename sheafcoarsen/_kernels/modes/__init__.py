@@ -13,6 +13,7 @@ from sheafcoarsen._kernels.modes.blocks import (
 )
 from sheafcoarsen._kernels.modes.local import assemble, cluster_unit
 from sheafcoarsen._kernels.modes.modes import (
+    Balanced,
     ModesOut,
     SpectraOut,
     kernel_dims,
@@ -38,6 +39,7 @@ from sheafcoarsen._kernels.modes.patches import (
 __all__ = [
     "BORDER",
     "SHIFT",
+    "Balanced",
     "Blocks",
     "ModesOut",
     "PatchIndex",

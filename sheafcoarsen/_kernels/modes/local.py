@@ -109,57 +109,26 @@ def assemble(a, f, c, unit, maps, out):
 
 
 @subkernel
-def edge_unit(e, end, f):
-    """Return one over the power of two just above the largest entry of edge e's maps.
-
-    ``end`` is 0 or 1 for the map at one end alone, 2 for both.
-    """
-    largest = 0.0
-    if end != 1:
-        largest = largest_entry(f.tail_data, f.tail_offsets[e], f.tail_offsets[e + 1], largest)
-    if end != 0:
-        largest = largest_entry(f.head_data, f.head_offsets[e], f.head_offsets[e + 1], largest)
-    return 1 / power_of_two(largest)
-
-
-@subkernel
-def is_uneven(a, f, c):
-    """Return whether the units of edges in cluster a differ, so that ``stack`` can be balanced."""
-    smallest, largest = np.inf, 0.0
-    for k in range(c.internal_ptr[a], c.internal_ptr[a + 1]):
-        unit = edge_unit(c.internal_edges[k], 2, f)
-        smallest, largest = min(smallest, unit), max(largest, unit)
-    for k in range(c.half_ptr[a], c.half_ptr[a + 1]):
-        unit = edge_unit(c.half_edges[k] >> 1, c.half_edges[k] & 1, f)
-        smallest, largest = min(smallest, unit), max(largest, unit)
-    return largest > 4 * smallest  # up to 4, singular vectors lose at most two bits
-
-
-@subkernel
-def stack(a, f, c, rows, balanced, out):
+def stack(a, f, c, rows, out):
     """Write delta_a and, below it, the maps of the half-edges: row-major, rows x N_a.
 
-    The Gram matrix of this stack is the local operator. If ``balanced``, the rows of every edge are
-    scaled by a power of two such that the largest entry of its maps is between 1/2 and 1: the
-    kernel is the same, and its vectors are accurate for small maps next to large ones.
+    The Gram matrix of this stack is the local operator.
     """
     n = c.dims[a]
     for i in range(rows * n):
         out[i] = 0
-    row, unit = 0, 1.0
+    row = 0
     for k in range(c.internal_ptr[a], c.internal_ptr[a + 1]):
         e = c.internal_edges[k]
         u, v = f.edges[e, 0], f.edges[e, 1]
         du, dv = f.vertex_dims[u], f.vertex_dims[v]
-        if balanced:
-            unit = edge_unit(e, 2, f)
         for q in range(f.edge_dims[e]):
             at, p = row * n + c.local_offsets[u], f.tail_offsets[e] + q * du
             for i in range(du):
-                out[at + i] += f.tail_data[p + i] * unit
+                out[at + i] += f.tail_data[p + i]
             at, p = row * n + c.local_offsets[v], f.head_offsets[e] + q * dv
             for i in range(dv):
-                out[at + i] -= f.head_data[p + i] * unit
+                out[at + i] -= f.head_data[p + i]
             row += 1
     for k in range(c.half_ptr[a], c.half_ptr[a + 1]):
         e, end = c.half_edges[k] >> 1, c.half_edges[k] & 1
@@ -167,10 +136,8 @@ def stack(a, f, c, rows, balanced, out):
         d, data, p = f.vertex_dims[v], f.tail_data, f.tail_offsets[e]
         if end == 1:
             data, p = f.head_data, f.head_offsets[e]
-        if balanced:
-            unit = edge_unit(e, end, f)
         for q in range(f.edge_dims[e]):
             at = row * n + c.local_offsets[v]
             for i in range(d):
-                out[at + i] = data[p + q * d + i] * unit
+                out[at + i] = data[p + q * d + i]
             row += 1

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sheafcoarsen._kernels.arrays import SheafArrays
 from sheafcoarsen._kernels.dense import (
     brought_near_one,
     eigh_lowest,
@@ -19,12 +20,7 @@ from sheafcoarsen._kernels.dense import (
 )
 from sheafcoarsen._kernels.jit import borrowing_kernel, subkernel
 from sheafcoarsen._kernels.modes.blocks import Blocks, put_modes
-from sheafcoarsen._kernels.modes.local import (
-    assemble,
-    cluster_unit,
-    is_uneven,
-    stack,
-)
+from sheafcoarsen._kernels.modes.local import assemble, cluster_unit, stack
 from sheafcoarsen._kernels.modes.patch_kernel import orthonormalize
 
 
@@ -36,8 +32,15 @@ class ModesOut(NamedTuple):
     following: np.ndarray  # (K,) the first discarded score, inf if none is discarded
     norms: np.ndarray  # (K,) norm(., inf) of the local operators
     tied: np.ndarray  # (K,) whether the cut splits a multiple eigenvalue
-    uneven: np.ndarray  # (K,) whether some edges have much larger maps than others
     blocks: Blocks
+
+
+class Balanced(NamedTuple):
+    """A sheaf whose maps have entries of about 1; its local sections times ``units`` are F's."""
+
+    f: SheafArrays
+    units: np.ndarray  # (dim_c0,) powers of two
+    uneven: np.ndarray  # (K,) whether the maps of a cluster had much different sizes
 
 
 class SpectraOut(NamedTuple):
@@ -63,7 +66,6 @@ def local_modes(lo, hi, f, c, left_out, eps, s, out):
         tied[a] = False
         if n == 0:
             continue
-        out.uneven[a] = is_uneven(a, f, c)
         unit = cluster_unit(a, f, c)
         assemble(a, f, c, unit, s.map, matrix)
         top = inf_norm(matrix, n, s.sums)
@@ -117,13 +119,12 @@ def local_spectra(lo, hi, f, c, eps, s, out):
 def local_kernel(a, f, c, rows, vectors, eps, s):
     """Return the dimension of local operator a's kernel and LAPACK's info.
 
-    The rank is that of the balanced ``stack``, in which the maps of every edge, of a loop too, have
-    entries of about 1: singular values up to max(rows, N_a) eps times the largest count as zero,
-    and those of a loop whose maps cancel are rounding. With ``vectors``, the last rows of s.z are
-    an orthonormal basis of the kernel.
+    The maps of every edge of ``f``, of a loop too, have entries of about 1: singular values up to
+    max(rows, N_a) eps times the largest count as zero, and those of a loop whose maps cancel are
+    rounding. With ``vectors``, the last rows of s.z are an orthonormal basis of the kernel.
     """
     n = c.dims[a]
-    stack(a, f, c, rows, True, s.a)
+    stack(a, f, c, rows, s.a)
     info = singular_rows(rows, n, vectors, s)
     dim = n
     for j in range(min(rows, n)):
@@ -134,7 +135,10 @@ def local_kernel(a, f, c, rows, vectors, eps, s):
 
 @borrowing_kernel
 def kernel_dims(lo, hi, f, c, rows, eps, s, dims):
-    """Write each local operator's kernel dimension, found from singular values, to ``dims``."""
+    """Write each local operator's kernel dimension, found from singular values, to ``dims``.
+
+    The maps of every edge of ``f`` have entries of about 1.
+    """
     for a in range(lo, hi):
         dims[a] = 0
         if c.dims[a] > 0:
@@ -145,12 +149,13 @@ def kernel_dims(lo, hi, f, c, rows, eps, s, dims):
 
 
 @borrowing_kernel
-def singular_modes(lo, hi, f, c, rows, eps, s, out):
+def singular_modes(lo, hi, sheaves, c, rows, eps, s, out):
     """Compute the lowest modes of clusters lo .. hi as right singular vectors of ``stack``.
 
-    Those of the kernel are accurate relative to the maps of every edge. ``rows`` is -1 for clusters
-    that are left out.
+    ``sheaves`` are ``f`` and the ``Balanced`` sheaf, from which the modes of the kernel are found
+    in uneven clusters. ``rows`` is -1 for clusters that are left out.
     """
+    f, balanced = sheaves
     sqrt_eps, ranks, starts = math.sqrt(eps), out.blocks.ranks, out.starts
     scores, following, norms, tied = out.scores, out.following, out.norms, out.tied
     for a in range(lo, hi):
@@ -166,13 +171,16 @@ def singular_modes(lo, hi, f, c, rows, eps, s, out):
         assemble(a, f, c, unit, s.map, s.spare)
         norms[a] = inf_norm(s.spare, n, s.sums) / unit / unit
         dim = np.int64(-1)  # of the kernel, if it is computed by itself
-        if r > 0 and is_uneven(a, f, c):
-            dim, info = local_kernel(a, f, c, rows[a], True, eps, s)
+        if r > 0 and balanced.uneven[a]:
+            dim, info = local_kernel(a, balanced.f, c, rows[a], True, eps, s)
             if info != 0:
                 return a
-            for i in range(min(dim, r) * n):
-                s.spare[i] = s.z[(n - 1) * n - (i // n) * n + i % n]
-        stack(a, f, c, rows[a], False, s.a)
+            for v in c.members[c.member_ptr[a] : c.member_ptr[a + 1]]:
+                for i in range(f.vertex_dims[v]):
+                    size, at = balanced.units[f.vertex_offsets[v] + i], c.local_offsets[v] + i
+                    for j in range(min(dim, r)):
+                        s.spare[j * n + at] = s.z[(n - 1 - j) * n + at] * size
+        stack(a, f, c, rows[a], s.a)
         scale = normalized(s.a, rows[a] * n)
         n_values = 0 if scale == 0 else min(rows[a], n)
         if singular_rows(0 if scale == 0 else rows[a], n, True, s) != 0:

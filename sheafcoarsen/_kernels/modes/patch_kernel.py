@@ -125,7 +125,7 @@ def patch_kernel(f, rows, unit, largest, top, eps, workspace):
         shifted_copy(a, n, mu, spare)
         if potrf(spare, n, s) != 0:
             count = n
-    stack(patch, f, c, rows, False, delta)
+    stack(patch, f, c, rows, delta)
     for i in range(rows * n):
         delta[i] *= unit
     delta_T = delta[: rows * n].reshape(rows, n)

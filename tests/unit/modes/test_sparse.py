@@ -101,19 +101,26 @@ def test_the_sparse_method_handles_maps_of_very_different_size(graph, decades, m
 @pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 @pytest.mark.parametrize("graph", [nx.path_graph(100), nx.grid_2d_graph(10, 10)])
 @pytest.mark.parametrize("rank", [1, 2, 5])
-def test_sections_fit_every_edge_where_weights_differ_by_many_digits(graph, rank, monkeypatch):
+@pytest.mark.parametrize("digits", [0, 3])
+def test_sections_fit_every_edge_where_maps_differ_by_many_digits(graph, rank, digits, monkeypatch):
     monkeypatch.setattr("sheafcoarsen.modes.problems.SPARSE_ABOVE", 35)
     monkeypatch.setattr("sheafcoarsen.modes.problems.MAX_DENSE", 35)
     bundle = sc.gallery.bundle(graph, 2, seed=3)
     roots = 10.0 ** np.random.default_rng(1).uniform(-4, 4, bundle.n_edges)
+    scale = 10.0 ** np.random.default_rng(2).uniform(-digits, digits, 100)  # of vertices
+    maps = (bundle.tail_data, bundle.head_data)
     F = bundle.with_maps(
-        *((1 + 1j) * np.repeat(roots, 4) * maps for maps in (bundle.tail_data, bundle.head_data))
+        *(
+            (1 + 1j) * np.repeat(roots * scale[bundle.edges[:, end]], 4) * maps[end]
+            for end in (0, 1)
+        )
     )
     M = modes_of(F, one_cluster(F), rank, "internal")
     assert_lowest_eigenpairs(M, 0)
     sections = M.basis(0)[:, :2]
     misfit = (sc.coboundary(F) @ sections).reshape(-1, 2, sections.shape[1]) / roots[:, None, None]
-    assert_residual(misfit, 4 * np.abs(sections).max(), n=F.dim_c0)
+    largest = np.abs(np.repeat(scale, 2)[:, None] * sections).max()
+    assert_residual(misfit, 4 * largest, n=F.dim_c0)
 
 
 def test_a_cluster_is_solved_densely_if_the_sparse_method_fails(monkeypatch):
