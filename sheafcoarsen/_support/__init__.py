@@ -103,6 +103,7 @@ from sheafcoarsen._support.ragged import (
 from sheafcoarsen._support.surfaces import (
     area_vectors,
     corner_signs,
+    field_array,
     pairs_of_keys,
     point_array,
     scaled_points,
@@ -142,6 +143,7 @@ __all__ = [
     "dimensions",
     "encode_labels",
     "eps_of",
+    "field_array",
     "file_path",
     "finite",
     "flag",

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from sheafcoarsen._support.arrays import integer_array, scalar_array
+from sheafcoarsen._support.arrays import integer_array, real_array, scalar_array
 from sheafcoarsen._support.linalg import eps_of, zero_level
 
 
@@ -187,3 +187,15 @@ def pair_keys(u: np.ndarray, v: np.ndarray, n: int) -> np.ndarray:
 def pairs_of_keys(keys: np.ndarray, n: int) -> np.ndarray:
     """Return the pairs that have the given `pair_keys`, smaller vertex first."""
     return np.stack(np.divmod(keys, max(n, 1)), axis=1).astype(np.int64)
+
+
+def field_array(vectors: npt.ArrayLike, n: int) -> np.ndarray:
+    """Check a tangent field at n vertices; complex numbers become pairs of coordinates."""
+    given = scalar_array("vectors", vectors)
+    if given.dtype.kind == "c" and given.shape == (n,):
+        given = np.stack([given.real, given.imag], axis=1)
+    what = (
+        f"be a cochain of shape ({2 * n},), complex numbers of shape ({n},), coordinates of shape "
+        f"({n}, 2) or vectors of shape ({n}, 3)"
+    )
+    return real_array("vectors", given, [(2 * n,), (n, 2), (n, 3)], what)

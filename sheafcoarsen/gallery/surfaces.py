@@ -12,6 +12,7 @@ from sheafcoarsen._support import (
     choice,
     corner_signs,
     eps_of,
+    field_array,
     pairs_of_keys,
     real_array,
     real_number,
@@ -303,10 +304,10 @@ def field_indices(
     points : array_like, shape (n, 3)
     faces : array_like of int, shape (f, k)
         As in :func:`tangent_bundle`, of a surface with two sides.
-    vectors : array_like, shape (2 n,), (n, 2) or (n, 3)
-        A cochain of ``tangent_bundle(points, faces, power=power, frames=frames)``, or vectors in
-        space, one of the ``power`` directions at each vertex, whose tangential parts are used. Zero
-        vectors are replaced by the first basis vector.
+    vectors : array_like, shape (2 n,), (n, 2) or (n, 3), or complex of shape (n,)
+        A cochain of ``tangent_bundle(points, faces, power=power, frames=frames)``, also as complex
+        numbers, or vectors in space, one of the ``power`` directions at each vertex, whose
+        tangential parts are used. Zero vectors are replaced by the first basis vector.
     power : int
         As in :func:`tangent_bundle`: 1 for vectors, 2 for lines, 4 for crosses.
     frames : array_like, shape (n, 3, 2), optional
@@ -338,8 +339,7 @@ def field_indices(
     points, faces = surface_arrays(points, faces)
     power = whole_number("power", power, at_least=1)
     n = len(points)
-    what = f"have shape (2 n,), (n, 2) or (n, 3) for n = {n} points"
-    given = real_array("vectors", vectors, [(2 * n,), (n, 2), (n, 3)], what).astype(np.float64)
+    given = field_array(vectors, n).astype(np.float64)
     after = np.roll(faces, -1, axis=1)
     ends, side = np.unique(side_keys(faces, n), return_inverse=True)
     edges, ascends = pairs_of_keys(ends, n), faces < after

@@ -36,6 +36,10 @@ class Prolongation:
     indices: np.ndarray  # (sum N_a r_a,)
     data: np.ndarray  # (sum N_a r_a,)
 
+    def __repr__(self) -> str:
+        rows, columns = self.matrix.shape
+        return f"Prolongation({rows} x {columns}; as a sparse matrix: `prolongation` of its owner)"
+
     def __post_init__(self) -> None:
         for array in (self.ranks, self.indptr, self.indices, self.data):
             read_only(array)

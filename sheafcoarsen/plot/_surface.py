@@ -10,6 +10,7 @@ import numpy as np
 from sheafcoarsen._support import (
     area_vectors,
     counted,
+    field_array,
     flag,
     real_array,
     scaled_points,
@@ -145,8 +146,9 @@ def field(  # noqa: PLR0913 (options by keyword)
     points : array_like, shape (n, 3)
     faces : array_like of int, shape (f, k)
         As in :func:`sheafcoarsen.gallery.tangent_bundle`.
-    vectors : array_like, shape (2 n,), (n, 2) or (n, 3)
-        A cochain of the tangent bundle, with coordinates in ``frames``, or vectors in space.
+    vectors : array_like, shape (2 n,), (n, 2) or (n, 3), or complex of shape (n,)
+        A cochain of the tangent bundle, with coordinates in ``frames``, also as complex numbers, or
+        vectors in space.
     values : array_like, shape (n,) or (f,), optional
         Numbers that colour the faces, as in :func:`surface`.
     frames : array_like, shape (n, 3, 2), optional
@@ -254,11 +256,7 @@ def scene_of(points: Any, faces: Any, view: Any, up: Any) -> Scene:
 def _vectors(value: Any, scene: Scene, frames: Any, power: int) -> np.ndarray:
     """Return the directions at each vertex as vectors in space, shape (n, power, 3)."""
     n = len(scene.points)
-    what = (
-        f"be a cochain of shape ({2 * n},), coordinates of shape ({n}, 2) or vectors of shape "
-        f"({n}, 3)"
-    )
-    vectors = real_array("vectors", value, [(2 * n,), (n, 2), (n, 3)], what)
+    vectors = field_array(value, n)
     # scale first: lengths do not matter, and their squares must not overflow
     vectors = vectors.astype(np.float64) / max(float(np.abs(vectors).max(initial=0)), 1e-300)
     if vectors.shape == (n, 3):

@@ -11,7 +11,14 @@ import numpy.typing as npt
 from scipy.sparse import coo_array, csr_array, diags_array
 from scipy.sparse.csgraph import dijkstra
 
-from sheafcoarsen._support import RESIDUAL_LIMIT, Vertices, eps_of, real_number, vertex_indices
+from sheafcoarsen._support import (
+    RESIDUAL_LIMIT,
+    Vertices,
+    eps_of,
+    real_number,
+    scalar_array,
+    vertex_indices,
+)
 from sheafcoarsen.operators import Factors, laplacian
 from sheafcoarsen.partition import edge_strengths
 from sheafcoarsen.sections import given_values
@@ -84,10 +91,15 @@ def transport(
     several = isinstance(vertex, list | np.ndarray)
     names: Any = vertex if several else [vertex]
     at = vertex_indices("vertex", names, sheaf, once=True)
-    given = given_values(sheaf, at, value if several else [value], "value")
-    if given.ndim != 1:
-        raise ValueError(f"`value` must hold one vector for each vertex, got shape {given.shape}")
     n, d = sheaf.n_vertices, int(sheaf.vertex_dims[:1].sum())
+    value = scalar_array("value", value)
+    shape = (len(at), d) if several else (d,)
+    if value.shape != shape:
+        raise ValueError(
+            f"`value` must have shape {shape}, got {value.shape} (a vector a in space has the "
+            f"coordinates frames[v].T @ a)"
+        )
+    given = given_values(sheaf, at, value if several else [value], "value")
     masses, mass_unit = unit_mass(sheaf, mass)
     masses = np.ones(n) if masses is None else masses
     unit, scale = unit_sheaf(sheaf)

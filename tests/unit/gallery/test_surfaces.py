@@ -616,6 +616,17 @@ def test_field_indices_locate_singularities_of_smooth_fields():
         assert abs(k) > 1 or found[hit] == k
 
 
+def test_a_field_may_consist_of_complex_numbers():
+    points, faces = icosphere(1)
+    z = np.random.default_rng(0).standard_normal((len(points), 2)) @ [1, 1j]
+    pairs = np.stack([z.real, z.imag], axis=1)
+    expected = gallery.field_indices(points, faces, pairs)
+    assert np.abs(expected).sum() > 2
+    np.testing.assert_array_equal(gallery.field_indices(points, faces, z), expected)
+    with pytest.raises(TypeError, match="`vectors` must be real"):
+        gallery.field_indices(points, faces, pairs.astype(complex))
+
+
 def test_field_indices_of_a_one_sided_surface_raise():
     strip = [[i, (i + 1) % 5, (i + 2) % 5] for i in range(5)]
     points = np.random.default_rng(0).standard_normal((5, 3))

@@ -116,10 +116,10 @@ PLANE = sc.CellularSheaf.constant(nx.path_graph(2000), 2)
     ("F", "arguments", "message"),
     [
         (PLANE, (2000, [1.0, 0.0]), "`vertex[0]` = 2000 is out of range"),
-        (PLANE, (0, [1.0]), "`value[0]` must have shape (2,)"),
+        (PLANE, (0, [1.0]), "`value` must have shape (2,), got (1,) (a vector a in space"),
         (PLANE, (0, [1.0, 0.0], 0.0), "`t` must be positive"),
         (PLANE, (0, [1.0, 0.0], 0.01), "is so small that heat does not reach vertex"),
-        (PLANE, (0, np.ones((2, 3))), "`value` must hold one vector"),
+        (PLANE, (0, np.ones((2, 3))), "`value` must have shape (2,), got (2, 3)"),
         (PLANE, (0, [1.0, 0.0], None, np.zeros(2000)), "`mass` must be positive and finite, got 0"),
         (
             PLANE,
