@@ -21,7 +21,7 @@ def balance(sheaf: CellularSheaf, clusters: Clusters) -> tuple[CellularSheaf, Ba
     sizes = _section_exponents(sheaf.edges, exponents, clusters)
     rows = exponents + sizes[sheaf.edges]
     rows = np.where(internal, rows.max(axis=1, initial=-np.inf, keepdims=True), rows)
-    low, high = np.full((2, clusters.n_clusters), np.inf) * [[1], [-1]]
+    low, high = np.full(clusters.n_clusters, np.inf), np.full(clusters.n_clusters, -np.inf)
     used = np.isfinite(rows)
     used[:, 1] &= ~internal[:, 0]
     used[np.setdiff1d(clusters.crossing_edges, clusters.half_edges >> 1)] = False
@@ -31,11 +31,11 @@ def balance(sheaf: CellularSheaf, clusters: Clusters) -> tuple[CellularSheaf, Ba
         np.maximum.at(high, cluster, row)
     uneven = high > low + 2  # up to a ratio of 4, singular vectors lose at most two bits
     uneven[labels[sizes < 0]] = True
-    shifts = (sizes[sheaf.edges] - np.where(np.isfinite(rows), rows, 0)).astype(np.int64)
+    shifts = (sizes[sheaf.edges] - np.where(np.isfinite(rows), rows, 0)).astype(np.int32)
     maps = ((sheaf.tail_data, sheaf.tail_offsets), (sheaf.head_data, sheaf.head_offsets))
     data = (_scaled(x, np.repeat(shifts[:, i], np.diff(p))) for i, (x, p) in enumerate(maps))
     scaled = sheaf_like(sheaf, *data)
-    units = np.ldexp(1.0, np.repeat(sizes, sheaf.vertex_dims).astype(np.int64))
+    units = np.ldexp(1.0, np.repeat(sizes, sheaf.vertex_dims).astype(np.int32))
     return scaled, Balanced(scaled.arrays, units, uneven)
 
 

@@ -284,16 +284,16 @@ class LocalProblems:
         levels = zero_level(dims, self.eps, out.norms.astype(np.float64))
         cluster = np.repeat(np.arange(len(ranks)), ranks)
         zeros = np.bincount(cluster[out.scores <= levels[cluster]], minlength=len(ranks))
-        if not zeros.any():
-            return zeros > 0
         first = np.append(out.scores, 0)[np.minimum(out.starts[:-1] + zeros, len(out.scores))]
         positive = np.where(zeros < ranks, first, out.following)
         # 1e3 is the ratio of paths of 50 vertices and grids of 35 x 35, whose errors are spread
         # evenly; with weights over 3 decades a single stalk has all of the error
-        uneven = self.balanced[1].uneven
-        limits = np.where(uneven, 1e2, 1e3)
-        resolved = (positive > levels) | uneven  # else a multiple eigenvalue 0, whose cut is tied
-        return (zeros > 0) & resolved & (out.norms > limits * positive)
+        doubtful = (zeros > 0) & (out.norms > 1e2 * positive)
+        if not doubtful.any():
+            return doubtful
+        resolved = positive > levels  # else a multiple eigenvalue 0, whose cut is tied
+        even = resolved & (out.norms > 1e3 * positive)
+        return doubtful & (self.balanced[1].uneven | even)
 
     def singular_modes(self, which: np.ndarray, out: kernels.ModesOut) -> None:
         """Compute the modes of some clusters as right singular vectors."""
