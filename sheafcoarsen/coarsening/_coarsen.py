@@ -33,7 +33,7 @@ from sheafcoarsen.modes import (
 from sheafcoarsen.operators import count_nonzeros
 from sheafcoarsen.partition import Partition, check_partition, clusters_of
 from sheafcoarsen.ranks import RankLike, Rule
-from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, sheaf_rows
+from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, same_topology, sheaf_rows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -320,7 +320,7 @@ def realized(
     coarse = realize(R, factors, compress=compress, like=pattern, noise=noise)
     if compress:
         rows = None
-    elif like is not None:
+    elif like is not None and same_topology(R.sheaf, like.fine):
         rows = like.crossing_rows
     else:
         rows = read_only(range_of_blocks(R.sheaf.edge_offsets, R.clusters.crossing_edges))

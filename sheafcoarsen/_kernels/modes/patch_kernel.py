@@ -129,7 +129,7 @@ def patch_kernel(f, rows, unit, largest, top, eps, workspace):
     for i in range(rows * n):
         delta[i] *= unit
     delta_T = delta[: rows * n].reshape(rows, n)
-    while 3 * count <= n:
+    while 3 * count <= n and count <= rows:  # else count - rows singular values are not written
         fill_random(basis, count * n, patch)
         for _ in range(3):
             potrs(spare, n, basis, count, s)

@@ -363,3 +363,21 @@ def test_ties_warn_once_per_level_at_the_line_of_the_call():
     with pytest.warns(sc.TiedModesWarning, match="level 0: the cut splits") as again:
         H.recoarsen(constant)
     assert {w.filename for w in (*caught, *again)} == {__file__}
+
+
+def test_rows_of_crossing_edges_are_new_where_edge_stalks_of_a_level_change(tmp_path):
+    """Elimination of general maps joins parallel edges into stalks of dimension 2, not 1."""
+    edges = np.array(nx.convert_node_labels_to_integers(nx.grid_2d_graph(4, 4)).edges)
+    one = np.ones((len(edges), 2, 1))
+    F = CellularSheaf(edges, one, one)
+    options = {"factor": 3, "rank": 1, "n_levels": 1, "compress": False, "eliminate": True}
+    H = sc.coarsen_levels(F, **options)
+    maps = np.random.default_rng(0).standard_normal((2, *one.shape))
+    again = H.recoarsen(F.with_maps(*maps))
+    assert again[1].fine.edge_dims.sum() > H[1].fine.edge_dims.sum()
+    assert sc.verify(again[1]).passed
+    crossing = (sc.coboundary(again[1].fine) @ again[1].prolongation)[again[1].crossing_rows]
+    coarse = sc.coboundary(again[1].sheaf)[: crossing.shape[0]]
+    assert_residual((crossing - coarse).toarray(), crossing.toarray(), n=16)
+    sc.save(tmp_path / "levels.npz", again)
+    sc.load(tmp_path / "levels.npz")

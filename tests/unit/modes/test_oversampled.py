@@ -528,3 +528,12 @@ def test_scores_are_finite_if_responses_are_at_rounding_level(dim):
     assert np.isfinite(M.scores).all()
     for scores in np.split(M.scores, np.cumsum(M.ranks)[:-1]):
         assert (np.diff(scores) >= 0).all()
+
+
+def test_kernels_of_patches_with_fewer_edges_than_start_vectors():
+    """The cluster of isolated vertices comes after one whose singular values are not zero."""
+    F = CellularSheaf.constant([[0, 1], [1, 2], [2, 3], [3, 0], [4, 5]], n_vertices=20)
+    P = Partition([0] * 4 + [1] * 16)
+    C = sc.coarsen(F, P, sc.ranks.kernel(), local_operator="oversampled")
+    assert C.ranks.tolist() == [1, 15]
+    assert sc.cohomology_dims(C.sheaf)[0] == 16

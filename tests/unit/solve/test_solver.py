@@ -565,3 +565,22 @@ def test_the_preconditioner_scales_like_the_inverse(method, scale):
     assert 0.2 < values.max() < 4
     if method != "jacobi":
         assert values.min() > 0.2
+
+
+def test_a_singular_sheaf_whose_pivots_are_far_from_zero_is_recognized():
+    """Its smallest pivot is 2e-6 of the largest, its smallest eigenvalue is zero."""
+    F = sc.CellularSheaf(
+        [[0, 1], [1, 2], [2, 3]],
+        [[[1.0]], [[1e-3], [-1e-3]], [[-0.1, 0], [-0.1, 0]]],
+        [[[1.0]], [[0, 1e-3], [-1e-3, -1e-3]], [[0], [0.1]]],
+    )
+    section, delta = sc.global_sections(F).basis[:, 0], sc.coboundary(F).toarray()
+    solve = sc.Solver(F)
+    with pytest.raises(ValueError, match="must lie in the range of L"):
+        solve(section)
+    b = np.array([1.0, 0, -1, 0, -1])
+    exact = np.linalg.pinv(delta) @ b
+    assert np.linalg.norm(solve(delta.T @ b) - exact) < 1e-6 * np.linalg.norm(exact)
+    assert np.linalg.norm(sc.least_squares(F, b).x - exact) < 1e-6 * np.linalg.norm(exact)
+    with pytest.raises(ValueError, match="L is singular"):
+        sc.harmonic_extension(F, [], [])
