@@ -270,8 +270,9 @@ def _extreme_ratios(
     Q = LQ = np.zeros((fine.dim_c0, 0), fine.dtype)
     with single_threaded_blas():
         L, A = laplacian(fine), laplacian(unit_sheaf(G, unit)[0])
-        x = np.random.default_rng(0).standard_normal((fine.dim_c0, 1)).astype(fine.dtype)
-        q = solve_in_range(solve, L @ x, 1e-8)
+        # in the norm of L, edges of all strengths have the same share in this start
+        y = np.random.default_rng(0).standard_normal((fine.dim_c1, 1)).astype(fine.dtype)
+        q = solve_in_range(solve, coboundary(fine).conj().T @ y, 1e-8)
         for k in range(steps):
             p = L @ q
             size = np.sqrt(max(np.vdot(q, p).real, 0.0))

@@ -158,3 +158,19 @@ def test_eps_outside_the_unit_interval_raises(eps):
         sc.sparsify(SHEAVES["connection"], eps)
     with pytest.raises(TypeError, match="`sheaf` must be a CellularSheaf"):
         sc.sparsify(DENSE_GRAPH, 0.5)
+
+
+def test_bounds_see_weak_edges_next_to_strong_ones():
+    """A path of strong edges, which are all kept, hangs on a complete graph."""
+    complete = np.array(nx.complete_graph(60).edges)
+    path = np.stack([np.arange(59, 79), np.arange(60, 80)], axis=1)
+    weak, strong = (
+        sc.CellularSheaf.constant(
+            np.concatenate([complete, path]), weight=np.repeat([1.0, w], [1770, 20])
+        )
+        for w in (1.0, 1e12)
+    )
+    lo, hi = sc.sparsify(weak, 0.8).bounds()
+    assert lo < 0.7
+    assert hi > 1.3
+    np.testing.assert_allclose(sc.sparsify(strong, 0.8).bounds(), (lo, hi), rtol=1e-4)
