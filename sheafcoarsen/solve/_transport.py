@@ -158,5 +158,6 @@ def _check_connection(sheaf: CellularSheaf, L: csr_array, degrees: np.ndarray) -
     if not holds:
         raise ValueError(
             "`sheaf` must be a connection, sqrt(w) times orthogonal matrices of one size at both "
-            "ends of an edge: construct one with CellularSheaf.connection"
+            "ends of an edge, the same one at both ends of a loop: construct one with "
+            "CellularSheaf.connection"
         )
