@@ -8,6 +8,13 @@ from sheafcoarsen.partition import Clusters
 from sheafcoarsen.sheaf import CellularSheaf, sheaf_like
 
 
+def has_even_maps(sheaf: CellularSheaf) -> bool:
+    """Return whether the largest entries of all maps are the same up to a factor of 4."""
+    exponents = _map_exponents(sheaf)
+    sizes = exponents[np.isfinite(exponents)]
+    return bool(sizes.size == 0 or np.ptp(sizes) <= 2)
+
+
 def balance(sheaf: CellularSheaf, clusters: Clusters) -> tuple[CellularSheaf, Balanced]:
     """Return a sheaf whose internal maps have entries of about 1, and what relates it to F.
 
@@ -20,11 +27,12 @@ def balance(sheaf: CellularSheaf, clusters: Clusters) -> tuple[CellularSheaf, Ba
     exponents = _map_exponents(sheaf)
     sizes = _section_exponents(sheaf.edges, exponents, clusters)
     rows = exponents + sizes[sheaf.edges]
-    rows = np.where(internal, rows.max(axis=1, initial=-np.inf, keepdims=True), rows)
+    rows = np.where(internal, np.maximum(*rows.T)[:, None], rows)
     low, high = np.full(clusters.n_clusters, np.inf), np.full(clusters.n_clusters, -np.inf)
     used = np.isfinite(rows)
     used[:, 1] &= ~internal[:, 0]
-    used[np.setdiff1d(clusters.crossing_edges, clusters.half_edges >> 1)] = False
+    if not len(clusters.half_edges):
+        used[clusters.crossing_edges] = False
     for end in (0, 1):
         cluster, row = labels[sheaf.edges[used[:, end], end]], rows[used[:, end], end]
         np.minimum.at(low, cluster, row)
@@ -62,7 +70,7 @@ def _section_exponents(edges: np.ndarray, exponents: np.ndarray, clusters: Clust
     least squares; elsewhere it is 0.
     """
     labels, (u, v) = clusters.labels, edges.T
-    used = (labels[u] == labels[v]) & (u != v) & np.isfinite(exponents).all(axis=1)
+    used = (labels[u] == labels[v]) & (u != v) & np.isfinite(np.add(*exponents.T))
     differences = np.subtract(*np.where(used[:, None], exponents, 0).T)
     skewed = np.zeros(clusters.n_clusters, bool)
     skewed[labels[u[np.abs(differences) > 3]]] = True

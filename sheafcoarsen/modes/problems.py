@@ -17,7 +17,7 @@ from sheafcoarsen._support import (
     single_threaded_blas,
     zero_level,
 )
-from sheafcoarsen.modes.balancing import balance
+from sheafcoarsen.modes.balancing import balance, has_even_maps
 from sheafcoarsen.modes.local_operators import LocalOperator
 from sheafcoarsen.modes.prolongation import Prolongation, block_layout
 from sheafcoarsen.modes.result import LocalModes, trusted_modes
@@ -289,10 +289,10 @@ class LocalProblems:
         # 1e3 is the ratio of paths of 50 vertices and grids of 35 x 35, whose errors are spread
         # evenly; with weights over 3 decades a single stalk has all of the error
         doubtful = (zeros > 0) & (out.norms > 1e2 * positive)
-        if not doubtful.any():
-            return doubtful
         resolved = positive > levels  # else a multiple eigenvalue 0, whose cut is tied
         even = resolved & (out.norms > 1e3 * positive)
+        if not doubtful.any() or has_even_maps(self.sheaf):
+            return doubtful & even
         return doubtful & (self.balanced[1].uneven | even)
 
     def singular_modes(self, which: np.ndarray, out: kernels.ModesOut) -> None:
