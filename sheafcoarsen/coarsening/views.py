@@ -197,11 +197,11 @@ class Views:
         networkx.Graph
             Nodes 0 .. K-1 have the attributes ``members``, the labels of the vertices of ``C.fine``
             in order, which are tuples if these are clusters with labelled vertices, or their
-            indices if ``C.fine`` has no labels; ``size``, their
-            number; ``dim``, the dimension of the coarse stalk; and ``inside``, the total weight of
-            the edges in the cluster. Edges have ``weight`` and ``count``, the number of fine edges.
-            There are no loops. ``nx.write_gml`` writes such a graph; GraphML has no tuples, so
-            first delete ``members``.
+            indices if ``C.fine`` has no labels; ``size``, their number; ``dim``, the dimension of
+            the coarse stalk; and ``inside``, the total weight of the edges in the cluster. Edges
+            have ``weight`` and ``count``, the number of fine edges. There are no loops.
+            ``nx.write_gml`` writes such a graph; GraphML has no tuples, so first delete
+            ``members``.
 
         Raises
         ------

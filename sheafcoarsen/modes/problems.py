@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse
 
 from sheafcoarsen._kernels import modes as kernels
 from sheafcoarsen._kernels.dense import svd_workspace, workspace, worth_reducing
@@ -111,6 +112,11 @@ class LocalProblems:
         """The sheaf with maps of about one size, for ranks and kernels."""
         return balance(self.sheaf, self.clusters)
 
+    @cached_property
+    def balanced_coboundary(self) -> scipy.sparse.csr_array:
+        """The coboundary of the balanced sheaf, for all large clusters."""
+        return coboundary(self.balanced[0])
+
     def stack_rows(self) -> np.ndarray:
         """Return the number of rows of every G_a, shape (K,); G_a* G_a is the local operator."""
         f, c = self.sheaf, self.clusters
@@ -184,18 +190,24 @@ class LocalProblems:
                     c.dims, np.ones(K), None if self.whole is None else self.whole.spectra
                 ),
             )
-        dims = np.zeros(K, np.int64)
-        if rule.needs_kernels:
-            rows, balanced = self.stack_rows(), self.balanced[1]
-            self.run(
-                "local kernels",
-                lambda lo, hi, s: kernels.kernel_dims(lo, hi, balanced.f, c, rows, eps, s, dims),
-                c.dims,
-                self.allocate_svd(rows, c.dims),
-            )
+        dims = self.kernel_dims(np.full(K, rule.needs_kernels))
         ties = np.sqrt(eps) * out.norms.astype(np.float64)
         ties = np.repeat(ties, c.dims) if rule.needs_scores else ties[:0]
         return Spectra(c.dims, starts, out.scores, dims, ties)
+
+    def kernel_dims(self, which: np.ndarray) -> np.ndarray:
+        """Return the dimensions of the kernels of some clusters, and 0 for the others."""
+        c, eps, dims = self.clusters, self.eps, np.zeros(self.clusters.n_clusters, np.int64)
+        if which.any():
+            rows, sizes = np.where(which, self.stack_rows(), -1), np.where(which, c.dims, 0)
+            f = self.balanced[1].f
+            self.run(
+                "local kernels",
+                lambda lo, hi, s: kernels.kernel_dims(lo, hi, f, c, rows, eps, s, dims),
+                sizes,
+                self.allocate_svd(rows, sizes),
+            )
+        return dims
 
     def modes(
         self,
@@ -207,9 +219,9 @@ class LocalProblems:
     ) -> LocalModes:
         """Return the lowest modes: eigenvectors, or if ``singular``, right singular vectors.
 
-        Singular vectors give exact kernels; without ``layout``, the ranks are then those of a rule
-        that cuts between multiplets, so that nothing is tied. ``layout`` is an R of the same shape,
-        whose index arrays are shared; ``over_budget`` is stored in the result.
+        Singular vectors give exact kernels, which are not tied, however small the next eigenvalue.
+        ``layout`` is an R of the same shape, whose index arrays are shared; ``over_budget`` is
+        stored in the result.
         """
         K = self.clusters.n_clusters
         if layout is None:
@@ -229,6 +241,8 @@ class LocalProblems:
             ),
         )
         settings = self.compute(singular, out)
+        if singular:
+            out.tied[out.tied & (self.kernel_dims(out.tied) == ranks)] = False
         data = out.blocks.data.astype(self.sheaf.dtype, copy=False)
         R = Prolongation(self.sheaf, self.clusters, ranks, indptr, indices, data)
         return trusted_modes(
@@ -237,7 +251,7 @@ class LocalProblems:
             local_operator=self.operator.name,
             scores=out.scores.astype(self.real, copy=False),
             next_eigenvalues=out.following.astype(self.real, copy=False),
-            tied=out.tied & (layout is not None or not singular),
+            tied=out.tied,
             operator_norms=out.norms.astype(self.real, copy=False),
             over_budget=over_budget,
             **settings,
@@ -321,7 +335,7 @@ class LocalProblems:
                 Z = Z[:, :r]
                 if w[:r].min(initial=top) <= n * eps * top and self.balanced[1].uneven[a]:
                     sheaf, (_, units, _) = self.balanced
-                    G, columns = local_coboundary(coboundary(sheaf), sheaf, self.clusters, a)
+                    G, columns = local_coboundary(self.balanced_coboundary, sheaf, self.clusters, a)
                     Z = with_balanced_kernel(G, units[columns], A, Z, eps)
             except np.linalg.LinAlgError as error:
                 raise np.linalg.LinAlgError(

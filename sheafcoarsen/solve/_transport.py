@@ -94,6 +94,8 @@ def transport(
     n, d = sheaf.n_vertices, int(sheaf.vertex_dims[:1].sum())
     value = scalar_array("value", value)
     shape = (len(at), d) if several else (d,)
+    if d == 1 and value.shape == shape[:-1]:  # numbers at stalks of dimension 1
+        value = value.reshape(shape)
     if value.shape != shape:
         raise ValueError(
             f"`value` must have shape {shape}, got {value.shape} (a vector a in space has the "

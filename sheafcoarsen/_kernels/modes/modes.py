@@ -137,11 +137,12 @@ def local_kernel(a, f, c, rows, vectors, eps, s):
 def kernel_dims(lo, hi, f, c, rows, eps, s, dims):
     """Write each local operator's kernel dimension, found from singular values, to ``dims``.
 
-    The maps of every edge of ``f`` have entries of about 1.
+    The maps of every edge of ``f`` have entries of about 1. ``rows`` is -1 for clusters that are
+    left out.
     """
     for a in range(lo, hi):
         dims[a] = 0
-        if c.dims[a] > 0:
+        if c.dims[a] > 0 and rows[a] >= 0:
             dims[a], info = local_kernel(a, f, c, rows[a], False, eps, s)
             if info != 0:
                 return a

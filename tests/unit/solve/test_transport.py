@@ -36,6 +36,15 @@ def test_transport_accepts_single_precision_complex_maps_and_names():
     assert abs(x[2] - 2) < 1e-5
 
 
+def test_numbers_are_values_at_stalks_of_dimension_1():
+    F = sc.CellularSheaf.signed([[0, 1], [1, 2]], sign=[-1, 1])
+    x = sc.transport(F, 0, [2.0])
+    assert_residual(x - [2, -2, -2], x, n=3)
+    np.testing.assert_array_equal(sc.transport(F, 0, 2.0), x)
+    both = sc.transport(F, [0, 2], [[2.0], [1.0]])
+    np.testing.assert_array_equal(sc.transport(F, [0, 2], [2.0, 1.0]), both)
+
+
 def along_meridians(points, given):
     """Apply the smallest rotation of the first point to every other; mask those not opposite."""
     pole = points[0]
