@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse
 
 from sheafcoarsen._kernels import operators as kernels
@@ -37,11 +36,7 @@ from sheafcoarsen.solve._solver import (
     solve_in_range,
     tolerance,
 )
-from sheafcoarsen.solve.deflation import orthogonal_part
-
-DENSE_BELOW = 100_000
-"""Number of entries of delta up to which "direct" uses a dense QR, which takes about 10 ms."""
-
+from sheafcoarsen.solve.normal_equations import DENSE_BELOW, fit_densely
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LeastSquares(ReadOnly):
@@ -200,7 +195,7 @@ def _minimized(
     if by_qr:
         dense = delta[:, np.flatnonzero(free)].toarray().astype(np.result_type(x, np.float64))
         x = x.copy()
-        x[free] = _fit_densely(dense / unit, (b - delta @ x) / unit, approximate_inverse(solve)[1])
+        x[free] = fit_densely(dense / unit, (b - delta @ x) / unit, approximate_inverse(solve)[1])
         residuals = measure((adjoint @ (b - delta @ x))[free])
     for _ in range(0 if by_qr else 4):
         try:
@@ -226,19 +221,6 @@ def _minimized(
             x[:, 0] if x.shape[1] == 1 else x,
         )
     return x, residual, iterations
-
-
-def _fit_densely(D: np.ndarray, r: np.ndarray, kernel: Any) -> np.ndarray:
-    """Return the y of least norm that minimizes norm(D y - r), by QR with column pivoting.
-
-    ``kernel`` is an orthonormal basis of ker D.
-    """
-    Q, R, order = scipy.linalg.qr(D, mode="economic", pivoting=True)
-    rank = min(D.shape[1] - (0 if kernel is None else kernel.shape[1]), len(D))
-    y = np.zeros((D.shape[1], r.shape[1]), np.result_type(D, r))
-    right = (Q.conj().T @ r)[:rank]
-    y[order[:rank]] = scipy.linalg.solve_triangular(R[:rank, :rank], right) if rank else 0
-    return orthogonal_part(y, kernel)
 
 
 def _edge_data(sheaf: CellularSheaf, b: CochainLike) -> np.ndarray:

@@ -443,16 +443,19 @@ def _factored(
 
     The factored matrix S* A S has unit diagonal blocks, which allows maps of very different norms.
     A shift of the size of rounding keeps the factors of a singular matrix finite. The ratio is 0 if
-    inverse iteration finds an eigenvalue of about the shift, which pivots need not show.
+    inverse iteration finds an eigenvalue at the level of the rounding errors of A, scaled by S,
+    which pivots need not show.
     """
     unit = scipy.sparse.csr_array(scaled(roots, A, roots))
     shift = rounding * inf_norm(unit)
     factors = Factors(unit, shift)
     pivots, roots_adjoint = np.abs(factors.pivots), adjoint(roots)
+    sums = abs(roots_adjoint) @ (abs(A) @ (abs(roots) @ np.ones(A.shape[0])))
+    level = rounding * float(sums.max())  # above the shift if S amplifies the rounding errors of A
     x = np.random.default_rng(0).standard_normal((A.shape[0], 1)).astype(unit.dtype)
     for _ in range(2):
         x = factors.solve(x / np.linalg.norm(x))
-    is_singular = np.linalg.norm(x) * 100 * shift >= 1
+    is_singular = np.linalg.norm(x) * 100 * level >= 1
     lowest = 0.0 if is_singular else float(pivots.min() / pivots.max())
     return lambda X: roots @ factors.solve(roots_adjoint @ X), lowest
 

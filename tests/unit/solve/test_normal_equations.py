@@ -79,6 +79,7 @@ def test_direct_and_iterative_solutions_are_accurate(monkeypatch, direct):
     F = sc.disjoint_union([F, F])[0]
     monkeypatch.setattr("sheafcoarsen.solve._solver.fills_little", lambda L: direct)
     monkeypatch.setattr("sheafcoarsen.solve._solver.DIRECT_BELOW", 0)
+    monkeypatch.setattr("sheafcoarsen.solve.normal_equations.DENSE_BELOW", 0)
     monkeypatch.setattr("sheafcoarsen.solve.multigrid.COARSEST", 20)
     values = np.random.default_rng(0).standard_normal((3, 2, 2))
     x = quietly(F, [5, 60, 30], values)
@@ -131,6 +132,7 @@ def test_sheaves_with_much_fill_are_solved_iteratively():
 def no_factors(monkeypatch, steps):
     monkeypatch.setattr("sheafcoarsen.solve._solver.fills_little", lambda L: False)
     monkeypatch.setattr("sheafcoarsen.solve._solver.DIRECT_BELOW", 0)
+    monkeypatch.setattr("sheafcoarsen.solve.normal_equations.DENSE_BELOW", 0)
     monkeypatch.setattr("sheafcoarsen.solve.multigrid.COARSEST", 20)
     monkeypatch.setattr("sheafcoarsen.solve.conjugate_gradients.MOST_STEPS", steps)
 
