@@ -90,6 +90,7 @@ from sheafcoarsen._support.linalg import (
     inf_norm,
     norm,
     residual_ratio,
+    zero_energy,
     zero_level,
 )
 from sheafcoarsen._support.ragged import (
@@ -187,5 +188,6 @@ __all__ = [
     "vertex_mask",
     "vertex_normals",
     "whole_number",
+    "zero_energy",
     "zero_level",
 ]

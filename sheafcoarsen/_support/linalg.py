@@ -44,6 +44,18 @@ def zero_level(n: Any, eps: float, size: Any) -> Any:
     return 4.0 * n * eps * size
 
 
+def zero_energy(n: Any, dtype: npt.DTypeLike, size: Any) -> Any:
+    """Return the threshold up to which an eigenvalue of a Laplacian of norm ``size`` is zero.
+
+    Eigenvalues are computed in double precision. Of maps in single precision, singular values of
+    delta have errors of 4 n eps norm(delta), so that eigenvalues up to its square are zero.
+    """
+    level = np.maximum(
+        zero_level(n, eps_of(np.float64), 1.0), zero_level(n, eps_of(dtype), 1.0) ** 2
+    )
+    return level * np.asarray(size, np.float64)
+
+
 def residual_ratio(
     error: npt.ArrayLike, n: npt.ArrayLike, eps: float, *norms: npt.ArrayLike
 ) -> np.ndarray:

@@ -21,7 +21,7 @@ from sheafcoarsen._support import (
     read_only,
     residual_ratio,
     tables,
-    zero_level,
+    zero_energy,
 )
 from sheafcoarsen.coarsening._coarsen import Coarsening, check_coarsening
 from sheafcoarsen.operators import apply_coboundary, as_columns
@@ -366,7 +366,7 @@ def truncation_bound(
 ) -> np.ndarray:
     """Return E_a / lambda_{r_a+1}: 0 if no mode is discarded, infinity if lambda is zero."""
     gap = next_eigenvalues.astype(np.float64)
-    level = zero_level(dims, eps_of(dtype), operator_norms.astype(np.float64))
+    level = zero_energy(dims, dtype, operator_norms)
     gap = np.where(gap <= level, 0.0, gap)[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(gap == 0, np.inf, internal_energy / gap)

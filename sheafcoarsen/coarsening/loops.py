@@ -7,7 +7,7 @@ import numpy as np
 from sheafcoarsen._kernels import coarsening as kernels
 from sheafcoarsen._kernels.coarsening import Loops
 from sheafcoarsen._kernels.dense import workspace
-from sheafcoarsen._support import eps_of, offsets, run_ranges, single_threaded_blas, zero_level
+from sheafcoarsen._support import offsets, run_ranges, single_threaded_blas, zero_energy
 from sheafcoarsen.coarsening.realization import SERIAL_BELOW
 from sheafcoarsen.modes import LocalModes, Prolongation
 from sheafcoarsen.sheaf import CellularSheaf
@@ -20,9 +20,7 @@ def spectral_loops(modes: LocalModes, least: np.ndarray) -> Loops:
     cluster a are always kept.
     """
     ranks, clusters = modes.ranks, modes.clusters
-    levels = zero_level(
-        clusters.dims, eps_of(modes.scores.dtype), modes.operator_norms.astype(np.float64)
-    )
+    levels = zero_energy(clusters.dims, modes.prolongation.dtype, modes.operator_norms)
     cluster = np.repeat(np.arange(len(ranks)), ranks)
     positive = modes.scores > levels[cluster]
     last = np.arange(len(cluster)) >= (modes.rank_offsets[1:] - least)[cluster]
@@ -48,10 +46,10 @@ def factored_loops(R: Prolongation, least: np.ndarray) -> Loops:
     """
     sheaf, ranks, clusters = R.sheaf, R.ranks, R.clusters
     f, K, dims = sheaf.arrays, clusters.n_clusters, clusters.dims
-    starts = offsets(ranks * ranks)
+    starts, dtype = offsets(ranks * ranks), np.result_type(sheaf.dtype, R.dtype)
     energy = kernels.RetainedEnergy(
         starts=starts,
-        matrices=np.empty(int(starts[-1]), np.result_type(sheaf.dtype, R.dtype)),
+        matrices=np.empty(int(starts[-1]), np.result_type(dtype, np.float64)),
         map_units=np.empty(K),
         block_units=np.empty(K),
         columns=np.empty(K),
@@ -69,16 +67,16 @@ def factored_loops(R: Prolongation, least: np.ndarray) -> Loops:
         dims * (ranks + 1.0) ** 2,
         serial_below=SERIAL_BELOW,
     )
-    traces, sizes, eps = np.zeros(sheaf.n_vertices), np.zeros(K), eps_of(energy.matrices.dtype)
+    traces, sizes = np.zeros(sheaf.n_vertices), np.zeros(K)
     kernels.internal_traces(f, clusters, energy.map_units, traces)
     np.maximum.at(sizes, clusters.labels, traces)
-    zero = zero_level(np.maximum(dims, ranks), eps, 1.0), sizes * energy.columns
+    zero = zero_energy(np.maximum(dims, ranks), dtype, 1.0), sizes * energy.columns
     rows = np.zeros(K, np.int64)
 
     def factor(lo: int, hi: int) -> Any:
         largest = int(ranks[lo:hi].max())
         work = workspace(largest, largest, energy.matrices.dtype)
-        return kernels.factor(lo, hi, ranks, energy, zero, eps, work, rows)
+        return kernels.factor(lo, hi, ranks, energy, zero, work, rows)
 
     with single_threaded_blas():
         failed = run_ranges(factor, (ranks + 1.0) ** 3, serial_below=SERIAL_BELOW)
@@ -87,7 +85,7 @@ def factored_loops(R: Prolongation, least: np.ndarray) -> Loops:
             raise np.linalg.LinAlgError(
                 f"the factorization of the retained energy of cluster {a} did not converge"
             )
-    return Loops(np.maximum(rows, least), starts, energy.matrices)
+    return Loops(np.maximum(rows, least), starts, energy.matrices.astype(dtype, copy=False))
 
 
 def loop_rows(coarse: CellularSheaf) -> np.ndarray:

@@ -40,11 +40,6 @@ class OversampledProblems(LocalProblems):
         found: float | None = None,
     ):
         super().__init__(sheaf, P, clusters, operator, progress)
-        double = np.result_type(sheaf.dtype, np.float64)
-        if sheaf.dtype != double:  # A may be too ill-conditioned for single precision
-            self.work = sheaf.with_maps(
-                sheaf.tail_data.astype(double), sheaf.head_data.astype(double)
-            )
         self.patches = ClusterPatches(self.work, clusters, operator.rings)
         if self.patches.dims.max(initial=0) > MAX_DENSE:
             a = int(self.patches.dims.argmax())
@@ -91,7 +86,7 @@ class OversampledProblems(LocalProblems):
         starts = offsets(c.dims)
         if not (rule.needs_scores or rule.needs_kernels):
             none = np.zeros(0)
-            return Spectra(c.dims, starts, none.astype(self.real), 0 * c.dims, none)
+            return Spectra(c.dims, starts, none, 0 * c.dims, none)
         if np.square(c.dims, dtype=np.float64).sum() <= STORED_BELOW:
             self.known = self.allocate_responses(c.dims)
         known, scores = self.known, np.zeros(int(starts[-1]))

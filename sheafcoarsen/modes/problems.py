@@ -16,7 +16,7 @@ from sheafcoarsen._support import (
     read_only,
     run_ranges,
     single_threaded_blas,
-    zero_level,
+    zero_energy,
 )
 from sheafcoarsen.modes.balancing import balance, has_even_maps
 from sheafcoarsen.modes.local_operators import LocalOperator
@@ -33,7 +33,7 @@ from sheafcoarsen.modes.sparse import (
 from sheafcoarsen.operators import coboundary
 from sheafcoarsen.partition import Clusters, Partition
 from sheafcoarsen.ranks import Rule, Spectra
-from sheafcoarsen.sheaf import CellularSheaf
+from sheafcoarsen.sheaf import CellularSheaf, sheaf_like
 
 MAX_DENSE = 12_000
 """Maximum dimension of a cluster or patch whose operator is stored as a dense matrix.
@@ -83,6 +83,17 @@ def check_dense(dims: np.ndarray, why: str) -> None:
         )
 
 
+def in_double(sheaf: CellularSheaf) -> CellularSheaf:
+    """Return the sheaf in double precision.
+
+    Low modes of maps in single precision would be lost to the rounding errors of L_a.
+    """
+    double = np.result_type(sheaf.dtype, np.float64)
+    if sheaf.dtype == double:
+        return sheaf
+    return sheaf_like(sheaf, sheaf.tail_data.astype(double), sheaf.head_data.astype(double))
+
+
 class LocalProblems:
     """Local eigenproblems of all clusters, solved in ranges, each with its own workspace.
 
@@ -101,7 +112,7 @@ class LocalProblems:
     ):
         self.sheaf, self.partition, self.clusters = sheaf, P, clusters
         self.operator, self.progress = operator, progress
-        self.work = sheaf  # the sheaf in the working precision
+        self.work = in_double(sheaf)
         self.real = np.zeros(0, sheaf.dtype).real.dtype
         self.eps = eps_of(sheaf.dtype)
         map_sizes = np.diff(sheaf.tail_offsets) + np.diff(sheaf.head_offsets)
@@ -110,7 +121,7 @@ class LocalProblems:
     @cached_property
     def balanced(self) -> tuple[CellularSheaf, kernels.Balanced]:
         """The sheaf with maps of about one size, for ranks and kernels."""
-        return balance(self.sheaf, self.clusters)
+        return balance(self.work, self.clusters)
 
     @cached_property
     def balanced_coboundary(self) -> scipy.sparse.csr_array:
@@ -161,7 +172,7 @@ class LocalProblems:
         return lambda lo, hi: workspace(
             int(dims[lo:hi].max()),
             int(wanted[lo:hi].max()),
-            self.sheaf.dtype,
+            self.work.dtype,
             self.map_size,
             reduction=reduction,
         )
@@ -169,29 +180,29 @@ class LocalProblems:
     def allocate_svd(self, rows: np.ndarray, dims: np.ndarray) -> Callable:
         """Return a function that allocates a workspace for singular value decompositions."""
         return lambda lo, hi: svd_workspace(
-            int(rows[lo:hi].max()), int(dims[lo:hi].max()), self.sheaf.dtype, self.map_size
+            int(rows[lo:hi].max()), int(dims[lo:hi].max()), self.work.dtype, self.map_size
         )
 
     def spectra(self, rule: Rule) -> Spectra:
         """Return the spectra that a rule needs."""
-        f, c, eps = self.sheaf.arrays, self.clusters, self.eps
+        f, c, eps = self.work.arrays, self.clusters, self.eps
         if rule.needs_scores or rule.needs_kernels:
             check_dense(c.dims, "a rule that looks at whole spectra")
         K = c.n_clusters
         starts = offsets(c.dims)
         count = int(starts[-1]) if rule.needs_scores else 0
-        out = kernels.SpectraOut(starts, np.zeros(count, self.real), np.zeros(K, self.real))
+        out = kernels.SpectraOut(starts, np.zeros(count), np.zeros(K))
         if rule.needs_scores:
             self.run(
                 "local spectra",
-                lambda lo, hi, s: kernels.local_spectra(lo, hi, f, c, eps, s, out),
+                lambda lo, hi, s: kernels.local_spectra(lo, hi, f, c, s, out),
                 c.dims,
                 self.allocate(
                     c.dims, np.ones(K), None if self.whole is None else self.whole.spectra
                 ),
             )
         dims = self.kernel_dims(np.full(K, rule.needs_kernels))
-        ties = np.sqrt(eps) * out.norms.astype(np.float64)
+        ties = np.sqrt(eps) * out.norms
         ties = np.repeat(ties, c.dims) if rule.needs_scores else ties[:0]
         return Spectra(c.dims, starts, out.scores, dims, ties)
 
@@ -228,13 +239,12 @@ class LocalProblems:
             indptr, indices = block_layout(self.sheaf, self.clusters, ranks)
         else:
             indptr, indices = layout.indptr, layout.indices
-        numbers = np.zeros(0, self.work.dtype).real.dtype
         starts = offsets(ranks)
         out = kernels.ModesOut(
             starts=starts,
-            scores=np.empty(int(starts[-1]), numbers),
-            following=np.empty(K, numbers),
-            norms=np.empty(K, numbers),
+            scores=np.empty(int(starts[-1])),
+            following=np.empty(K),
+            norms=np.empty(K),
             tied=np.zeros(K, np.bool_),
             blocks=kernels.Blocks(
                 indptr, np.empty(len(indices), self.work.dtype), read_only(ranks)
@@ -259,7 +269,7 @@ class LocalProblems:
 
     def compute(self, singular: bool, out: kernels.ModesOut) -> dict:
         """Compute the modes into ``out`` and return the settings of the result."""
-        f, c, eps, ranks = self.sheaf.arrays, self.clusters, self.eps, out.blocks.ranks
+        f, c, eps, ranks = self.work.arrays, self.clusters, self.eps, out.blocks.ranks
         settings = {"singular": singular, "rings": None, "target": None, "pilot": False}
         if singular:
             self.singular_modes(np.ones(c.n_clusters, bool), out)
@@ -267,7 +277,7 @@ class LocalProblems:
         wanted = np.minimum(ranks + 1, c.dims)
         large = is_large(c.dims, wanted)
         check_dense(np.where(large, 0, c.dims), "retaining this fraction of its modes")
-        delta = coboundary(self.sheaf) if large.any() else None
+        delta = coboundary(self.work) if large.any() else None
         with single_threaded_blas():
             # a Python loop suffices: clusters larger than SPARSE_ABOVE are few
             for a in np.flatnonzero(large).tolist():
@@ -295,7 +305,7 @@ class LocalProblems:
         arithmetic consist of the errors, and global sections would be lost if they were not.
         """
         ranks, dims = out.blocks.ranks, self.clusters.dims
-        levels = zero_level(dims, self.eps, out.norms.astype(np.float64))
+        levels = zero_energy(dims, self.sheaf.dtype, out.norms)
         cluster = np.repeat(np.arange(len(ranks)), ranks)
         zeros = np.bincount(cluster[out.scores <= levels[cluster]], minlength=len(ranks))
         first = np.append(out.scores, 0)[np.minimum(out.starts[:-1] + zeros, len(out.scores))]
@@ -315,7 +325,7 @@ class LocalProblems:
         if not which.any():
             return
         rows, dims = np.where(which, self.stack_rows(), -1), np.where(which, c.dims, 0)
-        sheaves = self.sheaf.arrays, self.balanced[1]
+        sheaves = self.work.arrays, self.balanced[1]
         self.run(
             "local modes",
             lambda lo, hi, s: kernels.singular_modes(lo, hi, sheaves, c, rows, eps, s, out),
@@ -325,7 +335,7 @@ class LocalProblems:
 
     def large_modes(self, a: int, delta: Any, out: kernels.ModesOut) -> None:
         """Compute the modes of one large cluster by the sparse method."""
-        A, unit = local_operator(delta, self.sheaf, self.clusters, a)
+        A, unit = local_operator(delta, self.work, self.clusters, a)
         r, n, eps, top = int(out.blocks.ranks[a]), A.shape[0], eps_of(A.dtype), inf_norm(A)
         if top == 0:  # A = 0, so every vector is an eigenvector
             w, Z = np.zeros(r + 1), np.eye(n, r)
@@ -347,5 +357,5 @@ class LocalProblems:
         out.norms[a] = top * unit * unit
         out.tied[a] = r > 0 and w[r] - w[r - 1] <= np.sqrt(self.eps) * top
         rows = np.ascontiguousarray(Z.T, dtype=out.blocks.data.dtype).reshape(-1)
-        f = self.sheaf.arrays
+        f = self.work.arrays
         kernels.put_modes(a, self.clusters.dims[a], f, self.clusters, rows, self.eps, out.blocks)

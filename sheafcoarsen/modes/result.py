@@ -10,13 +10,12 @@ import scipy.sparse
 
 from sheafcoarsen._support import (
     ReadOnly,
-    eps_of,
     item_index,
     offsets,
     read_only,
     tables,
     whole_number,
-    zero_level,
+    zero_energy,
 )
 from sheafcoarsen.exceptions import SingularProblemWarning, TiedModesWarning
 from sheafcoarsen.modes.local_operators import LocalOperator, Oversampled, local_operator_of
@@ -206,7 +205,7 @@ class LocalModes(ReadOnly):
     def _without_rounding(self) -> tuple[np.ndarray, np.ndarray]:
         """Return scores and next eigenvalues as float64; those below working accuracy become 0."""
         dims = np.bincount(self.partition.labels, self.sheaf.vertex_dims, len(self.ranks))
-        zero = zero_level(dims, eps_of(self.sheaf.dtype), self.operator_norms.astype(np.float64))
+        zero = zero_energy(dims, self.sheaf.dtype, self.operator_norms)
         kept, after = self.scores.astype(np.float64), self.next_eigenvalues.astype(np.float64)
         return (
             np.where(kept <= np.repeat(zero, self.ranks), 0.0, kept),

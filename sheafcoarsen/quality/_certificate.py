@@ -17,7 +17,7 @@ from sheafcoarsen._support import (
     ranges,
     real_array,
     tables,
-    zero_level,
+    zero_energy,
 )
 from sheafcoarsen.coarsening import Coarsening, check_coarsening
 from sheafcoarsen.operators import laplacian
@@ -159,9 +159,7 @@ def certificate(C: Coarsening) -> Certificate:
             'local_operator="internal")'
         )
     gap = modes.next_eigenvalues.astype(np.float64)
-    level = zero_level(
-        C.clusters.dims, eps_of(C.fine.dtype), modes.operator_norms.astype(np.float64)
-    )
+    level = zero_energy(C.clusters.dims, C.fine.dtype, modes.operator_norms)
     gamma = float(np.maximum(gap - level, 0.0).min(initial=np.inf))
     beta, eps = _crossing_norm(C), eps_of(C.fine.dtype)
     size = float(modes.operator_norms.max(initial=0.0)) + beta * beta  # upper bound on norm(L)

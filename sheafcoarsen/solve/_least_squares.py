@@ -38,6 +38,7 @@ from sheafcoarsen.solve._solver import (
 )
 from sheafcoarsen.solve.normal_equations import DENSE_BELOW, fit_densely
 
+
 @dataclass(frozen=True, eq=False, repr=False)
 class LeastSquares(ReadOnly):
     """Minimizer x of norm(delta x - b), computed by :func:`least_squares`.

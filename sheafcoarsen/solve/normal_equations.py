@@ -182,8 +182,8 @@ def minimize(
 def fit_densely(D: np.ndarray, r: np.ndarray, kernel: Any) -> np.ndarray:
     """Return the y of least norm that minimizes norm(D y - r), by QR with column pivoting.
 
-    ``kernel`` is an orthonormal basis of ker D. Rows are ordered by size, so that the errors of each
-    are relative to its own entries (Cox and Higham, 1998).
+    ``kernel`` is an orthonormal basis of ker D. Rows are ordered by size, which makes the errors of
+    each row relative to its own entries (Cox and Higham, 1998).
     """
     rows = np.argsort(-np.abs(D).max(axis=1, initial=0.0), kind="stable")
     D, r = D[rows], r[rows]

@@ -14,7 +14,7 @@ from sheafcoarsen._support import (
     norm,
     range_of_blocks,
     residual_ratio,
-    zero_level,
+    zero_energy,
 )
 from sheafcoarsen.modes import Oversampled
 from sheafcoarsen.operators import coboundary, laplacian
@@ -278,7 +278,7 @@ def _sections_kept(e: Evidence) -> Outcome:
         return e.isometry, "exact"
     modes = e.modes
     sizes = modes.operator_norms.astype(np.float64)
-    level = np.zeros(e.K) if oversampled else zero_level(e.n, e.eps, sizes)
+    level = np.zeros(e.K) if oversampled else zero_energy(e.n, C.fine.dtype, sizes)
     lost = np.flatnonzero(modes.next_eigenvalues <= level)
     if lost.size:
         a = lost[0]

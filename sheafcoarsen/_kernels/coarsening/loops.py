@@ -111,13 +111,13 @@ def retained_energy(lo, hi, f, c, R, out, y):
 
 
 @borrowing_kernel
-def factor(lo, hi, ranks, energy, zero, eps, s, rows):
+def factor(lo, hi, ranks, energy, zero, s, rows):
     """Factor H_a = B_a* B_a for clusters lo .. hi; B_a = diag(sqrt(mu)) V* has rows[a] rows.
 
-    ``zero`` are 4 n eps and the norms that it is relative to, in units of the cluster. Eigenvalues
-    mu up to this level are zero, also relative to norm(H_a), which may be larger if columns of R_a
-    are dependent. B_a, followed by zeros, overwrites H_a. Returns -1, or the first cluster for
-    which LAPACK failed.
+    ``zero`` are thresholds and the norms in units of the cluster that they are relative to.
+    Eigenvalues mu up to this level are zero, also relative to norm(H_a), which may be larger if
+    columns of R_a are dependent. B_a, followed by zeros, overwrites H_a. Returns -1, or the first
+    cluster for which LAPACK failed.
     """
     matrices, starts, matrix, (rounding, sizes) = energy.matrices, energy.starts, s.a, zero
     for a in range(lo, hi):
@@ -129,7 +129,7 @@ def factor(lo, hi, ranks, energy, zero, eps, s, rows):
         scale = normalized(matrix, r * r)
         if scale == 0:
             continue
-        if eigh_lowest(r, r, eps, s, s.reduction) != 0:
+        if eigh_lowest(r, r, s, s.reduction) != 0:
             return a
         level = rounding[a] * max(sizes[a], float(s.w[r - 1]) * scale)
         for j in range(r):

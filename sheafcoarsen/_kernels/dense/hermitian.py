@@ -13,6 +13,7 @@ import math
 import numpy as np
 
 from sheafcoarsen._kernels.dense.lapack import heevd, sterf
+from sheafcoarsen._kernels.dense.scaling import EPS
 from sheafcoarsen._kernels.dense.tridiagonal import lowest_of_tridiagonal
 from sheafcoarsen._kernels.dense.workspaces import DENSE_SHARE, PANEL
 from sheafcoarsen._kernels.jit import JIT_IS_OFF, reassociating_subkernel, subkernel
@@ -78,7 +79,7 @@ def update(a, i, v, w):
 
 
 @reassociating_subkernel
-def tridiagonalize(n, a, d, e, tau, panel, p, eps):
+def tridiagonalize(n, a, d, e, tau, panel, p):
     """Reduce the Hermitian matrix a to T = Q* A Q with diagonal d and real subdiagonal e.
 
     Row i of ``a`` then holds the vector v of the reflection H_i = I - tau_i v v*, and Q = H_{n-1}
@@ -99,8 +100,8 @@ def tridiagonalize(n, a, d, e, tau, panel, p, eps):
         for k in range(i - 1):
             rest += row[k].real * row[k].real + row[k].imag * row[k].imag
         alpha = np.conj(row[i - 1])
-        # entries below eps^2 norm(A) count as zero, since their squares might underflow
-        if rest + alpha.imag * alpha.imag <= eps**4:
+        # entries below EPS^2 norm(A) count as zero, since their squares might underflow
+        if rest + alpha.imag * alpha.imag <= EPS**4:
             e[i - 1] = alpha.real
             tau[i] = 0
             continue
@@ -173,7 +174,7 @@ def reflect(n, a, tau, z, first, last):
 
 
 @subkernel
-def eigh_lowest(n, wanted, eps, s, reduction):
+def eigh_lowest(n, wanted, s, reduction):
     """Compute the lowest eigenpairs of the Hermitian n x n matrix in s.a.
 
     s.a is row-major with the lower triangle filled and entries of absolute value at most about 1;
@@ -188,7 +189,7 @@ def eigh_lowest(n, wanted, eps, s, reduction):
         return 0
     is_accurate = False
     if reduction is not None and DENSE_SHARE * wanted <= n:
-        is_accurate = reduced_lowest(n, wanted, eps, s, reduction)
+        is_accurate = reduced_lowest(n, wanted, s, reduction)
     if is_accurate:
         return 0
     info = heevd(s.a, n, True, s)
@@ -198,7 +199,7 @@ def eigh_lowest(n, wanted, eps, s, reduction):
 
 
 @subkernel
-def reduced_lowest(n, wanted, eps, s, t):
+def reduced_lowest(n, wanted, s, t):
     """Compute the same eigenpairs as ``eigh_lowest``, but without LAPACK.
 
     Returns whether the residuals are small enough; if not, s.a is restored.
@@ -208,8 +209,8 @@ def reduced_lowest(n, wanted, eps, s, t):
     a, z = s.a[: n * n].reshape(n, n), s.z[: wanted * n].reshape(wanted, n)
     for i in range(n * n):
         s.spare[i] = s.a[i]
-    tridiagonalize(n, a, t.d, t.e, t.tau, t.panel, t.p, eps)
-    if not lowest_of_tridiagonal(t, n, wanted, eps):
+    tridiagonalize(n, a, t.d, t.e, t.tau, t.panel, t.p)
+    if not lowest_of_tridiagonal(t, n, wanted):
         for i in range(n * n):
             s.a[i] = s.spare[i]
         return False
@@ -222,12 +223,12 @@ def reduced_lowest(n, wanted, eps, s, t):
 
 
 @subkernel
-def eigvalsh(n, eps, s, reduction):
+def eigvalsh(n, s, reduction):
     """Write all eigenvalues of the matrix in s.a to s.w, ascending; see ``eigh_lowest``."""
     if reduction is None or JIT_IS_OFF:
         return heevd(s.a, n, False, s)
     t = reduction
-    tridiagonalize(n, s.a[: n * n].reshape(n, n), t.d, t.e, t.tau, t.panel, t.p, eps)
+    tridiagonalize(n, s.a[: n * n].reshape(n, n), t.d, t.e, t.tau, t.panel, t.p)
     info = sterf(n, t.d, t.e, s)
     for i in range(n):
         s.w[i] = t.d[i]

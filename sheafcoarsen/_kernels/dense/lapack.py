@@ -1,4 +1,4 @@
-"""LAPACK routines that kernels can call and still be cached on disk.
+"""LAPACK routines for double precision that kernels can call and still be cached on disk.
 
 numba cannot cache code that contains the address of a function, but it can cache calls of *named*
 external symbols. Therefore the addresses that scipy exports for Cython are registered with LLVM
@@ -18,9 +18,6 @@ from numba.extending import get_cython_function_address, overload
 
 from sheafcoarsen._kernels.jit import JIT_IS_OFF, subkernel
 
-_PREFIX = {np.float32: "s", np.float64: "d", np.complex64: "c", np.complex128: "z"}
-
-
 VECTORS, UPPER, NEITHER, ALL, ADJOINT = range(5)
 """Indices of LAPACK's options in ``Workspace.chars``: the names' initials, and C for ADJOINT.
 
@@ -32,8 +29,6 @@ SIZE, COUNT, LEADING, RANK, INFO, WORK, RWORK, IWORK = range(8)
 WORK, RWORK, IWORK: lengths of the work arrays.
 """
 
-_SCALARS = (types.float32, types.float64, types.complex64, types.complex128)
-
 
 def external(name: str, n_arguments: int, module: str = "cython_lapack"):
     """Return a routine that scipy exports for Cython, as a named external function."""
@@ -42,20 +37,10 @@ def external(name: str, n_arguments: int, module: str = "cython_lapack"):
     return types.ExternalFunction(symbol, types.void(*[types.voidptr] * n_arguments))
 
 
-def _of_every_type(real: str, hermitian: str, n_arguments: tuple[int, int]) -> dict:
-    """Return a routine for each scalar type; ``n_arguments`` are those of (real, complex)."""
-    names = ("s" + real, "d" + real, "c" + hermitian, "z" + hermitian)
-    counts = (n_arguments[0], n_arguments[0], n_arguments[1], n_arguments[1])
-    return {
-        scalar: external(name, count)
-        for scalar, name, count in zip(_SCALARS, names, counts, strict=True)
-    }
-
-
-_HEEVD = _of_every_type("syevd", "heevd", (11, 13))
-_GESVD = _of_every_type("gesvd", "gesvd", (14, 15))
-_POTRF = _of_every_type("potrf", "potrf", (5, 5))
-_PSTRF = _of_every_type("pstrf", "pstrf", (9, 9))
+_dsyevd, _zheevd = external("dsyevd", 11), external("zheevd", 13)
+_dgesvd, _zgesvd = external("dgesvd", 14), external("zgesvd", 15)
+_dpotrf, _zpotrf = external("dpotrf", 5), external("zpotrf", 5)
+_dpstrf, _zpstrf = external("dpstrf", 9), external("zpstrf", 9)
 _dsterf = external("dsterf", 4)
 _dpotrs, _zpotrs = external("dpotrs", 8), external("zpotrs", 8)
 _dsyrk, _zherk = external("dsyrk", 10, "cython_blas"), external("zherk", 10, "cython_blas")
@@ -63,9 +48,8 @@ _dsyrk, _zherk = external("dsyrk", 10, "cython_blas"), external("zherk", 10, "cy
 
 def heevd(a, n, vectors, s):
     """Write eigenvalues to s.w and, if ``vectors``, eigenvectors to rows of ``a``; return info."""
-    name = _PREFIX[a.dtype.type]
     full = a[: n * n].reshape(n, n).T
-    solver = getattr(scipy_lapack, name + ("heevd" if a.dtype.kind == "c" else "syevd"))
+    solver = scipy_lapack.zheevd if a.dtype.kind == "c" else scipy_lapack.dsyevd
     w, v, info = solver(full, compute_v=int(vectors), lower=0)
     s.w[:n] = w
     if vectors:
@@ -75,11 +59,9 @@ def heevd(a, n, vectors, s):
 
 def _gesvd(a, rows, columns, vectors, s):
     """Write the singular values of ``a`` to s.w; for the vectors see ``singular_rows``."""
-    name = _PREFIX[a.dtype.type]
     full = a[: rows * columns].reshape(rows, columns).T  # as column-major Fortran would read it
-    u, w, _, info = getattr(scipy_lapack, name + "gesvd")(
-        full, compute_uv=int(vectors), full_matrices=1
-    )
+    solver = scipy_lapack.get_lapack_funcs("gesvd", (a,))
+    u, w, _, info = solver(full, compute_uv=int(vectors), full_matrices=1)
     s.w[: len(w)] = w
     if vectors:
         s.z[: columns * columns] = u.T.ravel()
@@ -88,9 +70,8 @@ def _gesvd(a, rows, columns, vectors, s):
 
 def potrf(a, n, s):
     """Overwrite the lower triangle of ``a``, n x n, by its Cholesky factor; return info."""
-    factor, info = getattr(scipy_lapack, _PREFIX[a.dtype.type] + "potrf")(
-        a[: n * n].reshape(n, n).T, lower=0, clean=0
-    )
+    solver = scipy_lapack.get_lapack_funcs("potrf", (a,))
+    factor, info = solver(a[: n * n].reshape(n, n).T, lower=0, clean=0)
     a[: n * n] = factor.T.ravel()
     return info
 
@@ -115,10 +96,8 @@ def pstrf(a, n, least, s):
     a[p][:, p] = L L*, where the first columns of L overwrite ``a`` and the order p, counted from
     1, is s.iwork[:n].
     """
-    full = a[: n * n].reshape(n, n).T
-    factor, order, rank, _ = getattr(scipy_lapack, _PREFIX[a.dtype.type] + "pstrf")(
-        full, tol=least, lower=0
-    )
+    solver = scipy_lapack.get_lapack_funcs("pstrf", (a,))
+    factor, order, rank, _ = solver(a[: n * n].reshape(n, n).T, tol=least, lower=0)
     a[: n * n] = factor.T.ravel()
     s.iwork[:n] = order
     return rank
@@ -128,7 +107,7 @@ if not JIT_IS_OFF:
 
     @overload(potrf)
     def _compiled_potrf(a, n, s):
-        solver = _POTRF[a.dtype]
+        solver = _zpotrf if isinstance(a.dtype, types.Complex) else _dpotrf
 
         def compiled(a, n, s):
             ints, chars = s.ints, s.chars
@@ -168,7 +147,8 @@ if not JIT_IS_OFF:
 
     @overload(pstrf)
     def _compiled_pstrf(a, n, least, s):
-        solver, is_complex = _PSTRF[a.dtype], isinstance(a.dtype, types.Complex)
+        is_complex = isinstance(a.dtype, types.Complex)
+        solver = _zpstrf if is_complex else _dpstrf
 
         def compiled(a, n, least, s):
             ints, upper = s.ints, s.chars[UPPER:].ctypes
@@ -183,7 +163,8 @@ if not JIT_IS_OFF:
 
     @overload(heevd)
     def _compiled_heevd(a, n, vectors, s):
-        solver, is_complex = _HEEVD[a.dtype], isinstance(a.dtype, types.Complex)
+        is_complex = isinstance(a.dtype, types.Complex)
+        solver = _zheevd if is_complex else _dsyevd
 
         def compiled(a, n, vectors, s):
             ints, upper = s.ints, s.chars[UPPER:].ctypes
@@ -201,7 +182,8 @@ if not JIT_IS_OFF:
 
     @overload(_gesvd)
     def _compiled_gesvd(a, rows, columns, vectors, s):
-        solver, is_complex = _GESVD[a.dtype], isinstance(a.dtype, types.Complex)
+        is_complex = isinstance(a.dtype, types.Complex)
+        solver = _zgesvd if is_complex else _dgesvd
 
         def compiled(a, rows, columns, vectors, s):
             ints, none = s.ints, s.chars[NEITHER:].ctypes

@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 
+from sheafcoarsen._kernels.dense.scaling import EPS
 from sheafcoarsen._kernels.dense.workspaces import LANES
 from sheafcoarsen._kernels.jit import reassociating_subkernel, subkernel
 
@@ -184,8 +185,8 @@ def worst_residual(n, d, e, w, z, first, last):
 
 
 @subkernel
-def lowest_of_tridiagonal(t, n, wanted, eps):
-    """Compute the ``wanted`` lowest eigenpairs of T with residuals of order eps norm(T).
+def lowest_of_tridiagonal(t, n, wanted):
+    """Compute the ``wanted`` lowest eigenpairs of T with residuals of order EPS norm(T).
 
     ``t`` is a ``ReductionWorkspace`` with T in d and e. Eigenvalues are written to t.w, vectors to
     the rows of t.z. Returns whether the residuals are small enough.
@@ -199,18 +200,18 @@ def lowest_of_tridiagonal(t, n, wanted, eps):
     norm = max(abs(low), abs(high))
     for i in range(n - 1):
         e2[i] = max(e[i] * e[i], 1e-290)
-    slack = 2 * n * eps * norm
+    slack = 2 * n * EPS * norm
     y = lanes[6]
     # Maximum number of inverse iterations. Shifts are eigenvalues to working accuracy, so two
     # suffice except for multiple eigenvalues.
     solves = 6
     for start in range(0, wanted, LANES):
         stop = min(start + LANES, wanted)
-        bisect(t, n, start, stop, (low - slack, high + slack), 2 * eps * norm)
+        bisect(t, n, start, stop, (low - slack, high + slack), 2 * EPS * norm)
         x = lanes[5, 2]
         for lane in range(LANES):
             x[lane] = w[min(start + lane, stop - 1)]
-        factor_shifted(n, d, e, x, eps * norm, lanes)
+        factor_shifted(n, d, e, x, EPS * norm, lanes)
         fill_random(y.reshape(y.size), n * LANES, start)
         for step in range(solves):
             if step > 0:
@@ -225,7 +226,7 @@ def lowest_of_tridiagonal(t, n, wanted, eps):
                 for i in range(n):
                     z[start + lane, i] = y[i, lane]
             orthonormalize(z, n, start, stop)
-            if step > 0 and worst_residual(n, d, e, w, z, start, stop) <= 2 * n * eps * norm:
+            if step > 0 and worst_residual(n, d, e, w, z, start, stop) <= 2 * n * EPS * norm:
                 break
         else:
             return False

@@ -81,7 +81,7 @@ def local_modes(lo, hi, f, c, left_out, eps, s, out):
                 following[a] = 0
                 tied[a] = r > 0
         else:
-            if eigh_lowest(n, r + 1 if r < n else n, eps, s, s.reduction) != 0:
+            if eigh_lowest(n, r + 1 if r < n else n, s, s.reduction) != 0:
                 return a
             for j in range(r):
                 scores[at + j] = (0.0 if w[j] < 0 else float(w[j])) * scale / unit / unit
@@ -95,7 +95,7 @@ def local_modes(lo, hi, f, c, left_out, eps, s, out):
 
 
 @borrowing_kernel
-def local_spectra(lo, hi, f, c, eps, s, out):
+def local_spectra(lo, hi, f, c, s, out):
     """Compute all eigenvalues of the local operators of clusters lo .. hi."""
     starts, scores, norms = out.starts, out.scores, out.norms
     for a in range(lo, hi):
@@ -107,7 +107,7 @@ def local_spectra(lo, hi, f, c, eps, s, out):
         assemble(a, f, c, unit, s.map, s.a)
         norms[a] = inf_norm(s.a, n, s.sums) / unit / unit
         scale = brought_near_one(s.a, n)
-        if scale > 0 and eigvalsh(n, eps, s, s.reduction) != 0:
+        if scale > 0 and eigvalsh(n, s, s.reduction) != 0:
             return a
         for i in range(n):
             value = max(float(s.w[i]), 0.0) * scale / unit / unit if scale > 0 else 0

@@ -243,7 +243,7 @@ def oversampled_modes(lo, hi, problems, workspace, known, out):
             if info != 0:
                 return a
         # also compute eigenvalue k, the leading one of G: ``score`` needs it as rounding level
-        if eigh_lowest(n, min(max(r, k) + 1, n), EPS, s, reduction) != 0:
+        if eigh_lowest(n, min(max(r, k) + 1, n), s, reduction) != 0:
             return a
         at = starts[a]
         for j in range(r):

@@ -131,3 +131,26 @@ def test_dependent_columns_give_a_single_loop_row(dtype, scale):
     factors = factors if np.dtype(dtype).kind == "c" else factors.real
     block = np.outer(np.repeat([1, -1], n), factors).astype(dtype)
     assert sc.coarsen(F, Partition([0] * 2 * n), basis=[block]).sheaf.edge_dims.tolist() == [1]
+
+
+@pytest.mark.parametrize("operator", ["internal", "principal", "oversampled", "basis"])
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64])
+def test_loops_of_maps_in_single_precision_keep_low_modes(dtype, operator):
+    """The low modes have 6e-5 of the norm of L_a, which is below 4 n eps but not its square."""
+    F, P = CellularSheaf.constant(nx.path_graph(400)), Partition(np.arange(400) // 200)
+    double, single = (
+        F.with_maps(F.tail_data.astype(kind), F.head_data.astype(kind))
+        for kind in (np.result_type(dtype, np.float64), dtype)
+    )
+    if operator == "basis":
+        M = sc.local_modes(double, P, 3)
+        options = {"basis": [M.basis(a) for a in range(2)]}
+    else:
+        options = {"rank": 3, "local_operator": operator}
+    with ties_allowed():
+        exact, C = (sc.coarsen(each, P, **options) for each in (double, single))
+    assert C.sheaf.dtype == dtype
+    assert C.sheaf.dim_c1 == exact.sheaf.dim_c1
+    L, wanted = (sc.laplacian(each.sheaf).toarray() for each in (C, exact))
+    values, low = np.linalg.eigvalsh(L.astype(wanted.dtype)), np.linalg.eigvalsh(wanted)
+    np.testing.assert_allclose(values[1:3], low[1:3], rtol=1e-4)
