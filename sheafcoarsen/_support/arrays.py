@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -155,6 +155,8 @@ def _no_sequence(value: object, names: str) -> str:
         return f"{value!r}: pass [{value!r}]"
     if isinstance(value, str):
         return f"{value!r}: {names or 'pass integers'}"
+    if isinstance(value, Mapping):
+        return "a dict: pass its values in the sheaf's order, as in [d[v] for v in F.vertex_labels]"
     if isinstance(value, Iterable):
         return f"a {type(value).__name__}: pass list(...) of it"
     return "None" if value is None else type(value).__name__

@@ -217,8 +217,8 @@ def field(  # noqa: PLR0913 (options by keyword)
     if n and not len(scene.faces):
         raise ValueError(
             f"`faces` must hold at least one face for {n} points, since arrows are drawn on faces: "
-            'draw a point cloud by quiver(*points.T, *vectors.T) of axes with projection="3d", '
-            "or modes of its sheaf by sc.plot.modes(E, points)"
+            "draw a field on a point cloud by quiver(*points.T, *arrows.T) of axes with "
+            'projection="3d", where arrows[v] = frames[v] @ x_v'
         )
     power = whole_number("power", power, at_least=1)
     n_arrows = whole_number("n_arrows", n_arrows, at_least=1)

@@ -55,7 +55,9 @@ class SpectralQuality(ReadOnly):
         the coarse ones, ascending; pi / 2 for missing ones. A multiple coarse eigenvalue that k
         splits is included completely.
     restricted_similarity : float
-        norm(L^{1/2} (I - R R*) U_k Lambda_k^{-1/2}); inf if a global section is lost.
+        norm(L^{1/2} (I - R R*) U_k Lambda_k^{-1/2}); inf if a global section is lost. For x in the
+        span of U_k, norm(delta x) and norm(delta R R* x) differ by at most this fraction of
+        norm(delta x): 0 is exact, and from 1 on it says little.
     kernel_fine, kernel_coarse : int
         Number of zero eigenvalues, determined from singular values of delta and of delta R.
     section_residual : float

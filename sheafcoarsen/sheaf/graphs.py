@@ -160,6 +160,11 @@ def edge_array(name: str, value: object) -> np.ndarray:
         f"numpy.unique({name}, return_inverse=True)[1].reshape(-1, 2) converts names to indices, "
         f"and F.with_labels(numpy.unique({name}).tolist()) names the vertices again"
     )
+    if hasattr(value, "columns"):
+        numbered = (
+            f'networkx.from_pandas_edgelist({name}, "source", "target", "weight"), with the names '
+            "of your columns, makes a graph of it"
+        )
     edges = integer_array(name, value, ndim=2, names=numbered)  # type: ignore[arg-type]
     if edges.shape[1] != 2:
         hint = ""

@@ -208,7 +208,7 @@ def oversampled_spectra(lo, hi, problems, workspace, out, responses_out):
             for i in range(n * n):
                 matrices[matrix_starts[a] + i] = matrix[i]
             numbers[a, 0], numbers[a, 1], numbers[a, 2] = scale, unit, norm
-        if eigvalsh(n, EPS, s, reduction) != 0:
+        if eigvalsh(n, s, reduction) != 0:
             return a
         for j in range(n):
             scores[starts[a] + j] = score(j, k, w, n, scale, unit, least)

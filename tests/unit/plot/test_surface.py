@@ -262,7 +262,11 @@ def test_bad_values_raise(values, error, message, ax):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"faces": np.zeros((0, 3), int)}, ValueError, "draw a point cloud by quiver(*points.T"),
+        (
+            {"faces": np.zeros((0, 3), int)},
+            ValueError,
+            "draw a field on a point cloud by quiver(*points.T",
+        ),
         ({"vectors": np.zeros(23)}, ValueError, "must be a cochain of shape (24,)"),
         ({"vectors": np.zeros((12, 3)) * 1j}, TypeError, "`vectors` must be real"),
         ({"vectors": np.full((12, 3), np.inf)}, ValueError, "`vectors` must be finite, got inf at"),

@@ -61,7 +61,7 @@ def test_subsheaf_keeps_names_and_order():
         (None, "ValueError: `vertices` must be 1-dimensional, got None"),
         (3, "ValueError: `vertices` must be 1-dimensional, got 3: pass [3]"),
         ({1, 2}, "ValueError: 1-dimensional, got a set: pass list(...) of it"),
-        ({1: 2}, "ValueError: 1-dimensional, got a dict: pass list(...) of it"),
+        ({1: 2}, "ValueError: got a dict: pass its values in the sheaf's order"),
         ((v for v in [1]), "ValueError: got a generator: pass list(...) of it"),
         ("abc", "ValueError: got 'abc': the vertices have no names"),
     ],
