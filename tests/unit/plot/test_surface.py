@@ -265,7 +265,7 @@ def test_bad_values_raise(values, error, message, ax):
         (
             {"faces": np.zeros((0, 3), int)},
             ValueError,
-            "draw a field on a point cloud by quiver(*points.T",
+            "field on a point cloud by quiver(*points.T",
         ),
         ({"vectors": np.zeros(23)}, ValueError, "must be a cochain of shape (24,)"),
         ({"vectors": np.zeros((12, 3)) * 1j}, TypeError, "`vectors` must be real"),
