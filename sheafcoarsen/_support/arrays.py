@@ -156,7 +156,10 @@ def _no_sequence(value: object, names: str) -> str:
     if isinstance(value, str):
         return f"{value!r}: {names or 'pass integers'}"
     if isinstance(value, Mapping):
-        return "a dict: pass its values in the sheaf's order, as in [d[v] for v in F.vertex_labels]"
+        return (
+            "a dict: pass a list of its keys, or of its values in the order of the sheaf, "
+            "[d[v] for v in F.vertex_labels]"
+        )
     if isinstance(value, Iterable):
         return f"a {type(value).__name__}: pass list(...) of it"
     return "None" if value is None else type(value).__name__

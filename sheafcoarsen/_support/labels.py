@@ -35,6 +35,8 @@ def vertex_indices(name: str, value: Vertices, sheaf: Named, *, once: bool = Fal
     n, labels = sheaf.n_vertices, sheaf.vertex_labels
     if hasattr(value, "__array__"):  # of pandas, for instance
         value = np.asarray(value)
+    if labels is not None and isinstance(value, str) and value in labels:
+        raise TypeError(f"`{name}` must be a sequence, got the name {value!r}: pass [{value!r}]")
     if labels is not None and _are_names(value) and labels != tuple(range(n)):
         found = named_vertices(name, list(value), labels)
     else:

@@ -53,7 +53,10 @@ def interruptible(work: Callable, *args: Any, **options: Any) -> Any:
         except BaseException as error:
             result.set_exception(error)
 
-    Thread(target=run, daemon=True).start()
+    thread = Thread(target=run, daemon=True)
+    thread.start()
+    while thread.is_alive():  # wakes up, as the system may give the signal to another thread
+        thread.join(0.1)
     return result.result()
 
 

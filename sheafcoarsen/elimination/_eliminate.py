@@ -337,6 +337,7 @@ def eliminate(
     sheaf : CellularSheaf
     keep : array_like of int or bool, or sequence of names, optional
         Vertices that are never eliminated: their indices or names, or a mask of shape (n,).
+        Integers alone are indices.
     max_neighbors : int
         Maximum number of neighbours of an eliminated vertex. Values above 2 are allowed only for
         connections, whose maps are scaled isometries. Star-mesh then replaces a vertex by edges of

@@ -246,7 +246,7 @@ class HiSP:
 
     On the trivial scalar sheaf, with ``local_operator="internal"``, Reduce is the pooling of
     EigenPool (``eq:local_spectral_reduction``). Pooling commutes with disjoint unions of sheaves
-    and partitions.
+    and partitions, except by "oversampled" modes, whose target depends on all clusters.
 
     Parameters
     ----------
@@ -257,7 +257,8 @@ class HiSP:
         Number of clusters K; ignored if a partition is passed.
     method : {"auto", "balls", "matching", "spectral", "metis"}
         See :func:`select`. "spectral" is the paper's choice; it is slow on large graphs and allows
-        at most a few hundred clusters.
+        at most a few hundred clusters. It clusters the graph; for the modes of the sheaf pass
+        ``partition=select(sheaf, K, method="spectral")``.
     local_operator : {"internal", "principal", "oversampled"}
         See :func:`local_modes`. "principal" is the operator of the paper's layer; "internal" is
         that of its theory and preserves global sections.

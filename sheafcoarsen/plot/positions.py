@@ -44,10 +44,11 @@ def vertex_places(F: Any, pos: Any) -> np.ndarray:
     if isinstance(pos, Mapping):
         names = F.vertex_labels if F.vertex_labels is not None else range(n)
         for name in names:
-            if name not in pos or pos[name] is None:
-                known = f"`pos[{name!r}]` is None" if name in pos else None
-                problem = known or f"lacks {name!r}: add it, or omit `pos`"
-                raise ValueError(f"`pos` must hold a position for every vertex, but {problem}")
+            place = pos.get(name)
+            if place is None or any(x != x for x in np.ravel(place)):  # NaN differs from itself
+                known = f"`pos[{name!r}]` is {place}" if name in pos else f"lacks {name!r}"
+                wanted = "`pos` must hold a position for every vertex"
+                raise ValueError(f"{wanted}, but {known}: add it, or omit `pos`")
         pos = [pos[name] for name in names]
         if n == 0:
             return np.zeros((0, 2))

@@ -163,7 +163,7 @@ def edge_array(name: str, value: object) -> np.ndarray:
     if hasattr(value, "columns"):
         numbered = (
             f'networkx.from_pandas_edgelist({name}, "source", "target", "weight"), with the names '
-            "of your columns, makes a graph of it"
+            "of your columns, makes a graph of it (create_using=networkx.MultiGraph keeps all rows)"
         )
     edges = integer_array(name, value, ndim=2, names=numbered)  # type: ignore[arg-type]
     if edges.shape[1] != 2:

@@ -67,7 +67,8 @@ class Solver:
     shift : float
         At least 0, in the units of L.
     fixed : array_like of int or bool, or sequence of names, optional
-        Vertices at which x is 0 and b is ignored: L is restricted to the others.
+        Vertices at which x is 0 and b is ignored: L is restricted to the others. Integers alone are
+        indices.
     progress : bool
         Show a progress bar.
 

@@ -141,13 +141,10 @@ class Evidence:
         is_loop = np.repeat(is_loop, piece.coarse.edge_dims)
         crossing_gram = piece.gram(coarse[np.flatnonzero(~is_loop)])
         self._put("decomposition", piece, G - (crossing_gram + retained))
-        here = slice(piece.lo, piece.hi)
-        loopless = (self.internal_rows_ratio(here) < RESIDUAL_LIMIT).all()
-        if self.C.loops or loopless:
-            loops = piece.gram(coarse[np.flatnonzero(is_loop)])
-            self._put("realization", piece, G - (crossing_gram + loops))
-            self._put("laplacian", piece, G - laplacian(piece.coarse)[: piece.n_columns])
-        if loopless:
+        loops = piece.gram(coarse[np.flatnonzero(is_loop)])
+        self._put("realization", piece, G - (crossing_gram + loops))
+        self._put("laplacian", piece, G - laplacian(piece.coarse)[: piece.n_columns])
+        if (self.internal_rows_ratio(slice(piece.lo, piece.hi)) < RESIDUAL_LIMIT).all():
             self._put("loopless", piece, G - crossing_gram)
         if self.spectral:
             lo, hi = self.C.sheaf.vertex_offsets[[piece.lo, piece.hi]]

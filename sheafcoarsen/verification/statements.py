@@ -46,7 +46,7 @@ def _decomposition(e: Evidence) -> Outcome:
 
 def _omitted_loops_reason(e: Evidence) -> str | None:
     """Return the reason why statements on the coarse sheaf do not apply without loops, or None."""
-    if e.C.loops or e.loopless:
+    if e.C.loops or e.loopless or e.C.sheaf.n_edges > e.C.n_crossing_edges:
         return None
     return "loops=False omits the retained internal energy"
 

@@ -103,6 +103,8 @@ def test_positions_may_be_given_by_vertex_name(ax):
         plot.partition(C, {name: place for name, place in places.items() if name != "c"}, ax=ax)
     with pytest.raises(ValueError, match=r"every vertex, but `pos\['c'\]` is None"):
         plot.elimination(sc.eliminate(F), places | {"c": None}, ax=ax)
+    with pytest.raises(ValueError, match=r"every vertex, but `pos\['c'\]` is \(0.0, nan\)"):
+        plot.partition(C, places | {"c": (0.0, np.nan)}, ax=ax)
 
 
 @pytest.mark.parametrize(
@@ -317,6 +319,9 @@ def test_all_colours_are_used_about_equally_often(ax):
     names = [tuple(color) for color in colors]
     assert len(set(names)) == 6
     assert max(map(names.count, names)) <= 3
+    few = plot.partition(sc.coarsen(F, sc.select(F, 8), 1), ax=Figure().add_subplot())
+    colors = collections(few.child_axes[1])["vertices"].get_facecolors()
+    assert len({tuple(color) for color in colors}) == 8
 
 
 @pytest.mark.parametrize("flip", [False, True])

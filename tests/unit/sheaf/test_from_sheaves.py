@@ -61,7 +61,7 @@ def test_subsheaf_keeps_names_and_order():
         (None, "ValueError: `vertices` must be 1-dimensional, got None"),
         (3, "ValueError: `vertices` must be 1-dimensional, got 3: pass [3]"),
         ({1, 2}, "ValueError: 1-dimensional, got a set: pass list(...) of it"),
-        ({1: 2}, "ValueError: got a dict: pass its values in the sheaf's order"),
+        ({1: 2}, "ValueError: got a dict: pass a list of its keys, or of its values"),
         ((v for v in [1]), "ValueError: got a generator: pass list(...) of it"),
         ("abc", "ValueError: got 'abc': the vertices have no names"),
     ],
@@ -131,6 +131,8 @@ def test_integers_are_indices_not_names():
         F.with_labels(list("abcd")).subsheaf(["a", 1])
     with pytest.raises(ValueError, match="repeat a vertex, got vertex 1 at indices 0 and 1"):
         F.with_labels(list("abcd")).subsheaf(["b", "b"])
+    with pytest.raises(TypeError, match=r"got the name 'b': pass \['b'\]"):
+        F.with_labels(list("abcd")).subsheaf("b")
 
 
 NAMED = sc.CellularSheaf.random(nx.path_graph(list("dcbae")), 2, 2, seed=1)
