@@ -86,6 +86,7 @@ from sheafcoarsen._support.labels import (
 from sheafcoarsen._support.linalg import (
     RESIDUAL_LIMIT,
     by_real_columns,
+    eigenvectors,
     eps_of,
     inf_norm,
     norm,
@@ -142,6 +143,7 @@ __all__ = [
     "csr_matrix",
     "decode_labels",
     "dimensions",
+    "eigenvectors",
     "encode_labels",
     "eps_of",
     "field_array",

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.linalg
 
 RESIDUAL_LIMIT = 30.0
 """Upper bound on ``norm(error) / (n eps product of norms)`` for identities that hold.
@@ -37,6 +38,17 @@ def norm(array: npt.ArrayLike) -> float:
 def inf_norm(A: Any) -> float:
     """Return the largest row sum of absolute values of a sparse or dense matrix."""
     return float(abs(A).sum(axis=1).max(initial=0.0))
+
+
+def eigenvectors(A: np.ndarray, first: int, last: int) -> np.ndarray:
+    """Return the eigenvectors ``first`` to ``last`` of a Hermitian matrix, by ascending eigenvalue.
+
+    LAPACK's subsets fail now and then if many eigenvalues are equal; then all are computed.
+    """
+    try:
+        return scipy.linalg.eigh(A, subset_by_index=[first, last])[1]
+    except np.linalg.LinAlgError:
+        return scipy.linalg.eigh(A, driver="evd")[1][:, first : last + 1]
 
 
 def zero_level(n: Any, eps: float, size: Any) -> Any:

@@ -156,16 +156,16 @@ def pilot_target(sheaf: CellularSheaf, P: Partition) -> float:
     coarse = coarse / top
     level = zero_level(max(int(dims.max()), m), eps, 1.0)
     count = 2 * number
-    while is_large(m, count):
-        try:
-            values = lowest_sparse(coarse, count, eps)[0]
-        except np.linalg.LinAlgError:
-            break
-        values = values[values > level]
-        if len(values) >= number:
-            return float(values[number - 1]) * top
-        count *= 4
-    with single_threaded_blas():
+    with single_threaded_blas():  # for the same bits with any number of threads
+        while is_large(m, count):
+            try:
+                values = lowest_sparse(coarse, count, eps)[0]
+            except np.linalg.LinAlgError:
+                break
+            values = values[values > level]
+            if len(values) >= number:
+                return float(values[number - 1]) * top
+            count *= 4
         values = np.linalg.eigvalsh(coarse.toarray())
     values = values[values > level]
     return float(values[:number][-1]) * top if len(values) else top

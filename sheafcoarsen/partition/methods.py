@@ -9,7 +9,7 @@ import scipy.sparse.linalg
 from scipy.cluster.vq import kmeans2
 
 from sheafcoarsen._kernels import partition as kernels
-from sheafcoarsen._support import EPS, read_only, single_threaded_blas
+from sheafcoarsen._support import EPS, eigenvectors, read_only, single_threaded_blas
 from sheafcoarsen.operators import coboundary
 from sheafcoarsen.partition.links import (
     HEAVIEST,
@@ -251,7 +251,7 @@ def _leading_eigenvectors(
     n = matrix.shape[0]
     if n <= 1000:  # faster than Lanczos
         with single_threaded_blas():
-            return scipy.linalg.eigh(matrix.toarray(), subset_by_index=[n - k, n - 1])[1]
+            return eigenvectors(matrix.toarray(), n - k, n - 1)
     v0 = rng.standard_normal(n)
     try:
         return scipy.sparse.linalg.eigsh(matrix, k, which="LA", v0=v0, tol=1e-6, maxiter=100)[1]

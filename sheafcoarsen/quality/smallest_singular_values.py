@@ -11,7 +11,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse
 
-from sheafcoarsen._support import EPS, RESIDUAL_LIMIT, single_threaded_blas
+from sheafcoarsen._support import EPS, RESIDUAL_LIMIT, eigenvectors, single_threaded_blas
 from sheafcoarsen.exceptions import SingularProblemWarning
 from sheafcoarsen.modes import MAX_DENSE, SPARSE_ABOVE, SPARSE_SHARE
 from sheafcoarsen.quality.small_components import split_components
@@ -126,7 +126,7 @@ def low_pairs(
                     "large for a dense solver: use a smaller k"
                 )
             A = (D.conj().T @ D).toarray()
-            X = scipy.linalg.eigh(A, subset_by_index=[0, min(m, n - 1)])[1]
+            X = eigenvectors(A, 0, min(m, n - 1))
         remaining = n - kernel  # dimension of the complement of the known kernel
         sigma, X = singular_pairs(D, X)
         zeros = int((sigma <= level).sum())

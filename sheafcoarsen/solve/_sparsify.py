@@ -103,7 +103,8 @@ class Sparsification(ReadOnly):
 
         L and L' are the Laplacians of ``fine`` and ``sheaf``: lo x* L x <= x* L' x <= hi x* L x for
         every x. The bounds are computed once, by Lanczos iterations with L^+ L' to a residual of
-        1e-5; their error is about its square. They are (1, 1) if L = 0.
+        1e-5; their error is about its square divided by the gap to the other eigenvalues. They are
+        (1, 1) if L = 0.
 
         Returns
         -------
@@ -261,12 +262,15 @@ def _extreme_ratios(
 
     L and L' are the Laplacians of F and G, and ``solve`` is the solver of ``own_unit(F)``. In the
     inner product of L the operator is Hermitian; residuals are measured in its norm, so that an
-    eigenvalue lies within the residual of each Ritz value. Ritz values lie between the extreme
-    eigenvalues, so that the iteration ends as soon as one is further than ``allowed`` from 1.
+    eigenvalue lies within the residual of each Ritz value. It is the extreme one if the Ritz value
+    did not move in the last 10 steps, or the Krylov space is exhausted. Ritz values lie between the
+    extreme eigenvalues, so that the iteration ends as soon as one is further than ``allowed`` from
+    1.
     """
     fine, unit = unit_sheaf(F)
     steps = 400
     T = np.zeros((steps, steps), fine.dtype)  # Q* L' Q in the upper triangle
+    spans: list[float] = []  # hi - lo of all steps
     Q = LQ = np.zeros((fine.dim_c0, 0), fine.dtype)
     with single_threaded_blas():
         L, A = laplacian(fine), laplacian(unit_sheaf(G, unit)[0])
@@ -280,7 +284,11 @@ def _extreme_ratios(
                 values, vectors = np.linalg.eigh(T[:k, :k], UPLO="U")
                 lo, hi = float(values[0]), float(values[-1])
                 residual = size * np.abs(vectors[-1, [0, -1]]).max()
-                if residual <= CLOSE or max(1 - lo, hi - 1) > allowed:
+                spans.append(hi - lo)
+                settled = len(spans) > 10 and spans[-1] - spans[-11] <= CLOSE**2
+                if max(1 - lo, hi - 1) > allowed or size <= CLOSE / 10:
+                    return lo, hi
+                if residual <= CLOSE and settled:
                     return lo, hi
             elif size == 0:  # L = L' = 0: all bounds hold
                 return 1.0, 1.0

@@ -24,7 +24,7 @@ This takes at most a few minutes and a few gigabytes.
 """
 
 DENSE_BELOW = 100_000
-"""Number of entries of D up to which a dense QR replaces the iteration; it takes about 10 ms."""
+"""Number of entries of D up to which a dense QR replaces the iteration; it takes up to 50 ms."""
 
 ROUNDS = 8
 """Maximum number of refinement rounds."""
@@ -81,6 +81,10 @@ class NormalEquations:
             warned = [w for w in caught if issubclass(w.category, SingularProblemWarning)]
             self.rank_warning = str(warned[0].message) if warned else None
 
+    @property
+    def _is_small(self) -> bool:
+        return self.method == "direct" and self.D.shape[0] * self.D.shape[1] <= DENSE_BELOW
+
     def gradient(self, r: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Return D* (r - D y), projected orthogonally to ker D."""
         return orthogonal_part(self.adjoint @ (r - self.D @ y), self.kernel)
@@ -94,7 +98,7 @@ class NormalEquations:
         y = np.zeros((self.D.shape[1], r.shape[1]), np.result_type(self.D.dtype, r.dtype))
         if self.bound == 0 or not r.size:
             return y
-        if self.method == "direct" and self.D.shape[0] * self.D.shape[1] <= DENSE_BELOW:
+        if self._is_small:
             return fit_densely(self.D.toarray(), r, self.kernel)
         g = self.gradient(r, y)
         for _ in range(ROUNDS):
@@ -139,10 +143,15 @@ class NormalEquations:
     def smallest(self) -> float:
         """Return an estimate of the smallest positive singular value of D, relative to norm(D).
 
-        A step of inverse iteration gives this upper bound, sharp if the value is far below others.
+        Of large problems, a step of inverse iteration gives this upper bound, sharp if the value is
+        far below others.
         """
         if self.bound == 0 or self.method == "plain":
             return 1.0
+        if self._is_small:
+            values = np.linalg.svd(self.D.toarray(), compute_uv=False)
+            rank = self.D.shape[1] - (0 if self.kernel is None else self.kernel.shape[1])
+            return float(values[rank - 1] / values[0]) if 0 < rank <= len(values) else 1.0
         g = np.random.default_rng(0).standard_normal((self.D.shape[1], 1)).astype(self.D.dtype)
         # only the order of magnitude is needed
         z = self.correction(orthogonal_part(g, self.kernel), 1e-2)
@@ -182,14 +191,25 @@ def minimize(
 def fit_densely(D: np.ndarray, r: np.ndarray, kernel: Any) -> np.ndarray:
     """Return the y of least norm that minimizes norm(D y - r), by QR with column pivoting.
 
-    ``kernel`` is an orthonormal basis of ker D. Rows are ordered by size, which makes the errors of
-    each row relative to its own entries (Cox and Higham, 1998).
+    ``kernel`` is an orthonormal basis of ker D. Before each reflection the largest entry of the
+    column is brought to the top, which makes the errors of each row relative to its own entries,
+    however different their sizes are (Powell and Reid 1969; Cox and Higham 1998).
     """
-    rows = np.argsort(-np.abs(D).max(axis=1, initial=0.0), kind="stable")
-    D, r = D[rows], r[rows]
-    Q, R, order = scipy.linalg.qr(D, mode="economic", pivoting=True)
-    rank = min(D.shape[1] - (0 if kernel is None else kernel.shape[1]), len(D))
-    y = np.zeros((D.shape[1], r.shape[1]), np.result_type(D, r))
-    right = (Q.conj().T @ r)[:rank]
-    y[order[:rank]] = scipy.linalg.solve_triangular(R[:rank, :rank], right) if rank else 0
+    n, rank = D.shape[1], min(D.shape[1] - (0 if kernel is None else kernel.shape[1]), len(D))
+    A = np.hstack([D, r])  # becomes [R, Q* r]
+    order = np.arange(n)
+    for k in range(rank):
+        j = k + int(np.linalg.norm(A[k:, k:n], axis=0).argmax())
+        A[:, [k, j]], order[[k, j]] = A[:, [j, k]], order[[j, k]]
+        i = k + int(np.abs(A[k:, k]).argmax())
+        A[[k, i]] = A[[i, k]]
+        v = A[k:, k].copy()
+        phase = v[0] / abs(v[0]) if v[0] else 1.0
+        v[0] += phase * np.linalg.norm(v)
+        if v[0]:
+            v /= np.linalg.norm(v)
+            A[k:, k:] -= 2 * v[:, None] * (v.conj() @ A[k:, k:])
+    y = np.zeros((n, r.shape[1]), A.dtype)
+    right = A[:rank, n:]
+    y[order[:rank]] = scipy.linalg.solve_triangular(A[:rank, :rank], right) if rank else 0
     return orthogonal_part(y, kernel)

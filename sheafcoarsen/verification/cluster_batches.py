@@ -91,10 +91,10 @@ class Piece:
         far = np.concatenate([labels[others], C.sheaf.edges[self.coarse_edges].reshape(-1)])
         beyond = np.unique(far[(far < lo) | (far >= hi)])
         self.clusters = np.concatenate([np.arange(lo, hi), beyond])
-        self.sheaf = part_of(C.fine, self.edges, self.vertices)
+        self.sheaf = part_of(C.fine, self.edges, self.vertices, self.double)
         self.internal = np.flatnonzero(away[:, 0] == away[:, 1])  # indices in the batch
         self.internal_cluster = away[self.internal, 0] - lo
-        self.coarse = part_of(C.sheaf, self.coarse_edges, self.clusters)
+        self.coarse = part_of(C.sheaf, self.coarse_edges, self.clusters, self.double)
         dims = C.fine.vertex_dims
         self.coordinates = range_of_blocks(C.fine.vertex_offsets, self.vertices)
         self.n_rows = int(dims[self.own].sum())  # rows of C^0 on the clusters
@@ -136,12 +136,12 @@ class Piece:
     def internal_laplacian(self) -> csr_array:
         """Return blockdiag(L_a) in double precision, the reference for internal modes."""
         vertices = np.arange(len(self.own))
-        return laplacian(part_of(self.sheaf, self.internal, vertices, self.double))
+        return laplacian(part_of(self.sheaf, self.internal, vertices))
 
     def principal_laplacian(self) -> csr_array:
         """Return blockdiag(L[C_a, C_a]) in double precision, the reference for principal modes."""
         every = np.arange(len(self.edges)), np.arange(len(self.vertices))
-        L = laplacian(part_of(self.sheaf, *every, self.double))
+        L = laplacian(part_of(self.sheaf, *every))
         own = coo_array(L[: self.n_rows, : self.n_rows])
         row, column = own.coords
         same = self.row_cluster[row] == self.row_cluster[column]

@@ -148,6 +148,17 @@ def test_small_extensions_are_exact_even_if_weights_differ_by_many_digits(seed, 
     assert_residual(fit.x - wanted, 1.0, n=51)
 
 
+@pytest.mark.parametrize(("large", "small"), [(1e4, 1e2), (1e6, 1e3), (1e8, 1e4)])
+def test_values_that_contradict_each_other_do_not_disturb_weaker_parts(large, small):
+    """Vertices 3 and 4 are tied to vertex 0 alone; 2 is between the values 1 and -2."""
+    maps = [[[large]], [[large]], [[small]], [[1.0]]]
+    F = CellularSheaf([[0, 2], [2, 1], [3, 4], [3, 0]], maps, maps)
+    x = quietly(F, [0, 1], [[1.0], [-2.0]])
+    assert_residual(x - [1, -2, -0.5, 1, 1], x, n=5)
+    fit = sc.least_squares(F, np.zeros(4), vertices=[0, 1], values=[[1.0], [-2.0]])
+    assert_residual(fit.x - [1, -2, -0.5, 1, 1], x, n=5)
+
+
 def test_free_directions_are_found_if_the_maps_of_one_stalk_differ_by_six_digits():
     """The kernel is spanned by (1, 1) at vertex 0 and 2 at vertex 1; L holds it to 1e-4 only."""
     s = 2.0**-13

@@ -174,3 +174,19 @@ def test_bounds_see_weak_edges_next_to_strong_ones():
     assert lo < 0.7
     assert hi > 1.3
     np.testing.assert_allclose(sc.sparsify(strong, 0.8).bounds(), (lo, hi), rtol=1e-4)
+
+
+@pytest.mark.parametrize(("seed", "decades"), [(19, 10), (40, 15)])
+def test_bounds_enclose_eigenvalues_that_are_close_to_each_other(seed, decades):
+    """The quotients of cochains that are 1 at some vertices and 0 at others lie between them."""
+    edges = np.array(nx.random_regular_graph(8, 16, seed=seed).edges)
+    weight = 10 ** np.random.default_rng(seed).uniform(-decades, 0, len(edges))
+    F = sc.CellularSheaf.constant(edges, weight=weight)
+    Z = sc.sparsify(F, 0.9, seed=0)
+    lo, hi = Z.bounds()
+    cuts = np.random.default_rng(0).integers(0, 2, (16, 1000)).astype(float)
+    cuts = cuts[:, np.ptp(cuts, axis=0) > 0]
+    quotients = sc.energy(Z.sheaf, cuts) / sc.energy(F, cuts)
+    assert lo - 1e-6 <= quotients.min()
+    assert quotients.max() <= hi + 1e-6
+    assert sc.verify(Z).passed, str(sc.verify(Z))

@@ -1,7 +1,15 @@
 import numpy as np
 import pytest
+import scipy.linalg
 
-from sheafcoarsen._support import RESIDUAL_LIMIT, eps_of, norm, residual_ratio, zero_level
+from sheafcoarsen._support import (
+    RESIDUAL_LIMIT,
+    eigenvectors,
+    eps_of,
+    norm,
+    residual_ratio,
+    zero_level,
+)
 from tests.support.helpers import LIMIT, assert_residual, residual, same_subspace
 
 DTYPES = [np.float32, np.float64, np.complex64, np.complex128]
@@ -122,3 +130,17 @@ def test_same_subspace_does_not_depend_on_the_basis():
 
 def test_residual_limit_equals_that_of_the_tests():
     assert RESIDUAL_LIMIT == LIMIT
+
+
+def test_eigenvectors_are_found_if_lapack_fails_on_a_subset(monkeypatch):
+    A = np.diag([3.0, 1.0, 2.0, 4.0])
+    expected, eigh = eigenvectors(A, 1, 2), scipy.linalg.eigh
+
+    def fails(A, subset_by_index=None, **options):
+        if subset_by_index is not None:
+            raise np.linalg.LinAlgError("Internal Error.")
+        return eigh(A, **options)
+
+    monkeypatch.setattr(scipy.linalg, "eigh", fails)
+    np.testing.assert_array_equal(abs(eigenvectors(A, 1, 2)), abs(expected))
+    np.testing.assert_array_equal(abs(expected), np.eye(4)[:, [2, 0]])

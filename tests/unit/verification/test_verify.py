@@ -146,3 +146,12 @@ def test_all_levels_of_a_hierarchy_are_verified():
     wrong = last.sheaf.with_maps(2 * last.sheaf.tail_data, 2 * last.sheaf.head_data)
     broken = dataclasses.replace(H, levels=(*H[:2], dataclasses.replace(last, sheaf=wrong)))
     assert {c.name.partition(":")[0] for c in sc.verify(broken) if not c.passed} == {"level 2"}
+
+
+@pytest.mark.parametrize("tiny", [1e-20, 1e-30, 1e-37, 1e-44])
+def test_tiny_maps_in_single_precision_pass(tiny):
+    """Their squares underflow, but not in double precision."""
+    one, none, small = (np.array([[x]], np.float32) for x in (1.0, 0.0, tiny))
+    F = sc.CellularSheaf([[0, 1], [1, 2]], [one, small], [none, one])
+    V = sc.verify(sc.coarsen(F, sc.Partition([0, 1, 2]), 1))
+    assert V.passed, str(V)
