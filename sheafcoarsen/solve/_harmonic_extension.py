@@ -86,8 +86,8 @@ def harmonic_extension(
 
     Notes
     -----
-    Small problems are solved by a QR decomposition of delta_I that keeps small weights exact next to
-    large ones. The method of others is that of :class:`Solver` with the vertices fixed, but
+    Small problems are solved by a QR decomposition of delta_I that keeps small weights exact next
+    to large ones. The method of others is that of :class:`Solver` with the vertices fixed, but
     residuals are computed as delta* (delta x) in double precision and reduced to rounding level.
     :func:`global_sections` of the sheaf on the other vertices determines the free directions.
 
