@@ -224,7 +224,7 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
     sheaf : CellularSheaf
     P : Partition
     rank : int, array_like of int of shape (K,), rule from ``sc.ranks``, or LocalModes
-        Number of modes that each cluster retains, at most its dimension N_a, or modes that are
+        Number of modes that each cluster retains (all N_a if that is less), or modes that are
         already computed, with their own local operator. Pass either ``rank`` or ``basis``.
     basis : sequence of arrays, R_a of shape (N_a, r_a), optional
         Your own prolongation blocks, which need not be orthonormal and are cast to the sheaf's
