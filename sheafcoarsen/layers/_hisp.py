@@ -171,7 +171,7 @@ class Pooling(ReadOnly):
     def refresh(self, sheaf: CellularSheaf, X: CochainLike) -> Pooling:
         """Pool again with new maps on the same graph, for example between two training steps.
 
-        Clusters, the adjacency matrix (without new loops) and all index arrays are reused
+        Clusters, the adjacency matrix (with the old loops) and all index arrays are reused
         (:meth:`Coarsening.recoarsen`). Index arrays are recomputed if loops differ: the coarse
         sheaf of a layer has none if the internal energy of its maps was zero.
 
@@ -246,7 +246,7 @@ class HiSP:
 
     On the trivial scalar sheaf, with ``local_operator="internal"``, Reduce is the pooling of
     EigenPool (``eq:local_spectral_reduction``). Pooling commutes with disjoint unions of sheaves
-    and partitions, except by "oversampled" modes, whose target depends on all clusters.
+    and partitions, except with "oversampled" modes, whose target depends on all clusters.
 
     Parameters
     ----------

@@ -82,9 +82,9 @@ def select(
             Spectral clustering of the adjacency, as in the paper: k-means on the normalized rows
             of the lowest eigenvectors of the normalized graph Laplacian, component by component;
             then disconnected clusters are repaired. There may be at most 500 clusters, which are
-            not balanced. For a sheaf with other maps than equal multiples of the identity at both
-            ends of every edge, the rows are those of its own low modes, which may reveal clusters
-            of consistent transports, and the camps of a signed graph if nothing else divides it.
+            not balanced. Unless both maps of every edge of a sheaf are the same multiple of the
+            identity, the rows are those of its own low modes, which may reveal clusters of
+            consistent transports, and the camps of a signed graph if nothing else divides it.
         "metis"
             METIS, with the optional package pymetis; its empty and disconnected parts are
             repaired.

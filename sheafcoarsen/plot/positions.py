@@ -48,7 +48,7 @@ def vertex_places(F: Any, pos: Any) -> np.ndarray:
             if place is None or any(x != x for x in np.ravel(place)):  # NaN differs from itself
                 known = f"`pos[{name!r}]` is {place}" if name in pos else f"lacks {name!r}"
                 wanted = "`pos` must hold a position for every vertex"
-                raise ValueError(f"{wanted}, but {known}: add it, or omit `pos`")
+                raise ValueError(f"{wanted}, but {known}: add one, or omit `pos`")
         pos = [pos[name] for name in names]
         if n == 0:
             return np.zeros((0, 2))

@@ -160,8 +160,9 @@ def certificate(C: Coarsening) -> Certificate:
         )
     gap = modes.next_eigenvalues.astype(np.float64)
     level = zero_energy(C.clusters.dims, C.fine.dtype, modes.operator_norms)
-    gamma = float(np.maximum(gap - level, 0.0).min(initial=np.inf))
-    beta, eps = _crossing_norm(C), eps_of(C.fine.dtype)
+    eps = eps_of(C.fine.dtype)  # to which the gaps were rounded
+    gamma = float(np.maximum(gap * (1 - eps) - level, 0.0).min(initial=np.inf))
+    beta = _crossing_norm(C)
     size = float(modes.operator_norms.max(initial=0.0)) + beta * beta  # upper bound on norm(L)
     rounding = RESIDUAL_LIMIT * C.sheaf.dim_c0 * eps * size
     if gamma == 0:

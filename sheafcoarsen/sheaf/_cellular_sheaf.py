@@ -272,7 +272,10 @@ def check_sheaf(value: object, name: str = "sheaf") -> CellularSheaf:
     if isinstance(getattr(value, "sheaf", None), CellularSheaf):
         remedy = ": pass its attribute `sheaf`"
     elif isinstance(value, nx.Graph | np.ndarray) or scipy.sparse.issparse(value):
-        remedy = ": CellularSheaf.constant(graph) makes one, from_laplacian(L) one of a Laplacian"
+        remedy = (
+            ": CellularSheaf.constant(graph) makes one of a graph, "
+            "CellularSheaf.from_laplacian(L) of a Laplacian"
+        )
     raise TypeError(f"`{name}` must be a CellularSheaf, got {type(value).__name__}{remedy}")
 
 

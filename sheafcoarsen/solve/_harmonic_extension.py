@@ -81,8 +81,8 @@ def harmonic_extension(
     -----
     SingularProblemWarning
         If L_II is singular, as for a component without given values or stalk vectors that all maps
-        send to 0; or so nearly singular that rounding decides, as for maps 1e-7 times as large as
-        others.
+        send to 0; or so nearly singular that rounding errors can decide, as for maps 1e-7 times as
+        large as others.
 
     Notes
     -----
@@ -216,7 +216,7 @@ def _warn_if_undetermined(
     elif len(vertices) and len(inside) and (smallest := problem.smallest()) < weak:
         message = (
             "the given values hardly determine the others: in some direction delta has only "
-            f"{smallest:.3g} of its norm, and rounding decides the extension there "
+            f"{smallest:.3g} of its norm, and rounding errors can decide the extension there "
             "(are some maps far smaller than the others?)"
         )
     else:

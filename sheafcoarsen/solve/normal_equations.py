@@ -1,4 +1,4 @@
-"""Least squares accurate to rounding: refined conjugate gradients on the normal equations."""
+"""Least squares accurate to rounding: by QR, or refined conjugate gradients on L."""
 
 import contextlib
 import warnings
@@ -24,7 +24,7 @@ This takes at most a few minutes and a few gigabytes.
 """
 
 DENSE_BELOW = 100_000
-"""Number of entries of D up to which a dense QR replaces the iteration; it takes up to 50 ms."""
+"""Number of entries of D up to which a dense QR replaces the iteration; it takes up to 0.1 s."""
 
 ROUNDS = 8
 """Maximum number of refinement rounds."""
@@ -204,9 +204,8 @@ def fit_densely(D: np.ndarray, r: np.ndarray, kernel: Any) -> np.ndarray:
         i = k + int(np.abs(A[k:, k]).argmax())
         A[[k, i]] = A[[i, k]]
         v = A[k:, k].copy()
-        phase = v[0] / abs(v[0]) if v[0] else 1.0
-        v[0] += phase * np.linalg.norm(v)
         if v[0]:
+            v[0] += v[0] / abs(v[0]) * np.linalg.norm(v)
             v /= np.linalg.norm(v)
             A[k:, k:] -= 2 * v[:, None] * (v.conj() @ A[k:, k:])
     y = np.zeros((n, r.shape[1]), A.dtype)

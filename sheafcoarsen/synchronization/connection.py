@@ -134,7 +134,8 @@ class Poses(NamedTuple):
         if not self.positions.size:
             return np.ascontiguousarray(blocks.reshape(-1, d))
         blocks = np.concatenate([blocks, self.positions[:n, None, :]], axis=1)
-        return np.ascontiguousarray(np.concatenate([blocks.reshape(-1, d), self.positions[n:]]))
+        x = np.concatenate([blocks.reshape(-1, d), self.positions[n:]])
+        return np.ascontiguousarray(x)  # of a single pose, blocks are in Fortran order
 
 
 def read_connection(sheaf: CellularSheaf) -> Connection:

@@ -72,7 +72,10 @@ def part_of(
 
 
 class Piece:
-    """Clusters lo to hi - 1 with all adjacent edges; rows and columns of the clusters are first."""
+    """Clusters lo to hi - 1 with all adjacent edges, in double precision.
+
+    Rows and columns of the clusters are first.
+    """
 
     def __init__(self, whole: Pieces, lo: int, hi: int) -> None:
         C = whole.C
@@ -134,12 +137,12 @@ class Piece:
         return csr_array(own @ X)
 
     def internal_laplacian(self) -> csr_array:
-        """Return blockdiag(L_a) in double precision, the reference for internal modes."""
+        """Return blockdiag(L_a), the reference for internal modes."""
         vertices = np.arange(len(self.own))
         return laplacian(part_of(self.sheaf, self.internal, vertices))
 
     def principal_laplacian(self) -> csr_array:
-        """Return blockdiag(L[C_a, C_a]) in double precision, the reference for principal modes."""
+        """Return blockdiag(L[C_a, C_a]), the reference for principal modes."""
         every = np.arange(len(self.edges)), np.arange(len(self.vertices))
         L = laplacian(part_of(self.sheaf, *every))
         own = coo_array(L[: self.n_rows, : self.n_rows])

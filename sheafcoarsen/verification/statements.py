@@ -47,7 +47,7 @@ def _decomposition(e: Evidence) -> Outcome:
 def _omitted_loops_reason(e: Evidence) -> str | None:
     """Return the reason why statements on the coarse sheaf do not apply without loops, or None."""
     if e.C.loops or e.loopless or e.C.sheaf.n_edges > e.C.n_crossing_edges:
-        return None
+        return None  # loops that are there are checked
     return "loops=False omits the retained internal energy"
 
 
@@ -277,8 +277,8 @@ def _sections_kept(e: Evidence) -> Outcome:
     if e.isometry.ratio >= RESIDUAL_LIMIT:
         return e.isometry, "exact"
     modes = e.modes
-    sizes = modes.operator_norms.astype(np.float64)
-    level = np.zeros(e.K) if oversampled else zero_energy(e.n, C.fine.dtype, sizes)
+    norms = modes.operator_norms
+    level = np.zeros(e.K) if oversampled else zero_energy(e.n, C.fine.dtype, norms)
     lost = np.flatnonzero(modes.next_eigenvalues <= level)
     if lost.size:
         a = lost[0]

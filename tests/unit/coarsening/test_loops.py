@@ -136,7 +136,7 @@ def test_dependent_columns_give_a_single_loop_row(dtype, scale):
 @pytest.mark.parametrize("operator", ["internal", "principal", "oversampled", "basis"])
 @pytest.mark.parametrize("dtype", [np.float32, np.complex64])
 def test_loops_of_maps_in_single_precision_keep_low_modes(dtype, operator):
-    """The low modes have 6e-5 of the norm of L_a, which is below 4 n eps but not its square."""
+    """The lowest have 6e-5 of the norm of L_a, less than 4 n eps, but more than its square."""
     F, P = CellularSheaf.constant(nx.path_graph(400)), Partition(np.arange(400) // 200)
     double, single = (
         F.with_maps(F.tail_data.astype(kind), F.head_data.astype(kind))

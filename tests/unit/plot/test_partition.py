@@ -99,7 +99,7 @@ def test_positions_may_be_given_by_vertex_name(ax):
     plot.partition(C, MappingProxyType(places), ax=ax)
     drawn = collections(ax.child_axes[0])["vertices"].get_offsets()
     np.testing.assert_array_equal(drawn, [places[name] for name in F.vertex_labels])
-    with pytest.raises(ValueError, match="but lacks 'c': add it, or omit `pos`"):
+    with pytest.raises(ValueError, match="but lacks 'c': add one, or omit `pos`"):
         plot.partition(C, {name: place for name, place in places.items() if name != "c"}, ax=ax)
     with pytest.raises(ValueError, match=r"every vertex, but `pos\['c'\]` is None"):
         plot.elimination(sc.eliminate(F), places | {"c": None}, ax=ax)

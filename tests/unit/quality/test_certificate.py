@@ -199,3 +199,14 @@ def test_gamma_is_the_gap_minus_its_rounding_error(scale):
     rounding = 4 * 3 * eps_of(F.dtype) * 4  # 4 N_a eps norm(L_a, inf)
     gap = sc.certificate(C).gamma / scale / scale
     assert 1 - 1.5 * rounding < gap < 1 - 0.5 * rounding
+
+
+def test_gamma_is_a_lower_bound_in_single_precision():
+    """The eigenvalues that it comes from are rounded, half of them upwards."""
+    for seed in range(20):
+        F = CellularSheaf.random(nx.path_graph(8), 2, 2, seed=seed)
+        F = F.with_maps(F.tail_data.astype(np.float32), F.head_data.astype(np.float32))
+        double = F.with_maps(F.tail_data.astype(float), F.head_data.astype(float))
+        P = Partition(np.arange(8) // 4)
+        gap = sc.local_modes(double, P, 2).next_eigenvalues.min()
+        assert sc.certificate(sc.coarsen(F, P, 2)).gamma <= gap

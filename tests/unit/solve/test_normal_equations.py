@@ -198,6 +198,17 @@ def test_thousands_of_sections_need_no_basis(monkeypatch):
     assert size(p) > 0.3 * size(x)
 
 
+def test_the_smallest_singular_value_of_small_problems_is_exact():
+    """Inverse iteration with D* D cannot resolve values below the root of eps."""
+    w = 10 ** np.random.default_rng(0).uniform(-9, 9, 50)
+    F = CellularSheaf([(i, i + 1) for i in range(50)], w.reshape(-1, 1, 1), w.reshape(-1, 1, 1))
+    rest = grounded(F, np.isin(np.arange(51), [0, 50]))
+    D = sc.coboundary(rest)
+    values = np.linalg.svd(D.toarray(), compute_uv=False)
+    problem = NormalEquations(D, rest, method="direct")
+    assert problem.smallest() == pytest.approx(values[-1] / values[0], rel=1e-6)
+
+
 def test_progress_is_shown_only_on_request(capsys, monkeypatch):
     monkeypatch.setattr("sheafcoarsen.solve.normal_equations.DENSE_BELOW", 0)
     x = sc.nearest_section(PATH, np.ones(8))
