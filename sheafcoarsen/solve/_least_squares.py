@@ -36,7 +36,7 @@ from sheafcoarsen.solve._solver import (
     solve_in_range,
     tolerance,
 )
-from sheafcoarsen.solve.normal_equations import DENSE_BELOW, fit_densely
+from sheafcoarsen.solve.normal_equations import fit_densely, is_small
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -192,7 +192,7 @@ def _minimized(
     first = gradient = (adjoint @ (b - delta @ x))[free]
     measure = relative_measure(solve, first)
     residuals, iterations = measure(gradient), 0
-    by_qr = solve.method == "direct" and free.sum() * delta.shape[0] <= DENSE_BELOW
+    by_qr = is_small(solve.method, delta.shape[0], int(free.sum()))
     if by_qr:
         dense = delta[:, np.flatnonzero(free)].toarray().astype(np.result_type(x, np.float64))
         x = x.copy()

@@ -35,6 +35,11 @@ def column_units(x: np.ndarray) -> np.ndarray:
     return np.array([power_of_two(size) for size in np.abs(x).max(axis=0, initial=0.0)])
 
 
+def is_small(method: str, rows: int, columns: int) -> bool:
+    """Return whether a problem with a D of this shape is solved by QR."""
+    return method == "direct" and rows * columns <= DENSE_BELOW
+
+
 def has_many_sections(sheaf: CellularSheaf) -> bool:
     """Return whether the dimensions of the components imply too many sections for a basis."""
     labels = component_labels(sheaf.n_vertices, sheaf.edges)
@@ -81,10 +86,6 @@ class NormalEquations:
             warned = [w for w in caught if issubclass(w.category, SingularProblemWarning)]
             self.rank_warning = str(warned[0].message) if warned else None
 
-    @property
-    def _is_small(self) -> bool:
-        return self.method == "direct" and self.D.shape[0] * self.D.shape[1] <= DENSE_BELOW
-
     def gradient(self, r: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Return D* (r - D y), projected orthogonally to ker D."""
         return orthogonal_part(self.adjoint @ (r - self.D @ y), self.kernel)
@@ -98,7 +99,7 @@ class NormalEquations:
         y = np.zeros((self.D.shape[1], r.shape[1]), np.result_type(self.D.dtype, r.dtype))
         if self.bound == 0 or not r.size:
             return y
-        if self._is_small:
+        if is_small(self.method, *self.D.shape):
             return fit_densely(self.D.toarray(), r, self.kernel)
         g = self.gradient(r, y)
         for _ in range(ROUNDS):
@@ -148,7 +149,7 @@ class NormalEquations:
         """
         if self.bound == 0 or self.method == "plain":
             return 1.0
-        if self._is_small:
+        if is_small(self.method, *self.D.shape):
             values = np.linalg.svd(self.D.toarray(), compute_uv=False)
             rank = self.D.shape[1] - (0 if self.kernel is None else self.kernel.shape[1])
             return float(values[rank - 1] / values[0]) if 0 < rank <= len(values) else 1.0

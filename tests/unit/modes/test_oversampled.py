@@ -5,6 +5,7 @@ import dataclasses
 import networkx as nx
 import numpy as np
 import pytest
+import threadpoolctl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -537,3 +538,21 @@ def test_kernels_of_patches_with_fewer_edges_than_start_vectors():
     C = sc.coarsen(F, P, sc.ranks.kernel(), local_operator="oversampled")
     assert C.ranks.tolist() == [1, 15]
     assert sc.cohomology_dims(C.sheaf)[0] == 16
+
+
+def test_the_pilot_uses_one_blas_thread(monkeypatch):
+    """With more, its bits would depend on their number."""
+    seen = []
+
+    def recorded(*args):
+        pools = threadpoolctl.threadpool_info()
+        seen.extend(pool["num_threads"] for pool in pools if pool["user_api"] == "blas")
+        raise np.linalg.LinAlgError  # then the dense solver is used
+
+    monkeypatch.setattr(oversampled_problems, "lowest_sparse", recorded)
+    monkeypatch.setattr(oversampled_problems, "is_large", lambda m, count: True)
+    F = gallery.bundle(nx.grid_2d_graph(12, 12), 2, noise=0.2, seed=0)
+    with threadpoolctl.threadpool_limits(2, "blas"):
+        sc.coarsen(F, sc.select(F, 8), 3, local_operator="oversampled")
+    assert seen
+    assert set(seen) == {1}

@@ -186,7 +186,7 @@ def test_refinement_is_accurate_if_some_edges_weigh_far_more(seed):
 @pytest.mark.parametrize("spread", [2, 3])
 def test_tolerances_near_rounding_never_give_nan(spread, method, monkeypatch):
     """The first of two columns is zero, and the second takes several rounds."""
-    monkeypatch.setattr("sheafcoarsen.solve._least_squares.DENSE_BELOW", 0)
+    monkeypatch.setattr("sheafcoarsen.solve.normal_equations.DENSE_BELOW", 0)
     monkeypatch.setattr("sheafcoarsen.solve.multigrid.COARSEST", 20)
     F = SHEAVES["graph"]
     weights = 10.0 ** np.random.default_rng(1).uniform(-spread, spread, F.n_edges)
