@@ -50,7 +50,7 @@ def test_order_is_good_and_its_cost_is_correct(monkeypatch, worth, share):
     lengths = lengths_of_factor(L, order.rows)
     assert (order.operations, order.entries) == ((lengths**2).sum(), lengths.sum())
     assert order.operations < share * (lengths_of_factor(L, np.arange(F.dim_c0)) ** 2).sum()
-    assert Factors(L, 1.0, order)._factors.L.nnz == order.entries
+    assert Factors(L, 1.0, order)._lower.nnz == order.entries
 
 
 def test_cheaper_of_two_orders_is_returned(monkeypatch):
@@ -72,7 +72,7 @@ def test_cheaper_of_two_orders_is_returned(monkeypatch):
 def test_3d_grids_use_nested_dissection(monkeypatch):
     L = sc.laplacian(CellularSheaf.constant(nx.grid_graph((11, 11, 11))))
     best = elimination_order(L)
-    assert best.operations < 0.8 * (np.diff(Factors(L, 1.0)._factors.L.indptr) ** 2.0).sum()
+    assert best.operations < 0.8 * (np.diff(Factors(L, 1.0)._lower.indptr) ** 2.0).sum()
     monkeypatch.setattr(ordering, "DEGREE_ABOVE", np.inf)
     assert np.array_equal(elimination_order(L).rows, best.rows)
 
@@ -98,7 +98,7 @@ def test_counting_stops_at_the_limit():
 
 def test_order_is_not_worse_than_that_of_superlu():
     L = sc.laplacian(CellularSheaf.constant(nx.random_regular_graph(3, 300, seed=1)))
-    lengths = np.diff(Factors(L, 1.0)._factors.L.indptr)
+    lengths = np.diff(Factors(L, 1.0)._lower.indptr)
     assert elimination_order(L).operations <= 1.02 * (lengths.astype(float) ** 2).sum()
 
 
