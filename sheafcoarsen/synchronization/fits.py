@@ -233,7 +233,8 @@ def truncated_fit(
         poses = fit(weighted(connection, weights))  # poses of the last surrogate may be far off
         if not refine:
             return weights, poses
-        poses = refined_poses(weighted(connection, weights), poses)
+        # more steps change no result noticeably, and with many wrong edges take most of the time
+        poses = refined_poses(weighted(connection, weights), poses, steps=10)
         weights, poses = graduated(poses, connection, extends=False)
         for _ in range(10):  # the tested pose graphs need three
             poses = refined_poses(weighted(connection, weights), poses)
