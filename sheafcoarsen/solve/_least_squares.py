@@ -32,6 +32,7 @@ from sheafcoarsen.solve._solver import (
     Method,
     Solver,
     approximate_inverse,
+    column_norms,
     relative_measure,
     solve_in_range,
     tolerance,
@@ -191,7 +192,7 @@ def _minimized(
     free = np.repeat(~solve.fixed, solve.sheaf.vertex_dims)
     first = gradient = (adjoint @ (b - delta @ x))[free]
     measure = relative_measure(solve, first)
-    residuals, iterations = measure(gradient), 0
+    residuals, sizes, iterations = measure(gradient), np.inf, 0
     by_qr = is_small(solve.method, delta.shape[0], int(free.sum()))
     if by_qr:
         dense = delta[:, np.flatnonzero(free)].toarray().astype(np.result_type(x, np.float64))
@@ -205,15 +206,16 @@ def _minimized(
             step = np.asarray(error.result)
         iterations += solve.iterations
         x = x + step * unit
-        gradient, before = (adjoint @ (b - delta @ x))[free], residuals
-        residuals = measure(gradient)
-        # with factors, go on even below tol: a round is cheap, and x may gain digits
-        goes_on = (residuals > tol) | (solve.method == "direct")
-        if not (goes_on & (residuals < before / 2)).any():
+        gradient, before = (adjoint @ (b - delta @ x))[free], (residuals, sizes)
+        residuals, sizes = measure(gradient), column_norms(step)
+        improves = (residuals < before[0] / 2) | (sizes < before[1] / 2)
+        # with factors, go on even below tol: a round is cheap, and x gains digits though the
+        # gradient, which strong edges dominate, is at rounding level
+        if not (improves & ((residuals > tol) | (solve.method == "direct"))).any():
             break
-    sizes = (abs(adjoint) @ (abs(delta) @ abs(x) + abs(b)))[free]
+    scales = (abs(adjoint) @ (abs(delta) @ abs(x) + abs(b)))[free]
     terms = max(int(np.diff(A.indptr).max(initial=0)) for A in (delta, adjoint))
-    missed = ~(residuals <= tol + RESIDUAL_LIMIT * terms * eps_of(x.dtype) * measure(sizes))
+    missed = ~(residuals <= tol + RESIDUAL_LIMIT * terms * eps_of(x.dtype) * measure(scales))
     residual = float(residuals.max(initial=0.0))
     if missed.any():
         raise NotConverged(

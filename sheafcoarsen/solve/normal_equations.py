@@ -93,27 +93,25 @@ class NormalEquations:
     def solve(self, r: np.ndarray) -> np.ndarray:
         """Return the y of least norm that minimizes norm(D y - r), column by column.
 
-        Small problems are solved by QR. Otherwise refinement ends when the gradient is at rounding
-        level or does not decrease, because another solve would only amplify rounding errors.
+        Small problems are solved by QR. Otherwise refinement ends when neither gradients nor steps
+        decrease. Steps may do so though the gradient is at rounding level, where strong edges
+        dominate it.
         """
         y = np.zeros((self.D.shape[1], r.shape[1]), np.result_type(self.D.dtype, r.dtype))
         if self.bound == 0 or not r.size:
             return y
         if is_small(self.method, *self.D.shape):
             return fit_densely(self.D.toarray(), r, self.kernel)
-        g = self.gradient(r, y)
+        g, sizes = self.gradient(r, y), np.inf
         for _ in range(ROUNDS):
-            sizes = column_norms(g)
-            wanted = sizes > EPS / 4 * self._scale(r, y)
-            if not wanted.any():
-                break
-            step = np.zeros_like(y)
-            step[:, wanted] = self.correction(g[:, wanted])
-            trial = y + step
+            step = self.correction(g)
+            trial, before, sizes = y + step, sizes, column_norms(step)
             after = self.gradient(r, trial)
-            if not (column_norms(after) < sizes)[wanted].any():
+            if not ((column_norms(after) < column_norms(g)) | (sizes < before / 2)).any():
                 break
             y, g = trial, after
+            if (sizes <= EPS * column_norms(y)).all():
+                break
         y = orthogonal_part(y, self.kernel)
         gradient = column_norms(self.adjoint @ (r - self.D @ y))
         eps = eps_of(self.sheaf.dtype)

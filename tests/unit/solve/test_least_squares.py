@@ -169,9 +169,12 @@ def test_complex_values_with_real_data_solve_real_and_imaginary_parts(method):
     assert np.linalg.norm(x - real - 1j * imaginary) <= 1e-8 * np.linalg.norm(x)
 
 
-@pytest.mark.parametrize("seed", [1, 4, 6])
+@pytest.mark.parametrize("seed", range(6))
 def test_refinement_is_accurate_if_some_edges_weigh_far_more(seed):
-    """Too large for QR here; without refinement, the normal equations have an error of 4e-4."""
+    """Too large for QR here; the normal equations have an error of 4e-4 before refinement.
+
+    It must go on when the gradient is at rounding level: the error is up to 4e-7 then.
+    """
     edges = np.array(nx.convert_node_labels_to_integers(nx.grid_2d_graph(25, 25)).edges)
     weights = np.ones((len(edges), 1))
     weights[::97] = 1e6
@@ -179,7 +182,7 @@ def test_refinement_is_accurate_if_some_edges_weigh_far_more(seed):
     b = np.random.default_rng(seed).standard_normal(len(edges))
     x = sc.least_squares(F, b, vertices=[0], values=[[0.0]]).x[1:]
     wanted = np.linalg.lstsq(sc.coboundary(F).toarray()[:, 1:], b, rcond=None)[0]
-    assert np.linalg.norm(x - wanted) <= 1e-7 * np.linalg.norm(wanted)
+    assert np.linalg.norm(x - wanted) <= 1e-8 * np.linalg.norm(wanted)
 
 
 @pytest.mark.parametrize("method", METHODS)
