@@ -134,16 +134,23 @@ def apply_laplacian_column(f, stalk, x, out):
     """Add delta* delta x to ``out`` for one column.
 
     ``stalk`` is a tuple as long as the dimension of all vertex stalks, or empty if they differ.
+    Indices are unsigned, since numba adds code for negative ones.
     """
     edges, vertex_dims, vertex_offsets, edge_dims, _, a, ps, b, qs = f
     for e in range(edges.shape[0]):
         u, v, n = edges[e, 0], edges[e, 1], edge_dims[e]
         if len(stalk) > 0:
-            du, dv = len(stalk), len(stalk)
-            u, v, p, q = u * du, v * du, e * n * du, e * n * du
+            du, dv = np.uint64(len(stalk)), np.uint64(len(stalk))
+            u, v, p, q = (
+                np.uint64(u) * du,
+                np.uint64(v) * dv,
+                np.uint64(e * n) * du,
+                np.uint64(e * n) * dv,
+            )
         else:
-            du, dv, p, q = vertex_dims[u], vertex_dims[v], ps[e], qs[e]
-            u, v = vertex_offsets[u], vertex_offsets[v]
+            du, dv = np.uint64(vertex_dims[u]), np.uint64(vertex_dims[v])
+            u, v = np.uint64(vertex_offsets[u]), np.uint64(vertex_offsets[v])
+            p, q = np.uint64(ps[e]), np.uint64(qs[e])
         for _ in range(n):
             y = out.dtype.type(0)
             for i in range(du):
