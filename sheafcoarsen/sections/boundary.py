@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from sheafcoarsen._support import SCALARS, scalar_array
+from sheafcoarsen._support import SCALARS, first_true, scalar_array
 from sheafcoarsen.operators import as_columns
 from sheafcoarsen.sheaf import CellularSheaf
 
@@ -32,19 +32,15 @@ def given_values(
         return np.zeros(0, sheaf.dtype)
     if isinstance(values, np.ndarray) and values.ndim in (2, 3):
         given = scalar_array(name, values)
-        bad = np.flatnonzero(sheaf.vertex_dims[vertices] != given.shape[1])
-        if bad.size:
-            v = int(vertices[bad[0]])
+        if (bad := first_true(sheaf.vertex_dims[vertices] != given.shape[1])) is not None:
+            v = int(vertices[bad])
             raise ValueError(
-                f"`{name}[{bad[0]}]` must have shape {_shapes(sheaf, v)}, got shape "
-                f"{given.shape[1:]}"
+                f"`{name}[{bad}]` must have shape {_shapes(sheaf, v)}, got shape {given.shape[1:]}"
             )
         given = given.reshape(given.shape[0] * given.shape[1], *given.shape[2:])
     else:
         given = _joined(sheaf, vertices, values, name)
-    finite = np.isfinite(as_columns(given)).all(axis=1)
-    if not finite.all():
-        row = int(np.flatnonzero(~finite)[0])
+    if (row := first_true(~np.isfinite(as_columns(given)).all(axis=1))) is not None:
         i = int(np.searchsorted(np.cumsum(sheaf.vertex_dims[vertices]), row, side="right"))
         raise ValueError(
             f"`{name}[{i}]` must be finite, got {given[row].tolist()} for vertex {vertices[i]}"
