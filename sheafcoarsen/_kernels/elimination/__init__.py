@@ -14,7 +14,6 @@
 
 from sheafcoarsen._kernels.elimination.cells import list_edges, put_maps
 from sheafcoarsen._kernels.elimination.gather import (
-    FREE_BLOCKS,
     EliminationWorkspace,
     Maps,
     fill_pool,
@@ -38,7 +37,6 @@ __all__ = [
     "BLOCKS",
     "DEGREE",
     "FREE",
-    "FREE_BLOCKS",
     "INVERSES",
     "KEPT",
     "LOOPS",
