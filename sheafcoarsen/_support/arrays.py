@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from sheafcoarsen._support.checks import MAX_DIMENSION, whole_number
+from sheafcoarsen._support.checks import MAX_DIMENSION, first_true, whole_number
 
 SCALARS = (np.float32, np.float64, np.complex64, np.complex128)
 """The four supported scalar types. Results have the scalar type of the input."""
@@ -111,9 +111,7 @@ def csr_matrix(name: str, matrix: Any) -> scipy.sparse.csr_array:
 
 
 def _check_indices(axis: str, indices: np.ndarray, count: int) -> None:
-    bad = np.flatnonzero((indices < 0) | (indices >= count))
-    if bad.size:
-        k = int(bad[0])
+    if (k := first_true((indices < 0) | (indices >= count))) is not None:
         raise ValueError(
             f"entry {k} has the {axis} index {indices[k]}, out of range for {count} {axis}s"
         )
@@ -191,11 +189,8 @@ def dimensions(name: str, value: npt.ArrayLike, count: int, what: str) -> np.nda
         raise ValueError(
             f"`{name}` must have one entry per {what}, {count} in all, got {len(dims)}"
         )
-    negative = np.flatnonzero(dims < 0)
-    if negative.size:
-        raise ValueError(
-            f"`{name}` must not be negative, got {dims[negative[0]]} at index {negative[0]}"
-        )
+    if (k := first_true(dims < 0)) is not None:
+        raise ValueError(f"`{name}` must not be negative, got {dims[k]} at index {k}")
     if dims.sum(dtype=np.float64) > MAX_DIMENSION:
         raise ValueError(
             f"`{name}` must sum to at most {MAX_DIMENSION}, got {dims.sum(dtype=np.float64):.3g}"

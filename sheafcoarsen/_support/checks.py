@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 MAX_DIMENSION = 2**53
 """Maximum dimension of C^0 or C^1. Doubles represent integers exactly up to this number."""
@@ -67,6 +68,12 @@ def flag(name: str, value: object) -> bool:
     if not isinstance(value, bool | np.bool_):
         raise TypeError(f"`{name}` must be True or False, got {value!r}")
     return bool(value)
+
+
+def first_true(mask: npt.ArrayLike) -> int | None:
+    """Return the index of the first entry of a mask that is True, or None."""
+    indices = np.flatnonzero(mask)
+    return int(indices[0]) if indices.size else None
 
 
 def choice(name: str, value: object, choices: Iterable[str]) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sheafcoarsen._support.arrays import integer_array, items
+from sheafcoarsen._support.checks import first_true
 
 Vertices: TypeAlias = npt.ArrayLike | Sequence[Hashable]
 """Vertices as indices, as names (if the sheaf has names) or as a mask."""
@@ -49,9 +50,7 @@ def vertex_indices(name: str, value: Vertices, sheaf: Named, *, once: bool = Fal
         if labels is not None:
             hint = f"vertices are named {labels[0]!r} .. {labels[-1]!r}" if n else "no vertices"
         found = integer_array(name, array, names=hint)
-        outside = np.flatnonzero((found < 0) | (found >= n))
-        if outside.size:
-            i = int(outside[0])
+        if (i := first_true((found < 0) | (found >= n))) is not None:
             named = f"; {hint}, and F.vertices_of(names) finds their indices" if labels else ""
             raise ValueError(
                 f"`{name}[{i}]` = {found[i]} is out of range for {n} vertices (0 .. {n - 1}){named}"

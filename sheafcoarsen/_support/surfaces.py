@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from sheafcoarsen._support.arrays import integer_array, real_array, scalar_array
+from sheafcoarsen._support.checks import first_true
 from sheafcoarsen._support.linalg import eps_of, zero_level
 
 
@@ -23,17 +24,14 @@ def surface_arrays(points: npt.ArrayLike, faces: npt.ArrayLike) -> tuple[np.ndar
     # add the rounding errors of corners, which grow with the distance from the origin
     size += np.abs(corners).max(axis=(1, 2)) * np.ptp(corners, axis=1).max(axis=1)
     flat = zero_level(faces.shape[1], eps_of(float), size)
-    bad = np.flatnonzero(np.linalg.norm(area, axis=1) <= flat)
-    if bad.size:
+    if (bad := first_true(np.linalg.norm(area, axis=1) <= flat)) is not None:
         raise ValueError(
-            f"{_face(faces, bad[0])} has no area, since its corners lie on a line: omit it, or "
+            f"{_face(faces, bad)} has no area, since its corners lie on a line: omit it, or "
             f"merge coinciding corners"
         )
     keys = side_keys(faces, len(points))
     order = np.argsort(keys, kind="stable")
-    third = np.flatnonzero(keys[order][2:] == keys[order][:-2])
-    if third.size:
-        at = int(third[0])
+    if (at := first_true(keys[order][2:] == keys[order][:-2])) is not None:
         edge = tuple(pairs_of_keys(keys[order[at : at + 1]], len(points))[0].tolist())
         first, second, more = (int(side) // faces.shape[1] for side in order[at : at + 3])
         raise ValueError(
@@ -102,13 +100,11 @@ def _faces(value: npt.ArrayLike, n: int) -> np.ndarray:
     faces = integer_array("faces", value, ndim=2)
     if faces.shape[1] < 3:
         raise ValueError(f"`faces` must have at least three columns, got shape {faces.shape}")
-    bad = np.flatnonzero(((faces < 0) | (faces >= n)).any(axis=1))
-    if bad.size:
-        raise ValueError(f"{_face(faces, bad[0])} is out of range for {n} points (0 .. {n - 1})")
+    if (bad := first_true(((faces < 0) | (faces >= n)).any(axis=1))) is not None:
+        raise ValueError(f"{_face(faces, bad)} is out of range for {n} points (0 .. {n - 1})")
     ascending = np.sort(faces, axis=1)
-    bad = np.flatnonzero((ascending[:, 1:] == ascending[:, :-1]).any(axis=1))
-    if bad.size:
-        raise ValueError(f"{_face(faces, bad[0])} contains a vertex twice")
+    if (bad := first_true((ascending[:, 1:] == ascending[:, :-1]).any(axis=1))) is not None:
+        raise ValueError(f"{_face(faces, bad)} contains a vertex twice")
     return faces
 
 
@@ -162,9 +158,8 @@ def point_array(value: npt.ArrayLike, columns: int | None = None) -> np.ndarray:
         raise TypeError(f"`points` must be real, got dtype {points.dtype}")
     if points.ndim != 2 or points.shape[1] == 0 or columns not in (None, points.shape[1]):
         raise ValueError(f"`points` must have shape (n, {columns or 'd'}), got {points.shape}")
-    bad = np.flatnonzero(~np.isfinite(points).all(axis=1))
-    if bad.size:
-        raise ValueError(f"`points` must be finite, got {points[bad[0]].tolist()} in row {bad[0]}")
+    if (bad := first_true(~np.isfinite(points).all(axis=1))) is not None:
+        raise ValueError(f"`points` must be finite, got {points[bad].tolist()} in row {bad}")
     return points
 
 

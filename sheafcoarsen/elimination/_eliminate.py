@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse
 
-from sheafcoarsen._kernels.elimination import FREE, Links, Record
+from sheafcoarsen._kernels.elimination import FREE, Record
 from sheafcoarsen._support import (
     CochainLike,
     ReadOnly,
@@ -285,8 +285,7 @@ class Elimination(ReadOnly):
 
         Notes
         -----
-        All steps are repeated, as in :func:`eliminate`. The first call caches the adjacency lists,
-        for this elimination and its result.
+        All steps are repeated, as in :func:`eliminate`.
 
         Examples
         --------
@@ -304,14 +303,9 @@ class Elimination(ReadOnly):
             "the graph and the stalks of the original sheaf",
             "use eliminate for another graph",
         )
-        return _eliminated(sheaf, self.max_neighbors, *self._begun)
-
-    @cached_property
-    def _begun(self) -> tuple[np.ndarray, Links]:
-        """The mask of kept vertices, and adjacency lists before the first step."""
         keep = np.zeros(self.fine.n_vertices, bool)
         keep[self.kept] = True
-        return keep, links_of(self.fine, keep, self.max_neighbors)
+        return _eliminated(sheaf, self.max_neighbors, keep)
 
     def __repr__(self) -> str:
         return f"Elimination({self.sizes.summary})"
@@ -389,22 +383,11 @@ def eliminate(
     return _eliminated(sheaf, most, mask)
 
 
-def _eliminated(
-    F: CellularSheaf, most: int, keep: np.ndarray, links: Links | None = None
-) -> Elimination:
-    """Return the elimination for validated arguments; ``links`` are from ``links_of``."""
+def _eliminated(F: CellularSheaf, most: int, keep: np.ndarray) -> Elimination:
+    """Return the elimination for validated arguments."""
     if most > 2:
         check_connection(F, most)
-    begun = links_of(F, keep, most) if links is None else Links(*(a.copy() for a in links))
-    steps, reduced, kept = factorize(F, keep, begun)
+    steps, reduced, kept = factorize(F, keep, links_of(F, keep, most))
     K = object.__new__(Elimination)  # skip validation: the parts are consistent by construction
-    K.__dict__.update(
-        fine=F,
-        sheaf=reduced,
-        kept=kept,
-        max_neighbors=most,
-        steps=steps,
-    )
-    if links is not None and len(K.kept) == keep.sum():
-        K.__dict__["_begun"] = keep, links
+    K.__dict__.update(fine=F, sheaf=reduced, kept=kept, max_neighbors=most, steps=steps)
     return K

@@ -3,7 +3,7 @@
 import numpy as np
 
 from sheafcoarsen._kernels.elimination import Record
-from sheafcoarsen._support import RESIDUAL_LIMIT, eps_of, ranges
+from sheafcoarsen._support import RESIDUAL_LIMIT, eps_of, first_true, ranges
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
 
@@ -29,14 +29,13 @@ def check_connection(F: CellularSheaf, max_neighbors: int) -> None:
             gram = maps.conj().swapaxes(1, 2) @ maps
             trace = np.trace(gram, axis1=1, axis2=2).real / d
             off = np.abs(gram - trace[:, None, None] * np.eye(d)).max(axis=(1, 2))
-            bad = np.flatnonzero(off > RESIDUAL_LIMIT * d * eps * trace)
-            if bad.size:
-                e = int(edges[bad[0]])
+            if (bad := first_true(off > RESIDUAL_LIMIT * d * eps * trace)) is not None:
+                e = int(edges[bad])
                 u, v = F.edges[e].tolist()
                 raise ValueError(
                     f"`max_neighbors` = {max_neighbors} requires a connection, whose maps are "
                     f"scaled isometries, but for the {name} map A of edge {e} ({u} -> {v}) A* A "
-                    f"differs from a^2 I by {off[bad[0]] / max(trace[bad[0]], 1e-300):.2g} a^2: "
+                    f"differs from a^2 I by {off[bad] / max(trace[bad], 1e-300):.2g} a^2: "
                     f"use `max_neighbors` = 2, which is exact for any maps"
                 )
 

@@ -26,15 +26,8 @@ class Sizes(NamedTuple):
     @property
     def rows(self) -> list[tuple]:
         """Rows of the HTML table, with the columns name, fine and reduced."""
-        names = {
-            "vertices": self.vertices,
-            "edges": self.edges,
-            "of them loops": self.loops,
-            "dim C^0": self.dim_c0,
-            "dim C^1": self.dim_c1,
-            "nonzeros of L": self.nonzeros,
-        }
-        table = [(name, *pair) for name, pair in names.items()]
+        names = "vertices", "edges", "of them loops", "dim C^0", "dim C^1", "nonzeros of L"
+        table: list[tuple] = [(name, *pair) for name, pair in zip(names, self, strict=False)]
         return table + [(f"eliminated: {text}", "", "") for text in self._eliminated()]
 
     @property
@@ -76,13 +69,10 @@ def dim_of_few_edges(sheaf: CellularSheaf) -> int:
 
 def sizes_of(fine: CellularSheaf, reduced: CellularSheaf, record: Record) -> Sizes:
     """Return the counts for an elimination."""
-    loops = [int((F.edges[:, 0] == F.edges[:, 1]).sum()) for F in (fine, reduced)]
-    return Sizes(
-        vertices=(fine.n_vertices, reduced.n_vertices),
-        edges=(fine.n_edges, reduced.n_edges),
-        loops=(loops[0], loops[1]),
-        dim_c0=(fine.dim_c0, reduced.dim_c0),
-        dim_c1=(fine.dim_c1, reduced.dim_c1),
-        nonzeros=(int(count_nonzeros(fine)), int(count_nonzeros(reduced))),
-        by_neighbors=tuple(np.bincount(np.diff(record.starts)).tolist()),
-    )
+    counts = [
+        (F.n_vertices, F.n_edges, int(loops.sum()), F.dim_c0, F.dim_c1, int(count_nonzeros(F)))
+        for F in (fine, reduced)
+        for loops in [F.edges[:, 0] == F.edges[:, 1]]
+    ]
+    by_neighbors = tuple(np.bincount(np.diff(record.starts)).tolist())
+    return Sizes._make([*zip(*counts, strict=True), by_neighbors])

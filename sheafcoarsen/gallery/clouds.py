@@ -8,6 +8,7 @@ from scipy.spatial import cKDTree
 
 from sheafcoarsen._support import (
     eps_of,
+    first_true,
     point_array,
     scaled_points,
     single_threaded_blas,
@@ -149,9 +150,7 @@ def connection_from_points(
             f"`k` must be at least `dim` = {dim}, so that neighbours can span the tangent space, "
             f"got {k}"
         )
-    alike = np.flatnonzero(distances[:, 0] == 0)
-    if alike.size:
-        v = int(alike[0])
+    if (v := first_true(distances[:, 0] == 0)) is not None:
         raise ValueError(
             f"`points` {v} and {int(found[v, 0])} coincide: remove duplicates with "
             f"numpy.unique(points, axis=0)"
@@ -181,9 +180,7 @@ def _local_frames(
     )
     # include the points in the level, because differences inherit their rounding errors
     level = zero_level(found.shape[1], eps, sizes[:, 0] + np.abs(centres).max(axis=(1, 2)))
-    flat = np.flatnonzero(sizes[:, dim - 1] <= level)
-    if flat.size:
-        v = int(flat[0])
+    if (v := first_true(sizes[:, dim - 1] <= level)) is not None:
         rank = int((sizes[v] > level[v]).sum())
         raise ValueError(
             f"the {found.shape[1]} nearest neighbours of point {start + v} span {rank} of `dim` = "

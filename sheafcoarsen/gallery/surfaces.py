@@ -13,6 +13,7 @@ from sheafcoarsen._support import (
     corner_signs,
     eps_of,
     field_array,
+    first_true,
     pairs_of_keys,
     real_array,
     real_number,
@@ -273,9 +274,7 @@ def vertex_areas(points: npt.ArrayLike, faces: npt.ArrayLike) -> np.ndarray:
     areas = np.bincount(faces.reshape(-1), shares, minlength=len(points))
     with np.errstate(over="ignore"):
         returned = np.ldexp(areas, 2 * exponent).astype(points.dtype)
-    bad = np.flatnonzero(~np.isfinite(returned) | ((returned == 0) & (areas > 0)))
-    if bad.size:
-        v = int(bad[0])
+    if (v := first_true(~np.isfinite(returned) | ((returned == 0) & (areas > 0)))) is not None:
         raise ValueError(
             f"`points` has coordinates up to 2**{exponent}, so that the area of vertex {v} is not "
             f"representable in {points.dtype}: rescale the points"

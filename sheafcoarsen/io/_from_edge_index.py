@@ -12,6 +12,7 @@ from sheafcoarsen._support import (
     blocks,
     check_range,
     dimensions,
+    first_true,
     integer_array,
     is_scalar,
     offsets,
@@ -100,9 +101,8 @@ def from_edge_index(
         "maps", maps, len(columns), "(2 m, d_e, d_v)", "column of `edge_index`"
     )
     first, second = _pairs(columns)
-    differ = np.flatnonzero(rows[first] != rows[second])
-    if differ.size:
-        i, j = int(first[differ[0]]), int(second[differ[0]])
+    if (differ := first_true(rows[first] != rows[second])) is not None:
+        i, j = int(first[differ]), int(second[differ])
         raise ValueError(
             f"`maps[{i}]` has {rows[i]} rows and `maps[{j}]`, of the same edge "
             f"{_shown(columns, i)}, has {rows[j]}: both numbers of rows must be the dimension of "
@@ -180,9 +180,7 @@ def _columns(edge_index: npt.ArrayLike) -> np.ndarray:
         hint = ": transpose it" if columns.shape[1] == 2 else ""
         raise ValueError(f"`edge_index` must have shape (2, 2 m), got {columns.shape}{hint}")
     columns = np.ascontiguousarray(columns.T)
-    negative = np.flatnonzero((columns < 0).any(axis=1))
-    if negative.size:
-        k = int(negative[0])
+    if (k := first_true((columns < 0).any(axis=1))) is not None:
         raise ValueError(
             f"column {k} of `edge_index` is {_shown(columns, k)}, but vertices are numbered from 0"
         )

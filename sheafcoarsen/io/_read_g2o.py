@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias, get_args, overload
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from sheafcoarsen._support import PathLike, choice, file_path, flag
+from sheafcoarsen._support import PathLike, choice, file_path, first_true, flag
 from sheafcoarsen.io.g2o_lines import G2oLines, Table
 from sheafcoarsen.io.text import Words, file_error
 from sheafcoarsen.sheaf import CellularSheaf
@@ -209,9 +209,7 @@ def _poses(
             message = f"vertex {lines.ids.words[words[k]]} has a VERTEX line already"
             raise file_error(lines.path, lines.poses.numbers.lines[k], message)
         order[v] = k
-    missing = np.flatnonzero(order[vertices] < 0)
-    if missing.size:
-        word = int(missing[0])
+    if (word := first_true(order[vertices] < 0)) is not None:
         message = (
             f"vertex {lines.ids.words[word]} has no VERTEX line, but "
             f"{'another has' if len(words) == 1 else f'{len(words):,} others have'} one: add it, "

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sheafcoarsen._support import MAX_VERTICES, counted, eps_of, vertex_count
+from sheafcoarsen._support import MAX_VERTICES, counted, eps_of, first_true, vertex_count
 from sheafcoarsen.io.text import Words, file_error, read_lines, shown
 
 SIGNS = "CellularSheaf.signed, read_graph(path, signed=True) and --signed accept negative weights"
@@ -103,8 +103,7 @@ def _lines(path: str, signed: bool, numbered: bool) -> tuple[list[str], list[int
         weights.words[0] = "1"
     values = np.ones(len(lines))
     values[weighted] = weights.numbers()
-    if not signed and (values < 0).any():
-        e = int((values < 0).argmax())
+    if not signed and (e := first_true(values < 0)) is not None:
         message = f"the weight of an edge must not be negative, got {values[e]:.17g}"
         raise file_error(path, lines[e], f"{message}; {SIGNS}")
     return ends[2 * skipped :], lines[skipped:], values[skipped:]
@@ -184,13 +183,11 @@ def first_unpaired(entries: EdgeList) -> tuple[int, str, int] | None:
         return int(order[again[first] + 1]), "repeated", int(order[again[first]])
     mirrored = columns * n + rows
     place = np.minimum(np.searchsorted(ascending, mirrored), len(keys) - 1)
-    alone = np.flatnonzero(ascending[place] != mirrored)
-    if alone.size:
-        return int(alone[0]), "alone", -1
+    if (k := first_true(ascending[place] != mirrored)) is not None:
+        return k, "alone", -1
     other = order[place]
     # same tolerance as CellularSheaf: products such as A^T A are symmetric only up to rounding
     allowed = 8 * eps_of(float) * np.abs(weights).max()
-    differs = np.flatnonzero(np.abs(weights - weights[other]) > allowed)
-    if differs.size:
-        return int(differs[0]), "differs", int(other[differs[0]])
+    if (k := first_true(np.abs(weights - weights[other]) > allowed)) is not None:
+        return k, "differs", int(other[k])
     return None

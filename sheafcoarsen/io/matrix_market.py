@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sheafcoarsen._support import MAX_VERTICES, counted
+from sheafcoarsen._support import MAX_VERTICES, counted, first_true
 from sheafcoarsen.io.edge_list import SIGNS, EdgeList, first_unpaired
 from sheafcoarsen.io.text import Words, file_error, read_lines, shown
 
@@ -119,8 +119,7 @@ def _upper_triangle(path: str, entries: EdgeList, lines: np.ndarray, signed: boo
         place = f"entry ({rows[k] + 1}, {columns[k] + 1})"
         raise file_error(path, int(lines[k]), f"{place} {message}")
 
-    if not signed and (weights < 0).any():
-        k = int((weights < 0).argmax())
+    if not signed and (k := first_true(weights < 0)) is not None:
         message = f"must not be negative as the weight of an edge, got {weights[k]}"
         refuse(k, f"{message}; {SIGNS}")
     found = first_unpaired(entries)

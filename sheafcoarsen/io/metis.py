@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 
-from sheafcoarsen._support import counted
+from sheafcoarsen._support import counted, first_true
 from sheafcoarsen.io.edge_list import SIGNS, EdgeList, first_unpaired
 from sheafcoarsen.io.text import Words, file_error, read_lines, shown
 
@@ -96,12 +96,10 @@ def _check_pairs(found: EdgeList, words: Words, body: list[tuple[int, str]], sig
     def refuse(k: int, message: str) -> None:
         raise file_error(words.path, words.line(k), message)
 
-    if not signed and (weights < 0).any():
-        k = int((weights < 0).argmax())
+    if not signed and (k := first_true(weights < 0)) is not None:
         message = f"the weight of an edge must not be negative, got {weights[k]:.17g}"
         refuse(k, f"{message}; {SIGNS}")
-    if (rows == columns).any():
-        k = int((rows == columns).argmax())
+    if (k := first_true(rows == columns)) is not None:
         refuse(k, f"vertex {rows[k] + 1} is its own neighbour; a METIS graph has no loops")
     unpaired = first_unpaired(found)
     if unpaired is None:

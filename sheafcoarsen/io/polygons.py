@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sheafcoarsen._support import offsets, ranges
+from sheafcoarsen._support import first_true, offsets, ranges
 from sheafcoarsen.io.text import Words, file_error
 
 Mesh = tuple[np.ndarray, np.ndarray]
@@ -28,19 +28,17 @@ def face_array(
     def refuse(f: int, message: str) -> None:
         raise file_error(path, None if lines is None else lines[f], f"face {f} {message}")
 
-    small = np.flatnonzero(sizes < 3)
-    if small.size:
-        refuse(int(small[0]), f"has {sizes[small[0]]} corners, but needs at least 3")
+    if (f := first_true(sizes < 3)) is not None:
+        refuse(f, f"has {sizes[f]} corners, but needs at least 3")
     face = np.repeat(np.arange(len(sizes)), sizes)
-    bad = np.flatnonzero((corners < 0) | (corners >= n))
-    if bad.size:
+    if (bad := first_true((corners < 0) | (corners >= n))) is not None:
         among = f"vertices {first} .. {n - 1 + first}" if n else "no vertex"
-        corner = int(corners[bad[0]]) + first
-        refuse(int(face[bad[0]]), f"contains vertex {corner}, but there are {among}")
+        corner = int(corners[bad]) + first
+        refuse(int(face[bad]), f"contains vertex {corner}, but there are {among}")
     order = np.lexsort((corners, face))
-    bad = np.flatnonzero((np.diff(face[order]) == 0) & (np.diff(corners[order]) == 0))
-    if bad.size:
-        at = order[bad[0]]
+    again = (np.diff(face[order]) == 0) & (np.diff(corners[order]) == 0)
+    if (bad := first_true(again)) is not None:
+        at = order[bad]
         refuse(int(face[at]), f"contains vertex {corners[at] + first} twice")
     if not len(sizes):
         return np.zeros((0, 3), dtype=np.int64)

@@ -10,7 +10,7 @@ from typing import BinaryIO, TypeVar
 
 import numpy as np
 
-from sheafcoarsen._support import tables
+from sheafcoarsen._support import first_true, tables
 
 BLOCK = 2**18
 """Number of bytes that are read at a time."""
@@ -136,9 +136,7 @@ class Words:
     def numbers(self) -> np.ndarray:
         """Return the words as an array of finite float64 numbers."""
         values = np.array(self._convert(float, "a number"), dtype=np.float64)
-        bad = np.flatnonzero(~np.isfinite(values))
-        if bad.size:
-            k = int(bad[0])
+        if (k := first_true(~np.isfinite(values))) is not None:
             message = f"{self.what} must be finite, got {shown(self.words[k])}"
             raise file_error(self.path, self.line(k), message)
         return values

@@ -18,6 +18,7 @@ from sheafcoarsen._support import (
     choice,
     cochain,
     csr_matrix,
+    first_true,
     ranges,
     read_only,
     scalar_array,
@@ -386,9 +387,7 @@ def _lifted(sheaf: CellularSheaf, X: Any) -> tuple[np.ndarray, bool]:
     n, dims, dim = sheaf.n_vertices, sheaf.vertex_dims, sheaf.dim_c0
     if len(X) == dim:
         return cochain(sheaf, X, "X"), False
-    odd = np.flatnonzero(dims != dims[:1])
-    if odd.size:
-        v = int(odd[0])
+    if (v := first_true(dims != dims[:1])) is not None:
         raise ValueError(
             f"`X` must have the lifted shape (dim_c0, h) with dim_c0 = {dim}, because vertex {v} "
             f"has dimension {dims[v]} and vertex 0 has {dims[0]}, got shape {X.shape}: stack the "
@@ -438,9 +437,7 @@ def _upper_triangle(matrix: scipy.sparse.csr_array) -> tuple[np.ndarray, np.ndar
 
 
 def _refuse_negative(edges: np.ndarray, weights: np.ndarray) -> None:
-    negative = np.flatnonzero(weights < 0)
-    if negative.size:
-        e = int(negative[0])
+    if (e := first_true(weights < 0)) is not None:
         raise ValueError(
             f"`adjacency` must be nonnegative for Select, got {weights[e]} at "
             f"{tuple(edges[e].tolist())}: pass `partition` to allow negative weights"

@@ -10,6 +10,7 @@ import scipy.sparse
 
 from sheafcoarsen._support import (
     ReadOnly,
+    first_true,
     item_index,
     offsets,
     read_only,
@@ -315,8 +316,7 @@ def check_arrays(modes: LocalModes) -> None:
     ):
         raise ValueError(f"LocalModes: `ranks` must be an int64 array of {K} nonnegative integers")
     dims = np.bincount(modes.partition.labels, modes.sheaf.vertex_dims, minlength=K)
-    if (ranks > dims).any():
-        a = int(np.argmax(ranks > dims))
+    if (a := first_true(ranks > dims)) is not None:
         raise ValueError(
             f"LocalModes: `ranks[{a}]` = {ranks[a]} exceeds the cluster's dimension {dims[a]:.0f}"
         )
@@ -327,10 +327,9 @@ def check_arrays(modes: LocalModes) -> None:
         if not isinstance(values, np.ndarray) or values.dtype != real or values.shape != (length,):
             raise ValueError(f"LocalModes: `{name}` must hold {length} numbers of type {real}")
         infinite = name != "next_eigenvalues" and np.isinf(values)
-        bad = np.flatnonzero(np.isnan(values) | infinite)
-        if bad.size:
+        if (bad := first_true(np.isnan(values) | infinite)) is not None:
             raise ValueError(
-                f"LocalModes: `{name}` must be finite, got {values[bad[0]]} at index {bad[0]}"
+                f"LocalModes: `{name}` must be finite, got {values[bad]} at index {bad}"
             )
     tied = modes.tied
     if not isinstance(tied, np.ndarray) or tied.dtype != np.bool_ or tied.shape != (K,):

@@ -10,6 +10,7 @@ from sheafcoarsen.operators._coboundary import (
 from sheafcoarsen.operators._energy import edge_energy, energy
 from sheafcoarsen.operators._laplacian import LaplacianPattern, count_nonzeros, laplacian
 from sheafcoarsen.operators._normalize import (
+    change_stalks,
     degree_factors,
     loop_sizes,
     normalize,
@@ -29,6 +30,7 @@ __all__ = [
     "apply_laplacian",
     "as_columns",
     "canonical_csr",
+    "change_stalks",
     "coboundary",
     "count_nonzeros",
     "degree_factors",

@@ -1,6 +1,5 @@
 """The sheaf Laplacian as a sparse matrix."""
 
-from collections.abc import Callable
 from typing import Any, Literal, TypeAlias, get_args, overload
 
 import numpy as np
@@ -57,22 +56,6 @@ def check_equal_dims(dims: np.ndarray) -> None:
     raise ValueError(
         f'`format` = "bsr" requires equal dimensions of vertex stalks, at least 1; {had}: use "csr"'
     )
-
-
-def row_starts(blocks: assembly.BlockPattern, dims: np.ndarray, one_size: bool) -> np.ndarray:
-    """Return the offset of each vertex's first row in the stored entries of L, shape (n + 1,)."""
-    if one_size:
-        return blocks.block_ptr * int(dims[0]) ** 2
-    if not len(dims):
-        return offsets(dims)
-    widths = np.add.reduceat(dims[blocks.columns], blocks.block_ptr[:-1])
-    return offsets(widths * dims)
-
-
-def block_indices(blocks: assembly.BlockPattern) -> tuple[np.ndarray, np.ndarray]:
-    """Return indices and indptr of L, with one column index per block."""
-    itype = index_dtype(max(len(blocks.columns), len(blocks.block_ptr) - 1))
-    return blocks.columns.astype(itype, copy=False), blocks.block_ptr.astype(itype)
 
 
 def scalar_indices(
@@ -138,7 +121,10 @@ class LaplacianPattern:
             check_equal_dims(dims)
         self._topology = Topology(sheaf.edges, sheaf.vertex_dims, sheaf.edge_dims)
         self._blocks = blocks = block_pattern(sheaf.edges, sheaf.n_vertices)
-        self._row_starts = row_starts(blocks, dims, one_size)
+        self._row_starts = blocks.block_ptr * int(dims.max(initial=0)) ** 2  # of vertices, in L
+        if not one_size and len(dims):
+            widths = np.add.reduceat(dims[blocks.columns], blocks.block_ptr[:-1])
+            self._row_starts = offsets(widths * dims)
         self._nnz = int(self._row_starts[-1])
         self.shape = (sheaf.dim_c0, sheaf.dim_c0)
         one_map_shape = sheaf.n_edges == 0 or sheaf.map_shape is not None
@@ -146,7 +132,9 @@ class LaplacianPattern:
         small = one_size and 1 <= dims[0] <= 3
         self._uniform = bool(small and one_map_shape and simple_graph)
         if format == "bsr" or (one_size and dims[0] == 1):
-            indices, indptr = block_indices(blocks)
+            itype = index_dtype(max(len(blocks.columns), len(dims)))
+            indices = blocks.columns.astype(itype, copy=False)
+            indptr = blocks.block_ptr.astype(itype)
         else:
             indices, indptr = scalar_indices(sheaf, blocks, self._row_starts)
         self.indices, self.indptr = read_only(indices), read_only(indptr)
@@ -199,14 +187,22 @@ class LaplacianPattern:
         else:
             self._check_out(out, sheaf.dtype)
             data = out.data.reshape(-1)
-        if self._uniform:
-            self._write_uniform(sheaf, data)
-        else:
-            self._write_general(sheaf, data)
+        arrays, blocks, starts = sheaf.arrays, self._blocks, self._row_starts
+        bsr, d = self.format == "bsr", int(sheaf.vertex_dims[0]) if sheaf.n_vertices else 0
+        rows = int(sheaf.edge_dims[0]) if sheaf.n_edges else 0
+        maps = sheaf.tail_data, sheaf.head_data, rows
+        lanes, square = (data.dtype.type(0),) * d, (0,) if rows == d else ()
+
+        def write(lo: int, hi: int) -> None:
+            if self._uniform:
+                assembly.fill_uniform(lo, hi, maps, blocks, bsr, lanes, square, data)
+            else:
+                assembly.fill(lo, hi, arrays, blocks, starts, bsr, data)
+
+        run_ranges(write, starts, cumulative=True, serial_below=SERIAL_BELOW)
         if out is not None:
             return out
         if self.format == "bsr":
-            d = int(self._topology.vertex_dims[0])
             matrix = scipy.sparse.bsr_array(
                 (data.reshape(-1, d, d), self.indices, self.indptr), shape=self.shape
             )
@@ -233,27 +229,6 @@ class LaplacianPattern:
             )
         if out.dtype != dtype:
             raise ValueError(f"`out` must have the sheaf's scalar type {dtype}, got {out.dtype}")
-
-    def _write_uniform(self, sheaf: CellularSheaf, data: np.ndarray) -> None:
-        """Write the values of L with the kernel compiled for the stalk dimension."""
-        d, edge_dims = int(sheaf.vertex_dims[0]), sheaf.edge_dims
-        rows = int(edge_dims[0]) if len(edge_dims) else 0
-        lanes, square = (data.dtype.type(0),) * d, (0,) if rows == d else ()
-        maps = sheaf.tail_data, sheaf.head_data, rows
-        blocks, bsr = self._blocks, self.format == "bsr"
-        self._over_vertices(
-            lambda lo, hi: assembly.fill_uniform(lo, hi, maps, blocks, bsr, lanes, square, data)
-        )
-
-    def _write_general(self, sheaf: CellularSheaf, data: np.ndarray) -> None:
-        """Write the values of L for any stalks and edges."""
-        arrays, blocks, starts = sheaf.arrays, self._blocks, self._row_starts
-        bsr = self.format == "bsr"
-        self._over_vertices(lambda lo, hi: assembly.fill(lo, hi, arrays, blocks, starts, bsr, data))
-
-    def _over_vertices(self, write: Callable[[int, int], None]) -> None:
-        """Call ``write`` in parallel for ranges of vertices with about equal numbers of entries."""
-        run_ranges(write, self._row_starts, cumulative=True, serial_below=SERIAL_BELOW)
 
     def __repr__(self) -> str:
         blocks = len(self._blocks.columns)

@@ -106,17 +106,17 @@ def normalized(
             SingularDegreeWarning,
             stacklevel=stacklevel,
         )
-    tail_data, head_data = np.empty_like(sheaf.tail_data), np.empty_like(sheaf.head_data)
-    for end, out in enumerate((tail_data, head_data)):
-        kernels.multiply_maps(sheaf.arrays, end, roots, starts, out)
-    return trusted_sheaf(
-        sheaf.edges,
-        sheaf.vertex_dims,
-        sheaf.edge_dims,
-        tail_data,
-        head_data,
-        sheaf.vertex_labels,
-    )
+    return change_stalks(sheaf, roots)
+
+
+def change_stalks(sheaf: CellularSheaf, roots: np.ndarray) -> CellularSheaf:
+    """Return the sheaf with maps F_{v->e} S_v; ``roots`` holds the entries of all square S_v."""
+    starts, data = offsets(sheaf.vertex_dims**2), []
+    for end, maps in enumerate((sheaf.tail_data, sheaf.head_data)):
+        data.append(np.empty_like(maps))
+        kernels.multiply_maps(sheaf.arrays, end, roots, starts, data[end])
+    dims = sheaf.vertex_dims, sheaf.edge_dims
+    return trusted_sheaf(sheaf.edges, *dims, data[0], data[1], sheaf.vertex_labels)
 
 
 def degree_factors(sheaf: CellularSheaf) -> tuple[np.ndarray, np.ndarray]:

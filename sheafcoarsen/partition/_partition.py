@@ -14,6 +14,7 @@ import scipy.sparse
 from sheafcoarsen._support import (
     ReadOnly,
     csr_matrix,
+    first_true,
     integer_array,
     item_index,
     items,
@@ -48,11 +49,8 @@ class Partition(ReadOnly):
     def __init__(self, labels: npt.ArrayLike) -> None:
         numbered = "numpy.unique(labels, return_inverse=True)[1] converts names to integers"
         labels = integer_array("labels", labels, names=numbered)
-        negative = np.flatnonzero(labels < 0)
-        if negative.size:
-            raise ValueError(
-                f"`labels` must not be negative, got {labels[negative[0]]} for vertex {negative[0]}"
-            )
+        if (v := first_true(labels < 0)) is not None:
+            raise ValueError(f"`labels` must not be negative, got {labels[v]} for vertex {v}")
         highest = int(labels.max(initial=-1))
         if highest >= len(labels):
             v = int(labels.argmax())
@@ -60,10 +58,9 @@ class Partition(ReadOnly):
                 f"`labels` must be 0 .. K-1 without gaps: vertex {v} has label {highest}, "
                 f"but there are only {len(labels)} vertices"
             )
-        empty = np.flatnonzero(np.bincount(labels, minlength=highest + 1) == 0)
-        if empty.size:
+        if (empty := first_true(np.bincount(labels, minlength=highest + 1) == 0)) is not None:
             raise ValueError(
-                f"`labels` must be 0 .. K-1 without gaps: no vertex has label {empty[0]}, but the "
+                f"`labels` must be 0 .. K-1 without gaps: no vertex has label {empty}, but the "
                 f"highest is {highest}; numpy.unique(labels, return_inverse=True)[1] renumbers "
                 "them"
             )
@@ -117,16 +114,12 @@ class Partition(ReadOnly):
         vertices = np.concatenate(members) if members else np.zeros(0, dtype=np.int64)
         which = np.repeat(np.arange(len(members)), [len(c) for c in members])
         n = len(vertices)
-        bad = np.flatnonzero((vertices < 0) | (vertices >= n))
-        if bad.size:
-            i = int(bad[0])
+        if (i := first_true((vertices < 0) | (vertices >= n))) is not None:
             raise ValueError(
                 f"`clusters[{which[i]}]` holds vertex {vertices[i]}, but the clusters hold {n} "
                 f"vertices in all, which must be 0 .. {n - 1}, each once"
             )
-        repeated = np.flatnonzero(np.bincount(vertices, minlength=n) > 1)
-        if repeated.size:
-            v = int(repeated[0])
+        if (v := first_true(np.bincount(vertices, minlength=n) > 1)) is not None:
             places = which[vertices == v]
             raise ValueError(
                 f"`clusters` hold vertex {v} more than once: in clusters {places.tolist()}"
@@ -173,24 +166,18 @@ class Partition(ReadOnly):
         matrix.sum_duplicates()
         matrix.eliminate_zeros()
         rows, columns = matrix.coords
-        bad = np.flatnonzero(matrix.data != 1)
-        if bad.size:
-            i = int(bad[0])
+        if (i := first_true(matrix.data != 1)) is not None:
             raise ValueError(
                 "`S` must be a hard assignment of zeros and ones, "
                 f"got {matrix.data[i]} at ({rows[i]}, {columns[i]})"
             )
         ones = np.bincount(rows, minlength=matrix.shape[0])
-        bad = np.flatnonzero(ones != 1)
-        if bad.size:
-            raise ValueError(
-                f"`S` must have a single 1 in each row, got {ones[bad[0]]} in row {bad[0]}"
-            )
+        if (bad := first_true(ones != 1)) is not None:
+            raise ValueError(f"`S` must have a single 1 in each row, got {ones[bad]} in row {bad}")
         labels = np.empty(matrix.shape[0], dtype=np.int64)
         labels[rows] = columns
-        empty = np.flatnonzero(np.bincount(labels, minlength=matrix.shape[1]) == 0)
-        if empty.size:
-            raise ValueError(f"`S` must have a 1 in each column, got none in column {empty[0]}")
+        if (empty := first_true(np.bincount(labels, minlength=matrix.shape[1]) == 0)) is not None:
+            raise ValueError(f"`S` must have a 1 in each column, got none in column {empty}")
         return cls(labels)
 
     @property

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from sheafcoarsen._support import SCALARS, scalar_array
+from sheafcoarsen._support import first_true, scalar_array
 from sheafcoarsen.operators import as_columns
 from sheafcoarsen.sheaf import CellularSheaf
 
@@ -32,19 +32,15 @@ def given_values(
         return np.zeros(0, sheaf.dtype)
     if isinstance(values, np.ndarray) and values.ndim in (2, 3):
         given = scalar_array(name, values)
-        bad = np.flatnonzero(sheaf.vertex_dims[vertices] != given.shape[1])
-        if bad.size:
-            v = int(vertices[bad[0]])
+        if (bad := first_true(sheaf.vertex_dims[vertices] != given.shape[1])) is not None:
+            v = int(vertices[bad])
             raise ValueError(
-                f"`{name}[{bad[0]}]` must have shape {_shapes(sheaf, v)}, got shape "
-                f"{given.shape[1:]}"
+                f"`{name}[{bad}]` must have shape {_shapes(sheaf, v)}, got shape {given.shape[1:]}"
             )
         given = given.reshape(given.shape[0] * given.shape[1], *given.shape[2:])
     else:
         given = _joined(sheaf, vertices, values, name)
-    finite = np.isfinite(as_columns(given)).all(axis=1)
-    if not finite.all():
-        row = int(np.flatnonzero(~finite)[0])
+    if (row := first_true(~np.isfinite(as_columns(given)).all(axis=1))) is not None:
         i = int(np.searchsorted(np.cumsum(sheaf.vertex_dims[vertices]), row, side="right"))
         raise ValueError(
             f"`{name}[{i}]` must be finite, got {given[row].tolist()} for vertex {vertices[i]}"
@@ -60,21 +56,9 @@ def _shapes(sheaf: CellularSheaf, v: int) -> str:
 
 def _joined(sheaf: CellularSheaf, vertices: np.ndarray, values: Any, name: str) -> np.ndarray:
     """Check a sequence of stalk values and return them in one array."""
-    try:
-        arrays = [np.atleast_1d(value) for value in values]  # numbers at stalks of dimension 1
-    except ValueError as error:
-        raise ValueError(f"`{name}` must hold rectangular arrays of numbers: {error}") from None
-    for i, array in enumerate(arrays):  # a Python loop, because the values are separate objects
-        v = vertices[i]
-        if (
-            array.size
-            and array.dtype.newbyteorder("=").type not in SCALARS
-            and array.dtype.kind not in "iu"
-        ):
-            raise TypeError(
-                f"`{name}[{i}]` must hold float32, float64, complex64, complex128 or integers, "
-                f"got dtype {array.dtype}"
-            )
+    # numbers at stalks of dimension 1; Python loops, because the values are separate objects
+    arrays = [np.atleast_1d(scalar_array(f"{name}[{i}]", value)) for i, value in enumerate(values)]
+    for i, (v, array) in enumerate(zip(vertices, arrays, strict=True)):
         if array.ndim not in (1, 2) or len(array) != sheaf.vertex_dims[v]:
             raise ValueError(
                 f"`{name}[{i}]` must have shape {_shapes(sheaf, v)}, got shape {array.shape}"
@@ -84,6 +68,5 @@ def _joined(sheaf: CellularSheaf, vertices: np.ndarray, values: Any, name: str) 
                 f"the arrays in `{name}` must have the same number of columns, "
                 f"got shape {arrays[0].shape} at index 0 and {array.shape} at index {i}"
             )
-    types = {array.dtype.newbyteorder("=") for array in arrays if array.size}
-    dtype = np.result_type(sheaf.dtype, *(t if t.kind in "fc" else np.float64 for t in types))
+    dtype = np.result_type(sheaf.dtype, *{array.dtype for array in arrays if array.size})
     return np.concatenate(arrays).astype(dtype)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from sheafcoarsen._support import RESIDUAL_LIMIT, ReadOnly, eps_of, real_number, tables
+from sheafcoarsen._support import RESIDUAL_LIMIT, ReadOnly, eps_of, first_true, real_number, tables
 from sheafcoarsen.sheaf.comparison import close_maps, same_topology
 from sheafcoarsen.sheaf.from_sheaves import FromSheaves
 from sheafcoarsen.sheaf.graphs import edge_array, vertex_names
@@ -94,9 +94,7 @@ class CellularSheaf(FromSheaves, ReadOnly):
         edges = edge_array("edges", edges)
         tail, tail_rows, tail_cols = flat_maps("tail_maps", tail_maps, len(edges))
         head, head_rows, head_cols = flat_maps("head_maps", head_maps, len(edges))
-        differ = np.flatnonzero(tail_rows != head_rows)
-        if differ.size:
-            e = int(differ[0])
+        if (e := first_true(tail_rows != head_rows)) is not None:
             raise ValueError(
                 f"`tail_maps[{e}]` has {tail_rows[e]} rows and `head_maps[{e}]` has "
                 f"{head_rows[e]}: the number of rows of both must be the dimension of the edge's "

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from sheafcoarsen._support import blocks, integer_array, items, offsets
+from sheafcoarsen._support import blocks, first_true, integer_array, items, offsets
 from sheafcoarsen.sheaf._cellular_sheaf import CellularSheaf, check_sheaf, trusted_sheaf
 
 
@@ -98,9 +98,7 @@ def split(sheaf: CellularSheaf, vertex_starts: npt.ArrayLike) -> list[CellularSh
             f"got {starts.tolist()}"
         )
     part = np.searchsorted(starts, sheaf.edges, side="right") - 1
-    across = np.flatnonzero(part[:, 0] != part[:, 1])
-    if across.size:
-        e = int(across[0])
+    if (e := first_true(part[:, 0] != part[:, 1])) is not None:
         raise ValueError(
             f"edge {e} {tuple(sheaf.edges[e].tolist())} joins parts {part[e, 0]} and "
             f"{part[e, 1]} of `vertex_starts`"

@@ -11,6 +11,7 @@ from sheafcoarsen._support import (
     counted,
     eps_of,
     finite,
+    first_true,
     offsets,
     range_of_blocks,
     scalar_array,
@@ -159,9 +160,7 @@ def fit_maps(
     edges = _edges_without_loops(edges, len(dims))
     rows = whole_number("edge_dim", edge_dim, at_least=1)
     m, ends = len(edges), dims[edges]
-    small = ends.sum(axis=1) < rows
-    if small.any():
-        e = np.argmax(small)
+    if (e := first_true(ends.sum(axis=1) < rows)) is not None:
         raise ValueError(
             f"`edge_dim` must be at most d_u + d_v for orthonormal rows, got {rows} for "
             f"`edges[{e}]` = {tuple(edges[e].tolist())}, whose stalks have dimensions "
@@ -233,17 +232,14 @@ def _signals(X: MapsLike) -> tuple[np.ndarray, np.ndarray, np.dtype]:
     data, dims, counts = flat_maps("X", X, None, "(n, d, s)")
     if not len(dims):
         raise ValueError("`X` must hold the signals of at least one vertex, got none")
-    other = (counts != counts[0]) | (counts == 0)
-    if other.any():
-        v = np.argmax(other)
+    if (v := first_true((counts != counts[0]) | (counts == 0))) is not None:
         raise ValueError(
             f"`X[{v}]` must have shape (d_v, s), with the same number s >= 1 of signals at all "
             f"vertices, got shape ({dims[v]}, {counts[v]})"
         )
     signals, first = data.reshape(-1, counts[0]), offsets(dims)
-    infinite = ~np.isfinite(signals).all(axis=1)
-    if infinite.any():
-        v = np.searchsorted(first, np.argmax(infinite), side="right") - 1
+    if (row := first_true(~np.isfinite(signals).all(axis=1))) is not None:
+        v = int(np.searchsorted(first, row, side="right")) - 1
         finite(f"`X[{v}]`", signals[first[v] : first[v + 1]])
     return signals.astype(np.result_type(data.dtype, np.float64)), dims, data.dtype
 
@@ -252,10 +248,9 @@ def _edges_without_loops(edges: npt.ArrayLike, n: int) -> np.ndarray:
     """Return edges of n vertices; reject loops, whose maps signals cannot determine."""
     array = edge_array("edges", edges)
     check_endpoints(array, n)
-    loops = np.flatnonzero(array[:, 0] == array[:, 1])
-    if loops.size:
+    if (e := first_true(array[:, 0] == array[:, 1])) is not None:
         raise ValueError(
-            f"`edges[{loops[0]}]` = {tuple(array[loops[0]].tolist())} is a loop, whose maps "
+            f"`edges[{e}]` = {tuple(array[e].tolist())} is a loop, whose maps "
             f"signals cannot determine: omit it"
         )
     return array

@@ -11,6 +11,7 @@ from sheafcoarsen._support import (
     Seed,
     choice,
     dimensions,
+    first_true,
     is_scalar,
     memory_for_entries,
     random_generator,
@@ -259,9 +260,7 @@ class FromGraphs(Views):
                 weight = np.abs(entries)
         else:
             signs = edge_values(arrays, sign, "sign")
-        bad = np.flatnonzero((np.abs(signs) != 1) | (signs.imag != 0))
-        if bad.size:
-            e = int(bad[0])
+        if (e := first_true((np.abs(signs) != 1) | (signs.imag != 0))) is not None:
             raise ValueError(f"`sign` must be 1 or -1, got {signs[e]} for {edge_name(arrays, e)}")
         roots = np.sqrt(edge_weights(arrays, weight))[:, None, None]
         return cls._uniform(arrays, roots, signs.real[:, None, None] * roots)

@@ -23,6 +23,7 @@ from sheafcoarsen._support import (
     csr_matrix,
     dimensions,
     eps_of,
+    first_true,
     is_scalar,
     offsets,
     range_of_blocks,
@@ -78,9 +79,7 @@ def sheaf_of_laplacian(
     for where, stack in blocks.diagonal:
         values = np.linalg.eigvalsh(stack)
         allowed = RESIDUAL_LIMIT * stack.shape[1] * blocks.eps * np.abs(values).max(axis=1)
-        indefinite = np.flatnonzero(values[:, 0] < -allowed)
-        if indefinite.size:
-            k = int(indefinite[0])
+        if (k := first_true(values[:, 0] < -allowed)) is not None:
             raise ValueError(
                 f"`L` is not the Laplacian of a sheaf: its diagonal block ({where[k]}, "
                 f"{where[k]}) must be positive semidefinite, but has the eigenvalue "
@@ -144,15 +143,14 @@ def _hermitian(matrix: scipy.sparse.csr_array, dims: np.ndarray) -> scipy.sparse
     difference = scipy.sparse.coo_array(matrix - adjoint)
     largest = float(np.abs(matrix.data).max(initial=0))
     allowed = RESIDUAL_LIMIT * eps_of(matrix.dtype) * largest
-    bad = np.flatnonzero(np.abs(difference.data) > allowed)
-    if bad.size:
-        i, j = (int(axis[bad[0]]) for axis in difference.coords)
+    if (bad := first_true(np.abs(difference.data) > allowed)) is not None:
+        i, j = (int(axis[bad]) for axis in difference.coords)
         starts = offsets(dims)
         u, v = (int(np.searchsorted(starts, k, side="right")) - 1 for k in (i, j))
         raise ValueError(
             f"`L` must be Hermitian, but its block ({u}, {v}) is not the adjoint of block "
             f"({v}, {u}): entries {matrix[i, j]:.6g} at ({i}, {j}) and {matrix[j, i]:.6g} at "
-            f"({j}, {i}) differ by {np.abs(difference.data[bad[0]]):.2g}; if that is rounding, "
+            f"({j}, {i}) differ by {np.abs(difference.data[bad]):.2g}; if that is rounding, "
             f"pass (L + L.conj().T) / 2"
         )
     half = matrix.dtype.type(0.5)

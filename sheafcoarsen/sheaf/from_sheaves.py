@@ -11,6 +11,7 @@ from sheafcoarsen._support import (
     Vertices,
     blocks,
     check_range,
+    first_true,
     named_vertices,
     offsets,
     range_limits,
@@ -252,9 +253,7 @@ def _check_shapes(
     name: str, rows: np.ndarray, cols: np.ndarray, edge_dims: np.ndarray, dims: np.ndarray
 ) -> None:
     """Raise an error for the first map whose shape is not (edge_dims[k], dims[k])."""
-    differ = np.flatnonzero((rows != edge_dims) | (cols != dims))
-    if differ.size:
-        k = int(differ[0])
+    if (k := first_true((rows != edge_dims) | (cols != dims))) is not None:
         raise ValueError(
             f"`{name}[{k}]` must have shape {(int(edge_dims[k]), int(dims[k]))}, as in the sheaf "
             f"it replaces, got {(int(rows[k]), int(cols[k]))}"

@@ -13,6 +13,7 @@ import scipy.sparse
 from sheafcoarsen._support import (
     MAX_VERTICES,
     csr_matrix,
+    first_true,
     integer_array,
     items,
     vertex_count,
@@ -85,9 +86,8 @@ def _from_adjacency(adjacency: scipy.sparse.sparray) -> GraphArrays:
     difference = scipy.sparse.coo_array(matrix - matrix.T)
     scale = np.abs(matrix.data).max(initial=0)
     allowed = 8 * np.finfo(matrix.dtype).eps * scale if matrix.dtype.kind == "f" else 0
-    bad = np.flatnonzero(~(np.abs(difference.data) <= allowed))
-    if bad.size:
-        i, j = (int(axis[bad[0]]) for axis in difference.coords)
+    if (bad := first_true(~(np.abs(difference.data) <= allowed))) is not None:
+        i, j = (int(axis[bad]) for axis in difference.coords)
         raise ValueError(
             f"`graph` must be a symmetric adjacency, got {matrix[i, j]} at ({i}, {j}) and "
             f"{matrix[j, i]} at ({j}, {i})"
@@ -104,9 +104,7 @@ def finite_entries(name: str, matrix: scipy.sparse.csr_array) -> scipy.sparse.cs
     """Sum duplicate entries of an owned matrix and remove zeros, in place; check the others."""
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
-    bad = np.flatnonzero(~np.isfinite(matrix.data))
-    if bad.size:
-        k = int(bad[0])
+    if (k := first_true(~np.isfinite(matrix.data))) is not None:
         i = int(np.searchsorted(matrix.indptr, k, side="right")) - 1
         raise ValueError(
             f"`{name}` must be finite, got {matrix.data[k]} at ({i}, {matrix.indices[k]})"
@@ -176,9 +174,7 @@ def edge_array(name: str, value: object) -> np.ndarray:
                 f"{name}.T[u < v] with u, v = {name}"
             )
         raise ValueError(f"`{name}` must have shape (m, 2), got {edges.shape}{hint}")
-    negative = np.flatnonzero((edges < 0).any(axis=1))
-    if negative.size:
-        e = int(negative[0])
+    if (e := first_true((edges < 0).any(axis=1))) is not None:
         raise ValueError(
             f"`{name}[{e}]` = {tuple(edges[e].tolist())} has a negative endpoint; vertices are "
             f"numbered from 0"

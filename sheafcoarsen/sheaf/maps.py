@@ -11,6 +11,7 @@ import numpy.typing as npt
 from sheafcoarsen._support import (
     dimensions,
     eps_of,
+    first_true,
     integer_array,
     is_scalar,
     scalar_array,
@@ -65,9 +66,7 @@ def flat_maps(
 
 def check_endpoints(edges: np.ndarray, n: int) -> None:
     """Raise an error unless all endpoints of edges are below n."""
-    beyond = np.flatnonzero((edges >= n).any(axis=1))
-    if beyond.size:
-        e = int(beyond[0])
+    if (e := first_true((edges >= n).any(axis=1))) is not None:
         raise ValueError(
             f"`edges[{e}]` = {tuple(edges[e].tolist())} is out of range for {n} vertices "
             f"(0 .. {n - 1})"
@@ -111,9 +110,7 @@ def stalk_dims(
         said = "in `vertex_dims`"
     check_endpoints(edges, len(dims))
     for name, cols, end in ((names[0], tail_cols, 0), (names[1], head_cols, 1)):
-        differ = np.flatnonzero(cols != dims[edges[:, end]])
-        if differ.size:
-            e = int(differ[0])
+        if (e := first_true(cols != dims[edges[:, end]])) is not None:
             v = int(edges[e, end])
             raise ValueError(
                 f"`{name}[{e}]` has {cols[e]} columns, but vertex {v} has dimension {dims[v]} "
@@ -128,9 +125,7 @@ def check_unitary(maps: np.ndarray, name: Callable[[int], str]) -> None:
     with np.errstate(over="ignore", invalid="ignore"):
         errors = np.abs(maps.conj().swapaxes(1, 2) @ maps - eye).max(axis=(1, 2), initial=0)
     allowed = np.sqrt(eps_of(maps.dtype))
-    bad = np.flatnonzero(~(errors <= allowed))
-    if bad.size:
-        e = int(bad[0])
+    if (e := first_true(~(errors <= allowed))) is not None:
         square = maps.shape[1] == maps.shape[2]
         what = "be orthogonal or unitary" if square else "have orthonormal columns"
         raise ValueError(

@@ -15,6 +15,7 @@ from sheafcoarsen._support import (
     check_range,
     cochain,
     eps_of,
+    first_true,
     flag,
     offsets,
     ranges,
@@ -146,9 +147,7 @@ def _guide_weights(
             f"shape {weights.shape}"
         )
     weights = np.full(len(vertices), weights, np.float64)
-    bad = np.flatnonzero(~(weights > 0))
-    if bad.size:
-        i = int(bad[0])
+    if (i := first_true(~(weights > 0))) is not None:
         raise ValueError(
             f"`weight` must be above 0, got {weights[i]} for vertex {vertices[i]}: omit vertices "
             f"whose values do not matter"

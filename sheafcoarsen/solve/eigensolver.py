@@ -198,28 +198,21 @@ def shift_invert(
     problem: EigenProblem, sections: Basis, start: np.ndarray, rng: np.random.Generator, given: int
 ) -> Eigenpairs:
     """Return pairs found by LOBPCG with factors of L, and counted by inertia (signs of pivots)."""
-    pencil, steps, h0 = problem.pencil, 0, sections.shape[1]
-    inverse, wanted = pencil.factors.solve, problem.wanted(h0)
+    pencil, steps, h0, probe = problem.pencil, 0, sections.shape[1], False
     for _ in range(ROUNDS):
-        found = _iterated(problem, inverse, sections, start, rng)
+        least = given + 1 if probe else 0
+        found = _iterated(problem, pencil.factors.solve, sections, start, rng, probe, least)
         cut, shift, below = _counted(problem, found, h0)
         steps += found.steps
-        if below < 0:  # inertia is not available: search with random columns
-            found = _iterated(problem, inverse, sections, found.vectors, rng, True, given + 1)
-            steps += found.steps
-        if below in (cut, -1):
+        if below == cut or (probe and below < 0):
             completeness = "inertia" if below == cut else "probe"
             vectors = found.values, found.vectors
             return Eigenpairs(*vectors, sections, completeness, "direct", steps)
-        if below < cut:
+        if 0 <= below < cut:
             break  # give up: rounding has duplicated a pair, or the count is wrong
-        # iterate on the missing pairs only: LOBPCG takes no step if the wanted columns converged
-        known = sections, found.vectors[:, :wanted]
-        columns = min(below - cut + GUARDS, pencil.n - h0 - wanted)
-        Y = random_columns(rng, (pencil.n, columns), pencil.L.dtype)
-        Y = orthonormal_complement(Y, *known, mass=pencil.mass)
-        more = _lobpcg(problem, inverse, Y, min(below - cut, columns), known)
-        start, steps = np.hstack([found.vectors, more.vectors]), steps + more.steps
+        # pairs are missing, or inertia is not available: search with random columns
+        more = random_columns(rng, (pencil.n, max(below - cut, 0) + GUARDS), pencil.L.dtype)
+        start, probe = np.hstack([found.vectors, more]), True
     raise NotConverged(
         f"method 'direct' found {cut} eigenvalues below {shift:g}, but inertia counts "
         f'{below}: use method="multilevel"'
@@ -277,30 +270,6 @@ def _width(wanted: int) -> int:
     return padded(wanted + max(GUARDS, wanted // 5))
 
 
-def _lobpcg(
-    problem: EigenProblem,
-    inverse: Callable,
-    X: np.ndarray,
-    wanted: int,
-    known: tuple[Basis, ...],
-    least: int = 0,
-    **limits: Any,
-) -> Pairs:
-    """Return the lowest pairs orthogonal to known vectors, and one more to detect multiplets."""
-    pencil, mass = problem.pencil, None
-    if pencil.mass is not None:
-        mass = scipy.sparse.diags_array(pencil.mass)
-    return lowest_pairs(
-        pencil.apply,
-        deflated(inverse, *known, mass=pencil.mass),
-        X,
-        max(wanted + 1, least),
-        lambda values: problem.residual_targets(values, wanted),
-        mass=mass,
-        **limits,
-    )
-
-
 def _iterated(
     problem: EigenProblem,
     inverse: Callable,
@@ -310,15 +279,27 @@ def _iterated(
     probe: bool = False,
     least: int = 0,
 ) -> Pairs:
-    """Return the lowest pairs orthogonal to the sections; ``probe`` searches for missed pairs."""
+    """Return the lowest pairs orthogonal to the sections, and one more to detect multiplets.
+
+    ``probe`` searches for missed pairs.
+    """
     pencil, wanted = problem.pencil, problem.wanted(sections.shape[1])
     dtype, mass, steps, slow = pencil.L.dtype, pencil.mass, 0, {"stalled": SLOW}
+    weights = None if mass is None else scipy.sparse.diags_array(mass)
     more = max(_width(wanted) - X.shape[1], 1)
     for _ in range(ROUNDS):
         X = np.hstack([X, random_columns(rng, (pencil.n, more), dtype)])
         X = orthonormal_complement(X, sections, mass=mass)
-        limits = {"steps": (8 * probe, 60), **slow}
-        found = _lobpcg(problem, inverse, X, wanted, (sections,), least, **limits)
+        found = lowest_pairs(
+            pencil.apply,
+            deflated(inverse, sections, mass=mass),
+            X,
+            max(wanted + 1, least),
+            lambda values: problem.residual_targets(values, wanted),
+            mass=weights,
+            steps=(8 * probe, 60),
+            **slow,
+        )
         steps += found.steps
         lost = max(wanted + 1 - len(found.values), 0)
         allowed = np.maximum(problem.residual_targets(found.values, wanted), problem.target)

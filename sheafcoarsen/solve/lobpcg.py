@@ -40,45 +40,42 @@ def lowest_pairs(
     precondition: Callable,
     X: np.ndarray,
     wanted: int,
-    target: float | Callable[[np.ndarray], np.ndarray],
+    target: Callable[[np.ndarray], np.ndarray],
     *,
     mass: Any = None,
     steps: tuple[int, int] = (0, 60),
     stalled: tuple[int, float] = (8, 0.7),
 ) -> Pairs:
-    """Return Ritz pairs, the first ``wanted`` of them with residuals of at most ``target``.
+    """Return Ritz pairs, the first ``wanted`` of them with residuals of at most their target.
 
     X holds m start vectors in C order and is overwritten; columns that become dependent up to
-    rounding are dropped, so there may be fewer than m pairs. ``target`` is that of all columns, or
-    a function of the Ritz values that returns one for each. ``mass`` is B, the identity by default.
-    ``steps`` are the minimum number of steps, unless all m columns converge earlier, and the
-    maximum. With ``stalled`` = (s, f), the iteration ends if the largest residual does not fall by
-    the factor f in s steps.
+    rounding are dropped, so there may be fewer than m pairs. ``target`` is a function of the Ritz
+    values that returns the target of each. ``mass`` is B, the identity by default. ``steps`` are
+    the minimum number of steps, unless all m columns converge earlier, and the maximum. With
+    ``stalled`` = (s, f), the iteration ends if the largest residual does not fall by the factor f
+    in s steps.
     """
     weigh = (lambda Y: Y) if mass is None else (lambda Y: mass @ Y)
-    targets_of = target if callable(target) else np.ones_like
-    aim = 1.0 if callable(target) else target
     ritz = rayleigh_ritz if mass is None else graded_ritz
     values, X = _fresh(apply, weigh, X, X, ritz)
     m = X.shape[1]
     P, known = X[:, :0], _unit(values, X.dtype)
     best, mark, since, step = np.inf, np.inf, 0, 0
-    kept, spare = Pairs(values, X, np.full(m, np.inf), 0), []
+    kept = Pairs(values, X, np.full(m, np.inf), 0)
     while True:
         R, BX = apply(X), weigh(X)
         residuals = _subtract(R, BX, values)
         if mass is not None:
             residuals /= np.linalg.norm(X, axis=0)
-        sizes = residuals / targets_of(values)
+        sizes = residuals / target(values)
         worst = float(sizes[:wanted].max(initial=0.0))
         since += 1
         if worst < stalled[1] * mark:
             mark, since = worst, 0
         if worst < best:  # keep the best: near rounding level, residuals may grow again
-            spare = [] if kept.vectors is X else [kept.vectors]
-            best, kept = worst, Pairs(values, X, residuals, step)
-        active = np.flatnonzero(sizes > aim)
-        done = worst <= aim and (step >= steps[0] or not active.size)
+            best, kept = worst, Pairs(values, X.copy(), residuals, step)
+        active = np.flatnonzero(sizes > 1)
+        done = worst <= 1 and (step >= steps[0] or not active.size)
         if done or step == steps[1] or since > stalled[0]:
             # smaller ratios are normal while Ritz values still decrease
             pairs = kept if worst > 100 * best else Pairs(values, X, residuals, step)
@@ -95,12 +92,7 @@ def lowest_pairs(
             P, known, m = X[:, :0], _unit(values, X.dtype), X.shape[1]
             continue
         E = np.hstack([C, _directions(C, GB, active)])
-        next_X = X
-        if X is kept.vectors:
-            fits = spare and spare[0].shape == X.shape  # shapes differ if columns were dropped
-            next_X = spare.pop() if fits else np.empty_like(X)
-        P = _combined((X, W, P), E, next_X)
-        X = next_X
+        P = _combined((X, W, P), E, X)
         if step % FRESH == 0:
             values, X = _fresh(apply, weigh, X, X, ritz)
             m = X.shape[1]

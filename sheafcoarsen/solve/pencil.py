@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from sheafcoarsen._support import eps_of, scalar_array, zero_level
+from sheafcoarsen._support import eps_of, first_true, scalar_array, zero_level
 from sheafcoarsen.operators import (
     PER_OPERATION,
     Factors,
@@ -163,20 +163,16 @@ def unit_mass(sheaf: CellularSheaf, mass: npt.ArrayLike | None) -> tuple[np.ndar
             f"`mass` must hold one real number for each of {sheaf.n_vertices} vertices, got shape "
             f"{weights.shape} of {weights.dtype}"
         )
-    bad = np.flatnonzero(~((weights > 0) & (weights < np.inf)))
-    if bad.size:
-        first = weights[bad[0]]
+    if (bad := first_true(~((weights > 0) & (weights < np.inf)))) is not None:
+        first = weights[bad]
         hint = "; areas are 0 at vertices of no face, which must be removed" if first == 0 else ""
-        raise ValueError(
-            f"`mass` must be positive and finite, got {first:g} at vertex {bad[0]}{hint}"
-        )
+        raise ValueError(f"`mass` must be positive and finite, got {first:g} at vertex {bad}{hint}")
     weights = weights.astype(np.float64)
     largest = float(weights.max())
-    light = np.flatnonzero(weights < 1e-20 * largest)
-    if light.size:
+    if (light := first_true(weights < 1e-20 * largest)) is not None:
         raise ValueError(
             f"`mass` must not differ by more than a factor of 1e+20, got "
-            f"{weights[light[0]]:g} at vertex {light[0]} and {largest:g} at vertex "
+            f"{weights[light]:g} at vertex {light} and {largest:g} at vertex "
             f"{weights.argmax()}: increase the smallest masses, whose modes are the highest"
         )
     unit = 4.0 ** ((math.frexp(largest)[1] - 1) // 2)

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from sheafcoarsen._support import (
     ReadOnly,
     counted,
+    first_true,
     integer_array,
     read_only,
     real_array,
@@ -219,11 +220,10 @@ class PoseGraph(ReadOnly):
                 f"and {information[e, q, p]:g} at {(q, p)}"
             )
         found = concentrations(information, dim)
-        bad = np.flatnonzero(found.fails)
-        if bad.size:
+        if (bad := first_true(found.fails)) is not None:
             raise ValueError(
-                f"`information[{bad[0]}]` must have positive definite blocks of the translation "
-                f"and of the rotation, got {information[bad[0]].tolist()}: omit the measurement, "
+                f"`information[{bad}]` must have positive definite blocks of the translation "
+                f"and of the rotation, got {information[bad].tolist()}: omit the measurement, "
                 f"or pass information=None with your own `kappa` and `tau`"
             )
         for name, given, own in (("kappa", kappa, found.kappa), ("tau", tau, found.tau)):
@@ -245,10 +245,9 @@ class PoseGraph(ReadOnly):
         edges, got = self.sightings.edges, self.sightings.points.shape[1]
         if got != dim:
             raise ValueError(f"`sightings` must have the dimension of the poses, {dim}, got {got}")
-        bad = np.flatnonzero(edges[:, 0] >= n)
-        if bad.size:
+        if (bad := first_true(edges[:, 0] >= n)) is not None:
             raise ValueError(
-                f"`sightings.edges[{bad[0]}]` refers to pose {edges[bad[0], 0]}, "
+                f"`sightings.edges[{bad}]` refers to pose {edges[bad, 0]}, "
                 f"but there are {counted(n, 'pose')}"
             )
 
@@ -406,11 +405,10 @@ def edge_indices(name: str, value: npt.ArrayLike, n_edges: int) -> np.ndarray:
     indices = integer_array(name, given)
     repeated = np.ones(len(indices), bool)
     repeated[np.unique(indices, return_index=True)[1]] = False
-    bad = np.flatnonzero(repeated | (indices < 0) | (indices >= n_edges))
-    if bad.size:
+    if (bad := first_true(repeated | (indices < 0) | (indices >= n_edges))) is not None:
         raise ValueError(
-            f"`{name}[{bad[0]}]` must be the index of an edge, 0 to {n_edges - 1}, that is not "
-            f"repeated, got {indices[bad[0]]}"
+            f"`{name}[{bad}]` must be the index of an edge, 0 to {n_edges - 1}, that is not "
+            f"repeated, got {indices[bad]}"
         )
     return indices
 
@@ -420,9 +418,8 @@ def _pairs(name: str, value: npt.ArrayLike) -> np.ndarray:
     edges = integer_array(name, value if np.size(value) else np.zeros((0, 2)), ndim=2)
     if edges.shape[1] != 2:
         raise ValueError(f"`{name}` must have shape (m, 2), got {edges.shape}")
-    bad = np.flatnonzero((edges < 0).any(axis=1))
-    if bad.size:
-        raise ValueError(f"`{name}[{bad[0]}]` must not be negative, got {edges[bad[0]].tolist()}")
+    if (bad := first_true((edges < 0).any(axis=1))) is not None:
+        raise ValueError(f"`{name}[{bad}]` must not be negative, got {edges[bad].tolist()}")
     return read_only(edges)
 
 
@@ -437,9 +434,8 @@ def _real(name: str, value: Any, *shapes: tuple[int, ...]) -> np.ndarray:
 def _positive(name: str, value: Any, count: int) -> np.ndarray:
     """Check that numbers are positive, and return ``count`` of them; repeat a single number."""
     array = _real(name, np.full(count, value) if np.ndim(value) == 0 else value, (count,))
-    bad = np.flatnonzero(array <= 0)
-    if bad.size:
-        raise ValueError(f"`{name}[{bad[0]}]` must be positive, got {array[bad[0]]:g}")
+    if (bad := first_true(array <= 0)) is not None:
+        raise ValueError(f"`{name}[{bad}]` must be positive, got {array[bad]:g}")
     return array
 
 
@@ -447,7 +443,6 @@ def _rotations(name: str, value: Any, *shapes: tuple[int, ...]) -> np.ndarray:
     """Check that matrices are rotations up to sqrt(eps), and return them."""
     matrices = _real(name, value, *shapes)
     check_unitary(matrices, lambda k: f"`{name}[{k}]`")
-    bad = np.flatnonzero(np.linalg.det(matrices) < 0)
-    if bad.size:
-        raise ValueError(f"`{name}[{bad[0]}]` must be a rotation, but its determinant is -1")
+    if (bad := first_true(np.linalg.det(matrices) < 0)) is not None:
+        raise ValueError(f"`{name}[{bad}]` must be a rotation, but its determinant is -1")
     return matrices

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sheafcoarsen._support import eps_of, zero_level
+from sheafcoarsen._support import eps_of, first_true, zero_level
 from sheafcoarsen.operators import apply_coboundary
 from sheafcoarsen.sheaf import CellularSheaf, component_labels, trusted_sheaf
 
@@ -148,11 +148,10 @@ def read_connection(sheaf: CellularSheaf) -> Connection:
         raise ValueError(f"`F` must have vertices and stalks of dimension at least 1, got {sheaf}")
     d = int(sheaf.vertex_dims[0])
     for what, dims in (("vertex", sheaf.vertex_dims), ("edge", sheaf.edge_dims)):
-        other = np.flatnonzero(dims != d)
-        if other.size:
+        if (other := first_true(dims != d)) is not None:
             raise ValueError(
-                f"`F` must be a connection, with stalks of equal dimension, but {what} {other[0]} "
-                f"has dimension {dims[other[0]]} and vertex 0 has {d}"
+                f"`F` must be a connection, with stalks of equal dimension, but {what} {other} "
+                f"has dimension {dims[other]} and vertex 0 has {d}"
             )
     data = np.stack([sheaf.tail_data, sheaf.head_data])
     unit = float(sheaf.largest_entry or 1.0)
@@ -162,9 +161,7 @@ def read_connection(sheaf: CellularSheaf) -> Connection:
     gram = maps.conj().swapaxes(2, 3) @ maps / safe
     worst = np.abs(gram - np.eye(d)).max(axis=(0, 2, 3), initial=0)
     allowed = np.sqrt(eps_of(sheaf.dtype))
-    bad = np.flatnonzero(~(worst <= allowed) & (weights > 0))
-    if bad.size:
-        e = int(bad[0])
+    if (e := first_true(~(worst <= allowed) & (weights > 0))) is not None:
         u, v = sheaf.edges[e].tolist()
         raise ValueError(
             f"`F` must be a connection, but the maps of edge {e} ({u} -> {v}) are not equal "

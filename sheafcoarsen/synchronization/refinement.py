@@ -13,7 +13,7 @@ import scipy.sparse
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 from scipy.spatial.transform import Rotation
 
-from sheafcoarsen._support import EPS, ReadOnly, range_of_blocks, tables
+from sheafcoarsen._support import EPS, ReadOnly, first_true, range_of_blocks, tables
 from sheafcoarsen.exceptions import NotConverged
 from sheafcoarsen.operators import Factors, Order, coboundary, elimination_order, laplacian
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
@@ -146,10 +146,9 @@ def unrefinable(connection: Connection, rotations: np.ndarray) -> str | None:
     if connection.dim not in (2, 3) or connection.transports.dtype.kind == "c":
         return f"rotations of the plane or of space, got {connection.group}"
     signs = connection.signs * np.linalg.det(rotations)[connection.edges].prod(axis=1)
-    bad = np.flatnonzero((signs < 0) & (connection.weights > 0))
-    if bad.size:
-        u, v = connection.edges[bad[0]].tolist()
-        edge = f"{bad[0]} ({u} -> {v})"
+    if (bad := first_true((signs < 0) & (connection.weights > 0))) is not None:
+        u, v = connection.edges[bad].tolist()
+        edge = f"{bad} ({u} -> {v})"
         return f"frames that agree with every edge up to a rotation, but edge {edge} reflects"
     return None
 

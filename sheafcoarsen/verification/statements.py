@@ -11,6 +11,7 @@ import numpy as np
 
 from sheafcoarsen._support import (
     RESIDUAL_LIMIT,
+    first_true,
     norm,
     range_of_blocks,
     residual_ratio,
@@ -279,9 +280,7 @@ def _sections_kept(e: Evidence) -> Outcome:
     modes = e.modes
     norms = modes.operator_norms
     level = np.zeros(e.K) if oversampled else zero_energy(e.n, C.fine.dtype, norms)
-    lost = np.flatnonzero(modes.next_eigenvalues <= level)
-    if lost.size:
-        a = lost[0]
+    if (a := first_true(modes.next_eigenvalues <= level)) is not None:
         return (
             f"a local section may be discarded, first in cluster {a}: its first discarded "
             f"eigenvalue {modes.next_eigenvalues[a]:.3g} is within rounding, {level[a]:.3g}, of 0"

@@ -6,25 +6,19 @@
     QR decomposition of stacked rows with an error bound for each row; storage of rows.
 ``steps``, ``star_mesh``
     Elimination of vertices with up to two neighbours, and of others by the star-mesh transform.
-``record``, ``prolongation``
-    The record of an elimination, forward and backward substitution; the prolongation.
+``record``
+    The record of an elimination, forward and backward substitution.
 ``cells``
     The maps of the remaining sheaf.
 """
 
 from sheafcoarsen._kernels.elimination.cells import list_edges, put_maps
 from sheafcoarsen._kernels.elimination.gather import (
-    FREE_BLOCKS,
     EliminationWorkspace,
     Maps,
     fill_pool,
 )
 from sheafcoarsen._kernels.elimination.half_edges import DEGREE, KEPT, LOOPS, RING, Links, set_up
-from sheafcoarsen._kernels.elimination.prolongation import (
-    Anchors,
-    find_anchors,
-    put_prolongation,
-)
 from sheafcoarsen._kernels.elimination.record import (
     BLOCKS,
     FREE,
@@ -43,7 +37,6 @@ __all__ = [
     "BLOCKS",
     "DEGREE",
     "FREE",
-    "FREE_BLOCKS",
     "INVERSES",
     "KEPT",
     "LOOPS",
@@ -51,7 +44,6 @@ __all__ = [
     "RING",
     "STEPS",
     "ZERO_FACTOR",
-    "Anchors",
     "EliminationWorkspace",
     "Links",
     "Maps",
@@ -61,11 +53,9 @@ __all__ = [
     "eliminate_vertices",
     "extend_backward",
     "fill_pool",
-    "find_anchors",
     "list_edges",
     "magnitude",
     "put_maps",
-    "put_prolongation",
     "reduce_forward",
     "set_up",
 ]

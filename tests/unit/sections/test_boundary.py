@@ -91,7 +91,7 @@ ONES = [[1.0, 1.0], [1.0, 1.0]]
         (([0], [[None, 1.0]]), "TypeError: `values[0]` must hold float32, float64"),
         (
             ([0], [[[1.0], [1.0, 2.0]]]),
-            "ValueError: `values` must hold rectangular arrays of numbers",
+            "ValueError: `values[0]` must be a rectangular array of numbers",
         ),
         (([0], np.ones((1, 2), np.float16)), "TypeError: `values` must hold float32, float64"),
         (

@@ -12,6 +12,7 @@ from sheafcoarsen._support import (
     MAX_VERTICES,
     check_matplotlib,
     choice,
+    first_true,
     flag,
     memory_for_entries,
     physical_memory,
@@ -163,3 +164,14 @@ def test_import_errors_of_other_packages_are_not_hidden(monkeypatch):
     monkeypatch.setattr(sys, "meta_path", [Broken(), *sys.meta_path])
     with pytest.raises(ModuleNotFoundError, match="kiwisolver"):
         check_matplotlib()
+
+
+@pytest.mark.parametrize("mask", [[], [False], np.zeros(3, bool)])
+def test_first_true_of_no_true_entry_is_none(mask):
+    assert first_true(mask) is None
+
+
+def test_first_true_is_the_first_index_as_an_int():
+    found = first_true(np.array([False, True, False, True]))
+    assert found == 1
+    assert type(found) is int
