@@ -15,7 +15,7 @@ from sheafcoarsen._support import EPS, RESIDUAL_LIMIT, eigenvectors, single_thre
 from sheafcoarsen.exceptions import SingularProblemWarning
 from sheafcoarsen.modes import MAX_DENSE, SPARSE_ABOVE, SPARSE_SHARE
 from sheafcoarsen.quality.small_components import split_components
-from sheafcoarsen.sections import global_sections
+from sheafcoarsen.sections import global_sections, singular_pairs
 from sheafcoarsen.sheaf import CellularSheaf
 from sheafcoarsen.solve import (
     EigenProblem,
@@ -23,7 +23,6 @@ from sheafcoarsen.solve import (
     complex_line,
     independent,
     lowest_eigenpairs,
-    singular_pairs,
 )
 
 CONVERGED, ROUNDED = 1e-4, 1e-3

@@ -23,7 +23,7 @@ sheaf with the same H^0. The number of levels is logarithmic, and the work linea
     subspace contains the local sections; loop-cells carry the energy of its other vectors.
 (c) ``reduction.reduce_level`` also removes the sections supported in one cluster, so that few
     dimensions remain even if there are many sections.
-(d) These steps are repeated until ``rank_decision.right_singular_vectors`` can decompose the
+(d) These steps are repeated until ``rank_decision.singular_pairs`` can decompose the
     remaining sheaf; ``doubt`` checks whether its rank is clear. If coarsening stalls, as on
     expanders, ``full_rank`` checks whether delta has independent rows or columns.
 
@@ -41,6 +41,7 @@ from sheafcoarsen.sections._global_sections import (
     global_sections,
 )
 from sheafcoarsen.sections.boundary import given_values
+from sheafcoarsen.sections.rank_decision import singular_pairs
 
 __all__ = [
     "GlobalSections",
@@ -48,4 +49,5 @@ __all__ = [
     "find_sections",
     "given_values",
     "global_sections",
+    "singular_pairs",
 ]

@@ -18,6 +18,7 @@ from sheafcoarsen._support import (
 )
 from sheafcoarsen.elimination import Elimination, dim_of_few_edges, eliminate
 from sheafcoarsen.exceptions import SingularProblemWarning
+from sheafcoarsen.operators import coboundary
 from sheafcoarsen.sections import clustering
 from sheafcoarsen.sections.clustering import choose_clusters
 from sheafcoarsen.sections.equilibration import Stalks, equilibrate
@@ -26,8 +27,8 @@ from sheafcoarsen.sections.full_rank import FullRank, sections_of_full_rank
 from sheafcoarsen.sections.lifting import lift_sections, section_residual
 from sheafcoarsen.sections.rank_decision import (
     doubt,
-    right_singular_vectors,
     section_bound,
+    singular_pairs,
     zero_threshold,
 )
 from sheafcoarsen.sections.reduction import Level, reduce_level
@@ -258,7 +259,7 @@ def _coarsened(F: CellularSheaf, stacklevel: int) -> GlobalSections:
     levels, last, zero, dropped, full = _descend(sheaf, F.dtype)  # steps (b) and (c)
     threshold, weight = zero_threshold(last.dim_c0, eps, dropped), 1.0
     if full is None:
-        Z, sigma = right_singular_vectors(last)  # step (d)
+        sigma, Z = singular_pairs(coboundary(last))  # step (d)
         h, weight = _count_zeros(stalks, levels, Z, sigma, threshold)
         zero = max(zero, float(sigma[:h].max(initial=0)))
         nonzero = float(sigma[h:].min(initial=np.inf))

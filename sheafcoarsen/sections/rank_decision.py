@@ -1,29 +1,34 @@
 """Step (d): decomposing the last sheaf densely, and deciding which singular values are zero."""
 
 import numpy as np
+import scipy.sparse
 
 from sheafcoarsen._kernels.sections import ZERO_ROUNDING
 from sheafcoarsen._support import EPS, blocks, eps_of
-from sheafcoarsen.operators import coboundary
 from sheafcoarsen.sheaf import CellularSheaf, component_labels, spanning_forest, unit_sheaf
 
 
-def right_singular_vectors(sheaf: CellularSheaf) -> tuple[np.ndarray, np.ndarray]:
-    """Return the right singular vectors of delta as columns, and the singular values, ascending."""
-    n = sheaf.dim_c0
-    delta = coboundary(sheaf)
-    rows = max(1000, 2 * n)  # so that the dense block has at most a few times n^2 entries
-    triangle = np.zeros((0, n), sheaf.dtype)
-    for lo in range(0, delta.shape[0], rows):
-        triangle = np.concatenate([triangle, delta[lo : lo + rows].toarray()])
-        if len(triangle) > n:
+def singular_pairs(
+    D: scipy.sparse.csr_array, X: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the singular values of D on span X, ascending, and their right singular vectors.
+
+    X must have orthonormal columns; by default, it is the identity. The eigenvalues of D* D would
+    be accurate only to sqrt(eps).
+    """
+    Y = D if X is None else D @ X
+    m = Y.shape[1]
+    rows = max(1000, 2 * m)  # so that the dense block has at most a few times m^2 entries
+    triangle = np.zeros((0, m), Y.dtype)
+    for lo in range(0, D.shape[0], rows):
+        block = Y[lo : lo + rows]
+        triangle = np.concatenate([triangle, block.toarray() if X is None else block])
+        if len(triangle) > m:
             triangle = np.asarray(np.linalg.qr(triangle, mode="r"))
-    if n == 0:
-        return np.zeros((0, 0), sheaf.dtype), np.zeros(0)
-    _, found, vectors = np.linalg.svd(triangle, full_matrices=True)
-    sigma = np.zeros(n)
+    _, found, adjoint = np.linalg.svd(triangle, full_matrices=True)
+    sigma, V = np.zeros(m), adjoint[::-1].conj().T
     sigma[: len(found)] = found
-    return vectors[::-1].conj().T, sigma[::-1]
+    return sigma[::-1], np.ascontiguousarray(V if X is None else X @ V)
 
 
 def zero_threshold(n: int, eps: float, dropped: float) -> float:

@@ -52,7 +52,7 @@ from sheafcoarsen.solve.complex_structure import complex_line
 from sheafcoarsen.solve.deflation import independent
 from sheafcoarsen.solve.dirichlet import grounded
 from sheafcoarsen.solve.eigensolver import EigenProblem, lowest_eigenpairs
-from sheafcoarsen.solve.pencil import Pencil, singular_pairs
+from sheafcoarsen.solve.pencil import Pencil
 
 __all__ = [
     "EigenProblem",
@@ -71,7 +71,6 @@ __all__ = [
     "leverages",
     "lowest_eigenpairs",
     "nearest_section",
-    "singular_pairs",
     "sparsify",
     "tolerance",
     "transport",

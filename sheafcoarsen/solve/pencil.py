@@ -17,7 +17,7 @@ from sheafcoarsen.operators import (
     elimination_order,
     laplacian,
 )
-from sheafcoarsen.sections import global_sections
+from sheafcoarsen.sections import global_sections, singular_pairs
 from sheafcoarsen.sheaf import CellularSheaf
 from sheafcoarsen.solve.block_matrix import BlockMatrix
 from sheafcoarsen.solve.block_scaling import Matrix, block_size, norms
@@ -126,21 +126,6 @@ class Pencil:
         if needed <= seconds:
             self._order = order
         return needed <= seconds
-
-
-def singular_pairs(D: scipy.sparse.csr_array, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the singular values of D on span X, ascending, and their right singular vectors.
-
-    X must have orthonormal columns. The eigenvalues of D* D would be accurate only to sqrt(eps).
-    """
-    Y = D @ X
-    m = X.shape[1]
-    if Y.shape[0] < m:  # append zero rows, to get m singular values
-        Y = np.vstack([Y, np.zeros((m - Y.shape[0], m), Y.dtype)])
-    # 1024 rows at a time, which fit in the cache
-    pieces = [np.linalg.qr(Y[row : row + 1024], mode="r") for row in range(0, len(Y), 1024)]
-    _, sigma, V = np.linalg.svd(np.linalg.qr(np.vstack(pieces), mode="r"))
-    return sigma[::-1], np.ascontiguousarray(X @ V.conj().T[:, ::-1])
 
 
 def resolved(

@@ -6,7 +6,8 @@ import pytest
 import scipy.sparse
 
 import sheafcoarsen as sc
-from sheafcoarsen.solve import EigenProblem, Pencil, singular_pairs
+from sheafcoarsen.sections import singular_pairs
+from sheafcoarsen.solve import EigenProblem, Pencil
 from sheafcoarsen.solve import pencil as pencil_module
 from tests.support.helpers import assert_residual
 
