@@ -2,11 +2,11 @@
 
 ``links`` builds neighbour lists, on which ``balls`` and ``matching`` compute clusters; ``repair``
 merges and ``splitting`` splits clusters, with ``heap`` as priority queue; ``clusters`` labels
-components and groups edges by clusters.
+components.
 """
 
 from sheafcoarsen._kernels.partition.balls import grow, refine
-from sheafcoarsen._kernels.partition.clusters import label_components, sort_edges
+from sheafcoarsen._kernels.partition.clusters import label_components
 from sheafcoarsen._kernels.partition.links import neighbours, strengths
 from sheafcoarsen._kernels.partition.matching import match
 from sheafcoarsen._kernels.partition.repair import apportion, fragments, merge, pack
@@ -22,7 +22,6 @@ __all__ = [
     "neighbours",
     "pack",
     "refine",
-    "sort_edges",
     "split",
     "strengths",
 ]
