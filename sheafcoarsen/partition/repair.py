@@ -45,9 +45,9 @@ def _pieces(links: Links, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray, n
 
     Returns labels, weights, and whether each piece is the heaviest one of its cluster.
     """
-    pieces = np.empty(len(labels), dtype=np.int32)
-    count = kernels.fragments(links, labels, pieces, np.empty_like(pieces))
+    pieces = links.components(labels[links.vertices()] == labels[links.ends])
     weight = grouped_sums(pieces, links.sizes)
+    count = len(weight)
     home = np.empty(count, dtype=np.int64)
     home[pieces] = labels
     order = np.lexsort((-weight, home))

@@ -9,12 +9,11 @@ from sheafcoarsen._kernels.partition.balls import grow, refine
 from sheafcoarsen._kernels.partition.clusters import label_components
 from sheafcoarsen._kernels.partition.links import neighbours, strengths
 from sheafcoarsen._kernels.partition.matching import match
-from sheafcoarsen._kernels.partition.repair import apportion, fragments, merge, pack
+from sheafcoarsen._kernels.partition.repair import apportion, merge, pack
 from sheafcoarsen._kernels.partition.splitting import split
 
 __all__ = [
     "apportion",
-    "fragments",
     "grow",
     "label_components",
     "match",
