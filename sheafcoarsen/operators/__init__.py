@@ -11,6 +11,7 @@ from sheafcoarsen.operators._energy import edge_energy, energy
 from sheafcoarsen.operators._laplacian import LaplacianPattern, count_nonzeros, laplacian
 from sheafcoarsen.operators._normalize import (
     degree_factors,
+    in_bases,
     loop_sizes,
     normalize,
     normalized,
@@ -36,6 +37,7 @@ __all__ = [
     "elimination_order",
     "energy",
     "fills_little",
+    "in_bases",
     "index_dtype",
     "laplacian",
     "laplacian_operator",

@@ -106,16 +106,19 @@ def normalized(
             SingularDegreeWarning,
             stacklevel=stacklevel,
         )
-    tail_data, head_data = np.empty_like(sheaf.tail_data), np.empty_like(sheaf.head_data)
-    for end, out in enumerate((tail_data, head_data)):
-        kernels.multiply_maps(sheaf.arrays, end, roots, starts, out)
+    return in_bases(sheaf, roots)
+
+
+def in_bases(sheaf: CellularSheaf, W: np.ndarray) -> CellularSheaf:
+    """Return the sheaf with maps F_{v->e} W_v; the matrices W_v are square, in sequence in ``W``.
+
+    Its Laplacian is W* L W.
+    """
+    f, data = sheaf.arrays, (np.empty_like(sheaf.tail_data), np.empty_like(sheaf.head_data))
+    ends, bases = (f.tail_offsets, f.head_offsets), (offsets(f.vertex_dims**2), f.vertex_dims, W)
+    kernels.multiply_maps(0, sheaf.n_edges, f, bases, ends, data)
     return trusted_sheaf(
-        sheaf.edges,
-        sheaf.vertex_dims,
-        sheaf.edge_dims,
-        tail_data,
-        head_data,
-        sheaf.vertex_labels,
+        sheaf.edges, sheaf.vertex_dims, sheaf.edge_dims, *data, sheaf.vertex_labels
     )
 
 

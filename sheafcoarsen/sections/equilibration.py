@@ -8,6 +8,7 @@ import scipy.sparse
 from sheafcoarsen._kernels import sections as kernels
 from sheafcoarsen._kernels.dense import svd_workspace
 from sheafcoarsen._kernels.modes import Blocks, put_columns
+from sheafcoarsen._kernels.operators import multiply_maps
 from sheafcoarsen._support import offsets, read_only, run_ranges
 from sheafcoarsen.coarsening import SERIAL_BELOW
 from sheafcoarsen.modes import Prolongation, block_layout
@@ -98,14 +99,13 @@ def equilibrate(F: CellularSheaf, eps: float) -> tuple[CellularSheaf, Stalks]:
     weights = np.repeat(bases.sizes / np.maximum(F.vertex_dims, 1), F.vertex_dims)
     stalks = Stalks(F, clusters, bases, weights)
     ends = bases.ranks[F.edges]
-    starts = [offsets(F.edge_dims * ends[:, 0]), offsets(F.edge_dims * ends[:, 1])]
-    tail, head = (kernels.Ragged(at, np.zeros(int(at[-1]), dtype)) for at in starts)
+    starts = offsets(F.edge_dims * ends[:, 0]), offsets(F.edge_dims * ends[:, 1])
+    maps = np.empty(int(starts[0][-1]), dtype), np.empty(int(starts[1][-1]), dtype)
+    W = bases.starts, bases.ranks, bases.W
     run_ranges(
-        lambda lo, hi: kernels.change_maps(lo, hi, f, bases, tail, head),
-        costs,
-        serial_below=SERIAL_BELOW,
+        lambda lo, hi: multiply_maps(lo, hi, f, W, starts, maps), costs, serial_below=SERIAL_BELOW
     )
-    return trusted_sheaf(F.edges, bases.ranks, F.edge_dims, tail.data, head.data), stalks
+    return trusted_sheaf(F.edges, bases.ranks, F.edge_dims, *maps), stalks
 
 
 def _vertex_bases(F: CellularSheaf, f: Any, eps: float) -> kernels.StalkBases:

@@ -13,23 +13,21 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse
 
-from sheafcoarsen._kernels.operators import multiply_maps
 from sheafcoarsen._support import (
     bar,
     by_real_columns,
     eps_of,
     inf_norm,
-    offsets,
     single_threaded_blas,
     zero_level,
 )
 from sheafcoarsen.coarsening import Coarsening, coarsen
 from sheafcoarsen.exceptions import TiedModesWarning
 from sheafcoarsen.modes import local_modes
-from sheafcoarsen.operators import Factors, apply_coboundary, laplacian
+from sheafcoarsen.operators import Factors, apply_coboundary, in_bases, laplacian
 from sheafcoarsen.partition import Partition, find_clusters
 from sheafcoarsen.ranks import below
-from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
+from sheafcoarsen.sheaf import CellularSheaf
 from sheafcoarsen.solve.block_matrix import (
     LANES,
     BlockMatrix,
@@ -93,7 +91,7 @@ class Multigrid:
         # dimension of the space of stalk vectors that all maps send to 0, as the cycle does:
         # diagonal blocks of A are projections that omit them
         self.unseen = round(A.shape[0] - float(A.diagonal().real.sum()))
-        h = _in_coordinates(sheaf, self.roots)
+        h = in_bases(sheaf, self.roots.data.reshape(-1))
         self.operators, self.prolongations, self.coarsenings = [A], [], []
         self._products = [BlockMatrix(A, np.float32)]
         self._tops = [largest_eigenvalue(A) or 1.0]  # upper bounds on the spectra
@@ -107,7 +105,7 @@ class Multigrid:
                 if C is None:
                     break
                 A, P, S = _next_level(A, self._tops[-1], C)
-                h = _in_coordinates(C.sheaf, S)
+                h = in_bases(C.sheaf, S.data.reshape(-1))
                 self.operators.append(A)
                 self._products.append(BlockMatrix(A, np.float32))
                 self.prolongations.append(P)
@@ -253,15 +251,6 @@ class Multigrid:
 def padded(h: int) -> int:
     """Return h rounded up to a multiple of the number of columns that kernels process at once."""
     return h if h <= 1 else -(-h // LANES[0]) * LANES[0]
-
-
-def _in_coordinates(sheaf: CellularSheaf, S: Matrix) -> CellularSheaf:
-    """Return the sheaf with maps F_{v->e} S_v, whose Laplacian is S* L S."""
-    starts, S_data = offsets(sheaf.vertex_dims**2), S.data.reshape(-1)
-    data = np.empty_like(sheaf.tail_data), np.empty_like(sheaf.head_data)
-    for end, out in enumerate(data):
-        multiply_maps(sheaf.arrays, end, S_data, starts, out)
-    return trusted_sheaf(sheaf.edges, sheaf.vertex_dims, sheaf.edge_dims, *data)
 
 
 def _next_level(A: Matrix, top: float, C: Coarsening) -> tuple[Matrix, Matrix, Matrix]:

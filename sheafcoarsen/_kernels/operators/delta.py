@@ -64,22 +64,28 @@ def stacked_factors(lo, hi, f, half_ptr, half_edges, starts, out):
 
 
 @borrowing_kernel
-def multiply_maps(f, end, roots, root_offsets, out):
-    """Write F_{v->e} W_v at one end of every edge, with W_v at roots[root_offsets[v]]."""
-    data = f.tail_data if end == 0 else f.head_data
-    starts = f.tail_offsets if end == 0 else f.head_offsets
-    for e in range(f.edges.shape[0]):
-        v = f.edges[e, end]
-        d = f.vertex_dims[v]
-        w = root_offsets[v]
-        for q in range(f.edge_dims[e]):
-            at = starts[e] + q * d
-            for j in range(d):
-                out[at + j] = 0
-            for i in range(d):
-                x = data[at + i]
-                for j in range(d):
-                    out[at + j] += x * roots[w + i * d + j]
+def multiply_maps(lo, hi, f, bases, begins, out):
+    """Write F_{v->e} W_v at both ends of edges lo .. hi to out[end][begins[end][e]:].
+
+    ``bases`` are (starts, ranks, W): W_v are the first ranks[v] columns of the d_v x d_v matrix at
+    W[starts[v]].
+    """
+    starts, ranks, W = bases
+    for end in range(2):
+        maps = f.tail_data if end == 0 else f.head_data
+        offsets = f.tail_offsets if end == 0 else f.head_offsets
+        to, data = begins[end], out[end]
+        for e in range(lo, hi):
+            v = f.edges[e, end]
+            d, r = f.vertex_dims[v], ranks[v]
+            for q in range(f.edge_dims[e]):
+                at, p = offsets[e] + q * d, to[e] + q * r
+                for j in range(r):
+                    data[p + j] = 0
+                for i in range(d):
+                    x, w = maps[at + i], starts[v] + i * d
+                    for j in range(r):
+                        data[p + j] += x * W[w + j]
 
 
 @borrowing_kernel

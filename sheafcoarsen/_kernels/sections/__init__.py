@@ -7,7 +7,6 @@ computes the sections of forests.
 
 from sheafcoarsen._kernels.sections.elimination import STACKED_ROWS, count_kept
 from sheafcoarsen._kernels.sections.equilibration import (
-    change_maps,
     find_vertex_bases,
     scale_edges,
 )
@@ -35,7 +34,6 @@ __all__ = [
     "Kept",
     "Ragged",
     "StalkBases",
-    "change_maps",
     "count_kept",
     "find_vertex_bases",
     "join_subtrees",

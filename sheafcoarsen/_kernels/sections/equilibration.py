@@ -9,7 +9,7 @@ from sheafcoarsen._kernels.dense import (
     triangular_factor,
 )
 from sheafcoarsen._kernels.jit import kernel
-from sheafcoarsen._kernels.sections.elimination import put_times, stack_height
+from sheafcoarsen._kernels.sections.elimination import stack_height
 
 
 @kernel
@@ -116,15 +116,3 @@ def find_vertex_bases(lo, hi, f, incident, eps, workspace, bases):
                 V[at + i * d + j] = lapack.z[j * d + i]
                 W[at + i * d + j] = 0 if zero else lapack.z[j * d + i] / sigma
     return -1
-
-
-@kernel
-def change_maps(lo, hi, f, bases, tail, head):
-    """Write the maps F_{v->e} W_v of edges lo .. hi to the blocks ``tail`` and ``head``."""
-    starts, ranks, W = bases.starts, bases.ranks, bases.W
-    for e in range(lo, hi):
-        rows, u, v = f.edge_dims[e], f.edges[e, 0], f.edges[e, 1]
-        basis = W[starts[u] : starts[u + 1]].reshape(f.vertex_dims[u], f.vertex_dims[u])
-        put_times(f.tail_data, f.tail_offsets[e], rows, basis, ranks[u], tail.data, tail.starts[e])
-        basis = W[starts[v] : starts[v + 1]].reshape(f.vertex_dims[v], f.vertex_dims[v])
-        put_times(f.head_data, f.head_offsets[e], rows, basis, ranks[v], head.data, head.starts[e])
