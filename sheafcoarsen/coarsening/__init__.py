@@ -49,7 +49,7 @@ from sheafcoarsen.coarsening._energy_ledger import (
     ledger_over,
 )
 from sheafcoarsen.coarsening.checks import check_pattern, check_topology
-from sheafcoarsen.coarsening.realization import SERIAL_BELOW, coarse_labels, realize, rounding_of
+from sheafcoarsen.coarsening.realization import SERIAL_BELOW, coarse_labels, realize
 
 __all__ = [
     "SERIAL_BELOW",
@@ -68,5 +68,4 @@ __all__ = [
     "realize",
     "realized",
     "refresh_coarsening",
-    "rounding_of",
 ]

@@ -1,5 +1,6 @@
 """Repair of labels, so that clusters are connected, and packing of small components."""
 
+import bisect
 import warnings
 from collections.abc import Callable
 
@@ -165,10 +166,6 @@ def clusters_needed(weight: np.ndarray, n_vertices: np.ndarray, most: float) -> 
     """
     share = weight / (most * weight.sum())
     low, high = len(weight), min(2 * len(weight), int(n_vertices.sum()))
-    while low < high:
-        middle = (low + high) // 2
-        if np.clip(share * middle, 1, n_vertices).sum() <= middle:
-            high = middle
-        else:
-            low = middle + 1
-    return low
+    return low + bisect.bisect_left(
+        range(low, high), True, key=lambda K: np.clip(share * K, 1, n_vertices).sum() <= K
+    )

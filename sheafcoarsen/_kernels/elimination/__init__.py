@@ -26,11 +26,7 @@ from sheafcoarsen._kernels.elimination.prolongation import (
     put_prolongation,
 )
 from sheafcoarsen._kernels.elimination.record import (
-    BLOCKS,
     FREE,
-    INVERSES,
-    NEIGHBORS,
-    STEPS,
     Record,
     extend_backward,
     reduce_forward,
@@ -40,16 +36,12 @@ from sheafcoarsen._kernels.elimination.star_mesh import MeshWorkspace
 from sheafcoarsen._kernels.elimination.steps import eliminate_vertices
 
 __all__ = [
-    "BLOCKS",
     "DEGREE",
     "FREE",
     "FREE_BLOCKS",
-    "INVERSES",
     "KEPT",
     "LOOPS",
-    "NEIGHBORS",
     "RING",
-    "STEPS",
     "ZERO_FACTOR",
     "Anchors",
     "EliminationWorkspace",

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from sheafcoarsen._kernels.dense import potrf, pstrf, stack_height, triangular_factor
+from sheafcoarsen._kernels.dense import pstrf, stack_height, triangular_factor
 from sheafcoarsen._kernels.jit import kernel, subkernel
 from sheafcoarsen._kernels.modes import assemble
 
@@ -63,18 +63,10 @@ def factor_with_pivots(a, f, c, keep, lapack):
 
 @kernel
 def count_kept(lo, hi, f, c, keep, lapack, kept):
-    """Write how many coordinates of clusters lo .. hi are not eliminated: 0 if L_a > keep^2 I."""
-    matrix = lapack.a
+    """Write how many coordinates of clusters lo .. hi are not eliminated."""
     for a in range(lo, hi):
         n = c.dims[a]
-        kept[a] = 0
-        if n == 0:
-            continue
-        assemble(a, f, c, 1.0, lapack.map, matrix)
-        for i in range(n):
-            matrix[i * n + i] -= keep * keep
-        if potrf(matrix, n, lapack) != 0:
-            kept[a] = n - factor_with_pivots(a, f, c, keep, lapack)
+        kept[a] = n - factor_with_pivots(a, f, c, keep, lapack) if n > 0 else 0
 
 
 @subkernel
