@@ -32,7 +32,7 @@ from sheafcoarsen._kernels.dense.triangular import (
     stack_height,
     triangular_factor,
 )
-from sheafcoarsen._kernels.dense.tridiagonal import fill_random
+from sheafcoarsen._kernels.dense.tridiagonal import fill_random, orthonormalize
 from sheafcoarsen._kernels.dense.workspaces import (
     Workspace,
     svd_workspace,
@@ -56,6 +56,7 @@ __all__ = [
     "inverse_of_triangular",
     "largest_entry",
     "normalized",
+    "orthonormalize",
     "potrf",
     "potrs",
     "power_of_two",

@@ -16,12 +16,12 @@ from sheafcoarsen._kernels.dense import (
     eigvalsh,
     inf_norm,
     normalized,
+    orthonormalize,
     singular_rows,
 )
 from sheafcoarsen._kernels.jit import borrowing_kernel, subkernel
 from sheafcoarsen._kernels.modes.blocks import Blocks, put_modes
 from sheafcoarsen._kernels.modes.local import assemble, cluster_unit, stack
-from sheafcoarsen._kernels.modes.patch_kernel import orthonormalize
 
 
 class ModesOut(NamedTuple):
@@ -202,6 +202,6 @@ def singular_modes(lo, hi, sheaves, c, rows, eps, s, out):
         if dim > 0:
             for i in range(min(dim, r) * n):
                 s.z[i] = s.spare[i]
-            orthonormalize(s.z, r, n)
+            orthonormalize(s.z[: r * n].reshape(r, n), n, 0, r)
         put_modes(a, n, f, c, s.z, eps, out.blocks)
     return -1
