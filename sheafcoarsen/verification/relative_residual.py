@@ -1,5 +1,6 @@
 """Norms of groups of entries without overflow or underflow, and the largest relative residual."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -60,6 +61,9 @@ class RelativeResidual(NamedTuple):
 
 Outcome = tuple[RelativeResidual, str] | str
 """Largest relative residual and method of the check, or reason why the statement does not apply."""
+
+Statement = tuple[str, str, *tuple[Callable[[Any], Any], ...]]
+"""Name, label, functions that return a reason if the statement does not apply, and the check."""
 
 ZERO = RelativeResidual(0.0, 0.0, 0.0)
 FAILED = RelativeResidual(np.inf, np.inf, 0.0)
