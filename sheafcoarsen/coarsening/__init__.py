@@ -46,6 +46,7 @@ from sheafcoarsen.coarsening._energy_ledger import (
     Ledger,
     check_isometry,
     energy_ledger,
+    isometry_errors,
     ledger_over,
 )
 from sheafcoarsen.coarsening.checks import check_pattern, check_topology
@@ -64,6 +65,7 @@ __all__ = [
     "coarsen",
     "energy_ledger",
     "growth_of",
+    "isometry_errors",
     "ledger_over",
     "realize",
     "realized",

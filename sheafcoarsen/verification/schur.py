@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, eye_array
 
-from sheafcoarsen._support import eps_of, range_of_blocks
+from sheafcoarsen._support import eps_of, norms_by, range_of_blocks
 from sheafcoarsen.elimination import Elimination
 from sheafcoarsen.operators import coboundary, laplacian
 from sheafcoarsen.sheaf import component_labels, sheaf_like, unit_sheaf
@@ -19,7 +19,6 @@ from sheafcoarsen.verification.relative_residual import (
     Outcome,
     RelativeResidual,
     Statement,
-    norms_by,
     relative_residual,
 )
 

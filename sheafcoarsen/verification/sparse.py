@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sheafcoarsen._support import RESIDUAL_LIMIT, eps_of
+from sheafcoarsen._support import RESIDUAL_LIMIT, eps_of, scaled_norms
 from sheafcoarsen.operators import coboundary, laplacian
 from sheafcoarsen.sections import global_sections
 from sheafcoarsen.sheaf import edge_subset, unit_sheaf
@@ -15,7 +15,6 @@ from sheafcoarsen.verification.relative_residual import (
     RelativeResidual,
     Statement,
     relative_residual,
-    scaled_norms,
 )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from sheafcoarsen._support import (
     RESIDUAL_LIMIT,
     norm,
+    norms_by,
     range_of_blocks,
     residual_ratio,
     zero_energy,
@@ -24,7 +25,6 @@ from sheafcoarsen.verification.relative_residual import (
     Outcome,
     RelativeResidual,
     Statement,
-    norms_by,
     relative_residual,
 )
 from sheafcoarsen.verification.residuals import Evidence, pooled
