@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.linalg
+import scipy.sparse
 
 RESIDUAL_LIMIT = 30.0
 """Upper bound on ``norm(error) / (n eps product of norms)`` for identities that hold.
@@ -33,6 +34,26 @@ def norm(array: npt.ArrayLike) -> float:
     moduli *= moduli
     # numpy sums in a fixed order; BLAS would divide the sum among its threads
     return largest * float(np.sqrt(moduli.sum()))
+
+
+def scaled_norms(moduli: np.ndarray, which: np.ndarray, count: int) -> np.ndarray:
+    """Return the norm of each group of entries, scaling to avoid overflow and underflow."""
+    moduli = moduli.astype(np.float64, copy=False)
+    largest = np.zeros(count)
+    np.maximum.at(largest, which, moduli)
+    scale = np.where(largest > 0, largest, 1.0)
+    return scale * np.sqrt(np.bincount(which, (moduli / scale[which]) ** 2, minlength=count))
+
+
+def norms_by(matrix: Any, row_group: np.ndarray, column_group: Any, count: int) -> np.ndarray:
+    """Return the Frobenius norms of row groups, or of diagonal blocks if columns are grouped."""
+    M = scipy.sparse.csr_array(matrix)
+    group = np.repeat(row_group, np.diff(M.indptr))
+    moduli = np.abs(M.data)
+    if column_group is not None:
+        inside = group == column_group[M.indices]
+        group, moduli = group[inside], moduli[inside]
+    return scaled_norms(moduli, group, count)
 
 
 def inf_norm(A: Any) -> float:

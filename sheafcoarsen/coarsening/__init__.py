@@ -46,10 +46,11 @@ from sheafcoarsen.coarsening._energy_ledger import (
     Ledger,
     check_isometry,
     energy_ledger,
+    isometry_errors,
     ledger_over,
 )
 from sheafcoarsen.coarsening.checks import check_pattern, check_topology
-from sheafcoarsen.coarsening.realization import SERIAL_BELOW, coarse_labels, realize, rounding_of
+from sheafcoarsen.coarsening.realization import SERIAL_BELOW, coarse_labels, realize
 
 __all__ = [
     "SERIAL_BELOW",
@@ -64,9 +65,9 @@ __all__ = [
     "coarsen",
     "energy_ledger",
     "growth_of",
+    "isometry_errors",
     "ledger_over",
     "realize",
     "realized",
     "refresh_coarsening",
-    "rounding_of",
 ]

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from sheafcoarsen._support import ReadOnly, flag, range_of_blocks, read_only, tables
+from sheafcoarsen._support import ReadOnly, eps_of, flag, range_of_blocks, read_only, tables
 from sheafcoarsen.coarsening.checks import (
     check_given,
     check_parts,
@@ -17,7 +17,7 @@ from sheafcoarsen.coarsening.checks import (
     matching_modes,
 )
 from sheafcoarsen.coarsening.loops import factored_loops, loop_rows, spectral_loops
-from sheafcoarsen.coarsening.realization import realize, rounding_of, shortest_columns
+from sheafcoarsen.coarsening.realization import realize, shortest_columns
 from sheafcoarsen.coarsening.views import Views
 from sheafcoarsen.modes import (
     LocalModes,
@@ -314,7 +314,8 @@ def realized(
     elif loops:
         factors = factored_loops(R, least)
     pattern = None if like is None else like.sheaf
-    noise = rounding_of(R.clusters.dims, np.result_type(R.sheaf.dtype, R.dtype))
+    # n eps, the rounding error of orthonormal modes: removing it changes R* L R by rounding errors
+    noise = eps_of(np.result_type(R.sheaf.dtype, R.dtype)) * R.clusters.dims
     if modes is None:  # a user's columns may have any norm, and noise scales with it
         noise = noise * shortest_columns(R)
     coarse = realize(R, factors, compress=compress, like=pattern, noise=noise)

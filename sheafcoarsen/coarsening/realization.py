@@ -3,10 +3,9 @@
 import math
 
 import numpy as np
-import numpy.typing as npt
 
 from sheafcoarsen._kernels import coarsening as kernels
-from sheafcoarsen._support import eps_of, offsets, ranges, read_only, run_ranges
+from sheafcoarsen._support import offsets, ranges, read_only, run_ranges
 from sheafcoarsen.modes import Prolongation
 from sheafcoarsen.partition import Clusters
 from sheafcoarsen.sheaf import CellularSheaf, Topology, same_array, same_topology, trusted_sheaf
@@ -45,7 +44,7 @@ def realize(
     like : CellularSheaf, optional
         An earlier result, whose index arrays are shared if they are equal.
     noise : ndarray, shape (K,), optional
-        Coarse rows of at most this norm, relative to the fine row, are set to zero (`rounding_of`).
+        Coarse rows of at most this norm, relative to the fine row, are set to zero.
         By default none are.
     """
     sheaf, clusters, ranks = R.sheaf, R.clusters, R.ranks
@@ -129,14 +128,6 @@ def write_crossing_maps(
 
     cost = rows * widths * np.where(compressed, widths, 1.0) + 1.0
     run_ranges(work, cost, serial_below=SERIAL_BELOW)
-
-
-def rounding_of(dims: np.ndarray, dtype: npt.DTypeLike) -> np.ndarray:
-    """Return n eps, the rounding error of orthonormal modes, for clusters of dimension n.
-
-    Setting rows of this norm to zero changes a block of R* L R by no more than rounding errors.
-    """
-    return eps_of(dtype) * dims
 
 
 def shortest_columns(R: Prolongation) -> np.ndarray:

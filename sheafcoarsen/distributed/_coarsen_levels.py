@@ -34,7 +34,6 @@ from sheafcoarsen.hierarchy import (
     LevelPlan,
     RankPerLevel,
     further_levels,
-    partitions_of,
 )
 from sheafcoarsen.modes import LocalOperatorLike, compute_modes
 from sheafcoarsen.partition import Method, Partition
@@ -210,7 +209,7 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
         "method": method,
         "seed": seed,
     }
-    plan = LevelPlan(partitions_of(src, partitions, selection, progress, loaded), rank)  # type: ignore[arg-type]
+    plan = LevelPlan(src, rank, partitions, selection, progress, loaded)  # type: ignore[arg-type]
     options: dict[str, Any] = {"local_operator": operator, "loops": loops, "compress": compress}
     stored: list[StoredCoarsening] = []
     rest: Hierarchy | None = None

@@ -22,7 +22,13 @@ from sheafcoarsen._support import (
     read_only,
     whole_number,
 )
-from sheafcoarsen.coarsening import Coarsening, EnergyLedger, coarse_labels, ledger_over
+from sheafcoarsen.coarsening import (
+    Coarsening,
+    EnergyLedger,
+    coarse_labels,
+    isometry_errors,
+    ledger_over,
+)
 from sheafcoarsen.distributed._open_store import SheafStore, amount, check_entries
 from sheafcoarsen.distributed.header import header_of
 from sheafcoarsen.distributed.location import Place, StoreError, place_of
@@ -31,13 +37,7 @@ from sheafcoarsen.io import read_level, reading
 from sheafcoarsen.modes import block_layout
 from sheafcoarsen.operators import as_columns, canonical_csr
 from sheafcoarsen.partition import Partition, clusters_of
-from sheafcoarsen.verification import (
-    RelativeResidual,
-    Verification,
-    check_of,
-    norms_by,
-    relative_residual,
-)
+from sheafcoarsen.verification import RelativeResidual, Verification, check_of, relative_residual
 
 
 class Blocks(NamedTuple):
@@ -373,9 +373,7 @@ def _isometry(C: StoredCoarsening, dims: np.ndarray, eps: float) -> tuple[Relati
     worst = RelativeResidual(0.0, 0.0, 0.0)
     for part in C._blocks():
         ranks = C.ranks[part.clusters]
-        defect = part.R.conj().T @ part.R - scipy.sparse.eye_array(part.R.shape[1])
-        cluster = np.repeat(np.arange(len(ranks)), ranks)
-        errors = norms_by(defect, cluster, None, len(ranks))
+        errors = isometry_errors(part.R, ranks)
         n, blocks = dims[part.clusters], ("cluster", part.clusters)
         found = relative_residual(errors, n, eps, np.maximum(ranks, 1), blocks=blocks)
         worst = max(worst, found)

@@ -17,8 +17,8 @@ import numpy as np
 
 from sheafcoarsen._kernels import distributed as kernels
 from sheafcoarsen._kernels.arrays import scan
-from sheafcoarsen._support import blocks, offsets, range_of_blocks, read_only, thread_limit
-from sheafcoarsen.coarsening import realize, realized, rounding_of
+from sheafcoarsen._support import blocks, eps_of, offsets, range_of_blocks, read_only, thread_limit
+from sheafcoarsen.coarsening import realize, realized
 from sheafcoarsen.distributed._open_store import ENDS, SheafStore
 from sheafcoarsen.distributed._write_store import write_basis, write_part
 from sheafcoarsen.distributed.arrays import Root, get_arrays, put_arrays
@@ -282,6 +282,6 @@ def border_task(
     data = [get_arrays(job.work / f"halo/{shard['name']}-{s}")["R"] for shard in shards]
     R = prolongation(sheaf, P, here, np.concatenate(data))
     # use the dimensions of whole clusters, of which a border holds only some vertices
-    noise = rounding_of(told["sizes"], sheaf.dtype)
+    noise = eps_of(sheaf.dtype) * told["sizes"]
     coarse = realize(R, None, compress=job.compress, noise=noise)
     return write_coarse(job, fresh_name(f"border-{s:06d}"), clusters, coarse)

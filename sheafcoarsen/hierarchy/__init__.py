@@ -16,7 +16,7 @@ any level, and the energy ledger of all levels.
 
 from sheafcoarsen.hierarchy._coarsen_levels import coarsen_levels, further_levels
 from sheafcoarsen.hierarchy._hierarchy import Hierarchy, HierarchyLedger
-from sheafcoarsen.hierarchy.level_plan import LevelPlan, RankPerLevel, partitions_of
+from sheafcoarsen.hierarchy.level_plan import LevelPlan, RankPerLevel
 
 __all__ = [
     "Hierarchy",
@@ -25,5 +25,4 @@ __all__ = [
     "RankPerLevel",
     "coarsen_levels",
     "further_levels",
-    "partitions_of",
 ]

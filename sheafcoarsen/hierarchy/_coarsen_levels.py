@@ -11,12 +11,7 @@ from sheafcoarsen._support import flag, fraction
 from sheafcoarsen.coarsening import Coarsening, growth_of, realized
 from sheafcoarsen.elimination import Elimination
 from sheafcoarsen.hierarchy._hierarchy import Hierarchy, at_level, timed
-from sheafcoarsen.hierarchy.level_plan import (
-    GivenPartitions,
-    LevelPlan,
-    RankPerLevel,
-    partitions_of,
-)
+from sheafcoarsen.hierarchy.level_plan import LevelPlan, RankPerLevel
 from sheafcoarsen.modes import (
     LocalModes,
     LocalOperatorLike,
@@ -153,12 +148,12 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
     if flag("eliminate", eliminate):
         first = [elimination.eliminate(sheaf)]
         seconds, finest = [time.perf_counter() - start], first[0].sheaf
-    source = partitions_of(finest, partitions, options, progress)
+    plan = LevelPlan(finest, rank, partitions, options, progress)
     make_modes = partial(compute_modes, operator=operator, progress=progress)
     realize = partial(realized, loops=loops, compress=compress)
     thin = None if eps is None else partial(solve.sparsify, eps=eps, seed=seed)
     levels, why, more = further_levels(
-        finest, LevelPlan(source, rank), make_modes, realize, before=len(first), thin=thin
+        finest, plan, make_modes, realize, before=len(first), thin=thin
     )
     return timed(Hierarchy(sheaf, (*first, *levels), why), [*seconds, *more])
 
@@ -178,7 +173,6 @@ def further_levels(
     After each level whose Laplacian grew, ``thin`` adds a sparsified level unless it keeps all
     edges.
     """
-    given = isinstance(plan.partitions, GivenPartitions)
     levels: list[Any] = []
     seconds: list[float] = []
     target: float | None = None
@@ -194,9 +188,9 @@ def further_levels(
             target = modes.target  # the finest level's pilot determines the target of all levels
         where = f"level {number}: "
         seeks_sections = isinstance(ranks, Rule) and ranks.needs_kernels
-        if seeks_sections and (i == 0 or given):
+        if seeks_sections and (i == 0 or plan.given):
             warn_if_empty(above.dim_c0, modes.ranks, modes.next_eigenvalues, 4, where)
-        if not given and not modes.ranks.any():
+        if plan.given is None and not modes.ranks.any():
             return levels, f"level {number} would keep no mode of any cluster", seconds
         with at_level(number):
             C = realize(modes.R, P, modes)

@@ -14,40 +14,6 @@ from sheafcoarsen.sheaf import CellularSheaf, component_labels
 
 
 @dataclass(frozen=True)
-class GivenPartitions:
-    """User-supplied partitions of a sheaf, one per level, validated on construction."""
-
-    fine: CellularSheaf
-    partitions: tuple[Partition, ...]
-
-    def __post_init__(self) -> None:
-        n, what = self.fine.n_vertices, "the sheaf's {} vertices"
-        for i, P in enumerate(self.partitions):
-            if not isinstance(P, Partition):
-                raise TypeError(
-                    f"`partitions[{i}]` must be a Partition, got {type(P).__name__}: "
-                    "use Partition(labels) to make one"
-                )
-            if P.n_vertices != n:
-                raise ValueError(
-                    f"`partitions[{i}]` must label {what.format(n)}, "
-                    f"got a partition of {P.n_vertices}"
-                )
-            n, what = P.n_clusters, f"the {{}} clusters of `partitions[{i}]`"
-
-    @property
-    def n_levels(self) -> int:
-        """Number of levels."""
-        return len(self.partitions)
-
-    def next(self, sheaf: CellularSheaf, level: int) -> Partition | str:
-        """Return the partition of a level, or the reason why there is none."""
-        if level < len(self.partitions):
-            return self.partitions[level]
-        return f"`partitions` holds {len(self.partitions)}"
-
-
-@dataclass(frozen=True)
 class SelectedPartitions:
     """Partitions by ``find_clusters``, for a number of levels or down to a number of vertices."""
 
@@ -97,16 +63,10 @@ class SelectedPartitions:
         return Partition(labels)
 
 
-def partitions_of(
-    fine: CellularSheaf,
-    given: Iterable | None,
-    selection: dict[str, Any],
-    progress: bool,
-    read: Callable[[Any], Any] = lambda P: P,
-) -> GivenPartitions | SelectedPartitions:
-    """Return user-supplied partitions, converted by ``read``, or partitions by selection."""
-    if given is None:
-        return SelectedPartitions(**selection, progress=progress)
+def given_partitions(
+    fine: CellularSheaf, given: Iterable, selection: dict[str, Any], read: Callable[[Any], Any]
+) -> tuple[Partition, ...]:
+    """Return user-supplied partitions, one per level, converted by ``read``, after checks."""
     defaults = {field.name: field.default for field in fields(SelectedPartitions)}
     for name, value in selection.items():
         if type(value) is not type(defaults[name]) or value != defaults[name]:
@@ -116,29 +76,59 @@ def partitions_of(
         raise TypeError(
             f"`partitions` must be a sequence of {what}, got a single one: pass [P] for one level"
         )
-    return GivenPartitions(fine, tuple(read(P) for P in items("partitions", given, what)))
+    partitions = tuple(read(P) for P in items("partitions", given, what))
+    n, what = fine.n_vertices, "the sheaf's {} vertices"
+    for i, P in enumerate(partitions):
+        if not isinstance(P, Partition):
+            raise TypeError(
+                f"`partitions[{i}]` must be a Partition, got {type(P).__name__}: "
+                "use Partition(labels) to make one"
+            )
+        if P.n_vertices != n:
+            raise ValueError(
+                f"`partitions[{i}]` must label {what.format(n)}, got a partition of {P.n_vertices}"
+            )
+        n, what = P.n_clusters, f"the {{}} clusters of `partitions[{i}]`"
+    return partitions
 
 
 RankPerLevel = int | Rule | Sequence  # one rank or rule for all levels, or one entry per level
 
 
-@dataclass(frozen=True)
 class LevelPlan:
-    """Partition and ranks of every level; ``ranks`` is one rule, or a list with one per level."""
+    """Partition and ranks of every level; ``ranks`` is one rule, or a list with one per level.
 
-    partitions: GivenPartitions | SelectedPartitions
-    ranks: RankPerLevel
+    ``given`` are user-supplied partitions, or None if clusters are selected.
+    """
 
-    def __post_init__(self) -> None:
-        ranks = _checked_ranks(self.ranks, self.partitions.n_levels)
-        object.__setattr__(self, "ranks", ranks)
+    def __init__(
+        self,
+        fine: CellularSheaf,
+        rank: RankPerLevel,
+        partitions: Iterable | None,
+        selection: dict[str, Any],
+        progress: bool,
+        read: Callable[[Any], Any] = lambda P: P,
+    ) -> None:
+        self.given = None
+        if partitions is None:
+            self.selected = SelectedPartitions(**selection, progress=progress)
+            self.n_levels = self.selected.n_levels
+        else:
+            self.given = given_partitions(fine, partitions, selection, read)
+            self.n_levels = len(self.given)
+        self.ranks = _checked_ranks(rank, self.n_levels)
 
     def next(self, sheaf: CellularSheaf, level: int) -> tuple[Partition, object] | str:
         """Return the partition and the ranks of a level, or why there is no such level."""
-        ranks, open_end = self.ranks, self.partitions.n_levels is None
-        if isinstance(ranks, list) and open_end and level == len(ranks):
+        if isinstance(self.ranks, list) and self.n_levels is None and level == len(self.ranks):
             return f"`rank` has entries for {level} levels"
-        P = self.partitions.next(sheaf, level)
+        if self.given is None:
+            P = self.selected.next(sheaf, level)
+        elif level < len(self.given):
+            P = self.given[level]
+        else:
+            P = f"`partitions` holds {level}"
         return P if isinstance(P, str) else (P, self.rank(level))
 
     def rank(self, level: int) -> object:

@@ -146,25 +146,21 @@ def _dimensions(
             )
         has_isolated = n_vertices > len(np.unique(columns))
         n = n_vertices
-        if vertex_dims is None and len(cols):
-            differ = np.flatnonzero(cols != cols[0])
-            if differ.size and not has_isolated:
-                return None
-            if differ.size:
-                raise ValueError(
-                    f"isolated vertices require `vertex_dims` or maps with equal numbers of "
-                    f"columns, but `maps[0]` has {cols[0]} and `maps[{differ[0]}]` has "
-                    f"{cols[differ[0]]}"
-                )
-            vertex_dims = int(cols[0])
-        elif vertex_dims is None and n:
-            shape: tuple[int, ...] = getattr(maps, "shape", ())
-            if len(shape) != 3:
+        if vertex_dims is None and n:
+            sizes = cols if len(cols) else np.array(getattr(maps, "shape", ())[2:])
+            if len(sizes) != max(len(cols), 1):
                 raise ValueError(
                     f"`n_vertices` = {n} requires the dimension of the stalks, which empty `maps` "
                     f"do not determine: pass `vertex_dims`"
                 )
-            vertex_dims = shape[2]
+            differ = np.flatnonzero(sizes != sizes[0])
+            if differ.size and has_isolated:
+                raise ValueError(
+                    f"isolated vertices require `vertex_dims` or maps with equal numbers of "
+                    f"columns, but `maps[0]` has {sizes[0]} and `maps[{differ[0]}]` has "
+                    f"{sizes[differ[0]]}"
+                )
+            vertex_dims = None if differ.size else int(sizes[0])
     if vertex_dims is None:
         return None
     if n_vertices is None and not is_scalar("vertex_dims", vertex_dims):

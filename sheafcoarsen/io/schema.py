@@ -7,7 +7,7 @@ Containers (files, stores) are implemented elsewhere.
 import contextlib
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse
@@ -17,10 +17,12 @@ from sheafcoarsen._support import (
     csr_matrix,
     decode_labels,
     encode_labels,
+    flag,
     integer_array,
     read_only,
     real_array,
     scalar_array,
+    whole_number,
 )
 from sheafcoarsen.coarsening import Coarsening, check_pattern
 from sheafcoarsen.elimination import Elimination, as_steps
@@ -171,7 +173,7 @@ def _csr(arrays: Arrays, prefix: str, shape: tuple[int, int]) -> scipy.sparse.cs
 
 def _steps(arrays: Arrays, fine: CellularSheaf, left: CellularSheaf) -> Elimination:
     """Return the elimination between two sheaves; raise an error for inconsistent arrays."""
-    most = _count(arrays, "max_neighbors")
+    most = whole_number("max_neighbors", arrays["max_neighbors"][()], at_least=0)
     vertices, starts, neighbors, blocks, inverses = (arrays[f"steps.{name}"] for name in STEPS)
     if fine.dtype.kind != "c" and "c" in (blocks.dtype.kind, inverses.dtype.kind):
         raise ValueError("`steps` must be real, because the maps are real")
@@ -192,7 +194,7 @@ def _edges(arrays: Arrays, fine: CellularSheaf, sparse: CellularSheaf) -> Sparsi
 
 def read_hierarchy(arrays: Arrays) -> Hierarchy:
     """Check the arrays of a hierarchy, whose levels must match its sheaves, and return it."""
-    count = _count(arrays, "n_levels")
+    count = whole_number("n_levels", arrays["n_levels"][()], at_least=0)
     sheaves = [read_sheaf(arrays, "sheaves.0.")]
     levels: list[Level] = []
     for i in range(count):  # a count that is too large raises an error for a missing array
@@ -227,28 +229,13 @@ def read_level(arrays: Arrays, fine: CellularSheaf, coarse: CellularSheaf) -> Co
     restored = np.zeros(0, np.int64)
     if "restored_loops" in arrays:
         restored = integer_array("restored_loops", arrays["restored_loops"])
-    compress = "compress" in arrays and _flag(arrays, "compress")
+    compress = "compress" in arrays and flag("compress", arrays["compress"][()])
     rows = None if compress else read_only(integer_array("crossing_rows", arrays["crossing_rows"]))
     modes = _modes(arrays, fine, partition, coarse, R) if "modes.ranks" in arrays else None
-    C = Coarsening(
-        fine, partition, modes, R, coarse, rows, _flag(arrays, "loops"), read_only(restored)
-    )
+    loops = flag("loops", arrays["loops"][()])
+    C = Coarsening(fine, partition, modes, R, coarse, rows, loops, read_only(restored))
     check_pattern(C)
     return C
-
-
-def _count(arrays: Arrays, name: str) -> int:
-    value = arrays[name]
-    if value.shape != () or value.dtype.kind not in "iu" or value < 0:
-        raise ValueError(f"`{name}` must be a non-negative integer")
-    return int(value)
-
-
-def _flag(arrays: Arrays, name: str) -> bool:
-    value = arrays[name]
-    if value.shape != () or value.dtype != np.bool_:
-        raise ValueError(f"`{name}` must be true or false")
-    return bool(value)
 
 
 def _modes(
@@ -266,28 +253,17 @@ def _modes(
     ranks = integer_array("modes.ranks", arrays["modes.ranks"])
     if not np.array_equal(ranks, coarse.vertex_dims):
         raise ValueError("the ranks of its modes do not match the dimensions of its coarse stalks")
-    names = ("scores", "next_eigenvalues", "operator_norms")
-    scores, following, norms = (
-        scalar_array(f"modes.{name}", arrays[f"modes.{name}"]).copy() for name in names
-    )
     own = _csr(arrays, "modes.R.", R.shape) if "modes.R.data" in arrays else R
-    singular = "modes.singular" in arrays and _flag(arrays, "modes.singular")
-    settings = {}
+    singular = "modes.singular" in arrays and flag("modes.singular", arrays["modes.singular"][()])
+    names = ("scores", "next_eigenvalues", "operator_norms")
+    settings: dict[str, Any] = {
+        name: read_only(scalar_array(f"modes.{name}", arrays[f"modes.{name}"]).copy())
+        for name in names
+    }
     if operator == Oversampled.name:
-        settings = {name: arrays[f"modes.{name}"].item() for name in SETTINGS}
-    return LocalModes(
-        fine,
-        partition,
-        operator,
-        ranks=read_only(ranks),
-        scores=read_only(scores),
-        next_eigenvalues=read_only(following),
-        tied=read_only(arrays["modes.tied"].copy()),
-        operator_norms=read_only(norms),
-        prolongation=own,
-        singular=singular,
-        **settings,
-    )
+        settings |= {name: arrays[f"modes.{name}"].item() for name in SETTINGS}
+    settings |= {"ranks": read_only(ranks), "tied": read_only(arrays["modes.tied"].copy())}
+    return LocalModes(fine, partition, operator, prolongation=own, singular=singular, **settings)
 
 
 def _with_sheaves(read: Callable[..., Level], arrays: Arrays) -> Level:

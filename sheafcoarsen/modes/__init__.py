@@ -60,7 +60,7 @@ from sheafcoarsen.modes.result import (
     warn_if_sections_lost,
     warn_if_tied,
 )
-from sheafcoarsen.modes.sparse import SPARSE_ABOVE, SPARSE_SHARE, lowest_sparse
+from sheafcoarsen.modes.sparse import SPARSE_ABOVE, SPARSE_SHARE
 
 __all__ = [
     "MAX_DENSE",
@@ -83,7 +83,6 @@ __all__ = [
     "local_modes",
     "local_operator_of",
     "local_problems",
-    "lowest_sparse",
     "refresh_modes",
     "warn_if_empty",
     "warn_if_sections_lost",

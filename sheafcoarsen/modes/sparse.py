@@ -33,25 +33,25 @@ If eigenvalues are well separated, inverse iteration refines the result of a loo
 def local_coboundary(
     delta: scipy.sparse.csr_array, sheaf: CellularSheaf, clusters: Clusters, a: int
 ) -> tuple[scipy.sparse.csr_array, np.ndarray]:
-    """Return G in double precision, where G* G is the local operator of cluster a, and its columns.
+    """Return G, where G* G is the local operator of cluster a, and its columns.
 
-    ``delta`` is the coboundary of the sheaf, ``columns`` the coordinates of the cluster in C^0.
+    ``delta`` is the coboundary of the sheaf, in double precision, ``columns`` the coordinates of
+    the cluster in C^0.
     """
     inner = clusters.internal_edges[clusters.internal_ptr[a] : clusters.internal_ptr[a + 1]]
     half_edges = clusters.half_edges[clusters.half_ptr[a] : clusters.half_ptr[a + 1]]
     members = clusters.members[clusters.member_ptr[a] : clusters.member_ptr[a + 1]]
     rows = range_of_blocks(sheaf.edge_offsets, np.concatenate([inner, half_edges >> 1]))
     columns = range_of_blocks(sheaf.vertex_offsets, members)
-    G = delta[rows][:, columns]
-    return G.astype(np.result_type(G.dtype, np.float64)), columns
+    return delta[rows][:, columns], columns
 
 
 def local_operator(
     delta: scipy.sparse.csr_array, sheaf: CellularSheaf, clusters: Clusters, a: int
 ) -> tuple[scipy.sparse.csr_array, float]:
-    """Return the local operator of cluster a in double precision, divided by unit^2, and ``unit``.
+    """Return the local operator of cluster a, divided by unit^2, and ``unit``, a power of two.
 
-    ``delta`` is the coboundary of the sheaf; ``unit`` is a power of two (`power_of_two`).
+    ``delta`` is the coboundary of the sheaf, in double precision.
     """
     G, _ = local_coboundary(delta, sheaf, clusters, a)
     unit = power_of_two(float(np.abs(G.data).max(initial=0)))

@@ -109,14 +109,17 @@ def normalized(
     return change_stalks(sheaf, roots)
 
 
-def change_stalks(sheaf: CellularSheaf, roots: np.ndarray) -> CellularSheaf:
-    """Return the sheaf with maps F_{v->e} S_v; ``roots`` holds the entries of all square S_v."""
-    starts, data = offsets(sheaf.vertex_dims**2), []
-    for end, maps in enumerate((sheaf.tail_data, sheaf.head_data)):
-        data.append(np.empty_like(maps))
-        kernels.multiply_maps(sheaf.arrays, end, roots, starts, data[end])
-    dims = sheaf.vertex_dims, sheaf.edge_dims
-    return trusted_sheaf(sheaf.edges, *dims, data[0], data[1], sheaf.vertex_labels)
+def change_stalks(sheaf: CellularSheaf, W: np.ndarray) -> CellularSheaf:
+    """Return the sheaf with maps F_{v->e} W_v; the matrices W_v are square, in sequence in ``W``.
+
+    Its Laplacian is W* L W.
+    """
+    f, data = sheaf.arrays, (np.empty_like(sheaf.tail_data), np.empty_like(sheaf.head_data))
+    ends, bases = (f.tail_offsets, f.head_offsets), (offsets(f.vertex_dims**2), f.vertex_dims, W)
+    kernels.multiply_maps(0, sheaf.n_edges, f, bases, ends, data)
+    return trusted_sheaf(
+        sheaf.edges, sheaf.vertex_dims, sheaf.edge_dims, *data, sheaf.vertex_labels
+    )
 
 
 def degree_factors(sheaf: CellularSheaf) -> tuple[np.ndarray, np.ndarray]:
@@ -125,17 +128,12 @@ def degree_factors(sheaf: CellularSheaf) -> tuple[np.ndarray, np.ndarray]:
     The singular values of R_v are those of the stacked maps at v, accurate to eps times the
     largest; from D_v they would be accurate to sqrt(eps). Factors are in double precision.
     """
-    n, m = sheaf.n_vertices, sheaf.n_edges
-    starts = offsets(sheaf.vertex_dims**2)
-    by_row, by_column = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
-    unsorted, half_edges = np.empty((2, 2 * m), np.int64)
-    kernels.sort_half_edges(sheaf.edges, by_row, by_column, unsorted, half_edges)
-    half_ptr = np.append(0, by_row[:n])
+    starts, ends = offsets(sheaf.vertex_dims**2), sheaf.edges.reshape(-1)
+    half_ptr = offsets(np.bincount(ends, minlength=sheaf.n_vertices))
+    incident = half_ptr, np.argsort(ends, kind="stable")
     factors = np.empty(int(starts[-1]), np.result_type(sheaf.dtype, np.float64))
     run_ranges(
-        lambda lo, hi: kernels.stacked_factors(
-            lo, hi, sheaf.arrays, half_ptr, half_edges, starts, factors
-        ),
+        lambda lo, hi: kernels.stacked_factors(lo, hi, sheaf.arrays, incident, starts, factors),
         np.diff(half_ptr) * sheaf.vertex_dims**2 + 1.0,
         serial_below=SERIAL_BELOW,
     )

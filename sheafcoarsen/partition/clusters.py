@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sheafcoarsen._kernels import partition as kernels
 from sheafcoarsen._support import offsets, read_only
 from sheafcoarsen.partition._partition import Partition
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
@@ -77,15 +76,18 @@ def clusters_of(sheaf: CellularSheaf, partition: Partition) -> Clusters:
     first = at[partition.cluster_offsets]
     dims, local = np.diff(first), np.empty(sheaf.n_vertices, np.int64)
     local[members] = at[:-1] - first[labels[members]]
-    crossing = int(np.count_nonzero(labels[sheaf.edges[:, 0]] != labels[sheaf.edges[:, 1]]))
-    by_cluster = tuple(np.zeros(K + 1, np.int64) for _ in range(4))
-    sizes = (sheaf.n_edges - crossing, crossing, crossing + 1, crossing)
-    by_edge = tuple(np.empty(size, np.int64) for size in sizes)
-    pairs = np.empty((crossing, 2), np.int64)
-    n_pairs = kernels.sort_edges(sheaf.edges, labels, by_cluster, by_edge, pairs)
-    internal_ptr, (internal_edges, crossing_edges, pair_ptr, _) = by_cluster[0], by_edge
-    pair_ptr, pairs = pair_ptr[: n_pairs + 1].copy(), pairs[:n_pairs].copy()
-    edges = internal_edges, internal_ptr, crossing_edges, pair_ptr, pairs
+    ends = labels[sheaf.edges].T
+    a, b = np.minimum(*ends), np.maximum(*ends)
+    inner, crossing = np.flatnonzero(a == b), np.flatnonzero(a != b)
+    internal_ptr = offsets(np.bincount(a[inner], minlength=K))
+    internal_edges = inner[np.argsort(a[inner], kind="stable")]
+    keys = a[crossing] * K + b[crossing]
+    order = np.argsort(keys, kind="stable")
+    keys = keys[order]
+    begins = np.flatnonzero(np.diff(keys, prepend=-1))
+    pairs = np.stack(divmod(keys[begins], max(K, 1)), axis=1)
+    pair_ptr = np.append(begins, len(keys))
+    edges = internal_edges, internal_ptr, crossing[order], pair_ptr, pairs
     halves = np.zeros(0, np.int64), np.zeros(K + 1, np.int64)
     arrays = (read_only(array) for array in (local, dims, *edges, *halves))
     return Clusters(labels, members, partition.cluster_offsets, *arrays)

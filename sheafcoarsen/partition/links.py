@@ -36,9 +36,10 @@ class Links(NamedTuple):
         """Return the vertex of each link, shape (2m,), of which ``ends`` is the neighbour."""
         return np.repeat(np.arange(len(self.sizes)), np.diff(self.starts))
 
-    def components(self) -> np.ndarray:
-        """Return the connected component of each vertex."""
-        return component_labels(len(self.sizes), np.stack([self.vertices(), self.ends], axis=1))
+    def components(self, kept: np.ndarray | slice = slice(None)) -> np.ndarray:
+        """Return the connected component of each vertex, by all links or by those ``kept``."""
+        edges = np.stack([self.vertices()[kept], self.ends[kept]], axis=1)
+        return component_labels(len(self.sizes), edges)
 
 
 def links_of(F_or_graph: Any, weights: str) -> Links:

@@ -19,7 +19,7 @@ from sheafcoarsen.partition.links import (
     neighbour_lists,
 )
 from sheafcoarsen.partition.repair import apportioned, repair_labels
-from sheafcoarsen.sheaf import CellularSheaf, component_labels, unit_sheaf
+from sheafcoarsen.sheaf import CellularSheaf, unit_sheaf
 
 
 def match_levels(links: Links, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
@@ -71,8 +71,7 @@ def heavy_groups(links: Links, n_clusters: int) -> np.ndarray:
     exponent counting as equal. No group is heavier than the mean cluster. Refinement alone cannot
     repair a cut of such a link if moving either end would make a cluster too heavy or too light.
     """
-    n = len(links.sizes)
-    found = np.arange(n, dtype=np.int32)
+    found = np.arange(len(links.sizes), dtype=np.int32)
     exponents = np.frexp(links.weights)[1]
     lowest = exponents.min(initial=0)
     sums = np.bincount(exponents - lowest, links.weights) / 2  # each link is stored twice
@@ -80,9 +79,7 @@ def heavy_groups(links: Links, n_clusters: int) -> np.ndarray:
     bounds = np.ldexp(0.5, lowest + 1 + np.arange(len(lighter)))
     bounds = bounds[(sums[1:] > 0) & (lighter < bounds)]
     for bound in bounds[::-1]:
-        heavy = links.weights >= bound
-        edges = np.stack([links.vertices()[heavy], links.ends[heavy]], axis=1)
-        groups = component_labels(n, edges)
+        groups = links.components(links.weights >= bound)
         weight = grouped_sums(groups, links.sizes)
         too_heavy = weight * n_clusters > links.sizes.sum()
         if len(weight) < n_clusters or (too_heavy & (np.bincount(groups) > 1)).any():

@@ -1,5 +1,6 @@
 """Repair of labels, so that clusters are connected, and packing of small components."""
 
+import bisect
 import warnings
 from collections.abc import Callable
 
@@ -45,9 +46,9 @@ def _pieces(links: Links, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray, n
 
     Returns labels, weights, and whether each piece is the heaviest one of its cluster.
     """
-    pieces = np.empty(len(labels), dtype=np.int32)
-    count = kernels.fragments(links, labels, pieces, np.empty_like(pieces))
+    pieces = links.components(labels[links.vertices()] == labels[links.ends])
     weight = grouped_sums(pieces, links.sizes)
+    count = len(weight)
     home = np.empty(count, dtype=np.int64)
     home[pieces] = labels
     order = np.lexsort((-weight, home))
@@ -165,10 +166,6 @@ def clusters_needed(weight: np.ndarray, n_vertices: np.ndarray, most: float) -> 
     """
     share = weight / (most * weight.sum())
     low, high = len(weight), min(2 * len(weight), int(n_vertices.sum()))
-    while low < high:
-        middle = (low + high) // 2
-        if np.clip(share * middle, 1, n_vertices).sum() <= middle:
-            high = middle
-        else:
-            low = middle + 1
-    return low
+    return low + bisect.bisect_left(
+        range(low, high), True, key=lambda K: np.clip(share * K, 1, n_vertices).sum() <= K
+    )

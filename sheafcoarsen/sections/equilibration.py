@@ -6,8 +6,9 @@ import numpy as np
 import scipy.sparse
 
 from sheafcoarsen._kernels import sections as kernels
-from sheafcoarsen._kernels.dense import svd_workspace
+from sheafcoarsen._kernels.dense import STACKED_ROWS, svd_workspace
 from sheafcoarsen._kernels.modes import Blocks, put_columns
+from sheafcoarsen._kernels.operators import multiply_maps
 from sheafcoarsen._support import offsets, read_only, run_ranges
 from sheafcoarsen.coarsening import SERIAL_BELOW
 from sheafcoarsen.modes import Prolongation, block_layout
@@ -24,7 +25,7 @@ def cluster_workspace(
     """
     lapack = svd_workspace(n, n, dtype, map_size)
     n, k = max(n, 1), max(k, 1)
-    rows = max(n, 2 * k, k + kernels.STACKED_ROWS)
+    rows = max(n, 2 * k, k + STACKED_ROWS)
     sizes = (rows * k, rows, k, k * k, n * k, n * k)
     return kernels.ClusterWorkspace(lapack, *(np.empty(size, dtype) for size in sizes))
 
@@ -98,24 +99,20 @@ def equilibrate(F: CellularSheaf, eps: float) -> tuple[CellularSheaf, Stalks]:
     weights = np.repeat(bases.sizes / np.maximum(F.vertex_dims, 1), F.vertex_dims)
     stalks = Stalks(F, clusters, bases, weights)
     ends = bases.ranks[F.edges]
-    starts = [offsets(F.edge_dims * ends[:, 0]), offsets(F.edge_dims * ends[:, 1])]
-    tail, head = (kernels.Ragged(at, np.zeros(int(at[-1]), dtype)) for at in starts)
+    starts = offsets(F.edge_dims * ends[:, 0]), offsets(F.edge_dims * ends[:, 1])
+    maps = np.empty(int(starts[0][-1]), dtype), np.empty(int(starts[1][-1]), dtype)
+    W = bases.starts, bases.ranks, bases.W
     run_ranges(
-        lambda lo, hi: kernels.change_maps(lo, hi, f, bases, tail, head),
-        costs,
-        serial_below=SERIAL_BELOW,
+        lambda lo, hi: multiply_maps(lo, hi, f, W, starts, maps), costs, serial_below=SERIAL_BELOW
     )
-    return trusted_sheaf(F.edges, bases.ranks, F.edge_dims, tail.data, head.data), stalks
+    return trusted_sheaf(F.edges, bases.ranks, F.edge_dims, *maps), stalks
 
 
 def _vertex_bases(F: CellularSheaf, f: Any, eps: float) -> kernels.StalkBases:
     """Return the bases W_v and V_v of all stalks; ``f`` holds the maps scaled to norm 1."""
     dims, n, dtype = F.vertex_dims, F.n_vertices, f.tail_data.dtype
     ends = F.edges.reshape(-1)
-    is_loop = np.repeat(F.edges[:, 0] == F.edges[:, 1], 2)
-    halves = np.flatnonzero((np.arange(len(ends)) % 2 == 0) | ~is_loop)  # list each loop once
-    halves = halves[np.argsort(ends[halves], kind="stable")]
-    incident = kernels.HalfEdges(offsets(np.bincount(ends[halves], minlength=n)), halves)
+    incident = offsets(np.bincount(ends, minlength=n)), np.argsort(ends, kind="stable")
     starts = offsets(dims**2)
     W, V = np.zeros(int(starts[-1]), dtype), np.zeros(int(starts[-1]), dtype)
     bases = kernels.StalkBases(starts, np.zeros(n, np.int64), W, V, np.zeros(n))

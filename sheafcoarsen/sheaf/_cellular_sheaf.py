@@ -140,10 +140,8 @@ class CellularSheaf(FromSheaves, ReadOnly):
         array([[1., 0.],
                [0., 2.]])
         """
-        edges, dims, rows, tail, head = flat_arrays(
-            edges, tail_data, head_data, vertex_dims, edge_dims
-        )
-        sheaf = cls._of_arrays(edges, dims, rows, tail.copy(), head.copy())
+        arrays = flat_arrays(edges, tail_data, head_data, vertex_dims, edge_dims, copy=True)
+        sheaf = cls._of_arrays(*arrays)
         sheaf._check_maps()
         return sheaf
 
@@ -256,8 +254,8 @@ def checked_sheaf(
 
     A coarse sheaf may exceed the range that is allowed for user-supplied maps.
     """
-    edges, dims, rows, tail, head = flat_arrays(edges, tail_data, head_data, vertex_dims, edge_dims)
-    sheaf = trusted_sheaf(edges, dims, rows, tail.view(), head.view(), vertex_labels)
+    arrays = flat_arrays(edges, tail_data, head_data, vertex_dims, edge_dims)
+    sheaf = trusted_sheaf(*arrays, vertex_labels)
     sheaf._check_finite()
     return sheaf
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from sheafcoarsen._support import blocks, first_true, integer_array, items, offsets
+from sheafcoarsen._support import first_true, integer_array, items, offsets
 from sheafcoarsen.sheaf._cellular_sheaf import CellularSheaf, check_sheaf, trusted_sheaf
 
 
@@ -108,15 +108,5 @@ def split(sheaf: CellularSheaf, vertex_starts: npt.ArrayLike) -> list[CellularSh
     pieces = []
     for i, (lo, hi) in enumerate(zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)):
         chosen = order[edge_starts[i] : edge_starts[i + 1]]
-        labels = sheaf.vertex_labels[lo:hi] if sheaf.vertex_labels is not None else None
-        pieces.append(
-            trusted_sheaf(
-                sheaf.edges[chosen] - lo,
-                sheaf.vertex_dims[lo:hi].copy(),
-                sheaf.edge_dims[chosen],
-                blocks(sheaf.tail_data, sheaf.tail_offsets, chosen),
-                blocks(sheaf.head_data, sheaf.head_offsets, chosen),
-                labels,
-            )
-        )
+        pieces.append(sheaf._part(np.arange(lo, hi), chosen, sheaf.edges[chosen] - lo))
     return pieces

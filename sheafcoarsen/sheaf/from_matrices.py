@@ -39,19 +39,11 @@ MatrixLike: TypeAlias = scipy.sparse.sparray | scipy.sparse.spmatrix | npt.Array
 """A sparse or dense matrix."""
 
 
-class Stack(NamedTuple):
-    """Dense blocks of equal shape."""
+Stack: TypeAlias = tuple[np.ndarray, np.ndarray]
+"""Dense blocks of equal shape: the edges or, of diagonal blocks, the vertices; and the blocks."""
 
-    where: np.ndarray  # index of the edge or, for a diagonal block, of the vertex of each block
-    blocks: np.ndarray  # (len(where), rows, columns)
-
-
-class Maps(NamedTuple):
-    """Edge maps of equal shape."""
-
-    where: np.ndarray  # index of each edge
-    tail: np.ndarray
-    head: np.ndarray
+Maps: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Edge maps of equal shape: the edges, the maps at their tails, the maps at their heads."""
 
 
 class Blocks(NamedTuple):
@@ -88,7 +80,7 @@ def sheaf_of_laplacian(
     # rounding errors of diagonal blocks minus the contributions of edges
     noise = np.bincount(blocks.pairs.reshape(-1), minlength=len(dims)) + dims
     noise = noise * blocks.eps * blocks.bounds
-    maps = [Maps(where, *_maps(*_factors(-stack))) for where, stack in blocks.above]
+    maps = [(where, *_maps(*_factors(-stack))) for where, stack in blocks.above]
     loops, bad = _loops(blocks, maps, noise)
     if bad is not None:
         scaled = _unequal_shares(blocks)
@@ -182,7 +174,7 @@ def _blocks(matrix: scipy.sparse.csr_array, dims: np.ndarray) -> Blocks:
             where = np.flatnonzero(shape_of.reshape(-1) == k)
             if rows * columns:
                 stack = flat[range_of_blocks(begins, where)].reshape(-1, rows, columns)
-                stacks.append(Stack(where, stack))
+                stacks.append((where, stack))
         grouped.append(stacks)
     number, largest = np.zeros(n, np.int64), np.zeros(n)
     for where, stack in grouped[1]:
@@ -246,7 +238,7 @@ def _unequal_shares(blocks: Blocks) -> list[Maps] | None:
         missed = np.abs(_adjoint(tail) @ head + stack).max(axis=(1, 2))
         if (missed > RESIDUAL_LIMIT * eps * reach[u] * reach[v]).any():
             return None  # the block is nonzero where a diagonal block is zero
-        found.append(Maps(where, tail, head))
+        found.append((where, tail, head))
     return found
 
 

@@ -238,14 +238,18 @@ class FromSheaves(FromGraphs):
         """
         mask = vertex_mask("vertices", vertices, self, once=True)
         kept = np.flatnonzero(mask[self.edges].all(axis=1))
+        return self._part(np.flatnonzero(mask), kept, (np.cumsum(mask) - 1)[self.edges[kept]])
+
+    def _part(self, vertices: np.ndarray, edges: np.ndarray, ends: np.ndarray) -> Self:
+        """Return the sheaf on some vertices and edges; ``ends`` are positions in ``vertices``."""
         labels = self.vertex_labels
         return self._of_arrays(
-            (np.cumsum(mask) - 1)[self.edges[kept]],
-            self.vertex_dims[mask],
-            self.edge_dims[kept],
-            blocks(self.tail_data, self.tail_offsets, kept),
-            blocks(self.head_data, self.head_offsets, kept),
-            None if labels is None else tuple(labels[v] for v in np.flatnonzero(mask).tolist()),
+            ends,
+            self.vertex_dims[vertices],
+            self.edge_dims[edges],
+            blocks(self.tail_data, self.tail_offsets, edges),
+            blocks(self.head_data, self.head_offsets, edges),
+            None if labels is None else tuple(labels[v] for v in vertices.tolist()),
         )
 
 

@@ -140,9 +140,11 @@ def flat_arrays(
     head_data: npt.ArrayLike,
     vertex_dims: npt.ArrayLike,
     edge_dims: npt.ArrayLike,
+    copy: bool = False,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return edges, vertex dims, edge dims, tail data and head data; only the data is not copied.
+    """Return edges, vertex dims, edge dims, tail data and head data.
 
+    The data are views, or copies if ``copy`` is set; the other arrays are copies.
     Checks everything but the entries of the maps.
     """
     edges = edge_array("edges", edges)
@@ -162,5 +164,5 @@ def flat_arrays(
             raise ValueError(
                 f"`{name}` must have shape ({wanted:.0f},), the sum of d_e d_v, got {flat.shape}"
             )
-        data.append(flat)
+        data.append(flat.copy() if copy else flat.view())
     return edges, dims, rows, data[0], data[1]

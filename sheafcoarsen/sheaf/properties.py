@@ -125,17 +125,7 @@ class Views:
     @cached_property
     def arrays(self) -> SheafArrays:
         """Arrays of the sheaf as a tuple, which kernels take as one argument."""
-        return SheafArrays(
-            self.edges,
-            self.vertex_dims,
-            self.vertex_offsets,
-            self.edge_dims,
-            self.edge_offsets,
-            self.tail_data,
-            self.tail_offsets,
-            self.head_data,
-            self.head_offsets,
-        )
+        return SheafArrays(*(getattr(self, name) for name in SheafArrays._fields))
 
     def _map(self, e: int, data: np.ndarray, starts: np.ndarray, end: int) -> np.ndarray:
         if isinstance(e, bool) or not isinstance(e, int | np.integer):

@@ -18,7 +18,6 @@ norms.
 from sheafcoarsen.verification._verify import check_of, verify
 from sheafcoarsen.verification.relative_residual import (
     RelativeResidual,
-    norms_by,
     relative_residual,
 )
 from sheafcoarsen.verification.result import Check, Verification
@@ -28,7 +27,6 @@ __all__ = [
     "RelativeResidual",
     "Verification",
     "check_of",
-    "norms_by",
     "relative_residual",
     "verify",
 ]

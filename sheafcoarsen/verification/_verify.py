@@ -1,6 +1,6 @@
 """Check of all statements that apply to a coarsening, elimination or sparsification."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +9,7 @@ from sheafcoarsen.coarsening import Coarsening, check_coarsening
 from sheafcoarsen.elimination import Elimination
 from sheafcoarsen.hierarchy import Hierarchy
 from sheafcoarsen.solve import Sparsification
-from sheafcoarsen.verification.relative_residual import Outcome
+from sheafcoarsen.verification.relative_residual import Outcome, Statement
 from sheafcoarsen.verification.residuals import Evidence
 from sheafcoarsen.verification.result import Check, Verification
 from sheafcoarsen.verification.schur import STATEMENTS as SCHUR
@@ -69,7 +69,7 @@ def verify(C: Coarsening | Elimination | Sparsification | Hierarchy, seed: int =
                 for check in verify(level, seed)
             )
         )
-    statements: Sequence[tuple[str, str, Callable[[Any], Outcome]]]
+    statements: Sequence[Statement]
     evidence: Any
     # one thread, because on small dense blocks BLAS threads would only wait for each other
     with single_threaded_blas():
@@ -80,7 +80,10 @@ def verify(C: Coarsening | Elimination | Sparsification | Hierarchy, seed: int =
         else:
             check_coarsening(C)
             statements, evidence = STATEMENTS, Evidence(C, seed)
-        rows = ((name, label, check(evidence)) for name, label, check in statements)
+        rows = (
+            (name, label, next(filter(None, (step(evidence) for step in steps))))
+            for name, label, *steps in statements
+        )
         return Verification(tuple(check_of(*row) for row in rows))
 
 

@@ -6,18 +6,13 @@ import numpy as np
 from scipy.sparse import coo_array, csr_array
 
 from sheafcoarsen._kernels.modes import BORDER, SHIFT
-from sheafcoarsen._support import offsets, range_of_blocks, ranges
+from sheafcoarsen._support import offsets, range_of_blocks, ranges, scaled_norms
 from sheafcoarsen.coarsening import Coarsening
 from sheafcoarsen.modes import ClusterPatches, LocalModes, Oversampled
 from sheafcoarsen.operators import coboundary, laplacian
 from sheafcoarsen.sheaf import CellularSheaf, unit_sheaf
 from sheafcoarsen.verification.cluster_batches import part_of
-from sheafcoarsen.verification.relative_residual import (
-    ZERO,
-    RelativeResidual,
-    relative_residual,
-    scaled_norms,
-)
+from sheafcoarsen.verification.relative_residual import ZERO, RelativeResidual, relative_residual
 
 
 def eigenvalue_errors(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from sheafcoarsen._support import blocks, offsets, range_of_blocks, ranges, zero_level
+from sheafcoarsen._support import blocks, offsets, range_of_blocks, ranges, scaled_norms, zero_level
 from sheafcoarsen.coarsening import Coarsening
 from sheafcoarsen.exceptions import SingularDegreeWarning
 from sheafcoarsen.operators import degree_factors, energy, laplacian, loop_sizes, normalize
@@ -17,7 +17,6 @@ from sheafcoarsen.verification.relative_residual import (
     RelativeResidual,
     block_norms,
     relative_residual,
-    scaled_norms,
 )
 
 

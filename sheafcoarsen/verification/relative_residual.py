@@ -1,31 +1,12 @@
-"""Norms of groups of entries without overflow or underflow, and the largest relative residual."""
+"""Norms of blocks without overflow or underflow, and the largest relative residual."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from sheafcoarsen._support import residual_ratio
-
-
-def scaled_norms(moduli: np.ndarray, which: np.ndarray, count: int) -> np.ndarray:
-    """Return the norm of each group of entries, scaling to avoid overflow and underflow."""
-    moduli = moduli.astype(np.float64, copy=False)
-    largest = np.zeros(count)
-    np.maximum.at(largest, which, moduli)
-    scale = np.where(largest > 0, largest, 1.0)
-    return scale * np.sqrt(np.bincount(which, (moduli / scale[which]) ** 2, minlength=count))
-
-
-def norms_by(matrix: Any, row_group: np.ndarray, column_group: Any, count: int) -> np.ndarray:
-    """Return the Frobenius norms of row groups, or of diagonal blocks if columns are grouped."""
-    M = csr_array(matrix)
-    group = np.repeat(row_group, np.diff(M.indptr))
-    moduli = np.abs(M.data)
-    if column_group is not None:
-        inside = group == column_group[M.indices]
-        group, moduli = group[inside], moduli[inside]
-    return scaled_norms(moduli, group, count)
+from sheafcoarsen._support import residual_ratio, scaled_norms
 
 
 def block_norms(
@@ -60,6 +41,9 @@ class RelativeResidual(NamedTuple):
 
 Outcome = tuple[RelativeResidual, str] | str
 """Largest relative residual and method of the check, or reason why the statement does not apply."""
+
+Statement = tuple[str, str, *tuple[Callable[[Any], Any], ...]]
+"""Name, label, functions that return a reason if the statement does not apply, and the check."""
 
 ZERO = RelativeResidual(0.0, 0.0, 0.0)
 FAILED = RelativeResidual(np.inf, np.inf, 0.0)

@@ -9,17 +9,19 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, diags_array, eye_array
+from scipy.sparse import csr_array, diags_array
 
 from sheafcoarsen._support import (
     RESIDUAL_LIMIT,
     eps_of,
     norm,
+    norms_by,
     offsets,
     range_of_blocks,
     residual_ratio,
+    scaled_norms,
 )
-from sheafcoarsen.coarsening import Coarsening, EnergyLedger, energy_ledger
+from sheafcoarsen.coarsening import Coarsening, EnergyLedger, energy_ledger, isometry_errors
 from sheafcoarsen.modes import LocalModes, Oversampled
 from sheafcoarsen.operators import coboundary, laplacian
 from sheafcoarsen.verification.cluster_batches import (
@@ -34,9 +36,7 @@ from sheafcoarsen.verification.relative_residual import (
     FAILED,
     RelativeResidual,
     block_norms,
-    norms_by,
     relative_residual,
-    scaled_norms,
 )
 
 DENSE_BUDGET = 1e9
@@ -112,11 +112,9 @@ class Evidence:
     ) -> None:
         """Store norms of R and L, and of the rows of delta and delta R inside a cluster."""
         k, here = piece.hi - piece.lo, slice(piece.lo, piece.hi)
-        rows, columns = piece.row_cluster, piece.column_cluster[: piece.n_columns]
+        rows = piece.row_cluster
         self.R_norms[here] = norms_by(R, rows, None, k)
-        eye = eye_array(len(columns), dtype=R.dtype)
-        defect = adjoint_product(R, R) - eye
-        self.isometry_errors[here] = norms_by(defect, columns, None, k)
+        self.isometry_errors[here] = isometry_errors(R, self.C.ranks[here])
         every = np.concatenate([rows, np.full(len(piece.coordinates) - len(rows), -1)])
         self.principal_norms[here] = norms_by(L, rows, every, k)
         inside = np.repeat(piece.internal_cluster, piece.sheaf.edge_dims[piece.internal])

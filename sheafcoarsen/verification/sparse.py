@@ -1,10 +1,8 @@
 """Statements about a sparsification (docs/conventions.md, section 14)."""
 
-from collections.abc import Callable
-
 import numpy as np
 
-from sheafcoarsen._support import RESIDUAL_LIMIT, eps_of
+from sheafcoarsen._support import RESIDUAL_LIMIT, eps_of, scaled_norms
 from sheafcoarsen.operators import coboundary, laplacian
 from sheafcoarsen.sections import global_sections
 from sheafcoarsen.sheaf import edge_subset, unit_sheaf
@@ -15,8 +13,8 @@ from sheafcoarsen.verification.relative_residual import (
     ZERO,
     Outcome,
     RelativeResidual,
+    Statement,
     relative_residual,
-    scaled_norms,
 )
 
 
@@ -75,7 +73,7 @@ def _kernel(e: SparseEvidence) -> Outcome:
     return (RelativeResidual(0.0, 0.0, 1.0) if fine == sparse else FAILED), "exact"
 
 
-STATEMENTS: tuple[tuple[str, str, Callable[[SparseEvidence], Outcome]], ...] = (
+STATEMENTS: tuple[Statement, ...] = (
     ("maps of kept edges", "fact-12-maps", _maps),
     ("two-sided bounds", "fact-12", _bounds),
     ("global sections", "fact-12-sections", _kernel),

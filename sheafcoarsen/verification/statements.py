@@ -4,7 +4,6 @@ Each function returns the largest ratio of error to rounding and how it was comp
 why the statement does not apply. The residuals that it compares are computed in ``residuals``.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from sheafcoarsen._support import (
     RESIDUAL_LIMIT,
     first_true,
     norm,
+    norms_by,
     range_of_blocks,
     residual_ratio,
     zero_energy,
@@ -25,7 +25,7 @@ from sheafcoarsen.verification.relative_residual import (
     ZERO,
     Outcome,
     RelativeResidual,
-    norms_by,
+    Statement,
     relative_residual,
 )
 from sheafcoarsen.verification.residuals import Evidence, pooled
@@ -45,7 +45,7 @@ def _decomposition(e: Evidence) -> Outcome:
     return max(e.worst_block("decomposition"), e.worst_crossing_edge()), "exact"
 
 
-def _omitted_loops_reason(e: Evidence) -> str | None:
+def _no_loops(e: Evidence) -> str | None:
     """Return the reason why statements on the coarse sheaf do not apply without loops, or None."""
     if e.C.loops or e.loopless or e.C.sheaf.n_edges > e.C.n_crossing_edges:
         return None  # loops that are there are checked
@@ -54,8 +54,6 @@ def _omitted_loops_reason(e: Evidence) -> str | None:
 
 def _realization(e: Evidence) -> Outcome:
     """delta_c* delta_c = laplacian(C.sheaf) = L_Gal (``eq:augmented_exact_realization``)."""
-    if reason := _omitted_loops_reason(e):
-        return reason
     return max(e.worst_block("realization"), e.worst_block("laplacian")), "exact"
 
 
@@ -106,7 +104,7 @@ def _modes(e: Evidence) -> Outcome:
     return max(ratios), "exact" if e.all_clusters_dense else "probe"
 
 
-def _spectral_reason(e: Evidence) -> str | None:
+def _no_internal_modes(e: Evidence) -> str | None:
     """Return the reason why statements about internal modes do not apply, or None."""
     if e.C.modes is None:
         return "the basis is your own"
@@ -119,8 +117,6 @@ def _spectral_reason(e: Evidence) -> str | None:
 
 def _spectral_form(e: Evidence) -> Outcome:
     """U_a* L_a U_a = diag(lambda)."""
-    if reason := _spectral_reason(e):
-        return reason
     return e.worst_block("spectral"), "exact"
 
 
@@ -129,8 +125,6 @@ def _local_optimality(e: Evidence) -> Outcome:
 
     No other subspace is better (``eq:minmax_local_energy``, ``eq:appendix_courant_fischer``).
     """
-    if reason := _spectral_reason(e):
-        return reason
     outcome = _modes(e)
     assert not isinstance(outcome, str)
     worst, how = outcome
@@ -156,8 +150,6 @@ def _truncation(e: Evidence) -> Outcome:
     alpha are the coefficients of the discarded modes (``eq:retained_discarded_expansion``) in
     ``eq:local_eigen_expansion_truncation``.
     """
-    if reason := _spectral_reason(e):
-        return reason
     if e.isometry.ratio >= RESIDUAL_LIMIT:
         return e.isometry, "exact"
     E = e.ledger
@@ -194,8 +186,6 @@ def _discarded_modes(e: Evidence, a: int) -> RelativeResidual:
 
 def _two_losses(e: Evidence) -> Outcome:
     """Retained internal energy is sum lambda_i |z_i|^2; all other internal energy is discarded."""
-    if reason := _spectral_reason(e):
-        return reason
     if e.isometry.ratio >= RESIDUAL_LIMIT:
         return e.isometry, "exact"
     E = e.ledger
@@ -214,7 +204,7 @@ def _two_losses(e: Evidence) -> Outcome:
     ), "probe"
 
 
-def _loopless_reason(e: Evidence) -> str | None:
+def _retains_energy(e: Evidence) -> str | None:
     """Return the reason why statements on modes without internal energy do not apply, or None."""
     if e.loopless:
         return None
@@ -225,22 +215,18 @@ def _loopless_reason(e: Evidence) -> str | None:
     )
 
 
-def _loopless_realization(e: Evidence) -> Outcome:
+def _loopless(e: Evidence) -> Outcome:
     """If im R_a lies in ker L_a, delta_x* delta_x = L_Gal (``eq:loopless_exact_realization``)."""
-    if reason := _loopless_reason(e):
-        return reason
     return e.worst_block("loopless"), "exact"
 
 
-def _kernel_preservation(e: Evidence) -> Outcome:
+def _same_kernel(e: Evidence) -> Outcome:
     """R* L R and delta have the same kernel on im R (``eq:kernel_preservation_image``).
 
     The crossing rows of delta R are delta_x, and its internal rows are zero
     (``eq:kernel_preservation``). If edges are compressed, delta_x has the same Gram matrices as the
     crossing rows, edge by edge, and hence the same kernel.
     """
-    if reason := _loopless_reason(e):
-        return reason
     factors, blocks = (e.internal_delta_norms, e.R_norms), ("cluster",)
     internal = relative_residual(e.internal_row_errors, e.n, e.eps, *factors, blocks=blocks)
     return max(internal, e.worst_crossing_edge()), "exact"
@@ -270,10 +256,8 @@ def _interlacing(e: Evidence) -> Outcome:
 def _sections_kept(e: Evidence) -> Outcome:
     """If every local section is retained, all global sections lie in im R."""
     C = e.C
-    if reason := _omitted_loops_reason(e):
-        return reason
     oversampled = C.modes is not None and isinstance(C.modes.operator, Oversampled)
-    if not oversampled and (reason := _spectral_reason(e)):
+    if not oversampled and (reason := _no_internal_modes(e)):
         return reason
     if e.isometry.ratio >= RESIDUAL_LIMIT:
         return e.isometry, "exact"
@@ -335,20 +319,20 @@ def _dirichlet(e: Evidence) -> Outcome:
     return relative_residual(e.normalized[1], F.dim_c0, e.eps, e.L_norm, x2), "probe"
 
 
-STATEMENTS: tuple[tuple[str, str, Callable[[Evidence], Outcome]], ...] = (
+STATEMENTS: tuple[Statement, ...] = (
     ("local modes", "section-2", _modes),
     ("energy identity", "eq:galerkin_energy_identity", _energy_identity),
-    ("local optimality", "thm:local_spectral_optimality", _local_optimality),
-    ("truncation loss", "prop:truncation_loss", _truncation),
+    ("local optimality", "thm:local_spectral_optimality", _no_internal_modes, _local_optimality),
+    ("truncation loss", "prop:truncation_loss", _no_internal_modes, _truncation),
     ("energy decomposition", "thm:galerkin_energy_decomposition", _decomposition),
-    ("spectral form", "eq:retained_internal_energy_spectral", _spectral_form),
-    ("loop-cell realization", "thm:Galerkin_realization", _realization),
-    ("two losses", "cor:truncation_realization_errors", _two_losses),
+    ("spectral form", "eq:retained_internal_energy_spectral", _no_internal_modes, _spectral_form),
+    ("loop-cell realization", "thm:Galerkin_realization", _no_loops, _realization),
+    ("two losses", "cor:truncation_realization_errors", _no_internal_modes, _two_losses),
     ("ledger closes", "section-4", _ledger_closes),
-    ("loopless realization", "eq:loopless_exact_realization", _loopless_realization),
-    ("kernel preservation", "prop:kernel_preservation_loopless", _kernel_preservation),
+    ("loopless realization", "eq:loopless_exact_realization", _retains_energy, _loopless),
+    ("kernel preservation", "prop:kernel_preservation_loopless", _retains_energy, _same_kernel),
     ("interlacing", "fact-1", _interlacing),
-    ("sections kept", "fact-2", _sections_kept),
+    ("sections kept", "fact-2", _no_loops, _sections_kept),
     ("normalization", "fact-5", _normalization),
     ("Dirichlet energy", "fact-6", _dirichlet),
 )

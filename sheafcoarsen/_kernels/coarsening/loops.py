@@ -131,9 +131,9 @@ def factor(lo, hi, ranks, energy, zero, s, rows):
             continue
         if eigh_lowest(r, r, s, s.reduction) != 0:
             return a
-        level = rounding[a] * max(sizes[a], float(s.w[r - 1]) * scale)
+        level = rounding[a] * max(sizes[a], s.w[r - 1] * scale)
         for j in range(r):
-            mu = float(s.w[j]) * scale
+            mu = s.w[j] * scale
             if not mu > level:
                 continue
             root = math.sqrt(mu) / energy.map_units[a] / energy.block_units[a]

@@ -26,8 +26,13 @@ from sheafcoarsen._kernels.dense.scaling import (
     normalized,
     power_of_two,
 )
-from sheafcoarsen._kernels.dense.triangular import inverse_of_triangular, triangular_factor
-from sheafcoarsen._kernels.dense.tridiagonal import fill_random
+from sheafcoarsen._kernels.dense.triangular import (
+    STACKED_ROWS,
+    inverse_of_triangular,
+    stack_height,
+    triangular_factor,
+)
+from sheafcoarsen._kernels.dense.tridiagonal import fill_random, orthonormalize
 from sheafcoarsen._kernels.dense.workspaces import (
     Workspace,
     svd_workspace,
@@ -38,6 +43,7 @@ from sheafcoarsen._kernels.dense.workspaces import (
 __all__ = [
     "EPS",
     "NOT_NEGATIVE",
+    "STACKED_ROWS",
     "Workspace",
     "add_gram",
     "brought_near_one",
@@ -50,12 +56,14 @@ __all__ = [
     "inverse_of_triangular",
     "largest_entry",
     "normalized",
+    "orthonormalize",
     "potrf",
     "potrs",
     "power_of_two",
     "pstrf",
     "put_product",
     "singular_rows",
+    "stack_height",
     "svd_workspace",
     "triangular_factor",
     "workspace",

@@ -67,7 +67,7 @@ def brought_near_one(a, n):
     for i in range(n):
         row = a[i * n : i * n + i + 1]
         for j in range(i + 1):
-            row[j] /= scale  # divide, since 1 / scale might overflow in single precision
+            row[j] /= scale
     return scale
 
 
@@ -96,5 +96,5 @@ def normalized(out, count):
         return 0.0
     scale = power_of_two(largest)
     for i in range(count):
-        out[i] /= scale  # divide, since 1 / scale might overflow in single precision
+        out[i] /= scale
     return scale

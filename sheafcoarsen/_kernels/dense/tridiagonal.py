@@ -143,28 +143,39 @@ def solve_shifted(n, lanes, y):
 
 @reassociating_subkernel
 def orthonormalize(z, n, first, last):
-    """Orthonormalize rows first .. last of z, also against earlier rows, by Gram-Schmidt twice."""
+    """Orthonormalize rows first .. last of z, also against earlier rows, by Gram-Schmidt twice.
+
+    Returns whether no row became zero; those that do stay zero.
+    """
+    independent = True
     for j in range(first, last):
         x = z[j, :n]
         for _ in range(2):
             largest = 0.0
             for k in range(n):
                 largest = max(largest, abs(x[k]))
+            if largest == 0:
+                independent = False
+                break
             for k in range(n):
                 x[k] /= largest
             for i in range(j):
                 y = z[i, :n]
-                s = 0.0
+                inner = x[0] * 0
                 for k in range(n):
-                    s += y[k] * x[k]
+                    inner += np.conj(y[k]) * x[k]
                 for k in range(n):
-                    x[k] -= s * y[k]
-            size = 0.0
+                    x[k] -= inner * y[k]
+            square = 0.0
             for k in range(n):
-                size += x[k] * x[k]
-            size = 1 / math.sqrt(size)
+                square += x[k].real ** 2 + x[k].imag ** 2
+            if square == 0:
+                independent = False
+                break
+            size = 1 / math.sqrt(square)
             for k in range(n):
                 x[k] *= size
+    return independent
 
 
 @subkernel
@@ -225,8 +236,8 @@ def lowest_of_tridiagonal(t, n, wanted):
             for lane in range(stop - start):
                 for i in range(n):
                     z[start + lane, i] = y[i, lane]
-            orthonormalize(z, n, start, stop)
-            if step > 0 and worst_residual(n, d, e, w, z, start, stop) <= 2 * n * EPS * norm:
+            full = orthonormalize(z, n, start, stop)
+            if step > 0 and full and worst_residual(n, d, e, w, z, start, stop) <= slack:
                 break
         else:
             return False

@@ -76,22 +76,22 @@ def workspace(
 ) -> Workspace:
     """Allocate a workspace for n x n matrices and up to ``wanted`` eigenvectors.
 
+    ``dtype`` is a type of double precision.
     ``map_size`` is the number of entries of both maps of an edge. ``reduction`` is the value of
     ``worth_reducing``, the same for all concurrent ranges, since kernels are compiled for either.
     """
     n, wanted = max(int(n), 1), max(int(wanted), 1)
     dtype = np.dtype(dtype)
-    real = np.zeros(0, dtype).real.dtype
     square = 2 * n * n + 6 * n + 64  # required by ?syevd and ?heevd
     return Workspace(
         a=np.empty(n * n, dtype),
         spare=np.empty(n * n, dtype),
-        w=np.empty(n, real),
+        w=np.empty(n),
         z=np.empty(wanted * n, dtype),
         map=np.empty(map_size, dtype),
         reduction=reduction_workspace(n, wanted, dtype) if reduction else None,
         work=np.empty(square, dtype),
-        rwork=np.empty(square if dtype.kind == "c" else 1, real),
+        rwork=np.empty(square if dtype.kind == "c" else 1),
         iwork=np.empty(5 * n + 64, np.int32),
         ints=np.zeros(8, np.int32),
         chars=np.frombuffer(b"VUNAC", np.uint8).copy(),

@@ -20,11 +20,7 @@ from sheafcoarsen._kernels.elimination.gather import (
 )
 from sheafcoarsen._kernels.elimination.half_edges import DEGREE, KEPT, LOOPS, RING, Links, set_up
 from sheafcoarsen._kernels.elimination.record import (
-    BLOCKS,
     FREE,
-    INVERSES,
-    NEIGHBORS,
-    STEPS,
     Record,
     extend_backward,
     reduce_forward,
@@ -34,15 +30,11 @@ from sheafcoarsen._kernels.elimination.star_mesh import MeshWorkspace
 from sheafcoarsen._kernels.elimination.steps import eliminate_vertices
 
 __all__ = [
-    "BLOCKS",
     "DEGREE",
     "FREE",
-    "INVERSES",
     "KEPT",
     "LOOPS",
-    "NEIGHBORS",
     "RING",
-    "STEPS",
     "ZERO_FACTOR",
     "EliminationWorkspace",
     "Links",

@@ -16,12 +16,12 @@ from sheafcoarsen._kernels.dense import (
     eigvalsh,
     inf_norm,
     normalized,
+    orthonormalize,
     singular_rows,
 )
 from sheafcoarsen._kernels.jit import borrowing_kernel, subkernel
 from sheafcoarsen._kernels.modes.blocks import Blocks, put_modes
 from sheafcoarsen._kernels.modes.local import assemble, cluster_unit, stack
-from sheafcoarsen._kernels.modes.patch_kernel import orthonormalize
 
 
 class ModesOut(NamedTuple):
@@ -84,11 +84,11 @@ def local_modes(lo, hi, f, c, left_out, eps, s, out):
             if eigh_lowest(n, r + 1 if r < n else n, s, s.reduction) != 0:
                 return a
             for j in range(r):
-                scores[at + j] = (0.0 if w[j] < 0 else float(w[j])) * scale / unit / unit
+                scores[at + j] = (0.0 if w[j] < 0 else w[j]) * scale / unit / unit
             if r < n:
-                following[a] = (0.0 if w[r] < 0 else float(w[r])) * scale / unit / unit
+                following[a] = (0.0 if w[r] < 0 else w[r]) * scale / unit / unit
                 if r > 0:
-                    tied[a] = (float(w[r]) - float(w[r - 1])) * scale <= sqrt_eps * top
+                    tied[a] = (w[r] - w[r - 1]) * scale <= sqrt_eps * top
             norms[a] = top / unit / unit
         put_modes(a, n, f, c, z, eps, out.blocks)
     return -1
@@ -110,7 +110,7 @@ def local_spectra(lo, hi, f, c, s, out):
         if scale > 0 and eigvalsh(n, s, s.reduction) != 0:
             return a
         for i in range(n):
-            value = max(float(s.w[i]), 0.0) * scale / unit / unit if scale > 0 else 0
+            value = max(s.w[i], 0.0) * scale / unit / unit if scale > 0 else 0
             scores[starts[a] + i] = value
     return -1
 
@@ -128,7 +128,7 @@ def local_kernel(a, f, c, rows, vectors, eps, s):
     info = singular_rows(rows, n, vectors, s)
     dim = n
     for j in range(min(rows, n)):
-        if float(s.w[j]) > max(rows, n) * eps * max(float(s.w[0]), 1.0):
+        if s.w[j] > max(rows, n) * eps * max(s.w[0], 1.0):
             dim -= 1
     return dim, info
 
@@ -193,15 +193,15 @@ def singular_modes(lo, hi, sheaves, c, rows, eps, s, out):
                 s.z[j * n + i] = entry
         at = starts[a]
         for j in range(r):
-            sigma = float(s.w[n - 1 - j]) * scale if n - 1 - j < n_values else 0.0
+            sigma = s.w[n - 1 - j] * scale if n - 1 - j < n_values else 0.0
             scores[at + j] = sigma * sigma
         if r < n:
-            sigma = float(s.w[n - 1 - r]) * scale if n - 1 - r < n_values else 0.0
+            sigma = s.w[n - 1 - r] * scale if n - 1 - r < n_values else 0.0
             following[a] = sigma * sigma
             tied[a] = r > 0 and following[a] - scores[at + r - 1] <= sqrt_eps * norms[a]
         if dim > 0:
             for i in range(min(dim, r) * n):
                 s.z[i] = s.spare[i]
-            orthonormalize(s.z, r, n)
+            orthonormalize(s.z[: r * n].reshape(r, n), n, 0, r)
         put_modes(a, n, f, c, s.z, eps, out.blocks)
     return -1

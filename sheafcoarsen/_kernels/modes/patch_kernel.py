@@ -9,7 +9,7 @@ from sheafcoarsen._kernels.dense import (
     EPS,
     Workspace,
     fill_random,
-    largest_entry,
+    orthonormalize,
     potrf,
     potrs,
     singular_rows,
@@ -34,34 +34,6 @@ class PatchWorkspace(NamedTuple):
     basis: np.ndarray  # (N N,) an orthonormal basis of ker delta_T as rows, then of K_C
     other: np.ndarray  # (N N,) a second such basis, then X, then Y, as rows
     border: np.ndarray  # (N,) coordinates that edges leaving the patch touch
-
-
-@subkernel
-def orthonormalize(x, count, n):
-    """Orthonormalize ``count`` rows of length n by Gram-Schmidt twice."""
-    for j in range(count):
-        row = x[j * n : j * n + n]
-        for _ in range(2):
-            largest = largest_entry(row, np.int64(0), n, 0.0)
-            if largest == 0:
-                break
-            for k in range(n):
-                row[k] /= largest
-            for i in range(j):
-                other = x[i * n : i * n + n]
-                inner = row[0] * 0
-                for k in range(n):
-                    inner += np.conj(other[k]) * row[k]
-                for k in range(n):
-                    row[k] -= inner * other[k]
-            norm = 0.0
-            for k in range(n):
-                norm += float(abs(row[k])) ** 2
-            norm = math.sqrt(norm)
-            if norm == 0:
-                break
-            for k in range(n):
-                row[k] /= norm
 
 
 @subkernel
@@ -133,7 +105,7 @@ def patch_kernel(f, rows, unit, largest, top, eps, workspace):
         fill_random(basis, count * n, patch)
         for _ in range(3):
             potrs(spare, n, basis, count, s)
-            orthonormalize(basis, count, n)
+            orthonormalize(basis[: count * n].reshape(count, n), n, 0, count)
         for i in range(count * n):  # conjugate back: LAPACK read the conjugate of L_T
             basis[i] = np.conj(basis[i])
         image = matrix[: rows * count].reshape(rows, count)
@@ -160,14 +132,14 @@ def patch_kernel(f, rows, unit, largest, top, eps, workspace):
             potrs(spare, n, basis, k, s)
             for i in range(k * n):
                 other[i] -= np.conj(basis[i])
-            orthonormalize(other, k, n)
+            orthonormalize(x, n, 0, k)
         put_dot(delta_T, x.T, image)
         info = singular_rows(rows, k, True, s)
         dim = np.int64(0)
         while dim < k and w[k - 1 - dim] <= tolerance * norm:
             dim += 1
         combinations(z, k - dim, k, k, other, n, n, basis)
-        orthonormalize(basis, dim, n)
+        orthonormalize(basis[: dim * n].reshape(dim, n), n, 0, dim)
         return dim, info
     return kernel_by_svd(rows, n, tolerance, loop, delta, basis, s)
 
@@ -188,5 +160,5 @@ def restriction(count, N, n, eps, basis, other, s):
     combinations(s.z, np.int64(0), rank, count, basis, N, n, other)
     for i in range(rank * n):
         basis[i] = other[i]
-    orthonormalize(basis, rank, n)
+    orthonormalize(basis[: rank * n].reshape(rank, n), n, 0, rank)
     return rank, info

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sheafcoarsen._kernels.jit import borrowing_kernel, subkernel
+from sheafcoarsen._kernels.partition import ITEM, descending_code, heap_pop, heap_push
 
 
 class Patches(NamedTuple):
@@ -33,38 +34,6 @@ class PatchIndex(NamedTuple):
     local_offsets: np.ndarray  # (n_vertices,) -1 outside the patch
 
 
-@subkernel
-def comes_after(u, v, strength):
-    """Return whether u comes after v: its strength is lower, or it is the same and u > v."""
-    return strength[u] < strength[v] or (strength[u] == strength[v] and u > v)
-
-
-@subkernel
-def sort_by_strength(items, count, strength):
-    """Sort ``count`` vertices by descending strength, then by index, with heapsort."""
-    for end in range(2 * count - 1, 0, -1):
-        # first build the heap bottom-up, then remove the vertex on top repeatedly
-        if end >= count:
-            i, size = end - count, count
-        else:
-            items[0], items[end] = items[end], items[0]
-            i, size = 0, end
-        v = items[i]
-        while True:
-            child = 2 * i + 1
-            if child >= size:
-                break
-            other = items[child]
-            if child + 1 < size and comes_after(items[child + 1], other, strength):
-                child += 1
-                other = items[child]
-            if not comes_after(other, v, strength):
-                break
-            items[i] = other
-            i = child
-        items[i] = v
-
-
 @borrowing_kernel
 def grow_patches(lo, hi, f, c, links, rings, patches, workspace):
     """Fill the patches T of clusters C in lo .. hi, ring by ring, while dim T <= 2 dim C.
@@ -90,7 +59,7 @@ def grow_patches(lo, hi, f, c, links, rings, patches, workspace):
         dims[a] = cluster_dims[a]
         first = 0
         for _ in range(rings):
-            n_candidates = np.int64(0)
+            n_candidates, largest = np.int64(0), 0.0
             for k in range(first, count):
                 v = members[begin + k]
                 for i in range(starts[v], starts[v + 1]):
@@ -102,18 +71,23 @@ def grow_patches(lo, hi, f, c, links, rings, patches, workspace):
                         n_candidates += 1
                         strength[u] = 5e-324
                     strength[u] += weights[i]
+                    largest = max(largest, strength[u])
             if n_candidates == 0:
                 break
             first = count
-            for k in range(n_candidates):
-                fraction, power = math.frexp(strength[candidates[k]])
-                fraction = math.floor(fraction * 2.0**20 + 0.5)
-                strength[candidates[k]] = math.ldexp(fraction, power - 20)
-            sort_by_strength(candidates, n_candidates, strength)
-            is_full = False
+            unit = math.frexp(largest)[1]  # so that codes, in single precision, do not underflow
+            size = np.int64(0)
             for k in range(n_candidates):
                 u = candidates[k]
+                fraction, power = math.frexp(strength[u])
+                fraction = math.floor(fraction * 2.0**20 + 0.5)
+                code = descending_code(math.ldexp(fraction, power - 20 - unit), u)
+                size = heap_push(candidates, size, code)
                 strength[u] = 0
+            is_full = False
+            while size > 0:
+                u = candidates[0] & ITEM
+                size = heap_pop(candidates, size)
                 if dims[a] + vertex_dims[u] > 2 * cluster_dims[a]:
                     is_full = True
                     continue

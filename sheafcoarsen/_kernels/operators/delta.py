@@ -5,7 +5,7 @@
 
 import numpy as np
 
-from sheafcoarsen._kernels.dense import triangular_factor
+from sheafcoarsen._kernels.dense import stack_height, triangular_factor
 from sheafcoarsen._kernels.jit import borrowing_kernel, kernel, subkernel
 
 
@@ -23,63 +23,83 @@ def add_loop_gram(out, to, a, p, b, q, shape):
         q += d
 
 
+@subkernel
+def stack_maps(v, f, incident, stack, column, row):
+    """Write the triangular factor of the maps at v, for loops of their difference, to ``stack``.
+
+    ``incident`` are offsets and half-edges 2 e + end, by vertex; ``column`` and ``row`` are
+    workspace. Returns the number of rows and the squared Frobenius norm of the stacked maps, plus 1
+    for each loop.
+    """
+    half_ptr, half_edges = incident
+    d, filled, square = f.vertex_dims[v], 0, 0.0
+    for k in range(half_ptr[v], half_ptr[v + 1]):
+        e, end = half_edges[k] >> 1, half_edges[k] & 1
+        data = f.tail_data if end == 0 else f.head_data
+        begin = f.tail_offsets[e] if end == 0 else f.head_offsets[e]
+        loop = f.edges[e, 0] == f.edges[e, 1]
+        if loop and end == 1:
+            continue
+        if loop:
+            square += 1.0
+        for q in range(f.edge_dims[e]):
+            if filled == stack_height(d):
+                triangular_factor(stack, filled, d, column, row)
+                filled = min(filled, d)
+            for i in range(q * d, q * d + d):
+                x = data[begin + i]
+                if loop:
+                    x -= f.head_data[f.head_offsets[e] + i]
+                stack[filled * d + i - q * d] = x
+                square += float(abs(x)) ** 2
+            filled += 1
+    triangular_factor(stack, filled, d, column, row)
+    return min(filled, d), square
+
+
 @kernel
-def stacked_factors(lo, hi, f, half_ptr, half_edges, starts, out):
+def stacked_factors(lo, hi, f, incident, starts, out):
     """Write triangular R_v with R_v* R_v = D_v for vertices lo .. hi, d x d row-major at starts[v].
 
-    R_v is the factor of the QR decomposition of the maps at v (for a loop, of their difference),
-    which loses fewer digits than a factor of D_v. ``half_edges`` are 2 e + end, by vertex.
+    R_v is the factor of the QR decomposition of the maps at v, which loses fewer digits than a
+    factor of D_v.
     """
-    tallest, widest = 0, 0
+    widest = 0
     for v in range(lo, hi):
         widest = max(widest, f.vertex_dims[v])
-        for k in range(half_ptr[v], half_ptr[v + 1]):
-            tallest = max(tallest, f.edge_dims[half_edges[k] >> 1])
-    height = widest + max(tallest, 64)
-    m = np.empty(height * widest, out.dtype)
+    height = stack_height(widest)
+    stack = np.empty(height * widest, out.dtype)
     column, row = np.empty(height, out.dtype), np.empty(widest, out.dtype)
     for v in range(lo, hi):
-        d, filled = f.vertex_dims[v], 0
-        for k in range(half_ptr[v], half_ptr[v + 1]):
-            e, end = half_edges[k] >> 1, half_edges[k] & 1
-            loop = f.edges[e, 0] == f.edges[e, 1]
-            if d == 0 or (loop and end == 1):
-                continue
-            rows = f.edge_dims[e]
-            if filled + rows > height:
-                triangular_factor(m, filled, d, column, row)
-                filled = min(filled, d)
-            tail, head, at = f.tail_offsets[e], f.head_offsets[e], filled * d
-            for i in range(rows * d):
-                if loop:
-                    m[at + i] = f.tail_data[tail + i] - f.head_data[head + i]
-                elif end == 0:
-                    m[at + i] = f.tail_data[tail + i]
-                else:
-                    m[at + i] = f.head_data[head + i]
-            filled += rows
-        triangular_factor(m, filled, d, column, row)
+        d = f.vertex_dims[v]
+        filled, _ = stack_maps(v, f, incident, stack, column, row)
         for i in range(d * d):
-            out[starts[v] + i] = m[i] if i < filled * d else 0
+            out[starts[v] + i] = stack[i] if i < filled * d else 0
 
 
 @borrowing_kernel
-def multiply_maps(f, end, roots, root_offsets, out):
-    """Write F_{v->e} W_v at one end of every edge, with W_v at roots[root_offsets[v]]."""
-    data = f.tail_data if end == 0 else f.head_data
-    starts = f.tail_offsets if end == 0 else f.head_offsets
-    for e in range(f.edges.shape[0]):
-        v = f.edges[e, end]
-        d = f.vertex_dims[v]
-        w = root_offsets[v]
-        for q in range(f.edge_dims[e]):
-            at = starts[e] + q * d
-            for j in range(d):
-                out[at + j] = 0
-            for i in range(d):
-                x = data[at + i]
-                for j in range(d):
-                    out[at + j] += x * roots[w + i * d + j]
+def multiply_maps(lo, hi, f, bases, begins, out):
+    """Write F_{v->e} W_v at both ends of edges lo .. hi to out[end][begins[end][e]:].
+
+    ``bases`` are (starts, ranks, W): W_v are the first ranks[v] columns of the d_v x d_v matrix at
+    W[starts[v]].
+    """
+    starts, ranks, W = bases
+    for end in range(2):
+        maps = f.tail_data if end == 0 else f.head_data
+        offsets = f.tail_offsets if end == 0 else f.head_offsets
+        to, data = begins[end], out[end]
+        for e in range(lo, hi):
+            v = f.edges[e, end]
+            d, r = f.vertex_dims[v], ranks[v]
+            for q in range(f.edge_dims[e]):
+                at, p = offsets[e] + q * d, to[e] + q * r
+                for j in range(r):
+                    data[p + j] = 0
+                for i in range(d):
+                    x, w = maps[at + i], starts[v] + i * d
+                    for j in range(r):
+                        data[p + j] += x * W[w + j]
 
 
 @borrowing_kernel

@@ -2,27 +2,30 @@
 
 ``links`` builds neighbour lists, on which ``balls`` and ``matching`` compute clusters; ``repair``
 merges and ``splitting`` splits clusters, with ``heap`` as priority queue; ``clusters`` labels
-components and groups edges by clusters.
+components.
 """
 
 from sheafcoarsen._kernels.partition.balls import grow, refine
-from sheafcoarsen._kernels.partition.clusters import label_components, sort_edges
+from sheafcoarsen._kernels.partition.clusters import label_components
+from sheafcoarsen._kernels.partition.heap import ITEM, descending_code, heap_pop, heap_push
 from sheafcoarsen._kernels.partition.links import neighbours, strengths
 from sheafcoarsen._kernels.partition.matching import match
-from sheafcoarsen._kernels.partition.repair import apportion, fragments, merge, pack
+from sheafcoarsen._kernels.partition.repair import apportion, merge, pack
 from sheafcoarsen._kernels.partition.splitting import split
 
 __all__ = [
+    "ITEM",
     "apportion",
-    "fragments",
+    "descending_code",
     "grow",
+    "heap_pop",
+    "heap_push",
     "label_components",
     "match",
     "merge",
     "neighbours",
     "pack",
     "refine",
-    "sort_edges",
     "split",
     "strengths",
 ]

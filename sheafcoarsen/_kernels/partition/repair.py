@@ -1,4 +1,4 @@
-"""Repair of partitions: connected pieces, merging of light clusters, packing, apportionment.
+"""Repair of partitions: merging of light clusters, packing, apportionment.
 
 ``links`` is a :class:`sheafcoarsen.partition.links.Links`, as in ``balls``.
 """
@@ -17,37 +17,6 @@ from sheafcoarsen._kernels.partition.links import add_links, best_linked
 
 PATIENCE = 2.0
 """Factor by which the merged weight must grow before a waiting cluster is examined again."""
-
-
-@borrowing_kernel
-def fragments(links, labels, out, queue):
-    """Write the index of each vertex's connected piece to ``out``; return the number of pieces.
-
-    ``queue`` is workspace for each vertex.
-    """
-    starts, ends = links.starts, links.ends
-    n = labels.size
-    for v in range(n):
-        out[v] = -1
-    count = 0
-    for s in range(n):
-        if out[s] >= 0:
-            continue
-        out[s] = count
-        queue[0] = s
-        tail = 1
-        head = 0
-        while head < tail:
-            v = queue[head]
-            head += 1
-            for p in range(starts[v], starts[v + 1]):
-                u = ends[p]
-                if out[u] < 0 and labels[u] == labels[s]:
-                    out[u] = count
-                    queue[tail] = u
-                    tail += 1
-        count += 1
-    return count
 
 
 @borrowing_kernel

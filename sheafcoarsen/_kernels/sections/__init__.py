@@ -5,9 +5,8 @@ compute one level of exact coarsening, ``lifting`` lifts sections to the finer l
 computes the sections of forests.
 """
 
-from sheafcoarsen._kernels.sections.elimination import STACKED_ROWS, count_kept
+from sheafcoarsen._kernels.sections.elimination import count_kept
 from sheafcoarsen._kernels.sections.equilibration import (
-    change_maps,
     find_vertex_bases,
     scale_edges,
 )
@@ -27,7 +26,6 @@ from sheafcoarsen._kernels.sections.lifting import (
 from sheafcoarsen._kernels.sections.reduction import ZERO_ROUNDING, reduce_clusters
 
 __all__ = [
-    "STACKED_ROWS",
     "ZERO_ROUNDING",
     "ClusterWorkspace",
     "Cut",
@@ -35,7 +33,6 @@ __all__ = [
     "Kept",
     "Ragged",
     "StalkBases",
-    "change_maps",
     "count_kept",
     "find_vertex_bases",
     "join_subtrees",

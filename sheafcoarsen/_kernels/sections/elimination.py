@@ -4,21 +4,9 @@ import math
 
 import numpy as np
 
-from sheafcoarsen._kernels.dense import potrf, pstrf, triangular_factor
-from sheafcoarsen._kernels.jit import kernel, llvm_inlined, subkernel
+from sheafcoarsen._kernels.dense import pstrf, stack_height, triangular_factor
+from sheafcoarsen._kernels.jit import kernel, subkernel
 from sheafcoarsen._kernels.modes import assemble
-
-STACKED_ROWS = 64
-"""Minimum number of rows added between two factorizations of an incremental QR."""
-
-
-@llvm_inlined
-def stack_height(k):
-    """Return the number of rows, of k entries each, at which a stack is factored.
-
-    It depends on k only: the largest k of a range would depend on the number of threads.
-    """
-    return k + max(k, STACKED_ROWS)
 
 
 @subkernel
@@ -75,18 +63,10 @@ def factor_with_pivots(a, f, c, keep, lapack):
 
 @kernel
 def count_kept(lo, hi, f, c, keep, lapack, kept):
-    """Write how many coordinates of clusters lo .. hi are not eliminated: 0 if L_a > keep^2 I."""
-    matrix = lapack.a
+    """Write how many coordinates of clusters lo .. hi are not eliminated."""
     for a in range(lo, hi):
         n = c.dims[a]
-        kept[a] = 0
-        if n == 0:
-            continue
-        assemble(a, f, c, 1.0, lapack.map, matrix)
-        for i in range(n):
-            matrix[i * n + i] -= keep * keep
-        if potrf(matrix, n, lapack) != 0:
-            kept[a] = n - factor_with_pivots(a, f, c, keep, lapack)
+        kept[a] = n - factor_with_pivots(a, f, c, keep, lapack) if n > 0 else 0
 
 
 @subkernel

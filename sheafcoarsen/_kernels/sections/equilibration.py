@@ -6,10 +6,9 @@ from sheafcoarsen._kernels.dense import (
     inverse_of_triangular,
     power_of_two,
     singular_rows,
-    triangular_factor,
 )
 from sheafcoarsen._kernels.jit import kernel
-from sheafcoarsen._kernels.sections.elimination import put_times, stack_height
+from sheafcoarsen._kernels.operators import stack_maps
 
 
 @kernel
@@ -54,34 +53,6 @@ def scale_edges(lo, hi, f, tail, head):
 
 
 @kernel
-def stack_maps(v, f, incident, workspace):
-    """Write the triangular factor of the maps at vertex v to ``workspace.stack``.
-
-    Returns its number of rows and the squared Frobenius norm of the maps, for loops before the
-    subtraction.
-    """
-    stack, column, row = workspace.stack, workspace.column, workspace.row
-    d, filled, square = f.vertex_dims[v], 0, 0.0
-    for k in range(incident.starts[v], incident.starts[v + 1]):
-        e, end = incident.halves[k] >> 1, incident.halves[k] & 1
-        data = f.tail_data if end == 0 else f.head_data
-        begin = f.tail_offsets[e] if end == 0 else f.head_offsets[e]
-        if f.edges[e, 0] == f.edges[e, 1]:
-            square += 1.0
-        for q in range(f.edge_dims[e]):
-            if filled == stack_height(d):
-                triangular_factor(stack, filled, d, column, row)
-                filled = min(filled, d)
-            for i in range(d):
-                x = data[begin + q * d + i]
-                stack[filled * d + i] = x
-                square += float(abs(x)) ** 2
-            filled += 1
-    triangular_factor(stack, filled, d, column, row)
-    return min(filled, d), square
-
-
-@kernel
 def find_vertex_bases(lo, hi, f, incident, eps, workspace, bases):
     """Compute bases W_v in which the stacked maps at v are an isometry, for vertices lo .. hi.
 
@@ -89,13 +60,13 @@ def find_vertex_bases(lo, hi, f, incident, eps, workspace, bases):
     The first ranks[v] columns of the unitary V_v span im W_v, the others the common kernel of all
     maps at v. Returns -1, or the first vertex for which LAPACK failed.
     """
-    lapack, stack = workspace.lapack, workspace.stack
+    lapack, stack, column, row = workspace.lapack, workspace.stack, workspace.column, workspace.row
     starts, ranks, W, V, sizes = bases.starts, bases.ranks, bases.W, bases.V, bases.sizes
     # Maximum condition number at which a vertex's triangular factor is inverted directly
     regular = 1e4
     for v in range(lo, hi):
         d, at = f.vertex_dims[v], starts[v]
-        filled, square = stack_maps(v, f, incident, workspace)
+        filled, square = stack_maps(v, f, incident, stack, column, row)
         ranks[v], sizes[v] = d, square
         for i in range(d * d):
             V[at + i] = 0
@@ -116,15 +87,3 @@ def find_vertex_bases(lo, hi, f, incident, eps, workspace, bases):
                 V[at + i * d + j] = lapack.z[j * d + i]
                 W[at + i * d + j] = 0 if zero else lapack.z[j * d + i] / sigma
     return -1
-
-
-@kernel
-def change_maps(lo, hi, f, bases, tail, head):
-    """Write the maps F_{v->e} W_v of edges lo .. hi to the blocks ``tail`` and ``head``."""
-    starts, ranks, W = bases.starts, bases.ranks, bases.W
-    for e in range(lo, hi):
-        rows, u, v = f.edge_dims[e], f.edges[e, 0], f.edges[e, 1]
-        basis = W[starts[u] : starts[u + 1]].reshape(f.vertex_dims[u], f.vertex_dims[u])
-        put_times(f.tail_data, f.tail_offsets[e], rows, basis, ranks[u], tail.data, tail.starts[e])
-        basis = W[starts[v] : starts[v + 1]].reshape(f.vertex_dims[v], f.vertex_dims[v])
-        put_times(f.head_data, f.head_offsets[e], rows, basis, ranks[v], head.data, head.starts[e])

@@ -275,7 +275,7 @@ def changed(arrays, name, at, value):
         (lambda a: {**a, "steps.inverses": a["steps.inverses"] * 1j}, "must be real"),
         (
             lambda a: {**a, "max_neighbors": np.array(-1)},
-            "`max_neighbors` must be a non-negative integer",
+            "`max_neighbors` must be at least 0, got -1",
         ),
         (lambda a: {k: v for k, v in a.items() if k != "steps.starts"}, "has no array"),
     ],

@@ -10,10 +10,11 @@ import scipy.sparse
 
 import sheafcoarsen as sc
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
+from sheafcoarsen._support import norms_by, scaled_norms
 from sheafcoarsen.verification import cluster_batches, normalization
 from sheafcoarsen.verification.dense import dense_sections
 from sheafcoarsen.verification.normalization import inverse_roots
-from sheafcoarsen.verification.relative_residual import norms_by, relative_residual, scaled_norms
+from sheafcoarsen.verification.relative_residual import relative_residual
 from sheafcoarsen.verification.residuals import Evidence
 from tests.support.helpers import eps_of
 
