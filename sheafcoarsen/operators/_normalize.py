@@ -128,12 +128,17 @@ def degree_factors(sheaf: CellularSheaf) -> tuple[np.ndarray, np.ndarray]:
     The singular values of R_v are those of the stacked maps at v, accurate to eps times the
     largest; from D_v they would be accurate to sqrt(eps). Factors are in double precision.
     """
-    starts, ends = offsets(sheaf.vertex_dims**2), sheaf.edges.reshape(-1)
-    half_ptr = offsets(np.bincount(ends, minlength=sheaf.n_vertices))
-    incident = half_ptr, np.argsort(ends, kind="stable")
+    n, m = sheaf.n_vertices, sheaf.n_edges
+    starts = offsets(sheaf.vertex_dims**2)
+    by_row, by_column = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
+    unsorted, half_edges = np.empty((2, 2 * m), np.int64)
+    kernels.sort_half_edges(sheaf.edges, by_row, by_column, unsorted, half_edges)
+    half_ptr = np.append(0, by_row[:n])
     factors = np.empty(int(starts[-1]), np.result_type(sheaf.dtype, np.float64))
     run_ranges(
-        lambda lo, hi: kernels.stacked_factors(lo, hi, sheaf.arrays, incident, starts, factors),
+        lambda lo, hi: kernels.stacked_factors(
+            lo, hi, sheaf.arrays, half_ptr, half_edges, starts, factors
+        ),
         np.diff(half_ptr) * sheaf.vertex_dims**2 + 1.0,
         serial_below=SERIAL_BELOW,
     )

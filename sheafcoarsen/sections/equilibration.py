@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse
 
 from sheafcoarsen._kernels import sections as kernels
-from sheafcoarsen._kernels.dense import STACKED_ROWS, svd_workspace
+from sheafcoarsen._kernels.dense import svd_workspace
 from sheafcoarsen._kernels.modes import Blocks, put_columns
 from sheafcoarsen._kernels.operators import multiply_maps
 from sheafcoarsen._support import offsets, read_only, run_ranges
@@ -25,7 +25,7 @@ def cluster_workspace(
     """
     lapack = svd_workspace(n, n, dtype, map_size)
     n, k = max(n, 1), max(k, 1)
-    rows = max(n, 2 * k, k + STACKED_ROWS)
+    rows = max(n, 2 * k, k + kernels.STACKED_ROWS)
     sizes = (rows * k, rows, k, k * k, n * k, n * k)
     return kernels.ClusterWorkspace(lapack, *(np.empty(size, dtype) for size in sizes))
 
@@ -112,7 +112,10 @@ def _vertex_bases(F: CellularSheaf, f: Any, eps: float) -> kernels.StalkBases:
     """Return the bases W_v and V_v of all stalks; ``f`` holds the maps scaled to norm 1."""
     dims, n, dtype = F.vertex_dims, F.n_vertices, f.tail_data.dtype
     ends = F.edges.reshape(-1)
-    incident = offsets(np.bincount(ends, minlength=n)), np.argsort(ends, kind="stable")
+    is_loop = np.repeat(F.edges[:, 0] == F.edges[:, 1], 2)
+    halves = np.flatnonzero((np.arange(len(ends)) % 2 == 0) | ~is_loop)  # list each loop once
+    halves = halves[np.argsort(ends[halves], kind="stable")]
+    incident = kernels.HalfEdges(offsets(np.bincount(ends[halves], minlength=n)), halves)
     starts = offsets(dims**2)
     W, V = np.zeros(int(starts[-1]), dtype), np.zeros(int(starts[-1]), dtype)
     bases = kernels.StalkBases(starts, np.zeros(n, np.int64), W, V, np.zeros(n))

@@ -26,12 +26,7 @@ from sheafcoarsen._kernels.dense.scaling import (
     normalized,
     power_of_two,
 )
-from sheafcoarsen._kernels.dense.triangular import (
-    STACKED_ROWS,
-    inverse_of_triangular,
-    stack_height,
-    triangular_factor,
-)
+from sheafcoarsen._kernels.dense.triangular import inverse_of_triangular, triangular_factor
 from sheafcoarsen._kernels.dense.tridiagonal import fill_random, orthonormalize
 from sheafcoarsen._kernels.dense.workspaces import (
     Workspace,
@@ -43,7 +38,6 @@ from sheafcoarsen._kernels.dense.workspaces import (
 __all__ = [
     "EPS",
     "NOT_NEGATIVE",
-    "STACKED_ROWS",
     "Workspace",
     "add_gram",
     "brought_near_one",
@@ -63,7 +57,6 @@ __all__ = [
     "pstrf",
     "put_product",
     "singular_rows",
-    "stack_height",
     "svd_workspace",
     "triangular_factor",
     "workspace",

@@ -5,19 +5,7 @@ import math
 import numpy as np
 
 from sheafcoarsen._kernels.dense.scaling import power_of_two
-from sheafcoarsen._kernels.jit import llvm_inlined, subkernel
-
-STACKED_ROWS = 64
-"""Minimum number of rows added between two factorizations of an incremental QR."""
-
-
-@llvm_inlined
-def stack_height(k):
-    """Return the number of rows, of k entries each, at which a stack is factored.
-
-    It depends on k only: the largest k of a range would depend on the number of threads.
-    """
-    return k + max(k, STACKED_ROWS)
+from sheafcoarsen._kernels.jit import subkernel
 
 
 @subkernel

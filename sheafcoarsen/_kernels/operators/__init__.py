@@ -4,7 +4,6 @@ from sheafcoarsen._kernels.operators.blocks import fill, fill_uniform
 from sheafcoarsen._kernels.operators.delta import (
     coboundary_csr,
     multiply_maps,
-    stack_maps,
     stacked_factors,
     sum_products,
 )
@@ -46,7 +45,6 @@ __all__ = [
     "scalar_pattern",
     "solve_factored",
     "sort_half_edges",
-    "stack_maps",
     "stacked_factors",
     "sum_products",
 ]

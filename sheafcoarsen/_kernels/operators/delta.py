@@ -5,7 +5,7 @@
 
 import numpy as np
 
-from sheafcoarsen._kernels.dense import stack_height, triangular_factor
+from sheafcoarsen._kernels.dense import triangular_factor
 from sheafcoarsen._kernels.jit import borrowing_kernel, kernel, subkernel
 
 
@@ -23,58 +23,44 @@ def add_loop_gram(out, to, a, p, b, q, shape):
         q += d
 
 
-@subkernel
-def stack_maps(v, f, incident, stack, column, row):
-    """Write the triangular factor of the maps at v, for loops of their difference, to ``stack``.
-
-    ``incident`` are offsets and half-edges 2 e + end, by vertex; ``column`` and ``row`` are
-    workspace. Returns the number of rows and the squared Frobenius norm of the stacked maps, plus 1
-    for each loop.
-    """
-    half_ptr, half_edges = incident
-    d, filled, square = f.vertex_dims[v], 0, 0.0
-    for k in range(half_ptr[v], half_ptr[v + 1]):
-        e, end = half_edges[k] >> 1, half_edges[k] & 1
-        data = f.tail_data if end == 0 else f.head_data
-        begin = f.tail_offsets[e] if end == 0 else f.head_offsets[e]
-        loop = f.edges[e, 0] == f.edges[e, 1]
-        if loop and end == 1:
-            continue
-        if loop:
-            square += 1.0
-        for q in range(f.edge_dims[e]):
-            if filled == stack_height(d):
-                triangular_factor(stack, filled, d, column, row)
-                filled = min(filled, d)
-            for i in range(q * d, q * d + d):
-                x = data[begin + i]
-                if loop:
-                    x -= f.head_data[f.head_offsets[e] + i]
-                stack[filled * d + i - q * d] = x
-                square += float(abs(x)) ** 2
-            filled += 1
-    triangular_factor(stack, filled, d, column, row)
-    return min(filled, d), square
-
-
 @kernel
-def stacked_factors(lo, hi, f, incident, starts, out):
+def stacked_factors(lo, hi, f, half_ptr, half_edges, starts, out):
     """Write triangular R_v with R_v* R_v = D_v for vertices lo .. hi, d x d row-major at starts[v].
 
-    R_v is the factor of the QR decomposition of the maps at v, which loses fewer digits than a
-    factor of D_v.
+    R_v is the factor of the QR decomposition of the maps at v (for a loop, of their difference),
+    which loses fewer digits than a factor of D_v. ``half_edges`` are 2 e + end, by vertex.
     """
-    widest = 0
+    tallest, widest = 0, 0
     for v in range(lo, hi):
         widest = max(widest, f.vertex_dims[v])
-    height = stack_height(widest)
-    stack = np.empty(height * widest, out.dtype)
+        for k in range(half_ptr[v], half_ptr[v + 1]):
+            tallest = max(tallest, f.edge_dims[half_edges[k] >> 1])
+    height = widest + max(tallest, 64)
+    m = np.empty(height * widest, out.dtype)
     column, row = np.empty(height, out.dtype), np.empty(widest, out.dtype)
     for v in range(lo, hi):
-        d = f.vertex_dims[v]
-        filled, _ = stack_maps(v, f, incident, stack, column, row)
+        d, filled = f.vertex_dims[v], 0
+        for k in range(half_ptr[v], half_ptr[v + 1]):
+            e, end = half_edges[k] >> 1, half_edges[k] & 1
+            loop = f.edges[e, 0] == f.edges[e, 1]
+            if d == 0 or (loop and end == 1):
+                continue
+            rows = f.edge_dims[e]
+            if filled + rows > height:
+                triangular_factor(m, filled, d, column, row)
+                filled = min(filled, d)
+            tail, head, at = f.tail_offsets[e], f.head_offsets[e], filled * d
+            for i in range(rows * d):
+                if loop:
+                    m[at + i] = f.tail_data[tail + i] - f.head_data[head + i]
+                elif end == 0:
+                    m[at + i] = f.tail_data[tail + i]
+                else:
+                    m[at + i] = f.head_data[head + i]
+            filled += rows
+        triangular_factor(m, filled, d, column, row)
         for i in range(d * d):
-            out[starts[v] + i] = stack[i] if i < filled * d else 0
+            out[starts[v] + i] = m[i] if i < filled * d else 0
 
 
 @borrowing_kernel

@@ -5,7 +5,7 @@ compute one level of exact coarsening, ``lifting`` lifts sections to the finer l
 computes the sections of forests.
 """
 
-from sheafcoarsen._kernels.sections.elimination import count_kept
+from sheafcoarsen._kernels.sections.elimination import STACKED_ROWS, count_kept
 from sheafcoarsen._kernels.sections.equilibration import (
     find_vertex_bases,
     scale_edges,
@@ -26,6 +26,7 @@ from sheafcoarsen._kernels.sections.lifting import (
 from sheafcoarsen._kernels.sections.reduction import ZERO_ROUNDING, reduce_clusters
 
 __all__ = [
+    "STACKED_ROWS",
     "ZERO_ROUNDING",
     "ClusterWorkspace",
     "Cut",

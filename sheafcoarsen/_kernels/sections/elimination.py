@@ -4,9 +4,21 @@ import math
 
 import numpy as np
 
-from sheafcoarsen._kernels.dense import pstrf, stack_height, triangular_factor
-from sheafcoarsen._kernels.jit import kernel, subkernel
+from sheafcoarsen._kernels.dense import pstrf, triangular_factor
+from sheafcoarsen._kernels.jit import kernel, llvm_inlined, subkernel
 from sheafcoarsen._kernels.modes import assemble
+
+STACKED_ROWS = 64
+"""Minimum number of rows added between two factorizations of an incremental QR."""
+
+
+@llvm_inlined
+def stack_height(k):
+    """Return the number of rows, of k entries each, at which a stack is factored.
+
+    It depends on k only: the largest k of a range would depend on the number of threads.
+    """
+    return k + max(k, STACKED_ROWS)
 
 
 @subkernel

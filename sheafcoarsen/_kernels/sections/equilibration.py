@@ -6,9 +6,10 @@ from sheafcoarsen._kernels.dense import (
     inverse_of_triangular,
     power_of_two,
     singular_rows,
+    triangular_factor,
 )
 from sheafcoarsen._kernels.jit import kernel
-from sheafcoarsen._kernels.operators import stack_maps
+from sheafcoarsen._kernels.sections.elimination import stack_height
 
 
 @kernel
@@ -53,6 +54,34 @@ def scale_edges(lo, hi, f, tail, head):
 
 
 @kernel
+def stack_maps(v, f, incident, workspace):
+    """Write the triangular factor of the maps at vertex v to ``workspace.stack``.
+
+    Returns its number of rows and the squared Frobenius norm of the maps, for loops before the
+    subtraction.
+    """
+    stack, column, row = workspace.stack, workspace.column, workspace.row
+    d, filled, square = f.vertex_dims[v], 0, 0.0
+    for k in range(incident.starts[v], incident.starts[v + 1]):
+        e, end = incident.halves[k] >> 1, incident.halves[k] & 1
+        data = f.tail_data if end == 0 else f.head_data
+        begin = f.tail_offsets[e] if end == 0 else f.head_offsets[e]
+        if f.edges[e, 0] == f.edges[e, 1]:
+            square += 1.0
+        for q in range(f.edge_dims[e]):
+            if filled == stack_height(d):
+                triangular_factor(stack, filled, d, column, row)
+                filled = min(filled, d)
+            for i in range(d):
+                x = data[begin + q * d + i]
+                stack[filled * d + i] = x
+                square += float(abs(x)) ** 2
+            filled += 1
+    triangular_factor(stack, filled, d, column, row)
+    return min(filled, d), square
+
+
+@kernel
 def find_vertex_bases(lo, hi, f, incident, eps, workspace, bases):
     """Compute bases W_v in which the stacked maps at v are an isometry, for vertices lo .. hi.
 
@@ -60,13 +89,13 @@ def find_vertex_bases(lo, hi, f, incident, eps, workspace, bases):
     The first ranks[v] columns of the unitary V_v span im W_v, the others the common kernel of all
     maps at v. Returns -1, or the first vertex for which LAPACK failed.
     """
-    lapack, stack, column, row = workspace.lapack, workspace.stack, workspace.column, workspace.row
+    lapack, stack = workspace.lapack, workspace.stack
     starts, ranks, W, V, sizes = bases.starts, bases.ranks, bases.W, bases.V, bases.sizes
     # Maximum condition number at which a vertex's triangular factor is inverted directly
     regular = 1e4
     for v in range(lo, hi):
         d, at = f.vertex_dims[v], starts[v]
-        filled, square = stack_maps(v, f, incident, stack, column, row)
+        filled, square = stack_maps(v, f, incident, workspace)
         ranks[v], sizes[v] = d, square
         for i in range(d * d):
             V[at + i] = 0
