@@ -174,7 +174,7 @@ def test_files_of_other_formats_raise(tmp_path, content, message):
 
 @pytest.mark.parametrize("inside", [False, True], ids=["file", "member"])
 @given(KINDS, st.data())
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_corrupted_bytes_load_or_raise_one_value_error(tmp_path_factory, inside, kind, data):
     """Bytes of the file, or of a member and its checksum, so that headers and numbers change."""
     path = tmp_path_factory.getbasetemp() / "fuzzed.npz"

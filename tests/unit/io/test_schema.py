@@ -262,7 +262,7 @@ CHANGES = {
 
 
 @given(KINDS, st.data())
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_changed_arrays_load_or_raise_one_value_error(tmp_path_factory, kind, data):
     path = tmp_path_factory.getbasetemp() / "changed.npz"
     path.write_bytes(saved(kind)[1])
