@@ -6,7 +6,7 @@ import pytest
 
 import sheafcoarsen as sc
 from tests.support.exact import dot, fractions, solved
-from tests.support.helpers import assert_residual
+from tests.support.helpers import assert_residual, covering
 from tests.unit.solve.problems import SHEAVES
 
 METHODS = ("direct", "multigrid", "jacobi")
@@ -18,8 +18,7 @@ def unit_coboundary(F):
     return delta / unit, unit
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("name", SHEAVES)
+@pytest.mark.parametrize(("method", "name"), covering(METHODS, SHEAVES))
 def test_solutions_match_dense_least_squares(monkeypatch, name, method):
     monkeypatch.setattr("sheafcoarsen.solve.multigrid.COARSEST", 20)
     F = SHEAVES[name]
