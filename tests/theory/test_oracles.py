@@ -1,6 +1,6 @@
 """Comparison with networkx, Kronecker products, EigenPool, closed forms and hand computation."""
 
-from math import comb, pi, sqrt
+from math import pi, sqrt
 
 import networkx as nx
 import numpy as np
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sheafcoarsen as sc
-from tests.support.helpers import assert_residual, eps_of, residual, same_subspace, size
+from tests.support.helpers import assert_residual, eps_of, same_subspace, size
 from tests.support.strategies import graphs, multigraphs, partitions
 
 pytestmark = pytest.mark.filterwarnings(
@@ -341,27 +341,14 @@ def cycle(n, theta=0.0):
     return 2 - 2 * np.cos((2 * pi * np.arange(n) + theta) / n)
 
 
-def bipartite(m, n):
-    return [0.0, *[float(m)] * (n - 1), *[float(n)] * (m - 1), float(m + n)]
-
-
 CLOSED_FORMS = {
     "path 1": (nx.path_graph(1), [0.0]),
-    "path 2": (nx.path_graph(2), [0.0, 2.0]),
     "path 12": (nx.path_graph(12), path(12)),
-    "path 41": (nx.path_graph(41), path(41)),
-    "cycle 3": (nx.cycle_graph(3), [0.0, 3.0, 3.0]),
     "cycle 4": (nx.cycle_graph(4), [0.0, 2.0, 2.0, 4.0]),
     "cycle 25": (nx.cycle_graph(25), cycle(25)),
     "complete 9": (nx.complete_graph(9), [0.0] + 8 * [9.0]),
     "star 7": (nx.star_graph(7), [0.0, *6 * [1.0], 8.0]),
-    "bipartite 3 5": (nx.complete_bipartite_graph(3, 5), bipartite(3, 5)),
-    "petersen": (nx.petersen_graph(), [0.0, *5 * [2.0], *4 * [5.0]]),
-    "grid 4 6": (nx.grid_2d_graph(4, 6), sums(path(4), path(6))),
-    "torus 4 5": (nx.grid_2d_graph(4, 5, periodic=True), sums(cycle(4), cycle(5))),
     "torus 6 6": (nx.grid_2d_graph(6, 6, periodic=True), sums(cycle(6), cycle(6))),
-    "cylinder 3 5": (nx.grid_2d_graph(3, 5, periodic=(True, False)), sums(cycle(3), path(5))),
-    "hypercube 5": (nx.hypercube_graph(5), [2.0 * k for k in range(6) for _ in range(comb(5, k))]),
     "two cycles": (nx.disjoint_union(nx.cycle_graph(5), nx.cycle_graph(7)), [*cycle(5), *cycle(7)]),
     "no edge": (nx.empty_graph(4), 4 * [0.0]),
 }
@@ -443,34 +430,6 @@ def test_exact_coarsening_of_a_cycle_keeps_the_holonomy():
     assert C.sheaf.n_edges == K
     exact = np.sort(np.repeat(cycle(K, theta), 2)) / 3
     assert_residual(spectrum(sc.laplacian(C.sheaf)) - exact, 4 / 3, n=2 * K)
-
-
-@pytest.mark.parametrize(
-    ("name", "d"),
-    [("path 12", 4), ("cycle 25", 2), ("torus 4 5", 2), ("hypercube 5", 1), ("star 7", 4)],
-)
-def test_a_bundle_has_the_spectrum_of_the_constant_sheaf(name, d):
-    """It holds also for every cluster, and for Galerkin operators of whole multiplets."""
-    G, values = CLOSED_FORMS[name]
-    bundle, constant = sc.gallery.bundle(G, d, seed=8), sc.CellularSheaf.constant(G, d)
-    exact = np.sort(np.repeat(values, d))
-    assert_residual(spectrum(sc.laplacian(bundle)) - exact, exact[-1], n=len(exact))
-    P = sc.select(G, 3)
-    rule = sc.ranks.fixed(2 * d).whole_multiplets()
-    ours, plain = sc.coarsen(bundle, P, rule), sc.coarsen(constant, P, rule)
-    np.testing.assert_array_equal(ours.ranks, plain.ranks)
-    for a in range(3):
-        assert_residual(
-            ours.modes.eigenvalues(a) - plain.modes.eigenvalues(a), exact[-1], n=len(exact)
-        )
-    gap = float(
-        (ours.modes.next_eigenvalues - [ours.modes.eigenvalues(a)[-1] for a in range(3)]).min()
-    )
-    difference = spectrum(sc.laplacian(ours.sheaf)) - spectrum(sc.laplacian(plain.sheaf))
-    assert_residual(difference, exact[-1], max(exact[-1] / gap, 1.0), n=len(exact))
-    if d > 1:
-        noisy = spectrum(sc.laplacian(sc.gallery.bundle(nx.cycle_graph(7), d, noise=0.5, seed=8)))
-        assert residual(noisy - np.sort(np.repeat(cycle(7), d)), 4.0, n=7 * d) > 1e6
 
 
 # ---------------------------------------------------------------- by hand
