@@ -1,7 +1,5 @@
 """The Laplacian and its pattern, filled by every kernel."""
 
-import warnings
-
 import networkx as nx
 import numpy as np
 import pytest
@@ -16,7 +14,7 @@ from sheafcoarsen.operators import _laplacian
 from tests.support import reference
 from tests.support.errors import raises
 from tests.support.helpers import assert_residual, covering, eps_of
-from tests.support.strategies import DTYPES, graphs, multigraphs, sheaves
+from tests.support.strategies import DTYPES, graphs, sheaves
 
 
 def same_graph(data, F, dtypes=DTYPES):
@@ -129,29 +127,6 @@ def test_bsr_with_mixed_stalk_dimensions_raises():
         sc.laplacian(CellularSheaf([], nothing, nothing), format="bsr")
     with pytest.raises(ValueError, match="vertex 0 has dimension 0"):
         sc.laplacian(CellularSheaf([], nothing, nothing, vertex_dims=[0, 0]), format="bsr")
-
-
-@given(multigraphs(min_vertices=1))
-def test_laplacian_of_the_constant_sheaf_matches_networkx(G):
-    G.remove_edges_from([edge for edge in G.edges if G.edges[edge].get("weight") == 0])
-    L = sc.laplacian(CellularSheaf.constant(G)).toarray()
-    theirs = nx.laplacian_matrix(G).toarray()
-    for v, degree in enumerate(theirs.diagonal()):
-        assert_residual(L[v] - theirs[v], float(degree), n=1)
-
-
-@given(multigraphs(min_vertices=1), st.integers(1, 3))
-def test_normalized_laplacian_without_loops_matches_networkx(G, dim):
-    G.remove_edges_from(
-        [edge for edge in G.edges if edge[0] == edge[1] or G.edges[edge].get("weight") == 0]
-    )
-    F = CellularSheaf.constant(G, dim=dim)
-    with warnings.catch_warnings():
-        # isolated vertices, which networkx also leaves zero
-        warnings.simplefilter("ignore", sc.SingularDegreeWarning)
-        ours = sc.laplacian(sc.normalize(F)).toarray()
-    theirs = np.kron(nx.normalized_laplacian_matrix(G).toarray(), np.eye(dim))
-    assert_residual(ours - theirs, n=dim)
 
 
 @pytest.mark.parametrize("format", ["csr", "bsr"])
