@@ -332,39 +332,6 @@ def test_a_zero_column_does_not_turn_rounding_errors_into_a_loop():
         assert C.sheaf.n_edges == C.n_crossing_edges == 1
 
 
-def pairwise(n):
-    """Return clusters of two consecutive vertices."""
-    return sc.Partition(np.arange(n) // 2)
-
-
-@pytest.mark.statement("thm:Galerkin_realization")
-@given(coarsenings(), st.data())
-def test_galerkin_realization_on_three_levels(case, data):
-    """Coarsening the coarse sheaf again realizes (R_0 R_1)* L (R_0 R_1), and so on."""
-    levels = [case[0]]
-    for _ in range(2):
-        fine = levels[-1].sheaf
-        kind = data.draw(st.sampled_from(ISOMETRIC))
-        levels.append(draw_coarsening(data.draw, fine, pairwise(fine.n_vertices), kind))
-    C, last = levels[0], levels[-1].sheaf
-    R = [level.prolongation.toarray() for level in levels]
-    product = R[0] @ R[1] @ R[2]
-    L = reference.laplacian(C.fine)
-    # the factors of a last cluster: its part of every R, and of L; n is the largest dimension it
-    # has on the way
-    vertex, n, norms = np.arange(last.n_vertices), last.vertex_dims, np.ones(last.n_vertices)
-    columns = np.repeat(vertex, last.vertex_dims)
-    for level, R_l in zip(levels[::-1], R[::-1], strict=True):
-        norms = norms * [size(R_l[:, columns == a]) for a in range(last.n_vertices)]
-        vertex = vertex[level.partition.labels]
-        columns = np.repeat(vertex, level.fine.vertex_dims)
-        n = np.maximum(n, np.bincount(columns, minlength=last.n_vertices))
-    own = [size(L[np.ix_(columns == a, columns == a)]) for a in range(last.n_vertices)]
-    assert_blocks_by(
-        n, norms, own, last, sc.laplacian(last).toarray() - product.conj().T @ L @ product
-    )
-
-
 @pytest.mark.statement("cor:truncation_realization_errors")
 @given(coarsenings(kinds=("internal",), loops=st.booleans()), st.integers(0, 999))
 def test_truncation_realization_errors(case, seed):

@@ -33,6 +33,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 # ---------------------------------------------------------------- all levels at once
 
 
+@pytest.mark.statement("thm:Galerkin_realization")
 @given(hierarchies(loops=(True,)))
 def test_the_last_laplacian_is_the_galerkin_operator_of_all_levels(H):
     P, _, blocks = composite(H)

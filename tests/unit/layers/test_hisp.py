@@ -356,41 +356,6 @@ def test_empty_sheaves_and_empty_stalks_can_be_pooled():
 # ---------------------------------------------------------------- layers and batches
 
 
-@given(sheaves(dims=(1, 6)), OPERATORS, st.integers(1, 3), st.data())
-def test_layers_stack_on_the_coarse_sheaf(F, local_operator, M, data):
-    """Three layers pool and lift by the product of their prolongations."""
-    x = features(F, 2, 1)
-    R = np.eye(F.dim_c0, dtype=F.dtype)
-    sheaf, y, A, layers = F, x, None, []
-    for _ in range(3):
-        if sheaf.n_vertices == 0:
-            break
-        K = data.draw(st.integers(1, sheaf.n_vertices))
-        out = HiSP(M, K, method="balls", local_operator=local_operator, self_loops="keep")(
-            sheaf, y, A
-        )
-        assert out.partition.n_clusters == K
-        layers.append(out)
-        R = R @ reference.prolongation(sheaf, out.partition, blocks(out))
-        sheaf, y, A = out.coarsening.sheaf, out.x_lifted, out.adjacency
-    n, eps = max(F.dim_c0, 1), eps_of(F.dtype)
-    assert_residual(y - R.conj().T @ x, x, n=n, eps=eps)
-    if layers:
-        assert A.sum() == reference.adjacency(F).sum()  # every level preserves the total weight
-        assert_residual(
-            sc.laplacian(sheaf).toarray() - R.conj().T @ reference.laplacian(F) @ R,
-            reference.coboundary(F),
-            reference.coboundary(F),
-            R,
-            R,
-            n=n,
-            eps=eps,
-        )
-    for out in reversed(layers):
-        y = out.lift(y)
-    assert_residual(y - R @ (R.conj().T @ x), x, n=n, eps=eps)
-
-
 @given(
     sheaves_with_partitions(dtypes=[np.float64]),
     sheaves_with_partitions(dtypes=[np.float64]),
