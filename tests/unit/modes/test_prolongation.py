@@ -53,6 +53,9 @@ def test_prolongation_of_a_user_basis_contains_its_blocks(case, data):
     basis = data.draw(bases(F, P))
     C = sc.coarsen(F, P, basis=basis)
     dtype = np.result_type(F.dtype, *basis)
+    assert C.modes is None
+    assert C.sheaf.dtype == dtype
+    assert C.ranks.tolist() == [R_a.shape[1] for R_a in basis]
     assert_prolongation(C.prolongation, F, sum(R_a.shape[1] for R_a in basis), dtype)
     np.testing.assert_array_equal(C.prolongation.toarray(), reference.prolongation(F, P, basis))
     for a, R_a in enumerate(basis):
