@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
-from sheafcoarsen._support import threads as threads_module
 from sheafcoarsen.operators import _laplacian
 from tests.support import reference
 from tests.support.errors import raises
@@ -308,32 +307,3 @@ def test_zero_entries_are_not_negative_zeros(shape):
     L = sc.laplacian(F.with_maps(-np.abs(F.tail_data), np.zeros_like(F.head_data)))
     assert (L.data == 0).any()
     assert not np.signbit(L.data[L.data == 0]).any()  # 0 - t, not -t
-
-
-@pytest.mark.parametrize("shape", [(3, 4), "mixed"], ids=str)
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_products_and_laplacians_do_not_depend_on_the_number_of_threads(dtype, shape, monkeypatch):
-    F = of_shape(shape, arranged("parallel" if shape == "mixed" else "canonical"), dtype)
-    x = np.random.default_rng(7).standard_normal((F.dim_c0, 2))
-    started = []
-    pool = threads_module.ThreadPoolExecutor
-    monkeypatch.setattr(
-        "sheafcoarsen._support.threads.ThreadPoolExecutor",
-        lambda threads: started.append(threads) or pool(threads),
-    )
-    monkeypatch.setattr("sheafcoarsen.operators._laplacian.SERIAL_BELOW", 0.0)
-    monkeypatch.setattr("sheafcoarsen.operators._coboundary.SERIAL_BELOW", 0.0)
-    results = []
-    for threads in (1, 2):
-        monkeypatch.setattr(
-            "sheafcoarsen._support.threads.thread_count", lambda threads=threads: threads
-        )
-        L = sc.laplacian(F)
-        results.append(
-            (L.data, L.indices, L.indptr, sc.edge_energy(F, x), sc.laplacian_operator(F) @ x)
-        )
-    assert started
-    assert set(started) == {2}
-    for one, two in zip(*results, strict=True):
-        np.testing.assert_array_equal(one, two)
-    assert_equals_delta_star_delta(L.toarray(), F)
