@@ -22,6 +22,7 @@ from scipy.sparse.linalg import LinearOperator
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, Partition, gallery
 from sheafcoarsen.ranks import Rule
+from tests.support.errors import raises
 from tests.support.strategies import (
     JUNK,
     bases,
@@ -820,6 +821,287 @@ CALLS = {
     "gallery.bar_framework": (gallery.bar_framework, {"graph": PATH, "points": TETRAHEDRON}),
     "gallery.nearest_neighbors": (gallery.nearest_neighbors, {"points": TETRAHEDRON, "k": 2}),
 }
+
+RAGGED_SHEAF = CellularSheaf.random(PATH, [2, 2, 1, 2], 2, seed=1)
+DENSE = ADJACENCY.toarray()
+LONG = "`adjacency` must hold real numbers of single or double precision, got "
+
+
+def asymmetric(i, j, value):
+    other = DENSE.copy()
+    other[i, j] = value
+    return other
+
+
+INVALID: dict[str, list] = {
+    "local_modes": [
+        (
+            {"local_operator": "dirichlet"},
+            "ValueError: `local_operator` must be one of 'internal', 'principal', 'oversampled', "
+            "got 'dirichlet'",
+        ),
+        ({"rank": -1}, "ValueError: `rank` must be at least 0, got -1"),
+        (
+            {"rank": [1] * 3},
+            "ValueError: `rank` must hold one integer per cluster, 2 in all, got 3",
+        ),
+        (
+            {"rank": 1.5},
+            "TypeError: `rank` must be an integer, one integer per cluster, or a rule from "
+            "sc.ranks such as sc.ranks.kernel(), got 1.5",
+        ),
+        ({"P": [0, 0, 1]}, "TypeError: `P` must be a Partition, got list"),
+        (
+            {"P": Partition([0, 1])},
+            "ValueError: `P` must label the sheaf's 4 vertices, got a partition of 2",
+        ),
+    ],
+    "HiSP": [
+        ({"n_modes": 0}, "ValueError: `n_modes` must be at least 1, got 0"),
+        ({"n_modes": 2.0}, "TypeError: `n_modes` must be an integer, got 2.0"),
+        ({"n_clusters": 0}, "ValueError: `n_clusters` must be at least 1, got 0"),
+        ({"n_clusters": None}, "TypeError: `n_clusters` must be an integer, got None"),
+        ({"method": "kmeans"}, "ValueError: `method` must be one of 'auto', 'balls'"),
+        (
+            {"local_operator": "outer"},
+            "ValueError: `local_operator` must be one of 'internal', 'principal'",
+        ),
+        (
+            {"self_loops": True},
+            "ValueError: `self_loops` must be one of 'remove', 'keep', got True",
+        ),
+        ({"seed": -1}, "ValueError: `seed` must be at least 0, got -1"),
+    ],
+    "HiSP called": [
+        (
+            {"X": np.ones((4, 5))},
+            "ValueError: `X` must have shape (N, d h) = (4, 2 h) or, lifted, (dim_c0, h) = (8, h), "
+            "got (4, 5)",
+        ),
+        ({"X": np.ones((5, 6))}, "ValueError: `X` must have shape (N, d h) = (4, 2 h)"),
+        (
+            {"X": X},
+            "ValueError: `X` must be 2-dimensional, got shape (8,): pass X[:, None] for a single "
+            "channel",
+        ),
+        (
+            {"X": np.ones((4, 2, 3))},
+            "ValueError: got shape (4, 2, 3): pass X.reshape(-1, 3) for signals of shape (n, d, f)",
+        ),
+        ({"X": 1.0}, "ValueError: `X` must be 2-dimensional, got shape ()"),
+        (
+            {"sheaf": RAGGED_SHEAF},
+            "ValueError: `X` must have the lifted shape (dim_c0, h) with dim_c0 = 7, because "
+            "vertex 2 has",
+        ),
+        (
+            {"sheaf": RAGGED_SHEAF},
+            "ValueError: got shape (4, 6): stack the (d_v, h) blocks of all vertices by",
+        ),
+        (
+            {"X": np.where(np.eye(4, 6) * [[0], [1], [0], [0]], np.inf, 1)},
+            "ValueError: `X` must be finite, got inf at index (1, 1)",
+        ),
+        ({"X": np.ones((4, 6), object)}, "TypeError: `X` must hold float32"),
+        ({"X": np.full((4, 6), 1e300)}, "ValueError: `X` has entries up to 1e+300"),
+        (
+            {"partition": Partition([0, 1, 1])},
+            "ValueError: `partition` must label the sheaf's 4 vertices, got a partition of 3",
+        ),
+        (
+            {"partition": [0, 0, 1, 1]},
+            "TypeError: `partition` must be a Partition, got list: Partition(labels) makes one",
+        ),
+        (
+            {"adjacency": np.full((4, 4), 1e308)},
+            "ValueError: sums of `adjacency` exceed the range of float64",
+        ),
+    ],
+    "HiSP that selects": [
+        (
+            {"adjacency": DENSE[:3, :3]},
+            "ValueError: `adjacency` must have shape (N, N) = (4, 4), got (3, 3)",
+        ),
+        (
+            {"adjacency": asymmetric(0, 1, 2.0)},
+            "ValueError: `adjacency` must be a symmetric adjacency, got 2.0 at (0, 1) and 1.0 at",
+        ),
+        (
+            {"adjacency": asymmetric(0, 1, np.nan)},
+            "ValueError: `adjacency` must be finite, got nan at (0, 1)",
+        ),
+        (
+            {"adjacency": asymmetric(2, 2, -1.0)},
+            "ValueError: `adjacency` must be nonnegative for Select, got -1.0 at (2, 2): pass",
+        ),
+        ({"adjacency": DENSE * 1j}, f"TypeError: {LONG}complex128"),
+        ({"adjacency": DENSE.astype(np.float16)}, f"TypeError: {LONG}float16"),
+        (
+            {"adjacency": PATH},
+            "TypeError: `adjacency` must be a matrix, got a networkx graph: pass "
+            "nx.to_scipy_sparse_array",
+        ),
+        ({"adjacency": "A"}, "TypeError: `adjacency` must hold float32"),
+    ],
+    "Pooling.lift": [
+        (
+            {"x": np.ones((2, 5))},
+            "ValueError: `x` must have shape (K, M g) = (2, 2 g) or, lifted, (sum r_a, g) = (4, "
+            "g), got (2, 5)",
+        ),
+        ({"x": np.ones((3, 4))}, "ValueError: `x` must have shape (K, M g) = (2, 2 g)"),
+        ({"x": np.ones(4)}, "ValueError: `x` must be 2-dimensional"),
+        (
+            {"x": [[0.0, 1.0], [np.nan, 0.0]]},
+            "ValueError: `x` must be finite, got nan at index (1, 0)",
+        ),
+    ],
+    "readout": [
+        ({"how": "median"}, "ValueError: `how` must be one of 'mean', 'sum', 'max', got 'median'"),
+        (
+            {"x": np.ones(3)},
+            "ValueError: `x` must be 2-dimensional, got shape (3,): pass x[:, None]",
+        ),
+        (
+            {"x": np.ones((0, 3)), "how": "mean"},
+            "ValueError: `x` has no rows, so their mean is undefined",
+        ),
+        ({"x": np.ones((0, 3))}, "ValueError: `x` has no rows, so their max is undefined"),
+        ({"x": [[1.0], [np.nan]]}, "ValueError: `x` must be finite, got nan at index (1, 0)"),
+        ({"x": 1j * np.ones((2, 2))}, "TypeError: is undefined for complex `x` of type complex128"),
+        (
+            {"x": np.full((4, 1), 1e308), "how": "sum"},
+            "ValueError: the sum of `x` exceeds the range of float64: rescale `x`",
+        ),
+        (
+            {"x": np.full((4, 1), 3e38, np.float32), "how": "sum"},
+            "ValueError: the sum of `x` exceeds the range of float32",
+        ),
+        ({"x": [["a"]]}, "TypeError: `x` must hold float32"),
+        ({"batch": [0]}, "ValueError: each of the 3 rows of `x`, got 1"),
+        ({"batch": [0, -1, 0]}, "ValueError: 0 .. g-1, got -1 at index 1"),
+        (
+            {"batch": [0, 2, 2]},
+            "ValueError: `batch` assigns no vertex to graph 1, so its max is undefined: use `how` "
+            '= "sum" for zeros, or did a cluster join several graphs? Pass `partition` to HiSP',
+        ),
+    ],
+    "diffuse": [
+        *(
+            ({"t": t}, f"ValueError: `t` must be finite and at least 0, got {t}")
+            for t in (-1.0, np.nan, np.inf)
+        ),
+        *(
+            ({"t": t}, f"TypeError: `t` must be a real number, got {t!r}")
+            for t in (True, 1j, "long")
+        ),
+        ({"t": [1.0, None]}, "TypeError: `t[1]` must be a real number, got None"),
+        ({"t": [1.0, -1.0]}, "ValueError: `t[1]` must be finite and at least 0, got -1.0"),
+        (
+            {"t": [[1.0]]},
+            "ValueError: `t` must be a number or a sequence of numbers, got shape (1, 1)",
+        ),
+        ({"X": X * np.nan}, "ValueError: `X` must be finite, got nan in row 0"),
+        ({"fixed": [4]}, "ValueError: `fixed[0]` = 4 is out of range for 4 vertices"),
+        ({"fixed": [True]}, "ValueError: `fixed`, a mask, must have shape (4,), got (1,)"),
+        ({"fixed": 2}, "ValueError: `fixed` must be 1-dimensional"),
+        ({"fixed": ["a"]}, "TypeError: `fixed` must hold integers"),
+        (
+            {"mass": [1, 0, 1, 1]},
+            "ValueError: `mass` must be positive and finite, got 0 at vertex 1",
+        ),
+    ],
+    "harmonic_extension": [
+        ({"weight": 0.0}, "ValueError: `weight` must be above 0, got 0.0 for vertex 0"),
+        ({"weight": [1.0, -2.0]}, "ValueError: `weight` must be above 0, got -2.0 for vertex 2"),
+        ({"weight": np.nan}, "ValueError: `weight` must be above 0, got nan"),
+        (
+            {"weight": [1.0]},
+            "ValueError: one number or one for each of the 2 vertices, got shape (1,)",
+        ),
+        ({"weight": 1j}, "TypeError: `weight` must be real"),
+        ({"weight": "much"}, "TypeError: `weight` must hold"),
+        ({"weight": {1: 2.0}}, "TypeError: or integers, got dict"),
+        ({"weight": 1e308}, "ValueError: the largest entry of `weight` is 1e+154"),
+    ],
+    "nearest_section": [
+        (
+            {"x": np.ones(7)},
+            "ValueError: `x` must have shape (dim_c0,) or (dim_c0, h) with dim_c0 = 8, got shape "
+            "(7,)",
+        ),
+        ({"x": ["a"] * 8}, "TypeError: `x` must hold float32, float64"),
+    ],
+    "eigenmodes": [
+        ({"k": 0}, "ValueError: `k` must be at least 1, got 0"),
+        ({"k": 9}, "ValueError: `k` must be at most dim_c0 = 8, got 9"),
+        ({"k": 1.5}, "TypeError: `k` must be an integer"),
+        ({"tol": 1e-18}, "ValueError: `tol` must be at least 2e-15, the level of"),
+        (
+            {"mass": np.zeros(4)},
+            "ValueError: got 0 at vertex 0; areas are 0 at vertices of no face",
+        ),
+        ({"mass": np.full(4, 1e-320)}, "ValueError: `mass` is as small as 9.99989e-321, so"),
+        (
+            {"mass": [1, 1, 1, 1e-30]},
+            "ValueError: `mass` must not differ by more than a factor of 1e+20, got 1e-30 at "
+            "vertex 3 and 1 at vertex 0",
+        ),
+        ({"mass": np.ones(3)}, "ValueError: one real number for each of 4 vertices"),
+        ({"method": "power"}, "ValueError: `method` must be one of 'auto', 'dense'"),
+        ({"start": X}, "ValueError: `start` must have vectors as columns"),
+        ({"start": [[1.0, np.nan]] * 8}, "ValueError: `start[0, 1]` must be finite, got nan"),
+    ],
+    "Solver": [
+        ({"shift": -1.0}, "ValueError: `shift` must be at least 0 and finite, got -1"),
+        ({"fixed": [4]}, "ValueError: `fixed[0]` = 4 is out of range for 4 vertices"),
+        (
+            {"fixed": np.zeros(3, bool)},
+            "ValueError: `fixed`, a mask, must have shape (4,), got (3,)",
+        ),
+        (
+            {"method": "magic"},
+            "ValueError: `method` must be one of 'auto', 'direct', 'multigrid', 'jacobi'",
+        ),
+    ],
+    "Solver()": [
+        ({"b": np.ones(3)}, "ValueError: `b` must have shape (dim_c0,)"),
+        ({"b": X * np.nan}, "ValueError: `b` must be finite, got nan in row 0"),
+        ({"tol": 1e-17}, "ValueError: `tol` must be at least 2e-15"),
+        ({"x0": np.ones((8, 2))}, "ValueError: `x0` must have the shape of `b`"),
+    ],
+    "least_squares": [
+        (
+            {"b": np.zeros(3)},
+            "ValueError: `b` must have shape (dim_c1,) or (dim_c1, h) with dim_c1 = 6",
+        ),
+        ({"b": np.full(6, np.inf)}, "ValueError: `b` must be finite, got inf in row 0"),
+        ({"values": None}, "ValueError: `values` is missing"),
+        ({"vertices": None}, "ValueError: `vertices` is missing"),
+        ({"values": [[0.0], [0.0, 1.0]]}, "ValueError: `values[0]` must have shape"),
+        ({"tol": 0.0}, "ValueError: `tol` must be at least"),
+        (
+            {"values": np.zeros((2, 2, 3))},
+            "ValueError: must have the same number of columns, got 3 and 1",
+        ),
+        (
+            {"b": np.full(6, 1e200)},
+            "ValueError: `b` has entries up to 1e+200, whose squares overflow float64: rescale `b`",
+        ),
+    ],
+}
+"""Changes of the valid arguments in `CALLS`, and the errors."""
+
+
+@pytest.mark.parametrize(
+    ("case", "changes", "error"),
+    [(case, *row) for case, rows in INVALID.items() for row in rows],
+)
+def test_invalid_values_of_arguments_raise(case, changes, error):
+    function, valid = CALLS[case]
+    with raises(error):
+        function(**{**valid, **changes})
+
 
 ELEMENTS = {
     "CellularSheaf.tail_map",
