@@ -109,6 +109,8 @@ TAKES_A_SHEAF = {
     "Solver": sc.Solver,
     "transport": lambda value: sc.transport(value, 0, [1.0]),
     "transported_frames": sc.transported_frames,
+    "leverages": sc.leverages,
+    "sparsify": lambda value: sc.sparsify(value, 0.5),
     "Solver.update": SOLVE.update,
     "least_squares": lambda value: sc.least_squares(value, np.ones(F.dim_c1)),
 }
@@ -1087,6 +1089,209 @@ INVALID: dict[str, list] = {
         (
             {"b": np.full(6, 1e200)},
             "ValueError: `b` has entries up to 1e+200, whose squares overflow float64: rescale `b`",
+        ),
+    ],
+    "coarsen_levels": [
+        ({"rank": -1}, "ValueError: `rank` must be at least 0, got -1"),
+        ({"rank": 1.5}, "TypeError: `rank` must be an integer"),
+        ({"rank": [2, "kernel"]}, "TypeError: `rank[1]` must be an integer"),
+        (
+            {"rank": np.array([2, 3])},
+            "TypeError: got an array of shape (2,): pass list(rank) for one rank per level, or "
+            "[rank] for the",
+        ),
+        ({"rank": M}, "TypeError: `rank` must be an integer"),
+        (
+            {"rank": [2, 3], "n_levels": 3, "min_vertices": 100},
+            "ValueError: `rank` must have one entry per level, 3 in all, got 2",
+        ),
+        (
+            {"factor": 1},
+            "ValueError: `factor` must be above 1 and finite, got 1: it is the number of vertices "
+            "per cluster",
+        ),
+        *(
+            ({"factor": x}, f"ValueError: `factor` must be above 1 and finite, got {x}")
+            for x in (0.1, np.nan, np.inf)
+        ),
+        ({"factor": "10"}, "TypeError: `factor` must be a real number"),
+        ({"n_levels": -1}, "ValueError: `n_levels` must be at least 0, got -1"),
+        ({"n_levels": 2.0}, "TypeError: `n_levels` must be an integer"),
+        ({"min_vertices": 0}, "ValueError: `min_vertices` must be at least 1, got 0"),
+        (
+            {"n_levels": 2, "min_vertices": 5},
+            "ValueError: `n_levels` = 2 and `min_vertices` = 5 exclude each other: omit one",
+        ),
+        ({"method": "best"}, "ValueError: `method` must be one of"),
+        ({"local_operator": "best"}, "ValueError: `local_operator` must be one of"),
+        ({"loops": "no"}, "TypeError: `loops` must be True or False"),
+        ({"compress": 1}, "TypeError: `compress` must be True or False"),
+        ({"eliminate": "yes"}, "TypeError: `eliminate` must be True or False"),
+        ({"seed": -1}, "ValueError: `seed` must be at least 0"),
+        *(({"sparsify": eps}, "ValueError: `sparsify` must be") for eps in (1, 0.0)),
+        *(({"sparsify": eps}, "TypeError: `sparsify` must be") for eps in ("half", True)),
+    ],
+    "coarsen_levels by partitions": [
+        (
+            {"partitions": [Partition([0, 0])]},
+            "ValueError: `partitions[0]` must label the sheaf's 4 vertices, got a partition of 2",
+        ),
+        (
+            {"partitions": [P, P]},
+            "ValueError: `partitions[1]` must label the 2 clusters of `partitions[0]`, got a "
+            "partition of 4",
+        ),
+        (
+            {"partitions": P},
+            "TypeError: `partitions` must be a sequence of Partitions, one per level, got a single "
+            "one: pass",
+        ),
+        (
+            {"partitions": 3},
+            "TypeError: `partitions` must be a sequence of Partitions, one per level, got int",
+        ),
+        (
+            {"partitions": [[0, 0, 1, 1]]},
+            "TypeError: `partitions[0]` must be a Partition, got list: use Partition(labels)",
+        ),
+        *(
+            ({name: value}, f"ValueError: `partitions` determines the levels: omit `{name}`")
+            for name, value in (
+                ("factor", 3),
+                ("factor", np.ones(2)),
+                ("n_levels", 1),
+                ("min_vertices", 5),
+                ("method", "metis"),
+                ("seed", 3),
+            )
+        ),
+        ({"rank": [1]}, "ValueError: `rank` must have one entry per level, 2 in all, got 1"),
+        (
+            {"rank": [1, [1, 2, 3]]},
+            "ValueError: level 1: `rank` must hold one integer per cluster, 1 in all",
+        ),
+        ({"rank": [-1, 1]}, "ValueError: `rank[0]` must be at least 0, got -1"),
+    ],
+    "leverages": [
+        *(
+            ({"eps": eps}, "ValueError: `eps` must be above 0 and below 1")
+            for eps in (0, 1, -0.1, np.nan)
+        ),
+        ({"method": "dense"}, "ValueError: `method` must be one of 'auto', 'exact', 'sketch'"),
+    ],
+    "sparsify": [
+        ({"eps": eps}, "ValueError: `eps` must be above 0 and below 1")
+        for eps in (0, 1, -1, np.inf, np.nan)
+    ],
+    "gallery.bundle": [
+        ({"dim": 2.0}, "TypeError: `dim` must be an integer, got 2.0"),
+        ({"dim": -1}, "ValueError: `dim` must be at least 0, got -1"),
+        ({"noise": -0.1}, "ValueError: `noise` must be finite and at least 0, got -0.1"),
+        *(({"noise": x}, "ValueError: `noise` must be finite") for x in (np.nan, np.inf)),
+        *(
+            ({"noise": x}, f"TypeError: `noise` must be a real number, got {x!r}")
+            for x in ("much", True)
+        ),
+    ],
+    "gallery.cycle": [
+        ({"n": 0}, "ValueError: `n` must be at least 1, got 0"),
+        ({"n": 3.0}, "TypeError: `n` must be an integer, got 3.0"),
+        ({"holonomy": np.nan}, "ValueError: `holonomy` must be finite, got nan"),
+        (
+            {"holonomy": [[1, 0], [0, np.inf]]},
+            "ValueError: must be finite, got inf at index (1, 1)",
+        ),
+        ({"holonomy": [1.0, 0.0]}, "ValueError: an angle or a square matrix, got shape (2,)"),
+        (
+            {"holonomy": np.ones((2, 3))},
+            "ValueError: an angle or a square matrix, got shape (2, 3)",
+        ),
+        ({"holonomy": np.eye(2) * 1.1}, "ValueError: an entry of U* U - I is 0.21"),
+        ({"holonomy": np.eye(2) * 1e200}, "ValueError: must be orthogonal or unitary"),
+        ({"holonomy": 1j}, "TypeError: for a phase z pass [[z]]"),
+        *(({"holonomy": x}, "TypeError: `holonomy` must hold") for x in ("pi", True)),
+    ],
+    "gallery.tangent_bundle": [
+        (
+            {"frames": np.zeros((3, 3, 2))},
+            "ValueError: shape (n, 3, 2) for n = 4 points, got shape (3, 3, 2)",
+        ),
+        ({"frames": FRAMES * 1j}, "TypeError: `frames` must be real"),
+        (
+            {"frames": FRAMES * np.reshape([1.0, 1.1, 0.0, 1.0], (4, 1, 1))},
+            "ValueError: `frames[1]` must have orthonormal columns, but an entry of U* U - I is "
+            "0.21",
+        ),
+        ({"frames": FRAMES * np.nan}, "ValueError: `frames` must be finite, got nan"),
+        ({"power": 0}, "ValueError: `power` must be at least 1, got 0"),
+        ({"power": 2.0}, "TypeError: `power` must be an integer, got 2.0"),
+        ({"weights": "cotangent"}, "ValueError: `weights` must be one of 'uniform', 'cotan'"),
+    ],
+    "gallery.nearest_neighbors": [
+        ({"k": 4}, "ValueError: `k` must be below the number of points, 4, got 4"),
+        ({"k": 0}, "ValueError: `k` must be at least 1, got 0"),
+        ({"k": 1.0}, "TypeError: `k` must be an integer, got 1.0"),
+        (
+            {"points": np.zeros((0, 2)), "k": 1},
+            "ValueError: `k` must be below the number of points, 0, got 1",
+        ),
+        ({"points": [1.0, 2.0]}, "ValueError: `points` must have shape (n, d), got (2,)"),
+        (
+            {"points": [[1.0], [np.nan]], "k": 1},
+            "ValueError: `points` must be finite, got [nan] in row 1",
+        ),
+        ({"points": TETRAHEDRON * 1j}, "TypeError: `points` must be real"),
+    ],
+    "gallery.bar_framework": [
+        ({"points": [[0.0], [1.0], [1.0], [2.0]]}, "ValueError: edge 1 (1, 2) has length zero"),
+        (
+            {"graph": [[0, 1], [1, 1]], "points": [[0.0], [1.0]]},
+            "ValueError: edge 1 (1, 1) has length zero",
+        ),
+        *(
+            ({"graph": g}, "ValueError: one row per vertex, 2 in all, got 4")
+            for g in (nx.path_graph(2), scipy.sparse.eye_array(2))
+        ),
+        ({"graph": [[0, 1]], "points": [[0.0]]}, "ValueError: one row per vertex, 2 in all, got 1"),
+        ({"points": [0.0, 1.0]}, "ValueError: `points` must have shape (n, d), got (2,)"),
+        ({"points": np.zeros((4, 0))}, "ValueError: `points` must have shape (n, d), got (4, 0)"),
+        (
+            {"points": [[0.0], [np.inf], [1.0], [2.0]]},
+            "ValueError: `points` must be finite, got [inf] in row 1",
+        ),
+    ],
+    "CellularSheaf.from_laplacian": [
+        ({"L": [[1, 2]]}, "ValueError: `L` must be a square matrix, got shape (1, 2)"),
+        ({"L": [["a"]]}, "TypeError: `L` must hold float32"),
+        ({"L": [[np.nan]]}, "ValueError: `L` must be finite, got nan at (0, 0)"),
+        ({"dims": 3}, "ValueError: `dims` = 3 does not divide the size of `L`, 8"),
+        ({"dims": 0}, "ValueError: `dims` must be at least 1, got 0"),
+        ({"dims": [1, 1]}, "ValueError: `dims` must sum to the size of `L`, 8, got 2"),
+        (
+            {"L": np.eye(4) + np.diag([0.5], 3)},
+            "ValueError: block (0, 1) is not the adjoint of block (1, 0): entries 0.5 at (0, 3) "
+            "and 0 at (3, 0) differ by 0.5",
+        ),
+        (
+            {"L": np.diag([1.0, 1, 1, -2])},
+            "ValueError: its diagonal block (1, 1) must be positive semidefinite, but has the "
+            "eigenvalue -2",
+        ),
+        (
+            {"L": [[1.0, -1.0], [-1.0, 0.0]], "dims": 1},
+            "ValueError: the diagonal block of vertex 1 is too small",
+        ),
+        (
+            {"L": [[5.0, 0, 0], [0, 1.0, -2.0], [0, -2.0, 1.0]], "dims": 1},
+            "ValueError: the diagonal block of vertex 1 is too small for the balanced maps of its "
+            "edges and leaves the eigenvalue -1 ",
+        ),
+        *(
+            (
+                {"L": scale * np.array([[1.0, -1.0], [-1.0, 1.0]]), "dims": 1},
+                "ValueError: where squares in float64 are safe: rescale the maps",
+            )
+            for scale in (1e-306, 1e307)
         ),
     ],
 }

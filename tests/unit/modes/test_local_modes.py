@@ -34,10 +34,6 @@ def local_operator_of(F, P, a, local_operator):
     return reference.principal_block(F, P, a), reference.coboundary(F)[:, c]
 
 
-def inf_norm(A):
-    return float(np.abs(A).sum(axis=1).max(initial=0))
-
-
 def assert_lowest_eigenpairs(M, a, local=None):
     """Compare modes with a dense solver: values, residuals, orthonormality and unique spaces."""
     A, factor = local or local_operator_of(M.sheaf, M.partition, a, M.local_operator)
