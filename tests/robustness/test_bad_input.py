@@ -835,6 +835,21 @@ def asymmetric(i, j, value):
     return other
 
 
+ONES = [[1.0, 1.0], [1.0, 1.0]]
+FITS = [
+    ({"X": SIGNALS[0]}, "ValueError: `X` must have shape (n, d, s)"),
+    (
+        {"X": SIGNALS * np.reshape([1, np.nan, 1, 1, 1], (5, 1, 1))},
+        "ValueError: `X[1]` must be finite, got nan",
+    ),
+    ({"X": SIGNALS[:3]}, "ValueError: `edges[2]` = (2, 3) is out of range for 3 vertices"),
+    ({"edges": [[0, 1], [2, 2]]}, "ValueError: `edges[1]` = (2, 2) is a loop"),
+    ({"X": SIGNALS[:, :, :0]}, "ValueError: `X[0]` must have shape (d_v, s), with the same number"),
+    (
+        {"X": SIGNALS[:0], "edges": np.zeros((0, 2), int)},
+        "ValueError: `X` must hold the signals of at least one",
+    ),
+]
 INVALID: dict[str, list] = {
     "local_modes": [
         (
@@ -1025,6 +1040,228 @@ INVALID: dict[str, list] = {
         ({"weight": "much"}, "TypeError: `weight` must hold"),
         ({"weight": {1: 2.0}}, "TypeError: or integers, got dict"),
         ({"weight": 1e308}, "ValueError: the largest entry of `weight` is 1e+154"),
+        *(
+            ({"vertices": vertices, "values": values, "weight": np.inf}, error)
+            for vertices, values, error in (
+                (
+                    [0, 0],
+                    ONES,
+                    "ValueError: `vertices` must not repeat a vertex, got vertex 0 at indices 0 "
+                    "and 1",
+                ),
+                ([0, 4], ONES, "ValueError: `vertices[1]` = 4 is out of range for 4 vertices"),
+                ([-1, 2], ONES, "ValueError: `vertices[0]` = -1 is out of range for 4 vertices"),
+                (
+                    [0.5, 2],
+                    ONES,
+                    "ValueError: `vertices` must hold whole numbers, got 0.5 at index 0",
+                ),
+                ([[0, 1]], ONES, "ValueError: `vertices` must be 1-dimensional, got shape (1, 2)"),
+                (0, [[1.0, 1.0]], "ValueError: `vertices` must be 1-dimensional, got 0: pass [0]"),
+                (
+                    [True, False],
+                    ONES,
+                    "ValueError: `vertices`, a mask, must have shape (4,), got (2,)",
+                ),
+                (["a", "b"], ONES, "TypeError: got dtype <U1: vertices are named 0 .. 3"),
+                (
+                    [0, 1, 2],
+                    ONES,
+                    "ValueError: `values` must hold one array for each of the 3 vertices, got 2",
+                ),
+                (
+                    [0, 1],
+                    [[1.0, 1.0], [1.0]],
+                    "ValueError: `values[1]` must have shape (2,) or (2, h), because the stalk of "
+                    "vertex 1",
+                ),
+                (
+                    [0, 1],
+                    np.ones((2, 3)),
+                    "ValueError: `values[0]` must have shape (2,) or (2, h), because the stalk of "
+                    "vertex 0",
+                ),
+                ([0, 1], [1.0, 2.0], "ValueError: `values[0]` must have shape (2,) or (2, h)"),
+                (
+                    [0, 1],
+                    np.ones((2, 2, 1, 1)),
+                    "ValueError: `values[0]` must have shape (2,) or (2, h)",
+                ),
+                (
+                    [0, 1],
+                    [np.ones(2), np.ones((2, 1))],
+                    "ValueError: the arrays in `values` must have the same number of columns, got "
+                    "shape (2,) at index 0 and (2, 1) at index 1",
+                ),
+                (
+                    [0, 1],
+                    [np.ones((2, 1)), np.ones((2, 3))],
+                    "ValueError: number of columns, got shape (2, 1) at index 0 and (2, 3) at "
+                    "index 1",
+                ),
+                (
+                    [0, 1],
+                    [[1.0, 1.0], [np.nan, 1.0]],
+                    "ValueError: `values[1]` must be finite, got nan for vertex 1",
+                ),
+                (
+                    [2, 1],
+                    np.array([[1.0, np.inf], [1, 1]]),
+                    "ValueError: `values[0]` must be finite, got inf for vertex 2",
+                ),
+                ([0], [["a", "b"]], "TypeError: `values[0]` must hold float32, float64"),
+                ([0], [[True, False]], "TypeError: `values[0]` must hold float32, float64"),
+                ([0], [[None, 1.0]], "TypeError: `values[0]` must hold float32, float64"),
+                (
+                    [0],
+                    [[[1.0], [1.0, 2.0]]],
+                    "ValueError: `values` must hold rectangular arrays of numbers",
+                ),
+                (
+                    [0],
+                    np.ones((1, 2), np.float16),
+                    "TypeError: `values` must hold float32, float64",
+                ),
+                (
+                    [0],
+                    1.0,
+                    "TypeError: `values` must be a sequence of arrays, one per vertex in their "
+                    "order, got float",
+                ),
+                (
+                    [0],
+                    "ab",
+                    "TypeError: `values` must be a sequence of arrays, one per vertex in their "
+                    "order, got str",
+                ),
+                ([0], [[1e200, 1.0]], "ValueError: `values` has entries up to 1e+200"),
+                ([], [], "ValueError: `vertices` is empty and L is singular, first at vertex 0"),
+            )
+        ),
+    ],
+    "diffusion_step": [
+        (
+            {"sheaf": RAGGED_SHEAF, "X": np.ones((7, 3))},
+            "ValueError: `W1` acts on all of them, but vertex 2 has dimension 1 and vertex 0 has 2",
+        ),
+        (
+            {"X": np.ones((4, 4))},
+            "ValueError: `X` must have shape (dim_c0,) or (dim_c0, h) with dim_c0 = 8",
+        ),
+        ({"X": X}, "ValueError: `X` must have shape (N d, f), got (8,): pass X[:, None]"),
+        (
+            {"W1": np.eye(3)},
+            "ValueError: `W1` must have shape (2, 2), where 2 is the dimension of the stalks, got "
+            "(3, 3)",
+        ),
+        (
+            {"X": X[:, None]},
+            "ValueError: `W2` must have shape (1, 1), where 1 is the number of channels, got (3, "
+            "3)",
+        ),
+        ({"W1": 1.0}, "ValueError: `W1` must have shape (2, 2)"),
+        (
+            {"W2": [[1.0, np.nan, 0.0]] * 3},
+            "ValueError: `W2` must be finite, got nan at index (0, 1)",
+        ),
+        ({"W2": [["a"]]}, "TypeError: `W2` must hold float32, float64"),
+        ({"W2": [[1.0], [1.0, 2.0]]}, "ValueError: `W2` must be a rectangular array"),
+        (
+            {"W1": 1e300 * np.eye(2), "W2": 1e300 * np.eye(3)},
+            "ValueError: Delta (I (x) W1) X W2 must be finite",
+        ),
+        (
+            {"activation": "tanh"},
+            "TypeError: `activation` must be a function of arrays, such as numpy.tanh, got 'tanh'",
+        ),
+        (
+            {"activation": np.sum},
+            "ValueError: `activation` must keep the shape of its argument, (8, 3), got ()",
+        ),
+        (
+            {"activation": lambda y: np.full(y.shape, np.inf)},
+            "ValueError: activation(...) must be finite, got",
+        ),
+        ({"activation": lambda y: y > 0}, "TypeError: `activation(...)` must hold float32"),
+    ],
+    "eliminate": [
+        ({"keep": [4]}, "ValueError: `keep[0]` = 4 is out of range for 4 vertices"),
+        ({"keep": [0, -1]}, "ValueError: `keep[1]` = -1 is out of range"),
+        ({"keep": [0.5]}, "ValueError: `keep` must hold whole numbers"),
+        ({"keep": ["0"]}, "TypeError: `keep` must hold integers"),
+        ({"keep": 3}, "ValueError: `keep` must be 1-dimensional"),
+        ({"keep": np.zeros(3, bool)}, "ValueError: `keep`, a mask, must have shape (4,), got (3,)"),
+        ({"keep": [[0, 1]]}, "ValueError: `keep` must be 1-dimensional"),
+        ({"max_neighbors": -1}, "ValueError: `max_neighbors` must be"),
+        *(({"max_neighbors": most}, "TypeError: `max_neighbors` must be") for most in (2.5, True)),
+    ],
+    "Coarsening.quotient": [
+        ({"weight": "weight"}, "ValueError: a sheaf stores no edge attributes"),
+        (
+            {"weight": np.ones(4)},
+            "ValueError: one number for each of the 3 fine edges, got shape (4,)",
+        ),
+        ({"weight": np.full(3, np.nan)}, "ValueError: `weight` must be finite, got nan at index 0"),
+        ({"weight": np.full(3, 1j)}, "TypeError: `weight` must be real, got dtype complex128"),
+        ({"weight": ["a"] * 3}, "TypeError: `weight` must hold float32"),
+    ],
+    "CellularSheaf.allclose": [
+        ({"other": "F"}, "TypeError: `other` must be a CellularSheaf, got str"),
+        *(
+            ({"rtol": x}, f"ValueError: `rtol` must be at least 0 and finite, got {x}")
+            for x in (-1, np.inf)
+        ),
+        ({"rtol": "a"}, "TypeError: `rtol` must be a real number"),
+    ],
+    "split": [
+        *(
+            ({"vertex_starts": starts}, "ValueError: `vertex_starts` must ascend from 0 to 4")
+            for starts in ([0, 3], [1, 4], [0, 3, 2, 4], [])
+        ),
+        (
+            {"vertex_starts": [0, 1, 4]},
+            "ValueError: edge 0 (0, 1) joins parts 0 and 1 of `vertex_starts`",
+        ),
+        ({"vertex_starts": [0, 0.5, 4]}, "ValueError: `vertex_starts` must hold whole numbers"),
+    ],
+    "fit_connection": FITS,
+    "fit_maps": [
+        *FITS,
+        ({"X": [*SIGNALS[:3], SIGNALS[3, :, :2]]}, "ValueError: `X[3]` must have shape"),
+        ({"edge_dim": 5}, "ValueError: `edge_dim` must be at most d_u + d_v"),
+        ({"n_edges": 6}, "ValueError: `n_edges` must be at most the number of `edges`, 3"),
+    ],
+    "coarsen by a basis": [
+        (
+            {"basis": [np.ones((4, 1))]},
+            "ValueError: `basis` must hold one array per cluster, 2 in all, got 1",
+        ),
+        ({"basis": 3}, "TypeError: `basis` must be a sequence of arrays, one per cluster, got int"),
+        (
+            {"basis": [np.ones((4, 1)), np.ones((2, 1))]},
+            "ValueError: `basis[1]` must have shape (4, r)",
+        ),
+        (
+            {"basis": [np.ones((2, 1)), np.ones((4, 1))]},
+            "ValueError: `basis[0]` must have shape (4, r), where 4 is the dim",
+        ),
+        ({"basis": [np.ones(4), np.ones((4, 1))]}, "ValueError: got (4,)"),
+        (
+            {"basis": [np.ones((4, 1)), np.full((4, 1), np.nan)]},
+            "ValueError: `basis[1]` must be finite in float64, got nan in row 0",
+        ),
+        (
+            {"basis": [[[0], [np.inf], [0], [0]], np.ones((4, 1))]},
+            "ValueError: `basis[0]` must be finite in float64, got inf in row 1",
+        ),
+        (
+            {"basis": [np.ones((4, 1), np.float16), np.ones((4, 1))]},
+            "TypeError: `basis[0]` must hold float32, float64",
+        ),
+        (
+            {"basis": [[["a"]] * 4, np.ones((4, 1))]},
+            "TypeError: `basis[0]` must hold float32, float64",
+        ),
     ],
     "nearest_section": [
         (
