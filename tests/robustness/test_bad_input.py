@@ -27,7 +27,7 @@ from tests.support.strategies import (
     JUNK,
     bases,
     cochains,
-    fewer_examples,
+    examples,
     mode_counts,
     sheaves_with_partitions,
 )
@@ -1675,7 +1675,7 @@ def folder_of_files(tmp_path_factory):
 
 @pytest.mark.parametrize("case", CALLS)
 @given(data=st.data())
-@fewer_examples(15)
+@examples(15)
 def test_random_arguments_work_or_raise(case, folder_of_files, data):
     function, valid = CALLS[case]
     names = list(valid)

@@ -38,11 +38,11 @@ SPREAD = 1e-12
 """In double precision the maps of some edges may be this much smaller than those of the others."""
 
 
-def fewer_examples(count):
-    """Return settings with at most ``count`` examples; the deep run keeps its own number."""
-    most = settings().max_examples
-    is_deep = most > settings.get_profile("default").max_examples
-    return settings(max_examples=most if is_deep else min(count, most))
+def examples(count):
+    """Return settings with ``count`` examples in the default run; other runs keep their number."""
+    usual = settings().max_examples
+    is_default = usual == settings.get_profile("default").max_examples
+    return settings(max_examples=count if is_default else usual)
 
 
 class DrawnGraph(NamedTuple):
