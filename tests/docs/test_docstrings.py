@@ -11,8 +11,6 @@ import pydoc
 import re
 from functools import cached_property
 
-import pytest
-
 import sheafcoarsen as sc
 
 SECTIONS = re.compile(r"^(\w+)\n-{3,}$", flags=re.MULTILINE)
@@ -110,26 +108,34 @@ def wanted(name, item) -> set[str]:
     return sections
 
 
-@pytest.mark.parametrize("name", ITEMS)
-def test_docstrings_have_all_sections_in_order(name):
-    item = ITEMS[name]
+def faults_of(name, item):
+    """Return what the docstring of a public item lacks."""
     text = inspect.cleandoc(item.__doc__ or "")
-    assert text
-    assert text.partition("\n")[0].endswith(".")
+    faults = [] if text.partition("\n")[0].endswith(".") else ["the first line is no sentence"]
     found = SECTIONS.findall(text)
-    assert wanted(name, item) <= set(found)
+    faults += [f"no section {section}" for section in sorted(wanted(name, item) - set(found))]
     order = ["Parameters", "Attributes", "Returns", "Raises", "Warns", "Notes", "Examples"]
-    assert found == [section for section in order if section in found]
-    if "Examples" in found:
-        assert ">>> " in text
+    if found != [section for section in order if section in found]:
+        faults.append(f"sections {found}")
+    if "Examples" in found and ">>> " not in text:
+        faults.append("no example")
     # rules are excluded, because the functions that construct them describe their fields
     if inspect.isclass(item) and not name.startswith("ranks."):
         described = text[text.find("Parameters\n---") :] + text[text.find("Attributes\n---") :]
-        fields = set(getattr(item, "__dataclass_fields__", {}))
-        assert all(re.search(rf"\b{field}\b", described) for field in fields), fields
+        names, pattern = getattr(item, "__dataclass_fields__", {}), r"\b{}\b"
     elif inspect.isfunction(item) and "Parameters" in found:
-        parameters = text.partition("Parameters\n---")[2]
-        for parameter in set(inspect.signature(item).parameters) - {"self", "cls"}:
-            assert re.search(rf"^\*?\*?(\w+, )*{parameter}\b", parameters, flags=re.MULTILINE), (
-                parameter
-            )
+        described = text.partition("Parameters\n---")[2]
+        names = set(inspect.signature(item).parameters) - {"self", "cls"}
+        pattern = r"^\*?\*?(\w+, )*{}\b"
+    else:
+        return faults
+    return faults + [
+        f"`{parameter}` is not described"
+        for parameter in names
+        if not re.search(pattern.format(parameter), described, flags=re.MULTILINE)
+    ]
+
+
+def test_docstrings_have_all_sections_in_order():
+    faults = {name: faults_of(name, item) for name, item in ITEMS.items()}
+    assert {name: found for name, found in faults.items() if found} == {}

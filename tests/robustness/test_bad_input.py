@@ -22,7 +22,15 @@ from scipy.sparse.linalg import LinearOperator
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, Partition, gallery
 from sheafcoarsen.ranks import Rule
-from tests.support.strategies import JUNK, bases, cochains, mode_counts, sheaves_with_partitions
+from tests.support.errors import raises
+from tests.support.strategies import (
+    JUNK,
+    bases,
+    cochains,
+    examples,
+    mode_counts,
+    sheaves_with_partitions,
+)
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sheafcoarsen.TiedModesWarning",
@@ -61,8 +69,12 @@ HUGE = 10**30
 
 @pytest.fixture(scope="module", autouse=True)
 def a_small_machine():
-    """Fix the memory size, so that errors about sizes do not depend on the machine."""
+    """Fix the memory size, so that errors about sizes do not depend on the machine.
+
+    Pages have blank pictures, because drawing takes most of their time.
+    """
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sheafcoarsen.html_report._report.drawn", lambda *_, **__: "data:,")
         patch.setattr("sheafcoarsen._support.checks.physical_memory", lambda: 2e9)
         yield
 
@@ -97,6 +109,8 @@ TAKES_A_SHEAF = {
     "Solver": sc.Solver,
     "transport": lambda value: sc.transport(value, 0, [1.0]),
     "transported_frames": sc.transported_frames,
+    "leverages": sc.leverages,
+    "sparsify": lambda value: sc.sparsify(value, 0.5),
     "Solver.update": SOLVE.update,
     "least_squares": lambda value: sc.least_squares(value, np.ones(F.dim_c1)),
 }
@@ -810,6 +824,727 @@ CALLS = {
     "gallery.nearest_neighbors": (gallery.nearest_neighbors, {"points": TETRAHEDRON, "k": 2}),
 }
 
+RAGGED_SHEAF = CellularSheaf.random(PATH, [2, 2, 1, 2], 2, seed=1)
+DENSE = ADJACENCY.toarray()
+LONG = "`adjacency` must hold real numbers of single or double precision, got "
+
+
+def asymmetric(i, j, value):
+    other = DENSE.copy()
+    other[i, j] = value
+    return other
+
+
+ONES = [[1.0, 1.0], [1.0, 1.0]]
+FITS = [
+    ({"X": SIGNALS[0]}, "ValueError: `X` must have shape (n, d, s)"),
+    (
+        {"X": SIGNALS * np.reshape([1, np.nan, 1, 1, 1], (5, 1, 1))},
+        "ValueError: `X[1]` must be finite, got nan",
+    ),
+    ({"X": SIGNALS[:3]}, "ValueError: `edges[2]` = (2, 3) is out of range for 3 vertices"),
+    ({"edges": [[0, 1], [2, 2]]}, "ValueError: `edges[1]` = (2, 2) is a loop"),
+    ({"X": SIGNALS[:, :, :0]}, "ValueError: `X[0]` must have shape (d_v, s), with the same number"),
+    (
+        {"X": SIGNALS[:0], "edges": np.zeros((0, 2), int)},
+        "ValueError: `X` must hold the signals of at least one",
+    ),
+]
+INVALID: dict[str, list] = {
+    "local_modes": [
+        (
+            {"local_operator": "dirichlet"},
+            "ValueError: `local_operator` must be one of 'internal', 'principal', 'oversampled', "
+            "got 'dirichlet'",
+        ),
+        ({"rank": -1}, "ValueError: `rank` must be at least 0, got -1"),
+        (
+            {"rank": [1] * 3},
+            "ValueError: `rank` must hold one integer per cluster, 2 in all, got 3",
+        ),
+        (
+            {"rank": 1.5},
+            "TypeError: `rank` must be an integer, one integer per cluster, or a rule from "
+            "sc.ranks such as sc.ranks.kernel(), got 1.5",
+        ),
+        ({"P": [0, 0, 1]}, "TypeError: `P` must be a Partition, got list"),
+        (
+            {"P": Partition([0, 1])},
+            "ValueError: `P` must label the sheaf's 4 vertices, got a partition of 2",
+        ),
+    ],
+    "HiSP": [
+        ({"n_modes": 0}, "ValueError: `n_modes` must be at least 1, got 0"),
+        ({"n_modes": 2.0}, "TypeError: `n_modes` must be an integer, got 2.0"),
+        ({"n_clusters": 0}, "ValueError: `n_clusters` must be at least 1, got 0"),
+        ({"n_clusters": None}, "TypeError: `n_clusters` must be an integer, got None"),
+        ({"method": "kmeans"}, "ValueError: `method` must be one of 'auto', 'balls'"),
+        (
+            {"local_operator": "outer"},
+            "ValueError: `local_operator` must be one of 'internal', 'principal'",
+        ),
+        (
+            {"self_loops": True},
+            "ValueError: `self_loops` must be one of 'remove', 'keep', got True",
+        ),
+        ({"seed": -1}, "ValueError: `seed` must be at least 0, got -1"),
+    ],
+    "HiSP called": [
+        (
+            {"X": np.ones((4, 5))},
+            "ValueError: `X` must have shape (N, d h) = (4, 2 h) or, lifted, (dim_c0, h) = (8, h), "
+            "got (4, 5)",
+        ),
+        ({"X": np.ones((5, 6))}, "ValueError: `X` must have shape (N, d h) = (4, 2 h)"),
+        (
+            {"X": X},
+            "ValueError: `X` must be 2-dimensional, got shape (8,): pass X[:, None] for a single "
+            "channel",
+        ),
+        (
+            {"X": np.ones((4, 2, 3))},
+            "ValueError: got shape (4, 2, 3): pass X.reshape(-1, 3) for signals of shape (n, d, f)",
+        ),
+        ({"X": 1.0}, "ValueError: `X` must be 2-dimensional, got shape ()"),
+        (
+            {"sheaf": RAGGED_SHEAF},
+            "ValueError: `X` must have the lifted shape (dim_c0, h) with dim_c0 = 7, because "
+            "vertex 2 has",
+        ),
+        (
+            {"sheaf": RAGGED_SHEAF},
+            "ValueError: got shape (4, 6): stack the (d_v, h) blocks of all vertices by",
+        ),
+        (
+            {"X": np.where(np.eye(4, 6) * [[0], [1], [0], [0]], np.inf, 1)},
+            "ValueError: `X` must be finite, got inf at index (1, 1)",
+        ),
+        ({"X": np.ones((4, 6), object)}, "TypeError: `X` must hold float32"),
+        ({"X": np.full((4, 6), 1e300)}, "ValueError: `X` has entries up to 1e+300"),
+        (
+            {"partition": Partition([0, 1, 1])},
+            "ValueError: `partition` must label the sheaf's 4 vertices, got a partition of 3",
+        ),
+        (
+            {"partition": [0, 0, 1, 1]},
+            "TypeError: `partition` must be a Partition, got list: Partition(labels) makes one",
+        ),
+        (
+            {"adjacency": np.full((4, 4), 1e308)},
+            "ValueError: sums of `adjacency` exceed the range of float64",
+        ),
+    ],
+    "HiSP that selects": [
+        (
+            {"adjacency": DENSE[:3, :3]},
+            "ValueError: `adjacency` must have shape (N, N) = (4, 4), got (3, 3)",
+        ),
+        (
+            {"adjacency": asymmetric(0, 1, 2.0)},
+            "ValueError: `adjacency` must be a symmetric adjacency, got 2.0 at (0, 1) and 1.0 at",
+        ),
+        (
+            {"adjacency": asymmetric(0, 1, np.nan)},
+            "ValueError: `adjacency` must be finite, got nan at (0, 1)",
+        ),
+        (
+            {"adjacency": asymmetric(2, 2, -1.0)},
+            "ValueError: `adjacency` must be nonnegative for Select, got -1.0 at (2, 2): pass",
+        ),
+        ({"adjacency": DENSE * 1j}, f"TypeError: {LONG}complex128"),
+        ({"adjacency": DENSE.astype(np.float16)}, f"TypeError: {LONG}float16"),
+        (
+            {"adjacency": PATH},
+            "TypeError: `adjacency` must be a matrix, got a networkx graph: pass "
+            "nx.to_scipy_sparse_array",
+        ),
+        ({"adjacency": "A"}, "TypeError: `adjacency` must hold float32"),
+    ],
+    "Pooling.lift": [
+        (
+            {"x": np.ones((2, 5))},
+            "ValueError: `x` must have shape (K, M g) = (2, 2 g) or, lifted, (sum r_a, g) = (4, "
+            "g), got (2, 5)",
+        ),
+        ({"x": np.ones((3, 4))}, "ValueError: `x` must have shape (K, M g) = (2, 2 g)"),
+        ({"x": np.ones(4)}, "ValueError: `x` must be 2-dimensional"),
+        (
+            {"x": [[0.0, 1.0], [np.nan, 0.0]]},
+            "ValueError: `x` must be finite, got nan at index (1, 0)",
+        ),
+    ],
+    "readout": [
+        ({"how": "median"}, "ValueError: `how` must be one of 'mean', 'sum', 'max', got 'median'"),
+        (
+            {"x": np.ones(3)},
+            "ValueError: `x` must be 2-dimensional, got shape (3,): pass x[:, None]",
+        ),
+        (
+            {"x": np.ones((0, 3)), "how": "mean"},
+            "ValueError: `x` has no rows, so their mean is undefined",
+        ),
+        ({"x": np.ones((0, 3))}, "ValueError: `x` has no rows, so their max is undefined"),
+        ({"x": [[1.0], [np.nan]]}, "ValueError: `x` must be finite, got nan at index (1, 0)"),
+        ({"x": 1j * np.ones((2, 2))}, "TypeError: is undefined for complex `x` of type complex128"),
+        (
+            {"x": np.full((4, 1), 1e308), "how": "sum"},
+            "ValueError: the sum of `x` exceeds the range of float64: rescale `x`",
+        ),
+        (
+            {"x": np.full((4, 1), 3e38, np.float32), "how": "sum"},
+            "ValueError: the sum of `x` exceeds the range of float32",
+        ),
+        ({"x": [["a"]]}, "TypeError: `x` must hold float32"),
+        ({"batch": [0]}, "ValueError: each of the 3 rows of `x`, got 1"),
+        ({"batch": [0, -1, 0]}, "ValueError: 0 .. g-1, got -1 at index 1"),
+        (
+            {"batch": [0, 2, 2]},
+            "ValueError: `batch` assigns no vertex to graph 1, so its max is undefined: use `how` "
+            '= "sum" for zeros, or did a cluster join several graphs? Pass `partition` to HiSP',
+        ),
+    ],
+    "diffuse": [
+        *(
+            ({"t": t}, f"ValueError: `t` must be finite and at least 0, got {t}")
+            for t in (-1.0, np.nan, np.inf)
+        ),
+        *(
+            ({"t": t}, f"TypeError: `t` must be a real number, got {t!r}")
+            for t in (True, 1j, "long")
+        ),
+        ({"t": [1.0, None]}, "TypeError: `t[1]` must be a real number, got None"),
+        ({"t": [1.0, -1.0]}, "ValueError: `t[1]` must be finite and at least 0, got -1.0"),
+        (
+            {"t": [[1.0]]},
+            "ValueError: `t` must be a number or a sequence of numbers, got shape (1, 1)",
+        ),
+        ({"X": X * np.nan}, "ValueError: `X` must be finite, got nan in row 0"),
+        ({"fixed": [4]}, "ValueError: `fixed[0]` = 4 is out of range for 4 vertices"),
+        ({"fixed": [True]}, "ValueError: `fixed`, a mask, must have shape (4,), got (1,)"),
+        ({"fixed": 2}, "ValueError: `fixed` must be 1-dimensional"),
+        ({"fixed": ["a"]}, "TypeError: `fixed` must hold integers"),
+        (
+            {"mass": [1, 0, 1, 1]},
+            "ValueError: `mass` must be positive and finite, got 0 at vertex 1",
+        ),
+    ],
+    "harmonic_extension": [
+        ({"weight": 0.0}, "ValueError: `weight` must be above 0, got 0.0 for vertex 0"),
+        ({"weight": [1.0, -2.0]}, "ValueError: `weight` must be above 0, got -2.0 for vertex 2"),
+        ({"weight": np.nan}, "ValueError: `weight` must be above 0, got nan"),
+        (
+            {"weight": [1.0]},
+            "ValueError: one number or one for each of the 2 vertices, got shape (1,)",
+        ),
+        ({"weight": 1j}, "TypeError: `weight` must be real"),
+        ({"weight": "much"}, "TypeError: `weight` must hold"),
+        ({"weight": {1: 2.0}}, "TypeError: or integers, got dict"),
+        ({"weight": 1e308}, "ValueError: the largest entry of `weight` is 1e+154"),
+        *(
+            ({"vertices": vertices, "values": values, "weight": np.inf}, error)
+            for vertices, values, error in (
+                (
+                    [0, 0],
+                    ONES,
+                    "ValueError: `vertices` must not repeat a vertex, got vertex 0 at indices 0 "
+                    "and 1",
+                ),
+                ([0, 4], ONES, "ValueError: `vertices[1]` = 4 is out of range for 4 vertices"),
+                ([-1, 2], ONES, "ValueError: `vertices[0]` = -1 is out of range for 4 vertices"),
+                (
+                    [0.5, 2],
+                    ONES,
+                    "ValueError: `vertices` must hold whole numbers, got 0.5 at index 0",
+                ),
+                ([[0, 1]], ONES, "ValueError: `vertices` must be 1-dimensional, got shape (1, 2)"),
+                (0, [[1.0, 1.0]], "ValueError: `vertices` must be 1-dimensional, got 0: pass [0]"),
+                (
+                    [True, False],
+                    ONES,
+                    "ValueError: `vertices`, a mask, must have shape (4,), got (2,)",
+                ),
+                (["a", "b"], ONES, "TypeError: got dtype <U1: vertices are named 0 .. 3"),
+                (
+                    [0, 1, 2],
+                    ONES,
+                    "ValueError: `values` must hold one array for each of the 3 vertices, got 2",
+                ),
+                (
+                    [0, 1],
+                    [[1.0, 1.0], [1.0]],
+                    "ValueError: `values[1]` must have shape (2,) or (2, h), because the stalk of "
+                    "vertex 1",
+                ),
+                (
+                    [0, 1],
+                    np.ones((2, 3)),
+                    "ValueError: `values[0]` must have shape (2,) or (2, h), because the stalk of "
+                    "vertex 0",
+                ),
+                ([0, 1], [1.0, 2.0], "ValueError: `values[0]` must have shape (2,) or (2, h)"),
+                (
+                    [0, 1],
+                    np.ones((2, 2, 1, 1)),
+                    "ValueError: `values[0]` must have shape (2,) or (2, h)",
+                ),
+                (
+                    [0, 1],
+                    [np.ones(2), np.ones((2, 1))],
+                    "ValueError: the arrays in `values` must have the same number of columns, got "
+                    "shape (2,) at index 0 and (2, 1) at index 1",
+                ),
+                (
+                    [0, 1],
+                    [np.ones((2, 1)), np.ones((2, 3))],
+                    "ValueError: number of columns, got shape (2, 1) at index 0 and (2, 3) at "
+                    "index 1",
+                ),
+                (
+                    [0, 1],
+                    [[1.0, 1.0], [np.nan, 1.0]],
+                    "ValueError: `values[1]` must be finite, got nan for vertex 1",
+                ),
+                (
+                    [2, 1],
+                    np.array([[1.0, np.inf], [1, 1]]),
+                    "ValueError: `values[0]` must be finite, got inf for vertex 2",
+                ),
+                ([0], [["a", "b"]], "TypeError: `values[0]` must hold float32, float64"),
+                ([0], [[True, False]], "TypeError: `values[0]` must hold float32, float64"),
+                ([0], [[None, 1.0]], "TypeError: `values[0]` must hold float32, float64"),
+                (
+                    [0],
+                    [[[1.0], [1.0, 2.0]]],
+                    "ValueError: `values[0]` must be a rectangular array of numbers",
+                ),
+                (
+                    [0],
+                    np.ones((1, 2), np.float16),
+                    "TypeError: `values` must hold float32, float64",
+                ),
+                (
+                    [0],
+                    1.0,
+                    "TypeError: `values` must be a sequence of arrays, one per vertex in their "
+                    "order, got float",
+                ),
+                (
+                    [0],
+                    "ab",
+                    "TypeError: `values` must be a sequence of arrays, one per vertex in their "
+                    "order, got str",
+                ),
+                ([0], [[1e200, 1.0]], "ValueError: `values` has entries up to 1e+200"),
+                ([], [], "ValueError: `vertices` is empty and L is singular, first at vertex 0"),
+            )
+        ),
+    ],
+    "diffusion_step": [
+        (
+            {"sheaf": RAGGED_SHEAF, "X": np.ones((7, 3))},
+            "ValueError: `W1` acts on all of them, but vertex 2 has dimension 1 and vertex 0 has 2",
+        ),
+        (
+            {"X": np.ones((4, 4))},
+            "ValueError: `X` must have shape (dim_c0,) or (dim_c0, h) with dim_c0 = 8",
+        ),
+        ({"X": X}, "ValueError: `X` must have shape (N d, f), got (8,): pass X[:, None]"),
+        (
+            {"W1": np.eye(3)},
+            "ValueError: `W1` must have shape (2, 2), where 2 is the dimension of the stalks, got "
+            "(3, 3)",
+        ),
+        (
+            {"X": X[:, None]},
+            "ValueError: `W2` must have shape (1, 1), where 1 is the number of channels, got (3, "
+            "3)",
+        ),
+        ({"W1": 1.0}, "ValueError: `W1` must have shape (2, 2)"),
+        (
+            {"W2": [[1.0, np.nan, 0.0]] * 3},
+            "ValueError: `W2` must be finite, got nan at index (0, 1)",
+        ),
+        ({"W2": [["a"]]}, "TypeError: `W2` must hold float32, float64"),
+        ({"W2": [[1.0], [1.0, 2.0]]}, "ValueError: `W2` must be a rectangular array"),
+        (
+            {"W1": 1e300 * np.eye(2), "W2": 1e300 * np.eye(3)},
+            "ValueError: Delta (I (x) W1) X W2 must be finite",
+        ),
+        (
+            {"activation": "tanh"},
+            "TypeError: `activation` must be a function of arrays, such as numpy.tanh, got 'tanh'",
+        ),
+        (
+            {"activation": np.sum},
+            "ValueError: `activation` must keep the shape of its argument, (8, 3), got ()",
+        ),
+        (
+            {"activation": lambda y: np.full(y.shape, np.inf)},
+            "ValueError: activation(...) must be finite, got",
+        ),
+        ({"activation": lambda y: y > 0}, "TypeError: `activation(...)` must hold float32"),
+    ],
+    "eliminate": [
+        ({"keep": [4]}, "ValueError: `keep[0]` = 4 is out of range for 4 vertices"),
+        ({"keep": [0, -1]}, "ValueError: `keep[1]` = -1 is out of range"),
+        ({"keep": [0.5]}, "ValueError: `keep` must hold whole numbers"),
+        ({"keep": ["0"]}, "TypeError: `keep` must hold integers"),
+        ({"keep": 3}, "ValueError: `keep` must be 1-dimensional"),
+        ({"keep": np.zeros(3, bool)}, "ValueError: `keep`, a mask, must have shape (4,), got (3,)"),
+        ({"keep": [[0, 1]]}, "ValueError: `keep` must be 1-dimensional"),
+        ({"max_neighbors": -1}, "ValueError: `max_neighbors` must be"),
+        *(({"max_neighbors": most}, "TypeError: `max_neighbors` must be") for most in (2.5, True)),
+    ],
+    "Coarsening.quotient": [
+        ({"weight": "weight"}, "ValueError: a sheaf stores no edge attributes"),
+        (
+            {"weight": np.ones(4)},
+            "ValueError: one number for each of the 3 fine edges, got shape (4,)",
+        ),
+        ({"weight": np.full(3, np.nan)}, "ValueError: `weight` must be finite, got nan at index 0"),
+        ({"weight": np.full(3, 1j)}, "TypeError: `weight` must be real, got dtype complex128"),
+        ({"weight": ["a"] * 3}, "TypeError: `weight` must hold float32"),
+    ],
+    "CellularSheaf.allclose": [
+        ({"other": "F"}, "TypeError: `other` must be a CellularSheaf, got str"),
+        *(
+            ({"rtol": x}, f"ValueError: `rtol` must be at least 0 and finite, got {x}")
+            for x in (-1, np.inf)
+        ),
+        ({"rtol": "a"}, "TypeError: `rtol` must be a real number"),
+    ],
+    "split": [
+        *(
+            ({"vertex_starts": starts}, "ValueError: `vertex_starts` must ascend from 0 to 4")
+            for starts in ([0, 3], [1, 4], [0, 3, 2, 4], [])
+        ),
+        (
+            {"vertex_starts": [0, 1, 4]},
+            "ValueError: edge 0 (0, 1) joins parts 0 and 1 of `vertex_starts`",
+        ),
+        ({"vertex_starts": [0, 0.5, 4]}, "ValueError: `vertex_starts` must hold whole numbers"),
+    ],
+    "fit_connection": FITS,
+    "fit_maps": [
+        *FITS,
+        ({"X": [*SIGNALS[:3], SIGNALS[3, :, :2]]}, "ValueError: `X[3]` must have shape"),
+        ({"edge_dim": 5}, "ValueError: `edge_dim` must be at most d_u + d_v"),
+        ({"n_edges": 6}, "ValueError: `n_edges` must be at most the number of `edges`, 3"),
+    ],
+    "coarsen by a basis": [
+        (
+            {"basis": [np.ones((4, 1))]},
+            "ValueError: `basis` must hold one array per cluster, 2 in all, got 1",
+        ),
+        ({"basis": 3}, "TypeError: `basis` must be a sequence of arrays, one per cluster, got int"),
+        (
+            {"basis": [np.ones((4, 1)), np.ones((2, 1))]},
+            "ValueError: `basis[1]` must have shape (4, r)",
+        ),
+        (
+            {"basis": [np.ones((2, 1)), np.ones((4, 1))]},
+            "ValueError: `basis[0]` must have shape (4, r), where 4 is the dim",
+        ),
+        ({"basis": [np.ones(4), np.ones((4, 1))]}, "ValueError: got (4,)"),
+        (
+            {"basis": [np.ones((4, 1)), np.full((4, 1), np.nan)]},
+            "ValueError: `basis[1]` must be finite in float64, got nan in row 0",
+        ),
+        (
+            {"basis": [[[0], [np.inf], [0], [0]], np.ones((4, 1))]},
+            "ValueError: `basis[0]` must be finite in float64, got inf in row 1",
+        ),
+        (
+            {"basis": [np.ones((4, 1), np.float16), np.ones((4, 1))]},
+            "TypeError: `basis[0]` must hold float32, float64",
+        ),
+        (
+            {"basis": [[["a"]] * 4, np.ones((4, 1))]},
+            "TypeError: `basis[0]` must hold float32, float64",
+        ),
+    ],
+    "nearest_section": [
+        (
+            {"x": np.ones(7)},
+            "ValueError: `x` must have shape (dim_c0,) or (dim_c0, h) with dim_c0 = 8, got shape "
+            "(7,)",
+        ),
+        ({"x": ["a"] * 8}, "TypeError: `x` must hold float32, float64"),
+    ],
+    "eigenmodes": [
+        ({"k": 0}, "ValueError: `k` must be at least 1, got 0"),
+        ({"k": 9}, "ValueError: `k` must be at most dim_c0 = 8, got 9"),
+        ({"k": 1.5}, "TypeError: `k` must be an integer"),
+        ({"tol": 1e-18}, "ValueError: `tol` must be at least 2e-15, the level of"),
+        (
+            {"mass": np.zeros(4)},
+            "ValueError: got 0 at vertex 0; areas are 0 at vertices of no face",
+        ),
+        ({"mass": np.full(4, 1e-320)}, "ValueError: `mass` is as small as 9.99989e-321, so"),
+        (
+            {"mass": [1, 1, 1, 1e-30]},
+            "ValueError: `mass` must not differ by more than a factor of 1e+20, got 1e-30 at "
+            "vertex 3 and 1 at vertex 0",
+        ),
+        ({"mass": np.ones(3)}, "ValueError: one real number for each of 4 vertices"),
+        ({"method": "power"}, "ValueError: `method` must be one of 'auto', 'dense'"),
+        ({"start": X}, "ValueError: `start` must have vectors as columns"),
+        ({"start": [[1.0, np.nan]] * 8}, "ValueError: `start[0, 1]` must be finite, got nan"),
+    ],
+    "Solver": [
+        ({"shift": -1.0}, "ValueError: `shift` must be at least 0 and finite, got -1"),
+        ({"fixed": [4]}, "ValueError: `fixed[0]` = 4 is out of range for 4 vertices"),
+        (
+            {"fixed": np.zeros(3, bool)},
+            "ValueError: `fixed`, a mask, must have shape (4,), got (3,)",
+        ),
+        (
+            {"method": "magic"},
+            "ValueError: `method` must be one of 'auto', 'direct', 'multigrid', 'jacobi'",
+        ),
+    ],
+    "Solver()": [
+        ({"b": np.ones(3)}, "ValueError: `b` must have shape (dim_c0,)"),
+        ({"b": X * np.nan}, "ValueError: `b` must be finite, got nan in row 0"),
+        ({"tol": 1e-17}, "ValueError: `tol` must be at least 2e-15"),
+        ({"x0": np.ones((8, 2))}, "ValueError: `x0` must have the shape of `b`"),
+    ],
+    "least_squares": [
+        (
+            {"b": np.zeros(3)},
+            "ValueError: `b` must have shape (dim_c1,) or (dim_c1, h) with dim_c1 = 6",
+        ),
+        ({"b": np.full(6, np.inf)}, "ValueError: `b` must be finite, got inf in row 0"),
+        ({"values": None}, "ValueError: `values` is missing"),
+        ({"vertices": None}, "ValueError: `vertices` is missing"),
+        ({"values": [[0.0], [0.0, 1.0]]}, "ValueError: `values[0]` must have shape"),
+        ({"tol": 0.0}, "ValueError: `tol` must be at least"),
+        (
+            {"values": np.zeros((2, 2, 3))},
+            "ValueError: must have the same number of columns, got 3 and 1",
+        ),
+        (
+            {"b": np.full(6, 1e200)},
+            "ValueError: `b` has entries up to 1e+200, whose squares overflow float64: rescale `b`",
+        ),
+    ],
+    "coarsen_levels": [
+        ({"rank": -1}, "ValueError: `rank` must be at least 0, got -1"),
+        ({"rank": 1.5}, "TypeError: `rank` must be an integer"),
+        ({"rank": [2, "kernel"]}, "TypeError: `rank[1]` must be an integer"),
+        (
+            {"rank": np.array([2, 3])},
+            "TypeError: got an array of shape (2,): pass list(rank) for one rank per level, or "
+            "[rank] for the",
+        ),
+        ({"rank": M}, "TypeError: `rank` must be an integer"),
+        (
+            {"rank": [2, 3], "n_levels": 3, "min_vertices": 100},
+            "ValueError: `rank` must have one entry per level, 3 in all, got 2",
+        ),
+        (
+            {"factor": 1},
+            "ValueError: `factor` must be above 1 and finite, got 1: it is the number of vertices "
+            "per cluster",
+        ),
+        *(
+            ({"factor": x}, f"ValueError: `factor` must be above 1 and finite, got {x}")
+            for x in (0.1, np.nan, np.inf)
+        ),
+        ({"factor": "10"}, "TypeError: `factor` must be a real number"),
+        ({"n_levels": -1}, "ValueError: `n_levels` must be at least 0, got -1"),
+        ({"n_levels": 2.0}, "TypeError: `n_levels` must be an integer"),
+        ({"min_vertices": 0}, "ValueError: `min_vertices` must be at least 1, got 0"),
+        (
+            {"n_levels": 2, "min_vertices": 5},
+            "ValueError: `n_levels` = 2 and `min_vertices` = 5 exclude each other: omit one",
+        ),
+        ({"method": "best"}, "ValueError: `method` must be one of"),
+        ({"local_operator": "best"}, "ValueError: `local_operator` must be one of"),
+        ({"loops": "no"}, "TypeError: `loops` must be True or False"),
+        ({"compress": 1}, "TypeError: `compress` must be True or False"),
+        ({"eliminate": "yes"}, "TypeError: `eliminate` must be True or False"),
+        ({"seed": -1}, "ValueError: `seed` must be at least 0"),
+        *(({"sparsify": eps}, "ValueError: `sparsify` must be") for eps in (1, 0.0)),
+        *(({"sparsify": eps}, "TypeError: `sparsify` must be") for eps in ("half", True)),
+    ],
+    "coarsen_levels by partitions": [
+        (
+            {"partitions": [Partition([0, 0])]},
+            "ValueError: `partitions[0]` must label the sheaf's 4 vertices, got a partition of 2",
+        ),
+        (
+            {"partitions": [P, P]},
+            "ValueError: `partitions[1]` must label the 2 clusters of `partitions[0]`, got a "
+            "partition of 4",
+        ),
+        (
+            {"partitions": P},
+            "TypeError: `partitions` must be a sequence of Partitions, one per level, got a single "
+            "one: pass",
+        ),
+        (
+            {"partitions": 3},
+            "TypeError: `partitions` must be a sequence of Partitions, one per level, got int",
+        ),
+        (
+            {"partitions": [[0, 0, 1, 1]]},
+            "TypeError: `partitions[0]` must be a Partition, got list: use Partition(labels)",
+        ),
+        *(
+            ({name: value}, f"ValueError: `partitions` determines the levels: omit `{name}`")
+            for name, value in (
+                ("factor", 3),
+                ("factor", np.ones(2)),
+                ("n_levels", 1),
+                ("min_vertices", 5),
+                ("method", "metis"),
+                ("seed", 3),
+            )
+        ),
+        ({"rank": [1]}, "ValueError: `rank` must have one entry per level, 2 in all, got 1"),
+        (
+            {"rank": [1, [1, 2, 3]]},
+            "ValueError: level 1: `rank` must hold one integer per cluster, 1 in all",
+        ),
+        ({"rank": [-1, 1]}, "ValueError: `rank[0]` must be at least 0, got -1"),
+    ],
+    "leverages": [
+        *(
+            ({"eps": eps}, "ValueError: `eps` must be above 0 and below 1")
+            for eps in (0, 1, -0.1, np.nan)
+        ),
+        ({"method": "dense"}, "ValueError: `method` must be one of 'auto', 'exact', 'sketch'"),
+    ],
+    "sparsify": [
+        ({"eps": eps}, "ValueError: `eps` must be above 0 and below 1")
+        for eps in (0, 1, -1, np.inf, np.nan)
+    ],
+    "gallery.bundle": [
+        ({"dim": 2.0}, "TypeError: `dim` must be an integer, got 2.0"),
+        ({"dim": -1}, "ValueError: `dim` must be at least 0, got -1"),
+        ({"noise": -0.1}, "ValueError: `noise` must be finite and at least 0, got -0.1"),
+        *(({"noise": x}, "ValueError: `noise` must be finite") for x in (np.nan, np.inf)),
+        *(
+            ({"noise": x}, f"TypeError: `noise` must be a real number, got {x!r}")
+            for x in ("much", True)
+        ),
+    ],
+    "gallery.cycle": [
+        ({"n": 0}, "ValueError: `n` must be at least 1, got 0"),
+        ({"n": 3.0}, "TypeError: `n` must be an integer, got 3.0"),
+        ({"holonomy": np.nan}, "ValueError: `holonomy` must be finite, got nan"),
+        (
+            {"holonomy": [[1, 0], [0, np.inf]]},
+            "ValueError: must be finite, got inf at index (1, 1)",
+        ),
+        ({"holonomy": [1.0, 0.0]}, "ValueError: an angle or a square matrix, got shape (2,)"),
+        (
+            {"holonomy": np.ones((2, 3))},
+            "ValueError: an angle or a square matrix, got shape (2, 3)",
+        ),
+        ({"holonomy": np.eye(2) * 1.1}, "ValueError: an entry of U* U - I is 0.21"),
+        ({"holonomy": np.eye(2) * 1e200}, "ValueError: must be orthogonal or unitary"),
+        ({"holonomy": 1j}, "TypeError: for a phase z pass [[z]]"),
+        *(({"holonomy": x}, "TypeError: `holonomy` must hold") for x in ("pi", True)),
+    ],
+    "gallery.tangent_bundle": [
+        (
+            {"frames": np.zeros((3, 3, 2))},
+            "ValueError: shape (n, 3, 2) for n = 4 points, got shape (3, 3, 2)",
+        ),
+        ({"frames": FRAMES * 1j}, "TypeError: `frames` must be real"),
+        (
+            {"frames": FRAMES * np.reshape([1.0, 1.1, 0.0, 1.0], (4, 1, 1))},
+            "ValueError: `frames[1]` must have orthonormal columns, but an entry of U* U - I is "
+            "0.21",
+        ),
+        ({"frames": FRAMES * np.nan}, "ValueError: `frames` must be finite, got nan"),
+        ({"power": 0}, "ValueError: `power` must be at least 1, got 0"),
+        ({"power": 2.0}, "TypeError: `power` must be an integer, got 2.0"),
+        ({"weights": "cotangent"}, "ValueError: `weights` must be one of 'uniform', 'cotan'"),
+    ],
+    "gallery.nearest_neighbors": [
+        ({"k": 4}, "ValueError: `k` must be below the number of points, 4, got 4"),
+        ({"k": 0}, "ValueError: `k` must be at least 1, got 0"),
+        ({"k": 1.0}, "TypeError: `k` must be an integer, got 1.0"),
+        (
+            {"points": np.zeros((0, 2)), "k": 1},
+            "ValueError: `k` must be below the number of points, 0, got 1",
+        ),
+        ({"points": [1.0, 2.0]}, "ValueError: `points` must have shape (n, d), got (2,)"),
+        (
+            {"points": [[1.0], [np.nan]], "k": 1},
+            "ValueError: `points` must be finite, got [nan] in row 1",
+        ),
+        ({"points": TETRAHEDRON * 1j}, "TypeError: `points` must be real"),
+    ],
+    "gallery.bar_framework": [
+        ({"points": [[0.0], [1.0], [1.0], [2.0]]}, "ValueError: edge 1 (1, 2) has length zero"),
+        (
+            {"graph": [[0, 1], [1, 1]], "points": [[0.0], [1.0]]},
+            "ValueError: edge 1 (1, 1) has length zero",
+        ),
+        *(
+            ({"graph": g}, "ValueError: one row per vertex, 2 in all, got 4")
+            for g in (nx.path_graph(2), scipy.sparse.eye_array(2))
+        ),
+        ({"graph": [[0, 1]], "points": [[0.0]]}, "ValueError: one row per vertex, 2 in all, got 1"),
+        ({"points": [0.0, 1.0]}, "ValueError: `points` must have shape (n, d), got (2,)"),
+        ({"points": np.zeros((4, 0))}, "ValueError: `points` must have shape (n, d), got (4, 0)"),
+        (
+            {"points": [[0.0], [np.inf], [1.0], [2.0]]},
+            "ValueError: `points` must be finite, got [inf] in row 1",
+        ),
+    ],
+    "CellularSheaf.from_laplacian": [
+        ({"L": [[1, 2]]}, "ValueError: `L` must be a square matrix, got shape (1, 2)"),
+        ({"L": [["a"]]}, "TypeError: `L` must hold float32"),
+        ({"L": [[np.nan]]}, "ValueError: `L` must be finite, got nan at (0, 0)"),
+        ({"dims": 3}, "ValueError: `dims` = 3 does not divide the size of `L`, 8"),
+        ({"dims": 0}, "ValueError: `dims` must be at least 1, got 0"),
+        ({"dims": [1, 1]}, "ValueError: `dims` must sum to the size of `L`, 8, got 2"),
+        (
+            {"L": np.eye(4) + np.diag([0.5], 3)},
+            "ValueError: block (0, 1) is not the adjoint of block (1, 0): entries 0.5 at (0, 3) "
+            "and 0 at (3, 0) differ by 0.5",
+        ),
+        (
+            {"L": np.diag([1.0, 1, 1, -2])},
+            "ValueError: its diagonal block (1, 1) must be positive semidefinite, but has the "
+            "eigenvalue -2",
+        ),
+        (
+            {"L": [[1.0, -1.0], [-1.0, 0.0]], "dims": 1},
+            "ValueError: the diagonal block of vertex 1 is too small",
+        ),
+        (
+            {"L": [[5.0, 0, 0], [0, 1.0, -2.0], [0, -2.0, 1.0]], "dims": 1},
+            "ValueError: the diagonal block of vertex 1 is too small for the balanced maps of its "
+            "edges and leaves the eigenvalue -1 ",
+        ),
+        *(
+            (
+                {"L": scale * np.array([[1.0, -1.0], [-1.0, 1.0]]), "dims": 1},
+                "ValueError: where squares in float64 are safe: rescale the maps",
+            )
+            for scale in (1e-306, 1e307)
+        ),
+    ],
+}
+"""Changes of the valid arguments in `CALLS`, and the errors."""
+
+
+@pytest.mark.parametrize(
+    ("case", "changes", "error"),
+    [(case, *row) for case, rows in INVALID.items() for row in rows],
+)
+def test_invalid_values_of_arguments_raise(case, changes, error):
+    function, valid = CALLS[case]
+    with raises(error):
+        function(**{**valid, **changes})
+
+
 ELEMENTS = {
     "CellularSheaf.tail_map",
     "CellularSheaf.head_map",
@@ -940,6 +1675,7 @@ def folder_of_files(tmp_path_factory):
 
 @pytest.mark.parametrize("case", CALLS)
 @given(data=st.data())
+@examples(15)
 def test_random_arguments_work_or_raise(case, folder_of_files, data):
     function, valid = CALLS[case]
     names = list(valid)

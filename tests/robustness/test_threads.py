@@ -1,20 +1,30 @@
-"""Concurrent callers: the same bits, no slowdown, and restored BLAS thread counts."""
+"""The same bits for concurrent callers and any number of threads; restored BLAS threads."""
 
 import contextlib
+import dataclasses
+import functools
+import sys
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.pool import ThreadPool
 
 import networkx as nx
+import numba
 import numpy as np
 import pytest
-import scipy.linalg  # noqa: F401  (loads scipy's own BLAS)
-from threadpoolctl import threadpool_info
+import scipy.linalg  # loads scipy's own BLAS
+import scipy.sparse
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import sheafcoarsen as sc
+from sheafcoarsen import CellularSheaf
 from sheafcoarsen._support import single_threaded_blas
+from sheafcoarsen._support import threads as threads_module
+from sheafcoarsen.operators import apply_coboundary
+from sheafcoarsen.solve.block_matrix import BlockMatrix
+from sheafcoarsen.verification.cluster_batches import Pieces
 from tests.support.kernels import JIT_IS_OFF
+from tests.support.strategies import DTYPES
 
 
 def blas_threads():
@@ -27,8 +37,6 @@ class TestSingleThreadedBlas:
     @pytest.fixture(autouse=True)
     def _several_blas_threads(self):
         """Start from three threads on any machine, so that a limit of one is visible."""
-        from threadpoolctl import threadpool_limits
-
         with threadpool_limits(3, user_api="blas"):
             if not blas_threads() or min(blas_threads()) < 2:
                 pytest.skip("no BLAS here whose threads can be counted")
@@ -121,48 +129,6 @@ class TestSingleThreadedBlas:
         assert job() == alone
         assert blas_threads() == before
 
-    def test_concurrent_callers_do_not_slow_each_other_down(self):
-        """If BLAS threads of the callers wait for each other, calls take 30 times as long."""
-        F = sc.gallery.bundle(nx.grid_2d_graph(20, 20), 2, 0.1, seed=5)
-        P = sc.select(F, 20)
-
-        def job(_=None):
-            sc.coarsen(F, P, 2, local_operator="oversampled", target=1.0)
-
-        def seconds(work):
-            begin = time.perf_counter()
-            work()
-            return time.perf_counter() - begin
-
-        job()
-        alone = min(seconds(job) for _ in range(5))
-        with ThreadPoolExecutor(4) as workers:
-            together = min(seconds(lambda: list(workers.map(job, range(8)))) for _ in range(3)) / 8
-        assert together < 10 * alone
-
-    @pytest.mark.skipif(JIT_IS_OFF, reason="plain Python has one thread")
-    @pytest.mark.parametrize("kind", ["hubs", "components", "trees"])
-    def test_sections_do_not_depend_on_the_number_of_threads(self, kind, monkeypatch):
-        """Ranges of clusters then have other maximum dimensions, and BLAS other blocks."""
-        rng = np.random.default_rng(1)
-        if kind == "hubs":
-            graph = nx.barabasi_albert_graph(400, 2, seed=1)
-            dims, heights = rng.integers(1, 6, 400), rng.integers(1, 4, graph.number_of_edges())
-            F = sc.CellularSheaf.random(graph, dims, heights, seed=1)
-        elif kind == "components":
-            F = sc.CellularSheaf.constant(nx.gnm_random_graph(1500, 1700, seed=1), dim=2)
-        else:
-            trees = [nx.random_labeled_tree(500, seed=seed) for seed in range(10)]
-            F = sc.CellularSheaf.random(nx.disjoint_union_all(trees), 3, 3, seed=1)
-        x, found = rng.standard_normal((F.dim_c0, 3)), []
-        for threads in (1, 2, 3):
-            monkeypatch.setattr("sheafcoarsen._support.threads.thread_count", lambda n=threads: n)
-            with single_threaded_blas() if threads == 1 else contextlib.nullcontext():
-                S, y = sc.global_sections(F), sc.nearest_section(F, x)
-            items = (S.toarray(), S.largest_zero, S.smallest_nonzero, S.residual, y)
-            found.append([np.asarray(item).tobytes() for item in items])
-        assert found[0] == found[1] == found[2]
-
     def test_dense_decompositions_do_not_depend_on_the_number_of_threads(self):
         """Dense code limits BLAS itself, so other callers make no difference."""
         F = sc.gallery.bundle(nx.grid_2d_graph(16, 16), 3, 0.1, seed=5)
@@ -175,3 +141,166 @@ class TestSingleThreadedBlas:
             items = (*vars(quality).values(), sections.residual, sections.basis)
             found.append([np.asarray(item).tobytes() for item in items])
         assert found[0] == found[1]
+
+
+# ---------------------------------------------------------------- numbers of threads
+
+
+def local_modes(F, P, rank, operator):
+    M = sc.local_modes(F, P, rank, operator)
+    return M.ranks, M.scores, M.next_eigenvalues, M.tied, M.operator_norms, M.prolongation.data
+
+
+def modes_of(operator, dtype):
+    """Compute modes of clusters with more than 60 internal rows."""
+    F = CellularSheaf.random(nx.gnm_random_graph(60, 1000, seed=3), 3, 2, seed=5, dtype=dtype)
+    return lambda: local_modes(F, sc.Partition(np.arange(60) // 15), 5, operator)
+
+
+def oversampled_modes(dtype):
+    F = CellularSheaf.random(nx.grid_2d_graph(12, 12), 2, 2, seed=2, dtype=dtype)
+    P = sc.select(F, 12)
+    return lambda: local_modes(F, P, sc.ranks.budget(90), "oversampled")
+
+
+def operators_of(vertex_dims, edge_dims, dtype):
+    edges = nx.gnm_random_graph(9, 20, seed=6).edges
+    edges = np.concatenate([list(edges), list(edges)[2:5]])
+    F = CellularSheaf.random(edges, vertex_dims, edge_dims, seed=5, dtype=dtype)
+    x = np.random.default_rng(7).standard_normal((F.dim_c0, 2))
+
+    def compute():
+        L = sc.laplacian(F)
+        return L.data, L.indices, L.indptr, sc.edge_energy(F, x), sc.laplacian_operator(F) @ x
+
+    return compute
+
+
+def products():
+    F = CellularSheaf.random([(i, i + k) for i in range(20_000) for k in (1, 2)], 3, 3, seed=0)
+    X = np.random.default_rng(0).standard_normal((F.dim_c0, 11))
+    return lambda: (sc.laplacian_operator(F) @ X, apply_coboundary(F, X))
+
+
+def products_of_blocks():
+    data = np.random.default_rng(0).standard_normal((50, 50, 2, 2))
+    data[abs(data[..., 0, 0]) < 1] = 0
+    A = scipy.sparse.bsr_array(data.swapaxes(1, 2).reshape(100, 100), blocksize=(2, 2))
+    A, X = BlockMatrix(A), np.random.default_rng(5).standard_normal((100, 14))
+    return lambda: (A @ X,)
+
+
+def coarsening_of(kind, dtype):
+    F = CellularSheaf.random(nx.gnm_random_graph(120, 4000, seed=3), 3, 2, seed=5, dtype=dtype)
+    options = {"rank": 5, "local_operator": kind}
+    if kind == "basis":
+        rng = np.random.default_rng(7)
+        basis = [rng.standard_normal((24, 1 + a % 5)).astype(dtype) for a in range(15)]
+        options = {"basis": basis, "compress": True}
+
+    def compute():
+        C = sc.coarsen(F, sc.Partition(np.arange(120) // 8), **options)
+        maps = C.sheaf.tail_data, C.sheaf.head_data
+        return C.prolongation.data, C.sheaf.edges, C.sheaf.vertex_dims, C.sheaf.edge_dims, *maps
+
+    return compute
+
+
+def sections_of(kind):
+    """Ranges of clusters then have other maximum dimensions, and BLAS other blocks."""
+    rng = np.random.default_rng(1)
+    if kind == "hubs":
+        graph = nx.barabasi_albert_graph(400, 2, seed=1)
+        dims, heights = rng.integers(1, 6, 400), rng.integers(1, 4, graph.number_of_edges())
+        F = CellularSheaf.random(graph, dims, heights, seed=1)
+    elif kind == "components":
+        F = CellularSheaf.constant(nx.gnm_random_graph(1500, 1700, seed=1), dim=2)
+    elif kind == "grid":
+        F = CellularSheaf.random(nx.grid_2d_graph(20, 20), 3, 1, seed=0)
+    else:
+        trees = [nx.random_labeled_tree(500, seed=seed) for seed in range(10)]
+        F = CellularSheaf.random(nx.disjoint_union_all(trees), 3, 3, seed=1)
+    x = rng.standard_normal((F.dim_c0, 3))
+
+    def compute():
+        S = sc.global_sections(F)
+        assert kind != "grid" or len(S.levels) > 1
+        values = S.largest_zero, S.smallest_nonzero, S.residual
+        return S.toarray(), *values, sc.nearest_section(F, x)
+
+    return compute
+
+
+def ratios():
+    F = CellularSheaf.random(nx.random_geometric_graph(60, 0.3, seed=7), 3, 2, seed=11)
+    C = sc.coarsen(F, sc.select(F, 5), 4)
+
+    def compute():
+        assert len(Pieces(C).bounds) > 3
+        return [repr(dataclasses.astuple(check)) for check in sc.verify(C).checks]
+
+    return compute
+
+
+LARGE = {  # sizes for compiled kernels
+    "products": products,
+    **{
+        f"coarsen, {kind}, {dtype.__name__}": functools.partial(coarsening_of, kind, dtype)
+        for kind, dtype in zip(["internal", "principal", "basis", "internal"], DTYPES, strict=True)
+    },
+    **{
+        f"sections, {kind}": functools.partial(sections_of, kind)
+        for kind in ("hubs", "components", "trees", "grid")
+    },
+}
+PROBLEMS = LARGE | {
+    **{
+        f"modes, {operator}, {dtype.__name__}": functools.partial(modes_of, operator, dtype)
+        for operator, dtype in zip(["internal", "principal"] * 2, DTYPES, strict=True)
+    },
+    "oversampled modes": functools.partial(oversampled_modes, np.float64),
+    "oversampled modes, complex": functools.partial(oversampled_modes, np.complex128),
+    **{
+        f"operators, {dtype.__name__}, {kind}": functools.partial(operators_of, *dims, dtype)
+        for dtype in DTYPES
+        for kind, dims in {
+            "uniform": (3, 4),
+            "mixed": (np.arange(9) % 8, 1 + np.arange(23) % 6),
+        }.items()
+    },
+    "products of blocks": products_of_blocks,
+    "ratios": ratios,
+}
+CONSTANTS = {  # of modules, so that small problems take the paths of large ones
+    "sections, grid": {"sections.lifting.DENSE_ENTRIES": 0, "sections.lifting.DENSE_COLUMNS": 0},
+    "products of blocks": {"solve.block_matrix.COMPILED_ABOVE": 0},
+    "ratios": {"verification.cluster_batches.PIECE": 40},
+}
+
+
+@pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_results_do_not_depend_on_the_number_of_threads(name, monkeypatch):
+    """The threads of BLAS make no difference, either."""
+    if JIT_IS_OFF and name in LARGE:
+        pytest.skip("a size for compiled kernels")
+    for module, value in CONSTANTS.get(name, {}).items():
+        monkeypatch.setattr(f"sheafcoarsen.{module}", value)
+    for module in [value for key, value in sys.modules.items() if key.startswith("sheafcoarsen.")]:
+        if hasattr(module, "SERIAL_BELOW"):
+            monkeypatch.setattr(module, "SERIAL_BELOW", 0.0)
+    started, pool = [], threads_module.ThreadPoolExecutor
+    monkeypatch.setattr(
+        threads_module,
+        "ThreadPoolExecutor",
+        lambda threads: started.append(threads) or pool(threads),
+    )
+    compute, found = PROBLEMS[name](), []
+    with threadpool_limits(3, user_api="blas"):
+        for threads in (1, 2, 3):
+            monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", threads)
+            started.clear()
+            with single_threaded_blas() if threads == 1 else contextlib.nullcontext():
+                found.append([np.asarray(item).tobytes() for item in compute()])
+            assert set(started) == ({threads} - {1} if name != "sections, trees" else set())
+    assert found[0] == found[1] == found[2]

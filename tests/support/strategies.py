@@ -9,7 +9,7 @@ from typing import NamedTuple
 import networkx as nx
 import numpy as np
 import scipy.sparse
-from hypothesis import note
+from hypothesis import note, settings
 from hypothesis import strategies as st
 
 from sheafcoarsen import CellularSheaf, Partition
@@ -36,6 +36,13 @@ SCALES = {  # by the size of a real scalar
 
 SPREAD = 1e-12
 """In double precision the maps of some edges may be this much smaller than those of the others."""
+
+
+def examples(count):
+    """Return settings with ``count`` examples in the default run; other runs keep their number."""
+    usual = settings().max_examples
+    is_default = usual == settings.get_profile("default").max_examples
+    return settings(max_examples=count if is_default else usual)
 
 
 class DrawnGraph(NamedTuple):

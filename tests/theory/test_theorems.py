@@ -332,39 +332,6 @@ def test_a_zero_column_does_not_turn_rounding_errors_into_a_loop():
         assert C.sheaf.n_edges == C.n_crossing_edges == 1
 
 
-def pairwise(n):
-    """Return clusters of two consecutive vertices."""
-    return sc.Partition(np.arange(n) // 2)
-
-
-@pytest.mark.statement("thm:Galerkin_realization")
-@given(coarsenings(), st.data())
-def test_galerkin_realization_on_three_levels(case, data):
-    """Coarsening the coarse sheaf again realizes (R_0 R_1)* L (R_0 R_1), and so on."""
-    levels = [case[0]]
-    for _ in range(2):
-        fine = levels[-1].sheaf
-        kind = data.draw(st.sampled_from(ISOMETRIC))
-        levels.append(draw_coarsening(data.draw, fine, pairwise(fine.n_vertices), kind))
-    C, last = levels[0], levels[-1].sheaf
-    R = [level.prolongation.toarray() for level in levels]
-    product = R[0] @ R[1] @ R[2]
-    L = reference.laplacian(C.fine)
-    # the factors of a last cluster: its part of every R, and of L; n is the largest dimension it
-    # has on the way
-    vertex, n, norms = np.arange(last.n_vertices), last.vertex_dims, np.ones(last.n_vertices)
-    columns = np.repeat(vertex, last.vertex_dims)
-    for level, R_l in zip(levels[::-1], R[::-1], strict=True):
-        norms = norms * [size(R_l[:, columns == a]) for a in range(last.n_vertices)]
-        vertex = vertex[level.partition.labels]
-        columns = np.repeat(vertex, level.fine.vertex_dims)
-        n = np.maximum(n, np.bincount(columns, minlength=last.n_vertices))
-    own = [size(L[np.ix_(columns == a, columns == a)]) for a in range(last.n_vertices)]
-    assert_blocks_by(
-        n, norms, own, last, sc.laplacian(last).toarray() - product.conj().T @ L @ product
-    )
-
-
 @pytest.mark.statement("cor:truncation_realization_errors")
 @given(coarsenings(kinds=("internal",), loops=st.booleans()), st.integers(0, 999))
 def test_truncation_realization_errors(case, seed):
@@ -649,14 +616,16 @@ def normalize(F, *args):
 @given(
     sheaves(),
     st.sampled_from(["pinv", "regularize", "augment"]),
-    st.sampled_from([1e-8, 1e-3, 1.0]),
+    st.sampled_from([1e-8, 1e-3, 10.0]),
 )
 def test_laplacian_of_the_normalized_sheaf_is_the_normalized_laplacian(F, singular, eps):
     """The Laplacian of normalize(F) is D^{-1/2} L D^{-1/2} for all treatments of singular D_v."""
     blocks = shifted_blocks(F, singular, eps)
     assume_ranks_are_clear(F, blocks, singular)
     N = normalize(F, singular, eps)
-    np.testing.assert_array_equal(N.edges, F.edges)
+    assert N.dtype == F.dtype
+    for name in ("edges", "vertex_dims", "edge_dims"):
+        np.testing.assert_array_equal(getattr(N, name), getattr(F, name))
     exact, root = reference.normalized(F, singular, eps)
     ours = sc.laplacian(N).toarray()
     at = [reference.vertex_coordinates(F, v) for v in range(F.n_vertices)]
@@ -759,29 +728,6 @@ def test_loopless_realization_fails_with_positive_modes():
     assert "loops=False" in skipped["thm:Galerkin_realization"]
 
 
-def test_kernel_is_not_preserved_with_positive_modes():
-    """No crossing row acts on the fluctuation of each half, which is not a section."""
-    F = sc.CellularSheaf([[0, 1], [1, 2]], [[[1.0]], [[1.0]]], [[[1.0]], [[1.0]]])
-    C = sc.coarsen(
-        F, sc.Partition([0, 0, 1]), basis=[np.array([[1.0], [0.0]]), np.ones((1, 1))], loops=False
-    )
-    assert not sc.coboundary(C.sheaf).toarray()[:, 0].any()
-    z = np.array([1.0, 0.0])
-    assert sc.energy(C.sheaf, z) == 0
-    assert sc.energy(F, C.lift(z)) == 1
-
-
-def test_kernel_is_not_preserved_one_to_one_unless_r_is_injective():
-    """If R contains a section twice, ker delta_x has a vector that is lifted to zero."""
-    F, one = _path(), np.ones((3, 1))
-    twice = sc.coarsen(F, HALVES, basis=[np.hstack([one, one]), one])
-    once = sc.coarsen(F, HALVES, basis=[one, one])
-    dims = [dense_kernel(sc.coboundary(C.sheaf).toarray()).shape[1] for C in (once, twice)]
-    assert dims == [1, 2]
-    lifted = twice.prolongation.toarray() @ dense_kernel(sc.coboundary(twice.sheaf).toarray())
-    assert dense_range(lifted).shape[1] == 1
-
-
 def test_principal_modes_do_not_satisfy_the_lambda_formulas():
     """For principal modes H_a is full, and the retained and discarded parts are coupled."""
     C = sc.coarsen(_path(), HALVES, 2, local_operator="principal")
@@ -791,49 +737,3 @@ def test_principal_modes_do_not_satisfy_the_lambda_formulas():
     E = sc.energy_ledger(C, np.arange(6.0) ** 2)
     assert np.abs(E.internal_coupling).max() > 0.1
     assert E.truncation_bound is None
-
-
-def test_principal_modes_are_not_locally_optimal():
-    """The maximum internal energy over their span is larger than lambda_r of L_a."""
-    low = np.linalg.eigvalsh(reference.internal_laplacian(_path(), HALVES, 0))
-    U = sc.local_modes(_path(), HALVES, 1, "principal").basis(0)
-    assert (U.T @ reference.internal_laplacian(_path(), HALVES, 0) @ U)[0, 0] > low[0] + 0.01
-
-
-def test_modes_2_to_r_plus_1_are_not_locally_optimal():
-    """They are orthonormal eigenvectors, but their eigenvalues are not the lowest."""
-    L = reference.internal_laplacian(_path(), HALVES, 0)
-    exact, U = np.linalg.eigvalsh(L), sc.local_modes(_path(), HALVES, 3).basis(0)[:, 1:]
-    assert np.linalg.eigvalsh(U.T @ L @ U)[-1] > exact[1] + 1
-
-
-def test_the_gap_bound_fails_for_principal_modes():
-    """The constant has no internal energy, but a part of it is discarded."""
-    C = sc.coarsen(_path(), HALVES, 1, local_operator="principal")
-    E = sc.energy_ledger(C, np.ones(6))
-    assert E.discarded_norm2.min() > 0.01
-    assert np.abs(E.retained_internal + E.discarded_internal + E.internal_coupling).max() < 1e-14
-
-
-def test_interlacing_fails_if_r_is_not_an_isometry():
-    C = sc.coarsen(_path(), HALVES, basis=[0.1 * np.eye(3)] * 2)
-    fine, coarse = (np.linalg.eigvalsh(sc.laplacian(F).toarray()) for F in (C.fine, C.sheaf))
-    assert (coarse[1:] < 0.1 * fine[1:]).all()
-
-
-def test_a_discarded_local_section_loses_global_ones():
-    """Of a bundle with three sections, two modes per cluster keep two, three modes all."""
-    F = sc.gallery.bundle(nx.complete_graph(6), 3, seed=5)
-    found = []
-    for r in (2, 3):
-        coarse = sc.coarsen(F, HALVES, r).galerkin().toarray()
-        found.append(int((np.linalg.eigvalsh(coarse) < 1e-12).sum()))
-    assert found[1] == 3
-    assert found[0] < 3
-
-
-def test_the_operator_of_the_normalized_sheaf_is_not_the_normalized_operator():
-    """Vertices at the cut have degree 2 in the graph, but degree 1 inside their cluster."""
-    N, internal = sc.normalize(_path()), reference.internal_laplacian(_path(), HALVES, 0)
-    root = np.diag(1 / np.sqrt(np.diag(internal)))
-    assert size(reference.internal_laplacian(N, HALVES, 0) - root @ internal @ root) > 0.1

@@ -122,6 +122,7 @@ def test_modes_are_printed_and_saved(graph_file, tmp_path, capsys):
     assert main(["modes", graph_file, "-k", "99"]) == 2
 
 
+@pytest.mark.usefixtures("without_drawing")
 def test_levels_are_printed_and_saved(tmp_path, capsys):
     path, out = tmp_path / "grid.edges", tmp_path / "levels.npz"
     nx.write_edgelist(
@@ -296,6 +297,7 @@ def test_demo_prints_consistent_numbers(capsys):
     assert max(map(len, out.splitlines())) <= 100
 
 
+@pytest.mark.usefixtures("without_drawing")
 @pytest.mark.parametrize("quiet", [False, True])
 def test_json_output_is_one_object_and_quiet_output_is_empty(quiet, graph_file, tmp_path, capsys):
     out, page = str(tmp_path / "c.npz"), str(tmp_path / "c.html")
@@ -592,6 +594,7 @@ def test_real_data_coarsens_and_verifies(name, clusters, rank, data_folder, tmp_
     assert main(["verify", out]) == 0, capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("without_drawing")
 def test_control_characters_in_files_are_escaped(tmp_path, capsys):
     path = tmp_path / "\x1b]0;title\x07.txt"
     path.write_text("4 5\n\x1b[2J 0 1 2 3\n")

@@ -65,39 +65,6 @@ def assert_is_galerkin(operator, F, P, bases_, levels=1):
             assert_residual(error, R_a, R_b, local[a], local[b], n=n, eps=eps_of(F.dtype))
 
 
-# ---------------------------------------------------------------- the realization theorem
-
-
-@pytest.mark.parametrize(("kind", "dtype"), list(zip(KINDS, DTYPES, strict=True)))
-def test_realization_of_a_sheaf_with_all_features(kind, dtype):
-    edges = [
-        [0, 1],
-        [1, 0],
-        [2, 1],
-        [2, 2],
-        [3, 4],
-        [5, 3],
-        [4, 2],
-        [0, 5],
-        [5, 1],
-        [5, 5],
-        [1, 4],
-        [4, 5],
-    ]
-    F = CellularSheaf.random(
-        edges, [2, 3, 1, 2, 3, 2, 0], [2, 1, 3, 2, 1, 2, 2, 3, 1, 1, 0, 2], seed=3, dtype=dtype
-    )
-    P = Partition([0, 0, 0, 1, 1, 1, 0])
-    if kind == "basis":
-        rng = np.random.default_rng(5)
-        C = sc.coarsen(F, P, basis=[rng.standard_normal((N, 4)).astype(dtype) for N in (6, 7)])
-    else:
-        C = sc.coarsen(F, P, [4, 5], local_operator=kind)
-    assert C.n_crossing_edges == 1
-    assert C.sheaf.n_edges == 3
-    assert_is_galerkin(sc.laplacian(C.sheaf).toarray(), F, P, blocks_of(C))
-
-
 def test_galerkin_does_not_use_the_coarse_sheaf():
     F = CellularSheaf.random(nx.path_graph(6), 2, 3, seed=3)
     C = sc.coarsen(F, Partition([0, 0, 0, 1, 1, 1]), 2)
@@ -226,17 +193,6 @@ def test_passing_both_or_neither_of_rank_and_basis_raises():
         ValueError, match="`P` must label the sheaf's 2 vertices, got a partition of 3"
     ):
         sc.coarsen(F, Partition([0, 1, 1]), 1)
-
-
-@given(sheaves_with_partitions(), st.data())
-def test_user_bases_of_every_kind_are_realized(case, data):
-    F, P = case
-    basis = data.draw(bases(F, P))
-    C = sc.coarsen(F, P, basis=basis)
-    assert C.modes is None
-    assert C.sheaf.dtype == np.result_type(F.dtype, *basis)
-    assert C.ranks.tolist() == [R_a.shape[1] for R_a in basis]
-    assert_is_galerkin(sc.laplacian(C.sheaf).toarray(), F, P, basis)
 
 
 def test_a_complex_basis_makes_the_coarse_sheaf_complex():

@@ -59,18 +59,3 @@ def test_sheaf_weights_are_norms_of_products_of_maps():
         assert by_maps.edges[a, b]["weight"] == pytest.approx(w, rel=1e-14)
     plain = C.quotient()
     assert any(w != plain.edges[a, b]["weight"] for a, b, w in given_ones.edges(data="weight"))
-
-
-@pytest.mark.parametrize(
-    ("weight", "error", "message"),
-    [
-        ("weight", ValueError, "a sheaf stores no edge attributes"),
-        (np.ones(3), ValueError, r"one number for each of the 78 fine edges, got shape \(3,\)"),
-        (np.full(78, np.nan), ValueError, "`weight` must be finite, got nan at index 0"),
-        (np.full(78, 1j), TypeError, "`weight` must be real, got dtype complex128"),
-        (["a"] * 78, TypeError, "`weight` must hold float32"),
-    ],
-)
-def test_invalid_weights_raise(weight, error, message):
-    with pytest.raises(error, match=message):
-        C.quotient(weight)

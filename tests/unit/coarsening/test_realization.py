@@ -1,4 +1,4 @@
-"""The coarse sheaf: order of edges, maps, and independence of the number of threads."""
+"""The coarse sheaf: order of edges, and maps."""
 
 import warnings
 
@@ -10,11 +10,9 @@ from hypothesis import strategies as st
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, Partition, gallery
-from sheafcoarsen._kernels.jit import JIT_IS_OFF
-from sheafcoarsen._support import threads as threads_module
 from tests.support import reference
 from tests.support.helpers import ties_allowed
-from tests.support.strategies import DTYPES, bases, mode_counts, sheaves_with_partitions
+from tests.support.strategies import bases, mode_counts, sheaves_with_partitions
 
 
 @st.composite
@@ -74,43 +72,6 @@ BUNDLE = gallery.bundle(nx.connected_watts_strogatz_graph(30, 4, 0.3, seed=5), 3
 
 
 THREE_BALLS = Partition(np.arange(30) // 10)
-
-
-# ---------------------------------------------------------------- threads
-
-
-@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
-@pytest.mark.parametrize(
-    ("kind", "dtype"),
-    list(zip(["internal", "principal", "basis", "internal"], DTYPES, strict=True)),
-)
-def test_results_do_not_depend_on_the_number_of_threads(kind, dtype, monkeypatch):
-    F = CellularSheaf.random(nx.gnm_random_graph(120, 4000, seed=3), 3, 2, seed=5, dtype=dtype)
-    P = Partition(np.arange(120) // 8)
-    options = {"rank": 5, "local_operator": kind}
-    if kind == "basis":
-        rng = np.random.default_rng(7)
-        basis = [rng.standard_normal((24, 1 + a % 5)).astype(dtype) for a in range(15)]
-        options = {"basis": basis, "compress": True}
-    started = []
-    pool = threads_module.ThreadPoolExecutor
-    monkeypatch.setattr(
-        "sheafcoarsen._support.threads.ThreadPoolExecutor",
-        lambda threads: started.append(threads) or pool(threads),
-    )
-    for module in ("modes.problems", "coarsening.realization", "coarsening.loops"):
-        monkeypatch.setattr(f"sheafcoarsen.{module}.SERIAL_BELOW", 0.0)
-    results = []
-    for threads in (1, 2):
-        monkeypatch.setattr(
-            "sheafcoarsen._support.threads.thread_count", lambda threads=threads: threads
-        )
-        results.append(sc.coarsen(F, P, **options))
-    assert len(started) >= 2
-    one, two = results
-    np.testing.assert_array_equal(one.prolongation.data, two.prolongation.data)
-    for name in ("edges", "vertex_dims", "edge_dims", "tail_data", "head_data"):
-        np.testing.assert_array_equal(getattr(one.sheaf, name), getattr(two.sheaf, name))
 
 
 def test_a_user_basis_on_a_bundle_gives_no_warning():

@@ -175,30 +175,6 @@ def test_an_elimination_is_immutable_and_can_be_constructed_from_its_parts():
         K.kept = None
 
 
-@pytest.mark.parametrize(
-    ("keep", "error", "message"),
-    [
-        ([34], ValueError, r"`keep\[0\]` = 34 is out of range for 34 vertices"),
-        ([0, -1], ValueError, r"`keep\[1\]` = -1 is out of range"),
-        ([0.5], ValueError, "`keep` must hold whole numbers"),
-        (["0"], TypeError, "`keep` must hold integers"),
-        (3, ValueError, "`keep` must be 1-dimensional"),
-        (np.zeros(33, bool), ValueError, r"`keep`, a mask, must have shape \(34,\), got \(33,\)"),
-        ([[0, 1]], ValueError, "`keep` must be 1-dimensional"),
-    ],
-    ids=["beyond", "negative", "half", "text", "a number", "a short mask", "a matrix"],
-)
-def test_invalid_vertices_raise(keep, error, message):
-    with pytest.raises(error, match=message):
-        sc.eliminate(KARATE, keep=keep)
-
-
-@pytest.mark.parametrize(("most", "error"), [(-1, ValueError), (2.5, TypeError), (True, TypeError)])
-def test_an_invalid_number_of_neighbors_raises(most, error):
-    with pytest.raises(error, match="`max_neighbors` must be"):
-        sc.eliminate(KARATE, max_neighbors=most)
-
-
 @pytest.mark.parametrize("call", ["extend", "reduce", "both"])
 def test_cochains_of_another_shape_raise(call):
     K = sc.eliminate(KARATE)

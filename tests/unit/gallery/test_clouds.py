@@ -49,23 +49,6 @@ def test_nearest_neighbors_do_not_depend_on_the_scale(scale):
     assert edges.tolist() == neighbours_one_by_one(points, 4)
 
 
-@pytest.mark.parametrize(
-    ("points", "k", "error", "message"),
-    [
-        (np.eye(3), 3, ValueError, "`k` must be below the number of points, 3, got 3"),
-        (np.eye(3), 0, ValueError, "`k` must be at least 1, got 0"),
-        (np.eye(3), 1.0, TypeError, "`k` must be an integer, got 1.0"),
-        (np.zeros((0, 2)), 1, ValueError, "`k` must be below the number of points, 0, got 1"),
-        ([1.0, 2.0], 1, ValueError, "`points` must have shape (n, d), got (2,)"),
-        ([[1.0], [np.nan]], 1, ValueError, "`points` must be finite, got [nan] in row 1"),
-        (np.eye(3) * 1j, 1, TypeError, "`points` must be real"),
-    ],
-)
-def test_invalid_arguments_of_nearest_neighbors_raise(points, k, error, message):
-    with pytest.raises(error, match=re.escape(message)):
-        gallery.nearest_neighbors(points, k)
-
-
 # ---------------------------------------------------------------- the connection of a manifold
 
 

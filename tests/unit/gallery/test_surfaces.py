@@ -340,24 +340,6 @@ def test_cochains_are_coordinates_in_the_given_frames(power):
     assert (np.linalg.det(transports(G)) < 0).any()
 
 
-@pytest.mark.parametrize(
-    ("frames", "error", "message"),
-    [
-        (np.zeros((4, 3, 2)), ValueError, "shape (n, 3, 2) for n = 3 points, got shape (4, 3, 2)"),
-        (np.tile(np.eye(3)[:, :2], (3, 1, 1)) * 1j, TypeError, "`frames` must be real"),
-        (
-            np.tile(np.eye(3)[:, :2], (3, 1, 1)) * [[[1.0]], [[1.1]], [[0.0]]],
-            ValueError,
-            "`frames[1]` must have orthonormal columns, but an entry of U* U - I is 0.21",
-        ),
-        (np.full((3, 3, 2), np.nan), ValueError, "`frames` must be finite, got nan"),
-    ],
-)
-def test_invalid_frames_raise(frames, error, message):
-    with pytest.raises(error, match=re.escape(message)):
-        gallery.tangent_bundle(np.eye(3), [[0, 1, 2]], frames)
-
-
 # ---------------------------------------------------------------- powers
 
 
@@ -380,19 +362,6 @@ def test_powers_multiply_transport_angles_and_keep_reflections(power):
     carried = (U @ np.stack([z.real, z.imag], axis=1)[..., None])[..., 0] @ [1, 1j]
     powers = (V @ np.stack([(z**power).real, (z**power).imag], axis=1)[..., None])[..., 0]
     assert_residual(carried**power - powers @ [1, 1j], np.abs(z**power), n=2 * power)
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"power": 0}, ValueError, "`power` must be at least 1, got 0"),
-        ({"power": 2.0}, TypeError, "`power` must be an integer, got 2.0"),
-        ({"weights": "cotangent"}, ValueError, "`weights` must be one of 'uniform', 'cotan'"),
-    ],
-)
-def test_invalid_options_raise(options, error, message):
-    with pytest.raises(error, match=re.escape(message)):
-        gallery.tangent_bundle(np.eye(3), [[0, 1, 2]], **options)
 
 
 # ---------------------------------------------------------------- cotan weights and areas

@@ -1,7 +1,6 @@
 """Number of levels, and their partitions, ranks and options."""
 
 import dataclasses
-import re
 import warnings
 
 import networkx as nx
@@ -236,108 +235,6 @@ def test_each_level_uses_its_entry_of_rank():
 # ---------------------------------------------------------------- invalid input
 
 
-SIX = CellularSheaf.random(nx.path_graph(6), 2, 2, seed=3)
-
-
-THREE, TWO = Partition([0, 0, 1, 1, 2, 2]), Partition([0, 0, 1])
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        (
-            {"partitions": [TWO]},
-            ValueError,
-            "`partitions[0]` must label the sheaf's 6 vertices, got a partition of 3",
-        ),
-        (
-            {"partitions": [THREE, THREE]},
-            ValueError,
-            "`partitions[1]` must label the 3 clusters of `partitions[0]`, got a partition of 6",
-        ),
-        (
-            {"partitions": THREE},
-            TypeError,
-            "`partitions` must be a sequence of Partitions, one per level, got a single one: pass",
-        ),
-        (
-            {"partitions": 3},
-            TypeError,
-            "`partitions` must be a sequence of Partitions, one per level, got int",
-        ),
-        (
-            {"partitions": [[0, 0, 0, 1, 1, 1]]},
-            TypeError,
-            "`partitions[0]` must be a Partition, got list: use Partition(labels)",
-        ),
-        (
-            {"partitions": [THREE], "factor": 3},
-            ValueError,
-            "`partitions` determines the levels: omit `factor`",
-        ),
-        (
-            {"partitions": [THREE], "n_levels": 1},
-            ValueError,
-            "`partitions` determines the levels: omit `n_levels`",
-        ),
-        ({"partitions": [THREE], "min_vertices": 5}, ValueError, "omit `min_vertices`"),
-        ({"partitions": [THREE], "method": "metis"}, ValueError, "omit `method`"),
-        ({"partitions": [THREE], "seed": 3}, ValueError, "omit `seed`"),
-        ({"partitions": [THREE], "factor": np.ones(2)}, ValueError, "omit `factor`"),
-        (
-            {"partitions": [THREE, TWO], "rank": [1]},
-            ValueError,
-            "`rank` must have one entry per level, 2 in all, got 1",
-        ),
-        (
-            {"partitions": [THREE, TWO], "rank": [1, [1, 2, 3]]},
-            ValueError,
-            "level 1: `rank` must hold one integer per cluster, 2 in all",
-        ),
-        ({"partitions": [THREE], "rank": [-1]}, ValueError, "`rank[0]` must be at least 0, got -1"),
-        ({"rank": -1}, ValueError, "`rank` must be at least 0, got -1"),
-        ({"rank": 1.5}, TypeError, "`rank` must be an integer"),
-        ({"rank": [2, "kernel"]}, TypeError, "`rank[1]` must be an integer"),
-        (
-            {"rank": np.array([2, 3])},
-            TypeError,
-            "got an array of shape (2,): pass list(rank) for one rank per level, or [rank] for the",
-        ),
-        ({"rank": sc.local_modes(SIX, THREE, 4)}, TypeError, "`rank` must be an integer"),
-        (
-            {"rank": [2, 3], "n_levels": 3},
-            ValueError,
-            "`rank` must have one entry per level, 3 in all, got 2",
-        ),
-        (
-            {"factor": 1},
-            ValueError,
-            "`factor` must be above 1 and finite, got 1: it is the number of vertices per cluster",
-        ),
-        ({"factor": 0.1}, ValueError, "`factor` must be above 1 and finite, got 0.1"),
-        ({"factor": np.nan}, ValueError, "`factor` must be above 1 and finite, got nan"),
-        ({"factor": np.inf}, ValueError, "`factor` must be above 1 and finite, got inf"),
-        ({"factor": "10"}, TypeError, "`factor` must be a real number"),
-        ({"n_levels": -1}, ValueError, "`n_levels` must be at least 0, got -1"),
-        ({"n_levels": 2.0}, TypeError, "`n_levels` must be an integer"),
-        ({"min_vertices": 0}, ValueError, "`min_vertices` must be at least 1, got 0"),
-        (
-            {"n_levels": 2, "min_vertices": 5},
-            ValueError,
-            "`n_levels` = 2 and `min_vertices` = 5 exclude each other: omit one",
-        ),
-        ({"method": "best"}, ValueError, "`method` must be one of"),
-        ({"local_operator": "best"}, ValueError, "`local_operator` must be one of"),
-        ({"loops": "no"}, TypeError, "`loops` must be True or False"),
-        ({"compress": 1}, TypeError, "`compress` must be True or False"),
-        ({"seed": -1}, ValueError, "`seed` must be at least 0"),
-    ],
-)
-def test_inconsistent_arguments_raise(options, error, message):
-    with pytest.raises(error, match=re.escape(message)):
-        sc.coarsen_levels(SIX, **{"rank": 1, **options})
-
-
 def test_errors_name_their_level():
     large = CellularSheaf.constant(nx.path_graph(2000))
     with pytest.raises(
@@ -386,8 +283,6 @@ def test_all_vertices_may_be_eliminated_before_the_first_level():
     H = sc.coarsen_levels(sc.CellularSheaf.constant(nx.balanced_tree(2, 7)), rank=2, eliminate=True)
     assert [G.n_vertices for G in H.sheaves] == [255, 0]
     assert H.prolongation().shape == (255, 0)
-    with pytest.raises(TypeError, match="`eliminate` must be True or False"):
-        sc.coarsen_levels(sc.CellularSheaf.constant([[0, 1]]), rank=1, eliminate="yes")
 
 
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
@@ -452,14 +347,6 @@ def test_sparsifications_that_omit_only_zero_maps_are_repeated():
     C = C.recoarsen(F.with_maps(F.tail_data * [1, 1, 1, 0], F.head_data * [1, 1, 1, 0]))
     H = sc.Hierarchy(C.fine, (C, sc.sparsify(C.sheaf, 0.5)))
     assert H[1].edges.tolist() == H.recoarsen(C.fine)[1].edges.tolist() == [0, 2, 3]
-
-
-@pytest.mark.parametrize(
-    ("eps", "error"), [(1, ValueError), (0.0, ValueError), ("half", TypeError), (True, TypeError)]
-)
-def test_sparsify_must_lie_between_0_and_1(eps, error):
-    with pytest.raises(error, match="`sparsify` must be"):
-        sc.coarsen_levels(sc.CellularSheaf.constant([[0, 1]]), rank=1, sparsify=eps)
 
 
 def test_levels_that_shrink_are_not_sparsified():

@@ -17,9 +17,6 @@ from tests.support.strategies import DTYPES, cochains, known_sections, sheaves
 from tests.unit.coarsening.test_coarsen import assert_is_galerkin
 from tests.unit.coarsening.test_refresh import NEW_MAPS, assert_shared, new_maps
 from tests.unit.hierarchy.test_coarsen_levels import (
-    SIX,
-    THREE,
-    TWO,
     block_size,
     composite,
     descents,
@@ -29,10 +26,14 @@ from tests.unit.hierarchy.test_coarsen_levels import (
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
+SIX = CellularSheaf.random(nx.path_graph(6), 2, 2, seed=3)
+THREE, TWO = Partition([0, 0, 1, 1, 2, 2]), Partition([0, 0, 1])
+
 
 # ---------------------------------------------------------------- all levels at once
 
 
+@pytest.mark.statement("thm:Galerkin_realization")
 @given(hierarchies(loops=(True,)))
 def test_the_last_laplacian_is_the_galerkin_operator_of_all_levels(H):
     P, _, blocks = composite(H)

@@ -145,12 +145,6 @@ def test_page_shows_sizes_losses_and_times(page, C):
     assert "this report: verification" in page[0].texts
 
 
-@pytest.fixture
-def without_drawing(monkeypatch):
-    """Put blank pictures in the page, where words are looked at: drawing takes most of the time."""
-    monkeypatch.setattr("sheafcoarsen.html_report._report.drawn", lambda *_, **__: "data:,")
-
-
 def damaged(C):
     wrong = C.sheaf.with_maps(1.01 * C.sheaf.tail_data, C.sheaf.head_data)
     return dataclasses.replace(C, sheaf=wrong)

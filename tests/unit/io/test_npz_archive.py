@@ -8,10 +8,11 @@ import zipfile
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import sheafcoarsen as sc
+from tests.support.strategies import examples
 from tests.unit.io.test_save_load import KINDS, loads_or_is_refused, rewrite, saved
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
@@ -174,7 +175,7 @@ def test_files_of_other_formats_raise(tmp_path, content, message):
 
 @pytest.mark.parametrize("inside", [False, True], ids=["file", "member"])
 @given(KINDS, st.data())
-@settings(max_examples=150)
+@examples(60)
 def test_corrupted_bytes_load_or_raise_one_value_error(tmp_path_factory, inside, kind, data):
     """Bytes of the file, or of a member and its checksum, so that headers and numbers change."""
     path = tmp_path_factory.getbasetemp() / "fuzzed.npz"

@@ -15,6 +15,7 @@ from sheafcoarsen.io import read_graph
 from tests.support import errors
 from tests.support.errors import raises
 from tests.support.helpers import assert_residual
+from tests.support.strategies import examples
 
 
 def weights(F):
@@ -221,6 +222,7 @@ def test_missing_and_damaged_files_raise(tmp_path, ending):
 @pytest.mark.filterwarnings("ignore:.*too sparse for indices", "ignore:.*numbers begin with")
 @pytest.mark.parametrize("name", FILES)
 @given(signed=st.booleans(), data=st.data())
+@examples(15)
 def test_damaged_files_load_or_raise_one_line_error(tmp_path_factory, name, signed, data):
     """Some parts, or all that follows a position, are replaced by text or bytes."""
     path = tmp_path_factory.mktemp("damaged") / name

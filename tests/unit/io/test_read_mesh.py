@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sheafcoarsen as sc
+from tests.support.strategies import examples
 
 POINTS = [[0, 0, 0.5], [1, 0, 0], [1, 1, -2e-3], [0, 1, 0], [2, 0.5, 1]]
 QUAD, TRIANGLE = [0, 1, 2, 3], [1, 4, 2]
@@ -92,6 +93,7 @@ def test_unknown_file_extension_raises(tmp_path):
 
 @pytest.mark.parametrize("name", [name for name in FORMATS if "mixed" not in name])
 @given(data=st.data())
+@examples(15)
 def test_damaged_files_load_or_raise(tmp_path_factory, name, data):
     """A truncated file or one with a changed byte raises an error with the path, or loads."""
     content = FORMATS[name]([TRIANGLE, QUAD])

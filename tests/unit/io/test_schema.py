@@ -8,11 +8,12 @@ import zipfile
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import sheafcoarsen as sc
 from sheafcoarsen.io._save_load import VERSION
+from tests.support.strategies import examples
 from tests.unit.io.test_save_load import (
     KINDS,
     loads_or_is_refused,
@@ -265,7 +266,7 @@ CHANGES = {
 
 
 @given(KINDS, st.data())
-@settings(max_examples=150)
+@examples(60)
 def test_changed_arrays_load_or_raise_one_value_error(tmp_path_factory, kind, data):
     path = tmp_path_factory.getbasetemp() / "changed.npz"
     path.write_bytes(saved(kind)[1])

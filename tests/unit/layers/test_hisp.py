@@ -1,5 +1,4 @@
 import dataclasses
-import re
 from functools import partial
 
 import networkx as nx
@@ -356,41 +355,6 @@ def test_empty_sheaves_and_empty_stalks_can_be_pooled():
 # ---------------------------------------------------------------- layers and batches
 
 
-@given(sheaves(dims=(1, 6)), OPERATORS, st.integers(1, 3), st.data())
-def test_layers_stack_on_the_coarse_sheaf(F, local_operator, M, data):
-    """Three layers pool and lift by the product of their prolongations."""
-    x = features(F, 2, 1)
-    R = np.eye(F.dim_c0, dtype=F.dtype)
-    sheaf, y, A, layers = F, x, None, []
-    for _ in range(3):
-        if sheaf.n_vertices == 0:
-            break
-        K = data.draw(st.integers(1, sheaf.n_vertices))
-        out = HiSP(M, K, method="balls", local_operator=local_operator, self_loops="keep")(
-            sheaf, y, A
-        )
-        assert out.partition.n_clusters == K
-        layers.append(out)
-        R = R @ reference.prolongation(sheaf, out.partition, blocks(out))
-        sheaf, y, A = out.coarsening.sheaf, out.x_lifted, out.adjacency
-    n, eps = max(F.dim_c0, 1), eps_of(F.dtype)
-    assert_residual(y - R.conj().T @ x, x, n=n, eps=eps)
-    if layers:
-        assert A.sum() == reference.adjacency(F).sum()  # every level preserves the total weight
-        assert_residual(
-            sc.laplacian(sheaf).toarray() - R.conj().T @ reference.laplacian(F) @ R,
-            reference.coboundary(F),
-            reference.coboundary(F),
-            R,
-            R,
-            n=n,
-            eps=eps,
-        )
-    for out in reversed(layers):
-        y = out.lift(y)
-    assert_residual(y - R @ (R.conj().T @ x), x, n=n, eps=eps)
-
-
 @given(
     sheaves_with_partitions(dtypes=[np.float64]),
     sheaves_with_partitions(dtypes=[np.float64]),
@@ -467,181 +431,11 @@ def test_single_precision_is_summed_in_double():
     assert sc.readout(x, "mean") == np.float32((2**24 + 64) / 65)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        (
-            (np.ones((2, 2)), "median"),
-            ValueError,
-            "`how` must be one of 'mean', 'sum', 'max', got 'median'",
-        ),
-        ((np.ones(3),), ValueError, "`x` must be 2-dimensional, got shape (3,): pass x[:, None]"),
-        ((np.ones((0, 3)), "mean"), ValueError, "`x` has no rows, so their mean is undefined"),
-        ((np.ones((0, 3)), "max"), ValueError, "`x` has no rows, so their max is undefined"),
-        (([[1.0], [np.nan]],), ValueError, "`x` must be finite, got nan at index (1, 0)"),
-        (
-            (1j * np.ones((2, 2)), "max"),
-            TypeError,
-            "is undefined for complex `x` of type complex128",
-        ),
-        (
-            (np.full((4, 1), 1e308), "sum"),
-            ValueError,
-            "the sum of `x` exceeds the range of float64: rescale `x`",
-        ),
-        (
-            (np.full((4, 1), 3e38, np.float32), "sum"),
-            ValueError,
-            "the sum of `x` exceeds the range of float32",
-        ),
-        (([["a"]],), TypeError, "`x` must hold float32"),
-        ((np.ones((2, 1)), "sum", [0]), ValueError, "each of the 2 rows of `x`, got 1"),
-        ((np.ones((2, 1)), "sum", [0, -1]), ValueError, "0 .. g-1, got -1 at index 1"),
-        (
-            (np.ones((2, 1)), "max", [0, 2]),
-            ValueError,
-            "`batch` assigns no vertex to graph 1, so its max is undefined: use `how` = "
-            '"sum" for zeros, or did a cluster join several graphs? Pass `partition` to HiSP',
-        ),
-    ],
-)
-def test_invalid_readouts_raise(arguments, error, message):
-    with pytest.raises(error, match=re.escape(message)):
-        sc.readout(*arguments)
-
-
 # ---------------------------------------------------------------- invalid input
 
 
 F = CellularSheaf.random(nx.path_graph(4), 2, 2, seed=1)
-RAGGED = CellularSheaf.random(nx.path_graph(4), [2, 2, 1, 2], 2, seed=1)
 X = np.ones((4, 6))
-A = nx.to_numpy_array(nx.path_graph(4))
-POOL = HiSP(2, 2)
-OUT = POOL(F, X)
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"n_modes": 0}, ValueError, "`n_modes` must be at least 1, got 0"),
-        ({"n_modes": 2.0}, TypeError, "`n_modes` must be an integer, got 2.0"),
-        ({"n_clusters": 0}, ValueError, "`n_clusters` must be at least 1, got 0"),
-        ({"n_clusters": None}, TypeError, "`n_clusters` must be an integer, got None"),
-        ({"method": "kmeans"}, ValueError, "`method` must be one of 'auto', 'balls'"),
-        (
-            {"local_operator": "outer"},
-            ValueError,
-            "`local_operator` must be one of 'internal', 'principal'",
-        ),
-        (
-            {"self_loops": True},
-            ValueError,
-            "`self_loops` must be one of 'remove', 'keep', got True",
-        ),
-        ({"seed": -1}, ValueError, "`seed` must be at least 0, got -1"),
-    ],
-)
-def test_invalid_layers_raise(options, error, message):
-    with pytest.raises(error, match=re.escape(message)):
-        HiSP(**{"n_modes": 2, "n_clusters": 2, **options})
-
-
-def asymmetric(i, j, value):
-    other = A.copy()
-    other[i, j] = value
-    return other
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        (
-            (F, np.ones((4, 5))),
-            ValueError,
-            "`X` must have shape (N, d h) = (4, 2 h) or, lifted, (dim_c0, h) = (8, h), got (4, 5)",
-        ),
-        ((F, np.ones((5, 6))), ValueError, "`X` must have shape (N, d h) = (4, 2 h)"),
-        (
-            (F, np.ones(8)),
-            ValueError,
-            "`X` must be 2-dimensional, got shape (8,): pass X[:, None] for a single channel",
-        ),
-        (
-            (F, np.ones((4, 2, 3))),
-            ValueError,
-            "got shape (4, 2, 3): pass X.reshape(-1, 3) for signals of shape (n, d, f)",
-        ),
-        ((F, 1.0), ValueError, "`X` must be 2-dimensional, got shape ()"),
-        (
-            (RAGGED, X),
-            ValueError,
-            "`X` must have the lifted shape (dim_c0, h) with dim_c0 = 7, because vertex 2 has",
-        ),
-        (
-            (RAGGED, X),
-            ValueError,
-            "got shape (4, 6): stack the (d_v, h) blocks of all vertices by",
-        ),
-        (
-            (F, np.where(np.eye(4, 6) * [[0], [1], [0], [0]], np.inf, 1)),
-            ValueError,
-            "`X` must be finite, got inf at index (1, 1)",
-        ),
-        ((F, X.astype(object)), TypeError, "`X` must hold float32"),
-        ((F, X * 1e300), ValueError, "`X` has entries up to 1e+300"),
-        (
-            (F, X, A, Partition([0, 1, 1])),
-            ValueError,
-            "`partition` must label the sheaf's 4 vertices, got a partition of 3",
-        ),
-        (
-            (F, X, None, [0, 0, 1, 1]),
-            TypeError,
-            "`partition` must be a Partition, got list: Partition(labels) makes one",
-        ),
-        ((F, X, A[:3, :3]), ValueError, "`adjacency` must have shape (N, N) = (4, 4), got (3, 3)"),
-        (
-            (F, X, asymmetric(0, 1, 2.0)),
-            ValueError,
-            "`adjacency` must be a symmetric adjacency, got 2.0 at (0, 1) and 1.0 at",
-        ),
-        (
-            (F, X, asymmetric(0, 1, np.nan)),
-            ValueError,
-            "`adjacency` must be finite, got nan at (0, 1)",
-        ),
-        (
-            (F, X, asymmetric(2, 2, -1.0)),
-            ValueError,
-            "`adjacency` must be nonnegative for Select, got -1.0 at (2, 2): pass",
-        ),
-        (
-            (F, X, A * 1j),
-            TypeError,
-            "`adjacency` must hold real numbers of single or double precision, got complex128",
-        ),
-        (
-            (F, X, A.astype(np.float16)),
-            TypeError,
-            "`adjacency` must hold real numbers of single or double precision, got float16",
-        ),
-        (
-            (F, X, nx.path_graph(4)),
-            TypeError,
-            "`adjacency` must be a matrix, got a networkx graph: pass nx.to_scipy_sparse_array",
-        ),
-        ((F, X, "A"), TypeError, "`adjacency` must hold float32"),
-        (
-            (F, X, np.full((4, 4), 1e308), Partition([0, 0, 1, 1])),
-            ValueError,
-            "sums of `adjacency` exceed the range of float64",
-        ),
-    ],
-)
-def test_invalid_calls_raise(arguments, error, message):
-    with pytest.raises(error, match=re.escape(message)):
-        POOL(*arguments)
 
 
 def test_too_many_clusters_raise():
@@ -659,24 +453,6 @@ def test_too_many_clusters_raise():
         match="`n_modes` = .* pads the pooled features to 6e.30 entries, which do not fit in",
     ):
         HiSP(10**30, 2)(F, X)
-
-
-@pytest.mark.parametrize(
-    ("x", "error", "message"),
-    [
-        (
-            np.ones((2, 5)),
-            ValueError,
-            "`x` must have shape (K, M g) = (2, 2 g) or, lifted, (sum r_a, g) = (4, g), got (2, 5)",
-        ),
-        (np.ones((3, 4)), ValueError, "`x` must have shape (K, M g) = (2, 2 g)"),
-        (np.ones(4), ValueError, "`x` must be 2-dimensional"),
-        ([[0.0, 1.0], [np.nan, 0.0]], ValueError, "`x` must be finite, got nan at index (1, 0)"),
-    ],
-)
-def test_invalid_lifts_raise(x, error, message):
-    with pytest.raises(error, match=re.escape(message)):
-        OUT.lift(x)
 
 
 @pytest.mark.filterwarnings("default::sheafcoarsen.TiedModesWarning")

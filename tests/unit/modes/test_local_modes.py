@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, Partition, gallery
 from tests.support import reference
-from tests.support.errors import raises
 from tests.support.helpers import assert_residual, eps_of, same_subspace, size, ties_allowed
 from tests.support.strategies import mode_counts, sheaves_with_partitions
 
@@ -33,10 +32,6 @@ def local_operator_of(F, P, a, local_operator):
     if local_operator == "internal":
         return reference.internal_laplacian(F, P, a), reference.internal_coboundary(F, P, a)
     return reference.principal_block(F, P, a), reference.coboundary(F)[:, c]
-
-
-def inf_norm(A):
-    return float(np.abs(A).sum(axis=1).max(initial=0))
 
 
 def assert_lowest_eigenpairs(M, a, local=None):
@@ -205,34 +200,3 @@ def test_the_first_entry_of_nearly_maximum_modulus_determines_the_phase(first, s
 
 
 PATH, PAIR_AND_ONE = CellularSheaf.constant(nx.path_graph(3)), Partition([0, 0, 1])
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (
-            (PATH, PAIR_AND_ONE, 1, "dirichlet"),
-            "ValueError: `local_operator` must be one of 'internal', 'principal', 'oversampled', "
-            "got 'dirichlet'",
-        ),
-        ((PATH, PAIR_AND_ONE, -1), "ValueError: `rank` must be at least 0, got -1"),
-        (
-            (PATH, PAIR_AND_ONE, [1, 1, 1]),
-            "ValueError: `rank` must hold one integer per cluster, 2 in all, got 3",
-        ),
-        (
-            (PATH, PAIR_AND_ONE, 1.5),
-            "TypeError: `rank` must be an integer, one integer per cluster, or a rule from "
-            "sc.ranks such as sc.ranks.kernel(), got 1.5",
-        ),
-        ((PATH, [0, 0, 1], 1), "TypeError: `P` must be a Partition, got list"),
-        (
-            (PATH, Partition([0, 1]), 1),
-            "ValueError: `P` must label the sheaf's 3 vertices, got a partition of 2",
-        ),
-        ((nx.path_graph(3), PAIR_AND_ONE, 1), "TypeError: must be a CellularSheaf, got Graph"),
-    ],
-)
-def test_invalid_arguments_raise(arguments, message):
-    with raises(message):
-        sc.local_modes(*arguments)

@@ -139,25 +139,6 @@ def watch_threads(monkeypatch):
     return started
 
 
-@pytest.mark.parametrize(("local_operator", "dtype"), covering(OPERATORS, DTYPES))
-def test_results_do_not_depend_on_the_number_of_threads(dtype, local_operator, monkeypatch):
-    F = CellularSheaf.random(nx.gnm_random_graph(60, 1000, seed=3), 3, 2, seed=5, dtype=dtype)
-    P = Partition(np.arange(60) // 15)  # N_a = 45, more than 60 internal rows
-    started = watch_threads(monkeypatch)
-    monkeypatch.setattr("sheafcoarsen.modes.problems.SERIAL_BELOW", 0.0)
-    results = []
-    for threads in (1, 2, 3):
-        monkeypatch.setattr(
-            "sheafcoarsen._support.threads.thread_count", lambda threads=threads: threads
-        )
-        results.append(sc.local_modes(F, P, 5, local_operator))
-    assert started == [2, 3]
-    for other in results[1:]:
-        for name in ("scores", "next_eigenvalues", "tied", "operator_norms"):
-            np.testing.assert_array_equal(getattr(results[0], name), getattr(other, name))
-        np.testing.assert_array_equal(results[0].prolongation.data, other.prolongation.data)
-
-
 def test_small_problems_use_one_thread(monkeypatch):
     started = watch_threads(monkeypatch)
     monkeypatch.setattr("sheafcoarsen._support.threads.thread_count", lambda: 2)

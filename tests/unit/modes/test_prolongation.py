@@ -53,6 +53,9 @@ def test_prolongation_of_a_user_basis_contains_its_blocks(case, data):
     basis = data.draw(bases(F, P))
     C = sc.coarsen(F, P, basis=basis)
     dtype = np.result_type(F.dtype, *basis)
+    assert C.modes is None
+    assert C.sheaf.dtype == dtype
+    assert C.ranks.tolist() == [R_a.shape[1] for R_a in basis]
     assert_prolongation(C.prolongation, F, sum(R_a.shape[1] for R_a in basis), dtype)
     np.testing.assert_array_equal(C.prolongation.toarray(), reference.prolongation(F, P, basis))
     for a, R_a in enumerate(basis):
@@ -101,43 +104,3 @@ def test_user_blocks_are_copied():
     R = sc.coarsen(PATH, PAIR_AND_ONE, basis=basis).prolongation
     basis[0][:] = 5
     assert R.toarray().max() == 1
-
-
-@pytest.mark.parametrize(
-    ("basis", "error", "message"),
-    [
-        (
-            [np.ones((2, 1))],
-            ValueError,
-            r"`basis` must hold one array per cluster, 2 in all, got 1",
-        ),
-        (3, TypeError, r"`basis` must be a sequence of arrays, one per cluster, got int"),
-        ([np.ones((2, 1)), np.ones((2, 1))], ValueError, r"`basis\[1\]` must have shape \(1, r\)"),
-        (
-            [np.ones((1, 2)), np.ones((1, 1))],
-            ValueError,
-            r"`basis\[0\]` must have shape \(2, r\), where 2 is the dim",
-        ),
-        ([np.ones(2), np.ones((1, 1))], ValueError, r"got \(2,\)"),
-        (
-            [np.ones((2, 2)), [[np.nan]]],
-            ValueError,
-            r"`basis\[1\]` must be finite.*, got nan in row 0",
-        ),
-        (
-            [[[0, 1], [0, np.inf]], [[1]]],
-            ValueError,
-            r"`basis\[0\]` must be finite.*, got inf in row 1",
-        ),
-        (
-            [np.ones((2, 1), np.float16), [[1]]],
-            TypeError,
-            r"`basis\[0\]` must hold float32, float64",
-        ),
-        ([[["a"], ["b"]], [[1]]], TypeError, r"`basis\[0\]` must hold float32, float64"),
-    ],
-    ids=["too few", "a number", "rows of 1", "rows of 0", "flat", "nan", "inf", "half", "words"],
-)
-def test_invalid_user_blocks_raise(basis, error, message):
-    with pytest.raises(error, match=message):
-        sc.coarsen(PATH, PAIR_AND_ONE, basis=basis)

@@ -2,7 +2,6 @@
 
 import pickle
 
-import numba
 import numpy as np
 import pytest
 import scipy.sparse
@@ -11,7 +10,6 @@ from hypothesis import strategies as st
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
-from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen.operators import apply_coboundary
 from tests.support import reference
 from tests.support.helpers import assert_residual, covering
@@ -153,19 +151,6 @@ def test_products_have_the_wider_scalar_type(of_maps, of_x):
         eps = np.finfo(wide).eps
         scale = np.prod([np.linalg.norm(factor) for factor in factors])
         assert np.linalg.norm(result - expected) < 30 * F.dim_c1 * eps * scale
-
-
-@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
-def test_products_do_not_depend_on_the_number_of_threads(monkeypatch):
-    F = CellularSheaf.random([(i, i + k) for i in range(20_000) for k in (1, 2)], 3, 3, seed=0)
-    X = np.random.default_rng(0).standard_normal((F.dim_c0, 11))
-    found = []
-    for threads in (1, 2, 5):
-        monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", threads)
-        found.append((sc.laplacian_operator(F) @ X, apply_coboundary(F, X)))
-    for product, image in found[1:]:
-        np.testing.assert_array_equal(product, found[0][0])
-        np.testing.assert_array_equal(image, found[0][1])
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.complex128])

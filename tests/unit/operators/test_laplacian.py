@@ -1,7 +1,5 @@
 """The Laplacian and its pattern, filled by every kernel."""
 
-import warnings
-
 import networkx as nx
 import numpy as np
 import pytest
@@ -11,12 +9,11 @@ from hypothesis import strategies as st
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
-from sheafcoarsen._support import threads as threads_module
 from sheafcoarsen.operators import _laplacian
 from tests.support import reference
 from tests.support.errors import raises
 from tests.support.helpers import assert_residual, covering, eps_of
-from tests.support.strategies import DTYPES, graphs, multigraphs, sheaves
+from tests.support.strategies import DTYPES, graphs, sheaves
 
 
 def same_graph(data, F, dtypes=DTYPES):
@@ -129,29 +126,6 @@ def test_bsr_with_mixed_stalk_dimensions_raises():
         sc.laplacian(CellularSheaf([], nothing, nothing), format="bsr")
     with pytest.raises(ValueError, match="vertex 0 has dimension 0"):
         sc.laplacian(CellularSheaf([], nothing, nothing, vertex_dims=[0, 0]), format="bsr")
-
-
-@given(multigraphs(min_vertices=1))
-def test_laplacian_of_the_constant_sheaf_matches_networkx(G):
-    G.remove_edges_from([edge for edge in G.edges if G.edges[edge].get("weight") == 0])
-    L = sc.laplacian(CellularSheaf.constant(G)).toarray()
-    theirs = nx.laplacian_matrix(G).toarray()
-    for v, degree in enumerate(theirs.diagonal()):
-        assert_residual(L[v] - theirs[v], float(degree), n=1)
-
-
-@given(multigraphs(min_vertices=1), st.integers(1, 3))
-def test_normalized_laplacian_without_loops_matches_networkx(G, dim):
-    G.remove_edges_from(
-        [edge for edge in G.edges if edge[0] == edge[1] or G.edges[edge].get("weight") == 0]
-    )
-    F = CellularSheaf.constant(G, dim=dim)
-    with warnings.catch_warnings():
-        # isolated vertices, which networkx also leaves zero
-        warnings.simplefilter("ignore", sc.SingularDegreeWarning)
-        ours = sc.laplacian(sc.normalize(F)).toarray()
-    theirs = np.kron(nx.normalized_laplacian_matrix(G).toarray(), np.eye(dim))
-    assert_residual(ours - theirs, n=dim)
 
 
 @pytest.mark.parametrize("format", ["csr", "bsr"])
@@ -333,32 +307,3 @@ def test_zero_entries_are_not_negative_zeros(shape):
     L = sc.laplacian(F.with_maps(-np.abs(F.tail_data), np.zeros_like(F.head_data)))
     assert (L.data == 0).any()
     assert not np.signbit(L.data[L.data == 0]).any()  # 0 - t, not -t
-
-
-@pytest.mark.parametrize("shape", [(3, 4), "mixed"], ids=str)
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_products_and_laplacians_do_not_depend_on_the_number_of_threads(dtype, shape, monkeypatch):
-    F = of_shape(shape, arranged("parallel" if shape == "mixed" else "canonical"), dtype)
-    x = np.random.default_rng(7).standard_normal((F.dim_c0, 2))
-    started = []
-    pool = threads_module.ThreadPoolExecutor
-    monkeypatch.setattr(
-        "sheafcoarsen._support.threads.ThreadPoolExecutor",
-        lambda threads: started.append(threads) or pool(threads),
-    )
-    monkeypatch.setattr("sheafcoarsen.operators._laplacian.SERIAL_BELOW", 0.0)
-    monkeypatch.setattr("sheafcoarsen.operators._coboundary.SERIAL_BELOW", 0.0)
-    results = []
-    for threads in (1, 2):
-        monkeypatch.setattr(
-            "sheafcoarsen._support.threads.thread_count", lambda threads=threads: threads
-        )
-        L = sc.laplacian(F)
-        results.append(
-            (L.data, L.indices, L.indptr, sc.edge_energy(F, x), sc.laplacian_operator(F) @ x)
-        )
-    assert started
-    assert set(started) == {2}
-    for one, two in zip(*results, strict=True):
-        np.testing.assert_array_equal(one, two)
-    assert_equals_delta_star_delta(L.toarray(), F)

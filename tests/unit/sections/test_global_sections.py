@@ -213,24 +213,6 @@ def test_a_small_gap_warns(function):
         function(sc.gallery.cycle(12, 1e-6))
 
 
-@pytest.mark.skipif(JIT_IS_OFF, reason="plain Python has one thread")
-def test_results_do_not_depend_on_the_number_of_threads(monkeypatch, always_sparse):
-    F = sc.CellularSheaf.random(nx.grid_2d_graph(20, 20), 3, 1, seed=0)
-    found = []
-    for threads in (1, 2):
-        monkeypatch.setattr(
-            "sheafcoarsen._support.threads.thread_count", lambda threads=threads: threads
-        )
-        for module in ("reduction", "lifting", "equilibration"):
-            monkeypatch.setattr(f"sheafcoarsen.sections.{module}.SERIAL_BELOW", 0.0)
-        found.append(sc.global_sections(F))
-        assert len(found[-1].levels) > 1
-    one, two = found
-    assert one.basis.data.tobytes() == two.basis.data.tobytes()
-    assert (one.basis.indices == two.basis.indices).all()
-    assert (one.largest_zero, one.residual) == (two.largest_zero, two.residual)
-
-
 def test_the_repr_shows_h0_and_the_singular_values():
     assert repr(sc.global_sections(sc.CellularSheaf.constant(nx.path_graph(3)))).startswith(
         "GlobalSections(h0=1, dense basis, largest_zero="

@@ -64,22 +64,6 @@ def test_union_and_split_return_read_only_copies():
             assert not array.flags.writeable
 
 
-@pytest.mark.parametrize(
-    ("starts", "message"),
-    [
-        ([0, 3], "`vertex_starts` must ascend from 0 to 4"),
-        ([1, 4], "`vertex_starts` must ascend from 0 to 4"),
-        ([0, 3, 2, 4], "`vertex_starts` must ascend from 0 to 4"),
-        ([], "`vertex_starts` must ascend from 0 to 4"),
-        ([0, 1, 4], "edge 1 (0, 1) joins parts 0 and 1 of `vertex_starts`"),
-        ([0, 0.5, 4], "`vertex_starts` must hold whole numbers"),
-    ],
-)
-def test_invalid_splits_raise(starts, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
-        sc.split(mixed_sheaf(), starts)
-
-
 def test_union_accepts_coarse_sheaves_with_tiny_maps():
     """The lower limit applies only to user-supplied maps (docs/conventions.md, section 1)."""
     one = np.ones(1, np.int64)

@@ -143,33 +143,6 @@ def test_maps_that_are_not_unique_warn():
 
 
 X = np.random.default_rng(0).standard_normal((4, 3, 7))
-BAD = [
-    ((X[0], EDGES), r"`X` must have shape \(n, d, s\)"),
-    ((np.where(X > 2, np.nan, X), EDGES), r"`X\[\d\]` must be finite, got nan"),
-    ((X[:3], EDGES), r"`edges\[2\]` = \(2, 3\) is out of range for 3 vertices"),
-    ((X, [[0, 1], [2, 2]]), r"`edges\[1\]` = \(2, 2\) is a loop"),
-    ((X[:, :, :0], EDGES), r"`X\[0\]` must have shape \(d_v, s\), with the same number"),
-    ((X[:0], np.zeros((0, 2), int)), "`X` must hold the signals of at least one"),
-]
-BAD_MAPS = [
-    (([X[0], X[1], X[2], X[3, :, :2]], EDGES, 1), r"`X\[3\]` must have shape"),
-    ((X, EDGES, 7), r"`edge_dim` must be at most d_u \+ d_v .* `edges\[0\]`"),
-    ((X, EDGES, 3, 6), "`n_edges` must be at most the number of `edges`, 5"),
-]
-
-
-@pytest.mark.parametrize(("arguments", "message"), BAD, ids=[row[-1] for row in BAD])
-def test_invalid_signals_and_edges_raise(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        sc.fit_connection(*arguments)
-    with pytest.raises(ValueError, match=message):
-        sc.fit_maps(*arguments, 1)
-
-
-@pytest.mark.parametrize(("arguments", "message"), BAD_MAPS, ids=[row[-1] for row in BAD_MAPS])
-def test_invalid_dimensions_raise(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        sc.fit_maps(*arguments)
 
 
 def test_no_edges_and_empty_stalks_are_allowed():

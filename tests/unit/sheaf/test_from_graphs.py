@@ -5,13 +5,11 @@ import numpy as np
 import pytest
 import scipy.sparse
 from hypothesis import given
-from hypothesis import strategies as st
 
 from sheafcoarsen import CellularSheaf
 from tests.support import reference
 from tests.support.errors import raises
-from tests.support.helpers import assert_residual, eps_of, size
-from tests.support.strategies import DTYPES, graphs, multigraphs
+from tests.support.strategies import multigraphs
 from tests.unit.sheaf.test_cellular_sheaf import (
     NO_EDGES,
     PATH,
@@ -67,48 +65,11 @@ def test_connection_on_an_adjacency_takes_its_entries_as_weights():
     assert [M[1, 0] for M in heads(F)] == [2, -3, 0]
 
 
-@given(st.sampled_from(DTYPES), graphs(), st.integers(1, 4), st.integers(0, 999))
-def test_connection_laplacian_is_degrees_minus_transports(dtype, graph, d, seed):
-    n, edges = graph
-    rng = np.random.default_rng(seed)
-    m = len(edges)
-    U = CellularSheaf.random(edges, d, d, "orthogonal", seed=rng, dtype=dtype).tail_data.reshape(
-        m, d, d
-    )
-    w = rng.uniform(0.5, 2, m).astype(U.real.dtype)
-    F = CellularSheaf.connection(edges, U, weight=w, n_vertices=n)
-    assert F.dtype == dtype
-    expected = np.zeros((n, d, n, d), np.complex128 if F.dtype.kind == "c" else np.float64)
-    for (u, v), U_e, w_e in zip(edges, U, w, strict=True):  # eq:app-connection-energy
-        expected[u, :, u] += w_e * np.eye(d)
-        expected[v, :, v] += w_e * np.eye(d)
-        expected[u, :, v] -= w_e * U_e
-        expected[v, :, u] -= w_e * U_e.conj().T
-    delta = reference.coboundary(F)
-    norms = np.sqrt(2 * d * float(w.sum()))
-    error = reference.laplacian(F) - expected.reshape(n * d, n * d)
-    assert_residual(error, norms, norms, n=max(n * d, 1), eps=eps_of(dtype))
-    assert delta.shape == (m * d, n * d)
-
-
 def test_connection_accepts_transports_orthogonal_up_to_sqrt_eps():
     near = QUARTER_TURN * (1 + 1e-9)
     assert CellularSheaf.connection([[0, 1]], near[None]).head_map(0).tolist() == near.tolist()
     single = (QUARTER_TURN * (1 + 1e-5)).astype(np.float32)
     assert CellularSheaf.connection([[0, 1]], single[None]).dtype == np.float32
-
-
-@given(multigraphs(), st.sampled_from(["weight", None]), st.integers(0, 3))
-def test_constant_sheaf_has_the_weighted_graph_laplacian(G, weight, dim):
-    F = CellularSheaf.constant(G, dim=dim, weight=weight)
-    assert F.vertex_labels == tuple(G.nodes)
-    assert F.vertex_dims.tolist() == [dim] * G.number_of_nodes()
-    assert F.edge_dims.tolist() == [dim] * G.number_of_edges()
-    if G.number_of_nodes():
-        L = nx.laplacian_matrix(G, weight=weight).toarray().astype(float)
-        norm = size(np.sqrt(np.diag(L)))
-        error = reference.laplacian(F) - np.kron(L, np.eye(dim))
-        assert_residual(error, norm, norm, max(dim, 1), n=len(L))
 
 
 @given(multigraphs())
@@ -133,31 +94,6 @@ def test_weights_keep_single_precision():
     assert F.dtype == np.float32
     F = CellularSheaf.connection([[0, 1]], QUARTER_TURN[None].astype(np.complex64))
     assert F.dtype == np.complex64
-
-
-@given(multigraphs(), st.integers(0, 999))
-def test_signed_sheaf_has_the_signed_graph_laplacian(G, seed):
-    rng = np.random.default_rng(seed)
-    for *_, data in G.edges(data=True):
-        data["sign"] = int(rng.choice([-1, 1]))
-    n = G.number_of_nodes()
-    number = {v: i for i, v in enumerate(G.nodes)}
-    expected = np.zeros((n, n))
-    for u, v, data in G.edges(data=True):
-        i, j, w, s = number[u], number[v], data.get("weight", 1), data["sign"]
-        expected[[i, j], [i, j]] += w if i != j else 0
-        if i != j:
-            expected[[i, j], [j, i]] -= s * w
-        else:
-            expected[i, i] += w * (1 - s) ** 2
-    for F in (
-        CellularSheaf.signed(G),
-        CellularSheaf.signed(G, sign=[d["sign"] for *_, d in G.edges(data=True)]),
-    ):
-        L = reference.laplacian(F)
-        norm = size(np.sqrt(np.diag(expected)))
-        assert_residual(L - expected, norm, norm, n=max(n, 1))
-        assert (F.tail_data >= 0).all()
 
 
 def test_signed_takes_the_signs_of_an_adjacency_from_its_entries():

@@ -5,7 +5,7 @@ import scipy.sparse
 import sheafcoarsen as sc
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen._kernels.solve import Blocks, combine_blocks
-from sheafcoarsen._support import eps_of, thread_limit
+from sheafcoarsen._support import eps_of
 from sheafcoarsen.solve import block_matrix
 from sheafcoarsen.solve.block_matrix import BlockMatrix
 from sheafcoarsen.solve.block_scaling import in_blocks
@@ -86,15 +86,6 @@ def test_the_kernel_fills_only_the_given_rows(lanes):
     assert_residual((out - expected)[2:8], A.toarray(), Y, T, n=9)
     assert np.isnan(out[:2]).all()
     assert np.isnan(out[8:]).all()
-
-
-def test_the_number_of_threads_does_not_change_products(monkeypatch):
-    monkeypatch.setattr(block_matrix, "SERIAL_BELOW", 0.0)
-    A, X = BlockMatrix(blocks(50, 40, 2, 2)), np.random.default_rng(5).standard_normal((80, 14))
-    with thread_limit(1):
-        expected = A @ X
-    with thread_limit(4):
-        assert np.array_equal(A @ X, expected)
 
 
 @pytest.mark.skipif(JIT_IS_OFF, reason="scipy multiplies there")

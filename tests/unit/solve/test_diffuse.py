@@ -10,7 +10,6 @@ from sheafcoarsen import CellularSheaf, gallery
 from sheafcoarsen.sheaf import trusted_sheaf
 from sheafcoarsen.solve import _diffuse
 from tests.support import reference
-from tests.support.errors import raises
 from tests.support.helpers import assert_residual, covering, eps_of, size
 from tests.support.strategies import DTYPES, cochains, known_sections, sheaves
 
@@ -269,37 +268,6 @@ def test_coefficients_are_positive_and_few_and_sum_to_one(tau):
     z = np.cos(np.linspace(0, np.pi, 50))
     series = np.polynomial.chebyshev.chebval(z, c)
     assert_residual(series - np.exp(-tau * (1 - z)), np.ones(50), 1 + np.sqrt(tau), n=1)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((X, -1.0), "ValueError: `t` must be finite and at least 0, got -1.0"),
-        ((X, np.nan), "ValueError: `t` must be finite and at least 0, got nan"),
-        ((X, np.inf), "ValueError: `t` must be finite and at least 0, got inf"),
-        ((X, True), "TypeError: `t` must be a real number, got True"),
-        ((X, 1j), "TypeError: `t` must be a real number, got 1j"),
-        ((X, "long"), "TypeError: `t` must be a real number, got 'long'"),
-        ((X, [1.0, None]), "TypeError: `t[1]` must be a real number, got None"),
-        ((X, [1.0, -1.0]), "ValueError: `t[1]` must be finite and at least 0, got -1.0"),
-        (
-            (X, [[1.0]]),
-            "ValueError: `t` must be a number or a sequence of numbers, got shape (1, 1)",
-        ),
-        ((X * np.nan, 1.0), "ValueError: `X` must be finite, got nan in row 0"),
-        ((X, 1.0, [4]), "ValueError: `fixed[0]` = 4 is out of range for 4 vertices"),
-        ((X, 1.0, [True]), "ValueError: `fixed`, a mask, must have shape (4,), got (1,)"),
-        ((X, 1.0, 2), "ValueError: `fixed` must be 1-dimensional"),
-        ((X, 1.0, ["a"]), "TypeError: `fixed` must hold integers"),
-        (
-            (X, 1.0, None, [1, 0, 1, 1]),
-            "ValueError: `mass` must be positive and finite, got 0 at vertex 1",
-        ),
-    ],
-)
-def test_invalid_arguments_raise(arguments, message):
-    with raises(message):
-        sc.diffuse(PATH, *arguments)
 
 
 # ---------------------------------------------------------------- several times

@@ -7,7 +7,6 @@ import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen.solve import _eigenmodes, eigensolver, multigrid
-from tests.support.errors import raises
 from tests.support.helpers import assert_residual, covering, subspace_difference
 from tests.unit.solve.problems import SHEAVES
 
@@ -375,36 +374,6 @@ def test_not_converged_holds_the_computed_pairs(monkeypatch):
     with pytest.raises(sc.NotConverged, match="of 3 pairs reached the residual `tol`") as error:
         sc.eigenmodes(SHEAVES["noisy bundle"], 3, method="multilevel", start=start)
     assert len(error.value.result.values) == 3
-
-
-@pytest.mark.parametrize(
-    ("k", "options", "message"),
-    [
-        (0, {}, "ValueError: `k` must be at least 1, got 0"),
-        (57, {}, "ValueError: `k` must be at most dim_c0 = 56, got 57"),
-        (1.5, {}, "TypeError: `k` must be an integer"),
-        (2, {"tol": 1e-18}, "ValueError: `tol` must be at least 2e-15, the level of"),
-        (
-            2,
-            {"mass": np.zeros(56)},
-            "ValueError: got 0 at vertex 0; areas are 0 at vertices of no face",
-        ),
-        (2, {"mass": np.full(56, 1e-320)}, "ValueError: `mass` is as small as 9.99989e-321, so"),
-        (
-            2,
-            {"mass": np.append(np.ones(55), 1e-30)},
-            "ValueError: `mass` must not differ by more than a factor of 1e+20, got 1e-30 at "
-            "vertex 55 and 1 at vertex 0",
-        ),
-        (2, {"mass": np.ones(3)}, "ValueError: one real number for each of 56 vertices"),
-        (2, {"method": "power"}, "ValueError: `method` must be one of 'auto', 'dense'"),
-        (2, {"start": np.ones(56)}, "ValueError: `start` must have vectors as columns"),
-        (2, {"start": [[1.0, np.nan]] * 56}, "ValueError: `start[0, 1]` must be finite, got nan"),
-    ],
-)
-def test_invalid_arguments_raise(k, options, message):
-    with raises(message):
-        sc.eigenmodes(SHEAVES["graph"], k, **options)
 
 
 @pytest.mark.parametrize("dim", [1, 2])

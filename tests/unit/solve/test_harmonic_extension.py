@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, gallery
 from tests.support import reference
-from tests.support.errors import raises
 from tests.support.helpers import assert_residual, eps_of, size
 from tests.support.strategies import DTYPES, cochains, sheaves
 from tests.unit.solve.test_normal_equations import clear_rank, exact, interior, quietly
@@ -311,25 +310,6 @@ def test_weighted_values_of_ragged_stalks_in_single_precision():
     g = np.array([0.0, 4.0, 5.0, 1.0, 2.0, 3.0])
     expected = np.linalg.solve(reference.laplacian(F) + W, W @ g)
     assert_residual(x - expected, expected, 100.0, n=6, eps=np.finfo(np.float32).eps)
-
-
-@pytest.mark.parametrize(
-    ("weight", "message"),
-    [
-        (0.0, "ValueError: `weight` must be above 0, got 0.0 for vertex 1"),
-        ([1.0, -2.0], "ValueError: `weight` must be above 0, got -2.0 for vertex 3"),
-        (np.nan, "ValueError: `weight` must be above 0, got nan"),
-        ([1.0], "ValueError: one number or one for each of the 2 vertices, got shape (1,)"),
-        (1j, "TypeError: `weight` must be real"),
-        ("much", "TypeError: `weight` must hold"),
-        ({1: 2.0}, "TypeError: or integers, got dict"),
-        (1e308, "ValueError: the largest entry of `weight` is 1e+154"),
-    ],
-)
-def test_invalid_weights_raise(weight, message):
-    F = CellularSheaf.constant(nx.path_graph(5))
-    with raises(message):
-        sc.harmonic_extension(F, [1, 3], [[0.0], [1.0]], weight=weight)
 
 
 def test_free_dimensions_of_thousands_of_small_components_are_counted():

@@ -145,14 +145,3 @@ def test_auto_sketches_if_that_takes_fewer_solves(monkeypatch):
     exact, sketch = (sc.leverages(F, method=method, eps=0.35) for method in ("exact", "sketch"))
     np.testing.assert_array_equal(sc.leverages(F, eps=0.35), sketch)  # a sketch has 66 columns
     np.testing.assert_array_equal(sc.leverages(F, eps=0.34), exact)  # a sketch has 70 columns
-
-
-def test_an_unknown_method_raises():
-    with pytest.raises(ValueError, match="`method` must be one of 'auto', 'exact', 'sketch'"):
-        sc.leverages(SHEAVES["graph"], method="dense")
-
-
-@pytest.mark.parametrize("eps", [0, 1, -0.1, np.nan])
-def test_eps_outside_the_unit_interval_raises(eps):
-    with pytest.raises(ValueError, match="`eps` must be above 0 and below 1"):
-        sc.leverages(SHEAVES["graph"], eps=eps)

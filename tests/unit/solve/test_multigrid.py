@@ -129,7 +129,13 @@ def test_a_column_does_not_depend_on_the_other_columns():
 
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
 @pytest.mark.parametrize(
-    "options", [{}, {"streets": 20, "length": 20}, {"spread": 1.0}, {"closures": 300, "spread": 2}]
+    "options",
+    [
+        {},
+        {"n": 5000, "closures": 530, "streets": 20, "length": 20},
+        {"n": 5000, "closures": 530, "spread": 1.0},
+        {"n": 5000, "closures": 200, "spread": 2},
+    ],
 )
 def test_corridors_with_few_closures_take_as_few_iterations_as_grids(options, monkeypatch):
     """Chains of different length have different stiffness, so clusters have over d low modes."""

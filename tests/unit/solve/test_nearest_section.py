@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 import sheafcoarsen as sc
 from sheafcoarsen import gallery
 from tests.support import reference
-from tests.support.errors import raises
 from tests.support.helpers import assert_residual, eps_of, size
 from tests.support.strategies import cochains, known_sections, sheaves
-from tests.unit.solve.test_normal_equations import GRID, PATH, clear_rank, exact
+from tests.unit.solve.test_normal_equations import GRID, clear_rank, exact
 
 # ---------------------------------------------------------------- the nearest section
 
@@ -88,22 +87,6 @@ def test_sections_decided_by_rounding_warn(monkeypatch):
 
 
 # ---------------------------------------------------------------- invalid input
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (
-            (PATH, np.ones(7)),
-            "ValueError: `x` must have shape (dim_c0,) or (dim_c0, h) with dim_c0 = 8, got shape "
-            "(7,)",
-        ),
-        ((PATH, ["a"] * 8), "TypeError: `x` must hold float32, float64"),
-    ],
-)
-def test_invalid_cochains_raise(arguments, message):
-    with raises(message):
-        sc.nearest_section(*arguments)
 
 
 @pytest.mark.parametrize("small", [1e-10, 1e-17])

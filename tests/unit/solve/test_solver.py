@@ -344,28 +344,6 @@ def test_not_converged_holds_the_best_solution(monkeypatch):
     assert error.value.result.any()
 
 
-@pytest.mark.parametrize(
-    ("options", "arguments", "message"),
-    [
-        ({"shift": -1.0}, {}, "`shift` must be at least 0 and finite, got -1"),
-        ({"fixed": [56]}, {}, "`fixed[0]` = 56 is out of range for 56 vertices"),
-        ({"fixed": np.zeros(3, bool)}, {}, "`fixed`, a mask, must have shape (56,), got (3,)"),
-        (
-            {"method": "magic"},
-            {},
-            "`method` must be one of 'auto', 'direct', 'multigrid', 'jacobi'",
-        ),
-        ({}, {"b": np.ones(3)}, "`b` must have shape (dim_c0,)"),
-        ({}, {"b": np.full(56, np.nan)}, "`b` must be finite, got nan in row 0"),
-        ({}, {"b": np.zeros(56), "tol": 1e-17}, "`tol` must be at least 2e-15"),
-        ({}, {"b": np.zeros(56), "x0": np.ones((56, 2))}, "`x0` must have the shape of `b`"),
-    ],
-)
-def test_invalid_arguments_raise_value_error(options, arguments, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
-        sc.Solver(SHEAVES["graph"], **options)(**arguments)
-
-
 # ---------------------------------------------------------------- threads and interrupts
 
 

@@ -152,14 +152,6 @@ def test_results_are_immutable_and_can_be_pickled_and_printed():
         dataclasses.replace(Z, edges=twice)
 
 
-@pytest.mark.parametrize("eps", [0, 1, -1, np.inf, np.nan])
-def test_eps_outside_the_unit_interval_raises(eps):
-    with pytest.raises(ValueError, match="`eps` must be above 0 and below 1"):
-        sc.sparsify(SHEAVES["connection"], eps)
-    with pytest.raises(TypeError, match="`sheaf` must be a CellularSheaf"):
-        sc.sparsify(DENSE_GRAPH, 0.5)
-
-
 def test_bounds_see_weak_edges_next_to_strong_ones():
     """A path of strong edges, which are all kept, hangs on a complete graph."""
     complete = np.array(nx.complete_graph(60).edges)

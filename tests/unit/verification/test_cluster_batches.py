@@ -1,4 +1,4 @@
-"""Batches of clusters give the same results for any batch size and number of threads."""
+"""Batches of clusters give the same results for any batch size."""
 
 import dataclasses
 
@@ -8,9 +8,7 @@ import scipy.sparse
 
 import sheafcoarsen as sc
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
-from sheafcoarsen._support import thread_limit
 from sheafcoarsen.verification import cluster_batches
-from sheafcoarsen.verification.cluster_batches import Pieces
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
@@ -72,11 +70,3 @@ def test_peak_memory_is_bounded_by_the_batch_size(monkeypatch):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 5 * given, (peak, given)
-
-
-def test_ratios_do_not_depend_on_the_number_of_threads(C, monkeypatch):
-    monkeypatch.setattr(cluster_batches, "PIECE", 40)
-    with thread_limit(1):
-        alone = sc.verify(C).checks
-    assert len(Pieces(C).bounds) > 3
-    assert sc.verify(C).checks == alone
