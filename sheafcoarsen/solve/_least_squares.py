@@ -192,7 +192,7 @@ def _minimized(
     free = np.repeat(~solve.fixed, solve.sheaf.vertex_dims)
     first = gradient = (adjoint @ (b - delta @ x))[free]
     measure = relative_measure(solve, first)
-    residuals, sizes, iterations = measure(gradient), np.inf, 0
+    residuals, sizes, iterations = measure(gradient), np.full(len(first.T), np.inf), 0
     by_qr = is_small(solve.method, delta.shape[0], int(free.sum()))
     if by_qr:
         dense = delta[:, np.flatnonzero(free)].toarray().astype(np.result_type(x, np.float64))

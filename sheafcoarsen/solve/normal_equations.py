@@ -102,7 +102,7 @@ class NormalEquations:
             return y
         if is_small(self.method, *self.D.shape):
             return fit_densely(self.D.toarray(), r, self.kernel)
-        g, sizes = self.gradient(r, y), np.inf
+        g, sizes = self.gradient(r, y), np.full(r.shape[1], np.inf)
         for _ in range(ROUNDS):
             step = self.correction(g)
             trial, before, sizes = y + step, sizes, column_norms(step)

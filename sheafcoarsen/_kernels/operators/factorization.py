@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sheafcoarsen._kernels.jit import borrowing_kernel, kernel, subkernel
-from sheafcoarsen._kernels.simd import ONE, add_adjoint, add_block, put, read, zero
+from sheafcoarsen._kernels.simd import ONE, add_block, put, read, zero
 
 
 class Search(NamedTuple):
@@ -240,16 +240,17 @@ def count_operations(indptr, indices, widths, step_of, limit, counts):
 
 
 @borrowing_kernel
-def solve_factored(indptr, indices, data, inverses, part, lanes, x):
-    """Overwrite columns part[0] .. part[1] of x, (n, h), by (L D L*)^{-1} x.
+def solve_factored(lower, upper, inverses, part, lanes, x):
+    """Overwrite columns part[0] .. part[1] of x, (n, h), by (L U)^{-1} x.
 
-    L is unit lower triangular by columns, with or without its diagonal, and ``inverses`` are the
-    entries of D^{-1}. ``lanes`` has as many zeros as columns are solved together, a divisor of
-    their number.
+    ``lower`` and ``upper`` are (indptr, indices, data) of L and U by columns. The diagonal of L is
+    1, and ``inverses`` are the inverse entries of that of U. ``lanes`` has as many zeros as columns
+    are solved together, a divisor of their number.
     """
     n, h = x.shape
     x = x.reshape(-1)
     for c in range(part[0], part[1], len(lanes)):
+        indptr, indices, data = lower
         for j in range(n):
             y = read(lanes, ONE, x, j * h + c, h)
             for p in range(indptr[j], indptr[j + 1]):
@@ -257,12 +258,13 @@ def solve_factored(indptr, indices, data, inverses, part, lanes, x):
                 if i > j:
                     row = read(lanes, ONE, x, i * h + c, h)
                     put(x, i * h + c, h, add_block(row, -1.0, data, p, 0, y))
+        indptr, indices, data = upper
         for j in range(n - 1, -1, -1):
             y = read(lanes, ONE, x, j * h + c, h)
             y = add_block(zero(lanes, ONE), 1.0, inverses, j, 0, y)
+            put(x, j * h + c, h, y)
             for p in range(indptr[j], indptr[j + 1]):
                 i = indices[p]
-                if i > j:
+                if i < j:
                     row = read(lanes, ONE, x, i * h + c, h)
-                    y = add_adjoint(y, -1.0, data, p, 0, row)
-            put(x, j * h + c, h, y)
+                    put(x, i * h + c, h, add_block(row, -1.0, data, p, 0, y))
