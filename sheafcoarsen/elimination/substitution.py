@@ -5,6 +5,7 @@ import scipy.sparse
 
 from sheafcoarsen._kernels import elimination as kernels
 from sheafcoarsen._support import offsets, ranges
+from sheafcoarsen.operators import index_dtype
 
 
 def forward(
@@ -37,19 +38,29 @@ def prolongation_matrix(
 
     ``dims`` holds the dimensions of all stalks.
     """
-    starts, d, members = offsets(dims), dims[record.vertices], dims[record.neighbors]
-    width = np.diff(offsets(members)[record.starts])
-    widths, lists = np.repeat(width, d), ranges(starts[record.neighbors], members)
-    columns = lists[ranges(np.repeat(offsets(width)[:-1], d), widths)]
-    rows = np.repeat(ranges(starts[record.vertices], d), widths)
-    own, gone = ranges(starts[kept], dims[kept]), np.ones(int(starts[-1]), bool)
-    gone[own] = False
-    data = np.concatenate([record.blocks, np.ones(len(own), record.blocks.dtype)])
-    indices = np.concatenate([rows, own]), np.concatenate([columns, own])
-    P = scipy.sparse.csr_array((data, indices), shape=(len(gone), len(gone)))
-    while gone[P.indices].any():  # each square doubles the number of steps in one product
-        P = scipy.sparse.csr_array(P @ P)
-    P = scipy.sparse.csr_array(P[:, own])
-    P.sort_indices()
+    n, dim = len(dims), int(dims.sum())
+    workspace = len(kept) + len(record.neighbors) + 16
+    while True:
+        empty = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(workspace, np.int64)
+        anchors = kernels.Anchors(*empty)
+        if kernels.find_anchors(record, kept, anchors):
+            break
+        workspace *= 2
+    columns = offsets(dims[kept])
+    used = int((anchors.starts + anchors.counts).max(initial=0))
+    sizes = offsets(dims[kept][anchors.kept[:used]])
+    widths = sizes[anchors.starts + anchors.counts] - sizes[anchors.starts]
+    begins = offsets(dims * widths)
+    data = np.zeros(int(begins[-1]), record.blocks.dtype)
+    of_kept = np.repeat(begins[:-1][kept], dims[kept])
+    within = ranges(np.zeros(len(kept), np.int64), dims[kept])
+    data[of_kept + within * (np.repeat(dims[kept], dims[kept]) + 1)] = 1
+    kernels.put_prolongation(record, anchors, dims, np.diff(sizes), widths, begins, data)
+    of_anchors = ranges(columns[anchors.kept[:used]], np.diff(sizes))
+    indices = of_anchors[ranges(np.repeat(sizes[anchors.starts], dims), np.repeat(widths, dims))]
+    itype = index_dtype(max(len(data), dim))
+    indices, indptr = indices.astype(itype), offsets(np.repeat(widths, dims)).astype(itype)
+    shape = (dim, int(columns[-1]))
+    P = scipy.sparse.csr_array((data, indices, indptr), shape=shape)
     P.eliminate_zeros()
     return P

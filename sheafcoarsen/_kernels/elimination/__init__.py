@@ -6,8 +6,8 @@
     QR decomposition of stacked rows with an error bound for each row; storage of rows.
 ``steps``, ``star_mesh``
     Elimination of vertices with up to two neighbours, and of others by the star-mesh transform.
-``record``
-    The record of an elimination, forward and backward substitution.
+``record``, ``prolongation``
+    The record of an elimination, forward and backward substitution; the prolongation.
 ``cells``
     The maps of the remaining sheaf.
 """
@@ -19,6 +19,11 @@ from sheafcoarsen._kernels.elimination.gather import (
     fill_pool,
 )
 from sheafcoarsen._kernels.elimination.half_edges import DEGREE, KEPT, LOOPS, RING, Links, set_up
+from sheafcoarsen._kernels.elimination.prolongation import (
+    Anchors,
+    find_anchors,
+    put_prolongation,
+)
 from sheafcoarsen._kernels.elimination.record import (
     FREE,
     Record,
@@ -36,6 +41,7 @@ __all__ = [
     "LOOPS",
     "RING",
     "ZERO_FACTOR",
+    "Anchors",
     "EliminationWorkspace",
     "Links",
     "Maps",
@@ -45,9 +51,11 @@ __all__ = [
     "eliminate_vertices",
     "extend_backward",
     "fill_pool",
+    "find_anchors",
     "list_edges",
     "magnitude",
     "put_maps",
+    "put_prolongation",
     "reduce_forward",
     "set_up",
 ]
