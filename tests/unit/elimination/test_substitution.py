@@ -78,3 +78,12 @@ def test_every_entry_is_computed_if_some_stalks_are_empty(seed, monkeypatch):
     size = np.linalg.norm(expected) / min(wanted.smallest, 1.0) ** 2
     for x, column in ((K.extend(z), slice(None)), (K.extend(z[:, 1]), 1)):
         assert_residual(x - expected[:, column], size, n=F.dim_c0, eps=eps)
+
+
+def test_prolongation_does_not_overflow_where_the_values_do_not():
+    """Maps of the second part alone amplify by 1e320."""
+    ratios = np.repeat([1e-10, 1e10], [20, 32])[:, None]
+    chain = CellularSheaf.diagonal(nx.path_graph(53), ratios, np.ones((52, 1)))
+    P = sc.eliminate(chain, keep=[0]).prolongation
+    values = np.append(1.0, np.cumprod(ratios))
+    np.testing.assert_allclose(P.toarray().ravel(), values, rtol=1e-12)
