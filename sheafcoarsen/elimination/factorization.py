@@ -42,7 +42,8 @@ def factorize(
     m, dtype = F.n_edges, np.result_type(F.dtype, np.float64)
     largest, ids, itype = int(F.vertex_dims.max(initial=0)), len(links.edges), links.edges.dtype
     most, unit = len(links.heads) - 1, power_of_two(F.largest_entry)
-    counters = np.array([0, m])
+    counters = np.full(kernels.FREE_BLOCKS + 64, -1)
+    counters[:2] = 0, m
     entries = len(F.tail_data) + len(F.head_data) + F.dim_c1  # maps, and the noise of each row
     maps = kernels.Maps(
         np.empty(entries + (1 << 12), dtype), np.empty(ids, np.int64), F.vertex_dims, counters

@@ -14,6 +14,7 @@
 
 from sheafcoarsen._kernels.elimination.cells import list_edges, put_maps
 from sheafcoarsen._kernels.elimination.gather import (
+    FREE_BLOCKS,
     EliminationWorkspace,
     Maps,
     fill_pool,
@@ -37,6 +38,7 @@ from sheafcoarsen._kernels.elimination.steps import eliminate_vertices
 __all__ = [
     "DEGREE",
     "FREE",
+    "FREE_BLOCKS",
     "KEPT",
     "LOOPS",
     "RING",

@@ -26,8 +26,10 @@ from sheafcoarsen._kernels.elimination.row_qr import (
 )
 from sheafcoarsen._kernels.jit import borrowing_kernel, llvm_inlined, subkernel
 
-USED, IDS_USED = 0, 1
-"""Indices in ``Maps.counters``: numbers of used pool entries and of used edge ids."""
+USED, IDS_USED, FREE_ID, FREE_BLOCKS = 0, 1, 2, 3
+"""Indices in ``Maps.counters``. USED, IDS_USED: numbers of used pool entries and of used edge ids.
+FREE_ID: first free id, or -1. FREE_BLOCKS + k: first free block of at least 2^k entries, or -1.
+"""
 
 
 class Maps(NamedTuple):
@@ -36,7 +38,7 @@ class Maps(NamedTuple):
     pool: np.ndarray
     positions: np.ndarray  # (ids,) index of the block of an edge; -1 - index for input edges
     dims: np.ndarray  # (n,) dimensions of stalks
-    counters: np.ndarray  # (2,)
+    counters: np.ndarray  # (3 + 64,)
 
 
 class EliminationWorkspace(NamedTuple):
@@ -83,10 +85,39 @@ def fill_pool(sheaf, unit, eps, maps):
 
 
 @llvm_inlined
+def class_above(size):
+    """Return the smallest k with 2^k >= size."""
+    k = 0
+    while (1 << k) < size:
+        k += 1
+    return k
+
+
+@llvm_inlined
 def width_of(edges, dims, e):
     """Return the length of the rows of an edge."""
     u, w = edges[e, END], edges[e, END + 1]
     return dims[u] if u == w else dims[u] + dims[w]
+
+
+@subkernel
+def release(edges, maps, e):
+    """Free the block and the id of an edge."""
+    pool, positions, dims, counters = maps
+    at = positions[e]
+    size = edges[e, HEIGHT] * (width_of(edges, dims, e) + 1)
+    if at < 0:
+        at = -1 - at
+    else:
+        size = max(size, 1)
+    k = class_above(size + 1) - 1  # round down: blocks of input edges have no spare entries
+    if size > 0:
+        if positions[e] >= 0:
+            k = class_above(size)
+        pool[at] = counters[FREE_BLOCKS + k]
+        counters[FREE_BLOCKS + k] = at
+    edges[e, RING] = counters[FREE_ID]
+    counters[FREE_ID] = e
 
 
 @subkernel
@@ -153,12 +184,22 @@ def add_edge(links, maps, u, w, rows, height):
     edges, vertices, _, _ = links
     pool, positions, dims, counters = maps
     data, noise = rows
-    e, at = counters[IDS_USED], counters[USED]  # the caller ensures that they are free
+    e = counters[FREE_ID]  # the caller ensures that there is a free id
+    if e >= 0:
+        counters[FREE_ID] = edges[e, RING]
+    else:
+        e = counters[IDS_USED]
+        counters[IDS_USED] += 1
     join(edges, vertices, e, u, w)
     edges[e, HEIGHT] = height
     size = height * width_of(edges, dims, e)
-    counters[IDS_USED] += 1
-    counters[USED] += size + height
+    k = class_above(max(size + height, 1))
+    at = counters[FREE_BLOCKS + k]
+    if at >= 0:
+        counters[FREE_BLOCKS + k] = np.int64(pool[at].real)
+    else:
+        at = counters[USED]
+        counters[USED] += 1 << k
     positions[e] = at
     for i in range(size):
         pool[at + i] = data[i]
@@ -167,8 +208,20 @@ def add_edge(links, maps, u, w, rows, height):
 
 
 @subkernel
-def detach(edges, vertices, v, seen):
+def detach(edges, vertices, maps, v, seen):
     """Remove all edges and loops at v from the graph."""
     for i in range(seen.size):
-        unlink(edges, vertices, np.int64(seen[i] >> 1), 1 - (seen[i] & 1))
+        e, side = np.int64(seen[i] >> 1), seen[i] & 1
+        unlink(edges, vertices, e, 1 - side)
+        g = np.int64(edges[e, RING])
+        while g != e:
+            next_edge = np.int64(edges[g, RING])
+            release(edges, maps, g)
+            g = next_edge
+        release(edges, maps, e)
+    e = np.int64(vertices[v, LOOPS])
+    while e >= 0:
+        next_edge = np.int64(edges[e, RING])
+        release(edges, maps, e)
+        e = next_edge
     vertices[v, LOOPS], vertices[v, FIRST] = -1, -1

@@ -167,7 +167,7 @@ def eliminate_hub(links, maps, record, v, edges, workspace, mesh):
     counters[INVERSES] += d * d
     if total == 0:
         counters[FREE] += d
-    detach(links.edges, links.vertices, v, seen)
+    detach(links.edges, links.vertices, maps, v, seen)
     for i in range(degree):
         u, m = around[i], sizes[i]
         du = dims[u]

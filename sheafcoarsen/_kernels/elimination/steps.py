@@ -44,7 +44,7 @@ def fits(links, maps, record, d, around):
         total += du
         for k in range(i + 1):  # k = i: loops, counted as an edge, which needs more entries
             width = du + dims[around[k]]
-            entries += (max(d, width) + 1) * (width + 2)
+            entries += 2 * (max(d, width) + 1) * (width + 2)
     return (
         maps.counters[IDS_USED] + degree * (degree + 3) // 2 + 1 <= maps.positions.size
         and maps.counters[USED] + entries <= maps.pool.size
@@ -119,7 +119,7 @@ def eliminate_one(links, maps, record, v, seen, around, workspace):
         if n_rest > width:
             n_rest = reduce_rows(rest, n_rest, width, width, workspace.order)
         n_rest = without_zero_rows(rest, n_rest, width, 0.0)
-    detach(links.edges, links.vertices, v, seen[: around.size])
+    detach(links.edges, links.vertices, maps, v, seen[: around.size])
     if around.size == 2 or (around.size == 1 and n_rest > 0):
         add_edge(links, maps, around[0], around[around.size - 1], workspace.bundle, n_rest)
 
