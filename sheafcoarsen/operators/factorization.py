@@ -8,6 +8,7 @@ from scipy.sparse.linalg import splu
 
 from sheafcoarsen._kernels.operators import solve_factored
 from sheafcoarsen._support import by_real_columns, interruptible
+from sheafcoarsen.operators._coboundary import as_columns
 from sheafcoarsen.operators.ordering import Order, elimination_order
 
 OWN_ORDER_ABOVE = 20_000
@@ -62,7 +63,7 @@ class Factors:
         y = np.ascontiguousarray(b[self._rows], np.result_type(b, self.pivots))
         factors = [(A.indptr, A.indices, A.data) for A in (self._lower, self._upper)]
         inverses = 1 / self.pivots
-        columns = y.reshape(len(y), -1)
+        columns = as_columns(y)
         begin, h = 0, columns.shape[1]
         for width in LANES[y.dtype.kind == "c"]:
             part = (begin, h - (h - begin) % width)
@@ -81,7 +82,7 @@ class Factors:
 
 def _factored(
     A: scipy.sparse.csc_array, **options: Any
-) -> tuple[np.ndarray, scipy.sparse.csc_array, scipy.sparse.csc_array]:
+) -> tuple[np.ndarray, scipy.sparse.csc_array, scipy.sparse.csr_array]:
     """Return the order of elimination, L and U of A = L U.
 
     SuperLU's own object must not outlive this call: scipy loses its memory if another thread
@@ -95,7 +96,7 @@ def _factored(
     except RuntimeError as error:
         raise np.linalg.LinAlgError(f"the factorization failed: {error}") from None
     columns, rows = factors.perm_c, factors.perm_r
-    L, U = factors.L, factors.U
+    L, U = factors.L, scipy.sparse.csr_array(factors.U)
     del factors  # a traceback would keep it
     if not np.array_equal(rows, columns):
         raise np.linalg.LinAlgError("the factorization failed: a pivot is zero")

@@ -46,7 +46,7 @@ def stacked_factors(lo, hi, f, half_ptr, half_edges, starts, out):
             if d == 0 or (loop and end == 1):
                 continue
             rows = f.edge_dims[e]
-            if filled + rows > height:
+            if filled + rows > d + max(rows, 64):  # of v alone: ranges do not change the bits
                 triangular_factor(m, filled, d, column, row)
                 filled = min(filled, d)
             tail, head, at = f.tail_offsets[e], f.head_offsets[e], filled * d

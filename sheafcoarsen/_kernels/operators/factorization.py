@@ -243,9 +243,9 @@ def count_operations(indptr, indices, widths, step_of, limit, counts):
 def solve_factored(lower, upper, inverses, part, lanes, x):
     """Overwrite columns part[0] .. part[1] of x, (n, h), by (L U)^{-1} x.
 
-    ``lower`` and ``upper`` are (indptr, indices, data) of L and U by columns. The diagonal of L is
-    1, and ``inverses`` are the inverse entries of that of U. ``lanes`` has as many zeros as columns
-    are solved together, a divisor of their number.
+    ``lower`` and ``upper`` are (indptr, indices, data) of L by columns and of U by rows. The
+    diagonal of L is 1, and ``inverses`` are the inverse entries of that of U. ``lanes`` has as many
+    zeros as columns are solved together, a divisor of their number.
     """
     n, h = x.shape
     x = x.reshape(-1)
@@ -261,10 +261,9 @@ def solve_factored(lower, upper, inverses, part, lanes, x):
         indptr, indices, data = upper
         for j in range(n - 1, -1, -1):
             y = read(lanes, ONE, x, j * h + c, h)
-            y = add_block(zero(lanes, ONE), 1.0, inverses, j, 0, y)
-            put(x, j * h + c, h, y)
             for p in range(indptr[j], indptr[j + 1]):
                 i = indices[p]
-                if i < j:
+                if i > j:
                     row = read(lanes, ONE, x, i * h + c, h)
-                    put(x, i * h + c, h, add_block(row, -1.0, data, p, 0, y))
+                    y = add_block(y, -1.0, data, p, 0, row)
+            put(x, j * h + c, h, add_block(zero(lanes, ONE), 1.0, inverses, j, 0, y))

@@ -186,3 +186,16 @@ def test_block_that_is_singular_up_to_rounding_is_singular(dtype):
         N = sc.normalize(F)
     both = N.head_data.reshape(2, 40, 3)
     assert_residual((abs(both) ** 2).sum(axis=(0, 2)) - 1, n=3, eps=eps_of(dtype))
+
+
+@pytest.mark.filterwarnings("ignore::sheafcoarsen.SingularDegreeWarning")
+def test_ranges_of_vertices_do_not_change_the_factors(monkeypatch):
+    """A wide stalk and a tall edge elsewhere do not change how rows of a vertex are grouped."""
+    edges = [*nx.star_graph(40).edges, (1, 2), (3, 4)]
+    dims, edge_dims = np.full(41, 3), np.full(42, 2)
+    dims[2], edge_dims[41] = 20, 90
+    F = CellularSheaf.random(np.array(edges), dims, edge_dims, seed=0)
+    wanted = sc.normalize(F).tail_data
+    monkeypatch.setattr("sheafcoarsen.operators._normalize.SERIAL_BELOW", 0)
+    monkeypatch.setattr("sheafcoarsen._support.threads.thread_count", lambda: 4)
+    np.testing.assert_array_equal(sc.normalize(F).tail_data, wanted)
