@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from scipy.sparse.linalg import splu
+from scipy.sparse.linalg import splu, spsolve_triangular
 
+from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen._kernels.operators import solve_factored
 from sheafcoarsen._support import by_real_columns, interruptible
 from sheafcoarsen.operators._coboundary import as_columns
@@ -61,6 +62,11 @@ class Factors:
         if b.dtype.kind == "c" and self.pivots.dtype.kind != "c":
             return by_real_columns(self.solve, b)
         y = np.ascontiguousarray(b[self._rows], np.result_type(b, self.pivots))
+        if JIT_IS_OFF and len(y) > 200:  # as plain Python, the kernel would take minutes
+            y = spsolve_triangular(self._lower, y, unit_diagonal=True)
+            x = np.empty_like(y)
+            x[self._rows] = spsolve_triangular(self._upper, y, lower=False)
+            return x
         factors = [(A.indptr, A.indices, A.data) for A in (self._lower, self._upper)]
         inverses = 1 / self.pivots
         columns = as_columns(y)
