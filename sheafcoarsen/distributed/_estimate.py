@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sheafcoarsen._kernels import distributed as kernels
 from sheafcoarsen._support import flag, whole_number
 from sheafcoarsen.distributed._open_store import PartitionStore, SheafStore, amount, check_store
 from sheafcoarsen.distributed.plan import Plan
@@ -254,9 +255,8 @@ def estimate_of(plan: Plan, rule: Rule) -> Estimate:
     shards = plan.shard_of[:-1]
     made = np.bincount(shards, (plan.dims + 2 * ranks) * ranks, S)  # entries of R and of loop maps
     rows = int((plan.dims * ranks).sum()) * size
-    at = plan.crossing()
-    widths = ranks[plan.labels[plan.edges[at]]].sum(axis=1)
-    crossing = np.bincount(plan.dest[at], plan.edge_dims[at] * widths, 2 * S)
+    crossing = np.zeros(len(plan.bytes), np.int64)
+    kernels.crossing_entries(plan.edges, plan.labels, plan.edge_dims, ranks, plan.dest, crossing)
     made = size * np.concatenate([made + crossing[:S], crossing[S : 2 * S]])
     by_dense = plan.dims
     if not (rule.needs_scores or rule.needs_kernels):

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from sheafcoarsen._kernels import distributed as kernels
 from sheafcoarsen._support import offsets
 from sheafcoarsen.distributed._open_store import SheafStore
 from sheafcoarsen.distributed._write_store import index_type
@@ -25,10 +26,10 @@ from sheafcoarsen.sheaf import trusted_sheaf
 
 def sorted_by(keys: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the indices that sort keys 0 .. count-1 stably, and the position where each begins."""
-    # numpy sorts integers of 16 bits by a counting sort
-    keys = keys.astype(np.uint16 if count <= 2**16 else np.int32, copy=False)
-    order: np.ndarray = np.argsort(keys, kind="stable").astype(index_type(len(keys)), copy=False)
-    return order, offsets(np.bincount(keys, minlength=count))
+    starts = np.zeros(count + 1, np.int64)
+    order: np.ndarray = np.empty(len(keys), index_type(len(keys)))
+    kernels.sort_by_keys(keys, starts, order)
+    return order, starts
 
 
 class Plan:
@@ -43,9 +44,12 @@ class Plan:
         self.labels = P.labels.astype(np.int32)
         self.dims = np.bincount(self.labels, self.vertex_dims, P.n_clusters).astype(np.int64)
         S = self.n_shards = max(1, min(n_shards, P.n_clusters))
+        # number of map entries of each cluster, including half of those of its crossing edges
+        self.weights = np.zeros(P.n_clusters, np.int64)
         self.shard_of = self._shards()  # shape (K + 1,); the last entry is the number of shards
         m, D = len(self.edges), (3 if copies else 2) * S
-        self.dest = self._destinations().astype(np.uint16 if D < 2**16 else np.int32)
+        self.dest: np.ndarray = np.empty(m, np.uint16 if D < 2**16 else np.int32)
+        kernels.find_destinations(self.edges, self.labels, self.shard_of, self.dest)
         stored = source.edge_numbers
         if stored is None:
             stored = np.arange(m, dtype=index_type(m))
@@ -63,8 +67,8 @@ class Plan:
         for p in parts:
             own, copied, dest = self._entries(p)
             entries = np.concatenate([own, own[copied]])
-            for end, sums in enumerate((self.tails, self.heads)):
-                sums[p] = np.bincount(dest, self.sizes(entries, end), D)
+            sizes = self.tails[p], self.heads[p]
+            kernels.sum_sizes(entries, dest, self.edges, self.vertex_dims, self.edge_dims, *sizes)
         held = self.tails + self.heads
         self.starts = np.zeros((len(parts), D + 1), np.int64)  # where each destination begins
         np.cumsum(held, axis=1, out=self.starts[:, 1:])
@@ -75,38 +79,23 @@ class Plan:
 
     def _shards(self) -> np.ndarray:
         """Group clusters into shards of about equal size with few edges between shards."""
-        # number of map entries of each cluster, including half of those of its crossing edges
-        ends, K = self.labels[self.edges].T, len(self.dims)
-        halves = (np.bincount(ends[k], self.sizes(slice(None), k), K) for k in (0, 1))
-        self.weights = np.add(*halves)
-        shard_of = np.zeros(K + 1, np.int32)
+        crossing = kernels.weigh_clusters(
+            self.edges, self.labels, self.vertex_dims, self.edge_dims, self.weights
+        )
+        shard_of = np.zeros(len(self.dims) + 1, np.int32)
         if self.n_shards > 1:
-            pairs = self.labels[self.edges[self.crossing()]].astype(np.int64)
+            pairs = np.empty((crossing, 2), np.int64)
+            kernels.crossing_pairs(self.edges, self.labels, pairs)
             # `select` requires a sheaf: give it no maps, and the vertex weights as dimensions
             mean = max(1.0, float(self.weights.mean()))
             sizes = np.maximum(1, np.rint(100 * self.weights / mean)).astype(np.int64)
             no_maps = np.zeros(0)
-            graph = trusted_sheaf(pairs, sizes, np.zeros(len(pairs), np.int64), no_maps, no_maps)
+            graph = trusted_sheaf(pairs, sizes, np.zeros(crossing, np.int64), no_maps, no_maps)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the user did not call `select`
                 shard_of[:-1] = select(graph, self.n_shards).labels
         shard_of[-1] = self.n_shards
         return shard_of
-
-    def _destinations(self) -> np.ndarray:
-        """Return s for each edge inside shard s, and S + s for each edge in its border."""
-        a, b = self.labels[self.edges].T
-        s, t = self.shard_of[a], self.shard_of[b]
-        return np.where(s == t, s, self.n_shards + np.where(a < b, s, t))
-
-    def crossing(self) -> np.ndarray:
-        """Return the indices of the edges between two clusters."""
-        a, b = self.labels[self.edges].T
-        return np.flatnonzero(a != b)
-
-    def sizes(self, edges: np.ndarray | slice, end: int) -> np.ndarray:
-        """Return the numbers of entries of some edges' tail maps (``end`` 0) or head maps (1)."""
-        return self.edge_dims[edges] * self.vertex_dims[self.edges[edges, end]]
 
     def _other_shard(self, border: np.ndarray) -> np.ndarray:
         """Return, for edges between two shards, the shard that does not own the edge."""
@@ -124,11 +113,12 @@ class Plan:
     def split_arrays(self, p: int) -> dict[str, np.ndarray]:
         """Return the input arrays of the task that splits a part."""
         own, copied, dest = self._entries(p)
+        edges, rows = self.edges[own], self.edge_dims[own]
         return {
             "copied": copied.astype(np.int32),
             "dest": dest,
-            "tails": self.sizes(own, 0).astype(np.int32),
-            "heads": self.sizes(own, 1).astype(np.int32),
+            "tails": (rows * self.vertex_dims[edges[:, 0]]).astype(np.int32),
+            "heads": (rows * self.vertex_dims[edges[:, 1]]).astype(np.int32),
             "starts": self.starts[p],
         }
 
