@@ -279,7 +279,7 @@ def estimate_of(plan: Plan, rule: Rule) -> Estimate:
         border_share=float(border.sum() / max(source, 1)),
         dense_bytes=dense,
         task_bytes=int(BASE + max(NEED * part, shard)),
-        driver_bytes=int(2.5 * driver),  # temporary arrays take up to 1.5 times as much
+        driver_bytes=int(2 * driver),  # doubled to allow for temporary arrays
         bytes_moved=source + 2 * moved + out + 2 * halo + 2 * plan_bytes,
         scratch_bytes=moved + halo + plan_bytes,
         out_bytes=out,

@@ -93,24 +93,28 @@ class NormalEquations:
     def solve(self, r: np.ndarray) -> np.ndarray:
         """Return the y of least norm that minimizes norm(D y - r), column by column.
 
-        Small problems are solved by QR. Otherwise refinement ends when neither gradients nor steps
-        decrease. Steps may do so though the gradient is at rounding level, where strong edges
-        dominate it.
+        Small problems are solved by QR. Otherwise the refinement of a column ends when neither its
+        gradient nor its steps decrease. Steps may do so though the gradient is at rounding level,
+        where strong edges dominate it.
         """
         y = np.zeros((self.D.shape[1], r.shape[1]), np.result_type(self.D.dtype, r.dtype))
         if self.bound == 0 or not r.size:
             return y
         if is_small(self.method, *self.D.shape):
             return fit_densely(self.D.toarray(), r, self.kernel)
-        g, sizes = self.gradient(r, y), np.full(r.shape[1], np.inf)
+        g, sizes, active = (
+            self.gradient(r, y),
+            np.full(r.shape[1], np.inf),
+            np.ones(r.shape[1], bool),
+        )
         for _ in range(ROUNDS):
-            step = self.correction(g)
-            trial, before, sizes = y + step, sizes, column_norms(step)
-            after = self.gradient(r, trial)
-            if not ((column_norms(after) < column_norms(g)) | (sizes < before / 2)).any():
-                break
-            y, g = trial, after
-            if (sizes <= EPS * column_norms(y)).all():
+            step, before = np.zeros_like(y), sizes
+            step[:, active] = self.correction(g[:, active])
+            sizes, after = column_norms(step), self.gradient(r, y + step)
+            active &= (column_norms(after) < column_norms(g)) | (sizes < before / 2)
+            y, g = np.where(active, y + step, y), np.where(active, after, g)
+            active &= sizes > EPS * column_norms(y)
+            if not active.any():
                 break
         y = orthogonal_part(y, self.kernel)
         gradient = column_norms(self.adjoint @ (r - self.D @ y))
