@@ -73,10 +73,14 @@ def with_balanced_kernel(
     values up to max(shape) eps norm(G) count as zero.
     """
     A_G, r = G.conj().T.tocsr() @ G, Z.shape[1]
+    level = max(G.shape) * eps * np.sqrt(inf_norm(A_G))
     K = lowest_sparse(A_G, r + 1, eps)[1]
     _, sigma, V = scipy.linalg.svd(G @ K, full_matrices=False)
-    zero = sigma <= max(G.shape) * eps * np.sqrt(inf_norm(A_G))
-    K = units[:, None] * (K @ V[zero].conj().T)[:, :r]
+    K = (K @ V[sigma <= level].conj().T)[:, :r]
+    # eigenvectors have errors of eps norm(A_G) / lambda with the first positive eigenvalue lambda;
+    # a step of least squares leaves eps times the root of this ratio
+    K -= Factors(A_G, level * np.sqrt(inf_norm(A_G))).solve(G.conj().T @ (G @ K))
+    K *= units[:, None]
     # every row of K times the inverse of a triangular factor is as accurate as that of K
     factor = scipy.linalg.qr(K, mode="r")[0][: K.shape[1]]
     K = scipy.linalg.solve_triangular(factor, K.T, trans="T").T

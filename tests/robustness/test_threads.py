@@ -244,6 +244,7 @@ def ratios():
 
 LARGE = {  # sizes for compiled kernels
     "products": products,
+    "products of blocks": products_of_blocks,
     **{
         f"coarsen, {kind}, {dtype.__name__}": functools.partial(coarsening_of, kind, dtype)
         for kind, dtype in zip(["internal", "principal", "basis", "internal"], DTYPES, strict=True)
@@ -268,7 +269,6 @@ PROBLEMS = LARGE | {
             "mixed": (np.arange(9) % 8, 1 + np.arange(23) % 6),
         }.items()
     },
-    "products of blocks": products_of_blocks,
     "ratios": ratios,
 }
 CONSTANTS = {  # of modules, so that small problems take the paths of large ones
