@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from scipy.sparse.linalg import splu, spsolve_triangular
+from scipy.sparse.linalg import splu
 
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen._kernels.operators import solve_factored
@@ -62,10 +62,11 @@ class Factors:
         if b.dtype.kind == "c" and self.pivots.dtype.kind != "c":
             return by_real_columns(self.solve, b)
         y = np.ascontiguousarray(b[self._rows], np.result_type(b, self.pivots))
-        if JIT_IS_OFF and len(y) > 200:  # as plain Python, the kernel would take minutes
-            y = spsolve_triangular(self._lower, y, unit_diagonal=True)
+        if JIT_IS_OFF and len(y) > 50:  # as plain Python, the kernel would take minutes
             x = np.empty_like(y)
-            x[self._rows] = spsolve_triangular(self._upper, y, lower=False)
+            for factor in (self._lower, self._upper):
+                y = splu(factor.tocsc(), permc_spec="NATURAL", diag_pivot_thresh=0.0).solve(y)
+            x[self._rows] = y
             return x
         factors = [(A.indptr, A.indices, A.data) for A in (self._lower, self._upper)]
         inverses = 1 / self.pivots
