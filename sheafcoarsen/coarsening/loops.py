@@ -3,13 +3,24 @@
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from sheafcoarsen._kernels import coarsening as kernels
 from sheafcoarsen._kernels.coarsening import Loops
 from sheafcoarsen._kernels.dense import workspace
-from sheafcoarsen._support import offsets, run_ranges, single_threaded_blas, zero_energy
+from sheafcoarsen._support import (
+    eps_of,
+    offsets,
+    ranges,
+    run_ranges,
+    scaled_norms,
+    single_threaded_blas,
+    zero_energy,
+    zero_level,
+)
 from sheafcoarsen.coarsening.realization import SERIAL_BELOW
 from sheafcoarsen.modes import LocalModes, Prolongation
+from sheafcoarsen.partition import Clusters
 from sheafcoarsen.sheaf import CellularSheaf
 
 
@@ -20,7 +31,11 @@ def spectral_loops(modes: LocalModes, least: np.ndarray) -> Loops:
     cluster a are always kept.
     """
     ranks, clusters = modes.ranks, modes.clusters
-    levels = zero_energy(clusters.dims, modes.prolongation.dtype, modes.operator_norms)
+    dtype = modes.prolongation.dtype
+    levels = np.maximum(
+        zero_energy(clusters.dims, dtype, modes.operator_norms),
+        _cancelled(modes.sheaf, clusters, dtype) ** 2,
+    )
     cluster = np.repeat(np.arange(len(ranks)), ranks)
     positive = modes.scores > levels[cluster]
     last = np.arange(len(cluster)) >= (modes.rank_offsets[1:] - least)[cluster]
@@ -30,10 +45,25 @@ def spectral_loops(modes: LocalModes, least: np.ndarray) -> Loops:
     starts = offsets(rows * ranks)
     row = np.arange(len(kept)) - offsets(rows)[:-1][cluster]
     column = kept - modes.rank_offsets[:-1][cluster]
-    factors = np.zeros(int(starts[-1]), modes.prolongation.dtype)
+    factors = np.zeros(int(starts[-1]), dtype)
     roots = np.where(positive[kept], np.sqrt(modes.scores[kept]), 0)
     factors[starts[cluster] + row * ranks[cluster] + column] = roots
     return Loops(rows, starts, factors)
+
+
+def _cancelled(sheaf: CellularSheaf, clusters: Clusters, dtype: npt.DTypeLike) -> np.ndarray:
+    """Return the norms up to which differences of the maps of loops are rounding, shape (K,).
+
+    They exceed the norm of L_a if the maps of all loops cancel and there is no other edge.
+    """
+    loops, norms = np.flatnonzero(np.equal(*sheaf.edges.T)), np.zeros(clusters.n_clusters)
+    maps = (sheaf.tail_data, sheaf.tail_offsets), (sheaf.head_data, sheaf.head_offsets)
+    for data, starts in maps if len(loops) else ():
+        lengths = starts[loops + 1] - starts[loops]
+        entries = np.abs(data[ranges(starts[loops], lengths)])
+        norm = scaled_norms(entries, np.repeat(np.arange(len(loops)), lengths), len(loops))
+        np.maximum.at(norms, clusters.labels[sheaf.edges[loops, 0]], norm)
+    return zero_level(clusters.dims, eps_of(dtype), norms)
 
 
 def factored_loops(R: Prolongation, least: np.ndarray) -> Loops:
@@ -70,7 +100,9 @@ def factored_loops(R: Prolongation, least: np.ndarray) -> Loops:
     traces, sizes = np.zeros(sheaf.n_vertices), np.zeros(K)
     kernels.internal_traces(f, clusters, energy.map_units, traces)
     np.maximum.at(sizes, clusters.labels, traces)
-    zero = zero_energy(np.maximum(dims, ranks), dtype, 1.0), sizes * energy.columns
+    rounding = zero_energy(np.maximum(dims, ranks).clip(min=1), dtype, 1.0)
+    cancelled = (_cancelled(sheaf, clusters, dtype) * energy.map_units) ** 2 / rounding
+    zero = rounding, np.maximum(sizes, cancelled) * energy.columns
     rows = np.zeros(K, np.int64)
 
     def factor(lo: int, hi: int) -> Any:

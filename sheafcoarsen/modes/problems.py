@@ -201,6 +201,9 @@ class LocalProblems:
                     c.dims, np.ones(K), None if self.whole is None else self.whole.spectra
                 ),
             )
+        if rule.needs_scores:  # rounding must not order the eigenvalues that are zero
+            zero = np.repeat(zero_energy(c.dims, self.sheaf.dtype, out.norms), c.dims)
+            out.scores[out.scores <= zero] = 0
         dims = self.kernel_dims(np.full(K, rule.needs_kernels))
         ties = np.sqrt(eps) * out.norms
         ties = np.repeat(ties, c.dims) if rule.needs_scores else ties[:0]

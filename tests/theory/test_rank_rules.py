@@ -19,7 +19,7 @@ from tests.support.helpers import (
     singular_values,
     size,
 )
-from tests.support.strategies import sheaves_with_partitions
+from tests.support.strategies import DTYPES, sheaves_with_partitions
 
 quiet = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 OPERATORS = st.sampled_from(["internal", "principal"])
@@ -313,6 +313,28 @@ def test_rounding_errors_of_a_cancelling_loop_do_not_count_as_rank(operator, n, 
     assert sc.local_modes(
         twice, sc.Partition(np.zeros(n, int)), sc.ranks.kernel(), operator
     ).ranks.tolist() == [1]
+
+
+@pytest.mark.parametrize("operator", ["internal", "oversampled", "basis"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_rounding_errors_of_cancelling_loops_do_not_become_coarse_loops(dtype, operator):
+    """The loops are all internal edges; L_a consists of their rounding errors."""
+    rng = np.random.default_rng(0)
+    Q = np.linalg.qr(rng.standard_normal((8, 3, 3)) + 1j * rng.standard_normal((8, 3, 3)))[0]
+    Q = (Q if np.dtype(dtype).kind == "c" else np.linalg.qr(Q.real)[0]).astype(dtype)
+    turns = np.concatenate([Q, np.zeros((4, 3, 3), dtype) + np.eye(3, dtype=dtype)])
+    turns[:8] = Q @ Q.conj().transpose(0, 2, 1)
+    edges = [*zip(range(8), range(8), strict=True), (0, 1), (1, 2), (5, 6), (6, 7)]
+    F = sc.CellularSheaf.connection(edges, turns)
+    assert sc.cohomology_dims(F)[0] == 12
+    P = sc.Partition(np.arange(8))
+    if operator == "basis":
+        C = sc.coarsen(F, P, basis=[np.eye(3, dtype=dtype)] * 8)
+    else:
+        C = sc.coarsen(F, P, sc.ranks.kernel(), local_operator=operator)
+    assert C.ranks.tolist() == [3] * 8
+    assert C.sheaf.n_edges == 4
+    assert sc.cohomology_dims(C.sheaf)[0] == 12
 
 
 def test_a_kernel_that_grows_under_new_maps_is_tied():

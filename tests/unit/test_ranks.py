@@ -10,6 +10,7 @@ import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, Partition
 from sheafcoarsen.ranks import Spectra, as_rule
 from tests.support.helpers import ties_allowed
+from tests.support.strategies import DTYPES
 
 DIMS = st.lists(st.integers(0, 9), max_size=6)
 
@@ -137,6 +138,16 @@ def test_budget_breaks_ties_by_cluster_index():
     ranks = sc.ranks.budget(600).ranks(spectra)
     np.testing.assert_array_equal(ranks[1::2], 1)
     np.testing.assert_array_equal(np.flatnonzero(ranks[::2]), np.arange(100))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_rounding_errors_do_not_order_eigenvalues_that_are_zero(dtype):
+    F = CellularSheaf.constant(nx.path_graph(24))
+    weights = np.random.default_rng(0).uniform(0.5, 2, F.n_edges).astype(dtype)
+    F, P = F.with_maps(weights, weights), Partition(np.arange(24) // 4)
+    with pytest.warns(sc.SingularProblemWarning):
+        M = sc.local_modes(F, P, sc.ranks.budget(3))
+    assert M.ranks.tolist() == [1, 1, 1, 0, 0, 0]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@ import pytest
 
 import sheafcoarsen as sc
 from sheafcoarsen.sections.equilibration import check_status, equilibrate
-from tests.support.helpers import assert_residual, same_subspace
+from tests.support.helpers import assert_residual, eps_of, same_subspace
+from tests.support.strategies import DTYPES
 from tests.unit.sections.test_global_sections import check_basis, neighbours
 
 
@@ -22,6 +23,24 @@ def test_sections_of_edges_scaled_over_six_decades():
     assert S.h0 == T.h0 == 3
     assert len(T.levels) == 2
     assert same_subspace(check_basis(G, T), S.basis, condition=1e3)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("axis", [False, True])
+def test_stalks_with_small_maps_do_not_magnify_rounding_errors_of_loops(dtype, axis):
+    """Both maps of a loop agree up to rounding, or along the only direction of other maps."""
+    rng, h0 = np.random.default_rng(0), []
+    for small in 10.0 ** -np.arange(4) if eps_of(dtype) > 1e-10 else 10.0 ** -np.arange(8):
+        Q = np.linalg.qr(rng.standard_normal((3, 3)))[0].astype(dtype)
+        turn = np.diag([1, -1, -1] if axis else [1, 1, 1]).astype(dtype)
+        loop = Q @ turn @ Q.conj().T, np.eye(3, dtype=dtype)
+        others = [(s * Q[:, :1].conj().T).astype(dtype) for s in (small, 1.0)]
+        across = Q[:, 1:2].conj().T.astype(dtype)
+        maps = [loop[0], others[0], across], [loop[1], others[1], across]
+        F = sc.CellularSheaf([[0, 0], [0, 1], [0, 1]], *maps, vertex_dims=[3, 3])
+        h0.append(sc.cohomology_dims(F)[0])
+    # the loop with an axis leaves x_0 = t q_1, the others fix two of the three numbers of x_1
+    assert h0 == [2 if axis else 4] * len(h0)
 
 
 @pytest.mark.parametrize("condition", [1e4, 1e6, 1e8])
