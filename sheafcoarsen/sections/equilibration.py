@@ -93,7 +93,6 @@ def equilibrate(F: CellularSheaf, eps: float) -> tuple[CellularSheaf, Stalks]:
     run_ranges(
         lambda lo, hi: kernels.scale_edges(lo, hi, f, *scaled), costs, serial_below=SERIAL_BELOW
     )
-    _clear_rounding(F, scaled[0], eps)
     f = f._replace(tail_data=scaled[0], head_data=scaled[1])
     bases = _vertex_bases(F, f, eps)
     clusters = clusters_of(F, Partition(np.arange(F.n_vertices)))
@@ -107,23 +106,6 @@ def equilibrate(F: CellularSheaf, eps: float) -> tuple[CellularSheaf, Stalks]:
         lambda lo, hi: multiply_maps(lo, hi, f, W, starts, maps), costs, serial_below=SERIAL_BELOW
     )
     return trusted_sheaf(F.edges, bases.ranks, F.edge_dims, *maps), stalks
-
-
-def _clear_rounding(F: CellularSheaf, differences: np.ndarray, eps: float) -> None:
-    """Set singular values of loops that are rounding of A - B to zero; [A | -B] has norm 1.
-
-    Otherwise a stalk with small maps at other edges would magnify them.
-    """
-    loops = np.flatnonzero(np.equal(*F.edges.T))
-    shapes = np.stack([F.edge_dims[loops], F.vertex_dims[F.edges[loops, 0]]], axis=1)
-    for n, d in np.unique(shapes[shapes.min(axis=1, initial=1) > 0], axis=0).tolist():
-        which = loops[(shapes == (n, d)).all(axis=1)]
-        entries = F.tail_offsets[which, None] + np.arange(n * d)
-        sigma = np.linalg.svd(differences[entries].reshape(-1, n, d), compute_uv=False)
-        entries = entries[sigma[:, -1] <= 10 * d * eps]
-        U, sigma, V = np.linalg.svd(differences[entries].reshape(-1, n, d), full_matrices=False)
-        sigma = np.where(sigma <= 10 * d * eps, 0, sigma)
-        differences[entries] = ((U * sigma[:, None]) @ V).reshape(-1, n * d)
 
 
 def _vertex_bases(F: CellularSheaf, f: Any, eps: float) -> kernels.StalkBases:

@@ -57,17 +57,17 @@ def scale_edges(lo, hi, f, tail, head):
 def stack_maps(v, f, incident, workspace):
     """Write the triangular factor of the maps at vertex v to ``workspace.stack``.
 
-    Returns its number of rows and the squared Frobenius norm of the maps, for loops before the
-    subtraction.
+    Returns its number of rows, its squared Frobenius norm, and that of the maps, in which each loop
+    counts as 1, the squared norm before the subtraction.
     """
     stack, column, row = workspace.stack, workspace.column, workspace.row
-    d, filled, square = f.vertex_dims[v], 0, 0.0
+    d, filled, square, loops, differences = f.vertex_dims[v], 0, 0.0, 0, 0.0
     for k in range(incident.starts[v], incident.starts[v + 1]):
         e, end = incident.halves[k] >> 1, incident.halves[k] & 1
         data = f.tail_data if end == 0 else f.head_data
         begin = f.tail_offsets[e] if end == 0 else f.head_offsets[e]
-        if f.edges[e, 0] == f.edges[e, 1]:
-            square += 1.0
+        is_loop = f.edges[e, 0] == f.edges[e, 1]
+        loops += is_loop
         for q in range(f.edge_dims[e]):
             if filled == stack_height(d):
                 triangular_factor(stack, filled, d, column, row)
@@ -75,10 +75,13 @@ def stack_maps(v, f, incident, workspace):
             for i in range(d):
                 x = data[begin + q * d + i]
                 stack[filled * d + i] = x
-                square += float(abs(x)) ** 2
+                if is_loop:
+                    differences += float(abs(x)) ** 2
+                else:
+                    square += float(abs(x)) ** 2
             filled += 1
     triangular_factor(stack, filled, d, column, row)
-    return min(filled, d), square
+    return min(filled, d), square + differences, square + loops
 
 
 @kernel
@@ -95,13 +98,15 @@ def find_vertex_bases(lo, hi, f, incident, eps, workspace, bases):
     regular = 1e4
     for v in range(lo, hi):
         d, at = f.vertex_dims[v], starts[v]
-        filled, square = stack_maps(v, f, incident, workspace)
-        ranks[v], sizes[v] = d, square
+        filled, square, given = stack_maps(v, f, incident, workspace)
+        ranks[v], sizes[v] = d, given
         for i in range(d * d):
             V[at + i] = 0
         for i in range(d):
             V[at + i * d + i] = 1
-        if filled == d and inverse_of_triangular(stack, d, W[at:]) < regular:
+        zero = 10 * d * eps * math.sqrt(given)
+        large = math.sqrt(square) > regular * zero  # else all maps may be rounding errors of loops
+        if large and filled == d and inverse_of_triangular(stack, d, W[at:]) < regular:
             continue
         for i in range(filled * d):
             lapack.a[i] = stack[i]
@@ -109,10 +114,9 @@ def find_vertex_bases(lo, hi, f, incident, eps, workspace, bases):
             return v
         for j in range(d):
             sigma = float(lapack.w[j]) if j < filled else 0.0
-            zero = sigma <= 10 * d * eps * math.sqrt(square)
-            if zero:
+            if sigma <= zero:
                 ranks[v] = min(ranks[v], j)
             for i in range(d):
                 V[at + i * d + j] = lapack.z[j * d + i]
-                W[at + i * d + j] = 0 if zero else lapack.z[j * d + i] / sigma
+                W[at + i * d + j] = 0 if sigma <= zero else lapack.z[j * d + i] / sigma
     return -1
