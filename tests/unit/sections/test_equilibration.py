@@ -5,7 +5,7 @@ import pytest
 
 import sheafcoarsen as sc
 from sheafcoarsen.sections.equilibration import check_status, equilibrate
-from tests.support.helpers import assert_residual, eps_of, same_subspace
+from tests.support.helpers import assert_residual, same_subspace
 from tests.support.strategies import DTYPES
 from tests.unit.sections.test_global_sections import check_basis, neighbours
 
