@@ -334,37 +334,36 @@ class G2oLines:
                 continue
             if fields[0] not in tags:
                 raise file_error(path, number, _about_unknown(fields[0], landmarks))
-            self._take(number, fields, tags[fields[0]])
+            tag, (kind, dim, n_ids, n_poses, n_numbers, n_information) = fields[0], tags[fields[0]]
+            self.dim = self.dim or dim
+            if dim != self.dim:
+                message = (
+                    f"{tag} in a file that began with SE{self.dim}; all poses must be of one kind"
+                )
+                raise file_error(path, number, message)
+            count = n_ids + n_numbers + n_information
+            if len(fields) != 1 + count:
+                ids = {1: "a vertex id", 2: "2 vertex ids", 3: "2 vertex ids, an offset id"}
+                what = "pose" if n_poses == n_ids else "place"
+                parts = f"{ids[n_ids]}, {n_numbers} of the {what}"
+                if n_information:
+                    parts += f", {n_information} of the information matrix"
+                message = f"{tag} needs {count} numbers ({parts}), got {len(fields) - 1}"
+                raise file_error(path, number, message)
+            names, numbers = fields[1 : 1 + n_ids], fields[1 + n_ids :]
+            information = numbers[n_numbers:]
+            if tag == "EDGE2":  # TORO writes xx, xy, yy, tt, xt, yt, where t is the angle
+                information = [information[k] for k in (0, 1, 4, 2, 5, 3)]
+            table: Table = getattr(self, kind)
+            table.tags.append(tag)
+            table.first.append(len(self.ids.words))
+            self.ids.add(number, names[:n_poses])
+            table.marks.add(number, names[n_poses:2])
+            table.numbers.add(number, numbers[:n_numbers])
+            table.information.add(number, information)
         if not self.dim:
             message = f"not a g2o file: no line begins with one of {', '.join(POSE_TAGS)}"
             raise file_error(path, None, message)
-
-    def _take(self, number: int, fields: list[str], layout: Layout) -> None:
-        """Append the words of one line to the table of its kind."""
-        tag, (kind, dim, n_ids, n_poses, n_numbers, n_information) = fields[0], layout
-        self.dim = self.dim or dim
-        if dim != self.dim:
-            message = f"{tag} in a file that began with SE{self.dim}; all poses must be of one kind"
-            raise file_error(self.path, number, message)
-        count = n_ids + n_numbers + n_information
-        if len(fields) != 1 + count:
-            parts = {1: "a vertex id", 2: "2 vertex ids", 3: "2 vertex ids, an offset id"}[n_ids]
-            parts += f", {n_numbers} of the {'pose' if n_poses == n_ids else 'place'}"
-            if n_information:
-                parts += f", {n_information} of the information matrix"
-            message = f"{tag} needs {count} numbers ({parts}), got {len(fields) - 1}"
-            raise file_error(self.path, number, message)
-        ids, numbers = fields[1 : 1 + n_ids], fields[1 + n_ids :]
-        information = numbers[n_numbers:]
-        if tag == "EDGE2":  # TORO writes xx, xy, yy, tt, xt, yt, where t is the angle
-            information = [information[k] for k in (0, 1, 4, 2, 5, 3)]
-        table: Table = getattr(self, kind)
-        table.tags.append(tag)
-        table.first.append(len(self.ids.words))
-        self.ids.add(number, ids[:n_poses])
-        table.marks.add(number, ids[n_poses:2])
-        table.numbers.add(number, numbers[:n_numbers])
-        table.information.add(number, information)
 
 
 def _about_unknown(tag: str, landmarks: bool) -> str:

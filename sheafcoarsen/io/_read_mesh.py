@@ -245,9 +245,6 @@ TYPES = {
 }
 """Numpy names of the PLY number types."""
 
-FORMATS = {"ascii": "", "binary_little_endian": "<", "binary_big_endian": ">"}
-"""Byte order of each format; empty for text."""
-
 CORNERS = ("vertex_indices", "vertex_index")
 """Possible names of the list of a face's vertices."""
 
@@ -300,7 +297,8 @@ def read_ply(path: str) -> Mesh:
 
 
 def _ply_header(path: str, stream: io.BytesIO) -> tuple[str, list[_Element], int]:
-    """Parse the lines up to end_header; return byte order, elements, and the number of lines."""
+    """Return the byte order (empty for text), the elements, and the number of header lines."""
+    orders = {"ascii": "", "binary_little_endian": "<", "binary_big_endian": ">"}
     elements: list[_Element] = []
     order, number = None, 0
     while (line := stream.readline()).endswith(b"\n"):
@@ -310,10 +308,10 @@ def _ply_header(path: str, stream: io.BytesIO) -> tuple[str, list[_Element], int
                 pass
             case ["end_header", *_]:
                 break
-            case ["format", name, *_] if name in FORMATS:
-                order = FORMATS[name]
+            case ["format", name, *_] if name in orders:
+                order = orders[name]
             case ["format", *_]:
-                message = f"the format must be one of {', '.join(FORMATS)}, got {words[1:]}"
+                message = f"the format must be one of {', '.join(orders)}, got {words[1:]}"
                 raise file_error(path, number, message)
             case ["element", name, count] if count.isascii() and count.isdigit():
                 if name in (element.name for element in elements):

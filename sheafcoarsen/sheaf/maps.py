@@ -206,8 +206,6 @@ def random_orthonormal(
     rng: np.random.Generator, count: int, rows: int, cols: int, dtype: np.dtype
 ) -> np.ndarray:
     """Return ``count`` uniformly distributed matrices with orthonormal columns, cols <= rows."""
-    if count * cols == 0:
-        return np.zeros((count, rows, cols), dtype)
     q, r = np.linalg.qr(_normal(rng, (count, rows, cols), dtype))
     diagonal = np.einsum("eii->ei", r)
     return q * (diagonal / np.abs(diagonal))[:, None, :]  # makes the distribution uniform
