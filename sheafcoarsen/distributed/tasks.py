@@ -30,13 +30,7 @@ from sheafcoarsen.distributed.location import (
     without_checksum,
 )
 from sheafcoarsen.distributed.plan import sorted_by
-from sheafcoarsen.modes import (
-    LocalOperator,
-    Prolongation,
-    Whole,
-    block_layout,
-    local_problems,
-)
+from sheafcoarsen.modes import LocalOperator, Prolongation, Whole, block_layout, local_problems
 from sheafcoarsen.partition import Partition, clusters_of
 from sheafcoarsen.ranks import Rule
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf

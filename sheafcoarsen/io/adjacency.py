@@ -102,12 +102,7 @@ def _banner(path: str, line: str) -> tuple[bool, bool, bool]:
 
 
 def _entries(
-    path: str,
-    n: int,
-    body: list[tuple[int, str]],
-    coordinate: bool,
-    pattern: bool,
-    symmetric: bool,
+    path: str, n: int, body: list[tuple[int, str]], coordinate: bool, pattern: bool, symmetric: bool
 ) -> tuple[EdgeList, np.ndarray]:
     """Return the entries of both triangles, and their line numbers."""
     ends = Words(path, "a row or column")

@@ -63,12 +63,7 @@ from sheafcoarsen.sheaf.maps import (
     random_orthonormal,
     stalk_dims,
 )
-from sheafcoarsen.sheaf.properties import (
-    Topology,
-    check_same_topology,
-    same_array,
-    same_topology,
-)
+from sheafcoarsen.sheaf.properties import Topology, check_same_topology, same_array, same_topology
 
 __all__ = [
     "CellularSheaf",

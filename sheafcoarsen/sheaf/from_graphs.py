@@ -150,11 +150,7 @@ class FromGraphs(Views):
 
     @classmethod
     def diagonal(
-        cls,
-        graph: GraphLike,
-        tail: EdgeValues,
-        head: EdgeValues,
-        n_vertices: int | None = None,
+        cls, graph: GraphLike, tail: EdgeValues, head: EdgeValues, n_vertices: int | None = None
     ) -> Self:
         """Build a sheaf with diagonal maps.
 

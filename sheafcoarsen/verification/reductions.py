@@ -9,13 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, eye_array
 
-from sheafcoarsen._support import (
-    RESIDUAL_LIMIT,
-    eps_of,
-    norms_by,
-    range_of_blocks,
-    scaled_norms,
-)
+from sheafcoarsen._support import RESIDUAL_LIMIT, eps_of, norms_by, range_of_blocks, scaled_norms
 from sheafcoarsen.elimination import Elimination
 from sheafcoarsen.operators import coboundary, laplacian
 from sheafcoarsen.sections import global_sections
