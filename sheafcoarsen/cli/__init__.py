@@ -4,8 +4,8 @@
     The commands ``sheafcoarsen coarsen | store | eliminate | synchronize | modes | levels |
     info | verify | compile | demo``. Exit status 0; 1 if a check failed; 2 for bad input, with
     one line on standard error.
-``answers``
-    Lowest modes, a hierarchy of levels, and certified poses from a file of relative ones.
+``parser``
+    The options of all commands.
 ``inputs``, ``outputs``
     Input files and standard input; text, JSON and output files.
 ``stores``

@@ -1,8 +1,7 @@
-"""The commands of ``sheafcoarsen``, their options, and what they print."""
+"""The commands of ``sheafcoarsen``, and what they print."""
 
 import argparse
 import contextlib
-import importlib.metadata
 import logging
 import os
 import shlex
@@ -11,24 +10,15 @@ import tempfile
 import time
 import warnings
 from collections.abc import Iterator
-from typing import Any, NoReturn
+from typing import Any
 
 import networkx as nx
 import numpy as np
 
 from sheafcoarsen import distributed as dist
-from sheafcoarsen._support import counted, tables
-from sheafcoarsen.cli.answers import (
-    answer_options,
-    pose_options,
-    show_levels,
-    show_modes,
-    synchronize_file,
-    typed_rank,
-)
+from sheafcoarsen._support import counted, output_path, replacing, tables
 from sheafcoarsen.cli.compilation import SCALARS, compile_kernels
 from sheafcoarsen.cli.inputs import (
-    graph_options,
     is_mesh,
     is_store,
     read,
@@ -42,182 +32,27 @@ from sheafcoarsen.cli.outputs import (
     facts,
     print_json,
     show,
-    show_coarsening,
+    show_files,
     show_losses,
     show_times,
     write_result,
 )
-from sheafcoarsen.cli.stores import (
-    about_store,
-    coarsen_store,
-    print_checks,
-    store_options,
-)
-from sheafcoarsen.coarsening import Coarsening, coarsen, energy_ledger
+from sheafcoarsen.cli.parser import command_parser
+from sheafcoarsen.cli.stores import about_store, coarsen_store, print_checks
+from sheafcoarsen.coarsening import Coarsening, coarsen, energy_ledger, growth_of
 from sheafcoarsen.elimination import eliminate
-from sheafcoarsen.hierarchy import Hierarchy
-from sheafcoarsen.html_report import smooth_cochain, stage
-from sheafcoarsen.io import Level, read_mesh
-from sheafcoarsen.modes import OPERATORS, compute_modes, local_operator_of, warn_if_sections_lost
-from sheafcoarsen.partition import METHODS, Method, Weights, select
+from sheafcoarsen.gallery import vertex_areas
+from sheafcoarsen.hierarchy import Hierarchy, coarsen_levels
+from sheafcoarsen.html_report import smooth_cochain, stage, worst_edges, write_report
+from sheafcoarsen.io import Level, read_g2o, read_mesh, write_g2o
+from sheafcoarsen.modes import compute_modes, local_operator_of, warn_if_sections_lost
+from sheafcoarsen.operators import normalize
+from sheafcoarsen.partition import Method, Weights, select
 from sheafcoarsen.quality import spectral_quality
 from sheafcoarsen.sheaf import CellularSheaf, component_count
-from sheafcoarsen.synchronization import PoseGraph
+from sheafcoarsen.solve import eigenmodes
+from sheafcoarsen.synchronization import PoseGraph, synchronize
 from sheafcoarsen.verification import verify
-
-
-class _Parser(argparse.ArgumentParser):
-    """An argument parser that reports errors in one line."""
-
-    def error(self, message: str) -> NoReturn:
-        raise ValueError(f"{message} (see {self.prog} --help)".replace("\n", " "))
-
-    # by default, a subparser leaves it to its parent to report unknown arguments
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        known, unknown = super().parse_known_args(args, namespace)
-        if unknown:
-            self.error(f"unrecognized arguments: {' '.join(unknown)}")
-        return known, unknown
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
-        prog="sheafcoarsen",
-        description="Coarsen cellular sheaves and check the theory on the result.",
-        epilog="The first run compiles numerical kernels, for a quarter of a minute.",
-    )
-    parser.add_argument(
-        "--version", action="version", version=importlib.metadata.version("sheafcoarsen")
-    )
-    commands = parser.add_subparsers(dest="command", required=True, parser_class=_Parser)
-    inputs = (
-        "an .npz of this library (of a hierarchy: its coarsest sheaf), a pose graph .g2o, a mesh "
-        ".off, .obj, .ply (its tangent bundle), or a graph: .mtx, .graph, edge list, .graphml, "
-        ".gml; each also .gz; - for standard input, whose format is seen from its content (not "
-        ".graph)"
-    )
-
-    graph = _Parser(add_help=False)
-    graph_options(graph)
-    given = _Parser(add_help=False, parents=[graph])
-    given.add_argument("input", metavar="INPUT", help=inputs)
-    saved, reported = _Parser(add_help=False), _Parser(add_help=False)
-    saved.add_argument("-o", "--out", metavar="FILE.npz", help="save the result here")
-    reported.add_argument(
-        "--report", metavar="FILE.html", help="write an HTML report here; needs matplotlib"
-    )
-    outputs = [given, saved, reported]
-
-    coarse = commands.add_parser("coarsen", parents=outputs, help="coarsen a sheaf or a graph")
-    _coarsening_options(coarse, required=True)
-    store_options(coarse)
-    coarse.set_defaults(run=_coarsen)
-
-    stored = commands.add_parser(
-        "store", parents=[given], help="write a sheaf into a store, for coarsen --store"
-    )
-    stored.add_argument("folder", metavar="FOLDER", help="a new folder, or a URL for fsspec")
-    stored.set_defaults(run=_store)
-
-    remove = commands.add_parser(
-        "eliminate",
-        parents=outputs,
-        help="eliminate leaves and chains exactly, which gives a smaller equivalent sheaf",
-    )
-    remove.add_argument(
-        "--keep",
-        metavar="FILE",
-        help="a text file of vertices to retain, names or indices separated by white space",
-    )
-    remove.add_argument(
-        "--max-neighbors",
-        type=int,
-        default=2,
-        metavar="N",
-        help="largest degree of an eliminated vertex (default 2; more for connections only)",
-    )
-    remove.set_defaults(run=_eliminate)
-
-    poses = commands.add_parser(
-        "synchronize", parents=[reported], help="find and certify the poses of a pose graph"
-    )
-    pose_options(poses)
-    poses.set_defaults(run=synchronize_file)
-
-    modes = commands.add_parser(
-        "modes", parents=[given, saved], help="find the lowest modes of a sheaf"
-    )
-    modes.set_defaults(run=show_modes)
-    levels = commands.add_parser("levels", parents=outputs, help="coarsen into several levels")
-    levels.set_defaults(run=show_levels)
-    answer_options(modes, levels)
-
-    info = commands.add_parser("info", parents=[given], help="describe a file, a mesh or a store")
-    info.set_defaults(run=_info)
-
-    check = commands.add_parser(
-        "verify", parents=[graph], help="check every statement of the theory on a coarsening"
-    )
-    check.add_argument(
-        "input",
-        metavar="INPUT",
-        help="an .npz or a store that holds a coarsening; or any file with coarsen's options; "
-        "- for standard input",
-    )
-    _coarsening_options(check, required=False)
-    check.set_defaults(run=_verify)
-
-    ahead = commands.add_parser(
-        "compile",
-        help="compile numerical kernels ahead of their first use, for images and clusters",
-    )
-    ahead.add_argument(
-        "--all", action="store_true", help="all kernels, for single precision and complex maps too"
-    )
-    ahead.set_defaults(run=_compile)
-
-    demo = commands.add_parser(
-        "demo", help="coarsen a real graph that ships with networkx, and verify the result"
-    )
-    demo.set_defaults(run=_demo)
-
-    for command in (coarse, remove, modes, levels, info, check):
-        command.add_argument("--json", action="store_true", help="print JSON instead of text")
-    coarse.add_argument(
-        "-v",
-        "--verbose",
-        action="store_true",
-        help="also print what a random cochain loses, line by line",
-    )
-    for command in commands.choices.values():
-        command.add_argument("-q", "--quiet", action="store_true", help="print nothing but errors")
-    return parser
-
-
-def _coarsening_options(parser: argparse.ArgumentParser, *, required: bool) -> None:
-    parser.add_argument(
-        "-k", "--clusters", type=int, metavar="K", required=required, help="number of clusters"
-    )
-    parser.add_argument(
-        "-r",
-        "--rank",
-        type=typed_rank,
-        metavar="R",
-        required=required,
-        help="modes kept per cluster: a number, kernel or budget:N",
-    )
-    parser.add_argument("--method", choices=METHODS, help="how to choose clusters (default auto)")
-    parser.add_argument(
-        "--weights",
-        choices=("graph", "sheaf"),
-        help="of edges, for choosing clusters: graph (default) counts every edge of a sheaf as 1, "
-        "sheaf takes the norms of its maps, so that strong ties, or the weights of a graph file, "
-        "stay in clusters",
-    )
-    parser.add_argument(
-        "--local-operator", choices=tuple(OPERATORS), help="default internal; see local_modes"
-    )
-    parser.add_argument("--seed", type=int, help="for the choice of clusters (default 0)")
 
 
 def _make(args: argparse.Namespace, times: dict[str, float]) -> Coarsening:
@@ -246,7 +81,16 @@ def _coarsen(args: argparse.Namespace) -> int:
     C = _make(args, times)
 
     def show_result() -> None:
-        show_coarsening(C)
+        n_loops = C.sheaf.n_edges - C.n_crossing_edges
+        print(f"fine    {describe(C.fine)}")
+        print(f"coarse  {describe(C.sheaf)} ({C.n_crossing_edges} crossing, {n_loops} loops)")
+        if note := growth_of(C):
+            print(f"note    {note}")
+        if C.modes is not None and C.modes.tied.any():
+            print(
+                f"note    the cut splits a multiple eigenvalue in {int(C.modes.tied.sum())} of "
+                f"{len(C.ranks)} clusters, where the coarse space is not unique"
+            )
         if args.verbose:
             show_losses(C)
         show_times(times)
@@ -302,6 +146,95 @@ def _eliminate(args: argparse.Namespace) -> int:
         show_times(times)
 
     return write_result(args, K, times, show_result, seconds=times)
+
+
+def _modes(args: argparse.Namespace) -> int:
+    """Print the lowest eigenvalues of L, normalized if asked, and save them with eigenvectors."""
+    check_outputs(args, (".npz",))
+    sheaf = read_sheaf(args)
+    mass: np.ndarray | None = None
+    if args.normalize:
+        sheaf = normalize(sheaf)
+    elif is_mesh(args.input):
+        points, faces = read_mesh(args.input)
+        if faces.shape[1] == 3:  # areas suit only cotan weights, which triangles have
+            mass = vertex_areas(points, faces)
+    E = eigenmodes(sheaf, args.k, mass=mass, seed=args.seed, progress=args.progress)
+    if args.out is not None:
+        with replacing(output_path(args.out)) as stream:
+            arrays: dict[str, Any] = {
+                "values": E.values,
+                "vectors": E.vectors,
+                "residuals": E.residuals,
+            }
+            if sheaf.vertex_labels is not None:
+                arrays["vertex_labels"] = np.array([str(label) for label in sheaf.vertex_labels])
+            np.savez(stream, **arrays)
+    if args.json:
+        print_json(facts(E) | {"out": args.out, "report": None})
+        return 0
+    print(E)
+    if mass is not None:
+        print("modes of L x = t M x, with cotan weights in L and the areas of the vertices in M")
+    for value, residual in zip(E.values.tolist(), E.residuals.tolist(), strict=True):
+        print(f"{value:>16.8g}  residual {residual:.1e}")
+    show_files(args)
+    return 0
+
+
+def _levels(args: argparse.Namespace) -> int:
+    """Coarsen into several levels, print their sizes, and save the hierarchy."""
+    check_outputs(args, (".npz",))
+    sheaf = read_sheaf(args)
+    rank = int(sheaf.vertex_dims.max(initial=1)) if args.rank is None else args.rank
+    H = coarsen_levels(sheaf, rank=rank, seed=args.seed, progress=args.progress)
+    return write_result(args, H, {}, lambda: print(H))
+
+
+def _synchronize(args: argparse.Namespace) -> int:
+    """Compute the poses of a pose graph file, certify, print and write them."""
+    check_outputs(args, (".g2o", ".g2o.gz"))
+    times: dict[str, float] = {}
+    with stage(times, "read"):
+        G = read_g2o(args.input, poses=True)
+    with stage(times, "synchronize"):
+        S = synchronize(G, refine=True, robust="tls" if args.robust else None)
+    with stage(times, "certify"):
+        Z = S.certify()
+    if args.out is not None:
+        with stage(times, "write"):
+            write_g2o(args.out, G if S.weights is None else G.subset(S.weights > 0.5), S)
+    if args.report is not None:
+        name, before = os.path.basename(args.input), dict(times)
+        with stage(times, "report"):
+            write_report(S, args.report, name, args.typed, before)
+    print(G)
+    stopped = "" if S.converged else ", not converged"
+    steps = f"{len(S.costs) - 1} steps{stopped}"
+    print(f"cost    {S.costs[0]:.6g} at the start, {S.cost:.9g} after {steps}")
+    verdict = "no poses cost less"
+    if not Z.is_optimal:
+        verdict = "NOT certified: perhaps a local minimum"
+        if not args.robust:
+            verdict += ", or measurements contradict each other: try --robust"
+    print(f"bound   {Z.lower_bound:.9g}: {verdict}")
+    if S.weights is not None:
+        unsaved = "" if args.out is None else f", also of {tables.printable(args.out)}"
+        print(f"left    {S._n_left_out:,} of {S.n_edges:,} measurements out{unsaved}")
+        if S.landmarks is not None:
+            print("        sightings of landmarks are never left out")
+    fit = ": standard deviations of a second, robust fit"
+    print(f"worst edges{fit if S.weights is None and S.landmarks is None else ''}")
+    rows = worst_edges(S)
+    widths = [max(len(str(row[k])) for row in rows) for k in range(len(rows[0]))]
+    for row in rows:
+        cells = (str(cell).rjust(width) for cell, width in zip(row, widths, strict=True))
+        print("  " + tables.printable("  ".join(cells)).rstrip())
+    show_times(times)
+    show_files(args)
+    if args.quiet and not Z.is_optimal:
+        print(f"sheafcoarsen: the map is {verdict}", file=sys.stderr)
+    return 0
 
 
 def _info(args: argparse.Namespace) -> int:
@@ -442,10 +375,22 @@ def main(argv: list[str] | None = None) -> int:
     """Run a command; return its exit status: 0, 1 if a check failed, 2 for invalid input."""
     try:
         words = sys.argv[1:] if argv is None else argv
-        args = _parser().parse_args(words)
+        args = command_parser().parse_args(words)
         args.typed = shlex.join(["sheafcoarsen", *words])
+        run = {
+            "coarsen": _coarsen,
+            "store": _store,
+            "eliminate": _eliminate,
+            "synchronize": _synchronize,
+            "modes": _modes,
+            "levels": _levels,
+            "info": _info,
+            "verify": _verify,
+            "compile": _compile,
+            "demo": _demo,
+        }[args.command]
         with _surroundings(args):
-            return args.run(args)
+            return run(args)
     except BrokenPipeError:  # the reader of our output has exited
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115
         return 0

@@ -1,4 +1,4 @@
-"""Input files of commands: their options, standard input, and meshes."""
+"""Input files of commands, standard input, and meshes."""
 
 import argparse
 import gzip
@@ -30,22 +30,6 @@ FORMATS = {
 """Pattern of the first bytes of a file, by extension. Any other content is an edge list."""
 
 
-def graph_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options for graph files."""
-    parser.add_argument("--dim", type=int, help="stalk dimension for a graph (default 1)")
-    parser.add_argument(
-        "--vertices",
-        type=int,
-        metavar="N",
-        help="for an edge list with isolated last vertices, or with gaps in its numbering",
-    )
-    parser.add_argument(
-        "--signed",
-        action="store_true",
-        help="for a graph with negative weights: use the signed Laplacian",
-    )
-
-
 def refuse_options(args: argparse.Namespace, options: Iterable[str], message: str) -> None:
     """Raise an error with a message for the first of some options that was passed."""
     for option in options:
@@ -65,7 +49,11 @@ def read(args: argparse.Namespace, poses: bool = False) -> Saved | PoseGraph:
     if is_store(path):
         raise ValueError(f"{path} is not a file: for a store, use coarsen --store, info or verify")
     plain = path.lower().removesuffix(".gz")
-    head = _first_bytes(path)
+    try:
+        with open(path, "rb") as stream:
+            head = stream.read(64)
+    except OSError:
+        head = b""  # the reader reports the error
     ours = plain.endswith(".npz") or head.startswith(b"PK\x03\x04")
     toro = plain.endswith(".graph") and re.match(FORMATS[".g2o"], head)
     if ours or toro or plain.endswith((".g2o", *MESHES)):
@@ -93,15 +81,6 @@ def read(args: argparse.Namespace, poses: bool = False) -> Saved | PoseGraph:
         points, faces = read_mesh(path)
         return tangent_bundle(points, faces, weights="cotan" if faces.shape[1] == 3 else "uniform")
     return read_graph(path, 1 if dim is None else dim, args.signed, args.vertices)
-
-
-def _first_bytes(path: str) -> bytes:
-    """Return the first bytes of a file, by which its format is recognized."""
-    try:
-        with open(path, "rb") as stream:
-            return stream.read(64)
-    except OSError:
-        return b""  # the reader reports the error
 
 
 def read_sheaf(args: argparse.Namespace) -> CellularSheaf:

@@ -11,7 +11,7 @@ import numpy as np
 from sheafcoarsen import distributed as dist
 from sheafcoarsen._support import check_matplotlib, counted, output_path, tables
 from sheafcoarsen.cli.inputs import is_mesh
-from sheafcoarsen.coarsening import Coarsening, energy_ledger, growth_of
+from sheafcoarsen.coarsening import Coarsening, energy_ledger
 from sheafcoarsen.elimination import Elimination
 from sheafcoarsen.hierarchy import Hierarchy
 from sheafcoarsen.html_report import SMOOTHING_STEPS, smooth_cochain, stage, write_report
@@ -91,20 +91,6 @@ def describe(sheaf: CellularSheaf) -> str:
         f"{sheaf.n_vertices} vertices (stalks {dims}), {sheaf.n_edges} edges, dim C^0 "
         f"{sheaf.dim_c0}, dim C^1 {sheaf.dim_c1}, {sheaf.dtype}"
     )
-
-
-def show_coarsening(C: Coarsening) -> None:
-    """Print the sizes of both sheaves."""
-    n_loops = C.sheaf.n_edges - C.n_crossing_edges
-    print(f"fine    {describe(C.fine)}")
-    print(f"coarse  {describe(C.sheaf)} ({C.n_crossing_edges} crossing, {n_loops} loops)")
-    if note := growth_of(C):
-        print(f"note    {note}")
-    if C.modes is not None and C.modes.tied.any():
-        print(
-            f"note    the cut splits a multiple eigenvalue in {int(C.modes.tied.sum())} of "
-            f"{len(C.ranks)} clusters, where the coarse space is not unique"
-        )
 
 
 def show_losses(C: Coarsening) -> None:

@@ -16,20 +16,6 @@ from sheafcoarsen.partition import Method, select
 from sheafcoarsen.verification import Verification
 
 
-def store_options(coarse: argparse.ArgumentParser) -> None:
-    """Add the options of ``coarsen`` for stores."""
-    coarse.add_argument(
-        "--store",
-        metavar="OUT",
-        help="INPUT is a store (sheafcoarsen store makes one): coarsen it shard by shard into OUT; "
-        "the same command resumes an unfinished run",
-    )
-    coarse.add_argument("--shards", type=int, metavar="S", help="with --store: number of shards")
-    coarse.add_argument(
-        "--scheduler", metavar="ADDRESS", help="with --store: a Dask scheduler, tcp://host:8786"
-    )
-
-
 def coarsen_store(args: argparse.Namespace, seed: int) -> int:
     """Coarsen a store into another store, and check the result."""
     options = ("out", "report", "dim", "vertices", "signed")

@@ -22,15 +22,16 @@ The modules, in the order in which data flows:
 ``location``, ``arrays``
     Locations of stores, and their blobs and notes; arrays in Zarr format, or several in one blob.
 ``header``, ``_open_store``, ``_write_store``
-    Attributes of a store; reading a stored sheaf part by part; writing a store.
+    Attributes of a store; reading a stored sheaf, and applying its operators, part by part; writing
+    a store.
     The schema is in docs/guides/distributed.md.
 ``plan``, ``_estimate``
     The plan of a run, made from the topology only: shards of whole clusters and destinations of
     maps; the arguments, which are checked, and the estimated cost.
 ``tasks``, ``executors``, ``write_lock``, ``_coarsen``
     The kinds of task, each of which is run once; their executors; the exclusive lock; the run.
-``streaming_operators``, ``_open_coarsening``
-    Operators applied part by part; the stored result with its energy ledger and verification.
+``_open_coarsening``
+    The stored result with its energy ledger and verification.
 ``_to_store``, ``_coarsen_levels``
     Writing objects from memory; coarsening into several levels, in memory once they fit.
 """
@@ -39,12 +40,16 @@ from sheafcoarsen.distributed._coarsen import coarsen
 from sheafcoarsen.distributed._coarsen_levels import StoredHierarchy, coarsen_levels, open_levels
 from sheafcoarsen.distributed._estimate import Estimate, estimate
 from sheafcoarsen.distributed._open_coarsening import StoredCoarsening, open_coarsening
-from sheafcoarsen.distributed._open_store import PartitionStore, SheafStore, open_store
+from sheafcoarsen.distributed._open_store import (
+    PartitionStore,
+    SheafStore,
+    laplacian_operator,
+    open_store,
+)
 from sheafcoarsen.distributed._to_store import to_store
 from sheafcoarsen.distributed._write_store import write_store
 from sheafcoarsen.distributed.executors import connect
 from sheafcoarsen.distributed.location import StoreError
-from sheafcoarsen.distributed.streaming_operators import laplacian_operator
 
 __all__ = [
     "Estimate",

@@ -18,23 +18,14 @@ from sheafcoarsen.coarsening import realized
 from sheafcoarsen.distributed._coarsen import coarsen, finished, made_once, place_beside
 from sheafcoarsen.distributed._estimate import checked, checked_operator, loaded
 from sheafcoarsen.distributed._open_coarsening import StoredCoarsening, open_coarsening
-from sheafcoarsen.distributed._open_store import (
-    PartitionStore,
-    SheafStore,
-    check_store,
-)
+from sheafcoarsen.distributed._open_store import PartitionStore, SheafStore, check_store
 from sheafcoarsen.distributed._to_store import write_coarsening
 from sheafcoarsen.distributed._write_store import PART_BYTES, mark, new_group
 from sheafcoarsen.distributed.arrays import Root
 from sheafcoarsen.distributed.header import header_of
 from sheafcoarsen.distributed.location import Place, StoreError, place_of
 from sheafcoarsen.exceptions import SingularProblemWarning, TiedModesWarning
-from sheafcoarsen.hierarchy import (
-    Hierarchy,
-    LevelPlan,
-    RankPerLevel,
-    further_levels,
-)
+from sheafcoarsen.hierarchy import Hierarchy, LevelPlan, RankPerLevel, further_levels
 from sheafcoarsen.modes import LocalOperatorLike, compute_modes
 from sheafcoarsen.partition import Method, Partition
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf

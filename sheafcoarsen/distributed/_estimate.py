@@ -178,11 +178,52 @@ class Estimate:
 
 
 def planned(asked: Request, memory: float, at_once: int = 1) -> tuple[Plan, Estimate]:
-    """Return the plan of a run and the estimate of its cost."""
+    """Return the plan of a run, and the estimated cost for the largest ranks of its rule."""
     n_shards = asked.n_shards or default_shards(asked.source.n_bytes, memory, at_once)
     copies = isinstance(asked.operator, Principal)
     plan = Plan(asked.source, asked.P, n_shards, copies=copies)
-    return plan, estimate_of(plan, asked.rule)
+    S, size = plan.n_shards, plan.itemsize
+    ranks = bound_of_ranks(asked.rule, plan.dims)
+    by_destination = plan.bytes
+    inner, border = by_destination[:S], by_destination[S : 2 * S]
+    held = inner + (border + by_destination[2 * S :] if len(by_destination) > 2 * S else 0)
+    parts = (plan.tails + plan.heads).sum(axis=1) * size
+    largest = int(max(held.max(initial=0), border.max(initial=0)))
+    part = int(parts.max(initial=0))
+    moved, source = int(parts.sum()), int(inner.sum() + border.sum())
+    shards = plan.shard_of[:-1]
+    made = np.bincount(shards, (plan.dims + 2 * ranks) * ranks, S)  # entries of R and of loop maps
+    rows = int((plan.dims * ranks).sum()) * size
+    crossing = np.zeros(len(plan.bytes), np.int64)
+    kernels.crossing_entries(plan.edges, plan.labels, plan.edge_dims, ranks, plan.dest, crossing)
+    made = size * np.concatenate([made + crossing[:S], crossing[S : 2 * S]])
+    by_dense = plan.dims
+    if not (asked.rule.needs_scores or asked.rule.needs_kernels):
+        by_dense = np.where(is_large(plan.dims, np.minimum(ranks + 1, plan.dims)), 0, plan.dims)
+    dense = 5 * int(by_dense.max(initial=0)) ** 2 * max(size, 8)
+    shard = NEED * (np.concatenate([held, border]) + made).max(initial=0) + dense
+    out = int(made.sum())
+    halo = min(rows, 2 * int(border.sum()))
+    arrays = [plan.edges, plan.vertex_dims, plan.edge_dims, plan.labels]
+    arrays += [plan.dest, plan.order, plan.by_shard, plan.place_of]
+    driver = sum(array.nbytes for array in arrays) + plan.tails.nbytes * 3
+    plan_bytes = 24 * len(plan.order) + 16 * len(plan.labels)
+    found = Estimate(
+        n_shards=S,
+        n_parts=len(parts),
+        source_bytes=source,
+        largest_shard=largest,
+        largest_part=part,
+        largest_cluster=int(plan.weights.max(initial=0)) * size,
+        border_share=float(border.sum() / max(source, 1)),
+        dense_bytes=dense,
+        task_bytes=int(BASE + max(NEED * part, shard)),
+        driver_bytes=int(2 * driver),  # doubled to allow for temporary arrays
+        bytes_moved=source + 2 * moved + out + 2 * halo + 2 * plan_bytes,
+        scratch_bytes=moved + halo + plan_bytes,
+        out_bytes=out,
+    )
+    return plan, found
 
 
 def estimate(
@@ -239,51 +280,6 @@ def bound_of_ranks(rule: Rule, dims: np.ndarray) -> np.ndarray:
     if isinstance(inner, Budget):
         return np.minimum(math.ceil(inner.total / max(len(dims), 1)), dims)
     return dims
-
-
-def estimate_of(plan: Plan, rule: Rule) -> Estimate:
-    """Return the estimated cost of a plan for the largest ranks that a rule may choose."""
-    S, size = plan.n_shards, plan.itemsize
-    ranks = bound_of_ranks(rule, plan.dims)
-    by_destination = plan.bytes
-    inner, border = by_destination[:S], by_destination[S : 2 * S]
-    held = inner + (border + by_destination[2 * S :] if len(by_destination) > 2 * S else 0)
-    parts = (plan.tails + plan.heads).sum(axis=1) * size
-    largest = int(max(held.max(initial=0), border.max(initial=0)))
-    part = int(parts.max(initial=0))
-    moved, source = int(parts.sum()), int(inner.sum() + border.sum())
-    shards = plan.shard_of[:-1]
-    made = np.bincount(shards, (plan.dims + 2 * ranks) * ranks, S)  # entries of R and of loop maps
-    rows = int((plan.dims * ranks).sum()) * size
-    crossing = np.zeros(len(plan.bytes), np.int64)
-    kernels.crossing_entries(plan.edges, plan.labels, plan.edge_dims, ranks, plan.dest, crossing)
-    made = size * np.concatenate([made + crossing[:S], crossing[S : 2 * S]])
-    by_dense = plan.dims
-    if not (rule.needs_scores or rule.needs_kernels):
-        by_dense = np.where(is_large(plan.dims, np.minimum(ranks + 1, plan.dims)), 0, plan.dims)
-    dense = 5 * int(by_dense.max(initial=0)) ** 2 * max(size, 8)
-    shard = NEED * (np.concatenate([held, border]) + made).max(initial=0) + dense
-    out = int(made.sum())
-    halo = min(rows, 2 * int(border.sum()))
-    arrays = [plan.edges, plan.vertex_dims, plan.edge_dims, plan.labels]
-    arrays += [plan.dest, plan.order, plan.by_shard, plan.place_of]
-    driver = sum(array.nbytes for array in arrays) + plan.tails.nbytes * 3
-    plan_bytes = 24 * len(plan.order) + 16 * len(plan.labels)
-    return Estimate(
-        n_shards=S,
-        n_parts=len(parts),
-        source_bytes=source,
-        largest_shard=largest,
-        largest_part=part,
-        largest_cluster=int(plan.weights.max(initial=0)) * size,
-        border_share=float(border.sum() / max(source, 1)),
-        dense_bytes=dense,
-        task_bytes=int(BASE + max(NEED * part, shard)),
-        driver_bytes=int(2 * driver),  # doubled to allow for temporary arrays
-        bytes_moved=source + 2 * moved + out + 2 * halo + 2 * plan_bytes,
-        scratch_bytes=moved + halo + plan_bytes,
-        out_bytes=out,
-    )
 
 
 def default_shards(n_bytes: int, memory: float, at_once: int = 1) -> int:

@@ -29,10 +29,16 @@ from sheafcoarsen.coarsening import (
     isometry_errors,
     ledger_over,
 )
-from sheafcoarsen.distributed._open_store import SheafStore, amount, check_entries
+from sheafcoarsen.distributed._open_store import (
+    SheafStore,
+    amount,
+    check_entries,
+    energy_of,
+    laplacian_operator,
+    parts_of,
+)
 from sheafcoarsen.distributed.header import header_of
 from sheafcoarsen.distributed.location import Place, StoreError, place_of
-from sheafcoarsen.distributed.streaming_operators import energy_of, laplacian_operator, parts_of
 from sheafcoarsen.io import read_level, reading
 from sheafcoarsen.modes import block_layout
 from sheafcoarsen.operators import as_columns, canonical_csr
@@ -340,8 +346,15 @@ def _verified(C: StoredCoarsening, rng: np.random.Generator, probes: int) -> Ver
     Z, X = columns
     dims = np.bincount(C.partition.labels, C.fine_dims, sheaf.n_vertices)
     n = int(dims.max(initial=1))
-    own_basis = "a basis of your own need not be orthonormal"
-    isometry = own_basis if sheaf.header.local_operator is None else _isometry(C, dims, eps)
+    isometry: Any = "a basis of your own need not be orthonormal"
+    if sheaf.header.local_operator is not None:
+        worst = RelativeResidual(0.0, 0.0, 0.0)
+        for part in C._blocks():
+            ranks, blocks = C.ranks[part.clusters], ("cluster", part.clusters)
+            errors, sizes = isometry_errors(part.R, ranks), np.maximum(ranks, 1)
+            found = relative_residual(errors, dims[part.clusters], eps, sizes, blocks=blocks)
+            worst = max(worst, found)
+        isometry = worst, "exact"
     lift = C.lift(Z)
     galerkin, coarse = C.pool(laplacian_operator(fine) @ lift), laplacian_operator(sheaf) @ Z
     bound, sizes, lengths = _bound(fine), np.linalg.norm(lift, axis=0), np.linalg.norm(X, axis=0)
@@ -366,18 +379,6 @@ def _verified(C: StoredCoarsening, rng: np.random.Generator, probes: int) -> Ver
         ("the energy ledger closes", "section 4", (gap, "probe")),
     ]
     return Verification(tuple(check_of(*outcome) for outcome in outcomes))
-
-
-def _isometry(C: StoredCoarsening, dims: np.ndarray, eps: float) -> tuple[RelativeResidual, str]:
-    """Return the maximum of norm(R_a* R_a - I) over all clusters, relative to rounding errors."""
-    worst = RelativeResidual(0.0, 0.0, 0.0)
-    for part in C._blocks():
-        ranks = C.ranks[part.clusters]
-        errors = isometry_errors(part.R, ranks)
-        n, blocks = dims[part.clusters], ("cluster", part.clusters)
-        found = relative_residual(errors, n, eps, np.maximum(ranks, 1), blocks=blocks)
-        worst = max(worst, found)
-    return worst, "exact"
 
 
 def _bound(store: SheafStore) -> float:

@@ -1,9 +1,11 @@
-"""Stored sheaves and partitions: topology in memory, maps read part by part."""
+"""Stored sheaves and partitions: topology in memory, maps and operators read part by part."""
 
+from collections.abc import Iterator
 from functools import cached_property, partial
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from scipy.sparse.linalg import LinearOperator
 
 from sheafcoarsen._kernels.arrays import scan
 from sheafcoarsen._support import (
@@ -20,6 +22,7 @@ from sheafcoarsen.distributed.arrays import Root, read_array
 from sheafcoarsen.distributed.header import REMEDY, header_of
 from sheafcoarsen.distributed.location import Place, StoreError, place_of
 from sheafcoarsen.io import reading
+from sheafcoarsen.operators import apply_coboundary, apply_laplacian, as_columns
 from sheafcoarsen.partition import Partition
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 
@@ -32,7 +35,6 @@ class Store(ReadOnly):
     def __init__(self, place: Place) -> None:
         self.place, self.url, self.header = place, place.url, header_of(place)
         self.root = Root(place, self.header.id, self.header.version)
-
         self.array = partial(read_array, self.root)
 
     def numbers(self, name: str, below: int, shape: tuple[int | None, ...] = (None,)) -> np.ndarray:
@@ -367,3 +369,92 @@ def open_store(url: object, **storage_options: Any) -> SheafStore | PartitionSto
     if header_of(place).kind == "partition":
         return PartitionStore(place)
     return SheafStore(place)
+
+
+# ---------------------------------------------------------------- operators
+
+
+class Part(NamedTuple):
+    """Some edges of a stored sheaf, with the vertices at their ends."""
+
+    sheaf: CellularSheaf
+    vertices: np.ndarray  # indices of its vertices in the stored sheaf
+    rows: np.ndarray  # indices of its coordinates in a cochain
+
+
+def parts_of(store: SheafStore) -> Iterator[Part]:
+    """Yield the parts of a stored sheaf as sheaves."""
+    edges, vertex_dims, edge_dims = store.topology()
+    starts = offsets(vertex_dims)
+    for p in range(len(store.parts)):
+        numbers = store.edges_of(p)
+        rows = edge_dims[numbers].astype(np.int64)
+        sizes = rows @ vertex_dims[edges[numbers]]
+        tail, head = (
+            store.maps_at(p, end, int(size)) for end, size in zip(ENDS, sizes, strict=True)
+        )
+        vertices, ends = np.unique(edges[numbers], return_inverse=True)
+        dims = vertex_dims[vertices].astype(np.int64)
+        sheaf = trusted_sheaf(ends.reshape(-1, 2), dims, rows, tail, head)
+        yield Part(sheaf, vertices, range_of_blocks(starts, vertices))
+
+
+def laplacian_operator(store: SheafStore) -> LinearOperator:
+    """Return the operator x -> delta* (delta x) of a stored sheaf, applied part by part.
+
+    It serves for Rayleigh quotients of lifted modes, and for scipy's iterative methods. Every
+    application reads the store once, so apply it to many columns at a time.
+
+    Parameters
+    ----------
+    store : SheafStore
+
+    Returns
+    -------
+    LinearOperator, shape (dim_c0, dim_c0)
+
+    Raises
+    ------
+    TypeError
+        If ``store`` is not a SheafStore.
+    StoreError
+        If the store was rewritten; when the operator is applied, if a chunk is missing or damaged.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sheafcoarsen as sc
+    >>> import sheafcoarsen.distributed as dist
+    >>> F = sc.CellularSheaf.constant([[0, 1], [1, 2]])
+    >>> A = dist.laplacian_operator(dist.to_store("memory://operator", F))
+    >>> A @ np.array([1.0, 0.0, 0.0])
+    array([ 1., -1.,  0.])
+    """
+    check_store(store, "store")
+
+    def matmat(x: np.ndarray) -> np.ndarray:
+        x = np.ascontiguousarray(x, dtype=np.result_type(x.dtype, store.dtype))
+        flat = as_columns(x)
+        out = np.zeros_like(flat)
+        for part in parts_of(store):
+            out[part.rows] += apply_laplacian(part.sheaf, flat[part.rows])
+        return out.reshape(x.shape)
+
+    return LinearOperator(
+        shape=(store.dim_c0, store.dim_c0),
+        dtype=store.dtype,
+        matvec=matmat,
+        rmatvec=matmat,
+        matmat=matmat,
+        rmatmat=matmat,
+    )
+
+
+def energy_of(store: SheafStore, x: np.ndarray) -> np.ndarray:
+    """Return norm(delta x)^2 for every column of x."""
+    total = np.zeros(x.shape[1])
+    for part in parts_of(store):
+        total += np.square(np.abs(apply_coboundary(part.sheaf, x[part.rows]))).sum(
+            axis=0, dtype=np.float64
+        )
+    return total

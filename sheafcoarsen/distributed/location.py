@@ -179,8 +179,7 @@ def place_of(url: object, options: dict[str, Any] | None = None, name: str = "ur
     text = os.fsdecode(url)
     if not text:
         raise ValueError(f"`{name}` must name a folder, got an empty path")
-    if text.startswith("file://"):
-        text = text.removeprefix("file://")
+    text = text.removeprefix("file://")
     if "://" not in text and "::" not in text:
         text = os.path.abspath(text)
         if options:

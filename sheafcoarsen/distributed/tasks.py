@@ -30,14 +30,7 @@ from sheafcoarsen.distributed.location import (
     without_checksum,
 )
 from sheafcoarsen.distributed.plan import sorted_by
-from sheafcoarsen.modes import (
-    LocalModes,
-    LocalOperator,
-    Prolongation,
-    Whole,
-    block_layout,
-    local_problems,
-)
+from sheafcoarsen.modes import LocalOperator, Prolongation, Whole, block_layout, local_problems
 from sheafcoarsen.partition import Partition, clusters_of
 from sheafcoarsen.ranks import Rule
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
@@ -182,43 +175,13 @@ class Shard:
     """Shard with its local problems; for principal modes, with ghost vertices of other shards."""
 
     def __init__(self, job: Job, s: int, buckets: str) -> None:
-        self.job, self.told = job, get_arrays(job.work / f"plan/shard-{s:06d}")
+        self.told = get_arrays(job.work / f"plan/shard-{s:06d}")
         self.sheaf, self.P, clusters = local_sheaf(job, self.told, buckets)
-        self.n_own = len(self.told["vertices"])
-        self.own = np.unique(self.P.labels[: self.n_own])  # clusters, except those of ghosts
+        # clusters, except those of ghosts
+        self.own = np.unique(self.P.labels[: len(self.told["vertices"])])
         self.clusters = clusters[self.own]
         index = job.operator.index(self.sheaf, clusters_of(self.sheaf, self.P))
         self.problems = local_problems(self.sheaf, self.P, index, job.operator)
-
-    def spectra(self) -> dict[str, np.ndarray]:
-        """Return the spectra of the shard's clusters, in the form that rank rules expect."""
-        assert self.job.rule is not None
-        self.problems.whole = self.job.whole
-        spectra = self.problems.spectra(self.job.rule)
-        seen = range_of_blocks(spectra.starts, self.own) if self.job.rule.needs_scores else slice(0)
-        return {
-            "clusters": self.clusters,
-            "scores": spectra.scores[seen],
-            "ties": spectra.ties[seen],
-            "kernels": spectra.kernels[self.own],
-        }
-
-    def coarsened(
-        self, ranks: dict[str, np.ndarray]
-    ) -> tuple[LocalModes, Prolongation, CellularSheaf]:
-        """Return the shard's modes, R on its own vertices, and its coarse sheaf."""
-        job, P = self.job, self.P
-        self.problems.whole = job.whole._replace(modes=bool(ranks["reducing"]))
-        here = np.zeros(P.n_clusters, np.int64)  # ghosts have rank 0
-        here[self.own] = ranks["ranks"][self.clusters]
-        modes = self.problems.modes(here, singular=job.singular)
-        R = modes.R
-        if self.n_own < self.sheaf.n_vertices:
-            sheaf, here = self.sheaf.subsheaf(np.arange(self.n_own)), here[self.own]
-            P = Partition(np.searchsorted(self.own, P.labels[: self.n_own]))
-            R = prolongation(sheaf, P, here, R.data)
-        C = realized(R, P, modes, loops=job.loops, compress=job.compress)
-        return modes, R, C.sheaf
 
 
 def prolongation(
@@ -232,19 +195,38 @@ def prolongation(
 @once
 def spectra_task(job: Job, s: int, buckets: str) -> dict[str, Any]:
     """Write the spectra of a shard's clusters, which the driver will combine."""
+    shard, rule = Shard(job, s, buckets), job.rule
+    assert rule is not None
+    shard.problems.whole = job.whole
+    spectra = shard.problems.spectra(rule)
+    seen = range_of_blocks(spectra.starts, shard.own) if rule.needs_scores else slice(0)
+    arrays = {
+        "clusters": shard.clusters,
+        "scores": spectra.scores[seen],
+        "ties": spectra.ties[seen],
+        "kernels": spectra.kernels[shard.own],
+    }
     name = fresh_name(f"spectra-{s:06d}")
-    put_arrays(job.work / name, Shard(job, s, buckets).spectra())
+    put_arrays(job.work / name, arrays)
     return {"name": name}
 
 
 @once
 def shard_task(job: Job, s: int, buckets: str, ranks: str) -> dict[str, Any]:
     """Write modes, crossing edges and loops of a shard, and the rows of R that borders need."""
-    shard = Shard(job, s, buckets)
-    modes, R, coarse = shard.coarsened(get_arrays(job.work / ranks))
+    shard, chosen = Shard(job, s, buckets), get_arrays(job.work / ranks)
+    own, told, sheaf, P = shard.own, shard.told, shard.sheaf, shard.P
+    shard.problems.whole = job.whole._replace(modes=bool(chosen["reducing"]))
+    here = np.zeros(P.n_clusters, np.int64)  # ghosts have rank 0
+    here[own] = chosen["ranks"][shard.clusters]
+    modes = shard.problems.modes(here, singular=job.singular)
+    R, n_own = modes.R, len(told["vertices"])
+    if n_own < sheaf.n_vertices:  # R on the shard's own vertices
+        P = Partition(np.searchsorted(own, P.labels[:n_own]))
+        R = prolongation(sheaf.subsheaf(np.arange(n_own)), P, here[own], R.data)
+    coarse = realized(R, P, modes, loops=job.loops, compress=job.compress).sheaf
     name = fresh_name(f"inner-{s:06d}")
     result = write_coarse(job, name, shard.clusters, coarse)
-    own, told = shard.own, shard.told
     write_basis(job.out, name, told["vertices"], shard.clusters, R.data, modes, own)
     row_ptr, halo = R.indptr[R.sheaf.vertex_offsets].astype(np.int64), 0
     for k, border in enumerate(told["consumers"].tolist()):

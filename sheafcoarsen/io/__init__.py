@@ -16,12 +16,12 @@ writes any object of the library, and ``load`` reads it:
 The modules:
 
 ``_read_graph``
-    `read_graph`, with one reader for each file extension: ``matrix_market``, ``metis``,
+    `read_graph`, with one reader for each file extension: MatrixMarket and METIS in ``adjacency``,
     ``edge_list`` and networkx.
-``_read_g2o``, ``g2o_lines``, ``_write_g2o``
+``_read_g2o``, ``_write_g2o``
     Readers and writers of pose graphs.
 ``_read_mesh``
-    `read_mesh`: surfaces, by ``off_obj`` and ``ply``; ``polygons`` checks their faces.
+    `read_mesh`: surfaces in OFF, OBJ and PLY.
 ``text``
     Lines and numbers, with error messages that begin ``path:line``.
 ``_save_load``, ``schema``

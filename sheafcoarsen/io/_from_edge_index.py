@@ -96,7 +96,15 @@ def from_edge_index(
     >>> sc.energy(F, [3.0, 1.0, 7.0, 8.0])
     4.0
     """
-    columns = _columns(edge_index)
+    columns = integer_array("edge_index", edge_index, ndim=2)
+    if columns.shape[0] != 2:
+        hint = ": transpose it" if columns.shape[1] == 2 else ""
+        raise ValueError(f"`edge_index` must have shape (2, 2 m), got {columns.shape}{hint}")
+    columns = np.ascontiguousarray(columns.T)  # rows (u, v)
+    if (k := first_true((columns < 0).any(axis=1))) is not None:
+        raise ValueError(
+            f"column {k} of `edge_index` is {_shown(columns, k)}, but vertices are numbered from 0"
+        )
     flat, rows, cols = flat_maps(
         "maps", maps, len(columns), "(2 m, d_e, d_v)", "column of `edge_index`"
     )
@@ -167,20 +175,6 @@ def _dimensions(
         return vertex_dims
     vertex_count("n_vertices" if n_vertices is not None else "edge_index", n)
     return dimensions("vertex_dims", vertex_dims, n, "vertex")
-
-
-def _columns(edge_index: npt.ArrayLike) -> np.ndarray:
-    """Return the columns of `edge_index` as an array with rows (u, v)."""
-    columns = integer_array("edge_index", edge_index, ndim=2)
-    if columns.shape[0] != 2:
-        hint = ": transpose it" if columns.shape[1] == 2 else ""
-        raise ValueError(f"`edge_index` must have shape (2, 2 m), got {columns.shape}{hint}")
-    columns = np.ascontiguousarray(columns.T)
-    if (k := first_true((columns < 0).any(axis=1))) is not None:
-        raise ValueError(
-            f"column {k} of `edge_index` is {_shown(columns, k)}, but vertices are numbered from 0"
-        )
-    return columns
 
 
 def _pairs(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -99,7 +99,25 @@ def from_networkx(graph: nx.DiGraph) -> CellularSheaf:
     if not isinstance(graph, nx.Graph):
         raise TypeError(f"`graph` must be a networkx graph, got {type(graph).__name__}")
     labels = tuple(graph.nodes)
-    edges = _in_order(list(graph.edges(data=True)))
+    edges = list(graph.edges(data=True))
+    if any(data.get("index") is not None for _, _, data in edges):
+        places: dict = {}
+        for edge in edges:
+            u, v, data = edge
+            index = data.get("index")
+            if isinstance(index, bool) or not isinstance(index, int | np.integer):
+                raise ValueError(
+                    f"edge {u!r} -> {v!r} has the attribute 'index' = {index!r}, but other edges "
+                    f"have integers: set a different integer on every edge, or on none"
+                )
+            if index in places:
+                a, b, _ = places[index]
+                raise ValueError(
+                    f"edges {a!r} -> {b!r} and {u!r} -> {v!r} have the same attribute 'index', "
+                    f"{index}"
+                )
+            places[index] = edge
+        edges = [places[index] for index in sorted(places)]
     maps = [[_map(u, v, data, name) for name in ("tail_map", "head_map")] for u, v, data in edges]
     if edges and not graph.is_directed():
         raise ValueError(
@@ -117,28 +135,6 @@ def from_networkx(graph: nx.DiGraph) -> CellularSheaf:
         none = np.zeros(0, scalar_type("graph.graph['dtype']", graph.graph.get("dtype", float)))
         sheaf = sheaf.with_maps(none, none)
     return sheaf if unlabelled else sheaf.with_labels(labels)
-
-
-def _in_order(edges: list) -> list:
-    """Sort edges by their attribute ``index`` if they have one."""
-    if all(data.get("index") is None for _, _, data in edges):
-        return edges
-    places: dict = {}
-    for edge in edges:
-        u, v, data = edge
-        index = data.get("index")
-        if isinstance(index, bool) or not isinstance(index, int | np.integer):
-            raise ValueError(
-                f"edge {u!r} -> {v!r} has the attribute 'index' = {index!r}, but other edges have "
-                f"integers: set a different integer on every edge, or on none"
-            )
-        if index in places:
-            a, b, _ = places[index]
-            raise ValueError(
-                f"edges {a!r} -> {b!r} and {u!r} -> {v!r} have the same attribute 'index', {index}"
-            )
-        places[index] = edge
-    return [places[index] for index in sorted(places)]
 
 
 def _map(u: Hashable, v: Hashable, data: dict, name: str) -> np.ndarray:

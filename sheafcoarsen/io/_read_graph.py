@@ -9,9 +9,8 @@ import networkx as nx
 import numpy as np
 
 from sheafcoarsen._support import PathLike, file_path, flag, scalar_array, whole_number
+from sheafcoarsen.io.adjacency import read_matrix_market, read_metis
 from sheafcoarsen.io.edge_list import EdgeList, read_edge_list
-from sheafcoarsen.io.matrix_market import read_matrix_market
-from sheafcoarsen.io.metis import read_metis
 from sheafcoarsen.io.text import file_error, opened, read_lines, reader_of
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 
@@ -51,16 +50,6 @@ def read_gml(path: str, signed: bool = False) -> nx.Graph:
         message = "the graph is directed; remove `directed 1`"
         raise file_error(path, None, f"{message} (networkx: graph.to_undirected())")
     return graph
-
-
-READERS: dict[str, Callable[..., EdgeList | nx.Graph]] = {
-    ".mtx": read_matrix_market,
-    ".graph": read_metis,
-    **dict.fromkeys((".txt", ".edges", ".edgelist", ".el", ".csv", ".tsv"), read_edge_list),
-    ".graphml": read_graphml,
-    ".gml": read_gml,
-}
-"""Reader for each file extension. Its second argument says whether weights may be negative."""
 
 
 def read_graph(
@@ -166,8 +155,16 @@ def read_graph(
     path = file_path(path)
     dim = whole_number("dim", dim, at_least=0)
     signed = flag("signed", signed)
+    # the second argument of a reader says whether weights may be negative
+    readers: dict[str, Callable[..., EdgeList | nx.Graph]] = {
+        ".mtx": read_matrix_market,
+        ".graph": read_metis,
+        **dict.fromkeys((".txt", ".edges", ".edgelist", ".el", ".csv", ".tsv"), read_edge_list),
+        ".graphml": read_graphml,
+        ".gml": read_gml,
+    }
     others = "; read_g2o reads .g2o, read_mesh .off, .obj and .ply, load .npz"
-    reader = reader_of(path, READERS, "read_graph", others)
+    reader = reader_of(path, readers, "read_graph", others)
     options: dict = {}
     if n_vertices is not None:
         options["n_vertices"] = whole_number("n_vertices", n_vertices, at_least=0)

@@ -1,4 +1,4 @@
-"""Readers of surface meshes in three formats; they return points and faces.
+"""Readers of surface meshes in OFF, OBJ and PLY; they return points and faces.
 
 No library is used: meshio 5.3 misreads negative indices of OBJ, ends the process on malformed
 files, and does not return for a truncated PLY header; trimesh 5.2 reads one in ten damaged files as
@@ -6,12 +6,19 @@ a smaller surface, splits quadrilaterals, repeats vertices at changes of materia
 PLY with polygons of several sizes; plyfile has another licence.
 """
 
+import io
+import re
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import NamedTuple
+
 import numpy as np
 
-from sheafcoarsen._support import PathLike, file_path
-from sheafcoarsen.io.off_obj import read_obj, read_off
-from sheafcoarsen.io.ply import read_ply
-from sheafcoarsen.io.text import reader_of
+from sheafcoarsen._support import PathLike, file_path, first_true, offsets, ranges
+from sheafcoarsen.io.text import Words, file_error, opened, read_lines, reader_of, shown
+
+Mesh = tuple[np.ndarray, np.ndarray]
+"""Points of shape (n, 3) and faces of shape (f, k)."""
 
 
 def read_mesh(path: PathLike) -> tuple[np.ndarray, np.ndarray]:
@@ -68,3 +75,375 @@ def read_mesh(path: PathLike) -> tuple[np.ndarray, np.ndarray]:
     path = file_path(path)
     readers = {".off": read_off, ".obj": read_obj, ".ply": read_ply}
     return reader_of(path, readers, "read_mesh")(path)
+
+
+# ---------------------------------------------------------------- faces
+
+
+def face_array(
+    path: str,
+    n: int,
+    corners: np.ndarray,
+    sizes: np.ndarray,
+    lines: Sequence[int] | None = None,
+    first: int = 0,
+) -> np.ndarray:
+    """Return the faces with ``sizes`` corners, split into triangles if their sizes differ.
+
+    Faces with less than three corners, with invalid or with repeated vertices are errors, with the
+    face's line if known; the file's first vertex has the number ``first``.
+    """
+
+    def refuse(f: int, message: str) -> None:
+        raise file_error(path, None if lines is None else lines[f], f"face {f} {message}")
+
+    if (f := first_true(sizes < 3)) is not None:
+        refuse(f, f"has {sizes[f]} corners, but needs at least 3")
+    face = np.repeat(np.arange(len(sizes)), sizes)
+    if (bad := first_true((corners < 0) | (corners >= n))) is not None:
+        among = f"vertices {first} .. {n - 1 + first}" if n else "no vertex"
+        corner = int(corners[bad]) + first
+        refuse(int(face[bad]), f"contains vertex {corner}, but there are {among}")
+    order = np.lexsort((corners, face))
+    again = (np.diff(face[order]) == 0) & (np.diff(corners[order]) == 0)
+    if (bad := first_true(again)) is not None:
+        at = order[bad]
+        refuse(int(face[at]), f"contains vertex {corners[at] + first} twice")
+    if not len(sizes):
+        return np.zeros((0, 3), dtype=np.int64)
+    if (sizes == sizes[0]).all():
+        return corners.reshape(-1, int(sizes[0]))
+    starts, fan = offsets(sizes)[:-1], sizes - 2
+    second = ranges(starts + 1, fan)
+    return np.stack([corners[np.repeat(starts, fan)], corners[second], corners[second + 1]], axis=1)
+
+
+class FaceLines:
+    """Points and faces of a text mesh, collected line by line."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.points = Words(path, "a coordinate")
+        self.corners = Words(path, "a corner of a face")
+        self._counts = Words(path, "the number of corners of a face")
+
+    def add_point(self, number: int, words: list[str]) -> None:
+        """Append a point, given as three coordinates; ignore other words."""
+        if len(words) < 3:
+            message = f"a vertex needs 3 coordinates, got {len(words)}"
+            raise file_error(self.path, number, message)
+        self.points.add(number, words[:3])
+
+    def add_face(self, number: int, words: list[str]) -> None:
+        """Append a face, given as the number of corners and the vertices; ignore other words."""
+        self._counts.add(number, words[:1])
+        # 0 if the word is not a number, for which `mesh` raises an error
+        k = int(words[0]) if words and words[0].isascii() and words[0].isdigit() else 0
+        if len(words) <= k:
+            message = f"a face of {k} corners needs as many vertices, got {len(words) - 1}"
+            raise file_error(self.path, number, message)
+        self.corners.add(number, words[1 : 1 + k])
+
+    def mesh(self, corners: list[int] | None = None, first: int = 0) -> Mesh:
+        """Return points and faces; by default, the vertices of faces are the words of the file."""
+        points = self.points.numbers().reshape(-1, 3)
+        corners = self.corners.integers() if corners is None else corners
+        self._counts.integers()  # raises an error for other words
+        # clip huge indices, which are reported as out of range
+        vertices = np.array([min(max(v, -1), 2**62) for v in corners], dtype=np.int64)
+        sizes = np.diff(np.array([0, *self.corners.ends], dtype=np.int64))
+        return points, face_array(
+            self.path, len(points), vertices, sizes, self.corners.lines, first
+        )
+
+
+# ---------------------------------------------------------------- OFF and OBJ
+
+
+def _fields(path: str, joined: bool = False) -> Iterator[tuple[int, list[str]]]:
+    """Yield the number and the words of each line that is not empty or a comment.
+
+    If ``joined``, a line that ends in a backslash continues on the next one.
+    """
+    first, before = 0, ""
+    for number, line in enumerate(chain(read_lines(path), [""]), start=1):
+        first = first if before else number
+        if joined and line.endswith("\\"):
+            before += line[:-1] + " "
+            continue
+        fields = (before + line).partition("#")[0].split()
+        before = ""
+        if fields:
+            yield first, fields
+
+
+def read_off(path: str) -> Mesh:
+    """Read an OFF file in text form."""
+    lines = _fields(path)
+    number, fields = next(lines, (None, ["nothing"]))
+    if not re.fullmatch(r"(ST)?C?N?OFF", fields[0]):
+        message = f"an OFF file begins with OFF, COFF or NOFF, got {shown(fields[0])}"
+        raise file_error(path, number, message)
+    if fields[1:2] == ["BINARY"]:
+        message = "binary OFF is not supported: write the mesh as text, or as .ply"
+        raise file_error(path, number, message)
+    number, fields = (number, fields[1:]) if fields[1:] else next(lines, (number, fields))
+    counts = Words(path, "a number of vertices or faces")
+    counts.add(number or 1, fields[:3])
+    sizes = counts.integers()
+    if len(sizes) < 2 or min(sizes) < 0:
+        message = "numbers of vertices, faces and edges must follow the word OFF"
+        raise file_error(path, number, message)
+    n, f = sizes[:2]
+    mesh = FaceLines(path)
+    for add, count, what in ((mesh.add_point, n, "vertices"), (mesh.add_face, f, "faces")):
+        for i in range(count):
+            number, fields = next(lines, (None, []))
+            if number is None:
+                message = f"the file ends after {i} of {count} {what}: fetch or write it again"
+                raise file_error(path, None, message)
+            add(number, fields)
+    number, _ = next(lines, (None, []))
+    if number is not None:
+        message = f"{n} vertices and {f} faces were announced, but more lines follow"
+        raise file_error(path, number, message)
+    return mesh.mesh()
+
+
+def read_obj(path: str) -> Mesh:
+    """Read the vertices and faces of an OBJ file."""
+    mesh = FaceLines(path)
+    before: list[int] = []  # number of vertices above each corner's line, for relative indices
+    for number, fields in _fields(path, joined=True):
+        if fields[0] == "v":
+            mesh.add_point(number, fields[1:])
+        elif fields[0] == "f":
+            mesh.corners.add(number, [word.partition("/")[0] for word in fields[1:]])
+            before += [len(mesh.points.lines)] * len(fields[1:])
+    if not mesh.points.words:
+        raise file_error(path, None, "not an OBJ file, or one without vertices: no line is v x y z")
+    numbers = mesh.corners.integers()
+    if 0 in numbers:
+        message = "vertices are numbered from 1, got 0"
+        raise file_error(path, mesh.corners.line(numbers.index(0)), message)
+    vertices = [v - 1 if v > 0 else count + v for v, count in zip(numbers, before, strict=True)]
+    return mesh.mesh(vertices, first=1)
+
+
+# ---------------------------------------------------------------- PLY
+
+
+TYPES = {
+    **dict.fromkeys(("char", "int8"), "i1"),
+    **dict.fromkeys(("uchar", "uint8"), "u1"),
+    **dict.fromkeys(("short", "int16"), "i2"),
+    **dict.fromkeys(("ushort", "uint16"), "u2"),
+    **dict.fromkeys(("int", "int32"), "i4"),
+    **dict.fromkeys(("uint", "uint32"), "u4"),
+    **dict.fromkeys(("float", "float32"), "f4"),
+    **dict.fromkeys(("double", "float64"), "f8"),
+}
+"""Numpy names of the PLY number types."""
+
+CORNERS = ("vertex_indices", "vertex_index")
+"""Possible names of the list of a face's vertices."""
+
+
+class _Property(NamedTuple):
+    """One column of an element: a number, or a list preceded by its length."""
+
+    name: str
+    kind: str  # numpy type
+    length: str | None = None  # numpy type of a list's length
+
+
+class _Element(NamedTuple):
+    """A table of the file, with one row per item."""
+
+    name: str
+    rows: int
+    properties: list[_Property]
+
+    def place(self, *names: str) -> int | None:
+        """Return the index of the first property with one of the given names, or None."""
+        return next((i for i, p in enumerate(self.properties) if p.name in names), None)
+
+
+def read_ply(path: str) -> Mesh:
+    """Read the points and faces of a PLY file; other elements are ignored."""
+    with opened(path) as file:
+        content = file.read()
+    if not content.startswith(b"ply"):
+        raise file_error(path, 1, "a PLY file begins with a line ply")
+    stream = io.BytesIO(content)
+    order, elements, n_lines = _ply_header(path, stream)
+    tables = {element.name: element for element in elements}
+    vertex, face = tables.get("vertex"), tables.get("face")
+    if vertex is None or None in map(vertex.place, "xyz"):
+        raise file_error(path, None, "the header has no element vertex with properties x, y and z")
+    if any(column.length for column in vertex.properties):
+        raise file_error(path, None, "the element vertex has lists, which are not supported")
+    if face is not None:
+        at = face.place(*CORNERS)
+        if at is None or not face.properties[at].length:
+            raise file_error(path, None, "the element face has no list vertex_indices")
+        if any(column.length for column in face.properties[:at]):
+            raise file_error(path, None, "lists before vertex_indices are not supported")
+        if face.properties[at].kind[0] == "f":
+            raise file_error(path, None, "vertex_indices must be whole numbers")
+    if order:
+        return _from_binary(path, stream.read(), order, elements)
+    return _from_text(path, stream.read().decode("ascii", "replace"), n_lines, elements)
+
+
+def _ply_header(path: str, stream: io.BytesIO) -> tuple[str, list[_Element], int]:
+    """Return the byte order (empty for text), the elements, and the number of header lines."""
+    orders = {"ascii": "", "binary_little_endian": "<", "binary_big_endian": ">"}
+    elements: list[_Element] = []
+    order, number = None, 0
+    while (line := stream.readline()).endswith(b"\n"):
+        number += 1
+        match words := line.decode("ascii", "replace").split():
+            case [] | ["ply" | "comment" | "obj_info", *_]:
+                pass
+            case ["end_header", *_]:
+                break
+            case ["format", name, *_] if name in orders:
+                order = orders[name]
+            case ["format", *_]:
+                message = f"the format must be one of {', '.join(orders)}, got {words[1:]}"
+                raise file_error(path, number, message)
+            case ["element", name, count] if count.isascii() and count.isdigit():
+                if name in (element.name for element in elements):
+                    raise file_error(path, number, f"a second element {shown(name)}")
+                elements.append(_Element(name, int(count), []))
+            case ["element", *_]:
+                raise file_error(path, number, "an element requires a name and a count")
+            case ["property", *_] if not elements:
+                raise file_error(path, number, "a property before any element")
+            case ["property", "list", length, kind, name] if length in TYPES and kind in TYPES:
+                if TYPES[length][0] == "f":
+                    raise file_error(path, number, "the length of a list must be a whole number")
+                elements[-1].properties.append(_Property(name, TYPES[kind], TYPES[length]))
+            case ["property", kind, name] if kind in TYPES:
+                elements[-1].properties.append(_Property(name, TYPES[kind]))
+            case ["property", *rest]:
+                kinds = rest[1:3] if rest[:1] == ["list"] else rest[:1]
+                unknown = next((shown(kind) for kind in kinds if kind not in TYPES), None)
+                message = (
+                    "a property needs a type and a name, or the word list, two types and a name"
+                )
+                raise file_error(path, number, f"no type {unknown}" if unknown else message)
+            case _:
+                raise file_error(path, number, f"unknown word {shown(words[0])} in the header")
+    else:
+        raise file_error(path, None, "the file ends before end_header: fetch or write it again")
+    if order is None:
+        raise file_error(path, None, "the header has no format")
+    for element in elements:
+        if not element.properties:
+            raise file_error(path, None, f"the element {shown(element.name)} has no properties")
+    return order, elements, number
+
+
+def _from_text(path: str, text: str, n_lines: int, elements: list[_Element]) -> Mesh:
+    """Parse the rows of a text file, one per line; ``n_lines`` lines precede them."""
+    lines = enumerate(text.split("\n"), start=n_lines + 1)
+    rows = ((number, line.split()) for number, line in lines if line.strip())
+    mesh = FaceLines(path)
+    for element in elements:
+        axes = [element.place(axis) or 0 for axis in "xyz"]
+        at = element.place(*CORNERS) or 0
+        for _ in range(element.rows):
+            number, words = next(rows, (0, []))
+            if not words:
+                raise _cut_off(path, element)
+            if element.name == "vertex":
+                if len(words) != len(element.properties):
+                    message = f"a vertex has {len(element.properties)} numbers, got {len(words)}"
+                    raise file_error(path, number, message)
+                mesh.add_point(number, [words[axis] for axis in axes])
+            elif element.name == "face":
+                mesh.add_face(number, words[at:])
+    extra = next(rows, None)
+    if extra is not None:
+        raise file_error(path, extra[0], "more lines than the header announces")
+    return mesh.mesh()
+
+
+def _from_binary(path: str, content: bytes, order: str, elements: list[_Element]) -> Mesh:
+    """Parse the rows of a binary file, element by element."""
+    at, points = 0, np.zeros((0, 3))
+    corners, sizes = [np.zeros(0, dtype=np.int64)], np.zeros(0, dtype=np.int64)
+    for element in elements:
+        try:
+            tables = _tables(content, at, order, element)
+        except ValueError:
+            raise _cut_off(path, element) from None
+        at += sum(rows.nbytes for rows in tables)
+        if element.name == "vertex" and tables:
+            axes = [tables[0][f"f{element.place(axis)}"] for axis in "xyz"]
+            points = np.stack(axes, axis=1).astype(np.float64)
+        elif element.name == "face":
+            lists = [rows[f"f{element.place(*CORNERS)}"] for rows in tables]
+            corners += [vertices.reshape(-1) for vertices in lists]
+            sizes = np.repeat([v.shape[1] for v in lists], [len(v) for v in lists]).astype(int)
+    bad = np.flatnonzero(~np.isfinite(points).all(axis=1))
+    if bad.size:
+        message = f"coordinates must be finite, got {points[bad[0]].tolist()} at vertex {bad[0]}"
+        raise file_error(path, None, message)
+    return points, face_array(path, len(points), np.concatenate(corners).astype(np.int64), sizes)
+
+
+def _tables(content: bytes, at: int, order: str, element: _Element) -> list[np.ndarray]:
+    """Return the rows of an element: one array if lists have equal lengths, or one for each row.
+
+    The fields f0, f1, ... hold the properties, and n0, n1, ... the lengths of lists.
+    """
+    columns = [
+        (np.dtype(order + kind), None if length is None else np.dtype(order + length))
+        for _, kind, length in element.properties
+    ]
+    least = sum((kind if length is None else length).itemsize for kind, length in columns)
+    if at + element.rows * least > len(content):
+        raise ValueError
+    tables: list[np.ndarray] = []
+    row_types: dict[tuple[int, ...], np.dtype] = {}  # by the lengths of lists
+    while len(tables) < element.rows:
+        lengths: tuple[int, ...] = ()
+        end = at
+        for kind, length in columns:
+            if length is None:
+                end += kind.itemsize
+            else:
+                k = max(int(np.frombuffer(content, length, 1, end)[0]), 0)
+                lengths += (k,)
+                end += length.itemsize + k * kind.itemsize
+        if lengths not in row_types:
+            row_types[lengths] = _row_type(columns, lengths)
+        row_type = row_types[lengths]
+        if not tables and at + element.rows * row_type.itemsize <= len(content):
+            rows = np.frombuffer(content, row_type, element.rows, at)
+            counts = [rows[name] for name in row_type.names or () if name[0] == "n"]
+            if all((count == count[0]).all() for count in counts):
+                return [rows]
+        tables.append(np.frombuffer(content, row_type, 1, at))
+        at = end
+    return tables
+
+
+def _row_type(columns: list, lengths: tuple[int, ...]) -> np.dtype:
+    """Return the type of a row whose lists have the given lengths."""
+    fields: list[tuple] = []
+    rest = iter(lengths)
+    for i, (kind, length) in enumerate(columns):
+        if length is None:
+            fields.append((f"f{i}", kind))
+        else:
+            fields += [(f"n{i}", length), (f"f{i}", kind, (next(rest),))]
+    return np.dtype(fields)
+
+
+def _cut_off(path: str, element: _Element) -> ValueError:
+    message = f"the file ends inside its {element.rows} elements {shown(element.name)}"
+    return file_error(path, None, f"{message}: fetch or write it again")

@@ -63,7 +63,17 @@ def _lines(G: PoseGraph, S: Synchronization | None) -> Iterator[str]:
     }[G.dim]
     n, seen = int(G.n_vertices or 0), G.sightings
     ids, marks = _ids(G, n)
-    poses = G.poses if S is None else _poses(S, n, G.dim)
+    poses = G.poses
+    if S is not None:
+        if not isinstance(S, Synchronization):
+            raise TypeError(f"`S` must be a Synchronization, got {type(S).__name__}")
+        if S.translations is None or S.translations.shape != (n, G.dim):
+            got = "no translations" if S.translations is None else f"poses {S.translations.shape}"
+            raise ValueError(
+                f"`S` must hold {n} poses of dimension {G.dim}, got {got}: synchronize(G) returns "
+                f"them"
+            )
+        poses = S.rotations, S.translations
     if poses is not None:
         yield from _rows(vertex, [ids], _pose_numbers(*poses))
     else:
@@ -93,18 +103,6 @@ def _lines(G: PoseGraph, S: Synchronization | None) -> Iterator[str]:
             names.append([0] * len(pose))
         precise = np.asarray(seen.tau)[:, None, None] * np.eye(G.dim)
         yield from _rows(sighting, names, np.hstack([seen.points, _triangles(precise)]))
-
-
-def _poses(S: Synchronization, n: int, dim: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the computed poses, of which there must be ``n``."""
-    if not isinstance(S, Synchronization):
-        raise TypeError(f"`S` must be a Synchronization, got {type(S).__name__}")
-    if S.translations is None or S.translations.shape != (n, dim):
-        got = "no translations" if S.translations is None else f"poses {S.translations.shape}"
-        raise ValueError(
-            f"`S` must hold {n} poses of dimension {dim}, got {got}: synchronize(G) returns them"
-        )
-    return S.rotations, S.translations
 
 
 def _pose_numbers(rotations: np.ndarray, translations: np.ndarray) -> np.ndarray:

@@ -7,15 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sheafcoarsen._support import MAX_VERTICES, counted, eps_of, first_true, vertex_count
+from sheafcoarsen._support import MAX_VERTICES, counted, first_true, vertex_count
 from sheafcoarsen.io.text import Words, file_error, read_lines, shown
 
 SIGNS = "CellularSheaf.signed, read_graph(path, signed=True) and --signed accept negative weights"
 """Hint in error messages about negative weights."""
-
-
-BEFORE_COMMENT = re.compile(r"""(?:"[^"]*"|[^#%"]|(?<=[^\s,])[#%]|")*""")
-"""Line up to the first # or % that begins a word outside quotes."""
 
 
 class EdgeList(NamedTuple):
@@ -115,7 +111,8 @@ def _fields(path: str, number: int, line: str, table: str | None) -> list[str]:
     Elsewhere white space and commas both separate fields.
     """
     if "#" in line or "%" in line:
-        matched = BEFORE_COMMENT.match(line)
+        # up to the first # or % that begins a word outside quotes
+        matched = re.match(r"""(?:"[^"]*"|[^#%"]|(?<=[^\s,])[#%]|")*""", line)
         line = matched[0].rstrip(" \t,") if matched and matched.end() < len(line) else line
     if '"' in line:
         bare = re.sub('"[^"]*"', "", line)
@@ -167,27 +164,3 @@ def _integer(word: str) -> int | None:
         return None
     # above 2^53 a number with a point or an exponent is not exact, and stays a name
     return int(value) if value.is_integer() and abs(value) < 2.0**53 else None
-
-
-def first_unpaired(entries: EdgeList) -> tuple[int, str, int] | None:
-    """Return (entry, reason, other entry) for the first repeated or unsymmetric entry, or None."""
-    n, (rows, columns), weights = entries.n_vertices, entries.edges.T, entries.weights
-    if not len(rows):
-        return None
-    keys = rows * n + columns
-    order = np.argsort(keys, kind="stable")
-    ascending = keys[order]
-    again = np.flatnonzero(ascending[1:] == ascending[:-1])
-    if again.size:
-        first = int(order[again + 1].argmin())
-        return int(order[again[first] + 1]), "repeated", int(order[again[first]])
-    mirrored = columns * n + rows
-    place = np.minimum(np.searchsorted(ascending, mirrored), len(keys) - 1)
-    if (k := first_true(ascending[place] != mirrored)) is not None:
-        return k, "alone", -1
-    other = order[place]
-    # same tolerance as CellularSheaf: products such as A^T A are symmetric only up to rounding
-    allowed = 8 * eps_of(float) * np.abs(weights).max()
-    if (k := first_true(np.abs(weights - weights[other]) > allowed)) is not None:
-        return k, "differs", int(other[k])
-    return None

@@ -22,20 +22,21 @@ array([[6., 0.],
 
 The modules, in the order in which data flows:
 
-``graphs``, ``values``
-    A graph as arrays; values on its edges, and random maps.
+``graphs``
+    A graph as arrays, and values on its edges.
 ``maps``
-    User-supplied maps and flat data, checked against each other and the graph.
+    User-supplied maps and flat data, checked against each other and the graph; random maps.
 ``from_matrices``
     Maps from the blocks of a Laplacian.
 ``properties``, ``from_graphs``, ``from_sheaves``, ``_cellular_sheaf``
     The class: ``Views`` has the arrays and properties, ``FromGraphs`` the class methods that take a
     graph, ``FromSheaves`` the methods that return another sheaf, ``CellularSheaf`` the rest.
-    `trusted_sheaf` and `sheaf_like` build one from arrays without checks.
+    `trusted_sheaf` and `sheaf_like` build one from arrays without checks; ``properties`` also
+    compares two sheaves by graph and stalks.
 ``_fit_maps``
     Maps fitted to signals: `fit_connection` and `fit_maps`.
-``comparison``, ``_components``, ``_disjoint_union``
-    Functions on sheaves; ``comparison`` compares two sheaves by graph and stalks.
+``_components``, ``_disjoint_union``
+    Connected components, and sheaves side by side.
 """
 
 from sheafcoarsen.sheaf._cellular_sheaf import (
@@ -53,21 +54,16 @@ from sheafcoarsen.sheaf._components import (
 )
 from sheafcoarsen.sheaf._disjoint_union import disjoint_union, split
 from sheafcoarsen.sheaf._fit_maps import fit_connection, fit_maps
-from sheafcoarsen.sheaf.comparison import (
-    Topology,
-    check_same_topology,
-    same_array,
-    same_topology,
-)
 from sheafcoarsen.sheaf.from_sheaves import edge_subset, sheaf_like, unit_sheaf
-from sheafcoarsen.sheaf.graphs import GraphLike, graph_arrays, vertex_names
+from sheafcoarsen.sheaf.graphs import GraphLike, edge_weights, graph_arrays, vertex_names
 from sheafcoarsen.sheaf.maps import (
     MapsLike,
     check_unitary,
     flat_maps,
+    random_orthonormal,
     stalk_dims,
 )
-from sheafcoarsen.sheaf.values import edge_weights, random_orthonormal
+from sheafcoarsen.sheaf.properties import Topology, check_same_topology, same_array, same_topology
 
 __all__ = [
     "CellularSheaf",

@@ -12,10 +12,10 @@ import numpy.typing as npt
 import scipy.sparse
 
 from sheafcoarsen._support import RESIDUAL_LIMIT, ReadOnly, eps_of, first_true, real_number, tables
-from sheafcoarsen.sheaf.comparison import close_maps, same_topology
 from sheafcoarsen.sheaf.from_sheaves import FromSheaves
 from sheafcoarsen.sheaf.graphs import edge_array, vertex_names
 from sheafcoarsen.sheaf.maps import MapsLike, flat_arrays, flat_maps, stalk_dims
+from sheafcoarsen.sheaf.properties import close_maps, same_topology
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)

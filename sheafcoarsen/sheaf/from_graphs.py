@@ -19,17 +19,17 @@ from sheafcoarsen._support import (
     whole_number,
 )
 from sheafcoarsen.sheaf.from_matrices import MatrixLike, sheaf_of_laplacian
-from sheafcoarsen.sheaf.graphs import GraphArrays, GraphLike, graph_arrays
-from sheafcoarsen.sheaf.maps import check_unitary
-from sheafcoarsen.sheaf.properties import Views
-from sheafcoarsen.sheaf.values import (
+from sheafcoarsen.sheaf.graphs import (
     EdgeValues,
-    MapKind,
+    GraphArrays,
+    GraphLike,
     edge_name,
     edge_values,
     edge_weights,
-    random_maps,
+    graph_arrays,
 )
+from sheafcoarsen.sheaf.maps import MapKind, check_unitary, random_maps
+from sheafcoarsen.sheaf.properties import Views
 
 
 class FromGraphs(Views):
@@ -150,11 +150,7 @@ class FromGraphs(Views):
 
     @classmethod
     def diagonal(
-        cls,
-        graph: GraphLike,
-        tail: EdgeValues,
-        head: EdgeValues,
-        n_vertices: int | None = None,
+        cls, graph: GraphLike, tail: EdgeValues, head: EdgeValues, n_vertices: int | None = None
     ) -> Self:
         """Build a sheaf with diagonal maps.
 

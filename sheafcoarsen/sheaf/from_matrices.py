@@ -65,8 +65,7 @@ def sheaf_of_laplacian(
     They are edges, vertex dims, edge dims, tail data and head data, with sorted edges (u, v) with
     u < v, then sorted loops.
     """
-    matrix = _square_matrix(L)
-    dims = _stalk_dims(dims, matrix.shape[0])
+    matrix, dims = _checked(L, dims)
     blocks = _blocks(_hermitian(matrix, dims), dims)
     for where, stack in blocks.diagonal:
         values = np.linalg.eigvalsh(stack)
@@ -99,19 +98,18 @@ def sheaf_of_laplacian(
     return _assembled(blocks.pairs, maps, loops, dims, matrix.dtype)
 
 
-def _square_matrix(L: Any) -> scipy.sparse.csr_array:
+def _checked(L: Any, dims: npt.ArrayLike) -> tuple[scipy.sparse.csr_array, np.ndarray]:
+    """Return a square matrix with finite entries, and the dimension of each vertex."""
     sparse = scipy.sparse.issparse(L)
     if not sparse:
         L = scalar_array("L", L)
     if L.ndim != 2 or L.shape[0] != L.shape[1]:
         raise ValueError(f"`L` must be a square matrix, got shape {L.shape}")
-    vertex_count("L", L.shape[0])
+    size = L.shape[0]
+    vertex_count("L", size)
     scalar = np.dtype(float) if L.dtype.kind in "biu" else scalar_type("L", L.dtype)
     matrix = csr_matrix("L", L) if sparse else scipy.sparse.csr_array(L)
-    return finite_entries("L", matrix.astype(scalar, copy=False))
-
-
-def _stalk_dims(dims: npt.ArrayLike, size: int) -> np.ndarray:
+    matrix = finite_entries("L", matrix.astype(scalar, copy=False))
     if is_scalar("dims", dims):
         one = whole_number("dims", dims, at_least=1)
         if size % one:
@@ -119,14 +117,14 @@ def _stalk_dims(dims: npt.ArrayLike, size: int) -> np.ndarray:
                 f"`dims` = {one} does not divide the size of `L`, {size}: pass one dimension for "
                 f"each vertex"
             )
-        return np.full(size // one, one, dtype=np.int64)
+        return matrix, np.full(size // one, one, dtype=np.int64)
     found = dimensions("dims", dims, len(np.asarray(dims)), "vertex")
     if found.sum() != size:
         raise ValueError(
             f"`dims` must sum to the size of `L`, {size}, got {found.sum()} for {len(found)} "
             f"vertices"
         )
-    return found
+    return matrix, found
 
 
 def _hermitian(matrix: scipy.sparse.csr_array, dims: np.ndarray) -> scipy.sparse.csr_array:

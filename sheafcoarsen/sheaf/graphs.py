@@ -1,4 +1,4 @@
-"""Conversion of a networkx graph, scipy adjacency or edge array to endpoints and node names."""
+"""Conversion of a networkx graph, scipy adjacency or edge array to arrays; values on edges."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from sheafcoarsen._support import (
     first_true,
     integer_array,
     items,
+    scalar_array,
     vertex_count,
     whole_number,
 )
@@ -52,7 +53,26 @@ def graph_arrays(graph: GraphLike, n_vertices: int | None = None) -> GraphArrays
         if n_vertices is not None:
             raise ValueError("`n_vertices` applies to edge arrays only; an adjacency has a size")
         return _from_adjacency(graph)
-    return _from_edges(graph, n_vertices)
+    edges = edge_array("graph", graph)
+    n = int(edges.max(initial=-1)) + 1
+    if n > MAX_VERTICES:
+        e = int(np.flatnonzero(edges.max(axis=1) == n - 1)[0])
+        raise ValueError(
+            f"`graph[{e}]` = {tuple(edges[e].tolist())} has a vertex beyond {MAX_VERTICES - 1}; "
+            f"vertices are numbered from 0 without gaps: "
+            f"numpy.unique(edges, return_inverse=True)[1].reshape(-1, 2) renumbers them"
+        )
+    if n_vertices is not None:
+        n_vertices = whole_number("n_vertices", n_vertices, at_least=0)
+        vertex_count("n_vertices", n_vertices)
+        if n_vertices < n:
+            e = int(np.flatnonzero(edges.max(axis=1) >= n_vertices)[0])
+            raise ValueError(
+                f"`graph[{e}]` = {tuple(edges[e].tolist())} has a vertex beyond `n_vertices` "
+                f"= {n_vertices}"
+            )
+        n = n_vertices
+    return GraphArrays(n, edges, None, lambda name: None)
 
 
 def _from_networkx(graph: nx.Graph) -> GraphArrays:
@@ -110,29 +130,6 @@ def finite_entries(name: str, matrix: scipy.sparse.csr_array) -> scipy.sparse.cs
             f"`{name}` must be finite, got {matrix.data[k]} at ({i}, {matrix.indices[k]})"
         )
     return matrix
-
-
-def _from_edges(graph: npt.ArrayLike, n_vertices: int | None) -> GraphArrays:
-    edges = edge_array("graph", graph)
-    n = int(edges.max(initial=-1)) + 1
-    if n > MAX_VERTICES:
-        e = int(np.flatnonzero(edges.max(axis=1) == n - 1)[0])
-        raise ValueError(
-            f"`graph[{e}]` = {tuple(edges[e].tolist())} has a vertex beyond {MAX_VERTICES - 1}; "
-            f"vertices are numbered from 0 without gaps: "
-            f"numpy.unique(edges, return_inverse=True)[1].reshape(-1, 2) renumbers them"
-        )
-    if n_vertices is not None:
-        n_vertices = whole_number("n_vertices", n_vertices, at_least=0)
-        vertex_count("n_vertices", n_vertices)
-        if n_vertices < n:
-            e = int(np.flatnonzero(edges.max(axis=1) >= n_vertices)[0])
-            raise ValueError(
-                f"`graph[{e}]` = {tuple(edges[e].tolist())} has a vertex beyond `n_vertices` "
-                f"= {n_vertices}"
-            )
-        n = n_vertices
-    return GraphArrays(n, edges, None, lambda name: None)
 
 
 def edge_array(name: str, value: object) -> np.ndarray:
@@ -206,3 +203,86 @@ def vertex_names(labels: Iterable[Hashable], n: int) -> tuple:
                 f"and {v}"
             )
     return names
+
+
+# ---------------------------------------------------------------- values on edges
+
+
+EdgeValues: TypeAlias = str | npt.ArrayLike
+"""One value per edge in edge order, or the name of an edge attribute."""
+
+
+def edge_values(
+    graph: GraphArrays,
+    value: EdgeValues,
+    name: str,
+    *,
+    shape: tuple[int, ...] = (),
+    missing: float | None = None,
+) -> np.ndarray:
+    """Return one scalar or array per edge, given directly or as the name of an edge attribute.
+
+    ``shape`` is that of one edge's value, where -1 means any size. Edges without the attribute have
+    the value ``missing``; by default a missing value is an error.
+    """
+    m = len(graph.edges)
+    given: object = value
+    if isinstance(value, str):
+        given = graph.attribute(value)
+        if given is None:
+            if (missing is None or (value != "weight" and graph.labels is None)) and m:
+                raise ValueError(
+                    f"`{name}` = {value!r} names an edge attribute that no edge of the graph has: "
+                    f"pass the name of another attribute, or an array"
+                )
+            given = np.full(m, missing, np.float64)
+        elif isinstance(given, list):
+            absent = [e for e, item in enumerate(given) if item is None]
+            if absent and missing is None:
+                edge = edge_name(graph, absent[0])
+                raise ValueError(f"{edge} has no attribute {value!r} for `{name}`")
+            given = [missing if item is None else item for item in given]
+    # an empty list does not determine the shape of a value
+    if shape and m == 0 and not (isinstance(given, np.ndarray) and given.ndim == 1 + len(shape)):
+        return np.zeros((0, *(max(s, 1) for s in shape)))
+    sizes = ", ".join("d" if s == -1 else str(s) for s in shape)
+    wanted = f"an array of shape ({sizes})" if shape else "a number"
+    try:
+        array = scalar_array(name, given)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{error} (each edge needs {wanted})") from None
+    found: tuple[int, ...] = array.shape
+    if len(found) != 1 + len(shape) or not all(
+        s in (-1, t) for s, t in zip((m, *shape), found, strict=True)
+    ):
+        raise ValueError(
+            f"`{name}` must hold {wanted} for each of the {m} edges, got shape {array.shape}"
+        )
+    bad = np.flatnonzero([] if m == 0 else ~np.isfinite(array).reshape(m, -1).all(axis=1))
+    if bad.size:
+        e = int(bad[0])
+        raise ValueError(f"`{name}` must be finite, got {array[e]} for {edge_name(graph, e)}")
+    return array
+
+
+def edge_name(graph: GraphArrays, e: int) -> str:
+    """Return the name of an edge in error messages."""
+    u, v = graph.edges[e].tolist()
+    return f"edge {e} {(u, v) if graph.labels is None else (graph.labels[u], graph.labels[v])}"
+
+
+def edge_weights(graph: GraphArrays, weight: EdgeValues | None) -> np.ndarray:
+    """Check that weights are real and non-negative, and return them; None means unit weights."""
+    if weight is None:
+        return np.ones(len(graph.edges))
+    values = edge_values(graph, weight, "weight", missing=1)
+    if values.dtype.kind == "c":
+        raise TypeError(f"`weight` must be real, got dtype {values.dtype}")
+    negative = np.flatnonzero(values < 0)
+    if negative.size:
+        e = int(negative[0])
+        raise ValueError(
+            f"`weight` must not be negative, got {values[e]} for {edge_name(graph, e)}; "
+            f"CellularSheaf.signed reads negative weights, or absolute ones if edges have a sign"
+        )
+    return values

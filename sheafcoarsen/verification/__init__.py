@@ -7,20 +7,15 @@
 >>> V.passed, V["thm:Galerkin_realization"].how
 (True, 'exact')
 
-``_verify`` contains the public function, and ``result`` the classes that it returns.
-``statements`` has one function for each label of the paper, ``schur`` has the statements about an
-elimination, and ``sparse`` those about a sparsification. The functions use residuals computed by
-``residuals`` in batches of clusters (``cluster_batches``), by dense solvers on small clusters
-(``dense``) and for the normalized sheaf (``normalization``). ``relative_residual`` divides them by
-norms.
+``_verify`` contains the public function and the classes that it returns. ``statements`` has one
+function for each label of the paper, ``reductions`` has the statements about an elimination and
+those about a sparsification. The functions use residuals computed by ``residuals`` in batches of
+clusters (``cluster_batches``), by dense solvers on small clusters (``dense``) and for the
+normalized sheaf (``normalization``). ``relative_residual`` divides them by norms.
 """
 
-from sheafcoarsen.verification._verify import check_of, verify
-from sheafcoarsen.verification.relative_residual import (
-    RelativeResidual,
-    relative_residual,
-)
-from sheafcoarsen.verification.result import Check, Verification
+from sheafcoarsen.verification._verify import Check, Verification, check_of, verify
+from sheafcoarsen.verification.relative_residual import RelativeResidual, relative_residual
 
 __all__ = [
     "Check",

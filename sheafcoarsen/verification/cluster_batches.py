@@ -143,14 +143,7 @@ class Piece:
 
     def principal_laplacian(self) -> csr_array:
         """Return blockdiag(L[C_a, C_a]), the reference for principal modes."""
-        every = np.arange(len(self.edges)), np.arange(len(self.vertices))
-        L = laplacian(part_of(self.sheaf, *every))
-        own = coo_array(L[: self.n_rows, : self.n_rows])
+        own = coo_array(self.L()[:, : self.n_rows])
         row, column = own.coords
         same = self.row_cluster[row] == self.row_cluster[column]
         return csr_array((own.data[same], (row[same], column[same])), shape=own.shape)
-
-
-def adjoint_product(A: csr_array, B: csr_array) -> csr_array:
-    """Return the product A* B."""
-    return csr_array(A.conj(copy=False).T @ B)

@@ -65,14 +65,6 @@ class Degrees:
         factors = self.n, self.eps, self.norms
         return relative_residual(self.factor_errors, *factors, blocks=("vertex",))
 
-    def root_matrix(self, vertices: np.ndarray) -> csr_array:
-        """Return blockdiag(D_v^{-1/2}) over the vertices passed."""
-        dims = self.C.fine.vertex_dims[vertices]
-        first, width = np.repeat(offsets(dims)[:-1], dims), np.repeat(dims, dims)
-        data = blocks(self.roots, self.starts, vertices)
-        shape = (len(width), len(width))
-        return csr_array((data, ranges(first, width), offsets(width)), shape)
-
     @cached_property
     def root_norms(self) -> np.ndarray:
         """norm(D_v^{-1/2})_F of every vertex, shape (n,)."""
@@ -102,14 +94,19 @@ def normalization_residuals(
     norms, root_sizes = degrees.root_norms, np.sqrt(degrees.norms)
 
     def measure(piece: Piece) -> tuple[RelativeResidual, np.ndarray]:
-        roots, L = degrees.root_matrix(piece.vertices), piece.L()
+        dims, L = F.vertex_dims[piece.vertices], piece.L()
+        # blockdiag(D_v^{-1/2}) over the vertices of the batch
+        data = blocks(degrees.roots, degrees.starts, piece.vertices)
+        first, widths = np.repeat(offsets(dims)[:-1], dims), np.repeat(dims, dims)
+        entries = (data, ranges(first, widths), offsets(widths))
+        roots = csr_array(entries, (len(widths), len(widths)))
         y = roots @ probes[piece.coordinates]
         energies = np.real(np.sum(np.conj(y[: piece.n_rows]) * (L @ y), axis=0))
         change = csr_array(roots[: piece.n_rows, : piece.n_rows] @ L @ roots)
         del L, piece.sheaf, piece.coarse  # to need less memory
         part = laplacian(part_of(sheaf, piece.edges, piece.vertices))[: piece.n_rows]
         width = len(piece.vertices)
-        column_vertex = np.repeat(np.arange(width), F.vertex_dims[piece.vertices])
+        column_vertex = np.repeat(np.arange(width), dims)
         u, v, sizes = block_norms(change - part, piece.row_vertex, column_vertex, width)
         u, v = piece.vertices[u], piece.vertices[v]
         factors = (norms[u], norms[v], root_sizes[u], root_sizes[v])

@@ -24,12 +24,7 @@ from sheafcoarsen._support import (
 from sheafcoarsen.coarsening import Coarsening, EnergyLedger, energy_ledger, isometry_errors
 from sheafcoarsen.modes import LocalModes, Oversampled
 from sheafcoarsen.operators import coboundary, laplacian
-from sheafcoarsen.verification.cluster_batches import (
-    Piece,
-    Pieces,
-    adjoint_product,
-    renumbered,
-)
+from sheafcoarsen.verification.cluster_batches import Piece, Pieces, renumbered
 from sheafcoarsen.verification.dense import eigenvalue_errors
 from sheafcoarsen.verification.normalization import Degrees, normalization_residuals
 from sheafcoarsen.verification.relative_residual import (
@@ -79,9 +74,13 @@ class Evidence:
         self.edges_missing = False
         self.internal_energy = np.zeros((K, self.probes.shape[1]))
         self.degrees = Degrees(C, self.eps, self.double)
-        # compute cached properties before several threads read them
-        if C.modes is not None:
-            _ = self.same_graph, self.scores, self.checked
+        # whether there are modes, of a sheaf with the graph and vertex stalks of the fine sheaf
+        self.same_graph = C.modes is not None and all(
+            np.array_equal(getattr(C.modes.sheaf, name), getattr(C.fine, name))
+            for name in ("edges", "vertex_dims")
+        )
+        if C.modes is not None:  # compute cached properties before several threads read them
+            _ = self.scores, self.checked
         norms = np.array(self.pieces.each(self._measure)).reshape(-1, 2)
         del self.degrees.factors
         # norm(L)_F, and norm(delta)_F, in which crossing edges between batches count twice
@@ -96,14 +95,14 @@ class Evidence:
         self.degrees.measure(piece, L)
         self._measure_sizes(piece, own_R, L, delta[internal], delta_R[internal])
         norms = norm(L.data), norm(delta.data)
-        G = adjoint_product(own_R, L @ R)
+        G = csr_array(own_R.conj(copy=False).T @ (L @ R))
         del R, L  # delete what is no longer needed, because a batch takes most of the memory
         coarse_delta = coboundary(piece.coarse)
         self._measure_blocks(piece, G, delta_R, internal, coarse_delta)
         del G
         self._measure_crossing_edges(piece, delta, delta_R, coarse_delta)
         del delta, delta_R, coarse_delta
-        if self.C.modes is not None and self.same_graph:
+        if self.same_graph:
             self._measure_modes(piece, own_R)
         return norms
 
@@ -144,7 +143,7 @@ class Evidence:
         self._put("laplacian", piece, G - laplacian(piece.coarse)[: piece.n_columns])
         if (self.internal_rows_ratio(slice(piece.lo, piece.hi)) < RESIDUAL_LIMIT).all():
             self._put("loopless", piece, G - crossing_gram)
-        if self.spectral:
+        if self.C.modes is not None and self.C.modes.operator.spectral:
             lo, hi = self.C.sheaf.vertex_offsets[[piece.lo, piece.hi]]
             scores = diags_array(self.scores[lo:hi], format="csr")
             self._put("spectral", piece, retained[:, : piece.n_columns] - scores)
@@ -191,24 +190,18 @@ class Evidence:
             gram, of_column = edge_grams(piece, edges, coarse, of_row)
             difference = gram - edge_grams(piece, edges, delta_R[rows], of_fine_row)[0]
         else:
-            named = self._named_rows(piece, numbers)
-            if named is None:  # wrong rows: the errors of these edges remain infinite
+            named, starts = self.C.crossing_rows, self.crossing_starts
+            if len(named) != starts[-1]:  # wrong rows: the errors of these edges remain infinite
                 return
-            rows, of_fine_row, of_column = named, of_row, of_row
+            wanted = named[range_of_blocks(starts, numbers)]
+            there = range_of_blocks(self.C.fine.edge_offsets, piece.edges)
+            rows = np.searchsorted(there, wanted)
+            if not np.array_equal(there[rows[rows < len(there)]], wanted):
+                return
+            of_fine_row = of_column = of_row
             difference = coarse - delta_R[rows]
         self.edge_errors[numbers] = norms_by(difference, of_column, None, len(edges))
         self.edge_norms[numbers] = norms_by(delta[rows], of_fine_row, None, len(edges))
-
-    def _named_rows(self, piece: Piece, numbers: np.ndarray) -> np.ndarray | None:
-        """Return the rows in the batch that ``crossing_rows`` lists, or None if one is missing."""
-        named, starts = self.C.crossing_rows, self.crossing_starts
-        assert named is not None
-        if len(named) != starts[-1]:
-            return None
-        wanted = named[range_of_blocks(starts, numbers)]
-        there = range_of_blocks(self.C.fine.edge_offsets, piece.edges)
-        at = np.searchsorted(there, wanted)
-        return at if np.array_equal(there[at[at < len(there)]], wanted) else None
 
     def _fine_rows(self, piece: Piece, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return fine crossing rows and the positions of their clusters in ``pairs``."""
@@ -254,15 +247,6 @@ class Evidence:
         sizes = self.dims[here]
         self.eigenvalue_errors[here] = eigenvalue_errors(operator, sizes, piece.lo, checked, modes)
 
-    @cached_property
-    def same_graph(self) -> bool:
-        """Whether the sheaf of the modes has the graph and stalk dimensions of the fine sheaf."""
-        mine, fine = self.modes.sheaf, self.C.fine
-        return all(
-            np.array_equal(getattr(mine, name), getattr(fine, name))
-            for name in ("edges", "vertex_dims")
-        )
-
     @property
     def isometry(self) -> RelativeResidual:
         """Largest norm(R_a* R_a - I), relative to rounding."""
@@ -286,11 +270,6 @@ class Evidence:
         """The modes of the coarsening, which must not have a basis passed by the user."""
         assert self.C.modes is not None
         return self.C.modes
-
-    @property
-    def spectral(self) -> bool:
-        """Whether the modes are those of the internal operator."""
-        return self.C.modes is not None and self.C.modes.operator.spectral
 
     @cached_property
     def scores(self) -> np.ndarray:
@@ -388,4 +367,5 @@ def edge_grams(
     begin = offsets(ranks.sum(axis=1))
     column = begin[:-1][e] + second * ranks[e, 0] + X.indices - starts[e, second]
     placed = csr_array((X.data, column, X.indptr), (X.shape[0], int(begin[-1])))
-    return adjoint_product(placed, placed), np.repeat(np.arange(len(edges)), np.diff(begin))
+    grams = csr_array(placed.conj(copy=False).T @ placed)
+    return grams, np.repeat(np.arange(len(edges)), np.diff(begin))

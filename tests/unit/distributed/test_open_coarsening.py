@@ -6,8 +6,8 @@ import pytest
 import sheafcoarsen as sc
 import sheafcoarsen.distributed as dist
 from sheafcoarsen.distributed._open_coarsening import _bound
+from sheafcoarsen.distributed._open_store import energy_of
 from sheafcoarsen.distributed.arrays import write_array
-from sheafcoarsen.distributed.streaming_operators import energy_of
 from tests.support.helpers import assert_residual
 from tests.unit.distributed.cases import (
     coarsened_twice,

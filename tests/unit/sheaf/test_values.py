@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from sheafcoarsen import CellularSheaf
 from sheafcoarsen.sheaf import edge_weights, graph_arrays
-from sheafcoarsen.sheaf.values import edge_values
+from sheafcoarsen.sheaf.graphs import edge_values
 from tests.support.helpers import assert_residual, dense_rank, eps_of
 from tests.support.strategies import DTYPES, graphs
 from tests.unit.sheaf.test_cellular_sheaf import assert_same_sheaf, heads, tails
