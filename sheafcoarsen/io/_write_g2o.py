@@ -14,8 +14,8 @@ def write_g2o(path: PathLike, G: PoseGraph, S: Synchronization | None = None) ->
     """Write a pose graph as g2o text, with its own poses or with computed ones.
 
     :func:`read_g2o` with ``poses=True`` reads it without loss: numbers are written with all digits,
-    rotations as angles or quaternions. The file is written to a temporary name and renamed, so a
-    crash does not damage an old file.
+    rotations as angles or quaternions. Landmarks that no pose saw are left out. The file is written
+    to a temporary name and renamed, so a crash does not damage an old file.
 
     Parameters
     ----------

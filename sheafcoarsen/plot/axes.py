@@ -257,15 +257,18 @@ def negative_edges(F: CellularSheaf) -> np.ndarray:
 
 
 def palette(count: int) -> np.ndarray:
-    """Return distinct colours, (count, 4); those beyond the palette have evenly spread hues."""
+    """Return distinct colours, (count, 4); each beyond the palette is far from those before it."""
     from matplotlib.colors import to_rgba_array
 
-    golden = (np.sqrt(5) - 1) / 2  # its multiples mod 1 are evenly spread hues
-    more = [
-        colorsys.hls_to_rgb((0.02 + i * golden) % 1, (0.72, 0.38, 0.55)[i % 3], 0.65)
-        for i in range(count - len(PALETTE))
-    ]
-    return to_rgba_array([*PALETTE[:count], *more]) if count else np.zeros((0, 4))
+    if count <= len(PALETTE):
+        return to_rgba_array(PALETTE)[:count]
+    shades = [(hue / 24, lightness) for lightness in (0.72, 0.38, 0.55) for hue in range(24)]
+    others = to_rgba_array([colorsys.hls_to_rgb(*shade, 0.65) for shade in shades])
+    chosen = to_rgba_array(PALETTE)
+    while len(chosen) < count:
+        distances = np.linalg.norm(others[:, None] - chosen, axis=2).min(axis=1)
+        chosen = np.concatenate([chosen, others[[distances.argmax()]]])
+    return chosen
 
 
 def number_colors(values: np.ndarray) -> tuple[Colormap, Normalize]:

@@ -50,8 +50,9 @@ def given_values(
 
 def _shapes(sheaf: CellularSheaf, v: int) -> str:
     """Return the part of error messages that describes the valid shapes at vertex v."""
-    d = sheaf.vertex_dims[v]
-    return f"({d},) or ({d}, h), because the stalk of vertex {v} has dimension {d}"
+    d, names = sheaf.vertex_dims[v], sheaf.vertex_labels
+    name = v if names is None else repr(names[v])
+    return f"({d},) or ({d}, h), because the stalk of vertex {name} has dimension {d}"
 
 
 def _joined(sheaf: CellularSheaf, vertices: np.ndarray, values: Any, name: str) -> np.ndarray:

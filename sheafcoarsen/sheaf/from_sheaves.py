@@ -104,8 +104,9 @@ class FromSheaves(FromGraphs):
         """
         if self._columns is None:
             raise ValueError(
-                "`with_columns` requires a sheaf from from_edge_index(edge_index, maps): for other "
-                "sheaves use with_maps(tail_maps, head_maps), with maps in edge order"
+                "`with_columns` requires a sheaf from from_edge_index(edge_index, maps), not a "
+                "subsheaf of it or one that was loaded: for other sheaves use "
+                "with_maps(tail_maps, head_maps), with maps in edge order"
             )
         first, second = self._columns
         count = int(self._columns.max(initial=-1)) + 1

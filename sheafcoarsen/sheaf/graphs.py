@@ -79,8 +79,9 @@ def _from_networkx(graph: nx.Graph) -> GraphArrays:
     if graph.is_directed():
         raise ValueError(
             "`graph` must be undirected, got a directed networkx graph: pass an (m, 2) array of "
-            "its edges, with values in the same order, to keep their orientation; "
-            "graph.to_undirected() discards it, and one of two opposite edges"
+            "its edges, with values in the same order, to keep their orientation, or "
+            "networkx.MultiGraph(list(graph.edges(data=True))) to keep names and attributes; "
+            "graph.to_undirected() discards one of two opposite edges"
         )
     labels = tuple(graph.nodes)
     number = {label: i for i, label in enumerate(labels)}

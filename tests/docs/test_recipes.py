@@ -85,8 +85,12 @@ def test_the_power_grid_recipe_runs(monkeypatch, capsys):
     voltages, injections = map(float, re.findall(r"\d\.\de-\d\d", out))
     assert voltages < 1e-3
     assert injections < 2e-2
-    G = names["G"]
+    G, F = names["G"], names["F"]
     assert G.n_vertices == 68
+    path, maps = "feeder_ieee123.json.gz", names["transformer_maps"]
+    whole, volts = names["read_feeder"](path, transformer_maps=maps)
+    assert sc.components(whole).max() < sc.components(F).max()
+    assert 1.0 < sc.energy(whole, volts) / sc.energy(F, volts) < 1.2
     assert "kept energy 1.8 times" in out
     norms = np.array([np.linalg.norm(G.tail_map(e)) for e in range(G.n_edges)])
     switch, cut = norms > 100, {}

@@ -22,6 +22,7 @@ def test_eliminate_prints_sizes_and_saves_the_result(network, tmp_path, capsys):
     assert main(["eliminate", str(network), "--keep", str(keep), "--out", str(out)]) == 0
     said = capsys.readouterr().out
     assert "left    2 vertices" in said
+    assert "        vertices 0, 5\n" in said
     assert "eliminated: 4 in chains" in said
     assert f"saved   {out}" in said
     assert sc.load(out).kept.tolist() == [0, 5]
@@ -36,7 +37,9 @@ def test_keep_file_may_list_vertices_by_name(tmp_path, capsys):
     (tmp_path / "keep.txt").write_text("b d")
     arguments = ["eliminate", str(tmp_path / "net.npz"), "--keep", str(tmp_path / "keep.txt")]
     assert main(arguments) == 0
-    assert "left    2 vertices" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "left    2 vertices" in said
+    assert "        vertices b, d\n" in said
 
 
 @pytest.mark.parametrize("word", ["6", "-1", "a", "0.5"])
