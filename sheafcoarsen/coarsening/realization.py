@@ -1,11 +1,12 @@
 """Construction of the coarse sheaf from crossing edges and loop-cells."""
 
 import math
+from typing import Any
 
 import numpy as np
 
 from sheafcoarsen._kernels import coarsening as kernels
-from sheafcoarsen._support import offsets, ranges, read_only, run_ranges
+from sheafcoarsen._support import offsets, range_of_blocks, ranges, read_only, run_ranges
 from sheafcoarsen.modes import Prolongation
 from sheafcoarsen.partition import Clusters
 from sheafcoarsen.sheaf import CellularSheaf, Topology, same_array, same_topology, trusted_sheaf
@@ -90,10 +91,7 @@ def coarse_labels(sheaf: CellularSheaf, clusters: Clusters) -> tuple[tuple, ...]
 
 
 def write_crossing_maps(
-    R: Prolongation,
-    rows: np.ndarray,
-    out: kernels.CoarseMaps,
-    noise: np.ndarray | None = None,
+    R: Prolongation, rows: np.ndarray, out: kernels.CoarseMaps, noise: np.ndarray | None = None
 ) -> None:
     """Write the maps of the crossing edges, compressed if their height is less than ``rows``.
 
@@ -130,10 +128,38 @@ def write_crossing_maps(
     run_ranges(work, cost, serial_below=SERIAL_BELOW)
 
 
-def shortest_columns(R: Prolongation) -> np.ndarray:
-    """Return the smallest max norm of a column of each R_a, or 0 without columns, shape (K,)."""
-    largest = np.zeros(int(R.offsets[-1]))
-    np.maximum.at(largest, R.indices, np.abs(R.data))
-    shortest = np.where(R.ranks > 0, np.inf, 0.0)
-    np.minimum.at(shortest, np.repeat(np.arange(len(R.ranks)), R.ranks), largest)
-    return shortest
+def check_pattern(C: Any) -> None:
+    """Raise if a stored coarse sheaf does not match the fine graph and the partition."""
+    fine, coarse, clusters, restored = C.fine, C.sheaf, C.clusters, C.restored_loops
+    if (restored[1:] <= restored[:-1]).any() or (
+        restored.size and not 0 <= restored[0] <= restored[-1] < coarse.n_vertices
+    ):
+        raise ValueError(
+            f"`restored_loops` must be strictly increasing in 0 .. {coarse.n_vertices - 1}"
+        )
+    crossing = range_of_blocks(fine.edge_offsets, clusters.crossing_edges)
+    dims = np.diff(offsets(fine.edge_dims[clusters.crossing_edges])[clusters.pair_ptr])
+    if C.crossing_rows is None:
+        dims = np.minimum(dims, coarse.vertex_dims[clusters.pairs].sum(axis=1))
+    elif not np.array_equal(C.crossing_rows, crossing):
+        raise ValueError(
+            "`crossing_rows` must hold the rows of crossing fine edges, sorted by pair of clusters"
+        )
+    n_pairs = len(clusters.pairs)
+    if not np.array_equal(coarse.edges[:n_pairs], clusters.pairs) or not np.array_equal(
+        coarse.edge_dims[:n_pairs], dims
+    ):
+        raise ValueError(
+            "the crossing edges of the coarse sheaf do not match the fine sheaf and partition"
+        )
+    loops = coarse.edges[n_pairs:]
+    ascend = (loops[:, 0] == loops[:, 1]).all() and (loops[1:, 0] > loops[:-1, 0]).all()
+    if (
+        not ascend
+        or (coarse.edge_dims[n_pairs:] > coarse.vertex_dims[loops[:, 0]]).any()
+        or (len(loops) and not C.loops)
+    ):
+        raise ValueError(
+            "the loops of the coarse sheaf must be sorted by cluster, and a loop can have at most "
+            "as many rows as its cluster has modes"
+        )
