@@ -23,9 +23,9 @@ True
 
 Modules, lowest layer first:
 
-``block_scaling``, ``block_matrix``
-    inverse square roots of diagonal blocks; products with several columns in one pass.
-``multigrid``, ``conjugate_gradients``, ``dirichlet``, ``_solver``
+``block_matrix``
+    products with several columns in one pass; inverse square roots of diagonal blocks.
+``multigrid``, ``conjugate_gradients``, ``_solver``
     levels from the sheaf's own coarsening, and the V-cycle, an approximation of L^{-1}; linear
     systems to a requested residual, with fixed vertices and kernels.
 ``_least_squares``, ``normal_equations``, ``_harmonic_extension``, ``_nearest_section``
@@ -44,13 +44,12 @@ from sheafcoarsen.solve._harmonic_extension import harmonic_extension
 from sheafcoarsen.solve._least_squares import LeastSquares, least_squares
 from sheafcoarsen.solve._leverages import leverages
 from sheafcoarsen.solve._nearest_section import nearest_section
-from sheafcoarsen.solve._solver import Solver, tolerance
+from sheafcoarsen.solve._solver import Solver, grounded, tolerance
 from sheafcoarsen.solve._sparsify import Sparsification, sparsify
 from sheafcoarsen.solve._transport import transport
 from sheafcoarsen.solve._transported_frames import transported_frames
 from sheafcoarsen.solve.complex_structure import complex_line
 from sheafcoarsen.solve.deflation import independent
-from sheafcoarsen.solve.dirichlet import grounded
 from sheafcoarsen.solve.eigensolver import EigenProblem, lowest_eigenpairs
 from sheafcoarsen.solve.pencil import Pencil
 

@@ -27,12 +27,7 @@ from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, unit_sheaf
 from sheafcoarsen.solve._solver import tolerance
 from sheafcoarsen.solve.complex_structure import ComplexLine, complex_line
 from sheafcoarsen.solve.deflation import independent
-from sheafcoarsen.solve.eigensolver import (
-    Eigenpairs,
-    EigenProblem,
-    Method,
-    lowest_eigenpairs,
-)
+from sheafcoarsen.solve.eigensolver import Eigenpairs, EigenProblem, Method, lowest_eigenpairs
 from sheafcoarsen.solve.pencil import Pencil, resolved, unit_mass
 
 AFFORDABLE = 30.0

@@ -63,14 +63,11 @@ def refined_kernel(apply: Callable, precondition: Callable, basis: Basis) -> np.
     inside = deflated(lambda X: X, N)
     right = inside(apply(N))
     target = np.sqrt(np.finfo(right.dtype).eps) * np.linalg.norm(right, axis=0)
-    Z = conjugate_gradients(
-        lambda X: inside(apply(X)),
-        lambda X: inside(precondition(X)),
-        right,
-        np.zeros_like(right),
-        target,
-    ).x
-    return np.linalg.qr(N - Z)[0]
+    start = np.zeros_like(right)
+    found = conjugate_gradients(
+        lambda X: inside(apply(X)), lambda X: inside(precondition(X)), right, start, target
+    )
+    return np.linalg.qr(N - found.x)[0]
 
 
 def _adjoint(Q: Basis) -> Basis:

@@ -15,7 +15,7 @@ import scipy.sparse
 
 from sheafcoarsen._support import eps_of
 from sheafcoarsen.exceptions import NotConverged
-from sheafcoarsen.solve.block_scaling import norms, unit_roots
+from sheafcoarsen.solve.block_matrix import norms, unit_roots
 from sheafcoarsen.solve.deflation import (
     Basis,
     deflated,
@@ -206,8 +206,8 @@ def shift_invert(
         steps += found.steps
         if below == cut or (probe and below < 0):
             completeness = "inertia" if below == cut else "probe"
-            vectors = found.values, found.vectors
-            return Eigenpairs(*vectors, sections, completeness, "direct", steps)
+            X = found.vectors
+            return Eigenpairs(found.values, X, sections, completeness, "direct", steps)
         if 0 <= below < cut:
             break  # give up: rounding has duplicated a pair, or the count is wrong
         # pairs are missing, or inertia is not available: search with random columns
@@ -251,8 +251,8 @@ def multilevel(
         Y = Y - T @ (S @ Y)
         start = np.hstack([Y[:, norms(Y) > 0], start])
     found = _iterated(problem, pencil.cycle.cycle, sections, start, rng, True, given + 1)
-    vectors = found.values, found.vectors
-    return Eigenpairs(*vectors, sections, "probe", "multilevel", found.steps)
+    vectors = found.vectors
+    return Eigenpairs(found.values, vectors, sections, "probe", "multilevel", found.steps)
 
 
 def _lifted(pencil: Pencil, m: int) -> np.ndarray:

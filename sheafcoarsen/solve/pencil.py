@@ -19,8 +19,7 @@ from sheafcoarsen.operators import (
 )
 from sheafcoarsen.sections import global_sections, singular_pairs
 from sheafcoarsen.sheaf import CellularSheaf
-from sheafcoarsen.solve.block_matrix import BlockMatrix
-from sheafcoarsen.solve.block_scaling import Matrix, block_size, norms
+from sheafcoarsen.solve.block_matrix import BlockMatrix, Matrix, block_size, norms
 from sheafcoarsen.solve.deflation import Basis, refined_kernel, weighted
 from sheafcoarsen.solve.multigrid import NEAR_SINGULAR, Multigrid
 
