@@ -4,9 +4,8 @@
     :func:`coarsen` and its result, :class:`Coarsening`, which can also coarsen new maps;
 ``realization``
     the coarse sheaf of a prolongation R, whose Laplacian is R* L R (``thm:Galerkin_realization``).
-    Maps of crossing edges are products of fine maps with blocks of R, optionally compressed;
-``loops``
-    a loop at each coarse vertex, which carries the energy retained in its cluster;
+    Maps of crossing edges are products of fine maps with blocks of R, optionally compressed; a loop
+    at each coarse vertex carries the energy retained in its cluster;
 ``views``
     lift and pool, operators, the quotient graph;
 ``_energy_ledger``

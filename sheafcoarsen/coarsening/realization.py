@@ -6,8 +6,17 @@ from typing import Any
 import numpy as np
 
 from sheafcoarsen._kernels import coarsening as kernels
-from sheafcoarsen._support import offsets, range_of_blocks, ranges, read_only, run_ranges
-from sheafcoarsen.modes import Prolongation
+from sheafcoarsen._kernels.dense import workspace
+from sheafcoarsen._support import (
+    offsets,
+    range_of_blocks,
+    ranges,
+    read_only,
+    run_ranges,
+    single_threaded_blas,
+    zero_energy,
+)
+from sheafcoarsen.modes import LocalModes, Prolongation
 from sheafcoarsen.partition import Clusters
 from sheafcoarsen.sheaf import CellularSheaf, Topology, same_array, same_topology, trusted_sheaf
 
@@ -126,6 +135,90 @@ def write_crossing_maps(
 
     cost = rows * widths * np.where(compressed, widths, 1.0) + 1.0
     run_ranges(work, cost, serial_below=SERIAL_BELOW)
+
+
+def spectral_loops(modes: LocalModes, least: np.ndarray) -> kernels.Loops:
+    """Return B_a = diag(sqrt(lambda)) of internal modes (``eq:retained_internal_energy_spectral``).
+
+    Rows whose eigenvalue is zero to working accuracy are omitted, but the last ``least[a]`` rows of
+    cluster a are always kept.
+    """
+    ranks, clusters = modes.ranks, modes.clusters
+    levels = zero_energy(clusters.dims, modes.prolongation.dtype, modes.operator_norms)
+    cluster = np.repeat(np.arange(len(ranks)), ranks)
+    positive = modes.scores > levels[cluster]
+    last = np.arange(len(cluster)) >= (modes.rank_offsets[1:] - least)[cluster]
+    kept = np.flatnonzero(positive | last)
+    cluster = cluster[kept]
+    rows = np.bincount(cluster, minlength=len(ranks)).astype(np.int64)
+    starts = offsets(rows * ranks)
+    row = np.arange(len(kept)) - offsets(rows)[:-1][cluster]
+    column = kept - modes.rank_offsets[:-1][cluster]
+    factors = np.zeros(int(starts[-1]), modes.prolongation.dtype)
+    roots = np.where(positive[kept], np.sqrt(modes.scores[kept]), 0)
+    factors[starts[cluster] + row * ranks[cluster] + column] = roots
+    return kernels.Loops(rows, starts, factors)
+
+
+def factored_loops(R: Prolongation, least: np.ndarray) -> kernels.Loops:
+    """Return B_a with H_a = R_a* L_a R_a = B_a* B_a (``eq:local_residual_factorization``).
+
+    R may be any prolongation. H_a is computed from the maps; in each cluster, maps and R_a are
+    scaled by powers of two, so that squares do not overflow. Rows whose energy is zero to working
+    accuracy, relative to L_a and R_a, are omitted, but B_a has at least ``least[a]`` rows, of which
+    the last ones may be zero.
+    """
+    sheaf, ranks, clusters = R.sheaf, R.ranks, R.clusters
+    f, K, dims = sheaf.arrays, clusters.n_clusters, clusters.dims
+    starts, dtype = offsets(ranks * ranks), np.result_type(sheaf.dtype, R.dtype)
+    energy = kernels.RetainedEnergy(
+        starts=starts,
+        matrices=np.empty(int(starts[-1]), np.result_type(dtype, np.float64)),
+        map_units=np.empty(K),
+        block_units=np.empty(K),
+        columns=np.empty(K),
+    )
+    run_ranges(
+        lambda lo, hi: kernels.retained_energy(
+            lo,
+            hi,
+            f,
+            clusters,
+            R.blocks,
+            energy,
+            np.empty(ranks.max(initial=0), energy.matrices.dtype),
+        ),
+        dims * (ranks + 1.0) ** 2,
+        serial_below=SERIAL_BELOW,
+    )
+    traces, sizes = np.zeros(sheaf.n_vertices), np.zeros(K)
+    kernels.internal_traces(f, clusters, energy.map_units, traces)
+    np.maximum.at(sizes, clusters.labels, traces)
+    zero = zero_energy(np.maximum(dims, ranks), dtype, 1.0), sizes * energy.columns
+    rows = np.zeros(K, np.int64)
+
+    def factor(lo: int, hi: int) -> Any:
+        largest = int(ranks[lo:hi].max())
+        work = workspace(largest, largest, energy.matrices.dtype)
+        return kernels.factor(lo, hi, ranks, energy, zero, work, rows)
+
+    with single_threaded_blas():
+        failed = run_ranges(factor, (ranks + 1.0) ** 3, serial_below=SERIAL_BELOW)
+    for a in failed:
+        if a >= 0:
+            raise np.linalg.LinAlgError(
+                f"the factorization of the retained energy of cluster {a} did not converge"
+            )
+    return kernels.Loops(np.maximum(rows, least), starts, energy.matrices.astype(dtype, copy=False))
+
+
+def loop_rows(coarse: CellularSheaf) -> np.ndarray:
+    """Return the number of loop rows at each coarse vertex, shape (K,)."""
+    loops = np.flatnonzero(coarse.edges[:, 0] == coarse.edges[:, 1])
+    counts = np.bincount(
+        coarse.edges[loops, 0], coarse.edge_dims[loops], minlength=coarse.n_vertices
+    )
+    return counts.astype(np.int64)
 
 
 def check_pattern(C: Any) -> None:
