@@ -30,8 +30,8 @@ Modules, lowest layer first:
     systems to a requested residual, with fixed vertices and kernels.
 ``_least_squares``, ``normal_equations``, ``_harmonic_extension``, ``_nearest_section``
     least squares for data on edges; extension and projection, both accurate to rounding.
-``deflation``, ``lobpcg``, ``pencil``, ``eigensolver``, ``complex_structure``, ``_eigenmodes``
-    eigenpairs: projections; LOBPCG; the pair (L, M); the three methods; plane rotations as
+``deflation``, ``lobpcg``, ``eigensolver``, ``complex_structure``, ``_eigenmodes``
+    eigenpairs: projections; LOBPCG; the pair (L, M) and the three methods; plane rotations as
     complex numbers; the public function.
 ``_transport``, ``_transported_frames``, ``_diffuse``, ``_leverages``, ``_sparsify``
     the heat method; frames along a spanning tree; the flow exp(-t L); leverages of edges; sheaves
@@ -50,8 +50,7 @@ from sheafcoarsen.solve._transport import transport
 from sheafcoarsen.solve._transported_frames import transported_frames
 from sheafcoarsen.solve.complex_structure import complex_line
 from sheafcoarsen.solve.deflation import independent
-from sheafcoarsen.solve.eigensolver import EigenProblem, lowest_eigenpairs
-from sheafcoarsen.solve.pencil import Pencil
+from sheafcoarsen.solve.eigensolver import EigenProblem, Pencil, lowest_eigenpairs
 
 __all__ = [
     "EigenProblem",

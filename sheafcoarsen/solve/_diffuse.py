@@ -21,7 +21,7 @@ from sheafcoarsen._support import (
 )
 from sheafcoarsen.operators import as_columns, coboundary, laplacian
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, unit_sheaf
-from sheafcoarsen.solve.pencil import unit_mass
+from sheafcoarsen.solve.eigensolver import unit_mass
 
 
 def diffuse(

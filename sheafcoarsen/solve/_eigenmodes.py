@@ -27,8 +27,15 @@ from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, unit_sheaf
 from sheafcoarsen.solve._solver import tolerance
 from sheafcoarsen.solve.complex_structure import ComplexLine, complex_line
 from sheafcoarsen.solve.deflation import independent
-from sheafcoarsen.solve.eigensolver import Eigenpairs, EigenProblem, Method, lowest_eigenpairs
-from sheafcoarsen.solve.pencil import Pencil, resolved, unit_mass
+from sheafcoarsen.solve.eigensolver import (
+    Eigenpairs,
+    EigenProblem,
+    Method,
+    Pencil,
+    lowest_eigenpairs,
+    resolved,
+    unit_mass,
+)
 
 AFFORDABLE = 30.0
 """Maximum time in seconds for "direct", which "auto" tries if "multilevel" does not converge."""

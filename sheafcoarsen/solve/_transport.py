@@ -24,7 +24,7 @@ from sheafcoarsen.operators import Factors, laplacian
 from sheafcoarsen.partition import edge_strengths
 from sheafcoarsen.sections import given_values
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, unit_sheaf
-from sheafcoarsen.solve.pencil import unit_mass
+from sheafcoarsen.solve.eigensolver import unit_mass
 
 
 def transport(
