@@ -178,7 +178,24 @@ class LaplacianPattern:
         if out is None:
             data = np.empty(self._nnz, sheaf.dtype)
         else:
-            self._check_out(out, sheaf.dtype)
+            wanted = scipy.sparse.bsr_array if self.format == "bsr" else scipy.sparse.csr_array
+            if not (
+                isinstance(out, wanted)
+                and out.shape == self.shape
+                and out.data.size == self._nnz
+                and same_array(self.indptr, out.indptr)
+                and same_array(self.indices, out.indices)
+                and out.data.flags.c_contiguous
+                and out.data.flags.writeable
+            ):
+                raise ValueError(
+                    "`out` must be an earlier result of this pattern, with its original arrays or "
+                    "equal ones"
+                )
+            if out.dtype != sheaf.dtype:
+                raise ValueError(
+                    f"`out` must have the sheaf's scalar type {sheaf.dtype}, got {out.dtype}"
+                )
             data = out.data.reshape(-1)
         arrays, blocks, starts = sheaf.arrays, self._blocks, self._row_starts
         bsr, d = self.format == "bsr", int(sheaf.vertex_dims[0]) if sheaf.n_vertices else 0
@@ -203,25 +220,6 @@ class LaplacianPattern:
             matrix.has_canonical_format = True
             return matrix
         return canonical_csr(data, self.indices, self.indptr, self.shape)
-
-    def _check_out(self, out: Any, dtype: np.dtype) -> None:
-        """Raise an error unless ``out`` is a result of this pattern with the given dtype."""
-        wanted = scipy.sparse.bsr_array if self.format == "bsr" else scipy.sparse.csr_array
-        if not (
-            isinstance(out, wanted)
-            and out.shape == self.shape
-            and out.data.size == self._nnz
-            and same_array(self.indptr, out.indptr)
-            and same_array(self.indices, out.indices)
-            and out.data.flags.c_contiguous
-            and out.data.flags.writeable
-        ):
-            raise ValueError(
-                "`out` must be an earlier result of this pattern, with its original arrays or "
-                "equal ones"
-            )
-        if out.dtype != dtype:
-            raise ValueError(f"`out` must have the sheaf's scalar type {dtype}, got {out.dtype}")
 
     def __repr__(self) -> str:
         blocks = len(self._blocks.columns)
