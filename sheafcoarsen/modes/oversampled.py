@@ -4,8 +4,6 @@ The first modes of a cluster are the sections of its patch. They are followed by
 responses to sources on the border of the patch and to interior sources scaled by the target.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 import scipy.sparse
 
@@ -153,15 +151,6 @@ class OversampledProblems(LocalProblems):
             numbers=np.empty((len(dims), 3)),
         )
 
-    def run_patches(self, what: str, work: Callable, reduction: bool) -> None:
-        """Call ``work(lo, hi, patch_workspace)`` on ranges of clusters that cover all of them."""
-        self.run(
-            what,
-            work,
-            self.patches.dims,
-            lambda lo, hi: self.patches.allocate(lo, hi, self.map_size, reduction),
-        )
-
     def spectra(self, rule: Rule) -> Spectra:
         """Return the spectra that a rule needs."""
         c = self.clusters
@@ -173,24 +162,24 @@ class OversampledProblems(LocalProblems):
             self.known = self.allocate_responses(c.dims)
         known, scores = self.known, np.zeros(int(starts[-1]))
         out = kernels.SpectraOut(starts, scores, np.zeros(0))
-        self.run_patches(
+        reduction = worth_reducing(c.dims, 1)
+        self.run(
             "local spectra",
-            lambda lo, hi, workspace: kernels.oversampled_spectra(
-                lo, hi, self.problems, workspace, out, known
-            ),
-            worth_reducing(c.dims, 1),
+            lambda lo, hi, s: kernels.oversampled_spectra(lo, hi, self.problems, s, out, known),
+            self.patches.dims,
+            lambda lo, hi: self.patches.allocate(lo, hi, self.map_size, reduction),
         )
         return Spectra(c.dims, starts, scores, known.kernels, np.sqrt(self.eps) * scores)
 
     def compute(self, singular: bool, out: kernels.ModesOut) -> dict:
         """Compute the modes into ``out`` and return the settings of the result."""
         dims = self.clusters.dims
-        self.run_patches(
+        reduction = worth_reducing(dims, np.minimum(out.blocks.ranks + 1, dims))
+        self.run(
             "local modes",
-            lambda lo, hi, workspace: kernels.oversampled_modes(
-                lo, hi, self.problems, workspace, self.known, out
-            ),
-            worth_reducing(dims, np.minimum(out.blocks.ranks + 1, dims)),
+            lambda lo, hi, s: kernels.oversampled_modes(lo, hi, self.problems, s, self.known, out),
+            self.patches.dims,
+            lambda lo, hi: self.patches.allocate(lo, hi, self.map_size, reduction),
         )
         return {
             "singular": False,
