@@ -403,10 +403,10 @@ def _iterated(
     more = max(_width(wanted) - X.shape[1], 1)
     for _ in range(ROUNDS):
         X = np.hstack([X, random_columns(rng, (pencil.n, more), dtype)])
-        X = orthonormal_complement(X, sections, mass=mass)
+        X = orthonormal_complement(X, sections, mass)
         found = lowest_pairs(
             pencil.apply,
-            deflated(inverse, sections, mass=mass),
+            deflated(inverse, sections, mass),
             X,
             max(wanted + 1, least),
             lambda values: problem.residual_targets(values, wanted),
