@@ -33,8 +33,8 @@ from benchmarks.report import Row
 from benchmarks.sets import largest_component
 from benchmarks.timing import paired
 from sheafcoarsen.operators import Factors
+from sheafcoarsen.solve._solver import grounded
 from sheafcoarsen.solve.conjugate_gradients import conjugate_gradients
-from sheafcoarsen.solve.dirichlet import grounded
 
 REPOSITORY = Path(__file__).parent.parent
 TOL = 1e-8

@@ -10,7 +10,14 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from sheafcoarsen._support import MAX_DIMENSION, integer_array, real_number, tables, whole_number
+from sheafcoarsen._support import (
+    MAX_DIMENSION,
+    first_true,
+    integer_array,
+    real_number,
+    tables,
+    whole_number,
+)
 
 __all__ = ["below", "budget", "fixed", "gap", "kernel"]
 
@@ -360,13 +367,10 @@ def as_rule(rank: RankLike, n_clusters: int) -> Rule:
         array = np.asarray(rank)
     except ValueError as error:
         raise ValueError(f"`rank` must hold one integer per cluster: {error}") from None
-    if (
-        array.ndim == 0
-        and array.dtype.kind not in "iu"
-        and not (array.dtype.kind == "O" and isinstance(rank, int))
-    ):
-        raise TypeError(f"{wanted}, got {rank!r}")
     if array.ndim == 0:
+        # an integer that exceeds 64 bits has dtype object
+        if array.dtype.kind not in "iu" and not (array.dtype.kind == "O" and isinstance(rank, int)):
+            raise TypeError(f"{wanted}, got {rank!r}")
         return Fixed(min(whole_number("rank", array[()], at_least=0), MAX_DIMENSION))
     if array.dtype.kind == "f" and array.size:
         raise TypeError(f"`rank` must hold integers, got dtype {array.dtype}")
@@ -375,8 +379,6 @@ def as_rule(rank: RankLike, n_clusters: int) -> Rule:
         raise ValueError(
             f"`rank` must hold one integer per cluster, {n_clusters} in all, got {len(ranks)}"
         )
-    negative = np.flatnonzero(ranks < 0)
-    if negative.size:
-        a = int(negative[0])
+    if (a := first_true(ranks < 0)) is not None:
         raise ValueError(f"`rank` must not be negative, got {ranks[a]} for cluster {a}")
     return Fixed(tuple(ranks.tolist()))

@@ -4,13 +4,10 @@
     :func:`coarsen` and its result, :class:`Coarsening`, which can also coarsen new maps;
 ``realization``
     the coarse sheaf of a prolongation R, whose Laplacian is R* L R (``thm:Galerkin_realization``).
-    Maps of crossing edges are products of fine maps with blocks of R, optionally compressed;
-``loops``
-    a loop at each coarse vertex, which carries the energy retained in its cluster;
+    Maps of crossing edges are products of fine maps with blocks of R, optionally compressed; a loop
+    at each coarse vertex carries the energy retained in its cluster;
 ``views``
     lift and pool, operators, the quotient graph;
-``checks``
-    checks of arguments, and of the parts of a coarsening against each other;
 ``_energy_ledger``
     the energy of a cochain as a sum of retained, discarded and coupling terms.
 
@@ -36,6 +33,7 @@ True
 from sheafcoarsen.coarsening._coarsen import (
     Coarsening,
     check_coarsening,
+    check_topology,
     coarsen,
     growth_of,
     realized,
@@ -49,8 +47,12 @@ from sheafcoarsen.coarsening._energy_ledger import (
     isometry_errors,
     ledger_over,
 )
-from sheafcoarsen.coarsening.checks import check_pattern, check_topology
-from sheafcoarsen.coarsening.realization import SERIAL_BELOW, coarse_labels, realize
+from sheafcoarsen.coarsening.realization import (
+    SERIAL_BELOW,
+    check_pattern,
+    coarse_labels,
+    realize,
+)
 
 __all__ = [
     "SERIAL_BELOW",

@@ -10,17 +10,17 @@ import numpy.typing as npt
 import scipy.sparse
 
 from sheafcoarsen._support import ReadOnly, eps_of, flag, range_of_blocks, read_only, tables
-from sheafcoarsen.coarsening.checks import (
-    check_given,
-    check_parts,
-    check_topology,
-    matching_modes,
+from sheafcoarsen.coarsening.realization import (
+    factored_loops,
+    loop_rows,
+    realize,
+    spectral_loops,
 )
-from sheafcoarsen.coarsening.loops import factored_loops, loop_rows, spectral_loops
-from sheafcoarsen.coarsening.realization import realize, shortest_columns
 from sheafcoarsen.coarsening.views import Views
 from sheafcoarsen.modes import (
+    Internal,
     LocalModes,
+    LocalOperator,
     LocalOperatorLike,
     Prolongation,
     compute_modes,
@@ -33,7 +33,13 @@ from sheafcoarsen.modes import (
 from sheafcoarsen.operators import count_nonzeros
 from sheafcoarsen.partition import Partition, check_partition, clusters_of
 from sheafcoarsen.ranks import RankLike, Rule
-from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, same_topology, sheaf_rows
+from sheafcoarsen.sheaf import (
+    CellularSheaf,
+    check_same_topology,
+    check_sheaf,
+    same_topology,
+    sheaf_rows,
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -91,7 +97,26 @@ class Coarsening(Views, ReadOnly):
     restored_loops: np.ndarray = field(default_factory=lambda: read_only(np.zeros(0, np.int64)))
 
     def __post_init__(self) -> None:
-        check_parts(self.fine, self.partition, self.modes, self.sheaf, self.loops)
+        check_sheaf(self.fine, "fine")
+        check_sheaf(self.sheaf, "sheaf")
+        check_partition(self.fine, self.partition)
+        wrong, modes = "the coarsening is inconsistent: ", self.modes
+        if self.sheaf.n_vertices != self.partition.n_clusters:
+            raise ValueError(
+                f"{wrong}the partition has {self.partition.n_clusters} clusters, "
+                f"but the coarse sheaf has {self.sheaf.n_vertices} vertices"
+            )
+        if modes is not None:
+            if not isinstance(modes, LocalModes):
+                raise TypeError(f"`modes` must be LocalModes or None, got {type(modes).__name__}")
+            if not np.array_equal(modes.partition.labels, self.partition.labels):
+                raise ValueError(f"{wrong}its modes belong to another partition")
+            if not np.array_equal(modes.ranks, self.sheaf.vertex_dims):
+                raise ValueError(
+                    f"{wrong}the ranks of its modes do not match the dimensions of its coarse "
+                    "stalks"
+                )
+        flag("loops", self.loops)
         object.__setattr__(self, "prolongation", self.R.matrix)
 
     def recoarsen(self, sheaf: CellularSheaf) -> Coarsening:
@@ -198,6 +223,12 @@ def check_coarsening(C: object) -> Coarsening:
     return C
 
 
+def check_topology(fine: CellularSheaf, sheaf: CellularSheaf, maker: str) -> None:
+    """Raise if the graph or the stalks of a sheaf differ from those of ``fine``."""
+    wanted = "the graph and the stalks of the sheaf that was coarsened"
+    check_same_topology(fine, sheaf, wanted, f"use {maker} for another graph")
+
+
 def coarsen(  # noqa: PLR0913 (public, options by keyword)
     sheaf: CellularSheaf,
     P: Partition,
@@ -278,7 +309,26 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
         operator = local_operator_of(local_operator, rings, target)
     loops, compress = flag("loops", loops), flag("compress", compress)
     progress = flag("progress", progress)
-    check_given(rank, basis, operator, {"rings": rings, "target": target})
+    given = None
+    if basis is not None:
+        given = "`basis`"
+        if not isinstance(operator, Internal):
+            raise ValueError(
+                f"`local_operator` = {operator.name!r} selects modes, "
+                "but `basis` replaces them: omit one of the two"
+            )
+    elif isinstance(rank, LocalModes):
+        given = "LocalModes in `rank`"
+    for name, value in (("rings", rings), ("target", target)):
+        if value is not None and given is not None:
+            raise ValueError(
+                f"`{name}` applies only to modes computed by this call: omit it or {given}"
+            )
+    if (rank is None) == (basis is None):
+        raise ValueError(
+            "exactly one of `rank` and `basis` must be passed, got "
+            + ("neither" if rank is None else "both")
+        )
     modes = None
     if basis is not None:
         R = Prolongation.from_blocks(sheaf, clusters_of(sheaf, P), basis)
@@ -295,6 +345,30 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
             warn_if_empty(sheaf.dim_c0, modes.ranks, modes.next_eigenvalues, stacklevel=3)
         R = modes.R
     return realized(R, P, modes, loops=loops, compress=compress)
+
+
+def matching_modes(
+    modes: LocalModes, sheaf: CellularSheaf, P: Partition, operator: LocalOperator
+) -> LocalModes:
+    """Check that modes belong to the sheaf, partition and operator, and return them."""
+    if modes.sheaf is not sheaf:
+        raise ValueError(
+            "`rank` holds LocalModes of another sheaf: "
+            "compute them with local_modes(sheaf, P, ...) for this one"
+        )
+    if not np.array_equal(modes.partition.labels, P.labels):
+        raise ValueError(
+            "`rank` holds LocalModes of another partition: "
+            "compute them with local_modes(sheaf, P, ...)"
+        )
+    if operator not in (Internal(), type(modes.operator)(), modes.operator):
+        raise ValueError(
+            f"`local_operator` = {operator.name!r} contradicts the LocalModes in `rank`, "
+            f"which are {modes.local_operator!r}: omit `local_operator`"
+        )
+    if not modes.R.is_held_by(modes.prolongation):
+        modes = replace(modes)  # validate the matrix again: its arrays were replaced
+    return modes
 
 
 def realized(
@@ -317,7 +391,11 @@ def realized(
     # n eps, the rounding error of orthonormal modes: removing it changes R* L R by rounding errors
     noise = eps_of(np.result_type(R.sheaf.dtype, R.dtype)) * R.clusters.dims
     if modes is None:  # a user's columns may have any norm, and noise scales with it
-        noise = noise * shortest_columns(R)
+        largest = np.zeros(int(R.offsets[-1]))
+        np.maximum.at(largest, R.indices, np.abs(R.data))
+        shortest = np.where(R.ranks > 0, np.inf, 0.0)
+        np.minimum.at(shortest, np.repeat(np.arange(len(R.ranks)), R.ranks), largest)
+        noise = noise * shortest
     coarse = realize(R, factors, compress=compress, like=pattern, noise=noise)
     if compress:
         rows = None

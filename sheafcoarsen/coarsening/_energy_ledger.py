@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse
 
 from sheafcoarsen._kernels.operators import sum_products
@@ -287,19 +286,11 @@ def ledger_over(
     retained: np.ndarray,
     gaps: tuple[np.ndarray, np.ndarray, np.dtype] | None,
 ) -> EnergyLedger:
-    """Return the ledger of a fine cochain, processing the fine sheaf in parts.
+    """Return the ledger of a fine cochain x, processing the fine sheaf in parts.
 
-    Parameters
-    ----------
-    parts : iterable of (CellularSheaf, vertices, rows)
-        Each part holds some edges and their vertices; ``rows`` are the vertices' rows in C^0.
-    labels, vertex_dims : ndarray of int, shape (n,)
-        The cluster and the stalk dimension of each fine vertex.
-    x : ndarray, shape (dim_c0,) or (dim_c0, h)
-    retained : ndarray, shape (dim_c0, h)
-        R R* x.
-    gaps : (next eigenvalues, operator norms, dtype), optional
-        The next eigenvalues, norms and scalar type of internal modes, for the truncation bound.
+    Each part holds some edges, their vertices, and the vertices' rows in C^0. ``labels`` and
+    ``vertex_dims`` are those of all fine vertices, ``retained`` is R R* x, shape (dim_c0, h).
+    ``gaps`` holds the next eigenvalues, operator norms and scalar type of internal modes.
     """
     columns, retained = as_columns(x), np.ascontiguousarray(retained)
     discarded = columns - retained
@@ -322,8 +313,11 @@ def ledger_over(
     bound = None
     if gaps is not None:
         next_eigenvalues, sizes, dtype = gaps
-        dims = np.bincount(labels, vertex_dims, minlength=K)
-        bound = truncation_bound(inside[0], next_eigenvalues, sizes, dims, dtype)
+        gap = next_eigenvalues.astype(np.float64)
+        level = zero_energy(np.bincount(labels, vertex_dims, minlength=K), dtype, sizes)
+        gap = np.where(gap <= level, 0.0, gap)[:, None]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            bound = np.where(gap == 0, np.inf, inside[0] / gap)
 
     def shaped(values: np.ndarray) -> np.ndarray:
         return read_only(values.reshape(values.shape[0], *x.shape[1:]))
@@ -349,18 +343,3 @@ def sums_by(groups: np.ndarray, values: np.ndarray, count: int) -> np.ndarray:
     indices = groups, np.arange(len(groups))
     select = scipy.sparse.csr_array((np.ones(len(groups)), indices), shape=(count, len(groups)))
     return select @ values
-
-
-def truncation_bound(
-    internal_energy: np.ndarray,
-    next_eigenvalues: np.ndarray,
-    operator_norms: np.ndarray,
-    dims: np.ndarray,
-    dtype: npt.DTypeLike,
-) -> np.ndarray:
-    """Return E_a / lambda_{r_a+1}: 0 if no mode is discarded, infinity if lambda is zero."""
-    gap = next_eigenvalues.astype(np.float64)
-    level = zero_energy(dims, dtype, operator_norms)
-    gap = np.where(gap <= level, 0.0, gap)[:, None]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(gap == 0, np.inf, internal_energy / gap)

@@ -1,12 +1,26 @@
 """Construction of the coarse sheaf from crossing edges and loop-cells."""
 
 import math
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from sheafcoarsen._kernels import coarsening as kernels
-from sheafcoarsen._support import offsets, ranges, read_only, run_ranges
-from sheafcoarsen.modes import Prolongation
+from sheafcoarsen._kernels.dense import workspace
+from sheafcoarsen._support import (
+    eps_of,
+    offsets,
+    range_of_blocks,
+    ranges,
+    read_only,
+    run_ranges,
+    scaled_norms,
+    single_threaded_blas,
+    zero_energy,
+    zero_level,
+)
+from sheafcoarsen.modes import LocalModes, Prolongation
 from sheafcoarsen.partition import Clusters
 from sheafcoarsen.sheaf import CellularSheaf, Topology, same_array, same_topology, trusted_sheaf
 
@@ -90,10 +104,7 @@ def coarse_labels(sheaf: CellularSheaf, clusters: Clusters) -> tuple[tuple, ...]
 
 
 def write_crossing_maps(
-    R: Prolongation,
-    rows: np.ndarray,
-    out: kernels.CoarseMaps,
-    noise: np.ndarray | None = None,
+    R: Prolongation, rows: np.ndarray, out: kernels.CoarseMaps, noise: np.ndarray | None = None
 ) -> None:
     """Write the maps of the crossing edges, compressed if their height is less than ``rows``.
 
@@ -130,10 +141,143 @@ def write_crossing_maps(
     run_ranges(work, cost, serial_below=SERIAL_BELOW)
 
 
-def shortest_columns(R: Prolongation) -> np.ndarray:
-    """Return the smallest max norm of a column of each R_a, or 0 without columns, shape (K,)."""
-    largest = np.zeros(int(R.offsets[-1]))
-    np.maximum.at(largest, R.indices, np.abs(R.data))
-    shortest = np.where(R.ranks > 0, np.inf, 0.0)
-    np.minimum.at(shortest, np.repeat(np.arange(len(R.ranks)), R.ranks), largest)
-    return shortest
+def spectral_loops(modes: LocalModes, least: np.ndarray) -> kernels.Loops:
+    """Return B_a = diag(sqrt(lambda)) of internal modes (``eq:retained_internal_energy_spectral``).
+
+    Rows whose eigenvalue is zero to working accuracy are omitted, but the last ``least[a]`` rows of
+    cluster a are always kept.
+    """
+    ranks, clusters = modes.ranks, modes.clusters
+    dtype = modes.prolongation.dtype
+    levels = np.maximum(
+        zero_energy(clusters.dims, dtype, modes.operator_norms),
+        _cancelled(modes.sheaf, clusters, dtype) ** 2,
+    )
+    cluster = np.repeat(np.arange(len(ranks)), ranks)
+    positive = modes.scores > levels[cluster]
+    last = np.arange(len(cluster)) >= (modes.rank_offsets[1:] - least)[cluster]
+    kept = np.flatnonzero(positive | last)
+    cluster = cluster[kept]
+    rows = np.bincount(cluster, minlength=len(ranks)).astype(np.int64)
+    starts = offsets(rows * ranks)
+    row = np.arange(len(kept)) - offsets(rows)[:-1][cluster]
+    column = kept - modes.rank_offsets[:-1][cluster]
+    factors = np.zeros(int(starts[-1]), dtype)
+    roots = np.where(positive[kept], np.sqrt(modes.scores[kept]), 0)
+    factors[starts[cluster] + row * ranks[cluster] + column] = roots
+    return kernels.Loops(rows, starts, factors)
+
+
+def _cancelled(sheaf: CellularSheaf, clusters: Clusters, dtype: npt.DTypeLike) -> np.ndarray:
+    """Return the norms up to which differences of the maps of loops are rounding, shape (K,).
+
+    They exceed the norm of L_a if the maps of all loops cancel and there is no other edge.
+    """
+    loops, norms = np.flatnonzero(np.equal(*sheaf.edges.T)), np.zeros(clusters.n_clusters)
+    maps = (sheaf.tail_data, sheaf.tail_offsets), (sheaf.head_data, sheaf.head_offsets)
+    for data, starts in maps if len(loops) else ():
+        lengths = starts[loops + 1] - starts[loops]
+        entries = np.abs(data[ranges(starts[loops], lengths)])
+        norm = scaled_norms(entries, np.repeat(np.arange(len(loops)), lengths), len(loops))
+        np.maximum.at(norms, clusters.labels[sheaf.edges[loops, 0]], norm)
+    return zero_level(clusters.dims, eps_of(dtype), norms)
+
+
+def factored_loops(R: Prolongation, least: np.ndarray) -> kernels.Loops:
+    """Return B_a with H_a = R_a* L_a R_a = B_a* B_a (``eq:local_residual_factorization``).
+
+    R may be any prolongation. H_a is computed from the maps; in each cluster, maps and R_a are
+    scaled by powers of two, so that squares do not overflow. Rows whose energy is zero to working
+    accuracy, relative to L_a and R_a, are omitted, but B_a has at least ``least[a]`` rows, of which
+    the last ones may be zero.
+    """
+    sheaf, ranks, clusters = R.sheaf, R.ranks, R.clusters
+    f, K, dims = sheaf.arrays, clusters.n_clusters, clusters.dims
+    starts, dtype = offsets(ranks * ranks), np.result_type(sheaf.dtype, R.dtype)
+    energy = kernels.RetainedEnergy(
+        starts=starts,
+        matrices=np.empty(int(starts[-1]), np.result_type(dtype, np.float64)),
+        map_units=np.empty(K),
+        block_units=np.empty(K),
+        columns=np.empty(K),
+    )
+    run_ranges(
+        lambda lo, hi: kernels.retained_energy(
+            lo,
+            hi,
+            f,
+            clusters,
+            R.blocks,
+            energy,
+            np.empty(ranks.max(initial=0), energy.matrices.dtype),
+        ),
+        dims * (ranks + 1.0) ** 2,
+        serial_below=SERIAL_BELOW,
+    )
+    traces, sizes = np.zeros(sheaf.n_vertices), np.zeros(K)
+    kernels.internal_traces(f, clusters, energy.map_units, traces)
+    np.maximum.at(sizes, clusters.labels, traces)
+    rounding = zero_energy(np.maximum(dims, ranks).clip(min=1), dtype, 1.0)
+    cancelled = (_cancelled(sheaf, clusters, dtype) * energy.map_units) ** 2 / rounding
+    zero = rounding, np.maximum(sizes, cancelled) * energy.columns
+    rows = np.zeros(K, np.int64)
+
+    def factor(lo: int, hi: int) -> Any:
+        largest = int(ranks[lo:hi].max())
+        work = workspace(largest, largest, energy.matrices.dtype)
+        return kernels.factor(lo, hi, ranks, energy, zero, work, rows)
+
+    with single_threaded_blas():
+        failed = run_ranges(factor, (ranks + 1.0) ** 3, serial_below=SERIAL_BELOW)
+    for a in failed:
+        if a >= 0:
+            raise np.linalg.LinAlgError(
+                f"the factorization of the retained energy of cluster {a} did not converge"
+            )
+    return kernels.Loops(np.maximum(rows, least), starts, energy.matrices.astype(dtype, copy=False))
+
+
+def loop_rows(coarse: CellularSheaf) -> np.ndarray:
+    """Return the number of loop rows at each coarse vertex, shape (K,)."""
+    loops = np.flatnonzero(coarse.edges[:, 0] == coarse.edges[:, 1])
+    counts = np.bincount(
+        coarse.edges[loops, 0], coarse.edge_dims[loops], minlength=coarse.n_vertices
+    )
+    return counts.astype(np.int64)
+
+
+def check_pattern(C: Any) -> None:
+    """Raise if a stored coarse sheaf does not match the fine graph and the partition."""
+    fine, coarse, clusters, restored = C.fine, C.sheaf, C.clusters, C.restored_loops
+    if (restored[1:] <= restored[:-1]).any() or (
+        restored.size and not 0 <= restored[0] <= restored[-1] < coarse.n_vertices
+    ):
+        raise ValueError(
+            f"`restored_loops` must be strictly increasing in 0 .. {coarse.n_vertices - 1}"
+        )
+    crossing = range_of_blocks(fine.edge_offsets, clusters.crossing_edges)
+    dims = np.diff(offsets(fine.edge_dims[clusters.crossing_edges])[clusters.pair_ptr])
+    if C.crossing_rows is None:
+        dims = np.minimum(dims, coarse.vertex_dims[clusters.pairs].sum(axis=1))
+    elif not np.array_equal(C.crossing_rows, crossing):
+        raise ValueError(
+            "`crossing_rows` must hold the rows of crossing fine edges, sorted by pair of clusters"
+        )
+    n_pairs = len(clusters.pairs)
+    if not np.array_equal(coarse.edges[:n_pairs], clusters.pairs) or not np.array_equal(
+        coarse.edge_dims[:n_pairs], dims
+    ):
+        raise ValueError(
+            "the crossing edges of the coarse sheaf do not match the fine sheaf and partition"
+        )
+    loops = coarse.edges[n_pairs:]
+    ascend = (loops[:, 0] == loops[:, 1]).all() and (loops[1:, 0] > loops[:-1, 0]).all()
+    if (
+        not ascend
+        or (coarse.edge_dims[n_pairs:] > coarse.vertex_dims[loops[:, 0]]).any()
+        or (len(loops) and not C.loops)
+    ):
+        raise ValueError(
+            "the loops of the coarse sheaf must be sorted by cluster, and a loop can have at most "
+            "as many rows as its cluster has modes"
+        )

@@ -218,7 +218,18 @@ class Views:
         (NodeDataView({0: ('a', 'b'), 1: ('c', 'd')}, data='members'), EdgeDataView([(0, 1, 9.0)]))
         """
         sheaf, clusters, dims = self.fine, self.clusters, self.sheaf.vertex_dims
-        weights = _edge_weights(sheaf, weight)
+        if weight is None:
+            weights = np.ones(sheaf.n_edges)
+        elif not isinstance(weight, str):
+            what = f"hold one number for each of the {sheaf.n_edges} fine edges"
+            weights = real_array("weight", weight, [(sheaf.n_edges,)], what).astype(np.float64)
+        elif weight == "sheaf":
+            weights = edge_strengths(sheaf)
+        else:
+            raise ValueError(
+                f'`weight` must be None, "sheaf" or an array of {sheaf.n_edges} numbers, got '
+                f"{weight!r}: a sheaf stores no edge attributes"
+            )
         graph = nx.Graph()
         names = range(sheaf.n_vertices) if sheaf.vertex_labels is None else sheaf.vertex_labels
         inside = _sums(weights[clusters.internal_edges], clusters.internal_ptr)
@@ -232,20 +243,6 @@ class Views:
         rows = zip(clusters.pairs.tolist(), sums.tolist(), counts.tolist(), strict=True)
         graph.add_edges_from((a, b, {"weight": w, "count": count}) for (a, b), w, count in rows)
         return graph
-
-
-def _edge_weights(sheaf: CellularSheaf, weight: npt.ArrayLike | str | None) -> np.ndarray:
-    if weight is None:
-        return np.ones(sheaf.n_edges)
-    if isinstance(weight, str):
-        if weight != "sheaf":
-            raise ValueError(
-                f'`weight` must be None, "sheaf" or an array of {sheaf.n_edges} numbers, got '
-                f"{weight!r}: a sheaf stores no edge attributes"
-            )
-        return edge_strengths(sheaf)
-    what = f"hold one number for each of the {sheaf.n_edges} fine edges"
-    return real_array("weight", weight, [(sheaf.n_edges,)], what).astype(np.float64)
 
 
 def _sums(values: np.ndarray, starts: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ from sheafcoarsen import elimination, solve
 from sheafcoarsen._support import flag, fraction
 from sheafcoarsen.coarsening import Coarsening, growth_of, realized
 from sheafcoarsen.elimination import Elimination
-from sheafcoarsen.hierarchy._hierarchy import Hierarchy, at_level, timed
+from sheafcoarsen.hierarchy._hierarchy import Hierarchy, at_level
 from sheafcoarsen.hierarchy.level_plan import LevelPlan, RankPerLevel
 from sheafcoarsen.modes import (
     LocalModes,
@@ -155,7 +155,9 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
     levels, why, more = further_levels(
         finest, plan, make_modes, realize, before=len(first), thin=thin
     )
-    return timed(Hierarchy(sheaf, (*first, *levels), why), [*seconds, *more])
+    H = Hierarchy(sheaf, (*first, *levels), why)
+    object.__setattr__(H, "seconds", (*seconds, *more))
+    return H
 
 
 def further_levels(

@@ -391,7 +391,9 @@ class Hierarchy:
                     warn_if_tied(C.modes.tied.sum(), stacklevel=3, where=f"level {i}: ")
                 levels.append(C)
             seconds.append(time.perf_counter() - start)
-        return timed(Hierarchy(sheaf, tuple(levels), self.stopped_because), seconds)
+        H = Hierarchy(sheaf, tuple(levels), self.stopped_because)
+        object.__setattr__(H, "seconds", tuple(seconds))
+        return H
 
     def _rows(self) -> list[tuple[str, ...]]:
         """Return the table of all sheaves; its first row is the header."""
@@ -409,7 +411,14 @@ class Hierarchy:
 
     def _remarks(self) -> list[str]:
         """Return remarks on eliminations, sparsifications, growth and rebuilt levels."""
-        notes = [f"level {i}: {note}" for i, C in enumerate(self) if (note := _remark(C))]
+        notes = []
+        for i, C in enumerate(self.levels):
+            if isinstance(C, Coarsening):
+                note = growth_of(C)
+            else:
+                note = C.sizes.remark if isinstance(C, Elimination) else C.remark
+            if note:
+                notes.append(f"level {i}: {note}")
         return notes + [
             f"level {i} rebuilt: loop rows put back in {self[i - 1].restored_loops.size} "
             f"clusters of level {i - 1}"
@@ -428,19 +437,6 @@ class Hierarchy:
     def __repr__(self) -> str:
         lines = [*tables.aligned(self._rows(), str.rjust), *self._remarks()]
         return "\n".join([self._head(), *(f"  {line}" for line in lines)])
-
-
-def _remark(C: Any) -> str | None:
-    """Return a note on one level, or None."""
-    if isinstance(C, Elimination):
-        return C.sizes.remark
-    return C.remark if isinstance(C, Sparsification) else growth_of(C)
-
-
-def timed(H: Hierarchy, seconds: Iterable[float]) -> Hierarchy:
-    """Store the times of the levels in a new hierarchy, and return it."""
-    object.__setattr__(H, "seconds", tuple(seconds))
-    return H
 
 
 @contextlib.contextmanager

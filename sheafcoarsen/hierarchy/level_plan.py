@@ -63,42 +63,13 @@ class SelectedPartitions:
         return Partition(labels)
 
 
-def given_partitions(
-    fine: CellularSheaf, given: Iterable, selection: dict[str, Any], read: Callable[[Any], Any]
-) -> tuple[Partition, ...]:
-    """Return user-supplied partitions, one per level, converted by ``read``, after checks."""
-    defaults = {field.name: field.default for field in fields(SelectedPartitions)}
-    for name, value in selection.items():
-        if type(value) is not type(defaults[name]) or value != defaults[name]:
-            raise ValueError(f"`partitions` determines the levels: omit `{name}`")
-    what = "Partitions, one per level"
-    if isinstance(given, Partition):
-        raise TypeError(
-            f"`partitions` must be a sequence of {what}, got a single one: pass [P] for one level"
-        )
-    partitions = tuple(read(P) for P in items("partitions", given, what))
-    n, what = fine.n_vertices, "the sheaf's {} vertices"
-    for i, P in enumerate(partitions):
-        if not isinstance(P, Partition):
-            raise TypeError(
-                f"`partitions[{i}]` must be a Partition, got {type(P).__name__}: "
-                "use Partition(labels) to make one"
-            )
-        if P.n_vertices != n:
-            raise ValueError(
-                f"`partitions[{i}]` must label {what.format(n)}, got a partition of {P.n_vertices}"
-            )
-        n, what = P.n_clusters, f"the {{}} clusters of `partitions[{i}]`"
-    return partitions
-
-
 RankPerLevel = int | Rule | Sequence  # one rank or rule for all levels, or one entry per level
 
 
 class LevelPlan:
     """Partition and ranks of every level; ``ranks`` is one rule, or a list with one per level.
 
-    ``given`` are user-supplied partitions, or None if clusters are selected.
+    ``given`` are user-supplied partitions, converted by ``read``, or None if clusters are selected.
     """
 
     def __init__(
@@ -110,13 +81,37 @@ class LevelPlan:
         progress: bool,
         read: Callable[[Any], Any] = lambda P: P,
     ) -> None:
-        self.given = None
+        self.given: tuple[Partition, ...] | None = None
         if partitions is None:
             self.selected = SelectedPartitions(**selection, progress=progress)
             self.n_levels = self.selected.n_levels
-        else:
-            self.given = given_partitions(fine, partitions, selection, read)
-            self.n_levels = len(self.given)
+            self.ranks = _checked_ranks(rank, self.n_levels)
+            return
+        defaults = {field.name: field.default for field in fields(SelectedPartitions)}
+        for name, value in selection.items():
+            if type(value) is not type(defaults[name]) or value != defaults[name]:
+                raise ValueError(f"`partitions` determines the levels: omit `{name}`")
+        what = "Partitions, one per level"
+        if isinstance(partitions, Partition):
+            raise TypeError(
+                f"`partitions` must be a sequence of {what}, got a single one: pass [P] for one "
+                "level"
+            )
+        self.given = tuple(read(P) for P in items("partitions", partitions, what))
+        n, what = fine.n_vertices, "the sheaf's {} vertices"
+        for i, P in enumerate(self.given):
+            if not isinstance(P, Partition):
+                raise TypeError(
+                    f"`partitions[{i}]` must be a Partition, got {type(P).__name__}: "
+                    "use Partition(labels) to make one"
+                )
+            if P.n_vertices != n:
+                raise ValueError(
+                    f"`partitions[{i}]` must label {what.format(n)}, got a partition of "
+                    f"{P.n_vertices}"
+                )
+            n, what = P.n_clusters, f"the {{}} clusters of `partitions[{i}]`"
+        self.n_levels = len(self.given)
         self.ranks = _checked_ranks(rank, self.n_levels)
 
     def next(self, sheaf: CellularSheaf, level: int) -> tuple[Partition, object] | str:

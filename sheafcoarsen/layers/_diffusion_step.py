@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sheafcoarsen._support import CochainLike, cochain, finite, scalar_array
+from sheafcoarsen._support import CochainLike, cochain, finite, first_true, scalar_array
 from sheafcoarsen.operators import laplacian_operator, normalized
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
@@ -88,8 +88,7 @@ def diffusion_step(
     """
     check_sheaf(sheaf)
     dims = sheaf.vertex_dims
-    if (dims != dims[:1]).any():
-        v = int(np.flatnonzero(dims != dims[0])[0])
+    if (v := first_true(dims != dims[:1])) is not None:
         raise ValueError(
             "`sheaf` must have vertex stalks of the same dimension, because `W1` acts on all of "
             f"them, but vertex {v} has dimension {dims[v]} and vertex 0 has {dims[0]}: apply "

@@ -211,8 +211,7 @@ class Pooling(ReadOnly):
         C = refresh_coarsening(self.coarsening, sheaf, new_loops=new_loops)
         if C.modes is not None:
             warn_if_tied(C.modes.tied.sum(), stacklevel=3, **_TIED)
-        pooled = read_only(C.pool(lifted))
-        return Pooling(C, pooled, self.adjacency, self.n_modes, node_major)
+        return Pooling(C, read_only(C.pool(lifted)), self.adjacency, self.n_modes, node_major)
 
     def __repr__(self) -> str:
         return (
@@ -347,12 +346,20 @@ class HiSP:
         """
         check_sheaf(sheaf)
         lifted, node_major = _lifted(sheaf, X)
-        matrix = None if adjacency is None else _adjacency_matrix(sheaf, adjacency)
-        edges, weights = (
-            (sheaf.edges, np.ones(sheaf.n_edges)) if matrix is None else _upper_triangle(matrix)
-        )
+        matrix, edges, weights = None, sheaf.edges, np.ones(sheaf.n_edges)
+        if adjacency is not None:
+            matrix = _adjacency_matrix(sheaf, adjacency)
+            try:
+                arrays = graph_arrays(matrix)  # the upper triangle, checked to be symmetric
+            except ValueError as error:  # name this argument in errors about entries
+                raise ValueError(str(error).replace("`graph`", "`adjacency`")) from None
+            edges, weights = arrays.edges, np.asarray(arrays.attribute("weight"))
         if partition is None:
-            _refuse_negative(edges, weights)
+            if (e := first_true(weights < 0)) is not None:
+                raise ValueError(
+                    f"`adjacency` must be nonnegative for Select, got {weights[e]} at "
+                    f"{tuple(edges[e].tolist())}: pass `partition` to allow negative weights"
+                )
             graph = matrix
             if matrix is None:  # not the sheaf itself, whose modes "spectral" would take
                 graph = CellularSheaf.constant(sheaf.edges, n_vertices=sheaf.n_vertices)
@@ -425,23 +432,6 @@ def _adjacency_matrix(sheaf: CellularSheaf, adjacency: Any) -> scipy.sparse.csr_
             f"{adjacency.dtype}"
         )
     return scipy.sparse.csr_array(adjacency)
-
-
-def _upper_triangle(matrix: scipy.sparse.csr_array) -> tuple[np.ndarray, np.ndarray]:
-    """Return the edges (i <= j) of a symmetric adjacency matrix and their weights."""
-    try:
-        arrays = graph_arrays(matrix)
-    except ValueError as error:  # name this argument in errors about entries
-        raise ValueError(str(error).replace("`graph`", "`adjacency`")) from None
-    return arrays.edges, np.asarray(arrays.attribute("weight"))
-
-
-def _refuse_negative(edges: np.ndarray, weights: np.ndarray) -> None:
-    if (e := first_true(weights < 0)) is not None:
-        raise ValueError(
-            f"`adjacency` must be nonnegative for Select, got {weights[e]} at "
-            f"{tuple(edges[e].tolist())}: pass `partition` to allow negative weights"
-        )
 
 
 def _connect(

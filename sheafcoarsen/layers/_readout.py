@@ -11,6 +11,7 @@ from sheafcoarsen._support import (
     MAX_VERTICES,
     choice,
     finite,
+    first_true,
     integer_array,
     offsets,
     scalar_array,
@@ -66,7 +67,18 @@ def readout(
             f'`how` = "max" is undefined for complex `x` of type {x.dtype}: use another `how` or '
             "pass abs(x)"
         )
-    graphs = np.zeros(len(x), np.int64) if batch is None else _graphs(batch, len(x))
+    graphs = np.zeros(len(x), np.int64)
+    if batch is not None:
+        graphs = integer_array("batch", batch)
+        if len(graphs) != len(x):
+            raise ValueError(
+                f"`batch` must hold one index for each of the {len(x)} rows of `x`, got "
+                f"{len(graphs)}"
+            )
+        if (bad := first_true((graphs < 0) | (graphs >= MAX_VERTICES))) is not None:
+            raise ValueError(
+                f"`batch` must hold graph indices in 0 .. g-1, got {graphs[bad]} at index {bad}"
+            )
     counts = np.bincount(graphs, minlength=int(batch is None))
     some = np.flatnonzero(counts)
     if len(some) < len(counts) and how != "sum":
@@ -85,21 +97,6 @@ def readout(
     if not np.isfinite(result).all():
         raise ValueError(f"the {how} of `x` exceeds the range of {x.dtype}: rescale `x`")
     return result[0] if batch is None else result
-
-
-def _graphs(batch: npt.ArrayLike, n: int) -> np.ndarray:
-    """Check ``batch`` and return the index of the graph that each of n vertices belongs to."""
-    graphs = integer_array("batch", batch)
-    if len(graphs) != n:
-        raise ValueError(
-            f"`batch` must hold one index for each of the {n} rows of `x`, got {len(graphs)}"
-        )
-    bad = np.flatnonzero((graphs < 0) | (graphs >= MAX_VERTICES))
-    if bad.size:
-        raise ValueError(
-            f"`batch` must hold graph indices in 0 .. g-1, got {graphs[bad[0]]} at index {bad[0]}"
-        )
-    return graphs
 
 
 def feature_array(name: str, value: Any) -> np.ndarray:

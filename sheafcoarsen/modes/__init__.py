@@ -12,10 +12,9 @@
     the dense eigenproblems of all clusters, solved in ``_kernels/modes/``; large clusters are
     solved by ``sparse``;
 ``oversampled``
-    responses of a cluster to sources in a patch around it (docs/conventions.md, section 10). The
-    patches T are computed in ``patches``, the target s of a pilot in ``pilot_target``, ker L_T in
-    ``_kernels/modes/patch_kernel``, and the border b, A, X, Y, G, K_C and the scores in
-    ``_kernels/modes/oversampled``;
+    responses of a cluster to sources in a patch T around it (docs/conventions.md, section 10). The
+    target s of a pilot is computed in ``pilot_target``, ker L_T in ``_kernels/modes/patch_kernel``,
+    and the border b, A, X, Y, G, K_C and the scores in ``_kernels/modes/oversampled``;
 ``prolongation``
     :class:`Prolongation`, R = blockdiag(R_a) stored as dense blocks, from modes or from a basis
     that the user passes.
@@ -51,7 +50,7 @@ from sheafcoarsen.modes.local_operators import (
     Principal,
     local_operator_of,
 )
-from sheafcoarsen.modes.patches import ClusterPatches
+from sheafcoarsen.modes.oversampled import ClusterPatches
 from sheafcoarsen.modes.problems import MAX_DENSE, Whole, check_dense, is_large
 from sheafcoarsen.modes.prolongation import Prolongation, block_layout
 from sheafcoarsen.modes.result import (

@@ -8,13 +8,6 @@ from sheafcoarsen.partition import Clusters
 from sheafcoarsen.sheaf import CellularSheaf, sheaf_like
 
 
-def has_even_maps(sheaf: CellularSheaf) -> bool:
-    """Return whether the largest entries of all maps are the same up to a factor of 4."""
-    exponents = _map_exponents(sheaf)
-    sizes = exponents[np.isfinite(exponents)]
-    return bool(sizes.size == 0 or np.ptp(sizes) <= 2)
-
-
 def balance(sheaf: CellularSheaf, clusters: Clusters) -> tuple[CellularSheaf, Balanced]:
     """Return a sheaf whose internal maps have entries of about 1, and what relates it to F.
 
@@ -24,7 +17,7 @@ def balance(sheaf: CellularSheaf, clusters: Clusters) -> tuple[CellularSheaf, Ba
     """
     labels, (u, v) = clusters.labels, sheaf.edges.T
     internal = (labels[u] == labels[v])[:, None]
-    exponents = _map_exponents(sheaf)
+    exponents = map_exponents(sheaf)
     sizes = _section_exponents(sheaf.edges, exponents, clusters)
     rows = exponents + sizes[sheaf.edges]
     rows = np.where(internal, np.maximum(*rows.T)[:, None], rows)
@@ -41,13 +34,17 @@ def balance(sheaf: CellularSheaf, clusters: Clusters) -> tuple[CellularSheaf, Ba
     uneven[labels[sizes < 0]] = True
     shifts = (sizes[sheaf.edges] - np.where(np.isfinite(rows), rows, 0)).astype(np.int32)
     maps = ((sheaf.tail_data, sheaf.tail_offsets), (sheaf.head_data, sheaf.head_offsets))
-    data = (_scaled(x, np.repeat(shifts[:, i], np.diff(p))) for i, (x, p) in enumerate(maps))
+    data = []
+    for end, (x, starts) in enumerate(maps):
+        numbers = x.view(x.real.dtype)  # two for each complex entry
+        exponent = np.repeat(shifts[:, end], np.diff(starts) * (1 + (x.dtype.kind == "c")))
+        data.append(np.ldexp(numbers, exponent).view(x.dtype))
     scaled = sheaf_like(sheaf, *data)
     units = np.ldexp(1.0, np.repeat(sizes, sheaf.vertex_dims).astype(np.int32))
     return scaled, Balanced(scaled.arrays, units, uneven)
 
 
-def _map_exponents(sheaf: CellularSheaf) -> np.ndarray:
+def map_exponents(sheaf: CellularSheaf) -> np.ndarray:
     """Return the exponent of the power of two just above the largest entry of each map, (m, 2).
 
     It is -inf for maps that are zero.
@@ -85,10 +82,3 @@ def _section_exponents(edges: np.ndarray, exponents: np.ndarray, clusters: Clust
     largest = np.full(clusters.n_clusters, -np.inf)
     np.maximum.at(largest, labels, b)
     return np.where(skewed[labels], np.rint(b - largest[labels]), 0).clip(-1000, 0)
-
-
-def _scaled(data: np.ndarray, exponents: np.ndarray) -> np.ndarray:
-    """Return entries times powers of two."""
-    if data.dtype.kind == "c":
-        return _scaled(data.view(data.real.dtype), np.repeat(exponents, 2)).view(data.dtype)
-    return np.ldexp(data, exponents)

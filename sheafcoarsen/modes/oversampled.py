@@ -4,25 +4,105 @@ The first modes of a cluster are the sections of its patch. They are followed by
 responses to sources on the border of the patch and to interior sources scaled by the target.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 import scipy.sparse
 
 from sheafcoarsen._kernels import modes as kernels
-from sheafcoarsen._kernels.dense import worth_reducing
-from sheafcoarsen._support import eps_of, inf_norm, offsets, single_threaded_blas, zero_level
+from sheafcoarsen._kernels.dense import svd_workspace, worth_reducing
+from sheafcoarsen._support import (
+    eps_of,
+    inf_norm,
+    offsets,
+    read_only,
+    run_ranges,
+    single_threaded_blas,
+    zero_level,
+)
 from sheafcoarsen.modes.local_operators import Internal, Oversampled
-from sheafcoarsen.modes.patches import ClusterPatches
 from sheafcoarsen.modes.problems import MAX_DENSE, LocalProblems, is_large
 from sheafcoarsen.modes.sparse import lowest_sparse
 from sheafcoarsen.operators import laplacian
-from sheafcoarsen.partition import Clusters, Partition, clusters_of
+from sheafcoarsen.partition import Clusters, Partition, clusters_of, links_of
 from sheafcoarsen.ranks import Rule, Spectra
 from sheafcoarsen.sheaf import CellularSheaf
 
 STORED_BELOW = 2**26
 """Sum of N_a^2 up to which rules that need spectra store G, so that the modes can reuse it."""
+
+
+class ClusterPatches:
+    """The patch T of every cluster C: C and ``rings`` rings of neighbours, with dim T <= 2 dim C.
+
+    The most strongly coupled neighbours are added first; the coupling of two vertices is
+    norm(F_{u->e}* F_{v->e})_F, summed over the edges between them. The sheaf must be in double
+    precision.
+    """
+
+    def __init__(self, sheaf: CellularSheaf, clusters: Clusters, rings: int):
+        n, K, f = sheaf.n_vertices, clusters.n_clusters, sheaf.arrays
+        # rings add at most N_a vertices: each has dimension >= 1, all of them at most N_a in total
+        starts = offsets(np.diff(clusters.member_ptr) + clusters.dims)
+        degrees = np.bincount(sheaf.edges.reshape(-1), minlength=n)
+        tails, heads = sheaf.edges.T
+        low_end = np.where(degrees[tails] <= degrees[heads], tails, heads)
+        low_counts = np.bincount(low_end, minlength=n)
+        self.arrays = kernels.Patches(
+            members=np.zeros(int(starts[-1]), np.int64),
+            starts=starts,
+            counts=np.empty(K, np.int64),
+            dims=np.empty(K, np.int64),
+            low_ptr=offsets(low_counts),
+            low_edges=np.argsort(low_end, kind="stable"),
+            diagonal=np.ascontiguousarray(laplacian(sheaf).diagonal().real),
+        )
+        links = links_of(sheaf, weights="sheaf")
+        run_ranges(
+            lambda lo, hi: kernels.grow_patches(
+                lo,
+                hi,
+                f,
+                clusters,
+                links,
+                rings,
+                self.arrays,
+                (np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n)),
+            ),
+            np.diff(starts) + 1,
+            serial_below=1e5,
+        )
+        members, counts, self.dims = self.arrays.members, self.arrays.counts, self.arrays.dims
+        low_rows = np.bincount(low_end, sheaf.edge_dims, minlength=n).astype(np.int64)
+        # upper bounds of the number of edges and of rows of delta_T of every patch
+        self.edge_bounds, self.row_bounds = (
+            reach[starts[:-1] + counts] - reach[starts[:-1]]
+            for reach in (offsets(of_vertex[members]) for of_vertex in (low_counts, low_rows))
+        )
+        self.dtype, self.n_vertices, self.clusters = sheaf.dtype, n, clusters
+
+    def allocate(self, lo: int, hi: int, map_size: int, reduction: bool) -> kernels.PatchWorkspace:
+        """Allocate a workspace for the patches of clusters lo to hi - 1."""
+        N, n = int(self.dims[lo:hi].max()), int(self.clusters.dims[lo:hi].max())
+        rows = int(self.row_bounds[lo:hi].max())
+        index = kernels.PatchIndex(
+            dims=np.zeros(1, np.int64),
+            internal_edges=np.empty(int(self.edge_bounds[lo:hi].max()), np.int64),
+            internal_ptr=np.zeros(2, np.int64),
+            local_offsets=np.full(self.n_vertices, -1, np.int64),
+        )
+        shared = {name: read_only(array[:]) for name, array in index._asdict().items()}
+        none = {"half_edges": np.zeros(0, np.int64), "half_ptr": np.zeros(2, np.int64)}
+        shared |= {name: read_only(array) for name, array in none.items()}
+
+        return kernels.PatchWorkspace(
+            t=index,
+            c=self.clusters._replace(**shared),
+            s=svd_workspace(max(rows, N), N, self.dtype, map_size, reduction=reduction),
+            a=np.empty(N * N, self.dtype),
+            delta=np.empty(max(rows, 2 * n) * N, self.dtype),
+            basis=np.empty(N * N, self.dtype),
+            other=np.empty(N * N, self.dtype),
+            border=np.empty(N, np.int64),
+        )
 
 
 class OversampledProblems(LocalProblems):
@@ -71,15 +151,6 @@ class OversampledProblems(LocalProblems):
             numbers=np.empty((len(dims), 3)),
         )
 
-    def run_patches(self, what: str, work: Callable, reduction: bool) -> None:
-        """Call ``work(lo, hi, patch_workspace)`` on ranges of clusters that cover all of them."""
-        self.run(
-            what,
-            work,
-            self.patches.dims,
-            lambda lo, hi: self.patches.allocate(lo, hi, self.map_size, reduction),
-        )
-
     def spectra(self, rule: Rule) -> Spectra:
         """Return the spectra that a rule needs."""
         c = self.clusters
@@ -91,25 +162,24 @@ class OversampledProblems(LocalProblems):
             self.known = self.allocate_responses(c.dims)
         known, scores = self.known, np.zeros(int(starts[-1]))
         out = kernels.SpectraOut(starts, scores, np.zeros(0))
-        self.run_patches(
+        reduction = worth_reducing(c.dims, 1)
+        self.run(
             "local spectra",
-            lambda lo, hi, workspace: kernels.oversampled_spectra(
-                lo, hi, self.problems, workspace, out, known
-            ),
-            worth_reducing(c.dims, 1),
+            lambda lo, hi, s: kernels.oversampled_spectra(lo, hi, self.problems, s, out, known),
+            self.patches.dims,
+            lambda lo, hi: self.patches.allocate(lo, hi, self.map_size, reduction),
         )
-        ties = np.sqrt(self.eps) * scores
-        return Spectra(c.dims, starts, scores, known.kernels, ties)
+        return Spectra(c.dims, starts, scores, known.kernels, np.sqrt(self.eps) * scores)
 
     def compute(self, singular: bool, out: kernels.ModesOut) -> dict:
         """Compute the modes into ``out`` and return the settings of the result."""
         dims = self.clusters.dims
-        self.run_patches(
+        reduction = worth_reducing(dims, np.minimum(out.blocks.ranks + 1, dims))
+        self.run(
             "local modes",
-            lambda lo, hi, workspace: kernels.oversampled_modes(
-                lo, hi, self.problems, workspace, self.known, out
-            ),
-            worth_reducing(dims, np.minimum(out.blocks.ranks + 1, dims)),
+            lambda lo, hi, s: kernels.oversampled_modes(lo, hi, self.problems, s, self.known, out),
+            self.patches.dims,
+            lambda lo, hi: self.patches.allocate(lo, hi, self.map_size, reduction),
         )
         return {
             "singular": False,

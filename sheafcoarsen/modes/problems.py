@@ -18,10 +18,10 @@ from sheafcoarsen._support import (
     single_threaded_blas,
     zero_energy,
 )
-from sheafcoarsen.modes.balancing import balance, has_even_maps
+from sheafcoarsen.modes.balancing import balance, map_exponents
 from sheafcoarsen.modes.local_operators import LocalOperator
 from sheafcoarsen.modes.prolongation import Prolongation, block_layout
-from sheafcoarsen.modes.result import LocalModes, trusted_modes
+from sheafcoarsen.modes.result import LocalModes
 from sheafcoarsen.modes.sparse import (
     SPARSE_ABOVE,
     SPARSE_SHARE,
@@ -68,12 +68,7 @@ def is_large(dims: Any, wanted: Any) -> Any:
 
 
 def check_dense(dims: np.ndarray, why: str) -> None:
-    """Raise if a cluster is too large for a dense matrix.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Raise if a cluster is too large for a dense matrix."""
     if dims.max(initial=0) > MAX_DENSE:
         a = int(dims.argmax())
         raise ValueError(
@@ -81,17 +76,6 @@ def check_dense(dims: np.ndarray, why: str) -> None:
             f"limited to dimension {MAX_DENSE}: use more clusters, or retain few modes with an "
             f"integer `rank`"
         )
-
-
-def in_double(sheaf: CellularSheaf) -> CellularSheaf:
-    """Return the sheaf in double precision.
-
-    Low modes of maps in single precision would be lost to the rounding errors of L_a.
-    """
-    double = np.result_type(sheaf.dtype, np.float64)
-    if sheaf.dtype == double:
-        return sheaf
-    return sheaf_like(sheaf, sheaf.tail_data.astype(double), sheaf.head_data.astype(double))
 
 
 class LocalProblems:
@@ -112,7 +96,11 @@ class LocalProblems:
     ):
         self.sheaf, self.partition, self.clusters = sheaf, P, clusters
         self.operator, self.progress = operator, progress
-        self.work = in_double(sheaf)
+        # low modes of maps in single precision would be lost to the rounding errors of L_a
+        self.work, double = sheaf, np.result_type(sheaf.dtype, np.float64)
+        if sheaf.dtype != double:
+            maps = sheaf.tail_data.astype(double), sheaf.head_data.astype(double)
+            self.work = sheaf_like(sheaf, *maps)
         self.real = np.zeros(0, sheaf.dtype).real.dtype
         self.eps = eps_of(sheaf.dtype)
         map_sizes = np.diff(sheaf.tail_offsets) + np.diff(sheaf.head_offsets)
@@ -258,17 +246,23 @@ class LocalProblems:
             out.tied[out.tied & (self.kernel_dims(out.tied) == ranks)] = False
         data = out.blocks.data.astype(self.sheaf.dtype, copy=False)
         R = Prolongation(self.sheaf, self.clusters, ranks, indptr, indices, data)
-        return trusted_modes(
-            R,
+        modes = object.__new__(LocalModes)  # skip validation: the arrays were computed here
+        modes.__dict__.update(
+            R=R,
+            sheaf=R.sheaf,
+            clusters=R.clusters,
+            ranks=R.ranks,
+            prolongation=R.matrix,
             partition=self.partition,
             local_operator=self.operator.name,
-            scores=out.scores.astype(self.real, copy=False),
-            next_eigenvalues=out.following.astype(self.real, copy=False),
-            tied=out.tied,
-            operator_norms=out.norms.astype(self.real, copy=False),
+            scores=read_only(out.scores.astype(self.real, copy=False)),
+            next_eigenvalues=read_only(out.following.astype(self.real, copy=False)),
+            tied=read_only(out.tied),
+            operator_norms=read_only(out.norms.astype(self.real, copy=False)),
             over_budget=over_budget,
             **settings,
         )
+        return modes
 
     def compute(self, singular: bool, out: kernels.ModesOut) -> dict:
         """Compute the modes into ``out`` and return the settings of the result."""
@@ -318,7 +312,11 @@ class LocalProblems:
         doubtful = (zeros > 0) & (out.norms > 1e2 * positive)
         resolved = positive > levels  # else a multiple eigenvalue 0, whose cut is tied
         even = resolved & (out.norms > 1e3 * positive)
-        if not doubtful.any() or has_even_maps(self.sheaf):
+        if not doubtful.any():
+            return doubtful
+        exponents = map_exponents(self.sheaf)
+        sizes = exponents[np.isfinite(exponents)]
+        if not sizes.size or np.ptp(sizes) <= 2:  # all maps have the same size up to a factor of 4
             return doubtful & even
         return doubtful & (self.balanced[1].uneven | even)
 

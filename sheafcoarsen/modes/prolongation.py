@@ -115,9 +115,39 @@ class Prolongation:
         cls, sheaf: CellularSheaf, clusters: Clusters, basis: Sequence
     ) -> "Prolongation":
         """Return R in the sheaf's precision from a user's blocks R_a of shape (N_a, r_a)."""
-        blocks = _checked_blocks(sheaf, clusters, basis)
+        if isinstance(basis, np.ndarray) and basis.dtype == object:
+            basis = list(basis)
+        try:
+            count = len(basis)
+        except TypeError:
+            raise TypeError(
+                f"`basis` must be a sequence of arrays, one per cluster, got {type(basis).__name__}"
+            ) from None
+        if count != clusters.n_clusters:
+            raise ValueError(
+                f"`basis` must hold one array per cluster, {clusters.n_clusters} in all, got "
+                f"{count}"
+            )
+        blocks = [scalar_array(f"basis[{a}]", item) for a, item in enumerate(basis)]
+        complex_ones = any(item.dtype.kind == "c" for item in blocks)
+        # cast a basis in another precision to the precision of the sheaf
+        dtype = np.result_type(sheaf.dtype, np.complex64) if complex_ones else sheaf.dtype
+        for a, item in enumerate(blocks):
+            if item.ndim != 2 or item.shape[0] != clusters.dims[a]:
+                raise ValueError(
+                    f"`basis[{a}]` must have shape ({clusters.dims[a]}, r), where "
+                    f"{clusters.dims[a]} is the dimension of its cluster, got {item.shape}"
+                )
+            with np.errstate(over="ignore"):
+                blocks[a] = np.ascontiguousarray(item, dtype=dtype)
+            bad, size = scan(blocks[a].reshape(-1))
+            _check_size(sheaf, f"`basis[{a}]`", size, item.shape[0], dtype)
+            if bad >= 0:
+                raise ValueError(
+                    f"`basis[{a}]` must be finite in {dtype}, got {item.reshape(-1)[bad]} "
+                    f"in row {bad // item.shape[1]}"
+                )
         ranks = np.array([block.shape[1] for block in blocks], dtype=np.int64)
-        dtype = blocks[0].dtype if blocks else sheaf.dtype
         indptr, indices = block_layout(sheaf, clusters, ranks)
         flat, data = np.empty(len(indices), dtype), np.empty(len(indices), dtype)
         np.concatenate([block.reshape(-1) for block in blocks] or [flat], out=flat)
@@ -176,42 +206,6 @@ def block_layout(
     indptr, indices = np.empty(sheaf.dim_c0 + 1, itype), np.empty(count, itype)
     kernels.block_indices(labels, dims, ranks, offsets(ranks), indptr, indices)
     return read_only(indptr), read_only(indices)
-
-
-def _checked_blocks(sheaf: CellularSheaf, clusters: Clusters, basis: Any) -> list[np.ndarray]:
-    """Check a user's blocks and return them as contiguous arrays of one scalar type."""
-    if isinstance(basis, np.ndarray) and basis.dtype == object:
-        basis = list(basis)
-    try:
-        count = len(basis)
-    except TypeError:
-        raise TypeError(
-            f"`basis` must be a sequence of arrays, one per cluster, got {type(basis).__name__}"
-        ) from None
-    if count != clusters.n_clusters:
-        raise ValueError(
-            f"`basis` must hold one array per cluster, {clusters.n_clusters} in all, got {count}"
-        )
-    blocks = [scalar_array(f"basis[{a}]", item) for a, item in enumerate(basis)]
-    complex_ones = any(item.dtype.kind == "c" for item in blocks)
-    # cast a basis in another precision to the precision of the sheaf
-    dtype = np.result_type(sheaf.dtype, np.complex64) if complex_ones else sheaf.dtype
-    for a, item in enumerate(blocks):
-        if item.ndim != 2 or item.shape[0] != clusters.dims[a]:
-            raise ValueError(
-                f"`basis[{a}]` must have shape ({clusters.dims[a]}, r), where {clusters.dims[a]} "
-                f"is the dimension of its cluster, got {item.shape}"
-            )
-        with np.errstate(over="ignore"):
-            blocks[a] = np.ascontiguousarray(item, dtype=dtype)
-        bad, size = scan(blocks[a].reshape(-1))
-        _check_size(sheaf, f"`basis[{a}]`", size, item.shape[0], dtype)
-        if bad >= 0:
-            raise ValueError(
-                f"`basis[{a}]` must be finite in {dtype}, got {item.reshape(-1)[bad]} "
-                f"in row {bad // item.shape[1]}"
-            )
-    return blocks
 
 
 def _check_size(sheaf: CellularSheaf, name: str, size: float, height: int, dtype: Any) -> None:

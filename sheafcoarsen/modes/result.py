@@ -92,8 +92,54 @@ class LocalModes(ReadOnly):
 
     def __post_init__(self) -> None:
         check_partition(self.sheaf, self.partition)
-        check_settings(self)
-        check_arrays(self)
+        for name in ("singular", "pilot"):
+            if not isinstance(getattr(self, name), bool):
+                raise TypeError(
+                    f"LocalModes: `{name}` must be True or False, got {getattr(self, name)!r}"
+                )
+        oversampled = self.local_operator == Oversampled.name
+        try:
+            if not (oversampled and self.target == 0):  # a pilot sets the target 0 if L = 0
+                local_operator_of(self.local_operator, self.rings, self.target)
+            if oversampled and (self.rings is None or self.target is None):
+                raise ValueError("oversampled modes must have `rings` and a `target`, got None")
+            whole_number("over_budget", self.over_budget, at_least=0)
+        except (ValueError, TypeError) as error:
+            raise type(error)(f"LocalModes: {error}") from None
+        K, ranks = self.partition.n_clusters, self.ranks
+        if (
+            not isinstance(ranks, np.ndarray)
+            or ranks.dtype != np.int64
+            or ranks.shape != (K,)
+            or (ranks < 0).any()
+        ):
+            raise ValueError(
+                f"LocalModes: `ranks` must be an int64 array of {K} nonnegative integers"
+            )
+        dims = np.bincount(self.partition.labels, self.sheaf.vertex_dims, minlength=K)
+        if (a := first_true(ranks > dims)) is not None:
+            raise ValueError(
+                f"LocalModes: `ranks[{a}]` = {ranks[a]} exceeds the cluster's dimension "
+                f"{dims[a]:.0f}"
+            )
+        real = np.zeros(0, self.sheaf.dtype).real.dtype
+        lengths = {"scores": int(ranks.sum()), "next_eigenvalues": K, "operator_norms": K}
+        for name, length in lengths.items():
+            values = getattr(self, name)
+            if (
+                not isinstance(values, np.ndarray)
+                or values.dtype != real
+                or values.shape != (length,)
+            ):
+                raise ValueError(f"LocalModes: `{name}` must hold {length} numbers of type {real}")
+            infinite = name != "next_eigenvalues" and np.isinf(values)
+            if (bad := first_true(np.isnan(values) | infinite)) is not None:
+                raise ValueError(
+                    f"LocalModes: `{name}` must be finite, got {values[bad]} at index {bad}"
+                )
+        tied = self.tied
+        if not isinstance(tied, np.ndarray) or tied.dtype != np.bool_ or tied.shape != (K,):
+            raise ValueError(f"LocalModes: `tied` must hold {K} booleans")
         for name in ("ranks", "scores", "next_eigenvalues", "tied", "operator_norms"):
             object.__setattr__(self, name, frozen(getattr(self, name)))
         object.__setattr__(self, "prolongation", self.R.matrix)
@@ -113,8 +159,7 @@ class LocalModes(ReadOnly):
     @cached_property
     def clusters(self) -> Clusters:
         """The clusters with all index arrays that the local operator needs."""
-        clusters = clusters_of(self.sheaf, self.partition)
-        return self.operator.index(self.sheaf, clusters)
+        return self.operator.index(self.sheaf, clusters_of(self.sheaf, self.partition))
 
     @cached_property
     def operator(self) -> LocalOperator:
@@ -219,17 +264,6 @@ class LocalModes(ReadOnly):
         return self._without_rounding()[1] == 0
 
 
-def trusted_modes(R: Prolongation, **fields: Any) -> LocalModes:
-    """Return modes without validation, for arrays computed by the library itself."""
-    modes = object.__new__(LocalModes)
-    for array in (value for value in fields.values() if isinstance(value, np.ndarray)):
-        read_only(array)
-    modes.__dict__.update(
-        sheaf=R.sheaf, ranks=R.ranks, prolongation=R.matrix, R=R, clusters=R.clusters, **fields
-    )
-    return modes
-
-
 def warn_if_tied(
     count: int,
     stacklevel: int,
@@ -285,52 +319,3 @@ def warn_if_sections_lost(
             SingularProblemWarning,
             stacklevel=stacklevel,
         )
-
-
-def check_settings(modes: LocalModes) -> None:
-    """Raise if the settings of modes are inconsistent."""
-    for name in ("singular", "pilot"):
-        if not isinstance(getattr(modes, name), bool):
-            raise TypeError(
-                f"LocalModes: `{name}` must be True or False, got {getattr(modes, name)!r}"
-            )
-    oversampled = modes.local_operator == Oversampled.name
-    try:
-        if not (oversampled and modes.target == 0):  # a pilot sets the target 0 if L = 0
-            local_operator_of(modes.local_operator, modes.rings, modes.target)
-        if oversampled and (modes.rings is None or modes.target is None):
-            raise ValueError("oversampled modes must have `rings` and a `target`, got None")
-        whole_number("over_budget", modes.over_budget, at_least=0)
-    except (ValueError, TypeError) as error:
-        raise type(error)(f"LocalModes: {error}") from None
-
-
-def check_arrays(modes: LocalModes) -> None:
-    """Raise if arrays do not match the numbers of clusters and modes, or are not finite."""
-    K, ranks = modes.partition.n_clusters, modes.ranks
-    if (
-        not isinstance(ranks, np.ndarray)
-        or ranks.dtype != np.int64
-        or ranks.shape != (K,)
-        or (ranks < 0).any()
-    ):
-        raise ValueError(f"LocalModes: `ranks` must be an int64 array of {K} nonnegative integers")
-    dims = np.bincount(modes.partition.labels, modes.sheaf.vertex_dims, minlength=K)
-    if (a := first_true(ranks > dims)) is not None:
-        raise ValueError(
-            f"LocalModes: `ranks[{a}]` = {ranks[a]} exceeds the cluster's dimension {dims[a]:.0f}"
-        )
-    real = np.zeros(0, modes.sheaf.dtype).real.dtype
-    lengths = {"scores": int(ranks.sum()), "next_eigenvalues": K, "operator_norms": K}
-    for name, length in lengths.items():
-        values = getattr(modes, name)
-        if not isinstance(values, np.ndarray) or values.dtype != real or values.shape != (length,):
-            raise ValueError(f"LocalModes: `{name}` must hold {length} numbers of type {real}")
-        infinite = name != "next_eigenvalues" and np.isinf(values)
-        if (bad := first_true(np.isnan(values) | infinite)) is not None:
-            raise ValueError(
-                f"LocalModes: `{name}` must be finite, got {values[bad]} at index {bad}"
-            )
-    tied = modes.tied
-    if not isinstance(tied, np.ndarray) or tied.dtype != np.bool_ or tied.shape != (K,):
-        raise ValueError(f"LocalModes: `tied` must hold {K} booleans")

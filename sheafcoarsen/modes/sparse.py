@@ -97,17 +97,11 @@ def lowest_sparse(
     Lanczos (ARPACK) on (A + s I)^{-1} finds the copies of a multiple eigenvalue only because of
     rounding errors. It is therefore repeated in the orthogonal complement of the vectors found so
     far until no lower eigenvalue appears, and inverse iteration reduces every residual to
-    n eps norm(A).
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If a residual stays larger than this.
+    n eps norm(A), or raises LinAlgError.
     """
     n = A.shape[0]
-    bound = inf_norm(A)
     # eigenvalues closer than this count as equal; a larger shift would hide larger differences
-    level = n * eps * bound
+    level = n * eps * inf_norm(A)
     solve = Factors(A, level).solve
     for tol in TOLERANCES:
         with contextlib.suppress(np.linalg.LinAlgError):

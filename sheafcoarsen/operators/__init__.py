@@ -8,7 +8,13 @@ from sheafcoarsen.operators._coboundary import (
     laplacian_operator,
 )
 from sheafcoarsen.operators._energy import edge_energy, energy
-from sheafcoarsen.operators._laplacian import LaplacianPattern, count_nonzeros, laplacian
+from sheafcoarsen.operators._laplacian import (
+    LaplacianPattern,
+    canonical_csr,
+    count_nonzeros,
+    index_dtype,
+    laplacian,
+)
 from sheafcoarsen.operators._normalize import (
     change_stalks,
     degree_factors,
@@ -16,10 +22,8 @@ from sheafcoarsen.operators._normalize import (
     normalize,
     normalized,
 )
-from sheafcoarsen.operators.csr import canonical_csr, index_dtype
 from sheafcoarsen.operators.factorization import Factors
-from sheafcoarsen.operators.factorization_cost import fills_little
-from sheafcoarsen.operators.ordering import PER_OPERATION, Order, elimination_order
+from sheafcoarsen.operators.ordering import PER_OPERATION, Order, elimination_order, fills_little
 
 __all__ = [
     "PER_OPERATION",

@@ -7,8 +7,7 @@ from scipy.sparse.linalg import LinearOperator
 from sheafcoarsen._kernels import operators as kernels
 from sheafcoarsen._kernels.arrays import SheafArrays
 from sheafcoarsen._support import SCALARS, offsets, ranges, read_only, run_ranges
-from sheafcoarsen.operators._laplacian import SERIAL_BELOW
-from sheafcoarsen.operators.csr import canonical_csr, index_dtype
+from sheafcoarsen.operators._laplacian import SERIAL_BELOW, canonical_csr, index_dtype
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
 LANES = (8, 4, 1), (4, 1)

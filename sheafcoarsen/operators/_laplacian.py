@@ -7,17 +7,24 @@ import scipy.sparse
 
 from sheafcoarsen._kernels import operators as assembly
 from sheafcoarsen._support import choice, offsets, read_only, run_ranges, tables
-from sheafcoarsen.operators.csr import canonical_csr, index_dtype
-from sheafcoarsen.sheaf import (
-    CellularSheaf,
-    Topology,
-    check_same_topology,
-    check_sheaf,
-    same_array,
-)
+from sheafcoarsen.sheaf import CellularSheaf, Topology, check_same_topology, check_sheaf, same_array
 
 SERIAL_BELOW = 200_000.0
 """Number of map entries below which a single thread is used."""
+
+
+def index_dtype(largest: int) -> Any:
+    """Return scipy's index type for values up to ``largest``: int32 if it fits, else int64."""
+    return np.int32 if largest <= np.iinfo(np.int32).max else np.int64
+
+
+def canonical_csr(
+    data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]
+) -> scipy.sparse.csr_array:
+    """Return the CSR matrix with the given arrays, whose indices must be sorted and unique."""
+    matrix = scipy.sparse.csr_array((data, indices, indptr), shape=shape)
+    matrix.has_canonical_format = True
+    return matrix
 
 
 def block_pattern(edges: np.ndarray, n: int) -> assembly.BlockPattern:
@@ -42,38 +49,6 @@ def block_pattern(edges: np.ndarray, n: int) -> assembly.BlockPattern:
         block_ptr = row_ptr
     columns = read_only(columns[:blocks])
     return assembly.BlockPattern(row_ptr, codes[: n + count], block_ptr, columns)
-
-
-def check_equal_dims(dims: np.ndarray) -> None:
-    """Raise an error unless all vertex stalks have the same dimension, as BSR requires."""
-    if not len(dims):
-        had = "there are no vertices"
-    elif dims[0] == 0 or (dims != dims[0]).any():
-        v = int(np.argmax(dims != dims[0]))  # 0 if all dimensions are 0
-        had = f"vertex {v} has dimension {dims[v]}, vertex 0 has {dims[0]}"
-    else:
-        return
-    raise ValueError(
-        f'`format` = "bsr" requires equal dimensions of vertex stalks, at least 1; {had}: use "csr"'
-    )
-
-
-def scalar_indices(
-    sheaf: CellularSheaf, blocks: assembly.BlockPattern, starts: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return indices and indptr of L, with one column index per entry."""
-    nnz = int(starts[-1])
-    itype = index_dtype(max(nnz, sheaf.dim_c0))
-    indptr, indices = np.empty(sheaf.dim_c0 + 1, itype), np.empty(nnz, itype)
-    indptr[-1] = nnz
-    arrays = sheaf.arrays
-    run_ranges(
-        lambda lo, hi: assembly.scalar_pattern(lo, hi, arrays, blocks, starts, indptr, indices),
-        starts,
-        cumulative=True,
-        serial_below=SERIAL_BELOW,
-    )
-    return indices, indptr
 
 
 def count_nonzeros(sheaf: CellularSheaf) -> int:
@@ -117,8 +92,15 @@ class LaplacianPattern:
         self.format = choice("format", format, get_args(Format))
         dims = sheaf.vertex_dims
         one_size = len(dims) > 0 and bool((dims == dims[0]).all())
-        if format == "bsr":
-            check_equal_dims(dims)
+        if format == "bsr" and not (one_size and dims[0]):
+            had = "there are no vertices"
+            if len(dims):
+                v = int(np.argmax(dims != dims[0]))  # 0 if all dimensions are 0
+                had = f"vertex {v} has dimension {dims[v]}, vertex 0 has {dims[0]}"
+            raise ValueError(
+                f'`format` = "bsr" requires equal dimensions of vertex stalks, at least 1; {had}: '
+                f'use "csr"'
+            )
         self._topology = Topology(sheaf.edges, sheaf.vertex_dims, sheaf.edge_dims)
         self._blocks = blocks = block_pattern(sheaf.edges, sheaf.n_vertices)
         self._row_starts = blocks.block_ptr * int(dims.max(initial=0)) ** 2  # of vertices, in L
@@ -136,7 +118,18 @@ class LaplacianPattern:
             indices = blocks.columns.astype(itype, copy=False)
             indptr = blocks.block_ptr.astype(itype)
         else:
-            indices, indptr = scalar_indices(sheaf, blocks, self._row_starts)
+            itype = index_dtype(max(self._nnz, sheaf.dim_c0))
+            indptr, indices = np.empty(sheaf.dim_c0 + 1, itype), np.empty(self._nnz, itype)
+            indptr[-1] = self._nnz
+            arrays, starts = sheaf.arrays, self._row_starts
+            run_ranges(
+                lambda lo, hi: assembly.scalar_pattern(
+                    lo, hi, arrays, blocks, starts, indptr, indices
+                ),
+                starts,
+                cumulative=True,
+                serial_below=SERIAL_BELOW,
+            )
         self.indices, self.indptr = read_only(indices), read_only(indptr)
 
     def fill(
@@ -185,7 +178,24 @@ class LaplacianPattern:
         if out is None:
             data = np.empty(self._nnz, sheaf.dtype)
         else:
-            self._check_out(out, sheaf.dtype)
+            wanted = scipy.sparse.bsr_array if self.format == "bsr" else scipy.sparse.csr_array
+            if not (
+                isinstance(out, wanted)
+                and out.shape == self.shape
+                and out.data.size == self._nnz
+                and same_array(self.indptr, out.indptr)
+                and same_array(self.indices, out.indices)
+                and out.data.flags.c_contiguous
+                and out.data.flags.writeable
+            ):
+                raise ValueError(
+                    "`out` must be an earlier result of this pattern, with its original arrays or "
+                    "equal ones"
+                )
+            if out.dtype != sheaf.dtype:
+                raise ValueError(
+                    f"`out` must have the sheaf's scalar type {sheaf.dtype}, got {out.dtype}"
+                )
             data = out.data.reshape(-1)
         arrays, blocks, starts = sheaf.arrays, self._blocks, self._row_starts
         bsr, d = self.format == "bsr", int(sheaf.vertex_dims[0]) if sheaf.n_vertices else 0
@@ -210,25 +220,6 @@ class LaplacianPattern:
             matrix.has_canonical_format = True
             return matrix
         return canonical_csr(data, self.indices, self.indptr, self.shape)
-
-    def _check_out(self, out: Any, dtype: np.dtype) -> None:
-        """Raise an error unless ``out`` is a result of this pattern with the given dtype."""
-        wanted = scipy.sparse.bsr_array if self.format == "bsr" else scipy.sparse.csr_array
-        if not (
-            isinstance(out, wanted)
-            and out.shape == self.shape
-            and out.data.size == self._nnz
-            and same_array(self.indptr, out.indptr)
-            and same_array(self.indices, out.indices)
-            and out.data.flags.c_contiguous
-            and out.data.flags.writeable
-        ):
-            raise ValueError(
-                "`out` must be an earlier result of this pattern, with its original arrays or "
-                "equal ones"
-            )
-        if out.dtype != dtype:
-            raise ValueError(f"`out` must have the sheaf's scalar type {dtype}, got {out.dtype}")
 
     def __repr__(self) -> str:
         blocks = len(self._blocks.columns)

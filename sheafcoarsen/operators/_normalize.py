@@ -83,9 +83,11 @@ def normalized(
             _, sigma, adjoint = np.linalg.svd(factors[where].reshape(-1, d, d))
         decomposed.append((vertices, where, sigma, adjoint))
     root_shift = 1.0 if singular == "augment" else 0.0
-    if singular == "regularize":
-        largest = max((degree_norm_root(sigma) for _, _, sigma, _ in decomposed), default=0.0)
-        root_shift = math.sqrt(eps) * largest
+    if singular == "regularize":  # the shift is eps times the largest norm(D_v)_F
+        for _, _, sigma, _ in decomposed:
+            top = sigma[:, :1].clip(min=np.finfo(sigma.dtype).tiny)
+            norm_roots = top[:, 0] * np.sqrt(np.linalg.norm((sigma / top) ** 2, axis=1))
+            root_shift = max(root_shift, math.sqrt(eps) * float(norm_roots.max()))
     roots = np.zeros_like(factors)
     singular_at = []
     for vertices, where, sigma, adjoint in decomposed:
@@ -157,9 +159,3 @@ def loop_sizes(sheaf: CellularSheaf) -> np.ndarray:
         vertex = np.repeat(sheaf.edges[loops, 0], lengths)
         np.maximum.at(sizes, vertex, np.abs(data[ranges(begin[loops], lengths)]))
     return sizes
-
-
-def degree_norm_root(sigma: np.ndarray) -> float:
-    """Return the square root of the largest norm(D_v)_F, given singular values of factors."""
-    top = sigma[:, :1].clip(min=np.finfo(sigma.dtype).tiny)
-    return float((top[:, 0] * np.sqrt(np.linalg.norm((sigma / top) ** 2, axis=1))).max())

@@ -11,13 +11,7 @@ from scipy.cluster.vq import kmeans2
 from sheafcoarsen._kernels import partition as kernels
 from sheafcoarsen._support import EPS, eigenvectors, read_only, single_threaded_blas
 from sheafcoarsen.operators import coboundary
-from sheafcoarsen.partition.links import (
-    HEAVIEST,
-    LIGHTEST,
-    Links,
-    grouped_sums,
-    neighbour_lists,
-)
+from sheafcoarsen.partition.links import HEAVIEST, LIGHTEST, Links, grouped_sums, neighbour_lists
 from sheafcoarsen.partition.repair import apportioned, repair_labels
 from sheafcoarsen.sheaf import CellularSheaf, unit_sheaf
 

@@ -10,9 +10,8 @@ array([0.042, 0.   ])
 >>> bool((lower <= upper).all())
 True
 
-``_spectral_quality`` compares eigenvalues and eigenspaces. ``smallest_singular_values`` computes
-them, with ``small_components`` for small connected components. ``_certificate`` encloses every fine
-eigenvalue in terms of coarse ones only.
+``_spectral_quality`` compares eigenvalues and eigenspaces, which ``smallest_singular_values``
+computes. ``_certificate`` encloses every fine eigenvalue in terms of coarse ones only.
 """
 
 from sheafcoarsen.quality._certificate import Certificate, certificate

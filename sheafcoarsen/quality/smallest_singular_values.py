@@ -1,7 +1,7 @@
 """Number of zero singular values of a coboundary, and its smallest positive ones.
 
-Small problems are solved densely; large ones iteratively, in the orthogonal complement of the
-global sections.
+Small problems and small connected components are solved densely; large ones iteratively, in the
+orthogonal complement of the global sections.
 """
 
 import warnings
@@ -11,31 +11,30 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse
 
-from sheafcoarsen._support import EPS, RESIDUAL_LIMIT, eigenvectors, single_threaded_blas
+from sheafcoarsen._support import (
+    EPS,
+    RESIDUAL_LIMIT,
+    eigenvectors,
+    offsets,
+    ranges,
+    single_threaded_blas,
+)
 from sheafcoarsen.exceptions import SingularProblemWarning
 from sheafcoarsen.modes import MAX_DENSE, SPARSE_ABOVE, SPARSE_SHARE
-from sheafcoarsen.quality.small_components import split_components
 from sheafcoarsen.sections import global_sections, singular_pairs
-from sheafcoarsen.sheaf import CellularSheaf
+from sheafcoarsen.sheaf import CellularSheaf, component_labels
 from sheafcoarsen.solve import (
     EigenProblem,
     Pencil,
     complex_line,
+    grounded,
     independent,
     lowest_eigenpairs,
 )
 
-CONVERGED, ROUNDED = 1e-4, 1e-3
-"""Maximum residual of a converged positive eigenpair, relative to its eigenvalue; ROUNDED where
-rounding errors of residuals, RESIDUAL_LIMIT n eps norm(L), exceed the first; n is the number of
-entries in a row of D.
-
-The relative error of the eigenvalue is about the square of this.
-"""
-
-ACCURATE, ENOUGH = 1e-6, 1e-5
-"""ACCURATE: target residual, relative to the lowest positive eigenvalue. ENOUGH: maximum relative
-residual that is accepted, and the largest target if rounding (``TINY``) requires a larger one.
+ENOUGH = 1e-5
+"""Maximum accepted residual, relative to an eigenvalue, and the largest target relative to the
+lowest positive one, which is 1e-6 unless rounding (``TINY``) requires a larger one.
 """
 
 TOL, TINY = 1e-8, 1e-13
@@ -153,11 +152,7 @@ def low_pairs(
 
 
 def _from_known(
-    D: scipy.sparse.csr_array,
-    k: int,
-    level: float,
-    known: KnownPairs,
-    size: float,
+    D: scipy.sparse.csr_array, k: int, level: float, known: KnownPairs, size: float
 ) -> LowPairs | None:
     """Return the known pairs, or None if there are too few or they are too inaccurate."""
     sigma, X = singular_pairs(D, known.vectors)
@@ -172,6 +167,57 @@ def _from_known(
     zero = float(sigma[:zeros].max(initial=0.0))
     sigma, X = sigma[zeros:], X[:, zeros:]
     return LowPairs(sigma, X, end - zeros, known.zeros + zeros, zero, is_cut)
+
+
+def split_components(
+    D: scipy.sparse.csr_array, sheaf: CellularSheaf
+) -> tuple[np.ndarray, scipy.sparse.csc_array, np.ndarray, CellularSheaf] | None:
+    """Return the pairs of small components, a mask of other coordinates, and the sheaf on these.
+
+    Small components have at most 100 columns and 400 rows. The pairs are the singular values,
+    ascending, and right singular vectors as columns. Returns None if there are no small components.
+    The columns of D are those of the coboundary.
+    """
+    labels = component_labels(sheaf.n_vertices, sheaf.edges)
+    count = int(labels.max(initial=-1)) + 1
+    dims = np.bincount(labels, sheaf.vertex_dims, count).astype(np.int64)
+    label = np.repeat(labels, sheaf.vertex_dims)
+    entries = D.tocoo()
+    row_label = np.full(D.shape[0], -1)
+    row_label[entries.coords[0]] = label[entries.coords[1]]
+    rows = np.bincount(row_label[row_label >= 0], minlength=count)
+    small = (dims <= 100) & (rows <= 400)
+    if not (small & (dims > 0)).any():
+        return None
+    order, by_row = np.argsort(label, kind="stable"), np.argsort(row_label, kind="stable")
+    starts = offsets(dims)
+    inside, row_inside = np.empty(len(label), np.int64), np.empty(D.shape[0], np.int64)
+    inside[order] = np.arange(len(label)) - starts[label[order]]
+    row_starts = np.searchsorted(row_label[by_row], np.arange(count))
+    row_inside[by_row] = np.arange(D.shape[0]) - np.append(row_starts, 0)[row_label[by_row]]
+    sigma, coordinates, vectors, lengths = [], [], [], []
+    of_entry = row_label[entries.coords[0]]
+    for d, r in np.unique(np.stack([dims, rows], axis=1)[small & (dims > 0)], axis=0).tolist():
+        members = np.flatnonzero((dims == d) & (rows == r))
+        number = np.full(count, -1)
+        number[members] = np.arange(len(members))
+        mine = np.flatnonzero(number[of_entry] >= 0)
+        blocks = np.zeros((len(members), r, d), D.dtype)
+        at = [coordinate[mine] for coordinate in entries.coords]
+        blocks[number[of_entry[mine]], row_inside[at[0]], inside[at[1]]] = entries.data[mine]
+        _, computed, adjoints = np.linalg.svd(blocks, full_matrices=True)
+        values = np.zeros((len(members), d))
+        values[:, : computed.shape[1]] = computed
+        sigma.append(values.ravel())
+        here = order[ranges(starts[members], dims[members])].reshape(-1, d)
+        coordinates.append(np.repeat(here, d, axis=0).ravel())
+        vectors.append(adjoints.conj().ravel())
+        lengths.append(np.full(values.size, d))
+    sigmas, starts = np.concatenate(sigma), offsets(np.concatenate(lengths))
+    data = np.concatenate(vectors), np.concatenate(coordinates), starts
+    V = scipy.sparse.csc_array(data, shape=(D.shape[1], len(sigmas)))
+    ascending = np.argsort(sigmas, kind="stable")
+    return sigmas[ascending], V[:, ascending], ~small[label], grounded(sheaf, small[labels])
 
 
 def _with_small(
@@ -225,7 +271,7 @@ class _Iterated:
         norm = self.pencil.norm
         zeros = int((values <= TINY * norm).sum())
         targets, first = np.full(len(values), TOL * norm / 2), values[zeros : zeros + 1]
-        aim = np.maximum(ACCURATE * first, np.minimum(TINY * norm, ENOUGH * first))
+        aim = np.maximum(1e-6 * first, np.minimum(TINY * norm, ENOUGH * first))
         targets[zeros:] = aim.clip(max=targets[zeros:])
         return targets
 
@@ -295,5 +341,5 @@ def _residuals(
     """Return the residuals of all pairs relative to their eigenvalues, and their upper bounds."""
     residuals = np.linalg.norm(D.conj().T @ (D @ U) - U * values, axis=0)
     rounding = RESIDUAL_LIMIT * np.diff(D.indptr).max() * EPS * size**2
-    bounds = np.clip(rounding / values, CONVERGED, ROUNDED)
-    return residuals / values, bounds
+    # the relative error of an eigenvalue is about the square of its bound
+    return residuals / values, np.clip(rounding / values, 1e-4, 1e-3)

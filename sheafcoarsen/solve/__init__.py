@@ -23,15 +23,15 @@ True
 
 Modules, lowest layer first:
 
-``block_scaling``, ``block_matrix``
-    inverse square roots of diagonal blocks; products with several columns in one pass.
-``multigrid``, ``conjugate_gradients``, ``dirichlet``, ``_solver``
+``block_matrix``
+    products with several columns in one pass; inverse square roots of diagonal blocks.
+``multigrid``, ``conjugate_gradients``, ``_solver``
     levels from the sheaf's own coarsening, and the V-cycle, an approximation of L^{-1}; linear
     systems to a requested residual, with fixed vertices and kernels.
 ``_least_squares``, ``normal_equations``, ``_harmonic_extension``, ``_nearest_section``
     least squares for data on edges; extension and projection, both accurate to rounding.
-``deflation``, ``lobpcg``, ``pencil``, ``eigensolver``, ``complex_structure``, ``_eigenmodes``
-    eigenpairs: projections; LOBPCG; the pair (L, M); the three methods; plane rotations as
+``deflation``, ``lobpcg``, ``eigensolver``, ``complex_structure``, ``_eigenmodes``
+    eigenpairs: projections; LOBPCG; the pair (L, M) and the three methods; plane rotations as
     complex numbers; the public function.
 ``_transport``, ``_transported_frames``, ``_diffuse``, ``_leverages``, ``_sparsify``
     the heat method; frames along a spanning tree; the flow exp(-t L); leverages of edges; sheaves
@@ -44,15 +44,13 @@ from sheafcoarsen.solve._harmonic_extension import harmonic_extension
 from sheafcoarsen.solve._least_squares import LeastSquares, least_squares
 from sheafcoarsen.solve._leverages import leverages
 from sheafcoarsen.solve._nearest_section import nearest_section
-from sheafcoarsen.solve._solver import Solver, tolerance
+from sheafcoarsen.solve._solver import Solver, grounded, tolerance
 from sheafcoarsen.solve._sparsify import Sparsification, sparsify
 from sheafcoarsen.solve._transport import transport
 from sheafcoarsen.solve._transported_frames import transported_frames
 from sheafcoarsen.solve.complex_structure import complex_line
 from sheafcoarsen.solve.deflation import independent
-from sheafcoarsen.solve.dirichlet import grounded
-from sheafcoarsen.solve.eigensolver import EigenProblem, lowest_eigenpairs
-from sheafcoarsen.solve.pencil import Pencil
+from sheafcoarsen.solve.eigensolver import EigenProblem, Pencil, lowest_eigenpairs
 
 __all__ = [
     "EigenProblem",

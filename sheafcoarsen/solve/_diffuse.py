@@ -10,10 +10,18 @@ import numpy.typing as npt
 import scipy.sparse
 import scipy.special
 
-from sheafcoarsen._support import CochainLike, Vertices, cochain, eps_of, real_number, vertex_mask
+from sheafcoarsen._support import (
+    CochainLike,
+    Vertices,
+    cochain,
+    eps_of,
+    first_true,
+    real_number,
+    vertex_mask,
+)
 from sheafcoarsen.operators import as_columns, coboundary, laplacian
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, unit_sheaf
-from sheafcoarsen.solve.pencil import unit_mass
+from sheafcoarsen.solve.eigensolver import unit_mass
 
 
 def diffuse(
@@ -158,10 +166,8 @@ def _times(t: Any) -> np.ndarray:
     else:
         raise ValueError(f"`t` must be a number or a sequence of numbers, got shape {np.shape(t)}")
     times = np.array([real_number(name, value) for name, value in named.items()], np.float64)
-    bad = np.flatnonzero(~((times >= 0) & (times < np.inf)))
-    if bad.size:
-        name = list(named)[bad[0]]
-        raise ValueError(f"`{name}` must be finite and at least 0, got {times[bad[0]]}")
+    if (bad := first_true(~((times >= 0) & (times < np.inf)))) is not None:
+        raise ValueError(f"`{list(named)[bad]}` must be finite and at least 0, got {times[bad]}")
     return times
 
 

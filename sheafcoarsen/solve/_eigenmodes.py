@@ -31,9 +31,11 @@ from sheafcoarsen.solve.eigensolver import (
     Eigenpairs,
     EigenProblem,
     Method,
+    Pencil,
     lowest_eigenpairs,
+    resolved,
+    unit_mass,
 )
-from sheafcoarsen.solve.pencil import Pencil, resolved, unit_mass
 
 AFFORDABLE = 30.0
 """Maximum time in seconds for "direct", which "auto" tries if "multilevel" does not converge."""

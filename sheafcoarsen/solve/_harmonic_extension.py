@@ -26,9 +26,14 @@ from sheafcoarsen.exceptions import SingularProblemWarning
 from sheafcoarsen.operators import as_columns, coboundary
 from sheafcoarsen.sections import given_values
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, trusted_sheaf, unit_sheaf
-from sheafcoarsen.solve._solver import vertex_at
-from sheafcoarsen.solve.dirichlet import grounded
-from sheafcoarsen.solve.normal_equations import NormalEquations, column_units, minimize
+from sheafcoarsen.solve._solver import Method, grounded, vertex_at
+from sheafcoarsen.solve.normal_equations import NormalEquations, column_units
+
+DIRECT_AT_LAST = 30_000
+"""Number of unknowns up to which L is factored, whatever the fill-in, if the iteration fails.
+
+This takes at most a few minutes and a few gigabytes.
+"""
 
 
 def harmonic_extension(
@@ -111,8 +116,7 @@ def harmonic_extension(
     given = given_values(sheaf, vertices, values)
     dim_c0 = sheaf.dim_c0
     if weight is not None:
-        weights = _guide_weights(sheaf, weight, vertices)
-        sheaf, vertices = _with_guides(sheaf, vertices, weights)
+        sheaf, vertices = _with_guides(sheaf, vertices, weight)
     at = ranges(sheaf.vertex_offsets[vertices], sheaf.vertex_dims[vertices])
     x = np.zeros((sheaf.dim_c0, *given.shape[1:]), np.result_type(given.dtype, sheaf.dtype))
     x[at] = given
@@ -128,16 +132,28 @@ def harmonic_extension(
     work = as_columns(x).astype(np.result_type(x.dtype, np.float64))
     units = column_units(work)
     work = work / units
-    y, problem = minimize(D, rest, -(delta @ work), progress)
+    right = -(delta @ work)
+    methods: list[Method] = ["auto", "direct"]
+    for method in methods:
+        problem = NormalEquations(D, rest, progress, method)
+        try:
+            y = problem.solve(right)
+            break
+        except np.linalg.LinAlgError:
+            if "direct" in (method, problem.method) or len(inside) > DIRECT_AT_LAST:
+                raise
     _warn_if_undetermined(sheaf, vertices, inside, problem)
     x[inside] = (y * units).astype(x.dtype).reshape(len(inside), *x.shape[1:])
     return x[:dim_c0]
 
 
-def _guide_weights(
-    sheaf: CellularSheaf, weight: float | npt.ArrayLike, vertices: np.ndarray
-) -> np.ndarray:
-    """Return one weight for each given vertex, inf if the value is a constraint up to rounding."""
+def _with_guides(
+    sheaf: CellularSheaf, vertices: np.ndarray, weight: float | npt.ArrayLike
+) -> tuple[CellularSheaf, np.ndarray]:
+    """Return the sheaf with a new vertex for each weighted value, and the fixed vertices.
+
+    The new vertex has the given value and an edge with maps sqrt(w) I, whose energy is the penalty.
+    """
     weights = scalar_array("weight", weight)
     if weights.dtype.kind == "c":
         raise TypeError(f"`weight` must be real, got dtype {weights.dtype}")
@@ -152,25 +168,15 @@ def _guide_weights(
             f"`weight` must be above 0, got {weights[i]} for vertex {vertices[i]}: omit vertices "
             f"whose values do not matter"
         )
-    soft = weights[np.isfinite(weights)]
-    if soft.size:  # check the square roots, which become entries of maps
-        for extreme in (soft.min(), soft.max()):
+    finite = weights[np.isfinite(weights)]
+    if finite.size:  # check the square roots, which become entries of maps
+        for extreme in (finite.min(), finite.max()):
             check_range("weight", float(np.sqrt(extreme)), sheaf.dtype)
-    # added to such a weight, the squares of the maps would be lost in rounding
+    # added to a weight from here on, the squares of the maps would be lost in rounding
     ends, rows = sheaf.edges.ravel(), np.repeat(sheaf.edge_dims, 2)
     entries = np.bincount(ends, rows, minlength=sheaf.n_vertices) * sheaf.vertex_dims
     pull = entries[vertices] * float(sheaf.largest_entry) ** 2
-    return np.where(weights * eps_of(sheaf.dtype) >= pull, np.inf, weights)
-
-
-def _with_guides(
-    sheaf: CellularSheaf, vertices: np.ndarray, weights: np.ndarray
-) -> tuple[CellularSheaf, np.ndarray]:
-    """Return the sheaf with a new vertex for each weighted value, and the fixed vertices.
-
-    The new vertex has the given value and an edge with maps sqrt(w) I, whose energy is the penalty.
-    """
-    soft = np.flatnonzero(np.isfinite(weights))
+    soft = np.flatnonzero(np.isfinite(weights) & (weights * eps_of(sheaf.dtype) < pull))
     guided = vertices[soft]
     dims = sheaf.vertex_dims[guided]
     new = sheaf.n_vertices + np.arange(len(soft))

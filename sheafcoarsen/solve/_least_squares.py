@@ -16,6 +16,7 @@ from sheafcoarsen._support import (
     Vertices,
     choice,
     eps_of,
+    first_true,
     flag,
     range_limits,
     ranges,
@@ -31,7 +32,6 @@ from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 from sheafcoarsen.solve._solver import (
     Method,
     Solver,
-    approximate_inverse,
     column_norms,
     relative_measure,
     solve_in_range,
@@ -144,7 +144,21 @@ def least_squares(
     choice("method", method, get_args(Method))
     progress = flag("progress", progress)
     tol = tolerance("tol", tol, eps_of(np.float64))
-    data = _edge_data(sheaf, b)
+    data = scalar_array("b", b)
+    if data.ndim not in (1, 2) or len(data) != sheaf.dim_c1:
+        raise ValueError(
+            f"`b` must have shape (dim_c1,) or (dim_c1, h) with dim_c1 = {sheaf.dim_c1}, because "
+            f"it holds data on edges; got shape {data.shape}"
+        )
+    if (bad := first_true(~np.isfinite(as_columns(data)).all(axis=1))) is not None:
+        raise ValueError(f"`b` must be finite, got {data[bad]} in row {bad}")
+    dtype = np.result_type(data, sheaf.dtype)
+    data = np.ascontiguousarray(data, dtype)
+    largest = float(np.abs(data).max(initial=0.0))
+    if largest > 100 * range_limits(dtype)[1]:
+        raise ValueError(
+            f"`b` has entries up to {largest:.3g}, whose squares overflow {dtype}: rescale `b`"
+        )
     if (vertices is None) != (values is None):
         missing = "values" if values is None else "vertices"
         raise ValueError(f"`vertices` and `values` must be passed together: `{missing}` is missing")
@@ -162,7 +176,6 @@ def least_squares(
             )
         x = x.astype(np.result_type(x, given))
         x[ranges(sheaf.vertex_offsets[at], sheaf.vertex_dims[at])] = as_columns(given)
-    dtype = np.result_type(data, sheaf.dtype)
     if x.dtype.kind == "c":
         dtype = np.result_type(dtype, np.complex64)
     solve = Solver(sheaf, method=method, fixed=fixed, progress=progress)
@@ -197,7 +210,7 @@ def _minimized(
     if by_qr:
         dense = delta[:, np.flatnonzero(free)].toarray().astype(np.result_type(x, np.float64))
         x = x.copy()
-        x[free] = fit_densely(dense / unit, (b - delta @ x) / unit, approximate_inverse(solve)[1])
+        x[free] = fit_densely(dense / unit, (b - delta @ x) / unit, solve._kernel)
         residuals = measure((adjoint @ (b - delta @ x))[free])
     for _ in range(0 if by_qr else 4):
         try:
@@ -224,22 +237,3 @@ def _minimized(
             x[:, 0] if x.shape[1] == 1 else x,
         )
     return x, residual, iterations
-
-
-def _edge_data(sheaf: CellularSheaf, b: CochainLike) -> np.ndarray:
-    data = scalar_array("b", b)
-    if data.ndim not in (1, 2) or len(data) != sheaf.dim_c1:
-        raise ValueError(
-            f"`b` must have shape (dim_c1,) or (dim_c1, h) with dim_c1 = {sheaf.dim_c1}, because "
-            f"it holds data on edges; got shape {data.shape}"
-        )
-    bad = np.flatnonzero(~np.isfinite(as_columns(data)).all(axis=1))
-    if bad.size:
-        raise ValueError(f"`b` must be finite, got {data[bad[0]]} in row {bad[0]}")
-    data = np.ascontiguousarray(data, dtype=np.result_type(data.dtype, sheaf.dtype))
-    largest = float(np.abs(data).max(initial=0.0))
-    if largest > 100 * range_limits(data.dtype)[1]:
-        raise ValueError(
-            f"`b` has entries up to {largest:.3g}, whose squares overflow {data.dtype}: rescale `b`"
-        )
-    return data

@@ -19,7 +19,7 @@ from sheafcoarsen.operators import coboundary
 from sheafcoarsen.sections import global_sections
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, sheaf_like, unit_sheaf
 from sheafcoarsen.solve._solver import Solver, solve_in_range
-from sheafcoarsen.solve.block_scaling import unit_blocks
+from sheafcoarsen.solve.block_matrix import unit_blocks
 from sheafcoarsen.solve.normal_equations import NormalEquations
 
 Method = Literal["auto", "exact", "sketch"]

@@ -58,40 +58,28 @@ def nearest_section(sheaf: CellularSheaf, x: CochainLike, *, progress: bool = Fa
     work = as_columns(x).astype(np.result_type(x.dtype, np.float64))
     units = column_units(work)
     work = work / units
-    with bar(1, "nearest section", progress) as shown, single_threaded_blas():
-        section = _projected(sheaf, work)
-        shown.update(1)
-    return (section * units).astype(x.dtype).reshape(x.shape)
-
-
-def _projected(sheaf: CellularSheaf, work: np.ndarray) -> np.ndarray:
-    """Return the projection of columns, with a basis of the sections unless that is too large."""
 
     def by_basis() -> np.ndarray:
-        S = find_sections(sheaf, stacklevel=5).basis
+        S = find_sections(sheaf, stacklevel=4).basis
         return S @ (S.conj().T @ work)
 
     def by_iteration() -> np.ndarray:
-        delta = _equal_rows(coboundary(unit_sheaf(sheaf)[0]), eps_of(sheaf.dtype))
+        delta = coboundary(unit_sheaf(sheaf)[0])
+        if 0 not in delta.shape:
+            # scale rows by powers of two to maxima in 1/2 .. 1, but keep rows of rounding size
+            # negligible
+            largest = abs(delta).max(axis=1).toarray().reshape(-1)
+            seen = largest > eps_of(sheaf.dtype) * largest.max()
+            scale = np.where(seen, np.ldexp(1.0, -np.frexp(largest)[1]), 1.0)
+            delta = scipy.sparse.csr_array(scipy.sparse.diags_array(scale) @ delta)
         return NormalEquations(delta, sheaf).kernel_part(work)
 
     methods = [by_basis, by_iteration]
     first, second = methods[::-1] if has_many_sections(sheaf) else methods
-    try:
-        return first()
-    except np.linalg.LinAlgError:
-        return second()
-
-
-def _equal_rows(delta: scipy.sparse.csr_array, eps: float) -> scipy.sparse.csr_array:
-    """Return delta with rows scaled by powers of two, so that their maxima are in 1/2 .. 1.
-
-    Rows of rounding size keep their scale, so that they stay negligible.
-    """
-    if 0 in delta.shape:
-        return delta
-    largest = abs(delta).max(axis=1).toarray().reshape(-1)
-    scale = np.where(
-        largest > eps * largest.max(initial=0.0), np.ldexp(1.0, -np.frexp(largest)[1]), 1.0
-    )
-    return scipy.sparse.csr_array(scipy.sparse.diags_array(scale) @ delta)
+    with bar(1, "nearest section", progress) as shown, single_threaded_blas():
+        try:
+            section = first()
+        except np.linalg.LinAlgError:
+            section = second()
+        shown.update(1)
+    return (section * units).astype(x.dtype).reshape(x.shape)

@@ -17,6 +17,7 @@ from sheafcoarsen._support import (
     eps_of,
     flag,
     inf_norm,
+    ranges,
     real_number,
     right_side,
     scalar_array,
@@ -32,12 +33,12 @@ from sheafcoarsen.sheaf import (
     check_same_topology,
     check_sheaf,
     same_topology,
+    trusted_sheaf,
     unit_sheaf,
 )
-from sheafcoarsen.solve.block_scaling import Matrix, adjoint, scaled, unit_blocks
+from sheafcoarsen.solve.block_matrix import Matrix, adjoint, scaled, unit_blocks
 from sheafcoarsen.solve.conjugate_gradients import Iterated, conjugate_gradients
 from sheafcoarsen.solve.deflation import orthogonal_part, refined_kernel
-from sheafcoarsen.solve.dirichlet import grounded
 from sheafcoarsen.solve.multigrid import NEAR_SINGULAR, Multigrid
 
 Method = Literal["auto", "direct", "multigrid", "jacobi"]
@@ -182,7 +183,11 @@ class Solver:
             if basis is None:
                 basis = global_sections(self._unit_sheaf).basis
             if free.dtype != self._unit_sheaf.dtype:
-                basis = self._with_rounded(basis, free)
+                # include sections of maps rounded to single precision
+                rounded = global_sections(free).basis
+                if rounded.shape[1] > basis.shape[1]:
+                    rounded = rounded.astype(L.dtype)
+                    basis = refined_kernel(L.__matmul__, self._approximate, rounded)
             self._kernel = basis if basis.shape[1] else None
 
     def _is_regular(self) -> bool:
@@ -193,13 +198,6 @@ class Solver:
         energy = float(np.vdot(found.x, self._L @ found.x).real)
         least = NEAR_SINGULAR * self._norm * float(np.vdot(found.x, found.x).real)
         return bool(found.residuals[0] <= target[0]) and energy > least
-
-    def _with_rounded(self, basis: Any, free: CellularSheaf) -> Any:
-        """Return a basis of ker L that includes sections of maps rounded to single precision."""
-        rounded = global_sections(free).basis
-        if rounded.shape[1] <= basis.shape[1]:
-            return basis
-        return refined_kernel(self._L.__matmul__, self._approximate, rounded.astype(self._L.dtype))
 
     def _precondition(self, X: np.ndarray) -> np.ndarray:
         return orthogonal_part(self._approximate(X), self._kernel)
@@ -299,17 +297,12 @@ class Solver:
     ) -> tuple[Iterated, np.ndarray]:
         """Return the solution for columns of norm 1, and the residuals that rounding allows."""
         measure = relative_measure(self, B)
+        L = self._L
         found = conjugate_gradients(
-            lambda X: self._L @ X,
-            self._precondition,
-            B,
-            start,
-            target,
-            self._progress,
-            measure,
+            L.__matmul__, self._precondition, B, start, target, self._progress, measure
         )
-        terms = int(np.diff(self._L.indptr).max(initial=0)) + 1
-        sizes = terms * (abs(self._L) @ abs(found.x) + abs(B))
+        terms = int(np.diff(L.indptr).max(initial=0)) + 1
+        sizes = terms * (abs(L) @ abs(found.x) + abs(B))
         return found, RESIDUAL_LIMIT * self._eps * measure(sizes)
 
     def update(self, sheaf: CellularSheaf) -> None:
@@ -396,6 +389,25 @@ class Solver:
         return f"Solver({self.method}: {levels} unknowns, shift={self.shift:g})"
 
 
+def grounded(sheaf: CellularSheaf, fixed: np.ndarray) -> CellularSheaf:
+    """Return the sheaf on the vertices outside the mask whose Laplacian is the free block of L.
+
+    An edge to a fixed vertex becomes a loop at its other end with head map 0; edges between fixed
+    vertices are removed.
+    """
+    edges = np.flatnonzero(~fixed[sheaf.edges].all(axis=1))
+    ends, dims = sheaf.edges[edges], sheaf.vertex_dims[~fixed]
+    at_tail, at_head = fixed[ends].T
+    ends = (np.cumsum(~fixed) - 1)[np.where(fixed[ends], ends[:, ::-1], ends)]
+    data = np.concatenate([sheaf.tail_data, sheaf.head_data])
+    tails, heads = sheaf.tail_offsets[edges], len(sheaf.tail_data) + sheaf.head_offsets[edges]
+    sizes = sheaf.edge_dims[edges] * dims[ends].T
+    tail = data[ranges(np.where(at_tail, heads, tails), sizes[0])]
+    head = data[ranges(np.where(at_head, tails, heads), sizes[1])]
+    head[np.repeat(at_tail | at_head, sizes[1])] = 0
+    return trusted_sheaf(ends, dims, sheaf.edge_dims[edges], tail, head)
+
+
 def solve_in_range(solve: Solver, b: np.ndarray, tol: float) -> np.ndarray:
     """Return the solution for b at the free coordinates, projected onto the range of L.
 
@@ -448,8 +460,7 @@ def _factored(
     which pivots need not show.
     """
     unit = scipy.sparse.csr_array(scaled(roots, A, roots))
-    shift = rounding * inf_norm(unit)
-    factors = Factors(unit, shift)
+    factors = Factors(unit, rounding * inf_norm(unit))
     pivots, roots_adjoint = np.abs(factors.pivots), adjoint(roots)
     sums = abs(roots_adjoint) @ (abs(A) @ (abs(roots) @ np.ones(A.shape[0])))
     level = rounding * float(sums.max())  # above the shift if S amplifies the rounding errors of A
@@ -459,14 +470,6 @@ def _factored(
     is_singular = np.linalg.norm(x) * 100 * level >= 1
     lowest = 0.0 if is_singular else float(pivots.min() / pivots.max())
     return lambda X: roots @ factors.solve(roots_adjoint @ X), lowest
-
-
-def approximate_inverse(solve: Solver) -> tuple[Callable[[np.ndarray], np.ndarray], Any]:
-    """Return the preconditioner on free coordinates, for maps of norm 1, and a basis of ker L.
-
-    The basis is orthonormal; it is None if L is regular.
-    """
-    return solve._approximate, solve._kernel
 
 
 def vertex_at(sheaf: CellularSheaf, coordinate: int) -> str:

@@ -15,6 +15,7 @@ from sheafcoarsen._support import (
     RESIDUAL_LIMIT,
     Vertices,
     eps_of,
+    first_true,
     real_number,
     scalar_array,
     vertex_indices,
@@ -23,7 +24,7 @@ from sheafcoarsen.operators import Factors, laplacian
 from sheafcoarsen.partition import edge_strengths
 from sheafcoarsen.sections import given_values
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, unit_sheaf
-from sheafcoarsen.solve.pencil import unit_mass
+from sheafcoarsen.solve.eigensolver import unit_mass
 
 
 def transport(
@@ -130,8 +131,7 @@ def transport(
     sources = np.zeros((n, 2))
     sources[at] = np.stack([np.linalg.norm(b[at], axis=1), np.ones(len(at))], axis=1)
     u, p = Factors(csr_array(scalar + diags_array(masses)), 0.0).solve(sources).T
-    if (p[reached] < np.finfo(float).tiny).any():
-        v = int(np.flatnonzero(reached & (p < np.finfo(float).tiny))[0])
+    if (v := first_true(reached & (p < np.finfo(float).tiny))) is not None:
         raise ValueError(
             f"`t` = {t:g} is so small that heat does not reach vertex {v}: increase `t`"
         )

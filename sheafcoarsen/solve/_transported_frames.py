@@ -3,6 +3,7 @@
 import numpy as np
 
 from sheafcoarsen._kernels import solve as kernels
+from sheafcoarsen._support import first_true
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, component_labels, spanning_forest
 
 
@@ -43,11 +44,10 @@ def transported_frames(sheaf: CellularSheaf) -> np.ndarray:
         return np.zeros((0, 0), sheaf.dtype)
     d = int(sheaf.vertex_dims[0])
     for what, dims in (("vertex", sheaf.vertex_dims), ("edge", sheaf.edge_dims)):
-        other = np.flatnonzero(dims != dims[:1])
-        if other.size:
+        if (other := first_true(dims != dims[:1])) is not None:
             raise ValueError(
                 f"`sheaf` must have {what} stalks of the same dimension, but {what} "
-                f"{other[0]} has dimension {dims[other[0]]} and {what} 0 has {dims[0]}"
+                f"{other} has dimension {dims[other]} and {what} 0 has {dims[0]}"
             )
     frames = np.zeros((n, d, d), sheaf.dtype)
     frames[:] = np.eye(d)

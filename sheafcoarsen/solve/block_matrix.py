@@ -1,6 +1,8 @@
-"""Products of a block-sparse matrix with several columns."""
+"""Block-sparse matrices on stalks: scaling of diagonal blocks, and products with columns."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -8,8 +10,10 @@ import scipy.sparse
 
 from sheafcoarsen._kernels import solve as kernels
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
-from sheafcoarsen._support import run_ranges
-from sheafcoarsen.solve.block_scaling import Matrix, blocks_of
+from sheafcoarsen._support import eps_of, offsets, ranges, run_ranges, zero_level
+
+Matrix = Any
+"""A sparse array, csr or bsr."""
 
 LANES = (8, 4, 1)
 """Numbers of columns that the kernels can multiply at once."""
@@ -71,11 +75,12 @@ class BlockMatrix:
         factors = np.empty(h, dtype)
         factors[:] = by
         terms = tuple((float(x), T) for x, T in (*plus, *((0.0, out),) * (3 - len(plus))))
-
-        def rows(lo: int, hi: int) -> None:
-            kernels.combine_blocks(lo, hi, arrays, shape, Y, factors, terms, out)
-
-        run_ranges(rows, arrays.indptr, cumulative=True, serial_below=SERIAL_BELOW / (p * q * h))
+        run_ranges(
+            lambda lo, hi: kernels.combine_blocks(lo, hi, arrays, shape, Y, factors, terms, out),
+            arrays.indptr,
+            cumulative=True,
+            serial_below=SERIAL_BELOW / (p * q * h),
+        )
         return out
 
     def __matmul__(self, X: np.ndarray) -> np.ndarray:
@@ -106,3 +111,142 @@ def complex_columns(X: np.ndarray) -> np.ndarray:
     out = np.empty((len(X) // 2, X.shape[1]), np.result_type(X, np.complex64))
     out.real, out.imag = X[::2], X[1::2]
     return out
+
+
+def block_size(dims: np.ndarray) -> int | None:
+    """Return the common dimension of all stalks, or None if dimensions differ."""
+    return int(dims[0]) if len(dims) and dims.min() == dims.max() and dims[0] > 0 else None
+
+
+def in_blocks(A: Matrix, row_dims: np.ndarray, column_dims: np.ndarray) -> Matrix:
+    """Return a matrix as bsr if all stalks have the same dimension, else as csr."""
+    rows, columns = block_size(row_dims), block_size(column_dims)
+    if rows is None or columns is None or rows * columns == 1:
+        return scipy.sparse.csr_array(A)
+    if A.format == "bsr" and A.blocksize == (rows, columns):
+        return A
+    return scipy.sparse.csr_array(A).tobsr((rows, columns))
+
+
+def unit_blocks(A: Matrix, dims: np.ndarray) -> tuple[Matrix, Matrix]:
+    """Return a matrix as by ``in_blocks``, and its S of ``unit_roots``."""
+    blocks = in_blocks(A, dims, dims)
+    return blocks, unit_roots(blocks, dims)[0]
+
+
+def block_roots(blocks: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return S with S* D S = I for each Hermitian block D, shape (n, d, d), and S^{-1}.
+
+    S is triangular if D is well conditioned, else D^{-1/2}. Eigenvectors of D with eigenvalues
+    that are zero to working accuracy or at most ``least`` are mapped to 0.
+    """
+    roots, inverses = np.zeros_like(blocks), np.zeros_like(blocks)
+    failed = np.zeros(len(blocks), bool)
+    # Ratio of a pivot to its block's largest entry below which eigenvalues determine the rank
+    nearly_singular = 1e-10
+    kernels.triangular_roots(blocks, nearly_singular, roots, inverses, failed)
+    pivots = np.diagonal(inverses, axis1=1, axis2=2).real ** 2
+    failed |= pivots.min(axis=1) <= least / nearly_singular
+    values, vectors = np.linalg.eigh(blocks[failed])
+    level = zero_level(blocks.shape[1], eps_of(blocks.dtype), values[:, -1:])
+    seen = values > np.maximum(level, least)
+    powers = np.where(seen, values, 1) ** 0.5
+    for out, power in ((roots, 1 / powers), (inverses, powers)):
+        scaled_vectors = vectors * np.where(seen, power, 0)[:, None, :]
+        out[failed] = scaled_vectors @ vectors.conj().swapaxes(1, 2)
+    return roots, inverses
+
+
+def unit_roots(A: Matrix, dims: np.ndarray, least: float = 0.0) -> tuple[Matrix, Matrix]:
+    """Return a block diagonal S such that S* A S has unit diagonal blocks, and T = S^{-1}.
+
+    If a diagonal block D has eigenvalues that are zero to working accuracy or at most ``least``,
+    S* D S and T S are the projection onto the other eigenvectors.
+    """
+    starts, at = offsets(dims), offsets(dims**2)
+    D, S, T = np.zeros((3, int(at[-1])), A.dtype)  # block after block
+    if A.format == "bsr":
+        row = np.repeat(np.arange(len(dims)), np.diff(A.indptr))
+        inside = np.flatnonzero(row == A.indices)
+        D.reshape(-1, *A.blocksize)[row[inside]] = A.data[inside]
+    else:
+        stalk = np.repeat(np.arange(len(dims)), dims)
+        row = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
+        inside = np.flatnonzero(stalk[row] == stalk[A.indices])
+        v, row, column = stalk[row[inside]], row[inside], A.indices[inside]
+        D[at[v] + (row - starts[v]) * dims[v] + column - starts[v]] = A.data[inside]
+    for d in np.unique(dims[dims > 0]).tolist():  # one batch for each dimension
+        here = at[:-1][dims == d][:, None] + np.arange(d * d)
+        for out, blocks in zip((S, T), block_roots(D[here].reshape(-1, d, d), least), strict=True):
+            out[here] = blocks.reshape(here.shape)
+    if A.format == "bsr":
+        indices, indptr = (np.arange(len(dims) + end, dtype=A.indptr.dtype) for end in (0, 1))
+        return tuple(
+            from_blocks(out.reshape(-1, *A.blocksize), indices, indptr, A.shape) for out in (S, T)
+        )
+    of_row = np.repeat(dims, dims)
+    indices, indptr = ranges(np.repeat(starts[:-1], dims), of_row), offsets(of_row)
+    return tuple(scipy.sparse.csr_array((out, indices, indptr), A.shape) for out in (S, T))
+
+
+def scaled(left: Matrix | None, A: Matrix, right: Matrix | None) -> Matrix:
+    """Return left* A right for block diagonal matrices; None means the identity.
+
+    All are in the format of ``in_blocks``.
+    """
+    if A.format == "csr" and any(S is not None and S.nnz != S.shape[0] for S in (left, right)):
+        A = A if left is None else left.conj().T @ A
+        return scipy.sparse.csr_array(A if right is None else A @ right)
+    indptr, indices, data = blocks_of(A)
+    none = np.zeros((0, 0, 0), data.dtype)
+    before, after = (none if S is None else blocks_of(S)[2] for S in (left, right))
+    rows = data.shape[1] if left is None else before.shape[2]
+    columns = data.shape[2] if right is None else after.shape[2]
+    out = np.empty((len(data), rows, columns), data.dtype)
+    kernels.scale_blocks(indptr, indices, before, data, after, out)
+    shape = (len(indptr) - 1) * rows, A.shape[1] // data.shape[2] * columns
+    return from_blocks(out, indices, indptr, shape)
+
+
+def blocks_of(A: Matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return indptr, indices and data (n, p, q) of a block-sparse matrix; p = q = 1 for csr."""
+    data = A.data if A.format == "bsr" else A.data.reshape(-1, 1, 1)
+    return A.indptr, A.indices, data
+
+
+def from_blocks(
+    data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]
+) -> Matrix:
+    """Return the matrix with given blocks, as csr if they are 1 x 1."""
+    if data.shape[1] * data.shape[2] == 1:
+        return scipy.sparse.csr_array((data.reshape(-1), indices, indptr), shape=shape)
+    return scipy.sparse.bsr_array((data, indices, indptr), shape=shape)
+
+
+def adjoint(A: Matrix) -> Matrix:
+    """Return A*, in the format of A."""
+    B = A.conj().T
+    if A.format == "bsr":
+        return B.tobsr(A.blocksize[::-1])
+    return scipy.sparse.csr_array(B)
+
+
+def norms(X: np.ndarray) -> np.ndarray:
+    """Return the norms of the columns; their squares must not overflow."""
+    total = np.einsum("ij,ij->j", X.real, X.real)
+    if np.iscomplexobj(X):
+        total = total + np.einsum("ij,ij->j", X.imag, X.imag)
+    return np.sqrt(total)
+
+
+def largest_eigenvalue(A: Matrix) -> float:
+    """Return an estimate, usually an upper bound, of the largest eigenvalue of a semidefinite A."""
+    x = np.random.default_rng(0).standard_normal(A.shape[0]).astype(A.dtype)
+    size = 1.0
+    for _ in range(8):
+        x = A @ x
+        size = float(np.linalg.norm(x))
+        if size == 0:
+            return 0.0
+        x /= size
+    return 1.05 * size

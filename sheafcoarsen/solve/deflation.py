@@ -12,21 +12,19 @@ Basis = Any
 """Orthonormal columns: a dense array, or a sparse array if there are many columns."""
 
 
-def deflated(precondition: Callable, *bases: Basis, mass: np.ndarray | None = None) -> Callable:
-    """Return a preconditioner projected onto the M-orthogonal complement of given bases.
+def deflated(precondition: Callable, Q: Basis, mass: np.ndarray | None = None) -> Callable:
+    """Return a preconditioner projected onto the M-orthogonal complement of a basis.
 
     ``mass`` is the diagonal of M, the identity by default.
     """
-    pairs = [(Q, _adjoint(Q)) for Q in bases if Q.shape[1]]
-    if not pairs:
+    if not Q.shape[1]:
         return precondition
+    Q_adjoint = _adjoint(Q)
 
     def project(X: np.ndarray, dual: bool) -> np.ndarray:
-        for Q, Q_adjoint in pairs:
-            # residuals (dual) must be orthogonal to Q, columns to M Q
-            part = Q @ (Q_adjoint @ (X if dual else weighted(mass, X)))
-            X = X - (weighted(mass, part) if dual else part)
-        return np.ascontiguousarray(X)
+        # residuals (dual) must be orthogonal to Q, columns to M Q
+        part = Q @ (Q_adjoint @ (X if dual else weighted(mass, X)))
+        return np.ascontiguousarray(X - (weighted(mass, part) if dual else part))
 
     # project R too, because the preconditioner amplifies rounding errors in the kernel
     return lambda R: project(precondition(project(R, True)), False)
@@ -63,14 +61,11 @@ def refined_kernel(apply: Callable, precondition: Callable, basis: Basis) -> np.
     inside = deflated(lambda X: X, N)
     right = inside(apply(N))
     target = np.sqrt(np.finfo(right.dtype).eps) * np.linalg.norm(right, axis=0)
-    Z = conjugate_gradients(
-        lambda X: inside(apply(X)),
-        lambda X: inside(precondition(X)),
-        right,
-        np.zeros_like(right),
-        target,
-    ).x
-    return np.linalg.qr(N - Z)[0]
+    start = np.zeros_like(right)
+    found = conjugate_gradients(
+        lambda X: inside(apply(X)), lambda X: inside(precondition(X)), right, start, target
+    )
+    return np.linalg.qr(N - found.x)[0]
 
 
 def _adjoint(Q: Basis) -> Basis:
@@ -78,13 +73,11 @@ def _adjoint(Q: Basis) -> Basis:
     return Q.conj().T if Q.dtype.kind == "c" else Q.T
 
 
-def orthonormal_complement(
-    X: np.ndarray, *bases: Basis, mass: np.ndarray | None = None
-) -> np.ndarray:
-    """Return an M-orthonormal basis of the columns of X after projecting out given bases."""
-    pairs = [(Q, _adjoint(Q)) for Q in bases if Q.shape[1]]
+def orthonormal_complement(X: np.ndarray, Q: Basis, mass: np.ndarray | None = None) -> np.ndarray:
+    """Return an M-orthonormal basis of the columns of X after projecting out a basis."""
+    Q_adjoint = _adjoint(Q)
     for repeat in range(3):
-        for Q, Q_adjoint in pairs:
+        if Q.shape[1]:
             X = X - Q @ (Q_adjoint @ weighted(mass, X))
         X = orthonormal(X, mass) if repeat < 2 else X
     return np.ascontiguousarray(X)

@@ -64,7 +64,11 @@ def lowest_pairs(
     kept = Pairs(values, X, np.full(m, np.inf), 0)
     while True:
         R, BX = apply(X), weigh(X)
-        residuals = _subtract(R, BX, values)
+        squares = np.zeros(len(values))
+        for rows in _pieces(len(R)):  # R becomes A X - B X diag(values)
+            np.subtract(R[rows], BX[rows] * values, out=R[rows])
+            squares += np.einsum("ij,ij->j", R[rows].conj(), R[rows]).real
+        residuals = np.sqrt(squares)
         if mass is not None:
             residuals /= np.linalg.norm(X, axis=0)
         sizes = residuals / target(values)
@@ -112,16 +116,6 @@ def _pieces(n: int) -> Iterator[slice]:
 def _unit(values: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
     """Return X* A X and X* B X for B-orthonormal Ritz vectors X."""
     return np.diag(values).astype(dtype), np.eye(len(values), dtype=dtype)
-
-
-def _subtract(AX: np.ndarray, BX: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Set AX to A X - B X diag(values), and return the norms of its columns."""
-    squares = np.zeros(len(values))
-    for rows in _pieces(len(AX)):
-        R = AX[rows]
-        R -= BX[rows] * values
-        squares += np.einsum("ij,ij->j", R.conj(), R).real
-    return np.sqrt(squares)
 
 
 def _inner(X: Parts, Y: Parts) -> np.ndarray:
@@ -209,8 +203,14 @@ def rayleigh_ritz(GA: np.ndarray, GB: np.ndarray, m: int) -> tuple[np.ndarray, n
     GA, GB = (_hermitian(G * scale[:, None] * scale) for G in (GA, GB))
     if not GB.any():
         return np.zeros(0), np.zeros((len(GB), 0), GB.dtype)
-    T = _inverse_factor(GB)
-    if T is None:
+    try:  # a triangular T with T* GB T = I does not mix small columns with large ones
+        T = scipy.linalg.solve_triangular(np.linalg.cholesky(GB), np.eye(len(GB)), lower=True)
+        T = T.conj().T
+        # the smallest eigenvalue is at least 1 / norm(T)^2, the largest at most the trace len(GB)
+        is_regular = bool(np.linalg.norm(T) ** 2 * len(GB) < 1 / DEPENDENT)
+    except np.linalg.LinAlgError:
+        is_regular = False
+    if not is_regular:
         spectrum, V = np.linalg.eigh(GB)
         kept = spectrum > DEPENDENT * spectrum[-1]
         T = V[:, kept] / np.sqrt(spectrum[kept])
@@ -227,21 +227,6 @@ def graded_ritz(GA: np.ndarray, GB: np.ndarray, m: int) -> tuple[np.ndarray, np.
     inverses, C = rayleigh_ritz(-GB, GA + shift * GB, m)
     inverses = (-inverses).clip(np.finfo(float).tiny)
     return 1 / inverses - shift, C / np.sqrt(inverses)
-
-
-def _inverse_factor(G: np.ndarray) -> np.ndarray | None:
-    """Return a triangular T with T* G T = I, or None if G is nearly singular.
-
-    G has unit diagonal. It counts as nearly singular if an eigenvalue may be below ``DEPENDENT``
-    times the largest. A triangular T does not mix small columns with large ones.
-    """
-    try:
-        factor = np.linalg.cholesky(G)
-    except np.linalg.LinAlgError:
-        return None
-    T = scipy.linalg.solve_triangular(factor, np.eye(len(G)), lower=True).conj().T
-    # the smallest eigenvalue is at least 1 / norm(T)^2, the largest at most the trace len(G)
-    return T if np.linalg.norm(T) ** 2 * len(G) < 1 / DEPENDENT else None
 
 
 def _ritz_orthogonal(

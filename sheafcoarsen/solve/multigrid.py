@@ -31,17 +31,15 @@ from sheafcoarsen.sheaf import CellularSheaf
 from sheafcoarsen.solve.block_matrix import (
     LANES,
     BlockMatrix,
-    complex_columns,
-    real_columns,
-    real_form,
-)
-from sheafcoarsen.solve.block_scaling import (
     Matrix,
     adjoint,
     block_size,
+    complex_columns,
     in_blocks,
     largest_eigenvalue,
     norms,
+    real_columns,
+    real_form,
     scaled,
     unit_blocks,
     unit_roots,

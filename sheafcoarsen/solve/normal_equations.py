@@ -13,15 +13,9 @@ from sheafcoarsen._kernels.dense import power_of_two
 from sheafcoarsen._support import EPS, RESIDUAL_LIMIT, eps_of, inf_norm, single_threaded_blas
 from sheafcoarsen.exceptions import NotConverged, SingularProblemWarning
 from sheafcoarsen.sheaf import CellularSheaf, component_labels
-from sheafcoarsen.solve._solver import Method, Solver, approximate_inverse, column_norms
+from sheafcoarsen.solve._solver import Method, Solver, column_norms
 from sheafcoarsen.solve.conjugate_gradients import conjugate_gradients
 from sheafcoarsen.solve.deflation import orthogonal_part
-
-DIRECT_AT_LAST = 30_000
-"""Number of unknowns up to which L is factored, whatever the fill-in, if the iteration fails.
-
-This takes at most a few minutes and a few gigabytes.
-"""
 
 DENSE_BELOW = 100_000
 """Number of entries of D up to which a dense QR replaces the iteration; it takes up to 0.1 s."""
@@ -81,7 +75,7 @@ class NormalEquations:
             ):
                 warnings.simplefilter("always")
                 solve = Solver(sheaf, method=method, progress=progress)
-                self._inverse, self.kernel = approximate_inverse(solve)
+                self._inverse, self.kernel = solve._approximate, solve._kernel
                 self.method = solve.method
             warned = [w for w in caught if issubclass(w.category, SingularProblemWarning)]
             self.rank_warning = str(warned[0].message) if warned else None
@@ -102,11 +96,8 @@ class NormalEquations:
             return y
         if is_small(self.method, *self.D.shape):
             return fit_densely(self.D.toarray(), r, self.kernel)
-        g, sizes, active = (
-            self.gradient(r, y),
-            np.full(r.shape[1], np.inf),
-            np.ones(r.shape[1], bool),
-        )
+        g, sizes = self.gradient(r, y), np.full(r.shape[1], np.inf)
+        active = np.ones(r.shape[1], bool)
         for _ in range(ROUNDS):
             step, before = np.zeros_like(y), sizes
             step[:, active] = self.correction(g[:, active])
@@ -118,8 +109,8 @@ class NormalEquations:
                 break
         y = orthogonal_part(y, self.kernel)
         gradient = column_norms(self.adjoint @ (r - self.D @ y))
-        eps = eps_of(self.sheaf.dtype)
-        allowed = RESIDUAL_LIMIT * max(self.D.shape[1], 1) * eps * self._scale(r, y)
+        scale = self.bound * column_norms(y) + np.sqrt(self.bound) * column_norms(r)
+        allowed = RESIDUAL_LIMIT * max(self.D.shape[1], 1) * eps_of(self.sheaf.dtype) * scale
         if (gradient > allowed).any():
             worst = float((gradient / np.where(allowed > 0, allowed, 1.0)).max())
             raise NotConverged(
@@ -169,26 +160,6 @@ class NormalEquations:
                 return x
             x = x - self.correction(self.adjoint @ (self.D @ x))
         raise NotConverged("the iteration stopped before delta x reached rounding level", x)
-
-    def _scale(self, r: np.ndarray, y: np.ndarray) -> np.ndarray:
-        return self.bound * column_norms(y) + np.sqrt(self.bound) * column_norms(r)
-
-
-def minimize(
-    D: scipy.sparse.csr_array, sheaf: CellularSheaf, r: np.ndarray, progress: bool
-) -> tuple[np.ndarray, NormalEquations]:
-    """Return the y of least norm that minimizes norm(D y - r), and its ``NormalEquations``.
-
-    If the iteration fails and the problem is small enough, L is factored.
-    """
-    problem = NormalEquations(D, sheaf, progress, "auto")
-    try:
-        return problem.solve(r), problem
-    except np.linalg.LinAlgError:
-        if problem.method == "direct" or D.shape[1] > DIRECT_AT_LAST:
-            raise
-    problem = NormalEquations(D, sheaf, progress, "direct")
-    return problem.solve(r), problem
 
 
 def fit_densely(D: np.ndarray, r: np.ndarray, kernel: Any) -> np.ndarray:

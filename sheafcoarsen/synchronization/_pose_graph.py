@@ -163,15 +163,37 @@ class PoseGraph(ReadOnly):
         dim = rotations.shape[1]
         information, kappa, tau = self._weights(m, dim)
         labels = None if self.vertex_labels is None else tuple(self.vertex_labels)
-        n = self._counted(edges, labels)
-        poses = self.poses
+        least, poses = int(edges.max(initial=-1)) + 1, self.poses
+        if poses is not None and not (isinstance(poses, Sequence) and len(poses) == 2):
+            raise ValueError("`poses` must be a pair of arrays: rotations and translations")
+        if self.n_vertices is None:
+            given = () if poses is None else scalar_array("poses[1]", poses[1]).shape
+            n = max(least, len(labels or ()), *given[:1])
+        else:
+            n = whole_number("n_vertices", self.n_vertices)
+            vertex_count("n_vertices", n)
+            if n < least:
+                raise ValueError(
+                    f"`n_vertices` must be at least {least}, because of vertex {least - 1} in "
+                    f"`edges`, got {n}"
+                )
         if poses is not None:
             R = _rotations("poses[0]", poses[0], (n, dim, dim))
             poses = R, _real("poses[1]", poses[1], (n, dim))
         if labels is not None:
             vertex_names(labels, n)
-        if self.sightings is not None:
-            self._check_sightings(n, dim)
+        if (seen := self.sightings) is not None:
+            if not isinstance(seen, Sightings):
+                raise TypeError(f"`sightings` must be Sightings, got {type(seen).__name__}")
+            if (got := seen.points.shape[1]) != dim:
+                raise ValueError(
+                    f"`sightings` must have the dimension of the poses, {dim}, got {got}"
+                )
+            if (bad := first_true(seen.edges[:, 0] >= n)) is not None:
+                raise ValueError(
+                    f"`sightings.edges[{bad}]` refers to pose {seen.edges[bad, 0]}, "
+                    f"but there are {counted(n, 'pose')}"
+                )
         vars(self).update(  # as the class is frozen
             edges=edges,
             rotations=rotations,
@@ -183,24 +205,6 @@ class PoseGraph(ReadOnly):
             vertex_labels=labels,
             n_vertices=n,
         )
-
-    def _counted(self, edges: np.ndarray, labels: tuple | None) -> int:
-        """Check that the number of vertices is valid for the edges, and return it."""
-        least = int(edges.max(initial=-1)) + 1
-        poses = self.poses
-        if poses is not None and not (isinstance(poses, Sequence) and len(poses) == 2):
-            raise ValueError("`poses` must be a pair of arrays: rotations and translations")
-        if self.n_vertices is None:
-            given = () if poses is None else scalar_array("poses[1]", poses[1]).shape
-            return max(least, len(labels or ()), *given[:1])
-        n = whole_number("n_vertices", self.n_vertices)
-        vertex_count("n_vertices", n)
-        if n < least:
-            raise ValueError(
-                f"`n_vertices` must be at least {least}, because of vertex {least - 1} in `edges`, "
-                f"got {n}"
-            )
-        return n
 
     def _weights(self, m: int, dim: int) -> tuple[np.ndarray | None, np.ndarray, np.ndarray]:
         """Check information matrices, kappa and tau, also against each other, and return them."""
@@ -238,18 +242,6 @@ class PoseGraph(ReadOnly):
         # what was given keeps its bits
         kappa = found.kappa if self.kappa is None else kappa
         return information, kappa, found.tau if self.tau is None else tau
-
-    def _check_sightings(self, n: int, dim: int) -> None:
-        if not isinstance(self.sightings, Sightings):
-            raise TypeError(f"`sightings` must be Sightings, got {type(self.sightings).__name__}")
-        edges, got = self.sightings.edges, self.sightings.points.shape[1]
-        if got != dim:
-            raise ValueError(f"`sightings` must have the dimension of the poses, {dim}, got {got}")
-        if (bad := first_true(edges[:, 0] >= n)) is not None:
-            raise ValueError(
-                f"`sightings.edges[{bad}]` refers to pose {edges[bad, 0]}, "
-                f"but there are {counted(n, 'pose')}"
-            )
 
     @property
     def dim(self) -> int:

@@ -122,46 +122,33 @@ def synchronize(
     elif trusted is not None:
         raise ValueError("`trusted` has no effect without `robust`: also pass robust='tls'")
     else:
+        starts = {}
         if start is not None:
-            starts = {"start": _given_rotations(start, connection)}
+            starts["start"] = _given_rotations(start, connection)
         else:
-            starts, eigenvalues = _starts(connection, method, seed)
+            if method in ("auto", "spectral"):
+                frames, eigenvalues = spectral_frames(connection, seed)
+                starts["spectral"] = nearest_rotations(frames, connection)
+            if connection.has_positions and method in ("auto", "joint"):
+                starts["joint"] = extended_rotations(connection)
+            elif method in ("joint", "anchored"):
+                starts["anchored"] = extended_rotations(connection.without_positions)
         fits = {name: with_positions(connection, R) for name, R in starts.items()}
         name = min(fits, key=lambda name: sum(map(np.sum, costs_of(connection, fits[name]))))
         poses = refined_poses(connection, fits[name]) if refine else fits[name]
         found = result_at(F, connection, poses, name)
-    _warn_if_undetermined(connection, found)
+    if found.n_components != len(np.unique(connection.component)):
+        # landmarks connect parts of the graph, but may not determine their relative poses
+        sheaf, _ = PoseSheaf(connection).at(found._poses)
+        free = global_sections(sheaf).h0 - int(sheaf.vertex_dims[connection.roots].sum())
+        if free > 0:
+            warnings.warn(
+                f"poses are not determined: parts of the graph that only landmarks connect can "
+                f"move in {counted(free, 'way')} without changing the cost",
+                SingularProblemWarning,
+                stacklevel=2,
+            )
     return dataclasses.replace(found, eigenvalues=eigenvalues)
-
-
-def _warn_if_undetermined(connection: Connection, found: Synchronization) -> None:
-    """Warn if landmarks connect parts of the graph without determining their relative poses."""
-    if found.n_components == len(np.unique(connection.component)):
-        return
-    sheaf, _ = PoseSheaf(connection).at(found._poses)
-    free = global_sections(sheaf).h0 - int(sheaf.vertex_dims[connection.roots].sum())
-    if free > 0:
-        warnings.warn(
-            f"poses are not determined: parts of the graph that only landmarks connect can move in "
-            f"{counted(free, 'way')} without changing the cost",
-            SingularProblemWarning,
-            stacklevel=3,
-        )
-
-
-def _starts(
-    connection: Connection, method: Method, seed: int
-) -> tuple[dict[str, np.ndarray], np.ndarray | None]:
-    """Return initial rotations by their method, and the lowest eigenvalues if computed."""
-    starts, eigenvalues = {}, None
-    if method in ("auto", "spectral"):
-        frames, eigenvalues = spectral_frames(connection, seed)
-        starts["spectral"] = nearest_rotations(frames, connection)
-    if connection.has_positions and method in ("auto", "joint"):
-        starts["joint"] = extended_rotations(connection)
-    elif method in ("joint", "anchored"):
-        starts["anchored"] = extended_rotations(connection.without_positions)
-    return starts, eigenvalues
 
 
 def _trusted(

@@ -37,7 +37,7 @@ def spectral_frames(connection: Connection, seed: int) -> tuple[np.ndarray, np.n
                 f"coincide: {low:.6g} and {high:.6g}. The measurements contradict each other as "
                 f"much as random ones would",
                 SingularProblemWarning,
-                stacklevel=4,
+                stacklevel=3,
             )
     return frames, read_only(lowest)
 
@@ -133,16 +133,13 @@ def least_residual_poses(connection: Connection) -> Poses:
     """
     poses = fit(connection)
     for _ in range(10):  # outliers rank nearly as high after 5, no higher after 20
-        turns, moves = costs_of(connection, poses)
-        by_move = _inverse_roots(moves)
-        weights = connection.weights * _inverse_roots(turns) * by_move[: len(turns)]
+        by_turn, by_move = (  # at most 1,000, for the largest residual 1
+            1 / np.sqrt(squares / (squares.max(initial=0.0) or 1.0) + 1e-6)
+            for squares in costs_of(connection, poses)
+        )
+        weights = connection.weights * by_turn * by_move[: len(by_turn)]
         poses = fit(dataclasses.replace(connection, weights=weights, tau=connection.tau * by_move))
     return poses
-
-
-def _inverse_roots(squares: np.ndarray) -> np.ndarray:
-    """Return 1 / (residual / largest residual) for all residuals, at most 1,000."""
-    return 1 / np.sqrt(squares / (squares.max(initial=0.0) or 1.0) + 1e-6)
 
 
 def fit(connection: Connection) -> Poses:
@@ -243,13 +240,12 @@ def truncated_fit(
                 break
         return before, poses
 
-    def truncated_cost(poses: Poses) -> float:
+    weights, poses = fitted(connection)
+    if connection.has_positions and (weights < 1).any():
+        fits = [(weights, poses), fitted(turned)]
         # unrefined translations are as inaccurate as the rotations that were fitted first
-        squares = squared_residuals(connection if refine else turned, poses)
-        return float(np.where(trusted, squares, np.minimum(squares, c2)).sum())
-
-    found = fitted(connection)
-    if connection.has_positions and (found[0] < 1).any():
-        found = min(found, fitted(turned), key=lambda fit: truncated_cost(fit[1]))
-    weights, poses = found
+        whole = connection if refine else turned
+        squares = np.array([squared_residuals(whole, poses) for _, poses in fits])
+        costs = np.where(trusted, squares, np.minimum(squares, c2)).sum(axis=1)
+        weights, poses = fits[int(costs.argmin())]
     return read_only(weights), poses

@@ -115,7 +115,7 @@ ANSWERS = {  # and inside of what they are interrupted
     ),
     "direct eigenmodes": (
         lambda: sc.eigenmodes(GRID, 4, method="direct").values,
-        "solve.pencil.Factors.solve",
+        "solve.eigensolver.Factors.solve",
     ),
     "Solver": (
         lambda: sc.Solver(GRID, method="multigrid", progress=True)(ONES),

@@ -6,7 +6,7 @@ import pytest
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, Partition
-from sheafcoarsen.modes.patches import ClusterPatches
+from sheafcoarsen.modes import ClusterPatches
 from sheafcoarsen.partition import clusters_of
 from tests.unit.modes.test_oversampled import oversampled
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sheafcoarsen.operators.csr import canonical_csr, index_dtype
+from sheafcoarsen.operators import canonical_csr, index_dtype
 
 
 def test_index_dtype_is_int32_if_it_suffices():

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import sheafcoarsen as sc
-from sheafcoarsen.quality.small_components import split_components
+from sheafcoarsen.quality.smallest_singular_values import split_components
 from tests.support.helpers import assert_residual
 
 

@@ -7,8 +7,7 @@ from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen._kernels.solve import Blocks, combine_blocks
 from sheafcoarsen._support import eps_of
 from sheafcoarsen.solve import block_matrix
-from sheafcoarsen.solve.block_matrix import BlockMatrix
-from sheafcoarsen.solve.block_scaling import in_blocks
+from sheafcoarsen.solve.block_matrix import BlockMatrix, in_blocks
 from tests.support.helpers import assert_residual, covering
 from tests.unit.solve.problems import SHEAVES
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import sheafcoarsen as sc
-from sheafcoarsen.solve.block_scaling import (
+from sheafcoarsen.solve.block_matrix import (
     adjoint,
     in_blocks,
     largest_eigenvalue,

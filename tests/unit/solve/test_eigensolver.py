@@ -7,7 +7,6 @@ import pytest
 import sheafcoarsen as sc
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen.solve import EigenProblem, Pencil, eigensolver, lowest_eigenpairs, multigrid
-from sheafcoarsen.solve import pencil as pencil_module
 from tests.support.helpers import subspace_difference
 from tests.unit.solve.problems import SHEAVES
 
@@ -33,7 +32,7 @@ def positive_pairs(F):
 @pytest.mark.parametrize("name", ["graph", "two components", "noisy bundle", "mixed stalks"])
 def test_pairs_are_the_lowest_orthogonal_to_all_sections(name, method, singular, monkeypatch):
     """L may be recognized as singular before the iteration, or by the zeros that it finds."""
-    monkeypatch.setattr(pencil_module, "NEAR_SINGULAR", singular)
+    monkeypatch.setattr(eigensolver, "NEAR_SINGULAR", singular)
     F = sc.sheaf.unit_sheaf(SHEAVES[name])[0]
     values, vectors, zeros = positive_pairs(F)
     found = lowest_eigenpairs(problem(F, 5, 1e-9), method)

@@ -14,7 +14,7 @@ from sheafcoarsen import CellularSheaf, gallery
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen.operators import fills_little
 from sheafcoarsen.solve._harmonic_extension import _free_coordinates
-from sheafcoarsen.solve.dirichlet import grounded
+from sheafcoarsen.solve._solver import grounded
 from sheafcoarsen.solve.normal_equations import NormalEquations, has_many_sections
 from tests.support import reference
 from tests.support.helpers import assert_residual, size
@@ -139,7 +139,7 @@ def no_factors(monkeypatch, steps):
 
 def test_an_iteration_that_does_not_converge_raises(monkeypatch):
     no_factors(monkeypatch, 0)
-    monkeypatch.setattr("sheafcoarsen.solve.normal_equations.DIRECT_AT_LAST", 100)
+    monkeypatch.setattr("sheafcoarsen.solve._harmonic_extension.DIRECT_AT_LAST", 100)
     F = CellularSheaf.constant(nx.path_graph(200))
     with pytest.raises(
         np.linalg.LinAlgError, match="the iteration stopped at .* times the allowed residual"
