@@ -110,19 +110,6 @@ def test_the_scalar_type_is_preserved(dtype):
     assert_residual(x - K.extend(z) - 1j * unit, 1.0, x, n=12, eps=np.finfo(np.float32).eps)
 
 
-@pytest.mark.parametrize("scale", [1e-100, 1e100])
-def test_scaling_the_maps_only_scales_the_result(scale):
-    F = CellularSheaf.random(nx.cycle_graph(6), 2, 2, seed=5)
-    scaled = F.with_maps(scale * F.tail_data, scale * F.head_data)
-    K, S = sc.eliminate(F, keep=[0, 3]), sc.eliminate(scaled, keep=[0, 3])
-    L, wanted = sc.laplacian(S.sheaf).toarray() / scale / scale, sc.laplacian(K.sheaf).toarray()
-    assert_residual(L - wanted, wanted, n=4)
-    b, share = np.arange(12.0), min(scale, 1.0)
-    x, wanted = S.extend(np.zeros(4), share * b) / share, K.extend(np.zeros(4), b)
-    assert_residual(x * scale * scale - wanted, wanted, 10.0, n=12)
-    assert_residual(S.extend(np.ones(4)) - K.extend(np.ones(4)), 10.0, n=12)
-
-
 @pytest.mark.parametrize("most", [2, 4])
 def test_refresh_gives_identical_results(most):
     """Results are bitwise equal to a new elimination, also if loops become zero."""
