@@ -279,12 +279,18 @@ def places_of(C: Coarsening, pos: Any, view: View) -> Places:
     """Return positions of both graphs.
 
     Without ``pos`` they are computed from distances in the graph, or in its quotient if edges would
-    cover each other.
+    cover each other: too many of them, between most vertices, or at hubs.
     """
-    if pos is None and _is_hairball(C):
-        return _quotient_places(C)
-    how = "as given" if pos is not None else "computed from distances in the graph"
     n, K = C.fine.n_vertices, C.partition.n_clusters
+    how = "as given"
+    if pos is None:
+        how = "computed from distances in the graph"
+        edges = C.fine.edges[C.fine.edges[:, 0] != C.fine.edges[:, 1]]
+        many = len(edges) > min(LINES, max(n * n / 8, 1000))  # or most distances are 1 or 2
+        if many or (
+            n > MARKERS and np.bincount(edges.ravel()).max(initial=0) > 20 * len(edges) / n
+        ):
+            return _quotient_places(C)
     pos = graph_layout(C.fine.edges, n) if pos is None else vertex_places(C.fine, pos)
     order = np.arange(n)
     if pos.shape[1] == 3:
@@ -318,14 +324,6 @@ def surface_places(C: Coarsening, scene: Scene) -> Places:
     links = seen[C.clusters.pairs].all(axis=1)
     none = np.zeros(0, dtype=np.int64)  # faces are drawn instead of vertices
     return Places(flat, coarse, none, seen, links, False, "as given, in space")
-
-
-def _is_hairball(C: Coarsening) -> bool:
-    """Return whether edges would cover each other: too many, between most vertices, or at hubs."""
-    n, edges = C.fine.n_vertices, C.fine.edges[C.fine.edges[:, 0] != C.fine.edges[:, 1]]
-    if len(edges) > min(LINES, max(n * n / 8, 1000)):  # or most distances are 1 or 2
-        return True
-    return n > MARKERS and np.bincount(edges.ravel()).max(initial=0) > 20 * len(edges) / n
 
 
 def _quotient_places(C: Coarsening) -> Places:
