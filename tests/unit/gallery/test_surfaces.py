@@ -77,17 +77,6 @@ def test_transport_on_a_sphere_is_the_smallest_rotation_between_the_tangent_plan
     assert h0(F) == 0  # no parallel vector field
 
 
-def test_holonomy_around_an_icosahedron_face_is_its_solid_angle():
-    points, faces = icosphere(0)
-    F = gallery.tangent_bundle(points, faces)
-    U = np.zeros((12, 12, 2, 2))
-    U[F.edges[:, 0], F.edges[:, 1]] = transports(F)
-    U[F.edges[:, 1], F.edges[:, 0]] = transports(F).swapaxes(1, 2)
-    for a, b, c in faces.tolist():  # transport from a to c to b to a, clockwise from outside
-        around = U[a, b] @ U[b, c] @ U[c, a]
-        assert_residual(around - rotation(-4 * np.pi / 20), around, 12.0, n=2)
-
-
 def test_a_rotated_flat_mesh_has_identity_transports():
     rng = np.random.default_rng(313)
     plane, faces = delaunay(rng, 12)

@@ -130,15 +130,6 @@ def test_a_cluster_without_edges_keeps_its_first_coordinates():
             assert M.basis(a).tolist() == np.eye(3, r).tolist()
 
 
-def test_eigenvalues_within_sqrt_eps_of_each_other_are_tied():
-    for exponent, tied in ((-9.5, True), (-6.5, False)):  # sqrt(eps) = 1.5e-8
-        weights = [1.0, 1.0 + 10.0**exponent]
-        F = CellularSheaf.diagonal([[0, 0]], [np.sqrt(weights)], [[0.0, 0.0]])
-        assert modes_of(F, one_cluster(F), 1).tied.tolist() == [tied]
-        F = F.with_maps(F.tail_data.astype(np.float32), F.head_data.astype(np.float32))
-        assert modes_of(F, one_cluster(F), 1).tied.tolist() == [True]  # sqrt(eps) = 3.5e-4
-
-
 @pytest.mark.parametrize(("gap", "tied"), [(5e-7, True), (1.5e-6, False)])
 def test_ties_are_relative_to_the_inf_norm_of_the_operator(gap, tied):
     rows = np.zeros((3, 64))
