@@ -10,16 +10,14 @@ for OpenBLAS only from the first thread of the process that ever did; from other
 ``set_num_threads`` has no effect. So OpenBLAS's function is called directly here, under a lock.
 """
 
+import contextlib
 import functools
 import os
 import threading
-from collections.abc import Callable
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 from threadpoolctl import ThreadpoolController
-
-Given = ParamSpec("Given")
-Result = TypeVar("Result")
 
 
 class _Library(NamedTuple):
@@ -65,43 +63,31 @@ _process = _Hold()  # accessed only while `_lock` is held
 _thread = _HoldOfThread()
 
 
-class single_threaded_blas:  # noqa: N801 (used like a function)
+@contextlib.contextmanager
+def single_threaded_blas() -> Iterator[None]:
     """Limit BLAS to one thread while any caller, in any thread, is inside the block.
 
     The last caller restores the counts, also after errors and interrupts. As a decorator,
-    ``@single_threaded_blas()``, it applies to each call.
+    ``@single_threaded_blas()``, it applies to each call; use ``with`` in functions that warn,
+    because a wrapper adds a stack level.
     """
-
-    def __call__(self, function: Callable[Given, Result]) -> Callable[Given, Result]:
-        """Decorate a function; use ``with`` if it warns, because a wrapper adds a stack level."""
-
-        @functools.wraps(function)
-        def held(*args: Given.args, **options: Given.kwargs) -> Result:
-            with single_threaded_blas():
-                return function(*args, **options)
-
-        return held
-
-    def __enter__(self) -> None:
-        try:
-            libraries = _libraries()
-            with _lock:
-                _process.take(self, [library for library in libraries if library.shared])
-            _thread.take(self, [library for library in libraries if not library.shared])
-        except BaseException:
-            self.__exit__()
-            raise
-
-    def __exit__(self, *error: object) -> None:
+    user = object()
+    try:
+        libraries = _libraries()
+        with _lock:
+            _process.take(user, [library for library in libraries if library.shared])
+        _thread.take(user, [library for library in libraries if not library.shared])
+        yield
+    finally:
         interrupted = None
         while True:
             try:
-                _thread.give_back(self)
+                _thread.give_back(user)
                 with _lock:
-                    _process.give_back(self)
+                    _process.give_back(user)
                 break
-            except KeyboardInterrupt as error_within:
-                interrupted = error_within
+            except KeyboardInterrupt as error:
+                interrupted = error
         if interrupted is not None:
             raise interrupted
 

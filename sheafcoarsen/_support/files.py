@@ -75,17 +75,14 @@ def _temporary_file(name: Path, target: Path) -> BinaryIO:
         stream = open(name, "xb", opener=opener)  # noqa: SIM115
         if mode is not None:
             os.chmod(name, mode)  # the umask of the process may have cleared bits
-        if fcntl is None or _locked(stream):
+        if fcntl is None:
+            return stream
+        # drives without locks raise an error; `_remove_abandoned` removes no files there
+        with contextlib.suppress(OSError):
+            fcntl.flock(stream, fcntl.LOCK_EX)
+        if os.fstat(stream.fileno()).st_nlink > 0:  # another process may have removed it
             return stream
         stream.close()
-
-
-def _locked(stream: BinaryIO) -> bool:
-    """Lock a new file; return whether it still exists, since another process may remove it."""
-    # drives without locks raise an error; `_remove_abandoned` removes no files there
-    with contextlib.suppress(OSError):
-        fcntl.flock(stream, fcntl.LOCK_EX)
-    return os.fstat(stream.fileno()).st_nlink > 0
 
 
 def _remove_abandoned(folder: Path) -> None:

@@ -91,13 +91,7 @@ def named_vertices(name: str, value: Sequence[Hashable], labels: Sequence[Hashab
     return found
 
 
-def vertex_mask(
-    name: str,
-    value: Vertices,
-    sheaf: Named,
-    *,
-    once: bool = False,
-) -> np.ndarray:
+def vertex_mask(name: str, value: Vertices, sheaf: Named, *, once: bool = False) -> np.ndarray:
     """Return a mask of shape (n,) that is True at the vertices found by `vertex_indices`."""
     mask = np.zeros(sheaf.n_vertices, bool)
     mask[vertex_indices(name, value, sheaf, once=once)] = True

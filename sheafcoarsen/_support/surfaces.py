@@ -17,7 +17,16 @@ from sheafcoarsen._support.linalg import eps_of, zero_level
 def surface_arrays(points: npt.ArrayLike, faces: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """Check a polygon surface; return points (n, 3) and consistently oriented faces (f, k)."""
     points = point_array(points, columns=3)
-    faces = _faces(faces, len(points))
+    if isinstance(faces, Sized) and len(faces) == 0:
+        faces = np.zeros((0, 3), dtype=np.int64)
+    n, faces = len(points), integer_array("faces", faces, ndim=2)
+    if faces.shape[1] < 3:
+        raise ValueError(f"`faces` must have at least three columns, got shape {faces.shape}")
+    if (bad := first_true(((faces < 0) | (faces >= n)).any(axis=1))) is not None:
+        raise ValueError(f"{_face(faces, bad)} is out of range for {n} points (0 .. {n - 1})")
+    ascending = np.sort(faces, axis=1)
+    if (bad := first_true((ascending[:, 1:] == ascending[:, :-1]).any(axis=1))) is not None:
+        raise ValueError(f"{_face(faces, bad)} contains a vertex twice")
     scaled, _ = scaled_points(points)
     area, size = area_vectors(scaled, faces)
     corners = scaled[faces]
@@ -29,10 +38,10 @@ def surface_arrays(points: npt.ArrayLike, faces: npt.ArrayLike) -> tuple[np.ndar
             f"{_face(faces, bad)} has no area, since its corners lie on a line: omit it, or "
             f"merge coinciding corners"
         )
-    keys = side_keys(faces, len(points))
+    keys = side_keys(faces, n)
     order = np.argsort(keys, kind="stable")
     if (at := first_true(keys[order][2:] == keys[order][:-2])) is not None:
-        edge = tuple(pairs_of_keys(keys[order[at : at + 1]], len(points))[0].tolist())
+        edge = tuple(pairs_of_keys(keys[order[at : at + 1]], n)[0].tolist())
         first, second, more = (int(side) // faces.shape[1] for side in order[at : at + 3])
         raise ValueError(
             f"edge {edge} is a side of `faces[{first}]`, `faces[{second}]` and `faces[{more}]`, "
@@ -91,21 +100,6 @@ def _reversed(count: int, links: np.ndarray, disagree: np.ndarray) -> tuple[np.n
     _, first, component = np.unique(side.min(axis=0), return_index=True, return_inverse=True)
     component = component.reshape(-1)
     return side[0] != side[0, first[component]], component
-
-
-def _faces(value: npt.ArrayLike, n: int) -> np.ndarray:
-    """Check that the corners of each face are valid and distinct; return faces (f, k)."""
-    if isinstance(value, Sized) and len(value) == 0:
-        return np.zeros((0, 3), dtype=np.int64)
-    faces = integer_array("faces", value, ndim=2)
-    if faces.shape[1] < 3:
-        raise ValueError(f"`faces` must have at least three columns, got shape {faces.shape}")
-    if (bad := first_true(((faces < 0) | (faces >= n)).any(axis=1))) is not None:
-        raise ValueError(f"{_face(faces, bad)} is out of range for {n} points (0 .. {n - 1})")
-    ascending = np.sort(faces, axis=1)
-    if (bad := first_true((ascending[:, 1:] == ascending[:, :-1]).any(axis=1))) is not None:
-        raise ValueError(f"{_face(faces, bad)} contains a vertex twice")
-    return faces
 
 
 def _face(faces: np.ndarray, f: int) -> str:

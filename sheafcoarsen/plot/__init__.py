@@ -14,11 +14,11 @@ Legends are below the axes if the figure has a layout, as in ``plt.subplots(layo
 The modules, one for each kind of plot:
 
 ``_partition``
-    `partition`: both graphs, side by side; ``positions`` and ``layout`` compute positions.
+    `partition`: both graphs, side by side; ``positions`` computes positions.
 ``_elimination``
     `elimination`: the fine graph and the remaining one.
 ``_surface``
-    `surface` and `field`: numbers and tangent vectors on a mesh; ``projection`` has the view.
+    `surface` and `field`: numbers and tangent vectors on a mesh.
 ``_spectra``
     `spectra` of all clusters, and `quality`: the low spectra of both sheaves.
 ``_modes``

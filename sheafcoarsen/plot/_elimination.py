@@ -18,8 +18,7 @@ from sheafcoarsen.plot.axes import (
     set_title,
     two_panels,
 )
-from sheafcoarsen.plot.layout import graph_layout
-from sheafcoarsen.plot.positions import LINES, vertex_places
+from sheafcoarsen.plot.positions import LINES, graph_layout, vertex_places
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -83,29 +82,19 @@ def elimination(
     # few retained vertices of a large graph must stay visible, so the sizes differ
     counts = np.maximum([n, len(K.kept)], 1)
     smaller, size = np.clip(0.05 * panel_area / counts, 0.5, 30).tolist()
-    _draw_fine(left, K, places, 0.5 * smaller, size)
-    _draw_remaining(right, K, places[K.kept], size)
-    for panel in (left, right):
-        draw_frame(panel, places)
-    return ax
-
-
-def _draw_fine(ax: Axes, K: Elimination, places: np.ndarray, smaller: float, size: float) -> None:
+    remaining_places = places[K.kept]
     edges = K.fine.edges[K.fine.edges[:, 0] != K.fine.edges[:, 1]]
-    notes = _draw_edges(ax, "edges", places, edges, colors="0.75", linewidths=0.8)
+    notes = _draw_edges(left, "edges", places, edges, colors="0.75", linewidths=0.8)
     loops = K.fine.n_edges - len(edges)
     if loops:
         notes.append(f"{counted(loops, 'loop')} not drawn")
     handles = [
-        draw_discs(ax, "eliminated", places[K.eliminated], smaller, "0.6"),
-        draw_discs(ax, "kept", places[K.kept], size, "0.1"),
+        draw_discs(left, "eliminated", places[K.eliminated], 0.5 * smaller, "0.6"),
+        draw_discs(left, "kept", remaining_places, size, "0.1"),
     ]
-    total = counted(K.fine.n_vertices, "vertex", "vertices")
-    _finish(ax, f"{total}, {len(K.eliminated):,} eliminated", handles, notes)
-
-
-def _draw_remaining(ax: Axes, K: Elimination, places: np.ndarray, size: float) -> None:
-    G, n = K.sheaf, K.fine.n_vertices
+    total = counted(n, "vertex", "vertices")
+    _finish(left, f"{total}, {len(K.eliminated):,} eliminated", handles, notes)
+    G = K.sheaf
     is_loop = G.edges[:, 0] == G.edges[:, 1]
     edges = G.edges[~is_loop]
     # one number for each pair of vertices; an edge is new if it joins no former neighbours
@@ -113,18 +102,22 @@ def _draw_remaining(ax: Axes, K: Elimination, places: np.ndarray, size: float) -
     new = ~np.isin(remaining, fine)
     style: dict = {"linewidths": float(np.clip(800 / max(len(edges), 1), 0.5, 1.0))}
     label = "edges between former neighbours"
-    notes = _draw_edges(ax, label, places, edges[~new], colors="0.6", **style)
+    notes = _draw_edges(right, label, remaining_places, edges[~new], colors="0.6", **style)
     style |= {"colors": "0.1", "linestyles": (0, (4, 2))}
-    notes += _draw_edges(ax, "edges for what was between", places, edges[new], **style)
-    handles = [*ax.collections, draw_discs(ax, "kept", places, size, "0.1")]
+    label = "edges for what was between"
+    notes += _draw_edges(right, label, remaining_places, edges[new], **style)
+    handles = [*right.collections, draw_discs(right, "kept", remaining_places, size, "0.1")]
     words = [counted(G.n_vertices, "vertex", "vertices"), counted(len(edges), "edge")]
-    at = places[G.edges[is_loop, 0]]
+    at = remaining_places[G.edges[is_loop, 0]]
     if len(at):
         rings: dict = {"s": 4 * size, "facecolors": "none", "edgecolors": "0.1", "linewidths": 0.8}
         rings |= {"label": "loops", "rasterized": len(at) > MARKERS, "zorder": 2}
-        handles.append(ax.scatter(*at.T, **rings))
+        handles.append(right.scatter(*at.T, **rings))
         words.append(counted(len(at), "loop"))
-    _finish(ax, ", ".join(words), handles, notes)
+    _finish(right, ", ".join(words), handles, notes)
+    for panel in (left, right):
+        draw_frame(panel, places)
+    return ax
 
 
 def _draw_edges(

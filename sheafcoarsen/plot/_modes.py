@@ -25,9 +25,14 @@ from sheafcoarsen.plot.axes import (
     square_points,
     tick_whole_numbers,
 )
-from sheafcoarsen.plot.layout import graph_layout
-from sheafcoarsen.plot.positions import LINES, vertex_places
-from sheafcoarsen.plot.projection import spread_out, usual_gap, view_from
+from sheafcoarsen.plot.positions import (
+    LINES,
+    graph_layout,
+    spread_out,
+    usual_gap,
+    vertex_places,
+    view_from,
+)
 from sheafcoarsen.solve import Eigenmodes
 
 if TYPE_CHECKING:

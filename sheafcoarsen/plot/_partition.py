@@ -13,7 +13,7 @@ import numpy as np
 
 from sheafcoarsen._support import counted
 from sheafcoarsen.coarsening import Coarsening, check_coarsening
-from sheafcoarsen.plot._surface import Scene, fill_cells, fill_faces, scene_of
+from sheafcoarsen.plot._surface import fill_cells, fill_faces, scene_of
 from sheafcoarsen.plot.axes import (
     MARKERS,
     NEGATIVE,
@@ -28,8 +28,16 @@ from sheafcoarsen.plot.axes import (
     set_title,
     two_panels,
 )
-from sheafcoarsen.plot.positions import LINES, Places, places_of, surface_places, vertex_places
-from sheafcoarsen.plot.projection import UpAxis, view_from
+from sheafcoarsen.plot.positions import (
+    LINES,
+    Places,
+    Scene,
+    UpAxis,
+    places_of,
+    surface_places,
+    vertex_places,
+    view_from,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

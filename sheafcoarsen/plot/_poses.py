@@ -136,9 +136,13 @@ def poses(
     ax.autoscale_view()
     ax.set_aspect("equal")
     if ax.name == "3d":
-        ax.locator_params(nbins=4)
-        if flat:  # else labels of the short vertical axis overlap in a half-empty panel
-            _fill_panel(ax)
+        space: Any = ax
+        space.locator_params(nbins=4)
+        if flat:  # fill the panel, and use one tick, as labels of the short axis overlap
+            limits = np.array([space.get_xlim(), space.get_ylim(), space.get_zlim()])
+            space.set_box_aspect(np.ptp(limits, axis=1), zoom=1.25)
+            top = float(limits[2, 1])
+            space.set_zticks([top], [f"{top:.3g}"])
     add_legend(ax)
     words = [counted(len(component), "pose"), counted(len(edges), "measurement")]
     if count > 1:
@@ -158,14 +162,6 @@ def _wrong_edges(
     if not isinstance(S, Synchronization):
         raise TypeError("`outliers` requires a Synchronization as `S`, got a PoseGraph")
     return left_out, S.outliers()[:count]
-
-
-def _fill_panel(ax: Any) -> None:
-    """Enlarge a flat scene in space to fill the panel, with one tick on the vertical axis."""
-    limits = np.array([ax.get_xlim(), ax.get_ylim(), ax.get_zlim()])
-    ax.set_box_aspect(np.ptp(limits, axis=1), zoom=1.25)
-    top = float(limits[2, 1])
-    ax.set_zticks([top], [f"{top:.3g}"])
 
 
 def _places(

@@ -190,7 +190,14 @@ def quality(
         ax.set_yscale("log")
         bottom, top = float(shown.min()), float(shown.max())
         if certificate is not None and len(coarse):
-            bottom = min(bottom, _draw_certificate(ax, j, coarse, certificate, 1e-4 * bottom))
+            floor = 1e-4 * bottom
+            lower, upper = certificate.interval(coarse)
+            drawn = np.maximum(lower, floor / 2)
+            below = " (and below the axis)" if (lower < floor).any() else ""
+            style = {"color": "#DDE9EC", "edgecolor": MIDDLE, "linewidth": 0.6, "zorder": 1}
+            style |= {"bottom": drawn, "width": 0.7, "label": f"certificate{below}"}
+            ax.bar(j, upper - drawn, **style)
+            bottom = min(bottom, max(float(lower.min()), floor))
         ax.set_ylim(bottom / 1.4, top * 1.4)
     missing = int((~there).sum())
     if missing:
@@ -202,15 +209,3 @@ def quality(
     set_title(ax, "low spectrum, fine against coarse")
     add_legend(ax)
     return ax
-
-
-def _draw_certificate(
-    ax: Axes, j: int, coarse: np.ndarray, certificate: Certificate, floor: float
-) -> float:
-    """Draw the interval of each fine eigenvalue; return the lowest bound, at least ``floor``."""
-    lower, upper = certificate.interval(coarse)
-    shown = np.maximum(lower, floor / 2)
-    below = " (and below the axis)" if (lower < floor).any() else ""
-    style: dict = {"color": "#DDE9EC", "edgecolor": MIDDLE, "linewidth": 0.6, "zorder": 1}
-    ax.bar(j, upper - shown, bottom=shown, width=0.7, label=f"certificate{below}", **style)
-    return max(float(lower.min()), floor)

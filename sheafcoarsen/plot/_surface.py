@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,9 +26,9 @@ from sheafcoarsen.plot.axes import (
     number_colors,
     set_title,
 )
-from sheafcoarsen.plot.projection import (
+from sheafcoarsen.plot.positions import (
+    Scene,
     UpAxis,
-    View,
     spread_out,
     usual_gap,
     view_from,
@@ -38,16 +38,6 @@ from sheafcoarsen.plot.projection import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import ArrayLike
-
-
-class Scene(NamedTuple):
-    """A surface and its view."""
-
-    points: np.ndarray  # (n, 3), scaled by a power of two to about 1
-    faces: np.ndarray  # (f, k)
-    view: View
-    order: np.ndarray  # faces, farthest from the viewer first
-    light: np.ndarray  # (f,), in [0, 1]
 
 
 def surface(
@@ -230,7 +220,21 @@ def field(  # noqa: PLR0913 (options by keyword)
         indices = field_indices(scene.points, scene.faces, arrows[:, 0], power)
     ax = _draw_surface(scene, values, colorbar, ax)
     drawn = _draw_arrows(ax, scene, arrows, n_arrows, unit, values is not None)
-    _mark_indices(ax, scene, indices, power)
+    handles = []
+    for k in np.unique(indices[indices != 0])[::-1].tolist():  # in units of 1 / power
+        marked = scene.faces[indices == k]
+        corners = visible_points(marked.reshape(-1), scene.points, scene.faces, scene.view)
+        seen: np.ndarray = np.all(corners.reshape(marked.shape), axis=1)
+        places = scene.points[marked[seen]].mean(axis=1)
+        if ax.name != "3d":
+            places = scene.view.project(places)
+        index = f"{'+' if k > 0 else ''}{Fraction(k, power)}"
+        label = f"index {index}: {counted(len(marked), 'face')}, {seen.sum()} visible"
+        style: dict = {"marker": "o", "c": "#D55E00"} if k > 0 else {"marker": "s", "c": "#56B4E9"}
+        style |= {"s": 40, "edgecolors": "black", "linewidths": 0.8, "zorder": 5, "label": label}
+        handles.append(ax.scatter(*places.T, **style))
+    if handles:
+        add_legend_below(ax, handles, 2, fontsize=9, ncols=2)
     what = "arrows" if power == 1 else f"{power} directions"
     set_title(ax, f"{what} at {drawn:,} of {counted(n, 'vertex', 'vertices')}")
     return ax
@@ -387,25 +391,3 @@ def _draw_arrows(
         **style,
     )
     return len(feet)
-
-
-def _mark_indices(ax: Any, scene: Scene, indices: np.ndarray, power: int) -> None:
-    """Mark the visible faces of each nonzero index, and count them in a legend.
-
-    Indices are in units of 1 / power.
-    """
-    handles = []
-    for k in np.unique(indices[indices != 0])[::-1].tolist():
-        faces = scene.faces[indices == k]
-        corners = visible_points(faces.reshape(-1), scene.points, scene.faces, scene.view)
-        seen: np.ndarray = np.all(corners.reshape(faces.shape), axis=1)
-        places = scene.points[faces[seen]].mean(axis=1)
-        if ax.name != "3d":
-            places = scene.view.project(places)
-        index = f"{'+' if k > 0 else ''}{Fraction(k, power)}"
-        label = f"index {index}: {counted(len(faces), 'face')}, {seen.sum()} visible"
-        style: dict = {"marker": "o", "c": "#D55E00"} if k > 0 else {"marker": "s", "c": "#56B4E9"}
-        style |= {"s": 40, "edgecolors": "black", "linewidths": 0.8, "zorder": 5, "label": label}
-        handles.append(ax.scatter(*places.T, **style))
-    if handles:
-        add_legend_below(ax, handles, 2, fontsize=9, ncols=2)

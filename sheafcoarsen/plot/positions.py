@@ -1,36 +1,121 @@
-"""Positions of both graphs of a coarsening: passed, or from distances or the quotient graph."""
+"""Positions in a picture: the view of a surface, layouts of graphs, both graphs of a coarsening."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from itertools import chain
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.sparse.csgraph import minimum_spanning_tree
-from scipy.spatial import cKDTree
+from scipy.sparse.csgraph import connected_components, dijkstra, minimum_spanning_tree
+from scipy.spatial import ConvexHull, cKDTree
+from scipy.spatial.distance import cdist
 
-from sheafcoarsen._support import real_array
+from sheafcoarsen._support import choice, real_array, real_number
 from sheafcoarsen.coarsening import Coarsening
-from sheafcoarsen.plot._surface import Scene
 from sheafcoarsen.plot.axes import MARKERS
-from sheafcoarsen.plot.layout import graph_layout
-from sheafcoarsen.plot.projection import View, visible_points
 
 LINES = 50_000
 """Maximum number of edges that are drawn."""
 
+UpAxis: TypeAlias = Literal["x", "y", "z", "-x", "-y", "-z"]
+"""The coordinate axis that points up in a picture, or down with a minus sign."""
 
-class Places(NamedTuple):
-    """Positions in the plot, and the objects to draw."""
 
-    fine: np.ndarray  # (n, 2)
-    coarse: np.ndarray  # (K, 2)
-    order: np.ndarray  # vertices to draw, farthest from the viewer first
-    seen: np.ndarray  # (K,) of bool, clusters to draw
-    links: np.ndarray  # (P,) of bool, pairs of clusters to join by a line
-    by_quotient: bool  # whether lines are links between clusters, not edges
-    how: str  # where the positions come from, for the title
+class View(NamedTuple):
+    """Unit vectors of the view: to the right, up, and towards the viewer."""
+
+    right: np.ndarray
+    up: np.ndarray
+    toward: np.ndarray
+    options: dict  # arguments of matplotlib's view_init for the same view
+
+    def project(self, points: np.ndarray) -> np.ndarray:
+        """Return the coordinates of points in the picture, shape (..., 2)."""
+        return points @ np.stack([self.right, self.up], axis=1)
+
+
+class Scene(NamedTuple):
+    """A surface and its view."""
+
+    points: np.ndarray  # (n, 3), scaled by a power of two to about 1
+    faces: np.ndarray  # (f, k)
+    view: View
+    order: np.ndarray  # faces, farthest from the viewer first
+    light: np.ndarray  # (f,), in [0, 1]
+
+
+def view_from(view: Any, up: Any) -> View:
+    """Check elevation and azimuth in degrees and the axis that points up; return their view."""
+    choice("up", up, get_args(UpAxis))
+    if not isinstance(view, tuple | list | np.ndarray) or len(view) != 2:
+        raise ValueError(f"`view` must be two angles, elevation and azimuth, got {view!r}")
+    elevation, azimuth = (real_number("view", angle) for angle in view)
+    if not np.isfinite([elevation, azimuth]).all():
+        raise ValueError(f"`view` must hold finite angles in degrees, got {view!r}")
+    options: dict = {"elev": elevation, "azim": azimuth, "vertical_axis": up[-1]}
+    if up.startswith("-"):  # the view from below, rotated by half a turn
+        options |= {"elev": -elevation, "roll": 180}
+    e, a = np.radians([options["elev"], azimuth])
+    toward = np.array([np.cos(e) * np.cos(a), np.cos(e) * np.sin(a), np.sin(e)])
+    right = np.array([-np.sin(a), np.cos(a), 0.0])
+    # cyclic permutation that maps the third axis to ``up``
+    turn = {"z": 0, "y": 2, "x": 1}[up[-1]]
+    toward, right = np.roll(toward, turn), np.roll(right, turn)
+    sign = -1 if "roll" in options else 1
+    return View(sign * right, sign * np.cross(toward, right), toward, options)
+
+
+def visible_points(at: np.ndarray, points: np.ndarray, faces: np.ndarray, view: View) -> np.ndarray:
+    """Return a mask (k,) of the vertices ``at`` that no face closer to the viewer hides."""
+    flat, depth = view.project(points), points @ view.toward
+    visible = np.ones(len(at), dtype=bool)
+    if not len(at):
+        return visible
+    low, high = flat[faces].min(axis=1), flat[faces].max(axis=1)
+    reach = np.linalg.norm(high - low, axis=1) / 2
+    near = cKDTree(flat[at]).query_ball_point(low / 2 + high / 2, 1.01 * reach)
+    f = np.repeat(np.arange(len(faces)), list(map(len, near)))
+    i = np.fromiter(chain.from_iterable(near), np.int64, len(f))
+    foreign = (faces[f] != at[i, None]).all(axis=1)
+    i, f = i[foreign], f[foreign]
+    z = flat @ [1, 1j]  # the imaginary part of conj(a) b is the cross product of a and b
+    first, q = faces[f, 0], z[at[i]] - z[faces[f, 0]]
+    for j in range(1, faces.shape[1] - 1):  # triangles at the first corner
+        second, third = faces[f, j], faces[f, j + 1]
+        a, b = z[second] - z[first], z[third] - z[first]
+        area = (a.conj() * b).imag
+        area = np.where(area == 0, np.inf, area)
+        s, t = (q.conj() * b).imag / area, (a.conj() * q).imag / area
+        inside = (s >= 0) & (t >= 0) & (s + t <= 1) & np.isfinite(area)
+        plane = (1 - s - t) * depth[first] + s * depth[second] + t * depth[third]
+        visible[i[inside & (plane > depth[at[i]])]] = False
+    return visible
+
+
+def spread_out(points: np.ndarray, count: int) -> np.ndarray:
+    """Return ``count`` points by farthest-point sampling; the first is farthest from the mean."""
+    chosen: list[int] = []
+    distances = ((points - points.mean(axis=0)) ** 2).sum(axis=1) if len(points) else points
+    while len(chosen) < min(count, len(points)):
+        following = int(distances.argmax())
+        if chosen and distances[following] == 0:
+            break
+        own = ((points - points[following]) ** 2).sum(axis=1)
+        distances = np.minimum(distances, own) if chosen else own
+        chosen.append(following)
+    return np.array(chosen, dtype=np.int64)
+
+
+def usual_gap(points: np.ndarray) -> float:
+    """Return the median distance of points to their nearest neighbours, or 1 if it is 0."""
+    if len(points) < 2:
+        return 1.0
+    return float(np.median(cKDTree(points).query(points, k=2)[0][:, 1])) or 1.0
+
+
+# ---------------------------------------------------------------- layouts of graphs
 
 
 def vertex_places(F: Any, pos: Any) -> np.ndarray:
@@ -56,16 +141,156 @@ def vertex_places(F: Any, pos: Any) -> np.ndarray:
     return real_array("pos", pos, [(n, 2), (n, 3)], what).astype(np.float64)
 
 
+def graph_layout(edges: np.ndarray, n: int) -> np.ndarray:
+    """Return a deterministic 2-D layout, shape (n, 2).
+
+    Neighbours are close to each other; components are side by side, each upright: in the smallest
+    rectangle, whose longer side is horizontal.
+
+    Components of more than 600 vertices are laid out by PivotMDS (Brandes and Pich): the two
+    leading singular vectors of the doubly centred squared distances to a few pivots, at the cost of
+    one breadth-first search per pivot; flat layouts are stretched a little to fill the panel.
+    Smaller components start from this layout with every vertex a pivot, and then reduce the stress
+    sum ((|x_i - x_j| - d_ij) / d_ij)^2.
+    """
+    ends = edges.T.astype(np.int32)  # scipy 1.14 requires int32 for shortest paths
+    graph = csr_array((np.ones(len(edges)), tuple(ends)), shape=(n, n))
+    graph = csr_array(graph + graph.T)
+    graph.data[:] = 1.0
+    count, piece = connected_components(graph, directed=False)
+    sizes = np.bincount(piece, minlength=count)
+    members = np.argsort(piece, kind="stable")
+    starts = np.cumsum(sizes) - sizes
+    # begin with the vertices of every component on a circle
+    rank = np.empty(n)
+    rank[members] = np.arange(n) - starts[piece[members]]
+    angle = 2 * np.pi * rank / sizes[piece]
+    radius = np.where(sizes > 1, 0.4 * np.sqrt(sizes), 0.0)[piece]
+    pos = radius[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    boxes = np.stack([0.8 * np.sqrt(sizes)] * 2, axis=1)
+    for c in np.argsort(-sizes, kind="stable")[:20].tolist():  # other components stay circles
+        if sizes[c] > 2:
+            own = members[starts[c] : starts[c] + sizes[c]]
+            placed = _connected_layout(graph[own][:, own] if count > 1 else graph)
+            low, high = placed.min(axis=0), placed.max(axis=0)
+            side = max(float((high - low).max()), 1e-300)
+            pos[own] = (placed - (low + high) / 2) * (np.sqrt(sizes[c]) / side)
+            boxes[c] = np.ptp(pos[own], axis=0)
+    return pos + _shelves(boxes + np.maximum(0.1 * np.sqrt(sizes), 1)[:, None])[piece]
+
+
+def _shelves(boxes: np.ndarray) -> np.ndarray:
+    """Return centres of boxes of given widths and heights, in rows of similar width.
+
+    The highest are first, so that boxes of a row have similar heights.
+    """
+    order = np.lexsort((-boxes[:, 0], -boxes[:, 1]))
+    wide, high = boxes[order].T
+    ends = np.cumsum(wide)
+    width = max(float(wide.max(initial=0)), 1.3 * np.sqrt((wide * high).sum()))
+    row = ((ends - wide) // (width or 1.0)).astype(np.int64)
+    first = np.searchsorted(row, row)  # first box of each row, as `row` ascends
+    x = ends - wide / 2 - (ends - wide)[first]
+    heights = np.zeros(row.max(initial=-1) + 1)
+    np.maximum.at(heights, row, high)
+    y = -(np.cumsum(heights) - heights / 2)[row] if len(row) else np.zeros(0)
+    centres = np.empty((len(boxes), 2))
+    centres[order] = np.stack([x, y], axis=1)
+    return centres
+
+
+def _connected_layout(graph: csr_array) -> np.ndarray:
+    """Return the positions of the vertices of a connected graph."""
+    n = graph.shape[0]
+    small = n <= 600
+    distances = dijkstra(graph, unweighted=True) if small else _distances_to_pivots(graph)
+    centred = np.ascontiguousarray(distances.T) ** 2
+    centred += centred.mean() - centred.mean(axis=0) - centred.mean(axis=1)[:, None]
+    _, vectors = np.linalg.eigh(centred.T @ centred)
+    pos = centred @ vectors[:, :-3:-1]
+    if pos.shape[1] < 2 or n < 3:
+        return np.pad(pos, ((0, 0), (0, 2 - pos.shape[1])))
+    pos *= np.sign(np.where(vectors[0, :-3:-1] < 0, -1.0, 1.0))
+    if small:
+        return _upright(_least_stress(pos, distances))
+    pos = _upright(pos)
+    width, height = np.ptp(pos, axis=0)
+    # stretch layouts with an aspect ratio above 1.6, at most twofold
+    pos[:, 1] *= np.clip(width / (1.6 * max(height, 1e-300)), 1.0, 2.0)
+    return pos
+
+
+def _upright(pos: np.ndarray) -> np.ndarray:
+    """Return positions rotated so that their smallest rectangle lies on its longer side."""
+    hull = pos[ConvexHull(pos, qhull_options="QJ").vertices]  # QJ: allow points on a line
+    sides = np.roll(hull, -1, axis=0) - hull
+    lengths = np.linalg.norm(sides, axis=1)
+    sides = sides[lengths > 0] / lengths[lengths > 0, None]  # skip coinciding points
+    x, y = hull @ sides.T, hull @ np.stack([-sides[:, 1], sides[:, 0]])
+    a, b = sides[int((np.ptp(x, axis=0) * np.ptp(y, axis=0)).argmin())]
+    pos = pos @ np.array([[a, -b], [b, a]])
+    width, height = np.ptp(pos, axis=0)
+    return pos if width >= height else pos[:, ::-1] * [1.0, -1.0]
+
+
+def _distances_to_pivots(graph: csr_array) -> np.ndarray:
+    """Return the distances of all vertices to pivots chosen by farthest-point sampling."""
+    start = int(dijkstra(graph, unweighted=True, indices=0).argmax())
+    rows = [dijkstra(graph, unweighted=True, indices=start)]
+    nearest = rows[0]
+    while len(rows) < 24:
+        rows.append(dijkstra(graph, unweighted=True, indices=int(nearest.argmax())))
+        nearest = np.minimum(nearest, rows[-1])
+    return np.array(rows)
+
+
+def _least_stress(pos: np.ndarray, distances: np.ndarray) -> np.ndarray:
+    """Reduce the stress with weights 1 / d^2 by majorization (Gansner, Koren and North)."""
+    n = len(pos)
+    weights = np.divide(1.0, distances**2, out=np.zeros((n, n)), where=distances > 0)
+    laplacian = np.diag(weights.sum(axis=1)) - weights
+    inverse = np.linalg.inv(laplacian + 1 / n)  # add 1 / n, since constants are in ker L
+    scale = (distances * weights).sum() / max(float((cdist(pos, pos) * weights).sum()), 1e-300)
+    # separate coinciding positions, such as those of the leaves of a star
+    pos = scale * pos + 1e-3 * np.random.default_rng(0).standard_normal(pos.shape)
+    for _ in range(60):
+        lengths = cdist(pos, pos)
+        pull = np.divide(weights * distances, lengths, out=np.zeros((n, n)), where=lengths > 0)
+        pos = inverse @ (pull.sum(axis=1)[:, None] * pos - pull @ pos)
+    return pos
+
+
+# ---------------------------------------------------------------- the graphs of a coarsening
+
+
+class Places(NamedTuple):
+    """Positions in the plot, and the objects to draw."""
+
+    fine: np.ndarray  # (n, 2)
+    coarse: np.ndarray  # (K, 2)
+    order: np.ndarray  # vertices to draw, farthest from the viewer first
+    seen: np.ndarray  # (K,) of bool, clusters to draw
+    links: np.ndarray  # (P,) of bool, pairs of clusters to join by a line
+    by_quotient: bool  # whether lines are links between clusters, not edges
+    how: str  # where the positions come from, for the title
+
+
 def places_of(C: Coarsening, pos: Any, view: View) -> Places:
     """Return positions of both graphs.
 
     Without ``pos`` they are computed from distances in the graph, or in its quotient if edges would
-    cover each other.
+    cover each other: too many of them, between most vertices, or at hubs.
     """
-    if pos is None and _is_hairball(C):
-        return _quotient_places(C)
-    how = "as given" if pos is not None else "computed from distances in the graph"
     n, K = C.fine.n_vertices, C.partition.n_clusters
+    how = "as given"
+    if pos is None:
+        how = "computed from distances in the graph"
+        edges = C.fine.edges[C.fine.edges[:, 0] != C.fine.edges[:, 1]]
+        many = len(edges) > min(LINES, max(n * n / 8, 1000))  # or most distances are 1 or 2
+        if many or (
+            n > MARKERS and np.bincount(edges.ravel()).max(initial=0) > 20 * len(edges) / n
+        ):
+            return _quotient_places(C)
     pos = graph_layout(C.fine.edges, n) if pos is None else vertex_places(C.fine, pos)
     order = np.arange(n)
     if pos.shape[1] == 3:
@@ -99,14 +324,6 @@ def surface_places(C: Coarsening, scene: Scene) -> Places:
     links = seen[C.clusters.pairs].all(axis=1)
     none = np.zeros(0, dtype=np.int64)  # faces are drawn instead of vertices
     return Places(flat, coarse, none, seen, links, False, "as given, in space")
-
-
-def _is_hairball(C: Coarsening) -> bool:
-    """Return whether edges would cover each other: too many, between most vertices, or at hubs."""
-    n, edges = C.fine.n_vertices, C.fine.edges[C.fine.edges[:, 0] != C.fine.edges[:, 1]]
-    if len(edges) > min(LINES, max(n * n / 8, 1000)):  # or most distances are 1 or 2
-        return True
-    return n > MARKERS and np.bincount(edges.ravel()).max(initial=0) > 20 * len(edges) / n
 
 
 def _quotient_places(C: Coarsening) -> Places:

@@ -192,6 +192,8 @@ def save(path):
 
 ANOTHER_PARTITION = sc.coarsen(F, Partition([0, 0, 0, 1]), 2).modes
 
+NO_SCALAR_TYPES = (np.float16, int, bool, object, np.longdouble, type(None), 7)
+
 TAKES_A_PATH = (sc.load, sc.read_g2o, sc.read_graph, save)
 
 REFUSED: dict = {
@@ -433,7 +435,7 @@ REFUSED: dict = {
         ),
         *(
             (lambda dtype=dtype: CellularSheaf.random(PATH, 1, 1, dtype=dtype), message)
-            for dtype in (np.int16, int, bool, object, np.longdouble, "U3", "3f8", "number", 7)
+            for dtype in (*NO_SCALAR_TYPES, "U3", "3f8", "f3", "nonsense,", "number")
             for message in [
                 f"`dtype` must be float32, float64, complex64 or complex128, got {dtype!r}"
             ]
@@ -1020,9 +1022,6 @@ INVALID: dict[str, list] = {
         ),
         ({"X": X * np.nan}, "ValueError: `X` must be finite, got nan in row 0"),
         ({"fixed": [4]}, "ValueError: `fixed[0]` = 4 is out of range for 4 vertices"),
-        ({"fixed": [True]}, "ValueError: `fixed`, a mask, must have shape (4,), got (1,)"),
-        ({"fixed": 2}, "ValueError: `fixed` must be 1-dimensional"),
-        ({"fixed": ["a"]}, "TypeError: `fixed` must hold integers"),
         (
             {"mass": [1, 0, 1, 1]},
             "ValueError: `mass` must be positive and finite, got 0 at vertex 1",
@@ -1050,19 +1049,6 @@ INVALID: dict[str, list] = {
                     "and 1",
                 ),
                 ([0, 4], ONES, "ValueError: `vertices[1]` = 4 is out of range for 4 vertices"),
-                ([-1, 2], ONES, "ValueError: `vertices[0]` = -1 is out of range for 4 vertices"),
-                (
-                    [0.5, 2],
-                    ONES,
-                    "ValueError: `vertices` must hold whole numbers, got 0.5 at index 0",
-                ),
-                ([[0, 1]], ONES, "ValueError: `vertices` must be 1-dimensional, got shape (1, 2)"),
-                (0, [[1.0, 1.0]], "ValueError: `vertices` must be 1-dimensional, got 0: pass [0]"),
-                (
-                    [True, False],
-                    ONES,
-                    "ValueError: `vertices`, a mask, must have shape (4,), got (2,)",
-                ),
                 (["a", "b"], ONES, "TypeError: got dtype <U1: vertices are named 0 .. 3"),
                 (
                     [0, 1, 2],
@@ -1110,8 +1096,6 @@ INVALID: dict[str, list] = {
                     "ValueError: `values[0]` must be finite, got inf for vertex 2",
                 ),
                 ([0], [["a", "b"]], "TypeError: `values[0]` must hold float32, float64"),
-                ([0], [[True, False]], "TypeError: `values[0]` must hold float32, float64"),
-                ([0], [[None, 1.0]], "TypeError: `values[0]` must hold float32, float64"),
                 (
                     [0],
                     [[[1.0], [1.0, 2.0]]],
@@ -1186,12 +1170,7 @@ INVALID: dict[str, list] = {
     ],
     "eliminate": [
         ({"keep": [4]}, "ValueError: `keep[0]` = 4 is out of range for 4 vertices"),
-        ({"keep": [0, -1]}, "ValueError: `keep[1]` = -1 is out of range"),
-        ({"keep": [0.5]}, "ValueError: `keep` must hold whole numbers"),
-        ({"keep": ["0"]}, "TypeError: `keep` must hold integers"),
-        ({"keep": 3}, "ValueError: `keep` must be 1-dimensional"),
         ({"keep": np.zeros(3, bool)}, "ValueError: `keep`, a mask, must have shape (4,), got (3,)"),
-        ({"keep": [[0, 1]]}, "ValueError: `keep` must be 1-dimensional"),
         ({"max_neighbors": -1}, "ValueError: `max_neighbors` must be"),
         *(({"max_neighbors": most}, "TypeError: `max_neighbors` must be") for most in (2.5, True)),
     ],
@@ -1258,10 +1237,6 @@ INVALID: dict[str, list] = {
             {"basis": [np.ones((4, 1), np.float16), np.ones((4, 1))]},
             "TypeError: `basis[0]` must hold float32, float64",
         ),
-        (
-            {"basis": [[["a"]] * 4, np.ones((4, 1))]},
-            "TypeError: `basis[0]` must hold float32, float64",
-        ),
     ],
     "nearest_section": [
         (
@@ -1294,10 +1269,6 @@ INVALID: dict[str, list] = {
     "Solver": [
         ({"shift": -1.0}, "ValueError: `shift` must be at least 0 and finite, got -1"),
         ({"fixed": [4]}, "ValueError: `fixed[0]` = 4 is out of range for 4 vertices"),
-        (
-            {"fixed": np.zeros(3, bool)},
-            "ValueError: `fixed`, a mask, must have shape (4,), got (3,)",
-        ),
         (
             {"method": "magic"},
             "ValueError: `method` must be one of 'auto', 'direct', 'multigrid', 'jacobi'",

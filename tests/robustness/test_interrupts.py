@@ -17,6 +17,7 @@ import pytest
 import sheafcoarsen as sc
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen._support import threads as threads_module
+from tests.support.helpers import blas_threads
 
 
 @pytest.fixture(autouse=True)
@@ -194,13 +195,6 @@ class InterruptedBar:
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 def test_interrupt_between_two_ranges(threads, monkeypatch):
-    from threadpoolctl import threadpool_info
-
-    def blas_threads():
-        return [
-            library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"
-        ]
-
     F = sc.CellularSheaf.constant(nx.random_regular_graph(4, 200, seed=2))
     P = sc.select(F, 40)
     before = blas_threads()

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import scipy.linalg  # loads scipy's own BLAS
 import scipy.sparse
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import threadpool_limits
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
@@ -23,14 +23,9 @@ from sheafcoarsen._support import threads as threads_module
 from sheafcoarsen.operators import apply_coboundary
 from sheafcoarsen.solve.block_matrix import BlockMatrix
 from sheafcoarsen.verification.cluster_batches import Pieces
+from tests.support.helpers import blas_threads
 from tests.support.kernels import JIT_IS_OFF
 from tests.support.strategies import DTYPES
-
-
-def blas_threads():
-    return [
-        library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"
-    ]
 
 
 class TestSingleThreadedBlas:

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import scipy.sparse
+from threadpoolctl import threadpool_info
 
 from sheafcoarsen import TiedModesWarning
 
@@ -231,6 +232,11 @@ def covering(first, *others) -> list[tuple]:
     # shift by one after each round, so that values are not always paired with the same others
     turns = [(i + i // len(first)) % len(first) for i in range(length)]
     return [(first[turn], *rest[i % len(rest)]) for i, turn in enumerate(turns)]
+
+
+def blas_threads() -> list[int]:
+    """Return the current number of threads of every BLAS library."""
+    return [found["num_threads"] for found in threadpool_info() if found["user_api"] == "blas"]
 
 
 class Tensor:

@@ -623,10 +623,20 @@ def assert_same_sheaf(F, G):
 
 @given(st.lists(sheaves(), max_size=4), SEEDS)
 def test_split_is_the_inverse_of_union(parts, seed):
-    """It holds for shuffled or flipped edges; each part gets its edges in their order."""
+    """The coboundary of a union is block diagonal.
+
+    It holds for shuffled or flipped edges; each part gets its edges in their order.
+    """
     F, starts, edge_starts = sc.disjoint_union(parts)
     assert F.dtype == np.result_type(np.float32, *[G.dtype for G in parts]) if parts else True
-    for again, G in zip(sc.split(F, starts), parts, strict=True):
+    assert starts.tolist() == [0, *np.cumsum([G.n_vertices for G in parts], dtype=int)]
+    assert edge_starts.tolist() == [0, *np.cumsum([G.n_edges for G in parts], dtype=int)]
+    pieces = sc.split(F, starts)
+    blocks = [reference.coboundary(piece) for piece in pieces]
+    np.testing.assert_array_equal(
+        reference.coboundary(F), reference.block_diagonal(blocks, F.dtype)
+    )
+    for again, G in zip(pieces, parts, strict=True):
         assert_same_sheaf(
             again, G.with_maps(G.tail_data.astype(F.dtype), G.head_data.astype(F.dtype))
         )

@@ -1,6 +1,14 @@
-"""Pages without pictures."""
+"""A graph in a file, and pages without pictures."""
 
+import networkx as nx
 import pytest
+
+
+@pytest.fixture
+def graph_file(tmp_path):
+    path = tmp_path / "karate.edges"
+    nx.write_edgelist(nx.karate_club_graph(), path, data=False)
+    return str(path)
 
 
 @pytest.fixture

@@ -89,12 +89,16 @@ def test_uncalled_rule_raises_error_with_a_hint():
     ("rule", "value", "error", "message"),
     [
         ("fixed", -1, ValueError, "`r` must be at least 0, got -1"),
-        *(("fixed", r, TypeError, "`r` must be an integer") for r in (1.0, True, [1, 2], None)),
+        *(
+            ("fixed", r, TypeError, "`r` must be an integer, got ")
+            for r in (1.0, True, np.True_, "7", None, [7], np.array([7]))
+        ),
         ("below", -1.0, ValueError, "`tau` must be at least 0, got -1.0"),
         ("below", np.nan, ValueError, "`tau` must be at least 0, got nan"),
         ("below", "1", TypeError, "`tau` must be a real number, got '1'"),
         ("below", 1j, TypeError, "`tau` must be a real number"),
         ("below", True, TypeError, "`tau` must be a real number"),
+        ("below", [2.0], TypeError, "`tau` must be a real number"),
         ("budget", -1, ValueError, "`total` must be at least 0, got -1"),
         ("budget", 2.5, TypeError, "`total` must be an integer, got 2.5"),
         ("gap", 0, ValueError, "`max_rank` must be at least 1, got 0"),

@@ -26,13 +26,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
 
 @pytest.fixture
-def graph_file(tmp_path):
-    path = tmp_path / "karate.edges"
-    nx.write_edgelist(nx.karate_club_graph(), path, data=False)
-    return str(path)
-
-
-@pytest.fixture
 def pose_file(tmp_path):
     rng = np.random.default_rng(7)
     lines = [

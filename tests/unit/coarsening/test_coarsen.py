@@ -20,22 +20,11 @@ from tests.support.helpers import (
 )
 from tests.support.strategies import (
     DTYPES,
-    bases,
     cochains,
     mode_counts,
     sheaves_with_partitions,
 )
-
-KINDS = ("internal", "principal", "oversampled", "basis")
-
-
-@st.composite
-def coarsenings(draw, kinds=KINDS, **sheaf_options):
-    F, P = draw(sheaves_with_partitions(**sheaf_options))
-    kind = draw(st.sampled_from(kinds))
-    if kind == "basis":
-        return sc.coarsen(F, P, basis=draw(bases(F, P)))
-    return coarsen(F, P, draw(mode_counts(P)), local_operator=kind)
+from tests.theory.test_theorems import coarsenings
 
 
 def coarsen(*args, **kwargs):
@@ -78,13 +67,15 @@ def test_galerkin_does_not_use_the_coarse_sheaf():
 # ---------------------------------------------------------------- lift and pool
 
 
+@pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 @given(coarsenings(), st.data())
-def test_lift_and_pool_apply_r_and_its_adjoint(C, data):
-    R = reference.prolongation(C.fine, C.partition, blocks_of(C))
+def test_lift_and_pool_apply_r_and_its_adjoint(case, data):
+    C, blocks = case
+    R = reference.prolongation(C.fine, C.partition, blocks)
     x, z = data.draw(cochains(C.fine)), data.draw(cochains(C.sheaf))
     if data.draw(st.booleans(), label="complex"):
         x, z = (1 - 1j) * x, (2 + 1j) * z
-    n = max(max(R_a.shape) for R_a in blocks_of(C)) if C.partition.n_clusters else 1
+    n = max((max(R_a.shape) for R_a in blocks), default=1)
     eps = eps_of(C.fine.dtype)
     assert C.lift(z).shape == (C.fine.dim_c0, *z.shape[1:])
     assert C.pool(x).shape == (C.sheaf.dim_c0, *x.shape[1:])
@@ -195,17 +186,6 @@ def test_passing_both_or_neither_of_rank_and_basis_raises():
         sc.coarsen(F, Partition([0, 1, 1]), 1)
 
 
-def test_a_complex_basis_makes_the_coarse_sheaf_complex():
-    F = CellularSheaf([[0, 1], [0, 2]], [[[1.0]], [[2.0]]], [[[3.0]], [[1.0]]])
-    R_0 = np.array([[1j], [1.0]])
-    C = sc.coarsen(F, Partition([0, 0, 1]), basis=[R_0, [[1.0]]])
-    assert C.sheaf.dtype == np.complex128
-    assert C.sheaf.tail_map(0).tolist() == [[2j]]
-    H = C.internal_operator(0)  # |1j * 1 - 3|^2 = 10
-    assert_residual(H - 10, R_0, R_0, 3.0, 3.0, n=2)
-    assert_residual(C.galerkin().toarray() - [[14, 2j], [-2j, 1]], R_0, R_0, 3.0, 3.0, n=2)
-
-
 def test_progress_is_shown_on_request(capfd):
     F = CellularSheaf.random(nx.path_graph(40), 2, 2, seed=3)
     coarsen(F, Partition(np.arange(40) // 4), 2)
@@ -236,9 +216,6 @@ def test_rank_zero_gives_vertices_with_empty_stalks():
     assert C.sheaf.edge_dims.tolist() == [1]
     assert sc.laplacian(C.sheaf).shape == (0, 0)
     assert C.lift(np.zeros((0, 2))).tolist() == [[0, 0]] * 4
-
-
-# ---------------------------------------------------------------- level after level
 
 
 # ---------------------------------------------------------------- the result

@@ -8,14 +8,9 @@ from hypothesis import strategies as st
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, Partition, gallery
-from tests.support.helpers import assert_residual, ties_allowed
+from tests.support.helpers import assert_residual
 from tests.support.strategies import bases, sheaves_with_partitions
-
-
-def coarsen(*args, **kwargs):
-    with ties_allowed():
-        return sc.coarsen(*args, **kwargs)
-
+from tests.unit.coarsening.test_coarsen import coarsen
 
 # ---------------------------------------------------------------- the truncation bound
 

@@ -11,12 +11,8 @@ from sheafcoarsen import CellularSheaf, Partition
 from tests.support import reference
 from tests.support.helpers import assert_residual, eps_of, residual, ties_allowed
 from tests.support.strategies import DTYPES, bases, mode_counts, sheaves_with_partitions
-from tests.unit.coarsening.test_realization import (
-    BUNDLE,
-    THREE_BALLS,
-    blocks_of,
-    coarsenings,
-)
+from tests.theory.test_theorems import coarsenings
+from tests.unit.coarsening.test_realization import BUNDLE, THREE_BALLS
 
 
 def test_a_loop_has_at_most_as_many_rows_as_its_cluster_has_dimensions():
@@ -28,9 +24,11 @@ def test_a_loop_has_at_most_as_many_rows_as_its_cluster_has_dimensions():
     assert C.sheaf.edge_dims[1] == 3  # rows of the internal edge
 
 
+@pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 @given(coarsenings())
-def test_loops_hold_half_a_factor_of_the_retained_energy_at_either_end(C):
-    F, P, bases_ = C.fine, C.partition, blocks_of(C)
+def test_loops_hold_half_a_factor_of_the_retained_energy_at_either_end(case):
+    C, bases_ = case
+    F, P = C.fine, C.partition
     loops = {int(C.sheaf.edges[e, 0]): e for e in range(C.n_crossing_edges, C.sheaf.n_edges)}
     for a, R_a in enumerate(bases_):
         B = np.zeros((0, R_a.shape[1]), C.sheaf.dtype)

@@ -319,27 +319,10 @@ def test_ties_warn_at_the_line_that_calls_recoarsen():
 
 def test_another_topology_raises():
     F, P = CellularSheaf.random(nx.path_graph(4), 2, 3, seed=3), Partition([0, 0, 1, 1])
-    C = sc.coarsen(F, P, 2)
-    for other, message in (
-        (
-            CellularSheaf.random([[0, 1], [2, 1], [2, 3]], 2, 3),
-            r"edges differ, first at index 1, with \[2, 1\] instead of \[1, 2\]",
-        ),
-        (CellularSheaf.random(nx.path_graph(5), 2, 3), "edges differ, there are 4 of them, not 3"),
-        (
-            CellularSheaf.random(nx.path_graph(4), [2, 2, 1, 2], 3),
-            "vertex_dims differ, first at index 2, with 1 instead of 2",
-        ),
-        (
-            CellularSheaf.random(nx.path_graph(4), 2, [3, 3, 4]),
-            "edge_dims differ, first at index 2, with 4 instead of 3",
-        ),
-        (
-            CellularSheaf.random(F.edges, [2] * 5, 3),
-            "vertex_dims differ, there are 5 of them, not 4",
-        ),
-    ):
-        with pytest.raises(ValueError, match=message + ": use coarsen"):
+    other = CellularSheaf.random(nx.path_graph(4), 2, [3, 3, 4])
+    message = "edge_dims differ, first at index 2, with 4 instead of 3: use coarsen"
+    for C in (sc.coarsen(F, P, 2), sc.coarsen(F, P, basis=[np.eye(4, 2)] * 2)):
+        with pytest.raises(ValueError, match=message):
             C.recoarsen(other)
 
 
@@ -350,12 +333,7 @@ def test_inconsistent_parts_raise():
     R = basis.prolongation.copy()
     R.eliminate_zeros()
     for whole, fields, message in (
-        (C, {"partition": other.partition}, "modes belong to another partition"),
-        (C, {"modes": other.modes}, "modes belong to another partition"),
-        (C, {"sheaf": sc.coarsen(F, P, 3).sheaf}, "ranks of its modes do not match the dimensions"),
-        (C, {"sheaf": F}, "2 clusters, but the coarse sheaf has 6 vertices"),
         (C.modes, {"ranks": np.array([7, 7])}, "exceeds the cluster's dimension 6"),
-        (C, {"partition": Partition([0, 1])}, "must label the sheaf's 6 vertices"),
         (basis, {"prolongation": R}, "full block"),
         (basis, {"partition": other.partition}, "full block"),
     ):

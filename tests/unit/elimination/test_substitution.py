@@ -14,26 +14,10 @@ from tests.support.helpers import assert_residual
 from tests.support.strategies import DTYPES
 
 
-@pytest.mark.parametrize(("dtype", "most"), [(float, 2), (complex, 5)])
-def test_the_prolongation_is_the_extension_and_gives_the_schur_complement(dtype, most):
-    graph = nx.disjoint_union(nx.grid_2d_graph(4, 4), nx.lollipop_graph(5, 9))
-    kind = "orthogonal" if most > 2 else "general"
-    F = CellularSheaf.random(graph, 2, 2, kind=kind, seed=5, dtype=dtype)
-    K = sc.eliminate(F, keep=[0, 15, 16], max_neighbors=most)
-    P = K.prolongation
-    assert P.has_canonical_format
-    n, R = F.dim_c0, P.toarray()
-    assert_residual(R - K.extend(np.eye(K.sheaf.dim_c0, dtype=dtype)), R, n=n)
-    assert_residual(R[:, :2] - K.extend(np.eye(K.sheaf.dim_c0, 2, dtype=dtype)), R, n=n)
-    L = sc.laplacian(F).toarray()
-    assert_residual(R.conj().T @ L @ R - sc.laplacian(K.sheaf).toarray(), R, L, R, n=n)
-    # reduce is the adjoint of extend
-    assert_residual(K.reduce(np.eye(n, dtype=dtype)) - R.conj().T, R, n=n)
-
-
 def test_prolongation_rows_of_a_chain_depend_only_on_its_two_ends():
     K = sc.eliminate(CellularSheaf.constant(nx.path_graph(50)), keep=[0, 25, 49])
     assert (np.diff(K.prolongation.indptr) <= 2).all()
+    assert K.prolongation.has_canonical_format
 
 
 def test_single_precision_is_computed_in_double():

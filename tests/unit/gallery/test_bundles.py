@@ -188,13 +188,6 @@ def test_short_cycles_are_a_loop_and_two_parallel_edges(n, edges):
     assert gallery.cycle(n, 0.3).edges.tolist() == edges
 
 
-def test_the_lowest_eigenvalue_of_a_cycle_measures_its_angle():
-    F = gallery.cycle(10, 0.5)
-    lowest = np.linalg.eigvalsh(reference.laplacian(F))[:2]
-    expected = 2 - 2 * np.cos(0.5 / 10)
-    assert_residual(lowest - expected, 4.0, n=20)
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
 def test_cycle_keeps_the_scalar_type_of_a_matrix(dtype):
     assert gallery.cycle(3, np.eye(2, dtype=dtype)).dtype == dtype

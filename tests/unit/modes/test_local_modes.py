@@ -2,14 +2,13 @@
 
 import warnings
 
-import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import sheafcoarsen as sc
-from sheafcoarsen import CellularSheaf, Partition, gallery
+from sheafcoarsen import CellularSheaf, Partition
 from tests.support import reference
 from tests.support.helpers import assert_residual, eps_of, same_subspace, size, ties_allowed
 from tests.support.strategies import mode_counts, sheaves_with_partitions
@@ -100,43 +99,7 @@ def test_modes_are_the_lowest_eigenpairs_of_each_cluster(case, local_operator, d
             assert_first_large_entry_is_positive(u, eps_of(F.dtype))
 
 
-def test_principal_modes_depend_on_crossing_edges():
-    F, P = CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1])
-    internal, principal = (
-        sc.local_modes(F, P, 1),
-        sc.local_modes(F, P, 1, local_operator="principal"),
-    )
-    assert_residual(internal.eigenvalues(0), 1.0, n=2)  # the constant mode
-    assert_residual(internal.next_eigenvalues - 2, 2.0, n=2)
-    golden = (3 - np.sqrt(5)) / 2  # lowest eigenvalue of [[1, -1], [-1, 2]]
-    assert_residual(principal.eigenvalues(0)[0] - golden, 2.0, n=2)
-    assert_residual(principal.next_eigenvalues - (3 - golden), 2.0, n=2)
-    assert not same_subspace(internal.basis(0), principal.basis(0))
-
-
 # ---------------------------------------------------------------- ties
-
-
-@pytest.mark.parametrize(("local_operator", "h"), [("internal", 7), ("principal", 6)])
-def test_kernels_of_local_operators(local_operator, h):
-    """Clusters of dimension 9 have two internal edges of one row each, and a crossing edge."""
-    F, P = CellularSheaf.random(nx.path_graph(6), 3, 1, seed=0), Partition(np.arange(6) // 3)
-    M = sc.local_modes(F, P, sc.ranks.kernel(), local_operator)
-    assert M.ranks.tolist() == [h, h]
-    for a in range(2):
-        A, _ = local_operator_of(F, P, a, local_operator)
-        assert_residual(A @ M.basis(a), A, n=9)
-
-
-def test_modes_of_a_plane_bundle_on_a_cycle_are_tied_at_odd_ranks():
-    F = gallery.cycle(5, [[0.0, -1.0], [1.0, 0.0]])
-    P = one_cluster(F)
-    for r in range(11):
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            M = sc.local_modes(F, P, r)
-        assert M.tied.tolist() == [r % 2 == 1]
-        assert len(caught) == r % 2
 
 
 def test_the_result_lists_tied_clusters_and_their_next_eigenvalue():
@@ -167,15 +130,6 @@ def test_a_cluster_without_edges_keeps_its_first_coordinates():
             assert M.basis(a).tolist() == np.eye(3, r).tolist()
 
 
-def test_eigenvalues_within_sqrt_eps_of_each_other_are_tied():
-    for exponent, tied in ((-9.5, True), (-6.5, False)):  # sqrt(eps) = 1.5e-8
-        weights = [1.0, 1.0 + 10.0**exponent]
-        F = CellularSheaf.diagonal([[0, 0]], [np.sqrt(weights)], [[0.0, 0.0]])
-        assert modes_of(F, one_cluster(F), 1).tied.tolist() == [tied]
-        F = F.with_maps(F.tail_data.astype(np.float32), F.head_data.astype(np.float32))
-        assert modes_of(F, one_cluster(F), 1).tied.tolist() == [True]  # sqrt(eps) = 3.5e-4
-
-
 @pytest.mark.parametrize(("gap", "tied"), [(5e-7, True), (1.5e-6, False)])
 def test_ties_are_relative_to_the_inf_norm_of_the_operator(gap, tied):
     rows = np.zeros((3, 64))
@@ -194,9 +148,3 @@ def test_the_first_entry_of_nearly_maximum_modulus_determines_the_phase(first, s
     F = CellularSheaf([[0, 0]], [[[second, -first]]], [[[0.0, 0.0]]])
     u = sign * sc.local_modes(F, one_cluster(F), 1).basis(0)[:, 0]
     assert u[0] > 0 > u[1]
-
-
-# ---------------------------------------------------------------- the result, and arguments
-
-
-PATH, PAIR_AND_ONE = CellularSheaf.constant(nx.path_graph(3)), Partition([0, 0, 1])

@@ -15,7 +15,14 @@ from sheafcoarsen._support import run_ranges
 from sheafcoarsen.modes import oversampled as oversampled_problems
 from tests.support import reference
 from tests.support.errors import raises
-from tests.support.helpers import assert_residual, covering, dense_rank, eps_of, size
+from tests.support.helpers import (
+    assert_residual,
+    blas_threads,
+    covering,
+    dense_rank,
+    eps_of,
+    size,
+)
 from tests.support.strategies import DTYPES, sheaves_with_partitions
 from tests.unit.coarsening.test_refresh import new_maps
 
@@ -523,11 +530,6 @@ def test_kernels_of_patches_with_fewer_edges_than_start_vectors():
     C = sc.coarsen(F, P, sc.ranks.kernel(), local_operator="oversampled")
     assert C.ranks.tolist() == [1, 15]
     assert sc.cohomology_dims(C.sheaf)[0] == 16
-
-
-def blas_threads():
-    pools = threadpoolctl.threadpool_info()
-    return [pool["num_threads"] for pool in pools if pool["user_api"] == "blas"]
 
 
 def test_the_pilot_uses_one_blas_thread(monkeypatch):

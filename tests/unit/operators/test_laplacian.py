@@ -171,15 +171,9 @@ def test_pattern_filled_with_new_maps_equals_new_laplacian(F, data):
 @pytest.mark.parametrize("format", ["csr", "bsr"])
 def test_filling_with_another_topology_raises(format):
     F = CellularSheaf.random([[0, 1], [1, 2]], 2, 3, seed=11)
-    _laplacian = sc.LaplacianPattern(F, format)
-    for name, other in (
-        ("edges", CellularSheaf.random([[0, 1], [2, 1]], 2, 3, seed=11)),
-        ("edges", CellularSheaf.random([[0, 1], [1, 2], [0, 2]], 2, 3, seed=11)),
-        ("edge_dims", CellularSheaf.random([[0, 1], [1, 2]], 2, [3, 2], seed=11)),
-        ("vertex_dims", CellularSheaf.random([[0, 1], [1, 2]], [2, 2, 1], 3, seed=11)),
-    ):
-        with pytest.raises(ValueError, match=f"topology of the pattern, but its {name} differ"):
-            _laplacian.fill(other)
+    other = CellularSheaf.random([[0, 1], [2, 1]], 2, 3, seed=11)
+    with pytest.raises(ValueError, match="topology of the pattern, but its edges differ"):
+        sc.LaplacianPattern(F, format).fill(other)
 
 
 @pytest.mark.parametrize("format", ["csr", "bsr"])

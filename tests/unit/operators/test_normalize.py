@@ -12,17 +12,7 @@ from sheafcoarsen import CellularSheaf
 from tests.support import reference
 from tests.support.helpers import assert_residual, eps_of, residual, size
 from tests.support.strategies import DTYPES, sheaves
-
-TURN = np.array([[0.0, -1.0], [1.0, 0.0]])
-
-
-def shifted_blocks(F, singular, eps):
-    """Return D_v with the shift of the given treatment."""
-    blocks = [D.astype(np.result_type(D, np.float64)) for D in reference.diagonal_blocks(F)]
-    shift = {"pinv": 0.0, "regularize": eps * max(map(size, blocks), default=0.0), "augment": 1.0}[
-        singular
-    ]
-    return [D + shift * np.eye(len(D)) for D in blocks]
+from tests.theory.test_theorems import shifted_blocks
 
 
 def clearly_singular(F, singular="pinv", eps=0.0):
@@ -124,17 +114,6 @@ def test_shift_below_rounding_does_not_amplify_errors(dtype, scale, singular):
         assert values[-1] > 0.1
 
 
-@pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
-@pytest.mark.parametrize("eps", [1e-8, 0.25])
-def test_eps_regularizes_relative_to_the_largest_block(scale, eps):
-    # D = 9 and diag(16, 0), singular
-    F = CellularSheaf([[0, 1]], [[[3.0 * scale]]], [[[4.0 * scale, 0.0]]])
-    N = sc.normalize(F, singular="regularize", eps=eps)
-    assert_residual(N.tail_map(0)[0, 0] - 3 / np.sqrt(9 + 16 * eps), n=1)
-    assert_residual(N.head_map(0)[0, 0] - 4 / np.sqrt(16 + 16 * eps), n=1)
-    assert N.head_map(0)[0, 1] == 0
-
-
 def test_eps_defaults_to_1e_8_and_affects_only_regularize():
     F = CellularSheaf.random(nx.cycle_graph(4), 2, 3, seed=9)
     default, given_eps = sc.normalize(F, "regularize"), sc.normalize(F, "regularize", eps=1e-8)
@@ -143,11 +122,6 @@ def test_eps_defaults_to_1e_8_and_affects_only_regularize():
     for singular in ("pinv", "augment"):
         one, other = sc.normalize(F, singular, eps=1e-8), sc.normalize(F, singular, eps=0.5)
         np.testing.assert_array_equal(one.tail_data, other.tail_data)
-
-
-def test_dirichlet_energy_has_no_factor_one_half():
-    F = CellularSheaf.connection([[0, 1]], [TURN])
-    assert_residual(sc.energy(sc.normalize(F), [1.0, 0.0, 0.0, 0.0]) - 1, n=2)
 
 
 def test_loops_contribute_their_difference_to_the_degree():

@@ -1,10 +1,8 @@
 import itertools
 
-import pytest
 from hypothesis import given
 
-from sheafcoarsen import CellularSheaf, Partition
-from sheafcoarsen.partition import check_partition, clusters_of
+from sheafcoarsen.partition import clusters_of
 from tests.support import reference
 from tests.support.strategies import sheaves_with_partitions
 
@@ -44,27 +42,3 @@ def test_members_and_local_offsets_of_clusters(case):
         for v in reference.cluster(P, a):
             start, stop = c.local_offsets[v], c.local_offsets[v] + F.vertex_dims[v]
             assert coordinates[start:stop] == reference.vertex_coordinates(F, v)
-
-
-def test_clusters_of_a_small_graph():
-    edges = [[3, 0], [1, 1], [0, 3], [2, 1], [3, 2], [0, 2]]
-    F = CellularSheaf.random(edges, [2, 1, 3, 1], 1, seed=1)
-    c = clusters_of(F, Partition([1, 2, 0, 1]))
-    assert c.dims.tolist() == [3, 3, 1]
-    assert c.local_offsets.tolist() == [0, 0, 0, 2]  # vertex 3 comes after vertex 0 in cluster 1
-    assert groups(c.internal_edges, c.internal_ptr) == [[], [0, 2], [1]]
-    assert c.pairs.tolist() == [[0, 1], [0, 2]]
-    assert groups(c.crossing_edges, c.pair_ptr) == [[4, 5], [3]]
-
-
-def test_invalid_partitions_raise():
-    F = CellularSheaf.constant([[0, 1], [1, 2]])
-    check_partition(F, Partition([0, 0, 1]))
-    with pytest.raises(
-        ValueError, match="`P` must label the sheaf's 3 vertices, got a partition of 2"
-    ):
-        check_partition(F, Partition([0, 1]))
-    with pytest.raises(
-        TypeError, match=r"`P` must be a Partition, got list: Partition\(labels\) makes one"
-    ):
-        check_partition(F, [0, 0, 1])

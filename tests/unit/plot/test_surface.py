@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 import sheafcoarsen as sc
 from sheafcoarsen import plot
-from sheafcoarsen.plot.projection import view_from
+from sheafcoarsen.plot.positions import view_from
 from tests.support.helpers import assert_residual
 from tests.unit.gallery.test_surfaces import icosphere
 from tests.unit.plot.test_axes import collections, draw

@@ -6,36 +6,11 @@ import networkx as nx
 import numpy as np
 import pytest
 import scipy.sparse
-from hypothesis import given
-from hypothesis import strategies as st
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
 from sheafcoarsen.sheaf import trusted_sheaf
-from tests.support import reference
-from tests.support.strategies import graphs, sheaves
 from tests.unit.sheaf.test_cellular_sheaf import QUARTER_TURN, heads, mixed_sheaf, tails
-
-
-@given(st.lists(sheaves(graph=graphs(max_vertices=4, max_edges=5), dims=(0, 3)), max_size=4))
-def test_union_is_block_diagonal_and_split_inverts_it(parts):
-    F, vertex_starts, edge_starts = sc.disjoint_union(parts)
-    assert vertex_starts.tolist() == [0, *np.cumsum([part.n_vertices for part in parts], dtype=int)]
-    assert edge_starts.tolist() == [0, *np.cumsum([part.n_edges for part in parts], dtype=int)]
-    if parts:
-        assert F.dtype == np.result_type(*[part.dtype for part in parts])
-    pieces = sc.split(F, vertex_starts)
-    blocks = [reference.coboundary(piece) for piece in pieces]
-    np.testing.assert_array_equal(
-        reference.coboundary(F), reference.block_diagonal(blocks, F.dtype)
-    )
-    for part, piece in zip(parts, pieces, strict=True):
-        assert piece.dtype == F.dtype
-        assert piece.edges.tolist() == part.edges.tolist()
-        assert piece.vertex_dims.tolist() == part.vertex_dims.tolist()
-        assert piece.edge_dims.tolist() == part.edge_dims.tolist()
-        for A, B in zip(tails(piece) + heads(piece), tails(part) + heads(part), strict=True):
-            np.testing.assert_array_equal(A, B)
 
 
 def test_split_keeps_edge_order_and_vertex_names():

@@ -5,14 +5,14 @@ import re
 import networkx as nx
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import threadpool_limits
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen.solve import _solver, multigrid
 from tests.support.errors import raises
-from tests.support.helpers import assert_residual, covering, eps_of
+from tests.support.helpers import assert_residual, blas_threads, covering, eps_of
 from tests.unit.solve.problems import GRID, SHEAVES
 
 METHODS = ("direct", "multigrid", "jacobi")
@@ -345,12 +345,6 @@ def test_not_converged_holds_the_best_solution(monkeypatch):
 
 
 # ---------------------------------------------------------------- threads and interrupts
-
-
-def blas_threads() -> list[int]:
-    return [
-        library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"
-    ]
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ from sheafcoarsen._support import (
     csr_matrix,
     dimensions,
     integer_array,
-    is_scalar,
     items,
     scalar_array,
     scalar_type,
@@ -66,60 +65,10 @@ def test_scalar_array_rejects_other_arrays(value, error, message):
         scalar_array("x", value)
 
 
-@pytest.mark.parametrize(
-    "value", [np.float16, int, "f3", "nonsense,", None.__class__, np.longdouble]
-)
-def test_unsupported_scalar_types_raise_type_error(value):
-    with refuses(TypeError, "`dtype` must be float32, float64, complex64 or complex128, got "):
-        scalar_type("dtype", value)
-
-
-@pytest.mark.parametrize(
-    "value", [[0, 3], [0.0, 3.0], np.array([0, 3], np.uint8), (0, np.int64(3))]
-)
-def test_integer_array_accepts_all_integer_inputs(value):
-    array = integer_array("labels", value)
-    assert array.dtype == np.int64
-    assert array.tolist() == [0, 3]
-
-
-@pytest.mark.parametrize(
-    ("value", "error", "message"),
-    [
-        ([0, 1.5], ValueError, "`labels` must hold whole numbers, got 1.5 at index 1"),
-        ([0, np.nan], ValueError, "whole numbers, got nan at index 1"),
-        ([0, 2.0**63], ValueError, "64-bit integers, got 9.223372036854776e+18 at index 1"),
-        (np.array([0, 2**63], np.uint64), ValueError, "got 9223372036854775808 at index 1"),
-        ([0, 10**400], ValueError, "`labels` must hold 64-bit integers, got 1000"),
-        ([True], TypeError, "must hold integers, got dtype bool"),
-        (["a"], TypeError, "must hold integers, got dtype <U1: number them"),
-        ([[0]], ValueError, "must be 1-dimensional, got shape (1, 1)"),
-        ([[0], [0, 1]], ValueError, "must be a rectangular array of integers"),
-    ],
-    ids=["fraction", "nan", "float", "unsigned", "object", "bool", "text", "shape", "ragged"],
-)
-def test_error_names_the_first_entry_that_is_not_an_integer(value, error, message):
-    with refuses(error, message):
-        integer_array("labels", value, names="number them")
-
-
 def test_error_about_text_has_no_hint_by_default():
     with pytest.raises(TypeError) as raised:
         integer_array("edges", ["a"])
     assert "unique" not in str(raised.value)
-
-
-def test_error_gives_one_index_per_dimension():
-    with refuses(ValueError, "got 0.5 at index (1, 0)"):
-        integer_array("edges", [[0, 1], [0.5, 2]], ndim=2)
-
-
-def test_is_scalar_distinguishes_scalars_from_sequences():
-    assert is_scalar("dim", 3)
-    assert is_scalar("dim", np.array(3))
-    assert not is_scalar("dim", [3])
-    with refuses(ValueError, "`dim` must be a rectangular array"):
-        is_scalar("dim", [[1], [1, 2]])
 
 
 def test_dimensions_repeats_an_integer():

@@ -6,39 +6,13 @@ import networkx as nx
 import numpy as np
 import pytest
 import scipy.sparse
-from hypothesis import given
-from hypothesis import strategies as st
 
 import sheafcoarsen as sc
-from sheafcoarsen._support import offsets, ranges, read_only
-
-LENGTHS = st.lists(st.integers(0, 5), max_size=8)
-
-
-@given(LENGTHS)
-def test_offsets_are_cumulative_sums_of_lengths(lengths):
-    out = offsets(lengths)
-    assert out.dtype == np.int64
-    assert out.tolist() == [sum(lengths[:k]) for k in range(len(lengths) + 1)]
+from sheafcoarsen._support import offsets
 
 
 def test_offsets_of_small_integer_types_do_not_overflow():
     assert offsets(np.full(300, 100, dtype=np.int8))[-1] == 30_000
-
-
-@given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 5)), max_size=8))
-def test_ranges_concatenates_aranges(blocks):
-    starts, lengths = [s for s, _ in blocks], [k for _, k in blocks]
-    out = ranges(starts, lengths)
-    assert out.dtype == np.int64
-    assert out.tolist() == [i for s, k in blocks for i in range(s, s + k)]
-
-
-def test_read_only_changes_the_array_in_place():
-    array = np.arange(3)
-    assert read_only(array) is array
-    with pytest.raises(ValueError, match="read-only"):
-        array[0] = 1
 
 
 def arrays_in(value):

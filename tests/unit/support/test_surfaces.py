@@ -9,7 +9,6 @@ from sheafcoarsen._support import (
     point_array,
     scaled_points,
     surface_arrays,
-    unique_pairs,
     vertex_normals,
 )
 from tests.support.helpers import assert_residual
@@ -55,11 +54,6 @@ def test_faces_without_area_raise_at_every_scale(scale, offset):
         surface_arrays(scale * flat, [[0, 1, 2]])
 
 
-def test_coinciding_points_make_faces_without_area():
-    with pytest.raises(ValueError, match=re.escape("`faces[1]` = (1, 2, 3) has no area")):
-        surface_arrays([[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 0, 0]], [[0, 1, 2], [1, 2, 3]])
-
-
 def test_faces_are_oriented_like_the_first_of_their_component():
     """Two spheres, one of which is inside out, and a Moebius strip, which is not changed."""
     rng = np.random.default_rng(17)
@@ -101,9 +95,3 @@ def test_invalid_points_raise():
         point_array([[1, 2], [2, np.nan]])
     with pytest.raises(TypeError, match="`points` must be real"):
         point_array([[1j, 2]])
-
-
-def test_unique_pairs_are_sorted_and_distinct():
-    u, v = np.array([3, 0, 2, 1]), np.array([1, 2, 0, 3])
-    assert unique_pairs(u, v, 4).tolist() == [[0, 2], [1, 3]]
-    assert unique_pairs(u[:0], v[:0], 0).shape == (0, 2)
