@@ -1,6 +1,9 @@
 """Equilibration: edges scaled to norm 1, and stalk bases in which the maps are isometries."""
 
 import math
+from typing import NamedTuple
+
+import numpy as np
 
 from sheafcoarsen._kernels.dense import (
     inverse_of_triangular,
@@ -9,7 +12,24 @@ from sheafcoarsen._kernels.dense import (
     triangular_factor,
 )
 from sheafcoarsen._kernels.jit import kernel
-from sheafcoarsen._kernels.sections.elimination import stack_height
+from sheafcoarsen._kernels.sections.elimination import next_row
+
+
+class HalfEdges(NamedTuple):
+    """Half-edges 2 e + end, grouped by vertex or by cluster."""
+
+    starts: np.ndarray
+    halves: np.ndarray
+
+
+class StalkBases(NamedTuple):
+    """Bases of the stalks, blocks d_v x d_v at ``starts``; see ``find_vertex_bases``."""
+
+    starts: np.ndarray
+    ranks: np.ndarray  # number of nonzero columns of W
+    W: np.ndarray
+    V: np.ndarray
+    sizes: np.ndarray  # squared Frobenius norms of the maps at vertices
 
 
 @kernel
@@ -54,34 +74,6 @@ def scale_edges(lo, hi, f, tail, head):
 
 
 @kernel
-def stack_maps(v, f, incident, workspace):
-    """Write the triangular factor of the maps at vertex v to ``workspace.stack``.
-
-    Returns its number of rows and the squared Frobenius norm of the maps, for loops before the
-    subtraction.
-    """
-    stack, column, row = workspace.stack, workspace.column, workspace.row
-    d, filled, square = f.vertex_dims[v], 0, 0.0
-    for k in range(incident.starts[v], incident.starts[v + 1]):
-        e, end = incident.halves[k] >> 1, incident.halves[k] & 1
-        data = f.tail_data if end == 0 else f.head_data
-        begin = f.tail_offsets[e] if end == 0 else f.head_offsets[e]
-        if f.edges[e, 0] == f.edges[e, 1]:
-            square += 1.0
-        for q in range(f.edge_dims[e]):
-            if filled == stack_height(d):
-                triangular_factor(stack, filled, d, column, row)
-                filled = min(filled, d)
-            for i in range(d):
-                x = data[begin + q * d + i]
-                stack[filled * d + i] = x
-                square += float(abs(x)) ** 2
-            filled += 1
-    triangular_factor(stack, filled, d, column, row)
-    return min(filled, d), square
-
-
-@kernel
 def find_vertex_bases(lo, hi, f, incident, eps, workspace, bases):
     """Compute bases W_v in which the stacked maps at v are an isometry, for vertices lo .. hi.
 
@@ -95,7 +87,22 @@ def find_vertex_bases(lo, hi, f, incident, eps, workspace, bases):
     regular = 1e4
     for v in range(lo, hi):
         d, at = f.vertex_dims[v], starts[v]
-        filled, square = stack_maps(v, f, incident, workspace)
+        filled, square = 0, 0.0
+        for k in range(incident.starts[v], incident.starts[v + 1]):
+            e, end = incident.halves[k] >> 1, incident.halves[k] & 1
+            data = f.tail_data if end == 0 else f.head_data
+            begin = f.tail_offsets[e] if end == 0 else f.head_offsets[e]
+            if f.edges[e, 0] == f.edges[e, 1]:
+                square += 1.0  # for loops, the norm before the subtraction
+            for q in range(f.edge_dims[e]):
+                filled = next_row(workspace, filled, d)
+                for i in range(d):
+                    x = data[begin + q * d + i]
+                    stack[filled * d + i] = x
+                    square += float(abs(x)) ** 2
+                filled += 1
+        triangular_factor(stack, filled, d, workspace.column, workspace.row)
+        filled = min(filled, d)
         ranks[v], sizes[v] = d, square
         for i in range(d * d):
             V[at + i] = 0
