@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sheafcoarsen._kernels.dense import Workspace, pstrf, triangular_factor
-from sheafcoarsen._kernels.jit import kernel, subkernel
+from sheafcoarsen._kernels.jit import kernel, llvm_inlined, subkernel
 from sheafcoarsen._kernels.modes import assemble
 
 STACKED_ROWS = 64
@@ -32,15 +32,15 @@ class ClusterWorkspace(NamedTuple):
     z: np.ndarray  # (n, k)
 
 
-@subkernel
-def next_row(workspace, filled, k):
+@llvm_inlined
+def next_row(stack, filled, k, column, row):
     """Factor the stacked rows if the stack is full; return the index of the next row.
 
     The height of a full stack depends on k only: the largest k of a range would depend on the
     number of threads.
     """
     if filled == k + max(k, STACKED_ROWS):
-        triangular_factor(workspace.stack, filled, k, workspace.column, workspace.row)
+        triangular_factor(stack, filled, k, column, row)
         filled = min(filled, k)
     return filled
 

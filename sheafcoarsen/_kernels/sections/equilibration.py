@@ -11,7 +11,7 @@ from sheafcoarsen._kernels.dense import (
     singular_rows,
     triangular_factor,
 )
-from sheafcoarsen._kernels.jit import kernel
+from sheafcoarsen._kernels.jit import borrowing_kernel, kernel
 from sheafcoarsen._kernels.sections.elimination import next_row
 
 
@@ -73,7 +73,7 @@ def scale_edges(lo, hi, f, tail, head):
                 head[b + i] = 0
 
 
-@kernel
+@borrowing_kernel
 def find_vertex_bases(lo, hi, f, incident, eps, workspace, bases):
     """Compute bases W_v in which the stacked maps at v are an isometry, for vertices lo .. hi.
 
@@ -82,6 +82,7 @@ def find_vertex_bases(lo, hi, f, incident, eps, workspace, bases):
     maps at v. Returns -1, or the first vertex for which LAPACK failed.
     """
     lapack, stack = workspace.lapack, workspace.stack
+    column, row = workspace.column, workspace.row
     starts, ranks, W, V, sizes = bases.starts, bases.ranks, bases.W, bases.V, bases.sizes
     # Maximum condition number at which a vertex's triangular factor is inverted directly
     regular = 1e4
@@ -95,13 +96,13 @@ def find_vertex_bases(lo, hi, f, incident, eps, workspace, bases):
             if f.edges[e, 0] == f.edges[e, 1]:
                 square += 1.0  # for loops, the norm before the subtraction
             for q in range(f.edge_dims[e]):
-                filled = next_row(workspace, filled, d)
+                filled = next_row(stack, filled, d, column, row)
                 for i in range(d):
                     x = data[begin + q * d + i]
                     stack[filled * d + i] = x
                     square += float(abs(x)) ** 2
                 filled += 1
-        triangular_factor(stack, filled, d, workspace.column, workspace.row)
+        triangular_factor(stack, filled, d, column, row)
         filled = min(filled, d)
         ranks[v], sizes[v] = d, square
         for i in range(d * d):

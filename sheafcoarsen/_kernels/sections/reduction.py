@@ -101,7 +101,7 @@ def reduce_clusters(lo, hi, f, c, crossing, cut, workspace, kept):
         for p in range(c.internal_ptr[a], c.internal_ptr[a + 1]):
             e = c.internal_edges[p]
             for q in range(f.edge_dims[e]):
-                filled = next_row(workspace, filled, k)
+                filled = next_row(stack, filled, k, column, row)
                 put_edge_row(e, q, f, local, z, k, stack, filled * k)
                 filled += 1
         triangular_factor(stack, filled, k, column, row)
@@ -121,7 +121,7 @@ def reduce_clusters(lo, hi, f, c, crossing, cut, workspace, kept):
             data = f.tail_data if end == 0 else f.head_data
             begin = f.tail_offsets[e] if end == 0 else f.head_offsets[e]
             for q in range(f.edge_dims[e]):
-                filled = next_row(workspace, filled, k)
+                filled = next_row(stack, filled, k, column, row)
                 for j in range(k):
                     stack[filled * k + j] = 0
                 for i in range(d):
