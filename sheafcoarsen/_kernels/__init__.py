@@ -1,11 +1,13 @@
 """Numba kernels on plain arrays.
 
 They trust their input and write to arrays that the caller allocated. ``jit`` holds the decorators
-with numba's options, ``llvm_intrinsics`` fused multiply-add and prefetching, ``simd`` block
-products in vector registers; ``cache_key`` names compiled code after a digest of its sources, so
-that the cache on disk is never stale; ``compile_notice`` logs the start of a compilation.
+with numba's options, and names compiled code after a digest of its sources, so that the cache on
+disk is never stale. ``llvm_intrinsics`` has fused multiply-add and prefetching, ``simd`` block
+products in vector registers; ``compile_notice`` logs the start of a compilation.
 """
 
-from sheafcoarsen._kernels import compile_notice
+from numba.core import event
 
-compile_notice.watch()
+from sheafcoarsen._kernels.compile_notice import notice
+
+event.register("numba:compile", notice)

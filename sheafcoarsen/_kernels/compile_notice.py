@@ -58,8 +58,3 @@ def _is_ours(event) -> bool:
 
 
 notice = Notice()
-
-
-def watch() -> None:
-    """Register the listener with numba."""
-    event.register("numba:compile", notice)

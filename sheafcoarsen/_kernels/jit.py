@@ -1,19 +1,26 @@
-"""Decorators that compile kernels, with all numba options."""
+"""Decorators that compile kernels, with all numba options, and the digest of all kernel sources.
+
+To decide whether compiled code on disk is stale, numba looks only at the file of the kernel, not at
+the functions that the kernel calls. Therefore the name of the compiled code contains a digest of
+all kernel modules: a change in one of them compiles every kernel again.
+
+>>> from sheafcoarsen._kernels.jit import digest_of, fingerprint, read_sources
+>>> fingerprint() == digest_of(read_sources())
+True
+"""
 
 import contextlib
+import functools
+import hashlib
+from pathlib import Path
 
 import numba
 from numba.core.caching import FunctionCache
-
-from sheafcoarsen._kernels.cache_key import fingerprint
 
 JIT_IS_OFF = bool(numba.config.DISABLE_JIT)
 
 COMMON = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 """Options of every kernel; no C wrapper, since no kernel is called from C."""
-
-FROM_KERNELS = {"no_cpython_wrapper": True}
-"""Option of kernels that only kernels call: no Python wrapper, which saves a tenth of compiling."""
 
 
 def kernel(function):
@@ -39,8 +46,11 @@ def borrowing_kernel(function):
 
 
 def subkernel(function):
-    """Compile as ``kernel`` does, without a Python wrapper: only kernels may call it."""
-    return _compiled(function, **FROM_KERNELS)
+    """Compile as ``kernel`` does, without a Python wrapper: only kernels may call it.
+
+    That saves a tenth of the time of compiling.
+    """
+    return _compiled(function, no_cpython_wrapper=True)
 
 
 def reassociating_subkernel(function):
@@ -50,12 +60,12 @@ def reassociating_subkernel(function):
     products with sums: numba compiles complex multiplication once, with the flags of its first
     caller, for all kernels. ``multiply_add`` fuses.
     """
-    return _compiled(function, fastmath={"reassoc"}, **FROM_KERNELS)
+    return _compiled(function, fastmath={"reassoc"}, no_cpython_wrapper=True)
 
 
 def llvm_inlined(function):
     """Compile into every caller by LLVM's inliner, so that arrays need not be passed."""
-    return numba.njit(forceinline=True, **COMMON, **FROM_KERNELS)(function)
+    return numba.njit(forceinline=True, **COMMON, no_cpython_wrapper=True)(function)
 
 
 def numba_inlined(function):
@@ -64,7 +74,7 @@ def numba_inlined(function):
     numba links and optimizes a callee again in every kernel around it. A long function with one
     or two callers is typed, lowered and optimized only once this way.
     """
-    return numba.njit(inline="always", **COMMON, **FROM_KERNELS)(function)
+    return numba.njit(inline="always", **COMMON, no_cpython_wrapper=True)(function)
 
 
 def _compiled(function, **options):
@@ -85,3 +95,32 @@ class KernelCache(FunctionCache):
     def _guard_against_spurious_io_errors(self):  # numba calls it around every read and write
         with contextlib.suppress(OSError):
             yield
+
+
+@functools.cache
+def fingerprint() -> str:
+    """Return the digest that the file names of compiled code contain."""
+    return digest_of(read_sources())
+
+
+def digest_of(sources: dict[str, str]) -> str:
+    """Return the digest of sources and of the names of their modules.
+
+    Names count because compiled code on disk cannot be read after a NamedTuple that it uses has
+    moved to another module.
+    """
+    digest = hashlib.sha256()
+    for name, text in sorted(sources.items()):
+        digest.update(f"{name}\n{text}".encode())
+    return digest.hexdigest()[:12]
+
+
+def read_sources() -> dict[str, str]:
+    """Return the source texts of all kernel modules, by module name."""
+    folder, package = Path(__file__).parent, __name__.rpartition(".")[0]
+    sources = {}
+    for path in folder.rglob("*.py"):
+        parts = path.relative_to(folder).with_suffix("").parts
+        name = ".".join([package, *parts]).removesuffix(".__init__")
+        sources[name] = path.read_text(encoding="utf-8")
+    return sources

@@ -23,11 +23,11 @@ from sheafcoarsen._support import (
     whole_number,
 )
 from sheafcoarsen.elimination.checks import check_connection, check_parts
-from sheafcoarsen.elimination.factorization import factorize, links_of
+from sheafcoarsen.elimination.factorization import factorize
 from sheafcoarsen.elimination.interior_kernel import FreeSections, free_sections
 from sheafcoarsen.elimination.substitution import backward, forward, prolongation_matrix
-from sheafcoarsen.elimination.summary import Sizes, sizes_of
-from sheafcoarsen.operators import as_columns
+from sheafcoarsen.elimination.summary import Sizes
+from sheafcoarsen.operators import as_columns, count_nonzeros
 from sheafcoarsen.sheaf import CellularSheaf, check_same_topology, check_sheaf
 
 
@@ -94,7 +94,13 @@ class Elimination(ReadOnly):
     @cached_property
     def sizes(self) -> Sizes:
         """Numbers of vertices, edges, loops and dimensions before and after the elimination."""
-        return sizes_of(self.fine, self.sheaf, self.steps)
+        counts = [
+            (F.n_vertices, F.n_edges, int(loops.sum()), F.dim_c0, F.dim_c1, int(count_nonzeros(F)))
+            for F in (self.fine, self.sheaf)
+            for loops in [F.edges[:, 0] == F.edges[:, 1]]
+        ]
+        by_neighbors = tuple(np.bincount(np.diff(self.steps.starts)).tolist())
+        return Sizes._make([*zip(*counts, strict=True), by_neighbors])
 
     def solution_from(
         self, right: np.ndarray, solve: Callable[[np.ndarray], np.ndarray]
@@ -387,7 +393,7 @@ def _eliminated(F: CellularSheaf, most: int, keep: np.ndarray) -> Elimination:
     """Return the elimination for validated arguments."""
     if most > 2:
         check_connection(F, most)
-    steps, reduced, kept = factorize(F, keep, links_of(F, keep, most))
+    steps, reduced, kept = factorize(F, keep, most)
     K = object.__new__(Elimination)  # skip validation: the parts are consistent by construction
     K.__dict__.update(fine=F, sheaf=reduced, kept=kept, max_neighbors=most, steps=steps)
     return K

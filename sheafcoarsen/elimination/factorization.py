@@ -17,11 +17,17 @@ from sheafcoarsen._support import (
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 
 
-def links_of(F: CellularSheaf, keep: np.ndarray, max_neighbors: int) -> kernels.Links:
-    """Return the adjacency lists before the first elimination step."""
-    n, m, tallest = F.n_vertices, F.n_edges, int(F.edge_dims.max(initial=0))
+def factorize(
+    F: CellularSheaf, keep: np.ndarray, max_neighbors: int
+) -> tuple[kernels.Record, CellularSheaf, np.ndarray]:
+    """Eliminate vertices outside the mask ``keep`` that have at most ``max_neighbors`` neighbours.
+
+    Returns the steps, the remaining sheaf, and the remaining vertices, ascending.
+    """
+    n, m, dtype = F.n_vertices, F.n_edges, np.result_type(F.dtype, np.float64)
+    largest, tallest = int(F.vertex_dims.max(initial=0)), int(F.edge_dims.max(initial=0))
+    most, unit = min(max_neighbors, max(n - 1, 0)), power_of_two(F.largest_entry)
     itype = np.int32 if max(4 * (n + m), tallest) < np.iinfo(np.int32).max else np.int64
-    most = min(max_neighbors, max(n - 1, 0))
     links = kernels.Links(
         np.empty((m + 64, 8), itype),
         np.empty((n, 5), itype),
@@ -29,27 +35,14 @@ def links_of(F: CellularSheaf, keep: np.ndarray, max_neighbors: int) -> kernels.
         np.empty((3, most + 1), itype),
     )
     kernels.set_up(F.arrays, keep, links)
-    return links
-
-
-def factorize(
-    F: CellularSheaf, keep: np.ndarray, links: kernels.Links
-) -> tuple[kernels.Record, CellularSheaf, np.ndarray]:
-    """Eliminate vertices outside the mask ``keep``, overwriting the adjacency lists.
-
-    Returns the steps, the remaining sheaf, and the remaining vertices, ascending.
-    """
-    m, dtype = F.n_edges, np.result_type(F.dtype, np.float64)
-    largest, ids, itype = int(F.vertex_dims.max(initial=0)), len(links.edges), links.edges.dtype
-    most, unit = len(links.heads) - 1, power_of_two(F.largest_entry)
     counters = np.full(kernels.FREE_BLOCKS + 64, -1)
     counters[:2] = 0, m
     entries = len(F.tail_data) + len(F.head_data) + F.dim_c1  # maps, and the noise of each row
     maps = kernels.Maps(
-        np.empty(entries + (1 << 12), dtype), np.empty(ids, np.int64), F.vertex_dims, counters
+        np.empty(entries + (1 << 12), dtype), np.empty(m + 64, np.int64), F.vertex_dims, counters
     )
     workspace, mesh = _workspaces(F, most)
-    free = F.n_vertices - int(keep.sum())
+    free = n - int(keep.sum())
     record = kernels.Record(
         np.empty(free, itype),
         np.zeros(free + 1, itype),
@@ -150,12 +143,25 @@ def _remaining_sheaf(
     """Return the sheaf of edges a < b sorted by (a, b), then loops sorted by a."""
     number = np.full(F.n_vertices, -1)
     number[kept] = np.arange(len(kept))
-    chosen, pairs, rows = _bundles(links, kept, number)
+    chosen, rows = np.empty(len(links.edges), np.int64), np.empty(len(links.edges), np.int64)
+    count = kernels.list_edges(kept, links, chosen, rows)
+    chosen, rows = chosen[:count], rows[:count]
+    pairs = np.sort(links.edges[chosen, :2].astype(np.int64), axis=1)
+    keys = number[pairs[:, 0]] * len(kept) + number[pairs[:, 1]]
+    order = np.lexsort((chosen, keys))
+    chosen, rows, pairs, keys = chosen[order], rows[order], pairs[order], keys[order]
+    # join the rings of parallel edges, and choose the first of them
+    begins = np.flatnonzero(np.diff(keys, prepend=-1))
+    before = np.arange(count) - 1
+    before[begins] = np.append(begins[1:], count) - 1
+    links.edges[chosen, kernels.RING] = links.edges[chosen[before], kernels.RING]
+    heights = np.diff(np.append(offsets(rows)[begins], rows.sum()))
+    chosen, pairs = chosen[begins], pairs[begins]
     with_loop = kept[links.vertices[kept, kernels.LOOPS] >= 0]
     chosen = np.concatenate([chosen, links.vertices[with_loop, kernels.LOOPS]])
     pairs = np.concatenate([pairs, np.stack([with_loop, with_loop], axis=1)])
     dims, is_loop = F.vertex_dims[pairs], pairs[:, 0] == pairs[:, 1]
-    heights = np.concatenate([rows, F.vertex_dims[with_loop]])
+    heights = np.concatenate([heights, F.vertex_dims[with_loop]])
     heights = np.minimum(heights, dims.sum(axis=1))
     tail, head = (np.empty(size, maps.pool.dtype) for size in heights @ dims)
     kernels.put_maps(links, maps, chosen, pairs, workspace, (heights, tail, head))
@@ -170,22 +176,3 @@ def _remaining_sheaf(
     return trusted_sheaf(
         number[pairs[in_use]], F.vertex_dims[kept], heights[in_use], tail, head, labels
     )
-
-
-def _bundles(
-    links: kernels.Links, kept: np.ndarray, number: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return one edge per adjacent pair, its ends, and the total rows of its parallel edges."""
-    chosen = np.empty(len(links.edges), np.int64)
-    rows = np.empty(len(links.edges), np.int64)
-    count = kernels.list_edges(kept, links, chosen, rows)
-    chosen, rows = chosen[:count], rows[:count]
-    ends = np.sort(links.edges[chosen, :2].astype(np.int64), axis=1)
-    keys = number[ends[:, 0]] * len(kept) + number[ends[:, 1]]
-    order = np.lexsort((chosen, keys))
-    chosen, rows, ends, keys = chosen[order], rows[order], ends[order], keys[order]
-    begins = np.flatnonzero(np.diff(keys, prepend=-1))
-    before = np.arange(count) - 1
-    before[begins] = np.append(begins[1:], count) - 1
-    links.edges[chosen, kernels.RING] = links.edges[chosen[before], kernels.RING]
-    return chosen[begins], ends[begins], np.diff(np.append(offsets(rows)[begins], rows.sum()))

@@ -4,8 +4,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sheafcoarsen._kernels.elimination import Record
-from sheafcoarsen.operators import count_nonzeros
 from sheafcoarsen.sheaf import CellularSheaf
 
 
@@ -65,14 +63,3 @@ def dim_of_few_edges(sheaf: CellularSheaf) -> int:
     ends = sheaf.edges[sheaf.edges[:, 0] != sheaf.edges[:, 1]]
     few = np.bincount(ends.reshape(-1), minlength=sheaf.n_vertices) <= 2
     return int(sheaf.vertex_dims[few].sum())
-
-
-def sizes_of(fine: CellularSheaf, reduced: CellularSheaf, record: Record) -> Sizes:
-    """Return the counts for an elimination."""
-    counts = [
-        (F.n_vertices, F.n_edges, int(loops.sum()), F.dim_c0, F.dim_c1, int(count_nonzeros(F)))
-        for F in (fine, reduced)
-        for loops in [F.edges[:, 0] == F.edges[:, 1]]
-    ]
-    by_neighbors = tuple(np.bincount(np.diff(record.starts)).tolist())
-    return Sizes._make([*zip(*counts, strict=True), by_neighbors])

@@ -340,7 +340,8 @@ def _count_zeros(
     def weigh(column: int) -> float:
         y = Z[:, column]
         for level in reversed(levels):
-            y = level.lift(y)
+            y = level.R.matrix @ y
+            y = y if level.split is None else level.split.J @ y
         return float(np.sqrt(stalks.weights @ abs(stalks.columns(stalks.bases.W) @ y) ** 2))
 
     zeros = int((sigma <= threshold).sum())

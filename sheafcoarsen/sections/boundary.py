@@ -39,7 +39,20 @@ def given_values(
             )
         given = given.reshape(given.shape[0] * given.shape[1], *given.shape[2:])
     else:
-        given = _joined(sheaf, vertices, values, name)
+        # numbers at stalks of dimension 1; Python loops, because the values are separate objects
+        arrays = [np.atleast_1d(scalar_array(f"{name}[{i}]", x)) for i, x in enumerate(values)]
+        for i, (v, array) in enumerate(zip(vertices, arrays, strict=True)):
+            if array.ndim not in (1, 2) or len(array) != sheaf.vertex_dims[v]:
+                raise ValueError(
+                    f"`{name}[{i}]` must have shape {_shapes(sheaf, v)}, got shape {array.shape}"
+                )
+            if array.shape[1:] != arrays[0].shape[1:]:
+                raise ValueError(
+                    f"the arrays in `{name}` must have the same number of columns, "
+                    f"got shape {arrays[0].shape} at index 0 and {array.shape} at index {i}"
+                )
+        dtype = np.result_type(sheaf.dtype, *{array.dtype for array in arrays if array.size})
+        given = np.concatenate(arrays).astype(dtype)
     if (row := first_true(~np.isfinite(as_columns(given)).all(axis=1))) is not None:
         i = int(np.searchsorted(np.cumsum(sheaf.vertex_dims[vertices]), row, side="right"))
         raise ValueError(
@@ -53,21 +66,3 @@ def _shapes(sheaf: CellularSheaf, v: int) -> str:
     d, names = sheaf.vertex_dims[v], sheaf.vertex_labels
     name = v if names is None else repr(names[v])
     return f"({d},) or ({d}, h), because the stalk of vertex {name} has dimension {d}"
-
-
-def _joined(sheaf: CellularSheaf, vertices: np.ndarray, values: Any, name: str) -> np.ndarray:
-    """Check a sequence of stalk values and return them in one array."""
-    # numbers at stalks of dimension 1; Python loops, because the values are separate objects
-    arrays = [np.atleast_1d(scalar_array(f"{name}[{i}]", value)) for i, value in enumerate(values)]
-    for i, (v, array) in enumerate(zip(vertices, arrays, strict=True)):
-        if array.ndim not in (1, 2) or len(array) != sheaf.vertex_dims[v]:
-            raise ValueError(
-                f"`{name}[{i}]` must have shape {_shapes(sheaf, v)}, got shape {array.shape}"
-            )
-        if array.shape[1:] != arrays[0].shape[1:]:
-            raise ValueError(
-                f"the arrays in `{name}` must have the same number of columns, "
-                f"got shape {arrays[0].shape} at index 0 and {array.shape} at index {i}"
-            )
-    dtype = np.result_type(sheaf.dtype, *{array.dtype for array in arrays if array.size})
-    return np.concatenate(arrays).astype(dtype)

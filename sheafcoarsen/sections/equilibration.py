@@ -65,18 +65,13 @@ class Stalks(NamedTuple):
     bases: kernels.StalkBases
     weights: np.ndarray
 
-    @property
-    def ranks(self) -> np.ndarray:
-        """Dimensions of the equilibrated stalks, shape (n,)."""
-        return self.bases.ranks
-
     def columns(self, blocks: np.ndarray, alone: bool = False) -> scipy.sparse.csr_array:
         """Return the columns of W or V that belong to the equilibrated stalks.
 
         With ``alone``, return the others; those of V are an orthonormal basis of the sections that
         are supported at single vertices.
         """
-        F, ragged, ranks = self.sheaf, kernels.Ragged(self.bases.starts, blocks), self.ranks
+        F, ragged, ranks = self.sheaf, kernels.Ragged(self.bases.starts, blocks), self.bases.ranks
         first, counts = (ranks, F.vertex_dims - ranks) if alone else (np.zeros_like(ranks), ranks)
         return block_columns(F, self.clusters, F.vertex_dims, ragged, first, counts).matrix
 
@@ -87,38 +82,21 @@ def equilibrate(F: CellularSheaf, eps: float) -> tuple[CellularSheaf, Stalks]:
     Every [A | -B] is divided by its norm. Then every map F_{v->e} is multiplied by a matrix W_v
     such that the stacked maps at v become an isometry. Zero can then be decided relative to 1.
     """
-    f, dtype = F.arrays, np.result_type(F.dtype, np.float64)
+    f, dims, n, dtype = F.arrays, F.vertex_dims, F.n_vertices, np.result_type(F.dtype, np.float64)
     scaled = np.zeros(len(F.tail_data), dtype), np.zeros(len(F.head_data), dtype)
-    costs = F.edge_dims * F.vertex_dims[F.edges].sum(axis=1) + 1.0
+    costs = F.edge_dims * dims[F.edges].sum(axis=1) + 1.0
     run_ranges(
         lambda lo, hi: kernels.scale_edges(lo, hi, f, *scaled), costs, serial_below=SERIAL_BELOW
     )
     f = f._replace(tail_data=scaled[0], head_data=scaled[1])
-    bases = _vertex_bases(F, f, eps)
-    clusters = clusters_of(F, Partition(np.arange(F.n_vertices)))
-    weights = np.repeat(bases.sizes / np.maximum(F.vertex_dims, 1), F.vertex_dims)
-    stalks = Stalks(F, clusters, bases, weights)
-    ends = bases.ranks[F.edges]
-    starts = offsets(F.edge_dims * ends[:, 0]), offsets(F.edge_dims * ends[:, 1])
-    maps = np.empty(int(starts[0][-1]), dtype), np.empty(int(starts[1][-1]), dtype)
-    W = bases.starts, bases.ranks, bases.W
-    run_ranges(
-        lambda lo, hi: multiply_maps(lo, hi, f, W, starts, maps), costs, serial_below=SERIAL_BELOW
-    )
-    return trusted_sheaf(F.edges, bases.ranks, F.edge_dims, *maps), stalks
-
-
-def _vertex_bases(F: CellularSheaf, f: Any, eps: float) -> kernels.StalkBases:
-    """Return the bases W_v and V_v of all stalks; ``f`` holds the maps scaled to norm 1."""
-    dims, n, dtype = F.vertex_dims, F.n_vertices, f.tail_data.dtype
     ends = F.edges.reshape(-1)
     is_loop = np.repeat(F.edges[:, 0] == F.edges[:, 1], 2)
     halves = np.flatnonzero((np.arange(len(ends)) % 2 == 0) | ~is_loop)  # list each loop once
     halves = halves[np.argsort(ends[halves], kind="stable")]
     incident = kernels.HalfEdges(offsets(np.bincount(ends[halves], minlength=n)), halves)
-    starts = offsets(dims**2)
-    W, V = np.zeros(int(starts[-1]), dtype), np.zeros(int(starts[-1]), dtype)
-    bases = kernels.StalkBases(starts, np.zeros(n, np.int64), W, V, np.zeros(n))
+    begins = offsets(dims**2)
+    blocks = np.zeros(int(begins[-1]), dtype), np.zeros(int(begins[-1]), dtype)
+    bases = kernels.StalkBases(begins, np.zeros(n, np.int64), *blocks, np.zeros(n))
 
     def find(lo: int, hi: int) -> Any:
         d = int(dims[lo:hi].max())
@@ -128,5 +106,14 @@ def _vertex_bases(F: CellularSheaf, f: Any, eps: float) -> kernels.StalkBases:
     rows = np.bincount(ends, np.repeat(F.edge_dims, 2), minlength=n)
     failed = run_ranges(find, dims**2 * (dims + rows) + 1.0, serial_below=SERIAL_BELOW)
     check_status(failed, "the maps at vertex")
-    read_only(bases.ranks)
-    return bases
+    ranks = read_only(bases.ranks)
+    clusters = clusters_of(F, Partition(np.arange(n)))
+    weights = np.repeat(bases.sizes / np.maximum(dims, 1), dims)
+    starts = tuple(offsets(F.edge_dims * ranks[F.edges[:, end]]) for end in range(2))
+    maps = np.empty(int(starts[0][-1]), dtype), np.empty(int(starts[1][-1]), dtype)
+    W = begins, ranks, bases.W
+    run_ranges(
+        lambda lo, hi: multiply_maps(lo, hi, f, W, starts, maps), costs, serial_below=SERIAL_BELOW
+    )
+    equilibrated = trusted_sheaf(F.edges, ranks, F.edge_dims, *maps)
+    return equilibrated, Stalks(F, clusters, bases, weights)

@@ -55,20 +55,13 @@ def forest_sections(F: CellularSheaf) -> np.ndarray | scipy.sparse.csr_array | N
     z[starts[roots[tree]] + column, column] = 1
     anchors[roots] = np.arange(len(roots))
     kernels.split_subtrees(unit.arrays, starts, steps, shapes, factors, z, anchors)
-    return _basis(F, z, anchors, ranks).astype(F.dtype)
-
-
-def _basis(
-    F: CellularSheaf, z: np.ndarray, anchors: np.ndarray, ranks: np.ndarray
-) -> np.ndarray | scipy.sparse.csr_array:
-    """Return z as a matrix in which every tree has its own columns."""
-    tree = np.repeat(anchors, F.vertex_dims)
-    mine = np.arange(z.shape[1]) < ranks[tree][:, None]
-    indices = (offsets(ranks)[tree][:, None] + np.arange(z.shape[1]))[mine]
+    tree = np.repeat(anchors, dims)  # every tree has its own columns
+    mine = np.arange(width) < ranks[tree][:, None]
+    indices = (offsets(ranks)[tree][:, None] + np.arange(width))[mine]
     h0 = int(ranks.sum())
     shape = (F.dim_c0, h0)
     basis = scipy.sparse.csr_array((z[mine], indices, offsets(ranks[tree])), shape=shape)
     if not is_sparse(F, h0):
         basis = basis.toarray()
     # products of n factors are orthogonal only up to n eps: do a Newton step to the polar factor
-    return 1.5 * basis - 0.5 * (basis @ (basis.conj().T @ basis))
+    return (1.5 * basis - 0.5 * (basis @ (basis.conj().T @ basis))).astype(F.dtype)

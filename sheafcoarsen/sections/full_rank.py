@@ -31,14 +31,25 @@ class FullRank(NamedTuple):
         return n, n - k
 
     def basis(self, change: scipy.sparse.csr_array | None = None) -> np.ndarray:
-        """Return an orthonormal basis of ker delta, in coordinates after an invertible change."""
+        """Return an orthonormal basis of ker delta, in coordinates after an invertible change.
+
+        It is the orthogonal complement of ``adjoint``, whose Householder reflections are applied to
+        the last unit vectors.
+        """
         n, h = self.shape
         if h == 0:
             return np.zeros((n, 0), self.adjoint.dtype)
-        adjoint = self.adjoint.toarray(order="F")
+        A = self.adjoint.toarray(order="F")
         if change is not None:
-            adjoint = splu(scipy.sparse.csc_array(change.conj().T)).solve(adjoint)
-        return orthogonal_complement(adjoint)
+            A = splu(scipy.sparse.csc_array(change.conj().T)).solve(A)
+        k, name = n - h, "unmqr" if A.dtype.kind == "c" else "ormqr"
+        factor, multiply = scipy.linalg.get_lapack_funcs(("geqrf", name), (A,))
+        # workspaces for 64 reflections at a time
+        reflections, tau, _, _ = factor(A, lwork=max(64 * k, 1), overwrite_a=True)
+        X = np.zeros((n, h), A.dtype, order="F")
+        X[np.arange(k, n), np.arange(h)] = 1
+        X, _, _ = multiply("L", "N", reflections, tau, X, max(64 * h, 1), overwrite_c=True)
+        return np.ascontiguousarray(X)
 
 
 def sections_of_full_rank(sheaf: CellularSheaf) -> FullRank | None:
@@ -67,7 +78,10 @@ def sections_of_full_rank(sheaf: CellularSheaf) -> FullRank | None:
         factor = scipy.linalg.cholesky(K, lower=True, overwrite_a=True, check_finite=False)
     except np.linalg.LinAlgError:
         return None
-    smallest = _smallest(factor)
+    x = np.random.default_rng(0).standard_normal(len(factor)).astype(factor.dtype)
+    for _ in range(8):  # inverse iterations estimate the smallest singular value
+        x = scipy.linalg.cho_solve((factor, True), x / np.linalg.norm(x), check_finite=False)
+    smallest = 1 / np.sqrt(float(np.linalg.norm(x)))
     # Estimated smallest eigenvalue of a unit-diagonal matrix above which it certainly has full
     # rank. The estimate is correct within a factor of 10, and squaring loses singular values below
     # 1e-8.
@@ -75,22 +89,6 @@ def sections_of_full_rank(sheaf: CellularSheaf) -> FullRank | None:
     if smallest**2 < clear:
         return None
     return FullRank(adjoint[:, : min(rows, columns)], smallest * float(sizes.min()))
-
-
-def orthogonal_complement(A: np.ndarray) -> np.ndarray:
-    """Return an orthonormal basis of the orthogonal complement of the columns of A.
-
-    A must have full rank. Its Householder reflections are applied to the last unit vectors.
-    """
-    n, k = A.shape
-    name = "unmqr" if A.dtype.kind == "c" else "ormqr"
-    factor, multiply = scipy.linalg.get_lapack_funcs(("geqrf", name), (A,))
-    # workspaces for 64 reflections at a time
-    reflections, tau, _, _ = factor(A, lwork=max(64 * k, 1), overwrite_a=True)
-    X = np.zeros((n, n - k), A.dtype, order="F")
-    X[np.arange(k, n), np.arange(n - k)] = 1
-    X, _, _ = multiply("L", "N", reflections, tau, X, max(64 * (n - k), 1), overwrite_c=True)
-    return np.ascontiguousarray(X)
 
 
 def _looks_regular(K: scipy.sparse.csr_array) -> bool:
@@ -101,13 +99,3 @@ def _looks_regular(K: scipy.sparse.csr_array) -> bool:
     except ArpackNoConvergence:
         return False
     return bool(found[0] > 1e-5)
-
-
-def _smallest(factor: np.ndarray) -> float:
-    """Estimate the smallest singular value of a Cholesky factor by eight inverse iterations."""
-    x = np.random.default_rng(0).standard_normal(len(factor)).astype(factor.dtype)
-    size = 1.0
-    for _ in range(8):
-        x = scipy.linalg.cho_solve((factor, True), x / np.linalg.norm(x), check_finite=False)
-        size = float(np.linalg.norm(x))
-    return 1 / np.sqrt(size)

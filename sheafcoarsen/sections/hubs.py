@@ -39,7 +39,7 @@ def split_hubs(sheaf: CellularSheaf, P: Partition, largest: int, capacity: int) 
     The neighbours of the hubs form groups of dimension about ``capacity``, or more if the hubs are
     large. Clusters that remain connected without a few vertices are not split.
     """
-    is_hub, pieces = _find_hubs(sheaf, P, largest)
+    n, (is_hub, pieces) = sheaf.n_vertices, _find_hubs(sheaf, P, largest)
     if not is_hub.any():
         return None
     labels = _grouped(sheaf, P, is_hub, pieces, capacity)
@@ -54,10 +54,36 @@ def split_hubs(sheaf: CellularSheaf, P: Partition, largest: int, capacity: int) 
     if not len(keys):
         return None
     edges = sheaf.edges.copy()
-    edges[moved, end] = sheaf.n_vertices + copy
-    owners = np.concatenate([np.arange(sheaf.n_vertices), keys // K])
-    all_labels = np.concatenate([labels, keys % K])
-    return _split_sheaf(sheaf, edges, owners, Partition(all_labels))
+    edges[moved, end] = n + copy
+    owners = np.concatenate([np.arange(n), keys // K])
+    factor, dims = 1 / np.sqrt(np.bincount(owners)[owners]), sheaf.vertex_dims[owners]
+    copies = np.arange(n, len(owners))  # the copies are sorted by hub
+    first = np.searchsorted(owners[n:], owners[n:])  # index of the first copy of the same hub
+    # A tree with branching factor 8 joins the copies of a hub; -1 stands for the hub itself
+    parent = (copies - n - first) // 8 - 1
+    joins = np.stack([np.where(parent < 0, owners[n:], n + first + parent), copies], axis=1)
+    # identities divided by sqrt(2), so that rows of [I | -I] have norm 1
+    sizes = dims[copies]
+    starts = offsets(sizes**2)
+    identity = np.zeros(int(starts[-1]), sheaf.dtype)
+    diagonal = ranges(np.zeros_like(sizes), sizes) * np.repeat(sizes + 1, sizes)
+    identity[np.repeat(starts[:-1], sizes) + diagonal] = np.sqrt(0.5)
+    data = [
+        np.concatenate([old / np.repeat(factor[edges[:, end]], np.diff(starts)), identity])
+        for end, old, starts in (
+            (0, sheaf.tail_data, sheaf.tail_offsets),
+            (1, sheaf.head_data, sheaf.head_offsets),
+        )
+    ]
+    edges, edge_dims = np.concatenate([edges, joins]), np.concatenate([sheaf.edge_dims, sizes])
+    rows = ranges(sheaf.vertex_offsets[owners], dims)
+    entries = np.repeat(factor, dims).astype(sheaf.dtype), (rows, np.arange(len(rows)))
+    return Split(
+        trusted_sheaf(edges, dims, edge_dims, data[0], data[1]),
+        Partition(np.concatenate([labels, keys % K])),
+        owners,
+        scipy.sparse.csr_array(entries, shape=(sheaf.dim_c0, len(rows))),
+    )
 
 
 def _find_hubs(sheaf: CellularSheaf, P: Partition, largest: int) -> tuple[np.ndarray, np.ndarray]:
@@ -116,36 +142,3 @@ def _grouped(
     number[~is_first] = P.n_clusters + np.arange(int((~is_first).sum()))
     labels[here] = number[new][piece]
     return labels
-
-
-def _split_sheaf(
-    sheaf: CellularSheaf, edges: np.ndarray, owners: np.ndarray, partition: Partition
-) -> Split:
-    """Return the sheaf on ``edges`` with hubs split into copies, which additional edges join."""
-    factor = 1 / np.sqrt(np.bincount(owners)[owners])
-    n, dims = sheaf.n_vertices, sheaf.vertex_dims[owners]
-    copies = np.arange(n, len(owners))  # the copies are sorted by hub
-    first = np.searchsorted(owners[n:], owners[n:])  # index of the first copy of the same hub
-    # A tree with branching factor 8 joins the copies of a hub; -1 stands for the hub itself
-    parent = (copies - n - first) // 8 - 1
-    joins = np.stack([np.where(parent < 0, owners[n:], n + first + parent), copies], axis=1)
-    # identities divided by sqrt(2), so that rows of [I | -I] have norm 1
-    sizes = dims[copies]
-    starts = offsets(sizes**2)
-    identity = np.zeros(int(starts[-1]), sheaf.dtype)
-    diagonal = ranges(np.zeros_like(sizes), sizes) * np.repeat(sizes + 1, sizes)
-    identity[np.repeat(starts[:-1], sizes) + diagonal] = np.sqrt(0.5)
-    data = [
-        np.concatenate([old / np.repeat(factor[edges[:, end]], np.diff(starts)), identity])
-        for end, old, starts in (
-            (0, sheaf.tail_data, sheaf.tail_offsets),
-            (1, sheaf.head_data, sheaf.head_offsets),
-        )
-    ]
-    new_edges = np.concatenate([edges, joins])
-    edge_dims = np.concatenate([sheaf.edge_dims, sizes])
-    new = trusted_sheaf(new_edges, dims, edge_dims, data[0], data[1])
-    rows = ranges(sheaf.vertex_offsets[owners], dims)
-    entries = np.repeat(factor, dims).astype(sheaf.dtype), (rows, np.arange(len(rows)))
-    J = scipy.sparse.csr_array(entries, shape=(sheaf.dim_c0, len(rows)))
-    return Split(new, partition, owners, J)

@@ -37,7 +37,7 @@ def lift_sections(
     """
     F = stalks.sheaf
     h0 = Z.shape[1] + sum(int(level.P.offsets[-1]) for level in levels)
-    h0 += int((F.vertex_dims - stalks.ranks).sum())
+    h0 += int((F.vertex_dims - stalks.bases.ranks).sum())
     if is_sparse(F, h0):
         return _sparse_basis(stalks, levels, last, Z)
     Y = Z.basis() if isinstance(Z, FullRank) else Z
@@ -57,9 +57,23 @@ def lift_sections(
 def _sparse_basis(
     stalks: Stalks, levels: list[Level], last: CellularSheaf, Z: np.ndarray | FullRank
 ) -> scipy.sparse.csr_array:
-    """Return a sparse basis, in which every removed section is supported in its cluster."""
-    steps, Q = _orthonormal_steps(stalks, levels, last, Z)
-    E, Q = stalks.columns(stalks.bases.V), scipy.sparse.csr_array(Q)
+    """Return a sparse basis, in which every removed section is supported in its cluster.
+
+    Starting at the finest level, the removed sections of every cluster are orthogonalized against
+    the retained directions in the metric of C^0, and the triangular factor of the metric on the
+    retained directions is passed to the next level.
+    """
+    metric = _squares(stalks.bases.ranks, stalks.bases.W.dtype)
+    kernels.write_stalk_metrics(stalks.sheaf.vertex_dims, stalks.bases, metric)
+    steps = []  # R and P of each level, in orthonormal bases of im W_v
+    for level in levels:
+        R, P, metric = _orthonormalize(level, metric)
+        steps.append((R, P))
+    indptr, indices = block_layout(last, Partition(np.arange(last.n_vertices)), last.vertex_dims)
+    shape = (last.dim_c0, last.dim_c0)
+    factors = scipy.sparse.csr_array((metric.data, indices, indptr), shape=shape)
+    Y = Z.basis(factors) if isinstance(Z, FullRank) else np.linalg.qr(factors @ Z)[0]
+    E, Q = stalks.columns(stalks.bases.V), scipy.sparse.csr_array(Y)
     for k, (R, P) in reversed(list(enumerate(steps))):
         R, P = (R, P) if k else (E @ R, E @ P)  # multiply by E before Q, since R has few columns
         Q = scipy.sparse.hstack([R @ Q, P], format="csr")
@@ -67,28 +81,6 @@ def _sparse_basis(
         [Q if steps else E @ Q, stalks.columns(stalks.bases.V, alone=True)], format="csr"
     )
     return Q.astype(stalks.sheaf.dtype, copy=False)
-
-
-def _orthonormal_steps(
-    stalks: Stalks, levels: list[Level], last: CellularSheaf, Z: np.ndarray | FullRank
-) -> Any:
-    """Return R and P of each level, and Z, in orthonormal bases of im W_v.
-
-    Starting at the finest level, the removed sections of every cluster are orthogonalized against
-    the retained directions in the metric of C^0, and the triangular factor of the metric on the
-    retained directions is passed to the next level. The resulting sections are orthonormal and
-    supported in their clusters.
-    """
-    metric = _squares(stalks.ranks, stalks.bases.W.dtype)
-    kernels.write_stalk_metrics(stalks.sheaf.vertex_dims, stalks.bases, metric)
-    steps = []
-    for level in levels:
-        R, P, metric = _orthonormalize(level, metric)
-        steps.append((R, P))
-    indptr, indices = block_layout(last, Partition(np.arange(last.n_vertices)), last.vertex_dims)
-    shape = (last.dim_c0, last.dim_c0)
-    factors = scipy.sparse.csr_array((metric.data, indices, indptr), shape=shape)
-    return steps, Z.basis(factors) if isinstance(Z, FullRank) else np.linalg.qr(factors @ Z)[0]
 
 
 def _squares(sizes: np.ndarray, dtype: np.dtype) -> kernels.Ragged:

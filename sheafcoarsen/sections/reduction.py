@@ -10,7 +10,7 @@ from sheafcoarsen._kernels.dense import svd_workspace
 from sheafcoarsen._support import offsets, run_ranges
 from sheafcoarsen.coarsening import SERIAL_BELOW, realize
 from sheafcoarsen.modes import Prolongation
-from sheafcoarsen.partition import Clusters, Partition, clusters_of
+from sheafcoarsen.partition import Partition, clusters_of
 from sheafcoarsen.sections import clustering
 from sheafcoarsen.sections.equilibration import block_columns, check_status, cluster_workspace
 from sheafcoarsen.sections.hubs import Split
@@ -27,11 +27,6 @@ class Level(NamedTuple):
     P: Prolongation
     split: Split | None = None
 
-    def lift(self, y: np.ndarray) -> np.ndarray:
-        """Map cochains of the coarse sheaf to the finer level."""
-        y = self.R.matrix @ y
-        return y if self.split is None else self.split.J @ y
-
 
 def reduce_level(
     sheaf: CellularSheaf, partition: Partition, cut: kernels.Cut
@@ -43,21 +38,6 @@ def reduce_level(
             f"a single stalk of the sheaf or of a coarse level has dimension {largest}, but dense "
             f"factorizations are limited to dimension {clustering.LARGEST_LAST}"
         )
-    kept = _reduce(sheaf, clusters, cut)
-    retained = kept.widths - kept.n_sections
-    given = (sheaf, clusters, kept.widths, kept.columns)
-    level = Level(
-        block_columns(*given, np.zeros_like(retained), retained),
-        block_columns(*given, retained, kept.n_sections),
-    )
-    loops = Loops(kept.loop_rows, kept.loops.starts, kept.loops.data)
-    coarse = realize(level.R, loops, compress=True)
-    zero, dropped = kept.zeros.max(initial=0), kept.dropped.min(initial=np.inf)
-    return level, coarse, float(zero), float(dropped)
-
-
-def _reduce(sheaf: CellularSheaf, clusters: Clusters, cut: kernels.Cut) -> kernels.Kept:
-    """Return the retained directions of every cluster, and the removed sections among them."""
     f, dims, K, dtype = sheaf.arrays, clusters.dims, clusters.n_clusters, sheaf.dtype
     map_size = int((sheaf.edge_dims * sheaf.vertex_dims[sheaf.edges].sum(axis=1)).max(initial=0))
     widths = np.zeros(K, np.int64)
@@ -88,4 +68,13 @@ def _reduce(sheaf: CellularSheaf, clusters: Clusters, cut: kernels.Cut) -> kerne
 
     cost = dims * (dims + widths) * (dims + 10.0 * widths) * (widths > 0) + 1.0
     check_status(run_ranges(reduce, cost, serial_below=SERIAL_BELOW), "cluster")
-    return kept
+    retained = widths - kept.n_sections
+    given = (sheaf, clusters, widths, kept.columns)
+    level = Level(
+        block_columns(*given, np.zeros_like(retained), retained),
+        block_columns(*given, retained, kept.n_sections),
+    )
+    loops = Loops(kept.loop_rows, kept.loops.starts, kept.loops.data)
+    coarse = realize(level.R, loops, compress=True)
+    zero, dropped = kept.zeros.max(initial=0), kept.dropped.min(initial=np.inf)
+    return level, coarse, float(zero), float(dropped)

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from sheafcoarsen._kernels.cache_key import fingerprint, read_sources
 from sheafcoarsen._kernels.compile_notice import NOTICE
-from sheafcoarsen._kernels.jit import JIT_IS_OFF
+from sheafcoarsen._kernels.jit import JIT_IS_OFF, fingerprint, read_sources
 
 pytestmark = pytest.mark.skipif(JIT_IS_OFF, reason="nothing is compiled")
 

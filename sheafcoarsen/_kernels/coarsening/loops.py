@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sheafcoarsen._kernels.dense import eigh_lowest, largest_entry, normalized, power_of_two
-from sheafcoarsen._kernels.jit import borrowing_kernel, subkernel
+from sheafcoarsen._kernels.jit import borrowing_kernel
 from sheafcoarsen._kernels.modes import cluster_unit
 
 
@@ -31,26 +31,6 @@ class Loops(NamedTuple):
     factors: np.ndarray
 
 
-@subkernel
-def measure(a, f, c, R, out):
-    """Compute units of cluster a's maps and of R_a, and the largest squared column norm of R_a."""
-    begin, end, r = c.member_ptr[a], c.member_ptr[a + 1], R.ranks[a]
-    out.map_units[a] = cluster_unit(a, f, c)
-    largest = 0.0
-    for v in c.members[begin:end]:
-        for i in range(f.vertex_offsets[v], f.vertex_offsets[v] + f.vertex_dims[v]):
-            p = np.int64(R.indptr[i])
-            largest = largest_entry(R.data, p, p + r, largest)
-    unit = 1 / power_of_two(largest)
-    out.block_units[a], out.columns[a] = unit, 0
-    for j in range(r):
-        total = 0.0
-        for v in c.members[begin:end]:
-            for i in range(f.vertex_offsets[v], f.vertex_offsets[v] + f.vertex_dims[v]):
-                total += abs(R.data[R.indptr[i] + j] * unit) ** 2
-        out.columns[a] = max(out.columns[a], total)
-
-
 @borrowing_kernel
 def internal_traces(f, c, map_units, out):
     """Add to out[v] the trace of v's diagonal block of internal edges, in the cluster's unit."""
@@ -69,16 +49,27 @@ def internal_traces(f, c, map_units, out):
 
 @borrowing_kernel
 def retained_energy(lo, hi, f, c, R, out, y):
-    """Compute H_a = (delta_a R_a)* (delta_a R_a) of clusters lo .. hi, and their units.
+    """Compute H_a = (delta_a R_a)* (delta_a R_a), units and column norms of clusters lo .. hi.
 
     ``y`` is workspace for a row of delta_a R_a.
     """
     edges, vertex_offsets, indptr, data = f.edges, f.vertex_offsets, R.indptr, R.data
     tail_data, head_data, matrices, starts = f.tail_data, f.head_data, out.matrices, out.starts
     for a in range(lo, hi):
-        measure(a, f, c, R, out)
-        r, at = R.ranks[a], starts[a]
-        unit, block_unit = out.map_units[a], out.block_units[a]
+        r, at, members = R.ranks[a], starts[a], c.members[c.member_ptr[a] : c.member_ptr[a + 1]]
+        unit, largest = cluster_unit(a, f, c), 0.0
+        for v in members:
+            for i in range(vertex_offsets[v], vertex_offsets[v] + f.vertex_dims[v]):
+                p = np.int64(indptr[i])
+                largest = largest_entry(data, p, p + r, largest)
+        block_unit = 1 / power_of_two(largest)
+        out.map_units[a], out.block_units[a], out.columns[a] = unit, block_unit, 0
+        for j in range(r):
+            total = 0.0
+            for v in members:
+                for i in range(vertex_offsets[v], vertex_offsets[v] + f.vertex_dims[v]):
+                    total += abs(data[indptr[i] + j] * block_unit) ** 2
+            out.columns[a] = max(out.columns[a], total)
         for i in range(at, at + r * r):
             matrices[i] = 0
         for e in c.internal_edges[c.internal_ptr[a] : c.internal_ptr[a + 1]]:

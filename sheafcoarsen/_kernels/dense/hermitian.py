@@ -187,39 +187,24 @@ def eigh_lowest(n, wanted, s, reduction):
         s.w[0] = s.a[0].real
         s.z[0] = 1
         return 0
-    is_accurate = False
-    if reduction is not None and DENSE_SHARE * wanted <= n:
-        is_accurate = reduced_lowest(n, wanted, s, reduction)
-    if is_accurate:
-        return 0
+    if reduction is not None and DENSE_SHARE * wanted <= n and not JIT_IS_OFF:
+        t, a, z = reduction, s.a[: n * n].reshape(n, n), s.z[: wanted * n].reshape(wanted, n)
+        for i in range(n * n):
+            s.spare[i] = s.a[i]
+        tridiagonalize(n, a, t.d, t.e, t.tau, t.panel, t.p)
+        if lowest_of_tridiagonal(t, n, wanted):
+            for j in range(wanted):
+                s.w[j] = t.w[j]
+                for i in range(n):
+                    z[j, i] = t.z[j, i]
+            reflect(n, a, t.tau, z, 0, wanted)
+            return 0
+        for i in range(n * n):
+            s.a[i] = s.spare[i]
     info = heevd(s.a, n, True, s)
     for i in range(wanted * n):
         s.z[i] = np.conj(s.a[i])
     return info
-
-
-@subkernel
-def reduced_lowest(n, wanted, s, t):
-    """Compute the same eigenpairs as ``eigh_lowest``, but without LAPACK.
-
-    Returns whether the residuals are small enough; if not, s.a is restored.
-    """
-    if JIT_IS_OFF:
-        return False
-    a, z = s.a[: n * n].reshape(n, n), s.z[: wanted * n].reshape(wanted, n)
-    for i in range(n * n):
-        s.spare[i] = s.a[i]
-    tridiagonalize(n, a, t.d, t.e, t.tau, t.panel, t.p)
-    if not lowest_of_tridiagonal(t, n, wanted):
-        for i in range(n * n):
-            s.a[i] = s.spare[i]
-        return False
-    for j in range(wanted):
-        s.w[j] = t.w[j]
-        for i in range(n):
-            z[j, i] = t.z[j, i]
-    reflect(n, a, t.tau, z, 0, wanted)
-    return True
 
 
 @subkernel

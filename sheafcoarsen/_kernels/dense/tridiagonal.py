@@ -11,17 +11,14 @@ from sheafcoarsen._kernels.dense.scaling import EPS
 from sheafcoarsen._kernels.dense.workspaces import LANES
 from sheafcoarsen._kernels.jit import reassociating_subkernel, subkernel
 
-SEED = 88172645463325252
-"""Initial state of the random number generator."""
-
 
 @subkernel
 def fill_random(out, count, seed):
     """Fill out[:count] with numbers between -1/2 and 1/2, by Marsaglia's xorshift generator.
 
-    ``seed`` is added to ``SEED``. J. Stat. Softw. 8(14), 2003.
+    J. Stat. Softw. 8(14), 2003. ``seed`` is added to the initial state.
     """
-    state = np.uint64(SEED + seed)
+    state = np.uint64(88172645463325252 + seed)
     for i in range(count):
         state ^= state << np.uint64(13)
         state ^= state >> np.uint64(7)

@@ -76,12 +76,25 @@ def workspace(
 ) -> Workspace:
     """Allocate a workspace for n x n matrices and up to ``wanted`` eigenvectors.
 
-    ``dtype`` is a type of double precision.
-    ``map_size`` is the number of entries of both maps of an edge. ``reduction`` is the value of
-    ``worth_reducing``, the same for all concurrent ranges, since kernels are compiled for either.
+    ``dtype`` is a type of double precision, ``map_size`` the number of entries of both maps of an
+    edge. ``reduction`` is the value of ``worth_reducing``, the same for all concurrent ranges,
+    since kernels are compiled for either.
     """
     n, wanted = max(int(n), 1), max(int(wanted), 1)
     dtype = np.dtype(dtype)
+    arrays = None
+    if reduction:
+        arrays = ReductionWorkspace(
+            tau=np.empty(n, dtype),
+            panel=np.empty((2 * PANEL, n), dtype),
+            p=np.empty(n, dtype),
+            d=np.empty(n),
+            e=np.empty(n),
+            e2=np.empty(n),
+            w=np.empty(wanted),
+            z=np.empty((wanted, n)),
+            lanes=np.empty((7, n + 2, LANES)),
+        )
     square = 2 * n * n + 6 * n + 64  # required by ?syevd and ?heevd
     return Workspace(
         a=np.empty(n * n, dtype),
@@ -89,26 +102,11 @@ def workspace(
         w=np.empty(n),
         z=np.empty(wanted * n, dtype),
         map=np.empty(map_size, dtype),
-        reduction=reduction_workspace(n, wanted, dtype) if reduction else None,
+        reduction=arrays,
         work=np.empty(square, dtype),
         rwork=np.empty(square if dtype.kind == "c" else 1),
         iwork=np.empty(5 * n + 64, np.int32),
         ints=np.zeros(8, np.int32),
         chars=np.frombuffer(b"VUNAC", np.uint8).copy(),
         sums=np.empty(n + 1),
-    )
-
-
-def reduction_workspace(n: int, wanted: int, dtype) -> ReductionWorkspace:
-    """Allocate a workspace for reductions of n x n matrices and ``wanted`` eigenvectors."""
-    return ReductionWorkspace(
-        tau=np.empty(n, dtype),
-        panel=np.empty((2 * PANEL, n), dtype),
-        p=np.empty(n, dtype),
-        d=np.empty(n),
-        e=np.empty(n),
-        e2=np.empty(n),
-        w=np.empty(wanted),
-        z=np.empty((wanted, n)),
-        lanes=np.empty((7, n + 2, LANES)),
     )

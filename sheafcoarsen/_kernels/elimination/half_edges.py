@@ -121,20 +121,6 @@ def neighbors(edges, vertices, v, seen):
     return count
 
 
-@llvm_inlined
-def requeue(edges, vertices, heads, v, seen):
-    """Update the degree of v, and move v to the list of vertices of that degree."""
-    degree = vertices[v, DEGREE]
-    if degree >= 0:
-        count = neighbors(edges, vertices, v, seen)
-        if count != degree:
-            if degree < heads.size:
-                pull(vertices, heads, v, degree)
-            vertices[v, DEGREE] = count
-            if count < heads.size:
-                push(vertices, heads, v, count)
-
-
 @borrowing_kernel
 def set_up(sheaf, keep, links):
     """Fill the lists from the edges of a sheaf; ``keep`` is the mask of vertices to be kept."""

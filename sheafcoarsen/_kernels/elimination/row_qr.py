@@ -176,25 +176,17 @@ def put_inverse(rows, stride, rank, d, order, out, spare):
     data = rows.data
     for i in range(d * d):
         out[i] = 0
-    if rank < d:
-        put_deficient_inverse(data, stride, rank, d, out, spare)
+    if rank == d:
+        for j in range(d):
+            out[order[j] * d + j] = 1 / data[j * stride + order[j]]
+            for i in range(j - 1, -1, -1):
+                x = data[i * stride + order[j]] * out[order[j] * d + j]
+                for k in range(i + 1, j):
+                    x += data[i * stride + order[k]] * out[order[k] * d + j]
+                out[order[i] * d + j] = -x / data[i * stride + order[i]]
         return
-    for j in range(d):
-        out[order[j] * d + j] = 1 / data[j * stride + order[j]]
-        for i in range(j - 1, -1, -1):
-            x = data[i * stride + order[j]] * out[order[j] * d + j]
-            for k in range(i + 1, j):
-                x += data[i * stride + order[k]] * out[order[k] * d + j]
-            out[order[i] * d + j] = -x / data[i * stride + order[i]]
-
-
-@subkernel
-def put_deficient_inverse(data, stride, rank, d, out, spare):
-    """Write R^+ as in ``put_inverse`` if R has fewer rows than columns.
-
-    R = T Q with orthonormal rows of Q and lower triangular T, by Gram-Schmidt, which is stable
-    since pivoting makes the rows of R well conditioned. Then R^+ = Q* T^{-1}.
-    """
+    # R = T Q with orthonormal rows of Q and lower triangular T, by Gram-Schmidt, which is stable
+    # since pivoting makes the rows of R well conditioned. Then R^+ = Q* T^{-1}.
     q, low = spare[: rank * d], spare[rank * d : rank * (d + rank)]
     for i in range(rank):
         largest = 0.0

@@ -14,8 +14,8 @@ import numpy as np
 from sheafcoarsen._kernels.dense import power_of_two
 from sheafcoarsen._kernels.elimination.gather import add_edge, detach, gather
 from sheafcoarsen._kernels.elimination.half_edges import LOOPS, other_end
-from sheafcoarsen._kernels.elimination.record import BLOCKS, FREE, INVERSES
 from sheafcoarsen._kernels.elimination.row_qr import magnitude, reduce_rows, without_zero_rows
+from sheafcoarsen._kernels.elimination.substitution import BLOCKS, FREE, INVERSES
 from sheafcoarsen._kernels.jit import subkernel
 
 

@@ -16,14 +16,7 @@ from sheafcoarsen._kernels.elimination.half_edges import (
     neighbors,
     other_end,
     pull,
-    requeue,
-)
-from sheafcoarsen._kernels.elimination.record import (
-    BLOCKS,
-    FREE,
-    INVERSES,
-    NEIGHBORS,
-    STEPS,
+    push,
 )
 from sheafcoarsen._kernels.elimination.row_qr import (
     put_inverse,
@@ -31,6 +24,13 @@ from sheafcoarsen._kernels.elimination.row_qr import (
     without_zero_rows,
 )
 from sheafcoarsen._kernels.elimination.star_mesh import eliminate_hub
+from sheafcoarsen._kernels.elimination.substitution import (
+    BLOCKS,
+    FREE,
+    INVERSES,
+    NEIGHBORS,
+    STEPS,
+)
 from sheafcoarsen._kernels.jit import borrowing_kernel, numba_inlined
 
 
@@ -54,74 +54,57 @@ def fits(links, maps, record, d, around):
 
 
 @numba_inlined
-def stack_rows(links, maps, v, seen, around, workspace):
-    """Stack all rows that contain x_v, its columns first; return their number and length."""
-    dims, bundle = maps.dims, workspace.bundle
-    data, noise = workspace.stack
+def eliminate_one(links, maps, record, v, seen, around, workspace):
+    """Eliminate v, which has at most two neighbours, and add the edge or loop that results."""
+    dims, bundle, stack, order = maps.dims, workspace.bundle, workspace.stack, workspace.order
     d, height = dims[v], 0
     stride = d
     for i in range(around.size):
         stride += dims[around[i]]
     column = d
-    for i in range(-1, around.size):  # the loops first
+    for i in range(-1, around.size):  # stack all rows that contain x_v, its columns and loops first
         e = np.int64(links.vertices[v, LOOPS] if i < 0 else seen[i] >> 1)
-        width = np.int64(0 if i < 0 else dims[around[i]])
+        others = np.int64(0 if i < 0 else dims[around[i]])
         count = gather(links.edges, maps, e, v, workspace, False) if e >= 0 else 0
         for k in range(count):
-            at, source = (height + k) * stride, k * (d + width)
-            data[at : at + stride] = 0
+            at, source = (height + k) * stride, k * (d + others)
+            stack.data[at : at + stride] = 0
             for j in range(d):
-                data[at + j] = bundle.data[source + j]
-            for j in range(width):
-                data[at + column + j] = bundle.data[source + d + j]
-            noise[height + k] = bundle.noise[k]
+                stack.data[at + j] = bundle.data[source + j]
+            for j in range(others):
+                stack.data[at + column + j] = bundle.data[source + d + j]
+            stack.noise[height + k] = bundle.noise[k]
         height += count
-        column += width
-    return height, stride
-
-
-@numba_inlined
-def solve(record, d, stride, rank, workspace):
-    """Write G and W of the vertex whose reduced rows are in the stack."""
-    data, width = workspace.stack.data, stride - d
+        column += others
+    rank = reduce_rows(stack, height, stride, d, order)
+    width, n_rest = stride - d, 0
     blocks, inverses, counters = record.blocks, record.inverses, record.counters
     at, G = counters[INVERSES], counters[BLOCKS]
-    out = inverses[at : at + d * d]
-    put_inverse(workspace.stack, stride, rank, d, workspace.order, out, workspace.bundle.data)
-    for i in range(d):
+    put_inverse(stack, stride, rank, d, order, inverses[at : at + d * d], bundle.data)
+    for i in range(d):  # G = -W times the reduced rows at the neighbours
         for j in range(width):
             blocks[G + i * width + j] = 0
         for k in range(rank):
             x = inverses[at + i * d + k]
             for j in range(width):
-                blocks[G + i * width + j] -= x * data[k * stride + d + j]
+                blocks[G + i * width + j] -= x * stack.data[k * stride + d + j]
     for i in range(at, at + d * d):
         inverses[i] /= record.unit
     counters[BLOCKS] += d * width
     counters[INVERSES] += d * d
     counters[FREE] += d - rank
-
-
-@numba_inlined
-def eliminate_one(links, maps, record, v, seen, around, workspace):
-    """Eliminate v, which has at most two neighbours, and add the edge or loop that results."""
-    d = maps.dims[v]
-    height, stride = stack_rows(links, maps, v, seen, around, workspace)
-    rank = reduce_rows(workspace.stack, height, stride, d, workspace.order)
-    solve(record, d, stride, rank, workspace)
-    stack, rest, width, n_rest = workspace.stack, workspace.bundle, stride - d, 0
     if width > 0:
         for k in range(rank, height):  # the rows without x_v
             for j in range(width):
-                rest.data[n_rest * width + j] = stack.data[k * stride + d + j]
-            rest.noise[n_rest] = stack.noise[k]
+                bundle.data[n_rest * width + j] = stack.data[k * stride + d + j]
+            bundle.noise[n_rest] = stack.noise[k]
             n_rest += 1
         if n_rest > width:
-            n_rest = reduce_rows(rest, n_rest, width, width, workspace.order)
-        n_rest = without_zero_rows(rest, n_rest, width, 0.0)
+            n_rest = reduce_rows(bundle, n_rest, width, width, order)
+        n_rest = without_zero_rows(bundle, n_rest, width, 0.0)
     detach(links.edges, links.vertices, maps, v, seen[: around.size])
     if around.size == 2 or (around.size == 1 and n_rest > 0):
-        add_edge(links, maps, around[0], around[around.size - 1], workspace.bundle, n_rest)
+        add_edge(links, maps, around[0], around[around.size - 1], bundle, n_rest)
 
 
 @borrowing_kernel
@@ -160,5 +143,14 @@ def eliminate_vertices(links, maps, record, workspace, mesh):
         starts[step + 1] = at + count
         counters[STEPS] += 1
         counters[NEIGHBORS] += count
-        for i in range(count):
-            requeue(edges, vertices, heads, every[i], others)
+        for i in range(count):  # update the degrees of the neighbours
+            u = np.int64(every[i])
+            before = np.int64(vertices[u, DEGREE])
+            after = neighbors(edges, vertices, u, others) if before >= 0 else before
+            if after == before:
+                continue
+            if before < most:
+                pull(vertices, heads, u, before)
+            vertices[u, DEGREE] = after
+            if after < most:
+                push(vertices, heads, u, after)

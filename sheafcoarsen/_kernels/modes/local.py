@@ -35,22 +35,6 @@ def cluster_unit(a, f, c):
 
 
 @subkernel
-def largest_loop_entry(a, f, c):
-    """Return the largest entry of the maps of cluster a's loops.
-
-    Only the difference of the two maps enters the operator. If they cancel, the difference is
-    rounding relative to this entry, and must not count as rank.
-    """
-    largest = 0.0
-    for k in range(c.internal_ptr[a], c.internal_ptr[a + 1]):
-        e = c.internal_edges[k]
-        if f.edges[e, 0] == f.edges[e, 1]:
-            largest = largest_entry(f.tail_data, f.tail_offsets[e], f.tail_offsets[e + 1], largest)
-            largest = largest_entry(f.head_data, f.head_offsets[e], f.head_offsets[e + 1], largest)
-    return largest
-
-
-@subkernel
 def scaled_map(data, offsets, e, unit, out, at):
     """Write unit times map e to ``out`` from index ``at``."""
     begin = offsets[e]

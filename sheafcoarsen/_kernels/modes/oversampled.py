@@ -61,22 +61,6 @@ class Responses(NamedTuple):
 
 
 @subkernel
-def find_border(a, f, p, unit, largest, L_T, border):
-    """Write the coordinates of patch a that edges leaving the patch touch; return their number."""
-    begin, N = p.starts[a], p.dims[a]
-    count, at = 0, 0
-    for q in range(begin, begin + p.counts[a]):
-        v = p.members[q]
-        for i in range(f.vertex_dims[v]):
-            full = p.diagonal[f.vertex_offsets[v] + i] * unit * unit
-            if full - L_T[at * N + at].real > BORDER * largest:
-                border[count] = at
-                count += 1
-            at += 1
-    return count
-
-
-@subkernel
 def responses(n, N, target, nb, k, arrays, s):
     """Write the lower triangle of -(I - K K*) G (I - K K*) / scale - c K K* to s.a.
 
@@ -166,8 +150,15 @@ def prepare(a, problems, workspace):
     if info == 0 and k > 0:
         k, info = restriction(k, N, n, eps, basis, other, s)
     if info == 0:
+        nb, at = 0, 0
+        for v in p.members[p.starts[a] : p.starts[a] + p.counts[a]]:
+            for i in range(f.vertex_dims[v]):
+                full = p.diagonal[f.vertex_offsets[v] + i] * unit * unit
+                if full - local[at * N + at].real > BORDER * largest:
+                    border[nb] = at
+                    nb += 1
+                at += 1
         arrays = local, basis, other, workspace.delta, border
-        nb = find_border(a, f, p, unit, largest, local, border)
         scale, info = responses(n, N, wanted, nb, k, arrays, s)
     reset_patch(a, p, t)
     return k, scale, unit, top / unit / unit, info

@@ -9,6 +9,7 @@ from sheafcoarsen._kernels.dense import (
     EPS,
     Workspace,
     fill_random,
+    largest_entry,
     orthonormalize,
     potrf,
     potrs,
@@ -16,7 +17,7 @@ from sheafcoarsen._kernels.dense import (
 )
 from sheafcoarsen._kernels.jit import numba_inlined, subkernel
 from sheafcoarsen._kernels.llvm_intrinsics import put_dot
-from sheafcoarsen._kernels.modes.local import largest_loop_entry, stack
+from sheafcoarsen._kernels.modes.local import stack
 from sheafcoarsen._kernels.modes.patches import PatchIndex
 
 
@@ -58,20 +59,6 @@ def shifted_copy(a, n, shift, out):
         out[i * n + i] += shift
 
 
-@subkernel
-def kernel_by_svd(rows, n, tolerance, loop, delta, basis, s):
-    """Write the basis as ``patch_kernel`` does, from a full singular value decomposition."""
-    for i in range(rows * n):
-        s.a[i] = delta[i]
-    info = singular_rows(rows, n, True, s)
-    norm, rank = max(s.w[0], loop), 0
-    while rank < min(rows, n) and s.w[rank] > tolerance * norm:
-        rank += 1
-    for i in range(rank * n, n * n):
-        basis[i - rank * n] = s.z[i]
-    return n - rank, info
-
-
 @numba_inlined
 def patch_kernel(f, rows, unit, largest, top, eps, workspace):
     """Write an orthonormal basis of ker delta_T as rows; return its dimension, and LAPACK's info.
@@ -86,7 +73,15 @@ def patch_kernel(f, rows, unit, largest, top, eps, workspace):
     matrix, spare, w, z = s.a, s.spare, s.w, s.z
     n = c.dims[patch]
     tolerance = max(rows, n) * eps
-    loop = largest_loop_entry(patch, f, c) * unit
+    loop = 0.0
+    for k in range(c.internal_ptr[patch], c.internal_ptr[patch + 1]):
+        e = c.internal_edges[k]
+        # If the maps of a loop cancel, their difference, which the operator contains, is rounding
+        # relative to their largest entry, and must not count as rank.
+        if f.edges[e, 0] == f.edges[e, 1]:
+            loop = largest_entry(f.tail_data, f.tail_offsets[e], f.tail_offsets[e + 1], loop)
+            loop = largest_entry(f.head_data, f.head_offsets[e], f.head_offsets[e + 1], loop)
+    loop *= unit
     norm = max(math.sqrt(top), loop)
     mu = max(64 * n * EPS * largest, 4 * tolerance * tolerance * norm * norm)
     shifted_copy(a, n, -mu, spare)
@@ -141,7 +136,16 @@ def patch_kernel(f, rows, unit, largest, top, eps, workspace):
         combinations(z, k - dim, k, k, other, n, n, basis)
         orthonormalize(basis[: dim * n].reshape(dim, n), n, 0, dim)
         return dim, info
-    return kernel_by_svd(rows, n, tolerance, loop, delta, basis, s)
+    # the kernel is large compared with n: use a full singular value decomposition
+    for i in range(rows * n):
+        matrix[i] = delta[i]
+    info = singular_rows(rows, n, True, s)
+    norm, rank = max(w[0], loop), 0
+    while rank < min(rows, n) and w[rank] > tolerance * norm:
+        rank += 1
+    for i in range(rank * n, n * n):
+        basis[i - rank * n] = z[i]
+    return n - rank, info
 
 
 @subkernel

@@ -10,7 +10,6 @@ import numpy as np
 
 from sheafcoarsen._kernels.dense import NOT_NEGATIVE, add_gram
 from sheafcoarsen._kernels.jit import borrowing_kernel, llvm_inlined
-from sheafcoarsen._kernels.operators.delta import add_loop_gram
 from sheafcoarsen._kernels.operators.pattern import DIAGONAL
 from sheafcoarsen._kernels.simd import EXACT, ONE, add_adjoint, put, read, zero
 
@@ -105,7 +104,14 @@ def fill(lo, hi, f, blocks, row_starts, bsr, out):
             e = code >> 2
             rows, tail, head = f.edge_dims[e], f.tail_offsets[e], f.head_offsets[e]
             if j == i:
-                add_loop_gram(out, (at, stride), f.tail_data, tail, f.head_data, head, (rows, d))
+                for _ in range(rows):  # add (A - B)* (A - B) for the maps A and B of a loop
+                    for s in range(d):
+                        x = np.conj(f.tail_data[tail + s] - f.head_data[head + s])
+                        for t in range(d):
+                            y = f.tail_data[tail + t] - f.head_data[head + t]
+                            out[at + s * stride + t] += x * y
+                    tail += d
+                    head += d
                 continue
             if code & 1:
                 a, pa, b, pb = f.head_data, head, f.tail_data, tail

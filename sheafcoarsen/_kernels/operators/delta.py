@@ -6,21 +6,7 @@
 import numpy as np
 
 from sheafcoarsen._kernels.dense import triangular_factor
-from sheafcoarsen._kernels.jit import borrowing_kernel, kernel, subkernel
-
-
-@subkernel
-def add_loop_gram(out, to, a, p, b, q, shape):
-    """Add (A - B)* (A - B), for the maps A and B of a loop, to the matrix at ``to``."""
-    at, stride = to
-    rows, d = shape
-    for _ in range(rows):
-        for i in range(d):
-            x = np.conj(a[p + i] - b[q + i])
-            for j in range(d):
-                out[at + i * stride + j] += x * (a[p + j] - b[q + j])
-        p += d
-        q += d
+from sheafcoarsen._kernels.jit import borrowing_kernel, kernel
 
 
 @kernel

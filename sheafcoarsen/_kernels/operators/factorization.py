@@ -136,13 +136,6 @@ def _find(neighbors, start, count, v):
     return -1
 
 
-@subkernel
-def _remove_neighbor(indptr, neighbors, degrees, u, v):
-    """Remove v from the neighbours of u."""
-    degrees[u] -= 1
-    neighbors[_find(neighbors, indptr[u], degrees[u] + 1, v)] = neighbors[indptr[u] + degrees[u]]
-
-
 @kernel
 def order_chains(indptr, neighbors, degrees, order):
     """Eliminate vertices with at most two neighbours repeatedly; write them to ``order``.
@@ -178,8 +171,10 @@ def order_chains(indptr, neighbors, degrees, order):
                 neighbors[_find(neighbors, indptr[b], degrees[b], v)] = a
                 continue
         for k in range(start, start + degree):
-            u = neighbors[k]
-            _remove_neighbor(indptr, neighbors, degrees, u, v)
+            u = neighbors[k]  # the last neighbour of u replaces v
+            at = _find(neighbors, indptr[u], degrees[u], v)
+            degrees[u] -= 1
+            neighbors[at] = neighbors[indptr[u] + degrees[u]]
             if degrees[u] == 2:
                 queue[end] = u
                 end += 1

@@ -1,14 +1,12 @@
 """Kernels of :mod:`sheafcoarsen.partition`.
 
-``links`` builds neighbour lists, on which ``balls`` and ``matching`` compute clusters; ``repair``
-merges and ``splitting`` splits clusters, with ``heap`` as priority queue; ``clusters`` labels
-components.
+``links`` labels components and builds neighbour lists, on which ``balls`` and ``matching`` compute
+clusters; ``repair`` merges and ``splitting`` splits clusters, with ``heap`` as priority queue.
 """
 
 from sheafcoarsen._kernels.partition.balls import grow, refine
-from sheafcoarsen._kernels.partition.clusters import label_components
 from sheafcoarsen._kernels.partition.heap import ITEM, descending_code, heap_pop, heap_push
-from sheafcoarsen._kernels.partition.links import neighbours, strengths
+from sheafcoarsen._kernels.partition.links import label_components, neighbours, strengths
 from sheafcoarsen._kernels.partition.matching import match
 from sheafcoarsen._kernels.partition.repair import apportion, merge, pack
 from sheafcoarsen._kernels.partition.splitting import split

@@ -1,4 +1,4 @@
-"""Strengths of links, lists of neighbours, and sums of links to adjacent clusters."""
+"""Strengths of links, neighbour lists, sums of links to adjacent clusters; components."""
 
 import numpy as np
 
@@ -117,3 +117,30 @@ def best_linked(adjacent, n_adjacent, link_sums, cluster_weights, own, high):
             best = t
             best_fits = fits
     return best
+
+
+@borrowing_kernel
+def label_components(edges, labels):
+    """Number the connected components in the order of their lowest vertices; label each vertex.
+
+    By Rem's algorithm (Dijkstra 1976): until the end, ``labels`` are parents, never above children.
+    """
+    for v in range(labels.size):
+        labels[v] = v
+    for e in range(len(edges)):
+        u, v = edges[e, 0], edges[e, 1]
+        while labels[u] != labels[v]:
+            if labels[u] < labels[v]:
+                u, v = v, u
+            parent = labels[u]
+            labels[u] = labels[v]
+            if u == parent:
+                break
+            u = parent
+    count = 0
+    for v in range(labels.size):  # parents precede their children and are labelled already
+        if labels[v] == v:
+            labels[v] = count
+            count += 1
+        else:
+            labels[v] = labels[labels[v]]

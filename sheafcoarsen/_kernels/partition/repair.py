@@ -15,9 +15,6 @@ from sheafcoarsen._kernels.partition.heap import (
 )
 from sheafcoarsen._kernels.partition.links import add_links, best_linked
 
-PATIENCE = 2.0
-"""Factor by which the merged weight must grow before a waiting cluster is examined again."""
-
 
 @borrowing_kernel
 def merge(links, labels, weight, main, n_clusters, bounds, workspace):
@@ -29,8 +26,8 @@ def merge(links, labels, weight, main, n_clusters, bounds, workspace):
     remaining clusters, above ``n_clusters`` only if each is a connected component.
 
     The lighter of two clusters is relabelled, so that a vertex is relabelled at most log2(total
-    weight) times. A waiting cluster is examined again only after the merged weight has grown by
-    ``PATIENCE``, so that stars take no quadratic time.
+    weight) times. A waiting cluster is examined again only after the merged weight has doubled,
+    so that stars take no quadratic time.
     """
     n, count, total, none = labels.size, weight.size, 0, np.int64(0)
     (low, high), (next_vertex, first, adjacent, link_sums, heap, priority) = bounds, workspace
@@ -75,7 +72,7 @@ def merge(links, labels, weight, main, n_clusters, bounds, workspace):
         if best < 0:
             continue
         result = weight[a] + weight[best]
-        if result > high and result > PATIENCE * priority[a]:
+        if result > high and result > 2.0 * priority[a]:
             priority[a] = result
             code = (np.int64(main[a]) << 62) | ascending_code(priority[a] / total, a)
             size = heap_push(heap, size, code)

@@ -1,29 +1,27 @@
 """Kernels of :mod:`sheafcoarsen.sections`.
 
-``layout`` defines NamedTuples of arrays; ``equilibration``, ``elimination`` and ``reduction``
-compute one level of exact coarsening, ``lifting`` lifts sections to the finer level. ``forests``
-computes the sections of forests.
+``equilibration``, ``elimination`` and ``reduction`` compute one level of exact coarsening,
+``lifting`` lifts sections to the finer level. ``forests`` computes the sections of forests.
 """
 
-from sheafcoarsen._kernels.sections.elimination import STACKED_ROWS, count_kept
+from sheafcoarsen._kernels.sections.elimination import (
+    STACKED_ROWS,
+    ClusterWorkspace,
+    Ragged,
+    count_kept,
+)
 from sheafcoarsen._kernels.sections.equilibration import (
+    HalfEdges,
+    StalkBases,
     find_vertex_bases,
     scale_edges,
 )
 from sheafcoarsen._kernels.sections.forests import join_subtrees, split_subtrees
-from sheafcoarsen._kernels.sections.layout import (
-    ClusterWorkspace,
-    Cut,
-    HalfEdges,
-    Kept,
-    Ragged,
-    StalkBases,
-)
 from sheafcoarsen._kernels.sections.lifting import (
     orthonormalize_columns,
     write_stalk_metrics,
 )
-from sheafcoarsen._kernels.sections.reduction import ZERO_ROUNDING, reduce_clusters
+from sheafcoarsen._kernels.sections.reduction import ZERO_ROUNDING, Cut, Kept, reduce_clusters
 
 __all__ = [
     "STACKED_ROWS",

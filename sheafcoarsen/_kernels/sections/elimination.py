@@ -1,10 +1,11 @@
 """The space of small singular values of delta_a, by elimination with pivoting."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
-from sheafcoarsen._kernels.dense import pstrf, triangular_factor
+from sheafcoarsen._kernels.dense import Workspace, pstrf, triangular_factor
 from sheafcoarsen._kernels.jit import kernel, llvm_inlined, subkernel
 from sheafcoarsen._kernels.modes import assemble
 
@@ -12,20 +13,34 @@ STACKED_ROWS = 64
 """Minimum number of rows added between two factorizations of an incremental QR."""
 
 
+class Ragged(NamedTuple):
+    """Dense row-major blocks; that of item a begins at ``data[starts[a]]``."""
+
+    starts: np.ndarray
+    data: np.ndarray
+
+
+class ClusterWorkspace(NamedTuple):
+    """Workspace for clusters of dimension n with k retained columns; private to a thread."""
+
+    lapack: Workspace  # for matrices n x n
+    stack: np.ndarray  # rows of an incremental QR
+    column: np.ndarray  # for its reflections, as ``row``
+    row: np.ndarray
+    factor: np.ndarray  # (k, k)
+    t: np.ndarray  # (n, k)
+    z: np.ndarray  # (n, k)
+
+
 @llvm_inlined
-def stack_height(k):
-    """Return the number of rows, of k entries each, at which a stack is factored.
+def next_row(stack, filled, k, column, row):
+    """Factor the stacked rows if the stack is full; return the index of the next row.
 
-    It depends on k only: the largest k of a range would depend on the number of threads.
+    The height of a full stack depends on k only: the largest k of a range would depend on the
+    number of threads.
     """
-    return k + max(k, STACKED_ROWS)
-
-
-@subkernel
-def next_row(workspace, filled, k):
-    """Factor the stacked rows if the stack is full; return the index of the next row."""
-    if filled == stack_height(k):
-        triangular_factor(workspace.stack, filled, k, workspace.column, workspace.row)
+    if filled == k + max(k, STACKED_ROWS):
+        triangular_factor(stack, filled, k, column, row)
         filled = min(filled, k)
     return filled
 
@@ -157,10 +172,26 @@ def put_edge_row(e, q, f, local, z, k, out, to):
 
 
 @subkernel
-def put_normal_product(a, f, c, k, workspace):
-    """Write delta_a* delta_a Z to ``workspace.t``; forming L_a would lose small singular values."""
-    local, z, t, row = c.local_offsets, workspace.z, workspace.t, workspace.row
-    for i in range(c.dims[a] * k):
+def fill_kept_space(a, r, f, c, k, workspace):
+    """Write a basis of {x : delta_I* delta_a x = 0}, orthonormal up to eps / g, to workspace.z.
+
+    I are the r eliminated coordinates, J the k others; the space contains ker delta_a. After x_I =
+    -L_II^{-1} L_IJ x_J, one step of iterative refinement with products of delta_a reduces the error
+    from eps / g^2 to eps / g, where g is the smallest singular value of delta_I.
+    """
+    lapack, z, t, row = workspace.lapack, workspace.z, workspace.t, workspace.row
+    factor, order, local = lapack.a, lapack.iwork, c.local_offsets
+    n = c.dims[a]
+    for i in range(r):
+        x = (order[i] - 1) * k
+        for j in range(k):
+            z[x + j] = -np.conj(factor[(r + j) * n + i])
+    for j in range(k):
+        x = (order[r + j] - 1) * k
+        for i in range(k):
+            z[x + i] = 1 if i == j else 0
+    solve_adjoint(r, n, lapack, z, k)
+    for i in range(n * k):  # T = delta_a* (delta_a Z): L_a Z would lose small singular values
         t[i] = 0
     for p in range(c.internal_ptr[a], c.internal_ptr[a + 1]):
         e = c.internal_edges[p]
@@ -176,29 +207,6 @@ def put_normal_product(a, f, c, k, workspace):
                 g, x = np.conj(f.head_data[f.head_offsets[e] + q * dv + i]), (local[v] + i) * k
                 for j in range(k):
                     t[x + j] -= g * row[j]
-
-
-@subkernel
-def fill_kept_space(a, r, f, c, k, workspace):
-    """Write a basis of {x : delta_I* delta_a x = 0}, orthonormal up to eps / g, to workspace.z.
-
-    I are the r eliminated coordinates, J the k others; the space contains ker delta_a. After x_I =
-    -L_II^{-1} L_IJ x_J, one step of iterative refinement with products of delta_a reduces the error
-    from eps / g^2 to eps / g, where g is the smallest singular value of delta_I.
-    """
-    lapack, z, t = workspace.lapack, workspace.z, workspace.t
-    factor, order = lapack.a, lapack.iwork
-    n = c.dims[a]
-    for i in range(r):
-        x = (order[i] - 1) * k
-        for j in range(k):
-            z[x + j] = -np.conj(factor[(r + j) * n + i])
-    for j in range(k):
-        x = (order[r + j] - 1) * k
-        for i in range(k):
-            z[x + i] = 1 if i == j else 0
-    solve_adjoint(r, n, lapack, z, k)
-    put_normal_product(a, f, c, k, workspace)
     solve_factored(r, n, lapack, t, k)
     for i in range(r):
         x = (order[i] - 1) * k

@@ -1,6 +1,9 @@
 """Equilibration: edges scaled to norm 1, and stalk bases in which the maps are isometries."""
 
 import math
+from typing import NamedTuple
+
+import numpy as np
 
 from sheafcoarsen._kernels.dense import (
     inverse_of_triangular,
@@ -8,8 +11,25 @@ from sheafcoarsen._kernels.dense import (
     singular_rows,
     triangular_factor,
 )
-from sheafcoarsen._kernels.jit import kernel
-from sheafcoarsen._kernels.sections.elimination import stack_height
+from sheafcoarsen._kernels.jit import borrowing_kernel, kernel
+from sheafcoarsen._kernels.sections.elimination import next_row
+
+
+class HalfEdges(NamedTuple):
+    """Half-edges 2 e + end, grouped by vertex or by cluster."""
+
+    starts: np.ndarray
+    halves: np.ndarray
+
+
+class StalkBases(NamedTuple):
+    """Bases of the stalks, blocks d_v x d_v at ``starts``; see ``find_vertex_bases``."""
+
+    starts: np.ndarray
+    ranks: np.ndarray  # number of nonzero columns of W
+    W: np.ndarray
+    V: np.ndarray
+    sizes: np.ndarray  # squared Frobenius norms of the maps at vertices
 
 
 @kernel
@@ -53,38 +73,7 @@ def scale_edges(lo, hi, f, tail, head):
                 head[b + i] = 0
 
 
-@kernel
-def stack_maps(v, f, incident, workspace):
-    """Write the triangular factor of the maps at vertex v to ``workspace.stack``.
-
-    Returns its number of rows, its squared Frobenius norm, and that of the maps, in which each loop
-    counts as 1, the squared norm before the subtraction.
-    """
-    stack, column, row = workspace.stack, workspace.column, workspace.row
-    d, filled, square, loops, differences = f.vertex_dims[v], 0, 0.0, 0, 0.0
-    for k in range(incident.starts[v], incident.starts[v + 1]):
-        e, end = incident.halves[k] >> 1, incident.halves[k] & 1
-        data = f.tail_data if end == 0 else f.head_data
-        begin = f.tail_offsets[e] if end == 0 else f.head_offsets[e]
-        is_loop = f.edges[e, 0] == f.edges[e, 1]
-        loops += is_loop
-        for q in range(f.edge_dims[e]):
-            if filled == stack_height(d):
-                triangular_factor(stack, filled, d, column, row)
-                filled = min(filled, d)
-            for i in range(d):
-                x = data[begin + q * d + i]
-                stack[filled * d + i] = x
-                if is_loop:
-                    differences += float(abs(x)) ** 2
-                else:
-                    square += float(abs(x)) ** 2
-            filled += 1
-    triangular_factor(stack, filled, d, column, row)
-    return min(filled, d), square + differences, square + loops
-
-
-@kernel
+@borrowing_kernel
 def find_vertex_bases(lo, hi, f, incident, eps, workspace, bases):
     """Compute bases W_v in which the stacked maps at v are an isometry, for vertices lo .. hi.
 
@@ -93,19 +82,40 @@ def find_vertex_bases(lo, hi, f, incident, eps, workspace, bases):
     maps at v. Returns -1, or the first vertex for which LAPACK failed.
     """
     lapack, stack = workspace.lapack, workspace.stack
+    column, row = workspace.column, workspace.row
     starts, ranks, W, V, sizes = bases.starts, bases.ranks, bases.W, bases.V, bases.sizes
     # Maximum condition number at which a vertex's triangular factor is inverted directly
     regular = 1e4
     for v in range(lo, hi):
         d, at = f.vertex_dims[v], starts[v]
-        filled, square, given = stack_maps(v, f, incident, workspace)
-        ranks[v], sizes[v] = d, given
+        filled, square, loops, differences = 0, 0.0, 0, 0.0
+        for k in range(incident.starts[v], incident.starts[v + 1]):
+            e, end = incident.halves[k] >> 1, incident.halves[k] & 1
+            data = f.tail_data if end == 0 else f.head_data
+            begin = f.tail_offsets[e] if end == 0 else f.head_offsets[e]
+            is_loop = f.edges[e, 0] == f.edges[e, 1]
+            loops += is_loop
+            for q in range(f.edge_dims[e]):
+                filled = next_row(stack, filled, d, column, row)
+                for i in range(d):
+                    x = data[begin + q * d + i]
+                    stack[filled * d + i] = x
+                    if is_loop:
+                        differences += float(abs(x)) ** 2
+                    else:
+                        square += float(abs(x)) ** 2
+                filled += 1
+        triangular_factor(stack, filled, d, column, row)
+        filled = min(filled, d)
+        # the maps of a loop have norm 1 before the subtraction
+        ranks[v], sizes[v] = d, square + loops
         for i in range(d * d):
             V[at + i] = 0
         for i in range(d):
             V[at + i * d + i] = 1
-        zero = 10 * d * eps * math.sqrt(given)
-        large = math.sqrt(square) > regular * zero  # else all maps may be rounding errors of loops
+        zero = 10 * d * eps * math.sqrt(sizes[v])
+        # otherwise all maps may be rounding errors of loops
+        large = math.sqrt(square + differences) > regular * zero
         if large and filled == d and inverse_of_triangular(stack, d, W[at:]) < regular:
             continue
         for i in range(filled * d):

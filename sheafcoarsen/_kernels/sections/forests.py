@@ -28,16 +28,6 @@ def two_to(power):
     return math.ldexp(1.0, int(power))
 
 
-@llvm_inlined
-def ratio(low, high):
-    """Return 2^(low - high), or 0 if it is too small; low - high must not be large."""
-    if low == high:
-        return 1.0
-    # Maximum exponent of a power of two that is replaced by zero, near double-precision underflow
-    lowest = -1070
-    return two_to(low - high) if low - high > lowest else 0.0
-
-
 @subkernel
 def normalize_row(rows, powers, i, width):
     """Scale a row by a power of two so that its largest entry is near 1."""
@@ -70,7 +60,8 @@ def pivot(rows, powers, k, size, done, weights):
     if highest == NONE:
         return row, column
     for i in range(k, height):
-        weights[i] = ratio(powers[i], highest)
+        # powers of two near the underflow of double precision are replaced by zero
+        weights[i] = two_to(powers[i] - highest) if powers[i] - highest > -1070 else 0.0
     for j in range(width):
         total = -1.0 if done[j] else 0.0
         for i in range(k, height):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sheafcoarsen._kernels.jit import kernel, subkernel
+from sheafcoarsen._kernels.jit import kernel
 from sheafcoarsen._kernels.sections.elimination import orthonormalize
 
 
@@ -21,28 +21,6 @@ def write_stalk_metrics(vertex_dims, bases, out):
                 data[to[v] + i * r + j] = x
 
 
-@subkernel
-def put_in_metric(a, f, c, metric, columns, workspace):
-    """Write the factors of the metric times the columns (P, R) of cluster a to workspace.z."""
-    (starts, factors), (P, R), z = metric, columns, workspace.z
-    p, r = P.ranks[a], R.ranks[a]
-    k = p + r
-    for q in range(c.member_ptr[a], c.member_ptr[a + 1]):
-        v = c.members[q]
-        d = f.vertex_dims[v]
-        for i in range(d):
-            x = (c.local_offsets[v] + i) * k
-            for j in range(k):
-                z[x + j] = 0
-            for h in range(d):
-                g = factors[starts[v] + i * d + h]
-                row = f.vertex_offsets[v] + h
-                for j in range(p):
-                    z[x + j] += g * P.data[P.indptr[row] + j]
-                for j in range(r):
-                    z[x + p + j] += g * R.data[R.indptr[row] + j]
-
-
 @kernel
 def orthonormalize_columns(lo, hi, f, c, metrics, columns, workspace):
     """Orthonormalize [P_a | R_a] of clusters lo .. hi in the metrics of the stalks, in place.
@@ -58,7 +36,19 @@ def orthonormalize_columns(lo, hi, f, c, metrics, columns, workspace):
         k = r + p
         if k == 0:
             continue
-        put_in_metric(a, f, c, metric, columns, workspace)
+        for q in range(c.member_ptr[a], c.member_ptr[a + 1]):
+            v = c.members[q]
+            d = f.vertex_dims[v]
+            for i in range(d):
+                first = (c.local_offsets[v] + i) * k
+                for j in range(k):
+                    z[first + j] = 0
+                for h in range(d):
+                    g, row = metric.data[metric.starts[v] + i * d + h], f.vertex_offsets[v] + h
+                    for j in range(p):
+                        z[first + j] += g * P.data[P.indptr[row] + j]
+                    for j in range(r):
+                        z[first + p + j] += g * R.data[R.indptr[row] + j]
         orthonormalize(z, n, k, workspace)
         for i in range(k * k):
             factor[i] = stack[i]

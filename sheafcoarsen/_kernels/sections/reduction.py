@@ -1,16 +1,18 @@
 """One level of exact coarsening: retained columns, sections and loops of each cluster.
 
-``f`` is a ``SheafArrays``, ``c`` a ``Clusters``; the other tuples are those of ``layout``. Small
-dense matrices are row-major in flat arrays, upper triangular factors square.
+``f`` is a ``SheafArrays``, ``c`` a ``Clusters``. Small dense matrices are row-major in flat arrays,
+upper triangular factors square.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from sheafcoarsen._kernels.dense import EPS, singular_rows, triangular_factor
 from sheafcoarsen._kernels.jit import kernel, subkernel
 from sheafcoarsen._kernels.sections.elimination import (
+    Ragged,
     factor_with_pivots,
     fill_kept_space,
     next_row,
@@ -26,42 +28,23 @@ Here g is the minimum of 1 and the smallest eliminated singular value.
 """
 
 
-@subkernel
-def stack_internal(a, f, c, k, workspace):
-    """Write the triangular factor of delta_a Z to ``workspace.stack``; return its row count."""
-    local, stack, z = c.local_offsets, workspace.stack, workspace.z
-    filled = 0
-    for p in range(c.internal_ptr[a], c.internal_ptr[a + 1]):
-        e = c.internal_edges[p]
-        for q in range(f.edge_dims[e]):
-            filled = next_row(workspace, filled, k)
-            put_edge_row(e, q, f, local, z, k, stack, filled * k)
-            filled += 1
-    triangular_factor(stack, filled, k, workspace.column, workspace.row)
-    return min(filled, k)
+class Cut(NamedTuple):
+    """Singular value down to which coordinates are eliminated, and the rounding of the maps."""
+
+    keep: float
+    eps: float
 
 
-@subkernel
-def stack_crossing(a, f, c, crossing, filled, k, workspace):
-    """Update the factor in the stack by crossing half-edges' maps times Z; return its row count."""
-    local, stack, z, halves = c.local_offsets, workspace.stack, workspace.z, crossing.halves
-    for p in range(crossing.starts[a], crossing.starts[a + 1]):
-        e, end = halves[p] >> 1, halves[p] & 1
-        v = f.edges[e, end]
-        d = f.vertex_dims[v]
-        data = f.tail_data if end == 0 else f.head_data
-        begin = f.tail_offsets[e] if end == 0 else f.head_offsets[e]
-        for q in range(f.edge_dims[e]):
-            filled = next_row(workspace, filled, k)
-            for j in range(k):
-                stack[filled * k + j] = 0
-            for i in range(d):
-                g, x = data[begin + q * d + i], (local[v] + i) * k
-                for j in range(k):
-                    stack[filled * k + j] += g * z[x + j]
-            filled += 1
-    triangular_factor(stack, filled, k, workspace.column, workspace.row)
-    return min(filled, k)
+class Kept(NamedTuple):
+    """Output of ``reduce_clusters`` for all clusters of a level."""
+
+    widths: np.ndarray  # (K,) number of retained columns
+    n_sections: np.ndarray  # (K,) number of sections among them, the last ones
+    columns: Ragged  # (N_a, widths[a])
+    loops: Ragged  # (loop_rows[a], widths[a] - n_sections[a]) at the start of their blocks
+    loop_rows: np.ndarray
+    dropped: np.ndarray  # (K,) smallest eliminated singular value
+    zeros: np.ndarray  # (K,) largest singular value that counts as zero
 
 
 @subkernel
@@ -103,6 +86,7 @@ def reduce_clusters(lo, hi, f, c, crossing, cut, workspace, kept):
     """
     keep, eps = cut
     lapack, stack, factor = workspace.lapack, workspace.stack, workspace.factor
+    z, column, row, local = workspace.z, workspace.column, workspace.row, c.local_offsets
     widths, n_sections, loop_rows = kept.widths, kept.n_sections, kept.loop_rows
     dropped, zeros = kept.dropped, kept.zeros
     for a in range(lo, hi):
@@ -113,7 +97,15 @@ def reduce_clusters(lo, hi, f, c, crossing, cut, workspace, kept):
         r = factor_with_pivots(a, f, c, keep, lapack)
         dropped[a] = smallest_eliminated(r, n, lapack, workspace.t)
         fill_kept_space(a, r, f, c, k, workspace)
-        rows = stack_internal(a, f, c, k, workspace)
+        filled = 0  # the triangular factor of delta_a Z
+        for p in range(c.internal_ptr[a], c.internal_ptr[a + 1]):
+            e = c.internal_edges[p]
+            for q in range(f.edge_dims[e]):
+                filled = next_row(stack, filled, k, column, row)
+                put_edge_row(e, q, f, local, z, k, stack, filled * k)
+                filled += 1
+        triangular_factor(stack, filled, k, column, row)
+        rows = min(filled, k)
         square = 0.0
         for i in range(rows * k):
             factor[i] = stack[i]
@@ -121,7 +113,24 @@ def reduce_clusters(lo, hi, f, c, crossing, cut, workspace, kept):
         zero = ZERO_ROUNDING * max(eps, n * EPS)  # for single-precision maps, eps is the larger
         if math.sqrt(square) <= zero:
             rows = 0
-        filled = stack_crossing(a, f, c, crossing, rows, k, workspace)
+        filled = rows  # updated by the maps of crossing half-edges times Z
+        for p in range(crossing.starts[a], crossing.starts[a + 1]):
+            e, end = crossing.halves[p] >> 1, crossing.halves[p] & 1
+            v = f.edges[e, end]
+            d = f.vertex_dims[v]
+            data = f.tail_data if end == 0 else f.head_data
+            begin = f.tail_offsets[e] if end == 0 else f.head_offsets[e]
+            for q in range(f.edge_dims[e]):
+                filled = next_row(stack, filled, k, column, row)
+                for j in range(k):
+                    stack[filled * k + j] = 0
+                for i in range(d):
+                    g, x = data[begin + q * d + i], (local[v] + i) * k
+                    for j in range(k):
+                        stack[filled * k + j] += g * z[x + j]
+                filled += 1
+        triangular_factor(stack, filled, k, column, row)
+        filled = min(filled, k)
         for i in range(filled * k):
             lapack.a[i] = stack[i]
         if singular_rows(filled, k, True, lapack) != 0:

@@ -1,4 +1,4 @@
-"""The record of an elimination, and forward and backward substitution with it."""
+"""The record of an elimination, substitution with it, and the prolongation."""
 
 from typing import NamedTuple
 
@@ -25,6 +25,14 @@ class Record(NamedTuple):
     inverses: np.ndarray  # W, d_v x d_v
     counters: np.ndarray  # (5,) used lengths of the arrays, and FREE
     unit: float  # the input maps are ``unit`` times the rows in the pool
+
+
+class Anchors(NamedTuple):
+    """Ascending indices of the kept vertices on which each vertex depends; itself if it is kept."""
+
+    starts: np.ndarray  # (n,) offsets of the anchors
+    counts: np.ndarray  # (n,) number of anchors
+    kept: np.ndarray  # anchors of all vertices
 
 
 @borrowing_kernel
@@ -81,3 +89,68 @@ def extend_backward(record, dims, offsets, x, b):
                     value += np.conj(inverses[k + a * d]) * b[first + a, j]
                 for a in range(d):
                     x[first + a, j] += inverses[k + a * d] * value
+
+
+@borrowing_kernel
+def find_anchors(record, kept_vertices, anchors):
+    """Fill the anchors; return whether ``anchors.kept`` is large enough."""
+    steps, neighbors = record.starts, record.neighbors
+    starts, counts, kept = anchors
+    at = kept_vertices.size
+    for k in range(at):
+        v = kept_vertices[k]
+        starts[v], counts[v], kept[k] = k, 1, k
+    for step in range(record.vertices.size - 1, -1, -1):
+        v, count = record.vertices[step], 0
+        for p in range(steps[step], steps[step + 1]):
+            u = neighbors[p]
+            if at + count + counts[u] > kept.size:
+                return False
+            for i in range(starts[u], starts[u] + counts[u]):
+                to = at + count  # insert kept[i] in ascending order, if it is missing
+                while to > at and kept[to - 1] > kept[i]:
+                    to -= 1
+                if to > at and kept[to - 1] == kept[i]:
+                    continue
+                for j in range(at + count, to, -1):
+                    kept[j] = kept[j - 1]
+                kept[to] = kept[i]
+                count += 1
+        starts[v], counts[v] = at, count
+        at += count
+    return True
+
+
+@borrowing_kernel
+def put_prolongation(record, anchors, dims, sizes, widths, begins, data):
+    """Write the rows of the eliminated vertices, which must be zero; those of v are at begins[v].
+
+    Those of kept vertices, unit matrices, must be written before. ``sizes`` are the dimensions of
+    all anchors, and ``widths[v]`` the sum of those of v.
+    """
+    vertices, steps, neighbors = record.vertices, record.starts, record.neighbors
+    blocks = record.blocks
+    starts, counts, kept = anchors
+    at = blocks.size
+    for step in range(vertices.size - 1, -1, -1):
+        v = vertices[step]
+        d, width, column = dims[v], 0, 0
+        for p in range(steps[step], steps[step + 1]):
+            width += dims[neighbors[p]]
+        at -= d * width
+        for p in range(steps[step], steps[step + 1]):
+            u = neighbors[p]
+            shift, anchor, done = 0, starts[v], 0
+            for i in range(starts[u], starts[u] + counts[u]):
+                while kept[anchor] != kept[i]:
+                    shift += sizes[anchor]
+                    anchor += 1
+                for a in range(d):
+                    to = begins[v] + a * widths[v] + shift
+                    for b in range(dims[u]):
+                        x = blocks[at + a * width + column + b]
+                        source = begins[u] + b * widths[u] + done
+                        for j in range(sizes[i]):
+                            data[to + j] += x * data[source + j]
+                done += sizes[i]
+            column += dims[u]

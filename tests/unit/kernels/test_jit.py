@@ -4,16 +4,15 @@ import importlib
 
 import pytest
 
-from sheafcoarsen._kernels import cache_key
-from sheafcoarsen._kernels.jit import JIT_IS_OFF
+from sheafcoarsen._kernels import jit
 
-SOURCES = cache_key.read_sources()
+SOURCES = jit.read_sources()
 
 
 @pytest.mark.parametrize("module", sorted(SOURCES))
 def test_changing_a_module_changes_the_digest(module):
     changed = SOURCES | {module: SOURCES[module] + "\nANOTHER = 1\n"}
-    assert cache_key.digest_of(changed) != cache_key.fingerprint()
+    assert jit.digest_of(changed) != jit.fingerprint()
 
 
 def test_moving_a_module_changes_the_digest():
@@ -21,16 +20,16 @@ def test_moving_a_module_changes_the_digest():
     old = "sheafcoarsen._kernels.arrays"
     moved = {name + "s" * (name == old): SOURCES[name] for name in SOURCES}
     assert set(moved) != set(SOURCES)
-    assert cache_key.digest_of(moved) != cache_key.fingerprint()
+    assert jit.digest_of(moved) != jit.fingerprint()
 
 
-@pytest.mark.skipif(JIT_IS_OFF, reason="nothing is compiled")
+@pytest.mark.skipif(jit.JIT_IS_OFF, reason="nothing is compiled")
 def test_cache_files_are_named_after_the_digest():
     kernels = 0
     for module in SOURCES:
         for kernel in vars(importlib.import_module(module)).values():
             options = getattr(kernel, "targetoptions", {"inline": True})
             if not options.get("forceinline") and not options.get("inline"):
-                assert kernel.py_func.__qualname__.endswith("-" + cache_key.fingerprint())
+                assert kernel.py_func.__qualname__.endswith("-" + jit.fingerprint())
                 kernels += 1
     assert kernels > 50
