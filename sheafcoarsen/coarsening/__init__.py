@@ -51,6 +51,7 @@ from sheafcoarsen.coarsening.realization import (
     SERIAL_BELOW,
     check_pattern,
     coarse_labels,
+    loop_norms,
     realize,
 )
 
@@ -69,6 +70,7 @@ __all__ = [
     "growth_of",
     "isometry_errors",
     "ledger_over",
+    "loop_norms",
     "realize",
     "realized",
     "refresh_coarsening",

@@ -4,7 +4,6 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from sheafcoarsen._kernels import coarsening as kernels
 from sheafcoarsen._kernels.dense import workspace
@@ -151,7 +150,7 @@ def spectral_loops(modes: LocalModes, least: np.ndarray) -> kernels.Loops:
     dtype = modes.prolongation.dtype
     levels = np.maximum(
         zero_energy(clusters.dims, dtype, modes.operator_norms),
-        _cancelled(modes.sheaf, clusters, dtype) ** 2,
+        zero_level(clusters.dims, eps_of(dtype), loop_norms(modes.sheaf, clusters)) ** 2,
     )
     cluster = np.repeat(np.arange(len(ranks)), ranks)
     positive = modes.scores > levels[cluster]
@@ -168,10 +167,10 @@ def spectral_loops(modes: LocalModes, least: np.ndarray) -> kernels.Loops:
     return kernels.Loops(rows, starts, factors)
 
 
-def _cancelled(sheaf: CellularSheaf, clusters: Clusters, dtype: npt.DTypeLike) -> np.ndarray:
-    """Return the norms up to which differences of the maps of loops are rounding, shape (K,).
+def loop_norms(sheaf: CellularSheaf, clusters: Clusters) -> np.ndarray:
+    """Return the largest norm of a map of a loop in each cluster, shape (K,).
 
-    They exceed the norm of L_a if the maps of all loops cancel and there is no other edge.
+    Where both maps of a loop cancel, delta_a contains rounding errors of this norm.
     """
     loops, norms = np.flatnonzero(np.equal(*sheaf.edges.T)), np.zeros(clusters.n_clusters)
     maps = (sheaf.tail_data, sheaf.tail_offsets), (sheaf.head_data, sheaf.head_offsets)
@@ -180,7 +179,7 @@ def _cancelled(sheaf: CellularSheaf, clusters: Clusters, dtype: npt.DTypeLike) -
         entries = np.abs(data[ranges(starts[loops], lengths)])
         norm = scaled_norms(entries, np.repeat(np.arange(len(loops)), lengths), len(loops))
         np.maximum.at(norms, clusters.labels[sheaf.edges[loops, 0]], norm)
-    return zero_level(clusters.dims, eps_of(dtype), norms)
+    return norms
 
 
 def factored_loops(R: Prolongation, least: np.ndarray) -> kernels.Loops:
@@ -218,8 +217,8 @@ def factored_loops(R: Prolongation, least: np.ndarray) -> kernels.Loops:
     kernels.internal_traces(f, clusters, energy.map_units, traces)
     np.maximum.at(sizes, clusters.labels, traces)
     rounding = zero_energy(np.maximum(dims, ranks).clip(min=1), dtype, 1.0)
-    cancelled = (_cancelled(sheaf, clusters, dtype) * energy.map_units) ** 2 / rounding
-    zero = rounding, np.maximum(sizes, cancelled) * energy.columns
+    cancelled = zero_level(dims, eps_of(dtype), loop_norms(sheaf, clusters) * energy.map_units)
+    zero = rounding, np.maximum(sizes, cancelled**2 / rounding) * energy.columns
     rows = np.zeros(K, np.int64)
 
     def factor(lo: int, hi: int) -> Any:

@@ -262,7 +262,7 @@ def palette(count: int) -> np.ndarray:
 
     if count <= len(PALETTE):
         return to_rgba_array(PALETTE)[:count]
-    shades = [(hue / 24, lightness) for lightness in (0.72, 0.38, 0.55) for hue in range(24)]
+    shades = [(hue / 96, lightness) for lightness in (0.72, 0.38, 0.55) for hue in range(96)]
     others = to_rgba_array([colorsys.hls_to_rgb(*shade, 0.65) for shade in shades])
     chosen = to_rgba_array(PALETTE)
     while len(chosen) < count:

@@ -21,9 +21,16 @@ from sheafcoarsen._support import (
     residual_ratio,
     scaled_norms,
 )
-from sheafcoarsen.coarsening import Coarsening, EnergyLedger, energy_ledger, isometry_errors
+from sheafcoarsen.coarsening import (
+    Coarsening,
+    EnergyLedger,
+    energy_ledger,
+    isometry_errors,
+    loop_norms,
+)
 from sheafcoarsen.modes import LocalModes, Oversampled
 from sheafcoarsen.operators import coboundary, laplacian
+from sheafcoarsen.partition import clusters_of
 from sheafcoarsen.verification.cluster_batches import Piece, Pieces, renumbered
 from sheafcoarsen.verification.dense import eigenvalue_errors
 from sheafcoarsen.verification.normalization import Degrees, normalization_residuals
@@ -54,6 +61,8 @@ class Evidence:
             np.int64
         )
         self.n = np.maximum(self.dims, C.ranks)
+        # where maps of loops cancel, rounding errors are relative to the maps
+        self.loop_norms = loop_norms(C.fine, clusters_of(C.fine, C.partition))
         self.double = np.result_type(C.fine.dtype, C.prolongation.dtype, np.float64)
         self.pieces = Pieces(C)
         # keys a K + b, ascending, of pairs of clusters a < b joined by a fine or a coarse edge
@@ -115,9 +124,11 @@ class Evidence:
         self.R_norms[here] = norms_by(R, rows, None, k)
         self.isometry_errors[here] = isometry_errors(R, self.C.ranks[here])
         every = np.concatenate([rows, np.full(len(piece.coordinates) - len(rows), -1)])
-        self.principal_norms[here] = norms_by(L, rows, every, k)
+        loops = self.loop_norms[here]
+        rounding = self.n[here] * self.eps * loops**2
+        self.principal_norms[here] = norms_by(L, rows, every, k) + rounding
         inside = np.repeat(piece.internal_cluster, piece.sheaf.edge_dims[piece.internal])
-        self.internal_delta_norms[here] = norms_by(internal, inside, None, k)
+        self.internal_delta_norms[here] = norms_by(internal, inside, None, k) + loops
         self.internal_row_errors[here] = norms_by(internal_R, inside, None, k)
         differences = (internal @ self.probes[piece.coordinates]).T
         energies = [scaled_norms(np.abs(y), inside, k) for y in differences]

@@ -13,7 +13,6 @@ from matplotlib.figure import Figure
 import sheafcoarsen as sc
 from sheafcoarsen import plot
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
-from sheafcoarsen.plot.axes import palette
 from sheafcoarsen.plot.positions import places_of
 from tests.support.helpers import assert_residual, ties_allowed
 from tests.support.strategies import sheaves_with_partitions
@@ -323,14 +322,6 @@ def test_all_colours_are_used_about_equally_often(ax):
     few = plot.partition(sc.coarsen(F, sc.select(F, 8), 1), ax=Figure().add_subplot())
     colors = collections(few.child_axes[1])["vertices"].get_facecolors()
     assert len({tuple(color) for color in colors}) == 8
-
-
-def test_all_colours_differ_at_first_sight():
-    """Up to 20 of them, by an eighth of the distance between black and white or more."""
-    colors = palette(20)
-    np.testing.assert_array_equal(colors[:9], palette(9))
-    distances = np.linalg.norm(colors[:, None] - colors, axis=2)
-    assert distances[~np.eye(20, dtype=bool)].min() > np.sqrt(3) / 8
 
 
 @pytest.mark.parametrize("flip", [False, True])
