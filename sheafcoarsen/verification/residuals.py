@@ -63,6 +63,7 @@ class Evidence:
         self.n = np.maximum(self.dims, C.ranks)
         # where maps of loops cancel, rounding errors are relative to the maps
         self.loop_norms = loop_norms(C.fine, clusters_of(C.fine, C.partition))
+        self.loop_energies = self.n * self.eps * self.loop_norms**2
         self.double = np.result_type(C.fine.dtype, C.prolongation.dtype, np.float64)
         self.pieces = Pieces(C)
         # keys a K + b, ascending, of pairs of clusters a < b joined by a fine or a coarse edge
@@ -124,11 +125,10 @@ class Evidence:
         self.R_norms[here] = norms_by(R, rows, None, k)
         self.isometry_errors[here] = isometry_errors(R, self.C.ranks[here])
         every = np.concatenate([rows, np.full(len(piece.coordinates) - len(rows), -1)])
-        loops = self.loop_norms[here]
-        rounding = self.n[here] * self.eps * loops**2
-        self.principal_norms[here] = norms_by(L, rows, every, k) + rounding
+        self.principal_norms[here] = norms_by(L, rows, every, k) + self.loop_energies[here]
         inside = np.repeat(piece.internal_cluster, piece.sheaf.edge_dims[piece.internal])
-        self.internal_delta_norms[here] = norms_by(internal, inside, None, k) + loops
+        own = norms_by(internal, inside, None, k)
+        self.internal_delta_norms[here] = own + self.loop_norms[here]
         self.internal_row_errors[here] = norms_by(internal_R, inside, None, k)
         differences = (internal @ self.probes[piece.coordinates]).T
         energies = [scaled_norms(np.abs(y), inside, k) for y in differences]
@@ -249,7 +249,7 @@ class Evidence:
             return
         internal = modes.operator.spectral
         operator = piece.internal_laplacian() if internal else piece.principal_laplacian()
-        self.mode_norms[here] = norms_by(operator, rows, rows, k)
+        self.mode_norms[here] = norms_by(operator, rows, rows, k) + self.loop_energies[here]
         lo, hi = C.sheaf.vertex_offsets[[piece.lo, piece.hi]]
         scores = diags_array(self.scores[lo:hi], shape=(hi - lo, hi - lo))
         residual = operator @ own_R - own_R @ scores

@@ -335,6 +335,7 @@ def test_rounding_errors_of_cancelling_loops_do_not_become_coarse_loops(dtype, o
     assert C.ranks.tolist() == [3] * 8
     assert C.sheaf.n_edges == 4
     assert sc.cohomology_dims(C.sheaf)[0] == 12
+    assert sc.verify(C).passed
 
 
 def test_a_kernel_that_grows_under_new_maps_is_tied():
