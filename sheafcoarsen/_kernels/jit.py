@@ -19,9 +19,6 @@ from numba.core.caching import FunctionCache
 
 JIT_IS_OFF = bool(numba.config.DISABLE_JIT)
 
-COMMON = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
-"""Options of every kernel; no C wrapper, since no kernel is called from C."""
-
 
 def kernel(function):
     """Compile on first call, to run without the GIL, and cache the code on disk if possible.
@@ -65,7 +62,7 @@ def reassociating_subkernel(function):
 
 def llvm_inlined(function):
     """Compile into every caller by LLVM's inliner, so that arrays need not be passed."""
-    return numba.njit(forceinline=True, **COMMON, no_cpython_wrapper=True)(function)
+    return _compiled(function, is_cached=False, forceinline=True, no_cpython_wrapper=True)
 
 
 def numba_inlined(function):
@@ -74,15 +71,18 @@ def numba_inlined(function):
     numba links and optimizes a callee again in every kernel around it. A long function with one
     or two callers is typed, lowered and optimized only once this way.
     """
-    return numba.njit(inline="always", **COMMON, no_cpython_wrapper=True)(function)
+    return _compiled(function, is_cached=False, inline="always", no_cpython_wrapper=True)
 
 
-def _compiled(function, **options):
-    if not JIT_IS_OFF:
+def _compiled(function, is_cached=True, **options):
+    is_cached = is_cached and not JIT_IS_OFF
+    if is_cached:
         # numba names the cache file after the qualified name, which must change with the sources
         function.__qualname__ += f"-{fingerprint()}"
-    compiled = numba.njit(**COMMON, **options)(function)
-    if not JIT_IS_OFF:
+    # no C wrapper, since no kernel is called from C
+    common = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+    compiled = numba.njit(**common, **options)(function)
+    if is_cached:
         with contextlib.suppress(RuntimeError):  # no writable folder: compile in memory
             compiled._cache = KernelCache(function)
     return compiled

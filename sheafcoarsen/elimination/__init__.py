@@ -29,9 +29,8 @@ The files:
 ``factorization``
     elimination vertex by vertex, and the sheaf on the retained vertices;
 ``substitution``
-    forward and back substitution of cochains, and the prolongation;
-``interior_kernel``
-    the kernel of the eliminated block, to which extensions of minimum norm are orthogonal;
+    forward and back substitution of cochains, the prolongation, and the kernel of the eliminated
+    block, to which extensions of minimum norm are orthogonal;
 ``checks``, ``summary``
     checks of maps for star-mesh and of the parts of an elimination; counts before and after.
 """

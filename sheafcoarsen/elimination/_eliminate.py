@@ -24,8 +24,13 @@ from sheafcoarsen._support import (
 )
 from sheafcoarsen.elimination.checks import check_connection, check_parts
 from sheafcoarsen.elimination.factorization import factorize
-from sheafcoarsen.elimination.interior_kernel import FreeSections, free_sections
-from sheafcoarsen.elimination.substitution import backward, forward, prolongation_matrix
+from sheafcoarsen.elimination.substitution import (
+    FreeSections,
+    backward,
+    forward,
+    free_sections,
+    prolongation_matrix,
+)
 from sheafcoarsen.elimination.summary import Sizes
 from sheafcoarsen.operators import as_columns, count_nonzeros
 from sheafcoarsen.sheaf import CellularSheaf, check_same_topology, check_sheaf

@@ -25,7 +25,7 @@ sheaf with the same H^0. The number of levels is logarithmic, and the work linea
     dimensions remain even if there are many sections.
 (d) These steps are repeated until ``rank_decision.singular_pairs`` can decompose the
     remaining sheaf; ``doubt`` checks whether its rank is clear. If coarsening stalls, as on
-    expanders, ``full_rank`` checks whether delta has independent rows or columns.
+    expanders, ``sections_of_full_rank`` checks whether delta has independent rows or columns.
 
 ``forests.forest_sections`` solves forests, with an accuracy that does not depend on their depth. In
 other graphs, ``without_chains`` eliminates leaves and chains first. ``lifting.lift_sections`` lifts

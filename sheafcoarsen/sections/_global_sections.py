@@ -23,11 +23,12 @@ from sheafcoarsen.sections import clustering
 from sheafcoarsen.sections.clustering import choose_clusters
 from sheafcoarsen.sections.equilibration import Stalks, equilibrate
 from sheafcoarsen.sections.forests import forest_sections
-from sheafcoarsen.sections.full_rank import FullRank, sections_of_full_rank
 from sheafcoarsen.sections.lifting import lift_sections, section_residual
 from sheafcoarsen.sections.rank_decision import (
+    FullRank,
     doubt,
     section_bound,
+    sections_of_full_rank,
     singular_pairs,
     zero_threshold,
 )

@@ -14,7 +14,7 @@ from sheafcoarsen.modes import block_layout
 from sheafcoarsen.operators import coboundary
 from sheafcoarsen.partition import Partition
 from sheafcoarsen.sections.equilibration import Stalks, cluster_workspace
-from sheafcoarsen.sections.full_rank import FullRank
+from sheafcoarsen.sections.rank_decision import FullRank
 from sheafcoarsen.sections.reduction import Level
 from sheafcoarsen.sheaf import CellularSheaf, unit_sheaf
 

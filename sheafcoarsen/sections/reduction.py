@@ -12,8 +12,8 @@ from sheafcoarsen.coarsening import SERIAL_BELOW, realize
 from sheafcoarsen.modes import Prolongation
 from sheafcoarsen.partition import Partition, clusters_of
 from sheafcoarsen.sections import clustering
+from sheafcoarsen.sections.clustering import Split
 from sheafcoarsen.sections.equilibration import block_columns, check_status, cluster_workspace
-from sheafcoarsen.sections.hubs import Split
 from sheafcoarsen.sheaf import CellularSheaf
 
 

@@ -4,8 +4,8 @@
     Scaling by powers of two, norms and phases; the products F* G and F R.
 ``triangular``
     Triangular factor of the QR decomposition by Householder reflections, and its inverse.
-``workspaces``, ``lapack``
-    Workspace for the problems of a range of clusters; LAPACK in a form that numba can cache.
+``lapack``
+    LAPACK in a form that numba can cache, and workspace for the problems of a range of clusters.
 ``tridiagonal``, ``hermitian``
     Lowest eigenpairs of Hermitian matrices of the size of a cluster, faster than LAPACK.
 
@@ -15,7 +15,17 @@
 """
 
 from sheafcoarsen._kernels.dense.hermitian import eigh_lowest, eigvalsh
-from sheafcoarsen._kernels.dense.lapack import gram, potrf, potrs, pstrf, singular_rows
+from sheafcoarsen._kernels.dense.lapack import (
+    Workspace,
+    gram,
+    potrf,
+    potrs,
+    pstrf,
+    singular_rows,
+    svd_workspace,
+    workspace,
+    worth_reducing,
+)
 from sheafcoarsen._kernels.dense.products import NOT_NEGATIVE, add_gram, put_product
 from sheafcoarsen._kernels.dense.scaling import (
     EPS,
@@ -28,12 +38,6 @@ from sheafcoarsen._kernels.dense.scaling import (
 )
 from sheafcoarsen._kernels.dense.triangular import inverse_of_triangular, triangular_factor
 from sheafcoarsen._kernels.dense.tridiagonal import fill_random, orthonormalize
-from sheafcoarsen._kernels.dense.workspaces import (
-    Workspace,
-    svd_workspace,
-    workspace,
-    worth_reducing,
-)
 
 __all__ = [
     "EPS",

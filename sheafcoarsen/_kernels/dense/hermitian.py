@@ -12,10 +12,9 @@ import math
 
 import numpy as np
 
-from sheafcoarsen._kernels.dense.lapack import heevd, sterf
+from sheafcoarsen._kernels.dense.lapack import DENSE_SHARE, PANEL, heevd, sterf
 from sheafcoarsen._kernels.dense.scaling import EPS
 from sheafcoarsen._kernels.dense.tridiagonal import lowest_of_tridiagonal
-from sheafcoarsen._kernels.dense.workspaces import DENSE_SHARE, PANEL
 from sheafcoarsen._kernels.jit import JIT_IS_OFF, reassociating_subkernel, subkernel
 from sheafcoarsen._kernels.llvm_intrinsics import multiply_add
 

@@ -7,8 +7,8 @@ import math
 
 import numpy as np
 
+from sheafcoarsen._kernels.dense.lapack import LANES
 from sheafcoarsen._kernels.dense.scaling import EPS
-from sheafcoarsen._kernels.dense.workspaces import LANES
 from sheafcoarsen._kernels.jit import reassociating_subkernel, subkernel
 
 

@@ -1,8 +1,7 @@
 """Kernels of :mod:`sheafcoarsen.modes`.
 
 ``local`` assembles the operator of a cluster, ``modes`` computes its lowest modes, ``blocks``
-writes them to R. ``oversampled`` computes oversampled modes, on the ``patches`` around clusters,
-with the kernel of delta on a patch from ``patch_kernel``.
+writes them to R. ``oversampled`` computes oversampled modes on the ``patches`` around clusters.
 """
 
 from sheafcoarsen._kernels.modes.blocks import (
@@ -29,10 +28,10 @@ from sheafcoarsen._kernels.modes.oversampled import (
     oversampled_modes,
     oversampled_spectra,
 )
-from sheafcoarsen._kernels.modes.patch_kernel import PatchWorkspace
 from sheafcoarsen._kernels.modes.patches import (
     Patches,
     PatchIndex,
+    PatchWorkspace,
     grow_patches,
 )
 

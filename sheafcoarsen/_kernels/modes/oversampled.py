@@ -23,8 +23,13 @@ from sheafcoarsen._kernels.dense import (
 from sheafcoarsen._kernels.jit import borrowing_kernel, numba_inlined, subkernel
 from sheafcoarsen._kernels.modes.blocks import put_modes
 from sheafcoarsen._kernels.modes.local import assemble, cluster_unit
-from sheafcoarsen._kernels.modes.patch_kernel import patch_kernel, restriction
-from sheafcoarsen._kernels.modes.patches import Patches, reset_patch, set_patch
+from sheafcoarsen._kernels.modes.patches import (
+    Patches,
+    patch_kernel,
+    reset_patch,
+    restriction,
+    set_patch,
+)
 
 SHIFT = 0.1
 """Shift that makes A = L_T + SHIFT target I definite, in units of the target.

@@ -1,11 +1,26 @@
-"""Index arrays of patches, each a cluster and the rings of vertices around it."""
+"""Patches, each a cluster and the rings of vertices around it, and the kernel of delta on them.
+
+The ranks of delta_T on a patch T are decided by singular values.
+"""
 
 import math
 from typing import NamedTuple
 
 import numpy as np
 
-from sheafcoarsen._kernels.jit import borrowing_kernel, subkernel
+from sheafcoarsen._kernels.dense import (
+    EPS,
+    Workspace,
+    fill_random,
+    largest_entry,
+    orthonormalize,
+    potrf,
+    potrs,
+    singular_rows,
+)
+from sheafcoarsen._kernels.jit import borrowing_kernel, numba_inlined, subkernel
+from sheafcoarsen._kernels.llvm_intrinsics import put_dot
+from sheafcoarsen._kernels.modes.local import stack
 from sheafcoarsen._kernels.partition import ITEM, descending_code, heap_pop, heap_push
 
 
@@ -32,6 +47,22 @@ class PatchIndex(NamedTuple):
     internal_edges: np.ndarray
     internal_ptr: np.ndarray  # (2,)
     local_offsets: np.ndarray  # (n_vertices,) -1 outside the patch
+
+
+class PatchWorkspace(NamedTuple):
+    """Workspace for all patches of a range, sized for the largest one.
+
+    N and n are the dimensions of a patch and of its cluster, ``rows`` those of delta_T.
+    """
+
+    t: PatchIndex
+    c: tuple  # Clusters of which only the cluster T has edges, in the memory of t
+    s: Workspace  # for matrices up to rows x N and their singular vectors, and for clusters
+    a: np.ndarray  # (N N,) L_T, then A and its factor
+    delta: np.ndarray  # delta_T in the unit of the maps, then columns of [X_b; target Y] as rows
+    basis: np.ndarray  # (N N,) an orthonormal basis of ker delta_T as rows, then of K_C
+    other: np.ndarray  # (N N,) a second such basis, then X, then Y, as rows
+    border: np.ndarray  # (N,) coordinates that edges leaving the patch touch
 
 
 @borrowing_kernel
@@ -133,3 +164,134 @@ def reset_patch(a, p, t):
     members, local, begin = p.members, t.local_offsets, p.starts[a]
     for k in range(begin, begin + p.counts[a]):
         local[members[k]] = -1
+
+
+@subkernel
+def combinations(z, begin, end, count, x, stride, n, out):
+    """Write rows begin .. end of z, (., count), times the first n columns of x, (count, stride)."""
+    for i in range((end - begin) * n):
+        out[i] = 0
+    for j in range(begin, end):
+        to = (j - begin) * n
+        for q in range(count):
+            factor, at = z[j * count + q], q * stride
+            for i in range(n):
+                out[to + i] += factor * x[at + i]
+
+
+@subkernel
+def shifted_copy(a, n, shift, out):
+    """Write A + shift I for an n x n matrix A."""
+    for i in range(n * n):
+        out[i] = a[i]
+    for i in range(n):
+        out[i * n + i] += shift
+
+
+@numba_inlined
+def patch_kernel(f, rows, unit, largest, top, eps, workspace):
+    """Write an orthonormal basis of ker delta_T as rows; return its dimension, and LAPACK's info.
+
+    A Cholesky factorization of L_T - mu I proves that the kernel is zero. Otherwise inverse
+    iteration with L_T + mu I computes the space of the smallest singular values. It is refined by
+    products with delta_T, which resolve singular values to eps norm(delta_T) instead of sqrt(eps)
+    norm(delta_T). ``largest`` is the largest entry of unit^2 L_T, ``top`` its norm(., inf).
+    """
+    c, s, a, delta = workspace.c, workspace.s, workspace.a, workspace.delta
+    basis, other, patch = workspace.basis, workspace.other, np.int64(0)
+    matrix, spare, w, z = s.a, s.spare, s.w, s.z
+    n = c.dims[patch]
+    tolerance = max(rows, n) * eps
+    loop = 0.0
+    for k in range(c.internal_ptr[patch], c.internal_ptr[patch + 1]):
+        e = c.internal_edges[k]
+        # If the maps of a loop cancel, their difference, which the operator contains, is rounding
+        # relative to their largest entry, and must not count as rank.
+        if f.edges[e, 0] == f.edges[e, 1]:
+            loop = largest_entry(f.tail_data, f.tail_offsets[e], f.tail_offsets[e + 1], loop)
+            loop = largest_entry(f.head_data, f.head_offsets[e], f.head_offsets[e + 1], loop)
+    loop *= unit
+    norm = max(math.sqrt(top), loop)
+    mu = max(64 * n * EPS * largest, 4 * tolerance * tolerance * norm * norm)
+    shifted_copy(a, n, -mu, spare)
+    if potrf(spare, n, s) == 0:
+        return 0, 0
+    count = np.int64(4)  # number of start vectors, doubled while all of them converge to the kernel
+    if 3 * count <= n:
+        shifted_copy(a, n, mu, spare)
+        if potrf(spare, n, s) != 0:
+            count = n
+    stack(patch, f, c, rows, delta)
+    for i in range(rows * n):
+        delta[i] *= unit
+    delta_T = delta[: rows * n].reshape(rows, n)
+    while 3 * count <= n and count <= rows:  # else count - rows singular values are not written
+        fill_random(basis, count * n, patch)
+        for _ in range(3):
+            potrs(spare, n, basis, count, s)
+            orthonormalize(basis[: count * n].reshape(count, n), n, 0, count)
+        for i in range(count * n):  # conjugate back: LAPACK read the conjugate of L_T
+            basis[i] = np.conj(basis[i])
+        image = matrix[: rows * count].reshape(rows, count)
+        put_dot(delta_T, basis[: count * n].reshape(count, n).T, image)
+        info = singular_rows(rows, count, True, s)
+        if info != 0:
+            return 0, info
+        k = np.int64(0)  # number of vectors to refine; the others are far from the kernel
+        while k < count and w[count - 1 - k] ** 2 <= 100 * mu:
+            k += 1
+        if k == 0:
+            return 0, 0
+        if k == count:
+            count *= 2
+            continue
+        combinations(z, count - k, count, count, basis, n, n, other)
+        x, image = other[: k * n].reshape(k, n), matrix[: rows * k].reshape(rows, k)
+        next_square = w[count - 1 - k] ** 2
+        for _ in range(max(2, math.ceil(math.log(EPS) / math.log(mu / next_square)))):
+            put_dot(delta_T, x.T, image)
+            for i in range(rows * k):
+                matrix[i] = np.conj(matrix[i])
+            put_dot(image.T, delta_T, basis[: k * n].reshape(k, n))
+            potrs(spare, n, basis, k, s)
+            for i in range(k * n):
+                other[i] -= np.conj(basis[i])
+            orthonormalize(x, n, 0, k)
+        put_dot(delta_T, x.T, image)
+        info = singular_rows(rows, k, True, s)
+        dim = np.int64(0)
+        while dim < k and w[k - 1 - dim] <= tolerance * norm:
+            dim += 1
+        combinations(z, k - dim, k, k, other, n, n, basis)
+        orthonormalize(basis[: dim * n].reshape(dim, n), n, 0, dim)
+        return dim, info
+    # the kernel is large compared with n: use a full singular value decomposition
+    for i in range(rows * n):
+        matrix[i] = delta[i]
+    info = singular_rows(rows, n, True, s)
+    norm, rank = max(w[0], loop), 0
+    while rank < min(rows, n) and w[rank] > tolerance * norm:
+        rank += 1
+    for i in range(rank * n, n * n):
+        basis[i - rank * n] = z[i]
+    return n - rank, info
+
+
+@subkernel
+def restriction(count, N, n, eps, basis, other, s):
+    """Write an orthonormal basis of the span of the first n columns of ``basis`` over it.
+
+    Returns its dimension, and LAPACK's info. Basis vectors are rows, before of length N, now n.
+    """
+    for j in range(count):
+        for i in range(n):
+            s.a[i * count + j] = basis[j * N + i]
+    info = singular_rows(n, count, True, s)
+    rank = np.int64(0)
+    while rank < min(n, count) and s.w[rank] > 4 * eps * N:
+        rank += 1
+    combinations(s.z, np.int64(0), rank, count, basis, N, n, other)
+    for i in range(rank * n):
+        basis[i] = other[i]
+    orthonormalize(basis[: rank * n].reshape(rank, n), n, 0, rank)
+    return rank, info

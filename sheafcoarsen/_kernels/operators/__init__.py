@@ -1,6 +1,14 @@
 """Kernels of :mod:`sheafcoarsen.operators`: assembly, products and factorization of L."""
 
-from sheafcoarsen._kernels.operators.blocks import fill, fill_uniform
+from sheafcoarsen._kernels.operators.assembly import (
+    BlockPattern,
+    canonical_entries,
+    fill,
+    fill_uniform,
+    group_entries,
+    scalar_pattern,
+    sort_half_edges,
+)
 from sheafcoarsen._kernels.operators.delta import (
     coboundary_csr,
     multiply_maps,
@@ -13,13 +21,6 @@ from sheafcoarsen._kernels.operators.factorization import (
     nested_dissection,
     order_chains,
     solve_factored,
-)
-from sheafcoarsen._kernels.operators.pattern import (
-    BlockPattern,
-    canonical_entries,
-    group_entries,
-    scalar_pattern,
-    sort_half_edges,
 )
 from sheafcoarsen._kernels.operators.products import (
     apply_coboundary,

@@ -1,15 +1,9 @@
 """Kernels of :mod:`sheafcoarsen.sections`.
 
-``equilibration``, ``elimination`` and ``reduction`` compute one level of exact coarsening,
-``lifting`` lifts sections to the finer level. ``forests`` computes the sections of forests.
+``equilibration`` and ``reduction`` compute one level of exact coarsening, ``lifting`` lifts
+sections to the finer level. ``forests`` computes the sections of forests.
 """
 
-from sheafcoarsen._kernels.sections.elimination import (
-    STACKED_ROWS,
-    ClusterWorkspace,
-    Ragged,
-    count_kept,
-)
 from sheafcoarsen._kernels.sections.equilibration import (
     HalfEdges,
     StalkBases,
@@ -21,7 +15,16 @@ from sheafcoarsen._kernels.sections.lifting import (
     orthonormalize_columns,
     write_stalk_metrics,
 )
-from sheafcoarsen._kernels.sections.reduction import ZERO_ROUNDING, Cut, Kept, reduce_clusters
+from sheafcoarsen._kernels.sections.reduction import (
+    STACKED_ROWS,
+    ZERO_ROUNDING,
+    ClusterWorkspace,
+    Cut,
+    Kept,
+    Ragged,
+    count_kept,
+    reduce_clusters,
+)
 
 __all__ = [
     "STACKED_ROWS",

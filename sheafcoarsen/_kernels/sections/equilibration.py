@@ -12,7 +12,7 @@ from sheafcoarsen._kernels.dense import (
     triangular_factor,
 )
 from sheafcoarsen._kernels.jit import borrowing_kernel, kernel
-from sheafcoarsen._kernels.sections.elimination import next_row
+from sheafcoarsen._kernels.sections.reduction import next_row
 
 
 class HalfEdges(NamedTuple):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from sheafcoarsen._kernels.jit import kernel
-from sheafcoarsen._kernels.sections.elimination import orthonormalize
+from sheafcoarsen._kernels.sections.reduction import orthonormalize
 
 
 @kernel

@@ -1,7 +1,8 @@
 """One level of exact coarsening: retained columns, sections and loops of each cluster.
 
-``f`` is a ``SheafArrays``, ``c`` a ``Clusters``. Small dense matrices are row-major in flat arrays,
-upper triangular factors square.
+The space of small singular values of delta_a comes from elimination with pivoting. ``f`` is a
+``SheafArrays``, ``c`` a ``Clusters``. Small dense matrices are row-major in flat arrays, upper
+triangular factors square.
 """
 
 import math
@@ -9,23 +10,37 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sheafcoarsen._kernels.dense import EPS, singular_rows, triangular_factor
-from sheafcoarsen._kernels.jit import kernel, subkernel
-from sheafcoarsen._kernels.sections.elimination import (
-    Ragged,
-    factor_with_pivots,
-    fill_kept_space,
-    next_row,
-    put_edge_row,
-    put_times,
-    smallest_eliminated,
-)
+from sheafcoarsen._kernels.dense import EPS, Workspace, pstrf, singular_rows, triangular_factor
+from sheafcoarsen._kernels.jit import kernel, llvm_inlined, subkernel
+from sheafcoarsen._kernels.modes import assemble
+
+STACKED_ROWS = 64
+"""Minimum number of rows added between two factorizations of an incremental QR."""
 
 ZERO_ROUNDING = 10.0
 """Threshold of zero singular values, in units of n eps / g.
 
 Here g is the minimum of 1 and the smallest eliminated singular value.
 """
+
+
+class Ragged(NamedTuple):
+    """Dense row-major blocks; that of item a begins at ``data[starts[a]]``."""
+
+    starts: np.ndarray
+    data: np.ndarray
+
+
+class ClusterWorkspace(NamedTuple):
+    """Workspace for clusters of dimension n with k retained columns; private to a thread."""
+
+    lapack: Workspace  # for matrices n x n
+    stack: np.ndarray  # rows of an incremental QR
+    column: np.ndarray  # for its reflections, as ``row``
+    row: np.ndarray
+    factor: np.ndarray  # (k, k)
+    t: np.ndarray  # (n, k)
+    z: np.ndarray  # (n, k)
 
 
 class Cut(NamedTuple):
@@ -45,6 +60,189 @@ class Kept(NamedTuple):
     loop_rows: np.ndarray
     dropped: np.ndarray  # (K,) smallest eliminated singular value
     zeros: np.ndarray  # (K,) largest singular value that counts as zero
+
+
+@llvm_inlined
+def next_row(stack, filled, k, column, row):
+    """Factor the stacked rows if the stack is full; return the index of the next row.
+
+    The height of a full stack depends on k only: the largest k of a range would depend on the
+    number of threads.
+    """
+    if filled == k + max(k, STACKED_ROWS):
+        triangular_factor(stack, filled, k, column, row)
+        filled = min(filled, k)
+    return filled
+
+
+@subkernel
+def put_times(a, at, rows, b, columns, out, to):
+    """Write A B to out[to:]; A is row-major with ``rows`` rows, B are the first columns of b."""
+    inner = b.shape[0]
+    for row in range(rows):
+        for j in range(columns):
+            x = out.dtype.type(0)
+            for i in range(inner):
+                x += a[at + row * inner + i] * b[i, j]
+            out[to + row * columns + j] = x
+
+
+@subkernel
+def orthonormalize(z, n, k, workspace):
+    """Replace the n x k matrix Z by Z R^{-1} from its QR decomposition, with R in the stack."""
+    stack = workspace.stack
+    for i in range(n * k):
+        stack[i] = z[i]
+    triangular_factor(stack, n, k, workspace.column, workspace.row)
+    for row in range(n):
+        x = row * k
+        for j in range(k):
+            y = z[x + j]
+            for i in range(j):
+                y -= z[x + i] * stack[i * k + j]
+            z[x + j] = y / stack[j * k + j]
+
+
+@subkernel
+def factor_with_pivots(a, f, c, keep, lapack):
+    """Factor L_a by Cholesky with complete pivoting down to pivots of keep^2; return the rank."""
+    n, matrix = c.dims[a], lapack.a
+    assemble(a, f, c, 1.0, lapack.map, matrix)
+    largest = 0.0
+    for i in range(n):
+        largest = max(largest, float(abs(matrix[i * n + i])))
+    if largest <= keep * keep:
+        for i in range(n):
+            lapack.iwork[i] = i + 1
+        return 0
+    return pstrf(matrix, n, keep * keep, lapack)
+
+
+@kernel
+def count_kept(lo, hi, f, c, keep, lapack, kept):
+    """Write how many coordinates of clusters lo .. hi are not eliminated."""
+    for a in range(lo, hi):
+        n = c.dims[a]
+        kept[a] = n - factor_with_pivots(a, f, c, keep, lapack) if n > 0 else 0
+
+
+@subkernel
+def solve_factored(r, n, lapack, b, k):
+    """Solve L L* x = b in place for the k columns of the row-major b.
+
+    L is the r x r factor from ``factor_with_pivots``; its row i is coordinate ``iwork[i] - 1``.
+    """
+    factor, order = lapack.a, lapack.iwork
+    for i in range(r):
+        x = (order[i] - 1) * k
+        for j in range(i):
+            g, y = factor[i * n + j], (order[j] - 1) * k
+            for q in range(k):
+                b[x + q] -= g * b[y + q]
+        g = factor[i * n + i].real
+        for q in range(k):
+            b[x + q] /= g
+    solve_adjoint(r, n, lapack, b, k)
+
+
+@subkernel
+def solve_adjoint(r, n, lapack, b, k):
+    """Solve L* x = b in place, with L and b as in ``solve_factored``."""
+    factor, order = lapack.a, lapack.iwork
+    for i in range(r - 1, -1, -1):
+        x = (order[i] - 1) * k
+        g = factor[i * n + i].real
+        for q in range(k):
+            b[x + q] /= g
+        for j in range(i):
+            h, y = np.conj(factor[i * n + j]), (order[j] - 1) * k
+            for q in range(k):
+                b[y + q] -= h * b[x + q]
+
+
+@subkernel
+def smallest_eliminated(r, n, lapack, t):
+    """Estimate the smallest singular value of the eliminated columns of delta_a.
+
+    By inverse iteration; infinity if r = 0.
+    """
+    if r == 0:
+        return np.inf
+    order = lapack.iwork
+    for i in range(r):
+        t[order[i] - 1] = 0.5 + (i * 40503 % 65536) / 65536
+    norm = 1.0
+    for step in range(5):
+        norm = 0.0
+        for i in range(r):
+            norm += float(abs(t[order[i] - 1])) ** 2
+        norm = math.sqrt(norm)
+        if step < 4:
+            for i in range(r):
+                t[order[i] - 1] /= norm
+            solve_factored(r, n, lapack, t, 1)
+    return 1 / math.sqrt(norm)
+
+
+@subkernel
+def put_edge_row(e, q, f, local, z, k, out, to):
+    """Write row q of edge e in delta_a Z to ``out`` from index ``to``."""
+    u, v = f.edges[e, 0], f.edges[e, 1]
+    du, dv = f.vertex_dims[u], f.vertex_dims[v]
+    for j in range(k):
+        out[to + j] = 0
+    for i in range(du):
+        g, x = f.tail_data[f.tail_offsets[e] + q * du + i], (local[u] + i) * k
+        for j in range(k):
+            out[to + j] += g * z[x + j]
+    for i in range(dv):
+        g, x = f.head_data[f.head_offsets[e] + q * dv + i], (local[v] + i) * k
+        for j in range(k):
+            out[to + j] -= g * z[x + j]
+
+
+@subkernel
+def fill_kept_space(a, r, f, c, k, workspace):
+    """Write a basis of {x : delta_I* delta_a x = 0}, orthonormal up to eps / g, to workspace.z.
+
+    I are the r eliminated coordinates, J the k others; the space contains ker delta_a. After x_I =
+    -L_II^{-1} L_IJ x_J, one step of iterative refinement with products of delta_a reduces the error
+    from eps / g^2 to eps / g, where g is the smallest singular value of delta_I.
+    """
+    lapack, z, t, row = workspace.lapack, workspace.z, workspace.t, workspace.row
+    factor, order, local = lapack.a, lapack.iwork, c.local_offsets
+    n = c.dims[a]
+    for i in range(r):
+        x = (order[i] - 1) * k
+        for j in range(k):
+            z[x + j] = -np.conj(factor[(r + j) * n + i])
+    for j in range(k):
+        x = (order[r + j] - 1) * k
+        for i in range(k):
+            z[x + i] = 1 if i == j else 0
+    solve_adjoint(r, n, lapack, z, k)
+    for i in range(n * k):  # T = delta_a* (delta_a Z): L_a Z would lose small singular values
+        t[i] = 0
+    for p in range(c.internal_ptr[a], c.internal_ptr[a + 1]):
+        e = c.internal_edges[p]
+        u, v = f.edges[e, 0], f.edges[e, 1]
+        du, dv = f.vertex_dims[u], f.vertex_dims[v]
+        for q in range(f.edge_dims[e]):
+            put_edge_row(e, q, f, local, z, k, row, 0)
+            for i in range(du):
+                g, x = np.conj(f.tail_data[f.tail_offsets[e] + q * du + i]), (local[u] + i) * k
+                for j in range(k):
+                    t[x + j] += g * row[j]
+            for i in range(dv):
+                g, x = np.conj(f.head_data[f.head_offsets[e] + q * dv + i]), (local[v] + i) * k
+                for j in range(k):
+                    t[x + j] -= g * row[j]
+    solve_factored(r, n, lapack, t, k)
+    for i in range(r):
+        x = (order[i] - 1) * k
+        for j in range(k):
+            z[x + j] -= t[x + j]
+    orthonormalize(z, n, k, workspace)
 
 
 @subkernel

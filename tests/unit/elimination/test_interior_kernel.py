@@ -6,8 +6,8 @@ import pytest
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
-from sheafcoarsen.elimination import interior_kernel
-from sheafcoarsen.elimination.interior_kernel import free_sections
+from sheafcoarsen.elimination import substitution
+from sheafcoarsen.elimination.substitution import free_sections
 from tests.support.helpers import assert_residual
 
 
@@ -113,7 +113,7 @@ def test_solutions_on_a_tree_are_orthogonal_to_global_sections(seed):
 @pytest.mark.parametrize("dtype", [float, complex])
 def test_overlapping_sections_are_orthonormalized(dtype):
     """A path with one row per edge has one section more than vertices; all overlap."""
-    counts = [3, 6, 6, interior_kernel.TOGETHER, interior_kernel.TOGETHER + 1]
+    counts = [3, 6, 6, substitution.TOGETHER, substitution.TOGETHER + 1]
     graph = nx.disjoint_union_all([nx.path_graph(k - 1) for k in counts])
     F = CellularSheaf.random(graph, 2, 1, seed=1, dtype=dtype)
     K = sc.eliminate(F)
@@ -124,7 +124,7 @@ def test_overlapping_sections_are_orthonormalized(dtype):
     assert_residual(delta @ N, delta, N, n=F.dim_c0)
     of_path = np.repeat(np.arange(5), [2 * (k - 1) for k in counts])
     last = abs(N[of_path == 4]).sum(axis=0) > 0
-    assert last.sum() == interior_kernel.TOGETHER + 1  # too many sections are not orthonormalized
+    assert last.sum() == substitution.TOGETHER + 1  # too many sections are not orthonormalized
     assert_residual(gram[~last][:, ~last] - np.eye(sum(counts[:4])), n=F.dim_c0)
     assert np.abs(gram - np.eye(len(gram))).max() > 1e-3
     assert_residual(np.diag(gram) - 1, 1.0, n=F.dim_c0)

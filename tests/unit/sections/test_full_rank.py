@@ -7,8 +7,8 @@ import scipy.linalg
 import scipy.sparse
 
 import sheafcoarsen as sc
-from sheafcoarsen.sections import full_rank
-from sheafcoarsen.sections.full_rank import sections_of_full_rank
+from sheafcoarsen.sections import rank_decision
+from sheafcoarsen.sections.rank_decision import sections_of_full_rank
 from tests.support import reference
 from tests.support.helpers import assert_residual
 
@@ -62,7 +62,7 @@ def test_unclear_ranks_are_left_to_coarsening(monkeypatch):
     assert sections_of_full_rank(unseen).basis().shape == (4, 3)
     nothing = sc.CellularSheaf([[0, 1]], np.zeros((1, 1, 2)), np.zeros((1, 1, 2)))
     assert sections_of_full_rank(nothing) is None
-    monkeypatch.setattr(full_rank, "LARGEST", 100)
+    monkeypatch.setattr(rank_decision, "LARGEST", 100)
     assert sections_of_full_rank(sc.CellularSheaf.random(EXPANDER, 3, 2, seed=2)) is None
 
 
@@ -82,7 +82,7 @@ def test_matrices_that_look_nearly_singular_are_not_factored(monkeypatch):
 def test_the_rank_is_checked_again_after_a_level_too_large_to_factor(monkeypatch, cluster_sizes):
     cluster_sizes(2, 6, 100)
     F = sc.CellularSheaf.random(EXPANDER, 3, 1, seed=2)
-    monkeypatch.setattr(full_rank, "LARGEST", 80)  # the matrices have 90 rows first, then 70
+    monkeypatch.setattr(rank_decision, "LARGEST", 80)  # the matrices have 90 rows first, then 70
     S = sc.global_sections(F)
     # the dimensions after the first depend on rounding
     assert (S.h0, S.levels[0], len(S.levels)) == (60, 180, 3)
@@ -105,7 +105,7 @@ def test_full_rank_is_used_if_coarsening_stalls(monkeypatch, cluster_sizes, cond
     monkeypatch.setattr("sheafcoarsen.sections.lifting.DENSE_ENTRIES", entries)
     cluster_sizes(2, 6, 100)
     calls = []
-    real = full_rank.sections_of_full_rank
+    real = rank_decision.sections_of_full_rank
 
     def counted(sheaf):
         calls.append(sheaf.dim_c0)

@@ -6,7 +6,7 @@ import pytest
 
 import sheafcoarsen as sc
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
-from sheafcoarsen.sections import _global_sections, clustering, hubs, reduction
+from sheafcoarsen.sections import _global_sections, clustering, reduction
 from tests.support import reference
 from tests.support.helpers import assert_residual, dense_kernel, eps_of, same_subspace
 from tests.unit.sections.test_global_sections import check_basis
@@ -85,7 +85,7 @@ def test_sections_of_the_split_sheaf_map_to_those_of_the_original_sheaf(dtype):
     """J maps one kernel onto the other and preserves norms."""
     F = tangled(dtype)
     P = sc.Partition(np.zeros(F.n_vertices, int))
-    split = hubs.split_hubs(F, P, largest=40, capacity=20)
+    split = clustering.split_hubs(F, P, largest=40, capacity=20)
     assert np.bincount(split.partition.labels, split.sheaf.vertex_dims).max() <= 40
     assert split.partition.n_clusters > 4
     assert set(split.owners[F.n_vertices :]) == {0, 1}
@@ -102,23 +102,23 @@ def test_sections_of_the_split_sheaf_map_to_those_of_the_original_sheaf(dtype):
 def test_only_heavy_clusters_are_split():
     F = sc.gallery.bundle(two_hubs(), 2, seed=0)
     P = sc.Partition(np.repeat([0, 1], 151))
-    assert hubs.split_hubs(F, P, largest=302, capacity=50) is None
-    split = hubs.split_hubs(F, P, largest=300, capacity=50)
+    assert clustering.split_hubs(F, P, largest=302, capacity=50) is None
+    split = clustering.split_hubs(F, P, largest=300, capacity=50)
     assert set(split.owners[302:]) == {0, 151}
     F, _, _ = sc.disjoint_union([F, sc.gallery.bundle(nx.star_graph(100), 2, seed=0)])
     P = sc.Partition(np.concatenate([P.labels, np.full(101, 2)]))
-    split = hubs.split_hubs(F, P, largest=300, capacity=50)
+    split = clustering.split_hubs(F, P, largest=300, capacity=50)
     assert set(split.owners[403:]) == {0, 151}
 
 
 def test_a_cluster_without_hubs_is_not_split():
     path = sc.gallery.bundle(nx.complete_graph(40), 2, seed=0)
-    assert hubs.split_hubs(path, sc.Partition(np.zeros(40, int)), 20, 10) is None
+    assert clustering.split_hubs(path, sc.Partition(np.zeros(40, int)), 20, 10) is None
 
 
 def test_copies_are_joined_by_trees():
     F = sc.CellularSheaf.constant(nx.star_graph(1000))
-    split = hubs.split_hubs(F, sc.Partition(np.zeros(1001, int)), 100, 10)
+    split = clustering.split_hubs(F, sc.Partition(np.zeros(1001, int)), 100, 10)
     n_copies = len(split.owners) - 1001
     assert n_copies == 99
     joins = split.sheaf.edges[F.n_edges :]
@@ -132,7 +132,7 @@ def test_copies_are_joined_by_trees():
 def test_groups_of_large_hubs_are_larger():
     """A hub of dimension 10 is copied for groups of dimension 40, not 20."""
     F = sc.CellularSheaf.random(nx.star_graph(400), [10, *[1] * 400], 1, seed=0)
-    split = hubs.split_hubs(F, sc.Partition(np.zeros(401, int)), 100, 20)
+    split = clustering.split_hubs(F, sc.Partition(np.zeros(401, int)), 100, 20)
     weights = np.bincount(split.partition.labels, split.sheaf.vertex_dims)
     assert weights.tolist() == [50] * 10
 

@@ -6,7 +6,7 @@ import pytest
 import scipy.linalg
 
 from sheafcoarsen._kernels.dense import hermitian, tridiagonal, workspace
-from sheafcoarsen._kernels.dense.workspaces import LANES
+from sheafcoarsen._kernels.dense.lapack import LANES
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from tests.support.helpers import assert_residual
 from tests.support.kernels import from_python
