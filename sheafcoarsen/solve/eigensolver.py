@@ -30,7 +30,7 @@ from sheafcoarsen.operators import (
 from sheafcoarsen.sections import global_sections, singular_pairs
 from sheafcoarsen.sheaf import CellularSheaf
 from sheafcoarsen.solve.block_matrix import BlockMatrix, Matrix, block_size, norms, unit_roots
-from sheafcoarsen.solve.deflation import (
+from sheafcoarsen.solve.conjugate_gradients import (
     Basis,
     deflated,
     orthonormal,
