@@ -123,7 +123,7 @@ def deflated(precondition: Callable, Q: Basis, mass: np.ndarray | None = None) -
 
 def orthogonal_part(X: np.ndarray, basis: Basis | None) -> np.ndarray:
     """Return the projection of X onto the orthogonal complement of a basis; None means X."""
-    return X if basis is None else X - basis @ (basis.conj().T @ X)
+    return X if basis is None else X - basis @ (_adjoint(basis) @ X)
 
 
 def weighted(mass: np.ndarray | None, X: np.ndarray) -> np.ndarray:
