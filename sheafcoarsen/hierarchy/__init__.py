@@ -9,14 +9,18 @@
 >>> float(H.lift(H.pool([1.0] * 64)).min().round(9))  # constants are preserved
 1.0
 
-``_coarsen_levels`` contains the loop over levels, and ``level_plan`` determines the partition and
-the ranks of each level. ``_hierarchy`` defines the result, with transfer between the fine sheaf and
-any level, and the energy ledger of all levels.
+``_coarsen_levels`` determines the partition and the ranks of each level, and contains the loop over
+levels. ``_hierarchy`` defines the result, with transfer between the fine sheaf and any level, and
+the energy ledger of all levels.
 """
 
-from sheafcoarsen.hierarchy._coarsen_levels import coarsen_levels, further_levels
+from sheafcoarsen.hierarchy._coarsen_levels import (
+    LevelPlan,
+    RankPerLevel,
+    coarsen_levels,
+    further_levels,
+)
 from sheafcoarsen.hierarchy._hierarchy import Hierarchy, HierarchyLedger
-from sheafcoarsen.hierarchy.level_plan import LevelPlan, RankPerLevel
 
 __all__ = [
     "Hierarchy",

@@ -22,8 +22,13 @@ from sheafcoarsen.operators._normalize import (
     normalize,
     normalized,
 )
-from sheafcoarsen.operators.factorization import Factors
-from sheafcoarsen.operators.ordering import PER_OPERATION, Order, elimination_order, fills_little
+from sheafcoarsen.operators.factorization import (
+    PER_OPERATION,
+    Factors,
+    Order,
+    elimination_order,
+    fills_little,
+)
 
 __all__ = [
     "PER_OPERATION",

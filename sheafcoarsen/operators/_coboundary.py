@@ -10,9 +10,6 @@ from sheafcoarsen._support import SCALARS, offsets, ranges, read_only, run_range
 from sheafcoarsen.operators._laplacian import SERIAL_BELOW, canonical_csr, index_dtype
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
-LANES = (8, 4, 1), (4, 1)
-"""Numbers of columns that kernels process at a time, for real and for complex scalars."""
-
 SPECIALIZED_ABOVE = 20_000
 """Number of map entries above which kernels are compiled for the stalk dimensions of a sheaf.
 
@@ -121,7 +118,7 @@ def without_loops(sheaf: CellularSheaf) -> SheafArrays:
 
 def _lanes(out: np.ndarray) -> tuple:
     """Return a tuple whose length tells kernels how many columns to process at a time."""
-    widths = LANES[out.dtype.kind == "c"]
+    widths = (4, 1) if out.dtype.kind == "c" else (8, 4, 1)
     return (out.dtype.type(0),) * next(width for width in widths if width <= out.shape[1])
 
 

@@ -28,9 +28,8 @@ The modules:
     The weighted graph to partition, as adjacency lists.
 ``methods``
     Balls, matching, spectral clustering, METIS; each returns about the requested number of
-    clusters.
-``repair``
-    Repair of labels, to exactly n connected clusters; small components are packed together.
+    clusters. Repair of their labels, to exactly n connected clusters; small components are packed
+    together.
 ``_select``
     The public function ``select``.
 ``clusters``
@@ -42,7 +41,7 @@ from sheafcoarsen.partition._partition import Partition
 from sheafcoarsen.partition._select import METHODS, Method, Weights, find_clusters, select
 from sheafcoarsen.partition.clusters import Clusters, check_partition, clusters_of
 from sheafcoarsen.partition.links import edge_strengths, links_of
-from sheafcoarsen.partition.repair import warn_if_starved
+from sheafcoarsen.partition.methods import warn_if_starved
 
 __all__ = [
     "METHODS",

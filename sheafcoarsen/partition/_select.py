@@ -17,10 +17,12 @@ from sheafcoarsen.partition.methods import (
     grouped,
     heavy_groups,
     match_levels,
+    pack_small_components,
     part_by_metis,
     refine,
+    repair_labels,
+    warn_if_starved,
 )
-from sheafcoarsen.partition.repair import pack_small_components, repair_labels, warn_if_starved
 from sheafcoarsen.sheaf import CellularSheaf, GraphLike
 
 Finder = Callable[[Links, int, np.random.Generator], np.ndarray]

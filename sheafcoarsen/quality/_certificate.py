@@ -21,7 +21,7 @@ from sheafcoarsen._support import (
 )
 from sheafcoarsen.coarsening import Coarsening, check_coarsening
 from sheafcoarsen.operators import laplacian
-from sheafcoarsen.sheaf import CellularSheaf, edge_subset, unit_sheaf
+from sheafcoarsen.sheaf import edge_subset, unit_sheaf
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,21 +183,6 @@ def _crossing_norm(C: Coarsening) -> float:
     if X.largest_entry == 0:
         return 0.0
     X, unit = unit_sheaf(X)
-    N = _block_norms(X)
-    y = np.ones(N.shape[0])
-    square = np.inf
-    for _ in range(60):
-        z = N @ y
-        square = min(square, float((z / y).max()))
-        y = z / z.max() + y  # add y, so that it stays positive
-        y /= y.max()
-    rows = np.bincount(X.edges.reshape(-1), np.repeat(X.edge_dims, 2), minlength=1).max()
-    rounding = 8 * EPS * (rows + 2) ** 1.5 * max(int(X.vertex_dims.max()), 1)
-    return float(np.sqrt(square * (1 + rounding))) * unit
-
-
-def _block_norms(X: CellularSheaf) -> scipy.sparse.csr_array:
-    """Return the spectral norm of each block of a sheaf's Laplacian, shape (n, n)."""
     L = laplacian(X).tocoo()
     stalk = np.repeat(np.arange(X.n_vertices), X.vertex_dims)
     row, column = (stalk[at] for at in L.coords)
@@ -212,4 +197,14 @@ def _block_norms(X: CellularSheaf) -> scipy.sparse.csr_array:
         here = np.flatnonzero((shapes == (p, q)).all(axis=1))
         where = ranges(starts[here], np.full(len(here), p * q))
         norms[here] = np.linalg.norm(entries[where].reshape(-1, p, q), 2, axis=(1, 2))
-    return scipy.sparse.csr_array((norms, (rows, columns)), shape=(X.n_vertices, X.n_vertices))
+    N = scipy.sparse.csr_array((norms, (rows, columns)), shape=(X.n_vertices,) * 2)
+    y = np.ones(X.n_vertices)
+    square = np.inf
+    for _ in range(60):
+        z = N @ y
+        square = min(square, float((z / y).max()))
+        y = z / z.max() + y  # add y, so that it stays positive
+        y /= y.max()
+    most_rows = np.bincount(X.edges.reshape(-1), np.repeat(X.edge_dims, 2), minlength=1).max()
+    rounding = 8 * EPS * (most_rows + 2) ** 1.5 * max(int(X.vertex_dims.max()), 1)
+    return float(np.sqrt(square * (1 + rounding))) * unit

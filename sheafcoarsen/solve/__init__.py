@@ -26,30 +26,29 @@ Modules, lowest layer first:
 ``block_matrix``
     products with several columns in one pass; inverse square roots of diagonal blocks.
 ``multigrid``, ``conjugate_gradients``, ``_solver``
-    levels from the sheaf's own coarsening, and the V-cycle, an approximation of L^{-1}; linear
-    systems to a requested residual, with fixed vertices and kernels.
+    levels from the sheaf's own coarsening, and the V-cycle, an approximation of L^{-1}; the
+    iteration, and projections; linear systems to a requested residual, with fixed vertices and
+    kernels.
 ``_least_squares``, ``normal_equations``, ``_harmonic_extension``, ``_nearest_section``
     least squares for data on edges; extension and projection, both accurate to rounding.
-``deflation``, ``lobpcg``, ``eigensolver``, ``complex_structure``, ``_eigenmodes``
-    eigenpairs: projections; LOBPCG; the pair (L, M) and the three methods; plane rotations as
-    complex numbers; the public function.
-``_transport``, ``_transported_frames``, ``_diffuse``, ``_leverages``, ``_sparsify``
-    the heat method; frames along a spanning tree; the flow exp(-t L); leverages of edges; sheaves
-    on fewer edges with nearly the same Laplacian.
+``lobpcg``, ``eigensolver``, ``_eigenmodes``
+    eigenpairs: LOBPCG; the pair (L, M) and the three methods; the public function, and plane
+    rotations as complex numbers.
+``_transport``, ``_diffuse``, ``_leverages``, ``_sparsify``
+    the heat method, and frames along a spanning tree; the flow exp(-t L); leverages of edges;
+    sheaves on fewer edges with nearly the same Laplacian.
 """
 
 from sheafcoarsen.solve._diffuse import diffuse
-from sheafcoarsen.solve._eigenmodes import Eigenmodes, eigenmodes
+from sheafcoarsen.solve._eigenmodes import Eigenmodes, complex_line, eigenmodes
 from sheafcoarsen.solve._harmonic_extension import harmonic_extension
 from sheafcoarsen.solve._least_squares import LeastSquares, least_squares
 from sheafcoarsen.solve._leverages import leverages
 from sheafcoarsen.solve._nearest_section import nearest_section
 from sheafcoarsen.solve._solver import Solver, grounded, tolerance
 from sheafcoarsen.solve._sparsify import Sparsification, sparsify
-from sheafcoarsen.solve._transport import transport
-from sheafcoarsen.solve._transported_frames import transported_frames
-from sheafcoarsen.solve.complex_structure import complex_line
-from sheafcoarsen.solve.deflation import independent
+from sheafcoarsen.solve._transport import transport, transported_frames
+from sheafcoarsen.solve.conjugate_gradients import independent
 from sheafcoarsen.solve.eigensolver import EigenProblem, Pencil, lowest_eigenpairs
 
 __all__ = [

@@ -37,8 +37,12 @@ from sheafcoarsen.sheaf import (
     unit_sheaf,
 )
 from sheafcoarsen.solve.block_matrix import Matrix, adjoint, scaled, unit_blocks
-from sheafcoarsen.solve.conjugate_gradients import Iterated, conjugate_gradients
-from sheafcoarsen.solve.deflation import orthogonal_part, refined_kernel
+from sheafcoarsen.solve.conjugate_gradients import (
+    Iterated,
+    conjugate_gradients,
+    orthogonal_part,
+    refined_kernel,
+)
 from sheafcoarsen.solve.multigrid import NEAR_SINGULAR, Multigrid
 
 Method = Literal["auto", "direct", "multigrid", "jacobi"]

@@ -38,11 +38,6 @@ CLOSE = 1e-5
 residual divided by the spectral gap: 1e-7 for a network of 5000 vertices.
 """
 
-RESTING = 10
-"""Number of Lanczos steps in which extreme Ritz values must not move. Without them, 7 of 60 graphs
-with weights over 8 to 18 digits had an eigenvalue outside of the bounds.
-"""
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sparsification(ReadOnly):
@@ -268,12 +263,15 @@ def _extreme_ratios(
     L and L' are the Laplacians of F and G, and ``solve`` is the solver of ``own_unit(F)``. In the
     inner product of L the operator is Hermitian; residuals are measured in its norm, so that an
     eigenvalue lies within the residual of each Ritz value. It is taken for the extreme one if it
-    did not move in the last ``RESTING`` steps, or the Krylov space is exhausted. Ritz values lie
+    did not move in the last ten steps, or the Krylov space is exhausted. Ritz values lie
     between the extreme eigenvalues, so that the iteration ends as soon as one is further than
     ``allowed`` from 1.
     """
     fine, unit = unit_sheaf(F)
     steps = 400
+    # Number of steps in which extreme Ritz values must not move. Without them, 7 of 60 graphs with
+    # weights over 8 to 18 digits had an eigenvalue outside of the bounds
+    resting = 10
     T = np.zeros((steps, steps), fine.dtype)  # Q* L' Q in the upper triangle
     spans: list[float] = []  # hi - lo of all steps
     Q = LQ = np.zeros((fine.dim_c0, 0), fine.dtype)
@@ -290,7 +288,7 @@ def _extreme_ratios(
                 lo, hi = float(values[0]), float(values[-1])
                 residual = size * np.abs(vectors[-1, [0, -1]]).max()
                 spans.append(hi - lo)
-                rests = len(spans) > RESTING and spans[-1] - spans[-1 - RESTING] <= CLOSE**2
+                rests = len(spans) > resting and spans[-1] - spans[-1 - resting] <= CLOSE**2
                 is_exhausted = size <= CLOSE / 10  # solves have residuals of 1e-8
                 if max(1 - lo, hi - 1) > allowed or is_exhausted or (residual <= CLOSE and rests):
                     return lo, hi

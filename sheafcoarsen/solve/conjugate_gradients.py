@@ -1,9 +1,13 @@
-"""Preconditioned conjugate gradients for several right-hand sides at once."""
+"""Preconditioned conjugate gradients for several right-hand sides, start vectors and projections.
+
+Projections keep an iteration orthogonal to known eigenvectors.
+"""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.linalg
 
 from sheafcoarsen._support import bar
 
@@ -93,3 +97,91 @@ def conjugate_gradients(
 def _dots(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return Re <x_j, y_j> column by column."""
     return np.einsum("ij,ij->j", x.conj(), y).real
+
+
+Basis = Any
+"""Orthonormal columns: a dense array, or a sparse array if there are many columns."""
+
+
+def deflated(precondition: Callable, Q: Basis, mass: np.ndarray | None = None) -> Callable:
+    """Return a preconditioner projected onto the M-orthogonal complement of a basis.
+
+    ``mass`` is the diagonal of M, the identity by default.
+    """
+    if not Q.shape[1]:
+        return precondition
+    Q_adjoint = _adjoint(Q)
+
+    def project(X: np.ndarray, dual: bool) -> np.ndarray:
+        # residuals (dual) must be orthogonal to Q, columns to M Q
+        part = Q @ (Q_adjoint @ (X if dual else weighted(mass, X)))
+        return np.ascontiguousarray(X - (weighted(mass, part) if dual else part))
+
+    # project R too, because the preconditioner amplifies rounding errors in the kernel
+    return lambda R: project(precondition(project(R, True)), False)
+
+
+def orthogonal_part(X: np.ndarray, basis: Basis | None) -> np.ndarray:
+    """Return the projection of X onto the orthogonal complement of a basis; None means X."""
+    return X if basis is None else X - basis @ (_adjoint(basis) @ X)
+
+
+def weighted(mass: np.ndarray | None, X: np.ndarray) -> np.ndarray:
+    """Return M X for the diagonal of M; None means the identity."""
+    return X if mass is None else mass[:, None] * X
+
+
+def orthonormal(X: np.ndarray, mass: np.ndarray | None) -> np.ndarray:
+    """Return an M-orthonormal basis of the columns of X."""
+    if mass is None or not X.shape[1]:
+        return scipy.linalg.qr(X, mode="economic")[0]
+    roots = np.sqrt(mass)[:, None]
+    for _ in range(2):  # twice: a single pass loses digits if X is ill-conditioned in M
+        R = scipy.linalg.qr(roots * X, mode="r")[0][: X.shape[1]]
+        X = scipy.linalg.solve_triangular(R, X.T, trans="T").T
+    return X
+
+
+def refined_kernel(apply: Callable, precondition: Callable, basis: Basis) -> np.ndarray:
+    """Return the lowest eigenvectors of A from a basis N that is accurate to single precision.
+
+    With A Z = A N in the complement of N, the error of N - Z is the square of that of N. Inverse
+    iteration would amplify the error if N contains sections of maps rounded to single precision.
+    """
+    N = np.linalg.qr(basis if isinstance(basis, np.ndarray) else basis.toarray())[0]
+    inside = deflated(lambda X: X, N)
+    right = inside(apply(N))
+    target = np.sqrt(np.finfo(right.dtype).eps) * np.linalg.norm(right, axis=0)
+    start = np.zeros_like(right)
+    found = conjugate_gradients(
+        lambda X: inside(apply(X)), lambda X: inside(precondition(X)), right, start, target
+    )
+    return np.linalg.qr(N - found.x)[0]
+
+
+def _adjoint(Q: Basis) -> Basis:
+    """Return Q*, without a copy if Q is real."""
+    return Q.conj().T if Q.dtype.kind == "c" else Q.T
+
+
+def orthonormal_complement(X: np.ndarray, Q: Basis, mass: np.ndarray | None = None) -> np.ndarray:
+    """Return an M-orthonormal basis of the columns of X after projecting out a basis."""
+    Q_adjoint = _adjoint(Q)
+    for repeat in range(3):
+        if Q.shape[1]:
+            X = X - Q @ (Q_adjoint @ weighted(mass, X))
+        X = orthonormal(X, mass) if repeat < 2 else X
+    return np.ascontiguousarray(X)
+
+
+def independent(X: np.ndarray) -> np.ndarray:
+    """Return an orthonormal basis of the columns of X without directions below sqrt(eps)."""
+    Q, R, _ = scipy.linalg.qr(X, mode="economic", pivoting=True)
+    sizes = abs(np.diag(R))
+    return Q[:, sizes > np.sqrt(np.finfo(X.dtype).eps) * sizes.max(initial=0.0)]
+
+
+def random_columns(rng: np.random.Generator, shape: tuple[int, int], dtype: np.dtype) -> np.ndarray:
+    """Return a matrix with standard normal entries, real or complex."""
+    X = rng.standard_normal(shape).astype(dtype)
+    return X + 1j * rng.standard_normal(shape) if np.dtype(dtype).kind == "c" else X

@@ -30,7 +30,7 @@ from sheafcoarsen.operators import (
 from sheafcoarsen.sections import global_sections, singular_pairs
 from sheafcoarsen.sheaf import CellularSheaf
 from sheafcoarsen.solve.block_matrix import BlockMatrix, Matrix, block_size, norms, unit_roots
-from sheafcoarsen.solve.deflation import (
+from sheafcoarsen.solve.conjugate_gradients import (
     Basis,
     deflated,
     orthonormal,
@@ -247,10 +247,12 @@ def lowest_eigenpairs(
     start = none if start is None else start
     given = start.shape[1]
     if method == "multilevel":
-        # a given start may miss eigenvectors, so add those of the coarsest level
-        width = _width(problem.k)
-        lifted = min(width - (width - problem.k) // 2, pencil.n // 4)
-        start = np.hstack([start, _lifted(pencil, lifted)])
+        # a given start may miss eigenvectors, so add those of the coarsest level, except those of
+        # stalk vectors that all maps send to 0, which are prolonged to 0
+        width, cycle = _width(problem.k), pencil.cycle
+        m = min(width - (width - problem.k) // 2, pencil.n // 4)
+        lifted = cycle.lift(scipy.linalg.eigh(cycle.operators[-1].toarray())[1][:, :m])
+        start = np.hstack([start, lifted[:, norms(lifted) > 0]])
     if sections is None and pencil.looks_singular(method):
         sections = _kernel(problem, method)
     steps = 0
@@ -367,16 +369,6 @@ def multilevel(
     found = _iterated(problem, pencil.cycle.cycle, sections, start, rng, True, given + 1)
     vectors = found.vectors
     return Eigenpairs(found.values, vectors, sections, "probe", "multilevel", found.steps)
-
-
-def _lifted(pencil: Pencil, m: int) -> np.ndarray:
-    """Return the m lowest eigenvectors of the coarsest level, prolonged to the finest level.
-
-    Those of stalk vectors that all maps send to 0 are prolonged to 0 and omitted.
-    """
-    cycle = pencil.cycle
-    X = cycle.lift(scipy.linalg.eigh(cycle.operators[-1].toarray())[1][:, :m])
-    return X[:, norms(X) > 0]
 
 
 def _width(wanted: int) -> int:

@@ -16,13 +16,6 @@ import scipy.linalg
 FRESH = 10
 """Number of steps after which the Gram matrices are recomputed."""
 
-DEPENDENT = 1e-6
-"""Relative eigenvalue of a scaled Gram matrix at or below which a direction is dropped.
-
-Measured with 1e-10 instead, at tol = 1e-12: spurious Ritz values in a tenth of the multiplets that
-k splits.
-"""
-
 Parts = tuple[np.ndarray, ...]  # blocks of columns such as X, W, P
 
 
@@ -95,7 +88,12 @@ def lowest_pairs(
             values, X = _fresh(apply, weigh, X, X.copy(), ritz)
             P, known, m = X[:, :0], _unit(values, X.dtype), X.shape[1]
             continue
-        E = np.hstack([C, _directions(C, GB, active)])
+        # the steps of active columns, orthogonal to the new X and normalized
+        D = C[:, active]
+        D[: C.shape[1]] = 0
+        D = _normal(D, GB)
+        D = _normal(D - C @ (C.conj().T @ (GB @ D)), GB)
+        E = np.hstack([C, D])
         P = _combined((X, W, P), E, X)
         if step % FRESH == 0:
             values, X = _fresh(apply, weigh, X, X, ritz)
@@ -177,15 +175,6 @@ def _combined(S: Parts, E: np.ndarray, X: np.ndarray) -> np.ndarray:
     return P
 
 
-def _directions(C: np.ndarray, GB: np.ndarray, active: np.ndarray) -> np.ndarray:
-    """Return the steps of active columns, orthogonal to the new X and normalized."""
-    D = C[:, active]
-    D[: C.shape[1]] = 0
-    D = _normal(D, GB)
-    D = D - C @ (C.conj().T @ (GB @ D))
-    return _normal(D, GB)
-
-
 def _normal(D: np.ndarray, GB: np.ndarray) -> np.ndarray:
     """Normalize the columns of D in the inner product of GB."""
     squares = np.einsum("ij,ij->j", D.conj(), GB @ D).real
@@ -203,16 +192,19 @@ def rayleigh_ritz(GA: np.ndarray, GB: np.ndarray, m: int) -> tuple[np.ndarray, n
     GA, GB = (_hermitian(G * scale[:, None] * scale) for G in (GA, GB))
     if not GB.any():
         return np.zeros(0), np.zeros((len(GB), 0), GB.dtype)
+    # Relative eigenvalue of GB at or below which a direction is dropped. Measured with 1e-10
+    # instead, at tol = 1e-12: spurious Ritz values in a tenth of the multiplets that k splits
+    dependent = 1e-6
     try:  # a triangular T with T* GB T = I does not mix small columns with large ones
         T = scipy.linalg.solve_triangular(np.linalg.cholesky(GB), np.eye(len(GB)), lower=True)
         T = T.conj().T
         # the smallest eigenvalue is at least 1 / norm(T)^2, the largest at most the trace len(GB)
-        is_regular = bool(np.linalg.norm(T) ** 2 * len(GB) < 1 / DEPENDENT)
+        is_regular = bool(np.linalg.norm(T) ** 2 * len(GB) < 1 / dependent)
     except np.linalg.LinAlgError:
         is_regular = False
     if not is_regular:
         spectrum, V = np.linalg.eigh(GB)
-        kept = spectrum > DEPENDENT * spectrum[-1]
+        kept = spectrum > dependent * spectrum[-1]
         T = V[:, kept] / np.sqrt(spectrum[kept])
     values, C = np.linalg.eigh(_hermitian(T.conj().T @ GA @ T))
     return values[:m], scale[:, None] * (T @ C[:, :m])

@@ -14,8 +14,7 @@ from sheafcoarsen._support import EPS, RESIDUAL_LIMIT, eps_of, inf_norm, single_
 from sheafcoarsen.exceptions import NotConverged, SingularProblemWarning
 from sheafcoarsen.sheaf import CellularSheaf, component_labels
 from sheafcoarsen.solve._solver import Method, Solver, column_norms
-from sheafcoarsen.solve.conjugate_gradients import conjugate_gradients
-from sheafcoarsen.solve.deflation import orthogonal_part
+from sheafcoarsen.solve.conjugate_gradients import conjugate_gradients, orthogonal_part
 
 DENSE_BELOW = 100_000
 """Number of entries of D up to which a dense QR replaces the iteration; it takes up to 0.1 s."""

@@ -80,7 +80,7 @@ def test_solves_and_counts_are_correct_in_both_orders(monkeypatch, graph, dtype)
     b = np.random.default_rng(0).standard_normal((L.shape[0], 2)).astype(dtype)
     for above in (0, 10**9):
         monkeypatch.setattr("sheafcoarsen.operators.factorization.OWN_ORDER_ABOVE", above)
-        monkeypatch.setattr("sheafcoarsen.operators.ordering.DEGREE_ABOVE", above)
+        monkeypatch.setattr("sheafcoarsen.operators.factorization.DEGREE_ABOVE", above)
         f = factorization.Factors(L, 0.1)
         x = f.solve(b)
         assert_residual(L @ x + 0.1 * x - b, L, x, n=10)

@@ -8,7 +8,7 @@ import scipy.sparse
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
 from sheafcoarsen._kernels.operators import count_operations
-from sheafcoarsen.operators import Factors, elimination_order, ordering
+from sheafcoarsen.operators import Factors, elimination_order, factorization
 
 
 def lengths_of_factor(L, order):
@@ -28,7 +28,7 @@ def test_operations_match_a_dense_cholesky_factorization(seed):
     dims = rng.integers(1, 4, 30)
     F = CellularSheaf.random(graph, dims, 2, seed=seed)
     L = scipy.sparse.csr_array(sc.laplacian(F) + scipy.sparse.eye_array(F.dim_c0))
-    starts, Q = ordering.quotient(L)
+    starts, Q = factorization.quotient(L)
     widths = np.diff(starts)
     place = rng.permutation(len(widths))
     order = np.concatenate([np.arange(*starts[v : v + 2]) for v in np.argsort(place)])
@@ -42,7 +42,7 @@ def test_operations_match_a_dense_cholesky_factorization(seed):
 @pytest.mark.parametrize(("worth", "share"), [(0, 0.5), (10**9, 0.7)])
 def test_order_is_good_and_its_cost_is_correct(monkeypatch, worth, share):
     """Tested with minimum degree, and with nested dissection alone."""
-    monkeypatch.setattr(ordering, "DEGREE_ABOVE", worth)
+    monkeypatch.setattr(factorization, "DEGREE_ABOVE", worth)
     F = CellularSheaf.random(nx.grid_2d_graph(12, 12), 2, 2, seed=0)
     L = sc.laplacian(F)
     order = elimination_order(L)
@@ -62,10 +62,10 @@ def test_cheaper_of_two_orders_is_returned(monkeypatch):
     L = sc.laplacian(CellularSheaf.constant(chords))
     best = elimination_order(L).operations
     assert elimination_order(L, best / 100).operations > best / 100  # dissection is much worse
-    monkeypatch.setattr(ordering, "DEGREE_ABOVE", np.inf)
+    monkeypatch.setattr(factorization, "DEGREE_ABOVE", np.inf)
     assert elimination_order(L).operations > 2 * best
     monkeypatch.undo()
-    monkeypatch.setattr(ordering, "DEGREE_UP_TO", 0)
+    monkeypatch.setattr(factorization, "DEGREE_UP_TO", 0)
     assert elimination_order(L).operations > 2 * best
 
 
@@ -73,7 +73,7 @@ def test_3d_grids_use_nested_dissection(monkeypatch):
     L = sc.laplacian(CellularSheaf.constant(nx.grid_graph((11, 11, 11))))
     best = elimination_order(L)
     assert best.operations < 0.8 * (np.diff(Factors(L, 1.0)._lower.indptr) ** 2.0).sum()
-    monkeypatch.setattr(ordering, "DEGREE_ABOVE", np.inf)
+    monkeypatch.setattr(factorization, "DEGREE_ABOVE", np.inf)
     assert np.array_equal(elimination_order(L).rows, best.rows)
 
 
@@ -108,8 +108,8 @@ def test_empty_matrix_has_an_empty_order():
 
 def test_rows_of_a_stalk_are_grouped_and_empty_rows_are_not():
     F = CellularSheaf.random([[0, 1], [2, 2], [1, 4]], [2, 3, 2, 2, 1], 2, seed=0)
-    starts, Q = ordering.quotient(sc.laplacian(F))
+    starts, Q = factorization.quotient(sc.laplacian(F))
     assert starts.tolist() == [0, 2, 5, 7, 9, 10]
     assert Q.shape == (5, 5)
     assert elimination_order(sc.laplacian(F)).rows.size == F.dim_c0
-    assert ordering.quotient(scipy.sparse.csr_array((3, 3)))[0].tolist() == [0, 1, 2, 3]
+    assert factorization.quotient(scipy.sparse.csr_array((3, 3)))[0].tolist() == [0, 1, 2, 3]

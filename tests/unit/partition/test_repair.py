@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import sheafcoarsen as sc
 from sheafcoarsen.partition import Partition
 from sheafcoarsen.partition.links import links_of
-from sheafcoarsen.partition.repair import clusters_needed, repair_labels
+from sheafcoarsen.partition.methods import clusters_needed, repair_labels
 from tests.unit.partition.test_select import METHODS, assert_guarantees, problems, sheaf_on
 
 FORKED = [(0, 0), (0, 0), (0, 1), (0, 2), (4, 5), (5, 7), (7, 9), (11, 13), (13, 0), (0, 3), (0, 4)]

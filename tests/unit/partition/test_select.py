@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen.partition import select
 from sheafcoarsen.partition.links import links_of
-from sheafcoarsen.partition.repair import repair_labels
+from sheafcoarsen.partition.methods import repair_labels
 from sheafcoarsen.sheaf import CellularSheaf
 
 METHODS = ["balls", "matching", "spectral", "metis"]

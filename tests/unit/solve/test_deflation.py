@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from sheafcoarsen.solve.deflation import (
+from sheafcoarsen.solve.conjugate_gradients import (
     deflated,
     independent,
     orthonormal_complement,
