@@ -59,6 +59,17 @@ def test_second_process_compiles_nothing_unless_the_cache_is_unreadable(tmp_path
     assert run(tmp_path, NOTICE + "\n") == ANSWER
 
 
+def test_cached_arguments_of_a_class_that_has_moved_do_not_raise(tmp_path):
+    assert run(tmp_path, NOTICE + "\n") == ANSWER
+    moved = 0
+    for path in tmp_path.rglob("*.nb[ci]"):
+        data = path.read_bytes()
+        moved += b"_kernels.arrays" in data
+        path.write_bytes(data.replace(b"_kernels.arrays", b"_kernels.array_"))
+    assert moved
+    assert run(tmp_path, NOTICE + "\n") == ANSWER
+
+
 def test_unwritable_cache_does_not_raise(tmp_path):
     blocked = tmp_path / "a file"
     blocked.touch()
