@@ -22,8 +22,7 @@ from sheafcoarsen.distributed._write_store import new_group, seal
 from sheafcoarsen.distributed.arrays import Root, get_arrays, put_arrays, write_array
 from sheafcoarsen.distributed.executors import Engine
 from sheafcoarsen.distributed.header import FORMAT, found_attributes, header_of
-from sheafcoarsen.distributed.location import Place, fresh_name, place_of
-from sheafcoarsen.distributed.write_lock import exclusive
+from sheafcoarsen.distributed.location import Place, exclusive, fresh_name, place_of
 from sheafcoarsen.modes import (
     LocalOperatorLike,
     Whole,
