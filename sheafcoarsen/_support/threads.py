@@ -134,7 +134,8 @@ def run_ranges(
         with hold():
             drain()
 
-    hold = single_threaded_blas if is_held() else contextlib.nullcontext
+    # if this thread has limited BLAS, then the threads that it starts must limit it too
+    hold = single_threaded_blas if _thread.users else contextlib.nullcontext
     with bar(n_items, description, progress) as shown:
         if threads == 1 or len(pieces) == 1:
             drain(shown)
@@ -241,11 +242,6 @@ def single_threaded_blas() -> Iterator[None]:
                 interrupted = error
         if interrupted is not None:
             raise interrupted
-
-
-def is_held() -> bool:
-    """Return whether this thread has limited BLAS; the threads that it starts must limit it too."""
-    return bool(_thread.users)
 
 
 @functools.cache

@@ -21,7 +21,7 @@ from sheafcoarsen.distributed._open_store import PartitionStore, SheafStore, amo
 from sheafcoarsen.distributed._write_store import new_group, seal
 from sheafcoarsen.distributed.arrays import Root, get_arrays, put_arrays, write_array
 from sheafcoarsen.distributed.executors import Engine
-from sheafcoarsen.distributed.header import FORMAT, found_attributes, header_of
+from sheafcoarsen.distributed.header import StoreHeader, found_attributes, header_of
 from sheafcoarsen.distributed.location import Place, exclusive, fresh_name, place_of
 from sheafcoarsen.modes import (
     LocalOperatorLike,
@@ -173,7 +173,7 @@ def made_once(
 def finished(place: Place, asked: Request) -> StoredCoarsening | None:
     """Return the finished coarsening at a location, or None; reject the result of another call."""
     attributes = found_attributes(place)
-    if attributes is None or attributes.get("format") != FORMAT:
+    if attributes is None or attributes.get("format") != StoreHeader.format:
         return None
     if header_of(place).run != asked.run:
         raise FileExistsError(

@@ -15,9 +15,6 @@ from sheafcoarsen.distributed.location import Place, StoreError, crc32c, failure
 from sheafcoarsen.io import SETTINGS
 from sheafcoarsen.modes import OPERATORS
 
-FORMAT = "sheafcoarsen-store"
-"""Value of the attribute ``format`` of every store."""
-
 
 @dataclass(frozen=True)
 class StoreHeader:
@@ -26,7 +23,7 @@ class StoreHeader:
     kind: str
     id: str = ""
     version: int = VERSION
-    format: str = FORMAT
+    format: str = "sheafcoarsen-store"
     n_vertices: int = 0
     n_clusters: int = 0
     n_edges: int = 0
@@ -83,7 +80,7 @@ def header_of(place: Place) -> StoreHeader:
     attributes = found_attributes(place)
     if attributes is None and not is_unfinished(place):
         raise StoreError(f"{place.url}: there is no store")
-    if attributes is None or attributes.get("format") != FORMAT:
+    if attributes is None or attributes.get("format") != StoreHeader.format:
         raise StoreError(
             f"{place.url}: not a store of this library, or one whose writing did not end: repeat "
             f"the call of coarsen that began it, or else remove it and write it again"
@@ -111,58 +108,60 @@ def attributes_crc(attributes: dict[str, Any]) -> int:
     return crc32c(json.dumps(own, sort_keys=True).encode())
 
 
+def _one_of(*choices: Any) -> tuple[str, Callable[[Any], bool]]:
+    return "one of " + ", ".join(map(str, choices)), lambda value: value in choices
+
+
 def check_attributes(place: Place, attributes: dict[str, Any], names: Iterable[str]) -> None:
     """Raise an error if attributes are missing or have invalid values."""
+    # description and test of an attribute's valid values, by the attribute's name or its type
+    table: dict[Any, tuple[str, Callable[[Any], bool]]] = {
+        int: ("an integer of at least 0", lambda value: type(value) is int and 0 <= value < 2**63),
+        float: (
+            "a finite number of at least 0",
+            lambda v: type(v) in (int, float) and 0 <= v < inf,
+        ),
+        str: ("a string", lambda value: isinstance(value, str)),
+        bool: ("true or false", lambda value: isinstance(value, bool)),
+        list: (
+            "a list of different folder names",
+            lambda value: (
+                isinstance(value, list)
+                and all(isinstance(item, str) and re.fullmatch(r"[\w-]+", item) for item in value)
+                and len(set(value)) == len(value)
+            ),
+        ),
+        dict: ("an object", lambda value: isinstance(value, dict)),
+        "kind": _one_of(*REQUIRED),
+        "dtype": _one_of(*(np.dtype(scalar).str for scalar in SCALARS)),
+        "source": (
+            "an object with the strings `url` and `id`",
+            lambda value: (
+                isinstance(value, dict)
+                and all(isinstance(value.get(name), str) for name in ("url", "id"))
+            ),
+        ),
+        "local_operator": _one_of(None, *OPERATORS),
+        "oversampled": (
+            f"null or an object with some of {', '.join(SETTINGS)}",
+            lambda value: (
+                value is None or (isinstance(value, dict) and set(value) <= set(SETTINGS))
+            ),
+        ),
+        "run": ("a string or null", lambda value: value is None or isinstance(value, str)),
+    }
     for name in names:
         if name not in attributes:
             raise StoreError(
                 f"{place.url}: the attribute `{name}` is missing in zarr.json: {REMEDY}"
             )
         value = attributes[name]
-        expected, good = EXPECTED.get(name) or EXPECTED[type(DEFAULTS[name])]
+        expected, good = table.get(name) or table[type(DEFAULTS[name])]
         if not good(value):
             raise StoreError(
                 f"{place.url}: the attribute `{name}` in zarr.json must be {expected}, "
                 f"got {value!r}: {REMEDY}"
             )
-
-
-def _one_of(*choices: Any) -> tuple[str, Callable[[Any], bool]]:
-    return "one of " + ", ".join(map(str, choices)), lambda value: value in choices
-
-
-def _is_folders(value: Any) -> bool:
-    return (
-        isinstance(value, list)
-        and all(isinstance(item, str) and re.fullmatch(r"[\w-]+", item) for item in value)
-        and len(set(value)) == len(value)
-    )
-
-
-EXPECTED: dict[Any, tuple[str, Callable[[Any], bool]]] = {
-    int: ("an integer of at least 0", lambda value: type(value) is int and 0 <= value < 2**63),
-    float: ("a finite number of at least 0", lambda v: type(v) in (int, float) and 0 <= v < inf),
-    str: ("a string", lambda value: isinstance(value, str)),
-    bool: ("true or false", lambda value: isinstance(value, bool)),
-    list: ("a list of different folder names", _is_folders),
-    dict: ("an object", lambda value: isinstance(value, dict)),
-    "kind": _one_of(*REQUIRED),
-    "dtype": _one_of(*(np.dtype(scalar).str for scalar in SCALARS)),
-    "source": (
-        "an object with the strings `url` and `id`",
-        lambda value: (
-            isinstance(value, dict)
-            and all(isinstance(value.get(name), str) for name in ("url", "id"))
-        ),
-    ),
-    "local_operator": _one_of(None, *OPERATORS),
-    "oversampled": (
-        f"null or an object with some of {', '.join(SETTINGS)}",
-        lambda value: value is None or (isinstance(value, dict) and set(value) <= set(SETTINGS)),
-    ),
-    "run": ("a string or null", lambda value: value is None or isinstance(value, str)),
-}
-"""Description and test of an attribute's valid values, by the attribute's name or its type."""
 
 
 def found_attributes(place: Place) -> dict[str, Any] | None:
