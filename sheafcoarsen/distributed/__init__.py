@@ -19,13 +19,11 @@ True
 
 The modules, in the order in which data flows:
 
-``location``, ``arrays``
-    Locations of stores, with their blobs, notes and exclusive write locks; arrays in Zarr format,
-    or several in one blob.
-``header``, ``_open_store``, ``_write_store``
-    Attributes of a store; reading a stored sheaf, and applying its operators, part by part; writing
-    a store.
-    The schema is in docs/guides/distributed.md.
+``location``, ``schema``
+    Locations of stores, with their blobs, notes and exclusive write locks; attributes of a store,
+    and arrays in Zarr format, or several in one blob (see docs/guides/distributed.md).
+``_open_store``, ``_write_store``
+    Reading a stored sheaf, and applying its operators, part by part; writing a store.
 ``plan``, ``_estimate``
     The plan of a run, made from the topology only: shards of whole clusters and destinations of
     maps; the arguments, which are checked, and the estimated cost.

@@ -19,10 +19,17 @@ from sheafcoarsen.distributed._estimate import Estimate, Request, check_memory, 
 from sheafcoarsen.distributed._open_coarsening import StoredCoarsening
 from sheafcoarsen.distributed._open_store import PartitionStore, SheafStore, amount
 from sheafcoarsen.distributed._write_store import new_group, seal
-from sheafcoarsen.distributed.arrays import Root, get_arrays, put_arrays, write_array
 from sheafcoarsen.distributed.executors import Engine
-from sheafcoarsen.distributed.header import StoreHeader, found_attributes, header_of
 from sheafcoarsen.distributed.location import Place, exclusive, fresh_name, place_of
+from sheafcoarsen.distributed.schema import (
+    Root,
+    StoreHeader,
+    found_attributes,
+    get_arrays,
+    header_of,
+    put_arrays,
+    write_array,
+)
 from sheafcoarsen.modes import (
     LocalOperatorLike,
     Whole,
