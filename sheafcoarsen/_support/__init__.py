@@ -19,13 +19,13 @@ array([0, 1, 2, 3, 4])
 
 The modules:
 
-``checks``, ``arrays``, ``cochains``
-    Checks of single values, of arrays, and of cochains, whose squares must be finite.
+``checks``, ``arrays``
+    Checks of single values; of arrays, and of cochains, whose squares must be finite.
 ``linalg``, ``ragged``
     Norms and thresholds relative to rounding; offsets and blocks.
 ``surfaces``
     Points in space, and faces between them with areas and normals.
-``threads``, ``blas``
+``threads``
     Parallel loops over ranges, with an optional progress bar; a limit of one BLAS thread.
 ``files``, ``labels``, ``tables``
     Atomic replacement of files; lookup of vertex labels, and their encoding as JSON; tables as
@@ -36,17 +36,22 @@ from sheafcoarsen._kernels.dense import EPS
 from sheafcoarsen._support import tables
 from sheafcoarsen._support.arrays import (
     SCALARS,
+    CochainLike,
+    check_range,
+    check_squares,
+    cochain,
     csr_matrix,
     dimensions,
     finite,
     integer_array,
     is_scalar,
     items,
+    range_limits,
     real_array,
+    right_side,
     scalar_array,
     scalar_type,
 )
-from sheafcoarsen._support.blas import single_threaded_blas
 from sheafcoarsen._support.checks import (
     MAX_DIMENSION,
     MAX_ENTRIES,
@@ -66,14 +71,6 @@ from sheafcoarsen._support.checks import (
     real_number,
     vertex_count,
     whole_number,
-)
-from sheafcoarsen._support.cochains import (
-    CochainLike,
-    check_range,
-    check_squares,
-    cochain,
-    range_limits,
-    right_side,
 )
 from sheafcoarsen._support.files import output_path, replacing
 from sheafcoarsen._support.labels import (
@@ -118,7 +115,13 @@ from sheafcoarsen._support.surfaces import (
     vertex_normals,
 )
 from sheafcoarsen._support.tables import counted
-from sheafcoarsen._support.threads import bar, interruptible, run_ranges, thread_limit
+from sheafcoarsen._support.threads import (
+    bar,
+    interruptible,
+    run_ranges,
+    single_threaded_blas,
+    thread_limit,
+)
 
 __all__ = [
     "EPS",

@@ -14,8 +14,6 @@ from sheafcoarsen.io import Level, Saved, load, read_g2o, read_graph, read_mesh
 from sheafcoarsen.sheaf import CellularSheaf
 from sheafcoarsen.synchronization import PoseGraph
 
-MESHES = (".off", ".obj", ".ply")
-
 FORMATS = {
     ".npz": rb"\APK\x03\x04",
     ".mtx": rb"\A%%MatrixMarket",
@@ -56,7 +54,7 @@ def read(args: argparse.Namespace, poses: bool = False) -> Saved | PoseGraph:
         head = b""  # the reader reports the error
     ours = plain.endswith(".npz") or head.startswith(b"PK\x03\x04")
     toro = plain.endswith(".graph") and re.match(FORMATS[".g2o"], head)
-    if ours or toro or plain.endswith((".g2o", *MESHES)):
+    if ours or toro or plain.endswith(".g2o") or is_mesh(path):
         for option, own in (
             ("dim", "stalk dimension"),
             ("vertices", "number of vertices"),
@@ -77,7 +75,7 @@ def read(args: argparse.Namespace, poses: bool = False) -> Saved | PoseGraph:
                 file=sys.stderr,
             )
         return G if poses else G.sheaf
-    if plain.endswith(MESHES):
+    if is_mesh(path):
         points, faces = read_mesh(path)
         return tangent_bundle(points, faces, weights="cotan" if faces.shape[1] == 3 else "uniform")
     return read_graph(path, 1 if dim is None else dim, args.signed, args.vertices)
@@ -113,4 +111,4 @@ def standard_input(folder: str) -> str:
 
 def is_mesh(path: str) -> bool:
     """Return whether a path has the file extension of a surface mesh."""
-    return path.lower().removesuffix(".gz").endswith(MESHES)
+    return path.lower().removesuffix(".gz").endswith((".off", ".obj", ".ply"))

@@ -19,11 +19,17 @@ from sheafcoarsen.distributed._estimate import Estimate, Request, check_memory, 
 from sheafcoarsen.distributed._open_coarsening import StoredCoarsening
 from sheafcoarsen.distributed._open_store import PartitionStore, SheafStore, amount
 from sheafcoarsen.distributed._write_store import new_group, seal
-from sheafcoarsen.distributed.arrays import Root, get_arrays, put_arrays, write_array
 from sheafcoarsen.distributed.executors import Engine
-from sheafcoarsen.distributed.header import FORMAT, found_attributes, header_of
-from sheafcoarsen.distributed.location import Place, fresh_name, place_of
-from sheafcoarsen.distributed.write_lock import exclusive
+from sheafcoarsen.distributed.location import Place, exclusive, fresh_name, place_of
+from sheafcoarsen.distributed.schema import (
+    Root,
+    StoreHeader,
+    found_attributes,
+    get_arrays,
+    header_of,
+    put_arrays,
+    write_array,
+)
 from sheafcoarsen.modes import (
     LocalOperatorLike,
     Whole,
@@ -174,7 +180,7 @@ def made_once(
 def finished(place: Place, asked: Request) -> StoredCoarsening | None:
     """Return the finished coarsening at a location, or None; reject the result of another call."""
     attributes = found_attributes(place)
-    if attributes is None or attributes.get("format") != FORMAT:
+    if attributes is None or attributes.get("format") != StoreHeader.format:
         return None
     if header_of(place).run != asked.run:
         raise FileExistsError(

@@ -21,9 +21,8 @@ from sheafcoarsen.distributed._open_coarsening import StoredCoarsening, open_coa
 from sheafcoarsen.distributed._open_store import PartitionStore, SheafStore, check_store
 from sheafcoarsen.distributed._to_store import write_coarsening
 from sheafcoarsen.distributed._write_store import PART_BYTES, mark, new_group
-from sheafcoarsen.distributed.arrays import Root
-from sheafcoarsen.distributed.header import header_of
 from sheafcoarsen.distributed.location import Place, StoreError, place_of
+from sheafcoarsen.distributed.schema import Root, header_of
 from sheafcoarsen.exceptions import SingularProblemWarning, TiedModesWarning
 from sheafcoarsen.hierarchy import Hierarchy, LevelPlan, RankPerLevel, further_levels
 from sheafcoarsen.modes import LocalOperatorLike, compute_modes

@@ -37,8 +37,8 @@ from sheafcoarsen.distributed._open_store import (
     laplacian_operator,
     parts_of,
 )
-from sheafcoarsen.distributed.header import header_of
 from sheafcoarsen.distributed.location import Place, StoreError, place_of
+from sheafcoarsen.distributed.schema import header_of
 from sheafcoarsen.io import read_level, reading
 from sheafcoarsen.modes import block_layout
 from sheafcoarsen.operators import as_columns, canonical_csr

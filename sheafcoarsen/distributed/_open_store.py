@@ -18,9 +18,8 @@ from sheafcoarsen._support import (
     range_of_blocks,
     read_only,
 )
-from sheafcoarsen.distributed.arrays import Root, read_array
-from sheafcoarsen.distributed.header import REMEDY, header_of
 from sheafcoarsen.distributed.location import Place, StoreError, place_of
+from sheafcoarsen.distributed.schema import REMEDY, Root, header_of, read_array
 from sheafcoarsen.io import reading
 from sheafcoarsen.operators import apply_coboundary, apply_laplacian, as_columns
 from sheafcoarsen.partition import Partition

@@ -16,7 +16,7 @@ from sheafcoarsen.distributed._write_store import (
     write_basis,
     write_pieces,
 )
-from sheafcoarsen.distributed.arrays import Root, write_array
+from sheafcoarsen.distributed.schema import Root, write_array
 from sheafcoarsen.io import SETTINGS
 from sheafcoarsen.partition import Partition
 from sheafcoarsen.sheaf import CellularSheaf

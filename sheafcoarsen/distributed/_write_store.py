@@ -19,9 +19,8 @@ from sheafcoarsen._support import (
     real_number,
 )
 from sheafcoarsen.distributed._open_store import SheafStore, map_bytes
-from sheafcoarsen.distributed.arrays import Root, write_array
-from sheafcoarsen.distributed.header import StoreHeader, is_unfinished
 from sheafcoarsen.distributed.location import Place, failures, optional, place_of
+from sheafcoarsen.distributed.schema import Root, StoreHeader, is_unfinished, write_array
 from sheafcoarsen.modes import LocalModes
 from sheafcoarsen.sheaf import CellularSheaf, checked_sheaf
 

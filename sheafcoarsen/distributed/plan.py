@@ -18,8 +18,8 @@ from sheafcoarsen._kernels import distributed as kernels
 from sheafcoarsen._support import offsets
 from sheafcoarsen.distributed._open_store import SheafStore
 from sheafcoarsen.distributed._write_store import index_type
-from sheafcoarsen.distributed.arrays import put_arrays
 from sheafcoarsen.distributed.location import Place
+from sheafcoarsen.distributed.schema import put_arrays
 from sheafcoarsen.partition import Partition, select
 from sheafcoarsen.sheaf import trusted_sheaf
 

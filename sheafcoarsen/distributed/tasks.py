@@ -21,7 +21,6 @@ from sheafcoarsen._support import blocks, eps_of, offsets, range_of_blocks, read
 from sheafcoarsen.coarsening import realize, realized
 from sheafcoarsen.distributed._open_store import ENDS, SheafStore
 from sheafcoarsen.distributed._write_store import write_basis, write_part
-from sheafcoarsen.distributed.arrays import Root, get_arrays, put_arrays
 from sheafcoarsen.distributed.location import (
     Place,
     StoreError,
@@ -30,6 +29,7 @@ from sheafcoarsen.distributed.location import (
     without_checksum,
 )
 from sheafcoarsen.distributed.plan import sorted_by
+from sheafcoarsen.distributed.schema import Root, get_arrays, put_arrays
 from sheafcoarsen.modes import LocalOperator, Prolongation, Whole, block_layout, local_problems
 from sheafcoarsen.partition import Partition, clusters_of
 from sheafcoarsen.ranks import Rule

@@ -80,15 +80,6 @@ figure img { max-width: 100%; height: auto; background: #ffffff; border: 1px sol
 """
 """Style of light and dark, wide and narrow pages. Dark pages invert pictures but keep hues."""
 
-PAGE = """<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title><style>{style}</style></head><body>
-<h1>{title}</h1>
-{body}
-</body></html>
-"""
-
 Section = tuple[str, list[str]]  # a heading, and the HTML below it
 Contents = tuple[Any, str, str, list[Section]]  # verdict, sentence of the verdict, call, sections
 
@@ -203,7 +194,15 @@ def write_report(
     ):
         body += [f"<h2>{tables.text(headline)}</h2>", *parts]
     title = tables.text(f"{name or kind}: {title}")
-    page = PAGE.format(title=title, style=STYLE, body="\n".join(body))
+    content = "\n".join(body)
+    page = f"""<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title><style>{STYLE}</style></head><body>
+<h1>{title}</h1>
+{content}
+</body></html>
+"""
     with replacing(target) as stream:
         stream.write(page.encode())
     return verdict

@@ -233,18 +233,6 @@ def read_obj(path: str) -> Mesh:
 # ---------------------------------------------------------------- PLY
 
 
-TYPES = {
-    **dict.fromkeys(("char", "int8"), "i1"),
-    **dict.fromkeys(("uchar", "uint8"), "u1"),
-    **dict.fromkeys(("short", "int16"), "i2"),
-    **dict.fromkeys(("ushort", "uint16"), "u2"),
-    **dict.fromkeys(("int", "int32"), "i4"),
-    **dict.fromkeys(("uint", "uint32"), "u4"),
-    **dict.fromkeys(("float", "float32"), "f4"),
-    **dict.fromkeys(("double", "float64"), "f8"),
-}
-"""Numpy names of the PLY number types."""
-
 CORNERS = ("vertex_indices", "vertex_index")
 """Possible names of the list of a face's vertices."""
 
@@ -298,6 +286,17 @@ def read_ply(path: str) -> Mesh:
 
 def _ply_header(path: str, stream: io.BytesIO) -> tuple[str, list[_Element], int]:
     """Return the byte order (empty for text), the elements, and the number of header lines."""
+    # numpy names of the PLY number types
+    types = {
+        **dict.fromkeys(("char", "int8"), "i1"),
+        **dict.fromkeys(("uchar", "uint8"), "u1"),
+        **dict.fromkeys(("short", "int16"), "i2"),
+        **dict.fromkeys(("ushort", "uint16"), "u2"),
+        **dict.fromkeys(("int", "int32"), "i4"),
+        **dict.fromkeys(("uint", "uint32"), "u4"),
+        **dict.fromkeys(("float", "float32"), "f4"),
+        **dict.fromkeys(("double", "float64"), "f8"),
+    }
     orders = {"ascii": "", "binary_little_endian": "<", "binary_big_endian": ">"}
     elements: list[_Element] = []
     order, number = None, 0
@@ -321,15 +320,15 @@ def _ply_header(path: str, stream: io.BytesIO) -> tuple[str, list[_Element], int
                 raise file_error(path, number, "an element requires a name and a count")
             case ["property", *_] if not elements:
                 raise file_error(path, number, "a property before any element")
-            case ["property", "list", length, kind, name] if length in TYPES and kind in TYPES:
-                if TYPES[length][0] == "f":
+            case ["property", "list", length, kind, name] if length in types and kind in types:
+                if types[length][0] == "f":
                     raise file_error(path, number, "the length of a list must be a whole number")
-                elements[-1].properties.append(_Property(name, TYPES[kind], TYPES[length]))
-            case ["property", kind, name] if kind in TYPES:
-                elements[-1].properties.append(_Property(name, TYPES[kind]))
+                elements[-1].properties.append(_Property(name, types[kind], types[length]))
+            case ["property", kind, name] if kind in types:
+                elements[-1].properties.append(_Property(name, types[kind]))
             case ["property", *rest]:
                 kinds = rest[1:3] if rest[:1] == ["list"] else rest[:1]
-                unknown = next((shown(kind) for kind in kinds if kind not in TYPES), None)
+                unknown = next((shown(kind) for kind in kinds if kind not in types), None)
                 message = (
                     "a property needs a type and a name, or the word list, two types and a name"
                 )

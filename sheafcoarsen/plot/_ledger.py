@@ -59,16 +59,22 @@ def ledger(E: EnergyLedger | HierarchyLedger, *, ax: Axes | None = None) -> Axes
     'fine energy'
     """
     check_kind("E", E, (EnergyLedger, HierarchyLedger))
+    bars = {
+        "kept": (MIDDLE, "", "kept"),
+        "lost": ("#E8E3B0", "", "discarded"),
+        "coupling": ("white", "////", "coupling"),
+        "total": (DARK, "", "fine energy, computed on its own"),
+    }
     lines = {name: float(np.sum(value)) for name, value in E.lines.items()}
-    if isinstance(E, EnergyLedger):  # sort lines as in _BARS
-        lines = dict(sorted(lines.items(), key=lambda line: list(_BARS).index(_role(line[0]))))
+    if isinstance(E, EnergyLedger):  # sort lines as in `bars`
+        lines = dict(sorted(lines.items(), key=lambda line: list(bars).index(_role(line[0]))))
     fine = float(np.sum(E.fine_energy))
     ax = axes_or_new(ax, 7, 1.2 + 0.4 * (len(lines) + 1))
     names, values = [*lines, "fine energy"], np.array([*lines.values(), fine])
     ends = np.cumsum(values[:-1])
     starts = np.append(ends - values[:-1], 0.0)
     y = np.arange(len(names))
-    for role, (color, hatch, label) in _BARS.items():
+    for role, (color, hatch, label) in bars.items():
         own = np.array([_role(name) == role for name in names])
         if own.any():
             style: dict = {"facecolor": color, "hatch": hatch, "height": 0.62, "label": label}
@@ -114,16 +120,8 @@ def _make_space(ax: Any) -> None:
         ax.set_position((box.x0 + x, box.y0 + y, box.width - x, box.height - y))
 
 
-_BARS = {
-    "kept": (MIDDLE, "", "kept"),
-    "lost": ("#E8E3B0", "", "discarded"),
-    "coupling": ("white", "////", "coupling"),
-    "total": (DARK, "", "fine energy, computed on its own"),
-}
-
-
 def _role(name: str) -> str:
-    """Return the role of the ledger line with the given name, a key of ``_BARS``."""
+    """Return the role of the ledger line with the given name, that is, of its bar."""
     if name == "fine energy":
         return "total"
     if "coupling" in name:

@@ -28,10 +28,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
-RINGED = 50
-"""Maximum number of edges left out by a robust fit that are drawn with rings."""
-
-
 def poses(
     S: Synchronization | PoseGraph,
     *,
@@ -92,7 +88,14 @@ def poses(
         outliers = whole_number("outliers", outliers, at_least=0)
     edges = S.edges
     places, marks, component, mark_component = _places(S, pos)
-    left_out, worst = _wrong_edges(S, outliers)
+    weights = S.weights if isinstance(S, Synchronization) else None
+    left_out = np.zeros(0, np.int64) if weights is None else np.flatnonzero(weights < 0.5)
+    ringed = 50  # maximum number of edges left out by a robust fit that are drawn with rings
+    worst = left_out[: 0 if outliers == 0 or len(left_out) > ringed else None]
+    if outliers:
+        if not isinstance(S, Synchronization):
+            raise TypeError("`outliers` requires a Synchronization as `S`, got a PoseGraph")
+        worst = S.outliers()[:outliers]
     extent = np.ptp(places, axis=0) if len(places) else np.ones(2)
     flat = len(extent) == 3 and bool(extent[2] < 0.2 * extent.max())
     ax = axes_or_new(ax, 6.5, 4.6 if flat else 6, projection="3d" if places.shape[1] == 3 else None)
@@ -119,7 +122,7 @@ def poses(
         ax.scatter(*places[alone].T, **dots)
     red: dict = {"colors": "#B2182B", "linestyles": (0, (3, 2)), "linewidths": 1.0}
     rest = np.setdiff1d(left_out, worst) if outliers != 0 else left_out[:0]
-    if len(rest) > RINGED:  # lines in front would hide the poses
+    if len(rest) > ringed:  # lines in front would hide the poses
         red |= {"linewidths": 0.4, "zorder": 1}
     if len(rest):
         draw_lines(ax, "left out", places, edges[rest], **red)
@@ -149,19 +152,6 @@ def poses(
         words.append(f"{counted(count, 'component')}, a frame for each")
     set_title(ax, ", ".join(words))
     return ax
-
-
-def _wrong_edges(
-    S: Synchronization | PoseGraph, count: int | None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the edges that a robust fit discarded, and the worst ones: by default, the same."""
-    weights = S.weights if isinstance(S, Synchronization) else None
-    left_out = np.zeros(0, np.int64) if weights is None else np.flatnonzero(weights < 0.5)
-    if not count:
-        return left_out, left_out[: 0 if count == 0 or len(left_out) > RINGED else None]
-    if not isinstance(S, Synchronization):
-        raise TypeError("`outliers` requires a Synchronization as `S`, got a PoseGraph")
-    return left_out, S.outliers()[:count]
 
 
 def _places(

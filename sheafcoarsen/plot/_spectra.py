@@ -103,7 +103,14 @@ def spectra(C: Coarsening, *, ax: Axes | None = None) -> Axes:
         ax.set_xlim(-0.6, max(K, 1) - 0.4)
     if K <= NUMBERED:
         near = np.sqrt(eps_of(C.fine.dtype)) * modes.operator_norms[cluster]
-        _write_multiplicities(ax, at, kept, near)
+        # write multiplicities next to coinciding eigenvalues, which ascend in each cluster
+        begins = np.append(True, (np.diff(at) != 0) | (np.diff(kept) > near[1:]))[: len(at)]
+        first = np.flatnonzero(begins)
+        counts = np.diff(np.append(first, len(at)))
+        for k, count in zip(first.tolist(), counts.tolist(), strict=True):
+            if count > 1:
+                beside: dict = {"xytext": (5, 0), "textcoords": "offset points", "va": "center"}
+                ax.annotate(rf"$\times${count}", (at[k], kept[k]), fontsize=7, **beside)
     tied = modes.tied & cut
     if tied.any():
         label = f"the cut splits a multiple eigenvalue ({tied.sum():,})"
@@ -114,17 +121,6 @@ def spectra(C: Coarsening, *, ax: Axes | None = None) -> Axes:
     set_title(ax, "local spectra: retained eigenvalues and the gap above them")
     add_legend(ax)
     return ax
-
-
-def _write_multiplicities(ax: Axes, x: np.ndarray, values: np.ndarray, near: np.ndarray) -> None:
-    """Write multiplicities next to coinciding eigenvalues, which must be sorted within each x."""
-    first = np.flatnonzero(
-        np.append(True, (np.diff(x) != 0) | (np.diff(values) > near[1:]))[: len(x)]
-    )
-    for k, count in zip(first.tolist(), np.diff(np.append(first, len(x))).tolist(), strict=True):
-        if count > 1:
-            beside: dict = {"xytext": (5, 0), "textcoords": "offset points", "va": "center"}
-            ax.annotate(rf"$\times${count}", (x[k], values[k]), fontsize=7, **beside)
 
 
 def quality(

@@ -10,8 +10,8 @@
 ``_verify`` contains the public function and the classes that it returns. ``statements`` has one
 function for each label of the paper, ``reductions`` has the statements about an elimination and
 those about a sparsification. The functions use residuals computed by ``residuals`` in batches of
-clusters (``cluster_batches``), by dense solvers on small clusters (``dense``) and for the
-normalized sheaf (``normalization``). ``relative_residual`` divides them by norms.
+clusters (``cluster_batches``), and those computed by dense solvers, of small clusters and of the
+normalized sheaf (``reference``). ``relative_residual`` divides them by norms.
 """
 
 from sheafcoarsen.verification._verify import Check, Verification, check_of, verify

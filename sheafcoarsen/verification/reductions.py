@@ -15,7 +15,7 @@ from sheafcoarsen.operators import coboundary, laplacian
 from sheafcoarsen.sections import global_sections
 from sheafcoarsen.sheaf import component_labels, edge_subset, sheaf_like, unit_sheaf
 from sheafcoarsen.solve import Sparsification
-from sheafcoarsen.verification.dense import dense_sections
+from sheafcoarsen.verification.reference import dense_sections
 from sheafcoarsen.verification.relative_residual import (
     FAILED,
     ZERO,

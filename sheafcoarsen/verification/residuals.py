@@ -32,8 +32,11 @@ from sheafcoarsen.modes import LocalModes, Oversampled
 from sheafcoarsen.operators import coboundary, laplacian
 from sheafcoarsen.partition import clusters_of
 from sheafcoarsen.verification.cluster_batches import Piece, Pieces, renumbered
-from sheafcoarsen.verification.dense import eigenvalue_errors
-from sheafcoarsen.verification.normalization import Degrees, normalization_residuals
+from sheafcoarsen.verification.reference import (
+    Degrees,
+    eigenvalue_errors,
+    normalization_residuals,
+)
 from sheafcoarsen.verification.relative_residual import (
     FAILED,
     RelativeResidual,

@@ -19,7 +19,7 @@ from sheafcoarsen._support import (
 )
 from sheafcoarsen.modes import Oversampled
 from sheafcoarsen.operators import coboundary, laplacian
-from sheafcoarsen.verification.dense import dense_sections, worst_response
+from sheafcoarsen.verification.reference import dense_sections, worst_response
 from sheafcoarsen.verification.relative_residual import (
     FAILED,
     ZERO,

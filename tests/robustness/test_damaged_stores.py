@@ -12,7 +12,7 @@ import pytest
 
 import sheafcoarsen as sc
 import sheafcoarsen.distributed as dist
-from sheafcoarsen.distributed.arrays import Root, write_array
+from sheafcoarsen.distributed.schema import Root, write_array
 from tests.support.helpers import ties_allowed
 from tests.unit.distributed.cases import differences, grid_sheaf, ragged_sheaf
 

@@ -8,7 +8,7 @@ import pytest
 import sheafcoarsen as sc
 import sheafcoarsen.distributed as dist
 from sheafcoarsen.cli import main
-from sheafcoarsen.distributed.arrays import write_array
+from sheafcoarsen.distributed.schema import write_array
 
 
 @pytest.fixture

@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sheafcoarsen.distributed.arrays import (
+from sheafcoarsen.distributed.location import StoreError, crc32c, optional, place_of
+from sheafcoarsen.distributed.schema import (
     Root,
     get_arrays,
     put_arrays,
     read_array,
     write_array,
 )
-from sheafcoarsen.distributed.location import StoreError, crc32c, optional, place_of
 
 
 def root_of(url):
@@ -45,7 +45,7 @@ def test_array_round_trip(values, memory):
 @pytest.mark.parametrize("values", [np.zeros(70), np.arange(140).reshape(70, 2), np.zeros(70, int)])
 @pytest.mark.parametrize(("chunk", "packed"), [(20, True), (70, True), (70, False)])
 def test_missing_or_damaged_chunks_are_named(values, chunk, packed, url, monkeypatch):
-    monkeypatch.setattr("sheafcoarsen.distributed.arrays.CHUNK", chunk)
+    monkeypatch.setattr("sheafcoarsen.distributed.schema.CHUNK", chunk)
     root = root_of(url("group"))
     place = root.place
     write_array(root, "x", values, packed=packed)
@@ -81,7 +81,7 @@ def test_zarr_python_reads_the_arrays(values, packed, url, monkeypatch):
     """Arrays follow the Zarr format, so that zarr-python can read them."""
     import zarr
 
-    monkeypatch.setattr("sheafcoarsen.distributed.arrays.CHUNK", 20)
+    monkeypatch.setattr("sheafcoarsen.distributed.schema.CHUNK", 20)
     root = root_of(url("group"))
     place = root.place
     write_array(root, "x", values, packed=packed)

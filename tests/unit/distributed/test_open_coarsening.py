@@ -7,7 +7,7 @@ import sheafcoarsen as sc
 import sheafcoarsen.distributed as dist
 from sheafcoarsen.distributed._open_coarsening import _bound
 from sheafcoarsen.distributed._open_store import energy_of
-from sheafcoarsen.distributed.arrays import write_array
+from sheafcoarsen.distributed.schema import write_array
 from tests.support.helpers import assert_residual
 from tests.unit.distributed.cases import (
     coarsened_twice,

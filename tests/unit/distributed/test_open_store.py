@@ -12,7 +12,7 @@ import pytest
 import sheafcoarsen as sc
 import sheafcoarsen.distributed as dist
 from sheafcoarsen.distributed._open_store import amount
-from sheafcoarsen.distributed.arrays import read_array
+from sheafcoarsen.distributed.schema import read_array
 from tests.unit.distributed.cases import grid_sheaf, ragged_sheaf
 
 

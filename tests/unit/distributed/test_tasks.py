@@ -9,8 +9,8 @@ import sheafcoarsen as sc
 import sheafcoarsen.distributed as dist
 from sheafcoarsen._support.threads import thread_count
 from sheafcoarsen.distributed import tasks
-from sheafcoarsen.distributed.arrays import Root
 from sheafcoarsen.distributed.location import StoreError, place_of
+from sheafcoarsen.distributed.schema import Root
 from sheafcoarsen.modes import Internal, Whole
 from tests.unit.distributed.cases import grid_sheaf
 

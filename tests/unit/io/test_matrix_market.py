@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sheafcoarsen.io import read_graph
-from sheafcoarsen.io.adjacency import IDLE
+from sheafcoarsen.io.graph_files import IDLE
 from sheafcoarsen.sheaf import CellularSheaf
 from tests.support.helpers import assert_residual
 from tests.unit.io.test_read_graph import REAL, check, refuses

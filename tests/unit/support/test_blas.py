@@ -9,7 +9,7 @@ import types
 import numpy as np
 import pytest
 
-from sheafcoarsen._support import blas, run_ranges, single_threaded_blas
+from sheafcoarsen._support import run_ranges, single_threaded_blas, threads
 
 
 class Library:
@@ -37,7 +37,7 @@ def test_interrupts_restore_thread_counts(monkeypatch, interrupted, call):
         Library(name == "shared", call if name == interrupted else None)
         for name in ("shared", "own")
     )
-    monkeypatch.setattr(blas, "_libraries", lambda: [shared, own])
+    monkeypatch.setattr(threads, "_libraries", lambda: [shared, own])
     with pytest.raises(KeyboardInterrupt), single_threaded_blas():  # noqa: PT012
         assert call == 2  # otherwise the interrupt occurred earlier
         assert (shared.get(), own.get()) == (1, 1)
@@ -49,7 +49,7 @@ def test_interrupts_restore_thread_counts(monkeypatch, interrupted, call):
 
 def test_interrupt_of_one_caller_does_not_release_other_callers(monkeypatch):
     library = Library(True, 2)
-    monkeypatch.setattr(blas, "_libraries", lambda: [library])
+    monkeypatch.setattr(threads, "_libraries", lambda: [library])
     with single_threaded_blas():
         with pytest.raises(KeyboardInterrupt), single_threaded_blas():
             raise AssertionError("not reached")
@@ -63,13 +63,13 @@ def test_shared_thread_counts_are_detected(shared):
     controller = types.SimpleNamespace(
         get_num_threads=library.get, set_num_threads=library.set, internal_api="mkl"
     )
-    assert blas._library(controller).shared == shared
+    assert threads._library(controller).shared == shared
     assert library.get() == 5
 
 
 def test_decorator_limits_blas_in_each_call(monkeypatch):
     library = Library(True)
-    monkeypatch.setattr(blas, "_libraries", lambda: [library])
+    monkeypatch.setattr(threads, "_libraries", lambda: [library])
 
     @single_threaded_blas()
     def depth(n):
@@ -85,7 +85,7 @@ def test_decorator_limits_blas_in_each_call(monkeypatch):
 def test_worker_threads_limit_their_own_thread_count(monkeypatch):
     monkeypatch.setattr("sheafcoarsen._support.threads.thread_count", lambda: 4)
     own = Library(False)
-    monkeypatch.setattr(blas, "_libraries", lambda: [own])
+    monkeypatch.setattr(threads, "_libraries", lambda: [own])
     meet = threading.Barrier(2, timeout=20)  # so that a second thread takes part
 
     def work(lo, hi):
@@ -102,7 +102,7 @@ def test_worker_threads_limit_their_own_thread_count(monkeypatch):
 
 AFTER_A_FORK = """
 import os, threading
-from sheafcoarsen._support import blas, single_threaded_blas
+from sheafcoarsen._support import single_threaded_blas, threads
 
 class Library:
     shared, count = True, 5
@@ -110,7 +110,7 @@ class Library:
     def set(self, count): self.count = count
 
 library = Library()
-blas._libraries = lambda: [library]
+threads._libraries = lambda: [library]
 inside, leave = threading.Event(), threading.Event()
 
 def other():

@@ -11,9 +11,8 @@ import scipy.sparse
 import sheafcoarsen as sc
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen._support import norms_by, scaled_norms
-from sheafcoarsen.verification import cluster_batches, normalization
-from sheafcoarsen.verification.dense import dense_sections
-from sheafcoarsen.verification.normalization import inverse_roots
+from sheafcoarsen.verification import cluster_batches, reference
+from sheafcoarsen.verification.reference import dense_sections, inverse_roots
 from sheafcoarsen.verification.relative_residual import relative_residual
 from sheafcoarsen.verification.residuals import Evidence
 from tests.support.helpers import eps_of
@@ -145,7 +144,7 @@ def test_a_wrong_normalized_edge_is_caught_and_located_at_its_vertices(C, size, 
     monkeypatch.setattr(cluster_batches, "PIECE", size)
     right = sc.verify(C)
     assert max(right[label].ratio for label in ("fact-5", "fact-6")) < 5
-    monkeypatch.setattr(normalization, "normalize", wrong)
+    monkeypatch.setattr(reference, "normalize", wrong)
     V = sc.verify(C)
     assert min(V[label].ratio for label in ("fact-5", "fact-6")) > 30
     u, v = sorted(C.fine.edges[7].tolist())
@@ -160,7 +159,7 @@ def test_a_wrong_factor_of_a_degree_is_located(C, monkeypatch):
         return given, factors
 
     monkeypatch.setattr(cluster_batches, "PIECE", 30)
-    monkeypatch.setattr(normalization, "degree_factors", wrong)
+    monkeypatch.setattr(reference, "degree_factors", wrong)
     assert Evidence(C, 0).degrees.worst_factor.where == "vertex 9"
 
 
