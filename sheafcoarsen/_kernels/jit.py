@@ -93,7 +93,7 @@ class KernelCache(FunctionCache):
 
     @contextlib.contextmanager
     def _guard_against_spurious_io_errors(self):  # numba calls it around every read and write
-        # the others come from classes that another version has in another module
+        # ImportError, AttributeError: the code names a class that is in another module now
         with contextlib.suppress(OSError, ImportError, AttributeError):
             yield
 

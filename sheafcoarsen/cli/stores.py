@@ -1,4 +1,4 @@
-"""Commands on stores: write, coarsen, describe and verify."""
+"""Commands on stores: coarsen, describe and verify."""
 
 import argparse
 import dataclasses

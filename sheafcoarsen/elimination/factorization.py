@@ -155,7 +155,7 @@ def _remaining_sheaf(
     before = np.arange(count) - 1
     before[begins] = np.append(begins[1:], count) - 1
     links.edges[chosen, kernels.RING] = links.edges[chosen[before], kernels.RING]
-    heights = np.diff(np.append(offsets(rows)[begins], rows.sum()))
+    heights = np.diff(np.append(offsets(rows)[begins], rows.sum()))  # rows of all parallel edges
     chosen, pairs = chosen[begins], pairs[begins]
     with_loop = kept[links.vertices[kept, kernels.LOOPS] >= 0]
     chosen = np.concatenate([chosen, links.vertices[with_loop, kernels.LOOPS]])

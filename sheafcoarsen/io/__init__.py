@@ -16,8 +16,7 @@ writes any object of the library, and ``load`` reads it:
 The modules:
 
 ``_read_graph``, ``graph_files``
-    `read_graph`, with one reader for each file extension: those of networkx, edge lists,
-    MatrixMarket and METIS.
+    `read_graph`: GraphML and GML, read by networkx; edge lists, MatrixMarket and METIS.
 ``_read_g2o``, ``_write_g2o``
     Readers and writers of pose graphs.
 ``_read_mesh``

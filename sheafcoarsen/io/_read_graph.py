@@ -1,4 +1,4 @@
-"""Readers of weighted graphs in five text formats; they return the constant or a signed sheaf."""
+"""`read_graph`, which returns the constant or a signed sheaf; readers of GraphML and GML."""
 
 import re
 import zlib

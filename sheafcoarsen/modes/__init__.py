@@ -13,7 +13,7 @@
     solved by ``sparse``;
 ``oversampled``
     responses of a cluster to sources in a patch T around it (docs/conventions.md, section 10). The
-    target s of a pilot is computed in ``pilot_target``, ker L_T in ``_kernels/modes/patch_kernel``,
+    target s of a pilot is computed in ``pilot_target``, ker L_T in ``_kernels/modes/patches``,
     and the border b, A, X, Y, G, K_C and the scores in ``_kernels/modes/oversampled``;
 ``prolongation``
     :class:`Prolongation`, R = blockdiag(R_a) stored as dense blocks, from modes or from a basis

@@ -191,7 +191,7 @@ class LocalProblems:
                     c.dims, np.ones(K), None if self.whole is None else self.whole.spectra
                 ),
             )
-        if rule.needs_scores:  # rounding must not order the eigenvalues that are zero
+            # rounding must not order the eigenvalues that are zero
             zero = np.repeat(zero_energy(c.dims, self.sheaf.dtype, out.norms), c.dims)
             out.scores[out.scores <= zero] = 0
         dims = self.kernel_dims(np.full(K, rule.needs_kernels))
@@ -316,7 +316,7 @@ class LocalProblems:
         even = resolved & (out.norms > 1e3 * positive)
         if not doubtful.any():
             return doubtful
-        exponents = map_exponents(self.sheaf)
+        exponents = _map_exponents(self.sheaf)
         sizes = exponents[np.isfinite(exponents)]
         if not sizes.size or np.ptp(sizes) <= 2:  # all maps have the same size up to a factor of 4
             return doubtful & even
@@ -373,7 +373,7 @@ def balance(sheaf: CellularSheaf, clusters: Clusters) -> tuple[CellularSheaf, ke
     """
     labels, (u, v) = clusters.labels, sheaf.edges.T
     internal = (labels[u] == labels[v])[:, None]
-    exponents = map_exponents(sheaf)
+    exponents = _map_exponents(sheaf)
     sizes = _section_exponents(sheaf.edges, exponents, clusters)
     rows = exponents + sizes[sheaf.edges]
     rows = np.where(internal, np.maximum(*rows.T)[:, None], rows)
@@ -400,7 +400,7 @@ def balance(sheaf: CellularSheaf, clusters: Clusters) -> tuple[CellularSheaf, ke
     return scaled, kernels.Balanced(scaled.arrays, units, uneven)
 
 
-def map_exponents(sheaf: CellularSheaf) -> np.ndarray:
+def _map_exponents(sheaf: CellularSheaf) -> np.ndarray:
     """Return the exponent of the power of two just above the largest entry of each map, (m, 2).
 
     It is -inf for maps that are zero.

@@ -1,4 +1,4 @@
-"""The sheaf Laplacian as a sparse matrix."""
+"""The sheaf Laplacian as a sparse matrix; canonical form and index types of sparse matrices."""
 
 from typing import Any, Literal, TypeAlias, get_args, overload
 

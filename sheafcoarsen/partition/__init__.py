@@ -27,9 +27,8 @@ The modules:
 ``links``
     The weighted graph to partition, as adjacency lists.
 ``methods``
-    Balls, matching, spectral clustering, METIS; each returns about the requested number of
-    clusters. Repair of their labels, to exactly n connected clusters; small components are packed
-    together.
+    Balls, matching, spectral clustering, METIS, each with about the requested number of clusters;
+    repair of their labels, to exactly n connected clusters; packing of small components.
 ``_select``
     The public function ``select``.
 ``clusters``

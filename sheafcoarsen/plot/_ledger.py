@@ -121,7 +121,7 @@ def _make_space(ax: Any) -> None:
 
 
 def _role(name: str) -> str:
-    """Return the role of the ledger line with the given name, that is, of its bar."""
+    """Return the role of the ledger line with the given name, a key of ``bars`` in `ledger`."""
     if name == "fine energy":
         return "total"
     if "coupling" in name:

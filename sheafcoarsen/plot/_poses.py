@@ -139,7 +139,7 @@ def poses(
     ax.autoscale_view()
     ax.set_aspect("equal")
     if ax.name == "3d":
-        space: Any = ax
+        space: Any = ax  # its methods for space are not those that Axes declares
         space.locator_params(nbins=4)
         if flat:  # fill the panel, and use one tick, as labels of the short axis overlap
             limits = np.array([space.get_xlim(), space.get_ylim(), space.get_zlim()])

@@ -262,13 +262,15 @@ def palette(count: int) -> np.ndarray:
 
     if count <= len(PALETTE):
         return to_rgba_array(PALETTE)[:count]
-    shades = [(hue / 96, lightness) for lightness in (0.72, 0.38, 0.55) for hue in range(96)]
+    hues = max(96, count)
+    shades = [(i / hues, lightness) for lightness in (0.72, 0.38, 0.55) for i in range(hues)]
     others = to_rgba_array([colorsys.hls_to_rgb(*shade, 0.65) for shade in shades])
-    chosen = to_rgba_array(PALETTE)
+    chosen = list(to_rgba_array(PALETTE))
+    nearest = np.linalg.norm(others[:, None] - chosen, axis=2).min(axis=1)
     while len(chosen) < count:
-        distances = np.linalg.norm(others[:, None] - chosen, axis=2).min(axis=1)
-        chosen = np.concatenate([chosen, others[[distances.argmax()]]])
-    return chosen
+        chosen.append(others[nearest.argmax()])
+        nearest = np.minimum(nearest, np.linalg.norm(others - chosen[-1], axis=1))
+    return np.array(chosen)
 
 
 def number_colors(values: np.ndarray) -> tuple[Colormap, Normalize]:

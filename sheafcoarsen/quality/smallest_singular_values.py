@@ -33,8 +33,10 @@ from sheafcoarsen.solve import (
 )
 
 ENOUGH = 1e-5
-"""Maximum accepted residual, relative to an eigenvalue, and the largest target relative to the
-lowest positive one, which is 1e-6 unless rounding (``TINY``) requires a larger one.
+"""Maximum accepted residual, relative to an eigenvalue.
+
+The target, relative to the lowest positive eigenvalue, is 1e-6, or up to ENOUGH if rounding
+(``TINY``) requires it.
 """
 
 TOL, TINY = 1e-8, 1e-13
@@ -341,5 +343,6 @@ def _residuals(
     """Return the residuals of all pairs relative to their eigenvalues, and their upper bounds."""
     residuals = np.linalg.norm(D.conj().T @ (D @ U) - U * values, axis=0)
     rounding = RESIDUAL_LIMIT * np.diff(D.indptr).max() * EPS * size**2
-    # the relative error of an eigenvalue is about the square of its bound
+    # at most 1e-4, or up to 1e-3 where rounding errors of the residual are larger; the relative
+    # error of an eigenvalue is about the square of its bound
     return residuals / values, np.clip(rounding / values, 1e-4, 1e-3)

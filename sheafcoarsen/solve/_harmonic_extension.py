@@ -134,7 +134,7 @@ def harmonic_extension(
     work = work / units
     right = -(delta @ work)
     methods: list[Method] = ["auto", "direct"]
-    for method in methods:
+    for method in methods:  # if the iteration fails, factor L unless it is too large
         problem = NormalEquations(D, rest, progress, method)
         try:
             y = problem.solve(right)
@@ -172,7 +172,8 @@ def _with_guides(
     if finite.size:  # check the square roots, which become entries of maps
         for extreme in (finite.min(), finite.max()):
             check_range("weight", float(np.sqrt(extreme)), sheaf.dtype)
-    # added to a weight from here on, the squares of the maps would be lost in rounding
+    # from the weight pull / eps on, a value is a constraint up to rounding: the squares of the maps
+    # would be lost if they were added to the weight
     ends, rows = sheaf.edges.ravel(), np.repeat(sheaf.edge_dims, 2)
     entries = np.bincount(ends, rows, minlength=sheaf.n_vertices) * sheaf.vertex_dims
     pull = entries[vertices] * float(sheaf.largest_entry) ** 2

@@ -342,7 +342,7 @@ def _counted(problem: EigenProblem, found: Pairs, h0: int) -> tuple[int, float, 
     error = max(4 * problem.tol, np.sqrt(eps_of(pencil.L.dtype))) * pencil.norm * scale
     shift = float(values[-1]) - error
     cut = int((values < shift).sum()) + (h0 if shift > 0 else 0)
-    A, added = scipy.sparse.csr_array(pencil.L), -shift
+    A, added = scipy.sparse.csr_array(pencil.L), -shift  # A + added I = L - shift M
     if pencil.mass is not None:
         M = scipy.sparse.diags_array(pencil.mass, format="csr")
         A, added = scipy.sparse.csr_array(A - shift * M), 0.0

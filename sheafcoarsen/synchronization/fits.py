@@ -133,7 +133,7 @@ def least_residual_poses(connection: Connection) -> Poses:
     """
     poses = fit(connection)
     for _ in range(10):  # outliers rank nearly as high after 5, no higher after 20
-        by_turn, by_move = (  # at most 1,000, for the largest residual 1
+        by_turn, by_move = (  # the largest residual over each residual, at most 1,000
             1 / np.sqrt(squares / (squares.max(initial=0.0) or 1.0) + 1e-6)
             for squares in costs_of(connection, poses)
         )

@@ -1,4 +1,4 @@
-"""Check of all statements that apply to a coarsening, elimination or sparsification."""
+"""`verify`: check of all statements that apply to an object, and its result."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -210,7 +210,7 @@ class Evidence:
             wanted = named[range_of_blocks(starts, numbers)]
             there = range_of_blocks(self.C.fine.edge_offsets, piece.edges)
             rows = np.searchsorted(there, wanted)
-            if not np.array_equal(there[rows[rows < len(there)]], wanted):
+            if not np.array_equal(there[rows[rows < len(there)]], wanted):  # a row is missing
                 return
             of_fine_row = of_column = of_row
             difference = coarse - delta_R[rows]

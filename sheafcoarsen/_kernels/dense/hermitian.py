@@ -187,6 +187,7 @@ def eigh_lowest(n, wanted, s, reduction):
         s.z[0] = 1
         return 0
     if reduction is not None and DENSE_SHARE * wanted <= n and not JIT_IS_OFF:
+        # without LAPACK, which is called on the restored s.a if residuals are too large
         t, a, z = reduction, s.a[: n * n].reshape(n, n), s.z[: wanted * n].reshape(wanted, n)
         for i in range(n * n):
             s.spare[i] = s.a[i]

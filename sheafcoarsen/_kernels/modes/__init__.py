@@ -1,7 +1,8 @@
 """Kernels of :mod:`sheafcoarsen.modes`.
 
 ``local`` assembles the operator of a cluster, ``modes`` computes its lowest modes, ``blocks``
-writes them to R. ``oversampled`` computes oversampled modes on the ``patches`` around clusters.
+writes them to R. ``oversampled`` computes oversampled modes on the ``patches`` around clusters,
+whose kernels of delta ``patches`` computes.
 """
 
 from sheafcoarsen._kernels.modes.blocks import (

@@ -204,6 +204,7 @@ def test_palette_colours_are_distinct():
     assert distances.min() > np.sqrt(3) / 8
     np.testing.assert_array_equal(palette(3), colors[:3])
     assert palette(0).shape == (0, 4)
+    assert len(np.unique(palette(400), axis=0)) == 400
 
 
 @pytest.mark.parametrize(("low", "high"), [(-1.0, 3.0), (-5.0, 1e-3), (-1e-300, 1e-300)])
