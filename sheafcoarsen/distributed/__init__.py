@@ -20,15 +20,16 @@ True
 The modules, in the order in which data flows:
 
 ``location``, ``schema``
-    Locations of stores, with their blobs, notes and exclusive write locks; attributes of a store,
-    and arrays in Zarr format, or several in one blob (see docs/guides/distributed.md).
+    Locations of stores, with their blobs and notes; attributes of a store, and arrays in Zarr
+    format, or several in one blob (see docs/guides/distributed.md).
 ``_open_store``, ``_write_store``
     Reading a stored sheaf, and applying its operators, part by part; writing a store.
 ``plan``, ``_estimate``
     The plan of a run, made from the topology only: shards of whole clusters and destinations of
     maps; the arguments, which are checked, and the estimated cost.
-``tasks``, ``executors``, ``_coarsen``
-    The kinds of task, each of which is run once; their executors; the run.
+``tasks``, ``executors``, ``write_lock``, ``_coarsen``
+    The kinds of task, each of which is run once; their executors; the exclusive lock of a store;
+    the run.
 ``_open_coarsening``
     The stored result with its energy ledger and verification.
 ``_to_store``, ``_coarsen_levels``

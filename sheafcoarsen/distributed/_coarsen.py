@@ -20,7 +20,7 @@ from sheafcoarsen.distributed._open_coarsening import StoredCoarsening
 from sheafcoarsen.distributed._open_store import PartitionStore, SheafStore, amount
 from sheafcoarsen.distributed._write_store import new_group, seal
 from sheafcoarsen.distributed.executors import Engine
-from sheafcoarsen.distributed.location import Place, exclusive, fresh_name, place_of
+from sheafcoarsen.distributed.location import Place, fresh_name, place_of
 from sheafcoarsen.distributed.schema import (
     Root,
     StoreHeader,
@@ -30,6 +30,7 @@ from sheafcoarsen.distributed.schema import (
     put_arrays,
     write_array,
 )
+from sheafcoarsen.distributed.write_lock import exclusive
 from sheafcoarsen.modes import (
     LocalOperatorLike,
     Whole,

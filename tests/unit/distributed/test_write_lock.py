@@ -7,12 +7,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from sheafcoarsen.distributed import location
+from sheafcoarsen.distributed import write_lock
 from sheafcoarsen.distributed.location import Place, place_of
 
 HOLD = """
 import sys, time
-from sheafcoarsen.distributed.location import exclusive, place_of
+from sheafcoarsen.distributed.write_lock import exclusive
+from sheafcoarsen.distributed.location import place_of
 with exclusive(place_of(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)
@@ -26,26 +27,26 @@ def test_a_process_holds_the_lock_until_it_dies(url):
     ) as other:
         assert other.stdout.readline() == "held\n"
         with pytest.raises(BlockingIOError, match="out: another run is writing there"):
-            location.exclusive(place).__enter__()
+            write_lock.exclusive(place).__enter__()
         other.kill()
         other.wait()
-        with location.exclusive(place):
+        with write_lock.exclusive(place):
             pass
 
 
 def test_leases_are_held_and_renewed_and_released(memory, monkeypatch):
-    monkeypatch.setattr(location, "RENEWAL", 0.02)
+    monkeypatch.setattr(write_lock, "RENEWAL", 0.02)
     place = place_of(memory("out")) / "work/lock"
-    with location.exclusive(place):
+    with write_lock.exclusive(place):
         with pytest.raises(BlockingIOError, match=r"process \d+ on .* last seen 0 s ago"):
-            location.exclusive(place).__enter__()
+            write_lock.exclusive(place).__enter__()
         begin = place.modified()
         deadline = time.monotonic() + 10
         while place.modified() == begin:
             assert time.monotonic() < deadline
             time.sleep(0.02)
     assert place.find() is None
-    with location.exclusive(place):
+    with write_lock.exclusive(place):
         pass
 
 
@@ -54,14 +55,14 @@ def test_expired_leases_are_ignored(content, memory):
     """The age of a lease is measured by the file system's clock, whatever its content is."""
     place = place_of(memory("out")) / "work/lock"
     place.put(content)
-    written_ago(place, location.LEASE - 2)
+    written_ago(place, write_lock.LEASE - 2)
     with pytest.raises(
         BlockingIOError, match="last seen 8[789] s ago; if it died, its lease expires 90 s"
     ):
-        location.exclusive(place).__enter__()
+        write_lock.exclusive(place).__enter__()
     assert (place_of(memory("out")) / "work").names() == ["lock"]
-    written_ago(place, location.LEASE + 1)
-    with location.exclusive(place):
+    written_ago(place, write_lock.LEASE + 1)
+    with write_lock.exclusive(place):
         assert place.get() != content
 
 
@@ -79,12 +80,12 @@ def test_without_modification_times_the_lease_must_be_removed_by_hand(memory, mo
 
     monkeypatch.setattr(type(place.file_system()[0]), "modified", modified)
     with pytest.raises(BlockingIOError, match=r"\(it, .*if it died, remove memory://.*work/lock\)"):
-        location.exclusive(place).__enter__()
+        write_lock.exclusive(place).__enter__()
 
 
 def test_of_two_simultaneous_leases_the_last_one_wins(url, monkeypatch):
     place = Place(f"file://{url('out')}/work/lock")  # a URL gets a lease instead of a system lock
-    monkeypatch.setattr(location.time, "sleep", lambda _: place.put(b"it"))
-    with pytest.raises(BlockingIOError, match="another run"), location.exclusive(place):
+    monkeypatch.setattr(write_lock.time, "sleep", lambda _: place.put(b"it"))
+    with pytest.raises(BlockingIOError, match="another run"), write_lock.exclusive(place):
         pass
     assert place.get() == b"it"
