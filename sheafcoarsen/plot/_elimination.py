@@ -104,7 +104,7 @@ def elimination(
     label = "edges between former neighbours"
     notes = _draw_edges(right, label, remaining_places, edges[~new], colors="0.6", **style)
     style |= {"colors": "0.1", "linestyles": (0, (4, 2))}
-    label = "edges for what was between"
+    label = "edges through eliminated vertices"
     notes += _draw_edges(right, label, remaining_places, edges[new], **style)
     handles = [*right.collections, draw_discs(right, "kept", remaining_places, size, "0.1")]
     words = [counted(G.n_vertices, "vertex", "vertices"), counted(len(edges), "edge")]

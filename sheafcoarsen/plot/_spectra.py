@@ -109,8 +109,8 @@ def spectra(C: Coarsening, *, ax: Axes | None = None) -> Axes:
         counts = np.diff(np.append(first, len(at)))
         for k, count in zip(first.tolist(), counts.tolist(), strict=True):
             if count > 1:
-                beside: dict = {"xytext": (5, 0), "textcoords": "offset points", "va": "center"}
-                ax.annotate(rf"$\times${count}", (at[k], kept[k]), fontsize=7, **beside)
+                text: dict = {"xytext": (5, 0), "textcoords": "offset points", "va": "center"}
+                ax.annotate(rf"$\times${count}", (at[k], kept[k]), fontsize=7, **text)
     tied = modes.tied & cut
     if tied.any():
         label = f"the cut splits a multiple eigenvalue ({tied.sum():,})"

@@ -123,7 +123,7 @@ def split_hubs(sheaf: CellularSheaf, P: Partition, largest: int, capacity: int) 
     factor, dims = 1 / np.sqrt(np.bincount(owners)[owners]), sheaf.vertex_dims[owners]
     copies = np.arange(n, len(owners))  # the copies are sorted by hub
     first = np.searchsorted(owners[n:], owners[n:])  # index of the first copy of the same hub
-    # A tree with branching factor 8 joins the copies of a hub; -1 stands for the hub itself
+    # A tree with branching factor 8 joins the copies of a hub; -1 is the hub itself
     parent = (copies - n - first) // 8 - 1
     joins = np.stack([np.where(parent < 0, owners[n:], n + first + parent), copies], axis=1)
     # identities divided by sqrt(2), so that rows of [I | -I] have norm 1

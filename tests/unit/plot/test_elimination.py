@@ -38,8 +38,10 @@ def test_new_edges_are_dashed(ax):
     K = sc.eliminate(sc.CellularSheaf.constant(EDGES[:5]), keep=[0, 2])
     plot.elimination(K, dict(enumerate(PLACES)), ax=ax)
     left = ax.child_axes[1]
-    np.testing.assert_array_equal(segments(left, "edges for what was between"), PLACES[[[0, 2]]])
-    assert collections(left)["edges for what was between"].get_linestyle()[0][1] is not None
+    np.testing.assert_array_equal(
+        segments(left, "edges through eliminated vertices"), PLACES[[[0, 2]]]
+    )
+    assert collections(left)["edges through eliminated vertices"].get_linestyle()[0][1] is not None
     assert "edges between former neighbours" not in collections(left)
 
 

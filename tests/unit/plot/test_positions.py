@@ -59,7 +59,7 @@ def test_shading_does_not_depend_on_the_side_of_a_face():
 
 @pytest.mark.parametrize("coarser", [False, True])
 def test_points_behind_another_face_are_not_visible(coarser):
-    """A small square behind a large one is hidden where it is not beside it."""
+    """Of a small square behind a large one, only the part outside its outline is seen."""
     view = view_from((0, 0), "z")  # from x
     square = np.array([[0, -1, -1], [0, 1, -1], [0, 1, 1], [0, -1, 1.0]])
     behind = square * [0, 0.4, 0.4] + [-1, 0.9, 0]
