@@ -142,7 +142,7 @@ def _eliminate(args: argparse.Namespace) -> int:
         print(f"fine    {describe(K.fine)}")
         print(f"left    {describe(K.sheaf)}")
         names = [str(name) for name in K.sheaf.vertex_labels or K.kept.tolist()]
-        if len(names) <= 20:
+        if 0 < len(names) <= 20:
             print(f"        vertices {', '.join(names)}")
         for name, fine, left in [("", "fine", "left"), *K.sizes.rows]:
             print(f"        {name:<30}  {fine:>12}  {left:>12}".rstrip())

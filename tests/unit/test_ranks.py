@@ -152,6 +152,11 @@ def test_rounding_errors_do_not_order_eigenvalues_that_are_zero(dtype):
     with pytest.warns(sc.SingularProblemWarning):
         M = sc.local_modes(F, P, sc.ranks.budget(3))
     assert M.ranks.tolist() == [1, 1, 1, 0, 0, 0]
+    many = CellularSheaf.constant(nx.path_graph(24), 5)  # five zeros in each cluster
+    scale = np.repeat(weights, 25)
+    many = many.with_maps(scale * many.tail_data, scale * many.head_data)
+    with ties_allowed():
+        assert sc.local_modes(many, P, sc.ranks.gap(3)).ranks.tolist() == [1] * 6
 
 
 @pytest.mark.parametrize(
