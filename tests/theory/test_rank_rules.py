@@ -219,13 +219,16 @@ def test_kernel_counts_edges_of_any_weight(weight):
 
 
 @pytest.mark.parametrize(
-    ("dim", "digits", "rank", "dtype"),
-    [(2, 12, sc.ranks.kernel(), np.float64), (2, 8, sc.ranks.kernel(), np.complex64),
+    ("dim", "digits", "rank", "operator", "dtype"),
+    [(2, 12, sc.ranks.kernel(), "internal", np.float64),
+     (2, 8, sc.ranks.kernel(), "internal", np.complex64),
+     (2, 12, sc.ranks.kernel(), "oversampled", np.float64),
      *(pytest.param(*case, marks=quiet) for case in (
-        (1, 3, 1, np.float64), (2, 12, 2, np.float64), (2, 12, 5, np.complex128),
-        (2, 8, 2, np.float32)))],
+        (1, 3, 1, "internal", np.float64), (2, 12, 2, "internal", np.float64),
+        (2, 12, 5, "internal", np.complex128), (2, 8, 2, "internal", np.float32),
+        (2, 12, 5, "oversampled", np.complex128), (2, 5, 5, "oversampled", np.float32)))],
 )  # fmt: skip
-def test_no_section_is_lost_where_weights_differ_by_many_digits(dim, digits, rank, dtype):
+def test_no_section_is_lost_where_weights_differ_by_many_digits(dim, digits, rank, operator, dtype):
     for seed in range(3):
         grid = sc.gallery.bundle(nx.grid_2d_graph(9, 9), dim, seed=seed)
         rng = np.random.default_rng(seed)
@@ -234,7 +237,7 @@ def test_no_section_is_lost_where_weights_differ_by_many_digits(dim, digits, ran
             *((np.repeat(roots, dim * dim) * maps).astype(dtype)
               for maps in (grid.tail_data, grid.head_data))
         )  # fmt: skip
-        C = sc.coarsen(F, sc.select(F, 4), rank)
+        C = sc.coarsen(F, sc.select(F, 4), rank, local_operator=operator)
         assert sc.cohomology_dims(C.sheaf)[0] == dim
         if C.modes.singular:
             again = C.recoarsen(F.with_maps(2 * F.tail_data, 2 * F.head_data))
@@ -248,13 +251,14 @@ def test_no_section_is_lost_where_weights_differ_by_many_digits(dim, digits, ran
         )
 
 
+@pytest.mark.parametrize("operator", ["internal", "oversampled"])
 @pytest.mark.parametrize(
     ("graph", "dim", "digits", "dtype"),
     [(nx.grid_2d_graph(8, 8), 3, 10, np.float64), (nx.path_graph(60), 1, 10, np.complex128),
      (nx.random_labeled_tree(60, seed=2), 2, 4, np.float32)],
 )  # fmt: skip
 def test_no_section_is_lost_where_scales_of_vertices_differ_by_many_digits(
-    graph, dim, digits, dtype
+    graph, dim, digits, dtype, operator
 ):
     """F_v s_v has the sections x_v / s_v; the basis of every cluster fits each of its edges."""
     for seed in range(3):
@@ -267,7 +271,7 @@ def test_no_section_is_lost_where_scales_of_vertices_differ_by_many_digits(
         )
         F = bundle.with_maps(tail.astype(dtype), head.astype(dtype))
         P = sc.select(F, 4)
-        C = sc.coarsen(F, P, sc.ranks.kernel())
+        C = sc.coarsen(F, P, sc.ranks.kernel(), local_operator=operator)
         assert C.ranks.tolist() == [dim] * 4
         assert not sc.local_modes(F, P, sc.ranks.kernel(), "principal").ranks.any()
         assert sc.cohomology_dims(C.sheaf)[0] == dim

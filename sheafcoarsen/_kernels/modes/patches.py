@@ -12,6 +12,7 @@ from sheafcoarsen._kernels.dense import (
     EPS,
     Workspace,
     fill_random,
+    inf_norm,
     largest_entry,
     orthonormalize,
     potrf,
@@ -20,7 +21,7 @@ from sheafcoarsen._kernels.dense import (
 )
 from sheafcoarsen._kernels.jit import borrowing_kernel, numba_inlined, subkernel
 from sheafcoarsen._kernels.llvm_intrinsics import put_dot
-from sheafcoarsen._kernels.modes.local import stack
+from sheafcoarsen._kernels.modes.local import assemble, cluster_unit, stack
 from sheafcoarsen._kernels.partition import ITEM, descending_code, heap_pop, heap_push
 
 
@@ -189,18 +190,24 @@ def shifted_copy(a, n, shift, out):
 
 
 @numba_inlined
-def patch_kernel(f, rows, unit, largest, top, eps, workspace):
+def patch_kernel(f, rows, eps, workspace):
     """Write an orthonormal basis of ker delta_T as rows; return its dimension, and LAPACK's info.
 
     A Cholesky factorization of L_T - mu I proves that the kernel is zero. Otherwise inverse
     iteration with L_T + mu I computes the space of the smallest singular values. It is refined by
     products with delta_T, which resolve singular values to eps norm(delta_T) instead of sqrt(eps)
-    norm(delta_T). ``largest`` is the largest entry of unit^2 L_T, ``top`` its norm(., inf).
+    norm(delta_T).
     """
-    c, s, a, delta = workspace.c, workspace.s, workspace.a, workspace.delta
-    basis, other, patch = workspace.basis, workspace.other, np.int64(0)
+    c, s, delta, patch = workspace.c, workspace.s, workspace.delta, np.int64(0)
+    basis, a, other = workspace.basis, workspace.other, workspace.other  # a is used before other
     matrix, spare, w, z = s.a, s.spare, s.w, s.z
     n = c.dims[patch]
+    unit = cluster_unit(patch, f, c)
+    assemble(patch, f, c, unit, s.map, a)
+    largest = 0.0
+    for i in range(n):
+        largest = max(largest, a[i * n + i].real)
+    top = inf_norm(a, n, s.sums)
     tolerance = max(rows, n) * eps
     loop = 0.0
     for k in range(c.internal_ptr[patch], c.internal_ptr[patch + 1]):
