@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 
 from sheafcoarsen._kernels import elimination as kernels
-from sheafcoarsen._kernels.dense import power_of_two
 from sheafcoarsen._support import (
     eps_of,
     integer_array,
@@ -26,7 +25,7 @@ def factorize(
     """
     n, m, dtype = F.n_vertices, F.n_edges, np.result_type(F.dtype, np.float64)
     largest, tallest = int(F.vertex_dims.max(initial=0)), int(F.edge_dims.max(initial=0))
-    most, unit = min(max_neighbors, max(n - 1, 0)), power_of_two(F.largest_entry)
+    most = min(max_neighbors, max(n - 1, 0))
     itype = np.int32 if max(4 * (n + m), tallest) < np.iinfo(np.int32).max else np.int64
     links = kernels.Links(
         np.empty((m + 64, 8), itype),
@@ -50,9 +49,8 @@ def factorize(
         np.empty(min(2 * largest**2 * free, len(F.tail_data) + len(F.head_data)), dtype),
         np.empty(int((F.vertex_dims[~keep] ** 2).sum()), dtype),
         np.zeros(5, np.int64),
-        unit,
     )
-    kernels.fill_pool(F.arrays, unit, eps_of(F.dtype), maps)
+    kernels.fill_pool(F.arrays, eps_of(F.dtype), maps)
     while not kernels.eliminate_vertices(links, maps, record, workspace, mesh):
         links = links._replace(edges=_larger(links.edges, 64))
         maps = maps._replace(
@@ -69,7 +67,7 @@ def factorize(
     for i, length in enumerate((steps, steps + 1, neighbors, blocks, inverses)):
         used = arrays[i] if len(arrays[i]) == length else arrays[i][:length].copy()
         arrays[i] = read_only(used)
-    sheaf = _remaining_sheaf(F, kept, links, maps, workspace, unit)
+    sheaf = _remaining_sheaf(F, kept, links, maps, workspace)
     return kernels.Record(*arrays), sheaf, read_only(kept)
 
 
@@ -99,7 +97,6 @@ def as_steps(
         read_only(scalar_array("steps.inverses", inverses).astype(dtype)),
         # -1: saved steps do not contain the dimension of the kernel
         np.array([len(vertices), len(lists[1]), len(blocks), len(inverses), -1]),
-        power_of_two(F.largest_entry),
     )
 
 
@@ -138,7 +135,6 @@ def _remaining_sheaf(
     links: kernels.Links,
     maps: kernels.Maps,
     workspace: kernels.EliminationWorkspace,
-    unit: float,
 ) -> CellularSheaf:
     """Return the sheaf of edges a < b sorted by (a, b), then loops sorted by a."""
     number = np.full(F.n_vertices, -1)
@@ -167,8 +163,7 @@ def _remaining_sheaf(
     kernels.put_maps(links, maps, chosen, pairs, workspace, (heights, tail, head))
     in_use = (heights > 0) | ~is_loop
     tail, head = (
-        (data[:size] * unit).astype(F.dtype, copy=False)
-        for data, size in zip((tail, head), heights @ dims, strict=True)
+        data[:size].astype(F.dtype) for data, size in zip((tail, head), heights @ dims, strict=True)
     )
     labels = None
     if F.vertex_labels is not None:

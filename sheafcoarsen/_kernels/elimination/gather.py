@@ -52,8 +52,8 @@ class EliminationWorkspace(NamedTuple):
 
 
 @borrowing_kernel
-def fill_pool(sheaf, unit, eps, maps):
-    """Write the rows of all input edges, divided by ``unit``; their noise is eps max(abs(maps))."""
+def fill_pool(sheaf, eps, maps):
+    """Write the rows of all input edges; their noise is eps max(abs(maps))."""
     pool, positions, dims, counters = maps
     edges, edge_dims, a, b = sheaf.edges, sheaf.edge_dims, sheaf.tail_data, sheaf.head_data
     p, q, at = 0, 0, 0
@@ -70,17 +70,15 @@ def fill_pool(sheaf, unit, eps, maps):
                 pool[at + i] = a[p + i]
                 if u == w:
                     pool[at + i] -= b[q + i]
-                pool[at + i] /= unit
             at += du
             if u != w:
                 for i in range(dw):
-                    pool[at + i] = b[q + i]
-                    pool[at + i] /= -unit
+                    pool[at + i] = -b[q + i]
                 at += dw
             p += du
             q += dw
         for _ in range(height):
-            pool[at] = eps * (largest / unit)
+            pool[at] = eps * largest
             at += 1
     counters[USED] = at
 

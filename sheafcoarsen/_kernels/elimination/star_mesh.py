@@ -162,7 +162,7 @@ def eliminate_hub(links, maps, record, v, edges, workspace, mesh):
         column += du
     for a in range(d):
         if total > 0:
-            W[a * d + a] = 1 / total / record.unit
+            W[a * d + a] = 1 / total
     counters[BLOCKS] += d * width
     counters[INVERSES] += d * d
     if total == 0:

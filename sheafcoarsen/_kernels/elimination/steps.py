@@ -88,8 +88,6 @@ def eliminate_one(links, maps, record, v, seen, around, workspace):
             x = inverses[at + i * d + k]
             for j in range(width):
                 blocks[G + i * width + j] -= x * stack.data[k * stride + d + j]
-    for i in range(at, at + d * d):
-        inverses[i] /= record.unit
     counters[BLOCKS] += d * width
     counters[INVERSES] += d * d
     counters[FREE] += d - rank

@@ -24,7 +24,6 @@ class Record(NamedTuple):
     blocks: np.ndarray  # G, d_v rows each
     inverses: np.ndarray  # W, d_v x d_v
     counters: np.ndarray  # (5,) used lengths of the arrays, and FREE
-    unit: float  # the input maps are ``unit`` times the rows in the pool
 
 
 class Anchors(NamedTuple):
