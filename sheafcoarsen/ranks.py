@@ -4,6 +4,8 @@ A rule is a small frozen object; ``rule.whole_multiplets()`` returns a rule that
 multiple eigenvalues.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import NamedTuple, TypeAlias
@@ -58,7 +60,7 @@ class Rule:
             f"{type(self).__name__} is not a rank rule: use one of those in sheafcoarsen.ranks"
         )
 
-    def whole_multiplets(self) -> "Rule":
+    def whole_multiplets(self) -> Rule:
         """Return a rule that keeps whole multiplets where this rule would split them.
 
         Two adjacent scores belong to one multiplet if their gap is at most sqrt(eps) times the norm

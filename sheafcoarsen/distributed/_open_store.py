@@ -1,5 +1,7 @@
 """Stored sheaves and partitions: topology in memory, maps and operators read part by part."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple

@@ -1,5 +1,7 @@
 """Write sheaves, partitions and coarsenings from memory to stores."""
 
+from __future__ import annotations
+
 from typing import Any, overload
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Repeated coarsening: partition and ranks of every level, and the loop over levels."""
 
+from __future__ import annotations
+
 import itertools
 import math
 import time

@@ -1,5 +1,7 @@
 """`read_graph`, which returns the constant or a signed sheaf; readers of GraphML and GML."""
 
+from __future__ import annotations
+
 import re
 import zlib
 from collections.abc import Callable

@@ -6,6 +6,8 @@ a smaller surface, splits quadrilaterals, repeats vertices at changes of materia
 PLY with polygons of several sizes; plyfile has another licence.
 """
 
+from __future__ import annotations
+
 import io
 import re
 from collections.abc import Iterator, Sequence

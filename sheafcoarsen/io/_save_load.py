@@ -5,6 +5,8 @@ untrusted: truncated or foreign files raise a ValueError, and memory is allocate
 file really contains.
 """
 
+from __future__ import annotations
+
 import io
 import math
 import os

@@ -1,5 +1,7 @@
 """Writer of pose graphs in g2o text."""
 
+from __future__ import annotations
+
 import gzip
 from collections.abc import Iterator
 

@@ -1,5 +1,7 @@
 """Local modes: low eigenvectors of each cluster's operator, which span the coarse stalk."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from sheafcoarsen._support import flag

@@ -1,5 +1,7 @@
 """Local modes of all clusters, validated on construction."""
 
+from __future__ import annotations
+
 import warnings
 from dataclasses import dataclass
 from functools import cached_property

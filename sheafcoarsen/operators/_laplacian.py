@@ -1,5 +1,7 @@
 """The sheaf Laplacian as a sparse matrix; canonical form and index types of sparse matrices."""
 
+from __future__ import annotations
+
 from typing import Any, Literal, TypeAlias, get_args, overload
 
 import numpy as np

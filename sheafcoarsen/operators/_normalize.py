@@ -1,5 +1,7 @@
 """Normalization of a sheaf by the diagonal blocks of its Laplacian."""
 
+from __future__ import annotations
+
 import math
 import warnings
 from typing import Literal, TypeAlias, get_args

@@ -1,5 +1,7 @@
 """Comparison of the low spectra of L and of R* L R."""
 
+from __future__ import annotations
+
 import warnings
 from dataclasses import dataclass, fields
 from functools import partial
@@ -86,7 +88,7 @@ class SpectralQuality(ReadOnly):
     section_residual: float
     fine_vectors: np.ndarray | None = None
 
-    def to_frame(self) -> "pd.DataFrame":
+    def to_frame(self) -> pd.DataFrame:
         """Return the eigenvalues as a pandas table.
 
         Returns

@@ -1,5 +1,7 @@
 """Global sections and cohomology dimensions by exact coarsening."""
 
+from __future__ import annotations
+
 import dataclasses
 import warnings
 from dataclasses import dataclass

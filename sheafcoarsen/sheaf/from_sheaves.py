@@ -1,5 +1,7 @@
 """Methods that derive a sheaf from another: new maps, new labels, subsheaves."""
 
+from __future__ import annotations
+
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Self, TypeVar
 

@@ -1,5 +1,7 @@
 """Leverages of edges, which generalize weight times effective resistance."""
 
+from __future__ import annotations
+
 from typing import Literal, get_args
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Sparsification: a sheaf on fewer edges, with a bound on the change of the Laplacian."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,5 +1,7 @@
 """The result of synchronization: poses, and the residuals of every edge."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -219,7 +221,7 @@ class Synchronization(ReadOnly):
         pairs = {name: pair for name, pair in columns.items() if pair[0] is not None}
         return found | {name: np.append(*pair)[worst] for name, pair in pairs.items()}
 
-    def to_frame(self) -> "pd.DataFrame":
+    def to_frame(self) -> pd.DataFrame:
         """Return the residuals of all edges and sightings as a pandas table, worst first.
 
         Returns

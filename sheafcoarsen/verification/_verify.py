@@ -1,5 +1,7 @@
 """`verify`: check of all statements that apply to an object, and its result."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, SupportsIndex, overload

@@ -139,3 +139,15 @@ def faults_of(name, item):
 def test_docstrings_have_all_sections_in_order():
     faults = {name: faults_of(name, item) for name, item in ITEMS.items()}
     assert {name: found for name, found in faults.items() if found} == {}
+
+
+def test_help_shows_the_names_of_types_as_written():
+    """Evaluated annotations would be shown as Union[...] of all members of an alias."""
+    evaluated = {
+        f"{name}: {parameter}"
+        for name, item in ITEMS.items()
+        if inspect.isfunction(item)
+        for parameter, kind in inspect.get_annotations(item).items()
+        if not isinstance(kind, str | type | None)
+    }
+    assert evaluated == set()
