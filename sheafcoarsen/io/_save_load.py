@@ -37,8 +37,8 @@ def save(path: PathLike, obj: Saved) -> None:
     FileNotFoundError, OSError
         There is no such folder, or the file cannot be written.
     TypeError
-        For another object, or vertex labels that are not numbers, strings, booleans, None or tuples
-        of them.
+        For another object, such as a PoseGraph, which :func:`write_g2o` writes; for vertex labels
+        that are not numbers, strings, booleans, None or tuples of them.
 
     Examples
     --------

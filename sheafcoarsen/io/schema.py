@@ -67,7 +67,9 @@ def to_arrays(obj: Saved) -> tuple[str, Arrays]:
     if isinstance(obj, Level):
         sheaves = {**sheaf_arrays(obj.fine, "fine."), **sheaf_arrays(obj.sheaf, "sheaf.")}
         return type(obj).__name__.lower(), {**sheaves, **between_arrays(obj)}
-    advice = ": save its `coarsening`" if hasattr(obj, "coarsening") else ""
+    advice = ": write_g2o writes pose graphs and poses, numpy.savez the arrays of other results"
+    if hasattr(obj, "coarsening"):
+        advice = ": save its `coarsening`"
     raise TypeError(
         f"`obj` must be a CellularSheaf, a Partition, a Coarsening, a Hierarchy, an Elimination "
         f"or a Sparsification, got {type(obj).__name__}{advice}"

@@ -430,6 +430,10 @@ REFUSED: dict = {
             "`obj` must be a CellularSheaf, a Partition, a Coarsening, a Hierarchy, an",
         ),
         (
+            lambda: in_folder(lambda folder: sc.save(folder / "g.npz", POSES)),
+            "got PoseGraph: write_g2o writes pose graphs and poses, numpy.savez the arrays of",
+        ),
+        (
             lambda: in_folder(lambda folder: sc.save(folder / "p", POOL(F, X[:, None]))),
             "got Pooling: save its `coarsening`",
         ),
