@@ -146,6 +146,8 @@ def _eliminate(args: argparse.Namespace) -> int:
             print(f"        vertices {', '.join(names)}")
         for name, fine, left in [("", "fine", "left"), *K.sizes.rows]:
             print(f"        {name:<30}  {fine:>12}  {left:>12}".rstrip())
+        if not K.is_determined:
+            print("note    values on the vertices left do not determine those on the others")
         show_times(times)
 
     return write_result(args, K, times, show_result, seconds=times)

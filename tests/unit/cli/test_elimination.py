@@ -25,11 +25,17 @@ def test_eliminate_prints_sizes_and_saves_the_result(network, tmp_path, capsys):
     assert "        vertices 0, 5\n" in said
     assert "eliminated: 4 in chains" in said
     assert f"saved   {out}" in said
+    assert "note" not in said
     assert sc.load(out).kept.tolist() == [0, 5]
     assert main(["verify", str(out)]) == 0
     assert "fact-9" in capsys.readouterr().out
     assert main(["info", str(out)]) == 0
     assert "Elimination(6 -> 2 vertices" in capsys.readouterr().out
+
+
+def test_eliminate_says_if_the_vertices_left_do_not_determine_the_others(network, capsys):
+    assert main(["eliminate", str(network)]) == 0  # a whole path, whose constants nothing fixes
+    assert "note    values on the vertices left do not determine" in capsys.readouterr().out
 
 
 def test_keep_file_may_list_vertices_by_name(tmp_path, capsys):
