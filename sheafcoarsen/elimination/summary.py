@@ -50,12 +50,10 @@ class Sizes(NamedTuple):
 
     def _eliminated(self) -> list[str]:
         """Return texts such as "11 in chains" that count the eliminated vertices."""
-        texts = {0: "without neighbours", 1: "leaves", 2: "in chains"}
-        words = []
-        for k, count in enumerate(self.by_neighbors):
-            text = "leaf" if k == count == 1 else texts.get(k, f"with {k} neighbours")
-            words += [f"{count} {text}"] if count else []
-        return words
+        none, one, two, *more = *self.by_neighbors, *[0] * 3
+        texts = {"without neighbours": none, "leaf" if one == 1 else "leaves": one}
+        texts |= {"in chains": two, "with 3 or more neighbours": sum(more)}
+        return [f"{count} {text}" for text, count in texts.items() if count]
 
 
 def dim_of_few_edges(sheaf: CellularSheaf) -> int:

@@ -190,7 +190,9 @@ class PoseCertificate(ReadOnly):
         return self.cost - self.lower_bound
 
     def __repr__(self) -> str:
-        verdict = "optimal" if self.is_optimal else "not certified"
+        verdict = "optimal"
+        if not self.is_optimal:
+            verdict = f"not certified, gap {self.gap / self.cost:.2g} of the cost"
         numbers = f"cost={self.cost:.6g}, lower_bound={self.lower_bound:.6g}"
         return f"PoseCertificate({verdict}, {numbers})"
 

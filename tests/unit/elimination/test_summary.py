@@ -49,7 +49,17 @@ def test_vertices_eliminated_by_star_mesh_are_counted():
     F = CellularSheaf.constant(nx.star_graph(3))
     K = sc.eliminate(F, keep=[1, 2, 3], max_neighbors=3)
     assert K.sizes.by_neighbors == (0, 0, 0, 1)
-    assert "1 with 3 neighbours" in repr(K)
+    assert "1 with 3 or more neighbours" in repr(K)
+
+
+def test_the_repr_is_short_whatever_the_numbers_of_neighbours():
+    F = CellularSheaf.constant(nx.barabasi_albert_graph(400, 2, seed=3))
+    K = sc.eliminate(F, max_neighbors=20)
+    S = K.sizes
+    many = sum(S.by_neighbors[3:])
+    assert len(S.by_neighbors) == 21
+    assert f"{S.by_neighbors[2]} in chains, {many} with 3 or more neighbours; dim C^0" in repr(K)
+    assert len(repr(K)) < 200
 
 
 def test_dim_of_few_edges_counts_stalks_with_at_most_two_half_edges():
