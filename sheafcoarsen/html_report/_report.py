@@ -352,7 +352,7 @@ def worst_edges(S: Synchronization) -> list[tuple]:
     rows: list[tuple] = [tuple(heads.get(name, name) for name in found)]
     for e, *row in zip(*found.values(), strict=True):
         numbers = ("-" if np.isnan(x) else f"{x:.3g}" for x in row[2:])
-        rows.append((int(e), *row[:2], *numbers))
+        rows.append((str(e), *map(str, row[:2]), *numbers))  # identifiers, not counts
     return rows
 
 
@@ -402,8 +402,13 @@ def call_of(C: Coarsening | Elimination | Sparsification) -> str:
     if C.modes is None:
         options = ["basis=blocks"]
     else:
-        one = len(np.unique(C.modes.ranks)) == 1
-        options = [f"rank={int(C.modes.ranks[0])}" if one else "rank=ranks"]
+        kept, after = C.modes._without_rounding()
+        rank = np.array2string(C.modes.ranks, separator=", ")
+        if C.modes.singular and not kept.any() and after.all():
+            rank = "sc.ranks.kernel()"
+        elif len(np.unique(C.modes.ranks)) == 1:
+            rank = str(C.modes.ranks[0])
+        options = [f"rank={rank}"]
         options.append(f'local_operator="{C.modes.local_operator}"')
         given = {name: getattr(C.modes.operator, name, None) for name in ("rings", "target")}
         options += [f"{name}={value!r}" for name, value in given.items() if value is not None]

@@ -125,7 +125,7 @@ class SpectralQuality(ReadOnly):
     def _repr_html_(self) -> str:
         columns = (self.fine, self.coarse, self.relative_errors)
         rows: list[tuple] = [
-            (self.kernel_fine + 1 + i, *row)  # the index counts zeros, too
+            (str(self.kernel_fine + 1 + i), *row)  # the index counts zeros, too
             for i, row in enumerate(zip(*(c[:10].tolist() for c in columns), strict=True))
         ]
         if len(self.fine) > 10:

@@ -240,6 +240,9 @@ def test_eigenvalues_of_large_sheaves_are_omitted_with_a_note(tmp_path, monkeypa
         {"rank": 3, "local_operator": "principal", "loops": False},
         {"rank": 2, "compress": True},
         {"rank": 2, "local_operator": "oversampled", "rings": 2, "target": 0.5},
+        {"rank": sc.ranks.kernel()},
+        {"rank": sc.ranks.budget(11)},
+        {"rank": [0, 1, 4, 1]},
     ],
 )
 def test_the_shown_call_reproduces_the_coarsening(options):
@@ -263,7 +266,7 @@ def test_page_shows_the_date_and_versions(page):
     assert re.search(r"\d{4}-\d\d-\d\d \d\d:\d\d[+-]\d\d:\d\d", page[0].text)
     for name in ("sheafcoarsen", "numpy", "numba"):
         assert f"{name} {importlib.metadata.version(name)}" in page[0].text
-    assert "sc.coarsen(F, P, rank=ranks, " in page[0].text
+    assert "sc.coarsen(F, P, rank=[1, 2, 3, 2], " in page[0].text
     assert "The coarsening does not record where its sheaf came from." in page[0].text
 
 
@@ -440,6 +443,15 @@ def test_synchronized_rotations_have_a_map_if_positions_are_given(tmp_path, monk
     assert {tuple(xy) for path in lines for xy in path} == {tuple(xy) for xy in places}
     with pytest.raises(ValueError, match="`pos` must hold two or three real coordinates"):
         sc.report(S, tmp_path / "r.html", pos=places[1:])
+
+
+def test_identifiers_are_printed_without_commas(tmp_path):
+    F = sc.gallery.bundle(nx.cycle_graph(1200), 2, noise=0.1, seed=0)
+    S = sc.synchronize(F.with_labels(range(5000, 6200)))
+    sc.report(S, tmp_path / "r.html", "ring")
+    worst = (tmp_path / "r.html").read_text(encoding="utf-8").partition("<h2>Worst edges</h2>")[2]
+    start, end = S.edges[S.outliers()[0]]
+    assert f"<td>{S.outliers()[0]}</td><td>{5000 + start}</td><td>{5000 + end}</td>" in worst
 
 
 @pytest.mark.parametrize("options", [{}, {"refine": True}, {"robust": "tls"}, {"start": None}])
