@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import colorsys
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.colors import Colormap, Normalize
     from matplotlib.legend import Legend
+    from matplotlib.transforms import Bbox
 
 DARK, MIDDLE, LIGHT = "#2B1A4F", "#2A788E", "#C9C9C9"
 
@@ -114,27 +116,54 @@ def set_scale(ax: Axes, values: np.ndarray) -> None:
         ax.set_ylim(-0.3 * 10.0**low, 2 * float(positive.max()))
 
 
-def add_legend(ax: Axes, *, below: bool = False) -> None:
-    """Add a legend with visible markers, below the axes if their figure or the caller makes space.
-
-    Otherwise it is inside: where it covers least, or at the upper right of many points, since
-    matplotlib's search compares it with each of them.
-    """
-    handles, labels = ax.get_legend_handles_labels()
+def add_legend(ax: Axes) -> None:
+    """Add a legend with visible markers below the axes, which take its space from their own."""
+    handles, _ = ax.get_legend_handles_labels()
     if not handles:
         return
-    if ax.figure.get_layout_engine() is None and not below:
-        points = sum(np.shape(marks.get_offsets())[0] for marks in ax.collections)
-        place = "best" if points <= 20 * MARKERS else "upper right"
-        legend = ax.legend(handles, labels, loc=place, framealpha=0.8, fontsize=9)
-    else:
-        legend = add_legend_below(ax, handles, 34, fontsize=9, ncols=min(len(handles), 3))
+    bottom = ax.get_tightbbox().y0  # type: ignore[union-attr]
+    legend = add_legend_below(ax, handles, 34, fontsize=9, ncols=min(len(handles), 3))
+    make_space(ax, bottom)
     mark: Any
     for mark in legend.legend_handles:
         if hasattr(mark, "set_sizes"):
             mark.set_sizes([25.0])
         elif hasattr(mark, "get_linewidth"):
             mark.set_linewidth(4 if mark.get_label() == "gap" else max(mark.get_linewidth(), 1.5))
+
+
+def make_space(ax: Any, bottom: float = 0.0) -> None:
+    """Shrink axes without a layout engine until all is in the figure, above ``bottom`` pixels."""
+    if ax.figure.get_layout_engine() is not None:
+        return
+    box, full, needed = ax.get_position(), ax.figure.bbox, ax.get_tightbbox()
+    shift = np.array([full.x0 + 4 - needed.x0, max(full.y0 + 4, bottom) - needed.y0]) / full.size
+    locate = _Shrunk(ax, np.clip(shift, 0, box.size / 2), ax.get_axes_locator())
+    ax.set_axes_locator(locate)
+    ax.apply_aspect(locate(ax, None))
+
+
+@dataclass(frozen=True)
+class _Shrunk:
+    """Locator of axes whose lower left corner is moved by a part of the figure.
+
+    Unlike a fixed position, it follows the positions that `tight_layout` computes.
+    """
+
+    ax: Axes
+    shift: np.ndarray
+    locate: Any  # the locator that axes had before, or None
+
+    def __call__(self, *renderer: Any) -> Bbox:
+        """Return the position of the axes."""
+        from matplotlib.transforms import Bbox
+
+        box = self.locate(*renderer) if self.locate else self.ax.get_position(original=True)
+        return Bbox([box.p0 + self.shift, box.p1])
+
+    def get_subplotspec(self) -> Any:
+        """Return the place in the grid of axes, which `tight_layout` needs."""
+        return self.ax.get_subplotspec()
 
 
 def add_legend_below(ax: Axes, handles: list, points: float, *, ncols: int, **style: Any) -> Legend:
