@@ -38,6 +38,8 @@ def hierarchy(H: Hierarchy, *, ax: Axes | None = None) -> Axes:
 
     Raises
     ------
+    ValueError
+        Axes that are not plane.
     ImportError
         Without matplotlib: ``pip install "sheafcoarsen[plot]"``.
 

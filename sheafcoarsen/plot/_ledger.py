@@ -40,6 +40,8 @@ def ledger(E: EnergyLedger | HierarchyLedger, *, ax: Axes | None = None) -> Axes
 
     Raises
     ------
+    ValueError
+        Axes that are not plane.
     ImportError
         Without matplotlib: ``pip install "sheafcoarsen[plot]"``.
 

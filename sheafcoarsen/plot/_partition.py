@@ -100,7 +100,7 @@ def partition(
     ------
     ValueError, TypeError
         Positions that are not finite, or do not have two or three coordinates for each vertex;
-        faces that are not a surface.
+        faces that are not a surface; axes that are not plane.
     ImportError
         Without matplotlib: ``pip install "sheafcoarsen[plot]"``.
 

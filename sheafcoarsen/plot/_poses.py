@@ -65,7 +65,8 @@ def poses(
     ------
     TypeError, ValueError
         An object without poses; rotations without translations; a pose graph without poses;
-        positions that are not finite, or do not have two or three coordinates for each vertex.
+        positions that are not finite, or do not have two or three coordinates for each vertex; axes
+        in space for positions in the plane.
     ImportError
         Without matplotlib: ``pip install "sheafcoarsen[plot]"``.
 
@@ -98,7 +99,8 @@ def poses(
         worst = S.outliers()[:outliers]
     extent = np.ptp(places, axis=0) if len(places) else np.ones(2)
     flat = len(extent) == 3 and bool(extent[2] < 0.2 * extent.max())
-    ax = axes_or_new(ax, 6.5, 4.6 if flat else 6, projection="3d" if places.shape[1] == 3 else None)
+    projections = ("3d", "rectilinear") if places.shape[1] == 3 else ("rectilinear",)
+    ax = axes_or_new(ax, 6.5, 4.6 if flat else 6, projections)
     if places.shape[1] == 3 and ax.name != "3d":  # project on the plane of largest extent
         middle = places.mean(axis=0)
         plane = np.linalg.svd(places - middle, full_matrices=False)[2][:2]

@@ -48,7 +48,7 @@ def spectra(C: Coarsening, *, ax: Axes | None = None) -> Axes:
     Raises
     ------
     ValueError
-        For a user-supplied basis.
+        For a user-supplied basis, or axes that are not plane.
     ImportError
         Without matplotlib: ``pip install "sheafcoarsen[plot]"``.
 
@@ -148,6 +148,8 @@ def quality(
 
     Raises
     ------
+    ValueError
+        Axes that are not plane.
     ImportError
         Without matplotlib: ``pip install "sheafcoarsen[plot]"``.
 

@@ -288,7 +288,8 @@ def _draw_surface(scene: Scene, values: Any, colorbar: bool, ax: Axes | None) ->
         what = f"be one number for each of {n} vertices, or of {f} faces"
         values = real_array("values", values, [(n,), (f,)], what).astype(np.float64)
         values = values[scene.faces].mean(axis=1) if len(values) == n else values
-    view: Any = axes_or_new(ax, 6.4 if values is not None and colorbar else 5.4, 5)
+    width = 6.4 if values is not None and colorbar else 5.4
+    view: Any = axes_or_new(ax, width, 5, ("rectilinear", "3d"))
     if values is None:
         fill_faces(view, scene)
     else:

@@ -15,6 +15,8 @@ from sheafcoarsen._support import check_matplotlib
 from sheafcoarsen.sheaf import CellularSheaf
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from matplotlib.axes import Axes
     from matplotlib.colors import Colormap, Normalize
     from matplotlib.legend import Legend
@@ -29,20 +31,28 @@ NUMBERED = 20
 """Maximum number of clusters whose indices are written in a plot."""
 
 
-def axes_or_new(ax: Axes | None, width: float, height: float, **kind: Any) -> Axes:
-    """Return the given axes, or new ones."""
+def axes_or_new(
+    ax: Axes | None, width: float, height: float, projections: Sequence[str] = ("rectilinear",)
+) -> Axes:
+    """Return the given axes if they have one of the projections, or new ones of the first."""
     check_matplotlib()
     if ax is None:
         from matplotlib import pyplot
 
         size: dict[str, Any] = {"figsize": (width, height), "layout": "constrained"}
-        return pyplot.subplots(subplot_kw=kind, **size)[1]
+        return pyplot.subplots(subplot_kw={"projection": projections[0]}, **size)[1]
     from matplotlib.axes import Axes
 
     if not isinstance(ax, Axes):
         raise TypeError(
             f"`ax` must be matplotlib axes, got {type(ax).__name__}: "
             "create them with fig, ax = pyplot.subplots()"
+        )
+    if ax.name not in projections:
+        space = ' or axes with projection="3d"' if "3d" in projections else ""
+        raise ValueError(
+            f"`ax` must be plane axes{space}, got axes with projection={ax.name!r}: create plane "
+            "ones with fig, ax = pyplot.subplots()"
         )
     return ax
 

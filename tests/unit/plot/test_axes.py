@@ -155,6 +155,19 @@ def test_objects_of_other_types_raise(C):
         plot.spectra(C, ax=Figure())
 
 
+@pytest.mark.parametrize("name", [*PICTURES, "modes", "elimination"])
+def test_flat_plots_refuse_axes_in_space(name, C):
+    ax = Figure().add_subplot(projection="3d")
+    with pytest.raises(ValueError, match="`ax` must be plane axes, got axes with projection='3d'"):
+        all_pictures(C)[name](ax)
+
+
+def test_plots_in_space_refuse_polar_axes():
+    ax = Figure().add_subplot(projection="polar")
+    with pytest.raises(ValueError, match='plane axes or axes with projection="3d", got .*polar'):
+        plot.surface(np.eye(3), [[0, 1, 2]], ax=ax)
+
+
 # ---------------------------------------------------------------- sizes
 
 
