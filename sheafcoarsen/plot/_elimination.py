@@ -17,6 +17,7 @@ from sheafcoarsen.plot.axes import (
     draw_lines,
     set_title,
     two_panels,
+    write_names,
 )
 from sheafcoarsen.plot.positions import LINES, graph_layout, vertex_places
 
@@ -34,8 +35,8 @@ def elimination(
 
     On the left eliminated vertices are small and grey, retained ones dark. On the right are the
     retained ones at the same positions: solid edges join vertices that were adjacent, dashed ones
-    replace paths through eliminated vertices, and a ring is a loop. More than 50,000 edges are not
-    drawn.
+    replace paths through eliminated vertices, and a ring is a loop. Up to 20 vertices
+    with names that are not integers have their names. More than 50,000 edges are not drawn.
 
     Parameters
     ----------
@@ -115,7 +116,8 @@ def elimination(
         handles.append(right.scatter(*at.T, **rings))
         words.append(counted(len(at), "loop"))
     _finish(right, ", ".join(words), handles, notes)
-    for panel in (left, right):
+    for panel, sheaf, own in ((left, K.fine, places), (right, G, remaining_places)):
+        write_names(panel, sheaf, own)
         draw_frame(panel, places)
     return ax
 

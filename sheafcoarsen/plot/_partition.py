@@ -27,6 +27,8 @@ from sheafcoarsen.plot.axes import (
     negative_edges,
     set_title,
     two_panels,
+    write_names,
+    write_texts,
 )
 from sheafcoarsen.plot.positions import (
     LINES,
@@ -149,13 +151,13 @@ def partition(
     if K <= NUMBERED:
         shown, numbers = np.flatnonzero(places.seen), [str(a) for a in range(K)]
         # write a number next to a vertex that is too small to contain it; names are on the right
-        _write(left, shown, places.coarse, np.full(K, -radius - 4 if by_vertices else 0.0), numbers)
+        write_texts(
+            left, shown, places.coarse, np.full(K, -radius - 4 if by_vertices else 0.0), numbers
+        )
         shifts = np.where(discs > 100 * len(str(K - 1)), 0.0, -np.sqrt(discs) / 2 - 4)
-        _write(right, shown, places.coarse, shifts, numbers)
-    names = C.fine.vertex_labels or ()
-    if len(names) <= NUMBERED and by_vertices:
-        texts = ["" if isinstance(name, int) else str(name) for name in names]
-        _write(left, np.flatnonzero(texts), places.fine, np.full(len(texts), 10.0), texts)
+        write_texts(right, shown, places.coarse, shifts, numbers)
+    if by_vertices:
+        write_names(left, C.fine, places.fine)
     return ax
 
 
@@ -339,17 +341,3 @@ def _disc_handle(label: str, **style: Any) -> Any:
 def _both_ends(values: np.ndarray) -> list[int]:
     """Return the smallest and the largest value, or one value if they are equal."""
     return sorted({int(values.min()), int(values.max())}) if len(values) else []
-
-
-def _write(
-    ax: Axes, which: np.ndarray, places: np.ndarray, shifts: np.ndarray, texts: list[str]
-) -> None:
-    """Write some of the texts, shifted up and to the right by ``shifts`` in points."""
-    from matplotlib.patheffects import withStroke
-
-    halo = [withStroke(linewidth=2.5, foreground="white")]
-    style: dict = {"ha": "center", "va": "center", "fontsize": 9, "zorder": 5, "path_effects": halo}
-    for a in which.tolist():
-        shift = float(shifts[a])
-        place = tuple(places[a].tolist())
-        ax.annotate(texts[a], place, (shift, shift), textcoords="offset points", **style)

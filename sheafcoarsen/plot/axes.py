@@ -28,7 +28,7 @@ MARKERS = 500
 """Maximum number of markers or lines that are vector graphics; more are rasterized."""
 
 NUMBERED = 20
-"""Maximum number of clusters whose indices are written in a plot."""
+"""Maximum number of clusters whose indices, or of vertices whose names are written in a plot."""
 
 
 def axes_or_new(
@@ -216,6 +216,28 @@ def draw_discs(
     style: dict = {"rasterized": len(places) > MARKERS, "edgecolors": "0.15", "zorder": 3}
     style |= {"s": areas, "c": colors, "linewidths": outline, "label": label}
     return ax.scatter(*places.T, **style)
+
+
+def write_texts(
+    ax: Axes, which: np.ndarray, places: np.ndarray, shifts: np.ndarray, texts: list[str]
+) -> None:
+    """Write some of the texts, shifted up and to the right by ``shifts`` in points."""
+    from matplotlib.patheffects import withStroke
+
+    halo = [withStroke(linewidth=2.5, foreground="white")]
+    style: dict = {"ha": "center", "va": "center", "fontsize": 9, "zorder": 5, "path_effects": halo}
+    for a in which.tolist():
+        shift = float(shifts[a])
+        place = tuple(places[a].tolist())
+        ax.annotate(texts[a], place, (shift, shift), textcoords="offset points", **style)
+
+
+def write_names(ax: Axes, F: CellularSheaf, places: np.ndarray) -> None:
+    """Write the names of up to 20 vertices next to them, unless they are integers."""
+    names = F.vertex_labels or ()
+    if len(names) <= NUMBERED:
+        texts = ["" if isinstance(name, int) else str(name) for name in names]
+        write_texts(ax, np.flatnonzero(texts), places, np.full(len(texts), 10.0), texts)
 
 
 def draw_frame(ax: Axes, places: np.ndarray) -> None:

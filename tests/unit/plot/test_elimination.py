@@ -45,6 +45,18 @@ def test_new_edges_are_dashed(ax):
     assert "edges between former neighbours" not in collections(left)
 
 
+def test_names_are_written_in_small_graphs_as_in_partitions(ax):
+    names = [*("bus " + "abc"[v % 3] + str(v) for v in range(30))]
+    F = sc.CellularSheaf.constant(nx.cycle_graph(30)).with_labels(names)
+    plot.elimination(sc.eliminate(F, keep=["bus a0", "bus b10"]), ax=ax)
+    fine, left = ([text.get_text() for text in panel.texts] for panel in ax.child_axes)
+    assert (fine, left) == ([], ["bus a0", "bus b10"])
+    path = sc.CellularSheaf.constant(nx.relabel_nodes(nx.path_graph(4), {1: "x", 3: "y"}))
+    ax = plot.elimination(sc.eliminate(path, keep=["y"]), ax=ax.figure.add_subplot())
+    fine, left = ([text.get_text() for text in panel.texts] for panel in ax.child_axes)
+    assert (fine, left) == (["x", "y"], ["y"])
+
+
 def test_loops_are_drawn_as_rings(ax):
     """A leaf whose map is onto too little leaves a loop at its neighbour."""
     one, none = [[1.0]], [[0.0]]
