@@ -14,7 +14,7 @@ from sheafcoarsen.cli.inputs import is_mesh
 from sheafcoarsen.coarsening import Coarsening, energy_ledger
 from sheafcoarsen.elimination import Elimination
 from sheafcoarsen.hierarchy import Hierarchy
-from sheafcoarsen.html_report import SMOOTHING_STEPS, smooth_cochain, stage, write_report
+from sheafcoarsen.html_report import SMOOTHING_STEPS, Positions, smooth_cochain, stage, write_report
 from sheafcoarsen.io import Level, read_mesh, save
 from sheafcoarsen.partition import Partition
 from sheafcoarsen.sheaf import CellularSheaf, component_count
@@ -57,8 +57,8 @@ def write_result(
     if args.report is not None:
         name, before = os.path.basename(args.input), dict(times)
         with stage(times, "report"):
-            pos = read_mesh(args.input)[0] if is_mesh(args.input) else None
-            passed = bool(write_report(result, args.report, name, args.typed, before, pos=pos))
+            at = Positions(*read_mesh(args.input)) if is_mesh(args.input) else None
+            passed = bool(write_report(result, args.report, name, args.typed, before, at))
         more["passed"], failed = passed, not passed
     if args.json:
         print_json(facts(result) | more | {"out": args.out, "report": args.report})

@@ -18,11 +18,12 @@
     The data of the report: ledgers of two cochains, low spectra, checks; and the verdict.
 """
 
-from sheafcoarsen.html_report._report import report, worst_edges, write_report
+from sheafcoarsen.html_report._report import Positions, report, worst_edges, write_report
 from sheafcoarsen.html_report.results import SMOOTHING_STEPS, smooth_cochain, stage
 
 __all__ = [
     "SMOOTHING_STEPS",
+    "Positions",
     "report",
     "smooth_cochain",
     "stage",

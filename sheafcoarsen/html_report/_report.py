@@ -10,7 +10,7 @@ import os
 import platform
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -80,6 +80,15 @@ figure img { max-width: 100%; height: auto; background: #ffffff; border: 1px sol
 """
 """Style of light and dark, wide and narrow pages. Dark pages invert pictures but keep hues."""
 
+
+class Positions(NamedTuple):
+    """Positions of the fine vertices in the pictures, and the faces of a surface."""
+
+    pos: Any = None
+    faces: Any = None
+    up: Any = "z"
+
+
 Section = tuple[str, list[str]]  # a heading, and the HTML below it
 Contents = tuple[Any, str, str, list[Section]]  # verdict, sentence of the verdict, call, sections
 
@@ -89,6 +98,8 @@ def report(
     path: str | os.PathLike,
     name: str | None = None,
     pos: npt.ArrayLike | Mapping | None = None,
+    faces: npt.ArrayLike | None = None,
+    up: str = "z",
 ) -> Verification | PoseCertificate:
     """Write a self-contained HTML page about a coarsening, a hierarchy, an elimination or poses.
 
@@ -110,6 +121,10 @@ def report(
     pos : array_like, shape (n, 2) or (n, 3), or dict from vertex labels to positions, optional
         Positions of the fine vertices in the pictures, as in :func:`sheafcoarsen.plot.partition`.
         For a synchronized sheaf, which has no positions of its own, they are those of its map.
+    faces : array_like of int, shape (f, k), optional
+        Faces of a surface with the vertices ``pos`` in space, on which clusters are drawn.
+    up : {"z", "y", "x", "-z", "-y", "-x"}
+        The coordinate axis that points up in space, or down with a minus sign.
 
     Returns
     -------
@@ -123,7 +138,8 @@ def report(
     OSError
         If the page cannot be written.
     ValueError, TypeError
-        If positions are inconsistent with the vertices.
+        If positions are inconsistent with the vertices; for faces that are not a surface, or of an
+        elimination or poses, which have no clusters.
 
     Examples
     --------
@@ -140,7 +156,9 @@ def report(
     """
     if name is not None and not isinstance(name, str):
         raise TypeError(f"`name` must be a string, got {type(name).__name__}")
-    return write_report(C, path, name, pos=pos)
+    if faces is not None and isinstance(C, Elimination | Synchronization):
+        raise ValueError(f"`faces` require clusters, but got a result of type {type(C).__name__}")
+    return write_report(C, path, name, at=Positions(pos, faces, up))
 
 
 def write_report(
@@ -149,7 +167,7 @@ def write_report(
     name: str | None = None,
     command: str | None = None,
     times: dict[str, float] | None = None,
-    pos: npt.ArrayLike | Mapping | None = None,
+    at: Positions | None = None,
 ) -> Verification | PoseCertificate:
     """Write the page of `report`, with the command line and the seconds of earlier stages."""
     if not isinstance(C, Elimination | Hierarchy | Synchronization):
@@ -164,7 +182,7 @@ def write_report(
         about = _about_hierarchy
     elif isinstance(C, Elimination):
         about = _about_elimination
-    verdict, sentence, call, sections = about(C, pos, own)
+    verdict, sentence, call, sections = about(C, at or Positions(), own)
     kind, body = type(C).__name__, []
     if isinstance(C, Synchronization):
         title, heading = f"{C.n_vertices:,} poses", "Certificate"
@@ -211,14 +229,14 @@ def write_report(
 # ---------------------------------------------------------------- kinds of results
 
 
-def _about_coarsening(C: Coarsening, pos: Any, times: dict[str, float]) -> Contents:
+def _about_coarsening(C: Coarsening, at: Positions, times: dict[str, float]) -> Contents:
     found = findings_of(C, times)
     with stage(times, "pictures"):
         clusters = [_shown(C.partition), _cluster_table(C)]
         if C.modes is not None:
             alt = "Kept and first discarded eigenvalues of every cluster"
             clusters += [_shown(C.modes), figure("spectra", alt, plot.spectra, C)]
-        sheaves = _partition_part(C, pos, "The fine graph in its clusters, and the coarse graph")
+        sheaves = _partition_part(C, at, "The fine graph in its clusters, and the coarse graph")
         if not C.loops:
             remark = "No loop-cells were requested: retained internal energy is omitted."
             sheaves.append(note(remark))
@@ -253,21 +271,23 @@ def _about_coarsening(C: Coarsening, pos: Any, times: dict[str, float]) -> Conte
     return found.verdict, verdict_of(C, found), call_of(C), sections
 
 
-def _partition_part(C: Coarsening | Elimination, pos: Any, alt: str) -> list[str]:
-    draw = plot.elimination if isinstance(C, Elimination) else plot.partition
-    return [_shown(C), figure("partition", alt, partial(draw, pos=pos), C, size=(12.5, 7))]
+def _partition_part(C: Coarsening | Elimination, at: Positions, alt: str) -> list[str]:
+    draw: Callable = partial(plot.partition, **at._asdict())
+    if isinstance(C, Elimination):
+        draw = partial(plot.elimination, pos=at.pos, up=at.up)
+    return [_shown(C), figure("partition", alt, draw, C, size=(12.5, 7))]
 
 
-def _about_elimination(K: Elimination, pos: Any, times: dict[str, float]) -> Contents:
+def _about_elimination(K: Elimination, at: Positions, times: dict[str, float]) -> Contents:
     with stage(times, "verification"):
         verdict = verify(K)
     with stage(times, "pictures"):
-        parts = _partition_part(K, pos, "The fine graph, and the graph that is left")
+        parts = _partition_part(K, at, "The fine graph, and the graph that is left")
     sections = [("What went, and what is left", parts), ("What is left", [_shown(K.sheaf)])]
     return verdict, elimination_verdict(K, verdict), call_of(K), sections
 
 
-def _about_hierarchy(H: Hierarchy, pos: Any, times: dict[str, float]) -> Contents:
+def _about_hierarchy(H: Hierarchy, at: Positions, times: dict[str, float]) -> Contents:
     with stage(times, "verification"):
         verdict = verify(H)
     with stage(times, "losses"):
@@ -299,21 +319,27 @@ def _about_hierarchy(H: Hierarchy, pos: Any, times: dict[str, float]) -> Content
             if isinstance(level, Elimination):
                 alt = "The fine graph, and the graph that is left"
             plain = isinstance(level, Sparsification)  # its vertices and their positions remain
-            parts = [_shown(level)] if plain else _partition_part(level, pos, alt)
+            parts = [_shown(level)] if plain else _partition_part(level, at, alt)
             sections.append((f"Level {i}", parts))
+            if at.pos is None or plain:
+                continue
+            pos = at.pos
             if isinstance(pos, Mapping):  # drawing the first level checked them
                 names = H.fine.vertex_labels or range(H.fine.n_vertices)
                 pos = [pos[name] for name in names]
-            if pos is not None and isinstance(level, Elimination):
-                pos = np.asarray(pos, float)[level.kept]
-            elif pos is not None and isinstance(level, Coarsening):  # means of clusters
-                sums = level.partition.assignment_matrix().T @ np.asarray(pos, float)
+            pos = np.asarray(pos, float)
+            if isinstance(level, Elimination):
+                pos = pos[level.kept]
+            else:  # means of clusters
+                sums = level.partition.assignment_matrix().T @ pos
                 pos = sums / level.partition.sizes[:, None]
+            at = Positions(pos, None, at.up)
     call = "\n".join(f"level {i}: {call_of(level)}" for i, level in enumerate(H))
     return verdict, hierarchy_verdict(H, lost, verdict), call, sections
 
 
-def _about_poses(S: Synchronization, pos: Any, times: dict[str, float]) -> Contents:
+def _about_poses(S: Synchronization, at: Positions, times: dict[str, float]) -> Contents:
+    pos = at.pos
     with stage(times, "certificate"):
         verdict = S.certify()
     G, is_graph = S.measurements, isinstance(S.measurements, PoseGraph)

@@ -19,7 +19,7 @@ from sheafcoarsen.plot.axes import (
     two_panels,
     write_names,
 )
-from sheafcoarsen.plot.positions import LINES, graph_layout, vertex_places
+from sheafcoarsen.plot.positions import LINES, UpAxis, graph_layout, vertex_places, view_from
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,7 +29,12 @@ if TYPE_CHECKING:
 
 
 def elimination(
-    K: Elimination, pos: ArrayLike | Mapping | None = None, *, ax: Axes | None = None
+    K: Elimination,
+    pos: ArrayLike | Mapping | None = None,
+    *,
+    view: tuple[float, float] = (20, -60),
+    up: UpAxis = "z",
+    ax: Axes | None = None,
 ) -> Axes:
     """Plot the fine graph and the graph that remains after an elimination.
 
@@ -41,8 +46,13 @@ def elimination(
     Parameters
     ----------
     K : Elimination
-    pos : array_like, shape (n, 2), or dict from vertex labels to positions, optional
+    pos : array_like, shape (n, 2) or (n, 3), or dict from vertex labels to positions, optional
         Positions of the fine vertices. By default computed from distances in the graph.
+    view : pair of float
+        Elevation and azimuth in degrees of the view of positions in space, as in matplotlib's
+        ``view_init``.
+    up : {"z", "y", "x", "-z", "-y", "-x"}
+        The coordinate axis that points up, or down with a minus sign.
     ax : matplotlib Axes, optional
         Its area is divided into two inset axes, ``child_axes``: the fine graph and the remaining
         graph.
@@ -54,8 +64,8 @@ def elimination(
     Raises
     ------
     ValueError, TypeError
-        Any other object; positions that are not finite, or do not have two coordinates for
-        each vertex.
+        Any other object; positions that are not finite, or do not have two or three coordinates
+        for each vertex; axes that are not plane.
     ImportError
         Without matplotlib: ``pip install "sheafcoarsen[plot]"``.
 
@@ -77,8 +87,9 @@ def elimination(
     check_kind("K", K, Elimination)
     n = K.fine.n_vertices
     places = graph_layout(K.fine.edges, n) if pos is None else vertex_places(K.fine, pos)
-    if places.shape[1] != 2:
-        raise ValueError(f"`pos` must hold two coordinates for each vertex, got {places.shape[1]}")
+    seen = view_from(view, up)
+    if places.shape[1] == 3:
+        places = seen.project(places)
     ax, left, right, panel_area = two_panels(ax, places, 1.0)
     # few retained vertices of a large graph must stay visible, so the sizes differ
     counts = np.maximum([n, len(K.kept)], 1)

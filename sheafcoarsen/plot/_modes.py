@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sheafcoarsen._support import counted
+from sheafcoarsen.plot._surface import draw_tangents, fill_faces, scene_at, tangent_vectors
 from sheafcoarsen.plot.axes import (
     DARK,
     MARKERS,
@@ -27,6 +28,8 @@ from sheafcoarsen.plot.axes import (
 )
 from sheafcoarsen.plot.positions import (
     LINES,
+    Scene,
+    UpAxis,
     graph_layout,
     spread_out,
     usual_gap,
@@ -42,7 +45,15 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
-def modes(E: Eigenmodes, pos: ArrayLike | Mapping | None = None, *, ax: Axes | None = None) -> Axes:
+def modes(
+    E: Eigenmodes,
+    pos: ArrayLike | Mapping | None = None,
+    faces: ArrayLike | None = None,
+    *,
+    view: tuple[float, float] = (20, -60),
+    up: UpAxis = "z",
+    ax: Axes | None = None,
+) -> Axes:
     """Plot eigenvalues, and the lowest six modes at the positions of the vertices.
 
     For stalks of dimension 1 a mode is drawn in colours centred at zero; for real stalks of
@@ -50,12 +61,21 @@ def modes(E: Eigenmodes, pos: ArrayLike | Mapping | None = None, *, ax: Axes | N
     others the colour is norm(x_v). The sign of a mode is arbitrary, and so is the basis of the
     modes of one eigenvalue.
 
+    With ``faces``, colours fill the faces of a surface, and arrows are the tangent vectors that
+    :func:`field` draws for coordinates in the default frames, with ``power`` 1.
+
     Parameters
     ----------
     E : Eigenmodes
     pos : array_like, shape (n, 2) or (n, 3), or dict from vertex labels to positions, optional
-        Positions in space are seen from 20 degrees above. By default computed from distances in the
-        graph.
+        By default computed from distances in the graph.
+    faces : array_like of int, shape (f, k), optional
+        Faces of a surface with the vertices ``pos`` in space, as in :func:`partition`.
+    view : pair of float
+        Elevation and azimuth in degrees of the view of positions in space, as in matplotlib's
+        ``view_init``.
+    up : {"z", "y", "x", "-z", "-y", "-x"}
+        The coordinate axis that points up, or down with a minus sign.
     ax : matplotlib Axes, optional
         Its area is divided into inset axes, ``child_axes``: the eigenvalues, then one for each
         mode.
@@ -67,7 +87,8 @@ def modes(E: Eigenmodes, pos: ArrayLike | Mapping | None = None, *, ax: Axes | N
     Raises
     ------
     ValueError, TypeError
-        Positions that are not finite, or do not have two or three coordinates for each vertex.
+        Positions that are not finite, or do not have two or three coordinates for each vertex;
+        faces that are not a surface; axes that are not plane.
     ImportError
         Without matplotlib: ``pip install "sheafcoarsen[plot]"``.
 
@@ -89,12 +110,15 @@ def modes(E: Eigenmodes, pos: ArrayLike | Mapping | None = None, *, ax: Axes | N
     """
     check_kind("E", E, Eigenmodes)
     F = E.sheaf
+    scene = None if faces is None else scene_at(F, pos, faces, view, up)
+    seen = view_from(view, up)
     places = graph_layout(F.edges, F.n_vertices) if pos is None else vertex_places(F, pos)
     order = np.arange(len(places))
-    if places.shape[1] == 3:
-        view = view_from((20, -60), "z")
-        order = np.argsort(places @ view.toward, kind="stable")
-        places = view.project(places)
+    if scene is not None:
+        places = seen.project(scene.points)
+    elif places.shape[1] == 3:
+        order = np.argsort(places @ seen.toward, kind="stable")
+        places = seen.project(places)
     count = min(len(E.values), 6)
     columns = min(count, 2 if count == 4 else 3)
     reach = frame_of(places)[1]
@@ -118,7 +142,7 @@ def modes(E: Eigenmodes, pos: ArrayLike | Mapping | None = None, *, ax: Axes | N
         panel = ax.inset_axes(box)
         value = "0" if i < E.n_zero else f"{E.values[i]:.4g}"
         set_title(panel, f"{i + 1}: {value}", fontsize=9, pad=3)
-        how = _draw_mode(panel, E, i, places, order)
+        how = _draw_mode(panel, E, i, places, order, scene)
         draw_frame(panel, places)
     sections = counted(E.n_zero, "section")
     set_title(ax, f"{counted(len(E.values), 'lowest mode')}, {sections}; {how}")
@@ -141,12 +165,19 @@ def _draw_values(ax: Axes, E: Eigenmodes) -> None:
     ax.tick_params(labelsize=8)
 
 
-def _draw_mode(ax: Axes, E: Eigenmodes, i: int, places: np.ndarray, order: np.ndarray) -> str:
+def _draw_mode(
+    ax: Axes,
+    E: Eigenmodes,
+    i: int,
+    places: np.ndarray,
+    order: np.ndarray,
+    scene: Scene | None,
+) -> str:
     """Draw one mode, beginning with points farthest from the viewer; return a description."""
     F, x = E.sheaf, E.vectors[:, i]
     dims, proper = F.vertex_dims, F.edges[:, 0] != F.edges[:, 1]
     edges, signs = F.edges[proper], ""
-    if len(edges) <= LINES:
+    if scene is None and len(edges) <= LINES:
         width = 0.3 if len(edges) > 4 * MARKERS else 0.6
         draw_lines(ax, "edges", places, edges, color="0.8", linewidths=width)
         negative = edges[negative_edges(F)[proper]]
@@ -154,6 +185,10 @@ def _draw_mode(ax: Axes, E: Eigenmodes, i: int, places: np.ndarray, order: np.nd
             draw_lines(ax, "negative edges", places, negative, color=NEGATIVE, linewidths=width)
             signs = ", lines of negative edges red"
     one, two = bool((dims == 1).all()), bool((dims == 2).all())
+    if scene is not None and (two if x.dtype.kind != "c" else one):
+        fill_faces(ax, scene)
+        draw_tangents(ax, scene, tangent_vectors(x, scene, None, 1), 150, False, False)
+        return "arrows: tangent vectors"
     if two and x.dtype.kind != "c":
         _draw_arrows(ax, places, x.reshape(-1, 2))
         return "arrows: stalk by stalk"
@@ -164,11 +199,15 @@ def _draw_mode(ax: Axes, E: Eigenmodes, i: int, places: np.ndarray, order: np.nd
     values = x if one else np.sqrt(np.bincount(owner, np.abs(x) ** 2, len(dims)))
     reach = float(np.abs(values).max(initial=0.0)) or 1.0
     cmap, norm = number_colors(np.array([-reach if one else 0.0, reach]))
+    how = "red and blue: the two signs" if one else "light: where stalks hold most"
+    if scene is not None:
+        fill_faces(ax, scene, cmap(norm(values[scene.faces].mean(axis=1)))[:, :3], 0.9)
+        return how
     area, few = disc_area(places, square_points(ax) ** 2), len(places) <= MARKERS
     style: dict = {"rasterized": not few, "zorder": 3, "label": "mode", "edgecolors": "0.35"}
     style |= {"cmap": cmap, "norm": norm, "s": area, "linewidths": 0.3 if few else 0.0}
     ax.scatter(*places[order].T, **style | {"c": values[order]})
-    return ("red and blue: the two signs" if one else "light: where stalks hold most") + signs
+    return how + signs
 
 
 def _draw_arrows(ax: Axes, places: np.ndarray, arrows: np.ndarray) -> None:

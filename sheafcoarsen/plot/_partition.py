@@ -13,7 +13,7 @@ import numpy as np
 
 from sheafcoarsen._support import counted
 from sheafcoarsen.coarsening import Coarsening, check_coarsening
-from sheafcoarsen.plot._surface import fill_cells, fill_faces, scene_of
+from sheafcoarsen.plot._surface import fill_cells, fill_faces, scene_at
 from sheafcoarsen.plot.axes import (
     MARKERS,
     NEGATIVE,
@@ -37,7 +37,6 @@ from sheafcoarsen.plot.positions import (
     UpAxis,
     places_of,
     surface_places,
-    vertex_places,
     view_from,
 )
 
@@ -129,13 +128,7 @@ def partition(
     if faces is None:
         places = places_of(C, pos, view_from(view, up))
     else:
-        given = None if pos is None else vertex_places(C.fine, pos)
-        if given is None or given.shape[1] != 3:
-            got = "pass `pos` of shape (n, 3)"
-            if given is not None:
-                got = f"`pos` must have shape (n, 3), got {given.shape}"
-            raise ValueError(f"`faces` require positions in space: {got}")
-        scene = scene_of(given, faces, view, up)
+        scene = scene_at(C.fine, pos, faces, view, up)
         places = surface_places(C, scene)
     ax, left, right, panel_area = two_panels(ax, places.fine, 1.4)
     labels, K = C.partition.labels, C.partition.n_clusters

@@ -31,9 +31,11 @@ from sheafcoarsen.plot.positions import (
     UpAxis,
     spread_out,
     usual_gap,
+    vertex_places,
     view_from,
     visible_points,
 )
+from sheafcoarsen.sheaf import CellularSheaf
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -214,12 +216,12 @@ def field(  # noqa: PLR0913 (options by keyword)
     n_arrows = whole_number("n_arrows", n_arrows, at_least=1)
     flag("unit", unit)
     flag("singularities", singularities)
-    arrows = _vectors(vectors, scene, frames, power)  # shape (n, power, 3)
+    arrows = tangent_vectors(vectors, scene, frames, power)  # shape (n, power, 3)
     indices = np.zeros(0, int)
     if singularities:
         indices = field_indices(scene.points, scene.faces, arrows[:, 0], power)
     ax = _draw_surface(scene, values, colorbar, ax)
-    drawn = _draw_arrows(ax, scene, arrows, n_arrows, unit, values is not None)
+    drawn = draw_tangents(ax, scene, arrows, n_arrows, unit, values is not None)
     handles = []
     for k in np.unique(indices[indices != 0])[::-1].tolist():  # in units of 1 / power
         marked = scene.faces[indices == k]
@@ -257,7 +259,18 @@ def scene_of(points: Any, faces: Any, view: Any, up: Any) -> Scene:
     return Scene(scaled, faces, seen, order, light)
 
 
-def _vectors(value: Any, scene: Scene, frames: Any, power: int) -> np.ndarray:
+def scene_at(F: CellularSheaf, pos: Any, faces: Any, view: Any, up: Any) -> Scene:
+    """Return the scene of a surface whose vertices are those of a sheaf."""
+    points = None if pos is None else vertex_places(F, pos)
+    if points is None or points.shape[1] != 3:
+        got = "pass `pos` of shape (n, 3)"
+        if points is not None:
+            got = f"`pos` must have shape (n, 3), got {points.shape}"
+        raise ValueError(f"`faces` require positions in space: {got}")
+    return scene_of(points, faces, view, up)
+
+
+def tangent_vectors(value: Any, scene: Scene, frames: Any, power: int) -> np.ndarray:
     """Return the directions at each vertex as vectors in space, shape (n, power, 3)."""
     n = len(scene.points)
     vectors = field_array(value, n)
@@ -354,7 +367,7 @@ def _fill(ax: Axes, polygons: Any, colors: np.ndarray, label: str) -> None:
     ax.add_collection(PolyCollection(polygons, rasterized=len(colors) > MARKERS, zorder=0, **style))
 
 
-def _draw_arrows(
+def draw_tangents(
     ax: Any, scene: Scene, vectors: np.ndarray, n_arrows: int, unit: bool, halo: bool
 ) -> int:
     """Draw arrows of evenly spread visible vectors, with a halo if asked; return their number."""

@@ -211,7 +211,7 @@ def test_every_option_of_coarsen_changes_the_result(graph_file, tmp_path):
 def test_exit_status_is_1_if_a_check_failed(pose_file, tmp_path, capsys, monkeypatch):
     path = tmp_path / "c.npz"
     command = ["coarsen", pose_file, "--clusters", "4", "--rank", "3", "--out", str(path)]
-    monkeypatch.setattr("sheafcoarsen.cli.outputs.write_report", lambda *given, pos: False)
+    monkeypatch.setattr("sheafcoarsen.cli.outputs.write_report", lambda *given: False)
     assert main([*command, "--report", str(tmp_path / "c.html")]) == 1
     assert "c.html: a check FAILED" in capsys.readouterr().out
     with np.load(path) as archive:
@@ -446,7 +446,7 @@ def test_a_mesh_is_read_as_its_tangent_bundle(corners, tmp_path, capsys):
     options = ["-k", "2", "-r", "2", "-o", str(out), "--report", str(page)]
     assert main(["coarsen", str(path), *options]) == 0
     assert sc.load(out).fine.equals(F)
-    sc.report(sc.load(out), tmp_path / "same.html", pos=points)
+    sc.report(sc.load(out), tmp_path / "same.html", pos=points, faces=faces)
     first, same = (
         re.search('base64,([^"]*)', file.read_text())[1] for file in (page, tmp_path / "same.html")
     )

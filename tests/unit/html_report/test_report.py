@@ -26,6 +26,7 @@ from sheafcoarsen.coarsening import growth_of
 from sheafcoarsen.html_report import write_report
 from sheafcoarsen.html_report._report import STYLE, _cluster_table, call_of
 from sheafcoarsen.html_report.results import percent, smooth_cochain
+from tests.unit.gallery.test_surfaces import icosphere
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
@@ -186,6 +187,43 @@ def test_picture_of_the_graph_uses_the_given_positions(made, C, tmp_path, monkey
     with pytest.raises(ValueError, match="`pos` must hold two or three real coordinates"):
         sc.report(made, tmp_path / "other.html", pos=places[1:])
     assert not (tmp_path / "other.html").exists()
+
+
+def test_clusters_of_a_mesh_are_drawn_on_its_faces(tmp_path, monkeypatch):
+    points, faces = icosphere(2)
+    F = sc.gallery.tangent_bundle(points, faces)
+    H = sc.coarsen_levels(F, 5, 2, rank=2)
+    seen = pictures(H, tmp_path, monkeypatch, pos=points, faces=faces, up="y")
+    fine, coarse = ([*ax.child_axes] for _, ax in seen if ax.child_axes)
+    assert "cells" in [c.get_label() for c in fine[0].collections]
+    assert "vertices" in [c.get_label() for c in coarse[0].collections]
+    alone = sc.plot.partition(H[0], points, faces, up="y", ax=Figure().subplots())
+    assert alone.child_axes[0].get_xlim() == fine[0].get_xlim()
+    with pytest.raises(ValueError, match="`faces` require clusters, but got .* Elimination"):
+        sc.report(sc.eliminate(F), tmp_path / "r.html", pos=points, faces=faces)
+
+
+@pytest.mark.parametrize(
+    ("command", "label"), [(("coarsen", "-k", "6", "-r", "2"), "cells"), (("eliminate",), "kept")]
+)
+def test_commands_draw_a_mesh_at_its_points(command, label, tmp_path, monkeypatch, capsys):
+    points, faces = icosphere(1)
+    rows = [f"{len(points)} {len(faces)} 0", *(" ".join(map(str, p)) for p in points)]
+    (tmp_path / "m.off").write_text(
+        "OFF\n" + "\n".join([*rows, *(f"3 {a} {b} {c}" for a, b, c in faces)])
+    )
+    seen = []
+
+    def recorded(draw, *what, size):
+        seen.append(draw(*what, ax=Figure().subplots()))
+        return "data:,"
+
+    monkeypatch.setattr("sheafcoarsen.html_report._report.drawn", recorded)
+    name, *options = command
+    page = str(tmp_path / "r.html")
+    assert main([name, str(tmp_path / "m.off"), *options, "--report", page]) == 0
+    [panels] = [ax.child_axes for ax in seen if ax.child_axes]
+    assert label in [c.get_label() for c in panels[0].collections]
 
 
 def of_basis(factor):

@@ -88,7 +88,11 @@ def test_eliminating_every_vertex_can_be_plotted(ax):
     ]
 
 
-def test_positions_in_space_raise(ax):
-    K = sc.eliminate(sc.CellularSheaf.constant(EDGES))
-    with pytest.raises(ValueError, match="two coordinates"):
-        plot.elimination(K, np.zeros((5, 3)), ax=ax)
+def test_positions_in_space_are_seen_from_the_given_view(ax):
+    K = sc.eliminate(sc.CellularSheaf.constant(EDGES), keep=[0, 1, 2])
+    points = np.random.default_rng(3).standard_normal((5, 3))
+    plot.elimination(K, points, view=(0, 0), up="y", ax=ax)  # z to the viewer, x to the right
+    drawn = collections(ax.child_axes[1])["kept"].get_offsets()
+    np.testing.assert_allclose(drawn, points[:3, :2], atol=1e-12)
+    with pytest.raises(ValueError, match="`up` must be"):
+        plot.elimination(K, PLACES, up="w", ax=ax)

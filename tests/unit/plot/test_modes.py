@@ -4,12 +4,13 @@ import networkx as nx
 import numpy as np
 import pytest
 from matplotlib import pyplot
-from matplotlib.collections import LineCollection, PathCollection
+from matplotlib.collections import LineCollection, PathCollection, PolyCollection
 from matplotlib.quiver import Quiver
 
 import sheafcoarsen as sc
 from sheafcoarsen import plot
 from tests.support.helpers import assert_residual
+from tests.unit.gallery.test_surfaces import icosphere
 from tests.unit.plot.test_axes import draw
 
 GRID = nx.grid_2d_graph(5, 6)
@@ -122,3 +123,56 @@ def test_positions_in_space_are_drawn_farthest_first(ax):
     e, a = np.radians([20, -60])
     toward = np.array([np.cos(e) * np.cos(a), np.cos(e) * np.sin(a), np.sin(e)])
     assert discs.get_array()[-1] == E.vectors[(points @ toward).argmax(), 1]
+
+
+# ---------------------------------------------------------------- surfaces
+
+
+@pytest.mark.parametrize("dim", [1, 3])
+def test_modes_of_a_mesh_colour_its_faces(dim, ax):
+    points, faces = icosphere(2)
+    F = sc.CellularSheaf.constant(sc.gallery.tangent_bundle(points, faces).edges, dim)
+    E = sc.eigenmodes(F, 4 * dim)
+    plot.modes(E, points, faces, view=(0, 0), up="x", ax=ax)
+    draw(ax)
+    flat = plot.modes(E, points, ax=ax.figure.add_subplot())
+    alone = plot.surface(points, faces, view=(0, 0), up="x", ax=ax.figure.add_subplot())
+    [wanted] = marks(alone, PolyCollection)
+    for i, (panel, other) in enumerate(zip(ax.child_axes[1:], flat.child_axes[1:], strict=True)):
+        [solid] = marks(panel, PolyCollection)
+        assert not marks(panel, LineCollection) + marks(panel, PathCollection)
+        places = [path.vertices for path in solid.get_paths()]
+        np.testing.assert_array_equal(places, [path.vertices for path in wanted.get_paths()])
+        [discs] = marks(other, PathCollection)
+        values = E.vectors[:, i].reshape(-1, dim)
+        values = values[:, 0] if dim == 1 else np.linalg.norm(values, axis=1)
+        colors = discs.cmap(discs.norm(values[faces].mean(axis=1)))[:, :3]
+        # faces are drawn in another order, and shaded by a factor from 0.9 to 1
+        lit, full = (np.sort(c[:, :3].sum(axis=1)) for c in (solid.get_facecolors(), colors))
+        assert (lit <= full + 1e-12).all()
+        assert (lit >= 0.9 * full - 1e-12).all()
+
+
+@pytest.mark.parametrize("is_complex", [False, True])
+def test_modes_of_a_tangent_bundle_are_arrows_on_the_faces_of_its_mesh(is_complex, ax):
+    points, faces = icosphere(2)
+    F = sc.gallery.tangent_bundle(points, faces)
+    if is_complex:  # a rotation is a complex number
+        turns = F.head_data.reshape(-1, 2, 2)[:, :, 0] @ [1, 1j]
+        F = sc.CellularSheaf.connection(F.edges, turns[:, None, None])
+    E = sc.eigenmodes(F, 2)
+    plot.modes(E, points, faces, ax=ax)
+    for i, panel in enumerate(ax.child_axes[1:]):
+        [arrows] = marks(panel, Quiver)
+        alone = plot.field(points, faces, E.vectors[:, i], n_arrows=150, ax=ax.figure.add_subplot())
+        [wanted] = marks(alone, Quiver)
+        for name in ("XY", "U", "V"):
+            np.testing.assert_array_equal(getattr(arrows, name), getattr(wanted, name))
+        assert len(marks(panel, PolyCollection)) == 1
+    assert ax.get_title().endswith("arrows: tangent vectors")
+
+
+def test_faces_of_modes_require_positions_in_space(ax):
+    E = sc.eigenmodes(sc.CellularSheaf.constant(GRID), 1)
+    with pytest.raises(ValueError, match=r"`pos` must have shape \(n, 3\), got \(30, 2\)"):
+        plot.modes(E, POS, [[0, 1, 2]], ax=ax)
