@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import colorsys
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.colors import Colormap, Normalize
     from matplotlib.legend import Legend
-    from matplotlib.transforms import Bbox
 
 DARK, MIDDLE, LIGHT = "#2B1A4F", "#2A788E", "#C9C9C9"
 
@@ -127,13 +125,12 @@ def set_scale(ax: Axes, values: np.ndarray) -> None:
 
 
 def add_legend(ax: Axes) -> None:
-    """Add a legend with visible markers below the axes, which take its space from their own."""
+    """Add a legend with visible markers below the axes."""
     handles, _ = ax.get_legend_handles_labels()
     if not handles:
         return
-    bottom = ax.get_tightbbox().y0  # type: ignore[union-attr]
     legend = add_legend_below(ax, handles, 34, fontsize=9, ncols=min(len(handles), 3))
-    make_space(ax, bottom)
+    make_space(ax)
     mark: Any
     for mark in legend.legend_handles:
         if hasattr(mark, "set_sizes"):
@@ -142,38 +139,14 @@ def add_legend(ax: Axes) -> None:
             mark.set_linewidth(4 if mark.get_label() == "gap" else max(mark.get_linewidth(), 1.5))
 
 
-def make_space(ax: Any, bottom: float = 0.0) -> None:
-    """Shrink axes without a layout engine until all is in the figure, above ``bottom`` pixels."""
-    if ax.figure.get_layout_engine() is not None:
-        return
-    box, full, needed = ax.get_position(), ax.figure.bbox, ax.get_tightbbox()
-    shift = np.array([full.x0 + 4 - needed.x0, max(full.y0 + 4, bottom) - needed.y0]) / full.size
-    locate = _Shrunk(ax, np.clip(shift, 0, box.size / 2), ax.get_axes_locator())
-    ax.set_axes_locator(locate)
-    ax.apply_aspect(locate(ax, None))
-
-
-@dataclass(frozen=True)
-class _Shrunk:
-    """Locator of axes whose lower left corner is moved by a part of the figure.
-
-    Unlike a fixed position, it follows the positions that `tight_layout` computes.
-    """
-
-    ax: Axes
-    shift: np.ndarray
-    locate: Any  # the locator that axes had before, or None
-
-    def __call__(self, *renderer: Any) -> Bbox:
-        """Return the position of the axes."""
-        from matplotlib.transforms import Bbox
-
-        box = self.locate(*renderer) if self.locate else self.ax.get_position(original=True)
-        return Bbox([box.p0 + self.shift, box.p1])
-
-    def get_subplotspec(self) -> Any:
-        """Return the place in the grid of axes, which `tight_layout` needs."""
-        return self.ax.get_subplotspec()
+def make_space(ax: Any) -> None:
+    """Move the left and lower margin of a figure without a layout engine, so that all is inside."""
+    figure, outer = ax.figure, ax.get_tightbbox()
+    if figure.get_layout_engine() is None:
+        margins = (figure.subplotpars.left, figure.subplotpars.bottom)
+        needed = (ax.bbox.p0 - outer.p0 + 4) / figure.bbox.size
+        left, bottom = np.clip(needed, margins, 0.5)
+        figure.subplots_adjust(left=left, bottom=bottom)
 
 
 def add_legend_below(ax: Axes, handles: list, points: float, *, ncols: int, **style: Any) -> Legend:
