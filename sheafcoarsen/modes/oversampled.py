@@ -4,8 +4,6 @@ The first modes of a cluster are the sections of its patch. They are followed by
 responses to sources on the border of the patch and to interior sources scaled by the target.
 """
 
-from functools import cached_property
-
 import numpy as np
 import scipy.sparse
 
@@ -21,7 +19,7 @@ from sheafcoarsen._support import (
     zero_level,
 )
 from sheafcoarsen.modes.local_operators import Internal, Oversampled
-from sheafcoarsen.modes.problems import MAX_DENSE, LocalProblems, balance, is_large
+from sheafcoarsen.modes.problems import MAX_DENSE, LocalProblems, is_large, with_even_rows
 from sheafcoarsen.modes.sparse import lowest_sparse
 from sheafcoarsen.operators import laplacian
 from sheafcoarsen.partition import Clusters, Partition, clusters_of, links_of
@@ -133,12 +131,11 @@ class OversampledProblems(LocalProblems):
         self.target = found if operator.target is None else operator.target
         if self.target is None:
             self.target = pilot_target(self.work, P)
-        _, balanced = self.balanced
-        uneven = balanced.uneven.any()
+        even, skewed = with_even_rows(self.work)
         self.problems = kernels.PatchProblems(
             f=self.work.arrays,
-            balanced=balanced.f if uneven else self.work.arrays,
-            units=balanced.units if uneven else np.zeros(0),
+            even=even.arrays,
+            skewed=skewed,
             dims=clusters.dims,
             p=self.patches.arrays,
             target=float(self.target),
@@ -146,12 +143,6 @@ class OversampledProblems(LocalProblems):
             least=float(np.finfo(self.real).tiny),
         )
         self.known = self.allocate_responses(np.zeros(0, np.int64))
-
-    @cached_property
-    def balanced(self) -> tuple[CellularSheaf, kernels.Balanced]:
-        """The sheaf with maps of about one size in all patches, for their kernels."""
-        whole = Partition(np.zeros(self.work.n_vertices, np.int64))
-        return balance(self.work, clusters_of(self.work, whole))
 
     def allocate_responses(self, dims: np.ndarray) -> kernels.Responses:
         """Allocate memory for the responses of clusters of given dimensions."""
@@ -171,7 +162,7 @@ class OversampledProblems(LocalProblems):
             none = np.zeros(0)
             return Spectra(c.dims, starts, none, 0 * c.dims, none)
         fits = np.square(c.dims, dtype=np.float64).sum() <= STORED_BELOW
-        if fits and not self.problems.units.size:  # else modes also require K_C
+        if fits and not self.problems.skewed:  # else modes also require K_C
             self.known = self.allocate_responses(c.dims)
         known, scores = self.known, np.zeros(int(starts[-1]))
         out = kernels.SpectraOut(starts, scores, np.zeros(0))

@@ -16,10 +16,8 @@ from sheafcoarsen._support import (
     eps_of,
     inf_norm,
     offsets,
-    ranges,
     read_only,
     run_ranges,
-    scaled_norms,
     single_threaded_blas,
     zero_energy,
 )
@@ -34,10 +32,10 @@ from sheafcoarsen.modes.sparse import (
     lowest_sparse,
     with_balanced_kernel,
 )
-from sheafcoarsen.operators import coboundary
+from sheafcoarsen.operators import Factors, coboundary, laplacian
 from sheafcoarsen.partition import Clusters, Partition
 from sheafcoarsen.ranks import Rule, Spectra
-from sheafcoarsen.sheaf import CellularSheaf, component_labels, sheaf_like, spanning_forest
+from sheafcoarsen.sheaf import CellularSheaf, sheaf_like
 
 MAX_DENSE = 12_000
 """Maximum dimension of a cluster or patch whose operator is stored as a dense matrix.
@@ -376,7 +374,7 @@ def balance(sheaf: CellularSheaf, clusters: Clusters) -> tuple[CellularSheaf, ke
     labels, (u, v) = clusters.labels, sheaf.edges.T
     internal = (labels[u] == labels[v])[:, None]
     exponents = _map_exponents(sheaf)
-    sizes = _section_exponents(sheaf, exponents, clusters)
+    sizes = _section_exponents(sheaf.edges, exponents, clusters)
     rows = exponents + sizes[sheaf.edges]
     rows = np.where(internal, np.maximum(*rows.T)[:, None], rows)
     low, high = np.full(clusters.n_clusters, np.inf), np.full(clusters.n_clusters, -np.inf)
@@ -390,15 +388,36 @@ def balance(sheaf: CellularSheaf, clusters: Clusters) -> tuple[CellularSheaf, ke
         np.maximum.at(high, cluster, row)
     uneven = high > low + 2  # up to a ratio of 4, singular vectors lose at most two bits
     uneven[labels[sizes < 0]] = True
-    shifts = (sizes[sheaf.edges] - np.where(np.isfinite(rows), rows, 0)).astype(np.int32)
-    data = []
-    for end, (x, starts) in enumerate(_maps(sheaf)):
-        numbers = x.view(x.real.dtype)  # two for each complex entry
-        exponent = np.repeat(shifts[:, end], np.diff(starts) * (1 + (x.dtype.kind == "c")))
-        data.append(np.ldexp(numbers, exponent).view(x.dtype))
-    scaled = sheaf_like(sheaf, *data)
+    scaled = _scaled(sheaf, sizes[sheaf.edges] - np.where(np.isfinite(rows), rows, 0))
     units = np.ldexp(1.0, np.repeat(sizes, sheaf.vertex_dims).astype(np.int32))
     return scaled, kernels.Balanced(scaled.arrays, units, uneven)
+
+
+def with_even_rows(sheaf: CellularSheaf) -> tuple[CellularSheaf, bool]:
+    """Return a sheaf with the same sections whose edges have maps of one size, and its skewness.
+
+    The maps of each edge are divided by the power of two just above their largest entry, unless
+    these differ by at most a factor of 4. The sheaf is skewed if the two maps of some edge, and so
+    its sections at the two ends, differ by a factor of more than 8.
+    """
+    exponents = _map_exponents(sheaf)
+    used = np.isfinite(exponents).all(axis=1) & (sheaf.edges[:, 0] != sheaf.edges[:, 1])
+    skewed = bool((np.abs(np.subtract(*exponents[used].T)) > 3).any())
+    rows = exponents.max(axis=1)
+    nonzero = np.isfinite(rows)
+    if not nonzero.any() or np.ptp(rows[nonzero]) <= 2:
+        return sheaf, skewed
+    return _scaled(sheaf, np.where(nonzero, -rows, 0)[:, None].repeat(2, axis=1)), skewed
+
+
+def _scaled(sheaf: CellularSheaf, exponents: np.ndarray) -> CellularSheaf:
+    """Return the sheaf whose maps are multiplied by the powers 2^exponents, shape (m, 2)."""
+    maps, data = ((sheaf.tail_data, sheaf.tail_offsets), (sheaf.head_data, sheaf.head_offsets)), []
+    for (x, starts), shifts in zip(maps, exponents.T.astype(np.int32), strict=True):
+        numbers = x.view(x.real.dtype)  # two for each complex entry
+        exponent = np.repeat(shifts, np.diff(starts) * (1 + (x.dtype.kind == "c")))
+        data.append(np.ldexp(numbers, exponent).view(x.dtype))
+    return sheaf_like(sheaf, *data)
 
 
 def _map_exponents(sheaf: CellularSheaf) -> np.ndarray:
@@ -407,7 +426,8 @@ def _map_exponents(sheaf: CellularSheaf) -> np.ndarray:
     It is -inf for maps that are zero.
     """
     out = np.full((sheaf.n_edges, 2), -np.inf)
-    for end, (data, starts) in enumerate(_maps(sheaf)):
+    maps = ((sheaf.tail_data, sheaf.tail_offsets), (sheaf.head_data, sheaf.head_offsets))
+    for end, (data, starts) in enumerate(maps):
         full = np.flatnonzero(np.diff(starts))
         if full.size:
             largest = np.maximum.reduceat(np.abs(data), starts[full])
@@ -415,42 +435,26 @@ def _map_exponents(sheaf: CellularSheaf) -> np.ndarray:
     return out
 
 
-def _section_exponents(
-    sheaf: CellularSheaf, exponents: np.ndarray, clusters: Clusters
-) -> np.ndarray:
+def _section_exponents(edges: np.ndarray, exponents: np.ndarray, clusters: Clusters) -> np.ndarray:
     """Return exponents b of the sizes of local sections, shape (n,), at most 0 in every cluster.
 
-    On a section both maps of an edge are equal, so that s + b_u = t + b_v for maps of norms 2^s and
-    2^t. Where the maps of some edge of a cluster differ by a factor of more than 8, b solves these
-    equations along a spanning tree; elsewhere it is 0.
+    On a section both maps of an edge are equal, so that s + b_u = t + b_v for maps of sizes 2^s and
+    2^t. Where s and t differ by more than 3 in some edge of a cluster, b solves these equations by
+    least squares; elsewhere it is 0.
     """
-    labels, (u, v), n = clusters.labels, sheaf.edges.T, sheaf.n_vertices
+    labels, (u, v) = clusters.labels, edges.T
     used = (labels[u] == labels[v]) & (u != v) & np.isfinite(np.add(*exponents.T))
     differences = np.subtract(*np.where(used[:, None], exponents, 0).T)
     skewed = np.zeros(clusters.n_clusters, bool)
     skewed[labels[u[np.abs(differences) > 3]]] = True
-    used = np.flatnonzero(used & skewed[labels[u]])
-    if not used.size:
-        return np.zeros(n)
-    edges, b, ancestors = sheaf.edges[used], np.zeros(n), np.arange(n)
-    roots = np.unique(component_labels(n, edges), return_index=True)[1]
-    _, parents, links = spanning_forest(n, edges, roots)
-    children = np.flatnonzero(links >= 0)
-    ancestors[children] = parents[children]
-    at, edge = np.arange(len(children)), used[links[children]]
-    logs = []
-    for data, starts in _maps(sheaf):
-        lengths = np.diff(starts)[edge]
-        entries = np.abs(data[ranges(starts[edge], lengths)])
-        logs.append(np.log2(scaled_norms(entries, np.repeat(at, lengths), len(at))))
-    b[children] = np.where(v[edge] == children, 1, -1) * np.subtract(*logs)
-    while (ancestors != ancestors[ancestors]).any():  # b is relative to the ancestor
-        b, ancestors = b + b[ancestors], ancestors[ancestors]
+    used &= skewed[labels[u]]
+    if not used.any():
+        return np.zeros(len(labels))
+    graph = CellularSheaf.constant(edges[used], n_vertices=len(labels))
+    L, d, n = laplacian(graph), differences[used], len(labels)
+    tails, heads = edges[used].T
+    b = np.bincount(heads, d, minlength=n) - np.bincount(tails, d, minlength=n)
+    b = Factors(L, 1e-10 * float(L.diagonal().max())).solve(b)
     largest = np.full(clusters.n_clusters, -np.inf)
     np.maximum.at(largest, labels, b)
     return np.where(skewed[labels], np.rint(b - largest[labels]), 0).clip(-1000, 0)
-
-
-def _maps(sheaf: CellularSheaf) -> tuple:
-    """Return data and offsets of the tail maps and of the head maps."""
-    return (sheaf.tail_data, sheaf.tail_offsets), (sheaf.head_data, sheaf.head_offsets)

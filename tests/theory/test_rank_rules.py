@@ -251,14 +251,17 @@ def test_no_section_is_lost_where_weights_differ_by_many_digits(dim, digits, ran
         )
 
 
-@pytest.mark.parametrize("operator", ["internal", "oversampled"])
 @pytest.mark.parametrize(
-    ("graph", "dim", "digits", "dtype"),
-    [(nx.grid_2d_graph(8, 8), 3, 10, np.float64), (nx.path_graph(60), 1, 10, np.complex128),
-     (nx.random_labeled_tree(60, seed=2), 2, 4, np.float32)],
+    ("graph", "dim", "digits", "operator", "dtype"),
+    [(nx.grid_2d_graph(8, 8), 3, 10, "internal", np.float64),
+     (nx.path_graph(60), 1, 10, "internal", np.complex128),
+     (nx.random_labeled_tree(60, seed=2), 2, 4, "internal", np.float32),
+     (nx.grid_2d_graph(8, 8), 3, 8, "oversampled", np.float64),
+     (nx.path_graph(60), 1, 8, "oversampled", np.complex128),
+     (nx.random_labeled_tree(60, seed=2), 2, 4, "oversampled", np.float32)],
 )  # fmt: skip
 def test_no_section_is_lost_where_scales_of_vertices_differ_by_many_digits(
-    graph, dim, digits, dtype, operator
+    graph, dim, digits, operator, dtype
 ):
     """F_v s_v has the sections x_v / s_v; the basis of every cluster fits each of its edges."""
     for seed in range(3):

@@ -50,8 +50,8 @@ class PatchProblems(NamedTuple):
     """The sheaf, its clusters and patches, and parameters of the responses."""
 
     f: tuple  # SheafArrays
-    balanced: tuple  # SheafArrays whose maps have entries of about 1, or f if all of f's have
-    units: np.ndarray  # (dim_c0,) sections of ``balanced`` times these are F's; empty if it is f
+    even: tuple  # SheafArrays with the same sections, for which edges have maps of one size
+    skewed: bool  # whether sections differ in size at the two ends of an edge
     dims: np.ndarray  # (K,) dimensions N_a of the clusters
     p: Patches
     target: float
@@ -155,17 +155,9 @@ def prepare(a, problems, workspace):
     top = inf_norm(local, N, s.sums)
     wanted = min(max(target * unit * unit, 40 * N * EPS * largest), 1e8 * largest)
     scale = 1.0
-    k, info = patch_kernel(problems.balanced, rows, eps, workspace)
+    k, info = patch_kernel(problems.even, problems.skewed, rows, eps, workspace)
     if info == 0 and k > 0:
         k, info = restriction(k, N, n, eps, basis, other, s)
-    if problems.units.size > 0:
-        at = 0
-        for v in p.members[p.starts[a] : p.starts[a] + p.counts[a]]:
-            for i in range(f.vertex_dims[v]):
-                for j in range(k if at < n else 0):
-                    basis[j * n + at] *= problems.units[f.vertex_offsets[v] + i]
-                at += 1
-        orthonormalize(basis[: k * n].reshape(k, n), n, 0, k)
     if info == 0:
         nb, at = 0, 0
         for v in p.members[p.starts[a] : p.starts[a] + p.counts[a]]:
@@ -253,7 +245,7 @@ def oversampled_modes(lo, hi, problems, workspace, known, out):
         # also compute eigenvalue k, the leading one of G: ``score`` needs it as rounding level
         if eigh_lowest(n, min(max(r, k) + 1, n), s, reduction) != 0:
             return a
-        if problems.units.size > 0:
+        if problems.skewed:
             # eigenvectors would be accurate only relative to their largest entries
             for i in range(min(k, r) * n):
                 z[i] = workspace.basis[i]

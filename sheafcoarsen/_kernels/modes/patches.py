@@ -190,7 +190,28 @@ def shifted_copy(a, n, shift, out):
 
 
 @numba_inlined
-def patch_kernel(f, rows, eps, workspace):
+def approach_kernel(steps, delta, x, change, s):
+    """Subtract (L + mu I)^{-1} delta* delta x from the rows x, near ker delta, and orthonormalize.
+
+    The factor of L + mu I is in s.spare. Since products with delta are exact up to the rounding of
+    their terms, each row of delta x becomes small relative to its terms.
+    """
+    k, n = x.shape
+    image, matrix = s.a[: delta.shape[0] * k].reshape(delta.shape[0], k), s.a
+    for _ in range(steps):
+        put_dot(delta, x.T, image)
+        for i in range(image.size):
+            matrix[i] = np.conj(matrix[i])
+        put_dot(image.T, delta, change[: k * n].reshape(k, n))
+        potrs(s.spare, n, change, k, s)
+        for q in range(k):
+            for i in range(n):
+                x[q, i] -= np.conj(change[q * n + i])
+        orthonormalize(x, n, 0, k)
+
+
+@numba_inlined
+def patch_kernel(f, skewed, rows, eps, workspace):
     """Write an orthonormal basis of ker delta_T as rows; return its dimension, and LAPACK's info.
 
     A Cholesky factorization of L_T - mu I proves that the kernel is zero. Otherwise inverse
@@ -255,15 +276,8 @@ def patch_kernel(f, rows, eps, workspace):
         combinations(z, count - k, count, count, basis, n, n, other)
         x, image = other[: k * n].reshape(k, n), matrix[: rows * k].reshape(rows, k)
         next_square = w[count - 1 - k] ** 2
-        for _ in range(max(2, math.ceil(math.log(EPS) / math.log(mu / next_square)))):
-            put_dot(delta_T, x.T, image)
-            for i in range(rows * k):
-                matrix[i] = np.conj(matrix[i])
-            put_dot(image.T, delta_T, basis[: k * n].reshape(k, n))
-            potrs(spare, n, basis, k, s)
-            for i in range(k * n):
-                other[i] -= np.conj(basis[i])
-            orthonormalize(x, n, 0, k)
+        steps = max(2, math.ceil(math.log(EPS) / math.log(mu / next_square)))
+        approach_kernel(steps, delta_T, x, basis, s)
         put_dot(delta_T, x.T, image)
         info = singular_rows(rows, k, True, s)
         dim = np.int64(0)
@@ -279,9 +293,22 @@ def patch_kernel(f, rows, eps, workspace):
     norm, rank = max(w[0], loop), 0
     while rank < min(rows, n) and w[rank] > tolerance * norm:
         rank += 1
-    for i in range(rank * n, n * n):
-        basis[i - rank * n] = z[i]
-    return n - rank, info
+    k = n - rank
+    if not skewed or k == 0 or info != 0:
+        for i in range(k * n):
+            basis[i] = z[rank * n + i]
+        return k, info
+    # sections of several sizes: make them accurate relative to their sizes at the ends of each edge
+    assemble(patch, f, c, unit, s.map, a)
+    shifted_copy(a, n, mu, spare)
+    info = potrf(spare, n, s)
+    for i in range(k * n):
+        other[i] = z[rank * n + i]
+    if info == 0:
+        approach_kernel(2, delta_T, other[: k * n].reshape(k, n), basis, s)
+    for i in range(k * n):
+        basis[i] = other[i]
+    return k, info
 
 
 @subkernel
