@@ -309,7 +309,10 @@ class _Iterated:
             if found is None or (self.refused and self.pencil.n <= MAX_DENSE):
                 return None
             residuals = self.pencil.residuals(found.values, found.vectors)[:count]
-            enough = np.maximum(ENOUGH * found.values, self._targets(found.values))[:count]
+            values = found.values[:count]
+            rounding = np.minimum(EPS * self.pencil.norm, 10 * ENOUGH * values)
+            enough = np.maximum(ENOUGH * values, self._targets(found.values)[:count])
+            enough = np.maximum(enough, rounding)  # `_residuals` accepts as much
             if (residuals <= enough).all():
                 break
             # repeat with "direct", which converges for any spectrum
