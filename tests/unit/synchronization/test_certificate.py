@@ -203,6 +203,8 @@ def test_lower_bounds_hold_for_orthogonal_and_unitary_groups(d, scalars):
     Z = S.certify()
     assert 0.99 * S.cost <= Z.lower_bound <= S.cost
     assert S.cost > 1e-3 or d == 1
+    far = sc.synchronize(S.measurements, start=g[:12][::-1])
+    assert far.certify().lower_bound >= 0
 
 
 @pytest.mark.parametrize("kept", [[4, 2, 7], np.arange(19) % 7 == 3], ids=["indices", "mask"])

@@ -110,7 +110,8 @@ def test_information_determines_the_weights_that_are_not_given(dim):
     np.testing.assert_allclose(G.kappa, (size - dim) / traces[1] / (dim - 1), rtol=1e-12)
     np.testing.assert_array_equal(dataclasses.replace(G).kappa, G.kappa)
     with pytest.raises(ValueError, match=r"implies .*: omit `tau` .*, or pass information=None"):
-        dataclasses.replace(G, tau=2 * G.tau)
+        dataclasses.replace(G, tau=(1 + 2e-6) * G.tau)
+    np.testing.assert_array_equal(dataclasses.replace(G, tau=(1 + 5e-7) * G.tau).kappa, G.kappa)
 
 
 @pytest.mark.parametrize(
