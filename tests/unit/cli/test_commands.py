@@ -53,6 +53,7 @@ def test_coarsen_prints_sizes_losses_and_times(graph_file, capsys):
     line = r"^ +(\S+)  (?:retained|discarded|internal|crossing) (?:internal|crossing|coupling)"
     parts = [float(value) for value in re.findall(line, out, re.MULTILINE)]
     assert len(parts) == 6
+    assert re.search(r"^ +0  internal coupling", out, re.MULTILINE)  # rounding is not printed
     assert abs(sum(parts) - total) < 1e-3 * sum(map(abs, parts))  # four digits are printed
     assert total > 0
 
@@ -79,6 +80,11 @@ def test_rank_option_accepts_integers_and_rules(rank, rule, graph_file, tmp_path
     assert C.partition.n_clusters == 4
     expected = sc.coarsen(C.fine, C.partition, rule)
     np.testing.assert_array_equal(C.ranks, expected.ranks)
+
+
+def test_a_budget_that_discards_local_sections_is_warned_about(graph_file, capsys):
+    assert main(["coarsen", graph_file, "-k", "4", "-r", "budget:1"]) == 0
+    assert "discards modes of eigenvalue 0 in 3 of 4 clusters" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("rank", ["two", "budget:", "budget:x", "kernel:3"])
@@ -128,8 +134,21 @@ def test_levels_are_printed_and_saved(tmp_path, capsys):
     H = sc.load(out)
     assert "400" in capsys.readouterr().out
     assert (len(H), H[0].ranks.max()) == (1, 3)
-    assert main(["levels", str(path), "--dim", "2", "-o", str(out)]) == 0
-    assert sc.load(out)[0].ranks.max() == 2
+    assert main(["levels", str(path), "--dim", "2", "-o", str(out), "--seed", "3"]) == 0
+    H = sc.load(out)
+    assert H[0].ranks.max() == 2
+    expected = sc.coarsen_levels(H.fine, rank=2, seed=3)
+    np.testing.assert_array_equal(H[0].partition.labels, expected[0].partition.labels)
+
+
+def test_modes_have_the_given_seed(tmp_path):
+    path, out = str(tmp_path / "grid.edges"), str(tmp_path / "modes.npz")
+    grid = nx.convert_node_labels_to_integers(nx.grid_2d_graph(30, 41))
+    nx.write_edgelist(grid, path, data=False)
+    assert main(["modes", path, "-k", "2", "--seed", "3", "-o", out]) == 0
+    with np.load(out) as saved:
+        expected = sc.eigenmodes(sc.read_graph(path), 2, seed=3)
+        np.testing.assert_array_equal(saved["vectors"], expected.vectors)
 
 
 def test_signed_graphs_require_the_signed_option(tmp_path, capsys):

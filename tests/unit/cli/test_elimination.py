@@ -46,6 +46,9 @@ def test_keep_file_may_list_vertices_by_name(tmp_path, capsys):
     said = capsys.readouterr().out
     assert "left    2 vertices" in said
     assert "        vertices b, d\n" in said
+    (tmp_path / "keep.txt").write_text("b 0")
+    assert main(arguments) == 2
+    assert "'0' is not a vertex; vertices have names" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("word", ["6", "-1", "a", "0.5"])

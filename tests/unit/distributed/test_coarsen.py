@@ -87,6 +87,14 @@ def test_spectra_of_large_clusters_have_the_same_bits_as_in_memory(monkeypatch, 
     assert differences(C, D.load()) == []
 
 
+def test_modes_of_large_clusters_have_the_same_bits_as_in_memory(memory):
+    """One mode of the smaller cluster is too little work for a reduction, half of all too much."""
+    F = sc.CellularSheaf.random(nx.path_graph(64), 4, 5, seed=0)
+    P = sc.Partition(np.minimum(np.arange(64) // 16, 1))
+    C, D = coarsened_twice(memory, F, P, [1, 100], n_shards=2)
+    assert differences(C, D.load()) == []
+
+
 @pytest.mark.parametrize(("loops", "local_operator"), [(True, "internal"), (False, "principal")])
 def test_a_second_level_has_the_same_bits_as_in_memory(loops, local_operator, memory):
     F = grid_sheaf(10)
@@ -148,8 +156,9 @@ def test_warnings_are_those_of_coarsening_in_memory(memory):
     F = sc.CellularSheaf.constant([[0, 1], [1, 2], [2, 3]], dim=2)
     src, P = dist.to_store(memory("src"), F), sc.Partition([0, 0, 1, 1])
     with pytest.warns(sc.TiedModesWarning) as said:
-        dist.coarsen(src, memory("tied"), P, 1)
+        D = dist.coarsen(src, memory("tied"), P, 1, n_shards=2)
     assert said[0].filename == __file__
+    assert D.report["tied"] == 2
     G = sc.CellularSheaf([[0, 1], [0, 1]], [[[1.0]], [[2.0]]], [[[1.0]], [[1.0]]])
     with pytest.warns(
         sc.SingularProblemWarning, match="no local operator has eigenvalue 0"
@@ -158,7 +167,8 @@ def test_warnings_are_those_of_coarsening_in_memory(memory):
             dist.to_store(memory("G"), G), memory("none"), [0, 0], sc.ranks.kernel(), n_shards=1
         )
     assert said[0].filename == __file__
-    for rank in (sc.ranks.budget(3), sc.ranks.budget(1).whole_multiplets()):
+    budgets = [sc.ranks.budget(k) for k in (1, 3)]  # discard in two clusters, and in one
+    for rank in (*budgets, budgets[0].whole_multiplets()):
         with ties_allowed(), warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always", sc.SingularProblemWarning)
             sc.coarsen(F, P, rank)

@@ -122,6 +122,10 @@ def test_verification_passes_and_detects_a_wrong_energy(dtype, local_operator, m
     name = "sheafcoarsen.distributed._open_coarsening.energy_of"
     monkeypatch.setattr(name, lambda store, x: 2 * energy_of(store, x))
     assert [c.label for c in D.verify() if not c.passed] == ["eq:galerkin_energy_identity"]
+    monkeypatch.undo()
+    pool = type(D).pool
+    monkeypatch.setattr(type(D), "pool", lambda D, x: pool(D, x) * np.float32(1.01))
+    assert not D.verify()["eq:local_pooling_adjoint"].passed
 
 
 @pytest.mark.parametrize(
@@ -166,13 +170,13 @@ def test_without_loops_the_realization_check_is_skipped(memory):
     assert D.verify(probes=50).passed
 
 
-@pytest.mark.parametrize("what", ["tail", "data"])
-def test_verification_detects_a_wrong_entry(what, url):
+@pytest.mark.parametrize(("what", "shard"), [("tail", 0), ("data", 0), ("data", -1)])
+def test_verification_detects_a_wrong_entry(what, shard, url):
     """The entry is wrong but has a valid checksum, as after a bug."""
     F = grid_sheaf(6)
     _, D = coarsened_twice(url, F, sc.select(F, 6), 3, n_shards=2)
     parts, basis = D.sheaf.header.parts, D.sheaf.header.basis
-    name = f"parts/{parts[0]}/tail" if what == "tail" else f"basis/{basis[-1]}/data"
+    name = f"parts/{parts[0]}/tail" if what == "tail" else f"basis/{basis[shard]}/data"
     values = D.sheaf.array(name, D.sheaf.dtype).copy()
     values[np.argmax(np.abs(values))] *= 1 + 1e-9
     write_array(D.sheaf.root, name, values, packed=False)
@@ -182,9 +186,9 @@ def test_verification_detects_a_wrong_entry(what, url):
     assert "thm:Galerkin_realization" in wrong
     assert ("section-2" in wrong) == (what == "data")
     if what == "data":
-        last = [*D._blocks()][-1].clusters
-        assert V["section-2"].where in {f"cluster {a}" for a in last.tolist()}
-        assert last[0] > 0
+        clusters = [part.clusters.tolist() for part in D._blocks()]
+        assert V["section-2"].where in {f"cluster {a}" for a in clusters[shard]}
+        assert clusters[-1][0] > 0
     assert D.sheaf.n_edges
 
 

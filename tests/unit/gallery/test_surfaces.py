@@ -530,6 +530,9 @@ def test_field_indices_sum_to_the_euler_characteristic(name, columns, power):
         assert found.shape == (len(faces),)
         assert found.sum() == expected
         assert np.abs(found).sum() > expected or len(faces) < 20
+    for scale in (1e-200, 1e200):
+        scaled = gallery.field_indices(points, faces, scale * vectors, power)
+        np.testing.assert_array_equal(scaled, found)
     over = np.fliplr(faces)
     assert gallery.field_indices(points, over, vectors, power).sum() == expected
 

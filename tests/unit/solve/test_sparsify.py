@@ -59,7 +59,8 @@ def test_all_generalized_eigenvalues_are_within_eps(name, limits):
     assert 1 - eps <= values.min()
     assert values.max() <= 1 + eps
     single = np.finfo(F.dtype).eps > 1e-10
-    np.testing.assert_allclose(Z.bounds(), values[[0, -1]], rtol=1e-5 if single else 1e-7)
+    for found in (Z.bounds(), dataclasses.replace(Z, eps=1e-3).bounds()):  # of drawing, or anew
+        np.testing.assert_allclose(found, values[[0, -1]], rtol=1e-5 if single else 1e-7)
     assert Z.sheaf.dtype == Z.prolongation.dtype == F.dtype
     assert sc.global_sections(Z.sheaf).h0 == len(kernel)
     assert (np.diff(Z.edges) > 0).all()

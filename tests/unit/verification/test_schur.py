@@ -83,6 +83,12 @@ def test_solutions_are_skipped_if_rounding_errors_grow_too_much():
     assert V.passed
 
 
+def test_wrong_reduced_right_sides_are_caught(monkeypatch):
+    K, reduce = sc.eliminate(CellularSheaf.constant(nx.karate_club_graph())), sc.Elimination.reduce
+    monkeypatch.setattr(sc.Elimination, "reduce", lambda K, b: (1 + 1e-9) * reduce(K, b))
+    assert not sc.verify(K)["fact-9-solutions"].passed
+
+
 def test_lost_sections_are_caught():
     F = CellularSheaf.constant(nx.karate_club_graph())
     K = sc.eliminate(F)

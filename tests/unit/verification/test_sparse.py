@@ -22,7 +22,7 @@ def other(Z, what):
     if what == "maps":
         weights = weights * np.where(np.arange(len(weights)) == 5, 1 + 1e-9, 1)
     else:  # make one edge inconsistent
-        tail[:4] *= 1 + 1e-4
+        (tail if what == "tail" else head)[:4] *= 1 + 1e-4
     return dataclasses.replace(Z, sheaf=G.with_maps(tail, head), weights=weights)
 
 
@@ -39,7 +39,10 @@ def test_changed_maps_and_sections_are_caught():
     check = sc.verify(other(Z, "maps"))["fact-12-maps"]
     assert not check.passed
     assert check.where == f"edge {Z.edges[5]}" != "edge 5"
-    assert not sc.verify(other(Z, "sections"))["fact-12-sections"].passed
+    for end in ("tail", "head"):
+        V = sc.verify(other(Z, end))
+        assert not V["fact-12-maps"].passed
+        assert not V["fact-12-sections"].passed
 
 
 @pytest.mark.parametrize("fine", [F, pytest.param(LARGE, marks=compiled)], ids=["dense", "probe"])
