@@ -92,7 +92,7 @@ class SheafStore(Store):
     >>> edges, vertex_dims, edge_dims = src.topology()
     >>> tail, head = src.maps(0)
     >>> len(edges), tail.shape, bool((src.load().tail_data == F.tail_data).all())
-    (60, (114,), True)
+    (60, (120,), True)
     """
 
     def __init__(self, place: Place, unit: float = 1.0) -> None:

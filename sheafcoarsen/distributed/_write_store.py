@@ -153,7 +153,7 @@ def write_pieces(
         weight = (F.tail_offsets + F.head_offsets) * dtype.itemsize
         total = int(weight[-1])
         n = max(1, min(F.n_edges, -(-total // int(min(part_bytes, max(total, 1))))))
-        inner = np.searchsorted(weight[1:], total * np.arange(1, n) / n)
+        inner = np.searchsorted(weight, total * np.arange(1, n) / n)
         cuts = np.unique([0, *inner.tolist(), F.n_edges]).tolist()
         for lo, hi in itertools.pairwise(cuts):
             names.append(f"{len(names):06d}")

@@ -39,6 +39,9 @@ def test_parts_are_about_as_large_as_requested(memory):
     largest = 8 * int((F.edge_dims * F.vertex_dims[F.edges].sum(axis=1)).max())
     assert max(sizes) <= 1000 + largest
     assert min(sizes) > 1000 / 2 - largest
+    equal = sc.CellularSheaf.constant([[k, k + 1] for k in range(12)])  # 16 bytes per edge
+    src = dist.to_store(memory("equal"), equal, part_bytes=32)
+    assert src.part_ptr.tolist() == [0, 2, 4, 6, 8, 10, 12]
 
 
 def test_sheaves_without_edges_or_vertices_can_be_written(memory):

@@ -137,6 +137,8 @@ def test_maps_that_are_not_unique_warn():
     with pytest.warns(sc.TiedModesWarning, match="eigenvalues 1 and 2"):
         sc.fit_maps(X, [[0, 1]], 1)
     sc.fit_maps(X, [[0, 1]], 4)
+    more = np.random.default_rng(0).standard_normal((2, 2, 4)) / 100
+    sc.fit_maps(np.concatenate([X, more]), [[0, 1], [2, 3]], 1, n_edges=1)  # leaves that edge out
     _, X = planted(float)
     with pytest.warns(sc.TiedModesWarning, match="only one of them is among the 2 kept"):
         sc.fit_maps(X, EDGES, 3, n_edges=2)

@@ -1,3 +1,4 @@
+import contextlib
 import itertools
 
 import networkx as nx
@@ -113,6 +114,17 @@ def test_iterative_methods_are_accurate_if_one_map_is_far_larger(method):
     wanted = np.linalg.solve(sc.coboundary(F).toarray(), b)
     x = sc.least_squares(F, b, method=method).x
     assert np.linalg.norm(x - wanted) <= 1e-8 * np.linalg.norm(wanted)
+
+
+def test_residuals_above_the_tolerance_raise(monkeypatch):
+    F, reached = SHEAVES["noisy bundle"], []
+    for steps in range(1, 40):
+        monkeypatch.setattr("sheafcoarsen.solve.conjugate_gradients.MOST_STEPS", steps)
+        with contextlib.suppress(sc.NotConverged):
+            found = sc.least_squares(F, np.ones(F.dim_c1), method="jacobi", tol=1e-6)
+            reached.append(found.residual)
+    assert 0 < len(reached) < 39
+    assert max(reached) <= 1e-6
 
 
 def test_not_converged_holds_the_best_fit(monkeypatch):

@@ -36,6 +36,19 @@ def test_transport_accepts_single_precision_complex_maps_and_names():
     assert abs(x[2] - 2) < 1e-5
 
 
+def test_edges_of_weight_zero_do_not_change_the_default_time():
+    F = gallery.bundle(nx.path_graph(9), 2, noise=1.0, seed=0)
+    loops = [[0, 4], [1, 7], [2, 8], [0, 2]]  # which the connection does not close
+    G = sc.CellularSheaf.from_flat(
+        np.concatenate([F.edges, loops]),
+        *(np.append(data, np.zeros(16)) for data in (F.tail_data, F.head_data)),
+        F.vertex_dims,
+        2,
+    )
+    x = sc.transport(F, [0, 8], np.eye(2))
+    assert_residual(sc.transport(G, [0, 8], np.eye(2)) - x, x, n=F.dim_c0)
+
+
 def test_numbers_are_values_at_stalks_of_dimension_1():
     F = sc.CellularSheaf.signed([[0, 1], [1, 2]], sign=[-1, 1])
     x = sc.transport(F, 0, [2.0])

@@ -42,6 +42,8 @@ def test_a_long_chain_of_growing_maps_does_not_overflow():
     np.testing.assert_allclose(B[1:][seen] / B[:-1][seen], 3, rtol=1e-12)
     assert B[0] == 0
     assert B[-1] > 1e150
+    both = sc.disjoint_union([F, CellularSheaf.constant([[0, 1]])])[0]
+    np.testing.assert_array_equal(sc.transported_frames(both), np.append(B, [[1], [1]], axis=0))
 
 
 def test_frames_exist_with_loops_parallel_edges_and_isolated_vertices():
