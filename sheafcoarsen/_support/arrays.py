@@ -146,8 +146,7 @@ def integer_array(name: str, value: npt.ArrayLike, *, ndim: int = 1, names: str 
         fits = np.array(True)
     _all(f"`{name}` must hold 64-bit integers", fits, array)
     if array.dtype.kind not in "fiu":
-        text = array.dtype.kind == "U" or any(isinstance(v, str) for v in array.flat)
-        hint = f": {names}" if names and text else ""
+        hint = f": {names}" if names and array.dtype.kind in "UO" else ""
         raise TypeError(f"`{name}` must hold integers, got dtype {array.dtype}{hint}")
     return array.astype(np.int64)
 

@@ -205,7 +205,7 @@ def write_report(
     seconds = (times or {}) | {f"this report: {step}": took for step, took in own.items()}
     rows = [(step, f"{took:.3f} s") for step, took in seconds.items()]
     for headline, parts in (
-        ("How it was made", _reproduction(name, command, call, kind.lower())),
+        ("How it was made", _reproduction(name, command, call)),
         *sections,
         (heading, [_shown(verdict), note(remark)]),
         ("Times", [_wide(tables.table(rows))]),
@@ -401,7 +401,7 @@ def _cluster_table(C: Coarsening) -> str:
     return _wide(tables.table(rows, head=head, caption=caption))
 
 
-def _reproduction(name: str | None, command: str | None, call: str, kind: str) -> list[str]:
+def _reproduction(name: str | None, command: str | None, call: str) -> list[str]:
     """Return what is needed to reproduce the result: input, date, versions and command."""
     versions = [
         f"{package} {importlib.metadata.version(package)}"
@@ -413,10 +413,7 @@ def _reproduction(name: str | None, command: str | None, call: str, kind: str) -
         ("made with", ", ".join([*versions, f"Python {platform.python_version()}"])),
     ]
     lines = "\n".join(map(tables.text, (command or call).splitlines()))
-    parts = [_wide(tables.table(rows)), f'<pre class="wide">{lines}</pre>']
-    if not command:
-        parts.append(note(f"The {kind} does not record where its sheaf came from."))
-    return parts
+    return [_wide(tables.table(rows)), f'<pre class="wide">{lines}</pre>']
 
 
 def call_of(C: Coarsening | Elimination | Sparsification) -> str:

@@ -282,8 +282,8 @@ def warn_if_tied(
         warnings.warn(
             f"{where}the cut splits a multiple eigenvalue in the clusters where {tied} is True "
             f"(eigenvalues on both sides are equal up to sqrt(eps) times the norm of the local "
-            f"operator), so the coarse space is not unique there, and if the eigenvalue is 0, "
-            f"global sections may be lost: {advice}",
+            f"operator, which is large around hubs), so the coarse space is not unique there, "
+            f"and if the eigenvalue is 0, global sections may be lost: {advice}",
             TiedModesWarning,
             stacklevel=stacklevel,
         )

@@ -102,11 +102,12 @@ def normalized(
         singular_at.append(vertices[zero.any(axis=1)])
     bad = np.concatenate([*singular_at, np.zeros(0, np.int64)])
     if bad.size and singular == "pinv":
+        name = repr(sheaf.vertex_labels[bad.min()]) if sheaf.vertex_labels else bad.min()
         warnings.warn(
             f"the diagonal block of the Laplacian is singular at {bad.size} of {sheaf.n_vertices} "
-            f"vertices, first at vertex {bad.min()}: the pseudo-inverse is used "
+            f"vertices, first at vertex {name}: the pseudo-inverse is used "
             f'(laplacian_operator of normalize(..., singular="regularize") or "augment" has a '
-            f"shifted one; an isolated vertex always counts)",
+            f"shifted one; isolated vertices always count, and others are not affected)",
             SingularDegreeWarning,
             stacklevel=stacklevel,
         )

@@ -47,8 +47,11 @@ class Partition(ReadOnly):
     labels: np.ndarray  # (n,) int64
 
     def __init__(self, labels: npt.ArrayLike) -> None:
-        numbered = "numpy.unique(labels, return_inverse=True)[1] converts names to integers"
-        labels = integer_array("labels", labels, names=numbered)
+        remedy = (
+            "numpy.unique(labels, return_inverse=True)[1] converts names to integers, "
+            "Partition.from_clusters takes the vertices of each cluster"
+        )
+        labels = integer_array("labels", labels, names=remedy)
         if (v := first_true(labels < 0)) is not None:
             raise ValueError(f"`labels` must not be negative, got {labels[v]} for vertex {v}")
         highest = int(labels.max(initial=-1))

@@ -145,7 +145,8 @@ def modes(
         how = _draw_mode(panel, E, i, places, order, scene)
         draw_frame(panel, places)
     sections = counted(E.n_zero, "section")
-    set_title(ax, f"{counted(len(E.values), 'lowest mode')}, {sections}; {how}")
+    drawn = "" if count == len(E.values) else f", the first {count} drawn"
+    set_title(ax, f"{counted(len(E.values), 'lowest mode')}{drawn}, {sections}; {how}")
     return ax
 
 

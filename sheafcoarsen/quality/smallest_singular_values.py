@@ -141,7 +141,8 @@ def low_pairs(
                 raise np.linalg.LinAlgError(
                     f"an eigenpair has not converged, with a residual of {residuals.max():.3g} "
                     f"times its eigenvalue: the lowest is {lowest:.3g} times norm(L). If a few "
-                    "maps are far larger than the others, pass fine=eigenmodes(C.fine, "
+                    "maps are far larger than the others, or a few vertices have far more edges, "
+                    "pass fine=eigenmodes(C.fine, "
                     f"{kernel + end + 1}, tol={max(ENOUGH * lowest, 50 * EPS):.0e}), which "
                     "includes the zeros and one pair more, or coarsen normalize(sheaf)"
                 )

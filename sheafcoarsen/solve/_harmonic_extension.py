@@ -215,7 +215,7 @@ def _warn_if_undetermined(
         message = (
             f"the given values leave {count} of {len(inside)} dimensions free, first at vertex "
             f"{name}: the extension of least norm is returned (pass a value in every component; "
-            "check that the maps at a vertex have no common kernel)"
+            "inside one, sections that vanish at all given vertices are free, see global_sections)"
         )
     elif problem.rank_warning is not None and len(vertices):
         message = f"the given values hardly determine the others: {problem.rank_warning}"

@@ -9,7 +9,6 @@ import scipy.linalg
 import scipy.sparse
 
 from sheafcoarsen._support import (
-    EPS,
     Seed,
     choice,
     fraction,
@@ -132,9 +131,7 @@ def _by_decomposition(F: CellularSheaf, delta: scipy.sparse.csr_array, rank: int
         return np.zeros(F.dim_c1)
     L = scipy.sparse.csr_array(delta.conj().T @ delta)
     unit = scipy.sparse.csr_array(delta @ unit_blocks(L, F.vertex_dims)[1])
-    values, X = np.linalg.eigh((unit.conj().T @ unit).toarray())
-    # scale W so that the Gram matrix of its image is close to the identity
-    W = (X / np.sqrt(np.maximum(values, EPS * values[-1])))[:, F.dim_c0 - rank :]
+    W = np.linalg.eigh((unit.conj().T @ unit).toarray())[1][:, F.dim_c0 - rank :]
     parts = [unit[first : first + ROWS] for first in range(0, unit.shape[0], ROWS)]
     gram = sum(image.conj().T @ image for image in (part @ W for part in parts))
     try:

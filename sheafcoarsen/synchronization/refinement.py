@@ -59,7 +59,7 @@ class PoseSheaf:
         turns[:, :d, :d] = edge_turns(connection, rotations)
         quaternions = np.zeros((m, 4))
         if m:  # scipy before 1.16 refuses an empty array
-            quaternions = Rotation.from_matrix(turns).as_quat(canonical=True)
+            quaternions = Rotation.from_matrix(turns).as_quat()
         sines, cosines = quaternions[:, :3], quaternions[:, 3, None, None]
         half = self.rotation_roots[:, None, None] / 2
         bent, straight = _cross(sines), cosines * np.eye(3)

@@ -38,7 +38,10 @@ def test_scalar_modes_have_a_colour_map_centred_at_zero(ax):
         np.testing.assert_allclose(discs.get_offsets(), np.array(list(GRID)))
         assert len(marks(panel, LineCollection)[0].get_segments()) == GRID.number_of_edges()
         assert panel.get_title() == f"{i + 1}: " + (f"{E.values[i]:.4g}" if i else "0")
-    assert ax.get_title() == "8 lowest modes, 1 section; red and blue: the two signs"
+    assert (
+        ax.get_title()
+        == "8 lowest modes, the first 6 drawn, 1 section; red and blue: the two signs"
+    )
 
 
 def test_negative_edges_of_modes_plots_are_red(ax):
