@@ -82,15 +82,6 @@ def sort_by_keys(keys, starts, order):
 
 
 @kernel
-def sum_sizes(entries, dest, edges, vertex_dims, edge_dims, tails, heads):
-    """Add the sizes of some edges' tail maps and head maps to the totals of their destinations."""
-    for i in range(entries.size):
-        e, d = entries[i], dest[i]
-        tails[d] += edge_dims[e] * vertex_dims[edges[e, 0]]
-        heads[d] += edge_dims[e] * vertex_dims[edges[e, 1]]
-
-
-@kernel
 def copy_blocks(data, starts, lengths, to, out):
     """Copy blocks, given by starts and lengths, to the positions ``to`` of ``out``."""
     for i in range(starts.size):

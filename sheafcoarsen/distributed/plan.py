@@ -67,8 +67,9 @@ class Plan:
         for p in parts:
             own, copied, dest = self._entries(p)
             entries = np.concatenate([own, own[copied]])
-            sizes = self.tails[p], self.heads[p]
-            kernels.sum_sizes(entries, dest, self.edges, self.vertex_dims, self.edge_dims, *sizes)
+            rows = self.edge_dims[entries].astype(np.int64)
+            for sizes, ends in zip((self.tails, self.heads), self.edges[entries].T, strict=True):
+                np.add.at(sizes[p], dest, rows * self.vertex_dims[ends])
         held = self.tails + self.heads
         self.starts = np.zeros((len(parts), D + 1), np.int64)  # where each destination begins
         np.cumsum(held, axis=1, out=self.starts[:, 1:])
