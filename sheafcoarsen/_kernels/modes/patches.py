@@ -189,7 +189,7 @@ def shifted_copy(a, n, shift, out):
         out[i * n + i] += shift
 
 
-@numba_inlined
+@subkernel
 def approach_kernel(steps, delta, x, change, s):
     """Subtract (L + mu I)^{-1} delta* delta x from the rows x, near ker delta, and orthonormalize.
 
@@ -294,20 +294,18 @@ def patch_kernel(f, skewed, rows, eps, workspace):
     while rank < min(rows, n) and w[rank] > tolerance * norm:
         rank += 1
     k = n - rank
-    if not skewed or k == 0 or info != 0:
-        for i in range(k * n):
-            basis[i] = z[rank * n + i]
-        return k, info
-    # sections of several sizes: make them accurate relative to their sizes at the ends of each edge
-    assemble(patch, f, c, unit, s.map, a)
-    shifted_copy(a, n, mu, spare)
-    info = potrf(spare, n, s)
     for i in range(k * n):
-        other[i] = z[rank * n + i]
-    if info == 0:
-        approach_kernel(2, delta_T, other[: k * n].reshape(k, n), basis, s)
-    for i in range(k * n):
-        basis[i] = other[i]
+        basis[i] = z[rank * n + i]
+    if skewed and k > 0 and info == 0:
+        # sections of several sizes: make each row of delta_T x small relative to its terms
+        assemble(patch, f, c, unit, s.map, a)
+        shifted_copy(a, n, mu, spare)
+        if potrf(spare, n, s) == 0:
+            for i in range(k * n):
+                other[i] = basis[i]
+            approach_kernel(2, delta_T, other[: k * n].reshape(k, n), basis, s)
+            for i in range(k * n):
+                basis[i] = other[i]
     return k, info
 
 
