@@ -42,6 +42,12 @@ The target, relative to the lowest positive eigenvalue, is 1e-6, or up to ENOUGH
 TOL, TINY = 1e-8, 1e-13
 """TOL: maximum residual. TINY: rounding level of residuals. Both are relative to norm(L)."""
 
+LEAST = 1e-2
+"""Maximum residual of a pair, relative to its eigenvalue, where rounding permits no less.
+
+The relative error of an eigenvalue is about the square of its residual.
+"""
+
 WIDENED = 100
 """Maximum number of pairs beyond the k-th that are computed to complete its multiplet.
 
@@ -300,7 +306,7 @@ class _Iterated:
         """
         count = m if self.line is None else (m + 1) // 2
         problem = EigenProblem(
-            self.pencil, count, TOL, positive=True, kernel=self._kernel, targets=self._targets
+            self.pencil, count, 50 * EPS, positive=True, kernel=self._kernel, targets=self._targets
         )
         if start is not None and self.line is not None:
             start = independent(self.line.contract(start))
@@ -311,9 +317,9 @@ class _Iterated:
                 return None
             residuals = self.pencil.residuals(found.values, found.vectors)[:count]
             values = found.values[:count]
-            rounding = np.minimum(EPS * self.pencil.norm, 10 * ENOUGH * values)
+            rounding = np.minimum(100 * EPS * self.pencil.norm, LEAST * values)
             enough = np.maximum(ENOUGH * values, self._targets(found.values)[:count])
-            enough = np.maximum(enough, rounding)  # `_residuals` accepts as much
+            enough = np.maximum(enough, rounding)  # factors would reach hardly less
             if (residuals <= enough).all():
                 break
             # repeat with "direct", which converges for any spectrum
@@ -347,6 +353,5 @@ def _residuals(
     """Return the residuals of all pairs relative to their eigenvalues, and their upper bounds."""
     residuals = np.linalg.norm(D.conj().T @ (D @ U) - U * values, axis=0)
     rounding = RESIDUAL_LIMIT * np.diff(D.indptr).max() * EPS * size**2
-    # at most 1e-4, or up to 1e-3 where rounding errors of the residual are larger; the relative
-    # error of an eigenvalue is about the square of its bound
-    return residuals / values, np.clip(rounding / values, 1e-4, 1e-3)
+    # at most 1e-4, or up to LEAST where rounding errors of the residual are larger
+    return residuals / values, np.clip(rounding / values, 1e-4, LEAST)

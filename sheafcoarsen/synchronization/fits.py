@@ -182,10 +182,11 @@ def truncated_fit(
     """Return weights (m,), 1 for trusted edges, and poses fitted by truncated least squares.
 
     Graduated non-convexity (Yang et al., RA-L 2020) with extensions of minimum energy is least
-    sensitive to wrong loops; then, with refined poses, it recovers correct loops. Extensions fit
-    rotations first, and the error of a rotation times the length of a translation may exceed the
-    error of the latter. If measurements are discarded, another start has the sum of both variances,
-    and the result is the one of lower truncated cost.
+    sensitive to wrong loops; then, with refined poses, it recovers correct loops and discards more
+    of the wrong ones that agree with each other. Extensions fit rotations first, and the error of a
+    rotation times the length of a translation may exceed the error of the latter. If measurements
+    are discarded, another start has the sum of both variances, and the result is the one of lower
+    truncated cost.
     """
     d, complex_ = connection.dim, connection.transports.dtype.kind == "c"
     freedom = d**2 if complex_ else max(d * (d - 1) // 2, 1)
@@ -213,7 +214,7 @@ def truncated_fit(
     def graduated(poses: Poses, whole: Connection, extends: bool) -> tuple[np.ndarray, Poses]:
         """Fit surrogates of decreasing convexity, beginning with a convex one if ``extends``."""
         largest = squared_residuals(whole, poses)[~trusted].max(initial=0.0)
-        # lower than 1,000 from refined poses would discard correct loops of small graphs
+        # from refined poses, lower than 1,000 would keep wrong loops that agree with each other
         convexity = 2 * largest / c2 - 1 if extends else 1e3
         convexity *= largest > c2
         weights = weights_at(poses, convexity, whole)
@@ -233,7 +234,7 @@ def truncated_fit(
         # more steps change no result noticeably, and with many wrong edges take most of the time
         poses = refined_poses(weighted(connection, weights), poses, steps=10)
         weights, poses = graduated(poses, connection, extends=False)
-        for _ in range(10):  # the tested pose graphs need three
+        for _ in range(10):  # 592 of 593 tested fits need one, the other two
             poses = refined_poses(weighted(connection, weights), poses)
             before, weights = weights, weights_at(poses)
             if np.array_equal(before, weights):
