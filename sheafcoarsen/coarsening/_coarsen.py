@@ -165,7 +165,7 @@ class Coarsening(Views, ReadOnly):
         check_topology(self.fine, check_sheaf(sheaf), "coarsen")
         result = refresh_coarsening(self, sheaf)
         if result.modes is not None:
-            warn_if_tied(result.modes.tied.sum(), stacklevel=3)
+            warn_if_tied(result.modes.tied, stacklevel=3)
         return result
 
     def __repr__(self) -> str:
@@ -339,7 +339,7 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
         R = modes.R
     else:
         modes = compute_modes(sheaf, P, rank, operator, progress=progress)
-        warn_if_tied(modes.tied.sum(), stacklevel=3)
+        warn_if_tied(modes.tied, stacklevel=3)
         warn_if_sections_lost(modes._discards_zero.sum(), len(modes.ranks), rank, stacklevel=3)
         if isinstance(rank, Rule) and rank.needs_kernels:
             warn_if_empty(sheaf.dim_c0, modes.ranks, modes.next_eigenvalues, stacklevel=3)

@@ -136,7 +136,8 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
     engine = Engine(client, asked.run)
     C = made_once(place, asked, lambda root: Run(asked, root, engine, progress).done())
     stacklevel = 3
-    warn_if_tied(int(C.report.get("tied", 0)), stacklevel)
+    tied = C.spectral("tied", np.int8) if C.report.get("tied") else np.zeros(0)
+    warn_if_tied(tied, stacklevel)
     lost = int(C.report.get("discards_zero", 0))
     warn_if_sections_lost(lost, len(C.ranks), asked.rule, stacklevel)
     if asked.rule.needs_kernels:

@@ -354,7 +354,7 @@ def further_levels(
             return levels, f"level {number} would keep no mode of any cluster", seconds
         with at_level(number):
             C = realize(modes.R, P, modes)
-        warn_if_tied(modes.tied.sum(), stacklevel=4, where=where)
+        warn_if_tied(modes.tied, stacklevel=4, where=where)
         warn_if_sections_lost(modes._discards_zero.sum(), len(modes.ranks), ranks, 4, where)
         levels.append(C)
         seconds.append(time.perf_counter() - start)

@@ -88,12 +88,12 @@ def local_modes(
     >>> M.basis(0).round(3)
     array([[0.707],
            [0.707]])
-    >>> M.next_eigenvalues
-    array([2., 2.])
+    >>> M.eigenvalues(0), M.next_eigenvalues
+    (array([0.]), array([2., 2.]))
     """
     operator = local_operator_of(local_operator, rings, target)
     modes = compute_modes(sheaf, P, rank, operator, progress=flag("progress", progress))
-    warn_if_tied(modes.tied.sum(), stacklevel=3)
+    warn_if_tied(modes.tied, stacklevel=3)
     warn_if_sections_lost(modes._discards_zero.sum(), len(modes.ranks), rank, stacklevel=3)
     return modes
 

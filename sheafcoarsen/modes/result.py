@@ -267,23 +267,23 @@ class LocalModes(ReadOnly):
 
 
 def warn_if_tied(
-    count: int,
+    tied: np.ndarray,
     stacklevel: int,
     where: str = "",
-    tied: str = "`tied` of the modes",
+    name: str = "`tied` of the modes",
     advice: str = "coarsen with a rule such as ranks.fixed(r).whole_multiplets() to keep all of it",
 ) -> None:
-    """Warn if the cut splits a multiple eigenvalue in ``count`` clusters.
+    """Warn if the cut splits a multiple eigenvalue in the clusters of a mask, called ``name``.
 
-    ``where`` is a prefix of the message, ``tied`` names the mask of these clusters. The message
-    does not contain values, so that Python shows it once per line of code.
+    ``where`` is a prefix of the message, which does not count them, so that Python shows it once
+    per line of code for similar sheaves.
     """
-    if count:
+    if (a := first_true(tied)) is not None:
         warnings.warn(
-            f"{where}the cut splits a multiple eigenvalue in the clusters where {tied} is True "
-            f"(eigenvalues on both sides are equal up to sqrt(eps) times the norm of the local "
-            f"operator, which is large around hubs), so the coarse space is not unique there, "
-            f"and if the eigenvalue is 0, global sections may be lost: {advice}",
+            f"{where}the cut splits a multiple eigenvalue in the clusters where {name} is True, "
+            f"first in cluster {a} (eigenvalues on both sides are equal up to sqrt(eps) times the "
+            f"norm of the local operator, which is large around hubs), so the coarse space is not "
+            f"unique there, and if the eigenvalue is 0, global sections may be lost: {advice}",
             TiedModesWarning,
             stacklevel=stacklevel,
         )

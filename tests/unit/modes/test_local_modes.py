@@ -106,7 +106,7 @@ def test_the_result_lists_tied_clusters_and_their_next_eigenvalue():
     triangle_and_path = [[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [6, 7], [7, 8], [8, 6]]
     F = CellularSheaf.constant(triangle_and_path)
     P = Partition([1, 1, 1, 0, 0, 0, 2, 2, 2])
-    text = "in the clusters where `tied` of the modes is True"
+    text = "in the clusters where `tied` of the modes is True, first in cluster 1 "
     with pytest.warns(sc.TiedModesWarning, match=text) as caught:
         M = sc.local_modes(F, P, 2)
     assert len(caught) == 1
