@@ -1,7 +1,7 @@
 """Plots by matplotlib, which is imported when the first plot is drawn.
 
 Every function draws into ``ax`` and returns it; without ``ax`` it creates a pyplot figure.
-Legends are below the axes; the lower margin of a figure without a layout engine grows for them.
+Legends are below the axes if the figure has a layout, as in ``plt.subplots(layout="constrained")``.
 
 >>> import networkx as nx
 >>> import sheafcoarsen as sc

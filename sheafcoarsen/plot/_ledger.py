@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from sheafcoarsen.plot.axes import (
     add_legend,
     axes_or_new,
     check_kind,
-    make_space,
     set_title,
     square_points,
 )
@@ -94,7 +93,7 @@ def ledger(E: EnergyLedger | HierarchyLedger, *, ax: Axes | None = None) -> Axes
     ax.axvline(0, color="black", linewidth=0.8)
     ax.set_yticks(y, names)
     ax.invert_yaxis()
-    make_space(ax)
+    _make_space(ax)
     low, high = min(float(starts.min()), float((starts + values).min()), 0.0), float(right.max())
     span = high - low or 1.0
     margin = span * 110 / max(square_points(ax) - 110, 110)  # for the numbers at the bars
@@ -103,8 +102,24 @@ def ledger(E: EnergyLedger | HierarchyLedger, *, ax: Axes | None = None) -> Axes
     summed = f", summed over {columns} cochains" if columns != 1 else ""
     ax.set_xlabel(f"energy, in squared units of $\\delta x${summed}")
     set_title(ax, r"energy ledger: the lines add up to $\|\delta x\|^2$")
-    add_legend(ax)
+    add_legend(ax, below=True)
+    _make_space(ax)
     return ax
+
+
+def _make_space(ax: Any) -> None:
+    """Shrink the axes until names and legend are inside the figure, if it has no layout engine."""
+    if ax.figure.get_layout_engine() is not None:
+        return
+    box, full, needed = ax.get_position(), ax.figure.bbox, ax.get_tightbbox()
+    shift = np.array([full.x0 + 4 - needed.x0, full.y0 + 4 - needed.y0]) / full.size
+    x, y = np.clip(shift, 0, box.size / 2)
+    grid = ax.get_subplotspec()
+    if grid is not None and grid.get_gridspec().get_geometry() == (1, 1):
+        # unlike ``set_position``, this can be followed by ``tight_layout``
+        ax.figure.subplots_adjust(left=box.x0 + x, bottom=box.y0 + y)
+    else:
+        ax.set_position((box.x0 + x, box.y0 + y, box.width - x, box.height - y))
 
 
 def _role(name: str) -> str:

@@ -124,29 +124,27 @@ def set_scale(ax: Axes, values: np.ndarray) -> None:
         ax.set_ylim(-0.3 * 10.0**low, 2 * float(positive.max()))
 
 
-def add_legend(ax: Axes) -> None:
-    """Add a legend with visible markers below the axes."""
-    handles, _ = ax.get_legend_handles_labels()
+def add_legend(ax: Axes, *, below: bool = False) -> None:
+    """Add a legend with visible markers, below the axes if their figure or the caller makes space.
+
+    Otherwise it is inside: where it covers least, or at the upper right of many points, since
+    matplotlib's search compares it with each of them.
+    """
+    handles, labels = ax.get_legend_handles_labels()
     if not handles:
         return
-    legend = add_legend_below(ax, handles, 34, fontsize=9, ncols=min(len(handles), 3))
-    make_space(ax)
+    if ax.figure.get_layout_engine() is None and not below:
+        points = sum(np.shape(marks.get_offsets())[0] for marks in ax.collections)
+        place = "best" if points <= 20 * MARKERS else "upper right"
+        legend = ax.legend(handles, labels, loc=place, framealpha=0.8, fontsize=9)
+    else:
+        legend = add_legend_below(ax, handles, 34, fontsize=9, ncols=min(len(handles), 3))
     mark: Any
     for mark in legend.legend_handles:
         if hasattr(mark, "set_sizes"):
             mark.set_sizes([25.0])
         elif hasattr(mark, "get_linewidth"):
             mark.set_linewidth(4 if mark.get_label() == "gap" else max(mark.get_linewidth(), 1.5))
-
-
-def make_space(ax: Any) -> None:
-    """Move the left and lower margin of a figure without a layout engine, so that all is inside."""
-    figure, outer = ax.figure, ax.get_tightbbox()
-    if figure.get_layout_engine() is None:
-        margins = (figure.subplotpars.left, figure.subplotpars.bottom)
-        needed = (ax.bbox.p0 - outer.p0 + 4) / figure.bbox.size
-        left, bottom = np.clip(needed, margins, 0.5)
-        figure.subplots_adjust(left=left, bottom=bottom)
 
 
 def add_legend_below(ax: Axes, handles: list, points: float, *, ncols: int, **style: Any) -> Legend:

@@ -81,24 +81,6 @@ def test_legends_of_small_axes_are_not_wider_than_the_axes(name, width, C):
             assert columns == 1 or own.x0 - 1 < shown.x0 < shown.x1 < own.x1 + 1
 
 
-@pytest.mark.parametrize("layout", [None, "tight", "constrained"])
-@pytest.mark.parametrize("name", ["spectra", "ledger", "quality", "hierarchy"])
-def test_legends_are_below_their_axes_and_above_the_next_ones(name, layout, C):
-    figure = Figure(figsize=(7, 9), layout=layout if layout == "constrained" else None)
-    axes = figure.subplots(2, 1)
-    for ax in axes:
-        all_pictures(C)[name](ax)
-    if layout == "tight":
-        figure.tight_layout()  # after the plots, as scripts call it
-    elif layout is None:
-        figure.subplots_adjust(hspace=0.6)
-    draw(axes[0])
-    for ax, bottom in zip(axes, (axes[1].title.get_window_extent().y1, -2), strict=True):
-        box = ax.get_legend().get_window_extent()
-        assert bottom <= box.y0 < box.y1 < ax.bbox.y0
-        assert ax.bbox.height > 100
-
-
 @pytest.mark.parametrize("name", [*PICTURES, "modes", "elimination", "field"])
 def test_titles_of_panels_of_two_inches_do_not_overlap(name, C):
     def titles(ax):
