@@ -123,7 +123,7 @@ def _check_indices(axis: str, indices: np.ndarray, count: int) -> None:
 
 
 def integer_array(name: str, value: npt.ArrayLike, *, ndim: int = 1, names: str = "") -> np.ndarray:
-    """Convert integers or integral floats to int64; errors about strings include ``names``."""
+    """Convert integers or integral floats to int64; ``names`` is for strings and objects."""
     try:
         array = np.asarray(value)
     except ValueError as error:

@@ -124,7 +124,7 @@ def report(
     faces : array_like of int, shape (f, k), optional
         Faces of a surface with the vertices ``pos`` in space, on which clusters are drawn.
     up : {"z", "y", "x", "-z", "-y", "-x"}
-        The coordinate axis that points up in space, or down with a minus sign.
+        The coordinate axis that points up in space, or down with a minus sign; not for poses.
 
     Returns
     -------
@@ -156,8 +156,11 @@ def report(
     """
     if name is not None and not isinstance(name, str):
         raise TypeError(f"`name` must be a string, got {type(name).__name__}")
-    if faces is not None and isinstance(C, Elimination | Synchronization):
-        raise ValueError(f"`faces` require clusters, but got a result of type {type(C).__name__}")
+    first = C[0] if isinstance(C, Hierarchy) and len(C) else C
+    if faces is not None and not isinstance(first, Coarsening):
+        raise ValueError(
+            f"`faces` require clusters, but got a result of type {type(first).__name__}"
+        )
     return write_report(C, path, name, at=Positions(pos, faces, up))
 
 
@@ -426,7 +429,7 @@ def call_of(C: Coarsening | Elimination | Sparsification) -> str:
         options = ["basis=blocks"]
     else:
         kept, after = C.modes._without_rounding()
-        rank = np.array2string(C.modes.ranks, separator=", ")
+        rank = str(C.modes.ranks.tolist()) if len(C.modes.ranks) <= 20 else "ranks"
         if C.modes.singular and not kept.any() and after.all():
             rank = "sc.ranks.kernel()"
         elif len(np.unique(C.modes.ranks)) == 1:

@@ -161,8 +161,7 @@ class OversampledProblems(LocalProblems):
         if not (rule.needs_scores or rule.needs_kernels):
             none = np.zeros(0)
             return Spectra(c.dims, starts, none, 0 * c.dims, none)
-        fits = np.square(c.dims, dtype=np.float64).sum() <= STORED_BELOW
-        if fits and not self.problems.skewed:  # else modes also require K_C
+        if np.square(c.dims, dtype=np.float64).sum() <= STORED_BELOW:
             self.known = self.allocate_responses(c.dims)
         known, scores = self.known, np.zeros(int(starts[-1]))
         out = kernels.SpectraOut(starts, scores, np.zeros(0))
@@ -173,6 +172,8 @@ class OversampledProblems(LocalProblems):
             self.patches.dims,
             lambda lo, hi: self.patches.allocate(lo, hi, self.map_size, reduction),
         )
+        if self.problems.skewed and known.kernels.any():  # the modes also require K_C
+            self.known = self.allocate_responses(np.zeros(0, np.int64))
         return Spectra(c.dims, starts, scores, known.kernels, np.sqrt(self.eps) * scores)
 
     def compute(self, singular: bool, out: kernels.ModesOut) -> dict:

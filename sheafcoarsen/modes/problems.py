@@ -397,8 +397,8 @@ def with_even_rows(sheaf: CellularSheaf) -> tuple[CellularSheaf, bool]:
     """Return a sheaf with the same sections whose edges have maps of one size, and its skewness.
 
     The maps of each edge are divided by the power of two just above their largest entry, unless
-    these differ by at most a factor of 4. The sheaf is skewed if the two maps of some edge, and so
-    its sections at the two ends, differ by a factor of more than 8.
+    these powers differ by at most a factor of 4. The sheaf is skewed if the powers of the two maps
+    of some edge differ by a factor of more than 8, as do its sections at the two ends then.
     """
     exponents = _map_exponents(sheaf)
     used = np.isfinite(exponents).all(axis=1) & (sheaf.edges[:, 0] != sheaf.edges[:, 1])

@@ -107,7 +107,7 @@ def normalized(
             f"the diagonal block of the Laplacian is singular at {bad.size} of {sheaf.n_vertices} "
             f"vertices, first at vertex {name}: the pseudo-inverse is used "
             f'(laplacian_operator of normalize(..., singular="regularize") or "augment" has a '
-            f"shifted one; isolated vertices always count, and others are not affected)",
+            f"shifted one; vertices without edges always count, and other blocks are inverted)",
             SingularDegreeWarning,
             stacklevel=stacklevel,
         )

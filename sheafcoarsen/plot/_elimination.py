@@ -40,8 +40,8 @@ def elimination(
 
     On the left eliminated vertices are small and grey, retained ones dark. On the right are the
     retained ones at the same positions: solid edges join vertices that were adjacent, dashed ones
-    replace paths through eliminated vertices, and a ring is a loop. Up to 20 vertices
-    with names that are not integers have their names. More than 50,000 edges are not drawn.
+    replace paths through eliminated vertices, and a ring is a loop. The names of up to 20 vertices
+    are written next to them, unless they are integers. More than 50,000 edges are not drawn.
 
     Parameters
     ----------

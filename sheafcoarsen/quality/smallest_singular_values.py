@@ -45,7 +45,7 @@ TOL, TINY = 1e-8, 1e-13
 LEAST = 1e-2
 """Maximum residual of a pair, relative to its eigenvalue, where rounding permits no less.
 
-The relative error of an eigenvalue is about the square of its residual.
+The relative error of an eigenvalue that is alone is about the square of its residual.
 """
 
 WIDENED = 100
@@ -317,9 +317,9 @@ class _Iterated:
                 return None
             residuals = self.pencil.residuals(found.values, found.vectors)[:count]
             values = found.values[:count]
-            rounding = np.minimum(100 * EPS * self.pencil.norm, LEAST * values)
+            rounding = np.minimum(_rounding(self.D) * self.pencil.norm, LEAST * values)
             enough = np.maximum(ENOUGH * values, self._targets(found.values)[:count])
-            enough = np.maximum(enough, rounding)  # factors would reach hardly less
+            enough = np.maximum(enough, rounding)
             if (residuals <= enough).all():
                 break
             # repeat with "direct", which converges for any spectrum
@@ -347,11 +347,16 @@ def _end(
     return (int(ends[0]) if ends.size else None), False
 
 
+def _rounding(D: scipy.sparse.csr_array) -> float:
+    """Return the size of rounding errors of residuals, relative to norm(D)^2."""
+    return RESIDUAL_LIMIT * EPS * float(np.diff(D.indptr).max())
+
+
 def _residuals(
     D: scipy.sparse.csr_array, values: np.ndarray, U: np.ndarray, size: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the residuals of all pairs relative to their eigenvalues, and their upper bounds."""
     residuals = np.linalg.norm(D.conj().T @ (D @ U) - U * values, axis=0)
-    rounding = RESIDUAL_LIMIT * np.diff(D.indptr).max() * EPS * size**2
+    rounding = _rounding(D) * size**2
     # at most 1e-4, or up to LEAST where rounding errors of the residual are larger
     return residuals / values, np.clip(rounding / values, 1e-4, LEAST)

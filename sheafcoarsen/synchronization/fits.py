@@ -234,7 +234,7 @@ def truncated_fit(
         # more steps change no result noticeably, and with many wrong edges take most of the time
         poses = refined_poses(weighted(connection, weights), poses, steps=10)
         weights, poses = graduated(poses, connection, extends=False)
-        for _ in range(10):  # 592 of 593 tested fits need one, the other two
+        for _ in range(10):  # one is usual, and two are the most that were seen
             poses = refined_poses(weighted(connection, weights), poses)
             before, weights = weights, weights_at(poses)
             if np.array_equal(before, weights):

@@ -246,7 +246,7 @@ def oversampled_modes(lo, hi, problems, workspace, known, out):
         if eigh_lowest(n, min(max(r, k) + 1, n), s, reduction) != 0:
             return a
         if problems.skewed:
-            # eigenvectors would be accurate only relative to their largest entries
+            # replace the eigenvectors of K_C by its basis, whose small entries are accurate too
             for i in range(min(k, r) * n):
                 z[i] = workspace.basis[i]
             orthonormalize(z[: r * n].reshape(r, n), n, 0, r)

@@ -193,8 +193,8 @@ def shifted_copy(a, n, shift, out):
 def approach_kernel(steps, delta, x, change, s):
     """Subtract (L + mu I)^{-1} delta* delta x from the rows x, near ker delta, and orthonormalize.
 
-    The factor of L + mu I is in s.spare. Since products with delta are exact up to the rounding of
-    their terms, each row of delta x becomes small relative to its terms.
+    The factor of L + mu I is in s.spare. Each entry of the product delta x has an error relative to
+    its terms, so it becomes small relative to them.
     """
     k, n = x.shape
     image, matrix = s.a[: delta.shape[0] * k].reshape(delta.shape[0], k), s.a

@@ -88,7 +88,7 @@ def test_spectra_of_large_clusters_have_the_same_bits_as_in_memory(monkeypatch, 
 
 
 def test_modes_of_large_clusters_have_the_same_bits_as_in_memory(memory):
-    """One mode of the smaller cluster is too little work for a reduction, half of all too much."""
+    """The matrix of one cluster is reduced to tridiagonal form first, that of the other is not."""
     F = sc.CellularSheaf.random(nx.path_graph(64), 4, 5, seed=0)
     P = sc.Partition(np.minimum(np.arange(64) // 16, 1))
     C, D = coarsened_twice(memory, F, P, [1, 100], n_shards=2)

@@ -26,7 +26,7 @@ from sheafcoarsen.coarsening import growth_of
 from sheafcoarsen.html_report import write_report
 from sheafcoarsen.html_report._report import STYLE, _cluster_table, call_of
 from sheafcoarsen.html_report.results import percent, smooth_cochain
-from tests.unit.gallery.test_surfaces import icosphere
+from tests.support.meshes import icosphere
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 

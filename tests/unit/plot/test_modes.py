@@ -10,7 +10,7 @@ from matplotlib.quiver import Quiver
 import sheafcoarsen as sc
 from sheafcoarsen import plot
 from tests.support.helpers import assert_residual
-from tests.unit.gallery.test_surfaces import icosphere
+from tests.support.meshes import icosphere
 from tests.unit.plot.test_axes import draw
 
 GRID = nx.grid_2d_graph(5, 6)
