@@ -20,7 +20,7 @@ from sheafcoarsen.cli import main
 from sheafcoarsen.cli.compilation import SCALARS
 from sheafcoarsen.html_report import smooth_cochain
 from tests.support.helpers import assert_residual
-from tests.unit.gallery.test_surfaces import icosphere
+from tests.support.meshes import icosphere
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 

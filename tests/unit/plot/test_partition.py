@@ -15,8 +15,8 @@ from sheafcoarsen import plot
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen.plot.positions import places_of
 from tests.support.helpers import assert_residual, ties_allowed
+from tests.support.meshes import icosphere
 from tests.support.strategies import sheaves_with_partitions
-from tests.unit.gallery.test_surfaces import icosphere
 from tests.unit.plot.test_axes import collections, draw
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")

@@ -18,7 +18,7 @@ from sheafcoarsen.plot.positions import (
     visible_points,
 )
 from tests.support.helpers import assert_residual
-from tests.unit.gallery.test_surfaces import icosphere
+from tests.support.meshes import icosphere
 
 
 @pytest.mark.parametrize("up", ["x", "y", "z", "-x", "-y", "-z"])

@@ -10,7 +10,7 @@ import sheafcoarsen as sc
 from sheafcoarsen import plot
 from sheafcoarsen.plot.positions import view_from
 from tests.support.helpers import assert_residual
-from tests.unit.gallery.test_surfaces import icosphere
+from tests.support.meshes import icosphere
 from tests.unit.plot.test_axes import collections, draw
 
 VIEW = view_from((20, -60), "z")

@@ -10,7 +10,7 @@ import sheafcoarsen as sc
 from sheafcoarsen import gallery
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from tests.support.helpers import assert_residual
-from tests.unit.gallery.test_surfaces import icosphere
+from tests.support.meshes import icosphere
 
 
 @pytest.mark.parametrize("t", [None, 0.01, 1e4])

@@ -12,7 +12,7 @@ from sheafcoarsen._support import (
     vertex_normals,
 )
 from tests.support.helpers import assert_residual
-from tests.unit.gallery.test_surfaces import icosphere
+from tests.support.meshes import icosphere
 
 
 def test_vertex_normals_are_weighted_by_area():
