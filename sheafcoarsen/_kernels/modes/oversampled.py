@@ -16,7 +16,6 @@ from sheafcoarsen._kernels.dense import (
     eigvalsh,
     gram,
     inf_norm,
-    orthonormalize,
     potrf,
     potrs,
     power_of_two,
@@ -249,7 +248,6 @@ def oversampled_modes(lo, hi, problems, workspace, known, out):
             # replace the eigenvectors of K_C by its basis, whose small entries are accurate too
             for i in range(min(k, r) * n):
                 z[i] = workspace.basis[i]
-            orthonormalize(z[: r * n].reshape(r, n), n, 0, r)
         at = starts[a]
         for j in range(r):
             scores[at + j] = score(j, k, w, n, scale, unit, least)

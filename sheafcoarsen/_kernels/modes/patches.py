@@ -189,27 +189,6 @@ def shifted_copy(a, n, shift, out):
         out[i * n + i] += shift
 
 
-@subkernel
-def approach_kernel(steps, delta, x, change, s):
-    """Subtract (L + mu I)^{-1} delta* delta x from the rows x, near ker delta, and orthonormalize.
-
-    The factor of L + mu I is in s.spare. Each entry of the product delta x has an error relative to
-    its terms, so it becomes small relative to them.
-    """
-    k, n = x.shape
-    image, matrix = s.a[: delta.shape[0] * k].reshape(delta.shape[0], k), s.a
-    for _ in range(steps):
-        put_dot(delta, x.T, image)
-        for i in range(image.size):
-            matrix[i] = np.conj(matrix[i])
-        put_dot(image.T, delta, change[: k * n].reshape(k, n))
-        potrs(s.spare, n, change, k, s)
-        for q in range(k):
-            for i in range(n):
-                x[q, i] -= np.conj(change[q * n + i])
-        orthonormalize(x, n, 0, k)
-
-
 @numba_inlined
 def patch_kernel(f, skewed, rows, eps, workspace):
     """Write an orthonormal basis of ker delta_T as rows; return its dimension, and LAPACK's info.
@@ -217,7 +196,8 @@ def patch_kernel(f, skewed, rows, eps, workspace):
     A Cholesky factorization of L_T - mu I proves that the kernel is zero. Otherwise inverse
     iteration with L_T + mu I computes the space of the smallest singular values. It is refined by
     products with delta_T, which resolve singular values to eps norm(delta_T) instead of sqrt(eps)
-    norm(delta_T).
+    norm(delta_T). Each entry of delta_T x has an error relative to its terms, so if the sheaf is
+    ``skewed``, small entries of sections become accurate, too.
     """
     c, s, delta, patch = workspace.c, workspace.s, workspace.delta, np.int64(0)
     basis, a, other = workspace.basis, workspace.other, workspace.other  # a is used before other
@@ -245,14 +225,15 @@ def patch_kernel(f, skewed, rows, eps, workspace):
     if potrf(spare, n, s) == 0:
         return 0, 0
     count = np.int64(4)  # number of start vectors, doubled while all of them converge to the kernel
-    if 3 * count <= n:
+    if 3 * count <= n or skewed:
         shifted_copy(a, n, mu, spare)
         if potrf(spare, n, s) != 0:
-            count = n
+            count, skewed = n, False
     stack(patch, f, c, rows, delta)
     for i in range(rows * n):
         delta[i] *= unit
     delta_T = delta[: rows * n].reshape(rows, n)
+    k, steps = np.int64(0), 0
     while 3 * count <= n and count <= rows:  # else count - rows singular values are not written
         fill_random(basis, count * n, patch)
         for _ in range(3):
@@ -265,19 +246,43 @@ def patch_kernel(f, skewed, rows, eps, workspace):
         info = singular_rows(rows, count, True, s)
         if info != 0:
             return 0, info
-        k = np.int64(0)  # number of vectors to refine; the others are far from the kernel
+        k = 0  # number of vectors to refine; the others are far from the kernel
         while k < count and w[count - 1 - k] ** 2 <= 100 * mu:
             k += 1
         if k == 0:
             return 0, 0
-        if k == count:
-            count *= 2
-            continue
-        combinations(z, count - k, count, count, basis, n, n, other)
-        x, image = other[: k * n].reshape(k, n), matrix[: rows * k].reshape(rows, k)
-        next_square = w[count - 1 - k] ** 2
-        steps = max(2, math.ceil(math.log(EPS) / math.log(mu / next_square)))
-        approach_kernel(steps, delta_T, x, basis, s)
+        if k < count:
+            combinations(z, count - k, count, count, basis, n, n, other)
+            next_square = w[count - 1 - k] ** 2
+            steps = max(2, math.ceil(math.log(EPS) / math.log(mu / next_square)))
+            break
+        count *= 2
+    if steps == 0:  # the kernel is large compared with n: use a full singular value decomposition
+        for i in range(rows * n):
+            matrix[i] = delta[i]
+        info = singular_rows(rows, n, True, s)
+        norm, rank = max(w[0], loop), 0
+        while rank < min(rows, n) and w[rank] > tolerance * norm:
+            rank += 1
+        k = n - rank
+        for i in range(k * n):
+            basis[i] = z[rank * n + i]
+        if not skewed or k == 0 or info != 0:
+            return k, info
+        for i in range(k * n):
+            other[i] = basis[i]
+    x, image = other[: k * n].reshape(k, n), matrix[: rows * k].reshape(rows, k)
+    for _ in range(max(steps, 2)):
+        put_dot(delta_T, x.T, image)
+        for i in range(rows * k):
+            matrix[i] = np.conj(matrix[i])
+        put_dot(image.T, delta_T, basis[: k * n].reshape(k, n))
+        potrs(spare, n, basis, k, s)
+        for i in range(k * n):
+            other[i] -= np.conj(basis[i])
+        orthonormalize(x, n, 0, k)
+    dim = k
+    if steps > 0:
         put_dot(delta_T, x.T, image)
         info = singular_rows(rows, k, True, s)
         dim = np.int64(0)
@@ -285,28 +290,10 @@ def patch_kernel(f, skewed, rows, eps, workspace):
             dim += 1
         combinations(z, k - dim, k, k, other, n, n, basis)
         orthonormalize(basis[: dim * n].reshape(dim, n), n, 0, dim)
-        return dim, info
-    # the kernel is large compared with n: use a full singular value decomposition
-    for i in range(rows * n):
-        matrix[i] = delta[i]
-    info = singular_rows(rows, n, True, s)
-    norm, rank = max(w[0], loop), 0
-    while rank < min(rows, n) and w[rank] > tolerance * norm:
-        rank += 1
-    k = n - rank
-    for i in range(k * n):
-        basis[i] = z[rank * n + i]
-    if skewed and k > 0 and info == 0:
-        # sections of several sizes: make each row of delta_T x small relative to its terms
-        assemble(patch, f, c, unit, s.map, a)
-        shifted_copy(a, n, mu, spare)
-        if potrf(spare, n, s) == 0:
-            for i in range(k * n):
-                other[i] = basis[i]
-            approach_kernel(2, delta_T, other[: k * n].reshape(k, n), basis, s)
-            for i in range(k * n):
-                basis[i] = other[i]
-    return k, info
+    else:
+        for i in range(k * n):
+            basis[i] = other[i]
+    return dim, info
 
 
 @subkernel
