@@ -6,6 +6,7 @@ import pytest
 
 import sheafcoarsen as sc
 from sheafcoarsen import plot
+from tests.support.helpers import assert_residual
 from tests.unit.plot.test_axes import collections, draw
 
 # a square with a diagonal, and a leaf
@@ -93,6 +94,6 @@ def test_positions_in_space_are_seen_from_the_given_view(ax):
     points = np.random.default_rng(3).standard_normal((5, 3))
     plot.elimination(K, points, view=(0, 0), up="y", ax=ax)  # z to the viewer, x to the right
     drawn = collections(ax.child_axes[1])["kept"].get_offsets()
-    np.testing.assert_allclose(drawn, points[:3, :2], atol=1e-12)
+    assert_residual(drawn - points[:3, :2], points, n=3)
     with pytest.raises(ValueError, match="`up` must be"):
         plot.elimination(K, PLACES, up="w", ax=ax)
