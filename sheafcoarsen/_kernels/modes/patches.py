@@ -19,7 +19,7 @@ from sheafcoarsen._kernels.dense import (
     potrs,
     singular_rows,
 )
-from sheafcoarsen._kernels.jit import borrowing_kernel, numba_inlined, subkernel
+from sheafcoarsen._kernels.jit import borrowing_kernel, subkernel
 from sheafcoarsen._kernels.llvm_intrinsics import put_dot
 from sheafcoarsen._kernels.modes.local import assemble, cluster_unit, stack
 from sheafcoarsen._kernels.partition import ITEM, descending_code, heap_pop, heap_push
@@ -189,7 +189,7 @@ def shifted_copy(a, n, shift, out):
         out[i * n + i] += shift
 
 
-@numba_inlined
+@subkernel
 def patch_kernel(f, skewed, rows, eps, workspace):
     """Write an orthonormal basis of ker delta_T as rows; return its dimension, and LAPACK's info.
 
