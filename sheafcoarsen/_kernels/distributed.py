@@ -64,7 +64,7 @@ def find_destinations(edges, labels, shard_of, dest):
 
 @kernel
 def sort_by_keys(keys, starts, order):
-    """Sort the indices of keys 0 .. K - 1 stably by key, and write the offset of each key.
+    """Sort indices stably by their keys, 0 .. K - 1, and write the offset of each key.
 
     ``starts``, (K + 1,), holds zeros on entry.
     """

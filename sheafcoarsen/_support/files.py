@@ -77,7 +77,7 @@ def _temporary_file(name: Path, target: Path) -> BinaryIO:
             os.chmod(name, mode)  # the umask of the process may have cleared bits
         if fcntl is None:
             return stream
-        # drives without locks raise an error; `_remove_abandoned` removes no files there
+        # file systems without locks raise an error; `_remove_abandoned` removes no files there
         with contextlib.suppress(OSError):
             fcntl.flock(stream, fcntl.LOCK_EX)
         if os.fstat(stream.fileno()).st_nlink > 0:  # another process may have removed it

@@ -78,10 +78,10 @@ def zero_level(n: Any, eps: float, size: Any) -> Any:
 
 
 def zero_energy(n: Any, dtype: npt.DTypeLike, size: Any) -> Any:
-    """Return the threshold up to which an eigenvalue of a Laplacian of norm ``size`` is zero.
+    """Return the level up to which eigenvalues of a Laplacian of norm ``size`` count as zero.
 
     Eigenvalues are computed in double precision. Of maps in single precision, singular values of
-    delta have errors of 4 n eps norm(delta), so that eigenvalues up to its square are zero.
+    delta have errors of 4 n eps norm(delta), so that eigenvalues up to its square count as zero.
     """
     level = np.maximum(
         zero_level(n, eps_of(np.float64), 1.0), zero_level(n, eps_of(dtype), 1.0) ** 2

@@ -27,8 +27,8 @@ def counted(n: int, one: str, many: str | None = None) -> str:
 
 def printable(value: object) -> str:
     """Return a value as one line of text, with escapes for control characters."""
-    # control characters, and characters that change the direction of text
-    special = "[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+    # control characters, line separators, marks of the direction of text, and surrogates
+    special = "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
     return re.sub(special, lambda found: found[0].encode("unicode_escape").decode(), str(value))
 
 

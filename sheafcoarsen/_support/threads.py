@@ -263,7 +263,7 @@ def _library(controller: Any) -> _Library:
 
 
 def _is_shared(controller: Any) -> bool:
-    """Return whether threads share one thread count, which depends on the library's version."""
+    """Return whether setting the count in one thread changes it in others; versions differ."""
     before = controller.get_num_threads()
     if before == 1:
         return True  # setting 1 shows nothing, and to share a lock is always right

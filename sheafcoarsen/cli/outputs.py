@@ -154,7 +154,7 @@ def show(obj: Any) -> None:
 
 
 def facts(obj: Any) -> dict[str, Any]:
-    """Return what ``show`` prints, as a dictionary."""
+    """Return a dictionary that describes an object, as printed with ``--json``."""
     kind: dict[str, Any] = {"kind": type(obj).__name__}
     if isinstance(obj, Partition):
         return kind | {"vertices": obj.n_vertices, "clusters": obj.n_clusters}

@@ -165,7 +165,7 @@ class Coarsening(Views, ReadOnly):
         check_topology(self.fine, check_sheaf(sheaf), "coarsen")
         result = refresh_coarsening(self, sheaf)
         if result.modes is not None:
-            warn_if_tied(result.modes.tied, stacklevel=3)
+            warn_if_tied(result.modes.tied, result.modes._discards_zero, stacklevel=3)
         return result
 
     def __repr__(self) -> str:
@@ -339,8 +339,9 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
         R = modes.R
     else:
         modes = compute_modes(sheaf, P, rank, operator, progress=progress)
-        warn_if_tied(modes.tied, stacklevel=3)
-        warn_if_sections_lost(modes._discards_zero.sum(), len(modes.ranks), rank, stacklevel=3)
+        zero = modes._discards_zero
+        warn_if_tied(modes.tied, zero, stacklevel=3)
+        warn_if_sections_lost(zero.sum(), len(modes.ranks), rank, stacklevel=3)
         if isinstance(rank, Rule) and rank.needs_kernels:
             warn_if_empty(sheaf.dim_c0, modes.ranks, modes.next_eigenvalues, stacklevel=3)
         R = modes.R
@@ -388,7 +389,7 @@ def realized(
     elif loops:
         factors = factored_loops(R, least)
     pattern = None if like is None else like.sheaf
-    # n eps, the rounding error of orthonormal modes: removing it changes R* L R by rounding errors
+    # n eps, the rounding error of orthonormal modes; zero for it changes R* L R by rounding errors
     noise = eps_of(np.result_type(R.sheaf.dtype, R.dtype)) * R.clusters.dims
     if modes is None:  # a user's columns may have any norm, and noise scales with it
         largest = np.zeros(int(R.offsets[-1]))

@@ -136,9 +136,9 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
     engine = Engine(client, asked.run)
     C = made_once(place, asked, lambda root: Run(asked, root, engine, progress).done())
     stacklevel = 3
-    tied = C.spectral("tied", np.int8) if C.report.get("tied") else np.zeros(0)
-    warn_if_tied(tied, stacklevel)
+    tied = C.spectral("tied", np.int8) if C.report.get("tied") else np.zeros(0, np.int8)
     lost = int(C.report.get("discards_zero", 0))
+    warn_if_tied(tied, lost > (C.ranks == 0).sum(), stacklevel)
     warn_if_sections_lost(lost, len(C.ranks), asked.rule, stacklevel)
     if asked.rule.needs_kernels:
         warn_if_empty(src.dim_c0, C.ranks, C.spectral("next_eigenvalues"), stacklevel)

@@ -98,7 +98,7 @@ class StoredHierarchy:
         return x
 
     def pool(self, x: CochainLike) -> np.ndarray:
-        """Map a cochain x of the finest sheaf to the coarsest sheaf, as ... R_1* R_0* x.
+        """Map a cochain x of the finest sheaf to the coarsest sheaf: R_l* ... R_1* R_0* x.
 
         Parameters
         ----------

@@ -283,7 +283,7 @@ def bound_of_ranks(rule: Rule, dims: np.ndarray) -> np.ndarray:
 
 
 def default_shards(n_bytes: int, memory: float, at_once: int = 1) -> int:
-    """Return the number of shards if maps have ``n_bytes`` and each task may use ``memory`` bytes.
+    """Return the default number of shards for maps of ``n_bytes`` and ``memory`` bytes per task.
 
     The number keeps ``at_once`` tasks busy until the end, if shards of 4 MB or more allow it.
     """

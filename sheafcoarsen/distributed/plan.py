@@ -44,7 +44,7 @@ class Plan:
         self.labels = P.labels.astype(np.int32)
         self.dims = np.bincount(self.labels, self.vertex_dims, P.n_clusters).astype(np.int64)
         S = self.n_shards = max(1, min(n_shards, P.n_clusters))
-        # number of map entries of each cluster, including half of those of its crossing edges
+        # number of entries of the maps at the vertices of each cluster
         self.weights = np.zeros(P.n_clusters, np.int64)
         self.shard_of = self._shards()  # shape (K + 1,); the last entry is the number of shards
         m, D = len(self.edges), (3 if copies else 2) * S
@@ -87,7 +87,7 @@ class Plan:
         if self.n_shards > 1:
             pairs = np.empty((crossing, 2), np.int64)
             kernels.crossing_pairs(self.edges, self.labels, pairs)
-            # `select` requires a sheaf: give it no maps, and the vertex weights as dimensions
+            # only a sheaf has vertex weights for `select`: one without maps, weights as dimensions
             mean = max(1.0, float(self.weights.mean()))
             sizes = np.maximum(1, np.rint(100 * self.weights / mean)).astype(np.int64)
             no_maps = np.zeros(0)

@@ -172,7 +172,7 @@ class Elimination(ReadOnly):
         return self.fine.vertex_dims, self.fine.vertex_offsets
 
     def _reduced_right(self, right: np.ndarray) -> np.ndarray:
-        """Return a right-hand side after all steps, projected onto the range of L_ee."""
+        """Return a right-hand side after forward elimination, projected onto the range of L_vv."""
         free = self._free
         return free.forward(right) if free else forward(self._stalks, self.steps, right)
 

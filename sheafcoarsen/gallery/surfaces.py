@@ -178,11 +178,11 @@ def tangent_bundle(
     keys, at, side = np.unique(side_keys(faces, n), return_index=True, return_inverse=True)
     edges, (signs, fan) = pairs_of_keys(keys, n), corner_signs(faces, n)
     normals = vertex_normals(scaled, faces, signs)
-    # whether the faces of a fan, oriented alike, are oriented like the normal of their vertex
+    # signs: -1 if the faces of a fan are oriented against the normal of their vertex
     areas = signs[:, :, None] * area_vectors(scaled, faces)[0][:, None]
     toward = np.bincount(fan.reshape(-1), (areas * normals[faces]).sum(axis=2).reshape(-1))
     signs = np.where(toward[fan] < 0, -signs, signs)
-    # whether the orientations at both ends agree in a face at the edge
+    # 1 if the orientations at both ends agree in a face at the edge, else -1
     alike = (signs * np.roll(signs, -1, axis=1)).reshape(-1)[at]
     if frames is None:
         T = _frames(normals)
@@ -364,7 +364,7 @@ def field_indices(
     z = np.where(scales > 0, x[:, 0] + 1j * x[:, 1], 1.0)
     z = z**power if in_space else z
     u, v = edges.T
-    # the rotation nearest to T_u^T T_v, as a complex number
+    # a positive multiple of the rotation nearest to T_u^T T_v, as a complex number
     M = T[u].swapaxes(1, 2) @ T[v]
     turns = M[:, 0, 0] + M[:, 1, 1] + 1j * (M[:, 1, 0] - M[:, 0, 1])
     angles = np.angle(turns**power * z[v] * z[u].conj())[side.reshape(faces.shape)]

@@ -222,7 +222,8 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
         Number of coarsenings, as an alternative to ``min_vertices``; an elimination and
         sparsifications are not counted.
     min_vertices : int
-        A sheaf with at most this number of vertices is not coarsened further.
+        A sheaf with at most this number of vertices is not coarsened further; a finest sheaf that
+        is as small has no levels.
     rank : int, rule from ``sc.ranks``, or list or tuple of one entry per level
         Number of modes per cluster. An entry is an integer, a rule, or an array of one integer per
         cluster of its level. Without ``n_levels`` and ``partitions`` there are at most as many
@@ -354,8 +355,9 @@ def further_levels(
             return levels, f"level {number} would keep no mode of any cluster", seconds
         with at_level(number):
             C = realize(modes.R, P, modes)
-        warn_if_tied(modes.tied, stacklevel=4, where=where)
-        warn_if_sections_lost(modes._discards_zero.sum(), len(modes.ranks), ranks, 4, where)
+        zero = modes._discards_zero
+        warn_if_tied(modes.tied, zero, 4, where)
+        warn_if_sections_lost(zero.sum(), len(modes.ranks), ranks, 4, where)
         levels.append(C)
         seconds.append(time.perf_counter() - start)
         if thin is not None and growth_of(C):

@@ -470,8 +470,9 @@ def drawn(draw: Callable, *what: Any, size: tuple[float, float]) -> str:
     from matplotlib.figure import Figure
     from matplotlib.transforms import Bbox
 
-    picture = Figure(figsize=size, dpi=150)
+    picture = Figure(figsize=size, dpi=150, layout="constrained")
     ax = draw(*what, ax=picture.subplots())
+    picture.draw_without_rendering()  # the layout is computed now
     box = Bbox.union([part.get_tightbbox() for part in ax.child_axes or [ax]])
     # crop the white borders
     inches = box.transformed(picture.dpi_scale_trans.inverted()).padded(0.06)

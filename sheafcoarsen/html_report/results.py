@@ -26,7 +26,7 @@ SMOOTHING_STEPS = 50
 
 
 class Findings(NamedTuple):
-    """Results of a report; a string in place of a result says why it could not be computed."""
+    """Results of a report; a string in place of a result says why it is missing."""
 
     verdict: Verification
     ledgers: tuple[EnergyLedger, EnergyLedger] | str  # random and smooth cochain; smooth alone
@@ -161,9 +161,12 @@ def _spectrum(Q: SpectralQuality) -> str:
     if not len(there):
         return f"{zeros}, and none of the lowest {len(errors)} positive ones has a coarse value"
     many = f"{len(there)} positive eigenvalues are" if len(there) > 1 else "positive eigenvalue is"
-    much = f"the lowest {many} up to {percent(float(there.max()))} too high"
-    if len(there) > 2:
-        much += f" ({percent(float(np.median(there)))} in the median)"
+    top, middle = float(there.max()), float(np.median(there))
+    if top < 10:
+        much, half = f"{percent(top)} too high", percent(middle)
+    else:
+        much, half = f"{1 + top:,.3g} times the fine ones", f"{1 + middle:,.3g} times"
+    much = f"the lowest {many} up to {much}" + f" ({half} in the median)" * (len(there) > 2)
     if len(there) < len(errors):
         much += f", {len(errors) - len(there)} more have no coarse value"
     return f"{zeros}, {much}"

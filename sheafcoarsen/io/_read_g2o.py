@@ -176,7 +176,7 @@ def _symmetric(source: Words, size: int) -> np.ndarray:
 
 
 def _check_definite(lines: G2oLines, found: Concentrations, poses: bool) -> None:
-    """Reject indefinite diagonal blocks; warn about other indefinite matrices."""
+    """Reject diagonal blocks, and warn about matrices, that are not positive definite."""
     numbers = lines.edges.information.lines
     for bad, what in ((found.rotation_fails, "rotation"), (found.fails & poses, "translation")):
         if bad.any():
@@ -276,7 +276,7 @@ def _sightings(
 
 
 class Layout(NamedTuple):
-    """Contents of the lines with one tag."""
+    """Layout of the lines with a given tag."""
 
     kind: str  # attribute of G2oLines
     dim: int  # dimension of space, and of the stalks

@@ -22,7 +22,7 @@ from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 
 
 def read_graphml(path: str, signed: bool = False) -> nx.Graph:
-    """Read GraphML; edges may have an attribute "weight" of any sign."""
+    """Read GraphML; negative weights are accepted here, whatever ``signed`` is."""
     with opened(path) as file:
         try:
             graph = nx.read_graphml(file)
@@ -161,7 +161,7 @@ def read_graph(
     path = file_path(path)
     dim = whole_number("dim", dim, at_least=0)
     signed = flag("signed", signed)
-    # the second argument of a reader says whether weights may be negative
+    # the second argument of a reader says whether weights may be negative; networkx accepts all
     readers: dict[str, Callable[..., EdgeList | nx.Graph]] = {
         ".mtx": read_matrix_market,
         ".graph": read_metis,

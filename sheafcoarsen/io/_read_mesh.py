@@ -248,7 +248,7 @@ class _Property(NamedTuple):
 
 
 class _Element(NamedTuple):
-    """A table of the file, with one row per item."""
+    """Header of an element: its name, number of rows, and properties."""
 
     name: str
     rows: int

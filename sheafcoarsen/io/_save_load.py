@@ -14,7 +14,7 @@ import zipfile
 
 import numpy as np
 
-from sheafcoarsen._support import PathLike, file_path, replacing
+from sheafcoarsen._support import PathLike, file_path, read_only, replacing
 from sheafcoarsen.io.schema import KINDS, Arrays, Saved, reading, text_of, to_arrays
 
 VERSION = 2
@@ -140,7 +140,7 @@ def _kind(header: Arrays) -> str:
 
 
 def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
-    """Return a read-only array, after checking that the file has the size that it states."""
+    """Return a read-only array, after checking its length against the shape in its header."""
     if info.compress_type != zipfile.ZIP_STORED or info.compress_size != info.file_size:
         raise RefusedError(
             f"array {info.filename!r} is compressed: write it with numpy.savez, not "
@@ -158,7 +158,7 @@ def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
     size = math.prod(shape)
     if min(shape, default=0) < 0 or stream.tell() + size * dtype.itemsize != len(content):
         raise RefusedError(f"array {info.filename!r} is not as long as its shape {shape} requires")
-    array = np.zeros(0, dtype)
+    array = read_only(np.zeros(0, dtype))
     if size:
         array = np.frombuffer(content, dtype, size, stream.tell())
     if dtype.kind == "b" and array.view(np.uint8).max(initial=0) > 1:

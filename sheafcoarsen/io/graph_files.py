@@ -144,7 +144,7 @@ def _begins_with_headings(ends: list[str], weight: str | None, numbered: bool) -
         return weight.isidentifier() and weight.lower() not in ("nan", "inf", "infinity")
     if [u.lower() for u in first] in (["source", "target"], ["from", "to"]):
         return True
-    # after a single edge between integers, the first line may be an edge between names
+    # if a single edge between integers follows, the first line may be an edge between names
     likely = len(ends) > 4 and first[0] != first[1]
     return numbered or (likely and all(_integer(u) is not None for u in others))
 

@@ -210,7 +210,7 @@ class Pooling(ReadOnly):
         lifted, node_major = _lifted(sheaf, X)
         C = refresh_coarsening(self.coarsening, sheaf, new_loops=new_loops)
         if C.modes is not None:
-            warn_if_tied(C.modes.tied, stacklevel=3, **_TIED)
+            warn_if_tied(C.modes.tied, C.modes._discards_zero, stacklevel=3, **_TIED)
         return Pooling(C, read_only(C.pool(lifted)), self.adjacency, self.n_modes, node_major)
 
     def __repr__(self) -> str:
@@ -376,7 +376,7 @@ class HiSP:
             )
         operator = local_operator_of(self.local_operator)
         modes = compute_modes(sheaf, partition, self.n_modes, operator)
-        warn_if_tied(modes.tied, stacklevel=3, **_TIED)
+        warn_if_tied(modes.tied, modes._discards_zero, stacklevel=3, **_TIED)
         C = coarsen(sheaf, partition, modes)
         A_c = _connect(edges, weights, partition, keep_loops=self.self_loops == "keep")
         return Pooling(C, read_only(C.pool(lifted)), A_c, self.n_modes, node_major)

@@ -106,7 +106,7 @@ class ClusterPatches:
 
 
 class OversampledProblems(LocalProblems):
-    """Local problems of oversampled modes; ``found`` is a target that an earlier pilot found."""
+    """Local problems of oversampled modes; ``found`` is the result of an earlier `pilot_target`."""
 
     operator: Oversampled
 

@@ -309,10 +309,10 @@ class LocalProblems:
         zeros = np.bincount(cluster[out.scores <= levels[cluster]], minlength=len(ranks))
         first = np.append(out.scores, 0)[np.minimum(out.starts[:-1] + zeros, len(out.scores))]
         positive = np.where(zeros < ranks, first, out.following)
-        # 1e3 is the ratio of paths of 50 vertices and grids of 35 x 35, whose errors are spread
-        # evenly; with weights over 3 decades a single stalk has all of the error
         doubtful = (zeros > 0) & (out.norms > 1e2 * positive)
         resolved = positive > levels  # else a multiple eigenvalue 0, whose cut is tied
+        # 1e3 is the ratio of paths of 50 vertices and grids of 35 x 35, whose errors are spread
+        # evenly; with weights over 3 decades a single stalk has all of the error
         even = resolved & (out.norms > 1e3 * positive)
         if not doubtful.any():
             return doubtful

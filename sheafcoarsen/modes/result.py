@@ -268,6 +268,7 @@ class LocalModes(ReadOnly):
 
 def warn_if_tied(
     tied: np.ndarray,
+    zero: np.ndarray | bool,
     stacklevel: int,
     where: str = "",
     name: str = "`tied` of the modes",
@@ -275,15 +276,17 @@ def warn_if_tied(
 ) -> None:
     """Warn if the cut splits a multiple eigenvalue in the clusters of a mask, called ``name``.
 
-    ``where`` is a prefix of the message, which does not count them, so that Python shows it once
-    per line of code for similar sheaves.
+    ``zero`` is a mask of clusters where it is 0. ``where`` is a prefix of the message, which does
+    not count clusters, so that Python shows it once per line of code for similar sheaves.
     """
+    lost = ", and global sections may be lost, because the eigenvalue is 0"
+    lost = lost if np.any(tied & zero) else ""
     if (a := first_true(tied)) is not None:
         warnings.warn(
             f"{where}the cut splits a multiple eigenvalue in the clusters where {name} is True, "
             f"first in cluster {a} (eigenvalues on both sides are equal up to sqrt(eps) times the "
             f"norm of the local operator, which is large around hubs), so the coarse space is not "
-            f"unique there, and if the eigenvalue is 0, global sections may be lost: {advice}",
+            f"unique there{lost}: {advice}",
             TiedModesWarning,
             stacklevel=stacklevel,
         )

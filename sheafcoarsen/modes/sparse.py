@@ -81,7 +81,7 @@ def with_balanced_kernel(
     # a step of least squares leaves eps times the root of this ratio
     K -= Factors(A_G, level * np.sqrt(inf_norm(A_G))).solve(G.conj().T @ (G @ K))
     K *= units[:, None]
-    # every row of K times the inverse of a triangular factor is as accurate as that of K
+    # multiplying by the inverse triangular factor keeps the accuracy of every row of K
     factor = scipy.linalg.qr(K, mode="r")[0][: K.shape[1]]
     K = scipy.linalg.solve_triangular(factor, K.T, trans="T").T
     others = scipy.linalg.svd(Z - K @ (K.conj().T @ Z), full_matrices=False)[0]
@@ -100,7 +100,7 @@ def lowest_sparse(
     n eps norm(A), or raises LinAlgError.
     """
     n = A.shape[0]
-    # eigenvalues closer than this count as equal; a larger shift would hide larger differences
+    # eigenvalues closer than this count as equal; as a shift, more would hide larger differences
     level = n * eps * inf_norm(A)
     solve = Factors(A, level).solve
     for tol in TOLERANCES:

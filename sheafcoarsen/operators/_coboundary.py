@@ -88,7 +88,7 @@ def apply_laplacian(
         return out
     if h == 1:
         shape = _compiled_shape(sheaf)
-        # the kernel is compiled for stalk dimensions up to 8
+        # the kernel is specialized for stalk dimensions up to 8
         stalk = (0,) * shape[1] if shape and shape[1] <= 8 else ()
         kernels.apply_laplacian_column(arrays, stalk, given.reshape(-1), result.reshape(-1))
         return out
@@ -112,7 +112,7 @@ def without_loops(sheaf: CellularSheaf) -> SheafArrays:
     tail_data, head_data = f.tail_data.copy(), f.head_data.copy()
     tail_data[ranges(f.tail_offsets[loops], lengths)] -= head_data[head]
     head_data[head] = 0
-    # as in ``f``, since kernels are compiled again for writable arrays
+    # read-only as in ``f``: numba would compile the kernels again for writable arrays
     return f._replace(tail_data=read_only(tail_data), head_data=read_only(head_data))
 
 
@@ -123,7 +123,7 @@ def _lanes(out: np.ndarray) -> tuple:
 
 
 def _compiled_shape(sheaf: CellularSheaf) -> tuple[int, int] | None:
-    """Return the shape of all maps that kernels are compiled for; None for maps of any shape."""
+    """Return the map shape for which kernels are specialized, or None for kernels of any shape."""
     return sheaf.map_shape if len(sheaf.tail_data) > SPECIALIZED_ABOVE else None
 
 

@@ -33,7 +33,7 @@ class Links(NamedTuple):
     sizes: np.ndarray
 
     def vertices(self) -> np.ndarray:
-        """Return the vertex of each link, shape (2m,), of which ``ends`` is the neighbour."""
+        """Return the vertex at which each link begins, shape (2m,); ``ends`` are the other ends."""
         return np.repeat(np.arange(len(self.sizes)), np.diff(self.starts))
 
     def components(self, kept: np.ndarray | slice = slice(None)) -> np.ndarray:

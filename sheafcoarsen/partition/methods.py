@@ -164,7 +164,7 @@ def part_by_metis(links: Links, n_clusters: int, rng: np.random.Generator) -> np
 
 
 def _small_integers(values: np.ndarray) -> np.ndarray:
-    """Scale to positive integers whose sum fits into 31 bits; integers that fit are unchanged."""
+    """Scale to positive integers of sum about 2^30; integers of at most that sum are unchanged."""
     if values.dtype.kind == "f":
         values = values * (1000 / max(values.max(initial=0), 1e-300))
     scale = 2**30 / max(float(values.sum()), 1.0)
@@ -209,7 +209,7 @@ def cluster_spectrally(
 def _k_means(rows: np.ndarray, k: int, rng: np.random.Generator) -> np.ndarray:
     """Return labels by k-means, the best of up to 8 starts: one often ends far from the optimum."""
     best, labels = np.inf, np.zeros(len(rows), np.int32)
-    # if fewer rows than k differ, distances are 0; repair_labels handles empty clusters
+    # with fewer than k distinct rows, distances are 0; repair_labels handles empty clusters
     with single_threaded_blas(), warnings.catch_warnings(), np.errstate(invalid="ignore"):
         warnings.filterwarnings("ignore", "One of the clusters is empty")
         for _ in range(int(np.clip(1e8 / (rows.size * k), 1, 8))):  # one start of large problems

@@ -161,7 +161,7 @@ def _draw_values(ax: Axes, E: Eigenmodes) -> None:
     ax.plot(number[zero], values[zero], zorder=4, label="sections", **style)
     set_scale(ax, values)
     tick_whole_numbers(ax)
-    ax.set_xlabel("i" + (" (next eigenvalue equal to rounding)" if E.tied else ""), fontsize=9)
+    ax.set_xlabel("i" + (" (next eigenvalue equal up to rounding)" if E.tied else ""), fontsize=9)
     set_title(ax, r"eigenvalue $\lambda_i$", fontsize=9, pad=3)
     ax.tick_params(labelsize=8)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sheafcoarsen._support import counted
+from sheafcoarsen._support import Vertices, counted, vertex_indices
 from sheafcoarsen.coarsening import Coarsening, check_coarsening
 from sheafcoarsen.plot._surface import fill_cells, fill_faces, scene_at
 from sheafcoarsen.plot.axes import (
@@ -56,6 +56,7 @@ def partition(
     pos: ArrayLike | Mapping | None = None,
     faces: ArrayLike | None = None,
     *,
+    names: Vertices | None = None,
     view: tuple[float, float] = (20, -60),
     up: UpAxis = "z",
     ax: Axes | None = None,
@@ -65,10 +66,9 @@ def partition(
     A coarse vertex is drawn at the vertex of its cluster nearest to their mean. Its area is
     proportional to the dimension r_a of its stalk (hollow if that is 0), the width of a coarse edge
     to the dimension of its stalk; a ring is a loop-cell. Both panels draw a cluster in the same
-    colour, different from its neighbours'; up to 20 clusters are numbered, and up to 20 vertices
-    with names that are not integers have their names. In sheaves with real stalks of dimension 1
-    negative edges are red; a coarse edge is if most of the edges between its clusters are negative,
-    because the sign of its own maps depends on the signs of the modes.
+    colour, different from its neighbours'; up to 20 clusters are numbered. In sheaves with real
+    stalks of dimension 1 negative edges are red; a coarse edge is if most of the edges between its
+    clusters are negative, because the sign of its own maps depends on the signs of the modes.
 
     Without ``pos``, a graph with more than 50,000 edges, with edges between more than a quarter of
     all pairs of its vertices, or with a few hubs that most edges meet, is drawn by its quotient: a
@@ -84,6 +84,9 @@ def partition(
     faces : array_like of int, shape (f, k), optional
         Faces of a surface with the vertices ``pos`` in space: they are filled, and hidden vertices
         are not drawn. The mean of a cluster is that of its visible vertices.
+    names : array_like of int or bool, or sequence of names, optional
+        Vertices whose names, or indices without names, are written next to them on the left. By
+        default, without faces, all of up to 20 vertices with names that are not integers.
     view : pair of float
         Elevation and azimuth in degrees of the view of positions in space, as in matplotlib's
         ``view_init``.
@@ -124,6 +127,7 @@ def partition(
     ['fine graph', 'coarse graph']
     """
     check_coarsening(C)
+    chosen = None if names is None else vertex_indices("names", names, C.fine)
     scene = None
     if faces is None:
         places = places_of(C, pos, view_from(view, up))
@@ -143,14 +147,14 @@ def partition(
     draw_frame(right, places.coarse if by_vertices else places.fine)
     if K <= NUMBERED:
         shown, numbers = np.flatnonzero(places.seen), [str(a) for a in range(K)]
-        # write a number next to a vertex that is too small to contain it; names are on the right
+        # write a number to the lower left of a vertex too small for it; names are at the right
         write_texts(
             left, shown, places.coarse, np.full(K, -radius - 4 if by_vertices else 0.0), numbers
         )
         shifts = np.where(discs > 100 * len(str(K - 1)), 0.0, -np.sqrt(discs) / 2 - 4)
         write_texts(right, shown, places.coarse, shifts, numbers)
-    if by_vertices:
-        write_names(left, C.fine, places.fine)
+    if by_vertices or chosen is not None:
+        write_names(left, C.fine, places.fine, chosen)
     return ax
 
 

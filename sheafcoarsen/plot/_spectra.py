@@ -1,4 +1,4 @@
-"""Plots of eigenvalues: of all clusters, and of both sheaves."""
+"""Plots of eigenvalues: of all clusters, and of the fine and the coarse sheaf."""
 
 from __future__ import annotations
 

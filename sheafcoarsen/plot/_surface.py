@@ -23,6 +23,7 @@ from sheafcoarsen.plot.axes import (
     add_legend_below,
     axes_or_new,
     draw_frame,
+    frame_of,
     number_colors,
     set_title,
 )
@@ -301,7 +302,9 @@ def _draw_surface(scene: Scene, values: Any, colorbar: bool, ax: Axes | None) ->
         what = f"be one number for each of {n} vertices, or of {f} faces"
         values = real_array("values", values, [(n,), (f,)], what).astype(np.float64)
         values = values[scene.faces].mean(axis=1) if len(values) == n else values
-    width = 6.4 if values is not None and colorbar else 5.4
+    reaches = frame_of(scene.view.project(scene.points))[1]
+    width = round(float(np.clip(4.6 * reaches[0] / reaches[1], 3, 8)), 1)
+    width += 1.0 if values is not None and colorbar else 0.0
     view: Any = axes_or_new(ax, width, 5, ("rectilinear", "3d"))
     if values is None:
         fill_faces(view, scene)
@@ -344,7 +347,7 @@ def fill_faces(
 
 
 def fill_cells(ax: Axes, scene: Scene, colors: np.ndarray) -> None:
-    """Draw faces in the colours (n, 3) of their vertices, mixed ones as one cell per corner."""
+    """Draw faces in the colours (n, 3) of their vertices; several colours as a cell per corner."""
     faces = scene.faces[scene.order]
     corners = scene.view.project(scene.points)[faces]
     own = colors[faces] * (0.45 + 0.55 * scene.light[scene.order])[:, None, None]

@@ -203,12 +203,15 @@ def write_texts(
         ax.annotate(texts[a], place, (shift, shift), textcoords="offset points", **style)
 
 
-def write_names(ax: Axes, F: CellularSheaf, places: np.ndarray) -> None:
-    """Write the names of up to 20 vertices next to them, unless they are integers."""
-    names = F.vertex_labels or ()
-    if len(names) <= NUMBERED:
-        texts = ["" if isinstance(name, int) else str(name) for name in names]
-        write_texts(ax, np.flatnonzero(texts), places, np.full(len(texts), 10.0), texts)
+def write_names(
+    ax: Axes, F: CellularSheaf, places: np.ndarray, chosen: np.ndarray | None = None
+) -> None:
+    """Write the names of chosen vertices next to them, by default of up to 20 if not integers."""
+    names = range(F.n_vertices) if F.vertex_labels is None else F.vertex_labels
+    if chosen is None:
+        few = len(names) <= NUMBERED
+        chosen = np.flatnonzero([few and not isinstance(name, int) for name in names])
+    write_texts(ax, chosen, places, np.full(len(names), 10.0), [str(name) for name in names])
 
 
 def draw_frame(ax: Axes, places: np.ndarray) -> None:

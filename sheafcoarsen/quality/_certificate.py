@@ -187,7 +187,7 @@ def _crossing_norm(C: Coarsening) -> float:
     stalk = np.repeat(np.arange(X.n_vertices), X.vertex_dims)
     row, column = (stalk[at] for at in L.coords)
     blocks, index = np.unique(row * X.n_vertices + column, return_inverse=True)
-    # sort by block, and row by row in each block, of which L stores all entries
+    # sort by block, and row by row in each block; L stores all entries of a block
     entries = L.data[np.argsort(index, kind="stable")]
     rows, columns = blocks // X.n_vertices, blocks % X.n_vertices
     shapes = np.stack([X.vertex_dims[rows], X.vertex_dims[columns]], axis=1)

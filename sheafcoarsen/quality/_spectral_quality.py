@@ -117,10 +117,9 @@ class SpectralQuality(ReadOnly):
         return tables.data_frame("eigenvalue", numbers, columns)
 
     def __repr__(self) -> str:
-        names = [field.name for field in fields(self)[:7]]
-        return "SpectralQuality\n" + tables.number_lines(
-            {name.replace("_", " "): getattr(self, name) for name in names}
-        )
+        shown = {f.name.replace("_", " "): getattr(self, f.name) for f in fields(self)[:7]}
+        shown["restricted similarity (0 is exact)"] = shown.pop("restricted similarity")
+        return "SpectralQuality\n" + tables.number_lines(shown)
 
     def _repr_html_(self) -> str:
         columns = (self.fine, self.coarse, self.relative_errors)
@@ -134,7 +133,7 @@ class SpectralQuality(ReadOnly):
         rest = [
             ("zero eigenvalues, fine", self.kernel_fine),
             ("zero eigenvalues, coarse", self.kernel_coarse),
-            ("restricted similarity", self.restricted_similarity),
+            ("restricted similarity", f"{self.restricted_similarity:.4g} (0 is exact)"),
             # ascending, and not those of single eigenvectors: no column of the table above
             ("principal angles between the spans", tables.span(self.angles)),
         ]

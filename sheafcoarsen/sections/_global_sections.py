@@ -244,7 +244,7 @@ def without_chains(F: CellularSheaf) -> Elimination | None:
     keep[order[np.diff(labels[order], prepend=-1) > 0]] = True
     K = eliminate(F, keep=keep)
     fits = clustering.LAST < K.sheaf.dim_c0 <= (1 - least) * F.dim_c0
-    # the growth of rounding errors is limited
+    # require little growth of rounding errors
     return K if fits and K.is_determined and K.growth < 1e3 else None
 
 

@@ -39,7 +39,7 @@ def given_values(
             )
         given = given.reshape(given.shape[0] * given.shape[1], *given.shape[2:])
     else:
-        # numbers at stalks of dimension 1; Python loops, because the values are separate objects
+        # a number is a vector of length 1; a Python loop, because the values are separate objects
         arrays = [np.atleast_1d(scalar_array(f"{name}[{i}]", x)) for i, x in enumerate(values)]
         for i, (v, array) in enumerate(zip(vertices, arrays, strict=True)):
             if array.ndim not in (1, 2) or len(array) != sheaf.vertex_dims[v]:

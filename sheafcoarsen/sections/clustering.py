@@ -175,7 +175,7 @@ def _find_hubs(
         weights = np.bincount(labels, dims * within)
         too_heavy = np.zeros(P.n_clusters, bool)
         too_heavy[P.labels[within & (weights[labels] > largest)]] = True
-        # do not split hubs whose copies would be as large as the groups of their neighbours
+        # do not split hubs if a copy and a group ``group_over_hubs`` times as large are too heavy
         hub_dims = np.bincount(P.labels, dims * chosen, minlength=P.n_clusters)
         hopeless = heavy & (hub_dims * (1 + group_over_hubs) > largest)
         done = heavy & ~too_heavy & ~hopeless

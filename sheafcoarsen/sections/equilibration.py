@@ -1,4 +1,4 @@
-"""Step (a): equilibration, which scales edges to norm 1 and maps at a vertex to an isometry."""
+"""Step (a): equilibration, so that edges have norm 1 and stacked maps at v are an isometry."""
 
 from typing import Any, NamedTuple
 

@@ -63,5 +63,5 @@ def forest_sections(F: CellularSheaf) -> np.ndarray | scipy.sparse.csr_array | N
     basis = scipy.sparse.csr_array((z[mine], indices, offsets(ranks[tree])), shape=shape)
     if not is_sparse(F, h0):
         basis = basis.toarray()
-    # products of n factors are orthogonal only up to n eps: do a Newton step to the polar factor
+    # products of n factors are orthogonal up to n eps; a Newton-Schulz step to the polar factor
     return (1.5 * basis - 0.5 * (basis @ (basis.conj().T @ basis))).astype(F.dtype)

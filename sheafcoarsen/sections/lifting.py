@@ -46,7 +46,7 @@ def lift_sections(
         Y = Y if level.split is None else level.split.J @ Y
     W = stalks.columns(stalks.bases.W)
     for _ in range(2 if Y.shape[1] else 0):
-        # orthonormalize before multiplying by W: the residual is then independent of cond(W)
+        # change the basis of Y, so that W is applied last: the residual is independent of cond(W)
         triangle = np.linalg.qr(W @ Y, mode="r")
         Y = scipy.linalg.solve_triangular(triangle, Y.T, trans="T", lower=False).T
     return np.concatenate(

@@ -98,8 +98,8 @@ def doubt(
     rounding errors of zeros by the factor ``weight``. The decision is unclear if such errors may
     move a singular value across the threshold.
     """
-    # Size of a zero singular value, in units of eps, above which it is doubtful unless it is far
-    # below the threshold or explained by the rounding of many rows, eps sqrt(rows)
+    # Size in units of eps up to which a singular value is clearly zero. Larger ones are doubtful,
+    # unless many rows explain them by rounding, eps sqrt(rows), or the threshold is far above
     large_zero = 100
     rounding = max(large_zero * eps_of(dtype), EPS * np.sqrt(rows))
     # Minimum ratio of the threshold to values that are clearly zero, and of the smallest nonzero
@@ -107,7 +107,7 @@ def doubt(
     small_gap = 1e3
     largest = max(rounding, threshold / small_gap) * weight
     # Ratio to the threshold at which a singular value is clearly positive. It is smaller for single
-    # precision: only the maps are rounded to it, and the effect of that error is better known.
+    # precision: only the maps are rounded to it, and the effect is better known than in double.
     clear = 1e3 if np.finfo(dtype).bits == 64 else 3.0
     smallest = max(clear * threshold, small_gap * zero)
     if zero <= largest and nonzero >= smallest:

@@ -269,7 +269,7 @@ def _lowest_positive(pairs: np.ndarray, sizes: np.ndarray, n: int, eps: float) -
 def _loops(
     blocks: Blocks, maps: list[Maps], noise: np.ndarray
 ) -> tuple[list[tuple[np.ndarray, np.ndarray]], tuple | None]:
-    """Return loops as (vertex of every row, rows) by dimension, and the most indefinite block.
+    """Return loops as (vertex of each row, rows) per stalk dimension, and the least definite block.
 
     Their Laplacian is the diagonal blocks minus the contributions of the edges. The block is
     (vertex, lowest eigenvalue of its remainder, bound on the rounding error) or None.

@@ -301,7 +301,7 @@ def unit_sheaf(F: Sheaf, unit: float | None = None) -> tuple[Sheaf, float]:
     """
     unit = power_of_two(F.largest_entry) if unit is None else unit
     double = np.result_type(F.dtype, np.float64)
-    # divide as reals: numpy's complex division multiplies by a reciprocal, which is less exact
+    # divide as reals: numpy multiplies complex numbers by a reciprocal, which may overflow
     tail, head = (
         (data.astype(double, copy=False).view(np.float64) / unit).view(double)
         for data in (F.tail_data, F.head_data)

@@ -179,7 +179,7 @@ def _flow(
     taus: np.ndarray,
     eps: float,
 ) -> list[np.ndarray]:
-    """Return exp(-2 tau L / beta) x for every tau, with errors of at most 2 eps norm(x)."""
+    """Return exp(-2 tau L / beta) x for every tau, with truncation error 2 eps norm(x) at most."""
     coefficients = [_coefficients(tau, eps) for tau in taus]
     term = x.copy()
     totals = [c[0] * term for c in coefficients]

@@ -203,7 +203,8 @@ def sparsify(sheaf: CellularSheaf, eps: float, *, seed: Seed = 0) -> Sparsificat
     F = own_unit(sheaf)
     solve = Solver(F)
     delta = coboundary(unit_sheaf(F)[0])
-    # 32 columns give shares up to a quarter off, less than rounding them to powers of 1/2 does
+    # with 32 columns shares have a standard deviation of about a quarter, and rounding them to
+    # powers of 1/2 adds a fifth
     shares = by_edge(F, sketched(solve, delta, 32, 1e-3, rng))
     # a leverage is at most the rank of the edge's rows: scale to shares of at most 1
     shares /= np.minimum(F.edge_dims, F.vertex_dims[F.edges].sum(axis=1)).clip(min=1)
@@ -279,7 +280,7 @@ def _extreme_ratios(
     Q = LQ = np.zeros((fine.dim_c0, 0), fine.dtype)
     with single_threaded_blas():
         L, A = laplacian(fine), laplacian(unit_sheaf(G, unit)[0])
-        # in the norm of L, edges of all strengths have the same share in this start
+        # the start delta* y: edges of all strengths have the same share in its norm
         y = np.random.default_rng(0).standard_normal((fine.dim_c1, 1)).astype(fine.dtype)
         q = solve_in_range(solve, coboundary(fine).conj().T @ y, 1e-8)
         for k in range(steps):

@@ -114,12 +114,12 @@ def complex_columns(X: np.ndarray) -> np.ndarray:
 
 
 def block_size(dims: np.ndarray) -> int | None:
-    """Return the common dimension of all stalks, or None if dimensions differ."""
+    """Return the common positive dimension of all stalks, or None if there is none."""
     return int(dims[0]) if len(dims) and dims.min() == dims.max() and dims[0] > 0 else None
 
 
 def in_blocks(A: Matrix, row_dims: np.ndarray, column_dims: np.ndarray) -> Matrix:
-    """Return a matrix as bsr if all stalks have the same dimension, else as csr."""
+    """Return a matrix as bsr if its blocks all have one shape other than 1 x 1, else as csr."""
     rows, columns = block_size(row_dims), block_size(column_dims)
     if rows is None or columns is None or rows * columns == 1:
         return scipy.sparse.csr_array(A)

@@ -1,6 +1,6 @@
-"""The lowest eigenpairs of A x = t B x by block preconditioned conjugate gradients.
+"""The lowest eigenpairs of A x = t B x by LOBPCG, locally optimal block conjugate gradients.
 
-Knyazev's LOBPCG (SIAM J. Sci. Comput. 23, 2001) with soft locking: converged columns stay in the
+Knyazev's method (SIAM J. Sci. Comput. 23, 2001) with soft locking: converged columns stay in the
 basis, the others get a preconditioned residual W and the direction P of their last step. A X and
 A W are recomputed in every step. Of the Gram matrices only the blocks of W are computed in each
 step; the others are updated by small matrices, and recomputed every few steps. Tall matrices are

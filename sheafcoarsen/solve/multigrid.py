@@ -86,8 +86,8 @@ class Multigrid:
         self._norm = inf_norm(L)
         L, self.roots = unit_blocks(L, sheaf.vertex_dims)
         A = scaled(self.roots, L, self.roots)
-        # dimension of the space of stalk vectors that all maps send to 0, as the cycle does:
-        # diagonal blocks of A are projections that omit them
+        # dimension of the space of stalk vectors that all maps send to 0, and hence the cycle:
+        # diagonal blocks of A are projections along them
         self.unseen = round(A.shape[0] - float(A.diagonal().real.sum()))
         h = change_stalks(sheaf, self.roots.data.reshape(-1))
         self.operators, self.prolongations, self.coarsenings = [A], [], []

@@ -39,8 +39,8 @@ def has_many_sections(sheaf: CellularSheaf) -> bool:
     dims = np.bincount(labels, sheaf.vertex_dims)
     surplus = dims - np.bincount(labels[sheaf.edges[:, 0]], sheaf.edge_dims, len(dims))
     largest = dims.max(initial=0)
-    # no basis is computed if delta has at least 2000 more columns than rows; of several
-    # components, if their bases would have as many entries as that of one such component
+    # no basis is computed if delta has at least 2000 more columns than rows, or a tenth of the
+    # columns if that is more; of several components, if their bases would have as many entries
     return bool(dims @ surplus.clip(0) >= max(2000, largest // 10) * max(2000, largest))
 
 

@@ -74,7 +74,7 @@ class Sightings(ReadOnly):
                 f"`labels` must hold a name for each of {counted(count, 'landmark')}, "
                 f"got {len(labels)}"
             )
-        # as the class is frozen
+        # through vars, because the class is frozen
         vars(self).update(edges=edges, points=points, tau=tau, places=places, labels=labels)
 
     @property
@@ -239,7 +239,7 @@ class PoseGraph(ReadOnly):
                     f"omit `{name}` (in dataclasses.replace pass {name}=None), or pass "
                     "information=None to use your own weights"
                 )
-        # what was given keeps its bits
+        # use given values unchanged
         kappa = found.kappa if self.kappa is None else kappa
         return information, kappa, found.tau if self.tau is None else tau
 

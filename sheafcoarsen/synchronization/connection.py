@@ -203,7 +203,7 @@ def angles_of(turns: np.ndarray) -> np.ndarray:
 
 
 class Concentrations(NamedTuple):
-    """Concentrations of rotations and translations (m,), and masks of edges without them."""
+    """Concentrations (m,) of rotations and translations, and masks of invalid matrices."""
 
     kappa: np.ndarray
     tau: np.ndarray

@@ -150,12 +150,12 @@ def fit(connection: Connection) -> Poses:
 
 
 def weighted(connection: Connection, weights: np.ndarray) -> Connection:
-    """Multiply the weights of the measurements by factors (m,), and drop those of weight 0.
+    """Return the connection with weights times factors (m,), without edges of factor 0.
 
-    If the graph would become disconnected, edges that connect its parts have the weight ``bridge``.
+    Factors below ``bridge`` count as 0, but edges that connect the graph get the factor ``bridge``.
     """
     ends, m = connection.ends, len(connection.edges)
-    # Weight of edges that are needed to connect the graph; smaller weights are set to 0
+    # factor of edges that are needed to connect the graph; smaller factors are set to 0
     bridge = 1e-9
     factors = np.append(np.where(weights < bridge, 0.0, weights), np.ones(len(ends) - m))
     n = connection.n_vertices + connection.n_landmarks

@@ -192,7 +192,7 @@ class PoseCertificate(ReadOnly):
     def __repr__(self) -> str:
         verdict = "optimal"
         if not self.is_optimal:
-            verdict = f"not certified, gap {self.gap / self.cost:.2g} of the cost"
+            verdict = f"not certified, gap {100 * self.gap / self.cost:.2g} % of the cost"
         numbers = f"cost={self.cost:.6g}, lower_bound={self.lower_bound:.6g}"
         return f"PoseCertificate({verdict}, {numbers})"
 

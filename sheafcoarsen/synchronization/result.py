@@ -222,7 +222,7 @@ class Synchronization(ReadOnly):
         return found | {name: np.append(*pair)[worst] for name, pair in pairs.items()}
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the residuals of all edges and sightings as a pandas table, worst first.
+        """Return the residuals of all edges and sightings as a pandas DataFrame, worst first.
 
         Returns
         -------
@@ -304,7 +304,7 @@ class Synchronization(ReadOnly):
         if not self._certificates:
             return f"{'refined' if self.converged else 'not converged'}, certify() not called"
         *_, last = self._certificates.values()
-        return "certified" if last.is_optimal else f"gap {last.gap:.3g} to the bound"
+        return "certified" if last.is_optimal else f"at most {last.gap:.3g} above the optimum"
 
     def _repr_html_(self) -> str:
         rows: list[tuple] = [("poses", len(self.rotations)), ("of", self.group)]

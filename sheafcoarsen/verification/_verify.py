@@ -132,7 +132,7 @@ class Verification:
     def __getitem__(self, which: slice) -> tuple[Check, ...]: ...
 
     def __getitem__(self, which: str | SupportsIndex | slice) -> Check | tuple[Check, ...]:
-        """Return the check with a label, such as ``"thm:Galerkin_realization"``, or with a name.
+        """Return the check with a given label, such as ``"thm:Galerkin_realization"``, or name.
 
         Integers and slices select checks by position in the table.
         """
@@ -158,7 +158,7 @@ class Verification:
         held, applied = self._counts()
         verdict = f"{applied - held} of {applied} FAILED"
         if self.passed:
-            verdict = f"all {held} that apply hold"
+            verdict = f"all {held} that apply hold" if applied else "there is nothing to check"
         skipped = len(self.checks) - applied
         return (
             f"{verdict}, {skipped} {'does' if skipped == 1 else 'do'} not apply "

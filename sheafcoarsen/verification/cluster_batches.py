@@ -27,7 +27,7 @@ class Pieces:
     def __init__(self, C: Coarsening) -> None:
         self.C, labels, K = C, C.partition.labels, C.partition.n_clusters
         ends = labels[C.fine.edges]
-        # the ends of edges, sorted by cluster, and the first one at each cluster
+        # indices of the ends of edges, sorted by cluster, and the offset of each cluster
         self.ends_by_cluster = [
             (np.argsort(sides, axis=None), offsets(np.bincount(sides.ravel(), minlength=K)))
             for sides in (ends, C.sheaf.edges)
@@ -132,7 +132,7 @@ class Piece:
 
     def gram(self, X: csr_array) -> csr_array:
         """Return the rows of X* X that belong to the clusters."""
-        # select rows of X* before the product, which would compute all rows
+        # select rows of X* before the product, which would otherwise compute all rows
         own = X.conj(copy=False).T.tocsr()[: self.n_columns]
         return csr_array(own @ X)
 

@@ -137,7 +137,7 @@ def dense_sections(F: CellularSheaf, eps: float, dtype: Any) -> tuple[np.ndarray
 
 
 class Degrees:
-    """Diagonal blocks D_v of L and D_v^{-1/2}, from factors R_v* R_v = D_v checked against L."""
+    """Factors R_v* R_v = D_v of the diagonal blocks of L, checked against L, and D_v^{-1/2}."""
 
     def __init__(self, C: Coarsening, eps: float, dtype: Any) -> None:
         F = C.fine

@@ -194,7 +194,7 @@ class Evidence:
     ) -> None:
         """Compare delta_x with delta R edge by edge; note whether a crossing edge is missing."""
         ends = np.sort(piece.clusters[piece.coarse.edges], axis=1)
-        # indices in the batch; other edges belong to the batch of their lower end
+        # indices in the batch; edges whose lower end is in another batch belong to that batch
         edges = np.flatnonzero((ends[:, 0] != ends[:, 1]) & (ends[:, 0] >= piece.lo))
         numbers = np.searchsorted(self.crossing, piece.coarse_edges[edges])
         coarse = coarse_delta[range_of_blocks(piece.coarse.edge_offsets, edges)]
@@ -281,7 +281,7 @@ class Evidence:
 
     @property
     def modes(self) -> LocalModes:
-        """The modes of the coarsening, which must not have a basis passed by the user."""
+        """The modes of the coarsening; its basis must not be one that the user passed."""
         assert self.C.modes is not None
         return self.C.modes
 

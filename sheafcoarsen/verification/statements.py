@@ -121,7 +121,7 @@ def _spectral_form(e: Evidence) -> Outcome:
 
 
 def _local_optimality(e: Evidence) -> Outcome:
-    """U_a spans the lowest modes, as residuals, orthonormality and independent eigenvalues show.
+    """U_a spans the lowest modes, by residuals, orthonormality and recomputed eigenvalues.
 
     No other subspace is better (``eq:minmax_local_energy``, ``eq:appendix_courant_fischer``).
     """

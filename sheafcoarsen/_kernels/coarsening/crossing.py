@@ -132,7 +132,7 @@ def stack_pair(begin, end, f, c, R, sign, tail, head):
 
 @borrowing_kernel
 def crossing_maps(lo, hi, f, c, R, out):
-    """Compute the maps of coarse edges lo .. hi: fine maps times blocks of R, in the fine order."""
+    """Compute the maps of coarse edges lo .. hi: stacked products F R_v, in fine edge order."""
     for p in range(lo, hi):
         ra, rb = R.ranks[c.pairs[p, 0]], R.ranks[c.pairs[p, 1]]
         tail = Rows(out.tail, out.tail_starts[p], ra, ra)
@@ -180,7 +180,7 @@ def clear_rounding(lo, hi, f, c, R, noise, out):
             r, norm, least = R.ranks[a], noise.norms[a], np.inf
             if r == 0:
                 continue
-            # a cheap test first: it reads no fine maps, and few edges pass it
+            # a cheap test first, which reads no fine maps; few edges need the second
             for i in range(out.heights[p]):
                 size = float(abs(maps[(at + i * r) & NOT_NEGATIVE].real))
                 least = size if size < least else least

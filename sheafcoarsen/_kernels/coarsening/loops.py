@@ -49,7 +49,7 @@ def internal_traces(f, c, map_units, out):
 
 @borrowing_kernel
 def retained_energy(lo, hi, f, c, R, out, y):
-    """Compute H_a = (delta_a R_a)* (delta_a R_a), units and column norms of clusters lo .. hi.
+    """Compute H_a = (delta_a R_a)* (delta_a R_a), units and squared column norms of lo .. hi.
 
     ``y`` is workspace for a row of delta_a R_a.
     """

@@ -1,4 +1,4 @@
-"""Lowest eigenpairs of small dense Hermitian matrices, faster than by LAPACK.
+"""Lowest eigenpairs of small dense Hermitian matrices; faster than LAPACK.
 
 The matrix is reduced to a real tridiagonal T by Householder reflections (``tridiagonalize``),
 eigenvalues of T are found by bisection and their vectors by inverse iteration

@@ -52,9 +52,9 @@ def inf_norm(a, n, sums):
 
 @subkernel
 def brought_near_one(a, n):
-    """Divide a semidefinite lower triangle by a power of two unless its largest entry is near 1.
+    """Divide a semidefinite A, a lower triangle, by a power of two, unless A is near 1.
 
-    Returns that power, or 0 if A = 0. The largest entry of such a matrix is on its diagonal.
+    Returns that power, or 0 if A = 0. The largest entry of A is on its diagonal.
     """
     largest = 0.0
     for i in range(n):

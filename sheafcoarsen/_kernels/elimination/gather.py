@@ -228,7 +228,7 @@ def detach(edges, vertices, maps, v, seen):
 
 @borrowing_kernel
 def list_edges(kept, links, chosen, rows):
-    """Write an edge and the number of rows of each bundle at kept vertices; count the bundles."""
+    """Write one edge of each bundle at kept vertices, and its number of rows; return the count."""
     edges, vertices, _, _ = links
     count = 0
     for i in range(kept.size):

@@ -87,7 +87,7 @@ def put_scaled(rows, row, target, source, size, factor):
 
 @subkernel
 def measure_hub(links, maps, v, seen, workspace, mesh):
-    """Fill ``mesh``; return m of the loops at v, or -1 if the star-mesh transform is not exact."""
+    """Fill ``mesh``; return m, M* M = m^2 I for the loops M at v, or -1 if star-mesh is inexact."""
     factors, sizes, noise, rest = mesh
     dims, rows, order, eps = maps.dims, workspace.bundle, workspace.order, workspace.eps
     d, loop = dims[v], 0.0

@@ -1,4 +1,4 @@
-"""Elimination of vertices in the order of their degrees."""
+"""Elimination of vertices in minimum-degree order."""
 
 import numpy as np
 

@@ -27,7 +27,7 @@ class Record(NamedTuple):
 
 
 class Anchors(NamedTuple):
-    """Ascending indices of the kept vertices on which each vertex depends; itself if it is kept."""
+    """Kept vertices on which each vertex depends, ascending; for a kept vertex, itself."""
 
     starts: np.ndarray  # (n,) offsets of the anchors
     counts: np.ndarray  # (n,) number of anchors

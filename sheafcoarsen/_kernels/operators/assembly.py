@@ -143,7 +143,7 @@ def group_entries(edges, row_ends, sorted_entries, row_ptr, block_ptr, columns, 
 
 @borrowing_kernel
 def scalar_pattern(lo, hi, f, blocks, row_starts, indptr, indices):
-    """Write the CSR indices for vertices lo .. hi; those of vertex i start at row_starts[i]."""
+    """Write indptr and indices of the CSR rows of vertices lo .. hi, from row_starts[i] on."""
     block_ptr, block_col = blocks.block_ptr, blocks.columns
     dims, offsets = f.vertex_dims, f.vertex_offsets
     for i in range(lo, hi):
@@ -182,7 +182,7 @@ def put_uniform_block(lanes, a, b, p, rows, out, position, diagonal):
 
 @borrowing_kernel
 def fill_uniform(lo, hi, maps, blocks, bsr, lanes, square, out):
-    """Write the rows of L of vertices lo .. hi if all maps are rows x d, with d at most 3.
+    """Write the block rows of L at vertices lo .. hi if all maps are rows x d, with d at most 3.
 
     The graph has no loops and no parallel edges. ``lanes`` is a tuple of d zeros of the type of L:
     the compiler knows its length, and compiles one kernel for each d. If ``square`` is not empty,

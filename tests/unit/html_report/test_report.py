@@ -24,7 +24,7 @@ import sheafcoarsen as sc
 from sheafcoarsen.cli import main
 from sheafcoarsen.coarsening import growth_of
 from sheafcoarsen.html_report import write_report
-from sheafcoarsen.html_report._report import STYLE, _cluster_table, call_of
+from sheafcoarsen.html_report._report import STYLE, _cluster_table, call_of, drawn
 from sheafcoarsen.html_report.results import percent, smooth_cochain
 from tests.support.meshes import icosphere
 
@@ -187,6 +187,18 @@ def test_picture_of_the_graph_uses_the_given_positions(made, C, tmp_path, monkey
     with pytest.raises(ValueError, match="`pos` must hold two or three real coordinates"):
         sc.report(made, tmp_path / "other.html", pos=places[1:])
     assert not (tmp_path / "other.html").exists()
+
+
+def test_legends_of_reports_are_below_the_axes(C):
+    seen = []
+
+    def picture(ax):
+        seen.append(sc.plot.spectra(C, ax=ax))
+        return ax
+
+    drawn(picture, size=(7.5, 4.2))
+    (ax,) = seen
+    assert 0 < ax.get_legend().get_window_extent().y1 < ax.bbox.y0
 
 
 def test_clusters_of_a_mesh_are_drawn_on_its_faces(tmp_path, monkeypatch):

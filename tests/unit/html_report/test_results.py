@@ -102,6 +102,16 @@ def test_verdict_has_the_numbers_of_the_coarsening():
     assert said.endswith(".")
 
 
+def test_large_errors_in_the_verdict_are_ratios_of_eigenvalues():
+    P = sc.Partition(np.arange(64) // 16)
+    C = sc.coarsen(sc.CellularSheaf.constant(nx.cycle_graph(64)), P, 1)
+    Q = sc.spectral_quality(C, 4)
+    ratios = (Q.coarse / Q.fine)[np.isfinite(Q.coarse)]
+    assert ratios.max() > 11
+    said = sentence_of(C)
+    assert f"up to {ratios.max():,.3g} times the fine ones ({np.median(ratios):,.3g} times" in said
+
+
 def test_retained_fraction_in_the_verdict_grows_with_the_rank():
     kept = [float(sentence_of(karate(r)).partition(" %")[0]) for r in (1, 2, 4)]
     assert kept == sorted(kept)

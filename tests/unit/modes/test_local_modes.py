@@ -119,6 +119,27 @@ def test_the_result_lists_tied_clusters_and_their_next_eigenvalue():
     assert len(caught) == 1
 
 
+def test_the_warning_about_ties_says_whether_sections_may_be_lost():
+    """Of the callers in turn, for a cut at eigenvalue 0 and for one at a positive eigenvalue."""
+    text = "is not unique there, and global sections may be lost, because the eigenvalue is 0: "
+    P = Partition([0, 0, 0, 1, 1, 1])
+    for lost, graph in ((True, [[0, 1], [3, 4]]), (False, [[0, 1], [1, 2], [2, 0], [3, 4]])):
+        F = CellularSheaf.constant(graph, n_vertices=6)
+        rank = [1, 1] if lost else [2, 3]
+        calls = [
+            lambda F=F, rank=rank: sc.local_modes(F, P, rank),
+            lambda F=F, rank=rank: sc.coarsen(F, P, rank),
+            lambda F=F, rank=rank: sc.coarsen_levels(F, rank=[rank], partitions=[P]),
+        ]
+        with ties_allowed():
+            C = sc.coarsen(F, P, rank)
+            H = sc.coarsen_levels(F, rank=[rank], partitions=[P])
+        for call in (*calls, lambda C=C, F=F: C.recoarsen(F), lambda H=H, F=F: H.recoarsen(F)):
+            with pytest.warns(sc.TiedModesWarning) as caught:
+                call()
+            assert [text in str(warning.message) for warning in caught] == [lost]
+
+
 def test_a_cluster_without_edges_keeps_its_first_coordinates():
     F, P = CellularSheaf.random([[0, 1], [1, 2]], [2, 3, 1], 2, seed=5), Partition([0, 1, 0])
     for r, tied in ((0, False), (1, True), (2, True), (3, False)):

@@ -390,3 +390,22 @@ def test_names_of_a_few_vertices_stand_at_their_vertices(names, shown, ax):
     assert {text.get_text() for text in right.texts} == {"0", "1"}
     for name in shown:
         assert found[name].xy == where[name]
+
+
+def test_names_of_chosen_vertices_stand_at_their_vertices():
+    F = sc.CellularSheaf.constant(nx.path_graph([f"v{i}" for i in range(60)]))
+    where = np.stack([np.arange(60.0), np.arange(60) % 7], axis=1)
+    for G, chosen, shown in ((F, ["v40", "v3"], ["v40", "v3"]), (F.with_labels(None), [7], ["7"])):
+        C = sc.coarsen(G, sc.Partition(np.arange(60) // 2), 1)
+        panels = plot.partition(C, where, names=chosen, ax=Figure().subplots()).child_axes
+        assert [text.get_text() for text in panels[0].texts] == shown
+        places = [text.xy for text in panels[0].texts]
+        np.testing.assert_array_equal(places, where[[int(name.strip("v")) for name in shown]])
+        assert len(panels[1].texts) == 0
+    with pytest.raises(ValueError, match="names.* = 'w' is not the name of a vertex"):
+        plot.partition(sc.coarsen(F, sc.Partition(np.arange(60) // 2), 1), names=["w"])
+    points, faces = icosphere(1)
+    surface = sc.CellularSheaf.constant(sc.gallery.tangent_bundle(points, faces).edges)
+    C = sc.coarsen(surface, sc.Partition(np.arange(len(points)) // 2), 1)
+    ax = plot.partition(C, points, faces, names=[5], ax=Figure().subplots())
+    assert [text.get_text() for text in ax.child_axes[0].texts] == ["5"]

@@ -32,6 +32,19 @@ def test_near_faces_are_drawn_after_far_ones(ax):
     assert_residual(places - expected, scaled, n=3)
 
 
+@pytest.mark.parametrize(("axis", "ratio"), [(0, 1.8), (1, 0.6)])
+def test_new_figures_have_the_shape_of_the_surface(axis, ratio):
+    from matplotlib import pyplot
+
+    points, faces = icosphere(2)
+    points = points * np.where(np.arange(3) == 2 * axis, 2.0, 1.0)  # long in x, or in z
+    for values in (None, points[:, 0]):
+        view = plot.surface(points, faces, values, view=(0, -90))
+        width, height = view.figure.get_size_inches() - [0 if values is None else 1, 0]
+        assert abs(width / height - ratio) < 0.25
+        pyplot.close(view.figure)
+
+
 def test_face_colours_follow_the_values(ax):
     points, faces = icosphere(2)
     heights = points[:, 2] - 0.3

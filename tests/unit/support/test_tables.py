@@ -20,6 +20,7 @@ from sheafcoarsen._support import tables
         (None, "None"),
         ("\x1b[31mred\r\n\x7f\x9b", r"\x1b[31mred\r\n\x7f\x9b"),
         ("a\u202eb\u2028\ud800", r"a\u202eb\u2028\ud800"),
+        ("a\u200fb\u061c", r"a\u200fb\u061c"),
         ("नमस्ते \u200d 👩\u200d🔬", "नमस्ते \u200d 👩\u200d🔬"),
     ],
     ids=str,
