@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse
 
 from sheafcoarsen._kernels import modes as kernels
-from sheafcoarsen._kernels.dense import svd_workspace, worth_reducing
+from sheafcoarsen._kernels.dense import worth_reducing
 from sheafcoarsen._support import (
     eps_of,
     inf_norm,
@@ -19,7 +19,13 @@ from sheafcoarsen._support import (
     zero_level,
 )
 from sheafcoarsen.modes.local_operators import Internal, Oversampled
-from sheafcoarsen.modes.problems import MAX_DENSE, LocalProblems, is_large, with_even_rows
+from sheafcoarsen.modes.problems import (
+    MAX_DENSE,
+    LocalProblems,
+    is_large,
+    kernel_workspace,
+    with_even_rows,
+)
 from sheafcoarsen.modes.sparse import lowest_sparse
 from sheafcoarsen.operators import laplacian
 from sheafcoarsen.partition import Clusters, Partition, clusters_of, links_of
@@ -96,11 +102,9 @@ class ClusterPatches:
         return kernels.PatchWorkspace(
             t=index,
             c=self.clusters._replace(**shared),
-            s=svd_workspace(max(rows, N), N, self.dtype, map_size, reduction=reduction),
-            a=np.empty(N * N, self.dtype),
-            delta=np.empty(max(rows, 2 * n) * N, self.dtype),
-            basis=np.empty(N * N, self.dtype),
-            other=np.empty(N * N, self.dtype),
+            kernel=kernel_workspace(
+                rows, N, self.dtype, map_size, reduction=reduction, least_rows=2 * n
+            ),
             border=np.empty(N, np.int64),
         )
 

@@ -33,9 +33,9 @@ from sheafcoarsen.modes.sparse import (
     with_balanced_kernel,
 )
 from sheafcoarsen.operators import Factors, coboundary, laplacian
-from sheafcoarsen.partition import Clusters, Partition
+from sheafcoarsen.partition import Clusters, Partition, clusters_of
 from sheafcoarsen.ranks import Rule, Spectra
-from sheafcoarsen.sheaf import CellularSheaf, sheaf_like
+from sheafcoarsen.sheaf import CellularSheaf, edge_subset, sheaf_like
 
 MAX_DENSE = 12_000
 """Maximum dimension of a cluster or patch whose operator is stored as a dense matrix.
@@ -293,15 +293,16 @@ class LocalProblems:
             dense,
             self.allocate(dense, wanted, None if self.whole is None else self.whole.modes),
         )
-        self.singular_modes(self.has_inaccurate_zeros(out) & ~large, out)
+        self.mend_zero_modes(out, large)
         return settings
 
-    def has_inaccurate_zeros(self, out: kernels.ModesOut) -> np.ndarray:
-        """Return which clusters retain modes of eigenvalue 0 that are inaccurate as eigenvectors.
+    def mend_zero_modes(self, out: kernels.ModesOut, large: np.ndarray) -> None:
+        """Replace modes of eigenvalue 0 that are inaccurate, but for those of ``large`` clusters.
 
-        These have errors of eps norm(L_a) / lambda, right singular vectors of eps times the root of
-        this ratio, with lambda the first positive eigenvalue. Coarse maps that are zero in exact
-        arithmetic consist of the errors, and global sections would be lost if they were not.
+        Eigenvectors have errors of eps norm(L_a) / lambda, vectors of the kernel of delta_a of eps
+        times the root of this ratio, with lambda the first positive eigenvalue. Coarse maps that
+        are zero in exact arithmetic consist of the errors, and global sections would be lost if
+        they were not.
         """
         ranks, dims = out.blocks.ranks, self.clusters.dims
         levels = zero_energy(dims, self.sheaf.dtype, out.norms)
@@ -309,18 +310,31 @@ class LocalProblems:
         zeros = np.bincount(cluster[out.scores <= levels[cluster]], minlength=len(ranks))
         first = np.append(out.scores, 0)[np.minimum(out.starts[:-1] + zeros, len(out.scores))]
         positive = np.where(zeros < ranks, first, out.following)
-        doubtful = (zeros > 0) & (out.norms > 1e2 * positive)
+        doubtful = (zeros > 0) & (out.norms > 1e2 * positive) & ~large
         resolved = positive > levels  # else a multiple eigenvalue 0, whose cut is tied
         # 1e3 is the ratio of paths of 50 vertices and grids of 35 x 35, whose errors are spread
         # evenly; with weights over 3 decades a single stalk has all of the error
         even = resolved & (out.norms > 1e3 * positive)
         if not doubtful.any():
-            return doubtful
-        exponents = _map_exponents(self.sheaf)
-        sizes = exponents[np.isfinite(exponents)]
-        if not sizes.size or np.ptp(sizes) <= 2:  # all maps have the same size up to a factor of 4
-            return doubtful & even
-        return doubtful & (self.balanced[1].uneven | even)
+            return
+        labels, edges = self.partition.labels, self.work.edges
+        F = edge_subset(self.work, np.flatnonzero(doubtful[labels[edges]].any(axis=1)))
+        c = self.operator.index(F, clusters_of(F, self.partition))
+        part = LocalProblems(F, self.partition, c, self.operator, self.progress)
+        part.eps = self.eps
+        which = doubtful & (part.balanced[1].uneven | even)
+        rows, dims = np.where(which, part.stack_rows(), -1), np.where(which, c.dims, 0)
+        self.run(
+            "local kernels",
+            lambda lo, hi, s: kernels.kernel_modes(
+                lo, hi, (F.arrays, part.balanced[1]), c, (rows, zeros), part.eps, s, out
+            ),
+            dims,
+            lambda lo, hi: kernel_workspace(
+                rows[lo:hi].max(), dims[lo:hi].max(), F.dtype, part.map_size
+            ),
+        )
+        part.singular_modes(rows >= 0, out)
 
     def singular_modes(self, which: np.ndarray, out: kernels.ModesOut) -> None:
         """Compute the modes of some clusters as right singular vectors."""
@@ -362,6 +376,29 @@ class LocalProblems:
         rows = np.ascontiguousarray(Z.T, dtype=out.blocks.data.dtype).reshape(-1)
         f = self.work.arrays
         kernels.put_modes(a, self.clusters.dims[a], f, self.clusters, rows, self.eps, out.blocks)
+
+
+def kernel_workspace(
+    rows: int,
+    n: int,
+    dtype: np.dtype,
+    map_size: int,
+    *,
+    reduction: bool = False,
+    least_rows: int = 0,
+) -> kernels.KernelWorkspace:
+    """Allocate a workspace for kernels of matrices up to rows x n.
+
+    Its part for delta has at least ``least_rows`` rows.
+    """
+    rows, n = int(rows), int(n)
+    return kernels.KernelWorkspace(
+        s=svd_workspace(max(rows, n), n, dtype, map_size, reduction=reduction),
+        a=np.empty(n * n, dtype),
+        delta=np.empty(max(rows, least_rows) * n, dtype),
+        basis=np.empty(n * n, dtype),
+        other=np.empty(n * n, dtype),
+    )
 
 
 def balance(sheaf: CellularSheaf, clusters: Clusters) -> tuple[CellularSheaf, kernels.Balanced]:

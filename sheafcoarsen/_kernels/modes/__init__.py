@@ -17,6 +17,7 @@ from sheafcoarsen._kernels.modes.modes import (
     ModesOut,
     SpectraOut,
     kernel_dims,
+    kernel_modes,
     local_modes,
     local_spectra,
     singular_modes,
@@ -30,6 +31,7 @@ from sheafcoarsen._kernels.modes.oversampled import (
     oversampled_spectra,
 )
 from sheafcoarsen._kernels.modes.patches import (
+    KernelWorkspace,
     Patches,
     PatchIndex,
     PatchWorkspace,
@@ -41,6 +43,7 @@ __all__ = [
     "SHIFT",
     "Balanced",
     "Blocks",
+    "KernelWorkspace",
     "ModesOut",
     "PatchIndex",
     "PatchProblems",
@@ -53,6 +56,7 @@ __all__ = [
     "cluster_unit",
     "grow_patches",
     "kernel_dims",
+    "kernel_modes",
     "local_modes",
     "local_spectra",
     "oversampled_modes",

@@ -22,6 +22,7 @@ from sheafcoarsen._kernels.dense import (
 from sheafcoarsen._kernels.jit import borrowing_kernel, subkernel
 from sheafcoarsen._kernels.modes.blocks import Blocks, put_modes
 from sheafcoarsen._kernels.modes.local import assemble, cluster_unit, stack
+from sheafcoarsen._kernels.modes.patches import delta_kernel
 
 
 class ModesOut(NamedTuple):
@@ -146,6 +147,37 @@ def kernel_dims(lo, hi, f, c, rows, eps, s, dims):
             dims[a], info = local_kernel(a, f, c, rows[a], False, eps, s)
             if info != 0:
                 return a
+    return -1
+
+
+@borrowing_kernel
+def kernel_modes(lo, hi, sheaves, c, counts, eps, workspace, out):
+    """Replace the modes of eigenvalue 0 of clusters lo .. hi by bases of the kernels of delta_a.
+
+    ``sheaves`` are ``f`` and the ``Balanced`` sheaf, from which the kernels are computed;
+    ``counts`` are the rows of each delta_a and the numbers of these modes. The rows are -1 for
+    clusters that are left out, and become -1 unless a kernel has another dimension.
+    """
+    (f, balanced), (rows, zeros) = sheaves, counts
+    ranks, indptr, data = out.blocks.ranks, out.blocks.indptr, out.blocks.data
+    basis, z = workspace.basis, workspace.s.z
+    for a in range(lo, hi):
+        if rows[a] < 0:
+            continue
+        n, r = c.dims[a], ranks[a]
+        dim, info = delta_kernel(a, balanced.f, c, False, rows[a], eps, workspace)
+        if info != 0 or min(dim, r) != zeros[a]:
+            continue
+        dim, rows[a] = min(dim, r), -1
+        for v in c.members[c.member_ptr[a] : c.member_ptr[a + 1]]:
+            for i in range(f.vertex_dims[v]):
+                row, at = f.vertex_offsets[v] + i, c.local_offsets[v] + i
+                for j in range(dim):
+                    z[j * n + at] = basis[j * n + at] * balanced.units[row]
+                for j in range(dim, r):
+                    z[j * n + at] = data[indptr[row] + j]
+        orthonormalize(z[: r * n].reshape(r, n), n, 0, r)
+        put_modes(a, n, f, c, z, eps, out.blocks)
     return -1
 
 

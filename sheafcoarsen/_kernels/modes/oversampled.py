@@ -25,7 +25,7 @@ from sheafcoarsen._kernels.modes.blocks import put_modes
 from sheafcoarsen._kernels.modes.local import assemble, cluster_unit
 from sheafcoarsen._kernels.modes.patches import (
     Patches,
-    patch_kernel,
+    delta_kernel,
     reset_patch,
     restriction,
     set_patch,
@@ -134,9 +134,9 @@ def prepare(a, problems, workspace):
     info.
     """
     f, p, n, eps, target = problems.f, problems.p, problems.dims[a], problems.eps, problems.target
-    t, c, s, patch = workspace.t, workspace.c, workspace.s, np.int64(0)
-    local, border, out = workspace.a, workspace.border, s.a
-    basis, other = workspace.basis, workspace.other
+    t, c, border, patch = workspace.t, workspace.c, workspace.border, np.int64(0)
+    s, local, delta, basis, other = workspace.kernel
+    out = s.a
     N, rows = p.dims[a], set_patch(a, f, p, t)
     unit = cluster_unit(patch, f, c)
     assemble(patch, f, c, unit, s.map, local)
@@ -154,7 +154,8 @@ def prepare(a, problems, workspace):
     top = inf_norm(local, N, s.sums)
     wanted = min(max(target * unit * unit, 40 * N * EPS * largest), 1e8 * largest)
     scale = 1.0
-    k, info = patch_kernel(problems.even, problems.skewed, rows, eps, workspace)
+    even, skewed = problems.even, problems.skewed
+    k, info = delta_kernel(patch, even, c, skewed, rows, eps, workspace.kernel)
     if info == 0 and k > 0:
         k, info = restriction(k, N, n, eps, basis, other, s)
     if info == 0:
@@ -166,7 +167,7 @@ def prepare(a, problems, workspace):
                     border[nb] = at
                     nb += 1
                 at += 1
-        arrays = local, basis, other, workspace.delta, border
+        arrays = local, basis, other, delta, border
         scale, info = responses(n, N, wanted, nb, k, arrays, s)
     reset_patch(a, p, t)
     return k, scale, unit, top / unit / unit, info
@@ -190,7 +191,7 @@ def oversampled_spectra(lo, hi, problems, workspace, out, responses_out):
 
     Results of ``prepare`` are stored for ``oversampled_modes`` unless ``responses_out`` is empty.
     """
-    s, least, dims = workspace.s, problems.least, problems.dims
+    s, least, dims = workspace.kernel.s, problems.least, problems.dims
     starts, scores, matrices, matrix, w = out.starts, out.scores, responses_out.matrices, s.a, s.w
     matrix_starts, reduction = responses_out.starts, s.reduction
     kernels, numbers = responses_out.kernels, responses_out.numbers
@@ -220,7 +221,8 @@ def oversampled_modes(lo, hi, problems, workspace, known, out):
 
     ``known`` are the stored results of ``oversampled_spectra``, or empty.
     """
-    f, c, s, least, eps = problems.f, workspace.c, workspace.s, problems.least, problems.eps
+    f, c, least, eps = problems.f, workspace.c, problems.least, problems.eps
+    s, basis = workspace.kernel.s, workspace.kernel.basis
     sqrt_eps, ranks, starts = math.sqrt(eps), out.blocks.ranks, out.starts
     scores, following, norms, tied = out.scores, out.following, out.norms, out.tied
     matrices, matrix_starts = known.matrices, known.starts
@@ -247,7 +249,7 @@ def oversampled_modes(lo, hi, problems, workspace, known, out):
         if problems.skewed:
             # replace the eigenvectors of K_C by its basis, whose small entries are accurate too
             for i in range(min(k, r) * n):
-                z[i] = workspace.basis[i]
+                z[i] = basis[i]
         at = starts[a]
         for j in range(r):
             scores[at + j] = score(j, k, w, n, scale, unit, least)

@@ -50,19 +50,25 @@ class PatchIndex(NamedTuple):
     local_offsets: np.ndarray  # (n_vertices,) -1 outside the patch
 
 
-class PatchWorkspace(NamedTuple):
-    """Workspace for all patches of a range, sized for the largest one.
+class KernelWorkspace(NamedTuple):
+    """Workspace of ``delta_kernel`` for patches or clusters up to rows x N.
 
-    N and n are the dimensions of a patch and of its cluster, ``rows`` those of delta_T.
+    n is the dimension of a patch's cluster.
     """
 
-    t: PatchIndex
-    c: tuple  # Clusters of which only the cluster T has edges, in the memory of t
     s: Workspace  # for matrices up to rows x N and their singular vectors, and for clusters
     a: np.ndarray  # (N N,) L_T, then A and its factor
     delta: np.ndarray  # delta_T in the unit of the maps, then columns of [X_b; target Y] as rows
     basis: np.ndarray  # (N N,) an orthonormal basis of ker delta_T as rows, then of K_C
     other: np.ndarray  # (N N,) a second such basis, then X, then Y, as rows
+
+
+class PatchWorkspace(NamedTuple):
+    """Workspace for all patches of a range, sized for the largest one, of dimension N."""
+
+    t: PatchIndex
+    c: tuple  # Clusters of which only the cluster T has edges, in the memory of t
+    kernel: KernelWorkspace
     border: np.ndarray  # (N,) coordinates that edges leaving the patch touch
 
 
@@ -190,8 +196,10 @@ def shifted_copy(a, n, shift, out):
 
 
 @subkernel
-def patch_kernel(f, skewed, rows, eps, workspace):
+def delta_kernel(patch, f, c, skewed, rows, eps, workspace):
     """Write an orthonormal basis of ker delta_T as rows; return its dimension, and LAPACK's info.
+
+    T is cluster ``patch`` of c. For principal blocks delta_T has the rows of half-edges, too.
 
     A Cholesky factorization of L_T - mu I proves that the kernel is zero. Otherwise inverse
     iteration with L_T + mu I computes the space of the smallest singular values. It is refined by
@@ -199,7 +207,7 @@ def patch_kernel(f, skewed, rows, eps, workspace):
     norm(delta_T). Each entry of delta_T x has an error relative to its terms, so if the sheaf is
     ``skewed``, small entries of sections become accurate, too.
     """
-    c, s, delta, patch = workspace.c, workspace.s, workspace.delta, np.int64(0)
+    s, delta = workspace.s, workspace.delta
     basis, a, other = workspace.basis, workspace.other, workspace.other  # a is used before other
     matrix, spare, w, z = s.a, s.spare, s.w, s.z
     n = c.dims[patch]
@@ -235,7 +243,7 @@ def patch_kernel(f, skewed, rows, eps, workspace):
     delta_T = delta[: rows * n].reshape(rows, n)
     k, steps = np.int64(0), 0
     while 3 * count <= n and count <= rows:  # else count - rows singular values are not written
-        fill_random(basis, count * n, patch)
+        fill_random(basis, count * n, np.int64(0))
         for _ in range(3):
             potrs(spare, n, basis, count, s)
             orthonormalize(basis[: count * n].reshape(count, n), n, 0, count)

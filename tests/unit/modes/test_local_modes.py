@@ -119,6 +119,21 @@ def test_the_result_lists_tied_clusters_and_their_next_eigenvalue():
     assert len(caught) == 1
 
 
+@pytest.mark.parametrize("grounded", [0, 2])
+def test_modes_are_orthonormal_if_the_kernel_is_smaller_than_rounding_shows(grounded):
+    """A vertex with a loop of 1e-9 has eigenvalue 0 up to rounding, and no section."""
+    tail = [1.0, 0.05, 1e-9]
+    head = [1.0, 0.05, 0.0]
+    F = CellularSheaf.from_flat(
+        [[0, 1], [2, 3], [grounded, grounded]], tail, head, [1] * 4, [1] * 3
+    )
+    M = modes_of(F, Partition([0, 0, 0, 0]), 2)
+    U = M.basis(0)
+    assert_residual(U.T @ U - np.eye(2), n=4)
+    both = np.kron(np.eye(2), np.ones((2, 1)))
+    assert same_subspace(U, both, condition=1.0)
+
+
 def test_the_warning_about_ties_says_whether_sections_may_be_lost():
     """Of the callers in turn, for a cut at eigenvalue 0 and for one at a positive eigenvalue."""
     text = "is not unique there, and global sections may be lost, because the eigenvalue is 0: "

@@ -59,7 +59,7 @@ def test_the_workspace_fits_singular_vectors_of_bases_of_a_patch_with_few_rows()
     F = CellularSheaf.random(nx.path_graph(4), 5, 1, seed=0, dtype=complex)
     patches = patches_of(F, Partition([0, 0, 1, 1]), 1)
     N = int(patches.dims.max())
-    s = patches.allocate(0, 2, 10, False).s
+    s = patches.allocate(0, 2, 10, False).kernel.s
     assert s.rwork.size >= 5 * N
     assert s.work.size >= 3 * N
     assert min(s.a.size, s.z.size) >= N * N
