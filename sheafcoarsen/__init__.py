@@ -22,7 +22,7 @@ Operators
 
 Partitions
     Partition               which vertex belongs to which cluster
-    select                  a partition by breadth-first balls, matching, spectra or METIS
+    select                  a partition by greedy balls, matching, spectra or METIS
 
 Modes and coarsening
     local_modes             the lowest modes of every cluster
@@ -32,7 +32,7 @@ Modes and coarsening
     Coarsening              what it returns
 
 Vertices eliminated
-    eliminate               the Schur complement of leaves and chains as a sheaf
+    eliminate               the Schur complement that eliminates leaves and chains, as a sheaf
     Elimination             what it returns, with the way to restore these vertices
 
 Fewer edges
@@ -57,7 +57,7 @@ Levels and pooling
     HierarchyLedger         what is kept and lost over all levels
     HiSP                    the paper's pooling layer
     Pooling                 what it returns
-    readout                 mean, sum or maximum over clusters
+    readout                 mean, sum or maximum over the vertices of each graph
 
 Sections and diffusion
     global_sections         an orthonormal basis of ker delta
@@ -74,7 +74,7 @@ Figures
     report                  one self-contained HTML page about a coarsening
 
 Equations and eigenvalues
-    eigenmodes              the lowest eigenpairs of the whole sheaf
+    eigenmodes              the lowest eigenpairs of the sheaf Laplacian
     Eigenmodes              what it returns
     Solver                  linear systems with L, set up once and solved many times
     least_squares           the cochain nearest to data on edges: min norm(delta x - b)
@@ -93,7 +93,7 @@ Files and other libraries
     save                    write a sheaf, partition, coarsening or hierarchy to one .npz file
     load                    read such a file, which need not be trusted
     read_g2o                a pose graph, or only its rotations as a connection
-    write_g2o               a .g2o file of a pose graph, with the poses found
+    write_g2o               a .g2o file of a pose graph, with its own or computed poses
     read_graph              a graph file as a constant or a signed sheaf
     read_mesh               a surface: points and faces
     from_networkx           a sheaf from a directed networkx graph with maps on its edges

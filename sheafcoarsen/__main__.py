@@ -1,4 +1,4 @@
-"""``python -m sheafcoarsen``."""
+"""Entry point of ``python -m sheafcoarsen``."""
 
 import sys
 

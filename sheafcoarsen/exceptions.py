@@ -6,7 +6,8 @@ import numpy as np
 class TiedModesWarning(UserWarning):
     """The cut between retained and discarded modes splits a multiple eigenvalue.
 
-    The coarse space is then not unique.
+    The coarse space is then not unique. ``fit_maps`` issues it too, for maps that are not unique or
+    for a retained and a discarded edge of the same energy.
     """
 
 
@@ -15,7 +16,7 @@ class SingularDegreeWarning(UserWarning):
 
 
 class SingularProblemWarning(UserWarning):
-    """The problem has no unique solution, or one that depends on rounding."""
+    """The solution is not unique or depends on rounding, or a coarse sheaf may lose sections."""
 
 
 class SmallComponentsWarning(UserWarning):

@@ -43,7 +43,7 @@ class Spectra(NamedTuple):
     ties: np.ndarray
     """(sum N_a,) maximum gap between a score and the next one in the same multiplet.
 
-    None unless the rule needs scores.
+    May be empty unless the rule needs scores.
     """
 
 
@@ -64,7 +64,7 @@ class Rule:
         """Return a rule that keeps whole multiplets where this rule would split them.
 
         Two adjacent scores belong to one multiplet if their gap is at most sqrt(eps) times the norm
-        of the local operator.
+        of the local operator, or for oversampled modes, times the lower score.
 
         Returns
         -------
@@ -271,12 +271,12 @@ def below(tau: float) -> Below:
 def budget(total: int) -> Budget:
     """Keep the ``total`` modes of lowest score over all clusters; break ties by cluster index.
 
-    The ranks sum to ``min(total, dim_c0)``. If this is too small for all modes of eigenvalue zero,
-    as the ranks of :func:`kernel` sum to, a ``SingularProblemWarning`` says so, because the coarse
-    sheaf may lose global sections. Kernels of oversampled modes are always retained; if
-    they alone exceed the budget, ``LocalModes.over_budget`` is the excess. A global order usually
-    gives better results than equal ranks, because hard clusters get more modes; it may not if
-    weights vary strongly between regions.
+    The ranks sum to ``min(total, dim_c0)``. If this is less than the number of modes of eigenvalue
+    zero, which is the sum of the ranks of :func:`kernel`, a ``SingularProblemWarning`` says so,
+    because the coarse sheaf may lose global sections. Kernels of oversampled modes are always
+    retained; if they alone exceed the budget, ``LocalModes.over_budget`` is the excess. A global
+    order usually gives better results than equal ranks, because hard clusters get more modes; it
+    may not if weights vary strongly between regions.
 
     Parameters
     ----------

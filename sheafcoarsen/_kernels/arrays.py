@@ -23,7 +23,10 @@ class SheafArrays(NamedTuple):
 
 @borrowing_kernel
 def scan(data):
-    """Return the index of the first non-finite entry, or -1, and the largest modulus before it."""
+    """Return the index of the first entry of non-finite modulus, or -1, and the largest modulus.
+
+    The latter is that of the entries before this index, or of all entries if the index is -1.
+    """
     largest = 0.0
     for i in range(data.size):
         size = float(abs(data[i]))

@@ -23,7 +23,7 @@ logger = logging.getLogger("sheafcoarsen")
 
 
 class Notice(event.Listener):
-    """Listener that logs one message per process when compilation takes more than ``PATIENCE``."""
+    """Listener that logs one message per process when a compilation starts after ``PATIENCE``."""
 
     def __init__(self):
         self.said = False
@@ -32,7 +32,10 @@ class Notice(event.Listener):
         self.lock = threading.Lock()
 
     def on_start(self, event):
-        """Record the start of a compilation, which numba reports only if the cache has no code."""
+        """Record the start of a compilation, and log the message once ``PATIENCE`` is used up.
+
+        numba reports a compilation only if the cache has no code.
+        """
         if self.said or not _is_ours(event):
             return
         with self.lock:

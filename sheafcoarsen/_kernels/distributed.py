@@ -46,8 +46,8 @@ def crossing_entries(edges, labels, edge_dims, ranks, dest, entries):
 def find_destinations(edges, labels, shard_of, dest):
     """Write s for each edge inside shard s, and S + s for each edge in the border of shard s.
 
-    An edge between shards is in the border of the shard of its lower cluster. Returns the number of
-    edges in borders.
+    S is the number of shards. An edge between shards is in the border of the shard of its lower
+    cluster. Returns the number of edges in borders.
     """
     n_shards = shard_of[shard_of.size - 1]  # the last entry of ``shard_of`` is the number of shards
     border = 0

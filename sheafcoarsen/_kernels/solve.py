@@ -1,4 +1,4 @@
-"""Kernels of :mod:`sheafcoarsen.solve`: scaling, factors and products with columns of blocks."""
+"""Kernels of :mod:`sheafcoarsen.solve`: scaling and factors of blocks, frames, and products."""
 
 import math
 from typing import NamedTuple
@@ -120,10 +120,10 @@ class Blocks(NamedTuple):
 def combine_blocks(lo, hi, matrix, shape, y, by, terms, out):
     """Write (A y) diag(by) plus the sum of x T over three pairs (x, T), in block rows lo .. hi.
 
-    ``shape`` are tuples of zeros of the type of A: the lanes, at most as many as there are columns,
-    the rows of a block, and its columns. y and ``out`` may have different numbers of columns; each
-    T has the shape of ``out``. ``out`` may be one of T if the lanes divide the number of columns,
-    but not y.
+    ``shape`` are three tuples of zeros: the lanes, of the type of A and at most as many as there
+    are columns, the rows of a block, and its columns. y and ``out`` may have different numbers of
+    columns; each T has the shape of ``out``. ``out`` may be one of T if the lanes divide the number
+    of columns, but ``out`` must not be y.
     """
     indptr, indices, data = matrix
     lanes, rows, columns = shape

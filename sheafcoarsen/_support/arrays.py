@@ -48,7 +48,7 @@ def scalar_array(name: str, value: object) -> np.ndarray:
 
 
 def real_array(name: str, value: npt.ArrayLike, shapes: Sequence | None, what: str) -> np.ndarray:
-    """Check that an array is real, finite and of an allowed shape; ``what`` names it in errors."""
+    """Check that an array is real, finite and of an allowed shape; errors say it must ``what``."""
     array = scalar_array(name, value)
     if array.dtype.kind == "c":
         raise TypeError(
@@ -87,7 +87,7 @@ def scalar_type(name: str, value: npt.DTypeLike) -> np.dtype:
 
 
 def csr_matrix(name: str, matrix: Any) -> scipy.sparse.csr_array:
-    """Return a CSR copy of a sparse matrix, after checking index arrays, which scipy does not."""
+    """Check the index arrays of a sparse matrix, as scipy does only in part; return a CSR copy."""
     try:
         if matrix.format == "lil":
             sizes = [len(row) for row in matrix.rows], [len(row) for row in matrix.data]
@@ -123,7 +123,7 @@ def _check_indices(axis: str, indices: np.ndarray, count: int) -> None:
 
 
 def integer_array(name: str, value: npt.ArrayLike, *, ndim: int = 1, names: str = "") -> np.ndarray:
-    """Convert integers or integral floats to int64; ``names`` is for strings and objects."""
+    """Convert integers or integral floats to int64; errors for strings or objects add ``names``."""
     try:
         array = np.asarray(value)
     except ValueError as error:
@@ -206,7 +206,7 @@ def dimensions(name: str, value: npt.ArrayLike, count: int, what: str) -> np.nda
 
 
 class HasArray(Protocol):
-    """An array, or what numpy converts into one."""
+    """An array, or an object that numpy converts into one by its ``__array__``."""
 
     def __array__(self) -> np.ndarray[Any, Any]:
         """Return the array."""
@@ -225,7 +225,7 @@ def range_limits(dtype: npt.DTypeLike) -> tuple[float, float]:
 
 
 def check_range(name: str, largest: float, dtype: npt.DTypeLike) -> None:
-    """Raise an error if squares of map entries would overflow or underflow."""
+    """Raise an error if the largest entry of maps, unless 0, is outside `range_limits`."""
     low, high = range_limits(dtype)
     if largest > high or 0 < largest < low:
         raise ValueError(
@@ -236,7 +236,7 @@ def check_range(name: str, largest: float, dtype: npt.DTypeLike) -> None:
 
 
 def check_squares(name: str, largest: float, dtype: npt.DTypeLike) -> None:
-    """Raise an error if squares of stored entries overflow; entries may exceed `range_limits`."""
+    """Raise an error if entries exceed 1000 times `range_limits`, so that squares may overflow."""
     if largest > 1e3 * range_limits(dtype)[1]:
         raise ValueError(
             f"{name} have entries up to {largest:.3g}, whose squares overflow in {np.dtype(dtype)}"
@@ -264,7 +264,10 @@ class Stalks(Protocol):
 
 
 def cochain(sheaf: Stalks, x: CochainLike, name: str = "x", what: str = "") -> np.ndarray:
-    """Check a 0-cochain and return it in the common scalar type; errors include ``what``."""
+    """Check a 0-cochain and return it in the scalar type common to it and the maps.
+
+    It may have several columns. ``what`` follows dim_c0 in the error for a wrong shape.
+    """
     array, size = _columns(sheaf, x, name, what)
     if size * max(sheaf.largest_entry, 1.0) > 100 * range_limits(array.dtype)[1]:
         raise ValueError(

@@ -44,7 +44,7 @@ def item_index(kind: str, i: object, count: int) -> int:
 
 
 def real_number(name: str, value: object) -> float:
-    """Check that a value is a real number in the range of doubles, and return it as a float."""
+    """Return a real number, inf or NaN as a float; raise an error beyond the range of doubles."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
         raise TypeError(f"`{name}` must be a real number, got {value!r}")
     try:
@@ -125,7 +125,7 @@ def memory_for_entries(name: str, entries: float, itemsize: int = 8) -> Iterator
 
 
 def _amount(number: float) -> str:
-    """Format a number with three digits; integers may exceed the range of doubles."""
+    """Format a number with three digits; from 1e300 on, as a power of ten."""
     return f"{float(number):.3g}" if number < 1e300 else f"1e+{int(math.log10(number))}"
 
 

@@ -23,7 +23,7 @@ have the maximum length."""
 
 
 def output_path(path: object) -> Path:
-    """Check that a file can be written at a path; return the path with its link resolved."""
+    """Check that a path is a regular or new file in a folder; return it with a link resolved."""
     given = file_path(path)
     target = Path(os.path.realpath(given) if os.path.islink(given) else given)
     if not target.parent.is_dir():

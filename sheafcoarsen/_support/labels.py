@@ -31,7 +31,8 @@ class Named(Protocol):
 def vertex_indices(name: str, value: Vertices, sheaf: Named, *, once: bool = False) -> np.ndarray:
     """Return indices of vertices given as indices, as names (if there are any) or as a mask.
 
-    If all are integers, they are indices. ``once`` rejects repeated vertices.
+    If all are integers, they are indices, except in an array of objects, where they may be names.
+    ``once`` rejects repeated vertices.
     """
     n, labels = sheaf.n_vertices, sheaf.vertex_labels
     if hasattr(value, "__array__"):  # of pandas, for instance
@@ -92,7 +93,7 @@ def named_vertices(name: str, value: Sequence[Hashable], labels: Sequence[Hashab
 
 
 def vertex_mask(name: str, value: Vertices, sheaf: Named, *, once: bool = False) -> np.ndarray:
-    """Return a mask of shape (n,) that is True at the vertices found by `vertex_indices`."""
+    """Return a mask of shape (n,), True at the vertices that `vertex_indices` returns."""
     mask = np.zeros(sheaf.n_vertices, bool)
     mask[vertex_indices(name, value, sheaf, once=once)] = True
     return mask

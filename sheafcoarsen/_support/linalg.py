@@ -24,7 +24,7 @@ def eps_of(dtype: npt.DTypeLike) -> float:
 
 def norm(array: npt.ArrayLike) -> float:
     """Return the Frobenius norm, scaling internally to avoid overflow and underflow."""
-    moduli = np.abs(array).ravel()  # complex numbers over subnormal ones overflow
+    moduli = np.abs(array).ravel()  # dividing complex by subnormal numbers overflows
     if moduli.size == 0:
         return 0.0
     largest = float(moduli.max())
@@ -64,7 +64,7 @@ def inf_norm(A: Any) -> float:
 def eigenvectors(A: np.ndarray, first: int, last: int) -> np.ndarray:
     """Return the eigenvectors ``first`` to ``last`` of a Hermitian matrix, by ascending eigenvalue.
 
-    LAPACK's subsets fail now and then if many eigenvalues are equal; then all are computed.
+    LAPACK's solver for a subset may fail if many eigenvalues are equal; then all are computed.
     """
     try:
         return scipy.linalg.eigh(A, subset_by_index=[first, last])[1]

@@ -15,7 +15,7 @@ from sheafcoarsen._support.linalg import eps_of, zero_level
 
 
 def surface_arrays(points: npt.ArrayLike, faces: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """Check a polygon surface; return points (n, 3) and consistently oriented faces (f, k)."""
+    """Check a surface; return points (n, 3) and faces (f, k), consistently oriented if possible."""
     points = point_array(points, columns=3)
     if isinstance(faces, Sized) and len(faces) == 0:
         faces = np.zeros((0, 3), dtype=np.int64)
@@ -57,7 +57,7 @@ def surface_arrays(points: npt.ArrayLike, faces: npt.ArrayLike) -> tuple[np.ndar
 
 
 def corner_signs(faces: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return signs (f, k) of the orientations of faces at their corners, and the fans of corners.
+    """Return the sign of each corner's orientation in its fan, and the fan's index, both (f, k).
 
     Faces that share an edge at a vertex form a fan. A corner has the sign -1 if its face is
     oriented unlike the first one of its fan, as at the seam of a one-sided surface.
@@ -77,7 +77,7 @@ def corner_signs(faces: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
 def _shared_sides(
     faces: np.ndarray, keys: np.ndarray, order: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return pairs (2, p) of sides at one edge, and whether the orientations of faces disagree.
+    """Return pairs (2, p) of sides with a common edge, and whether their faces disagree.
 
     ``order`` sorts the sides by edge, and ``keys`` are the sorted keys.
     """
@@ -90,7 +90,7 @@ def _shared_sides(
 def _reversed(count: int, links: np.ndarray, disagree: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return a mask of items that disagree with the first item of their component, and components.
 
-    ``links`` (2, p) join items; ``disagree`` says which of them join an item to its reverse.
+    ``links`` (2, p) join items; ``disagree`` marks those that join an item to the other's reverse.
     """
     # graph of two copies of each item, one of them reversed; edges join consistent copies
     (f, g), over = links, np.where(disagree, count, 0)
@@ -122,7 +122,7 @@ def area_vectors(points: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.
 def vertex_normals(
     points: np.ndarray, faces: np.ndarray, signs: np.ndarray | None = None
 ) -> np.ndarray:
-    """Return unit vertex normals, or (0, 0, 1) where area vectors cancel up to rounding.
+    """Return unit vertex normals; (0, 0, 1) without faces or where areas cancel up to rounding.
 
     ``signs`` are those of ``corner_signs``, which only one-sided surfaces need.
     """

@@ -38,7 +38,7 @@ _limit: ContextVar[int | None] = ContextVar("threads", default=None)
 
 
 def thread_count() -> int:
-    """Return the number of threads that numba is set to use, at most the `thread_limit`."""
+    """Return numba's setting NUMBA_NUM_THREADS, or the `thread_limit` if that is smaller."""
     count = max(1, int(numba.config.NUMBA_NUM_THREADS))
     limit = _limit.get()
     return count if limit is None else min(count, limit)
@@ -266,7 +266,7 @@ def _is_shared(controller: Any) -> bool:
     """Return whether setting the count in one thread changes it in others; versions differ."""
     before = controller.get_num_threads()
     if before == 1:
-        return True  # setting 1 shows nothing, and to share a lock is always right
+        return True  # setting 1 would show nothing, and a common lock is always safe
     thread = threading.Thread(target=controller.set_num_threads, args=(1,))
     thread.start()
     thread.join()

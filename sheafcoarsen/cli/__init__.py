@@ -2,8 +2,8 @@
 
 ``commands``
     The commands ``sheafcoarsen coarsen | store | eliminate | synchronize | modes | levels |
-    info | verify | compile | demo``. Exit status 0; 1 if a check failed; 2 for bad input, with
-    one line on standard error.
+    info | verify | compile | demo``. Exit status 0; 1 if a check failed; 2 for an error, with
+    one line on standard error; 130 if interrupted.
 ``parser``
     The options of all commands.
 ``inputs``, ``outputs``
@@ -11,7 +11,7 @@
 ``stores``
     Commands on stores, shard by shard.
 ``compilation``
-    Parallel compilation of kernels ahead of their first use, for images and clusters.
+    Parallel compilation of kernels ahead of their first use, for container images.
 
 >>> from sheafcoarsen.cli import main
 >>> main(["info", "no such file.mtx"])

@@ -107,7 +107,10 @@ def _store(args: argparse.Namespace) -> int:
 
 
 def _vertices_in(path: str, F: CellularSheaf) -> np.ndarray:
-    """Return a mask of the vertices listed by index or name in a text file with # comments."""
+    """Return a mask of the vertices listed in a text file with # comments.
+
+    They are listed by name, or by index if the vertices have no names.
+    """
     try:
         with open(path, encoding="utf-8") as stream:
             words = [word for line in stream for word in line.partition("#")[0].split()]
@@ -154,7 +157,10 @@ def _eliminate(args: argparse.Namespace) -> int:
 
 
 def _modes(args: argparse.Namespace) -> int:
-    """Print the lowest eigenvalues of L, normalized if asked, and save them with eigenvectors."""
+    """Print the lowest eigenvalues of L or the normalized L, and save them with eigenvectors.
+
+    For a triangle mesh without normalization, they are those of L x = t M x, with areas in M.
+    """
     check_outputs(args, (".npz",))
     sheaf = read_sheaf(args)
     mass: np.ndarray | None = None
@@ -197,7 +203,7 @@ def _levels(args: argparse.Namespace) -> int:
 
 
 def _synchronize(args: argparse.Namespace) -> int:
-    """Compute the poses of a pose graph file, certify, print and write them."""
+    """Compute, certify and write the poses of a pose graph file; print cost, bound, worst edges."""
     check_outputs(args, (".g2o", ".g2o.gz"))
     times: dict[str, float] = {}
     with stage(times, "read"):
@@ -343,7 +349,7 @@ Try it on a graph of your own: sheafcoarsen coarsen FILE -k 5 -r 2 --report page
 
 @contextlib.contextmanager
 def _surroundings(args: argparse.Namespace) -> Iterator[None]:
-    """Print each warning on one line, or nothing if quiet; save standard input for ``-``."""
+    """Print each warning on one line, or nothing if quiet; copy standard input ``-`` to a file."""
     given = ""
 
     def warned(message: object, *_: object, **__: object) -> None:
@@ -368,6 +374,8 @@ def _surroundings(args: argparse.Namespace) -> Iterator[None]:
         args.input = given
         try:
             yield
+        except BrokenPipeError:
+            raise
         except (ValueError, OSError) as error:
             raise ValueError(str(error).replace(given, "standard input")) from None
 
@@ -377,7 +385,7 @@ def _line(message: object) -> str:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run a command; return its exit status: 0, 1 if a check failed, 2 for invalid input."""
+    """Run a command; return 0, 1 if a check failed, 2 for an error, 130 if interrupted."""
     try:
         words = sys.argv[1:] if argv is None else argv
         args = command_parser().parse_args(words)

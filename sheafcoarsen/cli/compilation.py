@@ -1,6 +1,6 @@
 """Compile kernels ahead of their first use, in several processes with one cache.
 
-For container images and for clusters, so that the first user need not wait::
+For container images and compute clusters, so that the first user need not wait::
 
     sheafcoarsen compile            kernels that most work in double precision needs
     sheafcoarsen compile --all      all kernels, for the four scalar types
@@ -104,7 +104,7 @@ RARE: tuple[Job, ...] = (partial(_modes, local_operator="oversampled", large=Tru
 
 
 def compile_one(job: Job, scalar: str) -> None:
-    """Run one job without warnings or log messages."""
+    """Run one job without warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # warnings concern the examples only
         job(scalar)

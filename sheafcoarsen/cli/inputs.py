@@ -37,7 +37,7 @@ def refuse_options(args: argparse.Namespace, options: Iterable[str], message: st
 
 
 def is_store(path: str) -> bool:
-    """Return whether a path denotes a store, because it is a URL or a folder."""
+    """Return whether a path is a URL or a folder, and therefore denotes a store."""
     return "://" in path or os.path.isdir(path)
 
 
@@ -82,7 +82,10 @@ def read(args: argparse.Namespace, poses: bool = False) -> Saved | PoseGraph:
 
 
 def read_sheaf(args: argparse.Namespace) -> CellularSheaf:
-    """Return the sheaf that a file holds; for a coarsening, the coarse sheaf."""
+    """Return the sheaf that a file holds.
+
+    Of a coarsening, elimination or sparsification it is the result, of a hierarchy the coarsest.
+    """
     obj = read(args)
     if isinstance(obj, Level):
         return obj.sheaf

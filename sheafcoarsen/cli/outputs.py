@@ -46,7 +46,7 @@ def write_result(
     show_result: Callable[[], None],
     **more: Any,
 ) -> int:
-    """Save a result, write the report, describe it, and return the exit status.
+    """Save a result, write its report, print its description, and return the exit status.
 
     ``more`` is printed with the result as JSON.
     """

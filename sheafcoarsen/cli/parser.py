@@ -10,7 +10,7 @@ from sheafcoarsen.partition import METHODS
 
 
 class _Parser(argparse.ArgumentParser):
-    """An argument parser that reports errors in one line."""
+    """An argument parser that raises a ValueError with a one-line message instead of exiting."""
 
     def error(self, message: str) -> NoReturn:
         raise ValueError(f"{message} (see {self.prog} --help)".replace("\n", " "))

@@ -351,7 +351,7 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
 def matching_modes(
     modes: LocalModes, sheaf: CellularSheaf, P: Partition, operator: LocalOperator
 ) -> LocalModes:
-    """Check that modes belong to the sheaf, partition and operator, and return them."""
+    """Check that modes belong to a sheaf, partition and, unless default, operator; return them."""
     if modes.sheaf is not sheaf:
         raise ValueError(
             "`rank` holds LocalModes of another sheaf: "
@@ -389,7 +389,7 @@ def realized(
     elif loops:
         factors = factored_loops(R, least)
     pattern = None if like is None else like.sheaf
-    # n eps, the rounding error of orthonormal modes; zero for it changes R* L R by rounding errors
+    # n eps, the error of orthonormal modes; clearing such rows changes R* L R by rounding errors
     noise = eps_of(np.result_type(R.sheaf.dtype, R.dtype)) * R.clusters.dims
     if modes is None:  # a user's columns may have any norm, and noise scales with it
         largest = np.zeros(int(R.offsets[-1]))
@@ -429,7 +429,8 @@ def refresh_coarsening(
     """Coarsen another sheaf with the settings of ``C``, without warning about ties.
 
     The sheaf must be on the graph of ``C.fine``; with ``new_loops`` its loops may differ, and
-    index arrays are recomputed. ``found`` replaces the target of a pilot.
+    index arrays are recomputed. ``found`` replaces the target that a pilot would compute for
+    oversampled modes.
     """
     check_partition(sheaf, C.partition)
     if C.modes is not None:

@@ -86,9 +86,9 @@ class EnergyLedger(Ledger, ReadOnly):
         retained_internal    norm(delta_a x_ret)^2   omitted by a coarse sheaf without loops
                              (eq:loss_accounting_realization)
         discarded_internal   norm(delta_a x_disc)^2  truncation loss (eq:loss_accounting_truncation)
-        internal_coupling    2 Re <delta_a x_ret, delta_a x_disc>, zero only for internal modes
+        internal_coupling    2 Re <delta_a x_ret, delta_a x_disc>, zero for internal modes
         discarded_norm2      norm(x_disc)^2 on the cluster
-        truncation_bound     E_a / lambda_{r_a+1}, an upper bound on discarded_norm2
+        truncation_bound     norm(delta_a x)^2 / lambda_{r_a+1} >= discarded_norm2
                              (eq:spectral_gap_truncation_bound); None unless the modes
                              are internal modes
 
@@ -103,11 +103,11 @@ class EnergyLedger(Ledger, ReadOnly):
         truncation_loss      sum of discarded_internal
         closure              (sum of lines - fine_energy) / (sum of absolute values)
 
-    ``galerkin_energy`` is no fraction of ``fine_energy``: it is the larger one where x_ret and
-    x_disc cancel across clusters (``crossing_coupling`` far below 0), as often for smooth x.
+    ``galerkin_energy`` may exceed ``fine_energy``: it does where x_ret and x_disc cancel across
+    clusters (``crossing_coupling`` far below 0), which is common for smooth x.
 
-    Near a global section all lines are rounding errors and ``closure`` is meaningless; compare the
-    gap with norm(delta)^2 norm(x)^2 instead.
+    Near a global section all lines are rounding errors and ``closure`` is meaningless; compare its
+    numerator with norm(delta)^2 norm(x)^2 instead.
 
     Attributes
     ----------
@@ -139,7 +139,7 @@ class EnergyLedger(Ledger, ReadOnly):
 
     @property
     def galerkin_energy(self) -> float | np.ndarray:
-        """The retained energy, z* L_Gal z = norm(delta x_ret)^2.
+        """Energy of the retained component, norm(delta x_ret)^2 = z* L_Gal z with z = R* x.
 
         See ``eq:galerkin_energy_identity``.
         """
@@ -168,7 +168,7 @@ class EnergyLedger(Ledger, ReadOnly):
         }
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the lines of each cluster as a pandas table.
+        """Return the terms of each cluster as a pandas table.
 
         Returns
         -------

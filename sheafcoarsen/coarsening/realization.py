@@ -57,7 +57,7 @@ def realize(
     like : CellularSheaf, optional
         An earlier result, whose index arrays are shared if they are equal.
     noise : ndarray, shape (K,), optional
-        Coarse rows of at most this norm, relative to the fine row, are set to zero.
+        Coarse rows are set to zero if no entry exceeds this times the norm of the fine row.
         By default none are.
     """
     sheaf, clusters, ranks = R.sheaf, R.clusters, R.ranks
@@ -95,7 +95,7 @@ def realize(
 
 
 def coarse_labels(sheaf: CellularSheaf, clusters: Clusters) -> tuple[tuple, ...] | None:
-    """Return the name of each coarse vertex, the names in its cluster; None without names."""
+    """Return each coarse name, the tuple of fine names in the cluster, or None without names."""
     if (fine := sheaf.vertex_labels) is None:
         return None
     groups = np.split(clusters.members, clusters.member_ptr[1:])[:-1]

@@ -17,7 +17,7 @@ from sheafcoarsen.sheaf import CellularSheaf
 
 
 class Views:
-    """Methods of a :class:`Coarsening` that are derived from its parts."""
+    """Properties and methods of :class:`Coarsening`, computed from its parts."""
 
     fine: CellularSheaf
     partition: Partition
@@ -188,7 +188,7 @@ class Views:
         ----------
         weight : array_like, shape (m,), or "sheaf", optional
             Weights of the fine edges, which are summed. By default each weight is 1, so that sums
-            count edges. "sheaf" stands for the weights norm(F_u* F_v), with 0 for loops. For
+            count edges. "sheaf" means the weights norm(F_u* F_v), with 0 for loops. For
             stalks of dimension 1 these are absolute weights; the signed weights of a signed sheaf
             are ``F.tail_data * F.head_data``.
 

@@ -1,8 +1,9 @@
 """Out-of-core coarsening of a stored sheaf, shard by shard.
 
-With Dask, sheaves can be coarsened that do not fit in memory or take too long on one machine: in
-threads of this process, or on any cluster with a ``Client``. Data are stored as Zarr groups, on a
-disk or at any fsspec URL. The result is bitwise identical to that of ``sc.coarsen``.
+With Dask, sheaves can be coarsened that do not fit in memory or take too long on one machine: task
+by task in this process, or on any cluster with a ``Client``. Data are stored as Zarr groups, on a
+disk or at any fsspec URL. The result is bitwise identical to that of ``sc.coarsen`` with the same
+options.
 
 >>> import networkx as nx
 >>> import numpy as np
@@ -28,8 +29,8 @@ The modules, in the order in which data flows:
     The plan of a run, made from the topology only: shards of whole clusters and destinations of
     maps; the arguments, which are checked, and the estimated cost.
 ``tasks``, ``executors``, ``write_lock``, ``_coarsen``
-    The kinds of task, each of which is run once; their executors; the exclusive lock of a store;
-    the run.
+    The kinds of task, which do nothing if they were finished before; their executors; the exclusive
+    lock of a store; the run.
 ``_open_coarsening``
     The stored result with its energy ledger and verification.
 ``_to_store``, ``_coarsen_levels``

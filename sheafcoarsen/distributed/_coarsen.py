@@ -57,7 +57,7 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
     progress: bool = False,
     storage_options: dict[str, Any] | None = None,
 ) -> StoredCoarsening:
-    """Coarsen a stored sheaf into another store, shard by shard, with the bits of ``sc.coarsen``.
+    """Coarsen a stored sheaf into another store, bitwise identically to ``sc.coarsen``.
 
     If the same call left ``out`` unfinished, it is resumed without repeating finished tasks; if it
     is finished, it is returned. This process holds the topology in memory, and a task one shard.
@@ -192,7 +192,7 @@ def finished(place: Place, asked: Request) -> StoredCoarsening | None:
 
 
 def claim(place: Place, asked: Request, *, check_only: bool = False) -> str:
-    """Claim a location, unless it has other content, and return the id of the store to write."""
+    """Claim a location and return the id of the store to write; raise if it has other content."""
     note = place / "work/claim.json"
     mine = {"run": asked.run, "library": version("sheafcoarsen")}
     held = note.read_note()

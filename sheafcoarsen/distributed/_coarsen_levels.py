@@ -133,11 +133,11 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
     progress: bool = False,
     storage_options: dict[str, Any] | None = None,
 ) -> StoredHierarchy:
-    """Coarsen a stored sheaf into several levels, with the bits of ``sc.coarsen_levels``.
+    """Coarsen a stored sheaf into several levels, bitwise identically to ``sc.coarsen_levels``.
 
-    Level i is written to the store ``out``/level-i. It is made shard by shard if the maps of its
-    fine sheaf do not fit in memory, and otherwise in memory. Repeating an unfinished call resumes
-    it; :func:`open_levels` opens the finished result.
+    Level i is written to the store ``out``/level-i. It is made shard by shard until the maps of a
+    fine sheaf have at most ``memory_bytes``; that level and all further ones are made in memory.
+    Repeating an unfinished call resumes it; :func:`open_levels` opens the finished result.
 
     Parameters
     ----------

@@ -29,8 +29,8 @@ BASE = 2.6e8
 """Memory in bytes of a process that has imported the library."""
 
 NEED = 2.0
-"""Ratio of a task's memory to the size of its arrays: its maps, and the rows of R and the coarse
-maps that it makes. Input and output need as much memory again."""
+"""Ratio of a task's memory to the size of its arrays (its maps, and the rows of R and the coarse
+maps that it makes): reading and writing need as much memory again."""
 
 USABLE = 0.8
 """Fraction of a worker's memory at which Dask pauses the worker."""
@@ -117,9 +117,11 @@ class Estimate:
     source_bytes : int
         Bytes of all maps.
     largest_shard, largest_part : int
-        Bytes of maps of the largest shard and part, with the border if a shard's task reads it.
+        Bytes of maps of the largest shard or border (for principal modes, of a shard together with
+        its border), and of the largest part.
     largest_cluster : int
-        Bytes of maps of the largest cluster: no number of shards makes shards smaller than this.
+        Bytes of the maps at the vertices of the largest cluster, including those of its crossing
+        edges. For principal modes, no number of shards makes shards smaller than this.
     dense_bytes : int
         Workspace for the largest cluster whose modes are computed with dense matrices.
     border_share : float
@@ -178,7 +180,7 @@ class Estimate:
 
 
 def planned(asked: Request, memory: float, at_once: int = 1) -> tuple[Plan, Estimate]:
-    """Return the plan of a run, and the estimated cost for the largest ranks of its rule."""
+    """Return the plan of a run, and the estimated cost for the ranks of `bound_of_ranks`."""
     n_shards = asked.n_shards or default_shards(asked.source.n_bytes, memory, at_once)
     copies = isinstance(asked.operator, Principal)
     plan = Plan(asked.source, asked.P, n_shards, copies=copies)
@@ -235,14 +237,16 @@ def estimate(
 ) -> Estimate:
     """Estimate the shards, memory, bytes moved and disk space of :func:`coarsen`.
 
-    Only the topology is read. :func:`coarsen` checks the same estimate before it starts.
+    Only the topology is read. :func:`coarsen` checks its own estimate before it starts, in which
+    the default of ``n_shards`` also depends on the memory and the number of the workers.
 
     Parameters
     ----------
     src : SheafStore
     P : Partition, PartitionStore, or labels of shape (n,)
     rank : int, array_like of int of shape (K,), or rule from ``sc.ranks``
-        For a rule that depends on spectra, estimates that depend on ranks are upper bounds.
+        For a rule that depends on spectra, ranks are replaced by upper bounds, or for a budget by
+        their mean over all clusters. Modes that complete a multiplet are not counted.
     n_shards : int, optional
         Number of shards; by default shards have about 64 MB of maps.
     local_operator : {"internal", "principal"}
@@ -271,7 +275,11 @@ def estimate(
 
 
 def bound_of_ranks(rule: Rule, dims: np.ndarray) -> np.ndarray:
-    """Return an upper bound on each cluster's rank without computing spectra."""
+    """Return the rank of each cluster to assume for an estimate, without computing spectra.
+
+    It is an upper bound, except for a budget, where it is the mean rank, and for rules with
+    ``whole_multiplets()``, where modes that complete a multiplet are not counted.
+    """
     inner = rule.rule if isinstance(rule, WholeMultiplets) else rule
     if isinstance(inner, Fixed):
         return np.minimum(np.asarray(inner.r, np.int64), dims)

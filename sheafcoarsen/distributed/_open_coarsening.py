@@ -68,7 +68,8 @@ class StoredCoarsening:
     fine : SheafStore
     report : dict
         Costs: seconds and plan_seconds of the run that completed the coarsening, the numbers of
-        tasks that this run did and that had been done before, seconds of all tasks, and bytes.
+        tasks that this run did and that had been done before, seconds of all shard and border
+        tasks, and bytes. It is empty if the coarsening was made in memory.
 
     Examples
     --------
@@ -246,7 +247,7 @@ class StoredCoarsening:
         )
 
     def verify(self, probes: int = 3, seed: int = 0) -> Verification:
-        """Verify statements about R and the coarse Laplacian R* L R on random cochains.
+        """Verify that R is an isometry, and statements about R* L R on random cochains.
 
         Parameters
         ----------
@@ -335,7 +336,7 @@ class StoredCoarsening:
 
 
 def _verified(C: StoredCoarsening, rng: np.random.Generator, probes: int) -> Verification:
-    """Verify the statements about R and the coarse sheaf on random cochains, part by part."""
+    """Verify that R is an isometry, and the other statements on random cochains, part by part."""
     sheaf, fine, eps = C.sheaf, C.fine, eps_of(C.fine.dtype)
     columns = []
     for store in (sheaf, fine):

@@ -1,4 +1,4 @@
-"""Stored sheaves and partitions: topology in memory, maps and operators read part by part."""
+"""Stored sheaves and partitions: maps are read, and operators applied, part by part."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ class SheafStore(Store):
     def maps_at(
         self, p: int, end: Literal["tail", "head"], entries: int | None = None
     ) -> np.ndarray:
-        """Read the maps at one end of part ``p``, which must have ``entries`` entries if passed."""
+        """Read the maps at one end of part ``p``; if ``entries`` is passed, check their size."""
         part = item_index("part", p, len(self.parts))
         name = f"parts/{self.parts[part]}/{end}"
         maps = self.array(name, self.dtype, what=f"part {part}")
@@ -340,7 +340,7 @@ def amount(size: float) -> str:
 def open_store(url: object, **storage_options: Any) -> SheafStore | PartitionStore:
     """Open a stored sheaf or partition, reading only its sizes.
 
-    Of a stored coarsening, this opens the coarse sheaf; :func:`open_coarsening` opens all of it.
+    For a stored coarsening, it opens only the coarse sheaf; see :func:`open_coarsening`.
 
     Parameters
     ----------

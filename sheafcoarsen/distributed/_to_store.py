@@ -112,7 +112,7 @@ def write_coarsening(
     """Write a coarsening to a new store, with R stored as a single shard.
 
     Its fine sheaf is written to a subfolder unless ``fine`` stores it already. ``run`` is the
-    fingerprint of the call of `coarsen` that returned the coarsening.
+    fingerprint of the arguments with which `coarsen` would return the same coarsening.
     """
     url = "fine"
     if fine is None:

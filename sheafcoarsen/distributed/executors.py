@@ -42,7 +42,7 @@ class Engine:
         """Raise an error if a worker cannot read a note that this process wrote."""
         found = {} if self.client is None else self.client.run(note.read_note, on_error="return")
         for address, held in found.items():
-            if held is None:
+            if held is None or isinstance(held, Exception):
                 raise RuntimeError(
                     f"the worker {address} cannot read {note.url}, which this process has "
                     f"written: both stores must be on a file system that all workers share, or in "

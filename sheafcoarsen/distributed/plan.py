@@ -1,11 +1,12 @@
 """Plan of a run, from the topology only: shards of whole clusters, and destinations of all maps.
 
 Destinations 0 .. S-1 are the shards (edges with both ends in the shard), S .. 2S-1 their borders
-(edges between two shards, owned by the shard of the lower cluster). Principal modes need the maps
-of both ends of border edges, so the other shard gets copies of these maps: 2S .. 3S-1. The driver
-decides everything once and writes one blob for each task, its only input from the plan.
+(edges between two shards, owned by the shard of the lower cluster). For principal modes both shards
+need the maps of a border edge, so the shard that does not own it gets copies: 2S .. 3S-1. The
+driver decides everything once and writes one blob for each task, its only input from the plan.
 
-A bucket file contains the maps of one part for one destination after the other, tail maps first.
+A bucket file contains the maps of one part, destination by destination, and for each destination
+first the tail maps and then the head maps.
 """
 
 import itertools
@@ -87,7 +88,7 @@ class Plan:
         if self.n_shards > 1:
             pairs = np.empty((crossing, 2), np.int64)
             kernels.crossing_pairs(self.edges, self.labels, pairs)
-            # only a sheaf has vertex weights for `select`: one without maps, weights as dimensions
+            # `select` takes vertex weights only as dimensions of a sheaf, here one without maps
             mean = max(1.0, float(self.weights.mean()))
             sizes = np.maximum(1, np.rint(100 * self.weights / mean)).astype(np.int64)
             no_maps = np.zeros(0)

@@ -35,7 +35,7 @@ VERSION = 2
 """Schema version that this library writes; arrays of version 1 do not record their store."""
 
 CHUNK = 1 << 20
-"""Number of rows in a chunk of a topology array."""
+"""Maximum number of rows in a chunk of a compressed array."""
 
 
 @dataclass(frozen=True)

@@ -257,7 +257,7 @@ def write_coarse(
 def border_task(
     job: Job, s: int, buckets: str, ranks: str, shards: list[dict[str, Any]]
 ) -> dict[str, Any]:
-    """Write the coarse edges between a shard and others: fine maps times rows of R at both ends."""
+    """Write the coarse edges of a shard's border: fine maps times the rows of R at both ends."""
     told = get_arrays(job.work / f"plan/border-{s:06d}")
     sheaf, P, clusters = local_sheaf(job, told, buckets)
     here = get_arrays(job.work / ranks)["ranks"][clusters]

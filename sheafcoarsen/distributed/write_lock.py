@@ -79,7 +79,8 @@ def _lease(place: Place) -> Iterator[None]:
     def renew() -> None:
         while not ended.wait(RENEWAL):
             with contextlib.suppress(OSError):
-                place.put(mine)
+                if place.find() == mine:  # else this lease expired, and another run has begun
+                    place.put(mine)
 
     keeper = threading.Thread(target=renew, daemon=True)
     keeper.start()
@@ -88,11 +89,15 @@ def _lease(place: Place) -> Iterator[None]:
     finally:
         ended.set()
         keeper.join()
-        place.remove()
+        if place.find() == mine:
+            place.remove()
 
 
 def age_of(place: Place) -> float:
-    """Return the age of a file in seconds, by the file system's clock; -inf if it is missing."""
+    """Return the age of a file in seconds, by the file system's clock.
+
+    It is inf if the file is missing, and -inf if the file system has no modification times.
+    """
     now = Place(f"{place.url}-{uuid.uuid4().hex[:8]}", place.options)
     now.put(b"")
     try:

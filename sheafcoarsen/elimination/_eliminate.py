@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse
 
-from sheafcoarsen._kernels.elimination import FREE, Record
+from sheafcoarsen._kernels.elimination import Record
 from sheafcoarsen._support import (
     CochainLike,
     ReadOnly,
@@ -29,6 +29,7 @@ from sheafcoarsen.elimination.substitution import (
     backward,
     forward,
     free_sections,
+    kernel_dims,
     prolongation_matrix,
 )
 from sheafcoarsen.elimination.summary import Sizes
@@ -50,7 +51,8 @@ class Elimination(ReadOnly):
     fine : CellularSheaf
     sheaf : CellularSheaf
         The sheaf on the kept vertices. Its edges are sorted by (a, b), at most one per pair, and
-        followed by loops sorted by a. Edges that no elimination changed have their original maps.
+        followed by loops sorted by a. Edges that no elimination changed have their original maps up
+        to sign, unless they were parallel or had more rows than columns; loops have new maps.
     kept : ndarray of int
         Indices in ``fine`` of the vertices of ``sheaf``, ascending.
     max_neighbors : int
@@ -75,7 +77,7 @@ class Elimination(ReadOnly):
     >>> x.round(12)
     array([0. , 0.5, 1. , 0.5, 1. ])
 
-    Its values on the kept vertices, from the mask of their stalk coordinates:
+    The values of x on the kept vertices, from the mask of their stalk coordinates:
 
     >>> import numpy as np
     >>> x[np.repeat(np.isin(np.arange(F.n_vertices), K.kept), F.vertex_dims)].round(12)
@@ -110,9 +112,10 @@ class Elimination(ReadOnly):
     def solution_from(
         self, right: np.ndarray, solve: Callable[[np.ndarray], np.ndarray]
     ) -> np.ndarray:
-        """Return extend(solve(reduce(right)), right) for validated columns.
+        """Return extend(solve(reduce(right)), right) for validated columns if ``is_determined``.
 
-        It needs only one forward and one back substitution.
+        It needs only one forward and one back substitution. If sections vanish on all kept
+        vertices, they are not projected out, so that the norm is not minimal.
 
         Parameters
         ----------
@@ -140,14 +143,14 @@ class Elimination(ReadOnly):
         backward(self._stalks, self.steps, x, reduced)
         return x
 
-    @property
+    @cached_property
     def is_determined(self) -> bool:
-        """Whether kept vertices and the right-hand side determine x: no L_vv is singular."""
-        return bool(self.steps.counters[FREE] == 0)
+        """Whether z and b determine ``extend(z, b)``: no L_vv is singular at its elimination."""
+        return not kernel_dims(self.fine.vertex_dims, self.steps).any()
 
     @cached_property
     def growth(self) -> float:
-        """Factor by which forward substitution enlarges right-hand sides and rounding errors.
+        """Estimated factor by which forward substitution enlarges right-hand sides and errors.
 
         It is modest for connections. If maps expand along hundreds of edges of a tree, extended
         values have relative errors of ``growth`` eps, or are infinite.
@@ -163,8 +166,6 @@ class Elimination(ReadOnly):
 
     @cached_property
     def _free(self) -> FreeSections | None:
-        if self.is_determined:
-            return None
         return free_sections(self.fine.vertex_dims, self.steps, self.kept)
 
     @property
@@ -177,7 +178,7 @@ class Elimination(ReadOnly):
         return free.forward(right) if free else forward(self._stalks, self.steps, right)
 
     def extend(self, z: CochainLike, b: CochainLike | None = None) -> np.ndarray:
-        """Extend z from the kept vertices to the fine cochain of minimum energy, then minimum norm.
+        """Extend z from the kept vertices to the minimum-norm fine cochain of minimum energy.
 
         With a right-hand side b, x_v = L_vv^+ (b_v - L_vk z) on the eliminated vertices: if z
         solves the reduced system with ``reduce(b)``, x solves L x = b. Values along a tree are

@@ -10,7 +10,7 @@ from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 def check_connection(F: CellularSheaf, max_neighbors: int) -> None:
     """Raise if a map A of an edge between two vertices is not a scaled isometry.
 
-    It is one if A* A = a^2 I up to rounding, as for all 1 x 1 maps.
+    A is a scaled isometry if A* A = a^2 I up to rounding, as for all maps with one column.
     """
     crossing = F.edges[:, 0] != F.edges[:, 1]
     eps = eps_of(F.dtype)

@@ -48,7 +48,7 @@ def factorize(
         np.empty(min(most, 2) * free, itype),
         np.empty(min(2 * largest**2 * free, len(F.tail_data) + len(F.head_data)), dtype),
         np.empty(int((F.vertex_dims[~keep] ** 2).sum()), dtype),
-        np.zeros(5, np.int64),
+        np.zeros(4, np.int64),
     )
     kernels.fill_pool(F.arrays, eps_of(F.dtype), maps)
     while not kernels.eliminate_vertices(links, maps, record, workspace, mesh):
@@ -62,7 +62,7 @@ def factorize(
             blocks=_larger(record.blocks, most * largest**2),
         )
     kept = np.flatnonzero(links.vertices[:, kernels.DEGREE] >= kernels.KEPT)
-    steps, neighbors, blocks, inverses, _ = record.counters.tolist()
+    steps, neighbors, blocks, inverses = record.counters.tolist()
     arrays: list[Any] = list(record)
     for i, length in enumerate((steps, steps + 1, neighbors, blocks, inverses)):
         used = arrays[i] if len(arrays[i]) == length else arrays[i][:length].copy()
@@ -95,8 +95,7 @@ def as_steps(
         numbers("neighbors", lists[1]),
         read_only(scalar_array("steps.blocks", blocks).astype(dtype)),
         read_only(scalar_array("steps.inverses", inverses).astype(dtype)),
-        # -1: saved steps do not contain the dimension of the kernel
-        np.array([len(vertices), len(lists[1]), len(blocks), len(inverses), -1]),
+        np.array([len(vertices), len(lists[1]), len(blocks), len(inverses)]),
     )
 
 
@@ -136,7 +135,7 @@ def _remaining_sheaf(
     maps: kernels.Maps,
     workspace: kernels.EliminationWorkspace,
 ) -> CellularSheaf:
-    """Return the sheaf of edges a < b sorted by (a, b), then loops sorted by a."""
+    """Return the remaining sheaf: edges a < b sorted by (a, b), then loops sorted by a."""
     number = np.full(F.n_vertices, -1)
     number[kept] = np.arange(len(kept))
     chosen, rows = np.empty(len(links.edges), np.int64), np.empty(len(links.edges), np.int64)

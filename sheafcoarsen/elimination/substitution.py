@@ -1,8 +1,9 @@
-"""Forward and back substitution of cochains, the prolongation, and the kernel of L_ee.
+"""Forward and back substitution, the prolongation, and the kernel of the eliminated block L_ee.
 
-Back substitution with x_v = M^+ c does not give the cochain of minimum norm if M has a kernel,
-because there is then a section supported on v and the vertices that depend on it. These sections
-span the kernel of the eliminated block L_ee, and x_e = L_ee^+ (b_e - L_ek z) is orthogonal to them.
+Back substitution, x_v = M^+ (A_u x_u + A_w x_w) as in `eliminate`, does not give the cochain of
+minimum norm if M has a kernel, because there is then a section supported on v and the vertices that
+depend on it. These sections span the kernel of L_ee, and x_e = L_ee^+ (b_e - L_ek z) is orthogonal
+to them.
 """
 
 import numpy as np
@@ -176,9 +177,10 @@ def free_sections(
 
     None is returned as well if the sections overflow or are parallel up to rounding.
     """
-    count, blocks = _kernels(dims, record)
+    count = kernel_dims(dims, record)
     if not count.any():
         return None
+    blocks = _kernels(dims, record, count)
     n, at = len(dims), np.flatnonzero(count)
     pseudo = n + np.arange(len(at))  # extra vertices, which hold coordinates in ker M
     widened = _with_neighbors(dims, record, (count, pseudo), blocks)
@@ -237,8 +239,8 @@ def _towards_orthonormal(basis: scipy.sparse.csr_array) -> scipy.sparse.csr_arra
     return scipy.sparse.csr_array(scipy.sparse.coo_array((data, (at, to)), shape=(h, h)))
 
 
-def _kernels(dims: np.ndarray, record: kernels.Record) -> tuple[np.ndarray, np.ndarray]:
-    """Return dim ker M of each step, and orthonormal bases of ker M, flattened and concatenated.
+def kernel_dims(dims: np.ndarray, record: kernels.Record) -> np.ndarray:
+    """Return dim ker M of each step.
 
     Since (M* M)^+ = W W*, ker M is the orthogonal complement of the nonzero columns of W.
     """
@@ -250,9 +252,13 @@ def _kernels(dims: np.ndarray, record: kernels.Record) -> tuple[np.ndarray, np.n
     column = first[step] + (entry - offsets(d * d)[step]) % np.maximum(d[step], 1)
     used = np.zeros(int(first[-1]) + 1, np.int64)
     used[column] = 1
-    rank = np.add.reduceat(used, first[:-1]) * (d > 0)
-    count = d - rank
-    begin = offsets(d * count)
+    return d - np.add.reduceat(used, first[:-1]) * (d > 0)
+
+
+def _kernels(dims: np.ndarray, record: kernels.Record, count: np.ndarray) -> np.ndarray:
+    """Return orthonormal bases of ker M, of dimension ``count``, flattened and concatenated."""
+    d, W = dims[record.vertices].astype(np.int64), record.inverses
+    rank, begin = d - count, offsets(d * count)
     out = np.empty(int(begin[-1]), W.dtype)
     deficient = np.flatnonzero(count)
     for size, r in np.unique(np.stack([d, rank], axis=1)[deficient], axis=0).tolist():
@@ -262,7 +268,7 @@ def _kernels(dims: np.ndarray, record: kernels.Record) -> tuple[np.ndarray, np.n
         blocks = blocks / np.abs(blocks).max(axis=1, keepdims=True)
         Q = np.linalg.qr(blocks, mode="complete")[0][:, :, r:]
         out[begin[steps][:, None] + np.arange(size * (size - r))] = Q.reshape(len(steps), -1)
-    return count, out
+    return out
 
 
 def _with_neighbors(

@@ -57,7 +57,7 @@ class Sizes(NamedTuple):
 
 
 def dim_of_few_edges(sheaf: CellularSheaf) -> int:
-    """Return the total dimension of the stalks of vertices with at most two half-edges."""
+    """Return the total stalk dimension of vertices with at most two half-edges, except loops."""
     ends = sheaf.edges[sheaf.edges[:, 0] != sheaf.edges[:, 1]]
     few = np.bincount(ends.reshape(-1), minlength=sheaf.n_vertices) <= 2
     return int(sheaf.vertex_dims[few].sum())

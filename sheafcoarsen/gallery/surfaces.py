@@ -61,7 +61,7 @@ def tangent_frames(points: npt.ArrayLike, faces: npt.ArrayLike) -> np.ndarray:
     Notes
     -----
     A vertex's normal is the sum of the normals of its faces, weighted by area; adjacent faces are
-    first oriented consistently, on a one-sided surface those of each vertex. If the sum vanishes,
+    first oriented consistently (on a one-sided surface, around each vertex). If the sum vanishes,
     or there is no face, the normal is (0, 0, 1). The first column is orthogonal to the coordinate
     axis farthest from the normal; like any choice of bases on a sphere, this one is discontinuous,
     which the transport accounts for.
@@ -206,7 +206,7 @@ def tangent_bundle(
 
 
 def _own_frames(frames: npt.ArrayLike, n: int) -> np.ndarray:
-    """Check bases of tangent planes, (n, 3, 2) with orthonormal columns."""
+    """Check bases of planes, (n, 3, 2) with orthonormal columns, and return them as float64."""
     T = real_array("frames", frames, [(n, 3, 2)], f"have shape (n, 3, 2) for n = {n} points")
     check_unitary(T, lambda v: f"`frames[{v}]`")
     return T.astype(np.float64)
@@ -233,7 +233,7 @@ def _cotan_weights(points: np.ndarray, faces: np.ndarray, side: np.ndarray) -> n
 
 
 def vertex_areas(points: npt.ArrayLike, faces: npt.ArrayLike) -> np.ndarray:
-    """Return the area of each vertex, to which every adjacent face contributes an equal share.
+    """Return the area of each vertex: a face adds 1 / k of its area to each of its k vertices.
 
     The vertex areas sum to the area of the surface. With ``eigenmodes(F, k, mass=areas)`` the
     eigenvalues approximate those of the surface even if the mesh is nonuniform.
@@ -362,11 +362,13 @@ def field_indices(
     x = given.reshape(n, 2)
     x = x / np.where(scales := np.abs(x).max(axis=1, initial=0), scales, 1)[:, None]
     z = np.where(scales > 0, x[:, 0] + 1j * x[:, 1], 1.0)
+    z /= np.abs(z)  # powers of other numbers may overflow
     z = z**power if in_space else z
     u, v = edges.T
-    # a positive multiple of the rotation nearest to T_u^T T_v, as a complex number
+    # the rotation nearest to T_u^T T_v, as a complex number, or 0
     M = T[u].swapaxes(1, 2) @ T[v]
     turns = M[:, 0, 0] + M[:, 1, 1] + 1j * (M[:, 1, 0] - M[:, 0, 1])
+    turns /= np.where(turns == 0, 1, np.abs(turns))
     angles = np.angle(turns**power * z[v] * z[u].conj())[side.reshape(faces.shape)]
     N = normals[faces]
     first, second, third = N[:, :1], N[:, 1:-1], N[:, 2:]

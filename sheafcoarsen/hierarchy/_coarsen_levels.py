@@ -74,7 +74,7 @@ class SelectedPartitions:
         components = np.bincount(component_labels(n, sheaf.edges))
         if len(components) >= n:
             return f"{stuck}: none of its {n} vertices is linked to another"
-        rest = components[components > self.factor]  # each smaller component is one cluster
+        rest = components[components > self.factor]  # each other component is one cluster
         count = len(components) - len(rest) + math.ceil(rest.sum() / self.factor)
         if count >= n:
             return f"{stuck}: `factor` = {self.factor:g} makes {count} clusters of {n} vertices"
@@ -86,7 +86,7 @@ RankPerLevel = int | Rule | Sequence  # one rank or rule for all levels, or one 
 
 
 class LevelPlan:
-    """Partition and ranks of every level; ``ranks`` is one rule, or a list with one per level.
+    """Partition and ranks of every level; ``ranks`` is a rule, or a list of one entry per level.
 
     ``given`` are user-supplied partitions, converted by ``read``, or None if clusters are selected.
     """
@@ -146,14 +146,14 @@ class LevelPlan:
         return P if isinstance(P, str) else (P, self.rank(level))
 
     def rank(self, level: int) -> object:
-        """Return the ranks of a level."""
+        """Return the rank rule or the ranks of a level, or None beyond the last entry."""
         if not isinstance(self.ranks, list):
             return self.ranks
         return self.ranks[level] if level < len(self.ranks) else None
 
 
 def _checked_ranks(rank: Any, count: int | None) -> Rule | list:
-    """Return ``rank`` as a rule, or as a list with one entry for each of ``count`` levels."""
+    """Return ``rank`` as a rule or a list of entries, one for each of ``count`` levels if given."""
     if isinstance(rank, list | tuple):
         if count is not None and len(rank) != count:
             raise ValueError(
@@ -252,7 +252,7 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
     sparsify : float, optional
         The ``eps`` of :func:`sparsify`. After each level whose Laplacian has more entries than
         that of the previous level, a :class:`Sparsification` of its sheaf is added as the next
-        level. The bounds of these levels multiply.
+        level, unless it keeps all edges. The bounds of these levels multiply.
     seed : int
         Random seed for :func:`select` and :func:`sparsify`.
     progress : bool

@@ -270,7 +270,7 @@ class Hierarchy:
         return x
 
     def _level(self, level: int | None) -> int:
-        """Check the index of a sheaf and return it; None stands for the coarsest sheaf."""
+        """Check the index of a sheaf and return it; None means the coarsest sheaf."""
         if level is None:
             return len(self)
         level = whole_number("level", level, at_least=0)
@@ -348,7 +348,8 @@ class Hierarchy:
         Raises
         ------
         ValueError
-            If the graph or the stalks differ, or a sparsification has no ``eps``.
+            If the graph or the stalks differ, a sparsification has no ``eps``, or an elimination
+            that precedes a coarsening keeps more vertices for the new maps.
 
         Warns
         -----

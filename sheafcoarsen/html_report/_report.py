@@ -138,8 +138,8 @@ def report(
     OSError
         If the page cannot be written.
     ValueError, TypeError
-        If positions are inconsistent with the vertices; for faces that are not a surface, or of an
-        elimination or poses, which have no clusters.
+        If positions are inconsistent with the vertices, if faces are not a surface, or if faces
+        are passed for an elimination or poses, which have no clusters.
 
     Examples
     --------
@@ -373,7 +373,7 @@ def _about_poses(S: Synchronization, at: Positions, times: dict[str, float]) -> 
 
 
 def worst_edges(S: Synchronization) -> list[tuple]:
-    """Return a table of ten edges and sightings with the largest residuals, after its head."""
+    """Return the headings and rows of a table of the ten most suspicious edges and sightings."""
     found = S._residuals(10)
     found["angle"] = np.degrees(found["angle"])
     del found["cost"]

@@ -88,7 +88,7 @@ def smooth_cochain(sheaf: CellularSheaf) -> np.ndarray:
 
 
 def random_cochain(sheaf: CellularSheaf) -> np.ndarray:
-    """Return a normally distributed cochain of norm 1, with a fixed seed."""
+    """Return a Gaussian random cochain scaled to norm 1, with a fixed seed."""
     x = np.random.default_rng(0).standard_normal(sheaf.dim_c0).astype(sheaf.dtype)
     return x / x.dtype.type(float(np.linalg.norm(x)) or 1.0)
 
@@ -191,7 +191,7 @@ def elimination_verdict(K: Elimination, verdict: Verification) -> str:
 
 
 def percent(share: float) -> str:
-    """Format a fraction in percent, never rounded to 0 or 100 %, or as a factor from 1000 % on."""
+    """Format a fraction in percent, below 1 never as 100 %, or as a factor from 1000 % on."""
     if round(100 * share) >= 1000:
         return f"{share:,.0f} times"
     if 0.99 < share < 1:

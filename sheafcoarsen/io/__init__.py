@@ -1,7 +1,7 @@
 r"""Input and output: files, networkx and PyTorch Geometric.
 
-A graph file is read as the constant or a signed sheaf, a pose graph as a connection; ``save``
-writes any object of the library, and ``load`` reads it:
+A graph file is read as the constant or a signed sheaf, a pose graph as a connection. ``save``
+writes a sheaf, a partition, a hierarchy or one of its levels, and ``load`` reads them:
 
 >>> import pathlib, tempfile
 >>> import sheafcoarsen as sc

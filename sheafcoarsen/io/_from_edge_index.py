@@ -40,12 +40,12 @@ def from_edge_index(
     - otherwise in order of occurrence: a column is paired with the first unpaired column before it
       that is its reverse. So the i-th (u, v) is paired with the i-th (v, u), and of columns (u, u)
       the first with the second, the third with the fourth;
-    - but if some (u, u) occurs an odd number of times, every such column is a loop by itself, as in
-      coalesced graphs and after ``add_self_loops``. The column is both directions of its loop: both
-      ends have its map, so the loop has no energy, as in the sum over columns.
+    - but if some (u, u) occurs an odd number of times, every column (v, v), for all v, is a loop by
+      itself, as in coalesced graphs and after ``add_self_loops``. The column is both directions of
+      its loop: both ends have its map, so the loop has no energy.
 
     Edges have the orientation and the order of their first columns.
-    The energy of a cochain is half the sum over columns.
+    The energy of a cochain is half the sum of the squared disagreements of all columns.
 
     Parameters
     ----------

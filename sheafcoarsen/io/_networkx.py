@@ -15,8 +15,8 @@ def to_networkx(sheaf: CellularSheaf) -> nx.MultiDiGraph:
     Nodes are the vertex labels, or 0 .. n-1, in vertex order, each with its dimension as attribute
     ``dim``. The edge tail -> head has the attributes ``tail_map`` and ``head_map``, read-only
     arrays of shape (d_e, d_tail) and (d_e, d_head), and ``index``, its index in the sheaf. The
-    graph has the attribute ``dtype``, and ``unlabelled`` if the sheaf has no labels, so that nodes
-    are integers.
+    graph has the attributes ``dtype`` and ``unlabelled``, which is True if the sheaf has no labels,
+    so that nodes are integers.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def from_networkx(graph: nx.DiGraph) -> CellularSheaf:
     Returns
     -------
     CellularSheaf
-        ``vertex_labels`` are the nodes.
+        ``vertex_labels`` are the nodes, or None if they are 0 .. n-1 and ``unlabelled`` is True.
 
     Raises
     ------

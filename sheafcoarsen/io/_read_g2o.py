@@ -52,8 +52,9 @@ def read_g2o(
     Every ``EDGE`` line is a separate edge, so repeated measurements are parallel edges and i = j is
     a loop. Vertices are numbered in the order of their first occurrence in ``VERTEX`` and ``EDGE``
     lines; ``vertex_labels`` holds their ids. Comments (``#``), ``FIX`` and ``PARAMS_...`` lines are
-    ignored. ``VERTEX2`` and ``EDGE2`` lines have the format of TORO, with another order of the
-    information entries.
+    ignored, but sightings of landmarks with a sensor offset (``PARAMS_SE3OFFSET``) other than the
+    identity are an error. ``VERTEX2`` and ``EDGE2`` lines have the format of TORO, with another
+    order of the information entries.
 
     Parameters
     ----------
@@ -281,7 +282,7 @@ class Layout(NamedTuple):
     kind: str  # attribute of G2oLines
     dim: int  # dimension of space, and of the stalks
     n_ids: int
-    n_poses: int  # number of poses among the ids, which are the first ones
+    n_poses: int  # number of poses among the ids, which begin with them
     n_numbers: int  # number of values in a pose, place or measurement
     n_information: int = 0  # number of upper-triangle entries of the information matrix
 

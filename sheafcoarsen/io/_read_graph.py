@@ -63,7 +63,7 @@ def read_graph(
 ) -> CellularSheaf:
     r"""Read a weighted graph as the constant sheaf, with maps sqrt(w) I at both ends of an edge.
 
-    With ``signed`` weights may be negative, and the maps are sqrt(abs(w)) I at the tail and
+    With ``signed``, weights may be negative, and the maps are sqrt(abs(w)) I at the tail and
     sign(w) sqrt(abs(w)) I at the head. For ``dim=1`` this is the O(1) sheaf of
     :meth:`CellularSheaf.signed`, whose Laplacian is that of the signed graph.
 
@@ -80,11 +80,12 @@ def read_graph(
         begin a comment. Names that contain blanks or commas are put in double quotes; in ``.csv``
         and ``.tsv`` files, between commas or tabs, names with blanks need none. A first line is
         skipped as headings if no later line names its vertices and one of these holds: its weight
-        is no number, as in ``source,target,weight``; it is ``source target`` or ``from to``; the
-        names of all other lines are integers. Begin other headings with ``#``. Edges stay in the
-        order of the file; repeated ones are parallel, u = v is a loop. Non-negative integer names
-        are indices: vertex i is row i of every array, and indices that do not occur are isolated
-        vertices. If a file numbers vertices from 1, vertex 0 is isolated, with a warning.
+        is no number, as in ``source,target,weight``; it is ``source target`` or ``from to``; it has
+        no weight, and the names of all other lines, at least two, are integers. Begin other
+        headings with ``#``. Edges stay in the order of the file; repeated ones are parallel, u = v
+        is a loop. Non-negative integer names are indices: vertex i is row i of every array, and
+        indices that do not occur are isolated vertices. If a file numbers vertices from 1, vertex 0
+        is isolated, with a warning.
         ``3.000e+00`` is 3, as ``numpy.savetxt`` writes it; if one has leading zeros, as ``01001``,
         all are names. Other names, and integers if one is negative, are numbered in order of
         occurrence and stored as ``vertex_labels``; so are sparse integers, of which the largest is
@@ -105,8 +106,8 @@ def read_graph(
         1.
     n_vertices : int, optional
         For an edge list: integer names are indices however sparse, and last vertices may be
-        isolated. For a MatrixMarket file: its own number of vertices, required if more than a
-        million vertices have no edge.
+        isolated. For a MatrixMarket file: its own number of vertices, required if it exceeds twice
+        the number of entries by more than 2**20.
 
     Returns
     -------
@@ -191,7 +192,7 @@ def read_graph(
 
 
 def _signed(graph: nx.Graph | EdgeList, dim: int) -> CellularSheaf:
-    """Return the sheaf of a graph whose weights include signs."""
+    """Return the signed sheaf of a graph; its edge attribute "sign" overrides signs of weights."""
     if isinstance(graph, nx.Graph):
         values = [weight for _, _, weight in graph.edges(data="weight", default=1)]
         weights = scalar_array("weight", values) if values else np.ones(0)

@@ -147,7 +147,7 @@ class FaceLines:
         self.corners.add(number, words[1 : 1 + k])
 
     def mesh(self, corners: list[int] | None = None, first: int = 0) -> Mesh:
-        """Return points and faces; by default, the vertices of faces are the words of the file."""
+        """Return points and faces; the vertices of faces are ``corners``, or those in the file."""
         points = self.points.numbers().reshape(-1, 3)
         corners = self.corners.integers() if corners is None else corners
         self._counts.integers()  # raises an error for other words
@@ -163,7 +163,7 @@ class FaceLines:
 
 
 def _fields(path: str, joined: bool = False) -> Iterator[tuple[int, list[str]]]:
-    """Yield the number and the words of each line that is not empty or a comment.
+    """Yield the number and the words of each line, without comments and empty lines.
 
     If ``joined``, a line that ends in a backslash continues on the next one.
     """

@@ -16,8 +16,9 @@ def write_g2o(path: PathLike, G: PoseGraph, S: Synchronization | None = None) ->
     """Write a pose graph as g2o text, with its own poses or with computed ones.
 
     :func:`read_g2o` with ``poses=True`` reads it without loss: numbers are written with all digits,
-    rotations as angles or quaternions. Landmarks that no pose saw are left out. The file is written
-    to a temporary name and renamed, so a crash does not damage an old file.
+    rotations as angles or quaternions. Landmarks that no pose saw are written only if ``S`` is
+    None and ``G`` has their positions. The file is written to a temporary name and renamed, so a
+    crash does not damage an old file.
 
     Parameters
     ----------
@@ -108,7 +109,7 @@ def _lines(G: PoseGraph, S: Synchronization | None) -> Iterator[str]:
 
 
 def _pose_numbers(rotations: np.ndarray, translations: np.ndarray) -> np.ndarray:
-    """Return the numbers to be written on each pose's line."""
+    """Return the numbers of each pose or measurement: translation, then angle or quaternion."""
     if rotations.shape[1] == 2:
         angles = np.arctan2(rotations[:, 1, 0], rotations[:, 0, 0])
         return np.hstack([translations, angles[:, None]])
@@ -126,7 +127,7 @@ def _triangles(matrices: np.ndarray) -> np.ndarray:
 
 
 def _rows(tag: str, names: list[list[int]], numbers: np.ndarray) -> Iterator[str]:
-    """Yield a line for each row: the tag, the ids, and the shortest exact decimal numbers."""
+    """Yield a line for each row: tag, ids, and the shortest decimals that are read exactly."""
     for *ids, row in zip(*names, numbers.tolist(), strict=True):
         words = [tag, *map(str, ids), *(repr(number).removesuffix(".0") for number in row)]
         yield " ".join(words) + "\n"
@@ -135,7 +136,7 @@ def _rows(tag: str, names: list[list[int]], numbers: np.ndarray) -> Iterator[str
 def _ids(G: PoseGraph, n: int) -> tuple[list[int], list[int]]:
     """Return distinct ids of poses and of landmarks.
 
-    They are the labels, or count from 0, for landmarks from the largest id of a pose.
+    They are the labels, or count from 0, for landmarks from 1 + the largest id of a pose.
     """
     kinds = [("G", "vertex_labels", "pose", G.vertex_labels, n)]
     if G.sightings is not None:

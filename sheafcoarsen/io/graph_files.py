@@ -14,7 +14,7 @@ SIGNS = "CellularSheaf.signed, read_graph(path, signed=True) and --signed accept
 """Hint in error messages about negative weights."""
 
 IDLE = 2**20
-"""Number of isolated vertices in a file above which ``n_vertices`` must confirm the file's size."""
+"""Excess of vertices over twice the entries above which ``n_vertices`` must confirm the size."""
 
 
 class EdgeList(NamedTuple):
@@ -112,9 +112,10 @@ def _lines(path: str, signed: bool, numbered: bool) -> tuple[list[str], list[int
 
 
 def _fields(path: str, number: int, line: str, table: str | None) -> list[str]:
-    """Return the fields of a line without its comment; names between marks ``table`` hold blanks.
+    """Return the fields of a line without its comment, separated by ``table`` if it occurs.
 
-    Elsewhere white space and commas both separate fields.
+    Such fields may contain blanks. Otherwise white space and commas both separate fields, except
+    that only commas do in a line with quotes and commas.
     """
     if "#" in line or "%" in line:
         # up to the first # or % that begins a word outside quotes
@@ -176,7 +177,7 @@ def _integer(word: str) -> int | None:
 
 
 def _first_unpaired(entries: EdgeList) -> tuple[int, str, int] | None:
-    """Return (entry, reason, other entry) for the first repeated or unsymmetric entry, or None."""
+    """Return (entry, reason, other entry) of the first repeated, else unsymmetric one, or None."""
     n, (rows, columns), weights = entries.n_vertices, entries.edges.T, entries.weights
     if not len(rows):
         return None
@@ -203,7 +204,7 @@ def _first_unpaired(entries: EdgeList) -> tuple[int, str, int] | None:
 
 
 def read_matrix_market(path: str, signed: bool = False, n_vertices: int | None = None) -> EdgeList:
-    """Read the upper triangle, row by row; ``n_vertices`` confirms the number of vertices."""
+    """Return the upper triangle of a matrix, row by row; ``n_vertices`` confirms its dimension."""
     lines = read_lines(path)
     coordinate, pattern, symmetric = _banner(path, next(lines, ""))
     body = [
@@ -242,8 +243,8 @@ def read_matrix_market(path: str, signed: bool = False, n_vertices: int | None =
 def _banner(path: str, line: str) -> tuple[bool, bool, bool]:
     """Parse the first line.
 
-    Return whether lines hold row, column and weight, not all entries by column; whether entries
-    have no weights; and whether only one triangle is listed.
+    Return whether the layout is "coordinate" and not "array", whether the field is "pattern", so
+    that entries have no weights, and whether only one triangle is listed ("symmetric").
     """
     words = line.lower().split()
     if len(words) != 5 or words[:2] != ["%%matrixmarket", "matrix"]:
@@ -356,7 +357,7 @@ def read_metis(path: str, signed: bool = False) -> EdgeList:
 
 
 def _metis_header(path: str, line: int, words: list[str]) -> tuple[int, int, int, bool]:
-    """Parse the first line, ``n m [fmt [ncon]]``.
+    """Parse the header, ``n m [fmt [ncon]]``.
 
     Return the numbers of vertices, of edges, and of sizes and weights that begin each line; and
     whether a weight follows each neighbour.

@@ -160,5 +160,5 @@ class Words:
 
 
 def _plain(text: str) -> bool:
-    """Return whether ``text`` has no underscores or non-ASCII digits, which Python would accept."""
+    """Return whether ``text`` is ASCII without underscores (int accepts 1_000 and other digits)."""
     return text.isascii() and "_" not in text

@@ -66,7 +66,7 @@ class Pooling(ReadOnly):
         i is at position i h + c and zero if i >= r_a. The array shares the memory of ``x_lifted``
         if no cluster is padded.
     adjacency : csr_array, shape (K, K)
-        A_c = S^T A S, exactly symmetric.
+        A_c = S^T A S, exactly symmetric, without its diagonal unless ``self_loops`` is "keep".
     n_modes : int
         Number of modes M per cluster.
     node_major : bool
@@ -173,8 +173,8 @@ class Pooling(ReadOnly):
         """Pool again with new maps on the same graph, for example between two training steps.
 
         Clusters, the adjacency matrix (with the old loops) and all index arrays are reused
-        (:meth:`Coarsening.recoarsen`). Index arrays are recomputed if loops differ: the coarse
-        sheaf of a layer has none if the internal energy of its maps was zero.
+        (:meth:`Coarsening.recoarsen`). Index arrays are recomputed if loops differ, as
+        those of a coarse sheaf may, which has no loops at clusters without internal energy.
 
         Parameters
         ----------
@@ -437,7 +437,10 @@ def _adjacency_matrix(sheaf: CellularSheaf, adjacency: Any) -> scipy.sparse.csr_
 def _connect(
     edges: np.ndarray, weights: np.ndarray, partition: Partition, *, keep_loops: bool
 ) -> scipy.sparse.csr_array:
-    """Return A_c = S^T A S, read-only and exactly symmetric, from the upper triangle of A."""
+    """Return A_c = S^T A S from the upper triangle of A, read-only and exactly symmetric.
+
+    The diagonal is removed unless ``keep_loops``.
+    """
     K = partition.n_clusters
     ends = np.sort(partition.labels[edges], axis=1)
     internal = ends[:, 0] == ends[:, 1]

@@ -41,7 +41,7 @@ class Principal(LocalOperator):
     label = "principal block $L[C_a, C_a]$"
 
     def index(self, sheaf: CellularSheaf, clusters: Clusters) -> Clusters:
-        """Return the index arrays extended by the near ends of crossing edges."""
+        """Return the clusters with the near ends of crossing edges added to their index arrays."""
         return clusters.with_half_edges(sheaf)
 
 

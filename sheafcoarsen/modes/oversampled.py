@@ -37,7 +37,7 @@ STORED_BELOW = 2**26
 
 
 class ClusterPatches:
-    """The patch T of every cluster C: C and ``rings`` rings of neighbours, with dim T <= 2 dim C.
+    """The patch T of every cluster C: C and up to ``rings`` rings of neighbours, dim T <= 2 dim C.
 
     The most strongly coupled neighbours are added first; the coupling of two vertices is
     norm(F_{u->e}* F_{v->e})_F, summed over the edges between them. The sheaf must be in double

@@ -110,7 +110,7 @@ class LocalProblems:
 
     @cached_property
     def balanced(self) -> tuple[CellularSheaf, kernels.Balanced]:
-        """The sheaf with maps of about one size, for ranks and kernels."""
+        """The result of `balance`: a sheaf with maps of about one size, and arrays for kernels."""
         return balance(self.work, self.clusters)
 
     @cached_property
@@ -301,8 +301,8 @@ class LocalProblems:
 
         Eigenvectors have errors of eps norm(L_a) / lambda, vectors of the kernel of delta_a of eps
         times the root of this ratio, with lambda the first positive eigenvalue. Coarse maps that
-        are zero in exact arithmetic consist of the errors, and global sections would be lost if
-        they were not.
+        are zero in exact arithmetic would consist of these errors, and global sections would be
+        lost.
         """
         ranks, dims = out.blocks.ranks, self.clusters.dims
         levels = zero_energy(dims, self.sheaf.dtype, out.norms)
@@ -402,7 +402,7 @@ def kernel_workspace(
 
 
 def balance(sheaf: CellularSheaf, clusters: Clusters) -> tuple[CellularSheaf, kernels.Balanced]:
-    """Return a sheaf whose internal maps have entries of about 1, and what relates it to F.
+    """Return a sheaf whose maps have entries of about 1, and the units of its local sections.
 
     Columns are multiplied by the sizes of local sections, so that those of the new sheaf have
     entries of about one size, and then the rows of every edge by one over its largest entry. The
@@ -431,7 +431,7 @@ def balance(sheaf: CellularSheaf, clusters: Clusters) -> tuple[CellularSheaf, ke
 
 
 def with_even_rows(sheaf: CellularSheaf) -> tuple[CellularSheaf, bool]:
-    """Return a sheaf with the same sections whose edges have maps of one size, and its skewness.
+    """Return a sheaf with the same sections, its edges scaled alike, and whether it is skewed.
 
     The maps of each edge are divided by the power of two just above their largest entry, unless
     these powers differ by at most a factor of 4. The sheaf is skewed if the powers of the two maps

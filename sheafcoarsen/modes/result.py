@@ -173,7 +173,7 @@ class LocalModes(ReadOnly):
 
     @property
     def holds_sections(self) -> bool:
-        """Whether the modes include all local sections, as with ``ranks.kernel()``."""
+        """Whether the modes are known to include the kernels of all local operators."""
         oversampled = self.local_operator == Oversampled.name
         return self.singular or (oversampled and bool((self.next_eigenvalues > 0).all()))
 
@@ -274,10 +274,11 @@ def warn_if_tied(
     name: str = "`tied` of the modes",
     advice: str = "coarsen with a rule such as ranks.fixed(r).whole_multiplets() to keep all of it",
 ) -> None:
-    """Warn if the cut splits a multiple eigenvalue in the clusters of a mask, called ``name``.
+    """Warn if the cut splits a multiple eigenvalue in some cluster, given the mask ``tied``.
 
-    ``zero`` is a mask of clusters where it is 0. ``where`` is a prefix of the message, which does
-    not count clusters, so that Python shows it once per line of code for similar sheaves.
+    ``zero`` is the mask of clusters where the first discarded eigenvalue is 0, and ``name`` is the
+    name of ``tied`` in the message. ``where`` is a prefix of the message, which does not count
+    clusters, so that Python shows it once per line of code for similar sheaves.
     """
     lost = ", and global sections may be lost, because the eigenvalue is 0"
     lost = lost if np.any(tied & zero) else ""

@@ -33,10 +33,9 @@ If eigenvalues are well separated, inverse iteration refines the result of a loo
 def local_coboundary(
     delta: scipy.sparse.csr_array, sheaf: CellularSheaf, clusters: Clusters, a: int
 ) -> tuple[scipy.sparse.csr_array, np.ndarray]:
-    """Return G, where G* G is the local operator of cluster a, and its columns.
+    """Return G with G* G the local operator of cluster a, and the cluster's columns of ``delta``.
 
-    ``delta`` is the coboundary of the sheaf, in double precision, ``columns`` the coordinates of
-    the cluster in C^0.
+    ``delta`` is the coboundary of the sheaf, in double precision.
     """
     inner = clusters.internal_edges[clusters.internal_ptr[a] : clusters.internal_ptr[a + 1]]
     half_edges = clusters.half_edges[clusters.half_ptr[a] : clusters.half_ptr[a + 1]]
@@ -67,7 +66,7 @@ def with_balanced_kernel(
     Z: np.ndarray,
     eps: float,
 ) -> np.ndarray:
-    """Return the lowest modes Z of A, those of the kernel accurate relative to every edge's maps.
+    """Return the lowest modes Z of A, with a kernel accurate relative to the maps of every edge.
 
     ``units`` times the kernel of G is that of A, and G has maps with entries of about 1. Singular
     values up to max(shape) eps norm(G) count as zero.
@@ -96,8 +95,8 @@ def lowest_sparse(
 
     Lanczos (ARPACK) on (A + s I)^{-1} finds the copies of a multiple eigenvalue only because of
     rounding errors. It is therefore repeated in the orthogonal complement of the vectors found so
-    far until no lower eigenvalue appears, and inverse iteration reduces every residual to
-    n eps norm(A), or raises LinAlgError.
+    far until no lower eigenvalue appears, and inverse iteration reduces every residual to at most
+    2 n eps norm(A, inf). LinAlgError is raised if it does not converge.
     """
     n = A.shape[0]
     # eigenvalues closer than this count as equal; as a shift, more would hide larger differences
@@ -114,7 +113,11 @@ def lowest_sparse(
 def _lowest(
     A: scipy.sparse.csr_array, solve: Callable, count: int, level: float, tol: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the lowest eigenpairs by Lanczos with tolerance ``tol``; zeros are below ``level``."""
+    """Return the lowest eigenpairs by Lanczos with tolerance ``tol``.
+
+    Eigenvalues that differ by at most ``level`` count as equal, and residuals are at most
+    2 ``level``.
+    """
     rng = np.random.default_rng(0)
     n = A.shape[0]
     found = np.zeros((n, 0), A.dtype)

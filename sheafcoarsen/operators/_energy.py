@@ -40,8 +40,8 @@ def energy(sheaf: CellularSheaf, x: CochainLike) -> float | np.ndarray:
 
     The Dirichlet energy x* Delta x (``eq:app-dirichlet-energy-single``) is
     ``energy(normalize(sheaf), x)``; every edge counts once, so there is no factor 1/2
-    (``eq:app-dirichlet-energy-edge``). The energy of several channels is the sum over the columns
-    of x (``eq:app-dirichlet-energy-matrix``).
+    (``eq:app-dirichlet-energy-edge``). Every column of x has its own energy, and the energy of
+    several channels is the sum of these (``eq:app-dirichlet-energy-matrix``).
 
     Parameters
     ----------

@@ -30,8 +30,9 @@ def canonical_csr(
 
 
 def block_pattern(edges: np.ndarray, n: int) -> assembly.BlockPattern:
-    """Return the block sparsity pattern of L, by a counting sort, or two for unsorted edges.
+    """Return the block sparsity pattern of L by a counting sort, or two unless edges are canonical.
 
+    Edges are canonical if they are sorted and distinct, and u < v for each.
     Columns are always read-only, since they may be the indices of L; so kernels compile only once.
     """
     m = len(edges)
@@ -67,8 +68,9 @@ class LaplacianPattern:
     """The sparsity pattern of L, determined by the graph and the stalk dimensions.
 
     It is computed once for any number of sheaves on the same graph: ``fill`` writes values only.
-    Uniform stalks of dimension 1, 2 and 3 on a graph without loops and parallel edges have special
-    kernels, compiled on first use. ``fill`` is faster if neighbours have nearby indices.
+    Special kernels, compiled on first use, fill L for uniform vertex stalks of dimension 1, 2 or 3
+    and uniform edge stalks, on a graph without loops and parallel edges. ``fill`` is faster if
+    neighbours have nearby indices.
 
     Parameters
     ----------
@@ -258,7 +260,7 @@ def laplacian(
     ----------
     sheaf : CellularSheaf
     format : {"csr", "bsr"}
-        "bsr" requires vertex stalks of the same dimension.
+        "bsr" requires vertex stalks of the same dimension, at least 1.
 
     Returns
     -------

@@ -41,7 +41,8 @@ def normalize(
     ----------
     sheaf : CellularSheaf
     singular : {"pinv", "regularize", "augment"}
-        Treatment of singular D_v: use the pseudo-inverse, D + eps max_v norm(D_v) I, or D + I.
+        Treatment of singular D_v: use the pseudo-inverse, or shift all blocks, to
+        D + eps max_v norm(D_v) I or to D + I.
     eps : float
         Shift for "regularize", relative to the largest Frobenius norm of a block.
 

@@ -72,10 +72,11 @@ class Order(NamedTuple):
 def elimination_order(A: scipy.sparse.csr_array, most: float = np.inf) -> Order:
     """Return a fill-reducing order for a matrix with a symmetric pattern and a full diagonal.
 
-    The search and the count stop at ``most`` operations. Rows with the same pattern, such as those
-    of a stalk, are ordered as one vertex. Leaves and chains are eliminated first, the others by
-    nested dissection, or in minimum degree order if that is cheaper, which is tried if dissection
-    takes more than `DEGREE_ABOVE` operations per vertex.
+    Counting stops above ``most`` operations, for nested dissection above up to 16 times as many, so
+    that larger counts may be incomplete. Consecutive rows with the same pattern, such as those of a
+    stalk, are ordered as one vertex. Leaves and chains are eliminated first, the others by nested
+    dissection, or in minimum degree order if that is cheaper, which is tried if dissection takes
+    more than `DEGREE_ABOVE` operations per vertex.
     """
     starts, Q = quotient(A)
     widths = np.diff(starts)
@@ -107,8 +108,9 @@ def elimination_order(A: scipy.sparse.csr_array, most: float = np.inf) -> Order:
 
 
 def quotient(A: scipy.sparse.csr_array) -> tuple[np.ndarray, scipy.sparse.csr_array]:
-    """Group adjacent rows with the same pattern; return their starts and the groups' pattern."""
-    A = scipy.sparse.csr_array((np.ones(A.nnz), A.indices, A.indptr), shape=A.shape)
+    """Return the starts of groups of consecutive rows of one pattern, and the groups' pattern."""
+    # a copy, because sorting the indices of the original would leave its entries unsorted
+    A = scipy.sparse.csr_array((np.ones(A.nnz), A.indices.copy(), A.indptr), shape=A.shape)
     A.sort_indices()
     begins = np.zeros(A.shape[0], bool)
     mark_stalks(A.indptr.astype(np.int64), A.indices.astype(np.int64), begins)

@@ -28,7 +28,8 @@ The modules:
     The weighted graph to partition, as adjacency lists.
 ``methods``
     Balls, matching, spectral clustering, METIS, each with about the requested number of clusters;
-    repair of their labels, to exactly n connected clusters; packing of small components.
+    repair of their labels, to exactly the requested number of connected clusters; packing of
+    small components.
 ``_select``
     The public function ``select``.
 ``clusters``

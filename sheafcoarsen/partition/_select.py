@@ -26,7 +26,7 @@ from sheafcoarsen.partition.methods import (
 from sheafcoarsen.sheaf import CellularSheaf, GraphLike
 
 Finder = Callable[[Links, int, np.random.Generator], np.ndarray]
-"""Function that finds about a number of clusters, which ``repair_labels`` corrects."""
+"""Function that returns labels of about n clusters, which ``repair_labels`` makes exact."""
 
 
 Method: TypeAlias = Literal["auto", "balls", "matching", "spectral", "metis"]
@@ -73,9 +73,10 @@ def select(
     method : {"auto", "balls", "matching", "spectral", "metis"}
         "balls"
             Vertices are matched along heavy links, level by level, until there are eight groups per
-            cluster. Breadth-first balls of groups grow by the group with the heaviest links to
-            them, and moves of single groups and vertices refine them on each level. The time is
-            linear except for the logarithm of a heap: two seconds for a million vertices.
+            cluster. Balls of groups grow greedily, by the group with the heaviest links to them
+            relative to the root of all its links, and moves of single groups and vertices refine
+            them on each level. The time is linear except for the logarithm of a heap: two seconds
+            for a million vertices.
         "matching"
             Matching only, until there are as many groups as clusters, as in Graclus, with the same
             refinement. It also takes linear time; clusters often have a smaller cut and are less
@@ -95,9 +96,10 @@ def select(
     weights : {"graph", "sheaf"}
         "graph": the graph's weights (a networkx edge's "weight", an adjacency's entries, default
         1); edges of a sheaf have weight 1, since a sheaf does not store its graph's weights.
-        "sheaf": norm(F_{u->e}* F_{v->e})_F, so that strong maps keep vertices together. Links that
-        outweigh all lighter ones together, such as switches in a power network, are then not cut
-        if the vertices that they join fit into a mean cluster ("spectral" may cut them).
+        "sheaf": norm(F_{u->e}* F_{v->e})_F, so that strong maps keep vertices together. With
+        either, links that outweigh all lighter ones together, such as switches in a power network,
+        are not cut if the vertices that they join fit into a mean cluster ("spectral" may cut
+        them).
     seed : int
         Seed of the starting vertex, or of the method's random numbers.
     progress : bool

@@ -23,7 +23,7 @@ class Links(NamedTuple):
 
     starts : (n + 1,) int64
     ends : (2m,) int32
-    weights : (2m,) float64, >= 0, the largest edge weight being 1
+    weights : (2m,) float64, >= 0, sums over parallel edges of weights scaled to at most 1
     sizes : (n,) int64, >= 1, weight of each vertex, which clusters balance
     """
 

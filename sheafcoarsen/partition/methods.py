@@ -1,6 +1,6 @@
 """Methods of `select`: balls, matching, spectral clustering, METIS, and the repair of their labels.
 
-Repaired clusters are connected and have the exact number; small components are packed together.
+Repaired clusters are connected, and their number is exact; small components are packed together.
 """
 
 import bisect
@@ -44,10 +44,11 @@ def match_levels(links: Links, n_clusters: int, rng: np.random.Generator) -> np.
 def _matched(
     links: Links, n_groups: int, high: float, rng: np.random.Generator
 ) -> tuple[list[tuple[Links, np.ndarray]], Links]:
-    """Return links and groups of levels that shrink at most twofold, and the last level's links.
+    """Return the links and groups of all levels of matching, and the links of the last level.
 
-    Groups are not heavier than ``high``; the last level has about ``n_groups`` vertices (Karypis
-    and Kumar, A fast and high quality multilevel scheme for partitioning irregular graphs, 1998).
+    A level has at least half as many vertices as the one before, and the last about ``n_groups``.
+    Groups are not heavier than ``high`` (Karypis and Kumar, A fast and high quality multilevel
+    scheme for partitioning irregular graphs, 1998).
     """
     levels: list[tuple[Links, np.ndarray]] = []
     level = links
@@ -111,7 +112,7 @@ def grouped(level: Links, groups: np.ndarray) -> Links:
 
 
 def find_balls(links: Links, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
-    """Return labels of breadth-first balls of matched groups, refined on each level."""
+    """Return labels of greedily grown balls of matched groups, refined on each level."""
     high = LIGHTEST * links.sizes.sum() / n_clusters
     # Number of matched groups per ball. Fraction of edges cut on a 3-D nearest-neighbour graph, and
     # on a 3-D grid: .191, .326 with balls of 40 vertices; .187, .320 with balls of 16 groups; .185,
@@ -164,7 +165,10 @@ def part_by_metis(links: Links, n_clusters: int, rng: np.random.Generator) -> np
 
 
 def _small_integers(values: np.ndarray) -> np.ndarray:
-    """Scale to positive integers of sum about 2^30; integers of at most that sum are unchanged."""
+    """Scale to positive integers of sum at most about 2^30.
+
+    Integers of at most that sum are unchanged; floats are first scaled to a maximum of 1000.
+    """
     if values.dtype.kind == "f":
         values = values * (1000 / max(values.max(initial=0), 1e-300))
     scale = 2**30 / max(float(values.sum()), 1.0)
@@ -272,8 +276,9 @@ def _leading_eigenvectors(
 def repair_labels(links: Links, labels: np.ndarray, n_clusters: int, balanced: bool) -> np.ndarray:
     """Convert arbitrary labels to labels of exactly ``n_clusters`` connected clusters.
 
-    Disconnected pieces and light clusters are merged with a neighbour, heavy clusters are split;
-    then the lightest are merged or the heaviest split until the number is exact. Without
+    Light clusters, and light pieces of disconnected ones, are merged with a neighbour, and heavy
+    clusters are split. Other pieces become clusters. Then the lightest clusters are merged or the
+    heaviest split until the number is exact. Without
     ``balanced`` only connectedness and the number are enforced. If there are more components than
     clusters, the components are returned.
     """
@@ -292,7 +297,7 @@ def repair_labels(links: Links, labels: np.ndarray, n_clusters: int, balanced: b
 
 
 def apportioned(weight: np.ndarray, limits: np.ndarray, total: int) -> np.ndarray:
-    """Return the numbers of parts, at most ``limits``, that make the weights per part even."""
+    """Return how many of ``total`` parts each item gets, at most ``limits``, by weight per part."""
     parts = np.empty(len(weight), dtype=np.int64)
     kernels.apportion(weight, limits, total, parts, np.empty_like(parts))
     return parts
@@ -342,7 +347,7 @@ def _merge(
 def _split(
     links: Links, labels: np.ndarray, weight: np.ndarray, parts: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Split cluster a into ``parts[a]`` clusters; return labels and weights."""
+    """Split every cluster a into ``parts[a]`` clusters; return labels and weights."""
     if (parts == 1).all():
         return labels, weight
     first = np.empty(len(weight), dtype=np.int32)

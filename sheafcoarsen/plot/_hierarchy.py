@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 
 
 def hierarchy(H: Hierarchy, *, ax: Axes | None = None) -> Axes:
-    """Plot the sizes of all sheaves of a hierarchy on a logarithmic scale.
+    """Plot the sizes of all sheaves of a hierarchy.
+
+    The scale is logarithmic if positive sizes differ by more than a factor of 100, and then linear
+    near zero if some sizes are zero.
 
     Parameters
     ----------

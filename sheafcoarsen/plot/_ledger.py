@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 def ledger(E: EnergyLedger | HierarchyLedger, *, ax: Axes | None = None) -> Axes:
     """Plot an energy ledger as a waterfall, from zero to the fine energy norm(delta x)^2.
 
-    Dark bars are retained energy, light ones discarded, hatched ones coupling energy, of either
-    sign. For several cochains their sums are drawn.
+    Bars of medium lightness are retained energy, light ones discarded, hatched ones coupling
+    energy, of either sign. The dark bar is the fine energy, computed independently. For several
+    cochains their sums are drawn.
 
     Parameters
     ----------
@@ -108,7 +109,7 @@ def ledger(E: EnergyLedger | HierarchyLedger, *, ax: Axes | None = None) -> Axes
 
 
 def _make_space(ax: Any) -> None:
-    """Shrink the axes until names and legend are inside the figure, if it has no layout engine."""
+    """Shrink axes so that names and legend are inside the figure, if it has no layout engine."""
     if ax.figure.get_layout_engine() is not None:
         return
     box, full, needed = ax.get_position(), ax.figure.bbox, ax.get_tightbbox()

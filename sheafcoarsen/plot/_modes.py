@@ -54,9 +54,9 @@ def modes(
     up: UpAxis = "z",
     ax: Axes | None = None,
 ) -> Axes:
-    """Plot eigenvalues, and the lowest six modes at the positions of the vertices.
+    """Plot eigenvalues, and up to six of the lowest modes at the positions of the vertices.
 
-    For stalks of dimension 1 a mode is drawn in colours centred at zero; for real stalks of
+    For real stalks of dimension 1 a mode is drawn in colours centred at zero; for real stalks of
     dimension 2 and complex ones of dimension 1 as arrows, in the coordinates of the stalks; for
     others the colour is norm(x_v). The sign of a mode is arbitrary, and so is the basis of the
     modes of one eigenvalue.
@@ -151,7 +151,7 @@ def modes(
 
 
 def _draw_values(ax: Axes, E: Eigenmodes) -> None:
-    """Draw eigenvalues by index, zeros with hollow markers, and mark a multiplet that k splits."""
+    """Draw eigenvalues by index, zeros hollow; the label says whether k splits a multiplet."""
     values = E.values.astype(np.float64)
     number = np.arange(1, len(values) + 1)
     style: dict = {"linestyle": "none", "marker": "o", "markersize": 5, "clip_on": False}
@@ -214,8 +214,9 @@ def _draw_mode(
 def _draw_arrows(ax: Axes, places: np.ndarray, arrows: np.ndarray) -> None:
     """Draw arrows at up to 400 evenly spread vertices and where the mode is largest.
 
-    The longest has the distance between two of these vertices, and at least a twentieth of the
-    panel, so that a mode on a few vertices is seen.
+    The longest is a little longer than the median distance between neighbouring ones of these
+    vertices, and at least a twentieth of the extent of all, so that a mode on a few vertices is
+    seen.
     """
     sizes = np.linalg.norm(arrows, axis=1)
     some = spread_out(places, 400) if len(places) > 400 else np.arange(len(places))

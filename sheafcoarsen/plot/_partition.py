@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 
 NARROW = 5e4
-"""Area of a panel, in square points, below which labels have two lines."""
+"""Area of a panel, in square points, up to which labels are smaller and have more lines."""
 
 
 def partition(
@@ -70,10 +70,11 @@ def partition(
     stalks of dimension 1 negative edges are red; a coarse edge is if most of the edges between its
     clusters are negative, because the sign of its own maps depends on the signs of the modes.
 
-    Without ``pos``, a graph with more than 50,000 edges, with edges between more than a quarter of
-    all pairs of its vertices, or with a few hubs that most edges meet, is drawn by its quotient: a
-    disc of vertices for each cluster, and lines for the strongest links between clusters. With
-    ``pos``, more than 50,000 edges are not drawn.
+    Without ``pos``, a graph is drawn by its quotient if it has more than 50,000 edges, more than
+    1000 edges that join more than a quarter of all pairs of its vertices, or more than 500 vertices
+    of which one has more than ten times the mean degree. The quotient has a disc of vertices for
+    each cluster, and lines for the strongest links between clusters. With ``pos``, more than 50,000
+    edges are not drawn.
 
     Parameters
     ----------
@@ -304,7 +305,7 @@ def _draw_crossing_edges(ax: Axes, C: Coarsening, places: Places, unit: float) -
 
 
 def _negative_pairs(C: Coarsening) -> np.ndarray:
-    """Return a mask of the pairs of clusters that mostly negative edges join."""
+    """Return a mask of the pairs of clusters whose crossing edges are mostly negative."""
     counts = np.diff(C.clusters.pair_ptr)
     signs = np.where(negative_edges(C.fine)[C.clusters.crossing_edges], -1, 1)
     return np.bincount(np.repeat(np.arange(len(counts)), counts), signs, len(counts)) < 0

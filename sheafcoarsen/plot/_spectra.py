@@ -32,8 +32,8 @@ def spectra(C: Coarsening, *, ax: Axes | None = None) -> Axes:
 
     A cluster that keeps no mode has no gap. Values that are zero to working accuracy are drawn
     at 0. Up to 60 clusters have a column each; more are sorted by their first discarded eigenvalue.
-    If eigenvalues span more than two decades, the scale is linear up to the smallest positive one
-    and logarithmic above.
+    If positive eigenvalues span more than two decades, the scale is logarithmic, and if there are
+    also zeros, linear up to about the smallest positive one.
 
     Parameters
     ----------
@@ -131,9 +131,9 @@ def quality(
     With a certificate, also plot the interval that contains each eigenvalue of L.
 
     The index i counts the zero eigenvalues, so that the interval of the i-th coarse eigenvalue
-    contains the i-th fine one even if a global section is lost. Fine eigenvalues without a coarse
-    counterpart are omitted, and so is the part of an interval more than four decades below the
-    eigenvalues.
+    contains the i-th fine one even if a global section is lost. The legend counts fine
+    eigenvalues without a coarse counterpart. The part of an interval more than four decades below
+    the lowest eigenvalue is omitted.
 
     Parameters
     ----------

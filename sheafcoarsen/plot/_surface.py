@@ -244,7 +244,7 @@ def field(  # noqa: PLR0913 (options by keyword)
 
 
 def scene_of(points: Any, faces: Any, view: Any, up: Any) -> Scene:
-    """Check a surface and its view; find the drawing order of the faces and their light."""
+    """Check a surface and its view; return them with the drawing order and brightness of faces."""
     points, faces = surface_arrays(points, faces)
     scaled, _ = scaled_points(points)
     if len(scaled):
@@ -332,7 +332,7 @@ def _draw_surface(scene: Scene, values: Any, colorbar: bool, ax: Axes | None) ->
 def fill_faces(
     ax: Any, scene: Scene, colors: Any = (0.86, 0.87, 0.89), least: float = 0.45
 ) -> None:
-    """Draw faces in one colour or (f, 3), shaded to brightness ``least`` or more."""
+    """Draw faces in one colour or in colours (f, 3), shaded to brightness ``least`` or more."""
     lit = colors * (least + (1 - least) * scene.light)[:, None]
     if ax.name == "3d":
         from mpl_toolkits.mplot3d.art3d import Poly3DCollection
@@ -347,7 +347,7 @@ def fill_faces(
 
 
 def fill_cells(ax: Axes, scene: Scene, colors: np.ndarray) -> None:
-    """Draw faces in the colours (n, 3) of their vertices; several colours as a cell per corner."""
+    """Draw faces in the colours (n, 3) of their vertices, mixed faces as one cell per corner."""
     faces = scene.faces[scene.order]
     corners = scene.view.project(scene.points)[faces]
     own = colors[faces] * (0.45 + 0.55 * scene.light[scene.order])[:, None, None]
@@ -373,7 +373,10 @@ def _fill(ax: Axes, polygons: Any, colors: np.ndarray, label: str) -> None:
 def draw_tangents(
     ax: Any, scene: Scene, vectors: np.ndarray, n_arrows: int, unit: bool, halo: bool
 ) -> int:
-    """Draw arrows of evenly spread visible vectors, with a halo if asked; return their number."""
+    """Draw arrows at evenly spread visible vertices and return the number of these vertices.
+
+    Zero vectors are omitted. In the plane, ``halo`` outlines the arrows in white.
+    """
     used = np.unique(scene.faces)
     at = used[visible_points(used, scene.points, scene.faces, scene.view)]
     feet = at[spread_out(scene.points[at], n_arrows)]

@@ -26,13 +26,13 @@ MARKERS = 500
 """Maximum number of markers or lines that are vector graphics; more are rasterized."""
 
 NUMBERED = 20
-"""Maximum number of clusters whose indices, or of vertices whose names are written in a plot."""
+"""Maximum number of clusters whose indices, or of vertices whose names, are in a plot."""
 
 
 def axes_or_new(
     ax: Axes | None, width: float, height: float, projections: Sequence[str] = ("rectilinear",)
 ) -> Axes:
-    """Return the given axes if they have one of the projections, or new ones of the first."""
+    """Check the projection of given axes and return them, or new ones with the first projection."""
     check_matplotlib()
     if ax is None:
         from matplotlib import pyplot
@@ -61,7 +61,11 @@ def square_points(ax: Axes) -> float:
 
 
 def two_panels(ax: Axes | None, places: np.ndarray, words: float) -> tuple[Axes, Axes, Axes, float]:
-    """Return axes, two insets above ``words`` inches of text, and the area of an inset."""
+    """Return axes, two insets for graphs, and a nominal area of an inset in square points.
+
+    New axes have ``words`` inches for text in addition to the graphs. The area is 1.3 times the
+    squared width of an inset, whatever its height.
+    """
     spread = np.ptp(places, axis=0) if len(places) else np.ones(2)
     height = float(np.clip(5 * spread[1] / max(spread[0], 1e-300), 1.2, 5.5)) + words
     ax = axes_or_new(ax, 10, height)
@@ -127,8 +131,8 @@ def set_scale(ax: Axes, values: np.ndarray) -> None:
 def add_legend(ax: Axes, *, below: bool = False) -> None:
     """Add a legend with visible markers, below the axes if their figure or the caller makes space.
 
-    Otherwise it is inside: where it covers least, or at the upper right of many points, since
-    matplotlib's search compares it with each of them.
+    Otherwise it is inside: where it covers least, or at the upper right if there are many points,
+    since matplotlib's search compares it with each of them.
     """
     handles, labels = ax.get_legend_handles_labels()
     if not handles:
@@ -206,7 +210,10 @@ def write_texts(
 def write_names(
     ax: Axes, F: CellularSheaf, places: np.ndarray, chosen: np.ndarray | None = None
 ) -> None:
-    """Write the names of chosen vertices next to them, by default of up to 20 if not integers."""
+    """Write the names of chosen vertices next to them.
+
+    By default, these are the vertices whose names are not integers, in graphs of up to 20 vertices.
+    """
     names = range(F.n_vertices) if F.vertex_labels is None else F.vertex_labels
     if chosen is None:
         few = len(names) <= NUMBERED
@@ -282,8 +289,8 @@ def cluster_colors(pairs: np.ndarray, n: int) -> np.ndarray:
 def negative_edges(F: CellularSheaf) -> np.ndarray:
     """Return a mask (m,) of the negative edges of a sheaf with real stalks of dimension 1.
 
-    The maps of a negative edge have opposite signs; of an edge stalk of larger dimension their
-    scalar product is negative.
+    The maps of a negative edge have opposite signs, or a negative scalar product if its stalk has a
+    larger dimension. In other sheaves no edge counts as negative.
     """
     if F.dtype.kind == "c" or (F.vertex_dims != 1).any():
         return np.zeros(F.n_edges, bool)

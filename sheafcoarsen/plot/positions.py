@@ -95,7 +95,10 @@ def visible_points(at: np.ndarray, points: np.ndarray, faces: np.ndarray, view: 
 
 
 def spread_out(points: np.ndarray, count: int) -> np.ndarray:
-    """Return ``count`` points by farthest-point sampling; the first is farthest from the mean."""
+    """Return indices of up to ``count`` points by farthest-point sampling.
+
+    The first is farthest from the mean. Coinciding points are chosen once.
+    """
     chosen: list[int] = []
     distances = ((points - points.mean(axis=0)) ** 2).sum(axis=1) if len(points) else points
     while len(chosen) < min(count, len(points)):
@@ -145,7 +148,7 @@ def graph_layout(edges: np.ndarray, n: int) -> np.ndarray:
     """Return a deterministic 2-D layout, shape (n, 2).
 
     Neighbours are close to each other; components are side by side, each upright: in the smallest
-    rectangle, whose longer side is horizontal.
+    rectangle, whose longer side is horizontal. All but the 20 largest are circles.
 
     Components of more than 600 vertices are laid out by PivotMDS (Brandes and Pich): the two
     leading singular vectors of the doubly centred squared distances to a few pivots, at the cost of
@@ -279,7 +282,7 @@ def places_of(C: Coarsening, pos: Any, view: View) -> Places:
     """Return positions of both graphs.
 
     Without ``pos`` they are computed from distances in the graph, or in its quotient if edges would
-    cover each other: too many of them, between most vertices, or at hubs.
+    cover each other: too many of them, between over a quarter of all pairs of vertices, or at hubs.
     """
     n, K = C.fine.n_vertices, C.partition.n_clusters
     how = "as given"
@@ -302,7 +305,7 @@ def places_of(C: Coarsening, pos: Any, view: View) -> Places:
 
 
 def _middle_points(points: np.ndarray, labels: np.ndarray, K: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the clusters that have points, and for each its point nearest to their mean.
+    """Return the clusters with points, and for each the index of its point nearest to its mean.
 
     Unlike means, the points of two clusters do not coincide.
     """
@@ -314,7 +317,10 @@ def _middle_points(points: np.ndarray, labels: np.ndarray, K: int) -> tuple[np.n
 
 
 def surface_places(C: Coarsening, scene: Scene) -> Places:
-    """Place each cluster at the vertex nearest to the mean of its visible ones; omit others."""
+    """Return positions of clusters, each at the one of its visible vertices nearest to their mean.
+
+    Clusters without visible vertices are omitted.
+    """
     front = np.unique(scene.faces)
     front = front[visible_points(front, scene.points, scene.faces, scene.view)]
     K = C.partition.n_clusters

@@ -11,7 +11,7 @@ array([0.042, 0.   ])
 True
 
 ``_spectral_quality`` compares eigenvalues and eigenspaces, which ``smallest_singular_values``
-computes. ``_certificate`` encloses every fine eigenvalue in terms of coarse ones only.
+computes. ``_certificate`` encloses the lowest fine eigenvalues in terms of coarse ones only.
 """
 
 from sheafcoarsen.quality._certificate import Certificate, certificate

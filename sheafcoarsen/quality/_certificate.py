@@ -115,7 +115,7 @@ class Certificate:
 
 
 def certificate(C: Coarsening) -> Certificate:
-    """Return constants that enclose every eigenvalue of L in terms of coarse eigenvalues only.
+    """Return constants that enclose the lowest eigenvalues of L in terms of coarse ones only.
 
     Let gamma be the minimum of the first discarded eigenvalues of all clusters, beta an upper bound
     on norm(delta_X), kappa = beta^2 / gamma and mu = 1 + (kappa + sqrt(kappa^2 + 4 kappa)) / 2.

@@ -292,7 +292,10 @@ def spectral_quality(
 def _reused(
     fine: Eigenmodes | SpectralQuality, sheaf: CellularSheaf, delta: Any, unit: float
 ) -> KnownPairs:
-    """Check that pairs are eigenpairs of the fine sheaf, and return them in units of ``delta``."""
+    """Check that pairs are eigenpairs of the fine sheaf; return those of positive eigenvalues.
+
+    ``delta`` is the coboundary of the fine sheaf divided by ``unit``.
+    """
     if isinstance(fine, Eigenmodes):
         values, U, zeros, more = fine.values, fine.vectors, fine.n_zero, not fine.tied
     elif isinstance(fine, SpectralQuality) and fine.fine_vectors is not None:
@@ -323,7 +326,10 @@ def _reused(
 
 
 def _coarse_sheaf(C: Coarsening, F: CellularSheaf) -> CellularSheaf:
-    """Return a sheaf with Laplacian R* L R; ``F`` is the fine sheaf in double precision."""
+    """Return a sheaf whose Laplacian is R* L R up to a factor.
+
+    ``F`` is the fine sheaf in double precision, with maps scaled by ``unit_sheaf``.
+    """
     if C.loops and C.fine.dtype == F.dtype:
         return unit_sheaf(C.sheaf)[0]
     basis = [C.block(a) for a in range(C.partition.n_clusters)]

@@ -95,8 +95,9 @@ def low_pairs(
 ) -> LowPairs:
     """Return the first k positive singular values of D, or more to complete the last multiplet.
 
-    Singular values up to ``accuracy * size`` count as zero, where ``size`` is an upper bound on
-    norm(D). The Laplacian of ``sheaf`` is D* D up to a factor; without it the computation is dense.
+    Singular values up to ``size`` times the larger of ``accuracy`` and ``max(D.shape) * EPS`` count
+    as zero, where ``size`` is an upper bound on norm(D). The Laplacian of ``sheaf`` is D* D up to a
+    factor; without it the computation is dense.
     ``known`` holds known pairs or approximate vectors.
     """
     n = D.shape[1]
@@ -152,7 +153,7 @@ def low_pairs(
                     f"{kernel + end + 1}, tol={max(ENOUGH * lowest, 50 * EPS):.0e}), which "
                     "includes the zeros and one pair more, or coarsen normalize(sheaf)"
                 )
-            m = n  # all vectors, whose singular values have no error of L
+            m = n  # with all vectors, rounding errors of L do not affect singular values
         else:
             m = min(remaining, 2 * m + zeros, zeros + k + WIDENED)
     zero = max(zero, float(sigma[:zeros].max(initial=0.0)))
@@ -285,7 +286,7 @@ class _Iterated:
         return targets
 
     def _kernel(self, method: str) -> Any:
-        """Return the sections and store their number; drop all if a norm(D x) exceeds ``level``."""
+        """Return the sections and store their number; drop all if one has norm(D x) > ``level``."""
         if self.sections is None:
             with warnings.catch_warnings():  # an unclear number of sections is no fault here
                 warnings.simplefilter("ignore", SingularProblemWarning)
@@ -300,9 +301,10 @@ class _Iterated:
         return self.sections
 
     def pairs(self, m: int, start: np.ndarray | None) -> tuple[np.ndarray, int, float] | None:
-        """Return vectors of the m + 1 lowest pairs, the number of zeros and the largest zero.
+        """Return vectors of the lowest positive pairs, the number of zeros and the largest zero.
 
-        Returns None if the complement of the kernel is so small that it is decomposed densely.
+        There are at least m + 1 vectors, if that many exist. Returns None if the complement of the
+        kernel is so small that it is decomposed densely.
         """
         count = m if self.line is None else (m + 1) // 2
         problem = EigenProblem(
@@ -355,7 +357,7 @@ def _rounding(D: scipy.sparse.csr_array) -> float:
 def _residuals(
     D: scipy.sparse.csr_array, values: np.ndarray, U: np.ndarray, size: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the residuals of all pairs relative to their eigenvalues, and their upper bounds."""
+    """Return the residuals of pairs relative to the eigenvalues, and the largest accepted ones."""
     residuals = np.linalg.norm(D.conj().T @ (D @ U) - U * values, axis=0)
     rounding = _rounding(D) * size**2
     # at most 1e-4, or up to LEAST where rounding errors of the residual are larger

@@ -54,15 +54,16 @@ def cluster_count(sheaf: CellularSheaf, growth: int) -> int:
 def choose_clusters(
     sheaf: CellularSheaf, growth: int
 ) -> tuple[CellularSheaf, Partition, Split | None, bool]:
-    """Return the clusters of the next level, none of them much larger than the mean.
+    """Return the sheaf, clusters of bounded dimension, the split or None, and whether any was cut.
 
-    Hubs of large clusters are split first, which changes the sheaf. Vertices are then removed from
-    clusters that are still too large; the last value tells whether any were.
+    The bound is the larger of 2 ``LAST`` ``growth`` and four times the mean dimension, but at most
+    ``LARGEST_LAST``. Hubs of larger clusters are split first, which changes the sheaf. Vertices are
+    then removed from clusters that are still too large; the last value is whether any was.
     """
     labels = find_clusters(sheaf, cluster_count(sheaf, growth), "balls")[1]
     partition, split = Partition(labels), None
     mean = sheaf.dim_c0 // partition.n_clusters
-    # Ratio of a cluster's dimension to the mean above which the cluster is split
+    # Ratio to the mean above which a cluster of more than 2 LAST growth dimensions is too large
     too_large = 4
     largest = min(max(2 * LAST * growth, too_large * mean), LARGEST_LAST)
     if np.bincount(partition.labels, sheaf.vertex_dims).max() > largest:
@@ -76,7 +77,7 @@ def shrink_clusters(sheaf: CellularSheaf, P: Partition, largest: int) -> tuple[P
     """Remove vertices of lowest degree from clusters larger than ``largest``.
 
     Returns the partition and whether it changed. Removed vertices become clusters of one vertex,
-    which are merged on a later level. It is needed if the stalks of hubs are too large for copies.
+    which are merged on a later level. This is needed if stalks of hubs are too large for copies.
     """
     labels, dims, K = P.labels, sheaf.vertex_dims, P.n_clusters
     if np.bincount(labels, dims).max() <= largest:
@@ -94,10 +95,10 @@ def shrink_clusters(sheaf: CellularSheaf, P: Partition, largest: int) -> tuple[P
 
 
 def split_hubs(sheaf: CellularSheaf, P: Partition, largest: int, capacity: int) -> Split | None:
-    """Split the hubs of clusters larger than ``largest``; return None if there are no hubs.
+    """Split the hubs of clusters larger than ``largest``; return None if no hub is split.
 
-    The neighbours of the hubs form groups of dimension about ``capacity``, or more if the hubs are
-    large. Clusters that remain connected without a few vertices are not split.
+    The other vertices of a cluster form groups of dimension about ``capacity``, or more if its hubs
+    are large. A cluster is not split if too many hubs would have to be removed to disconnect it.
     """
     # Minimum ratio of the dimension of a group of neighbours to that of the hubs copied for it
     group_over_hubs = 4
@@ -156,7 +157,8 @@ def _find_hubs(
     """Return a mask of hubs, and the components of large clusters after removal of their hubs.
 
     Hubs are the vertices of highest degree inside their cluster: one, two, four ... of them, until
-    no component is larger than ``largest``. Vertices of other clusters have component -1.
+    no component is larger than ``largest``. Hubs, and vertices of clusters that are not split, have
+    component -1.
     """
     n, dims = sheaf.n_vertices, sheaf.vertex_dims
     is_hub, pieces = np.zeros(n, bool), np.full(n, -1)
@@ -181,7 +183,7 @@ def _find_hubs(
         done = heavy & ~too_heavy & ~hopeless
         is_hub |= chosen & done[P.labels]
         mine = within & done[P.labels]
-        pieces[mine] = labels[mine]
+        pieces[mine] = labels[mine] + (pieces.max(initial=-1) + 1)  # distinct in all rounds
         heavy = heavy & too_heavy & ~hopeless
         count *= 2
     return is_hub, pieces

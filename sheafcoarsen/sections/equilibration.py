@@ -1,4 +1,4 @@
-"""Step (a): equilibration, so that edges have norm 1 and stacked maps at v are an isometry."""
+"""Step (a): equilibration: edges get norm 1, then stacked maps at a vertex become an isometry."""
 
 from typing import Any, NamedTuple
 
@@ -56,8 +56,9 @@ def block_columns(
 class Stalks(NamedTuple):
     """Bases and weights of equilibrated stalks.
 
-    ``bases`` is filled by ``_kernels.sections.equilibration.find_vertex_bases``, and ``weights``,
-    of shape (dim_c0,), holds tr(D_v) / d_v for every coordinate of v.
+    ``bases`` is filled by ``_kernels.sections.equilibration.find_vertex_bases``. ``weights``, of
+    shape (dim_c0,), holds the squared norm of the scaled maps at v divided by d_v, for every
+    coordinate of v; each loop counts as 1.
     """
 
     sheaf: CellularSheaf

@@ -1,4 +1,4 @@
-"""Sections of forests, computed from the leaves to the roots and back, accurate at any length.
+"""Sections of forests, computed from the leaves to the roots and back, accurate for long paths.
 
 The sections on a subtree are stored in orthonormal coordinates, together with their values at its
 root; the edge to the root's parent determines which of them extend. Ranks are therefore decided for
@@ -15,10 +15,10 @@ from sheafcoarsen.sheaf import CellularSheaf, component_labels, spanning_forest,
 
 
 def forest_sections(F: CellularSheaf) -> np.ndarray | scipy.sparse.csr_array | None:
-    """Return an orthonormal basis of H^0 of a forest, sparse if there are many trees.
+    """Return an orthonormal basis of H^0 of a forest, sparse if it has many columns and entries.
 
-    Returns None if there is a cycle, the rank of an edge is unclear, or the number of sections that
-    end at a vertex exceeds the dimension of its stalk.
+    Returns None if there is a cycle other than a loop, the rank of an edge is unclear, or sections
+    of a subtree are not determined by their values at its root.
     """
     loops = F.edges[:, 0] == F.edges[:, 1]
     if len(loops) - loops.sum() >= max(F.n_vertices, 1):

@@ -59,9 +59,9 @@ def _sparse_basis(
 ) -> scipy.sparse.csr_array:
     """Return a sparse basis, in which every removed section is supported in its cluster.
 
-    Starting at the finest level, the removed sections of every cluster are orthogonalized against
-    the retained directions in the metric of C^0, and the triangular factor of the metric on the
-    retained directions is passed to the next level.
+    Starting at the finest level, the retained directions of every cluster are orthogonalized
+    against its removed sections in the metric of C^0, and the triangular factor of the metric on
+    the retained directions is passed to the next level.
     """
     metric = _squares(stalks.bases.ranks, stalks.bases.W.dtype)
     kernels.write_stalk_metrics(stalks.sheaf.vertex_dims, stalks.bases, metric)

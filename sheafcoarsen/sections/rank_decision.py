@@ -1,6 +1,7 @@
 """Step (d): decomposing the last sheaf densely, and deciding which singular values are zero.
 
-If coarsening stalls, the coboundary may clearly have full rank, which needs no decomposition.
+If coarsening is slow, a Cholesky factorization checks whether the coboundary clearly has full rank;
+then its singular values are not needed.
 """
 
 from typing import NamedTuple
@@ -22,8 +23,9 @@ LARGEST = 10_000
 class FullRank(NamedTuple):
     """Sections of a coboundary of full rank, as the orthogonal complement of its rows.
 
-    The columns of ``adjoint`` are the rows of delta scaled to norm 1, or as many of them as there
-    are coordinates; ``smallest`` is the smallest singular value of delta.
+    The columns of ``adjoint`` are the rows of delta scaled to norm 1. If there are more rows than
+    coordinates, there are no sections, and only the shape of ``adjoint`` matters. ``smallest`` is
+    an estimate of the smallest singular value of delta, usually from below.
     """
 
     adjoint: scipy.sparse.csr_array
@@ -36,7 +38,7 @@ class FullRank(NamedTuple):
         return n, n - k
 
     def basis(self, change: scipy.sparse.csr_array | None = None) -> np.ndarray:
-        """Return an orthonormal basis of ker delta, in coordinates after an invertible change.
+        """Return an orthonormal basis of ker delta, or of C (ker delta) for a ``change`` C.
 
         It is the orthogonal complement of ``adjoint``, whose Householder reflections are applied to
         the last unit vectors.
@@ -62,8 +64,8 @@ def singular_pairs(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the singular values of D on span X, ascending, and their right singular vectors.
 
-    X must have orthonormal columns; by default, it is the identity. The eigenvalues of D* D would
-    be accurate only to sqrt(eps).
+    X must have orthonormal columns; by default, it is the identity. Square roots of the eigenvalues
+    of D* D would be accurate only to sqrt(eps).
     """
     Y = D if X is None else D @ X
     m = Y.shape[1]

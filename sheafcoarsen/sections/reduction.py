@@ -1,4 +1,4 @@
-"""Steps (b) and (c) for one level: reduction of clusters and removal of local sections."""
+"""Steps (b) and (c) for one level: reducing clusters and removing sections supported in one."""
 
 from typing import Any, NamedTuple
 
@@ -31,7 +31,7 @@ class Level(NamedTuple):
 def reduce_level(
     sheaf: CellularSheaf, partition: Partition, cut: kernels.Cut
 ) -> tuple[Level, CellularSheaf, float, float]:
-    """Return level, coarse sheaf, largest singular value taken as zero, smallest one dropped."""
+    """Return level, coarse sheaf, and the largest zero and smallest eliminated singular value."""
     clusters = clusters_of(sheaf, partition)
     if (largest := int(clusters.dims.max())) > clustering.LARGEST_LAST:
         raise np.linalg.LinAlgError(

@@ -30,7 +30,8 @@ The modules, in the order in which data flows:
     Maps from the blocks of a Laplacian.
 ``properties``, ``from_graphs``, ``from_sheaves``, ``_cellular_sheaf``
     The class: ``Views`` has the arrays and properties, ``FromGraphs`` the class methods that take a
-    graph, ``FromSheaves`` the methods that return another sheaf, ``CellularSheaf`` the rest.
+    graph or a Laplacian, ``FromSheaves`` the methods that return another sheaf, ``CellularSheaf``
+    the rest.
     `trusted_sheaf` and `sheaf_like` build one from arrays without checks; ``properties`` also
     compares two sheaves by graph and stalks.
 ``_fit_maps``

@@ -114,7 +114,7 @@ class CellularSheaf(FromSheaves, ReadOnly):
         vertex_dims: npt.ArrayLike,
         edge_dims: npt.ArrayLike,
     ) -> Self:
-        """Build a sheaf from flat map data, for ragged stalks faster than from m arrays.
+        """Build a sheaf from flat map data, which is faster than m arrays if stalks are ragged.
 
         Parameters
         ----------
@@ -250,7 +250,7 @@ def checked_sheaf(
     edge_dims: npt.ArrayLike,
     vertex_labels: tuple | None = None,
 ) -> CellularSheaf:
-    """Return a sheaf that shares flat data, after checking everything but the maps' range.
+    """Return a sheaf that shares flat data, after checking all but labels and the maps' range.
 
     A coarse sheaf may exceed the range that is allowed for user-supplied maps.
     """

@@ -221,14 +221,17 @@ def fit_maps(
 
 
 def _scaled(Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Scale each matrix of a stack to entries below 1; return it and the exponents of two."""
+    """Return the matrices of a stack divided by powers of two, and the exponents.
+
+    Their entries, or real and imaginary parts, are below 1.
+    """
     parts = np.ascontiguousarray(Z).view(np.float64)
     exponents = np.frexp(np.abs(parts).max(axis=(1, 2), initial=0))[1]
     return np.ldexp(parts, -exponents[:, None, None]).view(Z.dtype), exponents
 
 
 def _signals(X: MapsLike) -> tuple[np.ndarray, np.ndarray, np.dtype]:
-    """Return signals in double precision, (sum of d_v, s), the d_v, and the signals' dtype."""
+    """Return signals in double precision, shape (sum of d_v, s), the d_v and the given dtype."""
     data, dims, counts = flat_maps("X", X, None, "(n, d, s)")
     if not len(dims):
         raise ValueError("`X` must hold the signals of at least one vertex, got none")

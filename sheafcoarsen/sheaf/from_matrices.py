@@ -1,6 +1,6 @@
 """Construction of a sheaf from its Laplacian: an edge for every off-diagonal block, and loops.
 
-An off-diagonal block is -B = U S V* and becomes an edge with the maps U S^(1/2) U* and
+An off-diagonal block -B with B = U S V* becomes an edge with the maps U S^(1/2) U* and
 U S^(1/2) V*, which subtract U S U* and V S V* from the diagonal blocks at its ends. If the
 remainder is indefinite, the maps are scaled: after scaling the diagonal blocks to the identity, an
 edge between u and v subtracts y_v / y_u times as much at u, where y > 0 is the lowest eigenvector
@@ -40,7 +40,7 @@ MatrixLike: TypeAlias = scipy.sparse.sparray | scipy.sparse.spmatrix | npt.Array
 
 
 Stack: TypeAlias = tuple[np.ndarray, np.ndarray]
-"""Dense blocks of equal shape: the edges or, of diagonal blocks, the vertices; and the blocks."""
+"""Blocks of equal shape: indices of their edges (vertices for diagonal blocks), and the blocks."""
 
 Maps: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Edge maps of equal shape: the edges, the maps at their tails, the maps at their heads."""
@@ -303,7 +303,7 @@ def _assembled(
     dims: np.ndarray,
     dtype: np.dtype,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return the sheaf of all edges and loops; the loop rows of a vertex form one loop."""
+    """Return the arrays of a sheaf with all edges and loops, at most one loop at each vertex."""
     ranks = sum(
         (np.bincount(vertices, minlength=len(dims)) for vertices, _ in loops), np.zeros_like(dims)
     )

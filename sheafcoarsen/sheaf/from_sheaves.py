@@ -221,8 +221,8 @@ class FromSheaves(FromGraphs):
         Raises
         ------
         ValueError, TypeError
-            Vertices out of range or repeated, a mask of another length, or anything but integers
-            and a mask.
+            Vertices out of range or repeated, a mask of another length, or anything but integers,
+            names and a mask.
 
         Examples
         --------

@@ -31,8 +31,8 @@ def flat_maps(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return maps as owned flat data, with the numbers of rows and columns of each map.
 
-    ``m`` is the number of edges, or None if any number is allowed; errors name ``shape`` and, for
-    another number, ``item``.
+    ``m`` is the number of maps, or None if any number is allowed. Errors contain ``shape``, or
+    ``item`` if the number of maps is wrong.
     """
     if hasattr(maps, "__array__"):  # for example, a PyTorch tensor
         maps = np.asarray(maps)

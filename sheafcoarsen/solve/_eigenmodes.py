@@ -1,6 +1,7 @@
 """The k lowest eigenpairs of the sheaf Laplacian.
 
-Real stalks of dimension 2 whose maps are scaled plane rotations are computed as complex lines.
+If all stalks are real planes and all maps scaled rotations, perhaps after reflections of stalks,
+pairs are computed on a complex sheaf with stalks of dimension 1.
 """
 
 from __future__ import annotations
@@ -62,8 +63,8 @@ class Eigenmodes(ReadOnly):
     vectors : ndarray, shape (dim_c0, k)
         Columns orthonormal in M (I without ``mass``); for a multiple eigenvalue, any basis.
     residuals : ndarray, shape (k,)
-        norm(L x - lambda M x) / norm(L, inf), recomputed from the returned pairs. With ``mass``
-        divide by norm(x) before comparing with ``tol``.
+        norm(L x - lambda M x) / norm(L, inf), recomputed in double precision before the pairs are
+        rounded to the scalar type. With ``mass`` divide by norm(x) before comparing with ``tol``.
     n_zero : int
         Number of zero eigenvalues among the k, decided by global sections or the singular values of
         delta.
@@ -146,8 +147,9 @@ def eigenmodes(
         mass.
     method : {"auto", "dense", "direct", "multilevel"}
         "dense" computes all eigenpairs, "direct" uses a factorization and counts by inertia, and
-        "multilevel" uses the sheaf's own coarsening. "auto" estimates the cost of a factorization,
-        and uses "direct" if it is cheaper, or affordable and "multilevel" does not converge.
+        "multilevel" uses the sheaf's own coarsening. "auto" uses "dense" up to dimension 800 or if
+        k is near the dimension; otherwise it estimates the cost of a factorization, and uses
+        "direct" if that is cheaper, or affordable and "multilevel" does not converge.
     mass : array_like, shape (n,), optional
         Positive weights m_v of the vertices: L x = lambda M x with M = blockdiag(m_v I). For
         example, the areas of a mesh's vertices; on fine meshes, take ``tol=1e-10``. Masses may

@@ -150,9 +150,10 @@ def harmonic_extension(
 def _with_guides(
     sheaf: CellularSheaf, vertices: np.ndarray, weight: float | npt.ArrayLike
 ) -> tuple[CellularSheaf, np.ndarray]:
-    """Return the sheaf with a new vertex for each weighted value, and the fixed vertices.
+    """Return the sheaf with a new vertex for each penalized value, and the fixed vertices.
 
     The new vertex has the given value and an edge with maps sqrt(w) I, whose energy is the penalty.
+    A vertex with an infinite or very large weight is itself fixed.
     """
     weights = scalar_array("weight", weight)
     if weights.dtype.kind == "c":
@@ -201,7 +202,7 @@ def _with_guides(
 def _warn_if_undetermined(
     sheaf: CellularSheaf, vertices: np.ndarray, inside: np.ndarray, problem: NormalEquations
 ) -> None:
-    """Warn if interior directions are (nearly) free; without any given values, raise an error."""
+    """Warn if directions are (nearly) free; raise an error if some are and no values are given."""
     count, free = _free_coordinates(problem)
     weak = 4 * EPS**0.5  # L_II cannot resolve singular values of delta_I below weak norm(delta_I)
     if free.size:

@@ -40,7 +40,7 @@ def leverages(
 ) -> np.ndarray:
     """Return the leverage l_e = trace(F_e L^+ F_e*) of every edge e, F_e being its rows of delta.
 
-    Of large sheaves these are estimates unless ``method`` is "exact". Leverages lie between 0 and
+    They are estimates with "sketch", also if "auto" uses it. Each lies between 0 and
     d_e, and their sum is the rank of delta, dim C^0 - h^0 (Foster's theorem). An edge with zero
     maps has leverage 0; an edge whose removal adds d_e dimensions of global sections has leverage
     d_e. For a constant sheaf with stalks of dimension 1, l_e is the weight of the edge times the

@@ -85,7 +85,8 @@ class Solver:
         Number of iterations of the last call.
     residual : float
         The larger of norm(r) / norm(b) and norm(S* r) / norm(S* b) in the last call, maximized over
-        the columns. r = b - A x is recomputed, and S S* holds the inverse diagonal blocks of A.
+        the columns. With A = L + shift I at the free vertices, r = b - A x is recomputed, and S S*
+        holds the inverse diagonal blocks of A.
     levels : tuple of int
         Dimension of every level, the finest first.
 
@@ -241,7 +242,7 @@ class Solver:
     def _solved(
         self, given: np.ndarray, tol: float, x0: CochainLike | None, outside: float
     ) -> np.ndarray:
-        """Solve for b; its component in ker L may have a relative norm of up to ``outside``."""
+        """Solve for b, whose part in ker L may have a relative norm up to max(tol, outside)."""
         tol = tolerance("tol", tol, self._eps)
         columns = as_columns(given).astype(np.result_type(given, self._L.dtype))
         B = np.ascontiguousarray(columns[self._free])
@@ -310,7 +311,9 @@ class Solver:
         return found, RESIDUAL_LIMIT * self._eps * measure(sizes)
 
     def update(self, sheaf: CellularSheaf) -> None:
-        """Replace the maps on the same graph, reusing partitions, ranks and index structures.
+        """Replace the maps on the same graph, and set up the preconditioner again.
+
+        Multigrid reuses its partitions, ranks and index structures; factors are recomputed.
 
         Parameters
         ----------
@@ -345,7 +348,7 @@ class Solver:
         vars(self).update(vars(fresh))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the arguments only: factors cannot be pickled and are recomputed."""
+        """Return arguments and last results; factors cannot be pickled and are recomputed."""
         names = ("_asked", "shift", "_progress", "fixed", "iterations", "residual", "sheaf")
         return {name: vars(self)[name] for name in names}
 
@@ -394,7 +397,7 @@ class Solver:
 
 
 def grounded(sheaf: CellularSheaf, fixed: np.ndarray) -> CellularSheaf:
-    """Return the sheaf on the vertices outside the mask whose Laplacian is the free block of L.
+    """Return the sheaf on the vertices that are not fixed; its Laplacian is that block of L.
 
     An edge to a fixed vertex becomes a loop at its other end with head map 0; edges between fixed
     vertices are removed.
@@ -413,7 +416,7 @@ def grounded(sheaf: CellularSheaf, fixed: np.ndarray) -> CellularSheaf:
 
 
 def solve_in_range(solve: Solver, b: np.ndarray, tol: float) -> np.ndarray:
-    """Return the solution for b at the free coordinates, projected onto the range of L.
+    """Return the solution for the projection of b, at the free coordinates, onto the range of L.
 
     This is for least squares, whose right-hand sides are in the range up to rounding.
     """
@@ -423,10 +426,10 @@ def solve_in_range(solve: Solver, b: np.ndarray, tol: float) -> np.ndarray:
 
 
 def relative_measure(solve: Solver, B: np.ndarray) -> Callable[..., np.ndarray]:
-    """Return a function that maps residuals R to norm(R) / norm(B), column by column.
+    """Return a function that maps residuals R to their relative sizes, column by column.
 
-    It returns the larger of this ratio and the ratio after scaling L to unit diagonal blocks. R may
-    contain only some of the columns of B.
+    The size is the larger of norm(R) / norm(B) and the same ratio after scaling L to unit diagonal
+    blocks; the divisor is 1 for a zero column of B. R may contain only some of the columns of B.
     """
     scaling = solve._scaling
     sizes, scaled_sizes = column_norms(B), column_norms(scaling @ B)
@@ -458,10 +461,10 @@ def _factored(
 ) -> tuple[Callable[[np.ndarray], np.ndarray], float]:
     """Return a function X -> A^{-1} X, and the ratio of the smallest to the largest pivot.
 
-    The factored matrix S* A S has unit diagonal blocks, which allows maps of very different norms.
-    A shift of the size of rounding keeps the factors of a singular matrix finite. The ratio is 0 if
-    inverse iteration finds an eigenvalue at the level of the rounding errors of A, scaled by S,
-    which pivots need not show.
+    The factored matrix S* A S, with ``roots`` S, has unit diagonal blocks, which allows maps of
+    very different norms. A shift of the size of rounding keeps the factors of a singular matrix
+    finite. The ratio is 0 if inverse iteration finds an eigenvalue at the level of the rounding
+    errors of A, scaled by S, which pivots need not show.
     """
     unit = scipy.sparse.csr_array(scaled(roots, A, roots))
     factors = Factors(unit, rounding * inf_norm(unit))

@@ -154,11 +154,12 @@ class Sparsification(ReadOnly):
 
 
 def sparsify(sheaf: CellularSheaf, eps: float, *, seed: Seed = 0) -> Sparsification:
-    """Return a sheaf on some of the edges with (1 - eps) L <= L' <= (1 + eps) L.
+    """Return a sheaf on some of the edges, with Laplacian (1 - eps) L <= L' <= (1 + eps) L.
 
-    Edges are kept with probabilities proportional to their leverages, and the maps of kept edges
-    are divided by the square roots of these probabilities. More edges are drawn until the bounds
-    hold, which are computed. So both sheaves have the same global sections.
+    Edges are kept with probabilities proportional to their leverages, relative to the largest
+    possible ones, and the maps of kept edges are divided by the square roots of these
+    probabilities. Both bounds are computed, and more edges are drawn until they hold. So both
+    sheaves have the same global sections.
 
     Parameters
     ----------
@@ -170,7 +171,7 @@ def sparsify(sheaf: CellularSheaf, eps: float, *, seed: Seed = 0) -> Sparsificat
     Returns
     -------
     Sparsification
-        With all edges and weights 1 if fewer edges do not suffice.
+        With weights 1 and all edges of nonzero maps if fewer edges do not suffice.
 
     Raises
     ------
@@ -182,7 +183,7 @@ def sparsify(sheaf: CellularSheaf, eps: float, *, seed: Seed = 0) -> Sparsificat
     Notes
     -----
     Probabilities are powers of 1/2, because edges are halved repeatedly: in each round the edges at
-    a vertex are paired at random, the pairs link edges to chains, and every second edge of a chain
+    a vertex are paired at random, the pairs form chains of edges, and every second edge of a chain
     is kept. So the number of edges at a vertex is halved up to one edge; independent draws would
     need about twice as many edges for the same bounds. The initial oversampling is 4 / eps^2. It
     needs no logarithm as in Spielman and Srivastava's proof (SIAM J. Comput. 40, 2011; for sheaves
@@ -230,7 +231,7 @@ def sparsify(sheaf: CellularSheaf, eps: float, *, seed: Seed = 0) -> Sparsificat
 def _every_second(edges: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Pair up the edges at each vertex, drop one of each pair, and return a mask of the others.
 
-    Pairs link edges to chains and cycles; a random bit for each decides which half of it is kept.
+    Pairs link edges into chains and cycles; a random bit for each decides which half is kept.
     In the double cover by (edge, kept) and (edge, not kept), where each pair links opposite states,
     an even cycle has two components. An odd cycle has one, and is opened at one pair.
     """

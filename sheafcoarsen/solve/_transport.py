@@ -153,7 +153,7 @@ def transport(
 
 
 def _check_connection(sheaf: CellularSheaf, L: csr_array, degrees: np.ndarray) -> None:
-    """Reject stalks of several dimensions, and diagonal blocks of L other than degree * I."""
+    """Reject stalks of different dimensions, and diagonal blocks of L other than degree * I."""
     d = int(sheaf.vertex_dims[:1].sum())
     holds = bool((sheaf.vertex_dims == d).all())
     if holds and d:
@@ -177,8 +177,8 @@ def transported_frames(sheaf: CellularSheaf) -> np.ndarray:
 
     Along an edge e = (v, w) of a breadth-first tree, a frame X_v becomes X_w = F_{w->e}^+ F_{v->e}
     X_v. Without holonomy the columns span the global sections; with little holonomy they are the
-    near-kernel candidates ``B`` that algebraic multigrid (pyamg) needs. If frames of a component
-    would overflow the scalar type, all frames of the component are scaled down.
+    near-kernel candidates ``B`` that algebraic multigrid (pyamg) needs. If squares of the
+    entries in a component would overflow the scalar type, all its frames are scaled down.
 
     Parameters
     ----------

@@ -129,7 +129,7 @@ def in_blocks(A: Matrix, row_dims: np.ndarray, column_dims: np.ndarray) -> Matri
 
 
 def unit_blocks(A: Matrix, dims: np.ndarray) -> tuple[Matrix, Matrix]:
-    """Return a matrix as by ``in_blocks``, and its S of ``unit_roots``."""
+    """Return a matrix in the format of ``in_blocks``, and the S of ``unit_roots`` for it."""
     blocks = in_blocks(A, dims, dims)
     return blocks, unit_roots(blocks, dims)[0]
 

@@ -1,4 +1,4 @@
-"""Preconditioned conjugate gradients for several right-hand sides, start vectors and projections.
+"""Preconditioned conjugate gradients for several right-hand sides; bases and projections.
 
 Projections keep an iteration orthogonal to known eigenvectors.
 """
@@ -19,7 +19,7 @@ class Iterated(NamedTuple):
     """Result of ``conjugate_gradients``."""
 
     x: np.ndarray  # shape (n, h)
-    residuals: np.ndarray  # shape (h,): norm(b - A x), recomputed from x
+    residuals: np.ndarray  # shape (h,): norm or ``measure`` of b - A x, recomputed from x
     steps: int
 
 

@@ -112,7 +112,7 @@ class Pencil:
         return max(computed, zero_level(1, eps_of(np.float32), size))  # agrees with global_sections
 
     def kernel(self, method: str) -> Basis:
-        """Return a basis of ker L, orthonormal if M = I, computed with the solver of a method.
+        """Return a basis Q of ker L with Q* Q = I, for any M, computed with the solver of a method.
 
         Zeros are decided by singular values of delta, which eigenvalues of L do not resolve.
         """
@@ -146,7 +146,7 @@ class Pencil:
         return Factors(scipy.sparse.csr_array(self.L), 1e-12 * self.norm, self._order)
 
     def is_factored_within(self, seconds: float, k: int) -> bool:
-        """Return whether "direct" finds k pairs in the given time; if so, store the order."""
+        """Return whether "direct" should take at most the given time; if so, store the order."""
         order = elimination_order(scipy.sparse.csr_array(self.L), seconds / PER_OPERATION)
         # two factorizations, and about ten solves for each iterated column
         needed = 2 * order.seconds + 10 * (k + GUARDS) * order.solve_seconds
@@ -157,7 +157,7 @@ class Pencil:
 
 @dataclass(frozen=True)
 class EigenProblem:
-    """The k lowest eigenpairs, or the k lowest that are orthogonal to the kernel, are wanted."""
+    """Problem of the k lowest eigenpairs, or the k lowest that are orthogonal to the kernel."""
 
     pencil: Pencil
     k: int
@@ -218,7 +218,7 @@ class EigenProblem:
 
 @dataclass(frozen=True)
 class Eigenpairs:
-    """Lowest pairs orthogonal to ``sections``, one more than wanted if that many exist."""
+    """Lowest pairs orthogonal to ``sections``, at least one more than wanted if they exist."""
 
     values: np.ndarray
     vectors: np.ndarray
@@ -236,8 +236,8 @@ def lowest_eigenpairs(
 ) -> Eigenpairs | None:
     """Return the lowest pairs, with a basis of the kernel unless L is clearly regular.
 
-    ``sections`` is that basis if it is known. Returns None if the complement of the kernel is too
-    small for an iteration; the caller then uses a dense decomposition.
+    ``sections`` is that basis if it is known. If the complement of the kernel is too small for an
+    iteration, a dense decomposition is used; with ``positive`` None is returned instead.
     """
     pencil, rng = problem.pencil, np.random.default_rng(problem.seed)
     if method == "dense" or (not problem.positive and problem.is_small()):
@@ -309,7 +309,7 @@ def dense(problem: EigenProblem) -> Eigenpairs:
 def shift_invert(
     problem: EigenProblem, sections: Basis, start: np.ndarray, rng: np.random.Generator, given: int
 ) -> Eigenpairs:
-    """Return pairs found by LOBPCG with factors of L, and counted by inertia (signs of pivots)."""
+    """Return pairs from LOBPCG with factors of L, checked by inertia, or else by random columns."""
     pencil, steps, h0, probe = problem.pencil, 0, sections.shape[1], False
     for _ in range(ROUNDS):
         least = given + 1 if probe else 0
@@ -332,10 +332,10 @@ def shift_invert(
 
 
 def _counted(problem: EigenProblem, found: Pairs, h0: int) -> tuple[int, float, int]:
-    """Return how many values were found below a shift, the shift, and how many exist by inertia.
+    """Return how many computed values are below a shift, the shift, and how many by inertia.
 
-    The shift is below the multiplet of the last wanted value, which k may split. The last number
-    is -1 if factors do not exist.
+    The shift is below the multiplet of the last wanted value, which k may split. The h0 zeros are
+    counted too. The last number is -1 if factors do not exist.
     """
     pencil, values = problem.pencil, found.values[: problem.wanted(h0)]
     scale = float(pencil.squares(found.vectors[:, len(values) - 1 : len(values)])[0])
@@ -355,7 +355,7 @@ def _counted(problem: EigenProblem, found: Pairs, h0: int) -> tuple[int, float, 
 def multilevel(
     problem: EigenProblem, sections: Basis, start: np.ndarray, rng: np.random.Generator, given: int
 ) -> Eigenpairs:
-    """Return pairs found by LOBPCG with the multigrid cycle and random columns.
+    """Return pairs from LOBPCG with the multigrid cycle and random columns.
 
     More than the ``given`` start columns must converge, because these may miss eigenvectors.
     """
@@ -419,7 +419,7 @@ def _iterated(
 def resolved(
     delta: scipy.sparse.csr_array, values: np.ndarray, X: np.ndarray, m: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Replace the first m eigenpairs of L by ``singular_pairs``."""
+    """Return eigenpairs of L, the first m of them recomputed by ``singular_pairs`` of delta."""
     if m == 0:
         return values, X
     sigma, Y = singular_pairs(delta, X[:, :m])
@@ -441,7 +441,7 @@ def unit_mass(sheaf: CellularSheaf, mass: npt.ArrayLike | None) -> tuple[np.ndar
         hint = "; areas are 0 at vertices of no face, which must be removed" if first == 0 else ""
         raise ValueError(f"`mass` must be positive and finite, got {first:g} at vertex {bad}{hint}")
     weights = weights.astype(np.float64)
-    largest = float(weights.max())
+    largest = float(weights.max(initial=0))
     if (light := first_true(weights < 1e-20 * largest)) is not None:
         raise ValueError(
             f"`mass` must not differ by more than a factor of 1e+20, got "

@@ -20,7 +20,7 @@ Parts = tuple[np.ndarray, ...]  # blocks of columns such as X, W, P
 
 
 class Pairs(NamedTuple):
-    """Ritz pairs: m columns, of which the first k were requested."""
+    """Ritz pairs in m columns, of which the first ``wanted`` were requested."""
 
     values: np.ndarray  # shape (m,)
     vectors: np.ndarray  # shape (n, m)
@@ -39,14 +39,14 @@ def lowest_pairs(
     steps: tuple[int, int] = (0, 60),
     stalled: tuple[int, float] = (8, 0.7),
 ) -> Pairs:
-    """Return Ritz pairs, the first ``wanted`` of them with residuals of at most their target.
+    """Return the lowest Ritz pairs, iterated until ``wanted`` of them meet their targets.
 
-    X holds m start vectors in C order and is overwritten; columns that become dependent up to
-    rounding are dropped, so there may be fewer than m pairs. ``target`` is a function of the Ritz
-    values that returns the target of each. ``mass`` is B, the identity by default. ``steps`` are
-    the minimum number of steps, unless all m columns converge earlier, and the maximum. With
-    ``stalled`` = (s, f), the iteration ends if the largest residual does not fall by the factor f
-    in s steps.
+    X holds m start vectors in C order and is overwritten; columns that become nearly dependent are
+    dropped, so there may be fewer than m pairs. ``target`` is a function of the Ritz values that
+    returns the largest residual allowed for each. ``mass`` is B, the identity by default. ``steps``
+    are the minimum number of steps, unless all m columns converge earlier, and the maximum. With
+    ``stalled`` = (s, f), the iteration ends if the largest ratio of a residual to its target does
+    not fall below f times its value in s steps. After an early end, residuals may exceed targets.
     """
     weigh = (lambda Y: Y) if mass is None else (lambda Y: mass @ Y)
     ritz = rayleigh_ritz if mass is None else graded_ritz
@@ -176,7 +176,7 @@ def _combined(S: Parts, E: np.ndarray, X: np.ndarray) -> np.ndarray:
 
 
 def _normal(D: np.ndarray, GB: np.ndarray) -> np.ndarray:
-    """Normalize the columns of D in the inner product of GB."""
+    """Return D with its nonzero columns normalized in the inner product of GB."""
     squares = np.einsum("ij,ij->j", D.conj(), GB @ D).real
     return D / np.sqrt(np.where(squares > 0, squares, 1))
 
@@ -186,14 +186,14 @@ def _hermitian(G: np.ndarray) -> np.ndarray:
 
 
 def rayleigh_ritz(GA: np.ndarray, GB: np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the m lowest t with GA c = t GB c, and C with C* GB C = I; GB may be singular."""
+    """Return the m lowest t of GA c = t GB c, or fewer if GB lacks rank, and C with C* GB C = I."""
     scale = np.diag(GB).real
     scale = 1 / np.sqrt(np.where(scale > 0, scale, 1))
     GA, GB = (_hermitian(G * scale[:, None] * scale) for G in (GA, GB))
     if not GB.any():
         return np.zeros(0), np.zeros((len(GB), 0), GB.dtype)
-    # Relative eigenvalue of GB at or below which a direction is dropped. Measured with 1e-10
-    # instead, at tol = 1e-12: spurious Ritz values in a tenth of the multiplets that k splits
+    # Relative eigenvalue of GB at or below which a direction is dropped. With 1e-10 instead, at
+    # tol = 1e-12, a tenth of the multiplets cut by the number of pairs had spurious Ritz values
     dependent = 1e-6
     try:  # a triangular T with T* GB T = I does not mix small columns with large ones
         T = scipy.linalg.solve_triangular(np.linalg.cholesky(GB), np.eye(len(GB)), lower=True)
@@ -213,7 +213,8 @@ def rayleigh_ritz(GA: np.ndarray, GB: np.ndarray, m: int) -> tuple[np.ndarray, n
 def graded_ritz(GA: np.ndarray, GB: np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray]:
     """Return what ``rayleigh_ritz`` does, from the largest s with GB c = s (GA + shift GB) c.
 
-    The lowest eigenvalues have small relative errors even if others are 1e16 times as large.
+    ``shift`` is the median Rayleigh quotient of the first m columns. Errors of the lowest t are
+    small relative to t + shift even if other eigenvalues are 1e16 times as large.
     """
     shift = float(np.median(np.diag(GA).real[:m] / np.diag(GB).real[:m].clip(1e-300))) or 1.0
     inverses, C = rayleigh_ritz(-GB, GA + shift * GB, m)
@@ -224,7 +225,7 @@ def graded_ritz(GA: np.ndarray, GB: np.ndarray, m: int) -> tuple[np.ndarray, np.
 def _ritz_orthogonal(
     GA: np.ndarray, GB: np.ndarray, m: int, ritz: Callable
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return Ritz pairs, after orthogonalizing the other columns against the first m."""
+    """Return what ``ritz`` does, after orthogonalizing vectors from m on against the first m."""
     Q = np.eye(len(GA), dtype=GA.dtype)
     Q[:m, m:] = -GB[:m, m:]
     values, C = ritz(Q.conj().T @ GA @ Q, Q.conj().T @ GB @ Q, m)

@@ -51,7 +51,7 @@ which more modes are retained. The error is 4 to 8 on grids and meshes, with 10 
 is 12 to 40 on corridors with few loops: 40 to 240 iterations, or 13 to 30 with more modes."""
 
 COARSEST, LARGEST_DENSE = 400, 3000
-"""Dimension at or below which a level is solved densely, also if coarsening stalls."""
+"""Dimensions at or below which a level is not coarsened, and is inverted if coarsening stalls."""
 
 NEAR_SINGULAR = 1e-6
 """The kernel is computed before the iteration if the smallest pivot, or the smallest eigenvalue of
@@ -86,7 +86,7 @@ class Multigrid:
         self._norm = inf_norm(L)
         L, self.roots = unit_blocks(L, sheaf.vertex_dims)
         A = scaled(self.roots, L, self.roots)
-        # dimension of the space of stalk vectors that all maps send to 0, and hence the cycle:
+        # dimension of the space of stalk vectors that all maps, and hence the cycle, send to 0:
         # diagonal blocks of A are projections along them
         self.unseen = round(A.shape[0] - float(A.diagonal().real.sum()))
         h = change_stalks(sheaf, self.roots.data.reshape(-1))
@@ -121,7 +121,7 @@ class Multigrid:
         self._set_up_coarsest(self._tops[-1], skip_kernel)
 
     def _set_up_coarsest(self, top: float, skip_kernel: bool) -> None:
-        """Invert the coarsest operator by its eigenvalues, or factor it if it is large."""
+        """Invert the coarsest operator by an eigendecomposition, or factor it if it is large."""
         A = scipy.sparse.csr_array(self.operators[-1])
         self._factors = None
         # Lower bound imposed on the coarsest eigenvalues, relative to the largest. It keeps the
@@ -167,7 +167,7 @@ class Multigrid:
         return X if (norms(apply_coboundary(F, X)) <= level).all() else None
 
     def lift(self, X: np.ndarray) -> np.ndarray:
-        """Return columns of the coarsest level, prolonged to the finest one and its sheaf."""
+        """Return columns of the coarsest level prolonged to cochains of the sheaf."""
         for P in reversed(self.prolongations):
             X = P @ X
         return self.roots @ X
@@ -195,8 +195,8 @@ class Multigrid:
     def _missed(self, P: scipy.sparse.csr_array) -> float:
         """Return top sum norm(x - P P* x)^2 / sum <x, A x>, with both sums over smooth vectors x.
 
-        It is small if the weak approximation property of algebraic multigrid holds. The x are four
-        random vectors after ten Jacobi steps.
+        It is small if the weak approximation property of algebraic multigrid holds. ``top`` bounds
+        the spectrum of A. The x are four random vectors after ten Jacobi steps.
         """
         A, top = self._products[-1], self._tops[-1]
         X = np.random.default_rng(0).standard_normal((A.shape[0], 4)).astype(np.float32)
@@ -247,7 +247,7 @@ class Multigrid:
 
 
 def padded(h: int) -> int:
-    """Return h rounded up to a multiple of the number of columns that kernels process at once."""
+    """Return h if it is at most 1, else h rounded up to a multiple of ``LANES[0]`` columns."""
     return h if h <= 1 else -(-h // LANES[0]) * LANES[0]
 
 
@@ -259,7 +259,7 @@ def _next_level(A: Matrix, top: float, C: Coarsening) -> tuple[Matrix, Matrix, M
     width = np.diff(smoothed.indptr).astype(float)
     if smoothed.format == "bsr":
         width = np.repeat(width * smoothed.blocksize[1], smoothed.blocksize[0])
-    # near hubs, P* A P of a smoothed P would take more operations per entry of A than this
+    # no smoothing if, near hubs, P* A P would take more than 30 operations per entry of A
     if (width**2).sum() <= 30 * A.nnz:
         P = smoothed
     product = in_blocks(adjoint(P) @ (A @ P), dims, dims)

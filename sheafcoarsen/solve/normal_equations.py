@@ -29,7 +29,7 @@ def column_units(x: np.ndarray) -> np.ndarray:
 
 
 def is_small(method: str, rows: int, columns: int) -> bool:
-    """Return whether a problem with a D of this shape is solved by QR."""
+    """Return whether a problem with this method and a D of this shape is solved by QR."""
     return method == "direct" and rows * columns <= DENSE_BELOW
 
 
@@ -64,7 +64,7 @@ class NormalEquations:
         self.bound = inf_norm(D.T) * inf_norm(D)  # at least norm(D)^2
         self.method = "plain"
         self.kernel: Any = None  # orthonormal basis of ker D, shape (n, h0)
-        self.rank_warning: str | None = None  # rounding may have decided the dimension of ker D
+        self.rank_warning: str | None = None  # says that rounding may affect dim ker D
         self._inverse: Callable[[np.ndarray], np.ndarray] = lambda X: X / (self.bound or 1.0)
         if method is not None and sheaf.dim_c0 and not has_many_sections(sheaf):
             with (
@@ -86,9 +86,10 @@ class NormalEquations:
     def solve(self, r: np.ndarray) -> np.ndarray:
         """Return the y of least norm that minimizes norm(D y - r), column by column.
 
-        Small problems are solved by QR. Otherwise the refinement of a column ends when neither its
-        gradient nor its steps decrease. Steps may do so though the gradient is at rounding level,
-        where strong edges dominate it.
+        Small problems are solved by QR. Otherwise the refinement of a column ends when its gradient
+        does not decrease and its step is not halved, when its step is at rounding level, or after
+        ``ROUNDS`` rounds. Steps may still decrease when the gradient, dominated by strong edges, is
+        at rounding level.
         """
         y = np.zeros((self.D.shape[1], r.shape[1]), np.result_type(self.D.dtype, r.dtype))
         if self.bound == 0 or not r.size:
@@ -121,7 +122,7 @@ class NormalEquations:
 
     @single_threaded_blas()
     def correction(self, g: np.ndarray, tol: float = 1e-9) -> np.ndarray:
-        """Return (D* D)^+ g with relative residual ``tol``."""
+        """Return (D* D)^+ g to a relative residual of ``tol``, unless the iteration stagnates."""
         sizes = column_norms(g)
         found = conjugate_gradients(
             lambda X: orthogonal_part(self.adjoint @ (self.D @ X), self.kernel),
@@ -136,8 +137,8 @@ class NormalEquations:
     def smallest(self) -> float:
         """Return an estimate of the smallest positive singular value of D, relative to norm(D).
 
-        Of large problems, a step of inverse iteration gives this upper bound, sharp if the value is
-        far below others.
+        For large problems it comes from one step of inverse iteration, which is accurate if the
+        value is far below the others. Without a preconditioner it is 1.
         """
         if self.bound == 0 or self.method == "plain":
             return 1.0

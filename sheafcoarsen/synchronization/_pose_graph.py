@@ -30,7 +30,7 @@ from sheafcoarsen.synchronization.connection import Connection, concentrations, 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sightings(ReadOnly):
-    """Observations of landmarks, which are points without an orientation, from poses.
+    """Positions of landmarks (points without an orientation) measured from poses.
 
     A sighting (i, l) measures the position t_l = t_i + R_i z of landmark l, with the cost tau
     norm(t_l - t_i - R_i z)^2.
@@ -314,7 +314,8 @@ class PoseGraph(ReadOnly):
         ----------
         edges : array_like, indices or a mask of shape (m,)
             The measurements to keep, with all sightings. A mask of shape (m + s,), in the order of
-            the edges of ``joint_sheaf()``, selects among the s sightings of landmarks, too.
+            the edges of ``joint_sheaf()``, selects among the s sightings of landmarks, too; the
+            last landmarks are then omitted if no pose sees them and they have no names or places.
 
         Returns
         -------
@@ -388,7 +389,7 @@ def connection_from(F: CellularSheaf | PoseGraph) -> Connection:
 
 
 def edge_indices(name: str, value: npt.ArrayLike, n_edges: int) -> np.ndarray:
-    """Return the distinct indices of edges given as indices or as a mask."""
+    """Return the indices of edges given as indices, which must not repeat, or as a mask."""
     given = np.asarray(value)
     if given.dtype == bool:
         if given.shape != (n_edges,):

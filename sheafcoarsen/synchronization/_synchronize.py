@@ -47,7 +47,8 @@ def synchronize(
 
     Frames of low energy, n blocks of d x d, are rounded to the nearest rotations by singular value
     decompositions. Positions solve a linear least-squares problem with these rotations.
-    Gauss-Newton then reduces the total cost. ``S.certify()`` checks whether the result is optimal.
+    With ``refine``, Gauss-Newton then reduces the total cost. ``S.certify()`` checks whether the
+    result is optimal.
 
     Parameters
     ----------
@@ -61,7 +62,7 @@ def synchronize(
         "spectral" for a sheaf; for a pose graph, "spectral" or "joint", whichever has the lower
         cost.
     refine : bool
-        Run Gauss-Newton, in the plane or in space, if no edge reflects the frames.
+        Run Gauss-Newton, which requires the plane or space and that no edge reflects the frames.
     seed : int
         Seed of the eigensolver.
     start : array_like, shape (n, d, d) or (dim_c0, d), optional
@@ -87,7 +88,8 @@ def synchronize(
     ------
     ValueError, TypeError
         If a sheaf is not a connection; for refinement with reflections or in other dimensions; for
-        ``start`` with ``robust``, or ``trusted`` without it.
+        ``start`` or ``method`` with ``robust``; for ``method`` with ``start``; for ``trusted``
+        without ``robust``.
     NotConverged
         If the eigensolver or a linear solver does not converge.
 
@@ -123,6 +125,8 @@ def synchronize(
         raise ValueError("`trusted` has no effect without `robust`: also pass robust='tls'")
     else:
         starts = {}
+        if start is not None and method != "auto":
+            raise ValueError("`method` has no effect with `start`, which replaces its rotations")
         if start is not None:
             starts["start"] = _given_rotations(start, connection)
         else:
@@ -154,7 +158,7 @@ def synchronize(
 def _trusted(
     F: CellularSheaf | PoseGraph, trusted: npt.ArrayLike | None, connection: Connection
 ) -> np.ndarray:
-    """Return the mask of trusted edges; by default the odometry, if every pose has some."""
+    """Return the mask of trusted edges, by default odometry that reaches all measured poses."""
     edges = connection.edges
     mask = np.zeros(len(edges), bool)
     if trusted is not None:

@@ -71,7 +71,7 @@ class Connection:
 
     @cached_property
     def proper(self) -> np.ndarray:
-        """Mask (n,) of the vertices in components whose transports all have determinant 1."""
+        """Mask (n,) of the vertices in components whose transports are all real rotations."""
         mask = np.full(self.n_vertices, self.transports.dtype.kind != "c")
         reflects = (self.weights > 0) & (self.signs < 0)
         return mask & ~np.isin(self.component, self.component[self.edges[reflects, 0]])
@@ -98,7 +98,8 @@ class Connection:
         If only rotations are measured, its stalks have dimension d. Otherwise a pose has the stalk
         R^(d + 1) with the value [R_i^T; t_i^T], a landmark the stalk R with its position as value.
         The maps of an edge are [[sqrt(kappa) R_ij^T, 0], [sqrt(tau) t_ij^T, sqrt(tau)]] and
-        diag(sqrt(kappa) I, sqrt(tau)), those of a sighting [sqrt(nu) z^T, sqrt(nu)] and [sqrt(nu)].
+        diag(sqrt(kappa) I, sqrt(tau)), those of a sighting [sqrt(tau) z^T, sqrt(tau)] and
+        [sqrt(tau)].
         """
         if not self.has_positions:
             return self.rotation_sheaf
@@ -243,9 +244,9 @@ def harmonic_means(blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _scaled(blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Scale matrices to unit diagonal, whatever their units; mark those not positive definite.
+    """Return matrices scaled to unit diagonal, and a mask of those not positive definite.
 
-    The identity replaces them.
+    The latter are replaced by the identity.
     """
     k = blocks.shape[1]
     diagonal = np.einsum("eii->ei", blocks)

@@ -1,4 +1,4 @@
-"""Fits of poses: frames of modes or extensions, positions, and robust fits with lower weights."""
+"""Fits of poses: frames from modes or extensions, positions, and robust fits by reweighting."""
 
 import dataclasses
 import warnings
@@ -143,7 +143,10 @@ def least_residual_poses(connection: Connection) -> Poses:
 
 
 def fit(connection: Connection) -> Poses:
-    """Return poses of minimum energy with fixed roots; without sightings, fit rotations first."""
+    """Return poses with rotations nearest to frames of minimum energy, and fitted positions.
+
+    Without sightings, the frames ignore displacements.
+    """
     has_sightings = len(connection.ends) > len(connection.edges)
     part = connection if has_sightings else connection.without_positions
     return with_positions(connection, extended_rotations(part))
@@ -152,15 +155,17 @@ def fit(connection: Connection) -> Poses:
 def weighted(connection: Connection, weights: np.ndarray) -> Connection:
     """Return the connection with weights times factors (m,), without edges of factor 0.
 
-    Factors below ``bridge`` count as 0, but edges that connect the graph get the factor ``bridge``.
+    Factors below 1e-9 count as 0, but such edges get the factor 1e-9 if they are needed to connect
+    the graph.
     """
     ends, m = connection.ends, len(connection.edges)
     # factor of edges that are needed to connect the graph; smaller factors are set to 0
     bridge = 1e-9
     factors = np.append(np.where(weights < bridge, 0.0, weights), np.ones(len(ends) - m))
     n = connection.n_vertices + connection.n_landmarks
-    parts = component_labels(n, ends[factors > 0])[ends]
-    cut = np.flatnonzero(parts[:, 0] != parts[:, 1])
+    joins = np.append(connection.weights > 0, np.ones(len(ends) - m, bool))
+    parts = component_labels(n, ends[(factors > 0) & joins])[ends]
+    cut = np.flatnonzero((parts[:, 0] != parts[:, 1]) & joins)
     roots = np.unique(component_labels(n, parts[cut]), return_index=True)[1]
     links = spanning_forest(n, parts[cut], roots)[2]
     factors[cut[links[links >= 0]]] = bridge
@@ -212,7 +217,10 @@ def truncated_fit(
         return np.where(trusted, 1.0, weights)
 
     def graduated(poses: Poses, whole: Connection, extends: bool) -> tuple[np.ndarray, Poses]:
-        """Fit surrogates of decreasing convexity, beginning with a convex one if ``extends``."""
+        """Return weights and poses fitted to surrogates of decreasing convexity.
+
+        If ``extends``, the first is convex and ``fit`` computes poses, else a Gauss-Newton step.
+        """
         largest = squared_residuals(whole, poses)[~trusted].max(initial=0.0)
         # from refined poses, lower than 1,000 would keep wrong loops that agree with each other
         convexity = 2 * largest / c2 - 1 if extends else 1e3
@@ -226,7 +234,7 @@ def truncated_fit(
         return weights, poses
 
     def fitted(whole: Connection) -> tuple[np.ndarray, Poses]:
-        """Return weights and poses from the start with the variances of ``whole``."""
+        """Return weights and poses of a robust fit that begins with the variances of ``whole``."""
         weights, _ = graduated(fit(whole), whole, extends=True)
         poses = fit(weighted(connection, weights))  # poses of the last surrogate may be far off
         if not refine:

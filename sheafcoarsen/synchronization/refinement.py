@@ -105,9 +105,9 @@ def _cross(vectors: np.ndarray) -> np.ndarray:
 
 
 def refined_poses(connection: Connection, poses: Poses, steps: int = 100) -> Poses:
-    """Reduce the cost of poses by Gauss-Newton; the first pose of every component is fixed.
+    """Return poses of lower cost by Gauss-Newton; the first pose of every component is fixed.
 
-    Every step minimizes norm(delta x - r) and is halved until the cost decreases.
+    Every step minimizes norm(delta x - r) and is halved until the cost does not increase.
     """
     if bad := unrefinable(connection, poses.rotations):
         raise ValueError(f"`refine` requires {bad}: use refine=False, which only rounds the frames")

@@ -44,7 +44,8 @@ class Synchronization(ReadOnly):
         valid ``places`` of Sightings).
     edges : ndarray of int, shape (m, 2)
     angles : ndarray, shape (m,)
-        Rotation angle between R_i R_ij and R_j in radians, 0 .. pi; for d > 3 the largest one.
+        Rotation angle between R_i R_ij and R_j in radians, 0 .. pi; for d > 3 the largest one. It
+        is nan for edges of weight 0.
     distances : ndarray, shape (m,), or None
         norm(t_j - t_i - R_i t_ij), in the units of the translations.
     edge_costs : ndarray, shape (m,)
@@ -53,8 +54,7 @@ class Synchronization(ReadOnly):
         Sum of the edge costs, weighted by ``weights``, and of the costs of sightings: the cost of
         SE-Sync.
     weights : ndarray, shape (m,), or None
-        0 for measurements that a robust fit discards, 1 for the others, between for undecided ones;
-        None without ``robust``.
+        0 for measurements that a robust fit discards, 1 for the others; None without ``robust``.
     eigenvalues : ndarray, shape (d + 1,), or None
         The lowest eigenvalues of the component with the smallest ``gap``, the last to about five
         digits; the first d are 0 for consistent rotations. None if no modes were computed.
@@ -102,7 +102,7 @@ class Synchronization(ReadOnly):
     def gap(self) -> float | None:
         """The (d + 1)-th lowest eigenvalue minus the d-th, or None; inf without edges.
 
-        Much smaller measurement errors hardly change the frames.
+        Measurement errors much smaller than the gap hardly change the frames.
         """
         return None if self.eigenvalues is None else float(np.diff(self.eigenvalues)[-1])
 
@@ -123,7 +123,7 @@ class Synchronization(ReadOnly):
 
     @property
     def _poses(self) -> Poses:
-        """Poses in double precision, landmarks last; costs unless their rotations were rounded."""
+        """Poses in double precision, landmarks last, with costs if ``rotations`` are double."""
         given = [part for part in (self.translations, self.landmarks) if part is not None]
         positions = np.nan_to_num(np.concatenate(given or [np.zeros((self.n_vertices, 0))]))
         rotations = self.rotations.astype(np.result_type(self.rotations, np.float64), copy=False)
@@ -302,7 +302,9 @@ class Synchronization(ReadOnly):
     def _verdict(self) -> str:
         """Return a text that says whether the poses are certified."""
         if not self._certificates:
-            return f"{'refined' if self.converged else 'not converged'}, certify() not called"
+            refined = "refined" if self.converged else "not converged"
+            refined = "not refined" if len(self.costs) == 1 else refined
+            return f"{refined}, certify() not called"
         *_, last = self._certificates.values()
         return "certified" if last.is_optimal else f"at most {last.gap:.3g} above the optimum"
 

@@ -148,7 +148,7 @@ class Verification:
         return self.passed
 
     def _counts(self) -> tuple[int, int]:
-        """Return the numbers of statements that hold, and that apply."""
+        """Return the number of statements that apply and hold, and the number that apply."""
         applied = [check for check in self.checks if check.skipped_because is None]
         return sum(check.passed for check in applied), len(applied)
 
@@ -189,9 +189,9 @@ def verify(C: Coarsening | Elimination | Sparsification | Hierarchy, seed: int =
     """Check numerically every statement of the theory that applies to a coarsening.
 
     For an elimination, the statements are that its Laplacian is the Schur complement, solutions
-    extend to solutions, and global sections restrict onto those of the remaining sheaf. For a
-    sparsification, they are that maps are scaled by the weights, the bounds hold, and global
-    sections are preserved.
+    extend to solutions, global sections restrict onto those of the remaining sheaf, and extensions
+    have least norm. For a sparsification, they are that maps are scaled by the roots of the
+    weights, the bounds hold, and global sections are preserved.
 
     A statement holds if the residual ``norm(error) / (n eps norms)`` is below 30 in every block,
     where n is the size of the block (docs/conventions.md, section 3). The verdict therefore does

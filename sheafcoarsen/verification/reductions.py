@@ -29,8 +29,9 @@ from sheafcoarsen.verification.relative_residual import (
 class SchurEvidence:
     """Data for the checks of an elimination; all maps are divided by a power of two.
 
-    The residual of a vertex is relative to the sum of the absolute products in the eliminated
-    component that it belongs to or is adjacent to; n is the dimension of that component.
+    The residual of a vertex is relative to the largest sum of absolute products at itself and in
+    the eliminated components that contain or touch it. n is 1 + the largest dimension of these
+    components and of its stalk.
     """
 
     def __init__(self, K: Elimination, seed: int) -> None:
@@ -55,7 +56,7 @@ class SchurEvidence:
         self.n = np.maximum(self.largest_around(sizes), F.vertex_dims).astype(int) + 1
 
     def largest_around(self, values: np.ndarray) -> np.ndarray:
-        """Return the maximum over the eliminated component that contains or touches a vertex."""
+        """Return the maximum over each vertex and eliminated components that hold or touch it."""
         out = np.array(values, dtype=float)
         largest = np.zeros(len(values))
         np.maximum.at(largest, self.part[self.is_gone], out[self.is_gone])
@@ -72,7 +73,7 @@ class SchurEvidence:
         return relative_residual(errors, self.n, self.eps, around, blocks=("vertex",))
 
     def spread(self, rows: csr_array) -> csr_array:
-        """Return a matrix on the retained coordinates, with zero rows for all others."""
+        """Return a matrix on the retained coordinates extended by zero rows to all coordinates."""
         place = eye_array(len(self.vertex), format="csr")[:, self.kept]
         return csr_array(place @ rows)
 

@@ -40,9 +40,10 @@ from sheafcoarsen.verification.relative_residual import (
 def eigenvalue_errors(
     operator: csr_array, sizes: np.ndarray, lo: int, checked: np.ndarray, modes: LocalModes
 ) -> np.ndarray:
-    """Return the largest error of retained and next eigenvalues in ``checked`` clusters, else 0.
+    """Return the largest error of retained and next eigenvalues of each cluster.
 
-    The operator has diagonal blocks of the given sizes, one for each of the clusters from lo on.
+    It is 0 for clusters that are not ``checked``. The operator has diagonal blocks of the given
+    sizes, one for each of the clusters from lo on.
     """
     starts, errors = offsets(sizes), np.zeros(len(sizes))
     for size in np.unique(sizes[checked - lo]).tolist():  # batch clusters of equal size
@@ -67,8 +68,8 @@ def eigenvalue_errors(
 def worst_response(C: Coarsening, sample: np.ndarray, eps: float) -> RelativeResidual:
     """Return the largest error of the scores of oversampled modes on a ``sample`` of clusters.
 
-    Positive scores are compared with Rayleigh quotients of G on R_a, and the next eigenvalue with
-    the norm of G on the complement (docs/conventions.md, section 10).
+    For positive scores s, s^-2 is compared with Rayleigh quotients of G on R_a, and for the next
+    eigenvalue with the norm of G on the complement (docs/conventions.md, section 10).
     """
     modes, worst = C.modes, ZERO
     assert modes is not None
@@ -199,9 +200,10 @@ def inverse_roots(R: np.ndarray, eps: float, sizes: np.ndarray) -> np.ndarray:
 def normalization_residuals(
     degrees: Degrees, pieces: Pieces, probes: np.ndarray
 ) -> tuple[RelativeResidual, np.ndarray]:
-    """Compare ``normalize(F)`` with D^{-1/2} L D^{-1/2}: the largest residual, and energy errors.
+    """Compare the Laplacian of ``normalize(F)`` with D^{-1/2} L D^{-1/2}.
 
-    The first is that of all blocks; the second are errors of energies, one for each probe.
+    Returns the largest relative residual, of all blocks and of the factors of D_v, and the errors
+    of energies, one for each probe.
     """
     F = degrees.C.fine
     with warnings.catch_warnings():

@@ -2,7 +2,7 @@
 
 All residuals are computed independently of the coarsening kernels, by sparse products of the
 coboundary and R instead of block by block. The coarsening is processed in batches of clusters; only
-one number per cluster, per block of R* L R and per edge is stored.
+a few numbers per cluster, block of R* L R and coarse edge, and D_v^{-1/2}, are stored.
 """
 
 from functools import cached_property
@@ -51,9 +51,10 @@ DENSE_BUDGET = 1e9
 class Evidence:
     """Residuals and norms that several checks need, computed once.
 
-    Attributes that end in ``_norms`` have one entry per cluster. ``block_errors[name]`` has one
-    entry per cluster and one per pair of clusters, the norms of the diagonal and off-diagonal
-    blocks of a coarse matrix that should vanish.
+    Attributes that end in ``_norms`` have one entry per cluster, except ``edge_norms`` with one per
+    coarse crossing edge. ``block_errors[name]`` has one entry per cluster and one per pair of
+    clusters, the norms of the diagonal and off-diagonal blocks of a coarse matrix that should
+    vanish.
     """
 
     def __init__(self, C: Coarsening, seed: int) -> None:
@@ -140,7 +141,7 @@ class Evidence:
     def _measure_blocks(
         self, piece: Piece, G: csr_array, delta_R: csr_array, rows: np.ndarray, coarse: csr_array
     ) -> None:
-        """Store the differences between G = R* L R and all matrices that it should equal.
+        """Store norms of blocks of G = R* L R minus each matrix that it should equal.
 
         ``rows`` are those of edges inside a cluster, and ``coarse`` is the coarse coboundary.
         """
@@ -218,7 +219,7 @@ class Evidence:
         self.edge_norms[numbers] = norms_by(delta[rows], of_fine_row, None, len(edges))
 
     def _fine_rows(self, piece: Piece, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return fine crossing rows and the positions of their clusters in ``pairs``."""
+        """Return fine crossing rows, and the position in ``pairs`` of the two clusters of each."""
         ends = np.sort(piece.clusters[piece.labels[piece.sheaf.edges]], axis=1)
         crossing = np.flatnonzero((ends[:, 0] != ends[:, 1]) & (ends[:, 0] >= piece.lo))
         keys, wanted = pairs @ [self.K, 1], ends[crossing] @ [self.K, 1]
@@ -292,7 +293,7 @@ class Evidence:
 
     @cached_property
     def all_clusters_dense(self) -> bool:
-        """Whether all clusters are small enough for a dense solver."""
+        """Whether all clusters together are small enough for a dense solver."""
         return bool((self.dims.astype(np.float64) ** 3).sum() <= DENSE_BUDGET)
 
     @cached_property
@@ -327,7 +328,7 @@ class Evidence:
 
     @cached_property
     def row_cluster(self) -> np.ndarray:
-        """Cluster index of each row of C^0."""
+        """Cluster index of each coordinate of C^0."""
         return np.repeat(self.C.partition.labels, self.C.fine.vertex_dims)
 
     def dense(self, a: int) -> tuple[np.ndarray, np.ndarray]:

@@ -75,7 +75,10 @@ def _ledger_closes(e: Evidence) -> Outcome:
 def _closing_gap(
     lines: Any, energy: Any, n: Any, eps: float, B: Any, blocks: tuple = ()
 ) -> RelativeResidual:
-    """Return the gap relative to eps n B (sqrt(M) + n eps B); M is the sum of absolute lines."""
+    """Return the residual of sum(lines) - energy, relative to eps n B (sqrt(M) + n eps B).
+
+    M is the sum of the absolute lines, and B is norm(delta) norm(x).
+    """
     allowed = B * (np.sqrt(np.abs(lines).sum(axis=0)) + n * eps * B)
     return relative_residual(np.abs(lines.sum(axis=0) - energy), n, eps, allowed, blocks=blocks)
 
@@ -221,7 +224,7 @@ def _loopless(e: Evidence) -> Outcome:
 
 
 def _same_kernel(e: Evidence) -> Outcome:
-    """R* L R and delta have the same kernel on im R (``eq:kernel_preservation_image``).
+    """R maps ker delta_x onto im R intersected with ker delta (``eq:kernel_preservation_image``).
 
     The crossing rows of delta R are delta_x, and its internal rows are zero
     (``eq:kernel_preservation``). If edges are compressed, delta_x has the same Gram matrices as the
@@ -233,7 +236,7 @@ def _same_kernel(e: Evidence) -> Outcome:
 
 
 def _interlacing(e: Evidence) -> Outcome:
-    """lambda_i(L) <= lambda_i(L_Gal), and the crossing-only operator is below L_Gal."""
+    """lambda_i(L) <= lambda_i(L_Gal), and delta_x* delta_x <= L_Gal in the Loewner order."""
     C = e.C
     if e.isometry.ratio >= RESIDUAL_LIMIT:
         return "R is not an isometry"

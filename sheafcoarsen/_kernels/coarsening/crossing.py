@@ -1,4 +1,4 @@
-"""Maps of the crossing edges of the coarse sheaf.
+"""Maps of the coarse edges, one for each pair of clusters joined by crossing edges.
 
 ``f`` is a ``SheafArrays``, ``c`` a ``Clusters``, ``R`` the ``Blocks`` of the prolongation.
 """
@@ -20,7 +20,10 @@ Crossing edges are scattered in memory.
 
 
 class CoarseMaps(NamedTuple):
-    """Maps of the coarse sheaf; both maps of edge p have heights[p] rows, each from its start."""
+    """Maps of the coarse sheaf; both maps of edge p have heights[p] rows.
+
+    They begin at tail[tail_starts[p]] and head[head_starts[p]].
+    """
 
     heights: np.ndarray  # (P,)
     tail_starts: np.ndarray
@@ -30,7 +33,7 @@ class CoarseMaps(NamedTuple):
 
 
 class Noise(NamedTuple):
-    """Rounding errors of coarse rows: in cluster a, norms[a] times the norm of the fine row."""
+    """Rounding level of coarse rows: at cluster a, norms[a] times the norm of the fine row."""
 
     norms: np.ndarray  # (K,)
     longest: float  # upper bound on the norms of all fine rows
@@ -46,7 +49,7 @@ class Rows(NamedTuple):
 
 
 class FactorWorkspace(NamedTuple):
-    """Workspace for a coarse edge's triangular factor, updated by ``chunk`` rows at a time."""
+    """Workspace for a coarse edge's triangular factor and ``chunk`` or more rows below it."""
 
     stack: np.ndarray
     column: np.ndarray
@@ -59,7 +62,7 @@ class FactorWorkspace(NamedTuple):
 def uniform_maps(lo, hi, f, c, R, out):
     """Compute the maps of coarse edges lo .. hi if all fine maps are rows x d and all ranks r.
 
-    All offsets are then products, which takes a third of the time of reading them.
+    All offsets are then products; computing them takes a third of the time of reading them.
     """
     edges, labels, crossing = f.edges, c.labels, c.crossing_edges
     tail_data, head_data, data, tail, head = f.tail_data, f.head_data, R.data, out.tail, out.head
@@ -92,9 +95,9 @@ def uniform_maps(lo, hi, f, c, R, out):
 def stack_pair(begin, end, f, c, R, sign, tail, head):
     """Write fine maps times blocks of R for crossing edges begin .. end between two clusters.
 
-    The maps A are written to the rows ``tail``, sign B to the rows ``head``. If a fine edge has its
-    tail in the second cluster, both rows are negated, so that the coarse coboundary equals the fine
-    one row by row.
+    The products at the first cluster are written to the rows ``tail``, sign times those at the
+    second to the rows ``head``. If a fine edge has its tail in the second cluster, its rows in both
+    are negated, so that the coarse coboundary equals the fine one row by row.
     """
     edges, labels, crossing = f.edges, c.labels, c.crossing_edges
     vertex_dims, vertex_offsets, edge_dims = f.vertex_dims, f.vertex_offsets, f.edge_dims
@@ -193,8 +196,9 @@ def clear_rounding(lo, hi, f, c, R, noise, out):
 def compressed_maps(lo, hi, f, c, R, rows, out, workspace):
     """Compute the maps of coarse edges lo .. hi, and compress those with heights[p] < rows[p].
 
-    [A | -B] of an edge is replaced by the triangular factor of its QR decomposition, which has the
-    same Gram matrix, at least ``chunk`` rows at a time. Its diagonal is made non-negative.
+    [A | -B] of a coarse edge is replaced by the triangular factor of its QR decomposition, with the
+    same Gram matrix. It is updated by as many fine edges as fit into ``chunk`` or more rows. Its
+    diagonal is made non-negative.
     """
     tail, head, m, norms = out.tail, out.head, workspace.stack, workspace.noise.norms
     for p in range(lo, hi):

@@ -33,7 +33,10 @@ class Loops(NamedTuple):
 
 @borrowing_kernel
 def internal_traces(f, c, map_units, out):
-    """Add to out[v] the trace of v's diagonal block of internal edges, in the cluster's unit."""
+    """Add the trace of the diagonal block of L_a at each vertex v of cluster a to out[v].
+
+    It is in the unit of the maps of cluster a.
+    """
     for e in c.internal_edges:
         u, v = f.edges[e, 0], f.edges[e, 1]
         unit, tail, head = map_units[c.labels[u]], f.tail_offsets[e], f.head_offsets[e]
@@ -49,7 +52,7 @@ def internal_traces(f, c, map_units, out):
 
 @borrowing_kernel
 def retained_energy(lo, hi, f, c, R, out, y):
-    """Compute H_a = (delta_a R_a)* (delta_a R_a), units and squared column norms of lo .. hi.
+    """Compute the fields of ``out`` for lo .. hi, with H_a = (delta_a R_a)* (delta_a R_a).
 
     ``y`` is workspace for a row of delta_a R_a.
     """
@@ -105,9 +108,9 @@ def retained_energy(lo, hi, f, c, R, out, y):
 def factor(lo, hi, ranks, energy, zero, s, rows):
     """Factor H_a = B_a* B_a for clusters lo .. hi; B_a = diag(sqrt(mu)) V* has rows[a] rows.
 
-    ``zero`` are thresholds and the norms in units of the cluster that they are relative to.
-    Eigenvalues mu up to this level are zero, also relative to norm(H_a), which may be larger if
-    columns of R_a are dependent. B_a, followed by zeros, overwrites H_a. Returns -1, or the first
+    ``zero`` are (rounding, sizes): eigenvalues mu up to rounding[a] max(sizes[a], norm(H_a)) are
+    zero. sizes[a] is in the units of the cluster; norm(H_a) may be larger if columns of R_a are
+    dependent. B_a, followed by zeros, overwrites H_a. Returns -1, or the first
     cluster for which LAPACK failed.
     """
     matrices, starts, matrix, (rounding, sizes) = energy.matrices, energy.starts, s.a, zero

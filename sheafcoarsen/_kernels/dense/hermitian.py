@@ -1,7 +1,7 @@
 """Lowest eigenpairs of small dense Hermitian matrices; faster than LAPACK.
 
 The matrix is reduced to a real tridiagonal T by Householder reflections (``tridiagonalize``),
-eigenvalues of T are found by bisection and their vectors by inverse iteration
+eigenvalues of T are computed by bisection and their vectors by inverse iteration
 (``lowest_of_tridiagonal``), and the reflections are applied to these vectors (``reflect``). If the
 residuals are too large, LAPACK repeats the computation.
 
@@ -142,7 +142,7 @@ def tridiagonalize(n, a, d, e, tau, panel, p):
 
 @reassociating_subkernel
 def reflect(n, a, tau, z, first, last):
-    """Multiply rows first .. last of Z, as columns, by Q from ``tridiagonalize``, in place."""
+    """Replace rows z_j^T, first .. last, by (Q z_j)^T, with Q from ``tridiagonalize``."""
     zero = z[0, 0] * 0
     for i in range(1, n):
         t = tau[i]

@@ -75,7 +75,10 @@ class Workspace(NamedTuple):
 
 
 def worth_reducing(dims, wanted) -> bool:
-    """Return whether it pays to reduce matrices of sizes ``dims`` for ``wanted`` eigenpairs."""
+    """Return whether it pays to compile the eigensolver of ``hermitian.py`` for given sizes.
+
+    ``dims`` are sizes of matrices, ``wanted`` their numbers of wanted eigenpairs.
+    """
     dims = np.asarray(dims, dtype=np.float64)
     # Minimum sum of n^3 over all matrices for which the eigensolver in ``hermitian.py`` is
     # compiled. Below it, LAPACK takes at most half a millisecond longer.
@@ -157,7 +160,10 @@ _dsyrk, _zherk = external("dsyrk", 10, "cython_blas"), external("zherk", 10, "cy
 
 
 def heevd(a, n, vectors, s):
-    """Write eigenvalues to s.w and, if ``vectors``, eigenvectors to rows of ``a``; return info."""
+    """Write eigenvalues to s.w, and if ``vectors``, conjugate eigenvectors to rows of ``a``.
+
+    Returns LAPACK's info.
+    """
     full = a[: n * n].reshape(n, n).T
     solver = scipy_lapack.zheevd if a.dtype.kind == "c" else scipy_lapack.dsyevd
     w, v, info = solver(full, compute_v=int(vectors), lower=0)
@@ -204,7 +210,7 @@ def pstrf(a, n, least, s):
     """Factor by Cholesky with complete pivoting while a pivot exceeds ``least``; return the rank.
 
     a[p][:, p] = L L*, where the first columns of L overwrite ``a`` and the order p, counted from
-    1, is s.iwork[:n].
+    1, is s.iwork[:n]. LAPACK does not compare the first pivot with ``least``.
     """
     solver = scipy_lapack.get_lapack_funcs("pstrf", (a,))
     factor, order, rank, _ = solver(a[: n * n].reshape(n, n).T, tol=least, lower=0)
@@ -311,7 +317,7 @@ if not JIT_IS_OFF:
 
 @subkernel
 def sterf(n, d, e, s):
-    """Overwrite d by the eigenvalues of a real tridiagonal matrix, ascending; return info.
+    """Overwrite d by the eigenvalues of a symmetric tridiagonal matrix, ascending; return info.
 
     Works in compiled code only.
     """

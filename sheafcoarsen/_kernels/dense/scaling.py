@@ -90,7 +90,10 @@ def fix_phase(z, at, n, sqrt_eps):
 
 @borrowing_kernel
 def normalized(out, count):
-    """Divide entries by a power of two near the largest one; return it, or 0 if all are zero."""
+    """Divide out[:count] by the power of two above its largest modulus; return this power.
+
+    Returns 0 if all entries are zero.
+    """
     largest = largest_entry(out, np.int64(0), count, 0.0)
     if largest == 0:
         return 0.0

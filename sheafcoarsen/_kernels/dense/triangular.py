@@ -53,7 +53,10 @@ def triangular_factor(m, rows, w, v, s):
 
 @subkernel
 def inverse_of_triangular(r, d, out):
-    """Write R^{-1}, d x d; return norm(R) norm(R^{-1}), infinity if R is singular."""
+    """Write R^{-1}, d x d; return the Frobenius condition number, infinity if R is singular.
+
+    R is upper triangular.
+    """
     square, inverse_square = 0.0, 0.0
     for i in range(d):
         if r[i * d + i] == 0:

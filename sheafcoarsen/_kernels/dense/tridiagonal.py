@@ -1,4 +1,4 @@
-"""Lowest eigenpairs of a tridiagonal matrix T, eight at a time.
+"""Lowest eigenpairs of a symmetric tridiagonal matrix T, eight at a time.
 
 Eigenvalues by bisection, eigenvectors by inverse iteration (EISPACK's BISECT and TINVIT).
 """
@@ -88,8 +88,8 @@ def bisect(t, n, start, stop, bounds, tolerance):
 def factor_shifted(n, d, e, x, tiny, lanes):
     """Factor T - x[l] I = L U with partial pivoting in every lane l.
 
-    lanes : (5, n, LANES) inverse pivots, first and second superdiagonal, multipliers, and 1 where
-    rows i and i + 1 are swapped.
+    lanes[:5] are inverse pivots, first and second superdiagonal, multipliers, and 1 where rows i
+    and i + 1 are swapped; lanes[5, :2] are workspace. ``tiny`` replaces smaller pivots.
     """
     inverse, first, second, multiplier, swapped = lanes[0], lanes[1], lanes[2], lanes[3], lanes[4]
     a, b = lanes[5, 0], lanes[5, 1]
@@ -194,7 +194,7 @@ def worst_residual(n, d, e, w, z, first, last):
 
 @subkernel
 def lowest_of_tridiagonal(t, n, wanted):
-    """Compute the ``wanted`` lowest eigenpairs of T with residuals of order EPS norm(T).
+    """Compute the ``wanted`` lowest eigenpairs of T with residuals up to 2 n EPS norm(T).
 
     ``t`` is a ``ReductionWorkspace`` with T in d and e. Eigenvalues are written to t.w, vectors to
     the rows of t.z. Returns whether the residuals are small enough.

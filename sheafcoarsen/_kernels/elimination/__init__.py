@@ -24,7 +24,6 @@ from sheafcoarsen._kernels.elimination.row_qr import ZERO_FACTOR, Rows, magnitud
 from sheafcoarsen._kernels.elimination.star_mesh import MeshWorkspace
 from sheafcoarsen._kernels.elimination.steps import eliminate_vertices
 from sheafcoarsen._kernels.elimination.substitution import (
-    FREE,
     Anchors,
     Record,
     extend_backward,
@@ -35,7 +34,6 @@ from sheafcoarsen._kernels.elimination.substitution import (
 
 __all__ = [
     "DEGREE",
-    "FREE",
     "FREE_BLOCKS",
     "KEPT",
     "LOOPS",

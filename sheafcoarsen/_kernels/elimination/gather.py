@@ -1,4 +1,4 @@
-"""Storage of the rows of edges, rows of a bundle in one stack, and the maps that remain.
+"""Pool of the rows of all edges, stacks of the rows of bundles, and the maps that remain.
 
 Each edge has a block in the pool: its rows, [F_tail, -F_head] (for a loop, F_tail - F_head), and
 then the noise of each row.
@@ -149,10 +149,11 @@ def put_edge(edges, maps, e, v, rows, row, columns):
 
 @subkernel
 def gather(edges, maps, e, v, workspace, tidy):
-    """Write the rows of a bundle, or of all loops at v, to ``workspace.bundle``, and count them.
+    """Write the rows of a bundle, or of all loops at v, to ``workspace.bundle``; return the height.
 
     The columns of v come first. Rows are compressed if there are more of them than columns; with
-    ``tidy``, also those of several edges or of an edge made by elimination.
+    ``tidy``, also those of several edges or of an edge made by elimination, and zero rows are
+    removed.
     """
     dims, rows, order = maps.dims, workspace.bundle, workspace.order
     u = edges[e, END] + edges[e, END + 1] - v
@@ -228,7 +229,7 @@ def detach(edges, vertices, maps, v, seen):
 
 @borrowing_kernel
 def list_edges(kept, links, chosen, rows):
-    """Write one edge of each bundle at kept vertices, and its number of rows; return the count."""
+    """Write an edge and the height of each bundle at kept vertices; return their number."""
     edges, vertices, _, _ = links
     count = 0
     for i in range(kept.size):
@@ -248,11 +249,12 @@ def list_edges(kept, links, chosen, rows):
 
 @borrowing_kernel
 def put_maps(links, maps, chosen, pairs, workspace, out):
-    """Write the maps of bundle ``chosen[p]``, from pairs[p, 0] to pairs[p, 1], without zero rows.
+    """Write the maps of bundle ``chosen[p]``, from pairs[p, 0] to pairs[p, 1], for all p.
 
-    Rows are scaled such that their first large entry is positive, but those of input edges are
-    copied. For the loops B at a vertex, the maps are B / 2 and -B / 2. ``out`` are the number of
-    rows of each bundle, and the maps at the tail and the head.
+    A bundle of one input edge with at most as many rows as columns is copied. In others, zero rows
+    are omitted, and rows are multiplied by phases that make their first large entry positive. For
+    the loops B at a vertex, the maps are B / 2 and -B / 2. ``out`` are the number of rows of each
+    bundle, and the maps at the tail and the head.
     """
     edges, dims, positions, bundle = links.edges, maps.dims, maps.positions, workspace.bundle
     heights, tail, head = out

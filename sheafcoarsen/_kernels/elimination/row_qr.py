@@ -3,9 +3,9 @@
 Rows of a stack may have very different norms. Householder reflections with the largest column and
 the largest row first are stable row by row (Powell and Reid 1969, Cox and Higham 1998). The noise
 of a row bounds the rounding errors of its entries: eps times the input maps at first, then changed
-by the same reflections as the row, plus one rounding for each of them. Entries up to the noise of
-their row are zero; compared with the row itself, the remainder of a cancellation would count as
-rank.
+by the same reflections as the row, plus one rounding for each of them. Rows without an entry above
+a multiple of their noise (``ZERO_FACTOR``) are zero; compared with the row itself, the remainder of
+a cancellation would count as rank.
 """
 
 import math
@@ -35,7 +35,7 @@ def magnitude(x):
 
 @subkernel
 def without_zero_rows(rows, height, stride, factor):
-    """Move rows with entries above ``factor`` times their noise to the front; count them."""
+    """Move rows with an entry above ``factor`` times their noise to the front; return the count."""
     data, noise = rows
     count = 0
     for i in range(height):

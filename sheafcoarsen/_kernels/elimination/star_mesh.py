@@ -15,7 +15,7 @@ from sheafcoarsen._kernels.dense import power_of_two
 from sheafcoarsen._kernels.elimination.gather import add_edge, detach, gather
 from sheafcoarsen._kernels.elimination.half_edges import LOOPS, other_end
 from sheafcoarsen._kernels.elimination.row_qr import magnitude, reduce_rows, without_zero_rows
-from sheafcoarsen._kernels.elimination.substitution import BLOCKS, FREE, INVERSES
+from sheafcoarsen._kernels.elimination.substitution import BLOCKS, INVERSES
 from sheafcoarsen._kernels.jit import subkernel
 
 
@@ -87,7 +87,10 @@ def put_scaled(rows, row, target, source, size, factor):
 
 @subkernel
 def measure_hub(links, maps, v, seen, workspace, mesh):
-    """Fill ``mesh``; return m, M* M = m^2 I for the loops M at v, or -1 if star-mesh is inexact."""
+    """Fill ``mesh``; return m >= 0 such that M* M = m^2 I for the loops M at v, 0 without loops.
+
+    Returns -1 if the star-mesh transform is not exact.
+    """
     factors, sizes, noise, rest = mesh
     dims, rows, order, eps = maps.dims, workspace.bundle, workspace.order, workspace.eps
     d, loop = dims[v], 0.0
@@ -165,8 +168,6 @@ def eliminate_hub(links, maps, record, v, edges, workspace, mesh):
             W[a * d + a] = 1 / total
     counters[BLOCKS] += d * width
     counters[INVERSES] += d * d
-    if total == 0:
-        counters[FREE] += d
     detach(links.edges, links.vertices, maps, v, seen)
     for i in range(degree):
         u, m = around[i], sizes[i]

@@ -26,7 +26,6 @@ from sheafcoarsen._kernels.elimination.row_qr import (
 from sheafcoarsen._kernels.elimination.star_mesh import eliminate_hub
 from sheafcoarsen._kernels.elimination.substitution import (
     BLOCKS,
-    FREE,
     INVERSES,
     NEIGHBORS,
     STEPS,
@@ -90,7 +89,6 @@ def eliminate_one(links, maps, record, v, seen, around, workspace):
                 blocks[G + i * width + j] -= x * stack.data[k * stride + d + j]
     counters[BLOCKS] += d * width
     counters[INVERSES] += d * d
-    counters[FREE] += d - rank
     if width > 0:
         for k in range(rank, height):  # the rows without x_v
             for j in range(width):
@@ -107,7 +105,7 @@ def eliminate_one(links, maps, record, v, seen, around, workspace):
 
 @borrowing_kernel
 def eliminate_vertices(links, maps, record, workspace, mesh):
-    """Eliminate vertices; return whether it is done, or must be called again with larger arrays."""
+    """Eliminate vertices; return False if it must be called again with larger arrays."""
     edges, vertices, heads, lists = links
     counters, starts, neighbors_of = record.counters, record.starts, record.neighbors
     most = heads.size

@@ -6,10 +6,8 @@ import numpy as np
 
 from sheafcoarsen._kernels.jit import borrowing_kernel
 
-STEPS, NEIGHBORS, BLOCKS, INVERSES, FREE = range(5)
-"""Indices in ``Record.counters``. STEPS to INVERSES: used lengths of the arrays. FREE: number of
-dimensions that no equation determines.
-"""
+STEPS, NEIGHBORS, BLOCKS, INVERSES = range(4)
+"""Indices in ``Record.counters``."""
 
 
 class Record(NamedTuple):
@@ -23,7 +21,7 @@ class Record(NamedTuple):
     neighbors: np.ndarray
     blocks: np.ndarray  # G, d_v rows each
     inverses: np.ndarray  # W, d_v x d_v
-    counters: np.ndarray  # (5,) used lengths of the arrays, and FREE
+    counters: np.ndarray  # (4,) used lengths of the arrays
 
 
 class Anchors(NamedTuple):
@@ -122,7 +120,7 @@ def find_anchors(record, kept_vertices, anchors):
 
 @borrowing_kernel
 def put_prolongation(record, anchors, dims, sizes, widths, begins, data):
-    """Write the rows of the eliminated vertices, which must be zero; those of v are at begins[v].
+    """Write the prolongation's rows of eliminated vertices, zeros on entry; v's are at begins[v].
 
     Those of kept vertices, unit matrices, must be written before. ``sizes`` are the dimensions of
     all anchors, and ``widths[v]`` the sum of those of v.

@@ -37,7 +37,10 @@ class ModesOut(NamedTuple):
 
 
 class Balanced(NamedTuple):
-    """A sheaf whose maps have entries of about 1; its local sections times ``units`` are F's."""
+    """A balanced copy of a sheaf, and the units that turn its local sections into the sheaf's.
+
+    Its maps have entries of about 1.
+    """
 
     f: SheafArrays
     units: np.ndarray  # (dim_c0,) powers of two
@@ -118,11 +121,11 @@ def local_spectra(lo, hi, f, c, s, out):
 
 @subkernel
 def local_kernel(a, f, c, rows, vectors, eps, s):
-    """Return the dimension of local operator a's kernel and LAPACK's info.
+    """Return the dimension of the kernel of cluster a's operator, and LAPACK's info.
 
-    The maps of every edge of ``f``, of a loop too, have entries of about 1: singular values up to
-    max(rows, N_a) eps times the largest count as zero, and those of a loop whose maps cancel are
-    rounding. With ``vectors``, the last rows of s.z are an orthonormal basis of the kernel.
+    The maps of every edge of ``f``, of a loop too, have entries of about 1. Singular values up to
+    max(rows, N_a) eps max(1, the largest one) count as zero, so those of a loop whose maps cancel
+    do. With ``vectors``, the last rows of s.z are an orthonormal basis of the kernel.
     """
     n = c.dims[a]
     stack(a, f, c, rows, s.a)
@@ -136,7 +139,7 @@ def local_kernel(a, f, c, rows, vectors, eps, s):
 
 @borrowing_kernel
 def kernel_dims(lo, hi, f, c, rows, eps, s, dims):
-    """Write each local operator's kernel dimension, found from singular values, to ``dims``.
+    """Write the kernel dimensions of local operators, computed by singular values, to ``dims``.
 
     The maps of every edge of ``f`` have entries of about 1. ``rows`` is -1 for clusters that are
     left out.
@@ -185,8 +188,8 @@ def kernel_modes(lo, hi, sheaves, c, counts, eps, workspace, out):
 def singular_modes(lo, hi, sheaves, c, rows, eps, s, out):
     """Compute the lowest modes of clusters lo .. hi as right singular vectors of ``stack``.
 
-    ``sheaves`` are ``f`` and the ``Balanced`` sheaf, from which the modes of the kernel are found
-    in uneven clusters. ``rows`` is -1 for clusters that are left out.
+    ``sheaves`` are ``f`` and the ``Balanced`` sheaf, from which the modes of the kernel are
+    computed in uneven clusters. ``rows`` is -1 for clusters that are left out.
     """
     f, balanced = sheaves
     sqrt_eps, ranks, starts = math.sqrt(eps), out.blocks.ranks, out.starts

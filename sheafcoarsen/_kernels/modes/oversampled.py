@@ -1,8 +1,8 @@
 """Oversampled modes: leading responses of a cluster to sources in the patch around it.
 
 A patch is T, its cluster is C; N and n are their dimensions, and C has the first n coordinates of
-T. All computations are in double precision. Kernels over clusters return -1, or the first cluster
-for which LAPACK failed.
+T. K_C is the space of sections on T, restricted to C. All computations are in double precision.
+Kernels over clusters return -1, or the first cluster for which LAPACK failed.
 """
 
 import math

@@ -53,7 +53,7 @@ class PatchIndex(NamedTuple):
 class KernelWorkspace(NamedTuple):
     """Workspace of ``delta_kernel`` for patches or clusters up to rows x N.
 
-    n is the dimension of a patch's cluster.
+    N is the largest dimension of a patch or cluster.
     """
 
     s: Workspace  # for matrices up to rows x N and their singular vectors, and for clusters
@@ -306,9 +306,10 @@ def delta_kernel(patch, f, c, skewed, rows, eps, workspace):
 
 @subkernel
 def restriction(count, N, n, eps, basis, other, s):
-    """Write an orthonormal basis of the span of the first n columns of ``basis`` over it.
+    """Restrict basis vectors to their first n entries; overwrite them by an orthonormal basis.
 
-    Returns its dimension, and LAPACK's info. Basis vectors are rows, before of length N, now n.
+    Returns the dimension of its span, and LAPACK's info. Vectors are rows, of length N before and n
+    afterwards.
     """
     for j in range(count):
         for i in range(n):

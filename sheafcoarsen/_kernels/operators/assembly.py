@@ -103,7 +103,7 @@ def sort_half_edges(edges, by_row, by_column, middle, sorted_entries):
 
 @borrowing_kernel
 def group_entries(edges, row_ends, sorted_entries, row_ptr, block_ptr, columns, codes):
-    """Write the codes of sorted half-edges and group them into blocks; return their number.
+    """Write the codes of sorted half-edges and group them into blocks; return the block count.
 
     Every row has a diagonal block.
     """

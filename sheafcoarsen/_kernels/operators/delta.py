@@ -1,4 +1,4 @@
-"""The matrix of the coboundary, and sums over edges or rows.
+"""The matrix of the coboundary, factors of degree blocks, products with maps, sums over rows.
 
 ``f`` is a ``SheafArrays``; ranges ``lo .. hi`` are vertices or edges, as stated.
 """

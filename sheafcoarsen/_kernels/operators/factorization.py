@@ -42,7 +42,7 @@ def _search_from(start, done, search, old, new):
 
 @subkernel
 def _separating_level(queue, size, level, depth, counts):
-    """Return the smallest level with at least a quarter of the vertices on each side.
+    """Return the level of fewest vertices with at least a quarter of all vertices on each side.
 
     If there is none, return the most balanced level, or -1 if none cuts off 1/50 of the vertices.
     """
@@ -65,8 +65,9 @@ def _separating_level(queue, size, level, depth, counts):
 def nested_dissection(indptr, indices):
     """Return the vertices of a graph in an order of elimination by nested dissection.
 
-    Two pieces, each in this order, are followed by their separator: a level of a breadth-first
-    search from one end of their union. If no level separates, vertices are ordered by degree.
+    Two pieces, each in this order, are followed by their separator: the vertices of one level of a
+    breadth-first search, from one end of their union, that are adjacent to the next level. If no
+    level separates, vertices are ordered by degree.
     """
     n = len(indptr) - 1
     order = np.arange(n)
@@ -105,7 +106,7 @@ def nested_dissection(indptr, indices):
             order[lo:hi] = queue[:size][np.argsort(degrees, kind="mergesort")]
             continue
         a, c = lo, hi
-        for i in range(size):  # place the near side from the front, the separator from the back
+        for i in range(size):  # put the near side in front, the separator at the back
             v = queue[i]
             if level[v] > s:
                 break
@@ -129,7 +130,7 @@ def nested_dissection(indptr, indices):
 
 @subkernel
 def _find(neighbors, start, count, v):
-    """Return the index of v among ``count`` neighbours, or -1."""
+    """Return the index in ``neighbors`` of v, one of ``count`` from ``start`` on, or -1."""
     for k in range(start, start + count):
         if neighbors[k] == v:
             return k
@@ -140,9 +141,9 @@ def _find(neighbors, start, count, v):
 def order_chains(indptr, neighbors, degrees, order):
     """Eliminate vertices with at most two neighbours repeatedly; write them to ``order``.
 
-    Returns their number. The two neighbours of an eliminated vertex become adjacent, in place: a
-    remaining vertex u has degrees[u] neighbours, starting at neighbors[indptr[u]]; an eliminated
-    one has degree -1.
+    Returns their number. Vertices with a neighbour of degree above 64 are skipped. The two
+    neighbours of an eliminated vertex become adjacent, in place: a remaining vertex u has
+    degrees[u] neighbours, starting at neighbors[indptr[u]]; an eliminated one has degree -1.
     """
     n, count, end, done = len(degrees), 0, 0, 0
     queue = np.empty(n, np.int64)
@@ -183,7 +184,7 @@ def order_chains(indptr, neighbors, degrees, order):
 
 @borrowing_kernel
 def mark_stalks(indptr, indices, begins):
-    """Mark rows of a pattern unless they are coupled to the previous row and share its entries."""
+    """Mark each row of a pattern unless it is coupled to the previous row and has its columns."""
     for i in range(begins.size):
         lo, hi = indptr[i], indptr[i + 1]
         same = i > 0 and hi - lo == lo - indptr[i - 1]

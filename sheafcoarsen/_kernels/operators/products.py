@@ -78,9 +78,9 @@ def apply_coboundary(lo, hi, f, lanes, blocks, x, y):
 
 @kernel
 def apply_laplacian(lo, hi, f, lanes, blocks, x, out):
-    """Add delta* delta x to ``out`` for vectors lo .. hi of columns; both arrays are (dim_c0, h).
+    """Add delta* delta x to ``out`` for groups lo .. hi of columns; both arrays are (dim_c0, h).
 
-    The last vector includes the remaining columns.
+    A group has ``len(lanes)`` columns; the last one includes the remaining columns.
     """
     edges, vertex_dims, vertex_offsets, edge_dims, _, a, ps, b, qs = f
     rows, columns, uniform = blocks

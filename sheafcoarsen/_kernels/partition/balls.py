@@ -141,7 +141,9 @@ def grow(links, n_clusters, start, labels, heap, workspace):
 def refine(links, labels, weight, bounds, sweeps, workspace):
     """Move vertices to the cluster with the largest sum of links; ties go to the lightest one.
 
-    ``labels`` and ``weight`` are updated in place, and weights stay within ``bounds``.
+    ``labels`` and ``weight`` are updated in place. Moves keep weights within ``bounds``, but a
+    cluster above them gives vertices, whatever its own links, to any that ends up lighter than it
+    was.
     ``workspace`` holds a float and a 32-bit integer for each cluster, a byte for each vertex.
     """
     starts, ends, weights, sizes = links.starts, links.ends, links.weights, links.sizes

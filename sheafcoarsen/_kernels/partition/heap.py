@@ -1,4 +1,7 @@
-"""Binary heap of codes, each a key and an item in one integer, with the smallest on top."""
+"""Binary heap of codes, each a key and an item in one integer, with the smallest on top.
+
+Keys are rounded to single precision, so nearly equal ones are ordered by item.
+"""
 
 import numpy as np
 

@@ -99,7 +99,7 @@ def merge(links, labels, weight, main, n_clusters, bounds, workspace):
 
 @kernel
 def pack(weight, order, bins, n_bins):
-    """Assign items, heaviest first, each to the lightest bin so far: bins[item] = bin."""
+    """Assign items, in the given ``order``, each to the lightest bin so far: bins[item] = bin."""
     heap = np.arange(n_bins)  # codes of all bins, with key 0
     load = np.zeros(n_bins)
     for i in range(order.size):
@@ -112,7 +112,7 @@ def pack(weight, order, bins, n_bins):
 
 @borrowing_kernel
 def apportion(weight, limits, total, parts, heap):
-    """Give each item one of ``total`` parts, and the others by the largest weight per part.
+    """Distribute ``total`` parts: one to each item, the others to the largest weight per part.
 
     Item a gets at most ``limits[a]`` parts. ``heap`` is workspace for each item.
     """

@@ -1,4 +1,4 @@
-"""Equilibration: edges scaled to norm 1, and stalk bases in which the maps are isometries."""
+"""Equilibration: edges scaled to norm 1, and stalk bases that make stacked maps isometries."""
 
 import math
 from typing import NamedTuple
@@ -29,7 +29,7 @@ class StalkBases(NamedTuple):
     ranks: np.ndarray  # number of nonzero columns of W
     W: np.ndarray
     V: np.ndarray
-    sizes: np.ndarray  # squared Frobenius norms of the maps at vertices
+    sizes: np.ndarray  # squared Frobenius norms of the maps at vertices, 1 for a loop
 
 
 @kernel

@@ -80,7 +80,8 @@ def triangulate(rows, powers, size, floor, work):
 
     Row i is 2^powers[i] times the first entries of rows[i]. The next ``height`` entries become row
     i of Q*, Q the orthonormal factor. ``work`` are the mask of columns that are done, their order,
-    and workspace for a column. Pivots up to ``floor`` are zero; it must be 0 if powers differ.
+    and workspace for a column. Pivots up to ``floor`` are zero; it must be 0 if powers differ, and
+    the smallest pivot is then not computed but infinity.
     """
     height, width = size
     done, columns, weights, vector = work
@@ -133,7 +134,7 @@ def triangulate(rows, powers, size, floor, work):
 
 @llvm_inlined
 def power_of(data, at, size):
-    """Return the exponent of the power of two above the largest of ``size`` entries."""
+    """Return the exponent of the power of two above the largest of ``size`` entries, or NONE."""
     largest = 0.0
     for i in range(at, at + size):
         largest = max(largest, magnitude(data[i]))
@@ -142,7 +143,7 @@ def power_of(data, at, size):
 
 @subkernel
 def stack_edge(f, starts, e, child, state, rows):
-    """Write [A U_u, -C U_v]* for an edge, or (F_tail - F_head) U_u for a loop.
+    """Write [A U_u, -C U_v]* up to sign for an edge, or ((F_tail - F_head) U_u)* for a loop.
 
     Each map is divided by a power of two; returns the powers of the parent's and the child's map.
     """
@@ -172,7 +173,7 @@ def stack_edge(f, starts, e, child, state, rows):
 
 @subkernel
 def put_root_values(state, u, shift, width, arrays):
-    """Write x_u = U D w for new coordinates w, rotated so that D is diagonal.
+    """Write U and D of x_u = U D w, where the new coordinates w are rotated to make D diagonal.
 
     The adjoint of the rotation is written to the last columns of ``lines``.
     """

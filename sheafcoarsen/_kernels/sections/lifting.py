@@ -25,9 +25,9 @@ def write_stalk_metrics(vertex_dims, bases, out):
 def orthonormalize_columns(lo, hi, f, c, metrics, columns, workspace):
     """Orthonormalize [P_a | R_a] of clusters lo .. hi in the metrics of the stalks, in place.
 
-    ``columns`` are P and R as ``Blocks``. ``metrics`` are the triangular factors of the metrics of
-    the stalks, and output for those of the coarse stalks, the columns of R_a orthogonal to P_a. P
-    and R become coordinates in orthonormal bases.
+    ``columns`` are P and R as ``Blocks``; they become coordinates in orthonormal bases. ``metrics``
+    are the triangular factors of the metrics of the stalks, and the output for those of the coarse
+    stalks, in which the norm of y is that of the component of R_a y orthogonal to P_a.
     """
     (P, R), (metric, new) = columns, metrics
     z, factor, stack = workspace.z, workspace.factor, workspace.stack

@@ -2,7 +2,7 @@
 
 The space of small singular values of delta_a comes from elimination with pivoting. ``f`` is a
 ``SheafArrays``, ``c`` a ``Clusters``. Small dense matrices are row-major in flat arrays, upper
-triangular factors square.
+triangular factors including their zeros.
 """
 
 import math
@@ -18,9 +18,10 @@ STACKED_ROWS = 64
 """Minimum number of rows added between two factorizations of an incremental QR."""
 
 ZERO_ROUNDING = 10.0
-"""Threshold of zero singular values, in units of n eps / g.
+"""Threshold of zero singular values, in units of max(eps, n EPS) / g.
 
-Here g is the minimum of 1 and the smallest eliminated singular value.
+Here eps is the machine epsilon of the maps, n the dimension of the cluster, and g the minimum of 1
+and the smallest eliminated singular value.
 """
 
 
@@ -32,7 +33,7 @@ class Ragged(NamedTuple):
 
 
 class ClusterWorkspace(NamedTuple):
-    """Workspace for clusters of dimension n with k retained columns; private to a thread."""
+    """Workspace for clusters of dimension <= n that retain <= k columns; private to a thread."""
 
     lapack: Workspace  # for matrices n x n
     stack: np.ndarray  # rows of an incremental QR
@@ -44,14 +45,14 @@ class ClusterWorkspace(NamedTuple):
 
 
 class Cut(NamedTuple):
-    """Singular value down to which coordinates are eliminated, and the rounding of the maps."""
+    """Singular value down to which coordinates are eliminated, and machine epsilon of the maps."""
 
     keep: float
     eps: float
 
 
 class Kept(NamedTuple):
-    """Output of ``reduce_clusters`` for all clusters of a level."""
+    """Output of ``count_kept`` (widths) and ``reduce_clusters`` for all clusters of a level."""
 
     widths: np.ndarray  # (K,) number of retained columns
     n_sections: np.ndarray  # (K,) number of sections among them, the last ones
@@ -77,7 +78,7 @@ def next_row(stack, filled, k, column, row):
 
 @subkernel
 def put_times(a, at, rows, b, columns, out, to):
-    """Write A B to out[to:]; A is row-major with ``rows`` rows, B are the first columns of b."""
+    """Write A B to out[to:]: A is row-major from a[at] on, B the first ``columns`` columns of b."""
     inner = b.shape[0]
     for row in range(rows):
         for j in range(columns):
@@ -279,8 +280,9 @@ def reduce_clusters(lo, hi, f, c, crossing, cut, workspace, kept):
 
     ``loops`` are triangular factors of delta_a times the other columns, with loop_rows[a] rows, 0
     if that is rounding. dropped[a] is the smallest eliminated singular value of delta_a, if any
-    column is retained; zeros[a] is the largest one that counts as zero. Returns -1, or the first
-    cluster for which LAPACK failed.
+    column is retained; zeros[a] is the largest one that counts as zero, of delta_a Z stacked with
+    the maps of the crossing half-edges times Z. Returns -1, or the first cluster for which LAPACK
+    failed.
     """
     keep, eps = cut
     lapack, stack, factor = workspace.lapack, workspace.stack, workspace.factor

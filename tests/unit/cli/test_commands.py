@@ -415,6 +415,19 @@ def test_error_messages_name_standard_input(capsys, monkeypatch):
         assert capsys.readouterr().err.startswith("sheafcoarsen: standard input:")
 
 
+def test_a_reader_that_exits_ends_a_command_on_standard_input(capsys, monkeypatch):
+    def printed(args):
+        raise BrokenPipeError
+
+    monkeypatch.setattr("sheafcoarsen.cli.commands._info", printed)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"4 5\n")))
+    monkeypatch.setattr("sys.stdout", sys.stdout)  # which `main` replaces
+    assert main(["info", "-"]) == 0
+    sys.stdout.close()
+    monkeypatch.undo()
+    assert capsys.readouterr().err == ""
+
+
 def test_meshes_are_described(tmp_path, capsys):
     path = tmp_path / "ring.off"
     quads = [f"4 {k} {(k + 1) % 5} {5 + (k + 1) % 5} {5 + k}" for k in range(5)]

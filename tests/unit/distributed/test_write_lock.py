@@ -50,6 +50,17 @@ def test_leases_are_held_and_renewed_and_released(memory, monkeypatch):
         pass
 
 
+def test_a_lease_that_another_run_took_is_not_taken_back(memory, monkeypatch):
+    """It was not renewed in time, for example because the process was suspended."""
+    monkeypatch.setattr(write_lock, "RENEWAL", 0.01)
+    place = place_of(memory("out")) / "work/lock"
+    with write_lock.exclusive(place):
+        place.put(b"another")
+        time.sleep(0.1)
+        assert place.get() == b"another"
+    assert place.get() == b"another"
+
+
 @pytest.mark.parametrize("content", [b"it\nanother", b"", b'{"holder": "of another version"}'])
 def test_expired_leases_are_ignored(content, memory):
     """The age of a lease is measured by the file system's clock, whatever its content is."""

@@ -502,7 +502,7 @@ CLOSED = {
 
 @pytest.mark.parametrize("name", CLOSED)
 @pytest.mark.parametrize("columns", [2, 3])
-@pytest.mark.parametrize("power", [1, 2, 3])
+@pytest.mark.parametrize("power", [1, 2, 3, 3000])
 def test_field_indices_sum_to_the_euler_characteristic(name, columns, power):
     """With ``power`` p every singularity of p directions counts 1 / p."""
     points, faces, euler = CLOSED[name]
@@ -512,7 +512,7 @@ def test_field_indices_sum_to_the_euler_characteristic(name, columns, power):
         found = gallery.field_indices(points, faces, vectors, power)
         assert found.shape == (len(faces),)
         assert found.sum() == expected
-        assert np.abs(found).sum() > expected or len(faces) < 20
+        assert np.abs(found).sum() > expected or len(faces) < 20 or power > 1000
     for scale in (1e-200, 1e200):
         scaled = gallery.field_indices(points, faces, scale * vectors, power)
         np.testing.assert_array_equal(scaled, found)

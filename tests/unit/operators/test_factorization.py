@@ -94,6 +94,19 @@ def test_solves_and_counts_are_correct_in_both_orders(monkeypatch, graph, dtype)
                 )
 
 
+def test_matrices_with_unsorted_indices_are_factored_and_not_changed(monkeypatch):
+    monkeypatch.setattr("sheafcoarsen.operators.factorization.OWN_ORDER_ABOVE", 0)
+    L = sc.laplacian(CellularSheaf.random(nx.grid_2d_graph(6, 7), 2, 2, seed=1))
+    back = np.concatenate([np.arange(*L.indptr[i : i + 2])[::-1] for i in range(L.shape[0])])
+    A = scipy.sparse.csr_array((L.data[back], L.indices[back], L.indptr), shape=L.shape)
+    b = np.random.default_rng(0).standard_normal(L.shape[0])
+    factorization.elimination_order(A)
+    assert not A.has_sorted_indices
+    assert_residual((A - L).toarray(), L, n=1)
+    x = factorization.Factors(A, 0.1).solve(b)
+    assert_residual(L @ x + 0.1 * x - b, L, x, n=10)
+
+
 def test_failed_factorization_raises_linalg_error():
     with pytest.raises(np.linalg.LinAlgError, match="the factorization failed: "):
         factorization.Factors(scipy.sparse.csr_array((3, 3)), 0.0)

@@ -111,6 +111,19 @@ def test_only_heavy_clusters_are_split():
     assert set(split.owners[403:]) == {0, 151}
 
 
+def test_groups_of_different_clusters_are_separate():
+    """One cluster is divided after two hubs are removed, and the other after one."""
+    star = nx.star_graph(120)
+    double = nx.complete_bipartite_graph(2, 120)
+    F = sc.gallery.bundle(nx.disjoint_union(double, star), 2, seed=0)
+    P = sc.Partition(np.repeat([0, 1], [122, 121]))
+    split = clustering.split_hubs(F, P, largest=100, capacity=40)
+    assert {0, 1, 122} <= set(split.owners[F.n_vertices :].tolist())
+    before = P.labels[split.owners]
+    for group in range(split.partition.n_clusters):
+        assert len(set(before[split.partition.labels == group])) == 1
+
+
 def test_a_cluster_without_hubs_is_not_split():
     path = sc.gallery.bundle(nx.complete_graph(40), 2, seed=0)
     assert clustering.split_hubs(path, sc.Partition(np.zeros(40, int)), 20, 10) is None

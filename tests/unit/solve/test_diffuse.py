@@ -185,6 +185,11 @@ def test_a_heavy_stubborn_vertex_does_not_limit_the_time():
 # ---------------------------------------------------------------- masses
 
 
+def test_masses_of_a_sheaf_without_vertices_are_accepted():
+    F = sc.CellularSheaf([], [], [], vertex_dims=[])
+    assert sc.diffuse(F, np.zeros(0), 1.0, mass=[]).shape == (0,)
+
+
 @pytest.mark.parametrize(("fixed", "dtype", "spread"), covering([[], [2, 5]], DTYPES, [0.5, 4.0]))
 def test_diffusion_with_masses_matches_the_dense_exponential(spread, fixed, dtype):
     """M^{-1/2} L M^{-1/2} is the Laplacian of the sheaf whose maps are divided by sqrt(m_v)."""

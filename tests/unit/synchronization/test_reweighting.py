@@ -10,6 +10,8 @@ from scipy.stats import chi2
 
 import sheafcoarsen as sc
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
+from sheafcoarsen.synchronization._pose_graph import connection_from
+from sheafcoarsen.synchronization.fits import weighted
 from tests.support.helpers import assert_residual
 from tests.unit.synchronization.conftest import (
     appended,
@@ -20,6 +22,14 @@ from tests.unit.synchronization.conftest import (
     ring_with_chords,
     sighted,
 )
+
+
+def test_a_zero_map_does_not_connect_poses():
+    """The measurement next to it gets a small factor instead of 0."""
+    maps = [np.eye(2), np.zeros((2, 2))]
+    F = sc.CellularSheaf([[0, 1], [0, 1]], maps, maps)
+    kept = weighted(connection_from(F), np.array([0.0, 1.0]))
+    assert kept.weights[kept.weights > 0].tolist() == [1e-9]
 
 
 @pytest.mark.parametrize("what", ["both", "rotations", "translations"])

@@ -88,6 +88,7 @@ def test_result_is_read_only_and_repr_shows_components():
     text = f", 2 components, a frame for each, gap={S.gap:.4g}, cost={S.cost:.6g})"
     assert repr(S).endswith(text)
     assert "2 components, a frame for each" in S._repr_html_()
+    assert "not refined, certify() not called" in S._repr_html_()
     for name in ("rotations", "translations", "angles", "distances", "edge_costs", "eigenvalues"):
         assert not getattr(S, name).flags.writeable
 
