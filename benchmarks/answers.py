@@ -105,10 +105,14 @@ def peak(call):
 
 
 def agree(what, ours, theirs, norm):
-    """Exit with an error if eigenvalues differ."""
-    worst = float(abs(ours - theirs).max())
+    """Exit with an error if one of our eigenvalues exceeds that of the yardstick.
+
+    Ritz values are never below eigenvalues. Those of the yardstick may be above ours, since
+    Lanczos may miss a copy of a multiple eigenvalue.
+    """
+    worst = float((ours - theirs).max())
     if not worst <= 10 * TOL * norm:
-        raise SystemExit(f"{what}: eigenvalues differ by {worst / norm:.2g} norm(L)")
+        raise SystemExit(f"{what}: our eigenvalues exceed others by {worst / norm:.2g} norm(L)")
 
 
 def modes(F, question, rounds):

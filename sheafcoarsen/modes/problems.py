@@ -487,11 +487,13 @@ def _section_exponents(edges: np.ndarray, exponents: np.ndarray, clusters: Clust
     used &= skewed[labels[u]]
     if not used.any():
         return np.zeros(len(labels))
-    graph = CellularSheaf.constant(edges[used], n_vertices=len(labels))
-    L, d, n = laplacian(graph), differences[used], len(labels)
-    tails, heads = edges[used].T
-    b = np.bincount(heads, d, minlength=n) - np.bincount(tails, d, minlength=n)
+    vertices, ends = np.unique(edges[used], return_inverse=True)
+    ends, d, n = ends.reshape(-1, 2), differences[used], len(vertices)
+    L = laplacian(CellularSheaf.constant(ends, n_vertices=n))
+    b = np.bincount(ends[:, 1], d, minlength=n) - np.bincount(ends[:, 0], d, minlength=n)
     b = Factors(L, 1e-10 * float(L.diagonal().max())).solve(b)
-    largest = np.full(clusters.n_clusters, -np.inf)
-    np.maximum.at(largest, labels, b)
-    return np.where(skewed[labels], np.rint(b - largest[labels]), 0).clip(-1000, 0)
+    largest, cluster = np.full(clusters.n_clusters, -np.inf), labels[vertices]
+    np.maximum.at(largest, cluster, b)
+    out = np.zeros(len(labels))
+    out[vertices] = np.rint(b - largest[cluster]).clip(-1000, 0)
+    return out
