@@ -129,7 +129,7 @@ class Budget(Rule):
     total: int
 
     def ranks(self, spectra: Spectra) -> np.ndarray:
-        """Return how many of the ``total`` lowest modes belong to each cluster."""
+        """Return how many of the ``total`` lowest modes each cluster has, at least its kernel."""
         chosen = np.zeros(len(spectra.scores), dtype=bool)
         # stable sort: ties are broken by cluster index
         chosen[np.argsort(spectra.scores, kind="stable")[: self.total]] = True

@@ -113,7 +113,7 @@ def vertex_count(name: str, count: int) -> None:
 
 @contextlib.contextmanager
 def memory_for_entries(name: str, entries: float, itemsize: int = 8) -> Iterator[None]:
-    """Raise a ValueError if map entries do not fit in memory, or if the block runs out of it."""
+    """Raise a ValueError if map entries exceed memory, or if the ``with`` block runs out of it."""
     size = _gigabytes(entries * itemsize)
     message = f"`{name}` requires {_amount(entries)} map entries ({size}), more than fits in memory"
     if entries > MAX_ENTRIES or entries * itemsize > physical_memory():

@@ -105,7 +105,9 @@ def run_ranges(
         return []
     total = cost[1:] if cumulative else np.cumsum(cost, dtype=np.float64)
     threads = thread_count() if total[-1] >= serial_below else 1
-    n_ranges = min(n_items, threads * CHUNKS_PER_THREAD if threads > 1 or progress else 1)
+    if threads == 1 and not progress:
+        return [work(0, n_items)]
+    n_ranges = min(n_items, threads * CHUNKS_PER_THREAD)
     # same dtype as `total`, because searchsorted would otherwise convert all of `total`
     targets = (float(total[-1]) * np.arange(1, n_ranges) / n_ranges).astype(total.dtype)
     bounds = np.unique(np.concatenate([[0], np.searchsorted(total, targets), [n_items]]))
@@ -277,7 +279,7 @@ def _is_shared(controller: Any) -> bool:
 
 
 def _forget() -> None:
-    """Restore the counts after a fork, since threads of the parent do not exist in the child."""
+    """Restore BLAS thread counts after a fork; the child lacks the threads that would do it."""
     global _lock, _process
     left, _lock, _process = _process, threading.Lock(), _Hold()
     for library, count in left.before or []:

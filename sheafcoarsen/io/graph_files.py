@@ -177,7 +177,7 @@ def _integer(word: str) -> int | None:
 
 
 def _first_unpaired(entries: EdgeList) -> tuple[int, str, int] | None:
-    """Return (entry, reason, other entry) of the first repeated, else unsymmetric one, or None."""
+    """Return (entry, reason, other entry) for a repeated or else an unsymmetric entry, or None."""
     n, (rows, columns), weights = entries.n_vertices, entries.edges.T, entries.weights
     if not len(rows):
         return None

@@ -115,7 +115,7 @@ class LocalProblems:
 
     @cached_property
     def balanced_coboundary(self) -> scipy.sparse.csr_array:
-        """The coboundary of the balanced sheaf, for all large clusters."""
+        """The coboundary of the balanced sheaf, computed once for all large clusters."""
         return coboundary(self.balanced[0])
 
     def stack_rows(self) -> np.ndarray:

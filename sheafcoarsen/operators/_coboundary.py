@@ -1,4 +1,4 @@
-"""The coboundary, as a sparse matrix and matrix-free."""
+"""Coboundary as a sparse matrix, and matrix-free products with it and with the Laplacian."""
 
 import numpy as np
 import scipy.sparse

@@ -211,7 +211,7 @@ def cluster_spectrally(
 
 
 def _k_means(rows: np.ndarray, k: int, rng: np.random.Generator) -> np.ndarray:
-    """Return labels by k-means, the best of up to 8 starts: one often ends far from the optimum."""
+    """Return labels by k-means, the best of up to 8 starts, as one often ends far from the best."""
     best, labels = np.inf, np.zeros(len(rows), np.int32)
     # with fewer than k distinct rows, distances are 0; repair_labels handles empty clusters
     with single_threaded_blas(), warnings.catch_warnings(), np.errstate(invalid="ignore"):

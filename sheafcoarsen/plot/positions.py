@@ -224,7 +224,7 @@ def _connected_layout(graph: csr_array) -> np.ndarray:
 
 
 def _upright(pos: np.ndarray) -> np.ndarray:
-    """Return positions rotated so that the longer side of their bounding box is horizontal."""
+    """Return positions rotated so that their smallest bounding box is at least as wide as high."""
     hull = pos[ConvexHull(pos, qhull_options="QJ").vertices]  # QJ: allow points on a line
     sides = np.roll(hull, -1, axis=0) - hull
     lengths = np.linalg.norm(sides, axis=1)

@@ -122,7 +122,7 @@ def _from_adjacency(adjacency: scipy.sparse.sparray) -> GraphArrays:
 
 
 def finite_entries(name: str, matrix: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
-    """Sum duplicates and remove zeros of an owned matrix in place; check that all are finite."""
+    """Sum duplicates and drop zeros of an owned matrix in place; check that entries are finite."""
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
     if (k := first_true(~np.isfinite(matrix.data))) is not None:

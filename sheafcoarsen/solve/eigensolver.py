@@ -112,7 +112,7 @@ class Pencil:
         return max(computed, zero_level(1, eps_of(np.float32), size))  # agrees with global_sections
 
     def kernel(self, method: str) -> Basis:
-        """Return a basis Q of ker L with Q* Q = I, for any M, computed with the solver of a method.
+        """Return a basis Q of ker L with Q* Q = I for any M; ``method`` may select the solver.
 
         Zeros are decided by singular values of delta, which eigenvalues of L do not resolve.
         """

@@ -211,7 +211,7 @@ def rayleigh_ritz(GA: np.ndarray, GB: np.ndarray, m: int) -> tuple[np.ndarray, n
 
 
 def graded_ritz(GA: np.ndarray, GB: np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return what ``rayleigh_ritz`` does, from the largest s with GB c = s (GA + shift GB) c.
+    """Return the pairs of ``rayleigh_ritz``, from the largest s of GB c = s (GA + shift GB) c.
 
     ``shift`` is the median Rayleigh quotient of the first m columns. Errors of the lowest t are
     small relative to t + shift even if other eigenvalues are 1e16 times as large.

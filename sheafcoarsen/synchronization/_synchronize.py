@@ -158,7 +158,7 @@ def synchronize(
 def _trusted(
     F: CellularSheaf | PoseGraph, trusted: npt.ArrayLike | None, connection: Connection
 ) -> np.ndarray:
-    """Return the mask of trusted edges, by default odometry that reaches all measured poses."""
+    """Return the mask of trusted edges: as given, or odometry if it reaches every measured pose."""
     edges = connection.edges
     mask = np.zeros(len(edges), bool)
     if trusted is not None:

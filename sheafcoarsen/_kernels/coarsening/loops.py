@@ -52,7 +52,7 @@ def internal_traces(f, c, map_units, out):
 
 @borrowing_kernel
 def retained_energy(lo, hi, f, c, R, out, y):
-    """Compute the fields of ``out`` for lo .. hi, with H_a = (delta_a R_a)* (delta_a R_a).
+    """Compute the fields of ``out`` for clusters lo .. hi; H_a = (delta_a R_a)* (delta_a R_a).
 
     ``y`` is workspace for a row of delta_a R_a.
     """

@@ -120,9 +120,9 @@ def find_anchors(record, kept_vertices, anchors):
 
 @borrowing_kernel
 def put_prolongation(record, anchors, dims, sizes, widths, begins, data):
-    """Write the prolongation's rows of eliminated vertices, zeros on entry; v's are at begins[v].
+    """Fill the prolongation's rows of eliminated vertices; those of v start at data[begins[v]].
 
-    Those of kept vertices, unit matrices, must be written before. ``sizes`` are the dimensions of
+    ``data`` is zero there on entry, and has the unit matrices of kept vertices. ``sizes`` are the dimensions of
     all anchors, and ``widths[v]`` the sum of those of v.
     """
     vertices, steps, neighbors = record.vertices, record.starts, record.neighbors

@@ -184,7 +184,7 @@ def order_chains(indptr, neighbors, degrees, order):
 
 @borrowing_kernel
 def mark_stalks(indptr, indices, begins):
-    """Mark each row of a pattern unless it is coupled to the previous row and has its columns."""
+    """Mark the rows that begin a stalk: not coupled to the previous row, or with other columns."""
     for i in range(begins.size):
         lo, hi = indptr[i], indptr[i + 1]
         same = i > 0 and hi - lo == lo - indptr[i - 1]
