@@ -122,8 +122,8 @@ def find_anchors(record, kept_vertices, anchors):
 def put_prolongation(record, anchors, dims, sizes, widths, begins, data):
     """Fill the prolongation's rows of eliminated vertices; those of v start at data[begins[v]].
 
-    ``data`` is zero there on entry, and has the unit matrices of kept vertices. ``sizes`` are the dimensions of
-    all anchors, and ``widths[v]`` the sum of those of v.
+    ``data`` is zero there on entry, and has the unit matrices of kept vertices. ``sizes`` are the
+    dimensions of all anchors, and ``widths[v]`` the sum of those of v.
     """
     vertices, steps, neighbors = record.vertices, record.starts, record.neighbors
     blocks = record.blocks
