@@ -79,7 +79,7 @@ def _lease(place: Place) -> Iterator[None]:
     def renew() -> None:
         while not ended.wait(RENEWAL):
             with contextlib.suppress(OSError):
-                if place.find() == mine:  # else this lease expired, and another run has begun
+                if place.find() in (None, mine):  # else it expired, and another run has begun
                     place.put(mine)
 
     keeper = threading.Thread(target=renew, daemon=True)

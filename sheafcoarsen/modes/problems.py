@@ -297,7 +297,7 @@ class LocalProblems:
         return settings
 
     def mend_zero_modes(self, out: kernels.ModesOut, large: np.ndarray) -> None:
-        """Replace modes of eigenvalue 0 that are inaccurate, but for those of ``large`` clusters.
+        """Replace modes of eigenvalue 0 that are inaccurate, except in ``large`` clusters.
 
         Eigenvectors have errors of eps norm(L_a) / lambda, vectors of the kernel of delta_a of eps
         times the root of this ratio, with lambda the first positive eigenvalue. Coarse maps that
@@ -491,7 +491,8 @@ def _section_exponents(edges: np.ndarray, exponents: np.ndarray, clusters: Clust
     ends, d, n = ends.reshape(-1, 2), differences[used], len(vertices)
     L = laplacian(CellularSheaf.constant(ends, n_vertices=n))
     b = np.bincount(ends[:, 1], d, minlength=n) - np.bincount(ends[:, 0], d, minlength=n)
-    b = Factors(L, 1e-10 * float(L.diagonal().max())).solve(b)
+    # a shift for each vertex, so that a cluster does not depend on others
+    b = Factors(L + scipy.sparse.diags_array(1e-10 * L.diagonal()), 0.0).solve(b)
     largest, cluster = np.full(clusters.n_clusters, -np.inf), labels[vertices]
     np.maximum.at(largest, cluster, b)
     out = np.zeros(len(labels))

@@ -18,7 +18,7 @@ import llvmlite.binding
 import numpy as np
 import scipy.linalg.lapack as scipy_lapack
 from numba import types
-from numba.extending import get_cython_function_address, overload
+from numba.extending import get_cython_function_address, overload, register_jitable
 
 from sheafcoarsen._kernels.jit import JIT_IS_OFF, subkernel
 
@@ -126,7 +126,7 @@ def workspace(
             z=np.empty((wanted, n)),
             lanes=np.empty((7, n + 2, LANES)),
         )
-    square = 2 * n * n + 6 * n + 64  # required by ?syevd and ?heevd
+    square = work_size(n)
     return Workspace(
         a=np.empty(n * n, dtype),
         spare=np.empty(n * n, dtype),
@@ -141,6 +141,12 @@ def workspace(
         chars=np.frombuffer(b"VUNAC", np.uint8).copy(),
         sums=np.empty(n + 1),
     )
+
+
+@register_jitable
+def work_size(n):
+    """Return the size of LAPACK's workspace for all eigenvectors of an n x n matrix."""
+    return 2 * n * n + 6 * n + 64
 
 
 def external(name: str, n_arguments: int, module: str = "cython_lapack"):
@@ -286,7 +292,9 @@ if not JIT_IS_OFF:
             ints, upper = s.ints, s.chars[UPPER:].ctypes
             job = s.chars[VECTORS if vectors else NEITHER :].ctypes
             ints[SIZE], ints[INFO] = n, 0
-            ints[WORK], ints[RWORK], ints[IWORK] = s.work.size, s.rwork.size, s.iwork.size
+            # LAPACK's choice of blocks must not depend on the size of other matrices
+            ints[WORK] = ints[RWORK] = work_size(n)
+            ints[IWORK] = s.iwork.size
             size, works = ints.ctypes, ints[WORK:].ctypes
             matrix = job, upper, size, a.ctypes, size, s.w.ctypes, s.work.ctypes, works
             rwork = (s.rwork.ctypes, ints[RWORK:].ctypes) if is_complex else ()

@@ -11,6 +11,7 @@ import numpy as np
 
 from sheafcoarsen._kernels.arrays import SheafArrays
 from sheafcoarsen._kernels.dense import (
+    EPS,
     brought_near_one,
     eigh_lowest,
     eigvalsh,
@@ -153,17 +154,34 @@ def kernel_dims(lo, hi, f, c, rows, eps, s, dims):
     return -1
 
 
+@subkernel
+def largest_residual(delta, rows, n, z, count):
+    """Return the largest norm(delta z_j), with delta rows x n, of the first rows z_j of z."""
+    largest = 0.0
+    for j in range(count):
+        total = 0.0
+        for q in range(rows):
+            entry = z[0] * 0
+            for i in range(n):
+                entry += delta[q * n + i] * z[j * n + i]
+            total += abs(entry) ** 2
+        largest = max(largest, total)
+    return math.sqrt(largest)
+
+
 @borrowing_kernel
 def kernel_modes(lo, hi, sheaves, c, counts, eps, workspace, out):
     """Replace the modes of eigenvalue 0 of clusters lo .. hi by bases of the kernels of delta_a.
 
     ``sheaves`` are ``f`` and the ``Balanced`` sheaf, from which the kernels are computed;
-    ``counts`` are the rows of each delta_a and the numbers of these modes. The rows are -1 for
-    clusters that are left out, and become -1 unless a kernel has another dimension.
+    ``counts`` are the rows of each delta_a and the numbers of retained modes that count as zero.
+    The rows are -1 for clusters that are left out, and become -1 unless LAPACK failed or the kernel
+    has another dimension. Modes are not replaced by less accurate ones, as those of sections that
+    grow at different rates may be.
     """
     (f, balanced), (rows, zeros) = sheaves, counts
     ranks, indptr, data = out.blocks.ranks, out.blocks.indptr, out.blocks.data
-    basis, z = workspace.basis, workspace.s.z
+    basis, old, delta, z = workspace.basis, workspace.other, workspace.delta, workspace.s.z
     for a in range(lo, hi):
         if rows[a] < 0:
             continue
@@ -171,16 +189,26 @@ def kernel_modes(lo, hi, sheaves, c, counts, eps, workspace, out):
         dim, info = delta_kernel(a, balanced.f, c, False, rows[a], eps, workspace)
         if info != 0 or min(dim, r) != zeros[a]:
             continue
-        dim, rows[a] = min(dim, r), -1
+        dim = min(dim, r)
         for v in c.members[c.member_ptr[a] : c.member_ptr[a + 1]]:
             for i in range(f.vertex_dims[v]):
                 row, at = f.vertex_offsets[v] + i, c.local_offsets[v] + i
                 for j in range(dim):
                     z[j * n + at] = basis[j * n + at] * balanced.units[row]
-                for j in range(dim, r):
-                    z[j * n + at] = data[indptr[row] + j]
+                for j in range(r):
+                    old[j * n + at] = data[indptr[row] + j]
+        for i in range(dim * n, r * n):
+            z[i] = old[i]
         orthonormalize(z[: r * n].reshape(r, n), n, 0, r)
-        put_modes(a, n, f, c, z, eps, out.blocks)
+        unit, height = cluster_unit(a, f, c), rows[a]
+        stack(a, f, c, height, delta)
+        for i in range(height * n):
+            delta[i] *= unit
+        level = max(height, n) * EPS * math.sqrt(out.norms[a]) * unit
+        before = largest_residual(delta, height, n, old, dim)
+        if largest_residual(delta, height, n, z, dim) <= max(before, level):
+            put_modes(a, n, f, c, z, eps, out.blocks)
+        rows[a] = -1
     return -1
 
 
@@ -235,8 +263,16 @@ def singular_modes(lo, hi, sheaves, c, rows, eps, s, out):
             following[a] = sigma * sigma
             tied[a] = r > 0 and following[a] - scores[at + r - 1] <= sqrt_eps * norms[a]
         if dim > 0:
-            for i in range(min(dim, r) * n):
-                s.z[i] = s.spare[i]
-            orthonormalize(s.z[: r * n].reshape(r, n), n, 0, r)
+            dim = min(dim, r)
+            orthonormalize(s.spare[: dim * n].reshape(dim, n), n, 0, dim)
+            stack(a, f, c, rows[a], s.a)
+            normalized(s.a, rows[a] * n)
+            level = max(rows[a], n) * EPS * math.sqrt(norms[a]) / (scale if scale > 0 else 1.0)
+            before = largest_residual(s.a, rows[a], n, s.z, dim)
+            # sections that grow at different rates may be less accurate after scaling
+            if largest_residual(s.a, rows[a], n, s.spare, dim) <= max(before, level):
+                for i in range(dim * n):
+                    s.z[i] = s.spare[i]
+                orthonormalize(s.z[: r * n].reshape(r, n), n, 0, r)
         put_modes(a, n, f, c, s.z, eps, out.blocks)
     return -1

@@ -9,6 +9,9 @@ from hypothesis import strategies as st
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, Partition
+from sheafcoarsen._support.threads import thread_limit
+from sheafcoarsen.modes.problems import balance
+from sheafcoarsen.partition import clusters_of
 from tests.support import reference
 from tests.support.helpers import assert_residual, eps_of, same_subspace, size, ties_allowed
 from tests.support.strategies import mode_counts, sheaves_with_partitions
@@ -117,6 +120,52 @@ def test_the_result_lists_tied_clusters_and_their_next_eigenvalue():
     with pytest.warns(sc.TiedModesWarning, match=text) as caught:
         sc.coarsen(F, P, 2)
     assert len(caught) == 1
+
+
+@pytest.mark.parametrize("n", [8, 15, 26])
+@pytest.mark.parametrize("rank", [2, sc.ranks.kernel()])
+def test_sections_that_grow_at_different_rates_are_kept(n, rank):
+    """One grows 16 times along every edge and one is constant, in other coordinates everywhere."""
+    rng = np.random.default_rng(0)
+    Q = np.linalg.qr(rng.standard_normal((n, 2, 2)))[0]
+    F = CellularSheaf([[i, i + 1] for i in range(n - 1)], Q[:-1], np.diag([16.0, 1.0]) @ Q[1:])
+    C = sc.coarsen(F, Partition([0] * n), rank)
+    delta, R = sc.coboundary(F), C.prolongation
+    assert_residual(delta @ R, delta, R, n=2 * n)
+    assert sc.verify(C).passed
+
+
+def test_the_scaling_of_a_cluster_does_not_depend_on_others():
+    """Sizes of sections are fitted by least squares, here to maps that contradict each other."""
+    rng = np.random.default_rng(0)
+    ladder = [[i, i + k] for k in (1, 3) for i in range(300 - k)]
+    tail = 2.0 ** rng.integers(-5, 6, len(ladder))
+    alone = CellularSheaf.from_flat(
+        ladder, tail, np.ones(len(ladder)), [1] * 300, [1] * len(ladder)
+    )
+    star = CellularSheaf([[0, i] for i in range(1, 4000)], [[[1.0]]] * 3999, [[[16.0]]] * 3999)
+    both, _, _ = sc.disjoint_union([alone, star])
+    units = []
+    for F in (alone, both):
+        P = Partition((np.arange(F.n_vertices) >= 300).astype(int))
+        units.append(balance(F, clusters_of(F, P))[1].units[:300])
+    np.testing.assert_array_equal(*units)
+
+
+def test_modes_do_not_depend_on_the_number_of_threads():
+    """LAPACK's workspace, which depends on a cluster's neighbours in a range, must not count."""
+    rng = np.random.default_rng(0)
+    sizes = rng.integers(10, 40, 60)
+    n = int(sizes.sum())
+    edges = [[i, i + k] for k in (1, 3) for i in range(n - k)]
+    F = CellularSheaf.random(edges, 2, 2, seed=0)
+    P = Partition(np.repeat(np.arange(60), sizes))
+    for rank in (3, 18):
+        results = []
+        for threads in (1, 2):
+            with thread_limit(threads):
+                results.append(modes_of(F, P, rank).prolongation.data)
+        np.testing.assert_array_equal(*results)
 
 
 @pytest.mark.parametrize("grounded", [0, 2])
