@@ -69,7 +69,8 @@ def with_balanced_kernel(
     """Return the lowest modes Z of A, with a kernel accurate relative to the maps of every edge.
 
     ``units`` times the kernel of G is that of A, and G has maps with entries of about 1. Singular
-    values up to max(shape) eps norm(G) count as zero.
+    values up to max(shape) eps norm(G) count as zero. Z is returned if it is more accurate, as for
+    sections that grow at different rates.
     """
     A_G, r = G.conj().T.tocsr() @ G, Z.shape[1]
     level = max(G.shape) * eps * np.sqrt(inf_norm(A_G))
@@ -83,6 +84,8 @@ def with_balanced_kernel(
     # multiplying by the inverse triangular factor keeps the accuracy of every row of K
     factor = scipy.linalg.qr(K, mode="r")[0][: K.shape[1]]
     K = scipy.linalg.solve_triangular(factor, K.T, trans="T").T
+    if np.linalg.norm(A @ K, axis=0).max(initial=0) > 2 * len(K) * eps * inf_norm(A):
+        return Z
     others = scipy.linalg.svd(Z - K @ (K.conj().T @ Z), full_matrices=False)[0]
     others = others[:, : r - K.shape[1]]
     return np.hstack([K, others @ scipy.linalg.eigh(others.conj().T @ (A @ others))[1]])

@@ -122,13 +122,17 @@ def test_the_result_lists_tied_clusters_and_their_next_eigenvalue():
     assert len(caught) == 1
 
 
-@pytest.mark.parametrize("n", [8, 15, 26])
+@pytest.mark.parametrize("n", [8, 15, 26, 410])
 @pytest.mark.parametrize("rank", [2, sc.ranks.kernel()])
 def test_sections_that_grow_at_different_rates_are_kept(n, rank):
-    """One grows 16 times along every edge and one is constant, in other coordinates everywhere."""
+    """One grows 16 times along each of 25 edges, one is constant; each stalk has its own basis.
+
+    A cluster of 410 vertices is solved by the sparse method.
+    """
     rng = np.random.default_rng(0)
     Q = np.linalg.qr(rng.standard_normal((n, 2, 2)))[0]
-    F = CellularSheaf([[i, i + 1] for i in range(n - 1)], Q[:-1], np.diag([16.0, 1.0]) @ Q[1:])
+    growth = [np.diag([16.0 if i < 25 else 1.0, 1.0]) for i in range(n - 1)]
+    F = CellularSheaf([[i, i + 1] for i in range(n - 1)], Q[:-1], growth @ Q[1:])
     C = sc.coarsen(F, Partition([0] * n), rank)
     delta, R = sc.coboundary(F), C.prolongation
     assert_residual(delta @ R, delta, R, n=2 * n)
