@@ -22,6 +22,7 @@ from sheafcoarsen._support import (
     single_threaded_blas,
     tables,
     whole_number,
+    zero_level,
 )
 from sheafcoarsen.coarsening import Coarsening, check_coarsening, check_isometry, coarsen
 from sheafcoarsen.exceptions import SingularProblemWarning
@@ -228,7 +229,7 @@ def spectral_quality(
     delta = coboundary(F)
     R = C.prolongation.astype(np.result_type(C.prolongation.dtype, delta.dtype))
     eps = eps_of(C.fine.dtype)
-    accuracy = int(C.clusters.dims.max(initial=0)) * eps
+    accuracy = zero_level(1, eps, 1.0)  # agrees with `eigenmodes` and `global_sections`
     steps = bar(2, "spectra", progress)
     size = float(np.sqrt(inf_norm(laplacian(F))))
     solve = partial(low_pairs, accuracy=accuracy, eps=eps, size=size)

@@ -138,7 +138,7 @@ def low_pairs(
         sigma, X = singular_pairs(D, X)
         zeros = int((sigma <= level).sum())
         values = sigma**2
-        end, is_cut = _end(values, zeros, k, 4 * eps * size * size, len(sigma) == remaining)
+        end, is_cut = _end(sigma, zeros, k, (eps, size), len(sigma) == remaining)
         if end is not None:
             residuals, bounds = _residuals(D, values[zeros:end], X[:, zeros:end], size)
             if m == n or (residuals <= bounds).all():
@@ -168,7 +168,7 @@ def _from_known(
     sigma, X = singular_pairs(D, known.vectors)
     values, zeros = sigma**2, int((sigma <= level).sum())
     is_complete = known.complete and len(values) >= zeros + k
-    end, is_cut = _end(values, zeros, k, 4 * EPS * size * size, is_complete)
+    end, is_cut = _end(sigma, zeros, k, (EPS, size), is_complete)
     if end is None:
         return None
     residuals, bounds = _residuals(D, values[zeros:end], X[:, zeros:end], size)
@@ -250,7 +250,7 @@ def _with_small(
     own = np.arange(zeros, int(np.searchsorted(small, limit, side="right")))
     sigma = np.concatenate([found.sigma, small[own]])
     order = np.argsort(sigma, kind="stable")
-    end, is_cut = _end(sigma[order] ** 2, 0, k, 4 * eps * size * size, is_all)
+    end, is_cut = _end(sigma[order], 0, k, (eps, size), is_all)
     if end is None:  # the multiplet may contain more pairs than were found
         end, is_cut = k, True
     order = order[:end]
@@ -332,13 +332,16 @@ class _Iterated:
 
 
 def _end(
-    values: np.ndarray, zeros: int, k: int, least: float, is_all: bool
+    sigma: np.ndarray, zeros: int, k: int, precision: tuple[float, float], is_all: bool
 ) -> tuple[int | None, bool]:
     """Return the end of the multiplet of the k-th positive value, and whether it is cut.
 
-    The end is None if more values are needed; ``is_all`` says that all values are known.
+    ``precision`` holds the eps of the maps and the size of delta, whose product is the error of
+    singular values that rounding of the maps causes. The end is None if more values are needed;
+    ``is_all`` says that all values are known.
     """
-    tie = np.sqrt(EPS) * values[1:] + least
+    values, (eps, size) = sigma**2, precision
+    tie = np.sqrt(EPS) * values[1:] + 4 * size * (EPS * size + 2 * eps * sigma[1:])
     ends = np.flatnonzero(np.diff(values) > tie) + 1
     if is_all:
         ends = np.append(ends, len(values))

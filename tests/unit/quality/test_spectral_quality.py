@@ -405,6 +405,25 @@ def test_a_multiplet_of_many_components_is_split_with_a_warning():
     np.testing.assert_allclose(Q.fine, 2.0, rtol=1e-9)
 
 
+@pytest.mark.parametrize("k", [1, 2, 4])
+def test_small_eigenvalues_in_single_precision_are_neither_zero_nor_equal(k):
+    """Two weak loops, on a path of 300 vertices, replace the two sections by small eigenvalues."""
+    n = 300
+    edges = [[i, i + 1] for i in range(n - 1)] + [[0, 0]]
+    tail, head = np.tile(np.eye(2), (2, n, 1, 1))
+    tail[-1], head[-1] = np.diag([1e-4, 1.3e-4]), 0
+    F, P = CellularSheaf(edges, tail, head), Partition(np.arange(n) // 100)
+    single = F.with_maps(F.tail_data.astype(np.float32), F.head_data.astype(np.float32))
+    exact = sc.spectral_quality(coarsen(F, P, 4), k)
+    Q = sc.spectral_quality(coarsen(single, P, 4), k)
+    assert (Q.kernel_fine, Q.kernel_coarse) == (0, 0)
+    assert sc.eigenmodes(single, 2).n_zero == sc.global_sections(single).h0 == 0
+    assert len(Q.fine) == len(exact.fine)
+    assert_residual((Q.fine - exact.fine) / exact.fine, n=1, eps=eps_of(np.float32))
+    # singular values of delta R have errors of eps norm(delta), norm(delta) <= 2
+    assert_residual(np.sqrt(Q.coarse) - np.sqrt(exact.coarse), 2, n=1, eps=eps_of(np.float32))
+
+
 @pytest.mark.parametrize("dim", [1, 2])
 def test_sections_in_single_precision_are_counted(dim):
     F = gallery.bundle(nx.grid_2d_graph(10, 10), dim, seed=1)
