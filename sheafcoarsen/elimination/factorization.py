@@ -13,6 +13,7 @@ from sheafcoarsen._support import (
     read_only,
     scalar_array,
 )
+from sheafcoarsen.operators import index_dtype
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 
 
@@ -26,7 +27,7 @@ def factorize(
     n, m, dtype = F.n_vertices, F.n_edges, np.result_type(F.dtype, np.float64)
     largest, tallest = int(F.vertex_dims.max(initial=0)), int(F.edge_dims.max(initial=0))
     most = min(max_neighbors, max(n - 1, 0))
-    itype = np.int32 if max(4 * (n + m), tallest) < np.iinfo(np.int32).max else np.int64
+    itype = index_dtype(max(4 * (n + m), tallest))
     links = kernels.Links(
         np.empty((m + 64, 8), itype),
         np.empty((n, 5), itype),
@@ -34,11 +35,13 @@ def factorize(
         np.empty((3, most + 1), itype),
     )
     kernels.set_up(F.arrays, keep, links)
-    counters = np.full(kernels.FREE_BLOCKS + 64, -1)
-    counters[:2] = 0, m
     entries = len(F.tail_data) + len(F.head_data) + F.dim_c1  # maps, and the noise of each row
     maps = kernels.Maps(
-        np.empty(entries + (1 << 12), dtype), np.empty(m + 64, np.int64), F.vertex_dims, counters
+        np.empty(entries + (1 << 12), dtype),
+        np.empty(m + 64, np.int64),
+        np.zeros(m + 64, np.int64),
+        F.vertex_dims,
+        np.array([0, m, -1]),
     )
     workspace, mesh = _workspaces(F, most)
     free = n - int(keep.sum())
@@ -56,6 +59,7 @@ def factorize(
         maps = maps._replace(
             pool=_larger(maps.pool, (most + 2) ** 2 * 4 * (2 * largest + 2) ** 2),
             positions=_larger(maps.positions, 64),
+            capacities=_larger(maps.capacities, 64),
         )
         record = record._replace(
             neighbors=_larger(record.neighbors, most),
@@ -83,8 +87,7 @@ def as_steps(
     ``lists`` are the starts and members of the neighbour lists.
     """
     dtype = np.result_type(F.dtype, np.float64)
-    small = 4 * (F.n_vertices + F.n_edges) < np.iinfo(np.int32).max
-    itype = np.int32 if small else np.int64
+    itype = index_dtype(4 * (F.n_vertices + F.n_edges))
 
     def numbers(name: str, array: np.ndarray) -> np.ndarray:
         return read_only(integer_array(f"steps.{name}", array).astype(itype))

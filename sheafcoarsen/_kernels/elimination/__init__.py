@@ -12,7 +12,6 @@
 """
 
 from sheafcoarsen._kernels.elimination.gather import (
-    FREE_BLOCKS,
     EliminationWorkspace,
     Maps,
     fill_pool,
@@ -34,7 +33,6 @@ from sheafcoarsen._kernels.elimination.substitution import (
 
 __all__ = [
     "DEGREE",
-    "FREE_BLOCKS",
     "KEPT",
     "LOOPS",
     "RING",

@@ -27,9 +27,9 @@ from sheafcoarsen._kernels.elimination.row_qr import (
 )
 from sheafcoarsen._kernels.jit import borrowing_kernel, llvm_inlined, subkernel
 
-USED, IDS_USED, FREE_ID, FREE_BLOCKS = 0, 1, 2, 3
+USED, IDS_USED, FREE_ID = range(3)
 """Indices in ``Maps.counters``. USED, IDS_USED: numbers of used pool entries and of used edge ids.
-FREE_ID: first free id, or -1. FREE_BLOCKS + k: first free block of at least 2^k entries, or -1.
+FREE_ID: first free id, or -1.
 """
 
 
@@ -37,9 +37,10 @@ class Maps(NamedTuple):
     """Pool of the rows of all edges."""
 
     pool: np.ndarray
-    positions: np.ndarray  # (ids,) index of the block of an edge; -1 - index for input edges
+    positions: np.ndarray  # (ids,) index of the block of an edge
+    capacities: np.ndarray  # (ids,) entries of a block that edges of this id reuse; 0: input edge
     dims: np.ndarray  # (n,) dimensions of stalks
-    counters: np.ndarray  # (3 + 64,)
+    counters: np.ndarray  # (3,)
 
 
 class EliminationWorkspace(NamedTuple):
@@ -54,13 +55,13 @@ class EliminationWorkspace(NamedTuple):
 @borrowing_kernel
 def fill_pool(sheaf, eps, maps):
     """Write the rows of all input edges; their noise is eps max(abs(maps))."""
-    pool, positions, dims, counters = maps
+    pool, positions, _, dims, counters = maps
     edges, edge_dims, a, b = sheaf.edges, sheaf.edge_dims, sheaf.tail_data, sheaf.head_data
     p, q, at = 0, 0, 0
     for e in range(edge_dims.size):
         u, w, height = edges[e, 0], edges[e, 1], edge_dims[e]
         du, dw, largest = dims[u], dims[w], 0.0
-        positions[e] = -1 - at
+        positions[e] = at
         for i in range(p, p + height * du):
             largest = max(largest, magnitude(a[i]))
         for i in range(q, q + height * dw):
@@ -84,37 +85,15 @@ def fill_pool(sheaf, eps, maps):
 
 
 @llvm_inlined
-def class_above(size):
-    """Return the smallest k with 2^k >= size."""
-    k = 0
-    while (1 << k) < size:
-        k += 1
-    return k
-
-
-@llvm_inlined
 def width_of(edges, dims, e):
     """Return the length of the rows of an edge."""
     u, w = edges[e, END], edges[e, END + 1]
     return dims[u] if u == w else dims[u] + dims[w]
 
 
-@subkernel
-def release(edges, maps, e):
-    """Free the block and the id of an edge."""
-    pool, positions, dims, counters = maps
-    at = positions[e]
-    size = edges[e, HEIGHT] * (width_of(edges, dims, e) + 1)
-    if at < 0:
-        at = -1 - at
-    else:
-        size = max(size, 1)
-    k = class_above(size + 1) - 1  # round down: blocks of input edges have no spare entries
-    if size > 0:
-        if positions[e] >= 0:
-            k = class_above(size)
-        pool[at] = counters[FREE_BLOCKS + k]
-        counters[FREE_BLOCKS + k] = at
+@llvm_inlined
+def release(edges, counters, e):
+    """Free the id of an edge, with its block."""
     edges[e, RING] = counters[FREE_ID]
     counters[FREE_ID] = e
 
@@ -125,13 +104,10 @@ def put_edge(edges, maps, e, v, rows, row, columns):
 
     ``columns`` are the length of rows, the first column of v and that of the other end.
     """
-    pool, positions, dims, _ = maps
+    pool, dims, at = maps.pool, maps.dims, maps.positions[e]
     data, noise = rows
     stride, to, others = columns
     tail, head, height = edges[e, END], edges[e, END + 1], edges[e, HEIGHT]
-    at = positions[e]
-    if at < 0:
-        at = -1 - at
     da, db = dims[tail], dims[head]
     if tail == head:
         db = 0
@@ -171,7 +147,7 @@ def gather(edges, maps, e, v, workspace, tidy):
         g = np.int64(edges[g, RING])
         if u != v and g == e:
             g = -1
-    if height > stride or (tidy and (count > 1 or maps.positions[e] >= 0)):
+    if height > stride or (tidy and (count > 1 or maps.capacities[e] > 0)):
         height = reduce_rows(rows, height, stride, stride, order)
     if tidy:
         height = without_zero_rows(rows, height, stride, ZERO_FACTOR * max(height, stride))
@@ -182,7 +158,7 @@ def gather(edges, maps, e, v, workspace, tidy):
 def add_edge(links, maps, u, w, rows, height):
     """Add an edge from u to w, or a loop if u = w, whose rows are the first rows of a stack."""
     edges, vertices, _, _ = links
-    pool, positions, dims, counters = maps
+    pool, positions, capacities, dims, counters = maps
     data, noise = rows
     e = counters[FREE_ID]  # the caller ensures that there is a free id
     if e >= 0:
@@ -190,17 +166,16 @@ def add_edge(links, maps, u, w, rows, height):
     else:
         e = counters[IDS_USED]
         counters[IDS_USED] += 1
+        capacities[e] = 0
     join(edges, vertices, e, u, w)
     edges[e, HEIGHT] = height
     size = height * width_of(edges, dims, e)
-    k = class_above(max(size + height, 1))
-    at = counters[FREE_BLOCKS + k]
-    if at >= 0:
-        counters[FREE_BLOCKS + k] = np.int64(pool[at].real)
-    else:
-        at = counters[USED]
-        counters[USED] += 1 << k
-    positions[e] = at
+    needed = max(size + height, 1)
+    if needed > capacities[e]:
+        positions[e] = counters[USED]
+        capacities[e] = max(needed, 2 * capacities[e])
+        counters[USED] += capacities[e]
+    at = positions[e]
     for i in range(size):
         pool[at + i] = data[i]
     for i in range(height):
@@ -208,21 +183,21 @@ def add_edge(links, maps, u, w, rows, height):
 
 
 @subkernel
-def detach(edges, vertices, maps, v, seen):
-    """Remove all edges and loops at v from the graph."""
+def detach(edges, vertices, counters, v, seen):
+    """Remove all edges and loops at v from the graph; ``counters`` are those of ``Maps``."""
     for i in range(seen.size):
         e, side = np.int64(seen[i] >> 1), seen[i] & 1
         unlink(edges, vertices, e, 1 - side)
         g = np.int64(edges[e, RING])
         while g != e:
             next_edge = np.int64(edges[g, RING])
-            release(edges, maps, g)
+            release(edges, counters, g)
             g = next_edge
-        release(edges, maps, e)
+        release(edges, counters, e)
     e = np.int64(vertices[v, LOOPS])
     while e >= 0:
         next_edge = np.int64(edges[e, RING])
-        release(edges, maps, e)
+        release(edges, counters, e)
         e = next_edge
     vertices[v, LOOPS], vertices[v, FIRST] = -1, -1
 
@@ -256,13 +231,13 @@ def put_maps(links, maps, chosen, pairs, workspace, out):
     the loops B at a vertex, the maps are B / 2 and -B / 2. ``out`` are the number of rows of each
     bundle, and the maps at the tail and the head.
     """
-    edges, dims, positions, bundle = links.edges, maps.dims, maps.positions, workspace.bundle
+    edges, dims, bundle = links.edges, maps.dims, workspace.bundle
     heights, tail, head = out
     data, to_tail, to_head = bundle.data, 0, 0
     for p in range(chosen.size):
         e, u, w = np.int64(chosen[p]), pairs[p, 0], pairs[p, 1]
         du, dw, height = dims[u], np.int64(0 if u == w else dims[w]), np.int64(edges[e, HEIGHT])
-        stride, copied = du + dw, positions[e] < 0 and edges[e, RING] == e and u != w
+        stride, copied = du + dw, maps.capacities[e] == 0 and edges[e, RING] == e and u != w
         if copied and height <= stride:
             put_edge(edges, maps, e, u, bundle, 0, (stride, 0, du))
             for k in range(height):

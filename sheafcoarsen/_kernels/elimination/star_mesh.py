@@ -76,13 +76,13 @@ def put_loop(links, maps, u, rows, height, order):
 
 
 @subkernel
-def put_scaled(rows, row, target, source, size, factor):
+def put_scaled(rows, target, source, size, factor):
     """Write factor times a matrix of shape ``size`` to a stack; ``target`` is (stride, column)."""
     stride, at = target
     height, width = size
     for i in range(height):
         for j in range(width):
-            rows.data[(row + i) * stride + at + j] = factor * source[i * width + j]
+            rows.data[i * stride + at + j] = factor * source[i * width + j]
 
 
 @subkernel
@@ -168,14 +168,14 @@ def eliminate_hub(links, maps, record, v, edges, workspace, mesh):
             W[a * d + a] = 1 / total
     counters[BLOCKS] += d * width
     counters[INVERSES] += d * d
-    detach(links.edges, links.vertices, maps, v, seen)
+    detach(links.edges, links.vertices, maps.counters, v, seen)
     for i in range(degree):
         u, m = around[i], sizes[i]
         du = dims[u]
         if m == 0:
             continue
         if loop > 0:
-            put_scaled(rows, 0, (du, 0), factors[i], (d, du), loop / total)
+            put_scaled(rows, (du, 0), factors[i], (d, du), loop / total)
             for k in range(d):
                 rows.noise[k] = noise[i] * (loop / total)
             put_loop(links, maps, u, rows, d, workspace.order)
@@ -184,8 +184,8 @@ def eliminate_hub(links, maps, record, v, edges, workspace, mesh):
             dw = dims[w]
             if n == 0:
                 continue
-            put_scaled(rows, 0, (du + dw, 0), factors[i], (d, du), n / total)
-            put_scaled(rows, 0, (du + dw, du), factors[k], (d, dw), -m / total)
+            put_scaled(rows, (du + dw, 0), factors[i], (d, du), n / total)
+            put_scaled(rows, (du + dw, du), factors[k], (d, dw), -m / total)
             for a in range(d):
                 rows.noise[a] = math.hypot(n / total * noise[i], m / total * noise[k])
             add_edge(links, maps, u, w, rows, d)

@@ -98,7 +98,7 @@ def eliminate_one(links, maps, record, v, seen, around, workspace):
         if n_rest > width:
             n_rest = reduce_rows(bundle, n_rest, width, width, order)
         n_rest = without_zero_rows(bundle, n_rest, width, 0.0)
-    detach(links.edges, links.vertices, maps, v, seen[: around.size])
+    detach(links.edges, links.vertices, maps.counters, v, seen[: around.size])
     if around.size == 2 or (around.size == 1 and n_rest > 0):
         add_edge(links, maps, around[0], around[around.size - 1], bundle, n_rest)
 
