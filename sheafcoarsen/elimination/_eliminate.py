@@ -137,10 +137,10 @@ class Elimination(ReadOnly):
         >>> K.solution_from(np.ones((5, 1)), lambda b: np.zeros_like(b)).round(12).ravel()
         array([0. , 1.5, 2. , 1.5, 0. ])
         """
-        reduced = forward(self._stalks, self.steps, right)
+        reduced = forward(self.fine.vertex_dims, self.steps, right)
         x = np.empty_like(reduced)
         x[self._kept_coordinates] = solve(reduced[self._kept_coordinates])
-        backward(self._stalks, self.steps, x, reduced)
+        backward(self.fine.vertex_dims, self.steps, x, reduced)
         return x
 
     @cached_property
@@ -157,7 +157,8 @@ class Elimination(ReadOnly):
         """
         signs = np.random.default_rng(0).choice([-1.0, 1.0], (self.fine.dim_c0, 1))
         with np.errstate(over="ignore", invalid="ignore"):
-            largest = float(np.abs(forward(self._stalks, self.steps, signs)).max(initial=1.0))
+            sums = forward(self.fine.vertex_dims, self.steps, signs)
+            largest = float(np.abs(sums).max(initial=1.0))
         return largest if np.isfinite(largest) else np.inf
 
     @cached_property
@@ -168,14 +169,11 @@ class Elimination(ReadOnly):
     def _free(self) -> FreeSections | None:
         return free_sections(self.fine.vertex_dims, self.steps, self.kept)
 
-    @property
-    def _stalks(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.fine.vertex_dims, self.fine.vertex_offsets
-
     def _reduced_right(self, right: np.ndarray) -> np.ndarray:
         """Return a right-hand side after forward elimination, projected onto the range of L_vv."""
-        free = self._free
-        return free.forward(right) if free else forward(self._stalks, self.steps, right)
+        if self._free is not None:
+            return self._free.forward(right)
+        return forward(self.fine.vertex_dims, self.steps, right)
 
     def extend(self, z: CochainLike, b: CochainLike | None = None) -> np.ndarray:
         """Extend z from the kept vertices to the minimum-norm fine cochain of minimum energy.
@@ -225,7 +223,7 @@ class Elimination(ReadOnly):
         if right is not None:
             reduced = self._reduced_right(as_columns(right).astype(double, copy=False))
         if self._free is None:
-            backward(self._stalks, self.steps, x, reduced)
+            backward(self.fine.vertex_dims, self.steps, x, reduced)
         else:
             x = self._free.extend(x, reduced)
         return x.reshape(len(x), *z.shape[1:]).astype(dtype, copy=False)
@@ -315,9 +313,7 @@ class Elimination(ReadOnly):
             "the graph and the stalks of the original sheaf",
             "use eliminate for another graph",
         )
-        keep = np.zeros(self.fine.n_vertices, bool)
-        keep[self.kept] = True
-        return _eliminated(sheaf, self.max_neighbors, keep)
+        return eliminate(sheaf, self.kept, self.max_neighbors)
 
     def __repr__(self) -> str:
         return f"Elimination({self.sizes.summary})"
@@ -392,14 +388,9 @@ def eliminate(
     check_sheaf(sheaf)
     mask = vertex_mask("keep", () if keep is None else keep, sheaf)
     most = whole_number("max_neighbors", max_neighbors, at_least=0)
-    return _eliminated(sheaf, most, mask)
-
-
-def _eliminated(F: CellularSheaf, most: int, keep: np.ndarray) -> Elimination:
-    """Return the elimination for validated arguments."""
     if most > 2:
-        check_connection(F, most)
-    steps, reduced, kept = factorize(F, keep, most)
+        check_connection(sheaf, most)
+    steps, reduced, kept = factorize(sheaf, mask, most)
     K = object.__new__(Elimination)  # skip validation: the parts are consistent by construction
-    K.__dict__.update(fine=F, sheaf=reduced, kept=kept, max_neighbors=most, steps=steps)
+    K.__dict__.update(fine=sheaf, sheaf=reduced, kept=kept, max_neighbors=most, steps=steps)
     return K

@@ -18,27 +18,19 @@ TOGETHER = 64
 """Maximum number of overlapping sections that are orthonormalized by a dense matrix."""
 
 
-def forward(
-    stalks: tuple[np.ndarray, np.ndarray], record: kernels.Record, b: np.ndarray
-) -> np.ndarray:
-    """Return b, of shape (dim, h), after forward substitution.
-
-    ``stalks`` holds the dimensions and offsets of the stalks.
-    """
+def forward(dims: np.ndarray, record: kernels.Record, b: np.ndarray) -> np.ndarray:
+    """Return b, of shape (dim, h), after forward substitution for stalks of given dimensions."""
     b = np.array(b, dtype=np.result_type(b.dtype, record.blocks.dtype), order="C")
-    kernels.reduce_forward(record, *stalks, b)
+    kernels.reduce_forward(record, dims, offsets(dims), b)
     return b
 
 
 def backward(
-    stalks: tuple[np.ndarray, np.ndarray],
-    record: kernels.Record,
-    x: np.ndarray,
-    reduced: np.ndarray | None,
+    dims: np.ndarray, record: kernels.Record, x: np.ndarray, reduced: np.ndarray | None
 ) -> None:
     """Compute x at eliminated vertices by back substitution; ``reduced`` is from `forward`."""
     b = np.empty((0, x.shape[1]), x.dtype) if reduced is None else reduced
-    kernels.extend_backward(record, *stalks, x, b)
+    kernels.extend_backward(record, dims, offsets(dims), x, b)
 
 
 def prolongation_matrix(
@@ -93,7 +85,7 @@ class FreeSections:
     ) -> None:
         self.basis, (self.change, sizes) = basis, change
         self.adjoint = scipy.sparse.csr_array(basis.conj().T)
-        self._dims, self._starts, self._widened = dims, offsets(dims), widened
+        self._dims, self._widened = dims, widened
         self._gram = scipy.sparse.csr_array(self.adjoint @ basis)
         self._factors = Factors(self._gram, eps_of(np.float64))
         self._sizes = sizes[:, None]
@@ -114,7 +106,7 @@ class FreeSections:
     def _forward(self, b: np.ndarray) -> np.ndarray:
         """Return the result of ``forward`` at all vertices, followed by kernel coordinates."""
         wide = np.concatenate([b, np.zeros((self.change.shape[0], b.shape[1]), b.dtype)])
-        return forward((self._dims, self._starts), self._widened, wide)
+        return forward(self._dims, self._widened, wide)
 
     def extend(self, x: np.ndarray, reduced: np.ndarray | None) -> np.ndarray:
         """Return the result of ``backward`` after projecting out the sections.
@@ -123,11 +115,11 @@ class FreeSections:
         """
         dim = len(x)
         wide = np.concatenate([x, np.zeros((self.change.shape[0], x.shape[1]), x.dtype)])
-        backward((self._dims, self._starts), self._widened, wide, reduced)
+        backward(self._dims, self._widened, wide, reduced)
         for _ in range(2):  # the second time corrects rounding errors
             coefficients = self._factors.solve(self.adjoint @ wide[:dim])
             wide[dim:] -= self.change @ coefficients
-            backward((self._dims, self._starts), self._widened, wide, reduced)
+            backward(self._dims, self._widened, wide, reduced)
         x = wide[:dim]
         coefficients = self._factors.solve(self.adjoint @ x)  # left by rounding, removed below
         largest = abs(x).max(axis=0, initial=0.0)  # scale x, because its squares may overflow
