@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse
 
 from sheafcoarsen._kernels import partition as kernels
 from sheafcoarsen._support import read_only
@@ -35,6 +36,11 @@ class Links(NamedTuple):
     def vertices(self) -> np.ndarray:
         """Return the vertex at which each link begins, shape (2m,); ``ends`` are the other ends."""
         return np.repeat(np.arange(len(self.sizes)), np.diff(self.starts))
+
+    def matrix(self, weights: np.ndarray) -> scipy.sparse.csr_array:
+        """Return the adjacency matrix with given weights of the links."""
+        n = len(self.sizes)
+        return scipy.sparse.csr_array((weights, self.ends, self.starts), shape=(n, n))
 
     def components(self, kept: np.ndarray | slice = slice(None)) -> np.ndarray:
         """Return the connected component of each vertex, by all links or by those ``kept``."""
@@ -95,9 +101,7 @@ def neighbour_lists(edges: np.ndarray, values: np.ndarray, sizes: np.ndarray) ->
     starts = np.empty(len(sizes) + 1, dtype=np.int64)
     ends = np.empty(2 * len(edges), dtype=np.int32)
     weights = np.empty(2 * len(edges))
-    largest = values.max(initial=0)
-    if largest not in (0, 1):
-        values = values / largest
+    values = values / (values.max(initial=0) or 1)
     place = np.empty(len(sizes), np.int64)
     count = kernels.neighbours(edges, values, starts, ends, weights, place)
     return Links(starts, ends[:count], weights[:count], sizes)

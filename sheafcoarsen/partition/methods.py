@@ -4,6 +4,7 @@ Repaired clusters are connected, and their number is exact; small components are
 """
 
 import bisect
+import heapq
 import warnings
 from collections.abc import Callable
 
@@ -17,8 +18,6 @@ from sheafcoarsen._kernels import partition as kernels
 from sheafcoarsen._support import (
     EPS,
     eigenvectors,
-    offsets,
-    range_of_blocks,
     read_only,
     single_threaded_blas,
 )
@@ -186,7 +185,7 @@ def cluster_spectrally(
     """
     n = len(links.sizes)
     weights = np.maximum(links.weights, EPS)  # links of weight 0 also connect vertices
-    matrix = scipy.sparse.csr_array((weights, links.ends, links.starts), shape=(n, n))
+    matrix = links.matrix(weights)
     component = links.components()
     labels, limits = component.astype(np.int32), np.bincount(component)
     if len(limits) >= n_clusters:
@@ -298,8 +297,16 @@ def repair_labels(links: Links, labels: np.ndarray, n_clusters: int, balanced: b
 
 def apportioned(weight: np.ndarray, limits: np.ndarray, total: int) -> np.ndarray:
     """Return how many of ``total`` parts each item gets, at most ``limits``, by weight per part."""
-    parts = np.empty(len(weight), dtype=np.int64)
-    kernels.apportion(weight, limits, total, parts, np.empty_like(parts))
+    parts = np.ones(len(weight), dtype=np.int64)
+    # in single precision, nearly equal weights per part count as equal: the first item gets it
+    keys = (-weight).astype(np.float32).tolist()
+    heap = [(keys[a], a) for a in np.flatnonzero(limits > 1).tolist()]
+    heapq.heapify(heap)
+    for _ in range(total - len(weight)):
+        _, a = heapq.heappop(heap)
+        parts[a] += 1
+        if parts[a] < limits[a]:
+            heapq.heappush(heap, (float(np.float32(-weight[a] / parts[a])), a))
     return parts
 
 
@@ -375,17 +382,11 @@ def pack_small_components(
     others = np.flatnonzero(~np.isin(component, small))
     n_bins = max(int(np.rint(weight[small].sum() / mean)), n_clusters - len(others), 1)
     bins = np.zeros(len(weight), dtype=np.int32)
-    packed = np.empty(len(small), dtype=np.int32)
-    kernels.pack(weight[small], np.argsort(-weight[small], kind="stable"), packed, n_bins)
-    bins[small] = packed
+    kernels.pack(weight, small[np.argsort(-weight[small], kind="stable")], bins, n_bins)
     labels = bins[component]
     if len(others):
-        number = np.empty(len(labels), dtype=np.int32)
-        number[others] = np.arange(len(others), dtype=np.int32)
-        kept = range_of_blocks(links.starts, others)  # all links of whole components
-        starts = offsets(np.diff(links.starts)[others])
-        ends, weights = number[links.ends[kept]], links.weights[kept]
-        rest = Links(starts, ends, weights, links.sizes[others])
+        inner = links.matrix(links.weights)[others][:, others]
+        rest = Links(inner.indptr.astype(np.int64), inner.indices, inner.data, links.sizes[others])
         labels[others] = n_bins + cluster(rest, n_clusters - n_bins)
     return labels
 

@@ -8,12 +8,11 @@ from sheafcoarsen._kernels.partition.balls import grow, refine
 from sheafcoarsen._kernels.partition.heap import ITEM, descending_code, heap_pop, heap_push
 from sheafcoarsen._kernels.partition.links import label_components, neighbours, strengths
 from sheafcoarsen._kernels.partition.matching import match
-from sheafcoarsen._kernels.partition.repair import apportion, merge, pack
+from sheafcoarsen._kernels.partition.repair import merge, pack
 from sheafcoarsen._kernels.partition.splitting import split
 
 __all__ = [
     "ITEM",
-    "apportion",
     "descending_code",
     "grow",
     "heap_pop",

@@ -1,4 +1,4 @@
-"""Repair of partitions: merging of light clusters, packing, apportionment.
+"""Repair of partitions: merging of light clusters, packing.
 
 ``links`` is a :class:`sheafcoarsen.partition.links.Links`, as in ``balls``.
 """
@@ -9,7 +9,6 @@ from sheafcoarsen._kernels.jit import borrowing_kernel, kernel
 from sheafcoarsen._kernels.partition.heap import (
     ITEM,
     ascending_code,
-    descending_code,
     heap_pop,
     heap_push,
 )
@@ -108,22 +107,3 @@ def pack(weight, order, bins, n_bins):
         load[lightest] += weight[order[i]]
         size = heap_pop(heap, n_bins)
         heap_push(heap, size, ascending_code(load[lightest], lightest))
-
-
-@borrowing_kernel
-def apportion(weight, limits, total, parts, heap):
-    """Distribute ``total`` parts: one to each item, the others to the largest weight per part.
-
-    Item a gets at most ``limits[a]`` parts. ``heap`` is workspace for each item.
-    """
-    size = np.int64(0)
-    for a in range(weight.size):
-        parts[a] = 1
-        if limits[a] > 1:
-            size = heap_push(heap, size, descending_code(float(weight[a]), a))
-    for _ in range(total - weight.size):
-        a = heap[0] & ITEM
-        size = heap_pop(heap, size)
-        parts[a] += 1
-        if parts[a] < limits[a]:
-            size = heap_push(heap, size, descending_code(weight[a] / parts[a], a))
