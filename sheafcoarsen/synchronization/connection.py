@@ -230,8 +230,7 @@ def concentrations(information: np.ndarray, dim: int) -> Concentrations:
 
 def isotropic_information(kappa: np.ndarray, tau: np.ndarray, dim: int) -> np.ndarray:
     """Return isotropic information matrices with given concentrations (SE-Sync)."""
-    of_angle = kappa if dim == 2 else 2 * kappa
-    diagonal = np.repeat([tau, of_angle], [dim, 1 if dim == 2 else 3], axis=0).T
+    diagonal = np.repeat([tau, (dim - 1) * kappa], [dim, dim * (dim - 1) // 2], axis=0).T
     return diagonal[:, :, None] * np.eye(diagonal.shape[1])
 
 
