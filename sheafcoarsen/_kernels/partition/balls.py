@@ -7,12 +7,7 @@ only rank neighbours.
 import numpy as np
 
 from sheafcoarsen._kernels.jit import borrowing_kernel
-from sheafcoarsen._kernels.partition.heap import (
-    ITEM,
-    descending_code,
-    heap_pop,
-    heap_push,
-)
+from sheafcoarsen._kernels.partition.heap import ITEM, descending_code, heap_pop, heap_push
 from sheafcoarsen._kernels.partition.links import add_links, best_linked
 
 
@@ -70,10 +65,7 @@ def grow(links, n_clusters, start, labels, heap, workspace):
             target = (
                 (total - covered) / (n_clusters - count) * ((covered - pocket_weight) / covered)
             )
-            if target < 0.5 * mean:
-                target = 0.5 * mean
-            elif target > 1.25 * mean:
-                target = 1.25 * mean
+            target = min(max(target, 0.5 * mean), 1.25 * mean)
         last_ball[v] = n_balls
         link[v] = 0.0
         position[v] = 0
@@ -146,13 +138,11 @@ def refine(links, labels, weight, bounds, sweeps, workspace):
     was.
     ``workspace`` holds a float and a 32-bit integer for each cluster, a byte for each vertex.
     """
-    starts, ends, weights, sizes = links.starts, links.ends, links.weights, links.sizes
-    n = labels.size
+    starts, ends, sizes = links.starts, links.ends, links.sizes
+    n, none, zero = labels.size, np.int64(-1), np.int64(0)
     (low, high), (link_sums, adjacent, active) = bounds, workspace
-    for a in range(weight.size):
-        link_sums[a] = -1.0
-    for v in range(n):
-        active[v] = 1
+    link_sums[:] = -1.0
+    active[:] = 1
     for _ in range(sweeps):
         moved = False
         for v in range(n):
@@ -162,27 +152,16 @@ def refine(links, labels, weight, bounds, sweeps, workspace):
             a = labels[v]
             if weight[a] - sizes[v] < low:
                 continue
-            n_adjacent = 0
-            inside = 0.0
-            for p in range(starts[v], starts[v + 1]):
-                t = labels[ends[p]]
-                if t == a:
-                    inside += weights[p]
-                    continue
-                if link_sums[t] < 0:
-                    link_sums[t] = 0.0
-                    adjacent[n_adjacent] = t
-                    n_adjacent += 1
-                link_sums[t] += weights[p]
+            n_adjacent = add_links(links, v, labels, none, link_sums, adjacent, zero)
+            inside = max(link_sums[a], 0.0)
             # a cluster above ``high`` may give vertices to any that ends up lighter than it was
             limit = high if weight[a] - 1 < high else weight[a] - 1
             best, most, least = a, inside if weight[a] <= high else -1.0, weight[a]
             for i in range(n_adjacent):
                 t = adjacent[i]
                 load = weight[t] + sizes[v]
-                if load <= limit and (
-                    link_sums[t] > most or (link_sums[t] == most and load < least)
-                ):
+                is_better = link_sums[t] > most or (link_sums[t] == most and load < least)
+                if t != a and load <= limit and is_better:
                     best, most, least = t, link_sums[t], load
                 link_sums[t] = -1.0
             if best != a:

@@ -36,8 +36,7 @@ def neighbours(edges, edge_weights, starts, ends, weights, position):
     Loops are omitted, weights of parallel edges summed. ``position`` is workspace for each vertex.
     """
     n = starts.size - 1
-    for v in range(n + 1):
-        starts[v] = 0
+    starts[:] = 0
     for e in range(edges.shape[0]):
         if edges[e, 0] != edges[e, 1]:
             starts[edges[e, 0] + 1] += 1
@@ -55,8 +54,7 @@ def neighbours(edges, edge_weights, starts, ends, weights, position):
             ends[position[v]] = u
             weights[position[v]] = edge_weights[e]
             position[v] += 1
-    for v in range(n):  # position[u]: index of u in the list being written
-        position[v] = -1
+    position[:] = -1  # position[u]: index of u in the list being written
     count = 0
     begin = 0
     for v in range(n):
@@ -100,22 +98,13 @@ def best_linked(adjacent, n_adjacent, link_sums, cluster_weights, own, high):
 
     Clusters whose weight would exceed ``high`` with ``own`` come last, the lightest of them first.
     """
-    best = -1
-    best_fits = False
+    best, highest = -1, (False, 0.0, 0.0)
     for i in range(n_adjacent):
         t = adjacent[i]
         fits = cluster_weights[t] + own <= high
-        if best < 0 or (fits and not best_fits):
-            better = True
-        elif fits != best_fits:
-            better = False
-        elif fits or cluster_weights[t] == cluster_weights[best]:
-            better = link_sums[t] > link_sums[best]
-        else:
-            better = cluster_weights[t] < cluster_weights[best]
-        if better:
-            best = t
-            best_fits = fits
+        rank = fits, 0.0 if fits else -float(cluster_weights[t]), link_sums[t]
+        if best < 0 or rank > highest:
+            best, highest = t, rank
     return best
 
 

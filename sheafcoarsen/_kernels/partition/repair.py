@@ -6,12 +6,7 @@
 import numpy as np
 
 from sheafcoarsen._kernels.jit import borrowing_kernel, kernel
-from sheafcoarsen._kernels.partition.heap import (
-    ITEM,
-    ascending_code,
-    heap_pop,
-    heap_push,
-)
+from sheafcoarsen._kernels.partition.heap import ITEM, ascending_code, heap_pop, heap_push
 from sheafcoarsen._kernels.partition.links import add_links, best_linked
 
 
