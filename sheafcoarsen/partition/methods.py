@@ -144,7 +144,6 @@ def part_by_metis(links: Links, n_clusters: int, rng: np.random.Generator) -> np
         raise ImportError(
             'method "metis" needs the package pymetis: pip install sheafcoarsen[metis]'
         ) from None
-    same = (links.weights == 1).all()
     starts = links.starts.astype(np.int32)
     if hasattr(pymetis, "CSRAdjacency"):  # pymetis 2025.2 and later
         graph = {"adjacency": pymetis.CSRAdjacency(starts, links.ends)}
@@ -154,7 +153,7 @@ def part_by_metis(links: Links, n_clusters: int, rng: np.random.Generator) -> np
         n_clusters,
         **graph,
         vweights=None if (links.sizes == 1).all() else _small_integers(links.sizes),
-        eweights=None if same else _small_integers(links.weights),
+        eweights=None if (links.weights == 1).all() else _small_integers(links.weights),
         options=pymetis.Options(seed=int(rng.integers(2**31))),
         # k-way partitioning takes 3 times as long; on a 12 x 13 grid it can cut 155 edges, where
         # bisection cuts 57, for all seeds
@@ -184,8 +183,7 @@ def cluster_spectrally(
     Jordan and Weiss).
     """
     n = len(links.sizes)
-    weights = np.maximum(links.weights, EPS)  # links of weight 0 also connect vertices
-    matrix = links.matrix(weights)
+    matrix = links.matrix(np.maximum(links.weights, EPS))  # links of weight 0 are links, too
     component = links.components()
     labels, limits = component.astype(np.int32), np.bincount(component)
     if len(limits) >= n_clusters:
@@ -345,10 +343,9 @@ def _merge(
     following, (first, near) = np.empty(len(labels), np.int32), np.empty((2, K), np.int32)
     workspace = following, first, near, np.empty(K), *np.empty((2, K), np.int64)
     kernels.merge(links, labels, weight, main, n_clusters, bounds, workspace)
-    left = np.flatnonzero(weight)
-    number = np.empty(len(weight), dtype=np.int32)
-    number[left] = np.arange(len(left), dtype=np.int32)
-    return number[labels], weight[left]
+    remains = weight > 0
+    number = np.cumsum(remains, dtype=np.int32) - 1
+    return number[labels], weight[remains]
 
 
 def _split(
