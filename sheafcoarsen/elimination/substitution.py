@@ -279,19 +279,10 @@ def _with_neighbors(
     d = dims[record.vertices].astype(np.int64)
     total = offsets(dims[neighbors])
     width = total[starts[1:]] - total[starts[:-1]]
-    # positions for the merge: in every row of G, the new columns follow the old ones
-    wide, added = np.repeat(width, d), np.repeat(count, d)
-    begin = offsets(wide + added)
-    old = np.repeat(begin[:-1] - offsets(wide)[:-1], wide) + np.arange(len(record.blocks))
-    new = np.repeat(begin[1:] - added - offsets(added)[:-1], added) + np.arange(len(blocks))
-    merged = np.empty(int(begin[-1]), record.blocks.dtype)
-    merged[old], merged[new] = record.blocks, blocks
+    # in every row of G, the new columns follow the old ones
+    row_ends = offsets(np.repeat(width, d))[1:]
+    merged = np.insert(record.blocks, np.repeat(row_ends, np.repeat(count, d)), blocks)
     has = count > 0
-    ends = offsets(np.diff(starts) + has)
-    listed = np.empty(int(ends[-1]), neighbors.dtype)
-    last = ends[1:][has] - 1
-    listed[last] = vertices
-    rest = np.ones(len(listed), bool)
-    rest[last] = False
-    listed[rest] = neighbors
-    return record._replace(starts=ends.astype(starts.dtype), neighbors=listed, blocks=merged)
+    listed = np.insert(neighbors, starts[1:][has], vertices)
+    ends = offsets(np.diff(starts) + has).astype(starts.dtype)
+    return record._replace(starts=ends, neighbors=listed, blocks=merged)
