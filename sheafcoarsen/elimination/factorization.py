@@ -69,8 +69,7 @@ def factorize(
     steps, neighbors, blocks, inverses = record.counters.tolist()
     arrays: list[Any] = list(record)
     for i, length in enumerate((steps, steps + 1, neighbors, blocks, inverses)):
-        used = arrays[i] if len(arrays[i]) == length else arrays[i][:length].copy()
-        arrays[i] = read_only(used)
+        arrays[i] = read_only(arrays[i][:length].copy())
     sheaf = _remaining_sheaf(F, kept, links, maps, workspace)
     return kernels.Record(*arrays), sheaf, read_only(kept)
 

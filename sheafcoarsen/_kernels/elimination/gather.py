@@ -183,6 +183,20 @@ def add_edge(links, maps, u, w, rows, height):
 
 
 @subkernel
+def put_rows(links, maps, u, w, rows, height, order):
+    """Add an edge from u to w with the given rows, or a loop if u = w, unless they are zero.
+
+    Rows are compressed if there are more of them than columns, and zero rows omitted.
+    """
+    width = maps.dims[u] if u == w else maps.dims[u] + maps.dims[w]
+    if height > width:
+        height = reduce_rows(rows, height, width, width, order)
+    height = without_zero_rows(rows, height, width, 0.0)
+    if u != w or height > 0:
+        add_edge(links, maps, u, w, rows, height)
+
+
+@subkernel
 def detach(edges, vertices, counters, v, seen):
     """Remove all edges and loops at v from the graph; ``counters`` are those of ``Maps``."""
     for i in range(seen.size):

@@ -126,13 +126,10 @@ def set_up(sheaf, keep, links):
     """Fill the lists from the edges of a sheaf; ``keep`` is the mask of vertices to be kept."""
     edges, vertices, heads, lists = links
     given, edge_dims = sheaf.edges, sheaf.edge_dims
-    for v in range(keep.size):
-        vertices[v, FIRST], vertices[v, LOOPS] = -1, -1
+    vertices[:, FIRST], vertices[:, LOOPS], heads[:] = -1, -1, -1
     for e in range(edge_dims.size - 1, -1, -1):
         edges[e, HEIGHT] = edge_dims[e]
         join(edges, vertices, e, given[e, 0], given[e, 1])
-    for k in range(heads.size):
-        heads[k] = -1
     seen = lists[0]
     for v in range(keep.size - 1, -1, -1):
         if keep[v]:

@@ -174,8 +174,7 @@ def put_inverse(rows, stride, rank, d, order, out, spare):
     2 d^2 entries.
     """
     data = rows.data
-    for i in range(d * d):
-        out[i] = 0
+    out[:] = 0
     if rank == d:
         for j in range(d):
             out[order[j] * d + j] = 1 / data[j * stride + order[j]]

@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from sheafcoarsen._kernels.dense import power_of_two
-from sheafcoarsen._kernels.elimination.gather import add_edge, detach, gather
+from sheafcoarsen._kernels.elimination.gather import add_edge, detach, gather, put_rows
 from sheafcoarsen._kernels.elimination.half_edges import LOOPS, other_end
-from sheafcoarsen._kernels.elimination.row_qr import magnitude, reduce_rows, without_zero_rows
+from sheafcoarsen._kernels.elimination.row_qr import magnitude, reduce_rows
 from sheafcoarsen._kernels.elimination.substitution import BLOCKS, INVERSES
 from sheafcoarsen._kernels.jit import subkernel
 
@@ -60,19 +60,6 @@ def isometry(rows, height, stride, d, order, eps):
     if off > tolerance * d * eps * trace:
         return -1.0, rank
     return m, rank
-
-
-@subkernel
-def put_loop(links, maps, u, rows, height, order):
-    """Add a loop at u with the given rows, unless they are zero."""
-    width = maps.dims[u]
-    if width == 0:
-        return
-    if height > width:
-        height = reduce_rows(rows, height, width, width, order)
-    height = without_zero_rows(rows, height, width, 0.0)
-    if height > 0:
-        add_edge(links, maps, u, u, rows, height)
 
 
 @subkernel
@@ -148,12 +135,10 @@ def eliminate_hub(links, maps, record, v, edges, workspace, mesh):
                 for j in range(du):
                     stack.data[(k - rank) * du + j] = rows.data[k * (d + du) + d + j]
                 stack.noise[k - rank] = rows.noise[k]
-            put_loop(links, maps, around[i], stack, height - rank, workspace.order)
+            u = around[i]
+            put_rows(links, maps, u, u, stack, height - rank, workspace.order)
     G, W = record.blocks[counters[BLOCKS] :], record.inverses[counters[INVERSES] :]
-    for i in range(d * width):
-        G[i] = 0
-    for i in range(d * d):
-        W[i] = 0
+    G[: d * width], W[: d * d] = 0, 0
     column = 0
     for i in range(degree):
         du = dims[around[i]]
@@ -178,7 +163,7 @@ def eliminate_hub(links, maps, record, v, edges, workspace, mesh):
             put_scaled(rows, (du, 0), factors[i], (d, du), loop / total)
             for k in range(d):
                 rows.noise[k] = noise[i] * (loop / total)
-            put_loop(links, maps, u, rows, d, workspace.order)
+            put_rows(links, maps, u, u, rows, d, workspace.order)
         for k in range(i):
             w, n = around[k], sizes[k]
             dw = dims[w]

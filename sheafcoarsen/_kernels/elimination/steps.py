@@ -2,13 +2,7 @@
 
 import numpy as np
 
-from sheafcoarsen._kernels.elimination.gather import (
-    IDS_USED,
-    USED,
-    add_edge,
-    detach,
-    gather,
-)
+from sheafcoarsen._kernels.elimination.gather import IDS_USED, USED, detach, gather, put_rows
 from sheafcoarsen._kernels.elimination.half_edges import (
     DEGREE,
     GONE,
@@ -18,18 +12,9 @@ from sheafcoarsen._kernels.elimination.half_edges import (
     pull,
     push,
 )
-from sheafcoarsen._kernels.elimination.row_qr import (
-    put_inverse,
-    reduce_rows,
-    without_zero_rows,
-)
+from sheafcoarsen._kernels.elimination.row_qr import put_inverse, reduce_rows
 from sheafcoarsen._kernels.elimination.star_mesh import eliminate_hub
-from sheafcoarsen._kernels.elimination.substitution import (
-    BLOCKS,
-    INVERSES,
-    NEIGHBORS,
-    STEPS,
-)
+from sheafcoarsen._kernels.elimination.substitution import BLOCKS, INVERSES, NEIGHBORS, STEPS
 from sheafcoarsen._kernels.jit import borrowing_kernel, numba_inlined
 
 
@@ -76,31 +61,25 @@ def eliminate_one(links, maps, record, v, seen, around, workspace):
         height += count
         column += others
     rank = reduce_rows(stack, height, stride, d, order)
-    width, n_rest = stride - d, 0
+    width = stride - d
     blocks, inverses, counters = record.blocks, record.inverses, record.counters
     at, G = counters[INVERSES], counters[BLOCKS]
     put_inverse(stack, stride, rank, d, order, inverses[at : at + d * d], bundle.data)
+    blocks[G : G + d * width] = 0
     for i in range(d):  # G = -W times the reduced rows at the neighbours
-        for j in range(width):
-            blocks[G + i * width + j] = 0
         for k in range(rank):
             x = inverses[at + i * d + k]
             for j in range(width):
                 blocks[G + i * width + j] -= x * stack.data[k * stride + d + j]
     counters[BLOCKS] += d * width
     counters[INVERSES] += d * d
-    if width > 0:
-        for k in range(rank, height):  # the rows without x_v
-            for j in range(width):
-                bundle.data[n_rest * width + j] = stack.data[k * stride + d + j]
-            bundle.noise[n_rest] = stack.noise[k]
-            n_rest += 1
-        if n_rest > width:
-            n_rest = reduce_rows(bundle, n_rest, width, width, order)
-        n_rest = without_zero_rows(bundle, n_rest, width, 0.0)
+    for k in range(rank, height):  # the rows without x_v
+        for j in range(width):
+            bundle.data[(k - rank) * width + j] = stack.data[k * stride + d + j]
+        bundle.noise[k - rank] = stack.noise[k]
     detach(links.edges, links.vertices, maps.counters, v, seen[: around.size])
-    if around.size == 2 or (around.size == 1 and n_rest > 0):
-        add_edge(links, maps, around[0], around[around.size - 1], bundle, n_rest)
+    if around.size > 0:
+        put_rows(links, maps, around[0], around[around.size - 1], bundle, height - rank, order)
 
 
 @borrowing_kernel
