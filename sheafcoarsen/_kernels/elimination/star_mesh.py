@@ -113,10 +113,9 @@ def measure_hub(links, maps, v, seen, workspace, mesh):
 def eliminate_hub(links, maps, record, v, edges, workspace, mesh):
     """Eliminate v by the star-mesh transform; if it is not exact, change nothing and return False.
 
-    ``edges`` are the half-edges at v, possibly followed by others, and the neighbours of v.
+    ``edges`` are the half-edges at v and the neighbours of v.
     """
-    all_seen, around = edges
-    seen = all_seen[: around.size]
+    seen, around = edges
     factors, sizes, noise, rest = mesh
     dims, counters, rows, stack = maps.dims, record.counters, workspace.bundle, workspace.stack
     d, degree, width = dims[v], around.size, 0

@@ -77,7 +77,7 @@ def eliminate_one(links, maps, record, v, seen, around, workspace):
         for j in range(width):
             bundle.data[(k - rank) * width + j] = stack.data[k * stride + d + j]
         bundle.noise[k - rank] = stack.noise[k]
-    detach(links.edges, links.vertices, maps.counters, v, seen[: around.size])
+    detach(links.edges, links.vertices, maps.counters, v, seen)
     if around.size > 0:
         put_rows(links, maps, around[0], around[around.size - 1], bundle, height - rank, order)
 
@@ -97,16 +97,16 @@ def eliminate_vertices(links, maps, record, workspace, mesh):
             return True
         v = np.int64(heads[count])
         neighbors(edges, vertices, v, seen)
-        around = every[:count]
+        here, around = seen[:count], every[:count]
         for i in range(count):
             around[i] = other_end(edges, seen[i])
         if not fits(links, maps, record, maps.dims[v], around):
             return False
         pull(vertices, heads, v, count)
         if count <= 2:
-            eliminate_one(links, maps, record, v, seen, around, workspace)
+            eliminate_one(links, maps, record, v, here, around, workspace)
         elif mesh is not None and not eliminate_hub(
-            links, maps, record, v, (seen, around), workspace, mesh
+            links, maps, record, v, (here, around), workspace, mesh
         ):
             vertices[v, DEGREE] = most  # not tried again until its edges change
             continue
