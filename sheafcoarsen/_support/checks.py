@@ -2,11 +2,12 @@
 
 import contextlib
 import functools
+import importlib
 import math
 import numbers
 import os
 from collections.abc import Iterable, Iterator
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -154,14 +155,20 @@ def file_path(value: object) -> str:
     return path
 
 
+def optional_module(name: str, message: str) -> Any:
+    """Import a module of an optional package; if it is missing, raise an error with ``message``."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] != name.partition(".")[0]:
+            raise
+        raise ImportError(message) from None
+
+
 def check_matplotlib() -> None:
     """Raise an error with the install command if matplotlib is missing."""
-    try:
-        import matplotlib.axes  # noqa: F401
-    except ModuleNotFoundError as error:
-        if error.name != "matplotlib":
-            raise
-        raise ImportError('plots need matplotlib: pip install "sheafcoarsen[plot]"') from None
+    message = 'plots need matplotlib: pip install "sheafcoarsen[plot]"'
+    optional_module("matplotlib.axes", message)
 
 
 Seed: TypeAlias = int | np.random.Generator | None

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sheafcoarsen._support.checks import optional_module
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -87,14 +89,10 @@ def names(labels: Sequence, shown: int = SHOWN) -> str:
 
 def data_frame(index: str, numbers: Any, columns: dict[str, Any]) -> pd.DataFrame:
     """Return the named columns that are not None as a pandas table with numbered rows."""
-    try:
-        import pandas as pd
-    except ModuleNotFoundError as error:
-        if error.name != "pandas":
-            raise
-        raise ImportError('to_frame() needs pandas: pip install "sheafcoarsen[pandas]"') from None
+    message = 'to_frame() needs pandas: pip install "sheafcoarsen[pandas]"'
+    pandas = optional_module("pandas", message)
     given = {name: column for name, column in columns.items() if column is not None}
-    return pd.DataFrame(given, index=pd.Index(numbers, name=index))
+    return pandas.DataFrame(given, index=pandas.Index(numbers, name=index))
 
 
 def number_rows(lines: dict) -> list[tuple]:

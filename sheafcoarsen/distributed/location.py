@@ -1,30 +1,25 @@
 """Locations of stores, and lazy imports of the extra ``distributed``."""
 
-import importlib
 import json
 import os
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
+from sheafcoarsen._support import optional_module
 
-def optional(name: str) -> ModuleType:
+
+def optional(name: str) -> Any:
     """Import a module of the extra ``distributed``, or raise an error with the install command."""
-    top = name.partition(".")[0]
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] != top:
-            raise
-        raise ImportError(
-            f"the package {top} is not installed, but stored sheaves require it: "
-            f'pip install "sheafcoarsen[distributed]"'
-        ) from None
+    message = (
+        f"the package {name.partition('.')[0]} is not installed, but stored sheaves require it: "
+        f'pip install "sheafcoarsen[distributed]"'
+    )
+    return optional_module(name, message)
 
 
 def crc32c(data: Any, begin: int = 0) -> int:
