@@ -243,30 +243,11 @@ def check_squares(name: str, largest: float, dtype: npt.DTypeLike) -> None:
         )
 
 
-class Stalks(Protocol):
-    """Part of a sheaf's interface that the checks of a 0-cochain need."""
-
-    @property
-    def dtype(self) -> np.dtype:
-        """Scalar type of the maps."""
-
-    @property
-    def dim_c0(self) -> int:
-        """Length of a 0-cochain."""
-
-    @property
-    def n_vertices(self) -> int:
-        """Number of vertices."""
-
-    @property
-    def largest_entry(self) -> float:
-        """Largest absolute value of a map entry."""
-
-
-def cochain(sheaf: Stalks, x: CochainLike, name: str = "x", what: str = "") -> np.ndarray:
+def cochain(sheaf: Any, x: CochainLike, name: str = "x", what: str = "") -> np.ndarray:
     """Check a 0-cochain and return it in the scalar type common to it and the maps.
 
-    It may have several columns. ``what`` follows dim_c0 in the error for a wrong shape.
+    It may have several columns. ``what`` follows dim_c0 in the error for a wrong shape. The sheaf
+    may be stored: only ``dtype``, ``dim_c0``, ``n_vertices`` and ``largest_entry`` are used.
     """
     array, size = _columns(sheaf, x, name, what)
     if size * max(sheaf.largest_entry, 1.0) > 100 * range_limits(array.dtype)[1]:
@@ -277,7 +258,7 @@ def cochain(sheaf: Stalks, x: CochainLike, name: str = "x", what: str = "") -> n
     return array
 
 
-def right_side(sheaf: Stalks, b: CochainLike, name: str = "b", what: str = "") -> np.ndarray:
+def right_side(sheaf: Any, b: CochainLike, name: str = "b", what: str = "") -> np.ndarray:
     """Check a right-hand side of L x = b; its entries may be larger than `cochain` allows."""
     array, size = _columns(sheaf, b, name, what)
     if size > np.finfo(array.dtype).max / 1e4:
@@ -288,7 +269,7 @@ def right_side(sheaf: Stalks, b: CochainLike, name: str = "b", what: str = "") -
     return array
 
 
-def _columns(sheaf: Stalks, x: CochainLike, name: str, what: str) -> tuple[np.ndarray, float]:
+def _columns(sheaf: Any, x: CochainLike, name: str, what: str) -> tuple[np.ndarray, float]:
     """Return one or several checked cochains, and their largest absolute value."""
     array = scalar_array(name, x)
     if array.ndim not in (1, 2) or array.shape[0] != sheaf.dim_c0:
@@ -304,7 +285,7 @@ def _columns(sheaf: Stalks, x: CochainLike, name: str, what: str) -> tuple[np.nd
     return array, size
 
 
-def _reshaping(sheaf: Stalks, array: np.ndarray, name: str) -> str:
+def _reshaping(sheaf: Any, array: np.ndarray, name: str) -> str:
     """Return a hint if reshaping makes an array valid, otherwise an empty string."""
     if array.ndim not in (2, 3):
         return ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Any, Protocol, TypeAlias, TypeGuard
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -16,19 +16,7 @@ Vertices: TypeAlias = npt.ArrayLike | Sequence[Hashable]
 """Vertices as indices, as names (if the sheaf has names) or as a mask."""
 
 
-class Named(Protocol):
-    """Part of a sheaf's interface that is needed to look up vertices."""
-
-    @property
-    def vertex_labels(self) -> tuple | None:
-        """Names of the vertices, or None."""
-
-    @property
-    def n_vertices(self) -> int:
-        """Number of vertices."""
-
-
-def vertex_indices(name: str, value: Vertices, sheaf: Named, *, once: bool = False) -> np.ndarray:
+def vertex_indices(name: str, value: Vertices, sheaf: Any, *, once: bool = False) -> np.ndarray:
     """Return indices of vertices given as indices, as names (if there are any) or as a mask.
 
     If all are integers, they are indices, except in an array of objects, where they may be names.
@@ -92,7 +80,7 @@ def named_vertices(name: str, value: Sequence[Hashable], labels: Sequence[Hashab
     return found
 
 
-def vertex_mask(name: str, value: Vertices, sheaf: Named, *, once: bool = False) -> np.ndarray:
+def vertex_mask(name: str, value: Vertices, sheaf: Any, *, once: bool = False) -> np.ndarray:
     """Return a mask of shape (n,), True at the vertices that `vertex_indices` returns."""
     mask = np.zeros(sheaf.n_vertices, bool)
     mask[vertex_indices(name, value, sheaf, once=once)] = True
