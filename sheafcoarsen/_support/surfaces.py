@@ -163,11 +163,6 @@ def scaled_points(points: np.ndarray) -> tuple[np.ndarray, int]:
     return np.ldexp(points.astype(np.float64), -int(exponent)), int(exponent)
 
 
-def unique_pairs(u: np.ndarray, v: np.ndarray, n: int) -> np.ndarray:
-    """Return the distinct unordered pairs, sorted, each with the smaller vertex first."""
-    return pairs_of_keys(np.unique(pair_keys(u, v, n)), n)
-
-
 def pair_keys(u: np.ndarray, v: np.ndarray, n: int) -> np.ndarray:
     """Return an integer key for each unordered pair of vertices; keys sort like the pairs."""
     return np.minimum(u, v) * n + np.maximum(u, v)

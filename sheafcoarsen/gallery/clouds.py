@@ -9,10 +9,11 @@ from scipy.spatial import cKDTree
 from sheafcoarsen._support import (
     eps_of,
     first_true,
+    pair_keys,
+    pairs_of_keys,
     point_array,
     scaled_points,
     single_threaded_blas,
-    unique_pairs,
     whole_number,
     zero_level,
 )
@@ -71,7 +72,8 @@ def _neighbors(points: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray, np.n
 def _edges(found: np.ndarray) -> np.ndarray:
     """Return the sorted edges between points and their neighbours (n, k)."""
     n, k = found.shape
-    return unique_pairs(np.repeat(np.arange(n), k), found.reshape(-1), n)
+    keys = pair_keys(np.repeat(np.arange(n), k), found.reshape(-1), n)
+    return pairs_of_keys(np.unique(keys), n)
 
 
 @single_threaded_blas()
