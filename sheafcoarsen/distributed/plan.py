@@ -47,10 +47,20 @@ class Plan:
         S = self.n_shards = max(1, min(n_shards, P.n_clusters))
         # number of entries of the maps at the vertices of each cluster
         self.weights = np.zeros(P.n_clusters, np.int64)
-        self.shard_of = self._shards()  # shape (K + 1,); the last entry is the number of shards
+        kernels.weigh_clusters(
+            self.edges, self.labels, self.vertex_dims, self.edge_dims, self.weights
+        )
+        ends = self.labels[self.edges]
+        self.crossing = np.flatnonzero(ends[:, 0] != ends[:, 1])
+        self.pairs = ends[self.crossing]  # the clusters at both ends of each crossing edge
+        self.shard_of = self._shards()
         m, D = len(self.edges), (3 if copies else 2) * S
-        self.dest: np.ndarray = np.empty(m, np.uint16 if D < 2**16 else np.int32)
-        kernels.find_destinations(self.edges, self.labels, self.shard_of, self.dest)
+        self.dest = self.shard_of[ends[:, 0]].astype(np.uint16 if D < 2**16 else np.int32)
+        shards = self.shard_of[self.pairs]
+        between = shards[:, 0] != shards[:, 1]
+        owner = np.where(self.pairs[:, 0] < self.pairs[:, 1], *shards.T)
+        self.dest[self.crossing[between]] = S + owner[between]
+        del ends
         stored = source.edge_numbers
         if stored is None:
             stored = np.arange(m, dtype=index_type(m))
@@ -81,23 +91,16 @@ class Plan:
 
     def _shards(self) -> np.ndarray:
         """Group clusters into shards of about equal size with few edges between shards."""
-        crossing = kernels.weigh_clusters(
-            self.edges, self.labels, self.vertex_dims, self.edge_dims, self.weights
-        )
-        shard_of = np.zeros(len(self.dims) + 1, np.int32)
-        if self.n_shards > 1:
-            pairs = np.empty((crossing, 2), np.int64)
-            kernels.crossing_pairs(self.edges, self.labels, pairs)
-            # `select` takes vertex weights only as dimensions of a sheaf, here one without maps
-            mean = max(1.0, float(self.weights.mean()))
-            sizes = np.maximum(1, np.rint(100 * self.weights / mean)).astype(np.int64)
-            no_maps = np.zeros(0)
-            graph = trusted_sheaf(pairs, sizes, np.zeros(crossing, np.int64), no_maps, no_maps)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # the user did not call `select`
-                shard_of[:-1] = select(graph, self.n_shards).labels
-        shard_of[-1] = self.n_shards
-        return shard_of
+        if self.n_shards == 1:
+            return np.zeros(len(self.dims), np.int32)
+        # `select` takes vertex weights only as dimensions of a sheaf, here one without maps
+        mean = max(1.0, float(self.weights.mean()))
+        sizes = np.maximum(1, np.rint(100 * self.weights / mean)).astype(np.int64)
+        pairs, no_maps = self.pairs.astype(np.int64), np.zeros(0)
+        graph = trusted_sheaf(pairs, sizes, np.zeros(len(pairs), np.int64), no_maps, no_maps)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the user did not call `select`
+            return select(graph, self.n_shards).labels.astype(np.int32)
 
     def _other_shard(self, border: np.ndarray) -> np.ndarray:
         """Return, for edges between two shards, the shard that does not own the edge."""
