@@ -22,6 +22,7 @@ from sheafcoarsen.distributed._open_store import SheafStore, map_bytes
 from sheafcoarsen.distributed.location import Place, failures, optional, place_of
 from sheafcoarsen.distributed.schema import Root, StoreHeader, is_unfinished, write_array
 from sheafcoarsen.modes import LocalModes
+from sheafcoarsen.operators import index_dtype
 from sheafcoarsen.sheaf import CellularSheaf, checked_sheaf
 
 PART_BYTES = 32e6
@@ -29,11 +30,6 @@ PART_BYTES = 32e6
 
 Piece = Sequence[npt.ArrayLike]
 """Arrays (edges, edge_dims, tail_data, head_data) that describe some edges of a sheaf."""
-
-
-def index_type(count: int) -> type:
-    """Return the smaller of int32 and int64 that can hold ``count``."""
-    return np.int32 if count < 2**31 else np.int64
 
 
 def new_group(place: Place) -> None:
@@ -59,13 +55,13 @@ def seal(
     """Write the topology, and then the attributes, which mark the store as complete."""
     edges, vertex_dims, edge_dims = topology
     new_group(root.place / "parts")
-    dims = index_type(int(max(vertex_dims.max(initial=0), edge_dims.max(initial=0))))
-    write_array(root, "edges", edges.astype(index_type(len(vertex_dims)), copy=False))
+    dims = index_dtype(int(max(vertex_dims.max(initial=0), edge_dims.max(initial=0))))
+    write_array(root, "edges", edges.astype(index_dtype(len(vertex_dims)), copy=False))
     write_array(root, "vertex_dims", vertex_dims.astype(dims, copy=False))
     write_array(root, "edge_dims", edge_dims.astype(dims, copy=False))
     write_array(root, "part_ptr", part_ptr)
     if edge_numbers is not None:
-        write_array(root, "edge_numbers", edge_numbers.astype(index_type(len(edges)), copy=False))
+        write_array(root, "edge_numbers", edge_numbers.astype(index_dtype(len(edges)), copy=False))
     mark(
         root,
         n_vertices=len(vertex_dims),
@@ -161,8 +157,8 @@ def write_pieces(
             tail = F.tail_data[F.tail_offsets[lo] : F.tail_offsets[hi]]
             head = F.head_data[F.head_offsets[lo] : F.head_offsets[hi]]
             write_part(root, names[-1], tail, head)
-        edges.append(F.edges.astype(index_type(len(vertex_dims))))
-        edge_dims.append(F.edge_dims.astype(index_type(int(F.edge_dims.max(initial=0)))))
+        edges.append(F.edges.astype(index_dtype(len(vertex_dims))))
+        edge_dims.append(F.edge_dims.astype(index_dtype(int(F.edge_dims.max(initial=0)))))
     dtype = np.dtype(np.float64) if dtype is None else dtype
     check_range("the maps of all pieces", largest, dtype)
     return seal(

@@ -18,9 +18,9 @@ import numpy as np
 from sheafcoarsen._kernels import distributed as kernels
 from sheafcoarsen._support import offsets
 from sheafcoarsen.distributed._open_store import SheafStore
-from sheafcoarsen.distributed._write_store import index_type
 from sheafcoarsen.distributed.location import Place
 from sheafcoarsen.distributed.schema import put_arrays
+from sheafcoarsen.operators import index_dtype
 from sheafcoarsen.partition import Partition, select
 from sheafcoarsen.sheaf import trusted_sheaf
 
@@ -28,7 +28,7 @@ from sheafcoarsen.sheaf import trusted_sheaf
 def sorted_by(keys: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the indices that sort keys 0 .. count-1 stably, and the position where each begins."""
     starts = np.zeros(count + 1, np.int64)
-    order: np.ndarray = np.empty(len(keys), index_type(len(keys)))
+    order: np.ndarray = np.empty(len(keys), index_dtype(len(keys)))
     kernels.sort_by_keys(keys, starts, order)
     return order, starts
 
@@ -63,7 +63,7 @@ class Plan:
         del ends
         stored = source.edge_numbers
         if stored is None:
-            stored = np.arange(m, dtype=index_type(m))
+            stored = np.arange(m, dtype=index_dtype(m))
         dest = self.dest[stored]
         order, self.ptr = sorted_by(dest, 2 * S)
         self.order = stored[order]
