@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from importlib.metadata import version
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -209,15 +209,6 @@ def claim(place: Place, asked: Request, *, check_only: bool = False) -> str:
     return found
 
 
-class RunPlan(NamedTuple):
-    """The data that the driver needs from a plan."""
-
-    dims: np.ndarray  # dimension of C^0 on each cluster
-    providers: list[list[int]]  # for each border, the shards whose rows of R it needs
-    whole: Whole
-    estimate: Estimate
-
-
 class Run:
     """One run of `coarsen`, from the plan to the finished store."""
 
@@ -229,7 +220,8 @@ class Run:
 
     def done(self) -> StoredCoarsening:
         """Run the remaining tasks and return the result."""
-        asked, engine, plan = self.asked, self.engine, self.plan()
+        asked, engine = self.asked, self.engine
+        dims, providers, estimate = self.plan()
         plan_seconds = time.perf_counter() - self.start
         job = tasks.Job(
             source=asked.source.root,
@@ -240,12 +232,12 @@ class Run:
             singular=asked.rule.needs_kernels,
             loops=asked.loops,
             compress=asked.compress,
-            whole=plan.whole,
+            whole=Whole.of(dims, None),
             threads=engine.threads,
         )
         engine.check_seen(self.work / "plan.json")
-        parts, shards = range(len(asked.source.parts)), range(plan.estimate.n_shards)
-        borders = [s for s in shards if plan.providers[s]]
+        parts, shards = range(len(asked.source.parts)), range(estimate.n_shards)
+        borders = [s for s in shards if providers[s]]
         total = len(parts) + len(shards) * (1 + self.needs_spectra) + len(borders)
         with bar(total, "coarsen", self.progress) as shown:
             split = engine.results([engine.start(tasks.split_task, job, p) for p in parts], shown)
@@ -256,11 +248,11 @@ class Run:
             if self.needs_spectra:
                 found = [engine.start(tasks.spectra_task, job, s, buckets) for s in shards]
                 spectra = engine.results(found, shown)
-            ranks = self.choose_ranks(plan.dims, spectra)
+            ranks = self.choose_ranks(dims, spectra)
             started = [engine.start(tasks.shard_task, job, s, buckets, ranks) for s in shards]
             at_borders = []
             for s in borders:
-                given = (s, buckets, ranks, [started[t] for t in plan.providers[s]])
+                given = (s, buckets, ranks, [started[t] for t in providers[s]])
                 at_borders.append(engine.start(tasks.border_task, job, *given))
             coarse = engine.results([*started, *at_borders], shown)
         everything, inner = [*split, *spectra, *coarse], coarse[: len(shards)]
@@ -277,12 +269,16 @@ class Run:
             "halo_bytes": sum(result["halo"] for result in inner),
             "tied": sum(result["tied"] for result in inner),
             "discards_zero": sum(result["discards_zero"] for result in inner),
-            "estimate": asdict(plan.estimate),
+            "estimate": asdict(estimate),
         }
         return self.sealed(ranks, inner, coarse, report)
 
-    def plan(self) -> RunPlan:
-        """Plan the run and write the plan; a resumed run has the shards that it began with."""
+    def plan(self) -> tuple[np.ndarray, list[list[int]], Estimate]:
+        """Plan the run, with the number of shards that a resumed run began with; write the plan.
+
+        Return the dimension of C^0 on each cluster; for each border, the shards whose rows of R it
+        needs; and the estimated cost.
+        """
         asked, engine, note = self.asked, self.engine, self.work / "plan.json"
         known, wanted = note.read_note(), self.asked.n_shards
         if known is not None:
@@ -301,7 +297,7 @@ class Run:
         self.tell(str(found))
         providers = plan.write(self.work / "plan")
         note.note({"shards": plan.n_shards})
-        return RunPlan(plan.dims, providers, Whole.of(plan.dims, None), found)
+        return plan.dims, providers, found
 
     def choose_ranks(self, dims: np.ndarray, results: list[dict[str, Any]]) -> str:
         """Choose ranks from the spectra of all shards, write them, and return the file name."""
