@@ -24,7 +24,7 @@ The modules:
 ``linalg``, ``ragged``
     Norms and thresholds relative to rounding; offsets and blocks.
 ``surfaces``
-    Points in space, and faces between them with areas and normals.
+    Points in space, and faces between them with areas and normals; exported as a module.
 ``threads``
     Parallel loops over ranges, with an optional progress bar; a limit of one BLAS thread.
 ``files``, ``labels``, ``tables``
@@ -33,7 +33,7 @@ The modules:
 """
 
 from sheafcoarsen._kernels.dense import EPS
-from sheafcoarsen._support import tables
+from sheafcoarsen._support import surfaces, tables
 from sheafcoarsen._support.arrays import (
     SCALARS,
     CochainLike,
@@ -103,18 +103,6 @@ from sheafcoarsen._support.ragged import (
     ranges,
     read_only,
 )
-from sheafcoarsen._support.surfaces import (
-    area_vectors,
-    corner_signs,
-    field_array,
-    pair_keys,
-    pairs_of_keys,
-    point_array,
-    scaled_points,
-    side_keys,
-    surface_arrays,
-    vertex_normals,
-)
 from sheafcoarsen._support.tables import counted
 from sheafcoarsen._support.threads import (
     bar,
@@ -136,7 +124,6 @@ __all__ = [
     "ReadOnly",
     "Seed",
     "Vertices",
-    "area_vectors",
     "bar",
     "blocks",
     "by_real_columns",
@@ -145,7 +132,6 @@ __all__ = [
     "check_squares",
     "choice",
     "cochain",
-    "corner_signs",
     "counted",
     "csr_matrix",
     "decode_labels",
@@ -153,7 +139,6 @@ __all__ = [
     "eigenvectors",
     "encode_labels",
     "eps_of",
-    "field_array",
     "file_path",
     "finite",
     "first_true",
@@ -172,10 +157,7 @@ __all__ = [
     "offsets",
     "optional_module",
     "output_path",
-    "pair_keys",
-    "pairs_of_keys",
     "physical_memory",
-    "point_array",
     "random_generator",
     "range_limits",
     "range_of_blocks",
@@ -190,16 +172,13 @@ __all__ = [
     "scalar_array",
     "scalar_type",
     "scaled_norms",
-    "scaled_points",
-    "side_keys",
     "single_threaded_blas",
-    "surface_arrays",
+    "surfaces",
     "tables",
     "thread_limit",
     "vertex_count",
     "vertex_indices",
     "vertex_mask",
-    "vertex_normals",
     "whole_number",
     "zero_energy",
     "zero_level",

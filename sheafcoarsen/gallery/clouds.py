@@ -9,11 +9,8 @@ from scipy.spatial import cKDTree
 from sheafcoarsen._support import (
     eps_of,
     first_true,
-    pair_keys,
-    pairs_of_keys,
-    point_array,
-    scaled_points,
     single_threaded_blas,
+    surfaces,
     whole_number,
     zero_level,
 )
@@ -52,7 +49,7 @@ def nearest_neighbors(points: npt.ArrayLike, k: int) -> np.ndarray:
            [1, 2],
            [2, 3]])
     """
-    _, found, _ = _neighbors(point_array(points), k)
+    _, found, _ = _neighbors(surfaces.point_array(points), k)
     return _edges(found)
 
 
@@ -61,7 +58,7 @@ def _neighbors(points: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray, np.n
     k, n = whole_number("k", k, at_least=1), len(points)
     if k >= n:
         raise ValueError(f"`k` must be below the number of points, {n}, got {k}")
-    scaled, _ = scaled_points(points)
+    scaled, _ = surfaces.scaled_points(points)
     distances, found = cKDTree(scaled).query(scaled, k + 1)
     own = found == np.arange(n)[:, None]
     # if more than k others coincide with a point, it may be missing: drop the last one then
@@ -72,8 +69,8 @@ def _neighbors(points: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray, np.n
 def _edges(found: np.ndarray) -> np.ndarray:
     """Return the sorted edges between points and their neighbours (n, k)."""
     n, k = found.shape
-    keys = pair_keys(np.repeat(np.arange(n), k), found.reshape(-1), n)
-    return pairs_of_keys(np.unique(keys), n)
+    keys = surfaces.pair_keys(np.repeat(np.arange(n), k), found.reshape(-1), n)
+    return surfaces.pairs_of_keys(np.unique(keys), n)
 
 
 @single_threaded_blas()
@@ -140,7 +137,7 @@ def connection_from_points(
     >>> sc.global_sections(F).h0
     1
     """
-    points = point_array(points)
+    points = surfaces.point_array(points)
     n, D = points.shape
     dim = whole_number("dim", dim, at_least=1)
     if dim > D:

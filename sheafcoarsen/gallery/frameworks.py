@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from sheafcoarsen._support import first_true, point_array, scaled_points
+from sheafcoarsen._support import first_true, surfaces
 from sheafcoarsen.sheaf import CellularSheaf, GraphLike, graph_arrays, trusted_sheaf
 
 
@@ -43,7 +43,7 @@ def bar_framework(graph: GraphLike, points: npt.ArrayLike) -> CellularSheaf:
     >>> F.tail_map(1), F.head_map(1)
     (array([[-0.6, -0.8]]), array([[-0.6, -0.8]]))
     """
-    points = point_array(points)
+    points = surfaces.point_array(points)
     arrays = graph_arrays(graph)
     n, d = points.shape
     knows_its_size = isinstance(graph, nx.Graph) or scipy.sparse.issparse(graph)
@@ -51,7 +51,7 @@ def bar_framework(graph: GraphLike, points: npt.ArrayLike) -> CellularSheaf:
         raise ValueError(
             f"`points` must have one row per vertex, {arrays.n_vertices} in all, got {n}"
         )
-    scaled, _ = scaled_points(points)
+    scaled, _ = surfaces.scaled_points(points)
     tails, heads = arrays.edges.T
     bars = scaled[heads] - scaled[tails]
     longest = np.abs(bars).max(axis=1, initial=0)

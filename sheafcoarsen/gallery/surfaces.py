@@ -8,20 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from sheafcoarsen._support import (
-    area_vectors,
     choice,
-    corner_signs,
     eps_of,
-    field_array,
     first_true,
-    pairs_of_keys,
     real_array,
     real_number,
-    scaled_points,
-    side_keys,
     single_threaded_blas,
-    surface_arrays,
-    vertex_normals,
+    surfaces,
     whole_number,
     zero_level,
 )
@@ -74,9 +67,10 @@ def tangent_frames(points: npt.ArrayLike, faces: npt.ArrayLike) -> np.ndarray:
     >>> np.cross(T[0, :, 0], T[0, :, 1]).round(4) + 0.0
     array([ 0.    , -0.7071,  0.7071])
     """
-    points, faces = surface_arrays(points, faces)
-    signs, _ = corner_signs(faces, len(points))
-    return _frames(vertex_normals(scaled_points(points)[0], faces, signs)).astype(points.dtype)
+    points, faces = surfaces.surface_arrays(points, faces)
+    signs, _ = surfaces.corner_signs(faces, len(points))
+    normals = surfaces.vertex_normals(surfaces.scaled_points(points)[0], faces, signs)
+    return _frames(normals).astype(points.dtype)
 
 
 def _frames(normals: np.ndarray) -> np.ndarray:
@@ -169,17 +163,17 @@ def tangent_bundle(
     >>> [round(float(F.tail_map(e)[0, 0]) ** 2, 9) for e in range(5)]
     [0.5, 0.0, 0.5, 0.5, 0.5]
     """
-    points, faces = surface_arrays(points, faces)
+    points, faces = surfaces.surface_arrays(points, faces)
     choice("weights", weights, get_args(SurfaceWeights))
     power = whole_number("power", power, at_least=1)
     real_number("power", power)
     n = len(points)
-    scaled, _ = scaled_points(points)
-    keys, at, side = np.unique(side_keys(faces, n), return_index=True, return_inverse=True)
-    edges, (signs, fan) = pairs_of_keys(keys, n), corner_signs(faces, n)
-    normals = vertex_normals(scaled, faces, signs)
+    scaled, _ = surfaces.scaled_points(points)
+    keys, at, side = np.unique(surfaces.side_keys(faces, n), return_index=True, return_inverse=True)
+    edges, (signs, fan) = surfaces.pairs_of_keys(keys, n), surfaces.corner_signs(faces, n)
+    normals = surfaces.vertex_normals(scaled, faces, signs)
     # signs: -1 if the faces of a fan are oriented against the normal of their vertex
-    areas = signs[:, :, None] * area_vectors(scaled, faces)[0][:, None]
+    areas = signs[:, :, None] * surfaces.area_vectors(scaled, faces)[0][:, None]
     toward = np.bincount(fan.reshape(-1), (areas * normals[faces]).sum(axis=2).reshape(-1))
     signs = np.where(toward[fan] < 0, -signs, signs)
     # 1 if the orientations at both ends agree in a face at the edge, else -1
@@ -266,9 +260,9 @@ def vertex_areas(points: npt.ArrayLike, faces: npt.ArrayLike) -> np.ndarray:
     >>> 6 * gallery.vertex_areas(corners, [[0, 1, 2], [0, 2, 3]])
     array([2., 1., 2., 1.])
     """
-    points, faces = surface_arrays(points, faces)
-    scaled, exponent = scaled_points(points)
-    area, _ = area_vectors(scaled, faces)
+    points, faces = surfaces.surface_arrays(points, faces)
+    scaled, exponent = surfaces.scaled_points(points)
+    area, _ = surfaces.area_vectors(scaled, faces)
     share = np.linalg.norm(area, axis=1) / (2 * faces.shape[1])
     shares = np.repeat(share, faces.shape[1])
     areas = np.bincount(faces.reshape(-1), shares, minlength=len(points))
@@ -335,13 +329,13 @@ def field_indices(
     >>> gallery.field_indices(points, faces, [[-y, x, 0] for x, y, z in points])
     array([1, 1, 0, 0, 0, 0, 0, 0])
     """
-    points, faces = surface_arrays(points, faces)
+    points, faces = surfaces.surface_arrays(points, faces)
     power = whole_number("power", power, at_least=1)
     n = len(points)
-    given = field_array(vectors, n).astype(np.float64)
+    given = surfaces.field_array(vectors, n).astype(np.float64)
     after = np.roll(faces, -1, axis=1)
-    ends, side = np.unique(side_keys(faces, n), return_inverse=True)
-    edges, ascends = pairs_of_keys(ends, n), faces < after
+    ends, side = np.unique(surfaces.side_keys(faces, n), return_inverse=True)
+    edges, ascends = surfaces.pairs_of_keys(ends, n), faces < after
     ahead = np.bincount(side.reshape(-1), np.where(ascends, 1, -1).reshape(-1))
     if (np.abs(ahead) > 1).any():
         u, v = edges[np.abs(ahead) > 1][0].tolist()
@@ -349,7 +343,7 @@ def field_indices(
             f"`faces` must form an orientable surface, since indices need a sense of rotation: the "
             f"two faces at edge ({u}, {v}) have inconsistent orientations"
         )
-    normals = vertex_normals(scaled_points(points)[0], faces)
+    normals = surfaces.vertex_normals(surfaces.scaled_points(points)[0], faces)
     T = _frames(normals)
     in_space = given.shape == (n, 3)
     if frames is not None and not in_space:

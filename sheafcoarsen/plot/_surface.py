@@ -7,16 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sheafcoarsen._support import (
-    area_vectors,
-    counted,
-    field_array,
-    flag,
-    real_array,
-    scaled_points,
-    surface_arrays,
-    whole_number,
-)
+from sheafcoarsen._support import counted, flag, real_array, surfaces, whole_number
 from sheafcoarsen.gallery import field_indices, tangent_frames
 from sheafcoarsen.plot.axes import (
     MARKERS,
@@ -245,13 +236,13 @@ def field(  # noqa: PLR0913 (options by keyword)
 
 def scene_of(points: Any, faces: Any, view: Any, up: Any) -> Scene:
     """Check a surface and its view; return them with the drawing order and brightness of faces."""
-    points, faces = surface_arrays(points, faces)
-    scaled, _ = scaled_points(points)
+    points, faces = surfaces.surface_arrays(points, faces)
+    scaled, _ = surfaces.scaled_points(points)
     if len(scaled):
         scaled = scaled - (scaled.min(axis=0) / 2 + scaled.max(axis=0) / 2)
     seen = view_from(view, up)
     order = np.argsort(scaled[faces].mean(axis=1) @ seen.toward, kind="stable")
-    normals, _ = area_vectors(scaled, faces)
+    normals, _ = surfaces.area_vectors(scaled, faces)
     lengths = np.linalg.norm(normals, axis=1)
     normals = normals / np.where(lengths > 0, lengths, 1.0)[:, None]
     source = seen.toward + 0.55 * seen.up - 0.45 * seen.right  # at the upper left
@@ -274,7 +265,7 @@ def scene_at(F: CellularSheaf, pos: Any, faces: Any, view: Any, up: Any) -> Scen
 def tangent_vectors(value: Any, scene: Scene, frames: Any, power: int) -> np.ndarray:
     """Return the directions at each vertex as vectors in space, shape (n, power, 3)."""
     n = len(scene.points)
-    vectors = field_array(value, n)
+    vectors = surfaces.field_array(value, n)
     # scale first: lengths do not matter, and their squares must not overflow
     vectors = vectors.astype(np.float64) / max(float(np.abs(vectors).max(initial=0)), 1e-300)
     if vectors.shape == (n, 3):

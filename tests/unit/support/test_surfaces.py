@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from sheafcoarsen._support import (
+from sheafcoarsen._support.surfaces import (
     point_array,
     scaled_points,
     surface_arrays,
