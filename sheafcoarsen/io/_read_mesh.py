@@ -288,17 +288,10 @@ def read_ply(path: str) -> Mesh:
 
 def _ply_header(path: str, stream: io.BytesIO) -> tuple[str, list[_Element], int]:
     """Return the byte order (empty for text), the elements, and the number of header lines."""
-    # numpy names of the PLY number types
-    types = {
-        **dict.fromkeys(("char", "int8"), "i1"),
-        **dict.fromkeys(("uchar", "uint8"), "u1"),
-        **dict.fromkeys(("short", "int16"), "i2"),
-        **dict.fromkeys(("ushort", "uint16"), "u2"),
-        **dict.fromkeys(("int", "int32"), "i4"),
-        **dict.fromkeys(("uint", "uint32"), "u4"),
-        **dict.fromkeys(("float", "float32"), "f4"),
-        **dict.fromkeys(("double", "float64"), "f8"),
-    }
+    # numpy codes of the PLY number types, which have C's names and numpy's
+    types = {"char": "i1", "uchar": "u1", "short": "i2", "ushort": "u2"}
+    types |= {"int": "i4", "uint": "u4", "float": "f4", "double": "f8"}
+    types |= {np.dtype(code).name: code for code in types.values()}
     orders = {"ascii": "", "binary_little_endian": "<", "binary_big_endian": ">"}
     elements: list[_Element] = []
     order, number = None, 0
@@ -421,7 +414,14 @@ def _tables(content: bytes, at: int, order: str, element: _Element) -> list[np.n
                 lengths += (k,)
                 end += length.itemsize + k * kind.itemsize
         if lengths not in row_types:
-            row_types[lengths] = _row_type(columns, lengths)
+            fields: list[tuple] = []
+            rest = iter(lengths)
+            for i, (kind, length) in enumerate(columns):
+                if length is None:
+                    fields.append((f"f{i}", kind))
+                else:
+                    fields += [(f"n{i}", length), (f"f{i}", kind, (next(rest),))]
+            row_types[lengths] = np.dtype(fields)
         row_type = row_types[lengths]
         if not tables and at + element.rows * row_type.itemsize <= len(content):
             rows = np.frombuffer(content, row_type, element.rows, at)
@@ -431,18 +431,6 @@ def _tables(content: bytes, at: int, order: str, element: _Element) -> list[np.n
         tables.append(np.frombuffer(content, row_type, 1, at))
         at = end
     return tables
-
-
-def _row_type(columns: list, lengths: tuple[int, ...]) -> np.dtype:
-    """Return the type of a row whose lists have the given lengths."""
-    fields: list[tuple] = []
-    rest = iter(lengths)
-    for i, (kind, length) in enumerate(columns):
-        if length is None:
-            fields.append((f"f{i}", kind))
-        else:
-            fields += [(f"n{i}", length), (f"f{i}", kind, (next(rest),))]
-    return np.dtype(fields)
 
 
 def _cut_off(path: str, element: _Element) -> ValueError:
