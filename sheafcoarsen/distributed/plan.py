@@ -115,18 +115,6 @@ class Plan:
         other = 2 * self.n_shards + self._other_shard(own[copied])
         return own, copied, np.concatenate([dest, other.astype(dest.dtype)])
 
-    def split_arrays(self, p: int) -> dict[str, np.ndarray]:
-        """Return the input arrays of the task that splits a part."""
-        own, copied, dest = self._entries(p)
-        edges, rows = self.edges[own], self.edge_dims[own]
-        return {
-            "copied": copied.astype(np.int32),
-            "dest": dest,
-            "tails": (rows * self.vertex_dims[edges[:, 0]]).astype(np.int32),
-            "heads": (rows * self.vertex_dims[edges[:, 1]]).astype(np.int32),
-            "starts": self.starts[p],
-        }
-
     def read(self, destinations: list[int]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         """Return the edges of some destinations, ascending, and the locations of their maps.
 
@@ -200,7 +188,16 @@ class Plan:
         """Write the input of every task; return, for each border, the shards whose R it needs."""
         S = self.n_shards
         for p in range(len(self.source.parts)):
-            put_arrays(place / f"split-{p:06d}", self.split_arrays(p))
+            own, copied, dest = self._entries(p)
+            edges, rows = self.edges[own], self.edge_dims[own]
+            arrays = {
+                "copied": copied.astype(np.int32),
+                "dest": dest,
+                "tails": (rows * self.vertex_dims[edges[:, 0]]).astype(np.int32),
+                "heads": (rows * self.vertex_dims[edges[:, 1]]).astype(np.int32),
+                "starts": self.starts[p],
+            }
+            put_arrays(place / f"split-{p:06d}", arrays)
         supplies: dict[int, list] = {}
         providers: list[list[int]] = [[] for _ in range(S)]
         for s in np.flatnonzero(np.diff(self.ptr[S : 2 * S + 1])).tolist():
