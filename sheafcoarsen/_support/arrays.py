@@ -32,12 +32,10 @@ def scalar_array(name: str, value: object) -> np.ndarray:
         array = np.asarray(value)
     except ValueError as error:  # numpy raises it for ragged nested lists
         raise ValueError(f"`{name}` must be a rectangular array of numbers: {error}") from None
-    if array.dtype.type in SCALARS and array.dtype.isnative:
-        return array
-    if array.dtype.kind in "fc" and array.dtype.newbyteorder("=").type in SCALARS:
-        return array.astype(array.dtype.newbyteorder("="))
     if array.dtype.kind in "iu":
         return array.astype(np.float64)
+    if array.dtype.type in SCALARS:
+        return array.astype(array.dtype.newbyteorder("="), copy=False)
     got = (
         type(value).__name__ if array.dtype == object and not array.ndim else f"dtype {array.dtype}"
     )

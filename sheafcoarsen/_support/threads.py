@@ -161,14 +161,12 @@ def run_ranges(
 
 def bar(total: int, description: str, show: bool) -> tqdm.tqdm:
     """Return a progress bar over ``total`` steps, disabled unless ``show``."""
-    if not show:
-        return tqdm.tqdm(total=total, disable=True)
     # the notebook version needs ipywidgets, and warns without them
-    if importlib.util.find_spec("ipywidgets") is None:
-        return tqdm.tqdm(total=total, desc=description)
-    from tqdm import auto  # imported late: it searches for a notebook, which is slow
+    if show and importlib.util.find_spec("ipywidgets") is not None:
+        from tqdm import auto  # imported late: it searches for a notebook, which is slow
 
-    return auto.tqdm(total=total, desc=description)
+        return auto.tqdm(total=total, desc=description)
+    return tqdm.tqdm(total=total, desc=description, disable=not show)
 
 
 # ---------------------------------------------------------------- BLAS
