@@ -131,10 +131,11 @@ def split_task(job: Job, p: int) -> dict[str, Any]:
     return {"name": name, "bytes": bucket.nbytes}
 
 
-def gathered(
-    job: Job, dtype: np.dtype, told: dict[str, np.ndarray], buckets: str
-) -> list[np.ndarray]:
-    """Read the maps of a shard or a border; return the tail maps and the head maps."""
+def local_sheaf(
+    job: Job, told: dict[str, np.ndarray], buckets: str
+) -> tuple[CellularSheaf, Partition, np.ndarray]:
+    """Return a shard or a border as a sheaf, its partition, and the indices of its clusters."""
+    dtype = job.opened().dtype
     names = get_arrays(job.work / buckets)["names"][told["parts"]].tolist()
     sizes = (told["tails"] + told["heads"]) * dtype.itemsize
     # in a bucket, a checksum of 4 bytes follows the maps for each destination
@@ -148,16 +149,9 @@ def gathered(
         values = np.frombuffer(body, dtype)
         tails.append(values[:n])
         heads.append(values[n:])
-    return [read_only(np.concatenate(values)) for values in (tails, heads)]
-
-
-def local_sheaf(
-    job: Job, told: dict[str, np.ndarray], buckets: str
-) -> tuple[CellularSheaf, Partition, np.ndarray]:
-    """Return a shard or a border as a sheaf, its partition, and the indices of its clusters."""
+    data = [read_only(np.concatenate(values)) for values in (tails, heads)]
     dims, edge_dims = told["dims"].astype(np.int64), told["edge_dims"].astype(np.int64)
     edges, sequence = told["ends"].astype(np.int64), told["sequence"]
-    data = gathered(job, job.opened().dtype, told, buckets)
     for end in (0, 1) if len(sequence) else ():
         sizes = edge_dims * dims[edges[:, end]]
         read = np.empty_like(sizes)  # sizes of the maps in reading order
