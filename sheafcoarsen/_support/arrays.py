@@ -95,29 +95,24 @@ def csr_matrix(name: str, matrix: Any) -> scipy.sparse.csr_array:
             matrix = matrix.copy()  # here scipy checks lengths, and the ends of `indptr`
             if (np.diff(matrix.indptr) < 0).any():
                 raise ValueError("`indptr` must ascend")
-            size = matrix.blocksize if matrix.format == "bsr" else (1, 1)
             if matrix.format == "csc":
-                _check_indices("row", matrix.indices, matrix.shape[0])
+                checked = [("row", matrix.indices, matrix.shape[0])]
             else:
-                _check_indices("column", matrix.indices, matrix.shape[1] // size[1])
+                size = matrix.blocksize[1] if matrix.format == "bsr" else 1
+                checked = [("column", matrix.indices, matrix.shape[1] // size)]
         else:
             matrix = matrix.tocoo()
-            for axis, indices, count in zip(
-                ("row", "column"), matrix.coords, matrix.shape, strict=True
-            ):
-                if len(indices) != len(matrix.data):
-                    raise ValueError(f"there must be {len(matrix.data)} {axis} indices")
-                _check_indices(axis, indices, count)
+            checked = list(zip(("row", "column"), matrix.coords, matrix.shape, strict=True))
+        for axis, indices, count in checked:
+            if matrix.format == "coo" and len(indices) != len(matrix.data):
+                raise ValueError(f"there must be {len(matrix.data)} {axis} indices")
+            if (k := first_true((indices < 0) | (indices >= count))) is not None:
+                raise ValueError(
+                    f"entry {k} has the {axis} index {indices[k]}, out of range for {count} {axis}s"
+                )
     except (ValueError, IndexError, TypeError) as error:
         raise ValueError(f"`{name}` is a damaged sparse matrix: {error}") from None
     return scipy.sparse.csr_array(matrix)
-
-
-def _check_indices(axis: str, indices: np.ndarray, count: int) -> None:
-    if (k := first_true((indices < 0) | (indices >= count))) is not None:
-        raise ValueError(
-            f"entry {k} has the {axis} index {indices[k]}, out of range for {count} {axis}s"
-        )
 
 
 def integer_array(name: str, value: npt.ArrayLike, *, ndim: int = 1, names: str = "") -> np.ndarray:
@@ -271,9 +266,15 @@ def _columns(sheaf: Any, x: CochainLike, name: str, what: str) -> tuple[np.ndarr
     """Return one or several checked cochains, and their largest absolute value."""
     array = scalar_array(name, x)
     if array.ndim not in (1, 2) or array.shape[0] != sheaf.dim_c0:
+        hint, n = "", sheaf.dim_c0
+        if array.ndim in (2, 3) and array.size == n:
+            hint = f"; {name}.reshape(-1) stacks the stalks of one cochain"
+        elif array.ndim in (2, 3) and n and len(array) == sheaf.n_vertices and array.size % n == 0:
+            lifted = f"{name}.reshape({n}, -1)"
+            hint = f"; {lifted} converts features of equal stalks, one row per vertex"
         raise ValueError(
-            f"`{name}` must have shape (dim_c0,) or (dim_c0, h) with dim_c0 = "
-            f"{sheaf.dim_c0}{what}, got shape {array.shape}{_reshaping(sheaf, array, name)}"
+            f"`{name}` must have shape (dim_c0,) or (dim_c0, h) with dim_c0 = {n}{what}, got "
+            f"shape {array.shape}{hint}"
         )
     array = np.ascontiguousarray(array, dtype=np.result_type(array.dtype, sheaf.dtype))
     bad, size = scan(array.reshape(-1))
@@ -281,15 +282,3 @@ def _columns(sheaf: Any, x: CochainLike, name: str, what: str) -> tuple[np.ndarr
         row = bad // (array.shape[1] if array.ndim == 2 else 1)
         raise ValueError(f"`{name}` must be finite, got {array.reshape(-1)[bad]} in row {row}")
     return array, size
-
-
-def _reshaping(sheaf: Any, array: np.ndarray, name: str) -> str:
-    """Return a hint if reshaping makes an array valid, otherwise an empty string."""
-    if array.ndim not in (2, 3):
-        return ""
-    if array.size == sheaf.dim_c0:
-        return f"; {name}.reshape(-1) stacks the stalks of one cochain"
-    if sheaf.dim_c0 and array.shape[0] == sheaf.n_vertices and array.size % sheaf.dim_c0 == 0:
-        lifted = f"{name}.reshape({sheaf.dim_c0}, -1)"
-        return f"; {lifted} converts features of equal stalks, one row per vertex"
-    return ""
