@@ -25,9 +25,7 @@ def eps_of(dtype: npt.DTypeLike) -> float:
 def norm(array: npt.ArrayLike) -> float:
     """Return the Frobenius norm, scaling internally to avoid overflow and underflow."""
     moduli = np.abs(array).ravel()  # dividing complex by subnormal numbers overflows
-    if moduli.size == 0:
-        return 0.0
-    largest = float(moduli.max())
+    largest = float(moduli.max(initial=0))
     if largest == 0.0 or not np.isfinite(largest):
         return largest
     moduli = moduli / moduli.dtype.type(largest)

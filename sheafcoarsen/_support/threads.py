@@ -104,7 +104,7 @@ def run_ranges(
     if n_items <= 0:
         return []
     total = cost[1:] if cumulative else np.cumsum(cost, dtype=np.float64)
-    threads = thread_count() if total[-1] >= serial_below else 1
+    threads = thread_count() if n_items > 1 and total[-1] >= serial_below else 1
     if threads == 1 and not progress:
         return [work(0, n_items)]
     n_ranges = min(n_items, threads * CHUNKS_PER_THREAD)
@@ -139,9 +139,6 @@ def run_ranges(
     # if this thread has limited BLAS, then the threads that it starts must limit it too
     hold = single_threaded_blas if _thread.users else contextlib.nullcontext
     with bar(n_items, description, progress) as shown:
-        if threads == 1 or len(pieces) == 1:
-            drain(shown)
-            return results
         # submit one task fewer than threads, because the calling thread works too
         pool = ThreadPoolExecutor(threads)
         try:

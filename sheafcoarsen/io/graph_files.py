@@ -179,8 +179,6 @@ def _integer(word: str) -> int | None:
 def _first_unpaired(entries: EdgeList) -> tuple[int, str, int] | None:
     """Return (entry, reason, other entry) for a repeated or else an unsymmetric entry, or None."""
     n, (rows, columns), weights = entries.n_vertices, entries.edges.T, entries.weights
-    if not len(rows):
-        return None
     keys = rows * n + columns
     order = np.argsort(keys, kind="stable")
     ascending = keys[order]
@@ -194,7 +192,7 @@ def _first_unpaired(entries: EdgeList) -> tuple[int, str, int] | None:
         return k, "alone", -1
     other = order[place]
     # same tolerance as CellularSheaf: products such as A^T A are symmetric only up to rounding
-    allowed = 8 * eps_of(float) * np.abs(weights).max()
+    allowed = 8 * eps_of(float) * np.abs(weights).max(initial=0)
     if (k := first_true(np.abs(weights - weights[other]) > allowed)) is not None:
         return k, "differs", int(other[k])
     return None
