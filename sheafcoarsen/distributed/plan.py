@@ -55,7 +55,7 @@ class Plan:
         self.pairs = ends[self.crossing]  # the clusters at both ends of each crossing edge
         self.shard_of = self._shards()
         m, D = len(self.edges), (3 if copies else 2) * S
-        self.dest = self.shard_of[ends[:, 0]].astype(np.uint16 if D < 2**16 else np.int32)
+        self.dest = self.shard_of.astype(np.uint16 if D < 2**16 else np.int32)[ends[:, 0]]
         shards = self.shard_of[self.pairs]
         between = shards[:, 0] != shards[:, 1]
         owner = np.where(self.pairs[:, 0] < self.pairs[:, 1], *shards.T)
@@ -64,20 +64,14 @@ class Plan:
         stored = source.edge_numbers
         if stored is None:
             stored = np.arange(m, dtype=index_dtype(m))
-        dest = self.dest[stored]
-        order, self.ptr = sorted_by(dest, 2 * S)
-        self.order = stored[order]
-        if copies:
-            border = stored[dest >= S]
-            order, ptr = sorted_by(self._other_shard(border), S)
-            self.order = np.concatenate([self.order, border[order]])
-            self.ptr = np.concatenate([self.ptr, m + ptr[1:]])
+        entries, dest, _ = self._entries(stored)
+        order, self.ptr = sorted_by(dest, D)
+        self.order = entries[order]
         parts = range(len(source.parts))
         self.tails = np.zeros((len(parts), D), np.int64)  # entries per part and destination
         self.heads = np.zeros_like(self.tails)
         for p in parts:
-            own, copied, dest = self._entries(p)
-            entries = np.concatenate([own, own[copied]])
+            entries, dest, _ = self._entries(source.edges_of(p))
             rows = self.edge_dims[entries].astype(np.int64)
             for sizes, ends in zip((self.tails, self.heads), self.edges[entries].T, strict=True):
                 np.add.at(sizes[p], dest, rows * self.vertex_dims[ends])
@@ -102,18 +96,18 @@ class Plan:
             warnings.simplefilter("ignore")  # the user did not call `select`
             return select(graph, self.n_shards).labels.astype(np.int32)
 
-    def _other_shard(self, border: np.ndarray) -> np.ndarray:
-        """Return, for edges between two shards, the shard that does not own the edge."""
-        shards = self.shard_of[self.labels[self.edges[border]]]
-        return shards.sum(axis=1) - (self.dest[border].astype(np.int64) - self.n_shards)
-
-    def _entries(self, p: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return a part's edges, indices of those copied to a second shard, and destinations."""
-        own = self.source.edges_of(p)
+    def _entries(self, own: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return edges and then the copies for a second shard, destinations, and what is copied."""
         dest = self.dest[own]
-        copied = np.flatnonzero(dest >= self.n_shards) if self.copies else np.zeros(0, np.int64)
-        other = 2 * self.n_shards + self._other_shard(own[copied])
-        return own, copied, np.concatenate([dest, other.astype(dest.dtype)])
+        if not self.copies:
+            return own, dest, np.zeros(0, np.int64)
+        copied = np.flatnonzero(dest >= self.n_shards)
+        border = own[copied]
+        # of the two shards of a border edge, the one that does not own the edge
+        owner = dest[copied].astype(np.int64) - self.n_shards
+        other = self.shard_of[self.labels[self.edges[border]]].sum(axis=1) - owner
+        copies = (2 * self.n_shards + other).astype(dest.dtype)
+        return np.concatenate([own, border]), np.concatenate([dest, copies]), copied
 
     def read(self, destinations: list[int]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         """Return the edges of some destinations, ascending, and the locations of their maps.
@@ -188,7 +182,8 @@ class Plan:
         """Write the input of every task; return, for each border, the shards whose R it needs."""
         S = self.n_shards
         for p in range(len(self.source.parts)):
-            own, copied, dest = self._entries(p)
+            own = self.source.edges_of(p)
+            _, dest, copied = self._entries(own)
             edges, rows = self.edges[own], self.edge_dims[own]
             arrays = {
                 "copied": copied.astype(np.int32),
