@@ -53,13 +53,8 @@ def save(path: PathLike, obj: Saved) -> None:
     """
     target = file_path(path)
     kind, arrays = to_arrays(obj)
-    header = {
-        "format": np.array("sheafcoarsen"),
-        "version": np.array(VERSION),
-        "kind": np.array(kind),
-    }
     with replacing(target) as stream:
-        np.savez(stream, **header, **arrays)  # type: ignore[arg-type]
+        np.savez(stream, format="sheafcoarsen", version=VERSION, kind=kind, **arrays)  # type: ignore[arg-type]
 
 
 class RefusedError(ValueError):

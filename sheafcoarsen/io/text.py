@@ -48,13 +48,10 @@ def shown(word: str) -> str:
 @contextlib.contextmanager
 def opened(path: str) -> Iterator[BinaryIO]:
     """Open a file for reading; decompress it if its name ends in ``.gz``."""
-    if not path.lower().endswith(".gz"):
-        with open(path, "rb") as file:
-            yield file
-        return
+    open_file: Callable = gzip.open if path.lower().endswith(".gz") else open
     try:
-        with gzip.open(path, "rb") as file:
-            yield file  # type: ignore[misc]
+        with open_file(path, "rb") as file:
+            yield file
     except EOFError:
         message = "the gzip file is truncated: fetch or write it again"
         raise file_error(path, None, message) from None
