@@ -116,33 +116,30 @@ def run_ranges(
     results: list = [None] * len(pieces)
     finished: deque = deque()
 
+    # if this thread has limited BLAS, then the threads that it starts must limit it too
+    hold = single_threaded_blas if _thread.users else contextlib.nullcontext
+
     def drain(shown: tqdm.tqdm | None = None) -> None:
         try:
-            while True:
-                try:
-                    k, (lo, hi) = waiting.popleft()
-                except IndexError:
-                    return
-                results[k] = work(lo, hi)
-                finished.append(hi - lo)
-                if shown is not None:
-                    while finished:
+            with hold():
+                while True:
+                    try:
+                        k, (lo, hi) = waiting.popleft()
+                    except IndexError:
+                        return
+                    results[k] = work(lo, hi)
+                    finished.append(hi - lo)
+                    while shown is not None and finished:
                         shown.update(finished.popleft())
         except BaseException:
             waiting.clear()  # the other threads stop after their current range
             raise
 
-    def help_out() -> None:
-        with hold():
-            drain()
-
-    # if this thread has limited BLAS, then the threads that it starts must limit it too
-    hold = single_threaded_blas if _thread.users else contextlib.nullcontext
     with bar(n_items, description, progress) as shown:
         # submit one task fewer than threads, because the calling thread works too
         pool = ThreadPoolExecutor(threads)
         try:
-            others = [pool.submit(help_out) for _ in range(min(threads, len(pieces)) - 1)]
+            others = [pool.submit(drain) for _ in range(min(threads, len(pieces)) - 1)]
             drain(shown)
             for other in others:
                 other.result()
