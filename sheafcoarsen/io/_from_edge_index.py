@@ -103,7 +103,8 @@ def from_edge_index(
     columns = np.ascontiguousarray(columns.T)  # rows (u, v)
     if (k := first_true((columns < 0).any(axis=1))) is not None:
         raise ValueError(
-            f"column {k} of `edge_index` is {_shown(columns, k)}, but vertices are numbered from 0"
+            f"column {k} of `edge_index` is {tuple(columns[k].tolist())}, but vertices are "
+            f"numbered from 0"
         )
     flat, rows, cols = flat_maps(
         "maps", maps, len(columns), "(2 m, d_e, d_v)", "column of `edge_index`"
@@ -113,8 +114,8 @@ def from_edge_index(
         i, j = int(first[differ]), int(second[differ])
         raise ValueError(
             f"`maps[{i}]` has {rows[i]} rows and `maps[{j}]`, of the same edge "
-            f"{_shown(columns, i)}, has {rows[j]}: both numbers of rows must be the dimension of "
-            f"the edge's stalk"
+            f"{tuple(columns[i].tolist())}, has {rows[j]}: both numbers of rows must be the "
+            f"dimension of the edge's stalk"
         )
     other = np.empty(len(columns), np.int64)
     other[first], other[second] = second, first
@@ -126,7 +127,7 @@ def from_edge_index(
     if bad >= 0:
         k = int(np.searchsorted(starts, bad, side="right")) - 1
         raise ValueError(
-            f"`maps[{k}]` (column {_shown(columns, k)}) must be finite, got {flat[bad]}"
+            f"`maps[{k}]` (column {tuple(columns[k].tolist())}) must be finite, got {flat[bad]}"
         )
     check_range("maps", largest, flat.dtype)
     tail, head = (blocks(flat, starts, k) for k in (first, second))
@@ -149,7 +150,7 @@ def _dimensions(
         if n > n_vertices:
             k = int(np.flatnonzero(columns.max(axis=1) >= n_vertices)[0])
             raise ValueError(
-                f"column {k} of `edge_index`, {_shown(columns, k)}, has a vertex beyond "
+                f"column {k} of `edge_index`, {tuple(columns[k].tolist())}, has a vertex beyond "
                 f"`n_vertices` = {n_vertices}"
             )
         has_isolated = n_vertices > len(np.unique(columns))
@@ -194,9 +195,8 @@ def _pairs(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         for k, (i, j) in enumerate(ends_of):
             if i != j and before[i, j] == count[j, i]:
                 raise ValueError(
-                    f"column {k} of `edge_index`, {_shown(columns, k)}, has no reverse: no column "
-                    f"({j}, {i}) belongs to it; `edge_index` must hold every edge in both "
-                    f"directions"
+                    f"column {k} of `edge_index`, {(i, j)}, has no reverse: no column {(j, i)} "
+                    f"belongs to it; `edge_index` must hold every edge in both directions"
                 )
             before[i, j] += 1
     alone = (np.unique(u[loops], return_counts=True)[1] % 2).any()
@@ -204,7 +204,3 @@ def _pairs(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     ends = np.sort([np.append(ahead, one), np.append(back, other)], axis=0)
     first, second = ends[:, np.argsort(ends[0])]
     return first, second
-
-
-def _shown(columns: np.ndarray, k: int) -> str:
-    return str(tuple(columns[k].tolist()))
