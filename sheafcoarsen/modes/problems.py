@@ -152,13 +152,11 @@ class LocalProblems:
                     f"{what}: the problem of cluster {a} (dimension {dims[a]}) did not converge"
                 )
 
-    def allocate(self, dims: np.ndarray, wanted: np.ndarray, reduction: bool | None) -> Callable:
+    def allocate(self, dims: np.ndarray, wanted: np.ndarray, reduction: bool) -> Callable:
         """Return a function that allocates a workspace for a range of clusters.
 
-        ``reduction`` says whether reducing the matrices first is cheaper; None decides it here.
+        ``reduction`` says whether reducing the matrices first is cheaper.
         """
-        if reduction is None:
-            reduction = worth_reducing(dims, wanted)
         return lambda lo, hi: workspace(
             int(dims[lo:hi].max()),
             int(wanted[lo:hi].max()),
@@ -167,11 +165,27 @@ class LocalProblems:
             reduction=reduction,
         )
 
-    def allocate_svd(self, rows: np.ndarray, dims: np.ndarray) -> Callable:
-        """Return a function that allocates a workspace for singular value decompositions."""
-        return lambda lo, hi: svd_workspace(
-            int(rows[lo:hi].max()), int(dims[lo:hi].max()), self.work.dtype, self.map_size
-        )
+    def run_stacks(
+        self, what: str, which: np.ndarray, kernel: Callable, allocate: Callable, out: Any
+    ) -> np.ndarray:
+        """Call a kernel for the matrices G_a of some clusters, as ``run`` does.
+
+        The kernel gets the arrays of the sheaf and its `Balanced` copy, and the numbers of rows of
+        the G_a, -1 for other clusters. It may change these; they are returned.
+        """
+        c, eps = self.clusters, self.eps
+        rows, dims = np.where(which, self.stack_rows(), -1), np.where(which, c.dims, 0)
+        if which.any():
+            sheaves = self.work.arrays, self.balanced[1]
+            self.run(
+                what,
+                lambda lo, hi, s: kernel(lo, hi, sheaves, c, rows, eps, s, out),
+                dims,
+                lambda lo, hi: allocate(
+                    rows[lo:hi].max(), dims[lo:hi].max(), self.work.dtype, self.map_size
+                ),
+            )
+        return rows
 
     def spectra(self, rule: Rule) -> Spectra:
         """Return the spectra that a rule needs."""
@@ -187,9 +201,7 @@ class LocalProblems:
                 "local spectra",
                 lambda lo, hi, s: kernels.local_spectra(lo, hi, f, c, s, out),
                 c.dims,
-                self.allocate(
-                    c.dims, np.ones(K), None if self.whole is None else self.whole.spectra
-                ),
+                self.allocate(c.dims, np.ones(K), (self.whole or Whole.of(c.dims, None)).spectra),
             )
             # rounding must not order the eigenvalues that are zero
             zero = np.repeat(zero_energy(c.dims, self.sheaf.dtype, out.norms), c.dims)
@@ -201,16 +213,8 @@ class LocalProblems:
 
     def kernel_dims(self, which: np.ndarray) -> np.ndarray:
         """Return the dimensions of the kernels of some clusters, and 0 for the others."""
-        c, eps, dims = self.clusters, self.eps, np.zeros(self.clusters.n_clusters, np.int64)
-        if which.any():
-            rows, sizes = np.where(which, self.stack_rows(), -1), np.where(which, c.dims, 0)
-            f = self.balanced[1].f
-            self.run(
-                "local kernels",
-                lambda lo, hi, s: kernels.kernel_dims(lo, hi, f, c, rows, eps, s, dims),
-                sizes,
-                self.allocate_svd(rows, sizes),
-            )
+        dims = np.zeros(self.clusters.n_clusters, np.int64)
+        self.run_stacks("local kernels", which, kernels.kernel_dims, svd_workspace, dims)
         return dims
 
     def modes(
@@ -236,8 +240,8 @@ class LocalProblems:
         out = kernels.ModesOut(
             starts=starts,
             scores=np.empty(int(starts[-1])),
-            following=np.empty(K),
-            norms=np.empty(K),
+            following=np.full(K, np.inf),
+            norms=np.zeros(K),
             tied=np.zeros(K, np.bool_),
             blocks=kernels.Blocks(
                 indptr, np.empty(len(indices), self.work.dtype), read_only(ranks)
@@ -291,7 +295,7 @@ class LocalProblems:
             "local modes",
             lambda lo, hi, s: kernels.local_modes(lo, hi, f, c, large, eps, s, out),
             dense,
-            self.allocate(dense, wanted, None if self.whole is None else self.whole.modes),
+            self.allocate(dense, wanted, (self.whole or Whole.of(c.dims, ranks)).modes),
         )
         self.mend_zero_modes(out, large)
         return settings
@@ -323,32 +327,23 @@ class LocalProblems:
         part = LocalProblems(F, self.partition, c, self.operator, self.progress)
         part.eps = self.eps
         which = doubtful & (part.balanced[1].uneven | even)
-        rows, dims = np.where(which, part.stack_rows(), -1), np.where(which, c.dims, 0)
-        self.run(
-            "local kernels",
-            lambda lo, hi, s: kernels.kernel_modes(
-                lo, hi, (F.arrays, part.balanced[1]), c, (rows, zeros), part.eps, s, out
-            ),
-            dims,
-            lambda lo, hi: kernel_workspace(
-                rows[lo:hi].max(), dims[lo:hi].max(), F.dtype, part.map_size
-            ),
+        rows = part.run_stacks(
+            "local kernels", which, kernels.kernel_modes, kernel_workspace, (zeros, out)
         )
         part.singular_modes(rows >= 0, out)
 
     def singular_modes(self, which: np.ndarray, out: kernels.ModesOut) -> None:
-        """Compute the modes of some clusters as right singular vectors."""
-        c, eps = self.clusters, self.eps
-        if not which.any():
-            return
-        rows, dims = np.where(which, self.stack_rows(), -1), np.where(which, c.dims, 0)
-        sheaves = self.work.arrays, self.balanced[1]
-        self.run(
-            "local modes",
-            lambda lo, hi, s: kernels.singular_modes(lo, hi, sheaves, c, rows, eps, s, out),
-            dims,
-            self.allocate_svd(rows, dims),
-        )
+        """Compute the modes of some clusters as right singular vectors.
+
+        Those of the kernel are computed from the balanced sheaf if a cluster is uneven.
+        """
+        self.run_stacks("local modes", which, kernels.singular_modes, svd_workspace, out)
+        if which.any():
+            uneven = which & self.balanced[1].uneven & (out.blocks.ranks > 0)
+            any_dims = np.full(len(which), -1)
+            self.run_stacks(
+                "local kernels", uneven, kernels.kernel_modes, kernel_workspace, (any_dims, out)
+            )
 
     def large_modes(self, a: int, delta: Any, out: kernels.ModesOut) -> None:
         """Compute the modes of one large cluster by the sparse method."""

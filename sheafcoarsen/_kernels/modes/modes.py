@@ -27,7 +27,10 @@ from sheafcoarsen._kernels.modes.patches import delta_kernel
 
 
 class ModesOut(NamedTuple):
-    """Output arrays for the modes of all clusters; scores of cluster a start at starts[a]."""
+    """Output arrays for the modes of all clusters; scores of cluster a start at starts[a].
+
+    On entry they are those of clusters of dimension 0: inf in ``following``, and zeros.
+    """
 
     starts: np.ndarray  # (K + 1,)
     scores: np.ndarray  # (sum r_a,)
@@ -66,11 +69,6 @@ def local_modes(lo, hi, f, c, left_out, eps, s, out):
         if left_out[a]:
             continue
         n, r = c.dims[a], ranks[a]
-        following[a] = np.inf
-        norms[a] = 0
-        tied[a] = False
-        if n == 0:
-            continue
         unit = cluster_unit(a, f, c)
         assemble(a, f, c, unit, s.map, matrix)
         top = inf_norm(matrix, n, s.sums)
@@ -105,9 +103,6 @@ def local_spectra(lo, hi, f, c, s, out):
     starts, scores, norms = out.starts, out.scores, out.norms
     for a in range(lo, hi):
         n = c.dims[a]
-        norms[a] = 0
-        if n == 0:
-            continue
         unit = cluster_unit(a, f, c)
         assemble(a, f, c, unit, s.map, s.a)
         norms[a] = inf_norm(s.a, n, s.sums) / unit / unit
@@ -120,37 +115,26 @@ def local_spectra(lo, hi, f, c, s, out):
     return -1
 
 
-@subkernel
-def local_kernel(a, f, c, rows, vectors, eps, s):
-    """Return the dimension of the kernel of cluster a's operator, and LAPACK's info.
-
-    The maps of every edge of ``f``, of a loop too, have entries of about 1. Singular values up to
-    max(rows, N_a) eps max(1, the largest one) count as zero, so those of a loop whose maps cancel
-    do. With ``vectors``, the last rows of s.z are an orthonormal basis of the kernel.
-    """
-    n = c.dims[a]
-    stack(a, f, c, rows, s.a)
-    info = singular_rows(rows, n, vectors, s)
-    dim = n
-    for j in range(min(rows, n)):
-        if s.w[j] > max(rows, n) * eps * max(s.w[0], 1.0):
-            dim -= 1
-    return dim, info
-
-
 @borrowing_kernel
-def kernel_dims(lo, hi, f, c, rows, eps, s, dims):
+def kernel_dims(lo, hi, sheaves, c, rows, eps, s, dims):
     """Write the kernel dimensions of local operators, computed by singular values, to ``dims``.
 
-    The maps of every edge of ``f`` have entries of about 1. ``rows`` is -1 for clusters that are
+    ``sheaves`` are ``f`` and the ``Balanced`` sheaf, in which the maps of every edge, of a loop
+    too, have entries of about 1. Singular values up to max(rows, N_a) eps max(1, the largest one)
+    count as zero, so those of a loop whose maps cancel do. ``rows`` is -1 for clusters that are
     left out.
     """
     for a in range(lo, hi):
-        dims[a] = 0
-        if c.dims[a] > 0 and rows[a] >= 0:
-            dims[a], info = local_kernel(a, f, c, rows[a], False, eps, s)
-            if info != 0:
-                return a
+        n, height = c.dims[a], rows[a]
+        if n == 0 or height < 0:
+            continue
+        stack(a, sheaves[1].f, c, height, s.a)
+        if singular_rows(height, n, False, s) != 0:
+            return a
+        dims[a] = n
+        for j in range(min(height, n)):
+            if s.w[j] > max(height, n) * eps * max(s.w[0], 1.0):
+                dims[a] -= 1
     return -1
 
 
@@ -170,16 +154,16 @@ def largest_residual(delta, rows, n, z, count):
 
 
 @borrowing_kernel
-def kernel_modes(lo, hi, sheaves, c, counts, eps, workspace, out):
+def kernel_modes(lo, hi, sheaves, c, rows, eps, workspace, outputs):
     """Replace the modes of eigenvalue 0 of clusters lo .. hi by bases of the kernels of delta_a.
 
     ``sheaves`` are ``f`` and the ``Balanced`` sheaf, from which the kernels are computed;
-    ``counts`` are the rows of each delta_a and the numbers of retained modes that count as zero.
-    The rows are -1 for clusters that are left out, and become -1 unless LAPACK failed or the kernel
-    has another dimension. Modes are not replaced by less accurate ones, as those of sections that
-    grow at different rates may be.
+    ``outputs`` are the numbers of retained modes that count as zero, or -1 if the kernel decides
+    it, and the modes. ``rows`` are the rows of each delta_a, -1 for clusters that are left out, and
+    become -1 unless LAPACK failed, the kernel is zero or it has another dimension. Modes are not
+    replaced by less accurate ones, as those of sections that grow at different rates may be.
     """
-    (f, balanced), (rows, zeros) = sheaves, counts
+    (f, balanced), (zeros, out) = sheaves, outputs
     ranks, indptr, data = out.blocks.ranks, out.blocks.indptr, out.blocks.data
     basis, old, delta, z = workspace.basis, workspace.other, workspace.delta, workspace.s.z
     for a in range(lo, hi):
@@ -187,9 +171,9 @@ def kernel_modes(lo, hi, sheaves, c, counts, eps, workspace, out):
             continue
         n, r = c.dims[a], ranks[a]
         dim, info = delta_kernel(a, balanced.f, c, False, rows[a], eps, workspace)
-        if info != 0 or min(dim, r) != zeros[a]:
-            continue
         dim = min(dim, r)
+        if info != 0 or dim == 0 or (zeros[a] >= 0 and dim != zeros[a]):
+            continue
         for v in c.members[c.member_ptr[a] : c.member_ptr[a + 1]]:
             for i in range(f.vertex_dims[v]):
                 row, at = f.vertex_offsets[v] + i, c.local_offsets[v] + i
@@ -216,34 +200,18 @@ def kernel_modes(lo, hi, sheaves, c, counts, eps, workspace, out):
 def singular_modes(lo, hi, sheaves, c, rows, eps, s, out):
     """Compute the lowest modes of clusters lo .. hi as right singular vectors of ``stack``.
 
-    ``sheaves`` are ``f`` and the ``Balanced`` sheaf, from which the modes of the kernel are
-    computed in uneven clusters. ``rows`` is -1 for clusters that are left out.
+    ``sheaves`` are ``f`` and the ``Balanced`` sheaf. ``rows`` is -1 for clusters that are left out.
     """
-    f, balanced = sheaves
+    f, _ = sheaves
     sqrt_eps, ranks, starts = math.sqrt(eps), out.blocks.ranks, out.starts
     scores, following, norms, tied = out.scores, out.following, out.norms, out.tied
     for a in range(lo, hi):
-        if rows[a] < 0:
-            continue
         n, r = c.dims[a], ranks[a]
-        following[a] = np.inf
-        norms[a] = 0
-        tied[a] = False
-        if n == 0:
+        if n == 0 or rows[a] < 0:
             continue
         unit = cluster_unit(a, f, c)
-        assemble(a, f, c, unit, s.map, s.spare)
-        norms[a] = inf_norm(s.spare, n, s.sums) / unit / unit
-        dim = np.int64(-1)  # of the kernel, if it is computed by itself
-        if r > 0 and balanced.uneven[a]:
-            dim, info = local_kernel(a, balanced.f, c, rows[a], True, eps, s)
-            if info != 0:
-                return a
-            for v in c.members[c.member_ptr[a] : c.member_ptr[a + 1]]:
-                for i in range(f.vertex_dims[v]):
-                    size, at = balanced.units[f.vertex_offsets[v] + i], c.local_offsets[v] + i
-                    for j in range(min(dim, r)):
-                        s.spare[j * n + at] = s.z[(n - 1 - j) * n + at] * size
+        assemble(a, f, c, unit, s.map, s.a)
+        norms[a] = inf_norm(s.a, n, s.sums) / unit / unit
         stack(a, f, c, rows[a], s.a)
         scale = normalized(s.a, rows[a] * n)
         n_values = 0 if scale == 0 else min(rows[a], n)
@@ -262,17 +230,5 @@ def singular_modes(lo, hi, sheaves, c, rows, eps, s, out):
             sigma = s.w[n - 1 - r] * scale if n - 1 - r < n_values else 0.0
             following[a] = sigma * sigma
             tied[a] = r > 0 and following[a] - scores[at + r - 1] <= sqrt_eps * norms[a]
-        if dim > 0:
-            dim = min(dim, r)
-            orthonormalize(s.spare[: dim * n].reshape(dim, n), n, 0, dim)
-            stack(a, f, c, rows[a], s.a)
-            normalized(s.a, rows[a] * n)
-            level = max(rows[a], n) * EPS * math.sqrt(norms[a]) / (scale if scale > 0 else 1.0)
-            before = largest_residual(s.a, rows[a], n, s.z, dim)
-            # sections that grow at different rates may be less accurate after scaling
-            if largest_residual(s.a, rows[a], n, s.spare, dim) <= max(before, level):
-                for i in range(dim * n):
-                    s.z[i] = s.spare[i]
-                orthonormalize(s.z[: r * n].reshape(r, n), n, 0, r)
         put_modes(a, n, f, c, s.z, eps, out.blocks)
     return -1

@@ -197,7 +197,6 @@ def oversampled_spectra(lo, hi, problems, workspace, out, responses_out):
     kernels, numbers = responses_out.kernels, responses_out.numbers
     for a in range(lo, hi):
         n = dims[a]
-        kernels[a] = 0
         if n == 0:
             continue
         k, scale, unit, norm, info = prepare(a, problems, workspace)
@@ -229,9 +228,6 @@ def oversampled_modes(lo, hi, problems, workspace, known, out):
     matrix, w, z, dims, blocks, reduction = s.a, s.w, s.z, problems.dims, out.blocks, s.reduction
     for a in range(lo, hi):
         n, r = dims[a], ranks[a]
-        following[a] = np.inf
-        norms[a] = 0
-        tied[a] = False
         if n == 0:
             continue
         if matrices.size > 0:
