@@ -40,8 +40,7 @@ class FullRank(NamedTuple):
     def basis(self, change: scipy.sparse.csr_array | None = None) -> np.ndarray:
         """Return an orthonormal basis of ker delta, or of C (ker delta) for a ``change`` C.
 
-        It is the orthogonal complement of ``adjoint``, whose Householder reflections are applied to
-        the last unit vectors.
+        It is the orthogonal complement of ``adjoint``: the last columns of Q in A = Q R.
         """
         n, h = self.shape
         if h == 0:
@@ -49,13 +48,8 @@ class FullRank(NamedTuple):
         A = self.adjoint.toarray(order="F")
         if change is not None:
             A = splu(scipy.sparse.csc_array(change.conj().T)).solve(A)
-        k, name = n - h, "unmqr" if A.dtype.kind == "c" else "ormqr"
-        factor, multiply = scipy.linalg.get_lapack_funcs(("geqrf", name), (A,))
-        # workspaces for 64 reflections at a time
-        reflections, tau, _, _ = factor(A, lwork=max(64 * k, 1), overwrite_a=True)
-        X = np.zeros((n, h), A.dtype, order="F")
-        X[np.arange(k, n), np.arange(h)] = 1
-        X, _, _ = multiply("L", "N", reflections, tau, X, max(64 * h, 1), overwrite_c=True)
+        last = np.eye(n, h, h - n, dtype=A.dtype, order="F")  # unit vectors
+        X = scipy.linalg.qr_multiply(A, last, "left", overwrite_a=True, overwrite_c=True)[0]
         return np.ascontiguousarray(X)
 
 

@@ -55,8 +55,8 @@ def reduce_level(
         columns=kernels.Ragged(starts, np.empty(int(starts[-1]), dtype)),
         loops=kernels.Ragged(loop_starts, np.empty(int(loop_starts[-1]), dtype)),
         loop_rows=np.zeros(K, np.int64),
-        dropped=np.empty(K),
-        zeros=np.empty(K),
+        dropped=np.full(K, np.inf),
+        zeros=np.zeros(K),
     )
     outer = clusters.with_half_edges(sheaf)
     crossing = kernels.HalfEdges(outer.half_ptr, outer.half_edges)

@@ -11,7 +11,7 @@ from sheafcoarsen._kernels.modes.blocks import (
     put_columns,
     put_modes,
 )
-from sheafcoarsen._kernels.modes.local import assemble, cluster_unit
+from sheafcoarsen._kernels.modes.local import assemble, cluster_unit, map_at
 from sheafcoarsen._kernels.modes.modes import (
     Balanced,
     ModesOut,
@@ -59,6 +59,7 @@ __all__ = [
     "kernel_modes",
     "local_modes",
     "local_spectra",
+    "map_at",
     "oversampled_modes",
     "oversampled_spectra",
     "put_columns",

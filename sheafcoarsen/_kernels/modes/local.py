@@ -7,7 +7,15 @@ principal block that L_a lacks.
 import numpy as np
 
 from sheafcoarsen._kernels.dense import NOT_NEGATIVE, add_gram, largest_entry, power_of_two
-from sheafcoarsen._kernels.jit import subkernel
+from sheafcoarsen._kernels.jit import llvm_inlined, subkernel
+
+
+@llvm_inlined
+def map_at(f, e, end):
+    """Return the vertex at one end of edge e, its dimension, and the data and begin of its map."""
+    v = f.edges[e, end]
+    data = f.tail_data if end == 0 else f.head_data
+    return v, f.vertex_dims[v], data, f.tail_offsets[e] if end == 0 else f.head_offsets[e]
 
 
 @subkernel
@@ -27,18 +35,15 @@ def cluster_unit(a, f, c):
                 largest = size
     for k in range(c.half_ptr[a], c.half_ptr[a + 1]):
         e = c.half_edges[k] >> 1
-        if c.half_edges[k] & 1 == 0:
-            largest = largest_entry(f.tail_data, f.tail_offsets[e], f.tail_offsets[e + 1], largest)
-        else:
-            largest = largest_entry(f.head_data, f.head_offsets[e], f.head_offsets[e + 1], largest)
+        _, d, data, begin = map_at(f, e, c.half_edges[k] & 1)
+        largest = largest_entry(data, begin, begin + f.edge_dims[e] * d, largest)
     return 1 / power_of_two(largest)
 
 
 @subkernel
-def scaled_map(data, offsets, e, unit, out, at):
-    """Write unit times map e to ``out`` from index ``at``."""
-    begin = offsets[e]
-    for i in range(offsets[e + 1] - begin):
+def scaled_map(data, begin, count, unit, out, at):
+    """Write unit times the ``count`` entries of a map to ``out`` from index ``at``."""
+    for i in range(count):
         out[(at + i) & NOT_NEGATIVE] = data[(begin + i) & NOT_NEGATIVE] * unit
 
 
@@ -56,20 +61,16 @@ def assemble(a, f, c, unit, maps, out):
     for k in range(c.internal_ptr[a], c.internal_ptr[a + 1]):
         e = c.internal_edges[k]
         u, v, rows = f.edges[e, 0], f.edges[e, 1], f.edge_dims[e]
-        du, dv, at_u, at_v = (
-            f.vertex_dims[u],
-            f.vertex_dims[v],
-            c.local_offsets[u],
-            c.local_offsets[v],
-        )
+        du, at_u, tail = f.vertex_dims[u], c.local_offsets[u], f.tail_offsets[e]
+        dv, at_v, head = f.vertex_dims[v], c.local_offsets[v], f.head_offsets[e]
         h, n_blocks = rows * du, 3
         if u == v:
-            n_blocks, tail, head = 1, f.tail_offsets[e], f.head_offsets[e]
+            n_blocks = 1
             for i in range(h):
                 maps[i] = (f.tail_data[tail + i] - f.head_data[head + i]) * unit
         else:
-            scaled_map(f.tail_data, f.tail_offsets, e, unit, maps, start)
-            scaled_map(f.head_data, f.head_offsets, e, unit, maps, h)
+            scaled_map(f.tail_data, tail, h, unit, maps, start)
+            scaled_map(f.head_data, head, rows * dv, unit, maps, h)
         for block in range(n_blocks):
             # the diagonal blocks of u and v, and the one between them in the lower triangle
             i, left = at_u, (start, du)
@@ -81,13 +82,10 @@ def assemble(a, f, c, unit, maps, out):
             sign = -1.0 if block == 2 else 1.0
             add_gram(out, (i * n + j, n), maps, left, maps, right, rows, sign)
     for k in range(c.half_ptr[a], c.half_ptr[a + 1]):
-        e, end = c.half_edges[k] >> 1, c.half_edges[k] & 1
-        v = f.edges[e, end]
-        shape = start, f.vertex_dims[v]
-        if end == 0:
-            scaled_map(f.tail_data, f.tail_offsets, e, unit, maps, start)
-        else:
-            scaled_map(f.head_data, f.head_offsets, e, unit, maps, start)
+        e = c.half_edges[k] >> 1
+        v, d, data, begin = map_at(f, e, c.half_edges[k] & 1)
+        shape = start, d
+        scaled_map(data, begin, f.edge_dims[e] * d, unit, maps, start)
         at = c.local_offsets[v] * (n + 1)
         add_gram(out, (at, n), maps, shape, maps, shape, f.edge_dims[e], 1.0)
 
@@ -104,22 +102,16 @@ def stack(a, f, c, rows, out):
     row = 0
     for k in range(c.internal_ptr[a], c.internal_ptr[a + 1]):
         e = c.internal_edges[k]
-        u, v = f.edges[e, 0], f.edges[e, 1]
-        du, dv = f.vertex_dims[u], f.vertex_dims[v]
         for q in range(f.edge_dims[e]):
-            at, p = row * n + c.local_offsets[u], f.tail_offsets[e] + q * du
-            for i in range(du):
-                out[at + i] += f.tail_data[p + i]
-            at, p = row * n + c.local_offsets[v], f.head_offsets[e] + q * dv
-            for i in range(dv):
-                out[at + i] -= f.head_data[p + i]
+            for end in range(2):
+                v, d, data, p = map_at(f, e, end)
+                at = row * n + c.local_offsets[v]
+                for i in range(d):
+                    out[at + i] += (1 - 2 * end) * data[p + q * d + i]
             row += 1
     for k in range(c.half_ptr[a], c.half_ptr[a + 1]):
-        e, end = c.half_edges[k] >> 1, c.half_edges[k] & 1
-        v = f.edges[e, end]
-        d, data, p = f.vertex_dims[v], f.tail_data, f.tail_offsets[e]
-        if end == 1:
-            data, p = f.head_data, f.head_offsets[e]
+        e = c.half_edges[k] >> 1
+        v, d, data, p = map_at(f, e, c.half_edges[k] & 1)
         for q in range(f.edge_dims[e]):
             at = row * n + c.local_offsets[v]
             for i in range(d):

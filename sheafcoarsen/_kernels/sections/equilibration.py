@@ -7,11 +7,13 @@ import numpy as np
 
 from sheafcoarsen._kernels.dense import (
     inverse_of_triangular,
+    largest_entry,
     power_of_two,
     singular_rows,
     triangular_factor,
 )
 from sheafcoarsen._kernels.jit import borrowing_kernel, kernel
+from sheafcoarsen._kernels.modes import map_at
 from sheafcoarsen._kernels.sections.reduction import next_row
 
 
@@ -41,18 +43,10 @@ def scale_edges(lo, hi, f, tail, head):
     edges, tail_data, tail_offsets = f.edges, f.tail_data, f.tail_offsets
     head_data, head_offsets = f.head_data, f.head_offsets
     for e in range(lo, hi):
-        a, a_end, b, b_end = (
-            tail_offsets[e],
-            tail_offsets[e + 1],
-            head_offsets[e],
-            head_offsets[e + 1],
-        )
-        largest = 0.0
-        for i in range(a, a_end):
-            largest = max(largest, float(abs(tail_data[i])))
-        for i in range(b, b_end):
-            largest = max(largest, float(abs(head_data[i])))
-        scale = power_of_two(largest)
+        a, a_end = tail_offsets[e], tail_offsets[e + 1]
+        b, b_end = head_offsets[e], head_offsets[e + 1]
+        largest = largest_entry(tail_data, a, a_end, 0.0)
+        scale = power_of_two(largest_entry(head_data, b, b_end, largest))
         square = 0.0
         for i in range(a, a_end):
             tail[i] = tail_data[i] / scale
@@ -91,8 +85,7 @@ def find_vertex_bases(lo, hi, f, incident, eps, workspace, bases):
         filled, square, loops, differences = 0, 0.0, 0, 0.0
         for k in range(incident.starts[v], incident.starts[v + 1]):
             e, end = incident.halves[k] >> 1, incident.halves[k] & 1
-            data = f.tail_data if end == 0 else f.head_data
-            begin = f.tail_offsets[e] if end == 0 else f.head_offsets[e]
+            _, d, data, begin = map_at(f, e, end)
             is_loop = f.edges[e, 0] == f.edges[e, 1]
             loops += is_loop
             for q in range(f.edge_dims[e]):

@@ -12,7 +12,7 @@ import numpy as np
 
 from sheafcoarsen._kernels.dense import EPS, Workspace, pstrf, singular_rows, triangular_factor
 from sheafcoarsen._kernels.jit import kernel, llvm_inlined, subkernel
-from sheafcoarsen._kernels.modes import assemble
+from sheafcoarsen._kernels.modes import assemble, map_at
 
 STACKED_ROWS = 64
 """Minimum number of rows added between two factorizations of an incremental QR."""
@@ -52,7 +52,10 @@ class Cut(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """Output of ``count_kept`` (widths) and ``reduce_clusters`` for all clusters of a level."""
+    """Output of ``count_kept`` (widths) and ``reduce_clusters`` for all clusters of a level.
+
+    On entry ``dropped`` is inf, and all counts and ``zeros`` are 0.
+    """
 
     widths: np.ndarray  # (K,) number of retained columns
     n_sections: np.ndarray  # (K,) number of sections among them, the last ones
@@ -186,20 +189,17 @@ def smallest_eliminated(r, n, lapack, t):
 
 
 @subkernel
-def put_edge_row(e, q, f, local, z, k, out, to):
-    """Write row q of edge e in delta_a Z to ``out`` from index ``to``."""
-    u, v = f.edges[e, 0], f.edges[e, 1]
-    du, dv = f.vertex_dims[u], f.vertex_dims[v]
+def put_edge_row(edge_row, ends, f, local, z, k, out, to):
+    """Write a row of delta_a Z, given as (edge, row), to out[to:], for the given ends only."""
+    e, q = edge_row
     for j in range(k):
         out[to + j] = 0
-    for i in range(du):
-        g, x = f.tail_data[f.tail_offsets[e] + q * du + i], (local[u] + i) * k
-        for j in range(k):
-            out[to + j] += g * z[x + j]
-    for i in range(dv):
-        g, x = f.head_data[f.head_offsets[e] + q * dv + i], (local[v] + i) * k
-        for j in range(k):
-            out[to + j] -= g * z[x + j]
+    for end in range(ends[0], ends[1]):
+        v, d, data, begin = map_at(f, e, end)
+        for i in range(d):
+            g, x = (1 - 2 * end) * data[begin + q * d + i], (local[v] + i) * k
+            for j in range(k):
+                out[to + j] += g * z[x + j]
 
 
 @subkernel
@@ -226,18 +226,15 @@ def fill_kept_space(a, r, f, c, k, workspace):
         t[i] = 0
     for p in range(c.internal_ptr[a], c.internal_ptr[a + 1]):
         e = c.internal_edges[p]
-        u, v = f.edges[e, 0], f.edges[e, 1]
-        du, dv = f.vertex_dims[u], f.vertex_dims[v]
         for q in range(f.edge_dims[e]):
-            put_edge_row(e, q, f, local, z, k, row, 0)
-            for i in range(du):
-                g, x = np.conj(f.tail_data[f.tail_offsets[e] + q * du + i]), (local[u] + i) * k
-                for j in range(k):
-                    t[x + j] += g * row[j]
-            for i in range(dv):
-                g, x = np.conj(f.head_data[f.head_offsets[e] + q * dv + i]), (local[v] + i) * k
-                for j in range(k):
-                    t[x + j] -= g * row[j]
+            put_edge_row((e, q), (0, 2), f, local, z, k, row, 0)
+            for end in range(2):
+                v, d, data, begin = map_at(f, e, end)
+                for i in range(d):
+                    g = (1 - 2 * end) * np.conj(data[begin + q * d + i])
+                    x = (local[v] + i) * k
+                    for j in range(k):
+                        t[x + j] += g * row[j]
     solve_factored(r, n, lapack, t, k)
     for i in range(r):
         x = (order[i] - 1) * k
@@ -291,7 +288,6 @@ def reduce_clusters(lo, hi, f, c, crossing, cut, workspace, kept):
     dropped, zeros = kept.dropped, kept.zeros
     for a in range(lo, hi):
         n, k = c.dims[a], widths[a]
-        n_sections[a], loop_rows[a], dropped[a], zeros[a] = 0, 0, np.inf, 0.0
         if k == 0:
             continue
         r = factor_with_pivots(a, f, c, keep, lapack)
@@ -302,7 +298,7 @@ def reduce_clusters(lo, hi, f, c, crossing, cut, workspace, kept):
             e = c.internal_edges[p]
             for q in range(f.edge_dims[e]):
                 filled = next_row(stack, filled, k, column, row)
-                put_edge_row(e, q, f, local, z, k, stack, filled * k)
+                put_edge_row((e, q), (0, 2), f, local, z, k, stack, filled * k)
                 filled += 1
         triangular_factor(stack, filled, k, column, row)
         rows = min(filled, k)
@@ -316,18 +312,9 @@ def reduce_clusters(lo, hi, f, c, crossing, cut, workspace, kept):
         filled = rows  # updated by the maps of crossing half-edges times Z
         for p in range(crossing.starts[a], crossing.starts[a + 1]):
             e, end = crossing.halves[p] >> 1, crossing.halves[p] & 1
-            v = f.edges[e, end]
-            d = f.vertex_dims[v]
-            data = f.tail_data if end == 0 else f.head_data
-            begin = f.tail_offsets[e] if end == 0 else f.head_offsets[e]
             for q in range(f.edge_dims[e]):
                 filled = next_row(stack, filled, k, column, row)
-                for j in range(k):
-                    stack[filled * k + j] = 0
-                for i in range(d):
-                    g, x = data[begin + q * d + i], (local[v] + i) * k
-                    for j in range(k):
-                        stack[filled * k + j] += g * z[x + j]
+                put_edge_row((e, q), (end, end + 1), f, local, z, k, stack, filled * k)
                 filled += 1
         triangular_factor(stack, filled, k, column, row)
         filled = min(filled, k)
