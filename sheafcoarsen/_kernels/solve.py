@@ -1,7 +1,6 @@
 """Kernels of :mod:`sheafcoarsen.solve`: scaling and factors of blocks, frames, and products."""
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
@@ -108,20 +107,13 @@ def carry_frames(order, parents, transports, frames, exponents):
                 frames[v, i, j] /= scale
 
 
-class Blocks(NamedTuple):
-    """A real matrix of dense blocks in CSR order."""
-
-    indptr: np.ndarray
-    indices: np.ndarray
-    data: np.ndarray  # flat, block after block
-
-
 @kernel
 def combine_blocks(lo, hi, matrix, shape, y, by, terms, out):
     """Write (A y) diag(by) plus the sum of x T over three pairs (x, T), in block rows lo .. hi.
 
-    ``shape`` are three tuples of zeros: the lanes, of the type of A and at most as many as there
-    are columns, the rows of a block, and its columns. y and ``out`` may have different numbers of
+    ``matrix`` are indptr, indices and flat blocks of the real A. ``shape`` are three tuples of
+    zeros: the lanes, of the type of A and at most as many as there are columns, the rows of a
+    block, and its columns. y and ``out`` may have different numbers of
     columns; each T has the shape of ``out``. ``out`` may be one of T if the lanes divide the number
     of columns, but ``out`` must not be y.
     """

@@ -45,7 +45,7 @@ class BlockMatrix:
             data = real_form(data)
         self._block = data.shape[1:]
         flat = np.ascontiguousarray(data, dtype).reshape(-1)
-        self._arrays = kernels.Blocks(indptr, indices, flat)
+        self._arrays = indptr, indices, flat
 
     def combine(
         self,
@@ -59,15 +59,13 @@ class BlockMatrix:
         Y and ``out`` are in C order, float32 or float64; columns that only one of them has are
         ignored. One T may be ``out`` itself if the number of columns is 1 or a multiple of 8.
         """
-        arrays, (p, q) = self._arrays, self._block
+        (indptr, indices, data), (p, q) = self._arrays, self._block
         h = min(Y.shape[1], out.shape[1])
         if h == 0:
             return out
-        dtype = arrays.data.dtype
-        if JIT_IS_OFF or arrays.data.size <= COMPILED_ABOVE:
-            A = scipy.sparse.bsr_array(
-                (arrays.data.reshape(-1, p, q), arrays.indices, arrays.indptr), self.shape
-            )
+        dtype = data.dtype
+        if JIT_IS_OFF or data.size <= COMPILED_ABOVE:
+            A = scipy.sparse.bsr_array((data.reshape(-1, p, q), indices, indptr), self.shape)
             out[:, :h] = A @ Y[:, :h].astype(dtype) * by + sum(x * T[:, :h] for x, T in plus)
             return out
         lanes = next(count for count in LANES if count <= h)
@@ -76,8 +74,10 @@ class BlockMatrix:
         factors[:] = by
         terms = tuple((float(x), T) for x, T in (*plus, *((0.0, out),) * (3 - len(plus))))
         run_ranges(
-            lambda lo, hi: kernels.combine_blocks(lo, hi, arrays, shape, Y, factors, terms, out),
-            arrays.indptr,
+            lambda lo, hi: kernels.combine_blocks(
+                lo, hi, self._arrays, shape, Y, factors, terms, out
+            ),
+            indptr,
             cumulative=True,
             serial_below=SERIAL_BELOW / (p * q * h),
         )

@@ -4,7 +4,7 @@ import scipy.sparse
 
 import sheafcoarsen as sc
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
-from sheafcoarsen._kernels.solve import Blocks, combine_blocks
+from sheafcoarsen._kernels.solve import combine_blocks
 from sheafcoarsen._support import eps_of
 from sheafcoarsen.solve import block_matrix
 from sheafcoarsen.solve.block_matrix import BlockMatrix, in_blocks
@@ -77,7 +77,7 @@ def test_the_kernel_fills_only_the_given_rows(lanes):
     """The number of columns is not a multiple of the lanes."""
     A, rng = blocks(5, 4, 2, 3), np.random.default_rng(4)
     Y, T = rng.standard_normal((12, 10)), rng.standard_normal((10, 10))
-    matrix = Blocks(A.indptr, A.indices, A.data.reshape(-1))
+    matrix = A.indptr, A.indices, A.data.reshape(-1)
     shape, out = ((0.0,) * lanes, (0,) * 2, (0,) * 3), np.full((10, 10), np.nan)
     terms = ((1.0, T), (0.0, T), (-0.5, T))
     combine_blocks(1, 4, matrix, shape, Y, np.full(10, 2.0), terms, out)
