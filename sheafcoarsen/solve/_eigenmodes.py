@@ -192,7 +192,8 @@ def eigenmodes(
     weights, weight_unit = unit_mass(sheaf, mass)
     given = None if start is None else _start(sheaf, start)
     masses = None if weights is None else np.repeat(weights, sheaf.vertex_dims)
-    pencil = Pencil(work, masses, _rounded(sheaf, work), progress)
+    single = eps_of(sheaf.dtype) > eps_of(np.float64)
+    pencil = Pencil(work, masses, single, progress)
     if weights is not None:  # the logarithm of the largest eigenvalue
         exponent = math.log10(max(pencil.norm, 1e-300)) + 2 * math.log10(unit)
         exponent -= math.log10(weights.min()) + math.log10(weight_unit)
@@ -207,7 +208,7 @@ def eigenmodes(
         line = complex_line(work)
     if line is not None:
         given = None if given is None else independent(line.contract(given))
-        half = Pencil(line.sheaf, weights, _rounded(sheaf, line.sheaf), progress)
+        half = Pencil(line.sheaf, weights, single, progress)
         problem = EigenProblem(half, (k + 1) // 2, tol, seed=rng)
     with single_threaded_blas():
         found = lowest_eigenpairs(problem, problem.chosen() if method == "auto" else method, given)
@@ -282,14 +283,6 @@ def _finished(
         sheaf,
     )
     return result, int((residuals <= tol * np.sqrt(squares)).sum())
-
-
-def _rounded(given: CellularSheaf, sheaf: CellularSheaf) -> CellularSheaf | None:
-    """Return the sheaf in single precision if ``given`` is in single precision, else None."""
-    if eps_of(given.dtype) == eps_of(np.float64):
-        return None
-    dtype = np.complex64 if sheaf.dtype.kind == "c" else np.float32
-    return sheaf.with_maps(sheaf.tail_data.astype(dtype), sheaf.head_data.astype(dtype))
 
 
 def _start(sheaf: CellularSheaf, start: npt.ArrayLike) -> np.ndarray:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import scipy.linalg
 import scipy.sparse
 
-from sheafcoarsen._support import eps_of, first_true, scalar_array, zero_level
+from sheafcoarsen._support import eps_of, first_true, inf_norm, scalar_array, zero_level
 from sheafcoarsen.exceptions import NotConverged
 from sheafcoarsen.operators import (
     PER_OPERATION,
@@ -66,23 +66,23 @@ Slow convergence usually means that the columns split a multiplet.
 class Pencil:
     """Matrices L and M of a sheaf with maps of norm about 1; L's solvers are set up at first use.
 
-    ``mass`` is the diagonal of M, the identity by default. ``rounded`` is the sheaf in single
-    precision if its maps were given so; its sections are the kernel.
+    ``mass`` is the diagonal of M, the identity by default. ``single`` says that the maps were given
+    in single precision; the kernel then consists of sections in single precision.
     """
 
     def __init__(
         self,
         sheaf: CellularSheaf,
         mass: np.ndarray | None = None,
-        rounded: CellularSheaf | None = None,
+        single: bool = False,
         progress: bool = False,
     ):
-        self.sheaf, self.mass, self.rounded, self.progress = sheaf, mass, rounded, progress
+        self.sheaf, self.mass, self.single, self.progress = sheaf, mass, single, progress
         d = block_size(sheaf.vertex_dims)
         self.L: Matrix = laplacian(sheaf, "csr" if d in (None, 1) else "bsr")
         self.n = self.L.shape[0]
         self._order: Order | None = None  # order of elimination, if it was computed
-        self.norm = float(abs(self.L).sum(axis=1).max(initial=0.0))
+        self.norm = inf_norm(self.L)
 
     @cached_property
     def delta(self) -> scipy.sparse.csr_array:
@@ -107,7 +107,7 @@ class Pencil:
         """Threshold, from rounding of the maps, up to which singular values of delta are zero."""
         size, n = np.sqrt(self.norm), max(self.sheaf.dim_c0, self.sheaf.dim_c1)
         computed = zero_level(n, eps_of(np.float64), size)
-        if self.rounded is None:
+        if not self.single:
             return computed
         return max(computed, zero_level(1, eps_of(np.float32), size))  # agrees with global_sections
 
@@ -116,12 +116,13 @@ class Pencil:
 
         Zeros are decided by singular values of delta, which eigenvalues of L do not resolve.
         """
-        held = self.cycle.kernel() if method == "multilevel" and self.rounded is None else None
-        if held is not None:
-            return held
-        if self.rounded is None:
-            return global_sections(self.sheaf).basis
-        basis = global_sections(self.rounded).basis.astype(self.L.dtype)
+        F = self.sheaf
+        if not self.single:
+            held = self.cycle.kernel() if method == "multilevel" else None
+            return global_sections(F).basis if held is None else held
+        dtype = np.complex64 if F.dtype.kind == "c" else np.float32
+        rounded = F.with_maps(F.tail_data.astype(dtype), F.head_data.astype(dtype))
+        basis = global_sections(rounded).basis.astype(self.L.dtype)
         inverse = self.cycle.cycle if method == "multilevel" else self.factors.solve
         return refined_kernel(self.apply, inverse, basis)
 
@@ -310,13 +311,12 @@ def shift_invert(
     problem: EigenProblem, sections: Basis, start: np.ndarray, rng: np.random.Generator, given: int
 ) -> Eigenpairs:
     """Return pairs from LOBPCG with factors of L, checked by inertia, or else by random columns."""
-    pencil, steps, h0, probe = problem.pencil, 0, sections.shape[1], False
+    pencil, steps, h0, least = problem.pencil, 0, sections.shape[1], 0
     for _ in range(ROUNDS):
-        least = given + 1 if probe else 0
-        found = _iterated(problem, pencil.factors.solve, sections, start, rng, probe, least)
+        found = _iterated(problem, pencil.factors.solve, sections, start, rng, least)
         cut, shift, below = _counted(problem, found, h0)
         steps += found.steps
-        if below == cut or (probe and below < 0):
+        if below == cut or (least and below < 0):
             completeness = "inertia" if below == cut else "probe"
             X = found.vectors
             return Eigenpairs(found.values, X, sections, completeness, "direct", steps)
@@ -324,7 +324,7 @@ def shift_invert(
             break  # give up: rounding has duplicated a pair, or the count is wrong
         # pairs are missing, or inertia is not available: search with random columns
         more = random_columns(rng, (pencil.n, max(below - cut, 0) + GUARDS), pencil.L.dtype)
-        start, probe = np.hstack([found.vectors, more]), True
+        start, least = np.hstack([found.vectors, more]), given + 1
     raise NotConverged(
         f"method 'direct' found {cut} eigenvalues below {shift:g}, but inertia counts "
         f'{below}: use method="multilevel"'
@@ -366,7 +366,7 @@ def multilevel(
         Y = random_columns(rng, (pencil.n, columns), pencil.L.dtype)
         Y = Y - T @ (S @ Y)
         start = np.hstack([Y[:, norms(Y) > 0], start])
-    found = _iterated(problem, pencil.cycle.cycle, sections, start, rng, True, given + 1)
+    found = _iterated(problem, pencil.cycle.cycle, sections, start, rng, given + 1)
     vectors = found.vectors
     return Eigenpairs(found.values, vectors, sections, "probe", "multilevel", found.steps)
 
@@ -382,12 +382,12 @@ def _iterated(
     sections: Basis,
     X: np.ndarray,
     rng: np.random.Generator,
-    probe: bool = False,
-    least: int = 0,
+    least: int,
 ) -> Pairs:
     """Return the lowest pairs orthogonal to the sections, and one more to detect multiplets.
 
-    ``probe`` searches for missed pairs.
+    If ``least`` is positive, ``least`` pairs or more converge, in at least 8 steps, to search
+    for missed ones.
     """
     pencil, wanted = problem.pencil, problem.wanted(sections.shape[1])
     dtype, mass, steps, slow = pencil.L.dtype, pencil.mass, 0, {"stalled": SLOW}
@@ -403,7 +403,7 @@ def _iterated(
             max(wanted + 1, least),
             lambda values: problem.residual_targets(values, wanted),
             mass=weights,
-            steps=(8 * probe, 60),
+            steps=(8 if least else 0, 60),
             **slow,
         )
         steps += found.steps
