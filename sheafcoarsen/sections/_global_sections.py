@@ -218,13 +218,8 @@ def find_sections(F: CellularSheaf, stacklevel: int) -> GlobalSections:
             h0 = full.shape[1]
             return GlobalSections(full, h0, 0.0, np.inf, section_residual(F, full), (F.dim_c0,))
         K = without_chains(F)
-        if K is not None:
-            reduced = find_sections(K.sheaf, stacklevel + 1)
-            is_dense = isinstance(reduced.basis, np.ndarray)
-            basis = extended_basis(K, reduced.basis) if is_dense else None
-            if basis is not None:
-                residual, levels = section_residual(F, basis), (F.dim_c0, *reduced.levels)
-                return dataclasses.replace(reduced, basis=basis, residual=residual, levels=levels)
+        if K is not None and (found := extended(K, find_sections(K.sheaf, stacklevel + 1))):
+            return found
         return _coarsened(F, stacklevel + 1)
 
 
@@ -248,11 +243,15 @@ def without_chains(F: CellularSheaf) -> Elimination | None:
     return K if fits and K.is_determined and K.growth < 1e3 else None
 
 
-def extended_basis(K: Elimination, basis: np.ndarray) -> np.ndarray | None:
-    """Return an orthonormal basis of the extended sections, or None if it is inaccurate."""
-    full = np.linalg.qr(K.extend(basis))[0]
-    good = section_residual(K.fine, full) <= RESIDUAL_LIMIT * eps_of(K.fine.dtype)
-    return full if good else None
+def extended(K: Elimination, reduced: GlobalSections) -> GlobalSections | None:
+    """Return the extended sections, or None if their basis is inaccurate or would be sparse."""
+    if not isinstance(reduced.basis, np.ndarray):
+        return None
+    basis = np.linalg.qr(K.extend(reduced.basis))[0]
+    residual, levels = section_residual(K.fine, basis), (K.fine.dim_c0, *reduced.levels)
+    if not residual <= RESIDUAL_LIMIT * eps_of(K.fine.dtype):
+        return None
+    return dataclasses.replace(reduced, basis=basis, residual=residual, levels=levels)
 
 
 def _coarsened(F: CellularSheaf, stacklevel: int) -> GlobalSections:

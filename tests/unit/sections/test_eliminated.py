@@ -1,12 +1,14 @@
 """Sections of networks after elimination of leaves and chains."""
 
+import dataclasses
+
 import networkx as nx
 import numpy as np
 import pytest
 
 import sheafcoarsen as sc
 from sheafcoarsen.sections import _global_sections
-from sheafcoarsen.sections._global_sections import extended_basis, without_chains
+from sheafcoarsen.sections._global_sections import extended, without_chains
 from tests.support.helpers import assert_residual
 from tests.support.kernels import JIT_IS_OFF
 
@@ -74,9 +76,10 @@ def test_elimination_is_not_used_if_it_removes_little():
 def test_extended_sections_with_large_residuals_are_not_used():
     F = sc.CellularSheaf.constant(streets(800))
     K = without_chains(F)
-    basis = sc.global_sections(K.sheaf).basis
-    assert extended_basis(K, basis).shape == (F.dim_c0, 2)
-    assert extended_basis(K, basis + 1e-9 * np.arange(len(basis))[:, None]) is None
+    reduced = sc.global_sections(K.sheaf)
+    assert extended(K, reduced).basis.shape == (F.dim_c0, 2)
+    basis = reduced.basis + 1e-9 * np.arange(K.sheaf.dim_c0)[:, None]
+    assert extended(K, dataclasses.replace(reduced, basis=basis)) is None
 
 
 @pytest.mark.parametrize(("seed", "dim"), [(0, 2), (1, 3)])
