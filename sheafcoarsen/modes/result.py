@@ -13,6 +13,7 @@ import scipy.sparse
 from sheafcoarsen._support import (
     ReadOnly,
     first_true,
+    flag,
     item_index,
     offsets,
     read_only,
@@ -94,13 +95,10 @@ class LocalModes(ReadOnly):
 
     def __post_init__(self) -> None:
         check_partition(self.sheaf, self.partition)
-        for name in ("singular", "pilot"):
-            if not isinstance(getattr(self, name), bool):
-                raise TypeError(
-                    f"LocalModes: `{name}` must be True or False, got {getattr(self, name)!r}"
-                )
         oversampled = self.local_operator == Oversampled.name
         try:
+            for name in ("singular", "pilot"):
+                object.__setattr__(self, name, flag(name, getattr(self, name)))
             if not (oversampled and self.target == 0):  # a pilot sets the target 0 if L = 0
                 local_operator_of(self.local_operator, self.rings, self.target)
             if oversampled and (self.rings is None or self.target is None):

@@ -122,13 +122,9 @@ def _lowest(
     2 ``level``.
     """
     rng = np.random.default_rng(0)
-    n = A.shape[0]
-    found = np.zeros((n, 0), A.dtype)
-    values = np.zeros(0)
+    found, values = np.zeros((A.shape[0], 0), A.dtype), np.zeros(0)
     while True:
-        fresh = _lanczos(
-            solve, found, max(count - len(values), 1 + count // 4), n, A.dtype, rng, tol
-        )
+        fresh = _lanczos(solve, found, max(count - len(values), 1 + count // 4), rng, tol)
         found = scipy.linalg.qr(np.hstack([found, fresh]), mode="economic")[0]
         found = _refined(A, solve, found, count, 2 * level)
         before = values
@@ -140,15 +136,10 @@ def _lowest(
 
 
 def _lanczos(
-    solve: Callable,
-    found: np.ndarray,
-    count: int,
-    n: int,
-    dtype: Any,
-    rng: np.random.Generator,
-    tol: float,
+    solve: Callable, found: np.ndarray, count: int, rng: np.random.Generator, tol: float
 ) -> np.ndarray:
     """Return leading eigenvectors of the inverse, orthogonal to ``found``, shape (n, count)."""
+    n, dtype = len(found), found.dtype
 
     def project(x: np.ndarray) -> np.ndarray:
         return x - found @ (found.conj().T @ x)

@@ -237,9 +237,7 @@ def spectral_quality(
     of_coarse = partial(solve, scipy.sparse.csr_array(delta @ R), sheaf=coarse_sheaf)
     coarse = of_coarse(k)
     steps.update()
-    known = (
-        R @ coarse.vectors[:, : coarse.end] if fine is None else _reused(fine, C.fine, delta, unit)
-    )
+    known = R @ coarse.vectors[:, : coarse.end] if fine is None else _reused(fine, delta, unit)
     pairs = solve(delta, k, sheaf=F, known=known)
     sigma, U = pairs.sigma[: pairs.end], pairs.vectors[:, : pairs.end]
     count, lost = len(sigma), pairs.kernel - coarse.kernel
@@ -290,9 +288,7 @@ def spectral_quality(
     )
 
 
-def _reused(
-    fine: Eigenmodes | SpectralQuality, sheaf: CellularSheaf, delta: Any, unit: float
-) -> KnownPairs:
+def _reused(fine: Eigenmodes | SpectralQuality, delta: Any, unit: float) -> KnownPairs:
     """Check that pairs are eigenpairs of the fine sheaf; return those of positive eigenvalues.
 
     ``delta`` is the coboundary of the fine sheaf divided by ``unit``.

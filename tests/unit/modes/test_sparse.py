@@ -203,9 +203,9 @@ def test_multiple_eigenvalues_are_found_with_full_multiplicity(monkeypatch):
     """Lanczos is repeated until no lower eigenvalue appears, one copy at a time."""
     A = sc.laplacian(CellularSheaf.constant(nx.path_graph(20), 5))
 
-    def one_of_each(solve, found, count, n, dtype, rng, tol):
+    def one_of_each(solve, found, count, rng, tol):
         """Return one vector per eigenvalue beside ``found``, as Lanczos in exact arithmetic."""
-        known = found @ found.T
+        known, n = found @ found.T, len(found)
         beside = (np.eye(n) - known) @ A @ (np.eye(n) - known) + 100 * known
         values, vectors = np.linalg.eigh(beside)
         first = np.append(True, np.diff(values) > 1e-9)
@@ -224,9 +224,10 @@ def test_inverse_iteration_corrects_a_loose_lanczos_tolerance(monkeypatch):
     """With a single round, the next tolerance of Lanczos would be needed."""
     loose = []
 
-    def start(solve, found, count, n, dtype, rng, tol):
+    def start(solve, found, count, rng, tol):
         loose.append(tol)
         vectors = np.linalg.eigh(A.toarray())[1]
+        n = len(found)
         noise = rng.standard_normal((n, count))
         new = vectors[:, found.shape[1] : found.shape[1] + count] + 1e-3 * noise / np.sqrt(n)
         return new - found @ (found.T @ new)
