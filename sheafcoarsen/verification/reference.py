@@ -1,7 +1,6 @@
 """Independent computation of modes, sections and D_v^{-1/2}, by dense solvers."""
 
 import warnings
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,8 @@ from scipy.sparse import coo_array, csr_array
 from sheafcoarsen._kernels.modes import BORDER, SHIFT
 from sheafcoarsen._support import (
     blocks,
+    norm,
+    norms_by,
     offsets,
     range_of_blocks,
     ranges,
@@ -137,58 +138,6 @@ def dense_sections(F: CellularSheaf, eps: float, dtype: Any) -> tuple[np.ndarray
 # ---------------------------------------------------------------- normalization
 
 
-class Degrees:
-    """Factors R_v* R_v = D_v of the diagonal blocks of L, checked against L, and D_v^{-1/2}."""
-
-    def __init__(self, C: Coarsening, eps: float, dtype: Any) -> None:
-        F = C.fine
-        self.C, self.eps, self.dtype = C, eps, dtype
-        self.starts = offsets(F.vertex_dims**2)
-        self.roots = np.zeros(int(self.starts[-1]), dtype)  # all D_v^{-1/2}, flattened
-        self.norms, self.factor_errors = np.zeros((2, F.n_vertices))  # norm(D_v)_F
-        self.factors, self.loop_sizes = degree_factors(F)[1], loop_sizes(F)
-        # number of products that are summed in each entry of D_v, at least the dimension of D_v
-        terms = np.bincount(F.edges.ravel(), np.repeat(F.edge_dims, 2), minlength=F.n_vertices)
-        self.n = np.maximum(F.vertex_dims, terms)
-
-    def measure(self, piece: Piece, L: csr_array) -> None:
-        """Compute D_v^{-1/2} in a batch, and the errors of the factors."""
-        vertex = piece.row_vertex
-        row = np.repeat(np.arange(piece.n_rows), np.diff(L.indptr))
-        every = np.append(vertex, -1)
-        inside = vertex[row] == every[np.minimum(L.indices, piece.n_rows)]
-        i, j, value = row[inside], L.indices[inside], L.data[inside]
-        dims = self.C.fine.vertex_dims[piece.own]
-        first = offsets(dims)
-        self.norms[piece.own] = scaled_norms(np.abs(value), vertex[i], len(dims))
-        for d in np.unique(dims[dims > 0]).tolist():  # batch stalks of equal dimension
-            members = np.flatnonzero(dims == d)
-            own, count = piece.own[members], len(members)
-            here = dims[vertex[i]] == d
-            v = vertex[i[here]]
-            D = np.zeros((count, d, d), self.dtype)
-            at = np.searchsorted(members, v), i[here] - first[v], j[here] - first[v]
-            D[at] = value[here]
-            where = range_of_blocks(self.starts, own)
-            R = self.factors[where].reshape(D.shape)
-            error = np.abs(R.conj().swapaxes(1, 2) @ R - D).reshape(-1)
-            which = np.repeat(np.arange(count), d * d)
-            self.factor_errors[own] = scaled_norms(error, which, count)
-            self.roots[where] = inverse_roots(R, self.eps, self.loop_sizes[own]).reshape(-1)
-
-    @property
-    def worst_factor(self) -> RelativeResidual:
-        """Largest residual of the factors of D_v."""
-        factors = self.n, self.eps, self.norms
-        return relative_residual(self.factor_errors, *factors, blocks=("vertex",))
-
-    @cached_property
-    def root_norms(self) -> np.ndarray:
-        """norm(D_v^{-1/2})_F of every vertex, shape (n,)."""
-        which = np.repeat(np.arange(len(self.norms)), np.diff(self.starts))
-        return scaled_norms(np.abs(self.roots), which, len(self.norms))
-
-
 def inverse_roots(R: np.ndarray, eps: float, sizes: np.ndarray) -> np.ndarray:
     """Return the pseudo-inverse of (R* R)^{1/2}; ``sizes`` are the norms of the maps of loops."""
     _, w, V = np.linalg.svd(R)
@@ -198,40 +147,60 @@ def inverse_roots(R: np.ndarray, eps: float, sizes: np.ndarray) -> np.ndarray:
 
 
 def normalization_residuals(
-    degrees: Degrees, pieces: Pieces, probes: np.ndarray
-) -> tuple[RelativeResidual, np.ndarray]:
+    C: Coarsening, pieces: Pieces, probes: np.ndarray, eps: float
+) -> tuple[RelativeResidual, np.ndarray, np.ndarray]:
     """Compare the Laplacian of ``normalize(F)`` with D^{-1/2} L D^{-1/2}.
 
-    Returns the largest relative residual, of all blocks and of the factors of D_v, and the errors
-    of energies, one for each probe.
+    Returns the largest relative residual, of all blocks and of the factors R_v* R_v = D_v, and for
+    each probe x the error of its energy and a bound of norm(D^{-1/2} x)^2 without cancellation.
     """
-    F = degrees.C.fine
+    F, dims = C.fine, C.fine.vertex_dims
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SingularDegreeWarning)
         sheaf = normalize(F)
-    norms, root_sizes = degrees.root_norms, np.sqrt(degrees.norms)
+    (starts, factors), sizes = degree_factors(F), loop_sizes(F)
+    degrees, roots = np.zeros((2, len(factors)), factors.dtype)  # all D_v and D_v^{-1/2}, flattened
+    for d in np.unique(dims[dims > 0]).tolist():  # batch stalks of equal dimension
+        own = np.flatnonzero(dims == d)
+        where = range_of_blocks(starts, own)
+        R = factors[where].reshape(-1, d, d)
+        degrees[where] = (R.conj().swapaxes(1, 2) @ R).reshape(-1)
+        roots[where] = inverse_roots(R, eps, sizes[own]).reshape(-1)
+    vertex = np.repeat(np.arange(F.n_vertices), np.diff(starts))
+    norms, root_norms = (scaled_norms(np.abs(x), vertex, F.n_vertices) for x in (degrees, roots))
+    # number of products that are summed in each entry of D_v, at least the dimension of D_v
+    terms = np.bincount(F.edges.ravel(), np.repeat(F.edge_dims, 2), minlength=F.n_vertices)
+    n = np.maximum(dims, terms)
+
+    def block_diagonal(data: np.ndarray, vertices: np.ndarray) -> csr_array:
+        widths = np.repeat(dims[vertices], dims[vertices])
+        first = np.repeat(offsets(dims[vertices])[:-1], dims[vertices])
+        entries = (blocks(data, starts, vertices), ranges(first, widths), offsets(widths))
+        return csr_array(entries, (len(widths), len(widths)))
 
     def measure(piece: Piece) -> tuple[RelativeResidual, np.ndarray]:
-        dims, L = F.vertex_dims[piece.vertices], piece.L()
-        # blockdiag(D_v^{-1/2}) over the vertices of the batch
-        data = blocks(degrees.roots, degrees.starts, piece.vertices)
-        first, widths = np.repeat(offsets(dims)[:-1], dims), np.repeat(dims, dims)
-        entries = (data, ranges(first, widths), offsets(widths))
-        roots = csr_array(entries, (len(widths), len(widths)))
-        y = roots @ probes[piece.coordinates]
+        L, own, rows = piece.L(), piece.own, piece.row_vertex
+        errors = norms_by(L[:, : piece.n_rows] - block_diagonal(degrees, own), rows, rows, len(own))
+        factor = relative_residual(errors, n[own], eps, norms[own], blocks=("vertex", own))
+        roots_here = block_diagonal(roots, piece.vertices)
+        y = roots_here @ probes[piece.coordinates]
         energies = np.real(np.sum(np.conj(y[: piece.n_rows]) * (L @ y), axis=0))
-        change = csr_array(roots[: piece.n_rows, : piece.n_rows] @ L @ roots)
+        change = csr_array(roots_here[: piece.n_rows, : piece.n_rows] @ L @ roots_here)
         del L, piece.sheaf, piece.coarse  # to need less memory
         part = laplacian(part_of(sheaf, piece.edges, piece.vertices))[: piece.n_rows]
         width = len(piece.vertices)
-        column_vertex = np.repeat(np.arange(width), dims)
-        u, v, sizes = block_norms(change - part, piece.row_vertex, column_vertex, width)
+        column_vertex = np.repeat(np.arange(width), dims[piece.vertices])
+        u, v, errors = block_norms(change - part, rows, column_vertex, width)
         u, v = piece.vertices[u], piece.vertices[v]
-        factors = (norms[u], norms[v], root_sizes[u], root_sizes[v])
-        n, pairs = np.maximum(degrees.n[u], degrees.n[v]), ("vertex", u, v)
-        return relative_residual(sizes, n, degrees.eps, *factors, blocks=pairs), energies
+        products = (root_norms[u], root_norms[v], np.sqrt(norms[u]), np.sqrt(norms[v]))
+        pairs = ("vertex", u, v)
+        block = relative_residual(errors, np.maximum(n[u], n[v]), eps, *products, blocks=pairs)
+        return max(factor, block), energies
 
     found = pieces.each(measure)
+    worst = max([ZERO, *(one for one, _ in found)])
     exact = np.array([energies for _, energies in found]).sum(axis=0)
-    worst = max([ZERO, degrees.worst_factor, *(one for one, _ in found)])
-    return worst, np.abs(exact - energy(sheaf, probes))
+    # use absolute values, because D^{-1/2} x may be small by cancellation
+    spread = np.repeat(root_norms, dims)[:, None] * np.abs(probes)
+    norms2 = np.array([norm(column) for column in spread.T]) ** 2
+    return worst, np.abs(exact - energy(sheaf, probes)), norms2

@@ -33,7 +33,6 @@ from sheafcoarsen.operators import coboundary, laplacian
 from sheafcoarsen.partition import clusters_of
 from sheafcoarsen.verification.cluster_batches import Piece, Pieces, renumbered
 from sheafcoarsen.verification.reference import (
-    Degrees,
     eigenvalue_errors,
     normalization_residuals,
 )
@@ -87,7 +86,6 @@ class Evidence:
         self.edge_errors = np.full(len(self.crossing), np.inf)
         self.edges_missing = False
         self.internal_energy = np.zeros((K, self.probes.shape[1]))
-        self.degrees = Degrees(C, self.eps, self.double)
         # whether there are modes, of a sheaf with the graph and vertex stalks of the fine sheaf
         self.same_graph = C.modes is not None and all(
             np.array_equal(getattr(C.modes.sheaf, name), getattr(C.fine, name))
@@ -96,7 +94,6 @@ class Evidence:
         if C.modes is not None:  # compute cached properties before several threads read them
             _ = self.scores, self.checked
         norms = np.array(self.pieces.each(self._measure)).reshape(-1, 2)
-        del self.degrees.factors
         # norm(L)_F, and norm(delta)_F, in which crossing edges between batches count twice
         self.L_norm, self.delta_norm = norm(norms[:, 0]), norm(norms[:, 1])
 
@@ -106,7 +103,6 @@ class Evidence:
         own_R = R[: piece.n_rows, : piece.n_columns]
         delta_R = csr_array(delta @ R)
         internal = range_of_blocks(piece.sheaf.edge_offsets, piece.internal)
-        self.degrees.measure(piece, L)
         self._measure_sizes(piece, own_R, L, delta[internal], delta_R[internal])
         norms = norm(L.data), norm(delta.data)
         G = csr_array(own_R.conj(copy=False).T @ (L @ R))
@@ -355,9 +351,9 @@ class Evidence:
         return np.stack(norms, axis=1) ** 2
 
     @cached_property
-    def normalized(self) -> tuple[RelativeResidual, np.ndarray]:
-        """Comparison of ``normalize(F)`` with D^{-1/2} L D^{-1/2}: blocks and energies."""
-        return normalization_residuals(self.degrees, self.pieces, self.probes)
+    def normalized(self) -> tuple[RelativeResidual, np.ndarray, np.ndarray]:
+        """Comparison of ``normalize(F)`` with D^{-1/2} L D^{-1/2}: blocks, energies and norms."""
+        return normalization_residuals(self.C, self.pieces, self.probes, self.eps)
 
     @cached_property
     def ledger(self) -> EnergyLedger:

@@ -315,11 +315,8 @@ def _dirichlet(e: Evidence) -> Outcome:
 
     Every edge counts once in the Dirichlet energy (``eq:app-dirichlet-energy-edge``).
     """
-    F = e.C.fine
-    # use absolute values, because D^{-1/2} x may be small by cancellation
-    spread = np.repeat(e.degrees.root_norms, F.vertex_dims)[:, None] * np.abs(e.probes)
-    x2 = np.array([norm(column) for column in spread.T]) ** 2
-    return relative_residual(e.normalized[1], F.dim_c0, e.eps, e.L_norm, x2), "probe"
+    _, errors, norms2 = e.normalized
+    return relative_residual(errors, e.C.fine.dim_c0, e.eps, e.L_norm, norms2), "probe"
 
 
 STATEMENTS: tuple[Statement, ...] = (
