@@ -23,10 +23,11 @@ from sheafcoarsen.hierarchy import Hierarchy
 from sheafcoarsen.html_report.results import (
     SMOOTHING_STEPS,
     elimination_verdict,
-    findings_of,
     hierarchy_verdict,
+    ledgers_of,
     poses_verdict,
     smooth_cochain,
+    spectra_of,
     stage,
     verdict_of,
 )
@@ -90,7 +91,7 @@ class Positions(NamedTuple):
 
 
 Section = tuple[str, list[str]]  # a heading, and the HTML below it
-Contents = tuple[Any, str, str, list[Section]]  # verdict, sentence of the verdict, call, sections
+Contents = tuple[str, str, list[Section]]  # sentence of the verdict, call, sections
 
 
 def report(
@@ -178,14 +179,17 @@ def write_report(
     target = output_path(path)
     check_matplotlib()
     own: dict[str, float] = {}
-    about: Callable[..., Contents] = _about_coarsening
-    if isinstance(C, Synchronization):
-        about = _about_poses
-    elif isinstance(C, Hierarchy):
-        about = _about_hierarchy
-    elif isinstance(C, Elimination):
-        about = _about_elimination
-    verdict, sentence, call, sections = about(C, at or Positions(), own)
+    verdict: Any
+    with stage(own, "certificate" if isinstance(C, Synchronization) else "verification"):
+        verdict = C.certify() if isinstance(C, Synchronization) else verify(C)
+    kinds: tuple[tuple[type, Callable[..., Contents]], ...] = (
+        (Synchronization, _about_poses),
+        (Hierarchy, _about_hierarchy),
+        (Elimination, _about_elimination),
+        (Coarsening, _about_coarsening),
+    )
+    about = next(about for kind, about in kinds if isinstance(C, kind))
+    sentence, call, sections = about(C, verdict, at or Positions(), own)
     kind, body = type(C).__name__, []
     if isinstance(C, Synchronization):
         title, heading = f"{C.n_vertices:,} poses", "Certificate"
@@ -232,8 +236,11 @@ def write_report(
 # ---------------------------------------------------------------- kinds of results
 
 
-def _about_coarsening(C: Coarsening, at: Positions, times: dict[str, float]) -> Contents:
-    found = findings_of(C, times)
+def _about_coarsening(C: Coarsening, verdict: Verification, at: Positions, times: dict) -> Contents:
+    with stage(times, "losses"):
+        ledgers = ledgers_of(C)
+    with stage(times, "eigenvalues"):
+        low = spectra_of(C)
     with stage(times, "pictures"):
         clusters = [_shown(C.partition), _cluster_table(C)]
         if C.modes is not None:
@@ -243,10 +250,10 @@ def _about_coarsening(C: Coarsening, at: Positions, times: dict[str, float]) -> 
         if not C.loops:
             remark = "No loop-cells were requested: retained internal energy is omitted."
             sheaves.append(note(remark))
-        if isinstance(found.ledgers, str):
-            losses = [note(found.ledgers)]
+        if isinstance(ledgers, str):
+            losses = [note(ledgers)]
         else:
-            both, smooth = found.ledgers
+            both, smooth = ledgers
             remark = (
                 "The energy norm(delta x)^2 of two cochains of norm 1 and what becomes of it: a "
                 f"random one, then the same after {SMOOTHING_STEPS} damped steps x - L x / s, s "
@@ -258,12 +265,12 @@ def _about_coarsening(C: Coarsening, at: Positions, times: dict[str, float]) -> 
             table = tables.table(tables.number_rows(both._shown()), head=("", "random", "smoothed"))
             alt = "The energy of the smoothed cochain, line by line"
             losses = [note(remark), _wide(table), figure("ledger", alt, plot.ledger, smooth)]
-        if isinstance(found.quality, str):
-            spectra = [note(found.quality)]
+        if isinstance(low, str):
+            spectra = [note(low)]
         else:
             alt = "Low eigenvalues of the fine and the coarse Laplacian"
-            spectra = [_shown(Q) for Q in found.quality if Q is not None]
-            spectra.append(figure("quality", alt, plot.quality, *found.quality))
+            spectra = [_shown(Q) for Q in low if Q is not None]
+            spectra.append(figure("quality", alt, plot.quality, *low))
         sections = [
             ("What went in", [_shown(C.fine)]),
             ("What came out", sheaves),
@@ -271,7 +278,7 @@ def _about_coarsening(C: Coarsening, at: Positions, times: dict[str, float]) -> 
             ("What was lost", losses),
             ("Low eigenvalues", spectra),
         ]
-    return found.verdict, verdict_of(C, found), call_of(C), sections
+    return verdict_of(C, ledgers, low, verdict), call_of(C), sections
 
 
 def _partition_part(C: Coarsening | Elimination, at: Positions, alt: str) -> list[str]:
@@ -281,18 +288,16 @@ def _partition_part(C: Coarsening | Elimination, at: Positions, alt: str) -> lis
     return [_shown(C), figure("partition", alt, draw, C, size=(12.5, 7))]
 
 
-def _about_elimination(K: Elimination, at: Positions, times: dict[str, float]) -> Contents:
-    with stage(times, "verification"):
-        verdict = verify(K)
+def _about_elimination(
+    K: Elimination, verdict: Verification, at: Positions, times: dict
+) -> Contents:
     with stage(times, "pictures"):
         parts = _partition_part(K, at, "The fine graph, and the graph that is left")
     sections = [("What went, and what is left", parts), ("What is left", [_shown(K.sheaf)])]
-    return verdict, elimination_verdict(K, verdict), call_of(K), sections
+    return elimination_verdict(K, verdict), call_of(K), sections
 
 
-def _about_hierarchy(H: Hierarchy, at: Positions, times: dict[str, float]) -> Contents:
-    with stage(times, "verification"):
-        verdict = verify(H)
+def _about_hierarchy(H: Hierarchy, verdict: Verification, at: Positions, times: dict) -> Contents:
     with stage(times, "losses"):
         x = smooth_cochain(H.fine)
         lost: float | None = None
@@ -338,13 +343,13 @@ def _about_hierarchy(H: Hierarchy, at: Positions, times: dict[str, float]) -> Co
                 pos = sums / level.partition.sizes[:, None]
             at = Positions(pos, None, at.up)
     call = "\n".join(f"level {i}: {call_of(level)}" for i, level in enumerate(H))
-    return verdict, hierarchy_verdict(H, lost, verdict), call, sections
+    return hierarchy_verdict(H, lost, verdict), call, sections
 
 
-def _about_poses(S: Synchronization, at: Positions, times: dict[str, float]) -> Contents:
+def _about_poses(
+    S: Synchronization, verdict: PoseCertificate, at: Positions, times: dict
+) -> Contents:
     pos = at.pos
-    with stage(times, "certificate"):
-        verdict = S.certify()
     G, is_graph = S.measurements, isinstance(S.measurements, PoseGraph)
     sections = [("What was measured", [_shown(G)])]
     with stage(times, "pictures"):
@@ -369,7 +374,7 @@ def _about_poses(S: Synchronization, at: Positions, times: dict[str, float]) -> 
     # the call, but for its seed, its start and its trusted edges
     how = {"tls": 'robust="tls"', "start": "start=..."}.get(S.method, f'method="{S.method}"')
     call = f"sc.synchronize({'G' if is_graph else 'F'}, {how}, refine={len(S.costs) > 1})"
-    return verdict, poses_verdict(S), call, sections
+    return poses_verdict(S, verdict), call, sections
 
 
 def worst_edges(S: Synchronization) -> list[tuple]:

@@ -1,9 +1,9 @@
-"""Data of a report: checks, ledgers of two cochains, low spectra, and the verdict."""
+"""Data of a report: ledgers of two cochains, low spectra, and the verdict."""
 
 import contextlib
 import time
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -14,8 +14,8 @@ from sheafcoarsen.hierarchy import Hierarchy
 from sheafcoarsen.operators import count_nonzeros, laplacian
 from sheafcoarsen.quality import Certificate, SpectralQuality, certificate, spectral_quality
 from sheafcoarsen.sheaf import CellularSheaf
-from sheafcoarsen.synchronization import Synchronization
-from sheafcoarsen.verification import Verification, verify
+from sheafcoarsen.synchronization import PoseCertificate, Synchronization
+from sheafcoarsen.verification import Verification
 
 QUALITY_BELOW = 100_000
 """Maximum fine dimension for which eigenvalues are computed, to bound the time of a report."""
@@ -25,45 +25,34 @@ SMOOTHING_STEPS = 50
 """Number of damped steps that turn a random cochain into the smooth one of the report."""
 
 
-class Findings(NamedTuple):
-    """Results of a report; a string in place of a result says why it is missing."""
+def ledgers_of(C: Coarsening) -> tuple[EnergyLedger, EnergyLedger] | str:
+    """Return the ledger of a random and a smooth cochain and that of the smooth one.
 
-    verdict: Verification
-    ledgers: tuple[EnergyLedger, EnergyLedger] | str  # random and smooth cochain; smooth alone
-    quality: tuple[SpectralQuality, Certificate | None] | str
+    If R is not an isometry, return the reason why there is no ledger.
+    """
+    rough, smooth = random_cochain(C.fine), smooth_cochain(C.fine)
+    try:
+        return energy_ledger(C, np.stack([rough, smooth], axis=1)), energy_ledger(C, smooth)
+    except ValueError as error:
+        return str(error)
 
 
-def findings_of(C: Coarsening, times: dict[str, float]) -> Findings:
-    """Compute all results, and record the time that each takes in seconds."""
-    with stage(times, "verification"):
-        verdict = verify(C)
-    with stage(times, "losses"):
-        ledgers: tuple[EnergyLedger, EnergyLedger] | str
-        rough, smooth = random_cochain(C.fine), smooth_cochain(C.fine)
-        try:
-            both = energy_ledger(C, np.stack([rough, smooth], axis=1))
-            ledgers = both, energy_ledger(C, smooth)
-        except ValueError as error:
-            ledgers = str(error)
-    with stage(times, "eigenvalues"):
-        quality: tuple[SpectralQuality, Certificate | None] | str
-        k = min(10, C.sheaf.dim_c0)
-        if C.fine.dim_c0 > QUALITY_BELOW:
-            quality = (
-                f"left out, because dim C^0 = {C.fine.dim_c0:,} is above {QUALITY_BELOW:,} and it "
-                f"might take long: spectral_quality(C, k) computes them"
-            )
-        elif k == 0:
-            quality = "the coarse C^0 has dimension 0"
-        else:
-            try:
-                low = spectral_quality(C, k)
-            except (ValueError, np.linalg.LinAlgError) as error:
-                quality = str(error)
-            else:
-                spectral = C.modes is not None and C.modes.operator.spectral
-                quality = low, certificate(C) if spectral else None
-    return Findings(verdict, ledgers, quality)
+def spectra_of(C: Coarsening) -> tuple[SpectralQuality, Certificate | None] | str:
+    """Return the low spectra of both sheaves with their certificate, or why they are missing."""
+    k = min(10, C.sheaf.dim_c0)
+    if C.fine.dim_c0 > QUALITY_BELOW:
+        return (
+            f"left out, because dim C^0 = {C.fine.dim_c0:,} is above {QUALITY_BELOW:,} and it "
+            f"might take long: spectral_quality(C, k) computes them"
+        )
+    if k == 0:
+        return "the coarse C^0 has dimension 0"
+    try:
+        Q = spectral_quality(C, k)
+    except (ValueError, np.linalg.LinAlgError) as error:
+        return str(error)
+    spectral = C.modes is not None and C.modes.operator.spectral
+    return Q, certificate(C) if spectral else None
 
 
 @contextlib.contextmanager
@@ -96,13 +85,17 @@ def random_cochain(sheaf: CellularSheaf) -> np.ndarray:
 # ---------------------------------------------------------------- the verdict
 
 
-def verdict_of(C: Coarsening, found: Findings) -> str:
-    """Return a sentence with the retained fraction, the errors of the spectrum and the sizes."""
-    kept = "the retained part of a smooth cochain is not known, because R is not an isometry"
-    if not isinstance(found.ledgers, str):
-        kept = _kept(float(found.ledgers[1].discarded_norm2.sum()))
-    parts = [kept] if isinstance(found.quality, str) else [kept, _spectrum(found.quality[0])]
-    return _sentence(*parts, *_sizes_and_checks(C.fine, C.sheaf, found.verdict))
+def verdict_of(C: Coarsening, ledgers: tuple | str, spectra: tuple | str, checks: Any) -> str:
+    """Return a sentence with the retained fraction, the errors of the spectrum and the sizes.
+
+    ``ledgers`` and ``spectra`` are those of `ledgers_of` and `spectra_of`.
+    """
+    parts = ["the retained part of a smooth cochain is not known, because R is not an isometry"]
+    if not isinstance(ledgers, str):
+        parts = [_kept(float(ledgers[1].discarded_norm2.sum()))]
+    if not isinstance(spectra, str):
+        parts.append(_spectrum(spectra[0]))
+    return _sentence(*parts, *_sizes_and_checks(C.fine, C.sheaf, checks))
 
 
 def hierarchy_verdict(H: Hierarchy, lost: float | None, verdict: Verification) -> str:
@@ -134,9 +127,8 @@ def _sizes_and_checks(fine: CellularSheaf, coarse: CellularSheaf, verdict: Verif
     return f"{size}, {after:,} entries instead of {before:,}", checks
 
 
-def poses_verdict(S: Synchronization) -> str:
+def poses_verdict(S: Synchronization, Z: PoseCertificate) -> str:
     """Return a sentence about the cost of poses and its lower bound."""
-    Z = S.certify()
     if Z.is_optimal:
         known = f"no poses have a lower cost than these, {Z.cost:.6g}"
     else:
@@ -187,7 +179,7 @@ def elimination_verdict(K: Elimination, verdict: Verification) -> str:
     if not K.is_determined:
         parts.append("some sections live on eliminated vertices alone")
     parts.append("all checks passed" if verdict.passed else "a check FAILED")
-    return "; ".join(parts) + "."
+    return _sentence(*parts)
 
 
 def percent(share: float) -> str:

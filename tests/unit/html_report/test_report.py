@@ -143,7 +143,8 @@ def test_page_shows_sizes_losses_and_times(page, C):
         assert line in page[0].texts
     assert "coarsen <it>" in page[0].texts
     assert "1.250 s" in page[0].texts
-    assert "this report: verification" in page[0].texts
+    for step in ("verification", "losses", "eigenvalues", "pictures"):
+        assert f"this report: {step}" in page[0].texts
 
 
 def damaged(C):
@@ -527,7 +528,7 @@ def test_a_failed_report_leaves_the_old_page_intact(C, tmp_path, monkeypatch):
         raise OSError("no space left")
 
     for place in (
-        "sheafcoarsen.html_report.results.verify",
+        "sheafcoarsen.html_report._report.verify",
         "sheafcoarsen.plot.spectra",
         "sheafcoarsen._support.files.os.fsync",
     ):
@@ -543,7 +544,7 @@ def test_a_failed_report_leaves_the_old_page_intact(C, tmp_path, monkeypatch):
 
 
 def test_bad_paths_and_names_raise_before_the_computation(C, tmp_path, monkeypatch):
-    monkeypatch.setattr("sheafcoarsen.html_report.results.verify", None)
+    monkeypatch.setattr("sheafcoarsen.html_report._report.verify", None)
     with pytest.raises(FileNotFoundError, match="there is no folder"):
         sc.report(C, tmp_path / "nowhere" / "r.html")
     with pytest.raises(IsADirectoryError, match="is a folder"):
