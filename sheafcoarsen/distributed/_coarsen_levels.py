@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from sheafcoarsen._support import CochainLike, counted, flag, physical_memory, real_number
-from sheafcoarsen.coarsening import realized
 from sheafcoarsen.distributed._coarsen import coarsen, finished, made_once, place_beside
 from sheafcoarsen.distributed._estimate import checked, checked_operator, loaded
 from sheafcoarsen.distributed._open_coarsening import StoredCoarsening, open_coarsening
@@ -25,7 +24,7 @@ from sheafcoarsen.distributed.location import Place, StoreError, place_of
 from sheafcoarsen.distributed.schema import Root, header_of
 from sheafcoarsen.exceptions import SingularProblemWarning, TiedModesWarning
 from sheafcoarsen.hierarchy import Hierarchy, LevelPlan, RankPerLevel, further_levels
-from sheafcoarsen.modes import LocalOperatorLike, compute_modes
+from sheafcoarsen.modes import LocalOperatorLike
 from sheafcoarsen.partition import Method, Partition
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 
@@ -207,7 +206,7 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
         for i in itertools.count():
             above = stored[-1].sheaf if stored else src
             if above.n_bytes <= memory_bytes:
-                rest = in_memory(above, place, plan, i, options, progress)
+                rest = in_memory(above, place, plan, i, options)
                 why = rest.stopped_because
                 break
             step = plan.next(skeleton_of(above), i)
@@ -247,18 +246,11 @@ def skeleton_of(store: SheafStore) -> CellularSheaf:
 
 
 def in_memory(
-    above: SheafStore,
-    place: Place,
-    plan: LevelPlan,
-    begin: int,
-    options: dict[str, Any],
-    progress: bool,
+    above: SheafStore, place: Place, plan: LevelPlan, begin: int, options: dict[str, Any]
 ) -> Hierarchy:
     """Make the levels ``begin``, ``begin + 1``, ... of a plan in memory, and store them."""
     finest = above.load()
-    make_modes = partial(compute_modes, operator=options["local_operator"], progress=progress)
-    realize = partial(realized, loops=options["loops"], compress=options["compress"])
-    levels, why, _ = further_levels(finest, plan, make_modes, realize, begin=begin)
+    levels, why, _ = further_levels(finest, plan, **options, begin=begin)
     for i, C in enumerate(levels, begin):
         rank = plan.rank(i)
         asked = checked(above, C.partition, rank, **options)  # type: ignore[arg-type]

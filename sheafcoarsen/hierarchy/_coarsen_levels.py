@@ -14,11 +14,11 @@ import numpy as np
 
 from sheafcoarsen import elimination, solve
 from sheafcoarsen._support import choice, flag, fraction, items, real_number, whole_number
-from sheafcoarsen.coarsening import Coarsening, growth_of, realized
+from sheafcoarsen.coarsening import growth_of, realized
 from sheafcoarsen.elimination import Elimination
 from sheafcoarsen.hierarchy._hierarchy import Hierarchy, at_level
 from sheafcoarsen.modes import (
-    LocalModes,
+    LocalOperator,
     LocalOperatorLike,
     compute_modes,
     local_operator_of,
@@ -101,6 +101,7 @@ class LevelPlan:
         read: Callable[[Any], Any] = lambda P: P,
     ) -> None:
         self.given: tuple[Partition, ...] | None = None
+        self.progress = progress
         if partitions is None:
             self.selected = SelectedPartitions(**selection, progress=progress)
             self.n_levels = self.selected.n_levels
@@ -146,10 +147,8 @@ class LevelPlan:
         return P if isinstance(P, str) else (P, self.rank(level))
 
     def rank(self, level: int) -> object:
-        """Return the rank rule or the ranks of a level, or None beyond the last entry."""
-        if not isinstance(self.ranks, list):
-            return self.ranks
-        return self.ranks[level] if level < len(self.ranks) else None
+        """Return the rank rule or the ranks of a level."""
+        return self.ranks[level] if isinstance(self.ranks, list) else self.ranks
 
 
 def _checked_ranks(rank: Any, count: int | None) -> Rule | list:
@@ -308,12 +307,9 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
         first = [elimination.eliminate(sheaf)]
         seconds, finest = [time.perf_counter() - start], first[0].sheaf
     plan = LevelPlan(finest, rank, partitions, options, progress)
-    make_modes = partial(compute_modes, operator=operator, progress=progress)
-    realize = partial(realized, loops=loops, compress=compress)
     thin = None if eps is None else partial(solve.sparsify, eps=eps, seed=seed)
-    levels, why, more = further_levels(
-        finest, plan, make_modes, realize, before=len(first), thin=thin
-    )
+    kinds: dict[str, Any] = {"local_operator": operator, "loops": loops, "compress": compress}
+    levels, why, more = further_levels(finest, plan, **kinds, before=len(first), thin=thin)
     H = Hierarchy(sheaf, (*first, *levels), why)
     object.__setattr__(H, "seconds", (*seconds, *more))
     return H
@@ -322,9 +318,10 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
 def further_levels(
     finest: CellularSheaf,
     plan: LevelPlan,
-    make_modes: Callable[..., LocalModes],
-    realize: Callable[..., Coarsening],
     *,
+    local_operator: LocalOperator,
+    loops: bool,
+    compress: bool,
     begin: int = 0,
     before: int = 0,
     thin: Callable[[CellularSheaf], Sparsification] | None = None,
@@ -345,7 +342,8 @@ def further_levels(
             if isinstance(step, str):
                 return levels, step, seconds
             P, ranks = step
-            modes = make_modes(above, P, ranks, found=target)
+            how: dict[str, Any] = {"found": target, "progress": plan.progress}
+            modes = compute_modes(above, P, ranks, local_operator, **how)
             target = modes.target  # the finest level's pilot determines the target of all levels
         where = f"level {number}: "
         seeks_sections = isinstance(ranks, Rule) and ranks.needs_kernels
@@ -354,7 +352,7 @@ def further_levels(
         if plan.given is None and not modes.ranks.any():
             return levels, f"level {number} would keep no mode of any cluster", seconds
         with at_level(number):
-            C = realize(modes.R, P, modes)
+            C = realized(modes.R, P, modes, loops=loops, compress=compress)
         zero = modes._discards_zero
         warn_if_tied(modes.tied, zero, 4, where)
         warn_if_sections_lost(zero.sum(), len(modes.ranks), ranks, 4, where)
