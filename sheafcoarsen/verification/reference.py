@@ -56,13 +56,11 @@ def eigenvalue_errors(
             blocks = np.zeros((count, size, size), rows.dtype)
             blocks[block, i, rows.coords[1] - first[block]] = rows.data
             exact = np.linalg.eigvalsh(blocks).clip(min=0)
-            ours = np.full((count, size + 1), np.inf)
-            kept = np.arange(size) < ranks[:, None]
-            ours[:, :size][kept] = modes.scores[ranges(modes.rank_offsets[:-1][clusters], ranks)]
+            ours = np.pad(exact, ((0, 0), (0, 1)))  # a column for clusters that retain all modes
+            scores = modes.scores[ranges(modes.rank_offsets[:-1][clusters], ranks)]
+            ours[:, :size][np.arange(size) < ranks[:, None]] = scores
             ours[np.arange(count), ranks] = modes.next_eigenvalues[clusters]
-            known = np.arange(size) <= ranks[:, None]
-            gaps = np.abs(np.where(known, ours[:, :size], exact) - exact)
-            errors[clusters - lo] = gaps.max(axis=1)
+            errors[clusters - lo] = np.abs(ours[:, :size] - exact).max(axis=1)
     return errors
 
 
@@ -138,6 +136,19 @@ def dense_sections(F: CellularSheaf, eps: float, dtype: Any) -> tuple[np.ndarray
 # ---------------------------------------------------------------- normalization
 
 
+def degrees_and_roots(F: CellularSheaf, eps: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the offsets of all D_v, the products R_v* R_v of their factors, and D_v^{-1/2}."""
+    (starts, factors), sizes = degree_factors(F), loop_sizes(F)
+    degrees, roots = np.zeros((2, len(factors)), factors.dtype)
+    for d in np.unique(F.vertex_dims[F.vertex_dims > 0]).tolist():  # batch stalks of equal size
+        own = np.flatnonzero(F.vertex_dims == d)
+        where = range_of_blocks(starts, own)
+        R = factors[where].reshape(-1, d, d)
+        degrees[where] = (R.conj().swapaxes(1, 2) @ R).reshape(-1)
+        roots[where] = inverse_roots(R, eps, sizes[own]).reshape(-1)
+    return starts, degrees, roots
+
+
 def inverse_roots(R: np.ndarray, eps: float, sizes: np.ndarray) -> np.ndarray:
     """Return the pseudo-inverse of (R* R)^{1/2}; ``sizes`` are the norms of the maps of loops."""
     _, w, V = np.linalg.svd(R)
@@ -158,16 +169,11 @@ def normalization_residuals(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SingularDegreeWarning)
         sheaf = normalize(F)
-    (starts, factors), sizes = degree_factors(F), loop_sizes(F)
-    degrees, roots = np.zeros((2, len(factors)), factors.dtype)  # all D_v and D_v^{-1/2}, flattened
-    for d in np.unique(dims[dims > 0]).tolist():  # batch stalks of equal dimension
-        own = np.flatnonzero(dims == d)
-        where = range_of_blocks(starts, own)
-        R = factors[where].reshape(-1, d, d)
-        degrees[where] = (R.conj().swapaxes(1, 2) @ R).reshape(-1)
-        roots[where] = inverse_roots(R, eps, sizes[own]).reshape(-1)
-    vertex = np.repeat(np.arange(F.n_vertices), np.diff(starts))
-    norms, root_norms = (scaled_norms(np.abs(x), vertex, F.n_vertices) for x in (degrees, roots))
+    starts, degrees, roots = degrees_and_roots(F, eps)
+    norms, root_norms = (
+        scaled_norms(np.abs(x), np.repeat(np.arange(F.n_vertices), np.diff(starts)), F.n_vertices)
+        for x in (degrees, roots)
+    )
     # number of products that are summed in each entry of D_v, at least the dimension of D_v
     terms = np.bincount(F.edges.ravel(), np.repeat(F.edge_dims, 2), minlength=F.n_vertices)
     n = np.maximum(dims, terms)
@@ -179,17 +185,17 @@ def normalization_residuals(
         return csr_array(entries, (len(widths), len(widths)))
 
     def measure(piece: Piece) -> tuple[RelativeResidual, np.ndarray]:
-        L, own, rows = piece.L(), piece.own, piece.row_vertex
-        errors = norms_by(L[:, : piece.n_rows] - block_diagonal(degrees, own), rows, rows, len(own))
+        L, own, rows, width = piece.L(), piece.own, piece.row_vertex, len(piece.vertices)
+        column_vertex = np.repeat(np.arange(width), dims[piece.vertices])
+        D = block_diagonal(degrees, piece.vertices)[: piece.n_rows]
+        errors = norms_by(L - D, rows, column_vertex, len(own))
         factor = relative_residual(errors, n[own], eps, norms[own], blocks=("vertex", own))
         roots_here = block_diagonal(roots, piece.vertices)
         y = roots_here @ probes[piece.coordinates]
         energies = np.real(np.sum(np.conj(y[: piece.n_rows]) * (L @ y), axis=0))
         change = csr_array(roots_here[: piece.n_rows, : piece.n_rows] @ L @ roots_here)
-        del L, piece.sheaf, piece.coarse  # to need less memory
+        del D, L, piece.sheaf, piece.coarse  # to need less memory
         part = laplacian(part_of(sheaf, piece.edges, piece.vertices))[: piece.n_rows]
-        width = len(piece.vertices)
-        column_vertex = np.repeat(np.arange(width), dims[piece.vertices])
         u, v, errors = block_norms(change - part, rows, column_vertex, width)
         u, v = piece.vertices[u], piece.vertices[v]
         products = (root_norms[u], root_norms[v], np.sqrt(norms[u]), np.sqrt(norms[v]))

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import coo_array, csr_array
 
 from sheafcoarsen._support import residual_ratio, scaled_norms
 
@@ -13,18 +13,10 @@ def block_norms(
     matrix: csr_array, row_group: np.ndarray, column_group: np.ndarray, width: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return row group, column group and norm of each nonzero block; groups are contiguous."""
-    M = csr_array(matrix)
-    M.sort_indices()
-    # first merge consecutive entries of a row in the same column group, to sort fewer keys
-    column = column_group[M.indices]
-    begins = np.ones(M.nnz, bool)
-    np.not_equal(column[1:], column[:-1], out=begins[1:])
-    begins[M.indptr[:-1][np.diff(M.indptr) > 0]] = True
-    at = np.flatnonzero(begins)
-    row = np.repeat(row_group, np.diff(M.indptr))[at]
-    keys, which = np.unique(row * width + column[at], return_inverse=True)
-    entries = np.repeat(which, np.diff(np.append(at, M.nnz)))
-    return keys // width, keys % width, scaled_norms(np.abs(M.data), entries, len(keys))
+    M = coo_array(matrix)
+    row, column = M.coords
+    keys, which = np.unique(row_group[row] * width + column_group[column], return_inverse=True)
+    return keys // width, keys % width, scaled_norms(np.abs(M.data), which, len(keys))
 
 
 class RelativeResidual(NamedTuple):

@@ -28,9 +28,8 @@ from sheafcoarsen.coarsening import (
     isometry_errors,
     loop_norms,
 )
-from sheafcoarsen.modes import LocalModes, Oversampled
+from sheafcoarsen.modes import Oversampled
 from sheafcoarsen.operators import coboundary, laplacian
-from sheafcoarsen.partition import clusters_of
 from sheafcoarsen.verification.cluster_batches import Piece, Pieces, renumbered
 from sheafcoarsen.verification.reference import (
     eigenvalue_errors,
@@ -60,15 +59,25 @@ class Evidence:
         self.C, self.seed = C, seed
         self.eps = eps_of(np.result_type(C.fine.dtype, C.prolongation.dtype))
         self.K = K = C.partition.n_clusters
-        self.dims = np.bincount(C.partition.labels, C.fine.vertex_dims, minlength=K).astype(
-            np.int64
-        )
+        self.dims = C.clusters.dims
         self.n = np.maximum(self.dims, C.ranks)
         # where maps of loops cancel, rounding errors are relative to the maps
-        self.loop_norms = loop_norms(C.fine, clusters_of(C.fine, C.partition))
+        self.loop_norms = loop_norms(C.fine, C.clusters)
         self.loop_energies = self.n * self.eps * self.loop_norms**2
         self.double = np.result_type(C.fine.dtype, C.prolongation.dtype, np.float64)
         self.pieces = Pieces(C)
+        self.row_cluster = np.repeat(C.partition.labels, C.fine.vertex_dims)
+        self.probes = random_probes(C.prolongation, seed)
+        norms = [scaled_norms(np.abs(x), self.row_cluster, K) for x in self.probes.T]
+        self.probe_norms2 = np.stack(norms, axis=1) ** 2  # norm(x)^2 on each cluster, (K, 2)
+        # a dense solver checks all clusters, or a sample of those small enough for it
+        cubes = self.dims.astype(np.float64) ** 3
+        self.all_clusters_dense = bool(cubes.sum() <= DENSE_BUDGET)
+        self.sample = np.flatnonzero((self.dims > 0) & (cubes <= DENSE_BUDGET))
+        if len(self.sample) > 16:
+            chosen = np.random.default_rng(seed).choice(self.sample, 15, replace=False)
+            largest = self.sample[np.argmax(self.dims[self.sample])]
+            self.sample = np.union1d(chosen, [largest])
         # keys a K + b, ascending, of pairs of clusters a < b joined by a fine or a coarse edge
         both = (C.partition.labels[C.fine.edges], C.sheaf.edges)
         pairs = np.union1d(*(ends.min(axis=1) * K + ends.max(axis=1) for ends in both))
@@ -85,17 +94,18 @@ class Evidence:
         self.edge_norms = np.zeros(len(self.crossing))
         self.edge_errors = np.full(len(self.crossing), np.inf)
         self.edges_missing = False
-        self.internal_energy = np.zeros((K, self.probes.shape[1]))
+        self.internal_energy = np.zeros_like(self.probe_norms2)
         # whether there are modes, of a sheaf with the graph and vertex stalks of the fine sheaf
         self.same_graph = C.modes is not None and all(
             np.array_equal(getattr(C.modes.sheaf, name), getattr(C.fine, name))
             for name in ("edges", "vertex_dims")
         )
-        if C.modes is not None:  # compute cached properties before several threads read them
-            _ = self.scores, self.checked
-        norms = np.array(self.pieces.each(self._measure)).reshape(-1, 2)
+        self.modes: Any = C.modes  # None if the basis is the user's own
+        if C.modes is not None:
+            self.scores = C.modes.scores.astype(np.float64)
+        rows = np.array(self.pieces.each(self._measure)).reshape(-1, 2)
         # norm(L)_F, and norm(delta)_F, in which crossing edges between batches count twice
-        self.L_norm, self.delta_norm = norm(norms[:, 0]), norm(norms[:, 1])
+        self.L_norm, self.delta_norm = norm(rows[:, 0]), norm(rows[:, 1])
 
     def _measure(self, piece: Piece) -> tuple[float, float]:
         """Store all residuals of a batch; return the norms of its rows of L and delta."""
@@ -124,8 +134,8 @@ class Evidence:
         rows = piece.row_cluster
         self.R_norms[here] = norms_by(R, rows, None, k)
         self.isometry_errors[here] = isometry_errors(R, self.C.ranks[here])
-        every = np.concatenate([rows, np.full(len(piece.coordinates) - len(rows), -1)])
-        self.principal_norms[here] = norms_by(L, rows, every, k) + self.loop_energies[here]
+        columns = np.repeat(piece.labels, self.C.fine.vertex_dims[piece.vertices])
+        self.principal_norms[here] = norms_by(L, rows, columns, k) + self.loop_energies[here]
         inside = np.repeat(piece.internal_cluster, piece.sheaf.edge_dims[piece.internal])
         own = norms_by(internal, inside, None, k)
         self.internal_delta_norms[here] = own + self.loop_norms[here]
@@ -254,7 +264,9 @@ class Evidence:
         scores = diags_array(self.scores[lo:hi], shape=(hi - lo, hi - lo))
         residual = operator @ own_R - own_R @ scores
         self.mode_residuals[here] = norms_by(residual, rows, None, k)
-        checked = self.checked[(self.checked >= piece.lo) & (self.checked < piece.hi)]
+        checked = piece.lo + np.flatnonzero(self.dims[here])
+        if not self.all_clusters_dense:
+            checked = np.intersect1d(checked, self.sample)
         sizes = self.dims[here]
         self.eigenvalue_errors[here] = eigenvalue_errors(operator, sizes, piece.lo, checked, modes)
 
@@ -276,37 +288,6 @@ class Evidence:
         """Whether L_a R_a = 0 up to rounding for every cluster."""
         return bool((self.internal_rows_ratio() < RESIDUAL_LIMIT).all())
 
-    @property
-    def modes(self) -> LocalModes:
-        """The modes of the coarsening; its basis must not be one that the user passed."""
-        assert self.C.modes is not None
-        return self.C.modes
-
-    @cached_property
-    def scores(self) -> np.ndarray:
-        """All retained eigenvalues in double precision."""
-        return self.modes.scores.astype(np.float64)
-
-    @cached_property
-    def all_clusters_dense(self) -> bool:
-        """Whether all clusters together are small enough for a dense solver."""
-        return bool((self.dims.astype(np.float64) ** 3).sum() <= DENSE_BUDGET)
-
-    @cached_property
-    def sample(self) -> np.ndarray:
-        """A sample of clusters small enough for dense matrices, including the largest of them."""
-        small = self.dims.astype(float) ** 3 <= DENSE_BUDGET
-        fits = np.flatnonzero((self.dims > 0) & small)
-        if len(fits) <= 16:
-            return fits
-        chosen = np.random.default_rng(self.seed).choice(fits, 15, replace=False)
-        return np.union1d(chosen, fits[[np.argmax(self.dims[fits])]])
-
-    @cached_property
-    def checked(self) -> np.ndarray:
-        """Clusters whose eigenvalues are compared with those of a dense solver, ascending."""
-        return np.flatnonzero(self.dims > 0) if self.all_clusters_dense else self.sample
-
     @cached_property
     def ties(self) -> np.ndarray:
         """Whether the stored eigenvalues are tied at the cut, shape (K,).
@@ -322,33 +303,11 @@ class Evidence:
         cut = (ranks > 0) & (ranks < self.dims)
         return np.where(cut & ~doubtful, near & (modes.tied | ~modes.singular), modes.tied & cut)
 
-    @cached_property
-    def row_cluster(self) -> np.ndarray:
-        """Cluster index of each coordinate of C^0."""
-        return np.repeat(self.C.partition.labels, self.C.fine.vertex_dims)
-
     def dense(self, a: int) -> tuple[np.ndarray, np.ndarray]:
         """Return R_a and L_a of one cluster as dense matrices in double precision."""
         piece = Piece(self.pieces, a, a + 1)
         own_R = piece.R()[: piece.n_rows, : piece.n_columns]
         return own_R.toarray().astype(self.double), piece.internal_laplacian().toarray()
-
-    @cached_property
-    def probes(self) -> np.ndarray:
-        """Random fine cochains; the second one is smooth, to test small energies as well."""
-        rng = np.random.default_rng(self.seed)
-        R = self.C.prolongation
-        x = rng.standard_normal((self.C.fine.dim_c0, 2))
-        if R.dtype.kind == "c":
-            x = x + 1j * rng.standard_normal(x.shape)
-        x[:, 1] = R @ pooled(R, x[:, 1]) + 0.1 * x[:, 1]
-        return x.astype(R.dtype)
-
-    @cached_property
-    def probe_norms2(self) -> np.ndarray:
-        """norm(x)^2 of the probes on each cluster, shape (K, number of probes)."""
-        norms = [scaled_norms(np.abs(x), self.row_cluster, self.K) for x in self.probes.T]
-        return np.stack(norms, axis=1) ** 2
 
     @cached_property
     def normalized(self) -> tuple[RelativeResidual, np.ndarray, np.ndarray]:
@@ -359,6 +318,16 @@ class Evidence:
     def ledger(self) -> EnergyLedger:
         """Energy ledger of the probes, which requires that R is an isometry."""
         return energy_ledger(self.C, self.probes)
+
+
+def random_probes(R: csr_array, seed: int) -> np.ndarray:
+    """Return two random fine cochains; the second one is smooth, to test small energies as well."""
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((R.shape[0], 2))
+    if R.dtype.kind == "c":
+        x = x + 1j * rng.standard_normal(x.shape)
+    x[:, 1] = R @ pooled(R, x[:, 1]) + 0.1 * x[:, 1]
+    return x.astype(R.dtype)
 
 
 def pooled(R: csr_array, x: np.ndarray) -> np.ndarray:
