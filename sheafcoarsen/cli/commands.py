@@ -74,7 +74,7 @@ def _make(args: argparse.Namespace, times: dict[str, float]) -> Coarsening:
 
 def _coarsen(args: argparse.Namespace) -> int:
     if args.store is not None:
-        return coarsen_store(args, args.seed or 0)
+        return coarsen_store(args)
     refuse_options(args, ("shards", "scheduler"), "requires --store")
     times: dict[str, float] = {}
     check_outputs(args, (".npz",))
@@ -279,7 +279,7 @@ def _verify(args: argparse.Namespace) -> int:
         options = ("method", "weights", "local_operator", "seed")
         refuse_options(args, options, "requires --clusters and --rank")
         if is_store(args.input):
-            return about_store(args, verify=True)
+            return about_store(args)
         obj = read(args)
         held = obj if isinstance(obj, Hierarchy) else [obj]
         levels = [C for C in held if isinstance(C, Level)]
@@ -291,7 +291,7 @@ def _verify(args: argparse.Namespace) -> int:
         if isinstance(read(args), Hierarchy | Level):
             raise ValueError(f"{args.input} already holds a coarsening: omit --clusters and --rank")
         levels = [_make(args, times)]
-    return print_checks(levels, args, verify)
+    return print_checks(levels, args)
 
 
 def _compile(args: argparse.Namespace) -> int:

@@ -2,7 +2,7 @@
 
 import argparse
 import dataclasses
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,10 @@ from sheafcoarsen.cli.inputs import refuse_options
 from sheafcoarsen.cli.outputs import facts, print_json, show
 from sheafcoarsen.modes import local_operator_of
 from sheafcoarsen.partition import Method, select
-from sheafcoarsen.verification import Verification
+from sheafcoarsen.verification import verify
 
 
-def coarsen_store(args: argparse.Namespace, seed: int) -> int:
+def coarsen_store(args: argparse.Namespace) -> int:
     """Coarsen a store into another store, and check the result."""
     options = ("out", "report", "dim", "vertices", "signed")
     refuse_options(args, options, "cannot be combined with --store, which names the output")
@@ -32,7 +32,7 @@ def coarsen_store(args: argparse.Namespace, seed: int) -> int:
     n, ends = len(vertex_dims), (edges[:, 0], edges[:, 1])
     half = scipy.sparse.coo_array((np.ones(len(edges), np.float32), ends), shape=(n, n)).tocsr()
     method: Method = args.method or "auto"
-    P = select((half + half.T).tocsr(), args.clusters, method=method, seed=seed)
+    P = select((half + half.T).tocsr(), args.clusters, method=method, seed=args.seed or 0)
     operator = local_operator_of(args.local_operator or "internal")
     if not args.json:
         print(dist.estimate(source, P, args.rank, args.shards, operator))
@@ -55,7 +55,7 @@ def coarsen_store(args: argparse.Namespace, seed: int) -> int:
     return status
 
 
-def about_store(args: argparse.Namespace, *, verify: bool = False) -> int:
+def about_store(args: argparse.Namespace) -> int:
     """Describe a store, or check its coarsening or levels with random probes."""
     message = "applies to graphs, not to stores: omit it"
     refuse_options(args, ("dim", "vertices", "signed"), message)
@@ -66,24 +66,20 @@ def about_store(args: argparse.Namespace, *, verify: bool = False) -> int:
         try:
             found = dist.open_coarsening(args.input)
         except dist.StoreError:  # not a coarsening, or its source no longer exists
-            if verify:
+            if args.command == "verify":
                 raise
             found = dist.open_store(args.input)
-    if verify:
+    if args.command == "verify":
         return print_checks([found] if isinstance(found, dist.StoredCoarsening) else found, args)
     print_json(facts(found)) if args.json else show(found)
     return 0
 
 
-def print_checks(
-    levels: Iterable[Any],
-    args: argparse.Namespace,
-    check: Callable[[Any], Verification] | None = None,
-) -> int:
-    """Print the results of ``check``, or of each coarsening's own check; return the exit status."""
+def print_checks(levels: Iterable[Any], args: argparse.Namespace) -> int:
+    """Print the results of checking each coarsening, stored or not; return the exit status."""
     found = []
     for C in levels:
-        result = C.verify() if check is None else check(C)
+        result = C.verify() if isinstance(C, dist.StoredCoarsening) else verify(C)
         checks = [dataclasses.asdict(check) for check in result]
         found.append({"passed": bool(result.passed), "checks": checks})
         if not args.json:

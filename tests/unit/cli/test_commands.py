@@ -370,7 +370,7 @@ def test_json_output_counts_the_clusters_with_a_tie(tmp_path, capsys):
 def test_json_output_has_null_for_infinite_numbers(graph_file, capsys, monkeypatch):
     failed = sc.verify(sc.coarsen(sc.CellularSheaf.constant([[0, 1]]), sc.Partition([0, 1]), 1))
     wrong = dataclasses.replace(failed.checks[0], ratio=np.inf, passed=False)
-    monkeypatch.setattr("sheafcoarsen.cli.commands.verify", lambda C: sc.Verification((wrong,)))
+    monkeypatch.setattr("sheafcoarsen.cli.stores.verify", lambda C: sc.Verification((wrong,)))
     assert main(["verify", graph_file, "-k", "5", "-r", "2", "--json"]) == 1
     found = json.loads(capsys.readouterr().out)
     assert found["passed"] is False
