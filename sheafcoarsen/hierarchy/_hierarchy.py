@@ -203,11 +203,9 @@ class Hierarchy:
         level = self._level(level)
         if level == 0:
             return scipy.sparse.eye_array(self.fine.dim_c0, dtype=self.fine.dtype, format="csr")
-        R = self[level - 1].prolongation
+        R = self[level - 1].prolongation.copy()
         for C in reversed(self.levels[: level - 1]):  # multiply the small coarse matrices first
             R = C.prolongation @ R
-        if level == 1:
-            return R.copy()
         R.sort_indices()
         return R
 
