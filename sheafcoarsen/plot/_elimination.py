@@ -19,7 +19,7 @@ from sheafcoarsen.plot.axes import (
     two_panels,
     write_names,
 )
-from sheafcoarsen.plot.positions import LINES, UpAxis, graph_layout, vertex_places, view_from
+from sheafcoarsen.plot.positions import LINES, UpAxis, flat_places, view_from
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -86,10 +86,7 @@ def elimination(
     """
     check_kind("K", K, Elimination)
     n = K.fine.n_vertices
-    places = graph_layout(K.fine.edges, n) if pos is None else vertex_places(K.fine, pos)
-    seen = view_from(view, up)
-    if places.shape[1] == 3:
-        places = seen.project(places)
+    places, _ = flat_places(K.fine, pos, view_from(view, up))
     ax, left, right, panel_area = two_panels(ax, places, 1.0)
     # few retained vertices of a large graph must stay visible, so the sizes differ
     counts = np.maximum([n, len(K.kept)], 1)

@@ -30,10 +30,9 @@ from sheafcoarsen.plot.positions import (
     LINES,
     Scene,
     UpAxis,
-    graph_layout,
+    flat_places,
     spread_out,
     usual_gap,
-    vertex_places,
     view_from,
 )
 from sheafcoarsen.solve import Eigenmodes
@@ -112,13 +111,7 @@ def modes(
     F = E.sheaf
     scene = None if faces is None else scene_at(F, pos, faces, view, up)
     seen = view_from(view, up)
-    places = graph_layout(F.edges, F.n_vertices) if pos is None else vertex_places(F, pos)
-    order = np.arange(len(places))
-    if scene is not None:
-        places = seen.project(scene.points)
-    elif places.shape[1] == 3:
-        order = np.argsort(places @ seen.toward, kind="stable")
-        places = seen.project(places)
+    places, order = flat_places(F, pos if scene is None else scene.points, seen)
     count = min(len(E.values), 6)
     columns = min(count, 2 if count == 4 else 3)
     reach = frame_of(places)[1]

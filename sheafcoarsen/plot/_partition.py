@@ -223,18 +223,14 @@ def _draw_links(
     ax: Axes, C: Coarsening, places: Places, colors: np.ndarray, edges: np.ndarray
 ) -> str:
     """Draw a line for each retained link between clusters, and return a description of them."""
-    from matplotlib.colors import to_rgba
-
     counts = np.diff(C.clusters.pair_ptr)
     kept = counts[places.links]
-    negative = _negative_pairs(C)[places.links]
-    style: dict = {"zorder": 1, "linewidths": 0.4 + 3.5 * np.sqrt(kept / kept.max(initial=1))}
-    style["colors"] = np.where(negative[:, None], to_rgba(NEGATIVE), to_rgba("0.6"))
-    draw_lines(ax, "links", places.coarse, C.clusters.pairs[places.links], **style)
+    widths = 0.4 + 3.5 * np.sqrt(kept / kept.max(initial=1))
+    negative = _draw_pairs(ax, C, places, "links", widths, "0.6", 1)
     K, between, all_drawn = len(colors), int(counts.sum()), len(kept) == len(counts)
     text = "lines: " + ("" if all_drawn else f"{int(kept.sum()):,} of ")
     text += f"{between:,} edges between clusters\n"
-    text += "red: most are negative; " if negative.any() else ""
+    text += "red: most are negative; " if negative else ""
     text += f"{len(edges) - between:,} inside not drawn"
     if len(counts) > K * (K - 1) / 4 and not all_drawn:
         text += f"\n{len(counts):,} pairs of clusters are linked: distances mean little"
@@ -287,28 +283,37 @@ def _draw_coarse(
 
 def _draw_crossing_edges(ax: Axes, C: Coarsening, places: Places, unit: float) -> list:
     """Draw the coarse crossing edges and return legend entries."""
-    from matplotlib.colors import to_rgba
     from matplotlib.lines import Line2D
 
-    crossing = np.flatnonzero(places.links)
-    dims, negative = C.sheaf.edge_dims[crossing], _negative_pairs(C)[crossing]
-    style: dict = {"linewidths": np.maximum(unit * dims, 0.15), "zorder": 2}
-    style["colors"] = np.where(negative[:, None], to_rgba(NEGATIVE), to_rgba("0.55"))
-    draw_lines(ax, "crossing edges", places.coarse, C.sheaf.edges[crossing], **style)
+    dims = C.sheaf.edge_dims[np.flatnonzero(places.links)]
+    widths = np.maximum(unit * dims, 0.15)
+    negative = _draw_pairs(ax, C, places, "crossing edges", widths, "0.55", 2)
     handles = [
         Line2D([], [], color="0.55", linewidth=max(unit * d, 0.15), label=f"edge stalk dim {d}")
         for d in _both_ends(dims)
     ]
-    if negative.any():
+    if negative:
         handles.append(Line2D([], [], color=NEGATIVE, label="mostly negative edges"))
     return handles
 
 
-def _negative_pairs(C: Coarsening) -> np.ndarray:
-    """Return a mask of the pairs of clusters whose crossing edges are mostly negative."""
+def _draw_pairs(
+    ax: Axes, C: Coarsening, places: Places, label: str, widths: np.ndarray, grey: str, zorder: int
+) -> bool:
+    """Draw a line for each retained pair of clusters and return whether some are negative.
+
+    Lines of pairs whose crossing edges are mostly negative are red, the others grey.
+    """
+    from matplotlib.colors import to_rgba
+
     counts = np.diff(C.clusters.pair_ptr)
     signs = np.where(negative_edges(C.fine)[C.clusters.crossing_edges], -1, 1)
-    return np.bincount(np.repeat(np.arange(len(counts)), counts), signs, len(counts)) < 0
+    sums = np.bincount(np.repeat(np.arange(len(counts)), counts), signs, len(counts))
+    negative = sums[places.links] < 0
+    style: dict = {"linewidths": widths, "zorder": zorder}
+    style["colors"] = np.where(negative[:, None], to_rgba(NEGATIVE), to_rgba(grey))
+    draw_lines(ax, label, places.coarse, C.clusters.pairs[places.links], **style)
+    return bool(negative.any())
 
 
 def _draw_loops(

@@ -71,8 +71,6 @@ def visible_points(at: np.ndarray, points: np.ndarray, faces: np.ndarray, view: 
     """Return a mask (k,) of the vertices ``at`` that no face closer to the viewer hides."""
     flat, depth = view.project(points), points @ view.toward
     visible = np.ones(len(at), dtype=bool)
-    if not len(at):
-        return visible
     low, high = flat[faces].min(axis=1), flat[faces].max(axis=1)
     reach = np.linalg.norm(high - low, axis=1) / 2
     near = cKDTree(flat[at]).query_ball_point(low / 2 + high / 2, 1.01 * reach)
@@ -144,6 +142,17 @@ def vertex_places(F: Any, pos: Any) -> np.ndarray:
     return real_array("pos", pos, [(n, 2), (n, 3)], what).astype(np.float64)
 
 
+def flat_places(F: Any, pos: Any, view: View) -> tuple[np.ndarray, np.ndarray]:
+    """Return positions in the picture, (n, 2), and the vertices, farthest from the viewer first.
+
+    Without ``pos`` the positions are computed from distances in the graph.
+    """
+    places = graph_layout(F.edges, F.n_vertices) if pos is None else vertex_places(F, pos)
+    if places.shape[1] == 2:
+        return places, np.arange(len(places))
+    return view.project(places), np.argsort(places @ view.toward, kind="stable")
+
+
 def graph_layout(edges: np.ndarray, n: int) -> np.ndarray:
     """Return a deterministic 2-D layout, shape (n, 2).
 
@@ -203,16 +212,13 @@ def _shelves(boxes: np.ndarray) -> np.ndarray:
 
 
 def _connected_layout(graph: csr_array) -> np.ndarray:
-    """Return the positions of the vertices of a connected graph."""
-    n = graph.shape[0]
-    small = n <= 600
+    """Return the positions of the vertices of a connected graph of at least three vertices."""
+    small = graph.shape[0] <= 600
     distances = dijkstra(graph, unweighted=True) if small else _distances_to_pivots(graph)
     centred = np.ascontiguousarray(distances.T) ** 2
     centred += centred.mean() - centred.mean(axis=0) - centred.mean(axis=1)[:, None]
     _, vectors = np.linalg.eigh(centred.T @ centred)
     pos = centred @ vectors[:, :-3:-1]
-    if pos.shape[1] < 2 or n < 3:
-        return np.pad(pos, ((0, 0), (0, 2 - pos.shape[1])))
     pos *= np.sign(np.where(vectors[0, :-3:-1] < 0, -1.0, 1.0))
     if small:
         return _upright(_least_stress(pos, distances))
@@ -294,14 +300,10 @@ def places_of(C: Coarsening, pos: Any, view: View) -> Places:
             n > MARKERS and np.bincount(edges.ravel()).max(initial=0) > 20 * len(edges) / n
         ):
             return _quotient_places(C)
-    pos = graph_layout(C.fine.edges, n) if pos is None else vertex_places(C.fine, pos)
-    order = np.arange(n)
-    if pos.shape[1] == 3:
-        order = np.argsort(pos @ view.toward, kind="stable")
-        pos = view.project(pos)
-    middle = _middle_points(pos, C.partition.labels, K)[1]
+    places, order = flat_places(C.fine, pos, view)
+    middle = _middle_points(places, C.partition.labels, K)[1]
     seen, links = np.ones(K, bool), np.ones(len(C.clusters.pairs), bool)
-    return Places(pos, pos[middle], order, seen, links, False, how)
+    return Places(places, places[middle], order, seen, links, False, how)
 
 
 def _middle_points(points: np.ndarray, labels: np.ndarray, K: int) -> tuple[np.ndarray, np.ndarray]:
