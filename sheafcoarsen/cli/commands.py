@@ -173,11 +173,8 @@ def _modes(args: argparse.Namespace) -> int:
     E = eigenmodes(sheaf, args.k, mass=mass, seed=args.seed, progress=args.progress)
     if args.out is not None:
         with replacing(output_path(args.out)) as stream:
-            arrays: dict[str, Any] = {
-                "values": E.values,
-                "vectors": E.vectors,
-                "residuals": E.residuals,
-            }
+            names = ("values", "vectors", "residuals")
+            arrays: dict[str, Any] = {name: getattr(E, name) for name in names}
             if sheaf.vertex_labels is not None:
                 arrays["vertex_labels"] = np.array([str(label) for label in sheaf.vertex_labels])
             np.savez(stream, **arrays)

@@ -9,7 +9,14 @@ from typing import Any
 import numpy as np
 
 from sheafcoarsen import distributed as dist
-from sheafcoarsen._support import check_matplotlib, counted, output_path, tables
+from sheafcoarsen._support import (
+    RESIDUAL_LIMIT,
+    check_matplotlib,
+    counted,
+    eps_of,
+    output_path,
+    tables,
+)
 from sheafcoarsen.cli.inputs import is_mesh
 from sheafcoarsen.coarsening import Coarsening, energy_ledger
 from sheafcoarsen.elimination import Elimination
@@ -115,12 +122,8 @@ def show_losses(C: Coarsening) -> None:
         f"{E.galerkin_energy:.4g}. The account:"
     )
     lines = {name: float(value) for name, value in E.lines.items()}
-    noise = (
-        30
-        * np.finfo(C.fine.dtype).eps
-        * int(C.clusters.dims.max(initial=1))
-        * sum(map(abs, lines.values()))
-    )
+    scale = int(C.clusters.dims.max(initial=1)) * sum(map(abs, lines.values()))
+    noise = RESIDUAL_LIMIT * eps_of(C.fine.dtype) * scale
     for name, value in lines.items():
         shown = "0" if abs(value) <= noise else f"{value:.4g}"
         print(f"        {shown:>12}  {name}{remarks[name]}")

@@ -101,10 +101,8 @@ def diffusion_step(
         )
     n, f = sheaf.n_vertices, X.shape[1]
     d = int(dims[0]) if n else len(np.atleast_1d(scalar_array("W1", W1)))
-    W1, W2 = (
-        _weights("W1", W1, d, "dimension of the stalks"),
-        _weights("W2", W2, f, "number of channels"),
-    )
+    W1 = _weights("W1", W1, d, "dimension of the stalks")
+    W2 = _weights("W2", W2, f, "number of channels")
     if not callable(activation):
         raise TypeError(
             f"`activation` must be a function of arrays, such as numpy.tanh, got {activation!r}"

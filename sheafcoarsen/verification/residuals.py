@@ -81,7 +81,7 @@ class Evidence:
         # keys a K + b, ascending, of pairs of clusters a < b joined by a fine or a coarse edge
         both = (C.partition.labels[C.fine.edges], C.sheaf.edges)
         pairs = np.union1d(*(ends.min(axis=1) * K + ends.max(axis=1) for ends in both))
-        self.pairs = pairs[pairs // max(K, 1) != pairs % max(K, 1)]
+        self.pairs = pairs[np.not_equal(*np.divmod(pairs, max(K, 1)))]
         self.R_norms, self.isometry_errors, self.principal_norms = np.zeros((3, K))
         self.internal_delta_norms, self.internal_row_errors = np.zeros((2, K))
         self.mode_errors, self.mode_residuals, self.mode_norms = np.zeros((3, K))
@@ -182,9 +182,8 @@ class Evidence:
 
     def worst_block(self, name: str) -> RelativeResidual:
         """Return the largest relative residual over the blocks in ``block_errors[name]``."""
-        every = np.arange(self.K)
-        a = np.concatenate([every, self.pairs // max(self.K, 1)])
-        b = np.concatenate([every, self.pairs % max(self.K, 1)])
+        ends = np.divmod(self.pairs, max(self.K, 1))
+        a, b = (np.concatenate([np.arange(self.K), end]) for end in ends)
         return relative_residual(
             self.block_errors[name],
             np.maximum(self.n[a], self.n[b]),
@@ -282,11 +281,6 @@ class Evidence:
         sides = self.internal_row_errors, self.n, self.internal_delta_norms, self.R_norms
         errors, n, *sizes = (side[here] for side in sides)
         return residual_ratio(errors, n, self.eps, *sizes)
-
-    @property
-    def loopless(self) -> bool:
-        """Whether L_a R_a = 0 up to rounding for every cluster."""
-        return bool((self.internal_rows_ratio() < RESIDUAL_LIMIT).all())
 
     @cached_property
     def ties(self) -> np.ndarray:

@@ -47,8 +47,9 @@ def _decomposition(e: Evidence) -> Outcome:
 
 def _no_loops(e: Evidence) -> str | None:
     """Return the reason why statements on the coarse sheaf do not apply without loops, or None."""
-    if e.C.loops or e.loopless or e.C.sheaf.n_edges > e.C.n_crossing_edges:
-        return None  # loops that are there are checked
+    has_loops = e.C.loops or e.C.sheaf.n_edges > e.C.n_crossing_edges
+    if has_loops or _retains_energy(e) is None:  # loops that are there are checked
+        return None
     return "loops=False omits the retained internal energy"
 
 
@@ -209,9 +210,8 @@ def _two_losses(e: Evidence) -> Outcome:
 
 def _retains_energy(e: Evidence) -> str | None:
     """Return the reason why statements on modes without internal energy do not apply, or None."""
-    if e.loopless:
+    if (a := first_true(e.internal_rows_ratio() >= RESIDUAL_LIMIT)) is None:
         return None
-    a = int(np.argmax(e.internal_rows_ratio() >= RESIDUAL_LIMIT))
     return (
         f"retained modes have internal energy, first in cluster {a}: use internal modes with "
         f"rank=ranks.kernel() to retain only modes without energy"
