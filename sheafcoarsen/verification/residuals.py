@@ -80,8 +80,11 @@ class Evidence:
             self.sample = np.union1d(chosen, [largest])
         # keys a K + b, ascending, of pairs of clusters a < b joined by a fine or a coarse edge
         both = (C.partition.labels[C.fine.edges], C.sheaf.edges)
-        pairs = np.union1d(*(ends.min(axis=1) * K + ends.max(axis=1) for ends in both))
+        keys = [ends.min(axis=1) * K + ends.max(axis=1) for ends in both]
+        pairs = np.union1d(*keys)
         self.pairs = pairs[np.not_equal(*np.divmod(pairs, max(K, 1)))]
+        # whether compressed edges omit one between two clusters that a fine edge joins
+        self.edges_missing = C.crossing_rows is None and not np.isin(self.pairs, keys[1]).all()
         self.R_norms, self.isometry_errors, self.principal_norms = np.zeros((3, K))
         self.internal_delta_norms, self.internal_row_errors = np.zeros((2, K))
         self.mode_errors, self.mode_residuals, self.mode_norms = np.zeros((3, K))
@@ -93,7 +96,6 @@ class Evidence:
         self.crossing_starts = offsets(C.sheaf.edge_dims[self.crossing])
         self.edge_norms = np.zeros(len(self.crossing))
         self.edge_errors = np.full(len(self.crossing), np.inf)
-        self.edges_missing = False
         self.internal_energy = np.zeros_like(self.probe_norms2)
         # whether there are modes, of a sheaf with the graph and vertex stalks of the fine sheaf
         self.same_graph = C.modes is not None and all(
@@ -198,7 +200,9 @@ class Evidence:
     def _measure_crossing_edges(
         self, piece: Piece, delta: csr_array, delta_R: csr_array, coarse_delta: csr_array
     ) -> None:
-        """Compare delta_x with delta R edge by edge; note whether a crossing edge is missing."""
+        """Compare delta_x with delta R edge by edge, unless a crossing edge is missing."""
+        if self.edges_missing:
+            return
         ends = np.sort(piece.clusters[piece.coarse.edges], axis=1)
         # indices in the batch; edges whose lower end is in another batch belong to that batch
         edges = np.flatnonzero((ends[:, 0] != ends[:, 1]) & (ends[:, 0] >= piece.lo))
@@ -206,7 +210,13 @@ class Evidence:
         coarse = coarse_delta[range_of_blocks(piece.coarse.edge_offsets, edges)]
         of_row = np.repeat(np.arange(len(edges)), piece.coarse.edge_dims[edges])
         if self.C.crossing_rows is None:
-            rows, of_fine_row = self._fine_rows(piece, ends[edges])
+            fine_ends = np.sort(piece.clusters[piece.labels[piece.sheaf.edges]], axis=1)
+            fine = np.flatnonzero(
+                (fine_ends[:, 0] != fine_ends[:, 1]) & (fine_ends[:, 0] >= piece.lo)
+            )
+            rows = range_of_blocks(piece.sheaf.edge_offsets, fine)
+            joined = renumbered(fine_ends[fine] @ [self.K, 1], ends[edges] @ [self.K, 1])
+            of_fine_row = np.repeat(joined, piece.sheaf.edge_dims[fine])
             gram, of_column = edge_grams(piece, edges, coarse, of_row)
             difference = gram - edge_grams(piece, edges, delta_R[rows], of_fine_row)[0]
         else:
@@ -222,18 +232,6 @@ class Evidence:
             difference = coarse - delta_R[rows]
         self.edge_errors[numbers] = norms_by(difference, of_column, None, len(edges))
         self.edge_norms[numbers] = norms_by(delta[rows], of_fine_row, None, len(edges))
-
-    def _fine_rows(self, piece: Piece, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return fine crossing rows, and the position in ``pairs`` of the two clusters of each."""
-        ends = np.sort(piece.clusters[piece.labels[piece.sheaf.edges]], axis=1)
-        crossing = np.flatnonzero((ends[:, 0] != ends[:, 1]) & (ends[:, 0] >= piece.lo))
-        keys, wanted = pairs @ [self.K, 1], ends[crossing] @ [self.K, 1]
-        found = np.isin(wanted, keys)
-        if not found.all():
-            self.edges_missing = True
-        crossing, place = crossing[found], renumbered(wanted[found], keys)
-        rows = range_of_blocks(piece.sheaf.edge_offsets, crossing)
-        return rows, np.repeat(place, piece.sheaf.edge_dims[crossing])
 
     def worst_crossing_edge(self) -> RelativeResidual:
         """Return the largest relative residual over coarse crossing edges."""
