@@ -139,18 +139,27 @@ def kernel_dims(lo, hi, sheaves, c, rows, eps, s, dims):
 
 
 @subkernel
-def largest_residual(delta, rows, n, z, count):
-    """Return the largest norm(delta z_j), with delta rows x n, of the first rows z_j of z."""
-    largest = 0.0
+def largest_residuals(delta, rows, n, z, count, image):
+    """Return the largest norm(delta z_j) and norm(delta* delta z_j) of the first rows z_j of z.
+
+    ``delta`` is a matrix rows x n; ``image`` is a workspace of at least ``rows`` entries.
+    """
+    largest, of_squares = 0.0, 0.0
     for j in range(count):
         total = 0.0
         for q in range(rows):
-            entry = z[0] * 0
+            image[q] = 0
             for i in range(n):
-                entry += delta[q * n + i] * z[j * n + i]
+                image[q] += delta[q * n + i] * z[j * n + i]
+            total += abs(image[q]) ** 2
+        largest, total = max(largest, total), 0.0
+        for i in range(n):
+            entry = z[0] * 0
+            for q in range(rows):
+                entry += np.conj(delta[q * n + i]) * image[q]
             total += abs(entry) ** 2
-        largest = max(largest, total)
-    return math.sqrt(largest)
+        of_squares = max(of_squares, total)
+    return math.sqrt(largest), math.sqrt(of_squares)
 
 
 @borrowing_kernel
@@ -188,9 +197,11 @@ def kernel_modes(lo, hi, sheaves, c, rows, eps, workspace, outputs):
         stack(a, f, c, height, delta)
         for i in range(height * n):
             delta[i] *= unit
-        level = max(height, n) * EPS * math.sqrt(out.norms[a]) * unit
-        before = largest_residual(delta, height, n, old, dim)
-        if largest_residual(delta, height, n, z, dim) <= max(before, level):
+        norm = math.sqrt(out.norms[a]) * unit
+        level, image = max(height, n) * EPS * norm, workspace.s.a
+        before, before_squares = largest_residuals(delta, height, n, old, dim, image)
+        after, after_squares = largest_residuals(delta, height, n, z, dim, image)
+        if after <= max(before, level) and after_squares <= max(before_squares, level * norm):
             put_modes(a, n, f, c, z, eps, out.blocks)
         rows[a] = -1
     return -1
