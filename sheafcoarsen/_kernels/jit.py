@@ -20,7 +20,7 @@ from numba.core.caching import FunctionCache
 JIT_IS_OFF = bool(numba.config.DISABLE_JIT)
 
 
-def kernel(function):
+def kernel(function, is_cached=True, **options):
     """Compile on first call, to run without the GIL, and cache the code on disk if possible.
 
     Use ``subkernel``, which compiles faster, for functions that only kernels call.
@@ -30,51 +30,6 @@ def kernel(function):
     gives the same bits for any number of threads. There is no fastmath, because inputs may have
     any scale.
     """
-    return _compiled(function)
-
-
-def borrowing_kernel(function):
-    """Compile as ``kernel`` does, without reference counts in the kernel and its callees.
-
-    For kernels that allocate no arrays. numba counts references to every array of every tuple
-    passed, by atomic operations, which took two thirds of the time of an elimination.
-    """
-    return _compiled(function, _nrt=False)
-
-
-def subkernel(function):
-    """Compile as ``kernel`` does, without a Python wrapper: only kernels may call it.
-
-    That saves a tenth of the time of compiling.
-    """
-    return _compiled(function, no_cpython_wrapper=True)
-
-
-def reassociating_subkernel(function):
-    """Compile as ``subkernel`` does, and let LLVM reassociate sums to vectorize them.
-
-    This assumes nothing about NaN, infinities or the sign of zero. Do not add the flag that fuses
-    products with sums: numba compiles complex multiplication once, with the flags of its first
-    caller, for all kernels. ``multiply_add`` fuses.
-    """
-    return _compiled(function, fastmath={"reassoc"}, no_cpython_wrapper=True)
-
-
-def llvm_inlined(function):
-    """Compile into every caller by LLVM's inliner, so that arrays need not be passed."""
-    return _compiled(function, is_cached=False, forceinline=True, no_cpython_wrapper=True)
-
-
-def numba_inlined(function):
-    """Compile as part of every caller, by numba's own inliner, and not separately.
-
-    numba links and optimizes a callee again in every kernel around it. A long function with one
-    or two callers is typed, lowered and optimized only once this way.
-    """
-    return _compiled(function, is_cached=False, inline="always", no_cpython_wrapper=True)
-
-
-def _compiled(function, is_cached=True, **options):
     is_cached = is_cached and not JIT_IS_OFF
     if is_cached:
         # numba names the cache file after the qualified name, which must change with the sources
@@ -86,6 +41,38 @@ def _compiled(function, is_cached=True, **options):
         with contextlib.suppress(RuntimeError):  # no writable folder: compile in memory
             compiled._cache = KernelCache(function)
     return compiled
+
+
+borrowing_kernel = functools.partial(kernel, _nrt=False)
+"""Compile as ``kernel`` does, without reference counts in the kernel and its callees.
+
+For kernels that allocate no arrays. numba counts references to every array of every tuple passed,
+by atomic operations, which took two thirds of the time of an elimination.
+"""
+
+subkernel = functools.partial(kernel, no_cpython_wrapper=True)
+"""Compile as ``kernel`` does, without a Python wrapper: only kernels may call it.
+
+That saves a tenth of the time of compiling.
+"""
+
+reassociating_subkernel = functools.partial(subkernel, fastmath={"reassoc"})
+"""Compile as ``subkernel`` does, and let LLVM reassociate sums to vectorize them.
+
+This assumes nothing about NaN, infinities or the sign of zero. Do not add the flag that fuses
+products with sums: numba compiles complex multiplication once, with the flags of its first caller,
+for all kernels. ``multiply_add`` fuses.
+"""
+
+llvm_inlined = functools.partial(subkernel, is_cached=False, forceinline=True)
+"""Compile into every caller by LLVM's inliner, so that arrays need not be passed."""
+
+numba_inlined = functools.partial(subkernel, is_cached=False, inline="always")
+"""Compile as part of every caller, by numba's own inliner, and not separately.
+
+numba links and optimizes a callee again in every kernel around it. A long function with one or two
+callers is typed, lowered and optimized only once this way.
+"""
 
 
 class KernelCache(FunctionCache):
