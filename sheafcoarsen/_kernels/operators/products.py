@@ -11,13 +11,7 @@ compiler then knows all sizes and keeps sums in registers.
 import numpy as np
 
 from sheafcoarsen._kernels.jit import borrowing_kernel, kernel, llvm_inlined
-from sheafcoarsen._kernels.simd import (
-    add_adjoint,
-    add_block,
-    put,
-    read,
-    zero,
-)
+from sheafcoarsen._kernels.simd import add_adjoint, add_block, put, read, zero
 
 
 @llvm_inlined
@@ -48,27 +42,27 @@ def add_adjoint_product(lanes, blocks, sign, map_, y, to, h):
         put(out, u + i * h, h, sums)
 
 
+@llvm_inlined
+def ends_of(e, f, blocks):
+    """Return the two maps of edge e as (begin, columns, index of the stalk), and their rows."""
+    rows, columns, uniform = blocks
+    u, v = f.edges[e, 0], f.edges[e, 1]
+    if len(uniform) > 0:
+        n, d = len(rows), len(columns)
+        return (e * n * d, d, u * d), (e * n * d, d, v * d), n
+    tail = f.tail_offsets[e], f.vertex_dims[u], f.vertex_offsets[u]
+    head = f.head_offsets[e], f.vertex_dims[v], f.vertex_offsets[v]
+    return tail, head, f.edge_dims[e]
+
+
 @borrowing_kernel
 def apply_coboundary(lo, hi, f, lanes, blocks, x, y):
     """Write delta x, for edges lo .. hi, to y; x is (dim_c0, h), y is (dim_c1, h)."""
-    edges, vertex_dims, vertex_offsets, edge_dims, edge_offsets, a, ps, b, qs = f
     (rows, columns, uniform), h, w = blocks, x.shape[1], len(lanes)
-    x, y = x.reshape(-1), y.reshape(-1)
+    a, b, x, y = f.tail_data, f.head_data, x.reshape(-1), y.reshape(-1)
     for e in range(lo, hi):
-        u, v = edges[e, 0], edges[e, 1]
-        if len(uniform) > 0:
-            n, du, dv = len(rows), len(columns), len(columns)
-            u, v, p, q, at = u * du, v * du, e * n * du, e * n * du, e * n
-        else:
-            n, du, dv, p, q, at = (
-                edge_dims[e],
-                vertex_dims[u],
-                vertex_dims[v],
-                ps[e],
-                qs[e],
-                edge_offsets[e],
-            )
-            u, v = vertex_offsets[u], vertex_offsets[v]
+        (p, du, u), (q, dv, v), n = ends_of(e, f, blocks)
+        at = e * n if len(uniform) > 0 else f.edge_offsets[e]
         for begin in range(0, h, w):
             c = min(begin, h - w)
             for k in range(0, n, len(rows)):
@@ -82,22 +76,15 @@ def apply_laplacian(lo, hi, f, lanes, blocks, x, out):
 
     A group has ``len(lanes)`` columns; the last one includes the remaining columns.
     """
-    edges, vertex_dims, vertex_offsets, edge_dims, _, a, ps, b, qs = f
     rows, columns, uniform = blocks
     h, w, tallest = x.shape[1], len(lanes), len(rows)
-    x, out = x.reshape(-1), out.reshape(-1)
+    a, b, x, out = f.tail_data, f.head_data, x.reshape(-1), out.reshape(-1)
     end = h if hi == h // w else hi * w
-    for e in range(edges.shape[0]):
-        tallest = max(tallest, edge_dims[e])
+    for e in range(f.edges.shape[0]):
+        tallest = max(tallest, f.edge_dims[e])
     y = np.empty(tallest * w, out.dtype)
-    for e in range(edges.shape[0]):
-        u, v = edges[e, 0], edges[e, 1]
-        if len(uniform) > 0:
-            n, du, dv = len(rows), len(columns), len(columns)
-            u, v, p, q = u * du, v * du, e * n * du, e * n * du
-        else:
-            n, du, dv, p, q = edge_dims[e], vertex_dims[u], vertex_dims[v], ps[e], qs[e]
-            u, v = vertex_offsets[u], vertex_offsets[v]
+    for e in range(f.edges.shape[0]):
+        (p, du, u), (q, dv, v), n = ends_of(e, f, blocks)
         for begin in range(lo * w, end, w):
             c = min(begin, h - w)
             at_u, at_v = u * h + c, v * h + c
@@ -112,18 +99,10 @@ def apply_laplacian(lo, hi, f, lanes, blocks, x, out):
                     if len(uniform) > 0:
                         sums = read(lanes, rows, y, k * w, w)
             if len(uniform) > 0:
-                put(
-                    out,
-                    at_u,
-                    h,
-                    add_adjoint(read(lanes, columns, out, at_u, h), 1.0, a, p, du, sums),
-                )
-                put(
-                    out,
-                    at_v,
-                    h,
-                    add_adjoint(read(lanes, columns, out, at_v, h), -1.0, b, q, dv, sums),
-                )
+                total = add_adjoint(read(lanes, columns, out, at_u, h), 1.0, a, p, du, sums)
+                put(out, at_u, h, total)
+                total = add_adjoint(read(lanes, columns, out, at_v, h), -1.0, b, q, dv, sums)
+                put(out, at_v, h, total)
             else:
                 add_adjoint_product(lanes, blocks, 1.0, (a, p, n, du), y, (out, at_u), h)
                 add_adjoint_product(lanes, blocks, -1.0, (b, q, n, dv), y, (out, at_v), h)
