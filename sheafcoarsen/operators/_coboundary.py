@@ -6,7 +6,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from sheafcoarsen._kernels import operators as kernels
 from sheafcoarsen._kernels.arrays import SheafArrays
-from sheafcoarsen._support import SCALARS, offsets, ranges, read_only, run_ranges
+from sheafcoarsen._support import SCALARS, by_real_columns, offsets, ranges, read_only, run_ranges
 from sheafcoarsen.operators._laplacian import SERIAL_BELOW, canonical_csr, index_dtype
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
@@ -57,17 +57,18 @@ def as_columns(x: np.ndarray) -> np.ndarray:
 
 def apply_coboundary(sheaf: CellularSheaf, x: np.ndarray) -> np.ndarray:
     """Return delta x for a checked x of shape (dim_c0, h), without a matrix."""
-    y = np.empty((sheaf.dim_c1, x.shape[1]), np.result_type(sheaf.dtype, x.dtype))
-    given, result = _as_the_maps(sheaf, x.astype(y.dtype, copy=False)), _as_the_maps(sheaf, y)
-    h = result.shape[1]
-    if h == 0:
+    y = np.zeros((sheaf.dim_c1, x.shape[1]), np.result_type(sheaf.dtype, x.dtype))
+    if x.size == 0:
         return y
-    arrays, lanes, blocks = without_loops(sheaf), _lanes(result), _blocks(sheaf)
+    if y.dtype.kind != sheaf.dtype.kind:
+        return by_real_columns(lambda columns: apply_coboundary(sheaf, columns), x)
+    x = x.astype(y.dtype, copy=False)
+    arrays, lanes, blocks = without_loops(sheaf), _lanes(y), _blocks(sheaf)
     run_ranges(
-        lambda lo, hi: kernels.apply_coboundary(lo, hi, arrays, lanes, blocks, given, result),
+        lambda lo, hi: kernels.apply_coboundary(lo, hi, arrays, lanes, blocks, x, y),
         sheaf.edge_offsets,
         cumulative=True,
-        serial_below=SERIAL_BELOW / h,
+        serial_below=SERIAL_BELOW / x.shape[1],
     )
     return y
 
@@ -82,19 +83,20 @@ def apply_laplacian(
     """
     arrays = without_loops(sheaf) if arrays is None else arrays
     out = np.zeros(x.shape, np.result_type(sheaf.dtype, x.dtype))
-    given, result = _as_the_maps(sheaf, x.astype(out.dtype, copy=False)), _as_the_maps(sheaf, out)
-    h = result.shape[1]
-    if h == 0:
+    if x.size == 0:
         return out
+    if out.dtype.kind != sheaf.dtype.kind:
+        return by_real_columns(lambda columns: apply_laplacian(sheaf, columns, arrays), x)
+    x, h = x.astype(out.dtype, copy=False), x.shape[1]
     if h == 1:
         shape = _compiled_shape(sheaf)
         # the kernel is specialized for stalk dimensions up to 8
         stalk = (0,) * shape[1] if shape and shape[1] <= 8 else ()
-        kernels.apply_laplacian_column(arrays, stalk, given.reshape(-1), result.reshape(-1))
+        kernels.apply_laplacian_column(arrays, stalk, x.reshape(-1), out.reshape(-1))
         return out
-    lanes, blocks = _lanes(result), _blocks(sheaf)
+    lanes, blocks = _lanes(out), _blocks(sheaf)
     run_ranges(
-        lambda lo, hi: kernels.apply_laplacian(lo, hi, arrays, lanes, blocks, given, result),
+        lambda lo, hi: kernels.apply_laplacian(lo, hi, arrays, lanes, blocks, x, out),
         np.full(h // len(lanes), len(lanes) * float(len(sheaf.tail_data))),
         serial_below=SERIAL_BELOW,
     )
@@ -132,13 +134,6 @@ def _blocks(sheaf: CellularSheaf) -> tuple[tuple, tuple, tuple]:
     shape = _compiled_shape(sheaf)
     sizes = tuple(next((k for k in (4, 3, 2) if n and n % k == 0), 1) for n in shape or (1, 1))
     return (0,) * sizes[0], (0,) * sizes[1], (0,) * (shape == sizes)
-
-
-def _as_the_maps(sheaf: CellularSheaf, x: np.ndarray) -> np.ndarray:
-    """Return columns, viewing complex ones as pairs of real columns if the maps are real."""
-    if x.dtype.kind == "c" and sheaf.dtype.kind != "c":
-        return x.reshape(-1).view(x.real.dtype).reshape(x.shape[0], 2 * x.shape[1])
-    return x
 
 
 def laplacian_operator(sheaf: CellularSheaf) -> LinearOperator:
