@@ -51,7 +51,6 @@ from sheafcoarsen.coarsening.realization import (
     SERIAL_BELOW,
     check_pattern,
     coarse_labels,
-    loop_norms,
     realize,
 )
 
@@ -70,7 +69,6 @@ __all__ = [
     "growth_of",
     "isometry_errors",
     "ledger_over",
-    "loop_norms",
     "realize",
     "realized",
     "refresh_coarsening",

@@ -14,12 +14,12 @@ from sheafcoarsen._support import (
     ranges,
     read_only,
     run_ranges,
-    scaled_norms,
     single_threaded_blas,
     zero_energy,
     zero_level,
 )
 from sheafcoarsen.modes import LocalModes, Prolongation
+from sheafcoarsen.operators import loop_norms
 from sheafcoarsen.partition import Clusters
 from sheafcoarsen.sheaf import CellularSheaf, Topology, same_array, same_topology, trusted_sheaf
 
@@ -148,9 +148,10 @@ def spectral_loops(modes: LocalModes, least: np.ndarray) -> kernels.Loops:
     """
     ranks, clusters = modes.ranks, modes.clusters
     dtype = modes.prolongation.dtype
+    norms = loop_norms(modes.sheaf, clusters.labels, clusters.n_clusters)
     levels = np.maximum(
         zero_energy(clusters.dims, dtype, modes.operator_norms),
-        zero_level(clusters.dims, eps_of(dtype), loop_norms(modes.sheaf, clusters)) ** 2,
+        zero_level(clusters.dims, eps_of(dtype), norms) ** 2,
     )
     cluster = np.repeat(np.arange(len(ranks)), ranks)
     positive = modes.scores > levels[cluster]
@@ -165,21 +166,6 @@ def spectral_loops(modes: LocalModes, least: np.ndarray) -> kernels.Loops:
     roots = np.where(positive[kept], np.sqrt(modes.scores[kept]), 0)
     factors[starts[cluster] + row * ranks[cluster] + column] = roots
     return kernels.Loops(rows, starts, factors)
-
-
-def loop_norms(sheaf: CellularSheaf, clusters: Clusters) -> np.ndarray:
-    """Return the largest norm of a map of a loop in each cluster, shape (K,).
-
-    Where both maps of a loop cancel, delta_a contains rounding errors of this norm.
-    """
-    loops, norms = np.flatnonzero(np.equal(*sheaf.edges.T)), np.zeros(clusters.n_clusters)
-    maps = (sheaf.tail_data, sheaf.tail_offsets), (sheaf.head_data, sheaf.head_offsets)
-    for data, starts in maps if len(loops) else ():
-        lengths = starts[loops + 1] - starts[loops]
-        entries = np.abs(data[ranges(starts[loops], lengths)])
-        norm = scaled_norms(entries, np.repeat(np.arange(len(loops)), lengths), len(loops))
-        np.maximum.at(norms, clusters.labels[sheaf.edges[loops, 0]], norm)
-    return norms
 
 
 def factored_loops(R: Prolongation, least: np.ndarray) -> kernels.Loops:
@@ -217,7 +203,8 @@ def factored_loops(R: Prolongation, least: np.ndarray) -> kernels.Loops:
     kernels.internal_traces(f, clusters, energy.map_units, traces)
     np.maximum.at(sizes, clusters.labels, traces)
     rounding = zero_energy(np.maximum(dims, ranks).clip(min=1), dtype, 1.0)
-    cancelled = zero_level(dims, eps_of(dtype), loop_norms(sheaf, clusters) * energy.map_units)
+    norms = loop_norms(sheaf, clusters.labels, K) * energy.map_units
+    cancelled = zero_level(dims, eps_of(dtype), norms)
     zero = rounding, np.maximum(sizes, cancelled**2 / rounding) * energy.columns
     rows = np.zeros(K, np.int64)
 

@@ -18,7 +18,7 @@ from sheafcoarsen.operators._laplacian import (
 from sheafcoarsen.operators._normalize import (
     change_stalks,
     degree_factors,
-    loop_sizes,
+    loop_norms,
     normalize,
     normalized,
 )
@@ -50,7 +50,7 @@ __all__ = [
     "index_dtype",
     "laplacian",
     "laplacian_operator",
-    "loop_sizes",
+    "loop_norms",
     "normalize",
     "normalized",
 ]

@@ -11,12 +11,14 @@ import numpy as np
 from sheafcoarsen._kernels import operators as kernels
 from sheafcoarsen._support import (
     EPS,
+    blocks,
     choice,
     eps_of,
     offsets,
     ranges,
     real_number,
     run_ranges,
+    scaled_norms,
     single_threaded_blas,
     zero_level,
 )
@@ -76,7 +78,7 @@ def normalized(
         raise ValueError(f"`eps` must be positive and finite, got {eps!r}")
     # always in double precision: in single precision a shift of 1e-8 would be lost
     starts, factors = degree_factors(sheaf)
-    sizes = loop_sizes(sheaf)
+    sizes = loop_norms(sheaf, np.arange(sheaf.n_vertices), sheaf.n_vertices)
     machine_eps = eps_of(sheaf.dtype)
     decomposed = []
     for d in np.unique(sheaf.vertex_dims[sheaf.vertex_dims > 0]).tolist():  # batches by dimension
@@ -151,15 +153,15 @@ def degree_factors(sheaf: CellularSheaf) -> tuple[np.ndarray, np.ndarray]:
     return starts, factors
 
 
-def loop_sizes(sheaf: CellularSheaf) -> np.ndarray:
-    """Return the largest map entry of the loops at each vertex, before F_tail - F_head cancels."""
-    sizes = np.zeros(sheaf.n_vertices)
-    loops = np.flatnonzero(sheaf.edges[:, 0] == sheaf.edges[:, 1])
-    for data, begin in (
-        (sheaf.tail_data, sheaf.tail_offsets),
-        (sheaf.head_data, sheaf.head_offsets),
-    ):
-        lengths = np.diff(begin)[loops]
-        vertex = np.repeat(sheaf.edges[loops, 0], lengths)
-        np.maximum.at(sizes, vertex, np.abs(data[ranges(begin[loops], lengths)]))
-    return sizes
+def loop_norms(sheaf: CellularSheaf, groups: np.ndarray, count: int) -> np.ndarray:
+    """Return the largest norm of a map of a loop in each of ``count`` groups of vertices.
+
+    Where both maps of a loop cancel, their difference contains rounding errors of this norm.
+    """
+    loops, norms = np.flatnonzero(np.equal(*sheaf.edges.T)), np.zeros(count)
+    maps = (sheaf.tail_data, sheaf.tail_offsets), (sheaf.head_data, sheaf.head_offsets)
+    for data, starts in maps:
+        which = np.repeat(np.arange(len(loops)), starts[loops + 1] - starts[loops])
+        norm = scaled_norms(np.abs(blocks(data, starts, loops)), which, len(loops))
+        np.maximum.at(norms, groups[sheaf.edges[loops, 0]], norm)
+    return norms

@@ -25,7 +25,7 @@ from sheafcoarsen.operators import (
     degree_factors,
     energy,
     laplacian,
-    loop_sizes,
+    loop_norms,
     normalize,
 )
 from sheafcoarsen.sheaf import CellularSheaf, unit_sheaf
@@ -138,7 +138,8 @@ def dense_sections(F: CellularSheaf, eps: float, dtype: Any) -> tuple[np.ndarray
 
 def degrees_and_roots(F: CellularSheaf, eps: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the offsets of all D_v, the products R_v* R_v of their factors, and D_v^{-1/2}."""
-    (starts, factors), sizes = degree_factors(F), loop_sizes(F)
+    (starts, factors), n = degree_factors(F), F.n_vertices
+    sizes = loop_norms(F, np.arange(n), n)
     degrees, roots = np.zeros((2, len(factors)), factors.dtype)
     for d in np.unique(F.vertex_dims[F.vertex_dims > 0]).tolist():  # batch stalks of equal size
         own = np.flatnonzero(F.vertex_dims == d)

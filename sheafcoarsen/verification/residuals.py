@@ -26,10 +26,9 @@ from sheafcoarsen.coarsening import (
     EnergyLedger,
     energy_ledger,
     isometry_errors,
-    loop_norms,
 )
 from sheafcoarsen.modes import Oversampled
-from sheafcoarsen.operators import coboundary, laplacian
+from sheafcoarsen.operators import coboundary, laplacian, loop_norms
 from sheafcoarsen.verification.cluster_batches import Piece, Pieces, renumbered
 from sheafcoarsen.verification.reference import (
     eigenvalue_errors,
@@ -62,7 +61,7 @@ class Evidence:
         self.dims = C.clusters.dims
         self.n = np.maximum(self.dims, C.ranks)
         # where maps of loops cancel, rounding errors are relative to the maps
-        self.loop_norms = loop_norms(C.fine, C.clusters)
+        self.loop_norms = loop_norms(C.fine, C.partition.labels, C.partition.n_clusters)
         self.loop_energies = self.n * self.eps * self.loop_norms**2
         self.double = np.result_type(C.fine.dtype, C.prolongation.dtype, np.float64)
         self.pieces = Pieces(C)
