@@ -21,7 +21,14 @@ from sheafcoarsen._support import (
 from sheafcoarsen.modes import LocalModes, Prolongation
 from sheafcoarsen.operators import loop_norms
 from sheafcoarsen.partition import Clusters
-from sheafcoarsen.sheaf import CellularSheaf, Topology, same_array, same_topology, trusted_sheaf
+from sheafcoarsen.sheaf import (
+    CellularSheaf,
+    Topology,
+    same_array,
+    same_topology,
+    sheaf_like,
+    trusted_sheaf,
+)
 
 SERIAL_BELOW = 300_000.0
 """Number of multiplications below which a single thread is used."""
@@ -70,27 +77,21 @@ def realize(
         at = np.flatnonzero(loops.rows)
         edges = np.concatenate([edges, np.stack([at, at], axis=1)])
         edge_dims = np.concatenate([edge_dims, loops.rows[at]])
-    edge_dims, starts = read_only(edge_dims), {}
     if like is not None and same_array(like.edges, edges):
         edges = like.edges
-    if like is not None and same_topology(like, Topology(edges, ranks, edge_dims)):
-        ranks, edge_dims = like.vertex_dims, like.edge_dims
-        names = ("tail_offsets", "head_offsets", "vertex_offsets", "edge_offsets")
-        starts = {name: getattr(like, name) for name in names}
-    else:
-        starts["tail_offsets"] = read_only(offsets(edge_dims * ranks[edges[:, 0]]))
-        starts["head_offsets"] = read_only(offsets(edge_dims * ranks[edges[:, 1]]))
-    tail_starts, head_starts = starts["tail_offsets"], starts["head_offsets"]
-    dtype = np.result_type(sheaf.dtype, R.dtype)
-    tail, head = np.empty(int(tail_starts[-1]), dtype), np.empty(int(head_starts[-1]), dtype)
-    out = kernels.CoarseMaps(edge_dims[:n_pairs], tail_starts, head_starts, tail, head)
-    write_crossing_maps(R, rows, out, noise)
+    dtype, wanted = np.result_type(sheaf.dtype, R.dtype), Topology(edges, ranks, edge_dims)
+    if like is None or not same_topology(like, wanted):
+        like = trusted_sheaf(*wanted, np.zeros(0, dtype), np.zeros(0, dtype))
+    starts = like.tail_offsets, like.head_offsets
+    tail, head = (np.empty(int(begins[-1]), dtype) for begins in starts)
+    out = kernels.CoarseMaps(like.edge_dims[:n_pairs], *starts, tail, head)
+    write_crossing_maps(R, rows, out, np.zeros(clusters.n_clusters) if noise is None else noise)
     if loops is not None and len(edges) > n_pairs:
         entries = ranges(loops.starts[at], loops.rows[at] * ranks[at])
-        tail[tail_starts[n_pairs] :] = loops.factors[entries] / 2
-        np.negative(tail[tail_starts[n_pairs] :], out=head[head_starts[n_pairs] :])
-    coarse = trusted_sheaf(edges, ranks, edge_dims, tail, head, coarse_labels(sheaf, clusters))
-    coarse.__dict__.update(starts)
+        tail[starts[0][n_pairs] :] = loops.factors[entries] / 2
+        np.negative(tail[starts[0][n_pairs] :], out=head[starts[1][n_pairs] :])
+    coarse = sheaf_like(like, tail, head)
+    object.__setattr__(coarse, "vertex_labels", coarse_labels(sheaf, clusters))
     return coarse
 
 
@@ -103,7 +104,7 @@ def coarse_labels(sheaf: CellularSheaf, clusters: Clusters) -> tuple[tuple, ...]
 
 
 def write_crossing_maps(
-    R: Prolongation, rows: np.ndarray, out: kernels.CoarseMaps, noise: np.ndarray | None = None
+    R: Prolongation, rows: np.ndarray, out: kernels.CoarseMaps, noise: np.ndarray
 ) -> None:
     """Write the maps of the crossing edges, compressed if their height is less than ``rows``.
 
@@ -116,9 +117,8 @@ def write_crossing_maps(
     tallest = int(sheaf.edge_dims[clusters.crossing_edges].max(initial=0))
     compressed = out.heights < rows
     uniform = sheaf.map_shape is not None and not compressed.any() and (ranks == ranks[0]).all()
-    norms = np.zeros(clusters.n_clusters) if noise is None else noise
     longest = sheaf.largest_entry * math.sqrt(sheaf.vertex_dims.max(initial=0))
-    rounding = kernels.Noise(norms, longest)
+    rounding = kernels.Noise(noise, longest)
 
     def work(lo: int, hi: int) -> None:
         short = compressed[lo:hi]
