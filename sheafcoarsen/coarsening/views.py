@@ -45,9 +45,6 @@ class Views:
     @cached_property
     def clusters(self) -> Clusters:
         """The index arrays of the partitioned fine graph."""
-        modes = self.modes
-        if modes is not None and modes.sheaf is self.fine and modes.partition is self.partition:
-            return modes.clusters
         return clusters_of(self.fine, self.partition)
 
     def block(self, a: int) -> np.ndarray:
