@@ -145,17 +145,14 @@ class Gap(Rule):
 
     def ranks(self, spectra: Spectra) -> np.ndarray:
         """Return the position of the widest gap among the first max_rank + 1 scores."""
-        ranks = spectra.dims.copy()
-        jump = np.diff(spectra.scores, append=0.0)
-        first = np.flatnonzero(spectra.dims > 1)
-        length = np.minimum(self.max_rank, spectra.dims[first] - 1)  # candidates r = 1 .. length
-        widest = np.full(len(first), -1.0)
-        for k in range(int(length.max(initial=0))):  # loop over candidate ranks, not clusters
-            here = np.flatnonzero(k < length)
-            gaps = jump[spectra.starts[:-1][first[here]] + k]
-            better = here[gaps > widest[here]]
-            widest[better] = jump[spectra.starts[:-1][first[better]] + k]
-            ranks[first[better]] = k + 1
+        ranks, starts = spectra.dims.copy(), spectra.starts[:-1]
+        cluster = np.repeat(np.arange(len(ranks)), ranks)
+        position = np.arange(len(cluster)) - starts[cluster]
+        candidate = position < np.minimum(self.max_rank, ranks - 1)[cluster]
+        jump, widest = np.diff(spectra.scores, append=0.0), np.full(len(ranks), -1.0)
+        np.maximum.at(widest, cluster[candidate], jump[candidate])
+        best = np.flatnonzero(candidate & (jump == widest[cluster]))[::-1]
+        ranks[cluster[best]] = position[best] + 1  # the first of equal gaps is written last
         return ranks
 
 
