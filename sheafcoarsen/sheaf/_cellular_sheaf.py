@@ -141,9 +141,7 @@ class CellularSheaf(FromSheaves, ReadOnly):
                [0., 2.]])
         """
         arrays = flat_arrays(edges, tail_data, head_data, vertex_dims, edge_dims, copy=True)
-        sheaf = cls._of_arrays(*arrays)
-        sheaf._check_maps()
-        return sheaf
+        return cls._of_arrays(*arrays)._check_maps()
 
     def equals(self, other: Self) -> bool:
         """Return whether another sheaf is identical, bit for bit.

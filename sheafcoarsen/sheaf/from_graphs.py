@@ -39,16 +39,14 @@ class FromGraphs(Views):
     def _uniform(cls, graph: GraphArrays, tail: np.ndarray, head: np.ndarray) -> Self:
         """Build a sheaf from owned (m, d, d) arrays; values are checked, shapes are not."""
         m, d = tail.shape[:2]
-        sheaf = cls._of_arrays(
+        return cls._of_arrays(
             graph.edges,
             np.full(graph.n_vertices, d, dtype=np.int64),
             np.full(m, d, dtype=np.int64),
             tail.reshape(-1),
             head.reshape(-1),
             graph.labels,
-        )
-        sheaf._check_maps()
-        return sheaf
+        )._check_maps()
 
     @classmethod
     def constant(
@@ -305,9 +303,7 @@ class FromGraphs(Views):
                [ 0.,  1.,  0.],
                [-1.,  0.,  1.]])
         """
-        sheaf = cls._of_arrays(*sheaf_of_laplacian(L, dims))
-        sheaf._check_maps()
-        return sheaf
+        return cls._of_arrays(*sheaf_of_laplacian(L, dims))._check_maps()
 
     @classmethod
     def random(

@@ -65,9 +65,11 @@ class Views:
                     f"`{end}_maps[{e}]` (edge {u} -> {v}) must be finite, got {data[bad]}"
                 )
 
-    def _check_maps(self) -> None:
+    def _check_maps(self) -> Self:
+        """Return the sheaf, after checking that entries are finite and their squares safe."""
         self._check_finite()
         check_range("tail_maps and head_maps", self.largest_entry, self.dtype)
+        return self
 
     @property
     def n_vertices(self) -> int:
