@@ -45,8 +45,13 @@ def scalar_array(name: str, value: object) -> np.ndarray:
     )
 
 
-def real_array(name: str, value: npt.ArrayLike, shapes: Sequence | None, what: str) -> np.ndarray:
-    """Check that an array is real, finite and of an allowed shape; errors say it must ``what``."""
+def real_array(
+    name: str, value: npt.ArrayLike, shapes: Sequence | None, what: str, remedy: str = ""
+) -> np.ndarray:
+    """Check that an array is real, finite and of an allowed shape; errors say it must ``what``.
+
+    ``remedy`` ends the message if an entry is not finite.
+    """
     array = scalar_array(name, value)
     if array.dtype.kind == "c":
         raise TypeError(
@@ -54,7 +59,7 @@ def real_array(name: str, value: npt.ArrayLike, shapes: Sequence | None, what: s
         )
     if shapes is not None and array.shape not in shapes:
         raise ValueError(f"`{name}` must {what}, got shape {array.shape}")
-    return finite(f"`{name}`", array)
+    return finite(f"`{name}`", array, remedy)
 
 
 def finite(what: str, array: np.ndarray, remedy: str = "") -> np.ndarray:

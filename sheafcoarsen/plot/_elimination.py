@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sheafcoarsen._support import counted
+from sheafcoarsen._support import Vertices, counted, vertex_indices
 from sheafcoarsen.elimination import Elimination
 from sheafcoarsen.plot.axes import (
     MARKERS,
@@ -32,6 +32,7 @@ def elimination(
     K: Elimination,
     pos: ArrayLike | Mapping | None = None,
     *,
+    names: Vertices | None = None,
     view: tuple[float, float] = (20, -60),
     up: UpAxis = "z",
     ax: Axes | None = None,
@@ -40,14 +41,17 @@ def elimination(
 
     On the left eliminated vertices are small and grey, retained ones dark. On the right are the
     retained ones at the same positions: solid edges join vertices that were adjacent, dashed ones
-    replace paths through eliminated vertices, and a ring is a loop. The names of up to 20 vertices
-    are written next to them, unless they are integers. More than 50,000 edges are not drawn.
+    replace paths through eliminated vertices, and a ring is a loop. More than 50,000 edges are not
+    drawn.
 
     Parameters
     ----------
     K : Elimination
     pos : array_like, shape (n, 2) or (n, 3), or dict from vertex labels to positions, optional
         Positions of the fine vertices. By default computed from distances in the graph.
+    names : array_like of int or bool, or sequence of names, optional
+        Vertices whose names, or indices without names, are written next to them. By default, in a
+        panel of up to 20 vertices, all with names that are not integers.
     view : pair of float
         Elevation and azimuth in degrees of the view of positions in space, as in matplotlib's
         ``view_init``.
@@ -85,6 +89,7 @@ def elimination(
     ['34 vertices, 12 eliminated', '22 vertices, 56 edges']
     """
     check_kind("K", K, Elimination)
+    chosen = None if names is None else vertex_indices("names", names, K.fine)
     n = K.fine.n_vertices
     places, _ = flat_places(K.fine, pos, view_from(view, up))
     ax, left, right, panel_area = two_panels(ax, places, 1.0)
@@ -125,8 +130,12 @@ def elimination(
         words.append(counted(len(at), "loop"))
     _finish(right, ", ".join(words), handles, notes)
     for panel, sheaf, own in ((left, K.fine, places), (right, G, remaining_places)):
-        write_names(panel, sheaf, own)
         draw_frame(panel, places)
+        if chosen is None:
+            write_names(panel, sheaf, own)
+    if chosen is not None:
+        write_names(left, K.fine, places, chosen)
+        write_names(right, K.fine, places, np.intersect1d(chosen, K.kept))
     return ax
 
 

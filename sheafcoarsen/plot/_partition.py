@@ -66,7 +66,7 @@ def partition(
     A coarse vertex is drawn at the vertex of its cluster nearest to their mean. Its area is
     proportional to the dimension r_a of its stalk (hollow if that is 0), the width of a coarse edge
     to the dimension of its stalk; a ring is a loop-cell. Both panels draw a cluster in the same
-    colour, different from its neighbours'; up to 20 clusters are numbered. In sheaves with real
+    colour, different from its neighbours'; up to 20 have bold numbers. In sheaves with real
     stalks of dimension 1 negative edges are red; a coarse edge is if most of the edges between its
     clusters are negative, because the sign of its own maps depends on the signs of the modes.
 
@@ -86,8 +86,8 @@ def partition(
         Faces of a surface with the vertices ``pos`` in space: they are filled, and hidden vertices
         are not drawn. The mean of a cluster is that of its visible vertices.
     names : array_like of int or bool, or sequence of names, optional
-        Vertices whose names, or indices without names, are written next to them on the left. By
-        default, without faces, all of up to 20 vertices with names that are not integers.
+        Vertices whose names, or indices without names, are written next to them in the left panel.
+        By default, without faces, all of up to 20 vertices with names that are not integers.
     view : pair of float
         Elevation and azimuth in degrees of the view of positions in space, as in matplotlib's
         ``view_init``.
@@ -146,16 +146,15 @@ def partition(
     by_vertices = scene is None and not places.by_quotient
     draw_frame(left, places.fine)
     draw_frame(right, places.coarse if by_vertices else places.fine)
+    if by_vertices or chosen is not None:
+        write_names(left, C.fine, places.fine, chosen)
     if K <= NUMBERED:
         shown, numbers = np.flatnonzero(places.seen), [str(a) for a in range(K)]
         # write a number to the lower left of a vertex too small for it; names are at the right
-        write_texts(
-            left, shown, places.coarse, np.full(K, -radius - 4 if by_vertices else 0.0), numbers
-        )
+        shifts = np.full(K, -radius - 4 if by_vertices else 0.0)
+        write_texts(left, shown, places.coarse, shifts, numbers, "bold")
         shifts = np.where(discs > 100 * len(str(K - 1)), 0.0, -np.sqrt(discs) / 2 - 4)
-        write_texts(right, shown, places.coarse, shifts, numbers)
-    if by_vertices or chosen is not None:
-        write_names(left, C.fine, places.fine, chosen)
+        write_texts(right, shown, places.coarse, shifts, numbers, "bold")
     return ax
 
 

@@ -194,13 +194,19 @@ def draw_discs(
 
 
 def write_texts(
-    ax: Axes, which: np.ndarray, places: np.ndarray, shifts: np.ndarray, texts: list[str]
+    ax: Axes,
+    which: np.ndarray,
+    places: np.ndarray,
+    shifts: np.ndarray,
+    texts: list[str],
+    weight: str = "normal",
 ) -> None:
     """Write some of the texts, shifted up and to the right by ``shifts`` in points."""
     from matplotlib.patheffects import withStroke
 
     halo = [withStroke(linewidth=2.5, foreground="white")]
     style: dict = {"ha": "center", "va": "center", "fontsize": 9, "zorder": 5, "path_effects": halo}
+    style["fontweight"] = weight
     for a in which.tolist():
         shift = float(shifts[a])
         place = tuple(places[a].tolist())

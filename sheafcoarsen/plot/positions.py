@@ -139,7 +139,8 @@ def vertex_places(F: Any, pos: Any) -> np.ndarray:
         if n == 0:
             return np.zeros((0, 2))
     what = f"hold two or three real coordinates for each of {n} vertices"
-    return real_array("pos", pos, [(n, 2), (n, 3)], what).astype(np.float64)
+    remedy = ": give this vertex a position, such as that of a neighbour, or omit `pos`"
+    return real_array("pos", pos, [(n, 2), (n, 3)], what, remedy).astype(np.float64)
 
 
 def flat_places(F: Any, pos: Any, view: View) -> tuple[np.ndarray, np.ndarray]:

@@ -58,6 +58,19 @@ def test_names_are_written_in_small_graphs_as_in_partitions(ax):
     assert (fine, left) == (["x", "y"], ["y"])
 
 
+@pytest.mark.parametrize("named", [True, False])
+def test_chosen_vertices_are_named_in_the_panels_that_show_them(named, ax):
+    F = sc.CellularSheaf.constant(nx.cycle_graph(30))
+    chosen, expected = [20, 7], ["20", "7"]
+    if named:
+        F = F.with_labels([f"bus {v}" for v in range(30)])
+        chosen = expected = ["bus 20", "bus 7"]
+    plot.elimination(sc.eliminate(F, keep=[3, 20]), names=chosen, ax=ax)
+    fine, left = ([text.get_text() for text in panel.texts] for panel in ax.child_axes)
+    assert (fine, left) == (expected, expected[:1])
+    assert ax.child_axes[0].texts[0].xy == ax.child_axes[1].texts[0].xy
+
+
 def test_loops_are_drawn_as_rings(ax):
     """A leaf whose map is onto too little leaves a loop at its neighbour."""
     one, none = [[1.0]], [[0.0]]

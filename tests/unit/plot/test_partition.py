@@ -114,7 +114,7 @@ def test_positions_may_be_given_by_vertex_name(ax):
         (np.zeros((34, 4)), r"got shape \(34, 4\)"),
         (
             np.where(np.arange(68).reshape(34, 2) == 9, np.nan, 0),
-            r"`pos` must be finite, got nan at index \(4, 1\)",
+            r"`pos` must be finite, got nan at index \(4, 1\): give this vertex a position",
         ),
         ((np.zeros((34, 3)), np.zeros((5, 3), int)), "must hold the points of a mesh only"),
         ((np.zeros((34, 3)), np.zeros((34, 3), int)), "pass `points` of `points, faces = read_me"),
