@@ -139,6 +139,20 @@ def test_sections_that_grow_at_different_rates_are_kept(n, rank):
     assert sc.verify(C).passed
 
 
+def test_modes_stay_eigenvectors_where_edges_differ_and_sections_grow():
+    """The scaled kernel has smaller norm(delta x) here, and larger norm(L x)."""
+    rng, n = np.random.default_rng(2), 15
+    Q = np.linalg.qr(rng.standard_normal((n, 2, 2)))[0]
+    weights = 10.0 ** rng.uniform(-3, 3, (n - 1, 1, 1)) * rng.standard_normal((n - 1, 2, 2))
+    edges = [[i, i + 1] for i in range(n - 1)]
+    F = CellularSheaf(edges, weights @ Q[:-1], weights @ np.diag([16.0, 1.0]) @ Q[1:])
+    with ties_allowed():
+        C = sc.coarsen(F, Partition([0] * n), 2)
+    L, R = sc.laplacian(F).toarray(), C.prolongation.toarray()
+    assert_residual(L @ R - R * C.modes.scores, L, R, n=2 * n)
+    assert sc.verify(C).passed
+
+
 def test_the_scaling_of_a_cluster_does_not_depend_on_others():
     """Sizes of sections are fitted by least squares, here to maps that contradict each other."""
     rng = np.random.default_rng(0)
