@@ -157,10 +157,12 @@ def file_path(value: object) -> str:
 
 def optional_module(name: str, message: str) -> Any:
     """Import a module of an optional package; if it is missing, raise an error with ``message``."""
+    package = name.partition(".")[0]
     try:
+        importlib.import_module(package)
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] != name.partition(".")[0]:
+        if error.name is None or error.name.partition(".")[0] != package:
             raise
         raise ImportError(message) from None
 
