@@ -57,12 +57,12 @@ def as_columns(x: np.ndarray) -> np.ndarray:
 
 def apply_coboundary(sheaf: CellularSheaf, x: np.ndarray) -> np.ndarray:
     """Return delta x for a checked x of shape (dim_c0, h), without a matrix."""
-    y = np.zeros((sheaf.dim_c1, x.shape[1]), np.result_type(sheaf.dtype, x.dtype))
+    shape, dtype = (sheaf.dim_c1, x.shape[1]), np.result_type(sheaf.dtype, x.dtype)
     if x.size == 0:
-        return y
-    if y.dtype.kind != sheaf.dtype.kind:
+        return np.zeros(shape, dtype)
+    if dtype.kind != sheaf.dtype.kind:
         return by_real_columns(lambda columns: apply_coboundary(sheaf, columns), x)
-    x = x.astype(y.dtype, copy=False)
+    x, y = x.astype(dtype, copy=False), np.empty(shape, dtype)
     arrays, lanes, blocks = without_loops(sheaf), _lanes(y), _blocks(sheaf)
     run_ranges(
         lambda lo, hi: kernels.apply_coboundary(lo, hi, arrays, lanes, blocks, x, y),
@@ -82,12 +82,13 @@ def apply_laplacian(
     different columns, so that results do not depend on the number of threads.
     """
     arrays = without_loops(sheaf) if arrays is None else arrays
-    out = np.zeros(x.shape, np.result_type(sheaf.dtype, x.dtype))
+    dtype, h = np.result_type(sheaf.dtype, x.dtype), x.shape[1]
+    if x.size and dtype.kind != sheaf.dtype.kind:
+        return by_real_columns(lambda columns: apply_laplacian(sheaf, columns, arrays), x)
+    out = np.zeros(x.shape, dtype)
     if x.size == 0:
         return out
-    if out.dtype.kind != sheaf.dtype.kind:
-        return by_real_columns(lambda columns: apply_laplacian(sheaf, columns, arrays), x)
-    x, h = x.astype(out.dtype, copy=False), x.shape[1]
+    x = x.astype(dtype, copy=False)
     if h == 1:
         shape = _compiled_shape(sheaf)
         # the kernel is specialized for stalk dimensions up to 8

@@ -229,7 +229,7 @@ def spectral_quality(
     delta = coboundary(F)
     R = C.prolongation.astype(np.result_type(C.prolongation.dtype, delta.dtype))
     eps = eps_of(C.fine.dtype)
-    accuracy = zero_level(1, eps, 1.0)  # agrees with `eigenmodes` and `global_sections`
+    accuracy = zero_level(1, eps, 1.0)  # as in `eigenmodes` in single precision
     steps = bar(2, "spectra", progress)
     size = float(np.sqrt(inf_norm(laplacian(F))))
     solve = partial(low_pairs, accuracy=accuracy, eps=eps, size=size)

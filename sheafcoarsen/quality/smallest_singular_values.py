@@ -105,7 +105,7 @@ def low_pairs(
         return LowPairs(np.zeros(0), np.zeros((n, 0), D.dtype), 0, n, 0.0)
     level = max(accuracy, max(D.shape) * EPS) * size
     if isinstance(known, KnownPairs):
-        before = _from_known(D, k, level, known, size)
+        before = _from_known(D, k, level, known, (eps, size))
         if before is not None:
             return before
     if sheaf is not None and n > SPARSE_ABOVE:
@@ -162,16 +162,23 @@ def low_pairs(
 
 
 def _from_known(
-    D: scipy.sparse.csr_array, k: int, level: float, known: KnownPairs, size: float
+    D: scipy.sparse.csr_array,
+    k: int,
+    level: float,
+    known: KnownPairs,
+    precision: tuple[float, float],
 ) -> LowPairs | None:
-    """Return the known pairs, or None if there are too few or they are too inaccurate."""
+    """Return the known pairs, or None if there are too few or they are too inaccurate.
+
+    ``precision`` is that of ``_end``.
+    """
     sigma, X = singular_pairs(D, known.vectors)
     values, zeros = sigma**2, int((sigma <= level).sum())
     is_complete = known.complete and len(values) >= zeros + k
-    end, is_cut = _end(sigma, zeros, k, (EPS, size), is_complete)
+    end, is_cut = _end(sigma, zeros, k, precision, is_complete)
     if end is None:
         return None
-    residuals, bounds = _residuals(D, values[zeros:end], X[:, zeros:end], size)
+    residuals, bounds = _residuals(D, values[zeros:end], X[:, zeros:end], precision[1])
     if (residuals > bounds).any():
         return None
     zero = float(sigma[:zeros].max(initial=0.0))

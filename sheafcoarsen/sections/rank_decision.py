@@ -40,7 +40,8 @@ class FullRank(NamedTuple):
     def basis(self, change: scipy.sparse.csr_array | None = None) -> np.ndarray:
         """Return an orthonormal basis of ker delta, or of C (ker delta) for a ``change`` C.
 
-        It is the orthogonal complement of ``adjoint``: the last columns of Q in A = Q R.
+        It consists of the last columns of Q in the QR factorization of ``adjoint``, or of C^{-*}
+        ``adjoint``.
         """
         n, h = self.shape
         if h == 0:

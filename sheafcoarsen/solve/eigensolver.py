@@ -386,8 +386,8 @@ def _iterated(
 ) -> Pairs:
     """Return the lowest pairs orthogonal to the sections, and one more to detect multiplets.
 
-    If ``least`` is positive, ``least`` pairs or more converge, in at least 8 steps, to search
-    for missed ones.
+    If ``least`` is positive, the iteration takes at least 8 steps and ends when ``least`` pairs
+    have converged, so that missed pairs appear.
     """
     pencil, wanted = problem.pencil, problem.wanted(sections.shape[1])
     dtype, mass, steps, slow = pencil.L.dtype, pencil.mass, 0, {"stalled": SLOW}

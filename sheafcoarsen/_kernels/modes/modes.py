@@ -29,7 +29,8 @@ from sheafcoarsen._kernels.modes.patches import delta_kernel
 class ModesOut(NamedTuple):
     """Output arrays for the modes of all clusters; scores of cluster a start at starts[a].
 
-    On entry they are those of clusters of dimension 0: inf in ``following``, and zeros.
+    On entry ``following`` is inf, ``norms`` is 0 and ``tied`` is False, as is right for clusters of
+    dimension 0; the other arrays are uninitialized.
     """
 
     starts: np.ndarray  # (K + 1,)
@@ -119,8 +120,8 @@ def local_spectra(lo, hi, f, c, s, out):
 def kernel_dims(lo, hi, sheaves, c, rows, eps, s, dims):
     """Write the kernel dimensions of local operators, computed by singular values, to ``dims``.
 
-    ``sheaves`` are ``f`` and the ``Balanced`` sheaf, in which the maps of every edge, of a loop
-    too, have entries of about 1. Singular values up to max(rows, N_a) eps max(1, the largest one)
+    ``dims`` is 0 on entry. ``sheaves`` are ``f``, which is not used, and the ``Balanced`` sheaf, in
+    which the maps of every edge, of a loop too, have entries of about 1. Singular values up to max(rows, N_a) eps max(1, the largest one)
     count as zero, so those of a loop whose maps cancel do. ``rows`` is -1 for clusters that are
     left out.
     """
@@ -167,10 +168,11 @@ def kernel_modes(lo, hi, sheaves, c, rows, eps, workspace, outputs):
     """Replace the modes of eigenvalue 0 of clusters lo .. hi by bases of the kernels of delta_a.
 
     ``sheaves`` are ``f`` and the ``Balanced`` sheaf, from which the kernels are computed;
-    ``outputs`` are the numbers of retained modes that count as zero, or -1 if the kernel decides
-    it, and the modes. ``rows`` are the rows of each delta_a, -1 for clusters that are left out, and
-    become -1 unless LAPACK failed, the kernel is zero or it has another dimension. Modes are not
-    replaced by less accurate ones, as those of sections that grow at different rates may be.
+    ``outputs`` are, for each cluster, the number of retained modes that count as zero, or -1 to
+    replace as many as the kernel has dimensions, and the ``ModesOut`` that is changed. ``rows`` are
+    the rows of each delta_a, -1 for clusters that are left out, and become -1 unless LAPACK failed,
+    the kernel is zero or it has another dimension. Modes are not replaced by less accurate ones, as
+    those of sections that grow at different rates may be.
     """
     (f, balanced), (zeros, out) = sheaves, outputs
     ranks, indptr, data = out.blocks.ranks, out.blocks.indptr, out.blocks.data
@@ -180,14 +182,15 @@ def kernel_modes(lo, hi, sheaves, c, rows, eps, workspace, outputs):
             continue
         n, r = c.dims[a], ranks[a]
         dim, info = delta_kernel(a, balanced.f, c, False, rows[a], eps, workspace)
-        dim = min(dim, r)
+        first = max(dim - r, 0)  # the last rows of the basis have the smallest singular values
+        dim -= first
         if info != 0 or dim == 0 or (zeros[a] >= 0 and dim != zeros[a]):
             continue
         for v in c.members[c.member_ptr[a] : c.member_ptr[a + 1]]:
             for i in range(f.vertex_dims[v]):
                 row, at = f.vertex_offsets[v] + i, c.local_offsets[v] + i
                 for j in range(dim):
-                    z[j * n + at] = basis[j * n + at] * balanced.units[row]
+                    z[j * n + at] = basis[(first + j) * n + at] * balanced.units[row]
                 for j in range(r):
                     old[j * n + at] = data[indptr[row] + j]
         for i in range(dim * n, r * n):

@@ -54,7 +54,7 @@ class Cut(NamedTuple):
 class Kept(NamedTuple):
     """Output of ``count_kept`` (widths) and ``reduce_clusters`` for all clusters of a level.
 
-    On entry ``dropped`` is inf, and all counts and ``zeros`` are 0.
+    On entry ``dropped`` is inf, and ``n_sections``, ``loop_rows`` and ``zeros`` are 0.
     """
 
     widths: np.ndarray  # (K,) number of retained columns
@@ -190,7 +190,11 @@ def smallest_eliminated(r, n, lapack, t):
 
 @subkernel
 def put_edge_row(edge_row, ends, f, local, z, k, out, to):
-    """Write a row of delta_a Z, given as (edge, row), to out[to:], for the given ends only."""
+    """Write one row of delta_a Z to ``out`` from index ``to``.
+
+    ``edge_row`` is (edge, row). ``ends`` is (0, 2) for the whole row, and (0, 1) or (1, 2) for the
+    part of the tail, or of the head with its negative sign, alone.
+    """
     e, q = edge_row
     for j in range(k):
         out[to + j] = 0

@@ -153,6 +153,23 @@ def test_modes_stay_eigenvectors_where_edges_differ_and_sections_grow():
     assert sc.verify(C).passed
 
 
+def test_the_section_is_kept_if_another_vector_is_one_up_to_rounding():
+    """Trees with constant section, and two parallel edges whose maps differ by some eps."""
+    rng, one = np.random.default_rng(1), [1.0]
+    for _ in range(20):
+        n = int(rng.integers(6, 40))
+        weights = 10.0 ** rng.uniform(-2, 2, n - 1)
+        edges = [[int(rng.integers(0, i)), i] for i in range(1, n)] + [[n, n + 1]] * 2
+        difference = 2.0**-52 * np.round(10 ** rng.uniform(0, 3))
+        tail = np.concatenate([weights, one, one])
+        head = np.concatenate([weights, one, [1 + difference]])
+        F = CellularSheaf(edges, tail[:, None, None], head[:, None, None])
+        with ties_allowed():
+            M = sc.local_modes(F, Partition([0] * (n + 2)), sc.ranks.kernel())
+        section = np.append(np.full(n, n**-0.5), [0, 0])
+        assert np.linalg.norm(M.prolongation.T @ section) > 0.9
+
+
 def test_the_scaling_of_a_cluster_does_not_depend_on_others():
     """Sizes of sections are fitted by least squares, here to maps that contradict each other."""
     rng = np.random.default_rng(0)

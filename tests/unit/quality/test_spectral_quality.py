@@ -419,6 +419,7 @@ def test_small_eigenvalues_in_single_precision_are_neither_zero_nor_equal(k):
     assert (Q.kernel_fine, Q.kernel_coarse) == (0, 0)
     assert sc.eigenmodes(single, 2).n_zero == sc.global_sections(single).h0 == 0
     assert len(Q.fine) == len(exact.fine)
+    assert len(sc.spectral_quality(coarsen(single, P, 4), k, fine=Q).fine) == len(Q.fine)
     assert_residual((Q.fine - exact.fine) / exact.fine, n=1, eps=eps_of(np.float32))
     # singular values of delta R have errors of eps norm(delta), norm(delta) <= 2
     assert_residual(np.sqrt(Q.coarse) - np.sqrt(exact.coarse), 2, n=1, eps=eps_of(np.float32))
