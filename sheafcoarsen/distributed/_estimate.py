@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sheafcoarsen._kernels import distributed as kernels
 from sheafcoarsen._support import flag, whole_number
 from sheafcoarsen.distributed._open_store import PartitionStore, SheafStore, amount, check_store
 from sheafcoarsen.distributed.plan import Plan
@@ -192,13 +193,12 @@ def planned(asked: Request, memory: float, at_once: int = 1) -> tuple[Plan, Esti
     largest = int(max(held.max(initial=0), border.max(initial=0)))
     part = int(parts.max(initial=0))
     moved, source = int(parts.sum()), int(inner.sum() + border.sum())
-    # entries of R and of loop maps
-    made = np.bincount(plan.shard_of, (plan.dims + 2 * ranks) * ranks, S)
+    shards = plan.shard_of[:-1]
+    made = np.bincount(shards, (plan.dims + 2 * ranks) * ranks, S)  # entries of R and of loop maps
     rows = int((plan.dims * ranks).sum()) * size
-    # and of the uncompressed coarse maps of crossing edges
-    entries = plan.edge_dims[plan.crossing] * ranks[plan.pairs].sum(axis=1)
-    crossing = np.bincount(plan.dest[plan.crossing], entries, 2 * S)
-    made = size * np.concatenate([made + crossing[:S], crossing[S:]])
+    crossing = np.zeros(len(plan.bytes), np.int64)
+    kernels.crossing_entries(plan.edges, plan.labels, plan.edge_dims, ranks, plan.dest, crossing)
+    made = size * np.concatenate([made + crossing[:S], crossing[S : 2 * S]])
     by_dense = plan.dims
     if not (asked.rule.needs_scores or asked.rule.needs_kernels):
         by_dense = np.where(is_large(plan.dims, np.minimum(ranks + 1, plan.dims)), 0, plan.dims)

@@ -47,31 +47,27 @@ class Plan:
         S = self.n_shards = max(1, min(n_shards, P.n_clusters))
         # number of entries of the maps at the vertices of each cluster
         self.weights = np.zeros(P.n_clusters, np.int64)
-        kernels.weigh_clusters(
-            self.edges, self.labels, self.vertex_dims, self.edge_dims, self.weights
-        )
-        ends = self.labels[self.edges]
-        self.crossing = np.flatnonzero(ends[:, 0] != ends[:, 1])
-        self.pairs = ends[self.crossing]  # the clusters at both ends of each crossing edge
-        self.shard_of = self._shards()
+        self.shard_of = self._shards()  # shape (K + 1,); the last entry is the number of shards
         m, D = len(self.edges), (3 if copies else 2) * S
-        self.dest = self.shard_of.astype(np.uint16 if D < 2**16 else np.int32)[ends[:, 0]]
-        shards = self.shard_of[self.pairs]
-        between = shards[:, 0] != shards[:, 1]
-        owner = np.where(self.pairs[:, 0] < self.pairs[:, 1], *shards.T)
-        self.dest[self.crossing[between]] = S + owner[between]
-        del ends
+        self.dest: np.ndarray = np.empty(m, np.uint16 if D < 2**16 else np.int32)
+        kernels.find_destinations(self.edges, self.labels, self.shard_of, self.dest)
         stored = source.edge_numbers
         if stored is None:
             stored = np.arange(m, dtype=index_dtype(m))
-        entries, dest, _ = self._entries(stored)
-        order, self.ptr = sorted_by(dest, D)
-        self.order = entries[order]
+        dest = self.dest[stored]
+        order, self.ptr = sorted_by(dest, 2 * S)
+        self.order = stored[order]
+        if copies:
+            border = stored[dest >= S]
+            order, ptr = sorted_by(self._other_shard(border), S)
+            self.order = np.concatenate([self.order, border[order]])
+            self.ptr = np.concatenate([self.ptr, m + ptr[1:]])
         parts = range(len(source.parts))
         self.tails = np.zeros((len(parts), D), np.int64)  # entries per part and destination
         self.heads = np.zeros_like(self.tails)
         for p in parts:
-            entries, dest, _ = self._entries(source.edges_of(p))
+            own, copied, dest = self._entries(p)
+            entries = np.concatenate([own, own[copied]])
             rows = self.edge_dims[entries].astype(np.int64)
             for sizes, ends in zip((self.tails, self.heads), self.edges[entries].T, strict=True):
                 np.add.at(sizes[p], dest, rows * self.vertex_dims[ends])
@@ -85,29 +81,36 @@ class Plan:
 
     def _shards(self) -> np.ndarray:
         """Group clusters into shards of about equal size with few edges between shards."""
-        if self.n_shards == 1:
-            return np.zeros(len(self.dims), np.int32)
-        # `select` takes vertex weights only as dimensions of a sheaf, here one without maps
-        mean = max(1.0, float(self.weights.mean()))
-        sizes = np.maximum(1, np.rint(100 * self.weights / mean)).astype(np.int64)
-        pairs, no_maps = self.pairs.astype(np.int64), np.zeros(0)
-        graph = trusted_sheaf(pairs, sizes, np.zeros(len(pairs), np.int64), no_maps, no_maps)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the user did not call `select`
-            return select(graph, self.n_shards).labels.astype(np.int32)
+        crossing = kernels.weigh_clusters(
+            self.edges, self.labels, self.vertex_dims, self.edge_dims, self.weights
+        )
+        shard_of = np.zeros(len(self.dims) + 1, np.int32)
+        if self.n_shards > 1:
+            pairs = np.empty((crossing, 2), np.int64)
+            kernels.crossing_pairs(self.edges, self.labels, pairs)
+            # `select` takes vertex weights only as dimensions of a sheaf, here one without maps
+            mean = max(1.0, float(self.weights.mean()))
+            sizes = np.maximum(1, np.rint(100 * self.weights / mean)).astype(np.int64)
+            no_maps = np.zeros(0)
+            graph = trusted_sheaf(pairs, sizes, np.zeros(crossing, np.int64), no_maps, no_maps)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # the user did not call `select`
+                shard_of[:-1] = select(graph, self.n_shards).labels
+        shard_of[-1] = self.n_shards
+        return shard_of
 
-    def _entries(self, own: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return edges and then the copies for a second shard, destinations, and what is copied."""
+    def _other_shard(self, border: np.ndarray) -> np.ndarray:
+        """Return, for edges between two shards, the shard that does not own the edge."""
+        shards = self.shard_of[self.labels[self.edges[border]]]
+        return shards.sum(axis=1) - (self.dest[border].astype(np.int64) - self.n_shards)
+
+    def _entries(self, p: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return a part's edges, indices of those copied to a second shard, and destinations."""
+        own = self.source.edges_of(p)
         dest = self.dest[own]
-        if not self.copies:
-            return own, dest, np.zeros(0, np.int64)
-        copied = np.flatnonzero(dest >= self.n_shards)
-        border = own[copied]
-        # of the two shards of a border edge, the one that does not own the edge
-        owner = dest[copied].astype(np.int64) - self.n_shards
-        other = self.shard_of[self.labels[self.edges[border]]].sum(axis=1) - owner
-        copies = (2 * self.n_shards + other).astype(dest.dtype)
-        return np.concatenate([own, border]), np.concatenate([dest, copies]), copied
+        copied = np.flatnonzero(dest >= self.n_shards) if self.copies else np.zeros(0, np.int64)
+        other = 2 * self.n_shards + self._other_shard(own[copied])
+        return own, copied, np.concatenate([dest, other.astype(dest.dtype)])
 
     def read(self, destinations: list[int]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         """Return the edges of some destinations, ascending, and the locations of their maps.
@@ -182,8 +185,7 @@ class Plan:
         """Write the input of every task; return, for each border, the shards whose R it needs."""
         S = self.n_shards
         for p in range(len(self.source.parts)):
-            own = self.source.edges_of(p)
-            _, dest, copied = self._entries(own)
+            own, copied, dest = self._entries(p)
             edges, rows = self.edges[own], self.edge_dims[own]
             arrays = {
                 "copied": copied.astype(np.int32),
