@@ -79,15 +79,7 @@ def compared(F, question, claim, against, times, names, floor=None, note=""):
     ours, theirs = (times.median(name) for name in names)
     ratio = times.ratio(names[1], names[0])
     return row(
-        F,
-        question,
-        claim,
-        against,
-        ours=ours,
-        theirs=theirs,
-        ratio=ratio,
-        floor=floor,
-        note=note,
+        F, question, claim, against, ours=ours, theirs=theirs, ratio=ratio, floor=floor, note=note
     )
 
 

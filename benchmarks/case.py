@@ -90,12 +90,5 @@ class Case:
         )
         ours, theirs = times.median(ours), times.median(theirs) * scale
         return self.row(
-            claim,
-            against,
-            sense=sense,
-            floor=floor,
-            ours=ours,
-            theirs=theirs,
-            ratio=ratio,
-            **more,
+            claim, against, sense=sense, floor=floor, ours=ours, theirs=theirs, ratio=ratio, **more
         )

@@ -277,12 +277,7 @@ def row(claim, against, F, sense, floor, ours, theirs=None, ratio=None, **more):
     )
 
 
-MEASURES = {
-    "cpu": processor_time,
-    "plan": planning,
-    "workers": two_workers,
-    "memory": memory,
-}
+MEASURES = {"cpu": processor_time, "plan": planning, "workers": two_workers, "memory": memory}
 
 
 def main():

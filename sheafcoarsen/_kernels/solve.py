@@ -113,9 +113,9 @@ def combine_blocks(lo, hi, matrix, shape, y, by, terms, out):
 
     ``matrix`` are indptr, indices and flat blocks of the real A. ``shape`` are three tuples of
     zeros: the lanes, of the type of A and at most as many as there are columns, the rows of a
-    block, and its columns. y and ``out`` may have different numbers of columns; each T has the shape
-    of ``out``. ``out`` may be one of T if the lanes divide the number of columns, but ``out`` must
-    not be y.
+    block, and its columns. y and ``out`` may have different numbers of columns; each T has the
+    shape of ``out``. ``out`` may be one of T if the lanes divide the number of columns, but ``out``
+    must not be y.
     """
     indptr, indices, data = matrix
     lanes, rows, columns = shape

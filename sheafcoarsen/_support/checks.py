@@ -162,7 +162,7 @@ def optional_module(name: str, message: str) -> Any:
         importlib.import_module(package)
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] != package:
+        if error.name not in (name, package):  # the package is there, but incomplete
             raise
         raise ImportError(message) from None
 

@@ -47,12 +47,7 @@ from sheafcoarsen.coarsening._energy_ledger import (
     isometry_errors,
     ledger_over,
 )
-from sheafcoarsen.coarsening.realization import (
-    SERIAL_BELOW,
-    check_pattern,
-    coarse_labels,
-    realize,
-)
+from sheafcoarsen.coarsening.realization import SERIAL_BELOW, check_pattern, coarse_labels, realize
 
 __all__ = [
     "SERIAL_BELOW",

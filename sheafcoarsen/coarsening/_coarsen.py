@@ -10,12 +10,7 @@ import numpy.typing as npt
 import scipy.sparse
 
 from sheafcoarsen._support import ReadOnly, eps_of, flag, range_of_blocks, read_only, tables
-from sheafcoarsen.coarsening.realization import (
-    factored_loops,
-    loop_rows,
-    realize,
-    spectral_loops,
-)
+from sheafcoarsen.coarsening.realization import factored_loops, loop_rows, realize, spectral_loops
 from sheafcoarsen.coarsening.views import Views
 from sheafcoarsen.modes import (
     Internal,

@@ -11,12 +11,7 @@ import networkx as nx
 import numpy as np
 
 from sheafcoarsen._support import PathLike, file_path, flag, scalar_array, whole_number
-from sheafcoarsen.io.graph_files import (
-    EdgeList,
-    read_edge_list,
-    read_matrix_market,
-    read_metis,
-)
+from sheafcoarsen.io.graph_files import EdgeList, read_edge_list, read_matrix_market, read_metis
 from sheafcoarsen.io.text import file_error, opened, read_lines, reader_of
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 

@@ -288,7 +288,7 @@ def read_ply(path: str) -> Mesh:
 
 def _ply_header(path: str, stream: io.BytesIO) -> tuple[str, list[_Element], int]:
     """Return the byte order (empty for text), the elements, and the number of header lines."""
-    # numpy codes of the PLY number types, which have C's names and numpy's
+    # numpy's codes of PLY's number types, each of which has the name in C and that in numpy
     types = {"char": "i1", "uchar": "u1", "short": "i2", "ushort": "u2"}
     types |= {"int": "i4", "uint": "u4", "float": "f4", "double": "f8"}
     types |= {np.dtype(code).name: code for code in types.values()}

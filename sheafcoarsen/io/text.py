@@ -6,7 +6,7 @@ import os
 import zlib
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
-from typing import BinaryIO, TypeVar
+from typing import BinaryIO, TypeVar, cast
 
 import numpy as np
 
@@ -48,10 +48,13 @@ def shown(word: str) -> str:
 @contextlib.contextmanager
 def opened(path: str) -> Iterator[BinaryIO]:
     """Open a file for reading; decompress it if its name ends in ``.gz``."""
-    open_file: Callable = gzip.open if path.lower().endswith(".gz") else open
-    try:
-        with open_file(path, "rb") as file:
+    if not path.lower().endswith(".gz"):
+        with open(path, "rb") as file:
             yield file
+        return
+    try:
+        with gzip.open(path, "rb") as unpacked:
+            yield cast(BinaryIO, unpacked)
     except EOFError:
         message = "the gzip file is truncated: fetch or write it again"
         raise file_error(path, None, message) from None

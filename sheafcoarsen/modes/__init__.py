@@ -53,12 +53,7 @@ from sheafcoarsen.modes.local_operators import (
 from sheafcoarsen.modes.oversampled import ClusterPatches
 from sheafcoarsen.modes.problems import MAX_DENSE, Whole, check_dense, is_large
 from sheafcoarsen.modes.prolongation import Prolongation, block_layout
-from sheafcoarsen.modes.result import (
-    LocalModes,
-    warn_if_empty,
-    warn_if_sections_lost,
-    warn_if_tied,
-)
+from sheafcoarsen.modes.result import LocalModes, warn_if_empty, warn_if_sections_lost, warn_if_tied
 from sheafcoarsen.modes.sparse import SPARSE_ABOVE, SPARSE_SHARE
 
 __all__ = [

@@ -15,12 +15,7 @@ import scipy.sparse.linalg
 from scipy.cluster.vq import kmeans2
 
 from sheafcoarsen._kernels import partition as kernels
-from sheafcoarsen._support import (
-    EPS,
-    eigenvectors,
-    read_only,
-    single_threaded_blas,
-)
+from sheafcoarsen._support import EPS, eigenvectors, read_only, single_threaded_blas
 from sheafcoarsen.exceptions import SmallComponentsWarning
 from sheafcoarsen.operators import coboundary
 from sheafcoarsen.partition.links import (
@@ -296,7 +291,7 @@ def repair_labels(links: Links, labels: np.ndarray, n_clusters: int, balanced: b
 def apportioned(weight: np.ndarray, limits: np.ndarray, total: int) -> np.ndarray:
     """Return how many of ``total`` parts each item gets, at most ``limits``, by weight per part."""
     parts = np.ones(len(weight), dtype=np.int64)
-    # in single precision, nearly equal weights per part count as equal: the first item gets it
+    # in single precision, nearly equal weights per part count as equal: the first item gets a part
     keys = (-weight).astype(np.float32).tolist()
     heap = [(keys[a], a) for a in np.flatnonzero(limits > 1).tolist()]
     heapq.heapify(heap)

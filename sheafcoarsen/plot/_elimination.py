@@ -50,8 +50,8 @@ def elimination(
     pos : array_like, shape (n, 2) or (n, 3), or dict from vertex labels to positions, optional
         Positions of the fine vertices. By default computed from distances in the graph.
     names : array_like of int or bool, or sequence of names, optional
-        Vertices whose names, or indices without names, are written next to them. By default, in a
-        panel of up to 20 vertices, all with names that are not integers.
+        Vertices whose names, or indices without names, are written next to them. By default, if a
+        panel has at most 20 vertices, all whose names are not integers.
     view : pair of float
         Elevation and azimuth in degrees of the view of positions in space, as in matplotlib's
         ``view_init``.

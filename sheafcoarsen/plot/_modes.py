@@ -160,12 +160,7 @@ def _draw_values(ax: Axes, E: Eigenmodes) -> None:
 
 
 def _draw_mode(
-    ax: Axes,
-    E: Eigenmodes,
-    i: int,
-    places: np.ndarray,
-    order: np.ndarray,
-    scene: Scene | None,
+    ax: Axes, E: Eigenmodes, i: int, places: np.ndarray, order: np.ndarray, scene: Scene | None
 ) -> str:
     """Draw one mode, beginning with points farthest from the viewer; return a description."""
     F, x = E.sheaf, E.vectors[:, i]

@@ -17,9 +17,4 @@ computes. ``_certificate`` encloses the lowest fine eigenvalues in terms of coar
 from sheafcoarsen.quality._certificate import Certificate, certificate
 from sheafcoarsen.quality._spectral_quality import SpectralQuality, spectral_quality
 
-__all__ = [
-    "Certificate",
-    "SpectralQuality",
-    "certificate",
-    "spectral_quality",
-]
+__all__ = ["Certificate", "SpectralQuality", "certificate", "spectral_quality"]

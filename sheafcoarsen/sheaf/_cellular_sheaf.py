@@ -283,8 +283,5 @@ def sheaf_rows(sheaf: CellularSheaf) -> list[tuple]:
         ),
         ("edges", sheaf.n_edges),
         ("of them loops", int((sheaf.edges[:, 0] == sheaf.edges[:, 1]).sum())),
-        (
-            "edge stalks",
-            f"dim {tables.span(sheaf.edge_dims)}, together dim C^1 = {sheaf.dim_c1:,}",
-        ),
+        ("edge stalks", f"dim {tables.span(sheaf.edge_dims)}, together dim C^1 = {sheaf.dim_c1:,}"),
     ]

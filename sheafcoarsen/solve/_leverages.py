@@ -8,13 +8,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse
 
-from sheafcoarsen._support import (
-    Seed,
-    choice,
-    fraction,
-    random_generator,
-    single_threaded_blas,
-)
+from sheafcoarsen._support import Seed, choice, fraction, random_generator, single_threaded_blas
 from sheafcoarsen.exceptions import NotConverged
 from sheafcoarsen.operators import coboundary
 from sheafcoarsen.sections import global_sections

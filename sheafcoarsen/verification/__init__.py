@@ -17,11 +17,4 @@ normalized sheaf (``reference``). ``relative_residual`` divides them by norms.
 from sheafcoarsen.verification._verify import Check, Verification, check_of, verify
 from sheafcoarsen.verification.relative_residual import RelativeResidual, relative_residual
 
-__all__ = [
-    "Check",
-    "RelativeResidual",
-    "Verification",
-    "check_of",
-    "relative_residual",
-    "verify",
-]
+__all__ = ["Check", "RelativeResidual", "Verification", "check_of", "relative_residual", "verify"]

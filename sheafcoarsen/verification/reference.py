@@ -164,7 +164,8 @@ def normalization_residuals(
     """Compare the Laplacian of ``normalize(F)`` with D^{-1/2} L D^{-1/2}.
 
     Returns the largest relative residual, of all blocks and of the factors R_v* R_v = D_v, and for
-    each probe x the error of its energy and a bound of norm(D^{-1/2} x)^2 without cancellation.
+    each probe x the error of its energy and an upper bound of norm(D^{-1/2} x)^2 that no
+    cancellation makes smaller.
     """
     F, dims = C.fine, C.fine.vertex_dims
     with warnings.catch_warnings():

@@ -21,19 +21,11 @@ from sheafcoarsen._support import (
     residual_ratio,
     scaled_norms,
 )
-from sheafcoarsen.coarsening import (
-    Coarsening,
-    EnergyLedger,
-    energy_ledger,
-    isometry_errors,
-)
+from sheafcoarsen.coarsening import Coarsening, EnergyLedger, energy_ledger, isometry_errors
 from sheafcoarsen.modes import Oversampled
 from sheafcoarsen.operators import coboundary, laplacian, loop_norms
 from sheafcoarsen.verification.cluster_batches import Piece, Pieces, renumbered
-from sheafcoarsen.verification.reference import (
-    eigenvalue_errors,
-    normalization_residuals,
-)
+from sheafcoarsen.verification.reference import eigenvalue_errors, normalization_residuals
 from sheafcoarsen.verification.relative_residual import (
     FAILED,
     RelativeResidual,
@@ -302,7 +294,10 @@ class Evidence:
 
     @cached_property
     def normalized(self) -> tuple[RelativeResidual, np.ndarray, np.ndarray]:
-        """Comparison of ``normalize(F)`` with D^{-1/2} L D^{-1/2}: blocks, energies and norms."""
+        """Comparison of ``normalize(F)`` with D^{-1/2} L D^{-1/2}.
+
+        The largest residual of blocks, the errors of energies, and bounds of norms.
+        """
         return normalization_residuals(self.C, self.pieces, self.probes, self.eps)
 
     @cached_property

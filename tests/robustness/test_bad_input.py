@@ -1511,8 +1511,7 @@ INVALID: dict[str, list] = {
 
 
 @pytest.mark.parametrize(
-    ("case", "changes", "error"),
-    [(case, *row) for case, rows in INVALID.items() for row in rows],
+    ("case", "changes", "error"), [(case, *row) for case, rows in INVALID.items() for row in rows]
 )
 def test_invalid_values_of_arguments_raise(case, changes, error):
     function, valid = CALLS[case]

@@ -209,11 +209,7 @@ def test_shards_without_a_cluster_or_vertex_raise(stored, url):
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [
-        (
-            "labels",
-            lambda labels: (labels + 1) % 10,
-            "do not match the fine sheaf|vertices of",
-        ),
+        ("labels", lambda labels: (labels + 1) % 10, "do not match the fine sheaf|vertices of"),
         (first("scores"), put(0, np.nan), "scores hold NaN"),
         (first("operator_norms"), put(0, np.inf), "`operator_norms` must be finite"),
         (first("tied"), lambda tied: tied[:-1], "tied must hold int8 of shape"),

@@ -41,12 +41,7 @@ HALVES = sc.Partition([0, 0, 0, 1, 1, 1])
 KINDS = ("internal", "principal", "oversampled", "isometric", "any")
 ISOMETRIC = ("internal", "principal", "oversampled", "isometric")
 # maps whose singular values are zero or clearly positive
-STRUCTURED = (
-    "integer",
-    "repeated",
-    "zero",
-    "bundle",
-)
+STRUCTURED = ("integer", "repeated", "zero", "bundle")
 
 
 def draw_coarsening(draw, F, P, kind, loops=True):

@@ -38,7 +38,7 @@ class Maps(NamedTuple):
 
     pool: np.ndarray
     positions: np.ndarray  # (ids,) index of the block of an edge
-    capacities: np.ndarray  # (ids,) entries of a block that edges of this id reuse; 0: input edge
+    capacities: np.ndarray  # (ids,) size of the block of an id; 0: of an input edge, not reused
     dims: np.ndarray  # (n,) dimensions of stalks
     counters: np.ndarray  # (3,)
 
@@ -92,9 +92,14 @@ def width_of(edges, dims, e):
 
 
 @llvm_inlined
-def release(edges, counters, e):
-    """Free the id of an edge, with its block."""
-    edges[e, RING] = counters[FREE_ID]
+def release(edges, maps, e):
+    """Free the id of an edge, with the larger of its block and that of the last id freed."""
+    counters, positions, capacities = maps.counters, maps.positions, maps.capacities
+    first = counters[FREE_ID]
+    if first >= 0 and capacities[first] > capacities[e]:
+        positions[e], positions[first] = positions[first], positions[e]
+        capacities[e], capacities[first] = capacities[first], capacities[e]
+    edges[e, RING] = first
     counters[FREE_ID] = e
 
 
@@ -197,21 +202,21 @@ def put_rows(links, maps, u, w, rows, height, order):
 
 
 @subkernel
-def detach(edges, vertices, counters, v, seen):
-    """Remove all edges and loops at v from the graph; ``counters`` are those of ``Maps``."""
+def detach(edges, vertices, maps, v, seen):
+    """Remove all edges and loops at v from the graph."""
     for i in range(seen.size):
         e, side = np.int64(seen[i] >> 1), seen[i] & 1
         unlink(edges, vertices, e, 1 - side)
         g = np.int64(edges[e, RING])
         while g != e:
             next_edge = np.int64(edges[g, RING])
-            release(edges, counters, g)
+            release(edges, maps, g)
             g = next_edge
-        release(edges, counters, e)
+        release(edges, maps, e)
     e = np.int64(vertices[v, LOOPS])
     while e >= 0:
         next_edge = np.int64(edges[e, RING])
-        release(edges, counters, e)
+        release(edges, maps, e)
         e = next_edge
     vertices[v, LOOPS], vertices[v, FIRST] = -1, -1
 

@@ -152,7 +152,7 @@ def eliminate_hub(links, maps, record, v, edges, workspace, mesh):
             W[a * d + a] = 1 / total
     counters[BLOCKS] += d * width
     counters[INVERSES] += d * d
-    detach(links.edges, links.vertices, maps.counters, v, seen)
+    detach(links.edges, links.vertices, maps, v, seen)
     for i in range(degree):
         u, m = around[i], sizes[i]
         du = dims[u]

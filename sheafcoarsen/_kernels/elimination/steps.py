@@ -77,7 +77,7 @@ def eliminate_one(links, maps, record, v, seen, around, workspace):
         for j in range(width):
             bundle.data[(k - rank) * width + j] = stack.data[k * stride + d + j]
         bundle.noise[k - rank] = stack.noise[k]
-    detach(links.edges, links.vertices, maps.counters, v, seen)
+    detach(links.edges, links.vertices, maps, v, seen)
     if around.size > 0:
         put_rows(links, maps, around[0], around[around.size - 1], bundle, height - rank, order)
 

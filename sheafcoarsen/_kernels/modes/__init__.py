@@ -5,12 +5,7 @@ writes them to R. ``oversampled`` computes oversampled modes on the ``patches`` 
 whose kernels of delta ``patches`` computes.
 """
 
-from sheafcoarsen._kernels.modes.blocks import (
-    Blocks,
-    block_indices,
-    put_columns,
-    put_modes,
-)
+from sheafcoarsen._kernels.modes.blocks import Blocks, block_indices, put_columns, put_modes
 from sheafcoarsen._kernels.modes.local import assemble, cluster_unit, map_at
 from sheafcoarsen._kernels.modes.modes import (
     Balanced,

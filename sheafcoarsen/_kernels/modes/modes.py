@@ -121,9 +121,9 @@ def kernel_dims(lo, hi, sheaves, c, rows, eps, s, dims):
     """Write the kernel dimensions of local operators, computed by singular values, to ``dims``.
 
     ``dims`` is 0 on entry. ``sheaves`` are ``f``, which is not used, and the ``Balanced`` sheaf, in
-    which the maps of every edge, of a loop too, have entries of about 1. Singular values up to max(rows, N_a) eps max(1, the largest one)
-    count as zero, so those of a loop whose maps cancel do. ``rows`` is -1 for clusters that are
-    left out.
+    which the maps of every edge, of a loop too, have entries of about 1. Singular values up to
+    max(rows, N_a) eps max(1, the largest one) count as zero, so those of a loop whose maps cancel
+    do. ``rows`` is -1 for clusters that are left out.
     """
     for a in range(lo, hi):
         n, height = c.dims[a], rows[a]

@@ -1,4 +1,4 @@
-"""Repair of partitions: merging of light clusters, packing.
+"""Repair of partitions: merging of light clusters, and packing.
 
 ``links`` is a :class:`sheafcoarsen.partition.links.Links`, as in ``balls``.
 """

@@ -11,10 +11,7 @@ from sheafcoarsen._kernels.sections.equilibration import (
     scale_edges,
 )
 from sheafcoarsen._kernels.sections.forests import join_subtrees, split_subtrees
-from sheafcoarsen._kernels.sections.lifting import (
-    orthonormalize_columns,
-    write_stalk_metrics,
-)
+from sheafcoarsen._kernels.sections.lifting import orthonormalize_columns, write_stalk_metrics
 from sheafcoarsen._kernels.sections.reduction import (
     STACKED_ROWS,
     ZERO_ROUNDING,

@@ -11,19 +11,8 @@ from hypothesis import strategies as st
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, Partition
 from tests.support import reference
-from tests.support.helpers import (
-    assert_residual,
-    eps_of,
-    residual,
-    size,
-    ties_allowed,
-)
-from tests.support.strategies import (
-    DTYPES,
-    cochains,
-    mode_counts,
-    sheaves_with_partitions,
-)
+from tests.support.helpers import assert_residual, eps_of, residual, size, ties_allowed
+from tests.support.strategies import DTYPES, cochains, mode_counts, sheaves_with_partitions
 from tests.theory.test_theorems import coarsenings
 
 

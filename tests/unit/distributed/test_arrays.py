@@ -8,13 +8,7 @@ import numpy as np
 import pytest
 
 from sheafcoarsen.distributed.location import StoreError, crc32c, optional, place_of
-from sheafcoarsen.distributed.schema import (
-    Root,
-    get_arrays,
-    put_arrays,
-    read_array,
-    write_array,
-)
+from sheafcoarsen.distributed.schema import Root, get_arrays, put_arrays, read_array, write_array
 
 
 def root_of(url):

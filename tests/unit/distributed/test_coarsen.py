@@ -16,12 +16,7 @@ import sheafcoarsen.distributed as dist
 from sheafcoarsen.distributed import _coarsen, tasks
 from sheafcoarsen.distributed.plan import Plan
 from tests.support.helpers import ties_allowed
-from tests.unit.distributed.cases import (
-    coarsened_twice,
-    differences,
-    grid_sheaf,
-    ragged_sheaf,
-)
+from tests.unit.distributed.cases import coarsened_twice, differences, grid_sheaf, ragged_sheaf
 
 RULES = [
     3,
@@ -61,11 +56,7 @@ def test_only_rules_that_need_whole_spectra_raise_for_huge_clusters(memory, monk
 
 @pytest.mark.parametrize(
     ("dtype", "compress", "n_shards"),
-    [
-        (np.float32, True, 3),
-        (np.float64, False, 1),
-        (np.complex128, True, 8),
-    ],
+    [(np.float32, True, 3), (np.float64, False, 1), (np.complex128, True, 8)],
 )
 def test_every_scalar_type_gives_the_same_bits_as_in_memory(dtype, compress, n_shards, memory):
     F = ragged_sheaf(dtype, n=60, m=150)
@@ -294,9 +285,7 @@ KINDS = ["plan", "split_task", "shard_task", "border_task", "sealed", "clean"]
 
 
 @pytest.mark.parametrize(
-    ("kind", "rank"),
-    [*((kind, 3) for kind in KINDS), ("spectra_task", sc.ranks.gap(3))],
-    ids=str,
+    ("kind", "rank"), [*((kind, 3) for kind in KINDS), ("spectra_task", sc.ranks.gap(3))], ids=str
 )
 def test_unfinished_runs_are_resumed(kind, rank, call, url):
     """Wherever a run stopped, its store is not valid, and finished tasks are not repeated."""

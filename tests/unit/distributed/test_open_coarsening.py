@@ -9,12 +9,7 @@ from sheafcoarsen.distributed._open_coarsening import _bound
 from sheafcoarsen.distributed._open_store import energy_of
 from sheafcoarsen.distributed.schema import write_array
 from tests.support.helpers import assert_residual
-from tests.unit.distributed.cases import (
-    coarsened_twice,
-    differences,
-    grid_sheaf,
-    ragged_sheaf,
-)
+from tests.unit.distributed.cases import coarsened_twice, differences, grid_sheaf, ragged_sheaf
 
 
 @pytest.fixture

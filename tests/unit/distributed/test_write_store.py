@@ -90,16 +90,8 @@ BAD = [
     ),
     (([0, 1], 1, [1.0], [1.0]), ValueError, "2-dimensional"),
     (([[0, 1, 2]], 1, [1.0], [1.0]), ValueError, r"shape \(m, 2\)"),
-    (
-        ([[0, 1]], 2, [1.0], [1.0, 1.0]),
-        ValueError,
-        r"1\]`: `tail_data` must have shape \(2,\)",
-    ),
-    (
-        ([[0, 1]], 1, [1.0], [1.0, 1.0]),
-        ValueError,
-        r"1\]`: `head_data` must have shape \(1,\)",
-    ),
+    (([[0, 1]], 2, [1.0], [1.0, 1.0]), ValueError, r"1\]`: `tail_data` must have shape \(2,\)"),
+    (([[0, 1]], 1, [1.0], [1.0, 1.0]), ValueError, r"1\]`: `head_data` must have shape \(1,\)"),
     (([[0, 1]], -1, [1.0], [1.0]), ValueError, "at least 0"),
     (([[0, 1]], 1, [1.0], [np.nan]), ValueError, r"1\]`: `head_maps\[0\]` \(edge 0 -> 1\) must be"),
     (([[0, 1]], 1, [1.0], [1j]), TypeError, "holds complex128, but earlier pieces hold float64"),

@@ -1,6 +1,7 @@
 """The steps: hubs, parallel edges and loops in numbers, room that runs out, real networks."""
 
 import dataclasses
+import tracemalloc
 
 import networkx as nx
 import numpy as np
@@ -305,3 +306,20 @@ def test_the_first_large_entry_of_a_row_is_real_and_positive():
             first = row[np.argmax(parts >= 0.5 * parts.max())]
             assert first.real > 0
             assert abs(first.imag) < 1e-15 * abs(first)
+
+
+@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+def test_blocks_of_edges_at_a_large_stalk_are_reused():
+    """Every step of this chain replaces the edge at its first vertex, whose block is large."""
+    n, d = 20_000, 20
+    edges = np.stack([np.arange(n - 1), np.arange(1, n)], axis=1)
+    vertex_dims, edge_dims = np.ones((2, n), int)
+    vertex_dims[0] = edge_dims[0] = d
+    rng = np.random.default_rng(0)
+    maps = rng.standard_normal(d * d + n - 2), rng.standard_normal(d + n - 2)
+    F = CellularSheaf.from_flat(edges, *maps, vertex_dims, edge_dims[: n - 1])
+    tracemalloc.start()
+    K = sc.eliminate(F, keep=[0, n - 1])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 30 * sum(array.nbytes for array in K.steps)

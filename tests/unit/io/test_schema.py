@@ -132,10 +132,7 @@ def test_coarse_sheaves_with_tiny_maps_are_read(tmp_path):
         ({"crossing_rows": [10**6]}, "`crossing_rows` must hold the rows of crossing fine edges"),
         ({"restored_loops": [2]}, "`restored_loops` must be strictly increasing in 0 .. 1"),
         ({"compress": "maybe"}, "`compress` must be True or False, got .*maybe"),
-        (
-            {"modes__singular": [True, False]},
-            "`modes.singular` must be True or False, got array",
-        ),
+        ({"modes__singular": [True, False]}, "`modes.singular` must be True or False, got array"),
         ({"modes__ranks": [1, 2]}, "ranks of its modes"),
         ({"modes__scores": [1.0]}, "LocalModes: `scores` must hold 4 numbers"),
         ({"modes__scores": nan_first}, "LocalModes: `scores` must be finite"),

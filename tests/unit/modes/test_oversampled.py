@@ -15,14 +15,7 @@ from sheafcoarsen._support import run_ranges
 from sheafcoarsen.modes import oversampled as oversampled_problems
 from tests.support import reference
 from tests.support.errors import raises
-from tests.support.helpers import (
-    assert_residual,
-    blas_threads,
-    covering,
-    dense_rank,
-    eps_of,
-    size,
-)
+from tests.support.helpers import assert_residual, blas_threads, covering, dense_rank, eps_of, size
 from tests.support.strategies import DTYPES, sheaves_with_partitions
 from tests.unit.coarsening.test_refresh import new_maps
 

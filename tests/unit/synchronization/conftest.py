@@ -84,11 +84,7 @@ def rescaled(G, scale=1.0, unit=1.0):
     if seen is not None:
         seen = dataclasses.replace(seen, points=unit * seen.points, tau=by * seen.tau)
     return dataclasses.replace(
-        G,
-        translations=unit * G.translations,
-        kappa=scale * G.kappa,
-        tau=by * G.tau,
-        sightings=seen,
+        G, translations=unit * G.translations, kappa=scale * G.kappa, tau=by * G.tau, sightings=seen
     )
 
 
