@@ -48,6 +48,10 @@ borrowing_kernel = functools.partial(kernel, _nrt=False)
 
 For kernels that allocate no arrays. numba counts references to every array of every tuple passed,
 by atomic operations, which took two thirds of the time of an elimination.
+
+numba compiles a callee once, with or without reference counts as its first caller. A callee that
+returns an array without counting it would let other kernels free the array of the caller, so
+functions that return arrays must be ``numba_inlined``.
 """
 
 subkernel = functools.partial(kernel, no_cpython_wrapper=True)

@@ -7,10 +7,10 @@ principal block that L_a lacks.
 import numpy as np
 
 from sheafcoarsen._kernels.dense import NOT_NEGATIVE, add_gram, largest_entry, power_of_two
-from sheafcoarsen._kernels.jit import llvm_inlined, subkernel
+from sheafcoarsen._kernels.jit import numba_inlined, subkernel
 
 
-@llvm_inlined
+@numba_inlined
 def map_at(f, e, end):
     """Return the vertex at one end of edge e, its dimension, and the data and begin of its map."""
     v = f.edges[e, end]
