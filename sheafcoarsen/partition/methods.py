@@ -15,7 +15,13 @@ import scipy.sparse.linalg
 from scipy.cluster.vq import kmeans2
 
 from sheafcoarsen._kernels import partition as kernels
-from sheafcoarsen._support import EPS, eigenvectors, read_only, single_threaded_blas
+from sheafcoarsen._support import (
+    EPS,
+    eigenvectors,
+    optional_module,
+    read_only,
+    single_threaded_blas,
+)
 from sheafcoarsen.exceptions import SmallComponentsWarning
 from sheafcoarsen.operators import coboundary
 from sheafcoarsen.partition.links import (
@@ -133,12 +139,9 @@ def refine(links: Links, labels: np.ndarray, n_clusters: int) -> None:
 
 def part_by_metis(links: Links, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
     """Return labels from METIS's recursive bisection; parts may be empty or disconnected."""
-    try:
-        import pymetis
-    except ImportError:
-        raise ImportError(
-            'method "metis" needs the package pymetis: pip install sheafcoarsen[metis]'
-        ) from None
+    pymetis = optional_module(
+        "pymetis", 'method "metis" needs the package pymetis: pip install sheafcoarsen[metis]'
+    )
     starts = links.starts.astype(np.int32)
     if hasattr(pymetis, "CSRAdjacency"):  # pymetis 2025.2 and later
         graph = {"adjacency": pymetis.CSRAdjacency(starts, links.ends)}
