@@ -129,7 +129,8 @@ class Estimate:
     task_bytes : int
         Memory of the largest task, including that of a process with the library.
     driver_bytes : int
-        Memory of the arrays of edges and vertices in the planning process.
+        Memory of the planning process: its arrays of edges and vertices, and the grouping of
+        clusters into shards.
     bytes_moved : int
         Bytes read and written in total.
     scratch_bytes : int
@@ -207,8 +208,12 @@ def planned(asked: Request, memory: float, at_once: int = 1) -> tuple[Plan, Esti
     out = int(made.sum())
     halo = min(rows, 2 * int(border.sum()))
     arrays = [plan.edges, plan.vertex_dims, plan.edge_dims, plan.labels]
+    grouping = sum(array.nbytes for array in arrays)
+    if S > 1:  # `select` takes up to 50 bytes for a crossing edge, 240 for a pair of clusters
+        K = len(plan.dims)
+        grouping += 50 * plan.crossing + 240 * min(plan.crossing, K * (K - 1) // 2)
     arrays += [plan.dest, plan.order, plan.by_shard, plan.place_of]
-    driver = sum(array.nbytes for array in arrays) + plan.tails.nbytes * 3
+    tasks = 2 * (sum(array.nbytes for array in arrays) + plan.tails.nbytes * 3)  # with temporaries
     plan_bytes = 24 * len(plan.order) + 16 * len(plan.labels)
     found = Estimate(
         n_shards=S,
@@ -220,7 +225,7 @@ def planned(asked: Request, memory: float, at_once: int = 1) -> tuple[Plan, Esti
         border_share=float(border.sum() / max(source, 1)),
         dense_bytes=dense,
         task_bytes=int(BASE + max(NEED * part, shard)),
-        driver_bytes=int(2 * driver),  # doubled to allow for temporary arrays
+        driver_bytes=int(max(grouping, tasks)),
         bytes_moved=source + 2 * moved + out + 2 * halo + 2 * plan_bytes,
         scratch_bytes=moved + halo + plan_bytes,
         out_bytes=out,

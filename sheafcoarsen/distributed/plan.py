@@ -81,7 +81,7 @@ class Plan:
 
     def _shards(self) -> np.ndarray:
         """Group clusters into shards of about equal size with few edges between shards."""
-        crossing = kernels.weigh_clusters(
+        crossing = self.crossing = kernels.weigh_clusters(
             self.edges, self.labels, self.vertex_dims, self.edge_dims, self.weights
         )
         shard_of = np.zeros(len(self.dims) + 1, np.int32)

@@ -139,12 +139,15 @@ def test_the_default_number_of_shards_follows_size_memory_and_workers():
 
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
 @pytest.mark.parametrize("local_operator", ["internal", "principal"])
-def test_planning_needs_about_the_estimated_memory(local_operator, memory, url):
+@pytest.mark.parametrize("per_cluster", [400, 4])  # 5 % and 57 % of the edges cross
+def test_planning_needs_about_the_estimated_memory(local_operator, per_cluster, memory, url):
     n = 40_000
     edges = np.concatenate([np.stack([np.arange(n - k), np.arange(k, n)], 1) for k in (1, 200)])
+    if per_cluster == 4:
+        edges[:, 1] = np.random.default_rng(0).permutation(edges[:, 1])
     F = sc.CellularSheaf.constant(edges)
     src = dist.to_store(memory("src"), F, 200_000)
-    request = checked(src, np.arange(n) // 400, 2, local_operator, 4)
+    request = checked(src, np.arange(n) // per_cluster, 2, local_operator, 4)
     tracemalloc.start()
     plan, E = planned(request, np.inf)
     plan.write(place_of(url("plan")))
