@@ -64,12 +64,15 @@ def test_a_basis_with_more_than_4_million_entries_is_sparse(size, sparse):
     assert S.h0 * F.dim_c0 == (8_064_000 if sparse else 528_000)
 
 
-@pytest.mark.parametrize("shear", [1e3, 1e4])
-def test_bases_are_orthonormal_for_ill_conditioned_stalks(shear):
+@pytest.mark.parametrize(("copies", "shear"), [(1, 1e3), (1, 1e4), (20, 1e3)])
+def test_bases_are_orthonormal_for_ill_conditioned_stalks(copies, shear, monkeypatch):
     """In sheared coordinates sections are nearly parallel, with condition ``shear``^2."""
-    edges = np.array(nx.random_regular_graph(4, 40, seed=0).edges)
+    monkeypatch.setattr("sheafcoarsen.sections.lifting.DENSE_ENTRIES", 0)
+    graph = nx.random_regular_graph(4, 40, seed=0)
+    edges = np.array(nx.disjoint_union_all([graph] * copies).edges)
     base = np.triu(np.full((3, 3), shear), 1) + np.eye(3)
     F = sc.CellularSheaf(edges, *np.broadcast_to(base, (2, len(edges), 3, 3)))
     S = sc.global_sections(F)
-    assert S.h0 == 3
+    assert S.h0 == 3 * copies
+    assert scipy.sparse.issparse(S.basis) == (copies == 20)
     check_basis(F, S)
