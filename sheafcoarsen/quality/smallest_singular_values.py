@@ -35,8 +35,7 @@ from sheafcoarsen.solve import (
 ENOUGH = 1e-5
 """Maximum accepted residual, relative to an eigenvalue.
 
-The target, relative to the lowest positive eigenvalue, is 1e-6, or up to ENOUGH if rounding
-(``TINY``) requires it.
+The target is 1e-6, or up to ENOUGH if rounding (``TINY``) requires it.
 """
 
 TOL, TINY = 1e-8, 1e-13
@@ -287,8 +286,10 @@ class _Iterated:
         """Return the target residuals for ascending Ritz values."""
         norm = self.pencil.norm
         zeros = int((values <= TINY * norm).sum())
-        targets, first = np.full(len(values), TOL * norm / 2), values[zeros : zeros + 1]
-        aim = np.maximum(1e-6 * first, np.minimum(TINY * norm, ENOUGH * first))
+        targets, positive = np.full(len(values), TOL * norm / 2), values[zeros:]
+        aim = np.maximum(1e-6 * positive, np.minimum(TINY * norm, ENOUGH * positive))
+        # further iterations would add rounding errors
+        aim = np.maximum(aim, np.minimum(40 * EPS * norm, LEAST * positive))
         targets[zeros:] = aim.clip(max=targets[zeros:])
         return targets
 

@@ -296,17 +296,17 @@ def test_a_heavy_edge_does_not_hide_small_eigenvalues(weight):
     np.testing.assert_allclose(Q.fine, exact, rtol=1e-15 * weight / exact[0])
 
 
-@pytest.mark.parametrize("least", [5e-5, 2e-5])
-def test_eigenvalues_near_the_rounding_of_a_hub_are_found(least):
-    """Residuals of rounding size are 0.003 of the lowest eigenvalue, 6e-13 norm(L)."""
-    n, d, rng = 300, 3, np.random.default_rng(2)
+@pytest.mark.parametrize(("least", "seed", "k"), [(5e-5, 2, 5), (2e-5, 2, 5), (1e-5, 1, 3)])
+def test_eigenvalues_near_the_rounding_of_a_hub_are_found(least, seed, k):
+    """Residuals of rounding size are .003 or more of the lowest eigenvalue, 6e-13 norm(L)."""
+    n, d, rng = 300, 3, np.random.default_rng(seed)
     U, V = (np.linalg.qr(rng.standard_normal((n - 1, d, d)))[0] for _ in range(2))
     sigma = np.ones((n - 1, 1, d))
     sigma[:, 0, -1] = least * np.arange(1, n)  # of the maps at the leaves
     hub = rng.standard_normal((n - 1, d, d))
     F = CellularSheaf(nx.star_graph(n - 1).edges, hub, (U * sigma) @ V, [d] * n)
-    Q = sc.spectral_quality(coarsen(F, Partition(np.arange(n) // 30), 2), 5)
-    exact = scipy.linalg.svdvals(sc.coboundary(F).toarray())[::-1][:5] ** 2
+    Q = sc.spectral_quality(coarsen(F, Partition(np.arange(n) // 30), 2), k)
+    exact = scipy.linalg.svdvals(sc.coboundary(F).toarray())[::-1][:k] ** 2
     assert Q.kernel_fine == d
     np.testing.assert_allclose(Q.fine, exact, rtol=1e-4)
 
