@@ -202,10 +202,9 @@ def growth_of(C: Coarsening) -> str | None:
     before, after = count_nonzeros(C.fine), count_nonzeros(C.sheaf)
     if after <= before:
         return None
-    shorter = "" if C.crossing_rows is None else ", compress=True shortens long maps"
     return (
         f"its Laplacian has {after:,} entries, the fine one {before:,}: fewer modes or larger "
-        f"clusters make it sparser{shorter}"
+        f"clusters make it sparser"
     )
 
 

@@ -54,8 +54,8 @@ class SpectralQuality(ReadOnly):
         (coarse - fine) / fine, which is nonnegative by interlacing (docs/conventions.md, section
         8); values that are negative by rounding are set to 0.
     angles : ndarray, shape (k,)
-        Principal angles between the span of the fine eigenvectors and the span of the lifts R z of
-        the coarse ones, ascending; pi / 2 for missing ones. A multiple coarse eigenvalue that k
+        Principal angles, in radians, between the span of the fine eigenvectors and the span of the
+        lifts R z of the coarse ones, ascending; pi / 2 for missing ones. A multiple coarse eigenvalue that k
         splits is included completely.
     restricted_similarity : float
         norm(L^{1/2} (I - R R*) U_k Lambda_k^{-1/2}); inf if a global section is lost. For x in the
@@ -136,7 +136,7 @@ class SpectralQuality(ReadOnly):
             ("zero eigenvalues, coarse", self.kernel_coarse),
             ("restricted similarity", f"{self.restricted_similarity:.4g} (0 is exact)"),
             # ascending, and not those of single eigenvectors: no column of the table above
-            ("principal angles between the spans", tables.span(self.angles)),
+            ("principal angles between the spans", f"{tables.span(self.angles)} rad"),
         ]
         return tables.table(rows, head=head, caption="SpectralQuality") + tables.table(rest)
 

@@ -279,7 +279,10 @@ def _coarsened(F: CellularSheaf, stacklevel: int) -> GlobalSections:
                 f"{bound}, because maps grow and decay along long paths"
             )
     if reason is not None:
-        message = f"rounding errors determine the number of sections: {reason}"
+        message = (
+            f"rounding errors determine the number of sections: {reason}. If scales of vertices "
+            f"differ, count those of normalize(sheaf), which are as many"
+        )
         warnings.warn(message, SingularProblemWarning, stacklevel=stacklevel)
     dims = (sheaf.dim_c0, *(level.R.offsets[-1] for level in levels))
     residual = section_residual(F, basis)

@@ -430,6 +430,11 @@ def unit_mass(sheaf: CellularSheaf, mass: npt.ArrayLike | None) -> tuple[np.ndar
     """Return the masses divided by a power of 4 near the largest one, and that power."""
     if mass is None:
         return None, 1.0
+    if scipy.sparse.issparse(mass):
+        raise TypeError(
+            "`mass` must hold one real number for each vertex, got a sparse matrix: use "
+            "scipy.sparse.linalg.eigsh(laplacian(F), M=mass, sigma=...) for other masses"
+        )
     weights = scalar_array("mass", mass)
     if weights.shape != (sheaf.n_vertices,) or weights.dtype.kind == "c":
         raise ValueError(
