@@ -322,14 +322,14 @@ def _draw_loops(
     """Draw a ring for each loop-cell and return legend entries."""
     loops, dims = C.sheaf.edges[C.n_crossing_edges :, 0], C.sheaf.edge_dims[C.n_crossing_edges :]
     loops, dims = loops[places.seen[loops]], dims[places.seen[loops]]
-    gap = min(4.0, 0.25 * np.sqrt(area))
+    gap, widths = min(4.0, 1 + 0.25 * np.sqrt(area)), np.maximum(unit * dims, 0.6)
     style: dict = {"facecolors": "none", "edgecolors": "0.3", "zorder": 2, "label": "loop-cells"}
-    style["s"] = (np.sqrt(sizes[loops]) + gap + unit * dims) ** 2
-    style |= {"linewidths": np.maximum(unit * dims, 0.3), "rasterized": len(loops) > MARKERS}
+    style["s"] = (np.sqrt(sizes[loops]) + gap + widths) ** 2
+    style |= {"linewidths": widths, "rasterized": len(loops) > MARKERS}
     ax.scatter(*places.coarse[loops].T, **style)
     style = {"markersize": 11, "markerfacecolor": "none", "markeredgecolor": "0.3"}
     return [
-        _disc_handle(f"loop-cell, dim {d}", markeredgewidth=max(unit * d, 0.3), **style)
+        _disc_handle(f"loop-cell, dim {d}", markeredgewidth=max(unit * d, 0.6), **style)
         for d in _both_ends(dims)
     ]
 
