@@ -401,8 +401,7 @@ def _cluster_table(C: Coarsening) -> str:
         after = ["none" if value == np.inf else tables.text(value) for value in following]
     for a in range(min(K, limit)):
         members = C.partition.cluster(a)
-        first = tables.names([names[v] for v in members[: tables.SHOWN].tolist()])
-        first += ", …" if len(members) > tables.SHOWN else ""
+        first = tables.names([names[v] for v in members.tolist()], 50)
         rows.append((a, len(members), C.clusters.dims[a], C.ranks[a], kept[a], after[a], first))
     head = ("cluster", "vertices", "dim", "modes", "kept eigenvalues", "first discarded", "members")
     caption = f"The first {limit} of {K:,} clusters" if limit < K else "The clusters"

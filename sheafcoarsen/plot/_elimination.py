@@ -51,7 +51,8 @@ def elimination(
         Positions of the fine vertices. By default computed from distances in the graph.
     names : array_like of int or bool, or sequence of names, optional
         Vertices whose names, or indices without names, are written next to them. By default, if a
-        panel has at most 20 vertices, all whose names are not integers.
+        panel has at most 20 vertices, all whose names are not integers. A name is moved round its
+        vertex to where it covers least of other names and of vertices.
     view : pair of float
         Elevation and azimuth in degrees of the view of positions in space, as in matplotlib's
         ``view_init``.

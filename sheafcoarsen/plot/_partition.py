@@ -87,7 +87,8 @@ def partition(
         are not drawn. The mean of a cluster is that of its visible vertices.
     names : array_like of int or bool, or sequence of names, optional
         Vertices whose names, or indices without names, are written next to them in the left panel.
-        By default, without faces, all of up to 20 vertices with names that are not integers.
+        By default, without faces, all of up to 20 vertices with names that are not integers. A name
+        is moved round its vertex to where it covers least of other names and of vertices.
     view : pair of float
         Elevation and azimuth in degrees of the view of positions in space, as in matplotlib's
         ``view_init``.
@@ -146,8 +147,6 @@ def partition(
     by_vertices = scene is None and not places.by_quotient
     draw_frame(left, places.fine)
     draw_frame(right, places.coarse if by_vertices else places.fine)
-    if by_vertices or chosen is not None:
-        write_names(left, C.fine, places.fine, chosen)
     if K <= NUMBERED:
         shown, numbers = np.flatnonzero(places.seen), [str(a) for a in range(K)]
         # write a number to the lower left of a vertex too small for it; names are at the right
@@ -155,6 +154,8 @@ def partition(
         write_texts(left, shown, places.coarse, shifts, numbers, "bold")
         shifts = np.where(discs > 100 * len(str(K - 1)), 0.0, -np.sqrt(discs) / 2 - 4)
         write_texts(right, shown, places.coarse, shifts, numbers, "bold")
+    if by_vertices or chosen is not None:
+        write_names(left, C.fine, places.fine, chosen)
     return ax
 
 
@@ -321,14 +322,14 @@ def _draw_loops(
     """Draw a ring for each loop-cell and return legend entries."""
     loops, dims = C.sheaf.edges[C.n_crossing_edges :, 0], C.sheaf.edge_dims[C.n_crossing_edges :]
     loops, dims = loops[places.seen[loops]], dims[places.seen[loops]]
-    gap = min(4.0, 0.25 * np.sqrt(area))
+    gap, widths = min(4.0, 1 + 0.25 * np.sqrt(area)), np.maximum(unit * dims, 0.6)
     style: dict = {"facecolors": "none", "edgecolors": "0.3", "zorder": 2, "label": "loop-cells"}
-    style["s"] = (np.sqrt(sizes[loops]) + gap + unit * dims) ** 2
-    style |= {"linewidths": np.maximum(unit * dims, 0.3), "rasterized": len(loops) > MARKERS}
+    style["s"] = (np.sqrt(sizes[loops]) + gap + widths) ** 2
+    style |= {"linewidths": widths, "rasterized": len(loops) > MARKERS}
     ax.scatter(*places.coarse[loops].T, **style)
     style = {"markersize": 11, "markerfacecolor": "none", "markeredgecolor": "0.3"}
     return [
-        _disc_handle(f"loop-cell, dim {d}", markeredgewidth=max(unit * d, 0.3), **style)
+        _disc_handle(f"loop-cell, dim {d}", markeredgewidth=max(unit * d, 0.6), **style)
         for d in _both_ends(dims)
     ]
 

@@ -95,7 +95,8 @@ def spectra(C: Coarsening, *, ax: Axes | None = None) -> Axes:
         ax.plot(np.arange(len(low)), high, color=MIDDLE, lw=2, label="first discarded", zorder=4)
         ax.set_xlabel(f"{K:,} clusters, sorted by first discarded eigenvalue")
     else:
-        ring: dict = {"facecolors": "white", "edgecolors": MIDDLE, "linewidths": 1.3, **style}
+        ring: dict = {"facecolors": "white", "edgecolors": MIDDLE, "linewidths": 1.3}
+        ring |= style | {"zorder": 2}  # below retained eigenvalues close to it
         ax.vlines(place[cut], last[cut], after[cut], color=LIGHT, lw=4, zorder=1, label="gap")
         ax.scatter(place[cut], after[cut], s=size, label="first discarded", **ring)
         ax.set_xlabel("cluster")
@@ -115,7 +116,7 @@ def spectra(C: Coarsening, *, ax: Axes | None = None) -> Axes:
     if tied.any():
         label = f"the cut splits a multiple eigenvalue ({tied.sum():,})"
         style |= {"marker": "x", "color": "black", "linewidths": 1, "zorder": 5}
-        ax.scatter(place[tied], after[tied], s=max(size, 8), label=label, **style)
+        ax.scatter(place[tied], after[tied], s=max(3 * size, 8), label=label, **style)
     ax.set_ylabel(f"eigenvalue of the\n{modes.operator.label}")
     set_scale(ax, np.concatenate([kept, last[cut], after[cut]]))
     set_title(ax, "local spectra: retained eigenvalues and the gap above them")

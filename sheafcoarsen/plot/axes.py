@@ -28,6 +28,15 @@ MARKERS = 500
 NUMBERED = 20
 """Maximum number of clusters whose indices, or of vertices whose names, are in a plot."""
 
+AROUND = np.array(
+    [
+        (10, 8, -8, 6, -6, 0, 6, -6),
+        (10, 0, 0, 10, 10, -11, -10, -10),
+        (0, 1, -1, 1, -1, 0, 1, -1),
+    ]
+).T
+"""Places of a name round its vertex: points to the right, points up, half widths to the right."""
+
 
 def axes_or_new(
     ax: Axes | None, width: float, height: float, projections: Sequence[str] = ("rectilinear",)
@@ -216,15 +225,33 @@ def write_texts(
 def write_names(
     ax: Axes, F: CellularSheaf, places: np.ndarray, chosen: np.ndarray | None = None
 ) -> None:
-    """Write the names of chosen vertices next to them.
+    """Write the names of chosen vertices next to them, after the other texts of an inset.
 
     By default, these are the vertices whose names are not integers, in graphs of up to 20 vertices.
+    Of eight places round its vertex a name takes one inside of the axes where it covers the least
+    area of vertices and earlier texts, of equal ones the first.
     """
     names = range(F.n_vertices) if F.vertex_labels is None else F.vertex_labels
     if chosen is None:
         few = len(names) <= NUMBERED
         chosen = np.flatnonzero([few and not isinstance(name, int) for name in names])
+    locate: Any = ax.get_axes_locator()
+    ax.apply_aspect(locate(ax, None))  # the scale in which names overlap
+    at, point = ax.transData.transform(places), ax.figure.dpi / 72
+    texts = [text.get_window_extent().extents for text in ax.texts]
+    boxes = np.vstack([ax.bbox.extents, np.hstack([at - point, at + point]), *texts])
     write_texts(ax, chosen, places, np.full(len(names), 10.0), [str(name) for name in names])
+    written: Any = ax.texts[len(texts) :]
+    for v, text in zip(chosen[:MARKERS].tolist(), written, strict=False):
+        half = text.get_window_extent().size / 2
+        shift = AROUND[:, :2] * point + AROUND[:, 2:] * [half[0], 0]
+        own = np.hstack([at[v] + shift - half, at[v] + shift + half])
+        low = np.maximum(own[:, None, :2], boxes[:, :2])
+        high = np.minimum(own[:, None, 2:], boxes[:, 2:])
+        shared = np.clip(high - low, 0, None).prod(axis=2).round()
+        best = np.lexsort([shared[:, 1:].sum(axis=1), -shared[:, 0]])[0]
+        text.xyann = tuple(shift[best] / point)
+        boxes = np.vstack([boxes, own[best]])
 
 
 def draw_frame(ax: Axes, places: np.ndarray) -> None:

@@ -331,6 +331,14 @@ def test_eigenvalues_of_sections_are_shown_as_zero(rank):
     assert f"<th>{name}</th><td>0</td>" in C.modes._repr_html_()
 
 
+def test_the_table_of_clusters_names_up_to_50_members_of_each():
+    F = sc.CellularSheaf.constant(nx.path_graph(101))
+    table = _cluster_table(sc.coarsen(F, sc.Partition(np.arange(101) // 51), 1))
+    first, second = re.findall("<td>([^<]*)</td></tr>", table)
+    assert first == ", ".join(map(str, range(50))) + ", … (51 in all)"
+    assert second == ", ".join(map(str, range(51, 101)))
+
+
 # ---------------------------------------------------------------- light and dark, wide and narrow
 
 

@@ -100,6 +100,24 @@ def test_titles_of_panels_of_two_inches_do_not_overlap(name, C):
         assert one.x1 <= following.x0
 
 
+@pytest.mark.parametrize("name", ["partition", "elimination"])
+@pytest.mark.parametrize("layout", [None, "constrained"])
+def test_names_cover_no_other_text_and_stay_inside_of_the_axes(name, layout):
+    names = [f"{'at the frame: ' * (v not in range(2, 6))}name {v}" for v in range(8)]
+    F = sc.CellularSheaf.constant(nx.path_graph(names))
+    pos = np.array([[0, 0], [0, 9], [4, 4], [4, 5], [5, 4], [5, 5], [9, 0], [9, 9]])
+    ax = Figure(figsize=(10, 6), layout=layout).subplots()
+    if name == "partition":
+        plot.partition(sc.coarsen(F, sc.select(F, 3), 1), pos, ax=ax)
+    else:
+        plot.elimination(sc.eliminate(F, keep=names), pos, names=names, ax=ax)
+    draw(ax)
+    for panel in ax.child_axes:
+        boxes = [text.get_window_extent() for text in panel.texts]
+        assert not [pair for pair in itertools.combinations(boxes, 2) if pair[0].overlaps(pair[1])]
+        assert panel.bbox.count_contains(np.concatenate(boxes)) == 2 * len(boxes)
+
+
 def test_titles_are_broken_between_words_and_outside_of_formulas():
     ax = Figure().add_axes((0, 0, 0.05, 1))
     set_title(ax, r"a word $\delta \delta \delta \delta x$ b c", 12, pad=3)

@@ -43,7 +43,9 @@ def test_areas_and_widths_are_in_proportion_to_stalks(C, ax):
     np.testing.assert_allclose(widths / widths[0], dims[: len(widths)] / dims[0])
     assert len(set(widths.tolist())) > 1
     rings = np.array(drawn["loop-cells"].get_linewidths())
-    np.testing.assert_allclose(rings / widths[0], dims[len(widths) :] / dims[0])
+    expected = np.maximum(dims[len(widths) :] * widths[0] / dims[0], 0.6)  # wide enough to be seen
+    np.testing.assert_allclose(rings, expected)
+    assert expected.max() > 0.6
 
 
 @pytest.mark.parametrize("K", [6, 75])
@@ -61,6 +63,19 @@ def test_coarse_edges_are_visible_between_loop_rings(K):
     lengths = np.linalg.norm(places[edges[:, 0]] - places[edges[:, 1]], axis=1)
     mpl.pyplot.close(ax.figure)
     assert np.mean(lengths - radii[edges].sum(axis=1) > lengths / 3) > 0.9
+
+
+def test_rings_of_small_coarse_vertices_are_visible(ax):
+    F = sc.CellularSheaf.constant(nx.grid_2d_graph(20, 20))
+    C = sc.coarsen(F, sc.select(F, 100), 2)
+    plot.partition(C, np.random.default_rng(0).random((400, 2)), ax=ax)
+    drawn = collections(ax.child_axes[1])
+    discs, rings = drawn["vertices"], drawn["loop-cells"]
+    widths = np.asarray(rings.get_linewidths())
+    own = C.sheaf.edges[C.n_crossing_edges :, 0]
+    outer = np.sqrt(discs.get_sizes()[own]) + discs.get_linewidths()[0]
+    assert widths.min() > 0.5
+    assert (np.sqrt(rings.get_sizes()) - widths - outer).min() > 0.9  # twice the space between
 
 
 @pytest.mark.parametrize("n", [30, 60])

@@ -27,6 +27,8 @@ def test_spectra_show_kept_and_discarded_eigenvalues(C, ax):
             kept[kept[:, 0] == a, 1] - C.modes.eigenvalues(a), C.modes.operator_norms[a], n=34
         )
     next_ones = np.asarray(drawn["first discarded"].get_offsets())
+    # a circle close to a dot does not cover it
+    assert drawn["first discarded"].get_zorder() < drawn["kept"].get_zorder()
     finite = np.isfinite(C.modes.next_eigenvalues)
     assert not finite.all()
     np.testing.assert_array_equal(
@@ -63,6 +65,8 @@ def test_spectra_plot_names_the_operator_and_ties(ax):
     plot.spectra(C, ax=ax)
     (label,) = [label for label in collections(ax) if "splits a multiple eigenvalue" in label]
     assert "(2)" in label
+    crosses, dots = (collections(ax)[name].get_sizes() for name in (label, "kept"))
+    assert crosses.min() > dots.max()  # stand out from dots that they mark
     np.testing.assert_array_equal(
         collections(ax)[label].get_offsets()[:, 1], C.modes.next_eigenvalues
     )
