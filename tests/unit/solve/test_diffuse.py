@@ -11,7 +11,7 @@ from sheafcoarsen.sheaf import trusted_sheaf
 from sheafcoarsen.solve import _diffuse
 from tests.support import reference
 from tests.support.helpers import assert_residual, covering, eps_of, size
-from tests.support.strategies import DTYPES, cochains, known_sections, sheaves
+from tests.support.strategies import DTYPES, cochains, sheaves
 
 PATH = CellularSheaf.random(nx.path_graph(4), 2, 2, seed=1)
 X = np.arange(16.0).reshape(8, 2)
@@ -66,17 +66,8 @@ def test_long_times_are_as_accurate_as_short_times(reach, dtype, name):
         expected = mean + np.exp(-n * t) * against + np.exp(-t) * (wide - mean - against)
     # n = 3 instead of 60 detects rounding errors that grow with the number of terms
     assert_residual(y - expected, x, n=3, eps=eps_of(dtype))
-
-
-def test_single_precision_is_accurate_to_eps():
-    F = CellularSheaf.random(nx.random_regular_graph(4, 40, seed=1), 2, 2, seed=2)
-    x = np.random.default_rng(0).standard_normal((80, 2)).astype(np.float32)
-    single = F.with_maps(F.tail_data.astype(np.float32), F.head_data.astype(np.float32))
-    double = F.with_maps(*(m.astype(np.float64) for m in (single.tail_data, single.head_data)))
-    for reach in (1.0, 10.0, 1e4, 9e5):
-        t = time_for(F, reach)
-        expected = sc.diffuse(double, x.astype(np.float64), t)
-        assert size(sc.diffuse(single, x, t) - expected) < eps_of(np.float32) * size(x)
+    if eps_of(dtype) > 1e-10:  # computed in double precision
+        assert size(y - expected) < eps_of(dtype) * size(x)
 
 
 @pytest.mark.parametrize("scale", [1e-100, 1e100, 2.5e140])
@@ -95,13 +86,6 @@ def test_complex_maps_near_underflow_give_finite_results():
         np.array([[0, 1]]), np.array([1, 1]), np.array([1]), tiny.reshape(-1), tiny.reshape(-1)
     )
     np.testing.assert_array_equal(sc.diffuse(F, [1.0, 2.0], 1.0), [1, 2])
-
-
-@given(known_sections(), st.sampled_from([1.0, 1e4]))
-def test_diffusion_leaves_global_sections_unchanged(case, reach):
-    F, sections = case
-    t = time_for(F, reach)
-    assert_residual(sc.diffuse(F, sections, t) - sections, sections, 1 + reach, n=F.dim_c0)
 
 
 def test_the_limit_of_long_times_is_the_projection_onto_global_sections():
@@ -294,8 +278,6 @@ def test_several_times_give_a_leading_axis(shape, fixed):
 
 
 def test_several_times_share_one_recurrence(monkeypatch):
-    from sheafcoarsen.solve import _diffuse
-
     F = CellularSheaf.random(nx.cycle_graph(8), 2, 2, seed=3)
     longest = time_for(F, 80.0)
     flows = []

@@ -1,4 +1,4 @@
-"""Leverages, compared with the diagonal of a dense projection and with effective resistances."""
+"""Leverages, compared with the diagonal of a dense projection."""
 
 import networkx as nx
 import numpy as np
@@ -110,13 +110,6 @@ def test_leverages_do_not_depend_on_the_scale_of_each_stalk():
     tail, head = np.geomspace(1e-14, 1, 12)[F.edges].repeat(2, axis=0).T
     G = F.with_maps(tail * F.tail_data, head * F.head_data)
     np.testing.assert_allclose(sc.leverages(G), sc.leverages(F), rtol=1e-10)
-
-
-@pytest.mark.parametrize("graph", [nx.karate_club_graph(), nx.les_miserables_graph()])
-def test_leverages_of_a_constant_sheaf_are_weights_times_resistances(graph, exact):
-    resistances = nx.resistance_distance(graph, weight="weight", invert_weight=False)
-    wanted = [w * resistances[u][v] for u, v, w in graph.edges.data("weight")]
-    np.testing.assert_allclose(exact(CellularSheaf.constant(graph)), wanted, rtol=1e-10)
 
 
 @pytest.mark.parametrize("eps", [0.1, 0.3])
