@@ -48,21 +48,16 @@ def hierarchies(draw, loops=(True, False), **options):
 
 def composite(H):
     """Return R_0 R_1 ... as blocks, with the partition of the fine vertices."""
-    labels = np.arange(H.fine.n_vertices)
+    labels, R = np.arange(H.fine.n_vertices), np.eye(H.fine.dim_c0)
     for C in H:
         labels = C.partition.labels[labels]
-    P, R = Partition(labels), np.eye(H.fine.dim_c0)
-    for C in H:
         R = R @ C.prolongation.toarray()
-    columns = H.sheaves[-1].vertex_offsets
-    return (
-        P,
-        R,
-        [
-            R[reference.cluster_coordinates(H.fine, P, a), columns[a] : columns[a + 1]]
-            for a in range(P.n_clusters)
-        ],
-    )
+    P, columns = Partition(labels), H.sheaves[-1].vertex_offsets
+    blocks = [
+        R[reference.cluster_coordinates(H.fine, P, a), columns[a] : columns[a + 1]]
+        for a in range(P.n_clusters)
+    ]
+    return P, R, blocks
 
 
 def block_size(H):
@@ -77,58 +72,43 @@ def grid(n=20, **options):
     return gallery.bundle(nx.grid_2d_graph(n, n), 2, noise=0.3, seed=3, **options)
 
 
-def test_levels_are_added_while_there_are_more_than_min_vertices():
-    H = sc.coarsen_levels(grid(), factor=3.5, min_vertices=33, rank=3)
-    assert [G.n_vertices for G in H.sheaves] == [400, 115, 33]
-    assert H.stopped_because == "33 vertices are at most `min_vertices` = 33"
-    H = sc.coarsen_levels(grid(), factor=3.5, min_vertices=32, rank=3)
-    assert [G.n_vertices for G in H.sheaves] == [400, 115, 33, 10]
-    H = sc.coarsen_levels(grid(), rank=3)
-    assert [G.n_vertices for G in H.sheaves] == [400, 40]
-    H = sc.coarsen_levels(grid(10), rank=3)
-    assert (len(H), H.sheaves, H.stopped_because) == (
-        0,
-        (H.fine,),
-        "100 vertices are at most `min_vertices` = 100",
-    )
+GRID = grid()
+STUCK, FEW = "level {} cannot shrink: {}", "{} vertices are at most `min_vertices` = {}"
+ALONE, NO_MODE = "none of its 3 vertices is linked to another", "would keep no mode of any cluster"
+SHARE, START = "`factor` = 1.001 makes 400 clusters of 400 vertices", "it starts from {} vertices"
+THREE_GRIDS, NOTHING = sc.disjoint_union([GRID] * 3)[0], CellularSheaf.from_flat([], [], [], [], [])
+LOOP = CellularSheaf.constant([[0, 0]], n_vertices=3)
+LEVELS = [  # a sheaf, options, the numbers of vertices, and why the levels end
+    (GRID, {"factor": 3.5, "min_vertices": 33}, [400, 115, 33], FEW.format(33, 33)),
+    (GRID, {"factor": 3.5, "min_vertices": 32}, [400, 115, 33, 10], FEW.format(10, 32)),
+    (GRID, {}, [400, 40], FEW.format(40, 100)),
+    (grid(10), {}, [100], FEW.format(100, 100)),
+    (GRID, {"factor": 4, "n_levels": 0}, [400], "`n_levels` = 0"),
+    (GRID, {"factor": 4, "n_levels": 1}, [400, 100], "`n_levels` = 1"),
+    (GRID, {"factor": 4, "n_levels": 3}, [400, 100, 25, 7], "`n_levels` = 3"),
+    (GRID, {"factor": 4, "n_levels": 9}, [400, 100, 25, 7, 2, 1], STUCK.format(5, START.format(1))),
+    (THREE_GRIDS, {"factor": 20, "n_levels": 9}, [1200, 60, 3], STUCK.format(2, ALONE)),
+    (LOOP, {"n_levels": 1}, [3], STUCK.format(0, ALONE)),
+    (GRID, {"factor": 1.001}, [400], STUCK.format(0, SHARE)),
+    (NOTHING, {"n_levels": 1}, [0], STUCK.format(0, START.format(0))),
+    (GRID, {"rank": 0}, [400], f"level 0 {NO_MODE}"),
+]
 
 
-def test_n_levels_determines_the_number_of_levels():
-    for n_levels in range(4):
-        H = sc.coarsen_levels(grid(), 4, n_levels, rank=3)
-        assert [G.n_vertices for G in H.sheaves] == [400, 100, 25, 7][: n_levels + 1]
-        assert H.stopped_because == f"`n_levels` = {n_levels}"
+@pytest.mark.parametrize(("F", "options", "sizes", "stopped"), LEVELS)
+def test_levels_are_added_until_an_option_or_the_sheaf_ends_them(F, options, sizes, stopped):
+    H = sc.coarsen_levels(F, **{"rank": 3, **options})
+    assert [G.n_vertices for G in H.sheaves] == sizes
+    assert H.stopped_because.startswith(stopped)
+    assert H.sheaves[0] is F
 
 
-def test_levels_end_if_the_next_one_cannot_shrink():
-    F = grid()
-    H = sc.coarsen_levels(F, 4, 9, rank=3)
-    assert [G.n_vertices for G in H.sheaves] == [400, 100, 25, 7, 2, 1]
-    assert H.stopped_because == "level 5 cannot shrink: it starts from 1 vertices"
-    two = sc.disjoint_union([F, F, F])[0]
-    H = sc.coarsen_levels(two, 20, 9, rank=3)
-    assert [G.n_vertices for G in H.sheaves] == [1200, 60, 3]
-    assert H.stopped_because == "level 2 cannot shrink: none of its 3 vertices is linked to another"
-    assert (
-        sc.coarsen_levels(CellularSheaf.constant([[0, 0]], n_vertices=3), n_levels=1, rank=1).levels
-        == ()
-    )
-    H = sc.coarsen_levels(F, 1.001, rank=3)
-    assert (
-        H.stopped_because
-        == "level 0 cannot shrink: `factor` = 1.001 makes 400 clusters of 400 vertices"
-    )
+def test_a_first_level_without_local_sections_warns():
     noisy = CellularSheaf.random(nx.complete_graph(200), 2, 2, seed=3)
     with pytest.warns(sc.SingularProblemWarning, match="level 0: no local operator has") as caught:
         H = sc.coarsen_levels(noisy, rank=sc.ranks.kernel())
     assert [w.filename for w in caught] == [__file__]
-    assert (len(H), H.stopped_because) == (0, "level 0 would keep no mode of any cluster")
-    H = sc.coarsen_levels(noisy, rank=0)
-    assert (len(H), H.stopped_because) == (0, "level 0 would keep no mode of any cluster")
-    nothing = CellularSheaf.from_flat([], [], [], [], [])
-    assert sc.coarsen_levels(nothing, n_levels=1, rank=1).stopped_because.endswith(
-        "it starts from 0 vertices"
-    )
+    assert (len(H), H.stopped_because) == (0, f"level 0 {NO_MODE}")
 
 
 @pytest.mark.parametrize("operator", ["internal", "oversampled"])
@@ -146,7 +126,7 @@ def test_a_later_level_without_local_sections_does_not_warn():
     F = gallery.cycle(60, np.array([[0.6, -0.8], [0.8, 0.6]]))
     H = sc.coarsen_levels(F, 10, min_vertices=1, rank=sc.ranks.kernel())
     assert len(H) == 1
-    assert H.stopped_because == "level 1 would keep no mode of any cluster"
+    assert H.stopped_because == f"level 1 {NO_MODE}"
 
 
 @pytest.mark.parametrize("small", [1, 10])
@@ -170,20 +150,17 @@ def test_large_components_are_cut_as_if_alone(small):
 
 def test_every_option_applies_to_all_levels():
     F = grid()
-    plain = sc.coarsen_levels(F, 4, 2, rank=3)
-    for C in plain:
+    for C in sc.coarsen_levels(F, 4, 2, rank=3):
         assert (C.modes.local_operator, C.loops, C.crossing_rows) == ("internal", True, None)
         np.testing.assert_array_equal(
             C.partition.labels, sc.select(C.fine, C.partition.n_clusters).labels
         )
-    assert all(
-        C.modes.local_operator == "principal"
-        for C in sc.coarsen_levels(F, 4, 2, rank=3, local_operator="principal")
-    )
-    assert not any(C.loops for C in sc.coarsen_levels(F, 4, 2, rank=3, loops=False))
-    assert all(
-        C.crossing_rows is not None for C in sc.coarsen_levels(F, 4, 2, rank=3, compress=False)
-    )
+    for option, applies in (
+        ({"local_operator": "principal"}, lambda C: C.modes.local_operator == "principal"),
+        ({"loops": False}, lambda C: not C.loops),
+        ({"compress": False}, lambda C: C.crossing_rows is not None),
+    ):
+        assert all(applies(C) for C in sc.coarsen_levels(F, 4, 2, rank=3, **option))
     for options in ({"seed": 5}, {"method": "matching"}):
         for C in sc.coarsen_levels(F, 4, 2, rank=3, **options):
             expected = sc.select(C.fine, C.partition.n_clusters, **options).labels
