@@ -27,9 +27,8 @@ def descents(draw, min_levels=0, **options):
     for _ in range(draw(st.integers(min_levels, 3))):
         P = draw(partitions(n))
         given_.append(P)
-        ranks.append(
-            draw(mode_counts(P) | st.just(sc.ranks.kernel()) | st.just(sc.ranks.budget(4)))
-        )
+        rules = st.sampled_from([sc.ranks.kernel(), sc.ranks.budget(4)])
+        ranks.append(draw(mode_counts(P) | rules))
         n = P.n_clusters
     return F, given_, ranks
 
@@ -37,13 +36,14 @@ def descents(draw, min_levels=0, **options):
 @st.composite
 def hierarchies(draw, loops=(True, False), **options):
     F, given_, ranks = draw(descents(**options))
-    operator = draw(st.sampled_from(["internal", "principal", "oversampled"]))
-    options = {"loops": draw(st.sampled_from(loops)), "compress": draw(st.booleans())}
+    options = {
+        "local_operator": draw(st.sampled_from(["internal", "principal", "oversampled"])),
+        "loops": draw(st.sampled_from(loops)),
+        "compress": draw(st.booleans()),
+    }
     with warnings.catch_warnings():  # ignore warnings about empty kernels
         warnings.simplefilter("ignore", sc.SingularProblemWarning)
-        return sc.coarsen_levels(
-            F, partitions=given_, rank=ranks, local_operator=operator, **options
-        )
+        return sc.coarsen_levels(F, partitions=given_, rank=ranks, **options)
 
 
 def composite(H):
@@ -65,9 +65,6 @@ def block_size(H):
     return sum(max((max(R_a.shape) for R_a in blocks_of(C)), default=1) for C in H) + 1
 
 
-# ---------------------------------------------------------------- how many levels
-
-
 def grid(n=20, **options):
     return gallery.bundle(nx.grid_2d_graph(n, n), 2, noise=0.3, seed=3, **options)
 
@@ -85,6 +82,7 @@ LEVELS = [  # a sheaf, options, the numbers of vertices, and why the levels end
     (grid(10), {}, [100], FEW.format(100, 100)),
     (GRID, {"factor": 4, "n_levels": 0}, [400], "`n_levels` = 0"),
     (GRID, {"factor": 4, "n_levels": 1}, [400, 100], "`n_levels` = 1"),
+    (GRID, {"factor": 4, "n_levels": 2}, [400, 100, 25], "`n_levels` = 2"),
     (GRID, {"factor": 4, "n_levels": 3}, [400, 100, 25, 7], "`n_levels` = 3"),
     (GRID, {"factor": 4, "n_levels": 9}, [400, 100, 25, 7, 2, 1], STUCK.format(5, START.format(1))),
     (THREE_GRIDS, {"factor": 20, "n_levels": 9}, [1200, 60, 3], STUCK.format(2, ALONE)),
@@ -152,9 +150,8 @@ def test_every_option_applies_to_all_levels():
     F = grid()
     for C in sc.coarsen_levels(F, 4, 2, rank=3):
         assert (C.modes.local_operator, C.loops, C.crossing_rows) == ("internal", True, None)
-        np.testing.assert_array_equal(
-            C.partition.labels, sc.select(C.fine, C.partition.n_clusters).labels
-        )
+        labels = sc.select(C.fine, C.partition.n_clusters).labels
+        np.testing.assert_array_equal(C.partition.labels, labels)
     for option, applies in (
         ({"local_operator": "principal"}, lambda C: C.modes.local_operator == "principal"),
         ({"loops": False}, lambda C: not C.loops),
@@ -179,9 +176,8 @@ def test_user_supplied_partitions_determine_the_levels():
     F = grid()
     first, second = Partition(np.arange(400) % 7), Partition([0, 0, 1, 1, 2, 2, 2])
     rank = [3, sc.ranks.kernel()]
-    with pytest.warns(
-        sc.SingularProblemWarning, match="level 1: no local operator has eigenvalue 0"
-    ):
+    message = "level 1: no local operator has eigenvalue 0"
+    with pytest.warns(sc.SingularProblemWarning, match=message):
         H = sc.coarsen_levels(F, partitions=iter((first, second)), rank=rank)
     assert [C.partition for C in H] == [first, second]
     assert H.stopped_because == "`partitions` holds 2"
@@ -209,14 +205,10 @@ def test_each_level_uses_its_entry_of_rank():
     assert (len(H), H.stopped_because) == (1, "40 vertices are at most `min_vertices` = 100")
 
 
-# ---------------------------------------------------------------- invalid input
-
-
 def test_errors_name_their_level():
     large = CellularSheaf.constant(nx.path_graph(2000))
-    with pytest.raises(
-        ValueError, match='level 0: `n_clusters` must be at most 500 for method "spectral"'
-    ):
+    message = 'level 0: `n_clusters` must be at most 500 for method "spectral"'
+    with pytest.raises(ValueError, match=message):
         sc.coarsen_levels(large, 2, rank=1, method="spectral")
 
 

@@ -1,3 +1,5 @@
+import re
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -30,9 +32,6 @@ def time_for(F, reach):
     return reach / scale / scale / value if value > 0 else reach
 
 
-# ---------------------------------------------------------------- the flow
-
-
 @pytest.mark.parametrize(
     ("reach", "name", "dtype"),
     covering([0.5, 30.0, 1e3, 9.9e5], ["cycle", "complete", "star"], DTYPES),
@@ -45,14 +44,10 @@ def test_long_times_are_as_accurate_as_short_times(reach, dtype, name):
     if x.dtype.kind == "c":
         x += 1j * rng.standard_normal((n, 2)).astype(dtype)
     wide = x.astype(np.complex128)
-    graph, norm = {
-        "cycle": (nx.cycle_graph(n), 4.0),
-        "complete": (nx.complete_graph(n), 2.0 * (n - 1)),
-        "star": (nx.star_graph(n - 1), 2.0 * (n - 1)),
-    }[name]
-    F = CellularSheaf.constant(graph)
+    graphs = {"cycle": nx.cycle_graph(n), "complete": nx.complete_graph(n)}
+    F = CellularSheaf.constant(graphs.get(name, nx.star_graph(n - 1)))
     F = F.with_maps(F.tail_data.astype(dtype), F.head_data.astype(dtype))
-    t = reach / norm
+    t = time_for(F, reach)
     y = sc.diffuse(F, x, t)
     mean = wide.mean(axis=0)
     if name == "cycle":
@@ -208,9 +203,6 @@ def test_smallest_masses_limit_the_time():
         sc.diffuse(F, np.ones(3), 1.0, mass=[1e-6, 1, 1])
 
 
-# ---------------------------------------------------------------- the paper's flow
-
-
 def test_diffusion_on_the_normalized_sheaf_is_the_normalized_flow():
     N, t = sc.normalize(PATH), 0.7
     Delta, _ = reference.normalized(PATH)
@@ -238,10 +230,8 @@ def test_the_result_has_the_common_scalar_type(dtype):
 def test_times_above_the_limit_raise():
     F = CellularSheaf.constant(nx.complete_graph(5))  # norm(L, inf) = 8
     np.testing.assert_allclose(sc.diffuse(F, np.arange(5.0), 0.999e6 / 8), 2, rtol=1e-12)
-    with pytest.raises(
-        ValueError,
-        match=r"`t` times norm\(L, inf\) must be at most 1e\+06, got 1e\+06: diffuse on a coarse",
-    ):
+    message = "`t` times norm(L, inf) must be at most 1e+06, got 1e+06: diffuse on a coarse"
+    with pytest.raises(ValueError, match=re.escape(message)):
         sc.diffuse(F, np.arange(5.0), 1.0000001e6 / 8)
     with pytest.raises(ValueError, match=r"got inf: diffuse on a coarse"):
         sc.diffuse(CellularSheaf.constant(nx.path_graph(2), weight=[1e200]), [1.0, 0.0], 1e200)

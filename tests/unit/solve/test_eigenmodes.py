@@ -26,6 +26,13 @@ def reference(F: CellularSheaf, mass=None) -> tuple[np.ndarray, np.ndarray, int,
     return values, vectors / roots[:, None], zeros, unit
 
 
+def assert_orthonormal(E, F, mass) -> None:
+    """Assert that eigenvectors are orthonormal in the inner product of the masses."""
+    M = np.repeat(mass, F.vertex_dims)[:, None]
+    error = E.vectors.conj().T @ (M * E.vectors) - np.eye(len(E.values))
+    assert np.abs(error).max() <= 1e-11
+
+
 def assert_lowest(E, values, unit) -> None:
     """Assert that eigenvalues, in another unit, are the lowest of a full spectrum."""
     error = np.abs(E.values / unit**2 - values[: len(E.values)]).max()
@@ -40,7 +47,7 @@ def test_eigenmodes_are_the_lowest_of_the_full_spectrum(name, method, k):
     top = values[-1]
     assert_lowest(E, values, unit)
     assert E.n_zero == min(k, zeros)
-    assert np.abs(E.vectors.conj().T @ E.vectors - np.eye(k)).max() <= 1e-11
+    assert_orthonormal(E, F, np.ones(F.n_vertices))
     assert (E.residuals <= 1e-8).all()
     assert E.tied == (k < len(values) and values[k] - values[k - 1] <= 1e-8 * top)
     gap = (values[k] - values[k - 1]) / top if k < len(values) else 1.0
@@ -65,16 +72,6 @@ def test_split_multiplets_converge_to_rounding(graph, d, k, seed, method):
     assert np.abs(E.values - np.repeat(values, d)[:k]).max() <= 1e-12 * values[-1]
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_a_split_multiplet_of_light_vertices_is_reported_as_tied(method):
-    """Rounding errors of equal eigenvalues at vertices of mass m are divided by m."""
-    F = CellularSheaf.constant(nx.cycle_graph(60))
-    F = sc.disjoint_union([CellularSheaf.constant(np.zeros((0, 2), int), n_vertices=1), F])[0]
-    mass = np.append(1.0, np.full(60, 2.0**-40))
-    assert sc.eigenmodes(F, 3, method=method, mass=mass).tied
-    assert not sc.eigenmodes(F, 4, method=method, mass=mass).tied
-
-
 def heavy_reference(F: CellularSheaf, mass: np.ndarray, k: int) -> np.ndarray:
     """Return the k lowest eigenvalues with small relative errors, from the inverse of L."""
     delta = sc.coboundary(F).toarray()
@@ -95,8 +92,7 @@ def test_eigenvalues_are_accurate_for_masses_over_sixteen_orders_of_magnitude(na
     wanted = heavy_reference(F, mass, 6)
     E = sc.eigenmodes(F, 6, method=method, mass=mass)
     assert np.abs(E.values / wanted - 1).max() <= 1e-6
-    M = np.repeat(mass, F.vertex_dims)[:, None]
-    assert np.abs(E.vectors.conj().T @ (M * E.vectors) - np.eye(6)).max() <= 1e-11
+    assert_orthonormal(E, F, mass)
     assert E.completeness == {"dense": "dense", "direct": "inertia", "multilevel": "probe"}[method]
 
 
@@ -107,8 +103,7 @@ def test_scaling_the_mass_scales_the_eigenvalues_inversely(method, unit):
     mass = np.random.default_rng(1).uniform(0.1, 3.0, F.n_vertices)
     one, other = (sc.eigenmodes(F, 5, method=method, mass=m) for m in (mass, unit * mass))
     assert np.abs(other.values * unit / one.values - 1).max() <= 1e-6
-    M = np.repeat(unit * mass, F.vertex_dims)[:, None]
-    assert np.abs(other.vectors.T @ (M * other.vectors) - np.eye(5)).max() <= 1e-11
+    assert_orthonormal(other, F, unit * mass)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -154,13 +149,15 @@ def test_a_multiplet_wider_than_the_block_gets_more_columns(monkeypatch):
     assert E.iterations < slow.iterations
 
 
+BIPARTITE = nx.complete_bipartite_graph(15, 30)
+POINT_AND_RING = nx.disjoint_union(nx.empty_graph(1), nx.cycle_graph(60))
+LIGHT = np.append(1.0, np.full(60, 2.0**-40))
 TIES = {  # numbers of pairs, and whether a multiplet is split there
     "all but one of 9": (CellularSheaf.constant(nx.complete_graph(9)), {1: 0, 3: 1, 9: 0}),
     "all but one of 40": (CellularSheaf.constant(nx.complete_graph(40)), {1: 0, 3: 1, 40: 0}),
-    "87 of 135": (
-        CellularSheaf.constant(nx.complete_bipartite_graph(15, 30), 3),
-        {3: 0, 8: 1, 16: 1},
-    ),
+    "87 of 135": (CellularSheaf.constant(BIPARTITE, 3), {3: 0, 8: 1, 16: 1}),
+    # rounding errors of equal eigenvalues at vertices of mass m are divided by m
+    "light vertices": (CellularSheaf.constant(POINT_AND_RING), {3: 1, 4: 0}),
     "all of 3": (CellularSheaf([[0, 1], [1, 2]], *np.zeros((2, 2, 1, 1))), {1: 1, 2: 1, 3: 0}),
 }
 
@@ -169,8 +166,8 @@ TIES = {  # numbers of pairs, and whether a multiplet is split there
 @pytest.mark.parametrize("name", TIES)
 def test_large_multiplets_are_tied_where_they_are_split(name, method):
     """The pair after the k-th converges too, and may be above those resolved again by "dense"."""
-    F, ties = TIES[name]
-    assert {k: sc.eigenmodes(F, k, method=method).tied for k in ties} == ties
+    (F, ties), mass = TIES[name], LIGHT if name == "light vertices" else None
+    assert {k: sc.eigenmodes(F, k, method=method, mass=mass).tied for k in ties} == ties
 
 
 def test_inverse_iteration_takes_few_steps():

@@ -115,9 +115,8 @@ def test_leverages_do_not_depend_on_the_scale_of_each_stalk():
 @pytest.mark.parametrize("eps", [0.1, 0.3])
 @pytest.mark.parametrize("dtype", [float, np.complex64])
 def test_nine_of_ten_sketched_leverages_are_within_eps(eps, dtype):
-    F = CellularSheaf.random(
-        nx.gnm_random_graph(40, 150, seed=0), 2, [1, 2] * 75, seed=0, dtype=dtype
-    )
+    graph = nx.gnm_random_graph(40, 150, seed=0)
+    F = CellularSheaf.random(graph, 2, [1, 2] * 75, seed=0, dtype=dtype)
     exact = sc.leverages(F, method="exact")
     found = sc.leverages(F, method="sketch", eps=eps, seed=1)
     errors = abs(found - exact) / exact

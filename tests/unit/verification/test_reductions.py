@@ -11,6 +11,7 @@ from hypothesis import given
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
+from tests.support.helpers import assert_verified
 from tests.support.strategies import graphs, sheaves
 
 ELIMINATION = ["fact-9", "fact-9-solutions", "fact-9-sections", "fact-9-norm"]
@@ -18,8 +19,7 @@ ELIMINATION = ["fact-9", "fact-9-solutions", "fact-9-sections", "fact-9-norm"]
 
 @given(F=sheaves(graph=graphs(max_vertices=8), spread=False))
 def test_statements_hold_for_all_kinds_of_sheaves(F):
-    V = sc.verify(sc.eliminate(F, keep=[0] if F.n_vertices else None))
-    assert V.passed, str(V)
+    V = assert_verified(sc.eliminate(F, keep=[0] if F.n_vertices else None))
     assert [check.label for check in V] == ELIMINATION
 
 
@@ -33,8 +33,7 @@ def test_statements_hold_if_products_of_maps_cancel(dtype):
     """Tail and head maps are orthogonal, so extended values consist of rounding errors."""
     for a, b in np.ndindex(5, 5):
         maps = np.array([[[a + 1], [b + 1]]], dtype), np.array([[[b + 1], [-a - 1]]], dtype)
-        V = sc.verify(sc.eliminate(CellularSheaf([[0, 1]], *maps), keep=[0]))
-        assert V.passed, str(V)
+        assert_verified(sc.eliminate(CellularSheaf([[0, 1]], *maps), keep=[0]))
 
 
 def damaged(K, what):
@@ -101,8 +100,7 @@ def test_lost_sections_are_caught():
 def test_statements_hold_for_a_long_chain():
     n = 2000
     K = sc.eliminate(CellularSheaf.constant(nx.path_graph(n)), keep=[0, n - 1])
-    V = sc.verify(K)
-    assert V.passed, str(V)
+    V = assert_verified(K)
     assert "too large" in V["fact-9-norm"].skipped_because
     assert np.isfinite(V["fact-9"].ratio)
 
@@ -145,8 +143,7 @@ def inconsistent(Z, what):
 
 @pytest.mark.parametrize("fine", [F, LARGE], ids=["dense", "probe"])
 def test_statements_of_sparsifications_report_their_method(fine):
-    V = sc.verify(sc.sparsify(fine, 0.6))
-    assert V.passed, str(V)
+    V = assert_verified(sc.sparsify(fine, 0.6))
     assert [check.label for check in V] == SPARSIFICATION
     assert V["fact-12"].how == ("dense" if fine is F else "probe")
 
