@@ -173,7 +173,8 @@ def test_eigenpool_of_two_triangles_matches_hand_computation():
 @given(
     sheaves_with_partitions(), st.sampled_from(["keep", "remove"]), st.integers(0, 99), st.data()
 )
-def test_connect_sums_weights_or_counts_the_edges_of_the_sheaf(case, self_loops, seed, data):
+def test_connect_sums_weights_or_counts_edges(case, self_loops, seed, data):
+    """The edges of the sheaf, or the ones of a boolean matrix, are counted."""
     F, P = case
     rng = np.random.default_rng(seed)
     n = F.n_vertices
@@ -182,30 +183,19 @@ def test_connect_sums_weights_or_counts_the_edges_of_the_sheaf(case, self_loops,
     formats = [np.asarray, scipy.sparse.csr_array, scipy.sparse.coo_matrix]
     form = data.draw(st.sampled_from([*formats, np.ndarray.tolist] if n else formats))
     layer = HiSP(1, 1, self_loops=self_loops)
-    for weights in (A, None):
-        given_ = {} if weights is None else {"adjacency": form(A)}
-        out = layer(F, np.ones((F.dim_c0, 1)), partition=P, **given_)
-        expected = reference.connect(reference.adjacency(F) if weights is None else A, P)
+    for given_, weights in ((None, reference.adjacency(F)), (form(A), A), (A > 0, A > 0)):
+        A_c = layer(F, np.ones((F.dim_c0, 1)), given_, P).adjacency
+        expected = reference.connect(weights, P)
         if self_loops == "remove":
             np.fill_diagonal(expected, 0)
-        found = out.adjacency.toarray()
-        np.testing.assert_array_equal(found, found.T)
-        if weights is None:
-            np.testing.assert_array_equal(found, expected)
-            assert out.adjacency.nnz == np.count_nonzero(expected)
-        else:
-            assert_residual(found - expected, A, n=max(n, 1))
-        assert isinstance(out.adjacency, scipy.sparse.csr_array)
-        assert out.adjacency.has_canonical_format
-
-
-def test_connect_counts_the_ones_of_a_boolean_matrix():
-    F = CellularSheaf.constant(nx.path_graph(3))
-    A = np.array([[5, 3, 2], [3, 0, 4], [2, 4, 0]]) > 0
-    layer = HiSP(1, 1, self_loops="keep")
-    bools = layer(F, np.ones((3, 1)), A, Partition([0, 0, 1])).adjacency
-    assert bools.toarray().tolist() == [[3, 2], [2, 0]]
-    assert bools.dtype == float
+        assert isinstance(A_c, scipy.sparse.csr_array)
+        assert A_c.has_canonical_format
+        assert A_c.dtype == float
+        np.testing.assert_array_equal(A_c.toarray(), A_c.toarray().T)
+        assert_residual(A_c.toarray() - expected, A, n=max(n, 1))
+        if weights is not A:
+            np.testing.assert_array_equal(A_c.toarray(), expected)
+            assert A_c.nnz == np.count_nonzero(expected)
 
 
 def test_pooled_weights_can_be_pooled_again():
