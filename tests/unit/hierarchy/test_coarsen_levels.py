@@ -97,8 +97,7 @@ LEVELS = [  # a sheaf, options, the numbers of vertices, and why the levels end
 def test_levels_are_added_until_an_option_or_the_sheaf_ends_them(F, options, sizes, stopped):
     H = sc.coarsen_levels(F, **{"rank": 3, **options})
     assert [G.n_vertices for G in H.sheaves] == sizes
-    assert H.stopped_because.startswith(stopped)
-    assert H.sheaves[0] is F
+    assert H.stopped_because == stopped
 
 
 def test_a_first_level_without_local_sections_warns():
@@ -147,8 +146,7 @@ def test_large_components_are_cut_as_if_alone(small):
 
 
 def test_every_option_applies_to_all_levels():
-    F = grid()
-    for C in sc.coarsen_levels(F, 4, 2, rank=3):
+    for C in sc.coarsen_levels(GRID, 4, 2, rank=3):
         assert (C.modes.local_operator, C.loops, C.crossing_rows) == ("internal", True, None)
         labels = sc.select(C.fine, C.partition.n_clusters).labels
         np.testing.assert_array_equal(C.partition.labels, labels)
@@ -157,52 +155,52 @@ def test_every_option_applies_to_all_levels():
         ({"loops": False}, lambda C: not C.loops),
         ({"compress": False}, lambda C: C.crossing_rows is not None),
     ):
-        assert all(applies(C) for C in sc.coarsen_levels(F, 4, 2, rank=3, **option))
+        assert all(applies(C) for C in sc.coarsen_levels(GRID, 4, 2, rank=3, **option))
     for options in ({"seed": 5}, {"method": "matching"}):
-        for C in sc.coarsen_levels(F, 4, 2, rank=3, **options):
+        for C in sc.coarsen_levels(GRID, 4, 2, rank=3, **options):
             expected = sc.select(C.fine, C.partition.n_clusters, **options).labels
             np.testing.assert_array_equal(C.partition.labels, expected)
             assert (expected != sc.select(C.fine, C.partition.n_clusters).labels).any()
 
 
 def test_a_progress_bar_is_shown_on_request(capsys):
-    sc.coarsen_levels(grid(), 4, 1, rank=3)
+    sc.coarsen_levels(GRID, 4, 1, rank=3)
     assert capsys.readouterr().err == ""
-    sc.coarsen_levels(grid(), 4, 1, rank=3, progress=True)
+    sc.coarsen_levels(GRID, 4, 1, rank=3, progress=True)
     assert "local modes" in capsys.readouterr().err
 
 
 def test_user_supplied_partitions_determine_the_levels():
-    F = grid()
     first, second = Partition(np.arange(400) % 7), Partition([0, 0, 1, 1, 2, 2, 2])
     rank = [3, sc.ranks.kernel()]
     message = "level 1: no local operator has eigenvalue 0"
     with pytest.warns(sc.SingularProblemWarning, match=message):
-        H = sc.coarsen_levels(F, partitions=iter((first, second)), rank=rank)
+        H = sc.coarsen_levels(GRID, partitions=iter((first, second)), rank=rank)
     assert [C.partition for C in H] == [first, second]
     assert H.stopped_because == "`partitions` holds 2"
     everything = [Partition(np.arange(400)), Partition(np.zeros(400, int)), Partition([0])]
-    H = sc.coarsen_levels(F, partitions=everything, rank=5)
+    H = sc.coarsen_levels(GRID, partitions=everything, rank=5)
     assert [G.n_vertices for G in H.sheaves] == [400, 400, 1, 1]
     assert [G.dim_c0 for G in H.sheaves] == [800, 800, 5, 5]
-
-    assert sc.coarsen_levels(F, partitions=everything, rank=0).sheaves[-1].dim_c0 == 0
-    assert len(sc.coarsen_levels(F, partitions=[], rank=5)) == 0
+    assert sc.coarsen_levels(GRID, partitions=everything, rank=0).sheaves[-1].dim_c0 == 0
+    assert len(sc.coarsen_levels(GRID, partitions=[], rank=5)) == 0
 
 
 def test_each_level_uses_its_entry_of_rank():
-    F, P, Q = grid(), Partition(np.arange(400) // 100), Partition([0, 0, 1, 1])
-    H = sc.coarsen_levels(F, partitions=[P, Q], rank=(2, [1, 3]))
+    P, Q = Partition(np.arange(400) // 100), Partition([0, 0, 1, 1])
+    H = sc.coarsen_levels(GRID, partitions=[P, Q], rank=(2, [1, 3]))
     assert [C.ranks.tolist() for C in H] == [[2] * 4, [1, 3]]
-    H = sc.coarsen_levels(F, partitions=[P, Q], rank=[np.array([4, 3, 2, 1]), sc.ranks.budget(3)])
+    H = sc.coarsen_levels(
+        GRID, partitions=[P, Q], rank=[np.array([4, 3, 2, 1]), sc.ranks.budget(3)]
+    )
     assert H[0].ranks.tolist() == [4, 3, 2, 1]
     assert H[1].ranks.sum() == 3
-    H = sc.coarsen_levels(F, 4, min_vertices=10, rank=[3, 4])
+    H = sc.coarsen_levels(GRID, 4, min_vertices=10, rank=[3, 4])
     assert [set(C.ranks.tolist()) for C in H] == [{3}, {4}]
     assert H.stopped_because == "`rank` has entries for 2 levels"
     # `min_vertices` ends the levels before `rank` does
-    H = sc.coarsen_levels(F, 10, rank=[3, 4, 5])
-    assert (len(H), H.stopped_because) == (1, "40 vertices are at most `min_vertices` = 100")
+    H = sc.coarsen_levels(GRID, 10, rank=[3, 4, 5])
+    assert (len(H), H.stopped_because) == (1, FEW.format(40, 100))
 
 
 def test_errors_name_their_level():
