@@ -415,39 +415,30 @@ def test_systems_without_unknowns_or_energy_have_zero_solutions(method):
         solve(np.ones(4))
 
 
-def with_one_large_map(large):
-    tails = np.ones((4, 1, 1))
-    tails[0] = large
-    return CellularSheaf([(0, 1), (1, 2), (2, 0), (2, 3)], tails, np.ones((4, 1, 1)))
-
-
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("large", [1e4, 1e7])
 def test_residuals_are_small_relative_to_the_scale_of_every_stalk(method, large):
-    """A right-hand side of the size of the largest map does not hide errors at other stalks."""
-    F = with_one_large_map(large)
+    """A right-hand side of the size of the largest map does not hide errors at other stalks.
+
+    Nor do those of an initial guess that is accurate only at the largest map stay hidden.
+    """
+    maps = np.ones((2, 4, 1, 1))
+    maps[0, 0] = large
+    F = CellularSheaf([(0, 1), (1, 2), (2, 0), (2, 3)], *maps)
     wanted = np.array([1.0 / large, -2.0, 3.0, 1.5])
     L = sc.laplacian(F).toarray()
+    b = L @ wanted
     solve = sc.Solver(F, method=method)
-    x = solve(L @ wanted, tol=TOL)
+    x = solve(b, tol=TOL)
     assert np.linalg.norm((x - wanted) / wanted) <= 1e-10
     S = 1 / np.sqrt(L.diagonal())
-    scaled = np.linalg.norm(S * (L @ wanted - L @ x)) / np.linalg.norm(S * (L @ wanted))
+    scaled = np.linalg.norm(S * (b - L @ x)) / np.linalg.norm(S * b)
     assert scaled <= 2 * solve.residual + 30 * 4 * eps_of(float)
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_an_initial_guess_accurate_only_at_the_largest_map_is_improved(method):
-    """Its residual is 3e-7 relative to the norm of b, but 1 relative to the scale of each stalk."""
-    F = with_one_large_map(1e7)
-    L, wanted = sc.laplacian(F).toarray(), np.array([1e-7, -2.0, 3.0, 1.5])
-    b = L @ wanted
     start = np.array([b[0] / L[0, 0], 0.0, 0.0, 0.0])
-    assert np.linalg.norm(b - L @ start) < 1e-6 * np.linalg.norm(b)
-    solve = sc.Solver(F, method=method)
-    x = solve(b, tol=1e-6, x0=start)
+    assert np.linalg.norm(b - L @ start) < 10 / large * np.linalg.norm(b)
+    x = solve(b, tol=10 / large, x0=start)
     assert solve.iterations > 0
-    assert np.linalg.norm(x - wanted) <= 1e-4 * np.linalg.norm(wanted)
+    assert np.linalg.norm(x - wanted) <= 1000 / large * np.linalg.norm(wanted)
 
 
 @pytest.mark.parametrize("method", ["auto", "multigrid", "jacobi"])
