@@ -36,9 +36,9 @@ def command_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, parser_class=_Parser)
     inputs = (
         "an .npz of this library (of a hierarchy: its coarsest sheaf), a pose graph .g2o (its "
-        "rotations), a mesh .off, .obj, .ply (its tangent bundle), or a graph: .mtx, .graph, edge list, .graphml, "
-        ".gml; each also .gz; - for standard input, whose format is seen from its content (not "
-        ".graph)"
+        "rotations), a mesh .off, .obj, .ply (its tangent bundle), or a graph: .mtx, .graph, edge "
+        "list, .graphml, .gml; each also .gz; - for standard input, whose format is seen from its "
+        "content (not .graph)"
     )
 
     graph = _Parser(add_help=False)

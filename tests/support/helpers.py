@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse
 from threadpoolctl import threadpool_info
 
-from sheafcoarsen import TiedModesWarning
+from sheafcoarsen import TiedModesWarning, verify
 
 LIMIT = 30.0
 """A residual of this many ``n eps`` times its operands' norms is all that rounding explains."""
@@ -250,3 +250,10 @@ class Tensor:
 
     def __len__(self):
         return len(self.array)
+
+
+def assert_verified(item, seed=0):
+    """Assert that all statements about an object hold, and return their checks."""
+    V = verify(item, seed)
+    assert V.passed, str(V)
+    return V

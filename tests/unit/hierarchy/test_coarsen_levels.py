@@ -27,9 +27,8 @@ def descents(draw, min_levels=0, **options):
     for _ in range(draw(st.integers(min_levels, 3))):
         P = draw(partitions(n))
         given_.append(P)
-        ranks.append(
-            draw(mode_counts(P) | st.just(sc.ranks.kernel()) | st.just(sc.ranks.budget(4)))
-        )
+        rules = st.sampled_from([sc.ranks.kernel(), sc.ranks.budget(4)])
+        ranks.append(draw(mode_counts(P) | rules))
         n = P.n_clusters
     return F, given_, ranks
 
@@ -37,32 +36,28 @@ def descents(draw, min_levels=0, **options):
 @st.composite
 def hierarchies(draw, loops=(True, False), **options):
     F, given_, ranks = draw(descents(**options))
-    operator = draw(st.sampled_from(["internal", "principal", "oversampled"]))
-    options = {"loops": draw(st.sampled_from(loops)), "compress": draw(st.booleans())}
+    options = {
+        "local_operator": draw(st.sampled_from(["internal", "principal", "oversampled"])),
+        "loops": draw(st.sampled_from(loops)),
+        "compress": draw(st.booleans()),
+    }
     with warnings.catch_warnings():  # ignore warnings about empty kernels
         warnings.simplefilter("ignore", sc.SingularProblemWarning)
-        return sc.coarsen_levels(
-            F, partitions=given_, rank=ranks, local_operator=operator, **options
-        )
+        return sc.coarsen_levels(F, partitions=given_, rank=ranks, **options)
 
 
 def composite(H):
     """Return R_0 R_1 ... as blocks, with the partition of the fine vertices."""
-    labels = np.arange(H.fine.n_vertices)
+    labels, R = np.arange(H.fine.n_vertices), np.eye(H.fine.dim_c0)
     for C in H:
         labels = C.partition.labels[labels]
-    P, R = Partition(labels), np.eye(H.fine.dim_c0)
-    for C in H:
         R = R @ C.prolongation.toarray()
-    columns = H.sheaves[-1].vertex_offsets
-    return (
-        P,
-        R,
-        [
-            R[reference.cluster_coordinates(H.fine, P, a), columns[a] : columns[a + 1]]
-            for a in range(P.n_clusters)
-        ],
-    )
+    P, columns = Partition(labels), H.sheaves[-1].vertex_offsets
+    blocks = [
+        R[reference.cluster_coordinates(H.fine, P, a), columns[a] : columns[a + 1]]
+        for a in range(P.n_clusters)
+    ]
+    return P, R, blocks
 
 
 def block_size(H):
@@ -70,65 +65,47 @@ def block_size(H):
     return sum(max((max(R_a.shape) for R_a in blocks_of(C)), default=1) for C in H) + 1
 
 
-# ---------------------------------------------------------------- how many levels
-
-
 def grid(n=20, **options):
     return gallery.bundle(nx.grid_2d_graph(n, n), 2, noise=0.3, seed=3, **options)
 
 
-def test_levels_are_added_while_there_are_more_than_min_vertices():
-    H = sc.coarsen_levels(grid(), factor=3.5, min_vertices=33, rank=3)
-    assert [G.n_vertices for G in H.sheaves] == [400, 115, 33]
-    assert H.stopped_because == "33 vertices are at most `min_vertices` = 33"
-    H = sc.coarsen_levels(grid(), factor=3.5, min_vertices=32, rank=3)
-    assert [G.n_vertices for G in H.sheaves] == [400, 115, 33, 10]
-    H = sc.coarsen_levels(grid(), rank=3)
-    assert [G.n_vertices for G in H.sheaves] == [400, 40]
-    H = sc.coarsen_levels(grid(10), rank=3)
-    assert (len(H), H.sheaves, H.stopped_because) == (
-        0,
-        (H.fine,),
-        "100 vertices are at most `min_vertices` = 100",
-    )
+GRID = grid()
+STUCK, FEW = "level {} cannot shrink: {}", "{} vertices are at most `min_vertices` = {}"
+ALONE, NO_MODE = "none of its 3 vertices is linked to another", "would keep no mode of any cluster"
+SHARE, START = "`factor` = 1.001 makes 400 clusters of 400 vertices", "it starts from {} vertices"
+THREE_GRIDS, NOTHING = sc.disjoint_union([GRID] * 3)[0], CellularSheaf.from_flat([], [], [], [], [])
+LOOP = CellularSheaf.constant([[0, 0]], n_vertices=3)
+LEVELS = [  # a sheaf, options, the numbers of vertices, and why the levels end
+    (GRID, {"factor": 3.5, "min_vertices": 33}, [400, 115, 33], FEW.format(33, 33)),
+    (GRID, {"factor": 3.5, "min_vertices": 32}, [400, 115, 33, 10], FEW.format(10, 32)),
+    (GRID, {}, [400, 40], FEW.format(40, 100)),
+    (grid(10), {}, [100], FEW.format(100, 100)),
+    (GRID, {"factor": 4, "n_levels": 0}, [400], "`n_levels` = 0"),
+    (GRID, {"factor": 4, "n_levels": 1}, [400, 100], "`n_levels` = 1"),
+    (GRID, {"factor": 4, "n_levels": 2}, [400, 100, 25], "`n_levels` = 2"),
+    (GRID, {"factor": 4, "n_levels": 3}, [400, 100, 25, 7], "`n_levels` = 3"),
+    (GRID, {"factor": 4, "n_levels": 9}, [400, 100, 25, 7, 2, 1], STUCK.format(5, START.format(1))),
+    (THREE_GRIDS, {"factor": 20, "n_levels": 9}, [1200, 60, 3], STUCK.format(2, ALONE)),
+    (LOOP, {"n_levels": 1}, [3], STUCK.format(0, ALONE)),
+    (GRID, {"factor": 1.001}, [400], STUCK.format(0, SHARE)),
+    (NOTHING, {"n_levels": 1}, [0], STUCK.format(0, START.format(0))),
+    (GRID, {"rank": 0}, [400], f"level 0 {NO_MODE}"),
+]
 
 
-def test_n_levels_determines_the_number_of_levels():
-    for n_levels in range(4):
-        H = sc.coarsen_levels(grid(), 4, n_levels, rank=3)
-        assert [G.n_vertices for G in H.sheaves] == [400, 100, 25, 7][: n_levels + 1]
-        assert H.stopped_because == f"`n_levels` = {n_levels}"
+@pytest.mark.parametrize(("F", "options", "sizes", "stopped"), LEVELS)
+def test_levels_are_added_until_an_option_or_the_sheaf_ends_them(F, options, sizes, stopped):
+    H = sc.coarsen_levels(F, **{"rank": 3, **options})
+    assert [G.n_vertices for G in H.sheaves] == sizes
+    assert H.stopped_because == stopped
 
 
-def test_levels_end_if_the_next_one_cannot_shrink():
-    F = grid()
-    H = sc.coarsen_levels(F, 4, 9, rank=3)
-    assert [G.n_vertices for G in H.sheaves] == [400, 100, 25, 7, 2, 1]
-    assert H.stopped_because == "level 5 cannot shrink: it starts from 1 vertices"
-    two = sc.disjoint_union([F, F, F])[0]
-    H = sc.coarsen_levels(two, 20, 9, rank=3)
-    assert [G.n_vertices for G in H.sheaves] == [1200, 60, 3]
-    assert H.stopped_because == "level 2 cannot shrink: none of its 3 vertices is linked to another"
-    assert (
-        sc.coarsen_levels(CellularSheaf.constant([[0, 0]], n_vertices=3), n_levels=1, rank=1).levels
-        == ()
-    )
-    H = sc.coarsen_levels(F, 1.001, rank=3)
-    assert (
-        H.stopped_because
-        == "level 0 cannot shrink: `factor` = 1.001 makes 400 clusters of 400 vertices"
-    )
+def test_a_first_level_without_local_sections_warns():
     noisy = CellularSheaf.random(nx.complete_graph(200), 2, 2, seed=3)
     with pytest.warns(sc.SingularProblemWarning, match="level 0: no local operator has") as caught:
         H = sc.coarsen_levels(noisy, rank=sc.ranks.kernel())
     assert [w.filename for w in caught] == [__file__]
-    assert (len(H), H.stopped_because) == (0, "level 0 would keep no mode of any cluster")
-    H = sc.coarsen_levels(noisy, rank=0)
-    assert (len(H), H.stopped_because) == (0, "level 0 would keep no mode of any cluster")
-    nothing = CellularSheaf.from_flat([], [], [], [], [])
-    assert sc.coarsen_levels(nothing, n_levels=1, rank=1).stopped_because.endswith(
-        "it starts from 0 vertices"
-    )
+    assert (len(H), H.stopped_because) == (0, f"level 0 {NO_MODE}")
 
 
 @pytest.mark.parametrize("operator", ["internal", "oversampled"])
@@ -146,7 +123,7 @@ def test_a_later_level_without_local_sections_does_not_warn():
     F = gallery.cycle(60, np.array([[0.6, -0.8], [0.8, 0.6]]))
     H = sc.coarsen_levels(F, 10, min_vertices=1, rank=sc.ranks.kernel())
     assert len(H) == 1
-    assert H.stopped_because == "level 1 would keep no mode of any cluster"
+    assert H.stopped_because == f"level 1 {NO_MODE}"
 
 
 @pytest.mark.parametrize("small", [1, 10])
@@ -169,77 +146,67 @@ def test_large_components_are_cut_as_if_alone(small):
 
 
 def test_every_option_applies_to_all_levels():
-    F = grid()
-    plain = sc.coarsen_levels(F, 4, 2, rank=3)
-    for C in plain:
+    for C in sc.coarsen_levels(GRID, 4, 2, rank=3):
         assert (C.modes.local_operator, C.loops, C.crossing_rows) == ("internal", True, None)
-        np.testing.assert_array_equal(
-            C.partition.labels, sc.select(C.fine, C.partition.n_clusters).labels
-        )
-    assert all(
-        C.modes.local_operator == "principal"
-        for C in sc.coarsen_levels(F, 4, 2, rank=3, local_operator="principal")
-    )
-    assert not any(C.loops for C in sc.coarsen_levels(F, 4, 2, rank=3, loops=False))
-    assert all(
-        C.crossing_rows is not None for C in sc.coarsen_levels(F, 4, 2, rank=3, compress=False)
-    )
+        labels = sc.select(C.fine, C.partition.n_clusters).labels
+        np.testing.assert_array_equal(C.partition.labels, labels)
+    for option, applies in (
+        ({"local_operator": "principal"}, lambda C: C.modes.local_operator == "principal"),
+        ({"loops": False}, lambda C: not C.loops),
+        ({"compress": False}, lambda C: C.crossing_rows is not None),
+    ):
+        assert all(applies(C) for C in sc.coarsen_levels(GRID, 4, 2, rank=3, **option))
     for options in ({"seed": 5}, {"method": "matching"}):
-        for C in sc.coarsen_levels(F, 4, 2, rank=3, **options):
+        for C in sc.coarsen_levels(GRID, 4, 2, rank=3, **options):
             expected = sc.select(C.fine, C.partition.n_clusters, **options).labels
             np.testing.assert_array_equal(C.partition.labels, expected)
             assert (expected != sc.select(C.fine, C.partition.n_clusters).labels).any()
 
 
 def test_a_progress_bar_is_shown_on_request(capsys):
-    sc.coarsen_levels(grid(), 4, 1, rank=3)
+    sc.coarsen_levels(GRID, 4, 1, rank=3)
     assert capsys.readouterr().err == ""
-    sc.coarsen_levels(grid(), 4, 1, rank=3, progress=True)
+    sc.coarsen_levels(GRID, 4, 1, rank=3, progress=True)
     assert "local modes" in capsys.readouterr().err
 
 
 def test_user_supplied_partitions_determine_the_levels():
-    F = grid()
     first, second = Partition(np.arange(400) % 7), Partition([0, 0, 1, 1, 2, 2, 2])
     rank = [3, sc.ranks.kernel()]
-    with pytest.warns(
-        sc.SingularProblemWarning, match="level 1: no local operator has eigenvalue 0"
-    ):
-        H = sc.coarsen_levels(F, partitions=iter((first, second)), rank=rank)
+    message = "level 1: no local operator has eigenvalue 0"
+    with pytest.warns(sc.SingularProblemWarning, match=message):
+        H = sc.coarsen_levels(GRID, partitions=iter((first, second)), rank=rank)
     assert [C.partition for C in H] == [first, second]
     assert H.stopped_because == "`partitions` holds 2"
     everything = [Partition(np.arange(400)), Partition(np.zeros(400, int)), Partition([0])]
-    H = sc.coarsen_levels(F, partitions=everything, rank=5)
+    H = sc.coarsen_levels(GRID, partitions=everything, rank=5)
     assert [G.n_vertices for G in H.sheaves] == [400, 400, 1, 1]
     assert [G.dim_c0 for G in H.sheaves] == [800, 800, 5, 5]
-
-    assert sc.coarsen_levels(F, partitions=everything, rank=0).sheaves[-1].dim_c0 == 0
-    assert len(sc.coarsen_levels(F, partitions=[], rank=5)) == 0
+    assert sc.coarsen_levels(GRID, partitions=everything, rank=0).sheaves[-1].dim_c0 == 0
+    assert len(sc.coarsen_levels(GRID, partitions=[], rank=5)) == 0
 
 
 def test_each_level_uses_its_entry_of_rank():
-    F, P, Q = grid(), Partition(np.arange(400) // 100), Partition([0, 0, 1, 1])
-    H = sc.coarsen_levels(F, partitions=[P, Q], rank=(2, [1, 3]))
+    P, Q = Partition(np.arange(400) // 100), Partition([0, 0, 1, 1])
+    H = sc.coarsen_levels(GRID, partitions=[P, Q], rank=(2, [1, 3]))
     assert [C.ranks.tolist() for C in H] == [[2] * 4, [1, 3]]
-    H = sc.coarsen_levels(F, partitions=[P, Q], rank=[np.array([4, 3, 2, 1]), sc.ranks.budget(3)])
+    H = sc.coarsen_levels(
+        GRID, partitions=[P, Q], rank=[np.array([4, 3, 2, 1]), sc.ranks.budget(3)]
+    )
     assert H[0].ranks.tolist() == [4, 3, 2, 1]
     assert H[1].ranks.sum() == 3
-    H = sc.coarsen_levels(F, 4, min_vertices=10, rank=[3, 4])
+    H = sc.coarsen_levels(GRID, 4, min_vertices=10, rank=[3, 4])
     assert [set(C.ranks.tolist()) for C in H] == [{3}, {4}]
     assert H.stopped_because == "`rank` has entries for 2 levels"
     # `min_vertices` ends the levels before `rank` does
-    H = sc.coarsen_levels(F, 10, rank=[3, 4, 5])
-    assert (len(H), H.stopped_because) == (1, "40 vertices are at most `min_vertices` = 100")
-
-
-# ---------------------------------------------------------------- invalid input
+    H = sc.coarsen_levels(GRID, 10, rank=[3, 4, 5])
+    assert (len(H), H.stopped_because) == (1, FEW.format(40, 100))
 
 
 def test_errors_name_their_level():
     large = CellularSheaf.constant(nx.path_graph(2000))
-    with pytest.raises(
-        ValueError, match='level 0: `n_clusters` must be at most 500 for method "spectral"'
-    ):
+    message = 'level 0: `n_clusters` must be at most 500 for method "spectral"'
+    with pytest.raises(ValueError, match=message):
         sc.coarsen_levels(large, 2, rank=1, method="spectral")
 
 

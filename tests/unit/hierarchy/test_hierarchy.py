@@ -1,7 +1,8 @@
-"""Hierarchies: composition, transfer, recoarsening, table and invalid input."""
+"""Hierarchies: composition, transfer, ledger, recoarsening, table and invalid input."""
 
 import dataclasses
 import re
+from functools import partial
 
 import networkx as nx
 import numpy as np
@@ -12,14 +13,22 @@ from hypothesis import strategies as st
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, Partition
 from tests.support import reference
-from tests.support.helpers import assert_residual, dense_kernel, dense_rank, eps_of
+from tests.support.errors import raises
+from tests.support.helpers import (
+    assert_closes,
+    assert_residual,
+    assert_verified,
+    dense_kernel,
+    dense_rank,
+    eps_of,
+    size,
+)
 from tests.support.strategies import DTYPES, cochains, known_sections, sheaves
 from tests.unit.coarsening.test_coarsen import assert_is_galerkin
 from tests.unit.coarsening.test_refresh import NEW_MAPS, assert_shared, new_maps
 from tests.unit.hierarchy.test_coarsen_levels import (
     block_size,
     composite,
-    descents,
     grid,
     hierarchies,
 )
@@ -49,13 +58,11 @@ def test_every_level_is_a_coarsening_of_the_previous_sheaf(H):
         assert C is H[i]
         assert C.fine is H.sheaves[i]
         assert C.sheaf is H.sheaves[i + 1]
-        D = sc.coarsen(
-            C.fine, C.partition, C.modes, loops=C.loops, compress=C.crossing_rows is None
-        )
+        compress = C.crossing_rows is None
+        D = sc.coarsen(C.fine, C.partition, C.modes, loops=C.loops, compress=compress)
         np.testing.assert_array_equal(D.sheaf.tail_data, C.sheaf.tail_data)
         np.testing.assert_array_equal(D.sheaf.edge_dims, C.sheaf.edge_dims)
-        V = sc.verify(C)
-        assert V.passed, str(V)
+        assert_verified(C)
 
 
 @given(hierarchies(), st.data())
@@ -91,24 +98,6 @@ def test_returned_arrays_are_copies():
     assert H[0].prolongation.data.max() < 1
 
 
-@pytest.mark.filterwarnings("ignore::sheafcoarsen.SingularProblemWarning")
-@given(descents(min_levels=1), st.booleans())
-def test_levels_with_and_without_compression_have_the_same_laplacians(case, loops):
-    F, given_, ranks = case
-    H, D = (
-        sc.coarsen_levels(F, partitions=given_, rank=ranks, loops=loops, compress=compress)
-        for compress in (True, False)
-    )
-    assert H[0].crossing_rows is None
-    assert D[0].crossing_rows is not None
-    np.testing.assert_array_equal(H[0].prolongation.data, D[0].prolongation.data)
-    for G, K in zip(H.sheaves[1:], D.sheaves[1:], strict=True):
-        assert G.dim_c1 <= K.dim_c1
-    L, M = sc.laplacian(H.sheaves[1]).toarray(), sc.laplacian(D.sheaves[1]).toarray()
-    delta = reference.coboundary(F)
-    assert_residual(L - M, delta, delta, n=block_size(H), eps=eps_of(F.dtype))
-
-
 # ---------------------------------------------------------------- new maps
 
 
@@ -125,10 +114,8 @@ def test_recoarsen_equals_rebuilding_with_the_same_ranks(H, kind, dtype, seed):
         assert C2.partition is C.partition
         assert C2.loops is C.loops
         assert C2.sheaf.dtype == dtype
-        assert (C2.modes.singular, C2.modes.local_operator) == (
-            C.modes.singular,
-            C.modes.local_operator,
-        )
+        assert C2.modes.singular == C.modes.singular
+        assert C2.modes.local_operator == C.modes.local_operator
         if not C.modes.singular:
             # all levels use the target of the finest; a pilot returns 0 without energy
             target = C2.modes.target or None
@@ -153,8 +140,7 @@ def test_recoarsen_equals_rebuilding_with_the_same_ranks(H, kind, dtype, seed):
         assert (i + 1 in H2.rebuilt_levels) == (C2.restored_loops.size > 0 and i + 1 < len(H))
         if i not in H2.rebuilt_levels and C2.restored_loops.size == 0:
             assert_shared(C, C2)
-        V = sc.verify(C2)
-        assert V.passed, str(V)
+        assert_verified(C2)
         current = C2.sheaf
     if all(C.loops for C in H):
         P, _, blocks = composite(H2)
@@ -205,15 +191,11 @@ def test_levels_with_a_user_supplied_basis_can_be_recoarsened():
         H.ledger(np.ones(8))
     constant = CellularSheaf.constant(nx.complete_graph(8))
     H = sc.Hierarchy(constant, [sc.coarsen(constant, C.partition, basis=[np.ones((2, 1))] * 4)])
-    H = sc.Hierarchy(
-        constant, [*H, sc.coarsen(H.sheaves[-1], D.partition, basis=[np.ones((2, 1))] * 2)]
-    )
+    last = sc.coarsen(H.sheaves[-1], D.partition, basis=[np.ones((2, 1))] * 2)
+    H = sc.Hierarchy(constant, [*H, last])
     H2 = H.recoarsen(F2)
     assert H2.rebuilt_levels == (1,)
     assert all(sc.verify(C).passed for C in H2)
-
-
-# ---------------------------------------------------------------- sections
 
 
 @pytest.mark.filterwarnings("ignore::sheafcoarsen.SingularProblemWarning")
@@ -236,15 +218,8 @@ def test_the_table_shows_sizes_and_times_of_all_sheaves():
     H = sc.coarsen_levels(grid(), 4, 2, rank=3)
     head, names, *rows = repr(H).splitlines()
     assert head == "Hierarchy: 2 levels; stopped because `n_levels` = 2"
-    assert re.split("  +", names.strip()) == [
-        "sheaf",
-        "vertices",
-        "edges",
-        "dim C^0",
-        "dim C^1",
-        "nonzeros",
-        "time",
-    ]
+    columns = ["sheaf", "vertices", "edges", "dim C^0", "dim C^1", "nonzeros", "time"]
+    assert re.split("  +", names.strip()) == columns
     shares = []
     for i, (row, F) in enumerate(zip(rows, H.sheaves, strict=True)):
         numbers = row.replace("%", "").split()
@@ -255,9 +230,8 @@ def test_the_table_shows_sizes_and_times_of_all_sheaves():
     assert 98 <= sum(map(int, shares)) <= 102
     unknown = dataclasses.replace(H)
     assert all(row.endswith("  -") for row in repr(unknown).splitlines()[3:])
-    assert repr(sc.coarsen_levels(grid(), n_levels=1, rank=3)).startswith(
-        "Hierarchy: 1 level; stopped"
-    )
+    one = sc.coarsen_levels(grid(), n_levels=1, rank=3)
+    assert repr(one).startswith("Hierarchy: 1 level; stopped")
     assert repr(sc.Hierarchy(H.fine, H.levels)).startswith("Hierarchy: 2 levels\n")
 
 
@@ -285,66 +259,42 @@ def test_the_table_remarks_on_laplacians_that_grew(compress):
     assert "Laplacian" not in repr(lean) + lean._repr_html_()
 
 
-# ---------------------------------------------------------------- invalid input
+FIVE = CellularSheaf.random(nx.path_graph(5), 2, 2, seed=3)
+TAKE_A_LEVEL = (
+    lambda H, level: H.prolongation(level),
+    lambda H, level: H.pool(np.ones(12), level),
+    lambda H, level: H.lift(np.ones(4), level),
+)
+BAD_LEVELS = {
+    3: "ValueError: `level` must be an index of `sheaves`, from 0 for the fine sheaf to 2 for the "
+    "coarsest one, got 3",
+    -1: "ValueError: `level` must be at least 0, got -1",
+    "coarsest": "TypeError: `level` must be an integer",
+}
+EDGES = "its edges differ, there are 4 of them, not 5: use coarsen_levels for another"
+OTHER = "must be a coarsening of"
+SHAPE = "must have shape (dim_c0,) or (dim_c0, h) with dim_c0 ="
+INVALID = [
+    *((partial(call, level=k), BAD_LEVELS[k]) for call in TAKE_A_LEVEL for k in BAD_LEVELS),
+    (lambda H: H.pool(np.ones(4)), f"ValueError: `x` {SHAPE} 12 of the fine sheaf"),
+    (lambda H: H.ledger(np.ones(4)), f"ValueError: `x` {SHAPE} 12 of the fine sheaf"),
+    (lambda H: H.lift(np.ones(4), 1), f"ValueError: `z` {SHAPE} 6 of level 1's sheaf"),
+    (lambda H: H[2], "IndexError: index out of range"),
+    (lambda H: H.recoarsen(FIVE), f"ValueError: {EDGES}"),
+    (lambda H: sc.Hierarchy(SIX, ()).recoarsen(FIVE), f"ValueError: {EDGES}"),
+    (lambda H: sc.Hierarchy(SIX, H[1:]), f"ValueError: `levels[0]` {OTHER} `fine`"),
+    (lambda H: sc.Hierarchy(SIX, [H[0]] * 2), f"ValueError: `levels[1]` {OTHER} `levels[0].sheaf`"),
+    (lambda H: sc.Hierarchy(SIX, (H[0], SIX)), "TypeError: `levels[1]` must be a Coarsening, got"),
+    # they are measured and not an argument
+    (lambda H: sc.Hierarchy(SIX, H.levels, seconds=(1.0, 2.0)), "TypeError: seconds"),
+]
 
 
-def test_recoarsen_with_another_topology_raises():
+@pytest.mark.parametrize(("call", "error"), INVALID)
+def test_invalid_levels_and_cochains_raise(call, error):
     H = sc.coarsen_levels(SIX, partitions=[THREE, TWO], rank=2)
-    for levels in (H, sc.coarsen_levels(SIX, partitions=[], rank=2)):
-        with pytest.raises(
-            ValueError,
-            match="its edges differ, there are 4 of them, not 5: use coarsen_levels for another",
-        ):
-            levels.recoarsen(CellularSheaf.random(nx.path_graph(5), 2, 2))
-
-
-def test_invalid_levels_and_cochains_raise():
-    H = sc.coarsen_levels(SIX, partitions=[THREE, TWO], rank=2)
-    for call in (
-        H.prolongation,
-        lambda level: H.pool(np.ones(12), level),
-        lambda level: H.lift(np.ones(4), level),
-    ):
-        with pytest.raises(
-            ValueError,
-            match="`level` must be an index of `sheaves`, from 0 for the fine sheaf to 2 .*, got 3",
-        ):
-            call(3)
-        with pytest.raises(ValueError, match="`level` must be at least 0, got -1"):
-            call(-1)
-        with pytest.raises(TypeError, match="`level` must be an integer"):
-            call("coarsest")
-    with pytest.raises(
-        ValueError, match="`x` must have shape .* with dim_c0 = 12 of the fine sheaf"
-    ):
-        H.pool(np.ones(4))
-    with pytest.raises(
-        ValueError, match="`x` must have shape .* with dim_c0 = 12 of the fine sheaf"
-    ):
-        H.ledger(np.ones(4))
-    with pytest.raises(
-        ValueError, match="`z` must have shape .* with dim_c0 = 6 of level 1's sheaf"
-    ):
-        H.lift(np.ones(4), 1)
-    with pytest.raises(IndexError):
-        H[2]
-
-
-def test_levels_that_are_not_consecutive_raise():
-    H = sc.coarsen_levels(SIX, partitions=[THREE, TWO], rank=2)
-    for levels, message in (
-        ((H[1],), "`levels[0]` must be a coarsening of `fine`"),
-        ((H[0], H[0]), "`levels[1]` must be a coarsening of `levels[0].sheaf`"),
-    ):
-        with pytest.raises(ValueError, match=re.escape(message)):
-            dataclasses.replace(H, levels=levels)
-    with pytest.raises(
-        TypeError, match=re.escape("`levels[1]` must be a Coarsening, got CellularSheaf")
-    ):
-        sc.Hierarchy(SIX, (H[0], SIX))
-    with pytest.raises(TypeError, match="seconds"):
-        # seconds are measured and not an argument
-        sc.Hierarchy(H.fine, H.levels, seconds=(1.0, 2.0))
+    with raises(error):
+        call(H)
 
 
 @pytest.mark.filterwarnings("default::sheafcoarsen.TiedModesWarning")
@@ -353,9 +303,8 @@ def test_ties_warn_once_per_level_at_the_line_of_the_call():
     given_ = [Partition([0, 0, 0, 0, 1, 1, 1, 1]), Partition([0, 0])]
     with pytest.warns(sc.TiedModesWarning) as caught:
         H = sc.coarsen_levels(constant, partitions=given_, rank=[2, 1])
-    assert [str(w.message)[:52] for w in caught] == [
-        "level 0: the cut splits a multiple eigenvalue in the"
-    ]
+    (warning,) = caught
+    assert str(warning.message).startswith("level 0: the cut splits a multiple eigenvalue in the")
     with pytest.warns(sc.TiedModesWarning, match="level 0: the cut splits") as again:
         H.recoarsen(constant)
     assert {w.filename for w in (*caught, *again)} == {__file__}
@@ -377,3 +326,40 @@ def test_rows_of_crossing_edges_are_new_where_edge_stalks_of_a_level_change(tmp_
     assert_residual((crossing - coarse).toarray(), crossing.toarray(), n=16)
     sc.save(tmp_path / "levels.npz", again)
     sc.load(tmp_path / "levels.npz")
+
+
+@given(hierarchies(), st.data())
+def test_the_ledger_closes_and_has_the_lines_of_the_pooled_cochains(H, data):
+    x = data.draw(cochains(H.fine))
+    E, eps = H.ledger(x), eps_of(H.fine.dtype)
+    assert list(E.lines)[-1] == "coarsest energy"
+    assert len(E.lines) == 4 * len(H) + 1 + sum(not C.loops for C in H)
+    for i, (C, mine) in enumerate(zip(H, E.levels, strict=True)):
+        theirs = sc.energy_ledger(C, H.pool(x, i))
+        for name, line in theirs.lines.items():
+            np.testing.assert_array_equal(mine.lines[name], line)
+            if name not in ("retained crossing", "retained internal"):
+                np.testing.assert_array_equal(E.lines[f"level {i}: {name}"], line)
+        if not C.loops:
+            np.testing.assert_array_equal(
+                E.lines[f"level {i}: retained internal"], theirs.realization_loss
+            )
+    np.testing.assert_array_equal(E.lines["coarsest energy"], sc.energy(H.sheaves[-1], H.pool(x)))
+    last = [line.strip().partition("  ")[0] for line in repr(E).splitlines()[-3:]]
+    assert last == ["coarsest energy", "fine energy", "closure"]
+    assert isinstance(E.closure, float) if x.ndim == 1 else E.closure.shape == x.shape[1:]
+
+    bound, n = size(reference.coboundary(H.fine)), block_size(H)
+    P, _, blocks = composite(H)
+    for k, column in enumerate([x] if x.ndim == 1 else x.T):
+        lines = [np.atleast_1d(line)[k] for line in E.lines.values()]
+        fine = float(np.atleast_1d(E.fine_energy)[k])
+        error = fine - reference.energy(H.fine, column)
+        assert_residual(error, bound, bound, column, column, n=H.fine.dim_c0, eps=eps)
+        assert_closes(lines, fine, bound * size(column), n=n, eps=eps)
+        total, closure = sum(map(abs, lines)), np.atleast_1d(E.closure)[k]
+        assert_residual(closure - ((sum(lines) - fine) / total if total else 0), n=len(lines))
+        if all(C.loops for C in H):  # the coarsest energy is that of what all levels retain
+            R = reference.prolongation(H.fine, P, blocks)
+            error = lines[-1] - reference.energy(H.fine, R @ H.pool(column))
+            assert_residual(error, bound, bound, column, column, n=n, eps=eps)

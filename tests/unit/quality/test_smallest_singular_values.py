@@ -1,4 +1,4 @@
-"""The smallest positive singular values, above any number of zeros."""
+"""The smallest positive singular values, above any number of zeros and of small components."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -9,16 +9,18 @@ import pytest
 
 import sheafcoarsen as sc
 from sheafcoarsen.quality import smallest_singular_values as room
+from sheafcoarsen.quality.smallest_singular_values import split_components
 from sheafcoarsen.solve import EigenProblem
-from tests.support.helpers import ties_allowed
+from tests.support.helpers import assert_residual, ties_allowed
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 EPS = np.finfo(float).eps
 
 
-def low_pairs(D, k, accuracy=10 * EPS, **options):
-    size = np.linalg.norm((D.conj().T @ D).toarray(), np.inf) ** 0.5
-    return room.low_pairs(D, k, accuracy, EPS, size, **options)
+def low_pairs(F, k, accuracy=10 * EPS):
+    D = sc.coboundary(F)
+    size = np.linalg.norm(sc.laplacian(F).toarray(), np.inf) ** 0.5
+    return room.low_pairs(D, k, accuracy, EPS, size, sheaf=F)
 
 
 def many_components(count, dim=3):
@@ -38,13 +40,12 @@ def test_positive_singular_values_are_found_above_many_zeros(count, dim, spread)
     F = F.with_maps(weights * F.tail_data, weights * F.head_data)
     D = sc.coboundary(F)
     Z = sc.global_sections(F).basis
-    found = low_pairs(D, 12, sheaf=F)
+    found = low_pairs(F, 12)
     exact = np.linalg.svd(sc.coboundary(graph).toarray(), compute_uv=False)[::-1]
     exact = np.repeat(np.append(np.zeros(graph.dim_c0 - len(exact)), exact), dim)
     assert found.kernel == dim * (count + 1)
-    np.testing.assert_allclose(
-        found.sigma[: found.end], exact[found.kernel :][: found.end], rtol=1e-9
-    )
+    positive = exact[found.kernel :]
+    np.testing.assert_allclose(found.sigma[: found.end], positive[: found.end], rtol=1e-9)
     assert found.end >= 12
     residual = D.T @ (D @ found.vectors) - found.vectors * found.sigma**2
     assert abs(residual[:, : found.end]).max() < 1e-9
@@ -55,7 +56,7 @@ def test_a_wrong_kernel_is_rejected_and_computed_densely(monkeypatch):
     F = sc.CellularSheaf.constant(nx.grid_2d_graph(30, 30))
     wrong = np.linalg.qr(np.random.default_rng(3).standard_normal((900, 3)))[0]
     monkeypatch.setattr(room, "global_sections", lambda sheaf: SimpleNamespace(basis=wrong))
-    found = low_pairs(sc.coboundary(F), 2, sheaf=F)
+    found = low_pairs(F, 2)
     assert (found.kernel, found.end) == (1, 2)
     assert found.zero < 1e-12  # rejected vectors do not count
 
@@ -77,9 +78,8 @@ def test_spectral_quality_of_a_sheaf_with_many_zeros(monkeypatch):
 def test_a_sheaf_without_zeros_needs_no_kernel(monkeypatch):
     F = sc.gallery.bundle(nx.grid_2d_graph(30, 15), 2, noise=0.5, seed=3)
     monkeypatch.setattr(room, "global_sections", None)
-    D = sc.coboundary(F)
-    found = low_pairs(D, 4, EPS, sheaf=F)
-    exact = np.linalg.svd(D.toarray(), compute_uv=False)[::-1]
+    found = low_pairs(F, 4, EPS)
+    exact = np.linalg.svd(sc.coboundary(F).toarray(), compute_uv=False)[::-1]
     assert found.kernel == 0
     np.testing.assert_allclose(found.sigma[: found.end], exact[: found.end], rtol=1e-9)
 
@@ -96,40 +96,33 @@ def test_inaccurate_pairs_are_iterated_again_by_the_direct_method(monkeypatch):
 
     monkeypatch.setattr(room, "lowest_eigenpairs", rough_at_first)
     monkeypatch.setattr(EigenProblem, "chosen", lambda self: "multilevel")
-    D = sc.coboundary(F)
-    found = low_pairs(D, 5, sheaf=F)
+    found = low_pairs(F, 5)
     assert methods == ["multilevel", "direct"]
-    exact = np.linalg.svd(D.toarray(), compute_uv=False)[::-1][:5]
+    exact = np.linalg.svd(sc.coboundary(F).toarray(), compute_uv=False)[::-1][:5]
     np.testing.assert_allclose(found.sigma[:5], exact, rtol=1e-9)
 
 
-def test_pairs_are_computed_to_the_end_of_the_multiplet(monkeypatch):
-    """The second eigenvalue of a square grid is double, here with stalks of dimension 3."""
+@pytest.mark.parametrize(
+    ("method", "side", "dim", "k"),
+    [("direct", 25, 2, 2), ("multilevel", 25, 2, 2), (None, 18, 3, 1)],
+)
+def test_zeros_are_counted_and_multiplets_completed(method, side, dim, k, monkeypatch):
+    """The second eigenvalue of a square grid is double."""
     monkeypatch.setattr(room, "SPARSE_SHARE", 5)
-    F = sc.CellularSheaf.constant(nx.grid_2d_graph(18, 18), 3)
-    D = sc.coboundary(F)
-    found = low_pairs(D, 1, EPS, sheaf=F)
-    assert (found.kernel, found.end) == (3, 6)
-    np.testing.assert_allclose(found.sigma[:6] ** 2, 2 - 2 * np.cos(np.pi / 18), rtol=1e-9)
-
-
-@pytest.mark.parametrize("method", ["direct", "multilevel"])
-def test_zeros_are_counted_by_sections(monkeypatch, method):
-    monkeypatch.setattr(EigenProblem, "chosen", lambda self: method)
-    F = sc.CellularSheaf.constant(nx.grid_2d_graph(25, 25), 2)
-    D = sc.coboundary(F)
-    found = low_pairs(D, 2, EPS, sheaf=F)
-    assert (found.kernel, found.end) == (2, 4)
+    if method:
+        monkeypatch.setattr(EigenProblem, "chosen", lambda self: method)
+    found = low_pairs(sc.CellularSheaf.constant(nx.grid_2d_graph(side, side), dim), k, EPS)
+    assert (found.kernel, found.end) == (dim, 2 * dim)
     assert found.zero < 1e-12
-    np.testing.assert_allclose(found.sigma[:4] ** 2, 2 - 2 * np.cos(np.pi / 25), rtol=1e-9)
+    exact = 2 - 2 * np.cos(np.pi / side)
+    np.testing.assert_allclose(found.sigma[: 2 * dim] ** 2, exact, rtol=1e-9)
 
 
 def test_the_largest_zero_may_come_from_a_small_component():
     F = sc.CellularSheaf.constant(nx.disjoint_union(nx.grid_2d_graph(29, 29), nx.path_graph(2)))
     maps = np.append(np.ones(F.n_edges - 1), 1e-13)
     F = F.with_maps(maps, maps)
-    D = sc.coboundary(F)
-    found = low_pairs(D, 2, EPS, sheaf=F)
+    found = low_pairs(F, 2, EPS)
     assert (found.kernel, found.zero) == (3, pytest.approx(np.sqrt(2) * 1e-13, abs=0))
 
 
@@ -140,7 +133,36 @@ def test_tiny_components_beside_a_graph_with_hubs_match_a_dense_solver():
     with ties_allowed():
         C = sc.coarsen(F, sc.select(F, 110), 2)
     Q = sc.spectral_quality(C, 10)
-    L = sc.laplacian(F).toarray()
     assert Q.kernel_fine == Q.kernel_coarse == 142
-    fine = np.linalg.eigvalsh(L)[142:]
+    fine = np.linalg.eigvalsh(sc.laplacian(F).toarray())[142:]
     np.testing.assert_allclose(Q.fine, fine[: len(Q.fine)], rtol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [float, complex])
+def test_small_components_and_the_rest_have_the_whole_spectrum(dtype):
+    graphs = [nx.path_graph(2 + i % 3) for i in range(9)] + [nx.grid_2d_graph(9, 9)]
+    graphs.insert(3, nx.empty_graph(2))
+    G = nx.disjoint_union_all(graphs)
+    rng = np.random.default_rng(3)
+    dims = rng.integers(0, 4, G.number_of_nodes())
+    edge_dims = rng.integers(0, 4, G.number_of_edges())
+    F = sc.CellularSheaf.random(G, dims, edge_dims, seed=5, dtype=dtype)
+    D = sc.coboundary(F)
+    sigma, V, others, rest = split_components(D, F)
+    assert rest.n_vertices == 81
+    assert others.sum() == rest.dim_c0
+    rows = D[D.shape[0] - rest.dim_c1 :, others]
+    assert_residual((sc.coboundary(rest) - rows).toarray()[:, :5], 1.0, n=1)
+    exact = np.linalg.svd(D[:, ~others].toarray(), compute_uv=False)
+    exact = np.append(exact, np.zeros((~others).sum() - len(exact)))[::-1]
+    assert len(sigma) == (~others).sum()
+    assert_residual(sigma - exact, exact, n=len(exact))
+    X = V.toarray()
+    assert_residual(X.conj().T @ X - np.eye(len(exact)), n=len(exact))
+    assert_residual(np.linalg.norm(D @ X, axis=0) - sigma, exact, n=len(exact))
+    assert not X[others].any()
+
+
+def test_a_connected_sheaf_has_no_small_components():
+    F = sc.CellularSheaf.constant(nx.path_graph(200))
+    assert split_components(sc.coboundary(F), F) is None

@@ -40,6 +40,19 @@ SHEAVES = {
 }
 
 
+def unit_coboundary(F: CellularSheaf) -> tuple[np.ndarray, float]:
+    """Return delta in units of its largest entry, and that entry."""
+    delta = sc.coboundary(F).toarray()
+    unit = float(np.abs(delta).max())
+    return delta / unit, unit
+
+
+def unit_laplacian(F: CellularSheaf) -> tuple[np.ndarray, float]:
+    """Return L in units of the largest entry of delta squared, and that entry."""
+    delta, unit = unit_coboundary(F)
+    return delta.conj().T @ delta, unit
+
+
 def corridors(
     n: int = 15_115,
     closures: int = 1613,

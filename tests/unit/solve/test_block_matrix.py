@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -7,9 +9,16 @@ from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen._kernels.solve import combine_blocks
 from sheafcoarsen._support import eps_of
 from sheafcoarsen.solve import block_matrix
-from sheafcoarsen.solve.block_matrix import BlockMatrix, in_blocks
+from sheafcoarsen.solve.block_matrix import (
+    BlockMatrix,
+    adjoint,
+    in_blocks,
+    largest_eigenvalue,
+    scaled,
+    unit_roots,
+)
 from tests.support.helpers import assert_residual, covering
-from tests.unit.solve.problems import SHEAVES
+from tests.unit.solve.problems import GRID, SHEAVES
 
 
 def blocks(rows, columns, p, q, seed=0):
@@ -93,3 +102,41 @@ def test_a_column_does_not_depend_on_the_other_columns():
     whole = A @ X
     for h in (1, 5, 8):
         assert np.array_equal(A @ X[:, :h], whole[:, :h])
+
+
+@pytest.mark.parametrize("name", [*SHEAVES, "complex large kernel"])
+def test_unit_roots_turn_diagonal_blocks_into_projections(name):
+    """D is known to the root of eps of its singular values."""
+    F = SHEAVES.get(name) or sc.CellularSheaf.random(GRID, 3, 1, seed=8, dtype=complex)
+    L = in_blocks(sc.laplacian(F), F.vertex_dims, F.vertex_dims)
+    S, T = unit_roots(L, F.vertex_dims)
+    A = scaled(S, L, S)
+    assert A.format == L.format
+    L, A, S, T = (M.toarray() for M in (L, A, S, T))
+    assert_residual(A - S.conj().T @ L @ S, S, L, S, n=10)
+    for a, b in itertools.pairwise(F.vertex_offsets):
+        D, block, left = L[a:b, a:b], A[a:b, a:b], (T @ S)[a:b, a:b]
+        for projection in (block, left):
+            assert np.abs(projection @ projection - projection).max(initial=0.0) < 1e-6
+        assert_residual(T[a:b, a:b].conj().T @ block @ T[a:b, a:b] - D, D, n=100)
+        if a < b:  # numpy before 2.2 raises for empty matrices
+            assert round(np.trace(block).real) == np.linalg.matrix_rank(D)
+
+
+def test_sparse_formats_follow_the_stalk_dimensions():
+    F = SHEAVES["consistent bundle"]
+    L = in_blocks(sc.laplacian(F), F.vertex_dims, F.vertex_dims)
+    assert (L.format, L.blocksize) == ("bsr", (3, 3))
+    G = SHEAVES["complex mixed stalks"]
+    M = in_blocks(sc.laplacian(G), G.vertex_dims, G.vertex_dims)
+    assert M.format == "csr"
+    for A in (L, M[:, :7]):
+        assert np.array_equal(adjoint(A).toarray(), A.toarray().conj().T)
+        assert adjoint(A).format == A.format
+
+
+def test_the_largest_eigenvalue_is_estimated():
+    L = sc.laplacian(SHEAVES["complex connection"])
+    top = np.linalg.eigvalsh(L.toarray())[-1]
+    assert 0.8 * top <= largest_eigenvalue(L) <= 1.06 * top
+    assert largest_eigenvalue(0 * L) == 0

@@ -1,7 +1,14 @@
 import numpy as np
 import pytest
+import scipy.sparse
 
-from sheafcoarsen.solve.conjugate_gradients import conjugate_gradients
+from sheafcoarsen.solve.conjugate_gradients import (
+    conjugate_gradients,
+    deflated,
+    independent,
+    orthonormal_complement,
+    random_columns,
+)
 
 RNG = np.random.default_rng(1)
 
@@ -97,3 +104,25 @@ def test_a_residual_orthogonal_to_all_steps_ends_the_iteration():
     b, zero = np.array([[0.0], [0.0], [1.0]]), np.zeros((3, 1))
     found = conjugate_gradients(A.__matmul__, lambda R: step, b, zero, np.array([1e-3]))
     assert (found.x.tolist(), found.residuals.tolist()) == (zero.tolist(), [1.0])
+
+
+@pytest.mark.parametrize("dtype", [float, complex])
+@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array])
+def test_columns_and_preconditioners_are_projected_onto_the_complement(form, dtype):
+    rng = np.random.default_rng(0)
+    Q = form(np.linalg.qr(random_columns(rng, (40, 3), dtype))[0])
+    X = orthonormal_complement(random_columns(rng, (40, 4), dtype), Q)
+    assert X.flags.c_contiguous
+    assert abs(Q.conj().T @ X).max() <= 30 * np.finfo(float).eps
+    assert abs(X.conj().T @ X - np.eye(4)).max() <= 30 * np.finfo(float).eps
+    found = deflated(lambda R: 2 * R, Q)(X + Q @ np.ones((3, 4)))
+    assert abs(found - 2 * X).max() <= 300 * np.finfo(float).eps
+
+
+@pytest.mark.parametrize("dtype", [float, complex])
+def test_dependent_columns_are_dropped(dtype):
+    rng = np.random.default_rng(2)
+    X = random_columns(rng, (30, 2), dtype)
+    Q = independent(np.hstack([X, X @ random_columns(rng, (2, 3), dtype), 1e-12 * X[::-1]]))
+    assert Q.shape == (30, 2)
+    assert abs(X - Q @ (Q.conj().T @ X)).max() <= 1e-10

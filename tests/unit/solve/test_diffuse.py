@@ -1,3 +1,5 @@
+import re
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ from sheafcoarsen.sheaf import trusted_sheaf
 from sheafcoarsen.solve import _diffuse
 from tests.support import reference
 from tests.support.helpers import assert_residual, covering, eps_of, size
-from tests.support.strategies import DTYPES, cochains, known_sections, sheaves
+from tests.support.strategies import DTYPES, cochains, sheaves
 
 PATH = CellularSheaf.random(nx.path_graph(4), 2, 2, seed=1)
 X = np.arange(16.0).reshape(8, 2)
@@ -30,9 +32,6 @@ def time_for(F, reach):
     return reach / scale / scale / value if value > 0 else reach
 
 
-# ---------------------------------------------------------------- the flow
-
-
 @pytest.mark.parametrize(
     ("reach", "name", "dtype"),
     covering([0.5, 30.0, 1e3, 9.9e5], ["cycle", "complete", "star"], DTYPES),
@@ -45,14 +44,10 @@ def test_long_times_are_as_accurate_as_short_times(reach, dtype, name):
     if x.dtype.kind == "c":
         x += 1j * rng.standard_normal((n, 2)).astype(dtype)
     wide = x.astype(np.complex128)
-    graph, norm = {
-        "cycle": (nx.cycle_graph(n), 4.0),
-        "complete": (nx.complete_graph(n), 2.0 * (n - 1)),
-        "star": (nx.star_graph(n - 1), 2.0 * (n - 1)),
-    }[name]
-    F = CellularSheaf.constant(graph)
+    graphs = {"cycle": nx.cycle_graph(n), "complete": nx.complete_graph(n)}
+    F = CellularSheaf.constant(graphs.get(name, nx.star_graph(n - 1)))
     F = F.with_maps(F.tail_data.astype(dtype), F.head_data.astype(dtype))
-    t = reach / norm
+    t = time_for(F, reach)
     y = sc.diffuse(F, x, t)
     mean = wide.mean(axis=0)
     if name == "cycle":
@@ -66,17 +61,8 @@ def test_long_times_are_as_accurate_as_short_times(reach, dtype, name):
         expected = mean + np.exp(-n * t) * against + np.exp(-t) * (wide - mean - against)
     # n = 3 instead of 60 detects rounding errors that grow with the number of terms
     assert_residual(y - expected, x, n=3, eps=eps_of(dtype))
-
-
-def test_single_precision_is_accurate_to_eps():
-    F = CellularSheaf.random(nx.random_regular_graph(4, 40, seed=1), 2, 2, seed=2)
-    x = np.random.default_rng(0).standard_normal((80, 2)).astype(np.float32)
-    single = F.with_maps(F.tail_data.astype(np.float32), F.head_data.astype(np.float32))
-    double = F.with_maps(*(m.astype(np.float64) for m in (single.tail_data, single.head_data)))
-    for reach in (1.0, 10.0, 1e4, 9e5):
-        t = time_for(F, reach)
-        expected = sc.diffuse(double, x.astype(np.float64), t)
-        assert size(sc.diffuse(single, x, t) - expected) < eps_of(np.float32) * size(x)
+    if eps_of(dtype) > 1e-10:  # computed in double precision
+        assert size(y - expected) < eps_of(dtype) * size(x)
 
 
 @pytest.mark.parametrize("scale", [1e-100, 1e100, 2.5e140])
@@ -95,13 +81,6 @@ def test_complex_maps_near_underflow_give_finite_results():
         np.array([[0, 1]]), np.array([1, 1]), np.array([1]), tiny.reshape(-1), tiny.reshape(-1)
     )
     np.testing.assert_array_equal(sc.diffuse(F, [1.0, 2.0], 1.0), [1, 2])
-
-
-@given(known_sections(), st.sampled_from([1.0, 1e4]))
-def test_diffusion_leaves_global_sections_unchanged(case, reach):
-    F, sections = case
-    t = time_for(F, reach)
-    assert_residual(sc.diffuse(F, sections, t) - sections, sections, 1 + reach, n=F.dim_c0)
 
 
 def test_the_limit_of_long_times_is_the_projection_onto_global_sections():
@@ -224,9 +203,6 @@ def test_smallest_masses_limit_the_time():
         sc.diffuse(F, np.ones(3), 1.0, mass=[1e-6, 1, 1])
 
 
-# ---------------------------------------------------------------- the paper's flow
-
-
 def test_diffusion_on_the_normalized_sheaf_is_the_normalized_flow():
     N, t = sc.normalize(PATH), 0.7
     Delta, _ = reference.normalized(PATH)
@@ -254,10 +230,8 @@ def test_the_result_has_the_common_scalar_type(dtype):
 def test_times_above_the_limit_raise():
     F = CellularSheaf.constant(nx.complete_graph(5))  # norm(L, inf) = 8
     np.testing.assert_allclose(sc.diffuse(F, np.arange(5.0), 0.999e6 / 8), 2, rtol=1e-12)
-    with pytest.raises(
-        ValueError,
-        match=r"`t` times norm\(L, inf\) must be at most 1e\+06, got 1e\+06: diffuse on a coarse",
-    ):
+    message = "`t` times norm(L, inf) must be at most 1e+06, got 1e+06: diffuse on a coarse"
+    with pytest.raises(ValueError, match=re.escape(message)):
         sc.diffuse(F, np.arange(5.0), 1.0000001e6 / 8)
     with pytest.raises(ValueError, match=r"got inf: diffuse on a coarse"):
         sc.diffuse(CellularSheaf.constant(nx.path_graph(2), weight=[1e200]), [1.0, 0.0], 1e200)
@@ -294,8 +268,6 @@ def test_several_times_give_a_leading_axis(shape, fixed):
 
 
 def test_several_times_share_one_recurrence(monkeypatch):
-    from sheafcoarsen.solve import _diffuse
-
     F = CellularSheaf.random(nx.cycle_graph(8), 2, 2, seed=3)
     longest = time_for(F, 80.0)
     flows = []

@@ -6,28 +6,37 @@ import scipy.linalg
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
-from sheafcoarsen.solve import _eigenmodes, eigensolver, multigrid
+from sheafcoarsen.solve import _eigenmodes, eigensolver
 from tests.support.helpers import assert_residual, covering, subspace_difference
-from tests.unit.solve.problems import SHEAVES
+from tests.unit.solve.problems import SHEAVES, unit_coboundary
 
 METHODS = ("dense", "direct", "multilevel")
 
-
-@pytest.fixture(autouse=True)
-def _several_levels(monkeypatch):
-    monkeypatch.setattr(multigrid, "COARSEST", 20)
+pytestmark = pytest.mark.usefixtures("several_levels")
 
 
 def reference(F: CellularSheaf, mass=None) -> tuple[np.ndarray, np.ndarray, int, float]:
     """Return eigenvalues, eigenvectors, the number of zeros, and the unit: the largest entry."""
-    delta = sc.coboundary(F).toarray()
-    unit = float(np.abs(delta).max())
+    delta, unit = unit_coboundary(F)
     roots = np.repeat(np.sqrt(np.ones(F.n_vertices) if mass is None else mass), F.vertex_dims)
-    delta = delta / unit / roots
+    delta = delta / roots
     values, vectors = np.linalg.eigh(delta.conj().T @ delta)
     singular = np.linalg.svd(delta, compute_uv=False)
     zeros = len(values) - int((singular > 1e-12 * singular[0]).sum())
     return values, vectors / roots[:, None], zeros, unit
+
+
+def assert_orthonormal(E, F, mass) -> None:
+    """Assert that eigenvectors are orthonormal in the inner product of the masses."""
+    M = np.repeat(mass, F.vertex_dims)[:, None]
+    error = E.vectors.conj().T @ (M * E.vectors) - np.eye(len(E.values))
+    assert np.abs(error).max() <= 1e-11
+
+
+def assert_lowest(E, values, unit) -> None:
+    """Assert that eigenvalues, in another unit, are the lowest of a full spectrum."""
+    error = np.abs(E.values / unit**2 - values[: len(E.values)]).max()
+    assert error <= 1e-8 * values[-1]
 
 
 @pytest.mark.parametrize(("k", "name", "method"), covering([1, 4, 9], SHEAVES, METHODS))
@@ -36,9 +45,9 @@ def test_eigenmodes_are_the_lowest_of_the_full_spectrum(name, method, k):
     values, vectors, zeros, unit = reference(F)
     E = sc.eigenmodes(F, k, method=method)
     top = values[-1]
-    assert np.abs(E.values / unit**2 - values[:k]).max() <= 1e-8 * top
+    assert_lowest(E, values, unit)
     assert E.n_zero == min(k, zeros)
-    assert np.abs(E.vectors.conj().T @ E.vectors - np.eye(k)).max() <= 1e-11
+    assert_orthonormal(E, F, np.ones(F.n_vertices))
     assert (E.residuals <= 1e-8).all()
     assert E.tied == (k < len(values) and values[k] - values[k - 1] <= 1e-8 * top)
     gap = (values[k] - values[k - 1]) / top if k < len(values) else 1.0
@@ -46,26 +55,21 @@ def test_eigenmodes_are_the_lowest_of_the_full_spectrum(name, method, k):
         assert subspace_difference(E.vectors, vectors[:, :k]) <= 2e-8 / gap
 
 
+CUBE = nx.grid_graph([4, 4, 4])
+SPLIT = [(nx.cycle_graph(60), 1, 11, 113), (nx.hypercube_graph(6), 3, 8, 100)]
+
+
 @pytest.mark.parametrize("method", METHODS[1:])
 @pytest.mark.parametrize(
     ("graph", "d", "k", "seed"),
-    [(nx.cycle_graph(60), 1, 11, 113), (nx.hypercube_graph(6), 3, 8, 100)],
+    [*SPLIT, *((CUBE, d, k, 0) for d in (1, 2) for k in range(9 * d - 1, 11 * d + 1))],
 )
 def test_split_multiplets_converge_to_rounding(graph, d, k, seed, method):
+    """At shifts within tol of a multiplet, pivots would have arbitrary signs."""
     F = CellularSheaf.constant(nx.convert_node_labels_to_integers(graph), d)
     E = sc.eigenmodes(F, k, method=method, tol=1e-12, seed=seed)
     values = np.linalg.eigvalsh(nx.laplacian_matrix(graph).toarray().astype(float))
     assert np.abs(E.values - np.repeat(values, d)[:k]).max() <= 1e-12 * values[-1]
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_a_split_multiplet_of_light_vertices_is_reported_as_tied(method):
-    """Rounding errors of equal eigenvalues at vertices of mass m are divided by m."""
-    F = CellularSheaf.constant(nx.cycle_graph(60))
-    F = sc.disjoint_union([CellularSheaf.constant(np.zeros((0, 2), int), n_vertices=1), F])[0]
-    mass = np.append(1.0, np.full(60, 2.0**-40))
-    assert sc.eigenmodes(F, 3, method=method, mass=mass).tied
-    assert not sc.eigenmodes(F, 4, method=method, mass=mass).tied
 
 
 def heavy_reference(F: CellularSheaf, mass: np.ndarray, k: int) -> np.ndarray:
@@ -88,8 +92,7 @@ def test_eigenvalues_are_accurate_for_masses_over_sixteen_orders_of_magnitude(na
     wanted = heavy_reference(F, mass, 6)
     E = sc.eigenmodes(F, 6, method=method, mass=mass)
     assert np.abs(E.values / wanted - 1).max() <= 1e-6
-    M = np.repeat(mass, F.vertex_dims)[:, None]
-    assert np.abs(E.vectors.conj().T @ (M * E.vectors) - np.eye(6)).max() <= 1e-11
+    assert_orthonormal(E, F, mass)
     assert E.completeness == {"dense": "dense", "direct": "inertia", "multilevel": "probe"}[method]
 
 
@@ -100,8 +103,7 @@ def test_scaling_the_mass_scales_the_eigenvalues_inversely(method, unit):
     mass = np.random.default_rng(1).uniform(0.1, 3.0, F.n_vertices)
     one, other = (sc.eigenmodes(F, 5, method=method, mass=m) for m in (mass, unit * mass))
     assert np.abs(other.values * unit / one.values - 1).max() <= 1e-6
-    M = np.repeat(unit * mass, F.vertex_dims)[:, None]
-    assert np.abs(other.vectors.T @ (M * other.vectors) - np.eye(5)).max() <= 1e-11
+    assert_orthonormal(other, F, unit * mass)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -136,26 +138,6 @@ def test_residuals_with_mass_are_those_of_the_returned_vectors(method):
     assert method == "dense" or E.residuals.max() > 1e-9
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("n", [9, 40])
-def test_a_multiplet_of_large_eigenvalues_is_tied(n, method):
-    """All eigenvalues but one are n, above those that "dense" resolves again."""
-    F = CellularSheaf.constant(nx.complete_graph(n))
-    assert [sc.eigenmodes(F, k, method=method).tied for k in (1, 3, n)] == [False, True, False]
-
-
-@pytest.mark.parametrize("k", [2, 3, 7, 13])
-def test_multiplets_split_by_k_are_tied_and_correct(k):
-    """The spectrum begins with a kernel of dimension 3 and nine equal eigenvalues."""
-    F = CellularSheaf.constant(nx.grid_graph([6, 6, 6]), 3)
-    values = reference(F)[0]
-    E = sc.eigenmodes(F, k, method="multilevel")
-    assert np.abs(E.values - values[:k]).max() <= 1e-7
-    assert E.n_zero == min(k, 3)
-    assert E.tied == (values[k] - values[k - 1] <= 1e-9)
-    assert E.completeness == "probe"
-
-
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
 def test_a_multiplet_wider_than_the_block_gets_more_columns(monkeypatch):
     """The second eigenvalue of a cubic grid has multiplicity 3 for each of 3 stalk dimensions."""
@@ -167,22 +149,32 @@ def test_a_multiplet_wider_than_the_block_gets_more_columns(monkeypatch):
     assert E.iterations < slow.iterations
 
 
+BIPARTITE = nx.complete_bipartite_graph(15, 30)
+POINT_AND_RING = nx.disjoint_union(nx.empty_graph(1), nx.cycle_graph(60))
+LIGHT = np.append(1.0, np.full(60, 2.0**-40))
+MULTIPLETS = {  # numbers of pairs, and those of them that split a multiplet
+    "all but one of 9": (CellularSheaf.constant(nx.complete_graph(9)), [1, 3, 9], [3]),
+    "all but one of 40": (CellularSheaf.constant(nx.complete_graph(40)), [1, 3, 40], [3]),
+    "87 of 135": (CellularSheaf.constant(BIPARTITE, 3), [3, 8, 16], [8, 16]),
+    # rounding errors of equal eigenvalues at vertices of mass m are divided by m
+    "light vertices": (CellularSheaf.constant(POINT_AND_RING), [3, 4], [3]),
+    "all of 3": (CellularSheaf([[0, 1], [1, 2]], *np.zeros((2, 2, 1, 1))), [1, 2, 3], [1, 2]),
+}
+
+
 @pytest.mark.parametrize("method", METHODS)
-def test_pairs_after_k_converge_far_enough_to_detect_ties(method):
-    """Of 87 equal eigenvalues, the one after the k-th converges too."""
-    F = CellularSheaf.constant(nx.complete_bipartite_graph(15, 30), 3)
-    assert [sc.eigenmodes(F, k, method=method).tied for k in (3, 8, 16)] == [False, True, True]
+@pytest.mark.parametrize("name", MULTIPLETS)
+def test_large_multiplets_are_tied_where_they_are_split(name, method):
+    """The pair after the k-th converges too, and may be above those resolved again by "dense"."""
+    F, ks, split = MULTIPLETS[name]
+    mass = LIGHT if name == "light vertices" else None
+    assert [k for k in ks if sc.eigenmodes(F, k, method=method, mass=mass).tied] == split
 
 
 def test_inverse_iteration_takes_few_steps():
     """With `graded_ritz`, whose rounding errors are larger, there would be twice as many."""
     F = CellularSheaf.constant(nx.path_graph(3000))
     assert sc.eigenmodes(F, 8, method="direct", tol=1e-12).iterations < 12
-
-
-def test_modes_of_zero_maps_are_tied():
-    F = CellularSheaf.from_flat([[0, 1], [1, 2]], np.zeros(2), np.zeros(2), np.ones(3, int), 1)
-    assert [sc.eigenmodes(F, k).tied for k in (1, 2, 3)] == [True, True, False]
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -195,8 +187,7 @@ def test_several_pairs_missing_from_the_start_are_found(method, seed):
     k = int(rng.integers(4, 10))
     lacking = rng.choice(k, size=int(rng.integers(1, 4)), replace=False)
     start = np.delete(vectors[:, : k + 5], lacking, axis=1)
-    E = sc.eigenmodes(F, k, method=method, start=start, seed=seed)
-    assert np.abs(E.values / unit**2 - values[:k]).max() <= 1e-8 * values[-1]
+    assert_lowest(sc.eigenmodes(F, k, method=method, start=start, seed=seed), values, unit)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -205,20 +196,7 @@ def test_the_lowest_pair_alone_is_found_if_the_start_lacks_it(name, method):
     """Only one pair is wanted, so that no value is below it."""
     F = SHEAVES[name]
     values, vectors, _, unit = reference(F)
-    E = sc.eigenmodes(F, 1, method=method, start=vectors[:, 2:7])
-    assert abs(E.values[0] / unit**2 - values[0]) <= 1e-8 * values[-1]
-
-
-@pytest.mark.parametrize("lacking", [2, 4])
-def test_pairs_missing_by_inertia_count_are_found(lacking):
-    """The other vectors of the start have converged, so that iterating them would take no step."""
-    F = CellularSheaf.constant(nx.random_regular_graph(3, 100, seed=1))
-    values, vectors, _, unit = reference(F)
-    start = np.delete(vectors[:, :10], lacking, axis=1)
-    E = sc.eigenmodes(F, 6, method="direct", start=start)
-    assert np.abs(E.values / unit**2 - values[:6]).max() <= 1e-8 * values[-1]
-    assert E.completeness == "inertia"
-    assert E.iterations > 0
+    assert_lowest(sc.eigenmodes(F, 1, method=method, start=vectors[:, 2:7]), values, unit)
 
 
 def test_vectors_are_orthonormal_even_for_a_loose_tolerance():
@@ -234,7 +212,7 @@ def test_vectors_are_orthonormal_even_for_a_loose_tolerance():
 @pytest.mark.parametrize("method", METHODS)
 def test_nearly_unseen_stalk_directions_are_not_sections(method, coarsest, monkeypatch):
     """Their maps are 1e-9 times as large as others: not sections, but zeros of L to rounding."""
-    monkeypatch.setattr(multigrid, "COARSEST", coarsest)
+    monkeypatch.setattr("sheafcoarsen.solve.multigrid.COARSEST", coarsest)
     F = sc.gallery.bundle(nx.grid_2d_graph(8, 8), 2, noise=0.3, seed=1)
     maps = [data.reshape(-1, 2, 2).copy() for data in (F.tail_data, F.head_data)]
     for end, data in enumerate(maps):
@@ -243,7 +221,7 @@ def test_nearly_unseen_stalk_directions_are_not_sections(method, coarsest, monke
     F = F.with_maps(*maps)
     values, _, _, unit = reference(F)
     E = sc.eigenmodes(F, 5, method=method)
-    assert np.abs(E.values / unit**2 - values[:5]).max() <= 1e-8 * values[-1]
+    assert_lowest(E, values, unit)
     assert E.values[2] > 1e-3
     assert sc.eigenmodes(F, 1, method=method).values[0] <= 1e-8 * values[-1] * unit**2
 
@@ -271,7 +249,7 @@ def test_a_complex_start_of_a_real_sheaf_is_used(method):
     for start in (vectors[:, :9] @ turn, 1j * np.ones((F.dim_c0, 1))):
         E = sc.eigenmodes(F, 5, method=method, start=start)
         assert E.vectors.dtype == F.dtype
-        assert np.abs(E.values / unit**2 - values[:5]).max() <= 1e-8 * values[-1]
+        assert_lowest(E, values, unit)
     alone = sc.eigenmodes(F, 5, method=method)
     mixed = vectors[:, :9] @ turn[:, :2]  # four real dimensions, the real parts span two
     good = sc.eigenmodes(F, 5, method=method, start=mixed)
@@ -299,10 +277,9 @@ def test_zeros_are_told_apart_from_tiny_eigenvalues(weight):
 
 def test_dependent_lobpcg_columns_do_not_harm_accuracy():
     F = weakly_joined(1e-6, 2)
-    values = reference(F)[0]
     E = sc.eigenmodes(F, 4, method="direct")
     assert E.n_zero == 1
-    assert np.abs(E.values - values[:4]).max() <= 1e-8 * values[-1]
+    assert_lowest(E, reference(F)[0], 1.0)
 
 
 def test_lobpcg_restarts_if_columns_were_lost(monkeypatch):
@@ -319,9 +296,8 @@ def test_lobpcg_restarts_if_columns_were_lost(monkeypatch):
     monkeypatch.setattr(eigensolver, "lowest_pairs", losing)
     F = SHEAVES["noisy bundle"]
     values, _, _, unit = reference(F)
-    E = sc.eigenmodes(F, 5, method="direct")
+    assert_lowest(sc.eigenmodes(F, 5, method="direct"), values, unit)
     assert len(calls) == 2
-    assert np.abs(E.values / unit**2 - values[:5]).max() <= 1e-8 * values[-1]
 
 
 def test_auto_chooses_the_cheapest_method(monkeypatch):
@@ -374,17 +350,6 @@ def test_not_converged_holds_the_computed_pairs(monkeypatch):
     with pytest.raises(sc.NotConverged, match="of 3 pairs reached the residual `tol`") as error:
         sc.eigenmodes(SHEAVES["noisy bundle"], 3, method="multilevel", start=start)
     assert len(error.value.result.values) == 3
-
-
-@pytest.mark.parametrize("dim", [1, 2])
-def test_split_multiplets_are_counted_at_a_shift_below_them(dim):
-    """At shifts within tol of a multiplet, pivots would have arbitrary signs."""
-    F = CellularSheaf.constant(nx.grid_graph([4, 4, 4]), dim)
-    L = sc.laplacian(F).toarray()
-    values = np.linalg.eigvalsh(L)
-    for k in range(9 * dim - 1, 11 * dim + 1):
-        found = sc.eigenmodes(F, k, method="direct", tol=1e-12)
-        assert_residual(found.values - values[:k], L, n=F.dim_c0)
 
 
 @pytest.mark.parametrize("seed", [0, 1])

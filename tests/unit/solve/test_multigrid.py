@@ -13,10 +13,7 @@ from sheafcoarsen.solve.multigrid import Multigrid
 from tests.support.helpers import assert_residual
 from tests.unit.solve.problems import SHEAVES, corridors
 
-
-@pytest.fixture(autouse=True)
-def _several_levels(monkeypatch):
-    monkeypatch.setattr(multigrid, "COARSEST", 20)
+pytestmark = pytest.mark.usefixtures("several_levels")
 
 
 @pytest.mark.parametrize("name", SHEAVES)

@@ -1,42 +1,298 @@
-"""The nearest section, compared with dense projections."""
+"""Nearest sections, and least squares accurate to rounding by every method."""
+
+import warnings
 
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given
+import scipy.sparse
+import scipy.sparse.linalg
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import sheafcoarsen as sc
-from sheafcoarsen import gallery
+from sheafcoarsen import CellularSheaf, gallery
+from sheafcoarsen._kernels.jit import JIT_IS_OFF
+from sheafcoarsen.operators import fills_little
+from sheafcoarsen.solve._harmonic_extension import _free_coordinates
+from sheafcoarsen.solve._solver import grounded
+from sheafcoarsen.solve.normal_equations import NormalEquations, has_many_sections
 from tests.support import reference
 from tests.support.helpers import assert_residual, eps_of, size
 from tests.support.strategies import cochains, known_sections, sheaves
-from tests.unit.solve.test_normal_equations import GRID, clear_rank, exact
 
-# ---------------------------------------------------------------- the nearest section
+GRID = nx.convert_node_labels_to_integers(nx.grid_2d_graph(9, 8))
+
+
+def quietly(*arguments, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", sc.SingularProblemWarning)
+        return sc.harmonic_extension(*arguments, **options)
+
+
+def interior(F, vertices):
+    inside = np.ones(F.dim_c0, bool)
+    for v in vertices:
+        inside[reference.vertex_coordinates(F, v)] = False
+    return np.flatnonzero(inside)
+
+
+def exact(F):
+    """Return delta in double precision divided by its largest entry, and that entry."""
+    delta = reference.coboundary(F).astype(np.result_type(F.dtype, np.float64))
+    unit = float(np.abs(delta).max(initial=0.0)) or 1.0
+    return delta / unit, unit
+
+
+def norm_bound(D):
+    """Return an upper bound on norm(D) from its largest row and column sums."""
+    return np.sqrt(abs(D).sum(axis=0).max() * abs(D).sum(axis=1).max())
+
+
+def clear_rank(D, eps):
+    """Return the rank of D and its smallest positive singular value.
+
+    Sheaves whose rank is not clear are skipped.
+    """
+    sigma = np.linalg.svd(D, compute_uv=False)
+    largest = sigma.max(initial=0.0)
+    assume(not ((sigma > 1e-2 * eps * largest) & (sigma < 1e-2 * largest)).any() or largest == 0)
+    rank = int((sigma > 1e-3 * largest).sum()) if largest else 0
+    return rank, float(sigma[rank - 1]) if rank else 1.0
+
+
+def connection(n_rows, n_columns):
+    G = nx.convert_node_labels_to_integers(nx.grid_2d_graph(n_rows, n_columns))
+    return gallery.bundle(G, 2, noise=0.1, seed=1)
+
+
+def no_factors(monkeypatch, steps):
+    """Solve by at most so many iterations, with several levels and without factors."""
+    monkeypatch.setattr("sheafcoarsen.solve._solver.fills_little", lambda L: False)
+    monkeypatch.setattr("sheafcoarsen.solve._solver.DIRECT_BELOW", 0)
+    monkeypatch.setattr("sheafcoarsen.solve.normal_equations.DENSE_BELOW", 0)
+    monkeypatch.setattr("sheafcoarsen.solve.multigrid.COARSEST", 20)
+    monkeypatch.setattr("sheafcoarsen.solve.conjugate_gradients.MOST_STEPS", steps)
+
+
+@pytest.mark.parametrize("direct", [True, False])
+def test_direct_and_iterative_solutions_are_accurate(monkeypatch, direct):
+    F = gallery.bundle(GRID, 2, seed=1)
+    F = sc.disjoint_union([F, F])[0]
+    no_factors(monkeypatch, steps=10_000)
+    monkeypatch.setattr("sheafcoarsen.solve._solver.fills_little", lambda L: direct)
+    values = np.random.default_rng(0).standard_normal((3, 2, 2))
+    x = quietly(F, [5, 60, 30], values)
+    assert_residual(x[144:], size(values), 100, n=F.dim_c0)
+    delta = sc.coboundary(F)
+    inside = interior(F, [5, 60, 30])
+    assert_residual((delta.T @ (delta @ x))[inside], delta, delta, x, n=10)
+    expected = -np.linalg.pinv(delta.toarray()[:, inside], rcond=1e-8) @ (
+        delta[:, [10, 11, 120, 121, 60, 61]] @ values.reshape(6, 2)
+    )
+    assert_residual(x[inside] - expected, values, 1000, n=10)
+    sections = reference.global_sections(F)
+    assert sections.shape[1] == 4
+    y = np.random.default_rng(0).standard_normal((F.dim_c0, 2))
+    assert_residual(sc.nearest_section(F, y) - sections @ (sections.T @ y), y, 100, n=10)
+
+
+@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+def test_large_sheaves_are_solved_to_rounding():
+    F = connection(100, 200)
+    vertices = np.array([3, 19_000, 777])
+    x = sc.harmonic_extension(F, vertices, np.eye(3, 2))
+    assert size(x) > 5
+    delta = sc.coboundary(F)
+    D = delta[:, interior(F, vertices)]
+    gradients = np.linalg.norm(D.T @ (delta @ x), axis=0)
+    assert (gradients < 1e-16 * norm_bound(D) ** 2 * np.linalg.norm(x, axis=0)).all()
+    p = sc.nearest_section(F, x)
+    assert_residual(delta @ p, 3.0, x, n=1)
+
+
+def test_sheaves_with_much_fill_are_solved_iteratively():
+    G = nx.convert_node_labels_to_integers(nx.grid_graph((9, 9, 9)))
+    random = CellularSheaf.constant(nx.random_regular_graph(4, 5200, seed=1))
+    for F, little in (
+        (CellularSheaf.constant(G), True),
+        (connection(52, 52), True),
+        (random, False),
+        (CellularSheaf.constant(nx.star_graph(5200)), True),
+        (CellularSheaf.constant(nx.path_graph(5200)), True),
+    ):
+        assert fills_little(sc.laplacian(F)) == little
+    x = sc.harmonic_extension(random, [0, 1], [[0.0], [1.0]])
+    delta = sc.coboundary(random)
+    assert_residual((delta.T @ (delta @ x))[2:], 8.0, x, n=1)
+    assert 0.3 < x[2:].min() < x[2:].max() < 0.7
+    assert_residual(sc.nearest_section(random, x) - x.mean(), x, n=10)
+
+
+def test_an_iteration_that_does_not_converge_raises(monkeypatch):
+    no_factors(monkeypatch, 0)
+    monkeypatch.setattr("sheafcoarsen.solve._harmonic_extension.DIRECT_AT_LAST", 100)
+    message = "the iteration stopped at .* times the allowed residual"
+    with pytest.raises(np.linalg.LinAlgError, match=message):
+        sc.harmonic_extension(
+            CellularSheaf.constant(nx.path_graph(200)), [0, 199], [[0.0], [199.0]]
+        )
+
+
+def test_factors_are_used_if_the_iteration_fails(monkeypatch):
+    no_factors(monkeypatch, 1)
+    F = CellularSheaf.constant(GRID)
+    y = sc.harmonic_extension(F, [0, 71], [[0.0], [1.0]])
+    L = sc.laplacian(F).toarray()[1:71]
+    assert_residual(L @ y, L, y, n=72)
+    F = sc.disjoint_union([F, F])[0]
+    with pytest.warns(sc.SingularProblemWarning, match="leave 1 of 142 dimensions free"):
+        z = sc.harmonic_extension(F, [0, 71], [[0.0], [1.0]])
+    assert_residual(z - np.append(y, np.zeros(72)), y, 100, n=72)
+
+
+def test_the_iteration_works_without_a_basis_of_sections(monkeypatch):
+    def stalls(*arguments, **options):
+        raise np.linalg.LinAlgError("coarsening stalled")
+
+    for place in ("_solver.global_sections", "_nearest_section.find_sections"):
+        monkeypatch.setattr(f"sheafcoarsen.solve.{place}", stalls)
+    F = CellularSheaf.random(nx.random_regular_graph(4, 30, seed=1), 3, 1, seed=2)
+    x = np.random.default_rng(3).standard_normal((F.dim_c0, 2))
+    sections = reference.global_sections(F)
+    assert sections.shape[1] == 30
+    p = sc.nearest_section(F, x)
+    assert_residual(p - sections @ (sections.T @ x), x, 100, n=F.dim_c0)
+    inside = interior(F, [4, 7])
+    delta, _ = exact(F)
+    message = f"leave at least 24 of 84 dimensions free, first at vertex {F.vertex_labels[0]}:"
+    with pytest.warns(sc.SingularProblemWarning, match=message):
+        y = sc.harmonic_extension(F, [4, 7], np.ones((2, 3)))
+    given = np.zeros(F.dim_c0)
+    given[np.setdiff1d(np.arange(F.dim_c0), inside)] = 1
+    wanted = -np.linalg.pinv(delta[:, inside]) @ (delta @ given)
+    assert_residual(y[inside] - wanted, y, 1000, n=F.dim_c0)
+
+
+@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+def test_thousands_of_sections_need_no_basis(monkeypatch):
+    F = CellularSheaf.random(nx.random_regular_graph(4, 2000, seed=1), 3, 1, seed=2)
+    monkeypatch.setattr("sheafcoarsen.solve._nearest_section.find_sections", None)
+    x = np.random.default_rng(3).standard_normal(F.dim_c0)
+    p = sc.nearest_section(F, x)
+    delta = sc.coboundary(F)
+    assert_residual(delta @ p, norm_bound(delta), x, n=10)
+    # x - p is a combination of the rows of delta
+    z = scipy.sparse.linalg.lsqr(delta.T, x - p, atol=0, btol=0, conlim=0, iter_lim=2000)[0]
+    assert_residual(delta.T @ z - (x - p), x, n=F.dim_c0)
+    assert size(p) > 0.3 * size(x)
+
+
+def test_the_smallest_singular_value_of_small_problems_is_exact():
+    """Inverse iteration with D* D cannot resolve values below the root of eps."""
+    w = 10 ** np.random.default_rng(0).uniform(-9, 9, 50)
+    F = CellularSheaf([(i, i + 1) for i in range(50)], w.reshape(-1, 1, 1), w.reshape(-1, 1, 1))
+    rest = grounded(F, np.isin(np.arange(51), [0, 50]))
+    D = sc.coboundary(rest)
+    values = np.linalg.svd(D.toarray(), compute_uv=False)
+    problem = NormalEquations(D, rest, method="direct")
+    assert problem.smallest() == pytest.approx(values[-1] / values[0], rel=1e-6)
+
+
+def test_progress_is_shown_only_on_request(capsys, monkeypatch):
+    monkeypatch.setattr("sheafcoarsen.solve.normal_equations.DENSE_BELOW", 0)
+    F = CellularSheaf.random(nx.path_graph(4), 2, 2, seed=1)
+    x = sc.nearest_section(F, np.ones(8))
+    assert capsys.readouterr().err == ""
+    np.testing.assert_array_equal(sc.nearest_section(F, np.ones(8), progress=True), x)
+    assert "nearest section" in capsys.readouterr().err
+    sc.harmonic_extension(F, [0], [[1.0, 1.0]], progress=True)
+    assert "conjugate gradients" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("ratio", "free"), [(1e-2, [0, 1]), (1e-5, [0, 1]), (1e-8, [0])])
+def test_free_coordinates_above_rounding_size_are_reported(ratio, free):
+    """The kernel is spanned by (1, ratio, 0)."""
+    D = scipy.sparse.csr_array([[ratio, -1.0, 0.0], [0.0, 0.0, 1.0]])
+    F = CellularSheaf([[0, 0], [1, 1]], [[[1.0, 0.0]]] * 2, [[[0.0, 0]]] * 2)
+    problem = NormalEquations(D, F)
+    problem.kernel = np.array([[1.0], [ratio], [0.0]]) / np.hypot(1, ratio)
+    problem.method = "direct"
+    count, coordinates = _free_coordinates(problem)
+    assert count == "1"
+    assert coordinates.tolist() == free
+
+
+def test_probes_reach_every_coordinate_of_a_large_kernel():
+    """In one probe 1 of 300,000 coordinates is below 1e-6 times the largest; in two hardly any."""
+    n = 1_000_000
+    D = scipy.sparse.csr_array(([1.0], ([0], [7])), shape=(1, n))
+    count, coordinates = _free_coordinates(NormalEquations(D, CellularSheaf.constant([[0, 1]])))
+    assert count == f"at least {n - 1}"
+    assert len(coordinates) == n - 1
+    assert 7 not in coordinates
+
+
+def test_an_inexact_kernel_projection_is_repeated(monkeypatch):
+    F = CellularSheaf.constant(nx.path_graph(30))
+    D = sc.coboundary(F)
+    problem, inverse, calls = NormalEquations(D, F), np.linalg.pinv(sc.laplacian(F).toarray()), []
+
+    def correction(g):
+        calls.append(1)
+        return (1 - 1e-6) * (inverse @ g)
+
+    monkeypatch.setattr(problem, "correction", correction)
+    x = np.random.default_rng(0).standard_normal((30, 2))
+    assert_residual(problem.kernel_part(x) - x.mean(axis=0), x, n=30)
+    assert 2 <= len(calls) <= 4
+
+
+@pytest.mark.parametrize("graph", [nx.star_graph(30), nx.path_graph(9), nx.complete_graph(7)])
+def test_the_bound_is_an_upper_bound_on_the_squared_norm(graph):
+    F = CellularSheaf.random(graph, 3, 2, seed=0, dtype=complex)
+    D = sc.coboundary(F)
+    norm = np.linalg.norm(D.toarray(), 2)
+    for A in (D, scipy.sparse.csr_array(D.T)):
+        assert norm**2 <= NormalEquations(A, F).bound <= norm**2 * len(graph) * 3
+
+
+@pytest.mark.parametrize("small", [1e-2, 1e-5])
+def test_the_smallest_singular_value_is_estimated(small):
+    F = CellularSheaf.constant(nx.path_graph(40))
+    maps = np.where(np.arange(39) == 20, small, 1.0)
+    F = F.with_maps(maps, maps)
+    D = scipy.sparse.csr_array(sc.coboundary(F)[:, 1:])
+    rest = grounded(F, np.arange(40) == 0)
+    sigma = np.linalg.svd(D.toarray(), compute_uv=False)
+    problem = NormalEquations(D, rest, method="jacobi")
+    found = problem.smallest() * np.sqrt(problem.bound)
+    assert sigma[-1] * (1 - 1e-6) <= found <= 3 * sigma[-1]
+
+
+@pytest.mark.parametrize(("count", "many"), [(1, False), (11, True)])
+def test_sections_of_several_components_can_be_too_many(count, many):
+    """The bases of eleven components have as many entries as one of 2000 sections."""
+    edges = np.array(nx.random_regular_graph(4, 180, seed=0).edges)
+    copies = np.concatenate([edges + 180 * k for k in range(count)])
+    maps = np.ones((len(copies), 1, 10))
+    F = CellularSheaf(copies, maps, maps)
+    assert has_many_sections(F) == many
+    assert not has_many_sections(CellularSheaf.constant([], n_vertices=9000))
 
 
 @given(sheaves(), st.data())
-def test_the_nearest_section_is_a_section(F, data):
-    x = data.draw(cochains(F))
-    p = sc.nearest_section(F, x)
-    assert p.shape == x.shape
-    assert p.dtype == F.dtype
-    delta, _ = exact(F)
-    assert_residual(delta @ p, delta, x, n=F.dim_c0, eps=eps_of(F.dtype))
-
-
-@given(sheaves(spread=False), st.data())
 def test_the_nearest_section_is_the_orthogonal_projection(F, data):
     x = data.draw(cochains(F))
-    delta, _ = exact(F)
-    rank, smallest = clear_rank(delta, eps_of(F.dtype))
     p = sc.nearest_section(F, x)
+    assert (p.shape, p.dtype) == (x.shape, F.dtype)
+    delta, _ = exact(F)
+    assert_residual(delta @ p, delta, x, n=F.dim_c0, eps=eps_of(F.dtype))
+    rank, smallest = clear_rank(delta, eps_of(F.dtype))
     sections = np.linalg.svd(delta)[2][rank:].conj().T if delta.size else np.eye(F.dim_c0)
     expected = sections @ (sections.conj().T @ x)
     condition = 1 + size(delta) / smallest
     assert_residual(p - expected, x, condition, n=F.dim_c0, eps=eps_of(F.dtype))
-    assert_residual(sc.nearest_section(F, p) - p, x, condition, n=F.dim_c0, eps=eps_of(F.dtype))
     assert_residual(sections.conj().T @ (x - p), x, n=F.dim_c0, eps=eps_of(F.dtype))
 
 
@@ -44,10 +300,7 @@ def test_the_nearest_section_is_the_orthogonal_projection(F, data):
 def test_scaling_edges_does_not_change_the_nearest_section(case, seed):
     F, sections = case
     rng = np.random.default_rng(seed)
-    factors = np.repeat(
-        10.0 ** rng.integers(-6, 7, F.n_edges),
-        F.edge_dims[0] * F.vertex_dims[0] if F.n_edges else 0,
-    )
+    factors = (10.0 ** rng.integers(-6, 7, F.n_edges)).repeat(F.vertex_dims[0] ** 2)
     scaled = F.with_maps(F.tail_data * factors, F.head_data * factors)
     x = rng.standard_normal(F.dim_c0)
     p = sc.nearest_section(scaled, x)
@@ -84,9 +337,6 @@ def test_sections_decided_by_rounding_warn(monkeypatch):
     with pytest.warns(sc.SingularProblemWarning, match="rounding errors determine") as caught:
         sc.nearest_section(F, np.ones(3001))
     assert caught[0].filename == __file__
-
-
-# ---------------------------------------------------------------- invalid input
 
 
 @pytest.mark.parametrize("small", [1e-10, 1e-17])

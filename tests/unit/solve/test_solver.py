@@ -10,26 +10,15 @@ from threadpoolctl import threadpool_limits
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
-from sheafcoarsen.solve import _solver, multigrid
+from sheafcoarsen.solve import _solver
 from tests.support.errors import raises
 from tests.support.helpers import assert_residual, blas_threads, covering, eps_of
-from tests.unit.solve.problems import GRID, SHEAVES
+from tests.unit.solve.problems import GRID, SHEAVES, unit_laplacian
 
 METHODS = ("direct", "multigrid", "jacobi")
 TOL = 1e-12
 
-
-@pytest.fixture(autouse=True)
-def _several_levels(monkeypatch):
-    monkeypatch.setattr(multigrid, "COARSEST", 20)
-
-
-def dense(F: CellularSheaf) -> tuple[np.ndarray, float]:
-    """Return L in units of the largest entry squared, and that entry."""
-    delta = sc.coboundary(F).toarray()
-    unit = float(np.abs(delta).max())
-    delta = delta / unit
-    return delta.conj().T @ delta, unit
+pytestmark = pytest.mark.usefixtures("several_levels")
 
 
 def solution(A: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, float]:
@@ -45,25 +34,31 @@ def assert_solves(x: np.ndarray, wanted: np.ndarray, condition: float) -> None:
     assert np.linalg.norm(x - wanted) <= 2 * TOL * condition * np.linalg.norm(wanted)
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("name", SHEAVES)
-def test_solutions_match_dense_least_norm_solutions(name, method):
+@pytest.mark.parametrize(
+    ("scale", "name", "method"), covering([1.0, 1e-100, 1e100], SHEAVES, METHODS)
+)
+def test_solutions_match_dense_least_norm_solutions(name, method, scale):
+    """For several columns, and for one complex column of their size or of the size of L."""
     F = SHEAVES[name]
-    L, unit = dense(F)
+    F = F.with_maps(scale * F.tail_data, scale * F.head_data)
+    L, unit = unit_laplacian(F)
     b = L @ np.random.default_rng(1).standard_normal((len(L), 3))
+    wanted, condition = solution(L, b)
     solve = sc.Solver(F, method=method)
-    x = solve(b, tol=TOL) * unit**2
-    assert_solves(x, *solution(L, b))
+    assert_solves(solve(b, tol=TOL) * unit**2, wanted, condition)
     assert solve.method == method
     assert solve.residual <= 2 * TOL
-    assert np.linalg.norm(solve(b[:, 1], tol=TOL) * unit**2 - x[:, 1]) <= 1e-7 * np.linalg.norm(x)
+    weights = np.array([1.0, 1j, 0.0])
+    for size in (1.0, unit**2):
+        x = solve(size * (b @ weights), tol=TOL) * (unit**2 / size)
+        assert_solves(x, wanted @ weights, condition)
 
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", ["graph", "consistent bundle", "complex mixed stalks"])
 def test_solutions_with_fixed_vertices_and_a_shift_match_dense_ones(name, method):
     F = SHEAVES[name]
-    L, unit = dense(F)
+    L, unit = unit_laplacian(F)
     fixed = np.array([3, 17, 30])
     free = np.ones(F.n_vertices, bool)
     free[fixed] = False
@@ -82,81 +77,54 @@ def test_solutions_with_fixed_vertices_and_a_shift_match_dense_ones(name, method
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("scale", [1e-100, 1e100])
-def test_solutions_scale_with_the_maps(method, scale):
-    F = SHEAVES["noisy bundle"]
-    b = np.random.default_rng(3).standard_normal(F.dim_c0)
-    wanted = sc.Solver(F, method=method)(b, tol=TOL)
-    scaled = F.with_maps(F.tail_data * scale, F.head_data * scale)
-    solve = sc.Solver(scaled, method=method)
-    x = solve(b, tol=TOL) * scale * scale
-    assert np.linalg.norm(x - wanted) <= 1e-9 * np.linalg.norm(wanted)
-    x = solve(b * scale * scale, tol=TOL)  # a right-hand side of the size of L
-    assert np.linalg.norm(x - wanted) <= 1e-9 * np.linalg.norm(wanted)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.complex64])
-def test_single_precision_solutions_are_accurate_and_keep_their_dtype(dtype):
-    F = CellularSheaf.random(GRID, 2, 2, kind="orthogonal", seed=3, dtype=dtype)
-    double = np.result_type(dtype, np.float64)
-    L, unit = dense(F.with_maps(*(d.astype(double) for d in (F.tail_data, F.head_data))))
-    b = (L @ np.ones(len(L))).astype(dtype)
-    x = sc.Solver(F, method="multigrid")(b)
-    assert x.dtype == dtype
-    wanted, condition = solution(L, b)
-    assert np.linalg.norm(x * unit**2 - wanted) <= 30 * eps_of(dtype) * condition * np.linalg.norm(
-        wanted
-    )
-
-
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("name", ["bundle", "singular maps", "chain"])
-def test_sections_of_single_precision_maps_are_projected_out(name, method, monkeypatch):
+@pytest.mark.parametrize("name", ["bundle", "singular maps", "chain", "regular", "complex"])
+def test_single_precision_solutions_are_accurate_and_without_sections(name, method, monkeypatch):
     """If only rounding of the maps makes L regular, x has no component in the sections."""
     monkeypatch.setattr(_solver, "DIRECT_BELOW", 0)
     rng = np.random.default_rng(3)
-    graphs = {"singular maps": nx.balanced_tree(2, 4), "chain": nx.cycle_graph(30)}
-    F = sc.gallery.bundle(graphs.get(name, GRID), 2, seed=3)
-    maps = [data.reshape(-1, 2, 2) for data in (F.tail_data, F.head_data)]
-    if name == "singular maps":
-        thin = rng.standard_normal((2, 2, F.n_edges, 2, 1))
-        maps = list(thin[0] @ thin[1].swapaxes(2, 3))
-    F = F.with_maps(*(data.astype(np.float32) for data in maps))
-    delta = sc.coboundary(F).toarray().astype(float)
+    if name in ("regular", "complex"):
+        dtype = np.complex64 if name == "complex" else np.float32
+        F = CellularSheaf.random(GRID, 2, 2, kind="orthogonal", seed=3, dtype=dtype)
+    else:
+        graphs = {"singular maps": nx.balanced_tree(2, 4), "chain": nx.cycle_graph(30)}
+        F = sc.gallery.bundle(graphs.get(name, GRID), 2, seed=3)
+        maps = F.tail_data, F.head_data
+        if name == "singular maps":
+            thin = rng.standard_normal((2, 2, F.n_edges, 2, 1))
+            maps = thin[0] @ thin[1].swapaxes(2, 3)
+        F = F.with_maps(*(data.astype(np.float32) for data in maps))
+    delta = sc.coboundary(F).toarray().astype(np.result_type(F.dtype, float))
     U, sigma, V = np.linalg.svd(delta)
     rank = int((sigma > 1e-5 * sigma[0]).sum())
-    assert rank < min(delta.shape)
+    assert (rank < min(delta.shape)) == (name not in ("regular", "complex"))
     V, sigma = V[:rank], sigma[:rank]
-    b = (V.T @ rng.standard_normal((rank, 2))).astype(np.float32)
-    wanted = V.T @ ((V @ b) / sigma[:, None] ** 2)
+    b = (V.conj().T @ rng.standard_normal((rank, 2))).astype(F.dtype)
+    wanted = V.conj().T @ ((V @ b) / sigma[:, None] ** 2)
     condition = (sigma[0] / sigma[-1]) ** 2
     x = sc.Solver(F, method=method)(b, tol=1e-6)
+    assert x.dtype == F.dtype
     allowed = 30 * eps_of(np.float32) * condition
     assert np.linalg.norm(x - wanted) <= allowed * np.linalg.norm(wanted)
     data = rng.standard_normal(F.dim_c1).astype(np.float32)
     fit = sc.least_squares(F, data, method=method, tol=1e-6).x
-    wanted = V.T @ ((U[:, :rank].T @ data) / sigma)
+    wanted = V.conj().T @ ((U[:, :rank].conj().T @ data) / sigma)
     assert np.linalg.norm(fit - wanted) <= allowed * np.linalg.norm(wanted)
-
-
-def test_real_sheaves_accept_complex_right_hand_sides():
-    F = SHEAVES["noisy bundle"]
-    rng = np.random.default_rng(4)
-    b = rng.standard_normal((F.dim_c0, 2)) + 1j * rng.standard_normal((F.dim_c0, 2))
-    L, unit = dense(F)
-    for method in METHODS:
-        assert_solves(sc.Solver(F, method=method)(b, tol=TOL) * unit**2, *solution(L, b))
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_sections_in_the_initial_guess_do_no_harm(method):
-    F = SHEAVES["graph"]
-    L, sections = sc.laplacian(F), sc.global_sections(F).basis.sum(axis=1)
-    b = L @ np.random.default_rng(5).standard_normal(F.dim_c0)
+    """The solution of a zero right-hand side is zero for any initial guess."""
+    F, rng = SHEAVES["graph"], np.random.default_rng(5)
+    b = sc.laplacian(F) @ rng.standard_normal((F.dim_c0, 2)) * [1, 0]
+    sections = sc.global_sections(F).basis.sum(axis=1, keepdims=True)
     solve = sc.Solver(F, method=method)
     expected = solve(b, tol=1e-10)
-    found = solve(b, tol=1e-10, x0=1e13 * np.linalg.norm(expected) * sections)
-    assert np.linalg.norm(found - expected) <= 1e-8 * np.linalg.norm(expected)
+    guess = rng.standard_normal(b.shape)
+    for x0 in (guess, guess + 1e13 * np.linalg.norm(expected) * sections):
+        found = solve(b, tol=1e-10, x0=x0)
+        assert np.linalg.norm(found - expected) <= 1e-8 * np.linalg.norm(expected)
+        assert not found[:, 1].any()
+        assert solve.residual <= 1e-8
 
 
 def test_imaginary_parts_of_rounding_size_pass_the_range_check():
@@ -171,18 +139,6 @@ def test_imaginary_parts_of_rounding_size_pass_the_range_check():
     both = np.stack([b, 1j * np.ones(F.dim_c0)], axis=1)
     with pytest.raises(ValueError, match=r"`b` \(column 1\) must lie in the range"):
         solve(both)
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_zero_right_hand_sides_have_zero_solutions_for_any_initial_guess(method):
-    F, start = SHEAVES["graph"], np.random.default_rng(5).standard_normal((56, 2))
-    b = sc.laplacian(F) @ start
-    b[:, 1] = 0
-    solve = sc.Solver(F, method=method)
-    x = solve(b, x0=start[::-1])
-    assert x[:, 0].any()
-    assert not x[:, 1].any()
-    assert solve.residual <= 1e-8
 
 
 def test_solutions_larger_than_b_are_valid_initial_guesses():
@@ -205,7 +161,7 @@ def test_a_complex_initial_guess_of_a_real_system_raises_type_error():
 def test_update_solves_with_new_maps_on_the_same_levels():
     F, G = SHEAVES["noisy bundle"], sc.gallery.bundle(GRID, 2, noise=0.2, seed=9)
     b = np.random.default_rng(6).standard_normal(F.dim_c0)
-    L, unit = dense(G)
+    L, unit = unit_laplacian(G)
     for method in METHODS:
         solve = sc.Solver(F, method=method)
         levels = solve.levels
@@ -226,20 +182,21 @@ def test_update_converges_as_fast_as_a_new_multigrid():
     assert solve.iterations <= fresh.iterations + 2
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("name", ["graph", "noisy bundle", "complex mixed stalks"])
-def test_the_preconditioner_is_hermitian_and_positive_definite_on_the_range(name, method):
+@pytest.mark.parametrize(
+    ("scale", "name", "method"),
+    covering([1e-20, 1.0, 1e20], ["graph", "noisy bundle", "complex mixed stalks"], METHODS),
+)
+def test_the_preconditioner_is_hermitian_and_close_to_the_inverse(name, method, scale):
     F = SHEAVES[name]
-    L, unit = dense(F)
+    F = F.with_maps(scale * F.tail_data, scale * F.head_data)
+    L, unit = unit_laplacian(F)
     L = L + 0.01 * np.eye(len(L))
     solve = sc.Solver(F, method=method, shift=0.01 * unit**2)
     M = solve.as_preconditioner() @ np.eye(len(L)) * unit**2
-    single = eps_of(np.float32)
-    assert np.abs(M - M.conj().T).max() <= 100 * single * np.abs(M).max()
-    values, vectors = np.linalg.eigh(L)
-    range_ = vectors[:, values > 1e-10 * values[-1]]
-    inside = np.linalg.eigvalsh(range_.conj().T @ (M + M.conj().T) @ range_ / 2)
-    assert inside[0] > 0
+    assert np.abs(M - M.conj().T).max() <= 100 * eps_of(np.float32) * np.abs(M).max()
+    values = np.linalg.eigvals(M @ L).real
+    assert 0.2 < values.max() < 4
+    assert values.min() > (0 if method == "jacobi" else 0.2)
 
 
 SINGULAR = ["graph", "two components", "consistent bundle", "isolated vertices", "large kernel"]
@@ -266,9 +223,8 @@ def test_auto_is_direct_if_factors_are_sparse(monkeypatch):
     F = SHEAVES["consistent bundle"]
     assert sc.Solver(F).method == "direct"
     monkeypatch.setattr("sheafcoarsen.solve._solver.DIRECT_BELOW", 10)
-    assert (
-        sc.Solver(CellularSheaf.constant(nx.path_graph(50))).method == "direct"
-    )  # trees have sparse factors
+    tree = CellularSheaf.constant(nx.path_graph(50))  # has sparse factors
+    assert sc.Solver(tree).method == "direct"
     monkeypatch.setattr("sheafcoarsen.solve._solver.fills_little", lambda L: False)
     assert sc.Solver(F).method == "multigrid"
 
@@ -292,14 +248,11 @@ def test_right_hand_sides_outside_the_range_raise(method):
 def test_the_first_vertex_of_a_component_without_a_solution_is_named(names):
     F = CellularSheaf.constant([[0, 1], [2, 3], [3, 4]], 2).with_labels(names)
     b = np.repeat([1.0, -1, 1, 1, 0], 2)
-    for fixed, first in (((), 2), ([0], 2), ([2], None)):
-        solve = sc.Solver(F, fixed=fixed)
-        if first is None:
-            solve(b)
-            continue
-        name = first if names is None else repr(names[first])
+    name = 2 if names is None else repr(names[2])
+    for fixed in ((), [0]):
         with pytest.raises(ValueError, match=rf"first at vertex {name}: subtract nearest"):
-            solve(b)
+            sc.Solver(F, fixed=fixed)(b)
+    sc.Solver(F, fixed=[2])(b)
 
 
 def test_right_hand_sides_outside_the_range_at_eliminated_leaves_raise():
@@ -317,34 +270,18 @@ def test_regular_systems_need_no_global_sections(monkeypatch):
     monkeypatch.setattr(_solver, "global_sections", None)
     F = CellularSheaf.random(nx.random_regular_graph(5, 100, seed=0), 2, 1, seed=0)
     b = np.random.default_rng(1).standard_normal(F.dim_c0)
-    L, unit = dense(F)
+    L, unit = unit_laplacian(F)
     assert_solves(sc.Solver(F, method="multigrid")(b, tol=TOL) * unit**2, *solution(L, b))
-
-
-def test_zero_maps_allow_only_zero_right_hand_sides():
-    F = CellularSheaf([[0, 1]], np.zeros((1, 2, 2)), np.zeros((1, 2, 2)))
-    assert not sc.Solver(F)(np.zeros(4)).any()
-    with pytest.raises(ValueError, match="must lie in the range"):
-        sc.Solver(F)(np.ones(4))
-
-
-def test_the_solution_is_zero_if_all_vertices_are_fixed():
-    F = SHEAVES["graph"]
-    assert not sc.Solver(F, fixed=range(F.n_vertices))(np.ones(F.dim_c0)).any()
 
 
 def test_not_converged_holds_the_best_solution(monkeypatch):
     monkeypatch.setattr("sheafcoarsen.solve.conjugate_gradients.MOST_STEPS", 2)
     solve = sc.Solver(SHEAVES["noisy bundle"], method="jacobi")
-    with pytest.raises(
-        sc.NotConverged, match="0 of 1 right-hand sides reached `tol` = 1e-08 in 2"
-    ) as error:
+    message = "0 of 1 right-hand sides reached `tol` = 1e-08 in 2"
+    with pytest.raises(sc.NotConverged, match=message) as error:
         solve(np.ones(112))
     assert error.value.result.shape == (112,)
     assert error.value.result.any()
-
-
-# ---------------------------------------------------------------- threads and interrupts
 
 
 @pytest.fixture
@@ -442,7 +379,7 @@ def test_residuals_at_rounding_level_count_as_converged(method):
     """The solution is 1e9 times as large as b, so that rounding of L x exceeds the tolerance."""
     F = SHEAVES["consistent bundle"]
     b = np.random.default_rng(0).standard_normal(F.dim_c0)
-    L, unit = dense(F)
+    L, unit = unit_laplacian(F)
     solve = sc.Solver(F, method=method, shift=1e-9)
     x = solve(b, tol=1e-12)
     assert 1e-12 < solve.residual < 1e-6
@@ -466,46 +403,42 @@ def test_right_hand_sides_rounded_to_single_precision_pass_the_range_check(metho
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_empty_right_hand_sides_and_zero_dimensional_stalks(method):
+def test_systems_without_unknowns_or_energy_have_zero_solutions(method):
     G = CellularSheaf.constant(nx.path_graph(4))
     assert sc.Solver(G, method=method)(np.ones((4, 0))).shape == (4, 0)
+    assert not sc.Solver(G, method=method, fixed=range(4))(np.ones(4)).any()
     empty = CellularSheaf([[0, 1]], [np.zeros((2, 0))], [np.zeros((2, 0))])
     assert sc.Solver(empty, method=method)(np.ones((0, 3))).shape == (0, 3)
-
-
-def with_one_large_map(large):
-    tails = np.ones((4, 1, 1))
-    tails[0] = large
-    return CellularSheaf([(0, 1), (1, 2), (2, 0), (2, 3)], tails, np.ones((4, 1, 1)))
+    solve = sc.Solver(CellularSheaf([[0, 1]], *np.zeros((2, 1, 2, 2))), method=method)
+    assert not solve(np.zeros(4)).any()
+    with pytest.raises(ValueError, match="must lie in the range"):
+        solve(np.ones(4))
 
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("large", [1e4, 1e7])
 def test_residuals_are_small_relative_to_the_scale_of_every_stalk(method, large):
-    """A right-hand side of the size of the largest map does not hide errors at other stalks."""
-    F = with_one_large_map(large)
+    """A right-hand side of the size of the largest map does not hide errors at other stalks.
+
+    Nor do those of an initial guess that is accurate only at the largest map stay hidden.
+    """
+    maps = np.ones((2, 4, 1, 1))
+    maps[0, 0] = large
+    F = CellularSheaf([(0, 1), (1, 2), (2, 0), (2, 3)], *maps)
     wanted = np.array([1.0 / large, -2.0, 3.0, 1.5])
     L = sc.laplacian(F).toarray()
+    b = L @ wanted
     solve = sc.Solver(F, method=method)
-    x = solve(L @ wanted, tol=TOL)
+    x = solve(b, tol=TOL)
     assert np.linalg.norm((x - wanted) / wanted) <= 1e-10
     S = 1 / np.sqrt(L.diagonal())
-    scaled = np.linalg.norm(S * (L @ wanted - L @ x)) / np.linalg.norm(S * (L @ wanted))
+    scaled = np.linalg.norm(S * (b - L @ x)) / np.linalg.norm(S * b)
     assert scaled <= 2 * solve.residual + 30 * 4 * eps_of(float)
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_an_initial_guess_accurate_only_at_the_largest_map_is_improved(method):
-    """Its residual is 3e-7 relative to the norm of b, but 1 relative to the scale of each stalk."""
-    F = with_one_large_map(1e7)
-    L, wanted = sc.laplacian(F).toarray(), np.array([1e-7, -2.0, 3.0, 1.5])
-    b = L @ wanted
     start = np.array([b[0] / L[0, 0], 0.0, 0.0, 0.0])
-    assert np.linalg.norm(b - L @ start) < 1e-6 * np.linalg.norm(b)
-    solve = sc.Solver(F, method=method)
-    x = solve(b, tol=1e-6, x0=start)
+    assert np.linalg.norm(b - L @ start) < 10 / large * np.linalg.norm(b)
+    x = solve(b, tol=10 / large, x0=start)
     assert solve.iterations > 0
-    assert np.linalg.norm(x - wanted) <= 1e-4 * np.linalg.norm(wanted)
+    assert np.linalg.norm(x - wanted) <= 1000 / large * np.linalg.norm(wanted)
 
 
 @pytest.mark.parametrize("method", ["auto", "multigrid", "jacobi"])
@@ -524,19 +457,6 @@ def test_pickled_solvers_give_the_same_solutions(method):
         assert operator.matvec(b[:, 0]).shape == (F.dim_c0,)
     again.update(F.with_maps(2 * F.tail_data, 2 * F.head_data))
     assert np.array_equal(copy.deepcopy(solve)(b), x)
-
-
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("scale", [1e-20, 1e20])
-def test_the_preconditioner_scales_like_the_inverse(method, scale):
-    F = SHEAVES["noisy bundle"]
-    F = F.with_maps(F.tail_data * scale, F.head_data * scale)
-    L = sc.laplacian(F).toarray() / scale**2
-    M = sc.Solver(F, method=method).as_preconditioner() @ np.eye(len(L)) * scale**2
-    values = np.linalg.eigvals(M @ L).real
-    assert 0.2 < values.max() < 4
-    if method != "jacobi":
-        assert values.min() > 0.2
 
 
 def test_a_singular_sheaf_whose_pivots_are_far_from_zero_is_recognized():

@@ -125,13 +125,10 @@ def test_equal_seeds_give_equal_edges_and_other_seeds_differ():
 def test_results_are_immutable_and_can_be_pickled_and_printed():
     Z = sc.sparsify(SHEAVES["connection"], 0.6)
     lo, hi = Z.bounds()
-    assert repr(Z) == (
-        f"Sparsification(2400 -> {len(Z.edges)} edges, {lo:.3g} L <= L' <= {hi:.3g} L)"
-    )
+    head = f"Sparsification(2400 -> {len(Z.edges)} edges"
+    assert repr(Z) == f"{head}, {lo:.3g} L <= L' <= {hi:.3g} L)"
     loaded = sc.Sparsification(Z.fine, Z.sheaf, Z.edges, Z.weights)
-    assert repr(loaded) == (
-        f"Sparsification(2400 -> {len(Z.edges)} edges, bounds not computed, see bounds())"
-    )
+    assert repr(loaded) == f"{head}, bounds not computed, see bounds())"
     assert loaded.bounds() is loaded.bounds()
     assert "L <= L' <=" in repr(loaded)
     assert "largest weight" in Z._repr_html_()
@@ -157,12 +154,9 @@ def test_bounds_see_weak_edges_next_to_strong_ones():
     """A path of strong edges, which are all kept, hangs on a complete graph."""
     complete = np.array(nx.complete_graph(60).edges)
     path = np.stack([np.arange(59, 79), np.arange(60, 80)], axis=1)
-    weak, strong = (
-        sc.CellularSheaf.constant(
-            np.concatenate([complete, path]), weight=np.repeat([1.0, w], [1770, 20])
-        )
-        for w in (1.0, 1e12)
-    )
+    edges = np.concatenate([complete, path])
+    weights = (np.repeat([1.0, w], [1770, 20]) for w in (1.0, 1e12))
+    weak, strong = (CellularSheaf.constant(edges, weight=weight) for weight in weights)
     lo, hi = sc.sparsify(weak, 0.8).bounds()
     assert lo < 0.7
     assert hi > 1.3

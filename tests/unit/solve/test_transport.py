@@ -1,4 +1,4 @@
-"""`transport` on flat connections and, compared with the Levi-Civita connection, on a sphere."""
+"""`transport` and `transported_frames` on connections; on a sphere, along meridians."""
 
 import re
 
@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 
 import sheafcoarsen as sc
-from sheafcoarsen import gallery
+from sheafcoarsen import CellularSheaf, gallery
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
+from tests.support.errors import raises
 from tests.support.helpers import assert_residual
 from tests.support.meshes import icosphere
+from tests.unit.solve.problems import GRID, SHEAVES
 
 
 @pytest.mark.parametrize("t", [None, 0.01, 1e4])
@@ -69,10 +71,8 @@ def along_meridians(points, given):
 
 def test_transport_on_a_sphere_follows_meridians():
     points, faces = icosphere(3)
-    F, T = (
-        gallery.tangent_bundle(points, faces, weights="cotan"),
-        gallery.tangent_frames(points, faces),
-    )
+    F = gallery.tangent_bundle(points, faces, weights="cotan")
+    T = gallery.tangent_frames(points, faces)
     given = T[0] @ [1.0, 0.5]
     x = np.einsum("vij,vj->vi", T, sc.transport(F, 0, [1.0, 0.5]).reshape(-1, 2))
     exact, near = along_meridians(points, given)
@@ -116,10 +116,8 @@ def test_equal_masses_change_nothing_but_the_unit_of_t():
 def test_lengths_between_two_sources_depend_on_t():
     F = sc.CellularSheaf.constant(nx.path_graph(21), 2)
     values = [[3.0, 0.0], [0.0, 1.0]]
-    sharp, wide = (
-        np.linalg.norm(sc.transport(F, [20, 0], values, t).reshape(-1, 2), axis=1)
-        for t in (0.1, 1e3)
-    )
+    sharp, wide = (sc.transport(F, [20, 0], values, t).reshape(-1, 2) for t in (0.1, 1e3))
+    sharp, wide = np.linalg.norm(sharp, axis=1), np.linalg.norm(wide, axis=1)
     np.testing.assert_allclose(sharp[[0, 4, 10, 16, 20]], [1, 1, 2, 3, 3], rtol=1e-4)
     np.testing.assert_allclose(wide, 2, rtol=0.2)
     alone = sc.transport(sc.CellularSheaf.constant([[0, 1]], 2, n_vertices=4), 1, [1.0, 2.0])
@@ -134,34 +132,82 @@ def test_transport_reaches_the_end_of_a_long_path():
 PLANE = sc.CellularSheaf.constant(nx.path_graph(2000), 2)
 
 
+VALUE = [1.0, 0.0]
+
+
 @pytest.mark.parametrize(
     ("F", "arguments", "message"),
     [
-        (PLANE, (2000, [1.0, 0.0]), "`vertex[0]` = 2000 is out of range"),
+        (PLANE, (2000, VALUE), "`vertex[0]` = 2000 is out of range"),
         (PLANE, (0, [1.0]), "`value` must have shape (2,), got (1,) (a vector a in space"),
-        (PLANE, (0, [1.0, 0.0], 0.0), "`t` must be positive"),
-        (PLANE, (0, [1.0, 0.0], 0.01), "is so small that heat does not reach vertex"),
+        (PLANE, (0, VALUE, 0.0), "`t` must be positive"),
+        (PLANE, (0, VALUE, 0.01), "is so small that heat does not reach vertex"),
         (PLANE, (0, np.ones((2, 3))), "`value` must have shape (2,), got (2, 3)"),
-        (PLANE, (0, [1.0, 0.0], None, np.zeros(2000)), "`mass` must be positive and finite, got 0"),
-        (
-            PLANE,
-            (0, [1.0, 0.0], None, np.ones(3)),
-            "`mass` must hold one real number for each of 2",
-        ),
-        (
-            sc.CellularSheaf.diagonal([[0, 1]], [[1.0, 2.0]], [[1.0, 2.0]]),
-            (0, [1.0, 0.0]),
-            "be a con",
-        ),
-        (
-            # The columns of both maps have norm 1, but are not orthogonal.
-            sc.CellularSheaf([[0, 1]], [[[1.0, 0.6], [0.0, 0.8]]], [np.eye(2)]),
-            (0, [1.0, 0.0]),
-            "must be a connection",
-        ),
+        (PLANE, (0, VALUE, None, np.zeros(2000)), "`mass` must be positive and finite, got 0"),
+        (PLANE, (0, VALUE, None, np.ones(3)), "`mass` must hold one real number for each of 2"),
         (sc.CellularSheaf.random([[0, 1]], [1, 2], 2, seed=0), (0, [1.0]), "must be a connection"),
+        # the columns of these maps are not of norm 1, or not orthogonal
+        (sc.CellularSheaf.diagonal([[0, 1]], *np.array([[[1.0, 2]]] * 2)), (0, VALUE), "be a con"),
+        (sc.CellularSheaf([[0, 1]], [[[1.0, 0.6], [0, 0.8]]], [np.eye(2)]), (0, VALUE), "be a con"),
     ],
 )
 def test_invalid_arguments_raise_value_error(F, arguments, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         sc.transport(F, *arguments[:3], **dict(zip(["mass"], arguments[3:], strict=False)))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, complex])
+def test_frames_on_a_tree_are_sections(dtype):
+    """The identity delta B = 0 holds for any regular maps, orthogonal or not."""
+    tree = nx.random_labeled_tree(60, seed=3)
+    rng = np.random.default_rng(3)
+    maps = [np.eye(3) + 0.3 * rng.standard_normal((59, 3, 3)) for _ in range(2)]
+    F = CellularSheaf(np.array(tree.edges), *(m.astype(dtype) for m in maps))
+    B = sc.transported_frames(F)
+    assert (B.shape, B.dtype) == ((180, 3), dtype)
+    assert_residual(sc.coboundary(F) @ B, sc.coboundary(F), B, n=60)
+    assert np.array_equal(B[:3], np.eye(3))
+    assert np.linalg.matrix_rank(B) == 3
+
+
+def test_every_component_has_its_own_root_frame():
+    F = sc.gallery.bundle(nx.disjoint_union(nx.path_graph(4), nx.cycle_graph(5)), 2, seed=1)
+    B = sc.transported_frames(F)
+    assert_residual(sc.coboundary(F) @ B, sc.coboundary(F), B, n=2)
+    assert np.array_equal(B[:2], np.eye(2))
+    assert np.array_equal(B[8:10], np.eye(2))
+
+
+def test_a_long_chain_of_growing_maps_does_not_overflow():
+    n = 3000
+    F = CellularSheaf.diagonal(nx.path_graph(n + 1), np.full((n, 1), 3.0), np.ones((n, 1)))
+    B = sc.transported_frames(F)  # 3^k at vertex k, up to a common factor
+    assert np.isfinite(B**2).all()
+    seen = B[:-1] > 1e-300
+    np.testing.assert_allclose(B[1:][seen] / B[:-1][seen], 3, rtol=1e-12)
+    assert B[0] == 0
+    assert B[-1] > 1e150
+    both = sc.disjoint_union([F, CellularSheaf.constant([[0, 1]])])[0]
+    np.testing.assert_array_equal(sc.transported_frames(both), np.append(B, [[1], [1]], axis=0))
+
+
+def test_frames_exist_with_loops_parallel_edges_and_isolated_vertices():
+    edges = np.array([[0, 0], [0, 1], [1, 0]])
+    F = CellularSheaf.constant(edges, 2, n_vertices=3, weight=None)
+    assert np.array_equal(sc.transported_frames(F), np.tile(np.eye(2), (3, 1)))
+
+
+def test_frames_of_a_noisy_bundle_have_less_energy_than_the_identity():
+    F = sc.gallery.bundle(GRID, 3, noise=0.02, seed=4)
+    plain = np.tile(np.eye(3), (F.n_vertices, 1))
+    assert sc.energy(F, sc.transported_frames(F)).sum() < 0.01 * sc.energy(F, plain).sum()
+
+
+def test_stalks_of_different_dimensions_raise():
+    with pytest.raises(ValueError, match="vertex stalks of the same dimension, but vertex "):
+        sc.transported_frames(SHEAVES["mixed stalks"])
+    F = CellularSheaf.random(GRID, 2, np.arange(97) % 2 + 1, seed=0)
+    with raises("ValueError: edge stalks of the same dimension, but edge 1 has dimension 2"):
+        sc.transported_frames(F)
+    empty = CellularSheaf(np.zeros((0, 2), int), [], [], vertex_dims=[])
+    assert sc.transported_frames(empty).shape == (0, 0)

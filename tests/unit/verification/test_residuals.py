@@ -1,4 +1,4 @@
-"""Residuals: samples, memory, norms of groups, sections and normalization."""
+"""Residuals: samples, batches, memory, norms of groups, sections and normalization."""
 
 import dataclasses
 import tracemalloc
@@ -15,16 +15,16 @@ from sheafcoarsen.verification import cluster_batches, reference
 from sheafcoarsen.verification.reference import dense_sections, inverse_roots
 from sheafcoarsen.verification.relative_residual import relative_residual
 from sheafcoarsen.verification.residuals import Evidence
-from tests.support.helpers import eps_of
+from tests.support.helpers import assert_verified, eps_of
+from tests.unit.verification.test_statements import (
+    CROSSING,
+    REALIZATION,
+    failed,
+    with_modes,
+    with_sheaf,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
-
-
-def test_clusters_are_sampled_above_the_dense_budget(C, monkeypatch):
-    monkeypatch.setattr("sheafcoarsen.verification.residuals.DENSE_BUDGET", 1e5)
-    how = {check.label: check.how for check in sc.verify(C).checks}
-    assert how["thm:local_spectral_optimality"] == "probe"
-    assert sc.verify(C).passed
 
 
 def test_a_sample_finds_errors_that_affect_a_quarter_of_the_clusters(monkeypatch):
@@ -37,7 +37,7 @@ def test_a_sample_finds_errors_that_affect_a_quarter_of_the_clusters(monkeypatch
     assert len({tuple(sample) for sample in samples}) == 5
     following = C.modes.next_eigenvalues.copy()
     following[::4] *= 1 + 1e-6
-    wrong = dataclasses.replace(C, modes=dataclasses.replace(C.modes, next_eigenvalues=following))
+    wrong = with_modes(C, next_eigenvalues=following)
     for seed in range(5):
         assert sc.verify(C, seed).passed
         V = sc.verify(wrong, seed)
@@ -49,38 +49,41 @@ def test_a_sample_finds_errors_that_affect_a_quarter_of_the_clusters(monkeypatch
 def test_coarsenings_with_large_clusters_pass_in_all_scalar_types(dtype):
     F = sc.CellularSheaf.random(nx.random_regular_graph(4, 200, seed=3), 2, 2, seed=1, dtype=dtype)
     C = sc.coarsen(F, sc.select(F, 4), 7)
-    V = sc.verify(C)
-    assert V.passed, str(V)
+    V = assert_verified(C)
     assert C.sheaf.dtype == dtype
     assert max(check.ratio or 0 for check in V.checks) > eps_of(dtype)
+
+
+def peak_memory(C):
+    """Return how many bytes a verification takes at most, after compilation."""
+    sc.verify(C)
+    tracemalloc.start()
+    assert_verified(C)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak
 
 
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
 def test_dense_sections_of_many_edges_take_little_memory():
     F = sc.CellularSheaf.random([[0, 1], [1, 2]] * 4000, 1, 1, seed=3)
     C = sc.coarsen(F, sc.Partition([0, 0, 1]), 2)
-    sc.verify(C)
-    tracemalloc.start()
-    V = sc.verify(C)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert V.passed, str(V)
-    assert peak < 50e6  # a square matrix of the number of rows would take 512 MB
+    assert peak_memory(C) < 50e6  # a square matrix of the number of rows would take 512 MB
 
 
 # ---------------------------------------------------------------- norms of groups, and ratios
 
 
-@pytest.mark.parametrize("scale", [1e-300, 1.0, 1e300])
-def test_group_norms_match_numpy_at_any_scale(scale):
-    moduli = np.array([3.0, 1.0, 4.0]) * scale
-    norms = scaled_norms(moduli, np.array([2, 0, 2]), 4)
-    np.testing.assert_allclose(norms, np.array([1.0, 0.0, 5.0, 0.0]) * scale, rtol=1e-15)
-
-
-def test_group_norms_are_accurate_beside_much_larger_groups():
-    norms = scaled_norms(np.array([1e300, 3e-300, 4e-300]), np.array([0, 1, 1]), 2)
-    np.testing.assert_allclose(norms, [1e300, 5e-300], rtol=1e-15)
+@pytest.mark.parametrize(
+    ("moduli", "groups", "norms"),
+    [
+        *(([3 * c, 1 * c, 4 * c], [2, 0, 2], [c, 0, 5 * c, 0]) for c in (1e-300, 1.0, 1e300)),
+        ([1e300, 3e-300, 4e-300], [0, 1, 1], [1e300, 5e-300]),
+    ],
+)
+def test_group_norms_are_accurate_at_any_scale(moduli, groups, norms):
+    found = scaled_norms(np.array(moduli), np.array(groups), len(norms))
+    np.testing.assert_allclose(found, norms, rtol=1e-15)
 
 
 def test_norms_by_row_groups_and_by_diagonal_blocks():
@@ -168,3 +171,51 @@ def test_a_wrong_factor_of_a_degree_is_located(C, monkeypatch):
 def test_degree_roots_ignore_rounding_errors_of_cancelling_maps():
     R = np.array([[[1e-17]], [[2.0]]])
     assert inverse_roots(R, 2e-16, np.ones(2)).reshape(-1).tolist() == [0, 0.5]
+
+
+@pytest.mark.parametrize("size", [1, 40])
+def test_ratios_do_not_depend_on_the_batch_size(C, size, monkeypatch):
+    whole = sc.verify(C)
+    monkeypatch.setattr(cluster_batches, "PIECE", size)
+    for ours, theirs in zip(sc.verify(C).checks, whole.checks, strict=True):
+        assert (ours.verdict, ours.how) == (theirs.verdict, theirs.how)
+        if ours.ratio is not None:
+            assert ours.ratio == pytest.approx(theirs.ratio, rel=0.5, abs=1e-2)
+
+
+@pytest.mark.parametrize("size", [1, 10**9])
+@pytest.mark.parametrize(("cluster", "column"), [(1, 0), (0, -1)])
+def test_entries_outside_the_diagonal_blocks_of_r_raise(C, size, cluster, column, monkeypatch):
+    monkeypatch.setattr(cluster_batches, "PIECE", size)
+    R = C.prolongation.toarray()
+    R[C.fine.vertex_offsets[C.partition.cluster(cluster)[0]], column] = 1e-3
+    damaged = scipy.sparse.csr_array(R)
+    with pytest.raises(ValueError, match="R must hold a full block for every cluster"):
+        dataclasses.replace(C, prolongation=damaged)
+    wrong = sc.coarsen(C.fine, C.partition, C.ranks)
+    for name in ("data", "indices", "indptr"):  # only verify notices arrays that are replaced
+        setattr(wrong.prolongation, name, getattr(damaged, name))
+    with pytest.raises(ValueError, match="R must be zero outside its diagonal blocks, but"):
+        sc.verify(wrong)
+
+
+def test_an_error_in_one_of_many_batches_is_caught(monkeypatch):
+    monkeypatch.setattr(cluster_batches, "PIECE", 50)
+    F = sc.CellularSheaf.random(nx.grid_2d_graph(12, 12), 2, 2, seed=5)
+    C = sc.coarsen(F, sc.select(F, 24), 3)
+    assert sc.verify(C).passed
+    e = C.n_crossing_edges // 2
+    tail = C.sheaf.tail_data.copy()
+    tail[C.sheaf.tail_offsets[e]] += 1e-6
+    assert failed(with_sheaf(C, tail=tail)) == {REALIZATION, CROSSING}
+
+
+@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+def test_peak_memory_is_bounded_by_the_batch_size(monkeypatch):
+    """Only one number per cluster, edge and block is stored, besides a few batches."""
+    monkeypatch.setattr(cluster_batches, "PIECE", 5000)
+    F = sc.CellularSheaf.random(nx.grid_2d_graph(60, 60), 3, 3, seed=1)
+    C = sc.coarsen(F, sc.select(F, 180), 4)
+    arrays = F.tail_data, F.head_data, C.prolongation.data, C.prolongation.indices
+    given = sum(array.nbytes for array in arrays)
+    assert peak_memory(C) < 5 * given

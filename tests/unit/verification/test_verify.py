@@ -1,4 +1,4 @@
-"""`verify` passes correct coarsenings at any scale and raises for invalid input."""
+"""`verify` passes correct coarsenings at any scale; its result is a table and a verdict."""
 
 import dataclasses
 
@@ -9,27 +9,23 @@ from hypothesis import given
 
 import sheafcoarsen as sc
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
-from tests.support.helpers import same_subspace
+from tests.support.helpers import assert_verified, same_subspace
 from tests.theory.test_theorems import coarsenings
-from tests.unit.verification.test_statements import ALWAYS, applied
+from tests.unit.verification.test_statements import ALWAYS, LOOPLESS, SPECTRAL, applied, with_sheaf
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
 
 @given(coarsenings())
 def test_every_coarsening_passes(case):
-    V = sc.verify(case[0])
-    assert V.passed, str(V)
+    V = assert_verified(case[0])
     assert applied(V) >= ALWAYS
 
 
 def test_the_seed_determines_the_probes(C):
-    ratios = [
-        [check.ratio for check in sc.verify(C, seed=seed).checks if check.how == "probe"]
-        for seed in (3, 3, 4)
-    ]
-    assert ratios[0] == ratios[1]
-    assert ratios[0] != ratios[2]
+    checks = (sc.verify(C, seed=seed).checks for seed in (3, 3, 4))
+    first, again, other = ([c.ratio for c in each if c.how == "probe"] for each in checks)
+    assert first == again != other
 
 
 def test_a_negative_seed_raises(C):
@@ -37,62 +33,41 @@ def test_a_negative_seed_raises(C):
         sc.verify(C, seed=-1)
 
 
-@pytest.mark.parametrize(
-    ("scale", "operator", "compress"),
-    [
-        (1e-138, "internal", False),
-        (1e-140, "principal", True),
-        (1e-142, "internal", False),
-        (1e-145, "principal", True),
-        (1e-149, "internal", False),
-        (1e-149, "principal", True),
-        (1e150, "internal", False),
-        (1e150, "principal", True),
-    ],
-)
+@pytest.mark.parametrize(("operator", "compress"), [("internal", False), ("principal", True)])
+@pytest.mark.parametrize("scale", [1e-138, 1e-140, 1e-142, 1e-145, 1e-149, 1e150])
 def test_coarsenings_at_the_ends_of_the_floating_point_range_pass(scale, operator, compress):
     """Fourth powers overflow at these scales, so numbers must be scaled before squaring."""
-    G = sc.CellularSheaf.random(
-        nx.gnm_random_graph(12, 20, seed=3), 2, 2, kind="orthogonal", seed=3
-    )
-    F = (
-        G.with_maps(G.tail_data * 0.5 * scale, G.head_data * 0.5 * scale)
-        if scale > 1
-        else G.with_maps(G.tail_data * 20 * scale, G.head_data * 20 * scale)
-    )
+    graph = nx.gnm_random_graph(12, 20, seed=3)
+    G = sc.CellularSheaf.random(graph, 2, 2, kind="orthogonal", seed=3)
+    scale *= 0.5 if scale > 1 else 20
+    F = G.with_maps(G.tail_data * scale, G.head_data * scale)
     P = sc.Partition([0] * 6 + [1] * 6)
     C = sc.coarsen(F, P, 3, local_operator=operator, compress=compress)
     assert np.isfinite(C.sheaf.tail_data).all()
     assert C.sheaf.n_edges > C.n_crossing_edges
-    assert sc.verify(C).passed, str(sc.verify(C))
     deeper = sc.coarsen(C.sheaf, sc.Partition([0, 0]), 4, local_operator=operator)
-    assert sc.verify(deeper).passed, str(sc.verify(deeper))
+    assert_verified(C)
+    assert_verified(deeper)
 
 
 @pytest.mark.parametrize("kind", ["internal", "basis"])
 def test_a_cluster_with_far_smaller_maps_than_the_others_passes(kind):
     """Limits apply only to the largest entry; a cluster 1e-155 times weaker has modes."""
-    F = sc.CellularSheaf.constant(nx.path_graph(6))
+    F, P = sc.CellularSheaf.constant(nx.path_graph(6)), sc.Partition([0, 0, 0, 1, 1, 1])
+    strong = sc.coarsen(F, P, 2)
     weak = np.where(np.arange(5) < 2, 1e-155, 1.0)
     F = F.with_maps(F.tail_data * weak, F.head_data * weak)
-    P = sc.Partition([0, 0, 0, 1, 1, 1])
-    strong = sc.coarsen(sc.CellularSheaf.constant(nx.path_graph(6)), P, 2)
-    C = (
-        sc.coarsen(F, P, 2)
-        if kind == "internal"
-        else sc.coarsen(F, P, basis=[strong.block(a) for a in (0, 1)])
-    )
+    basis = [strong.block(a) for a in (0, 1)]
+    C = sc.coarsen(F, P, 2) if kind == "internal" else sc.coarsen(F, P, basis=basis)
     assert np.isfinite(C.sheaf.tail_data).all()
     assert same_subspace(C.block(0), strong.block(0), condition=3)
-    loops = {
-        int(C.sheaf.edges[e, 0]): C.sheaf.tail_map(e)
-        for e in range(C.n_crossing_edges, C.sheaf.n_edges)
-    }
-    assert sorted(loops) == [0, 1]
-    ratio = np.linalg.norm(loops[0] / 1e-155) / np.linalg.norm(loops[1])
+    loops = np.arange(C.n_crossing_edges, C.sheaf.n_edges)
+    assert C.sheaf.edges[loops, 0].tolist() == [0, 1]
+    first = np.linalg.norm(C.sheaf.tail_map(loops[0]) / 1e-155)
+    second = np.linalg.norm(C.sheaf.tail_map(loops[1]))
     # relative accuracy of an eigenvalue of 1e-310
     subnormal = np.finfo(float).smallest_subnormal / 1e-310
-    assert abs(ratio - 1) < 30 * 3 * (np.finfo(float).eps + subnormal)
+    assert abs(first / second - 1) < 30 * 3 * (np.finfo(float).eps + subnormal)
 
 
 def test_coarsenings_at_any_scale_pass_after_saving_and_loading(tmp_path):
@@ -113,14 +88,14 @@ def test_coarsenings_at_any_scale_pass_after_saving_and_loading(tmp_path):
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
 def test_a_coarsening_with_a_hub_passes():
     """The diagonal block of a hub of degree d sums d terms, all rounded in one direction."""
-    F = sc.CellularSheaf.constant(nx.star_graph(3000))
-    V = sc.verify(sc.coarsen(F, sc.Partition(np.arange(3001) % 150), sc.ranks.kernel()))
-    assert V.passed, str(V)
-    V = sc.verify(sc.coarsen(F, sc.Partition(np.arange(3001) * 150 // 3001), 2))
-    assert V.passed, str(V)
-    F = sc.CellularSheaf.random(nx.star_graph(30_000), 1, 1, seed=1, dtype=np.float32)
-    V = sc.verify(sc.coarsen(F, sc.Partition(np.arange(30_001) % 150), 1))
-    assert V.passed, str(V)
+    star = sc.CellularSheaf.constant(nx.star_graph(3000))
+    large = sc.CellularSheaf.random(nx.star_graph(30_000), 1, 1, seed=1, dtype=np.float32)
+    for F, labels, rank in (
+        (star, np.arange(3001) % 150, sc.ranks.kernel()),
+        (star, np.arange(3001) * 150 // 3001, 2),
+        (large, np.arange(30_001) % 150, 1),
+    ):
+        assert_verified(sc.coarsen(F, sc.Partition(labels), rank))
 
 
 def test_all_levels_of_a_hierarchy_are_verified():
@@ -142,5 +117,68 @@ def test_tiny_maps_in_single_precision_pass(tiny):
     """Their squares underflow, but not in double precision."""
     one, none, small = (np.array([[x]], np.float32) for x in (1.0, 0.0, tiny))
     F = sc.CellularSheaf([[0, 1], [1, 2]], [one, small], [none, one])
-    V = sc.verify(sc.coarsen(F, sc.Partition([0, 1, 2]), 1))
-    assert V.passed, str(V)
+    assert_verified(sc.coarsen(F, sc.Partition([0, 1, 2]), 1))
+
+
+def test_the_table_shows_all_checks_and_reasons(C):
+    V = sc.verify(C)
+    labels = [check.label for check in V.checks]
+    assert len(set(labels)) == len(labels)
+    assert set(labels) >= SPECTRAL | LOOPLESS | ALWAYS
+    page = V._repr_html_()
+    assert page.count("<tr>") == len(labels) + 1
+    for check in V.checks:
+        assert check.label in str(V)
+        assert check.label in page
+        if check.skipped_because:
+            assert check.skipped_because in str(V)
+            assert (check.ratio, check.how) == (None, None)
+        else:
+            assert check.how in ("exact", "probe", "dense")
+            assert 0 <= check.ratio < check.threshold
+    assert "largest ratio" not in str(V)
+    assert "that apply hold, 2 do not apply" in str(V)
+    assert bool(V)
+    zero = np.zeros_like(C.sheaf.tail_data), np.zeros_like(C.sheaf.head_data)
+    failed = sc.verify(with_sheaf(C, tail=zero[0], head=zero[1]))
+    assert not failed
+    assert "FAILED, largest ratio: cluster" in str(failed)
+
+
+def test_checks_are_indexed_by_label_and_iterated_in_order(C):
+    V = sc.verify(C)
+    assert len(V) == len(V.checks) == len(list(V))
+    assert [V[check.label] for check in V] == list(V.checks)
+    assert [V[i] for i in range(len(V))] == list(V.checks)
+    assert V[-1] is V.checks[-1]
+    assert V[np.int64(0)] is V["section-2"]
+    assert V[1:3] == V.checks[1:3]
+    assert V["interlacing"] is V["fact-1"]
+    with pytest.raises(IndexError):
+        V[len(V)]
+    with pytest.raises(TypeError):
+        V[1.0]
+    with pytest.raises(KeyError, match=r"no check has the label 'other'; the labels are section-2"):
+        V["other"]
+
+
+def test_a_check_has_its_error_bound_and_slack(C):
+    damaged = with_sheaf(C, tail=C.sheaf.tail_data * (1 + 1e-6))
+    good, bad = (sc.verify(X)["thm:Galerkin_realization"] for X in (C, damaged))
+    for check in (good, bad):
+        assert check.error / check.allowed == pytest.approx(check.ratio / check.threshold)
+        assert check.slack == check.allowed - check.error
+    assert good.slack > 0 > bad.slack
+    assert bad.error > 1e-7 > good.error
+    skipped = sc.verify(C)["eq:loopless_exact_realization"]
+    assert skipped.error is skipped.allowed is skipped.slack is None
+
+
+def test_errors_and_bounds_scale_with_the_maps():
+    F = sc.CellularSheaf.random(nx.cycle_graph(12), 2, 2, seed=3)
+    errors = []
+    for scale in (1.0, 2.0**100):
+        G = F.with_maps(F.tail_data * scale, F.head_data * scale)
+        C = sc.coarsen(G, sc.Partition(np.arange(12) // 4), 3)
+        errors.append(sc.verify(C)["eq:galerkin_energy_identity"].allowed)
+    assert errors[1] == pytest.approx(errors[0] * 2.0**200)

@@ -1,4 +1,4 @@
-"""Checks of eliminations: they hold at any scale and catch errors."""
+"""Checks of eliminations and of sparsifications: they hold at any scale and catch errors."""
 
 import dataclasses
 
@@ -10,16 +10,17 @@ from hypothesis import given
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
+from sheafcoarsen._kernels.jit import JIT_IS_OFF
+from tests.support.helpers import assert_verified
 from tests.support.strategies import graphs, sheaves
 
-LABELS = ["fact-9", "fact-9-solutions", "fact-9-sections", "fact-9-norm"]
+ELIMINATION = ["fact-9", "fact-9-solutions", "fact-9-sections", "fact-9-norm"]
 
 
 @given(F=sheaves(graph=graphs(max_vertices=8), spread=False))
 def test_statements_hold_for_all_kinds_of_sheaves(F):
-    V = sc.verify(sc.eliminate(F, keep=[0] if F.n_vertices else None))
-    assert V.passed, str(V)
-    assert [check.label for check in V] == LABELS
+    V = assert_verified(sc.eliminate(F, keep=[0] if F.n_vertices else None))
+    assert [check.label for check in V] == ELIMINATION
 
 
 def test_statements_hold_after_star_mesh():
@@ -32,11 +33,10 @@ def test_statements_hold_if_products_of_maps_cancel(dtype):
     """Tail and head maps are orthogonal, so extended values consist of rounding errors."""
     for a, b in np.ndindex(5, 5):
         maps = np.array([[[a + 1], [b + 1]]], dtype), np.array([[[b + 1], [-a - 1]]], dtype)
-        V = sc.verify(sc.eliminate(CellularSheaf([[0, 1]], *maps), keep=[0]))
-        assert V.passed, str(V)
+        assert_verified(sc.eliminate(CellularSheaf([[0, 1]], *maps), keep=[0]))
 
 
-def other(K, what):
+def damaged(K, what):
     """Return an elimination with an error in one of its parts."""
     if what == "maps":
         left = K.sheaf
@@ -59,7 +59,7 @@ def test_errors_in_the_tenth_digit_are_caught(what, label):
     F = CellularSheaf.random(nx.karate_club_graph(), 2, 2, seed=3)
     K = sc.eliminate(F)
     assert sc.verify(K).passed
-    V = sc.verify(other(K, what))
+    V = sc.verify(damaged(K, what))
     assert not V[label].passed
     assert not V.passed
     ends = K.kept[K.sheaf.edges[0]] if what == "maps" else np.arange(F.n_vertices)
@@ -100,8 +100,7 @@ def test_lost_sections_are_caught():
 def test_statements_hold_for_a_long_chain():
     n = 2000
     K = sc.eliminate(CellularSheaf.constant(nx.path_graph(n)), keep=[0, n - 1])
-    V = sc.verify(K)
-    assert V.passed, str(V)
+    V = assert_verified(K)
     assert "too large" in V["fact-9-norm"].skipped_because
     assert np.isfinite(V["fact-9"].ratio)
 
@@ -123,3 +122,50 @@ def test_extensions_that_do_not_have_minimum_norm_are_caught(share):
     V = sc.verify(K)
     assert V["fact-9"].passed  # the energy does not depend on it
     assert not V["fact-9-norm"].passed
+
+
+SPARSIFICATION = ["fact-12-maps", "fact-12", "fact-12-sections"]
+F = sc.gallery.bundle(nx.gnm_random_graph(60, 1200, seed=0), 2, seed=0)
+LARGE = sc.CellularSheaf.constant(nx.random_regular_graph(60, 1200, seed=0))
+compiled = pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+
+
+def inconsistent(Z, what):
+    """Return a sparsification with an error in one of its parts."""
+    G, weights = Z.sheaf, Z.weights
+    tail, head = G.tail_data.copy(), G.head_data.copy()
+    if what == "maps":
+        weights = weights * np.where(np.arange(len(weights)) == 5, 1 + 1e-9, 1)
+    else:  # make one edge inconsistent
+        (tail if what == "tail" else head)[:4] *= 1 + 1e-4
+    return dataclasses.replace(Z, sheaf=G.with_maps(tail, head), weights=weights)
+
+
+@pytest.mark.parametrize("fine", [F, LARGE], ids=["dense", "probe"])
+def test_statements_of_sparsifications_report_their_method(fine):
+    V = assert_verified(sc.sparsify(fine, 0.6))
+    assert [check.label for check in V] == SPARSIFICATION
+    assert V["fact-12"].how == ("dense" if fine is F else "probe")
+
+
+def test_changed_maps_and_sections_are_caught():
+    Z = sc.sparsify(F, 0.6)
+    check = sc.verify(inconsistent(Z, "maps"))["fact-12-maps"]
+    assert not check.passed
+    assert check.where == f"edge {Z.edges[5]}" != "edge 5"
+    for end in ("tail", "head"):
+        V = sc.verify(inconsistent(Z, end))
+        assert not V["fact-12-maps"].passed
+        assert not V["fact-12-sections"].passed
+
+
+@pytest.mark.parametrize("fine", [F, pytest.param(LARGE, marks=compiled)], ids=["dense", "probe"])
+@pytest.mark.parametrize("factor", [0.7, 1.4])
+def test_wrong_bounds_are_caught(fine, factor):
+    Z = sc.sparsify(fine, 0.6)
+    lo, hi = Z.bounds()
+    middle = (lo + hi) / 2 if factor > 1 or fine is LARGE else lo
+    wrong = dataclasses.replace(Z)
+    wrong.__dict__["_bounds"] = (middle, hi) if factor > 1 else (lo, (lo + hi) / 2)
+    assert not sc.verify(wrong)["fact-12"].passed
+    assert np.isfinite(sc.verify(wrong)["fact-12"].ratio)
