@@ -75,10 +75,7 @@ def graphs(draw, *, min_vertices=0, max_vertices=7, min_edges=0, max_edges=12):
 
 @st.composite
 def multigraphs(draw, *, weighted=True, **graph_options):
-    """Draw networkx MultiGraphs, some of whose edges have no weight.
-
-    Node names say nothing about their order.
-    """
+    """Draw networkx MultiGraphs, some edges without a weight; names say nothing of the order."""
     n, edges = draw(graphs(**graph_options))
     names = ["z", 7, ("x", 1), "a", 0, 2.5, frozenset({3}), "m", -1, "q"][:n]
     G = nx.MultiGraph()
@@ -240,10 +237,7 @@ def _array(M):
 
 @st.composite
 def partitions(draw, n):
-    """Partitions of n vertices: one cluster, singletons, or any labels.
-
-    Clusters need not be connected.
-    """
+    """Partitions of n vertices: one cluster, singletons, or any labels, connected or not."""
     kind = draw(st.sampled_from(["one", "any", "any", "singletons"]))
     if n == 0 or kind == "one":
         labels = [0] * n
@@ -267,10 +261,7 @@ def sheaves_with_partitions(draw, **sheaf_options):
 
 @st.composite
 def mode_counts(draw, P):
-    """Ranks as `local_modes` takes them: one integer, or one for each cluster.
-
-    Some are beyond the cluster's dimension.
-    """
+    """Ranks for `local_modes`: one integer, or one per cluster, some beyond its dimension."""
     if draw(st.booleans()):
         rank = draw(st.integers(0, 8))
     else:
@@ -284,10 +275,7 @@ BASIS_KINDS = ("orthonormal", "general", "scaled", "rank-deficient", "zero colum
 
 @st.composite
 def bases(draw, F, P, *, kinds=BASIS_KINDS):
-    """Draw a user's own blocks [R_0, ..., R_{K-1}], R_a of shape (N_a, r_a), of one kind.
-
-    r_a may exceed N_a.
-    """
+    """Draw blocks [R_0, ..., R_{K-1}] of one kind, R_a of shape (N_a, r_a); r_a may exceed N_a."""
     kind = draw(st.sampled_from(kinds))
     columns = draw(st.lists(st.integers(0, 5), min_size=P.n_clusters, max_size=P.n_clusters))
     rng = np.random.default_rng(draw(st.integers(0, 2**16)))
@@ -314,10 +302,7 @@ def bases(draw, F, P, *, kinds=BASIS_KINDS):
 
 @st.composite
 def cochains(draw, F, *, columns=(None, 1, 3)):
-    """0-cochains in the sheaf's scalar type: zero, a unit vector or random.
-
-    Of shape (dim_c0,) or (dim_c0, h).
-    """
+    """0-cochains of shape (dim_c0,) or (dim_c0, h): zero, a unit vector or random."""
     h = draw(st.sampled_from(columns))
     shape = (F.dim_c0,) if h is None else (F.dim_c0, h)
     kind = draw(st.sampled_from(["random", "unit", "zero"]))
@@ -412,22 +397,13 @@ def known_sections(draw, kinds=("tree", "cycle", "bundle"), max_vertices=9):
         u, v = edges[-1]
         transports[-1] = gauge[u] @ holonomy @ gauge[v].conj().T
         fixed = fixed[:, moved:]
-    if kind == "bundle":
-        component = np.arange(n)
-        for _ in range(n):
-            for u, v in edges:
-                component[component == max(component[u], component[v])] = min(
-                    component[u], component[v]
-                )
-    else:
-        component = np.zeros(n, int)
+    graph = nx.empty_graph(n)
+    graph.add_edges_from(edges)
     blocks = []
-    for c in sorted(set(component.tolist())):
-        part = [
-            gauge[v] @ fixed if component[v] == c else np.zeros((d, fixed.shape[1]))
-            for v in range(n)
-        ]
-        blocks.append(np.concatenate(part) / np.sqrt((component == c).sum()))
+    for component in nx.connected_components(graph):
+        nothing = np.zeros((d, fixed.shape[1]))
+        part = [gauge[v] @ fixed if v in component else nothing for v in range(n)]
+        blocks.append(np.concatenate(part) / np.sqrt(len(component)))
     order = draw(st.permutations(range(len(edges)))) if edges else []
     flipped = [draw(st.booleans()) for _ in edges]
     ends = [edges[e][:: -1 if flipped[e] else 1] for e in order]
