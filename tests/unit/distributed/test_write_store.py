@@ -7,7 +7,7 @@ import pytest
 
 import sheafcoarsen as sc
 import sheafcoarsen.distributed as dist
-from tests.unit.distributed.cases import ragged_sheaf
+from tests.unit.distributed.cases import ARRAYS, ragged_sheaf, same
 
 
 def pieces_of(F, cuts):
@@ -18,17 +18,23 @@ def pieces_of(F, cuts):
 
 
 @pytest.mark.parametrize(
-    ("cuts", "part_bytes"),
-    [([0, 90], 1000), ([0, 1, 30, 30, 90], 1000), ([0, 1, 2, 3, 40, 90], 32e6), ([0, 90], np.inf)],
+    ("cuts", "part_bytes", "dtype"),
+    [
+        ([0, 90], 500, np.float64),
+        ([0, 1, 30, 30, 90], 1000, np.complex64),
+        ([0, 1, 2, 3, 40, 90], 32e6, np.float32),
+        ([0, 90], np.inf, np.complex128),
+    ],
 )
-def test_pieces_are_written_as_one_sheaf(cuts, part_bytes, memory):
-    F = ragged_sheaf(np.complex64)
+def test_pieces_are_written_as_one_sheaf(cuts, part_bytes, dtype, memory):
+    F = ragged_sheaf(dtype)
     src = dist.write_store(memory("src"), F.vertex_dims, pieces_of(F, cuts), part_bytes)
-    G = src.load()
-    assert np.array_equal(F.edges, G.edges)
-    assert np.array_equal(F.tail_data, G.tail_data)
-    assert np.array_equal(F.head_data, G.head_data)
-    assert G.dtype == np.complex64
+    assert (len(src.parts) == 1) == (part_bytes == np.inf)
+    G = dist.open_store(memory("src")).load()
+    for name in ARRAYS:
+        assert same(getattr(F, name), getattr(G, name))
+    assert (src.dim_c0, src.dim_c1, src.dtype) == (F.dim_c0, F.dim_c1, F.dtype)
+    assert src.n_bytes == F.tail_data.nbytes + F.head_data.nbytes
     assert src.largest_entry == F.largest_entry
 
 
