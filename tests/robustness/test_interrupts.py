@@ -105,54 +105,44 @@ HALVES = sc.coarsen(GRID, sc.select(GRID, 60), 2)
 ONES = np.ones(GRID.dim_c0)
 
 
+def eigenvalues(method, **options):
+    return sc.eigenmodes(GRID, 4, method=method, **options).values
+
+
+def solved():
+    return sc.Solver(GRID, method="multigrid", **SHOWN)(ONES)
+
+
 def updated():
     SOLVER.update(TWICE)
     SOLVER.update(GRID)
     return SOLVER(ONES)
 
 
-ANSWERS = {  # and inside of what they are interrupted
-    "eigenmodes": (
-        lambda: sc.eigenmodes(GRID, 4, method="multilevel", progress=True).values,
-        "solve.eigensolver.lowest_pairs",
+SHOWN = {"progress": True}
+ANSWERS = {  # by what is interrupted
+    "solve.eigensolver.lowest_pairs": lambda: eigenvalues("multilevel", **SHOWN),
+    "solve.eigensolver.Factors.solve": lambda: eigenvalues("direct"),
+    "solve._solver.conjugate_gradients": solved,
+    "solve.multigrid.Multigrid._coarsened": solved,
+    "solve._solver.laplacian": updated,
+    "solve._solver.Solver._iterate": lambda: (
+        sc.least_squares(GRID, np.ones(GRID.dim_c1), **SHOWN).x
     ),
-    "direct eigenmodes": (
-        lambda: sc.eigenmodes(GRID, 4, method="direct").values,
-        "solve.eigensolver.Factors.solve",
+    "solve.normal_equations.conjugate_gradients": lambda: sc.harmonic_extension(
+        GRID, [0, 7], np.ones((2, 2)), **SHOWN
     ),
-    "Solver": (
-        lambda: sc.Solver(GRID, method="multigrid", progress=True)(ONES),
-        "solve._solver.conjugate_gradients",
+    "quality.smallest_singular_values.singular_pairs": lambda: (
+        sc.spectral_quality(HALVES, 4, **SHOWN).coarse
     ),
-    "Solver, set up": (
-        lambda: sc.Solver(GRID, method="multigrid", progress=True)(ONES),
-        "solve.multigrid.Multigrid._coarsened",
-    ),
-    "update": (updated, "solve._solver.laplacian"),
-    "least_squares": (
-        lambda: sc.least_squares(GRID, np.ones(GRID.dim_c1), progress=True).x,
-        "solve._solver.Solver._iterate",
-    ),
-    "harmonic_extension": (
-        lambda: sc.harmonic_extension(GRID, [0, 7], np.ones((2, 2)), progress=True),
-        "solve.normal_equations.conjugate_gradients",
-    ),
-    "spectral_quality": (
-        lambda: sc.spectral_quality(HALVES, 4, progress=True).coarse,
-        "quality.smallest_singular_values.singular_pairs",
-    ),
-    "global_sections": (
-        lambda: sc.global_sections(FREE).basis,
-        "sections._global_sections.reduce_level",
-    ),
+    "sections._global_sections.reduce_level": lambda: sc.global_sections(FREE).basis,
 }
 
 
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
-@pytest.mark.parametrize("name", ANSWERS)
-def test_interrupted_solves_leave_no_side_effects(name, monkeypatch):
+@pytest.mark.parametrize(("inside", "ask"), ANSWERS.items(), ids=ANSWERS)
+def test_interrupted_solves_leave_no_side_effects(inside, ask, monkeypatch):
     """BLAS threads are restored, no thread or bar remains, and the next result is the same."""
-    ask, inside = ANSWERS[name]
     wanted = ask()
 
     def interrupted(*given, **options):

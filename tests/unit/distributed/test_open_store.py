@@ -121,29 +121,24 @@ def test_damage_of_zarr_json_is_detected(place, opened, url):
 # ---------------------------------------------------------------- parts
 
 
-def test_parts_hold_consecutive_edges(memory):
+def test_parts_hold_consecutive_edges_and_are_indexed_like_sequences(memory):
     F = ragged_sheaf()
     src = dist.to_store(memory("src"), F, part_bytes=500)
-    edges, vertex_dims, edge_dims = src.topology()
-    assert np.array_equal(edges, F.edges)
-    assert np.array_equal(vertex_dims, F.vertex_dims)
-    assert np.array_equal(edge_dims, F.edge_dims)
-    numbers = np.concatenate([src.edges_of(p) for p in range(len(src.parts))])
+    for found, name in zip(src.topology(), ("edges", "vertex_dims", "edge_dims"), strict=True):
+        assert np.array_equal(found, getattr(F, name))
+    count = len(src.parts)
+    numbers = np.concatenate([src.edges_of(p) for p in range(count)])
     assert np.array_equal(numbers, np.arange(F.n_edges))
-    tails = np.concatenate([src.maps(p)[0] for p in range(len(src.parts))])
+    tails, heads = (np.concatenate(maps) for maps in zip(*map(src.maps, range(count)), strict=True))
     assert np.array_equal(tails, F.tail_data)
-    last = len(src.parts) - 1
-    assert np.array_equal(src.maps(-1)[1], src.maps(last)[1])
-    assert np.array_equal(src.edges_of(-1), src.edges_of(last))
-
-
-@pytest.mark.parametrize("bad", [True, 1.0, "0"])
-def test_invalid_part_indices_raise(bad, memory):
-    src = dist.to_store(memory("src"), grid_sheaf(4))
-    with pytest.raises(TypeError, match="the index of a part must be an integer"):
-        src.maps(bad)
-    with pytest.raises(IndexError, match="part 1 is out of range for 1 parts"):
-        src.maps(1)
+    assert np.array_equal(heads, F.head_data)
+    assert np.array_equal(src.maps(-1)[1], src.maps(count - 1)[1])
+    assert np.array_equal(src.edges_of(-1), src.edges_of(count - 1))
+    for bad in (True, 1.0, "0"):
+        with pytest.raises(TypeError, match="the index of a part must be an integer"):
+            src.maps(bad)
+    with pytest.raises(IndexError, match=f"part {count} is out of range for {count} parts"):
+        src.maps(count)
 
 
 def test_vertex_labels_round_trip(memory):

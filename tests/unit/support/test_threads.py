@@ -23,6 +23,7 @@ import sheafcoarsen as sc
 from sheafcoarsen._support import run_ranges, single_threaded_blas
 from sheafcoarsen._support import threads as threads_module
 from sheafcoarsen._support.threads import thread_count, thread_limit
+from tests.support.strategies import examples
 
 
 @pytest.fixture
@@ -35,20 +36,28 @@ def four_threads(monkeypatch):
     st.sampled_from([1, 3]),
     st.sampled_from([0.0, 500.0, np.inf]),
     st.booleans(),
+    st.sampled_from([None, np.int64, np.float64]),
 )
-def test_each_item_is_processed_once_and_results_are_ordered(cost, threads, serial_below, progress):
-    done = []
+@examples(120)
+def test_each_item_is_processed_once_and_results_are_ordered(cost, threads, below, progress, sums):
+    """Costs are passed one by one or as cumulative sums of some type, for the same ranges."""
+    done, given = [], np.array(cost)
+    if sums is not None:
+        given = np.concatenate([[0], np.cumsum(cost)]).astype(sums)
+
+    def work(lo, hi):
+        done.extend(range(lo, hi))
+        return lo, hi
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(threads_module, "thread_count", lambda: threads)
-        results = run_ranges(
-            lambda lo, hi: done.extend(range(lo, hi)) or list(range(lo, hi)),
-            np.array(cost),
-            serial_below=serial_below,
-            progress=progress,
-        )
-    assert sorted(done) == list(range(len(cost)))
-    assert [i for piece in results for i in piece] == list(range(len(cost)))
-    assert all(piece for piece in results)
+        options = {"serial_below": below, "progress": progress}
+        ranges = run_ranges(work, given, cumulative=sums is not None, **options)
+        assert sorted(done) == list(range(len(cost)))
+        assert [i for lo, hi in ranges for i in range(lo, hi)] == list(range(len(cost)))
+        assert all(lo < hi for lo, hi in ranges)
+        if sums != np.int64:  # which rounds the bounds
+            assert ranges == run_ranges(work, np.array(cost), **options)
 
 
 def test_small_loops_run_in_the_calling_thread(four_threads):
@@ -70,20 +79,6 @@ def test_ranges_have_about_equal_cost(four_threads):
     assert 16 <= len(pieces) <= 64  # enough ranges to balance, few enough for a small overhead
     shares = [cost[lo:hi].sum() for lo, hi in pieces]
     assert max(shares) <= cost.sum() / len(pieces) + cost.max()
-
-
-@given(st.lists(st.integers(0, 1000), max_size=60), st.sampled_from([np.int64, np.float64]))
-def test_cumulative_costs_give_the_same_ranges(cost, dtype):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(threads_module, "thread_count", lambda: 3)
-        by_cost = run_ranges(lambda lo, hi: (lo, hi), np.array(cost))
-        starts = np.concatenate([[0], np.cumsum(cost)]).astype(dtype)
-        by_offsets = run_ranges(lambda lo, hi: (lo, hi), starts, cumulative=True)
-    ends = [hi for _, hi in by_offsets]
-    assert [lo for lo, _ in by_offsets] == [0, *ends[:-1]][: len(ends)]
-    assert ends[-1:] == ([len(cost)] if cost else [])
-    if dtype == np.float64:
-        assert by_offsets == by_cost
 
 
 def test_errors_cancel_ranges_that_have_not_begun(four_threads):
@@ -126,18 +121,22 @@ def test_thread_count_follows_numba_and_its_limit(monkeypatch):
 
 
 @pytest.mark.parametrize("ipywidgets", [True, False])
-def test_progress_bars_are_shown_only_on_request(ipywidgets, capsys, monkeypatch):
+def test_progress_bars_are_shown_only_on_request(ipywidgets, four_threads, capsys, monkeypatch):
     """Without ipywidgets they are plain."""
     if not ipywidgets:
         monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     F, P = sc.CellularSheaf.constant(nx.path_graph(40)), sc.Partition(np.arange(40) // 4)
-    sc.coarsen(F, P, 2)
-    assert capsys.readouterr() == ("", "")
-    sc.coarsen(F, P, 2, progress=True)
-    shown = capsys.readouterr()
-    assert shown.out == ""
-    assert "local modes: 100%" in shown.err
-    assert "10/10" in shown.err
+
+    def printed(progress):
+        run_ranges(lambda lo, hi: None, np.ones(9), description="a loop", progress=progress)
+        sc.coarsen(F, P, 2, progress=progress)
+        return capsys.readouterr()
+
+    assert printed(False) == ("", "")
+    out, shown = printed(True)
+    assert out == ""
+    for text in ("a loop: 100%", "9/9", "local modes: 100%", "10/10"):
+        assert text in shown
 
 
 # ---------------------------------------------------------------- one BLAS thread
