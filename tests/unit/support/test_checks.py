@@ -16,6 +16,7 @@ from sheafcoarsen._support import (
     SCALARS,
     check_matplotlib,
     check_range,
+    choice,
     cochain,
     csr_matrix,
     dimensions,
@@ -160,6 +161,12 @@ def test_items_are_those_of_any_iterable():
     assert names("x", iter("ab")) == ("a", "b")
 
 
+def method(name, value):
+    return choice(name, value, ("auto", "balls"))
+
+
+CHOICES = "ValueError: `x` must be one of 'auto', 'balls', got "
+NO_SEED = "TypeError: `x` must be None, a non-negative integer or a numpy Gen"
 TOO_LARGE = f"ValueError: `x` must sum to at most {MAX_DIMENSION}"
 NO_NAMES = "TypeError: `x` must be a sequence of names, got "
 SPARSE = scipy.sparse.csr_array(np.array([[0, 1, 0], [1, 0, 1.5], [0, 1.5, 0]]))
@@ -169,6 +176,12 @@ MODES = sc.eigenmodes(sc.CellularSheaf.constant([[0, 1]]), 1)
 @pytest.mark.parametrize(
     ("check", "value", "error"),
     [
+        *((method, value, f"{CHOICES}{value!r}") for value in ("bals", None, ["balls"])),
+        *(
+            (flag, value, f"TypeError: `x` must be True or False, got {value!r}")
+            for value in (0, [])
+        ),
+        *((random_generator, value, NO_SEED) for value in ("3", np.random.RandomState(3))),
         (scalar_array, np.ones(2, bool), "TypeError: got dtype bool"),
         (
             scalar_array,
@@ -185,7 +198,7 @@ MODES = sc.eigenmodes(sc.CellularSheaf.constant([[0, 1]]), 1)
         *((names, value, NO_NAMES + type(value).__name__) for value in (SPARSE.tobsr(), SPARSE)),
     ],
 )
-def test_arrays_and_sequences_of_another_kind_raise(check, value, error):
+def test_values_of_another_kind_raise(check, value, error):
     with raises(error):
         check("x", value)
 
