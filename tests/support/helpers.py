@@ -146,14 +146,10 @@ def assert_closes(lines, total, bound, *, n: int, eps: float) -> None:
 def singular_values(A) -> np.ndarray:
     """Return all singular values, descending, at any scale."""
     A = _values(A)
-    if 0 in A.shape:
-        return np.zeros(0)
+    if not A.any():
+        return np.zeros(min(A.shape))
     largest = float(np.abs(A).max())
-    return (
-        largest * np.linalg.svd(A / largest, compute_uv=False)
-        if largest
-        else np.zeros(min(A.shape))
-    )
+    return largest * np.linalg.svd(A / largest, compute_uv=False)
 
 
 def dense_rank(A) -> int:

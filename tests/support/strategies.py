@@ -154,16 +154,20 @@ def sheaves(
     return F
 
 
+def _normal(rng, shape, is_complex):
+    M = rng.standard_normal(shape)
+    return M + 1j * rng.standard_normal(shape) if is_complex else M
+
+
 def _maps(rng, kind, edges, vertex_dims, edge_dims, is_complex):
     """Draw tail and head maps in double precision, entries of the size of 1."""
 
-    def integers(rows, columns):
-        M = rng.integers(-2, 3, size=(rows, columns)).astype(float)
-        return M + 1j * rng.integers(-2, 3, size=(rows, columns)) if is_complex else M
+    def integers(*shape):
+        M = rng.integers(-2, 3, shape).astype(float)
+        return M + 1j * rng.integers(-2, 3, shape) if is_complex else M
 
-    def normal(rows, columns):
-        M = rng.standard_normal((rows, columns))
-        return M + 1j * rng.standard_normal((rows, columns)) if is_complex else M
+    def normal(*shape):
+        return _normal(rng, shape, is_complex)
 
     def orthonormal(rows, columns):
         Q = np.linalg.qr(normal(max(rows, columns), min(rows, columns)))[0]
@@ -285,8 +289,7 @@ def bases(draw, F, P, *, kinds=BASIS_KINDS):
     for a, r in enumerate(columns):
         N = int(F.vertex_dims[P.cluster(a)].sum())
         r = min(r, N) if kind == "orthonormal" else r
-        R = rng.standard_normal((N, r))
-        R = R + 1j * rng.standard_normal((N, r)) if is_complex else R
+        R = _normal(rng, (N, r), is_complex)
         if kind == "orthonormal" and r:
             R = np.linalg.qr(R)[0]
         elif kind == "scaled":
@@ -311,8 +314,7 @@ def cochains(draw, F, *, columns=(None, 1, 3)):
         x[draw(st.integers(0, F.dim_c0 - 1))] = 1
     elif kind == "random":
         rng = np.random.default_rng(draw(st.integers(0, 2**16)))
-        x = rng.standard_normal(shape)
-        x = (x + 1j * rng.standard_normal(shape) if F.dtype.kind == "c" else x).astype(F.dtype)
+        x = _normal(rng, shape, F.dtype.kind == "c").astype(F.dtype)
     note(f"x = {_array(x)}")
     return x
 
@@ -360,11 +362,6 @@ class KnownSections(NamedTuple):
     sections: np.ndarray
 
 
-def _orthogonal(rng, d, is_complex):
-    M = rng.standard_normal((d, d)) + (1j * rng.standard_normal((d, d)) if is_complex else 0)
-    return np.linalg.qr(M)[0] if d else M
-
-
 @st.composite
 def known_sections(draw, kinds=("tree", "cycle", "bundle"), max_vertices=9):
     """Connections with known global sections, in double precision.
@@ -388,7 +385,7 @@ def known_sections(draw, kinds=("tree", "cycle", "bundle"), max_vertices=9):
         edges = [
             e for e in draw(graphs(min_vertices=n, max_vertices=n)).edges.tolist() if e[0] != e[1]
         ]
-    gauge = [_orthogonal(rng, d, is_complex) for _ in range(n)]
+    gauge = [np.linalg.qr(_normal(rng, (d, d), is_complex))[0] for _ in range(n)]
     transports = [gauge[u] @ gauge[v].conj().T for u, v in edges]
     fixed = np.eye(d)
     if kind == "cycle":
