@@ -27,12 +27,6 @@ def laplacian_of(G, d=1):
     return np.kron(nx.laplacian_matrix(G).toarray().astype(float), np.eye(d))
 
 
-def one_edge(n):
-    A = np.zeros((n, n))
-    A[[0, 0, -1, -1], [0, -1, 0, -1]] = 1, -1, -1, 1
-    return A
-
-
 N = 12 if JIT_IS_OFF else 48
 GRADES = 10.0 ** -np.linspace(0, 60, N)
 MATRICES = {
@@ -52,7 +46,7 @@ MATRICES = {
     + 1e-13 * random_matrix(N, float),
     "close": np.kron(random_matrix(N // 4, float), np.eye(4)) + 1e-9 * random_matrix(N, float),
     "one entry": np.diag(np.eye(N)[3]),
-    "one edge": one_edge(N),
+    "one edge": laplacian_of(nx.compose(nx.empty_graph(N), nx.Graph([(0, N - 1)]))),
     "negative": -random_matrix(N, float),
 }
 
