@@ -1,8 +1,9 @@
-"""Hypothesis profiles, compilation, worst residuals per statement, the folder of real data."""
+"""Hypothesis profiles, compilation, worst residuals per statement, real data, places for stores."""
 
 import hashlib
 import os
 import tempfile
+import uuid
 from pathlib import Path
 
 import numpy as np
@@ -162,3 +163,19 @@ def data_folder() -> Path:
     if not folder.is_dir():
         pytest.fail(f"SHEAFCOARSEN_DATA={str(folder)!r} is not a folder")
     return folder
+
+
+# ---------------------------------------------------------------- places for stores
+
+
+@pytest.fixture
+def url(tmp_path):
+    """Return a function that maps names to paths on the disk."""
+    return lambda name: str(tmp_path / name)
+
+
+@pytest.fixture
+def memory():
+    """Return a function that maps names to URLs in memory that no other test uses."""
+    mine = uuid.uuid4().hex
+    return lambda name: f"memory://{mine}/{name}"

@@ -4,14 +4,13 @@ The package has a table of contents; every public name describes its parameters 
 has an example.
 """
 
-import doctest
 import inspect
-import pathlib
 import pydoc
 import re
 from functools import cached_property
 
 import sheafcoarsen as sc
+from tests.support.signatures import item_of, public_names
 
 SECTIONS = re.compile(r"^(\w+)\n-{3,}$", flags=re.MULTILINE)
 
@@ -31,47 +30,17 @@ def test_the_package_docstring_lists_all_public_names():
     )
 
 
-def test_the_example_in_the_documentation_runs():
-    page = pathlib.Path(__file__).parents[2] / "docs" / "index.md"
-    result = doctest.testfile(str(page), module_relative=False)
-    assert result.attempted > 3
-    assert result.failed == 0
-
-
-def public_items():
+def described():
     """Yield the name and the object of every public function, class, method and property."""
-    for name in sc.__all__:
-        item = getattr(sc, name)
-        owners = [(name, item)]
-        if inspect.ismodule(item):
-            owners = [(f"{name}.{key}", getattr(item, key)) for key in item.__all__]
-            owners += [
-                (f"{name}.{key}", value)
-                for key, value in vars(item).items()
-                if not key.startswith("_")
-                and key not in item.__all__
-                and getattr(value, "__module__", None) == item.__name__
-                and callable(value)
-            ]
-        for place, owner in owners:
-            yield place, owner
-            own = inspect.getmro(owner) if inspect.isclass(owner) else ()
-            members = {
-                key: value
-                for base in reversed(own)
-                if base.__module__.startswith("sheafcoarsen")
-                for key, value in vars(base).items()
-            }
-            for key, value in members.items():
-                if not key.startswith("_"):
-                    value = (
-                        value.__func__ if isinstance(value, classmethod | staticmethod) else value
-                    )
-                    if inspect.isfunction(value) or isinstance(value, property | cached_property):
-                        yield f"{place}.{key}", value
+    for name in public_names():
+        item = item_of(name)
+        item = getattr(item, "__func__", item)  # of class methods
+        if inspect.isfunction(item) or inspect.isclass(item) or isinstance(item, PROPERTIES):
+            yield name, item
 
 
-ITEMS = dict(public_items())
+PROPERTIES = (property, cached_property)
+ITEMS = dict(described())
 
 
 def test_public_items_are_collected():
@@ -88,7 +57,7 @@ def test_public_items_are_collected():
 
 def wanted(name, item) -> set[str]:
     """Return the sections that a docstring must have."""
-    if isinstance(item, property | cached_property) or name.endswith("Warning"):
+    if isinstance(item, PROPERTIES) or name.endswith("Warning"):
         return set()
     if inspect.isclass(item):
         return set() if name.startswith("ranks.") else {"Examples"}

@@ -5,10 +5,13 @@ tests/data/signatures.txt records its public names and parameters, in the format
 optional parameters may follow. Intended removals are listed here, with their reasons.
 """
 
+import inspect
 from pathlib import Path
 
+import pytest
+
 import sheafcoarsen as sc
-from tests.support.signatures import parameters_of
+from tests.support.signatures import item_of, parameters_of
 
 RECORD = (Path(__file__).parents[1] / "data" / "signatures.txt").read_text("utf-8").splitlines()
 
@@ -30,14 +33,6 @@ NEW_DEFAULTS = {
 }
 
 
-def found(name):
-    """Return the object with a given name; fields without a default are returned as fields."""
-    item = sc
-    for part in name.split("."):
-        item = getattr(item, "__dataclass_fields__", {}).get(part) or getattr(item, part)
-    return item
-
-
 def name_of(parameter):
     return parameter.lstrip("/*").partition("=")[0]
 
@@ -57,7 +52,7 @@ def changes_of(line):
     head, *old = line.split(" | ")
     name = head.removesuffix("()")
     try:
-        item = found(name)
+        item = item_of(name)
     except AttributeError:
         return [] if name in GONE_NAMES else ["is gone"]
     if name in GONE_NAMES:
@@ -95,3 +90,12 @@ def changes_of(line):
 def test_recorded_names_keep_their_parameters():
     changes = {line.partition(" | ")[0]: changes_of(line) for line in RECORD}
     assert {name: lost for name, lost in changes.items() if lost} == {}
+
+
+@pytest.mark.parametrize("name", ["gallery", "plot", "ranks"])
+def test_modules_show_only_public_functions(name):
+    """Tab completion and a star import give them, and no imported modules."""
+    module, scope = getattr(sc, name), {}
+    exec(f"from sheafcoarsen.{name} import *", scope)
+    assert dir(module) == sorted(module.__all__) == sorted(scope.keys() - {"__builtins__"})
+    assert all(inspect.isfunction(getattr(module, item)) for item in dir(module))

@@ -14,6 +14,10 @@ import sheafcoarsen as sc
 ROOT = Path(sc.__file__).parent
 TESTS = Path(__file__).parents[1]
 REPOSITORY = TESTS.parent
+SETTINGS = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))
+PROJECT = SETTINGS["project"]
+WORKFLOW = (REPOSITORY / ".github" / "workflows" / "ci.yml").read_text("utf-8")
+CHECK = (REPOSITORY / ".ci" / "run").read_text("utf-8")
 MODULES = sorted(ROOT.rglob("*.py"))
 FOLDERS = sorted(path.parent for path in MODULES if path.name == "__init__.py")
 PACKAGES = [folder for folder in FOLDERS if folder not in (ROOT, ROOT / "_kernels")]
@@ -71,9 +75,7 @@ def test_public_functions_live_in_modules_of_their_name():
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=name_of)
 def test_every_package_has_a_docstring(folder):
-    module = importlib.import_module(name_of(folder))
-    assert module.__doc__
-    assert module.__doc__.partition("\n")[0].endswith(".")
+    assert importlib.import_module(name_of(folder)).__doc__.partition("\n")[0].endswith(".")
 
 
 @pytest.mark.parametrize("folder", PACKAGES, ids=name_of)
@@ -138,10 +140,9 @@ def test_other_packages_import_exported_names_only():
 
 def layers_of_the_linter():
     """Return the layers of import-linter, each a set of names, top to bottom."""
-    settings = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))
     [layers] = [
         contract
-        for contract in settings["tool"]["importlinter"]["contracts"]
+        for contract in SETTINGS["tool"]["importlinter"]["contracts"]
         if contract["type"] == "layers"
     ]
     assert layers["containers"] == [ROOT.name]
@@ -173,33 +174,29 @@ def test_every_package_has_a_layer():
 
 
 def test_the_citation_matches_the_released_project():
-    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
     citation = (REPOSITORY / "CITATION.cff").read_text("utf-8")
     said = dict(re.findall(r"^([a-z-]+): (.+)$", citation, flags=re.MULTILINE))
-    assert said["title"] == project["name"]
-    assert said["version"] == project["version"]
-    assert said["license"] == project["license"]
-    [author] = project["authors"]
+    assert said["title"] == PROJECT["name"]
+    assert said["version"] == PROJECT["version"]
+    assert said["license"] == PROJECT["license"]
+    [author] = PROJECT["authors"]
     assert f"authors:\n  - name: {author['name']}\n" in citation
     keywords = citation.partition("keywords:\n")[2].partition("references:")[0]
-    assert keywords.split("\n")[:-1] == [f"  - {keyword}" for keyword in project["keywords"]]
+    assert keywords.split("\n")[:-1] == [f"  - {keyword}" for keyword in PROJECT["keywords"]]
 
 
 def test_the_recipe_has_the_version_and_requirements_of_the_package():
-    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
     recipe = (REPOSITORY / "recipe" / "meta.yaml").read_text("utf-8")
-    assert re.findall(r"^  version: (.+)$", recipe, re.MULTILINE) == [project["version"]]
+    assert re.findall(r"^  version: (.+)$", recipe, re.MULTILINE) == [PROJECT["version"]]
     needed = recipe.partition("  run:\n")[2].partition("  run_constrained:")[0]
     found = [line.removeprefix("    - ").replace(" ", "") for line in needed.splitlines()]
-    assert found == [f"python{project['requires-python']}", *project["dependencies"]]
+    assert found == [f"python{PROJECT['requires-python']}", *PROJECT["dependencies"]]
     assert recipe.count("sheafcoarsen.cli:main") == 1
 
 
 def test_hosted_checks_run_the_oldest_and_the_newest_python():
-    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
-    workflow = (REPOSITORY / ".github" / "workflows" / "ci.yml").read_text("utf-8")
-    run = re.findall(r'"(3\.\d+)"', re.search(r"python: \[(.*)\]", workflow)[1])
-    named = re.findall(r":: (3\.\d+)", "\n".join(project["classifiers"]))
+    run = re.findall(r'"(3\.\d+)"', re.search(r"python: \[(.*)\]", WORKFLOW)[1])
+    named = re.findall(r":: (3\.\d+)", "\n".join(PROJECT["classifiers"]))
     assert (run[0], run[-1]) == (named[0], named[-1]) == ("3.11", "3.14")
     assert set(run) <= set(named)
 
@@ -207,12 +204,11 @@ def test_hosted_checks_run_the_oldest_and_the_newest_python():
 def test_hosted_checks_run_the_steps_of_the_local_check():
     """Every step of ``.ci/run`` is a target of the Makefile that the workflow calls too."""
     targets = r"(?<!nice )\bmake ([a-z-]+(?: SIZE=\w+)?)$"
-    steps = re.findall(targets, (REPOSITORY / ".ci" / "run").read_text("utf-8"), re.MULTILINE)
-    workflow = (REPOSITORY / ".github" / "workflows" / "ci.yml").read_text("utf-8")
+    steps = re.findall(targets, CHECK, re.MULTILINE)
     assert len(steps) >= 7
-    assert set(steps) <= set(re.findall(targets, workflow, re.MULTILINE))
+    assert set(steps) <= set(re.findall(targets, WORKFLOW, re.MULTILINE))
     makefile = (REPOSITORY / "Makefile").read_text("utf-8")
-    beside = re.findall(r"nice make ([a-z-]+)", (REPOSITORY / ".ci" / "run").read_text("utf-8"))
-    assert f"target: [{', '.join(beside)}]" in workflow
+    beside = re.findall(r"nice make ([a-z-]+)", CHECK)
+    assert f"target: [{', '.join(beside)}]" in WORKFLOW
     for target in [*(step.split()[0] for step in steps), *beside]:
         assert re.search(rf"^{target}:", makefile, re.MULTILINE)

@@ -4,6 +4,7 @@ Whatever happens, nothing looks complete that is not, no finished task is done a
 the same to the last bit. Everything is on 127.0.0.1.
 """
 
+import contextlib
 import glob
 import logging
 import os
@@ -99,42 +100,34 @@ if __name__ == "__main__":
 """
 
 
-class cluster:  # noqa: N801 (a context)
-    """Workers in processes of their own, and a client of them."""
+@contextlib.contextmanager
+def cluster(**options):
+    """Start workers in processes of their own, and give a client of them."""
+    import dask
+    from distributed import Client, LocalCluster
 
-    def __init__(self, **options):
-        self.options = options
-
-    def __enter__(self):
-        import dask
-        from distributed import Client, LocalCluster
-
-        # where there is other work too, a worker takes long to come back: else it is given up
-        settings = ("distributed.comm.timeouts.connect", "distributed.deploy.lost-worker-timeout")
-        self.config = dask.config.set(dict.fromkeys(settings, f"{PATIENCE}s"))
-        settings = {"n_workers": 2, "threads_per_worker": 1, "memory_limit": "2GB"}
-        if self.options.get("processes", True):
-            settings["host"] = "127.0.0.1"
-        self.cluster = LocalCluster(dashboard_address=None, **{**settings, **self.options})
-        self.client = Client(self.cluster)
-        return self.client
-
-    def __exit__(self, *error):
-        self.client.close()
-        self.cluster.close()
-        self.config.__exit__(*error)
+    # where there is other work too, a worker takes long to come back: else it is given up
+    names = ("distributed.comm.timeouts.connect", "distributed.deploy.lost-worker-timeout")
+    given = {"n_workers": 2, "threads_per_worker": 1, "memory_limit": "2GB", **options}
+    if options.get("processes", True):
+        given["host"] = "127.0.0.1"
+    with (
+        dask.config.set(dict.fromkeys(names, f"{PATIENCE}s")),
+        LocalCluster(dashboard_address=None, **given) as workers,
+        Client(workers) as client,
+    ):
+        yield client
 
 
-def child(folder, where="here", **options):
-    root = Path(__file__).parents[2]
+def child(folder, where="here", before=""):
+    """Return a process that coarsens; ``before`` runs first."""
     return subprocess.Popen(
-        [sys.executable, "-W", "ignore", "-c", CHILD, str(folder), where],
-        cwd=root,
+        [sys.executable, "-W", "ignore", "-c", before + CHILD, str(folder), where],
+        cwd=Path(__file__).parents[2],
         start_new_session=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        **options,
     )
 
 
@@ -271,14 +264,9 @@ resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, resource.RLIM_INFINITY))
 @pytest.mark.parametrize("limit", [200, 3000])
 def test_full_disk_raises(limit, stores, expected):
     """A limit on the file size simulates it: some write fails in the middle."""
-    script = LIMITED.format(limit=limit) + CHILD
-    root = Path(__file__).parents[2]
-    ended = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", script, str(stores), "here"],
-        cwd=root, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert ended.returncode != 0
-    last = ended.stderr.strip().splitlines()[-1]
+    with child(stores, before=LIMITED.format(limit=limit)) as process:
+        last = process.stdout.read().strip().splitlines()[-1]
+    assert process.returncode != 0
     assert "OSError: [Errno 27]" in last
     assert str(stores / "out") in last
     assert_unfinished(stores)
@@ -303,19 +291,7 @@ def test_error_of_a_worker_names_the_missing_chunk(damage, threads, stores, expe
     assert_same(coarsen(stores, threads), expected)
 
 
-def test_source_of_another_version_raises(stores):
-    meta = stores / "src/zarr.json"
-    meta.write_text(meta.read_text().replace('"version": 2', '"version": 7'))
-    with pytest.raises(dist.StoreError, match="version 7, but this library reads versions 1 to 2"):
-        coarsen(stores)
-    assert not (stores / "out").exists()
-
-
 # ---------------------------------------------------------------- clients
-
-
-def test_workers_may_have_several_threads(threads, stores, expected):
-    assert_same(coarsen(stores, threads), expected)
 
 
 def test_task_that_fails_once_is_retried(threads):

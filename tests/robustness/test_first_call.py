@@ -39,20 +39,17 @@ def test_compilation_is_announced_once_if_it_is_long(clock, caplog):
     assert caplog.messages == [compile_notice.NOTICE]
 
 
-def test_compilation_by_other_libraries_is_not_announced(clock, caplog):
+@pytest.mark.parametrize(
+    ("compiled", "level"),
+    [(compiling("somebody.elses"), logging.WARNING), (OURS, logging.ERROR)],
+    ids=["of other libraries", "silenced by the log level"],
+)
+def test_other_compilations_are_not_announced(compiled, level, clock, caplog):
     watcher = compile_notice.Notice()
-    for _ in range(3):
-        watcher.on_start(compiling("somebody.elses"))
-        clock[0] += 10.0
-        watcher.on_end(compiling("somebody.elses"))
-    watcher.on_start(OURS)
-    assert caplog.messages == []
-
-
-def test_log_level_silences_the_announcement(clock, caplog):
-    watcher = compile_notice.Notice()
-    with caplog.at_level(logging.ERROR, logger="sheafcoarsen"):
-        watcher.on_start(OURS)
-        clock[0] += 10.0
+    with caplog.at_level(level, logger="sheafcoarsen"):
+        for _ in range(3):
+            watcher.on_start(compiled)
+            clock[0] += 10.0
+            watcher.on_end(compiled)
         watcher.on_start(OURS)
     assert caplog.messages == []

@@ -60,10 +60,7 @@ def _values(item) -> np.ndarray:
 
 
 def eps_of(*items) -> float:
-    """Return the largest eps among arrays, sparse matrices and dtypes.
-
-    Plain numbers count as double.
-    """
+    """Return the largest eps of arrays, sparse matrices and dtypes; numbers count as double."""
     found = [np.finfo(np.float64).eps]
     for item in items:
         if isinstance(item, type | np.dtype):
@@ -85,10 +82,7 @@ def size(item) -> float:
 
 
 def residual(error, *operands, n: int, eps: float | None = None) -> float:
-    """Return ``norm(error) / (n eps product of norms)``; 0/0 is 0.
-
-    Arguments as in `assert_residual`.
-    """
+    """Return ``norm(error) / (n eps product of norms)`` as in `assert_residual`; 0/0 is 0."""
     numerator = size(error)
     if numerator == 0.0:
         return 0.0
@@ -152,21 +146,14 @@ def assert_closes(lines, total, bound, *, n: int, eps: float) -> None:
 def singular_values(A) -> np.ndarray:
     """Return all singular values, descending, at any scale."""
     A = _values(A)
-    if 0 in A.shape:
-        return np.zeros(0)
+    if not A.any():
+        return np.zeros(min(A.shape))
     largest = float(np.abs(A).max())
-    return (
-        largest * np.linalg.svd(A / largest, compute_uv=False)
-        if largest
-        else np.zeros(min(A.shape))
-    )
+    return largest * np.linalg.svd(A / largest, compute_uv=False)
 
 
 def dense_rank(A) -> int:
-    """Return the number of singular values above ``max(shape) eps sigma_max``.
-
-    docs/conventions.md, section 6.
-    """
+    """Return the number of singular values above ``max(shape) eps sigma_max`` (conventions 6)."""
     A = _values(A)
     sigma = singular_values(A)
     return int((sigma > max(A.shape) * eps_of(A) * sigma.max(initial=0)).sum())

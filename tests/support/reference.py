@@ -18,10 +18,7 @@ def norm2(y):
 
 
 def norm(A):
-    """Return the Frobenius norm of a matrix of any scale (conventions 1).
-
-    It is divided by its largest entry first.
-    """
+    """Return the Frobenius norm at any scale, by dividing by the largest entry (conventions 1)."""
     largest = np.abs(A).max(initial=0)
     return float(largest) * float(np.linalg.norm(np.abs(A) / largest)) if largest else 0.0
 
@@ -85,10 +82,7 @@ def edge_energy(F, x):
 
 
 def diagonal_blocks(F):
-    """Return D_v = L_vv of every vertex (``eq:app-sheaf-degree``, conventions 1).
-
-    Loops are included.
-    """
+    """Return all D_v = L_vv, loops included (``eq:app-sheaf-degree``, conventions 1)."""
     L = laplacian(F)
     coordinates = [vertex_coordinates(F, v) for v in range(F.n_vertices)]
     return [L[np.ix_(c, c)] for c in coordinates]
@@ -97,10 +91,8 @@ def diagonal_blocks(F):
 def normalized(F, singular="pinv", eps=1e-8):
     """Return D^{-1/2} L D^{-1/2} and D^{-1/2} (``eq:app-normalized-sheaf-laplacian``).
 
-    Conventions 5.
-
-    ``"pinv"`` takes D^{-1/2} on the range of each block, ``"regularize"`` stands for D + eps
-    max_v norm(D_v) I, ``"augment"`` for D + I.
+    By conventions 5 ``"pinv"`` takes D^{-1/2} on the range of each block, ``"regularize"`` stands
+    for D + eps max_v norm(D_v) I, ``"augment"`` for D + I.
     """
     # in double precision, where a shift of 1e-8 does not drown
     delta = coboundary(F).astype(np.result_type(F.dtype, np.float64))
@@ -127,10 +119,7 @@ def normalized(F, singular="pinv", eps=1e-8):
 
 
 def global_sections(F):
-    """Return an orthonormal basis of ker delta (``eq:global-sections``, conventions 6).
-
-    By singular values.
-    """
+    """Return an orthonormal basis of ker delta by SVD (``eq:global-sections``, conventions 6)."""
     delta = coboundary(F)
     _, sigma, vh = np.linalg.svd(delta)
     level = max(delta.shape) * np.finfo(F.dtype).eps * sigma.max(initial=0)
@@ -193,10 +182,7 @@ def n_clusters(P):
 
 
 def cluster_coordinates(F, P, a):
-    """Return the indices of C^0(G[C_a]) in C^0 (``eq:local_cochain_space``).
-
-    Vertices ascending, stalk coordinates inside.
-    """
+    """Return the indices of C^0(G[C_a]) in C^0, vertices ascending (``eq:local_cochain_space``)."""
     return [i for v in cluster(P, a) for i in vertex_coordinates(F, v)]
 
 
@@ -228,10 +214,7 @@ LOCAL_OPERATORS = {"internal": internal_laplacian, "principal": principal_block}
 
 
 def local_modes(F, P, a, r, local_operator="internal"):
-    """Return all N_a eigenvalues, ascending, and U_a (``eq:local_spectral_basis``).
-
-    U_a holds the first r eigenvectors.
-    """
+    """Return N_a eigenvalues and U_a, the first r eigenvectors (``eq:local_spectral_basis``)."""
     values, vectors = np.linalg.eigh(LOCAL_OPERATORS[local_operator](F, P, a))
     return values, vectors[:, :r]
 
@@ -344,10 +327,7 @@ def crossing_rows(F, P):
 
 
 def fine_crossing_coboundary(F, P):
-    """Return delta_X: the crossing rows of delta on the fine C^0 (conventions 2).
-
-    They come in coarse order.
-    """
+    """Return delta_X: crossing rows of delta on the fine C^0, in coarse order (conventions 2)."""
     return coboundary(F)[crossing_rows(F, P)]
 
 
@@ -400,10 +380,7 @@ def retained_internal_operator(F, P, bases, a):
 
 
 def coarse_laplacian(F, P, bases):
-    """Return delta_x* delta_x + blockdiag(H_a) (``eq:galerkin_operator_decomposition``).
-
-    H_a = R_a* L_a R_a.
-    """
+    """Return delta_x* delta_x + blockdiag(H_a) (``eq:galerkin_operator_decomposition``)."""
     delta_x = crossing_coboundary(F, P, bases)
     loops = [retained_internal_operator(F, P, bases, a) for a in range(len(bases))]
     return delta_x.conj().T @ delta_x + block_diagonal(loops, delta_x.dtype)
@@ -432,9 +409,7 @@ class Ledger(NamedTuple):
 def energy_ledger(F, P, bases, x):
     """Say where the energy of x goes (``cor:truncation_realization_errors``, conventions 4).
 
-    For orthonormal R_a.
-
-    x_ret = R R* x and x_disc = x - x_ret (``eq:retained_discarded_definition``).
+    R_a are orthonormal; x_ret = R R* x, x_disc = x - x_ret (``eq:retained_discarded_definition``).
     """
     R = prolongation(F, P, bases)
     x_ret = R @ (R.conj().T @ x)
@@ -514,10 +489,7 @@ def connect(A, P):
 
 
 def local_fourier_basis(A, vertices, H):
-    """Return U_{j,H}, the first H eigenvectors of D - A (``eq:graph_fourier_modes``).
-
-    Of the induced subgraph.
-    """
+    """Return U_{j,H}: first H eigenvectors of D - A of a subgraph (``eq:graph_fourier_modes``)."""
     A_j = np.array([[A[u, v] for v in vertices] for u in vertices], dtype=float)
     return np.linalg.eigh(np.diag(A_j.sum(axis=1)) - A_j)[1][:, :H]
 
@@ -526,10 +498,7 @@ def local_fourier_basis(A, vertices, H):
 
 
 def diffuse(F, x, t):
-    """Return exp(-t L) x by all eigenvectors of L (``eq:app-sheaf-diffusion``).
-
-    In double precision.
-    """
+    """Return exp(-t L) x by all eigenvectors of L in double (``eq:app-sheaf-diffusion``)."""
     delta = coboundary(F).astype(np.result_type(F.dtype, np.float64))
     values, V = np.linalg.eigh(delta.conj().T @ delta)
     return (V * np.exp(-t * np.maximum(values, 0))) @ (V.conj().T @ x)

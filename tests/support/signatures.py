@@ -4,9 +4,7 @@
 tests/data/signatures.txt recorded.
 """
 
-import dataclasses
 import inspect
-from functools import cached_property
 
 import sheafcoarsen as sc
 
@@ -28,54 +26,52 @@ def parameters_of(item) -> list[str]:
     return found
 
 
-def _members(place: str, owner: type):
-    """Yield (name, parameters or None) for fields, properties and methods of a class."""
-    for field in dataclasses.fields(owner) if dataclasses.is_dataclass(owner) else ():
-        if not field.name.startswith("_"):
-            yield f"{place}.{field.name}", None
-    own = [parent for parent in owner.__mro__ if parent.__module__.startswith("sheafcoarsen")]
-    for key, value in {k: v for parent in own[::-1] for k, v in vars(parent).items()}.items():
-        if key.startswith("_"):
-            continue
-        if isinstance(value, property | cached_property) or inspect.isdatadescriptor(value):
-            yield f"{place}.{key}", None
-        elif callable(value) or isinstance(value, classmethod | staticmethod):
-            yield f"{place}.{key}", parameters_of(getattr(owner, key))
+def item_of(name: str):
+    """Return the object with a public name; a field of a class is returned as its description."""
+    item = sc
+    for part in name.split("."):
+        item = getattr(item, "__dataclass_fields__", {}).get(part) or getattr(item, part)
+    return item
 
 
-def _is_warning(item) -> bool:
-    return inspect.isclass(item) and issubclass(item, Warning)
+def _is_own(item) -> bool:
+    return getattr(item, "__module__", "").startswith("sheafcoarsen")
+
+
+def _contents(item) -> list[str]:
+    """Return the names in a module, or the fields, properties and methods of a class."""
+    if inspect.ismodule(item):
+        defined = [
+            k for k, v in vars(item).items() if callable(v) and v.__module__ == item.__name__
+        ]
+        names = [*item.__all__, *defined]
+    elif inspect.isclass(item):
+        names = list(getattr(item, "__dataclass_fields__", {}))
+        names += [key for base in item.__mro__[::-1] if _is_own(base) for key in vars(base)]
+    else:
+        return []
+    return [name for name in dict.fromkeys(names) if not name.startswith("_")]
 
 
 def public_names():
-    """Yield (name, parameters or None where it is no callable) for all that a user may write."""
+    """Yield all names that a user may write."""
     for name in sc.__all__:
-        item = getattr(sc, name)
-        places = [(name, item)]
-        if inspect.ismodule(item):
-            shown = getattr(item, "__all__", None) or [
-                key
-                for key, value in vars(item).items()
-                if not key.startswith("_") and callable(value) and value.__module__ == item.__name__
-            ]
-            places = [(f"{name}.{key}", getattr(item, key)) for key in shown]
-        for place, owner in places:
-            if not callable(owner) or _is_warning(owner):
-                yield place, None
-                continue
-            yield place, parameters_of(owner)
-            if inspect.isclass(owner):
-                yield from _members(place, owner)
+        yield name
+        for key in _contents(getattr(sc, name)):
+            yield f"{name}.{key}"
+            if inspect.ismodule(getattr(sc, name)):
+                yield from (f"{name}.{key}.{k}" for k in _contents(item_of(f"{name}.{key}")))
 
 
 def lines() -> list[str]:
     """Return one line for each public name, its parameters between bars."""
-    found = {}
-    for name, parameters in public_names():
-        found.setdefault(
-            name, name if parameters is None else " | ".join([f"{name}()", *parameters])
-        )
-    return sorted(found.values())
+    found = set()
+    for name in public_names():
+        item = item_of(name)
+        is_warning = inspect.isclass(item) and issubclass(item, Warning)
+        plain = is_warning or not callable(item)
+        found.add(name if plain else " | ".join([f"{name}()", *parameters_of(item)]))
+    return sorted(found)
 
 
 if __name__ == "__main__":

@@ -75,10 +75,7 @@ def graphs(draw, *, min_vertices=0, max_vertices=7, min_edges=0, max_edges=12):
 
 @st.composite
 def multigraphs(draw, *, weighted=True, **graph_options):
-    """Draw networkx MultiGraphs, some of whose edges have no weight.
-
-    Node names say nothing about their order.
-    """
+    """Draw networkx MultiGraphs, some edges without a weight; names say nothing of the order."""
     n, edges = draw(graphs(**graph_options))
     names = ["z", 7, ("x", 1), "a", 0, 2.5, frozenset({3}), "m", -1, "q"][:n]
     G = nx.MultiGraph()
@@ -157,16 +154,20 @@ def sheaves(
     return F
 
 
+def _normal(rng, shape, is_complex):
+    M = rng.standard_normal(shape)
+    return M + 1j * rng.standard_normal(shape) if is_complex else M
+
+
 def _maps(rng, kind, edges, vertex_dims, edge_dims, is_complex):
     """Draw tail and head maps in double precision, entries of the size of 1."""
 
-    def integers(rows, columns):
-        M = rng.integers(-2, 3, size=(rows, columns)).astype(float)
-        return M + 1j * rng.integers(-2, 3, size=(rows, columns)) if is_complex else M
+    def integers(*shape):
+        M = rng.integers(-2, 3, shape).astype(float)
+        return M + 1j * rng.integers(-2, 3, shape) if is_complex else M
 
-    def normal(rows, columns):
-        M = rng.standard_normal((rows, columns))
-        return M + 1j * rng.standard_normal((rows, columns)) if is_complex else M
+    def normal(*shape):
+        return _normal(rng, shape, is_complex)
 
     def orthonormal(rows, columns):
         Q = np.linalg.qr(normal(max(rows, columns), min(rows, columns)))[0]
@@ -240,10 +241,7 @@ def _array(M):
 
 @st.composite
 def partitions(draw, n):
-    """Partitions of n vertices: one cluster, singletons, or any labels.
-
-    Clusters need not be connected.
-    """
+    """Partitions of n vertices: one cluster, singletons, or any labels, connected or not."""
     kind = draw(st.sampled_from(["one", "any", "any", "singletons"]))
     if n == 0 or kind == "one":
         labels = [0] * n
@@ -267,10 +265,7 @@ def sheaves_with_partitions(draw, **sheaf_options):
 
 @st.composite
 def mode_counts(draw, P):
-    """Ranks as `local_modes` takes them: one integer, or one for each cluster.
-
-    Some are beyond the cluster's dimension.
-    """
+    """Ranks for `local_modes`: one integer, or one per cluster, some beyond its dimension."""
     if draw(st.booleans()):
         rank = draw(st.integers(0, 8))
     else:
@@ -284,10 +279,7 @@ BASIS_KINDS = ("orthonormal", "general", "scaled", "rank-deficient", "zero colum
 
 @st.composite
 def bases(draw, F, P, *, kinds=BASIS_KINDS):
-    """Draw a user's own blocks [R_0, ..., R_{K-1}], R_a of shape (N_a, r_a), of one kind.
-
-    r_a may exceed N_a.
-    """
+    """Draw blocks [R_0, ..., R_{K-1}] of one kind, R_a of shape (N_a, r_a); r_a may exceed N_a."""
     kind = draw(st.sampled_from(kinds))
     columns = draw(st.lists(st.integers(0, 5), min_size=P.n_clusters, max_size=P.n_clusters))
     rng = np.random.default_rng(draw(st.integers(0, 2**16)))
@@ -297,8 +289,7 @@ def bases(draw, F, P, *, kinds=BASIS_KINDS):
     for a, r in enumerate(columns):
         N = int(F.vertex_dims[P.cluster(a)].sum())
         r = min(r, N) if kind == "orthonormal" else r
-        R = rng.standard_normal((N, r))
-        R = R + 1j * rng.standard_normal((N, r)) if is_complex else R
+        R = _normal(rng, (N, r), is_complex)
         if kind == "orthonormal" and r:
             R = np.linalg.qr(R)[0]
         elif kind == "scaled":
@@ -314,10 +305,7 @@ def bases(draw, F, P, *, kinds=BASIS_KINDS):
 
 @st.composite
 def cochains(draw, F, *, columns=(None, 1, 3)):
-    """0-cochains in the sheaf's scalar type: zero, a unit vector or random.
-
-    Of shape (dim_c0,) or (dim_c0, h).
-    """
+    """0-cochains of shape (dim_c0,) or (dim_c0, h): zero, a unit vector or random."""
     h = draw(st.sampled_from(columns))
     shape = (F.dim_c0,) if h is None else (F.dim_c0, h)
     kind = draw(st.sampled_from(["random", "unit", "zero"]))
@@ -326,8 +314,7 @@ def cochains(draw, F, *, columns=(None, 1, 3)):
         x[draw(st.integers(0, F.dim_c0 - 1))] = 1
     elif kind == "random":
         rng = np.random.default_rng(draw(st.integers(0, 2**16)))
-        x = rng.standard_normal(shape)
-        x = (x + 1j * rng.standard_normal(shape) if F.dtype.kind == "c" else x).astype(F.dtype)
+        x = _normal(rng, shape, F.dtype.kind == "c").astype(F.dtype)
     note(f"x = {_array(x)}")
     return x
 
@@ -375,11 +362,6 @@ class KnownSections(NamedTuple):
     sections: np.ndarray
 
 
-def _orthogonal(rng, d, is_complex):
-    M = rng.standard_normal((d, d)) + (1j * rng.standard_normal((d, d)) if is_complex else 0)
-    return np.linalg.qr(M)[0] if d else M
-
-
 @st.composite
 def known_sections(draw, kinds=("tree", "cycle", "bundle"), max_vertices=9):
     """Connections with known global sections, in double precision.
@@ -403,7 +385,7 @@ def known_sections(draw, kinds=("tree", "cycle", "bundle"), max_vertices=9):
         edges = [
             e for e in draw(graphs(min_vertices=n, max_vertices=n)).edges.tolist() if e[0] != e[1]
         ]
-    gauge = [_orthogonal(rng, d, is_complex) for _ in range(n)]
+    gauge = [np.linalg.qr(_normal(rng, (d, d), is_complex))[0] for _ in range(n)]
     transports = [gauge[u] @ gauge[v].conj().T for u, v in edges]
     fixed = np.eye(d)
     if kind == "cycle":
@@ -412,22 +394,13 @@ def known_sections(draw, kinds=("tree", "cycle", "bundle"), max_vertices=9):
         u, v = edges[-1]
         transports[-1] = gauge[u] @ holonomy @ gauge[v].conj().T
         fixed = fixed[:, moved:]
-    if kind == "bundle":
-        component = np.arange(n)
-        for _ in range(n):
-            for u, v in edges:
-                component[component == max(component[u], component[v])] = min(
-                    component[u], component[v]
-                )
-    else:
-        component = np.zeros(n, int)
+    graph = nx.empty_graph(n)
+    graph.add_edges_from(edges)
     blocks = []
-    for c in sorted(set(component.tolist())):
-        part = [
-            gauge[v] @ fixed if component[v] == c else np.zeros((d, fixed.shape[1]))
-            for v in range(n)
-        ]
-        blocks.append(np.concatenate(part) / np.sqrt((component == c).sum()))
+    for component in nx.connected_components(graph):
+        nothing = np.zeros((d, fixed.shape[1]))
+        part = [gauge[v] @ fixed if v in component else nothing for v in range(n)]
+        blocks.append(np.concatenate(part) / np.sqrt(len(component)))
     order = draw(st.permutations(range(len(edges)))) if edges else []
     flipped = [draw(st.booleans()) for _ in edges]
     ends = [edges[e][:: -1 if flipped[e] else 1] for e in order]

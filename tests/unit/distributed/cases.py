@@ -1,11 +1,22 @@
-"""Sheaves that the tests in this folder share, and the comparison of two coarsenings."""
+"""Sheaves that tests of stores share, changes of stores, and the comparison of coarsenings."""
+
+import contextlib
+import json
 
 import networkx as nx
 import numpy as np
+import pytest
 
 import sheafcoarsen as sc
 import sheafcoarsen.distributed as dist
+from sheafcoarsen.distributed import _coarsen, tasks
+from sheafcoarsen.distributed.location import place_of
+from sheafcoarsen.distributed.plan import Plan
+from sheafcoarsen.distributed.schema import write_array
 from tests.support.helpers import ties_allowed
+
+FOURS = np.arange(16) // 4
+"""Labels of the 16 vertices of ``grid_sheaf(4)``: four clusters of four."""
 
 
 def ragged_sheaf(dtype=np.float64, seed=0, n=40, m=90):
@@ -30,13 +41,14 @@ def grid_sheaf(side=9, dtype=np.float64):
 
 
 def coarsened_twice(place, F, P, rank, part_bytes=5000, *, n_shards=3, compress=True, **options):
-    """Return a coarsening made in memory, and the same made from store to store."""
+    """Return a coarsening made in memory, and the same bits made from store to store."""
     src = dist.to_store(place("src"), F, part_bytes)
     with ties_allowed():
         C = sc.coarsen(F, P, rank, compress=compress, **options)
         D = dist.coarsen(
             src, place("out"), P, rank, n_shards=n_shards, compress=compress, **options
         )
+    assert differences(C, D.load()) == []
     return C, D
 
 
@@ -63,3 +75,56 @@ def same(one, other):
     if one is None or other is None:
         return one is other
     return one.dtype == other.dtype and np.array_equal(one, other)
+
+
+# ---------------------------------------------------------------- changes of stores
+
+
+def edit(url, **attributes):
+    """Replace attributes of a store, or remove those that are None.
+
+    If `check`, their checksum, is not removed, the change is that of damage.
+    """
+    meta = place_of(url) / "zarr.json"
+    group = json.loads(meta.get())
+    changed = {**group["attributes"], **attributes}
+    group["attributes"] = {name: value for name, value in changed.items() if value is not None}
+    meta.put(json.dumps(group).encode())
+
+
+def rewrite(store, name, change):
+    """Write what a function makes of an array of a store, with valid checksums."""
+    found = json.loads((store.place / name / "zarr.json").get())
+    values = store.array(name, found["data_type"], (None,) * len(found["shape"]))
+    write_array(store.root, name, change(values), packed=len(found["codecs"]) == 3)
+
+
+def swap(one, other):
+    """Exchange two files or folders."""
+    held = one.with_name("held")
+    one.rename(held)
+    other.rename(one)
+    held.rename(other)
+
+
+@contextlib.contextmanager
+def power_cut(kind, at=2):
+    """Stop a run of `coarsen` at a given step, or at the second or first task of a given kind."""
+    owner, name = {
+        "plan": (Plan, "write"),
+        "sealed": (_coarsen, "seal"),
+        "clean": (_coarsen, "warn_if_tied"),
+    }.get(kind, (tasks, kind))
+    calls = []
+
+    def stopped(*args, **options):
+        calls.append(args)
+        if len(calls) == at or owner is not tasks:
+            raise RuntimeError("power cut")
+        return function(*args, **options)
+
+    function = getattr(owner, name)
+    with pytest.MonkeyPatch.context() as context:
+        context.setattr(owner, name, stopped)
+        with pytest.raises(RuntimeError, match="power cut"):
+            yield

@@ -8,16 +8,23 @@ import sheafcoarsen.distributed as dist
 from tests.support.helpers import ties_allowed
 from tests.unit.distributed.cases import differences, grid_sheaf
 
+TWO = {"n_levels": 2, "rank": [3, 2]}
 
-@pytest.mark.parametrize("n_stored", [0, 1, 2])
-def test_levels_are_the_same_as_in_memory(n_stored, memory):
+
+@pytest.mark.parametrize(
+    ("options", "n_stored", "missing_bytes"),
+    [(TWO, 0, 0), (TWO, 1, 0), (TWO, 2, 0), ({"min_vertices": 30, "rank": 2}, 1, 1)],
+)
+def test_levels_are_the_same_as_in_memory(options, n_stored, missing_bytes, memory):
+    """They are made in memory once one fits, as the last one does unless bytes are missing."""
     F = grid_sheaf(10)
     src = dist.to_store(memory("src"), F)
     with ties_allowed():
-        E = sc.coarsen_levels(F, 4, 2, rank=[3, 2])
-        sizes = [G.tail_data.nbytes + G.head_data.nbytes for G in E.sheaves]
-        H = dist.coarsen_levels(src, memory("out"), 4, 2, rank=[3, 2], memory_bytes=sizes[n_stored])
-    assert (len(H), len(H.stored)) == (2, n_stored)
+        E = sc.coarsen_levels(F, 4, **options)
+        first = E.sheaves[n_stored]
+        size = first.tail_data.nbytes + first.head_data.nbytes - missing_bytes
+        H = dist.coarsen_levels(src, memory("out"), 4, **options, memory_bytes=size)
+    assert (len(H), len(H.stored)) == (len(E), n_stored)
     for one, other in zip(E, H, strict=True):
         loaded = other.load() if isinstance(other, dist.StoredCoarsening) else other
         assert differences(one, loaded) == []
@@ -37,22 +44,11 @@ def test_by_default_an_eighth_of_the_memory_is_used(memory, monkeypatch):
         assert (len(H), len(H.stored)) == (2, n_stored)
 
 
-def test_without_memory_all_levels_are_made_in_stores(memory):
-    F = grid_sheaf(8)
-    src = dist.to_store(memory("src"), F)
-    with ties_allowed():
-        H = dist.coarsen_levels(src, memory("out"), 4, min_vertices=20, rank=2, memory_bytes=0)
-        again = dist.coarsen_levels(src, memory("out"), 4, min_vertices=20, rank=2, memory_bytes=0)
-    assert (len(H), H.rest) == (1, None)
-    assert H.stopped_because == "16 vertices are at most `min_vertices` = 20"
-    assert again[0].sheaf.header.id == H[0].sheaf.header.id
-    x = np.arange(F.dim_c0, dtype=float)
-    assert np.array_equal(H.pool(x), H[0].pool(x))
-    assert np.array_equal(H.lift(H.pool(x)), H[0].lift(H[0].pool(x)))
-
-
-@pytest.mark.parametrize("memory_bytes", [0, 10_000, 1e6])
-def test_levels_can_be_opened_again(memory_bytes, memory):
+@pytest.mark.parametrize(
+    ("memory_bytes", "made"),
+    [(0, ""), (10_000, ", 1 from store to store"), (1e6, ", 0 from store to store")],
+)
+def test_levels_can_be_opened_again(memory_bytes, made, memory):
     """All levels end up in stores, wherever they were made; repeating the call makes none again."""
     F = grid_sheaf(8)
     src = dist.to_store(memory("src"), F)
@@ -67,12 +63,8 @@ def test_levels_can_be_opened_again(memory_bytes, memory):
             )
             for _ in range(2)
         )
-    words = (
-        "2 levels" if first.rest is None else f"2 levels, {len(first.stored)} from store to store"
-    )
-    assert repr(first).startswith(
-        f"StoredHierarchy({words}: 64 -> 16 -> 2 vertices; stopped because"
-    )
+    shown = f"StoredHierarchy(2 levels{made}: 64 -> 16 -> 2 vertices; stopped because"
+    assert repr(first).startswith(shown)
     H = dist.open_levels(memory("out"))
     assert (len(H), H.rest, H.stopped_because) == (2, None, E.stopped_because)
     same = dist.coarsen(H[0].sheaf, H[1].sheaf.url, given[1], 2)  # finished by the same call
@@ -128,17 +120,11 @@ def test_warnings_point_to_the_caller(memory_bytes, memory):
 
 def test_invalid_arguments_raise(memory):
     src = dist.to_store(memory("src"), grid_sheaf(4))
-    with pytest.raises(ValueError, match="`rank` must have one entry per level"):
-        dist.coarsen_levels(src, memory("out"), 4, 2, rank=[1], memory_bytes=0)
-    with pytest.raises(ValueError, match="`factor` must be above 1"):
-        dist.coarsen_levels(src, memory("out"), 1, rank=1)
     with pytest.raises(TypeError, match="`memory_bytes`"):
         dist.coarsen_levels(src, memory("out"), rank=1, memory_bytes="all")
     with pytest.raises(ValueError, match="`memory_bytes` must be at least 0, got -5"):
         dist.coarsen_levels(src, memory("out"), rank=1, memory_bytes=-5)
     P = sc.Partition(np.zeros(16, int))
-    with pytest.raises(ValueError, match="`partitions` determines the levels: omit `factor`"):
-        dist.coarsen_levels(src, memory("out"), 4, rank=1, partitions=[P])
     with pytest.raises(ValueError, match="must label the sheaf's 16 vertices"):
         dist.coarsen_levels(src, memory("out"), rank=1, partitions=[sc.Partition([0, 1])])
     with pytest.raises(FileExistsError, match="exists and holds other files"):

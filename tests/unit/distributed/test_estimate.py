@@ -1,4 +1,4 @@
-"""Checked arguments of `coarsen`, and estimates of its cost."""
+"""Arguments of `coarsen`, estimates of its cost, and plans of which shard reads which edges."""
 
 import dataclasses
 import re
@@ -21,7 +21,8 @@ from sheafcoarsen.distributed._estimate import (
     planned,
 )
 from sheafcoarsen.distributed.location import place_of
-from tests.unit.distributed.cases import grid_sheaf
+from sheafcoarsen.distributed.plan import Plan
+from tests.unit.distributed.cases import FOURS, grid_sheaf, ragged_sheaf
 
 
 @pytest.fixture
@@ -30,7 +31,7 @@ def src(memory):
 
 
 def test_the_fingerprint_depends_on_what_affects_the_result(src):
-    P, Q = sc.Partition(np.arange(16) // 4), sc.Partition(np.arange(16) // 8)
+    P, Q = sc.Partition(FOURS), sc.Partition(np.arange(16) // 8)
     asked = [
         checked(src, P, 2),
         checked(src, Q, 2),
@@ -62,7 +63,7 @@ BAD = [
 
 @pytest.mark.parametrize(("change", "error", "message"), BAD)
 def test_invalid_arguments_raise(change, error, message, src):
-    given = {"src": src, "P": np.arange(16) // 4, "rank": 2, **change}
+    given = {"src": src, "P": FOURS, "rank": 2, **change}
     with pytest.raises(error, match=message):
         checked(**given)
     if not {"loops", "compress"} & set(change):
@@ -82,7 +83,7 @@ def test_estimates_match_the_sizes_of_the_arrays(memory):
     assert E.n_shards == 3
     assert size / 3 / 1.5 < E.largest_shard < size / 3 * 1.5
     assert size / 9 < E.largest_cluster < E.largest_shard
-    rows = dist.to_store(memory("rows"), grid_sheaf(4)), np.arange(16) // 4
+    rows = dist.to_store(memory("rows"), grid_sheaf(4)), FOURS
     assert dist.estimate(*rows, 1, 4).border_share == 0.5
     assert E.bytes_moved > 3 * size
     assert E.scratch_bytes > size
@@ -170,16 +171,22 @@ def test_dense_matrices_are_included_in_the_estimate(dtype, memory):
 
 
 def test_too_little_memory_raises_and_names_sizes_that_fit(memory):
-    E, _ = asked(memory, 2)
+    E, F = asked(memory, 2)
 
-    def refused(memory, message, **changes):
-        with pytest.raises(MemoryError, match=message):
-            check_memory(dataclasses.replace(E, **changes), memory / USABLE, "it has")
+    def refused(bytes_, message, **changes):
+        with pytest.raises(MemoryError, match=message) as error:
+            check_memory(dataclasses.replace(E, **changes), bytes_ / USABLE, "it has")
+        return str(error.value)
 
     check_memory(E, E.task_bytes / USABLE, "it has")
     fixed = BASE + E.dense_bytes
-    found = r"`n_shards` = 2: .* but it has .* of which 80% can be used: use (\d+) shards"
-    refused(fixed + 0.6 * (E.task_bytes - fixed), found, largest_part=0)
+    for share in (0.6, 0.7):
+        few = fixed + share * (E.task_bytes - fixed)
+        found = r"`n_shards` = 2: .* but it has .* of which 80% can be used: use (\d+) shards"
+        count = int(re.search(found, refused(few, found, largest_part=0))[1])
+        assert count > 2
+        more = dist.estimate(dist.open_store(memory("src")), sc.select(F, 9), 3, count)
+        check_memory(more, few / USABLE, "it has")
     refused(BASE, r"`P`: the maps of its largest cluster take .* use more clusters")
     dense = {"dense_bytes": 10**8, "task_bytes": int(3.6e8)}
     refused(3e8, r"`P`: .* need about 360 MB with the dense matrices", **dense)
@@ -187,13 +194,61 @@ def test_too_little_memory_raises_and_names_sizes_that_fit(memory):
     refused(1e9, r"`src`: .* largest part take 1 GB.* at most 370 MB \(`part_bytes`\)", **large)
 
 
-def test_the_suggested_number_of_shards_fits(memory):
-    E, F = asked(memory, 2)
-    fixed = BASE + E.dense_bytes
-    limit = (fixed + 0.7 * (E.task_bytes - fixed)) / USABLE
-    with pytest.raises(MemoryError) as refused:
-        check_memory(dataclasses.replace(E, largest_part=0), limit, "it has")
-    count = int(re.search(r"use (\d+) shards", str(refused.value))[1])
-    more = dist.estimate(dist.open_store(memory("src")), sc.select(F, 9), 3, count)
-    check_memory(more, limit, "it has")
-    assert count > 2
+# ---------------------------------------------------------------- plans
+
+
+def laid_out(memory, n_shards, copies=False, part_bytes=1000):
+    F = ragged_sheaf(n=60, m=150)
+    P = sc.select(F, 12)
+    src = dist.to_store(memory("src"), F, part_bytes=part_bytes)
+    return F, P, Plan(src, P, n_shards, copies=copies)
+
+
+@pytest.mark.parametrize("n_shards", [1, 3, 12, 50])
+def test_shards_hold_whole_clusters(n_shards, memory):
+    F, P, plan = laid_out(memory, n_shards)
+    assert plan.n_shards == min(n_shards, 12)
+    assert np.array_equal(np.unique(plan.shard_of[:-1]), np.arange(plan.n_shards))
+    assert np.array_equal(plan.dims, np.bincount(P.labels, F.vertex_dims))
+    assert plan.weights.sum() == len(F.tail_data) + len(F.head_data)
+
+
+def test_shards_are_balanced_by_the_size_of_maps(memory):
+    """The sheaf is a path whose first quarter has large stalks."""
+    dims = np.repeat([20, 1], [16, 48])
+    edges = np.stack([np.arange(63), np.arange(1, 64)], axis=1)
+    data = [np.ones(2 * dims[edges[:, end]].sum()) for end in (0, 1)]
+    F = sc.CellularSheaf.from_flat(edges, *data, dims, 2)
+    P = sc.Partition(np.arange(64) // 4)
+    plan = Plan(dist.to_store(memory("src"), F), P, 2, copies=False)
+    sizes = np.bincount(plan.shard_of[:-1], plan.weights)
+    assert sizes.max() < 1.3 * sizes.mean()
+    assert (plan.shard_of[:4] != plan.shard_of[3]).any()
+
+
+@pytest.mark.parametrize("copies", [False, True])
+def test_shards_and_borders_read_the_edges_that_they_need(copies, memory):
+    """An edge goes to its shard, or to the border of its lower cluster and perhaps to copies.
+
+    That nothing is missing or wrong is tested by the bits of the coarsenings.
+    """
+    F, P, plan = laid_out(memory, 3, copies)
+    S, shard = 3, plan.shard_of[P.labels[F.edges]]
+    low = np.where(P.labels[F.edges[:, 0]] < P.labels[F.edges[:, 1]], shard[:, 0], shard[:, 1])
+    inner = shard[:, 0] == shard[:, 1]
+    sizes = 8 * F.edge_dims * F.vertex_dims[F.edges].sum(axis=1)
+    assert (~inner).any()
+    assert len(plan.bytes) == (3 if copies else 2) * S
+    supplies = {}
+    for s in range(S):
+        edges = ~inner & (low == s)
+        assert plan.bytes[S + s] == sizes[edges].sum()
+        providers = plan.border_arrays(s, supplies)["providers"]
+        assert np.array_equal(providers, np.unique(shard[edges]))
+    for s in range(S):
+        n_read = len(plan.shard_arrays(s, supplies.get(s, []))["dims"])
+        touched = (shard == s).any(axis=1)
+        own = plan.shard_of[P.labels] == s
+        assert (n_read > own.sum()) == (copies and (~inner)[touched].any())
+        edges = touched if copies else inner & (low == s)
+        assert plan.bytes[s :: S if copies else 2 * S].sum() == sizes[edges].sum()

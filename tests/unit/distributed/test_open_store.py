@@ -1,9 +1,7 @@
-"""Reading a stored sheaf, valid or damaged."""
+"""Stored sheaves: attributes, valid and invalid, parts, and the Laplacian, part by part."""
 
 import json
 import pickle
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,47 +10,135 @@ import pytest
 import sheafcoarsen as sc
 import sheafcoarsen.distributed as dist
 from sheafcoarsen.distributed._open_store import amount
-from sheafcoarsen.distributed.schema import read_array
-from tests.unit.distributed.cases import grid_sheaf, ragged_sheaf
+from tests.support.helpers import assert_residual
+from tests.unit.distributed.cases import FOURS, edit, grid_sheaf, ragged_sheaf
+
+# ---------------------------------------------------------------- attributes
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
-def test_sheaf_round_trip(dtype, memory):
-    F = ragged_sheaf(dtype)
-    src = dist.to_store(memory("src"), F, part_bytes=500)
-    assert len(src.parts) > 3
-    G = dist.open_store(memory("src")).load()
-    for name in ("edges", "vertex_dims", "edge_dims", "tail_data", "head_data"):
-        assert np.array_equal(getattr(F, name), getattr(G, name))
-        assert getattr(F, name).dtype == getattr(G, name).dtype
-    assert (src.dim_c0, src.dim_c1, src.dtype) == (F.dim_c0, F.dim_c1, F.dtype)
-    assert src.n_bytes == F.tail_data.nbytes + F.head_data.nbytes
-    assert src.largest_entry == F.largest_entry
+SHEAF_ATTRIBUTES = [
+    ({"format": "another"}, "whose writing did not end"),
+    ({"format": None}, "whose writing did not end"),
+    # of another version, whatever its checksum is
+    ({"version": 3, "check": 0}, "of version 3, but this library reads versions 1 to 2"),
+    ({"version": 0}, "of version 0"),
+    ({"kind": "hierarchy"}, "`levels` is missing"),
+    ({"kind": "tree"}, "`kind` in zarr.json must be one of partition, sheaf, .*, got 'tree'"),
+    ({"kind": "hierarchy", "levels": [], "stopped_because": ""}, "holds a hierarchy, not a sheaf"),
+    # sizes that contradict the arrays
+    ({"n_vertices": 18}, r"vertex_dims must hold integers of shape \(18\)|edges holds"),
+    ({"n_edges": 26}, r"the array edges must hold integers of shape \(26, 2\)"),
+    ({"dim_c0": 34}, "`dim_c0` is 34 in zarr.json, but 32"),
+    ({"dim_c1": 74}, r"`dim_c1` and `n_bytes` are \(74, 2304\) in zarr.json, but \(72, 2304\)"),
+    ({"n_bytes": 2306}, r"`dim_c1` and `n_bytes` are \(72, 2306\) in zarr.json"),
+]
 
 
-def test_parts_hold_consecutive_edges(memory):
+@pytest.mark.parametrize(("changes", "message"), SHEAF_ATTRIBUTES, ids=str)
+def test_attributes_of_another_store_raise(changes, message, memory):
+    dist.to_store(memory("src"), grid_sheaf(4))
+    edit(memory("src"), **{"check": None, **changes})
+    with pytest.raises(dist.StoreError, match=message):
+        dist.open_store(memory("src")).load()
+
+
+def test_a_missing_store_raises(url):
+    with pytest.raises(dist.StoreError, match="there is no store"):
+        dist.open_store(url("nothing"))
+
+
+ATTRIBUTES = [
+    ("parts", None, "`parts` is missing"),
+    ("parts", [0], r"`parts` in zarr.json must be a list of different folder names, got \[0\]"),
+    ("parts", ["../other/parts/000000"], "`parts` in zarr.json must be a list of different folder"),
+    ("parts", ["000000", "000000"], "`parts` in zarr.json must be a list of different folder"),
+    ("dtype", "int8", "`dtype` in zarr.json must be one of <f4, .*, got 'int8'"),
+    ("dtype", ",f8", "`dtype` in zarr.json must be one of <f4"),
+    ("dtype", [], "`dtype` in zarr.json must be one of <f4"),
+    ("n_edges", True, "`n_edges` in zarr.json must be an integer"),
+    ("n_edges", 2**63, "`n_edges` in zarr.json must be an integer"),
+    ("largest_entry", float("inf"), "`largest_entry` in zarr.json must be a finite number"),
+    ("largest_entry", "1", "`largest_entry` in zarr.json must be a finite number"),
+    ("vertex_labels", "yes", "`vertex_labels` in zarr.json must be true or false"),
+    ("local_operator", "outer", "`local_operator` in zarr.json must be one of None, internal"),
+    ("oversampled", {"ring": 1}, "`oversampled` in zarr.json must be null or an object with"),
+    ("oversampled", [], "`oversampled` in zarr.json must be null or an object with"),
+    ("run", 3, "`run` in zarr.json must be a string or null"),
+    ("report", [], "`report` in zarr.json must be an object"),
+    ("basis", ["."], "`basis` in zarr.json must be a list of different folder names"),
+    ("version", "1", "`version` in zarr.json must be an integer of at least 0, got '1'"),
+    ("id", None, "`id` is missing"),
+    ("n_vertices", -1, "`n_vertices` in zarr.json must be an integer"),
+    ("permuted", 0, "`permuted` in zarr.json must be true or false, got 0"),
+    ("source", {"url": "x"}, "`source` in zarr.json must be an object with the strings `url` and"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "message"), ATTRIBUTES)
+def test_missing_or_invalid_attributes_raise_and_are_named(name, value, message, url):
+    dist.to_store(url("src"), sc.coarsen(grid_sheaf(4), sc.Partition(FOURS), 2))
+    edit(url("src"), **{name: value})
+    for opened in (dist.open_store, dist.open_coarsening):
+        with pytest.raises(dist.StoreError, match=f"src: the attribute {message}.*: restore"):
+            opened(url("src"))
+
+
+@pytest.mark.parametrize(
+    ("place", "opened"), [("src", dist.open_store), ("out", dist.open_coarsening)]
+)
+def test_damage_of_zarr_json_is_detected(place, opened, url):
+    """The checksum covers names and values of the attributes; unknown attributes may be added."""
+    src = dist.to_store(url("src"), grid_sheaf(4))
+    dist.coarsen(src, url("out"), FOURS, 2)
+    meta = Path(url(place), "zarr.json")
+    whole = meta.read_bytes()
+
+    def flipped(byte, bit=1):
+        return whole[:byte] + bytes([whole[byte] ^ bit]) + whole[byte + 1 :]
+
+    brace = flipped(whole.index(b"{"), 4)
+    for damaged in (whole[: len(whole) // 2], b"", brace, b"[]", b"\xff\xfe{}"):
+        meta.write_bytes(damaged)
+        with pytest.raises(dist.StoreError, match=f"{place}: zarr.json is damaged .*restore"):
+            opened(url(place))
+    if place == "out":
+        with pytest.raises(dist.StoreError, match="out: zarr.json is damaged"):
+            dist.coarsen(src, url("out"), FOURS, 2)
+    name = whole.index(b'"check"')  # damaging this name would disable the check
+    for byte in {*range(0, len(whole), 7)} - {*range(name, name + 8)}:
+        meta.write_bytes(flipped(byte))
+        try:
+            opened(url(place))
+        except dist.StoreError:
+            continue
+        # the last digit of a number may round to the same double
+        assert json.loads(flipped(byte)) == json.loads(whole)
+    meta.write_bytes(whole)
+    edit(url(place), author="somebody")
+    assert opened(url(place)) is not None
+
+
+# ---------------------------------------------------------------- parts
+
+
+def test_parts_hold_consecutive_edges_and_are_indexed_like_sequences(memory):
     F = ragged_sheaf()
     src = dist.to_store(memory("src"), F, part_bytes=500)
-    edges, vertex_dims, edge_dims = src.topology()
-    assert np.array_equal(edges, F.edges)
-    assert np.array_equal(vertex_dims, F.vertex_dims)
-    assert np.array_equal(edge_dims, F.edge_dims)
-    numbers = np.concatenate([src.edges_of(p) for p in range(len(src.parts))])
+    for found, name in zip(src.topology(), ("edges", "vertex_dims", "edge_dims"), strict=True):
+        assert np.array_equal(found, getattr(F, name))
+    count = len(src.parts)
+    numbers = np.concatenate([src.edges_of(p) for p in range(count)])
     assert np.array_equal(numbers, np.arange(F.n_edges))
-    tails = np.concatenate([src.maps(p)[0] for p in range(len(src.parts))])
+    tails, heads = (np.concatenate(maps) for maps in zip(*map(src.maps, range(count)), strict=True))
     assert np.array_equal(tails, F.tail_data)
-    last = len(src.parts) - 1
-    assert np.array_equal(src.maps(-1)[1], src.maps(last)[1])
-    assert np.array_equal(src.edges_of(-1), src.edges_of(last))
-
-
-@pytest.mark.parametrize("bad", [True, 1.0, "0"])
-def test_invalid_part_indices_raise(bad, memory):
-    src = dist.to_store(memory("src"), grid_sheaf(4))
-    with pytest.raises(TypeError, match="the index of a part must be an integer"):
-        src.maps(bad)
-    with pytest.raises(IndexError, match="part 1 is out of range for 1 parts"):
-        src.maps(1)
+    assert np.array_equal(heads, F.head_data)
+    assert np.array_equal(src.maps(-1)[1], src.maps(count - 1)[1])
+    assert np.array_equal(src.edges_of(-1), src.edges_of(count - 1))
+    for bad in (True, 1.0, "0"):
+        with pytest.raises(TypeError, match="the index of a part must be an integer"):
+            src.maps(bad)
+    with pytest.raises(IndexError, match=f"part {count} is out of range for {count} parts"):
+        src.maps(count)
 
 
 def test_vertex_labels_round_trip(memory):
@@ -68,44 +154,32 @@ def test_stores_can_be_pickled(memory):
     assert pickle.loads(pickle.dumps(src)).load().n_edges == src.n_edges
 
 
-def test_sizes_inconsistent_with_the_arrays_raise(url):
-    dist.to_store(url("src"), grid_sheaf(4))
-    meta = Path(url("src"), "zarr.json")
-    whole = json.loads(meta.read_text())
-    del whole["attributes"]["check"]  # without the checksum, edited attributes are accepted
-    whole = json.dumps(whole)
-    for name, value, message in (
-        ("n_vertices", 16, r"the array vertex_dims must hold integers of shape \(18\)|edges holds"),
-        ("n_edges", 24, r"the array edges must hold integers of shape \(26, 2\)"),
-        ("dim_c0", 32, "`dim_c0` is 34 in zarr.json, but 32"),
-        ("dim_c1", 72, r"`dim_c1` and `n_bytes` are \(74, 2304\) in zarr.json, but \(72, 2304\)"),
-        ("n_bytes", 2304, r"`dim_c1` and `n_bytes` are \(72, 2306\) in zarr.json"),
-    ):
-        meta.write_text(whole.replace(f'"{name}": {value}', f'"{name}": {value + 2}'))
-        with pytest.raises(dist.StoreError, match=message):
-            dist.open_store(url("src")).load()
-
-
 def test_storage_options_for_a_local_path_raise(url):
-    dist.to_store(url("src"), grid_sheaf(4))
     with pytest.raises(TypeError, match="disks, which takes no option `bogus`"):
         dist.open_store(url("src"), bogus=3)
-
-
-def test_parts_moved_from_another_store_raise(url):
-    dist.to_store(url("src"), grid_sheaf(4), part_bytes=500)
-    other = dist.to_store(url("other"), grid_sheaf(6), part_bytes=2000)
-    Path(url("src"), "parts", "000000").rename(Path(url("away")))
-    Path(other.url, "parts", "000000").rename(Path(url("src"), "parts", "000000"))
-    with pytest.raises(dist.StoreError, match="parts/000000/tail is not the one that was written"):
-        dist.open_store(url("src")).load()
-    older = dist.open_store(url("src"))
-    older.array = partial(read_array, replace(older.root, version=1))
-    with pytest.raises(dist.StoreError, match="120 entries of tail maps, but its dim"):
-        older.load()
 
 
 def test_amounts_of_bytes_have_units():
     assert [amount(x) for x in (12, 1234, 5.678e6, 999.9e6, 3.2e9, 4e12)] == [
         "12 bytes", "1.23 kB", "5.68 MB", "1000 MB", "3.2 GB", "4 TB",
     ]  # fmt: skip
+
+
+# ---------------------------------------------------------------- the Laplacian
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.complex128])
+def test_the_operator_is_the_laplacian_of_the_full_sheaf(dtype, memory):
+    F = ragged_sheaf(dtype)
+    A = dist.laplacian_operator(dist.to_store(memory("src"), F, part_bytes=2000))
+    L = sc.laplacian(F).toarray()
+    X = np.random.default_rng(0).standard_normal((F.dim_c0, 3)).astype(dtype)
+    assert A.dtype == dtype
+    for B, Y in ((A, X), (A, X[:, 0]), (A.adjoint(), X), (A, 1j * X)):
+        assert_residual(B @ Y - L @ Y, L, Y, n=F.dim_c0)
+
+
+@pytest.mark.parametrize("bad", [5, grid_sheaf(4)])
+def test_objects_that_are_not_stores_raise_type_error(bad):
+    with pytest.raises(TypeError, match=r"`store` must be a SheafStore, got .*open_store\(url\)"):
+        dist.laplacian_operator(bad)

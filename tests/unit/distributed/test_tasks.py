@@ -1,18 +1,20 @@
-"""Tasks are run once, and detect damaged input."""
+"""Tasks are run once, and detect damaged input; tests/robustness/ has tasks on a cluster."""
 
 from pathlib import Path
 
 import numpy as np
 import pytest
+import tqdm
 
 import sheafcoarsen as sc
 import sheafcoarsen.distributed as dist
 from sheafcoarsen._support.threads import thread_count
 from sheafcoarsen.distributed import tasks
+from sheafcoarsen.distributed.executors import Engine
 from sheafcoarsen.distributed.location import StoreError, place_of
 from sheafcoarsen.distributed.schema import Root
 from sheafcoarsen.modes import Internal, Whole
-from tests.unit.distributed.cases import grid_sheaf
+from tests.unit.distributed.cases import grid_sheaf, power_cut, swap
 
 
 def job_at(url, **options):
@@ -61,36 +63,36 @@ def test_failing_tasks_leave_no_note(memory):
 
 
 @pytest.fixture
-def unfinished(url, monkeypatch):
-    """Interrupt a call of `coarsen` before its shards, and return a function that repeats it."""
-    src = dist.to_store(url("src"), grid_sheaf(9), part_bytes=2000)
-    P = sc.select(grid_sheaf(9), 9)
+def unfinished(url):
+    """Return a function that stops a call of `coarsen` before a kind of task, and returns it."""
 
-    def call():
-        return dist.coarsen(src, url("out"), P, 3, n_shards=3)
+    def before(kind):
+        src = dist.to_store(url("src"), grid_sheaf(9), part_bytes=2000)
+        P = sc.select(grid_sheaf(9), 9)
 
-    def stopped(*_):
-        raise RuntimeError("stopped")
+        def call():
+            return dist.coarsen(src, url("out"), P, 3, n_shards=3)
 
-    with monkeypatch.context() as context:
-        context.setattr(tasks, "shard_task", stopped)
-        with pytest.raises(RuntimeError, match="stopped"):
+        with power_cut(kind, at=1):
             call()
-    return call
+        return call
+
+    return before
 
 
-def test_a_source_written_again_during_a_run_raises(unfinished, url):
-    src = dist.open_store(url("src"))
+def test_a_source_written_again_during_a_run_raises(url):
+    src = dist.to_store(url("src"), grid_sheaf(4))
     job = job_at(url, source=src.root)
     assert job.opened().n_edges == src.n_edges
     src.place.remove()
-    dist.to_store(url("src"), grid_sheaf(9), part_bytes=2000)
+    dist.to_store(url("src"), grid_sheaf(4))
     with pytest.raises(StoreError, match="has been written again"):
         job.opened()
 
 
 @pytest.mark.parametrize("damage", ["altered", "gone"])
 def test_damaged_or_missing_buckets_raise(damage, unfinished, url):
+    call = unfinished("shard_task")
     path = min(Path(url("out"), "work/buckets").iterdir())
     held = path.read_bytes()
     if damage == "gone":
@@ -98,38 +100,57 @@ def test_damaged_or_missing_buckets_raise(damage, unfinished, url):
     else:
         path.write_bytes(held[:20] + bytes([held[20] ^ 1]) + held[21:])
     with pytest.raises(StoreError, match="work/buckets.*(damaged|missing)"):
-        unfinished()
+        call()
     path.write_bytes(held)
-    C = unfinished()
+    C = call()
     assert C.report["tasks_found"] >= len(C.fine.parts)
     assert C.verify().passed
 
 
-def test_swapped_buckets_raise(url, monkeypatch):
+def test_swapped_buckets_raise(url):
     """The two parts have the same layout, and the checksums of both files are correct."""
     pieces = [([[k, k + 1]], 1, [1.0 + k], [2.0]) for k in (0, 2)]
     src = dist.write_store(url("src"), [1, 1, 1, 1], pieces)
-    with monkeypatch.context() as context:
-        context.setattr(tasks, "shard_task", lambda *_: 1 / 0)
-        with pytest.raises(ZeroDivisionError):
-            dist.coarsen(src, url("out"), [0, 0, 0, 0], 1)
-    one, other = Path(url("out"), "work/buckets").iterdir()
-    one.rename(url("held"))
-    other.rename(one)
-    Path(url("held")).rename(other)
+    with power_cut("shard_task", at=1):
+        dist.coarsen(src, url("out"), [0, 0, 0, 0], 1)
+    swap(*Path(url("out"), "work/buckets").iterdir())
     with pytest.raises(StoreError, match="work/buckets.* is damaged"):
         dist.coarsen(src, url("out"), [0, 0, 0, 0], 1)
 
 
-def test_damaged_rows_from_other_shards_raise(url, monkeypatch):
-    src = dist.to_store(url("src"), grid_sheaf(9), part_bytes=2000)
-    P = sc.select(grid_sheaf(9), 9)
-    with monkeypatch.context() as context:
-        context.setattr(tasks, "border_task", lambda *_: 1 / 0)
-        with pytest.raises(ZeroDivisionError):
-            dist.coarsen(src, url("out"), P, 3, n_shards=3)
+def test_damaged_rows_from_other_shards_raise(unfinished, url):
+    call = unfinished("border_task")
     for path in Path(url("out"), "work/halo").iterdir():
-        held = path.read_bytes()
-        path.write_bytes(bytes([byte ^ 1 for byte in held]))
+        path.write_bytes(bytes([byte ^ 1 for byte in path.read_bytes()]))
     with pytest.raises(StoreError, match="work/halo/.* is damaged"):
-        dist.coarsen(src, url("out"), P, 3, n_shards=3)
+        call()
+
+
+# ---------------------------------------------------------------- without a cluster
+
+
+def test_local_tasks_run_once_and_after_their_dependencies():
+    calls = []
+
+    def work_task(job, i, inputs):
+        calls.append(i)
+        return {"job": job, "i": i, "inputs": [found["i"] for found in inputs]}
+
+    here = Engine(None, "run")
+    first = here.start(work_task, "job", 0, [])
+    second = here.start(work_task, "job", 1, [first])
+    third = here.start(work_task, "job", 2, [first, second])
+    assert calls == []
+    with tqdm.tqdm(total=3, disable=False) as shown:
+        results = here.results([third, first, second], shown)
+        assert shown.n == 3
+        assert here.results([], shown) == []
+    assert calls == [0, 1, 2]
+    assert [result["i"] for result in results] == [2, 0, 1]
+    assert results[0] == {"job": "job", "i": 2, "inputs": [0, 1]}
+
+
+def test_objects_that_are_not_clients_raise_type_error():
+    assert Engine(None, "run").threads is None
+    with pytest.raises(TypeError, match="`client` must be a dask.distributed.Client or None"):
+        Engine("tcp://127.0.0.1:8786", "run")

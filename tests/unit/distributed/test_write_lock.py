@@ -10,6 +10,17 @@ import pytest
 from sheafcoarsen.distributed import write_lock
 from sheafcoarsen.distributed.location import Place, place_of
 
+
+@pytest.fixture
+def place(memory):
+    return place_of(memory("out")) / "work/lock"
+
+
+def refused(place, message):
+    with pytest.raises(BlockingIOError, match=message):
+        write_lock.exclusive(place).__enter__()
+
+
 HOLD = """
 import sys, time
 from sheafcoarsen.distributed.write_lock import exclusive
@@ -26,20 +37,17 @@ def test_a_process_holds_the_lock_until_it_dies(url):
         [sys.executable, "-c", HOLD, place.url], stdout=subprocess.PIPE, text=True
     ) as other:
         assert other.stdout.readline() == "held\n"
-        with pytest.raises(BlockingIOError, match="out: another run is writing there"):
-            write_lock.exclusive(place).__enter__()
+        refused(place, "out: another run is writing there")
         other.kill()
         other.wait()
         with write_lock.exclusive(place):
             pass
 
 
-def test_leases_are_held_and_renewed_and_released(memory, monkeypatch):
+def test_leases_are_held_and_renewed_and_released(place, monkeypatch):
     monkeypatch.setattr(write_lock, "RENEWAL", 0.02)
-    place = place_of(memory("out")) / "work/lock"
     with write_lock.exclusive(place):
-        with pytest.raises(BlockingIOError, match=r"process \d+ on .* last seen 0 s ago"):
-            write_lock.exclusive(place).__enter__()
+        refused(place, r"process \d+ on .* last seen 0 s ago")
         begin = place.modified()
         deadline = time.monotonic() + 10
         while place.modified() == begin:
@@ -50,10 +58,9 @@ def test_leases_are_held_and_renewed_and_released(memory, monkeypatch):
         pass
 
 
-def test_a_lease_that_another_run_took_is_not_taken_back(memory, monkeypatch):
+def test_a_lease_that_another_run_took_is_not_taken_back(place, monkeypatch):
     """It was not renewed in time, for example because the process was suspended."""
     monkeypatch.setattr(write_lock, "RENEWAL", 0.01)
-    place = place_of(memory("out")) / "work/lock"
     with write_lock.exclusive(place):
         place.put(b"another")
         time.sleep(0.1)
@@ -62,15 +69,11 @@ def test_a_lease_that_another_run_took_is_not_taken_back(memory, monkeypatch):
 
 
 @pytest.mark.parametrize("content", [b"it\nanother", b"", b'{"holder": "of another version"}'])
-def test_expired_leases_are_ignored(content, memory):
+def test_expired_leases_are_ignored(content, place, memory):
     """The age of a lease is measured by the file system's clock, whatever its content is."""
-    place = place_of(memory("out")) / "work/lock"
     place.put(content)
     written_ago(place, write_lock.LEASE - 2)
-    with pytest.raises(
-        BlockingIOError, match="last seen 8[789] s ago; if it died, its lease expires 90 s"
-    ):
-        write_lock.exclusive(place).__enter__()
+    refused(place, "last seen 8[789] s ago; if it died, its lease expires 90 s")
     assert (place_of(memory("out")) / "work").names() == ["lock"]
     written_ago(place, write_lock.LEASE + 1)
     with write_lock.exclusive(place):
@@ -82,16 +85,14 @@ def written_ago(place, seconds):
     fs.store[path].modified = datetime.now(UTC) - timedelta(seconds=seconds)
 
 
-def test_without_modification_times_the_lease_must_be_removed_by_hand(memory, monkeypatch):
-    place = place_of(memory("out")) / "work/lock"
+def test_without_modification_times_the_lease_must_be_removed_by_hand(place, monkeypatch):
     place.put(b"it\nanother")
 
     def modified(*_):
         raise NotImplementedError
 
     monkeypatch.setattr(type(place.file_system()[0]), "modified", modified)
-    with pytest.raises(BlockingIOError, match=r"\(it, .*if it died, remove memory://.*work/lock\)"):
-        write_lock.exclusive(place).__enter__()
+    refused(place, r"\(it, .*if it died, remove memory://.*work/lock\)")
 
 
 def test_of_two_simultaneous_leases_the_last_one_wins(url, monkeypatch):

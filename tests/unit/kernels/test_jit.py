@@ -23,13 +23,24 @@ def test_moving_a_module_changes_the_digest():
     assert jit.digest_of(moved) != jit.fingerprint()
 
 
+KERNELS = [
+    kernel
+    for module in SOURCES
+    for kernel in vars(importlib.import_module(module)).values()
+    if hasattr(kernel, "targetoptions")
+]
+
+
 @pytest.mark.skipif(jit.JIT_IS_OFF, reason="nothing is compiled")
-def test_cache_files_are_named_after_the_digest():
-    kernels = 0
-    for module in SOURCES:
-        for kernel in vars(importlib.import_module(module)).values():
-            options = getattr(kernel, "targetoptions", {"inline": True})
-            if not options.get("forceinline") and not options.get("inline"):
-                assert kernel.py_func.__qualname__.endswith("-" + jit.fingerprint())
-                kernels += 1
-    assert kernels > 50
+def test_kernels_are_named_after_the_digest_and_do_not_fuse_multiply_and_add():
+    """Numba compiles complex multiplication once for all kernels, with the flags of the first.
+
+    Fused with a sum, L would no longer be Hermitian.
+    """
+    assert len(KERNELS) > 50
+    for kernel in KERNELS:
+        options = kernel.targetoptions
+        if not options.get("forceinline") and not options.get("inline"):
+            assert kernel.py_func.__qualname__.endswith("-" + jit.fingerprint())
+        flags = options.get("fastmath", False)
+        assert flags is False or set(flags) <= {"reassoc"}

@@ -1,90 +1,103 @@
-"""Checks of single values: valid ones, invalid ones, and error messages."""
+"""Checks of single values, arrays and cochains: what they return, and what their errors say."""
 
 import re
 import sys
 from pathlib import Path
 
+import networkx as nx
 import numpy as np
 import pytest
+import scipy.sparse
 
+import sheafcoarsen as sc
 from sheafcoarsen._support import (
+    MAX_DIMENSION,
     MAX_ENTRIES,
-    MAX_VERTICES,
+    SCALARS,
     check_matplotlib,
+    check_range,
     choice,
+    cochain,
+    csr_matrix,
+    dimensions,
     flag,
+    integer_array,
+    items,
     memory_for_entries,
     physical_memory,
     random_generator,
+    range_limits,
     real_number,
+    right_side,
+    scalar_array,
+    scalar_type,
     vertex_count,
     whole_number,
 )
+from tests.support.errors import raises
+
+# ---------------------------------------------------------------- single values
 
 
-def refuses(error, message):
-    return pytest.raises(error, match=re.escape(message))
+@pytest.mark.parametrize(
+    ("check", "values", "expected"),
+    [
+        (whole_number, [7, np.int32(7), np.uint64(7), np.array(7)[()]], 7),
+        (real_number, [2, 2.0, np.float32(2), np.int8(2)], 2.0),
+        (flag, [True, np.True_], True),
+        (flag, [False, np.False_], False),
+    ],
+)
+def test_numbers_of_numpy_become_those_of_python(check, values, expected):
+    for value in values:
+        found = check("x", value)
+        assert (type(found), found) == (type(expected), expected)
 
 
-def entry_count(*entries, **options):
-    with memory_for_entries(*entries, **options):
-        pass
-
-
-@pytest.mark.parametrize("value", [7, np.int32(7), np.uint64(7), np.array(7)[()]])
-def test_whole_number_returns_int(value):
-    assert type(whole_number("k", value)) is int
-    assert whole_number("k", value, at_least=7) == 7
-
-
-def test_whole_number_checks_the_lower_bound():
-    assert whole_number("k", -(10**400)) == -(10**400)
-    with refuses(ValueError, "`k` must be at least 1, got 0"):
-        whole_number("k", 0, at_least=1)
-
-
-@pytest.mark.parametrize("value", [2, 2.0, np.float32(2), np.int8(2)])
-def test_real_number_returns_float(value):
-    assert type(real_number("t", value)) is float
-    assert real_number("t", value) == 2.0
-
-
-def test_flag_accepts_only_true_and_false():
-    assert flag("loops", True) is flag("loops", np.True_) is True
-    assert flag("loops", False) is flag("loops", np.False_) is False
-    for value in (1, 0, "no", None, []):
-        with refuses(TypeError, f"`loops` must be True or False, got {value!r}"):
-            flag("loops", value)
-
-
-def test_invalid_choice_raises_error_that_lists_choices():
-    assert choice("method", "balls", ("auto", "balls")) == "balls"
-    for value in ("bals", None, ["balls"]):
-        with refuses(ValueError, f"`method` must be one of 'auto', 'balls', got {value!r}"):
-            choice("method", value, ("auto", "balls"))
-
-
-def test_random_generator_accepts_valid_seeds_only():
+def test_random_generators_are_used_and_seeds_repeat():
     rng = np.random.default_rng(3)
     assert random_generator("seed", rng) is rng
     assert random_generator("seed", np.int64(3)).random() == np.random.default_rng(3).random()
     assert random_generator("seed", None).random() != random_generator("seed", None).random()
-    with refuses(ValueError, "`seed` must be at least 0, got -1"):
-        random_generator("seed", -1)
-    for value in (True, 1.0, "3", np.random.RandomState(3)):
-        with refuses(TypeError, "`seed` must be None, a non-negative integer or a numpy Gen"):
-            random_generator("seed", value)
 
 
-def test_counts_above_the_limit_of_kernels_raise(monkeypatch):
-    monkeypatch.setattr("sheafcoarsen._support.checks.physical_memory", lambda: np.inf)
-    assert np.iinfo(np.int32).max == MAX_VERTICES  # labels have 32 bits
-    vertex_count("n", MAX_VERTICES)
-    entry_count("dim", MAX_ENTRIES)
-    with refuses(ValueError, f"`n` requires {MAX_VERTICES + 1} vertices, but there may be"):
-        vertex_count("n", MAX_VERTICES + 1)
-    with refuses(ValueError, "`dim` requires 1.1e+12 map entries (8.8e+03 GB), more than fits"):
-        entry_count("dim", MAX_ENTRIES + 1)
+# ---------------------------------------------------------------- sizes
+
+
+def vertices(count):
+    vertex_count("x", count)
+
+
+def entries(count, itemsize=8):
+    with memory_for_entries("x", count, itemsize):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("memory", "check", "most", "error"),
+    [
+        # labels have 32 bits
+        (np.inf, vertices, np.iinfo(np.int32).max, "2147483648 vertices, but there may be at most"),
+        (np.inf, entries, MAX_ENTRIES, "1.1e+12 map entries (8.8e+03 GB), more than fits"),
+        (16e9, vertices, 10**9, "1000000001 vertices, at least 16 GB, which exceeds this"),
+        (16e9, entries, 2 * 10**9, "2e+09 map entries (16 GB), more than fits"),
+        (16e9, lambda n: entries(n, 16), 10**9, "1e+09 map entries (16 GB), more than fits"),
+        (16e9, lambda n: entries(n, 4), 4 * 10**9, "4e+09 map entries (16 GB), more than fits"),
+    ],
+)
+def test_counts_beyond_the_kernels_or_the_memory_raise(memory, check, most, error, monkeypatch):
+    monkeypatch.setattr("sheafcoarsen._support.checks.physical_memory", lambda: memory)
+    check(most)
+    with raises(f"ValueError: `x` requires {error}"):
+        check(most + 1)
+
+
+def test_memory_error_becomes_the_same_value_error():
+    with (
+        raises("ValueError: `dim` requires 10 map entries (8e-08 GB), more than fits in memory"),
+        memory_for_entries("dim", 10),
+    ):
+        raise MemoryError
 
 
 MEMINFO = Path("/proc/meminfo")
@@ -94,39 +107,6 @@ MEMINFO = Path("/proc/meminfo")
 def test_physical_memory_is_that_of_the_machine():
     total = next(line for line in MEMINFO.read_text().splitlines() if line.startswith("MemTotal"))
     assert physical_memory() == pytest.approx(1024 * int(total.split()[1]), rel=0.1)
-
-
-def test_counts_that_exceed_memory_raise(monkeypatch):
-    monkeypatch.setattr("sheafcoarsen._support.checks.physical_memory", lambda: 16e9)
-    vertex_count("n", 10**9)
-    entry_count("dim", 2 * 10**9)
-    entry_count("dim", 4 * 10**9, itemsize=4)
-    with refuses(
-        ValueError, f"`n` requires {10**9 + 1} vertices, at least 16 GB, which exceeds this"
-    ):
-        vertex_count("n", 10**9 + 1)
-    for itemsize in (8, 16):
-        with refuses(ValueError, f"`dim` requires 2e+09 map entries ({2 * itemsize} GB), more"):
-            entry_count("dim", 2 * 10**9 + 1, itemsize)
-
-
-@pytest.mark.parametrize(
-    ("entries", "told"),
-    [(10**400, "1e+400 map entries (1e+391 GB)"), (1e300, "1e+300 map entries")],
-)
-def test_error_message_formats_numbers_beyond_doubles(entries, told):
-    with refuses(ValueError, told):
-        entry_count("dim", entries)
-
-
-def test_memory_error_becomes_the_same_value_error():
-    with memory_for_entries("dim", 10):
-        pass
-    with (
-        refuses(ValueError, "`dim` requires 10 map entries (8e-08 GB), more than fits in memory"),
-        memory_for_entries("dim", 10),
-    ):
-        raise MemoryError
 
 
 def test_import_errors_of_other_packages_are_not_hidden(monkeypatch):
@@ -141,3 +121,248 @@ def test_import_errors_of_other_packages_are_not_hidden(monkeypatch):
     monkeypatch.setattr(sys, "meta_path", [Broken(), *sys.meta_path])
     with pytest.raises(ModuleNotFoundError, match="kiwisolver"):
         check_matplotlib()
+
+
+# ---------------------------------------------------------------- arrays
+
+
+@pytest.mark.parametrize("dtype", SCALARS)
+def test_scalar_arrays_keep_their_type_in_native_byte_order(dtype):
+    array = np.array([1, 2], dtype)
+    assert scalar_array("x", array) is array
+    swapped = array.astype(array.dtype.newbyteorder())
+    cast = scalar_array("x", swapped)
+    assert (cast.dtype, cast.dtype.isnative, cast.tolist()) == (dtype, True, [1, 2])
+    assert scalar_type("dtype", swapped.dtype) == np.dtype(dtype)
+    assert scalar_type("dtype", np.dtype(dtype).name) == np.dtype(dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint64])
+def test_integer_arrays_become_float64(dtype):
+    cast = scalar_array("x", np.array([[1, 2]], dtype))
+    assert (cast.dtype, cast.tolist()) == (np.float64, [[1.0, 2.0]])
+
+
+def two_dimensions(name, value):
+    return dimensions(name, value, 2, "edge")
+
+
+def test_dimensions_repeat_an_integer():
+    for value in (3, np.array(3), [3, 3.0]):
+        assert two_dimensions("d", value).tolist() == [3, 3]
+    assert two_dimensions("d", MAX_DIMENSION // 2).sum() == MAX_DIMENSION
+
+
+def names(name, value):
+    return items(name, value, "names")
+
+
+def test_items_are_those_of_any_iterable():
+    assert names("x", iter("ab")) == ("a", "b")
+
+
+def method(name, value):
+    return choice(name, value, ("auto", "balls"))
+
+
+CHOICES = "ValueError: `x` must be one of 'auto', 'balls', got "
+NO_SEED = "TypeError: `x` must be None, a non-negative integer or a numpy Gen"
+TOO_LARGE = f"ValueError: `x` must sum to at most {MAX_DIMENSION}"
+NO_NAMES = "TypeError: `x` must be a sequence of names, got "
+SPARSE = scipy.sparse.csr_array(np.array([[0, 1, 0], [1, 0, 1.5], [0, 1.5, 0]]))
+MODES = sc.eigenmodes(sc.CellularSheaf.constant([[0, 1]]), 1)
+
+
+@pytest.mark.parametrize(
+    ("check", "value", "error"),
+    [
+        *((method, value, f"{CHOICES}{value!r}") for value in ("bals", None, ["balls"])),
+        *(
+            (flag, value, f"TypeError: `x` must be True or False, got {value!r}")
+            for value in (0, [])
+        ),
+        *((random_generator, value, NO_SEED) for value in ("3", np.random.RandomState(3))),
+        (scalar_array, np.ones(2, bool), "TypeError: got dtype bool"),
+        (
+            scalar_array,
+            MODES,
+            "TypeError: got Eigenmodes: pass a column, such as modes.vectors[:, 0]",
+        ),
+        (scalar_array, SPARSE, "TypeError: got a sparse one: use .toarray()"),
+        (two_dimensions, [1], "ValueError: `x` must have one entry per edge, 2 in all, got 1"),
+        (two_dimensions, [0, -3], "ValueError: `x` must not be negative, got -3 at index 1"),
+        (two_dimensions, -3, "ValueError: `x` must be at least 0, got -3"),
+        (two_dimensions, MAX_DIMENSION, f"{TOO_LARGE}, got 1.8e+16"),
+        (two_dimensions, 10**400, TOO_LARGE),
+        *((names, value, NO_NAMES + type(value).__name__) for value in ("ab", b"ab", 3, None)),
+        *((names, value, NO_NAMES + type(value).__name__) for value in (SPARSE.tobsr(), SPARSE)),
+    ],
+)
+def test_values_of_another_kind_raise(check, value, error):
+    with raises(error):
+        check("x", value)
+
+
+def test_error_about_text_has_no_hint_by_default():
+    with pytest.raises(TypeError, match=r"^`edges` must hold integers, got dtype <U1$"):
+        integer_array("edges", ["a"])
+
+
+# ---------------------------------------------------------------- sparse matrices
+
+
+DAMAGE = {
+    "large index": ("indices", lambda a: a + 10**9),
+    "negative index": ("indices", lambda a: -a),
+    "last index": ("indices", lambda a: np.where(a == 2, 3, a)),
+    "too few indices": ("indices", lambda a: a[:-1]),
+    "descending": ("indptr", lambda a: a[[0, 2, 1, 3]]),
+    "too few rows": ("indptr", lambda a: a[:-1]),
+    "too many entries": ("indptr", lambda a: a * 2),
+    "first row": ("indptr", lambda a: np.maximum(a, 1)),
+    "too few values": ("data", lambda a: a[:-1]),
+}
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "bsr"])
+@pytest.mark.parametrize(("attribute", "change"), DAMAGE.values(), ids=DAMAGE)
+def test_damaged_csr_csc_and_bsr_matrices_raise(kind, attribute, change):
+    A = SPARSE.asformat(kind).copy()
+    setattr(A, attribute, change(getattr(A, attribute)))
+    for use in (
+        sc.CellularSheaf.constant,
+        lambda A: sc.CellularSheaf.from_laplacian(A, 1),
+        lambda A: sc.select(A, 2),
+        lambda A: sc.HiSP(2, 1)(sc.CellularSheaf.constant(SPARSE), np.ones((3, 1)), A),
+        sc.Partition.from_assignment,
+    ):
+        with pytest.raises(ValueError, match="` is a damaged sparse matrix: "):
+            use(A)
+
+
+@pytest.mark.parametrize(
+    ("kind", "attribute", "change", "message"),
+    [
+        (
+            "coo",
+            "coords",
+            lambda ij: (ij[0], ij[1] + 1),
+            "entry 2 has the column index 3, out of range for 3 columns",
+        ),
+        (
+            "coo",
+            "coords",
+            lambda ij: (ij[0] - 1, ij[1]),
+            "entry 0 has the row index -1, out of range for 3 rows",
+        ),
+        ("lil", "rows", lambda rows: [[3], *rows[1:]], "axis 1 index 3 exceeds matrix dimension 3"),
+        (
+            "lil",
+            "data",
+            lambda data: [[1.0] * 9, *data[1:]],
+            "its `rows` and `data` differ in length",
+        ),
+    ],
+)
+def test_damaged_matrices_of_other_formats_raise(kind, attribute, change, message):
+    A = SPARSE.asformat(kind)
+    values = change(getattr(A, attribute))
+    setattr(A, attribute, np.array(values, object) if kind == "lil" else values)
+    with raises(f"ValueError: `A` is a damaged sparse matrix: {message}"):
+        csr_matrix("A", A)
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "bsr", "coo", "lil", "dok", "dia"])
+def test_csr_matrix_copies_valid_matrices(kind):
+    for given in (SPARSE, scipy.sparse.coo_array(np.eye(2, 4))):
+        A = given.asformat(kind)
+        B = csr_matrix("A", A)
+        np.testing.assert_array_equal(B.toarray(), given.toarray())
+        B.data[:] = 0
+        np.testing.assert_array_equal(A.toarray(), given.toarray())
+
+
+# ---------------------------------------------------------------- cochains
+
+PATH = sc.CellularSheaf.constant(nx.path_graph(3), dim=2)
+
+
+@pytest.mark.parametrize("dtype", SCALARS)
+def test_squares_are_safe_within_the_range_but_not_far_beyond_it(dtype):
+    low, high = range_limits(dtype)
+    info = np.finfo(dtype)
+    real = info.dtype.type
+    assert np.isfinite(real(high) ** 2 * real(1e6))
+    assert real(low) ** 2 >= info.tiny * 1e6
+    for inside in (low, high, 0.0):
+        check_range("maps", inside, dtype)
+    for outside in (low * 0.999, high * 1.001):
+        with raises(f"ValueError: squares in {np.dtype(dtype)} are safe: rescale the maps"):
+            check_range("maps", outside, dtype)
+
+
+def test_cochain_returns_the_common_scalar_type_in_c_order():
+    assert cochain(PATH, np.arange(6)).dtype == np.float64
+    assert cochain(PATH, np.ones(6, np.complex64)).dtype == np.complex128
+    x = cochain(PATH, np.asfortranarray(np.arange(12.0).reshape(6, 2)))
+    assert x.flags.c_contiguous
+    assert x.tolist() == np.arange(12.0).reshape(6, 2).tolist()
+
+
+STACKED = "; y.reshape(-1) stacks the stalks of one cochain"
+LIFTED = "; y.reshape(6, -1) converts features of equal stalks, one row per vertex"
+
+
+@pytest.mark.parametrize(
+    ("shape", "hint"),
+    [
+        ((5,), ""),
+        ((6, 1, 1), STACKED),
+        ((3, 2), STACKED),
+        ((3, 4), LIFTED),
+        ((3, 2, 5), LIFTED),
+        ((3, 3), ""),
+    ],
+    ids=str,
+)
+def test_wrong_shape_raises_error_with_a_hint_on_reshaping(shape, hint):
+    message = f"with dim_c0 = 6 of the fine sheaf, got shape {shape}{hint}"
+    with pytest.raises(ValueError, match=f"{re.escape(message)}$"):
+        cochain(PATH, np.zeros(shape), "y", " of the fine sheaf")
+
+
+HIGH = range_limits(np.float64)[1]
+FAR = np.zeros((6, 2))
+FAR[[4, 5], [1, 0]] = -np.inf
+
+
+def edge(tail, head=1.0):
+    return sc.CellularSheaf([[0, 1]], [[[tail]]], [[[head]]])
+
+
+@pytest.mark.parametrize(
+    ("check", "sheaf", "values", "error"),
+    [
+        (cochain, PATH, FAR, "got -inf in row 4"),
+        (cochain, PATH, [0, 0, np.nan, 0, 0, 0], "`x` must be finite, got nan in row 2"),
+        (cochain, PATH, [101 * HIGH] * 6, "energies would overflow in float64: rescale `x`"),
+        (cochain, edge(1e3), [HIGH] * 2, "the maps up to 1e+03, so energies"),
+        # squares of cochains alone must be finite, too
+        (cochain, edge(1e-100, 1e-100), [1e160] * 2, "the maps up to 1e-100, so energies"),
+        (
+            right_side,
+            edge(1e100),
+            [0, 1e305],
+            "`b` has entries up to 1e+305, so its norm may overflow in float64: rescale `b`",
+        ),
+        (right_side, edge(1e100), [0, np.inf], "`b` must be finite, got inf in row 1"),
+    ],
+)
+def test_entries_that_are_not_finite_or_too_large_raise(check, sheaf, values, error):
+    with raises(f"ValueError: {error}"):
+        check(sheaf, values)
+
+
+def test_entries_may_be_as_large_as_energies_and_the_laplacian_allow():
+    assert np.isfinite(cochain(PATH, np.full(6, 99 * HIGH))).all()
+    assert right_side(edge(1e100), [1e200, -1e200]).tolist() == [1e200, -1e200]

@@ -5,22 +5,10 @@ import os
 import stat
 import subprocess
 import sys
-import zipfile
 
 import pytest
 
 from sheafcoarsen._support import files, replacing
-
-
-def test_new_file_replaces_the_old_one_on_success(tmp_path):
-    path = tmp_path / "a.bin"
-    path.write_bytes(b"old")
-    with replacing(path) as stream:
-        stream.write(b"new")
-        stream.flush()
-        assert path.read_bytes() == b"old"
-    assert path.read_bytes() == b"new"
-    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_interrupt_after_creation_leaves_no_file(tmp_path, monkeypatch):
@@ -36,48 +24,24 @@ def test_interrupt_after_creation_leaves_no_file(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
-def test_errors_keep_the_old_file_and_leave_no_temporary_file(tmp_path, error):
+def test_errors_keep_the_old_file_and_leave_no_temporary_file(tmp_path):
+    """tests/robustness/test_interrupts.py tests interrupts."""
     path = tmp_path / "a.bin"
     path.write_bytes(b"old")
 
     def broken():
         with replacing(path) as stream:
             stream.write(b"half of the new")
-            raise error
+            raise ValueError
 
-    with pytest.raises(error):
+    with pytest.raises(ValueError):
         broken()
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_keyboard_interrupt_is_raised_although_zipfile_raises_too(tmp_path):
-    def interrupted_archive():
-        with replacing(tmp_path / "a.zip") as stream, zipfile.ZipFile(stream, "w") as archive:
-            archive.open("member", "w").write(b"unfinished")
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        interrupted_archive()
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_exception_handled_by_the_caller_is_not_raised_again(tmp_path):
-    def while_handling_one():
-        try:
-            raise KeyboardInterrupt
-        except KeyboardInterrupt:
-            with replacing(tmp_path / "b"):
-                int("own error")
-
-    with pytest.raises(ValueError, match="own error"):
-        while_handling_one()
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o664, 0o400])
-def test_new_file_keeps_the_mode_of_the_old_one(tmp_path, mode):
+def test_new_file_replaces_the_old_one_at_the_end_and_keeps_its_mode(tmp_path, mode):
     path = tmp_path / "a"
     path.write_bytes(b"old")
     path.chmod(mode)
@@ -85,15 +49,20 @@ def test_new_file_keeps_the_mode_of_the_old_one(tmp_path, mode):
         # nobody else may read the temporary file
         assert stat.S_IMODE(os.fstat(stream.fileno()).st_mode) == mode
         stream.write(b"new")
+        stream.flush()
+        assert path.read_bytes() == b"old"
     assert path.read_bytes() == b"new"
     assert stat.S_IMODE(path.stat().st_mode) == mode
+    assert list(tmp_path.iterdir()) == [path]
 
 
-def test_new_file_has_the_default_mode(tmp_path):
+def test_new_file_has_the_default_mode_and_a_name_of_any_length(tmp_path):
     (tmp_path / "a").touch()
-    with replacing(tmp_path / "b"):
-        pass
-    assert (tmp_path / "a").stat().st_mode == (tmp_path / "b").stat().st_mode
+    new = tmp_path / ("b" * 255)
+    with replacing(new) as stream:
+        stream.write(b"new")
+    assert new.read_bytes() == b"new"
+    assert new.stat().st_mode == (tmp_path / "a").stat().st_mode
 
 
 @pytest.mark.parametrize("there", [True, False])
@@ -124,13 +93,6 @@ def test_targets_that_are_not_regular_files_raise_and_remain(tmp_path):
     assert pipe.is_fifo()
     assert loop.is_symlink()
     assert sorted(tmp_path.iterdir()) == [loop, pipe]
-
-
-def test_file_names_may_have_the_maximum_length(tmp_path):
-    path = tmp_path / ("a" * 255)
-    with replacing(path) as stream:
-        stream.write(b"new")
-    assert path.read_bytes() == b"new"
 
 
 WRITER = """

@@ -42,18 +42,28 @@ def test_first_cell_is_the_row_header_without_head():
     )
 
 
-def test_span_formats_ranges_of_numbers():
-    assert tables.span(np.array([3, 1, 2])) == "1 .. 3"
-    assert tables.span(np.array([2, 2])) == "2"
-    assert tables.span(np.array([])) == "none"
+@pytest.mark.parametrize(
+    ("values", "text"), [([3, 1, 2], "1 .. 3"), ([2, 2], "2"), ([], "none")], ids=str
+)
+def test_span_of_numbers(values, text):
+    assert tables.span(np.array(values)) == text
 
 
-def test_long_lists_of_names_are_abbreviated_and_counted():
-    assert tables.names(["a", 1, ("b", 2)]) == "a, 1, ('b', 2)"
-    assert tables.names("abc", shown=2) == "a, b, … (3 in all)"
-    assert tables.names(["x" * 40]) == "x" * 40
-    assert tables.names(["x" * 41]) == "x" * 39 + "…"
-    assert tables.names(range(tables.SHOWN)).count(",") == tables.SHOWN - 1
+@pytest.mark.parametrize(
+    ("names", "text"),
+    [
+        (["a", 1, ("b", 2)], "a, 1, ('b', 2)"),
+        ("abcdefgh", "a, b, c, d, e, f, g, h"),
+        ("abcdefghi", "a, b, c, d, e, f, g, h, … (9 in all)"),
+        (["x" * 40], "x" * 40),
+        (["x" * 41], "x" * 39 + "…"),
+        (["a\x07", ("b\x07",)], r"a\x07, ('b\x07',)"),
+        (["\x07" * 11], r"\x07" * 9 + r"\x0…"),
+    ],
+    ids=repr,
+)
+def test_long_names_are_escaped_and_abbreviated_and_counted(names, text):
+    assert tables.names(names) == text
 
 
 def test_number_rows_show_the_first_entries():
@@ -64,8 +74,3 @@ def test_number_rows_show_the_first_entries():
 def test_number_lines_are_aligned():
     text = tables.number_lines({"one": 1.5, "longer": np.array([1.0, 2.0])})
     assert text == "  one     1.5\n  longer  [1. 2.]"
-
-
-def test_names_are_escaped_before_they_are_abbreviated():
-    assert tables.names(["a\x07", ("b\x07",)]) == r"a\x07, ('b\x07',)"
-    assert tables.names(["\x07" * 11]) == r"\x07" * 9 + r"\x0…"

@@ -1,9 +1,17 @@
-"""Parallel loops over ranges: each item once, results in order, errors raised to the caller."""
+"""Parallel loops over ranges, and the limit of one BLAS thread, which loops pass to their threads.
+
+tests/robustness/test_threads.py tests real libraries.
+"""
 
 import importlib.util
+import os
+import subprocess
+import sys
 import threading
 import time
+import types
 
+import networkx as nx
 import numba
 import numpy as np
 import pytest
@@ -11,9 +19,11 @@ import scipy.linalg  # noqa: F401  (loads scipy's own BLAS)
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sheafcoarsen._support import bar, run_ranges
+import sheafcoarsen as sc
+from sheafcoarsen._support import run_ranges, single_threaded_blas
 from sheafcoarsen._support import threads as threads_module
 from sheafcoarsen._support.threads import thread_count, thread_limit
+from tests.support.strategies import examples
 
 
 @pytest.fixture
@@ -26,31 +36,28 @@ def four_threads(monkeypatch):
     st.sampled_from([1, 3]),
     st.sampled_from([0.0, 500.0, np.inf]),
     st.booleans(),
+    st.sampled_from([None, np.int64, np.float64]),
 )
-def test_each_item_is_processed_once_and_results_are_ordered(cost, threads, serial_below, progress):
-    done = []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(threads_module, "thread_count", lambda: threads)
-        results = run_ranges(
-            lambda lo, hi: done.extend(range(lo, hi)) or list(range(lo, hi)),
-            np.array(cost),
-            serial_below=serial_below,
-            progress=progress,
-        )
-    assert sorted(done) == list(range(len(cost)))
-    assert [i for piece in results for i in piece] == list(range(len(cost)))
-    assert all(piece for piece in results)
-
-
-def test_ranges_run_in_parallel(four_threads):
-    meet = threading.Barrier(2, timeout=20)  # breaks unless two ranges are inside at once
+@examples(120)
+def test_each_item_is_processed_once_and_results_are_ordered(cost, threads, below, progress, sums):
+    """Costs are passed one by one or as cumulative sums of some type, for the same ranges."""
+    done, given = [], np.array(cost)
+    if sums is not None:
+        given = np.concatenate([[0], np.cumsum(cost)]).astype(sums)
 
     def work(lo, hi):
-        if lo == 0 or hi == 64:
-            meet.wait()
+        done.extend(range(lo, hi))
+        return lo, hi
 
-    # the first range waits for the last: 32 ranges, 4 at a time, so the others must pass by
-    run_ranges(work, np.ones(64))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(threads_module, "thread_count", lambda: threads)
+        options = {"serial_below": below, "progress": progress}
+        ranges = run_ranges(work, given, cumulative=sums is not None, **options)
+        assert sorted(done) == list(range(len(cost)))
+        assert [i for lo, hi in ranges for i in range(lo, hi)] == list(range(len(cost)))
+        assert all(lo < hi for lo, hi in ranges)
+        if sums != np.int64:  # which rounds the bounds
+            assert ranges == run_ranges(work, np.array(cost), **options)
 
 
 def test_small_loops_run_in_the_calling_thread(four_threads):
@@ -72,20 +79,6 @@ def test_ranges_have_about_equal_cost(four_threads):
     assert 16 <= len(pieces) <= 64  # enough ranges to balance, few enough for a small overhead
     shares = [cost[lo:hi].sum() for lo, hi in pieces]
     assert max(shares) <= cost.sum() / len(pieces) + cost.max()
-
-
-@given(st.lists(st.integers(0, 1000), max_size=60), st.sampled_from([np.int64, np.float64]))
-def test_cumulative_costs_give_the_same_ranges(cost, dtype):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(threads_module, "thread_count", lambda: 3)
-        by_cost = run_ranges(lambda lo, hi: (lo, hi), np.array(cost))
-        starts = np.concatenate([[0], np.cumsum(cost)]).astype(dtype)
-        by_offsets = run_ranges(lambda lo, hi: (lo, hi), starts, cumulative=True)
-    ends = [hi for _, hi in by_offsets]
-    assert [lo for lo, _ in by_offsets] == [0, *ends[:-1]][: len(ends)]
-    assert ends[-1:] == ([len(cost)] if cost else [])
-    if dtype == np.float64:
-        assert by_offsets == by_cost
 
 
 def test_errors_cancel_ranges_that_have_not_begun(four_threads):
@@ -115,40 +108,161 @@ def test_error_in_one_range_is_raised_to_the_caller(four_threads, serial_below):
         run_ranges(work, np.ones(64), serial_below=serial_below)
 
 
-def test_thread_count_follows_numba(monkeypatch):
-    monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", 7)
-    assert thread_count() == 7
-    monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", 0)
-    assert thread_count() == 1
-
-
-def run(show):
-    with bar(3, "local modes", show) as progress:
-        for _ in range(3):
-            progress.update()
-
-
-def test_progress_bar_is_shown_only_on_request(capsys):
-    run(False)
-    assert capsys.readouterr() == ("", "")
-    run(True)
-    shown = capsys.readouterr()
-    assert shown.out == ""
-    assert "local modes: 100%" in shown.err
-    assert "3/3" in shown.err
-
-
-def test_progress_bar_is_plain_without_ipywidgets(capsys, monkeypatch):
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    run(True)
-    assert "local modes: 100%" in capsys.readouterr().err
-
-
-def test_thread_limit_ends_with_its_block(monkeypatch):
-    monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", 4)
+def test_thread_count_follows_numba_and_its_limit(monkeypatch):
+    for setting, count in ((0, 1), (4, 4)):
+        monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", setting)
+        assert thread_count() == count
     with thread_limit(2):
         assert thread_count() == 2
         with thread_limit(None):
             assert thread_count() == 4
         assert thread_count() == 2
     assert thread_count() == 4
+
+
+@pytest.mark.parametrize("ipywidgets", [True, False])
+def test_progress_bars_are_shown_only_on_request(ipywidgets, four_threads, capsys, monkeypatch):
+    """Without ipywidgets they are plain."""
+    if not ipywidgets:
+        monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    F, P = sc.CellularSheaf.constant(nx.path_graph(40)), sc.Partition(np.arange(40) // 4)
+
+    def printed(progress):
+        run_ranges(lambda lo, hi: None, np.ones(9), description="a loop", progress=progress)
+        sc.coarsen(F, P, 2, progress=progress)
+        return capsys.readouterr()
+
+    assert printed(False) == ("", "")
+    out, shown = printed(True)
+    assert out == ""
+    for text in ("a loop: 100%", "9/9", "local modes: 100%", "10/10"):
+        assert text in shown
+
+
+# ---------------------------------------------------------------- one BLAS thread
+
+
+class Library:
+    """Fake BLAS library with one thread count for the process, or one per thread."""
+
+    def __init__(self, shared, interrupted_at=None):
+        self.own = types.SimpleNamespace() if shared else threading.local()
+        self.shared, self.calls, self.interrupted_at = shared, 0, interrupted_at
+
+    def get(self):
+        return getattr(self.own, "count", 5)
+
+    def set(self, count):
+        self.calls += 1
+        if self.calls == self.interrupted_at:
+            raise KeyboardInterrupt
+        self.own.count = count
+
+
+@pytest.mark.parametrize("interrupted", ["shared", "own"])
+@pytest.mark.parametrize("call", [1, 2])
+def test_interrupts_restore_thread_counts(monkeypatch, interrupted, call):
+    """The interrupt may occur while the block is entered or left."""
+    shared, own = (
+        Library(name == "shared", call if name == interrupted else None)
+        for name in ("shared", "own")
+    )
+    monkeypatch.setattr(threads_module, "_libraries", lambda: [shared, own])
+    with pytest.raises(KeyboardInterrupt), single_threaded_blas():  # noqa: PT012
+        assert call == 2  # otherwise the interrupt occurred earlier
+        assert (shared.get(), own.get()) == (1, 1)
+    assert (shared.get(), own.get()) == (5, 5)
+    with single_threaded_blas():
+        assert (shared.get(), own.get()) == (1, 1)
+    assert (shared.get(), own.get()) == (5, 5)
+
+
+def test_interrupt_of_one_caller_does_not_release_other_callers(monkeypatch):
+    library = Library(True, 2)
+    monkeypatch.setattr(threads_module, "_libraries", lambda: [library])
+    with single_threaded_blas():
+        with pytest.raises(KeyboardInterrupt), single_threaded_blas():
+            raise AssertionError("not reached")
+        assert library.get() == 1
+    assert library.get() == 5
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_shared_thread_counts_are_detected(shared):
+    library = Library(shared)
+    controller = types.SimpleNamespace(
+        get_num_threads=library.get, set_num_threads=library.set, internal_api="mkl"
+    )
+    assert threads_module._library(controller).shared == shared
+    assert library.get() == 5
+
+
+def test_decorator_limits_blas_in_each_call(monkeypatch):
+    library = Library(True)
+    monkeypatch.setattr(threads_module, "_libraries", lambda: [library])
+
+    @single_threaded_blas()
+    def depth(n):
+        """Say how deep."""
+        assert library.get() == 1
+        return 0 if n == 0 else 1 + depth(n - 1)
+
+    assert depth(3) == 3
+    assert library.get() == 5
+    assert (depth.__name__, depth.__doc__) == ("depth", "Say how deep.")
+
+
+def test_worker_threads_limit_their_own_thread_count(four_threads, monkeypatch):
+    own = Library(False)
+    monkeypatch.setattr(threads_module, "_libraries", lambda: [own])
+    meet = threading.Barrier(2, timeout=20)  # so that a second thread takes part
+
+    def work(lo, hi):
+        if lo == 0 or hi == 64:
+            meet.wait()
+        return own.get()
+
+    with single_threaded_blas():
+        assert set(run_ranges(work, np.ones(64))) == {1}
+        assert own.get() == 1
+    assert own.get() == 5
+    assert set(run_ranges(work, np.ones(64))) == {5}
+
+
+AFTER_A_FORK = """
+import os, threading
+from sheafcoarsen._support import single_threaded_blas, threads
+
+class Library:
+    shared, count = True, 5
+    def get(self): return self.count
+    def set(self, count): self.count = count
+
+library = Library()
+threads._libraries = lambda: [library]
+inside, leave = threading.Event(), threading.Event()
+
+def other():
+    with single_threaded_blas():
+        inside.set()
+        leave.wait(20)
+
+thread = threading.Thread(target=other)
+thread.start()
+inside.wait(20)
+child = os.fork()
+if child == 0:  # the other thread is not here, and nobody holds
+    good = library.count == 5
+    with single_threaded_blas():
+        good = good and library.count == 1
+    os._exit(0 if good and library.count == 5 else 1)
+status = os.waitpid(child, 0)[1]
+leave.set()
+thread.join()
+assert status == 0 and library.count == 5
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_fork_releases_the_limits_of_other_threads():
+    subprocess.run([sys.executable, "-W", "ignore", "-c", AFTER_A_FORK], check=True, timeout=120)

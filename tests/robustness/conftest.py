@@ -1,3 +1,0 @@
-"""Places for stores, as the unit tests of stores have them."""
-
-from tests.unit.distributed.conftest import memory, url  # noqa: F401
