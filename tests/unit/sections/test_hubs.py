@@ -9,7 +9,7 @@ from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen.sections import _global_sections, clustering, reduction
 from tests.support import reference
 from tests.support.helpers import assert_residual, dense_kernel, eps_of, same_subspace
-from tests.unit.sections.test_global_sections import check_basis
+from tests.unit.sections.conftest import check_basis
 
 pytestmark = pytest.mark.usefixtures("no_forests")
 
