@@ -7,16 +7,19 @@ results of the library for a sheaf and for its image are compared with each othe
 from typing import NamedTuple
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import sheafcoarsen as sc
 from tests.support import reference
 from tests.support.helpers import assert_residual, eps_of, size, ties_allowed
-from tests.support.strategies import SCALES, sheaves, sheaves_with_partitions
+from tests.support.strategies import DTYPES, SCALES, sheaves, sheaves_with_partitions
 
 SEEDS = st.integers(0, 2**16)
-CHANGES = "vertex stalks", "edge stalks", "vertices", "edges", "clusters", "orientation", "scale"
+RANKS = st.integers(0, 5)
+OPERATORS = st.sampled_from(["internal", "internal", "principal"])
+CHANGES = "vertex stalks", "edge stalks", "vertices", "edges", "clusters", "orientation"
 
 
 class Image(NamedTuple):
@@ -37,8 +40,8 @@ def unitary(rng, dims, dtype):
     return [np.linalg.qr(X)[0] if len(X) else X for X in found]
 
 
-def image(F, P, seed, chosen):
-    """Change what is chosen: unitary bases of stalks, numbers, orientation of edges, scale."""
+def image(F, P, seed, chosen=(), scale=1.0):
+    """Change the scale and what is chosen: unitary bases of stalks, numbers, orientation."""
     rng = np.random.default_rng(seed)
     numbers = {"vertices": F.n_vertices, "edges": F.n_edges, "clusters": P.n_clusters}
     p, q, c = (
@@ -50,8 +53,6 @@ def image(F, P, seed, chosen):
         for name, dims in stalks.items()
     )
     flip = rng.random(F.n_edges) < 0.5 * ("orientation" in chosen)
-    scales = [3.0, *SCALES[F.tail_data.real.itemsize]]
-    scale = float(rng.choice(scales)) if "scale" in chosen else 1.0
     ends, tails, heads = np.zeros_like(F.edges), [None] * F.n_edges, [None] * F.n_edges
     for e, (u, v) in enumerate(F.edges.tolist()):
         sides = [
@@ -81,25 +82,17 @@ def squares(F, P):
     return total
 
 
-@given(
-    sheaves_with_partitions(scales=(1.0,)),
-    st.integers(0, 5),
-    st.sampled_from(["internal", "principal"]),
-    SEEDS,
-    st.sets(st.sampled_from(CHANGES), min_size=1),
-)
-def test_changes_of_bases_numbers_orientation_and_scale_change_nothing(
-    case, rank, operator, seed, chosen
-):
-    """Except that eigenvalues and energies are multiplied by the square of the scale."""
-    F, P = case
-    im = image(F, P, seed, chosen)
+def compare(F, P, im, rank, operator, seed):
+    """Compare a coarsening with that of the image, and return both.
+
+    Eigenvalues and energies are multiplied by the square of the scale.
+    """
     rng, square = np.random.default_rng(seed), im.scale**2
     x = rng.standard_normal((F.dim_c0, 2))
     x = (x + 1j * x[::-1] if F.dtype.kind == "c" else x).astype(F.dtype)
     y = (im.T @ x).astype(F.dtype)
     C = sc.coarsen(F, P, sc.ranks.fixed(rank).whole_multiplets(), local_operator=operator)
-    ranks = np.zeros(P.n_clusters, int)
+    ranks = np.zeros(im.partition.n_clusters, int)
     ranks[im.clusters] = C.ranks
     with ties_allowed():
         D = sc.coarsen(im.sheaf, im.partition, ranks, local_operator=operator)
@@ -125,10 +118,69 @@ def test_changes_of_bases_numbers_orientation_and_scale_change_nothing(
             np.linalg.eigvalsh(double(sc.laplacian(G).toarray())) for G in (C.sheaf, D.sheaf)
         )
         assert_residual(second / square - first, top, worst, isometry**2, **what)
-    assert D.n_crossing_edges == C.n_crossing_edges
     first, second = sc.energy_ledger(C, x), sc.energy_ledger(D, y)
     for name, line in first.lines.items():
         assert_residual(second.lines[name] / square - line, top, x, x, worst, **what)
+    return C, D
+
+
+def scales_of(F):
+    return SCALES[F.tail_data.real.itemsize]
+
+
+@given(
+    sheaves_with_partitions(),
+    RANKS,
+    OPERATORS,
+    SEEDS,
+    st.sets(st.sampled_from(CHANGES), min_size=1),
+    st.sampled_from([1.0, 0.3, 7.0]),
+)
+def test_changes_of_bases_numbers_orientation_and_scale_change_nothing(
+    case, rank, operator, seed, chosen, scale
+):
+    C, D = compare(*case, image(*case, seed, chosen, scale), rank, operator, seed)
+    assert D.n_crossing_edges == C.n_crossing_edges
+
+
+@given(sheaves_with_partitions(scales=(1.0,)), RANKS, OPERATORS, SEEDS, st.integers(0, 2))
+def test_scaling_maps_scales_eigenvalues_by_the_square(case, rank, operator, seed, which):
+    """Scales are 1e-100 and 1e100 in double, 1e-12 and 1e12 in single precision."""
+    scale = (3.0, *scales_of(case[0])[1:])[which]
+    compare(*case, image(*case, seed, scale=scale), rank, operator, seed)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "operator"), list(zip(DTYPES, ["internal", "principal"] * 2, strict=True))
+)
+def test_scaling_maps_of_a_path_keeps_its_loops(dtype, operator):
+    """An absolute threshold would drop the loops of modes of positive energy at small scales."""
+    ends = np.stack([np.arange(7), np.arange(1, 8)], axis=1)
+    F = sc.CellularSheaf.random(ends, 2, 3, seed=1, dtype=dtype)
+    P = sc.Partition([0, 0, 0, 0, 1, 1, 1, 1])
+    for scale in scales_of(F):
+        D = compare(F, P, image(F, P, 0, scale=scale), 3, operator, 0)[1]
+        assert D.sheaf.n_edges == 3
+
+
+@given(
+    st.sampled_from(DTYPES).flatmap(
+        lambda dtype: st.tuples(*[sheaves_with_partitions(dtypes=(dtype,))] * 2)
+    ),
+    RANKS,
+    OPERATORS,
+    SEEDS,
+)
+def test_coarsening_commutes_with_disjoint_union(parts, rank, operator, seed):
+    """No threshold may depend on another part: their scales may differ by 1e200."""
+    (F, P), (G, Q) = parts
+    union, *_ = sc.disjoint_union([F, G])
+    joined = sc.Partition(np.concatenate([P.labels, Q.labels + P.n_clusters]))
+    coordinates = np.split(np.eye(union.dim_c0), [F.dim_c0], axis=1)
+    clusters = np.split(np.arange(joined.n_clusters), [P.n_clusters])
+    for part, T, numbers in zip(parts, coordinates, clusters, strict=True):
+        im = Image(union, joined, T, numbers, np.arange(0), 1.0)
+        compare(*part, im, rank, operator, seed)
 
 
 def double(A):
