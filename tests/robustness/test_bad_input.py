@@ -101,6 +101,13 @@ def networkx_vertex(dim, **attributes):
     return sc.from_networkx(graph)
 
 
+def not_a_connection(tail, head):
+    """Synchronize a sheaf whose edge (2, 1) has these maps."""
+    maps = np.tile(np.eye(2), (2, 3, 1, 1))
+    maps[:, 1] = tail, head
+    return sc.synchronize(CellularSheaf([[0, 1], [2, 1], [0, 2]], *maps))
+
+
 def asymmetric(i, j, value):
     other = DENSE.copy()
     other[i, j] = value
@@ -224,10 +231,19 @@ sc.local_modes(sheaf=F, P=P, rank=2, local_operator="internal", progress=False)
         -> ValueError: `local_operator` must be one of 'internal', 'principal', 'oversampled', got
         'dirichlet'
     rank=-1 -> ValueError: `rank` must be at least 0, got -1
+    rank=[1, -2] -> ValueError: `rank` must not be negative, got -2 for cluster 1
     rank=[1] * 3 -> ValueError: `rank` must hold one integer per cluster, 2 in all, got 3
-    rank=1.5
+    rank=[1] -> ValueError: `rank` must hold one integer per cluster, 2 in all, got 1
+    rank=[] -> ValueError: `rank` must hold one integer per cluster, 2 in all, got 0
+    rank=[[1, 2]] -> ValueError: `rank` must be 1-dimensional
+    rank=[1.0, 2.0] -> TypeError: `rank` must hold integers, got dtype float64
+    rank=[True, False] -> TypeError: `rank` must hold integers, got dtype bool
+    rank=["1", "2"] -> TypeError: `rank` must hold integers
+    rank=np.array(2.0) -> TypeError: `rank` must be an integer
+    rank=sc.ranks.kernel -> TypeError: >: call it, sc.ranks.kernel(...)
+    rank=1.5 | rank=2.0 | rank=True | rank="2" | rank=None | rank="kernel"
         -> TypeError: `rank` must be an integer, one integer per cluster, or a rule from sc.ranks
-        such as sc.ranks.kernel(), got 1.5
+        such as sc.ranks.kernel(), got {rank!r}
     P=[0, 0, 1] -> TypeError: `P` must be a Partition, got list
     P=Partition([0, 1]) -> ValueError: `P` must label the sheaf's 4 vertices, got a partition of 2
 sc.local_modes(sheaf=F, P=P, rank=2, local_operator="oversampled", progress=False, rings=1,
@@ -235,9 +251,18 @@ sc.local_modes(sheaf=F, P=P, rank=2, local_operator="oversampled", progress=Fals
 M.eigenvalues(a=0)
 M.basis(a=0)
 sc.ranks.fixed(r=1)
+    r=-1 -> ValueError: `r` must be at least 0, got -1
+    r=1.0 | r=True | r=np.True_ | r="7" | r=None | r=[7] | r=np.array([7])
+        -> TypeError: `r` must be an integer, got
 sc.ranks.below(tau=1.0)
+    tau=-1.0 | tau=np.nan -> ValueError: `tau` must be at least 0, got {tau}
+    tau="1" | tau=1j | tau=True | tau=[2.0] -> TypeError: `tau` must be a real number, got {tau!r}
 sc.ranks.budget(total=1)
+    total=-1 -> ValueError: `total` must be at least 0, got -1
+    total=2.5 -> TypeError: `total` must be an integer, got 2.5
 sc.ranks.gap(max_rank=1)
+    max_rank=0 -> ValueError: `max_rank` must be at least 1, got 0
+    max_rank=None -> TypeError: `max_rank` must be an integer, got None
 sc.ranks.kernel()
 sc.coarsen(sheaf=F, P=P, rank=2, local_operator="internal", progress=False, loops=True,
         compress=True)
@@ -492,6 +517,8 @@ sc.eigenmodes(sheaf=F, k=2, tol=1e-8, method="auto", mass=[1.0] * 4, start=X[:, 
     mass=[1, 1, 1, 1e-30]
         -> ValueError: `mass` must not differ by more than a factor of 1e+20, got 1e-30 at vertex 3
         and 1 at vertex 0
+    mass=[1.0, -1.0, 1.0, 1.0] | mass=[1.0, np.nan, 1.0, 1.0] | mass=[1.0, np.inf, 1.0, 1.0]
+        -> ValueError: `mass` must be positive and finite, got {mass[1]:g} at vertex 1
     mass=np.ones(3) -> ValueError: one real number for each of 4 vertices
     method="power" -> ValueError: `method` must be one of 'auto', 'dense'
     start=X -> ValueError: `start` must have vectors as columns
@@ -571,7 +598,40 @@ gallery.field_indices(**MESH, vectors=np.ones((4, 3)))
 gallery.connection_from_points(points=TETRAHEDRON, k=3, dim=2)
 sc.PoseGraph(edges=EDGES, rotations=[QUARTER] * 3, translations=np.eye(3, 2), kappa=[1.0, 2.0, 1.0],
         tau=1.0, n_vertices=5)
+    rotations=np.eye(2)
+        -> ValueError: must have shape (3, 2, 2) or (3, 3, 3), got shape (2, 2)
+    rotations=np.zeros((3, 2, 3)) -> ValueError: `rotations` must have shape (3, 2, 2) or
+    rotations=np.tile(np.diag([1.0, -1]), (3, 1, 1)) -> ValueError: its determinant is -1
+    rotations=np.tile(2 * np.eye(2), (3, 1, 1)) -> ValueError: `rotations[0]` must be orth
+    translations=[[0, 0], [0, np.nan], [0, 0]] -> ValueError: `translations` must be finite,
+    translations=[[0, 0]] -> ValueError: `translations` must have shape (3, 2), got shape (1,
+    kappa=[1.0] -> ValueError: `kappa` must have shape (3,), got shape (1,)
+    kappa=[1, 0, 1] -> ValueError: `kappa[1]` must be positive, got 0
+    tau=[1, 1, -2.0] -> ValueError: `tau[2]` must be positive, got -2
+    n_vertices=2 | n_vertices=-1 -> ValueError: `n_vertices` must be at least 4
+    n_vertices=10**400 -> ValueError: `n_vertices` requires 1e+400 vertices
+    n_vertices=3.5 | n_vertices=True | n_vertices=np.array([3])
+        -> TypeError: `n_vertices` must be an integer, got
+    vertex_labels="ab" -> ValueError: `vertex_labels` must hold one name per vertex, 5 in all
+    edges=[[0, 1], [1, -2], [0, 2]] -> ValueError: `edges[1]` must not be negative
+    poses=(np.zeros((5, 2, 2)), np.zeros((5, 2))) -> ValueError: `poses[0][0]` must be orth
+    poses=(np.zeros((2, 2, 2)), np.zeros((2, 2))) -> ValueError: `poses[0]` must have shape
+    poses=(np.zeros((3, 2, 2)),) | n_vertices=None, poses=3
+        -> ValueError: `poses` must be a pair of arrays
+    n_vertices=None, poses=(1.0, 2.0) -> ValueError: `poses[0]` must have shape (4, 2, 2)
+    information=np.zeros((3, 3, 3)) -> ValueError: must have positive definite blocks
+    information=np.tile(np.eye(3), (3, 1, 1))
+        -> ValueError: `kappa[1]` = 2, but `information[1]` implies 1: omit `kappa`
+    sightings=sc.Sightings([[0, 0]], [[1.0, 2.0, 3.0]], 1.0)
+        -> ValueError: `sightings` must have the dimension of the poses, 2, got 3
+    sightings=sc.Sightings([[2, 0], [5, 0]], np.zeros((2, 2)), 1.0)
+        -> ValueError: `sightings.edges[1]` refers to pose 5, but there are 5
+    sightings=np.zeros((2, 2)) -> TypeError: `sightings` must be Sightings, got ndarray
 sc.Sightings(edges=[[0, 0], [1, 0]], points=np.eye(2), tau=[1.0, 2.0])
+    edges=[[0, 2], [1, 0]], places=np.zeros((2, 2))
+        -> ValueError: `places` must have shape (3, 2), got shape (2, 2)
+    edges=[[0, 2], [1, 0]], labels=("tree", "lamp")
+        -> ValueError: `labels` must hold a name for each of 3
 sc.synchronize(F=POSES, method="anchored", refine=True, seed=0)
 sc.write_g2o(path="w.g2o", G=POSES, S=sc.synchronize(POSES))
 ELIMINATION.refresh(sheaf=F)
@@ -751,6 +811,37 @@ sc.fit_maps(edges=EDGES, edge_dim=2, X=[*SIGNALS[:3], SIGNALS[3, :, :2]])
 sc.fit_maps(X=SIGNALS, edges=EDGES, edge_dim=5) -> ValueError: `edge_dim` must be at most d_u + d_v
 sc.fit_maps(X=SIGNALS, edges=EDGES, edge_dim=2, n_edges=6)
         -> ValueError: `n_edges` must be at most the number of `edges`, 3
+# poses
+sc.synchronize(np.eye(2)) -> TypeError: `F` must be a CellularSheaf, got ndarray
+sc.synchronize("intel.g2o")
+        -> TypeError: got str: read a file with read_g2o(path, poses=True)
+sc.synchronize(Path("intel.g2o")) -> TypeError: : read a file with read_g2o(path, poses=True)
+sc.synchronize(POSES, method="lowest") -> ValueError: `method` must be
+sc.synchronize(POSES, start=np.eye(2)) -> ValueError: `start` must be rotations of
+sc.synchronize(POSES, start=np.full((4, 2, 2), np.nan)) -> ValueError: `start` must be finite
+sc.synchronize(POSES, start=np.zeros((4, 2, 2), complex)) -> TypeError: must be real
+sc.synchronize(POSES, start=(np.zeros((4, 2, 2)), np.zeros((4, 2))))
+        -> ValueError: `start` must be rotations, got a pair:
+sc.synchronize(POSES, robust="huber") -> ValueError: `robust` must be
+sc.synchronize(POSES, robust="tls", start=0) -> ValueError: `start` has no effect
+sc.synchronize(POSES, robust="tls", method="joint") -> ValueError: `method` has no
+sc.synchronize(POSES, trusted=[0]) -> ValueError: `trusted` has no effect
+sc.synchronize(POSES, robust="tls", trusted=[5]) -> ValueError: `trusted[0]` must be
+sc.synchronize(POSES, robust="tls", trusted=[True]) -> ValueError: `trusted` must be
+sc.synchronize(sc.PoseGraph([], [], [])) -> ValueError: must have at least one pose
+sc.synchronize(EMPTY) -> ValueError: must have vertices
+sc.synchronize(CellularSheaf.random(PATH, [2, 3, 2, 2], 2, seed=0))
+        -> ValueError: vertex 1 has dimension 3 and vertex 0 has 2
+sc.synchronize(CellularSheaf.random(PATH, 2, [2, 1, 2], seed=0))
+        -> ValueError: edge 1 has dimension 1 and vertex 0 has 2
+not_a_connection(np.eye(2), np.diag([1.0, 2.0])) | not_a_connection(np.eye(2), 2 * np.eye(2)) |
+        not_a_connection(np.ones((2, 2)), np.eye(2)) -> ValueError: `F` must be a connection, but
+        the maps of edge 1 (2 -> 1) are not equal
+sc.synchronize(POSES).certify(0) | sc.synchronize(POSES).certify(1) |
+        sc.synchronize(POSES).certify(-1e-6) -> ValueError: `tol`
+sc.synchronize(POSES).certify("small") -> TypeError: `tol`
+POSES.subset([3]) | POSES.subset([-1]) | POSES.subset([1, 1]) | POSES.subset(np.ones(2, bool)) |
+        POSES.subset([0.5]) -> ValueError: `edges
 """
 """Valid calls; indented below, changes of their arguments and the errors; then other bad calls.
 
