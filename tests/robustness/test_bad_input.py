@@ -821,7 +821,7 @@ sc.synchronize(POSES, start=np.eye(2)) -> ValueError: `start` must be rotations 
 sc.synchronize(POSES, start=np.full((4, 2, 2), np.nan)) -> ValueError: `start` must be finite
 sc.synchronize(POSES, start=np.zeros((4, 2, 2), complex)) -> TypeError: must be real
 sc.synchronize(POSES, start=(np.zeros((4, 2, 2)), np.zeros((4, 2))))
-        -> ValueError: `start` must be rotations, got a pair:
+        -> ValueError: `start` must be rotations, got a pair: pass the first of it, as in G.poses[0]
 sc.synchronize(POSES, robust="huber") -> ValueError: `robust` must be
 sc.synchronize(POSES, robust="tls", start=0) -> ValueError: `start` has no effect
 sc.synchronize(POSES, robust="tls", method="joint") -> ValueError: `method` has no

@@ -54,32 +54,6 @@ def test_a_reflection_affects_only_its_own_component():
     assert read_connection(F).proper.tolist() == [True, True, False, False]
 
 
-@pytest.mark.parametrize(
-    ("tail", "head"),
-    [(np.eye(2), np.diag([1.0, 2.0])), (np.eye(2), 2 * np.eye(2)), (np.ones((2, 2)), np.eye(2))],
-    ids=["stretched", "two multiples", "singular"],
-)
-def test_error_names_the_edge_whose_maps_are_not_orthogonal(tail, head):
-    maps = np.tile(np.eye(2), (2, 3, 1, 1))
-    maps[:, 1] = tail, head
-    F = sc.CellularSheaf([[0, 1], [2, 1], [0, 2]], *maps)
-    message = r"`F` must be a connection, but the maps of edge 1 \(2 -> 1\) are not equal"
-    with pytest.raises(ValueError, match=message):
-        sc.synchronize(F)
-
-
-def test_error_names_a_stalk_of_another_dimension():
-    path = nx.path_graph(3)
-    for dims, message in (
-        (([2, 3, 2], 2), "vertex 1 has dimension 3 and vertex 0 has 2"),
-        ((2, [2, 1]), "edge 1 has dimension 1 and vertex 0 has 2"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            sc.synchronize(sc.CellularSheaf.random(path, *dims, seed=0))
-    with pytest.raises(ValueError, match=r"must have vertices .*, got CellularSheaf\(n_vertices=0"):
-        sc.synchronize(sc.CellularSheaf(np.zeros((0, 2), int), [], []))
-
-
 @pytest.mark.parametrize("angle", [0.0, 1e-12, 1e-8, 0.3, 2.0, np.pi - 1e-9, np.pi])
 def test_angles_are_exact_from_zero_to_pi(angle):
     axis = np.array([2.0, -1, 2]) / 3
