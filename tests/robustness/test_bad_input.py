@@ -142,6 +142,7 @@ def in_folder(build):
 TABLE = r"""
 CellularSheaf(edges=EDGES, tail_maps=np.ones((3, 2, 1)), head_maps=[np.ones((2, 1))] * 3,
         vertex_dims=[1] * 4, vertex_labels=["a", "b", ("c", 1), 4])
+    vertex_dims=RAGGED -> ValueError: `vertex_dims` must be a rectangular array of integers
 CellularSheaf.from_laplacian(L=sc.laplacian(CellularSheaf.constant(PATH, 2)), dims=2)
     L=[[1, 2]] -> ValueError: `L` must be a square matrix, got shape (1, 2)
     L=[["a"]] -> TypeError: `L` must hold float32
@@ -186,7 +187,11 @@ sc.fit_connection(X=SIGNALS, edges=EDGES) | sc.fit_maps(X=SIGNALS, edges=EDGES, 
     X=SIGNALS[:0], edges=np.zeros((0, 2), int)
         -> ValueError: `X` must hold the signals of at least one
 CellularSheaf.from_flat(**FLAT, vertex_dims=2, edge_dims=2)
+    vertex_dims=RAGGED -> ValueError: `vertex_dims` must be a rectangular array
 CellularSheaf.constant(**ON_EDGES, dim=2, weight=[1.0, 2.0, 0.0])
+    weight=RAGGED -> ValueError: `weight` must be a rectangular array of numbers
+    n_vertices=2**31 - 1 -> ValueError: `n_vertices` requires 2147483647 vertices, at least 34.4 GB
+    n_vertices=10**15 -> ValueError: `n_vertices` requires 1000000000000000 vertices
 CellularSheaf.constant(graph=PATH, dim=2, weight="weight")
 CellularSheaf.connection(**ON_EDGES, transports=np.array([np.eye(2)] * 3), weight=[1.0, 2.0, 0.0])
 CellularSheaf.diagonal(**ON_EDGES, tail=np.ones((3, 2)), head=np.ones((3, 2)))
@@ -198,13 +203,18 @@ CellularSheaf.random(graph=PATH, vertex_dims=[1, 2, 0, 3], edge_dims=2, kind="or
         dtype="number"
         -> TypeError: `dtype` must be float32, float64, complex64 or complex128, got {dtype!r}
 F.with_maps(tail_maps=F.tail_data, head_maps=np.ones((3, 2, 2)))
+    head_maps=[np.eye(2), np.ones(4), np.eye(2)]
+        -> ValueError: `head_maps[1]` must be 2-D, got shape (4,)
+    head_maps=np.ones((3, 4)) -> ValueError: `head_maps` must have shape (m, d_e, d_v), got (3, 4)
 COLUMNS.with_columns(maps=np.ones((2, 1, 1)))
 F.with_labels(vertex_labels=["a", "b", ("c", 1), 4])
 F.tail_map(e=0)
 F.head_map(e=0)
 Partition(labels=[0, 1, 0])
 Partition.from_clusters(clusters=[[0, 2], [1]])
+    clusters=[[0, [1]], [2]] -> ValueError: `clusters[0]` must be a rectangular array of integers
 Partition.from_assignment(S=np.eye(3))
+    S=scipy.sparse.coo_array((10**15, 2)) -> ValueError: `S` requires 1000000000000000 vertices
 P.cluster(a=0)
 union_of(first=F, second=F_COMPLEX)
 sc.disjoint_union(sheaves=[F, F])
@@ -268,6 +278,7 @@ sc.coarsen(sheaf=F, P=P, rank=2, local_operator="internal", progress=False, loop
         compress=True)
 sc.coarsen(sheaf=F, P=P, rank=M, local_operator="internal", progress=False, loops=True)
 sc.coarsen(sheaf=F, P=P, basis=BASIS, loops=True)
+    basis=[np.eye(4), RAGGED] -> ValueError: `basis[1]` must be a rectangular array of numbers
     basis=[np.ones((4, 1))] -> ValueError: `basis` must hold one array per cluster, 2 in all, got 1
     basis=3 -> TypeError: `basis` must be a sequence of arrays, one per cluster, got int
     basis=[np.ones((4, 1)), np.ones((2, 1))] -> ValueError: `basis[1]` must have shape (4, r)
@@ -282,6 +293,22 @@ sc.coarsen(sheaf=F, P=P, basis=BASIS, loops=True)
         -> TypeError: `basis[0]` must hold float32, float64
 coarsen_by_block(sheaf=F, P=P, block=BASIS[0])
 coarsen_with(**FIELDS)
+    prolongation=ANOTHER_PARTITION.prolongation
+        -> ValueError: LocalModes: R must hold a full block for every cluster, as returned by
+        local_modes
+    ranks=np.array([1, 3]) -> ValueError: R must hold a full block
+    prolongation=M.prolongation * np.nan
+        -> ValueError: LocalModes: `prolongation` must be finite, got nan
+    scores=M.scores[:-1] -> ValueError: LocalModes: `scores` must hold 4 numbers of type float64
+    scores=M.scores * [1, 1, np.nan, 1]
+        -> ValueError: LocalModes: `scores` must be finite, got nan at index 2
+    ranks=None -> ValueError: `ranks` must be an int64 array of 2 nonnegative
+    local_operator="outer"
+        -> ValueError: `local_operator` must be one of 'internal', 'principal', 'oversampled', got
+        'outer'
+    prolongation=M.prolongation.toarray()
+        -> TypeError: LocalModes: R must be a csr_array of one of the four scalar types, got ndarray
+    partition=None -> TypeError: `P` must be a Partition, got NoneType
 C.block(a=0)
 C.internal_operator(a=0)
 C.lift(z=np.ones(4))
@@ -573,6 +600,7 @@ gallery.bundle(graph=PATH, dim=2, noise=0.1, seed=0)
     noise=np.nan | noise=np.inf -> ValueError: `noise` must be finite
     noise="much" | noise=True -> TypeError: `noise` must be a real number, got {noise!r}
 gallery.cycle(n=4, holonomy=0.5)
+    n=2**31 - 1 -> ValueError: `n` requires 2147483647 vertices, at least 34.4 GB
     n=0 -> ValueError: `n` must be at least 1, got 0
     n=3.0 -> TypeError: `n` must be an integer, got 3.0
     holonomy=np.nan -> ValueError: `holonomy` must be finite, got nan
@@ -676,12 +704,8 @@ CellularSheaf.from_flat([[0, 10**15]], [1.0], [1.0], 1, 1)
 CellularSheaf.constant([[0, 1], [0, HUGE]])
         -> ValueError: `graph` must hold 64-bit integers, got 1000000000000000000000000000000 at
         index (1, 1)
-CellularSheaf.constant([[0, 1]], n_vertices=10**15)
-        -> ValueError: `n_vertices` requires 1000000000000000 vertices
 CellularSheaf.constant(scipy.sparse.coo_array((10**15, 10**15)))
         -> ValueError: `graph` requires 1000000000000000 vertices
-Partition.from_assignment(scipy.sparse.coo_array((10**15, 2)))
-        -> ValueError: `S` requires 1000000000000000 vertices
 # sizes that exceed the memory
 CellularSheaf.constant(PATH, 10**6) -> ValueError: `dim` requires 3e+12 map entries
 CellularSheaf.constant([], HUGE) -> ValueError: `dim` requires 1e+60 map entries
@@ -696,33 +720,19 @@ CellularSheaf.constant(PATH, 10**400)
 gallery.bundle(PATH, 10**400)
         -> ValueError: `dim` requires 1e+800 map entries (1e+792 GB), more than fits in memory
 gallery.cycle(10**400, 0.1) -> ValueError: `n` requires 1e+400 vertices
-gallery.cycle(2**31 - 1, np.eye(9))
-        -> ValueError: `n` requires 2147483647 vertices, at least 34.4 GB
 gallery.cycle(10**8, np.eye(9))
         -> ValueError: `n` requires 8.1e+09 map entries (64.8 GB), more than fits in memory
-CellularSheaf.constant([[0, 1]], n_vertices=2**31 - 1)
-        -> ValueError: `n_vertices` requires 2147483647 vertices, at least 34.4 GB
 CellularSheaf.random(PATH, HUGE, 1) -> ValueError: `vertex_dims` must sum to at most
 CellularSheaf.random(PATH, 1, [0, 2**61, 2**61]) -> ValueError: `edge_dims` must sum to at most
 CellularSheaf.random(PATH, 1, 1, seed=-1) -> ValueError: `seed` must be at least 0, got -1
 gallery.bundle(PATH, 1, seed=-1) -> ValueError: `seed` must be at least 0, got -1
 # ragged nested lists
 sc.coarsen(F, P, RAGGED) -> ValueError: `rank` must hold one integer per cluster:
-CellularSheaf([[0, 1]], [[[1.0]]], [[[1.0]]], RAGGED)
-        -> ValueError: `vertex_dims` must be a rectangular array of integers
 CellularSheaf.random(PATH, RAGGED, 1) -> ValueError: `vertex_dims` must be a rectangular array
 CellularSheaf.random(PATH, 1, RAGGED) -> ValueError: `edge_dims` must be a rectangular array
-CellularSheaf.from_flat([[0, 1]], [1.0], [1.0], RAGGED, 1)
-        -> ValueError: `vertex_dims` must be a rectangular array
 CellularSheaf(RAGGED, X, X) -> ValueError: `edges` must be a rectangular array of integers
-Partition.from_clusters([[0, [1]], [2]])
-        -> ValueError: `clusters[0]` must be a rectangular array of integers
 sc.split(F, RAGGED) -> ValueError: `vertex_starts` must be a rectangular array
 sc.energy(F, RAGGED) -> ValueError: `x` must be a rectangular array of numbers
-sc.coarsen(F, P, basis=[np.eye(4), RAGGED])
-        -> ValueError: `basis[1]` must be a rectangular array of numbers
-CellularSheaf.constant([[0, 1], [1, 2]], weight=RAGGED)
-        -> ValueError: `weight` must be a rectangular array of numbers
 sc.energy(CellularSheaf.random(PATH, 2, 2, seed=1, dtype=np.float32), np.full(8, 1e30, np.float32))
         -> ValueError: energies would overflow in float32: rescale `x`
 sc.ranks.below(10**400) -> ValueError: `tau` must be representable in double precision
@@ -731,27 +741,9 @@ gallery.bundle(PATH, 2, 10**400) -> ValueError: `noise` must be representable in
 # coarsening, and new maps
 out_of_another_pattern()
         -> ValueError: `out` must be an earlier result of this pattern, with its original arrays
-coarsen_with(prolongation=ANOTHER_PARTITION.prolongation)
-        -> ValueError: LocalModes: R must hold a full block for every cluster, as returned by
-        local_modes
-coarsen_with(ranks=np.array([1, 3])) -> ValueError: R must hold a full block
-coarsen_with(prolongation=M.prolongation * np.nan)
-        -> ValueError: LocalModes: `prolongation` must be finite, got nan
-coarsen_with(scores=M.scores[:-1])
-        -> ValueError: LocalModes: `scores` must hold 4 numbers of type float64
-coarsen_with(scores=M.scores * [1, 1, np.nan, 1])
-        -> ValueError: LocalModes: `scores` must be finite, got nan at index 2
-coarsen_with(ranks=None) -> ValueError: `ranks` must be an int64 array of 2 nonnegative
-coarsen_with(local_operator="outer")
-        -> ValueError: `local_operator` must be one of 'internal', 'principal', 'oversampled', got
-        'outer'
 F.with_maps(np.ones((3, 2, 3)), np.ones((3, 2, 2)))
         -> ValueError: `tail_maps[0]` must have shape (2, 2), as in the sheaf it replaces, got (2,
         3)
-F.with_maps(np.ones((3, 2, 2)), np.ones((3, 4)))
-        -> ValueError: `head_maps` must have shape (m, d_e, d_v), got (3, 4)
-F.with_maps(np.ones((3, 2, 2)), [np.eye(2), np.ones(4), np.eye(2)])
-        -> ValueError: `head_maps[1]` must be 2-D, got shape (4,)
 sc.energy(F, 1e200 * X) | sc.edge_energy(F, 1e200 * X) | sc.energy_ledger(C, 1e200 * X) |
         C.pool(1e200 * X)
         -> ValueError: `x` has entries up to 1e+200 and the maps up to
@@ -776,9 +768,6 @@ sc.coarsen(F, P, 1, compress="no") -> TypeError: `compress` must be True or Fals
 sc.coarsen(F, P, 1, progress="no") -> TypeError: `progress` must be True or False, got
 sc.select(F, 2, progress=1) -> TypeError: `progress` must be True or False, got 1
 sc.local_modes(F, P, 1, progress=None) -> TypeError: `progress` must be True or False
-coarsen_with(prolongation=M.prolongation.toarray())
-        -> TypeError: LocalModes: R must be a csr_array of one of the four scalar types, got ndarray
-coarsen_with(partition=None) -> TypeError: `P` must be a Partition, got NoneType
 F.with_maps(1.0, np.ones((3, 2, 2)))
         -> TypeError: `tail_maps` must be an (m, d_e, d_v) array or a sequence of 2-D arrays, got
         float
