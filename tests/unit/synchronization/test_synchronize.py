@@ -22,6 +22,7 @@ from tests.unit.synchronization.conftest import (
     planted,
     pose_graph,
     random_rotations,
+    reflected,
     ring_with_chords,
     sighted,
 )
@@ -136,10 +137,8 @@ def test_refinement_accepts_reflecting_frames_if_all_edges_agree(dim):
     assert T.cost < S.cost
     again = sc.synchronize(F, refine=True, start=T.rotations)
     assert again.cost == pytest.approx(T.cost, rel=1e-9)
-    head = F.head_data.reshape(-1, dim, dim).copy()
-    head[3, :, 0] *= -1
     with pytest.raises(ValueError, match=r"edge \d+ \(\d+ -> \d+\) reflects"):
-        sc.synchronize(F.with_maps(F.tail_data, head), refine=True)
+        sc.synchronize(reflected(F, 3), refine=True)
 
 
 def test_refinement_requires_rotations_in_the_plane_or_in_space():
