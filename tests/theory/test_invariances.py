@@ -15,6 +15,7 @@ import sheafcoarsen as sc
 from tests.support import reference
 from tests.support.helpers import assert_residual, eps_of, size, ties_allowed
 from tests.support.strategies import DTYPES, SCALES, sheaves, sheaves_with_partitions
+from tests.theory.test_theorems import random_cochain
 
 SEEDS = st.integers(0, 2**16)
 RANKS = st.integers(0, 5)
@@ -87,9 +88,7 @@ def compare(F, P, im, rank, operator, seed):
 
     Eigenvalues and energies are multiplied by the square of the scale.
     """
-    rng, square = np.random.default_rng(seed), im.scale**2
-    x = rng.standard_normal((F.dim_c0, 2))
-    x = (x + 1j * x[::-1] if F.dtype.kind == "c" else x).astype(F.dtype)
+    x, square = random_cochain(F, seed, columns=2), im.scale**2
     y = (im.T @ x).astype(F.dtype)
     C = sc.coarsen(F, P, sc.ranks.fixed(rank).whole_multiplets(), local_operator=operator)
     ranks = np.zeros(im.partition.n_clusters, int)

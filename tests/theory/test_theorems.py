@@ -121,10 +121,11 @@ def local(C, a):
     return double(L), double(C.block(a)), reference.cluster_coordinates(C.fine, C.partition, a)
 
 
-def random_cochain(F, seed):
+def random_cochain(F, seed, columns=None):
     rng = np.random.default_rng(seed)
-    x = rng.standard_normal(F.dim_c0)
-    return (x + 1j * rng.standard_normal(F.dim_c0) if F.dtype.kind == "c" else x).astype(F.dtype)
+    shape = F.dim_c0 if columns is None else (F.dim_c0, columns)
+    x = rng.standard_normal(shape)
+    return (x + 1j * rng.standard_normal(shape) if F.dtype.kind == "c" else x).astype(F.dtype)
 
 
 def clusters(C):

@@ -46,10 +46,12 @@ def cluster_sizes(monkeypatch):
     return choose
 
 
-@pytest.fixture
-def small_clusters(cluster_sizes):
+@pytest.fixture(params=[False, True], ids=["one level", "several levels"])
+def levels(request, cluster_sizes):
     """Force several levels on sheaves of small dimension."""
-    cluster_sizes(3, 8, 3)
+    if request.param:
+        cluster_sizes(3, 8, 3)
+    return request.param
 
 
 @pytest.fixture
@@ -58,7 +60,10 @@ def no_forests(monkeypatch):
     monkeypatch.setattr("sheafcoarsen.sections._global_sections.forest_sections", lambda F: None)
 
 
-@pytest.fixture
-def always_sparse(monkeypatch):
-    monkeypatch.setattr("sheafcoarsen.sections.lifting.DENSE_ENTRIES", 0)
-    monkeypatch.setattr("sheafcoarsen.sections.lifting.DENSE_COLUMNS", 0)
+@pytest.fixture(params=[False, True], ids=["dense", "sparse"])
+def sparse(request, monkeypatch):
+    """Force sparse bases."""
+    if request.param:
+        monkeypatch.setattr("sheafcoarsen.sections.lifting.DENSE_ENTRIES", 0)
+        monkeypatch.setattr("sheafcoarsen.sections.lifting.DENSE_COLUMNS", 0)
+    return request.param

@@ -55,14 +55,7 @@ def clear_kernel(F):
     return vh[F.dim_c0 - zeros :].conj().T
 
 
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("levels", [False, True])
-def test_sections_match_a_dense_decomposition(levels, sparse, request):
-    if levels:
-        request.getfixturevalue("small_clusters")
-    if sparse:
-        request.getfixturevalue("always_sparse")
-
+def test_sections_match_a_dense_decomposition(levels, sparse):
     @given(sheaves())
     def check(F):
         Z = clear_kernel(F)
@@ -77,11 +70,7 @@ def test_sections_match_a_dense_decomposition(levels, sparse, request):
     check()
 
 
-@pytest.mark.parametrize("levels", [False, True])
-def test_known_sections_are_found(levels, request):
-    if levels:
-        request.getfixturevalue("small_clusters")
-
+def test_known_sections_are_found(levels):
     @given(known_sections(max_vertices=20 if levels else 9))
     def check(case):
         F, Z = case

@@ -39,11 +39,9 @@ def tangled(dtype=float):
     return F.with_maps(F.tail_data * zero, F.head_data)
 
 
-@pytest.mark.parametrize("sparse", [False, True])
-def test_a_hub_with_many_leaves_is_split_into_small_clusters(monkeypatch, request, small, sparse):
+@pytest.mark.usefixtures("small", "sparse")
+def test_a_hub_with_many_leaves_is_split_into_small_clusters(monkeypatch):
     """Leaves of a star cannot be divided among connected clusters without copies of the hub."""
-    if sparse:
-        request.getfixturevalue("always_sparse")
     largest, reduced = [], reduction.reduce_level
     monkeypatch.setattr(
         _global_sections,
@@ -67,13 +65,11 @@ def _heaviest(F, P):
     return np.bincount(P.labels, F.vertex_dims).max()
 
 
-@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.usefixtures("small", "sparse")
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex128])
-def test_splitting_hubs_preserves_sections_for_any_neighbours(request, small, sparse, dtype):
-    if sparse:
-        request.getfixturevalue("always_sparse")
+def test_splitting_hubs_preserves_sections_for_any_neighbours(dtype):
     F = tangled(dtype)
-    expected = dense_kernel(reference.coboundary(F.with_maps(F.tail_data, F.head_data)))
+    expected = dense_kernel(reference.coboundary(F))
     S = sc.global_sections(F)
     assert len(S.levels) > 1
     assert S.h0 == expected.shape[1]
