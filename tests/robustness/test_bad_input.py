@@ -142,56 +142,52 @@ def in_folder(build):
 TABLE = r"""
 CellularSheaf(edges=EDGES, tail_maps=np.ones((3, 2, 1)), head_maps=[np.ones((2, 1))] * 3,
         vertex_dims=[1] * 4, vertex_labels=["a", "b", ("c", 1), 4])
-    vertex_dims=RAGGED -> ValueError: `vertex_dims` must be a rectangular array of integers
+    vertex_dims=RAGGED -> `vertex_dims` must be a rectangular array of integers
 CellularSheaf.from_laplacian(L=sc.laplacian(CellularSheaf.constant(PATH, 2)), dims=2)
-    L=[[1, 2]] -> ValueError: `L` must be a square matrix, got shape (1, 2)
+    L=[[1, 2]] -> `L` must be a square matrix, got shape (1, 2)
     L=[["a"]] -> TypeError: `L` must hold float32
-    L=[[np.nan]] -> ValueError: `L` must be finite, got nan at (0, 0)
-    dims=3 -> ValueError: `dims` = 3 does not divide the size of `L`, 8
-    dims=0 -> ValueError: `dims` must be at least 1, got 0
-    dims=[1, 1] -> ValueError: `dims` must sum to the size of `L`, 8, got 2
+    L=[[np.nan]] -> `L` must be finite, got nan at (0, 0)
+    dims=3 -> `dims` = 3 does not divide the size of `L`, 8
+    dims=0 -> `dims` must be at least 1, got 0
+    dims=[1, 1] -> `dims` must sum to the size of `L`, 8, got 2
     L=np.eye(4) + np.diag([0.5], 3)
-        -> ValueError: block (0, 1) is not the adjoint of block (1, 0): entries 0.5 at (0, 3) and 0
-        at (3, 0) differ by 0.5
+        -> block (0, 1) is not the adjoint of block (1, 0): entries 0.5 at (0, 3) and 0 at (3, 0)
+        differ by 0.5
     L=np.diag([1.0, 1, 1, -2])
-        -> ValueError: its diagonal block (1, 1) must be positive semidefinite, but has the
-        eigenvalue -2
-    L=[[1.0, -1.0], [-1.0, 0.0]], dims=1 -> ValueError: the diagonal block of vertex 1 is too small
+        -> its diagonal block (1, 1) must be positive semidefinite, but has the eigenvalue -2
+    L=[[1.0, -1.0], [-1.0, 0.0]], dims=1 -> the diagonal block of vertex 1 is too small
     L=[[5.0, 0, 0], [0, 1.0, -2.0], [0, -2.0, 1.0]], dims=1
-        -> ValueError: the diagonal block of vertex 1 is too small for the balanced maps of its
-        edges and leaves the eigenvalue -1
+        -> the diagonal block of vertex 1 is too small for the balanced maps of its edges and leaves
+        the eigenvalue -1
     L=[[1e-306, -1e-306], [-1e-306, 1e-306]], dims=1 | L=[[1e307, -1e307], [-1e307, 1e307]], dims=1
-        -> ValueError: where squares in float64 are safe: rescale the maps
+        -> where squares in float64 are safe: rescale the maps
 F.subsheaf(vertices=[0, 2])
 F.vertices_of(names=[0, 2])
 F.equals(other=F)
 F.allclose(other=F, rtol=1e-3)
     other="F" -> TypeError: `other` must be a CellularSheaf, got str
-    rtol=-1 | rtol=np.inf -> ValueError: `rtol` must be at least 0 and finite, got {rtol}
+    rtol=-1 | rtol=np.inf -> `rtol` must be at least 0 and finite, got {rtol}
     rtol="a" -> TypeError: `rtol` must be a real number
 sc.components(sheaf=F)
 sc.leverages(sheaf=F, method="sketch", eps=0.5, seed=0)
-    eps=0 | eps=1 | eps=-0.1 | eps=np.nan -> ValueError: `eps` must be above 0 and below 1
-    method="dense" -> ValueError: `method` must be one of 'auto', 'exact', 'sketch'
+    eps=0 | eps=1 | eps=-0.1 | eps=np.nan -> `eps` must be above 0 and below 1
+    method="dense" -> `method` must be one of 'auto', 'exact', 'sketch'
 sc.sparsify(sheaf=F, eps=0.5, seed=0)
-    eps=0 | eps=1 | eps=-1 | eps=np.inf | eps=np.nan
-        -> ValueError: `eps` must be above 0 and below 1
+    eps=0 | eps=1 | eps=-1 | eps=np.inf | eps=np.nan -> `eps` must be above 0 and below 1
 sc.fit_connection(X=SIGNALS, edges=EDGES) | sc.fit_maps(X=SIGNALS, edges=EDGES, edge_dim=2,
         n_edges=2)
-    X=SIGNALS[0] -> ValueError: `X` must have shape (n, d, s)
-    X=SIGNALS * np.reshape([1, np.nan, 1, 1, 1], (5, 1, 1))
-        -> ValueError: `X[1]` must be finite, got nan
-    X=SIGNALS[:3] -> ValueError: `edges[2]` = (2, 3) is out of range for 3 vertices
-    edges=[[0, 1], [2, 2]] -> ValueError: `edges[1]` = (2, 2) is a loop
-    X=SIGNALS[:, :, :0] -> ValueError: `X[0]` must have shape (d_v, s), with the same number
-    X=SIGNALS[:0], edges=np.zeros((0, 2), int)
-        -> ValueError: `X` must hold the signals of at least one
+    X=SIGNALS[0] -> `X` must have shape (n, d, s)
+    X=SIGNALS * np.reshape([1, np.nan, 1, 1, 1], (5, 1, 1)) -> `X[1]` must be finite, got nan
+    X=SIGNALS[:3] -> `edges[2]` = (2, 3) is out of range for 3 vertices
+    edges=[[0, 1], [2, 2]] -> `edges[1]` = (2, 2) is a loop
+    X=SIGNALS[:, :, :0] -> `X[0]` must have shape (d_v, s), with the same number
+    X=SIGNALS[:0], edges=np.zeros((0, 2), int) -> `X` must hold the signals of at least one
 CellularSheaf.from_flat(**FLAT, vertex_dims=2, edge_dims=2)
-    vertex_dims=RAGGED -> ValueError: `vertex_dims` must be a rectangular array
+    vertex_dims=RAGGED -> `vertex_dims` must be a rectangular array
 CellularSheaf.constant(**ON_EDGES, dim=2, weight=[1.0, 2.0, 0.0])
-    weight=RAGGED -> ValueError: `weight` must be a rectangular array of numbers
-    n_vertices=2**31 - 1 -> ValueError: `n_vertices` requires 2147483647 vertices, at least 34.4 GB
-    n_vertices=10**15 -> ValueError: `n_vertices` requires 1000000000000000 vertices
+    weight=RAGGED -> `weight` must be a rectangular array of numbers
+    n_vertices=2**31 - 1 -> `n_vertices` requires 2147483647 vertices, at least 34.4 GB
+    n_vertices=10**15 -> `n_vertices` requires 1000000000000000 vertices
 CellularSheaf.constant(graph=PATH, dim=2, weight="weight")
 CellularSheaf.connection(**ON_EDGES, transports=np.array([np.eye(2)] * 3), weight=[1.0, 2.0, 0.0])
 CellularSheaf.diagonal(**ON_EDGES, tail=np.ones((3, 2)), head=np.ones((3, 2)))
@@ -203,26 +199,25 @@ CellularSheaf.random(graph=PATH, vertex_dims=[1, 2, 0, 3], edge_dims=2, kind="or
         dtype="number"
         -> TypeError: `dtype` must be float32, float64, complex64 or complex128, got {dtype!r}
 F.with_maps(tail_maps=F.tail_data, head_maps=np.ones((3, 2, 2)))
-    head_maps=[np.eye(2), np.ones(4), np.eye(2)]
-        -> ValueError: `head_maps[1]` must be 2-D, got shape (4,)
-    head_maps=np.ones((3, 4)) -> ValueError: `head_maps` must have shape (m, d_e, d_v), got (3, 4)
+    head_maps=[np.eye(2), np.ones(4), np.eye(2)] -> `head_maps[1]` must be 2-D, got shape (4,)
+    head_maps=np.ones((3, 4)) -> `head_maps` must have shape (m, d_e, d_v), got (3, 4)
 COLUMNS.with_columns(maps=np.ones((2, 1, 1)))
 F.with_labels(vertex_labels=["a", "b", ("c", 1), 4])
 F.tail_map(e=0)
 F.head_map(e=0)
 Partition(labels=[0, 1, 0])
 Partition.from_clusters(clusters=[[0, 2], [1]])
-    clusters=[[0, [1]], [2]] -> ValueError: `clusters[0]` must be a rectangular array of integers
+    clusters=[[0, [1]], [2]] -> `clusters[0]` must be a rectangular array of integers
 Partition.from_assignment(S=np.eye(3))
-    S=scipy.sparse.coo_array((10**15, 2)) -> ValueError: `S` requires 1000000000000000 vertices
+    S=scipy.sparse.coo_array((10**15, 2)) -> `S` requires 1000000000000000 vertices
 P.cluster(a=0)
 union_of(first=F, second=F_COMPLEX)
 sc.disjoint_union(sheaves=[F, F])
 sc.split(sheaf=F, vertex_starts=[0, 0, 4, 4])
     vertex_starts=[0, 3] | vertex_starts=[1, 4] | vertex_starts=[0, 3, 2, 4] | vertex_starts=[]
-        -> ValueError: `vertex_starts` must ascend from 0 to 4
-    vertex_starts=[0, 1, 4] -> ValueError: edge 0 (0, 1) joins parts 0 and 1 of `vertex_starts`
-    vertex_starts=[0, 0.5, 4] -> ValueError: `vertex_starts` must hold whole numbers
+        -> `vertex_starts` must ascend from 0 to 4
+    vertex_starts=[0, 1, 4] -> edge 0 (0, 1) joins parts 0 and 1 of `vertex_starts`
+    vertex_starts=[0, 0.5, 4] -> `vertex_starts` must hold whole numbers
 sc.coboundary(sheaf=F)
 sc.laplacian(sheaf=F, format="bsr")
 sc.LaplacianPattern(sheaf=F, format="csr")
@@ -238,74 +233,70 @@ sc.select(F_or_graph=F, n_clusters=2, method="metis", weights="sheaf", seed=0, p
 sc.select(F_or_graph=EDGES, n_clusters=2)
 sc.local_modes(sheaf=F, P=P, rank=2, local_operator="internal", progress=False)
     local_operator="dirichlet"
-        -> ValueError: `local_operator` must be one of 'internal', 'principal', 'oversampled', got
-        'dirichlet'
-    rank=-1 -> ValueError: `rank` must be at least 0, got -1
-    rank=[1, -2] -> ValueError: `rank` must not be negative, got -2 for cluster 1
-    rank=[1] * 3 -> ValueError: `rank` must hold one integer per cluster, 2 in all, got 3
-    rank=[1] -> ValueError: `rank` must hold one integer per cluster, 2 in all, got 1
-    rank=[] -> ValueError: `rank` must hold one integer per cluster, 2 in all, got 0
-    rank=[[1, 2]] -> ValueError: `rank` must be 1-dimensional
+        -> `local_operator` must be one of 'internal', 'principal', 'oversampled', got 'dirichlet'
+    rank=-1 -> `rank` must be at least 0, got -1
+    rank=[1, -2] -> `rank` must not be negative, got -2 for cluster 1
+    rank=[1] * 3 -> `rank` must hold one integer per cluster, 2 in all, got 3
+    rank=[1] -> `rank` must hold one integer per cluster, 2 in all, got 1
+    rank=[] -> `rank` must hold one integer per cluster, 2 in all, got 0
+    rank=[[1, 2]] -> `rank` must be 1-dimensional
     rank=[1.0, 2.0] -> TypeError: `rank` must hold integers, got dtype float64
     rank=[True, False] -> TypeError: `rank` must hold integers, got dtype bool
     rank=["1", "2"] -> TypeError: `rank` must hold integers
     rank=np.array(2.0) -> TypeError: `rank` must be an integer
+    rank=sc.ranks.kernel -> TypeError: got <function kernel at
     rank=sc.ranks.kernel -> TypeError: >: call it, sc.ranks.kernel(...)
     rank=1.5 | rank=2.0 | rank=True | rank="2" | rank=None | rank="kernel"
         -> TypeError: `rank` must be an integer, one integer per cluster, or a rule from sc.ranks
         such as sc.ranks.kernel(), got {rank!r}
     P=[0, 0, 1] -> TypeError: `P` must be a Partition, got list
-    P=Partition([0, 1]) -> ValueError: `P` must label the sheaf's 4 vertices, got a partition of 2
+    P=Partition([0, 1]) -> `P` must label the sheaf's 4 vertices, got a partition of 2
 sc.local_modes(sheaf=F, P=P, rank=2, local_operator="oversampled", progress=False, rings=1,
         target=0.5)
 M.eigenvalues(a=0)
 M.basis(a=0)
 sc.ranks.fixed(r=1)
-    r=-1 -> ValueError: `r` must be at least 0, got -1
+    r=-1 -> `r` must be at least 0, got -1
     r=1.0 | r=True | r=np.True_ | r="7" | r=None | r=[7] | r=np.array([7])
         -> TypeError: `r` must be an integer, got
 sc.ranks.below(tau=1.0)
-    tau=-1.0 | tau=np.nan -> ValueError: `tau` must be at least 0, got {tau}
+    tau=-1.0 | tau=np.nan -> `tau` must be at least 0, got {tau}
     tau="1" | tau=1j | tau=True | tau=[2.0] -> TypeError: `tau` must be a real number, got {tau!r}
 sc.ranks.budget(total=1)
-    total=-1 -> ValueError: `total` must be at least 0, got -1
+    total=-1 -> `total` must be at least 0, got -1
     total=2.5 -> TypeError: `total` must be an integer, got 2.5
 sc.ranks.gap(max_rank=1)
-    max_rank=0 -> ValueError: `max_rank` must be at least 1, got 0
+    max_rank=0 -> `max_rank` must be at least 1, got 0
     max_rank=None -> TypeError: `max_rank` must be an integer, got None
 sc.ranks.kernel()
 sc.coarsen(sheaf=F, P=P, rank=2, local_operator="internal", progress=False, loops=True,
         compress=True)
 sc.coarsen(sheaf=F, P=P, rank=M, local_operator="internal", progress=False, loops=True)
 sc.coarsen(sheaf=F, P=P, basis=BASIS, loops=True)
-    basis=[np.eye(4), RAGGED] -> ValueError: `basis[1]` must be a rectangular array of numbers
-    basis=[np.ones((4, 1))] -> ValueError: `basis` must hold one array per cluster, 2 in all, got 1
+    basis=[np.eye(4), RAGGED] -> `basis[1]` must be a rectangular array of numbers
+    basis=[np.ones((4, 1))] -> `basis` must hold one array per cluster, 2 in all, got 1
     basis=3 -> TypeError: `basis` must be a sequence of arrays, one per cluster, got int
-    basis=[np.ones((4, 1)), np.ones((2, 1))] -> ValueError: `basis[1]` must have shape (4, r)
+    basis=[np.ones((4, 1)), np.ones((2, 1))] -> `basis[1]` must have shape (4, r)
     basis=[np.ones((2, 1)), np.ones((4, 1))]
-        -> ValueError: `basis[0]` must have shape (4, r), where 4 is the dim
-    basis=[np.ones(4), np.ones((4, 1))] -> ValueError: got (4,)
+        -> `basis[0]` must have shape (4, r), where 4 is the dim
+    basis=[np.ones(4), np.ones((4, 1))] -> got (4,)
     basis=[np.ones((4, 1)), np.full((4, 1), np.nan)]
-        -> ValueError: `basis[1]` must be finite in float64, got nan in row 0
+        -> `basis[1]` must be finite in float64, got nan in row 0
     basis=[[[0], [np.inf], [0], [0]], np.ones((4, 1))]
-        -> ValueError: `basis[0]` must be finite in float64, got inf in row 1
+        -> `basis[0]` must be finite in float64, got inf in row 1
     basis=[np.ones((4, 1), np.float16), np.ones((4, 1))]
         -> TypeError: `basis[0]` must hold float32, float64
 coarsen_by_block(sheaf=F, P=P, block=BASIS[0])
 coarsen_with(**FIELDS)
     prolongation=ANOTHER_PARTITION.prolongation
-        -> ValueError: LocalModes: R must hold a full block for every cluster, as returned by
-        local_modes
-    ranks=np.array([1, 3]) -> ValueError: R must hold a full block
-    prolongation=M.prolongation * np.nan
-        -> ValueError: LocalModes: `prolongation` must be finite, got nan
-    scores=M.scores[:-1] -> ValueError: LocalModes: `scores` must hold 4 numbers of type float64
-    scores=M.scores * [1, 1, np.nan, 1]
-        -> ValueError: LocalModes: `scores` must be finite, got nan at index 2
-    ranks=None -> ValueError: `ranks` must be an int64 array of 2 nonnegative
+        -> LocalModes: R must hold a full block for every cluster, as returned by local_modes
+    ranks=np.array([1, 3]) -> R must hold a full block
+    prolongation=M.prolongation * np.nan -> LocalModes: `prolongation` must be finite, got nan
+    scores=M.scores[:-1] -> LocalModes: `scores` must hold 4 numbers of type float64
+    scores=M.scores * [1, 1, np.nan, 1] -> LocalModes: `scores` must be finite, got nan at index 2
+    ranks=None -> `ranks` must be an int64 array of 2 nonnegative
     local_operator="outer"
-        -> ValueError: `local_operator` must be one of 'internal', 'principal', 'oversampled', got
-        'outer'
+        -> `local_operator` must be one of 'internal', 'principal', 'oversampled', got 'outer'
     prolongation=M.prolongation.toarray()
         -> TypeError: LocalModes: R must be a csr_array of one of the four scalar types, got ndarray
     partition=None -> TypeError: `P` must be a Partition, got NoneType
@@ -315,16 +306,16 @@ C.lift(z=np.ones(4))
 C.pool(x=X)
 C.galerkin()
 C.quotient(weight=[1.0, 2.0, 0.5])
-    weight="weight" -> ValueError: a sheaf stores no edge attributes
-    weight=np.ones(4) -> ValueError: one number for each of the 3 fine edges, got shape (4,)
-    weight=np.full(3, np.nan) -> ValueError: `weight` must be finite, got nan at index 0
+    weight="weight" -> a sheaf stores no edge attributes
+    weight=np.ones(4) -> one number for each of the 3 fine edges, got shape (4,)
+    weight=np.full(3, np.nan) -> `weight` must be finite, got nan at index 0
     weight=np.full(3, 1j) -> TypeError: `weight` must be real, got dtype complex128
     weight=["a"] * 3 -> TypeError: `weight` must hold float32
 C.recoarsen(sheaf=F)
 sc.coarsen_levels(sheaf=F, factor=1.5, n_levels=None, min_vertices=1, rank=[2, sc.ranks.kernel()],
         method="balls", local_operator="internal", loops=True, compress=True, seed=0,
         progress=False)
-    rank=-1 -> ValueError: `rank` must be at least 0, got -1
+    rank=-1 -> `rank` must be at least 0, got -1
     rank=1.5 -> TypeError: `rank` must be an integer
     rank=[2, "kernel"] -> TypeError: `rank[1]` must be an integer
     rank=np.array([2, 3])
@@ -332,46 +323,41 @@ sc.coarsen_levels(sheaf=F, factor=1.5, n_levels=None, min_vertices=1, rank=[2, s
         for the
     rank=M -> TypeError: `rank` must be an integer
     rank=[2, 3], n_levels=3, min_vertices=100
-        -> ValueError: `rank` must have one entry per level, 3 in all, got 2
-    factor=1
-        -> ValueError: `factor` must be above 1 and finite, got 1: it is the number of vertices per
-        cluster
-    factor=0.1 | factor=np.nan | factor=np.inf
-        -> ValueError: `factor` must be above 1 and finite, got {factor}
+        -> `rank` must have one entry per level, 3 in all, got 2
+    factor=1 -> `factor` must be above 1 and finite, got 1: it is the number of vertices per cluster
+    factor=0.1 | factor=np.nan | factor=np.inf -> `factor` must be above 1 and finite, got {factor}
     factor="10" -> TypeError: `factor` must be a real number
-    n_levels=-1 -> ValueError: `n_levels` must be at least 0, got -1
+    n_levels=-1 -> `n_levels` must be at least 0, got -1
     n_levels=2.0 -> TypeError: `n_levels` must be an integer
-    min_vertices=0 -> ValueError: `min_vertices` must be at least 1, got 0
-    n_levels=2, min_vertices=5
-        -> ValueError: `n_levels` = 2 and `min_vertices` = 5 exclude each other: omit one
-    method="best" -> ValueError: `method` must be one of
-    local_operator="best" -> ValueError: `local_operator` must be one of
+    min_vertices=0 -> `min_vertices` must be at least 1, got 0
+    n_levels=2, min_vertices=5 -> `n_levels` = 2 and `min_vertices` = 5 exclude each other: omit one
+    method="best" -> `method` must be one of
+    local_operator="best" -> `local_operator` must be one of
     loops="no" -> TypeError: `loops` must be True or False
     compress=1 -> TypeError: `compress` must be True or False
     eliminate="yes" -> TypeError: `eliminate` must be True or False
-    seed=-1 -> ValueError: `seed` must be at least 0
-    sparsify=1 | sparsify=0.0 -> ValueError: `sparsify` must be
+    seed=-1 -> `seed` must be at least 0
+    sparsify=1 | sparsify=0.0 -> `sparsify` must be
     sparsify="half" | sparsify=True -> TypeError: `sparsify` must be
 sc.coarsen_levels(sheaf=F, partitions=[P, Partition([0, 0])], rank=2, loops=False, compress=False)
     partitions=[Partition([0, 0])]
-        -> ValueError: `partitions[0]` must label the sheaf's 4 vertices, got a partition of 2
+        -> `partitions[0]` must label the sheaf's 4 vertices, got a partition of 2
     partitions=[P, P]
-        -> ValueError: `partitions[1]` must label the 2 clusters of `partitions[0]`, got a partition
-        of 4
+        -> `partitions[1]` must label the 2 clusters of `partitions[0]`, got a partition of 4
     partitions=P
         -> TypeError: `partitions` must be a sequence of Partitions, one per level, got a single
         one: pass
     partitions=3 -> TypeError: `partitions` must be a sequence of Partitions, one per level, got int
     partitions=[[0, 0, 1, 1]]
         -> TypeError: `partitions[0]` must be a Partition, got list: use Partition(labels)
-    factor=3 | factor=np.ones(2) -> ValueError: `partitions` determines the levels: omit `factor`
-    n_levels=1 -> ValueError: `partitions` determines the levels: omit `n_levels`
-    min_vertices=5 -> ValueError: `partitions` determines the levels: omit `min_vertices`
-    method="metis" -> ValueError: `partitions` determines the levels: omit `method`
-    seed=3 -> ValueError: `partitions` determines the levels: omit `seed`
-    rank=[1] -> ValueError: `rank` must have one entry per level, 2 in all, got 1
-    rank=[1, [1, 2, 3]] -> ValueError: level 1: `rank` must hold one integer per cluster, 1 in all
-    rank=[-1, 1] -> ValueError: `rank[0]` must be at least 0, got -1
+    factor=3 | factor=np.ones(2) -> `partitions` determines the levels: omit `factor`
+    n_levels=1 -> `partitions` determines the levels: omit `n_levels`
+    min_vertices=5 -> `partitions` determines the levels: omit `min_vertices`
+    method="metis" -> `partitions` determines the levels: omit `method`
+    seed=3 -> `partitions` determines the levels: omit `seed`
+    rank=[1] -> `rank` must have one entry per level, 2 in all, got 1
+    rank=[1, [1, 2, 3]] -> level 1: `rank` must hold one integer per cluster, 1 in all
+    rank=[-1, 1] -> `rank[0]` must be at least 0, got -1
 H.prolongation(level=1)
 H.pool(x=X, level=1)
 H.lift(z=np.ones(4), level=1)
@@ -379,45 +365,41 @@ H.ledger(x=X)
 H.recoarsen(sheaf=F)
 sc.HiSP(n_modes=2, n_clusters=2, method="balls", local_operator="internal", self_loops="keep",
         seed=0)
-    n_modes=0 -> ValueError: `n_modes` must be at least 1, got 0
+    n_modes=0 -> `n_modes` must be at least 1, got 0
     n_modes=2.0 -> TypeError: `n_modes` must be an integer, got 2.0
-    n_clusters=0 -> ValueError: `n_clusters` must be at least 1, got 0
+    n_clusters=0 -> `n_clusters` must be at least 1, got 0
     n_clusters=None -> TypeError: `n_clusters` must be an integer, got None
-    method="kmeans" -> ValueError: `method` must be one of 'auto', 'balls'
-    local_operator="outer" -> ValueError: `local_operator` must be one of 'internal', 'principal'
-    self_loops=True -> ValueError: `self_loops` must be one of 'remove', 'keep', got True
-    seed=-1 -> ValueError: `seed` must be at least 0, got -1
+    method="kmeans" -> `method` must be one of 'auto', 'balls'
+    local_operator="outer" -> `local_operator` must be one of 'internal', 'principal'
+    self_loops=True -> `self_loops` must be one of 'remove', 'keep', got True
+    seed=-1 -> `seed` must be at least 0, got -1
 POOL(sheaf=F, X=np.ones((4, 6)), adjacency=ADJACENCY, partition=P)
     X=np.ones((4, 5))
-        -> ValueError: `X` must have shape (N, d h) = (4, 2 h) or, lifted, (dim_c0, h) = (8, h), got
-        (4, 5)
-    X=np.ones((5, 6)) -> ValueError: `X` must have shape (N, d h) = (4, 2 h)
-    X=X
-        -> ValueError: `X` must be 2-dimensional, got shape (8,): pass X[:, None] for a single
-        channel
+        -> `X` must have shape (N, d h) = (4, 2 h) or, lifted, (dim_c0, h) = (8, h), got (4, 5)
+    X=np.ones((5, 6)) -> `X` must have shape (N, d h) = (4, 2 h)
+    X=X -> `X` must be 2-dimensional, got shape (8,): pass X[:, None] for a single channel
     X=np.ones((4, 2, 3))
-        -> ValueError: got shape (4, 2, 3): pass X.reshape(-1, 3) for signals of shape (n, d, f)
-    X=1.0 -> ValueError: `X` must be 2-dimensional, got shape ()
+        -> got shape (4, 2, 3): pass X.reshape(-1, 3) for signals of shape (n, d, f)
+    X=1.0 -> `X` must be 2-dimensional, got shape ()
     sheaf=RAGGED_SHEAF
-        -> ValueError: `X` must have the lifted shape (dim_c0, h) with dim_c0 = 7, because vertex 2
-        has
-    sheaf=RAGGED_SHEAF -> ValueError: got shape (4, 6): stack the (d_v, h) blocks of all vertices by
+        -> `X` must have the lifted shape (dim_c0, h) with dim_c0 = 7, because vertex 2 has
+    sheaf=RAGGED_SHEAF -> got shape (4, 6): stack the (d_v, h) blocks of all vertices by
     X=np.where(np.eye(4, 6) * [[0], [1], [0], [0]], np.inf, 1)
-        -> ValueError: `X` must be finite, got inf at index (1, 1)
+        -> `X` must be finite, got inf at index (1, 1)
     X=np.ones((4, 6), object) -> TypeError: `X` must hold float32
-    X=np.full((4, 6), 1e300) -> ValueError: `X` has entries up to 1e+300
+    X=np.full((4, 6), 1e300) -> `X` has entries up to 1e+300
     partition=Partition([0, 1, 1])
-        -> ValueError: `partition` must label the sheaf's 4 vertices, got a partition of 3
+        -> `partition` must label the sheaf's 4 vertices, got a partition of 3
     partition=[0, 0, 1, 1]
         -> TypeError: `partition` must be a Partition, got list: Partition(labels) makes one
-    adjacency=np.full((4, 4), 1e308) -> ValueError: sums of `adjacency` exceed the range of float64
+    adjacency=np.full((4, 4), 1e308) -> sums of `adjacency` exceed the range of float64
 POOL(sheaf=F, X=np.ones((8, 2)), adjacency=ADJACENCY)
-    adjacency=DENSE[:3, :3] -> ValueError: `adjacency` must have shape (N, N) = (4, 4), got (3, 3)
+    adjacency=DENSE[:3, :3] -> `adjacency` must have shape (N, N) = (4, 4), got (3, 3)
     adjacency=asymmetric(0, 1, 2.0)
-        -> ValueError: `adjacency` must be a symmetric adjacency, got 2.0 at (0, 1) and 1.0 at
-    adjacency=asymmetric(0, 1, np.nan) -> ValueError: `adjacency` must be finite, got nan at (0, 1)
+        -> `adjacency` must be a symmetric adjacency, got 2.0 at (0, 1) and 1.0 at
+    adjacency=asymmetric(0, 1, np.nan) -> `adjacency` must be finite, got nan at (0, 1)
     adjacency=asymmetric(2, 2, -1.0)
-        -> ValueError: `adjacency` must be nonnegative for Select, got -1.0 at (2, 2): pass
+        -> `adjacency` must be nonnegative for Select, got -1.0 at (2, 2): pass
     adjacency=DENSE * 1j
         -> TypeError: `adjacency` must hold real numbers of single or double precision, got
         complex128
@@ -429,92 +411,82 @@ POOL(sheaf=F, X=np.ones((8, 2)), adjacency=ADJACENCY)
     adjacency="A" -> TypeError: `adjacency` must hold float32
 POOLED.lift(x=POOLED.x)
     x=np.ones((2, 5))
-        -> ValueError: `x` must have shape (K, M g) = (2, 2 g) or, lifted, (sum r_a, g) = (4, g),
-        got (2, 5)
-    x=np.ones((3, 4)) -> ValueError: `x` must have shape (K, M g) = (2, 2 g)
-    x=np.ones(4) -> ValueError: `x` must be 2-dimensional
-    x=[[0.0, 1.0], [np.nan, 0.0]] -> ValueError: `x` must be finite, got nan at index (1, 0)
+        -> `x` must have shape (K, M g) = (2, 2 g) or, lifted, (sum r_a, g) = (4, g), got (2, 5)
+    x=np.ones((3, 4)) -> `x` must have shape (K, M g) = (2, 2 g)
+    x=np.ones(4) -> `x` must be 2-dimensional
+    x=[[0.0, 1.0], [np.nan, 0.0]] -> `x` must be finite, got nan at index (1, 0)
 POOLED.refresh(sheaf=F, X=np.ones((4, 6)))
 sc.readout(x=np.ones((3, 2)), how="max")
-    how="median" -> ValueError: `how` must be one of 'mean', 'sum', 'max', got 'median'
-    x=np.ones(3) -> ValueError: `x` must be 2-dimensional, got shape (3,): pass x[:, None]
-    x=np.ones((0, 3)), how="mean" -> ValueError: `x` has no rows, so their mean is undefined
-    x=np.ones((0, 3)) -> ValueError: `x` has no rows, so their max is undefined
-    x=[[1.0], [np.nan]] -> ValueError: `x` must be finite, got nan at index (1, 0)
+    how="median" -> `how` must be one of 'mean', 'sum', 'max', got 'median'
+    x=np.ones(3) -> `x` must be 2-dimensional, got shape (3,): pass x[:, None]
+    x=np.ones((0, 3)), how="mean" -> `x` has no rows, so their mean is undefined
+    x=np.ones((0, 3)) -> `x` has no rows, so their max is undefined
+    x=[[1.0], [np.nan]] -> `x` must be finite, got nan at index (1, 0)
     x=1j * np.ones((2, 2)) -> TypeError: is undefined for complex `x` of type complex128
-    x=np.full((4, 1), 1e308), how="sum"
-        -> ValueError: the sum of `x` exceeds the range of float64: rescale `x`
-    x=np.full((4, 1), 3e38, np.float32), how="sum"
-        -> ValueError: the sum of `x` exceeds the range of float32
+    x=np.full((4, 1), 1e308), how="sum" -> the sum of `x` exceeds the range of float64: rescale `x`
+    x=np.full((4, 1), 3e38, np.float32), how="sum" -> the sum of `x` exceeds the range of float32
     x=[["a"]] -> TypeError: `x` must hold float32
-    batch=[0] -> ValueError: each of the 3 rows of `x`, got 1
-    batch=[0, -1, 0] -> ValueError: 0 .. g-1, got -1 at index 1
+    batch=[0] -> each of the 3 rows of `x`, got 1
+    batch=[0, -1, 0] -> 0 .. g-1, got -1 at index 1
     batch=[0, 2, 2]
-        -> ValueError: `batch` assigns no vertex to graph 1, so its max is undefined: use `how` =
-        "sum" for zeros, or did a cluster join several graphs? Pass `partition` to HiSP
+        -> `batch` assigns no vertex to graph 1, so its max is undefined: use `how` = "sum" for
+        zeros, or did a cluster join several graphs? Pass `partition` to HiSP
 sc.diffuse(sheaf=F, X=X, t=2.0, fixed=[1], mass=[1.0, 2.0, 3.0, 4.0])
-    t=-1.0 | t=np.nan | t=np.inf -> ValueError: `t` must be finite and at least 0, got {t}
+    t=-1.0 | t=np.nan | t=np.inf -> `t` must be finite and at least 0, got {t}
     t=True | t=1j | t="long" -> TypeError: `t` must be a real number, got {t!r}
     t=[1.0, None] -> TypeError: `t[1]` must be a real number, got None
-    t=[1.0, -1.0] -> ValueError: `t[1]` must be finite and at least 0, got -1.0
-    t=[[1.0]] -> ValueError: `t` must be a number or a sequence of numbers, got shape (1, 1)
-    X=X * np.nan -> ValueError: `X` must be finite, got nan in row 0
-    fixed=[4] -> ValueError: `fixed[0]` = 4 is out of range for 4 vertices
-    mass=[1, 0, 1, 1] -> ValueError: `mass` must be positive and finite, got 0 at vertex 1
+    t=[1.0, -1.0] -> `t[1]` must be finite and at least 0, got -1.0
+    t=[[1.0]] -> `t` must be a number or a sequence of numbers, got shape (1, 1)
+    X=X * np.nan -> `X` must be finite, got nan in row 0
+    fixed=[4] -> `fixed[0]` = 4 is out of range for 4 vertices
+    mass=[1, 0, 1, 1] -> `mass` must be positive and finite, got 0 at vertex 1
 sc.diffusion_step(sheaf=F, X=np.ones((8, 3)), W1=np.eye(2), W2=np.eye(3), activation=np.tanh)
     sheaf=RAGGED_SHEAF, X=np.ones((7, 3))
-        -> ValueError: `W1` acts on all of them, but vertex 2 has dimension 1 and vertex 0 has 2
-    X=np.ones((4, 4)) -> ValueError: `X` must have shape (dim_c0,) or (dim_c0, h) with dim_c0 = 8
-    X=X -> ValueError: `X` must have shape (N d, f), got (8,): pass X[:, None]
-    W1=np.eye(3)
-        -> ValueError: `W1` must have shape (2, 2), where 2 is the dimension of the stalks, got (3,
-        3)
-    X=X[:, None]
-        -> ValueError: `W2` must have shape (1, 1), where 1 is the number of channels, got (3, 3)
-    W1=1.0 -> ValueError: `W1` must have shape (2, 2)
-    W2=[[1.0, np.nan, 0.0]] * 3 -> ValueError: `W2` must be finite, got nan at index (0, 1)
+        -> `W1` acts on all of them, but vertex 2 has dimension 1 and vertex 0 has 2
+    X=np.ones((4, 4)) -> `X` must have shape (dim_c0,) or (dim_c0, h) with dim_c0 = 8
+    X=X -> `X` must have shape (N d, f), got (8,): pass X[:, None]
+    W1=np.eye(3) -> `W1` must have shape (2, 2), where 2 is the dimension of the stalks, got (3, 3)
+    X=X[:, None] -> `W2` must have shape (1, 1), where 1 is the number of channels, got (3, 3)
+    W1=1.0 -> `W1` must have shape (2, 2)
+    W2=[[1.0, np.nan, 0.0]] * 3 -> `W2` must be finite, got nan at index (0, 1)
     W2=[["a"]] -> TypeError: `W2` must hold float32, float64
-    W2=[[1.0], [1.0, 2.0]] -> ValueError: `W2` must be a rectangular array
-    W1=1e300 * np.eye(2), W2=1e300 * np.eye(3) -> ValueError: Delta (I (x) W1) X W2 must be finite
+    W2=[[1.0], [1.0, 2.0]] -> `W2` must be a rectangular array
+    W1=1e300 * np.eye(2), W2=1e300 * np.eye(3) -> Delta (I (x) W1) X W2 must be finite
     activation="tanh"
         -> TypeError: `activation` must be a function of arrays, such as numpy.tanh, got 'tanh'
-    activation=np.sum
-        -> ValueError: `activation` must keep the shape of its argument, (8, 3), got ()
-    activation=lambda y: np.full(y.shape, np.inf) -> ValueError: activation(...) must be finite, got
+    activation=np.sum -> `activation` must keep the shape of its argument, (8, 3), got ()
+    activation=lambda y: np.full(y.shape, np.inf) -> activation(...) must be finite, got
     activation=lambda y: y > 0 -> TypeError: `activation(...)` must hold float32
 sc.harmonic_extension(sheaf=F, weight=[1.0, 2.0], vertices=[0, 2], values=[[1.0, 2.0], [3.0, 4.0]],
         progress=False)
-    weight=0.0 -> ValueError: `weight` must be above 0, got 0.0 for vertex 0
-    weight=[1.0, -2.0] -> ValueError: `weight` must be above 0, got -2.0 for vertex 2
-    weight=np.nan -> ValueError: `weight` must be above 0, got nan
-    weight=[1.0] -> ValueError: one number or one for each of the 2 vertices, got shape (1,)
+    weight=0.0 -> `weight` must be above 0, got 0.0 for vertex 0
+    weight=[1.0, -2.0] -> `weight` must be above 0, got -2.0 for vertex 2
+    weight=np.nan -> `weight` must be above 0, got nan
+    weight=[1.0] -> one number or one for each of the 2 vertices, got shape (1,)
     weight=1j -> TypeError: `weight` must be real
     weight="much" -> TypeError: `weight` must hold
     weight={1: 2.0} -> TypeError: or integers, got dict
-    weight=1e308 -> ValueError: the largest entry of `weight` is 1e+154
-    vertices=[0, 0]
-        -> ValueError: `vertices` must not repeat a vertex, got vertex 0 at indices 0 and 1
-    vertices=[0, 4] -> ValueError: `vertices[1]` = 4 is out of range for 4 vertices
+    weight=1e308 -> the largest entry of `weight` is 1e+154
+    vertices=[0, 0] -> `vertices` must not repeat a vertex, got vertex 0 at indices 0 and 1
+    vertices=[0, 4] -> `vertices[1]` = 4 is out of range for 4 vertices
     vertices=["a", "b"] -> TypeError: got dtype <U1: vertices are named 0 .. 3
-    vertices=[0, 1, 2] -> ValueError: `values` must hold one array for each of the 3 vertices, got 2
+    vertices=[0, 1, 2] -> `values` must hold one array for each of the 3 vertices, got 2
     vertices=[0, 1], values=[[1.0, 1.0], [1.0]]
-        -> ValueError: `values[1]` must have shape (2,) or (2, h), because the stalk of vertex 1
+        -> `values[1]` must have shape (2,) or (2, h), because the stalk of vertex 1
     vertices=[0, 1], values=np.ones((2, 3))
-        -> ValueError: `values[0]` must have shape (2,) or (2, h), because the stalk of vertex 0
-    values=[1.0, 2.0] | values=np.ones((2, 2, 1, 1))
-        -> ValueError: `values[0]` must have shape (2,) or (2, h)
+        -> `values[0]` must have shape (2,) or (2, h), because the stalk of vertex 0
+    values=[1.0, 2.0] | values=np.ones((2, 2, 1, 1)) -> `values[0]` must have shape (2,) or (2, h)
     values=[np.ones(2), np.ones((2, 1))]
-        -> ValueError: the arrays in `values` must have the same number of columns, got shape (2,)
-        at index 0 and (2, 1) at index 1
+        -> the arrays in `values` must have the same number of columns, got shape (2,) at index 0
+        and (2, 1) at index 1
     values=[np.ones((2, 1)), np.ones((2, 3))]
-        -> ValueError: number of columns, got shape (2, 1) at index 0 and (2, 3) at index 1
+        -> number of columns, got shape (2, 1) at index 0 and (2, 3) at index 1
     vertices=[0, 1], values=[[1.0, 1.0], [np.nan, 1.0]]
-        -> ValueError: `values[1]` must be finite, got nan for vertex 1
+        -> `values[1]` must be finite, got nan for vertex 1
     vertices=[2, 1], values=np.array([[1.0, np.inf], [1, 1]])
-        -> ValueError: `values[0]` must be finite, got inf for vertex 2
+        -> `values[0]` must be finite, got inf for vertex 2
     vertices=[0], values=[["a", "b"]] -> TypeError: `values[0]` must hold float32, float64
-    vertices=[0], values=[[[1.0], [1.0, 2.0]]]
-        -> ValueError: `values[0]` must be a rectangular array of numbers
+    vertices=[0], values=[[[1.0], [1.0, 2.0]]] -> `values[0]` must be a rectangular array of numbers
     vertices=[0], values=np.ones((1, 2), np.float16)
         -> TypeError: `values` must hold float32, float64
     values=1.0
@@ -522,57 +494,54 @@ sc.harmonic_extension(sheaf=F, weight=[1.0, 2.0], vertices=[0, 2], values=[[1.0,
         float
     values="ab"
         -> TypeError: `values` must be a sequence of arrays, one per vertex in their order, got str
-    vertices=[0], values=[[1e200, 1.0]], weight=np.inf
-        -> ValueError: `values` has entries up to 1e+200
+    vertices=[0], values=[[1e200, 1.0]], weight=np.inf -> `values` has entries up to 1e+200
     vertices=[], values=[], weight=np.inf
-        -> ValueError: `vertices` is empty and L is singular, first at vertex 0
+        -> `vertices` is empty and L is singular, first at vertex 0
 sc.global_sections(sheaf=F)
 sc.cohomology_dims(sheaf=F)
 sc.report(C=C, path="c.html", name="c", pos=TETRAHEDRON, faces=FACES, up="y")
 sc.nearest_section(sheaf=F, x=X, progress=False)
-    x=np.ones(7)
-        -> ValueError: `x` must have shape (dim_c0,) or (dim_c0, h) with dim_c0 = 8, got shape (7,)
+    x=np.ones(7) -> `x` must have shape (dim_c0,) or (dim_c0, h) with dim_c0 = 8, got shape (7,)
     x=["a"] * 8 -> TypeError: `x` must hold float32, float64
 sc.eigenmodes(sheaf=F, k=2, tol=1e-8, method="auto", mass=[1.0] * 4, start=X[:, None], seed=0,
         progress=False)
-    k=0 -> ValueError: `k` must be at least 1, got 0
-    k=9 -> ValueError: `k` must be at most dim_c0 = 8, got 9
+    k=0 -> `k` must be at least 1, got 0
+    k=9 -> `k` must be at most dim_c0 = 8, got 9
     k=1.5 -> TypeError: `k` must be an integer
-    tol=1e-18 -> ValueError: `tol` must be at least 2e-15, the level of
-    mass=np.zeros(4) -> ValueError: got 0 at vertex 0; areas are 0 at vertices of no face
-    mass=np.full(4, 1e-320) -> ValueError: `mass` is as small as 9.99989e-321, so
+    tol=1e-18 -> `tol` must be at least 2e-15, the level of
+    mass=np.zeros(4) -> got 0 at vertex 0; areas are 0 at vertices of no face
+    mass=np.full(4, 1e-320) -> `mass` is as small as 9.99989e-321, so
     mass=[1, 1, 1, 1e-30]
-        -> ValueError: `mass` must not differ by more than a factor of 1e+20, got 1e-30 at vertex 3
-        and 1 at vertex 0
+        -> `mass` must not differ by more than a factor of 1e+20, got 1e-30 at vertex 3 and 1 at
+        vertex 0
     mass=[1.0, -1.0, 1.0, 1.0] | mass=[1.0, np.nan, 1.0, 1.0] | mass=[1.0, np.inf, 1.0, 1.0]
-        -> ValueError: `mass` must be positive and finite, got {mass[1]:g} at vertex 1
-    mass=np.ones(3) -> ValueError: one real number for each of 4 vertices
-    method="power" -> ValueError: `method` must be one of 'auto', 'dense'
-    start=X -> ValueError: `start` must have vectors as columns
-    start=[[1.0, np.nan]] * 8 -> ValueError: `start[0, 1]` must be finite, got nan
+        -> `mass` must be positive and finite, got {mass[1]:g} at vertex 1
+    mass=np.ones(3) -> one real number for each of 4 vertices
+    method="power" -> `method` must be one of 'auto', 'dense'
+    start=X -> `start` must have vectors as columns
+    start=[[1.0, np.nan]] * 8 -> `start[0, 1]` must be finite, got nan
 sc.Solver(sheaf=F, method="direct", shift=1.0, fixed=[0], progress=False)
-    shift=-1.0 -> ValueError: `shift` must be at least 0 and finite, got -1
-    fixed=[4] -> ValueError: `fixed[0]` = 4 is out of range for 4 vertices
-    method="magic" -> ValueError: `method` must be one of 'auto', 'direct', 'multigrid', 'jacobi'
+    shift=-1.0 -> `shift` must be at least 0 and finite, got -1
+    fixed=[4] -> `fixed[0]` = 4 is out of range for 4 vertices
+    method="magic" -> `method` must be one of 'auto', 'direct', 'multigrid', 'jacobi'
 sc.transported_frames(sheaf=F)
 sc.transport(sheaf=CellularSheaf.constant(PATH, 2), vertex=0, value=[1.0, 2.0], t=2.0)
 SOLVE(b=X, tol=1e-8, x0=X)
-    b=np.ones(3) -> ValueError: `b` must have shape (dim_c0,)
-    b=X * np.nan -> ValueError: `b` must be finite, got nan in row 0
-    tol=1e-17 -> ValueError: `tol` must be at least 2e-15
-    x0=np.ones((8, 2)) -> ValueError: `x0` must have the shape of `b`
+    b=np.ones(3) -> `b` must have shape (dim_c0,)
+    b=X * np.nan -> `b` must be finite, got nan in row 0
+    tol=1e-17 -> `tol` must be at least 2e-15
+    x0=np.ones((8, 2)) -> `x0` must have the shape of `b`
 SOLVE.update(sheaf=F)
 sc.least_squares(sheaf=F, b=np.ones(F.dim_c1), vertices=[0, 2], values=[[1.0, 2.0], [3.0, 4.0]],
         tol=1e-10, method="auto", progress=False)
-    b=np.zeros(3) -> ValueError: `b` must have shape (dim_c1,) or (dim_c1, h) with dim_c1 = 6
-    b=np.full(6, np.inf) -> ValueError: `b` must be finite, got inf in row 0
-    values=None -> ValueError: `values` is missing
-    vertices=None -> ValueError: `vertices` is missing
-    values=[[0.0], [0.0, 1.0]] -> ValueError: `values[0]` must have shape
-    tol=0.0 -> ValueError: `tol` must be at least
-    values=np.zeros((2, 2, 3)) -> ValueError: must have the same number of columns, got 3 and 1
-    b=np.full(6, 1e200)
-        -> ValueError: `b` has entries up to 1e+200, whose squares overflow float64: rescale `b`
+    b=np.zeros(3) -> `b` must have shape (dim_c1,) or (dim_c1, h) with dim_c1 = 6
+    b=np.full(6, np.inf) -> `b` must be finite, got inf in row 0
+    values=None -> `values` is missing
+    vertices=None -> `vertices` is missing
+    values=[[0.0], [0.0, 1.0]] -> `values[0]` must have shape
+    tol=0.0 -> `tol` must be at least
+    values=np.zeros((2, 2, 3)) -> must have the same number of columns, got 3 and 1
+    b=np.full(6, 1e200) -> `b` has entries up to 1e+200, whose squares overflow float64: rescale `b`
 sc.energy_ledger(C=C, x=X)
 sc.certificate(C=C)
 CERTIFICATE.interval(nu=[0.0, 1.0])
@@ -581,8 +550,8 @@ sc.verify(C=C, seed=0)
 sc.read_mesh(path="c.off")
 sc.save(path="c.npz", obj=C) | sc.load(path="c.npz") | sc.read_g2o(path="c.g2o", weights="unit") |
         sc.read_graph(path="c.txt", dim=1, signed=True, n_vertices=5)
-    path="" -> ValueError: `path` must name a file, got an empty path
-    path="a\0.mtx" -> ValueError: `path` must not contain a null character
+    path="" -> `path` must name a file, got an empty path
+    path="a\0.mtx" -> `path` must not contain a null character
     path=True -> TypeError: `path` must be a path, got bool
     path=3 -> TypeError: `path` must be a path, got int
     path=b"c.npz" -> TypeError: `path` must be a path, got bytes
@@ -595,159 +564,150 @@ sc.from_edge_index(edge_index=[[0, 1, 1, 2], [1, 0, 2, 1]], maps=np.ones((4, 2, 
         1, 1, 5], n_vertices=4)
 gallery.bundle(graph=PATH, dim=2, noise=0.1, seed=0)
     dim=2.0 -> TypeError: `dim` must be an integer, got 2.0
-    dim=-1 -> ValueError: `dim` must be at least 0, got -1
-    noise=-0.1 -> ValueError: `noise` must be finite and at least 0, got -0.1
-    noise=np.nan | noise=np.inf -> ValueError: `noise` must be finite
+    dim=-1 -> `dim` must be at least 0, got -1
+    noise=-0.1 -> `noise` must be finite and at least 0, got -0.1
+    noise=np.nan | noise=np.inf -> `noise` must be finite
     noise="much" | noise=True -> TypeError: `noise` must be a real number, got {noise!r}
 gallery.cycle(n=4, holonomy=0.5)
-    n=2**31 - 1 -> ValueError: `n` requires 2147483647 vertices, at least 34.4 GB
-    n=0 -> ValueError: `n` must be at least 1, got 0
+    n=2**31 - 1 -> `n` requires 2147483647 vertices, at least 34.4 GB
+    n=0 -> `n` must be at least 1, got 0
     n=3.0 -> TypeError: `n` must be an integer, got 3.0
-    holonomy=np.nan -> ValueError: `holonomy` must be finite, got nan
-    holonomy=[[1, 0], [0, np.inf]] -> ValueError: must be finite, got inf at index (1, 1)
-    holonomy=[1.0, 0.0] -> ValueError: an angle or a square matrix, got shape (2,)
-    holonomy=np.ones((2, 3)) -> ValueError: an angle or a square matrix, got shape (2, 3)
-    holonomy=np.eye(2) * 1.1 -> ValueError: an entry of U* U - I is 0.21
-    holonomy=np.eye(2) * 1e200 -> ValueError: must be orthogonal or unitary
+    holonomy=np.nan -> `holonomy` must be finite, got nan
+    holonomy=[[1, 0], [0, np.inf]] -> must be finite, got inf at index (1, 1)
+    holonomy=[1.0, 0.0] -> an angle or a square matrix, got shape (2,)
+    holonomy=np.ones((2, 3)) -> an angle or a square matrix, got shape (2, 3)
+    holonomy=np.eye(2) * 1.1 -> an entry of U* U - I is 0.21
+    holonomy=np.eye(2) * 1e200 -> must be orthogonal or unitary
     holonomy=1j -> TypeError: for a phase z pass [[z]]
     holonomy="pi" | holonomy=True -> TypeError: `holonomy` must hold
 gallery.tangent_bundle(**MESH, frames=FRAMES, weights="cotan", power=2)
-    frames=np.zeros((3, 3, 2)) -> ValueError: shape (n, 3, 2) for n = 4 points, got shape (3, 3, 2)
+    frames=np.zeros((3, 3, 2)) -> shape (n, 3, 2) for n = 4 points, got shape (3, 3, 2)
     frames=FRAMES * 1j -> TypeError: `frames` must be real
     frames=FRAMES * np.reshape([1.0, 1.1, 0.0, 1.0], (4, 1, 1))
-        -> ValueError: `frames[1]` must have orthonormal columns, but an entry of U* U - I is 0.21
-    frames=FRAMES * np.nan -> ValueError: `frames` must be finite, got nan
-    power=0 -> ValueError: `power` must be at least 1, got 0
+        -> `frames[1]` must have orthonormal columns, but an entry of U* U - I is 0.21
+    frames=FRAMES * np.nan -> `frames` must be finite, got nan
+    power=0 -> `power` must be at least 1, got 0
     power=2.0 -> TypeError: `power` must be an integer, got 2.0
-    weights="cotangent" -> ValueError: `weights` must be one of 'uniform', 'cotan'
+    weights="cotangent" -> `weights` must be one of 'uniform', 'cotan'
 gallery.tangent_frames(**MESH)
 gallery.vertex_areas(**MESH)
 gallery.field_indices(**MESH, vectors=np.ones((4, 3)))
 gallery.connection_from_points(points=TETRAHEDRON, k=3, dim=2)
 sc.PoseGraph(edges=EDGES, rotations=[QUARTER] * 3, translations=np.eye(3, 2), kappa=[1.0, 2.0, 1.0],
         tau=1.0, n_vertices=5)
-    rotations=np.eye(2)
-        -> ValueError: must have shape (3, 2, 2) or (3, 3, 3), got shape (2, 2)
-    rotations=np.zeros((3, 2, 3)) -> ValueError: `rotations` must have shape (3, 2, 2) or
-    rotations=np.tile(np.diag([1.0, -1]), (3, 1, 1)) -> ValueError: its determinant is -1
-    rotations=np.tile(2 * np.eye(2), (3, 1, 1)) -> ValueError: `rotations[0]` must be orth
-    translations=[[0, 0], [0, np.nan], [0, 0]] -> ValueError: `translations` must be finite,
-    translations=[[0, 0]] -> ValueError: `translations` must have shape (3, 2), got shape (1,
-    kappa=[1.0] -> ValueError: `kappa` must have shape (3,), got shape (1,)
-    kappa=[1, 0, 1] -> ValueError: `kappa[1]` must be positive, got 0
-    tau=[1, 1, -2.0] -> ValueError: `tau[2]` must be positive, got -2
-    n_vertices=2 | n_vertices=-1 -> ValueError: `n_vertices` must be at least 4
-    n_vertices=10**400 -> ValueError: `n_vertices` requires 1e+400 vertices
+    rotations=np.eye(2) -> must have shape (3, 2, 2) or (3, 3, 3), got shape (2, 2)
+    rotations=np.zeros((3, 2, 3)) -> `rotations` must have shape (3, 2, 2) or
+    rotations=np.tile(np.diag([1.0, -1]), (3, 1, 1)) -> its determinant is -1
+    rotations=np.tile(2 * np.eye(2), (3, 1, 1)) -> `rotations[0]` must be orth
+    translations=[[0, 0], [0, np.nan], [0, 0]] -> `translations` must be finite,
+    translations=[[0, 0]] -> `translations` must have shape (3, 2), got shape (1,
+    kappa=[1.0] -> `kappa` must have shape (3,), got shape (1,)
+    kappa=[1, 0, 1] -> `kappa[1]` must be positive, got 0
+    tau=[1, 1, -2.0] -> `tau[2]` must be positive, got -2
+    n_vertices=2 | n_vertices=-1 -> `n_vertices` must be at least 4
+    n_vertices=10**400 -> `n_vertices` requires 1e+400 vertices
     n_vertices=3.5 | n_vertices=True | n_vertices=np.array([3])
         -> TypeError: `n_vertices` must be an integer, got
-    vertex_labels="ab" -> ValueError: `vertex_labels` must hold one name per vertex, 5 in all
-    edges=[[0, 1], [1, -2], [0, 2]] -> ValueError: `edges[1]` must not be negative
-    poses=(np.zeros((5, 2, 2)), np.zeros((5, 2))) -> ValueError: `poses[0][0]` must be orth
-    poses=(np.zeros((2, 2, 2)), np.zeros((2, 2))) -> ValueError: `poses[0]` must have shape
-    poses=(np.zeros((3, 2, 2)),) | n_vertices=None, poses=3
-        -> ValueError: `poses` must be a pair of arrays
-    n_vertices=None, poses=(1.0, 2.0) -> ValueError: `poses[0]` must have shape (4, 2, 2)
-    information=np.zeros((3, 3, 3)) -> ValueError: must have positive definite blocks
+    vertex_labels="ab" -> `vertex_labels` must hold one name per vertex, 5 in all
+    edges=[[0, 1], [1, -2], [0, 2]] -> `edges[1]` must not be negative
+    poses=(np.zeros((5, 2, 2)), np.zeros((5, 2))) -> `poses[0][0]` must be orth
+    poses=(np.zeros((2, 2, 2)), np.zeros((2, 2))) -> `poses[0]` must have shape
+    poses=(np.zeros((3, 2, 2)),) | n_vertices=None, poses=3 -> `poses` must be a pair of arrays
+    n_vertices=None, poses=(1.0, 2.0) -> `poses[0]` must have shape (4, 2, 2)
+    information=np.zeros((3, 3, 3)) -> must have positive definite blocks
     information=np.tile(np.eye(3), (3, 1, 1))
-        -> ValueError: `kappa[1]` = 2, but `information[1]` implies 1: omit `kappa`
+        -> `kappa[1]` = 2, but `information[1]` implies 1: omit `kappa`
     sightings=sc.Sightings([[0, 0]], [[1.0, 2.0, 3.0]], 1.0)
-        -> ValueError: `sightings` must have the dimension of the poses, 2, got 3
+        -> `sightings` must have the dimension of the poses, 2, got 3
     sightings=sc.Sightings([[2, 0], [5, 0]], np.zeros((2, 2)), 1.0)
-        -> ValueError: `sightings.edges[1]` refers to pose 5, but there are 5
+        -> `sightings.edges[1]` refers to pose 5, but there are 5
     sightings=np.zeros((2, 2)) -> TypeError: `sightings` must be Sightings, got ndarray
 sc.Sightings(edges=[[0, 0], [1, 0]], points=np.eye(2), tau=[1.0, 2.0])
     edges=[[0, 2], [1, 0]], places=np.zeros((2, 2))
-        -> ValueError: `places` must have shape (3, 2), got shape (2, 2)
+        -> `places` must have shape (3, 2), got shape (2, 2)
     edges=[[0, 2], [1, 0]], labels=("tree", "lamp")
-        -> ValueError: `labels` must hold a name for each of 3
+        -> `labels` must hold a name for each of 3 landmarks, got 2
 sc.synchronize(F=POSES, method="anchored", refine=True, seed=0)
 sc.write_g2o(path="w.g2o", G=POSES, S=sc.synchronize(POSES))
 ELIMINATION.refresh(sheaf=F)
 sc.eliminate(sheaf=F, keep=[0, 3], max_neighbors=2)
-    keep=[4] -> ValueError: `keep[0]` = 4 is out of range for 4 vertices
-    keep=np.zeros(3, bool) -> ValueError: `keep`, a mask, must have shape (4,), got (3,)
-    max_neighbors=-1 -> ValueError: `max_neighbors` must be
+    keep=[4] -> `keep[0]` = 4 is out of range for 4 vertices
+    keep=np.zeros(3, bool) -> `keep`, a mask, must have shape (4,), got (3,)
+    max_neighbors=-1 -> `max_neighbors` must be
     max_neighbors=2.5 | max_neighbors=True -> TypeError: `max_neighbors` must be
 gallery.bar_framework(graph=PATH, points=TETRAHEDRON)
-    points=[[0.0], [1.0], [1.0], [2.0]] -> ValueError: edge 1 (1, 2) has length zero
-    graph=[[0, 1], [1, 1]], points=[[0.0], [1.0]] -> ValueError: edge 1 (1, 1) has length zero
-    graph=nx.path_graph(2) | graph=scipy.sparse.eye_array(2)
-        -> ValueError: one row per vertex, 2 in all, got 4
-    graph=[[0, 1]], points=[[0.0]] -> ValueError: one row per vertex, 2 in all, got 1
-    points=[0.0, 1.0] -> ValueError: `points` must have shape (n, d), got (2,)
-    points=np.zeros((4, 0)) -> ValueError: `points` must have shape (n, d), got (4, 0)
-    points=[[0.0], [np.inf], [1.0], [2.0]]
-        -> ValueError: `points` must be finite, got [inf] in row 1
+    points=[[0.0], [1.0], [1.0], [2.0]] -> edge 1 (1, 2) has length zero
+    graph=[[0, 1], [1, 1]], points=[[0.0], [1.0]] -> edge 1 (1, 1) has length zero
+    graph=nx.path_graph(2) | graph=scipy.sparse.eye_array(2) -> one row per vertex, 2 in all, got 4
+    graph=[[0, 1]], points=[[0.0]] -> one row per vertex, 2 in all, got 1
+    points=[0.0, 1.0] -> `points` must have shape (n, d), got (2,)
+    points=np.zeros((4, 0)) -> `points` must have shape (n, d), got (4, 0)
+    points=[[0.0], [np.inf], [1.0], [2.0]] -> `points` must be finite, got [inf] in row 1
 gallery.nearest_neighbors(points=TETRAHEDRON, k=2)
-    k=4 -> ValueError: `k` must be below the number of points, 4, got 4
-    k=0 -> ValueError: `k` must be at least 1, got 0
+    k=4 -> `k` must be below the number of points, 4, got 4
+    k=0 -> `k` must be at least 1, got 0
     k=1.0 -> TypeError: `k` must be an integer, got 1.0
-    points=np.zeros((0, 2)), k=1 -> ValueError: `k` must be below the number of points, 0, got 1
-    points=[1.0, 2.0] -> ValueError: `points` must have shape (n, d), got (2,)
-    points=[[1.0], [np.nan]], k=1 -> ValueError: `points` must be finite, got [nan] in row 1
+    points=np.zeros((0, 2)), k=1 -> `k` must be below the number of points, 0, got 1
+    points=[1.0, 2.0] -> `points` must have shape (n, d), got (2,)
+    points=[[1.0], [np.nan]], k=1 -> `points` must be finite, got [nan] in row 1
     points=TETRAHEDRON * 1j -> TypeError: `points` must be real
 # graphs
 CellularSheaf.constant(same_bits(np.int8, -128, 127))
-        -> ValueError: `graph` must be a symmetric adjacency, got -128 at (0, 1) and 127 at (1, 0)
+        -> `graph` must be a symmetric adjacency, got -128 at (0, 1) and 127 at (1, 0)
 CellularSheaf.constant(same_bits(np.int16, -32768, 32767))
-        -> ValueError: `graph` must be a symmetric adjacency, got -32768 at (0, 1) and 32767 at (1,
-        0)
+        -> `graph` must be a symmetric adjacency, got -32768 at (0, 1) and 32767 at (1, 0)
 CellularSheaf.constant(same_bits(np.uint64, 3, 4))
-        -> ValueError: `graph` must be a symmetric adjacency, got 3 at (0, 1) and 4 at (1, 0)
+        -> `graph` must be a symmetric adjacency, got 3 at (0, 1) and 4 at (1, 0)
 CellularSheaf.constant([[0, 1], [0, 10**15]])
-        -> ValueError: `graph[1]` = (0, 1000000000000000) has a vertex beyond 2147483646; vertices
-        are
-sc.select([[0, 10**15]], 2) -> ValueError: `graph[0]` = (0, 1000000000000000) has a vertex beyond
+        -> `graph[1]` = (0, 1000000000000000) has a vertex beyond 2147483646; vertices are
+sc.select([[0, 10**15]], 2) -> `graph[0]` = (0, 1000000000000000) has a vertex beyond
 CellularSheaf.from_flat([[0, 10**15]], [1.0], [1.0], 1, 1)
-        -> ValueError: `edges` requires 1000000000000001 vertices, but there may be at most
-        2147483647
+        -> `edges` requires 1000000000000001 vertices, but there may be at most 2147483647
 CellularSheaf.constant([[0, 1], [0, HUGE]])
-        -> ValueError: `graph` must hold 64-bit integers, got 1000000000000000000000000000000 at
-        index (1, 1)
+        -> `graph` must hold 64-bit integers, got 1000000000000000000000000000000 at index (1, 1)
 CellularSheaf.constant(scipy.sparse.coo_array((10**15, 10**15)))
-        -> ValueError: `graph` requires 1000000000000000 vertices
+        -> `graph` requires 1000000000000000 vertices
 # sizes that exceed the memory
-CellularSheaf.constant(PATH, 10**6) -> ValueError: `dim` requires 3e+12 map entries
-CellularSheaf.constant([], HUGE) -> ValueError: `dim` requires 1e+60 map entries
-gallery.bundle(PATH, 2**31) -> ValueError: `dim` requires 1.84e+19 map entries
-gallery.cycle(HUGE, 0.0) -> ValueError: `n` requires 1000000000000000000000000000000 vertices
+CellularSheaf.constant(PATH, 10**6) -> `dim` requires 3e+12 map entries
+CellularSheaf.constant([], HUGE) -> `dim` requires 1e+60 map entries
+gallery.bundle(PATH, 2**31) -> `dim` requires 1.84e+19 map entries
+gallery.cycle(HUGE, 0.0) -> `n` requires 1000000000000000000000000000000 vertices
 CellularSheaf.random(PATH, 10**6, 10**6)
-        -> ValueError: `vertex_dims` with `edge_dims` requires 6e+12 map entries (4.8e+04 GB)
+        -> `vertex_dims` with `edge_dims` requires 6e+12 map entries (4.8e+04 GB)
 CellularSheaf.random(PATH, [1, 2**31, 1, 1], 4, dtype=np.float32)
-        -> ValueError: `vertex_dims` with `edge_dims` requires 1.72e+10 map entries (68.7 GB)
+        -> `vertex_dims` with `edge_dims` requires 1.72e+10 map entries (68.7 GB)
 CellularSheaf.constant(PATH, 10**400)
-        -> ValueError: `dim` requires 1e+800 map entries (1e+792 GB), more than fits in memory
+        -> `dim` requires 1e+800 map entries (1e+792 GB), more than fits in memory
 gallery.bundle(PATH, 10**400)
-        -> ValueError: `dim` requires 1e+800 map entries (1e+792 GB), more than fits in memory
-gallery.cycle(10**400, 0.1) -> ValueError: `n` requires 1e+400 vertices
+        -> `dim` requires 1e+800 map entries (1e+792 GB), more than fits in memory
+gallery.cycle(10**400, 0.1) -> `n` requires 1e+400 vertices
 gallery.cycle(10**8, np.eye(9))
-        -> ValueError: `n` requires 8.1e+09 map entries (64.8 GB), more than fits in memory
-CellularSheaf.random(PATH, HUGE, 1) -> ValueError: `vertex_dims` must sum to at most
-CellularSheaf.random(PATH, 1, [0, 2**61, 2**61]) -> ValueError: `edge_dims` must sum to at most
-CellularSheaf.random(PATH, 1, 1, seed=-1) -> ValueError: `seed` must be at least 0, got -1
-gallery.bundle(PATH, 1, seed=-1) -> ValueError: `seed` must be at least 0, got -1
+        -> `n` requires 8.1e+09 map entries (64.8 GB), more than fits in memory
+CellularSheaf.random(PATH, HUGE, 1) -> `vertex_dims` must sum to at most
+CellularSheaf.random(PATH, 1, [0, 2**61, 2**61]) -> `edge_dims` must sum to at most
+CellularSheaf.random(PATH, 1, 1, seed=-1) -> `seed` must be at least 0, got -1
+gallery.bundle(PATH, 1, seed=-1) -> `seed` must be at least 0, got -1
 # ragged nested lists
-sc.coarsen(F, P, RAGGED) -> ValueError: `rank` must hold one integer per cluster:
-CellularSheaf.random(PATH, RAGGED, 1) -> ValueError: `vertex_dims` must be a rectangular array
-CellularSheaf.random(PATH, 1, RAGGED) -> ValueError: `edge_dims` must be a rectangular array
-CellularSheaf(RAGGED, X, X) -> ValueError: `edges` must be a rectangular array of integers
-sc.split(F, RAGGED) -> ValueError: `vertex_starts` must be a rectangular array
-sc.energy(F, RAGGED) -> ValueError: `x` must be a rectangular array of numbers
+sc.coarsen(F, P, RAGGED) -> `rank` must hold one integer per cluster:
+CellularSheaf.random(PATH, RAGGED, 1) -> `vertex_dims` must be a rectangular array
+CellularSheaf.random(PATH, 1, RAGGED) -> `edge_dims` must be a rectangular array
+CellularSheaf(RAGGED, X, X) -> `edges` must be a rectangular array of integers
+sc.split(F, RAGGED) -> `vertex_starts` must be a rectangular array
+sc.energy(F, RAGGED) -> `x` must be a rectangular array of numbers
 sc.energy(CellularSheaf.random(PATH, 2, 2, seed=1, dtype=np.float32), np.full(8, 1e30, np.float32))
-        -> ValueError: energies would overflow in float32: rescale `x`
-sc.ranks.below(10**400) -> ValueError: `tau` must be representable in double precision
-sc.normalize(F, eps=10**400) -> ValueError: `eps` must be representable in double precision
-gallery.bundle(PATH, 2, 10**400) -> ValueError: `noise` must be representable in double
+        -> energies would overflow in float32: rescale `x`
+sc.ranks.below(10**400) -> `tau` must be representable in double precision
+sc.normalize(F, eps=10**400) -> `eps` must be representable in double precision
+gallery.bundle(PATH, 2, 10**400) -> `noise` must be representable in double
 # coarsening, and new maps
 out_of_another_pattern()
-        -> ValueError: `out` must be an earlier result of this pattern, with its original arrays
+        -> `out` must be an earlier result of this pattern, with its original arrays
 F.with_maps(np.ones((3, 2, 3)), np.ones((3, 2, 2)))
-        -> ValueError: `tail_maps[0]` must have shape (2, 2), as in the sheaf it replaces, got (2,
-        3)
+        -> `tail_maps[0]` must have shape (2, 2), as in the sheaf it replaces, got (2, 3)
 sc.energy(F, 1e200 * X) | sc.edge_energy(F, 1e200 * X) | sc.energy_ledger(C, 1e200 * X) |
         C.pool(1e200 * X)
-        -> ValueError: `x` has entries up to 1e+200 and the maps up to
-C.lift(1e200 * X[:4]) -> ValueError: `z` has entries up to 1e+200 and the maps up to
+        -> `x` has entries up to 1e+200 and the maps up to
+C.lift(1e200 * X[:4]) -> `z` has entries up to 1e+200 and the maps up to
 sc.select(C, 2)
         -> TypeError: a scipy adjacency or an (m, 2) array, got Coarsening: pass its attribute
 sc.select(P, 2) -> TypeError: or an (m, 2) array, got Partition
@@ -795,47 +755,48 @@ in_folder(lambda folder: sc.save(folder / "no" / "c.npz", C))
 in_folder(lambda folder: sc.save(folder, C)) -> IsADirectoryError: is a folder, not a file
 in_folder(sc.load) -> IsADirectoryError: Is a directory
 # signals
-sc.fit_maps(edges=EDGES, edge_dim=2, X=[*SIGNALS[:3], SIGNALS[3, :, :2]])
-        -> ValueError: `X[3]` must have shape
-sc.fit_maps(X=SIGNALS, edges=EDGES, edge_dim=5) -> ValueError: `edge_dim` must be at most d_u + d_v
+sc.fit_maps(edges=EDGES, edge_dim=2, X=[*SIGNALS[:3], SIGNALS[3, :, :2]]) -> `X[3]` must have shape
+sc.fit_maps(X=SIGNALS, edges=EDGES, edge_dim=5) -> `edge_dim` must be at most d_u + d_v
 sc.fit_maps(X=SIGNALS, edges=EDGES, edge_dim=2, n_edges=6)
-        -> ValueError: `n_edges` must be at most the number of `edges`, 3
+        -> `n_edges` must be at most the number of `edges`, 3
 # poses
 sc.synchronize(np.eye(2)) -> TypeError: `F` must be a CellularSheaf, got ndarray
-sc.synchronize("intel.g2o")
-        -> TypeError: got str: read a file with read_g2o(path, poses=True)
+sc.synchronize("intel.g2o") -> TypeError: got str: read a file with read_g2o(path, poses=True)
 sc.synchronize(Path("intel.g2o")) -> TypeError: : read a file with read_g2o(path, poses=True)
-sc.synchronize(POSES, method="lowest") -> ValueError: `method` must be
-sc.synchronize(POSES, start=np.eye(2)) -> ValueError: `start` must be rotations of
-sc.synchronize(POSES, start=np.full((4, 2, 2), np.nan)) -> ValueError: `start` must be finite
+sc.synchronize(POSES, method="lowest") -> `method` must be
+sc.synchronize(POSES, start=np.eye(2)) -> `start` must be rotations of
+sc.synchronize(POSES, start=np.full((4, 2, 2), np.nan)) -> `start` must be finite
 sc.synchronize(POSES, start=np.zeros((4, 2, 2), complex)) -> TypeError: must be real
 sc.synchronize(POSES, start=(np.zeros((4, 2, 2)), np.zeros((4, 2))))
-        -> ValueError: `start` must be rotations, got a pair: pass the first of it, as in G.poses[0]
-sc.synchronize(POSES, robust="huber") -> ValueError: `robust` must be
-sc.synchronize(POSES, robust="tls", start=0) -> ValueError: `start` has no effect
-sc.synchronize(POSES, robust="tls", method="joint") -> ValueError: `method` has no
-sc.synchronize(POSES, trusted=[0]) -> ValueError: `trusted` has no effect
-sc.synchronize(POSES, robust="tls", trusted=[5]) -> ValueError: `trusted[0]` must be
-sc.synchronize(POSES, robust="tls", trusted=[True]) -> ValueError: `trusted` must be
-sc.synchronize(sc.PoseGraph([], [], [])) -> ValueError: must have at least one pose
-sc.synchronize(EMPTY) -> ValueError: must have vertices
+        -> `start` must be rotations, got a pair: pass the first of it, as in G.poses[0]
+sc.synchronize(POSES, robust="huber") -> `robust` must be
+sc.synchronize(POSES, robust="tls", start=0) -> `start` has no effect
+sc.synchronize(POSES, robust="tls", method="joint") -> `method` has no
+sc.synchronize(POSES, trusted=[0]) -> `trusted` has no effect
+sc.synchronize(POSES, robust="tls", trusted=[5]) -> `trusted[0]` must be
+sc.synchronize(POSES, robust="tls", trusted=[True]) -> `trusted` must be
+sc.synchronize(sc.PoseGraph([], [], [])) -> must have at least one pose
+sc.synchronize(EMPTY)
+        -> must have vertices and stalks of dimension at least 1, got CellularSheaf(n_vertices=0
 sc.synchronize(CellularSheaf.random(PATH, [2, 3, 2, 2], 2, seed=0))
-        -> ValueError: vertex 1 has dimension 3 and vertex 0 has 2
+        -> vertex 1 has dimension 3 and vertex 0 has 2
 sc.synchronize(CellularSheaf.random(PATH, 2, [2, 1, 2], seed=0))
-        -> ValueError: edge 1 has dimension 1 and vertex 0 has 2
+        -> edge 1 has dimension 1 and vertex 0 has 2
 not_a_connection(np.eye(2), np.diag([1.0, 2.0])) | not_a_connection(np.eye(2), 2 * np.eye(2)) |
-        not_a_connection(np.ones((2, 2)), np.eye(2)) -> ValueError: `F` must be a connection, but
-        the maps of edge 1 (2 -> 1) are not equal
+        not_a_connection(np.ones((2, 2)), np.eye(2))
+        -> `F` must be a connection, but the maps of edge 1 (2 -> 1) are not equal
 sc.synchronize(POSES).certify(0) | sc.synchronize(POSES).certify(1) |
-        sc.synchronize(POSES).certify(-1e-6) -> ValueError: `tol`
+        sc.synchronize(POSES).certify(-1e-6)
+        -> `tol`
 sc.synchronize(POSES).certify("small") -> TypeError: `tol`
 POSES.subset([3]) | POSES.subset([-1]) | POSES.subset([1, 1]) | POSES.subset(np.ones(2, bool)) |
-        POSES.subset([0.5]) -> ValueError: `edges
+        POSES.subset([0.5])
+        -> `edges
 """
 """Valid calls; indented below, changes of their arguments and the errors; then other bad calls.
 
-Alternatives are separated by `` | ``; in an error ``{t}`` is the value of the argument t. Lines
-that are indented more continue the previous one.
+Alternatives are separated by `` | ``; in an error ``{t}`` is the value of the argument t, and what
+names no class is a ValueError. Lines that are indented more continue the previous one.
 """
 
 
@@ -846,6 +807,8 @@ def rows(table):
         if text.startswith("#"):
             continue
         what, _, error = " ".join(text.split()).partition(" -> ")
+        if error and not re.match(r"\w+Error: ", error):
+            error = f"ValueError: {error}"
         if not text.startswith(" "):
             valid = [""] if error else what.split(" | ")
         for call in valid:
