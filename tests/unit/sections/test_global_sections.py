@@ -107,9 +107,7 @@ def test_a_tiny_holonomy_of_a_long_cycle_is_detected_with_a_warning(holonomy, h0
 @pytest.mark.parametrize("dtype", [np.float32, np.complex64])
 def test_zeros_are_judged_by_the_eps_of_single_precision(dtype):
     F = sc.gallery.bundle(neighbours(300), 2, seed=1)
-    G = sc.CellularSheaf.from_flat(
-        F.edges, F.tail_data.astype(dtype), F.head_data.astype(dtype), F.vertex_dims, F.edge_dims
-    )
+    G = F.with_maps(F.tail_data.astype(dtype), F.head_data.astype(dtype))
     S = sc.global_sections(G)
     assert S.h0 == 2
     assert len(S.levels) > 1
@@ -117,9 +115,7 @@ def test_zeros_are_judged_by_the_eps_of_single_precision(dtype):
     check_basis(G, S)
     # the same maps in double precision have no sections, because they are off by 1e-7
     double = np.result_type(dtype, np.float64)
-    H = sc.CellularSheaf.from_flat(
-        G.edges, G.tail_data.astype(double), G.head_data.astype(double), G.vertex_dims, G.edge_dims
-    )
+    H = G.with_maps(G.tail_data.astype(double), G.head_data.astype(double))
     assert sc.global_sections(H).h0 == 0
 
 
