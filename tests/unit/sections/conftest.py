@@ -34,6 +34,15 @@ def neighbours(n, dim=3, k=6, seed=0):
     return sc.gallery.nearest_neighbors(np.random.default_rng(seed).random((n, dim)), k)
 
 
+def gaussian(edges, dim, dtype=np.float64, scale=1.0, seed=3):
+    """Return random maps, which expand by 1e+1000 and more along a path of 10,000 edges."""
+    rng = np.random.default_rng(seed)
+    maps = rng.standard_normal((2, len(edges), dim, dim)).astype(dtype)
+    if np.iscomplexobj(maps):
+        maps += 1j * rng.standard_normal(maps.shape)
+    return sc.CellularSheaf(edges, *(scale * maps).astype(dtype))
+
+
 @pytest.fixture
 def cluster_sizes(monkeypatch):
     """Return a function that sets the sizes of clusters and of the last level."""

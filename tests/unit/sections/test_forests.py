@@ -14,7 +14,7 @@ from tests.support.exact import dot, fractions, solved
 from tests.support.helpers import assert_residual, covering, dense_rank, eps_of
 from tests.support.kernels import JIT_IS_OFF
 from tests.support.strategies import DTYPES
-from tests.unit.sections.conftest import check_basis
+from tests.unit.sections.conftest import check_basis, gaussian
 
 SIZE = 300 if JIT_IS_OFF else 30_000
 
@@ -32,15 +32,6 @@ def ends_of(kind, n, seed=3):
     turned = rng.random(n - 1) < 0.5
     edges[turned] = edges[turned, ::-1]
     return edges
-
-
-def gaussian(edges, dim, dtype=np.float64, scale=1.0, seed=3):
-    """Return random maps, which expand by 1e+1000 and more along a path of 10,000 edges."""
-    rng = np.random.default_rng(seed)
-    maps = rng.standard_normal((2, len(edges), dim, dim)).astype(dtype)
-    if np.iscomplexobj(maps):
-        maps += 1j * rng.standard_normal(maps.shape)
-    return CellularSheaf(edges, *(scale * maps).astype(dtype))
 
 
 def without_warnings(F):

@@ -16,6 +16,7 @@ from sheafcoarsen.sections.rank_decision import section_bound, sections_of_full_
 from tests.support import reference
 from tests.support.helpers import assert_residual, dense_rank
 from tests.support.strategies import sheaves
+from tests.unit.sections.conftest import gaussian
 
 DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.complex64)
 
@@ -211,8 +212,7 @@ def test_full_rank_is_used_if_coarsening_stalls(monkeypatch, cluster_sizes, cond
 
 def chain(n, dim, seed):
     """Return random square maps on a path of n edges, with h0 = dim."""
-    maps = np.random.default_rng(seed).standard_normal((2, n, dim, dim))
-    return sc.CellularSheaf(np.array(nx.path_graph(n + 1).edges), *maps)
+    return gaussian(np.array(nx.path_graph(n + 1).edges), dim, seed=seed)
 
 
 @given(sheaves(dtypes=(np.float64, np.complex128)))
