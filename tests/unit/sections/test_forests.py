@@ -56,7 +56,8 @@ def assert_sections(F, h0):
 )
 def test_a_tree_with_invertible_maps_has_as_many_sections_as_stalk_dimensions(kind, dtype, size):
     n, dim = min(size[0], SIZE), size[1]
-    scale = {10: 1e-15, 1000: 1e14}.get(n, 1.0) ** (8 if np.finfo(dtype).bits == 64 else 1)
+    low, high = (1e-15, 1e12) if np.finfo(dtype).bits == 32 else (1e-120, 1e120)
+    scale = {10: low, 1000: high}.get(n, 1.0)
     F = gaussian(ends_of(kind, n), dim, dtype, scale)
     assert_sections(F, dim)
 
