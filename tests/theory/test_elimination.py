@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 import sheafcoarsen as sc
 from tests.support import reference
-from tests.support.helpers import LIMIT, assert_residual, size
+from tests.support.helpers import LIMIT, assert_residual, eps_of, size
 from tests.support.strategies import graphs, known_sections, sheaves
+from tests.theory.test_theorems import random_cochain
 
 GRAPHS = graphs(max_vertices=8)
 CLEAR = 1e-6
@@ -25,16 +26,12 @@ def some_vertices(F):
     return vertices if F.n_vertices else st.just([])
 
 
-def eps_of(F):
-    return float(np.finfo(F.dtype).eps)
-
-
-def random_cochain(F, columns=None, seed=7):
-    rng = np.random.default_rng(seed)
-    shape = (F.dim_c0,) if columns is None else (F.dim_c0, columns)
-    x = rng.standard_normal(shape)
-    x = x + 1j * rng.standard_normal(shape) if F.dtype.kind == "c" else x
-    return x.astype(F.dtype)
+def assert_more_neighbors(K, keep, most):
+    """Assert that every remaining vertex that need not be kept has more than ``most`` neighbors."""
+    graph = nx.Graph(K.sheaf.edges.tolist())
+    graph.add_nodes_from(range(K.sheaf.n_vertices))
+    graph.remove_edges_from(list(nx.selfloop_edges(graph)))
+    assert all(degree > most for v, degree in graph.degree() if K.kept[v] not in keep)
 
 
 @given(F=sheaves(graph=GRAPHS), data=st.data())
@@ -46,7 +43,7 @@ def test_laplacian_after_elimination_is_the_schur_complement(F, data):
     wanted = reference.schur_complement(F, K.kept.tolist())
     delta = reference.coboundary(F)
     error = reference.laplacian(K.sheaf) - wanted.laplacian
-    assert_residual(error, delta, delta, n=F.dim_c0, eps=eps_of(F))
+    assert_residual(error, delta, delta, n=F.dim_c0, eps=eps_of(F.dtype))
     assert (K.sheaf.edge_dims <= K.sheaf.vertex_dims[K.sheaf.edges].sum(axis=1)).all()
 
 
@@ -54,13 +51,7 @@ def test_laplacian_after_elimination_is_the_schur_complement(F, data):
 def test_remaining_vertices_have_more_than_two_neighbors_or_are_kept(F, data):
     keep = data.draw(some_vertices(F))
     K = sc.eliminate(F, keep=np.array(keep, int))
-    around = [set() for _ in range(K.sheaf.n_vertices)]
-    for u, v in K.sheaf.edges.tolist():
-        if u != v:
-            around[u].add(v)
-            around[v].add(u)
-    for v, others in zip(K.kept.tolist(), around, strict=True):
-        assert v in keep or len(others) > 2
+    assert_more_neighbors(K, keep, 2)
 
 
 @given(F=sheaves(graph=GRAPHS), data=st.data())
@@ -72,14 +63,14 @@ def test_laplacian_does_not_depend_on_the_order_of_elimination(F, data):
     delta = reference.coboundary(F)
     assert np.array_equal(at_once.kept, first.kept[second.kept])
     error = reference.laplacian(second.sheaf) - reference.laplacian(at_once.sheaf)
-    assert_residual(error, delta, delta, n=F.dim_c0, eps=eps_of(F))
+    assert_residual(error, delta, delta, n=F.dim_c0, eps=eps_of(F.dtype))
 
 
 @given(F=sheaves(graph=GRAPHS), data=st.data())
 def test_extensions_have_minimum_energy_and_minimum_norm(F, data):
     K = sc.eliminate(F, keep=np.array(data.draw(some_vertices(F)), int))
     wanted = reference.schur_complement(F, K.kept.tolist())
-    z = random_cochain(K.sheaf, 2)
+    z = random_cochain(K.sheaf, 7, columns=2)
     x = K.extend(z)
     assert np.array_equal(x[wanted.kept], z)
     delta = reference.coboundary(F)
@@ -88,12 +79,12 @@ def test_extensions_have_minimum_energy_and_minimum_norm(F, data):
     for j in range(2):  # the derivative of the energy is zero in every direction
         slope = (delta / unit).conj().T[wanted.eliminated] @ lines[:, j]
         bound = (delta / unit, delta / unit, x[:, j])
-        assert_residual(slope, *bound, n=F.dim_c0, eps=eps_of(F))
+        assert_residual(slope, *bound, n=F.dim_c0, eps=eps_of(F.dtype))
     if wanted.smallest > CLEAR:
         error = x[wanted.eliminated] - wanted.extension @ z
         scale = size(x) / wanted.smallest**2
-        assert size(error) <= LIMIT * max(F.dim_c0, 1) * eps_of(F) * scale
-    assert_residual(K.prolongation @ z - x, x, n=F.dim_c0, eps=eps_of(F))
+        assert size(error) <= LIMIT * max(F.dim_c0, 1) * eps_of(F.dtype) * scale
+    assert_residual(K.prolongation @ z - x, x, n=F.dim_c0, eps=eps_of(F.dtype))
 
 
 @given(F=sheaves(graph=GRAPHS, scales=(1.0,), spread=False), data=st.data())
@@ -104,11 +95,11 @@ def test_extended_solutions_solve_the_fine_system(F, data):
     S = reference.laplacian(K.sheaf).astype(L.dtype)
     if wanted.smallest < 1e-3:
         return
-    b = L @ random_cochain(F).astype(L.dtype)
-    z = np.linalg.lstsq(S, K.reduce(b), rcond=1e4 * eps_of(F))[0]
+    b = L @ random_cochain(F, 7).astype(L.dtype)
+    z = np.linalg.lstsq(S, K.reduce(b), rcond=1e4 * eps_of(F.dtype))[0]
     x = K.extend(z, b)
     scale = size(L) * (size(x) + size(z)) + size(b)
-    assert size(L @ x - b) <= 1e4 * max(F.dim_c0, 1) * eps_of(F) * scale / wanted.smallest**2
+    assert size(L @ x - b) <= 1e4 * max(F.dim_c0, 1) * eps_of(F.dtype) * scale / wanted.smallest**2
 
 
 @pytest.mark.filterwarnings("ignore::sheafcoarsen.SingularProblemWarning")
@@ -117,7 +108,7 @@ def test_sections_of_the_reduced_sheaf_are_restrictions_of_fine_sections(F, data
     """The kernel of the restriction consists of sections on the eliminated vertices."""
     K = sc.eliminate(F, keep=np.array(data.draw(some_vertices(F)), int))
     wanted = reference.schur_complement(F, K.kept.tolist())
-    level = 100 * max(F.dim_c1, F.dim_c0, 1) * eps_of(F) * max(F.largest_entry, 1)
+    level = 100 * max(F.dim_c1, F.dim_c0, 1) * eps_of(F.dtype) * max(F.largest_entry, 1)
 
     def rank(matrix):
         sigma = np.linalg.svd(matrix.astype(complex), compute_uv=False)
@@ -139,31 +130,24 @@ def test_elimination_of_flat_cycles_leaves_no_rows_at_rounding_level(known):
     assert not ((sigma > 0) & (sigma < 1e-8)).any()
 
 
-@pytest.mark.parametrize("spread", [0, 4, 8])
-@pytest.mark.parametrize("dim", [1, 2])
-def test_elimination_of_long_flat_cycles_leaves_no_edge(dim, spread):
+@pytest.mark.parametrize(
+    ("graph", "most", "dim", "spread"),
+    [
+        *((nx.cycle_graph(40), 2, dim, spread) for dim in (1, 2) for spread in (0, 4, 8)),
+        *((nx.complete_graph(9), 8, dim, 2) for dim in (1, 2, 3)),
+    ],
+)
+def test_elimination_of_flat_graphs_leaves_one_vertex_and_no_edge(graph, most, dim, spread):
     """Rounding errors accumulate over all steps and must be recognized as such."""
-    n = 40
-    edges = np.stack([np.arange(n), (np.arange(n) + 1) % n], axis=1)
+    edges = np.array(graph.edges)
     for seed in range(10):
         rng = np.random.default_rng(seed)
-        frames, turns = rng.standard_normal((2, n, dim, dim))
-        turns = np.linalg.qr(turns)[0]
-        turns *= 10.0 ** rng.uniform(-spread, spread, (n, 1, 1))
-        maps = turns @ frames[edges[:, 0]], turns @ frames[edges[:, 1]]
-        assert sc.eliminate(sc.CellularSheaf(edges, *maps), keep=[0]).sheaf.n_edges == 0
-
-
-@pytest.mark.parametrize("dim", [1, 2, 3])
-def test_star_mesh_on_flat_complete_graphs_leaves_one_vertex_and_no_edge(dim):
-    for seed in range(5):
-        rng = np.random.default_rng(seed)
-        edges = np.array(nx.complete_graph(9).edges)
-        frames = np.linalg.qr(rng.standard_normal((9, dim, dim)))[0]
+        frames = rng.standard_normal((len(graph), dim, dim))
+        frames = np.linalg.qr(frames)[0] if most > 2 else frames
         turns = np.linalg.qr(rng.standard_normal((len(edges), dim, dim)))[0]
-        turns *= 10.0 ** rng.uniform(-2, 2, (len(edges), 1, 1))
+        turns *= 10.0 ** rng.uniform(-spread, spread, (len(edges), 1, 1))
         maps = turns @ frames[edges[:, 0]], turns @ frames[edges[:, 1]]
-        K = sc.eliminate(sc.CellularSheaf(edges, *maps), keep=[0], max_neighbors=8)
+        K = sc.eliminate(sc.CellularSheaf(edges, *maps), keep=[0], max_neighbors=most)
         assert K.kept.tolist() == [0]
         assert K.sheaf.n_edges == 0
 
@@ -192,10 +176,9 @@ def test_star_mesh_is_exact_for_connections(graph, dim, most, seed, dtype, flat)
     wanted = reference.schur_complement(F, K.kept.tolist())
     delta = reference.coboundary(F)
     error = reference.laplacian(K.sheaf) - wanted.laplacian
-    assert_residual(error, delta, delta, n=F.dim_c0, eps=eps_of(F))
-    z = random_cochain(K.sheaf)
+    assert_residual(error, delta, delta, n=F.dim_c0, eps=eps_of(F.dtype))
+    z = random_cochain(K.sheaf, 7)
     error = K.extend(z)[wanted.eliminated] - wanted.extension @ z
-    assert size(error) <= LIMIT * F.dim_c0 * eps_of(F) * max(size(z), 1) / wanted.smallest**2
+    assert size(error) <= LIMIT * F.dim_c0 * eps_of(F.dtype) * max(size(z), 1) / wanted.smallest**2
     if flat or dim == 1:  # without holonomy every vertex can be eliminated
-        around = nx.Graph(K.sheaf.edges[K.sheaf.edges[:, 0] != K.sheaf.edges[:, 1]].tolist())
-        assert all(d > most for v, d in around.degree() if K.kept[v] not in keep)
+        assert_more_neighbors(K, keep, most)

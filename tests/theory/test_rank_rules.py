@@ -15,7 +15,6 @@ from tests.support.helpers import (
     assert_residual,
     dense_kernel,
     eps_of,
-    same_subspace,
     singular_values,
     size,
 )
@@ -283,20 +282,6 @@ def test_no_section_is_lost_where_scales_of_vertices_differ_by_many_digits(
         misfit = (sc.coboundary(F) @ C.prolongation).toarray().reshape(-1, dim, 4 * dim)[inside]
         misfit /= np.maximum(sizes[u], sizes[v])[inside, None, None]
         assert_residual(misfit, n=F.dim_c0, eps=eps_of(dtype))
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
-def test_kernel_modes_of_a_bundle_match_dense_kernels(dtype):
-    bundle = sc.gallery.bundle(nx.random_regular_graph(4, 120, seed=3), 3, seed=5)
-    F = bundle.with_maps(bundle.tail_data.astype(dtype), bundle.head_data.astype(dtype))
-    P = sc.select(F, 4)
-    C = sc.coarsen(F, P, sc.ranks.kernel())
-    assert C.ranks.tolist() == [3, 3, 3, 3]
-    assert C.sheaf.dtype == dtype
-    for a in range(4):
-        exact = dense_kernel(reference.internal_coboundary(F, P, a))
-        assert same_subspace(C.modes.basis(a), exact, condition=10, eps=eps_of(dtype))
-    assert sc.verify(C).passed
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ import pytest
 import scipy.sparse.linalg
 
 import sheafcoarsen as sc
-from tests.support import reference
 from tests.support.helpers import assert_closes, assert_residual, eps_of, size
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
@@ -62,15 +61,6 @@ def test_coarsening_of_the_ieee8500_feeder_passes_verification(data_folder):
         )
     deeper = sc.coarsen(C.sheaf, sc.select(C.sheaf, 1300), 3)
     assert sc.verify(deeper).passed
-
-
-@pytest.mark.real_data
-def test_coarsening_of_the_ieee13_feeder_matches_the_reference(data_folder):
-    F, _ = feeder(data_folder / "feeder_ieee13.json.gz")
-    P = sc.select(F, 6)
-    C = sc.coarsen(F, P, 2)
-    exact = reference.galerkin(F, P, [C.block(a) for a in range(6)])
-    assert_residual(sc.laplacian(C.sheaf).toarray() - exact, reference.laplacian(F), n=F.dim_c0)
 
 
 @pytest.mark.real_data

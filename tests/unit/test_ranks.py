@@ -50,67 +50,6 @@ def test_equal_rules_compare_equal():
 
 
 @pytest.mark.parametrize(
-    ("rank", "error", "message"),
-    [
-        (-1, ValueError, "`rank` must be at least 0, got -1"),
-        ([1, -2], ValueError, "`rank` must not be negative, got -2 for cluster 1"),
-        ([1], ValueError, "`rank` must hold one integer per cluster, 2 in all, got 1"),
-        ([1, 2, 3], ValueError, "`rank` must hold one integer per cluster, 2 in all, got 3"),
-        ([], ValueError, "`rank` must hold one integer per cluster, 2 in all, got 0"),
-        ([[1, 2]], ValueError, "`rank` must be 1-dimensional"),
-        (2.0, TypeError, r"`rank` must be an integer.*, got .*2\.0"),
-        (True, TypeError, r"`rank` must be an integer.*, got .*True"),
-        ("2", TypeError, r"`rank` must be an integer.*, got '2'"),
-        (None, TypeError, r"`rank` must be an integer.*, got None"),
-        (np.array(2.0), TypeError, "`rank` must be an integer"),
-        ([1.0, 2.0], TypeError, "`rank` must hold integers, got dtype float64"),
-        ([True, False], TypeError, "`rank` must hold integers, got dtype bool"),
-        (["1", "2"], TypeError, "`rank` must hold integers"),
-    ],
-    ids=str,
-)
-def test_invalid_ranks_raise(rank, error, message):
-    with pytest.raises(error, match=message):
-        ranks_of([2, 3], rank)
-
-
-def test_uncalled_rule_raises_error_with_a_hint():
-    with pytest.raises(
-        TypeError, match=r"got <function kernel.*>: call it, sc\.ranks\.kernel\(\.\.\.\)$"
-    ):
-        ranks_of([2, 3], sc.ranks.kernel)
-    with pytest.raises(
-        TypeError, match=r"a rule from sc\.ranks such as sc\.ranks\.kernel\(\), got 'kernel'$"
-    ):
-        ranks_of([2, 3], "kernel")
-
-
-@pytest.mark.parametrize(
-    ("rule", "value", "error", "message"),
-    [
-        ("fixed", -1, ValueError, "`r` must be at least 0, got -1"),
-        *(
-            ("fixed", r, TypeError, "`r` must be an integer, got ")
-            for r in (1.0, True, np.True_, "7", None, [7], np.array([7]))
-        ),
-        ("below", -1.0, ValueError, "`tau` must be at least 0, got -1.0"),
-        ("below", np.nan, ValueError, "`tau` must be at least 0, got nan"),
-        ("below", "1", TypeError, "`tau` must be a real number, got '1'"),
-        ("below", 1j, TypeError, "`tau` must be a real number"),
-        ("below", True, TypeError, "`tau` must be a real number"),
-        ("below", [2.0], TypeError, "`tau` must be a real number"),
-        ("budget", -1, ValueError, "`total` must be at least 0, got -1"),
-        ("budget", 2.5, TypeError, "`total` must be an integer, got 2.5"),
-        ("gap", 0, ValueError, "`max_rank` must be at least 1, got 0"),
-        ("gap", None, TypeError, "`max_rank` must be an integer, got None"),
-    ],
-)
-def test_invalid_arguments_of_rules_raise(rule, value, error, message):
-    with pytest.raises(error, match=message):
-        getattr(sc.ranks, rule)(value)
-
-
-@pytest.mark.parametrize(
     ("local_operator", "dtype"),
     [
         ("internal", np.float32),

@@ -1,12 +1,14 @@
-"""Number and size of the clusters of the next level."""
+"""Clusters of the next level, levels that stall, and removal of local sections."""
 
 import networkx as nx
 import numpy as np
 import pytest
 
 import sheafcoarsen as sc
-from sheafcoarsen._kernels.jit import JIT_IS_OFF
+from sheafcoarsen._kernels.sections import Cut
 from sheafcoarsen.sections import _global_sections, clustering
+from sheafcoarsen.sections.reduction import reduce_level
+from tests.support.helpers import assert_residual
 
 
 def test_the_number_of_clusters_grows_with_the_number_of_components():
@@ -15,11 +17,8 @@ def test_the_number_of_clusters_grows_with_the_number_of_components():
     many, _, _ = sc.disjoint_union([F, F, sc.CellularSheaf([], [], [], vertex_dims=[1] * 30)])
     assert clustering.cluster_count(many, 1) == 31 + 21
     assert clustering.cluster_count(many, 4) == 31 + 6
-
-
-def test_clusters_have_at_least_four_vertices():
-    F = sc.CellularSheaf.constant(nx.path_graph(40), dim=100)
-    assert clustering.cluster_count(F, 1) == 10
+    wide = sc.CellularSheaf.constant(nx.path_graph(40), dim=100)
+    assert clustering.cluster_count(wide, 1) == 10  # with at least four vertices each
 
 
 def test_clusters_of_meshes_match_select():
@@ -82,6 +81,7 @@ def test_clusters_have_about_40_vertices_or_120_dimensions(dim):
 
 
 def test_the_dimension_of_dense_decompositions_is_bounded(monkeypatch):
+    assert clustering.LARGEST_LAST == 6000
     monkeypatch.setattr(_global_sections, "sections_of_full_rank", lambda sheaf: None)
     monkeypatch.setattr(clustering, "LAST", 10)
     monkeypatch.setattr(clustering, "LARGEST_LAST", 19)
@@ -93,12 +93,50 @@ def test_the_dimension_of_dense_decompositions_is_bounded(monkeypatch):
     assert sc.global_sections(F).h0 == 0
 
 
-@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
-def test_dense_decompositions_have_at_most_6000_dimensions(monkeypatch):
-    monkeypatch.setattr(_global_sections, "sections_of_full_rank", lambda sheaf: None)
-    F = sc.CellularSheaf.random(nx.random_regular_graph(4, 6002, seed=1), 1, 1, seed=1)
-    monkeypatch.setattr(clustering, "cluster_count", lambda sheaf, growth: sheaf.n_vertices)
+@pytest.mark.usefixtures("no_forests")
+def test_clusters_are_enlarged_if_coarsening_stalls(monkeypatch):
+    """Clusters of two vertices of a long path retain nearly all dimensions."""
+    monkeypatch.setattr(
+        "sheafcoarsen.sections._global_sections.sections_of_full_rank", lambda F: None
+    )
+    monkeypatch.setattr("sheafcoarsen.sections.clustering.VERTICES", 1)
+    monkeypatch.setattr("sheafcoarsen.sections.clustering.LAST", 10)
+    F = sc.CellularSheaf.constant(nx.path_graph(60))
+    S = sc.global_sections(F)
+    assert S.h0 == 1
+    assert S.levels[-1] <= 10
+    assert_residual(abs(S.basis) - 1 / np.sqrt(60), n=60)
+
+
+@pytest.mark.usefixtures("no_forests")
+def test_a_stalk_that_is_too_large_raises(monkeypatch):
+    monkeypatch.setattr("sheafcoarsen.sections.clustering.LAST", 20)
+    monkeypatch.setattr("sheafcoarsen.sections.clustering.LARGEST_LAST", 30)
     with pytest.raises(
-        np.linalg.LinAlgError, match="stalled at dimension 6002, .* to dimension 6000"
+        np.linalg.LinAlgError, match="a single stalk .* has dimension 40, but dense"
     ):
-        sc.global_sections(F)
+        sc.global_sections(sc.CellularSheaf.random(nx.path_graph(4), [40, 1, 1, 1], 45, seed=0))
+
+
+def test_a_holonomy_that_counts_as_zero_inside_a_cluster_warns():
+    """Each component is a triangle in a single cluster without crossing maps."""
+    turn = np.eye(2) + 1e-13 * np.array([[0, -1], [1, 0]])
+    edges = np.arange(900).reshape(-1, 3)[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2)
+    maps = np.tile(np.eye(2), (2, 900, 1, 1))
+    maps[0, ::3] = turn
+    with pytest.warns(sc.SingularProblemWarning, match="rounding errors determine"):
+        S = sc.global_sections(sc.CellularSheaf(edges, *maps))
+    assert S.h0 == 600
+    assert len(S.levels) > 1
+    assert 1e-14 < S.largest_zero < 1e-12
+
+
+def test_sections_are_removed_in_spite_of_errors_from_eliminated_directions():
+    """Sections contain eps / g of an eliminated direction with singular value g = 2e-3."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        Q, U = (np.linalg.qr(rng.standard_normal((d, d)))[0] for d in (3, 2))
+        inner, crossing = U @ np.diag([1, 2e-3]) @ Q[:2], (Q[0] + Q[1])[None]
+        F = sc.CellularSheaf([[0, 0], [0, 1]], [inner, crossing], [0 * inner, np.ones((1, 1))])
+        level = reduce_level(F, sc.Partition([0, 1]), Cut(1e-3, 2.0**-52))[0]
+        assert level.P.ranks.tolist() == [1, 0]

@@ -1,6 +1,6 @@
-"""global_sections and cohomology_dims against dense singular values.
+"""Global_sections and cohomology_dims against dense singular values, and dense and sparse bases.
 
-On every small sheaf and on the hard cases.
+Sheaves are small, or hard: maps, edges and bases of very different size.
 """
 
 import warnings
@@ -15,10 +15,19 @@ from hypothesis import assume, given
 import sheafcoarsen as sc
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen.sections import _global_sections, clustering
+from sheafcoarsen.sections.equilibration import check_status, equilibrate
 from sheafcoarsen.sections.forests import forest_sections
 from tests.support import reference
-from tests.support.helpers import assert_residual, eps_of, same_subspace, singular_values, size
-from tests.support.strategies import known_sections, sheaves
+from tests.support.helpers import (
+    assert_residual,
+    dense_rank,
+    eps_of,
+    same_subspace,
+    singular_values,
+    size,
+)
+from tests.support.strategies import DTYPES, known_sections, sheaves
+from tests.unit.sections.conftest import check_basis, neighbours
 
 
 def equilibrated(F):
@@ -30,23 +39,6 @@ def equilibrated(F):
         if scale:
             delta[rows] = delta[rows] / scale
     return delta
-
-
-def check_basis(F, S):
-    """Assert orthonormal columns of the correct scalar type, and a small residual."""
-    B = S.toarray()
-    assert B.shape == (F.dim_c0, S.h0)
-    assert B.dtype == F.dtype
-    assert_residual(B.conj().T @ B - np.eye(S.h0), n=F.dim_c0, eps=eps_of(F.dtype))
-    for e in range(F.n_edges):
-        A, C = F.tail_map(e), F.head_map(e)
-        u, v = F.edges[e]
-        x, y = B[reference.vertex_coordinates(F, u)], B[reference.vertex_coordinates(F, v)]
-        maps = np.concatenate([A.ravel(), C.ravel()])
-        assert_residual(
-            A @ x - C @ y, maps, np.ones(max(S.h0, 1)), n=10 * F.dim_c0, eps=eps_of(F.dtype)
-        )
-    return B
 
 
 def clear_kernel(F):
@@ -63,14 +55,7 @@ def clear_kernel(F):
     return vh[F.dim_c0 - zeros :].conj().T
 
 
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("levels", [False, True])
-def test_sections_match_a_dense_decomposition(levels, sparse, request):
-    if levels:
-        request.getfixturevalue("small_clusters")
-    if sparse:
-        request.getfixturevalue("always_sparse")
-
+def test_sections_match_a_dense_decomposition(levels, sparse):
     @given(sheaves())
     def check(F):
         Z = clear_kernel(F)
@@ -85,27 +70,17 @@ def test_sections_match_a_dense_decomposition(levels, sparse, request):
     check()
 
 
-@given(known_sections())
-def test_known_sections_are_found(case):
-    F, Z = case
-    S = sc.global_sections(F)
-    assert S.h0 == Z.shape[1]
-    assert same_subspace(check_basis(F, S), Z, condition=1e3)
+def test_known_sections_are_found(levels):
+    @given(known_sections(max_vertices=20 if levels else 9))
+    def check(case):
+        F, Z = case
+        S = sc.global_sections(F)
+        assert S.h0 == Z.shape[1]
+        forest = forest_sections(F) is not None  # forests have no levels
+        assert len(S.levels) > 1 or S.levels[0] <= clustering.LAST or forest
+        assert same_subspace(check_basis(F, S), Z, condition=1e3)
 
-
-@pytest.mark.usefixtures("small_clusters")
-@given(known_sections(max_vertices=20))
-def test_known_sections_are_found_through_several_levels(case):
-    F, Z = case
-    S = sc.global_sections(F)
-    assert S.h0 == Z.shape[1]
-    forest = forest_sections(F) is not None  # forests have no levels
-    assert len(S.levels) > 1 or S.levels[0] <= clustering.LAST or forest
-    assert same_subspace(check_basis(F, S), Z, condition=1e3)
-
-
-def neighbours(n, dim=3, k=6, seed=0):
-    return sc.gallery.nearest_neighbors(np.random.default_rng(seed).random((n, dim)), k)
+    check()
 
 
 @pytest.mark.parametrize(
@@ -129,21 +104,10 @@ def test_a_tiny_holonomy_of_a_long_cycle_is_detected_with_a_warning(holonomy, h0
     assert [w.category for w in caught] == [sc.SingularProblemWarning] * (not clear)
 
 
-@pytest.mark.parametrize("scale", [1e-100, 1e100])
-def test_sections_do_not_depend_on_scale(scale):
-    F = sc.gallery.bundle(neighbours(300), 2, seed=1)
-    S = sc.global_sections(F)
-    T = sc.global_sections(F.with_maps(F.tail_data * scale, F.head_data * scale))
-    assert T.h0 == S.h0 == 2
-    assert same_subspace(T.basis, S.basis, condition=100)
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.complex64])
 def test_zeros_are_judged_by_the_eps_of_single_precision(dtype):
     F = sc.gallery.bundle(neighbours(300), 2, seed=1)
-    G = sc.CellularSheaf.from_flat(
-        F.edges, F.tail_data.astype(dtype), F.head_data.astype(dtype), F.vertex_dims, F.edge_dims
-    )
+    G = F.with_maps(F.tail_data.astype(dtype), F.head_data.astype(dtype))
     S = sc.global_sections(G)
     assert S.h0 == 2
     assert len(S.levels) > 1
@@ -151,9 +115,7 @@ def test_zeros_are_judged_by_the_eps_of_single_precision(dtype):
     check_basis(G, S)
     # the same maps in double precision have no sections, because they are off by 1e-7
     double = np.result_type(dtype, np.float64)
-    H = sc.CellularSheaf.from_flat(
-        G.edges, G.tail_data.astype(double), G.head_data.astype(double), G.vertex_dims, G.edge_dims
-    )
+    H = G.with_maps(G.tail_data.astype(double), G.head_data.astype(double))
     assert sc.global_sections(H).h0 == 0
 
 
@@ -253,3 +215,130 @@ def test_the_threshold_is_lowered_if_large_clusters_stall(monkeypatch, cluster_s
     assert S.h0 == 2
     assert S.levels[:3] == (162,) * 3
     assert S.levels[-1] <= clustering.LAST
+
+
+def scaled_edges(F, factors):
+    tail = F.tail_data * np.repeat(factors, np.diff(F.tail_offsets))
+    return F.with_maps(tail, F.head_data * np.repeat(factors, np.diff(F.head_offsets)))
+
+
+def test_sections_of_edges_scaled_over_six_decades():
+    rng = np.random.default_rng(0)
+    F = sc.gallery.bundle(neighbours(600), 3, seed=1)
+    G = scaled_edges(F, 10.0 ** (-6 * rng.random(F.n_edges)))
+    S, T = sc.global_sections(F), sc.global_sections(G)
+    assert S.h0 == T.h0 == 3
+    assert len(T.levels) == 2
+    assert same_subspace(check_basis(G, T), S.basis, condition=1e3)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("triangle", [False, True])
+def test_rounding_errors_of_loops_alone_at_a_vertex_do_not_count_as_rank(triangle, dtype):
+    """They form a matrix of full rank, which is often well-conditioned."""
+    edges = [[0, 0], [0, 0], *([[1, 2], [2, 3], [3, 1]] if triangle else [])]
+    rng = np.random.default_rng(0)
+    for n in rng.integers(1, 4, 10).tolist():
+        tail = rng.standard_normal((len(edges), n, n)).astype(dtype)
+        head, up = tail.copy(), rng.random(tail.shape) < 0.5
+        head[up] = np.nextafter(tail.real, np.inf)[up]
+        F = sc.CellularSheaf(edges, tail, head)
+        assert sc.global_sections(F).h0 == n * (1 + triangle)
+
+
+@pytest.mark.parametrize("condition", [1e4, 1e6, 1e8])
+def test_sections_do_not_depend_on_the_condition_number_of_vertex_bases(condition):
+    """h0 stays 3 for ill-conditioned bases of vertex stalks and rotated edge stalks."""
+    rng = np.random.default_rng(1)
+    edges, n = neighbours(400), 400
+
+    def rotations(count):
+        return np.linalg.qr(rng.standard_normal((count, 3, 3)))[0]
+
+    gauge = rotations(n) * np.array([1, condition**-0.5, 1 / condition]) @ rotations(n)
+    turns = rotations(len(edges))
+    F = sc.CellularSheaf(edges, turns @ gauge[edges[:, 0]], turns @ gauge[edges[:, 1]])
+    S = sc.global_sections(F)
+    assert S.h0 == 3
+    assert S.smallest_nonzero > 1e-2
+    assert S.residual < 1e-13
+    check_basis(F, S)
+
+
+def test_a_failure_of_lapack_raises_with_the_cluster():
+    check_status([-1, -1], "cluster")
+    check_status([], "cluster")
+    with pytest.raises(np.linalg.LinAlgError, match="LAPACK failed on cluster 3"):
+        check_status([-1, 3, 5], "cluster")
+
+
+def test_weights_are_1_if_maps_are_isometries():
+    """Weights are the sensitivity of equilibrated coordinates to errors of the maps."""
+    _, stalks = equilibrate(sc.gallery.bundle(neighbours(50), 3, seed=1), 2.0**-52)
+    y = np.random.default_rng(0).standard_normal(150)
+    x = stalks.columns(stalks.bases.W) @ y
+    assert_residual(stalks.weights @ x**2 - y @ y, y, y, n=150)
+
+
+@pytest.mark.parametrize("dtype", [float, complex])
+def test_many_sections_have_a_sparse_basis(dtype, monkeypatch):
+    monkeypatch.setattr("sheafcoarsen.sections.lifting.DENSE_ENTRIES", 1 << 16)
+    graph = nx.grid_2d_graph(12, 12)
+    F = sc.CellularSheaf.random(graph, 3, 1, seed=0, dtype=dtype)
+    S = sc.global_sections(F)
+    assert S.h0 == F.dim_c0 - dense_rank(reference.coboundary(F)) == 168
+    assert scipy.sparse.issparse(S.basis)
+    assert S.basis.nnz < S.h0 * F.dim_c0 / 2
+    check_basis(F, S)
+    assert sc.cohomology_dims(F) == (168, 168 - F.dim_c0 + F.dim_c1)
+
+
+def test_sections_of_many_components_and_isolated_vertices():
+    parts = [sc.gallery.bundle(neighbours(30, seed=s), 2, seed=s) for s in range(15)]
+    F, _, _ = sc.disjoint_union([*parts, sc.CellularSheaf([], [], [], vertex_dims=[3, 0, 1])])
+    S = sc.global_sections(F)
+    assert S.h0 == 15 * 2 + 4
+    assert len(S.levels) > 1
+    check_basis(F, S)
+
+
+def test_sections_of_small_components_are_zero_elsewhere(monkeypatch, cluster_sizes):
+    monkeypatch.setattr("sheafcoarsen.sections.lifting.DENSE_ENTRIES", 0)
+    cluster_sizes(4, 12, 30)
+    parts = [sc.gallery.bundle(nx.grid_2d_graph(5, 5), 2, seed=seed) for seed in range(20)]
+    F = sc.disjoint_union(parts)[0]
+    S = sc.global_sections(F)
+    assert len(S.levels) > 3
+    assert S.basis.nnz < 2 * 2 * F.dim_c0
+    check_basis(F, S)
+
+
+@pytest.mark.parametrize(("components", "sparse"), [(16, False), (17, True)])
+def test_few_sections_have_a_dense_basis_at_any_length(components, sparse, monkeypatch):
+    monkeypatch.setattr("sheafcoarsen.sections.lifting.DENSE_ENTRIES", 0)
+    F = sc.CellularSheaf.constant(nx.disjoint_union_all([nx.path_graph(3)] * components))
+    assert scipy.sparse.issparse(sc.global_sections(F).basis) == sparse
+
+
+@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+@pytest.mark.parametrize(("size", "sparse"), [(20, False), (40, True)])
+def test_a_basis_with_more_than_4_million_entries_is_sparse(size, sparse):
+    """There are 440 sections of 1200 coordinates, and 1680 of 4800."""
+    F = sc.CellularSheaf.random(nx.grid_2d_graph(size, size), 3, 1, seed=0)
+    S = sc.global_sections(F)
+    assert scipy.sparse.issparse(S.basis) == sparse
+    assert S.h0 * F.dim_c0 == (8_064_000 if sparse else 528_000)
+
+
+@pytest.mark.parametrize(("copies", "shear"), [(1, 1e3), (1, 1e4), (20, 1e3)])
+def test_bases_are_orthonormal_for_ill_conditioned_stalks(copies, shear, monkeypatch):
+    """In sheared coordinates sections are nearly parallel, with condition ``shear``^2."""
+    monkeypatch.setattr("sheafcoarsen.sections.lifting.DENSE_ENTRIES", 0)
+    graph = nx.random_regular_graph(4, 40, seed=0)
+    edges = np.array(nx.disjoint_union_all([graph] * copies).edges)
+    base = np.triu(np.full((3, 3), shear), 1) + np.eye(3)
+    F = sc.CellularSheaf(edges, *np.broadcast_to(base, (2, len(edges), 3, 3)))
+    S = sc.global_sections(F)
+    assert S.h0 == 3 * copies
+    assert scipy.sparse.issparse(S.basis) == (copies == 20)
+    check_basis(F, S)

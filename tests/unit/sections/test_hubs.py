@@ -9,7 +9,7 @@ from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen.sections import _global_sections, clustering, reduction
 from tests.support import reference
 from tests.support.helpers import assert_residual, dense_kernel, eps_of, same_subspace
-from tests.unit.sections.test_global_sections import check_basis
+from tests.unit.sections.conftest import check_basis, gaussian
 
 pytestmark = pytest.mark.usefixtures("no_forests")
 
@@ -39,11 +39,9 @@ def tangled(dtype=float):
     return F.with_maps(F.tail_data * zero, F.head_data)
 
 
-@pytest.mark.parametrize("sparse", [False, True])
-def test_a_hub_with_many_leaves_is_split_into_small_clusters(monkeypatch, request, small, sparse):
+@pytest.mark.usefixtures("small", "sparse")
+def test_a_hub_with_many_leaves_is_split_into_small_clusters(monkeypatch):
     """Leaves of a star cannot be divided among connected clusters without copies of the hub."""
-    if sparse:
-        request.getfixturevalue("always_sparse")
     largest, reduced = [], reduction.reduce_level
     monkeypatch.setattr(
         _global_sections,
@@ -67,13 +65,11 @@ def _heaviest(F, P):
     return np.bincount(P.labels, F.vertex_dims).max()
 
 
-@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.usefixtures("small", "sparse")
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex128])
-def test_splitting_hubs_preserves_sections_for_any_neighbours(request, small, sparse, dtype):
-    if sparse:
-        request.getfixturevalue("always_sparse")
+def test_splitting_hubs_preserves_sections_for_any_neighbours(dtype):
     F = tangled(dtype)
-    expected = dense_kernel(reference.coboundary(F.with_maps(F.tail_data, F.head_data)))
+    expected = dense_kernel(reference.coboundary(F))
     S = sc.global_sections(F)
     assert len(S.levels) > 1
     assert S.h0 == expected.shape[1]
@@ -163,15 +159,10 @@ def test_leaves_of_a_hub_too_large_to_copy_become_single_clusters(small):
     check_basis(F, S)
 
 
-def star(n):
-    maps = np.random.default_rng(0).standard_normal((2, n, 3, 3))
-    return sc.CellularSheaf(np.stack([np.zeros(n, int), np.arange(1, n + 1)], axis=1), *maps)
-
-
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
 def test_a_star_of_30000_leaves_takes_three_levels():
     """Without splitting, there would be 114 levels."""
-    S = sc.global_sections(star(30_000))
+    S = sc.global_sections(gaussian(np.array(nx.star_graph(30_000).edges), 3, seed=0))
     assert S.h0 == 3
     assert len(S.levels) == 3
     assert S.levels[1] < S.levels[0] / 15

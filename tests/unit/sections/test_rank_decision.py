@@ -1,36 +1,40 @@
-"""Decisions which singular values are zero, and whether they are clear."""
+"""Ranks: which singular values are zero, whether that is clear, full ranks, bounds on h0."""
 
 import warnings
 
 import networkx as nx
 import numpy as np
 import pytest
+import scipy.linalg
+import scipy.sparse
+from hypothesis import assume, given
 
 import sheafcoarsen as sc
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
-from sheafcoarsen.sections import rank_decision
+from sheafcoarsen.sections import _global_sections, rank_decision
+from sheafcoarsen.sections.rank_decision import section_bound, sections_of_full_rank
 from tests.support import reference
-from tests.support.helpers import assert_residual
+from tests.support.helpers import assert_residual, dense_rank
+from tests.support.strategies import sheaves
+from tests.unit.sections.conftest import gaussian
 
 DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.complex64)
 
 
-@pytest.mark.parametrize("edge_dim", [3, 60])
-def test_singular_vectors_match_those_of_the_coboundary(edge_dim):
-    """The 108 or 2160 rows are processed in one or three blocks."""
-    F = sc.CellularSheaf.random(nx.complete_graph(9), 2, edge_dim, seed=1)
+@pytest.mark.parametrize(
+    ("graph", "vertex_dim", "edge_dim"),
+    [(nx.complete_graph(9), 2, 3), (nx.complete_graph(9), 2, 60), (nx.path_graph(3), 3, 1)],
+    ids=["one block", "three blocks", "fewer rows than columns"],
+)
+def test_singular_vectors_match_those_of_the_coboundary(graph, vertex_dim, edge_dim):
+    F = sc.CellularSheaf.random(graph, vertex_dim, edge_dim, seed=1)
     sigma, V = rank_decision.singular_pairs(sc.coboundary(F))
-    delta = reference.coboundary(F)
-    assert_residual(sigma - np.linalg.svd(delta, compute_uv=False)[::-1], delta, n=18)
-    assert_residual(np.linalg.norm(delta @ V, axis=0) - sigma, delta, n=18)
-    assert_residual(V.T @ V - np.eye(18), n=18)
-
-
-def test_fewer_rows_than_columns_give_zero_singular_values():
-    F = sc.CellularSheaf.random(nx.path_graph(3), 3, 1, seed=1)
-    sigma = rank_decision.singular_pairs(sc.coboundary(F))[0]
-    assert (sigma[:7] == 0).all()
-    assert (sigma[7:] > 0.1).all()
+    delta, n = reference.coboundary(F), F.dim_c0
+    positive = np.linalg.svd(delta, compute_uv=False)
+    assert np.count_nonzero(sigma) == len(positive)
+    assert_residual(sigma - np.pad(positive[::-1], (n - len(positive), 0)), delta, n=n)
+    assert_residual(np.linalg.norm(delta @ V, axis=0) - sigma, delta, n=n)
+    assert_residual(V.T @ V - np.eye(n), n=n)
 
 
 def test_the_threshold_grows_if_small_singular_values_were_eliminated():
@@ -84,3 +88,182 @@ def test_the_sections_of_a_large_complete_graph_are_clear():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert sc.global_sections(F).h0 == 1
+
+
+EXPANDER = nx.random_regular_graph(4, 60, seed=1)
+
+
+@pytest.mark.parametrize("dtype", [float, complex])
+@pytest.mark.parametrize(("edge_dim", "h0"), [(1, 60), (2, 0), (3, 0)])
+def test_sections_of_full_rank_match_a_dense_decomposition(dtype, edge_dim, h0):
+    F = sc.CellularSheaf.random(EXPANDER, 3, edge_dim, seed=2, dtype=dtype)
+    F = sc.normalize(F)
+    found = sections_of_full_rank(F)
+    basis = found.basis()
+    assert basis.shape == found.shape == (180, h0)
+    delta = reference.coboundary(F)
+    assert_residual(delta @ basis, delta, n=180)
+    assert_residual(basis.conj().T @ basis - np.eye(h0), n=180)
+    sigma = np.linalg.svd(delta, compute_uv=False)
+    assert 0.1 * sigma[-1] < found.smallest < 10 * sigma[-1]
+
+
+def test_unclear_ranks_are_left_to_coarsening(monkeypatch):
+    # it has one section more than the full rank gives
+    constant = sc.CellularSheaf.constant(EXPANDER)
+    assert sections_of_full_rank(constant) is None
+    G = nx.convert_node_labels_to_integers(nx.grid_2d_graph(8, 8))
+    nearly = sc.gallery.bundle(G, 2, noise=1e-5, seed=3)
+    assert sections_of_full_rank(nearly) is None
+    clearly = sc.normalize(sc.gallery.bundle(G, 2, noise=0.01, seed=3))
+    sigma = np.linalg.svd(reference.coboundary(clearly), compute_uv=False)
+    assert 0.1 * sigma[-1] < sections_of_full_rank(clearly).smallest < 10 * sigma[-1] < 0.1
+    unseen = sc.CellularSheaf([[0, 1]], [[[1.0, 0.0]]], [[[1.0, 0.0]]])
+    assert sections_of_full_rank(unseen).basis().shape == (4, 3)
+    nothing = sc.CellularSheaf([[0, 1]], np.zeros((1, 1, 2)), np.zeros((1, 1, 2)))
+    assert sections_of_full_rank(nothing) is None
+    monkeypatch.setattr(rank_decision, "LARGEST", 100)
+    assert sections_of_full_rank(sc.CellularSheaf.random(EXPANDER, 3, 2, seed=2)) is None
+
+
+def test_matrices_that_look_nearly_singular_are_not_factored(monkeypatch):
+    """The smallest eigenvalues are 1e-6 and 1e-2 at sizes where factors take seconds."""
+    real, calls = scipy.linalg.cholesky, []
+    monkeypatch.setattr("scipy.linalg.cholesky", lambda *a, **k: calls.append(0) or real(*a, **k))
+    assert sections_of_full_rank(sc.CellularSheaf.constant(nx.path_graph(2100))) is None
+    assert not calls
+    star = sc.CellularSheaf(
+        [[k, k] for k in range(2100)], *np.ones((2, 2100, 1, 1)) * [[[[2]]], [[[1]]]]
+    )
+    assert sections_of_full_rank(star).shape == (2100, 0)
+    assert calls == [0]
+
+
+def test_the_rank_is_checked_again_after_a_level_too_large_to_factor(monkeypatch, cluster_sizes):
+    cluster_sizes(2, 6, 100)
+    F = sc.CellularSheaf.random(EXPANDER, 3, 1, seed=2)
+    monkeypatch.setattr(rank_decision, "LARGEST", 80)  # the matrices have 90 rows first, then 70
+    S = sc.global_sections(F)
+    # the dimensions after the first depend on rounding
+    assert (S.h0, S.levels[0], len(S.levels)) == (60, 180, 3)
+    assert 180 > S.levels[1] > S.levels[2] > 120
+
+
+def test_rows_at_rounding_level_do_not_count_as_rank(cluster_sizes):
+    """One of two rows of each edge is 1e-16 times the other: there are 240 sections, not 120."""
+    cluster_sizes(2, 6, 100)
+    maps = np.random.default_rng(3).standard_normal((2, 120, 2, 6))
+    maps[:, :, 1] *= 1e-16
+    S = sc.global_sections(sc.CellularSheaf(np.array(EXPANDER.edges), *maps))
+    assert S.h0 == 240
+    assert S.largest_zero < 1e-13 < 0.1 < S.smallest_nonzero
+
+
+@pytest.mark.parametrize("entries", [0, 1 << 22], ids=["sparse", "dense"])
+@pytest.mark.parametrize("condition", [1.0, 1e6])
+def test_full_rank_is_used_if_coarsening_stalls(monkeypatch, cluster_sizes, condition, entries):
+    monkeypatch.setattr("sheafcoarsen.sections.lifting.DENSE_ENTRIES", entries)
+    cluster_sizes(2, 6, 100)
+    calls = []
+    real = rank_decision.sections_of_full_rank
+
+    def counted(sheaf):
+        calls.append(sheaf.dim_c0)
+        return real(sheaf)
+
+    monkeypatch.setattr("sheafcoarsen.sections._global_sections.sections_of_full_rank", counted)
+    F = sc.CellularSheaf.random(EXPANDER, 3, 1, seed=2)
+    frames = np.random.default_rng(7).standard_normal((60, 3, 3))
+    # the scales are the same for all edges at a vertex
+    frames = frames * np.geomspace(1, condition, 3)
+    tails, heads = (F.tail_data.reshape(-1, 1, 3), F.head_data.reshape(-1, 1, 3))
+    F = F.with_maps(tails @ frames[F.edges[:, 0]], heads @ frames[F.edges[:, 1]])
+    S = sc.global_sections(F)
+    assert scipy.sparse.issparse(S.basis) == (entries == 0)
+    assert len(calls) == 1
+    assert S.h0 == 60
+    assert S.levels == (180, calls[0])
+    assert 60 < calls[0] < 180  # the dimension after one level
+    wanted = reference.global_sections(F)
+    B = S.toarray()
+    assert_residual(B.T @ B - np.eye(60), n=180)
+    assert_residual(B @ B.T - wanted @ wanted.T, 100 * condition, n=180)
+    assert S.residual < 1e-14
+    assert S.largest_zero < 1e-13 < 1e-3 < S.smallest_nonzero
+
+
+def chain(n, dim, seed):
+    """Return random square maps on a path of n edges, with h0 = dim."""
+    return gaussian(np.array(nx.path_graph(n + 1).edges), dim, seed=seed)
+
+
+@given(sheaves(dtypes=(np.float64, np.complex128)))
+def test_the_bound_holds_on_any_sheaf(F):
+    sigma = np.linalg.svd(reference.coboundary(F), compute_uv=False)
+    largest = sigma.max(initial=0.0)
+    assume(not ((sigma > 1e-15 * largest) & (sigma < 1e-6 * largest)).any() or largest == 0)
+    h0 = F.dim_c0 - dense_rank(reference.coboundary(F))
+    assert h0 <= section_bound(F)
+    # it is computed only if h0 is larger
+    assert section_bound(F) >= max(F.dim_c0 - F.dim_c1, F.vertex_dims.min(initial=0))
+
+
+def test_the_bound_matches_known_values():
+    F = chain(20, 3, seed=0)
+    for scale in (1e-149, 1.0, 1e100):
+        assert section_bound(F.with_maps(F.tail_data * scale, F.head_data * scale)) == 3
+    assert section_bound(sc.CellularSheaf.constant([[0, 1], [2, 3]], dim=2)) == 4
+    # roots have minimum dimension; one map on a stalk of dimension 3 has rank 1
+    low = np.ones((2, 3))
+    F = sc.CellularSheaf([[0, 1], [1, 0]], [low, np.eye(2)], [np.eye(2), low])
+    assert section_bound(F) == 2 + 2
+    zero = sc.CellularSheaf([[0, 1]], [np.zeros((2, 2))], [np.zeros((2, 2))])
+    assert section_bound(zero) == 4
+    assert section_bound(sc.CellularSheaf([], [], [], vertex_dims=[2, 0, 1])) == 3
+    assert section_bound(sc.CellularSheaf([[0, 0]], [np.eye(2)], [-np.eye(2)])) == 2
+
+
+def test_maps_that_are_singular_up_to_rounding_count_as_singular():
+    turn = np.linalg.qr(np.random.default_rng(0).standard_normal((3, 3)))[0]
+    for small, bound in ((1e-10, 3), (1e-15, 4)):
+        A = turn @ np.diag([1.0, 1.0, small]) @ turn.T
+        assert section_bound(sc.CellularSheaf([[0, 1]], [A], [A])) == bound
+
+
+@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+@pytest.mark.usefixtures("no_forests")
+@pytest.mark.parametrize("function", [sc.global_sections, sc.cohomology_dims])
+def test_a_wrong_h0_on_a_long_chain_always_warns(function):
+    """Coarsening decides most of these chains by rounding; forests are decided exactly."""
+    wrong = 0
+    for n, dim in ((600, 1), (1000, 1), (3000, 1), (300, 3), (1000, 3)):
+        for seed in range(2):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                found = function(chain(n, dim, seed))
+            if (found.h0 if function is sc.global_sections else found[0]) == dim:
+                continue
+            wrong += 1
+            assert [w.category for w in caught] == [sc.SingularProblemWarning]
+            assert caught[0].filename == __file__
+            assert "rounding errors determine" in str(caught[0].message)
+    assert wrong >= 4
+
+
+def valley():
+    """Return a path whose maps decay to 1e-40 and grow again, with clear singular values."""
+    n = 400
+    slope = np.where(np.arange(n) < n // 2, 0.5, 2.0)
+    edges = np.stack([np.arange(n), np.arange(1, n + 1)], axis=1)
+    return sc.CellularSheaf(edges, slope[:, None, None], np.ones((n, 1, 1)))
+
+
+def test_h0_above_the_bound_warns_even_if_singular_values_are_clear(monkeypatch):
+    S = sc.global_sections(valley())  # by substitution along the tree
+    assert S.h0 == 1
+    assert S.residual < 1e-15
+    monkeypatch.setattr(_global_sections, "forest_sections", lambda F: None)
+    with pytest.warns(sc.SingularProblemWarning, match="a spanning tree bounds h0 by 1") as caught:
+        S = sc.global_sections(valley())
+    assert S.h0 == 2
+    assert caught[0].filename == __file__

@@ -78,6 +78,21 @@ def planted(G, bad, rng, what="both"):
     return dataclasses.replace(G, rotations=R, translations=t)
 
 
+def reflected(F, e):
+    """Return a bundle with a reflection in the head map of an edge."""
+    head = F.head_data.reshape(-1, *F.map_shape).copy()
+    head[e, :, 0] *= -1
+    return F.with_maps(F.tail_data, head)
+
+
+def wrong_first_edge(edges):
+    """Return a precise graph in the plane whose first measurement is a quarter turn off."""
+    G, _ = pose_graph(2, edges, noise=0.01)
+    turns = G.rotations.copy()
+    turns[0] = turns[0] @ [[0, -1], [1, 0]]
+    return dataclasses.replace(G, rotations=turns, kappa=1e3, tau=1e3)
+
+
 def rescaled(G, scale=1.0, unit=1.0):
     """Return a graph in another unit of length, with costs multiplied by a scale."""
     seen, by = G.sightings, scale / unit**2

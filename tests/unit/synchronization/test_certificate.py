@@ -92,9 +92,6 @@ def test_lower_bound_from_any_poses_is_the_minimum_cost(dim):
         assert not Z.is_optimal
         if spread < 1:
             assert Z.lower_bound == pytest.approx(best.cost, rel=1e-6)
-    for bad in (0, 1, -1e-6, "small"):
-        with pytest.raises((ValueError, TypeError), match="`tol`"):
-            best.certify(bad)
 
 
 def half_turned_ring(n=40, turns=1):
@@ -215,9 +212,6 @@ def test_subset_keeps_chosen_measurements_and_all_poses(dim, kept):
     for name in ("edges", "rotations", "translations", "kappa", "tau"):
         np.testing.assert_array_equal(getattr(H, name), getattr(G, name)[kept])
     assert H.sightings is G.sightings
-    for bad in ([19], [-1], [1, 1], np.ones(3, bool), [0.5]):
-        with pytest.raises(ValueError, match="`edges"):
-            G.subset(bad)
 
 
 def test_a_mask_of_all_measurements_selects_sightings_too(dim):

@@ -21,6 +21,7 @@ from tests.unit.synchronization.conftest import (
     rescaled,
     ring_with_chords,
     sighted,
+    wrong_first_edge,
 )
 
 
@@ -102,15 +103,12 @@ def test_only_pose_graphs_have_odometry_that_is_trusted():
 
 def test_odometry_joins_consecutive_labels_not_indices():
     """A file may list its poses in any order, and numbers may be skipped."""
-    G, _ = pose_graph(2, nx.complete_graph(8).edges, noise=0.01)
-    turns = G.rotations.copy()
-    turns[0] = turns[0] @ [[0, -1], [1, 0]]
-    G = dataclasses.replace(G, rotations=turns, kappa=1e3, tau=1e3)
+    G = wrong_first_edge(nx.complete_graph(8).edges)
     place = np.array([3, 0, 6, 1, 4, 7, 2, 5])
     labels = tuple(3 * int(pose) for pose in np.argsort(place))
     moved = dataclasses.replace(G, edges=place[G.edges])
     named = dataclasses.replace(moved, vertex_labels=labels)
-    inverse = turns.swapaxes(1, 2)
+    inverse = G.rotations.swapaxes(1, 2)
     moves = -np.einsum("eij,ej->ei", inverse, G.translations)
     inverses = {"rotations": inverse, "translations": moves}
     backward = dataclasses.replace(G, edges=G.edges[:, ::-1], **inverses)
@@ -123,11 +121,7 @@ def test_odometry_joins_consecutive_labels_not_indices():
 def test_odometry_of_several_robots_is_trusted_if_every_pose_has_some(unmeasured):
     graph = nx.complete_graph(8)
     graph.remove_edges_from(unmeasured)  # of two robots with 4 poses each
-    G, _ = pose_graph(2, list(graph.edges), noise=0.01)
-    turns = G.rotations.copy()
-    turns[0] = turns[0] @ [[0, -1], [1, 0]]
-    G = dataclasses.replace(G, rotations=turns, kappa=1e3, tau=1e3)
-    S = sc.synchronize(G, robust="tls")
+    S = sc.synchronize(wrong_first_edge(list(graph.edges)), robust="tls")
     assert (S.weights[0] < 0.5) == (len(unmeasured) == 2)
 
 
