@@ -8,15 +8,17 @@ import pytest
 import sheafcoarsen as sc
 
 
+def stored(folder, name, text):
+    """Write text or bytes, packed if the name says so, and return the path."""
+    content = text if isinstance(text, bytes | bytearray) else text.encode()
+    packed = name.lower().endswith(".gz")
+    (folder / name).write_bytes(gzip.compress(content) if packed else content)
+    return folder / name
+
+
 @pytest.fixture
 def write(tmp_path):
-    def write(text, name="graph.g2o"):
-        path = tmp_path / name
-        content = text if isinstance(text, bytes) else text.encode()
-        path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
-        return path
-
-    return write
+    return lambda text, name="graph.g2o": stored(tmp_path, name, text)
 
 
 @pytest.fixture
