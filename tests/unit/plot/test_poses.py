@@ -73,13 +73,6 @@ def test_many_edges_left_out_are_thin_and_not_ringed(ax):
     assert set(lines) == {"odometry", "loop closures", "left out"}
 
 
-def test_poses_in_the_plane_refuse_axes_in_space():
-    G, _ = pose_graph(2, ring_with_chords(6, 3))
-    ax = Figure().add_subplot(projection="3d")
-    with pytest.raises(ValueError, match="must be plane axes, got axes with projection='3d'"):
-        plot.poses(sc.synchronize(G), ax=ax)
-
-
 def test_poses_without_measurements_are_dots(ax):
     S = sc.synchronize(sc.PoseGraph([[0, 2]], [np.eye(2)], [[1.0, 0.0]], n_vertices=4))
     plot.poses(S, ax=ax)
