@@ -1,7 +1,4 @@
-"""The page about a coarsening, and tables in notebooks.
-
-The page is well formed, self-contained, escaped, and written whole or not at all.
-"""
+"""Pages about results: well formed, self-contained, escaped, and written whole or not at all."""
 
 import base64
 import dataclasses
@@ -318,8 +315,7 @@ def test_a_failed_check_is_reported_at_the_top_of_the_page(make, said, tmp_path)
 
 @pytest.mark.usefixtures("without_drawing")
 def test_a_hierarchy_with_elimination_has_no_energy_ledger(tmp_path):
-    F = sc.CellularSheaf.constant(nx.grid_2d_graph(6, 6))
-    H = sc.coarsen_levels(F, 3, 2, rank=2, eliminate=True)
+    H = levels(eliminate=True)
     assert isinstance(H[0], sc.Elimination)
     text, passed = page_of(H, tmp_path)
     assert passed

@@ -11,6 +11,7 @@ from scipy.spatial.transform import Rotation
 from sheafcoarsen.io import read_g2o
 from tests.support.errors import refuses
 from tests.support.helpers import assert_residual
+from tests.unit.io.conftest import read_or_refused
 from tests.unit.synchronization.conftest import plane
 
 INFORMATION_2D = "1 0 0 1 0 1"
@@ -162,12 +163,9 @@ def test_comments_parameters_fixed_poses_and_blank_lines_are_ignored(write):
 def test_path_types(write):
     path = write(f"EDGE_SE2 0 1 0 0 0.5 {INFORMATION_2D}\n")
     assert read_g2o(str(path)).n_edges == read_g2o(path).n_edges == 1
-    with pytest.raises(FileNotFoundError):
-        read_g2o(path.with_name("absent.g2o"))
-    with pytest.raises(FileNotFoundError):
-        read_g2o(path.with_name("absent.g2o.gz"))
-    with pytest.raises(TypeError, match="NoneType"):
-        read_g2o(None)
+    for name in ("absent.g2o", "absent.g2o.gz"):
+        with pytest.raises(FileNotFoundError):
+            read_g2o(path.with_name(name))
 
 
 # ---------------------------------------------------------------- bad input
@@ -284,14 +282,9 @@ def test_damaged_files_load_or_raise_one_line_error(tmp_path_factory, good, data
         words[k] = data.draw(strange | st.integers(-3, 3).map(str) | st.floats(width=16).map(str))
     path.write_text("".join(words), encoding="utf-8")
     for weights in ("information", "unit"):
-        try:
-            F = read_g2o(path, weights)
-        except ValueError as error:
-            assert type(error) is ValueError
-            assert re.fullmatch(f"{re.escape(str(path))}.*: .+", str(error))
-            continue
+        F = read_or_refused(read_g2o, path, weights=weights)
         # every transport is orthogonal: the head's map is the tail's times it
-        for e in range(F.n_edges):
+        for e in range(F.n_edges if F else 0):
             tail, head = F.tail_map(e), F.head_map(e)
             assert_residual(tail @ tail.T - head @ head.T, tail, tail, n=3)
             assert tail[0, 0] > 0

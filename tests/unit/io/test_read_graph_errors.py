@@ -12,6 +12,7 @@ from sheafcoarsen.io import read_graph
 from tests.support import errors
 from tests.support.errors import raises
 from tests.support.strategies import examples
+from tests.unit.io.conftest import read_or_refused
 from tests.unit.io.test_read_graph import ARRAY, FILES, GENERAL, GML, MTX, PATTERN, REAL, weights
 
 refuses = functools.partial(errors.refuses, read_graph)
@@ -261,13 +262,7 @@ def test_damaged_files_load_or_raise_one_line_error(tmp_path_factory, name, sign
         end = data.draw(st.just(len(content)) | st.integers(at, min(at + 3, len(content))))
         content = content[:at] + data.draw(text | special | st.binary(max_size=9)) + content[end:]
     path.write_bytes(content)
-    try:
-        F = read_graph(path, signed=signed)
-    except ValueError as error:
-        assert type(error) is ValueError
-        assert str(error).startswith(str(path))
-        assert "\n" not in str(error)
-    else:
+    if (F := read_or_refused(read_graph, path, signed=signed)) is not None:
         assert np.isfinite(F.tail_data).all()
         assert signed or (weights(F) >= 0).all()
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import sheafcoarsen as sc
 from tests.support import errors
 from tests.support.strategies import examples
-from tests.unit.io.conftest import stored
+from tests.unit.io.conftest import read_or_refused, stored
 
 refuses = functools.partial(errors.refuses, sc.read_mesh)
 
@@ -103,12 +103,8 @@ def test_damaged_files_load_or_raise(tmp_path_factory, name, data):
         at = data.draw(st.integers(0, len(content) - 1), label="at")
         content[at] = data.draw(st.integers(0, 255), label="byte")
     path = stored(tmp_path_factory.mktemp("damaged"), name, content)
-    try:
-        points, faces = sc.read_mesh(path)
-    except ValueError as error:
-        assert str(error).startswith(str(path))
-        assert "\n" not in str(error)
-    else:
+    if (found := read_or_refused(sc.read_mesh, path)) is not None:
+        points, faces = found
         assert np.isfinite(points).all()
         assert points.shape[1] == 3
         assert faces.min(initial=0) >= 0

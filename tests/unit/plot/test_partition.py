@@ -28,9 +28,14 @@ def coarsened(graph, K, rank=1):
     return sc.coarsen(F, sc.select(F, K), rank)
 
 
+def panels(C, *where, ax):
+    """Draw a coarsening, and return what is in its two panels by label."""
+    plot.partition(C, *where, ax=ax)
+    return map(collections, ax.child_axes)
+
+
 def test_partition_draws_every_vertex_edge_and_loop(C, ax):
-    plot.partition(C, ax=ax)
-    fine, coarse = map(collections, ax.child_axes)
+    fine, coarse = panels(C, ax=ax)
     assert len(fine["vertices"].get_offsets()) == C.fine.n_vertices
     assert len(fine["internal edges"].get_segments()) == len(C.clusters.internal_edges)
     assert len(fine["crossing edges"].get_segments()) == len(C.clusters.crossing_edges)
@@ -83,8 +88,7 @@ def test_vertices_of_a_path_hardly_overlap(n):
 
 def test_given_positions_are_used_and_coarse_ones_are_nearest_to_their_means(C, ax):
     pos = np.random.default_rng(5).standard_normal((34, 2))
-    plot.partition(C, pos, ax=ax)
-    fine, coarse = map(collections, ax.child_axes)
+    fine, coarse = panels(C, pos, ax=ax)
     np.testing.assert_array_equal(fine["vertices"].get_offsets(), pos)
     e = C.clusters.internal_edges[7]
     ends = [segment.tolist() for segment in fine["internal edges"].get_segments()]
@@ -163,8 +167,7 @@ def on_a_sphere(K, levels=2):
 @pytest.mark.parametrize("K", [6, 30])
 def test_faces_of_a_surface_have_the_colours_of_their_clusters(K, ax):
     C, points, faces = on_a_sphere(K)
-    plot.partition(C, points, faces, ax=ax)
-    left, right = map(collections, ax.child_axes)
+    left, right = panels(C, points, faces, ax=ax)
     labels = C.partition.labels[faces]
     mixed = (labels != labels[:, :1]).any(axis=1)
     cells = left["cells"].get_paths()
@@ -203,8 +206,7 @@ def joined_pairs(left, right):
 
 def test_a_graph_with_hubs_is_drawn_through_its_quotient(ax):
     C = hairball()
-    plot.partition(C, ax=ax)
-    left, right = map(collections, ax.child_axes)
+    left, right = panels(C, ax=ax)
     assert "internal edges" not in left
     counts = np.diff(C.clusters.pair_ptr)
     lines = left["links"].get_segments()
@@ -231,8 +233,7 @@ def test_links_are_red_if_most_of_their_edges_are_negative(ax):
     signs = np.where(np.random.default_rng(1).random(G.number_of_edges()) < 0.5, -1, 1)
     F = sc.CellularSheaf.signed(list(G.edges), sign=signs)
     C = sc.coarsen(F, sc.select(F, 30), 1)
-    plot.partition(C, ax=ax)
-    left, right = map(collections, ax.child_axes)
+    left, right = panels(C, ax=ax)
     sums = np.zeros((30, 30))
     np.add.at(sums, tuple(np.sort(C.partition.labels[F.edges], axis=1).T), signs)
     ends = joined_pairs(left, right)
@@ -244,8 +245,7 @@ def test_links_are_red_if_most_of_their_edges_are_negative(ax):
 
 def test_discs_of_clusters_contain_their_vertices_and_hardly_overlap(ax):
     C = hairball()
-    plot.partition(C, ax=ax)
-    left, right = map(collections, ax.child_axes)
+    left, right = panels(C, ax=ax)
     places = np.asarray(left["vertices"].get_offsets())
     centres = np.asarray(right["vertices"].get_offsets())
     distances = np.linalg.norm(places[:, None] - centres[None], axis=2)
@@ -273,8 +273,7 @@ def test_a_large_graph_is_drawn_through_its_quotient(ax):
 @pytest.mark.parametrize("K", [4, 20])
 def test_neighbouring_clusters_differ_in_greyscale(K, ax):
     C = coarsened(nx.grid_2d_graph(12, 12), K, 2)
-    plot.partition(C, ax=ax)
-    fine, coarse = map(collections, ax.child_axes)
+    fine, coarse = panels(C, ax=ax)
     colors = coarse["vertices"].get_facecolors()
     grey = colors[:, :3] @ [0.2126, 0.7152, 0.0722]
     a, b = C.clusters.pairs.T
@@ -332,9 +331,8 @@ def test_negative_edges_are_red_in_both_panels(flip, ax):
     negative = [(0, 1), (2, 3), (1, 4)] if flip else []
     nx.set_edge_attributes(G, {e: -2.0 if e in negative else 2.0 for e in G.edges}, "weight")
     C = sc.coarsen(sc.CellularSheaf.signed(G), sc.Partition([0, 0, 0, 1, 1, 1]), 1)
-    plot.partition(C, ax=ax)
     red = mpl.colors.to_rgba("#E41A1C")
-    fine, coarse = map(collections, ax.child_axes)
+    fine, coarse = panels(C, ax=ax)
     inside = [(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5)]
     for name, edges in (("internal edges", inside), ("crossing edges", [(2, 3), (1, 4)])):
         drawn = [tuple(color) == red for color in fine[name].get_colors()]
@@ -352,11 +350,9 @@ def test_negative_edges_are_red_in_both_panels(flip, ax):
 
 
 def test_coarse_vertices_with_zero_stalks_are_hollow(ax):
-    C = sc.coarsen(
-        sc.CellularSheaf.constant(nx.path_graph(6)), sc.Partition([0, 0, 0, 1, 1, 1]), [0, 2]
-    )
-    plot.partition(C, ax=ax)
-    drawn = collections(ax.child_axes[1])["vertices"]
+    F = sc.CellularSheaf.constant(nx.path_graph(6))
+    _, coarse = panels(sc.coarsen(F, sc.Partition([0, 0, 0, 1, 1, 1]), [0, 2]), ax=ax)
+    drawn = coarse["vertices"]
     assert drawn.get_facecolors()[0, :3].tolist() == [1, 1, 1]
     assert drawn.get_facecolors()[1, :3].tolist() != [1, 1, 1]
     assert 0 < drawn.get_sizes()[0] < drawn.get_sizes()[1]

@@ -13,11 +13,8 @@ from sheafcoarsen import plot
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from tests.support.helpers import assert_residual
 from tests.unit.plot.test_axes import collections, draw
+from tests.unit.plot.test_elimination import segments
 from tests.unit.synchronization.conftest import pose_graph, ring_with_chords
-
-
-def segments(ax, label):
-    return np.array(collections(ax)[label].get_segments())
 
 
 def test_odometry_and_loop_closures_join_their_poses(ax):
