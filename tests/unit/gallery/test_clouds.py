@@ -159,7 +159,12 @@ ROUND, LINE = sphere(20)[0], np.arange(12.0)[:, None] * [1.0, 2.0, 3.0]
         (ROUND, 5, 2.0, "TypeError: `dim` must be an integer, got 2.0"),
         ([*ROUND, ROUND[7]], 5, 2, "ValueError: `points` 7 and 20 coincide: remove duplicates"),
         (LINE, 4, 2, "ValueError: neighbours of point 0 span 1 of `dim` = 2 dimensions: increase"),
-        ([*ROUND, *LINE[:6] / 50 + 9], 3, 2, "ValueError: the 3 nearest neighbours of point 20"),
+        (
+            [*ROUND, *LINE[:6] / 50 + 9],
+            3,
+            2,
+            "ValueError: the 3 nearest neighbours of point 20 span 1 of",
+        ),
         (LINE * [np.nan, 1, 1], 4, 1, "ValueError: `points` must be finite"),
         (LINE * 1j, 4, 1, "TypeError: `points` must be real"),
     ],

@@ -65,6 +65,7 @@ LOOPS, EDGES = "the loops of the coarse sheaf must", "edges of the coarse sheaf 
 TRUNCATED_R = {"R__data": first, "R__indices": first, "R__indptr": lambda a: np.minimum(a, 1)}
 OTHER_DIMS = {"sheaf__edge_dims": [4, 5, 2]} | dict.fromkeys(DATA, lambda a: np.resize(a, 44))
 
+INCONSISTENT = "level 1: its parts are inconsistent: 3 vertices, a partition of 2 into"
 VERTEX = 11  # the first that is eliminated
 
 DAMAGED = {
@@ -91,7 +92,10 @@ DAMAGED = {
         ({"partition__labels": [0, 0, 0, 0, 0, 0]}, "its parts are inconsistent"),
         ({"R__indptr": without_last}, "index pointer size"),
         ({"R__indptr": reversed_copy}, "index pointer should start with 0"),
-        ({"R__indices": lambda a: a + 99}, "`R` is a damaged sparse matrix: entry 0 has the col"),
+        (
+            {"R__indices": lambda a: a + 99},
+            "`R` is a damaged sparse matrix: entry 0 has the column",
+        ),
         ({"R__indices": lambda a: a - 1}, "has the column index -1, out of range for 4 columns"),
         ({"R__data": nan_first}, "R must be finite"),
         (TRUNCATED_R, "full block"),
@@ -142,7 +146,7 @@ DAMAGED = {
         ({"sheaves__1__tail_data": nan_first}, "must be finite"),
         ({"levels__1__R__data": None}, "has no array 'levels.1.R.data'"),
         ({"levels__1__R__data": nan_first}, "level 1: R must be finite"),
-        ({"levels__1__partition__labels": [0, 0]}, "level 1: its parts are inconsistent: 3 vert"),
+        ({"levels__1__partition__labels": [0, 0]}, INCONSISTENT),
         ({"levels__0__modes__ranks": [1, 2, 2]}, "level 0: the ranks of its modes"),
     ],
     "elimination": [

@@ -211,8 +211,16 @@ BAD = [
 
 BAD_GRAPHS = [
     (WHOLE + "VERTEX_SE2 4 0 0 0", 5, "vertex 4 has a VERTEX line already"),
-    (WHOLE + "EDGE_SE2 4 6 0 0 0 1 0 0 1 0 1", 5, "vertex 6 has no VERTEX line, but 2 others have"),
-    (WHOLE + "EDGE_SE2 4 2 0 0 0 0 0 0 1 0 1", 5, "matrix of the translation must be positive def"),
+    (
+        WHOLE + "EDGE_SE2 4 6 0 0 0 1 0 0 1 0 1",
+        5,
+        "vertex 6 has no VERTEX line, but 2 others have one",
+    ),
+    (
+        WHOLE + "EDGE_SE2 4 2 0 0 0 0 0 0 1 0 1",
+        5,
+        "the information matrix of the translation must be positive definite",
+    ),
     (
         WHOLE + "EDGE3 0 1",
         5,

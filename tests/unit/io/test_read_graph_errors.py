@@ -95,7 +95,7 @@ MATRIX_MARKET = [
     (
         REAL + "3 3 1\n4 1 1\n",
         3,
-        "row or column is out of range, got '4'; they count from 1 to 3",
+        "a row or column is out of range, got '4'; they count from 1 to 3",
     ),
     (REAL + "3 3 2\n2 1 1\n2 0 1.5\n", 4, "a row or column is out of range, got '0'"),
     (REAL + "99999999999999999999 3 1\n1 1 1\n", 2, "square matrix"),
@@ -103,7 +103,11 @@ MATRIX_MARKET = [
     (GENERAL + "3 2 1\n1 2 5\n", 2, "square matrix, got 3 x 2"),
     (REAL + "% c\n3 3 2\n2 1 1.5\n3 1 nan\n", 5, "must be finite, got 'nan'"),
     (REAL + "3 3 2\n2 1 1e400\n3 1 1\n", 3, "must be finite"),
-    (REAL + "3 3 2\n2 1 1\n\n3 1 -2\n", 5, "(3, 1) must not be negative as the weight of an edge"),
+    (
+        REAL + "3 3 2\n2 1 1\n\n3 1 -2\n",
+        5,
+        "entry (3, 1) must not be negative as the weight of an edge",
+    ),
     (ARRAY + "2 2\n0\n3\n%\n-3\n0\n", 6, "entry (1, 2) must not be negative"),
     (REAL + "3 3 3\n2 1 1.5\n3 1 2\n2 1 2\n", 5, "entry (2, 1) occurs a second time"),
     (REAL + "3 3 2\n2 1 1\n1 2 1\n", 4, "occurs a second time"),
