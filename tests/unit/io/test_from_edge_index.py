@@ -190,7 +190,7 @@ def test_inconsistent_dimensions_raise(edge_index, maps, dims, n, message):
         (
             [[0, -1], [-1, 0]],
             ONES,
-            "column 0 of `edge_index` is (0, -1), but vertices are numbered",
+            "column 0 of `edge_index` is (0, -1), but vertices are numbered from 0",
         ),
         (
             [[0, 0, 1], [1, 0, 2]],
