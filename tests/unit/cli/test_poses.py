@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import sheafcoarsen as sc
-from sheafcoarsen.cli import main
 from tests.unit.synchronization.conftest import pose_graph, random_rotations, ring_with_chords
 
 
@@ -23,11 +22,11 @@ def measured(tmp_path):
 
 
 @pytest.mark.parametrize(("robust", "ending"), [(False, ".g2o"), (True, ".g2o.gz")])
-def test_synchronize_writes_the_poses_of_the_library(measured, tmp_path, capsys, robust, ending):
+def test_synchronize_writes_the_poses_of_the_library(measured, tmp_path, run, robust, ending):
     path, G = measured
     out = tmp_path / f"out{ending}"
-    assert main(["synchronize", str(path), "-o", str(out), *["--robust"] * robust]) == 0
-    said = capsys.readouterr().out
+    option = ["--robust"] * robust
+    said = run("synchronize", path, "-o", out, *option).out
     S = sc.synchronize(G, refine=True, robust="tls" if robust else None)
     Z = S.certify()
     assert f"{S.cost:.9g} after {len(S.costs) - 1} steps" in said
@@ -48,32 +47,25 @@ def test_synchronize_writes_the_poses_of_the_library(measured, tmp_path, capsys,
     assert abs(again.poses[0] - S.rotations).max() < 1e-9
     kept = np.delete(G.edges, 70, axis=0) if robust else G.edges
     assert again.edges.tolist() == kept.tolist()
-    assert main(["synchronize", str(path), "-q", *["--robust"] * robust]) == 0
+    quiet = run("synchronize", path, "-q", *option)
     assert ("of a second, robust fit" in said) == (not robust)
     line = (
         "sheafcoarsen: the map is NOT certified: perhaps a local minimum, or measurements "
         "contradict each other: try --robust\n"
     )
-    assert capsys.readouterr() == ("", "" if robust else line)
+    assert quiet == ("", "" if robust else line)
 
 
-def test_report_of_poses_has_map_certificate_and_worst_edges(measured, tmp_path):
+def test_report_of_poses_has_map_certificate_and_worst_edges(measured, tmp_path, run):
     pytest.importorskip("matplotlib")
     path, G = measured
     report = tmp_path / "map.html"
-    assert main(["synchronize", str(path), "--robust", "--report", str(report)]) == 0
+    run("synchronize", path, "--robust", "--report", report)
     page = report.read_text(encoding="utf-8")
-    for words in (
-        "<h1>in.g2o: 60 poses</h1>",
-        "1 of 100 measurements were left out.",
-        "n_edges=100 (1 left out), SO(2)",
-        "measurements left out",
-        "The computed map",
-        "<h2>Certificate</h2>",
-        "<h2>Worst edges</h2>",
-        "synchronize",
-        "--robust",
-    ):
+    assert "<h1>in.g2o: 60 poses</h1>" in page
+    assert "1 of 100 measurements were left out." in page
+    assert "n_edges=100 (1 left out), SO(2)" in page
+    for words in ("measurements left out", "The computed map", "Certificate</h2>", "--robust"):
         assert words in page
     assert "The map before" not in page  # the file has no poses
     worst = page[page.index("<h2>Worst edges</h2>") :]
@@ -82,44 +74,24 @@ def test_report_of_poses_has_map_certificate_and_worst_edges(measured, tmp_path)
     sc.write_g2o(path, G, S)
     Z = sc.report(sc.synchronize(sc.read_g2o(path, poses=True), "spectral"), report)
     assert not Z.is_optimal
-    assert 'sc.synchronize(G, method="spectral", refine=False)' in html.unescape(
-        report.read_text("utf-8")
-    )
-    page = report.read_text(encoding="utf-8")
+    page = html.unescape(report.read_text(encoding="utf-8"))
+    assert 'sc.synchronize(G, method="spectral", refine=False)' in page
     assert "The map before" in page
     assert "a local minimum" in page
     sc.report(sc.synchronize(G.sheaf), report)
     assert "The map" not in report.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (["-o", "out.npz"], "--out must name an .g2o or .g2o.gz file"),
-        (["--report", "out.txt"], "--report must name an .html file"),
-        (["-o", "no/such/folder.g2o"], "--out"),
-    ],
-)
-def test_bad_outputs_are_rejected_before_the_computation(measured, capsys, options, words):
-    assert main(["synchronize", str(measured[0]), *options]) == 2
-    said = capsys.readouterr()
-    assert words in said.err
-    assert said.out == ""
-
-
-def test_other_commands_read_toro_files_and_ignore_landmarks(tmp_path, capsys):
+def test_other_commands_read_toro_files_and_ignore_landmarks(tmp_path, run):
     path = tmp_path / "drive.graph"
     path.write_text(
         "EDGE2 0 1 1 0 0 1 0 1 1 0 0\nLANDMARK2 0 7 1 2 2 0 2\nLANDMARK2 1 7 3 4 1 0 3\n"
     )
-    assert main(["info", str(path)]) == 0
-    assert "n_edges=1, 1 landmark, 2 sightings" in capsys.readouterr().out
-    assert main(["modes", str(path), "-k", "1"]) == 0
-    said = capsys.readouterr()
+    assert "n_edges=1, 1 landmark, 2 sightings" in run("info", path).out
+    said = run("modes", path, "-k", 1)
     assert "only the rotations between poses are used" in said.err
     assert "Eigenmodes(k=1" in said.out
-    assert main(["synchronize", str(path), "--robust"]) == 0
-    said = capsys.readouterr().out
+    said = run("synchronize", path, "--robust").out
     assert "sightings of landmarks are never left out" in said
     rows = [line.split() for line in said.splitlines()]
     seen = sorted(row[:3] + row[-1:] for row in rows if row[4:5] == ["-"])

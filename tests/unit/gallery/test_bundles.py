@@ -12,14 +12,11 @@ from sheafcoarsen.sheaf import CellularSheaf
 from tests.support import reference
 from tests.support.helpers import assert_residual, dense_rank
 from tests.support.strategies import multigraphs
+from tests.unit.synchronization.conftest import plane
 
 
 def h0(F) -> int:
     return F.dim_c0 - dense_rank(reference.coboundary(F))
-
-
-def rotation(angle):
-    return np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
 
 
 def transports(F):
@@ -178,7 +175,7 @@ def test_cycle_has_identity_transports_except_for_the_holonomy():
     assert F.edges.tolist() == [[0, 1], [1, 2], [2, 0]]
     np.testing.assert_array_equal(F.head_map(0), np.eye(2))
     np.testing.assert_array_equal(F.head_map(1), np.eye(2))
-    assert_residual(F.head_map(2) - rotation(0.3), F.head_map(2), n=2)  # not rotation(-0.3)
+    assert_residual(F.head_map(2) - plane(0.3), F.head_map(2), n=2)  # not of -0.3
     for e in range(3):
         np.testing.assert_array_equal(F.tail_map(e), np.eye(2))
 

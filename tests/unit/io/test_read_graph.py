@@ -1,21 +1,20 @@
-"""The same graph in every format, and damaged files."""
+"""What `read_graph` reads: the same graph in every format, and the variants of each format."""
 
-import functools
-import gzip
 import re
 
 import networkx as nx
 import numpy as np
 import pytest
+import scipy.io
+import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sheafcoarsen import CellularSheaf
 from sheafcoarsen.io import read_graph
-from tests.support import errors
-from tests.support.errors import raises
+from sheafcoarsen.io.graph_files import IDLE
+from tests.support.errors import refuses
 from tests.support.helpers import assert_residual
-from tests.support.strategies import examples
 
 
 def weights(F):
@@ -27,45 +26,32 @@ def weights(F):
     return tail[:, 0, 0] ** 2
 
 
+def check(F, edges, expected_weights, vertices):
+    """Compare a constant sheaf with its edges, weights, and the names or number of vertices."""
+    assert F.edges.tolist() == edges
+    assert_residual(weights(F) - expected_weights, np.linalg.norm(expected_weights) or 1, n=1)
+    labels = None if isinstance(vertices, int) else vertices
+    assert F.vertex_labels == labels
+    assert F.n_vertices == (vertices if labels is None else len(labels))
+    assert F.dtype == np.float64
+
+
 # ---------------------------------------------------------------- one graph in every format
 
+
+MTX = "%%MatrixMarket matrix "
+REAL, GENERAL = MTX + "coordinate real symmetric\n", MTX + "coordinate real general\n"
+PATTERN, INTEGER = (MTX + f"coordinate {kind} symmetric\n" for kind in ("pattern", "integer"))
+ARRAY = MTX + "array real general\n"
 
 EDGES = [[0, 1], [0, 3], [1, 2], [2, 3]]
 WEIGHTS, SIGNED = [4.0, 0.25, 1.0, 9.0], [4.0, -0.25, 1.0, -9.0]
 
 FILES = {
-    "g.mtx": """%%MatrixMarket matrix coordinate real symmetric
-        % comment
-        4 4 4
-        4 1 0.25
-        2 1 4
-        3 2 1
-        4 3 9
-        """.replace("        ", ""),
-    "general.mtx": """%%MatrixMarket matrix coordinate real general
-        4 4 8
-        4 1 0.25
-        2 1 4
-        1 2 4
-        2 3 1
-        3 2 1
-        4 3 9
-        1 4 0.25
-        3 4 9
-        """.replace("        ", ""),
-    "array.mtx": """%%MatrixMarket matrix array real symmetric
-        4 4
-        0
-        4
-        0
-        0.25
-        0
-        1
-        0
-        0
-        9
-        0
-        """.replace("        ", ""),
+    "g.mtx": REAL + "% comment\n4 4 4\n4 1 0.25\n2 1 4\n3 2 1\n4 3 9\n",
+    "general.mtx": GENERAL
+    + "4 4 8\n4 1 0.25\n2 1 4\n1 2 4\n2 3 1\n3 2 1\n4 3 9\n1 4 0.25\n3 4 9\n",
+    "array.mtx": MTX + "array real symmetric\n4 4\n0\n4\n0\n0.25\n0\n1\n0\n0\n9\n0\n",
     "g.graph": "% c\n4 4 1\n2 4 4 0.25\n1 4 3 1\n%c\n 2 1 4 9 \n3 9 1 0.25\n",
     "g.edges": "0 1 4\n0 3 0.25\n1 2\n2 3 9\n",
     "g.graphml": "",  # written below
@@ -92,14 +78,9 @@ def content(name, values):
             graph.add_edge(u, v, **({} if w == 1 else {"weight": w}))
         return "\n".join(nx.generate_graphml(graph))
     text = FILES[name]
-    return (
-        text
-        if values == WEIGHTS
-        else re.sub(r"(?<![\d.-])(0\.25|9(?:\.0)?)(?![\d.])", r"-\1", text)
-    )
-
-
-# ---------------------------------------------------------------- signs
+    if values == WEIGHTS:
+        return text
+    return re.sub(r"(?<![\d.-])(0\.25|9(?:\.0)?)(?![\d.])", r"-\1", text)
 
 
 @pytest.mark.parametrize("dim", [0, 1, 3])
@@ -143,128 +124,264 @@ def test_signed_file_gives_the_signed_sheaf(write):
         read_graph(path, signed="yes")
 
 
-@pytest.mark.parametrize("signed", [False, True])
-def test_stalks_that_exceed_memory_raise_before_allocation(write, signed):
-    path = write("0 1\n", "g.txt")
-    with raises("ValueError: g.txt: `dim` requires 1e+12 map entries (8e+03 GB)"):
-        read_graph(path, 10**6, signed)
-
-
-def test_non_finite_weights_raise_also_with_signed(write):
-    for weight, message in (("nan", "nan"), ("x", "x")):
-        path = write(f"a b {weight}\n", "g.txt")
-        with pytest.raises(ValueError, match=f"{re.escape(str(path))}:1: .*{message}"):
-            read_graph(path, signed=True)
-    path = write(graphml("string", "heavy"), "g.graphml")
-    with pytest.raises(ValueError, match=re.escape(str(path))):
-        read_graph(path, signed=True)
-
-
-REAL = "%%MatrixMarket matrix coordinate real symmetric\n"
-
-
-def check(F, edges, expected_weights, labels=None, n=None):
-    assert F.edges.tolist() == edges
-    assert_residual(weights(F) - expected_weights, np.linalg.norm(expected_weights) or 1, n=1)
-    assert F.vertex_labels == labels
-    assert F.n_vertices == (n if n is not None else len(labels))
-    assert F.dtype == np.float64
-
-
-refuses = functools.partial(errors.refuses, read_graph)
-
-
-GRAPHML = '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n{}\n</graphml>'
-KEY = '<key id="w" for="edge" attr.name="weight" attr.type="{}"/>\n'
-
-BODY = (
-    '<graph edgedefault="{}"><node id="a"/><node id="b"/>\n<edge source="a" '
-    'target="b">{}</edge></graph>'
-)
-
-VALUE = '<data key="w">{}</data>'
-
-
-def graphml(kind, value, default="undirected"):
-    return GRAPHML.format(KEY.format(kind) + BODY.format(default, VALUE.format(value)))
+# ---------------------------------------------------------------- variants of each format
 
 
 GML = (
     "graph [\n{} multigraph 1\nnode [ id 7 {} ]\nnode [ id 8 {} ]\nedge [ source 8 target 7 "
     "weight {} ]\n{}]\n"
 )
+MORE = "edge [ source 7 target 8 weight 4 ]\nedge [ source 8 target 8 ]\nnode [ id 9 ]\n"
 
-ENDINGS = [".mtx", ".graph", ".txt", ".csv", ".graphml", ".gml"]
-
-
-@pytest.mark.parametrize("ending", ENDINGS)
-def test_missing_and_damaged_files_raise(tmp_path, ending):
-    for name in ("absent" + ending, "absent" + ending + ".gz"):
-        with pytest.raises(FileNotFoundError):
-            read_graph(tmp_path / name)
-    whole = gzip.compress(np.random.default_rng(3).bytes(300))
-    path = tmp_path / f"damaged{ending}.gz"
-    for content, message in (
-        (whole[:150], "the gzip file is truncated"),
-        (b"0 1\n", "not a gzip file, or a damaged one"),
-        (whole[:-8] + bytes(8), "not a gzip file, or a damaged one"),
-    ):
-        path.write_bytes(content)
-        refuses(path, None, message)
-    if ending != ".graphml":
-        path = tmp_path / f"binary{ending}"
-        path.write_bytes(b"%a\n\xff\n")
-        refuses(path, 2, "not a text file: byte 0xff")
-        path.write_bytes(whole)
-        refuses(path, 1, "not UTF-8; it is gzipped, so its name must end in .gz")
-
-
-@pytest.mark.filterwarnings("ignore:.*too sparse for indices", "ignore:.*numbers begin with")
-@pytest.mark.parametrize("name", FILES)
-@given(signed=st.booleans(), data=st.data())
-@examples(15)
-def test_damaged_files_load_or_raise_one_line_error(tmp_path_factory, name, signed, data):
-    """Some parts, or all that follows a position, are replaced by text or bytes."""
-    path = tmp_path_factory.mktemp("damaged") / name
-    content = (FILES[name] or graphml("double", "1")).encode()
-    text = st.text("0123456789 .-e\n%x", max_size=40).map(str.encode)
-    special = st.sampled_from([b"\0", "é".encode(), b"1e999", b"9" * 20])
-    for _ in range(data.draw(st.integers(1, 3))):
-        at = data.draw(st.integers(0, len(content)))
-        end = data.draw(st.just(len(content)) | st.integers(at, min(at + 3, len(content))))
-        content = content[:at] + data.draw(text | special | st.binary(max_size=9)) + content[end:]
-    path.write_bytes(content)
-    try:
-        F = read_graph(path, signed=signed)
-    except ValueError as error:
-        assert type(error) is ValueError
-        assert str(error).startswith(str(path))
-        assert "\n" not in str(error)
-    else:
-        assert np.isfinite(F.tail_data).all()
-        assert signed or (weights(F) >= 0).all()
-
-
-def test_unknown_file_extension_raises_error_that_lists_known_ones(tmp_path):
-    for name in ("graph.net", "graph", "graph.gz", "graph.net.gz"):
-        message = refuses(tmp_path / name, None, "unknown file extension")
-        for ending in (*ENDINGS, ".edges", ".edgelist", ".tsv", ".el", ".gz"):
-            assert ending in message
-        assert message.endswith("read_g2o reads .g2o, read_mesh .off, .obj and .ply, load .npz")
+# name of the file, its text, edges, weights, names or number of vertices
+VARIANTS = [
+    ("g.txt", "b a\n7 b\n", [[0, 1], [2, 0]], [1, 1], tuple("ba7")),
+    # not headings, because b occurs again
+    ("g.txt", "b a\n7 8\n9 b\n", [[0, 1], [2, 3], [4, 0]], [1, 1, 1], tuple("ba789")),
+    # codes, not integers, and not headings
+    ("g.txt", "007 8\n7 0\n", [[0, 1], [2, 3]], [1, 1], ("007", "8", "7", "0")),
+    ("g.txt", "01 03\n7 8\n8 9\n", [[0, 1], [2, 3], [3, 4]], [1] * 3, ("01", "03", "7", "8", "9")),
+    ("g.txt", "1_0 2\n2.0 2\n", [[0, 1], [2, 1]], [1, 1], ("1_0", "2", "2.0")),
+    ("g.txt", "\ufeffé ü\n", [[0, 1]], [1], ("é", "ü")),  # byte order mark
+    ("g.txt", "0,1 4\n1 ,2\n", [[0, 1], [1, 2]], [4, 1], 3),  # no table, so both separate
+    # comments
+    (
+        "g.txt",
+        "% x\n0 1 # note, that\n  # y\nC# 1 2 %z\n\x0c\n",
+        [[0, 1], [2, 1]],
+        [1, 2],
+        ("0", "1", "C#"),
+    ),
+    (
+        "g.txt",
+        '0 1 # say "hi"\n"#1" 1 2 % "y\n"a",1 # z\n',
+        [[0, 1], [2, 1], [3, 1]],
+        [1, 2, 1],
+        ("0", "1", "#1", "a"),
+    ),
+    ("g.csv", "a b,c, 2 # x\n", [[0, 1]], [2], ("a b", "c")),
+    # headings of names, where the weight is not a number; without weights it may be an edge
+    ("g.csv", "source,target,weight\nb,a,4\na,7,1\n", [[0, 1], [1, 2]], [4, 1], tuple("ba7")),
+    ("g.csv", "Source,Target\nb,a\n", [[0, 1]], [1], ("b", "a")),
+    ("g.csv", "tail,head\nb,a\n", [[0, 1], [2, 3]], [1, 1], ("tail", "head", "b", "a")),
+    # ends of lines
+    ("g.txt", "0 1\n\n1 2\n", [[0, 1], [1, 2]], [1, 1], 3),
+    ("g.txt", "0 1\r\n\r\n1 2\r\n", [[0, 1], [1, 2]], [1, 1], 3),
+    ("g.txt", "0 1\r\r1 2\r", [[0, 1], [1, 2]], [1, 1], 3),
+    # integers are indices, also in the notation of floats; others are names
+    ("g.txt", "4 1\n0 4\n6 1 2.25\n", [[4, 1], [0, 4], [6, 1]], [1, 1, 2.25], 7),
+    ("g.csv", "4 1\n0 4\n6 1 2.25\n", [[4, 1], [0, 4], [6, 1]], [1, 1, 2.25], 7),
+    ("g.el.gz", "4 1\n0 4\n6 1 2.25\n", [[4, 1], [0, 4], [6, 1]], [1, 1, 2.25], 7),
+    ("g.txt", "3.0 1\n1. 0\n-0.0 2e0\n", [[3, 1], [1, 0], [0, 2]], [1] * 3, 4),
+    ("g.txt", "1.0 2\n2.5 1\n", [[0, 1], [2, 3]], [1, 1], ("1.0", "2", "2.5", "1")),
+    ("g.txt", "1e400 2\n", [[0, 1]], [1], ("1e400", "2")),
+    ("g.txt", "nan 2\n", [[0, 1]], [1], ("nan", "2")),
+    ("g.txt", "inf 2\n", [[0, 1]], [1], ("inf", "2")),
+    ("g.txt", "9007199254740992.0 2\n", [[0, 1]], [1], ("9007199254740992.0", "2")),
+    ("g.txt", "1_0.0 2\n", [[0, 1]], [1], ("1_0.0", "2")),
+    # empty lines of METIS are isolated vertices, spare ones at the end nothing
+    ("g.graph", "4 1\n\n4\n\n2\n", [[1, 3]], [1], 4),
+    ("g.graph", "3 1\n2\n1\n\n\n\n", [[0, 1]], [1], 3),
+    ("g.graph", "0 0\n", [], [], 0),
+    ("g.graph", "2 0 1\n\n\n", [], [], 2),
+    # patterns have unit weights; weights may be integers, and unsymmetric by rounding
+    ("g.mtx", PATTERN + "5 5 3\n3 3\n3 1\n2 1\n", [[0, 1], [0, 2], [2, 2]], [1, 1, 1], 5),
+    ("g.mtx", INTEGER + "2 2 2\n2 1 7\n2 2 3\n", [[0, 1], [1, 1]], [7, 3], 2),
+    ("g.mtx", INTEGER + "3 3 0\n", [], [], 3),
+    ("g.mtx", ARRAY + "0 0\n", [], [], 0),
+    ("g.mtx", GENERAL + "2 2 2\n1 2 1.0000000000000002\n2 1 1\n", [[0, 1]], [1], 2),
+    # names of GML are labels if they are distinct
+    ("g.gml", GML.format("", 'label "Zoë"', 'label "b"', 6.25, ""), [[0, 1]], [6.25], ("Zoë", "b")),
+    ("g.gml", GML.format("", 'label "8"', 'label "7"', 6.25, ""), [[0, 1]], [6.25], ("8", "7")),
+    ("g.gml", GML.format("", 'label "a"', 'label "a"', 6.25, ""), [[0, 1]], [6.25], (7, 8)),
+    ("g.gml", GML.format("", 'label "a"', "", 6.25, ""), [[0, 1]], [6.25], (7, 8)),
+    ("g.gml", GML.format("", "", "", 6.25, ""), [[0, 1]], [6.25], (7, 8)),
+    ("g.gml", GML.format("", "", "", 9, MORE), [[0, 1], [0, 1], [1, 1]], [9, 4, 1], (7, 8, 9)),
+]
 
 
 @pytest.mark.parametrize(
-    ("dim", "message"),
+    ("name", "text", "edges", "expected_weights", "vertices"),
+    VARIANTS,
+    ids=[f"{name} {text!r}" for name, text, *_ in VARIANTS],
+)
+def test_variants_of_each_format_are_read(write, name, text, edges, expected_weights, vertices):
+    check(read_graph(write(text, name), dim=2), edges, expected_weights, vertices)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
     [
-        (-1, "ValueError: `dim` must be at least 0, got -1"),
-        (2.0, "TypeError: `dim` must be an integer, got 2.0"),
-        ([1, 2], "TypeError: `dim` must be an integer"),
-        (True, "TypeError: `dim` must be an integer, got True"),
+        ("g.csv", 'New York,St Louis , 4\n"Washington, D.C.",New York\n'),
+        ("g.csv.gz", 'New York,"St Louis",4\n"Washington, D.C.",New York\n# capital, last\n'),
+        ("g.csv", '"from","to","weight"\n"New York","St Louis",4\n"Washington, D.C.","New York",1'),
+        ("g.tsv", "New York\tSt Louis\t4\nWashington, D.C.\tNew York\n"),
+        ("g.txt", '"New York"  "St Louis"\t4\n"Washington, D.C." "New York"\n'),
     ],
 )
-def test_dim_is_checked_before_the_file(tmp_path, dim, message):
-    with raises(message):
-        read_graph(tmp_path / "absent.txt", dim)
+def test_names_may_contain_blanks_and_commas(write, name, text):
+    names = ("New York", "St Louis", "Washington, D.C.")
+    check(read_graph(write(text, name)), [[0, 1], [2, 0]], [4, 1], names)
+
+
+@pytest.mark.parametrize("ending", [".txt", ".edges", ".edgelist", ".csv", ".tsv", ".el", ".CSV"])
+@pytest.mark.parametrize("separator", [" ", "\t", ",", ", ", " , ", "  "])
+def test_edge_list_formats(write, ending, separator):
+    lines = [["5", "3", "4"], ["3", "-2"], ["5", "5", "0"], ["3", "5", "1e-2"]]
+    text = "# head, with comma\n\n" + "\n".join(separator.join(line) for line in lines)
+    F = read_graph(write(text, "g" + ending))
+    check(F, [[0, 1], [1, 2], [0, 0], [1, 0]], [4, 1, 0, 0.01], (5, 3, -2))
+
+
+@pytest.mark.parametrize(
+    "first", ["source,target,weight", '"from","to","w"', "\n# c\nu v weight", "source,target"]
+)
+def test_headings_are_skipped(write, first):
+    F = read_graph(write(f"{first}\n2,1,4\n1,0\n", "g.csv"))
+    check(F, [[2, 1], [1, 0]], [4, 1], 3)
+    F = read_graph(write(f"{first}\n0,1\n", "g.csv"), n_vertices=3)  # names must be integers
+    check(F, [[0, 1]], [1], 3)
+
+
+def test_files_of_savetxt_are_read(tmp_path):
+    """With or without a column of weights."""
+    edges, weights = [[3, 1], [1, 0], [7, 3]], [0.25, 4.0, 2.0]
+    for table, expected in ((edges, [1, 1, 1]), (np.column_stack([edges, weights]), weights)):
+        np.savetxt(tmp_path / "g.txt", table)
+        assert "3.000000000000000000e+00" in (tmp_path / "g.txt").read_text()
+        check(read_graph(tmp_path / "g.txt"), edges, expected, 8)
+
+
+@pytest.mark.parametrize(
+    ("header", "before", "weighted"),
+    [
+        ("4 4", "", False),
+        ("4 4 0", "", False),
+        ("4 4 000", "", False),
+        ("4 4 1", "", True),
+        ("4 4 001", "", True),
+        ("4 4 10", "7 ", False),
+        ("4 4 010", "2.5 ", False),
+        ("4 4 11", "7 ", True),
+        ("4 4 011 1", "7 ", True),
+        ("4 4 10 3", "1 2 3 ", False),
+        ("4 4 11 2", "1 2 ", True),
+        ("4 4 100", "9 ", False),
+        ("4 4 101", "9 ", True),
+        ("4 4 110 2", "9 1 2 ", False),
+        ("4 4 111 2", "9 1 2 ", True),
+    ],
+)
+def test_metis_formats(write, header, before, weighted):
+    lines = ["4 {a} 2 {b}", "1 {b}", "4 {c}", "1 {a} 3 {c}"]
+    values = {"a": "0.25", "b": "4", "c": "9"} if weighted else dict.fromkeys("abc", "")
+    body = "\n".join(before + line.format(**values) for line in lines)
+    F = read_graph(write(f"{header.replace('4 4', '4 3')}\n{body}\n", "g.graph"))
+    expected = [0.25, 4, 9] if weighted else [1, 1, 1]
+    check(F, [[0, 3], [0, 1], [2, 3]], expected, 4)  # in the order of the lines
+
+
+@given(st.integers(1, 8), st.integers(0, 2**32), st.booleans())
+def test_mtx_written_by_scipy_is_read(tmp_path_factory, n, seed, as_general):
+    rng = np.random.default_rng(seed)
+    A = scipy.sparse.coo_array(np.where(rng.random((n, n)) < 0.4, rng.random((n, n)), 0.0))
+    A = scipy.sparse.csr_array(A + A.T)
+    path = tmp_path_factory.mktemp("mtx") / "a.mtx"
+    scipy.io.mmwrite(path, A, symmetry="general" if as_general else "symmetric", precision=17)
+    expected = CellularSheaf.constant(A)
+    check(read_graph(path), expected.edges.tolist(), weights(expected), n)
+
+
+def test_graphml_keeps_names_orientation_and_parallel_edges(tmp_path):
+    graph = nx.MultiGraph()
+    graph.add_nodes_from(["z", "alone", "a"])
+    graph.add_edge("a", "z", weight=2)
+    graph.add_edge("z", "a")
+    graph.add_edge("a", "a", weight=5)
+    nx.write_graphml(graph, tmp_path / "g.graphml")
+    F = read_graph(tmp_path / "g.graphml")
+    expected = CellularSheaf.constant(nx.read_graphml(tmp_path / "g.graphml"))
+    assert F.edges.tolist() == expected.edges.tolist()
+    assert F.vertex_labels == ("z", "alone", "a")
+    assert sorted(weights(F).round(12)) == [1, 2, 5]
+
+
+# ---------------------------------------------------------------- numbers of vertices
+
+
+def test_missing_indices_are_isolated_vertices(write):
+    F = read_graph(write("0 2\n", "g.txt"), dim=2)
+    assert F.vertex_dims.tolist() == [2, 2, 2]
+    message = r"begin with 1, so vertex 0 has no edge\. .*range\(1, F.n_vert.*pass n_vertices=3 to"
+    with pytest.warns(UserWarning, match=message) as said:
+        F = read_graph(write("1 2\n", "g.txt"), dim=2)
+    assert [w.filename for w in said] == [__file__]
+    assert F.subsheaf(range(1, F.n_vertices)).edges.tolist() == [[0, 1]]
+    assert (F.n_vertices, F.dim_c0, F.vertex_labels) == (3, 6, None)
+    assert np.bincount(F.edges.reshape(-1), minlength=3).tolist() == [0, 1, 1]
+    F = read_graph(write("1 2\n", "g.txt"), n_vertices=5)
+    assert (F.n_vertices, F.vertex_labels) == (5, None)
+
+
+@pytest.mark.parametrize(("largest", "kept"), [(11, False), (12, True)])
+def test_sparse_integers_become_names_with_a_warning(write, largest, kept):
+    path = write(
+        f"5 2\n{largest} 5\n", "g.txt"
+    )  # three vertices: integers of at least 12 are too sparse
+    if kept:
+        message = rf"3 vertices have numbers up to {largest}, .* n_vertices={largest + 1} to use"
+        with pytest.warns(UserWarning, match=message) as said:
+            F = read_graph(path)
+        assert [w.filename for w in said] == [__file__]
+        check(F, [[0, 1], [2, 0]], [1, 1], (5, 2, largest))
+    F = read_graph(path, n_vertices=largest + 1)
+    check(F, [[5, 2], [largest, 5]], [1, 1], largest + 1)
+    if not kept:
+        with pytest.warns(UserWarning, match="vertices 0 to 1 have no edges"):
+            F = read_graph(path)
+        check(F, [[5, 2], [largest, 5]], [1, 1], largest + 1)
+
+
+def test_huge_integers_become_names(write):
+    path = write(f"{10**30} 7\n7 8\n", "g.txt")
+    with pytest.warns(UserWarning, match=r"too sparse for indices, .* as vertex_labels$"):
+        F = read_graph(path)
+    check(F, [[0, 1], [1, 2]], [1, 1], (10**30, 7, 8))
+
+
+def test_files_inconsistent_with_n_vertices_raise(write):
+    path = write("0 1\n# c\n1 3\n", "g.txt")
+    with pytest.raises(ValueError, match=r"g.txt:3: vertex 3 is out of range for `n_vertices` = 3"):
+        read_graph(path, n_vertices=3)
+    with pytest.raises(ValueError, match="`n_vertices` must be at least 0, got -1"):
+        read_graph(path, n_vertices=-1)
+    with pytest.raises(TypeError, match="`n_vertices` must be an integer, got 3.0"):
+        read_graph(path, n_vertices=3.0)
+    with pytest.raises(ValueError, match="`n_vertices` requires .* vertices"):
+        read_graph(path, n_vertices=2**40)
+    with pytest.raises(ValueError, match=r"g.txt:1: vertex -1 is out of range"):
+        read_graph(write("-1 1\n", "g.txt"), n_vertices=3)
+    with pytest.raises(ValueError, match=r"requires names that are integers, got 'b'"):
+        read_graph(write("0 b\n", "g.txt"), n_vertices=3)
+    with pytest.raises(ValueError, match=r"`n_vertices` is for edge lists"):
+        read_graph(write("1 1\n2\n\n", "g.graph"), n_vertices=3)
+
+
+def test_short_mtx_with_millions_of_vertices_requires_n_vertices(write):
+    n = IDLE + 4
+    path = write(PATTERN + f"{n} {n} 2\n2 1\n4 3\n", "g.mtx")
+    assert read_graph(path).n_vertices == n
+    path = write(PATTERN + f"{n + 1} {n + 1} 2\n2 1\n4 3\n", "g.mtx")
+    refuses(
+        read_graph,
+        path,
+        2,
+        f"{n + 1} vertices, but 2 entries contain at most 4 of them: pass n_vertices=",
+    )
+    check(read_graph(path, n_vertices=n + 1), [[0, 1], [2, 3]], [1, 1], n + 1)
+    message = rf"g\.mtx:2: `n_vertices` = {n} contradicts the size line, {n + 1}"
+    with pytest.raises(ValueError, match=message):
+        read_graph(path, n_vertices=n)
 
 
 # ---------------------------------------------------------------- real files
@@ -303,107 +420,3 @@ def test_les_miserables_equals_the_copy_in_networkx(data_folder):
     w = weights(read_graph(data_folder / "graph_lesmis.graph.gz")).round(9)
     other = [data["weight"] for *_, data in nx.les_miserables_graph().edges(data=True)]
     assert sorted(w) == sorted(other)
-
-
-# ---------------------------------------------------------------- GraphML
-
-
-def test_graphml_keeps_names_orientation_and_parallel_edges(tmp_path):
-    graph = nx.MultiGraph()
-    graph.add_nodes_from(["z", "alone", "a"])
-    graph.add_edge("a", "z", weight=2)
-    graph.add_edge("z", "a")
-    graph.add_edge("a", "a", weight=5)
-    nx.write_graphml(graph, tmp_path / "g.graphml")
-    F = read_graph(tmp_path / "g.graphml")
-    expected = CellularSheaf.constant(nx.read_graphml(tmp_path / "g.graphml"))
-    assert F.edges.tolist() == expected.edges.tolist()
-    assert F.vertex_labels == ("z", "alone", "a")
-    assert sorted(weights(F).round(12)) == [1, 2, 5]
-
-
-BAD_GRAPHML = {
-    "empty": ("", 1, "not XML"),
-    "text": ("0 1\n1 2\n", 1, "not XML"),
-    "binary": (b"\x80\x00\xff" * 9, 1, "not XML"),
-    "truncated": (graphml("double", "1")[:-30], 4, "not XML"),
-    "tags": (GRAPHML.format("<graph>\n</grap>"), 3, "not XML: mismatched tag"),
-    "other-xml": ("<html></html>", None, "not a GraphML graph"),
-    "directed": (graphml("double", "1", "directed"), None, "the graph is directed"),
-    "mixed": (
-        GRAPHML.format(BODY.format("undirected", "").replace("<edge ", '<edge directed="true" ')),
-        None,
-        "not a GraphML graph",
-    ),
-    "word": (graphml("double", "x"), None, "could not convert"),
-    "string": (graphml("string", "2"), None, "`weight` must hold"),
-    "negative": (graphml("double", "-2"), None, "`weight` must not be negative"),
-    "nan": (graphml("double", "NaN"), None, "`weight` must be finite"),
-    "unknown-key": (GRAPHML.format(BODY.format("undirected", VALUE.format(1))), None, "GraphML"),
-    "unknown-type": (graphml("complex", "1"), None, "not a GraphML graph"),
-}
-
-
-# ---------------------------------------------------------------- GML
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "labels"),
-    [
-        ('label "Zoë"', 'label "b"', ("Zoë", "b")),
-        ('label "8"', 'label "7"', ("8", "7")),
-        ('label "a"', 'label "a"', (7, 8)),
-        ('label "a"', "", (7, 8)),
-        ("", "", (7, 8)),
-    ],
-)
-def test_gml_names_are_labels_if_distinct(write, first, second, labels):
-    F = read_graph(write(GML.format("", first, second, 6.25, ""), "g.gml"))
-    check(F, [[0, 1]], [6.25], labels)
-
-
-def test_gml_keeps_parallel_edges_loops_and_isolated_nodes(write):
-    more = "edge [ source 7 target 8 weight 4 ]\nedge [ source 8 target 8 ]\nnode [ id 9 ]\n"
-    F = read_graph(write(GML.format("", "", "", 9, more), "g.gml"), dim=2)
-    check(F, [[0, 1], [0, 1], [1, 1]], [9, 4, 1], labels=(7, 8, 9))
-
-
-BAD_GML = {
-    "empty": ("", None, "input contains no graph"),
-    "text": ("0 1\n1 2\n", 1, "expected EOF, found 0"),
-    "binary": (b"\x80\x00\xff" * 9, 1, "not a text file"),
-    "truncated": (GML.format("", "", "", 1, "")[:-3], 6, "expected ']', found EOF"),
-    "token": (GML.format("", "", "", "?", ""), 5, "cannot tokenize"),
-    "directed": (GML.format("directed 1", "", "", 1, ""), None, "the graph is directed"),
-    "no-id": (GML.format("", "", "", 1, "node [ label 3 ]"), None, "node #2 has no 'id'"),
-    "same-id": (GML.format("", "", "", 1, "node [ id 7 ]"), None, "node id 7 is duplicated"),
-    "unknown-end": (
-        GML.format("", "", "", 1, "edge [ source 7 target 6 ]"),
-        None,
-        "undefined target 6",
-    ),
-    "repeated": (
-        GML.replace("multi", "x").format("", "", "", 1, "edge [ source 7 target 8 ]"),
-        None,
-        "is duplicated",
-    ),
-    "string": (GML.format("", "", "", '"a"', ""), None, "`weight` must hold"),
-    "list": (GML.format("", "", "", "[ a 1 ]", ""), None, "`weight` must hold"),
-    "negative": (GML.format("", "", "", -2, ""), None, "`weight` must not be negative"),
-    "nan": (GML.format("", "", "", "NAN", ""), None, "`weight` must be finite"),
-    "inf": (GML.format("", "", "", "+INF", ""), None, "`weight` must be finite"),
-    "deep": ("graph " + "[ a " * 10**5, None, "not a GML graph"),
-}
-
-
-@pytest.mark.parametrize(
-    ("ending", "text", "line", "message"),
-    [
-        *((".graphml", *case) for case in BAD_GRAPHML.values()),
-        *((".gml", *case) for case in BAD_GML.values()),
-    ],
-    ids=[*(f"graphml-{name}" for name in BAD_GRAPHML), *(f"gml-{name}" for name in BAD_GML)],
-)
-def test_invalid_xml_and_gml_raise(write, ending, text, line, message):
-    refuses(write(text, "g" + ending), line, message)
-    refuses(write(text, f"g{ending}.gz"), line, message)

@@ -43,13 +43,15 @@ def all_pictures(C):
         "hierarchy": lambda ax: plot.hierarchy(H, ax=ax),
         "modes": lambda ax: plot.modes(sc.eigenmodes(C.fine, 1), ax=ax),
         "elimination": lambda ax: plot.elimination(sc.eliminate(C.fine), ax=ax),
+        "poses": lambda ax: plot.poses(sc.synchronize(CHAIN), ax=ax),
         "surface": lambda ax: plot.surface(np.eye(3), [[0, 1, 2]], ax=ax),
         "field": lambda ax: plot.field(np.eye(3), [[0, 1, 2]], np.eye(3), ax=ax),
     }
 
 
 PICTURES = ("partition", "spectra", "ledger", "quality", "hierarchy")
-MORE = ("modes", "elimination", "surface", "field")
+MORE = ("modes", "elimination", "poses", "surface", "field")
+CHAIN = sc.PoseGraph([[0, 1], [1, 2]], np.tile(np.eye(2), (2, 1, 1)), [[1.0, 0.0], [1.0, 1.0]])
 
 
 @pytest.mark.parametrize("name", PICTURES)
@@ -155,7 +157,7 @@ def test_objects_of_other_types_raise(C):
         plot.spectra(C, ax=Figure())
 
 
-@pytest.mark.parametrize("name", [*PICTURES, "modes", "elimination"])
+@pytest.mark.parametrize("name", [*PICTURES, "modes", "elimination", "poses"])
 def test_flat_plots_refuse_axes_in_space(name, C):
     ax = Figure().add_subplot(projection="3d")
     with pytest.raises(ValueError, match="`ax` must be plane axes, got axes with projection='3d'"):

@@ -116,18 +116,6 @@ def test_modes_with_other_stalks_are_drawn_by_their_norms(ax):
         assert discs.norm.vmin == 0
 
 
-def test_positions_in_space_are_drawn_farthest_first(ax):
-    points = np.random.default_rng(3).standard_normal((30, 3))
-    E = sc.eigenmodes(sc.CellularSheaf.constant(GRID), 2)
-    plot.modes(E, points, ax=ax)
-    draw(ax)
-    [discs] = marks(ax.child_axes[2], PathCollection)
-    assert sorted(discs.get_array()) == pytest.approx(sorted(E.vectors[:, 1]))
-    e, a = np.radians([20, -60])
-    toward = np.array([np.cos(e) * np.cos(a), np.cos(e) * np.sin(a), np.sin(e)])
-    assert discs.get_array()[-1] == E.vectors[(points @ toward).argmax(), 1]
-
-
 # ---------------------------------------------------------------- surfaces
 
 

@@ -22,9 +22,20 @@ from tests.unit.plot.test_axes import collections, draw
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
 
+def coarsened(graph, K, rank=1):
+    """Return a constant sheaf on a graph, coarsened to K clusters."""
+    F = sc.CellularSheaf.constant(graph)
+    return sc.coarsen(F, sc.select(F, K), rank)
+
+
+def panels(C, *where, ax):
+    """Draw a coarsening, and return what is in its two panels by label."""
+    plot.partition(C, *where, ax=ax)
+    return map(collections, ax.child_axes)
+
+
 def test_partition_draws_every_vertex_edge_and_loop(C, ax):
-    plot.partition(C, ax=ax)
-    fine, coarse = map(collections, ax.child_axes)
+    fine, coarse = panels(C, ax=ax)
     assert len(fine["vertices"].get_offsets()) == C.fine.n_vertices
     assert len(fine["internal edges"].get_segments()) == len(C.clusters.internal_edges)
     assert len(fine["crossing edges"].get_segments()) == len(C.clusters.crossing_edges)
@@ -80,8 +91,7 @@ def test_rings_of_small_coarse_vertices_are_visible(ax):
 
 @pytest.mark.parametrize("n", [30, 60])
 def test_vertices_of_a_path_hardly_overlap(n):
-    F = sc.CellularSheaf.constant(nx.path_graph(n))
-    ax = plot.partition(sc.coarsen(F, sc.select(F, 3), 1))
+    ax = plot.partition(coarsened(nx.path_graph(n), 3))
     draw(ax)
     fine = ax.child_axes[0]
     discs = collections(fine)["vertices"]
@@ -93,8 +103,7 @@ def test_vertices_of_a_path_hardly_overlap(n):
 
 def test_given_positions_are_used_and_coarse_ones_are_nearest_to_their_means(C, ax):
     pos = np.random.default_rng(5).standard_normal((34, 2))
-    plot.partition(C, pos, ax=ax)
-    fine, coarse = map(collections, ax.child_axes)
+    fine, coarse = panels(C, pos, ax=ax)
     np.testing.assert_array_equal(fine["vertices"].get_offsets(), pos)
     e = C.clusters.internal_edges[7]
     ends = [segment.tolist() for segment in fine["internal edges"].get_segments()]
@@ -114,38 +123,54 @@ def test_positions_may_be_given_by_vertex_name(ax):
     plot.partition(C, MappingProxyType(places), ax=ax)
     drawn = collections(ax.child_axes[0])["vertices"].get_offsets()
     np.testing.assert_array_equal(drawn, [places[name] for name in F.vertex_labels])
-    with pytest.raises(ValueError, match="but lacks 'c': add one, or omit `pos`"):
-        plot.partition(C, {name: place for name, place in places.items() if name != "c"}, ax=ax)
-    with pytest.raises(ValueError, match=r"every vertex, but `pos\['c'\]` is None"):
-        plot.elimination(sc.eliminate(F), places | {"c": None}, ax=ax)
-    with pytest.raises(ValueError, match=r"every vertex, but `pos\['c'\]` is \(0.0, nan\)"):
-        plot.partition(C, places | {"c": (0.0, np.nan)}, ax=ax)
 
 
 @pytest.mark.parametrize(
-    ("pos", "message"),
+    ("pos", "faces", "message"),
     [
-        (np.zeros((33, 2)), r"for each of 34 vertices, got shape \(33, 2\)"),
-        (np.zeros((34, 4)), r"got shape \(34, 4\)"),
+        (np.zeros((33, 2)), None, r"for each of 34 vertices, got shape \(33, 2\)"),
+        (np.zeros((34, 4)), None, r"got shape \(34, 4\)"),
         (
             np.where(np.arange(68).reshape(34, 2) == 9, np.nan, 0),
+            None,
             r"`pos` must be finite, got nan at index \(4, 1\): give this vertex a position",
         ),
-        ((np.zeros((34, 3)), np.zeros((5, 3), int)), "must hold the points of a mesh only"),
-        ((np.zeros((34, 3)), np.zeros((34, 3), int)), "pass `points` of `points, faces = read_me"),
+        ((np.zeros((34, 3)), np.zeros((5, 3), int)), None, "must hold the points of a mesh only"),
+        ((np.zeros((34, 3)), np.zeros((34, 3), int)), None, "pass `points` of `points, faces = re"),
+        (dict.fromkeys(range(33), (0, 0)), None, "but lacks 33: add one, or omit `pos`"),
+        (dict.fromkeys(range(34), (0, 0)) | {5: None}, None, r"vertex, but `pos\[5\]` is None"),
+        (dict.fromkeys(range(34), (0.0, np.nan)), None, r"`pos\[0\]` is \(0.0, nan\)"),
+        (None, [[0, 1, 2]], "`faces` require positions in space"),
+        (np.zeros((34, 2)), [[0, 1, 2]], r"`pos` must have shape \(n, 3\), got \(34, 2\)"),
     ],
 )
-def test_bad_positions_raise_value_error(pos, message, C, ax):
+def test_bad_positions_raise_value_error(pos, faces, message, C, ax):
     with pytest.raises(ValueError, match=message):
-        plot.partition(C, pos, ax=ax)
+        plot.partition(C, pos, faces, ax=ax)
 
 
-def test_positions_in_space_are_projected_to_the_view(C, ax):
+@pytest.mark.parametrize("picture", ["partition", "elimination", "modes"])
+@pytest.mark.parametrize(
+    ("view", "up", "toward", "axes"),
+    [((0, 90), "z", 1, [[-1, 0, 0], [0, 0, 1]]), ((0, 0), "y", 2, [[1, 0, 0], [0, 1, 0]])],
+    ids=["from the second axis", "from the third axis"],
+)
+def test_positions_in_space_are_projected_to_the_view(picture, view, up, toward, axes, C, ax):
+    """The vertex that is nearest to the viewer is drawn last."""
     pos = np.random.default_rng(5).standard_normal((34, 3))
-    plot.partition(C, pos, ax=ax, view=(0, 90))  # from the second axis
-    drawn = collections(ax.child_axes[0])["vertices"].get_offsets()
-    far_first = np.argsort(pos[:, 1], kind="stable")
-    assert_residual(drawn - pos[far_first][:, [0, 2]] * [-1, 1], pos, n=3)
+    made = {
+        "partition": C,
+        "elimination": sc.eliminate(C.fine, keep=range(34)),
+        "modes": sc.eigenmodes(C.fine, 1),
+    }
+    getattr(plot, picture)(made[picture], pos, ax=ax, view=view, up=up)
+    panel = ax.child_axes[1 if picture == "modes" else 0]
+    [drawn] = [item.get_offsets() for item in panel.collections if len(item.get_offsets()) == 34]
+    far_first = np.argsort(pos[:, toward], kind="stable")
+    expected = pos @ np.transpose(axes)
+    if picture != "elimination":
+        expected = expected[far_first]
+    assert_residual(drawn - expected, pos, n=3)
 
 
 def on_a_sphere(K, levels=2):
@@ -157,8 +182,7 @@ def on_a_sphere(K, levels=2):
 @pytest.mark.parametrize("K", [6, 30])
 def test_faces_of_a_surface_have_the_colours_of_their_clusters(K, ax):
     C, points, faces = on_a_sphere(K)
-    plot.partition(C, points, faces, ax=ax)
-    left, right = map(collections, ax.child_axes)
+    left, right = panels(C, points, faces, ax=ax)
     labels = C.partition.labels[faces]
     mixed = (labels != labels[:, :1]).any(axis=1)
     cells = left["cells"].get_paths()
@@ -179,20 +203,11 @@ def test_faces_of_a_surface_have_the_colours_of_their_clusters(K, ax):
     draw(ax)
 
 
-def test_faces_require_positions_in_space(C, ax):
-    with pytest.raises(ValueError, match="`faces` require positions in space"):
-        plot.partition(C, faces=[[0, 1, 2]], ax=ax)
-    with pytest.raises(ValueError, match=r"`pos` must have shape \(n, 3\), got \(34, 2\)"):
-        plot.partition(C, np.zeros((34, 2)), [[0, 1, 2]], ax=ax)
-
-
 # ---------------------------------------------------------------- by the quotient
 
 
 def hairball(n=900, K=30):
-    G = nx.barabasi_albert_graph(n, 3, seed=7)
-    F = sc.CellularSheaf.constant(G)
-    return sc.coarsen(F, sc.select(F, K), 1)
+    return coarsened(nx.barabasi_albert_graph(n, 3, seed=7), K)
 
 
 def joined_pairs(left, right):
@@ -206,8 +221,7 @@ def joined_pairs(left, right):
 
 def test_a_graph_with_hubs_is_drawn_through_its_quotient(ax):
     C = hairball()
-    plot.partition(C, ax=ax)
-    left, right = map(collections, ax.child_axes)
+    left, right = panels(C, ax=ax)
     assert "internal edges" not in left
     counts = np.diff(C.clusters.pair_ptr)
     lines = left["links"].get_segments()
@@ -234,8 +248,7 @@ def test_links_are_red_if_most_of_their_edges_are_negative(ax):
     signs = np.where(np.random.default_rng(1).random(G.number_of_edges()) < 0.5, -1, 1)
     F = sc.CellularSheaf.signed(list(G.edges), sign=signs)
     C = sc.coarsen(F, sc.select(F, 30), 1)
-    plot.partition(C, ax=ax)
-    left, right = map(collections, ax.child_axes)
+    left, right = panels(C, ax=ax)
     sums = np.zeros((30, 30))
     np.add.at(sums, tuple(np.sort(C.partition.labels[F.edges], axis=1).T), signs)
     ends = joined_pairs(left, right)
@@ -247,8 +260,7 @@ def test_links_are_red_if_most_of_their_edges_are_negative(ax):
 
 def test_discs_of_clusters_contain_their_vertices_and_hardly_overlap(ax):
     C = hairball()
-    plot.partition(C, ax=ax)
-    left, right = map(collections, ax.child_axes)
+    left, right = panels(C, ax=ax)
     places = np.asarray(left["vertices"].get_offsets())
     centres = np.asarray(right["vertices"].get_offsets())
     distances = np.linalg.norm(places[:, None] - centres[None], axis=2)
@@ -261,28 +273,22 @@ def test_discs_of_clusters_contain_their_vertices_and_hardly_overlap(ax):
 
 def test_graphs_without_hubs_are_drawn_edge_by_edge():
     for G in (nx.karate_club_graph(), nx.grid_2d_graph(40, 40)):
-        F = sc.CellularSheaf.constant(G)
-        assert not places_of(sc.coarsen(F, sc.select(F, 9), 1), None, None).by_quotient
+        assert not places_of(coarsened(G, 9), None, None).by_quotient
 
 
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
 def test_a_large_graph_is_drawn_through_its_quotient(ax):
-    F = sc.CellularSheaf.constant(
-        np.array(nx.grid_2d_graph(170, 170, create_using=nx.Graph).edges).reshape(-1, 4)
-        @ np.kron(np.eye(2, dtype=int), [[170], [1]])
-    )
-    C = sc.coarsen(F, sc.select(F, 50), 1)
-    plot.partition(C, ax=ax)
+    number = np.arange(170 * 170).reshape(170, 170)
+    pairs = (number[:, :-1], number[:, 1:]), (number[:-1], number[1:])
+    plot.partition(coarsened(np.hstack([np.reshape(pair, (2, -1)) for pair in pairs]).T, 50), ax=ax)
     assert len(collections(ax.child_axes[0])["links"].get_segments()) >= 49
     draw(ax)
 
 
 @pytest.mark.parametrize("K", [4, 20])
 def test_neighbouring_clusters_differ_in_greyscale(K, ax):
-    F = sc.CellularSheaf.constant(nx.grid_2d_graph(12, 12))
-    C = sc.coarsen(F, sc.select(F, K), 2)
-    plot.partition(C, ax=ax)
-    fine, coarse = map(collections, ax.child_axes)
+    C = coarsened(nx.grid_2d_graph(12, 12), K, 2)
+    fine, coarse = panels(C, ax=ax)
     colors = coarse["vertices"].get_facecolors()
     grey = colors[:, :3] @ [0.2126, 0.7152, 0.0722]
     a, b = C.clusters.pairs.T
@@ -293,8 +299,7 @@ def test_neighbouring_clusters_differ_in_greyscale(K, ax):
 @pytest.mark.parametrize("K", [4, 12])
 def test_clusters_are_numbered_if_they_are_few(K, ax):
     """Inside a coarse vertex or next to it, and next to a vertex of the cluster."""
-    F = sc.CellularSheaf.constant(nx.karate_club_graph())
-    C = sc.coarsen(F, sc.select(F, K), 1)
+    C = coarsened(nx.karate_club_graph(), K)
     plot.partition(C, ax=ax)
     fine, coarse = ax.child_axes
     drawn = [collections(panel)["vertices"] for panel in (fine, coarse)]
@@ -325,18 +330,14 @@ def test_rings_around_one_centre_have_distinct_coarse_vertices(ax):
     assert high - low < 5
 
 
-def test_all_colours_are_used_about_equally_often(ax):
+def test_all_colours_are_used_about_equally_often():
     """Two would be enough for a tree, but its branches would look like one cluster."""
-    F = sc.CellularSheaf.constant(nx.balanced_tree(2, 6))
-    C = sc.coarsen(F, sc.select(F, 10), 1)
-    plot.partition(C, ax=ax)
-    colors = collections(ax.child_axes[1])["vertices"].get_facecolors()
-    names = [tuple(color) for color in colors]
-    assert len(set(names)) == 6
-    assert max(map(names.count, names)) <= 3
-    few = plot.partition(sc.coarsen(F, sc.select(F, 8), 1), ax=Figure().add_subplot())
-    colors = collections(few.child_axes[1])["vertices"].get_facecolors()
-    assert len({tuple(color) for color in colors}) == 8
+    for K, most in ((10, 3), (8, 1)):
+        axes = plot.partition(coarsened(nx.balanced_tree(2, 6), K), ax=Figure().add_subplot())
+        colors = collections(axes.child_axes[1])["vertices"].get_facecolors()
+        names = [tuple(color) for color in colors]
+        assert len(set(names)) == (6 if K == 10 else 8)
+        assert max(map(names.count, names)) <= most
 
 
 @pytest.mark.parametrize("flip", [False, True])
@@ -345,9 +346,8 @@ def test_negative_edges_are_red_in_both_panels(flip, ax):
     negative = [(0, 1), (2, 3), (1, 4)] if flip else []
     nx.set_edge_attributes(G, {e: -2.0 if e in negative else 2.0 for e in G.edges}, "weight")
     C = sc.coarsen(sc.CellularSheaf.signed(G), sc.Partition([0, 0, 0, 1, 1, 1]), 1)
-    plot.partition(C, ax=ax)
     red = mpl.colors.to_rgba("#E41A1C")
-    fine, coarse = map(collections, ax.child_axes)
+    fine, coarse = panels(C, ax=ax)
     inside = [(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5)]
     for name, edges in (("internal edges", inside), ("crossing edges", [(2, 3), (1, 4)])):
         drawn = [tuple(color) == red for color in fine[name].get_colors()]
@@ -365,11 +365,9 @@ def test_negative_edges_are_red_in_both_panels(flip, ax):
 
 
 def test_coarse_vertices_with_zero_stalks_are_hollow(ax):
-    C = sc.coarsen(
-        sc.CellularSheaf.constant(nx.path_graph(6)), sc.Partition([0, 0, 0, 1, 1, 1]), [0, 2]
-    )
-    plot.partition(C, ax=ax)
-    drawn = collections(ax.child_axes[1])["vertices"]
+    F = sc.CellularSheaf.constant(nx.path_graph(6))
+    _, coarse = panels(sc.coarsen(F, sc.Partition([0, 0, 0, 1, 1, 1]), [0, 2]), ax=ax)
+    drawn = coarse["vertices"]
     assert drawn.get_facecolors()[0, :3].tolist() == [1, 1, 1]
     assert drawn.get_facecolors()[1, :3].tolist() != [1, 1, 1]
     assert 0 < drawn.get_sizes()[0] < drawn.get_sizes()[1]

@@ -13,11 +13,8 @@ from sheafcoarsen import plot
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from tests.support.helpers import assert_residual
 from tests.unit.plot.test_axes import collections, draw
+from tests.unit.plot.test_elimination import segments
 from tests.unit.synchronization.conftest import pose_graph, ring_with_chords
-
-
-def segments(ax, label):
-    return np.array(collections(ax)[label].get_segments())
 
 
 def test_odometry_and_loop_closures_join_their_poses(ax):
@@ -71,13 +68,6 @@ def test_many_edges_left_out_are_thin_and_not_ringed(ax):
     assert len(lines["left out"].get_segments()) == 60
     assert lines["left out"].get_zorder() < lines["odometry"].get_zorder()
     assert set(lines) == {"odometry", "loop closures", "left out"}
-
-
-def test_poses_in_the_plane_refuse_axes_in_space():
-    G, _ = pose_graph(2, ring_with_chords(6, 3))
-    ax = Figure().add_subplot(projection="3d")
-    with pytest.raises(ValueError, match="must be plane axes, got axes with projection='3d'"):
-        plot.poses(sc.synchronize(G), ax=ax)
 
 
 def test_poses_without_measurements_are_dots(ax):

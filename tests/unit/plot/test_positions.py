@@ -115,14 +115,19 @@ def test_positions_are_finite_distinct_and_reproducible():
     assert 0.5 < width / height < 2
 
 
+def layout(G):
+    """Return the positions of a graph, and the graph with numbers as names."""
+    G = nx.convert_node_labels_to_integers(G)
+    return graph_layout(np.array(G.edges), len(G)), G
+
+
 @pytest.mark.parametrize("side", [15, 40])
 def test_distances_in_the_layout_of_a_grid_follow_the_graph(side):
     """Distances in the plane follow those in the graph.
 
     Below the size limit of stress and above it.
     """
-    G = nx.convert_node_labels_to_integers(nx.grid_2d_graph(side, side))
-    pos = graph_layout(np.array(G.edges), len(G))
+    pos, G = layout(nx.grid_2d_graph(side, side))
     distances = nx.single_source_shortest_path_length(G, 0)
     steps = np.array([distances[v] for v in range(len(G))])
     lengths = np.linalg.norm(pos - pos[0], axis=1)
@@ -132,8 +137,7 @@ def test_distances_in_the_layout_of_a_grid_follow_the_graph(side):
 @pytest.mark.parametrize("sides", [(8, 8), (6, 17), (30, 30)])
 def test_layout_of_a_grid_is_parallel_to_the_axes(sides):
     """Not on a corner, which would leave half of the panel blank."""
-    G = nx.convert_node_labels_to_integers(nx.grid_2d_graph(*sides))
-    pos = graph_layout(np.array(G.edges), len(G))
+    pos, _ = layout(nx.grid_2d_graph(*sides))
     width, height = np.ptp(pos, axis=0)
     assert ConvexHull(pos).volume > 0.8 * width * height
     assert width >= height
@@ -143,8 +147,7 @@ def test_layout_of_a_grid_is_parallel_to_the_axes(sides):
 def test_components_fill_their_panel(kinds):
     """A path does not take the room of a square, in any order."""
     pieces = {"g": nx.grid_2d_graph(12, 12), "p": nx.path_graph(40)}
-    G = nx.disjoint_union_all([pieces[kind] for kind in kinds])
-    pos = graph_layout(np.array(G.edges), len(G))
+    pos, G = layout(nx.disjoint_union_all([pieces[kind] for kind in kinds]))
     own = [pos[list(members)] for members in nx.connected_components(G)]
     low, high = (np.array([bound(each, axis=0) for each in own]) for bound in (np.min, np.max))
     assert (high - low).prod(axis=1).sum() > 0.45 * np.ptp(pos, axis=0).prod()
@@ -152,14 +155,19 @@ def test_components_fill_their_panel(kinds):
     assert (gaps + np.eye(len(own)) * 99 > 0.5).all()
 
 
-def test_layouts_of_flat_graphs_are_stretched():
-    """Stretched, but not beyond what shows that it is long; a path stays a line."""
-    for sides, most in (((20, 60), 1.7), ((10, 100), 5.2)):
-        G = nx.convert_node_labels_to_integers(nx.grid_2d_graph(*sides))
-        width, height = np.ptp(graph_layout(np.array(G.edges), len(G)), axis=0)
-        assert 1.5 < width / height < most
-    width, height = np.ptp(graph_layout(np.array(nx.path_graph(700).edges), 700), axis=0)
-    assert height < 1e-3 * width
+@pytest.mark.parametrize(
+    ("graph", "least", "most"),
+    [
+        (nx.grid_2d_graph(20, 60), 1.5, 1.7),
+        (nx.grid_2d_graph(10, 100), 1.5, 5.2),
+        (nx.path_graph(700), 1000, np.inf),
+    ],
+    ids=["wide", "wider", "a path, which stays a line"],
+)
+def test_layouts_of_flat_graphs_are_stretched(graph, least, most):
+    """But not beyond what shows that the graph is long."""
+    width, height = np.ptp(layout(graph)[0], axis=0)
+    assert least * height < width < most * height or height == 0 < width
 
 
 @pytest.mark.parametrize("n", [2, 40])
@@ -170,6 +178,16 @@ def test_overlapping_discs_are_separated(n):
     distances = np.linalg.norm(centres[:, None] - centres[None], axis=2) + 100 * np.eye(n)
     overlap = radii[:, None] + radii[None] - distances
     assert overlap.max() < 0.1
+
+
+def test_many_coinciding_discs_are_separated():
+    """Also beside one that is far larger than the others."""
+    n = 3000
+    radii = np.ones(n)
+    radii[0] = 60.0
+    centres = _apart(np.random.default_rng(2).random((n, 2)), radii, np.zeros((0, 2), dtype=int))
+    nearest = np.sort(np.linalg.norm(centres[1:200, None] - centres[None, 1:], axis=2), axis=1)
+    assert np.median(nearest[:, 1]) > 1.4
 
 
 def test_linked_discs_are_placed_near_each_other():
@@ -197,13 +215,3 @@ def test_strongest_links_and_a_spanning_tree_are_drawn():
     for a, b, _ in tree:
         wanted |= (pairs == sorted((a, b))).all(axis=1)
     assert np.array_equal(_strongest(pairs, strength, 12), wanted)
-
-
-def test_many_coinciding_discs_are_separated():
-    """Also beside one that is far larger than the others."""
-    n = 3000
-    radii = np.ones(n)
-    radii[0] = 60.0
-    centres = _apart(np.random.default_rng(2).random((n, 2)), radii, np.zeros((0, 2), dtype=int))
-    nearest = np.sort(np.linalg.norm(centres[1:200, None] - centres[None, 1:], axis=2), axis=1)
-    assert np.median(nearest[:, 1]) > 1.4

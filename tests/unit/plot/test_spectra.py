@@ -18,6 +18,12 @@ pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 # ---------------------------------------------------------------- spectra
 
 
+def halves(graph, rank, **options):
+    """Return a constant sheaf on a graph of six vertices, coarsened to its two halves."""
+    F = sc.CellularSheaf.constant(graph)
+    return sc.coarsen(F, sc.Partition(np.arange(6) // 3), rank, **options)
+
+
 def test_spectra_show_kept_and_discarded_eigenvalues(C, ax):
     plot.spectra(C, ax=ax)
     drawn = collections(ax)
@@ -55,12 +61,7 @@ def test_spectra_of_many_clusters_are_sorted(ax):
 
 
 def test_spectra_plot_names_the_operator_and_ties(ax):
-    C = sc.coarsen(
-        sc.CellularSheaf.constant(nx.complete_graph(6)),
-        sc.Partition([0, 0, 0, 1, 1, 1]),
-        2,
-        local_operator="principal",
-    )
+    C = halves(nx.complete_graph(6), 2, local_operator="principal")
     assert C.modes.tied.all()
     plot.spectra(C, ax=ax)
     (label,) = [label for label in collections(ax) if "splits a multiple eigenvalue" in label]
@@ -84,10 +85,9 @@ def test_rounding_level_eigenvalues_are_zero_and_multiplets_are_counted(ax):
 
 
 def test_spectra_plot_of_a_given_basis_raises(C, ax):
+    own = sc.coarsen(C.fine, C.partition, basis=[C.modes.basis(a) for a in range(4)])
     with pytest.raises(ValueError, match="a basis of your own has no local spectra"):
-        plot.spectra(
-            sc.coarsen(C.fine, C.partition, basis=[C.modes.basis(a) for a in range(4)]), ax=ax
-        )
+        plot.spectra(own, ax=ax)
 
 
 def test_zeros_and_eight_decades_fit_into_the_axes(ax):
@@ -133,9 +133,7 @@ def test_quality_plot_shows_eigenvalues_and_certificate_bars(C, ax):
 
 
 def test_certificate_bars_enclose_fine_eigenvalues_if_a_section_is_lost(ax):
-    C = sc.coarsen(
-        sc.CellularSheaf.constant(nx.path_graph(6)), sc.Partition([0, 0, 0, 1, 1, 1]), [2, 0]
-    )
+    C = halves(nx.path_graph(6), [2, 0])
     Q, B = sc.spectral_quality(C, 2), sc.certificate(C)
     assert (Q.kernel_fine, Q.kernel_coarse) == (1, 0)
     plot.quality(Q, B, ax=ax)
@@ -152,9 +150,7 @@ def test_certificate_bars_enclose_fine_eigenvalues_if_a_section_is_lost(ax):
 
 
 def test_fine_eigenvalues_without_coarse_values_are_counted(ax):
-    C = sc.coarsen(
-        sc.CellularSheaf.constant(nx.complete_graph(6)), sc.Partition([0, 0, 0, 1, 1, 1]), 1
-    )
+    C = halves(nx.complete_graph(6), 1)
     Q = sc.spectral_quality(C, 1)
     assert np.isinf(Q.coarse).sum() == 4
     plot.quality(Q, sc.certificate(C), ax=ax)
