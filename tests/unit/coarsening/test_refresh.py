@@ -317,15 +317,6 @@ def test_ties_warn_at_the_line_that_calls_recoarsen():
 # ---------------------------------------------------------------- bad input
 
 
-def test_another_topology_raises():
-    F, P = CellularSheaf.random(nx.path_graph(4), 2, 3, seed=3), Partition([0, 0, 1, 1])
-    other = CellularSheaf.random(nx.path_graph(4), 2, [3, 3, 4])
-    message = "edge_dims differ, first at index 2, with 4 instead of 3: use coarsen"
-    for C in (sc.coarsen(F, P, 2), sc.coarsen(F, P, basis=[np.eye(4, 2)] * 2)):
-        with pytest.raises(ValueError, match=message):
-            C.recoarsen(other)
-
-
 def test_inconsistent_parts_raise():
     F, P = CellularSheaf.random(nx.path_graph(6), 2, 3, seed=3), Partition([0, 0, 0, 1, 1, 1])
     C, basis = sc.coarsen(F, P, 2), sc.coarsen(F, P, basis=[np.eye(6, 2)] * 2)

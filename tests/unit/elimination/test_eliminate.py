@@ -134,12 +134,6 @@ def test_vertices_kept_by_a_refresh_stay_kept():
     assert R.kept.tolist() == R.refresh(F).kept.tolist() == [0, 1, 2, 3]
 
 
-def test_refresh_on_another_graph_raises():
-    K = sc.eliminate(path(5))
-    with pytest.raises(ValueError, match=r"its edges differ.*use eliminate for another graph"):
-        K.refresh(path(6))
-
-
 def test_an_elimination_is_immutable_and_can_be_constructed_from_its_parts():
     K = sc.eliminate(KARATE)
     P = K.prolongation

@@ -169,14 +169,6 @@ def test_pattern_filled_with_new_maps_equals_new_laplacian(F, data):
 
 
 @pytest.mark.parametrize("format", ["csr", "bsr"])
-def test_filling_with_another_topology_raises(format):
-    F = CellularSheaf.random([[0, 1], [1, 2]], 2, 3, seed=11)
-    other = CellularSheaf.random([[0, 1], [2, 1]], 2, 3, seed=11)
-    with pytest.raises(ValueError, match="topology of the pattern, but its edges differ"):
-        sc.LaplacianPattern(F, format).fill(other)
-
-
-@pytest.mark.parametrize("format", ["csr", "bsr"])
 def test_filling_an_invalid_out_raises(format):
     F = CellularSheaf.random([[0, 1], [1, 2]], 2, 3, seed=11)
     _laplacian = sc.LaplacianPattern(F, format)

@@ -305,7 +305,7 @@ NAMED = named_graph()
 NEGATIVE = nx.Graph([("a", "b", {"weight": -2})])
 TEXT = "numpy.unique(graph, return_inverse=True)[1].reshape(-1, 2) converts"
 NO_GRAPH = "TypeError: `graph` must be a networkx graph, a scipy adjacency or"
-NO_UNITARY = "ValueError: must be orthogonal or unitary, but an entry of U* U - I is"
+NO_UNITARY = "must be orthogonal or unitary, but an entry of U* U - I is"
 NO_ATTRIBUTE = "names an edge attribute that no edge of the graph has"
 
 
@@ -314,27 +314,23 @@ def adjacency(rows):
 
 
 BAD_GRAPHS = [
-    (nx.DiGraph([(0, 1)]), None, "ValueError: `graph` must be undirected"),
-    (nx.MultiDiGraph([(0, 1)]), None, "ValueError: to_undirected()"),
+    (nx.DiGraph([(0, 1)]), None, "`graph` must be undirected"),
+    (nx.MultiDiGraph([(0, 1)]), None, "to_undirected()"),
     (
         adjacency([[0, 1], [2, 0]]),
         None,
-        "ValueError: `graph` must be a symmetric adjacency, got 1 at (0, 1) and 2 at (1, 0)",
+        "`graph` must be a symmetric adjacency, got 1 at (0, 1) and 2 at (1, 0)",
     ),
-    (adjacency([[0, 1.5], [0, 0]]), None, "ValueError: got 1.5 at (0, 1) and 0.0 at (1, 0)"),
-    (adjacency([[0, np.nan], [np.nan, 0]]), None, "ValueError: must be finite, got nan at (0, 1)"),
-    (adjacency([[np.inf, 0], [0, 1]]), None, "ValueError: must be finite, got inf at (0, 0)"),
-    (
-        adjacency(np.ones((2, 3))),
-        None,
-        "ValueError: `graph` must be a square adjacency, got shape (2, 3)",
-    ),
+    (adjacency([[0, 1.5], [0, 0]]), None, "got 1.5 at (0, 1) and 0.0 at (1, 0)"),
+    (adjacency([[0, np.nan], [np.nan, 0]]), None, "must be finite, got nan at (0, 1)"),
+    (adjacency([[np.inf, 0], [0, 1]]), None, "must be finite, got inf at (0, 0)"),
+    (adjacency(np.ones((2, 3))), None, "`graph` must be a square adjacency, got shape (2, 3)"),
     (adjacency([[1j]]), None, "TypeError: real adjacency"),
-    ([[0, 1], [1, -2]], None, "ValueError: `graph[1]` = (1, -2) has a negative"),
-    ([[0, 1], [1, 1.5]], None, "ValueError: whole numbers, got 1.5 at index (1, 1)"),
-    ([[0, 1, 2]], None, "ValueError: `graph` must have shape (m, 2), got (1, 3)"),
-    ([0, 1], None, "ValueError: `graph` must be 2-dimensional, got shape (2,)"),
-    ([[0, 1], [2]], None, "ValueError: `graph` must be a rectangular array"),
+    ([[0, 1], [1, -2]], None, "`graph[1]` = (1, -2) has a negative"),
+    ([[0, 1], [1, 1.5]], None, "whole numbers, got 1.5 at index (1, 1)"),
+    ([[0, 1, 2]], None, "`graph` must have shape (m, 2), got (1, 3)"),
+    ([0, 1], None, "`graph` must be 2-dimensional, got shape (2,)"),
+    ([[0, 1], [2]], None, "`graph` must be a rectangular array"),
     ("karate", None, NO_GRAPH),
     (None, None, NO_GRAPH),
     (np.array([[True, False]]), None, "TypeError: integers, got dtype bool"),
@@ -345,30 +341,30 @@ BAD_GRAPHS = [
         "TypeError: `graph` must hold integers, got dtype object: numpy.unique(graph, ",
     ),
     (np.array([[0, None]]), None, "TypeError: `graph` must hold integers, got dtype object"),
-    (TRIANGLE, 2, "ValueError: `graph[1]` = (1, 2) has a vertex beyond `n_vertices` = 2"),
-    (TRIANGLE, -1, "ValueError: `n_vertices` must be at least 0, got -1"),
+    (TRIANGLE, 2, "`graph[1]` = (1, 2) has a vertex beyond `n_vertices` = 2"),
+    (TRIANGLE, -1, "`n_vertices` must be at least 0, got -1"),
     (TRIANGLE, 3.0, "TypeError: `n_vertices` must be an integer, got 3.0"),
-    (nx.path_graph(3), 3, "ValueError: has a list of nodes"),
-    (adjacency(np.ones((2, 2))), 2, "ValueError: has a size"),
+    (nx.path_graph(3), 3, "has a list of nodes"),
+    (adjacency(np.ones((2, 2))), 2, "has a size"),
 ]
 BAD_DIMS = [
-    (-1, "ValueError: `dim` must be at least 0, got -1"),
+    (-1, "`dim` must be at least 0, got -1"),
     (1.0, "TypeError: `dim` must be an integer, got 1.0"),
     ([1, 2, 1], "TypeError: `dim` must be an integer, got [1, 2, 1]"),
 ]
 BAD_WEIGHTS = [
-    (PATH, [1.0, -1.0], "ValueError: `weight` must not be negative, got -1.0 for edge 1 (1, 2)"),
-    (NAMED, [1.0, -2.0], "ValueError: `weight` must not be negative, got -2.0 for edge 1 ('a', 3)"),
+    (PATH, [1.0, -1.0], "`weight` must not be negative, got -1.0 for edge 1 (1, 2)"),
+    (NAMED, [1.0, -2.0], "`weight` must not be negative, got -2.0 for edge 1 ('a', 3)"),
     (
         NEGATIVE,
         "weight",
-        "ValueError: got -2.0 for edge 0 ('a', 'b'); CellularSheaf.signed reads negative weights",
+        "got -2.0 for edge 0 ('a', 'b'); CellularSheaf.signed reads negative weights",
     ),
-    (NAMED, [1.0], "ValueError: `weight` must hold a number for each of the 2 edges, got shape (1"),
-    (NAMED, [[1.0], [2.0]], "ValueError: got shape (2, 1)"),
-    (NAMED, [1.0, np.nan], "ValueError: `weight` must be finite, got nan for edge 1 ('a', 3)"),
-    (NAMED, [1.0, np.inf], "ValueError: `weight` must be finite, got inf"),
-    (PATH, "length", f"ValueError: `weight` = 'length' {NO_ATTRIBUTE}"),
+    (NAMED, [1.0], "`weight` must hold a number for each of the 2 edges, got shape (1"),
+    (NAMED, [[1.0], [2.0]], "got shape (2, 1)"),
+    (NAMED, [1.0, np.nan], "`weight` must be finite, got nan for edge 1 ('a', 3)"),
+    (NAMED, [1.0, np.inf], "`weight` must be finite, got inf"),
+    (PATH, "length", f"`weight` = 'length' {NO_ATTRIBUTE}"),
     (NAMED, [1j, 1j], "TypeError: `weight` must be real, got dtype complex128"),
     (NAMED, [True, False], "TypeError: got dtype bool"),
     (NAMED, ["a", "b"], "TypeError: got dtype <U1"),
@@ -377,34 +373,34 @@ BAD_TRANSPORTS = [
     (
         PATH,
         [EYE, [[1.0, 0.25], [0.0, 1.0]]],
-        "ValueError: (edge (1, 2)) must be orthogonal or unitary, but an entry of U* U - I is 0.25",
+        "(edge (1, 2)) must be orthogonal or unitary, but an entry of U* U - I is 0.25",
     ),
-    ([[0, 1]], [(1 + 1e-6) * EYE], "ValueError: an entry of U* U - I is 2e-06, above 1e-08"),
+    ([[0, 1]], [(1 + 1e-6) * EYE], "an entry of U* U - I is 2e-06, above 1e-08"),
     ([[0, 1]], 1e200 * np.array([[[1 + 1j, 1 - 1j], [1 - 2j, 2 + 1j]]]), f"{NO_UNITARY} nan"),
     ([[0, 1]], [[[np.sqrt(2), 1j], [-1j, np.sqrt(2)]]], f"{NO_UNITARY} 2.83"),
-    ([[0, 1]], np.ones((1, 2, 3)), "ValueError: `transports` must be square, got shape (1, 2, 3)"),
-    ([[0, 1]], np.full((1, 2, 2), np.nan), "ValueError: `transports` must be finite"),
+    ([[0, 1]], np.ones((1, 2, 3)), "`transports` must be square, got shape (1, 2, 3)"),
+    ([[0, 1]], np.full((1, 2, 2), np.nan), "`transports` must be finite"),
     *(
         (
             PATH,
             transports,
-            "ValueError: `transports` must hold an array of shape (d, d) for each of the 2 edges, "
+            "`transports` must hold an array of shape (d, d) for each of the 2 edges, "
             f"got shape {np.shape(transports)}",
         )
         for transports in (EYE[None], EYE, np.ones(2))
     ),
-    (PATH, [EYE, np.eye(3)], "ValueError: `transports` must be a rectangular array of numbers"),
-    (nx.path_graph(3), "turn", f"ValueError: `transports` = 'turn' {NO_ATTRIBUTE}"),
+    (PATH, [EYE, np.eye(3)], "`transports` must be a rectangular array of numbers"),
+    (nx.path_graph(3), "turn", f"`transports` = 'turn' {NO_ATTRIBUTE}"),
 ]
 BAD_SIGNS = [
-    (PATH, [1, 0], "ValueError: `sign` must be 1 or -1, got 0.0 for edge 1 (1, 2)"),
-    (PATH, [1, 1j], "ValueError: `sign` must be 1 or -1, got 1j for edge 1 (1, 2)"),
-    (PATH, "sign", f"ValueError: `sign` = 'sign' {NO_ATTRIBUTE}"),
-    (NEGATIVE, "polarity", f"ValueError: `sign` = 'polarity' {NO_ATTRIBUTE}"),
+    (PATH, [1, 0], "`sign` must be 1 or -1, got 0.0 for edge 1 (1, 2)"),
+    (PATH, [1, 1j], "`sign` must be 1 or -1, got 1j for edge 1 (1, 2)"),
+    (PATH, "sign", f"`sign` = 'sign' {NO_ATTRIBUTE}"),
+    (NEGATIVE, "polarity", f"`sign` = 'polarity' {NO_ATTRIBUTE}"),
     (
         nx.Graph([("a", "b", {"sign": 1}), ("b", "c")]),
         "sign",
-        "ValueError: edge 1 ('b', 'c') has no attribute 'sign' for `sign`",
+        "edge 1 ('b', 'c') has no attribute 'sign' for `sign`",
     ),
 ]
 BAD_ARGUMENTS = [
@@ -412,19 +408,19 @@ BAD_ARGUMENTS = [
     *(("constant", (PATH, dim), text) for dim, text in BAD_DIMS),
     *(("constant", (graph, 1, weight), text) for graph, weight, text in BAD_WEIGHTS),
     *(("connection", (graph, U), text) for graph, U, text in BAD_TRANSPORTS),
-    ("connection", ([[0, 1]], [EYE], [-1]), "ValueError: `weight` must not be negative"),
+    ("connection", ([[0, 1]], [EYE], [-1]), "`weight` must not be negative"),
     *(("signed", (graph, sign), text) for graph, sign, text in BAD_SIGNS),
     ("signed", (NEGATIVE, "sign", [1j]), "TypeError: `weight` must be real, got dtype complex128"),
     (
         "diagonal",
         (PATH, np.ones((2, 2)), np.ones((2, 3))),
-        "ValueError: `tail` and `head` must have the same shape, got (2, 2) and (2, 3)",
+        "`tail` and `head` must have the same shape, got (2, 2) and (2, 3)",
     ),
     *(
         (
             "diagonal",
             (PATH, np.ones((2, 2)), head),
-            "ValueError: `head` must hold an array of shape (d) for each of the 2 edges, got shape "
+            "`head` must hold an array of shape (d) for each of the 2 edges, got shape "
             f"{head.shape}",
         )
         for head in (np.ones((1, 2)), np.ones((2, 3, 4)))
@@ -432,21 +428,17 @@ BAD_ARGUMENTS = [
     (
         "random",
         (PATH, 1, 1, "gaussian"),
-        "ValueError: `kind` must be one of 'general', 'orthogonal', 'diagonal', got 'gaussian'",
+        "`kind` must be one of 'general', 'orthogonal', 'diagonal', got 'gaussian'",
     ),
     *(
         (
             "random",
             (graph, dims, 1),
-            f"ValueError: `vertex_dims` must have one entry per vertex, 3 in all, got {len(dims)}",
+            f"`vertex_dims` must have one entry per vertex, 3 in all, got {len(dims)}",
         )
         for graph, dims in ((PATH, [1, 1]), (nx.path_graph(3), [1] * 4))
     ),
-    (
-        "random",
-        (PATH, 1, [1]),
-        "ValueError: `edge_dims` must have one entry per edge, 2 in all, got 1",
-    ),
+    ("random", (PATH, 1, [1]), "`edge_dims` must have one entry per edge, 2 in all, got 1"),
 ]
 
 
@@ -454,5 +446,5 @@ BAD_ARGUMENTS = [
     ("method", "arguments", "error"), BAD_ARGUMENTS, ids=[row[-1] for row in BAD_ARGUMENTS]
 )
 def test_invalid_graphs_and_values_raise(method, arguments, error):
-    with raises(error):
+    with raises(error if error.startswith("TypeError: ") else f"ValueError: {error}"):
         getattr(CellularSheaf, method)(*arguments)
