@@ -6,6 +6,7 @@ import tracemalloc
 import networkx as nx
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
@@ -80,22 +81,10 @@ def test_star_mesh_keeps_vertices_whose_loops_have_holonomy():
         assert_is_schur(G, K)
 
 
-def test_rows_that_cancel_up_to_rounding_do_not_count_as_rank():
-    """The last edge of a flat triangle must not determine the kept vertex."""
-    angle = 0.3
-    turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
-    F = CellularSheaf.connection([[0, 1], [1, 2], [2, 0]], [turn, turn, turn.T @ turn.T])
-    K = sc.eliminate(F, keep=[0])
-    assert K.sheaf.n_edges == 0
-    assert sc.eliminate(F).kept.size == 0
-
-
 @pytest.mark.parametrize("small", [1e-5, 1e-12])
 def test_a_tiny_holonomy_is_detected(small):
-    angle = 0.3
-    turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
-    nearly = turn.T @ turn.T @ [[np.cos(small), -np.sin(small)], [np.sin(small), np.cos(small)]]
-    F = CellularSheaf.connection([[0, 1], [1, 2], [2, 0]], [turn, turn, nearly])
+    turn, back = (Rotation.from_euler("z", a).as_matrix()[:2, :2] for a in (0.3, small - 0.6))
+    F = CellularSheaf.connection([[0, 1], [1, 2], [2, 0]], [turn, turn, back])
     L = sc.laplacian(sc.eliminate(F, keep=[0]).sheaf).toarray()
     left = 2 * np.sin(small / 2) / np.sqrt(3)  # maps of norm 1 cancel up to this
     assert_residual(L - left**2 * np.eye(2), left, 1.0, n=1)
@@ -182,21 +171,26 @@ def check_that_it_comes_back(F, K):
 
 @pytest.mark.real_data
 @pytest.mark.parametrize(
-    ("name", "kept"),
+    ("name", "kept", "is_direct"),
     [
-        ("graph_minnesota.mtx.gz", 1026),
-        ("g2o_csail.g2o.gz", 127),
-        ("g2o_intel.g2o.gz", 139),
-        ("graph_power.graph.gz", 1341),
-        ("graph_pgp.graph.gz", 3169),
+        ("graph_minnesota.mtx.gz", 1026, True),
+        ("g2o_csail.g2o.gz", 127, True),
+        ("g2o_intel.g2o.gz", 139, True),
+        ("graph_power.graph.gz", 1341, False),
+        ("graph_pgp.graph.gz", 3169, False),
     ],
 )
-def test_real_networks_are_reduced_and_solutions_extend(data_folder, name, kept):
+def test_real_networks_are_reduced_and_solved(data_folder, name, kept, is_direct):
     file = data_folder / name
     F = sc.read_g2o(file) if ".g2o" in name else sc.read_graph(file)
     K = sc.eliminate(F)
     assert K.sheaf.n_vertices <= kept
     check_that_it_comes_back(F, K)
+    if is_direct:
+        solve = sc.Solver(F, fixed=np.unique(sc.components(F), return_index=True)[1])
+        assert solve.levels[1] < 0.4 * solve.levels[0]
+        solve(np.random.default_rng(3).standard_normal(F.dim_c0))
+        assert solve.iterations == 0
 
 
 @pytest.mark.real_data
@@ -216,29 +210,11 @@ def test_a_power_feeder_is_eliminated_entirely(data_folder):
     assert np.linalg.norm((L @ x - b)[free]) <= 1e-8 * np.linalg.norm(b[free])
 
 
-@pytest.mark.real_data
-@pytest.mark.parametrize("name", ["graph_minnesota.mtx.gz", "g2o_csail.g2o.gz", "g2o_intel.g2o.gz"])
-def test_real_networks_are_solved_without_iterations(data_folder, name):
-    file = data_folder / name
-    F = sc.read_g2o(file) if ".g2o" in name else sc.read_graph(file)
-    fixed = np.unique(sc.components(F), return_index=True)[1]
-    solve = sc.Solver(F, fixed=fixed)
-    assert solve.levels[1] < 0.4 * solve.levels[0]
-    solve(np.random.default_rng(3).standard_normal(F.dim_c0))
-    assert solve.iterations == 0
-
-
 @pytest.mark.parametrize(("off", "kept"), [(0.0, [1, 2, 3]), (1e-10, [0, 1, 2, 3])])
 def test_star_mesh_allows_loops_that_are_isometric_in_total(off, kept):
     """Loops rotate by the same angle around three axes, or by different angles."""
-    loops = []
-    for axis in range(3):
-        i, k = [j for j in range(3) if j != axis]
-        angle = 0.7 * (1 + off * (axis == 2))
-        turn = np.eye(3)
-        turn[i, i] = turn[k, k] = np.cos(angle)
-        turn[i, k], turn[k, i] = -np.sin(angle), np.sin(angle)
-        loops.append(turn)
+    axes, angles = np.eye(3), 0.7 * np.array([1, 1, 1 + off])
+    loops = Rotation.from_rotvec(angles[:, None] * axes).as_matrix()
     edges = [[0, 0]] * 3 + [[0, 1], [0, 2], [0, 3]]
     F = CellularSheaf(edges, [np.eye(3)] * 6, [*loops, *[np.eye(3)] * 3])
     K = sc.eliminate(F, keep=[1, 2, 3], max_neighbors=3)
@@ -286,14 +262,6 @@ def test_loops_that_cancel_are_omitted():
     K = sc.eliminate(F, keep=[0, 1])
     assert K.sheaf.edges.tolist() == [[1, 1]]
     assert K.sheaf.tail_map(0) == -K.sheaf.head_map(0) == 0.25
-
-
-def test_a_constant_sheaf_stays_constant():
-    F = CellularSheaf.constant(nx.karate_club_graph(), dim=2)
-    K = sc.eliminate(F)
-    assert K.sheaf.map_shape == (2, 2)
-    error = K.sheaf.tail_data - K.sheaf.head_data
-    assert np.abs(error).max() < 1e-15 * 100
 
 
 def test_the_first_large_entry_of_a_row_is_real_and_positive():
