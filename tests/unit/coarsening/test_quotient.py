@@ -43,13 +43,9 @@ def test_quotient_weights_match_networkx(F, data):
 
 def test_edges_have_weight_1_by_default():
     Q = C.quotient()
+    assert nx.utils.graphs_equal(Q, C.quotient(np.ones(F.n_edges)))
     names = [set(members) for _, members in Q.nodes(data="members")]
-    theirs = nx.quotient_graph(KARATE, names, relabel=True)
-    for a, b, edge in Q.edges(data=True):
-        assert edge["weight"] == edge["count"] == nx.cut_size(KARATE, names[a], names[b])
-    assert nx.is_isomorphic(Q, theirs)
-    inside = sum(node["inside"] for _, node in Q.nodes(data=True))
-    assert inside + sum(w for *_, w in Q.edges(data="weight")) == F.n_edges
+    assert nx.is_isomorphic(Q, nx.quotient_graph(KARATE, names, relabel=True))
 
 
 def test_sheaf_weights_are_norms_of_products_of_maps():

@@ -139,14 +139,24 @@ def test_a_cluster_is_solved_densely_if_the_sparse_method_fails(monkeypatch):
         sc.local_modes(F, one_cluster(F), 3)
 
 
-@pytest.mark.parametrize("rank", [sc.ranks.below(0.1), sc.ranks.kernel(), 35])
-def test_modes_that_need_whole_spectra_raise_for_huge_clusters(rank, monkeypatch):
+@pytest.mark.parametrize(
+    ("rank", "options"),
+    [
+        (sc.ranks.below(0.1), {}),
+        (sc.ranks.kernel(), {}),
+        (35, {}),
+        (2, {"local_operator": "oversampled"}),
+    ],
+)
+def test_modes_that_need_whole_spectra_raise_for_huge_clusters(rank, options, monkeypatch):
     monkeypatch.setattr("sheafcoarsen.modes.problems.MAX_DENSE", 30)
     monkeypatch.setattr("sheafcoarsen.modes.oversampled.MAX_DENSE", 30)
-    F = CellularSheaf.constant(nx.path_graph(40))
+    F = CellularSheaf.constant(nx.path_graph(80))
     message = "cluster 0 has dimension 40.*limited to dimension 30: use more clusters"
+    if options:
+        message = r"the patch of cluster 0 has dimension \d+ \(the cluster itself 40\).*limited to"
     with pytest.raises(ValueError, match=message):
-        sc.local_modes(F, one_cluster(F), rank)
+        sc.local_modes(F, Partition(np.arange(80) // 40), rank, **options)
 
 
 @pytest.mark.parametrize("method", ["dense", "sparse"])
