@@ -167,9 +167,6 @@ def test_missing_pymetis_raises_error_with_install_command(monkeypatch):
         select(nx.path_graph(5), 2, method="metis")
 
 
-# ---------------------------------------------------------------- single methods
-
-
 def test_spectral_finds_cliques_of_unequal_size():
     G = nx.disjoint_union(nx.complete_graph(30), nx.complete_graph(5))
     G.add_edge(0, 30)
@@ -193,22 +190,12 @@ def test_spectral_cuts_a_long_path_evenly():
     assert sizes.min() >= 500
 
 
-# ---------------------------------------------------------------- arguments
-
-
 def test_spectral_finds_blocks_with_very_different_degrees():
     rng = np.random.default_rng(0)
     size, block = 10.0 ** rng.uniform(0, 3, 60), np.arange(60) // 20
     A = np.outer(size, size) * np.where(block[:, None] == block, 1.0, 0.02)
     labels = select(scipy.sparse.csr_array(A), 3, method="spectral").labels
     assert [len(np.unique(labels[block == b])) for b in range(3)] == [1, 1, 1]
-
-
-def test_too_many_spectral_clusters_raise_error_that_suggests_balls():
-    with pytest.raises(
-        ValueError, match=r'`n_clusters` must be at most 500 .* got 501; use "balls"'
-    ):
-        select(nx.path_graph(600), 501, method="spectral")
 
 
 @pytest.mark.parametrize(("n", "called"), [(1000, 0), (1001, 1)])
