@@ -159,11 +159,14 @@ def test_passing_both_or_neither_of_rank_and_basis_raises():
             sc.coarsen(F, P, **options)
 
 
-def test_progress_is_shown_on_request(capfd):
+def test_progress_is_shown_on_request_without_changing_results(capfd):
     F, P = CellularSheaf.random(nx.path_graph(40), 2, 2, seed=3), Partition(np.arange(40) // 4)
-    for progress in (False, True):
-        coarsen(F, P, 2, progress=progress)
-        assert ("local modes" in "".join(capfd.readouterr())) == progress
+    for call in (sc.local_modes, sc.coarsen):
+        results = []
+        for progress in (False, True):
+            results.append(call(F, P, 2, progress=progress).prolongation.data)
+            assert ("local modes" in "".join(capfd.readouterr())) == progress
+        np.testing.assert_array_equal(*results)
 
 
 # ---------------------------------------------------------------- the result

@@ -237,6 +237,7 @@ def test_the_warning_about_ties_says_whether_sections_may_be_lost():
             with pytest.warns(sc.TiedModesWarning) as caught:
                 call()
             assert [text in str(warning.message) for warning in caught] == [lost]
+            assert caught[0].filename == __file__
 
 
 def test_a_cluster_without_edges_keeps_its_first_coordinates():

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, Partition, gallery
 from sheafcoarsen._support import run_ranges
+from sheafcoarsen.modes import Oversampled
 from sheafcoarsen.modes import oversampled as oversampled_problems
 from tests.support import reference
 from tests.support.errors import raises
@@ -78,6 +79,7 @@ def test_oversampled_modes_match_the_dense_reference(case, rings, target, total)
             assert following == np.inf
 
 
+@pytest.mark.filterwarnings("ignore::sheafcoarsen.SingularProblemWarning")
 @given(
     sheaves_with_partitions(),
     RINGS,
@@ -357,15 +359,17 @@ def test_all_levels_use_the_target_of_the_finest_level():
     assert [(C.modes.target, C.modes.pilot) for C in own.recoarsen(F2)] == [(0.25, False)] * 2
 
 
-def test_saved_files_preserve_rings_and_target(tmp_path):
-    F, P = grid()
-    for C in (oversampled(F, P, 3, rings=2, target=0.3), oversampled(F, P, sc.ranks.budget(1))):
-        sc.save(tmp_path / "c.npz", C)
-        D = sc.load(tmp_path / "c.npz")
-        for name in ("local_operator", "rings", "target", "pilot", "over_budget"):
-            assert getattr(D.modes, name) == getattr(C.modes, name)
-            assert type(getattr(D.modes, name)) is type(getattr(C.modes, name))
-        np.testing.assert_array_equal(D.recoarsen(F).prolongation.data, C.prolongation.data)
+@pytest.mark.parametrize(
+    ("rank", "options"), [(3, {"rings": 2, "target": 0.3}), (sc.ranks.budget(1), {})]
+)
+def test_saved_files_preserve_rings_and_target(rank, options, tmp_path):
+    C = oversampled(*grid(), rank, **options)
+    sc.save(tmp_path / "c.npz", C)
+    D = sc.load(tmp_path / "c.npz")
+    for name in ("local_operator", "rings", "target", "pilot", "over_budget"):
+        mine, saved = getattr(C.modes, name), getattr(D.modes, name)
+        assert (saved, type(saved)) == (mine, type(mine))
+    np.testing.assert_array_equal(D.recoarsen(C.fine).prolongation.data, C.prolongation.data)
 
 
 def test_certificates_of_oversampled_modes_raise():
@@ -375,12 +379,13 @@ def test_certificates_of_oversampled_modes_raise():
     assert sc.energy_ledger(C, np.ones(C.fine.dim_c0)).truncation_bound is None
 
 
-def test_hisp_accepts_oversampled_modes():
+@pytest.mark.parametrize("operator", ["oversampled", Oversampled()], ids=str)
+def test_hisp_accepts_oversampled_modes(operator):
     F, P = grid()
-    out = sc.HiSP(3, 4, local_operator="oversampled")(F, np.ones((F.n_vertices, 2)), partition=P)
-    C = oversampled(F, P, 3)
-    assert out.coarsening.modes.local_operator == "oversampled"
-    np.testing.assert_array_equal(out.coarsening.prolongation.data, C.prolongation.data)
+    pool = sc.HiSP(3, 4, local_operator=operator)
+    C = pool(F, np.ones((F.n_vertices, 2)), partition=P).coarsening
+    assert C.modes.local_operator == "oversampled"
+    np.testing.assert_array_equal(C.prolongation.data, oversampled(F, P, 3).prolongation.data)
 
 
 # ---------------------------------------------------------------- what is refused
@@ -426,11 +431,12 @@ def test_rings_and_target_with_precomputed_modes_or_a_basis_raise(name, value):
     F, P = grid(4)
     M = sc.local_modes(F, P, 2, "oversampled")
     assert sc.coarsen(F, P, M).modes is M
-    basis = {"basis": [M.basis(a) for a in range(4)]}
-    for options, given_ in (({"rank": M}, "LocalModes in `rank`"), (basis, "`basis`")):
-        message = f"`{name}` applies only to modes .* omit it or {given_}"
+    by_modes = {"rank": M, "local_operator": "oversampled"}, "LocalModes in `rank`"
+    by_basis = {"basis": [M.basis(a) for a in range(4)]}, "`basis`"
+    for options, omit in (by_modes, by_basis):
+        message = f"`{name}` applies only to modes .* omit it or {omit}"
         with pytest.raises(ValueError, match=message):
-            sc.coarsen(F, P, local_operator="oversampled", **options, **{name: value})
+            sc.coarsen(F, P, **options, **{name: value})
 
 
 @pytest.mark.parametrize(

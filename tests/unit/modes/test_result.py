@@ -1,4 +1,4 @@
-"""Local modes as an immutable result, and their warnings."""
+"""Local operators as objects, and local modes as an immutable result with warnings."""
 
 import dataclasses
 import warnings
@@ -9,7 +9,75 @@ import pytest
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, Partition
+from sheafcoarsen.modes import OPERATORS, Internal, LocalOperator, Oversampled, Principal
+from tests.support.errors import raises
 from tests.support.helpers import residual
+
+GRID = CellularSheaf.random(nx.grid_2d_graph(6, 6), 2, 3, seed=3)
+FOUR = sc.select(GRID, 4)
+
+# ---------------------------------------------------------------- local operators
+
+
+def test_operators_are_immutable_and_have_names_and_bounded_rings():
+    names = [operator.name for operator in OPERATORS.values()]
+    assert names == list(OPERATORS) == ["internal", "principal", "oversampled"]
+    assert Oversampled(rings=30).rings == 30
+    assert Oversampled(rings=10**30).rings < 2**63
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Oversampled().rings = 2
+
+
+def test_spectral_formulas_apply_only_to_internal_modes():
+    assert [operator.spectral for operator in OPERATORS.values()] == [True, False, False]
+    for operator in OPERATORS.values():
+        C = sc.coarsen(GRID, FOUR, 3, local_operator=operator())
+        reasons = {check.label: check.skipped_because for check in sc.verify(C).checks}
+        spectral = reasons["eq:retained_internal_energy_spectral"] is None
+        assert spectral == C.modes.operator.spectral == operator.spectral
+
+
+@pytest.mark.parametrize(
+    ("operator", "name", "settings"),
+    [
+        (Internal(), "internal", {}),
+        (Principal(), "principal", {}),
+        (Oversampled(), "oversampled", {}),
+        (Oversampled(rings=2, target=0.5), "oversampled", {"rings": 2, "target": 0.5}),
+    ],
+    ids=repr,
+)
+def test_an_operator_object_gives_the_same_modes_as_its_name(operator, name, settings):
+    for make in (
+        lambda **kind: sc.local_modes(GRID, FOUR, 3, **kind),
+        lambda **kind: sc.coarsen(GRID, FOUR, 3, **kind).modes,
+        lambda **kind: sc.coarsen_levels(GRID, 4, n_levels=1, rank=3, **kind)[0].modes,
+    ):
+        one, two = make(local_operator=operator), make(local_operator=name, **settings)
+        assert one.local_operator == two.local_operator == name
+        assert one.operator == two.operator == operator
+        assert (one.rings, one.target, one.pilot) == (two.rings, two.target, two.pilot)
+        np.testing.assert_array_equal(one.prolongation.data, two.prolongation.data)
+        np.testing.assert_array_equal(one.scores, two.scores)
+
+
+@pytest.mark.parametrize(
+    ("operator", "settings", "message"),
+    [
+        ("outer", {}, "must be one of 'internal', 'principal', 'oversampled', got 'outer'"),
+        (3, {}, "must be one of"),
+        (LocalOperator(), {}, "must be one of"),
+        (Oversampled, {}, "must be one of"),
+        (Oversampled(), {"rings": 1}, "`rings` = 1 is not allowed with `local_operator`"),
+        (Internal(), {"target": 2.0}, "`target` = 2.0 is not allowed with `local_operator`"),
+    ],
+)
+def test_invalid_operators_and_settings_raise(operator, settings, message):
+    with raises(f"ValueError: {message}"):
+        sc.local_modes(GRID, FOUR, 3, operator, **settings)
+
+
+# ---------------------------------------------------------------- the result
 
 
 def test_oversampled_modes_without_all_sections_cause_no_warning_about_them():
