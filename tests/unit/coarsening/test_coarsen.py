@@ -11,11 +11,19 @@ from hypothesis import strategies as st
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, Partition
+from sheafcoarsen.coarsening import growth_of
 from sheafcoarsen.modes import Internal, Oversampled, Principal
 from tests.support import reference
 from tests.support.errors import raises
 from tests.support.helpers import assert_residual, eps_of, residual, size, ties_allowed
-from tests.support.strategies import DTYPES, cochains, mode_counts, sheaves_with_partitions
+from tests.support.strategies import (
+    DTYPES,
+    cochains,
+    mode_counts,
+    partitions,
+    sheaves,
+    sheaves_with_partitions,
+)
 from tests.theory.test_theorems import coarsenings
 
 
@@ -303,3 +311,96 @@ def test_a_coarsening_can_be_constructed_from_its_parts():
 def test_inconsistent_parts_raise(fields, error, message):
     with pytest.raises(error, match=message):
         dataclasses.replace(sc.coarsen(F, P, 2), **fields)
+
+
+# ---------------------------------------------------------------- the quotient graph
+
+
+KARATE = nx.karate_club_graph()
+CLUB = sc.CellularSheaf.constant(KARATE)
+OF_KARATE = sc.coarsen(CLUB, sc.select(CLUB, 5), rank=1)
+
+
+@given(sheaves(), st.data())
+def test_quotient_weights_match_networkx(F, data):
+    P = data.draw(partitions(F.n_vertices))
+    weights = np.random.default_rng(3).standard_normal(F.n_edges)
+    with ties_allowed():
+        coarsening = sc.coarsen(F, P, 1)
+    Q = coarsening.quotient(weights)
+    assert list(Q.nodes) == list(range(P.n_clusters))
+    names = range(F.n_vertices) if F.vertex_labels is None else F.vertex_labels
+    for a, node in Q.nodes(data=True):
+        assert node["members"] == tuple(names[v] for v in P.cluster(a))
+        assert node["size"] == P.sizes[a]
+        assert node["dim"] == coarsening.ranks[a]
+    ends = np.sort(P.labels[F.edges], axis=1)
+    for a in range(P.n_clusters):
+        inside = weights[(ends == a).all(axis=1)].sum()
+        assert abs(Q.nodes[a]["inside"] - inside) < 1e-13
+        for b in range(a + 1, P.n_clusters):
+            across = (ends == [a, b]).all(axis=1)
+            assert Q.has_edge(a, b) == across.any()
+            if across.any():
+                assert abs(Q.edges[a, b]["weight"] - weights[across].sum()) < 1e-13
+                assert Q.edges[a, b]["count"] == across.sum()
+    assert list(Q.edges) == sorted(Q.edges)
+
+
+def test_edges_have_weight_1_by_default():
+    Q = OF_KARATE.quotient()
+    assert nx.utils.graphs_equal(Q, OF_KARATE.quotient(np.ones(CLUB.n_edges)))
+    names = [set(members) for _, members in Q.nodes(data="members")]
+    assert nx.is_isomorphic(Q, nx.quotient_graph(KARATE, names, relabel=True))
+
+
+def test_sheaf_weights_are_norms_of_products_of_maps():
+    weight = [data["weight"] for *_, data in KARATE.edges(data=True)]
+    by_maps, given_ones = OF_KARATE.quotient("sheaf"), OF_KARATE.quotient(weight)
+    for a, b, w in given_ones.edges(data="weight"):
+        assert by_maps.edges[a, b]["weight"] == pytest.approx(w, rel=1e-14)
+    plain = OF_KARATE.quotient()
+    assert any(w != plain.edges[a, b]["weight"] for a, b, w in given_ones.edges(data="weight"))
+
+
+# ---------------------------------------------------------------- notes on larger Laplacians
+
+
+HUB = CellularSheaf.constant(nx.star_graph(40), 2)
+"""Few entries: its arms meet in the middle alone."""
+
+
+@pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
+def test_a_larger_coarse_laplacian_is_noted_with_counts_and_a_suggestion():
+    ring = nx.circulant_graph(40, [1, 7, 11])
+    F, P = CellularSheaf.random(ring, 1, 1, seed=3), Partition(np.arange(40) // 4)
+    C = sc.coarsen(F, P, 4)
+    fine, coarse = (sc.laplacian(G).nnz for G in (F, C.sheaf))
+    assert coarse > fine
+    note = growth_of(C)
+    assert f"{coarse:,} entries, the fine one {fine:,}" in note
+    for text in (repr(C), C._repr_html_()):
+        assert note in text
+    for remedy in ("fewer modes", "larger clusters", "compress=True"):
+        assert remedy in note
+    for better in (sc.coarsen(F, P, 1), sc.coarsen(F, Partition(np.arange(40) // 20), 4)):
+        assert growth_of(better) is None
+    many = CellularSheaf.random(ring, 1, 12, seed=3)
+    long, short = (sc.coarsen(many, P, 4, compress=compress) for compress in (False, True))
+    assert growth_of(long) == note
+    assert growth_of(short) == note.removesuffix(", compress=True shortens long maps") != note
+    assert growth_of(short) in repr(short)
+    assert "compress=True" not in repr(short) + short._repr_html_()
+    assert short.sheaf.dim_c1 < long.sheaf.dim_c1
+
+
+@pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
+@pytest.mark.parametrize("rank", [1, 2])
+def test_a_coarse_laplacian_that_is_not_larger_is_not_noted(rank):
+    P = Partition(np.arange(41) // 10)
+    C = sc.coarsen(HUB, P, rank)
+    assert sc.laplacian(C.sheaf).nnz <= sc.laplacian(HUB).nnz
+    assert growth_of(C) is None
+    assert "Laplacian" not in repr(C) + C._repr_html_()
+    same = sc.coarsen(HUB, Partition(np.arange(41)), 2)
+    assert growth_of(same) is None
