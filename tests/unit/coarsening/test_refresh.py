@@ -60,6 +60,9 @@ def refreshable(draw, kinds=KINDS):
         C, D = (sc.coarsen(G, P, **options) for G in (F, F2))
     else:
         options["local_operator"] = kind
+        if kind == "oversampled":
+            options["rings"] = draw(st.integers(0, 2))
+            options["target"] = draw(st.sampled_from([None, 0.5]))  # None computes a new pilot
         C = sc.coarsen(F, P, draw(mode_counts(P)), **options)
         D = sc.coarsen(F2, P, C.ranks, **options)
     return C, F2, D
@@ -104,6 +107,10 @@ def test_recoarsen_equals_a_new_coarsening_except_for_kept_loop_rows(case):
         assert not D.prolongation.data.imag.any()
     np.testing.assert_array_equal(C2.prolongation.data, D.prolongation.data)
     np.testing.assert_array_equal(C2.prolongation.indices, D.prolongation.indices)
+    if D.modes is not None:
+        np.testing.assert_array_equal(C2.modes.scores, D.modes.scores)
+        for name in ("local_operator", "rings", "target", "pilot"):
+            assert getattr(C2.modes, name) == getattr(D.modes, name)
     assert C2.n_crossing_edges == D.n_crossing_edges
     for e in range(D.n_crossing_edges):
         np.testing.assert_array_equal(C2.sheaf.tail_map(e), D.sheaf.tail_map(e))
@@ -236,11 +243,9 @@ SIXES = Partition([0] * 6 + [1] * 6)
 def test_recoarsen_uses_the_operator_of_precomputed_modes():
     C = sc.coarsen(RANDOM, SIXES, sc.local_modes(RANDOM, SIXES, [3, 5], "principal"))
     F2 = new_maps(RANDOM, "general", 7)
-    C2 = C.recoarsen(F2)
+    C2, M = C.recoarsen(F2), sc.local_modes(F2, SIXES, [3, 5], "principal")
     assert C2.modes.local_operator == "principal"
     assert C2.modes.sheaf is F2
-    M = sc.local_modes(F2, SIXES, [3, 5], "principal")
-    np.testing.assert_array_equal(C2.modes.scores, M.scores)
     np.testing.assert_array_equal(C2.modes.next_eigenvalues, M.next_eigenvalues)
     assert C2.modes.clusters.half_edges is C.modes.clusters.half_edges
 

@@ -18,7 +18,6 @@ from tests.support import reference
 from tests.support.errors import raises
 from tests.support.helpers import assert_residual, blas_threads, covering, dense_rank, eps_of, size
 from tests.support.strategies import DTYPES, sheaves_with_partitions
-from tests.unit.coarsening.test_refresh import new_maps
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
@@ -314,19 +313,6 @@ def test_a_pilot_with_few_positive_eigenvalues_uses_the_largest():
 
 
 # ---------------------------------------------------------------- again, deeper, on disk
-
-
-@given(sheaves_with_partitions(), RINGS, st.integers(0, 99), st.sampled_from([None, 0.5]))
-@settings(max_examples=40)
-def test_recoarsen_equals_a_new_coarsening_with_a_new_pilot(case, rings, seed, target):
-    F, P = case
-    F2 = new_maps(F, "general", seed)
-    C = oversampled(F, P, 3, rings=rings, target=target)
-    C2, D = C.recoarsen(F2), oversampled(F2, P, 3, rings=rings, target=target)
-    np.testing.assert_array_equal(C2.prolongation.data, D.prolongation.data)
-    np.testing.assert_array_equal(C2.modes.scores, D.modes.scores)
-    assert (C2.modes.rings, C2.modes.target) == (rings, D.modes.target)
-    assert C2.modes.pilot == (target is None)
 
 
 def test_all_levels_use_the_target_of_the_finest_level():
