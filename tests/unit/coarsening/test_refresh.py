@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, Partition, gallery
+from tests.support.helpers import new_maps
 from tests.support.strategies import DTYPES, SCALES, bases, mode_counts, sheaves_with_partitions
 from tests.unit.coarsening.test_coarsen import assert_is_galerkin, blocks_of
 
@@ -19,26 +20,6 @@ pytestmark = pytest.mark.filterwarnings(
 
 KINDS = ("internal", "principal", "oversampled", "basis")
 NEW_MAPS = ("general", "zero", "partly zero", "integer")
-
-
-def new_maps(F, kind, seed, dtype=None, scale=1.0):
-    """Return a sheaf with other maps whose graph arrays are equal copies of those of F."""
-    rng = np.random.default_rng(seed)
-    dtype = np.dtype(F.dtype if dtype is None else dtype)
-    data = []
-    for old in (F.tail_data, F.head_data):
-        values = rng.standard_normal(len(old))
-        values = np.clip(np.round(values), -2, 2) if kind == "integer" else values
-        if dtype.kind == "c":
-            values = values + 1j * rng.permutation(values)
-        if kind == "zero":
-            values *= 0
-        data.append((values * scale).astype(dtype))
-    if kind == "partly zero":  # the maps of some edges are zero
-        for e in np.flatnonzero(rng.random(F.n_edges) < 0.5):
-            data[0][F.tail_offsets[e] : F.tail_offsets[e + 1]] = 0
-            data[1][F.head_offsets[e] : F.head_offsets[e + 1]] = 0
-    return CellularSheaf.from_flat(F.edges.copy(), *data, F.vertex_dims.copy(), F.edge_dims.copy())
 
 
 @st.composite

@@ -14,23 +14,8 @@ from sheafcoarsen import CellularSheaf
 from sheafcoarsen.operators import canonical_csr, index_dtype
 from tests.support import reference
 from tests.support.errors import raises
-from tests.support.helpers import assert_residual, covering, eps_of
+from tests.support.helpers import assert_residual, covering, eps_of, new_maps
 from tests.support.strategies import DTYPES, graphs, sheaves
-
-
-def same_graph(data, F, dtypes=DTYPES):
-    """Draw other maps, in any scalar type and at any scale, for the graph and stalks of F."""
-    dtype = np.dtype(data.draw(st.sampled_from(dtypes), label="dtype"))
-    scale = data.draw(st.sampled_from([1.0, 1e-12, 1e12]), label="scale")
-    rng = np.random.default_rng(data.draw(st.integers(0, 99), label="seed"))
-    maps = []
-    for flat in (F.tail_data, F.head_data):
-        values = rng.standard_normal(flat.shape) + (
-            1j * rng.standard_normal(flat.shape) if dtype.kind == "c" else 0
-        )
-        # never so small that the sheaf is out of range
-        maps.append((np.sign(values.real) + values) * scale)
-    return F.with_maps(*[M.astype(dtype) for M in maps])
 
 
 def assert_canonical(A, dtype):
@@ -139,7 +124,10 @@ def test_pattern_filled_with_new_maps_equals_new_laplacian(F, data):
     bsr = F.n_vertices > 0 and F.vertex_dims[0] > 0 and (F.vertex_dims == F.vertex_dims[0]).all()
     format = data.draw(st.sampled_from(["csr", "bsr"] if bsr else ["csr"]))
     pattern = sc.LaplacianPattern(F, format)
-    first, G = pattern.fill(F), same_graph(data, F)
+    seeds, scales = st.integers(0, 99), st.sampled_from([1.0, 1e-12, 1e12])
+    dtype = data.draw(st.sampled_from(DTYPES), label="dtype")
+    G, H = (new_maps(F, "general", data.draw(seeds), dtype, data.draw(scales)) for _ in range(2))
+    first = pattern.fill(F)
     kept = first.toarray()
     second = pattern.fill(G)  # perhaps of another scalar type
     fresh = sc.laplacian(G, format)
@@ -153,7 +141,6 @@ def test_pattern_filled_with_new_maps_equals_new_laplacian(F, data):
         assert mine.size == 0 or np.shares_memory(mine, other)
         assert not mine.flags.writeable  # so that no caller can change them for others
 
-    H = same_graph(data, F, dtypes=[G.dtype])
     memory = second.data
     third = pattern.fill(H, out=second)
     assert third is second

@@ -69,21 +69,6 @@ def test_repair_splits_heavy_clusters_and_merges_light_ones():
     assert np.bincount(found, dims).tolist() == [3] * 4
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_clusters_are_split_into_at_most_one_part_per_vertex(method):
-    """One or two vertices outweigh all others, which must still form the remaining clusters."""
-    rng = np.random.default_rng(0)
-    for seed in range(40):
-        n = int(rng.integers(4, 14))
-        graph = nx.random_labeled_tree(n, seed=seed)
-        graph.add_edges_from(rng.integers(0, n, (n // 2, 2)).tolist())
-        dims = rng.integers(1, 4, n)
-        dims[rng.integers(0, n, 2)] = rng.integers(20, 200, 2)
-        n_clusters, edges = int(rng.integers(2, n)), list(graph.edges)
-        F = sheaf_on(edges, dims, np.ones(len(edges), int))
-        assert_guarantees(sc.select(F, n_clusters, method=method), n_clusters, n, edges)
-
-
 def crumbs(large, small, seed=0):
     """A connected graph of ``large`` vertices among ``small`` triangles, pairs and singles."""
     parts = [nx.cycle_graph(3), nx.path_graph(2), nx.empty_graph(1)]
@@ -105,6 +90,8 @@ def test_large_component_among_many_small_ones_is_split(method, n_clusters):
     graph = crumbs(800, 180)
     partition = sc.select(graph, n_clusters, method=method)
     assert_guarantees(partition, n_clusters, graph.number_of_nodes(), list(graph.edges))
+    again = sc.select(graph, n_clusters, method=method)
+    np.testing.assert_array_equal(again.labels, partition.labels)
     largest = max(nx.connected_components(graph), key=len)
     inside = np.unique(partition.labels[list(largest)])
     share = 800 / graph.number_of_nodes() * n_clusters
@@ -146,13 +133,6 @@ def test_components_are_not_joined_if_there_are_enough_clusters():
     for component in nx.connected_components(graph):
         assert len(np.unique(partition.labels[list(component)])) == 1
     assert sc.select(graph, 230).n_clusters == 230
-
-
-def test_packing_is_deterministic():
-    graph = crumbs(500, 200)
-    for method in METHODS:
-        one, two = (sc.select(graph, 100, method=method, seed=3).labels for _ in range(2))
-        assert (one == two).all()
 
 
 # ---------------------------------------------------------------- about as many as components
