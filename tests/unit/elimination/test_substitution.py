@@ -90,19 +90,6 @@ def ragged(seed, dtype=float, scale=1.0):
     return F.with_maps(F.tail_data * dtype(scale), F.head_data * dtype(scale))
 
 
-def parts(K):
-    """Return L_ee^+, L_ek and which coordinates are kept, in double precision."""
-    F = K.fine
-    kept = np.zeros(F.dim_c0, bool)
-    for v in K.kept:
-        kept[F.vertex_offsets[v] : F.vertex_offsets[v + 1]] = True
-    wide = np.result_type(F.dtype, np.float64)
-    delta = sc.coboundary(F).toarray().astype(wide)
-    unit = np.abs(delta).max()
-    inverse = np.linalg.pinv(delta[:, ~kept] / unit, rcond=1e4 * np.finfo(F.dtype).eps) / unit
-    return inverse @ inverse.conj().T, delta[:, ~kept].conj().T @ delta[:, kept], kept
-
-
 def norm2(matrix):
     return np.linalg.norm(matrix, 2) if matrix.size else 0.0
 
@@ -114,20 +101,21 @@ def norm2(matrix):
 def test_extensions_match_the_dense_pseudo_inverse(seed, dtype, scale):
     F = ragged(seed, dtype, scale)
     K = sc.eliminate(F, keep=[1, 7])
-    inverse, coupling, kept = parts(K)
+    S = reference.schur_complement(F, K.kept.tolist())
     assert not K.is_determined
     rng = np.random.default_rng(seed)
     z = rng.standard_normal((K.sheaf.dim_c0, 2)).astype(dtype)
     b = rng.standard_normal((F.dim_c0, 2)).astype(dtype) * dtype(scale) * dtype(scale)
     x = K.extend(z, b)
-    e = ~kept
-    wanted = inverse @ (b[e] - coupling @ z)
+    wanted = S.inverse @ b[S.eliminated] + S.extension @ z
     # perturbations are amplified by the condition number of L_ee on its range
-    eps, bound = np.finfo(dtype).eps, norm2(inverse) * norm2(coupling) + 1
-    sizes = (bound, norm2(inverse) * np.linalg.norm(b) + bound * np.linalg.norm(z))
-    assert np.array_equal(x[kept], z)
-    assert_residual(x[e] - wanted, *sizes, n=F.dim_c0, eps=eps)
-    down = b[kept] - coupling.conj().T @ (inverse @ b[e])
+    eps = np.finfo(dtype).eps
+    coupling = reference.laplacian(F)[np.ix_(S.eliminated, S.kept)]
+    bound = norm2(S.inverse) * norm2(coupling) + 1
+    sizes = (bound, norm2(S.inverse) * np.linalg.norm(b) + bound * np.linalg.norm(z))
+    assert np.array_equal(x[S.kept], z)
+    assert_residual(x[S.eliminated] - wanted, *sizes, n=F.dim_c0, eps=eps)
+    down = b[S.kept] + S.extension.conj().T @ b[S.eliminated]
     unit = scale * scale
     sizes = (bound, bound * np.linalg.norm(b) / unit)
     assert_residual((K.reduce(b) - down) / unit, *sizes, n=F.dim_c0, eps=eps)
@@ -139,10 +127,10 @@ def test_free_sections_are_all_sections_that_vanish_on_kept_vertices(seed):
     F = ragged(seed)
     K = sc.eliminate(F, keep=[1, 7])
     N = free_sections(F.vertex_dims, K.steps, K.kept).basis
-    inverse, _, kept = parts(K)
+    S = reference.schur_complement(F, K.kept.tolist())
     delta = sc.coboundary(F)
-    assert N.shape[1] == len(inverse) - np.linalg.matrix_rank(inverse, hermitian=True)
-    assert abs(N[kept]).sum() == 0
+    assert N.shape[1] == len(S.inverse) - np.linalg.matrix_rank(S.inverse, hermitian=True)
+    assert abs(N[S.kept]).sum() == 0
     assert_residual((delta @ N).toarray(), delta.toarray(), N.toarray(), n=F.dim_c0)
     assert np.linalg.matrix_rank(N.toarray()) == N.shape[1]
     assert_residual(np.linalg.norm(N.toarray(), axis=0) - 1, 1.0, n=F.dim_c0)
