@@ -303,11 +303,7 @@ def adjacency(rows):
 BAD_GRAPHS = [
     (nx.DiGraph([(0, 1)]), None, "`graph` must be undirected"),
     (nx.MultiDiGraph([(0, 1)]), None, "to_undirected()"),
-    (
-        adjacency([[0, 1], [2, 0]]),
-        None,
-        "`graph` must be a symmetric adjacency, got 1 at (0, 1) and 2 at (1, 0)",
-    ),
+    (adjacency([[0, 1], [2, 0]]), None, "a symmetric adjacency, got 1 at (0, 1) and 2 at (1, 0)"),
     (adjacency([[0, 1.5], [0, 0]]), None, "got 1.5 at (0, 1) and 0.0 at (1, 0)"),
     (adjacency([[0, np.nan], [np.nan, 0]]), None, "must be finite, got nan at (0, 1)"),
     (adjacency([[np.inf, 0], [0, 1]]), None, "must be finite, got inf at (0, 0)"),
@@ -327,7 +323,6 @@ BAD_GRAPHS = [
         None,
         "TypeError: `graph` must hold integers, got dtype object: numpy.unique(graph, ",
     ),
-    (np.array([[0, None]]), None, "TypeError: `graph` must hold integers, got dtype object"),
     (TRIANGLE, 2, "`graph[1]` = (1, 2) has a vertex beyond `n_vertices` = 2"),
     (TRIANGLE, -1, "`n_vertices` must be at least 0, got -1"),
     (TRIANGLE, 3.0, "TypeError: `n_vertices` must be an integer, got 3.0"),
@@ -337,7 +332,6 @@ BAD_GRAPHS = [
 BAD_DIMS = [
     (-1, "`dim` must be at least 0, got -1"),
     (1.0, "TypeError: `dim` must be an integer, got 1.0"),
-    ([1, 2, 1], "TypeError: `dim` must be an integer, got [1, 2, 1]"),
 ]
 BAD_WEIGHTS = [
     (PATH, [1.0, -1.0], "`weight` must not be negative, got -1.0 for edge 1 (1, 2)"),
