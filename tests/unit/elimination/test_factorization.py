@@ -260,6 +260,14 @@ def test_loops_that_cancel_are_omitted():
     assert K.sheaf.tail_map(0) == -K.sheaf.head_map(0) == 0.25
 
 
+def test_a_constant_sheaf_stays_constant():
+    F = CellularSheaf.constant(nx.karate_club_graph(), dim=2)
+    K = sc.eliminate(F)
+    assert K.sheaf.map_shape == (2, 2)
+    error = K.sheaf.tail_data - K.sheaf.head_data
+    assert np.abs(error).max() < 1e-15 * 100
+
+
 def test_the_first_large_entry_of_a_row_is_real_and_positive():
     """In every new row, it is the first entry of at least half the maximum size."""
     F = CellularSheaf.random(nx.cycle_graph(6), 2, 2, seed=3, dtype=complex)
