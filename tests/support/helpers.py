@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse
 from threadpoolctl import threadpool_info
 
-from sheafcoarsen import TiedModesWarning, verify
+from sheafcoarsen import CellularSheaf, TiedModesWarning, verify
 
 LIMIT = 30.0
 """A residual of this many ``n eps`` times its operands' norms is all that rounding explains."""
@@ -244,3 +244,24 @@ def assert_verified(item, seed=0):
     V = verify(item, seed)
     assert V.passed, str(V)
     return V
+
+
+def new_maps(F, kind, seed, dtype=None, scale=1.0):
+    """Return a sheaf with other maps whose graph arrays are equal copies of those of F."""
+    rng = np.random.default_rng(seed)
+    dtype = np.dtype(F.dtype if dtype is None else dtype)
+    data = []
+    for old in (F.tail_data, F.head_data):
+        values = rng.standard_normal(len(old))
+        values += np.copysign(1, values)  # never so small that maps are out of range
+        values = np.clip(np.round(values), -2, 2) if kind == "integer" else values
+        if dtype.kind == "c":
+            values = values + 1j * rng.permutation(values)
+        if kind == "zero":
+            values *= 0
+        data.append((values * scale).astype(dtype))
+    if kind == "partly zero":  # the maps of some edges are zero
+        for e in np.flatnonzero(rng.random(F.n_edges) < 0.5):
+            data[0][F.tail_offsets[e] : F.tail_offsets[e + 1]] = 0
+            data[1][F.head_offsets[e] : F.head_offsets[e + 1]] = 0
+    return CellularSheaf.from_flat(F.edges.copy(), *data, F.vertex_dims.copy(), F.edge_dims.copy())

@@ -1,6 +1,7 @@
+"""Coarsenings: lift and pool, options, the result, bad input and inconsistent parts."""
+
 import dataclasses
 import re
-import warnings
 
 import networkx as nx
 import numpy as np
@@ -10,9 +11,19 @@ from hypothesis import strategies as st
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, Partition
+from sheafcoarsen.coarsening import growth_of
+from sheafcoarsen.modes import Internal, Oversampled, Principal
 from tests.support import reference
+from tests.support.errors import raises
 from tests.support.helpers import assert_residual, eps_of, residual, size, ties_allowed
-from tests.support.strategies import DTYPES, cochains, mode_counts, sheaves_with_partitions
+from tests.support.strategies import (
+    DTYPES,
+    cochains,
+    mode_counts,
+    partitions,
+    sheaves,
+    sheaves_with_partitions,
+)
 from tests.theory.test_theorems import coarsenings
 
 
@@ -43,12 +54,14 @@ def assert_is_galerkin(operator, F, P, bases_, levels=1):
             assert_residual(error, R_a, R_b, local[a], local[b], n=n, eps=eps_of(F.dtype))
 
 
+F = CellularSheaf.random(nx.path_graph(6), 2, 3, seed=3)
+P = Partition([0, 0, 0, 1, 1, 1])
+
+
 def test_galerkin_does_not_use_the_coarse_sheaf():
-    F = CellularSheaf.random(nx.path_graph(6), 2, 3, seed=3)
-    C = sc.coarsen(F, Partition([0, 0, 0, 1, 1, 1]), 2)
-    wrong = dataclasses.replace(
-        C, sheaf=C.sheaf.with_maps(2 * C.sheaf.tail_data, 2 * C.sheaf.head_data)
-    )
+    C = sc.coarsen(F, P, 2)
+    other = C.sheaf.with_maps(2 * C.sheaf.tail_data, 2 * C.sheaf.head_data)
+    wrong = dataclasses.replace(C, sheaf=other)
     np.testing.assert_array_equal(wrong.galerkin().toarray(), C.galerkin().toarray())
     assert residual(sc.laplacian(wrong.sheaf) - wrong.galerkin(), sc.laplacian(F), n=6) > 30
 
@@ -76,18 +89,14 @@ def test_lift_and_pool_apply_r_and_its_adjoint(case, data):
 
 
 def test_lift_and_pool_raise_for_cochains_of_the_other_level():
-    F = CellularSheaf.constant(nx.path_graph(4))
-    C = sc.coarsen(F, Partition([0, 0, 1, 1]), 1)
-    with pytest.raises(
-        ValueError, match=re.escape("`z` must have shape (dim_c0,) or (dim_c0, h) with dim_c0 = 2")
-    ):
-        C.lift(np.zeros(4))
-    with pytest.raises(
-        ValueError, match=re.escape("`x` must have shape (dim_c0,) or (dim_c0, h) with dim_c0 = 4")
-    ):
-        C.pool(np.zeros(2))
-    with pytest.raises(ValueError, match="`x` must be finite"):
-        C.pool([0, np.nan, 0, 0])
+    C = sc.coarsen(F, P, 2)
+    shape = "must have shape (dim_c0,) or (dim_c0, h) with dim_c0 ="
+    with raises(f"ValueError: `z` {shape} 4"):
+        C.lift(np.zeros(12))
+    with raises(f"ValueError: `x` {shape} 12"):
+        C.pool(np.zeros(4))
+    with raises("ValueError: `x` must be finite"):
+        C.pool(np.full(12, np.nan))
 
 
 # ---------------------------------------------------------------- options
@@ -106,33 +115,26 @@ def test_precomputed_modes_give_the_same_coarsening(case, data):
     assert C.modes.local_operator == kind
     np.testing.assert_array_equal(C.prolongation.data, M.prolongation.data)
     np.testing.assert_array_equal(D.prolongation.data, M.prolongation.data)
-    for name in ("edges", "vertex_dims", "edge_dims", "tail_data", "head_data"):
-        np.testing.assert_array_equal(getattr(C.sheaf, name), getattr(D.sheaf, name))
+    assert C.sheaf.equals(D.sheaf)
     if not np.ndim(rank):
         E = coarsen(F, P, sc.ranks.fixed(rank), local_operator=kind)
         np.testing.assert_array_equal(E.prolongation.data, M.prolongation.data)
 
 
 def test_modes_of_another_sheaf_or_partition_raise():
-    F, P = CellularSheaf.random(nx.path_graph(4), 2, 3, seed=3), Partition([0, 0, 1, 1])
     M = sc.local_modes(F, P, 2)
     twin = F.with_maps(F.tail_data, F.head_data)
     with pytest.raises(ValueError, match="`rank` holds LocalModes of another sheaf"):
         sc.coarsen(twin, P, M)
     with pytest.raises(ValueError, match="`rank` holds LocalModes of another partition"):
-        sc.coarsen(F, Partition([0, 1, 1, 1]), M)
-    assert sc.coarsen(F, Partition([0, 0, 1, 1]), M).modes is M  # an equal partition is accepted
-    with pytest.raises(
-        ValueError, match="`local_operator` = 'principal' contradicts the LocalModes in `rank`"
-    ):
-        sc.coarsen(F, P, M, local_operator="principal")
+        sc.coarsen(F, Partition([0, 1, 1, 1, 1, 1]), M)
+    assert sc.coarsen(F, Partition(P.labels), M).modes is M  # an equal partition is accepted
     principal = sc.local_modes(F, P, 2, "principal")
     assert sc.coarsen(F, P, principal).modes.local_operator == "principal"
 
 
 @pytest.mark.parametrize("damage", ["data", "indices", "indptr"])
 def test_modes_raise_after_the_arrays_of_their_prolongation_were_replaced(damage):
-    F, P = CellularSheaf.random(nx.path_graph(4), 2, 3, seed=3), Partition([0, 0, 1, 1])
     M = sc.local_modes(F, P, 2)
     other = getattr(M.prolongation, damage).copy()
     setattr(M.prolongation, damage, other)
@@ -142,90 +144,49 @@ def test_modes_raise_after_the_arrays_of_their_prolongation_were_replaced(damage
         sc.coarsen(F, P, M)
 
 
-def test_modes_whose_prolongation_was_overwritten_raise():
-    F, P = CellularSheaf.random(nx.path_graph(4), 2, 3, seed=3), Partition([0, 0, 1, 1])
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        (lambda data: data[:-1], "ValueError: LocalModes: R must hold a full block"),
+        (
+            lambda data: data.astype(np.longdouble),
+            "TypeError: R must be a csr_array of one of the four scalar types",
+        ),
+    ],
+)
+def test_modes_whose_prolongation_was_overwritten_raise(change, error):
     M = sc.local_modes(F, P, 2)
-    M.prolongation.indptr.setflags(write=True)
-    M.prolongation.indptr[-1] = 1
-    with pytest.raises(ValueError, match="LocalModes: R must hold a full block"):
-        sc.coarsen(F, P, M)
-    M = sc.local_modes(F, P, 2)
-    M.prolongation.data = M.prolongation.data[:-1]
-    with pytest.raises(ValueError, match="LocalModes: R must hold a full block"):
-        sc.coarsen(F, P, M)
-    M = sc.local_modes(F, P, 2)
-    M.prolongation.data = M.prolongation.data.astype(np.longdouble)
-    with pytest.raises(TypeError, match="R must be a csr_array of one of the four scalar types"):
+    M.prolongation.data = change(M.prolongation.data)
+    with raises(error):
         sc.coarsen(F, P, M)
 
 
 def test_passing_both_or_neither_of_rank_and_basis_raises():
-    F, P = CellularSheaf.constant(nx.path_graph(2)), Partition([0, 1])
-    with pytest.raises(
-        ValueError, match="exactly one of `rank` and `basis` must be passed, got neither"
-    ):
-        sc.coarsen(F, P)
-    with pytest.raises(
-        ValueError, match="exactly one of `rank` and `basis` must be passed, got both"
-    ):
-        sc.coarsen(F, P, 1, basis=[np.ones((1, 1))] * 2)
-    with pytest.raises(
-        ValueError, match="`P` must label the sheaf's 2 vertices, got a partition of 3"
-    ):
-        sc.coarsen(F, Partition([0, 1, 1]), 1)
+    for options, got in (({}, "neither"), ({"rank": 1, "basis": [np.eye(6)] * 2}, "both")):
+        with raises(f"ValueError: exactly one of `rank` and `basis` must be passed, got {got}"):
+            sc.coarsen(F, P, **options)
 
 
-def test_progress_is_shown_on_request(capfd):
-    F = CellularSheaf.random(nx.path_graph(40), 2, 2, seed=3)
-    coarsen(F, Partition(np.arange(40) // 4), 2)
-    assert "local modes" not in "".join(capfd.readouterr())
-    coarsen(F, Partition(np.arange(40) // 4), 2, progress=True)
-    assert "local modes" in capfd.readouterr().err
-
-
-# ---------------------------------------------------------------- special partitions
-
-
-def test_an_empty_sheaf_can_be_coarsened():
-    nothing = np.zeros((0, 1, 1), np.complex64)
-    F = CellularSheaf([], nothing, nothing)
-    for C in (sc.coarsen(F, Partition([]), 3), sc.coarsen(F, Partition([]), basis=[])):
-        assert (C.sheaf.n_vertices, C.sheaf.n_edges, C.n_crossing_edges) == (0, 0, 0)
-        assert C.sheaf.dtype == np.complex64
-        assert C.prolongation.shape == C.galerkin().shape == (0, 0)
-        assert C.lift(np.zeros(0)).shape == (0,)
-        assert C.pool(np.zeros((0, 2))).shape == (0, 2)
-        assert C.clusters.n_clusters == 0
-
-
-def test_rank_zero_gives_vertices_with_empty_stalks():
-    C = sc.coarsen(CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1]), 0)
-    assert C.ranks.tolist() == [0, 0]
-    assert C.sheaf.edges.tolist() == [[0, 1]]  # the edge remains, with a stalk of dimension 1
-    assert C.sheaf.edge_dims.tolist() == [1]
-    assert sc.laplacian(C.sheaf).shape == (0, 0)
-    assert C.lift(np.zeros((0, 2))).tolist() == [[0, 0]] * 4
+def test_progress_is_shown_on_request_without_changing_results(capfd):
+    F, P = CellularSheaf.random(nx.path_graph(40), 2, 2, seed=3), Partition(np.arange(40) // 4)
+    for call in (sc.local_modes, sc.coarsen):
+        results = []
+        for progress in (False, True):
+            results.append(call(F, P, 2, progress=progress).prolongation.data)
+            assert ("local modes" in "".join(capfd.readouterr())) == progress
+        np.testing.assert_array_equal(*results)
 
 
 # ---------------------------------------------------------------- the result
 
 
 def test_a_coarsening_is_immutable_but_fields_can_be_replaced():
-    F, P = CellularSheaf.random(nx.path_graph(6), 2, 3, seed=3), Partition([0, 0, 0, 1, 1, 1])
     C = sc.coarsen(F, P, 2)
     assert C.fine is F
     assert C.partition is P
     assert C.loops is True
-    R = C.prolongation
-    for array in (
-        R.data,
-        R.indices,
-        R.indptr,
-        C.crossing_rows,
-        C.ranks,
-        C.sheaf.edges,
-        C.sheaf.tail_data,
-    ):
+    R, G = C.prolongation, C.sheaf
+    for array in (R.data, R.indices, R.indptr, C.crossing_rows, C.ranks, G.edges, G.tail_data):
         assert not array.flags.writeable
     with pytest.raises(dataclasses.FrozenInstanceError):
         C.sheaf = F
@@ -250,12 +211,11 @@ def test_the_repr_of_a_coarsening_lists_its_sizes():
     assert "own basis" in repr(sc.coarsen(F, P, basis=[np.eye(3)] * 2))
 
 
-@pytest.mark.parametrize("block", [np.full((2, 1), 1e60), np.array([[1e160], [0.0]])])
+@pytest.mark.parametrize("block", [np.full((6, 1), 1e60), np.eye(6, 1) * 1e160])
 def test_a_basis_whose_coarse_maps_would_overflow_raises(block):
-    F = CellularSheaf.constant(nx.path_graph(4))
-    F = F.with_maps(F.tail_data * 1e100, F.head_data * 1e100)
+    large = F.with_maps(F.tail_data * 1e100, F.head_data * 1e100)
     with pytest.raises(ValueError, match=r"`basis\[1\]` has entries up to .*rescale the basis"):
-        sc.coarsen(F, Partition([0, 0, 1, 1]), basis=[np.eye(2, 1), block])
+        sc.coarsen(large, P, basis=[np.eye(6, 1), block])
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -273,26 +233,167 @@ def test_basis_columns_up_to_the_overflow_limit_are_accepted(dtype):
 
 @pytest.mark.parametrize("operator", ["internal", "oversampled"])
 def test_a_coarse_sheaf_of_dimension_zero_warns(operator):
-    noisy = sc.gallery.bundle(nx.grid_2d_graph(6, 6), 2, noise=0.1, seed=3)
-    P = sc.select(noisy, 4)
+    noisy, exact = (
+        sc.gallery.bundle(nx.grid_2d_graph(6, 6), 2, noise=noise, seed=3) for noise in (0.1, 0)
+    )
+    P, kernel = sc.select(noisy, 4), sc.ranks.kernel()
+    modes = sc.local_modes(noisy, P, kernel, operator)
     with pytest.warns(sc.SingularProblemWarning, match="none of 72 dimensions") as caught:
-        C = sc.coarsen(noisy, P, sc.ranks.kernel(), local_operator=operator)
-    assert caught[0].filename == __file__
-    assert C.sheaf.dim_c0 == 0
-    modes = sc.local_modes(noisy, P, sc.ranks.kernel(), operator)
-    with pytest.warns(sc.SingularProblemWarning, match="none of 72 dimensions") as again:
+        assert sc.coarsen(noisy, P, kernel, local_operator=operator).sheaf.dim_c0 == 0
+    with pytest.warns(sc.SingularProblemWarning) as again:
         assert sc.coarsen(noisy, P, modes).sheaf.dim_c0 == 0
+    assert caught[0].filename == again[0].filename == __file__
     assert [str(w.message) for w in again] == [str(w.message) for w in caught]
-    assert again[0].filename == __file__
     (tau,) = re.findall(r"ranks\.below\((.*?)\)", str(caught[0].message))
     more = 1.01 * float(tau)  # the message shows three digits
     assert (sc.local_modes(noisy, P, sc.ranks.below(more), operator).ranks > 0).all()
-    exact = sc.gallery.bundle(nx.grid_2d_graph(6, 6), 2, seed=3)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert sc.coarsen(exact, P, sc.ranks.kernel(), local_operator=operator).sheaf.dim_c0 > 0
-        assert sc.coarsen(noisy, P, 0, local_operator=operator).sheaf.dim_c0 == 0
-        modes = sc.local_modes(exact, P, sc.ranks.kernel(), operator)
-        assert sc.coarsen(exact, P, modes).sheaf.dim_c0 > 0
-        if operator == "internal":
-            assert sc.coarsen(noisy, P, sc.local_modes(noisy, P, 0)).sheaf.dim_c0 == 0
+    # warnings are errors here
+    assert sc.coarsen(exact, P, kernel, local_operator=operator).sheaf.dim_c0 > 0
+    assert sc.coarsen(exact, P, sc.local_modes(exact, P, kernel, operator)).sheaf.dim_c0 > 0
+    assert sc.coarsen(noisy, P, 0, local_operator=operator).sheaf.dim_c0 == 0
+    if operator == "internal":
+        assert sc.coarsen(noisy, P, sc.local_modes(noisy, P, 0)).sheaf.dim_c0 == 0
+
+
+# ---------------------------------------------------------------- consistency
+
+
+def test_a_local_operator_that_contradicts_precomputed_modes_raises():
+    M = sc.local_modes(F, P, 2, Oversampled(rings=2, target=0.5))
+    for operator in ("internal", "oversampled", Internal(), M.operator):
+        assert sc.coarsen(F, P, M, local_operator=operator).modes is M
+    for operator in ("principal", Principal(), Oversampled(rings=3)):
+        with pytest.raises(ValueError, match="contradicts the LocalModes in `rank`, which are 'o"):
+            sc.coarsen(F, P, M, local_operator=operator)
+
+
+def test_a_local_operator_with_a_basis_raises():
+    given = {"principal": "principal", Principal(): "principal", Oversampled(): "oversampled"}
+    for operator, name in given.items():
+        message = f"`local_operator` = '{name}' selects modes, but `basis` replaces them: omit"
+        with pytest.raises(ValueError, match=message):
+            sc.coarsen(F, P, basis=[np.eye(6, 2)] * 2, local_operator=operator)
+
+
+def test_a_coarsening_can_be_constructed_from_its_parts():
+    """A writeable prolongation is copied."""
+    C = sc.coarsen(F, P, 2)
+    R = C.prolongation.copy()
+    parts = [sc.Coarsening(F, P, None, A, C.sheaf, C.crossing_rows) for A in (C.prolongation, R)]
+    assert parts[0].prolongation is C.prolongation
+    R.data[:] = np.nan
+    for D in parts:
+        assert sc.verify(D).passed
+        np.testing.assert_array_equal(D.block(1), C.block(1))
+        assert not D.prolongation.data.flags.writeable
+
+
+@pytest.mark.parametrize(
+    ("fields", "error", "message"),
+    [
+        ({"fine": P}, TypeError, "must be a CellularSheaf, got Partition"),
+        ({"sheaf": None}, TypeError, "must be a CellularSheaf, got NoneType"),
+        ({"partition": None}, TypeError, "`P` must be a Partition, got NoneType"),
+        ({"partition": Partition([0, 1])}, ValueError, "`P` must label the sheaf's 6 vertices"),
+        ({"sheaf": F}, ValueError, "has 2 clusters, but the coarse sheaf has 6 vertices"),
+        ({"modes": 3}, TypeError, "`modes` must be LocalModes or None, got int"),
+        ({"modes": sc.local_modes(F, P, 3)}, ValueError, "ranks of its modes do not match"),
+        (
+            {"modes": sc.local_modes(F, Partition([0, 1, 1, 1, 1, 1]), 2)},
+            ValueError,
+            "its modes belong to another partition",
+        ),
+        ({"prolongation": np.eye(12, 4)}, TypeError, "R must be a csr_array"),
+        ({"prolongation": sc.coarsen(F, P, 3).prolongation}, ValueError, "R must hold a full bloc"),
+        ({"loops": "no"}, TypeError, "`loops` must be True or False, got 'no'"),
+    ],
+)
+def test_inconsistent_parts_raise(fields, error, message):
+    with pytest.raises(error, match=message):
+        dataclasses.replace(sc.coarsen(F, P, 2), **fields)
+
+
+# ---------------------------------------------------------------- the quotient graph
+
+
+KARATE = nx.karate_club_graph()
+CLUB = sc.CellularSheaf.constant(KARATE)
+OF_KARATE = sc.coarsen(CLUB, sc.select(CLUB, 5), rank=1)
+
+
+@given(sheaves(), st.data())
+def test_quotient_weights_match_networkx(F, data):
+    P = data.draw(partitions(F.n_vertices))
+    weights = np.random.default_rng(3).standard_normal(F.n_edges)
+    with ties_allowed():
+        coarsening = sc.coarsen(F, P, 1)
+    Q = coarsening.quotient(weights)
+    assert list(Q.nodes) == list(range(P.n_clusters))
+    names = range(F.n_vertices) if F.vertex_labels is None else F.vertex_labels
+    for a, node in Q.nodes(data=True):
+        assert node["members"] == tuple(names[v] for v in P.cluster(a))
+        assert node["size"] == P.sizes[a]
+        assert node["dim"] == coarsening.ranks[a]
+    ends = np.sort(P.labels[F.edges], axis=1)
+    for a in range(P.n_clusters):
+        inside = weights[(ends == a).all(axis=1)].sum()
+        assert abs(Q.nodes[a]["inside"] - inside) < 1e-13
+        for b in range(a + 1, P.n_clusters):
+            across = (ends == [a, b]).all(axis=1)
+            assert Q.has_edge(a, b) == across.any()
+            if across.any():
+                assert abs(Q.edges[a, b]["weight"] - weights[across].sum()) < 1e-13
+                assert Q.edges[a, b]["count"] == across.sum()
+    assert list(Q.edges) == sorted(Q.edges)
+
+
+def test_edges_have_weight_1_by_default():
+    Q = OF_KARATE.quotient()
+    assert nx.utils.graphs_equal(Q, OF_KARATE.quotient(np.ones(CLUB.n_edges)))
+    names = [set(members) for _, members in Q.nodes(data="members")]
+    assert nx.is_isomorphic(Q, nx.quotient_graph(KARATE, names, relabel=True))
+
+
+def test_sheaf_weights_are_norms_of_products_of_maps():
+    weight = [data["weight"] for *_, data in KARATE.edges(data=True)]
+    by_maps, given_ones = OF_KARATE.quotient("sheaf"), OF_KARATE.quotient(weight)
+    for a, b, w in given_ones.edges(data="weight"):
+        assert by_maps.edges[a, b]["weight"] == pytest.approx(w, rel=1e-14)
+    plain = OF_KARATE.quotient()
+    assert any(w != plain.edges[a, b]["weight"] for a, b, w in given_ones.edges(data="weight"))
+
+
+# ---------------------------------------------------------------- notes on larger Laplacians
+
+
+HUB = CellularSheaf.constant(nx.star_graph(40), 2)
+"""Few entries: its arms meet in the middle alone."""
+
+
+@pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
+def test_a_larger_coarse_laplacian_is_noted_with_counts_and_a_suggestion():
+    ring = nx.circulant_graph(40, [1, 7, 11])
+    F, P = CellularSheaf.random(ring, 1, 1, seed=3), Partition(np.arange(40) // 4)
+    C = sc.coarsen(F, P, 4)
+    fine, coarse = (sc.laplacian(G).nnz for G in (F, C.sheaf))
+    assert coarse > fine
+    note = growth_of(C)
+    assert f"{coarse:,} entries, the fine one {fine:,}" in note
+    for text in (repr(C), C._repr_html_()):
+        assert note in text
+    for remedy in ("fewer modes", "larger clusters"):
+        assert remedy in note
+    for better in (sc.coarsen(F, P, 1), sc.coarsen(F, Partition(np.arange(40) // 20), 4)):
+        assert growth_of(better) is None
+
+
+@pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
+@pytest.mark.parametrize("rank", [1, 2])
+def test_a_coarse_laplacian_that_is_not_larger_is_not_noted(rank):
+    P = Partition(np.arange(41) // 10)
+    C = sc.coarsen(HUB, P, rank)
+    assert sc.laplacian(C.sheaf).nnz <= sc.laplacian(HUB).nnz
+    assert growth_of(C) is None
+    assert "Laplacian" not in repr(C) + C._repr_html_()
+    same = sc.coarsen(HUB, Partition(np.arange(41)), 2)
+    assert growth_of(same) is None

@@ -7,21 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sheafcoarsen as sc
-from sheafcoarsen import CellularSheaf, Partition
+from sheafcoarsen import CellularSheaf, Partition, gallery
 from tests.support import reference
 from tests.support.helpers import assert_residual, eps_of, residual, ties_allowed
 from tests.support.strategies import DTYPES, bases, mode_counts, sheaves_with_partitions
 from tests.theory.test_theorems import coarsenings
-from tests.unit.coarsening.test_realization import BUNDLE, THREE_BALLS
 
-
-def test_a_loop_has_at_most_as_many_rows_as_its_cluster_has_dimensions():
-    """Of 200 columns on a cluster of dimension 4, only 4 directions have energy."""
-    F = CellularSheaf.random([[0, 1], [1, 2]], 2, 3, seed=0)
-    block = np.random.default_rng(0).standard_normal((4, 200))
-    C = sc.coarsen(F, Partition([0, 0, 1]), basis=[block, np.eye(2)])
-    assert C.sheaf.edges.tolist() == [[0, 1], [0, 0]]
-    assert C.sheaf.edge_dims[1] == 3  # rows of the internal edge
+BUNDLE = gallery.bundle(nx.connected_watts_strogatz_graph(30, 4, 0.3, seed=5), 3, seed=7)
+THREE_BALLS = Partition(np.arange(30) // 10)
 
 
 @pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")

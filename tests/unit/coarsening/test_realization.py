@@ -1,21 +1,23 @@
-"""The coarse sheaf: order of edges, and maps."""
-
-import warnings
+"""The coarse sheaf: order of edges, compressed edge stalks, rows at rounding level."""
 
 import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 import sheafcoarsen as sc
-from sheafcoarsen import Partition, gallery
+import sheafcoarsen.distributed as dist
+from sheafcoarsen import CellularSheaf, Partition
 from tests.support import reference
+from tests.support.helpers import assert_residual, eps_of
+from tests.support.strategies import DTYPES, SCALES, bases, sheaves_with_partitions
 from tests.theory.test_theorems import coarsenings
+from tests.unit.distributed.cases import differences
 
-# ---------------------------------------------------------------- crossing edges
+pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
 
-@pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 @given(coarsenings())
 def test_crossing_edges_are_sorted_and_followed_by_sorted_loops(case):
     C, blocks = case
@@ -36,17 +38,301 @@ def test_crossing_edges_are_sorted_and_followed_by_sorted_loops(case):
     assert not C.crossing_rows.flags.writeable
 
 
-# ---------------------------------------------------------------- loops
+# ---------------------------------------------------------------- compressed edge stalks
 
 
-BUNDLE = gallery.bundle(nx.connected_watts_strogatz_graph(30, 4, 0.3, seed=5), 3, seed=7)
+OPERATORS = ("internal", "principal")
 
 
-THREE_BALLS = Partition(np.arange(30) // 10)
+@st.composite
+def pairs(draw):
+    """Draw the same coarsening without and with compression.
+
+    Ranks are small, so that there are too many rows.
+    """
+    F, P = draw(sheaves_with_partitions())
+    options = {"loops": draw(st.booleans())}
+    kind = draw(st.sampled_from([*OPERATORS, "basis"]))
+    if kind == "basis":
+        options["basis"] = draw(bases(F, P))
+    else:
+        options["rank"] = draw(
+            st.lists(st.integers(0, 2), min_size=P.n_clusters, max_size=P.n_clusters)
+        )
+        options["local_operator"] = kind
+    return sc.coarsen(F, P, **options), sc.coarsen(F, P, **options, compress=True)
 
 
-def test_a_user_basis_on_a_bundle_gives_no_warning():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        basis = [np.eye(30, 2)] * 3
-        assert sc.coarsen(BUNDLE, THREE_BALLS, basis=basis).sheaf.vertex_dims.tolist() == [2, 2, 2]
+def difference_map(sheaf, e):
+    """[A | -B] of an edge, in double precision."""
+    rows = np.hstack([sheaf.tail_map(e), -sheaf.head_map(e)])
+    return rows.astype(np.result_type(rows, np.float64))
+
+
+def assert_compressed(C, D):
+    """Assert that D is C compressed: rows, triangles, Gram matrices of every coarse edge.
+
+    Everything else is the same to the last bit.
+    """
+    a, b = C.sheaf.edges[: C.n_crossing_edges].T
+    crossing = slice(0, C.n_crossing_edges)
+    widths = C.ranks[a] + C.ranks[b]
+    np.testing.assert_array_equal(D.sheaf.edges, C.sheaf.edges)
+    np.testing.assert_array_equal(
+        D.sheaf.edge_dims[crossing], np.minimum(C.sheaf.edge_dims[crossing], widths)
+    )
+    np.testing.assert_array_equal(D.prolongation.data, C.prolongation.data)
+    assert D.sheaf.dtype == C.sheaf.dtype
+    n = np.maximum(C.clusters.dims, C.ranks)
+    for e in range(C.sheaf.n_edges):
+        X, T = difference_map(C.sheaf, e), difference_map(D.sheaf, e)
+        if X.shape == T.shape:
+            np.testing.assert_array_equal(T, X)
+            continue
+        assert not np.tril(T, -1).any()
+        assert (T.diagonal().real >= 0).all()
+        assert not T.diagonal().imag.any()
+        error = T.conj().T @ T - X.conj().T @ X
+        assert_residual(error, X, X, n=max(n[a[e]], n[b[e]]), eps=eps_of(C.sheaf.dtype))
+
+
+@given(pairs())
+def test_compressed_edges_keep_their_gram_matrices_with_at_most_r_a_plus_r_b_rows(case):
+    """Every statement holds, and the same ones apply as without compression."""
+    C, D = case
+    assert_compressed(C, D)
+    assert D.crossing_rows is None
+    assert D.loops is C.loops
+    before, after = (sc.verify(each) for each in case)
+    assert after.passed, str(after)
+    skipped = [
+        {check.label for check in V.checks if check.skipped_because} for V in (before, after)
+    ]
+    assert skipped[0] == skipped[1]
+
+
+@given(pairs())
+def test_compressing_again_changes_nothing(case):
+    D = case[1]
+    again = sc.coarsen(
+        D.sheaf,
+        Partition(np.arange(len(D.ranks))),
+        basis=[np.eye(r) for r in D.ranks.tolist()],
+        compress=True,
+    )
+    for e in range(D.n_crossing_edges):
+        np.testing.assert_array_equal(again.sheaf.tail_map(e), D.sheaf.tail_map(e))
+        np.testing.assert_array_equal(again.sheaf.head_map(e), D.sheaf.head_map(e))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "scale", "chunk"), list(zip(DTYPES, [0, 1, 2, 0], [1, 128, 1, 128], strict=True))
+)
+def test_edges_compressed_in_many_chunks_keep_their_gram_matrices(dtype, scale, chunk, monkeypatch):
+    """A tall edge is compressed in many chunks; its columns differ by many decades."""
+    monkeypatch.setattr("sheafcoarsen.coarsening.realization.CHUNK", chunk)
+    F = CellularSheaf.random(nx.gnm_random_graph(30, 250, seed=3), 3, 2, seed=5, dtype=dtype)
+    size = SCALES[F.dtype.type(0).real.itemsize][scale]
+    F = F.with_maps(
+        F.tail_data * F.tail_data.real.dtype.type(size),
+        F.head_data * F.head_data.real.dtype.type(size),
+    )
+    P = Partition(np.arange(30) // 10)
+    rng = np.random.default_rng(7)
+    basis = [
+        (rng.standard_normal((30, r)) * 10.0 ** rng.integers(-3, 1, r)).astype(dtype)
+        for r in (7, 1, 3)
+    ]
+    C, D = (sc.coarsen(F, P, basis=basis, compress=compress) for compress in (False, True))
+    assert D.sheaf.edge_dims[:3].tolist() == [8, 10, 4]
+    assert C.sheaf.edge_dims[:3].min() > 20
+    assert_compressed(C, D)
+    assert sc.verify(D).passed, str(sc.verify(D))
+
+
+def test_an_edge_stalk_may_be_larger_than_a_chunk():
+    F = CellularSheaf.random([[0, 1], [1, 0], [0, 1]], 2, [400, 1, 300], seed=3)
+    C, D = (sc.coarsen(F, Partition([0, 1]), 2, compress=compress) for compress in (False, True))
+    assert D.sheaf.edge_dims.tolist() == [4]
+    assert_compressed(C, D)
+
+
+def test_columns_whose_squares_underflow_keep_their_accuracy():
+    """Norms are computed of scaled columns, so 1e-200 beside 1 stays accurate."""
+    F = CellularSheaf.random([[0, 1]] * 5, 1, 1, seed=3)
+    D = sc.coarsen(F, Partition([0, 1]), basis=[[[1e-200]], [[1.0]]], compress=True)
+    C = sc.coarsen(F, Partition([0, 1]), basis=[[[1.0]], [[1.0]]], compress=True)
+    np.testing.assert_allclose(D.sheaf.tail_map(0) * 1e200, C.sheaf.tail_map(0), rtol=1e-14)
+    np.testing.assert_allclose(D.sheaf.head_map(0), C.sheaf.head_map(0), rtol=1e-14)
+    assert np.abs(C.sheaf.tail_map(0)).max() > 0.1
+
+
+def test_compression_of_two_parallel_edges_matches_hand_computation():
+    """Two parallel edges have the scalar maps (3, 0) and (4, 5).
+
+    [3 0; 4 -5] = Q [5 -4; 0 3].
+    """
+    F = CellularSheaf([[0, 1]] * 3, [[[3.0]], [[4.0]], [[0.0]]], [[[0.0]], [[5.0]], [[0.0]]])
+    D = sc.coarsen(F, Partition([0, 1]), 1, compress=True)
+    assert D.sheaf.edge_dims.tolist() == [2]
+    whole = np.array([[3, 0], [4, 5], [0, 0]])
+    assert_residual(D.sheaf.tail_map(0) - [[5], [0]], whole, n=3)
+    assert_residual(D.sheaf.head_map(0) - [[4], [-3]], whole, n=3)
+    assert "3 -> 1 edges (compressed) + 0 loops" in repr(D)
+
+
+# ---------------------------------------------------------------- crossing rows at rounding level
+
+
+HIDDEN = Partition([0, 0, 1])
+CASES = [
+    (np.float64, 1.0, False),
+    (np.float64, 1e100, True),
+    (np.complex128, 1e-100, False),
+    (np.float32, 1e12, True),
+    (np.complex64, 1.0, True),
+    (np.complex64, 1e-12, False),
+]
+
+
+def hidden_section(seed, t, dtype, scale=1.0, reverse=False):
+    """Return a sheaf with h0 = 2 whose crossing maps vanish on sections of the clusters.
+
+    The section of the first cluster is orthogonal to the tail map of three parallel crossing edges,
+    their head map is 0. Edges may be reversed.
+    """
+    rng, dtype = np.random.default_rng(seed), np.dtype(dtype)
+    Z = rng.standard_normal((3, 3))
+    if dtype.kind == "c":
+        Z = Z + 1j * rng.standard_normal((3, 3))
+    Q = np.linalg.qr(Z)[0].conj().T
+    tail = [np.array([[1, 0, 0], [1, t, 0], [0, 0, 1]]) @ Q, *[Q[2:]] * 3]
+    head = [np.array([[1.0], [1.0], [0.0]]), *[np.zeros((1, 1))] * 3]
+    maps = [[(M * scale).astype(dtype) for M in end] for end in (tail, head)]
+    edges = np.array([[0, 1], *[[0, 2]] * 3])
+    if reverse:
+        edges, maps = edges[:, ::-1], maps[::-1]
+    return CellularSheaf(edges, *maps, vertex_dims=[3, 1, 1])
+
+
+def coarse_h0(C):
+    assert C.sheaf.n_edges == 1
+    assert not C.sheaf.tail_data.any()
+    assert not C.sheaf.head_data.any()
+    assert sc.verify(C).passed
+    return sc.global_sections(C.sheaf).h0
+
+
+@pytest.mark.parametrize(("dtype", "scale", "compress"), CASES)
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("labels", [[0, 0, 1], [1, 1, 0]])
+def test_sections_are_preserved_if_a_crossing_map_is_at_rounding_level(
+    dtype, scale, compress, reverse, labels
+):
+    least = 1e-7 if np.zeros(0, dtype).real.itemsize == 8 else 1e-4
+    for seed, t in enumerate((1.0, 1e-2, least)):
+        F = hidden_section(seed, t, dtype, scale, reverse)
+        C = sc.coarsen(F, Partition(labels), sc.ranks.kernel(), compress=compress)
+        assert sc.global_sections(F).h0 == coarse_h0(C) == 2
+        new = C.recoarsen(hidden_section(77, 2 * t, dtype, scale, reverse))
+        assert coarse_h0(new) == 2
+
+
+def test_coarse_rows_are_judged_relative_to_their_own_fine_row():
+    """Edges of weight 1e-40 keep their maps beside edges of weight 1; so do rows."""
+    weights = np.array([1.0, 1.0, 1e-20])
+    F = CellularSheaf.from_flat([[0, 1], [2, 3], [1, 2]], weights, weights, 1, 1)
+    C = sc.coarsen(F, Partition([0, 0, 1, 1]), 1)
+    np.testing.assert_allclose(C.sheaf.tail_data, [1e-20 / np.sqrt(2)], rtol=1e-14)
+    np.testing.assert_allclose(C.sheaf.head_data, [1e-20 / np.sqrt(2)], rtol=1e-14)
+    rows = [[1.0, 0.0], [0.0, 1e-20]]
+    F = CellularSheaf([[0, 1]], [rows], [rows])
+    C = sc.coarsen(F, Partition([0, 1]), 2)
+    np.testing.assert_array_equal(C.sheaf.tail_map(0), rows)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "compress"), list(zip(DTYPES, [False, False, True, True], strict=True))
+)
+def test_rounding_level_is_n_eps_times_the_shortest_column(dtype, compress):
+    """The cluster has dimension n = 3, and its columns have entries 1 and 1e-20."""
+    eps = float(np.finfo(dtype).eps)
+    F = CellularSheaf([[0, 1]] * 4, [np.eye(3, dtype=dtype)[2:]] * 4, [np.eye(1, dtype=dtype)] * 4)
+    for factor, zero in ((2.5, True), (3.5, False)):
+        for columns in (np.eye(3)[:, :1], np.eye(3)[:, :2] * [1.0, 1e-20]):
+            block = columns.copy()
+            block[2, -1] = factor * eps * columns.max(axis=0).min()
+            basis = [block.astype(dtype), np.eye(1)]
+            C = sc.coarsen(F, Partition([0, 1]), basis=basis, compress=compress)
+            assert C.sheaf.tail_data.any() != zero
+            assert C.sheaf.head_data.any()
+            assert sc.verify(C).passed
+
+
+def test_rounding_level_is_relative_to_the_norm_of_the_fine_row():
+    """For a row of 16 ones, 16 eps times its norm is 64 eps, but 16 eps times an entry."""
+    eps = np.finfo(float).eps
+    F = CellularSheaf([[0, 1]] * 2, [np.ones((1, 16))] * 2, [np.eye(1)] * 2)
+    for factor, zero in ((32, True), (80, False)):
+        column = np.zeros((16, 1))
+        column[:2, 0] = 1, factor * eps - 1
+        C = sc.coarsen(F, Partition([0, 1]), basis=[column, np.eye(1)])
+        assert C.sheaf.tail_data.any() != zero
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e30])
+def test_rounding_is_independent_of_the_norm_of_the_basis(scale):
+    F = hidden_section(5, 1e-2, float)
+    C = sc.coarsen(F, HIDDEN, sc.ranks.kernel())
+    basis = [scale * C.block(0), C.block(1)]
+    assert coarse_h0(sc.coarsen(F, HIDDEN, basis=basis)) == 2
+
+
+@pytest.mark.parametrize("local_operator", ["internal", "principal"])
+def test_distributed_coarsening_finds_the_same_zeros(local_operator, tmp_path):
+    """In a cycle of such sheaves, one end of every crossing edge is at rounding level."""
+    n = 12
+    parts = [hidden_section(k, 0.1, float) for k in range(n)]
+    tail = [M for F in parts for M in (F.tail_map(0), F.tail_map(1))]
+    head = [M for F in parts for M in (F.head_map(0), np.ones((1, 1)))]
+    edges = [e for k in range(n) for e in ([2 * k, 2 * k + 1], [2 * k, (2 * k + 3) % (2 * n)])]
+    F = CellularSheaf(edges, tail, head, vertex_dims=[3, 1] * n)
+    cycle = Partition(np.arange(2 * n) // 2)
+    options = {"local_operator": local_operator, "compress": False}
+    rank = sc.ranks.kernel() if local_operator == "internal" else 3
+    C = sc.coarsen(F, cycle, rank, **options)
+    if local_operator == "internal":
+        assert (C.sheaf.tail_data == 0).sum() + (C.sheaf.head_data == 0).sum() == n
+    src = dist.to_store(tmp_path / "src", F, part_bytes=200)
+    D = dist.coarsen(src, tmp_path / "out", cycle, rank, n_shards=4, **options)
+    assert differences(C, D.load()) == []
+
+
+def sections_of(C):
+    """Return dim H^0 of the coarse sheaf in three ways, the last by all singular values."""
+    delta = sc.coboundary(C.sheaf).toarray().astype(np.result_type(C.sheaf.dtype, float))
+    sigma = np.linalg.svd(delta, compute_uv=False)
+    zeros = C.sheaf.dim_c0 - int((sigma > 1e-4 * sigma[0]).sum())
+    return sc.global_sections(C.sheaf).h0, sc.spectral_quality(C, 1).kernel_coarse, zeros
+
+
+@pytest.mark.parametrize("weight", [1e4, 1e6])
+@pytest.mark.parametrize("rank", [1, 3])
+def test_sections_of_clusters_with_one_strong_edge_are_found(weight, rank):
+    weights = np.ones(39)
+    weights[[13, 30]] = weight
+    F = CellularSheaf.constant(nx.path_graph(40), weight=weights)
+    C = sc.coarsen(F, Partition(np.arange(40) // 10), rank)
+    assert sections_of(C) == (1, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("rank", "dtype"), [(4, np.float32), (6, float), (sc.ranks.below(0.1), complex)], ids=str
+)
+def test_sections_within_clusters_are_found_for_any_rank(rank, dtype):
+    for seed in range(8, 20):
+        graph = nx.gnm_random_graph(30, 60, seed=seed)
+        F = CellularSheaf.random(graph, 3, 2, seed=seed, dtype=dtype)
+        C = sc.coarsen(F, sc.select(F, 5), rank)
+        h0, kernel, dense = sections_of(C)
+        assert h0 == kernel == dense, seed

@@ -1,7 +1,5 @@
 """The energy of a cochain, whole and edge by edge."""
 
-import re
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -49,19 +47,11 @@ def test_energy_of_a_complex_cochain_on_a_real_sheaf():
 def test_cochains_of_wrong_shape_raise(function):
     F = CellularSheaf([[0, 1]], [[[1.0, 2.0]]], [[[1.0]]])
     for x in ([1.0, 2.0], np.zeros((3, 1, 1)), 1.0, np.zeros((1, 3)), []):
-        with pytest.raises(
-            ValueError,
-            match=re.escape("(dim_c0, h) with dim_c0 = 3, got shape " + str(np.shape(x))),
-        ):
+        with raises(f"ValueError: (dim_c0, h) with dim_c0 = 3, got shape {np.shape(x)}"):
             function(F, x)
     for bad in (np.nan, np.inf, -np.inf):
-        with pytest.raises(ValueError, match=f"`x` must be finite, got {bad} in row 1"):
+        with raises(f"ValueError: `x` must be finite, got {bad} in row 1"):
             function(F, [[0, 0], [0, bad], [0, 0]])
-    for x in (
-        np.array(["a", "b", "c"]),
-        [True, False, True],
-        np.zeros(3, object),
-        np.zeros(3, np.float16),
-    ):
+    for x in (list("abc"), [True, False, True], np.zeros(3, object), np.zeros(3, np.float16)):
         with raises("TypeError: `x` must hold float32, float64, complex64, complex128 or integers"):
             function(F, x)

@@ -10,6 +10,7 @@ from hypothesis import assume, given
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
 from tests.support import reference
+from tests.support.errors import raises
 from tests.support.helpers import assert_residual, eps_of, residual, size
 from tests.support.strategies import DTYPES, sheaves
 from tests.theory.test_theorems import shifted_blocks
@@ -54,9 +55,8 @@ def test_singular_blocks_warn_exactly_with_the_pseudo_inverse(F):
 def test_maps_of_very_different_sizes_are_normalized_accurately(t, dtype):
     """D_v contains the squared ratio, so it would lose directions below sqrt(eps)."""
     rng = np.random.default_rng(7)
-    basis = rng.standard_normal((3, 3)) + (
-        1j * rng.standard_normal((3, 3)) if dtype is complex else 0
-    )
+    basis = rng.standard_normal((2, 3, 3))
+    basis = basis[0] + 1j * basis[1] if dtype is complex else basis[0]
     rows = np.linalg.qr(basis)[0] * np.array([[1.0], [t], [np.sqrt(t)]])
     F = CellularSheaf(
         [[0, 1], [2, 0], [0, 3]], [rows[:1], [[1.0]], rows[2:]], [[[1.0]], rows[1:2], [[1.0]]]
@@ -67,8 +67,7 @@ def test_maps_of_very_different_sizes_are_normalized_accurately(t, dtype):
     maps = np.vstack([N.tail_map(0), N.head_map(1), N.tail_map(2)])
     assert_residual(maps.conj().T @ maps - np.eye(3), 1 / t, n=3)
     assert_residual(maps @ maps.conj().T - np.eye(3), 1 / t, n=3)
-    C = sc.coarsen(F, sc.Partition([0, 0, 1, 1]), 2)
-    assert {check.name for check in sc.verify(C).checks if check.passed is False} == set()
+    assert sc.verify(sc.coarsen(F, sc.Partition([0, 0, 1, 1]), 2)).passed
 
 
 @pytest.mark.parametrize("extra", [1.0, 1e-140])
@@ -133,14 +132,13 @@ def test_loops_contribute_their_difference_to_the_degree():
 
 def test_unknown_options_of_normalize_raise():
     F = CellularSheaf.constant(nx.path_graph(3))
-    with pytest.raises(
-        ValueError, match="`singular` must be one of 'pinv', 'regularize', 'augment', got 'shift'"
-    ):
+    with raises("ValueError: `singular` must be one of 'pinv', 'regularize', 'augment', got 'shi"):
         sc.normalize(F, "shift")
-    for eps in (0, -1e-8, np.nan, np.inf, 1j, None, [1e-8]):
-        with pytest.raises(
-            (ValueError, TypeError), match="`eps` must be (positive and finite|a real number)"
-        ):
+    for eps in (0, -1e-8, np.nan, np.inf):
+        with raises("ValueError: `eps` must be positive and finite"):
+            sc.normalize(F, "regularize", eps=eps)
+    for eps in (1j, None, [1e-8]):
+        with raises("TypeError: `eps` must be a real number"):
             sc.normalize(F, "regularize", eps=eps)
 
 

@@ -1,4 +1,4 @@
-"""Balls, matching, spectral clustering and METIS, before the repair."""
+"""Balls, matching, spectral clustering and METIS: each method alone."""
 
 import sys
 from types import SimpleNamespace
@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 import scipy.sparse.linalg
 
+import sheafcoarsen as sc
+from sheafcoarsen import CellularSheaf
 from sheafcoarsen._kernels import partition as kernels
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen._kernels.partition import balls
-from sheafcoarsen._kernels.partition import heap as heaps
 from sheafcoarsen.partition import methods, select
 from sheafcoarsen.partition.links import links_of
 from sheafcoarsen.partition.methods import find_balls, match_levels
-from tests.support.kernels import from_python
 from tests.unit.partition.test_select import assert_guarantees
 
 
@@ -72,50 +72,11 @@ def test_refinement_prefers_lighter_clusters_and_unloads_heavy_ones():
     assert np.bincount(refined(ladder, labels, 2)).max() <= 1.35 * 6
 
 
-def workspace(n):
-    return np.empty((3, n)), np.empty((6, n), np.int32), np.empty(n, np.int64)
-
-
 def test_balls_do_not_spread_through_hubs():
     links = links_of(nx.barabasi_albert_graph(4000, 3, seed=23), "graph")
-    labels = np.empty(4000, dtype=np.int32)
-    heap = np.empty(len(links.ends) + 1, dtype=np.int64)
-    count = balls.grow(links, 100, 29, labels, heap, workspace(4000))
-    assert 90 <= count <= 110
-
-
-def test_refinement_sweeps_lower_the_cut():
-    G = nx.random_geometric_graph(1500, 0.05, seed=13)
-    edges = np.array(G.edges)
-    links = links_of(G, "graph")
-    n_clusters = 60
-    labels = np.empty(1500, dtype=np.int32)
-    heap = np.empty(len(links.ends) + 1, dtype=np.int64)
-    count = balls.grow(links, n_clusters, 17, labels, heap, workspace(1500))
-    before = (labels[edges[:, 0]] != labels[edges[:, 1]]).sum()
-    weight = np.bincount(labels, minlength=count)
-    mean = 1500 / n_clusters
-    room = np.empty(count), np.empty(count, np.int32), np.empty(1500, np.uint8)
-    balls.refine(links, labels, weight, (mean / 3, 1.5 * mean), 4, room)
-    assert (labels[edges[:, 0]] != labels[edges[:, 1]]).sum() < 0.95 * before
-    assert np.array_equal(weight, np.bincount(labels, minlength=count))
-
-
-def test_heap_returns_entries_in_order():
-    rng = np.random.default_rng(19)
-    values = rng.integers(0, 9, 200) / 4
-    push, pop = from_python(heaps.heap_push), from_python(heaps.heap_pop)
-    for code in (heaps.ascending_code, heaps.descending_code):
-        heap = np.empty(200, dtype=np.int64)
-        size = 0
-        for i, value in enumerate(values):
-            size = push(heap, size, from_python(code)(value, i))
-        order = []
-        while size:
-            order.append(int(heap[0] & heaps.ITEM))
-            size = pop(heap, size)
-        sign = 1 if code is heaps.ascending_code else -1
-        assert order == np.argsort(sign * values, kind="stable").tolist()
+    labels, heap = np.empty(4000, np.int32), np.empty(len(links.ends) + 1, np.int64)
+    workspace = np.empty((3, 4000)), np.empty((6, 4000), np.int32), np.empty(4000, np.int64)
+    assert 90 <= balls.grow(links, 100, 29, labels, heap, workspace) <= 110
 
 
 def fake_metis(labels, calls, **more):
@@ -167,9 +128,6 @@ def test_missing_pymetis_raises_error_with_install_command(monkeypatch):
         select(nx.path_graph(5), 2, method="metis")
 
 
-# ---------------------------------------------------------------- single methods
-
-
 def test_spectral_finds_cliques_of_unequal_size():
     G = nx.disjoint_union(nx.complete_graph(30), nx.complete_graph(5))
     G.add_edge(0, 30)
@@ -193,22 +151,12 @@ def test_spectral_cuts_a_long_path_evenly():
     assert sizes.min() >= 500
 
 
-# ---------------------------------------------------------------- arguments
-
-
 def test_spectral_finds_blocks_with_very_different_degrees():
     rng = np.random.default_rng(0)
     size, block = 10.0 ** rng.uniform(0, 3, 60), np.arange(60) // 20
     A = np.outer(size, size) * np.where(block[:, None] == block, 1.0, 0.02)
     labels = select(scipy.sparse.csr_array(A), 3, method="spectral").labels
     assert [len(np.unique(labels[block == b])) for b in range(3)] == [1, 1, 1]
-
-
-def test_too_many_spectral_clusters_raise_error_that_suggests_balls():
-    with pytest.raises(
-        ValueError, match=r'`n_clusters` must be at most 500 .* got 501; use "balls"'
-    ):
-        select(nx.path_graph(600), 501, method="spectral")
 
 
 @pytest.mark.parametrize(("n", "called"), [(1000, 0), (1001, 1)])
@@ -220,3 +168,109 @@ def test_only_large_components_use_a_sparse_eigensolver(n, called, monkeypatch):
     graph = nx.random_regular_graph(4, n, seed=1)
     assert select(graph, 3, "spectral").n_clusters == 3
     assert len(calls) == called
+
+
+# ---------------------------------------------------------------- spectral clusters of a sheaf
+
+
+PLANTED = np.repeat([0, 1], 200)
+
+
+def camps(seed, noise=0.05, p=0.1):
+    """Return a signed graph: positive within two camps, negative between them, with noise."""
+    rng = np.random.default_rng(seed)
+    edges = np.array(nx.gnp_random_graph(400, p, seed=seed).edges)
+    sign = np.where(PLANTED[edges[:, 0]] == PLANTED[edges[:, 1]], 1, -1)
+    sign = np.where(rng.random(len(edges)) < noise, -sign, sign)
+    return CellularSheaf.signed(edges, sign=sign, n_vertices=400)
+
+
+def transports(seed, d, dtype=float, k=3, size=100, p=(0.25, 0.25)):
+    """Return a connection that is flat inside k clusters, and random between them."""
+    rng = np.random.default_rng(seed)
+    labels = np.repeat(np.arange(k), size)
+    edges = np.array(nx.random_partition_graph([size] * k, *p, seed=seed).edges)
+    draw = CellularSheaf.random(edges, d, d, kind="orthogonal", seed=rng, dtype=dtype)
+    U = draw.head_data.reshape(-1, d, d).copy()
+    loops = np.stack([np.arange(k * size)] * 2, axis=1)
+    frames = CellularSheaf.random(loops, d, d, kind="orthogonal", seed=rng, dtype=dtype)
+    g = frames.tail_data.reshape(-1, d, d)
+    flat = g[edges[:, 0]] @ g[edges[:, 1]].conj().swapaxes(1, 2)
+    inside = labels[edges[:, 0]] == labels[edges[:, 1]]
+    return CellularSheaf.connection(edges, np.where(inside[:, None, None], flat, U)), labels
+
+
+def agreement(found, planted):
+    """Return the share of vertices whose cluster's majority is their own planted cluster."""
+    table = np.zeros((found.max() + 1, planted.max() + 1))
+    np.add.at(table, (found, planted), 1)
+    return table.max(axis=1).sum() / len(planted)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_two_planted_camps_are_found(seed):
+    F = camps(seed)
+    P = sc.select(F, 2, method="spectral")
+    assert P.n_clusters == 2
+    assert agreement(P.labels, PLANTED) >= 0.99
+    assert (
+        agreement(sc.select(F, 2).labels, PLANTED) < 0.7
+    )  # the graph alone does not show the camps
+
+
+@pytest.mark.parametrize(("d", "dtype"), [(1, complex), (2, float), (3, np.float32), (2, complex)])
+def test_planted_clusters_of_consistent_transports_are_found(d, dtype):
+    F, labels = transports(0, d, dtype)
+    for scale in (1, 1e-10):
+        G = F.with_maps(F.tail_data * F.dtype.type(scale), F.head_data * F.dtype.type(scale))
+        P = sc.select(G, 3, method="spectral")
+        assert agreement(P.labels, labels) >= 0.99
+    assert agreement(sc.select(F, 3, method="matching").labels, labels) < 0.7
+
+
+def test_many_clusters_of_a_large_sheaf_are_found():
+    F, labels = transports(1, 3, k=12, size=40, p=(0.5, 0.02))
+    P = sc.select(F, 12, method="spectral")
+    assert P.n_clusters == 12
+    assert agreement(P.labels, labels) >= 0.9
+
+
+def test_number_of_features_is_bounded_for_many_clusters():
+    F, _ = transports(1, 3, k=12, size=10, p=(0.9, 0.02))
+    rows = methods._sheaf_rows(F, 12, np.random.default_rng(0))
+    assert rows.shape == (120, 24**2)
+
+
+@pytest.mark.parametrize("dim", [1, 3])
+def test_constant_sheaf_has_the_spectral_clusters_of_its_graph(dim):
+    graph = nx.gnp_random_graph(60, 0.15, seed=1)
+    F = CellularSheaf.constant(graph, dim=dim, weight=None)
+    wanted = sc.select(nx.to_scipy_sparse_array(graph, weight=None), 9, method="spectral")
+    np.testing.assert_array_equal(sc.select(F, 9, method="spectral").labels, wanted.labels)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_clusters_that_only_one_coordinate_shows_are_found(seed):
+    """Both maps of an edge are the same diagonal matrix, and have the same norm for all edges."""
+    edges = np.array(nx.gnp_random_graph(200, 0.1, seed=seed).edges)
+    planted = np.arange(200) // 100
+    inside = planted[edges[:, 0]] == planted[edges[:, 1]]
+    maps = np.sqrt(np.where(inside[:, None], [0.99, 0.01], [0.01, 0.99]))
+    F = CellularSheaf.diagonal(edges, maps, maps)
+    assert agreement(sc.select(F, 2, method="spectral").labels, planted) >= 0.99
+
+
+def test_ragged_stalks_and_components_are_allowed():
+    F = sc.disjoint_union([transports(0, 2, k=2)[0], camps(0), CellularSheaf.constant([[0, 1]])])[0]
+    for k in (2, 3, 7):
+        assert sc.select(F, k, method="spectral").n_clusters == k
+    G = CellularSheaf.random(nx.karate_club_graph(), [0, 1] * 17, 2, seed=0)
+    assert sc.select(G, 5, method="spectral").n_clusters == 5
+
+
+@pytest.mark.parametrize("dims", [[1, 0, 0, 0], [0] * 4, [2] * 4])
+def test_isolated_stalks_are_allowed(dims):
+    """There are fewer modes than clusters, or maps are zero."""
+    F = CellularSheaf.random(nx.path_graph(4), dims, 2, seed=0)
+    F = F.with_maps(0 * F.tail_data, F.head_data)  # vertex 0 has zero maps
+    assert sc.select(F, 3, method="spectral").n_clusters == 3

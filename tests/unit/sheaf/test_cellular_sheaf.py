@@ -1,4 +1,4 @@
-"""The class: its contents, immutability, new maps on the same graph."""
+"""The class: its contents, immutability, new maps and names, comparison of two sheaves."""
 
 import dataclasses
 
@@ -13,7 +13,7 @@ from sheafcoarsen import CellularSheaf
 from tests.support import reference
 from tests.support.errors import raises
 from tests.support.helpers import assert_residual, eps_of
-from tests.support.strategies import sheaves
+from tests.support.strategies import DTYPES, sheaves
 
 NO_EDGES = np.zeros((0, 2), dtype=int)
 PATH = [[0, 1], [1, 2]]
@@ -26,17 +26,6 @@ def tails(F):
 
 def heads(F):
     return [F.head_map(e) for e in range(F.n_edges)]
-
-
-def assert_same_sheaf(F, G):
-    """Assert the same graph, stalks, scalar type and maps, to the last bit."""
-    assert F.n_vertices == G.n_vertices
-    assert F.edges.tolist() == G.edges.tolist()
-    assert F.vertex_dims.tolist() == G.vertex_dims.tolist()
-    assert F.edge_dims.tolist() == G.edge_dims.tolist()
-    assert F.dtype == G.dtype
-    for A, B in zip(tails(F) + heads(F), tails(G) + heads(G), strict=True):
-        np.testing.assert_array_equal(A, B, strict=True)
 
 
 def mixed_sheaf(dtype=float):
@@ -102,15 +91,13 @@ def test_sizes_offsets_and_flat_data_agree_with_the_maps(F):
 def test_all_constructors_build_the_same_sheaf(F):
     dims = F.vertex_dims
     if F.n_edges:  # an empty list of maps does not say its scalar type
-        assert_same_sheaf(CellularSheaf(F.edges, tails(F), heads(F), dims), F)
-        assert_same_sheaf(
-            CellularSheaf(F.edges.tolist(), tuple(tails(F)), heads(F), dims.tolist()), F
-        )
-        assert_same_sheaf(F.with_maps(tails(F), heads(F)), F)
-    assert_same_sheaf(
-        CellularSheaf.from_flat(F.edges, F.tail_data, F.head_data, dims, F.edge_dims), F
-    )
-    assert_same_sheaf(F.with_maps(F.tail_data, F.head_data), F)
+        lists = F.edges.tolist(), tuple(tails(F)), heads(F), dims.tolist()
+        assert F.equals(CellularSheaf(F.edges, tails(F), heads(F), dims))
+        assert F.equals(CellularSheaf(*lists))
+        assert F.equals(F.with_maps(tails(F), heads(F)))
+    flat = F.tail_data, F.head_data
+    assert F.equals(CellularSheaf.from_flat(F.edges, *flat, dims, F.edge_dims))
+    assert F.equals(F.with_maps(*flat))
 
 
 @given(sheaves(uniform=True))
@@ -118,18 +105,15 @@ def test_uniform_maps_may_be_passed_as_one_array(F):
     m = F.n_edges
     d_v, d_e = (int(max(dims, default=0)) for dims in (F.vertex_dims, F.edge_dims))
     arrays = [data.reshape(m, d_e, d_v) for data in (F.tail_data, F.head_data)]
-    assert_same_sheaf(CellularSheaf(F.edges, *arrays, F.vertex_dims), F)
-    assert_same_sheaf(F.with_maps(*arrays), F)
+    assert F.equals(CellularSheaf(F.edges, *arrays, F.vertex_dims))
+    assert F.equals(F.with_maps(*arrays))
     strided = [np.asfortranarray(A) for A in arrays]
-    assert_same_sheaf(CellularSheaf(F.edges, *strided, F.vertex_dims), F)
+    assert F.equals(CellularSheaf(F.edges, *strided, F.vertex_dims))
     if m and d_v:
-        assert_same_sheaf(
-            CellularSheaf.from_flat(F.edges, F.tail_data, F.head_data, F.vertex_dims, d_e), F
-        )
-        seen = (
-            CellularSheaf(F.edges, *arrays) if F.edges.max() + 1 == len(set(F.edges.flat)) else None
-        )
-        assert seen is None or seen.n_vertices == F.edges.max() + 1
+        flat = F.tail_data, F.head_data
+        assert F.equals(CellularSheaf.from_flat(F.edges, *flat, F.vertex_dims, d_e))
+        if F.edges.max() + 1 == len(set(F.edges.flat)):
+            assert CellularSheaf(F.edges, *arrays).n_vertices == F.edges.max() + 1
 
 
 def test_vertex_dims_are_inferred_if_every_vertex_has_an_edge():
@@ -195,7 +179,7 @@ def test_input_arrays_stay_writable_and_are_copied(case):
     for array in arrays:
         assert array.flags.writeable
         array[...] = 1
-    assert_same_sheaf(F, same)
+    assert same.equals(F)
     held = [F.edges, F.vertex_dims, F.edge_dims, F.tail_data, F.head_data]
     assert not any(np.shares_memory(a, b) for a in arrays for b in held)
 
@@ -233,14 +217,10 @@ def test_with_maps_keeps_the_graph_and_replaces_the_maps(F, form):
     new_tails, new_heads = ([2 * M for M in maps] for maps in (heads(F), tails(F)))
     if [M.shape for M in new_tails] != [M.shape for M in tails(F)]:
         new_tails, new_heads = new_heads, new_tails
+    new = new_tails, new_heads
     if form == "flat" or not F.n_edges:
-        empty = np.zeros(0, F.dtype)
-        flat = [
-            np.concatenate([empty, *[M.ravel() for M in maps]]) for maps in (new_tails, new_heads)
-        ]
-        G = F.with_maps(*flat)
-    else:
-        G = F.with_maps(new_tails, new_heads)
+        new = (np.concatenate([np.zeros(0, F.dtype), *map(np.ravel, maps)]) for maps in new)
+    G = F.with_maps(*new)
     for A, B in zip(tails(G) + heads(G), new_tails + new_heads, strict=True):
         np.testing.assert_array_equal(A, B, strict=True)
     for name in ("edges", "vertex_dims", "edge_dims", "vertex_offsets", "edge_offsets"):
@@ -254,35 +234,29 @@ def test_with_maps_keeps_labels_and_has_the_new_scalar_type():
     assert (G.dtype, G.tail_map(0)[0, 0], G.head_map(0)[0, 0]) == (np.complex128, 2j, 3)
 
 
-# ---------------------------------------------------------------- what is refused
-
-
 F3 = mixed_sheaf()
-GOOD_TAILS, GOOD_HEADS = tails(F3), heads(F3)
-
-BAD_OTHERS = {
-    "ValueError: `head_maps[2]` must have shape (1, 2), as in the sheaf it replaces, got (1, "
-    "3)": lambda: F3.with_maps(GOOD_TAILS, [*GOOD_HEADS[:2], np.ones((1, 3)), GOOD_HEADS[3]]),
-    "ValueError: `tail_maps` must hold one map per edge, 4 in all, got 3": lambda: F3.with_maps(
-        GOOD_TAILS[:3], GOOD_HEADS
+BAD_MAPS = [
+    (
+        tails(F3),
+        [*heads(F3)[:2], np.ones((1, 3)), heads(F3)[3]],
+        "`head_maps[2]` must have shape (1, 2), as in the sheaf it replaces, got (1, 3)",
     ),
-    "ValueError: flat `head_maps` must have length 8, got 7": lambda: F3.with_maps(
-        F3.tail_data, F3.head_data[:-1]
+    (tails(F3)[:3], heads(F3), "`tail_maps` must hold one map per edge, 4 in all, got 3"),
+    (F3.tail_data, F3.head_data[:-1], "flat `head_maps` must have length 8, got 7"),
+    (
+        1e-200 * F3.tail_data,
+        1e-200 * F3.head_data,
+        "the largest entry of `tail_maps and head_maps` is 1.5e-199, outside 1.5e-150",
     ),
-    "ValueError: the largest entry of `tail_maps and head_maps` is 1.5e-199, outside "
-    "1.5e-150": lambda: F3.with_maps(0 * F3.tail_data, 0 * F3.head_data).with_maps(
-        1e-200 * F3.tail_data, 1e-200 * F3.head_data
-    ),
-    "ValueError: `head_maps[0]` (edge 0 -> 0) must be finite, got nan": lambda: F3.with_maps(
-        F3.tail_data, F3.head_data * np.nan
-    ),
-}
+    (F3.tail_data, F3.head_data * np.nan, "`head_maps[0]` (edge 0 -> 0) must be finite, got nan"),
+]
 
 
-@pytest.mark.parametrize(("message", "build"), BAD_OTHERS.items(), ids=BAD_OTHERS)
-def test_invalid_maps_and_indices_raise(build, message):
-    with raises(message):
-        build()
+@pytest.mark.parametrize(("tail", "head", "message"), BAD_MAPS, ids=[row[-1] for row in BAD_MAPS])
+def test_invalid_new_maps_raise(tail, head, message):
+    for F in (F3, F3.with_maps(0 * F3.tail_data, 0 * F3.head_data)):
+        with raises(f"ValueError: {message}"):
+            F.with_maps(tail, head)
 
 
 # ---------------------------------------------------------------- names of the vertices
@@ -290,13 +264,12 @@ def test_invalid_maps_and_indices_raise(build, message):
 
 @given(sheaves())
 def test_with_labels_changes_only_labels(F):
-    names = [("v", v) for v in range(F.n_vertices)]
+    names = tuple(("v", v) for v in range(F.n_vertices))
     named = F.with_labels(iter(names))
-    assert named.vertex_labels == tuple(names)
-    assert_same_sheaf(named, F)
+    assert named.vertex_labels == names
+    assert named.with_labels(None).equals(F)
     assert np.shares_memory(named.tail_data, F.tail_data) or F.tail_data.size == 0
-    assert named.with_maps(F.tail_data, F.head_data).vertex_labels == tuple(names)
-    assert named.with_labels(None).vertex_labels is None
+    assert named.with_maps(F.tail_data, F.head_data).vertex_labels == names
 
 
 @pytest.mark.parametrize(
@@ -312,6 +285,88 @@ def test_with_labels_changes_only_labels(F):
     ],
 )
 def test_invalid_vertex_names_raise(labels, message):
-    F = CellularSheaf.constant([[0, 1], [1, 2]])
+    F = CellularSheaf.constant(PATH)
     with raises(message):
         F.with_labels(labels)
+    with raises(message):
+        CellularSheaf(F.edges, tails(F), heads(F), vertex_labels=labels)
+
+
+def test_constructor_accepts_vertex_names():
+    F = CellularSheaf([[0, 1]], [[[1.0]]], [[[2.0]]], vertex_labels=["u", "v"])
+    assert F.vertex_labels == ("u", "v")
+
+
+# ---------------------------------------------------------------- comparison
+
+RANDOM = CellularSheaf.random(PATH, 2, 3, seed=11)
+FLAT = RANDOM.tail_data, RANDOM.head_data
+
+OTHERS = {
+    "edges": CellularSheaf.from_flat([[0, 1], [2, 1]], *FLAT, 2, 3),
+    "one more edge": CellularSheaf.random([*PATH, [0, 2]], 2, 3, seed=11),
+    "one more vertex": CellularSheaf.from_flat(PATH, *FLAT, [2, 2, 2, 0], 3),
+    "names": RANDOM.with_labels(["a", "b", "c"]),
+}
+
+
+@pytest.mark.parametrize("what", OTHERS)
+def test_sheaves_with_other_graphs_or_names_are_not_equal(what):
+    for one, other in ((RANDOM, OTHERS[what]), (OTHERS[what], RANDOM)):
+        assert not one.equals(other)
+        assert not one.allclose(other)
+
+
+@pytest.mark.parametrize("end", [0, 1])
+def test_equals_compares_every_bit(end):
+    data = [flat.copy() for flat in FLAT]
+    data[end][-1] = np.nextafter(data[end][-1], 9)
+    G = RANDOM.with_maps(*data)
+    assert not RANDOM.equals(G)
+    assert RANDOM.allclose(G)
+    zero = RANDOM.with_maps(0 * FLAT[0], 0 * FLAT[1])
+    assert not zero.equals(zero.with_maps(-zero.tail_data, -zero.head_data))
+    assert not RANDOM.equals(RANDOM.with_maps(*(d.astype(np.float32) for d in data)))
+    assert not RANDOM.equals("F")
+
+
+@given(sheaves())
+def test_a_sheaf_is_close_to_its_copy(F):
+    flat = F.tail_data, F.head_data
+    copy = CellularSheaf.from_flat(F.edges, *flat, F.vertex_dims, F.edge_dims)
+    assert F.allclose(copy)
+    assert F.allclose(copy, rtol=0)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("unit", [1e-12, 1.0, 1e12])
+def test_allclose_is_relative_to_each_map(dtype, unit):
+    """An error of rounding size relative to the largest map is not relative to a small one."""
+    one, small = dtype(unit), dtype(unit * 1e-3)
+    G = CellularSheaf(PATH, [[[one]], [[small]]], [[[one]], [[small]]])
+    eps = np.finfo(dtype).eps
+    for place in (0, 1):
+        for factor, close in ((20, True), (50, False)):
+            tail = G.tail_data.copy()
+            tail[place] *= dtype(1 + factor * eps)
+            assert G.allclose(G.with_maps(tail, G.head_data)) is close
+    tail = G.tail_data.copy()
+    tail[1] += one * eps * 20
+    assert not G.allclose(G.with_maps(tail, G.head_data))
+    larger = G.with_maps(G.tail_data * dtype(2), G.head_data)
+    for one, other in ((G, larger), (larger, G)):  # an error of half the larger map
+        assert one.allclose(other, rtol=0.51)
+        assert not one.allclose(other, rtol=0.49)
+
+
+def test_only_zero_maps_are_close_to_zero_maps():
+    zero = RANDOM.with_maps(0 * FLAT[0], FLAT[1])
+    assert zero.allclose(zero)
+    assert not zero.allclose(zero.with_maps(1e-200 * FLAT[0], FLAT[1]))
+
+
+def test_allclose_accepts_another_precision():
+    G = RANDOM.with_maps(*(data.astype(np.float32) for data in FLAT))
+    assert RANDOM.allclose(G)
+    assert G.allclose(RANDOM)
+    assert not RANDOM.allclose(G.with_maps(G.tail_data.astype(float), G.head_data.astype(float)))

@@ -1,24 +1,19 @@
-"""Sheaves made from graphs and values on their edges."""
+"""Sheaves made from graphs and values on their edges, and random sheaves."""
 
 import networkx as nx
 import numpy as np
 import pytest
 import scipy.sparse
 from hypothesis import given
+from hypothesis import strategies as st
 
 from sheafcoarsen import CellularSheaf
 from tests.support.errors import raises
-from tests.support.strategies import multigraphs
-from tests.unit.sheaf.test_cellular_sheaf import (
-    NO_EDGES,
-    PATH,
-    QUARTER_TURN,
-    assert_same_sheaf,
-    heads,
-    tails,
-)
+from tests.support.helpers import assert_residual, covering, dense_rank, eps_of
+from tests.support.strategies import DTYPES, graphs, multigraphs
+from tests.unit.sheaf.test_cellular_sheaf import NO_EDGES, PATH, QUARTER_TURN, heads, tails
 
-# ---------------------------------------------------------------- sheaves from graphs
+MAP_KINDS = ("general", "orthogonal", "diagonal")
 
 
 def named_graph():
@@ -31,6 +26,129 @@ def named_graph():
     G.add_edge(3, "a", weight=4.0, turn=QUARTER_TURN, sign=-1, ends=[2.0, 3.0])
     G.add_edge("a", "c", weight=9.0, turn=-QUARTER_TURN, sign=1, ends=[5.0, 7.0])
     return G
+
+
+# ---------------------------------------------------------------- graphs
+
+
+@given(multigraphs())
+def test_networkx_and_edge_arrays_give_the_same_constant_sheaf(G):
+    F, names = CellularSheaf.constant(G, dim=2), list(G.nodes)
+    assert F.vertex_labels == tuple(names)
+    assert [(names[u], names[v]) for u, v in F.edges.tolist()] == list(G.edges())
+    weights = [1 if w is None else w for _, _, w in G.edges(data="weight")]
+    maps = np.sqrt(np.array(weights, float))[:, None, None] * np.eye(2)
+    np.testing.assert_array_equal(F.tail_data, maps.ravel())
+    for edges in (F.edges, F.edges.tolist(), F.edges.astype(np.uint16)):
+        E = CellularSheaf.constant(edges, dim=2, weight=weights, n_vertices=len(names))
+        assert E.equals(F.with_labels(None))
+    assert CellularSheaf.constant(F.edges).n_vertices == F.edges.max(initial=-1) + 1
+
+
+ADJACENCY = np.array([[5, 0, 2, 0], [0, 0, 3, 7], [2, 3, 0, 0], [0, 7, 0, 9]])
+
+
+@pytest.mark.parametrize(
+    ("dtype", "form", "kind"),
+    covering(
+        [np.int8, np.uint8, np.int64, np.float32, np.float64, bool],
+        ["csr", "csc", "coo", "lil", "dok", "dia", "bsr"],
+        ["array", "matrix"],
+    ),
+)
+def test_adjacency_is_read_as_its_upper_triangle_row_by_row(form, kind, dtype):
+    A = getattr(scipy.sparse, f"{form}_{kind}")(ADJACENCY.astype(dtype))
+    F = CellularSheaf.constant(A)
+    assert F.n_vertices == 4
+    assert F.vertex_labels is None
+    assert F.edges.tolist() == [[0, 0], [0, 2], [1, 2], [1, 3], [3, 3]]
+    weights = [1.0] * 5 if dtype is bool else [5, 2, 3, 7, 9]
+    np.testing.assert_array_equal(F.tail_data, np.sqrt(np.array(weights, F.dtype)))
+
+
+def test_adjacency_sums_duplicates_and_sorts_indices():
+    A = scipy.sparse.coo_array(
+        ([1.0, 2.0, 4.0, 2.0, 5.0], ([0, 0, 0, 1, 2], [2, 1, 2, 0, 0])), shape=(3, 3)
+    )
+    arrays = np.array([5.0, 2.0, 2.0, 5.0]), np.array([2, 1, 0, 0]), np.array([0, 2, 3, 4])
+    unsorted = scipy.sparse.csr_array(arrays, shape=(3, 3))
+    for form in (A, A.tocsr(copy=True), unsorted):
+        F = CellularSheaf.constant(form)
+        assert F.edges.tolist() == [[0, 1], [0, 2]]
+        assert F.tail_data.tolist() == np.sqrt([2.0, 5.0]).tolist()
+    assert A.nnz == 5  # the caller's own matrix stays as it was
+    assert unsorted.indices.tolist() == [2, 1, 0, 0]
+
+
+def test_adjacency_must_be_symmetric_up_to_rounding():
+    A = ADJACENCY.astype(float)
+    A[2, 0] = np.nextafter(2.0, 3.0)
+    F = CellularSheaf.constant(scipy.sparse.csr_array(A))
+    assert F.tail_data.tolist() == np.sqrt([5, 2, 3, 7, 9]).tolist()
+    A[2, 0] = 2.0 + 3e-14
+    with raises("ValueError: got 2.0 at (0, 2) and 2.00000000000003 at (2, 0)"):
+        CellularSheaf.constant(scipy.sparse.csr_array(A))
+
+
+def test_a_dense_symmetric_matrix_holds_edges():
+    assert CellularSheaf.constant(np.array([[0, 3], [3, 0]])).edges.tolist() == [[0, 3], [3, 0]]
+
+
+def test_names_in_an_array_are_converted_as_the_message_says():
+    names = np.array([["b", "a"], ["c", "b"]], object)
+    with raises("TypeError: and F.with_labels(numpy.unique(graph).tolist()) names the vertices"):
+        CellularSheaf.constant(names)
+    edges = np.unique(names, return_inverse=True)[1].reshape(-1, 2)
+    F = CellularSheaf.constant(edges).with_labels(np.unique(names).tolist())
+    assert [[F.vertex_labels[v] for v in edge] for edge in edges] == names.tolist()
+
+
+@pytest.mark.parametrize("n", [0, 2])
+@pytest.mark.parametrize("form", ["networkx", "edges", "adjacency"])
+@pytest.mark.parametrize(
+    ("method", "arguments", "d"),
+    [
+        ("constant", [3], 3),
+        ("connection", [np.zeros((0, 3, 3))], 3),
+        ("diagonal", [np.zeros((0, 3))] * 2, 3),
+        ("signed", [[]], 1),
+        *(("random", [3, kind], 2) for kind in MAP_KINDS),
+    ],
+)
+def test_graphs_without_edges_or_vertices_are_allowed(method, arguments, d, form, n):
+    graphs = {"networkx": nx.empty_graph(n), "adjacency": scipy.sparse.csr_array((n, n))}
+    options = {"n_vertices": n} if form == "edges" else {}
+    if method == "random":
+        options = {}
+        arguments = [[2] * n, *arguments]
+    F = getattr(CellularSheaf, method)(graphs.get(form, NO_EDGES), *arguments, **options)
+    assert (F.n_vertices, F.n_edges, F.dim_c0, F.dim_c1) == (n, 0, n * d, 0)
+
+
+def test_attributes_may_be_missing_where_there_are_no_edges():
+    assert CellularSheaf.connection(nx.empty_graph(2), "turn").dim_c0 == 2
+    assert CellularSheaf.signed(nx.empty_graph(2)).dim_c0 == 2
+
+
+# ---------------------------------------------------------------- values on edges
+
+
+def test_weights_may_be_names_lists_or_arrays_and_are_1_where_missing():
+    G = named_graph()
+    for weight in ("weight", [9.0, 4.0], (9, 4), np.array([9.0, 4.0])):
+        assert CellularSheaf.constant(G, weight=weight).tail_data.tolist() == [3.0, 2.0]
+    del G.edges["a", 3]["weight"]
+    for weight, expected in (("weight", [3.0, 1.0]), ("no such", [1.0, 1.0]), (None, [1.0, 1.0])):
+        assert CellularSheaf.constant(G, weight=weight).tail_data.tolist() == expected
+    assert CellularSheaf.constant([[0, 1]], weight="weight").tail_data.tolist() == [1.0]
+
+
+def test_values_keep_single_precision():
+    weight = np.array([4.0], np.float32)
+    assert CellularSheaf.constant([[0, 1]], weight=weight).dtype == np.float32
+    for edges, dtype in (([[0, 1]], np.complex64), (NO_EDGES, np.float32)):
+        transports = np.tile(QUARTER_TURN.astype(dtype), (len(edges), 1, 1))
+        assert CellularSheaf.connection(edges, transports).dtype == dtype
 
 
 @pytest.mark.parametrize(
@@ -60,32 +178,16 @@ def test_connection_accepts_transports_orthogonal_up_to_sqrt_eps():
     assert CellularSheaf.connection([[0, 1]], single[None]).dtype == np.float32
 
 
-@given(multigraphs())
-def test_networkx_and_edge_array_give_the_same_constant_sheaf(G):
-    number = {v: i for i, v in enumerate(G.nodes)}
-    edges = np.array([[number[u], number[v]] for u, v in G.edges()]).reshape(-1, 2).astype(int)
-    weights = [1 if w is None else w for _, _, w in G.edges(data="weight")]
-    F = CellularSheaf.constant(edges, dim=2, weight=weights, n_vertices=len(number))
-    assert_same_sheaf(F, CellularSheaf.constant(G, dim=2))
-
-
-def test_weights_keep_single_precision():
-    F = CellularSheaf.constant([[0, 1]], weight=np.array([4.0], np.float32))
-    assert F.dtype == np.float32
-    F = CellularSheaf.connection([[0, 1]], QUARTER_TURN[None].astype(np.complex64))
-    assert F.dtype == np.complex64
-
-
 def test_signed_takes_the_signs_of_an_adjacency_from_its_entries():
     A = scipy.sparse.csr_array(np.array([[0, -4.0, 9.0], [-4.0, 0, 0], [9.0, 0, -1.0]]))
-    F = CellularSheaf.signed(A)
-    assert F.edges.tolist() == [[0, 1], [0, 2], [2, 2]]
-    assert F.tail_data.tolist() == [2, 3, 1]
-    assert F.head_data.tolist() == [-2, 3, -1]
-    F = CellularSheaf.signed(A, weight=None)
-    assert (F.tail_data.tolist(), F.head_data.tolist()) == ([1, 1, 1], [-1, 1, -1])
-    F = CellularSheaf.signed(A, weight=[16.0, 1.0, 1.0])
-    assert F.head_data.tolist() == [-4, 1, -1]
+    for options, tail, head in (
+        ({}, [2, 3, 1], [-2, 3, -1]),
+        ({"weight": None}, [1, 1, 1], [-1, 1, -1]),
+        ({"weight": [16.0, 1.0, 1.0]}, [4, 1, 1], [-4, 1, -1]),
+    ):
+        F = CellularSheaf.signed(A, **options)
+        assert F.edges.tolist() == [[0, 1], [0, 2], [2, 2]]
+        assert (F.tail_data.tolist(), F.head_data.tolist()) == (tail, head)
 
 
 def test_signed_takes_the_signs_of_weights_without_a_sign_attribute():
@@ -103,8 +205,6 @@ def test_signed_takes_the_signs_of_weights_without_a_sign_attribute():
         data["charge"] = -16.0
     assert CellularSheaf.signed(G, weight="charge").head_data.tolist() == [-4, -4, -4, -4]
     assert CellularSheaf.signed(G, weight=None).head_data.tolist() == [-1, 1, 1, -1]
-    with pytest.raises(TypeError, match="`weight` must be real, got dtype complex128"):
-        CellularSheaf.signed(G, weight=[1j, 1, 1, 1])
 
 
 def test_diagonal_maps_have_the_given_diagonals():
@@ -113,136 +213,219 @@ def test_diagonal_maps_have_the_given_diagonals():
     assert F.vertex_dims.tolist() == [2, 2, 2, 2]
     assert [M.tolist() for M in tails(F)] == [[[1, 0], [0, 2]], [[3, 0], [0, 4]]]
     assert [M.tolist() for M in heads(F)] == [[[5, 0], [0, 6]], [[7, 0], [0, 8]]]
-
-
-def test_diagonal_takes_attributes_of_a_networkx_graph():
     F = CellularSheaf.diagonal(named_graph(), "ends", [[1.0, 1.0], [1.0, 2.0]])
     assert F.vertex_labels == ("c", ("x", 1), "a", 3)
     assert [np.diag(M).tolist() for M in tails(F)] == [[5, 7], [2, 3]]
     assert [np.diag(M).tolist() for M in heads(F)] == [[1, 1], [1, 2]]
 
 
-@pytest.mark.parametrize(
-    ("build", "d"),
-    [
-        (lambda: CellularSheaf.constant(NO_EDGES, dim=3, n_vertices=2), 3),
-        (lambda: CellularSheaf.connection(NO_EDGES, np.zeros((0, 3, 3)), n_vertices=2), 3),
-        (
-            lambda: CellularSheaf.diagonal(
-                NO_EDGES, np.zeros((0, 3)), np.zeros((0, 3)), n_vertices=2
-            ),
-            3,
-        ),
-        (lambda: CellularSheaf.signed(NO_EDGES, sign=[], n_vertices=2), 1),
-        (lambda: CellularSheaf.connection(nx.empty_graph(2), "turn"), 1),
-        (lambda: CellularSheaf.signed(nx.empty_graph(2)), 1),
-        (lambda: CellularSheaf.constant(scipy.sparse.csr_array((2, 2)), dim=4), 4),
-        (lambda: CellularSheaf.random(nx.empty_graph(2), 5, 1), 5),
-        (lambda: CellularSheaf.random(NO_EDGES, [2, 2], 1, kind="orthogonal"), 2),
-    ],
-)
-def test_graphs_without_edges_are_allowed(build, d):
-    F = build()
-    assert (F.n_vertices, F.n_edges, F.dim_c0, F.dim_c1) == (2, 0, 2 * d, 0)
+# ---------------------------------------------------------------- random sheaves
 
 
-@pytest.mark.parametrize(
-    "graph",
-    [nx.Graph(), NO_EDGES, scipy.sparse.csr_array((0, 0))],
-    ids=["nx", "edges", "adjacency"],
-)
-@pytest.mark.parametrize(
-    "build",
-    [
-        CellularSheaf.constant,
-        lambda g: CellularSheaf.connection(g, np.zeros((0, 2, 2))),
-        lambda g: CellularSheaf.diagonal(g, np.zeros((0, 2)), np.zeros((0, 2))),
-        lambda g: CellularSheaf.signed(g, sign=[]),
-        *[
-            lambda g, kind=kind: CellularSheaf.random(g, 2, 3, kind)
-            for kind in ("general", "orthogonal", "diagonal")
-        ],
-    ],
-)
-def test_graphs_without_vertices_are_allowed(build, graph):
-    F = build(graph)
-    assert (F.n_vertices, F.n_edges, F.dim_c0, F.dim_c1) == (0, 0, 0, 0)
+@given(graphs(), st.sampled_from(MAP_KINDS), st.sampled_from(DTYPES), st.integers(0, 999))
+def test_random_sheaves_have_the_given_dimensions(graph, kind, dtype, seed):
+    n, edges = graph
+    rng = np.random.default_rng(seed)
+    vertex_dims, edge_dims = rng.integers(0, 7, n), rng.integers(0, 7, len(edges))
+    F = CellularSheaf.random(edges, vertex_dims, edge_dims, kind, seed=seed, dtype=dtype)
+    assert F.dtype == dtype
+    assert F.vertex_labels is None
+    assert F.edges.tolist() == edges.tolist()
+    assert F.vertex_dims.tolist() == vertex_dims.tolist()
+    assert F.edge_dims.tolist() == edge_dims.tolist()
+    for M in tails(F) + heads(F):
+        k = min(M.shape)
+        if kind == "orthogonal":  # orthonormal rows or columns, whichever are fewer
+            gram = M @ M.conj().T if M.shape[0] == k else M.conj().T @ M
+            assert_residual(gram - np.eye(k), n=max(*M.shape, 1), eps=eps_of(dtype))
+        elif kind == "diagonal":
+            assert (M * np.eye(*M.shape) == M).all()
+            assert (M.diagonal() != 0).all()
+        else:
+            assert (M != 0).all()
+        if F.dtype.kind == "c" and k:
+            assert M.imag.any()
+
+
+def test_random_sheaves_accept_a_networkx_graph():
+    F = CellularSheaf.random(named_graph(), [1, 2, 3, 4], 2, seed=6)
+    assert F.vertex_labels == ("c", ("x", 1), "a", 3)
+    assert F.edges.tolist() == [[0, 2], [2, 3]]
+
+
+@pytest.mark.parametrize("kind", MAP_KINDS)
+def test_random_sheaves_are_determined_by_the_seed(kind):
+    edges = [[0, 1], [0, 1], [1, 2]]
+    seeds = (4217, 4217, np.random.default_rng(4217), 4218, None, None)
+    F, same, generator, other, *with_entropy = (
+        CellularSheaf.random(edges, 3, 3, kind, seed=seed) for seed in seeds
+    )
+    assert F.equals(same)
+    assert F.equals(generator)
+    assert not np.array_equal(F.tail_data, other.tail_data)
+    assert not np.array_equal(F.tail_data, F.head_data)
+    assert not np.array_equal(F.tail_map(0), F.tail_map(1))
+    assert not np.array_equal(with_entropy[0].tail_data, with_entropy[1].tail_data)
+
+
+def test_random_orthogonal_maps_cover_both_components_of_the_group():
+    """QR without correcting the signs would favour one component."""
+    F = CellularSheaf.random(np.zeros((400, 2), int), 2, 2, "orthogonal", seed=90013)
+    signs = np.linalg.det(F.tail_data.reshape(-1, 2, 2))
+    assert 140 < (signs > 0).sum() < 260
+    entries = F.tail_data.reshape(-1, 2, 2)[:, 0, 0]
+    assert 140 < (entries > 0).sum() < 260
+
+
+def test_random_general_entries_are_standard_normal():
+    F = CellularSheaf.random([[0, 1]], 100, 100, seed=90017)
+    assert abs(F.tail_data.mean()) < 0.05
+    assert abs(F.tail_data.std() - 1) < 0.05
+    assert dense_rank(F.tail_map(0)) == 100
 
 
 # ---------------------------------------------------------------- what is refused
 
-
-BAD_ARGUMENTS = {
-    "ValueError: (edge (1, 2)) must be orthogonal or unitary, but an entry of U* U - I is "
-    "0.25": lambda: CellularSheaf.connection(PATH, [np.eye(2), [[1.0, 0.25], [0.0, 1.0]]]),
-    "ValueError: an entry of U* U - I is 2e-06, above 1e-08": lambda: CellularSheaf.connection(
-        [[0, 1]], [(1 + 1e-6) * np.eye(2)]
-    ),
-    "ValueError: must be orthogonal or unitary, but an entry of U* U - I is nan": lambda: (
-        CellularSheaf.connection([[0, 1]], 1e200 * np.array([[[1 + 1j, 1 - 1j], [1 - 2j, 2 + 1j]]]))
-    ),
-    "ValueError: must be orthogonal or unitary, but an entry of U* U - I is 2.83": lambda: (
-        CellularSheaf.connection([[0, 1]], [[[np.sqrt(2), 1j], [-1j, np.sqrt(2)]]])
-    ),
-    "ValueError: `transports` must be square, got shape (1, 2, 3)": lambda: (
-        CellularSheaf.connection([[0, 1]], np.ones((1, 2, 3)))
-    ),
-    "ValueError: `transports` must be finite": lambda: CellularSheaf.connection(
-        [[0, 1]], np.full((1, 2, 2), np.nan)
-    ),
-    "ValueError: `transports` must hold an array of shape (d, d) for each of the 2 edges, got "
-    "shape (1, 2, 2)": lambda: CellularSheaf.connection(PATH, np.eye(2)[None]),
-    "ValueError: `transports` must hold an array of shape (d, d) for each of the 2 edges, got "
-    "shape (2, 2)": lambda: CellularSheaf.connection(PATH, np.eye(2)),
-    "ValueError: `transports` = 'turn' names an edge attribute that no edge of the graph "
-    "has": lambda: CellularSheaf.connection(nx.path_graph(3), "turn"),
-    "ValueError: `weight` must not be negative, got -1.0 for edge 1 (1, 2)": lambda: (
-        CellularSheaf.constant(PATH, weight=[1.0, -1.0])
-    ),
-    "ValueError: `weight` must not be negative": lambda: CellularSheaf.connection(
-        [[0, 1]], [np.eye(2)], weight=[-1]
-    ),
-    "ValueError: got -2.0 for edge 0 ('a', 'b'); CellularSheaf.signed reads negative "
-    "weights": lambda: CellularSheaf.constant(nx.Graph([("a", "b", {"weight": -2})])),
-    "ValueError: `dim` must be at least 0, got -1": lambda: CellularSheaf.constant(PATH, dim=-1),
-    "TypeError: `dim` must be an integer, got 1.0": lambda: CellularSheaf.constant(PATH, dim=1.0),
-    "TypeError: `dim` must be an integer, got [1, 2, 1]": lambda: CellularSheaf.constant(
-        PATH, dim=[1, 2, 1]
-    ),
-    "ValueError: `sign` must be 1 or -1, got 0.0 for edge 1 (1, 2)": lambda: CellularSheaf.signed(
-        PATH, sign=[1, 0]
-    ),
-    "ValueError: `sign` must be 1 or -1, got 1j for edge 1 (1, 2)": lambda: CellularSheaf.signed(
-        PATH, sign=[1, 1j]
-    ),
-    "ValueError: `sign` = 'sign' names an edge attribute that no edge of the graph has": lambda: (
-        CellularSheaf.signed(PATH)
-    ),
-    "ValueError: `sign` = 'polarity' names an edge attribute that no edge of the graph "
-    "has": lambda: CellularSheaf.signed(nx.Graph([(0, 1, {"weight": -2.0})]), sign="polarity"),
-    "ValueError: edge 1 (1, 2) has no attribute 'sign' for `sign`": lambda: CellularSheaf.signed(
-        nx.Graph([(0, 1, {"sign": 1}), (1, 2)])
-    ),
-    "ValueError: `tail` and `head` must have the same shape, got (2, 2) and (2, 3)": lambda: (
-        CellularSheaf.diagonal(PATH, np.ones((2, 2)), np.ones((2, 3)))
-    ),
-    "ValueError: `head` must hold an array of shape (d) for each of the 2 edges, got shape "
-    "(1, 2)": lambda: CellularSheaf.diagonal(PATH, np.ones((2, 2)), np.ones((1, 2))),
-    "ValueError: `kind` must be one of 'general', 'orthogonal', 'diagonal', got "
-    "'gaussian'": lambda: CellularSheaf.random(PATH, 1, 1, kind="gaussian"),
-    "ValueError: `vertex_dims` must have one entry per vertex, 3 in all, got 2": lambda: (
-        CellularSheaf.random(PATH, [1, 1], 1)
-    ),
-    "ValueError: `vertex_dims` must have one entry per vertex, 3 in all, got 4": lambda: (
-        CellularSheaf.random(nx.path_graph(3), [1] * 4, 1)
-    ),
-    "ValueError: `edge_dims` must have one entry per edge, 2 in all, got 1": lambda: (
-        CellularSheaf.random(PATH, 1, [1])
-    ),
-}
+TRIANGLE = [[0, 1], [1, 2], [2, 0]]
+EYE = np.eye(2)
+NAMED = named_graph()
+NEGATIVE = nx.Graph([("a", "b", {"weight": -2})])
+TEXT = "numpy.unique(graph, return_inverse=True)[1].reshape(-1, 2) converts"
+NO_GRAPH = "TypeError: `graph` must be a networkx graph, a scipy adjacency or"
+NO_UNITARY = "must be orthogonal or unitary, but an entry of U* U - I is"
+NO_ATTRIBUTE = "names an edge attribute that no edge of the graph has"
 
 
-@pytest.mark.parametrize(("message", "build"), BAD_ARGUMENTS.items(), ids=BAD_ARGUMENTS)
-def test_invalid_graphs_and_values_raise(build, message):
-    with raises(message):
-        build()
+def adjacency(rows):
+    return scipy.sparse.csr_array(np.array(rows))
+
+
+BAD_GRAPHS = [
+    (nx.DiGraph([(0, 1)]), None, "`graph` must be undirected"),
+    (nx.MultiDiGraph([(0, 1)]), None, "to_undirected()"),
+    (adjacency([[0, 1], [2, 0]]), None, "a symmetric adjacency, got 1 at (0, 1) and 2 at (1, 0)"),
+    (adjacency([[0, 1.5], [0, 0]]), None, "got 1.5 at (0, 1) and 0.0 at (1, 0)"),
+    (adjacency([[0, np.nan], [np.nan, 0]]), None, "must be finite, got nan at (0, 1)"),
+    (adjacency([[np.inf, 0], [0, 1]]), None, "must be finite, got inf at (0, 0)"),
+    (adjacency(np.ones((2, 3))), None, "`graph` must be a square adjacency, got shape (2, 3)"),
+    (adjacency([[1j]]), None, "TypeError: real adjacency"),
+    ([[0, 1], [1, -2]], None, "`graph[1]` = (1, -2) has a negative"),
+    ([[0, 1], [1, 1.5]], None, "whole numbers, got 1.5 at index (1, 1)"),
+    ([[0, 1, 2]], None, "`graph` must have shape (m, 2), got (1, 3)"),
+    ([0, 1], None, "`graph` must be 2-dimensional, got shape (2,)"),
+    ([[0, 1], [2]], None, "`graph` must be a rectangular array"),
+    ("karate", None, NO_GRAPH),
+    (None, None, NO_GRAPH),
+    (np.array([[True, False]]), None, "TypeError: integers, got dtype bool"),
+    ([["a", "b"]], None, f"TypeError: `graph` must hold integers, got dtype <U1: {TEXT}"),
+    (
+        np.array([["a", "b"]], object),
+        None,
+        "TypeError: `graph` must hold integers, got dtype object: numpy.unique(graph, ",
+    ),
+    (TRIANGLE, 2, "`graph[1]` = (1, 2) has a vertex beyond `n_vertices` = 2"),
+    (TRIANGLE, -1, "`n_vertices` must be at least 0, got -1"),
+    (TRIANGLE, 3.0, "TypeError: `n_vertices` must be an integer, got 3.0"),
+    (nx.path_graph(3), 3, "has a list of nodes"),
+    (adjacency(np.ones((2, 2))), 2, "has a size"),
+]
+BAD_DIMS = [
+    (-1, "`dim` must be at least 0, got -1"),
+    (1.0, "TypeError: `dim` must be an integer, got 1.0"),
+]
+BAD_WEIGHTS = [
+    (PATH, [1.0, -1.0], "`weight` must not be negative, got -1.0 for edge 1 (1, 2)"),
+    (NAMED, [1.0, -2.0], "`weight` must not be negative, got -2.0 for edge 1 ('a', 3)"),
+    (
+        NEGATIVE,
+        "weight",
+        "got -2.0 for edge 0 ('a', 'b'); CellularSheaf.signed reads negative weights",
+    ),
+    (NAMED, [1.0], "`weight` must hold a number for each of the 2 edges, got shape (1"),
+    (NAMED, [[1.0], [2.0]], "got shape (2, 1)"),
+    (NAMED, [1.0, np.nan], "`weight` must be finite, got nan for edge 1 ('a', 3)"),
+    (NAMED, [1.0, np.inf], "`weight` must be finite, got inf"),
+    (PATH, "length", f"`weight` = 'length' {NO_ATTRIBUTE}"),
+    (NAMED, [1j, 1j], "TypeError: `weight` must be real, got dtype complex128"),
+    (NAMED, [True, False], "TypeError: got dtype bool"),
+    (NAMED, ["a", "b"], "TypeError: got dtype <U1"),
+]
+BAD_TRANSPORTS = [
+    (
+        PATH,
+        [EYE, [[1.0, 0.25], [0.0, 1.0]]],
+        "(edge (1, 2)) must be orthogonal or unitary, but an entry of U* U - I is 0.25",
+    ),
+    ([[0, 1]], [(1 + 1e-6) * EYE], "an entry of U* U - I is 2e-06, above 1e-08"),
+    ([[0, 1]], 1e200 * np.array([[[1 + 1j, 1 - 1j], [1 - 2j, 2 + 1j]]]), f"{NO_UNITARY} nan"),
+    ([[0, 1]], [[[np.sqrt(2), 1j], [-1j, np.sqrt(2)]]], f"{NO_UNITARY} 2.83"),
+    ([[0, 1]], np.ones((1, 2, 3)), "`transports` must be square, got shape (1, 2, 3)"),
+    ([[0, 1]], np.full((1, 2, 2), np.nan), "`transports` must be finite"),
+    *(
+        (
+            PATH,
+            transports,
+            "`transports` must hold an array of shape (d, d) for each of the 2 edges, "
+            f"got shape {np.shape(transports)}",
+        )
+        for transports in (EYE[None], EYE, np.ones(2))
+    ),
+    (PATH, [EYE, np.eye(3)], "`transports` must be a rectangular array of numbers"),
+    (nx.path_graph(3), "turn", f"`transports` = 'turn' {NO_ATTRIBUTE}"),
+]
+BAD_SIGNS = [
+    (PATH, [1, 0], "`sign` must be 1 or -1, got 0.0 for edge 1 (1, 2)"),
+    (PATH, [1, 1j], "`sign` must be 1 or -1, got 1j for edge 1 (1, 2)"),
+    (PATH, "sign", f"`sign` = 'sign' {NO_ATTRIBUTE}"),
+    (NEGATIVE, "polarity", f"`sign` = 'polarity' {NO_ATTRIBUTE}"),
+    (
+        nx.Graph([("a", "b", {"sign": 1}), ("b", "c")]),
+        "sign",
+        "edge 1 ('b', 'c') has no attribute 'sign' for `sign`",
+    ),
+]
+BAD_ARGUMENTS = [
+    *(("constant", (graph, 1, None, n), text) for graph, n, text in BAD_GRAPHS),
+    *(("constant", (PATH, dim), text) for dim, text in BAD_DIMS),
+    *(("constant", (graph, 1, weight), text) for graph, weight, text in BAD_WEIGHTS),
+    *(("connection", (graph, U), text) for graph, U, text in BAD_TRANSPORTS),
+    ("connection", ([[0, 1]], [EYE], [-1]), "`weight` must not be negative"),
+    *(("signed", (graph, sign), text) for graph, sign, text in BAD_SIGNS),
+    ("signed", (NEGATIVE, "sign", [1j]), "TypeError: `weight` must be real, got dtype complex128"),
+    (
+        "diagonal",
+        (PATH, np.ones((2, 2)), np.ones((2, 3))),
+        "`tail` and `head` must have the same shape, got (2, 2) and (2, 3)",
+    ),
+    *(
+        (
+            "diagonal",
+            (PATH, np.ones((2, 2)), head),
+            "`head` must hold an array of shape (d) for each of the 2 edges, got shape "
+            f"{head.shape}",
+        )
+        for head in (np.ones((1, 2)), np.ones((2, 3, 4)))
+    ),
+    (
+        "random",
+        (PATH, 1, 1, "gaussian"),
+        "`kind` must be one of 'general', 'orthogonal', 'diagonal', got 'gaussian'",
+    ),
+    *(
+        (
+            "random",
+            (graph, dims, 1),
+            f"`vertex_dims` must have one entry per vertex, 3 in all, got {len(dims)}",
+        )
+        for graph, dims in ((PATH, [1, 1]), (nx.path_graph(3), [1] * 4))
+    ),
+    ("random", (PATH, 1, [1]), "`edge_dims` must have one entry per edge, 2 in all, got 1"),
+]
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments", "error"), BAD_ARGUMENTS, ids=[row[-1] for row in BAD_ARGUMENTS]
+)
+def test_invalid_graphs_and_values_raise(method, arguments, error):
+    with raises(error if error.startswith("TypeError: ") else f"ValueError: {error}"):
+        getattr(CellularSheaf, method)(*arguments)

@@ -1,19 +1,21 @@
-"""Subsheaves, names of vertices, and sheaves with new maps."""
-
-import re
+"""Subsheaves, names of vertices, components, disjoint unions and the sheaf in units."""
 
 import networkx as nx
 import numpy as np
 import pytest
+import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
 import sheafcoarsen as sc
-from sheafcoarsen.sheaf import unit_sheaf
+from sheafcoarsen import CellularSheaf
+from sheafcoarsen.sheaf import component_count, unit_sheaf
 from tests.support import reference
 from tests.support.errors import raises
 from tests.support.strategies import sheaves
-from tests.unit.sheaf.test_cellular_sheaf import heads, mixed_sheaf, tails
+from tests.unit.sheaf.test_cellular_sheaf import QUARTER_TURN, heads, mixed_sheaf, tails
+
+LETTERS = ["a", "b", "c", "d"]
 
 
 @given(sheaves(), st.data())
@@ -29,17 +31,16 @@ def test_subsheaf_has_the_edges_between_its_vertices(F, data):
     np.testing.assert_array_equal(
         reference.coboundary(G), reference.coboundary(F)[np.ix_(rows, columns)], strict=True
     )
-    for e, f in enumerate(inside):
-        assert [vertices[v] for v in G.edges[e].tolist()] == F.edges[f].tolist()
-        np.testing.assert_array_equal(tails(G)[e], tails(F)[f], strict=True)
-        np.testing.assert_array_equal(heads(G)[e], heads(F)[f], strict=True)
+    ends = [[vertices[v] for v in edge] for edge in G.edges.tolist()]
+    assert ends == F.edges[inside].tolist()
+    for mine, theirs in ((tails(G), tails(F)), (heads(G), heads(F))):
+        for e, f in enumerate(inside):
+            np.testing.assert_array_equal(mine[e], theirs[f], strict=True)
     assert G.equals(F.subsheaf(mask))
-    if F.vertex_labels is not None:
-        assert G.vertex_labels == tuple(F.vertex_labels[v] for v in vertices)
 
 
 def test_subsheaf_keeps_names_and_order():
-    F = mixed_sheaf().with_labels(["a", "b", "c", "d"])
+    F = mixed_sheaf().with_labels(LETTERS)
     G = F.subsheaf([3, 1, 0])
     assert G.vertex_labels == ("a", "b", "d")
     assert G.vertex_dims.tolist() == [2, 1, 3]
@@ -47,36 +48,46 @@ def test_subsheaf_keeps_names_and_order():
     assert not G.tail_data.flags.writeable
     assert F.subsheaf([]).n_vertices == 0
     assert F.subsheaf(np.ones(4, bool)).equals(F)
+    assert mixed_sheaf().with_labels([0, 2, 30, 7]).subsheaf([2, 1]).vertex_labels == (2, 30)
 
 
 @pytest.mark.parametrize(
-    ("vertices", "message"),
+    ("labels", "vertices", "message"),
     [
-        ([0, 4], "ValueError: `vertices[1]` = 4 is out of range for 4 vertices (0 .. 3)"),
-        ([-1], "ValueError: `vertices[0]` = -1 is out of range for 4 vertices (0 .. 3)"),
-        ([2, 1, 2], "ValueError: repeat a vertex, got vertex 2 at indices 0 and 2"),
-        ([True, False], "ValueError: `vertices`, a mask, must have shape (4,), got (2,)"),
-        (["a"], "TypeError: dtype <U1: the vertices have no names"),
-        ([0.5], "ValueError: `vertices` must hold whole numbers, got 0.5 at index 0"),
-        (None, "ValueError: `vertices` must be 1-dimensional, got None"),
-        (3, "ValueError: `vertices` must be 1-dimensional, got 3: pass [3]"),
-        ({1, 2}, "ValueError: 1-dimensional, got a set: pass list(...) of it"),
-        ({1: 2}, "ValueError: got a dict: pass a list of its keys, or of its values"),
-        ((v for v in [1]), "ValueError: got a generator: pass list(...) of it"),
-        ("abc", "ValueError: got 'abc': the vertices have no names"),
+        (None, [0, 4], "ValueError: `vertices[1]` = 4 is out of range for 4 vertices (0 .. 3)"),
+        (None, [-1], "ValueError: `vertices[0]` = -1 is out of range for 4 vertices (0 .. 3)"),
+        (None, [2, 1, 2], "ValueError: repeat a vertex, got vertex 2 at indices 0 and 2"),
+        (None, [True, False], "ValueError: `vertices`, a mask, must have shape (4,), got (2,)"),
+        (None, ["a"], "TypeError: dtype <U1: the vertices have no names"),
+        (None, [0.5], "ValueError: `vertices` must hold whole numbers, got 0.5 at index 0"),
+        (None, None, "ValueError: `vertices` must be 1-dimensional, got None"),
+        (None, 3, "ValueError: `vertices` must be 1-dimensional, got 3: pass [3]"),
+        (None, {1, 2}, "ValueError: 1-dimensional, got a set: pass list(...) of it"),
+        (None, {1: 2}, "ValueError: got a dict: pass a list of its keys, or of its values"),
+        (None, (v for v in [1]), "ValueError: got a generator: pass list(...) of it"),
+        (None, "abc", "ValueError: got 'abc': the vertices have no names"),
+        (
+            [0, 2, 30, 7],
+            [4],
+            "ValueError: `vertices[0]` = 4 is out of range for 4 vertices (0 .. 3); vertices are "
+            "named 0 .. 7",
+        ),
+        (LETTERS, ["a", 1], "ValueError: `vertices[1]` = 1 is not the name"),
+        (LETTERS, ["b", "b"], "ValueError: repeat a vertex, got vertex 1 at indices 0 and 1"),
+        (LETTERS, "b", "TypeError: got the name 'b': pass ['b']"),
     ],
 )
-def test_invalid_vertices_of_a_subsheaf_raise(vertices, message):
+def test_invalid_vertices_of_a_subsheaf_raise(labels, vertices, message):
     with raises(message):
-        mixed_sheaf().subsheaf(vertices)
+        mixed_sheaf().with_labels(labels).subsheaf(vertices)
 
 
 @pytest.mark.parametrize(
     ("labels", "names", "expected"),
     [
         (None, [3, 1], [3, 1]),
-        (list("abcd"), ["d", "b"], [3, 1]),
-        (list("abcd"), np.array(["d", "b"]), [3, 1]),
+        (LETTERS, ["d", "b"], [3, 1]),
+        (LETTERS, np.array(["d", "b"]), [3, 1]),
         ([(0, 0), (0, 1), (1, 0), (1, 1)], [(1, 1), (0, 1)], [3, 1]),
         ([10, 20, 30, 40], [40, 20], [3, 1]),
         ([1, 2, 3, 0], np.array([0, 2]), [3, 1]),
@@ -92,10 +103,10 @@ def test_vertices_of_returns_indices_of_names(labels, names, expected):
 @pytest.mark.parametrize(
     ("labels", "vertices", "message"),
     [
-        (list("abcd"), ["a", "x"], "ValueError: `names[1]` = 'x' is not the name of a vertex"),
-        (list("abcd"), [0], "ValueError: `names[0]` = 0 is not the name of a vertex"),
-        (list("abcd"), "ab", "ValueError: `names` must be 1-dimensional, got 'ab': pass a list"),
-        (list("abcd"), [["a"]], "TypeError: `names[0]` must be the name of a vertex, got ['a']"),
+        (LETTERS, ["a", "x"], "ValueError: `names[1]` = 'x' is not the name of a vertex"),
+        (LETTERS, [0], "ValueError: `names[0]` = 0 is not the name of a vertex"),
+        (LETTERS, "ab", "ValueError: `names` must be 1-dimensional, got 'ab': pass a list"),
+        (LETTERS, [["a"]], "TypeError: `names[0]` must be the name of a vertex, got ['a']"),
         (None, ["a"], "ValueError: `names[0]` = 'a' is not the name of a vertex"),
     ],
 )
@@ -115,27 +126,11 @@ class Column:
 
 
 def test_names_may_be_in_a_column_of_objects():
-    F = mixed_sheaf().with_labels(list("abcd"))
+    F = mixed_sheaf().with_labels(LETTERS)
     assert F.subsheaf(Column("d", "b")).vertex_labels == ("b", "d")
 
 
-def test_integers_are_indices_not_names():
-    F = mixed_sheaf()
-    G = F.with_labels([0, 2, 30, 7])
-    assert G.subsheaf([2, 1]).vertex_labels == (2, 30)
-    assert G.subsheaf(G.vertices_of([2, 7])).vertex_labels == (2, 7)
-    said = "`vertices[0]` = 4 is out of range for 4 vertices (0 .. 3); vertices are named 0 .. 7"
-    with pytest.raises(ValueError, match=re.escape(said)):
-        G.subsheaf([4])
-    with pytest.raises(ValueError, match=re.escape("`vertices[1]` = 1 is not the name")):
-        F.with_labels(list("abcd")).subsheaf(["a", 1])
-    with pytest.raises(ValueError, match="repeat a vertex, got vertex 1 at indices 0 and 1"):
-        F.with_labels(list("abcd")).subsheaf(["b", "b"])
-    with pytest.raises(TypeError, match=r"got the name 'b': pass \['b'\]"):
-        F.with_labels(list("abcd")).subsheaf("b")
-
-
-NAMED = sc.CellularSheaf.random(nx.path_graph(list("dcbae")), 2, 2, seed=1)
+NAMED = CellularSheaf.random(nx.path_graph(list("dcbae")), 2, 2, seed=1)
 
 
 @pytest.mark.parametrize(
@@ -166,15 +161,65 @@ def test_coarse_vertices_have_names_from_their_clusters():
     assert sc.coarsen(NAMED.with_labels(None), P, 10).sheaf.vertex_labels is None
 
 
-def test_constructor_accepts_vertex_names():
-    F = sc.CellularSheaf([[0, 1]], [[[1.0]]], [[[2.0]]], vertex_labels=["u", "v"])
-    assert F.vertex_labels == ("u", "v")
-    with pytest.raises(TypeError, match=r"`vertex_labels` must hold .*, got \[2\] for vertex 1"):
-        sc.CellularSheaf([[0, 1]], [[[1.0]]], [[[2.0]]], vertex_labels=[1, [2]])
-    with pytest.raises(ValueError, match="one name per vertex, 2 in all, got 3"):
-        sc.CellularSheaf([[0, 1]], [[[1.0]]], [[[2.0]]], vertex_labels=["u", "v", "w"])
-    with pytest.raises(ValueError, match="`vertex_labels` must all differ"):
-        sc.CellularSheaf([[0, 1]], [[[1.0]]], [[[2.0]]], vertex_labels=["u", "u"])
+# ---------------------------------------------------------------- components
+
+
+@given(sheaves())
+def test_components_equal_those_of_networkx(F):
+    """They are numbered by their first vertices; edges with zero maps connect vertices, too."""
+    graph = nx.empty_graph(F.n_vertices)
+    graph.add_edges_from(F.edges.tolist())
+    expected = np.zeros(F.n_vertices, np.int64)
+    for c, part in enumerate(sorted(nx.connected_components(graph), key=min)):
+        expected[list(part)] = c
+    np.testing.assert_array_equal(sc.components(F), expected, strict=True)
+    assert component_count(F) == expected.max(initial=-1) + 1
+    zero = F.with_maps(0 * F.tail_data, 0 * F.head_data)
+    np.testing.assert_array_equal(sc.components(zero), expected, strict=True)
+
+
+def test_parallel_edges_connect_like_one_edge():
+    F = CellularSheaf.constant([[0, 1]] * 256)
+    assert sc.components(F).tolist() == [0, 0]
+
+
+# ---------------------------------------------------------------- disjoint unions
+
+
+def test_split_keeps_edge_order_and_vertex_names():
+    G = nx.Graph()
+    G.add_nodes_from("abcd")
+    G.add_edge("c", "d", turn=QUARTER_TURN)
+    G.add_edge("a", "b", turn=-QUARTER_TURN)
+    F = CellularSheaf.connection(G, "turn")
+    F = CellularSheaf(F.edges[::-1], tails(F)[::-1], heads(F)[::-1], vertex_labels=list(G))
+    assert F.edges.tolist() == [[2, 3], [0, 1]]
+    first, none, second = sc.split(F, [0, 2, 2, 4])
+    assert (first.n_vertices, none.n_vertices, second.n_vertices) == (2, 0, 2)
+    assert first.head_map(0).tolist() == (-QUARTER_TURN).tolist()
+    assert second.head_map(0).tolist() == QUARTER_TURN.tolist()
+    assert second.edges.tolist() == [[0, 1]]
+    assert (first.vertex_labels, second.vertex_labels) == (("a", "b"), ("c", "d"))
+
+
+def test_union_and_split_return_read_only_copies():
+    F = mixed_sheaf()
+    union, starts, _ = sc.disjoint_union([F, F])
+    for G in (union, *sc.split(union, starts)):
+        assert not np.shares_memory(G.tail_data, F.tail_data)
+        for array in (G.edges, G.vertex_dims, G.edge_dims, G.tail_data, G.head_data):
+            assert not array.flags.writeable
+
+
+def test_union_rejects_sparse_matrices():
+    matrix = scipy.sparse.bsr_array(np.eye(2))
+    with raises("TypeError: `sheaves` must be a sequence of sheaves, got bsr_array"):
+        sc.disjoint_union(matrix)
+    with raises("TypeError: `levels` must be a sequence of coarsenings, got bsr_array"):
+        sc.Hierarchy(mixed_sheaf(), matrix)
+
+
+# ---------------------------------------------------------------- units and range
 
 
 @given(sheaves())
@@ -193,27 +238,66 @@ def test_unit_is_the_power_of_two_above_the_largest_entry(F):
 
 @pytest.mark.parametrize("scale", [1e-149, 1e149, 1e149j])
 def test_unit_sheaf_of_extreme_entries(scale):
-    F = sc.CellularSheaf([[0, 1]], [[[0.0, 3.0 * scale]]], [[[scale]]])
+    F = CellularSheaf([[0, 1]], [[[0.0, 3.0 * scale]]], [[[scale]]])
     G, unit = unit_sheaf(F)
     assert 0.5 <= abs(G.tail_data[1]) < 1
     assert G.tail_data[1] * unit == F.tail_data[1]
 
 
 def test_unit_is_one_for_zero_or_no_maps():
-    for F in (sc.CellularSheaf([[0, 1]], [[[0.0]]], [[[0.0]]]), sc.CellularSheaf([], [], [], [])):
+    for F in (CellularSheaf([[0, 1]], [[[0.0]]], [[[0.0]]]), CellularSheaf([], [], [], [])):
         assert unit_sheaf(F)[1] == 1
 
 
 @pytest.mark.parametrize(("size", "beyond"), [(1e149, 1e152), (1e-149, 1e-152)])
-def test_with_maps_allows_the_range_of_a_coarse_sheaf(size, beyond):
+def test_new_maps_and_unions_allow_the_range_of_a_coarse_sheaf(size, beyond):
     """Its maps may exceed the range of user-supplied maps; new maps may exceed it as far."""
-    F = sc.CellularSheaf.constant([[0, 1]])
+    F = CellularSheaf.constant([[0, 1]])
     F = F.with_maps(size * F.tail_data, size * F.head_data)
-    G = sc.coarsen(F, sc.Partition([0, 1]), basis=[[[beyond / size]], [[beyond / size]]]).sheaf
-    assert G.with_maps(G.tail_data, G.head_data).equals(G)
     factor = beyond / size
+    G = sc.coarsen(F, sc.Partition([0, 1]), basis=[[[factor]], [[factor]]]).sheaf
+    assert G.with_maps(G.tail_data, G.head_data).equals(G)
+    assert sc.disjoint_union([G, G])[0].tail_data.tolist() == [G.tail_data[0]] * 2
     with pytest.raises(ValueError, match="where squares in float64 are safe"):
         G.with_maps(factor * G.tail_data, factor * G.head_data)
     single = np.full(1, beyond ** (1 / 6), np.float32)  # in range in double precision only
     with pytest.raises(ValueError, match="where squares in float32 are safe"):
         G.with_maps(single, single)
+
+
+# ---------------------------------------------------------------- other topologies
+
+
+PATH = CellularSheaf.random([[0, 1], [1, 2]], 2, 3, seed=11)
+P = sc.Partition([0, 0, 1])
+PATTERN = ("the topology of the pattern", "make a new LaplacianPattern for another one")
+COARSENED = (
+    "the graph and the stalks of the sheaf that was coarsened",
+    "use coarsen for another g",
+)
+ORIGINAL = ("the graph and the stalks of the original sheaf", "use eliminate for another graph")
+
+CALLS = {
+    "pattern": (sc.LaplacianPattern(PATH).fill, *PATTERN),
+    "bsr pattern": (sc.LaplacianPattern(PATH, "bsr").fill, *PATTERN),
+    "modes": (sc.coarsen(PATH, P, 2).recoarsen, *COARSENED),
+    "basis": (sc.coarsen(PATH, P, basis=[np.eye(4, 2), np.eye(2)]).recoarsen, *COARSENED),
+    "elimination": (sc.eliminate(PATH).refresh, *ORIGINAL),
+}
+
+OTHERS = [
+    ([[0, 1], [2, 1]], 2, 3, "edges differ, first at index 1, with [2, 1] instead of [1, 2]"),
+    ([[0, 1], [1, 2], [0, 2]], 2, 3, "edges differ, there are 3 of them, not 2"),
+    ([[0, 1], [1, 2]], [2, 2, 1], 3, "vertex_dims differ, first at index 2, with 1 instead of 2"),
+    ([[0, 1], [1, 2]], [2] * 4, 3, "vertex_dims differ, there are 4 of them, not 3"),
+    ([[0, 1], [1, 2]], 2, [3, 2], "edge_dims differ, first at index 1, with 2 instead of 3"),
+]
+
+
+@pytest.mark.parametrize(("edges", "vertex_dims", "edge_dims", "what"), OTHERS)
+@pytest.mark.parametrize("call", CALLS)
+def test_error_names_the_first_difference_of_topologies(call, edges, vertex_dims, edge_dims, what):
+    refresh, wanted, remedy = CALLS[call]
+    other = CellularSheaf.random(edges, vertex_dims, edge_dims, seed=11)
+    with raises(f"ValueError: `sheaf` must have {wanted}, but its {what}: {remedy}"):
+        refresh(other)
