@@ -281,7 +281,7 @@ def _coarsened(F: CellularSheaf, stacklevel: int) -> GlobalSections:
     if reason is not None:
         message = (
             f"rounding errors determine the number of sections: {reason}. If scales of vertices "
-            f"differ, count those of normalize(sheaf), which are as many"
+            f"differ, count the sections of normalize(sheaf), which has as many"
         )
         warnings.warn(message, SingularProblemWarning, stacklevel=stacklevel)
     dims = (sheaf.dim_c0, *(level.R.offsets[-1] for level in levels))

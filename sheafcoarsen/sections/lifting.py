@@ -52,7 +52,7 @@ def lift_sections(
 def _orthonormal_in(W: scipy.sparse.csr_array, Y: np.ndarray) -> np.ndarray:
     """Return a basis of span Y such that the columns of W Y are orthonormal.
 
-    W can be applied after all other products, so that residuals are independent of cond(W).
+    If W is applied after all other products, residuals are independent of cond(W).
     """
     for _ in range(2 if Y.shape[1] else 0):
         triangle = np.linalg.qr(W @ Y, mode="r")
