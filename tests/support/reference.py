@@ -10,7 +10,6 @@ cleverness, nothing imported from the library. ``F`` is a sheaf (used: ``n_verti
 from typing import NamedTuple
 
 import numpy as np
-import scipy.linalg
 
 
 def norm2(y):
@@ -156,10 +155,7 @@ def schur_complement(F, kept_vertices):
     U, sigma, adjoint = np.linalg.svd(M)
     level = max(M.shape) * np.finfo(F.dtype).eps * max(sigma.max(initial=0), 1.0)
     rank = int((sigma > level).sum())
-    # QR with exchange of columns is accurate row by row if large rows come first
-    rows = np.argsort(-np.abs(M).max(axis=1, initial=0), kind="stable")
-    Q = scipy.linalg.qr(M[rows], pivoting=True)[0]
-    QA = Q[:, rank:].conj().T @ A[rows]
+    QA = U[:, rank:].conj().T @ A
     V = adjoint[:rank].conj().T / sigma[:rank]
     smallest = float(sigma[:rank].min(initial=1.0))
     return Schur(

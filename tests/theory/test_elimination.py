@@ -43,7 +43,8 @@ def test_laplacian_after_elimination_is_the_schur_complement(F, data):
     wanted = reference.schur_complement(F, K.kept.tolist())
     delta = reference.coboundary(F)
     error = reference.laplacian(K.sheaf) - wanted.laplacian
-    assert_residual(error, delta, delta, n=F.dim_c0, eps=eps_of(F.dtype))
+    # im M, and so the reference, is accurate to eps / smallest
+    assert_residual(error, delta, delta, 1 / wanted.smallest, n=F.dim_c0, eps=eps_of(F.dtype))
     assert (K.sheaf.edge_dims <= K.sheaf.vertex_dims[K.sheaf.edges].sum(axis=1)).all()
 
 
