@@ -156,11 +156,11 @@ def global_sections(sheaf: CellularSheaf) -> GlobalSections:
 
     Notes
     -----
-    Edges and stalks are equilibrated first: every [A | -B] gets norm 1, and the stacked maps at
-    every vertex become an isometry, so that zero can be decided relative to 1. Singular values up
-    to ``10 eps n / g`` count as zero, where n is the dimension of the last sheaf and g the smallest
-    eliminated singular value. The computation uses double precision; for maps in single precision,
-    ``eps n`` is replaced by their eps.
+    Edges and stalks are equilibrated first: every [A | -B] gets norm 1 (with weights, if scales of
+    vertices differ), and the stacked maps at every vertex become an isometry, so that zero can be
+    decided relative to 1. Singular values up to ``10 eps n / g`` count as zero, where n is the
+    dimension of the last sheaf and g the smallest eliminated singular value. The computation uses
+    double precision; for maps in single precision, ``eps n`` is replaced by their eps.
 
     Examples
     --------

@@ -9,7 +9,7 @@ from sheafcoarsen._kernels import sections as kernels
 from sheafcoarsen._kernels.dense import svd_workspace
 from sheafcoarsen._kernels.modes import Blocks, put_columns
 from sheafcoarsen._kernels.operators import multiply_maps
-from sheafcoarsen._support import offsets, read_only, run_ranges
+from sheafcoarsen._support import offsets, read_only, run_ranges, scaled_norms
 from sheafcoarsen.coarsening import SERIAL_BELOW
 from sheafcoarsen.modes import Prolongation, block_layout
 from sheafcoarsen.partition import Clusters, Partition, clusters_of
@@ -77,17 +77,46 @@ class Stalks(NamedTuple):
         return block_columns(F, self.clusters, F.vertex_dims, ragged, first, counts).matrix
 
 
+def vertex_scales(F: CellularSheaf) -> np.ndarray:
+    """Return positive scales s of the vertices, by which norms of edges are weighted.
+
+    Dividing edges by their norms makes both ends of each edge similar if weights of edges differ,
+    but not if scales of vertices do. Then s are the inverse norms of the stacked maps at vertices;
+    otherwise they are 1.
+    """
+    (u, v), m, n = F.edges.T, F.n_edges, F.n_vertices
+    a, b = (
+        scaled_norms(np.abs(data), np.repeat(np.arange(m), np.diff(starts)), m)
+        for data, starts in ((F.tail_data, F.tail_offsets), (F.head_data, F.head_offsets))
+    )
+    compared = (a > 0) & (b > 0)
+
+    def stacked(t: np.ndarray) -> np.ndarray:
+        D = scaled_norms(np.concatenate([t * a, t * b]), np.concatenate([u, v]), n)
+        return D.clip(min=max(1e-100 * float(D.max(initial=0)), 1e-300))
+
+    def imbalance(s: np.ndarray) -> float:
+        D = stacked(1 / np.hypot(a * s[u], b * s[v]).clip(min=1e-300))
+        logs = np.log2(np.stack([a, b])[:, compared]) - np.log2(D[F.edges[compared]].T)
+        return float(np.abs(logs[0] - logs[1]).max(initial=0))
+
+    ones, s = np.ones(n), 1 / stacked(np.ones(m))
+    return s if imbalance(s) + 10 < imbalance(ones) else ones  # better by a factor of 1000
+
+
 def equilibrate(F: CellularSheaf, eps: float) -> tuple[CellularSheaf, Stalks]:
     """Return the equilibrated sheaf, in double precision, and the bases of its stalks.
 
-    Every [A | -B] is divided by its norm. Then every map F_{v->e} is multiplied by a matrix W_v
-    such that the stacked maps at v become an isometry. Zero can then be decided relative to 1.
+    Every [A | -B] is divided by its norm, or that of [A s_u | -B s_v] for the ``vertex_scales`` s.
+    Then every map F_{v->e} is multiplied by a matrix W_v such that the stacked maps at v become an
+    isometry. Zero can then be decided relative to 1.
     """
     f, dims, n, dtype = F.arrays, F.vertex_dims, F.n_vertices, np.result_type(F.dtype, np.float64)
     scaled = np.zeros(len(F.tail_data), dtype), np.zeros(len(F.head_data), dtype)
     costs = F.edge_dims * dims[F.edges].sum(axis=1) + 1.0
+    s = vertex_scales(F)
     run_ranges(
-        lambda lo, hi: kernels.scale_edges(lo, hi, f, *scaled), costs, serial_below=SERIAL_BELOW
+        lambda lo, hi: kernels.scale_edges(lo, hi, f, s, *scaled), costs, serial_below=SERIAL_BELOW
     )
     f = f._replace(tail_data=scaled[0], head_data=scaled[1])
     ends = F.edges.reshape(-1)

@@ -35,10 +35,10 @@ class StalkBases(NamedTuple):
 
 
 @kernel
-def scale_edges(lo, hi, f, tail, head):
-    """Write the maps of edges lo .. hi divided by the Frobenius norm of [A | -B].
+def scale_edges(lo, hi, f, s, tail, head):
+    """Write the maps of edges lo .. hi divided by the Frobenius norm of [A s_u | -B s_v].
 
-    For a loop, the maps are (A - B) / norm([A | -B]) and 0.
+    For a loop, A - B takes the place of A, and 0 that of B, after the division.
     """
     edges, tail_data, tail_offsets = f.edges, f.tail_data, f.tail_offsets
     head_data, head_offsets = f.head_data, f.head_offsets
@@ -50,10 +50,10 @@ def scale_edges(lo, hi, f, tail, head):
         square = 0.0
         for i in range(a, a_end):
             tail[i] = tail_data[i] / scale
-            square += float(abs(tail[i])) ** 2
+            square += (float(abs(tail[i])) * s[edges[e, 0]]) ** 2
         for i in range(b, b_end):
             head[i] = head_data[i] / scale
-            square += float(abs(head[i])) ** 2
+            square += (float(abs(head[i])) * s[edges[e, 1]]) ** 2
         if square == 0:
             continue
         square = math.sqrt(square)

@@ -342,3 +342,17 @@ def test_bases_are_orthonormal_for_ill_conditioned_stalks(copies, shear, monkeyp
     assert S.h0 == 3 * copies
     assert scipy.sparse.issparse(S.basis) == (copies == 20)
     check_basis(F, S)
+
+
+@pytest.mark.parametrize("function", [sc.global_sections, sc.cohomology_dims])
+@pytest.mark.parametrize("dim", [1, 2])
+@pytest.mark.parametrize("scales", ["vertices", "edges"])
+def test_scales_over_12_digits_do_not_change_the_number_of_sections(scales, dim, function):
+    rng, edges = np.random.default_rng(0), np.array(nx.cycle_graph(400).edges)
+    scale = 10.0 ** rng.uniform(-6, 6, (400, 1, 1))
+    frames = np.linalg.qr(rng.standard_normal((400, dim, dim)))[0]
+    maps = frames[edges.T] * (scale[edges.T] if scales == "vertices" else scale)
+    found = function(sc.CellularSheaf(edges, *maps))  # without a warning
+    assert (found.h0 if function is sc.global_sections else found[0]) == dim
+    if function is sc.global_sections:
+        assert found.residual < 1e-15
