@@ -47,7 +47,7 @@ def item_index(kind: str, i: object, count: int) -> int:
 def real_number(name: str, value: object) -> float:
     """Return a real number, inf or NaN as a float; raise an error beyond the range of doubles."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
-        got = f"shape {value.shape}" if isinstance(value, np.ndarray) else repr(value)
+        got = f"an array of shape {value.shape}" if isinstance(value, np.ndarray) else repr(value)
         raise TypeError(f"`{name}` must be a real number, got {got}")
     try:
         return float(value)

@@ -231,6 +231,8 @@ def write_names(
     Of eight places round its vertex a name takes one inside of the axes where it covers the least
     area of vertices and earlier texts, of equal ones the first.
     """
+    from matplotlib.backends.backend_agg import RendererAgg
+
     names = range(F.n_vertices) if F.vertex_labels is None else F.vertex_labels
     if chosen is None:
         few = len(names) <= NUMBERED
@@ -238,12 +240,14 @@ def write_names(
     locate: Any = ax.get_axes_locator()
     ax.apply_aspect(locate(ax, None))  # the scale in which names overlap
     at, point = ax.transData.transform(places), ax.figure.dpi / 72
-    texts = [text.get_window_extent().extents for text in ax.texts]
-    boxes = np.vstack([ax.bbox.extents, np.hstack([at - point, at + point]), *texts])
+    measure = RendererAgg(1, 1, ax.figure.dpi)  # that of the figure may allocate its whole image
+    texts = [text.get_window_extent(measure).extents for text in ax.texts]
     write_texts(ax, chosen, places, np.full(len(names), 10.0), [str(name) for name in names])
     written: Any = ax.texts[len(texts) :]
     for v, text in zip(chosen[:MARKERS].tolist(), written, strict=False):
-        half = text.get_window_extent().size / 2
+        half = text.get_window_extent(measure).size / 2
+        near = at[(np.abs(at - at[v]) <= 2 * half + 12 * point).all(axis=1)]
+        boxes = np.vstack([ax.bbox.extents, np.hstack([near - point, near + point]), *texts])
         shift = AROUND[:, :2] * point + AROUND[:, 2:] * [half[0], 0]
         own = np.hstack([at[v] + shift - half, at[v] + shift + half])
         low = np.maximum(own[:, None, :2], boxes[:, :2])
@@ -251,7 +255,7 @@ def write_names(
         shared = np.clip(high - low, 0, None).prod(axis=2).round()
         best = np.lexsort([shared[:, 1:].sum(axis=1), -shared[:, 0]])[0]
         text.xyann = tuple(shift[best] / point)
-        boxes = np.vstack([boxes, own[best]])
+        texts.append(own[best])
 
 
 def draw_frame(ax: Axes, places: np.ndarray) -> None:

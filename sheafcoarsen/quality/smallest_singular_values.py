@@ -35,7 +35,7 @@ from sheafcoarsen.solve import (
 ENOUGH = 1e-5
 """Maximum accepted residual, relative to an eigenvalue.
 
-The target is 1e-6, or up to ENOUGH if rounding (``TINY``) requires it.
+The target is 1e-6. If rounding requires it, it is up to ENOUGH, for the lowest eigenvalues LEAST.
 """
 
 TOL, TINY = 1e-8, 1e-13

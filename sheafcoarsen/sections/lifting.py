@@ -45,19 +45,13 @@ def lift_sections(
         Y = np.concatenate([level.R.matrix @ Y, level.P.matrix.toarray()], axis=1)
         Y = Y if level.split is None else level.split.J @ Y
     W = stalks.columns(stalks.bases.W)
-    alone = stalks.columns(stalks.bases.V, alone=True).toarray()
-    return np.concatenate([W @ _orthonormal_in(W, Y), alone], axis=1).astype(F.dtype)
-
-
-def _orthonormal_in(W: scipy.sparse.csr_array, Y: np.ndarray) -> np.ndarray:
-    """Return a basis of span Y such that the columns of W Y are orthonormal.
-
-    If W is applied after all other products, residuals are independent of cond(W).
-    """
     for _ in range(2 if Y.shape[1] else 0):
+        # change the basis of Y, so that W is applied last: the residual is independent of cond(W)
         triangle = np.linalg.qr(W @ Y, mode="r")
         Y = scipy.linalg.solve_triangular(triangle, Y.T, trans="T", lower=False).T
-    return Y
+    return np.concatenate(
+        [W @ Y, stalks.columns(stalks.bases.V, alone=True).toarray()], axis=1
+    ).astype(F.dtype)
 
 
 def _sparse_basis(
@@ -71,19 +65,21 @@ def _sparse_basis(
     """
     metric = _squares(stalks.bases.ranks, stalks.bases.W.dtype)
     kernels.write_stalk_metrics(stalks.sheaf.vertex_dims, stalks.bases, metric)
-    steps = []  # R and P of each level
+    steps = []  # R and P of each level, in orthonormal bases of im W_v
     for level in levels:
         R, P, metric = _orthonormalize(level, metric)
         steps.append((R, P))
     indptr, indices = block_layout(last, Partition(np.arange(last.n_vertices)), last.vertex_dims)
     shape = (last.dim_c0, last.dim_c0)
     factors = scipy.sparse.csr_array((metric.data, indices, indptr), shape=shape)
-    Y = _orthonormal_in(factors, Z.basis() if isinstance(Z, FullRank) else Z)
-    Q = scipy.sparse.csr_array(Y)
-    for R, P in reversed(steps):
+    Y = Z.basis(factors) if isinstance(Z, FullRank) else np.linalg.qr(factors @ Z)[0]
+    E, Q = stalks.columns(stalks.bases.V), scipy.sparse.csr_array(Y)
+    for k, (R, P) in reversed(list(enumerate(steps))):
+        R, P = (R, P) if k else (E @ R, E @ P)  # multiply by E before Q, since R has few columns
         Q = scipy.sparse.hstack([R @ Q, P], format="csr")
-    Q = stalks.columns(stalks.bases.W) @ Q  # last, so that residuals are independent of cond(W)
-    Q = scipy.sparse.hstack([Q, stalks.columns(stalks.bases.V, alone=True)], format="csr")
+    Q = scipy.sparse.hstack(
+        [Q if steps else E @ Q, stalks.columns(stalks.bases.V, alone=True)], format="csr"
+    )
     return Q.astype(stalks.sheaf.dtype, copy=False)
 
 
@@ -93,10 +89,10 @@ def _squares(sizes: np.ndarray, dtype: np.dtype) -> kernels.Ragged:
 
 
 def _orthonormalize(level: Level, metric: kernels.Ragged) -> Any:
-    """Return R and P of one level, orthogonal to each other, and the metric of retained directions.
+    """Return R and P of one level in orthonormal bases, and the metric of retained directions.
 
-    The columns of P become orthonormal. The k copies of a hub have the same metric as the hub,
-    because their values are divided by sqrt(k).
+    The k copies of a hub have the same metric as the hub, because their values are divided by
+    sqrt(k).
     """
     if level.split is not None:
         sizes = level.split.sheaf.vertex_dims

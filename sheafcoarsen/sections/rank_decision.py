@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.linalg
 import scipy.sparse
-from scipy.sparse.linalg import ArpackNoConvergence, eigsh
+from scipy.sparse.linalg import ArpackNoConvergence, eigsh, splu
 
 from sheafcoarsen._kernels.sections import ZERO_ROUNDING
 from sheafcoarsen._support import EPS, blocks, eps_of
@@ -37,15 +37,18 @@ class FullRank(NamedTuple):
         n, k = self.adjoint.shape
         return n, n - k
 
-    def basis(self) -> np.ndarray:
-        """Return an orthonormal basis of ker delta.
+    def basis(self, change: scipy.sparse.csr_array | None = None) -> np.ndarray:
+        """Return an orthonormal basis of ker delta, or of C (ker delta) for a ``change`` C.
 
-        It consists of the last columns of Q in the QR factorization of ``adjoint``.
+        It consists of the last columns of Q in the QR factorization of ``adjoint``, or of C^{-*}
+        ``adjoint``.
         """
         n, h = self.shape
         if h == 0:
             return np.zeros((n, 0), self.adjoint.dtype)
         A = self.adjoint.toarray(order="F")
+        if change is not None:
+            A = splu(scipy.sparse.csc_array(change.conj().T)).solve(A)
         last = np.eye(n, h, h - n, dtype=A.dtype, order="F")  # unit vectors
         X = scipy.linalg.qr_multiply(A, last, "left", overwrite_a=True, overwrite_c=True)[0]
         return np.ascontiguousarray(X)

@@ -108,6 +108,24 @@ def test_sections_of_full_rank_match_a_dense_decomposition(dtype, edge_dim, h0):
     assert 0.1 * sigma[-1] < found.smallest < 10 * sigma[-1]
 
 
+@pytest.mark.parametrize("condition", [1.0, 1e8])
+@pytest.mark.parametrize("dtype", [float, complex])
+def test_a_basis_is_orthonormal_in_other_coordinates(dtype, condition):
+    rng = np.random.default_rng(5)
+    F = sc.CellularSheaf.random(EXPANDER, 3, 1, seed=2, dtype=dtype)
+    found = sections_of_full_rank(sc.normalize(F))
+    blocks = [np.triu(rng.standard_normal((3, 3))).astype(dtype) for _ in range(60)]
+    for block in blocks:
+        np.fill_diagonal(block, np.geomspace(1, condition, 3))
+    change = scipy.sparse.csr_array(scipy.sparse.block_diag(blocks))
+    Y = found.basis(change)
+    rows = reference.coboundary(sc.normalize(F)) @ np.linalg.inv(change.toarray())
+    rows /= np.linalg.norm(rows, axis=1)[:, None]
+    assert Y.shape == (180, 60)
+    assert_residual(rows @ Y, rows, n=180)
+    assert_residual(Y.conj().T @ Y - np.eye(60), n=180)
+
+
 def test_unclear_ranks_are_left_to_coarsening(monkeypatch):
     # it has one section more than the full rank gives
     constant = sc.CellularSheaf.constant(EXPANDER)
