@@ -1,4 +1,4 @@
-"""The pages beside the code: what they name exists, and prose keeps to 100 columns."""
+"""Pages of documentation: what they name exists, and prose keeps to 100 columns."""
 
 import importlib.util
 import re
@@ -38,7 +38,7 @@ def test_prose_has_at_most_100_columns(page):
 def test_link_targets_exist(page):
     text = prose_of(page)
     for target in re.findall(r"\]\(([^)#]+)\)", text) + re.findall(r'<img src="([^"]+)"', text):
-        # the site shows notebooks beside its pages
+        # the site shows notebooks next to its pages
         of_the_site = ROOT / target.removeprefix("../")
         exists = (page.parent / target).exists() or (
             target[-6:] == ".ipynb" and of_the_site.exists()

@@ -208,7 +208,7 @@ def test_hosted_checks_run_the_steps_of_the_local_check():
     assert len(steps) >= 7
     assert set(steps) <= set(re.findall(targets, WORKFLOW, re.MULTILINE))
     makefile = (REPOSITORY / "Makefile").read_text("utf-8")
-    beside = re.findall(r"nice make ([a-z-]+)", CHECK)
-    assert f"target: [{', '.join(beside)}]" in WORKFLOW
-    for target in [*(step.split()[0] for step in steps), *beside]:
+    tasks = re.findall(r"nice make ([a-z-]+)", CHECK)
+    assert f"target: [{', '.join(tasks)}]" in WORKFLOW
+    for target in [*(step.split()[0] for step in steps), *tasks]:
         assert re.search(rf"^{target}:", makefile, re.MULTILINE)

@@ -788,7 +788,7 @@ names no class is a ValueError. Lines that are indented more continue the previo
 
 
 def rows(table):
-    """Yield (valid call or "", what is wrong, error); nothing is wrong with a valid call itself."""
+    """Yield (valid call or "", what is wrong, error); a valid call has "" for both."""
     valid = []
     for text in re.split(r"\n(?! {8})", table.strip()):
         if text.startswith("#"):

@@ -120,7 +120,7 @@ def updated():
 
 
 SHOWN = {"progress": True}
-ANSWERS = {  # by what is interrupted
+ANSWERS = {  # the keys are the functions that are interrupted
     "solve.eigensolver.lowest_pairs": lambda: eigenvalues("multilevel", **SHOWN),
     "solve.eigensolver.Factors.solve": lambda: eigenvalues("direct"),
     "solve._solver.conjugate_gradients": solved,

@@ -1,4 +1,4 @@
-"""The oracle: every object of the paper, dense, slow and obvious, to be read beside it.
+"""The oracle: every object of the paper, dense, slow and obvious, to be read with it.
 
 One function for one object, named after it, with the paper's label. Loops over edges, no
 cleverness, nothing imported from the library. ``F`` is a sheaf (used: ``n_vertices``, ``edges``,

@@ -42,7 +42,7 @@ def unitary(rng, dims, dtype):
 
 
 def image(F, P, seed, chosen=(), scale=1.0):
-    """Change the scale and what is chosen: unitary bases of stalks, numbers, orientation."""
+    """Return an image with another scale, and with the chosen ones of ``CHANGES``."""
     rng = np.random.default_rng(seed)
     numbers = {"vertices": F.n_vertices, "edges": F.n_edges, "clusters": P.n_clusters}
     p, q, c = (

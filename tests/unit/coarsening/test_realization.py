@@ -158,7 +158,7 @@ def test_an_edge_stalk_may_be_larger_than_a_chunk():
 
 
 def test_columns_whose_squares_underflow_keep_their_accuracy():
-    """Norms are computed of scaled columns, so 1e-200 beside 1 stays accurate."""
+    """Columns are scaled before norms are computed, so 1e-200 is accurate next to 1."""
     F = CellularSheaf.random([[0, 1]] * 5, 1, 1, seed=3)
     D = sc.coarsen(F, Partition([0, 1]), basis=[[[1e-200]], [[1.0]]], compress=True)
     C = sc.coarsen(F, Partition([0, 1]), basis=[[[1.0]], [[1.0]]], compress=True)
@@ -239,7 +239,7 @@ def test_sections_are_preserved_if_a_crossing_map_is_at_rounding_level(
 
 
 def test_coarse_rows_are_judged_relative_to_their_own_fine_row():
-    """Edges of weight 1e-40 keep their maps beside edges of weight 1; so do rows."""
+    """Edges and rows of weight 1e-40 keep their maps if others have weight 1."""
     weights = np.array([1.0, 1.0, 1e-20])
     F = CellularSheaf.from_flat([[0, 1], [2, 3], [1, 2]], weights, weights, 1, 1)
     C = sc.coarsen(F, Partition([0, 0, 1, 1]), 1)

@@ -76,7 +76,7 @@ def turned(F, dtype, scale=1.0):
 def test_modes_of_large_clusters_match_the_dense_solver(
     name, method, local_operator, dtype, scale, monkeypatch
 ):
-    """A small cluster beside the large one is computed densely."""
+    """A small cluster is computed densely although another one is large."""
     called, solver = [], problems.lowest_sparse
     monkeypatch.setattr(problems, "lowest_sparse", lambda *args: called.append(1) or solver(*args))
     if method == "sparse":
@@ -267,10 +267,10 @@ def test_multiple_eigenvalues_are_found_with_full_multiplicity(monkeypatch):
     A = sc.laplacian(CellularSheaf.constant(nx.path_graph(20), 5))
 
     def one_of_each(solve, found, count, rng, tol):
-        """Return one vector per eigenvalue beside ``found``, as Lanczos in exact arithmetic."""
+        """Return a vector per eigenvalue orthogonal to ``found``, as exact Lanczos does."""
         known, n = found @ found.T, len(found)
-        beside = (np.eye(n) - known) @ A @ (np.eye(n) - known) + 100 * known
-        values, vectors = np.linalg.eigh(beside)
+        other = (np.eye(n) - known) @ A @ (np.eye(n) - known) + 100 * known
+        values, vectors = np.linalg.eigh(other)
         first = np.append(True, np.diff(values) > 1e-9)
         return vectors[:, np.flatnonzero(first)[:count]]
 

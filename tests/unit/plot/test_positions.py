@@ -181,7 +181,7 @@ def test_overlapping_discs_are_separated(n):
 
 
 def test_many_coinciding_discs_are_separated():
-    """Also beside one that is far larger than the others."""
+    """Also if one of them is far larger than the others."""
     n = 3000
     radii = np.ones(n)
     radii[0] = 60.0
