@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import tempfile
 import uuid
 from pathlib import Path
 
@@ -45,14 +44,13 @@ settings.load_profile(_profile())
 # ---------------------------------------------------------------- compilation
 
 
-def _compile_in_one_process(run: str) -> None:
+def _compile_in_one_process(folder: Path) -> None:
     """Let only one of several test processes compile a kernel; the others load it from the cache.
 
     Kernels call each other without cycles, so waiting for a callee cannot block.
     """
     import fcntl
 
-    folder = Path(tempfile.gettempdir()) / f"compiling-{run}"
     folder.mkdir(exist_ok=True)
     compile_now = Dispatcher.compile
 
@@ -65,10 +63,6 @@ def _compile_in_one_process(run: str) -> None:
             return compile_now(dispatcher, signature)
 
     Dispatcher.compile = compile_once
-
-
-if "PYTEST_XDIST_WORKER" in os.environ and os.name == "posix":
-    _compile_in_one_process(os.environ["PYTEST_XDIST_TESTRUNUID"])
 
 
 # ---------------------------------------------------------------- worst residuals per statement
@@ -85,7 +79,9 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    """Register the marker that says which statement a test is about."""
+    """Register the marker that says which statement a test is about; share compiled kernels."""
+    if hasattr(config, "workerinput") and os.name == "posix":  # one of several processes
+        _compile_in_one_process(Path(config.option.basetemp).parent / "compiling")
     config.addinivalue_line(
         "markers",
         "statement(label): the statement of the paper, or the fact, that the test is about",
