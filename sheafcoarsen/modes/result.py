@@ -278,8 +278,9 @@ def warn_if_tied(
     name of ``tied`` in the message. ``where`` is a prefix of the message, which does not count
     clusters, so that Python shows it once per line of code for similar sheaves.
     """
-    lost = ", and global sections may be lost, because the eigenvalue is 0"
-    lost = lost if np.any(tied & zero) else ""
+    lost = ", which does no harm if any of these spaces serves"
+    if np.any(tied & zero):
+        lost = ", and global sections may be lost, because the eigenvalue is 0"
     if (a := first_true(tied)) is not None:
         warnings.warn(
             f"{where}the cut splits a multiple eigenvalue in the clusters where {name} is True, "

@@ -284,6 +284,7 @@ def edge_weights(graph: GraphArrays, weight: EdgeValues | None) -> np.ndarray:
         e = int(negative[0])
         raise ValueError(
             f"`weight` must not be negative, got {values[e]} for {edge_name(graph, e)}; "
-            f"CellularSheaf.signed reads negative weights, or absolute ones if edges have a sign"
+            f"CellularSheaf.signed reads negative weights if no edge has a `sign`; with signs "
+            f"weights must be absolute"
         )
     return values
