@@ -15,11 +15,11 @@
     `report` and the page: the notebook representations of objects, with pictures, in one
     template; written atomically.
 ``results``
-    The data of the report: ledgers of two cochains, low spectra, checks; and the verdict.
+    The data of the report: a smooth cochain, low spectra, worst edges, calls; and the verdict.
 """
 
-from sheafcoarsen.html_report._report import Positions, report, worst_edges, write_report
-from sheafcoarsen.html_report.results import SMOOTHING_STEPS, smooth_cochain, stage
+from sheafcoarsen.html_report._report import Positions, report, write_report
+from sheafcoarsen.html_report.results import SMOOTHING_STEPS, smooth_cochain, stage, worst_edges
 
 __all__ = [
     "SMOOTHING_STEPS",

@@ -16,20 +16,23 @@ import numpy as np
 import numpy.typing as npt
 
 from sheafcoarsen import plot
-from sheafcoarsen._support import check_matplotlib, output_path, replacing, tables
-from sheafcoarsen.coarsening import Coarsening, check_coarsening
+from sheafcoarsen._support import check_matplotlib, counted, output_path, replacing, tables
+from sheafcoarsen.coarsening import Coarsening, check_coarsening, energy_ledger
 from sheafcoarsen.elimination import Elimination
 from sheafcoarsen.hierarchy import Hierarchy
 from sheafcoarsen.html_report.results import (
     SMOOTHING_STEPS,
-    elimination_verdict,
-    hierarchy_verdict,
-    ledgers_of,
-    poses_verdict,
+    call_of,
+    cost_of_poses,
+    random_cochain,
+    retained,
+    size_and_growth,
+    sizes_and_checks,
     smooth_cochain,
     spectra_of,
+    spectrum_errors,
     stage,
-    verdict_of,
+    worst_edges,
 )
 from sheafcoarsen.solve import Sparsification
 from sheafcoarsen.synchronization import PoseCertificate, PoseGraph, Synchronization
@@ -91,7 +94,7 @@ class Positions(NamedTuple):
 
 
 Section = tuple[str, list[str]]  # a heading, and the HTML below it
-Contents = tuple[str, str, list[Section]]  # sentence of the verdict, call, sections
+Contents = tuple[list[str], str, list[Section]]  # parts of the verdict, call, sections
 
 
 def report(
@@ -179,25 +182,28 @@ def write_report(
     target = output_path(path)
     check_matplotlib()
     own: dict[str, float] = {}
+    at = at or Positions()
+    contents: Contents
     verdict: Any
-    with stage(own, "certificate" if isinstance(C, Synchronization) else "verification"):
-        verdict = C.certify() if isinstance(C, Synchronization) else verify(C)
-    kinds: tuple[tuple[type, Callable[..., Contents]], ...] = (
-        (Synchronization, _about_poses),
-        (Hierarchy, _about_hierarchy),
-        (Elimination, _about_elimination),
-        (Coarsening, _about_coarsening),
-    )
-    about = next(about for kind, about in kinds if isinstance(C, kind))
-    sentence, call, sections = about(C, verdict, at or Positions(), own)
     kind, body = type(C).__name__, []
     if isinstance(C, Synchronization):
+        with stage(own, "certificate"):
+            verdict = C.certify()
+        contents = _about_poses(C, verdict, at, own)
         title, heading = f"{C.n_vertices:,} poses", "Certificate"
         remark = (
             "No poses have a lower cost than the lower bound (Rosen et al., IJRR 2019). If cost "
             "and bound differ, the poses may be in a local minimum, or the bound is not sharp."
         )
     else:
+        with stage(own, "verification"):
+            verdict = verify(C)
+        if isinstance(C, Hierarchy):
+            contents = _about_hierarchy(C, verdict, at, own)
+        elif isinstance(C, Elimination):
+            contents = _about_elimination(C, verdict, at, own)
+        else:
+            contents = _about_coarsening(C, verdict, at, own)
         coarse = C.sheaves[-1] if isinstance(C, Hierarchy) else C.sheaf
         title = f"{C.fine.n_vertices:,} → {coarse.n_vertices:,} vertices"
         heading = "Verification"
@@ -208,16 +214,19 @@ def write_report(
         )
         if not verdict.passed:
             body.append(f'<p class="failed">Verification: {tables.text(verdict.summary)}</p>')
+    parts, call, sections = contents
+    sentence = "; ".join(parts)
+    sentence = sentence[:1].upper() + sentence[1:] + "."
     body += [f'<p class="verdict">{tables.text(sentence)}</p>', note(repr(C).partition("\n")[0])]
     seconds = (times or {}) | {f"this report: {step}": took for step, took in own.items()}
     rows = [(step, f"{took:.3f} s") for step, took in seconds.items()]
-    for headline, parts in (
+    for headline, blocks in (
         ("How it was made", _reproduction(name, command, call)),
         *sections,
         (heading, [_shown(verdict), note(remark)]),
         ("Times", [_wide(tables.table(rows))]),
     ):
-        body += [f"<h2>{tables.text(headline)}</h2>", *parts]
+        body += [f"<h2>{tables.text(headline)}</h2>", *blocks]
     title = tables.text(f"{name or kind}: {title}")
     content = "\n".join(body)
     page = f"""<!DOCTYPE html>
@@ -236,9 +245,33 @@ def write_report(
 # ---------------------------------------------------------------- kinds of results
 
 
+SMOOTHED = f"{SMOOTHING_STEPS} damped steps x - L x / s, s the row sums of abs(L),"
+
+
 def _about_coarsening(C: Coarsening, verdict: Verification, at: Positions, times: dict) -> Contents:
     with stage(times, "losses"):
-        ledgers = ledgers_of(C)
+        x = smooth_cochain(C.fine)
+        try:
+            both = energy_ledger(C, np.stack([random_cochain(C.fine), x], axis=1))
+            smooth = energy_ledger(C, x)
+        except ValueError as error:
+            losses = [note(str(error))]
+            parts = [
+                "the retained part of a smooth cochain is not known, because R is not an isometry"
+            ]
+        else:
+            parts = [retained(float(smooth.discarded_norm2.sum()))]
+            remark = (
+                "The energy norm(delta x)^2 of two cochains of norm 1 and what becomes of it: a "
+                f"random one, then the same after {SMOOTHED} which the picture shows. The first "
+                "six lines add up to the fine energy, up to rounding, which the closure measures. "
+                "The kept energy is no fraction of the fine one: it is larger where what is kept "
+                "and what is discarded cancel across clusters."
+            )
+            rows = tables.number_rows(both._shown())
+            table = tables.table(rows, head=("", "random", "smoothed"))
+            alt = "The energy of the smoothed cochain, line by line"
+            losses = [note(remark), _wide(table), figure("ledger", alt, plot.ledger, smooth)]
     with stage(times, "eigenvalues"):
         low = spectra_of(C)
     with stage(times, "pictures"):
@@ -250,35 +283,21 @@ def _about_coarsening(C: Coarsening, verdict: Verification, at: Positions, times
         if not C.loops:
             remark = "No loop-cells were requested: retained internal energy is omitted."
             sheaves.append(note(remark))
-        if isinstance(ledgers, str):
-            losses = [note(ledgers)]
-        else:
-            both, smooth = ledgers
-            remark = (
-                "The energy norm(delta x)^2 of two cochains of norm 1 and what becomes of it: a "
-                f"random one, then the same after {SMOOTHING_STEPS} damped steps x - L x / s, s "
-                "the row sums of abs(L), which the picture shows. The first six lines add up to "
-                "the fine energy, up to rounding, which the closure measures. The kept energy is "
-                "no fraction of the fine one: it is larger where what is kept and what is "
-                "discarded cancel across clusters."
-            )
-            table = tables.table(tables.number_rows(both._shown()), head=("", "random", "smoothed"))
-            alt = "The energy of the smoothed cochain, line by line"
-            losses = [note(remark), _wide(table), figure("ledger", alt, plot.ledger, smooth)]
         if isinstance(low, str):
             spectra = [note(low)]
         else:
+            parts.append(spectrum_errors(low[0]))
             alt = "Low eigenvalues of the fine and the coarse Laplacian"
             spectra = [_shown(Q) for Q in low if Q is not None]
             spectra.append(figure("quality", alt, plot.quality, *low))
-        sections = [
-            ("What went in", [_shown(C.fine)]),
-            ("What came out", sheaves),
-            ("Clusters and their modes", clusters),
-            ("What was lost", losses),
-            ("Low eigenvalues", spectra),
-        ]
-    return verdict_of(C, ledgers, low, verdict), call_of(C), sections
+    sections = [
+        ("What went in", [_shown(C.fine)]),
+        ("What came out", sheaves),
+        ("Clusters and their modes", clusters),
+        ("What was lost", losses),
+        ("Low eigenvalues", spectra),
+    ]
+    return [*parts, *sizes_and_checks(C.fine, C.sheaf, verdict)], call_of(C), sections
 
 
 def _partition_part(C: Coarsening | Elimination, at: Positions, alt: str) -> list[str]:
@@ -294,28 +313,31 @@ def _about_elimination(
     with stage(times, "pictures"):
         parts = _partition_part(K, at, "The fine graph, and the graph that is left")
     sections = [("What went, and what is left", parts), ("What is left", [_shown(K.sheaf)])]
-    return elimination_verdict(K, verdict), call_of(K), sections
+    return size_and_growth(K, verdict), call_of(K), sections
 
 
 def _about_hierarchy(H: Hierarchy, verdict: Verification, at: Positions, times: dict) -> Contents:
+    coarsest = H.sheaves[-1]
+    parts = [
+        f"{counted(H.fine.n_vertices, 'vertex', 'vertices')} become {coarsest.n_vertices:,} in "
+        f"{counted(len(H), 'level')}"
+    ]
     with stage(times, "losses"):
         x = smooth_cochain(H.fine)
-        lost: float | None = None
         try:
             ledger = H.ledger(x)
-            lost = 1 - float(np.linalg.norm(H.pool(x)) ** 2)
+            parts.append(retained(1 - float(np.linalg.norm(H.pool(x)) ** 2)))
         except ValueError as error:
             losses = [note(str(error))]
-    with stage(times, "pictures"):
-        if lost is not None:
+        else:
             remark = (
-                f"The energy norm(delta x)^2 of a random cochain of norm 1 after {SMOOTHING_STEPS} "
-                "damped steps x - L x / s, s the row sums of abs(L), and what becomes of it from "
-                "level to level."
+                f"The energy norm(delta x)^2 of a random cochain of norm 1 after {SMOOTHED} and "
+                "what becomes of it from level to level."
             )
             alt = "The energy of the smoothed cochain, line by line over all levels"
             size = (8, 1.5 + 0.32 * len(ledger.lines))
             losses = [note(remark), figure("ledger", alt, plot.ledger, ledger, size=size)]
+    with stage(times, "pictures"):
         sizes = figure("hierarchy", "The sizes of the sheaves of all levels", plot.hierarchy, H)
         sections = [
             ("What went in", [_shown(H.fine)]),
@@ -327,8 +349,8 @@ def _about_hierarchy(H: Hierarchy, verdict: Verification, at: Positions, times: 
             if isinstance(level, Elimination):
                 alt = "The fine graph, and the graph that is left"
             plain = isinstance(level, Sparsification)  # its vertices and their positions remain
-            parts = [_shown(level)] if plain else _partition_part(level, at, alt)
-            sections.append((f"Level {i}", parts))
+            blocks = [_shown(level)] if plain else _partition_part(level, at, alt)
+            sections.append((f"Level {i}", blocks))
             if at.pos is None or plain:
                 continue
             pos = at.pos
@@ -343,7 +365,7 @@ def _about_hierarchy(H: Hierarchy, verdict: Verification, at: Positions, times: 
                 pos = sums / level.partition.sizes[:, None]
             at = Positions(pos, None, at.up)
     call = "\n".join(f"level {i}: {call_of(level)}" for i, level in enumerate(H))
-    return hierarchy_verdict(H, lost, verdict), call, sections
+    return [*parts, *sizes_and_checks(H.fine, coarsest, verdict)], call, sections
 
 
 def _about_poses(
@@ -374,20 +396,7 @@ def _about_poses(
     # the call, but for its seed, its start and its trusted edges
     how = {"tls": 'robust="tls"', "start": "start=..."}.get(S.method, f'method="{S.method}"')
     call = f"sc.synchronize({'G' if is_graph else 'F'}, {how}, refine={len(S.costs) > 1})"
-    return poses_verdict(S, verdict), call, sections
-
-
-def worst_edges(S: Synchronization) -> list[tuple]:
-    """Return the headings and rows of a table of the ten most suspicious edges and sightings."""
-    found = S._residuals(10)
-    found["angle"] = np.degrees(found["angle"])
-    del found["cost"]
-    heads = {"suspicion": "standard deviations", "angle": "angle (degrees)"}
-    rows: list[tuple] = [tuple(heads.get(name, name) for name in found)]
-    for e, *row in zip(*found.values(), strict=True):
-        numbers = ("-" if np.isnan(x) else f"{x:.3g}" for x in row[2:])
-        rows.append((str(e), *map(str, row[:2]), *numbers))  # identifiers, not counts
-    return rows
+    return cost_of_poses(S, verdict), call, sections
 
 
 def _cluster_table(C: Coarsening) -> str:
@@ -421,29 +430,6 @@ def _reproduction(name: str | None, command: str | None, call: str) -> list[str]
     ]
     lines = "\n".join(map(tables.text, (command or call).splitlines()))
     return [_wide(tables.table(rows)), f'<pre class="wide">{lines}</pre>']
-
-
-def call_of(C: Coarsening | Elimination | Sparsification) -> str:
-    """Return the call that creates C from its sheaf F, and its partition P or retained vertices."""
-    if isinstance(C, Sparsification):
-        return f"sc.sparsify(F, {C.eps or 'eps'})"
-    if isinstance(C, Elimination):
-        return f"sc.eliminate(F, keep=kept, max_neighbors={C.max_neighbors})"
-    if C.modes is None:
-        options = ["basis=blocks"]
-    else:
-        kept, after = C.modes._without_rounding()
-        rank = str(C.modes.ranks.tolist()) if len(C.modes.ranks) <= 20 else "ranks"
-        if C.modes.singular and not kept.any() and after.all():
-            rank = "sc.ranks.kernel()"
-        elif len(np.unique(C.modes.ranks)) == 1:
-            rank = str(C.modes.ranks[0])
-        options = [f"rank={rank}"]
-        options.append(f'local_operator="{C.modes.local_operator}"')
-        given = {name: getattr(C.modes.operator, name, None) for name in ("rings", "target")}
-        options += [f"{name}={value!r}" for name, value in given.items() if value is not None]
-    options += [f"loops={C.loops}", f"compress={C.crossing_rows is None}"]
-    return f"sc.coarsen(F, P, {', '.join(options)})"
 
 
 # ---------------------------------------------------------------- parts of a section

@@ -1,19 +1,17 @@
-"""Data of a report: ledgers of two cochains, low spectra, and the verdict."""
+"""Data of a report: smooth cochains, low spectra, worst edges, calls, and the verdict."""
 
 import contextlib
 import time
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
-from sheafcoarsen._support import counted
-from sheafcoarsen.coarsening import Coarsening, EnergyLedger, energy_ledger
+from sheafcoarsen.coarsening import Coarsening
 from sheafcoarsen.elimination import Elimination
-from sheafcoarsen.hierarchy import Hierarchy
 from sheafcoarsen.operators import count_nonzeros, laplacian
 from sheafcoarsen.quality import Certificate, SpectralQuality, certificate, spectral_quality
 from sheafcoarsen.sheaf import CellularSheaf
+from sheafcoarsen.solve import Sparsification
 from sheafcoarsen.synchronization import PoseCertificate, Synchronization
 from sheafcoarsen.verification import Verification
 
@@ -23,18 +21,6 @@ QUALITY_BELOW = 100_000
 
 SMOOTHING_STEPS = 50
 """Number of damped steps that turn a random cochain into the smooth one of the report."""
-
-
-def ledgers_of(C: Coarsening) -> tuple[EnergyLedger, EnergyLedger] | str:
-    """Return the ledger of a random and a smooth cochain and that of the smooth one.
-
-    If R is not an isometry, return the reason why there is no ledger.
-    """
-    rough, smooth = random_cochain(C.fine), smooth_cochain(C.fine)
-    try:
-        return energy_ledger(C, np.stack([rough, smooth], axis=1)), energy_ledger(C, smooth)
-    except ValueError as error:
-        return str(error)
 
 
 def spectra_of(C: Coarsening) -> tuple[SpectralQuality, Certificate | None] | str:
@@ -82,40 +68,52 @@ def random_cochain(sheaf: CellularSheaf) -> np.ndarray:
     return x / x.dtype.type(float(np.linalg.norm(x)) or 1.0)
 
 
+def worst_edges(S: Synchronization) -> list[tuple]:
+    """Return the headings and rows of a table of the ten most suspicious edges and sightings."""
+    found = S._residuals(10)
+    found["angle"] = np.degrees(found["angle"])
+    del found["cost"]
+    heads = {"suspicion": "standard deviations", "angle": "angle (degrees)"}
+    rows: list[tuple] = [tuple(heads.get(name, name) for name in found)]
+    for e, *row in zip(*found.values(), strict=True):
+        numbers = ("-" if np.isnan(x) else f"{x:.3g}" for x in row[2:])
+        rows.append((str(e), *map(str, row[:2]), *numbers))  # identifiers, not counts
+    return rows
+
+
+def call_of(C: Coarsening | Elimination | Sparsification) -> str:
+    """Return the call that creates C from its sheaf F, and its partition P or retained vertices."""
+    if isinstance(C, Sparsification):
+        return f"sc.sparsify(F, {C.eps or 'eps'})"
+    if isinstance(C, Elimination):
+        return f"sc.eliminate(F, keep=kept, max_neighbors={C.max_neighbors})"
+    if C.modes is None:
+        options = ["basis=blocks"]
+    else:
+        kept, after = C.modes._without_rounding()
+        rank = str(C.modes.ranks.tolist()) if len(C.modes.ranks) <= 20 else "ranks"
+        if C.modes.singular and not kept.any() and after.all():
+            rank = "sc.ranks.kernel()"
+        elif len(np.unique(C.modes.ranks)) == 1:
+            rank = str(C.modes.ranks[0])
+        options = [f"rank={rank}"]
+        options.append(f'local_operator="{C.modes.local_operator}"')
+        given = {name: getattr(C.modes.operator, name, None) for name in ("rings", "target")}
+        options += [f"{name}={value!r}" for name, value in given.items() if value is not None]
+    options += [f"loops={C.loops}", f"compress={C.crossing_rows is None}"]
+    return f"sc.coarsen(F, P, {', '.join(options)})"
+
+
 # ---------------------------------------------------------------- the verdict
 
 
-def verdict_of(C: Coarsening, ledgers: tuple | str, spectra: tuple | str, checks: Any) -> str:
-    """Return a sentence with the retained fraction, the errors of the spectrum and the sizes.
-
-    ``ledgers`` and ``spectra`` are those of `ledgers_of` and `spectra_of`.
-    """
-    parts = ["the retained part of a smooth cochain is not known, because R is not an isometry"]
-    if not isinstance(ledgers, str):
-        parts = [_kept(float(ledgers[1].discarded_norm2.sum()))]
-    if not isinstance(spectra, str):
-        parts.append(_spectrum(spectra[0]))
-    return _sentence(*parts, *_sizes_and_checks(C.fine, C.sheaf, checks))
-
-
-def hierarchy_verdict(H: Hierarchy, lost: float | None, verdict: Verification) -> str:
-    """Return a sentence about a hierarchy, with the retained fraction of a smooth cochain."""
-    levels = f"{counted(H.fine.n_vertices, 'vertex', 'vertices')} become "
-    levels += f"{H.sheaves[-1].n_vertices:,} in {counted(len(H), 'level')}"
-    parts = [levels] if lost is None else [levels, _kept(lost)]
-    return _sentence(*parts, *_sizes_and_checks(H.fine, H.sheaves[-1], verdict))
-
-
-def _kept(lost: float) -> str:
+def retained(lost: float) -> str:
+    """Return the retained fraction of a smooth cochain."""
     return f"{percent(1 - lost)} of the squared norm of a smooth cochain is kept"
 
 
-def _sentence(*parts: str) -> str:
-    sentence = "; ".join(parts)
-    return sentence[:1].upper() + sentence[1:] + "."
-
-
-def _sizes_and_checks(fine: CellularSheaf, coarse: CellularSheaf, verdict: Verification) -> tuple:
+def sizes_and_checks(fine: CellularSheaf, coarse: CellularSheaf, verdict: Verification) -> list:
+    """Return the sizes of two sheaves and their Laplacians, and the number of failed checks."""
     before, after = count_nonzeros(fine), count_nonzeros(coarse)
     word = "LARGER than it was" if after > before else "smaller than it was"
     word = "as large as it was" if after == before else word
@@ -124,24 +122,24 @@ def _sizes_and_checks(fine: CellularSheaf, coarse: CellularSheaf, verdict: Verif
     checks = f"all {applied} checks of the theory that apply passed"
     if held < applied:
         checks = f"{applied - held} of {applied} checks of the theory FAILED"
-    return f"{size}, {after:,} entries instead of {before:,}", checks
+    return [f"{size}, {after:,} entries instead of {before:,}", checks]
 
 
-def poses_verdict(S: Synchronization, Z: PoseCertificate) -> str:
-    """Return a sentence about the cost of poses and its lower bound."""
-    if Z.is_optimal:
-        known = f"no poses have a lower cost than these, {Z.cost:.6g}"
-    else:
-        known = (
+def cost_of_poses(S: Synchronization, Z: PoseCertificate) -> list[str]:
+    """Return the cost of poses and its lower bound, and the number of measurements left out."""
+    parts = [f"no poses have a lower cost than these, {Z.cost:.6g}"]
+    if not Z.is_optimal:
+        parts = [
             f"the cost is {Z.cost:.6g}, and that of all poses at least "
             f"{Z.lower_bound:.6g}: these may be the best or a local minimum"
-        )
+        ]
     if S.weights is not None:
-        known += f"; {S._n_left_out:,} of {S.n_edges:,} measurements were left out"
-    return _sentence(known)
+        parts.append(f"{S._n_left_out:,} of {S.n_edges:,} measurements were left out")
+    return parts
 
 
-def _spectrum(Q: SpectralQuality) -> str:
+def spectrum_errors(Q: SpectralQuality) -> str:
+    """Return the number of lost sections and the relative errors of the low eigenvalues."""
     lost = Q.kernel_fine - Q.kernel_coarse
     zeros = "all zero eigenvalues stay" if lost <= 0 else f"{lost:,} zero eigenvalues are lost"
     if Q.kernel_fine == 0:
@@ -164,8 +162,8 @@ def _spectrum(Q: SpectralQuality) -> str:
     return f"{zeros}, {much}"
 
 
-def elimination_verdict(K: Elimination, verdict: Verification) -> str:
-    """Return a sentence about the size of an elimination and the growth of rounding errors."""
+def size_and_growth(K: Elimination, verdict: Verification) -> list[str]:
+    """Return the size of an elimination, the growth of rounding errors and the checks."""
     S = K.sizes
     gone, before = S.vertices[0] - S.vertices[1], max(S.nonzeros[0], 1)
     growth = "without bound" if np.isinf(K.growth) else f"up to {K.growth:.3g} times"
@@ -179,7 +177,7 @@ def elimination_verdict(K: Elimination, verdict: Verification) -> str:
     if not K.is_determined:
         parts.append("some sections live on eliminated vertices alone")
     parts.append("all checks passed" if verdict.passed else "a check FAILED")
-    return _sentence(*parts)
+    return parts
 
 
 def percent(share: float) -> str:

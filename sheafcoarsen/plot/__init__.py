@@ -13,31 +13,25 @@ Legends are below the axes if the figure has a layout, as in ``plt.subplots(layo
 
 The modules, one for each kind of plot:
 
-``_partition``
-    `partition`: both graphs, side by side; ``positions`` computes positions.
-``_elimination``
-    `elimination`: the fine graph and the remaining one.
+``_graphs``
+    `partition`: both graphs, side by side; `elimination`: the fine graph and the remaining one.
 ``_surface``
     `surface` and `field`: numbers and tangent vectors on a mesh.
-``_spectra``
-    `spectra` of all clusters, and `quality`: the low spectra of both sheaves.
+``_charts``
+    `spectra` of all clusters, `quality`: the low spectra of both sheaves, `ledger`: energy, line by
+    line, and `hierarchy`: sizes of all levels.
 ``_modes``
     `modes`: the lowest eigenvalues of a sheaf, and their eigenvectors.
 ``_poses``
     `poses`: trajectory, measurements and landmarks.
-``_ledger``, ``_hierarchy``
-    `ledger`: energy, line by line; `hierarchy`: sizes of all levels.
-``axes``
-    Common functions: axes, titles, scales, lines, legends, colours.
+``positions``, ``draw``
+    Common functions: positions in a picture; axes, titles, legends, lines, marks, colours.
 """
 
-from sheafcoarsen.plot._elimination import elimination
-from sheafcoarsen.plot._hierarchy import hierarchy
-from sheafcoarsen.plot._ledger import ledger
+from sheafcoarsen.plot._charts import hierarchy, ledger, quality, spectra
+from sheafcoarsen.plot._graphs import elimination, partition
 from sheafcoarsen.plot._modes import modes
-from sheafcoarsen.plot._partition import partition
 from sheafcoarsen.plot._poses import poses
-from sheafcoarsen.plot._spectra import quality, spectra
 from sheafcoarsen.plot._surface import field, surface
 
 __all__ = [

@@ -2,39 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sheafcoarsen._support import counted
-from sheafcoarsen.plot._surface import draw_tangents, fill_faces, scene_at, tangent_vectors
-from sheafcoarsen.plot.axes import (
-    DARK,
-    MARKERS,
-    MIDDLE,
-    NEGATIVE,
-    axes_or_new,
-    check_kind,
-    disc_area,
-    draw_frame,
-    draw_lines,
-    frame_of,
-    negative_edges,
-    number_colors,
-    set_scale,
-    set_title,
-    square_points,
-    tick_whole_numbers,
-)
-from sheafcoarsen.plot.positions import (
-    LINES,
-    Scene,
-    UpAxis,
-    flat_places,
-    spread_out,
-    usual_gap,
-    view_from,
-)
+from sheafcoarsen.plot import draw, positions
+from sheafcoarsen.plot._surface import draw_tangents, fill_faces, tangent_vectors
+from sheafcoarsen.plot.positions import Scene, UpAxis
 from sheafcoarsen.solve import Eigenmodes
 
 if TYPE_CHECKING:
@@ -107,21 +82,23 @@ def modes(
     >>> [panel.get_title() for panel in ax.child_axes[1:]]
     ['1: 0', '2: 1.187', '3: 2.394']
     """
-    check_kind("E", E, Eigenmodes)
-    F = E.sheaf
-    scene = None if faces is None else scene_at(F, pos, faces, view, up)
-    seen = view_from(view, up)
-    places, order = flat_places(F, pos if scene is None else scene.points, seen)
+    draw.check_kind("E", E, Eigenmodes)
+    F, scene = E.sheaf, None
+    if faces is None:
+        places, order = positions.flat_places(F, pos, positions.view_from(view, up))
+    else:
+        scene = positions.scene_at(F, pos, faces, view, up)
+        places, order = scene.flat, np.arange(0)  # faces are drawn instead of vertices
     count = min(len(E.values), 6)
     columns = min(count, 2 if count == 4 else 3)
-    reach = frame_of(places)[1]
+    reach = draw.frame_of(places)[1]
     flat = float(reach[1] / reach[0])
     if flat < 0.4:
         columns = 1
     rows = -(-count // columns)
     side = 2.6 if columns > 1 else 4.0
     fresh = ax is None
-    ax = axes_or_new(ax, 4 + side * columns, max((side * flat + 0.3) * rows, 3.2) + 0.4)
+    ax = draw.axes_or_new(ax, 4 + side * columns, max((side * flat + 0.3) * rows, 3.2) + 0.4)
     if fresh:  # panels are placed explicitly; a layout engine would add margins
         ax.figure.set_layout_engine("none")  # type: ignore[union-attr]
         ax.set_position((0.01, 0.02, 0.98, 0.90))
@@ -134,12 +111,12 @@ def modes(
         box = (left + column * width, 1 - (row + 1) * height, 0.96 * width, 0.86 * height)
         panel = ax.inset_axes(box)
         value = "0" if i < E.n_zero else f"{E.values[i]:.4g}"
-        set_title(panel, f"{i + 1}: {value}", fontsize=9, pad=3)
+        draw.title(panel, f"{i + 1}: {value}", fontsize=9, pad=3)
         how = _draw_mode(panel, E, i, places, order, scene)
-        draw_frame(panel, places)
-    sections = counted(E.n_zero, "section")
+        draw.frame(panel, places)
     drawn = "" if count == len(E.values) else f", the first {count} drawn"
-    set_title(ax, f"{counted(len(E.values), 'lowest mode')}{drawn}, {sections}; {how}")
+    words = f"{counted(len(E.values), 'lowest mode')}{drawn}, {counted(E.n_zero, 'section')}"
+    draw.title(ax, f"{words}; {how}")
     return ax
 
 
@@ -149,13 +126,13 @@ def _draw_values(ax: Axes, E: Eigenmodes) -> None:
     number = np.arange(1, len(values) + 1)
     style: dict = {"linestyle": "none", "marker": "o", "markersize": 5, "clip_on": False}
     zero = number <= E.n_zero
-    ax.plot(number[~zero], values[~zero], color=DARK, zorder=3, **style)
-    style |= {"markerfacecolor": "white", "markeredgecolor": MIDDLE, "markeredgewidth": 1.4}
+    ax.plot(number[~zero], values[~zero], color=draw.DARK, zorder=3, **style)
+    style |= {"markerfacecolor": "white", "markeredgecolor": draw.MIDDLE, "markeredgewidth": 1.4}
     ax.plot(number[zero], values[zero], zorder=4, label="sections", **style)
-    set_scale(ax, values)
-    tick_whole_numbers(ax)
+    draw.scale(ax, values)
+    draw.tick_whole_numbers(ax)
     ax.set_xlabel("i" + (" (next eigenvalue equal up to rounding)" if E.tied else ""), fontsize=9)
-    set_title(ax, r"eigenvalue $\lambda_i$", fontsize=9, pad=3)
+    draw.title(ax, r"eigenvalue $\lambda_i$", fontsize=9, pad=3)
     ax.tick_params(labelsize=8)
 
 
@@ -163,40 +140,50 @@ def _draw_mode(
     ax: Axes, E: Eigenmodes, i: int, places: np.ndarray, order: np.ndarray, scene: Scene | None
 ) -> str:
     """Draw one mode, beginning with points farthest from the viewer; return a description."""
-    F, x = E.sheaf, E.vectors[:, i]
-    dims, proper = F.vertex_dims, F.edges[:, 0] != F.edges[:, 1]
-    edges, signs = F.edges[proper], ""
-    if scene is None and len(edges) <= LINES:
-        width = 0.3 if len(edges) > 4 * MARKERS else 0.6
-        draw_lines(ax, "edges", places, edges, color="0.8", linewidths=width)
-        negative = edges[negative_edges(F)[proper]]
-        if len(negative):
-            draw_lines(ax, "negative edges", places, negative, color=NEGATIVE, linewidths=width)
-            signs = ", lines of negative edges red"
-    one, two = bool((dims == 1).all()), bool((dims == 2).all())
-    if scene is not None and (two if x.dtype.kind != "c" else one):
+    x, dims = E.vectors[:, i], E.sheaf.vertex_dims
+    is_complex, one = x.dtype.kind == "c", bool((dims == 1).all())
+    planar = one if is_complex else bool((dims == 2).all())
+    if scene is not None and planar:
         fill_faces(ax, scene)
         draw_tangents(ax, scene, tangent_vectors(x, scene, None, 1), 150, False, False)
         return "arrows: tangent vectors"
-    if two and x.dtype.kind != "c":
-        _draw_arrows(ax, places, x.reshape(-1, 2))
-        return "arrows: stalk by stalk"
-    if one and x.dtype.kind == "c":
-        _draw_arrows(ax, places, np.stack([x.real, x.imag], axis=1))
-        return "arrows: real and imaginary parts"
+    signs = _draw_edges(ax, E, places) if scene is None else ""
+    if planar:
+        vectors = np.stack([x.real, x.imag], axis=1) if is_complex else x.reshape(-1, 2)
+        _draw_arrows(ax, places, vectors)
+        return "arrows: " + ("real and imaginary parts" if is_complex else "stalk by stalk")
     owner = np.repeat(np.arange(len(dims)), dims)
     values = x if one else np.sqrt(np.bincount(owner, np.abs(x) ** 2, len(dims)))
     reach = float(np.abs(values).max(initial=0.0)) or 1.0
-    cmap, norm = number_colors(np.array([-reach if one else 0.0, reach]))
+    cmap, norm = draw.number_colors(np.array([-reach if one else 0.0, reach]))
     how = "red and blue: the two signs" if one else "light: where stalks hold most"
     if scene is not None:
         fill_faces(ax, scene, cmap(norm(values[scene.faces].mean(axis=1)))[:, :3], 0.9)
         return how
-    area, few = disc_area(places, square_points(ax) ** 2), len(places) <= MARKERS
-    style: dict = {"rasterized": not few, "zorder": 3, "label": "mode", "edgecolors": "0.35"}
-    style |= {"cmap": cmap, "norm": norm, "s": area, "linewidths": 0.3 if few else 0.0}
-    ax.scatter(*places[order].T, **style | {"c": values[order]})
+    area = draw.disc_area(places, draw.width_in_points(ax) ** 2)
+    style: dict = {"cmap": cmap, "norm": norm, "s": area, "edgecolors": "0.35"}
+    style |= {"c": values[order], "linewidths": 0.3 if len(places) <= draw.MARKERS else 0.0}
+    draw.marks(ax, "mode", places[order], **style)
     return how + signs
+
+
+def _draw_edges(ax: Axes, E: Eigenmodes, places: np.ndarray) -> str:
+    """Draw the edges unless there are too many, negative ones red, and return a note if some are.
+
+    Loops are not drawn.
+    """
+    F = E.sheaf
+    proper = F.edges[:, 0] != F.edges[:, 1]
+    edges = F.edges[proper]
+    if len(edges) > draw.LINES:
+        return ""
+    width = 0.3 if len(edges) > 4 * draw.MARKERS else 0.6
+    draw.lines(ax, "edges", places, edges, color="0.8", linewidths=width)
+    negative = edges[draw.negative_edges(F)[proper]]
+    if not len(negative):
+        return ""
+    draw.lines(ax, "negative edges", places, negative, color=draw.NEGATIVE, linewidths=width)
+    return ", lines of negative edges red"
 
 
 def _draw_arrows(ax: Axes, places: np.ndarray, arrows: np.ndarray) -> None:
@@ -207,11 +194,13 @@ def _draw_arrows(ax: Axes, places: np.ndarray, arrows: np.ndarray) -> None:
     seen.
     """
     sizes = np.linalg.norm(arrows, axis=1)
-    some = spread_out(places, 400) if len(places) > 400 else np.arange(len(places))
+    some = positions.spread_out(places, 400) if len(places) > 400 else np.arange(len(places))
     some = np.union1d(some, np.argsort(sizes)[-10:])
-    length = max(1.1 * usual_gap(places[some]), 0.05 * float(np.ptp(places, axis=0).max()))
+    length = max(
+        1.1 * positions.usual_gap(places[some]), 0.05 * float(np.ptp(places, axis=0).max())
+    )
     shown = length * arrows[some] / (float(sizes.max(initial=0.0)) or 1.0)
-    style: dict[str, Any] = {"angles": "xy", "scale_units": "xy", "scale": 1.0, "width": 0.005}
+    style: dict = {"angles": "xy", "scale_units": "xy", "scale": 1.0, "width": 0.005}
     style |= {"headwidth": 3.5, "headlength": 4, "headaxislength": 3.5, "pivot": "middle"}
     style["minlength"] = 0  # not dots that look larger than short arrows
-    ax.quiver(*places[some].T, *shown.T, color=DARK, zorder=3, label="mode", **style)
+    ax.quiver(*places[some].T, *shown.T, color=draw.DARK, zorder=3, label="mode", **style)

@@ -7,16 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sheafcoarsen._support import counted, whole_number
-from sheafcoarsen.plot.axes import (
-    DARK,
-    LIGHT,
-    MARKERS,
-    add_legend,
-    axes_or_new,
-    check_kind,
-    draw_lines,
-    set_title,
-)
+from sheafcoarsen.plot import draw
+from sheafcoarsen.plot.draw import DARK, LIGHT
 from sheafcoarsen.plot.positions import vertex_places
 from sheafcoarsen.sheaf import component_labels
 from sheafcoarsen.synchronization import PoseGraph, Synchronization, order_of
@@ -84,11 +76,11 @@ def poses(
     >>> sc.plot.poses(sc.synchronize(G), ax=Figure().add_subplot()).get_title()
     '4 poses, 4 measurements'
     """
-    check_kind("S", S, (Synchronization, PoseGraph))
+    draw.check_kind("S", S, Synchronization, PoseGraph)
     if outliers is not None:
         outliers = whole_number("outliers", outliers, at_least=0)
     edges = S.edges
-    places, marks, component, mark_component = _places(S, pos)
+    places, n, component = _places(S, pos)
     weights = S.weights if isinstance(S, Synchronization) else None
     left_out = np.zeros(0, np.int64) if weights is None else np.flatnonzero(weights < 0.5)
     ringed = 50  # maximum number of edges left out by a robust fit that are drawn with rings
@@ -97,19 +89,25 @@ def poses(
         if not isinstance(S, Synchronization):
             raise TypeError("`outliers` requires a Synchronization as `S`, got a PoseGraph")
         worst = S.outliers()[:outliers]
-    extent = np.ptp(places, axis=0) if len(places) else np.ones(2)
+    extent = np.ptp(places[:n], axis=0) if n else np.ones(2)
     flat = len(extent) == 3 and bool(extent[2] < 0.2 * extent.max())
     projections = ("3d", "rectilinear") if places.shape[1] == 3 else ("rectilinear",)
-    ax = axes_or_new(ax, 6.5, 4.6 if flat else 6, projections)
+    ax = draw.axes_or_new(ax, 6.5, 4.6 if flat else 6, projections)
     if places.shape[1] == 3 and ax.name != "3d":  # project on the plane of largest extent
-        middle = places.mean(axis=0)
-        plane = np.linalg.svd(places - middle, full_matrices=False)[2][:2]
+        middle = places[:n].mean(axis=0)
+        plane = np.linalg.svd(places[:n] - middle, full_matrices=False)[2][:2]
         # fix the signs of the singular vectors, which are arbitrary
         plane = plane * np.sign(plane[[0, 1], np.abs(plane).argmax(axis=1)])[:, None]
-        places, marks = (places - middle) @ plane.T, (marks - middle) @ plane.T
-    count = int(component.max(initial=-1)) + 1
-    if count > 1:
-        places, marks = _side_by_side(places, marks, component, mark_component)
+        places = (places - middle) @ plane.T
+    count = int(component[:n].max(initial=-1)) + 1
+    if count > 1:  # translate each component to the right of the previous one
+        low, high = np.full(count, np.inf), np.full(count, -np.inf)
+        np.minimum.at(low, component, places[:, 0])
+        np.maximum.at(high, component, places[:, 0])
+        gap = 0.1 * float((high - low).max()) or 1.0
+        shifts = np.concatenate([[0.0], np.cumsum(high - low + gap)[:-1]]) - low
+        places[:, 0] += shifts[component]
+    places, landmarks = places[:n], places[n:]
     shown = np.delete(edges, left_out, axis=0)
     proper, order = shown[shown[:, 0] != shown[:, 1]], order_of(S)
     along = np.abs(np.diff(order[proper])[:, 0]) == 1
@@ -117,27 +115,26 @@ def poses(
     ways = (("loop closures", proper[~along], LIGHT, 0.8), ("odometry", proper[along], DARK, 1.3))
     for label, some, color, factor in ways:
         if len(some):
-            draw_lines(ax, label, places, some, colors=color, linewidths=factor * width)
-    alone = np.setdiff1d(np.arange(len(places)), edges)
+            draw.lines(ax, label, places, some, colors=color, linewidths=factor * width)
+    alone = np.setdiff1d(np.arange(n), edges)
     if len(alone):
-        dots: dict = {"color": DARK, "s": 9, "label": "not measured from other poses"}
-        ax.scatter(*places[alone].T, **dots)
+        label = "not measured from other poses"
+        draw.marks(ax, label, places[alone], color=DARK, s=9, zorder=1)
     red: dict = {"colors": "#B2182B", "linestyles": (0, (3, 2)), "linewidths": 1.0}
     rest = np.setdiff1d(left_out, worst) if outliers != 0 else left_out[:0]
     if len(rest) > ringed:  # lines in front would hide the poses
         red |= {"linewidths": 0.4, "zorder": 1}
     if len(rest):
-        draw_lines(ax, "left out", places, edges[rest], **red)
+        draw.lines(ax, "left out", places, edges[rest], **red)
     if len(worst):
         label = "left out" if outliers is None else "worst edges"
-        if outliers and len(marks):  # outliers() ranks no sightings
+        if outliers and len(landmarks):  # outliers() ranks no sightings
             label = "worst edges between poses"
-        draw_lines(ax, label, places, edges[worst], **red)
+        draw.lines(ax, label, places, edges[worst], **red)
         rings: dict = {"s": 60, "facecolors": "none", "edgecolors": red["colors"], "zorder": 4}
         ax.scatter(*places[edges[worst]].mean(axis=1).T, **rings)  # make short edges visible
-    if len(marks):
-        style: dict = {"marker": "x", "color": DARK, "s": 14, "linewidths": 0.8, "zorder": 3}
-        ax.scatter(*marks.T, label="landmarks", rasterized=len(marks) > MARKERS, **style)
+    if len(landmarks):
+        draw.marks(ax, "landmarks", landmarks, marker="x", color=DARK, s=14, linewidths=0.8)
     ax.autoscale_view()
     ax.set_aspect("equal")
     if ax.name == "3d":
@@ -148,56 +145,39 @@ def poses(
             space.set_box_aspect(np.ptp(limits, axis=1), zoom=1.25)
             top = float(limits[2, 1])
             space.set_zticks([top], [f"{top:.3g}"])
-    add_legend(ax)
-    words = [counted(len(component), "pose"), counted(len(edges), "measurement")]
+    draw.legend(ax)
+    words = [counted(n, "pose"), counted(len(edges), "measurement")]
     if count > 1:
         words.append(f"{counted(count, 'component')}, a frame for each")
-    set_title(ax, ", ".join(words))
+    draw.title(ax, ", ".join(words))
     return ax
 
 
 def _places(
     S: Synchronization | PoseGraph, pos: ArrayLike | Mapping | None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return the positions of poses and landmarks, and the component of each."""
+) -> tuple[np.ndarray, int, np.ndarray]:
+    """Return the positions of poses and then landmarks, the number of poses, and components."""
+    marks = component = None
     if pos is not None:
         places = vertex_places(S, pos)
-        return places, places[:0], np.zeros(len(places), np.int64), np.zeros(0, np.int64)
-    if isinstance(S, Synchronization):
+    elif isinstance(S, Synchronization):
         if S.translations is None:
             raise ValueError(
                 "`S` must have translations, but a sheaf was synchronized: "
                 "read a pose graph with read_g2o(path, poses=True), or pass `pos`"
             )
-        n, marks = S.n_vertices, S.landmarks
-        if marks is None:
-            return S.translations, S.translations[:0], S.component, S.component[:0]
-        # landmarks also connect the poses that saw them
-        joined = [S.edges, S.measurements.sightings.edges + np.array([0, n])]  # type: ignore
-        component = component_labels(n + len(marks), np.concatenate(joined))
-        seen = ~np.isnan(marks).any(axis=1)
-        return S.translations, marks[seen], component[:n], component[n:][seen]
-    if S.poses is None:
+        places, marks, component = S.translations, S.landmarks, S.component
+        if marks is not None:  # landmarks also connect the poses that saw them
+            seen: Any = S.measurements.sightings  # type: ignore
+            joined = np.concatenate([S.edges, seen.edges + np.array([0, len(places)])])
+            component = component_labels(len(places) + len(marks), joined)
+    elif S.poses is None:
         raise ValueError("`S` is a pose graph without poses: compute them with synchronize(S)")
-    places = S.poses[1]
-    marks = None if S.sightings is None else S.sightings.places
-    marks = places[:0] if marks is None else marks
-    # component 0 for all, because all poses of a file are in the same frame
-    return places, marks, np.zeros(len(places), np.int64), np.zeros(len(marks), np.int64)
-
-
-def _side_by_side(
-    places: np.ndarray, marks: np.ndarray, component: np.ndarray, mark_component: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return positions with each component translated to the right of the previous one."""
-    count = int(component.max()) + 1
-    low, high = np.full(count, np.inf), np.full(count, -np.inf)
-    for some, owners in ((places, component), (marks, mark_component)):
-        np.minimum.at(low, owners, some[:, 0])
-        np.maximum.at(high, owners, some[:, 0])
-    gap = 0.1 * float((high - low).max()) or 1.0
-    shifts = np.concatenate([[0.0], np.cumsum(high - low + gap)[:-1]]) - low
-    moved, shifted = places.copy(), marks.copy()
-    moved[:, 0] += shifts[component]
-    shifted[:, 0] += shifts[mark_component]
-    return moved, shifted
+    else:
+        places = S.poses[1]
+        marks = None if S.sightings is None else S.sightings.places
+    both = places if marks is None else np.concatenate([places, marks])
+    if component is None:  # all are in the same frame
+        component = np.zeros(len(both), np.int64)
+    known = ~np.isnan(both).any(axis=1)  # landmarks that no pose saw are not
+    return both[known], len(places), component[known]

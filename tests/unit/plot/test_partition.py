@@ -273,7 +273,7 @@ def test_discs_of_clusters_contain_their_vertices_and_hardly_overlap(ax):
 
 def test_graphs_without_hubs_are_drawn_edge_by_edge():
     for G in (nx.karate_club_graph(), nx.grid_2d_graph(40, 40)):
-        assert not places_of(coarsened(G, 9), None, None).by_quotient
+        assert not places_of(coarsened(G, 9), None, None, (20, -60), "z").by_quotient
 
 
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")

@@ -7,15 +7,14 @@ from matplotlib.figure import Figure
 from scipy.spatial import ConvexHull
 
 from sheafcoarsen.plot import surface
-from sheafcoarsen.plot._surface import scene_of
 from sheafcoarsen.plot.positions import (
     _apart,
     _strongest,
     graph_layout,
+    scene_of,
     spread_out,
     usual_gap,
     view_from,
-    visible_points,
 )
 from tests.support.helpers import assert_residual
 from tests.support.meshes import icosphere
@@ -60,23 +59,23 @@ def test_shading_does_not_depend_on_the_side_of_a_face():
 @pytest.mark.parametrize("coarser", [False, True])
 def test_points_behind_another_face_are_not_visible(coarser):
     """Of a small square behind a large one, only the part outside its outline is seen."""
-    view = view_from((0, 0), "z")  # from x
     square = np.array([[0, -1, -1], [0, 1, -1], [0, 1, 1], [0, -1, 1.0]])
     behind = square * [0, 0.4, 0.4] + [-1, 0.9, 0]
     points = np.vstack([square, behind])
     faces = np.array([[0, 1, 2, 3], [4, 5, 6, 7]])
     if coarser:  # as triangles of two sizes
         faces = np.vstack([faces[:, [0, 1, 2]], faces[:, [0, 2, 3]]])
-    visible = visible_points(np.arange(8), points, faces, view)
+    scene = scene_of(points, faces, (0, 0), "z")  # from x
+    visible = scene.visible(np.arange(8))
     assert visible.tolist() == [True] * 4 + [False, True, True, False]
-    assert visible_points(np.arange(0), points, faces, view).shape == (0,)
+    assert scene.visible(np.arange(0)).shape == (0,)
 
 
 def test_points_of_a_sphere_that_face_the_viewer_are_visible():
     points, faces = icosphere(2)
-    view = view_from((20, -60), "z")
-    visible = visible_points(np.arange(len(points)), points, faces, view)
-    depth = points @ view.toward
+    scene = scene_of(points, faces, (20, -60), "z")
+    visible = scene.visible(np.arange(len(points)))
+    depth = points @ scene.view.toward
     assert visible[depth > 0.15].all()
     assert not visible[depth < -0.3].any()
 

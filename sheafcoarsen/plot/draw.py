@@ -1,9 +1,10 @@
-"""Common functions of plots: axes, titles, scales, lines, legends, colours."""
+"""Common functions of plots: axes, titles, scales, legends, lines, marks, names, colours."""
 
 from __future__ import annotations
 
 import colorsys
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,16 +15,16 @@ from sheafcoarsen._support import check_matplotlib
 from sheafcoarsen.sheaf import CellularSheaf
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from matplotlib.axes import Axes
     from matplotlib.colors import Colormap, Normalize
-    from matplotlib.legend import Legend
 
 DARK, MIDDLE, LIGHT = "#2B1A4F", "#2A788E", "#C9C9C9"
 
 MARKERS = 500
 """Maximum number of markers or lines that are vector graphics; more are rasterized."""
+
+LINES = 50_000
+"""Maximum number of edges that are drawn."""
 
 NUMBERED = 20
 """Maximum number of clusters whose indices, or of vertices whose names, are in a plot."""
@@ -36,6 +37,17 @@ AROUND = np.array(
     ]
 ).T
 """Places of a name round its vertex: points to the right, points up, half widths to the right."""
+
+
+# ---------------------------------------------------------------- axes
+
+
+def check_kind(name: str, value: object, *kinds: type) -> None:
+    """Raise an error if a value has none of the expected types."""
+    if not isinstance(value, kinds):
+        articles = ("an" if k.__name__[0] in "AEIO" else "a" for k in kinds)
+        names = " or ".join(f"{a} {k.__name__}" for a, k in zip(articles, kinds, strict=True))
+        raise TypeError(f"`{name}` must be {names}, got {type(value).__name__}")
 
 
 def axes_or_new(
@@ -64,42 +76,46 @@ def axes_or_new(
     return ax
 
 
-def square_points(ax: Axes) -> float:
+def width_in_points(ax: Axes) -> float:
     """Return the current width of the axes in points."""
     return 72 * ax.bbox.width / ax.figure.dpi
 
 
-def two_panels(ax: Axes | None, places: np.ndarray, words: float) -> tuple[Axes, Axes, Axes, float]:
-    """Return axes, two insets for graphs, and a nominal area of an inset in square points.
-
-    New axes have ``words`` inches for text in addition to the graphs. The area is 1.3 times the
-    squared width of an inset, whatever its height.
-    """
-    spread = np.ptp(places, axis=0) if len(places) else np.ones(2)
-    height = float(np.clip(5 * spread[1] / max(spread[0], 1e-300), 1.2, 5.5)) + words
-    ax = axes_or_new(ax, 10, height)
-    ax.set_axis_off()
-    left, right = (ax.inset_axes((x, 0.12, 0.49, 0.80)) for x in (0, 0.51))
-    return ax, left, right, 1.3 * square_points(left) ** 2
-
-
-def set_title(ax: Axes, text: str, fontsize: float = 10, **style: Any) -> None:
+def title(ax: Axes, text: str, fontsize: float = 10, **style: Any) -> None:
     """Set a title; if it is wider than the axes, write it in small letters and in several lines."""
-    title = ax.set_title("", fontsize=fontsize, **style)
+    shown = ax.set_title("", fontsize=fontsize, **style)
 
     def fits(line: str) -> bool:
-        title.set_text(line)
-        return title.get_window_extent().width <= ax.bbox.width
+        shown.set_text(line)
+        return shown.get_window_extent().width <= ax.bbox.width
 
     if not fits(text):
-        title.set_fontsize(min(fontsize, 8))
+        shown.set_fontsize(min(fontsize, 8))
         lines: list[str] = []
         for word in re.findall(r"(?:\$[^$]*\$|\S)+", text):  # does not break formulas
             if lines and fits(f"{lines[-1]} {word}"):
                 lines[-1] += f" {word}"
             else:
                 lines.append(word)
-        title.set_text("\n".join(lines))
+        shown.set_text("\n".join(lines))
+
+
+def frame(ax: Axes, places: np.ndarray) -> None:
+    """Set limits that show all positions with a margin, equal units, and no ticks."""
+    middle, reach = frame_of(places)
+    (left, bottom), (right, top) = middle - reach, middle + reach
+    ax.set(xlim=(left, right), ylim=(bottom, top), xticks=[], yticks=[])
+    ax.set_aspect("equal", adjustable="box")
+
+
+def frame_of(places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the middle of the frame, and half of its width and height."""
+    low, high = (
+        (places.min(axis=0), places.max(axis=0)) if len(places) else (np.zeros(2), np.ones(2))
+    )
+    middle, half = low / 2 + high / 2, max(float((high - low).max()) / 2, 1e-300)
+    half = 1.0 if half <= 1e-12 * float(np.abs(middle).max()) or half == 1e-300 else half
+    return middle, np.maximum(high / 2 - low / 2, 0.2 * half) + 0.14 * half
 
 
 def tick_whole_numbers(ax: Axes) -> None:
@@ -109,16 +125,7 @@ def tick_whole_numbers(ax: Axes) -> None:
     ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
 
 
-def check_kind(name: str, value: object, kind: type | tuple[type, ...]) -> None:
-    """Raise an error if a value has none of the expected types."""
-    kinds = kind if isinstance(kind, tuple) else (kind,)
-    if not isinstance(value, kinds):
-        articles = ("an" if k.__name__[0] in "AEIO" else "a" for k in kinds)
-        names = " or ".join(f"{a} {k.__name__}" for a, k in zip(articles, kinds, strict=True))
-        raise TypeError(f"`{name}` must be {names}, got {type(value).__name__}")
-
-
-def set_scale(ax: Axes, values: np.ndarray) -> None:
+def scale(ax: Axes, values: np.ndarray) -> None:
     """Choose a scale of the y axis that shows both zeros and values of several decades."""
     positive = values[values > 0]
     if not positive.size or positive.max() <= 100 * positive.min():
@@ -137,50 +144,49 @@ def set_scale(ax: Axes, values: np.ndarray) -> None:
         ax.set_ylim(-0.3 * 10.0**low, 2 * float(positive.max()))
 
 
-def add_legend(ax: Axes, *, below: bool = False) -> None:
+# ---------------------------------------------------------------- legends
+
+
+def legend(ax: Axes, *, below: bool = False) -> None:
     """Add a legend with visible markers, below the axes if their figure or the caller makes space.
 
     Otherwise it is inside: where it covers least, or at the upper right if there are many points,
     since matplotlib's search compares it with each of them.
     """
-    handles, labels = ax.get_legend_handles_labels()
-    if not handles:
-        return
-    if ax.figure.get_layout_engine() is None and not below:
+    handles = ax.get_legend_handles_labels()[0]
+    if ax.figure.get_layout_engine() is not None or below:
+        legend_below(ax, handles, 34, fontsize=9)
+    elif handles:
         points = sum(np.shape(marks.get_offsets())[0] for marks in ax.collections)
         place = "best" if points <= 20 * MARKERS else "upper right"
-        legend = ax.legend(handles, labels, loc=place, framealpha=0.8, fontsize=9)
-    else:
-        legend = add_legend_below(ax, handles, 34, fontsize=9, ncols=min(len(handles), 3))
-    mark: Any
-    for mark in legend.legend_handles:
+        ax.legend(handles=handles, loc=place, framealpha=0.8, fontsize=9)
+    legend: Any = ax.get_legend()
+    for mark in legend.legend_handles if handles else ():
         if hasattr(mark, "set_sizes"):
             mark.set_sizes([25.0])
         elif hasattr(mark, "get_linewidth"):
             mark.set_linewidth(4 if mark.get_label() == "gap" else max(mark.get_linewidth(), 1.5))
 
 
-def add_legend_below(ax: Axes, handles: list, points: float, *, ncols: int, **style: Any) -> Legend:
+def legend_below(ax: Axes, handles: list, points: float, *, ncols: int = 3, **style: Any) -> None:
     """Add a legend ``points`` below the axes, with as many columns as fit, at most ``ncols``."""
     from matplotlib.transforms import ScaledTranslation
 
+    if not handles:
+        return
     below = ax.transAxes + ScaledTranslation(0, -points / 72, ax.figure.dpi_scale_trans)
-    legend = ax.legend(
-        handles=handles,
-        loc="upper center",
-        bbox_to_anchor=(0.5, 0.0),
-        bbox_transform=below,
-        frameon=False,
-        borderaxespad=0.2,
-        ncols=ncols,
-        **style,
-    )
-    if ncols > 1 and legend.get_window_extent().width > ax.bbox.width:
-        return add_legend_below(ax, handles, points, ncols=ncols - 1, **style)
-    return legend
+    place: dict = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "bbox_transform": below}
+    place |= {"handles": handles, "frameon": False, "borderaxespad": 0.2}
+    for columns in range(min(ncols, len(handles)), 0, -1):
+        legend = ax.legend(ncols=columns, **place, **style)
+        if legend.get_window_extent().width <= ax.bbox.width:
+            break
 
 
-def draw_lines(ax: Axes, label: str, places: np.ndarray, edges: np.ndarray, **style: Any) -> None:
+# ---------------------------------------------------------------- lines, marks and texts
+
+
+def lines(ax: Axes, label: str, places: np.ndarray, edges: np.ndarray, **style: Any) -> None:
     """Draw straight edges as one collection, in the plane or in space."""
     style |= {"label": label, "rasterized": len(edges) > MARKERS}
     if places.shape[1] == 3:
@@ -193,38 +199,31 @@ def draw_lines(ax: Axes, label: str, places: np.ndarray, edges: np.ndarray, **st
     ax.add_collection(LineCollection(list(places[edges]), **style))
 
 
-def draw_discs(
-    ax: Axes, label: str, places: np.ndarray, areas: Any, colors: Any, outline: float = 0
-) -> Any:
-    """Draw vertices with given areas, rasterized if there are many, and return the artist."""
-    style: dict = {"rasterized": len(places) > MARKERS, "edgecolors": "0.15", "zorder": 3}
-    style |= {"s": areas, "c": colors, "linewidths": outline, "label": label}
-    return ax.scatter(*places.T, **style)
+def marks(ax: Axes, label: str, places: np.ndarray, **style: Any) -> Any:
+    """Draw marks as one collection, rasterized if there are many, and return it."""
+    style = {"zorder": 3, "rasterized": len(places) > MARKERS} | style
+    return ax.scatter(*places.T, label=label, **style)
 
 
-def write_texts(
+def texts(
     ax: Axes,
     which: np.ndarray,
     places: np.ndarray,
     shifts: np.ndarray,
-    texts: list[str],
+    words: Sequence[object],
     weight: str = "normal",
 ) -> None:
-    """Write some of the texts, shifted up and to the right by ``shifts`` in points."""
+    """Write some of the words, shifted up and to the right by ``shifts`` in points."""
     from matplotlib.patheffects import withStroke
 
     halo = [withStroke(linewidth=2.5, foreground="white")]
     style: dict = {"ha": "center", "va": "center", "fontsize": 9, "zorder": 5, "path_effects": halo}
-    style["fontweight"] = weight
+    style |= {"fontweight": weight, "textcoords": "offset points"}
     for a in which.tolist():
-        shift = float(shifts[a])
-        place = tuple(places[a].tolist())
-        ax.annotate(texts[a], place, (shift, shift), textcoords="offset points", **style)
+        ax.annotate(str(words[a]), tuple(places[a].tolist()), (float(shifts[a]),) * 2, **style)
 
 
-def write_names(
-    ax: Axes, F: CellularSheaf, places: np.ndarray, chosen: np.ndarray | None = None
-) -> None:
+def names(ax: Axes, F: CellularSheaf, places: np.ndarray, chosen: np.ndarray | None = None) -> None:
     """Write the names of chosen vertices next to them, after the other texts of an inset.
 
     By default, these are the vertices whose names are not integers, in graphs of up to 20 vertices.
@@ -233,21 +232,21 @@ def write_names(
     """
     from matplotlib.backends.backend_agg import RendererAgg
 
-    names = range(F.n_vertices) if F.vertex_labels is None else F.vertex_labels
+    labels = range(F.n_vertices) if F.vertex_labels is None else F.vertex_labels
     if chosen is None:
-        few = len(names) <= NUMBERED
-        chosen = np.flatnonzero([few and not isinstance(name, int) for name in names])
+        few = len(labels) <= NUMBERED
+        chosen = np.flatnonzero([few and not isinstance(label, int) for label in labels])
     locate: Any = ax.get_axes_locator()
     ax.apply_aspect(locate(ax, None))  # the scale in which names overlap
     at, point = ax.transData.transform(places), ax.figure.dpi / 72
     measure = RendererAgg(1, 1, ax.figure.dpi)  # that of the figure may allocate its whole image
-    texts = [text.get_window_extent(measure).extents for text in ax.texts]
-    write_texts(ax, chosen, places, np.full(len(names), 10.0), [str(name) for name in names])
-    written: Any = ax.texts[len(texts) :]
+    covered = [text.get_window_extent(measure).extents for text in ax.texts]
+    texts(ax, chosen, places, np.full(len(labels), 10.0), labels)
+    written: Any = ax.texts[len(covered) :]
     for v, text in zip(chosen[:MARKERS].tolist(), written, strict=False):
         half = text.get_window_extent(measure).size / 2
         near = at[(np.abs(at - at[v]) <= 2 * half + 12 * point).all(axis=1)]
-        boxes = np.vstack([ax.bbox.extents, np.hstack([near - point, near + point]), *texts])
+        boxes = np.vstack([ax.bbox.extents, np.hstack([near - point, near + point]), *covered])
         shift = AROUND[:, :2] * point + AROUND[:, 2:] * [half[0], 0]
         own = np.hstack([at[v] + shift - half, at[v] + shift + half])
         low = np.maximum(own[:, None, :2], boxes[:, :2])
@@ -255,25 +254,7 @@ def write_names(
         shared = np.clip(high - low, 0, None).prod(axis=2).round()
         best = np.lexsort([shared[:, 1:].sum(axis=1), -shared[:, 0]])[0]
         text.xyann = tuple(shift[best] / point)
-        texts.append(own[best])
-
-
-def draw_frame(ax: Axes, places: np.ndarray) -> None:
-    """Set limits that show all positions with a margin, equal units, and no ticks."""
-    middle, reach = frame_of(places)
-    (left, bottom), (right, top) = middle - reach, middle + reach
-    ax.set(xlim=(left, right), ylim=(bottom, top), xticks=[], yticks=[])
-    ax.set_aspect("equal", adjustable="box")
-
-
-def frame_of(places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the middle of the frame, and half of its width and height."""
-    low, high = (
-        (places.min(axis=0), places.max(axis=0)) if len(places) else (np.zeros(2), np.ones(2))
-    )
-    middle, half = low / 2 + high / 2, max(float((high - low).max()) / 2, 1e-300)
-    half = 1.0 if half <= 1e-12 * float(np.abs(middle).max()) or half == 1e-300 else half
-    return middle, np.maximum(high / 2 - low / 2, 0.2 * half) + 0.14 * half
+        covered.append(own[best])
 
 
 def disc_area(means: np.ndarray, panel_area: float, share: float = 0.5) -> float:
@@ -289,6 +270,9 @@ def disc_area(means: np.ndarray, panel_area: float, share: float = 0.5) -> float
     diameter = share * np.sqrt(panel_area) * float(np.quantile(gaps, 0.3)) / (extent or 1.0)
     least = np.clip(0.05 * panel_area / len(means), 0.3, 12)
     return float(np.clip(diameter**2, least, max(largest, 60)))
+
+
+# ---------------------------------------------------------------- colours
 
 
 PALETTE = ("#440154", "#FDE725", "#31688E", "#8FD744", "#6B3A0A", "#E69F00")
@@ -323,18 +307,6 @@ def cluster_colors(pairs: np.ndarray, n: int) -> np.ndarray:
     return palette(int(which.max(initial=-1)) + 1)[which]
 
 
-def negative_edges(F: CellularSheaf) -> np.ndarray:
-    """Return a mask (m,) of the negative edges of a sheaf with real stalks of dimension 1.
-
-    The maps of a negative edge have opposite signs, or a negative scalar product if its stalk has a
-    larger dimension. In other sheaves no edge counts as negative.
-    """
-    if F.dtype.kind == "c" or (F.vertex_dims != 1).any():
-        return np.zeros(F.n_edges, bool)
-    edge = np.repeat(np.arange(F.n_edges), F.edge_dims)
-    return np.bincount(edge, F.tail_data * F.head_data, F.n_edges) < 0
-
-
 def palette(count: int) -> np.ndarray:
     """Return distinct colours, (count, 4); each beyond the palette is far from those before it."""
     from matplotlib.colors import to_rgba_array
@@ -352,13 +324,24 @@ def palette(count: int) -> np.ndarray:
     return np.array(chosen)
 
 
+def negative_edges(F: CellularSheaf) -> np.ndarray:
+    """Return a mask (m,) of the negative edges of a sheaf with real stalks of dimension 1.
+
+    The maps of a negative edge have opposite signs, or a negative scalar product if its stalk has a
+    larger dimension. In other sheaves no edge counts as negative.
+    """
+    if F.dtype.kind == "c" or (F.vertex_dims != 1).any():
+        return np.zeros(F.n_edges, bool)
+    edge = np.repeat(np.arange(F.n_edges), F.edge_dims)
+    return np.bincount(edge, F.tail_data * F.head_data, F.n_edges) < 0
+
+
 def number_colors(values: np.ndarray) -> tuple[Colormap, Normalize]:
     """Return a colour map and a scale, centred at zero if values have both signs."""
     import matplotlib as mpl
     from matplotlib.colors import Normalize
 
-    finite = values[np.isfinite(values)]
-    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+    low, high = (float(values.min()), float(values.max())) if values.size else (0.0, 1.0)
     if low < 0 < high:
         reach = max(-low, high)
         return mpl.colormaps["RdBu_r"], Normalize(-reach, reach)

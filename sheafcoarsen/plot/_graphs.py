@@ -1,0 +1,446 @@
+"""Plots of two graphs side by side: a partition and its coarse graph, and an elimination.
+
+Lightness, shape or position distinguish objects, never hue alone. Large plots consist of one
+collection of markers, rasterized in vector files, and omit lines that would be indistinguishable;
+a note says so.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sheafcoarsen._support import Vertices, counted, vertex_indices
+from sheafcoarsen.coarsening import Coarsening, check_coarsening
+from sheafcoarsen.elimination import Elimination
+from sheafcoarsen.plot import draw, positions
+from sheafcoarsen.plot._surface import fill_cells, fill_faces
+from sheafcoarsen.plot.positions import Places, UpAxis
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
+
+
+NARROW = 5e4
+"""Area of a panel, in square points, up to which labels are smaller and have more lines."""
+
+
+def partition(
+    C: Coarsening,
+    pos: ArrayLike | Mapping | None = None,
+    faces: ArrayLike | None = None,
+    *,
+    names: Vertices | None = None,
+    view: tuple[float, float] = (20, -60),
+    up: UpAxis = "z",
+    ax: Axes | None = None,
+) -> Axes:
+    """Plot the fine graph with its clusters, and the coarse graph next to it.
+
+    A coarse vertex is drawn at the vertex of its cluster nearest to their mean. Its area is
+    proportional to the dimension r_a of its stalk (hollow if that is 0), the width of a coarse edge
+    to the dimension of its stalk; a ring is a loop-cell. Both panels draw a cluster in the same
+    colour, different from its neighbours'; up to 20 clusters have bold numbers. In sheaves with
+    real stalks of dimension 1 negative edges are red; a coarse edge is if most of the edges between
+    its clusters are negative, because the sign of its own maps depends on the signs of the modes.
+
+    Without ``pos``, a graph is drawn by its quotient if it has more than 50,000 edges, more than
+    1000 edges that join more than a quarter of all pairs of its vertices, or more than 500 vertices
+    of which one has more than ten times the mean degree. The quotient has a disc of vertices for
+    each cluster, and lines for the strongest links between clusters. With ``pos``, more than 50,000
+    edges are not drawn.
+
+    Parameters
+    ----------
+    C : Coarsening
+    pos : array_like, shape (n, 2) or (n, 3), or dict from vertex labels to positions, optional
+        Positions of the fine vertices. By default computed from distances in the graph, in
+        near-linear time.
+    faces : array_like of int, shape (f, k), optional
+        Faces of a surface with the vertices ``pos`` in space: they are filled, and hidden vertices
+        are not drawn. The mean of a cluster is that of its visible vertices.
+    names : array_like of int or bool, or sequence of names, optional
+        Vertices whose names, or indices without names, are written next to them in the left panel.
+        By default, without faces, all of up to 20 vertices with names that are not integers. A name
+        is moved round its vertex to where it covers least of other names and of vertices.
+    view : pair of float
+        Elevation and azimuth in degrees of the view of positions in space, as in matplotlib's
+        ``view_init``.
+    up : {"z", "y", "x", "-z", "-y", "-x"}
+        The coordinate axis that points up, or down with a minus sign.
+    ax : matplotlib Axes, optional
+        Its area is divided into two inset axes, ``child_axes``: the fine graph and the coarse
+        graph.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    ValueError, TypeError
+        Positions that are not finite, or do not have two or three coordinates for each vertex;
+        faces that are not a surface; axes that are not plane.
+    ImportError
+        Without matplotlib: ``pip install "sheafcoarsen[plot]"``.
+
+    See Also
+    --------
+    surface : numbers on a surface.
+    elimination : the eliminated vertices and the remaining graph.
+    hierarchy : the sizes of all levels.
+    sheafcoarsen.Coarsening.quotient : the graph of clusters for networkx.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import sheafcoarsen as sc
+    >>> from matplotlib.figure import Figure
+    >>> F = sc.CellularSheaf.constant(nx.karate_club_graph())
+    >>> C = sc.coarsen(F, sc.select(F, 5), rank=2)
+    >>> ax = sc.plot.partition(C, ax=Figure(figsize=(10, 5)).add_subplot())
+    >>> [panel.get_title().partition(":")[0] for panel in ax.child_axes]
+    ['fine graph', 'coarse graph']
+    """
+    check_coarsening(C)
+    chosen = None if names is None else vertex_indices("names", names, C.fine)
+    places = positions.places_of(C, pos, faces, view, up)
+    ax, left, right, panel_area = _two_panels(ax, places.fine, 1.4)
+    K = C.partition.n_clusters
+    colors = draw.cluster_colors(C.clusters.pairs, K)
+    radius = _draw_fine(left, C, places, colors, panel_area)
+    discs = _draw_coarse(right, C, places, colors, panel_area)
+    by_vertices = places.scene is None and not places.by_quotient
+    draw.frame(left, places.fine)
+    draw.frame(right, places.coarse if by_vertices else places.fine)
+    if K <= draw.NUMBERED:
+        shown = np.flatnonzero(places.seen)
+        # write a number to the lower left of a vertex too small for it; names are at the right
+        shifts = np.full(K, -radius - 4 if by_vertices else 0.0)
+        draw.texts(left, shown, places.coarse, shifts, range(K), "bold")
+        shifts = np.where(discs > 100 * len(str(K - 1)), 0.0, -np.sqrt(discs) / 2 - 4)
+        draw.texts(right, shown, places.coarse, shifts, range(K), "bold")
+    if by_vertices or chosen is not None:
+        draw.names(left, C.fine, places.fine, chosen)
+    return ax
+
+
+def elimination(
+    K: Elimination,
+    pos: ArrayLike | Mapping | None = None,
+    *,
+    names: Vertices | None = None,
+    view: tuple[float, float] = (20, -60),
+    up: UpAxis = "z",
+    ax: Axes | None = None,
+) -> Axes:
+    """Plot the fine graph and the graph that remains after an elimination.
+
+    On the left eliminated vertices are small and grey, retained ones dark. On the right are the
+    retained ones at the same positions: solid edges join vertices that were adjacent, dashed ones
+    replace paths through eliminated vertices, and a ring is a loop. More than 50,000 edges are not
+    drawn.
+
+    Parameters
+    ----------
+    K : Elimination
+    pos : array_like, shape (n, 2) or (n, 3), or dict from vertex labels to positions, optional
+        Positions of the fine vertices. By default computed from distances in the graph.
+    names : array_like of int or bool, or sequence of names, optional
+        Vertices whose names, or indices without names, are written next to them. By default, if a
+        panel has at most 20 vertices, all whose names are not integers. A name is moved round its
+        vertex to where it covers least of other names and of vertices.
+    view : pair of float
+        Elevation and azimuth in degrees of the view of positions in space, as in matplotlib's
+        ``view_init``.
+    up : {"z", "y", "x", "-z", "-y", "-x"}
+        The coordinate axis that points up, or down with a minus sign.
+    ax : matplotlib Axes, optional
+        Its area is divided into two inset axes, ``child_axes``: the fine graph and the remaining
+        graph.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    ValueError, TypeError
+        Any other object; positions that are not finite, or do not have two or three coordinates
+        for each vertex; axes that are not plane.
+    ImportError
+        Without matplotlib: ``pip install "sheafcoarsen[plot]"``.
+
+    See Also
+    --------
+    partition : a coarsening, both graphs side by side.
+    sheafcoarsen.eliminate : computes what is drawn.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import sheafcoarsen as sc
+    >>> from matplotlib.figure import Figure
+    >>> K = sc.eliminate(sc.CellularSheaf.constant(nx.karate_club_graph()))
+    >>> ax = sc.plot.elimination(K, ax=Figure(figsize=(10, 5)).add_subplot())
+    >>> [panel.get_title() for panel in ax.child_axes]
+    ['34 vertices, 12 eliminated', '22 vertices, 56 edges']
+    """
+    draw.check_kind("K", K, Elimination)
+    F, G = K.fine, K.sheaf
+    chosen = None if names is None else vertex_indices("names", names, F)
+    places, _ = positions.flat_places(F, pos, positions.view_from(view, up))
+    remaining_places = places[K.kept]
+    ax, left, right, panel_area = _two_panels(ax, places, 1.0)
+    # few retained vertices of a large graph must stay visible, so the sizes differ
+    counts = np.maximum([F.n_vertices, G.n_vertices], 1)
+    smaller, size = np.clip(0.05 * panel_area / counts, 0.5, 30).tolist()
+    edges, remaining = (H.edges[H.edges[:, 0] != H.edges[:, 1]] for H in (F, G))
+    notes = _draw_edges(left, "edges", places, edges, colors="0.75", linewidths=0.8)
+    if len(edges) < F.n_edges:
+        notes.append(f"{counted(F.n_edges - len(edges), 'loop')} not drawn")
+    disc: dict = {"s": 0.5 * smaller, "c": "0.6", "linewidths": 0, "edgecolors": "0.15"}
+    handles = [draw.marks(left, "eliminated", places[K.eliminated], **disc)]
+    disc |= {"s": size, "c": "0.1"}
+    handles.append(draw.marks(left, "kept", remaining_places, **disc))
+    total = counted(F.n_vertices, "vertex", "vertices")
+    _finish(left, f"{total}, {len(K.eliminated):,} eliminated", handles, notes)
+    # one number for each pair of vertices; an edge is new if it joins no former neighbours
+    before, after = (np.sort(e, axis=1) @ [F.n_vertices, 1] for e in (F.edges, K.kept[remaining]))
+    new = ~np.isin(after, before)
+    style: dict = {"linewidths": float(np.clip(800 / max(len(remaining), 1), 0.5, 1.0))}
+    label, old = "edges between former neighbours", remaining[~new]
+    notes = _draw_edges(right, label, remaining_places, old, colors="0.6", **style)
+    style |= {"colors": "0.1", "linestyles": (0, (4, 2))}
+    label = "edges through eliminated vertices"
+    notes += _draw_edges(right, label, remaining_places, remaining[new], **style)
+    handles = [*right.collections, draw.marks(right, "kept", remaining_places, **disc)]
+    words = [counted(G.n_vertices, "vertex", "vertices"), counted(len(remaining), "edge")]
+    at = remaining_places[G.edges[G.edges[:, 0] == G.edges[:, 1], 0]]
+    if len(at):
+        rings: dict = {"facecolors": "none", "edgecolors": "0.1", "linewidths": 0.8, "zorder": 2}
+        handles.append(draw.marks(right, "loops", at, s=4 * size, **rings))
+        words.append(counted(len(at), "loop"))
+    _finish(right, ", ".join(words), handles, notes)
+    draw.frame(left, places)
+    draw.frame(right, places)
+    draw.names(left, F, places, chosen)
+    if chosen is None:
+        draw.names(right, G, remaining_places)
+    else:
+        draw.names(right, F, places, np.intersect1d(chosen, K.kept))
+    return ax
+
+
+def _two_panels(
+    ax: Axes | None, places: np.ndarray, words: float
+) -> tuple[Axes, Axes, Axes, float]:
+    """Return axes, two insets for graphs, and a nominal area of an inset in square points.
+
+    New axes have ``words`` inches for text in addition to the graphs. The area is 1.3 times the
+    squared width of an inset, whatever its height.
+    """
+    spread = np.ptp(places, axis=0) if len(places) else np.ones(2)
+    height = float(np.clip(5 * spread[1] / max(spread[0], 1e-300), 1.2, 5.5)) + words
+    ax = draw.axes_or_new(ax, 10, height)
+    ax.set_axis_off()
+    left, right = (ax.inset_axes((x, 0.12, 0.49, 0.80)) for x in (0, 0.51))
+    return ax, left, right, 1.3 * draw.width_in_points(left) ** 2
+
+
+# ---------------------------------------------------------------- parts of an elimination
+
+
+def _draw_edges(
+    ax: Axes, label: str, places: np.ndarray, edges: np.ndarray, **style: Any
+) -> list[str]:
+    """Draw edges unless there are too many; return a list of notes about edges left out."""
+    if len(edges) > draw.LINES:
+        return [f"{len(edges):,} {label} not drawn"]
+    if len(edges):
+        draw.lines(ax, label, places, edges, zorder=1, **style)
+    return []
+
+
+def _finish(ax: Axes, title: str, handles: list, notes: list[str]) -> None:
+    """Add the title, and below the plot the notes and a legend."""
+    draw.title(ax, title)
+    if notes:
+        ax.set_xlabel("; ".join(notes), fontsize=9)
+    handles = [handle for handle in handles if len(handle.get_offsets())]
+    style: dict = {"fontsize": 9, "ncols": 4, "columnspacing": 1.2}
+    draw.legend_below(ax, handles, 18 if notes else 2, **style)
+    legend: Any = ax.get_legend()
+    for mark in legend.legend_handles if handles else ():  # enlarge marks of large graphs
+        if hasattr(mark, "set_sizes") and mark.get_label() != "loops":
+            mark.set_sizes([25.0])
+
+
+# ---------------------------------------------------------------- parts of a partition
+
+
+def _draw_fine(
+    ax: Axes, C: Coarsening, places: Places, colors: np.ndarray, panel_area: float
+) -> float:
+    """Draw the fine graph and return the radius of its vertices in points."""
+    F, labels, n = C.fine, C.partition.labels, C.fine.n_vertices
+    counts = f"{counted(n, 'vertex', 'vertices')} in {counted(len(colors), 'cluster')}"
+    draw.title(ax, f"fine graph: {counts}", 11)
+    proper = F.edges[:, 0] != F.edges[:, 1]
+    area = 0.0
+    if places.scene is not None:
+        fill_cells(ax, places.scene, colors[labels, :3])
+        what = "faces of more than one cluster are divided among them"
+    else:
+        if places.by_quotient:
+            what = _draw_links(ax, C, places, int(proper.sum()))
+        else:
+            what = _draw_fine_edges(ax, C, places, colors, proper)
+        area = np.clip(0.12 * panel_area / max(n, 1), 0.3, 60 * panel_area / 1e5)
+        area = min(area, draw.disc_area(places.fine, panel_area, 0.7))
+        style: dict = {"edgecolors": "0.15", "linewidths": 0.4 if n <= 2000 else 0, "s": area}
+        shown = places.order
+        draw.marks(ax, "vertices", places.fine[shown], c=colors[labels[shown]], **style)
+    loops = F.n_edges - int(proper.sum())
+    if loops:
+        what += f"; {counted(loops, 'loop')} not drawn"
+    text = f"places {places.how}\n{what}"
+    if panel_area <= NARROW:
+        text = text.replace(" from", "\nfrom").replace(", ", ",\n")
+    ax.set_xlabel(text, fontsize=10 if panel_area > NARROW else 8)
+    return float(np.sqrt(area) / 2)
+
+
+def _draw_fine_edges(
+    ax: Axes, C: Coarsening, places: Places, colors: np.ndarray, proper: np.ndarray
+) -> str:
+    """Draw the edges that are not loops, unless there are too many, and return a description."""
+    from matplotlib.colors import to_rgba
+
+    edges, negative = C.fine.edges[proper], draw.negative_edges(C.fine)[proper]
+    if len(edges) > draw.LINES:
+        return f"{len(edges):,} edges not drawn"
+    few = len(edges) <= draw.MARKERS
+    tail, head = C.partition.labels[edges].T
+    inside = tail == head
+    own = np.where(inside[:, None], colors[tail], to_rgba("0.6"))
+    own[negative] = to_rgba(draw.NEGATIVE)
+    width = float(np.clip(1500 / max(len(edges), 1), 0.4, 1.4))
+    style: dict = {"colors": own[~inside], "linewidths": 0.7 * width, "zorder": 1}
+    style["linestyles"] = (0, (3, 2)) if few else "solid"
+    draw.lines(ax, "crossing edges", places.fine, edges[~inside], **style)
+    style = {"colors": own[inside], "linewidths": 1.3 * width, "zorder": 2}
+    draw.lines(ax, "internal edges", places.fine, edges[inside], **style)
+    what = "solid: inside a cluster, dashed: crossing" if few else "grey: crossing edges"
+    if negative.any():
+        what = what if few else "thick: inside a cluster, thin: crossing"
+        what += "; red: negative"
+    return what
+
+
+def _draw_links(ax: Axes, C: Coarsening, places: Places, n_edges: int) -> str:
+    """Draw a line for each retained link between clusters, and return a description of them."""
+    counts = np.diff(C.clusters.pair_ptr)
+    kept = counts[places.links]
+    widths = 0.4 + 3.5 * np.sqrt(kept / kept.max(initial=1))
+    negative = _draw_pairs(ax, C, places, "links", widths, "0.6", 1)
+    K, between, all_drawn = C.partition.n_clusters, int(counts.sum()), len(kept) == len(counts)
+    text = "lines: " + ("" if all_drawn else f"{int(kept.sum()):,} of ")
+    text += f"{between:,} edges between clusters\n"
+    text += "red: most are negative; " if negative else ""
+    text += f"{n_edges - between:,} inside not drawn"
+    if len(counts) > K * (K - 1) / 4 and not all_drawn:
+        text += f"\n{len(counts):,} pairs of clusters are linked: distances mean little"
+    return text
+
+
+def _draw_pairs(
+    ax: Axes, C: Coarsening, places: Places, label: str, widths: np.ndarray, grey: str, zorder: int
+) -> bool:
+    """Draw a line for each retained pair of clusters and return whether some are negative.
+
+    Lines of pairs whose crossing edges are mostly negative are red, the others grey.
+    """
+    from matplotlib.colors import to_rgba
+
+    counts = np.diff(C.clusters.pair_ptr)
+    signs = np.where(draw.negative_edges(C.fine)[C.clusters.crossing_edges], -1, 1)
+    sums = np.bincount(np.repeat(np.arange(len(counts)), counts), signs, len(counts))
+    negative = sums[places.links] < 0
+    style: dict = {"linewidths": widths, "zorder": zorder}
+    style["colors"] = np.where(negative[:, None], to_rgba(draw.NEGATIVE), to_rgba(grey))
+    draw.lines(ax, label, places.coarse, C.clusters.pairs[places.links], **style)
+    return bool(negative.any())
+
+
+def _draw_coarse(
+    ax: Axes, C: Coarsening, places: Places, colors: np.ndarray, panel_area: float
+) -> np.ndarray:
+    """Draw the coarse graph and return the areas of its vertices, shape (K,)."""
+    from matplotlib.lines import Line2D
+
+    if places.scene is not None:
+        fill_faces(ax, places.scene)
+    K, crossing, shown = len(places.coarse), C.n_crossing_edges, places.seen
+    n_loops, kept = C.sheaf.n_edges - crossing, int(places.links.sum())
+    largest = max(int(C.ranks.max(initial=0)), 1)
+    area = draw.disc_area(places.coarse[shown], panel_area, 0.35)  # leave space for edges
+    sizes = np.maximum(area * C.ranks / largest, 0.04 * area)
+    # width of lines and rings, in points, for each dimension of an edge stalk
+    unit = float(np.clip(0.4 * np.sqrt(area), 0.5, 5))
+    unit /= max(int(C.sheaf.edge_dims.max(initial=0)), 1)
+    handles, notes = [], []
+    if kept > draw.LINES:
+        notes.append(f"{crossing:,} crossing edges")
+    else:
+        dims = C.sheaf.edge_dims[np.flatnonzero(places.links)]
+        widths = np.maximum(unit * dims, 0.15)
+        negative = _draw_pairs(ax, C, places, "crossing edges", widths, "0.55", 2)
+        for d in _both_ends(dims):
+            style: dict = {"color": "0.55", "linewidth": max(unit * d, 0.15)}
+            handles.append(Line2D([], [], label=f"edge stalk dim {d}", **style))
+        if negative:
+            handles.append(Line2D([], [], color=draw.NEGATIVE, label="mostly negative edges"))
+    disc: dict = {"linestyle": "none", "marker": "o"}
+    if K <= draw.MARKERS:  # a ring for each loop-cell
+        loops, dims = C.sheaf.edges[crossing:, 0], C.sheaf.edge_dims[crossing:]
+        loops, dims = loops[shown[loops]], dims[shown[loops]]
+        gap, widths = min(4.0, 1 + 0.25 * np.sqrt(area)), np.maximum(unit * dims, 0.6)
+        style = {"facecolors": "none", "edgecolors": "0.3", "zorder": 2, "linewidths": widths}
+        style["s"] = (np.sqrt(sizes[loops]) + gap + widths) ** 2
+        draw.marks(ax, "loop-cells", places.coarse[loops], **style)
+        for d in _both_ends(dims):
+            style = {"markersize": 11, "markerfacecolor": "none", "markeredgecolor": "0.3"}
+            style |= disc | {"markeredgewidth": max(unit * d, 0.6)}
+            handles.append(Line2D([], [], label=f"loop-cell, dim {d}", **style))
+    elif n_loops:
+        notes.append(f"{n_loops:,} loop-cells")
+    style = {"edgecolors": "0.15", "linewidths": 0.5 if K <= 2000 else 0, "s": sizes[shown]}
+    style["c"] = np.where((C.ranks > 0)[:, None], colors, 1.0)[shown]
+    draw.marks(ax, "vertices", places.coarse[shown], **style)
+    for d in _both_ends(C.ranks[shown]):
+        style = disc | {"markeredgecolor": "0.15", "markeredgewidth": 0.5}
+        style |= {"color": "0.5" if d else "1.0", "markersize": 12 * max(np.sqrt(d / largest), 0.2)}
+        handles.append(Line2D([], [], label=f"vertex stalk dim {d}", **style))
+    counts = f"{counted(K, 'vertex', 'vertices')}, {counted(crossing, 'edge')}"
+    draw.title(ax, f"coarse graph: {counts}, {counted(n_loops, 'loop')}", 11)
+    hidden = K - int(shown.sum())
+    if hidden:
+        notes.append(f"{counted(hidden, 'hidden vertex', 'hidden vertices')}")
+    elif kept < crossing:
+        notes.append(f"the weakest {crossing - kept:,} of {crossing:,} edges")
+    size = 10 if panel_area > NARROW else 8
+    if notes:
+        ax.set_xlabel(f"{' and '.join(notes)} not drawn", fontsize=size)
+    style = {"handlelength": 1.4, "columnspacing": 1.0, "handletextpad": 0.5}
+    draw.legend_below(ax, handles, 18 if notes else 2, fontsize=size, **style)
+    return sizes
+
+
+def _both_ends(values: np.ndarray) -> list[int]:
+    """Return the smallest and the largest value, or one value if they are equal."""
+    return sorted({int(values.min()), int(values.max())}) if len(values) else []
