@@ -155,37 +155,26 @@ def connection_from_points(
             f"numpy.unique(points, axis=0)"
         )
     frames = np.empty((n, D, dim))
-    eps = eps_of(points.dtype)
-    step = max(1, CHUNK // (k * D))
+    eps, step = eps_of(points.dtype), max(1, CHUNK // (k * D))
     for start in range(0, n, step):
         at = slice(start, start + step)
-        frames[at] = _local_frames(scaled, found[at], distances[at], dim, eps, start)
+        weights = np.exp(-2.5 * (distances[at] / distances[at, -1:]) ** 2)
+        offsets = weights[:, :, None] * (scaled[found[at]] - scaled[at, None])
+        _, sizes, directions = np.linalg.svd(offsets, full_matrices=False)
+        # include the points in the level, because differences inherit their rounding errors
+        level = zero_level(k, eps, sizes[:, 0] + np.abs(scaled[at]).max(axis=1))
+        if (v := first_true(sizes[:, dim - 1] <= level)) is not None:
+            rank = int((sizes[v] > level[v]).sum())
+            raise ValueError(
+                f"the {k} nearest neighbours of point {start + v} span {rank} of `dim` = {dim} "
+                f"dimensions: increase `k`"
+            )
+        own = directions[:, :dim].swapaxes(1, 2)
+        # fix the arbitrary sign of a principal direction: its largest entry is positive
+        largest = np.take_along_axis(own, np.abs(own).argmax(axis=1)[:, None], axis=1)
+        frames[at] = own * np.where(largest < 0, -1.0, 1.0)
     edges = _edges(found)
     left, _, right = np.linalg.svd(frames[edges[:, 0]].swapaxes(1, 2) @ frames[edges[:, 1]])
     transports = (left @ right).astype(points.dtype)
     sheaf = CellularSheaf.connection(edges, transports, n_vertices=n)
     return sheaf, frames.astype(points.dtype)
-
-
-def _local_frames(
-    points: np.ndarray, found: np.ndarray, distances: np.ndarray, dim: int, eps: float, start: int
-) -> np.ndarray:
-    """Return the leading directions of the neighbours of points ``start``, ``start + 1``, ..."""
-    reach = distances / distances[:, -1:]
-    weights = np.exp(-2.5 * reach**2)
-    centres = points[start : start + len(found), None]
-    _, sizes, directions = np.linalg.svd(
-        weights[:, :, None] * (points[found] - centres), full_matrices=False
-    )
-    # include the points in the level, because differences inherit their rounding errors
-    level = zero_level(found.shape[1], eps, sizes[:, 0] + np.abs(centres).max(axis=(1, 2)))
-    if (v := first_true(sizes[:, dim - 1] <= level)) is not None:
-        rank = int((sizes[v] > level[v]).sum())
-        raise ValueError(
-            f"the {found.shape[1]} nearest neighbours of point {start + v} span {rank} of `dim` = "
-            f"{dim} dimensions: increase `k`"
-        )
-    frames = directions[:, :dim].swapaxes(1, 2)
-    # fix the arbitrary sign of a principal direction: its largest entry is positive
-    largest = np.take_along_axis(frames, np.abs(frames).argmax(axis=1)[:, None], axis=1)
-    return frames * np.where(largest < 0, -1.0, 1.0)

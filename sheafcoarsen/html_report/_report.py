@@ -249,29 +249,16 @@ SMOOTHED = f"{SMOOTHING_STEPS} damped steps x - L x / s, s the row sums of abs(L
 
 
 def _about_coarsening(C: Coarsening, verdict: Verification, at: Positions, times: dict) -> Contents:
+    unknown = "the retained part of a smooth cochain is not known, because R is not an isometry"
+    losses, parts, smooth = [], [unknown], None
     with stage(times, "losses"):
         x = smooth_cochain(C.fine)
         try:
             both = energy_ledger(C, np.stack([random_cochain(C.fine), x], axis=1))
             smooth = energy_ledger(C, x)
+            parts = [retained(float(smooth.discarded_norm2.sum()))]
         except ValueError as error:
             losses = [note(str(error))]
-            parts = [
-                "the retained part of a smooth cochain is not known, because R is not an isometry"
-            ]
-        else:
-            parts = [retained(float(smooth.discarded_norm2.sum()))]
-            remark = (
-                "The energy norm(delta x)^2 of two cochains of norm 1 and what becomes of it: a "
-                f"random one, then the same after {SMOOTHED} which the picture shows. The first "
-                "six lines add up to the fine energy, up to rounding, which the closure measures. "
-                "The kept energy is no fraction of the fine one: it is larger where what is kept "
-                "and what is discarded cancel across clusters."
-            )
-            rows = tables.number_rows(both._shown())
-            table = tables.table(rows, head=("", "random", "smoothed"))
-            alt = "The energy of the smoothed cochain, line by line"
-            losses = [note(remark), _wide(table), figure("ledger", alt, plot.ledger, smooth)]
     with stage(times, "eigenvalues"):
         low = spectra_of(C)
     with stage(times, "pictures"):
@@ -279,10 +266,21 @@ def _about_coarsening(C: Coarsening, verdict: Verification, at: Positions, times
         if C.modes is not None:
             alt = "Kept and first discarded eigenvalues of every cluster"
             clusters += [_shown(C.modes), figure("spectra", alt, plot.spectra, C)]
-        sheaves = _partition_part(C, at, "The fine graph in its clusters, and the coarse graph")
+        sheaves = _level(C, at, "fine graph")
         if not C.loops:
             remark = "No loop-cells were requested: retained internal energy is omitted."
             sheaves.append(note(remark))
+        if smooth is not None:
+            remark = (
+                "The energy norm(delta x)^2 of two cochains of norm 1 and what becomes of it: a "
+                f"random one, then the same after {SMOOTHED} which the picture shows. The first "
+                "six lines add up to the fine energy, up to rounding, which the closure measures. "
+                "The kept energy is no fraction of the fine one: it is larger where what is kept "
+                "and what is discarded cancel across clusters."
+            )
+            table = tables.table(tables.number_rows(both._shown()), head=("", "random", "smoothed"))
+            alt = "The energy of the smoothed cochain, line by line"
+            losses = [note(remark), _wide(table), figure("ledger", alt, plot.ledger, smooth)]
         if isinstance(low, str):
             spectra = [note(low)]
         else:
@@ -300,9 +298,14 @@ def _about_coarsening(C: Coarsening, verdict: Verification, at: Positions, times
     return [*parts, *sizes_and_checks(C.fine, C.sheaf, verdict)], call_of(C), sections
 
 
-def _partition_part(C: Coarsening | Elimination, at: Positions, alt: str) -> list[str]:
+def _level(C: Coarsening | Elimination | Sparsification, at: Positions, graph: str) -> list[str]:
+    """Return the description of one level, and the picture of its two graphs."""
+    if isinstance(C, Sparsification):
+        return [_shown(C)]
+    alt = f"The {graph} in its clusters, and the coarse graph"
     draw: Callable = partial(plot.partition, **at._asdict())
     if isinstance(C, Elimination):
+        alt = "The fine graph, and the graph that is left"
         draw = partial(plot.elimination, pos=at.pos, up=at.up)
     return [_shown(C), figure("partition", alt, draw, C, size=(12.5, 7))]
 
@@ -311,8 +314,8 @@ def _about_elimination(
     K: Elimination, verdict: Verification, at: Positions, times: dict
 ) -> Contents:
     with stage(times, "pictures"):
-        parts = _partition_part(K, at, "The fine graph, and the graph that is left")
-    sections = [("What went, and what is left", parts), ("What is left", [_shown(K.sheaf)])]
+        graphs = _level(K, at, "fine graph")
+    sections = [("What went, and what is left", graphs), ("What is left", [_shown(K.sheaf)])]
     return size_and_growth(K, verdict), call_of(K), sections
 
 
@@ -322,6 +325,7 @@ def _about_hierarchy(H: Hierarchy, verdict: Verification, at: Positions, times: 
         f"{counted(H.fine.n_vertices, 'vertex', 'vertices')} become {coarsest.n_vertices:,} in "
         f"{counted(len(H), 'level')}"
     ]
+    losses, ledger = [], None
     with stage(times, "losses"):
         x = smooth_cochain(H.fine)
         try:
@@ -329,7 +333,8 @@ def _about_hierarchy(H: Hierarchy, verdict: Verification, at: Positions, times: 
             parts.append(retained(1 - float(np.linalg.norm(H.pool(x)) ** 2)))
         except ValueError as error:
             losses = [note(str(error))]
-        else:
+    with stage(times, "pictures"):
+        if ledger is not None:
             remark = (
                 f"The energy norm(delta x)^2 of a random cochain of norm 1 after {SMOOTHED} and "
                 "what becomes of it from level to level."
@@ -337,7 +342,6 @@ def _about_hierarchy(H: Hierarchy, verdict: Verification, at: Positions, times: 
             alt = "The energy of the smoothed cochain, line by line over all levels"
             size = (8, 1.5 + 0.32 * len(ledger.lines))
             losses = [note(remark), figure("ledger", alt, plot.ledger, ledger, size=size)]
-    with stage(times, "pictures"):
         sizes = figure("hierarchy", "The sizes of the sheaves of all levels", plot.hierarchy, H)
         sections = [
             ("What went in", [_shown(H.fine)]),
@@ -345,13 +349,8 @@ def _about_hierarchy(H: Hierarchy, verdict: Verification, at: Positions, times: 
             ("What was lost", losses),
         ]
         for i, level in enumerate(H):
-            alt = f"The graph of level {i} in its clusters, and the coarse graph"
-            if isinstance(level, Elimination):
-                alt = "The fine graph, and the graph that is left"
-            plain = isinstance(level, Sparsification)  # its vertices and their positions remain
-            blocks = [_shown(level)] if plain else _partition_part(level, at, alt)
-            sections.append((f"Level {i}", blocks))
-            if at.pos is None or plain:
+            sections.append((f"Level {i}", _level(level, at, f"graph of level {i}")))
+            if at.pos is None or isinstance(level, Sparsification):  # which moves no vertex
                 continue
             pos = at.pos
             if isinstance(pos, Mapping):  # drawing the first level checked them

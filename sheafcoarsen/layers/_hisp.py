@@ -206,8 +206,8 @@ class Pooling(ReadOnly):
         """
         fine = self.coarsening.fine
         new_loops = not same_topology(fine, check_sheaf(sheaf))
-        if not (new_loops and same_topology(_without_loops(fine), _without_loops(sheaf))):
-            check_topology(fine, sheaf, "HiSP")
+        if new_loops and not same_topology(_without_loops(fine), _without_loops(sheaf)):
+            check_topology(fine, sheaf, "HiSP")  # raises an error
         lifted, node_major = _lifted(sheaf, X)
         C = refresh_coarsening(self.coarsening, sheaf, new_loops=new_loops)
         if C.modes is not None:

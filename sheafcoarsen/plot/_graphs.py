@@ -68,8 +68,7 @@ def partition(
         By default, without faces, all of up to 20 vertices with names that are not integers. A name
         is moved round its vertex to where it covers least of other names and of vertices.
     view : pair of float
-        Elevation and azimuth in degrees of the view of positions in space, as in matplotlib's
-        ``view_init``.
+        Elevation and azimuth of the viewer of positions in space in degrees, as in ``view_init``.
     up : {"z", "y", "x", "-z", "-y", "-x"}
         The coordinate axis that points up, or down with a minus sign.
     ax : matplotlib Axes, optional
@@ -155,8 +154,7 @@ def elimination(
         panel has at most 20 vertices, all whose names are not integers. A name is moved round its
         vertex to where it covers least of other names and of vertices.
     view : pair of float
-        Elevation and azimuth in degrees of the view of positions in space, as in matplotlib's
-        ``view_init``.
+        Elevation and azimuth of the viewer of positions in space in degrees, as in ``view_init``.
     up : {"z", "y", "x", "-z", "-y", "-x"}
         The coordinate axis that points up, or down with a minus sign.
     ax : matplotlib Axes, optional
@@ -261,8 +259,7 @@ def _draw_edges(
     """Draw edges unless there are too many; return a list of notes about edges left out."""
     if len(edges) > draw.LINES:
         return [f"{len(edges):,} {label} not drawn"]
-    if len(edges):
-        draw.lines(ax, label, places, edges, zorder=1, **style)
+    draw.lines(ax, label, places, edges, zorder=1, **style)
     return []
 
 

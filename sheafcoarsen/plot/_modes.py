@@ -46,8 +46,7 @@ def modes(
     faces : array_like of int, shape (f, k), optional
         Faces of a surface with the vertices ``pos`` in space, as in :func:`partition`.
     view : pair of float
-        Elevation and azimuth in degrees of the view of positions in space, as in matplotlib's
-        ``view_init``.
+        Elevation and azimuth of the viewer of positions in space in degrees, as in ``view_init``.
     up : {"z", "y", "x", "-z", "-y", "-x"}
         The coordinate axis that points up, or down with a minus sign.
     ax : matplotlib Axes, optional
@@ -180,10 +179,8 @@ def _draw_edges(ax: Axes, E: Eigenmodes, places: np.ndarray) -> str:
     width = 0.3 if len(edges) > 4 * draw.MARKERS else 0.6
     draw.lines(ax, "edges", places, edges, color="0.8", linewidths=width)
     negative = edges[draw.negative_edges(F)[proper]]
-    if not len(negative):
-        return ""
     draw.lines(ax, "negative edges", places, negative, color=draw.NEGATIVE, linewidths=width)
-    return ", lines of negative edges red"
+    return ", lines of negative edges red" if len(negative) else ""
 
 
 def _draw_arrows(ax: Axes, places: np.ndarray, arrows: np.ndarray) -> None:

@@ -82,9 +82,9 @@ def poses(
     edges = S.edges
     places, n, component = _places(S, pos)
     weights = S.weights if isinstance(S, Synchronization) else None
-    left_out = np.zeros(0, np.int64) if weights is None else np.flatnonzero(weights < 0.5)
+    left_out = np.flatnonzero(np.zeros(0) if weights is None else weights < 0.5)
     ringed = 50  # maximum number of edges left out by a robust fit that are drawn with rings
-    worst = left_out[: 0 if outliers == 0 or len(left_out) > ringed else None]
+    worst = left_out if outliers is None and len(left_out) <= ringed else left_out[:0]
     if outliers:
         if not isinstance(S, Synchronization):
             raise TypeError("`outliers` requires a Synchronization as `S`, got a PoseGraph")
@@ -114,8 +114,7 @@ def poses(
     width = float(np.clip(600 / max(len(proper), 1), 0.5 if places.shape[1] == 2 else 0.8, 1.6))
     ways = (("loop closures", proper[~along], LIGHT, 0.8), ("odometry", proper[along], DARK, 1.3))
     for label, some, color, factor in ways:
-        if len(some):
-            draw.lines(ax, label, places, some, colors=color, linewidths=factor * width)
+        draw.lines(ax, label, places, some, colors=color, linewidths=factor * width)
     alone = np.setdiff1d(np.arange(n), edges)
     if len(alone):
         label = "not measured from other poses"
@@ -124,8 +123,7 @@ def poses(
     rest = np.setdiff1d(left_out, worst) if outliers != 0 else left_out[:0]
     if len(rest) > ringed:  # lines in front would hide the poses
         red |= {"linewidths": 0.4, "zorder": 1}
-    if len(rest):
-        draw.lines(ax, "left out", places, edges[rest], **red)
+    draw.lines(ax, "left out", places, edges[rest], **red)
     if len(worst):
         label = "left out" if outliers is None else "worst edges"
         if outliers and len(landmarks):  # outliers() ranks no sightings

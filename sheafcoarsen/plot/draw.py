@@ -187,16 +187,18 @@ def legend_below(ax: Axes, handles: list, points: float, *, ncols: int = 3, **st
 
 
 def lines(ax: Axes, label: str, places: np.ndarray, edges: np.ndarray, **style: Any) -> None:
-    """Draw straight edges as one collection, in the plane or in space."""
+    """Draw straight edges, if there are any, as one collection, in the plane or in space."""
+    if not len(edges):
+        return
     style |= {"label": label, "rasterized": len(edges) > MARKERS}
     if places.shape[1] == 3:
         from mpl_toolkits.mplot3d.art3d import Line3DCollection
 
         ax.add_collection3d(Line3DCollection(places[edges], **style))  # type: ignore[attr-defined]
-        return
-    from matplotlib.collections import LineCollection
+    else:
+        from matplotlib.collections import LineCollection
 
-    ax.add_collection(LineCollection(list(places[edges]), **style))
+        ax.add_collection(LineCollection(list(places[edges]), **style))
 
 
 def marks(ax: Axes, label: str, places: np.ndarray, **style: Any) -> Any:
