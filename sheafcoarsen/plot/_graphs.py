@@ -270,9 +270,8 @@ def _finish(ax: Axes, title: str, handles: list, notes: list[str]) -> None:
         ax.set_xlabel("; ".join(notes), fontsize=9)
     handles = [handle for handle in handles if len(handle.get_offsets())]
     style: dict = {"fontsize": 9, "ncols": 4, "columnspacing": 1.2}
-    draw.legend_below(ax, handles, 18 if notes else 2, **style)
-    legend: Any = ax.get_legend()
-    for mark in legend.legend_handles if handles else ():  # enlarge marks of large graphs
+    for mark in draw.legend_below(ax, handles, 18 if notes else 2, **style):
+        # enlarge marks of large graphs
         if hasattr(mark, "set_sizes") and mark.get_label() != "loops":
             mark.set_sizes([25.0])
 

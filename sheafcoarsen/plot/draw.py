@@ -91,13 +91,13 @@ def title(ax: Axes, text: str, fontsize: float = 10, **style: Any) -> None:
 
     if not fits(text):
         shown.set_fontsize(min(fontsize, 8))
-        lines: list[str] = []
+        rows: list[str] = []
         for word in re.findall(r"(?:\$[^$]*\$|\S)+", text):  # does not break formulas
-            if lines and fits(f"{lines[-1]} {word}"):
-                lines[-1] += f" {word}"
+            if rows and fits(f"{rows[-1]} {word}"):
+                rows[-1] += f" {word}"
             else:
-                lines.append(word)
-        shown.set_text("\n".join(lines))
+                rows.append(word)
+        shown.set_text("\n".join(rows))
 
 
 def frame(ax: Axes, places: np.ndarray) -> None:
@@ -154,33 +154,36 @@ def legend(ax: Axes, *, below: bool = False) -> None:
     since matplotlib's search compares it with each of them.
     """
     handles = ax.get_legend_handles_labels()[0]
-    if ax.figure.get_layout_engine() is not None or below:
-        legend_below(ax, handles, 34, fontsize=9)
-    elif handles:
+    if ax.figure.get_layout_engine() is not None or below or not handles:
+        shown = legend_below(ax, handles, 34, fontsize=9)
+    else:
         points = sum(np.shape(marks.get_offsets())[0] for marks in ax.collections)
         place = "best" if points <= 20 * MARKERS else "upper right"
-        ax.legend(handles=handles, loc=place, framealpha=0.8, fontsize=9)
-    legend: Any = ax.get_legend()
-    for mark in legend.legend_handles if handles else ():
+        shown = ax.legend(handles=handles, loc=place, framealpha=0.8, fontsize=9).legend_handles
+    for mark in shown:
         if hasattr(mark, "set_sizes"):
             mark.set_sizes([25.0])
         elif hasattr(mark, "get_linewidth"):
             mark.set_linewidth(4 if mark.get_label() == "gap" else max(mark.get_linewidth(), 1.5))
 
 
-def legend_below(ax: Axes, handles: list, points: float, *, ncols: int = 3, **style: Any) -> None:
-    """Add a legend ``points`` below the axes, with as many columns as fit, at most ``ncols``."""
+def legend_below(ax: Axes, handles: list, points: float, *, ncols: int = 3, **style: Any) -> list:
+    """Add a legend ``points`` below the axes, if there are handles, and return the marks in it.
+
+    It has as many columns as fit, at most ``ncols``.
+    """
     from matplotlib.transforms import ScaledTranslation
 
-    if not handles:
-        return
     below = ax.transAxes + ScaledTranslation(0, -points / 72, ax.figure.dpi_scale_trans)
     place: dict = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "bbox_transform": below}
     place |= {"handles": handles, "frameon": False, "borderaxespad": 0.2}
+    shown: list = []
     for columns in range(min(ncols, len(handles)), 0, -1):
-        legend = ax.legend(ncols=columns, **place, **style)
-        if legend.get_window_extent().width <= ax.bbox.width:
+        added = ax.legend(ncols=columns, **place, **style)
+        shown = added.legend_handles
+        if added.get_window_extent().width <= ax.bbox.width:
             break
+    return shown
 
 
 # ---------------------------------------------------------------- lines, marks and texts
