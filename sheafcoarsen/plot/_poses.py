@@ -130,6 +130,8 @@ def poses(
             label = "worst edges between poses"
         draw.lines(ax, label, places, edges[worst], **red)
         rings: dict = {"s": 60, "facecolors": "none", "edgecolors": red["colors"], "zorder": 4}
+        if len(rest):  # whose lines look the same
+            rings["label"] = "middles of worst edges"
         ax.scatter(*places[edges[worst]].mean(axis=1).T, **rings)  # make short edges visible
     if len(landmarks):
         draw.marks(ax, "landmarks", landmarks, marker="x", color=DARK, s=14, linewidths=0.8)

@@ -212,7 +212,8 @@ def field(  # noqa: PLR0913 (options by keyword)
         handles.append(draw.marks(ax, label, places, **style))
     draw.legend_below(ax, handles, 2, fontsize=9, ncols=2)
     what = "arrows" if power == 1 else f"{power} directions"
-    draw.title(ax, f"{what} at {drawn:,} of {counted(n, 'vertex', 'vertices')}")
+    hidden = "" if drawn or not arrows.any() else ": the vectors are behind, turn by `view`"
+    draw.title(ax, f"{what} at {drawn:,} of {counted(n, 'vertex', 'vertices')}{hidden}")
     return ax
 
 
@@ -246,6 +247,7 @@ def _draw_surface(scene: Scene, values: Any, colorbar: bool, ax: Axes | None) ->
         n, f = len(scene.points), len(scene.faces)
         what = f"be one number for each of {n} vertices, or of {f} faces"
         values = real_array("values", values, [(n,), (f,)], what).astype(np.float64)
+        cmap, norm = draw.number_colors(values)
         values = values[scene.faces].mean(axis=1) if len(values) == n else values
     reaches = draw.frame_of(scene.flat)[1]
     width = round(float(np.clip(4.6 * reaches[0] / reaches[1], 3, 8)), 1)
@@ -254,7 +256,6 @@ def _draw_surface(scene: Scene, values: Any, colorbar: bool, ax: Axes | None) ->
     if values is None:
         fill_faces(view, scene)
     else:
-        cmap, norm = draw.number_colors(values)
         if colorbar:
             from matplotlib.cm import ScalarMappable
 

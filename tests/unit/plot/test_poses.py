@@ -52,6 +52,8 @@ def test_edges_left_out_stay_dashed_where_few_are_ringed(ax):
     plot.poses(S, outliers=1, ax=ax)
     worst = S.outliers()[0]
     np.testing.assert_array_equal(segments(ax, "worst edges"), S.translations[G.edges[[worst]]])
+    shown = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert shown[-1] == "middles of worst edges"
     rest = np.setdiff1d([22, 30, 35], worst)
     np.testing.assert_array_equal(segments(ax, "left out"), S.translations[G.edges[rest]])
     without = plot.poses(S, outliers=0, ax=Figure().add_subplot())

@@ -62,29 +62,28 @@ def test_face_colours_follow_the_values(ax):
 
 
 @pytest.mark.parametrize("shift", [0.0, 2.0])
-def test_colour_bar_matches_the_shaded_faces(shift, ax):
-    """Where shading makes faces darker, the bar still tells their values, to a tenth."""
+@pytest.mark.parametrize("of_vertices", [False, True])
+def test_colour_bar_matches_the_shaded_faces(shift, of_vertices, ax):
+    """Where shading makes faces darker, the bar still tells their values, to a tenth.
+
+    Values of vertices are averaged over faces; the bar shows the range of the given ones.
+    """
     points, faces = icosphere(3)
-    values = points[faces].mean(axis=1)[:, 0] + shift
-    plot.surface(points, faces, values, ax=ax)
+    values = points[:, 0] + shift
+    means = values[faces].mean(axis=1)
+    plot.surface(points, faces, values if of_vertices else means, ax=ax)
     [bar] = [other for other in ax.figure.axes if other is not ax]
     scale = bar._colorbar.mappable
+    given = values if of_vertices else means
+    assert bar.get_ylim()[1] == given.max()
+    assert bar.get_ylim()[0] == (given.min() if shift else -given.max())
     ticks = np.linspace(*bar.get_ylim(), 1000)
     colors = ax.collections[0].get_facecolors()[:, None, :3] - scale.to_rgba(ticks)[:, :3]
     read = ticks[(colors**2).sum(axis=2).argmin(axis=1)]
-    middle = points[faces].mean(axis=1)
-    drawn = values[np.argsort(middle @ VIEW.toward, kind="stable")]
+    drawn = means[np.argsort(points[faces].mean(axis=1) @ VIEW.toward, kind="stable")]
     assert np.abs(read - drawn).max() < 0.1 * np.ptp(ticks)
-
-
-def test_values_of_vertices_are_averaged_over_faces(ax):
-    points, faces = icosphere(1)
-    heights = points[:, 2] + 2
-    plot.surface(points, faces, heights, colorbar=False, ax=ax)
-    plot.surface(points, faces, heights[faces].mean(axis=1), colorbar=False, ax=ax)
-    first, second = ax.collections
-    np.testing.assert_array_equal(first.get_facecolors(), second.get_facecolors())
-    assert ax.figure.axes == [ax]
+    plot.surface(points, faces, values, colorbar=False, ax=(alone := Figure().add_subplot()))
+    assert alone.figure.axes == [alone]
 
 
 def arrows_of(ax):
@@ -148,6 +147,10 @@ def test_zero_vectors_take_no_arrows(ax):
     assert ax.get_title() == f"arrows at {len(few)} of 162 vertices"
     plot.field(points, faces, 0 * vectors, ax=ax)
     assert ax.get_title() == "arrows at 0 of 162 vertices"
+    plot.field(-points, faces[:, ::-1], vectors, ax=ax)
+    assert ax.get_title().replace("\n", " ") == (
+        "arrows at 0 of 162 vertices: the vectors are behind, turn by `view`"
+    )
 
 
 @pytest.mark.parametrize("power", [2, 4])
