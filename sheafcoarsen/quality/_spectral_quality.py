@@ -56,7 +56,8 @@ class SpectralQuality(ReadOnly):
     angles : ndarray, shape (k,)
         Principal angles, in radians, between the span of the fine eigenvectors and the span of the
         lifts R z of the coarse ones, ascending; pi / 2 for missing ones. A multiple coarse
-        eigenvalue that k splits is included completely.
+        eigenvalue that k splits is included completely. The last angles are large if the
+        eigenvalues k and k + 1 are close: choose another k.
     restricted_similarity : float
         norm(L^{1/2} (I - R R*) U_k Lambda_k^{-1/2}); inf if a global section is lost. For x in the
         span of U_k, norm(delta x) and norm(delta R R* x) differ by at most this fraction of
