@@ -109,7 +109,7 @@ def call_of(C: Coarsening | Elimination | Sparsification) -> str:
 
 def retained(lost: float) -> str:
     """Return the retained fraction of a smooth cochain."""
-    return f"{percent(1 - lost)} of the squared norm of a smooth cochain is kept"
+    return f"{percent(1 - lost)} of the squared norm of a random cochain, smoothed, is kept"
 
 
 def sizes_and_checks(fine: CellularSheaf, coarse: CellularSheaf, verdict: Verification) -> list:

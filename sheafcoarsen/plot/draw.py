@@ -233,7 +233,8 @@ def names(ax: Axes, F: CellularSheaf, places: np.ndarray, chosen: np.ndarray | N
 
     By default, these are the vertices whose names are not integers, in graphs of up to 20 vertices.
     Of eight places round its vertex a name takes one inside of the axes where it covers the least
-    area of vertices and earlier texts, of equal ones the first.
+    area of vertices and earlier texts, of equal ones the first. To be as near to another vertex
+    counts as an area of 40 square points.
     """
     from matplotlib.backends.backend_agg import RendererAgg
 
@@ -257,7 +258,12 @@ def names(ax: Axes, F: CellularSheaf, places: np.ndarray, chosen: np.ndarray | N
         low = np.maximum(own[:, None, :2], boxes[:, :2])
         high = np.minimum(own[:, None, 2:], boxes[:, 2:])
         shared = np.clip(high - low, 0, None).prod(axis=2).round()
-        best = np.lexsort([shared[:, 1:].sum(axis=1), -shared[:, 0]])[0]
+        other = near[(near != at[v]).any(axis=1)]
+        gaps = np.maximum(own[:, None, :2] - other, other - own[:, None, 2:]).clip(0)
+        nearest = np.linalg.norm(gaps, axis=2).min(axis=1, initial=np.inf)
+        ambiguous = nearest < np.linalg.norm((np.abs(shift) - half).clip(0), axis=1) + 2 * point
+        cost = shared[:, 1:].sum(axis=1) + 40 * point**2 * ambiguous
+        best = np.lexsort([cost, -shared[:, 0]])[0]
         text.xyann = tuple(shift[best] / point)
         covered.append(own[best])
 

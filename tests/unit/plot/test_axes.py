@@ -120,6 +120,21 @@ def test_names_cover_no_other_text_and_stay_inside_of_the_axes(name, layout):
         assert panel.bbox.count_contains(np.concatenate(boxes)) == 2 * len(boxes)
 
 
+def test_names_are_nearer_to_their_vertex_than_to_others():
+    F = sc.CellularSheaf.constant(nx.path_graph(list("abc")))
+    pos = np.array([[0.0, 0.0], [0.3, 0.0], [10.0, 0.0]])
+    ax = Figure(figsize=(10, 6)).subplots()
+    plot.partition(sc.coarsen(F, sc.select(F, 1), 1), pos, names=["a", "b"], ax=ax)
+    draw(ax)
+    panel = ax.child_axes[0]
+    at = panel.transData.transform(pos)
+    for v, text in enumerate(panel.texts[-2:]):
+        box = text.get_window_extent().extents
+        gaps = np.linalg.norm(np.maximum(box[:2] - at, at - box[2:]).clip(0), axis=1)
+        assert text.get_text() == "ab"[v]
+        assert gaps.argmin() == v
+
+
 def test_titles_are_broken_between_words_and_outside_of_formulas():
     ax = Figure().add_axes((0, 0, 0.05, 1))
     title(ax, r"a word $\delta \delta \delta \delta x$ b c", 12, pad=3)
