@@ -13,6 +13,7 @@ for OpenBLAS only from the first thread of the process that ever did; from other
 import contextlib
 import functools
 import importlib.util
+import itertools
 import os
 import threading
 from collections import deque
@@ -71,15 +72,14 @@ def interruptible(work: Callable, *args: Any, **options: Any) -> Any:
     return result.result()
 
 
-def _dismiss(pool: ThreadPoolExecutor, waiting: deque) -> None:
-    """Wait for the current ranges of all threads; if interrupted, drop the waiting ranges."""
+def _completed(work: Callable[[], object]) -> None:
+    """Call ``work`` again while it is interrupted, then raise the last interrupt."""
     interrupt = None
     while True:
         try:
-            pool.shutdown()
+            work()
             break
         except KeyboardInterrupt as error:
-            waiting.clear()
             interrupt = error
     if interrupt is not None:
         raise interrupt
@@ -135,6 +135,10 @@ def run_ranges(
             waiting.clear()  # the other threads stop after their current range
             raise
 
+    def stop() -> None:
+        waiting.clear()  # not empty if an interrupt came before or after `drain`
+        pool.shutdown()
+
     with bar(n_items, description, progress) as shown:
         # submit one task fewer than threads, because the calling thread works too
         pool = ThreadPoolExecutor(threads)
@@ -143,11 +147,8 @@ def run_ranges(
             drain(shown)
             for other in others:
                 other.result()
-        except BaseException:
-            waiting.clear()  # `drain` does not clear it if an interrupt comes earlier
-            raise
         finally:
-            _dismiss(pool, waiting)
+            _completed(stop)
         while finished:
             shown.update(finished.popleft())
     return results
@@ -225,49 +226,38 @@ def single_threaded_blas() -> Iterator[None]:
         _thread.take(user, [library for library in libraries if not library.shared])
         yield
     finally:
-        interrupted = None
-        while True:
-            try:
-                _thread.give_back(user)
-                with _lock:
-                    _process.give_back(user)
-                break
-            except KeyboardInterrupt as error:
-                interrupted = error
-        if interrupted is not None:
-            raise interrupted
+        _completed(functools.partial(_give_back, user))
+
+
+def _give_back(user: object) -> None:
+    _thread.give_back(user)
+    with _lock:
+        _process.give_back(user)
 
 
 @functools.cache
 def _libraries() -> list[_Library]:
-    found = ThreadpoolController().select(user_api="blas").lib_controllers
-    return [_library(controller) for controller in found]
+    return [_library(c) for c in ThreadpoolController().select(user_api="blas").lib_controllers]
 
 
 def _library(controller: Any) -> _Library:
+    """Return a library, and whether setting its count in one thread changes it in others."""
+    get, set_count = controller.get_num_threads, controller.set_num_threads
     if controller.internal_api == "openblas" and controller.threading_layer != "openmp":
-        for prefix in ("", "scipy_"):
-            for suffix in ("", "64_", "_64"):
-                name = f"{prefix}openblas_set_num_threads{suffix}"
-                if hasattr(controller.dynlib, name):
-                    setter = getattr(controller.dynlib, name)
-                    return _Library(controller.get_num_threads, setter, shared=True)
-    shared = _is_shared(controller)
-    return _Library(controller.get_num_threads, controller.set_num_threads, shared)
-
-
-def _is_shared(controller: Any) -> bool:
-    """Return whether setting the count in one thread changes it in others; versions differ."""
-    before = controller.get_num_threads()
-    if before == 1:
-        return True  # setting 1 would show nothing, and a common lock is always safe
-    thread = threading.Thread(target=controller.set_num_threads, args=(1,))
+        names = itertools.product(("", "scipy_"), ("openblas_set_num_threads",), ("", "64_", "_64"))
+        for name in map("".join, names):
+            if hasattr(controller.dynlib, name):
+                return _Library(get, getattr(controller.dynlib, name), shared=True)
+    before = get()
+    if before == 1:  # setting 1 would show nothing, and a common lock is always safe
+        return _Library(get, set_count, shared=True)
+    thread = threading.Thread(target=set_count, args=(1,))
     thread.start()
     thread.join()
-    shared = controller.get_num_threads() != before
+    shared = get() != before
     if shared:
-        controller.set_num_threads(before)
-    return shared
+        set_count(before)
+    return _Library(get, set_count, shared)
 
 
 def _forget() -> None:

@@ -249,15 +249,14 @@ def in_memory(
     above: SheafStore, place: Place, plan: LevelPlan, begin: int, options: dict[str, Any]
 ) -> Hierarchy:
     """Make the levels ``begin``, ``begin + 1``, ... of a plan in memory, and store them."""
-    finest = above.load()
-    levels, why, _ = further_levels(finest, plan, **options, begin=begin)
-    for i, C in enumerate(levels, begin):
+    H = further_levels(Hierarchy(above.load(), ()), plan, **options, begin=begin)
+    for i, C in enumerate(H, begin):
         rank = plan.rank(i)
         asked = checked(above, C.partition, rank, **options)  # type: ignore[arg-type]
         level = place / f"level-{i}"
         write = partial(write_coarsening, C=C, part_bytes=PART_BYTES, fine=above, run=asked.run)
         above = (finished(level, asked) or made_once(level, asked, write)).sheaf
-    return Hierarchy(finest, tuple(levels), why)
+    return H
 
 
 def open_levels(url: object, *, source: object = None, **storage_options: Any) -> StoredHierarchy:

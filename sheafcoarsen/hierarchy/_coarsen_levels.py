@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any
 
@@ -15,8 +13,7 @@ import numpy as np
 from sheafcoarsen import elimination, solve
 from sheafcoarsen._support import choice, flag, fraction, items, real_number, whole_number
 from sheafcoarsen.coarsening import growth_of, realized
-from sheafcoarsen.elimination import Elimination
-from sheafcoarsen.hierarchy._hierarchy import Hierarchy, at_level
+from sheafcoarsen.hierarchy._hierarchy import Hierarchy, at_level, timed_hierarchy
 from sheafcoarsen.modes import (
     LocalOperator,
     LocalOperatorLike,
@@ -31,64 +28,17 @@ from sheafcoarsen.ranks import Rule, as_rule
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, component_labels
 from sheafcoarsen.solve import Sparsification
 
-
-@dataclass(frozen=True)
-class SelectedPartitions:
-    """Partitions by ``find_clusters``, for a number of levels or down to a number of vertices."""
-
-    factor: float = 10
-    n_levels: int | None = None
-    min_vertices: int = 100
-    method: Method = "auto"
-    seed: int = 0
-    progress: bool = False
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "factor", real_number("factor", self.factor))
-        if not 1 < self.factor < math.inf:
-            raise ValueError(
-                f"`factor` must be above 1 and finite, got {self.factor:g}: "
-                "it is the number of vertices per cluster"
-            )
-        for name, least in (("min_vertices", 1), ("n_levels", 0), ("seed", 0)):
-            if (value := getattr(self, name)) is not None:
-                object.__setattr__(self, name, whole_number(name, value, at_least=least))
-        if self.n_levels is not None and self.min_vertices != 100:
-            raise ValueError(
-                f"`n_levels` = {self.n_levels} and `min_vertices` = {self.min_vertices} "
-                "exclude each other: omit one of them"
-            )
-        choice("method", self.method, METHODS)
-
-    def next(self, sheaf: CellularSheaf, level: int) -> Partition | str:
-        """Return the partition of a level, or the reason why there is none."""
-        n = sheaf.n_vertices
-        if self.n_levels is not None and level >= self.n_levels:
-            return f"`n_levels` = {self.n_levels}"
-        if self.n_levels is None and n <= self.min_vertices:
-            there = "1 vertex is" if n == 1 else f"{n} vertices are"
-            return f"{there} at most `min_vertices` = {self.min_vertices}"
-        stuck = f"level {level} cannot shrink"
-        if n <= 1:
-            return f"{stuck}: it starts from {n} vertices"
-        components = np.bincount(component_labels(n, sheaf.edges))
-        if len(components) >= n:
-            return f"{stuck}: none of its {n} vertices is linked to another"
-        rest = components[components > self.factor]  # each other component is one cluster
-        count = len(components) - len(rest) + math.ceil(rest.sum() / self.factor)
-        if count >= n:
-            return f"{stuck}: `factor` = {self.factor:g} makes {count} clusters of {n} vertices"
-        _, labels = find_clusters(sheaf, count, self.method, seed=self.seed, progress=self.progress)
-        return Partition(labels)
-
-
 RankPerLevel = int | Rule | Sequence  # one rank or rule for all levels, or one entry per level
+
+SELECTION = {"factor": 10, "n_levels": None, "min_vertices": 100, "method": "auto", "seed": 0}
+"""Default options of the selection of clusters, which user-supplied partitions replace."""
 
 
 class LevelPlan:
     """Partition and ranks of every level; ``ranks`` is a rule, or a list of one entry per level.
 
-    ``given`` are user-supplied partitions, converted by ``read``, or None if clusters are selected.
+    ``given`` are user-supplied partitions, converted by ``read``, or None if clusters are selected
+    with the options ``selection``, for ``n_levels`` levels or down to ``min_vertices``.
     """
 
     def __init__(
@@ -103,13 +53,12 @@ class LevelPlan:
         self.given: tuple[Partition, ...] | None = None
         self.progress = progress
         if partitions is None:
-            self.selected = SelectedPartitions(**selection, progress=progress)
-            self.n_levels = self.selected.n_levels
+            self.selection = _checked_selection(selection)
+            self.n_levels = self.selection["n_levels"]
             self.ranks = _checked_ranks(rank, self.n_levels)
             return
-        defaults = {field.name: field.default for field in fields(SelectedPartitions)}
         for name, value in selection.items():
-            if type(value) is not type(defaults[name]) or value != defaults[name]:
+            if type(value) is not type(SELECTION[name]) or value != SELECTION[name]:
                 raise ValueError(f"`partitions` determines the levels: omit `{name}`")
         what = "Partitions, one per level"
         if isinstance(partitions, Partition):
@@ -139,7 +88,7 @@ class LevelPlan:
         if isinstance(self.ranks, list) and self.n_levels is None and level == len(self.ranks):
             return f"`rank` has entries for {level} levels"
         if self.given is None:
-            P = self.selected.next(sheaf, level)
+            P = self._selected(sheaf, level)
         elif level < len(self.given):
             P = self.given[level]
         else:
@@ -150,38 +99,78 @@ class LevelPlan:
         """Return the rank rule or the ranks of a level."""
         return self.ranks[level] if isinstance(self.ranks, list) else self.ranks
 
+    def _selected(self, sheaf: CellularSheaf, level: int) -> Partition | str:
+        """Return a partition by ``find_clusters``, or the reason why there is none."""
+        n, factor, least = (
+            sheaf.n_vertices,
+            self.selection["factor"],
+            self.selection["min_vertices"],
+        )
+        if self.n_levels is not None and level >= self.n_levels:
+            return f"`n_levels` = {self.n_levels}"
+        if self.n_levels is None and n <= least:
+            there = "1 vertex is" if n == 1 else f"{n} vertices are"
+            return f"{there} at most `min_vertices` = {least}"
+        stuck = f"level {level} cannot shrink"
+        if n <= 1:
+            return f"{stuck}: it starts from {n} vertices"
+        components = np.bincount(component_labels(n, sheaf.edges))
+        if len(components) >= n:
+            return f"{stuck}: none of its {n} vertices is linked to another"
+        rest = components[components > factor]  # each other component is one cluster
+        count = len(components) - len(rest) + math.ceil(rest.sum() / factor)
+        if count >= n:
+            return f"{stuck}: `factor` = {factor:g} makes {count} clusters of {n} vertices"
+        options = {"seed": self.selection["seed"], "progress": self.progress}
+        return Partition(find_clusters(sheaf, count, self.selection["method"], **options)[1])
+
+
+def _checked_selection(selection: dict[str, Any]) -> dict[str, Any]:
+    """Check the options of the selection of clusters, and return them."""
+    checked = {**selection, "factor": real_number("factor", selection["factor"])}
+    if not 1 < checked["factor"] < math.inf:
+        raise ValueError(
+            f"`factor` must be above 1 and finite, got {checked['factor']:g}: "
+            "it is the number of vertices per cluster"
+        )
+    for name, least in (("min_vertices", 1), ("n_levels", 0), ("seed", 0)):
+        if checked[name] is not None:
+            checked[name] = whole_number(name, checked[name], at_least=least)
+    n_levels, min_vertices = checked["n_levels"], checked["min_vertices"]
+    if n_levels is not None and min_vertices != SELECTION["min_vertices"]:
+        raise ValueError(
+            f"`n_levels` = {n_levels} and `min_vertices` = {min_vertices} "
+            "exclude each other: omit one of them"
+        )
+    choice("method", checked["method"], METHODS)
+    return checked
+
 
 def _checked_ranks(rank: Any, count: int | None) -> Rule | list:
     """Return ``rank`` as a rule or a list of entries, one for each of ``count`` levels if given."""
-    if isinstance(rank, list | tuple):
-        if count is not None and len(rank) != count:
-            raise ValueError(
-                f"`rank` must have one entry per level, {count} in all, got {len(rank)}: "
-                "to set the rank of every cluster of a level, use a list as its entry"
-            )
-        return [
-            entry if _has_items(entry) else _rule(f"rank[{i}]", entry)
-            for i, entry in enumerate(rank)
-        ]
-    if _has_items(rank):
+    several = isinstance(rank, list | tuple)
+    if several and count not in (None, len(rank)):
+        raise ValueError(
+            f"`rank` must have one entry per level, {count} in all, got {len(rank)}: "
+            "to set the rank of every cluster of a level, use a list as its entry"
+        )
+    if isinstance(rank, np.ndarray) and rank.ndim:
         raise TypeError(
             "`rank` must be an integer, a rule, or a list of one entry per level, "
             f"got an array of shape {rank.shape}: pass list(rank) for one rank per level, or "
             "[rank] for the ranks of the clusters of a single level"
         )
-    return _rule("rank", rank)
-
-
-def _has_items(rank: Any) -> bool:
-    return isinstance(rank, list | tuple) or (isinstance(rank, np.ndarray) and rank.ndim > 0)
-
-
-def _rule(name: str, rank: Any) -> Rule:
-    """Return the rank rule for an argument that is a rule or an integer."""
-    try:
-        return as_rule(rank, 0)
-    except (ValueError, TypeError) as error:
-        raise type(error)(str(error).replace("`rank`", f"`{name}`")) from None
+    checked: list[Any] = []
+    for i, entry in enumerate(rank if several else [rank]):
+        if isinstance(entry, list | tuple) or (isinstance(entry, np.ndarray) and entry.ndim):
+            checked.append(entry)  # one rank per cluster
+            continue
+        try:
+            checked.append(as_rule(entry, 0))
+        except (ValueError, TypeError) as error:
+            name = f"`rank[{i}]`" if several else "`rank`"
+            raise type(error)(str(error).replace("`rank`", name)) from None
+    return checked if several else checked[0]
 
 
 def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
@@ -294,53 +283,46 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
     loops, compress = flag("loops", loops), flag("compress", compress)
     progress = flag("progress", progress)
     eps = None if sparsify is None else fraction("sparsify", sparsify)
-    options: dict[str, Any] = {
-        "factor": factor,
-        "n_levels": n_levels,
-        "min_vertices": min_vertices,
-        "method": method,
-        "seed": seed,
-    }
-    first: list[Elimination] = []
-    seconds, start, finest = [], time.perf_counter(), sheaf
-    if flag("eliminate", eliminate):
-        first = [elimination.eliminate(sheaf)]
-        seconds, finest = [time.perf_counter() - start], first[0].sheaf
-    plan = LevelPlan(finest, rank, partitions, options, progress)
-    thin = None if eps is None else partial(solve.sparsify, eps=eps, seed=seed)
-    kinds: dict[str, Any] = {"local_operator": operator, "loops": loops, "compress": compress}
-    levels, why, more = further_levels(finest, plan, **kinds, before=len(first), thin=thin)
-    H = Hierarchy(sheaf, (*first, *levels), why)
-    object.__setattr__(H, "seconds", (*seconds, *more))
-    return H
+    start = time.perf_counter()
+    levels = [elimination.eliminate(sheaf)] if flag("eliminate", eliminate) else []
+    seconds = [time.perf_counter() - start] if levels else []
+    options = factor, n_levels, min_vertices, method, seed
+    selection = dict(zip(SELECTION, options, strict=True))
+    plan = LevelPlan(levels[-1].sheaf if levels else sheaf, rank, partitions, selection, progress)
+    return further_levels(
+        timed_hierarchy(sheaf, levels, "", seconds),
+        plan,
+        local_operator=operator,
+        loops=loops,
+        compress=compress,
+        thin=None if eps is None else partial(solve.sparsify, eps=eps, seed=seed),
+    )
 
 
 def further_levels(
-    finest: CellularSheaf,
+    H: Hierarchy,
     plan: LevelPlan,
     *,
     local_operator: LocalOperator,
     loops: bool,
     compress: bool,
     begin: int = 0,
-    before: int = 0,
     thin: Callable[[CellularSheaf], Sparsification] | None = None,
-) -> tuple[list[Any], str, list[float]]:
-    """Return the levels of a plan from ``begin`` on, the reason why they end, and their times.
+) -> Hierarchy:
+    """Return a hierarchy with the levels of a plan from ``begin`` on added.
 
     After each level whose Laplacian grew, ``thin`` adds a sparsified level unless it keeps all
     edges.
     """
-    levels: list[Any] = []
-    seconds: list[float] = []
+    levels, seconds, i = list(H.levels), list(H.seconds), begin
     target: float | None = None
-    for i in itertools.count(begin):
-        start, number = time.perf_counter(), begin + before + len(levels)
-        above = levels[-1].sheaf if levels else finest
+    while True:
+        start, number = time.perf_counter(), begin + len(levels)
+        above = levels[-1].sheaf if levels else H.fine
         with at_level(number):
             step = plan.next(above, i)
             if isinstance(step, str):
-                return levels, step, seconds
+                return timed_hierarchy(H.fine, levels, step, seconds)
             P, ranks = step
             how: dict[str, Any] = {"found": target, "progress": plan.progress}
             modes = compute_modes(above, P, ranks, local_operator, **how)
@@ -350,7 +332,8 @@ def further_levels(
         if seeks_sections and (i == 0 or plan.given):
             warn_if_empty(above.dim_c0, modes.ranks, modes.next_eigenvalues, 4, where)
         if plan.given is None and not modes.ranks.any():
-            return levels, f"level {number} would keep no mode of any cluster", seconds
+            why = f"level {number} would keep no mode of any cluster"
+            return timed_hierarchy(H.fine, levels, why, seconds)
         with at_level(number):
             C = realized(modes.R, P, modes, loops=loops, compress=compress)
         zero = modes._discards_zero
@@ -364,4 +347,4 @@ def further_levels(
             if Z.sheaf.n_edges < C.sheaf.n_edges:
                 levels.append(Z)
                 seconds.append(time.perf_counter() - start)
-    raise AssertionError
+        i += 1

@@ -390,22 +390,19 @@ class Hierarchy:
                     warn_if_tied(C.modes.tied, C.modes._discards_zero, 3, f"level {i}: ")
                 levels.append(C)
             seconds.append(time.perf_counter() - start)
-        H = Hierarchy(sheaf, tuple(levels), self.stopped_because)
-        object.__setattr__(H, "seconds", tuple(seconds))
-        return H
+        return timed_hierarchy(sheaf, levels, self.stopped_because, seconds)
 
     def _rows(self) -> list[tuple[str, ...]]:
         """Return the table of all sheaves; its first row is the header."""
         total = sum(self.seconds)
-        shares = [
-            "",
-            *("-" if math.isnan(total) else f"{s / (total or 1.0):.0%}" for s in self.seconds),
+        known = not math.isnan(total)
+        times = [f"{s / (total or 1.0):.0%}" if known else "-" for s in self.seconds]
+        rows: list[tuple[str, ...]] = [
+            ("sheaf", "vertices", "edges", "dim C^0", "dim C^1", "nonzeros", "time")
         ]
-        head = ("sheaf", "vertices", "edges", "dim C^0", "dim C^1", "nonzeros", "time")
-        rows: list[tuple[str, ...]] = [head]
-        for i, (F, share) in enumerate(zip(self.sheaves, shares, strict=True)):
+        for i, (F, took) in enumerate(zip(self.sheaves, ["", *times], strict=True)):
             counts = (i, F.n_vertices, F.n_edges, F.dim_c0, F.dim_c1, count_nonzeros(F))
-            rows.append((*(str(count) for count in counts), share))
+            rows.append((*map(str, counts), took))
         return rows
 
     def _remarks(self) -> list[str]:
@@ -436,6 +433,15 @@ class Hierarchy:
     def __repr__(self) -> str:
         lines = [*tables.aligned(self._rows(), str.rjust), *self._remarks()]
         return "\n".join([self._head(), *(f"  {line}" for line in lines)])
+
+
+def timed_hierarchy(
+    fine: CellularSheaf, levels: list, stopped_because: str, seconds: list[float]
+) -> Hierarchy:
+    """Return a hierarchy with the time of each level."""
+    H = Hierarchy(fine, tuple(levels), stopped_because)
+    object.__setattr__(H, "seconds", tuple(seconds))
+    return H
 
 
 @contextlib.contextmanager
