@@ -48,7 +48,6 @@ from sheafcoarsen._support.arrays import (
     items,
     range_limits,
     real_array,
-    right_side,
     scalar_array,
     scalar_type,
 )
@@ -167,7 +166,6 @@ __all__ = [
     "real_number",
     "replacing",
     "residual_ratio",
-    "right_side",
     "run_ranges",
     "scalar_array",
     "scalar_type",

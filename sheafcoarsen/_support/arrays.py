@@ -241,37 +241,18 @@ def check_squares(name: str, largest: float, dtype: npt.DTypeLike) -> None:
         )
 
 
-def cochain(sheaf: Any, x: CochainLike, name: str = "x", what: str = "") -> np.ndarray:
+def cochain(
+    sheaf: Any, x: CochainLike, name: str = "x", what: str = "", *, right_side: bool = False
+) -> np.ndarray:
     """Check a 0-cochain and return it in the scalar type common to it and the maps.
 
-    It may have several columns. ``what`` follows dim_c0 in the error for a wrong shape. The sheaf
-    may be stored: only ``dtype``, ``dim_c0``, ``n_vertices`` and ``largest_entry`` are used.
+    It may have several columns. ``what`` follows dim_c0 in the error for a wrong shape. A right
+    side of L x = b may have larger entries, whose energies overflow. The sheaf may be stored: only
+    ``dtype``, ``dim_c0``, ``n_vertices`` and ``largest_entry`` are used.
     """
-    array, size = _columns(sheaf, x, name, what)
-    if size * max(sheaf.largest_entry, 1.0) > 100 * range_limits(array.dtype)[1]:
-        raise ValueError(
-            f"`{name}` has entries up to {size:.3g} and the maps up to {sheaf.largest_entry:.3g}, "
-            f"so energies would overflow in {array.dtype}: rescale `{name}`"
-        )
-    return array
-
-
-def right_side(sheaf: Any, b: CochainLike, name: str = "b", what: str = "") -> np.ndarray:
-    """Check a right-hand side of L x = b; its entries may be larger than `cochain` allows."""
-    array, size = _columns(sheaf, b, name, what)
-    if size > np.finfo(array.dtype).max / 1e4:
-        raise ValueError(
-            f"`{name}` has entries up to {size:.3g}, so its norm may overflow in {array.dtype}: "
-            f"rescale `{name}`"
-        )
-    return array
-
-
-def _columns(sheaf: Any, x: CochainLike, name: str, what: str) -> tuple[np.ndarray, float]:
-    """Return one or several checked cochains, and their largest absolute value."""
-    array = scalar_array(name, x)
-    if array.ndim not in (1, 2) or array.shape[0] != sheaf.dim_c0:
-        hint, n = "", sheaf.dim_c0
+    array, n = scalar_array(name, x), sheaf.dim_c0
+    if array.ndim not in (1, 2) or array.shape[0] != n:
+        hint = ""
         if array.ndim in (2, 3) and array.size == n:
             hint = f"; {name}.reshape(-1) stacks the stalks of one cochain"
         elif array.ndim in (2, 3) and n and len(array) == sheaf.n_vertices and array.size % n == 0:
@@ -286,4 +267,15 @@ def _columns(sheaf: Any, x: CochainLike, name: str, what: str) -> tuple[np.ndarr
     if bad >= 0:
         row = bad // (array.shape[1] if array.ndim == 2 else 1)
         raise ValueError(f"`{name}` must be finite, got {array.reshape(-1)[bad]} in row {row}")
-    return array, size
+    if right_side:
+        if size > np.finfo(array.dtype).max / 1e4:
+            raise ValueError(
+                f"`{name}` has entries up to {size:.3g}, so its norm may overflow in "
+                f"{array.dtype}: rescale `{name}`"
+            )
+    elif size * max(sheaf.largest_entry, 1.0) > 100 * range_limits(array.dtype)[1]:
+        raise ValueError(
+            f"`{name}` has entries up to {size:.3g} and the maps up to {sheaf.largest_entry:.3g}, "
+            f"so energies would overflow in {array.dtype}: rescale `{name}`"
+        )
+    return array

@@ -38,17 +38,7 @@ def surface_arrays(points: npt.ArrayLike, faces: npt.ArrayLike) -> tuple[np.ndar
             f"{_face(faces, bad)} has no area, since its corners lie on a line: omit it, or "
             f"merge coinciding corners"
         )
-    keys = side_keys(faces, n)
-    order = np.argsort(keys, kind="stable")
-    if (at := first_true(keys[order][2:] == keys[order][:-2])) is not None:
-        edge = tuple(pairs_of_keys(keys[order[at : at + 1]], n)[0].tolist())
-        first, second, more = (int(side) // faces.shape[1] for side in order[at : at + 3])
-        raise ValueError(
-            f"edge {edge} is a side of `faces[{first}]`, `faces[{second}]` and `faces[{more}]`, "
-            f"but a surface has at most two faces at an edge: omit one, or duplicate the edge's "
-            f"vertices"
-        )
-    sides, disagree = _shared_sides(faces, keys[order], order)
+    sides, disagree = _shared_sides(faces, n)
     if disagree.any():  # orient faces like the first face of their component, if it is orientable
         turned, _ = _reversed(len(faces), sides // faces.shape[1], disagree)
         faces = faces.copy()
@@ -62,9 +52,8 @@ def corner_signs(faces: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
     Faces that share an edge at a vertex form a fan. A corner has the sign -1 if its face is
     oriented unlike the first one of its fan, as at the seam of a one-sided surface.
     """
-    keys, k = side_keys(faces, n), faces.shape[1]
-    order = np.argsort(keys, kind="stable")
-    sides, disagree = _shared_sides(faces, keys[order], order)
+    k = faces.shape[1]
+    sides, disagree = _shared_sides(faces, n)
     next_corner = sides - sides % k + (sides + 1) % k
     # both sides begin at the same vertex if their faces disagree
     same = np.where(disagree, sides[1], next_corner[1])
@@ -74,13 +63,19 @@ def corner_signs(faces: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
     return np.where(turned, -1, 1).reshape(faces.shape), fan.reshape(faces.shape)
 
 
-def _shared_sides(
-    faces: np.ndarray, keys: np.ndarray, order: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return pairs (2, p) of sides with a common edge, and whether their faces disagree.
-
-    ``order`` sorts the sides by edge, and ``keys`` are the sorted keys.
-    """
+def _shared_sides(faces: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return pairs (2, p) of sides with a common edge, and whether their faces disagree."""
+    keys = side_keys(faces, n)
+    order = np.argsort(keys, kind="stable")
+    keys = keys[order]
+    if (at := first_true(keys[2:] == keys[:-2])) is not None:
+        edge = tuple(pairs_of_keys(keys[at : at + 1], n)[0].tolist())
+        first, second, more = (order[at : at + 3] // faces.shape[1]).tolist()
+        raise ValueError(
+            f"edge {edge} is a side of `faces[{first}]`, `faces[{second}]` and `faces[{more}]`, "
+            f"but a surface has at most two faces at an edge: omit one, or duplicate the edge's "
+            f"vertices"
+        )
     shared = np.flatnonzero(keys[1:] == keys[:-1])
     sides = np.stack([order[shared], order[shared + 1]])
     ascends = (faces < np.roll(faces, -1, axis=1)).reshape(-1)[sides]
@@ -128,8 +123,7 @@ def vertex_normals(
     """
     n = len(points)
     area, size = area_vectors(points, faces)
-    corners = faces.reshape(-1)
-    k = faces.shape[1]
+    corners, k = faces.reshape(-1), faces.shape[1]
     at_corners = np.repeat(np.column_stack([area, size]), k, axis=0)
     if signs is not None:
         at_corners[:, :3] *= signs.reshape(-1, 1)

@@ -178,36 +178,40 @@ class _Library(NamedTuple):
 class _Hold:
     """Current users of single-threaded BLAS, and the thread counts to restore after the last."""
 
+    shared = True  # of libraries in which all threads share one thread count
+
     def __init__(self) -> None:
+        self.lock = threading.Lock()
         self.users: set = set()
         self.before: list[tuple[_Library, int]] | None = None
 
-    def take(self, user: object, libraries: list[_Library]) -> None:
+    def take(self, user: object) -> None:
         """Add a user, record the thread counts before the first user, and set them to one."""
-        self.users.add(user)
-        if self.before is None:
-            self.before = [(library, library.get()) for library in libraries]
-        for library, _ in self.before:
-            library.set(1)
+        with self.lock:
+            self.users.add(user)
+            if self.before is None:
+                libraries = [library for library in _libraries() if library.shared == self.shared]
+                self.before = [(library, library.get()) for library in libraries]
+            for library, _ in self.before:
+                library.set(1)
 
     def give_back(self, user: object) -> None:
         """Remove a user, and restore the counts after the last; repeated calls do nothing."""
-        self.users.discard(user)
-        if not self.users and self.before is not None:
-            for library, count in self.before:
-                library.set(count)
-            self.before = None
+        with self.lock:
+            self.users.discard(user)
+            if not self.users and self.before is not None:
+                for library, count in self.before:
+                    library.set(count)
+                self.before = None
 
 
 class _HoldOfThread(_Hold, threading.local):
     """One `_Hold` per thread, for BLAS libraries in which each thread has its own thread count."""
 
+    shared = False
 
-_lock = threading.Lock()
 
-_process = _Hold()  # accessed only while `_lock` is held
-
-_thread = _HoldOfThread()
+_process, _thread = _Hold(), _HoldOfThread()
 
 
 @contextlib.contextmanager
@@ -219,20 +223,17 @@ def single_threaded_blas() -> Iterator[None]:
     because a wrapper adds a stack level.
     """
     user = object()
+
+    def leave() -> None:
+        _thread.give_back(user)
+        _process.give_back(user)
+
     try:
-        libraries = _libraries()
-        with _lock:
-            _process.take(user, [library for library in libraries if library.shared])
-        _thread.take(user, [library for library in libraries if not library.shared])
+        _process.take(user)
+        _thread.take(user)
         yield
     finally:
-        _completed(functools.partial(_give_back, user))
-
-
-def _give_back(user: object) -> None:
-    _thread.give_back(user)
-    with _lock:
-        _process.give_back(user)
+        _completed(leave)
 
 
 @functools.cache
@@ -262,8 +263,8 @@ def _library(controller: Any) -> _Library:
 
 def _forget() -> None:
     """Restore BLAS thread counts after a fork; the child lacks the threads that would do it."""
-    global _lock, _process
-    left, _lock, _process = _process, threading.Lock(), _Hold()
+    global _process
+    left, _process = _process, _Hold()
     for library, count in left.before or []:
         library.set(count)
 

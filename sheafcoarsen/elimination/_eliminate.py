@@ -17,7 +17,6 @@ from sheafcoarsen._support import (
     cochain,
     range_of_blocks,
     read_only,
-    right_side,
     tables,
     vertex_mask,
     whole_number,
@@ -209,7 +208,9 @@ class Elimination(ReadOnly):
         array([0.  , 0.25, 0.5 , 0.75, 1.  ])
         """
         z = cochain(self.sheaf, z, "z", " of the reduced sheaf")
-        right = None if b is None else right_side(self.fine, b, "b", " of the fine sheaf")
+        right = None
+        if b is not None:
+            right = cochain(self.fine, b, "b", " of the fine sheaf", right_side=True)
         if right is not None and right.shape[1:] != z.shape[1:]:
             raise ValueError(
                 f"`b` must have as many columns as `z`, of shape {z.shape}, got shape {right.shape}"
@@ -255,7 +256,7 @@ class Elimination(ReadOnly):
         >>> K.reduce([0.0, 1.0, 0.0, 0.0, 0.0]).round(12)
         array([0.75, 0.25])
         """
-        right = right_side(self.fine, b, "b", " of the fine sheaf")
+        right = cochain(self.fine, b, "b", " of the fine sheaf", right_side=True)
         out = self._reduced_right(as_columns(right))[self._kept_coordinates]
         return out.reshape(len(out), *right.shape[1:]).astype(right.dtype, copy=False)
 

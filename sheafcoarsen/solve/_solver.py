@@ -14,12 +14,12 @@ from sheafcoarsen._support import (
     CochainLike,
     Vertices,
     choice,
+    cochain,
     eps_of,
     flag,
     inf_norm,
     ranges,
     real_number,
-    right_side,
     scalar_array,
     single_threaded_blas,
     vertex_mask,
@@ -237,7 +237,8 @@ class Solver:
             If the residual does not reach ``tol``; ``result`` of the error is the best x.
         """
         rounding = max(eps_of(scalar_array("b", b).dtype), eps_of(self.sheaf.dtype))
-        return self._solved(right_side(self.sheaf, b), tol, x0, 1e3 * rounding)
+        b = cochain(self.sheaf, b, "b", right_side=True)
+        return self._solved(b, tol, x0, 1e3 * rounding)
 
     def _solved(
         self, given: np.ndarray, tol: float, x0: CochainLike | None, outside: float
@@ -266,7 +267,7 @@ class Solver:
             B = orthogonal_part(B, self._kernel)
         start = self._precondition(B) if self._exact and x0 is None else np.zeros_like(B)
         if x0 is not None:
-            guess = right_side(self.sheaf, x0, "x0")  # checked like b, not like a cochain
+            guess = cochain(self.sheaf, x0, "x0", right_side=True)
             if guess.shape != given.shape:
                 raise ValueError(
                     f"`x0` must have the shape of `b`, {given.shape}, got {guess.shape}"

@@ -2,6 +2,7 @@
 
 import re
 import sys
+from functools import partial
 from pathlib import Path
 
 import networkx as nx
@@ -28,7 +29,6 @@ from sheafcoarsen._support import (
     random_generator,
     range_limits,
     real_number,
-    right_side,
     scalar_array,
     scalar_type,
     vertex_count,
@@ -334,6 +334,7 @@ def test_wrong_shape_raises_error_with_a_hint_on_reshaping(shape, hint):
 HIGH = range_limits(np.float64)[1]
 FAR = np.zeros((6, 2))
 FAR[[4, 5], [1, 0]] = -np.inf
+right_side = partial(cochain, name="b", right_side=True)
 
 
 def edge(tail, head=1.0):
