@@ -161,7 +161,6 @@ class PoseGraph(ReadOnly):
         m = len(edges)
         rotations = _rotations("rotations", self.rotations, (m, 2, 2), (m, 3, 3))
         dim = rotations.shape[1]
-        information, kappa, tau = self._weights(m, dim)
         labels = None if self.vertex_labels is None else tuple(self.vertex_labels)
         least, poses = int(edges.max(initial=-1)) + 1, self.poses
         if poses is not None and not (isinstance(poses, Sequence) and len(poses) == 2):
@@ -198,50 +197,46 @@ class PoseGraph(ReadOnly):
             edges=edges,
             rotations=rotations,
             translations=_real("translations", self.translations, (m, dim)),
-            kappa=kappa,
-            tau=tau,
-            information=information,
             poses=poses,
             vertex_labels=labels,
             n_vertices=n,
+            **self._weights(m, dim),
         )
 
-    def _weights(self, m: int, dim: int) -> tuple[np.ndarray | None, np.ndarray, np.ndarray]:
+    def _weights(self, m: int, dim: int) -> dict[str, np.ndarray]:
         """Check information matrices, kappa and tau, also against each other, and return them."""
-        kappa, tau = (
-            _positive(name, 1.0 if given is None else given, m)
-            for name, given in (("kappa", self.kappa), ("tau", self.tau))
-        )
-        if self.information is None:
-            return None, kappa, tau
-        size = dim * (dim + 1) // 2
-        information = _real("information", self.information, (m, size, size))
-        asymmetric = np.argwhere(information != information.swapaxes(1, 2))
-        if len(asymmetric):
-            e, p, q = asymmetric[0].tolist()
-            raise ValueError(
-                f"`information[{e}]` must be symmetric, got {information[e, p, q]:g} at {(p, q)} "
-                f"and {information[e, q, p]:g} at {(q, p)}"
-            )
-        found = concentrations(information, dim)
-        if (bad := first_true(found.fails)) is not None:
-            raise ValueError(
-                f"`information[{bad}]` must have positive definite blocks of the translation "
-                f"and of the rotation, got {information[bad].tolist()}: omit the measurement, "
-                f"or pass information=None with your own `kappa` and `tau`"
-            )
-        for name, given, own in (("kappa", kappa, found.kappa), ("tau", tau, found.tau)):
-            if getattr(self, name) is None:
-                continue
-            for e in np.flatnonzero(np.abs(given - own) > 1e-6 * own):
+        checked = {"kappa": np.ones(m), "tau": np.ones(m)}
+        if self.information is not None:
+            size = dim * (dim + 1) // 2
+            information = _real("information", self.information, (m, size, size))
+            asymmetric = np.argwhere(information != information.swapaxes(1, 2))
+            if len(asymmetric):
+                e, p, q = asymmetric[0].tolist()
                 raise ValueError(
-                    f"`{name}[{e}]` = {given[e]:.6g}, but `information[{e}]` implies {own[e]:.6g}: "
-                    f"omit `{name}` (in dataclasses.replace pass {name}=None), or pass "
-                    "information=None to use your own weights"
+                    f"`information[{e}]` must be symmetric, got {information[e, p, q]:g} at "
+                    f"{(p, q)} and {information[e, q, p]:g} at {(q, p)}"
                 )
-        # use given values unchanged
-        kappa = found.kappa if self.kappa is None else kappa
-        return information, kappa, found.tau if self.tau is None else tau
+            found = concentrations(information, dim)
+            if (bad := first_true(found.fails)) is not None:
+                raise ValueError(
+                    f"`information[{bad}]` must have positive definite blocks of the translation "
+                    f"and of the rotation, got {information[bad].tolist()}: omit the measurement, "
+                    f"or pass information=None with your own `kappa` and `tau`"
+                )
+            checked = {"information": information, "kappa": found.kappa, "tau": found.tau}
+        for name, given in (("kappa", self.kappa), ("tau", self.tau)):
+            if given is None:
+                continue
+            values, own = _positive(name, given, m), checked[name]
+            differs = np.abs(values - own) > 1e-6 * own
+            if self.information is not None and (e := first_true(differs)) is not None:
+                raise ValueError(
+                    f"`{name}[{e}]` = {values[e]:.6g}, but `information[{e}]` implies "
+                    f"{own[e]:.6g}: omit `{name}` (in dataclasses.replace pass {name}=None), or "
+                    "pass information=None to use your own weights"
+                )
+            checked[name] = values  # unchanged
+        return {name: read_only(array) for name, array in checked.items()}
 
     @property
     def dim(self) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import warnings
 from typing import Literal, get_args
 
@@ -113,14 +112,14 @@ def synchronize(
     refine = flag("refine", refine)
     seed = whole_number("seed", seed, at_least=0)
     connection = connection_from(F)
-    eigenvalues = None
+    weights = eigenvalues = None
     if robust is not None:
         choice("robust", robust, ("tls",))
         if start is not None or method != "auto":
             given = "start" if start is not None else "method"
             raise ValueError(f"`{given}` has no effect with `robust`, which computes its own start")
+        name = "tls"
         weights, poses = truncated_fit(connection, _trusted(F, trusted, connection), refine)
-        found = result_at(F, connection, poses, "tls", weights)
     elif trusted is not None:
         raise ValueError("`trusted` has no effect without `robust`: also pass robust='tls'")
     else:
@@ -140,10 +139,10 @@ def synchronize(
         fits = {name: with_positions(connection, R) for name, R in starts.items()}
         name = min(fits, key=lambda name: sum(map(np.sum, costs_of(connection, fits[name]))))
         poses = refined_poses(connection, fits[name]) if refine else fits[name]
-        found = result_at(F, connection, poses, name)
+    found = result_at(F, connection, poses, name, weights, eigenvalues)
     if found.n_components != len(np.unique(connection.component)):
         # landmarks connect parts of the graph, but may not determine their relative poses
-        sheaf, _ = PoseSheaf(connection).at(found._poses)
+        sheaf, _ = PoseSheaf(connection).at(poses)
         free = global_sections(sheaf).h0 - int(sheaf.vertex_dims[connection.roots].sum())
         if free > 0:
             warnings.warn(
@@ -152,7 +151,7 @@ def synchronize(
                 SingularProblemWarning,
                 stacklevel=2,
             )
-    return dataclasses.replace(found, eigenvalues=eigenvalues)
+    return found
 
 
 def _trusted(

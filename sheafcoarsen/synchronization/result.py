@@ -208,18 +208,19 @@ class Synchronization(ReadOnly):
         if isinstance(self.measurements, PoseGraph):
             names = self.measurements._names()
         costs = costs_of(connection, self._poses)[1][m:]
-        suspicion = np.append(self.suspicion, np.sqrt(costs))
+        # arrays of edges, and of sightings
         columns: dict[str, tuple] = {
+            "suspicion": (self.suspicion, np.sqrt(costs)),
             "angle": (self.angles, np.full_like(costs, np.nan)),
             "cost": (self.edge_costs, costs),
             "distance": (self.distances, np.sqrt(costs / connection.tau[m:])),
             "weight": (self.weights, np.ones_like(costs)),
         }
-        worst = np.argsort(-suspicion, kind="stable")[:count]
+        known = {name: np.append(*pair) for name, pair in columns.items() if pair[0] is not None}
+        worst = np.argsort(-known["suspicion"], kind="stable")[:count]
         start, end = ([names[v] for v in ends] for ends in connection.ends[worst].T.tolist())
-        found = {"edge": worst, "from": start, "to": end, "suspicion": suspicion[worst]}
-        pairs = {name: pair for name, pair in columns.items() if pair[0] is not None}
-        return found | {name: np.append(*pair)[worst] for name, pair in pairs.items()}
+        found = {"edge": worst, "from": start, "to": end}
+        return found | {name: column[worst] for name, column in known.items()}
 
     def to_frame(self) -> pd.DataFrame:
         """Return the residuals of all edges and sightings as a pandas DataFrame, worst first.
@@ -283,11 +284,12 @@ class Synchronization(ReadOnly):
 
     def __repr__(self) -> str:
         gap = "" if self.gap is None else f", gap={self.gap:.4g}"
-        frames = self._frames
         refined = "" if len(self.costs) == 1 else f", {self._verdict()}"
         out = "" if self.weights is None else f" ({self._n_left_out} left out)"
-        sizes = f"n_vertices={self.n_vertices}, n_edges={self.n_edges}{out}, {self.group}, {frames}"
-        return f"Synchronization({sizes}{gap}, cost={self.cost:.6g}{refined})"
+        return (
+            f"Synchronization(n_vertices={self.n_vertices}, n_edges={self.n_edges}{out}, "
+            f"{self.group}, {self._frames}{gap}, cost={self.cost:.6g}{refined})"
+        )
 
     @property
     def _frames(self) -> str:
@@ -327,7 +329,8 @@ def result_at(
     connection: Connection,
     poses: Poses,
     method: str,
-    weights: np.ndarray | None = None,
+    weights: np.ndarray | None,
+    eigenvalues: np.ndarray | None,
 ) -> Synchronization:
     """Compute the residuals of every edge and the cost at given poses, and return the result."""
     n, m = connection.n_vertices, len(connection.edges)
@@ -361,4 +364,5 @@ def result_at(
         group=connection.group,
         vertex_labels=F.vertex_labels,
         weights=weights,
+        eigenvalues=eigenvalues,
     )
