@@ -101,9 +101,7 @@ def residual_ratio(
 
 
 def by_real_columns(function: Callable[[np.ndarray], np.ndarray], X: np.ndarray) -> np.ndarray:
-    """Return f(X) for a real linear map f, to which a complex column is passed as two real ones."""
-    if X.dtype.kind != "c":
-        return function(X)
+    """Return f(X) of complex X for a real linear map f, to which each column is passed as two."""
     columns = np.ascontiguousarray(X).reshape(len(X), -1)
     parts = np.ascontiguousarray(function(columns.view(columns.real.dtype)))
     return parts.view(np.result_type(parts, np.complex64)).reshape(len(parts), *X.shape[1:])
