@@ -5,9 +5,10 @@ from sheafcoarsen.operators._coboundary import (
     apply_laplacian,
     as_columns,
     coboundary,
+    edge_energy,
+    energy,
     laplacian_operator,
 )
-from sheafcoarsen.operators._energy import edge_energy, energy
 from sheafcoarsen.operators._laplacian import (
     LaplacianPattern,
     canonical_csr,
