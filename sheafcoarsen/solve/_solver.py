@@ -237,8 +237,7 @@ class Solver:
             If the residual does not reach ``tol``; ``result`` of the error is the best x.
         """
         rounding = max(eps_of(scalar_array("b", b).dtype), eps_of(self.sheaf.dtype))
-        b = cochain(self.sheaf, b, "b", right_side=True)
-        return self._solved(b, tol, x0, 1e3 * rounding)
+        return self._solved(cochain(self.sheaf, b, "b", right_side=True), tol, x0, 1e3 * rounding)
 
     def _solved(
         self, given: np.ndarray, tol: float, x0: CochainLike | None, outside: float
