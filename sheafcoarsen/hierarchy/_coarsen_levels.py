@@ -101,11 +101,7 @@ class LevelPlan:
 
     def _selected(self, sheaf: CellularSheaf, level: int) -> Partition | str:
         """Return a partition by ``find_clusters``, or the reason why there is none."""
-        n, factor, least = (
-            sheaf.n_vertices,
-            self.selection["factor"],
-            self.selection["min_vertices"],
-        )
+        n, least = sheaf.n_vertices, self.selection["min_vertices"]
         if self.n_levels is not None and level >= self.n_levels:
             return f"`n_levels` = {self.n_levels}"
         if self.n_levels is None and n <= least:
@@ -117,6 +113,7 @@ class LevelPlan:
         components = np.bincount(component_labels(n, sheaf.edges))
         if len(components) >= n:
             return f"{stuck}: none of its {n} vertices is linked to another"
+        factor = self.selection["factor"]
         rest = components[components > factor]  # each other component is one cluster
         count = len(components) - len(rest) + math.ceil(rest.sum() / factor)
         if count >= n:
