@@ -118,8 +118,8 @@ class LevelPlan:
         count = len(components) - len(rest) + math.ceil(rest.sum() / factor)
         if count >= n:
             return f"{stuck}: `factor` = {factor:g} makes {count} clusters of {n} vertices"
-        options = {"seed": self.selection["seed"], "progress": self.progress}
-        return Partition(find_clusters(sheaf, count, self.selection["method"], **options)[1])
+        method, seed = self.selection["method"], self.selection["seed"]
+        return Partition(find_clusters(sheaf, count, method, seed=seed, progress=self.progress)[1])
 
 
 def _checked_selection(selection: dict[str, Any]) -> dict[str, Any]:
@@ -321,8 +321,9 @@ def further_levels(
             if isinstance(step, str):
                 return timed_hierarchy(H.fine, levels, step, seconds)
             P, ranks = step
-            how: dict[str, Any] = {"found": target, "progress": plan.progress}
-            modes = compute_modes(above, P, ranks, local_operator, **how)
+            modes = compute_modes(
+                above, P, ranks, local_operator, found=target, progress=plan.progress
+            )
             target = modes.target  # the finest level's pilot determines the target of all levels
         where = f"level {number}: "
         seeks_sections = isinstance(ranks, Rule) and ranks.needs_kernels
