@@ -84,11 +84,13 @@ from sheafcoarsen._support.labels import (
 from sheafcoarsen._support.linalg import (
     RESIDUAL_LIMIT,
     by_real_columns,
+    diagonal_blocks,
     eigenvectors,
     eps_of,
     inf_norm,
     norm,
     norms_by,
+    ragged_norms,
     residual_ratio,
     scaled_norms,
     zero_energy,
@@ -97,10 +99,12 @@ from sheafcoarsen._support.linalg import (
 from sheafcoarsen._support.ragged import (
     ReadOnly,
     blocks,
+    identities,
     offsets,
     range_of_blocks,
     ranges,
     read_only,
+    stacks,
 )
 from sheafcoarsen._support.tables import counted
 from sheafcoarsen._support.threads import (
@@ -134,6 +138,7 @@ __all__ = [
     "counted",
     "csr_matrix",
     "decode_labels",
+    "diagonal_blocks",
     "dimensions",
     "eigenvectors",
     "encode_labels",
@@ -143,6 +148,7 @@ __all__ = [
     "first_true",
     "flag",
     "fraction",
+    "identities",
     "inf_norm",
     "integer_array",
     "interruptible",
@@ -157,6 +163,7 @@ __all__ = [
     "optional_module",
     "output_path",
     "physical_memory",
+    "ragged_norms",
     "random_generator",
     "range_limits",
     "range_of_blocks",
@@ -171,6 +178,7 @@ __all__ = [
     "scalar_type",
     "scaled_norms",
     "single_threaded_blas",
+    "stacks",
     "surfaces",
     "tables",
     "thread_limit",

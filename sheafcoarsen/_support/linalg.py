@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 import scipy.sparse
+
+from sheafcoarsen._support.ragged import offsets
 
 RESIDUAL_LIMIT = 30.0
 """Upper bound on ``norm(error) / (n eps product of norms)`` for identities that hold.
@@ -43,6 +45,12 @@ def scaled_norms(moduli: np.ndarray, which: np.ndarray, count: int) -> np.ndarra
     return scale * np.sqrt(np.bincount(which, (moduli / scale[which]) ** 2, minlength=count))
 
 
+def ragged_norms(data: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """Return the norm of each block of ragged data, without overflow or underflow."""
+    count = len(starts) - 1
+    return scaled_norms(np.abs(data), np.repeat(np.arange(count), np.diff(starts)), count)
+
+
 def norms_by(matrix: Any, row_group: np.ndarray, column_group: Any, count: int) -> np.ndarray:
     """Return the Frobenius norms of row groups, or of diagonal blocks if columns are grouped."""
     M = scipy.sparse.csr_array(matrix)
@@ -52,6 +60,32 @@ def norms_by(matrix: Any, row_group: np.ndarray, column_group: Any, count: int) 
         inside = group == column_group[M.indices]
         group, moduli = group[inside], moduli[inside]
     return scaled_norms(moduli, group, count)
+
+
+def diagonal_blocks(
+    matrix: Any, row_part: np.ndarray, column_part: np.ndarray, chosen: np.ndarray
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Yield parts, their columns and dense blocks, (k,), (k, q) and (k, p, q), for equal shapes.
+
+    ``row_part`` and ``column_part`` are the parts of rows and columns of a block diagonal matrix;
+    parts in the mask ``chosen`` are yielded, blocks of at most about 2e6 entries at a time.
+    """
+    M = scipy.sparse.csr_array(matrix)
+    groups = row_part, column_part
+    sizes = [np.bincount(group, minlength=len(chosen))[: len(chosen)] for group in groups]
+    rows, columns = (np.argsort(group, kind="stable") for group in groups)
+    shapes, (row_starts, starts) = np.stack(sizes, axis=1), map(offsets, sizes)
+    position = np.empty(len(columns), np.int64)
+    position[columns] = np.arange(len(columns)) - starts[column_part[columns]]
+    for p, q in np.unique(shapes[chosen], axis=0).tolist():
+        alike = np.flatnonzero(chosen & (shapes == (p, q)).all(axis=1))
+        for parts in np.array_split(alike, -(-len(alike) * p * q // 2_000_000) or 1):
+            own = M[rows[(row_starts[parts][:, None] + np.arange(p)).ravel()]]
+            dense = np.zeros((len(parts) * p, q), M.dtype)
+            row = np.repeat(np.arange(len(dense)), np.diff(own.indptr))
+            dense[row, position[own.indices]] = own.data
+            members = columns[starts[parts][:, None] + np.arange(q)]
+            yield parts, members, dense.reshape(len(parts), p, q)
 
 
 def inf_norm(A: Any) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -40,6 +41,26 @@ def range_of_blocks(starts: np.ndarray, chosen: np.ndarray | list[int]) -> np.nd
 def blocks(data: np.ndarray, starts: np.ndarray, chosen: np.ndarray | list[int]) -> np.ndarray:
     """Return the chosen blocks as flat data, in the given order."""
     return data[range_of_blocks(starts, chosen)]
+
+
+def stacks(data: np.ndarray, shapes: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield the indices of all blocks of one shape (p, q), and these blocks, (count, p, q).
+
+    ``data`` holds all blocks in sequence, and ``shapes``, of shape (n, 2), their shapes.
+    """
+    starts = offsets(shapes.prod(axis=1))
+    for p, q in np.unique(shapes, axis=0).tolist():
+        alike = np.flatnonzero((shapes == (p, q)).all(axis=1))
+        yield alike, blocks(data, starts, alike).reshape(len(alike), p, q)
+
+
+def identities(sizes: np.ndarray) -> np.ndarray:
+    """Return identity matrices of the given sizes as flat data."""
+    starts = offsets(sizes**2)
+    data = np.zeros(int(starts[-1]))
+    within = ranges(np.zeros_like(sizes), sizes) * np.repeat(sizes + 1, sizes)
+    data[np.repeat(starts[:-1], sizes) + within] = 1
+    return data
 
 
 def read_only(array: np.ndarray) -> np.ndarray:

@@ -23,14 +23,7 @@ from sheafcoarsen._support import (
 )
 from sheafcoarsen.elimination.checks import check_connection, check_parts
 from sheafcoarsen.elimination.factorization import factorize
-from sheafcoarsen.elimination.substitution import (
-    FreeSections,
-    backward,
-    forward,
-    free_sections,
-    kernel_dims,
-    prolongation_matrix,
-)
+from sheafcoarsen.elimination.substitution import FreeSections, Substitution, free_sections
 from sheafcoarsen.elimination.summary import Sizes
 from sheafcoarsen.operators import as_columns, count_nonzeros
 from sheafcoarsen.sheaf import CellularSheaf, check_same_topology, check_sheaf
@@ -136,16 +129,15 @@ class Elimination(ReadOnly):
         >>> K.solution_from(np.ones((5, 1)), lambda b: np.zeros_like(b)).round(12).ravel()
         array([0. , 1.5, 2. , 1.5, 0. ])
         """
-        reduced = forward(self.fine.vertex_dims, self.steps, right)
+        reduced = self._plain.forward(right)
         x = np.empty_like(reduced)
         x[self._kept_coordinates] = solve(reduced[self._kept_coordinates])
-        backward(self.fine.vertex_dims, self.steps, x, reduced)
-        return x
+        return self._plain.extend(x, reduced)
 
     @cached_property
     def is_determined(self) -> bool:
         """Whether z and b determine ``extend(z, b)``: no L_vv is singular at its elimination."""
-        return not kernel_dims(self.fine.vertex_dims, self.steps).any()
+        return not self._plain.kernel_dims().any()
 
     @cached_property
     def growth(self) -> float:
@@ -156,23 +148,21 @@ class Elimination(ReadOnly):
         """
         signs = np.random.default_rng(0).choice([-1.0, 1.0], (self.fine.dim_c0, 1))
         with np.errstate(over="ignore", invalid="ignore"):
-            sums = forward(self.fine.vertex_dims, self.steps, signs)
-            largest = float(np.abs(sums).max(initial=1.0))
+            largest = float(np.abs(self._plain.forward(signs)).max(initial=1.0))
         return largest if np.isfinite(largest) else np.inf
 
     @cached_property
     def _kept_coordinates(self) -> np.ndarray:
         return range_of_blocks(self.fine.vertex_offsets, self.kept)
 
-    @cached_property
-    def _free(self) -> FreeSections | None:
-        return free_sections(self.fine.vertex_dims, self.steps, self.kept)
+    @property
+    def _plain(self) -> Substitution:
+        return Substitution(self.fine.vertex_dims, self.steps, self.kept)
 
-    def _reduced_right(self, right: np.ndarray) -> np.ndarray:
-        """Return a right-hand side after forward elimination, projected onto the range of L_vv."""
-        if self._free is not None:
-            return self._free.forward(right)
-        return forward(self.fine.vertex_dims, self.steps, right)
+    @cached_property
+    def _projected(self) -> Substitution | FreeSections:
+        """Substitution for L_vv^+, that is, for the minimum norm."""
+        return free_sections(self._plain) or self._plain
 
     def extend(self, z: CochainLike, b: CochainLike | None = None) -> np.ndarray:
         """Extend z from the kept vertices to the minimum-norm fine cochain of minimum energy.
@@ -222,11 +212,8 @@ class Elimination(ReadOnly):
         x[self._kept_coordinates] = columns
         reduced = None
         if right is not None:
-            reduced = self._reduced_right(as_columns(right).astype(double, copy=False))
-        if self._free is None:
-            backward(self.fine.vertex_dims, self.steps, x, reduced)
-        else:
-            x = self._free.extend(x, reduced)
+            reduced = self._projected.forward(as_columns(right).astype(double, copy=False))
+        x = self._projected.extend(x, reduced)
         return x.reshape(len(x), *z.shape[1:]).astype(dtype, copy=False)
 
     def reduce(self, b: CochainLike) -> np.ndarray:
@@ -257,7 +244,7 @@ class Elimination(ReadOnly):
         array([0.75, 0.25])
         """
         right = cochain(self.fine, b, "b", " of the fine sheaf", right_side=True)
-        out = self._reduced_right(as_columns(right))[self._kept_coordinates]
+        out = self._projected.forward(as_columns(right))[self._kept_coordinates]
         return out.reshape(len(out), *right.shape[1:]).astype(right.dtype, copy=False)
 
     @cached_property
@@ -266,10 +253,7 @@ class Elimination(ReadOnly):
 
         P* L P is the Laplacian of ``sheaf``, and L P vanishes in the rows of eliminated vertices.
         """
-        P = prolongation_matrix(self.fine.vertex_dims, self.steps, self.kept)
-        if self._free is not None:
-            P = self._free.project_sparse(P)
-        P = P.astype(self.fine.dtype, copy=False)
+        P = self._projected.prolongation().astype(self.fine.dtype, copy=False)
         for array in (P.data, P.indices, P.indptr):
             read_only(array)
         return P

@@ -3,8 +3,8 @@
 import numpy as np
 
 from sheafcoarsen._kernels.elimination import Record
-from sheafcoarsen._support import RESIDUAL_LIMIT, eps_of, first_true, ranges
-from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
+from sheafcoarsen._support import RESIDUAL_LIMIT, blocks, eps_of, first_true, stacks
+from sheafcoarsen.sheaf import CellularSheaf, both_ends, check_sheaf
 
 
 def check_connection(F: CellularSheaf, max_neighbors: int) -> None:
@@ -12,29 +12,24 @@ def check_connection(F: CellularSheaf, max_neighbors: int) -> None:
 
     A is a scaled isometry if A* A = a^2 I up to rounding, as for all maps with one column.
     """
-    crossing = F.edges[:, 0] != F.edges[:, 1]
-    eps = eps_of(F.dtype)
-    for end, name, data, starts in (
-        (0, "tail", F.tail_data, F.tail_offsets),
-        (1, "head", F.head_data, F.head_offsets),
-    ):
-        columns = F.vertex_dims[F.edges[:, end]]
-        shapes = np.stack([F.edge_dims, columns], axis=1)
-        for rows, d in np.unique(shapes[crossing & (columns > 1)], axis=0).tolist():
-            edges = np.flatnonzero(crossing & (F.edge_dims == rows) & (columns == d))
-            sizes = np.full(len(edges), rows * d)
-            maps = data[ranges(starts[edges], sizes)].reshape(len(edges), rows, d)
-            scale = np.abs(maps).max(axis=(1, 2), initial=0)
-            maps = maps / np.where(scale > 0, scale, 1)[:, None, None]
+    for name, (v, data, starts) in zip(("tail", "head"), both_ends(F), strict=True):
+        columns = F.vertex_dims[v]
+        edges = np.flatnonzero((F.edges[:, 0] != F.edges[:, 1]) & (columns > 1))
+        shapes = np.stack([F.edge_dims, columns], axis=1)[edges]
+        for alike, maps in stacks(blocks(data, starts, edges), shapes):
+            d = maps.shape[2]
+            scale = np.abs(maps).max(axis=(1, 2), keepdims=True, initial=0)
+            maps = maps / np.where(scale > 0, scale, 1)
             gram = maps.conj().swapaxes(1, 2) @ maps
             trace = np.trace(gram, axis1=1, axis2=2).real / d
             off = np.abs(gram - trace[:, None, None] * np.eye(d)).max(axis=(1, 2))
-            if (bad := first_true(off > RESIDUAL_LIMIT * d * eps * trace)) is not None:
-                e = int(edges[bad])
-                u, v = F.edges[e].tolist()
+            level = RESIDUAL_LIMIT * d * eps_of(F.dtype) * trace
+            if (bad := first_true(off > level)) is not None:
+                e = int(edges[alike[bad]])
                 raise ValueError(
                     f"`max_neighbors` = {max_neighbors} requires a connection, whose maps are "
-                    f"scaled isometries, but for the {name} map A of edge {e} ({u} -> {v}) A* A "
+                    f"scaled isometries, but for the {name} map A of edge {e} "
+                    f"({F.edges[e, 0]} -> {F.edges[e, 1]}) A* A "
                     f"differs from a^2 I by {off[bad] / max(trace[bad], 1e-300):.2g} a^2: "
                     f"use `max_neighbors` = 2, which is exact for any maps"
                 )

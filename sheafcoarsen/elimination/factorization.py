@@ -74,30 +74,18 @@ def factorize(
     return kernels.Record(*arrays), sheaf, read_only(kept)
 
 
-def as_steps(
-    F: CellularSheaf,
-    vertices: np.ndarray,
-    lists: tuple[np.ndarray, np.ndarray],
-    blocks: np.ndarray,
-    inverses: np.ndarray,
-) -> kernels.Record:
-    """Return the steps of an elimination from saved arrays, which ``Elimination`` validates.
-
-    ``lists`` are the starts and members of the neighbour lists.
-    """
+def as_steps(F: CellularSheaf, arrays: dict[str, np.ndarray]) -> kernels.Record:
+    """Return the steps of an elimination from saved arrays, which ``Elimination`` validates."""
     dtype = np.result_type(F.dtype, np.float64)
     itype = index_dtype(4 * (F.n_vertices + F.n_edges))
-
-    def numbers(name: str, array: np.ndarray) -> np.ndarray:
-        return read_only(integer_array(f"steps.{name}", array).astype(itype))
-
+    checked = {}
+    for name in ("vertices", "starts", "neighbors"):
+        checked[name] = integer_array(f"steps.{name}", arrays[name]).astype(itype)
+    for name in ("blocks", "inverses"):
+        checked[name] = scalar_array(f"steps.{name}", arrays[name]).astype(dtype)
+    lengths = [len(checked[name]) for name in ("vertices", "neighbors", "blocks", "inverses")]
     return kernels.Record(
-        numbers("vertices", vertices),
-        numbers("starts", lists[0]),
-        numbers("neighbors", lists[1]),
-        read_only(scalar_array("steps.blocks", blocks).astype(dtype)),
-        read_only(scalar_array("steps.inverses", inverses).astype(dtype)),
-        np.array([len(vertices), len(lists[1]), len(blocks), len(inverses)]),
+        **{k: read_only(v) for k, v in checked.items()}, counters=np.array(lengths)
     )
 
 

@@ -176,12 +176,11 @@ def _csr(arrays: Arrays, prefix: str, shape: tuple[int, int]) -> scipy.sparse.cs
 def _steps(arrays: Arrays, fine: CellularSheaf, left: CellularSheaf) -> Elimination:
     """Return the elimination between two sheaves; raise an error for inconsistent arrays."""
     most = whole_number("max_neighbors", arrays["max_neighbors"][()], at_least=0)
-    vertices, starts, neighbors, blocks, inverses = (arrays[f"steps.{name}"] for name in STEPS)
-    if fine.dtype.kind != "c" and "c" in (blocks.dtype.kind, inverses.dtype.kind):
+    own = {name: arrays[f"steps.{name}"] for name in STEPS}
+    if fine.dtype.kind != "c" and "c" in (own["blocks"].dtype.kind, own["inverses"].dtype.kind):
         raise ValueError("`steps` must be real, because the maps are real")
     kept = read_only(integer_array("kept", arrays["kept"]))
-    steps = as_steps(fine, vertices, (starts, neighbors), blocks, inverses)
-    return Elimination(fine, left, kept, most, steps)
+    return Elimination(fine, left, kept, most, as_steps(fine, own))
 
 
 def _edges(arrays: Arrays, fine: CellularSheaf, sparse: CellularSheaf) -> Sparsification:

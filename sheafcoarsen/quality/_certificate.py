@@ -13,9 +13,8 @@ from sheafcoarsen._support import (
     EPS,
     RESIDUAL_LIMIT,
     eps_of,
-    offsets,
-    ranges,
     real_array,
+    stacks,
     tables,
     zero_energy,
 )
@@ -61,12 +60,8 @@ class Certificate:
     rounding: float
 
     def _repr_html_(self) -> str:
-        rows = [
-            (name, getattr(self, name)) for name in ("gamma", "beta", "kappa", "mu", "rounding")
-        ]
-        return tables.table(
-            [("enclosure", "nu / (mu + nu / gamma) <= lambda <= nu"), *rows], caption="Certificate"
-        )
+        enclosure = ("enclosure", "nu / (mu + nu / gamma) <= lambda <= nu")
+        return tables.table([enclosure, *vars(self).items()], caption="Certificate")
 
     def interval(self, nu: npt.ArrayLike) -> tuple:
         """Return nu / (mu + nu / gamma) and nu, which enclose an eigenvalue of L.
@@ -106,11 +101,8 @@ class Certificate:
                 "pass those of C.galerkin()"
             )
         values = np.maximum(values.astype(np.float64), 0.0)
-        if self.gamma == 0:
-            lower = np.zeros_like(values)
-        else:
-            with np.errstate(over="ignore"):
-                lower = values / (self.mu + values / self.gamma)
+        with np.errstate(over="ignore"):
+            lower = values / (self.mu + values / self.gamma) if self.gamma else 0 * values
         return (float(lower), float(values)) if values.ndim == 0 else (lower, values)
 
 
@@ -191,12 +183,9 @@ def _crossing_norm(C: Coarsening) -> float:
     entries = L.data[np.argsort(index, kind="stable")]
     rows, columns = blocks // X.n_vertices, blocks % X.n_vertices
     shapes = np.stack([X.vertex_dims[rows], X.vertex_dims[columns]], axis=1)
-    starts = offsets(shapes.prod(axis=1))
     norms = np.empty(len(blocks))
-    for p, q in np.unique(shapes, axis=0).tolist():
-        here = np.flatnonzero((shapes == (p, q)).all(axis=1))
-        where = ranges(starts[here], np.full(len(here), p * q))
-        norms[here] = np.linalg.norm(entries[where].reshape(-1, p, q), 2, axis=(1, 2))
+    for alike, matrices in stacks(entries, shapes):
+        norms[alike] = np.linalg.norm(matrices, 2, axis=(1, 2))
     N = scipy.sparse.csr_array((norms, (rows, columns)), shape=(X.n_vertices,) * 2)
     y = np.ones(X.n_vertices)
     square = np.inf

@@ -22,9 +22,8 @@ from sheafcoarsen._support import (
     single_threaded_blas,
     tables,
     whole_number,
-    zero_level,
 )
-from sheafcoarsen.coarsening import Coarsening, check_coarsening, check_isometry, coarsen
+from sheafcoarsen.coarsening import Coarsening, check_coarsening, check_isometry, realized
 from sheafcoarsen.exceptions import SingularProblemWarning
 from sheafcoarsen.operators import coboundary, laplacian
 from sheafcoarsen.quality.smallest_singular_values import (
@@ -33,7 +32,7 @@ from sheafcoarsen.quality.smallest_singular_values import (
     KnownPairs,
     low_pairs,
 )
-from sheafcoarsen.sheaf import CellularSheaf, unit_sheaf
+from sheafcoarsen.sheaf import unit_sheaf
 from sheafcoarsen.solve import Eigenmodes
 
 if TYPE_CHECKING:
@@ -230,11 +229,15 @@ def spectral_quality(
     delta = coboundary(F)
     R = C.prolongation.astype(np.result_type(C.prolongation.dtype, delta.dtype))
     eps = eps_of(C.fine.dtype)
-    accuracy = zero_level(1, eps, 1.0)  # as in `eigenmodes` in single precision
     steps = bar(2, "spectra", progress)
     size = float(np.sqrt(inf_norm(laplacian(F))))
-    solve = partial(low_pairs, accuracy=accuracy, eps=eps, size=size)
-    coarse_sheaf = _coarse_sheaf(C, F) if R.shape[1] > SPARSE_ABOVE else None
+    solve = partial(low_pairs, eps=eps, size=size)
+    coarse_sheaf = None  # a sheaf whose Laplacian is R* L R up to a factor
+    if R.shape[1] > SPARSE_ABOVE:
+        exact = C.loops and C.fine.dtype == F.dtype
+        on_unit = C.R.on(F, C.clusters)
+        D = C if exact else realized(on_unit, C.partition, None, loops=True, compress=False)
+        coarse_sheaf = unit_sheaf(D.sheaf)[0]
     of_coarse = partial(solve, scipy.sparse.csr_array(delta @ R), sheaf=coarse_sheaf)
     coarse = of_coarse(k)
     steps.update()
@@ -321,14 +324,3 @@ def _reused(fine: Eigenmodes | SpectralQuality, delta: Any, unit: float) -> Know
             "the guide to surfaces)"
         )
     return KnownPairs(U[:, values > 0], zeros, more)
-
-
-def _coarse_sheaf(C: Coarsening, F: CellularSheaf) -> CellularSheaf:
-    """Return a sheaf whose Laplacian is R* L R up to a factor.
-
-    ``F`` is the fine sheaf in double precision, with maps scaled by ``unit_sheaf``.
-    """
-    if C.loops and C.fine.dtype == F.dtype:
-        return unit_sheaf(C.sheaf)[0]
-    basis = [C.block(a) for a in range(C.partition.n_clusters)]
-    return unit_sheaf(coarsen(F, C.partition, basis=basis).sheaf)[0]

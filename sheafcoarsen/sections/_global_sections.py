@@ -80,6 +80,10 @@ class GlobalSections(ReadOnly):
     residual: float
     levels: tuple[int, ...]
 
+    def __post_init__(self) -> None:
+        if isinstance(self.basis, np.ndarray):
+            read_only(self.basis)
+
     def toarray(self) -> np.ndarray:
         """Return the basis as a dense array.
 
@@ -175,10 +179,7 @@ def global_sections(sheaf: CellularSheaf) -> GlobalSections:
            [0.   , 0.   , 0.   , 0.5  , 0.5  ],
            [0.   , 0.   , 0.   , 0.5  , 0.5  ]])
     """
-    found = find_sections(sheaf, stacklevel=3)
-    if isinstance(found.basis, np.ndarray):
-        found = dataclasses.replace(found, basis=read_only(found.basis))
-    return found
+    return find_sections(sheaf, stacklevel=3)
 
 
 def cohomology_dims(sheaf: CellularSheaf) -> tuple[int, int]:
@@ -345,8 +346,7 @@ def _count_zeros(
     def weigh(column: int) -> float:
         y = Z[:, column]
         for level in reversed(levels):
-            y = level.R.matrix @ y
-            y = y if level.split is None else level.split.J @ y
+            y = level.on_original(level.R.matrix @ y)
         return float(np.sqrt(stalks.weights @ abs(stalks.columns(stalks.bases.W) @ y) ** 2))
 
     zeros = int((sigma <= threshold).sum())

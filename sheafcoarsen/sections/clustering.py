@@ -12,9 +12,15 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse
 
-from sheafcoarsen._support import offsets, ranges
+from sheafcoarsen._support import identities, ranges
 from sheafcoarsen.partition import Partition, find_clusters
-from sheafcoarsen.sheaf import CellularSheaf, component_count, component_labels, trusted_sheaf
+from sheafcoarsen.sheaf import (
+    CellularSheaf,
+    both_ends,
+    component_count,
+    component_labels,
+    trusted_sheaf,
+)
 
 VERTICES, DIMENSION = 40, 120
 """Target number of vertices, and target dimension, of a cluster."""
@@ -79,35 +85,22 @@ def shrink_clusters(sheaf: CellularSheaf, P: Partition, largest: int) -> tuple[P
     Returns the partition and whether it changed. Removed vertices become clusters of one vertex,
     which are merged on a later level. This is needed if stalks of hubs are too large for copies.
     """
-    labels, dims, K = P.labels, sheaf.vertex_dims, P.n_clusters
+    labels, dims = P.labels, sheaf.vertex_dims
     if np.bincount(labels, dims).max() <= largest:
         return P, False
     inner = sheaf.edges[labels[sheaf.edges[:, 0]] == labels[sheaf.edges[:, 1]]]
     order = np.lexsort((-np.bincount(inner.reshape(-1), minlength=len(labels)), labels))
-    reached = np.cumsum(dims[order])
-    first = np.searchsorted(labels[order], np.arange(K))
-    before = reached - dims[order]
-    before -= before[first][labels[order]]
+    before = np.cumsum(dims[order]) - dims[order]
+    before -= before[P.cluster_offsets[:-1]][labels[order]]
     off = order[(before > 0) & (before + dims[order] > largest)]
     labels = labels.copy()
-    labels[off] = K + np.arange(len(off))
+    labels[off] = P.n_clusters + np.arange(len(off))
     return Partition(labels), len(off) > 0
 
 
 def split_hubs(sheaf: CellularSheaf, P: Partition, largest: int, capacity: int) -> Split | None:
-    """Split the hubs of clusters larger than ``largest``; return None if no hub is split.
-
-    The other vertices of a cluster form groups of dimension about ``capacity``, or more if its hubs
-    are large. A cluster is not split if too many hubs would have to be removed to disconnect it.
-    """
-    # Minimum ratio of the dimension of a group of neighbours to that of the hubs copied for it
-    group_over_hubs = 4
-    n, (is_hub, pieces) = sheaf.n_vertices, _find_hubs(sheaf, P, largest, group_over_hubs)
-    if not is_hub.any():
-        return None
-    hub_dims = np.bincount(P.labels, sheaf.vertex_dims * is_hub, minlength=P.n_clusters)
-    capacities = np.maximum(capacity, group_over_hubs * hub_dims.astype(np.int64))
-    labels = _grouped(sheaf, P, pieces, capacities)
+    """Split the hubs of clusters larger than ``largest``; return None if no hub is split."""
+    n, (labels, is_hub) = sheaf.n_vertices, _without_hubs(sheaf, P, largest, capacity)
     hub_ends = is_hub[sheaf.edges]
     away = labels[sheaf.edges[:, 0]] != labels[sheaf.edges[:, 1]]
     inner = P.labels[sheaf.edges[:, 0]] == P.labels[sheaf.edges[:, 1]]
@@ -128,19 +121,13 @@ def split_hubs(sheaf: CellularSheaf, P: Partition, largest: int, capacity: int) 
     parent = (copies - n - first) // 8 - 1
     joins = np.stack([np.where(parent < 0, owners[n:], n + first + parent), copies], axis=1)
     # identities divided by sqrt(2), so that rows of [I | -I] have norm 1
-    sizes = dims[copies]
-    starts = offsets(sizes**2)
-    identity = np.zeros(int(starts[-1]), sheaf.dtype)
-    diagonal = ranges(np.zeros_like(sizes), sizes) * np.repeat(sizes + 1, sizes)
-    identity[np.repeat(starts[:-1], sizes) + diagonal] = np.sqrt(0.5)
+    identity = identities(dims[copies]).astype(sheaf.dtype) * np.sqrt(0.5)
     data = [
-        np.concatenate([old / np.repeat(factor[edges[:, end]], np.diff(starts)), identity])
-        for end, old, starts in (
-            (0, sheaf.tail_data, sheaf.tail_offsets),
-            (1, sheaf.head_data, sheaf.head_offsets),
-        )
+        np.concatenate([old / np.repeat(factor[ends], np.diff(starts)), identity])
+        for ends, (_, old, starts) in zip(edges.T, both_ends(sheaf), strict=True)
     ]
-    edges, edge_dims = np.concatenate([edges, joins]), np.concatenate([sheaf.edge_dims, sizes])
+    edges = np.concatenate([edges, joins])
+    edge_dims = np.concatenate([sheaf.edge_dims, dims[copies]])
     rows = ranges(sheaf.vertex_offsets[owners], dims)
     entries = np.repeat(factor, dims).astype(sheaf.dtype), (rows, np.arange(len(rows)))
     return Split(
@@ -151,63 +138,42 @@ def split_hubs(sheaf: CellularSheaf, P: Partition, largest: int, capacity: int) 
     )
 
 
-def _find_hubs(
-    sheaf: CellularSheaf, P: Partition, largest: int, group_over_hubs: int
+def _without_hubs(
+    sheaf: CellularSheaf, P: Partition, largest: int, capacity: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return a mask of hubs, and the components of large clusters after removal of their hubs.
+    """Return new cluster labels of the vertices, and a mask of the hubs.
 
-    Hubs are the vertices of highest degree inside their cluster: one, two, four ... of them, until
-    no component is larger than ``largest``. Hubs, and vertices of clusters that are not split, have
-    component -1.
+    In a cluster larger than ``largest``, hubs are the vertices of highest degree inside it: one,
+    two, four ... of them, until without them no component is larger. These components form groups
+    of dimension about ``capacity``, or more if the hubs are large; the first group and the hubs
+    keep the label. Clusters with too many such hubs do not change.
     """
-    n, dims = sheaf.n_vertices, sheaf.vertex_dims
-    is_hub, pieces = np.zeros(n, bool), np.full(n, -1)
-    heavy = np.bincount(P.labels, dims) > largest
-    ends = sheaf.edges[P.labels[sheaf.edges[:, 0]] == P.labels[sheaf.edges[:, 1]]]
-    ends = ends[(ends[:, 0] != ends[:, 1]) & heavy[P.labels[ends[:, 0]]]]
-    order = np.lexsort((-np.bincount(ends.reshape(-1), minlength=n), P.labels))
-    rank = np.empty(n, np.int64)
-    rank[order] = np.arange(n) - P.cluster_offsets[P.labels[order]]
-    count = 1
-    while heavy.any():
-        chosen = heavy[P.labels] & (rank < count)
-        within = heavy[P.labels] & ~chosen
-        inner = ends[within[ends].all(axis=1)]
-        labels = component_labels(n, inner)
-        weights = np.bincount(labels, dims * within)
-        too_heavy = np.zeros(P.n_clusters, bool)
-        too_heavy[P.labels[within & (weights[labels] > largest)]] = True
-        # do not split hubs if a copy and a group ``group_over_hubs`` times as large are too heavy
-        hub_dims = np.bincount(P.labels, dims * chosen, minlength=P.n_clusters)
-        hopeless = heavy & (hub_dims * (1 + group_over_hubs) > largest)
-        done = heavy & ~too_heavy & ~hopeless
-        is_hub |= chosen & done[P.labels]
-        mine = within & done[P.labels]
-        pieces[mine] = labels[mine] + (pieces.max(initial=-1) + 1)  # distinct in all rounds
-        heavy = heavy & too_heavy & ~hopeless
-        count *= 2
-    return is_hub, pieces
-
-
-def _grouped(
-    sheaf: CellularSheaf, P: Partition, pieces: np.ndarray, capacities: np.ndarray
-) -> np.ndarray:
-    """Group pieces into new clusters and return the labels; the first group keeps the hubs.
-
-    ``capacities`` are the dimensions of the groups in each cluster of P.
-    """
-    dims, labels = sheaf.vertex_dims, P.labels.copy()
-    here = np.flatnonzero(pieces >= 0)
-    first, piece = np.unique(pieces[here], return_index=True, return_inverse=True)[1:]
-    home, weight = P.labels[here[first]], np.bincount(piece, dims[here]).astype(np.int64)
-    order = np.argsort(home, kind="stable")
-    before = np.cumsum(weight[order]) - weight[order]
-    start = np.searchsorted(home[order], home[order])
-    group = np.empty(len(home), np.int64)
-    group[order] = (before - before[start]) // capacities[home[order]]
-    key, new = np.unique(home * (group.max() + 1) + group, return_inverse=True)
-    is_first = key % (group.max() + 1) == 0
-    number = np.where(is_first, key // (group.max() + 1), 0)
-    number[~is_first] = P.n_clusters + np.arange(int((~is_first).sum()))
-    labels[here] = number[new][piece]
-    return labels
+    # Minimum ratio of the dimension of a group of neighbours to that of the hubs copied for it
+    group_over_hubs = 4
+    labels, is_hub = P.labels.copy(), np.zeros(sheaf.n_vertices, bool)
+    ends = sheaf.edges[np.not_equal(*sheaf.edges.T) & np.equal(*P.labels[sheaf.edges].T)]
+    ends = ends[np.argsort(P.labels[ends[:, 0]], kind="stable")]
+    starts = np.searchsorted(P.labels[ends[:, 0]], np.arange(P.n_clusters + 1))
+    position, n_labels = np.empty(sheaf.n_vertices, np.int64), P.n_clusters
+    for a in np.flatnonzero(np.bincount(P.labels, sheaf.vertex_dims) > largest).tolist():
+        members = P.cluster(a)
+        position[members] = np.arange(len(members))
+        inner, dims = position[ends[starts[a] : starts[a + 1]]], sheaf.vertex_dims[members]
+        degrees = np.bincount(inner.reshape(-1), minlength=len(members))
+        by_degree = np.argsort(-degrees, kind="stable")
+        rest, count = np.ones(len(members), bool), 1
+        while (1 + group_over_hubs) * dims[by_degree[:count]].sum() <= largest:
+            rest[by_degree[:count]] = False
+            parts = component_labels(len(members), inner[rest[inner].all(axis=1)])
+            weights = np.bincount(parts, dims * rest).astype(np.int64)
+            if weights.max() > largest:
+                count *= 2
+                continue
+            size = max(capacity, group_over_hubs * int(dims[~rest].sum()))
+            group = (np.cumsum(weights) - weights) // size
+            number = np.unique(group[parts[rest]], return_inverse=True)[1]
+            labels[members[rest]] = np.where(number > 0, n_labels + number - 1, a)
+            n_labels += int(number.max())
+            is_hub[members[~rest]] = True
+            break
+    return labels, is_hub

@@ -9,11 +9,11 @@ from sheafcoarsen._kernels import sections as kernels
 from sheafcoarsen._kernels.dense import svd_workspace
 from sheafcoarsen._kernels.modes import Blocks, put_columns
 from sheafcoarsen._kernels.operators import multiply_maps
-from sheafcoarsen._support import offsets, read_only, run_ranges, scaled_norms
+from sheafcoarsen._support import offsets, ragged_norms, read_only, run_ranges, scaled_norms
 from sheafcoarsen.coarsening import SERIAL_BELOW
 from sheafcoarsen.modes import Prolongation, block_layout
 from sheafcoarsen.partition import Clusters, Partition, clusters_of
-from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
+from sheafcoarsen.sheaf import CellularSheaf, both_ends, trusted_sheaf
 
 
 def cluster_workspace(
@@ -85,10 +85,7 @@ def vertex_scales(F: CellularSheaf) -> np.ndarray:
     otherwise they are 1.
     """
     (u, v), m, n = F.edges.T, F.n_edges, F.n_vertices
-    a, b = (
-        scaled_norms(np.abs(data), np.repeat(np.arange(m), np.diff(starts)), m)
-        for data, starts in ((F.tail_data, F.tail_offsets), (F.head_data, F.head_offsets))
-    )
+    a, b = (ragged_norms(data, starts) for _, data, starts in both_ends(F))
     compared = (a > 0) & (b > 0)
 
     def stacked(t: np.ndarray) -> np.ndarray:

@@ -43,7 +43,7 @@ def lift_sections(
     Y = Z.basis() if isinstance(Z, FullRank) else Z
     for level in reversed(levels):
         Y = np.concatenate([level.R.matrix @ Y, level.P.matrix.toarray()], axis=1)
-        Y = Y if level.split is None else level.split.J @ Y
+        Y = level.on_original(Y)
     W = stalks.columns(stalks.bases.W)
     for _ in range(2 if Y.shape[1] else 0):
         # change the basis of Y, so that W is applied last: the residual is independent of cond(W)
@@ -113,9 +113,7 @@ def _orthonormalize(level: Level, metric: kernels.Ragged) -> Any:
 
     cost = clusters.dims * counts * (counts + 1.0) + 1.0
     run_ranges(work, cost, serial_below=SERIAL_BELOW)
-    if level.split is not None:
-        R, P = level.split.J @ R, level.split.J @ P
-    return R, P, new
+    return level.on_original(R), level.on_original(P), new
 
 
 def section_residual(F: CellularSheaf, basis: np.ndarray | scipy.sparse.csr_array) -> float:

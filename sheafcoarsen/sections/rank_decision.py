@@ -12,9 +12,15 @@ import scipy.sparse
 from scipy.sparse.linalg import ArpackNoConvergence, eigsh, splu
 
 from sheafcoarsen._kernels.sections import ZERO_ROUNDING
-from sheafcoarsen._support import EPS, blocks, eps_of
+from sheafcoarsen._support import EPS, blocks, eps_of, stacks
 from sheafcoarsen.operators import coboundary
-from sheafcoarsen.sheaf import CellularSheaf, component_labels, spanning_forest, unit_sheaf
+from sheafcoarsen.sheaf import (
+    CellularSheaf,
+    both_ends,
+    component_labels,
+    spanning_forest,
+    unit_sheaf,
+)
 
 LARGEST = 10_000
 """Maximum dimension of delta delta* or delta* delta for which it is factored densely."""
@@ -132,19 +138,15 @@ def section_bound(F: CellularSheaf) -> int:
     children = np.flatnonzero(parent_edges >= 0)
     edges = parent_edges[children]
     bound = int(F.vertex_dims[roots].sum())
-    unit, at_head = unit_sheaf(F)[0], F.edges[edges, 1] == children
-    for end, data, starts in (
-        (0, unit.tail_data, F.tail_offsets),
-        (1, unit.head_data, F.head_offsets),
-    ):
-        chosen = edges[at_head == end]
-        shapes = np.stack([F.edge_dims[chosen], F.vertex_dims[F.edges[chosen, end]]], axis=1)
-        for p, q in np.unique(shapes, axis=0).tolist():
-            alike = chosen[(shapes == (p, q)).all(axis=1)]
-            maps = blocks(data, starts, alike).reshape(len(alike), p, q)
+    for vertices, data, starts in both_ends(unit_sheaf(F)[0]):
+        own = edges[vertices[edges] == children]
+        shapes = np.stack([F.edge_dims[own], F.vertex_dims[vertices[own]]], axis=1)
+        bound += int(shapes[:, 1].sum())
+        for _, maps in stacks(blocks(data, starts, own), shapes):
             sigma = np.linalg.svd(maps, compute_uv=False)
-            level = ZERO_ROUNDING * max(p, q) * eps_of(F.dtype) * sigma.max(axis=1, initial=0.0)
-            bound += len(alike) * q - int((sigma > level[:, None]).sum())
+            relative = ZERO_ROUNDING * max(maps.shape[1:]) * eps_of(F.dtype)
+            level = relative * sigma.max(axis=1, keepdims=True, initial=0.0)
+            bound -= int((sigma > level).sum())
     return bound
 
 
@@ -158,13 +160,13 @@ def sections_of_full_rank(sheaf: CellularSheaf) -> FullRank | None:
     rows, columns = D.shape
     if 0 in D.shape or min(rows, columns) > LARGEST:
         return None
-    sizes = np.sqrt(np.asarray((abs(D) ** 2).sum(axis=int(rows <= columns))).reshape(-1))
+    A = D if rows <= columns else scipy.sparse.csr_array(D.conj().T)
+    sizes = np.sqrt((abs(A) ** 2).sum(axis=1))
     if sizes.min() == 0:
         return None
-    scale = scipy.sparse.diags_array(1 / sizes)
-    D = scipy.sparse.csr_array(scale @ D if rows <= columns else D @ scale)
-    adjoint = scipy.sparse.csr_array(D.conj().T)
-    K = scipy.sparse.csr_array(D @ adjoint if rows <= columns else adjoint @ D)
+    A = scipy.sparse.csr_array(scipy.sparse.diags_array(1 / sizes) @ A)
+    adjoint = scipy.sparse.csr_array(A.conj().T)
+    K = scipy.sparse.csr_array(A @ adjoint)
     # Above this dimension, a factorization may take seconds, and a rough estimate 0.1 seconds
     estimated_above = 2000
     if K.shape[0] > estimated_above:
@@ -190,4 +192,6 @@ def sections_of_full_rank(sheaf: CellularSheaf) -> FullRank | None:
     clear = 1e-7
     if smallest**2 < clear:
         return None
-    return FullRank(adjoint[:, : min(rows, columns)], smallest * float(sizes.min()))
+    if rows > columns:  # there are no sections
+        adjoint = A[:, :columns]
+    return FullRank(adjoint, smallest * float(sizes.min()))

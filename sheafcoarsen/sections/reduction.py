@@ -27,6 +27,10 @@ class Level(NamedTuple):
     P: Prolongation
     split: Split | None = None
 
+    def on_original(self, Y: Any) -> Any:
+        """Return columns on the sheaf with split hubs as columns on the original sheaf."""
+        return Y if self.split is None else self.split.J @ Y
+
 
 def reduce_level(
     sheaf: CellularSheaf, partition: Partition, cut: kernels.Cut

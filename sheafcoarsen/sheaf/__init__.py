@@ -64,13 +64,20 @@ from sheafcoarsen.sheaf.maps import (
     random_orthonormal,
     stalk_dims,
 )
-from sheafcoarsen.sheaf.properties import Topology, check_same_topology, same_array, same_topology
+from sheafcoarsen.sheaf.properties import (
+    Topology,
+    both_ends,
+    check_same_topology,
+    same_array,
+    same_topology,
+)
 
 __all__ = [
     "CellularSheaf",
     "GraphLike",
     "MapsLike",
     "Topology",
+    "both_ends",
     "check_same_topology",
     "check_sheaf",
     "check_unitary",

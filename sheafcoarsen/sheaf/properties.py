@@ -181,6 +181,12 @@ class Views:
         return self._map(e, self.head_data, self.head_offsets, 1)
 
 
+def both_ends(F: Views) -> tuple[tuple[np.ndarray, np.ndarray, np.ndarray], ...]:
+    """Return vertices, maps and offsets of maps, for the tails and for the heads of all edges."""
+    tails, heads = F.edges.T
+    return (tails, F.tail_data, F.tail_offsets), (heads, F.head_data, F.head_offsets)
+
+
 # ---------------------------------------------------------------- comparison
 
 

@@ -21,34 +21,32 @@ PIECE = 60_000
 """Number of coordinates of C^0 and C^1 per batch, large enough to make overhead negligible."""
 
 
-class Pieces:
-    """All batches of a coarsening, which threads process in parallel."""
+def in_batches(C: Coarsening, measure: Callable[["Piece"], Any]) -> list:
+    """Return ``measure(piece)`` for every batch in order; calls may run in parallel."""
+    labels, K = C.partition.labels, C.partition.n_clusters
+    ends = labels[C.fine.edges]
+    # indices of the ends of edges, sorted by cluster, and the offset of each cluster
+    ends_by_cluster = [
+        (np.argsort(sides, axis=None), offsets(np.bincount(sides.ravel(), minlength=K)))
+        for sides in (ends, C.sheaf.edges)
+    ]
+    size = np.bincount(labels, C.fine.vertex_dims, minlength=K)
+    size += np.bincount(ends.min(axis=1), C.fine.edge_dims, minlength=K)
+    number = (np.cumsum(size) / PIECE).astype(np.int64)
+    # first cluster of each batch, followed by K
+    bounds = np.unique([0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), K]).tolist()
 
-    def __init__(self, C: Coarsening) -> None:
-        self.C, labels, K = C, C.partition.labels, C.partition.n_clusters
-        ends = labels[C.fine.edges]
-        # indices of the ends of edges, sorted by cluster, and the offset of each cluster
-        self.ends_by_cluster = [
-            (np.argsort(sides, axis=None), offsets(np.bincount(sides.ravel(), minlength=K)))
-            for sides in (ends, C.sheaf.edges)
-        ]
-        size = np.bincount(labels, C.fine.vertex_dims, minlength=K)
-        size += np.bincount(ends.min(axis=1), C.fine.edge_dims, minlength=K)
-        number = (np.cumsum(size) / PIECE).astype(np.int64)
-        # first cluster of each batch, followed by K
-        self.bounds = np.unique([0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), K])
+    def work(first: int, last: int) -> list:
+        found = []
+        # batches already run in parallel, so threads inside a batch would gain nothing
+        with thread_limit(1):
+            for lo, hi in itertools.pairwise(bounds[first : last + 1]):
+                edges = (np.unique(own[at[lo] : at[hi]] // 2) for own, at in ends_by_cluster)
+                found.append(measure(Piece(C, lo, hi, *edges)))
+        return found
 
-    def each(self, measure: Callable[["Piece"], Any]) -> list:
-        """Return ``measure(piece)`` for every batch in order; calls may run in parallel."""
-
-        def work(first: int, last: int) -> list:
-            # batches already run in parallel, so threads inside a batch would gain nothing
-            with thread_limit(1):
-                ends = self.bounds[first : last + 1].tolist()
-                return [measure(Piece(self, lo, hi)) for lo, hi in itertools.pairwise(ends)]
-
-        found = run_ranges(work, np.ones(len(self.bounds) - 1))
-        return [one for several in found for one in several]
+    found = run_ranges(work, np.ones(len(bounds) - 1))
+    return [one for several in found for one in several]
 
 
 def renumbered(values: np.ndarray, known: np.ndarray) -> np.ndarray:
@@ -72,41 +70,36 @@ def part_of(
 
 
 class Piece:
-    """Clusters lo to hi - 1 with all adjacent edges, in double precision.
+    """Clusters lo to hi - 1 and all adjacent fine and coarse edges, in double precision.
 
-    Rows and columns of the clusters are first.
+    Rows and columns of the clusters are first; the indices of edges are ascending.
     """
 
-    def __init__(self, whole: Pieces, lo: int, hi: int) -> None:
-        C = whole.C
-        self.C, self.lo, self.hi = C, lo, hi
-        self.double = np.result_type(C.fine.dtype, C.prolongation.dtype, np.float64)
+    def __init__(
+        self, C: Coarsening, lo: int, hi: int, edges: np.ndarray, coarse_edges: np.ndarray
+    ) -> None:
+        self.C, self.lo, self.hi, self.edges, self.coarse_edges = C, lo, hi, edges, coarse_edges
+        double = np.result_type(C.fine.dtype, C.prolongation.dtype, np.float64)
         labels, starts = C.partition.labels, C.partition.cluster_offsets
-        # fine and coarse edges at the clusters, both ascending
-        self.edges, self.coarse_edges = (
-            np.unique(ends[begins[lo] : begins[hi]] // 2) for ends, begins in whole.ends_by_cluster
-        )
         self.own = C.partition.members[starts[lo] : starts[hi]]
-        ends = C.fine.edges[self.edges]
-        away = labels[ends]
-        others = np.unique(ends[(away < lo) | (away >= hi)])
+        ends = C.fine.edges[edges]
+        others = np.unique(ends[(labels[ends] < lo) | (labels[ends] >= hi)])
         self.vertices = np.concatenate([self.own, others])
-        far = np.concatenate([labels[others], C.sheaf.edges[self.coarse_edges].reshape(-1)])
+        far = np.concatenate([labels[others], C.sheaf.edges[coarse_edges].reshape(-1)])
         beyond = np.unique(far[(far < lo) | (far >= hi)])
         self.clusters = np.concatenate([np.arange(lo, hi), beyond])
-        self.sheaf = part_of(C.fine, self.edges, self.vertices, self.double)
-        self.internal = np.flatnonzero(away[:, 0] == away[:, 1])  # indices in the batch
-        self.internal_cluster = away[self.internal, 0] - lo
-        self.coarse = part_of(C.sheaf, self.coarse_edges, self.clusters, self.double)
+        self.sheaf = part_of(C.fine, edges, self.vertices, double)
+        self.coarse = part_of(C.sheaf, coarse_edges, self.clusters, double)
         dims = C.fine.vertex_dims
         self.coordinates = range_of_blocks(C.fine.vertex_offsets, self.vertices)
         self.n_rows = int(dims[self.own].sum())  # rows of C^0 on the clusters
         self.row_cluster = np.repeat(labels[self.own] - lo, dims[self.own])
-        self.row_vertex = np.repeat(np.arange(len(self.own)), dims[self.own])
         ranks = C.sheaf.vertex_dims[self.clusters]
         self.column_cluster = np.repeat(np.arange(len(self.clusters)), ranks)
         self.n_columns = int(ranks[: hi - lo].sum())
         self.labels = renumbered(labels[self.vertices], self.clusters)
+        # edges inside a cluster, as indices in the batch
+        self.internal = np.flatnonzero(np.equal(*self.labels[self.sheaf.edges].T))
 
     def R(self) -> csr_array:
         """Return the rows of R in the batch, with columns numbered as in the batch."""
@@ -136,13 +129,10 @@ class Piece:
         own = X.conj(copy=False).T.tocsr()[: self.n_columns]
         return csr_array(own @ X)
 
-    def internal_laplacian(self) -> csr_array:
-        """Return blockdiag(L_a), the reference for internal modes."""
-        vertices = np.arange(len(self.own))
-        return laplacian(part_of(self.sheaf, self.internal, vertices))
-
-    def principal_laplacian(self) -> csr_array:
-        """Return blockdiag(L[C_a, C_a]), the reference for principal modes."""
+    def local_operators(self, internal: bool) -> csr_array:
+        """Return blockdiag(L_a) for internal modes, else blockdiag(L[C_a, C_a])."""
+        if internal:
+            return laplacian(part_of(self.sheaf, self.internal, np.arange(len(self.own))))
         own = coo_array(self.L()[:, : self.n_rows])
         row, column = own.coords
         same = self.row_cluster[row] == self.row_cluster[column]

@@ -4,17 +4,19 @@ import warnings
 from typing import Any
 
 import numpy as np
-from scipy.sparse import coo_array, csr_array
+from scipy.sparse import csr_array
 
 from sheafcoarsen._kernels.modes import BORDER, SHIFT
 from sheafcoarsen._support import (
     blocks,
+    diagonal_blocks,
     norm,
     norms_by,
     offsets,
+    ragged_norms,
     range_of_blocks,
     ranges,
-    scaled_norms,
+    stacks,
     zero_level,
 )
 from sheafcoarsen.coarsening import Coarsening
@@ -28,8 +30,8 @@ from sheafcoarsen.operators import (
     loop_norms,
     normalize,
 )
-from sheafcoarsen.sheaf import CellularSheaf, unit_sheaf
-from sheafcoarsen.verification.cluster_batches import Piece, Pieces, part_of
+from sheafcoarsen.sheaf import CellularSheaf, both_ends, unit_sheaf
+from sheafcoarsen.verification.cluster_batches import Piece, in_batches, part_of
 from sheafcoarsen.verification.relative_residual import (
     ZERO,
     RelativeResidual,
@@ -39,28 +41,23 @@ from sheafcoarsen.verification.relative_residual import (
 
 
 def eigenvalue_errors(
-    operator: csr_array, sizes: np.ndarray, lo: int, checked: np.ndarray, modes: LocalModes
+    operator: csr_array, cluster: np.ndarray, lo: int, checked: np.ndarray, modes: LocalModes
 ) -> np.ndarray:
-    """Return the largest error of retained and next eigenvalues of each cluster.
+    """Return the largest error of retained and next eigenvalues of each cluster in a batch.
 
-    It is 0 for clusters that are not ``checked``. The operator has diagonal blocks of the given
-    sizes, one for each of the clusters from lo on.
+    It is 0 for clusters outside the mask ``checked``. The operator is block diagonal; ``cluster``
+    is that of each row, minus ``lo``.
     """
-    starts, errors = offsets(sizes), np.zeros(len(sizes))
-    for size in np.unique(sizes[checked - lo]).tolist():  # batch clusters of equal size
-        members = checked[sizes[checked - lo] == size]
-        for clusters in np.array_split(members, -(-len(members) * size**2 // 2_000_000)):
-            first, ranks, count = starts[clusters - lo], modes.ranks[clusters], len(clusters)
-            rows = coo_array(operator[ranges(first, np.full(count, size))])
-            block, i = np.divmod(rows.coords[0], size)
-            blocks = np.zeros((count, size, size), rows.dtype)
-            blocks[block, i, rows.coords[1] - first[block]] = rows.data
-            exact = np.linalg.eigvalsh(blocks).clip(min=0)
-            ours = np.pad(exact, ((0, 0), (0, 1)))  # a column for clusters that retain all modes
-            scores = modes.scores[ranges(modes.rank_offsets[:-1][clusters], ranks)]
-            ours[:, :size][np.arange(size) < ranks[:, None]] = scores
-            ours[np.arange(count), ranks] = modes.next_eigenvalues[clusters]
-            errors[clusters - lo] = np.abs(ours[:, :size] - exact).max(axis=1)
+    errors = np.zeros(len(checked))
+    for here, _, matrices in diagonal_blocks(operator, cluster, cluster, checked):
+        clusters, size = lo + here, matrices.shape[1]
+        ranks = modes.ranks[clusters]
+        exact = np.linalg.eigvalsh(matrices).clip(min=0)
+        ours = np.pad(exact, ((0, 0), (0, 1)))  # a column for clusters that retain all modes
+        scores = blocks(modes.scores, modes.rank_offsets, clusters)
+        ours[:, :size][np.arange(size) < ranks[:, None]] = scores
+        ours[np.arange(len(here)), ranks] = modes.next_eigenvalues[clusters]
+        errors[here] = np.abs(ours[:, :size] - exact).max(axis=1)
     return errors
 
 
@@ -105,8 +102,8 @@ def worst_response(C: Coarsening, sample: np.ndarray, eps: float) -> RelativeRes
             claimed = np.append(claimed, following**-2)
         rounding = max(eps, np.finfo(float).eps * np.linalg.cond(A))
         size = np.linalg.norm(full) * np.linalg.norm(M)
-        one = relative_residual(np.abs(found - claimed), N, rounding, size)
-        worst = max(worst, one._replace(where=f"cluster {a}"))
+        errors, where = np.abs(found - claimed), f"cluster {a}"
+        worst = max(worst, relative_residual(errors, N, rounding, size, blocks=where))
     return worst
 
 
@@ -115,22 +112,19 @@ def dense_sections(F: CellularSheaf, eps: float, dtype: Any) -> tuple[np.ndarray
 
     The rank is decided relative to the norm of the maps, since the maps of a loop may cancel.
     """
-    delta, largest = coboundary(F).astype(dtype), F.largest_entry
-    m, n = delta.shape
-    if n == 0 or largest == 0:
+    F, unit = unit_sheaf(F)
+    delta, n = coboundary(F).astype(dtype), F.dim_c0
+    if n == 0 or F.largest_entry == 0:
         return np.eye(n, dtype=dtype), 0.0
-    which = np.repeat(np.arange(F.n_edges), np.diff(F.tail_offsets))
-    given = scaled_norms(np.abs(F.tail_data), which, F.n_edges).max(initial=0.0) / largest
-    which = np.repeat(np.arange(F.n_edges), np.diff(F.head_offsets))
-    given = max(given, scaled_norms(np.abs(F.head_data), which, F.n_edges).max() / largest)
     triangle = np.zeros((0, n), dtype)
     # QR of a few rows at a time, because there may be many more rows than columns
-    for lo in range(0, m, 4 * n):
-        rows = delta[lo : lo + 4 * n].toarray() / largest
-        triangle = np.linalg.qr(np.concatenate([triangle, rows]), mode="r")  # type: ignore[assignment]
+    for lo in range(0, F.dim_c1, 4 * n):
+        rows = np.concatenate([triangle, delta[lo : lo + 4 * n].toarray()])
+        triangle = np.linalg.qr(rows, mode="r")  # type: ignore[assignment]
     _, sigma, vh = np.linalg.svd(triangle)
-    rank = int((sigma > max(m, n) * eps * max(float(sigma[0]), given)).sum())
-    return vh[rank:].conj().T, float(sigma[rank - 1]) * largest if rank else 0.0
+    largest_map = np.max([ragged_norms(data, starts) for _, data, starts in both_ends(F)])
+    rank = int((sigma > max(F.dim_c1, n) * eps * max(sigma[0], largest_map)).sum())
+    return vh[rank:].conj().T, float(sigma[rank - 1]) * unit if rank else 0.0
 
 
 # ---------------------------------------------------------------- normalization
@@ -141,25 +135,19 @@ def degrees_and_roots(F: CellularSheaf, eps: float) -> tuple[np.ndarray, np.ndar
     (starts, factors), n = degree_factors(F), F.n_vertices
     sizes = loop_norms(F, np.arange(n), n)
     degrees, roots = np.zeros((2, len(factors)), factors.dtype)
-    for d in np.unique(F.vertex_dims[F.vertex_dims > 0]).tolist():  # batch stalks of equal size
-        own = np.flatnonzero(F.vertex_dims == d)
+    for own, R in stacks(factors, np.stack([F.vertex_dims, F.vertex_dims], axis=1)):
         where = range_of_blocks(starts, own)
-        R = factors[where].reshape(-1, d, d)
         degrees[where] = (R.conj().swapaxes(1, 2) @ R).reshape(-1)
-        roots[where] = inverse_roots(R, eps, sizes[own]).reshape(-1)
+        _, w, V = np.linalg.svd(R)
+        size = np.maximum(w.max(axis=1, initial=0), sizes[own])  # the maps of a loop may cancel
+        zero = w <= zero_level(R.shape[1], eps, size[:, None])
+        inverse = np.where(zero, 0, 1 / np.where(zero, 1, w))
+        roots[where] = ((V.conj().swapaxes(1, 2) * inverse[:, None, :]) @ V).reshape(-1)
     return starts, degrees, roots
 
 
-def inverse_roots(R: np.ndarray, eps: float, sizes: np.ndarray) -> np.ndarray:
-    """Return the pseudo-inverse of (R* R)^{1/2}; ``sizes`` are the norms of the maps of loops."""
-    _, w, V = np.linalg.svd(R)
-    zero = w <= zero_level(R.shape[1], eps, np.maximum(w[:, 0], sizes)[:, None])
-    inverse = np.where(zero, 0, 1 / np.where(zero, 1, w))
-    return (V.conj().swapaxes(1, 2) * inverse[:, None, :]) @ V
-
-
 def normalization_residuals(
-    C: Coarsening, pieces: Pieces, probes: np.ndarray, eps: float
+    C: Coarsening, probes: np.ndarray, eps: float
 ) -> tuple[RelativeResidual, np.ndarray, np.ndarray]:
     """Compare the Laplacian of ``normalize(F)`` with D^{-1/2} L D^{-1/2}.
 
@@ -172,10 +160,7 @@ def normalization_residuals(
         warnings.simplefilter("ignore", SingularDegreeWarning)
         sheaf = normalize(F)
     starts, degrees, roots = degrees_and_roots(F, eps)
-    norms, root_norms = (
-        scaled_norms(np.abs(x), np.repeat(np.arange(F.n_vertices), np.diff(starts)), F.n_vertices)
-        for x in (degrees, roots)
-    )
+    norms, root_norms = ragged_norms(degrees, starts), ragged_norms(roots, starts)
     # number of products that are summed in each entry of D_v, at least the dimension of D_v
     terms = np.bincount(F.edges.ravel(), np.repeat(F.edge_dims, 2), minlength=F.n_vertices)
     n = np.maximum(dims, terms)
@@ -187,8 +172,9 @@ def normalization_residuals(
         return csr_array(entries, (len(widths), len(widths)))
 
     def measure(piece: Piece) -> tuple[RelativeResidual, np.ndarray]:
-        L, own, rows, width = piece.L(), piece.own, piece.row_vertex, len(piece.vertices)
+        L, own, width = piece.L(), piece.own, len(piece.vertices)
         column_vertex = np.repeat(np.arange(width), dims[piece.vertices])
+        rows = column_vertex[: piece.n_rows]
         D = block_diagonal(degrees, piece.vertices)[: piece.n_rows]
         errors = norms_by(L - D, rows, column_vertex, len(own))
         factor = relative_residual(errors, n[own], eps, norms[own], blocks=("vertex", own))
@@ -205,7 +191,7 @@ def normalization_residuals(
         block = relative_residual(errors, np.maximum(n[u], n[v]), eps, *products, blocks=pairs)
         return max(factor, block), energies
 
-    found = pieces.each(measure)
+    found = in_batches(C, measure)
     worst = max([ZERO, *(one for one, _ in found)])
     exact = np.array([energies for _, energies in found]).sum(axis=0)
     # use absolute values, because D^{-1/2} x may be small by cancellation

@@ -38,16 +38,17 @@ Statement = tuple[str, str, *tuple[Callable[[Any], Any], ...]]
 """Name, label, functions that return a reason if the statement does not apply, and the check."""
 
 ZERO = RelativeResidual(0.0, 0.0, 0.0)
+EQUAL = RelativeResidual(0.0, 0.0, 1.0)
 FAILED = RelativeResidual(np.inf, np.inf, 0.0)
 
 
 def relative_residual(
-    error: Any, n: Any, eps: float, *norms: Any, blocks: tuple = ()
+    error: Any, n: Any, eps: float, *norms: Any, blocks: Any = ()
 ) -> RelativeResidual:
     """Return the largest error relative to ``n * eps * prod(norms)``; NaN counts as inf.
 
     ``blocks`` says what the rows of ``error`` belong to: "vertex", "cluster" or "edge", and arrays
-    of their indices, two for pairs, none if row i belongs to number i.
+    of their indices, two for pairs, none if row i belongs to number i; or it names the only block.
     """
     ratios = residual_ratio(error, n, eps, *norms)
     if ratios.size == 0:
@@ -59,8 +60,8 @@ def relative_residual(
         for size in norms:
             rounding = rounding * np.asarray(size, dtype=np.float64)
     error, rounding = (np.broadcast_to(side, ratios.shape)[at] for side in (error, rounding))
-    where = ""
-    if blocks:
+    where = blocks if isinstance(blocks, str) else ""
+    if blocks and not where:
         kind, *indices = blocks
         which = sorted({int(index[at[0]]) for index in indices} or {int(at[0])})
         where = " and ".join(f"{kind} {i}" for i in which)

@@ -24,7 +24,7 @@ from sheafcoarsen._support import (
 from sheafcoarsen.coarsening import Coarsening, EnergyLedger, energy_ledger, isometry_errors
 from sheafcoarsen.modes import Oversampled
 from sheafcoarsen.operators import coboundary, laplacian, loop_norms
-from sheafcoarsen.verification.cluster_batches import Piece, Pieces, renumbered
+from sheafcoarsen.verification.cluster_batches import Piece, in_batches, part_of, renumbered
 from sheafcoarsen.verification.reference import eigenvalue_errors, normalization_residuals
 from sheafcoarsen.verification.relative_residual import (
     FAILED,
@@ -56,7 +56,6 @@ class Evidence:
         self.loop_norms = loop_norms(C.fine, C.partition.labels, C.partition.n_clusters)
         self.loop_energies = self.n * self.eps * self.loop_norms**2
         self.double = np.result_type(C.fine.dtype, C.prolongation.dtype, np.float64)
-        self.pieces = Pieces(C)
         self.row_cluster = np.repeat(C.partition.labels, C.fine.vertex_dims)
         self.probes = random_probes(C.prolongation, seed)
         norms = [scaled_norms(np.abs(x), self.row_cluster, K) for x in self.probes.T]
@@ -96,7 +95,7 @@ class Evidence:
         self.modes: Any = C.modes  # None if the basis is the user's own
         if C.modes is not None:
             self.scores = C.modes.scores.astype(np.float64)
-        rows = np.array(self.pieces.each(self._measure)).reshape(-1, 2)
+        rows = np.array(in_batches(C, self._measure)).reshape(-1, 2)
         # norm(L)_F, and norm(delta)_F, in which crossing edges between batches count twice
         self.L_norm, self.delta_norm = norm(rows[:, 0]), norm(rows[:, 1])
 
@@ -129,7 +128,8 @@ class Evidence:
         self.isometry_errors[here] = isometry_errors(R, self.C.ranks[here])
         columns = np.repeat(piece.labels, self.C.fine.vertex_dims[piece.vertices])
         self.principal_norms[here] = norms_by(L, rows, columns, k) + self.loop_energies[here]
-        inside = np.repeat(piece.internal_cluster, piece.sheaf.edge_dims[piece.internal])
+        inside = piece.labels[piece.sheaf.edges[piece.internal, 0]]
+        inside = np.repeat(inside, piece.sheaf.edge_dims[piece.internal])
         own = norms_by(internal, inside, None, k)
         self.internal_delta_norms[here] = own + self.loop_norms[here]
         self.internal_row_errors[here] = norms_by(internal_R, inside, None, k)
@@ -142,6 +142,8 @@ class Evidence:
     ) -> None:
         """Store norms of blocks of G = R* L R minus each matrix that it should equal.
 
+        With loops, G is the coarse Laplacian (``eq:augmented_exact_realization``); without retained
+        internal energy, crossing edges suffice (``eq:loopless_exact_realization``).
         ``rows`` are those of edges inside a cluster, and ``coarse`` is the coarse coboundary.
         """
         # blockdiag(R_a* L_a R_a), computed from the fine sheaf
@@ -245,18 +247,24 @@ class Evidence:
             self.mode_errors[here] = norms_by(difference, rows, None, k)
         if isinstance(modes.operator, Oversampled):
             return
-        internal = modes.operator.spectral
-        operator = piece.internal_laplacian() if internal else piece.principal_laplacian()
+        operator = piece.local_operators(internal=modes.operator.spectral)
         self.mode_norms[here] = norms_by(operator, rows, rows, k) + self.loop_energies[here]
         lo, hi = C.sheaf.vertex_offsets[[piece.lo, piece.hi]]
         scores = diags_array(self.scores[lo:hi], shape=(hi - lo, hi - lo))
         residual = operator @ own_R - own_R @ scores
         self.mode_residuals[here] = norms_by(residual, rows, None, k)
-        checked = piece.lo + np.flatnonzero(self.dims[here])
+        checked = self.dims[here] > 0
         if not self.all_clusters_dense:
-            checked = np.intersect1d(checked, self.sample)
-        sizes = self.dims[here]
-        self.eigenvalue_errors[here] = eigenvalue_errors(operator, sizes, piece.lo, checked, modes)
+            checked &= np.isin(np.arange(piece.lo, piece.hi), self.sample)
+        self.eigenvalue_errors[here] = eigenvalue_errors(operator, rows, piece.lo, checked, modes)
+
+    def by_cluster(self, errors: np.ndarray, *factors: np.ndarray) -> RelativeResidual:
+        """Return the largest residual over clusters, the rows of ``errors``.
+
+        It is relative to n eps times the product of the factors, which have a row per cluster too.
+        """
+        n = self.n.reshape(-1, *[1] * (errors.ndim - 1))
+        return relative_residual(errors, n, self.eps, *factors, blocks=("cluster",))
 
     @property
     def isometry(self) -> RelativeResidual:
@@ -288,9 +296,10 @@ class Evidence:
 
     def dense(self, a: int) -> tuple[np.ndarray, np.ndarray]:
         """Return R_a and L_a of one cluster as dense matrices in double precision."""
-        piece = Piece(self.pieces, a, a + 1)
-        own_R = piece.R()[: piece.n_rows, : piece.n_columns]
-        return own_R.toarray().astype(self.double), piece.internal_laplacian().toarray()
+        C, c = self.C, self.C.clusters
+        edges = c.internal_edges[c.internal_ptr[a] : c.internal_ptr[a + 1]]
+        delta = coboundary(part_of(C.fine, edges, C.partition.cluster(a), self.double)).toarray()
+        return C.block(a).astype(self.double), delta.conj().T @ delta
 
     @cached_property
     def normalized(self) -> tuple[RelativeResidual, np.ndarray, np.ndarray]:
@@ -298,7 +307,7 @@ class Evidence:
 
         The largest residual of blocks, the errors of energies, and bounds of norms.
         """
-        return normalization_residuals(self.C, self.pieces, self.probes, self.eps)
+        return normalization_residuals(self.C, self.probes, self.eps)
 
     @cached_property
     def ledger(self) -> EnergyLedger:

@@ -4,6 +4,7 @@ Each function returns the largest ratio of error to rounding and how it was comp
 why the statement does not apply. The residuals that it compares are computed in ``residuals``.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -31,9 +32,19 @@ from sheafcoarsen.verification.relative_residual import (
 from sheafcoarsen.verification.residuals import Evidence, pooled
 
 
-def _energy_identity(e: Evidence) -> Outcome:
-    """z* L_Gal z = norm(delta R z)^2 for every z, or as operators R* L R = (delta R)* (delta R)."""
-    return e.worst_block("identity"), "exact"
+def _vanishing(*names: str) -> Callable[[Evidence], Outcome]:
+    """Return the check that all blocks of some matrices in ``Evidence.block_errors`` are zero."""
+    return lambda e: (max(map(e.worst_block, names)), "exact")
+
+
+# z* L_Gal z = norm(delta R z)^2 for every z, or as operators R* L R = (delta R)* (delta R)
+_energy_identity = _vanishing("identity")
+# delta_c* delta_c = laplacian(C.sheaf) = L_Gal
+_realization = _vanishing("realization", "laplacian")
+# U_a* L_a U_a = diag(lambda)
+_spectral_form = _vanishing("spectral")
+# delta_x* delta_x = L_Gal if im R_a lies in ker L_a
+_loopless = _vanishing("loopless")
 
 
 def _decomposition(e: Evidence) -> Outcome:
@@ -53,11 +64,6 @@ def _no_loops(e: Evidence) -> str | None:
     return "loops=False omits the retained internal energy"
 
 
-def _realization(e: Evidence) -> Outcome:
-    """delta_c* delta_c = laplacian(C.sheaf) = L_Gal (``eq:augmented_exact_realization``)."""
-    return max(e.worst_block("realization"), e.worst_block("laplacian")), "exact"
-
-
 def _ledger_closes(e: Evidence) -> Outcome:
     """The six lines of the energy ledger add up to the fine energy for every isometry R."""
     if e.isometry.ratio >= RESIDUAL_LIMIT:
@@ -65,23 +71,18 @@ def _ledger_closes(e: Evidence) -> Outcome:
     E = e.ledger
     B = e.delta_norm * np.array([norm(x) for x in e.probes.T])
     B_a = e.internal_delta_norms[:, None] * np.sqrt(e.probe_norms2)
-    totals, n = np.array(list(E.lines.values())), int(e.n.max(initial=1))
-    in_all = _closing_gap(totals, E.fine_energy, n, e.eps, B)
     lines = np.array([E.retained_internal, E.discarded_internal, E.internal_coupling])
-    n_a = e.n[:, None]
-    by_cluster = _closing_gap(lines, e.internal_energy, n_a, e.eps, B_a, blocks=("cluster",))
-    return max(in_all, by_cluster), "probe"
-
-
-def _closing_gap(
-    lines: Any, energy: Any, n: Any, eps: float, B: Any, blocks: tuple = ()
-) -> RelativeResidual:
-    """Return the residual of sum(lines) - energy, relative to eps n B (sqrt(M) + n eps B).
-
-    M is the sum of the absolute lines, and B is norm(delta) norm(x).
-    """
-    allowed = B * (np.sqrt(np.abs(lines).sum(axis=0)) + n * eps * B)
-    return relative_residual(np.abs(lines.sum(axis=0) - energy), n, eps, allowed, blocks=blocks)
+    totals = np.array(list(E.lines.values()))
+    worst = ZERO
+    for terms, energy, n, bound, blocks in (
+        (totals, E.fine_energy, int(e.n.max(initial=1)), B, ()),
+        (lines, e.internal_energy, e.n[:, None], B_a, ("cluster",)),
+    ):
+        # relative to n eps B (sqrt(M) + n eps B), where M is the sum of the absolute terms
+        allowed = bound * (np.sqrt(np.abs(terms).sum(axis=0)) + n * e.eps * bound)
+        gap = np.abs(terms.sum(axis=0) - energy)
+        worst = max(worst, relative_residual(gap, n, e.eps, allowed, blocks=blocks))
+    return worst, "probe"
 
 
 def _modes(e: Evidence) -> Outcome:
@@ -94,12 +95,12 @@ def _modes(e: Evidence) -> Outcome:
     if not e.same_graph:
         return FAILED, "exact"
     lengths = np.maximum(e.R_norms, 1)
-    same = relative_residual(e.mode_errors, e.n, e.eps, lengths, blocks=("cluster",))
+    same = e.by_cluster(e.mode_errors, lengths)
     if isinstance(e.modes.operator, Oversampled):
         return max(same, e.isometry, worst_response(e.C, e.sample, e.eps)), "probe"
     size, wrong = e.mode_norms, np.flatnonzero(e.modes.tied != e.ties)
     ratios = [
-        relative_residual(e.mode_residuals, e.n, e.eps, size, lengths, blocks=("cluster",)),
+        e.by_cluster(e.mode_residuals, size, lengths),
         same,
         e.isometry,
         relative_residual(e.eigenvalue_errors, e.dims, e.eps, size, blocks=("cluster",)),
@@ -117,11 +118,6 @@ def _no_internal_modes(e: Evidence) -> str | None:
     if not e.C.modes.operator.spectral:
         return f"the modes are those of the {e.C.modes.local_operator} operator"
     return None
-
-
-def _spectral_form(e: Evidence) -> Outcome:
-    """U_a* L_a U_a = diag(lambda)."""
-    return e.worst_block("spectral"), "exact"
 
 
 def _local_optimality(e: Evidence) -> Outcome:
@@ -143,8 +139,8 @@ def _local_optimality(e: Evidence) -> Outcome:
             W = np.linalg.qr(U + V * 10.0 ** -rng.integers(0, 4))[0]
             top = np.linalg.eigvalsh(W.conj().T @ L @ W)[-1]
             shortfall = max(float(e.modes.eigenvalues(a)[-1]) - float(top), 0.0)
-            one = relative_residual(shortfall, len(L), e.eps, e.mode_norms[a])
-            worst = max(worst, one._replace(where=f"cluster {a}"))
+            n, size, where = len(L), e.mode_norms[a], f"cluster {a}"
+            worst = max(worst, relative_residual(shortfall, n, e.eps, size, blocks=where))
     return worst, how
 
 
@@ -163,9 +159,8 @@ def _truncation(e: Evidence) -> Outcome:
     excess = E.discarded_norm2 / np.where(finite, E.truncation_bound, 1) - 1
     missed = np.where(finite, excess.clip(min=0), 0) * (E.retained_internal + E.discarded_internal)
     factors = (e.mode_norms[:, None], e.probe_norms2)
-    ratios = [relative_residual(missed, e.n[:, None], e.eps, *factors, blocks=("cluster",))]
-    ratios += [_discarded_modes(e, a) for a in e.sample.tolist()]
-    return max(ratios), "probe"
+    sampled = (_discarded_modes(e, a) for a in e.sample.tolist())
+    return max([e.by_cluster(missed, *factors), *sampled]), "probe"
 
 
 def _discarded_modes(e: Evidence, a: int) -> RelativeResidual:
@@ -184,8 +179,10 @@ def _discarded_modes(e: Evidence, a: int) -> RelativeResidual:
         (np.abs(alpha2.sum(axis=0) - E.discarded_norm2[a]), x2),
         (np.abs(values @ alpha2 - E.discarded_internal[a]), size, x2),
     )
-    worst = max(relative_residual(error, n, e.eps, *norms) for error, *norms in errors)
-    return worst._replace(where=f"cluster {a}")
+    return max(
+        relative_residual(error, n, e.eps, *norms, blocks=f"cluster {a}")
+        for error, *norms in errors
+    )
 
 
 def _two_losses(e: Evidence) -> Outcome:
@@ -202,10 +199,8 @@ def _two_losses(e: Evidence) -> Outcome:
         E.internal_coupling,
         E.discarded_internal - (e.internal_energy - E.retained_internal),
     )
-    n, factors, blocks = e.n[:, None], (e.mode_norms[:, None], e.probe_norms2), ("cluster",)
-    return max(
-        relative_residual(np.abs(error), n, e.eps, *factors, blocks=blocks) for error in errors
-    ), "probe"
+    factors = e.mode_norms[:, None], e.probe_norms2
+    return max(e.by_cluster(np.abs(error), *factors) for error in errors), "probe"
 
 
 def _retains_energy(e: Evidence) -> str | None:
@@ -218,11 +213,6 @@ def _retains_energy(e: Evidence) -> str | None:
     )
 
 
-def _loopless(e: Evidence) -> Outcome:
-    """If im R_a lies in ker L_a, delta_x* delta_x = L_Gal (``eq:loopless_exact_realization``)."""
-    return e.worst_block("loopless"), "exact"
-
-
 def _same_kernel(e: Evidence) -> Outcome:
     """R maps ker delta_x onto im R intersected with ker delta (``eq:kernel_preservation_image``).
 
@@ -230,8 +220,7 @@ def _same_kernel(e: Evidence) -> Outcome:
     (``eq:kernel_preservation``). If edges are compressed, delta_x has the same Gram matrices as the
     crossing rows, edge by edge, and hence the same kernel.
     """
-    factors, blocks = (e.internal_delta_norms, e.R_norms), ("cluster",)
-    internal = relative_residual(e.internal_row_errors, e.n, e.eps, *factors, blocks=blocks)
+    internal = e.by_cluster(e.internal_row_errors, e.internal_delta_norms, e.R_norms)
     return max(internal, e.worst_crossing_edge()), "exact"
 
 
@@ -283,14 +272,13 @@ def _sections_kept(e: Evidence) -> Outcome:
     size = norm([norm(C.fine.tail_data), norm(C.fine.head_data)])
     # dense sections x have errors of eps norm(delta) / gap, with gap the smallest nonzero singular
     # value; for internal modes, norm(L_a x) >= next eigenvalue times norm of the discarded part
-    factors: list[Any]
+    factors: list[Any] = [size, norm(sections)]
     if oversampled:
         discarded = np.where(_are_local_sections(e, sections), discarded, 0)
-        errors, factors = discarded * gap, [size, norm(sections)]
     else:
-        gaps = np.minimum(modes.next_eigenvalues, modes.operator_norms).astype(np.float64)
-        errors, factors = discarded * gaps, [e.internal_delta_norms, size, norm(sections)]
-    return relative_residual(errors, n, e.eps, *factors, blocks=("cluster",)), "dense"
+        gap = np.minimum(modes.next_eigenvalues, modes.operator_norms).astype(np.float64)
+        factors.insert(0, e.internal_delta_norms)
+    return relative_residual(discarded * gap, n, e.eps, *factors, blocks=("cluster",)), "dense"
 
 
 def _are_local_sections(e: Evidence, sections: np.ndarray) -> np.ndarray:

@@ -17,10 +17,10 @@ pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 EPS = np.finfo(float).eps
 
 
-def low_pairs(F, k, accuracy=10 * EPS):
+def low_pairs(F, k):
     D = sc.coboundary(F)
     size = np.linalg.norm(sc.laplacian(F).toarray(), np.inf) ** 0.5
-    return room.low_pairs(D, k, accuracy, EPS, size, sheaf=F)
+    return room.low_pairs(D, k, EPS, size, sheaf=F)
 
 
 def many_components(count, dim=3):
@@ -78,7 +78,7 @@ def test_spectral_quality_of_a_sheaf_with_many_zeros(monkeypatch):
 def test_a_sheaf_without_zeros_needs_no_kernel(monkeypatch):
     F = sc.gallery.bundle(nx.grid_2d_graph(30, 15), 2, noise=0.5, seed=3)
     monkeypatch.setattr(room, "global_sections", None)
-    found = low_pairs(F, 4, EPS)
+    found = low_pairs(F, 4)
     exact = np.linalg.svd(sc.coboundary(F).toarray(), compute_uv=False)[::-1]
     assert found.kernel == 0
     np.testing.assert_allclose(found.sigma[: found.end], exact[: found.end], rtol=1e-9)
@@ -111,7 +111,7 @@ def test_zeros_are_counted_and_multiplets_completed(method, side, dim, k, monkey
     monkeypatch.setattr(room, "SPARSE_SHARE", 5)
     if method:
         monkeypatch.setattr(EigenProblem, "chosen", lambda self: method)
-    found = low_pairs(sc.CellularSheaf.constant(nx.grid_2d_graph(side, side), dim), k, EPS)
+    found = low_pairs(sc.CellularSheaf.constant(nx.grid_2d_graph(side, side), dim), k)
     assert (found.kernel, found.end) == (dim, 2 * dim)
     assert found.zero < 1e-12
     exact = 2 - 2 * np.cos(np.pi / side)
@@ -122,7 +122,7 @@ def test_the_largest_zero_may_come_from_a_small_component():
     F = sc.CellularSheaf.constant(nx.disjoint_union(nx.grid_2d_graph(29, 29), nx.path_graph(2)))
     maps = np.append(np.ones(F.n_edges - 1), 1e-13)
     F = F.with_maps(maps, maps)
-    found = low_pairs(F, 2, EPS)
+    found = low_pairs(F, 2)
     assert (found.kernel, found.zero) == (3, pytest.approx(np.sqrt(2) * 1e-13, abs=0))
 
 

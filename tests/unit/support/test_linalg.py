@@ -1,9 +1,11 @@
 import numpy as np
 import pytest
 import scipy.linalg
+import scipy.sparse
 
 from sheafcoarsen._support import (
     RESIDUAL_LIMIT,
+    diagonal_blocks,
     eigenvectors,
     eps_of,
     norm,
@@ -133,3 +135,19 @@ def test_eigenvectors_are_found_if_lapack_fails_on_a_subset(monkeypatch):
     monkeypatch.setattr(scipy.linalg, "eigh", fails)
     np.testing.assert_array_equal(abs(eigenvectors(A, 1, 2)), abs(expected))
     np.testing.assert_array_equal(abs(expected), np.eye(4)[:, [2, 0]])
+
+
+def test_diagonal_blocks_of_chosen_parts():
+    """Rows and columns of a part need not be adjacent, and rows of part 4 belong to none."""
+    rng = np.random.default_rng(0)
+    rows, columns = np.array([2, 0, 4, 2, 0, 1, 3]), np.array([0, 2, 3, 0, 2, 1, 1])
+    A = rng.standard_normal((7, 7)) * (rows[:, None] == columns)
+    seen = []
+    for parts, members, found in diagonal_blocks(
+        scipy.sparse.csr_array(A), rows, columns, np.array([True, True, True, False])
+    ):
+        for part, own, block in zip(parts, members, found, strict=True):
+            seen.append(int(part))
+            assert (own == np.flatnonzero(columns == part)).all()
+            assert (block == A[np.ix_(np.flatnonzero(rows == part), own)]).all()
+    assert sorted(seen) == [0, 1, 2]
