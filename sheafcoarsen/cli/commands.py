@@ -15,6 +15,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
+import sheafcoarsen as sc
 from sheafcoarsen import distributed as dist
 from sheafcoarsen._support import counted, output_path, replacing, tables
 from sheafcoarsen.cli.compilation import SCALARS, compile_kernels
@@ -30,32 +31,24 @@ from sheafcoarsen.cli.outputs import (
     check_outputs,
     describe,
     facts,
+    lines_of_losses,
     print_json,
     show,
-    show_files,
-    show_losses,
-    show_times,
+    show_result,
     write_result,
 )
 from sheafcoarsen.cli.parser import command_parser
 from sheafcoarsen.cli.stores import about_store, coarsen_store, print_checks
-from sheafcoarsen.coarsening import Coarsening, coarsen, energy_ledger, growth_of
-from sheafcoarsen.elimination import eliminate
+from sheafcoarsen.coarsening import growth_of
 from sheafcoarsen.gallery import vertex_areas
-from sheafcoarsen.hierarchy import Hierarchy, coarsen_levels
 from sheafcoarsen.html_report import smooth_cochain, stage, worst_edges, write_report
-from sheafcoarsen.io import Level, read_g2o, read_mesh, write_g2o
+from sheafcoarsen.io import Level
 from sheafcoarsen.modes import compute_modes, local_operator_of, warn_if_sections_lost
-from sheafcoarsen.operators import normalize
-from sheafcoarsen.partition import Method, Weights, select
-from sheafcoarsen.quality import spectral_quality
-from sheafcoarsen.sheaf import CellularSheaf, component_count
-from sheafcoarsen.solve import eigenmodes
-from sheafcoarsen.synchronization import PoseGraph, synchronize
-from sheafcoarsen.verification import verify
+from sheafcoarsen.partition import Method, Weights
+from sheafcoarsen.sheaf import component_count
 
 
-def _make(args: argparse.Namespace, times: dict[str, float]) -> Coarsening:
+def _make(args: argparse.Namespace, times: dict[str, float]) -> sc.Coarsening:
     with stage(times, "read"):
         sheaf = read_sheaf(args)
     method: Method = args.method or "auto"  # argparse admits no other names
@@ -63,13 +56,13 @@ def _make(args: argparse.Namespace, times: dict[str, float]) -> Coarsening:
     shown: dict = {"progress": args.progress}
     with stage(times, "select"):
         weights: Weights = args.weights or "graph"
-        P = select(sheaf, args.clusters, method, weights, args.seed or 0, **shown)
+        P = sc.select(sheaf, args.clusters, method, weights, args.seed or 0, **shown)
     with stage(times, "local modes"):
         # compute modes here: `coarsen` would warn about ties, whose number is printed instead
         modes = compute_modes(sheaf, P, args.rank, operator, **shown)
     warn_if_sections_lost(modes._discards_zero.sum(), len(modes.ranks), args.rank, stacklevel=2)
     with stage(times, "coarse maps"):
-        return coarsen(sheaf, P, modes)
+        return sc.coarsen(sheaf, P, modes)
 
 
 def _coarsen(args: argparse.Namespace) -> int:
@@ -79,26 +72,25 @@ def _coarsen(args: argparse.Namespace) -> int:
     times: dict[str, float] = {}
     check_outputs(args, (".npz",))
     C = _make(args, times)
-
-    def show_result() -> None:
-        n_loops = C.sheaf.n_edges - C.n_crossing_edges
-        print(f"fine    {describe(C.fine)}")
-        print(f"coarse  {describe(C.sheaf)} ({C.n_crossing_edges} crossing, {n_loops} loops)")
-        if note := growth_of(C):
-            print(f"note    {note}")
-        if C.modes is not None and C.modes.tied.any():
-            print(
-                f"note    the cut splits a multiple eigenvalue in {int(C.modes.tied.sum())} of "
-                f"{len(C.ranks)} clusters, where the coarse space is not unique"
-            )
-        if args.verbose:
-            show_losses(C)
-        show_times(times)
-
-    more: dict = {"seconds": times}
-    if args.json and args.verbose:
-        more["ledger"] = energy_ledger(C, smooth_cochain(C.fine)).lines
-    return write_result(args, C, times, show_result, **more)
+    n_loops = C.sheaf.n_edges - C.n_crossing_edges
+    lines = [
+        f"fine    {describe(C.fine)}",
+        f"coarse  {describe(C.sheaf)} ({C.n_crossing_edges} crossing, {n_loops} loops)",
+    ]
+    if note := growth_of(C):
+        lines.append(f"note    {note}")
+    if C.modes is not None and C.modes.tied.any():
+        lines.append(
+            f"note    the cut splits a multiple eigenvalue in {int(C.modes.tied.sum())} of "
+            f"{len(C.ranks)} clusters, where the coarse space is not unique"
+        )
+    known = {}
+    if args.verbose:
+        x = smooth_cochain(C.fine)
+        ledger = sc.energy_ledger(C, x)
+        lines += lines_of_losses(C, x, ledger)
+        known["ledger"] = ledger.lines
+    return write_result(args, C, lines, times, **known)
 
 
 def _store(args: argparse.Namespace) -> int:
@@ -106,7 +98,7 @@ def _store(args: argparse.Namespace) -> int:
     return 0
 
 
-def _vertices_in(path: str, F: CellularSheaf) -> np.ndarray:
+def _vertices_in(path: str, F: sc.CellularSheaf) -> np.ndarray:
     """Return a mask of the vertices listed in a text file with # comments.
 
     They are listed by name, or by index if the vertices have no names.
@@ -139,21 +131,16 @@ def _eliminate(args: argparse.Namespace) -> int:
         sheaf = read_sheaf(args)
     keep = None if args.keep is None else _vertices_in(args.keep, sheaf)
     with stage(times, "eliminate"):
-        K = eliminate(sheaf, keep, args.max_neighbors)
-
-    def show_result() -> None:
-        print(f"fine    {describe(K.fine)}")
-        print(f"left    {describe(K.sheaf)}")
-        names = [str(name) for name in K.sheaf.vertex_labels or K.kept.tolist()]
-        if 0 < len(names) <= 20:
-            print(f"        vertices {', '.join(names)}")
-        for name, fine, left in [("", "fine", "left"), *K.sizes.rows]:
-            print(f"        {name:<30}  {fine:>12}  {left:>12}".rstrip())
-        if not K.is_determined:
-            print("note    values on the vertices left do not determine those on the others")
-        show_times(times)
-
-    return write_result(args, K, times, show_result, seconds=times)
+        K = sc.eliminate(sheaf, keep, args.max_neighbors)
+    lines = [f"fine    {describe(K.fine)}", f"left    {describe(K.sheaf)}"]
+    names = [str(name) for name in K.sheaf.vertex_labels or K.kept.tolist()]
+    if 0 < len(names) <= 20:
+        lines.append(f"        vertices {', '.join(names)}")
+    for name, fine, left in [("", "fine", "left"), *K.sizes.rows]:
+        lines.append(f"        {name:<30}  {fine:>12}  {left:>12}".rstrip())
+    if not K.is_determined:
+        lines.append("note    values on the vertices left do not determine those on the others")
+    return write_result(args, K, lines, times)
 
 
 def _modes(args: argparse.Namespace) -> int:
@@ -165,12 +152,12 @@ def _modes(args: argparse.Namespace) -> int:
     sheaf = read_sheaf(args)
     mass: np.ndarray | None = None
     if args.normalize:
-        sheaf = normalize(sheaf)
+        sheaf = sc.normalize(sheaf)
     elif is_mesh(args.input):
-        points, faces = read_mesh(args.input)
+        points, faces = sc.read_mesh(args.input)
         if faces.shape[1] == 3:  # areas suit only cotan weights, which triangles have
             mass = vertex_areas(points, faces)
-    E = eigenmodes(sheaf, args.k, mass=mass, seed=args.seed, progress=args.progress)
+    E = sc.eigenmodes(sheaf, args.k, mass=mass, seed=args.seed, progress=args.progress)
     if args.out is not None:
         with replacing(output_path(args.out)) as stream:
             names = ("values", "vectors", "residuals")
@@ -178,15 +165,13 @@ def _modes(args: argparse.Namespace) -> int:
             if sheaf.vertex_labels is not None:
                 arrays["vertex_labels"] = np.array([str(label) for label in sheaf.vertex_labels])
             np.savez(stream, **arrays)
-    if args.json:
-        print_json(facts(E) | {"out": args.out, "report": None})
-        return 0
-    print(E)
+    lines = [str(E)]
     if mass is not None:
-        print("modes of L x = t M x, with cotan weights in L and the areas of the vertices in M")
+        areas = "the areas of the vertices in M"
+        lines.append(f"modes of L x = t M x, with cotan weights in L and {areas}")
     for value, residual in zip(E.values.tolist(), E.residuals.tolist(), strict=True):
-        print(f"{value:>16.8g}  residual {residual:.1e}")
-    show_files(args)
+        lines.append(f"{value:>16.8g}  residual {residual:.1e}")
+    show_result(args, facts(E), lines)
     return 0
 
 
@@ -195,8 +180,8 @@ def _levels(args: argparse.Namespace) -> int:
     check_outputs(args, (".npz",))
     sheaf = read_sheaf(args)
     rank = int(sheaf.vertex_dims.max(initial=1)) if args.rank is None else args.rank
-    H = coarsen_levels(sheaf, rank=rank, seed=args.seed, progress=args.progress)
-    return write_result(args, H, {}, lambda: print(H))
+    H = sc.coarsen_levels(sheaf, rank=rank, seed=args.seed, progress=args.progress)
+    return write_result(args, H, [str(H)])
 
 
 def _synchronize(args: argparse.Namespace) -> int:
@@ -204,42 +189,40 @@ def _synchronize(args: argparse.Namespace) -> int:
     check_outputs(args, (".g2o", ".g2o.gz"))
     times: dict[str, float] = {}
     with stage(times, "read"):
-        G = read_g2o(args.input, poses=True)
+        G = sc.read_g2o(args.input, poses=True)
     with stage(times, "synchronize"):
-        S = synchronize(G, refine=True, robust="tls" if args.robust else None)
+        S = sc.synchronize(G, refine=True, robust="tls" if args.robust else None)
     with stage(times, "certify"):
         Z = S.certify()
     if args.out is not None:
         with stage(times, "write"):
-            write_g2o(args.out, G if S.weights is None else G.subset(S.weights > 0.5), S)
+            sc.write_g2o(args.out, G if S.weights is None else G.subset(S.weights > 0.5), S)
     if args.report is not None:
         name, before = os.path.basename(args.input), dict(times)
         with stage(times, "report"):
             write_report(S, args.report, name, args.typed, before)
-    print(G)
     stopped = "" if S.converged else ", not converged"
     steps = f"{len(S.costs) - 1} steps{stopped}"
-    print(f"cost    {S.costs[0]:.6g} at the start, {S.cost:.9g} after {steps}")
+    cost = f"cost    {S.costs[0]:.6g} at the start, {S.cost:.9g} after {steps}"
     verdict = "no poses cost less"
     if not Z.is_optimal:
         verdict = "NOT certified: perhaps a local minimum"
         if not args.robust:
             verdict += ", or measurements contradict each other: try --robust"
-    print(f"bound   {Z.lower_bound:.9g}: {verdict}")
+    lines = [str(G), cost, f"bound   {Z.lower_bound:.9g}: {verdict}"]
     if S.weights is not None:
         unsaved = "" if args.out is None else f", also of {tables.printable(args.out)}"
-        print(f"left    {S._n_left_out:,} of {S.n_edges:,} measurements out{unsaved}")
+        lines.append(f"left    {S._n_left_out:,} of {S.n_edges:,} measurements out{unsaved}")
         if S.landmarks is not None:
-            print("        sightings of landmarks are never left out")
+            lines.append("        sightings of landmarks are never left out")
     fit = ": standard deviations of a second, robust fit"
-    print(f"worst edges{fit if S.weights is None and S.landmarks is None else ''}")
+    lines.append(f"worst edges{fit if S.weights is None and S.landmarks is None else ''}")
     rows = worst_edges(S)
-    widths = [max(len(str(row[k])) for row in rows) for k in range(len(rows[0]))]
+    widths = [max(len(str(cell)) for cell in column) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = (str(cell).rjust(width) for cell, width in zip(row, widths, strict=True))
-        print("  " + tables.printable("  ".join(cells)).rstrip())
-    show_times(times)
-    show_files(args)
+        lines.append("  " + tables.printable("  ".join(cells)).rstrip())
+    show_result(args, {}, lines, times)
     if args.quiet and not Z.is_optimal:
         print(f"sheafcoarsen: the map is {verdict}", file=sys.stderr)
     return 0
@@ -249,7 +232,7 @@ def _info(args: argparse.Namespace) -> int:
     if is_store(args.input):
         return about_store(args)
     if is_mesh(args.input):
-        sheaf, faces = read_sheaf(args), read_mesh(args.input)[1]
+        sheaf, faces = read_sheaf(args), sc.read_mesh(args.input)[1]
         n, m, f = sheaf.n_vertices, sheaf.n_edges, len(faces)
         sizes = {"vertices": n, "edges": m, "faces": f, "corners": faces.shape[1]}
         known: dict[str, Any] = {"kind": "mesh", **sizes}
@@ -260,7 +243,7 @@ def _info(args: argparse.Namespace) -> int:
         print_json(known) if args.json else print("\n".join(lines))
         return 0
     obj = read(args, poses=True)
-    if isinstance(obj, PoseGraph):
+    if isinstance(obj, sc.PoseGraph):
         if not args.json:
             print(obj)
         obj = obj.sheaf
@@ -278,14 +261,14 @@ def _verify(args: argparse.Namespace) -> int:
         if is_store(args.input):
             return about_store(args)
         obj = read(args)
-        held = obj if isinstance(obj, Hierarchy) else [obj]
+        held = obj if isinstance(obj, sc.Hierarchy) else [obj]
         levels = [C for C in held if isinstance(C, Level)]
         if not levels:
             raise ValueError(
                 f"{args.input} does not hold a coarsening: pass --clusters and --rank to make one"
             )
     else:
-        if isinstance(read(args), Hierarchy | Level):
+        if isinstance(read(args), sc.Hierarchy | Level):
             raise ValueError(f"{args.input} already holds a coarsening: omit --clusters and --rank")
         levels = [_make(args, times)]
     return print_checks(levels, args)
@@ -301,9 +284,9 @@ def _compile(args: argparse.Namespace) -> int:
 
 def _demo(args: argparse.Namespace) -> int:
     graph = nx.karate_club_graph()
-    F = CellularSheaf.constant(graph)
-    P = select(F, 5, weights="sheaf")
-    C = coarsen(F, P, 2)
+    F = sc.CellularSheaf.constant(graph)
+    P = sc.select(F, 5, weights="sheaf")
+    C = sc.coarsen(F, P, 2)
     n, m, k, d = F.n_vertices, F.n_edges, P.n_clusters, C.sheaf.dim_c0
     print(
         f"""Zachary's karate club: {n} members, and how often each of {m} pairs of them met.
@@ -327,11 +310,11 @@ The clusters, and which of the two clubs their members joined when the club spli
             f"  cluster {a}: {len(members):>2} members, {len(members) - officers:>2} with Mr. Hi, "
             f"{officers:>2} with the Officer"
         )
-    Q = spectral_quality(C, 4)
+    Q = sc.spectral_quality(C, 4)
     print("\nEnergies of the smoothest patterns that are not constant, the lowest eigenvalues:\n")
     for name, values in (("club", Q.fine), (f"{k} clusters", Q.coarse)):
         print(f"  {name:<12}" + "".join(f"{abs(value):>8.3f}" for value in values))
-    result = verify(C)
+    result = sc.verify(C)
     held, applied = result._counts()
     print(
         f"""

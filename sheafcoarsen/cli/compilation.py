@@ -18,47 +18,36 @@ from typing import Any, TypeAlias
 import networkx as nx
 import numpy as np
 
+import sheafcoarsen as sc
 from sheafcoarsen._support import bar
-from sheafcoarsen.coarsening import coarsen, energy_ledger
-from sheafcoarsen.modes import local_modes, local_operator_of
-from sheafcoarsen.operators import laplacian, normalize
-from sheafcoarsen.partition import Partition, select
-from sheafcoarsen.ranks import gap, kernel
-from sheafcoarsen.sections import global_sections
-from sheafcoarsen.sheaf import CellularSheaf
-from sheafcoarsen.solve import diffuse, harmonic_extension
-from sheafcoarsen.verification import verify
+from sheafcoarsen.modes import local_operator_of
+from sheafcoarsen.ranks import Rule, gap, kernel
 
 SCALARS = ("float64", "float32", "complex128", "complex64")
 
 
 def _example(
     scalar: str, dims: Any = 1, shape: tuple[int, int] = (4, 6), parts: int = 4
-) -> tuple[CellularSheaf, Partition]:
+) -> tuple[sc.CellularSheaf, sc.Partition]:
     """Return a sheaf on a small grid and a partition of it, without running kernels."""
     n = shape[0] * shape[1]
     graph = nx.convert_node_labels_to_integers(nx.grid_2d_graph(*shape))
-    sheaf = CellularSheaf.random(graph, dims, 2, seed=0, dtype=np.dtype(scalar))
-    return sheaf, Partition(np.arange(n) * parts // n)
+    sheaf = sc.CellularSheaf.random(graph, dims, 2, seed=0, dtype=np.dtype(scalar))
+    return sheaf, sc.Partition(np.arange(n) * parts // n)
 
 
 def _select(scalar: str) -> None:
-    karate = CellularSheaf.constant(nx.karate_club_graph())
+    karate = sc.CellularSheaf.constant(nx.karate_club_graph())
     for method in ("balls", "matching"):
-        select(karate, 6, method=method)
-    select(_example(scalar)[0], 4, weights="sheaf")
+        sc.select(karate, 6, method=method)
+    sc.select(_example(scalar)[0], 4, weights="sheaf")
 
 
-def _modes(scalar: str, local_operator: str = "internal", *, large: bool = False) -> None:
+def _modes(
+    scalar: str, rank: int | Rule = 2, local_operator: str = "internal", *, large: bool = False
+) -> None:
     example = _example(scalar, 3, (8, 12), 3) if large else _example(scalar)
-    local_modes(*example, 2, local_operator=local_operator_of(local_operator))
-
-
-def _modes_by_rules(scalar: str) -> None:
-    example = _example(scalar)
-    for rule in (kernel(), gap(3)):
-        local_modes(*example, rule)
-    local_modes(*example, gap(3), local_operator=local_operator_of("oversampled"))
+    sc.local_modes(*example, rank, local_operator=local_operator_of(local_operator))
 
 
 def _coarse_sheaf(scalar: str) -> None:
@@ -66,26 +55,26 @@ def _coarse_sheaf(scalar: str) -> None:
         sheaf, partition = _example(scalar, dims)
         sizes = np.bincount(partition.labels, sheaf.vertex_dims).astype(int)
         basis = [np.eye(size, min(size, 2), dtype=sheaf.dtype) for size in sizes]
-        coarsen(sheaf, partition, basis=basis, compress=True).recoarsen(sheaf)
-        C = coarsen(sheaf, partition, basis=basis)
-    verify(C)
-    energy_ledger(C, np.ones(sheaf.dim_c0, sheaf.dtype))
+        sc.coarsen(sheaf, partition, basis=basis, compress=True).recoarsen(sheaf)
+        C = sc.coarsen(sheaf, partition, basis=basis)
+    sc.verify(C)
+    sc.energy_ledger(C, np.ones(sheaf.dim_c0, sheaf.dtype))
 
 
 def _operators(scalar: str) -> None:
     path = np.array([[0, 1], [1, 2]])
     for d in (1, 2, 3):
         maps = np.ones((2, d, d), np.dtype(scalar))
-        laplacian(CellularSheaf(path, maps, maps))
+        sc.laplacian(sc.CellularSheaf(path, maps, maps))
     sheaf, _ = _example(scalar, 4)
-    laplacian(sheaf)
-    diffuse(normalize(sheaf), np.ones(sheaf.dim_c0), 1.0)
+    sc.laplacian(sheaf)
+    sc.diffuse(sc.normalize(sheaf), np.ones(sheaf.dim_c0), 1.0)
 
 
 def _sections(scalar: str) -> None:
     sheaf, _ = _example(scalar)
-    global_sections(sheaf)
-    harmonic_extension(sheaf, [0], [np.ones(1)])
+    sc.global_sections(sheaf)
+    sc.harmonic_extension(sheaf, [0], [np.ones(1)])
 
 
 Job: TypeAlias = Callable[[str], None]
@@ -100,7 +89,12 @@ USUAL: tuple[Job, ...] = (
     _select,
     _operators,
 )
-RARE: tuple[Job, ...] = (partial(_modes, local_operator="oversampled", large=True), _modes_by_rules)
+RARE: tuple[Job, ...] = (
+    partial(_modes, local_operator="oversampled", large=True),
+    partial(_modes, rank=kernel()),
+    partial(_modes, rank=gap(3)),
+    partial(_modes, rank=gap(3), local_operator="oversampled"),
+)
 
 
 def compile_one(job: Job, scalar: str) -> None:

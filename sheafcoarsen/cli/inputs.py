@@ -8,11 +8,9 @@ import sys
 import zlib
 from collections.abc import Iterable
 
+import sheafcoarsen as sc
 from sheafcoarsen.gallery import tangent_bundle
-from sheafcoarsen.hierarchy import Hierarchy
-from sheafcoarsen.io import Level, Saved, load, read_g2o, read_graph, read_mesh
-from sheafcoarsen.sheaf import CellularSheaf
-from sheafcoarsen.synchronization import PoseGraph
+from sheafcoarsen.io import Level, Saved
 
 FORMATS = {
     ".npz": rb"\APK\x03\x04",
@@ -41,7 +39,7 @@ def is_store(path: str) -> bool:
     return "://" in path or os.path.isdir(path)
 
 
-def read(args: argparse.Namespace, poses: bool = False) -> Saved | PoseGraph:
+def read(args: argparse.Namespace, poses: bool = False) -> Saved | sc.PoseGraph:
     """Return the object that a file holds; for a pose graph, its sheaf unless ``poses`` is set."""
     path, dim = args.input, args.dim
     if is_store(path):
@@ -54,7 +52,8 @@ def read(args: argparse.Namespace, poses: bool = False) -> Saved | PoseGraph:
         head = b""  # the reader reports the error
     ours = plain.endswith(".npz") or head.startswith(b"PK\x03\x04")
     toro = plain.endswith(".graph") and re.match(FORMATS[".g2o"], head)
-    if ours or toro or plain.endswith(".g2o") or is_mesh(path):
+    is_g2o = toro or plain.endswith(".g2o")
+    if ours or is_g2o or is_mesh(path):
         for option, own in (
             ("dim", "stalk dimension"),
             ("vertices", "number of vertices"),
@@ -63,12 +62,12 @@ def read(args: argparse.Namespace, poses: bool = False) -> Saved | PoseGraph:
             message = f"is for graphs, but {path} has its own {own}: omit it"
             refuse_options(args, (option,), message)
     if ours:
-        return load(path)
-    if toro or plain.endswith(".g2o"):
+        return sc.load(path)
+    if is_g2o:
         try:
-            G = read_g2o(path, poses=True)
+            G = sc.read_g2o(path, poses=True)
         except ValueError:
-            return read_g2o(path)  # raises again, unless only translations or poses are invalid
+            return sc.read_g2o(path)  # raises again, unless only translations or poses are invalid
         if not poses and G.sightings is not None:
             print(
                 f"{path}: only the rotations between poses are used; `synchronize` takes landmarks",
@@ -76,12 +75,12 @@ def read(args: argparse.Namespace, poses: bool = False) -> Saved | PoseGraph:
             )
         return G if poses else G.sheaf
     if is_mesh(path):
-        points, faces = read_mesh(path)
+        points, faces = sc.read_mesh(path)
         return tangent_bundle(points, faces, weights="cotan" if faces.shape[1] == 3 else "uniform")
-    return read_graph(path, 1 if dim is None else dim, args.signed, args.vertices)
+    return sc.read_graph(path, 1 if dim is None else dim, args.signed, args.vertices)
 
 
-def read_sheaf(args: argparse.Namespace) -> CellularSheaf:
+def read_sheaf(args: argparse.Namespace) -> sc.CellularSheaf:
     """Return the sheaf that a file holds.
 
     Of a coarsening, elimination or sparsification it is the result, of a hierarchy the coarsest.
@@ -89,9 +88,9 @@ def read_sheaf(args: argparse.Namespace) -> CellularSheaf:
     obj = read(args)
     if isinstance(obj, Level):
         return obj.sheaf
-    if isinstance(obj, Hierarchy):
+    if isinstance(obj, sc.Hierarchy):
         return obj.sheaves[-1]
-    if not isinstance(obj, CellularSheaf):
+    if not isinstance(obj, sc.CellularSheaf):
         raise ValueError(f"{args.input} holds a partition, not a sheaf")
     return obj
 

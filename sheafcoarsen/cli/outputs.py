@@ -3,11 +3,11 @@
 import argparse
 import json
 import os
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+import sheafcoarsen as sc
 from sheafcoarsen import distributed as dist
 from sheafcoarsen._support import (
     RESIDUAL_LIMIT,
@@ -18,14 +18,9 @@ from sheafcoarsen._support import (
     tables,
 )
 from sheafcoarsen.cli.inputs import is_mesh
-from sheafcoarsen.coarsening import Coarsening, energy_ledger
-from sheafcoarsen.elimination import Elimination
-from sheafcoarsen.hierarchy import Hierarchy
-from sheafcoarsen.html_report import SMOOTHING_STEPS, Positions, smooth_cochain, stage, write_report
-from sheafcoarsen.io import Level, read_mesh, save
-from sheafcoarsen.partition import Partition
-from sheafcoarsen.sheaf import CellularSheaf, component_count
-from sheafcoarsen.solve import Eigenmodes
+from sheafcoarsen.html_report import SMOOTHING_STEPS, Positions, stage, write_report
+from sheafcoarsen.io import Level
+from sheafcoarsen.sheaf import component_count
 
 
 def check_outputs(args: argparse.Namespace, endings: tuple[str, ...]) -> None:
@@ -48,40 +43,49 @@ def check_outputs(args: argparse.Namespace, endings: tuple[str, ...]) -> None:
 
 def write_result(
     args: argparse.Namespace,
-    result: Coarsening | Elimination | Hierarchy,
-    times: dict[str, float],
-    show_result: Callable[[], None],
-    **more: Any,
+    result: sc.Coarsening | sc.Elimination | sc.Hierarchy,
+    lines: list[str],
+    times: dict[str, float] | None = None,
+    **known: Any,
 ) -> int:
-    """Save a result, write its report, print its description, and return the exit status.
+    """Save a result, write its report, describe it as text or JSON, and return the exit status.
 
-    ``more`` is printed with the result as JSON.
+    The text is ``lines``, the JSON `facts` and ``known``, each with ``times`` if they are passed.
     """
+    stages = {} if times is None else times
     if args.out is not None:
-        with stage(times, "save"):
-            save(args.out, result)
-    failed = False
+        with stage(stages, "save"):
+            sc.save(args.out, result)
+    passed = True
     if args.report is not None:
-        name, before = os.path.basename(args.input), dict(times)
-        with stage(times, "report"):
-            at = Positions(*read_mesh(args.input)) if is_mesh(args.input) else None
+        name, before = os.path.basename(args.input), dict(stages)
+        with stage(stages, "report"):
+            at = Positions(*sc.read_mesh(args.input)) if is_mesh(args.input) else None
             passed = bool(write_report(result, args.report, name, args.typed, before, at))
-        more["passed"], failed = passed, not passed
-    if args.json:
-        print_json(facts(result) | more | {"out": args.out, "report": args.report})
-    else:
-        show_result()
-        show_files(args, ": a check FAILED" if failed else "")
-    return int(failed)
+        known["passed"] = passed
+    show_result(args, facts(result) | known, lines, times, "" if passed else ": a check FAILED")
+    return 0 if passed else 1
 
 
-def show_times(times: dict[str, float]) -> None:
-    """Print the time of each stage in seconds."""
-    print("time    " + ", ".join(f"{name} {seconds:.3f} s" for name, seconds in times.items()))
+def show_result(
+    args: argparse.Namespace,
+    known: dict[str, Any],
+    lines: list[str],
+    times: dict[str, float] | None = None,
+    remark: str = "",
+) -> None:
+    """Print a result as JSON or as text, with the seconds of each stage and the written files.
 
-
-def show_files(args: argparse.Namespace, remark: str = "") -> None:
-    """Print the paths of written files, with a remark after the path of the report."""
+    ``remark`` follows the path of the report.
+    """
+    if getattr(args, "json", False):
+        seconds = {} if times is None else {"seconds": times}
+        print_json(known | seconds | {"out": args.out, "report": args.report})
+        return
+    print("\n".join(lines))
+    if times is not None:
+        spent = (f"{name} {seconds:.3f} s" for name, seconds in times.items())
+        print("time    " + ", ".join(spent))
     if args.out is not None:
         print(f"saved   {tables.printable(args.out)}")
     if args.report is not None:
@@ -91,7 +95,7 @@ def show_files(args: argparse.Namespace, remark: str = "") -> None:
 # ---------------------------------------------------------------- as text
 
 
-def describe(sheaf: CellularSheaf) -> str:
+def describe(sheaf: sc.CellularSheaf) -> str:
     """Return the sizes of a sheaf as one line."""
     dims = f"{sheaf.vertex_dims.min()} .. {sheaf.vertex_dims.max()}" if sheaf.n_vertices else "none"
     return (
@@ -100,8 +104,8 @@ def describe(sheaf: CellularSheaf) -> str:
     )
 
 
-def show_losses(C: Coarsening) -> None:
-    """Print the energy of a smoothed random cochain, line by line, and discarded eigenvalues."""
+def lines_of_losses(C: sc.Coarsening, x: np.ndarray, E: sc.EnergyLedger) -> list[str]:
+    """Describe the energy of a smoothed random cochain, line by line, and discarded eigenvalues."""
     remarks = {
         "retained internal": "   in the loops; without them this is the realization loss",
         "discarded internal": "  the truncation loss",
@@ -110,35 +114,32 @@ def show_losses(C: Coarsening) -> None:
         "crossing coupling": "   between kept and discarded, either sign",
         "discarded crossing": "  lost with the discarded part",
     }
-    x = smooth_cochain(C.fine)
-    E = energy_ledger(C, x)
     norm2 = max(float(np.vdot(x, x).real), np.finfo(float).tiny)
-    print(
+    lines = [
         f"lost    of a random cochain, smoothed in {SMOOTHING_STEPS} steps x - L x / "
-        f"(row sums of abs(L)): {100 * float(E.discarded_norm2.sum()) / norm2:.2f} % of its"
-    )
-    print(
+        f"(row sums of abs(L)): {100 * float(E.discarded_norm2.sum()) / norm2:.2f} % of its",
         f"        squared norm; its energy was {E.fine_energy:.4g}, what is kept has "
-        f"{E.galerkin_energy:.4g}. The account:"
-    )
-    lines = {name: float(value) for name, value in E.lines.items()}
-    scale = int(C.clusters.dims.max(initial=1)) * sum(map(abs, lines.values()))
+        f"{E.galerkin_energy:.4g}. The account:",
+    ]
+    values = {name: float(value) for name, value in E.lines.items()}
+    scale = int(C.clusters.dims.max(initial=1)) * sum(map(abs, values.values()))
     noise = RESIDUAL_LIMIT * eps_of(C.fine.dtype) * scale
-    for name, value in lines.items():
+    for name, value in values.items():
         shown = "0" if abs(value) <= noise else f"{value:.4g}"
-        print(f"        {shown:>12}  {name}{remarks[name]}")
+        lines.append(f"        {shown:>12}  {name}{remarks[name]}")
     if C.modes is not None:
         gaps = C.modes.next_eigenvalues[np.isfinite(C.modes.next_eigenvalues)]
         if len(gaps):
-            print(
+            lines.append(
                 f"        first discarded eigenvalue {gaps.min():.4g} at least, "
                 f"{np.median(gaps):.4g} in the median cluster"
             )
+    return lines
 
 
 def show(obj: Any) -> None:
     """Print what an object or a store holds."""
-    if isinstance(obj, CellularSheaf):
+    if isinstance(obj, sc.CellularSheaf):
         known = facts(obj)
         print(f"sheaf   {describe(obj)}")
         print(
@@ -159,22 +160,22 @@ def show(obj: Any) -> None:
 def facts(obj: Any) -> dict[str, Any]:
     """Return a dictionary that describes an object, as printed with ``--json``."""
     kind: dict[str, Any] = {"kind": type(obj).__name__}
-    if isinstance(obj, Partition):
+    if isinstance(obj, sc.Partition):
         return kind | {"vertices": obj.n_vertices, "clusters": obj.n_clusters}
-    if isinstance(obj, Hierarchy):
+    if isinstance(obj, sc.Hierarchy):
         return kind | {"sheaves": [facts(F) for F in obj.sheaves]}
     if isinstance(obj, dist.StoredHierarchy):
         return kind | {"levels": [facts(obj[i]) for i in range(len(obj))]}
     if isinstance(obj, Level | dist.StoredCoarsening):
         sheaves: dict[str, Any] = {"fine": facts(obj.fine), "coarse": facts(obj.sheaf)}
-        if isinstance(obj, Coarsening) and obj.modes is not None:
+        if isinstance(obj, sc.Coarsening) and obj.modes is not None:
             sheaves["tied_clusters"] = int(obj.modes.tied.sum())
         return kind | sheaves
-    if isinstance(obj, Eigenmodes):
+    if isinstance(obj, sc.Eigenmodes):
         return kind | {"values": obj.values.tolist(), "residuals": obj.residuals.tolist()}
     sizes: dict[str, Any] = {"vertices": int(obj.n_vertices), "edges": int(obj.n_edges)}
     sizes |= {"dim_c0": int(obj.dim_c0), "dim_c1": int(obj.dim_c1), "dtype": str(obj.dtype)}
-    if isinstance(obj, CellularSheaf):
+    if isinstance(obj, sc.CellularSheaf):
         sizes["stalks"] = [int(d) for d in np.unique(obj.vertex_dims)]
         sizes["components"] = component_count(obj)
         sizes["loops"] = int((obj.edges[:, 0] == obj.edges[:, 1]).sum())

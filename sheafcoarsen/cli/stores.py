@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+import sheafcoarsen as sc
 from sheafcoarsen import distributed as dist
 from sheafcoarsen.cli.inputs import refuse_options
 from sheafcoarsen.cli.outputs import facts, print_json, show
 from sheafcoarsen.modes import local_operator_of
-from sheafcoarsen.partition import Method, select
-from sheafcoarsen.verification import verify
+from sheafcoarsen.partition import Method
 
 
 def coarsen_store(args: argparse.Namespace) -> int:
@@ -32,7 +32,7 @@ def coarsen_store(args: argparse.Namespace) -> int:
     n, ends = len(vertex_dims), (edges[:, 0], edges[:, 1])
     half = scipy.sparse.coo_array((np.ones(len(edges), np.float32), ends), shape=(n, n)).tocsr()
     method: Method = args.method or "auto"
-    P = select((half + half.T).tocsr(), args.clusters, method=method, seed=args.seed or 0)
+    P = sc.select((half + half.T).tocsr(), args.clusters, method=method, seed=args.seed or 0)
     operator = local_operator_of(args.local_operator or "internal")
     if not args.json:
         print(dist.estimate(source, P, args.rank, args.shards, operator))
@@ -79,7 +79,7 @@ def print_checks(levels: Iterable[Any], args: argparse.Namespace) -> int:
     """Print the results of checking each coarsening, stored or not; return the exit status."""
     found = []
     for C in levels:
-        result = C.verify() if isinstance(C, dist.StoredCoarsening) else verify(C)
+        result = C.verify() if isinstance(C, dist.StoredCoarsening) else sc.verify(C)
         checks = [dataclasses.asdict(check) for check in result]
         found.append({"passed": bool(result.passed), "checks": checks})
         if not args.json:

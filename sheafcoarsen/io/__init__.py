@@ -22,7 +22,7 @@ The modules:
 ``_read_mesh``
     `read_mesh`: surfaces in OFF, OBJ and PLY.
 ``text``
-    Lines and numbers, with error messages that begin ``path:line``.
+    Lines and numbers, and errors that begin with ``path:line``.
 ``_save_load``, ``schema``
     `save` and `load`: ``schema`` converts objects to arrays and consistent arrays to objects,
     for files and for stores.
@@ -37,7 +37,8 @@ from sheafcoarsen.io._read_graph import read_graph
 from sheafcoarsen.io._read_mesh import read_mesh
 from sheafcoarsen.io._save_load import load, save
 from sheafcoarsen.io._write_g2o import write_g2o
-from sheafcoarsen.io.schema import SETTINGS, Level, Saved, read_level, reading
+from sheafcoarsen.io.schema import SETTINGS, Level, Saved, read_level
+from sheafcoarsen.io.text import reading
 
 __all__ = [
     "SETTINGS",

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeAlias, get_args, overload
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
 from sheafcoarsen._support import PathLike, choice, file_path, first_true, flag
-from sheafcoarsen.io.text import Words, file_error, read_lines, shown
+from sheafcoarsen.io.text import FileError, integers, numbers, read_lines, reading, shown
 from sheafcoarsen.sheaf import CellularSheaf
-from sheafcoarsen.synchronization import (
-    Concentrations,
-    PoseGraph,
-    Sightings,
-    concentrations,
-    harmonic_means,
-)
+from sheafcoarsen.synchronization import PoseGraph, Sightings, concentrations, harmonic_means
 
 G2oWeights: TypeAlias = Literal["information", "unit"]
 """Source of the edge weights."""
@@ -114,27 +109,39 @@ def read_g2o(
     path = file_path(path)
     choice("weights", weights, get_args(G2oWeights))
     poses = flag("poses", poses)
-    lines = G2oLines(path, landmarks=poses)
-    d = lines.dim
-    n_pose = 3 if d == 2 else 7
-    labels = lines.ids.integers()
-    placed = lines.poses.numbers.numbers()  # parsed even if not needed, to detect damaged files
-    index = {label: v for v, label in enumerate(dict.fromkeys(labels))}
-    vertices = np.array([index[label] for label in labels], dtype=np.int64)
-    tails = np.array(lines.edges.first, dtype=np.int64)
-    edges = np.stack([vertices[tails], vertices[tails + 1]], axis=1)
-    measured = lines.edges.numbers.numbers().reshape(-1, n_pose)
-    rotations = _rotations(lines.edges.numbers, measured)
-    kappa, tau, information = np.ones(len(edges)), np.ones(len(edges)), None
-    if weights == "information":
-        information = _symmetric(lines.edges.information, 3 if d == 2 else 6)
-        found = concentrations(information, d)
-        _check_definite(lines, found, poses)
-        kappa, tau = found.kappa, found.tau
-    try:
-        sheaf = CellularSheaf.connection(edges, rotations, weight=kappa, n_vertices=len(index))
+    with reading(path):
+        found = G2oLines(path, poses)
+        d, n, rows = found.dim, len(found.index), found.edges
+        n_pose = 3 if d == 2 else 7
+        placed = found.vertices.array(n_pose)  # parsed even if not needed, to detect damaged files
+        measured = rows.array(n_pose)
+        edges = np.array(rows.poses, dtype=np.int64).reshape(-1, 2)
+        rotations = _rotations(rows, measured)
+        kappa, tau, information = np.ones(len(edges)), np.ones(len(edges)), None
+        if weights == "information":
+            information = _information(rows, 3 if d == 2 else 6)
+            weighted = concentrations(information, d)
+            kappa, tau = weighted.kappa, weighted.tau
+            masks = {"rotation": weighted.rotation_fails, "translation": weighted.fails & poses}
+            for what, fails in masks.items():
+                if fails.any():
+                    raise FileError(
+                        f"the information matrix of the {what} must be positive definite, because "
+                        f"the edge's weight is computed from it; weights='unit' ignores it",
+                        rows.lines[int(fails.argmax())],
+                    )
+            if poses and (count := int(weighted.indefinite.sum())):
+                warnings.warn(
+                    f"{path}:{rows.lines[int(weighted.indefinite.argmax())]}: {count:,} of "
+                    f"{len(edges):,} information matrices {'is' if count == 1 else 'are'} "
+                    f"indefinite; kappa and tau are computed from the rotation and translation "
+                    f"blocks, which are positive definite",
+                    UserWarning,
+                    stacklevel=2,
+                )
+        sheaf = CellularSheaf.connection(edges, rotations, weight=kappa, n_vertices=n)
         if not poses:
-            return sheaf.with_labels(index)
+            return sheaf.with_labels(found.index)
         return PoseGraph(
             edges,
             rotations,
@@ -142,135 +149,93 @@ def read_g2o(
             kappa,
             tau,
             information,
-            _poses(lines, vertices, placed.reshape(-1, n_pose), len(index)),
-            tuple(index),
-            len(index),
-            _sightings(lines, vertices, index, weights),
+            _poses(found, placed),
+            tuple(found.index),
+            n,
+            _sightings(found, weights),
         )
-    except ValueError as error:  # for example, squares of weights overflow
-        message = str(error)
-        raise (error if message.startswith(path) else file_error(path, None, message)) from None
 
 
-def _rotations(source: Words, numbers: np.ndarray) -> np.ndarray:
+def _rotations(rows: Rows, values: np.ndarray) -> np.ndarray:
     """Return the rotations of poses or measurements, given as angles or quaternions."""
-    if numbers.shape[1] == 3:
-        c, s = np.cos(numbers[:, 2]), np.sin(numbers[:, 2])
+    if values.shape[1] == 3:
+        c, s = np.cos(values[:, 2]), np.sin(values[:, 2])
         return np.stack([c, -s, s, c], axis=1).reshape(-1, 2, 2)
-    quaternions = numbers[:, 3:]  # x y z w
+    quaternions = values[:, 3:]  # x y z w
     size = np.abs(quaternions).max(axis=1, initial=0)
     if not size.all():
         message = "the quaternion qx qy qz qw is zero, so it is not a rotation"
-        raise file_error(source.path, source.lines[int(size.argmin())], message)
-    if not len(quaternions):
+        raise FileError(message, rows.lines[int(size.argmin())])
+    if not len(values):
         return np.zeros((0, 3, 3))
     return Rotation.from_quat(quaternions / size[:, None]).as_matrix()
 
 
-def _symmetric(source: Words, size: int) -> np.ndarray:
-    """Return symmetric matrices, given their upper triangles row by row."""
-    rows, columns = np.triu_indices(size)
-    entries = source.numbers().reshape(-1, len(rows))
-    matrices = np.empty((len(entries), size, size))
-    matrices[:, rows, columns] = matrices[:, columns, rows] = entries
+def _information(rows: Rows, size: int) -> np.ndarray:
+    """Return information matrices, given their upper triangles row by row."""
+    i, j = np.triu_indices(size)
+    entries = numbers(rows.information, rows.lines, "an entry of an information matrix")
+    matrices = np.empty((len(rows.lines), size, size))
+    matrices[:, i, j] = matrices[:, j, i] = entries.reshape(-1, len(i))
     return matrices
 
 
-def _check_definite(lines: G2oLines, found: Concentrations, poses: bool) -> None:
-    """Reject diagonal blocks, and warn about matrices, that are not positive definite."""
-    numbers = lines.edges.information.lines
-    for bad, what in ((found.rotation_fails, "rotation"), (found.fails & poses, "translation")):
-        if bad.any():
-            message = (
-                f"the information matrix of the {what} must be positive definite, because the "
-                f"edge's weight is computed from it; weights='unit' ignores it"
-            )
-            raise file_error(lines.path, numbers[int(bad.argmax())], message)
-    count = int(found.indefinite.sum())
-    if count and poses:
-        warnings.warn(
-            f"{lines.path}:{numbers[int(found.indefinite.argmax())]}: {count:,} of "
-            f"{len(found.kappa):,} information matrices {'is' if count == 1 else 'are'} "
-            f"indefinite; kappa and tau are computed from the rotation and translation blocks, "
-            f"which are positive definite",
-            UserWarning,
-            stacklevel=3,
-        )
-
-
-def _poses(
-    lines: G2oLines, vertices: np.ndarray, numbers: np.ndarray, n: int
-) -> tuple[np.ndarray, np.ndarray] | None:
+def _poses(found: G2oLines, placed: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     """Return the poses of VERTEX lines in vertex order, or None without such lines."""
-    words = lines.poses.first  # indices of their ids
-    if not words:
+    rows, labels = found.vertices, list(found.index)
+    if not rows.lines:
         return None
-    order = np.full(n, -1)
-    for k, v in enumerate(vertices[words].tolist()):
+    order = np.full(len(labels), -1)
+    for k, v in enumerate(rows.poses):
         if order[v] >= 0:
-            message = f"vertex {lines.ids.words[words[k]]} has a VERTEX line already"
-            raise file_error(lines.path, lines.poses.numbers.lines[k], message)
+            raise FileError(f"vertex {labels[v]} has a VERTEX line already", rows.lines[k])
         order[v] = k
-    if (word := first_true(order[vertices] < 0)) is not None:
-        message = (
-            f"vertex {lines.ids.words[word]} has no VERTEX line, but "
-            f"{'another has' if len(words) == 1 else f'{len(words):,} others have'} one: add it, "
-            f"or omit all of them"
-        )
-        raise file_error(lines.path, lines.ids.line(word), message)
-    rotations = _rotations(lines.poses.numbers, numbers)
-    return rotations[order], numbers[order, : lines.dim]
+    if (bad := first_true(order < 0)) is not None:
+        count = len(rows.lines)
+        others = "another has" if count == 1 else f"{count:,} others have"
+        message = f"vertex {labels[bad]} has no VERTEX line, but {others} one: add it"
+        raise FileError(f"{message}, or omit all of them", found.first_lines[bad])
+    return _rotations(rows, placed)[order], placed[order, : found.dim]
 
 
-def _sightings(
-    lines: G2oLines, vertices: np.ndarray, index: dict[int, int], weights: G2oWeights
-) -> Sightings | None:
+def _sightings(found: G2oLines, weights: G2oWeights) -> Sightings | None:
     """Return the landmarks and their sightings, or None if there are none."""
-    placed, seen = lines.landmarks, lines.sightings
-    named, sighted = placed.marks.integers(), seen.marks.integers()
-    if not named and not sighted:
+    placed, seen, d = found.landmarks, found.sightings, found.dim
+    if not placed.lines and not seen.lines:
         return None
-
-    def refuse(table: Table, k: int, message: str) -> None:
-        raise file_error(lines.path, table.marks.lines[k], message)
-
-    offset = np.flatnonzero(lines.offsets.numbers())
-    if sighted and offset.size:
-        message = "sensors must be at the origin of their pose; offsets are not supported"
-        raise file_error(lines.path, lines.offsets.line(int(offset[0])), message)
-    separate = [tag == "LANDMARK2" for tag in seen.tags]  # landmark ids may equal ids of poses
-    for table, labels in ((placed, named), (seen, sighted)):
-        for k, label in enumerate(labels):
-            if label in index and not (table is seen and separate[k]):
-                refuse(table, k, f"{table.marks.words[k]} is a landmark here and a pose elsewhere")
-    kinds = dict(zip(sighted, separate, strict=True))
-    for k, label in enumerate(sighted):
-        if kinds[label] != separate[k]:
-            message = (
-                f"landmark {label} is in LANDMARK2 lines and in EDGE_SE2_XY lines, whose landmark "
-                f"ids are separate: change its id in one of them"
-            )
-            refuse(seen, k, message)
-    marks = {label: k for k, label in enumerate(dict.fromkeys([*named, *sighted]))}
-    places = None
-    if named:
-        for k, label in enumerate(named):
-            if marks[label] != k:
-                refuse(placed, k, f"landmark {label} has a VERTEX line already")
-        for k, label in enumerate(sighted):
-            if marks[label] >= len(named):
-                refuse(seen, k, f"landmark {label} has no VERTEX line, but others have one")
-        places = placed.numbers.numbers().reshape(-1, lines.dim)
-    tau = np.ones(len(sighted))
+    for number, words in found.offsets if seen.lines else []:
+        if any(numbers(words, [number], "an entry of an offset")):
+            message = "sensors must be at the origin of their pose; offsets are not supported"
+            raise FileError(message, number)
+    marks = {label: k for k, label in enumerate(dict.fromkeys([*placed.marks, *seen.marks]))}
+    last_tag = dict(zip(seen.marks, seen.tags, strict=True))
+    for rows in (placed, seen):
+        for k, (number, tag, label) in enumerate(
+            zip(rows.lines, rows.tags, rows.marks, strict=True)
+        ):
+            # ids of landmarks in LANDMARK2 lines may equal ids of poses
+            if label in found.index and tag != "LANDMARK2":
+                raise FileError(f"{label} is a landmark here and a pose elsewhere", number)
+            if rows is seen and last_tag[label] != tag:
+                message = (
+                    f"landmark {label} is in LANDMARK2 lines and in EDGE_SE2_XY lines, whose "
+                    f"landmark ids are separate: change its id in one of them"
+                )
+                raise FileError(message, number)
+            if rows is placed and marks[label] != k:
+                raise FileError(f"landmark {label} has a VERTEX line already", number)
+            if rows is seen and placed.lines and marks[label] >= len(placed.lines):
+                raise FileError(f"landmark {label} has no VERTEX line, but others have one", number)
+    tau = np.ones(len(seen.lines))
     if weights == "information":
-        tau, bad = harmonic_means(_symmetric(seen.information, lines.dim))
+        tau, bad = harmonic_means(_information(seen, d))
         if bad.any():
-            refuse(seen, int(bad.argmax()), "the information matrix must be positive definite")
-    pose = vertices[np.array(seen.first, dtype=np.int64)]
-    mark = np.array([marks[label] for label in sighted], dtype=np.int64)
-    points = seen.numbers.numbers().reshape(-1, lines.dim)
-    names = None if marks.keys() & index.keys() else tuple(marks)
-    return Sightings(np.stack([pose, mark], axis=1), points, tau, names, places)
+            message = "the information matrix must be positive definite"
+            raise FileError(message, seen.lines[int(bad.argmax())])
+    edges = np.array([seen.poses, [marks[label] for label in seen.marks]], dtype=np.int64).T
+    labels = None if marks.keys() & found.index.keys() else tuple(marks)
+    places = placed.array(d) if placed.lines else None
+    return Sightings(edges, seen.array(d), tau, labels, places)
 
 
 # ---------------------------------------------------------------- lines
@@ -288,8 +253,8 @@ class Layout(NamedTuple):
 
 
 POSE_TAGS = {
-    **dict.fromkeys(("VERTEX_SE2", "VERTEX2"), Layout("poses", 2, 1, 1, 3)),
-    "VERTEX_SE3:QUAT": Layout("poses", 3, 1, 1, 7),
+    **dict.fromkeys(("VERTEX_SE2", "VERTEX2"), Layout("vertices", 2, 1, 1, 3)),
+    "VERTEX_SE3:QUAT": Layout("vertices", 3, 1, 1, 7),
     **dict.fromkeys(("EDGE_SE2", "EDGE2"), Layout("edges", 2, 2, 2, 3, 6)),
     "EDGE_SE3:QUAT": Layout("edges", 3, 2, 2, 7, 21),
 }
@@ -302,46 +267,57 @@ LANDMARK_TAGS = {
 }
 
 
-class Table:
-    """Words of the lines of one kind."""
+@dataclass
+class Rows:
+    """Lines of one kind, as flat lists, with numbers as words."""
 
-    def __init__(self, path: str, what: str):
-        self.tags: list[str] = []
-        self.first: list[int] = []  # index of the line's first pose in `G2oLines.ids`
-        self.marks = Words(path, "a landmark id")
-        self.numbers = Words(path, f"an entry of a {what}")
-        self.information = Words(path, "an entry of an information matrix")
+    what: str  # what the values of a line are
+    lines: list[int] = field(default_factory=list)
+    tags: list[str] = field(default_factory=list)
+    poses: list[int] = field(default_factory=list)  # indices of vertices
+    marks: list[int] = field(default_factory=list)  # ids of landmarks
+    values: list[str] = field(default_factory=list)
+    information: list[str] = field(default_factory=list)
+
+    def array(self, width: int) -> np.ndarray:
+        """Return the values, as many as ``width`` in each line."""
+        what = f"an entry of a {self.what}"
+        return numbers(self.values, self.lines, what).reshape(-1, width)
 
 
 class G2oLines:
-    """Parsed lines of a file by kind; numbers are converted on request.
-
-    Lines of landmarks are an error unless ``landmarks``.
-    """
+    """Lines of a file by kind; those of landmarks are an error unless ``landmarks``."""
 
     def __init__(self, path: str, landmarks: bool):
-        self.path = path
-        self.ids = Words(path, "a vertex id")  # ids of poses in order of occurrence
-        self.poses, self.edges = Table(path, "pose"), Table(path, "measurement")
-        self.landmarks, self.sightings = Table(path, "place"), Table(path, "measurement")
-        self.offsets = Words(path, "an entry of an offset")  # of sensors from their poses
         self.dim = 0
+        self.index: dict[int, int] = {}  # indices of vertices by their ids
+        self.first_lines: list[int] = []  # in which each vertex occurs first
+        self.vertices, self.edges = Rows("pose"), Rows("measurement")
+        self.landmarks, self.sightings = Rows("place"), Rows("measurement")
+        self.offsets: list[tuple[int, list[str]]] = []  # of sensors from their poses
         tags = {**POSE_TAGS, **LANDMARK_TAGS} if landmarks else POSE_TAGS
         for number, line in enumerate(read_lines(path), start=1):
             fields = line.partition("#")[0].split()
             if not fields or fields[0] == "FIX" or fields[0].startswith("PARAMS_"):
                 if landmarks and fields[:1] == ["PARAMS_SE3OFFSET"]:
-                    self.offsets.add(number, fields[2:8])  # without the last entry, of the rotation
+                    # without the last entry, of the rotation
+                    self.offsets.append((number, fields[2:8]))
                 continue
-            if fields[0] not in tags:
-                raise file_error(path, number, _about_unknown(fields[0], landmarks))
-            tag, (kind, dim, n_ids, n_poses, n_numbers, n_information) = fields[0], tags[fields[0]]
+            tag = fields[0]
+            if tag not in tags:
+                if tag in LANDMARK_TAGS:
+                    message = "are not poses; read_g2o(..., poses=True) reads them"
+                    raise FileError(f"landmarks ({tag!r}) {message}", number)
+                reader = "read_g2o(..., poses=True)" if landmarks else "read_g2o"
+                known = ", ".join([*POSE_TAGS, "FIX", *(LANDMARK_TAGS if landmarks else ())])
+                raise FileError(f"unknown tag {shown(tag)}; {reader} reads {known}", number)
+            kind, dim, n_ids, n_poses, n_numbers, n_information = tags[tag]
             self.dim = self.dim or dim
             if dim != self.dim:
-                message = (
-                    f"{tag} in a file that began with SE{self.dim}; all poses must be of one kind"
+                raise FileError(
+                    f"{tag} in a file that began with SE{self.dim}; all poses must be of one kind",
+                    number,
                 )
-                raise file_error(path, number, message)
             count = n_ids + n_numbers + n_information
             if len(fields) != 1 + count:
                 ids = {1: "a vertex id", 2: "2 vertex ids", 3: "2 vertex ids, an offset id"}
@@ -350,27 +326,21 @@ class G2oLines:
                 if n_information:
                     parts += f", {n_information} of the information matrix"
                 message = f"{tag} needs {count} numbers ({parts}), got {len(fields) - 1}"
-                raise file_error(path, number, message)
-            names, numbers = fields[1 : 1 + n_ids], fields[1 + n_ids :]
-            information = numbers[n_numbers:]
+                raise FileError(message, number)
+            rows: Rows = getattr(self, kind)
+            rows.lines.append(number)
+            rows.tags.append(tag)
+            for label in integers(fields[1 : 1 + n_poses], [number], "a vertex id"):
+                if label not in self.index:
+                    self.index[label] = len(self.index)
+                    self.first_lines.append(number)
+                rows.poses.append(self.index[label])
+            marks = fields[1 + n_poses : 1 + min(n_ids, 2)]
+            rows.marks += integers(marks, [number], "a landmark id")
+            rows.values += fields[1 + n_ids :][:n_numbers]
+            information = fields[1 + n_ids + n_numbers :]
             if tag == "EDGE2":  # TORO writes xx, xy, yy, tt, xt, yt, where t is the angle
                 information = [information[k] for k in (0, 1, 4, 2, 5, 3)]
-            table: Table = getattr(self, kind)
-            table.tags.append(tag)
-            table.first.append(len(self.ids.words))
-            self.ids.add(number, names[:n_poses])
-            table.marks.add(number, names[n_poses:2])
-            table.numbers.add(number, numbers[:n_numbers])
-            table.information.add(number, information)
+            rows.information += information
         if not self.dim:
-            message = f"not a g2o file: no line begins with one of {', '.join(POSE_TAGS)}"
-            raise file_error(path, None, message)
-
-
-def _about_unknown(tag: str, landmarks: bool) -> str:
-    if landmarks:
-        tags = ", ".join([*POSE_TAGS, "FIX", *LANDMARK_TAGS])
-        return f"unknown tag {shown(tag)}; read_g2o(..., poses=True) reads {tags}"
-    if tag in LANDMARK_TAGS:
-        return f"landmarks ({tag!r}) are not poses; read_g2o(..., poses=True) reads them"
-    return f"unknown tag {shown(tag)}; read_g2o reads {', '.join([*POSE_TAGS, 'FIX'])}"
+            raise FileError(f"not a g2o file: no line begins with one of {', '.join(POSE_TAGS)}")

@@ -5,36 +5,41 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Callable
+from typing import Any
 from xml.etree.ElementTree import ParseError
 
 import networkx as nx
 import numpy as np
 
-from sheafcoarsen._support import PathLike, file_path, flag, scalar_array, whole_number
+from sheafcoarsen._support import (
+    PathLike,
+    file_path,
+    flag,
+    scalar_array,
+    vertex_count,
+    whole_number,
+)
 from sheafcoarsen.io.graph_files import EdgeList, read_edge_list, read_matrix_market, read_metis
-from sheafcoarsen.io.text import file_error, opened, read_lines, reader_of
+from sheafcoarsen.io.text import FileError, opened, read_lines, reader_of, reading
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 
 
-def read_graphml(path: str, signed: bool = False) -> nx.Graph:
-    """Read GraphML; negative weights are accepted here, whatever ``signed`` is."""
+def read_graphml(path: str, signed: bool = False) -> EdgeList:
+    """Read GraphML."""
     with opened(path) as file:
         try:
             graph = nx.read_graphml(file)
         except ParseError as error:
-            raise file_error(path, error.position[0], f"not XML: {error}") from None
+            raise FileError(f"not XML: {error}", error.position[0]) from None
         except (EOFError, OSError, zlib.error):  # reading failed, but the GraphML may be valid
             raise
         except Exception as error:  # networkx may raise KeyError and others
             said = str(error) or type(error).__name__
-            raise file_error(path, None, f"not a GraphML graph: {said}") from None
-    if graph.is_directed():
-        message = 'the graph is directed; write it with edgedefault="undirected"'
-        raise file_error(path, None, f"{message} (networkx: graph.to_undirected())")
-    return graph
+            raise FileError(f"not a GraphML graph: {said}") from None
+    return _edge_list(graph, signed, 'write it with edgedefault="undirected"')
 
 
-def read_gml(path: str, signed: bool = False) -> nx.Graph:
+def read_gml(path: str, signed: bool = False) -> EdgeList:
     """Read GML; the nodes' names are their labels if these are distinct, otherwise their ids."""
     lines = ["" if line.startswith("#") else line for line in read_lines(path)]
     try:
@@ -45,12 +50,21 @@ def read_gml(path: str, signed: bool = False) -> nx.Graph:
     except Exception as error:  # networkx may raise TypeError, RecursionError and others
         said = str(error) or type(error).__name__
         place = re.search(r" at \((\d+), \d+\)$", said)
-        line = int(place[1]) if place else None
-        raise file_error(path, line, f"not a GML graph: {said}") from None
+        raise FileError(f"not a GML graph: {said}", int(place[1]) if place else None) from None
+    return _edge_list(graph, signed, "remove `directed 1`")
+
+
+def _edge_list(graph: nx.Graph, signed: bool, remedy: str) -> EdgeList:
+    """Return a networkx graph with its weights; an edge attribute "sign" overrides their signs."""
     if graph.is_directed():
-        message = "the graph is directed; remove `directed 1`"
-        raise file_error(path, None, f"{message} (networkx: graph.to_undirected())")
-    return graph
+        raise FileError(f"the graph is directed; {remedy} (networkx: graph.to_undirected())")
+    weights: Any = [weight for _, _, weight in graph.edges(data="weight", default=1)]
+    if signed:
+        weights = scalar_array("weight", weights)
+        if any("sign" in data for _, _, data in graph.edges(data=True)):
+            signs = np.where(CellularSheaf.signed(graph).head_data < 0, -1, 1)
+            weights = signs * np.abs(weights)
+    return EdgeList(None, graph, weights)
 
 
 def read_graph(
@@ -157,8 +171,7 @@ def read_graph(
     path = file_path(path)
     dim = whole_number("dim", dim, at_least=0)
     signed = flag("signed", signed)
-    # the second argument of a reader says whether weights may be negative; networkx accepts all
-    readers: dict[str, Callable[..., EdgeList | nx.Graph]] = {
+    readers: dict[str, Callable[..., EdgeList]] = {
         ".mtx": read_matrix_market,
         ".graph": read_metis,
         **dict.fromkeys((".txt", ".edges", ".edgelist", ".el", ".csv", ".tsv"), read_edge_list),
@@ -166,38 +179,19 @@ def read_graph(
         ".gml": read_gml,
     }
     others = "; read_g2o reads .g2o, read_mesh .off, .obj and .ply, load .npz"
-    reader = reader_of(path, readers, "read_graph", others)
     options: dict = {}
     if n_vertices is not None:
         options["n_vertices"] = whole_number("n_vertices", n_vertices, at_least=0)
-        if reader not in (read_edge_list, read_matrix_market):
+        vertex_count("n_vertices", options["n_vertices"])
+    with reading(path):
+        reader = reader_of(path, readers, "read_graph", others)
+        if options and reader not in (read_edge_list, read_matrix_market):
             message = "`n_vertices` is for edge lists; this format states its number of vertices"
-            raise file_error(path, None, message)
-    graph = reader(path, signed, **options)
-    try:
-        if isinstance(graph, nx.Graph):
-            return _signed(graph, dim) if signed else CellularSheaf.constant(graph, dim)
-        if signed:
-            sheaf = _signed(graph, dim)
-        else:
-            sheaf = CellularSheaf.constant(graph.edges, dim, graph.weights, graph.n_vertices)
-    except (TypeError, ValueError) as error:
-        raise file_error(path, None, str(error)) from None
-    return sheaf.with_labels(graph.names)
-
-
-def _signed(graph: nx.Graph | EdgeList, dim: int) -> CellularSheaf:
-    """Return the signed sheaf of a graph; its edge attribute "sign" overrides signs of weights."""
-    if isinstance(graph, nx.Graph):
-        values = [weight for _, _, weight in graph.edges(data="weight", default=1)]
-        weights = scalar_array("weight", values) if values else np.ones(0)
-        given: nx.Graph | np.ndarray = graph
-        n_vertices, negative = None, weights < 0
-        if any("sign" in data for _, _, data in graph.edges(data=True)):
-            negative = CellularSheaf.signed(graph).head_data < 0
-    else:
-        given, weights, n_vertices = graph.edges, graph.weights, graph.n_vertices
-        negative = weights < 0
-    F = CellularSheaf.constant(given, dim, np.abs(weights), n_vertices)
-    head = F.head_data * np.repeat(np.where(negative, -1.0, 1.0), F.edge_dims**2)
-    return trusted_sheaf(F.edges, F.vertex_dims, F.edge_dims, F.tail_data, head, F.vertex_labels)
+            raise FileError(message)
+        n, edges, weights, names = reader(path, signed, **options)
+        sheaf = CellularSheaf.constant(edges, dim, np.abs(weights) if signed else weights, n)
+    if signed:
+        signs = np.repeat(np.where(weights < 0, -1.0, 1.0), sheaf.edge_dims**2)
+        arrays = sheaf.edges, sheaf.vertex_dims, sheaf.edge_dims, sheaf.tail_data
+        sheaf = trusted_sheaf(*arrays, sheaf.head_data * signs, sheaf.vertex_labels)
+    return sheaf if names is None else sheaf.with_labels(names)

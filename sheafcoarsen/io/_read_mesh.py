@@ -17,7 +17,16 @@ from typing import NamedTuple
 import numpy as np
 
 from sheafcoarsen._support import PathLike, file_path, first_true, offsets, ranges
-from sheafcoarsen.io.text import Words, file_error, opened, read_lines, reader_of, shown
+from sheafcoarsen.io.text import (
+    FileError,
+    integers,
+    numbers,
+    opened,
+    read_lines,
+    reader_of,
+    reading,
+    shown,
+)
 
 Mesh = tuple[np.ndarray, np.ndarray]
 """Points of shape (n, 3) and faces of shape (f, k)."""
@@ -76,19 +85,15 @@ def read_mesh(path: PathLike) -> tuple[np.ndarray, np.ndarray]:
     """
     path = file_path(path)
     readers = {".off": read_off, ".obj": read_obj, ".ply": read_ply}
-    return reader_of(path, readers, "read_mesh")(path)
+    with reading(path):
+        return reader_of(path, readers, "read_mesh")(path)
 
 
 # ---------------------------------------------------------------- faces
 
 
 def face_array(
-    path: str,
-    n: int,
-    corners: np.ndarray,
-    sizes: np.ndarray,
-    lines: Sequence[int] | None = None,
-    first: int = 0,
+    n: int, corners: np.ndarray, sizes: np.ndarray, lines: Sequence[int] = (), first: int = 0
 ) -> np.ndarray:
     """Return the faces with ``sizes`` corners, split into triangles if their sizes differ.
 
@@ -97,7 +102,7 @@ def face_array(
     """
 
     def refuse(f: int, message: str) -> None:
-        raise file_error(path, None if lines is None else lines[f], f"face {f} {message}")
+        raise FileError(f"face {f} {message}", lines[f] if lines else None)
 
     if (f := first_true(sizes < 3)) is not None:
         refuse(f, f"has {sizes[f]} corners, but needs at least 3")
@@ -120,43 +125,61 @@ def face_array(
     return np.stack([corners[np.repeat(starts, fan)], corners[second], corners[second + 1]], axis=1)
 
 
-class FaceLines:
-    """Points and faces of a text mesh, collected line by line."""
+class _TextMesh:
+    """Points and faces of a text mesh, collected line by line as words."""
 
-    def __init__(self, path: str) -> None:
-        self.path = path
-        self.points = Words(path, "a coordinate")
-        self.corners = Words(path, "a corner of a face")
-        self._counts = Words(path, "the number of corners of a face")
+    def __init__(self) -> None:
+        self.coordinates: list[str] = []  # three for each point
+        self.point_lines: list[int] = []
+        self.corners: list[str] = []
+        self.sizes: list[int] = []  # numbers of corners of the faces
+        self.face_lines: list[int] = []
+        self.before: list[int] = []  # numbers of points above the faces
 
     def add_point(self, number: int, words: list[str]) -> None:
         """Append a point, given as three coordinates; ignore other words."""
         if len(words) < 3:
-            message = f"a vertex needs 3 coordinates, got {len(words)}"
-            raise file_error(self.path, number, message)
-        self.points.add(number, words[:3])
+            raise FileError(f"a vertex needs 3 coordinates, got {len(words)}", number)
+        self.coordinates += words[:3]
+        self.point_lines.append(number)
 
     def add_face(self, number: int, words: list[str]) -> None:
         """Append a face, given as the number of corners and the vertices; ignore other words."""
-        self._counts.add(number, words[:1])
-        # 0 if the word is not a number, for which `mesh` raises an error
         k = int(words[0]) if words and words[0].isascii() and words[0].isdigit() else 0
+        if k == 0:  # the word must be an integer
+            integers(words[:1], [number], "the number of corners of a face")
         if len(words) <= k:
             message = f"a face of {k} corners needs as many vertices, got {len(words) - 1}"
-            raise file_error(self.path, number, message)
-        self.corners.add(number, words[1 : 1 + k])
+            raise FileError(message, number)
+        self.add_corners(number, words[1 : 1 + k])
 
-    def mesh(self, corners: list[int] | None = None, first: int = 0) -> Mesh:
-        """Return points and faces; the vertices of faces are ``corners``, or those in the file."""
-        points = self.points.numbers().reshape(-1, 3)
-        corners = self.corners.integers() if corners is None else corners
-        self._counts.integers()  # raises an error for other words
-        # clip huge indices, which are reported as out of range
-        vertices = np.array([min(max(v, -1), 2**62) for v in corners], dtype=np.int64)
-        sizes = np.diff(np.array([0, *self.corners.ends], dtype=np.int64))
-        return points, face_array(
-            self.path, len(points), vertices, sizes, self.corners.lines, first
-        )
+    def add_corners(self, number: int, words: list[str]) -> None:
+        """Append a face, given as its vertices."""
+        self.corners += words
+        self.sizes.append(len(words))
+        self.face_lines.append(number)
+        self.before.append(len(self.point_lines))
+
+    def mesh(self, first: int = 0) -> Mesh:
+        """Return points and faces.
+
+        The file numbers vertices from ``first``; if this is 1, negative numbers count from the last
+        vertex above the face.
+        """
+        points = numbers(self.coordinates, self.point_lines, "a coordinate").reshape(-1, 3)
+        lines = np.repeat(self.face_lines, self.sizes)
+        corners = integers(self.corners, lines, "a corner of a face")
+        # clip huge numbers, which are reported as out of range
+        most = 2**62 + first
+        vertices = np.array([min(max(v, -most), most) for v in corners], dtype=np.int64)
+        if first == 1:
+            if (zero := first_true(vertices == 0)) is not None:
+                raise FileError("vertices are numbered from 1, got 0", lines[zero])
+            from_last = vertices + np.repeat(self.before, self.sizes)
+            vertices = np.where(vertices > 0, vertices - 1, from_last)
+        sizes = np.array(self.sizes, dtype=np.int64)
+        vertices = np.maximum(vertices, -1)
+        return points, face_array(len(points), vertices, sizes, self.face_lines, first)
 
 
 # ---------------------------------------------------------------- OFF and OBJ
@@ -185,58 +208,46 @@ def read_off(path: str) -> Mesh:
     number, fields = next(lines, (None, ["nothing"]))
     if not re.fullmatch(r"(ST)?C?N?OFF", fields[0]):
         message = f"an OFF file begins with OFF, COFF or NOFF, got {shown(fields[0])}"
-        raise file_error(path, number, message)
+        raise FileError(message, number)
     if fields[1:2] == ["BINARY"]:
-        message = "binary OFF is not supported: write the mesh as text, or as .ply"
-        raise file_error(path, number, message)
+        raise FileError("binary OFF is not supported: write the mesh as text, or as .ply", number)
     number, fields = (number, fields[1:]) if fields[1:] else next(lines, (number, fields))
-    counts = Words(path, "a number of vertices or faces")
-    counts.add(number or 1, fields[:3])
-    sizes = counts.integers()
-    if len(sizes) < 2 or min(sizes) < 0:
-        message = "numbers of vertices, faces and edges must follow the word OFF"
-        raise file_error(path, number, message)
-    n, f = sizes[:2]
-    mesh = FaceLines(path)
+    counts = integers(fields[:3], [number or 1], "a number of vertices or faces")
+    if len(counts) < 2 or min(counts) < 0:
+        raise FileError("numbers of vertices, faces and edges must follow the word OFF", number)
+    n, f = counts[:2]
+    mesh = _TextMesh()
     for add, count, what in ((mesh.add_point, n, "vertices"), (mesh.add_face, f, "faces")):
         for i in range(count):
             number, fields = next(lines, (None, []))
             if number is None:
                 message = f"the file ends after {i} of {count} {what}: fetch or write it again"
-                raise file_error(path, None, message)
+                raise FileError(message)
             add(number, fields)
     number, _ = next(lines, (None, []))
     if number is not None:
-        message = f"{n} vertices and {f} faces were announced, but more lines follow"
-        raise file_error(path, number, message)
+        raise FileError(f"{n} vertices and {f} faces were announced, but more lines follow", number)
     return mesh.mesh()
 
 
 def read_obj(path: str) -> Mesh:
     """Read the vertices and faces of an OBJ file."""
-    mesh = FaceLines(path)
-    before: list[int] = []  # number of vertices above each corner's line, for relative indices
+    mesh = _TextMesh()
     for number, fields in _fields(path, joined=True):
         if fields[0] == "v":
             mesh.add_point(number, fields[1:])
         elif fields[0] == "f":
-            mesh.corners.add(number, [word.partition("/")[0] for word in fields[1:]])
-            before += [len(mesh.points.lines)] * len(fields[1:])
-    if not mesh.points.words:
-        raise file_error(path, None, "not an OBJ file, or one without vertices: no line is v x y z")
-    numbers = mesh.corners.integers()
-    if 0 in numbers:
-        message = "vertices are numbered from 1, got 0"
-        raise file_error(path, mesh.corners.line(numbers.index(0)), message)
-    vertices = [v - 1 if v > 0 else count + v for v, count in zip(numbers, before, strict=True)]
-    return mesh.mesh(vertices, first=1)
+            mesh.add_corners(number, [word.partition("/")[0] for word in fields[1:]])
+    if not mesh.point_lines:
+        raise FileError("not an OBJ file, or one without vertices: no line is v x y z")
+    return mesh.mesh(first=1)
 
 
 # ---------------------------------------------------------------- PLY
 
 
-CORNERS = ("vertex_indices", "vertex_index")
-"""Possible names of the list of a face's vertices."""
+CORNERS = "vertex_indices"
+"""Name of the list of a face's vertices."""
 
 
 class _Property(NamedTuple):
@@ -254,9 +265,10 @@ class _Element(NamedTuple):
     rows: int
     properties: list[_Property]
 
-    def place(self, *names: str) -> int | None:
-        """Return the index of the first property with one of the given names, or None."""
-        return next((i for i, p in enumerate(self.properties) if p.name in names), None)
+    def place(self, name: str) -> int | None:
+        """Return the index of the first property of that name, or None."""
+        names = [column.name for column in self.properties]
+        return names.index(name) if name in names else None
 
 
 def read_ply(path: str) -> Mesh:
@@ -264,36 +276,36 @@ def read_ply(path: str) -> Mesh:
     with opened(path) as file:
         content = file.read()
     if not content.startswith(b"ply"):
-        raise file_error(path, 1, "a PLY file begins with a line ply")
+        raise FileError("a PLY file begins with a line ply", 1)
     stream = io.BytesIO(content)
-    order, elements, n_lines = _ply_header(path, stream)
-    tables = {element.name: element for element in elements}
-    vertex, face = tables.get("vertex"), tables.get("face")
+    order, elements, n_lines = _ply_header(stream)
+    vertex, face = elements.get("vertex"), elements.get("face")
     if vertex is None or None in map(vertex.place, "xyz"):
-        raise file_error(path, None, "the header has no element vertex with properties x, y and z")
+        raise FileError("the header has no element vertex with properties x, y and z")
     if any(column.length for column in vertex.properties):
-        raise file_error(path, None, "the element vertex has lists, which are not supported")
+        raise FileError("the element vertex has lists, which are not supported")
     if face is not None:
-        at = face.place(*CORNERS)
+        at = face.place(CORNERS)
         if at is None or not face.properties[at].length:
-            raise file_error(path, None, "the element face has no list vertex_indices")
+            raise FileError("the element face has no list vertex_indices")
         if any(column.length for column in face.properties[:at]):
-            raise file_error(path, None, "lists before vertex_indices are not supported")
+            raise FileError("lists before vertex_indices are not supported")
         if face.properties[at].kind[0] == "f":
-            raise file_error(path, None, "vertex_indices must be whole numbers")
+            raise FileError("vertex_indices must be whole numbers")
     if order:
-        return _from_binary(path, stream.read(), order, elements)
-    return _from_text(path, stream.read().decode("ascii", "replace"), n_lines, elements)
+        return _from_binary(stream.read(), order, elements)
+    return _from_text(stream.read().decode("ascii", "replace"), n_lines, elements)
 
 
-def _ply_header(path: str, stream: io.BytesIO) -> tuple[str, list[_Element], int]:
+def _ply_header(stream: io.BytesIO) -> tuple[str, dict[str, _Element], int]:
     """Return the byte order (empty for text), the elements, and the number of header lines."""
     # numpy's codes of PLY's number types, each of which has the name in C and that in numpy
     types = {"char": "i1", "uchar": "u1", "short": "i2", "ushort": "u2"}
     types |= {"int": "i4", "uint": "u4", "float": "f4", "double": "f8"}
     types |= {np.dtype(code).name: code for code in types.values()}
     orders = {"ascii": "", "binary_little_endian": "<", "binary_big_endian": ">"}
-    elements: list[_Element] = []
+    elements: dict[str, _Element] = {}
+    properties: list[_Property] = []  # of the last element
     order, number = None, 0
     while (line := stream.readline()).endswith(b"\n"):
         number += 1
@@ -306,87 +318,86 @@ def _ply_header(path: str, stream: io.BytesIO) -> tuple[str, list[_Element], int
                 order = orders[name]
             case ["format", *_]:
                 message = f"the format must be one of {', '.join(orders)}, got {words[1:]}"
-                raise file_error(path, number, message)
+                raise FileError(message, number)
             case ["element", name, count] if count.isascii() and count.isdigit():
-                if name in (element.name for element in elements):
-                    raise file_error(path, number, f"a second element {shown(name)}")
-                elements.append(_Element(name, int(count), []))
+                if name in elements:
+                    raise FileError(f"a second element {shown(name)}", number)
+                properties = []
+                elements[name] = _Element(name, int(count), properties)
             case ["element", *_]:
-                raise file_error(path, number, "an element requires a name and a count")
+                raise FileError("an element requires a name and a count", number)
             case ["property", *_] if not elements:
-                raise file_error(path, number, "a property before any element")
+                raise FileError("a property before any element", number)
             case ["property", "list", length, kind, name] if length in types and kind in types:
                 if types[length][0] == "f":
-                    raise file_error(path, number, "the length of a list must be a whole number")
-                elements[-1].properties.append(_Property(name, types[kind], types[length]))
+                    raise FileError("the length of a list must be a whole number", number)
+                name = CORNERS if name == "vertex_index" else name
+                properties.append(_Property(name, types[kind], types[length]))
             case ["property", kind, name] if kind in types:
-                elements[-1].properties.append(_Property(name, types[kind]))
+                properties.append(_Property(name, types[kind]))
             case ["property", *rest]:
                 kinds = rest[1:3] if rest[:1] == ["list"] else rest[:1]
                 unknown = next((shown(kind) for kind in kinds if kind not in types), None)
                 message = (
                     "a property needs a type and a name, or the word list, two types and a name"
                 )
-                raise file_error(path, number, f"no type {unknown}" if unknown else message)
+                raise FileError(f"no type {unknown}" if unknown else message, number)
             case _:
-                raise file_error(path, number, f"unknown word {shown(words[0])} in the header")
+                raise FileError(f"unknown word {shown(words[0])} in the header", number)
     else:
-        raise file_error(path, None, "the file ends before end_header: fetch or write it again")
+        raise FileError("the file ends before end_header: fetch or write it again")
     if order is None:
-        raise file_error(path, None, "the header has no format")
-    for element in elements:
+        raise FileError("the header has no format")
+    for element in elements.values():
         if not element.properties:
-            raise file_error(path, None, f"the element {shown(element.name)} has no properties")
+            raise FileError(f"the element {shown(element.name)} has no properties")
     return order, elements, number
 
 
-def _from_text(path: str, text: str, n_lines: int, elements: list[_Element]) -> Mesh:
+def _from_text(text: str, n_lines: int, elements: dict[str, _Element]) -> Mesh:
     """Parse the rows of a text file, one per line; ``n_lines`` lines precede them."""
     lines = enumerate(text.split("\n"), start=n_lines + 1)
     rows = ((number, line.split()) for number, line in lines if line.strip())
-    mesh = FaceLines(path)
-    for element in elements:
-        axes = [element.place(axis) or 0 for axis in "xyz"]
-        at = element.place(*CORNERS) or 0
+    mesh = _TextMesh()
+    for element in elements.values():
+        axes, at = [element.place(axis) or 0 for axis in "xyz"], element.place(CORNERS) or 0
         for _ in range(element.rows):
             number, words = next(rows, (0, []))
             if not words:
-                raise _cut_off(path, element)
+                raise _cut_off(element)
             if element.name == "vertex":
                 if len(words) != len(element.properties):
                     message = f"a vertex has {len(element.properties)} numbers, got {len(words)}"
-                    raise file_error(path, number, message)
+                    raise FileError(message, number)
                 mesh.add_point(number, [words[axis] for axis in axes])
             elif element.name == "face":
                 mesh.add_face(number, words[at:])
     extra = next(rows, None)
     if extra is not None:
-        raise file_error(path, extra[0], "more lines than the header announces")
+        raise FileError("more lines than the header announces", extra[0])
     return mesh.mesh()
 
 
-def _from_binary(path: str, content: bytes, order: str, elements: list[_Element]) -> Mesh:
+def _from_binary(content: bytes, order: str, elements: dict[str, _Element]) -> Mesh:
     """Parse the rows of a binary file, element by element."""
     at, points = 0, np.zeros((0, 3))
     corners, sizes = [np.zeros(0, dtype=np.int64)], np.zeros(0, dtype=np.int64)
-    for element in elements:
+    for element in elements.values():
         try:
             tables = _tables(content, at, order, element)
         except ValueError:
-            raise _cut_off(path, element) from None
+            raise _cut_off(element) from None
         at += sum(rows.nbytes for rows in tables)
         if element.name == "vertex" and tables:
             axes = [tables[0][f"f{element.place(axis)}"] for axis in "xyz"]
             points = np.stack(axes, axis=1).astype(np.float64)
         elif element.name == "face":
-            lists = [rows[f"f{element.place(*CORNERS)}"] for rows in tables]
+            lists = [rows[f"f{element.place(CORNERS)}"] for rows in tables]
             corners += [vertices.reshape(-1) for vertices in lists]
             sizes = np.repeat([v.shape[1] for v in lists], [len(v) for v in lists]).astype(int)
-    bad = np.flatnonzero(~np.isfinite(points).all(axis=1))
-    if bad.size:
-        message = f"coordinates must be finite, got {points[bad[0]].tolist()} at vertex {bad[0]}"
-        raise file_error(path, None, message)
-    return points, face_array(path, len(points), np.concatenate(corners).astype(np.int64), sizes)
+    if (bad := first_true(~np.isfinite(points).all(axis=1))) is not None:
+        raise FileError(f"coordinates must be finite, got {points[bad].tolist()} at vertex {bad}")
+    return points, face_array(len(points), np.concatenate(corners).astype(np.int64), sizes)
 
 
 def _tables(content: bytes, at: int, order: str, element: _Element) -> list[np.ndarray]:
@@ -402,27 +413,25 @@ def _tables(content: bytes, at: int, order: str, element: _Element) -> list[np.n
     if at + element.rows * least > len(content):
         raise ValueError
     tables: list[np.ndarray] = []
-    row_types: dict[tuple[int, ...], np.dtype] = {}  # by the lengths of lists
+    row_types: dict[tuple, np.dtype] = {}  # by the shapes of the fields
     while len(tables) < element.rows:
-        lengths: tuple[int, ...] = ()
+        shapes: tuple[tuple[int, ...], ...] = ()
         end = at
         for kind, length in columns:
             if length is None:
+                shapes += ((),)
                 end += kind.itemsize
             else:
                 k = max(int(np.frombuffer(content, length, 1, end)[0]), 0)
-                lengths += (k,)
+                shapes += ((k,),)
                 end += length.itemsize + k * kind.itemsize
-        if lengths not in row_types:
+        if shapes not in row_types:
             fields: list[tuple] = []
-            rest = iter(lengths)
-            for i, (kind, length) in enumerate(columns):
-                if length is None:
-                    fields.append((f"f{i}", kind))
-                else:
-                    fields += [(f"n{i}", length), (f"f{i}", kind, (next(rest),))]
-            row_types[lengths] = np.dtype(fields)
-        row_type = row_types[lengths]
+            for i, ((kind, length), shape) in enumerate(zip(columns, shapes, strict=True)):
+                fields += [] if length is None else [(f"n{i}", length)]
+                fields.append((f"f{i}", kind, shape))
+            row_types[shapes] = np.dtype(fields)
+        row_type = row_types[shapes]
         if not tables and at + element.rows * row_type.itemsize <= len(content):
             rows = np.frombuffer(content, row_type, element.rows, at)
             counts = [rows[name] for name in row_type.names or () if name[0] == "n"]
@@ -433,6 +442,6 @@ def _tables(content: bytes, at: int, order: str, element: _Element) -> list[np.n
     return tables
 
 
-def _cut_off(path: str, element: _Element) -> ValueError:
+def _cut_off(element: _Element) -> FileError:
     message = f"the file ends inside its {element.rows} elements {shown(element.name)}"
-    return file_error(path, None, f"{message}: fetch or write it again")
+    return FileError(f"{message}: fetch or write it again")

@@ -15,7 +15,8 @@ import zipfile
 import numpy as np
 
 from sheafcoarsen._support import PathLike, file_path, read_only, replacing
-from sheafcoarsen.io.schema import KINDS, Arrays, Saved, reading, text_of, to_arrays
+from sheafcoarsen.io.schema import KINDS, Arrays, Saved, from_arrays, text_of, to_arrays
+from sheafcoarsen.io.text import FileError, reading
 
 VERSION = 2
 """Version of the file format. Files of higher versions are rejected."""
@@ -57,10 +58,6 @@ def save(path: PathLike, obj: Saved) -> None:
         np.savez(stream, format="sheafcoarsen", version=VERSION, kind=kind, **arrays)  # type: ignore[arg-type]
 
 
-class RefusedError(ValueError):
-    """Error for a file that can be read, but has invalid contents or another version."""
-
-
 def load(path: PathLike) -> Saved:
     """Load an object written by :func:`save`.
 
@@ -93,10 +90,10 @@ def load(path: PathLike) -> Saved:
     array([0, 1, 1])
     """
     path = file_path(path)
-    with open(path, "rb") as stream:
+    with reading(path), open(path, "rb") as stream:
         try:
             if stream.read(4) != b"PK\x03\x04":
-                raise RefusedError(
+                raise FileError(
                     "not a sheafcoarsen file, because it is not an .npz archive; read_graph and "
                     "read_g2o read graphs"
                 )
@@ -106,56 +103,55 @@ def load(path: PathLike) -> Saved:
                 kind = _kind({name: _member(archive, members[name]) for name in names})
                 claimed = sum(info.file_size for info in archive.infolist())
                 if claimed > os.fstat(stream.fileno()).st_size:
-                    raise RefusedError("its arrays are larger than the file")
+                    raise FileError("its arrays are larger than the file")
                 arrays = {name: _member(archive, info) for name, info in members.items()}
-        except RefusedError as error:
-            raise ValueError(f"{path}: {error}") from None
+        except FileError:
+            raise
         # zipfile and numpy may raise KeyError, struct.error, MemoryError and others
         except Exception as error:
             what = " ".join(str(error).split()) or type(error).__name__
-            raise ValueError(f"{path}: truncated or damaged ({what})") from None
-    with reading(path):
-        return KINDS[kind](arrays)
+            raise FileError(f"truncated or damaged ({what})") from None
+        return from_arrays(kind, arrays)
 
 
 def _kind(header: Arrays) -> str:
     """Check the format and version of a file, and return the kind of its object."""
     if "format" not in header or text_of(header, "format") != "sheafcoarsen":
-        raise RefusedError("not a sheafcoarsen file")
+        raise FileError("not a sheafcoarsen file")
     version = header.get("version", np.array(0))
     if version.shape != () or version.dtype.kind not in "iu" or not 1 <= version <= VERSION:
-        raise RefusedError(
+        raise FileError(
             f"written in format version {version}; this library reads up to {VERSION}: upgrade "
             f"sheafcoarsen"
         )
     kind = text_of(header, "kind") if "kind" in header else None
     if kind is None or kind not in KINDS:
-        raise RefusedError(f"holds an object of kind {kind!r}, which this version does not support")
+        raise FileError(f"holds an object of kind {kind!r}, which this version does not support")
     return kind
 
 
 def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
     """Return a read-only array, after checking its length against the shape in its header."""
     if info.compress_type != zipfile.ZIP_STORED or info.compress_size != info.file_size:
-        raise RefusedError(
+        raise FileError(
             f"array {info.filename!r} is compressed: write it with numpy.savez, not "
             f"savez_compressed"
         )
     if info.file_size > os.fstat(archive.fp.fileno()).st_size:  # type: ignore[union-attr]
-        raise RefusedError("its arrays are larger than the file")
+        raise FileError("its arrays are larger than the file")
     content = archive.read(info)
     stream = io.BytesIO(content)
     if np.lib.format.read_magic(stream) != (1, 0):
-        raise RefusedError(f"array {info.filename!r} is not of .npy version 1.0")
+        raise FileError(f"array {info.filename!r} is not of .npy version 1.0")
     shape, by_columns, dtype = np.lib.format.read_array_header_1_0(stream)
     if dtype.kind not in "biufcU":
-        raise RefusedError(f"array {info.filename!r} holds {dtype}, not numbers or text")
+        raise FileError(f"array {info.filename!r} holds {dtype}, not numbers or text")
     size = math.prod(shape)
     if min(shape, default=0) < 0 or stream.tell() + size * dtype.itemsize != len(content):
-        raise RefusedError(f"array {info.filename!r} is not as long as its shape {shape} requires")
+        raise FileError(f"array {info.filename!r} is not as long as its shape {shape} requires")
     array = read_only(np.zeros(0, dtype))
     if size:
         array = np.frombuffer(content, dtype, size, stream.tell())
     if dtype.kind == "b" and array.view(np.uint8).max(initial=0) > 1:
-        raise RefusedError(f"array {info.filename!r} holds values that are neither true nor false")
+        raise FileError(f"array {info.filename!r} holds values that are neither true nor false")
     return array.reshape(shape, order="F" if by_columns else "C")

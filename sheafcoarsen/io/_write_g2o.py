@@ -65,8 +65,7 @@ def _lines(G: PoseGraph, S: Synchronization | None) -> Iterator[str]:
         3: ("VERTEX_SE3:QUAT", "EDGE_SE3:QUAT", "VERTEX_TRACKXYZ", "EDGE_SE3_TRACKXYZ"),
     }[G.dim]
     n, seen = int(G.n_vertices or 0), G.sightings
-    ids, marks = _ids(G, n)
-    poses = G.poses
+    ids, poses = _ids(G), G.poses
     if S is not None:
         if not isinstance(S, Synchronization):
             raise TypeError(f"`S` must be a Synchronization, got {type(S).__name__}")
@@ -78,7 +77,7 @@ def _lines(G: PoseGraph, S: Synchronization | None) -> Iterator[str]:
             )
         poses = S.rotations, S.translations
     if poses is not None:
-        yield from _rows(vertex, [ids], _pose_numbers(*poses))
+        yield from _rows(vertex, [ids[:n]], _pose_numbers(*poses))
     else:
         measured = [G.edges.ravel()] if seen is None else [G.edges.ravel(), seen.edges[:, 0]]
         lonely = np.setdiff1d(np.arange(n), np.concatenate(measured))
@@ -91,21 +90,21 @@ def _lines(G: PoseGraph, S: Synchronization | None) -> Iterator[str]:
         places = seen.places if S is None else S.landmarks
         if places is not None:
             known = np.flatnonzero(~np.isnan(places).any(axis=1))
-            yield from _rows(landmark, [[marks[k] for k in known]], places[known])
+            yield from _rows(landmark, [[ids[n + k] for k in known]], places[known])
     information = G.information
     if information is None:
         information = isotropic_information(np.asarray(G.kappa), np.asarray(G.tau), G.dim)
-    ends = [[ids[v] for v in G.edges[:, end].tolist()] for end in (0, 1)]
-    numbers = np.hstack([_pose_numbers(G.rotations, G.translations), _triangles(information)])
+    ends = [[ids[v] for v in column] for column in G.edges.T.tolist()]
+    upper = information[:, *np.triu_indices(information.shape[1])]
+    numbers = np.hstack([_pose_numbers(G.rotations, G.translations), upper])
     yield from _rows(edge, ends, numbers)
     if seen is not None:
-        pose, mark = seen.edges.T.tolist()
-        names = [[ids[v] for v in pose], [marks[k] for k in mark]]
+        ends = [[ids[v] for v in column] for column in (seen.edges + np.array([0, n])).T.tolist()]
         if G.dim == 3:
             yield "PARAMS_SE3OFFSET 0 0 0 0 0 0 0 1\n"
-            names.append([0] * len(pose))
-        precise = np.asarray(seen.tau)[:, None, None] * np.eye(G.dim)
-        yield from _rows(sighting, names, np.hstack([seen.points, _triangles(precise)]))
+            ends.append([0] * len(seen.edges))
+        upper = seen.tau[:, None] * np.eye(G.dim)[np.triu_indices(G.dim)]
+        yield from _rows(sighting, ends, np.hstack([seen.points, upper]))
 
 
 def _pose_numbers(rotations: np.ndarray, translations: np.ndarray) -> np.ndarray:
@@ -120,12 +119,6 @@ def _pose_numbers(rotations: np.ndarray, translations: np.ndarray) -> np.ndarray
     return np.hstack([translations, quaternions])
 
 
-def _triangles(matrices: np.ndarray) -> np.ndarray:
-    """Return the upper triangle of each matrix, row by row."""
-    rows, columns = np.triu_indices(matrices.shape[1])
-    return matrices[:, rows, columns]
-
-
 def _rows(tag: str, names: list[list[int]], numbers: np.ndarray) -> Iterator[str]:
     """Yield a line for each row: tag, ids, and the shortest decimals that are read exactly."""
     for *ids, row in zip(*names, numbers.tolist(), strict=True):
@@ -133,32 +126,27 @@ def _rows(tag: str, names: list[list[int]], numbers: np.ndarray) -> Iterator[str
         yield " ".join(words) + "\n"
 
 
-def _ids(G: PoseGraph, n: int) -> tuple[list[int], list[int]]:
-    """Return distinct ids of poses and of landmarks.
+def _ids(G: PoseGraph) -> list[int]:
+    """Return distinct ids of the poses, then of the landmarks.
 
     They are the labels, or count from 0, for landmarks from 1 + the largest id of a pose.
     """
-    kinds = [("G", "vertex_labels", "pose", G.vertex_labels, n)]
-    if G.sightings is not None:
-        labels, n_landmarks = G.sightings.labels, G.sightings.n_landmarks
-        kinds.append(("G.sightings", "labels", "landmark", labels, n_landmarks))
-    found: list[list[int]] = []
-    seen: dict[int, str] = {}
+    kinds = [("G", "vertex_labels", "pose", G.vertex_labels, int(G.n_vertices or 0))]
+    if (seen := G.sightings) is not None:
+        kinds.append(("G.sightings", "labels", "landmark", seen.labels, seen.n_landmarks))
+    named: dict[int, str] = {}
     for owner, field, kind, labels, count in kinds:
-        first = max(seen, default=-1) + 1
-        ids: list[int] = []
+        first = max(named, default=-1) + 1
         for k, label in enumerate(range(first, first + count) if labels is None else labels):
             if isinstance(label, bool) or not isinstance(label, int | np.integer):
                 raise TypeError(
                     f"`{owner}.{field}` must be integers for a g2o file, got {label!r}: "
                     f"dataclasses.replace({owner}, {field}=None) has numbers instead"
                 )
-            ids.append(int(label))
-            if ids[k] in seen:
+            if int(label) in named:
                 raise ValueError(
-                    f"`{owner}.{field}[{k}]` = {label} is also the id of {seen[ids[k]]}, but a "
-                    f"g2o file identifies vertices by their ids: use distinct labels, or none"
+                    f"`{owner}.{field}[{k}]` = {label} is also the id of {named[int(label)]}, but "
+                    f"a g2o file identifies vertices by their ids: use distinct labels, or none"
                 )
-            seen[ids[k]] = f"{kind} {k}"
-        found.append(ids)
-    return found[0], found[-1]  # without landmarks, the second list is not used
+            named[int(label)] = f"{kind} {k}"
+    return list(named)

@@ -4,9 +4,7 @@ docs/file_format.md describes the arrays. Input is untrusted: inconsistent array
 Containers (files, stores) are implemented elsewhere.
 """
 
-import contextlib
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -51,22 +49,23 @@ Older versions of the library lack these settings, and reject the operator as un
 """
 
 
+# ---------------------------------------------------------------- to arrays
+
+
 def to_arrays(obj: Saved) -> tuple[str, Arrays]:
     """Return the kind of an object and its named arrays; raise a TypeError for other objects."""
     if isinstance(obj, CellularSheaf):
-        return "sheaf", sheaf_arrays(obj)
+        return "sheaf", _sheaf_arrays(obj)
     if isinstance(obj, Partition):
         return "partition", {"labels": obj.labels}
     if isinstance(obj, Hierarchy):
-        arrays = {"n_levels": np.array(len(obj)), "stopped_because": np.array(obj.stopped_because)}
-        for i, sheaf in enumerate(obj.sheaves):
-            arrays |= sheaf_arrays(sheaf, f"sheaves.{i}.")
-        for i, level in enumerate(obj):
-            arrays |= between_arrays(level, f"levels.{i}.")
-        return "hierarchy", arrays
+        own = {"n_levels": np.array(len(obj)), "stopped_because": np.array(obj.stopped_because)}
+        parts = {f"sheaves.{i}.": _sheaf_arrays(sheaf) for i, sheaf in enumerate(obj.sheaves)}
+        parts |= {f"levels.{i}.": _between_arrays(level) for i, level in enumerate(obj)}
+        return "hierarchy", _joined({"": own, **parts})
     if isinstance(obj, Level):
-        sheaves = {**sheaf_arrays(obj.fine, "fine."), **sheaf_arrays(obj.sheaf, "sheaf.")}
-        return type(obj).__name__.lower(), {**sheaves, **between_arrays(obj)}
+        sheaves = {"fine.": _sheaf_arrays(obj.fine), "sheaf.": _sheaf_arrays(obj.sheaf)}
+        return type(obj).__name__.lower(), _joined({**sheaves, "": _between_arrays(obj)})
     advice = ": write_g2o writes pose graphs and poses, numpy.savez the arrays of other results"
     if hasattr(obj, "coarsening"):
         advice = ": save its `coarsening`"
@@ -76,63 +75,88 @@ def to_arrays(obj: Saved) -> tuple[str, Arrays]:
     )
 
 
-@contextlib.contextmanager
-def reading(where: str, refusal: type[ValueError] = ValueError) -> Iterator[None]:
-    """Convert errors for missing or inconsistent arrays to one error that names the file."""
-    try:
-        yield
-    except (KeyError, TypeError, ValueError) as error:
-        if refusal is not ValueError and isinstance(error, refusal):
-            raise
-        what = f"has no array {error}" if isinstance(error, KeyError) else str(error)
-        raise refusal(f"{where}: {what}") from None
+def _joined(parts: dict[str, Arrays]) -> Arrays:
+    """Return the arrays of all parts, with the prefix of each part before their names."""
+    return {prefix + name: array for prefix, part in parts.items() for name, array in part.items()}
 
 
-# ---------------------------------------------------------------- to arrays
-
-
-def sheaf_arrays(sheaf: CellularSheaf, prefix: str = "") -> dict[str, np.ndarray]:
-    """Return the arrays of a sheaf."""
+def _sheaf_arrays(sheaf: CellularSheaf) -> Arrays:
     names = ("edges", "vertex_dims", "edge_dims", "tail_data", "head_data")
-    arrays = {prefix + name: getattr(sheaf, name) for name in names}
+    arrays = {name: getattr(sheaf, name) for name in names}
     if sheaf.vertex_labels is not None:
-        arrays[prefix + "vertex_labels"] = encode_labels(sheaf.vertex_labels)
+        arrays["vertex_labels"] = encode_labels(sheaf.vertex_labels)
     return arrays
 
 
-def between_arrays(level: Level, prefix: str = "") -> dict[str, np.ndarray]:
+def _between_arrays(level: Level) -> Arrays:
     """Return the arrays of a level except those of its two sheaves."""
     if isinstance(level, Elimination):
         own = {f"steps.{name}": getattr(level.steps, name) for name in STEPS}
-        own |= {"kept": level.kept, "max_neighbors": np.array(level.max_neighbors)}
-    elif isinstance(level, Sparsification):
+        return own | {"kept": level.kept, "max_neighbors": np.array(level.max_neighbors)}
+    if isinstance(level, Sparsification):
         own = {"edges": level.edges, "weights": level.weights}
-        own |= {} if level.eps is None else {"eps": np.array(level.eps)}
-    else:
-        own = {
-            "partition.labels": level.partition.labels,
-            **_csr_arrays(level.prolongation, "R."),
-            "loops": np.array(level.loops),
-            "compress": np.array(level.crossing_rows is None),
-            "restored_loops": level.restored_loops,
-        }
-        if level.crossing_rows is not None:
-            own["crossing_rows"] = level.crossing_rows
-        if level.modes is not None:
-            names = ["local_operator", "singular", "ranks", "scores", "next_eigenvalues", "tied"]
-            names += ["operator_norms"]
-            names += SETTINGS if isinstance(level.modes.operator, Oversampled) else []
-            own |= {f"modes.{name}": np.asarray(getattr(level.modes, name)) for name in names}
-            if level.modes.prolongation is not level.prolongation:
-                own |= _csr_arrays(level.modes.prolongation, "modes.R.")
-    return {prefix + name: array for name, array in own.items()}
-
-
-def _csr_arrays(R: scipy.sparse.csr_array, prefix: str) -> dict[str, np.ndarray]:
-    return {prefix + name: getattr(R, name) for name in ("data", "indices", "indptr")}
+        return own if level.eps is None else own | {"eps": np.array(level.eps)}
+    own = {
+        "partition.labels": level.partition.labels,
+        "loops": np.array(level.loops),
+        "compress": np.array(level.crossing_rows is None),
+        "restored_loops": level.restored_loops,
+    }
+    if level.crossing_rows is not None:
+        own["crossing_rows"] = level.crossing_rows
+    matrices = {"R.": level.prolongation}
+    if (modes := level.modes) is not None:
+        names = ["local_operator", "singular", "ranks", "scores", "next_eigenvalues", "tied"]
+        names += ["operator_norms"]
+        names += SETTINGS if isinstance(modes.operator, Oversampled) else []
+        own |= {f"modes.{name}": np.asarray(getattr(modes, name)) for name in names}
+        if modes.prolongation is not level.prolongation:
+            matrices["modes.R."] = modes.prolongation
+    csr = ("data", "indices", "indptr")
+    parts = {prefix: {name: getattr(R, name) for name in csr} for prefix, R in matrices.items()}
+    return _joined({"": own, **parts})
 
 
 # ---------------------------------------------------------------- from arrays
+
+
+class _Part(dict[str, np.ndarray]):
+    """The arrays whose names begin with a prefix, under the rest of their names."""
+
+    def __init__(self, arrays: Arrays, prefix: str):
+        self.prefix = getattr(arrays, "prefix", "") + prefix
+        super().__init__(
+            (name.removeprefix(prefix), array)
+            for name, array in arrays.items()
+            if name.startswith(prefix)
+        )
+
+    def __missing__(self, name: str) -> np.ndarray:
+        raise KeyError(self.prefix + name)
+
+
+def from_arrays(kind: str, arrays: Arrays) -> Saved:
+    """Check the arrays of an object of some of the `KINDS`, and return the object."""
+    if kind == "sheaf":
+        return _read_sheaf(arrays)
+    if kind == "partition":
+        return Partition(arrays["labels"])
+    if kind in LEVELS:
+        fine, coarse = (_read_sheaf(_Part(arrays, prefix)) for prefix in ("fine.", "sheaf."))
+        return LEVELS[kind](arrays, fine, coarse)
+    count = whole_number("n_levels", arrays["n_levels"][()], at_least=0)
+    sheaves = [_read_sheaf(_Part(arrays, "sheaves.0."))]
+    levels: list[Level] = []
+    for i in range(count):  # a count that is too large raises an error for a missing array
+        sheaves.append(_read_sheaf(_Part(arrays, f"sheaves.{i + 1}.")))
+        own = _Part(arrays, f"levels.{i}.")
+        kind = "sparsification" if "weights" in own else "coarsening"
+        kind = "elimination" if "steps.vertices" in own else kind
+        try:
+            levels.append(LEVELS[kind](own, sheaves[i], sheaves[i + 1]))
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"level {i}: {error}") from None
+    return Hierarchy(sheaves[0], tuple(levels), text_of(arrays, "stopped_because"))
 
 
 def text_of(arrays: Arrays, name: str) -> str:
@@ -143,27 +167,24 @@ def text_of(arrays: Arrays, name: str) -> str:
     return str(array)
 
 
-def read_sheaf(arrays: Arrays, prefix: str = "") -> CellularSheaf:
-    """Check the arrays of a sheaf, and return the sheaf."""
+def _read_sheaf(arrays: Arrays) -> CellularSheaf:
     names = ("edges", "tail_data", "head_data", "vertex_dims", "edge_dims")
-    edges, tail, head, vertex_dims, edge_dims = (arrays[prefix + name] for name in names)
+    edges, tail, head, vertex_dims, edge_dims = (arrays[name] for name in names)
     if vertex_dims.ndim != 1 or edge_dims.ndim != 1:
         raise ValueError("`vertex_dims` and `edge_dims` must be one-dimensional")
-    stored = arrays.get(prefix + "vertex_labels")
+    stored = arrays.get("vertex_labels")
     labels = None if stored is None else decode_labels(stored, len(vertex_dims))
     sheaf = checked_sheaf(edges, tail, head, vertex_dims, edge_dims, labels)
     check_squares("its maps", sheaf.largest_entry, sheaf.dtype)
     return sheaf
 
 
-def _csr(arrays: Arrays, prefix: str, shape: tuple[int, int]) -> scipy.sparse.csr_array:
-    data = scalar_array("R", arrays[prefix + "data"])
+def _csr(arrays: Arrays, shape: tuple[int, int]) -> scipy.sparse.csr_array:
+    data = scalar_array("R", arrays["data"])
     if data.ndim != 1 or not np.isfinite(data).all():
         raise ValueError("R must be finite")
     check_squares("the entries of R", float(np.abs(data).max(initial=0)), data.dtype)
-    indices, indptr = (
-        integer_array(f"R.{name}", arrays[prefix + name]) for name in ("indices", "indptr")
-    )
+    indices, indptr = (integer_array(f"R.{name}", arrays[name]) for name in ("indices", "indptr"))
     itype = index_dtype(max(len(data), *shape))
     entries = data, indices.astype(itype), indptr.astype(itype)
     R = csr_matrix("R", scipy.sparse.csr_array(entries, shape=shape))
@@ -173,7 +194,7 @@ def _csr(arrays: Arrays, prefix: str, shape: tuple[int, int]) -> scipy.sparse.cs
     return R
 
 
-def _steps(arrays: Arrays, fine: CellularSheaf, left: CellularSheaf) -> Elimination:
+def _read_elimination(arrays: Arrays, fine: CellularSheaf, left: CellularSheaf) -> Elimination:
     """Return the elimination between two sheaves; raise an error for inconsistent arrays."""
     most = whole_number("max_neighbors", arrays["max_neighbors"][()], at_least=0)
     own = {name: arrays[f"steps.{name}"] for name in STEPS}
@@ -183,7 +204,9 @@ def _steps(arrays: Arrays, fine: CellularSheaf, left: CellularSheaf) -> Eliminat
     return Elimination(fine, left, kept, most, as_steps(fine, own))
 
 
-def _edges(arrays: Arrays, fine: CellularSheaf, sparse: CellularSheaf) -> Sparsification:
+def _read_sparsification(
+    arrays: Arrays, fine: CellularSheaf, sparse: CellularSheaf
+) -> Sparsification:
     """Return the sparsification between two sheaves; raise an error for inconsistent arrays."""
     edges, weights = integer_array("edges", arrays["edges"]), arrays["weights"]
     weights = real_array("weights", weights, [(len(edges),)], "have one entry per edge")
@@ -191,29 +214,6 @@ def _edges(arrays: Arrays, fine: CellularSheaf, sparse: CellularSheaf) -> Sparsi
     if eps is not None:
         eps = real_array("eps", eps, [()], "be a single number").item()
     return Sparsification(fine, sparse, read_only(edges), read_only(weights), eps)
-
-
-def read_hierarchy(arrays: Arrays) -> Hierarchy:
-    """Check the arrays of a hierarchy, whose levels must match its sheaves, and return it."""
-    count = whole_number("n_levels", arrays["n_levels"][()], at_least=0)
-    sheaves = [read_sheaf(arrays, "sheaves.0.")]
-    levels: list[Level] = []
-    for i in range(count):  # a count that is too large raises an error for a missing array
-        sheaves.append(read_sheaf(arrays, f"sheaves.{i + 1}."))
-        start = f"levels.{i}."
-        own = {
-            name.removeprefix(start): array
-            for name, array in arrays.items()
-            if name.startswith(start)
-        }
-        try:
-            read = _steps if "steps.vertices" in own else _edges if "weights" in own else read_level
-            levels.append(read(own, sheaves[i], sheaves[i + 1]))
-        except KeyError as error:
-            raise KeyError(start + error.args[0]) from None
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"level {i}: {error}") from None
-    return Hierarchy(sheaves[0], tuple(levels), text_of(arrays, "stopped_because"))
 
 
 def read_level(arrays: Arrays, fine: CellularSheaf, coarse: CellularSheaf) -> Coarsening:
@@ -225,8 +225,7 @@ def read_level(arrays: Arrays, fine: CellularSheaf, coarse: CellularSheaf) -> Co
             f"{partition.n_vertices} into {partition.n_clusters} clusters, {coarse.n_vertices} "
             f"coarse vertices"
         )
-    shape = (fine.dim_c0, coarse.dim_c0)
-    R = _csr(arrays, "R.", shape)
+    R = _csr(_Part(arrays, "R."), (fine.dim_c0, coarse.dim_c0))
     restored = np.zeros(0, np.int64)
     if "restored_loops" in arrays:
         restored = integer_array("restored_loops", arrays["restored_loops"])
@@ -254,7 +253,7 @@ def _modes(
     ranks = integer_array("modes.ranks", arrays["modes.ranks"])
     if not np.array_equal(ranks, coarse.vertex_dims):
         raise ValueError("the ranks of its modes do not match the dimensions of its coarse stalks")
-    own = _csr(arrays, "modes.R.", R.shape) if "modes.R.data" in arrays else R
+    own = _csr(_Part(arrays, "modes.R."), R.shape) if "modes.R.data" in arrays else R
     singular = "modes.singular" in arrays and flag("modes.singular", arrays["modes.singular"][()])
     names = ("scores", "next_eigenvalues", "operator_norms")
     settings: dict[str, Any] = {
@@ -267,17 +266,12 @@ def _modes(
     return LocalModes(fine, partition, operator, prolongation=own, singular=singular, **settings)
 
 
-def _with_sheaves(read: Callable[..., Level], arrays: Arrays) -> Level:
-    """Read a single level together with its two sheaves."""
-    return read(arrays, read_sheaf(arrays, "fine."), read_sheaf(arrays, "sheaf."))
-
-
-KINDS: dict[str, Callable[[Arrays], Saved]] = {
-    "sheaf": read_sheaf,
-    "partition": lambda arrays: Partition(arrays["labels"]),
-    "coarsening": partial(_with_sheaves, read_level),
-    "hierarchy": read_hierarchy,
-    "elimination": partial(_with_sheaves, _steps),
-    "sparsification": partial(_with_sheaves, _edges),
+LEVELS: dict[str, Callable[[Arrays, CellularSheaf, CellularSheaf], Level]] = {
+    "coarsening": read_level,
+    "elimination": _read_elimination,
+    "sparsification": _read_sparsification,
 }
-"""Function that reads each kind of object."""
+"""Readers of the arrays between two sheaves."""
+
+KINDS = ("sheaf", "partition", "hierarchy", *LEVELS)
+"""Kinds of objects that can be saved."""

@@ -1,12 +1,14 @@
-"""Text files, plain or gzipped, as lines and numbers; error messages begin with path and line."""
+"""Text files, plain or gzipped, as lines and numbers; errors that begin with path and line."""
 
+import codecs
 import contextlib
 import gzip
+import io
 import os
+import re
 import zlib
-from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping
-from typing import BinaryIO, TypeVar, cast
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import BinaryIO, TypeAlias, TypeVar, cast
 
 import numpy as np
 
@@ -16,15 +18,31 @@ BLOCK = 2**18
 """Number of bytes that are read at a time."""
 
 LONGEST = 2**28
-"""Maximum length of a line in bytes. It keeps small compressed files from exhausting memory."""
+"""Maximum length of a line. It keeps small compressed files from exhausting memory."""
 
 Reader = TypeVar("Reader", bound=Callable)
 
 
-def file_error(path: str, line: int | None, message: str) -> ValueError:
-    """Return the error for an unusable file, as one line ``path:line: message``."""
-    place = path if line is None else f"{path}:{line}"
-    return ValueError(tables.printable(f"{place}: {' '.join(message.split())}"))
+class FileError(ValueError):
+    """Error in the contents of a file; `reading` puts the path and the line before its message."""
+
+    def __init__(self, message: str, line: int | None = None):
+        super().__init__(message)
+        self.line = line
+
+
+@contextlib.contextmanager
+def reading(where: str, refusal: type[ValueError] = ValueError) -> Iterator[None]:
+    """Convert errors for invalid contents to one error of one line that begins with the path."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError) as error:
+        if refusal is not ValueError and isinstance(error, refusal):
+            raise
+        line = error.line if isinstance(error, FileError) else None
+        place = where if line is None else f"{where}:{line}"
+        what = f"has no array {error}" if isinstance(error, KeyError) else str(error)
+        raise refusal(tables.printable(f"{place}: {' '.join(what.split())}")) from None
 
 
 def reader_of(path: str, readers: Mapping[str, Reader], name: str, others: str = "") -> Reader:
@@ -32,17 +50,19 @@ def reader_of(path: str, readers: Mapping[str, Reader], name: str, others: str =
     stem = path[:-3] if path.lower().endswith(".gz") else path
     ending = os.path.splitext(stem)[1].lower()
     if ending not in readers:
-        message = (
+        raise FileError(
             f"unknown file extension {ending!r}; {name} reads {', '.join(readers)}, each also "
             f"gzipped (.gz){others}"
         )
-        raise file_error(path, None, message)
     return readers[ending]
 
 
 def shown(word: str) -> str:
     """Quote a word of a file for an error message, abbreviated if it is long."""
     return repr(word if len(word) <= 40 else word[:37] + "...")
+
+
+# ---------------------------------------------------------------- lines
 
 
 @contextlib.contextmanager
@@ -56,109 +76,83 @@ def opened(path: str) -> Iterator[BinaryIO]:
         with gzip.open(path, "rb") as unpacked:
             yield cast(BinaryIO, unpacked)
     except EOFError:
-        message = "the gzip file is truncated: fetch or write it again"
-        raise file_error(path, None, message) from None
+        raise FileError("the gzip file is truncated: fetch or write it again") from None
     except (gzip.BadGzipFile, zlib.error) as error:
-        raise file_error(path, None, f"not a gzip file, or a damaged one: {error}") from None
+        raise FileError(f"not a gzip file, or a damaged one: {error}") from None
 
 
 def read_lines(path: str) -> Iterator[str]:
     """Yield the lines of a UTF-8 text file without line ends, reading in blocks."""
-    before, parts = 0, []
+    # bytes that are not UTF-8 become surrogates, which UTF-8 itself cannot contain
+    utf8 = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape")
+    decoder = io.IncrementalNewlineDecoder(utf8, translate=True)
+    number, parts, ended = 1, [], False  # of the line that the next block continues
     with opened(path) as file:
-        while block := file.read(BLOCK):
-            # no cut after a final \r, because the next block may begin with its \n
-            cut = max(block.rfind(b"\n"), block.rfind(b"\r", 0, -1)) + 1
-            parts.append(block[:cut] or block)
-            if cut:
-                lines = _decoded(path, b"".join(parts), before)
-                yield from lines
-                before, parts = before + len(lines), [block[cut:]]
+        while not ended:
+            block = file.read(BLOCK)
+            ended = not block
+            text = decoder.decode(block, ended)
+            if not text.isascii() and (bad := re.search("[\udc80-\udcff]", text)):
+                gzipped = number == 1 and text.startswith("\x1f\udc8b")
+                hint = "; it is gzipped, so its name must end in .gz" if gzipped else ""
+                message = f"not a text file: byte 0x{ord(bad[0]) - 0xDC00:02x} is not UTF-8{hint}"
+                raise FileError(message, number + text.count("\n", 0, bad.start()))
+            first, *others = text.split("\n")
+            parts.append(first)
+            if others:
+                yield "".join(parts)
+                yield from others[:-1]
+                number, parts = number + len(others), others[-1:]
             elif sum(map(len, parts)) > LONGEST:
                 message = f"more than {LONGEST:,} bytes without an end of line: not a text file"
-                raise file_error(path, before + 1, message)
-        if any(parts):
-            yield from _decoded(path, b"".join(parts), before)
+                raise FileError(message, number)
+        if last := "".join(parts):
+            yield last
 
 
-def _decoded(path: str, content: bytes, before: int) -> list[str]:
-    """Return the lines of one block of a file; ``before`` lines of the file precede the block."""
-    try:
-        text = content.decode("utf-8" if before else "utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = before + 1 + _with_newlines(error.object[: error.start].decode("latin1")).count("\n")
-        byte = error.object[error.start]
-        gzipped = not before and content[:2] == b"\x1f\x8b"
-        hint = "; it is gzipped, so its name must end in .gz" if gzipped else ""
-        message = f"not a text file: byte 0x{byte:02x} is not UTF-8{hint}"
-        raise file_error(path, line, message) from None
-    # not str.splitlines, which also ends lines at form feeds, so line numbers would differ
-    return _with_newlines(text).removesuffix("\n").split("\n")
+# ---------------------------------------------------------------- numbers
 
 
-def _with_newlines(text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+Lines: TypeAlias = Sequence[int] | np.ndarray
+"""Numbers of lines."""
 
 
-class Words:
-    """Words of one kind from the lines of a file; ``what`` names such a word in errors."""
+def integers(words: list[str], lines: Lines, what: str) -> list[int]:
+    """Convert words, equally many from each line, to Python integers of any size.
 
-    def __init__(self, path: str, what: str):
-        self.path = path
-        self.what = what
-        self.words: list[str] = []
-        self.lines: list[int] = []
-        self.ends: list[int] = []  # offset in `words` of the end of each line
-
-    def add(self, line: int, words: list[str]) -> None:
-        """Append the words of a line."""
-        self.words += words
-        self.lines.append(line)
-        self.ends.append(len(self.words))
-
-    def line(self, k: int) -> int:
-        """Return the line number of word k."""
-        return self.lines[bisect_right(self.ends, k)]
-
-    def integers(self) -> list[int]:
-        """Return the words as Python integers of any size."""
-        return self._convert(int, "a whole number")
-
-    def indices(self, n: int) -> np.ndarray:
-        """Return the words, which must be integers from 1 to n, as indices from 0."""
-        numbers = self.integers()
-        if numbers and not (min(numbers) >= 1 and max(numbers) <= n):
-            k = next(k for k, v in enumerate(numbers) if not 1 <= v <= n)
-            message = f"{self.what} is out of range, got {shown(self.words[k])}"
-            raise file_error(self.path, self.line(k), f"{message}; they count from 1 to {n}")
-        return np.array(numbers, dtype=np.int64) - 1
-
-    def numbers(self) -> np.ndarray:
-        """Return the words as an array of finite float64 numbers."""
-        values = np.array(self._convert(float, "a number"), dtype=np.float64)
-        if (k := first_true(~np.isfinite(values))) is not None:
-            message = f"{self.what} must be finite, got {shown(self.words[k])}"
-            raise file_error(self.path, self.line(k), message)
-        return values
-
-    def _convert(self, kind: Callable, wanted: str) -> list:
-        if _plain("".join(self.words)):
-            try:
-                return list(map(kind, self.words))
-            except ValueError:
-                pass
-        for k, word in enumerate(self.words):
-            try:
-                if _plain(word):
-                    kind(word)
-                    continue
-            except ValueError:
-                pass
-            message = f"{self.what} must be {wanted}, got {shown(word)}"
-            raise file_error(self.path, self.line(k), message)
-        raise AssertionError("each word converts by itself, but all words do not")
+    The error names the first invalid word, which is ``what``, and its line.
+    """
+    return _converted(int, words, lines, what, "a whole number")
 
 
-def _plain(text: str) -> bool:
-    """Return whether ``text`` is ASCII without underscores (int accepts 1_000 and other digits)."""
-    return text.isascii() and "_" not in text
+def ordinals(words: list[str], lines: Lines, what: str, n: int) -> list[int]:
+    """Convert words, equally many from each line, to integers from 1 to n."""
+    values = integers(words, lines, what)
+    if values and not 1 <= min(values) <= max(values) <= n:
+        bad = next(k for k, value in enumerate(values) if not 1 <= value <= n)
+        message = f"{what} is out of range, got {shown(words[bad])}; they count from 1 to {n}"
+        raise FileError(message, lines[bad * len(lines) // len(words)])
+    return values
+
+
+def numbers(words: list[str], lines: Lines, what: str) -> np.ndarray:
+    """Convert words, equally many from each line, to finite float64 numbers."""
+    values = np.array(_converted(float, words, lines, what, "a number"), dtype=np.float64)
+    if (bad := first_true(~np.isfinite(values))) is not None:
+        message = f"{what} must be finite, got {shown(words[bad])}"
+        raise FileError(message, lines[bad * len(lines) // len(words)])
+    return values
+
+
+def _converted(kind: Callable, words: list[str], lines: Lines, what: str, wanted: str) -> list:
+    text = "".join(words)
+    if text.isascii() and "_" not in text:  # int and float accept 1_000 and other digits
+        try:
+            return list(map(kind, words))
+        except ValueError:
+            pass
+    if len(words) == 1:
+        raise FileError(f"{what} must be {wanted}, got {shown(text)}", lines[0])
+    # one by one, so that the error names the first invalid word
+    pairs = zip(words, np.repeat(lines, len(words) // len(lines)), strict=True)
+    return [_converted(kind, [word], [line], what, wanted)[0] for word, line in pairs]

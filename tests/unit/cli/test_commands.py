@@ -387,7 +387,7 @@ def test_json_output_counts_the_clusters_with_a_tie(tmp_path, run):
 def test_json_output_has_null_for_infinite_numbers(graph_file, run, monkeypatch):
     failed = sc.verify(sc.coarsen(sc.CellularSheaf.constant([[0, 1]]), sc.Partition([0, 1]), 1))
     wrong = dataclasses.replace(failed.checks[0], ratio=np.inf, passed=False)
-    monkeypatch.setattr("sheafcoarsen.cli.stores.verify", lambda C: sc.Verification((wrong,)))
+    monkeypatch.setattr("sheafcoarsen.verify", lambda C: sc.Verification((wrong,)))
     found = json.loads(run("verify", graph_file, "-k", 5, "-r", 2, "--json", status=1).out)
     assert found["passed"] is False
     assert found["levels"][0]["checks"][0]["ratio"] is None

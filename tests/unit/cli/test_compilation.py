@@ -36,7 +36,7 @@ def test_the_kernels_of_all_rules_are_compiled(monkeypatch):
 
 def test_the_kernels_of_verify_are_compiled(monkeypatch):
     called = []
-    monkeypatch.setattr(compilation, "verify", called.append)
+    monkeypatch.setattr(sc, "verify", called.append)
     for job in compilation.USUAL:
         compilation.compile_one(job, "float64")
     assert isinstance(called[0], sc.Coarsening)

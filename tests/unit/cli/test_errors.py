@@ -146,7 +146,7 @@ def test_warnings_are_printed_as_single_lines(graph_file, run, monkeypatch):
         warnings.warn("take\ncare", UserWarning, stacklevel=2)
         return sc.Partition(np.arange(34) % 2)
 
-    monkeypatch.setattr("sheafcoarsen.cli.commands.select", warns)
+    monkeypatch.setattr("sheafcoarsen.select", warns)
     for quiet, expected in ((False, "sheafcoarsen: take care\n"), (True, "")):
         options = ["-q"] * quiet
         assert run("coarsen", graph_file, "-k", 2, "-r", 1, *options).err == expected
