@@ -153,15 +153,19 @@ class LowProblem:
                 m = min(n - kernel, 2 * m + zeros, zeros + self.k + WIDENED)
             elif m == n or not (residual := self.excess(found)):
                 return found
-            elif n > SPARSE_ABOVE:
-                lowest = found.sigma[0] ** 2 / self.size**2
+            elif n > 2 * SPARSE_ABOVE:
+                lowest, fine = found.sigma[0] ** 2 / self.size**2, ""
+                if isinstance(known, np.ndarray):  # approximations, not pairs of the user
+                    fine = (
+                        f"pass fine=eigenmodes(C.fine, {found.kernel + found.end + 1}, "
+                        f"tol={max(ENOUGH * lowest, 50 * EPS):.0e}), which includes the zeros and "
+                        "one pair more, or "
+                    )
                 raise np.linalg.LinAlgError(
                     f"an eigenpair has not converged, with a residual of {residual:.3g} "
                     f"times its eigenvalue: the lowest is {lowest:.3g} times norm(L). If a few "
                     "maps are far larger than the others, or a few vertices have far more edges, "
-                    "pass fine=eigenmodes(C.fine, "
-                    f"{found.kernel + found.end + 1}, tol={max(ENOUGH * lowest, 50 * EPS):.0e}), "
-                    "which includes the zeros and one pair more, or coarsen normalize(sheaf)"
+                    f"{fine}coarsen normalize(sheaf)"
                 )
             else:
                 m = n  # with all vectors, rounding errors of L do not affect singular values

@@ -235,7 +235,7 @@ def test_the_sparse_method_agrees_with_the_dense_one(monkeypatch, dtype):
 
 
 def test_missed_and_inaccurate_eigenpairs_raise(monkeypatch):
-    F = CellularSheaf.constant(nx.convert_node_labels_to_integers(nx.grid_2d_graph(40, 23)))
+    F = CellularSheaf.constant(nx.convert_node_labels_to_integers(nx.grid_2d_graph(71, 23)))
     C = consecutive(F, 8, 3)
     real, pairs = eigensolver.lowest_pairs, smallest_singular_values.lowest_eigenpairs
 
@@ -263,6 +263,24 @@ def test_missed_and_inaccurate_eigenpairs_raise(monkeypatch):
             patch.setattr(module, name, wrong)
             with pytest.raises(np.linalg.LinAlgError, match=message):
                 sc.spectral_quality(C, 4)
+
+
+@pytest.mark.parametrize("small", [1e-6, 3e-8])
+def test_eigenvalues_below_rounding_of_the_laplacian_are_singular_values_of_delta(small):
+    """The iteration does not converge to them; up to dimension 1600 the dense solver is used."""
+    G = nx.barabasi_albert_graph(180, 2, seed=0)
+    hub = max(G, key=G.degree)
+    edges = np.array([*G.edges, *((hub, leaf) for leaf in range(180, 240))])
+    rng = np.random.default_rng(0)
+    tails, heads = rng.standard_normal((2, len(edges), 4, 4)) / 2
+    U, sigma, V = np.linalg.svd(heads[-1])
+    heads[-1] = (U * np.append(sigma[:-1], small)) @ V
+    F = sc.CellularSheaf(edges, tails, heads)
+    C = sc.coarsen(F, sc.select(F, 48), 4, local_operator="principal")
+    expected = np.sort(np.linalg.svd(sc.coboundary(F).toarray(), compute_uv=False))
+    found = np.sqrt(sc.spectral_quality(C, 3).fine)
+    assert found[0] < 2 * small
+    assert_residual(found - expected[: len(found)], expected[-1], n=F.dim_c0)
 
 
 @pytest.mark.parametrize("weight", [1e3, 1e5])
