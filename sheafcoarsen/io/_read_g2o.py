@@ -203,8 +203,8 @@ def _sightings(found: G2oLines, weights: G2oWeights) -> Sightings | None:
     placed, seen, d = found.landmarks, found.sightings, found.dim
     if not placed.lines and not seen.lines:
         return None
-    for number, words in found.offsets if seen.lines else []:
-        if any(numbers(words, [number], "an entry of an offset")):
+    for number, words in found.offsets:
+        if any(numbers(words, [number], "an entry of an offset")) and seen.lines:
             message = "sensors must be at the origin of their pose; offsets are not supported"
             raise FileError(message, number)
     marks = {label: k for k, label in enumerate(dict.fromkeys([*placed.marks, *seen.marks]))}

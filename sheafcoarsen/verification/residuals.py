@@ -298,8 +298,8 @@ class Evidence:
         """Return R_a and L_a of one cluster as dense matrices in double precision."""
         C, c = self.C, self.C.clusters
         edges = c.internal_edges[c.internal_ptr[a] : c.internal_ptr[a + 1]]
-        delta = coboundary(part_of(C.fine, edges, C.partition.cluster(a), self.double)).toarray()
-        return C.block(a).astype(self.double), delta.conj().T @ delta
+        delta = coboundary(part_of(C.fine, edges, C.partition.cluster(a), self.double))
+        return C.block(a).astype(self.double), (delta.conj().T @ delta).toarray()
 
     @cached_property
     def normalized(self) -> tuple[RelativeResidual, np.ndarray, np.ndarray]:

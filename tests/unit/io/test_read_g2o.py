@@ -437,3 +437,5 @@ def test_sensor_offsets_raise(write):
     for bad in ("0 0 0.5 0 0 0 1", "0 0 0 0 0 0.6 0.8"):
         path = write(f"{good}PARAMS_SE3OFFSET 1 {bad}\n")
         refuses(read_g2o, path, 3, "sensors must be at", poses=True)
+    unseen = "VERTEX_TRACKXYZ 7 1 2 3\nPARAMS_SE3OFFSET 1 0 0 nothing 0 0 0 1\n"
+    refuses(read_g2o, write(unseen), 2, "an entry of an offset", poses=True)

@@ -71,6 +71,14 @@ def test_dense_sections_of_many_edges_take_little_memory():
     assert peak_memory(C) < 50e6  # a square matrix of the number of rows would take 512 MB
 
 
+@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+def test_clusters_with_many_edges_take_little_memory():
+    edges = np.concatenate([np.stack(np.triu_indices(100, 1), axis=1)] * 6)
+    F = sc.CellularSheaf.constant(edges)
+    C = sc.coarsen(F, sc.Partition(np.zeros(100, int)), 1)
+    assert peak_memory(C) < 15e6  # a dense coboundary would take 24 MB
+
+
 # ---------------------------------------------------------------- norms of groups, and ratios
 
 
