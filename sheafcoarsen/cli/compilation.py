@@ -50,6 +50,12 @@ def _modes(
     sc.local_modes(*example, rank, local_operator=local_operator_of(local_operator))
 
 
+def _modes_by_rules(scalar: str) -> None:
+    """Compile in one job, because the rules share kernels."""
+    for rule, operator in ((kernel(), "internal"), (gap(3), "internal"), (gap(3), "oversampled")):
+        _modes(scalar, rule, operator)
+
+
 def _coarse_sheaf(scalar: str) -> None:
     for dims in (np.arange(24) % 3 + 1, 1):
         sheaf, partition = _example(scalar, dims)
@@ -89,12 +95,7 @@ USUAL: tuple[Job, ...] = (
     _select,
     _operators,
 )
-RARE: tuple[Job, ...] = (
-    partial(_modes, local_operator="oversampled", large=True),
-    partial(_modes, rank=kernel()),
-    partial(_modes, rank=gap(3)),
-    partial(_modes, rank=gap(3), local_operator="oversampled"),
-)
+RARE: tuple[Job, ...] = (partial(_modes, local_operator="oversampled", large=True), _modes_by_rules)
 
 
 def compile_one(job: Job, scalar: str) -> None:

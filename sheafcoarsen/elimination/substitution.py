@@ -137,9 +137,14 @@ class FreeSections:
     wide: Substitution
 
     @cached_property
+    def adjoint(self) -> scipy.sparse.csr_array:
+        """Adjoint of the basis."""
+        return scipy.sparse.csr_array(self.basis.conj().T)
+
+    @cached_property
     def gram(self) -> scipy.sparse.csr_array:
         """Gram matrix of the basis."""
-        return scipy.sparse.csr_array(self.basis.conj().T @ self.basis)
+        return scipy.sparse.csr_array(self.adjoint @ self.basis)
 
     @cached_property
     def factors(self) -> Factors:
@@ -173,13 +178,11 @@ class FreeSections:
         wide = np.concatenate([x, np.zeros((self.change.shape[0], x.shape[1]), x.dtype)])
         self.wide.extend(wide, reduced)
         for _ in range(2):  # the second time corrects rounding errors
-            coefficients = self.factors.solve(self.basis.conj().T @ wide[:dim])
+            coefficients = self.factors.solve(self.adjoint @ wide[:dim])
             wide[dim:] -= self.change @ coefficients
             self.wide.extend(wide, reduced)
         x = wide[:dim]
-        coefficients = self.factors.solve(
-            self.basis.conj().T @ x
-        )  # left by rounding, removed below
+        coefficients = self.factors.solve(self.adjoint @ x)  # left by rounding, removed below
         largest = abs(x).max(axis=0, initial=0.0)  # scale x, because its squares may overflow
         norms = largest * np.linalg.norm(x / np.where(largest > 0, largest, 1), axis=0)
         # sections with large growth factors are too inaccurate to be subtracted
@@ -197,7 +200,7 @@ class FreeSections:
         both = self.wide.prolongation()
         P = both[: self.basis.shape[0], : both.shape[1] - self.change.shape[0]]
         for _ in range(2):  # the second time corrects rounding errors
-            coefficients = scipy.sparse.csr_array(self.basis.conj().T @ P)
+            coefficients = scipy.sparse.csr_array(self.adjoint @ P)
             P = scipy.sparse.csr_array(P - self.basis @ self._solve_sparse(coefficients, part))
         P.sort_indices()
         return P

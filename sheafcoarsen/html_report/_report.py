@@ -275,8 +275,8 @@ def _about_coarsening(C: Coarsening, verdict: Verification, at: Positions, times
                 "The energy norm(delta x)^2 of two cochains of norm 1 and what becomes of it: a "
                 f"random one, then the same after {SMOOTHED} which the picture shows. The first "
                 "six lines add up to the fine energy, up to rounding, which the closure measures. "
-                "The kept energy is no fraction of the fine one: it is larger where what is kept "
-                "and what is discarded cancel across clusters."
+                "The kept energy may exceed the fine energy, because retained and discarded "
+                "components can cancel across clusters."
             )
             table = tables.table(tables.number_rows(both._shown()), head=("", "random", "smoothed"))
             alt = "The energy of the smoothed cochain, line by line"

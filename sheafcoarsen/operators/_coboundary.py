@@ -74,7 +74,7 @@ def apply_coboundary(sheaf: CellularSheaf, x: np.ndarray) -> np.ndarray:
     if dtype.kind != sheaf.dtype.kind:
         return by_real_columns(lambda columns: apply_coboundary(sheaf, columns), x)
     x, y = x.astype(dtype, copy=False), np.empty(shape, dtype)
-    arrays, (lanes, blocks, _) = without_loops(sheaf), _specialization(sheaf, y)
+    arrays, (lanes, blocks) = without_loops(sheaf), _specialization(sheaf, y)
     run_ranges(
         lambda lo, hi: kernels.apply_coboundary(lo, hi, arrays, lanes, blocks, x, y),
         sheaf.edge_offsets,
@@ -100,10 +100,13 @@ def apply_laplacian(
     if x.size == 0:
         return out
     x = x.astype(dtype, copy=False)
-    lanes, blocks, stalk = _specialization(sheaf, out)
     if h == 1:
+        shape = _compiled_shape(sheaf)
+        # the kernel is specialized for stalk dimensions up to 8
+        stalk = (0,) * shape[1] if shape and shape[1] <= 8 else ()
         kernels.apply_laplacian_column(arrays, stalk, x.reshape(-1), out.reshape(-1))
         return out
+    lanes, blocks = _specialization(sheaf, out)
     run_ranges(
         lambda lo, hi: kernels.apply_laplacian(lo, hi, arrays, lanes, blocks, x, out),
         np.full(h // len(lanes), len(lanes) * float(len(sheaf.tail_data))),
@@ -127,19 +130,22 @@ def without_loops(sheaf: CellularSheaf) -> SheafArrays:
     return f._replace(tail_data=read_only(tail_data), head_data=read_only(head_data))
 
 
-def _specialization(sheaf: CellularSheaf, out: np.ndarray) -> tuple[tuple, tuple, tuple]:
+def _compiled_shape(sheaf: CellularSheaf) -> tuple[int, int] | None:
+    """Return the map shape for which kernels are specialized, or None for kernels of any shape."""
+    return sheaf.map_shape if len(sheaf.tail_data) > SPECIALIZED_ABOVE else None
+
+
+def _specialization(sheaf: CellularSheaf, out: np.ndarray) -> tuple[tuple, tuple]:
     """Return tuples whose lengths tell kernels for which sizes to be compiled.
 
-    They are the number of columns processed at a time; the shape of blocks of maps, and whether a
-    map is one block; and the stalk dimension if it is uniform and at most 8, else 0.
+    They are the number of columns processed at a time; and the shape of blocks of maps, and whether
+    a map is one block.
     """
     widths = (4, 1) if out.dtype.kind == "c" else (8, 4, 1)
     lanes = (out.dtype.type(0),) * next(width for width in widths if width <= out.shape[1])
-    shape = sheaf.map_shape if len(sheaf.tail_data) > SPECIALIZED_ABOVE else None
+    shape = _compiled_shape(sheaf)
     sizes = tuple(next((k for k in (4, 3, 2) if n and n % k == 0), 1) for n in shape or (1, 1))
-    blocks = (0,) * sizes[0], (0,) * sizes[1], (0,) * (shape == sizes)
-    stalk = (0,) * shape[1] if shape and shape[1] <= 8 else ()
-    return lanes, blocks, stalk
+    return lanes, ((0,) * sizes[0], (0,) * sizes[1], (0,) * (shape == sizes))
 
 
 def edge_energy(sheaf: CellularSheaf, x: CochainLike) -> np.ndarray:
