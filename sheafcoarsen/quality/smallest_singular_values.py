@@ -4,6 +4,7 @@ Small problems and small connected components are solved densely; large ones ite
 orthogonal complement of the global sections.
 """
 
+import contextlib
 import warnings
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -21,13 +22,14 @@ from sheafcoarsen._support import (
     single_threaded_blas,
     zero_level,
 )
-from sheafcoarsen.exceptions import SingularProblemWarning
+from sheafcoarsen.exceptions import NotConverged, SingularProblemWarning
 from sheafcoarsen.modes import MAX_DENSE, SPARSE_ABOVE, SPARSE_SHARE
 from sheafcoarsen.sections import global_sections, singular_pairs
 from sheafcoarsen.sheaf import CellularSheaf, component_labels
 from sheafcoarsen.solve import (
     EigenProblem,
     Pencil,
+    Solver,
     complex_line,
     grounded,
     independent,
@@ -153,22 +155,18 @@ class LowProblem:
                 m = min(n - kernel, 2 * m + zeros, zeros + self.k + WIDENED)
             elif m == n or not (residual := self.excess(found)):
                 return found
-            elif n > 2 * SPARSE_ABOVE:
-                lowest, fine = found.sigma[0] ** 2 / self.size**2, ""
-                if isinstance(known, np.ndarray):  # approximations, not pairs of the user
-                    fine = (
-                        f"pass fine=eigenmodes(C.fine, {found.kernel + found.end + 1}, "
-                        f"tol={max(ENOUGH * lowest, 50 * EPS):.0e}), which includes the zeros and "
-                        "one pair more, or "
-                    )
+            elif iterated and (refined := iterated.refined(self, found)) is not None:
+                return refined
+            elif n <= 2 * SPARSE_ABOVE or iterated is None:
+                # with all vectors, rounding errors of L do not affect singular values
+                sheaf, m = None, n
+            else:
                 raise np.linalg.LinAlgError(
                     f"an eigenpair has not converged, with a residual of {residual:.3g} "
-                    f"times its eigenvalue: the lowest is {lowest:.3g} times norm(L). If a few "
-                    "maps are far larger than the others, or a few vertices have far more edges, "
-                    f"{fine}coarsen normalize(sheaf)"
+                    f"times its eigenvalue: the lowest is {found.sigma[0] ** 2 / self.size**2:.3g} "
+                    "times norm(L). If a few maps are far larger than the others, or a few "
+                    "vertices have far more edges, coarsen normalize(sheaf)"
                 )
-            else:
-                m = n  # with all vectors, rounding errors of L do not affect singular values
 
     def selected(
         self, X: np.ndarray, kernel: int, zero: float, is_all: bool
@@ -279,7 +277,7 @@ class _Iterated:
     """Iterative computation of eigenpairs orthogonal to the global sections of a sheaf."""
 
     def __init__(self, D: scipy.sparse.csr_array, level: float, sheaf: CellularSheaf):
-        self.D, self.level = D, level
+        self.D, self.level, self.sheaf = D, level, sheaf
         self.known, self.zero, self.refused = 0, 0.0, False
         self.line = complex_line(sheaf)
         self.pencil = Pencil(sheaf if self.line is None else self.line.sheaf)
@@ -340,6 +338,28 @@ class _Iterated:
             # repeat with "direct", which converges for any spectrum
             found = lowest_eigenpairs(problem, "direct", found.vectors, self.sections)
         return None if found is None else self._expanded(found.vectors[:, : count + 1])
+
+    def refined(self, problem: LowProblem, found: LowPairs) -> LowPairs | None:
+        """Return the pairs after inverse iteration, or None if it fails.
+
+        A `Solver` scales every stalk, so hubs do not determine its rounding errors. It ends when
+        norm(x - sigma^2 L^+ x) was at most ``LEAST`` before the last step.
+        """
+        if self.refused:
+            return None
+        solve, done = Solver(self.sheaf), False
+        pairs: Any = found
+        # ValueError: the vectors are not orthogonal to the sections
+        with contextlib.suppress(NotConverged, ValueError):
+            for _ in range(3):
+                inverse = solve(pairs.vectors)
+                steps = pairs.vectors - pairs.sigma**2 * inverse
+                done = bool((np.linalg.norm(steps, axis=0)[: pairs.end] <= LEAST).all())
+                X = np.linalg.qr(inverse / np.linalg.norm(inverse, axis=0))[0]
+                pairs, zeros = problem.selected(X, found.kernel, found.zero, False)
+                if done or pairs is None or zeros:
+                    break
+        return pairs if done and pairs and not zeros else None
 
 
 def _rounding(D: scipy.sparse.csr_array) -> float:
