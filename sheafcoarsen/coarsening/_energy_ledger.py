@@ -54,9 +54,9 @@ class Ledger:
         return {**self.lines, "fine energy": self.fine_energy, "closure": self.closure}
 
     def _titled(self) -> tuple[str, dict[str, float | np.ndarray]]:
-        """Return a title and the numbers to show: sums if there are more columns than SHOWN."""
+        """Return a title and the numbers to show: sums if a line of text cannot hold all."""
         title, shown, h = type(self).__name__, self._shown(), np.size(self.fine_energy)
-        if h <= tables.SHOWN:
+        if h <= 4:
             return title, shown
         closure = float(np.abs(shown.pop("closure")).max())
         sums = {name: float(np.sum(value)) for name, value in shown.items()}

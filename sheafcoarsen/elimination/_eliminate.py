@@ -171,7 +171,9 @@ class Elimination(ReadOnly):
         solves the reduced system with ``reduce(b)``, x solves L x = b. Values along a tree are
         computed one from another, so values and rounding errors grow by the factor ``growth`` if
         maps expand over hundreds of edges. The norm is minimal up to relative errors of ``growth``
-        eps, unless sections on eliminated vertices are parallel up to rounding.
+        eps, unless sections on eliminated vertices are parallel up to rounding. If there are such
+        sections, ``is_determined`` is False, and L x = b requires b to be orthogonal to them;
+        another b is projected first, without a warning.
 
         Parameters
         ----------

@@ -16,7 +16,15 @@ import numpy as np
 import numpy.typing as npt
 
 from sheafcoarsen import plot
-from sheafcoarsen._support import check_matplotlib, counted, output_path, replacing, tables
+from sheafcoarsen._support import (
+    CochainLike,
+    check_matplotlib,
+    cochain,
+    counted,
+    output_path,
+    replacing,
+    tables,
+)
 from sheafcoarsen.coarsening import Coarsening, check_coarsening, energy_ledger
 from sheafcoarsen.elimination import Elimination
 from sheafcoarsen.hierarchy import Hierarchy
@@ -24,7 +32,6 @@ from sheafcoarsen.html_report.results import (
     SMOOTHING_STEPS,
     call_of,
     cost_of_poses,
-    random_cochain,
     retained,
     size_and_growth,
     sizes_and_checks,
@@ -104,17 +111,18 @@ def report(
     pos: npt.ArrayLike | Mapping | None = None,
     faces: npt.ArrayLike | None = None,
     up: str = "z",
+    x: CochainLike | None = None,
 ) -> Verification | PoseCertificate:
     """Write a self-contained HTML page about a coarsening, a hierarchy, an elimination or poses.
 
-    It begins with a verdict in one sentence: the retained fraction of a smooth cochain, the errors
-    of the low spectrum, the change in the size of the Laplacian. Then follow the call, the sheaves,
-    the losses, the low spectra if the dimension of the fine C^0 is at most 100,000, and the result
-    of :func:`verify`, with pictures. For an elimination it shows the eliminated and the remaining
-    vertices, and the growth of right-hand sides and rounding errors. For a hierarchy it has the
-    sizes of all sheaves, the losses and a picture of each level. For poses it has the certificate,
-    the map before and after, and the worst edges. The page is written to a temporary name and
-    renamed, so an old file is not damaged by an error. It requires matplotlib.
+    It begins with a verdict in one sentence: the retained fraction of ``x`` or of a smooth cochain,
+    the errors of the low spectrum, the change in the size of the Laplacian. Then follow the call,
+    the sheaves, the losses, the low spectra if the dimension of the fine C^0 is at most 100,000,
+    and the result of :func:`verify`, with pictures. For an elimination it shows the eliminated and
+    the remaining vertices, and the growth of right-hand sides and rounding errors. For a hierarchy
+    it has the sizes of all sheaves, the losses and a picture of each level. For poses it has the
+    certificate, the map before and after, and the worst edges. The page is written to a temporary
+    name and renamed, so an old file is not damaged by an error. It requires matplotlib.
 
     Parameters
     ----------
@@ -129,6 +137,8 @@ def report(
         Faces of a surface with the vertices ``pos`` in space, on which clusters are drawn.
     up : {"z", "y", "x", "-z", "-y", "-x"}
         The coordinate axis that points up in space, or down with a minus sign; not for poses.
+    x : array_like, shape (dim_c0,) or (dim_c0, h), optional
+        A fine cochain, or several, whose losses are shown. By default it is a random one, smoothed.
 
     Returns
     -------
@@ -142,8 +152,8 @@ def report(
     OSError
         If the page cannot be written.
     ValueError, TypeError
-        If positions are inconsistent with the vertices, if faces are not a surface, or if faces
-        are passed for an elimination or poses, which have no clusters.
+        If positions or ``x`` are inconsistent with the fine sheaf, if faces are not a surface, or
+        if faces or ``x`` are passed for an elimination or poses, which have no clusters.
 
     Examples
     --------
@@ -165,7 +175,14 @@ def report(
         raise ValueError(
             f"`faces` require clusters, but got a result of type {type(first).__name__}"
         )
-    return write_report(C, path, name, at=Positions(pos, faces, up))
+    if x is not None:
+        if not isinstance(C, Coarsening | Hierarchy):
+            raise ValueError(
+                f"`x` requires a coarsening or a hierarchy, but got a result of type "
+                f"{type(C).__name__}"
+            )
+        x = cochain(C.fine, x, "x")
+    return write_report(C, path, name, at=Positions(pos, faces, up), x=x)
 
 
 def write_report(
@@ -175,6 +192,7 @@ def write_report(
     command: str | None = None,
     times: dict[str, float] | None = None,
     at: Positions | None = None,
+    x: np.ndarray | None = None,
 ) -> Verification | PoseCertificate:
     """Write the page of `report`, with the command line and the seconds of earlier stages."""
     if not isinstance(C, Elimination | Hierarchy | Synchronization):
@@ -199,11 +217,11 @@ def write_report(
         with stage(own, "verification"):
             verdict = verify(C)
         if isinstance(C, Hierarchy):
-            contents = _about_hierarchy(C, verdict, at, own)
+            contents = _about_hierarchy(C, verdict, at, own, x)
         elif isinstance(C, Elimination):
             contents = _about_elimination(C, verdict, at, own)
         else:
-            contents = _about_coarsening(C, verdict, at, own)
+            contents = _about_coarsening(C, verdict, at, own, x)
         coarse = C.sheaves[-1] if isinstance(C, Hierarchy) else C.sheaf
         title = f"{C.fine.n_vertices:,} → {coarse.n_vertices:,} vertices"
         heading = "Verification"
@@ -245,18 +263,27 @@ def write_report(
 # ---------------------------------------------------------------- kinds of results
 
 
-SMOOTHED = f"{SMOOTHING_STEPS} damped steps x - L x / s, s the row sums of abs(L),"
+def _which(given: np.ndarray | None) -> str:
+    """Return words for the cochains whose losses are shown."""
+    if given is not None:
+        return "the cochain x" if given.ndim == 1 else f"the {given.shape[1]} columns of x"
+    return (
+        f"a random cochain of norm 1 after {SMOOTHING_STEPS} damped steps x - L x / s, s the row "
+        "sums of abs(L) (pass your own as `x`),"
+    )
 
 
-def _about_coarsening(C: Coarsening, verdict: Verification, at: Positions, times: dict) -> Contents:
-    unknown = "the retained part of a smooth cochain is not known, because R is not an isometry"
-    losses, parts, smooth = [], [unknown], None
+def _about_coarsening(
+    C: Coarsening, verdict: Verification, at: Positions, times: dict, given: np.ndarray | None
+) -> Contents:
+    unknown = "the retained part of a cochain is not known, because R is not an isometry"
+    losses, parts, ledger = [], [unknown], None
     with stage(times, "losses"):
-        x = smooth_cochain(C.fine)
+        x = smooth_cochain(C.fine) if given is None else given
         try:
-            both = energy_ledger(C, np.stack([random_cochain(C.fine), x], axis=1))
-            smooth = energy_ledger(C, x)
-            parts = [retained(float(smooth.discarded_norm2.sum()))]
+            ledger = energy_ledger(C, x)
+            lost = ledger.discarded_norm2.sum() / (np.linalg.norm(x) ** 2 or 1.0)
+            parts = [retained(float(lost), given is not None)]
         except ValueError as error:
             losses = [note(str(error))]
     with stage(times, "eigenvalues"):
@@ -270,17 +297,15 @@ def _about_coarsening(C: Coarsening, verdict: Verification, at: Positions, times
         if not C.loops:
             remark = "No loop-cells were requested: retained internal energy is omitted."
             sheaves.append(note(remark))
-        if smooth is not None:
+        if ledger is not None:
             remark = (
-                "The energy norm(delta x)^2 of two cochains of norm 1 and what becomes of it: a "
-                f"random one, then the same after {SMOOTHED} which the picture shows. The first "
+                f"The energy norm(delta x)^2 of {_which(given)} and what becomes of it. The first "
                 "six lines add up to the fine energy, up to rounding, which the closure measures. "
                 "The kept energy may exceed the fine energy, because retained and discarded "
                 "components can cancel across clusters."
             )
-            table = tables.table(tables.number_rows(both._shown()), head=("", "random", "smoothed"))
-            alt = "The energy of the smoothed cochain, line by line"
-            losses = [note(remark), _wide(table), figure("ledger", alt, plot.ledger, smooth)]
+            alt = "The energy of the cochain, line by line"
+            losses = [note(remark), _shown(ledger), figure("ledger", alt, plot.ledger, ledger)]
         if isinstance(low, str):
             spectra = [note(low)]
         else:
@@ -319,7 +344,9 @@ def _about_elimination(
     return size_and_growth(K, verdict), call_of(K), sections
 
 
-def _about_hierarchy(H: Hierarchy, verdict: Verification, at: Positions, times: dict) -> Contents:
+def _about_hierarchy(
+    H: Hierarchy, verdict: Verification, at: Positions, times: dict, given: np.ndarray | None
+) -> Contents:
     coarsest = H.sheaves[-1]
     parts = [
         f"{counted(H.fine.n_vertices, 'vertex', 'vertices')} become {coarsest.n_vertices:,} in "
@@ -327,19 +354,20 @@ def _about_hierarchy(H: Hierarchy, verdict: Verification, at: Positions, times: 
     ]
     losses, ledger = [], None
     with stage(times, "losses"):
-        x = smooth_cochain(H.fine)
+        x = smooth_cochain(H.fine) if given is None else given
         try:
             ledger = H.ledger(x)
-            parts.append(retained(1 - float(np.linalg.norm(H.pool(x)) ** 2)))
+            kept = float(np.linalg.norm(H.pool(x)) / (np.linalg.norm(x) or 1.0)) ** 2
+            parts.append(retained(1 - kept, given is not None))
         except ValueError as error:
             losses = [note(str(error))]
     with stage(times, "pictures"):
         if ledger is not None:
             remark = (
-                f"The energy norm(delta x)^2 of a random cochain of norm 1 after {SMOOTHED} and "
-                "what becomes of it from level to level."
+                f"The energy norm(delta x)^2 of {_which(given)} and what becomes of it from level "
+                "to level."
             )
-            alt = "The energy of the smoothed cochain, line by line over all levels"
+            alt = "The energy of the cochain, line by line over all levels"
             size = (8, 1.5 + 0.32 * len(ledger.lines))
             losses = [note(remark), figure("ledger", alt, plot.ledger, ledger, size=size)]
         sizes = figure("hierarchy", "The sizes of the sheaves of all levels", plot.hierarchy, H)

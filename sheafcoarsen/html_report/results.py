@@ -107,9 +107,10 @@ def call_of(C: Coarsening | Elimination | Sparsification) -> str:
 # ---------------------------------------------------------------- the verdict
 
 
-def retained(lost: float) -> str:
-    """Return the retained fraction of a smooth cochain."""
-    return f"{percent(1 - lost)} of the squared norm of a random cochain, smoothed, is kept"
+def retained(lost: float, given: bool) -> str:
+    """Return the retained fraction of the cochain ``x`` of the user or of a smooth one."""
+    which = "`x`" if given else "a random cochain, smoothed,"
+    return f"{percent(1 - lost)} of the squared norm of {which} is kept"
 
 
 def sizes_and_checks(fine: CellularSheaf, coarse: CellularSheaf, verdict: Verification) -> list:

@@ -44,8 +44,7 @@ SelfLoops: TypeAlias = Literal["remove", "keep"]
 
 _TIED = {
     "name": "`out.coarsening.modes.tied`",
-    "advice": "it is common around hubs; else try another `n_modes`, or more clusters if these "
-    "hold many components of the graph",
+    "advice": "try another `n_modes`, or more clusters if these hold many components of the graph",
 }
 """Words for TiedModesWarning, whose usual advice is to change a rule that layers do not have."""
 

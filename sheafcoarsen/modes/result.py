@@ -278,15 +278,15 @@ def warn_if_tied(
     name of ``tied`` in the message. ``where`` is a prefix of the message, which does not count
     clusters, so that Python shows it once per line of code for similar sheaves.
     """
-    lost = ", which does no harm if any of these spaces serves"
+    lost = "which does no harm if any of these spaces serves"
     if np.any(tied & zero):
-        lost = ", and global sections may be lost, because the eigenvalue is 0"
+        lost = "and global sections may be lost, because the eigenvalue is 0"
     if (a := first_true(tied)) is not None:
         warnings.warn(
             f"{where}the cut splits a multiple eigenvalue in the clusters where {name} is True, "
             f"first in cluster {a} (eigenvalues on both sides are equal up to sqrt(eps) times the "
-            f"norm of the local operator, which is large around hubs), so the coarse space is not "
-            f"unique there{lost}: {advice}",
+            f"norm of the local operator, which is large around hubs). The coarse space is not "
+            f"unique there, {lost}: {advice}",
             TiedModesWarning,
             stacklevel=stacklevel,
         )

@@ -119,7 +119,11 @@ class SpectralQuality(ReadOnly):
 
     def __repr__(self) -> str:
         shown = {f.name.replace("_", " "): getattr(self, f.name) for f in fields(self)[:7]}
-        shown["restricted similarity (0 is exact)"] = shown.pop("restricted similarity")
+        names = {"fine": "fine, positive", "coarse": "coarse, of R* L R"}
+        names["restricted similarity"] = "restricted similarity (0 is exact)"
+        shown = {names.get(name, name): value for name, value in shown.items()}
+        if self.kernel_coarse < self.kernel_fine:
+            shown["zeros lost, so pairs are shifted"] = self.kernel_fine - self.kernel_coarse
         return "SpectralQuality\n" + tables.number_lines(shown)
 
     def _repr_html_(self) -> str:

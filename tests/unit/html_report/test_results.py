@@ -27,8 +27,8 @@ def coarsening(n=12):
 
 @pytest.fixture
 def page_of(tmp_path, without_drawing):
-    def page_of(C):
-        sc.report(C, tmp_path / "page.html")
+    def page_of(C, **options):
+        sc.report(C, tmp_path / "page.html", **options)
         return html.unescape((tmp_path / "page.html").read_text("utf-8"))
 
     return page_of
@@ -43,10 +43,29 @@ def test_energies_and_spectra_match_the_results_of_the_library(page_of):
     C = coarsening()
     rough, smooth = (sc.energy(C.fine, x(C.fine)) for x in (random_cochain, smooth_cochain))
     assert smooth < rough
-    assert f"<td>{rough:.4g}</td><td>{smooth:.4g}</td>" in page_of(C)
+    assert f"<th>fine energy</th><td>{smooth:.4g}</td>" in page_of(C)
     Q, B = spectra_of(C)
     np.testing.assert_array_equal(Q.fine, sc.spectral_quality(C, 8).fine)
     assert B.gamma == sc.certificate(C).gamma
+
+
+def test_losses_of_the_cochains_of_the_user_are_shown(page_of):
+    C = coarsening()
+    x = np.random.default_rng(1).standard_normal((12, 2))
+    for given, words in ((x, "the 2 columns of x"), (5 * x[:, 0], "the cochain x")):
+        E = sc.energy_ledger(C, given)
+        kept = 1 - E.discarded_norm2.sum() / np.linalg.norm(given) ** 2
+        page = page_of(C, x=given)
+        assert f"{percent(kept)} of the squared norm of `x` is kept" in page
+        assert f"The energy norm(delta x)^2 of {words} and" in page
+        energies = "".join(f"<td>{value:.4g}</td>" for value in np.atleast_1d(E.fine_energy))
+        assert f"<th>fine energy</th>{energies}" in page
+        H = sc.coarsen_levels(C.fine, partitions=[C.partition], rank=2)
+        assert f"{percent(kept)} of the squared norm of `x` is kept" in page_of(H, x=given)
+    with pytest.raises(ValueError, match="`x` requires a coarsening or a hierarchy, but got .* El"):
+        page_of(sc.eliminate(C.fine, keep=[0]), x=x)
+    with pytest.raises(ValueError, match="`x` must have shape"):
+        page_of(C, x=x[:3])
 
 
 @pytest.mark.parametrize(
