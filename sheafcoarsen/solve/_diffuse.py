@@ -119,18 +119,21 @@ def diffuse(
     longest = float(reaches.max(initial=0.0))
     if longest > 1e6:  # about 7,000 products with L
         operator = "L" if weights is None else "M^{-1} L"
+        again = "several times with a smaller `t`"
         remedy = (
-            "diffuse on a coarse sheaf, C.lift(diffuse(C.sheaf, C.pool(X), t)), or use the limit "
-            "of long times, nearest_section(sheaf, X)"
+            f"diffuse on a coarse sheaf, C.lift(diffuse(C.sheaf, C.pool(X), t)), or {again}. If "
+            "`t` is long for the slowest modes, too, use the limit, nearest_section(sheaf, X)"
         )
         if stays.any():
             remedy = (
-                "use the limit of long times, harmonic_extension(sheaf, fixed, values), to which "
-                "the values converge in every component with a fixed vertex"
+                f"diffuse {again}. If `t` is long for the slowest modes, too, use the limit, "
+                "harmonic_extension(sheaf, fixed, values), to which the values converge in every "
+                "component with a fixed vertex"
             )
         elif weights is not None:
             remedy = (
-                "use a smaller `t`, or increase the smallest masses, where diffusion is fastest"
+                "use a smaller `t` several times, or increase the smallest masses, where diffusion "
+                "is fastest"
             )
         raise ValueError(
             f"`t` times norm({operator}, inf) must be at most 1e+06, got {longest:.3g}: {remedy}"

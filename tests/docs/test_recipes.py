@@ -87,6 +87,7 @@ def test_the_power_grid_recipe_runs(monkeypatch, capsys):
     assert sc.components(whole).max() < sc.components(F).max()
     assert 1.0 < sc.energy(whole, volts) / sc.energy(F, volts) < 1.2
     assert "kept energy 1.8 times" in out
+    assert float(re.search(r"on 6 zones to (.*)%", out)[1]) < 5
     norms = np.array([np.linalg.norm(G.tail_map(e)) for e in range(G.n_edges)])
     switch, cut = norms > 100, {}
     assert switch.sum() == 7
