@@ -269,7 +269,7 @@ def _which(given: np.ndarray | None) -> str:
         return "the cochain x" if given.ndim == 1 else f"the {given.shape[1]} columns of x"
     return (
         f"a random cochain of norm 1 after {SMOOTHING_STEPS} damped steps x - L x / s, s the row "
-        "sums of abs(L) (pass your own as `x`),"
+        "sums of abs(L),"
     )
 
 

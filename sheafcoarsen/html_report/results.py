@@ -109,8 +109,10 @@ def call_of(C: Coarsening | Elimination | Sparsification) -> str:
 
 def retained(lost: float, given: bool) -> str:
     """Return the retained fraction of the cochain ``x`` of the user or of a smooth one."""
-    which = "`x`" if given else "a random cochain, smoothed,"
-    return f"{percent(1 - lost)} of the squared norm of {which} is kept"
+    share = f"{percent(1 - lost)} of the squared norm of"
+    if given:
+        return f"{share} `x` is kept"
+    return f"{share} a random cochain, smoothed, is kept (pass your own as `x`)"
 
 
 def sizes_and_checks(fine: CellularSheaf, coarse: CellularSheaf, verdict: Verification) -> list:
