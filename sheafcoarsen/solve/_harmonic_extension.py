@@ -125,9 +125,7 @@ def harmonic_extension(
     fixed[vertices] = True
     inside = np.flatnonzero(np.repeat(~fixed, sheaf.vertex_dims))
     rest = grounded(sheaf, fixed) if len(vertices) else sheaf
-    unit = unit_sheaf(rest)[1]
-    scaled = unit_sheaf(sheaf)
-    delta = scipy.sparse.csr_array(coboundary(scaled[0]) * (scaled[1] / unit))
+    delta = coboundary(unit_sheaf(sheaf, unit_sheaf(rest)[1])[0])
     D = scipy.sparse.csr_array(scipy.sparse.csc_array(delta)[:, inside])
     work = as_columns(x).astype(np.result_type(x.dtype, np.float64))
     units = column_units(work)

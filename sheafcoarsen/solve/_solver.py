@@ -125,9 +125,9 @@ class Solver:
         self.fixed = vertex_mask("fixed", () if fixed is None else fixed, sheaf)
         self.iterations, self.residual = 0, 0.0
         with single_threaded_blas():
-            self._set_up(sheaf, None)
+            self._set_up(sheaf)
 
-    def _set_up(self, sheaf: CellularSheaf, like: Solver | None) -> None:
+    def _set_up(self, sheaf: CellularSheaf, like: Multigrid | None = None) -> None:
         self.sheaf = sheaf
         free = grounded(sheaf, self.fixed) if self.fixed.any() else sheaf
         self._free = np.repeat(~self.fixed, sheaf.vertex_dims)
@@ -143,18 +143,16 @@ class Solver:
         self._scaling = adjoint(roots)
         # eliminate leaves and chains, so that the methods solve on the remaining sheaf only
         reduced = without_leaves(self._unit_sheaf) if shift == 0 else None
-        self._left = left = self._unit_sheaf if reduced is None else reduced.sheaf
-        A, size = L, self._norm
-        if reduced is not None:
-            A = laplacian(left)
-            size = inf_norm(A)
+        left = self._unit_sheaf if reduced is None else reduced.sheaf
+        A = L if reduced is None else laplacian(left)
+        size = self._norm if reduced is None else inf_norm(A)
         self.method: str = self._asked
         if self._asked == "auto":
             is_cheap = A.shape[0] <= DIRECT_BELOW or fills_little(A)
             self.method = "direct" if is_cheap else "multigrid"
         if reduced is not None and self.method != "multigrid":
             blocks, roots = unit_blocks(A, left.vertex_dims)
-        self.levels: tuple[int, ...] = (L.shape[0],)
+        self.levels: tuple[int, ...] = (A.shape[0],)
         self._multigrid: Multigrid | None = None
         self._approximate: Callable[[np.ndarray], np.ndarray]
         if size == 0:  # the solution is 0: no unknown remains, or L = 0
@@ -164,9 +162,9 @@ class Solver:
             rounding = max(left.n_vertices, 10) * self._eps
             self._approximate, lowest = _factored(blocks, roots, rounding)
         elif self.method == "multigrid":
-            known = like is not None and same_topology(like._left, left)
-            before = like._multigrid if like is not None and known else None
-            self._multigrid = Multigrid(left, A, before, self._progress, skip_kernel=shift == 0)
+            if like is not None and not same_topology(like.sheaf, left):
+                like = None
+            self._multigrid = Multigrid(left, A, like, self._progress, skip_kernel=shift == 0)
             self._approximate = self._multigrid.cycle
             self.levels = tuple(self._multigrid.dims)
             lowest = self._multigrid.lowest
@@ -176,7 +174,7 @@ class Solver:
         if reduced is not None:
             on_left = self._approximate
             self._approximate = lambda X: reduced.solution_from(X, on_left)
-            self.levels = (L.shape[0], *(self.levels if self._multigrid else (A.shape[0],)))
+            self.levels = (L.shape[0], *self.levels)
             lowest *= min(size / (self._norm or 1.0), 1.0) * reduced.is_determined
         self._exact = reduced is not None and (self.method == "direct" or size == 0)
         self._kernel: Any = None
@@ -344,7 +342,7 @@ class Solver:
         fresh = object.__new__(Solver)  # a new object: an interrupt leaves the old state intact
         vars(fresh).update(vars(self))
         with single_threaded_blas():
-            fresh._set_up(sheaf, self)
+            fresh._set_up(sheaf, self._multigrid)
         vars(self).update(vars(fresh))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -355,7 +353,7 @@ class Solver:
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         with single_threaded_blas():
-            self._set_up(self.sheaf, None)
+            self._set_up(self.sheaf)
 
     def as_preconditioner(self) -> LinearOperator:
         """Return an approximate inverse of L + shift I as a scipy operator, for cg or lobpcg.

@@ -90,27 +90,26 @@ class Multigrid:
         # diagonal blocks of A are projections along them
         self.unseen = round(A.shape[0] - float(A.diagonal().real.sum()))
         h = change_stalks(sheaf, self.roots.data.reshape(-1))
-        self.operators, self.prolongations, self.coarsenings = [A], [], []
-        self._products = [BlockMatrix(A, np.float32)]
-        self._tops = [largest_eigenvalue(A) or 1.0]  # upper bounds on the spectra
+        self.operators, self.prolongations, self.coarsenings = [], [], []
+        self._products, self._tops = [], []  # with upper bounds on the spectra
         # whether every cluster retained all its modes of zero energy; then ker L is in the range
         # of the prolongations, and the coarsest operator has as many zero eigenvalues as L
         self.holds_kernel = True
         with bar(0, "multigrid levels", progress) as shown, warnings.catch_warnings():
             warnings.simplefilter("ignore", TiedModesWarning)  # any choice among ties is valid
-            while A.shape[0] > COARSEST:
-                C = self._coarsened(h, like)
+            while True:
+                self.operators.append(A)
+                self._products.append(BlockMatrix(A, np.float32))
+                self._tops.append(largest_eigenvalue(A) or 1.0)
+                C = self._coarsened(h, like) if A.shape[0] > COARSEST else None
                 if C is None:
                     break
                 A, P, S = _next_level(A, self._tops[-1], C)
                 h = change_stalks(C.sheaf, S.data.reshape(-1))
-                self.operators.append(A)
-                self._products.append(BlockMatrix(A, np.float32))
                 self.prolongations.append(P)
                 self.coarsenings.append(C)
                 discarded = C.modes.next_eigenvalues if C.modes is not None else np.zeros(1)
                 self.holds_kernel &= bool((discarded > LEAST_DISCARDED).all())
-                self._tops.append(largest_eigenvalue(A) or 1.0)
                 shown.update(1)
         self.dims = [A.shape[0] for A in self.operators]
         self._roots = BlockMatrix(self.roots), BlockMatrix(adjoint(self.roots))
@@ -118,9 +117,9 @@ class Multigrid:
             (BlockMatrix(P, np.float32), BlockMatrix(adjoint(P), np.float32))
             for P in self.prolongations
         ]
-        self._set_up_coarsest(self._tops[-1], skip_kernel)
+        self._set_up_coarsest(skip_kernel)
 
-    def _set_up_coarsest(self, top: float, skip_kernel: bool) -> None:
+    def _set_up_coarsest(self, skip_kernel: bool) -> None:
         """Invert the coarsest operator by an eigendecomposition, or factor it if it is large."""
         A = scipy.sparse.csr_array(self.operators[-1])
         self._factors = None
@@ -130,7 +129,7 @@ class Multigrid:
         floor = 1e-6
         self.lowest = 0.0  # smallest eigenvalue over the largest, if known
         if A.shape[0] > LARGEST_DENSE:  # too large to invert densely: coarsening stalled
-            self._factors = Factors(A, floor * top)
+            self._factors = Factors(A, floor * self._tops[-1])
             self.holds_kernel = False
             return
         with single_threaded_blas():
