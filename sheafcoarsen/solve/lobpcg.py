@@ -218,8 +218,9 @@ def graded_ritz(GA: np.ndarray, GB: np.ndarray, m: int) -> tuple[np.ndarray, np.
     """
     shift = float(np.median(np.diag(GA).real[:m] / np.diag(GB).real[:m].clip(1e-300))) or 1.0
     inverses, C = rayleigh_ritz(-GB, GA + shift * GB, m)
-    inverses = (-inverses).clip(np.finfo(float).tiny)
-    return 1 / inverses - shift, C / np.sqrt(inverses)
+    found = inverses < 0  # others are rounding errors: as if GB lacked rank
+    inverses = -inverses[found]
+    return 1 / inverses - shift, C[:, found] / np.sqrt(inverses)
 
 
 def _ritz_orthogonal(

@@ -6,7 +6,7 @@ import scipy.linalg
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
-from sheafcoarsen.solve import _eigenmodes, eigensolver
+from sheafcoarsen.solve import _eigenmodes, eigensolver, multigrid
 from tests.support.helpers import assert_residual, covering, subspace_difference
 from tests.unit.solve.problems import SHEAVES, unit_coboundary
 
@@ -94,6 +94,24 @@ def test_eigenvalues_are_accurate_for_masses_over_sixteen_orders_of_magnitude(na
     assert np.abs(E.values / wanted - 1).max() <= 1e-6
     assert_orthonormal(E, F, mass)
     assert E.completeness == {"dense": "dense", "direct": "inertia", "multilevel": "probe"}[method]
+
+
+@pytest.mark.parametrize("seed", [2, 6])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_iteration_with_mass_finds_eigenvalues_at_rounding_level(dtype, seed, monkeypatch):
+    """All k + 1 lowest eigenvalues are below eps norm(L)."""
+    monkeypatch.setattr(multigrid, "COARSEST", 500)
+    rng = np.random.default_rng(seed)
+    F = sc.gallery.bundle(nx.cycle_graph(80), 2, noise=0.1, seed=0)
+    weights = np.repeat(10.0 ** rng.uniform(-6, 6, 80), 4)
+    F = F.with_maps(*((weights * data).astype(dtype) for data in (F.tail_data, F.head_data)))
+    mass = 10.0 ** rng.uniform(-1, 1, 80)
+    E = sc.eigenmodes(F, 3, method="multilevel", mass=mass)
+    M, V = np.repeat(mass, 2)[:, None], E.vectors.astype(float)
+    L = sc.laplacian(F).astype(float)
+    eps = np.finfo(dtype).eps
+    assert_residual(V.T @ (M * V) - np.eye(3), 1.0, n=160, eps=eps)
+    assert_residual(V.T @ (L @ V), 1 / mass.min(), abs(L).sum(axis=1).max(), n=160, eps=eps)
 
 
 @pytest.mark.parametrize("method", METHODS)
