@@ -66,7 +66,7 @@ def partition(
     names : array_like of int or bool, or sequence of names, optional
         Vertices whose names, or indices without names, are written next to them in the left panel.
         By default, without faces, all of up to 20 vertices with names that are not integers. A name
-        is moved round its vertex to where it covers least of other names and of vertices.
+        is moved to where it covers little of texts and vertices, if far, with a line to its vertex.
     view : pair of float
         Elevation and azimuth of the viewer of positions in space in degrees, as in ``view_init``.
     up : {"z", "y", "x", "-z", "-y", "-x"}
@@ -117,12 +117,20 @@ def partition(
     draw.frame(left, places.fine)
     draw.frame(right, places.coarse if by_vertices else places.fine)
     if K <= draw.NUMBERED:
-        shown = np.flatnonzero(places.seen)
-        # write a number to the lower left of a vertex too small for it; names are at the right
-        shifts = np.full(K, -radius - 4 if by_vertices else 0.0)
-        draw.texts(left, shown, places.coarse, shifts, range(K), "bold")
+        # write a number at a corner of a vertex too small for it; names are at the right
         shifts = np.where(discs > 100 * len(str(K - 1)), 0.0, -np.sqrt(discs) / 2 - 4)
-        draw.texts(right, shown, places.coarse, shifts, range(K), "bold")
+        corners = np.array([[-1, -1, 0], [-1, 1, 0], [1, -1, 0], [1, 1, 0]]) * (radius + 4)
+        at, ring = (places.fine, corners) if by_vertices else (places.coarse, 0 * corners[:1])
+        numbers = []
+        for a in np.flatnonzero(places.seen).tolist():
+            draw.text(right, a, places.coarse[a], shifts[[a, a]], fontweight="bold")
+            own = C.partition.cluster(a) if by_vertices else np.array([a])
+            distances = np.linalg.norm(at[own] - places.coarse[a], axis=1)
+            nearest = own[distances.argsort(kind="stable")[:12]]
+            numbers.append((a, [(v, ring) for v in nearest.tolist()]))
+        # in large graphs every place is next to other vertices
+        near = None if C.fine.n_vertices <= draw.MARKERS else np.arange(0)
+        draw.write(left, numbers, at, near, fontweight="bold")
     if by_vertices or chosen is not None:
         draw.names(left, C.fine, places.fine, chosen)
     return ax
@@ -139,10 +147,11 @@ def elimination(
 ) -> Axes:
     """Plot the fine graph and the graph that remains after an elimination.
 
-    On the left eliminated vertices are small and grey, retained ones dark. On the right are the
-    retained ones at the same positions: solid edges join vertices that were adjacent, dashed ones
-    replace paths through eliminated vertices, and a ring is a loop. More than 50,000 edges are not
-    drawn.
+    On the left eliminated vertices are small and grey, retained ones dark. Junctions, which are
+    retained whether they were to be kept or not, are hollow, unless all are junctions: they have
+    more than ``K.max_neighbors`` neighbours. On the right are the retained ones at the same
+    positions: solid edges join vertices that were adjacent, dashed ones replace paths through
+    eliminated vertices, and a ring is a loop. More than 50,000 edges are not drawn.
 
     Parameters
     ----------
@@ -151,8 +160,8 @@ def elimination(
         Positions of the fine vertices. By default computed from distances in the graph.
     names : array_like of int or bool, or sequence of names, optional
         Vertices whose names, or indices without names, are written next to them. By default, if a
-        panel has at most 20 vertices, all whose names are not integers. A name is moved round its
-        vertex to where it covers least of other names and of vertices.
+        panel has at most 20 vertices, all whose names are not integers. A name is moved to where it
+        covers little of texts and vertices, if far, with a line to its vertex.
     view : pair of float
         Elevation and azimuth of the viewer of positions in space in degrees, as in ``view_init``.
     up : {"z", "y", "x", "-z", "-y", "-x"}
@@ -205,6 +214,10 @@ def elimination(
     handles = [draw.marks(left, "eliminated", places[K.eliminated], **disc)]
     disc |= {"s": size, "c": "0.1"}
     handles.append(draw.marks(left, "kept", remaining_places, **disc))
+    many = np.bincount(remaining.ravel(), minlength=G.n_vertices) > K.max_neighbors
+    at = remaining_places[many] if not many.all() else remaining_places[:0]
+    hollow = disc | {"c": "1.0", "linewidths": min(1.0, np.sqrt(size) / 4)}
+    handles.append(draw.marks(left, "junctions, also kept", at, **hollow))
     total = counted(F.n_vertices, "vertex", "vertices")
     _finish(left, f"{total}, {len(K.eliminated):,} eliminated", handles, notes)
     # one number for each pair of vertices; an edge is new if it joins no former neighbours
@@ -217,6 +230,7 @@ def elimination(
     label = "edges through eliminated vertices"
     notes += _draw_edges(right, label, remaining_places, remaining[new], **style)
     handles = [*right.collections, draw.marks(right, "kept", remaining_places, **disc)]
+    handles.append(draw.marks(right, "junctions", at, **hollow))
     words = [counted(G.n_vertices, "vertex", "vertices"), counted(len(remaining), "edge")]
     at = remaining_places[G.edges[G.edges[:, 0] == G.edges[:, 1], 0]]
     if len(at):
@@ -226,11 +240,13 @@ def elimination(
     _finish(right, ", ".join(words), handles, notes)
     draw.frame(left, places)
     draw.frame(right, places)
-    draw.names(left, F, places, chosen)
     if chosen is None:
+        draw.names(left, F, places)
         draw.names(right, G, remaining_places)
     else:
-        draw.names(right, F, places, np.intersect1d(chosen, K.kept))
+        draw.names(left, F, places, chosen, np.union1d(chosen, K.kept))
+        shown = np.where(np.isin(np.arange(len(places)), K.kept)[:, None], places, np.nan)
+        draw.names(right, F, shown, np.intersect1d(chosen, K.kept))
     return ax
 
 

@@ -132,6 +132,9 @@ def poses(
         rings: dict = {"s": 60, "facecolors": "none", "edgecolors": red["colors"], "zorder": 4}
         if len(rest):  # whose lines look the same
             rings["label"] = "middles of worst edges"
+        if ax.name == "3d":  # draw in the order of zorder, so that no path hides the rings
+            ax.computed_zorder = False  # type: ignore[attr-defined]
+            rings["depthshade"] = False
         ax.scatter(*places[edges[worst]].mean(axis=1).T, **rings)  # make short edges visible
     if len(landmarks):
         draw.marks(ax, "landmarks", landmarks, marker="x", color=DARK, s=14, linewidths=0.8)
@@ -147,6 +150,7 @@ def poses(
             space.set_zticks([top], [f"{top:.3g}"])
     draw.legend(ax)
     words = [counted(n, "pose"), counted(len(edges), "measurement")]
+    words += [f"{len(left_out):,} left out"] if len(left_out) else []
     if count > 1:
         words.append(f"{counted(count, 'component')}, a frame for each")
     draw.title(ax, ", ".join(words))

@@ -210,62 +210,112 @@ def marks(ax: Axes, label: str, places: np.ndarray, **style: Any) -> Any:
     return ax.scatter(*places.T, label=label, **style)
 
 
-def texts(
-    ax: Axes,
-    which: np.ndarray,
-    places: np.ndarray,
-    shifts: np.ndarray,
-    words: Sequence[object],
-    weight: str = "normal",
-) -> None:
-    """Write some of the words, shifted up and to the right by ``shifts`` in points."""
+def text(ax: Axes, word: object, place: np.ndarray, shift: np.ndarray, **style: Any) -> Any:
+    """Write a word, shifted from a place to the right and up by ``shift`` in points."""
     from matplotlib.patheffects import withStroke
 
     halo = [withStroke(linewidth=2.5, foreground="white")]
-    style: dict = {"ha": "center", "va": "center", "fontsize": 9, "zorder": 5, "path_effects": halo}
-    style |= {"fontweight": weight, "textcoords": "offset points"}
-    for a in which.tolist():
-        ax.annotate(str(words[a]), tuple(places[a].tolist()), (float(shifts[a]),) * 2, **style)
+    style |= {"ha": "center", "va": "center", "fontsize": 9, "zorder": 5, "path_effects": halo}
+    return ax.annotate(str(word), tuple(place), tuple(shift), textcoords="offset points", **style)
 
 
-def names(ax: Axes, F: CellularSheaf, places: np.ndarray, chosen: np.ndarray | None = None) -> None:
-    """Write the names of chosen vertices next to them, after the other texts of an inset.
+def names(
+    ax: Axes,
+    F: CellularSheaf,
+    places: np.ndarray,
+    chosen: np.ndarray | None = None,
+    marked: np.ndarray | None = None,
+) -> None:
+    """Write the names of chosen vertices next to them, or further off with a line to them.
 
     By default, these are the vertices whose names are not integers, in graphs of up to 20 vertices.
-    Of eight places round its vertex a name takes one inside of the axes where it covers the least
-    area of vertices and earlier texts, of equal ones the first. To be as near to another vertex
-    counts as an area of 40 square points.
     """
-    from matplotlib.backends.backend_agg import RendererAgg
-
     labels = range(F.n_vertices) if F.vertex_labels is None else F.vertex_labels
     if chosen is None:
         few = len(labels) <= NUMBERED
         chosen = np.flatnonzero([few and not isinstance(label, int) for label in labels])
+    engine: Any = ax.figure.get_layout_engine()
+    if len(chosen) and engine is not None:
+        engine.execute(ax.figure.figure)  # names further off may overlap if the scale changes
+    factors = (1, 2, 3.5, 6) if len(chosen) <= 100 else (1,)  # more fill the axes anyway
+    rings = [AROUND * [factor, factor, 1] for factor in factors]
+    words = [(labels[v], [(v, ring) for ring in rings]) for v in chosen.tolist()]
+    write(ax, words[:MARKERS], places, marked)
+    for word, tries in words[MARKERS:]:
+        text(ax, word, places[tries[0][0]], AROUND[0, :2])
+
+
+def write(
+    ax: Axes,
+    words: Sequence[tuple[object, list[tuple[int, np.ndarray]]]],
+    places: np.ndarray,
+    marked: np.ndarray | None = None,
+    **style: Any,
+) -> None:
+    """Write each word at a free place, after the other texts of an inset.
+
+    Every word has a list of vertices and places round them. It takes the best place of the first
+    item with one where it covers almost nothing, or else the place where it covers least of
+    vertices, earlier texts and the outside. To be nearly as near to another vertex, of those
+    ``marked``, counts as an area of 40 square points. Lines join such words, and distant ones, to
+    their vertices, if there is more than one item.
+    """
+    from matplotlib.backends.backend_agg import RendererAgg
+
     locate: Any = ax.get_axes_locator()
-    ax.apply_aspect(locate(ax, None))  # the scale in which names overlap
-    at, point = ax.transData.transform(places), ax.figure.dpi / 72
+    ax.apply_aspect(locate(ax, None))  # the scale in which words overlap
+    point = ax.figure.dpi / 72
     measure = RendererAgg(1, 1, ax.figure.dpi)  # that of the figure may allocate its whole image
-    covered = [text.get_window_extent(measure).extents for text in ax.texts]
-    texts(ax, chosen, places, np.full(len(labels), 10.0), labels)
-    written: Any = ax.texts[len(covered) :]
-    for v, text in zip(chosen[:MARKERS].tolist(), written, strict=False):
-        half = text.get_window_extent(measure).size / 2
-        near = at[(np.abs(at - at[v]) <= 2 * half + 12 * point).all(axis=1)]
-        boxes = np.vstack([ax.bbox.extents, np.hstack([near - point, near + point]), *covered])
-        shift = AROUND[:, :2] * point + AROUND[:, 2:] * [half[0], 0]
-        own = np.hstack([at[v] + shift - half, at[v] + shift + half])
-        low = np.maximum(own[:, None, :2], boxes[:, :2])
-        high = np.minimum(own[:, None, 2:], boxes[:, 2:])
-        shared = np.clip(high - low, 0, None).prod(axis=2).round()
-        other = near[(near != at[v]).any(axis=1)]
-        gaps = np.maximum(own[:, None, :2] - other, other - own[:, None, 2:]).clip(0)
-        nearest = np.linalg.norm(gaps, axis=2).min(axis=1, initial=np.inf)
-        ambiguous = nearest < np.linalg.norm((np.abs(shift) - half).clip(0), axis=1) + 2 * point
-        cost = shared[:, 1:].sum(axis=1) + 40 * point**2 * ambiguous
-        best = np.lexsort([cost, -shared[:, 0]])[0]
-        text.xyann = tuple(shift[best] / point)
-        covered.append(own[best])
+    at, panel = ax.transData.transform(places) / point, np.atleast_2d(ax.bbox.extents) / point
+    marks = at if marked is None else at[marked]
+    large = marks if marked is not None else at[[tries[0][0] for _, tries in words]]
+    dots = np.vstack([np.hstack([at - 1, at + 1]), np.hstack([large - 3, large + 3])])
+    covered = [earlier.get_window_extent(measure).extents for earlier in ax.texts]
+    taken = np.reshape(covered, (-1, 4)) / point
+    for word, tries in words:
+        written = text(ax, word, places[tries[0][0]], AROUND[0, :2], **style)
+        half = written.get_window_extent(measure).size / point / 2
+        least = np.inf
+        for order, (v, ring) in enumerate(tries):
+            shift = ring[:, :2] + ring[:, 2:] * [half[0], 0]
+            own = np.hstack([at[v] + shift - half, at[v] + shift + half])
+            gap = np.linalg.norm((np.abs(shift) - half).clip(0), axis=1)
+            way = at[v] + shift[:, None] * np.linspace(0.1, 0.9, 9)[:, None]
+            way = np.concatenate([way - 0.5, way + 0.5], axis=2)  # a line of small boxes
+            cost = 3 * _shared(own, taken) + _shared(own, dots)
+            cost += 10 * (4 * half.prod() - _shared(own, panel))
+            if (joined := gap > 14).all():
+                cost += 20 * _shared(way.reshape(-1, 4), taken).reshape(-1, 9).sum(axis=1)
+            else:
+                reach = np.abs(shift).max(axis=0) + half + 16
+                other = marks[(np.abs(marks - at[v]) <= reach).all(axis=1)]
+                other = other[(other != at[v]).any(axis=1)]
+                gaps = np.maximum(own[:, None, :2] - other, other - own[:, None, 2:]).clip(0)
+                nearest = np.linalg.norm(gaps, axis=2).min(axis=1, initial=np.inf)
+                joined = nearest < 1.5 * gap
+                cost += 40 * joined
+            i = int(cost.round().argmin())
+            if cost[i] + 4 * order < least:
+                least, box = cost[i] + 4 * order, own[i]
+                line = way[i] if joined[i] and len(tries) > 1 else way[i, :0]
+                written.xy, written.xyann = tuple(places[v]), tuple(shift[i])
+            if cost[i] < 40:
+                break
+        if len(line):  # only a new text can have a line
+            written.remove()
+            joint = {"arrowstyle": "-", "linewidth": 0.6, "shrinkA": 0, "shrinkB": 1}
+            text(ax, word, written.xy, written.xyann, arrowprops=joint, **style)
+        taken = np.vstack([taken, box, line + np.array([-1.5, -1.5, 1.5, 1.5])])
+
+
+def _shared(boxes: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Return the area of each box that other boxes cover."""
+    low, high = boxes[:, :2], boxes[:, 2:]
+    near = (others[:, :2] < high.max(axis=0)) & (others[:, 2:] > low.min(axis=0))
+    others = others[near[:, 0] & near[:, 1]]
+    common = np.minimum(high[:, None], others[:, 2:]) - np.maximum(low[:, None], others[:, :2])
+    common = common.clip(0)
+    return (common[..., 0] * common[..., 1]).sum(axis=1)
 
 
 def disc_area(means: np.ndarray, panel_area: float, share: float = 0.5) -> float:

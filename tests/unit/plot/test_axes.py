@@ -32,6 +32,14 @@ def draw(ax):
     ax.figure.draw_without_rendering()
 
 
+def overlapping_texts(panel):
+    """Return pairs of words that cover each other by more than a pixel, without their lines."""
+    draw(panel)
+    boxes = {text: mpl.text.Text.get_window_extent(text).padded(-0.5) for text in panel.texts}
+    pairs = itertools.combinations(panel.texts, 2)
+    return [(a.get_text(), b.get_text()) for a, b in pairs if boxes[a].overlaps(boxes[b])]
+
+
 def all_pictures(C):
     """Return the functions that draw each kind of picture, of one coarsening."""
     H = sc.Hierarchy(C.fine, (C,))

@@ -1,12 +1,14 @@
 """The picture of an elimination, read back from the artists."""
 
+import matplotlib as mpl
 import networkx as nx
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 import sheafcoarsen as sc
 from sheafcoarsen import plot
-from tests.unit.plot.test_axes import collections, draw
+from tests.unit.plot.test_axes import collections, draw, overlapping_texts
 
 # a square with a diagonal, and a leaf
 EDGES = np.array([[0, 1], [1, 2], [2, 3], [3, 0], [2, 4], [0, 2]])
@@ -69,6 +71,38 @@ def test_chosen_vertices_are_named_in_the_panels_that_show_them(named, ax):
     plot.elimination(sc.eliminate(F, keep=[3, 20]), names=chosen, ax=ax)
     assert names_of(ax) == [expected, expected[:1]]
     assert ax.child_axes[0].texts[0].xy == ax.child_axes[1].texts[0].xy
+
+
+def test_crowded_names_are_further_off_with_a_line_to_their_vertices(ax):
+    names = [f"substation {v}" for v in range(50)]
+    pos = np.random.default_rng(0).random((50, 2))
+    pos[:8] = 0.5 + 0.1 * (pos[:8] - 0.5)
+    K = sc.eliminate(sc.CellularSheaf.constant(nx.cycle_graph(50)).with_labels(names), range(8))
+    plot.elimination(K, pos, names=range(8), ax=ax)
+    for panel in ax.child_axes:
+        assert [text.get_text() for text in panel.texts] == names[:8]
+        assert not overlapping_texts(panel)
+        assert any(text.arrow_patch for text in panel.texts)
+        at = panel.transData.transform(pos[:8])
+        for v, text in enumerate(panel.texts):
+            box = mpl.text.Text.get_window_extent(text)
+            gaps = np.linalg.norm(np.maximum(box.min - at, at - box.max).clip(0), axis=1)
+            assert text.arrow_patch or gaps.argmin() == v
+
+
+def test_junctions_are_hollow_unless_all_are():
+    """They are kept as well, so that a user who keeps three vertices sees four."""
+    F = sc.CellularSheaf.constant([[0, 1], [0, 2], [0, 3], [3, 4]])
+    for keep, shown in (([1, 2, 4], [0]), ([1, 4], [])):
+        ax = plot.elimination(sc.eliminate(F, keep), PLACES, ax=Figure().subplots())
+        for panel, label in zip(ax.child_axes, ("junctions, also kept", "junctions"), strict=True):
+            marks = collections(panel)[label]
+            np.testing.assert_array_equal(marks.get_offsets(), PLACES[shown].reshape(-1, 2))
+            labels = [text.get_text() for text in panel.get_legend().get_texts()]
+            assert (label in labels) == bool(shown)
+    karate = sc.eliminate(sc.CellularSheaf.constant(nx.karate_club_graph()))
+    fine = plot.elimination(karate, ax=Figure().subplots()).child_axes[0]
+    assert not len(collections(fine)["junctions, also kept"].get_offsets())
 
 
 def test_loops_are_drawn_as_rings(ax):

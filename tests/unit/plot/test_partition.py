@@ -17,7 +17,7 @@ from sheafcoarsen.plot.positions import places_of
 from tests.support.helpers import assert_residual, ties_allowed
 from tests.support.meshes import icosphere
 from tests.support.strategies import sheaves_with_partitions
-from tests.unit.plot.test_axes import collections, draw
+from tests.unit.plot.test_axes import collections, draw, overlapping_texts
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
@@ -313,6 +313,27 @@ def test_clusters_are_numbered_if_they_are_few(K, ax):
             inside = number.xyann == (0.0, 0.0)
             assert inside == (panel is coarse and K == 4)
             assert inside or np.linalg.norm(number.xyann) > radius + 4
+
+
+def test_names_cover_neither_each_other_nor_the_numbers_of_clusters():
+    G = nx.davis_southern_women_graph()
+    ax = Figure(figsize=(10, 5.8), layout="constrained").subplots()
+    plot.partition(coarsened(G, 4), names=list(G), ax=ax)
+    assert len(ax.child_axes[0].texts) == 32 + 4
+    assert not overlapping_texts(ax.child_axes[0])
+
+
+def test_numbers_of_clusters_in_one_place_are_apart(ax):
+    """Each is next to a vertex of its own cluster."""
+    pos = np.random.default_rng(0).standard_normal((60, 2))
+    pos[:10] *= 1e-3
+    labels = np.arange(60) % 5
+    C = sc.coarsen(sc.CellularSheaf.constant(nx.cycle_graph(60)), sc.Partition(labels), 1)
+    plot.partition(C, pos, ax=ax)
+    fine = ax.child_axes[0]
+    assert not overlapping_texts(fine)
+    at = [np.flatnonzero((pos == number.xy).all(axis=1))[0] for number in fine.texts]
+    assert labels[at].tolist() == [int(number.get_text()) for number in fine.texts]
 
 
 def test_rings_around_one_centre_have_distinct_coarse_vertices(ax):

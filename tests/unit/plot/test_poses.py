@@ -54,6 +54,7 @@ def test_edges_left_out_stay_dashed_where_few_are_ringed(ax):
     np.testing.assert_array_equal(segments(ax, "worst edges"), S.translations[G.edges[[worst]]])
     shown = [text.get_text() for text in ax.get_legend().get_texts()]
     assert shown[-1] == "middles of worst edges"
+    assert ax.get_title() == "20 poses, 40 measurements, 3 left out"
     rest = np.setdiff1d([22, 30, 35], worst)
     np.testing.assert_array_equal(segments(ax, "left out"), S.translations[G.edges[rest]])
     without = plot.poses(S, outliers=0, ax=Figure().add_subplot())
@@ -169,6 +170,11 @@ def test_spatial_poses_are_projected_onto_flat_axes(ax):
     solid = plot.poses(S, outliers=2)
     assert solid.name == "3d"
     draw(solid)
+    # rings are above the path, and as opaque behind as in front
+    rings = max(solid.collections, key=lambda item: item.get_zorder())
+    assert rings.get_sizes() == [60]
+    assert not solid.computed_zorder
+    assert (rings.get_edgecolors()[:, 3] == 1).all()
     pyplot.close(solid.figure)
     plot.poses(S, ax=ax)
     draw(ax)
