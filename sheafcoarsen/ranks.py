@@ -1,7 +1,7 @@
 """Rank rules: the number of modes that each cluster retains.
 
 A rule is a small frozen object; ``rule.whole_multiplets()`` returns a rule that does not split
-multiple eigenvalues.
+multiple eigenvalues. The *score* of a mode is its eigenvalue, or its energy if it is oversampled.
 """
 
 from __future__ import annotations

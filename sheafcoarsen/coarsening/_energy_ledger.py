@@ -102,6 +102,7 @@ class EnergyLedger(Ledger, ReadOnly):
         realization_loss     sum of retained_internal
         truncation_loss      sum of discarded_internal
         closure              (sum of lines - fine_energy) / (sum of absolute values)
+        fine_norm2           norm(x)^2, of which ``discarded_norm2.sum()`` is lost
 
     ``galerkin_energy`` may exceed ``fine_energy``: it does where x_ret and x_disc cancel across
     clusters (``crossing_coupling`` far below 0), which is common for smooth x.
@@ -114,7 +115,8 @@ class EnergyLedger(Ledger, ReadOnly):
     retained_internal, discarded_internal, internal_coupling, discarded_norm2 : ndarray
         Shape (K,) or (K, h).
     truncation_bound : ndarray or None
-    retained_crossing, crossing_coupling, discarded_crossing, fine_energy : float or ndarray
+    retained_crossing, crossing_coupling, discarded_crossing : float or ndarray
+    fine_energy, fine_norm2 : float or ndarray
 
     Examples
     --------
@@ -136,6 +138,7 @@ class EnergyLedger(Ledger, ReadOnly):
     crossing_coupling: float | np.ndarray
     discarded_crossing: float | np.ndarray
     fine_energy: float | np.ndarray
+    fine_norm2: float | np.ndarray | None = None
 
     @property
     def galerkin_energy(self) -> float | np.ndarray:
@@ -200,7 +203,10 @@ class EnergyLedger(Ledger, ReadOnly):
 
     def _shown(self) -> dict[str, float | np.ndarray]:
         kept = {"kept (Galerkin) energy": self.galerkin_energy, "closure": self.closure}
-        return {**self.lines, "fine energy": self.fine_energy, **kept}
+        shown = {**self.lines, "fine energy": self.fine_energy, **kept}
+        if self.fine_norm2 is not None:
+            shown |= {"norm(x)^2": self.fine_norm2, "lost of it": _total(self.discarded_norm2)}
+        return shown
 
 
 def _total(per_cluster: np.ndarray) -> float | np.ndarray:
@@ -335,6 +341,7 @@ def ledger_over(
         crossing_coupling=total(crossing[3]),
         discarded_crossing=total(crossing[2]),
         fine_energy=total(crossing[0] + inside[0].sum(axis=0)),
+        fine_norm2=total((abs(columns) ** 2).sum(axis=0)),
     )
 
 

@@ -278,10 +278,11 @@ def warn_if_tied(
     name of ``tied`` in the message. ``where`` is a prefix of the message, which does not count
     clusters, so that Python shows it once per line of code for similar sheaves.
     """
-    lost = "which does no harm if any of these spaces serves"
+    lost, shown = "which does no harm if any of these spaces serves", tied
     if np.any(tied & zero):
         lost = "and global sections may be lost, because the eigenvalue is 0"
-    if (a := first_true(tied)) is not None:
+        shown = tied & zero
+    if (a := first_true(shown)) is not None:
         warnings.warn(
             f"{where}the cut splits a multiple eigenvalue in the clusters where {name} is True, "
             f"first in cluster {a} (eigenvalues on both sides are equal up to sqrt(eps) times the "

@@ -108,10 +108,11 @@ def test_the_ledger_prints_its_lines_or_their_sums_over_columns():
     C = sc.coarsen(CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1]), 1)
     E = sc.energy_ledger(C, [0.0, 1.0, 2.0, 4.0])
     names = [line[:26].strip() for line in repr(E).splitlines()]
-    fine = ["fine energy", "kept (Galerkin) energy", "closure"]
+    fine = ["fine energy", "kept (Galerkin) energy", "closure", "norm(x)^2", "lost of it"]
     assert names == ["EnergyLedger", *E.lines, *fine]
     assert "6.25" in repr(E)
-    E = sc.energy_ledger(C, np.random.default_rng(0).standard_normal((4, 9)))
+    X = np.random.default_rng(0).standard_normal((4, 9))
+    E = sc.energy_ledger(C, X)
     E = dataclasses.replace(E, fine_energy=E.fine_energy * [*[1.0] * 8, 2.0])
     assert E.closure.min() < -0.4
     text = repr(E).splitlines()
@@ -121,4 +122,7 @@ def test_the_ledger_prints_its_lines_or_their_sums_over_columns():
     for name, value in E.lines.items():
         assert shown[name] == pytest.approx(value.sum(), rel=1e-5)
     assert shown["largest closure"] == pytest.approx(abs(E.closure).max(), rel=1e-5)
+    assert shown["norm(x)^2"] == pytest.approx(np.linalg.norm(X) ** 2, rel=1e-5)
+    lost = np.linalg.norm(X - C.lift(C.pool(X))) ** 2
+    assert shown["lost of it"] == pytest.approx(lost, rel=1e-5)
     assert "sums over 9 columns" in E._repr_html_()
