@@ -213,11 +213,17 @@ def elimination(
     disc: dict = {"s": 0.5 * smaller, "c": "0.6", "linewidths": 0, "edgecolors": "0.15"}
     handles = [draw.marks(left, "eliminated", places[K.eliminated], **disc)]
     disc |= {"s": size, "c": "0.1"}
-    handles.append(draw.marks(left, "kept", remaining_places, **disc))
     many = np.bincount(remaining.ravel(), minlength=G.n_vertices) > K.max_neighbors
     at = remaining_places[many] if not many.all() else remaining_places[:0]
-    hollow = disc | {"c": "1.0", "linewidths": min(1.0, np.sqrt(size) / 4)}
-    handles.append(draw.marks(left, "junctions, also kept", at, **hollow))
+    hollow = disc | {"s": 2 * size, "c": "1.0", "linewidths": min(1.0, np.sqrt(size) / 4)}
+
+    def mark_kept(ax: Axes, label: str) -> None:
+        handles.append(draw.marks(ax, "kept", remaining_places, **disc))
+        handles.append(draw.marks(ax, label, at, **hollow))
+        if len(at):  # another vertex may be at the same place as a junction: show both
+            draw.marks(ax, "_others", remaining_places[~many], **disc)
+
+    mark_kept(left, "junctions, also kept")
     total = counted(F.n_vertices, "vertex", "vertices")
     _finish(left, f"{total}, {len(K.eliminated):,} eliminated", handles, notes)
     # one number for each pair of vertices; an edge is new if it joins no former neighbours
@@ -229,8 +235,8 @@ def elimination(
     style |= {"colors": "0.1", "linestyles": (0, (4, 2))}
     label = "edges through eliminated vertices"
     notes += _draw_edges(right, label, remaining_places, remaining[new], **style)
-    handles = [*right.collections, draw.marks(right, "kept", remaining_places, **disc)]
-    handles.append(draw.marks(right, "junctions", at, **hollow))
+    handles = [*right.collections]
+    mark_kept(right, "junctions")
     words = [counted(G.n_vertices, "vertex", "vertices"), counted(len(remaining), "edge")]
     at = remaining_places[G.edges[G.edges[:, 0] == G.edges[:, 1], 0]]
     if len(at):
