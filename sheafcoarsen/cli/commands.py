@@ -79,10 +79,13 @@ def _coarsen(args: argparse.Namespace) -> int:
     ]
     if note := growth_of(C):
         lines.append(f"note    {note}")
-    if C.modes is not None and C.modes.tied.any():
+    if C.modes is not None and (tied := C.modes.tied).any():
+        lost = "; global sections may be lost: take --rank kernel, or more modes"
         lines.append(
-            f"note    the cut splits a multiple eigenvalue in {int(C.modes.tied.sum())} of "
+            f"note    the cut splits a multiple eigenvalue in {int(tied.sum())} of "
             f"{len(C.ranks)} clusters, where the coarse space is not unique"
+            + lost
+            * bool((tied & C.modes._discards_zero).any())
         )
     known = {}
     if args.verbose:

@@ -189,7 +189,8 @@ def quality(
             style |= {"bottom": drawn, "width": 0.7, "label": f"certificate{below}"}
             ax.bar(j, upper - drawn, **style)
             bottom = min(bottom, max(float(lower.min()), floor))
-        ax.set_ylim(bottom / 1.4, top * 1.4)
+        space = max(1.4, (top / bottom) ** 0.05)
+        ax.set_ylim(bottom / space, top * space)
     missing = int((~there).sum())
     if missing:
         ax.plot([], [], linestyle="none", label=f"{missing} have no coarse value")

@@ -120,7 +120,9 @@ class SpectralQuality(ReadOnly):
     def __repr__(self) -> str:
         shown = {f.name.replace("_", " "): getattr(self, f.name) for f in fields(self)[:7]}
         names = {"fine": "fine, positive", "coarse": "coarse, of R* L R"}
-        names["restricted similarity"] = "restricted similarity (0 is exact)"
+        names["angles"] = "angles of the spans, ascending"
+        large = ", from 1 on it says little" if self.restricted_similarity >= 1 else ""
+        names["restricted similarity"] = f"restricted similarity (0 is exact{large})"
         shown = {names.get(name, name): value for name, value in shown.items()}
         if self.kernel_coarse < self.kernel_fine:
             shown["zeros lost, so pairs are shifted"] = self.kernel_fine - self.kernel_coarse

@@ -120,7 +120,11 @@ def test_split_multiplets_are_printed_as_a_note(tmp_path, run):
     path.write_text("".join(f"{k} {(k + 1) % 9}\n" for k in range(9)))
     said = run("coarsen", path, "-k", 1, "-r", 2)
     assert "note    the cut splits a multiple eigenvalue in 1 of 1 clusters" in said.out
+    assert "sections may be lost" not in said.out
     assert not said.err
+    path.write_text("0 1\n2 3\n")
+    said = run("coarsen", path, "-k", 1, "-r", 1)
+    assert "not unique; global sections may be lost: take --rank kernel" in said.out
 
 
 @pytest.mark.parametrize("terminal", [False, True])
