@@ -18,12 +18,14 @@ from sheafcoarsen._support import (
     RESIDUAL_LIMIT,
     diagonal_blocks,
     eigenvectors,
+    norm,
     offsets,
     single_threaded_blas,
     zero_level,
 )
 from sheafcoarsen.exceptions import NotConverged, SingularProblemWarning
 from sheafcoarsen.modes import MAX_DENSE, SPARSE_ABOVE, SPARSE_SHARE
+from sheafcoarsen.operators import coboundary
 from sheafcoarsen.sections import global_sections, singular_pairs
 from sheafcoarsen.sheaf import CellularSheaf, component_labels
 from sheafcoarsen.solve import (
@@ -155,17 +157,23 @@ class LowProblem:
                 m = min(n - kernel, 2 * m + zeros, zeros + self.k + WIDENED)
             elif m == n or not (residual := self.excess(found)):
                 return found
-            elif iterated and (refined := iterated.refined(self, found)) is not None:
+            elif iterated and (refined := iterated.refined(self)) is not None:
                 return refined
             elif n <= 2 * SPARSE_ABOVE or iterated is None:
                 # with all vectors, rounding errors of L do not affect singular values
                 sheaf, m = None, n
             else:
+                fine, lowest = "", found.sigma[0] ** 2 / self.size**2
+                if isinstance(known, np.ndarray):  # approximations, not pairs of the user
+                    fine = (
+                        f"pass fine=eigenmodes(C.fine, {found.kernel + found.end + 1}, tol=1e-13), "
+                        "which includes the zeros and one pair more, or "
+                    )
                 raise np.linalg.LinAlgError(
                     f"an eigenpair has not converged, with a residual of {residual:.3g} "
-                    f"times its eigenvalue: the lowest is {found.sigma[0] ** 2 / self.size**2:.3g} "
-                    "times norm(L). If a few maps are far larger than the others, or a few "
-                    "vertices have far more edges, coarsen normalize(sheaf)"
+                    f"times its eigenvalue: the lowest is at most {lowest:.3g} times norm(L). If a "
+                    "few maps are far larger than the others, or a few vertices have far more "
+                    f"edges, {fine}coarsen normalize(sheaf)"
                 )
 
     def selected(
@@ -282,6 +290,7 @@ class _Iterated:
         self.line = complex_line(sheaf)
         self.pencil = Pencil(sheaf if self.line is None else self.line.sheaf)
         self.sections: Any = None
+        self.last: Any = None  # all vectors of the last iteration
 
     def _expanded(self, X: Any) -> Any:
         """Return columns as cochains of the original sheaf instead of its complex line sheaf."""
@@ -337,29 +346,32 @@ class _Iterated:
                 break
             # repeat with "direct", which converges for any spectrum
             found = lowest_eigenpairs(problem, "direct", found.vectors, self.sections)
-        return None if found is None else self._expanded(found.vectors[:, : count + 1])
+        if found is None:
+            return None
+        self.last = self._expanded(found.vectors)
+        return self._expanded(found.vectors[:, : count + 1])
 
-    def refined(self, problem: LowProblem, found: LowPairs) -> LowPairs | None:
+    def refined(self, problem: LowProblem) -> LowPairs | None:
         """Return the pairs after inverse iteration, or None if it fails.
 
         A `Solver` scales every stalk, so hubs do not determine its rounding errors. It ends when
-        norm(x - sigma^2 L^+ x) was at most ``LEAST`` before the last step.
+        norm(x - sigma^2 (D* D)^+ x) was at most ``LEAST`` before the last step.
         """
         if self.refused:
             return None
-        solve, done = Solver(self.sheaf), False
-        pairs: Any = found
+        solve, factor = Solver(self.sheaf), norm(coboundary(self.sheaf).data) / norm(self.D.data)
+        X, done = self.last, False
         # ValueError: the vectors are not orthogonal to the sections
         with contextlib.suppress(NotConverged, ValueError):
-            for _ in range(3):
-                inverse = solve(pairs.vectors)
+            for _ in range(6):
+                pairs, zeros = problem.selected(X, self.known, self.zero, False)
+                if pairs is None or zeros or done:
+                    return None if zeros else pairs
+                inverse = solve(pairs.vectors) * factor * factor
                 steps = pairs.vectors - pairs.sigma**2 * inverse
                 done = bool((np.linalg.norm(steps, axis=0)[: pairs.end] <= LEAST).all())
                 X = np.linalg.qr(inverse / np.linalg.norm(inverse, axis=0))[0]
-                pairs, zeros = problem.selected(X, found.kernel, found.zero, False)
-                if done or pairs is None or zeros:
-                    break
-        return pairs if done and pairs and not zeros else None
+        return None
 
 
 def _rounding(D: scipy.sparse.csr_array) -> float:
