@@ -21,8 +21,8 @@ True
 The modules, in the order in which data flows:
 
 ``location``, ``schema``
-    Locations of stores, with their blobs and notes; attributes of a store, and arrays in Zarr
-    format, or several in one blob (see docs/guides/distributed.md).
+    Locations of stores, with their blobs, and records of values and arrays in one blob; attributes
+    of a store, and its arrays in Zarr format (see docs/guides/distributed.md).
 ``_open_store``, ``_write_store``
     Reading a stored sheaf, and applying its operators, part by part; writing a store.
 ``plan``, ``_estimate``

@@ -21,15 +21,7 @@ from sheafcoarsen.distributed._open_store import PartitionStore, SheafStore, amo
 from sheafcoarsen.distributed._write_store import new_group, seal
 from sheafcoarsen.distributed.executors import Engine
 from sheafcoarsen.distributed.location import Place, fresh_name, place_of
-from sheafcoarsen.distributed.schema import (
-    Root,
-    StoreHeader,
-    found_attributes,
-    get_arrays,
-    header_of,
-    put_arrays,
-    write_array,
-)
+from sheafcoarsen.distributed.schema import Root, find_header, write_array
 from sheafcoarsen.distributed.write_lock import exclusive
 from sheafcoarsen.modes import (
     LocalOperatorLike,
@@ -164,49 +156,50 @@ def made_once(
     place: Place, asked: Request, make: Callable[[Root], StoredCoarsening]
 ) -> StoredCoarsening:
     """Return the requested coarsening; unless it is finished, make it under an exclusive lock."""
-    claim(place, asked, check_only=True)
-    with exclusive(place / "work/lock"):
+    work = place / "work"
+    claim(place, asked)  # raise an error before the lock writes a file there
+    with exclusive(work / "lock"):
         if C := finished(place, asked):  # a run that held the lock before has finished it
             return C
-        root = Root(place, claim(place, asked))
+        mine = claim(place, asked)
+        (work / "claim.json").put_record(**mine)
         try:
-            C = make(root)
+            C = make(Root(place, mine["id"]))
         except (MemoryError, ValueError, TypeError):
-            if (place / "work/plan.json").read_note() is None:  # it failed before any task ran
-                (place / "work").remove()
+            if (work / "plan.json").find_record() is None:  # it failed before any task ran
+                work.remove()
             raise
-    (place / "work").remove()
+    work.remove()
     return C
 
 
 def finished(place: Place, asked: Request) -> StoredCoarsening | None:
     """Return the finished coarsening at a location, or None; reject the result of another call."""
-    attributes = found_attributes(place)
-    if attributes is None or attributes.get("format") != StoreHeader.format:
+    header = find_header(place)
+    if header is None:
         return None
-    if header_of(place).run != asked.run:
+    if header.run != asked.run:
         raise FileExistsError(
             f"{place.url} exists and is the result of another call: remove it, or pass another path"
         )
     return StoredCoarsening(SheafStore(place), asked.source)
 
 
-def claim(place: Place, asked: Request, *, check_only: bool = False) -> str:
-    """Claim a location and return the id of the store to write; raise if it has other content."""
-    note = place / "work/claim.json"
+def claim(place: Place, asked: Request) -> dict[str, str]:
+    """Return the claim of an unfinished run of this call on a location, or else a new one.
+
+    A claim has the id of the store to write. Raise an error if the location has other content.
+    """
+    work = place / "work"
+    held = (work / "claim.json").find_record()
     mine = {"run": asked.run, "library": version("sheafcoarsen")}
-    held = note.read_note()
     if held is not None and mine.items() <= held.items():
-        return str(held.get("id"))
-    names = set(place.names()) - {"work"} | set((place / "work").names()) - {"lock"}
-    if held is not None or names:
+        return held
+    if held is not None or place.names() - {"work"} or work.names() - {"lock"}:
         what = "holds an unfinished run of another call or version of the library"
         what = what if held else "exists and holds other files"
         raise FileExistsError(f"{place.url} {what}: remove it, or pass another path")
-    found = uuid.uuid4().hex
-    if not check_only:
-        note.note({**mine, "id": found})
-    return found
+    return {**mine, "id": uuid.uuid4().hex}
 
 
 class Run:
@@ -236,31 +229,29 @@ class Run:
             threads=engine.threads,
         )
         engine.check_seen(self.work / "plan.json")
-        parts, shards = range(len(asked.source.parts)), range(estimate.n_shards)
+        parts, shards = range(estimate.n_parts), range(estimate.n_shards)
         borders = [s for s in shards if providers[s]]
         total = len(parts) + len(shards) * (1 + self.needs_spectra) + len(borders)
-        with bar(total, "coarsen", self.progress) as shown:
-            split = engine.results([engine.start(tasks.split_task, job, p) for p in parts], shown)
-            buckets = fresh_name("buckets")
+        with bar(total, "coarsen", self.progress) as engine.shown:
+            split = engine.results([engine.start(tasks.split_task, job, p) for p in parts])
             names = np.array([result["name"] for result in split], str)
-            put_arrays(self.work / buckets, {"names": names})
+            job = replace(job, buckets=self.written("buckets", names=names))
             spectra = []
             if self.needs_spectra:
-                found = [engine.start(tasks.spectra_task, job, s, buckets) for s in shards]
-                spectra = engine.results(found, shown)
-            ranks = self.choose_ranks(dims, spectra)
-            started = [engine.start(tasks.shard_task, job, s, buckets, ranks) for s in shards]
-            at_borders = []
+                spectra = engine.results([engine.start(tasks.spectra_task, job, s) for s in shards])
+            ranks, reducing = self.choose_ranks(dims, spectra)
+            job = replace(job, ranks=self.written("ranks", ranks=ranks, reducing=reducing))
+            started = [engine.start(tasks.shard_task, job, s) for s in shards]
             for s in borders:
-                given = (s, buckets, ranks, [started[t] for t in providers[s]])
-                at_borders.append(engine.start(tasks.border_task, job, *given))
-            coarse = engine.results([*started, *at_borders], shown)
-        everything, inner = [*split, *spectra, *coarse], coarse[: len(shards)]
-        n_found = sum(result.get("found", False) for result in everything)
+                suppliers = [started[t] for t in providers[s]]
+                started.append(engine.start(tasks.border_task, job, s, suppliers))
+            coarse = engine.results(started)
+        results, inner = [*split, *spectra, *coarse], coarse[: len(shards)]
+        n_found = sum(result["found"] for result in results)
         report = {
             "plan_seconds": plan_seconds,
             "shards": len(shards),
-            "tasks_done": len(everything) - n_found,
+            "tasks_done": len(results) - n_found,
             "tasks_found": n_found,
             "task_seconds": {
                 "shard": sum(result["seconds"] for result in inner),
@@ -271,7 +262,7 @@ class Run:
             "discards_zero": sum(result["discards_zero"] for result in inner),
             "estimate": asdict(estimate),
         }
-        return self.sealed(ranks, inner, coarse, report)
+        return self.sealed(ranks, [(self.work / r["record"]).record() for r in coarse], report)
 
     def plan(self) -> tuple[np.ndarray, list[list[int]], Estimate]:
         """Plan the run, with the number of shards that a resumed run began with; write the plan.
@@ -280,7 +271,7 @@ class Run:
         needs; and the estimated cost.
         """
         asked, engine, note = self.asked, self.engine, self.work / "plan.json"
-        known, wanted = note.read_note(), self.asked.n_shards
+        known, wanted = note.find_record(), self.asked.n_shards
         if known is not None:
             self.tell(f"resuming {self.place.url}")
             shards = known["shards"]
@@ -296,53 +287,57 @@ class Run:
             check_dense(plan.dims, "a rule that looks at whole spectra")
         self.tell(str(found))
         providers = plan.write(self.work / "plan")
-        note.note({"shards": plan.n_shards})
+        note.put_record(shards=plan.n_shards)
         return plan.dims, providers, found
 
-    def choose_ranks(self, dims: np.ndarray, results: list[dict[str, Any]]) -> str:
-        """Choose ranks from the spectra of all shards, write them, and return the file name."""
+    def choose_ranks(
+        self, dims: np.ndarray, results: list[tasks.Record]
+    ) -> tuple[np.ndarray, bool]:
+        """Choose ranks from the spectra of all shards; return them, and how to find their modes."""
         rule = self.asked.rule
         starts = offsets(dims if rule.needs_scores else np.zeros(len(dims), np.int64))
         scores = np.zeros(int(starts[-1]), np.zeros(0, self.asked.source.dtype).real.dtype)
         ties, found = np.zeros(len(scores)), np.zeros(len(dims), np.int64)
         for result in results:
-            arrays = get_arrays(self.work / result["name"])
-            found[arrays["clusters"]] = arrays["kernels"]
-            entries = range_of_blocks(starts, arrays["clusters"])
-            scores[entries], ties[entries] = arrays["scores"], arrays["ties"]
+            shard = (self.work / result["record"]).record()
+            found[shard["clusters"]] = shard["kernels"]
+            entries = range_of_blocks(starts, shard["clusters"])
+            scores[entries], ties[entries] = shard["scores"], shard["ties"]
         ranks = rule.ranks(Spectra(dims, starts, scores, found, ties))
-        reducing = np.array([Whole.of(dims, ranks).modes])
-        name = fresh_name("ranks")
-        put_arrays(self.work / name, {"ranks": ranks, "reducing": reducing})
+        return ranks, bool(Whole.of(dims, ranks).modes)
+
+    def written(self, name: str, **record: Any) -> str:
+        """Write a record for later tasks, and return the name of its file."""
+        name = fresh_name(name)
+        (self.work / name).put_record(**record)
         return name
 
     def sealed(
-        self,
-        ranks_name: str,
-        shards: list[dict[str, Any]],
-        coarse: list[dict[str, Any]],
-        report: dict[str, Any],
+        self, ranks: np.ndarray, coarse: list[tasks.Record], report: dict[str, Any]
     ) -> StoredCoarsening:
-        """Merge the topologies of all parts in the library's edge order, and finish the store."""
-        asked, parts = self.asked, [result for result in coarse if result["n_edges"]]
-        topology = [get_arrays(self.work / f"topology/{part['name']}") for part in parts]
-        edges = np.concatenate([np.zeros((0, 2), np.int64), *(part["edges"] for part in topology)])
-        edge_dims = np.concatenate([np.zeros(0, np.int64), *(p["edge_dims"] for p in topology)])
+        """Merge the topologies of all parts in the library's edge order, and finish the store.
+
+        ``coarse`` holds the records of the shards, and then those of the borders.
+        """
+        asked, parts = self.asked, [record for record in coarse if len(record["edges"])]
+        edges = np.concatenate([np.zeros((0, 2), np.int64), *(part["edges"] for part in parts)])
+        edge_dims = np.concatenate([np.zeros(0, np.int64), *(part["edge_dims"] for part in parts)])
         # sort the edges as in memory: crossing edges by (a, b), then loops
         order = np.lexsort((edges[:, 1], edges[:, 0], edges[:, 0] == edges[:, 1]))
         numbers = np.empty_like(order)
         numbers[order] = np.arange(len(order))
+        shards = coarse[: report["shards"]]
         names = {"parts": [r["name"] for r in parts], "basis": [r["name"] for r in shards]}
         for folder, used in names.items():  # remove files of tasks that ran twice or were killed
-            for name in set((self.place / folder).names()) - {*used, "zarr.json"}:
+            for name in (self.place / folder).names() - {*used, "zarr.json"}:
                 (self.place / f"{folder}/{name}").remove()
         new_group(self.place / "basis")
         write_array(self.root, "labels", asked.P.labels)
         report = {"seconds": time.perf_counter() - self.start, **report}
         sheaf = seal(
             self.root,
-            (edges[order], get_arrays(self.work / ranks_name)["ranks"], edge_dims[order]),
-            offsets([part["n_edges"] for part in parts]),
+            (edges[order], ranks, edge_dims[order]),
+            offsets([len(part["edges"]) for part in parts]),
             numbers,
             dtype=asked.source.dtype,
             **names,

@@ -21,12 +21,12 @@ from sheafcoarsen.distributed._open_store import PartitionStore, SheafStore, che
 from sheafcoarsen.distributed._to_store import write_coarsening
 from sheafcoarsen.distributed._write_store import PART_BYTES, mark, new_group
 from sheafcoarsen.distributed.location import Place, StoreError, place_of
+from sheafcoarsen.distributed.plan import without_maps
 from sheafcoarsen.distributed.schema import Root, header_of
 from sheafcoarsen.exceptions import SingularProblemWarning, TiedModesWarning
 from sheafcoarsen.hierarchy import Hierarchy, LevelPlan, RankPerLevel, further_levels
 from sheafcoarsen.modes import LocalOperatorLike
 from sheafcoarsen.partition import Method, Partition
-from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -63,11 +63,18 @@ class StoredHierarchy:
     rest: Hierarchy | None
     stopped_because: str
 
+    @property
+    def _levels(self) -> tuple[Any, ...]:
+        return self.stored if self.rest is None else (*self.stored, *self.rest)
+
     def __len__(self) -> int:
-        return len(self.stored) + (len(self.rest) if self.rest is not None else 0)
+        return len(self._levels)
+
+    def __getitem__(self, i: int) -> Any:
+        return self._levels[i]
 
     def __repr__(self) -> str:
-        levels = [self[i] for i in range(len(self))]
+        levels = self._levels
         sizes = [C.fine.n_vertices for C in levels[:1]] + [C.sheaf.n_vertices for C in levels]
         where = f", {len(self.stored):,} from store to store" if self.rest is not None else ""
         return (
@@ -75,10 +82,6 @@ class StoredHierarchy:
             f"{' -> '.join(map(str, sizes)) or 'none'} vertices; stopped because "
             f"{self.stopped_because})"
         )
-
-    def __getitem__(self, i: int) -> Any:
-        levels = self.stored if self.rest is None else (*self.stored, *self.rest)
-        return levels[i]
 
     def lift(self, z: CochainLike) -> np.ndarray:
         """Map a cochain z of the coarsest sheaf to the finest sheaf, as R_0 R_1 ... z.
@@ -92,8 +95,8 @@ class StoredHierarchy:
         ndarray, shape (dim_c0 of the finest sheaf,) or (that, h)
         """
         x = np.asarray(z)
-        for i in reversed(range(len(self))):
-            x = self[i].lift(x)
+        for C in reversed(self._levels):
+            x = C.lift(x)
         return x
 
     def pool(self, x: CochainLike) -> np.ndarray:
@@ -108,8 +111,8 @@ class StoredHierarchy:
         ndarray, shape (dim_c0 of the coarsest sheaf,) or (that, h)
         """
         z = np.asarray(x)
-        for i in range(len(self)):
-            z = self[i].pool(z)
+        for C in self._levels:
+            z = C.pool(z)
         return z
 
 
@@ -209,7 +212,8 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
                 rest = in_memory(above, place, plan, i, options)
                 why = rest.stopped_because
                 break
-            step = plan.next(skeleton_of(above), i)
+            edges, dims, _ = above.topology()
+            step = plan.next(without_maps(edges, dims.astype(np.int64), above.dtype), i)
             if isinstance(step, str):
                 why = step
                 break
@@ -229,20 +233,11 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
                 why = f"level {i} would keep no mode of any cluster"
                 break
             stored.append(C)
-    count = len(stored) + (len(rest) if rest is not None else 0)
+    H = StoredHierarchy(tuple(stored), rest, why)
     new_group(place)
-    names = [f"level-{i}" for i in range(count)]
+    names = [f"level-{i}" for i in range(len(H))]
     mark(Root(place), kind="hierarchy", levels=names, stopped_because=why)
-    return StoredHierarchy(tuple(stored), rest, why)
-
-
-def skeleton_of(store: SheafStore) -> CellularSheaf:
-    """Return a stored sheaf without its maps, for the selection of clusters."""
-    edges, vertex_dims, edge_dims = store.topology()
-    nothing = np.zeros(0, store.dtype)
-    return trusted_sheaf(
-        edges, vertex_dims.astype(np.int64), np.zeros(len(edge_dims), np.int64), nothing, nothing
-    )
+    return H
 
 
 def in_memory(

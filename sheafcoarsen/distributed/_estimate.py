@@ -187,39 +187,35 @@ def planned(asked: Request, memory: float, at_once: int = 1) -> tuple[Plan, Esti
     plan = Plan(asked.source, asked.P, n_shards, copies=copies)
     S, size = plan.n_shards, plan.itemsize
     ranks = bound_of_ranks(asked.rule, plan.dims)
-    by_destination = plan.bytes
-    inner, border = by_destination[:S], by_destination[S : 2 * S]
-    held = inner + (border + by_destination[2 * S :] if len(by_destination) > 2 * S else 0)
-    parts = (plan.tails + plan.heads).sum(axis=1) * size
-    largest = int(max(held.max(initial=0), border.max(initial=0)))
-    part = int(parts.max(initial=0))
-    moved, source = int(parts.sum()), int(inner.sum() + border.sum())
-    shards = plan.shard_of[:-1]
-    made = np.bincount(shards, (plan.dims + 2 * ranks) * ranks, S)  # entries of R and of loop maps
-    rows = int((plan.dims * ranks).sum()) * size
-    crossing = np.zeros(len(plan.bytes), np.int64)
-    kernels.crossing_entries(plan.edges, plan.labels, plan.edge_dims, ranks, plan.dest, crossing)
-    made = size * np.concatenate([made + crossing[:S], crossing[S : 2 * S]])
+    inner, border = plan.bytes[:S], plan.bytes[S : 2 * S]
+    # bytes that shards, and then borders, read and make: R with the maps of loops, and coarse edges
+    read = np.concatenate([inner + border + plan.bytes[2 * S :] if copies else inner, border])
+    made = np.zeros(2 * S, np.int64)
+    kernels.crossing_entries(plan.edges, plan.labels, plan.edge_dims, ranks, plan.dest, made)
+    made[:S] += np.bincount(plan.shard_of[:-1], (plan.dims + 2 * ranks) * ranks, S).astype(np.int64)
+    made *= size
+    parts = plan.starts[:, -1] * size
+    part, moved, out = int(parts.max(initial=0)), int(parts.sum()), int(made.sum())
+    source = int(inner.sum() + border.sum())
+    halo = min(int((plan.dims * ranks).sum()) * size, 2 * int(border.sum()))
     by_dense = plan.dims
     if not (asked.rule.needs_scores or asked.rule.needs_kernels):
         by_dense = np.where(is_large(plan.dims, np.minimum(ranks + 1, plan.dims)), 0, plan.dims)
     dense = 5 * int(by_dense.max(initial=0)) ** 2 * max(size, 8)
-    shard = NEED * (np.concatenate([held, border]) + made).max(initial=0) + dense
-    out = int(made.sum())
-    halo = min(rows, 2 * int(border.sum()))
+    shard = NEED * (read + made).max(initial=0) + dense
     arrays = [plan.edges, plan.vertex_dims, plan.edge_dims, plan.labels]
     grouping = sum(array.nbytes for array in arrays)
     if S > 1:  # `select` takes up to 50 bytes for a crossing edge, 240 for a pair of clusters
         K = len(plan.dims)
         grouping += 50 * plan.crossing + 240 * min(plan.crossing, K * (K - 1) // 2)
-    arrays += [plan.dest, plan.order, plan.by_shard, plan.place_of]
-    tasks = 2 * (sum(array.nbytes for array in arrays) + plan.tails.nbytes * 3)  # with temporaries
+    arrays += [plan.dest, plan.order, plan.by_shard, plan.place_of, plan.starts]
+    tasks = 2 * sum(array.nbytes for array in arrays)  # with temporaries
     plan_bytes = 24 * len(plan.order) + 16 * len(plan.labels)
     found = Estimate(
         n_shards=S,
         n_parts=len(parts),
         source_bytes=source,
-        largest_shard=largest,
+        largest_shard=int(read.max(initial=0)),
         largest_part=part,
         largest_cluster=int(plan.weights.max(initial=0)) * size,
         border_share=float(border.sum() / max(source, 1)),

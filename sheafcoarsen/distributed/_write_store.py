@@ -40,8 +40,8 @@ def new_group(place: Place) -> None:
 def write_part(root: Root, name: str, tail: np.ndarray, head: np.ndarray) -> None:
     """Write the maps of a part: one chunk for the tail maps, one for the head maps."""
     new_group(root.place / f"parts/{name}")
-    write_array(root, f"parts/{name}/tail", tail, packed=False)
-    write_array(root, f"parts/{name}/head", head, packed=False)
+    write_array(root, f"parts/{name}/tail", tail)
+    write_array(root, f"parts/{name}/head", head)
 
 
 def seal(
@@ -117,7 +117,7 @@ def write_basis(
         arrays["operator_norms"] = modes.operator_norms[own]
         arrays["tied"] = modes.tied[own].astype(np.int8)
     for array, values in arrays.items():
-        write_array(root, f"basis/{name}/{array}", values, packed=values.dtype.kind == "i")
+        write_array(root, f"basis/{name}/{array}", values)
 
 
 def write_pieces(

@@ -1,16 +1,13 @@
-"""Execution of tasks by Dask: on the workers of a client, or sequentially in this process."""
+"""Execution of tasks: on the workers of a Dask client, or one by one in this process."""
 
 from collections.abc import Callable
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-import tqdm
 
-from sheafcoarsen._support import physical_memory
+from sheafcoarsen._support import bar, physical_memory
 from sheafcoarsen.distributed.location import Place, optional
-
-Result = dict[str, Any]
 
 
 class Engine:
@@ -18,6 +15,7 @@ class Engine:
 
     def __init__(self, client: Any, run: str) -> None:
         self.client, self.run = client, run
+        self.shown = bar(0, "", False)  # one step for each finished task
         self.threads: int | None = None  # None: as many threads as the library may use
         self.memory, self.at_once, self.where = physical_memory(), 1, "this machine has"
         if client is not None:
@@ -32,38 +30,40 @@ class Engine:
             self.where = "a worker has, for each of its threads,"
             self.threads, self.at_once = 1, max(sum(client.nthreads().values()), 1)
 
-    def start(self, function: Callable, job: Any, i: int, *args: Any) -> Any:
-        """Return task ``i`` as a delayed call of ``function``; arguments may be earlier tasks."""
-        kind = function.__name__.removesuffix("_task")  # Dask's dashboard groups tasks by this name
-        task = optional("dask").delayed(function, name=kind, pure=True)
-        return task(job, i, *args, dask_key_name=(f"{kind}-{self.run}", i))
+    def start(self, task: Callable, job: Any, i: int, *inputs: Any) -> Any:
+        """Run task ``i`` here and return its result, or submit it and return its future.
+
+        Inputs may be lists of what earlier calls returned.
+        """
+        if self.client is None:
+            result = task(job, i, *inputs)
+            self.shown.update()
+            return result
+        kind = task.__name__.removesuffix("_task")  # Dask's dashboard groups tasks by this name
+        return self.client.submit(task, job, i, *inputs, key=(f"{kind}-{self.run}", i), retries=1)
+
+    def results(self, started: list[Any]) -> list[dict[str, Any]]:
+        """Return the results of tasks in their order; if one fails, cancel the others."""
+        if self.client is None:
+            return started
+        try:
+            for _ in optional("distributed").as_completed(started):
+                self.shown.update()
+            return self.client.gather(started)
+        except BaseException:
+            self.client.cancel(started)
+            raise
 
     def check_seen(self, note: Place) -> None:
-        """Raise an error if a worker cannot read a note that this process wrote."""
-        found = {} if self.client is None else self.client.run(note.read_note, on_error="return")
+        """Raise an error if a worker cannot read a record that this process wrote."""
+        found = {} if self.client is None else self.client.run(note.record, on_error="return")
         for address, held in found.items():
-            if held is None or isinstance(held, Exception):
+            if isinstance(held, Exception):
                 raise RuntimeError(
                     f"the worker {address} cannot read {note.url}, which this process has "
                     f"written: both stores must be on a file system that all workers share, or in "
                     f"an object store"
                 )
-
-    def results(self, tasks: list[Any], shown: tqdm.tqdm) -> list[Result]:
-        """Run tasks and their dependencies, and return their results."""
-        if self.client is None:
-            with optional("dask.callbacks").Callback(posttask=lambda *_: shown.update()):
-                return list(
-                    optional("dask").compute(*tasks, scheduler="synchronous", optimize_graph=False)
-                )
-        futures = self.client.compute(tasks, retries=1, optimize_graph=False)
-        try:
-            for _ in optional("distributed").as_completed(futures):
-                shown.update()
-            return self.client.gather(futures)
-        except BaseException:
-            self.client.cancel(futures)
-            raise
 
 
 def connect(address: str) -> Any:
@@ -86,23 +86,20 @@ def check_client(client: Any) -> None:
     def look() -> str:  # local, hence pickled by value: workers may lack this module
         import importlib
 
-        try:
-            for name in ("zarr", "fsspec", "sheafcoarsen.distributed"):
-                importlib.import_module(name)
-        except ImportError as error:
-            return f"cannot import it: {error}"
+        for name in ("zarr", "fsspec", "sheafcoarsen.distributed"):
+            importlib.import_module(name)
         return str(importlib.import_module("sheafcoarsen").__version__)
 
     found = client.run(look, on_error="return")
     for address, there in sorted(found.items()):
-        if isinstance(there, OSError):  # the worker is not running; Dask continues without it
+        what = f"has version {there} of sheafcoarsen, but this process has {wanted}"
+        if isinstance(there, ImportError):
+            what = f"lacks sheafcoarsen or its dependencies; it cannot import it: {there}"
+        elif isinstance(there, OSError):  # the worker is not running; Dask continues without it
             continue
-        if isinstance(there, Exception):
+        elif isinstance(there, Exception):
             raise there
         if there != wanted:
             others = sum(other != wanted for other in found.values()) - 1
             remedy = f"install sheafcoarsen[distributed] {wanted} on all workers"
-            what = f"has version {there} of sheafcoarsen, but this process has {wanted}"
-            if "cannot" in there:
-                what = f"lacks sheafcoarsen or its dependencies; it {there}"
             raise RuntimeError(f"the worker {address} (and {others} others) {what}: {remedy}")

@@ -106,14 +106,14 @@ class Place:
         except OSError:
             return
 
-    def names(self) -> list[str]:
-        """Return the names in a folder, or an empty list if the folder does not exist."""
+    def names(self) -> set[str]:
+        """Return the names in a folder, or an empty set if the folder does not exist."""
         fs, path = self.file_system()
         try:
             found = fs.ls(path, detail=False)
         except FileNotFoundError:
-            return []
-        return sorted(name.rstrip("/").rsplit("/", 1)[-1] for name in found)
+            return set()
+        return {name.rstrip("/").rsplit("/", 1)[-1] for name in found}
 
     def modified(self) -> float:
         """Return the modification time of a file in seconds, by the file system's clock."""
@@ -153,18 +153,39 @@ class Place:
         except FileNotFoundError as error:
             raise StoreError(f"{self.url}: a blob is missing: {error}") from None
 
-    def note(self, content: dict) -> None:
-        """Write a JSON object with its checksum; files that it names must already be written."""
-        body = json.dumps(content).encode()
+    def put_record(self, **record: Any) -> None:
+        """Write JSON values and arrays as one file, with a checksum of its name and content.
+
+        The first line is a JSON object, in which an array is its type, shape and size in bytes; the
+        arrays follow. Files that the record names must already be written.
+        """
+        arrays = {name: value for name, value in record.items() if isinstance(value, np.ndarray)}
+        head = {name: value for name, value in record.items() if name not in arrays}
+        if arrays:
+            head["arrays"] = {n: (a.dtype.str, a.shape, a.nbytes) for n, a in arrays.items()}
+        body = b"".join([json.dumps(head).encode(), b"\n", *(a.tobytes() for a in arrays.values())])
         self.put(body, checksum(body, self.name))
 
-    def read_note(self) -> dict | None:
-        """Return a JSON object written by ``note``, or None if it is missing or incomplete."""
+    def record(self) -> dict[str, Any]:
+        """Return what `put_record` wrote; an npz file would take 30 times as long."""
+        content = self.get()
+        body = without_checksum(content, self.url, self.name)
+        end = content.find(b"\n", 0, len(body))
+        end = len(body) if end < 0 else end  # notes of earlier versions do not end their line
+        record: dict[str, Any] = json.loads(content[:end])
+        begin = end + 1
+        for name, (dtype, shape, size) in record.pop("arrays", {}).items():
+            values = np.frombuffer(body[begin : begin + size], dtype)
+            record[name] = values.reshape(shape).copy()  # kernels require aligned arrays
+            begin += size
+        return record
+
+    def find_record(self) -> dict[str, Any] | None:
+        """Return what `put_record` wrote, or None if it is missing or incomplete."""
         try:
-            note: dict = json.loads(bytes(without_checksum(self.find() or b"", "", self.name)))
-        except ValueError:
+            return self.record()
+        except StoreError:
             return None
-        return note
 
 
 def place_of(url: object, options: dict[str, Any] | None = None, name: str = "url") -> Place:
@@ -208,5 +229,5 @@ def failures(place: Place, what: str) -> Iterator[None]:
 
 
 def fresh_name(name: str) -> str:
-    """Return a unique file name; if a task runs twice, its note names the valid file."""
+    """Return a unique file name; if a task runs twice, its record names the valid file."""
     return f"{name}-{uuid.uuid4().hex[:8]}"

@@ -1,4 +1,4 @@
-"""Schema of a store: its attributes, and its arrays in Zarr format 3; arrays of a task in one blob.
+"""Schema of a store: its attributes, and its arrays in Zarr format 3.
 
 Attributes are checked when they are read.
 
@@ -35,7 +35,7 @@ VERSION = 2
 """Schema version that this library writes; arrays of version 1 do not record their store."""
 
 CHUNK = 1 << 20
-"""Maximum number of rows in a chunk of a compressed array."""
+"""Maximum number of rows in a chunk of integers; arrays of other types are one chunk."""
 
 
 @dataclass(frozen=True)
@@ -111,14 +111,21 @@ REMEDY = "restore zarr.json from a copy, or write the store again"
 
 def header_of(place: Place) -> StoreHeader:
     """Return the header of a finished store of a supported version."""
-    attributes = found_attributes(place)
-    if attributes is None and not is_unfinished(place):
+    if header := find_header(place):
+        return header
+    if (place / "zarr.json").find() is None and not is_unfinished(place):
         raise StoreError(f"{place.url}: there is no store")
-    if attributes is None or attributes.get("format") != StoreHeader.format:
-        raise StoreError(
-            f"{place.url}: not a store of this library, or one whose writing did not end: repeat "
-            f"the call of coarsen that began it, or else remove it and write it again"
-        )
+    raise StoreError(
+        f"{place.url}: not a store of this library, or one whose writing did not end: repeat "
+        f"the call of coarsen that began it, or else remove it and write it again"
+    )
+
+
+def find_header(place: Place) -> StoreHeader | None:
+    """Return the header of the store at a location, or None if there is no finished store."""
+    attributes = found_attributes(place)
+    if attributes.get("format") != StoreHeader.format:
+        return None
     check_attributes(place, attributes, COMMON)
     version = attributes["version"]
     if not 1 <= version <= VERSION:
@@ -198,12 +205,12 @@ def check_attributes(place: Place, attributes: dict[str, Any], names: Iterable[s
             )
 
 
-def found_attributes(place: Place) -> dict[str, Any] | None:
-    """Return the attributes of the group at a location, or None if there is no group."""
+def found_attributes(place: Place) -> dict[str, Any]:
+    """Return the attributes of the group at a location; there are none without a group."""
     with failures(place, "opened"):
         text = (place / "zarr.json").find()
     if text is None:
-        return None
+        return {}
     try:
         group = json.loads(text)
         attributes = group.get("attributes", {})
@@ -218,15 +225,15 @@ def found_attributes(place: Place) -> dict[str, Any] | None:
 
 def is_unfinished(place: Place) -> bool:
     """Return whether a location holds a store without its attributes, which are written last."""
-    names = set(place.names())
+    names = place.names()
     return "zarr.json" not in names and bool(names & {"parts", "basis", "labels", "fine", "work"})
 
 
 # ---------------------------------------------------------------- arrays
 
 
-def metadata(shape: list[int], dtype: np.dtype, rows: int, packed: bool) -> dict[str, Any]:
-    """Return the Zarr metadata of an array in chunks of ``rows`` rows.
+def metadata(shape: list[int], dtype: np.dtype, rows: int) -> dict[str, Any]:
+    """Return the Zarr metadata of an array in chunks of ``rows`` rows; integers are compressed.
 
     The fill value makes other readers see a missing chunk as NaN or -1, which no array contains.
     """
@@ -241,7 +248,7 @@ def metadata(shape: list[int], dtype: np.dtype, rows: int, packed: bool) -> dict
         "fill_value": {"f": "NaN", "c": ["NaN", "NaN"]}.get(dtype.kind, -1),
         "codecs": [
             {"name": "bytes", "configuration": {"endian": "little"}},
-            *([zstd] if packed else []),
+            *([zstd] if dtype.kind == "i" else []),
             {"name": "crc32c"},
         ],
     }
@@ -252,11 +259,12 @@ def owner_check(root: Root, name: str, values: np.ndarray) -> int:
     return crc32c(values.reshape(-1).view(np.uint8), crc32c(f"{root.id}/{name}".encode()))
 
 
-def write_array(root: Root, name: str, values: np.ndarray, *, packed: bool = True) -> None:
-    """Write an array with a checksum per chunk; ``packed``, for integers, compresses it."""
+def write_array(root: Root, name: str, values: np.ndarray) -> None:
+    """Write an array with a checksum per chunk."""
     values = np.ascontiguousarray(values, values.dtype.newbyteorder("<"))
+    packed = values.dtype.kind == "i"
     rows = max(1, min(CHUNK, len(values)) if packed else len(values))
-    described = metadata(list(values.shape), values.dtype, rows, packed)
+    described = metadata(list(values.shape), values.dtype, rows)
     described["attributes"] = {"check": owner_check(root, name, values)}
     (root.place / name / "zarr.json").put(json.dumps(described).encode())
     for k in range(-(-len(values) // rows)):
@@ -289,22 +297,21 @@ def read_array(
         raise StoreError(f"{where}the array {name} is missing")
     try:
         found = json.loads(text)
-        size, packed = found["shape"], len(found["codecs"]) == 3
-        rows = found["chunk_grid"]["configuration"]["chunk_shape"][0]
+        size, rows = found["shape"], found["chunk_grid"]["configuration"]["chunk_shape"][0]
         if any(type(n) is not int or not 0 <= n < 2**48 for n in (*size, rows)):
             raise ValueError(f"its shape is {size}")
         types = ("int8", "int16", "int32", "int64", *(scalar.__name__ for scalar in SCALARS))
         if found["data_type"] not in types:
             raise ValueError(f"its data_type is {found['data_type']!r}")
         kind, longest = np.dtype(found["data_type"]).newbyteorder("<"), max(size[0], 1)
-        expected = metadata(size, kind, rows, packed)
+        packed, expected = kind.kind == "i", metadata(size, kind, rows)
         other = [key for key, value in expected.items() if found.get(key) != value]
         if other or not (1 if packed else longest) <= rows <= longest:
             raise ValueError(f"its chunks are not those of this library: {', '.join(other)}")
         check = found["attributes"].get("check")
     except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
         raise StoreError(f"{where}the array {name} cannot be read: {error}") from None
-    fits = kind.kind == "i" if dtype is None else kind == np.dtype(dtype)
+    fits = packed if dtype is None else kind == np.dtype(dtype)
     fits = fits and len(shape) == len(size)
     if not fits or any(n not in (None, m) for n, m in zip(shape, size, strict=True)):
         sought = ", ".join("any" if n is None else str(n) for n in shape)
@@ -346,22 +353,3 @@ def read_array(
 
 def _chunk(name: str, k: int, ndim: int) -> str:
     return f"{name}/c/{k}{'/0' * (ndim - 1)}"
-
-
-def put_arrays(place: Place, arrays: dict[str, np.ndarray]) -> None:
-    """Write arrays as one blob, with a checksum of the file name and the content."""
-    head = json.dumps([(name, a.dtype.str, a.shape, a.nbytes) for name, a in arrays.items()])
-    pieces = [np.ascontiguousarray(values).tobytes() for values in arrays.values()]
-    body = b"".join([len(head).to_bytes(8, "little"), head.encode(), *pieces])
-    place.put(body, checksum(body, place.name))
-
-
-def get_arrays(place: Place) -> dict[str, np.ndarray]:
-    """Return the arrays that `put_arrays` wrote; an npz file would take 30 times as long."""
-    body = without_checksum(place.get(), place.url, place.name)
-    begin, arrays = 8 + int.from_bytes(body[:8], "little"), {}
-    for name, dtype, shape, size in json.loads(bytes(body[8:begin])):
-        values = np.frombuffer(body[begin : begin + size], dtype)
-        arrays[name] = values.reshape(shape).copy()  # kernels require aligned arrays
-        begin += size
-    return arrays

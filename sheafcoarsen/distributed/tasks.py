@@ -1,8 +1,8 @@
 """The kinds of task: split a part of the source, compute spectra, coarsen a shard or a border.
 
-Each task reads one blob of the plan, writes files with unique names, and then writes its note. A
-task whose note exists does nothing, so a task may be run again after a crash, or twice at the same
-time. A shard is a sheaf, and is processed like a sheaf in memory.
+Each task reads one record of the plan, writes files with unique names, and then its own record. A
+task whose record exists does nothing, so a task may be run again after a crash, or twice at the
+same time. A shard is a sheaf, and is processed like a sheaf in memory.
 """
 
 import functools
@@ -29,7 +29,7 @@ from sheafcoarsen.distributed.location import (
     without_checksum,
 )
 from sheafcoarsen.distributed.plan import sorted_by
-from sheafcoarsen.distributed.schema import Root, get_arrays, put_arrays
+from sheafcoarsen.distributed.schema import Root
 from sheafcoarsen.modes import LocalOperator, Prolongation, Whole, block_layout, local_problems
 from sheafcoarsen.partition import Partition, clusters_of
 from sheafcoarsen.ranks import Rule
@@ -50,6 +50,8 @@ class Job:
     compress: bool
     whole: Whole  # decisions made for the full sheaf: shards then give the same bits as in memory
     threads: int | None = None  # number of threads that a task may use; None: all
+    buckets: str = ""  # record with the name of each part's bucket, once all are written
+    ranks: str = ""  # record with the ranks, once they are chosen
 
     @property
     def work(self) -> Place:
@@ -64,30 +66,37 @@ class Job:
         return store
 
 
-Task = Callable[..., dict[str, Any]]
+Record = dict[str, Any]
+"""Arrays and JSON values."""
+
+Task = Callable[..., Record]
 
 
 def once(work: Task) -> Task:
-    """Decorate a task, so that it does nothing if it has already left a note for this run."""
+    """Decorate a task, so that it does nothing if it has already left a record for this run.
+
+    The decorated task returns the values of the record without its arrays, and its file.
+    """
     kind = work.__name__.removesuffix("_task")
 
     @functools.wraps(work)  # keeps the name by which workers import the task
-    def task(job: Job, i: int, *inputs: Any) -> dict[str, Any]:
-        note = job.work / f"notes/{kind}-{i:06d}.json"
-        done = note.read_note()
-        if done is not None and done.get("run") == job.run:
-            return {**done, "found": True}
-        start = time.perf_counter()
-        with thread_limit(job.threads), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the driver warns about the full result
-            try:
-                result = work(job, i, *inputs)
-            except np.linalg.LinAlgError as error:
-                message = f"{kind} {i}, in which clusters are numbered separately: {error}"
-                raise type(error)(message) from error
-        result = {**result, "run": job.run, "seconds": time.perf_counter() - start}
-        note.note(result)
-        return result
+    def task(job: Job, i: int, *inputs: Any) -> Record:
+        name = f"notes/{kind}-{i:06d}"
+        done = (job.work / name).find_record()
+        found = done is not None and done["run"] == job.run
+        if done is None or not found:
+            start = time.perf_counter()
+            with thread_limit(job.threads), warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # the driver warns about the full result
+                try:
+                    done = work(job, i, *inputs)
+                except np.linalg.LinAlgError as error:
+                    message = f"{kind} {i}, in which clusters are numbered separately: {error}"
+                    raise type(error)(message) from error
+            done |= {"run": job.run, "seconds": time.perf_counter() - start}
+            (job.work / name).put_record(**done)
+        values = {key: v for key, v in done.items() if not isinstance(v, np.ndarray)}
+        return {**values, "record": name, "found": found}
 
     return task
 
@@ -105,60 +114,61 @@ def copy_maps(
 
 
 @once
-def split_task(job: Job, p: int) -> dict[str, Any]:
+def split_task(job: Job, p: int) -> Record:
     """Write one bucket file with the maps of a part of the source, sorted by destination."""
     store = job.opened()
-    told = get_arrays(job.work / f"plan/split-{p:06d}")
-    order, ptr = sorted_by(told["dest"], len(told["starts"]) - 1)
+    told = (job.work / f"plan/split-{p:06d}").record()
+    order, _ = sorted_by(told["dest"], len(told["starts"]) - 1)
     edges = np.concatenate([np.arange(len(told["tails"])), told["copied"]])[order]
     bucket = np.empty(int(told["starts"][-1]), store.dtype)
-    begin = told["starts"][:-1].copy()
-    for end in ENDS:  # only the maps of one end are in memory at a time
-        sizes = told[f"{end}s"].astype(np.int64)
-        where = offsets(sizes)
-        total = offsets(sizes[edges])
-        to = total[:-1] + np.repeat(begin - total[ptr[:-1]], np.diff(ptr))
+    sizes = [told[f"{end}s"].astype(np.int64) for end in ENDS]
+    to = offsets((sizes[0] + sizes[1])[edges])[:-1]
+    for end, size in zip(ENDS, sizes, strict=True):
+        where = offsets(size)
         maps = store.maps_at(p, end, int(where[-1]))
-        copy_maps(maps, where[edges], sizes[edges], to, bucket)
-        begin += np.diff(total[ptr])
-        del maps
+        copy_maps(maps, where[edges], size[edges], to, bucket)
+        to = to + size[edges]
+        del maps  # only the maps of one end are in memory at a time
     name = fresh_name(f"{p:06d}")
     raw, bounds = bucket.view(np.uint8), (told["starts"] * bucket.itemsize).tolist()
     pieces: list[Any] = []
     for d, (lo, hi) in enumerate(itertools.pairwise(bounds)):
         pieces += [raw[lo:hi], checksum(raw[lo:hi], f"{name}/{d}")]
     (job.work / f"buckets/{name}").put(*pieces)
-    return {"name": name, "bytes": bucket.nbytes}
+    return {"name": name}
 
 
-def local_sheaf(
-    job: Job, told: dict[str, np.ndarray], buckets: str
-) -> tuple[CellularSheaf, Partition, np.ndarray]:
-    """Return a shard or a border as a sheaf, its partition, and the indices of its clusters."""
-    dtype = job.opened().dtype
-    names = get_arrays(job.work / buckets)["names"][told["parts"]].tolist()
-    sizes = (told["tails"] + told["heads"]) * dtype.itemsize
+def maps_read(job: Job, told: Record) -> np.ndarray:
+    """Return the maps that a task reads from buckets, edge after edge in reading order."""
+    folder, dtype = job.work / "buckets", job.opened().dtype
+    names = (job.work / job.buckets).record()["names"][told["parts"]].tolist()
     # in a bucket, a checksum of 4 bytes follows the maps for each destination
     begin = told["starts"] * dtype.itemsize + 4 * told["destinations"]
-    folder = job.work / "buckets"
-    pieces = folder.slices(names, begin.tolist(), (begin + sizes + 4).tolist())
-    tails, heads = [np.zeros(0, dtype)], [np.zeros(0, dtype)]
-    destinations, n_tails = told["destinations"].tolist(), told["tails"].tolist()
-    for name, d, n, raw in zip(names, destinations, n_tails, pieces, strict=True):
+    end = begin + told["sizes"] * dtype.itemsize + 4
+    pieces = folder.slices(names, begin.tolist(), end.tolist())
+    maps = [np.zeros(0, dtype)]
+    for name, d, raw in zip(names, told["destinations"].tolist(), pieces, strict=True):
         body = without_checksum(raw, f"{folder.url}/{name}", f"{name}/{d}")
-        values = np.frombuffer(body, dtype)
-        tails.append(values[:n])
-        heads.append(values[n:])
-    data = [read_only(np.concatenate(values)) for values in (tails, heads)]
+        maps.append(np.frombuffer(body, dtype))
+    return np.concatenate(maps)
+
+
+def local_sheaf(job: Job, told: Record) -> tuple[CellularSheaf, Partition, np.ndarray]:
+    """Return a shard or a border as a sheaf, its partition, and the indices of its clusters."""
+    maps = maps_read(job, told)
+    sequence = told["sequence"] if len(told["sequence"]) else slice(None)
     dims, edge_dims = told["dims"].astype(np.int64), told["edge_dims"].astype(np.int64)
-    edges, sequence = told["ends"].astype(np.int64), told["sequence"]
-    for end in (0, 1) if len(sequence) else ():
-        sizes = edge_dims * dims[edges[:, end]]
-        read = np.empty_like(sizes)  # sizes of the maps in reading order
-        read[sequence] = sizes
-        held, data[end] = data[end], np.empty_like(data[end])
-        copy_maps(held, offsets(read)[sequence], sizes, offsets(sizes)[:-1], data[end])
-    sheaf = trusted_sheaf(edges, dims, edge_dims, data[0], data[1])
+    edges = told["ends"].astype(np.int64)
+    sizes = edge_dims[:, None] * dims[edges]  # of the tail map and the head map
+    read = np.empty(len(edges), np.int64)  # sizes of both in reading order
+    read[sequence] = sizes.sum(axis=1)
+    begin, data = offsets(read)[:-1][sequence], []
+    for size in sizes.T:
+        to = offsets(size)
+        data.append(np.empty(int(to[-1]), maps.dtype))
+        copy_maps(maps, begin, size, to[:-1], data[-1])
+        begin = begin + size
+    sheaf = trusted_sheaf(edges, dims, edge_dims, read_only(data[0]), read_only(data[1]))
     return sheaf, Partition(told["labels"]), told["clusters"].astype(np.int64)
 
 
@@ -168,9 +178,9 @@ def local_sheaf(
 class Shard:
     """Shard with its local problems; for principal modes, with ghost vertices of other shards."""
 
-    def __init__(self, job: Job, s: int, buckets: str) -> None:
-        self.told = get_arrays(job.work / f"plan/shard-{s:06d}")
-        self.sheaf, self.P, clusters = local_sheaf(job, self.told, buckets)
+    def __init__(self, job: Job, s: int) -> None:
+        self.told = (job.work / f"plan/shard-{s:06d}").record()
+        self.sheaf, self.P, clusters = local_sheaf(job, self.told)
         # clusters, except those of ghosts
         self.own = np.unique(self.P.labels[: len(self.told["vertices"])])
         self.clusters = clusters[self.own]
@@ -187,30 +197,27 @@ def prolongation(
 
 
 @once
-def spectra_task(job: Job, s: int, buckets: str) -> dict[str, Any]:
-    """Write the spectra of a shard's clusters, which the driver will combine."""
-    shard, rule = Shard(job, s, buckets), job.rule
+def spectra_task(job: Job, s: int) -> Record:
+    """Compute the spectra of a shard's clusters, which the driver will combine."""
+    shard, rule = Shard(job, s), job.rule
     assert rule is not None
     shard.problems.whole = job.whole
     spectra = shard.problems.spectra(rule)
     seen = range_of_blocks(spectra.starts, shard.own) if rule.needs_scores else slice(0)
-    arrays = {
+    return {
         "clusters": shard.clusters,
         "scores": spectra.scores[seen],
         "ties": spectra.ties[seen],
         "kernels": spectra.kernels[shard.own],
     }
-    name = fresh_name(f"spectra-{s:06d}")
-    put_arrays(job.work / name, arrays)
-    return {"name": name}
 
 
 @once
-def shard_task(job: Job, s: int, buckets: str, ranks: str) -> dict[str, Any]:
+def shard_task(job: Job, s: int) -> Record:
     """Write modes, crossing edges and loops of a shard, and the rows of R that borders need."""
-    shard, chosen = Shard(job, s, buckets), get_arrays(job.work / ranks)
+    shard, chosen = Shard(job, s), (job.work / job.ranks).record()
     own, told, sheaf, P = shard.own, shard.told, shard.sheaf, shard.P
-    shard.problems.whole = job.whole._replace(modes=bool(chosen["reducing"]))
+    shard.problems.whole = job.whole._replace(modes=chosen["reducing"])
     here = np.zeros(P.n_clusters, np.int64)  # ghosts have rank 0
     here[own] = chosen["ranks"][shard.clusters]
     modes = shard.problems.modes(here, singular=job.singular)
@@ -220,44 +227,41 @@ def shard_task(job: Job, s: int, buckets: str, ranks: str) -> dict[str, Any]:
         R = prolongation(sheaf.subsheaf(np.arange(n_own)), P, here[own], R.data)
     coarse = realized(R, P, modes, loops=job.loops, compress=job.compress).sheaf
     name = fresh_name(f"inner-{s:06d}")
-    result = write_coarse(job, name, shard.clusters, coarse)
+    record = write_coarse(job, name, shard.clusters, coarse)
     write_basis(job.out, name, told["vertices"], shard.clusters, R.data, modes, own)
     row_ptr, halo = R.indptr[R.sheaf.vertex_offsets].astype(np.int64), 0
-    for k, border in enumerate(told["consumers"].tolist()):
-        rows = told["supply"][told["supply_ptr"][k] : told["supply_ptr"][k + 1]]
-        supplied = blocks(R.data, row_ptr, rows)
-        put_arrays(job.work / f"halo/{name}-{border}", {"R": supplied})
+    for border in told["borders"]:
+        supplied = blocks(R.data, row_ptr, told[f"rows-{border}"])
+        (job.work / f"halo/{name}-{border}").put_record(R=supplied)
         halo += supplied.nbytes
     masks = {"tied": modes.tied, "discards_zero": modes._discards_zero}
     counts = {name: int(mask[own].sum()) for name, mask in masks.items()}
-    return {**result, **counts, "halo": halo}
+    return {**record, **counts, "halo": halo}
 
 
-def write_coarse(
-    job: Job, name: str, clusters: np.ndarray, coarse: CellularSheaf
-) -> dict[str, Any]:
-    """Write a part of the coarse store, and the topology of the part."""
+def write_coarse(job: Job, name: str, clusters: np.ndarray, coarse: CellularSheaf) -> Record:
+    """Write a part of the coarse store, and return its name and topology."""
     write_part(job.out, name, coarse.tail_data, coarse.head_data)
-    topology = {"edges": clusters[coarse.edges], "edge_dims": coarse.edge_dims}
-    put_arrays(job.work / f"topology/{name}", topology)
-    largest = max(scan(values)[1] for values in (coarse.tail_data, coarse.head_data))
-    return {"name": name, "n_edges": coarse.n_edges, "largest_entry": largest}
+    return {
+        "name": name,
+        "edges": clusters[coarse.edges],
+        "edge_dims": coarse.edge_dims,
+        "largest_entry": max(scan(values)[1] for values in (coarse.tail_data, coarse.head_data)),
+    }
 
 
 # ---------------------------------------------------------------- borders
 
 
 @once
-def border_task(
-    job: Job, s: int, buckets: str, ranks: str, shards: list[dict[str, Any]]
-) -> dict[str, Any]:
+def border_task(job: Job, s: int, shards: list[Record]) -> Record:
     """Write the coarse edges of a shard's border: fine maps times the rows of R at both ends."""
-    told = get_arrays(job.work / f"plan/border-{s:06d}")
-    sheaf, P, clusters = local_sheaf(job, told, buckets)
-    here = get_arrays(job.work / ranks)["ranks"][clusters]
-    data = [get_arrays(job.work / f"halo/{shard['name']}-{s}")["R"] for shard in shards]
+    told = (job.work / f"plan/border-{s:06d}").record()
+    sheaf, P, clusters = local_sheaf(job, told)
+    here = (job.work / job.ranks).record()["ranks"][clusters]
+    data = [(job.work / f"halo/{shard['name']}-{s}").record()["R"] for shard in shards]
     R = prolongation(sheaf, P, here, np.concatenate(data))
     # use the dimensions of whole clusters, of which a border holds only some vertices
-    noise = eps_of(sheaf.dtype) * told["sizes"]
+    noise = eps_of(sheaf.dtype) * told["cluster_dims"]
     coarse = realize(R, None, compress=job.compress, noise=noise)
     return write_coarse(job, fresh_name(f"border-{s:06d}"), clusters, coarse)

@@ -83,8 +83,8 @@ def coarsen(folder, client=None, n_shards=SHARDS):
 
 def notes(folder):
     """Return the whole notes: of a process killed while it wrote one, a part may stand there."""
-    paths = glob.glob(f"{folder}/out/work/notes/*-*.json")
-    return [path for path in paths if Place(path).read_note() is not None]
+    paths = glob.glob(f"{folder}/out/work/notes/*")
+    return [path for path in paths if Place(path).find_record() is not None]
 
 
 CHILD = """
@@ -155,7 +155,7 @@ import os, signal
 from pathlib import Path
 from sheafcoarsen.distributed.location import Place
 
-def note(self, content, write=Place.note):
+def put_record(self, write=Place.put_record, **record):
     kind = self.url.rpartition("/notes/")[2].partition("-")[0]
     if kind in {kinds}:
         try:
@@ -164,9 +164,9 @@ def note(self, content, write=Place.note):
             pass
         else:
             os.kill(os.getpid(), signal.SIGKILL)
-    write(self, content)
+    write(self, **record)
 
-Place.note = note
+Place.put_record = put_record
 """
 
 STAGES = ("split", "shard", "border")
@@ -211,7 +211,7 @@ def test_run_on_an_object_store_completes_if_workers_are_killed(tmp_path):
             C = dist.coarsen(src, "s3://bucket/out", P, 3, n_shards=2, client=client)
         assert {path.name for path in killed.iterdir()} == set(STAGES)
         assert_same(C, sc.coarsen(F, P, 3, compress=True))
-        assert (C.sheaf.place / "work").names() == []
+        assert (C.sheaf.place / "work").names() == set()
         (src.place / "parts/000001/head/c/0").remove()
         with pytest.raises(dist.StoreError, match="parts/000001/head/c/0 is missing"):
             dist.open_store(src.url, **options).load()
@@ -303,14 +303,14 @@ def test_task_that_fails_once_is_retried(threads):
             raise OSError("no answer")
         return {"calls": len(calls)}
 
-    with tqdm.tqdm(total=1, disable=False) as shown:
-        engine = Engine(threads, "flaky")
+    engine = Engine(threads, "flaky")
+    with tqdm.tqdm(total=1, disable=False) as engine.shown:
         assert (engine.threads, engine.at_once) == (1, 3)
-        assert engine.results([engine.start(flaky_task, None, 0, 2)], shown) == [{"calls": 2}]
-        assert shown.n == 1
+        assert engine.results([engine.start(flaky_task, None, 0, 2)]) == [{"calls": 2}]
+        assert engine.shown.n == 1
         calls.clear()
         with pytest.raises(OSError, match="no answer"):
-            engine.results([engine.start(flaky_task, None, 1, 3)], shown)
+            engine.results([engine.start(flaky_task, None, 1, 3)])
 
 
 def test_workers_without_the_library_raise(stores):

@@ -73,7 +73,7 @@ def test_verify_checks_every_stored_level(wrong, files, tmp_path, run):
     run("verify", tmp_path / "levels")
     C = dist.open_levels(tmp_path / "levels")[wrong]
     name = f"basis/{C.sheaf.header.basis[0]}/data"
-    write_array(C.sheaf.root, name, C.sheaf.array(name, float) * 1.01, packed=False)
+    write_array(C.sheaf.root, name, C.sheaf.array(name, float) * 1.01)
     said = run("verify", tmp_path / "levels", status=1).out
     assert said.count("5 that apply hold") == 1
     assert len(H) == 2

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sheafcoarsen.distributed.location import StoreError, crc32c, optional, place_of
-from sheafcoarsen.distributed.schema import Root, get_arrays, put_arrays, read_array, write_array
+from sheafcoarsen.distributed.schema import Root, read_array, write_array
 
 
 @pytest.fixture
@@ -22,25 +22,25 @@ def meta(url):
 
 
 @pytest.mark.parametrize(
-    ("values", "packed"),
+    "values",
     [
-        (np.arange(70, dtype=np.int32), True),
-        (np.arange(140).reshape(70, 2), True),
-        (np.array([0, 1, 1], np.int8), True),
-        (np.arange(70) * (1 - 2j), False),
-        (np.array([1 + 2j], np.complex64), False),
-        (np.arange(5, dtype=np.float32), False),
-        (np.array([np.inf, 1.0]), False),
-        (np.zeros(0), False),
-        (np.zeros((0, 2), np.int8), True),
+        np.arange(70, dtype=np.int32),
+        np.arange(140).reshape(70, 2),
+        np.array([0, 1, 1], np.int8),
+        np.arange(70) * (1 - 2j),
+        np.array([1 + 2j], np.complex64),
+        np.arange(5, dtype=np.float32),
+        np.array([np.inf, 1.0]),
+        np.zeros(0),
+        np.zeros((0, 2), np.int8),
     ],
 )
-def test_arrays_are_read_again_and_by_zarr_python(values, packed, root, meta, monkeypatch):
+def test_arrays_are_read_again_and_by_zarr_python(values, root, meta, monkeypatch):
     """Arrays follow the Zarr format, so that zarr-python can read them."""
     import zarr
 
     monkeypatch.setattr("sheafcoarsen.distributed.schema.CHUNK", 20)
-    write_array(root, "x", values, packed=packed)
+    write_array(root, "x", values)
     array = zarr.open_array(meta.parent)
     for found in (read_array(root, "x", values.dtype, values.shape), array[...]):
         assert found.dtype == values.dtype
@@ -57,12 +57,13 @@ def test_arrays_are_read_again_and_by_zarr_python(values, packed, root, meta, mo
 
 
 @pytest.mark.parametrize("values", [np.zeros(70), np.arange(140).reshape(70, 2), np.zeros(70, int)])
-@pytest.mark.parametrize(("chunk", "packed"), [(20, True), (70, True), (70, False)])
-def test_missing_or_damaged_chunks_are_named(values, chunk, packed, root, meta, monkeypatch):
+@pytest.mark.parametrize("chunk", [20, 70])
+def test_missing_or_damaged_chunks_are_named(values, chunk, root, meta, monkeypatch):
+    """Integers are compressed in chunks of some rows; other arrays are one chunk."""
     monkeypatch.setattr("sheafcoarsen.distributed.schema.CHUNK", chunk)
-    write_array(root, "x", values, packed=packed)
+    write_array(root, "x", values)
     chunks = sorted(path for path in Path(meta.parent, "c").rglob("*") if path.is_file())
-    assert len(chunks) == -(-70 // chunk)
+    assert len(chunks) == (1 if values.dtype == float else -(-70 // chunk))
     for path in chunks:
         name = path.relative_to(meta.parents[1]).as_posix()
         held = path.read_bytes()
@@ -95,7 +96,7 @@ def test_missing_or_damaged_chunks_are_named(values, chunk, packed, root, meta, 
 )
 def test_other_chunk_layouts_and_false_sizes_raise(packed, held, instead, message, root, meta):
     values = np.arange(7) if packed else np.arange(7.0)
-    write_array(root, "x", values, packed=packed)
+    write_array(root, "x", values)
     text = meta.read_text()
     assert held in text
     meta.write_text(text.replace(held, instead, 1))
@@ -161,8 +162,9 @@ def test_blobs_are_read_again_unless_damaged_or_renamed(memory):
         "every other": np.arange(10)[::2],
     }
     here, there = place_of(memory("a/here")), place_of(memory("b/there"))
-    put_arrays(here, arrays)
-    found = get_arrays(here)
+    here.put_record(**arrays, text="\u00e9\n", list=[1, 2])
+    found = here.record()
+    assert (found.pop("text"), found.pop("list")) == ("\u00e9\n", [1, 2])
     assert set(found) == set(arrays)
     for name, values in arrays.items():
         assert found[name].dtype == values.dtype
@@ -171,7 +173,7 @@ def test_blobs_are_read_again_unless_damaged_or_renamed(memory):
     for damaged in (blob[:-1], blob[:5], b"", blob[:40] + bytes([blob[40] ^ 4]) + blob[41:]):
         here.put(damaged)
         with pytest.raises(StoreError, match="here is damaged"):
-            get_arrays(here)
+            here.record()
     there.put(blob)
     with pytest.raises(StoreError, match="there is damaged"):
-        get_arrays(there)
+        there.record()

@@ -1,5 +1,6 @@
-"""Locations of stores, with their blobs and notes."""
+"""Locations of stores, with their blobs and records."""
 
+import json
 import os
 import subprocess
 import sys
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sheafcoarsen.distributed.location import StoreError, optional, place_of
+from sheafcoarsen.distributed.location import StoreError, checksum, optional, place_of
 
 
 def test_relative_paths_become_absolute(tmp_path, monkeypatch):
@@ -45,29 +46,41 @@ def test_errors_of_a_file_system_name_the_location(memory, monkeypatch, error):
 @pytest.mark.parametrize("kind", ["url", "memory"])
 def test_blobs_can_be_written_read_and_removed(kind, request):
     place = place_of(request.getfixturevalue(kind)("folder"))
-    assert place.names() == []
+    assert place.names() == set()
     (place / "a/b").put(b"0123456789")
     assert (place / "a/b").get() == b"0123456789"
     assert (place / "a").slices(["b", "b"], [0, 4], [2, 9]) == [b"01", b"45678"]
-    assert place.names() == ["a"]
+    assert place.names() == {"a"}
     with pytest.raises(StoreError, match="c is missing"):
         (place / "a/c").get()
     with pytest.raises(StoreError, match="missing"):
         (place / "a").slices(["c"], [0], [2])
     place.remove()
     place.remove()
-    assert place.names() == []
+    assert place.names() == set()
 
 
-def test_damaged_notes_are_ignored(url):
+def test_damaged_records_can_be_ignored(url):
     note = place_of(url("note.json"))
-    assert note.read_note() is None
-    note.note({"name": "x", "n": 3})
-    assert note.read_note() == {"name": "x", "n": 3}
+    assert note.find_record() is None
+    note.put_record(name="x", n=3)
+    assert note.find_record() == {"name": "x", "n": 3}
     whole = Path(note.url).read_bytes()
     for damaged in (whole[:-5], whole.replace(b"3", b"4", 1), b"", b"[]", b'{"crc": 1}'):
         Path(note.url).write_bytes(damaged)
-        assert note.read_note() is None
+        assert note.find_record() is None
+
+
+def test_notes_of_earlier_versions_are_records(memory):
+    """They are a JSON object without a line break, whatever the bytes of their checksum."""
+    note = place_of(memory("claim.json"))
+    seen = set()
+    for n in range(500):
+        content = json.dumps({"run": "x", "n": n}).encode()
+        note.put(content, checksum(content, note.name))
+        seen.add(b"\n" in note.get())
+        assert note.record() == {"run": "x", "n": n}
+    assert seen == {False, True}
 
 
 WITHOUT = """

@@ -43,7 +43,7 @@ def test_a_task_runs_once_per_run(memory):
     job = job_at(memory, threads=1)
     first = doubling_task(job, 3, "x")
     assert first["twice"] == 6
-    assert "found" not in first
+    assert not first["found"]
     again = doubling_task(job, 3, "x")
     assert (again["twice"], again["found"]) == (6, True)
     doubling_task(job, 4, "y")
@@ -107,6 +107,19 @@ def test_damaged_or_missing_buckets_raise(damage, unfinished, url):
     assert C.verify().passed
 
 
+def test_a_task_that_runs_twice_leaves_its_first_files_as_they_are(unfinished, url):
+    """Another run of a task may read them while it runs again, or after it was killed."""
+    call = unfinished("shard_task")
+    folder = Path(url("out"), "work/buckets")
+    held = {path: path.read_bytes() for path in folder.iterdir()}
+    for note in Path(url("out"), "work/notes").glob("split-*"):
+        note.unlink()
+    with power_cut("shard_task", at=1):
+        call()
+    assert len(list(folder.iterdir())) == 2 * len(held) > 2
+    assert all(path.read_bytes() == content for path, content in held.items())
+
+
 def test_swapped_buckets_raise(url):
     """The two parts have the same layout, and the checksums of both files are correct."""
     pieces = [([[k, k + 1]], 1, [1.0 + k], [2.0]) for k in (0, 2)]
@@ -129,7 +142,7 @@ def test_damaged_rows_from_other_shards_raise(unfinished, url):
 # ---------------------------------------------------------------- without a cluster
 
 
-def test_local_tasks_run_once_and_after_their_dependencies():
+def test_local_tasks_run_once_and_get_results_of_others():
     calls = []
 
     def work_task(job, i, inputs):
@@ -137,14 +150,13 @@ def test_local_tasks_run_once_and_after_their_dependencies():
         return {"job": job, "i": i, "inputs": [found["i"] for found in inputs]}
 
     here = Engine(None, "run")
-    first = here.start(work_task, "job", 0, [])
-    second = here.start(work_task, "job", 1, [first])
-    third = here.start(work_task, "job", 2, [first, second])
-    assert calls == []
-    with tqdm.tqdm(total=3, disable=False) as shown:
-        results = here.results([third, first, second], shown)
-        assert shown.n == 3
-        assert here.results([], shown) == []
+    with tqdm.tqdm(total=3, disable=False) as here.shown:
+        first = here.start(work_task, "job", 0, [])
+        second = here.start(work_task, "job", 1, [first])
+        third = here.start(work_task, "job", 2, [first, second])
+        results = here.results([third, first, second])
+        assert here.shown.n == 3
+        assert here.results([]) == []
     assert calls == [0, 1, 2]
     assert [result["i"] for result in results] == [2, 0, 1]
     assert results[0] == {"job": "job", "i": 2, "inputs": [0, 1]}

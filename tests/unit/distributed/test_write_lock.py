@@ -74,7 +74,7 @@ def test_expired_leases_are_ignored(content, place, memory):
     place.put(content)
     written_ago(place, write_lock.LEASE - 2)
     refused(place, "last seen 8[789] s ago; if it died, its lease expires 90 s")
-    assert (place_of(memory("out")) / "work").names() == ["lock"]
+    assert (place_of(memory("out")) / "work").names() == {"lock"}
     written_ago(place, write_lock.LEASE + 1)
     with write_lock.exclusive(place):
         assert place.get() != content
