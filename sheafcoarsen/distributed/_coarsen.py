@@ -239,8 +239,9 @@ class Run:
             spectra = []
             if self.needs_spectra:
                 spectra = engine.results([engine.start(tasks.spectra_task, job, s) for s in shards])
-            ranks, reducing = self.choose_ranks(dims, spectra)
-            job = replace(job, ranks=self.written("ranks", ranks=ranks, reducing=reducing))
+            ranks = self.choose_ranks(dims, spectra)
+            written = self.written("ranks", ranks=ranks)
+            job = replace(job, ranks=written, whole=Whole.of(dims, ranks))
             started = [engine.start(tasks.shard_task, job, s) for s in shards]
             for s in borders:
                 suppliers = [started[t] for t in providers[s]]
@@ -290,10 +291,8 @@ class Run:
         note.put_record(shards=plan.n_shards)
         return plan.dims, providers, found
 
-    def choose_ranks(
-        self, dims: np.ndarray, results: list[tasks.Record]
-    ) -> tuple[np.ndarray, bool]:
-        """Choose ranks from the spectra of all shards; return them, and how to find their modes."""
+    def choose_ranks(self, dims: np.ndarray, results: list[tasks.Record]) -> np.ndarray:
+        """Choose the ranks of all clusters from the spectra of all shards."""
         rule = self.asked.rule
         starts = offsets(dims if rule.needs_scores else np.zeros(len(dims), np.int64))
         scores = np.zeros(int(starts[-1]), np.zeros(0, self.asked.source.dtype).real.dtype)
@@ -303,8 +302,7 @@ class Run:
             found[shard["clusters"]] = shard["kernels"]
             entries = range_of_blocks(starts, shard["clusters"])
             scores[entries], ties[entries] = shard["scores"], shard["ties"]
-        ranks = rule.ranks(Spectra(dims, starts, scores, found, ties))
-        return ranks, bool(Whole.of(dims, ranks).modes)
+        return rule.ranks(Spectra(dims, starts, scores, found, ties))
 
     def written(self, name: str, **record: Any) -> str:
         """Write a record for later tasks, and return the name of its file."""
@@ -319,16 +317,17 @@ class Run:
 
         ``coarse`` holds the records of the shards, and then those of the borders.
         """
-        asked, parts = self.asked, [record for record in coarse if len(record["edges"])]
-        edges = np.concatenate([np.zeros((0, 2), np.int64), *(part["edges"] for part in parts)])
-        edge_dims = np.concatenate([np.zeros(0, np.int64), *(part["edge_dims"] for part in parts)])
+        asked = self.asked
+        parts = {r["name"]: len(r["edges"]) for r in coarse if len(r["edges"])}
+        edges = np.concatenate([np.zeros((0, 2), np.int64), *(r["edges"] for r in coarse)])
+        edge_dims = np.concatenate([np.zeros(0, np.int64), *(r["edge_dims"] for r in coarse)])
         # sort the edges as in memory: crossing edges by (a, b), then loops
         order = np.lexsort((edges[:, 1], edges[:, 0], edges[:, 0] == edges[:, 1]))
         numbers = np.empty_like(order)
         numbers[order] = np.arange(len(order))
-        shards = coarse[: report["shards"]]
-        names = {"parts": [r["name"] for r in parts], "basis": [r["name"] for r in shards]}
-        for folder, used in names.items():  # remove files of tasks that ran twice or were killed
+        basis = [record["name"] for record in coarse[: report["shards"]]]
+        for folder, used in (("parts", parts), ("basis", basis)):
+            # remove files of tasks that ran twice or were killed
             for name in (self.place / folder).names() - {*used, "zarr.json"}:
                 (self.place / f"{folder}/{name}").remove()
         new_group(self.place / "basis")
@@ -337,12 +336,12 @@ class Run:
         sheaf = seal(
             self.root,
             (edges[order], ranks, edge_dims[order]),
-            offsets([len(part["edges"]) for part in parts]),
+            parts,
             numbers,
             dtype=asked.source.dtype,
-            **names,
+            basis=basis,
             kind="coarsening",
-            largest_entry=max((part["largest_entry"] for part in parts), default=0.0),
+            largest_entry=max((r["largest_entry"] for r in coarse), default=0.0),
             run=asked.run,
             source={"url": asked.source.url, "id": asked.source.header.id},
             local_operator=asked.operator.name,

@@ -47,19 +47,22 @@ def write_part(root: Root, name: str, tail: np.ndarray, head: np.ndarray) -> Non
 def seal(
     root: Root,
     topology: tuple[np.ndarray, np.ndarray, np.ndarray],
-    part_ptr: np.ndarray,
+    parts: dict[str, int],
     edge_numbers: np.ndarray | None,
     dtype: np.dtype,
     **attributes: Any,
 ) -> SheafStore:
-    """Write the topology, and then the attributes, which mark the store as complete."""
+    """Write the topology, and then the attributes, which mark the store as complete.
+
+    ``parts`` holds the number of edges of each part.
+    """
     edges, vertex_dims, edge_dims = topology
     new_group(root.place / "parts")
     dims = index_dtype(int(max(vertex_dims.max(initial=0), edge_dims.max(initial=0))))
     write_array(root, "edges", edges.astype(index_dtype(len(vertex_dims)), copy=False))
     write_array(root, "vertex_dims", vertex_dims.astype(dims, copy=False))
     write_array(root, "edge_dims", edge_dims.astype(dims, copy=False))
-    write_array(root, "part_ptr", part_ptr)
+    write_array(root, "part_ptr", offsets(list(parts.values())))
     if edge_numbers is not None:
         write_array(root, "edge_numbers", edge_numbers.astype(index_dtype(len(edges)), copy=False))
     mark(
@@ -70,6 +73,7 @@ def seal(
         dim_c1=int(edge_dims.sum(dtype=np.int64)),
         n_bytes=map_bytes(edges, vertex_dims, edge_dims, dtype),
         dtype=dtype.str,
+        parts=list(parts),
         permuted=edge_numbers is not None,
         **attributes,
     )
@@ -133,8 +137,7 @@ def write_pieces(
     if not part_bytes >= 1:
         raise ValueError(f"`part_bytes` must be at least 1, got {part_bytes:g}")
     edges, edge_dims = [np.zeros((0, 2), np.int32)], [np.zeros(0, np.int32)]
-    names: list[str] = []
-    counts: list[int] = []
+    parts: dict[str, int] = {}  # number of edges of each part
     dtype, largest = None, 0.0
     if labels is not None:
         write_array(root, "vertex_labels", labels.astype(np.int16))
@@ -152,11 +155,11 @@ def write_pieces(
         inner = np.searchsorted(weight, total * np.arange(1, n) / n)
         cuts = np.unique([0, *inner.tolist(), F.n_edges]).tolist()
         for lo, hi in itertools.pairwise(cuts):
-            names.append(f"{len(names):06d}")
-            counts.append(hi - lo)
+            name = f"{len(parts):06d}"
+            parts[name] = hi - lo
             tail = F.tail_data[F.tail_offsets[lo] : F.tail_offsets[hi]]
             head = F.head_data[F.head_offsets[lo] : F.head_offsets[hi]]
-            write_part(root, names[-1], tail, head)
+            write_part(root, name, tail, head)
         edges.append(F.edges.astype(index_dtype(len(vertex_dims))))
         edge_dims.append(F.edge_dims.astype(index_dtype(int(F.edge_dims.max(initial=0)))))
     dtype = np.dtype(np.float64) if dtype is None else dtype
@@ -164,11 +167,10 @@ def write_pieces(
     return seal(
         root,
         (np.concatenate(edges), vertex_dims, np.concatenate(edge_dims)),
-        offsets(counts),
+        parts,
         None,
         dtype=dtype,
         **{"kind": "sheaf", **attributes},
-        parts=names,
         largest_entry=largest,
         vertex_labels=labels is not None,
     )

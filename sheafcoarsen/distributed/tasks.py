@@ -186,6 +186,7 @@ class Shard:
         self.clusters = clusters[self.own]
         index = job.operator.index(self.sheaf, clusters_of(self.sheaf, self.P))
         self.problems = local_problems(self.sheaf, self.P, index, job.operator)
+        self.problems.whole = job.whole
 
 
 def prolongation(
@@ -201,7 +202,6 @@ def spectra_task(job: Job, s: int) -> Record:
     """Compute the spectra of a shard's clusters, which the driver will combine."""
     shard, rule = Shard(job, s), job.rule
     assert rule is not None
-    shard.problems.whole = job.whole
     spectra = shard.problems.spectra(rule)
     seen = range_of_blocks(spectra.starts, shard.own) if rule.needs_scores else slice(0)
     return {
@@ -215,11 +215,10 @@ def spectra_task(job: Job, s: int) -> Record:
 @once
 def shard_task(job: Job, s: int) -> Record:
     """Write modes, crossing edges and loops of a shard, and the rows of R that borders need."""
-    shard, chosen = Shard(job, s), (job.work / job.ranks).record()
+    shard = Shard(job, s)
     own, told, sheaf, P = shard.own, shard.told, shard.sheaf, shard.P
-    shard.problems.whole = job.whole._replace(modes=chosen["reducing"])
     here = np.zeros(P.n_clusters, np.int64)  # ghosts have rank 0
-    here[own] = chosen["ranks"][shard.clusters]
+    here[own] = (job.work / job.ranks).record()["ranks"][shard.clusters]
     modes = shard.problems.modes(here, singular=job.singular)
     R, n_own = modes.R, len(told["vertices"])
     if n_own < sheaf.n_vertices:  # R on the shard's own vertices
