@@ -226,7 +226,8 @@ def found_attributes(place: Place) -> dict[str, Any]:
 def is_unfinished(place: Place) -> bool:
     """Return whether a location holds a store without its attributes, which are written last."""
     names = place.names()
-    return "zarr.json" not in names and bool(names & {"parts", "basis", "labels", "fine", "work"})
+    content = {"parts", "basis", "labels", "fine", "work", "level-0"}
+    return "zarr.json" not in names and bool(names & content)
 
 
 # ---------------------------------------------------------------- arrays

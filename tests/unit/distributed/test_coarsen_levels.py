@@ -6,7 +6,7 @@ import pytest
 import sheafcoarsen as sc
 import sheafcoarsen.distributed as dist
 from tests.support.helpers import ties_allowed
-from tests.unit.distributed.cases import differences, grid_sheaf
+from tests.unit.distributed.cases import differences, grid_sheaf, power_cut
 
 TWO = {"n_levels": 2, "rank": [3, 2]}
 
@@ -76,6 +76,23 @@ def test_levels_can_be_opened_again(memory_bytes, made, memory):
     assert ids <= {C.sheaf.header.id for C in H}
     x = np.arange(F.dim_c0, dtype=float)
     assert np.array_equal(H.lift(H.pool(x)), E.lift(E.pool(x)))
+
+
+def test_levels_interrupted_in_their_first_level_are_unfinished(memory):
+    src = dist.to_store(memory("src"), grid_sheaf(8))
+
+    def call():
+        return dist.coarsen_levels(src, memory("out"), 4, 2, rank=2, memory_bytes=0)
+
+    with ties_allowed():
+        with power_cut("shard_task", at=1):
+            call()
+        with pytest.raises(dist.StoreError, match="did not end: repeat the call of coarsen"):
+            dist.open_levels(memory("out"))
+        with pytest.raises(FileExistsError, match="writing did not end"):
+            dist.to_store(memory("out"), grid_sheaf(8))
+        call()
+    assert [C.sheaf.n_vertices for C in dist.open_levels(memory("out"))] == [16, 4]
 
 
 def test_unfinished_levels_cannot_be_opened(memory, monkeypatch):
