@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from sheafcoarsen._kernels import distributed as kernels
-from sheafcoarsen._kernels.arrays import scan
 from sheafcoarsen._support import blocks, eps_of, offsets, range_of_blocks, read_only, thread_limit
 from sheafcoarsen.coarsening import realize, realized
 from sheafcoarsen.distributed._open_store import ENDS, SheafStore
@@ -245,7 +244,7 @@ def write_coarse(job: Job, name: str, clusters: np.ndarray, coarse: CellularShea
         "name": name,
         "edges": clusters[coarse.edges],
         "edge_dims": coarse.edge_dims,
-        "largest_entry": max(scan(values)[1] for values in (coarse.tail_data, coarse.head_data)),
+        "largest_entry": coarse.largest_entry,
     }
 
 
