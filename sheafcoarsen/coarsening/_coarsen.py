@@ -169,6 +169,7 @@ class Coarsening(Views, ReadOnly):
         compressed = " (compressed)" if self.crossing_rows is None else ""
         n_restored = len(self.restored_loops)
         restored = f", loop rows put back in {n_restored} clusters" if n_restored else ""
+        restored += "" if self.loops else " (omitted, so L is not R* L R)"
         growth = f"; {note}" if (note := growth_of(self)) else ""
         return (
             f"Coarsening({what}: {self.fine.n_vertices} -> {self.sheaf.n_vertices} vertices, "

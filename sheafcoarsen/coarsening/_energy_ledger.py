@@ -205,7 +205,7 @@ class EnergyLedger(Ledger, ReadOnly):
         kept = {"kept (Galerkin) energy": self.galerkin_energy, "closure": self.closure}
         shown = {**self.lines, "fine energy": self.fine_energy, **kept}
         if self.fine_norm2 is not None:
-            shown |= {"norm(x)^2": self.fine_norm2, "lost of it": _total(self.discarded_norm2)}
+            shown |= {"norm(x)^2": self.fine_norm2, "of it discarded": _total(self.discarded_norm2)}
         return shown
 
 

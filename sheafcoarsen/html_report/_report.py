@@ -266,7 +266,7 @@ def write_report(
 def _which(given: np.ndarray | None) -> str:
     """Return words for the cochains whose losses are shown."""
     if given is not None:
-        return "the cochain x" if given.ndim == 1 else f"the {given.shape[1]} columns of x"
+        return "x" if given.ndim == 1 else f"x, added over {counted(given.shape[1], 'column')}"
     return (
         f"a random cochain of norm 1 after {SMOOTHING_STEPS} damped steps x - L x / s, s the row "
         "sums of abs(L),"
@@ -282,8 +282,7 @@ def _about_coarsening(
         x = smooth_cochain(C.fine) if given is None else given
         try:
             ledger = energy_ledger(C, x)
-            lost = ledger.discarded_norm2.sum() / (np.linalg.norm(x) ** 2 or 1.0)
-            parts = [retained(float(lost), given is not None)]
+            parts = [retained(C, x, given is not None)]
         except ValueError as error:
             losses = [note(str(error))]
     with stage(times, "eigenvalues"):
@@ -357,8 +356,7 @@ def _about_hierarchy(
         x = smooth_cochain(H.fine) if given is None else given
         try:
             ledger = H.ledger(x)
-            kept = float(np.linalg.norm(H.pool(x)) / (np.linalg.norm(x) or 1.0)) ** 2
-            parts.append(retained(1 - kept, given is not None))
+            parts.append(retained(H, x, given is not None))
         except ValueError as error:
             losses = [note(str(error))]
     with stage(times, "pictures"):

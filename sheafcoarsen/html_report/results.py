@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sheafcoarsen._support import norm
 from sheafcoarsen.coarsening import Coarsening
 from sheafcoarsen.elimination import Elimination
+from sheafcoarsen.hierarchy import Hierarchy
 from sheafcoarsen.operators import count_nonzeros, laplacian
 from sheafcoarsen.quality import Certificate, SpectralQuality, certificate, spectral_quality
 from sheafcoarsen.sheaf import CellularSheaf
@@ -107,9 +109,10 @@ def call_of(C: Coarsening | Elimination | Sparsification) -> str:
 # ---------------------------------------------------------------- the verdict
 
 
-def retained(lost: float, given: bool) -> str:
+def retained(C: Coarsening | Hierarchy, x: np.ndarray, given: bool) -> str:
     """Return the retained fraction of the cochain ``x`` of the user or of a smooth one."""
-    share = f"{percent(1 - lost)} of the squared norm of"
+    lost = norm(x - C.lift(C.pool(x))) / (norm(x) or 1.0)
+    share = f"{percent(1 - lost**2)} of the squared norm of"
     if given:
         return f"{share} `x` is kept"
     return f"{share} a random cochain, smoothed, is kept (pass your own as `x`)"

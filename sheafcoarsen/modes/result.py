@@ -270,7 +270,7 @@ def warn_if_tied(
     stacklevel: int,
     where: str = "",
     name: str = "`tied` of the modes",
-    advice: str = "coarsen with a rule such as ranks.fixed(r).whole_multiplets() to keep all of it",
+    advice: str = "coarsen with a rule such as ranks.fixed(r).whole_multiplets() to keep them all",
 ) -> None:
     """Warn if the cut splits a multiple eigenvalue in some cluster, given the mask ``tied``.
 
@@ -278,15 +278,16 @@ def warn_if_tied(
     name of ``tied`` in the message. ``where`` is a prefix of the message, which does not count
     clusters, so that Python shows it once per line of code for similar sheaves.
     """
-    lost, shown = "which does no harm if any of these spaces serves", tied
-    if np.any(tied & zero):
+    lost, where_zero = "which does no harm if any of these spaces serves", ""
+    if (b := first_true(tied & zero)) is not None:
         lost = "and global sections may be lost, because the eigenvalue is 0"
-        shown = tied & zero
-    if (a := first_true(shown)) is not None:
+        where_zero = f"; they are 0 in cluster {b}"
+    if (a := first_true(tied)) is not None:
         warnings.warn(
             f"{where}the cut splits a multiple eigenvalue in the clusters where {name} is True, "
             f"first in cluster {a} (eigenvalues on both sides are equal up to sqrt(eps) times the "
-            f"norm of the local operator, which is large around hubs). The coarse space is not "
+            f"norm of the local operator, which is large around hubs{where_zero}). The coarse "
+            f"space is not "
             f"unique there, {lost}: {advice}",
             TiedModesWarning,
             stacklevel=stacklevel,

@@ -66,7 +66,8 @@ def partition(
     names : array_like of int or bool, or sequence of names, optional
         Vertices whose names, or indices without names, are written next to them in the left panel.
         By default, without faces, all of up to 20 vertices with names that are not integers. A name
-        is moved to where it covers little of texts and vertices, if far, with a line to its vertex.
+        is moved to where it covers little of texts and vertices. Lines join distant ones to their
+        vertices.
     view : pair of float
         Elevation and azimuth of the viewer of positions in space in degrees, as in ``view_init``.
     up : {"z", "y", "x", "-z", "-y", "-x"}
@@ -161,7 +162,7 @@ def elimination(
     names : array_like of int or bool, or sequence of names, optional
         Vertices whose names, or indices without names, are written next to them. By default, if a
         panel has at most 20 vertices, all whose names are not integers. A name is moved to where it
-        covers little of texts and vertices, if far, with a line to its vertex.
+        covers little of texts and vertices. Lines join distant ones to their vertices.
     view : pair of float
         Elevation and azimuth of the viewer of positions in space in degrees, as in ``view_init``.
     up : {"z", "y", "x", "-z", "-y", "-x"}
@@ -223,7 +224,7 @@ def elimination(
         if len(at):  # another vertex may be at the same place as a junction: show both
             draw.marks(ax, "_others", remaining_places[~many], **disc)
 
-    mark_kept(left, "junctions, also kept")
+    mark_kept(left, "junctions")
     total = counted(F.n_vertices, "vertex", "vertices")
     _finish(left, f"{total}, {len(K.eliminated):,} eliminated", handles, notes)
     # one number for each pair of vertices; an edge is new if it joins no former neighbours

@@ -265,6 +265,8 @@ def check_sheaf(value: object, name: str = "sheaf") -> CellularSheaf:
     remedy = ""
     if isinstance(getattr(value, "sheaf", None), CellularSheaf):
         remedy = ": pass its attribute `sheaf`"
+        if hasattr(value, "joint_sheaf"):
+            remedy += " (rotations) or `joint_sheaf()` (rotations and positions)"
     elif isinstance(value, nx.Graph | np.ndarray) or scipy.sparse.issparse(value):
         remedy = (
             ": CellularSheaf.constant(graph) makes one of a graph, "

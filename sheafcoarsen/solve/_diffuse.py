@@ -122,11 +122,11 @@ def diffuse(
         again = "several times with a smaller `t`"
         remedy = (
             f"diffuse on a coarse sheaf, C.lift(diffuse(C.sheaf, C.pool(X), t)), or {again}. If "
-            "`t` is long for the slowest modes, too, use the limit, nearest_section(sheaf, X)"
+            "the slowest modes have decayed as well, use the limit, nearest_section(sheaf, X)"
         )
         if stays.any():
             remedy = (
-                f"diffuse {again}. If `t` is long for the slowest modes, too, use the limit, "
+                f"diffuse {again}. If the slowest modes have decayed as well, use the limit, "
                 "harmonic_extension(sheaf, fixed, values), to which the values converge in every "
                 "component with a fixed vertex"
             )

@@ -108,7 +108,7 @@ def test_the_ledger_prints_its_lines_or_their_sums_over_columns():
     C = sc.coarsen(CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1]), 1)
     E = sc.energy_ledger(C, [0.0, 1.0, 2.0, 4.0])
     names = [line[:26].strip() for line in repr(E).splitlines()]
-    fine = ["fine energy", "kept (Galerkin) energy", "closure", "norm(x)^2", "lost of it"]
+    fine = ["fine energy", "kept (Galerkin) energy", "closure", "norm(x)^2", "of it discarded"]
     assert names == ["EnergyLedger", *E.lines, *fine]
     assert "6.25" in repr(E)
     X = np.random.default_rng(0).standard_normal((4, 9))
@@ -124,5 +124,5 @@ def test_the_ledger_prints_its_lines_or_their_sums_over_columns():
     assert shown["largest closure"] == pytest.approx(abs(E.closure).max(), rel=1e-5)
     assert shown["norm(x)^2"] == pytest.approx(np.linalg.norm(X) ** 2, rel=1e-5)
     lost = np.linalg.norm(X - C.lift(C.pool(X))) ** 2
-    assert shown["lost of it"] == pytest.approx(lost, rel=1e-5)
+    assert shown["of it discarded"] == pytest.approx(lost, rel=1e-5)
     assert "sums over 9 columns" in E._repr_html_()
