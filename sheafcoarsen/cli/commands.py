@@ -80,13 +80,13 @@ def _coarsen(args: argparse.Namespace) -> int:
     if note := growth_of(C):
         lines.append(f"note    {note}")
     if C.modes is not None and (tied := C.modes.tied).any():
-        lost = "; global sections may be lost: take --rank kernel, or more modes"
-        lines.append(
-            f"note    the cut splits a multiple eigenvalue in {int(tied.sum())} of "
-            f"{len(C.ranks)} clusters, where the coarse space is not unique"
-            + lost
-            * bool((tied & C.modes._discards_zero).any())
+        note = (
+            f"the cut splits a multiple eigenvalue in {int(tied.sum())} of {len(C.ranks)} "
+            f"clusters, where the coarse space is not unique"
         )
+        if (tied & C.modes._discards_zero).any():
+            note += "; global sections may be lost: take --rank kernel, or more modes"
+        lines.append(f"note    {note}")
     known = {}
     if args.verbose:
         x = smooth_cochain(C.fine)

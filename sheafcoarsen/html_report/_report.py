@@ -266,7 +266,7 @@ def write_report(
 def _which(given: np.ndarray | None) -> str:
     """Return words for the cochains whose losses are shown."""
     if given is not None:
-        return "x" if given.ndim == 1 else f"x, added over {counted(given.shape[1], 'column')}"
+        return "x" if given.ndim == 1 else f"x (added over {counted(given.shape[1], 'column')})"
     return (
         f"a random cochain of norm 1 after {SMOOTHING_STEPS} damped steps x - L x / s, s the row "
         "sums of abs(L),"

@@ -215,16 +215,17 @@ def elimination(
     handles = [draw.marks(left, "eliminated", places[K.eliminated], **disc)]
     disc |= {"s": size, "c": "0.1"}
     many = np.bincount(remaining.ravel(), minlength=G.n_vertices) > K.max_neighbors
-    at = remaining_places[many] if not many.all() else remaining_places[:0]
+    junctions = remaining_places[many] if not many.all() else remaining_places[:0]
     hollow = disc | {"s": 2 * size, "c": "1.0", "linewidths": min(1.0, np.sqrt(size) / 4)}
 
-    def mark_kept(ax: Axes, label: str) -> None:
-        handles.append(draw.marks(ax, "kept", remaining_places, **disc))
-        handles.append(draw.marks(ax, label, at, **hollow))
-        if len(at):  # another vertex may be at the same place as a junction: show both
+    def mark_kept(ax: Axes) -> list:
+        kept = draw.marks(ax, "kept", remaining_places, **disc)
+        rings = draw.marks(ax, "junctions", junctions, **hollow)
+        if len(junctions):  # another vertex may be at the same place as a junction: show both
             draw.marks(ax, "_others", remaining_places[~many], **disc)
+        return [kept, rings]
 
-    mark_kept(left, "junctions")
+    handles += mark_kept(left)
     total = counted(F.n_vertices, "vertex", "vertices")
     _finish(left, f"{total}, {len(K.eliminated):,} eliminated", handles, notes)
     # one number for each pair of vertices; an edge is new if it joins no former neighbours
@@ -236,8 +237,7 @@ def elimination(
     style |= {"colors": "0.1", "linestyles": (0, (4, 2))}
     label = "edges through eliminated vertices"
     notes += _draw_edges(right, label, remaining_places, remaining[new], **style)
-    handles = [*right.collections]
-    mark_kept(right, "junctions")
+    handles = [*right.collections, *mark_kept(right)]
     words = [counted(G.n_vertices, "vertex", "vertices"), counted(len(remaining), "edge")]
     at = remaining_places[G.edges[G.edges[:, 0] == G.edges[:, 1], 0]]
     if len(at):

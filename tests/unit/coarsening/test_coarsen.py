@@ -209,6 +209,8 @@ def test_the_repr_of_a_coarsening_lists_its_sizes():
     assert repr(sc.coarsen(F, P, 2)) == "Coarsening(internal" + text
     assert repr(sc.coarsen(F, P, 2, local_operator="principal")) == "Coarsening(principal" + text
     assert "own basis" in repr(sc.coarsen(F, P, basis=[np.eye(3)] * 2))
+    loopless = repr(sc.coarsen(F, P, 2, loops=False))
+    assert loopless.endswith("+ 0 loops (omitted, so L is not R* L R))")
 
 
 @pytest.mark.parametrize("block", [np.full((6, 1), 1e60), np.eye(6, 1) * 1e160])

@@ -52,7 +52,7 @@ def test_energies_and_spectra_match_the_results_of_the_library(page_of):
 def test_losses_of_the_cochains_of_the_user_are_shown(page_of):
     C = coarsening()
     x = np.random.default_rng(1).standard_normal((12, 2))
-    for given, words in ((x, "x, added over 2 columns"), (5 * x[:, 0], "x")):
+    for given, words in ((x, "x (added over 2 columns)"), (5 * x[:, 0], "x")):
         E = sc.energy_ledger(C, given)
         kept = 1 - E.discarded_norm2.sum() / np.linalg.norm(given) ** 2
         page = page_of(C, x=given)
@@ -66,6 +66,9 @@ def test_losses_of_the_cochains_of_the_user_are_shown(page_of):
         page_of(sc.eliminate(C.fine, keep=[0]), x=x)
     with pytest.raises(ValueError, match="`x` must have shape"):
         page_of(C, x=x[:3])
+    page = page_of(C, x=1e-200 * x[:, 0])  # whose squared norm underflows
+    kept = np.linalg.norm(C.pool(x[:, 0])) ** 2 / np.linalg.norm(x[:, 0]) ** 2
+    assert f"{percent(kept)} of the squared norm of `x` is kept" in page
 
 
 @pytest.mark.parametrize(

@@ -245,6 +245,10 @@ def test_the_warning_about_ties_says_whether_sections_may_be_lost():
                 call()
             assert [text in str(warning.message) for warning in caught] == [lost]
             assert caught[0].filename == __file__
+    mixed = CellularSheaf.constant([[0, 1], [1, 2], [2, 0], [3, 4]], n_vertices=6)
+    text = r"first in cluster 0 .*; they are 0 in cluster 1\)\. .* because the eigenvalue is 0: "
+    with pytest.warns(sc.TiedModesWarning, match=text):
+        sc.local_modes(mixed, P, [2, 1])
 
 
 def test_a_cluster_without_edges_keeps_its_first_coordinates():

@@ -516,3 +516,23 @@ def test_small_eigenvalues_below_strong_edges_are_resolved():
     sigma = np.linalg.svd(sc.coboundary(F).toarray(), compute_uv=False)[::-1]
     assert Q.kernel_fine == 1
     assert_residual(np.sqrt(Q.fine) - sigma[:5], sigma[-1], n=60)
+
+
+@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+def test_pairs_are_refined_on_a_coarse_sheaf_in_another_unit():
+    """The unit of the coarse sheaf is not that of R. A weak edge joins two halves."""
+    G = nx.disjoint_union(*[nx.grid_2d_graph(100, 40)] * 2)
+    edges, weights = np.vstack([np.array(G.edges), [[3999, 4000]]]), np.ones(G.size() + 1)
+    weights[-1] = 6e-6
+    F = sc.CellularSheaf(edges, *[weights[:, None, None]] * 2)
+    Q = sc.spectral_quality(consecutive(F, 4, 1), 1)
+    for found in (Q.fine, Q.coarse):
+        assert found[0] == pytest.approx(2 * weights[-1] ** 2 / 4000, rel=1e-6)
+
+
+def test_the_printed_comparison_says_how_many_zeros_are_lost():
+    F = sc.gallery.bundle(nx.grid_2d_graph(6, 6), 2)
+    lines = repr(sc.spectral_quality(consecutive(F, 6, 1), 2)).splitlines()
+    assert lines[-1].split()[-1] == "2"
+    assert lines[-1].strip().startswith("zeros lost, so pairs are shifted")
+    assert "zeros lost" not in repr(sc.spectral_quality(consecutive(F, 6, 2), 2))

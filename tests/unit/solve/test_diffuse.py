@@ -233,6 +233,8 @@ def test_times_above_the_limit_raise():
     message = "`t` times norm(L, inf) must be at most 1e+06, got 1e+06: diffuse on a coarse"
     with pytest.raises(ValueError, match=re.escape(message)):
         sc.diffuse(F, np.arange(5.0), 1.0000001e6 / 8)
+    with pytest.raises(ValueError, match=r"diffuse several times .* use the limit, harmonic_ext"):
+        sc.diffuse(F, np.arange(5.0), 1e6, fixed=[0])
     with pytest.raises(ValueError, match=r"got inf: diffuse on a coarse"):
         sc.diffuse(CellularSheaf.constant(nx.path_graph(2), weight=[1e200]), [1.0, 0.0], 1e200)
 
